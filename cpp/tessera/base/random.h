@@ -1,0 +1,43 @@
+// Counter-based random numbers: a pure function of (seed, stream, id, step), the same on any rank and thread.
+// Philox4x32-10: J. K. Salmon et al., Parallel Random Numbers: As Easy as 1, 2, 3, SC'11, doi:10.1145/2063384.2063405
+#pragma once
+
+#include <Random123/philox.h>
+
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <numbers>
+
+namespace tessera {
+
+enum class RandomStream : std::uint32_t { velocity = 1, thermostat = 2, barostat = 3, builder = 4 };
+
+/// Four uniform 32-bit words for this seed, stream, atom id and step.
+inline std::array<std::uint32_t, 4> random_words(std::uint64_t seed, RandomStream stream, std::uint64_t id,
+                                                 std::uint64_t step, std::uint32_t draw = 0) {
+  const auto low = [](std::uint64_t v) { return static_cast<std::uint32_t>(v); };
+  const auto high = [](std::uint64_t v) { return static_cast<std::uint32_t>(v >> 32); };
+  const r123::Philox4x32::ctr_type counter = {
+      {low(id), high(id), low(step), high(step) ^ (static_cast<std::uint32_t>(stream) << 16) ^ (draw << 24)}};
+  const r123::Philox4x32::key_type key = {{low(seed), high(seed)}};
+  const auto words = r123::Philox4x32{}(counter, key);
+  return {words[0], words[1], words[2], words[3]};
+}
+
+/// Four standard normal deviates (Box–Muller).
+inline std::array<double, 4> random_normals(std::uint64_t seed, RandomStream stream, std::uint64_t id,
+                                            std::uint64_t step) {
+  const auto words = random_words(seed, stream, id, step);
+  const auto uniform = [](std::uint32_t word) { return (word + 0.5) / 4294967296.0; };  // (0, 1)
+  std::array<double, 4> normals{};
+  for (std::size_t pair = 0; pair < 2; ++pair) {
+    const double radius = std::sqrt(-2.0 * std::log(uniform(words[2 * pair])));
+    const double angle = 2.0 * std::numbers::pi * uniform(words[2 * pair + 1]);
+    normals[2 * pair] = radius * std::cos(angle);
+    normals[2 * pair + 1] = radius * std::sin(angle);
+  }
+  return normals;
+}
+
+}  // namespace tessera

@@ -1,0 +1,66 @@
+#include "tessera/base/threads.h"
+
+namespace tessera {
+
+namespace {
+
+// A short spin before sleeping keeps the fork under a microsecond when every thread has a core; it is short enough not
+// to hurt when ranks share cores.
+constexpr int spins = 2000;
+
+template <class Value>
+void wait_while(const std::atomic<Value>& value, Value old) {
+  for (int i = 0; i < spins; ++i) {
+    if (value.load(std::memory_order_acquire) != old) return;
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#endif
+  }
+  while (value.load(std::memory_order_acquire) == old) value.wait(old, std::memory_order_acquire);
+}
+
+}  // namespace
+
+ThreadPool::ThreadPool(int size) {
+  for (int thread = 1; thread < size; ++thread) workers_.emplace_back([this, thread] { work(thread); });
+}
+
+ThreadPool::~ThreadPool() {
+  stop_ = true;
+  generation_.fetch_add(1, std::memory_order_release);
+  generation_.notify_all();
+  for (auto& worker : workers_) worker.join();
+}
+
+void ThreadPool::execute(int thread) {
+  try {
+    (*function_)(thread);
+  } catch (...) {
+    if (!failed_.exchange(true)) failure_ = std::current_exception();
+  }
+}
+
+void ThreadPool::run(const std::function<void(int)>& function) {
+  if (workers_.empty()) return function(0);
+  function_ = &function;
+  running_.store(static_cast<int>(workers_.size()), std::memory_order_relaxed);
+  generation_.fetch_add(1, std::memory_order_release);
+  generation_.notify_all();
+  execute(0);
+  for (int left = running_.load(std::memory_order_acquire); left != 0; left = running_.load(std::memory_order_acquire))
+    wait_while(running_, left);
+  if (failed_.exchange(false)) std::rethrow_exception(std::exchange(failure_, nullptr));
+}
+
+void ThreadPool::work(int thread) {
+  std::uint32_t seen = 0;
+  while (true) {
+    wait_while(generation_, seen);
+    ++seen;
+    if (stop_) return;
+    execute(thread);
+    if (running_.fetch_sub(1, std::memory_order_acq_rel) == 1) running_.notify_all();
+  }
+}
+
+}  // namespace tessera

@@ -1,0 +1,48 @@
+// One rank without MPI: unit tests, sanitizer builds, the Python module, machines that have no MPI.
+#include "tessera/comm/communicator.h"
+
+#include <cstdlib>
+
+#include "tessera/base/error.h"
+
+namespace tessera::comm {
+
+struct Communicator::Implementation {};
+
+Communicator::Communicator(std::unique_ptr<Implementation> implementation)
+    : implementation_(std::move(implementation)) {}
+Communicator::Communicator(Communicator&&) noexcept = default;
+Communicator& Communicator::operator=(Communicator&&) noexcept = default;
+Communicator::~Communicator() = default;
+
+Communicator Communicator::world() { return Communicator(std::make_unique<Implementation>()); }
+void Communicator::finalize() {}
+void Communicator::abort(int status) { std::_Exit(status); }
+std::string Communicator::library_version() { return "serial"; }
+
+int Communicator::rank() const { return 0; }
+int Communicator::size() const { return 1; }
+void Communicator::barrier() const {}
+void Communicator::broadcast(std::span<std::byte>, int) const {}
+void Communicator::all_reduce_sum(std::span<std::int64_t>) const {}
+void Communicator::all_reduce_max(std::span<std::int64_t>) const {}
+void Communicator::all_reduce_min(std::span<std::int64_t>) const {}
+void Communicator::all_reduce_max(std::span<double>) const {}
+void Communicator::all_reduce_sum_for_report(std::span<double>) const {}
+
+// A rank never sends to itself: callers copy their own part.
+Request Communicator::start_send(std::span<const std::byte>, int, int) const { fail_check("no peer", __FILE__, __LINE__); }
+Request Communicator::start_receive(std::span<std::byte>, int, int) const { fail_check("no peer", __FILE__, __LINE__); }
+void Communicator::wait_all(std::span<Request>) {}
+
+std::vector<std::vector<std::byte>> Communicator::gather(std::span<const std::byte> data, int) const {
+  return {{data.begin(), data.end()}};
+}
+std::vector<std::vector<std::byte>> Communicator::all_gather(std::span<const std::byte> data) const {
+  return {{data.begin(), data.end()}};
+}
+std::vector<std::vector<std::byte>> Communicator::all_to_all(const std::vector<std::vector<std::byte>>& outgoing) const {
+  return outgoing;
+}
+
+}  // namespace tessera::comm

@@ -1,0 +1,80 @@
+#include "tessera/model/system.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "tessera/base/error.h"
+
+namespace tessera::model {
+
+LennardJonesAB ForceField::lj(int type_a, int type_b) const {
+  for (const auto& pair : nbfix)
+    if ((pair.type_a == type_a && pair.type_b == type_b) || (pair.type_a == type_b && pair.type_b == type_a))
+      return pair.ab;
+  const auto& p = type_lj.at(static_cast<std::size_t>(type_a));
+  const auto& q = type_lj.at(static_cast<std::size_t>(type_b));
+  const double sigma =
+      lj_rule == LjRule::lorentz_berthelot ? 0.5 * (p.sigma + q.sigma) : std::sqrt(p.sigma * q.sigma);
+  const double epsilon = std::sqrt(p.epsilon * q.epsilon);
+  const double sigma6 = std::pow(sigma, 6);
+  return {4 * epsilon * sigma6 * sigma6, 4 * epsilon * sigma6};
+}
+
+void System::set_instances(const std::vector<std::pair<std::int32_t, std::int64_t>>& template_and_count) {
+  instances_.clear();
+  n_atoms_ = 0;
+  for (const auto& [molecule, count] : template_and_count) {
+    if (molecule < 0 || static_cast<std::size_t>(molecule) >= templates.size() || count < 0)
+      throw InputError(fmt::format("instance run names template {} {} times, but there are {} templates", molecule,
+                                   count, templates.size()));
+    instances_.push_back({n_atoms_, count, molecule});
+    n_atoms_ += count * templates[static_cast<std::size_t>(molecule)].n_atoms();
+  }
+}
+
+AtomReference System::find(std::int64_t id) const {
+  TESSERA_ASSERT(id >= 0 && id < n_atoms_);
+  const auto after = std::upper_bound(instances_.begin(), instances_.end(), id,
+                                      [](std::int64_t value, const InstanceRun& run) { return value < run.first_id; });
+  const auto& run = *std::prev(after);
+  const std::int64_t n = templates[static_cast<std::size_t>(run.molecule)].n_atoms();
+  const std::int64_t offset = id - run.first_id;
+  return {run.molecule, static_cast<std::int32_t>(offset % n), id - offset % n};
+}
+
+double System::net_charge() const {
+  double sum = 0;
+  for (const auto& run : instances_)
+    for (const double q : templates[static_cast<std::size_t>(run.molecule)].charge)
+      sum += q * static_cast<double>(run.count);
+  return sum;
+}
+
+double System::sum_of_squared_charges() const {
+  double sum = 0;
+  for (const auto& run : instances_)
+    for (const double q : templates[static_cast<std::size_t>(run.molecule)].charge)
+      sum += q * q * static_cast<double>(run.count);
+  return sum;
+}
+
+std::vector<std::int64_t> System::type_counts() const {
+  std::vector<std::int64_t> counts(force_field.type_lj.size());
+  for (const auto& run : instances_)
+    for (const auto type : templates[static_cast<std::size_t>(run.molecule)].type)
+      counts[static_cast<std::size_t>(type)] += run.count;
+  return counts;
+}
+
+std::string System::describe(std::int64_t id) const {
+  const auto reference = find(id);
+  const auto& molecule = templates[static_cast<std::size_t>(reference.molecule)];
+  const auto local = static_cast<std::size_t>(reference.local);
+  const auto residue = static_cast<std::size_t>(molecule.residue[local]);
+  return fmt::format("atom {} ({} {} {})", id + 1, molecule.residue_name[residue], molecule.residue_number[residue],
+                     molecule.atom_name[local]);
+}
+
+}  // namespace tessera::model

@@ -1,0 +1,149 @@
+// The inert System: what is simulated, and nothing of how. Force field tables, molecule templates, runs of instances,
+// the box. It is small whatever the number of atoms; coordinates live elsewhere (docs/reference/system_file.md).
+//
+// Units: Å, amu, kcal/mol, elementary charge, radian.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tessera/base/lattice.h"
+
+namespace tessera::model {
+
+struct BondParameter {  // k(r − r₀)²; Urey–Bradley too
+  double k, r0;
+};
+struct AngleParameter {  // k(θ − θ₀)²
+  double k, theta0;
+};
+struct DihedralParameter {  // k[1 + cos(nφ − δ)]
+  double k, n, delta;
+};
+struct RyckaertBellemansParameter {  // Σ cₙ cosⁿ(φ − 180°)
+  std::array<double, 6> c;
+};
+struct ImproperParameter {  // k(φ − φ₀)²
+  double k, phi0;
+};
+struct Pair14Parameter {  // 4ε[(σ/r)¹² − (σ/r)⁶] + f·C·qᵢqⱼ/r
+  double sigma, epsilon, charge_factor;
+};
+struct LennardJones {  // 4ε[(σ/r)¹² − (σ/r)⁶]
+  double sigma, epsilon;
+};
+/// A/r¹² − B/r⁶, kcal/mol·Å¹² and kcal/mol·Å⁶.
+struct LennardJonesAB {
+  double a, b;
+};
+/// Energies on an n × n grid over φ, ψ = −180° + 360°·i/n, [i_φ·n + i_ψ].
+struct CmapParameter {
+  int n = 0;
+  std::vector<double> energy;
+};
+
+enum class LjRule { lorentz_berthelot, geometric };
+
+struct NbfixPair {
+  int type_a, type_b;
+  LennardJonesAB ab;
+};
+
+struct ForceField {
+  double coulomb_constant = 0;  // kcal Å mol⁻¹ e⁻²
+  LjRule lj_rule = LjRule::lorentz_berthelot;
+  std::vector<std::string> type_name;
+  std::vector<LennardJones> type_lj;
+  std::vector<NbfixPair> nbfix;
+  std::vector<BondParameter> bond;
+  std::vector<AngleParameter> angle;
+  std::vector<BondParameter> urey_bradley;
+  std::vector<DihedralParameter> dihedral;
+  std::vector<RyckaertBellemansParameter> dihedral_rb;
+  std::vector<ImproperParameter> improper_harmonic;
+  std::vector<DihedralParameter> improper_periodic;
+  std::vector<CmapParameter> cmap;
+  std::vector<Pair14Parameter> pair_14;
+
+  /// A and B of a pair of types: the rule, or the exception listed for the pair.
+  LennardJonesAB lj(int type_a, int type_b) const;
+};
+
+/// Terms of one kind: `Arity` local atom indices and a row of the parameter table each.
+template <int Arity>
+struct Terms {
+  std::vector<std::array<std::int32_t, Arity>> atoms;
+  std::vector<std::int32_t> parameter;
+};
+
+struct Template {
+  std::string name;
+  bool rigid_water = false;   // atoms 0, 1, 2 are O, H, H
+  bool always_rigid = false;  // has no flexible form
+  double water_oh = 0, water_hh = 0;
+
+  std::vector<std::string> atom_name;
+  std::vector<std::int32_t> type;
+  std::vector<double> charge;
+  std::vector<double> mass;
+  std::vector<std::int32_t> atomic_number;
+  std::vector<std::int32_t> residue;
+  std::vector<std::string> residue_name;
+  std::vector<std::string> segment_name;
+  std::vector<std::int32_t> residue_number;
+  std::vector<std::int32_t> group;  // local index of the hydrogen group's key atom
+
+  Terms<2> bond;
+  Terms<3> angle;
+  Terms<2> urey_bradley;
+  Terms<4> dihedral, dihedral_rb, improper_harmonic, improper_periodic;
+  Terms<8> cmap;
+  Terms<2> pair_14;
+  std::vector<std::array<std::int32_t, 2>> exclusions;  // i < j
+
+  std::int64_t n_atoms() const { return static_cast<std::int64_t>(type.size()); }
+};
+
+/// `count` molecules of one template, with consecutive atom ids from `first_id`.
+struct InstanceRun {
+  std::int64_t first_id;
+  std::int64_t count;
+  std::int32_t molecule;  // index of the template
+};
+
+/// Where an atom id stands: its template, the id of its molecule's first atom, its index in the template.
+struct AtomReference {
+  std::int32_t molecule;
+  std::int32_t local;
+  std::int64_t first_id;
+};
+
+class System {
+ public:
+  ForceField force_field;
+  std::vector<Template> templates;
+  Lattice lattice;
+  bool is_periodic = true;
+  std::string coulomb_source, lj_modifier, source;
+
+  /// Sets the runs (first ids are counted here). Throws InputError if a template is out of range.
+  void set_instances(const std::vector<std::pair<std::int32_t, std::int64_t>>& template_and_count);
+
+  const std::vector<InstanceRun>& instances() const { return instances_; }
+  std::int64_t n_atoms() const { return n_atoms_; }
+  AtomReference find(std::int64_t id) const;
+  double net_charge() const;           // e
+  double sum_of_squared_charges() const;  // e²
+  /// Number of atoms of each Lennard-Jones type.
+  std::vector<std::int64_t> type_counts() const;
+  /// "atom 4711 (TIP3 1203 H1)": for messages; ids are printed counting from 1.
+  std::string describe(std::int64_t id) const;
+
+ private:
+  std::vector<InstanceRun> instances_;
+  std::int64_t n_atoms_ = 0;
+};
+
+}  // namespace tessera::model
