@@ -1,0 +1,92 @@
+# Tessera's commands; `make help` lists them. Everything is quick where nothing has changed.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+CORES := $(shell nproc)
+JOBS ?= $(CORES)
+python := .venv/bin/python
+export PATH := $(CURDIR)/.venv/bin:$(PATH)
+export PYTHONPATH := $(CURDIR)/python
+ifneq ($(shell command -v ccache),)
+export TESSERA_COMPILER_LAUNCHER ?= ccache
+endif
+
+sources = $(shell git ls-files --cached --others --exclude-standard 'cpp/*.h' 'cpp/*.cpp' 'python/bindings/*.cpp')
+
+.PHONY: help
+help: ## this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | awk -F'\t' '{printf "  make %-12s %s\n", $$1, $$2}'
+
+.PHONY: demo
+demo: build ## prepare DHFR in water (23,558 atoms), run it on all cores, draw the plots
+	@scripts/demo
+
+.PHONY: setup
+setup: ## install what is missing: Debian packages (root or sudo) and .venv
+	@scripts/setup
+
+.PHONY: setup-lint
+setup-lint:
+	@scripts/setup --lint
+
+.PHONY: build
+build: setup ## build the engine, the tests and the Python module in build/release
+	@scripts/build release -DTESSERA_PYTHON=ON -DPython_EXECUTABLE=$(CURDIR)/$(python)
+
+.PHONY: test
+test: ## what CI runs: build, lint, unit tests, sanitizers, parallel tests, documents (≤ 25 min on 2 cores)
+	@.ci/run
+
+.PHONY: unit
+unit: build ## the unit tests alone
+	@ctest --test-dir build/release --output-on-failure --timeout 120 -j $(JOBS)
+
+.PHONY: pytest
+pytest: build ## the Python, parallel and document tests alone; ARGS="-k word" chooses
+	@$(python) -m pytest -m "not slow" $(ARGS)
+
+.PHONY: check-long
+check-long: build ## the full campaigns: kills, fuzzing, drift, ensembles (hours)
+	@$(python) -m pytest -m "slow" $(ARGS)
+
+.PHONY: lint
+lint: setup-lint house ## house rules, formatting, ruff, mypy, clang-tidy
+	@clang-format-14 --dry-run --Werror $(sources)
+	@ruff check .
+	@ruff format --check .
+	@mypy
+	@scripts/tidy
+
+.PHONY: house
+house: setup
+	@$(python) tests/lint/includes.py
+	@$(python) tests/lint/house.py
+
+.PHONY: format
+format: setup-lint ## put every source file into the house format
+	@clang-format-14 -i $(sources)
+	@ruff check --fix --quiet . || true
+	@ruff format --quiet .
+
+.PHONY: asan
+asan: setup ## unit tests under the address and undefined-behaviour sanitizers
+	@scripts/build asan --target unit_tests
+	@ctest --test-dir build/asan --output-on-failure --timeout 300 -j $(JOBS)
+
+.PHONY: tsan
+tsan: setup ## unit tests under the thread sanitizer
+	@scripts/build tsan --target unit_tests
+	@scripts/without-aslr ctest --test-dir build/tsan --output-on-failure --timeout 300 -j $(JOBS)
+
+.PHONY: docs
+docs: build ## run every code block of README and docs
+	@$(python) -m pytest tests/docs $(ARGS)
+
+.PHONY: lock
+lock: ## write requirements.lock anew from requirements.in
+	@scripts/lock
+
+.PHONY: clean
+clean: ## remove what was built (not .venv)
+	@rm -rf build dist demo python/tessera/_core*.so
