@@ -1,0 +1,154 @@
+"""Joins templates, parameters, box and coordinates into a `System`, and checks what they share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.spatial import cKDTree
+
+from tessera.prepare.constants import COULOMB
+from tessera.prepare.coordinates import Coordinates
+from tessera.prepare.errors import InputError
+from tessera.prepare.flat import FlatTopology
+from tessera.prepare.molecule import complete
+from tessera.system import ForceField, System, Template
+from tessera.system.blocks import to_fraction
+from tessera.system.model import FloatArray, IdArray
+
+OVERLAP = 0.1  # Å: two atoms nearer than this cannot be meant
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What the source program stands for: its Coulomb constant and Lennard-Jones habits."""
+
+    program: str
+    lj_rule: str
+    lj_modifier: str
+    line: str  # the command and the files' names
+
+
+def assemble(
+    flat: FlatTopology,
+    templates: list[Template],
+    runs: IdArray,
+    field: ForceField,
+    coordinates: Coordinates,
+    origin: Origin,
+    box: FloatArray | None = None,
+    vacuum: bool = False,
+) -> System:
+    """The system. `box` (3,3) Å overrides the file's; no box anywhere means vacuum.
+
+    Raises `InputError` for counts that differ, numbers that are not finite, a box that is none
+    and atoms on top of each other.
+    """
+    check_coordinates(flat, coordinates)
+    box, periodic, position = choose_box(coordinates, box, vacuum)
+    complete(templates, field)
+    system = System(
+        box=box,
+        periodic=periodic,
+        coulomb_constant=COULOMB[origin.program],
+        coulomb_source=origin.program,
+        lj_rule=origin.lj_rule,
+        lj_modifier=origin.lj_modifier,
+        source=origin.line,
+        force_field=field,
+        templates=templates,
+        runs=runs,
+        fraction=to_fraction(position, box),
+        velocity=coordinates.velocity,
+    )
+    check_overlaps(flat, system)
+    return system
+
+
+def check_coordinates(flat: FlatTopology, coordinates: Coordinates) -> None:
+    """Counts agree and every coordinate is finite."""
+    position = coordinates.position
+    if len(position) != flat.n_atoms:
+        raise InputError(
+            f"the topology has {flat.n_atoms} atoms but the coordinate file has {len(position)}"
+        )
+    for what, values in (("coordinates", position), ("velocity", coordinates.velocity)):
+        if values is None:
+            continue
+        bad = np.flatnonzero(~np.isfinite(values).all(axis=1))
+        if len(bad):
+            atom = flat.describe(int(bad[0]))
+            raise InputError(
+                f"{what} of {len(bad)} atom(s) are not finite; the first is {atom}: "
+                f"{values[bad[0]].tolist()}"
+            )
+
+
+def choose_box(
+    coordinates: Coordinates, box: FloatArray | None, vacuum: bool
+) -> tuple[FloatArray, bool, FloatArray]:
+    """Box (3,3) Å, whether it repeats, and positions (moved to the middle of a vacuum box)."""
+    if vacuum and box is not None:
+        raise InputError("--vacuum and --box exclude each other")
+    chosen = coordinates.box if box is None else box
+    if not vacuum and chosen is not None:
+        return check_box(chosen), True, coordinates.position
+    low, high = coordinates.position.min(axis=0), coordinates.position.max(axis=0)
+    edges = 3.0 * (high - low) + 40.0
+    position = coordinates.position
+    if (np.abs(position) > edges / 4).any():
+        position = position - (low + high) / 2
+    return np.diag(edges), False, position
+
+
+def check_box(box: FloatArray) -> FloatArray:
+    """A box that can repeat, or `InputError`."""
+    edges = np.diag(box)
+    if not np.isfinite(box).all() or (edges <= 0).any():
+        raise InputError(f"box edges must be positive lengths in Å, found {edges.tolist()}")
+    if np.count_nonzero(np.abs(np.triu(box, 1)) > 1e-9):
+        raise InputError("box vectors must be lower triangular: a along x, b in the xy plane")
+    return np.tril(box)
+
+
+def is_triclinic(box: FloatArray) -> bool:
+    """Whether a box vector leaves its axis."""
+    return bool(np.count_nonzero(box - np.diag(np.diag(box))))
+
+
+def check_overlaps(flat: FlatTopology, system: System) -> None:
+    """Raise `InputError` that names the nearest two atoms where any are closer than `OVERLAP`."""
+    position = system.positions()
+    if is_triclinic(system.box):
+        tree = cKDTree(position)
+    else:
+        edges = np.diag(system.box)
+        wrapped = np.mod(position, edges)
+        wrapped[wrapped >= edges] = 0.0
+        position, tree = wrapped, cKDTree(wrapped, boxsize=edges)
+    pairs = tree.query_pairs(OVERLAP, output_type="ndarray")
+    if not len(pairs):
+        return
+    difference = position[pairs[:, 0]] - position[pairs[:, 1]]
+    if not is_triclinic(system.box):
+        difference -= np.diag(system.box) * np.rint(difference / np.diag(system.box))
+    distance = np.linalg.norm(difference, axis=1)
+    excluded = _excluded(system, pairs)
+    if excluded.all():
+        return
+    distance[excluded] = np.inf
+    worst = int(np.argmin(distance))
+    first, second = sorted(int(i) for i in pairs[worst])
+    raise InputError(
+        f"{int((~excluded).sum())} pair(s) of atoms are closer than {OVERLAP} Å; the nearest are "
+        f"{distance[worst]:.4f} Å apart: {flat.describe(first)} and {flat.describe(second)}"
+    )
+
+
+def _excluded(system: System, pairs: IdArray) -> np.ndarray:
+    excluded = system.expand_exclusions()
+    n = system.n_atoms
+    codes = np.sort(pairs, axis=1)
+    return np.isin(
+        codes[:, 0].astype(np.int64) * n + codes[:, 1], excluded[:, 0] * n + excluded[:, 1]
+    )

@@ -1,0 +1,225 @@
+"""A whole system as arrays in input order, and its split into templates × instances."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tessera.prepare.errors import InputError
+from tessera.system import TERM_ATOMS, Template, Terms
+from tessera.system.model import FloatArray, IdArray, IndexArray
+
+#: terms that carry no force-field row of their own yet: names of pairs left out, and the raw
+#: lists of a topology whose parameters are looked up once the templates are known
+RAW_ATOMS = {"exclusion": 2, "raw_angle": 3, "raw_dihedral": 4, "raw_improper": 4, "raw_cmap": 8}
+WIDTH = {**TERM_ATOMS, **RAW_ATOMS}
+
+
+@dataclass
+class FlatTopology:
+    """Atoms (n,) and terms (m, k) of a whole system, ids in input order."""
+
+    name: NDArray[np.bytes_]
+    type: IndexArray  # code of each atom's type in `type_names`
+    type_names: list[str]
+    charge: FloatArray  # elementary charges
+    mass: FloatArray  # amu
+    atomic_number: IndexArray
+    residue_name: NDArray[np.bytes_]
+    residue_number: IndexArray
+    segment: NDArray[np.bytes_]
+    terms: dict[str, tuple[IdArray, IdArray]] = field(default_factory=dict)
+
+    @property
+    def n_atoms(self) -> int:
+        return len(self.type)
+
+    def add(self, kind: str, atoms: Any, parameter: Any | None = None) -> None:
+        """Append terms: atoms (m, k) and rows (m,), 0 where parameters come later."""
+        atoms = np.asarray(atoms, np.int64).reshape(-1, WIDTH[kind])
+        rows = np.zeros(len(atoms), np.int64) if parameter is None else np.asarray(parameter)
+        if kind in self.terms:
+            old_atoms, old_rows = self.terms[kind]
+            atoms, rows = np.concatenate([old_atoms, atoms]), np.concatenate([old_rows, rows])
+        self.terms[kind] = (atoms, rows.astype(np.int64))
+        if atoms.size and (atoms.min() < 0 or atoms.max() >= self.n_atoms):
+            raise InputError(
+                f"a {kind.removeprefix('raw_')} names atom {int(atoms.max()) + 1}, "
+                f"but there are {self.n_atoms} atoms"
+            )
+
+    def describe(self, atom: int) -> str:
+        """`CA of ALA 12 in PROA (atom 173)`."""
+        segment = self.segment[atom].decode()
+        inside = f" in {segment}" if segment else ""
+        residue = f"{self.residue_name[atom].decode()} {self.residue_number[atom]}"
+        return f"{self.name[atom].decode()} of {residue}{inside} (atom {atom + 1})"
+
+
+@dataclass
+class Split:
+    """Templates, the runs of their instances, and where each was first seen."""
+
+    templates: list[Template]
+    raw: list[dict[str, IndexArray]]  # per template: lists of `RAW_ATOMS`, local indices
+    runs: IdArray  # (R,2)
+    first_atom: list[int]
+
+
+def split(flat: FlatTopology) -> Split:
+    """Cut the atoms into the shortest stretches that no term crosses; equal ones are one template.
+
+    A stretch is a molecule when molecules are contiguous in the input; interleaved molecules
+    become one stretch, because ids count through the instances in order.
+    """
+    start = _segment_starts(flat)
+    length = np.diff(np.append(start, flat.n_atoms))
+    segment_of = np.repeat(np.arange(len(start)), length)
+    residue, residue_start = _residues(flat, start)
+    hashes = _hashes(flat, start, segment_of, residue)
+    key = np.stack([length.astype(np.uint64), hashes], axis=1)
+    _, first, inverse = np.unique(key, axis=0, return_index=True, return_inverse=True)
+    by_appearance = np.argsort(first, kind="stable")
+    rank = np.empty_like(by_appearance)
+    rank[by_appearance] = np.arange(len(by_appearance))
+    template_of = rank[inverse.reshape(-1)]
+    first = first[by_appearance]
+    local = _terms_of_first(flat, first, start, segment_of)
+    templates, raws = [], []
+    for index, segment in enumerate(first):
+        rows = slice(int(start[segment]), int(start[segment] + length[segment]))
+        template, raw = _make_template(flat, rows, residue, residue_start, local[index])
+        templates.append(template)
+        raws.append(raw)
+    return Split(templates, raws, _run_lengths(template_of), [int(start[s]) for s in first])
+
+
+def _segment_starts(flat: FlatTopology) -> IdArray:
+    crossing = np.zeros(flat.n_atoms + 1, np.int64)
+    for atoms, _ in flat.terms.values():
+        if len(atoms):
+            np.add.at(crossing, atoms.min(axis=1), 1)
+            np.add.at(crossing, atoms.max(axis=1), -1)
+    open_after = np.cumsum(crossing)[: flat.n_atoms]
+    starts = np.flatnonzero(open_after[:-1] == 0) + 1
+    return np.concatenate([[0], starts]).astype(np.int64)
+
+
+def _residues(flat: FlatTopology, start: IdArray) -> tuple[IdArray, IdArray]:
+    """Residue index of each atom (n,), and first atom of each residue."""
+    change = np.ones(flat.n_atoms, bool)
+    change[1:] = (
+        (flat.residue_number[1:] != flat.residue_number[:-1])
+        | (flat.residue_name[1:] != flat.residue_name[:-1])
+        | (flat.segment[1:] != flat.segment[:-1])
+    )
+    change[start] = True
+    return np.cumsum(change) - 1, np.flatnonzero(change)
+
+
+def _mix(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """splitmix64's finaliser: every input bit reaches every output bit."""
+    z = values + np.uint64(0x9E3779B97F4A7C15)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
+
+
+def _words(values: NDArray[Any]) -> list[NDArray[np.uint64]]:
+    """The bits of an array as 64-bit columns, so that text and numbers hash alike."""
+    if values.dtype.kind == "S":
+        width = max(8, -(-values.dtype.itemsize // 8) * 8)
+        words = values.astype(f"S{width}").view(np.uint64).reshape(len(values), -1)
+        return list(words.T)
+    if values.dtype.kind == "f":
+        return [values.astype(np.float64).view(np.uint64)]
+    return [values.astype(np.int64).view(np.uint64)]
+
+
+def _hashes(
+    flat: FlatTopology, start: IdArray, segment_of: IdArray, residue: IdArray
+) -> NDArray[np.uint64]:
+    """(segments,) 64-bit hashes over all that makes two molecules the same."""
+    local_residue = residue - residue[start][segment_of]
+    state = np.arange(flat.n_atoms) - start[segment_of]
+    state = _mix(state.view(np.uint64))
+    columns = (flat.name, flat.type, flat.charge, flat.mass, flat.residue_name, local_residue)
+    for column in columns:
+        for word in _words(column):
+            state = _mix(state ^ word)
+    out = np.add.reduceat(state, start)
+    for salt, kind in enumerate(sorted(flat.terms), start=1):
+        atoms, parameter = flat.terms[kind]
+        if not len(atoms):
+            continue
+        segment = segment_of[atoms[:, 0]]
+        value = np.full(len(atoms), salt, np.uint64)
+        for column in (*(atoms - start[segment][:, None]).T, parameter):
+            value = _mix(value ^ np.ascontiguousarray(column).view(np.uint64))
+        np.add.at(out, segment, value)
+    return out
+
+
+def _terms_of_first(
+    flat: FlatTopology, first: IdArray, start: IdArray, segment_of: IdArray
+) -> list[dict[str, Terms]]:
+    """The terms of each template's first instance, local indices, in input order."""
+    template_of_segment = np.full(len(start), -1, np.int64)
+    template_of_segment[first] = np.arange(len(first))
+    out: list[dict[str, Terms]] = [{} for _ in first]
+    for kind, (atoms, parameter) in flat.terms.items():
+        if not len(atoms):
+            continue
+        segment = segment_of[atoms[:, 0]]
+        template = template_of_segment[segment]
+        rows = np.flatnonzero(template >= 0)
+        rows = rows[np.argsort(template[rows], kind="stable")]
+        local = (atoms[rows] - start[segment[rows]][:, None]).astype(np.int32)
+        edges = np.searchsorted(template[rows], np.arange(len(first) + 1))
+        for index in np.flatnonzero(np.diff(edges)):
+            part = slice(edges[index], edges[index + 1])
+            out[index][kind] = Terms(local[part], parameter[rows][part].astype(np.int32))
+    return out
+
+
+def _make_template(
+    flat: FlatTopology,
+    rows: slice,
+    residue: IdArray,
+    residue_start: IdArray,
+    terms: dict[str, Terms],
+) -> tuple[Template, dict[str, IndexArray]]:
+    local_residue = residue[rows] - residue[rows.start]
+    heads = residue_start[residue[rows.start] : residue[rows.stop - 1] + 1]
+    template = Template(
+        name=_template_name(flat, heads),
+        atom_name=flat.name[rows],
+        type=flat.type[rows].astype(np.int32),
+        charge=flat.charge[rows].copy(),
+        mass=flat.mass[rows].copy(),
+        atomic_number=flat.atomic_number[rows].astype(np.int32),
+        residue=local_residue.astype(np.int32),
+        residue_name=flat.residue_name[heads],
+        segment_name=flat.segment[heads],
+        residue_number=flat.residue_number[heads].astype(np.int32),
+        group=np.arange(rows.stop - rows.start, dtype=np.int32),
+        terms={k: t for k, t in terms.items() if k in TERM_ATOMS},
+    )
+    raw = {k: terms[k].atoms for k in RAW_ATOMS if k in terms}
+    return template, raw
+
+
+def _template_name(flat: FlatTopology, heads: IdArray) -> str:
+    if len(heads) == 1:
+        return flat.residue_name[heads[0]].decode() or flat.name[heads[0]].decode()
+    return flat.segment[heads[0]].decode() or f"{flat.residue_name[heads[0]].decode()}…"
+
+
+def _run_lengths(template_of: IdArray) -> IdArray:
+    change = np.flatnonzero(np.diff(template_of)) + 1
+    begin = np.concatenate([[0], change])
+    count = np.diff(np.append(begin, len(template_of)))
+    return np.stack([template_of[begin], count], axis=1).astype(np.int64)

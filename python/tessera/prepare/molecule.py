@@ -1,0 +1,86 @@
+"""What a molecule's bonds imply: neighbours at 2, 3 and 4, hydrogen groups, rigid water."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import sparse
+
+from tessera.system import ForceField, Template
+from tessera.system.model import IndexArray
+
+WATER = (8, 1, 1)
+
+
+def neighbour_pairs(n: int, bonds: IndexArray) -> tuple[IndexArray, IndexArray, IndexArray]:
+    """Pairs i < j one, two and exactly three bonds apart (1-2, 1-3, 1-4), each (·,2)."""
+    data = np.ones(2 * len(bonds), np.int8)
+    rows, columns = np.concatenate([bonds, bonds[:, ::-1]]).T if len(bonds) else ([], [])
+    one = sparse.csr_array((data, (rows, columns)), shape=(n, n), dtype=np.int32)
+    one.data[:] = 1
+    two = (one @ one).tocsr()
+    three = (two @ one).tocsr()
+    pairs = [_upper_pairs(m) for m in (one, two, three)]
+    codes = [p[:, 0].astype(np.int64) * n + p[:, 1] for p in pairs]
+    only_two = ~np.isin(codes[1], codes[0])
+    only_three = ~np.isin(codes[2], np.concatenate(codes[:2]))
+    return pairs[0], pairs[1][only_two], pairs[2][only_three]
+
+
+def _upper_pairs(matrix: sparse.csr_array) -> IndexArray:
+    upper = sparse.triu(matrix, k=1).tocoo()
+    pairs = np.stack([upper.row, upper.col], axis=1).astype(np.int32)
+    return pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))]
+
+
+def sorted_pairs(*lists: IndexArray) -> IndexArray:
+    """The union of pair lists as rows i < j in order, (·,2)."""
+    pairs = np.concatenate([np.zeros((0, 2), np.int32), *lists])
+    return np.unique(np.sort(pairs, axis=1), axis=0).astype(np.int32)
+
+
+def hydrogen_groups(template: Template) -> IndexArray:
+    """(n,) local index of each atom's key: a heavy atom's hydrogens follow it."""
+    n = template.n_atoms
+    key = np.arange(n, dtype=np.int32)
+    bonds = template.term("bond").atoms
+    if not len(bonds):
+        return key
+    is_hydrogen = template.atomic_number == 1
+    both = np.concatenate([bonds, bonds[:, ::-1]])
+    attached = both[is_hydrogen[both[:, 0]] & ~is_hydrogen[both[:, 1]]]
+    # the first heavy neighbour in the bond list wins where a hydrogen has two
+    key[attached[::-1, 0]] = attached[::-1, 1]
+    return key
+
+
+def detect_rigid_water(template: Template, field: ForceField) -> None:
+    """Mark a three-site water O, H, H and note its two distances (Å)."""
+    if template.n_atoms != 3 or tuple(template.atomic_number) != WATER:
+        return
+    length = {}
+    bonds = template.term("bond")
+    for (i, j), row in zip(bonds.atoms, bonds.parameter):
+        length[min(i, j), max(i, j)] = float(field.table("bond")[row, 1])
+    if (0, 1) not in length or (0, 2) not in length or length[0, 1] != length[0, 2]:
+        return
+    oh, hh = length[0, 1], length.get((1, 2))
+    angles = template.term("angle")
+    central = [row for atoms, row in zip(angles.atoms, angles.parameter) if atoms[1] == 0]
+    if central:
+        # the angle carries a force, the H–H "bond" of a topology often only a rounded length
+        theta = float(field.table("angle")[central[0], 1])
+        if hh is None or field.table("angle")[central[0], 0] > 0:
+            hh = hh if hh and abs(hh - 2 * oh * np.sin(theta / 2)) < 1e-3 else None
+            hh = hh or 2 * oh * float(np.sin(theta / 2))
+    if hh is None:
+        return
+    template.rigid_water = True
+    template.settle = (oh, float(hh))
+    template.group = np.zeros(3, np.int32)
+
+
+def complete(templates: list[Template], field: ForceField) -> None:
+    """Fill hydrogen groups and rigid water once terms and parameters are known."""
+    for template in templates:
+        template.group = hydrogen_groups(template)
+        detect_rigid_water(template, field)

@@ -1,0 +1,73 @@
+"""What a command that made a system says about it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tessera.system import System
+
+
+def summary(system: System, path: Path, seconds: float) -> dict[str, Any]:
+    """A dictionary for `--json`; lengths in Å, charge in e, time in s."""
+    count = np.zeros(len(system.templates), np.int64)
+    np.add.at(count, system.runs[:, 0], system.runs[:, 1])
+    templates = [
+        {
+            "name": t.name,
+            "atoms": t.n_atoms,
+            "instances": int(c),
+            "rigid_water": t.rigid_water,
+            "always_rigid": t.always_rigid,
+        }
+        for t, c in zip(system.templates, count)
+    ]
+    return {
+        "system": str(path),
+        "atoms": system.n_atoms,
+        "molecules": system.n_instances,
+        "templates": templates,
+        "box": system.box.tolist(),
+        "periodic": system.periodic,
+        "net_charge": round(system.net_charge(), 6) + 0.0,
+        "terms": {k: v for k, v in system.term_counts().items() if v},
+        "types": len(system.force_field.type_name),
+        "nbfix": len(system.force_field.nbfix_types),
+        "lj_rule": system.lj_rule,
+        "lj_modifier": system.lj_modifier,
+        "coulomb_source": system.coulomb_source,
+        "velocities": system.velocity is not None,
+        "seconds": round(seconds, 2),
+    }
+
+
+def describe(facts: dict[str, Any]) -> str:
+    """The same for a person, a few lines."""
+    templates = facts["templates"]
+    parts = [f"{t['name']} × {t['instances']:,}" for t in templates[:6]]
+    if len(templates) > 6:
+        parts.append(f"… {len(templates) - 6} more")
+    terms = ", ".join(f"{name} {count:,}" for name, count in facts["terms"].items())
+    return "\n".join(
+        [
+            f"{facts['system']}: {facts['atoms']:,} atoms in {facts['molecules']:,} molecules "
+            f"of {len(templates)} kinds",
+            f"  kinds   {', '.join(parts)}",
+            f"  box     {_box_text(facts)}",
+            f"  charge  {facts['net_charge']:+.4f} e",
+            f"  terms   {terms or 'none'}",
+            f"  time    {facts['seconds']:.1f} s",
+        ]
+    )
+
+
+def _box_text(facts: dict[str, Any]) -> str:
+    box = np.array(facts["box"])
+    edges = " × ".join(f"{edge:.4f}" for edge in np.diag(box))
+    if not facts["periodic"]:
+        return f"{edges} Å, vacuum (does not repeat)"
+    if np.count_nonzero(box - np.diag(np.diag(box))):
+        return f"{edges} Å, triclinic: the engine runs orthorhombic boxes only for now"
+    return f"{edges} Å"

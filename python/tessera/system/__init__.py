@@ -1,0 +1,27 @@
+"""The system file: templates × instances, the force field they use and where the atoms stand.
+
+`read` and `System.write` follow `docs/reference/system_file.md` to the letter.
+"""
+
+from tessera.system.file import read, write
+from tessera.system.model import (
+    FORCE_FIELD_COLUMNS,
+    TERM_ATOMS,
+    ForceField,
+    System,
+    SystemError,
+    Template,
+    Terms,
+)
+
+__all__ = [
+    "FORCE_FIELD_COLUMNS",
+    "TERM_ATOMS",
+    "ForceField",
+    "System",
+    "SystemError",
+    "Template",
+    "Terms",
+    "read",
+    "write",
+]

@@ -1,0 +1,48 @@
+"""Fractions of the box and the order of rows in a system file."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tessera.system.model import FloatArray, IdArray
+
+BLOCK_EDGE = 16.0  # Å, about
+
+
+def to_fraction(position: FloatArray, box: FloatArray) -> NDArray[np.int32]:
+    """(n,3) Å anywhere in space to int32 fractions in [−½, ½) of each box vector."""
+    if np.count_nonzero(box - np.diag(np.diag(box))) == 0:
+        fraction = position / np.diag(box)
+    else:
+        fraction = position @ np.linalg.inv(box)
+    fraction = fraction - np.rint(fraction)
+    # rounding up to +½ wraps to −½, as it should
+    return np.rint(fraction * 2.0**32).astype(np.int64).astype(np.int32)
+
+
+def block_grid(box: FloatArray) -> NDArray[np.int32]:
+    """(3,) blocks along each box vector."""
+    lengths = np.linalg.norm(box, axis=1)
+    return np.maximum(1, np.rint(lengths / BLOCK_EDGE)).astype(np.int32)
+
+
+def block_of(fraction: NDArray[np.int32], grid: NDArray[np.int32]) -> IdArray:
+    """(n,) block in which each fraction lies."""
+    index = ((fraction.astype(np.int64) + 2**31) * grid.astype(np.int64)) >> 32
+    return (index[:, 0] * grid[1] + index[:, 1]) * grid[2] + index[:, 2]
+
+
+def block_order(
+    fraction: NDArray[np.int32], key: IdArray, grid: NDArray[np.int32]
+) -> tuple[IdArray, IdArray]:
+    """Ids in row order (n,) and the first row of each block (blocks+1,).
+
+    `key` (n,) is the id of the key atom of each atom's group: a group stands together in the
+    block of its key, key first, groups by ascending key.
+    """
+    block = block_of(fraction, grid)[key]
+    ids = np.arange(len(fraction), dtype=np.int64)
+    order = np.lexsort((ids, ids != key, key, block)).astype(np.int64)
+    counts = np.bincount(block, minlength=int(np.prod(grid.astype(np.int64))))
+    return order, np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])

@@ -1,0 +1,245 @@
+"""Writing and reading `*.tsr` (HDF5), as `docs/reference/system_file.md` lays it out."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterable
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+
+from tessera.system.blocks import block_grid, block_order
+from tessera.system.model import (
+    FORCE_FIELD_COLUMNS,
+    TERM_ATOMS,
+    ForceField,
+    System,
+    SystemError,
+    Template,
+    Terms,
+)
+from tessera.system.validate import check_system
+
+FORMAT = "tessera-system"
+VERSION = 1
+TEXT = h5py.string_dtype("utf-8")
+
+
+def _creator() -> str:
+    try:
+        return f"tessera {metadata.version('tessera')}"
+    except metadata.PackageNotFoundError:
+        return "tessera (not installed)"
+
+
+def write(system: System, path: str | Path) -> None:
+    """Write `system` so that `path` holds either the old file or the whole new one."""
+    check_system(system)
+    path = Path(path)
+    if not path.parent.is_dir():
+        raise SystemError(f"the folder {path.parent} does not exist")
+    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    os.close(handle)
+    try:
+        with h5py.File(temporary, "w") as file:
+            _write_root(file, system)
+            _write_force_field(file.create_group("forcefield"), system.force_field)
+            templates = file.create_group("templates")
+            for index, template in enumerate(system.templates):
+                _write_template(templates.create_group(str(index)), template)
+            file["instances/runs"] = system.runs.astype(np.int64)
+            _write_coordinates(file.create_group("coordinates"), system)
+        _flush(temporary)
+        os.chmod(temporary, 0o666 & ~_umask())
+        os.replace(temporary, path)
+        _flush(str(path.parent))
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def _flush(path: str) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _put(group: Any, name: str, values: Any, dtype: Any) -> None:
+    """An absent dataset is an empty one."""
+    array = np.asarray(values)
+    if array.size:
+        group[name] = array.astype(dtype)
+
+
+def _put_text(group: Any, name: str, values: Iterable[Any]) -> None:
+    texts = [_text(v) for v in values]
+    if texts:
+        group.create_dataset(name, data=np.array(texts, dtype=object), dtype=TEXT)
+
+
+def _text(value: Any) -> str:
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+
+
+def _write_root(file: Any, system: System) -> None:
+    file.attrs["format"] = FORMAT
+    file.attrs["version"] = np.int32(VERSION)
+    file.attrs["periodic"] = np.int32(system.periodic)
+    file.attrs["coulomb_constant"] = np.float64(system.coulomb_constant)
+    for name in ("coulomb_source", "lj_rule", "lj_modifier", "source"):
+        file.attrs[name] = getattr(system, name)
+    file.attrs["creator"] = _creator()
+    file.attrs["n_atoms"] = np.int64(system.n_atoms)
+    file["box"] = system.box.astype(np.float64)
+
+
+def _write_force_field(group: Any, field: ForceField) -> None:
+    _put_text(group, "type_name", field.type_name)
+    _put(group, "type_lj", field.type_lj, np.float64)
+    _put(group, "nbfix_types", field.nbfix_types, np.int32)
+    _put(group, "nbfix_lj", field.nbfix_lj, np.float64)
+    if field.nbfix_ab is not None:
+        _put(group, "nbfix_ab", field.nbfix_ab, np.float64)
+    for kind in TERM_ATOMS:
+        _put(group, kind, field.table(kind), np.float64)
+
+
+def _write_template(group: Any, template: Template) -> None:
+    group.attrs["name"] = template.name
+    group.attrs["rigid_water"] = np.int32(template.rigid_water)
+    group.attrs["always_rigid"] = np.int32(template.always_rigid)
+    if template.settle is not None:
+        group.attrs["settle"] = np.array(template.settle, np.float64)
+    for name in ("atom_name", "residue_name", "segment_name"):
+        _put_text(group, name, getattr(template, name))
+    for name in ("type", "atomic_number", "residue", "residue_number", "group"):
+        _put(group, name, getattr(template, name), np.int32)
+    for name in ("charge", "mass"):
+        _put(group, name, getattr(template, name), np.float64)
+    for kind in TERM_ATOMS:
+        terms = template.term(kind)
+        _put(group, f"{kind}/atoms", terms.atoms, np.int32)
+        _put(group, f"{kind}/parameter", terms.parameter, np.int32)
+    _put(group, "exclusions", template.exclusions, np.int32)
+
+
+def _write_coordinates(group: Any, system: System) -> None:
+    grid = block_grid(system.box)
+    order, offset = block_order(system.fraction, system.group_key(), grid)
+    group["fraction"] = system.fraction[order]
+    group["id"] = order
+    if system.velocity is not None:
+        group["velocity"] = system.velocity[order]
+    group["block_grid"] = grid
+    group["block_offset"] = offset
+
+
+def read(path: str | Path) -> System:
+    """The system of a file, its coordinates put back into id order.
+
+    Raises `SystemError` where the file is missing, is no system file or is of another version.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise SystemError(f"no system file {path}")
+    try:
+        file = h5py.File(path, "r")
+    except OSError as error:
+        raise SystemError(f"{path} is not a readable system file: {error}") from error
+    with file:
+        found = _text(file.attrs.get("format", ""))
+        if found != FORMAT:
+            raise SystemError(f"{path} is not a system file (format {found!r})")
+        version = int(file.attrs["version"])
+        if version != VERSION:
+            raise SystemError(f"{path} has version {version}; this program reads {VERSION}")
+        return _read_system(file)
+
+
+def _get(group: Any, name: str, shape: tuple[int, ...], dtype: Any) -> Any:
+    return group[name][...].astype(dtype) if name in group else np.zeros(shape, dtype)
+
+
+def _get_text(group: Any, name: str) -> Any:
+    return np.array(group[name].asstr()[...] if name in group else [], dtype=str)
+
+
+def _read_system(file: Any) -> System:
+    group = file["coordinates"]
+    ids = group["id"][...]
+    fraction = np.empty((len(ids), 3), np.int32)
+    fraction[ids] = group["fraction"][...]
+    velocity = None
+    if "velocity" in group:
+        velocity = np.empty((len(ids), 3))
+        velocity[ids] = group["velocity"][...]
+    templates = file["templates"]
+    return System(
+        box=file["box"][...],
+        periodic=bool(file.attrs["periodic"]),
+        coulomb_constant=float(file.attrs["coulomb_constant"]),
+        coulomb_source=_text(file.attrs["coulomb_source"]),
+        lj_rule=_text(file.attrs["lj_rule"]),
+        lj_modifier=_text(file.attrs["lj_modifier"]),
+        source=_text(file.attrs["source"]),
+        force_field=_read_force_field(file["forcefield"]),
+        templates=[_read_template(templates[str(i)]) for i in range(len(templates))],
+        runs=file["instances/runs"][...],
+        fraction=fraction,
+        velocity=velocity,
+    )
+
+
+def _read_force_field(group: Any) -> ForceField:
+    nbfix_ab = group["nbfix_ab"][...] if "nbfix_ab" in group else None
+    return ForceField(
+        type_name=list(_get_text(group, "type_name")),
+        type_lj=_get(group, "type_lj", (0, 2), np.float64),
+        nbfix_types=_get(group, "nbfix_types", (0, 2), np.int32),
+        nbfix_lj=_get(group, "nbfix_lj", (0, 2), np.float64),
+        nbfix_ab=nbfix_ab,
+        tables={
+            kind: _get(group, kind, (0, columns), np.float64)
+            for kind, columns in FORCE_FIELD_COLUMNS.items()
+        },
+        cmap=_get(group, "cmap", (0, 24, 24), np.float64),
+    )
+
+
+def _read_template(group: Any) -> Template:
+    texts = {k: _get_text(group, k) for k in ("atom_name", "residue_name", "segment_name")}
+    integers = {
+        k: _get(group, k, (0,), np.int32)
+        for k in ("type", "atomic_number", "residue", "residue_number", "group")
+    }
+    floats = {k: _get(group, k, (0,), np.float64) for k in ("charge", "mass")}
+    settle = group.attrs.get("settle")
+    return Template(
+        name=_text(group.attrs["name"]),
+        **texts,
+        **integers,
+        **floats,
+        terms={
+            kind: Terms(
+                _get(group, f"{kind}/atoms", (0, size), np.int32),
+                _get(group, f"{kind}/parameter", (0,), np.int32),
+            )
+            for kind, size in TERM_ATOMS.items()
+        },
+        exclusions=_get(group, "exclusions", (0, 2), np.int32),
+        rigid_water=bool(group.attrs["rigid_water"]),
+        settle=None if settle is None else (float(settle[0]), float(settle[1])),
+        always_rigid=bool(group.attrs["always_rigid"]),
+    )

@@ -1,0 +1,213 @@
+"""The value `System`: what a system file says, held in memory with coordinates in id order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+IndexArray = NDArray[np.int32]
+IdArray = NDArray[np.int64]
+
+#: atoms that each kind of term names
+TERM_ATOMS = {
+    "bond": 2,
+    "angle": 3,
+    "urey_bradley": 2,
+    "dihedral": 4,
+    "dihedral_rb": 4,
+    "improper_harmonic": 4,
+    "improper_periodic": 4,
+    "cmap": 8,
+    "pair_14": 2,
+}
+
+#: columns of each force-field table (a CMAP row is an n × n map and stands apart)
+FORCE_FIELD_COLUMNS = {
+    "bond": 2,
+    "angle": 2,
+    "urey_bradley": 2,
+    "dihedral": 3,
+    "dihedral_rb": 6,
+    "improper_harmonic": 2,
+    "improper_periodic": 3,
+    "pair_14": 3,
+}
+
+
+class SystemError(Exception):
+    """A system that cannot be written or read: says what was found and what was expected."""
+
+
+@dataclass
+class Terms:
+    """Terms of one kind in one template."""
+
+    atoms: IndexArray  # (m, TERM_ATOMS) local indices
+    parameter: IndexArray  # (m,) row of the force-field table
+
+    @classmethod
+    def empty(cls, kind: str) -> Terms:
+        return cls(np.zeros((0, TERM_ATOMS[kind]), np.int32), np.zeros(0, np.int32))
+
+    def __len__(self) -> int:
+        return len(self.parameter)
+
+
+@dataclass
+class Template:
+    """One kind of molecule with n atoms and R residues."""
+
+    name: str
+    atom_name: NDArray[Any]  # (n,) text
+    type: IndexArray  # (n,) row of `type_lj`
+    charge: FloatArray  # (n,) elementary charges
+    mass: FloatArray  # (n,) amu
+    atomic_number: IndexArray  # (n,) 0: unknown
+    residue: IndexArray  # (n,) row of the residue tables
+    residue_name: NDArray[Any]  # (R,) text
+    segment_name: NDArray[Any]  # (R,) text
+    residue_number: IndexArray  # (R,)
+    group: IndexArray  # (n,) local index of the hydrogen group's key atom
+    terms: dict[str, Terms] = field(default_factory=dict)
+    exclusions: IndexArray = field(default_factory=lambda: np.zeros((0, 2), np.int32))
+    rigid_water: bool = False
+    settle: tuple[float, float] | None = None  # Å: O–H, H–H
+    always_rigid: bool = False
+
+    @property
+    def n_atoms(self) -> int:
+        return len(self.type)
+
+    def term(self, kind: str) -> Terms:
+        """The terms of a kind, perhaps none."""
+        return self.terms.get(kind) or Terms.empty(kind)
+
+
+@dataclass
+class ForceField:
+    """Parameter tables; columns and units as in the reference of the system file."""
+
+    type_name: list[str]
+    type_lj: FloatArray  # (T,2) σ Å, ε kcal/mol
+    nbfix_types: IndexArray = field(default_factory=lambda: np.zeros((0, 2), np.int32))
+    nbfix_lj: FloatArray = field(default_factory=lambda: np.zeros((0, 2)))
+    nbfix_ab: FloatArray | None = None  # (F,2) A kcal/mol Å¹², B kcal/mol Å⁶
+    tables: dict[str, FloatArray] = field(default_factory=dict)
+    cmap: FloatArray = field(default_factory=lambda: np.zeros((0, 24, 24)))  # kcal/mol
+
+    def table(self, kind: str) -> FloatArray:
+        """The rows of a kind of term, perhaps none."""
+        if kind == "cmap":
+            return self.cmap
+        return self.tables.get(kind, np.zeros((0, FORCE_FIELD_COLUMNS[kind])))
+
+
+@dataclass
+class System:
+    """Force field, templates, runs of instances and coordinates (in id order)."""
+
+    box: FloatArray  # (3,3) Å, rows are the box vectors, lower triangular
+    periodic: bool
+    coulomb_constant: float  # kcal Å mol⁻¹ e⁻²
+    coulomb_source: str
+    lj_rule: str
+    lj_modifier: str
+    source: str
+    force_field: ForceField
+    templates: list[Template]
+    runs: IdArray  # (R,2) template, count
+    fraction: NDArray[np.int32]  # (N,3), position = fraction·2⁻³²·box
+    velocity: FloatArray | None = None  # (N,3) Å/ps
+
+    @property
+    def n_atoms(self) -> int:
+        return len(self.fraction)
+
+    @property
+    def n_instances(self) -> int:
+        return int(self.runs[:, 1].sum())
+
+    def template_sizes(self) -> IdArray:
+        """(templates,) atoms in each template."""
+        return np.array([t.n_atoms for t in self.templates], np.int64)
+
+    def instances(self) -> tuple[IdArray, IdArray]:
+        """Template and first atom id of every instance, two arrays (instances,)."""
+        template = np.repeat(self.runs[:, 0], self.runs[:, 1])
+        ends = np.cumsum(self.template_sizes()[template])
+        return template, np.concatenate([np.zeros(1, np.int64), ends[:-1]])[: len(template)]
+
+    def atom_field(self, name: str) -> NDArray[Any]:
+        """(N,) `charge`, `mass`, `type`, … of every atom in id order, from the templates."""
+        values = [np.asarray(getattr(t, name)) for t in self.templates]
+        out = np.empty(self.n_atoms, np.result_type(*values) if values else np.float64)
+        for rows, value in self._instance_rows(values):
+            out[rows] = value
+        return out
+
+    def group_key(self) -> IdArray:
+        """(N,) id of the key atom of each atom's hydrogen group."""
+        out = np.empty(self.n_atoms, np.int64)
+        for rows, group in self._instance_rows([t.group for t in self.templates]):
+            out[rows] = rows[:, :1] + group
+        return out
+
+    def _instance_rows(self, values: list[NDArray[Any]]) -> list[tuple[IdArray, NDArray[Any]]]:
+        template, first = self.instances()
+        out = []
+        for index, value in enumerate(values):
+            starts = first[template == index]
+            out.append((starts[:, None] + np.arange(len(value)), value))
+        return out
+
+    def expand(self, kind: str) -> tuple[IdArray, IdArray]:
+        """Every term of a kind with global ids: atoms (M, k) and parameter rows (M,)."""
+        template, first = self.instances()
+        atoms, rows = [np.zeros((0, TERM_ATOMS[kind]), np.int64)], [np.zeros(0, np.int64)]
+        for index, t in enumerate(self.templates):
+            terms, starts = t.term(kind), first[template == index]
+            atoms.append((starts[:, None, None] + terms.atoms).reshape(-1, TERM_ATOMS[kind]))
+            rows.append(np.tile(terms.parameter.astype(np.int64), len(starts)))
+        return np.concatenate(atoms), np.concatenate(rows)
+
+    def expand_exclusions(self) -> IdArray:
+        """(M,2) every excluded pair with global ids."""
+        template, first = self.instances()
+        pairs = [np.zeros((0, 2), np.int64)]
+        for index, t in enumerate(self.templates):
+            starts = first[template == index]
+            pairs.append((starts[:, None, None] + t.exclusions).reshape(-1, 2))
+        return np.concatenate(pairs)
+
+    def positions(self) -> FloatArray:
+        """(N,3) Å, wrapped into [−½, ½) of each box vector."""
+        return (self.fraction * 2.0**-32) @ self.box
+
+    def net_charge(self) -> float:
+        """Elementary charges."""
+        template, count = self.runs.T
+        charges = np.array([t.charge.sum() for t in self.templates])
+        return float((charges[template] * count).sum())
+
+    def term_counts(self) -> dict[str, int]:
+        """How many terms of each kind the whole system has."""
+        count = np.zeros(len(self.templates), np.int64)
+        np.add.at(count, self.runs[:, 0], self.runs[:, 1])
+        return {
+            kind: int(sum(len(t.term(kind)) * int(c) for t, c in zip(self.templates, count)))
+            for kind in TERM_ATOMS
+        }
+
+    def write(self, path: str | Path) -> None:
+        """Write to a temporary beside `path`, flush to disk, then rename.
+
+        Raises `SystemError` where an index is out of range or a number is not finite.
+        """
+        from tessera.system.file import write
+
+        write(self, path)

@@ -1,0 +1,79 @@
+"""What a system must satisfy before it is written."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tessera.system.model import FORCE_FIELD_COLUMNS, TERM_ATOMS, System, SystemError, Template
+
+
+def _check(condition: bool, message: str) -> None:
+    if not condition:
+        raise SystemError(message)
+
+
+def _check_template(system: System, index: int, template: Template) -> None:
+    n = template.n_atoms
+    where = f"template {index} ({template.name})"
+    _check(n > 0, f"{where} has no atoms")
+    for name in ("atom_name", "charge", "mass", "atomic_number", "residue", "group"):
+        length = len(getattr(template, name))
+        _check(length == n, f"{where}: {name} has {length} rows, expected {n}")
+    types = len(system.force_field.type_name)
+    _check(_within(template.type, types), f"{where}: a type is not in the table of {types}")
+    _check(_within(template.residue, len(template.residue_name)), f"{where}: residue out of range")
+    _check(_within(template.group, n), f"{where}: group key out of range")
+    _check(
+        bool((template.group[template.group] == template.group).all()),
+        f"{where}: the key of a hydrogen group must be its own key",
+    )
+    _check(bool(np.isfinite(template.charge).all()), f"{where}: a charge is not finite")
+    massive = bool(np.isfinite(template.mass).all() and (template.mass > 0).all())
+    _check(massive, f"{where}: every mass must be finite and positive")
+    for kind, size in TERM_ATOMS.items():
+        terms = template.term(kind)
+        rows = len(system.force_field.table(kind))
+        _check(terms.atoms.shape == (len(terms), size), f"{where}: {kind} needs {size} atoms")
+        _check(_within(terms.atoms, n), f"{where}: an atom of a {kind} is out of range")
+        _check(_within(terms.parameter, rows), f"{where}: a {kind} names a row beyond {rows}")
+    pairs = template.exclusions
+    _check(_within(pairs, n), f"{where}: an excluded atom is out of range")
+    _check(bool((pairs[:, 0] < pairs[:, 1]).all()), f"{where}: exclusions need i < j")
+    _check(
+        not template.rigid_water or (n == 3 and template.settle is not None),
+        f"{where}: rigid water needs three atoms and its two distances",
+    )
+
+
+def _within(values: np.ndarray, size: int) -> bool:
+    return values.size == 0 or (int(values.min()) >= 0 and int(values.max()) < size)
+
+
+def check_system(system: System) -> None:
+    """Raise `SystemError` at the first thing that is wrong."""
+    box = system.box
+    _check(box.shape == (3, 3) and bool(np.isfinite(box).all()), "the box is not three vectors")
+    _check(bool((np.diag(box) > 0).all()), f"box edges must be positive, found {np.diag(box)}")
+    _check(np.count_nonzero(np.triu(box, 1)) == 0, "the box must be lower triangular")
+    _check(system.lj_rule in ("lorentz-berthelot", "geometric"), f"lj_rule {system.lj_rule!r}")
+    field = system.force_field
+    _check(field.type_lj.shape == (len(field.type_name), 2), "type_lj must be (types, 2)")
+    _check(bool(np.isfinite(field.type_lj).all()), "type_lj is not finite")
+    _check(_within(field.nbfix_types, len(field.type_name)), "an nbfix type is out of range")
+    for kind, columns in FORCE_FIELD_COLUMNS.items():
+        table = field.table(kind)
+        _check(table.ndim == 2 and table.shape[1] == columns, f"{kind} needs {columns} columns")
+        _check(bool(np.isfinite(table).all()), f"a {kind} parameter is not finite")
+    _check(bool(np.isfinite(field.cmap).all()), "a CMAP energy is not finite")
+    for index, template in enumerate(system.templates):
+        _check_template(system, index, template)
+    _check(_within(system.runs[:, 0], len(system.templates)), "a run names an unknown template")
+    _check(bool((system.runs[:, 1] > 0).all()), "a run must have at least one instance")
+    expected = int((system.template_sizes()[system.runs[:, 0]] * system.runs[:, 1]).sum())
+    _check(
+        expected == system.n_atoms,
+        f"the runs hold {expected} atoms but there are {system.n_atoms} coordinates",
+    )
+    if system.velocity is not None:
+        _check(system.velocity.shape == system.fraction.shape, "velocities and coordinates differ")
+        _check(bool(np.isfinite(system.velocity).all()), "a velocity is not finite")
