@@ -1,0 +1,39 @@
+// The Python module tessera._core: what Python and the engine must agree on to the bit.
+#include <hwy/targets.h>
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/array.h>
+#include <nanobind/stl/string.h>
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+#include "tessera/base/random.h"
+#include "tessera/comm/communicator.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace {
+
+/// The best instruction set that this processor has, by Highway's name ("AVX2", "AVX3", "NEON", …).
+std::string simd_target() {
+  const std::int64_t targets = hwy::SupportedTargets();
+  return hwy::TargetName(targets & -targets);  // the lowest bit is the best target
+}
+
+}  // namespace
+
+NB_MODULE(_core, module) {
+  module.doc() = "The compiled part of Tessera.";
+  module.def("version", [] { return std::string(TESSERA_VERSION); }, "Version of the compiled part.");
+  module.def("simd_target", simd_target, "Best instruction set of this processor; results are bitwise the same within one.");
+  module.def("comm_library", [] { return tessera::comm::Communicator::library_version(); });
+  module.def(
+      "random_normals",
+      [](std::uint64_t seed, std::uint32_t stream, std::uint64_t id, std::uint64_t step) {
+        return tessera::random_normals(seed, static_cast<tessera::RandomStream>(stream), id, step);
+      },
+      "seed"_a, nb::kw_only(), "stream"_a, "id"_a, "step"_a,
+      "Four standard normal deviates: a pure function of its arguments, the same as in the engine.");
+}
