@@ -1,0 +1,1 @@
+"""Systems made from nothing (`water`, `nacl`) and systems made of copies (`replicate`)."""

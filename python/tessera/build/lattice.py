@@ -1,0 +1,51 @@
+"""Bricks of lattice sites whose number is near a wanted one."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tessera.system.model import FloatArray, IdArray
+
+Brick = tuple[int, int, int]
+
+
+def brick_of_sites(count: int, spare: float) -> Brick:
+    """The cube that holds `count` sites if at most the fraction `spare` stays empty, otherwise the
+    most cube-like brick that does, otherwise the one that wastes least."""
+    edge = cube_edge(count)
+    if edge**3 <= count * (1 + spare):
+        return edge, edge, edge
+    bricks = _bricks(count, edge)
+    near = [b for b in bricks if b[0] * b[1] * b[2] <= count * (1 + spare)]
+    if near:
+        return min(near, key=lambda b: (b[2] / b[0], b[0] * b[1] * b[2]))
+    return min(bricks, key=lambda b: (b[0] * b[1] * b[2], b[2] / b[0]))
+
+
+def cube_edge(count: int) -> int:
+    """The smallest n with n³ ≥ count."""
+    edge = round(count ** (1 / 3))
+    while edge**3 < count:
+        edge += 1
+    while edge > 1 and (edge - 1) ** 3 >= count:
+        edge -= 1
+    return edge
+
+
+def _bricks(count: int, edge: int) -> list[Brick]:
+    """Bricks nx ≤ ny ≤ nz near a cube, each just long enough."""
+    out = []
+    for nx in range(max(1, edge // 2), edge + 1):
+        for ny in range(nx, 2 * edge + 1):
+            nz = -(-count // (nx * ny))
+            if nz >= ny:
+                out.append((nx, ny, nz))
+    return out
+
+
+def sites(brick: Brick, count: int) -> FloatArray:
+    """(count,3) centres of sites in units of the spacing, the empty ones spread evenly."""
+    total = brick[0] * brick[1] * brick[2]
+    index: IdArray = (np.arange(count, dtype=np.int64) * total) // count
+    cells = np.stack(np.unravel_index(index, brick), axis=1)
+    return cells + 0.5

@@ -1,0 +1,114 @@
+"""A box of rigid TIP3P water (CHARMM's, with Lennard-Jones sites on the hydrogens)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tessera.build.lattice import brick_of_sites, sites
+from tessera.prepare.constants import COULOMB, RMIN_TO_SIGMA
+from tessera.prepare.errors import InputError
+from tessera.prepare.molecule import detect_rigid_water
+from tessera.system import ForceField, System, Template, Terms
+from tessera.system.blocks import to_fraction
+from tessera.system.model import FloatArray
+
+DENSITY = 0.997  # g/cm³, at 298 K
+GRAMS = 0.602214076  # g/cm³ in amu/Å³
+OH, ANGLE, HH = 0.9572, np.radians(104.52), 1.5139  # Å, radian, Å
+CHARGE = np.array([-0.834, 0.417, 0.417])
+MASS = np.array([15.9994, 1.008, 1.008])
+LJ = np.array([[2 * 1.7682 * RMIN_TO_SIGMA, 0.1521], [2 * 0.2245 * RMIN_TO_SIGMA, 0.046]])
+
+
+def water_template(field: ForceField) -> Template:
+    """One molecule, its types and parameters in the first rows of `field`."""
+    template = Template(
+        name="TIP3",
+        atom_name=np.array(["OH2", "H1", "H2"]),
+        type=np.array([0, 1, 1], np.int32),
+        charge=CHARGE.copy(),
+        mass=MASS.copy(),
+        atomic_number=np.array([8, 1, 1], np.int32),
+        residue=np.zeros(3, np.int32),
+        residue_name=np.array(["TIP3"]),
+        segment_name=np.array(["WAT"]),
+        residue_number=np.array([1], np.int32),
+        group=np.zeros(3, np.int32),
+        terms={
+            "bond": Terms(
+                np.array([[0, 1], [0, 2], [1, 2]], np.int32), np.array([0, 0, 1], np.int32)
+            ),
+            "angle": Terms(np.array([[1, 0, 2]], np.int32), np.array([0], np.int32)),
+        },
+        exclusions=np.array([[0, 1], [0, 2], [1, 2]], np.int32),
+    )
+    detect_rigid_water(template, field)
+    return template
+
+
+def water_force_field() -> ForceField:
+    """TIP3P as in CHARMM's toppar_water_ions.str."""
+    return ForceField(
+        type_name=["OT", "HT"],
+        type_lj=LJ.copy(),
+        tables={
+            "bond": np.array([[450.0, OH], [0.0, HH]]),
+            "angle": np.array([[55.0, ANGLE]]),
+        },
+    )
+
+
+def make_water(atoms: int, seed: int = 1) -> System:
+    """About `atoms` atoms (rounded to whole molecules) at 0.997 g/cm³: oxygens on a cubic lattice,
+    orientations random by a counter, so that molecule m of a seed always stands the same way.
+
+    Raises `InputError` for fewer than eight molecules.
+    """
+    count = round(atoms / 3)
+    if count < 8:
+        raise InputError(f"--atoms {atoms}: a box of water needs at least 24 atoms")
+    brick = brick_of_sites(count, spare=0.15)
+    volume = count * MASS.sum() / (DENSITY * GRAMS)
+    spacing = (volume / np.prod([float(n) for n in brick])) ** (1 / 3)
+    box = np.diag(spacing * np.array(brick, np.float64))
+    oxygen = sites(brick, count) * spacing
+    position = oxygen[:, None, :] + np.einsum("mij,aj->mai", rotations(count, seed), molecule())
+    field = water_force_field()
+    return System(
+        box=box,
+        periodic=True,
+        coulomb_constant=COULOMB["charmm"],
+        coulomb_source="charmm",
+        lj_rule="lorentz-berthelot",
+        lj_modifier="potential-switch",
+        source=f"make water --atoms {atoms} --seed {seed}",
+        force_field=field,
+        templates=[water_template(field)],
+        runs=np.array([[0, count]], np.int64),
+        fraction=to_fraction(position.reshape(-1, 3), box),
+    )
+
+
+def molecule() -> FloatArray:
+    """(3,3) Å: the constrained shape, its centre of mass at the origin."""
+    half = HH / 2
+    height = np.sqrt(OH**2 - half**2)
+    atoms = np.array([[0.0, 0.0, 0.0], [half, height, 0.0], [-half, height, 0.0]])
+    return atoms - (MASS[:, None] * atoms).sum(axis=0) / MASS.sum()
+
+
+def rotations(count: int, seed: int) -> FloatArray:
+    """(count,3,3) uniform random rotations, drawn by counter from `seed`."""
+    draw = np.random.Generator(np.random.Philox(key=seed)).random((count, 3))
+    # Shoemake: uniform unit quaternions
+    first, second = np.sqrt(1 - draw[:, 0]), np.sqrt(draw[:, 0])
+    a, b = 2 * np.pi * draw[:, 1], 2 * np.pi * draw[:, 2]
+    x, y, z, w = first * np.sin(a), first * np.cos(a), second * np.sin(b), second * np.cos(b)
+    return np.stack(
+        [
+            np.stack([1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)], axis=1),
+            np.stack([2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)], axis=1),
+            np.stack([2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)], axis=1),
+        ],
+        axis=1,
+    )
