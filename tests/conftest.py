@@ -1,0 +1,136 @@
+"""What all tests share: reference data, the built engine, and programs that never hang.
+
+data_folder    the folder of reference data (TESSERA_DATA), or a loud skip
+run_program    runs any command, with a time limit for its whole process group
+mpi            one of the MPI libraries the engine was built for ("openmpi", "mpich"); makes the test run once for each
+run_engine     runs tessera-md on ranks × threads under that MPI
+"""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+ENGINES = Path(os.environ.get("TESSERA_BIN", ROOT / "build" / "release" / "bin"))
+FLAVOURS = ("openmpi", "mpich")
+NO_DATA = "no reference data: set TESSERA_DATA to the folder that holds them"
+
+# Python programs that tests start see the sources of this checkout, and plots need no screen.
+os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT / "python"), os.environ.get("PYTHONPATH")]))
+os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+os.environ.setdefault("MPLBACKEND", "Agg")
+
+# Tests start more ranks than there are cores: no binding, and waiting ranks give way.
+os.environ.update(
+    OMPI_ALLOW_RUN_AS_ROOT="1",
+    OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
+    OMPI_MCA_rmaps_base_oversubscribe="1",
+    OMPI_MCA_hwloc_base_binding_policy="none",
+    OMPI_MCA_mpi_yield_when_idle="1",
+    OMPI_MCA_btl_vader_single_copy_mechanism="none",
+)
+
+
+@pytest.fixture(scope="session")
+def data_folder() -> Path:
+    folder = os.environ.get("TESSERA_DATA")
+    if not folder:
+        pytest.skip(NO_DATA)
+    if not Path(folder).is_dir():
+        pytest.fail(f"TESSERA_DATA is {folder}, which is not a folder")
+    return Path(folder)
+
+
+def _run_program(
+    command: Sequence[str | Path],
+    *,
+    cwd: Path | None = None,
+    env: dict[str, str] | None = None,
+    timeout: float = 120,
+    check: bool = True,
+) -> subprocess.CompletedProcess[str]:
+    """Runs a command to its end. After `timeout` seconds all its processes are killed and the test fails."""
+    process = subprocess.Popen(
+        [str(word) for word in command],
+        cwd=cwd,
+        env={**os.environ, **(env or {})},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        out, err = process.communicate(timeout=timeout)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        out, err = process.communicate()
+        pytest.fail(f"not finished after {timeout} s: {command}\n{out[-4000:]}\n{err[-4000:]}")
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+    if check and process.returncode != 0:
+        pytest.fail(f"exit status {process.returncode}: {command}\n{out[-4000:]}\n{err[-4000:]}")
+    return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+
+
+@pytest.fixture(scope="session")
+def run_program() -> Callable[..., subprocess.CompletedProcess[str]]:
+    return _run_program
+
+
+def mpirun(flavour: str, ranks: int) -> list[str]:
+    """The words that start `ranks` ranks under this MPI; none for "serial"."""
+    if flavour == "serial":
+        return []
+    program = "mpirun.openmpi" if flavour == "openmpi" else str(Path(sys.executable).parent / "mpiexec")
+    return [program, "-n", str(ranks)]
+
+
+@pytest.fixture(params=FLAVOURS)
+def mpi(request: pytest.FixtureRequest) -> str:
+    flavour: str = request.param
+    if not (ENGINES / f"tessera-md-{flavour}").exists():
+        pytest.skip(f"the engine was not built for {flavour} in {ENGINES}")
+    return flavour
+
+
+@pytest.fixture(scope="session")
+def run_engine() -> Callable[..., subprocess.CompletedProcess[str]]:
+    def run(
+        *arguments: str | Path,
+        mpi: str = "serial",
+        ranks: int = 1,
+        threads: int = 1,
+        cwd: Path | None = None,
+        timeout: float = 120,
+        check: bool = True,
+    ) -> subprocess.CompletedProcess[str]:
+        engine = ENGINES / f"tessera-md-{mpi}"
+        if not engine.exists():
+            pytest.fail(f"{engine} is missing: make build")
+        command = [*mpirun(mpi, ranks), engine, *arguments, *(["--threads", str(threads)] if threads > 1 else [])]
+        return _run_program(command, cwd=cwd, timeout=timeout, check=check)
+
+    return run
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if "mpi" in getattr(item, "fixturenames", ()):
+            item.add_marker("mpi")
+        if item.get_closest_marker("mpi"):
+            item.add_marker(pytest.mark.xdist_group("mpi"))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    skipped = terminalreporter.stats.get("skipped", [])
+    without_data = sum(NO_DATA in str(report.longrepr) for report in skipped)
+    if without_data:
+        terminalreporter.section("REFERENCE DATA NOT FOUND", red=True, bold=True)
+        terminalreporter.line(f"{without_data} tests were skipped: {NO_DATA}")

@@ -1,0 +1,50 @@
+"""Fails where a library includes one that it may not know (docs/decisions/0002)."""
+
+import re
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+MAY_USE = {  # of our libraries, besides itself
+    "base": "",
+    "machine": "base",
+    "comm": "machine base",
+    "fft": "comm machine base",
+    "grid": "fft comm machine base",
+    "io": "comm machine base",
+    "model": "base",
+    "md": "model fft comm machine base",
+    "app": "md model io grid fft comm machine base",
+}
+ONLY_IN = {  # headers of others that only some libraries may include
+    r"mpi\.h": "comm io app",
+    r"hdf5\.h|H5.*": "io",
+    r"fftw3.*": "fft",
+    r"hwloc\.h": "machine",
+    r"(CLI|toml\+\+|openssl)/.*": "app",
+    r"nlohmann/.*": "machine app",
+}
+
+
+def violations() -> list[str]:
+    found = []
+    for file in sorted((ROOT / "cpp" / "tessera").rglob("*.[hc]*")):
+        library = file.relative_to(ROOT).parts[2]
+        for number, line in enumerate(file.read_text().splitlines(), 1):
+            if not (match := re.match(r'\s*#\s*include\s*[<"]([^>"]+)[>"]', line)):
+                continue
+            header, where = match[1], f"{file.relative_to(ROOT)}:{number}"
+            ours = re.match(r"tessera/(\w+)/", header)
+            if ours and ours[1] not in (library, *MAY_USE[library].split()):
+                found.append(f"{where}: {library} may not include {header}")
+            if '"' in line and not ours:
+                found.append(f"{where}: say tessera/{library}/…, the path from cpp")
+            for pattern, allowed in ONLY_IN.items():
+                if re.fullmatch(pattern, header) and library not in allowed.split():
+                    found.append(f"{where}: {header} belongs in {allowed}, not in {library}")
+    return found
+
+
+if __name__ == "__main__":
+    sys.exit("\n".join(violations()) or None)
