@@ -1,0 +1,181 @@
+// A handful of atoms with terms, measured: forces, energies and virial in double, and the checks every potential
+// passes.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <random>
+#include <vector>
+
+#include "tessera/base/units.h"
+#include "tessera/md/bonded/bonded.h"
+
+namespace tessera::md::bonded::test {
+
+/// Force constants of tests are this many times the usual: energies are kept in steps of 4e-9 kcal/mol, and a finite
+/// difference of a small one would show the steps.
+inline constexpr double strong = 65536;
+
+struct Result {
+  std::vector<Vec3> force;         // kcal/mol/Å
+  std::array<double, 6> virial{};  // kcal/mol
+  double energy = 0;               // all terms
+  EnergyVirial fixed;
+  std::vector<std::int64_t> fixed_force;
+
+  double term(Term t) const { return from_fixed(fixed.energy[static_cast<std::size_t>(t)], energy_unit); }
+};
+
+using Add = std::function<void(const Lattice&, Positions, Accumulator&)>;
+
+inline Result measure(const Lattice& lattice, const std::vector<Fraction>& position, const Add& add) {
+  Result result;
+  result.fixed_force.assign(3 * position.size(), 0);
+  Accumulator accumulator{result.fixed_force, &result.fixed};
+  add(lattice, position, accumulator);
+  for (std::size_t i = 0; i < position.size(); ++i) {
+    const std::int64_t* f = &result.fixed_force[3 * i];
+    result.force.push_back({from_fixed(f[0], force_unit), from_fixed(f[1], force_unit), from_fixed(f[2], force_unit)});
+  }
+  for (std::int64_t e : result.fixed.energy) result.energy += from_fixed(e, energy_unit);
+  for (std::size_t i = 0; i < 6; ++i) result.virial[i] = from_fixed(result.fixed.virial[i], energy_unit);
+  return result;
+}
+
+inline std::vector<Fraction> fractions(const Lattice& lattice, const std::vector<Vec3>& r) {
+  std::vector<Fraction> f;
+  for (const Vec3& x : r) f.push_back(lattice.fraction(x));
+  return f;
+}
+
+/// 20 Å triclinic: a step of the integer fractions is 5e-9 Å.
+inline Lattice small_box() { return {{20, 0, 0}, {3, 21, 0}, {-2, 4, 19}}; }
+
+/// A chain with bonds of about 1.5 Å and nowhere in line: angles and dihedrals are well defined.
+inline std::vector<Vec3> random_chain(std::mt19937_64& random, int n_atoms) {
+  std::uniform_real_distribution<double> uniform(-1, 1);
+  const auto direction = [&] {
+    for (;;) {
+      const Vec3 d{uniform(random), uniform(random), uniform(random)};
+      if (norm2(d) < 1 && norm2(d) > 0.1) return (1 / norm(d)) * d;
+    }
+  };
+  std::vector<Vec3> r{{9 * uniform(random), 9 * uniform(random), 9 * uniform(random)}};
+  Vec3 last = direction();
+  while (static_cast<int>(r.size()) < n_atoms) {
+    const Vec3 next = direction();
+    const double turn = norm(cross(last, next));
+    if (turn < 0.4) continue;
+    r.push_back(r.back() + (1.5 + 0.3 * uniform(random)) * next);
+    last = next;
+  }
+  return r;
+}
+
+/// Force = −∇U, virial = −dU/dstrain, no net force to the last bit, no net torque, the same without energies and in
+/// another image.
+inline void check_potential(const Lattice& lattice, const std::vector<Vec3>& r, const Add& add,
+                            double tolerance = 2e-7) {
+  const std::vector<Fraction> position = fractions(lattice, r);
+  const Result here = measure(lattice, position, add);
+  double scale = 1;
+  for (const Vec3& f : here.force) scale = std::max(scale, norm(f));
+  ASSERT_TRUE(std::isfinite(scale));
+
+  const auto energy = [&](const Lattice& box, const std::vector<Fraction>& x) { return measure(box, x, add).energy; };
+  // Steps of whole fractions, fourth-order difference: error about step⁴ of the fifth derivative
+  const std::int32_t step = 1 << 16;
+  for (std::size_t i = 0; i < position.size(); ++i) {
+    const std::array<std::int32_t Fraction::*, 3> axes{&Fraction::x, &Fraction::y, &Fraction::z};
+    const std::array<Vec3, 3> vectors{lattice.a(), lattice.b(), lattice.c()};
+    for (std::size_t axis = 0; axis < 3; ++axis) {
+      const auto moved = [&](int steps) {
+        std::vector<Fraction> x = position;
+        x[i].*axes[axis] += steps * step;
+        return energy(lattice, x);
+      };
+      const double slope = (8 * (moved(1) - moved(-1)) - (moved(2) - moved(-2))) / (12 * step / 4294967296.0);
+      const double along = dot(here.force[i], vectors[axis]);
+      EXPECT_NEAR(along, -slope, tolerance * scale * norm(vectors[axis])) << "atom " << i << " axis " << axis;
+    }
+  }
+
+  const auto strained = [&](int component, double e) {
+    Vec3 a = lattice.a(), b = lattice.b(), c = lattice.c();
+    for (Vec3* v : {&a, &b, &c}) {
+      const Vec3 old = *v;
+      if (component == 0) v->x += e * old.x;
+      if (component == 1) v->y += e * old.y;
+      if (component == 2) v->z += e * old.z;
+      if (component == 3) v->x += e * old.y;
+      if (component == 4) v->x += e * old.z;
+      if (component == 5) v->y += e * old.z;
+    }
+    return energy({a, b, c}, position);
+  };
+  const double e = 1e-4;
+  for (int component = 0; component < 6; ++component) {
+    const double slope = (8 * (strained(component, e) - strained(component, -e)) -
+                          (strained(component, 2 * e) - strained(component, -2 * e))) /
+                         (12 * e);
+    EXPECT_NEAR(here.virial[static_cast<std::size_t>(component)], -slope, 10 * tolerance * scale)
+        << "virial component " << component;
+  }
+
+  std::array<std::int64_t, 3> net{};
+  for (std::size_t i = 0; i < here.fixed_force.size(); ++i) add_fixed(net[i % 3], here.fixed_force[i]);
+  EXPECT_EQ(net, (std::array<std::int64_t, 3>{}));
+  Vec3 torque;
+  for (std::size_t i = 0; i < r.size(); ++i) {
+    torque += cross(lattice.displacement(position[0], position[i]), here.force[i]);
+  }
+  EXPECT_NEAR(norm(torque), 0, 1e-8 + 1e-12 * scale);
+
+  std::vector<std::int64_t> forces_only(here.fixed_force.size(), 0);
+  Accumulator accumulator{forces_only, nullptr};
+  add(lattice, position, accumulator);
+  EXPECT_EQ(forces_only, here.fixed_force);
+
+  // A shift by half the box puts the atoms on both sides of the boundary; differences are the same integers.
+  std::vector<Fraction> shifted = position;
+  for (Fraction& x : shifted) x = x + Fraction{INT32_MIN, 123456789, -987654321};
+  const Result there = measure(lattice, shifted, add);
+  EXPECT_EQ(there.fixed_force, here.fixed_force);
+  EXPECT_EQ(there.fixed.energy, here.fixed.energy);
+  EXPECT_EQ(there.fixed.virial, here.fixed.virial);
+}
+
+/// The energy is the same and the forces turn along when the atoms are turned about an axis.
+inline void check_rotation(const Lattice& lattice, const std::vector<Vec3>& r, const Add& add,
+                           std::mt19937_64& random) {
+  std::uniform_real_distribution<double> uniform(-1, 1);
+  const Vec3 raw{uniform(random), uniform(random), uniform(random) + 2};
+  const Vec3 axis = (1 / norm(raw)) * raw;
+  const double c = std::cos(2 * uniform(random)), s = std::sqrt(1 - c * c);
+  const auto turned = [&](const Vec3& v) { return c * v + s * cross(axis, v) + ((1 - c) * dot(axis, v)) * axis; };
+  std::vector<Vec3> near, far;  // about the first atom, so that nothing leaves half the box
+  for (const Vec3& x : r) {
+    near.push_back(x - r[0]);
+    far.push_back(turned(x - r[0]));
+  }
+  const Result before = measure(lattice, fractions(lattice, near), add);
+  const Result after = measure(lattice, fractions(lattice, far), add);
+  // Both sets of positions are rounded to half a fraction step: allow what a shake of 16 steps does to this potential.
+  std::vector<Fraction> shaken = fractions(lattice, near);
+  std::uniform_int_distribution<int> sign(0, 1);
+  for (Fraction& x : shaken) x = x + Fraction{32 * sign(random) - 16, 32 * sign(random) - 16, 32 * sign(random) - 16};
+  const Result shake = measure(lattice, shaken, add);
+  double energy_tolerance = 1e-6 + std::abs(shake.energy - before.energy), force_tolerance = 1e-6;
+  for (std::size_t i = 0; i < r.size(); ++i) {
+    force_tolerance += norm(shake.force[i] - before.force[i]);
+    energy_tolerance += 1e-7 * norm(before.force[i]);
+  }
+  EXPECT_NEAR(after.energy, before.energy, energy_tolerance);
+  for (std::size_t i = 0; i < r.size(); ++i) {
+    EXPECT_LT(norm(after.force[i] - turned(before.force[i])), force_tolerance) << "atom " << i;
+  }
+}
+
+}  // namespace tessera::md::bonded::test

@@ -1,0 +1,210 @@
+#include <gtest/gtest.h>
+
+#include "tessera/base/error.h"
+#include "tessera/md/bonded/bonded_test_support.h"
+#include "tessera/md/bonded/geometry.h"
+
+namespace tessera::md::bonded {
+namespace {
+
+using namespace test;
+
+constexpr double degree = units::pi / 180;
+
+// Four atoms with dihedral φ by IUPAC: looking from j to k, l is turned clockwise from i by φ.
+std::vector<Vec3> butane(double phi) {
+  // axis along z; looking along +z, clockwise is from x towards y
+  return {{1.2, 0, -0.5}, {0, 0, 0}, {0, 0, 1.5}, {1.1 * std::cos(phi), 1.1 * std::sin(phi), 1.9}};
+}
+
+Add cosines(TermList<4> terms, std::vector<CosineTerm> p) {
+  return [=](const Lattice& box, Positions x, Accumulator& a) { add_dihedrals(box, x, terms, 0, terms.size(), p, a); };
+}
+
+TEST(Dihedral, AngleFollowsIupac) {
+  const Lattice box = small_box();
+  for (int degrees = -179; degrees <= 180; ++degrees) {
+    const Dihedral d(box, fractions(box, butane(degrees * degree)), {0, 1, 2, 3});
+    // compare as angles, so that 180 and −180 are one
+    EXPECT_NEAR(std::remainder(d.angle() - degrees * degree, 2 * units::pi), 0, 3e-8) << degrees;
+  }
+  EXPECT_NEAR(std::abs(Dihedral(box, fractions(box, butane(units::pi)), {0, 1, 2, 3}).angle()), units::pi, 3e-8);
+  EXPECT_NEAR(Dihedral(box, fractions(box, butane(1)), {3, 2, 1, 0}).angle(), 1, 3e-8);  // read backwards: the same
+}
+
+TEST(Dihedral, CosineEnergiesOfKnownAngles) {
+  const Lattice box = small_box();
+  for (int n = 0; n <= 6; ++n) {
+    for (double delta : {0.0, 180.0, 90.0, 37.0}) {
+      for (double phi : {0.0, 180.0, 60.0, -60.0, 121.0, -17.5}) {
+        const auto add = cosines({{{0, 1, 2, 3}}, {0}}, {make_cosine_term({2.5, double(n), delta * degree})});
+        const Result result = measure(box, fractions(box, butane(phi * degree)), add);
+        EXPECT_NEAR(result.term(Term::dihedral), 2.5 * (1 + std::cos((n * phi - delta) * degree)), 1e-6)
+            << n << " " << delta << " " << phi;
+      }
+    }
+  }
+}
+
+TEST(Dihedral, NegativeMultiplicityIsItsMirrorAndAFractionIsRefused) {
+  const auto x = fractions(small_box(), butane(0.7));
+  const auto energy = [&](double n, double delta) {
+    return measure(small_box(), x, cosines({{{0, 1, 2, 3}}, {0}}, {make_cosine_term({2, n, delta})})).energy;
+  };
+  EXPECT_NEAR(energy(-3, 0.4), 2 * (1 + std::cos(-3 * 0.7 - 0.4)), 1e-6);
+  EXPECT_THROW(make_cosine_term({1, 2.5, 0}), InputError);
+  EXPECT_THROW(make_cosine_term({1, std::nan(""), 0}), InputError);
+}
+
+TEST(Dihedral, RandomChainsObeyTheLaws) {
+  std::mt19937_64 random(4);
+  for (int trial = 0; trial < 20; ++trial) {
+    const auto r = random_chain(random, 5);
+    std::vector<CosineTerm> p;
+    for (int n = 1; n <= 6; ++n) p.push_back(make_cosine_term({(0.2 + n) * strong, double(n), 0.6 * n * n}));
+    const auto add =
+        cosines({{{0, 1, 2, 3}, {0, 1, 2, 3}, {0, 1, 2, 3}, {4, 3, 2, 1}, {1, 2, 3, 4}}, {0, 2, 5, 1, 3}}, p);
+    check_potential(small_box(), r, add, 2e-6);
+    check_rotation(small_box(), r, add, random);
+  }
+}
+
+TEST(Dihedral, CisAndTransHaveNoSingularity) {
+  for (double phi : {0.0, 180.0}) {
+    for (double offset : {0.0, 1e-7, 1e-5}) {
+      const auto add = cosines({{{0, 1, 2, 3}}, {0}}, {make_cosine_term({3 * strong, 3, 0.5})});
+      check_potential(small_box(), butane(phi * degree + offset), add, 2e-6);
+    }
+  }
+}
+
+TEST(Dihedral, InLineGivesNoForceAndNoNan) {
+  const std::vector<std::vector<Vec3>> shapes{
+      {{-1, 0, 0}, {0, 0, 0}, {1, 0, 0}, {2, 1, 0}},  // i, j, k in line
+      {{-1, 1, 0}, {0, 0, 0}, {1, 0, 0}, {2, 0, 0}},  // j, k, l in line
+      {{-1, 0, 0}, {0, 0, 0}, {1, 0, 0}, {2, 0, 0}},  // all
+      {{-1, 1, 0}, {0, 0, 0}, {0, 0, 0}, {2, 0, 0}},  // j on k
+      {{0, 0, 0}, {0, 0, 0}, {0, 0, 0}, {0, 0, 0}},
+  };
+  for (const auto& shape : shapes) {
+    const auto add = cosines({{{0, 1, 2, 3}}, {0}}, {make_cosine_term({3, 2, 1})});
+    const Result result = measure(small_box(), fractions(small_box(), shape), add);
+    EXPECT_EQ(result.fixed_force, std::vector<std::int64_t>(12, 0));
+    EXPECT_TRUE(result.energy >= 0 && result.energy <= 6);
+  }
+}
+
+TEST(Dihedral, SharedAngleEqualsSeparateTerms) {
+  std::mt19937_64 random(5);
+  std::vector<CosineTerm> p;
+  for (int n = 1; n <= 6; ++n) p.push_back(make_cosine_term({0.5 * n, double(n), 0.3 * n}));
+  for (int trial = 0; trial < 100; ++trial) {
+    const auto x = fractions(small_box(), random_chain(random, 4));
+    // orders rise, fall and repeat
+    const std::vector<std::int32_t> rows{0, 2, 5, 1, 1, 4, 3};
+    TermList<4> shared;
+    Result sum;
+    sum.force.resize(4);
+    for (std::int32_t row : rows) {
+      shared.add({0, 1, 2, 3}, row);
+      const Result one = measure(small_box(), x, cosines({{{0, 1, 2, 3}}, {row}}, p));
+      for (std::size_t i = 0; i < 4; ++i) sum.force[i] += one.force[i];
+      sum.energy += one.energy;
+    }
+    const Result all = measure(small_box(), x, cosines(shared, p));
+    EXPECT_NEAR(all.energy, sum.energy, 4 * 7 * energy_unit);
+    for (std::size_t i = 0; i < 4; ++i) EXPECT_LT(norm(all.force[i] - sum.force[i]), 1e-7);
+  }
+}
+
+TEST(Dihedral, RangesMayCutATermAnywhere) {
+  std::mt19937_64 random(6);
+  std::vector<CosineTerm> p;
+  for (int n = 1; n <= 6; ++n) p.push_back(make_cosine_term({0.5 * n, double(n), 0.3 * n}));
+  const auto x = fractions(small_box(), random_chain(random, 6));
+  TermList<4> terms;
+  for (std::int32_t first = 0; first < 3; ++first) {
+    for (std::int32_t row = 0; row <= 2 * first; ++row) terms.add({first, first + 1, first + 2, first + 3}, row);
+  }
+  const Result whole = measure(small_box(), x, cosines(terms, p));
+  for (std::int64_t cut = 0; cut <= terms.size(); ++cut) {
+    for (std::int64_t second = cut; second <= terms.size(); ++second) {
+      const Result parts = measure(small_box(), x, [&](const Lattice& box, Positions r, Accumulator& a) {
+        add_dihedrals(box, r, terms, second, terms.size(), p, a);
+        add_dihedrals(box, r, terms, 0, cut, p, a);
+        add_dihedrals(box, r, terms, cut, second, p, a);
+      });
+      EXPECT_EQ(parts.fixed_force, whole.fixed_force) << cut << " " << second;
+      EXPECT_EQ(parts.fixed.energy, whole.fixed.energy);
+      EXPECT_EQ(parts.fixed.virial, whole.fixed.virial);
+    }
+  }
+}
+
+TEST(RyckaertBellemans, EnergiesOfKnownAngles) {
+  const std::vector<model::RyckaertBellemansParameter> p{{{1.1, -0.7, 2.3, 0.4, -1.9, 0.8}}};
+  const TermList<4> terms{{{0, 1, 2, 3}}, {0}};
+  for (double phi : {0.0, 180.0, 60.0, -100.0}) {
+    const Result result =
+        measure(small_box(), fractions(small_box(), butane(phi * degree)),
+                [&](const Lattice& box, Positions x, Accumulator& a) { add_dihedrals_rb(box, x, terms, 0, 1, p, a); });
+    double expected = 0;
+    for (std::size_t n = 0; n < 6; ++n) expected += p[0].c[n] * std::pow(std::cos((phi - 180) * degree), double(n));
+    EXPECT_NEAR(result.term(Term::dihedral), expected, 1e-6) << phi;
+  }
+}
+
+TEST(RyckaertBellemans, RandomChainsObeyTheLaws) {
+  std::mt19937_64 random(7);
+  std::vector<model::RyckaertBellemansParameter> p{{{1.1, -0.7, 2.3, 0.4, -1.9, 0.8}}};
+  for (double& c : p[0].c) c *= strong;
+  const TermList<4> terms{{{0, 1, 2, 3}}, {0}};
+  const Add add = [&](const Lattice& box, Positions x, Accumulator& a) { add_dihedrals_rb(box, x, terms, 0, 1, p, a); };
+  for (int trial = 0; trial < 20; ++trial) {
+    const auto r = random_chain(random, 4);
+    check_potential(small_box(), r, add, 2e-6);
+    check_rotation(small_box(), r, add, random);
+  }
+}
+
+TEST(Improper, HarmonicTakesTheShortWayRound) {
+  const TermList<4> terms{{{0, 1, 2, 3}}, {0}};
+  for (double phi0 : {0.0, 35.0, 180.0, -179.0}) {
+    for (double phi : {0.0, 1.0, -1.0, 90.0, 179.5, -179.5}) {
+      const std::vector<HarmonicDihedral> p{make_harmonic_dihedral({10, phi0 * degree})};
+      const Result result = measure(
+          small_box(), fractions(small_box(), butane(phi * degree)),
+          [&](const Lattice& box, Positions x, Accumulator& a) { add_impropers_harmonic(box, x, terms, 0, 1, p, a); });
+      const double deviation = std::remainder(phi - phi0, 360.0) * degree;
+      EXPECT_NEAR(result.term(Term::improper), 10 * deviation * deviation, 1e-5) << phi0 << " " << phi;
+    }
+  }
+}
+
+TEST(Improper, RandomChainsObeyTheLaws) {
+  std::mt19937_64 random(8);
+  const std::vector<HarmonicDihedral> p{make_harmonic_dihedral({30 * strong, 0}),
+                                        make_harmonic_dihedral({20 * strong, 0.6})};
+  const std::vector<CosineTerm> q{make_cosine_term({10.5 * strong, 2, units::pi})};
+  const TermList<4> harmonic{{{0, 1, 2, 3}, {0, 1, 2, 3}}, {0, 1}}, periodic{{{3, 1, 0, 2}}, {0}};
+  const Add add = [&](const Lattice& box, Positions x, Accumulator& a) {
+    add_impropers_harmonic(box, x, harmonic, 0, 2, p, a);
+    add_impropers_periodic(box, x, periodic, 0, 1, q, a);
+  };
+  int checked = 0;
+  while (checked < 20) {
+    const auto r = random_chain(random, 4);
+    // the harmonic has a kink half a turn from φ₀, and the periodic one takes its atoms in an order that may be in line
+    const double phi = Dihedral(r[0] - r[1], r[1] - r[2], r[3] - r[2]).angle();
+    const double in_line = std::min(norm(cross(r[3] - r[1], r[1] - r[0])), norm(cross(r[2] - r[0], r[1] - r[0])));
+    if (std::abs(phi) > 3 || std::abs(std::remainder(phi - 0.6, 2 * units::pi)) > 3 || in_line < 0.5) continue;
+    check_potential(small_box(), r, add, 2e-6);
+    check_rotation(small_box(), r, add, random);
+    const Result result = measure(small_box(), fractions(small_box(), r), add);
+    EXPECT_EQ(result.term(Term::improper), result.energy);
+    ++checked;
+  }
+}
+
+}  // namespace
+}  // namespace tessera::md::bonded
