@@ -83,6 +83,10 @@ tsan: setup ## unit tests under the thread sanitizer
 docs: build ## run every code block of README and docs
 	@$(python) -m pytest tests/docs $(ARGS)
 
+.PHONY: reference
+reference: build ## write docs/reference from the programs
+	@$(python) scripts/reference
+
 .PHONY: lock
 lock: ## write requirements.lock anew from requirements.in
 	@scripts/lock

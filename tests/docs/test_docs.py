@@ -1,0 +1,85 @@
+"""Runs the code in README.md and docs/: each document's blocks in order, in one empty folder of its own.
+
+bash     runs, and must succeed
+python   runs, and must succeed
+toml     must parse; written to the file that a comment on its first line names (`# run.toml`), if one does
+console  and other languages are for the eye only
+
+`<!-- not run: reason -->` on the line before a block leaves it out. `examples` is there as in a checkout.
+"""
+
+import os
+import re
+import sys
+import tomllib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+LANGUAGES = ("bash", "python", "toml")
+LONGEST = 300  # seconds a block
+
+
+@dataclass
+class Block:
+    language: str
+    text: str
+    line: int
+
+
+def blocks(text: str) -> list[Block]:
+    found: list[Block] = []
+    lines = iter(enumerate(text.splitlines(), 1))
+    before = ""
+    for number, line in lines:
+        fence = re.fullmatch(r"```(\w*)", line)
+        if not fence:
+            before = line.strip() or before
+            continue
+        body = []
+        for _, inner in lines:
+            if inner == "```":
+                break
+            body.append(inner)
+        if fence[1] in LANGUAGES and not re.fullmatch(r"<!-- not run: .+ -->", before):
+            found.append(Block(fence[1], "\n".join(body) + "\n", number))
+        before = ""
+    return found
+
+
+def with_code() -> list[Path]:
+    return [document for document in DOCUMENTS if document.exists() and blocks(document.read_text())]
+
+
+@pytest.mark.parametrize("document", with_code(), ids=lambda path: str(path.relative_to(ROOT)))
+def test_code_runs(document: Path, tmp_path: Path, run_program: Callable) -> None:
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    path = f"{ROOT / 'build' / 'release' / 'bin'}:{os.environ['PATH']}"
+    for block in blocks(document.read_text()):
+        if block.language == "toml":
+            tomllib.loads(block.text)
+            name = re.match(r"# (\S+\.toml)$", block.text.splitlines()[0])
+            if name:
+                (tmp_path / name[1]).write_text(block.text)
+            continue
+        command = ["bash", "-euo", "pipefail", "-c"] if block.language == "bash" else [sys.executable, "-c"]
+        done = run_program([*command, block.text], cwd=tmp_path, env={"PATH": path}, timeout=LONGEST, check=False)
+        if done.returncode != 0:
+            pytest.fail(
+                f"{document.relative_to(ROOT)}:{block.line}: exit status {done.returncode}\n"
+                f"{block.text}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
+            )
+
+
+def test_blocks_are_found_and_left_out() -> None:
+    text = (
+        "a\n```bash\nx\n```\n<!-- not run: needs root -->\n```bash\ny\n```\n```console\nz\n```\n```toml\nt = 1\n```\n"
+    )
+    assert [(block.language, block.text, block.line) for block in blocks(text)] == [
+        ("bash", "x\n", 2),
+        ("toml", "t = 1\n", 12),
+    ]
