@@ -1,0 +1,133 @@
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "tessera/app/config/read_config.h"
+#include "tessera/app/config/schema.h"
+#include "tessera/base/error.h"
+
+namespace tessera::app {
+namespace {
+
+/// The message holds this text.
+void expect_says(const std::string& message, const std::string& part) {
+  EXPECT_PRED_FORMAT2(testing::IsSubstring, part, message);
+}
+
+constexpr const char* minimal = "[input]\nsystem = \"a.tsr\"\n";
+
+RunConfig parse(const std::string& text, const std::vector<std::string>& overrides = {}) {
+  return parse_run_text(minimal + text, "run.toml", "folder", overrides);
+}
+
+std::string message_of(const std::string& text, const std::vector<std::string>& overrides = {}) {
+  try {
+    parse(text, overrides);
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Config, KeysAreUniqueAndDocumented) {
+  std::set<std::string> names;
+  for (const auto& key : schema()) {
+    EXPECT_TRUE(names.insert(key.full_name()).second) << key.full_name();
+    EXPECT_FALSE(key.documentation.empty()) << key.full_name();
+    EXPECT_FALSE(section_documentation(key.section).empty()) << key.section;
+  }
+  EXPECT_EQ(names.size(), 34U);
+}
+
+TEST(Config, DefaultsAreAdmittedAndComeBackFromToml) {
+  const RunConfig config = parse("");
+  EXPECT_EQ(config.input.system, "folder/a.tsr");
+  EXPECT_EQ(config.output.folder, "folder/output");
+  EXPECT_EQ(config.dynamics.timestep, 0.002);
+  const RunConfig again = parse_run_text(to_toml(config), "effective", "");
+  EXPECT_EQ(to_json(again), to_json(config));
+  const RunConfig printed = parse_run_text(print_defaults(), "defaults", "");
+  EXPECT_EQ(printed.input.system, "system.tsr");
+  EXPECT_EQ(printed.interactions.lj, LjModifier::force_switch);
+}
+
+TEST(Config, ReadsEveryType) {
+  const RunConfig config = parse(
+      "[interactions]\ncutoff = 9\nswitch = 8.5\nlj = \"quintic-switch\"\nlj_tail = true\n"
+      "[pme]\ngrid = [64, 72, 80]\norder = 6\n[dynamics]\nsteps = 1e6\ntimestep = 0.5\nseed = 9_000_000_000\n");
+  EXPECT_EQ(config.interactions.cutoff, 9.0);
+  EXPECT_EQ(config.interactions.lj, LjModifier::quintic_switch);
+  EXPECT_TRUE(config.interactions.lj_tail);
+  EXPECT_EQ(config.pme.grid, (std::vector<std::int64_t>{64, 72, 80}));
+  EXPECT_EQ(config.dynamics.steps, 1000000);
+  EXPECT_DOUBLE_EQ(config.dynamics.timestep, 0.0005);
+  EXPECT_EQ(config.dynamics.seed, 9000000000);
+}
+
+TEST(Config, OverridesWinAndTextNeedsNoQuotes) {
+  const RunConfig config = parse("[dynamics]\nsteps = 5\n", {"dynamics.steps=7", "interactions.lj = potential-switch",
+                                                             "output.folder=\"else where\"", "pme.grid=[8, 8, 8]"});
+  EXPECT_EQ(config.dynamics.steps, 7);
+  EXPECT_EQ(config.interactions.lj, LjModifier::potential_switch);
+  EXPECT_EQ(config.output.folder, "else where");
+  EXPECT_EQ(config.pme.grid.size(), 3U);
+  EXPECT_EQ(config_of_system("x.tsr", {"parallel.precision=double"}).parallel.precision, Precision::double_precision);
+}
+
+TEST(Config, SyntaxErrorNamesLineAndColumn) { expect_says(message_of("[dynamics\n"), "run.toml:3:10: not TOML"); }
+
+TEST(Config, UnknownNamesAreRefusedWithTheNearest) {
+  expect_says(message_of("[dynamics]\nstep = 3\n"),
+              "run.toml:4: unknown key dynamics.step; did you mean dynamics.steps?");
+  expect_says(message_of("[dynamic]\nsteps = 3\n"), "unknown section [dynamic]; did you mean dynamics?");
+  expect_says(message_of("[pme]\ncutoff = 3\n"), "did you mean interactions.cutoff?");
+  expect_says(message_of("", {"steps=3"}), "dynamics.steps=…");
+  expect_says(message_of("", {"dynamics.stepz=3"}), "did you mean dynamics.steps?");
+  expect_says(message_of("", {"rubbish"}), "expected section.key=value");
+  expect_says(message_of("[interactions]\nlj = \"force-swich\"\n"), "did you mean \"force-switch\"?");
+}
+
+TEST(Config, WrongTypesAndRangesAreRefused) {
+  expect_says(message_of("[dynamics]\nsteps = \"many\"\n"), "expected an integer at least 0");
+  expect_says(message_of("[dynamics]\nsteps = 1.5\n"), "expected an integer");
+  expect_says(message_of("[dynamics]\ntimestep = 0\n"), "expected a number more than 0 and at most 100 (fs)");
+  expect_says(message_of("[dynamics]\ntimestep = nan\n"), "dynamics.timestep = nan");
+  expect_says(message_of("[interactions]\ncutoff = inf\n"), "interactions.cutoff = inf");
+  expect_says(message_of("[interactions]\ncutoff = -1\n"), "expected a number more than 0");
+  expect_says(message_of("[pme]\norder = 5\n"), "expected one of 4, 6, 8");
+  expect_says(message_of("[pme]\ngrid = [8, 8]\n"), "three integers");
+  expect_says(message_of("[output]\nwrap = 1\n"), "expected true or false");
+  expect_says(message_of("dynamics = 3\n"), "input.dynamics");
+  expect_says(message_of("", {"dynamics.steps=many"}), "expected an integer");
+  expect_says(message_of("", {"output.folder="}), "is empty");
+}
+
+TEST(Config, ErrorsAreCollected) {
+  const std::string message = message_of("[dynamics]\nsteps = -1\nseeed = 2\n[interactions]\nlj = 3\n");
+  expect_says(message, "run.toml: 3 errors");
+  expect_says(message, "run.toml:4: dynamics.steps = -1");
+  expect_says(message, "run.toml:5: unknown key dynamics.seeed; did you mean dynamics.seed?");
+  expect_says(message, "run.toml:7: interactions.lj = 3");
+}
+
+TEST(Config, ContradictionsAreRefused) {
+  expect_says(message_of("[interactions]\ncutoff = 9\n"), "interactions.switch = 10 Å must be less than");
+  EXPECT_EQ(message_of("[interactions]\ncutoff = 9\nlj = \"cut\"\n"), "");
+  expect_says(message_of("[pme]\norder = 8\ngrid = [6, 16, 16]\n"), "at least pme.order = 8");
+  EXPECT_THROW(parse_run_text("", "run.toml", ""), InputError);  // no system
+  EXPECT_THROW(read_run_file("/no/such/run.toml"), InputError);
+  EXPECT_THROW(read_run_file("/tmp"), InputError);
+}
+
+TEST(Config, SchemaAsJsonHoldsEveryKey) {
+  std::size_t n = 0;
+  const auto json = schema_to_json();
+  for (const auto& section : json["sections"]) n += section["keys"].size();
+  EXPECT_EQ(n, schema().size());
+  EXPECT_EQ(json["sections"][1]["keys"][0]["unit"], "Å");
+  EXPECT_EQ(json["sections"][3]["keys"][1]["default"], 2.0);
+}
+
+}  // namespace
+}  // namespace tessera::app

@@ -1,0 +1,30 @@
+// From a run file and `--set` overrides to a checked RunConfig, and back.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tessera/app/config/run_config.h"
+
+namespace tessera::app {
+
+/// Reads a run file, then applies the overrides ("section.key=value", the value as in TOML, text without quotes too).
+/// Paths in the file are relative to its folder, paths in overrides to the working directory.
+/// Throws one InputError that lists everything wrong: not TOML (line and column), unknown sections and keys (with the
+/// nearest known one), wrong types, values out of range, values that contradict each other.
+RunConfig read_run_file(const std::string& path, const std::vector<std::string>& overrides = {});
+
+/// The same from text; `name` stands for the file in messages, `folder` is what paths are relative to.
+RunConfig parse_run_text(std::string_view text, const std::string& name, const std::string& folder,
+                         const std::vector<std::string>& overrides = {});
+
+/// Defaults and overrides alone: for commands that take a system file and no run file.
+RunConfig config_of_system(const std::string& system_path, const std::vector<std::string>& overrides = {});
+
+/// The configuration in effect, every key; reading it back from the working directory gives the same.
+std::string to_toml(const RunConfig& config);
+nlohmann::json to_json(const RunConfig& config);
+
+}  // namespace tessera::app

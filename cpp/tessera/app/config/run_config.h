@@ -1,0 +1,82 @@
+// What a run file says, as C++ values in internal units (ps, Å, K). The initial values here are the defaults.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace tessera::app {
+
+// Choices stand in the order of their names in schema.cpp.
+enum class LjModifier { cut, potential_switch, force_switch, force_switch_gromacs, quintic_switch };
+enum class Electrostatics { pme, cut, shift, force_switch };
+enum class Ensemble { nve };
+enum class Constraints { none, h_bonds, all_bonds };
+enum class Velocities { automatic, generate, file, zero };
+enum class TrajectoryFormat { dcd, h5md, none };
+enum class Progress { automatic, line, log, none };
+enum class Precision { mixed, double_precision };
+
+struct InputConfig {
+  std::string system;  // path, already relative to the working directory
+};
+
+struct InteractionsConfig {
+  double cutoff = 12.0;           // Å
+  double switch_distance = 10.0;  // Å
+  LjModifier lj = LjModifier::force_switch;
+  bool lj_tail = false;
+  Electrostatics electrostatics = Electrostatics::pme;
+  double coulomb_switch = 0.0;  // Å
+};
+
+struct PmeConfig {
+  std::int64_t order = 4;
+  double spacing = 1.1;  // Å
+  double tolerance = 1e-5;
+  double alpha = 0.0;              // Å⁻¹; 0: from the tolerance
+  std::vector<std::int64_t> grid;  // three, or empty: from the spacing
+};
+
+struct DynamicsConfig {
+  std::int64_t steps = 1000;
+  double timestep = 0.002;  // ps
+  Ensemble ensemble = Ensemble::nve;
+  Constraints constraints = Constraints::h_bonds;
+  double constraint_tolerance = 1e-10;
+  double temperature = 300.0;  // K
+  Velocities velocities = Velocities::automatic;
+  std::int64_t seed = 1;
+  std::int64_t com_removal_every = 100;
+};
+
+struct OutputConfig {
+  std::string folder = "output";  // path, already relative to the working directory
+  bool overwrite = false;
+  TrajectoryFormat trajectory = TrajectoryFormat::dcd;
+  std::int64_t trajectory_every = 0;
+  std::int64_t energy_every = 100;
+  std::int64_t checkpoint_every = 10000;
+  bool wrap = true;
+  Progress progress = Progress::automatic;
+};
+
+struct ParallelConfig {
+  std::int64_t threads = 1;
+  std::int64_t pair_search_every = 10;
+  double buffer = 1.5;  // Å
+  Precision precision = Precision::mixed;
+  std::string pair_scheme = "auto";
+};
+
+struct RunConfig {
+  InputConfig input;
+  InteractionsConfig interactions;
+  PmeConfig pme;
+  DynamicsConfig dynamics;
+  OutputConfig output;
+  ParallelConfig parallel;
+};
+
+}  // namespace tessera::app

@@ -1,0 +1,464 @@
+#include "tessera/io/hdf5.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <hdf5.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+#include "tessera/base/error.h"
+
+namespace tessera::io {
+namespace {
+
+static_assert(sizeof(hid_t) == sizeof(std::int64_t));
+
+/// An HDF5 handle and the call that gives it back.
+class Handle {
+ public:
+  Handle(hid_t id, herr_t (*close)(hid_t)) : id_(id), close_(close) {}
+  Handle(const Handle&) = delete;
+  Handle& operator=(const Handle&) = delete;
+  ~Handle() {
+    if (id_ >= 0) close_(id_);
+  }
+  operator hid_t() const { return id_; }
+  bool is_valid() const { return id_ >= 0; }
+
+ private:
+  hid_t id_;
+  herr_t (*close_)(hid_t);
+};
+
+void silence() { H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr); }
+
+/// The innermost descriptions of HDF5's last error.
+std::string last_error() {
+  std::string text;
+  H5Ewalk2(
+      H5E_DEFAULT, H5E_WALK_DOWNWARD,
+      [](unsigned, const H5E_error2_t* error, void* data) -> herr_t {
+        if (error->desc && error->desc[0]) *static_cast<std::string*>(data) = error->desc;
+        return 0;
+      },
+      &text);
+  return text;
+}
+
+std::string stack_text() {
+  std::string text;
+  H5Ewalk2(
+      H5E_DEFAULT, H5E_WALK_UPWARD,
+      [](unsigned, const H5E_error2_t* error, void* data) -> herr_t {
+        if (error->desc) *static_cast<std::string*>(data) += std::string(error->desc) + "; ";
+        return 0;
+      },
+      &text);
+  return text;
+}
+
+template <class Value>
+hid_t memory_type() {
+  if constexpr (std::is_same_v<Value, double>) return H5T_NATIVE_DOUBLE;
+  if constexpr (std::is_same_v<Value, float>) return H5T_NATIVE_FLOAT;
+  if constexpr (std::is_same_v<Value, std::int32_t>) return H5T_NATIVE_INT32;
+  if constexpr (std::is_same_v<Value, std::int64_t>) return H5T_NATIVE_INT64;
+  if constexpr (std::is_same_v<Value, std::uint8_t>) return H5T_NATIVE_UINT8;
+}
+
+template <class Value>
+std::string type_name() {
+  return fmt::format("{}{}", std::is_floating_point_v<Value> ? "float" : "int", 8 * sizeof(Value));
+}
+
+[[noreturn]] void refuse(const std::string& path, const std::string& what) {
+  throw InputError(fmt::format("{}: {}", path, what));
+}
+
+[[noreturn]] void fail_write(const std::string& path, const std::string& what) {
+  throw RunError(fmt::format("{}: {}: {}; is the disk full, or the file in use?", path, what, last_error()));
+}
+
+/// Refuses a stored type that the asked one can't hold.
+template <class Value>
+void check_type(const std::string& path, const std::string& what, hid_t stored) {
+  const H5T_class_t kind = H5Tget_class(stored);
+  const std::size_t size = H5Tget_size(stored);
+  const bool fits = kind == H5T_INTEGER ? (std::is_floating_point_v<Value> || size <= sizeof(Value))
+                                        : (kind == H5T_FLOAT && std::is_floating_point_v<Value>);
+  if (fits) return;
+  const char* found = kind == H5T_INTEGER ? "int" : kind == H5T_FLOAT ? "float" : kind == H5T_STRING ? "text" : "type";
+  refuse(path, fmt::format("{} holds {}{}, expected {}; write the file again with this version of tessera", what, found,
+                           kind == H5T_STRING ? 0 : 8 * size, type_name<Value>()));
+}
+
+Handle open_dataset(const std::string& path, hid_t file, const std::string& name) {
+  silence();
+  const hid_t id = H5Dopen2(file, name.c_str(), H5P_DEFAULT);
+  if (id < 0) refuse(path, fmt::format("there is no dataset {}; the file is incomplete or of another kind", name));
+  return {id, H5Dclose};
+}
+
+std::vector<hsize_t> extents(hid_t space) {
+  const int rank = H5Sget_simple_extent_ndims(space);
+  std::vector<hsize_t> dimensions(static_cast<std::size_t>(std::max(rank, 0)));
+  if (rank > 0) H5Sget_simple_extent_dims(space, dimensions.data(), nullptr);
+  return dimensions;
+}
+
+std::size_t product(const std::vector<hsize_t>& dimensions, std::size_t first = 0) {
+  std::size_t n = 1;
+  for (std::size_t d = first; d < dimensions.size(); ++d) n *= static_cast<std::size_t>(dimensions[d]);
+  return n;
+}
+
+std::vector<hsize_t> sizes(const std::vector<std::int64_t>& shape) { return {shape.begin(), shape.end()}; }
+
+Handle link_properties() {
+  const hid_t id = H5Pcreate(H5P_LINK_CREATE);
+  H5Pset_create_intermediate_group(id, 1);
+  H5Pset_char_encoding(id, H5T_CSET_UTF8);
+  return {id, H5Pclose};
+}
+
+/// Without locks: a reader may look at a trajectory while it grows, and parallel file systems often have none.
+Handle access_properties() {
+  const hid_t id = H5Pcreate(H5P_FILE_ACCESS);
+  H5Pset_file_locking(id, 0, 1);
+  return {id, H5Pclose};
+}
+
+/// Texts of either kind of HDF5 string, fixed or variable length; `read(type, buffer)` reads all of them.
+template <class Read>
+std::vector<std::string> texts(hid_t type, hid_t space, Read&& read) {
+  const auto n = static_cast<std::size_t>(std::max<hssize_t>(0, H5Sget_simple_extent_npoints(space)));
+  std::vector<std::string> values(n);
+  if (n == 0) return values;
+  if (H5Tis_variable_str(type) > 0) {
+    std::vector<char*> pointers(n, nullptr);
+    const Handle memory(H5Tcopy(H5T_C_S1), H5Tclose);
+    H5Tset_size(memory, H5T_VARIABLE);
+    H5Tset_cset(memory, H5Tget_cset(type));
+    if (read(memory, pointers.data()) < 0) return {};
+    for (std::size_t i = 0; i < n; ++i) values[i] = pointers[i] ? pointers[i] : "";
+    H5Dvlen_reclaim(memory, space, H5P_DEFAULT, pointers.data());
+    return values;
+  }
+  const std::size_t width = H5Tget_size(type);
+  std::vector<char> buffer(n * width);
+  if (read(type, buffer.data()) < 0) return {};
+  for (std::size_t i = 0; i < n; ++i) {
+    values[i].assign(buffer.data() + i * width, width);
+    values[i].resize(values[i].find_last_not_of(std::string("\0 ", 2)) + 1);
+  }
+  return values;
+}
+
+}  // namespace
+
+Hdf5File Hdf5File::open(const std::string& path) {
+  silence();
+  std::error_code error;
+  const auto status = std::filesystem::status(path, error);
+  if (!std::filesystem::exists(status)) refuse(path, "there is no such file; check the path");
+  if (std::filesystem::is_directory(status)) refuse(path, "is a folder, expected an HDF5 file");
+  const htri_t is_hdf5 = H5Fis_hdf5(path.c_str());
+  if (is_hdf5 == 0) refuse(path, "is not an HDF5 file (or was cut off at its very start); make it again");
+  const Handle properties = access_properties();  // closed last: closing it would wipe the error out
+  const hid_t id = H5Fopen(path.c_str(), H5F_ACC_RDONLY, properties);
+  if (id < 0) {
+    const std::string text = stack_text();
+    if (text.find("truncated") != std::string::npos)
+      refuse(path, fmt::format("is truncated ({} bytes are left); copy it again or make it again",
+                               std::filesystem::file_size(path, error)));
+    if (text.find("Permission denied") != std::string::npos) refuse(path, "may not be read; check its permissions");
+    refuse(path, fmt::format("can't be opened as an HDF5 file: {}; copy it again or make it again", last_error()));
+  }
+  return {path, id};
+}
+
+Hdf5File Hdf5File::open_to_append(const std::string& path) {
+  if (!std::filesystem::exists(path)) refuse(path, "there is no such file; check the path");
+  silence();
+  const Handle properties = access_properties();
+  const hbool_t yes = 1;  // what `h5clear --status` sets: a mark left by a run that was killed does not count
+  H5Pset(properties, "clear_status_flags", &yes);
+  const hid_t id = H5Fopen(path.c_str(), H5F_ACC_RDWR, properties);
+  if (id < 0)
+    refuse(path, fmt::format("can't be opened to be continued: {}; remove it to begin it anew", last_error()));
+  return {path, id};
+}
+
+Hdf5File Hdf5File::create(const std::string& path) {
+  silence();
+  const Handle properties = access_properties();
+  const hid_t id = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, properties);
+  if (id < 0) fail_write(path, "can't be made");
+  return {path, id};
+}
+
+Hdf5File::Hdf5File(Hdf5File&& other) noexcept
+    : path_(std::move(other.path_)), handle_(std::exchange(other.handle_, -1)) {}
+
+Hdf5File& Hdf5File::operator=(Hdf5File&& other) noexcept {
+  std::swap(path_, other.path_);
+  std::swap(handle_, other.handle_);
+  return *this;
+}
+
+Hdf5File::~Hdf5File() {
+  if (handle_ >= 0) H5Fclose(handle_);
+}
+
+bool Hdf5File::has(const std::string& name) const {
+  silence();
+  // H5Lexists asks for one link of the path at a time.
+  for (std::size_t end = name.find('/', 1);; end = name.find('/', end + 1)) {
+    const std::string prefix = name.substr(0, end);
+    if (prefix != "/" && H5Lexists(handle_, prefix.c_str(), H5P_DEFAULT) <= 0) return false;
+    if (end == std::string::npos) return true;
+  }
+}
+
+std::vector<std::string> Hdf5File::children(const std::string& group) const {
+  silence();
+  std::vector<std::string> names;
+  const herr_t status = H5Literate_by_name(
+      handle_, group.c_str(), H5_INDEX_NAME, H5_ITER_INC, nullptr,
+      [](hid_t, const char* name, const H5L_info_t*, void* data) -> herr_t {
+        static_cast<std::vector<std::string>*>(data)->emplace_back(name);
+        return 0;
+      },
+      &names, H5P_DEFAULT);
+  if (status < 0) refuse(path_, fmt::format("there is no group {}; the file is incomplete or of another kind", group));
+  return names;
+}
+
+std::vector<std::int64_t> Hdf5File::shape(const std::string& dataset) const {
+  const Handle set = open_dataset(path_, handle_, dataset);
+  const Handle space(H5Dget_space(set), H5Sclose);
+  const auto dimensions = extents(space);
+  return {dimensions.begin(), dimensions.end()};
+}
+
+template <class Value>
+std::vector<Value> Hdf5File::read(const std::string& dataset) const {
+  const Handle set = open_dataset(path_, handle_, dataset);
+  const Handle type(H5Dget_type(set), H5Tclose), space(H5Dget_space(set), H5Sclose);
+  check_type<Value>(path_, "dataset " + dataset, type);
+  std::vector<Value> values(product(extents(space)));
+  if (!values.empty() && H5Dread(set, memory_type<Value>(), H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()) < 0)
+    refuse(path_,
+           fmt::format("dataset {} can't be read: {}; copy the file again or make it again", dataset, last_error()));
+  return values;
+}
+
+template <class Value>
+std::vector<Value> Hdf5File::read_rows(const std::string& dataset, std::int64_t begin, std::int64_t count) const {
+  const Handle set = open_dataset(path_, handle_, dataset);
+  const Handle type(H5Dget_type(set), H5Tclose), space(H5Dget_space(set), H5Sclose);
+  check_type<Value>(path_, "dataset " + dataset, type);
+  auto dimensions = extents(space);
+  if (dimensions.empty() || begin < 0 || count < 0 || begin + count > static_cast<std::int64_t>(dimensions[0]))
+    refuse(path_, fmt::format("dataset {} has {} rows, expected rows {} to {}; the file is incomplete", dataset,
+                              dimensions.empty() ? 0 : dimensions[0], begin, begin + count));
+  std::vector<hsize_t> start(dimensions.size(), 0);
+  start[0] = static_cast<hsize_t>(begin);
+  dimensions[0] = static_cast<hsize_t>(count);
+  std::vector<Value> values(product(dimensions));
+  if (values.empty()) return values;
+  const Handle memory(H5Screate_simple(static_cast<int>(dimensions.size()), dimensions.data(), nullptr), H5Sclose);
+  H5Sselect_hyperslab(space, H5S_SELECT_SET, start.data(), nullptr, dimensions.data(), nullptr);
+  if (H5Dread(set, memory_type<Value>(), memory, space, H5P_DEFAULT, values.data()) < 0)
+    refuse(path_, fmt::format("rows {} to {} of dataset {} can't be read: {}; copy the file again or make it again",
+                              begin, begin + count, dataset, last_error()));
+  return values;
+}
+
+std::vector<std::string> Hdf5File::read_text(const std::string& dataset) const {
+  const Handle set = open_dataset(path_, handle_, dataset);
+  const Handle type(H5Dget_type(set), H5Tclose), space(H5Dget_space(set), H5Sclose);
+  if (H5Tget_class(type) != H5T_STRING) refuse(path_, fmt::format("dataset {} holds no text, expected text", dataset));
+  const auto n = product(extents(space));
+  auto values = texts(type, space, [&](hid_t memory, void* buffer) {
+    return H5Dread(set, memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, buffer);
+  });
+  if (values.size() != n) refuse(path_, fmt::format("dataset {} can't be read: {}", dataset, last_error()));
+  return values;
+}
+
+bool Hdf5File::has_attribute(const std::string& object, const std::string& name) const {
+  silence();
+  return H5Aexists_by_name(handle_, object.c_str(), name.c_str(), H5P_DEFAULT) > 0;
+}
+
+template <class Value>
+std::vector<Value> Hdf5File::attribute(const std::string& object, const std::string& name) const {
+  silence();
+  const Handle id(H5Aopen_by_name(handle_, object.c_str(), name.c_str(), H5P_DEFAULT, H5P_DEFAULT), H5Aclose);
+  if (!id.is_valid())
+    refuse(path_, fmt::format("{} has no attribute {}; the file is incomplete or of another kind", object, name));
+  const Handle type(H5Aget_type(id), H5Tclose), space(H5Aget_space(id), H5Sclose);
+  check_type<Value>(path_, fmt::format("attribute {} of {}", name, object), type);
+  std::vector<Value> values(product(extents(space)));
+  if (!values.empty() && H5Aread(id, memory_type<Value>(), values.data()) < 0)
+    refuse(path_, fmt::format("attribute {} of {} can't be read: {}", name, object, last_error()));
+  return values;
+}
+
+std::string Hdf5File::text_attribute(const std::string& object, const std::string& name) const {
+  silence();
+  const Handle id(H5Aopen_by_name(handle_, object.c_str(), name.c_str(), H5P_DEFAULT, H5P_DEFAULT), H5Aclose);
+  if (!id.is_valid())
+    refuse(path_, fmt::format("{} has no attribute {}; the file is incomplete or of another kind", object, name));
+  const Handle type(H5Aget_type(id), H5Tclose), space(H5Aget_space(id), H5Sclose);
+  if (H5Tget_class(type) != H5T_STRING) refuse(path_, fmt::format("attribute {} of {} is no text", name, object));
+  const auto values = texts(type, space, [&](hid_t memory, void* buffer) { return H5Aread(id, memory, buffer); });
+  return values.empty() ? "" : values.front();
+}
+
+void Hdf5File::make_group(const std::string& group) {
+  if (has(group)) return;
+  const Handle links = link_properties();
+  const Handle id(H5Gcreate2(handle_, group.c_str(), links, H5P_DEFAULT, H5P_DEFAULT), H5Gclose);
+  if (!id.is_valid()) fail_write(path_, fmt::format("group {} can't be made", group));
+}
+
+template <class Value>
+void Hdf5File::write(const std::string& dataset, std::span<const Value> values,
+                     const std::vector<std::int64_t>& shape) {
+  silence();
+  const Handle links = link_properties();
+  const auto dimensions = sizes(shape);
+  TESSERA_CHECK(product(dimensions) == values.size());
+  const Handle space(dimensions.empty()
+                         ? H5Screate(H5S_SCALAR)
+                         : H5Screate_simple(static_cast<int>(dimensions.size()), dimensions.data(), nullptr),
+                     H5Sclose);
+  const Handle set(H5Dcreate2(handle_, dataset.c_str(), memory_type<Value>(), space, links, H5P_DEFAULT, H5P_DEFAULT),
+                   H5Dclose);
+  if (!set.is_valid() ||
+      (!values.empty() && H5Dwrite(set, memory_type<Value>(), H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()) < 0))
+    fail_write(path_, fmt::format("dataset {} can't be written", dataset));
+}
+
+void Hdf5File::write_text(const std::string& dataset, const std::vector<std::string>& values) {
+  silence();
+  const Handle links = link_properties();
+  const hsize_t n = values.size();
+  const Handle space(H5Screate_simple(1, &n, nullptr), H5Sclose), type(H5Tcopy(H5T_C_S1), H5Tclose);
+  H5Tset_size(type, H5T_VARIABLE);
+  H5Tset_cset(type, H5T_CSET_UTF8);
+  std::vector<const char*> pointers;
+  for (const auto& value : values) pointers.push_back(value.c_str());
+  const Handle set(H5Dcreate2(handle_, dataset.c_str(), type, space, links, H5P_DEFAULT, H5P_DEFAULT), H5Dclose);
+  if (!set.is_valid() ||
+      (n > 0 && H5Dwrite(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, static_cast<const void*>(pointers.data())) < 0))
+    fail_write(path_, fmt::format("dataset {} can't be written", dataset));
+}
+
+template <class Value>
+void Hdf5File::make_extendible(const std::string& dataset, const std::vector<std::int64_t>& row_shape,
+                               std::int64_t rows_per_chunk) {
+  silence();
+  const Handle links = link_properties();
+  std::vector<hsize_t> none = {0}, unlimited = {H5S_UNLIMITED}, chunk = {static_cast<hsize_t>(rows_per_chunk)};
+  for (const auto extent : row_shape)
+    for (auto* list : {&none, &unlimited, &chunk}) list->push_back(static_cast<hsize_t>(extent));
+  const Handle space(H5Screate_simple(static_cast<int>(none.size()), none.data(), unlimited.data()), H5Sclose);
+  const Handle properties(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
+  H5Pset_chunk(properties, static_cast<int>(chunk.size()), chunk.data());
+  const Handle set(H5Dcreate2(handle_, dataset.c_str(), memory_type<Value>(), space, links, properties, H5P_DEFAULT),
+                   H5Dclose);
+  if (!set.is_valid()) fail_write(path_, fmt::format("dataset {} can't be made", dataset));
+}
+
+template <class Value>
+void Hdf5File::append(const std::string& dataset, std::span<const Value> values) {
+  const Handle set = open_dataset(path_, handle_, dataset);
+  std::vector<hsize_t> dimensions, start;
+  {
+    const Handle space(H5Dget_space(set), H5Sclose);
+    dimensions = extents(space);
+  }
+  TESSERA_CHECK(!dimensions.empty());
+  const std::size_t row = product(dimensions, 1);
+  TESSERA_CHECK(row > 0 && values.size() % row == 0);
+  if (values.empty()) return;
+  start.assign(dimensions.size(), 0);
+  start[0] = dimensions[0];
+  auto count = dimensions;
+  count[0] = values.size() / row;
+  dimensions[0] += count[0];
+  if (H5Dset_extent(set, dimensions.data()) < 0) fail_write(path_, fmt::format("dataset {} can't grow", dataset));
+  const Handle space(H5Dget_space(set), H5Sclose);
+  const Handle memory(H5Screate_simple(static_cast<int>(count.size()), count.data(), nullptr), H5Sclose);
+  H5Sselect_hyperslab(space, H5S_SELECT_SET, start.data(), nullptr, count.data(), nullptr);
+  if (H5Dwrite(set, memory_type<Value>(), memory, space, H5P_DEFAULT, values.data()) < 0)
+    fail_write(path_, fmt::format("dataset {} can't be written", dataset));
+}
+
+void Hdf5File::truncate(const std::string& dataset, std::int64_t rows) {
+  const Handle set = open_dataset(path_, handle_, dataset);
+  const Handle space(H5Dget_space(set), H5Sclose);
+  auto dimensions = extents(space);
+  TESSERA_CHECK(!dimensions.empty() && rows >= 0);
+  if (static_cast<hsize_t>(rows) >= dimensions[0]) return;
+  dimensions[0] = static_cast<hsize_t>(rows);
+  if (H5Dset_extent(set, dimensions.data()) < 0) fail_write(path_, fmt::format("dataset {} can't be cut", dataset));
+}
+
+void Hdf5File::link(const std::string& existing, const std::string& name) {
+  silence();
+  const Handle links = link_properties();
+  if (H5Lcreate_hard(handle_, existing.c_str(), handle_, name.c_str(), links, H5P_DEFAULT) < 0)
+    fail_write(path_, fmt::format("link {} can't be made", name));
+}
+
+template <class Value>
+void Hdf5File::write_attribute(const std::string& object, const std::string& name, std::span<const Value> values) {
+  silence();
+  const hsize_t n = values.size();
+  const Handle space(n == 1 ? H5Screate(H5S_SCALAR) : H5Screate_simple(1, &n, nullptr), H5Sclose);
+  const Handle id(H5Acreate_by_name(handle_, object.c_str(), name.c_str(), memory_type<Value>(), space, H5P_DEFAULT,
+                                    H5P_DEFAULT, H5P_DEFAULT),
+                  H5Aclose);
+  if (!id.is_valid() || H5Awrite(id, memory_type<Value>(), values.data()) < 0)
+    fail_write(path_, fmt::format("attribute {} of {} can't be written", name, object));
+}
+
+void Hdf5File::write_text_attribute(const std::string& object, const std::string& name, const std::string& value) {
+  silence();
+  const Handle space(H5Screate(H5S_SCALAR), H5Sclose), type(H5Tcopy(H5T_C_S1), H5Tclose);
+  H5Tset_size(type, std::max<std::size_t>(1, value.size()));
+  H5Tset_cset(type, H5T_CSET_UTF8);
+  H5Tset_strpad(type, H5T_STR_NULLPAD);
+  const Handle id(
+      H5Acreate_by_name(handle_, object.c_str(), name.c_str(), type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT),
+      H5Aclose);
+  if (!id.is_valid() || H5Awrite(id, type, value.c_str()) < 0)
+    fail_write(path_, fmt::format("attribute {} of {} can't be written", name, object));
+}
+
+void Hdf5File::flush() {
+  if (H5Fflush(handle_, H5F_SCOPE_GLOBAL) < 0) fail_write(path_, "can't be written");
+}
+
+#define TESSERA_INSTANTIATE(Value)                                                                                    \
+  template std::vector<Value> Hdf5File::read<Value>(const std::string&) const;                                        \
+  template std::vector<Value> Hdf5File::read_rows<Value>(const std::string&, std::int64_t, std::int64_t) const;       \
+  template std::vector<Value> Hdf5File::attribute<Value>(const std::string&, const std::string&) const;               \
+  template void Hdf5File::write<Value>(const std::string&, std::span<const Value>, const std::vector<std::int64_t>&); \
+  template void Hdf5File::make_extendible<Value>(const std::string&, const std::vector<std::int64_t>&, std::int64_t); \
+  template void Hdf5File::append<Value>(const std::string&, std::span<const Value>);                                  \
+  template void Hdf5File::write_attribute<Value>(const std::string&, const std::string&, std::span<const Value>);
+TESSERA_INSTANTIATE(double)
+TESSERA_INSTANTIATE(float)
+TESSERA_INSTANTIATE(std::int32_t)
+TESSERA_INSTANTIATE(std::int64_t)
+TESSERA_INSTANTIATE(std::uint8_t)
+#undef TESSERA_INSTANTIATE
+
+}  // namespace tessera::io

@@ -1,0 +1,83 @@
+// HDF5 files as named arrays: a thin owner of handles over the C API. Every failure is an InputError (reading) or a
+// RunError (writing) that names the file and the dataset; HDF5's own printed error stack is silenced.
+//
+// The library is the serial one: calls come from one thread of a process at a time.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace tessera::io {
+
+/// One open HDF5 file. Names are paths inside it ("/coordinates/id"); arrays come and go flat, in row-major order.
+/// `Value` is one of double, float, std::int32_t, std::int64_t, std::uint8_t.
+class Hdf5File {
+ public:
+  /// Opens for reading. Throws InputError: missing, no HDF5 file, truncated.
+  static Hdf5File open(const std::string& path);
+  /// Opens an existing file for reading and writing; one that a killed run left marked as open is taken over.
+  static Hdf5File open_to_append(const std::string& path);
+  /// Makes a new file, or empties an old one. Throws RunError.
+  static Hdf5File create(const std::string& path);
+
+  Hdf5File(Hdf5File&&) noexcept;
+  Hdf5File& operator=(Hdf5File&&) noexcept;
+  ~Hdf5File();
+
+  const std::string& path() const { return path_; }
+  bool has(const std::string& name) const;
+  std::vector<std::string> children(const std::string& group) const;
+
+  /// Extents of a dataset.
+  std::vector<std::int64_t> shape(const std::string& dataset) const;
+  /// The whole dataset. Integers widen, and become double; nothing narrows: that is an InputError.
+  template <class Value>
+  std::vector<Value> read(const std::string& dataset) const;
+  /// `count` rows (of the first dimension) from `begin`.
+  template <class Value>
+  std::vector<Value> read_rows(const std::string& dataset, std::int64_t begin, std::int64_t count) const;
+  std::vector<std::string> read_text(const std::string& dataset) const;
+
+  bool has_attribute(const std::string& object, const std::string& name) const;
+  /// All elements of a numeric attribute (one for a scalar).
+  template <class Value>
+  std::vector<Value> attribute(const std::string& object, const std::string& name) const;
+  std::string text_attribute(const std::string& object, const std::string& name) const;
+
+  /// Makes a group and the ones above it; one that exists stays as it is.
+  void make_group(const std::string& group);
+  template <class Value>
+  void write(const std::string& dataset, std::span<const Value> values, const std::vector<std::int64_t>& shape);
+  void write_text(const std::string& dataset, const std::vector<std::string>& values);
+  /// A dataset without rows that `append` lengthens; `row_shape` without the first dimension.
+  template <class Value>
+  void make_extendible(const std::string& dataset, const std::vector<std::int64_t>& row_shape,
+                       std::int64_t rows_per_chunk);
+  /// Adds whole rows to an extendible dataset.
+  template <class Value>
+  void append(const std::string& dataset, std::span<const Value> values);
+  /// Cuts an extendible dataset to its first `rows` rows.
+  void truncate(const std::string& dataset, std::int64_t rows);
+  /// A second name of an object (hard link).
+  void link(const std::string& existing, const std::string& name);
+
+  template <class Value>
+  void write_attribute(const std::string& object, const std::string& name, std::span<const Value> values);
+  /// Text of fixed length, which every reader of HDF5 understands.
+  void write_text_attribute(const std::string& object, const std::string& name, const std::string& value);
+
+  /// Hands everything to the operating system: what was appended before survives a kill of this process.
+  void flush();
+
+ private:
+  Hdf5File(std::string path, std::int64_t handle) : path_(std::move(path)), handle_(handle) {}
+
+  std::string path_;
+  std::int64_t handle_;  // hid_t
+};
+
+}  // namespace tessera::io
