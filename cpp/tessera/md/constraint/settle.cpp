@@ -1,0 +1,114 @@
+// Rigid water in closed form; formula and sources in settle.h.
+#include "tessera/md/constraint/settle.h"
+
+#include <cmath>
+#include <string>
+
+#include "tessera/base/error.h"
+
+namespace tessera::md::constraint {
+
+SettleParameters make_settle(double mass_o, double mass_h, double oh, double hh) {
+  if (!(mass_o > 0 && mass_h > 0 && std::isfinite(mass_o) && std::isfinite(mass_h))) {
+    throw InputError("rigid water: masses " + std::to_string(mass_o) + " and " + std::to_string(mass_h) +
+                     " amu, expected two positive numbers");
+  }
+  if (!(oh > 0 && hh > 0 && hh < 2 * oh && std::isfinite(oh))) {
+    throw InputError("rigid water: distances O-H " + std::to_string(oh) + " and H-H " + std::to_string(hh) +
+                     " A, expected positive numbers that form a triangle (H-H below twice O-H)");
+  }
+  SettleParameters p;
+  p.oh = oh;
+  p.hh = hh;
+  p.inverse_mass_o = 1 / mass_o;
+  p.inverse_mass_h = 1 / mass_h;
+  const double mass = mass_o + 2 * mass_h;
+  p.weight_o = mass_o / mass;
+  p.weight_h = mass_h / mass;
+  p.half_hh = hh / 2;
+  const double height = std::sqrt((oh - p.half_hh) * (oh + p.half_hh));
+  p.centre_to_o = 2 * p.weight_h * height;
+  p.centre_to_hh = p.weight_o * height;
+  return p;
+}
+
+bool settle_positions(const SettleParameters& p, const std::array<Vec3, 3>& before, std::array<Vec3, 3>& after) {
+  // Everything relative to the oxygen or the centre of mass, so that digits don't go into where the molecule is.
+  const Vec3 b0 = before[1] - before[0], c0 = before[2] - before[0];
+  const Vec3 from_o_to_b = after[1] - after[0], from_o_to_c = after[2] - after[0];
+  const Vec3 from_o_to_centre = p.weight_h * (from_o_to_b + from_o_to_c);
+  const Vec3 a1 = -from_o_to_centre, b1 = from_o_to_b - from_o_to_centre, c1 = from_o_to_c - from_o_to_centre;
+
+  // The frame of the paper: z normal to the old plane, y along the new oxygen's direction in that plane.
+  Vec3 z = cross(b0, c0);
+  Vec3 x = cross(a1, z);
+  Vec3 y = cross(z, x);
+  const double x2 = norm2(x), z2 = norm2(z);
+  if (!(x2 > 0 && z2 > 0)) return false;
+  z *= 1 / std::sqrt(z2);
+  x *= 1 / std::sqrt(x2);
+  y *= 1 / norm(y);
+
+  const double b0x = dot(x, b0), b0y = dot(y, b0), c0x = dot(x, c0), c0y = dot(y, c0);
+  const double a1z = dot(z, a1);
+  const double b1x = dot(x, b1), b1y = dot(y, b1), b1z = dot(z, b1);
+  const double c1x = dot(x, c1), c1y = dot(y, c1), c1z = dot(z, c1);
+
+  // Tilts out of the plane, from the heights that the unconstrained step gave the atoms.
+  const double sin_phi = a1z / p.centre_to_o, cos2_phi = 1 - sin_phi * sin_phi;
+  if (!(cos2_phi > 0)) return false;
+  const double cos_phi = std::sqrt(cos2_phi);
+  const double sin_psi = (b1z - c1z) / (2 * p.half_hh * cos_phi), cos2_psi = 1 - sin_psi * sin_psi;
+  if (!(cos2_psi > 0)) return false;
+  const double cos_psi = std::sqrt(cos2_psi);
+
+  const double a2y = p.centre_to_o * cos_phi;
+  const double b2x = -p.half_hh * cos_psi;
+  const double down = -p.centre_to_hh * cos_phi, lean = p.half_hh * sin_psi * sin_phi;
+  const double b2y = down - lean, c2y = down + lean;
+
+  // The turn in the plane that leaves angular momentum alone: α sin θ + β cos θ = γ.
+  const double alpha = b2x * (b0x - c0x) + b0y * b2y + c0y * c2y;
+  const double beta = b2x * (c0y - b0y) + b0x * b2y + c0x * c2y;
+  const double gamma = b0x * b1y - b1x * b0y + c0x * c1y - c1x * c0y;
+  const double length2 = alpha * alpha + beta * beta, root2 = length2 - gamma * gamma;
+  if (!(root2 >= 0 && length2 > 0)) return false;
+  // From the same α, β, γ the cosine comes without 1 − sin², which would lose digits for a large turn.
+  const double root = std::sqrt(root2);
+  const double sin_theta = (alpha * gamma - beta * root) / length2;
+  const double cos_theta = (beta * gamma + alpha * root) / length2;
+
+  const Vec3 centre = after[0] + from_o_to_centre;
+  const auto placed = [&](double px, double py, double pz) { return centre + (px * x + py * y + pz * z); };
+  const Vec3 o = placed(-a2y * sin_theta, a2y * cos_theta, a1z);
+  const Vec3 h1 = placed(b2x * cos_theta - b2y * sin_theta, b2x * sin_theta + b2y * cos_theta, b1z);
+  const Vec3 h2 = placed(-b2x * cos_theta - c2y * sin_theta, -b2x * sin_theta + c2y * cos_theta, c1z);
+  after = {o, h1, h2};
+  return true;
+}
+
+void settle_velocities(const SettleParameters& p, const std::array<Vec3, 3>& position, std::array<Vec3, 3>& velocity) {
+  Vec3 e1 = position[1] - position[0], e2 = position[2] - position[0], e3 = position[2] - position[1];
+  e1 *= 1 / norm(e1);
+  e2 *= 1 / norm(e2);
+  e3 *= 1 / norm(e3);
+  // Impulse t₁ along O–H1, t₂ along O–H2, t₃ along H1–H2: M t = g with g how fast each distance grows.
+  const double g1 = dot(velocity[1] - velocity[0], e1);
+  const double g2 = dot(velocity[2] - velocity[0], e2);
+  const double g3 = dot(velocity[2] - velocity[1], e3);
+  const double wo = p.inverse_mass_o, wh = p.inverse_mass_h;
+  const double m11 = wo + wh, m22 = m11, m33 = 2 * wh;
+  const double m12 = wo * dot(e1, e2), m13 = -wh * dot(e1, e3), m23 = wh * dot(e2, e3);
+  // Cofactors of the symmetric matrix
+  const double k11 = m22 * m33 - m23 * m23, k12 = m13 * m23 - m12 * m33, k13 = m12 * m23 - m13 * m22;
+  const double k22 = m11 * m33 - m13 * m13, k23 = m12 * m13 - m11 * m23, k33 = m11 * m22 - m12 * m12;
+  const double inverse = 1 / (m11 * k11 + m12 * k12 + m13 * k13);
+  const Vec3 p1 = ((k11 * g1 + k12 * g2 + k13 * g3) * inverse) * e1;
+  const Vec3 p2 = ((k12 * g1 + k22 * g2 + k23 * g3) * inverse) * e2;
+  const Vec3 p3 = ((k13 * g1 + k23 * g2 + k33 * g3) * inverse) * e3;
+  velocity[0] += wo * (p1 + p2);
+  velocity[1] += wh * (p3 - p1);
+  velocity[2] -= wh * (p2 + p3);
+}
+
+}  // namespace tessera::md::constraint

@@ -1,0 +1,40 @@
+// SETTLE: a rigid three-site water put back to its shape in closed form.
+//
+// Formula: new positions = two rotations and a shift-free turn of the canonical triangle about its centre of mass,
+// found
+//   from the unconstrained positions; the displacements lie in the plane of the molecule before the step, so linear and
+//   angular momentum are kept
+// Source: Miyamoto, Kollman, J. Comput. Chem. 13, 952 (1992), 10.1002/jcc.540130805 (positions); velocities by the
+//   linear equations of Andersen, J. Comput. Phys. 52, 24 (1983), 10.1016/0021-9991(83)90014-1
+// Units: Å, amu; velocities any
+// Cost: seven square roots for positions; three and a 3 × 3 symmetric solve for velocities; no iteration
+#pragma once
+
+#include <array>
+
+#include "tessera/base/vec3.h"
+
+namespace tessera::md::constraint {
+
+/// Made by make_settle; atoms stand in the order O, H, H.
+struct SettleParameters {
+  double oh = 0, hh = 0;                          // Å
+  double inverse_mass_o = 0, inverse_mass_h = 0;  // amu⁻¹
+  double weight_o = 0, weight_h = 0;              // share of the molecule's mass
+  double centre_to_o = 0, centre_to_hh = 0;       // Å, along the axis of symmetry
+  double half_hh = 0;                             // Å
+};
+
+/// Throws InputError unless masses and distances are positive and form a triangle.
+SettleParameters make_settle(double mass_o, double mass_h, double oh, double hh);
+
+/// `before`: positions that satisfy the constraints, whose bonds are the directions of the corrections. `after`: the
+/// unconstrained new positions in the same frame, corrected in place. False, with `after` left alone, where the
+/// molecule was torn so far that no correction exists.
+[[nodiscard]] bool settle_positions(const SettleParameters&, const std::array<Vec3, 3>& before,
+                                    std::array<Vec3, 3>& after);
+
+/// Takes from the velocities what would change the three distances.
+void settle_velocities(const SettleParameters&, const std::array<Vec3, 3>& position, std::array<Vec3, 3>& velocity);
+
+}  // namespace tessera::md::constraint
