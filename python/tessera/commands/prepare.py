@@ -63,5 +63,87 @@ def charmm_command(
     )
 
 
+@prepare.command(name="amber")
+@click.option("--prmtop", required=True, type=FILE, help="AMBER topology.")
+@click.option("--coords", required=True, type=FILE, help="inpcrd, rst7, NetCDF restart or PDB.")
+@box_options
+@output_option
+def amber_command(
+    prmtop: Path, coords: Path, box: Box, vacuum: bool, output: Path, as_json: bool
+) -> None:
+    """AMBER inputs: prmtop and coordinates.
+
+    \b
+    Example:
+      tessera prepare amber --prmtop dhfr.prmtop --coords dhfr.inpcrd -o dhfr.tsr
+    """
+    from tessera.prepare.amber import prepare_amber
+
+    run(
+        lambda report: prepare_amber(prmtop, coords, box_of(box), vacuum, report),
+        output,
+        as_json,
+    )
+
+
+@prepare.command(name="gromacs")
+@click.option("--top", required=True, type=FILE, help="GROMACS topology.")
+@click.option("--coords", required=True, type=FILE, help="gro or PDB.")
+@click.option(
+    "--include",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder of the files that the topology includes; default: that of GROMACS, if found.",
+)
+@box_options
+@output_option
+def gromacs_command(
+    top: Path,
+    coords: Path,
+    include: Path | None,
+    box: Box,
+    vacuum: bool,
+    output: Path,
+    as_json: bool,
+) -> None:
+    """GROMACS inputs: topology and coordinates.
+
+    \b
+    Example:
+      tessera prepare gromacs --top topol.top --coords conf.gro -o system.tsr
+    """
+    from tessera.prepare.gromacs import prepare_gromacs
+
+    run(
+        lambda report: prepare_gromacs(top, coords, include, box_of(box), vacuum, report),
+        output,
+        as_json,
+    )
+
+
+@prepare.command(name="openmm")
+@click.option("--system", required=True, type=FILE, help="A System serialised to XML.")
+@click.option("--coords", required=True, type=FILE, help="PDB of the same atoms.")
+@box_options
+@output_option
+def openmm_command(
+    system: Path, coords: Path, box: Box, vacuum: bool, output: Path, as_json: bool
+) -> None:
+    """OpenMM inputs: a System from XmlSerializer and a PDB.
+
+    Make the System with constraints=None; rigid water is understood.
+
+    \b
+    Example:
+      tessera prepare openmm --system system.xml --coords system.pdb -o system.tsr
+    """
+    from tessera.prepare.openmm import prepare_openmm
+
+    run(
+        lambda report: prepare_openmm(system, coords, box_of(box), vacuum, report),
+        output,
+        as_json,
+    )
+
+
 if __name__ == "__main__":
     prepare()

@@ -158,9 +158,9 @@ def _read_amber(path: Path) -> Coordinates:
     if restart.box is not None and len(restart.box) >= 3:
         numbers = [float(x) for x in restart.box]
         box = box_from_lengths(numbers[:3], numbers[3:6] if len(numbers) >= 6 else (90.0,) * 3)
-    velocity = None
-    if restart.has_velocities:
-        velocity = np.asarray(restart.velocities, np.float64).reshape(-1, 3)
+    velocity = getattr(restart, "velocities", None)
+    if velocity is not None:
+        velocity = np.asarray(velocity, np.float64).reshape(-1, 3)
     return Coordinates(position, box, velocity)
 
 

@@ -215,7 +215,8 @@ def _make_template(
 def _template_name(flat: FlatTopology, heads: IdArray) -> str:
     if len(heads) == 1:
         return flat.residue_name[heads[0]].decode() or flat.name[heads[0]].decode()
-    return flat.segment[heads[0]].decode() or f"{flat.residue_name[heads[0]].decode()}…"
+    ends = (flat.residue_name[heads[i]].decode() for i in (0, -1))
+    return flat.segment[heads[0]].decode() or "…".join(ends)
 
 
 def _run_lengths(template_of: IdArray) -> IdArray:

@@ -76,6 +76,7 @@ def detect_rigid_water(template: Template, field: ForceField) -> None:
         return
     template.rigid_water = True
     template.settle = (oh, float(hh))
+    template.always_rigid = not (field.table("bond")[bonds.parameter, 0] > 0).any()
     template.group = np.zeros(3, np.int32)
 
 

@@ -1,0 +1,45 @@
+"""Lennard-Jones tables given as A and B of every pair of types, turned into σ, ε and exceptions."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tessera.system import ForceField
+from tessera.system.model import FloatArray
+
+_SAME = 1e-6  # relative: input files carry about eight digits
+
+
+def sigma_epsilon(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """A kcal/mol Å¹² and B kcal/mol Å⁶ to σ Å and ε kcal/mol; ε = 0 (σ = 1) where A or B is 0."""
+    both = (a > 0) & (b > 0)
+    safe_a, safe_b = np.where(both, a, 1.0), np.where(both, b, 1.0)
+    sigma = np.where(both, (safe_a / safe_b) ** (1 / 6), 1.0)
+    epsilon = np.where(both, safe_b * safe_b / (4 * safe_a), 0.0)
+    return sigma, epsilon
+
+
+def force_field_of(names: list[str], a: FloatArray, b: FloatArray, rule: str) -> ForceField:
+    """Types from the diagonals of A and B (T,T); every pair that `rule` does not give is an nbfix.
+
+    Where a pair is a pure repulsion or attraction, all exceptions are written as A, B.
+    """
+    sigma, epsilon = sigma_epsilon(np.diag(a), np.diag(b))
+    if rule == "geometric":
+        mixed = np.sqrt(np.outer(sigma, sigma))
+    else:
+        mixed = 0.5 * (sigma[:, None] + sigma[None, :])
+    depth = np.sqrt(np.outer(epsilon, epsilon))
+    rule_a, rule_b = 4 * depth * mixed**12, 4 * depth * mixed**6
+    differs = (np.abs(rule_a - a) > _SAME * np.abs(a)) | (np.abs(rule_b - b) > _SAME * np.abs(b))
+    pairs = np.argwhere(np.triu(differs)).astype(np.int32)
+    i, j = pairs.T
+    pair_a, pair_b = a[i, j], b[i, j]
+    lopsided = bool(((pair_a > 0) != (pair_b > 0)).any())
+    return ForceField(
+        type_name=names,
+        type_lj=np.stack([sigma, epsilon], axis=1),
+        nbfix_types=pairs,
+        nbfix_lj=np.stack(sigma_epsilon(pair_a, pair_b), axis=1).reshape(-1, 2),
+        nbfix_ab=np.stack([pair_a, pair_b], axis=1) if lopsided else None,
+    )
