@@ -1,0 +1,155 @@
+#include "tessera/md/pme/influence.h"
+
+#include <cmath>
+
+#include "tessera/base/error.h"
+#include "tessera/base/units.h"
+#include "tessera/md/pme/spline.h"
+
+namespace tessera::md::pme {
+
+using units::pi;
+
+namespace {
+
+/// The wave number of index m of n: m or m − n, whichever is nearer to zero.
+double wave_number(std::int64_t m, std::int64_t n) { return static_cast<double>(2 * m <= n ? m : m - n); }
+
+}  // namespace
+
+std::array<Vec3, 3> reciprocal_vectors(const Lattice& lattice) {
+  const double scale = 1 / lattice.volume();
+  return {scale * cross(lattice.b(), lattice.c()), scale * cross(lattice.c(), lattice.a()),
+          scale * cross(lattice.a(), lattice.b())};
+}
+
+std::vector<double> spline_moduli(int order, std::int64_t n) {
+  // M_p(1) … M_p(p−1) are the weights of an atom that sits on a mesh point.
+  std::array<double, max_order> weights{}, slopes{};
+  switch (order) {
+    case 4:
+      fill_spline<4>(0.0, weights.data(), slopes.data());
+      break;
+    case 6:
+      fill_spline<6>(0.0, weights.data(), slopes.data());
+      break;
+    case 8:
+      fill_spline<8>(0.0, weights.data(), slopes.data());
+      break;
+    default:
+      TESSERA_CHECK(false);
+  }
+  std::vector<double> moduli;
+  for (std::int64_t m = 0; m < n; ++m) {
+    std::complex<double> sum = 0;
+    for (int k = 0; k + 1 < order; ++k)
+      sum += weights[static_cast<std::size_t>(k)] *
+             std::polar(1.0, 2 * pi * static_cast<double>(m * k % n) / static_cast<double>(n));
+    moduli.push_back(1 / std::norm(sum));
+  }
+  return moduli;
+}
+
+template <class Real>
+Influence<Real>::Influence(const PmeSettings& settings, const IndexBox& box, double coulomb_constant,
+                           ThreadPool& threads)
+    : settings_(settings), box_(box), coulomb_constant_(coulomb_constant), threads_(threads) {
+  for (std::size_t d = 0; d < 3; ++d) moduli_[d] = spline_moduli(settings.order, settings.grid[d]);
+  table_.resize(static_cast<std::size_t>(box.size()));
+}
+
+template <class Real>
+void Influence<Real>::set_lattice(const Lattice& lattice) {
+  reciprocal_ = reciprocal_vectors(lattice);
+  const double scale = coulomb_constant_ / (pi * lattice.volume());
+  const double decay = -pi * pi / (settings_.alpha * settings_.alpha);
+  const auto& n = settings_.grid;
+  // exp(−π²m²/α²) is a product over directions where box vectors are orthogonal; that saves an exp a point.
+  const bool is_separable = lattice.is_orthorhombic();
+  std::array<std::vector<double>, 3> screen;
+  for (std::size_t d = 0; d < 3; ++d)
+    for (std::int64_t m = 0; m < n[d]; ++m) {
+      const double k = wave_number(m, n[d]);
+      screen[d].push_back(is_separable ? std::exp(decay * k * k * norm2(reciprocal_[d])) : 1.0);
+    }
+  const std::int64_t n_y = box_.extent(1), n_z = box_.extent(2);
+  threads_.parallel_for(box_.extent(0) * n_y, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t line = begin; line < end; ++line) {
+      const std::int64_t x = box_.lower[0] + line / n_y, y = box_.lower[1] + line % n_y;
+      const auto i = static_cast<std::size_t>(x), j = static_cast<std::size_t>(y);
+      const Vec3 base = wave_number(x, n[0]) * reciprocal_[0] + wave_number(y, n[1]) * reciprocal_[1];
+      const double factor = scale * moduli_[0][i] * moduli_[1][j] * screen[0][i] * screen[1][j];
+      for (std::int64_t z = 0; z < n_z; ++z) {
+        const auto k = static_cast<std::size_t>(z);
+        const double m2 = norm2(base + wave_number(z, n[2]) * reciprocal_[2]);
+        const double value =
+            factor * moduli_[2][k] * screen[2][k] * (is_separable ? 1.0 : std::exp(decay * m2)) / (m2 > 0 ? m2 : 1.0);
+        table_[static_cast<std::size_t>(line * n_z + z)] = m2 > 0 ? static_cast<Real>(value) : Real(0);
+      }
+    }
+  });
+}
+
+template <class Real>
+void Influence<Real>::apply(std::span<std::complex<Real>> spectrum, EnergyVirial* energies) {
+  TESSERA_CHECK(static_cast<std::int64_t>(spectrum.size()) == box_.size());
+  const std::int64_t n_y = box_.extent(1), n_z = box_.extent(2), lines = box_.extent(0) * n_y;
+  std::vector<EnergyVirial> by_thread(static_cast<std::size_t>(threads_.size()));
+  threads_.run([&](int thread) {
+    const std::int64_t end = lines * (thread + 1) / threads_.size();
+    for (std::int64_t line = lines * thread / threads_.size(); line < end; ++line) {
+      std::complex<Real>* values = spectrum.data() + line * n_z;
+      const Real* influence = table_.data() + line * n_z;
+      if (energies != nullptr)
+        add_line_energy(values, influence, {box_.lower[0] + line / n_y, box_.lower[1] + line % n_y, 0},
+                        by_thread[static_cast<std::size_t>(thread)]);
+      for (std::int64_t z = 0; z < n_z; ++z)
+        values[z] = {values[z].real() * influence[z], values[z].imag() * influence[z]};
+    }
+  });
+  if (energies != nullptr)
+    for (const auto& share : by_thread) energies->merge(share);
+}
+
+template <class Real>
+void Influence<Real>::add_line_energy(const std::complex<Real>* values, const Real* influence, const Index3& first,
+                                      EnergyVirial& energies) const {
+  // Points with 0 < kx < nx/2 stand for themselves and for their mirror image −m.
+  const double weight = first[0] == 0 || 2 * first[0] == settings_.grid[0] ? 0.5 : 1.0;
+  const Vec3 base = wave_number(first[0], settings_.grid[0]) * reciprocal_[0] +
+                    wave_number(first[1], settings_.grid[1]) * reciprocal_[1];
+  const double decay = pi * pi / (settings_.alpha * settings_.alpha);
+  double energy = 0;
+  std::array<double, 6> shear{};
+  for (std::int64_t z = 0; z < box_.extent(2); ++z) {
+    const Vec3 m = base + wave_number(z, settings_.grid[2]) * reciprocal_[2];
+    const double m2 = norm2(m);
+    if (m2 == 0) continue;
+    const double re = static_cast<double>(values[z].real()), im = static_cast<double>(values[z].imag());
+    const double e = weight * static_cast<double>(influence[z]) * (re * re + im * im);
+    const double c = e * 2 * (1 / m2 + decay);
+    energy += e;
+    shear[0] += c * m.x * m.x;
+    shear[1] += c * m.y * m.y;
+    shear[2] += c * m.z * m.z;
+    shear[3] += c * m.x * m.y;
+    shear[4] += c * m.x * m.z;
+    shear[5] += c * m.y * m.z;
+  }
+  energies.add(Term::coulomb_reciprocal, energy);
+  for (std::size_t i = 0; i < 6; ++i)
+    add_fixed(energies.virial[i], to_fixed((i < 3 ? energy : 0.0) - shear[i], energy_unit));
+}
+
+double self_energy(double coulomb_constant, double alpha, double sum_of_squared_charges) {
+  return -coulomb_constant * alpha / std::sqrt(pi) * sum_of_squared_charges;
+}
+
+double background_energy(double coulomb_constant, double alpha, double net_charge, double volume) {
+  return -coulomb_constant * pi * net_charge * net_charge / (2 * volume * alpha * alpha);
+}
+
+template class Influence<float>;
+template class Influence<double>;
+
+}  // namespace tessera::md::pme

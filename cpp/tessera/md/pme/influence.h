@@ -1,0 +1,65 @@
+// The influence function of the smooth particle mesh on this rank's lines of the spectrum, and the parts of the
+// electrostatic energy that need no mesh.
+//
+//   E = ½ Σ_m G(m) |F(m)|²,  G(m) = C/(πV) · exp(−π²m²/α²)/m² · |b₁(m₁) b₂(m₂) b₃(m₃)|²,  G(0) = 0
+//   W = ½ Σ_m G |F|² (1 − 2 (1 + π²m²/α²)/m² m⊗m)
+//
+// F is the transform of the charge mesh, b the Euler spline of the order. The virial W = Σ r⊗F has the trace of a
+// homogeneous energy of degree −1 only together with real space.
+//
+// Source: U. Essmann et al., J. Chem. Phys. 103, 8577 (1995), eqs. 2.7, 4.4, 4.7, doi:10.1063/1.470117.
+// Units: Å, e, kcal/mol. Cost: 3 operations a spectrum point, 40 where energies are asked for.
+#pragma once
+
+#include <array>
+#include <complex>
+#include <span>
+#include <vector>
+
+#include "tessera/base/index_box.h"
+#include "tessera/base/lattice.h"
+#include "tessera/base/threads.h"
+#include "tessera/md/accumulator.h"
+#include "tessera/md/pme/plan.h"
+
+namespace tessera::md::pme {
+
+/// a*, b*, c* with a*·a = 1, 1/Å.
+std::array<Vec3, 3> reciprocal_vectors(const Lattice& lattice);
+
+/// |b(m)|² for m in [0, n): 1/|Σ_k M_p(k+1) exp(2πi mk/n)|².
+std::vector<double> spline_moduli(int order, std::int64_t n);
+
+template <class Real>
+class Influence {
+ public:
+  /// `box`: this rank's points of the spectrum, whole along z.
+  Influence(const PmeSettings& settings, const IndexBox& box, double coulomb_constant, ThreadPool& threads);
+
+  /// Must be called before apply() and whenever the box changes.
+  void set_lattice(const Lattice& lattice);
+
+  /// F(m) → G(m) F(m); adds this rank's share of energy and virial where `energies` is not null.
+  void apply(std::span<std::complex<Real>> spectrum, EnergyVirial* energies);
+
+ private:
+  void add_line_energy(const std::complex<Real>* values, const Real* influence, const Index3& first,
+                       EnergyVirial& energies) const;
+
+  PmeSettings settings_;
+  IndexBox box_;
+  double coulomb_constant_;
+  ThreadPool& threads_;
+  std::array<std::vector<double>, 3> moduli_;
+  std::array<Vec3, 3> reciprocal_{};
+  std::vector<Real> table_;  // G by spectrum point
+};
+
+/// −C α/√π Σ q²: every charge with its own screening charge, kcal/mol. Its virial is zero.
+double self_energy(double coulomb_constant, double alpha, double sum_of_squared_charges);
+
+/// −C π Q²/(2 V α²): the uniform background that neutralises the net charge Q, kcal/mol. As E ∝ 1/V, its virial is E on
+/// each of xx, yy, zz.
+double background_energy(double coulomb_constant, double alpha, double net_charge, double volume);
+
+}  // namespace tessera::md::pme

@@ -1,0 +1,133 @@
+#include "tessera/md/pme/plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "tessera/base/error.h"
+
+namespace tessera::md::pme {
+
+namespace {
+
+bool has_small_factors(std::int64_t n) {
+  for (const std::int64_t prime : {2, 3, 5, 7})
+    while (n % prime == 0) n /= prime;
+  return n == 1;
+}
+
+/// The points whose potential atoms of a brick may need: p/2 on either side of it and what atoms stray; no more than
+/// once round the mesh where the brick nearly spans it.
+IndexBox padded_brick(const IndexBox& brick, const Index3& grid, int order, const Index3& margin) {
+  IndexBox padded = brick;
+  for (int d = 0; d < 3; ++d) {
+    const std::int64_t reach = order / 2 + margin[static_cast<std::size_t>(d)];
+    padded.lower[d] = brick.lower[d] - reach;
+    padded.upper[d] = brick.upper[d] + reach;
+    if (padded.extent(d) > grid[d] + order) {
+      padded.lower[d] = brick.lower[d] - order / 2;
+      padded.upper[d] = padded.lower[d] + grid[d] + order;
+    }
+  }
+  return padded;
+}
+
+void check_settings(const PmeSettings& settings) {
+  if (settings.order != 4 && settings.order != 6 && settings.order != 8)
+    throw InputError(fmt::format("pme.order is {}; splines of order 4, 6 and 8 are there", settings.order));
+  if (!(settings.alpha > 0) || !std::isfinite(settings.alpha))
+    throw InputError(fmt::format("pme.alpha is {} 1/Å; it must be greater than 0", settings.alpha));
+  for (const auto n : settings.grid)
+    if (n < settings.order || n > 65535)
+      throw InputError(
+          fmt::format("the PME mesh is {}×{}×{}; every direction needs at least {} points (the spline's order) "
+                      "and at most 65535: change pme.spacing",
+                      settings.grid[0], settings.grid[1], settings.grid[2], settings.order));
+}
+
+}  // namespace
+
+double alpha_from_tolerance(double cutoff, double tolerance) {
+  if (!(cutoff > 0) || !(tolerance > 0) || !(tolerance < 1))
+    throw InputError(
+        fmt::format("Ewald tolerance {} at cut-off {} Å: the tolerance must be between 0 and 1, the cut-off "
+                    "greater than 0",
+                    tolerance, cutoff));
+  double low = 0, high = 1;
+  while (std::erfc(high) > tolerance) high *= 2;
+  for (int i = 0; i < 200 && low < high; ++i) {
+    const double middle = 0.5 * (low + high);
+    if (middle == low || middle == high) break;
+    (std::erfc(middle) > tolerance ? low : high) = middle;
+  }
+  return high / cutoff;
+}
+
+Index3 grid_from_spacing(const std::array<double, 3>& edges, double spacing) {
+  if (!(spacing > 0)) throw InputError(fmt::format("pme.spacing is {} Å; it must be greater than 0", spacing));
+  Index3 grid;
+  for (std::size_t d = 0; d < 3; ++d) {
+    // A box that was written with an edge of n·spacing must not get the next larger mesh for a last digit.
+    const double points = edges[d] / spacing * (1 - 1e-12);
+    if (!(points < 65535))
+      throw InputError(fmt::format("pme.spacing {} Å asks for more than 65535 mesh points along an edge of {} Å",
+                                   spacing, edges[d]));
+    auto n = std::max<std::int64_t>(2, static_cast<std::int64_t>(std::ceil(points)));
+    n += n % 2;
+    while (!has_small_factors(n)) n += 2;
+    grid[d] = n;
+  }
+  return grid;
+}
+
+std::vector<IndexBox> plan_bricks(const Index3& grid, const Index3& cells, const std::vector<IndexBox>& cell_bricks) {
+  const auto first_point = [&](std::int64_t cell, int d) { return (cell * grid[d] + cells[d] - 1) / cells[d]; };
+  std::vector<IndexBox> bricks;
+  for (const auto& cell_brick : cell_bricks) {
+    auto& brick = bricks.emplace_back();
+    if (cell_brick.is_empty()) continue;
+    for (int d = 0; d < 3; ++d) {
+      brick.lower[d] = first_point(cell_brick.lower[d], d);
+      brick.upper[d] = first_point(cell_brick.upper[d], d);
+    }
+  }
+  return bricks;
+}
+
+std::string PmePlan::summary() const {
+  return fmt::format("particle mesh: order {}, alpha {:.6f} 1/Å, mesh {}×{}×{}\n{}", settings.order, settings.alpha,
+                     settings.grid[0], settings.grid[1], settings.grid[2], transform.summary());
+}
+
+PmePlan plan_pme(const PmeSettings& settings, const std::array<double, 3>& edges, const Index3& cells,
+                 const std::vector<IndexBox>& cell_bricks, double stray, std::string_view scheme) {
+  check_settings(settings);
+  PmePlan plan;
+  plan.settings = settings;
+  plan.bricks = plan_bricks(settings.grid, cells, cell_bricks);
+  Index3 margin;
+  for (std::size_t d = 0; d < 3; ++d) {
+    const double points_per_length = static_cast<double>(settings.grid[d]) / edges[d];
+    margin[d] = static_cast<std::int64_t>(std::ceil(stray * points_per_length));
+    const bool is_cut = std::any_of(cell_bricks.begin(), cell_bricks.end(), [&](const IndexBox& brick) {
+      return !brick.is_empty() && brick.extent(static_cast<int>(d)) < cells[d];
+    });
+    const double cell_points = static_cast<double>(settings.grid[d]) / static_cast<double>(cells[d]);
+    const double needed = settings.order / 2 + stray * points_per_length;
+    if (is_cut && cell_points * (1 + 1e-9) < needed)
+      throw InputError(
+          fmt::format("cells along edge {} are {:.2f} mesh points wide, but a spline of order {} needs {:.2f} (atoms "
+                      "may stray {:.2f} "
+                      "Å): use a smaller pme.spacing or pme.order, or larger cells",
+                      "xyz"[d], cell_points, settings.order, needed, stray));
+  }
+  for (std::size_t rank = 0; rank < cell_bricks.size(); ++rank)
+    plan.padded.push_back(cell_bricks[rank].is_empty()
+                              ? IndexBox{}
+                              : padded_brick(plan.bricks[rank], settings.grid, settings.order, margin));
+  plan.transform = fft::plan_transform(scheme, settings.grid, plan.bricks, plan.padded);
+  return plan;
+}
+
+}  // namespace tessera::md::pme

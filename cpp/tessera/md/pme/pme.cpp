@@ -1,0 +1,195 @@
+#include "tessera/md/pme/pme.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <limits>
+#include <vector>
+
+#include "tessera/base/error.h"
+#include "tessera/fft/transform.h"
+#include "tessera/md/pme/influence.h"
+#include "tessera/md/pme/kernel.h"
+
+namespace tessera::md::pme {
+
+namespace {
+
+/// Rows of the integer mesh start on a cache line, with room for a vector past the last spline.
+constexpr std::int64_t row_multiple = 16;
+
+IndexBox grown(const IndexBox& box, std::int64_t by) {
+  IndexBox result = box;
+  for (int d = 0; d < 3; ++d) result.lower[d] -= by, result.upper[d] += by;
+  return result;
+}
+
+Index3 extents(const IndexBox& box) { return {box.extent(0), box.extent(1), box.extent(2)}; }
+
+}  // namespace
+
+template <class Real>
+struct Pme<Real>::Implementation {
+  Implementation(const PmePlan& plan, double coulomb_constant, const comm::Communicator& comm, ThreadPool& pool)
+      : settings(plan.settings),
+        brick(plan.bricks[static_cast<std::size_t>(comm.rank())]),
+        padded(plan.padded[static_cast<std::size_t>(comm.rank())]),
+        margin(settings.order - 1),
+        row((brick.extent(2) + 2 * margin + row_multiple - 1) / row_multiple * row_multiple),
+        spread_window(settings.grid, grown(brick, margin).lower, extents(grown(brick, margin)), row, settings.order),
+        gather_window(settings.grid, padded.lower, extents(padded), padded.extent(2), settings.order),
+        threads(pool),
+        transform(plan.transform, comm, pool),
+        influence(plan.settings, transform.spectrum_box(), coulomb_constant, pool),
+        selected(static_cast<std::size_t>(pool.size())) {
+    const auto size = [](std::int64_t n) { return static_cast<std::size_t>(n); };
+    if (!brick.is_empty()) fixed.resize(size(spread_window.extent[0] * spread_window.stride_x + mesh_slack));
+    charge.resize(size(brick.size()));
+    spectrum.resize(size(transform.spectrum_box().size()));
+    potential.resize(size(padded.size() + mesh_slack));
+  }
+
+  PmeSettings settings;
+  IndexBox brick, padded;
+  std::int64_t margin, row;
+  MeshWindow spread_window, gather_window;
+  ThreadPool& threads;
+  fft::Transform<Real> transform;
+  Influence<Real> influence;
+  std::array<Vec3, 3> gradient_to_force{};  // −K_d a*_d
+  std::vector<FixedCharge<Real>> fixed;     // the brick grown by `margin`
+  std::vector<Real> charge, potential;
+  std::vector<std::complex<Real>> spectrum;
+  std::vector<std::vector<std::int32_t>> selected;  // by thread
+};
+
+template <class Real>
+Pme<Real>::Pme(const PmePlan& plan, const Lattice& lattice, double coulomb_constant, const comm::Communicator& comm,
+               ThreadPool& threads) {
+  TESSERA_CHECK(plan.transform.ranks() == comm.size());
+  implementation_ = std::make_unique<Implementation>(plan, coulomb_constant, comm, threads);
+  set_lattice(lattice);
+}
+template <class Real>
+Pme<Real>::~Pme() = default;
+template <class Real>
+Pme<Real>::Pme(Pme&&) noexcept = default;
+
+template <class Real>
+void Pme<Real>::set_lattice(const Lattice& lattice) {
+  auto& p = *implementation_;
+  p.influence.set_lattice(lattice);
+  const auto reciprocal = reciprocal_vectors(lattice);
+  for (std::size_t d = 0; d < 3; ++d) p.gradient_to_force[d] = -static_cast<double>(p.settings.grid[d]) * reciprocal[d];
+}
+
+template <class Real>
+void Pme<Real>::spread(std::span<const Fraction> position, std::span<const Real> charge) {
+  auto& p = *implementation_;
+  TESSERA_CHECK(position.size() == charge.size());
+  if (p.brick.is_empty()) return;
+  const auto& window = p.spread_window;
+  const std::int64_t n_x = p.brick.extent(0), n_y = p.brick.extent(1), n_z = p.brick.extent(2);
+  std::atomic<std::int64_t> greatest{0};
+  // A thread owns a slab of planes: it adds there only, so no point is shared.
+  p.threads.run([&](int thread) {
+    const std::int64_t begin = p.margin + n_x * thread / p.threads.size();
+    const std::int64_t end = p.margin + n_x * (thread + 1) / p.threads.size();
+    if (begin == end) return;
+    std::fill(p.fixed.data() + begin * window.stride_x, p.fixed.data() + end * window.stride_x, FixedCharge<Real>(0));
+    auto& atoms = p.selected[static_cast<std::size_t>(thread)];
+    select_atoms<Real>(window, p.settings.order, begin, end, position, charge, atoms);
+    pme::spread(SpreadTarget<Real>{window, p.fixed.data(), begin, end}, p.settings.order, atoms, position.data(),
+                charge.data());
+    std::int64_t mine = 0;
+    for (std::int64_t x = begin; x < end; ++x)
+      for (std::int64_t y = 0; y < n_y; ++y)
+        mine =
+            std::max(mine, convert(p.fixed.data() + x * window.stride_x + (y + p.margin) * window.stride_y + p.margin,
+                                   p.charge.data() + ((x - p.margin) * n_y + y) * n_z, n_z));
+    std::int64_t seen = greatest.load();
+    while (seen < mine && !greatest.compare_exchange_weak(seen, mine)) {
+    }
+  });
+  // Half the range: a sum that has just wrapped round is near its ends.
+  if (greatest.load() > std::numeric_limits<FixedCharge<Real>>::max() / 2)
+    throw RunError("a mesh point holds more than 64 e of charge: atoms have collapsed onto each other");
+}
+
+template <class Real>
+void Pme<Real>::forward() {
+  auto& p = *implementation_;
+  p.transform.forward(p.charge, p.spectrum);
+}
+
+template <class Real>
+void Pme<Real>::solve(EnergyVirial* energies) {
+  auto& p = *implementation_;
+  p.influence.apply(p.spectrum, energies);
+}
+
+template <class Real>
+void Pme<Real>::backward() {
+  auto& p = *implementation_;
+  p.transform.backward(p.spectrum, std::span(p.potential).first(static_cast<std::size_t>(p.padded.size())));
+}
+
+template <class Real>
+void Pme<Real>::add_forces(std::span<const Fraction> position, std::span<const Real> charge, std::int64_t n_owned,
+                           std::span<Accumulator> by_thread) {
+  auto& p = *implementation_;
+  TESSERA_CHECK(position.size() == charge.size() && n_owned <= static_cast<std::int64_t>(position.size()));
+  TESSERA_CHECK(static_cast<int>(by_thread.size()) == p.threads.size());
+  std::atomic<bool> all_fit{true};
+  p.threads.run([&](int thread) {
+    constexpr std::int64_t block = 256;
+    std::array<Real, 3 * block> gradient;
+    auto& accumulator = by_thread[static_cast<std::size_t>(thread)];
+    const auto& to_force = p.gradient_to_force;
+    const std::int64_t end = n_owned * (thread + 1) / p.threads.size();
+    for (std::int64_t first = n_owned * thread / p.threads.size(); first < end; first += block) {
+      const std::int64_t n = std::min(block, end - first);
+      if (!gather(p.gather_window, p.potential.data(), p.settings.order, n, position.data() + first,
+                  charge.data() + first, gradient.data()))
+        all_fit = false;
+      for (std::int64_t i = 0; i < n; ++i) {
+        const Real* g = gradient.data() + 3 * i;
+        const double q = static_cast<double>(charge[static_cast<std::size_t>(first + i)]);
+        if (q == 0) continue;
+        const double x = q * static_cast<double>(g[0]), y = q * static_cast<double>(g[1]),
+                     z = q * static_cast<double>(g[2]);
+        accumulator.add_force(static_cast<std::int32_t>(first + i),
+                              x * to_force[0] + y * to_force[1] + z * to_force[2]);
+      }
+    }
+  });
+  if (!all_fit)
+    throw RunError(
+        "an atom has moved further than its cell allows since the last search: the simulation is unstable, or "
+        "parallel.buffer is too small");
+}
+
+template <class Real>
+std::span<const Real> Pme<Real>::charge_mesh() const {
+  return implementation_->charge;
+}
+template <class Real>
+std::span<const std::complex<Real>> Pme<Real>::spectrum() const {
+  return implementation_->spectrum;
+}
+template <class Real>
+std::span<const Real> Pme<Real>::potential_mesh() const {
+  const auto& p = *implementation_;
+  return std::span(p.potential).first(static_cast<std::size_t>(p.padded.size()));
+}
+template <class Real>
+std::size_t Pme<Real>::bytes() const {
+  const auto& p = *implementation_;
+  return p.fixed.size() * sizeof(FixedCharge<Real>) + (p.charge.size() + p.potential.size()) * sizeof(Real) +
+         p.spectrum.size() * (sizeof(std::complex<Real>) + sizeof(Real));
+}
+
+template class Pme<float>;
+template class Pme<double>;
+
+}  // namespace tessera::md::pme

@@ -1,0 +1,64 @@
+// The smooth particle mesh: the long-range part of Coulomb's energy of a periodic box.
+//
+//   E = C/(2πV) Σ_{m≠0} exp(−π²m²/α²)/m² |S(m)|²,  S(m) ≈ b₁b₂b₃ F(m),  F the transform of the spread charges
+//   f_i = −q_i ∇_i Σ_k φ(k) M_p(u_i − k),  φ the back transform of G·F (influence.h)
+//
+// One step is spread, forward, solve, backward, add_forces, in this order; the caller times them. Each rank spreads all
+// its local atoms on its own brick and receives the potential on its padded brick, so charges never move between ranks.
+// Results are the same bits on any ranks and threads. Energies are this rank's share: sum them over ranks. The net
+// force is not zero (Essmann, section 5); it is not removed here.
+//
+// Source: U. Essmann et al., J. Chem. Phys. 103, 8577 (1995), doi:10.1063/1.470117.
+// Units: Å, e, kcal/mol. Error: (spacing)^p in forces. Cost: p³ an atom twice, two transforms.
+#pragma once
+
+#include <complex>
+#include <memory>
+#include <span>
+
+#include "tessera/base/lattice.h"
+#include "tessera/base/threads.h"
+#include "tessera/comm/communicator.h"
+#include "tessera/md/accumulator.h"
+#include "tessera/md/pme/plan.h"
+
+namespace tessera::md::pme {
+
+template <class Real>
+class Pme {
+ public:
+  /// `comm` and `threads` must outlive this; `coulomb_constant` in kcal Å/mol/e².
+  Pme(const PmePlan& plan, const Lattice& lattice, double coulomb_constant, const comm::Communicator& comm,
+      ThreadPool& threads);
+  ~Pme();
+  Pme(Pme&&) noexcept;
+
+  /// A box that changed shape; mesh and splitting stay.
+  void set_lattice(const Lattice& lattice);
+
+  /// Charges (e) of all local atoms, owned and halo, each once; slots without charge (padding) are skipped.
+  void spread(std::span<const Fraction> position, std::span<const Real> charge);
+  /// Collective.
+  void forward();
+  /// Adds energy and virial where `energies` is not null.
+  void solve(EnergyVirial* energies);
+  /// Collective.
+  void backward();
+  /// Adds forces on the first `n_owned` slots, one accumulator a thread. Throws RunError if an atom has left the region
+  /// that its rank has the potential of.
+  void add_forces(std::span<const Fraction> position, std::span<const Real> charge, std::int64_t n_owned,
+                  std::span<Accumulator> by_thread);
+
+  /// What stands on this rank: charges of its brick after spread(), the spectrum after forward() and solve(), the
+  /// potential (kcal/mol/e) on its padded brick after backward().
+  std::span<const Real> charge_mesh() const;
+  std::span<const std::complex<Real>> spectrum() const;
+  std::span<const Real> potential_mesh() const;
+  std::size_t bytes() const;
+
+ private:
+  struct Implementation;
+  std::unique_ptr<Implementation> implementation_;
+};
+
+}  // namespace tessera::md::pme
