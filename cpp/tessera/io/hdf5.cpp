@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "tessera/base/error.h"
+#include "tessera/io/hdf5_mark.h"
 
 namespace tessera::io {
 namespace {
@@ -89,9 +90,12 @@ void check_type(const std::string& path, const std::string& what, hid_t stored) 
   const bool fits = kind == H5T_INTEGER ? (std::is_floating_point_v<Value> || size <= sizeof(Value))
                                         : (kind == H5T_FLOAT && std::is_floating_point_v<Value>);
   if (fits) return;
-  const char* found = kind == H5T_INTEGER ? "int" : kind == H5T_FLOAT ? "float" : kind == H5T_STRING ? "text" : "type";
-  refuse(path, fmt::format("{} holds {}{}, expected {}; write the file again with this version of tessera", what, found,
-                           kind == H5T_STRING ? 0 : 8 * size, type_name<Value>()));
+  const std::string found = kind == H5T_INTEGER  ? fmt::format("int{}", 8 * size)
+                            : kind == H5T_FLOAT  ? fmt::format("float{}", 8 * size)
+                            : kind == H5T_STRING ? "text"
+                                                 : "another type";
+  refuse(path, fmt::format("{} holds {}, expected {}; write the file again with this version of tessera", what, found,
+                           type_name<Value>()));
 }
 
 Handle open_dataset(const std::string& path, hid_t file, const std::string& name) {
@@ -156,6 +160,23 @@ std::vector<std::string> texts(hid_t type, hid_t space, Read&& read) {
   return values;
 }
 
+void write_texts(const std::string& path, hid_t file, const std::string& object, const std::string& name,
+                 const std::vector<std::string>& values, H5S_class_t kind) {
+  silence();
+  const hsize_t n = values.size();
+  const Handle space(kind == H5S_SCALAR ? H5Screate(H5S_SCALAR) : H5Screate_simple(1, &n, nullptr), H5Sclose);
+  const Handle type(H5Tcopy(H5T_C_S1), H5Tclose);
+  H5Tset_size(type, H5T_VARIABLE);  // what h5py gives as text; fixed lengths come as bytes
+  H5Tset_cset(type, H5T_CSET_UTF8);
+  std::vector<const char*> pointers;
+  for (const auto& value : values) pointers.push_back(value.c_str());
+  const Handle id(
+      H5Acreate_by_name(file, object.c_str(), name.c_str(), type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT),
+      H5Aclose);
+  if (!id.is_valid() || H5Awrite(id, type, static_cast<const void*>(pointers.data())) < 0)
+    fail_write(path, fmt::format("attribute {} of {} can't be written", name, object));
+}
+
 }  // namespace
 
 Hdf5File Hdf5File::open(const std::string& path) {
@@ -183,6 +204,7 @@ Hdf5File Hdf5File::open_to_append(const std::string& path) {
   if (!std::filesystem::exists(path)) refuse(path, "there is no such file; check the path");
   silence();
   const Handle properties = access_properties();
+  H5Pset_libver_bounds(properties, H5F_LIBVER_V110, H5F_LIBVER_LATEST);
   const hbool_t yes = 1;  // what `h5clear --status` sets: a mark left by a run that was killed does not count
   H5Pset(properties, "clear_status_flags", &yes);
   const hid_t id = H5Fopen(path.c_str(), H5F_ACC_RDWR, properties);
@@ -194,17 +216,19 @@ Hdf5File Hdf5File::open_to_append(const std::string& path) {
 Hdf5File Hdf5File::create(const std::string& path) {
   silence();
   const Handle properties = access_properties();
+  H5Pset_libver_bounds(properties, H5F_LIBVER_V110, H5F_LIBVER_LATEST);  // start_growing needs it
   const hid_t id = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, properties);
   if (id < 0) fail_write(path, "can't be made");
   return {path, id};
 }
 
 Hdf5File::Hdf5File(Hdf5File&& other) noexcept
-    : path_(std::move(other.path_)), handle_(std::exchange(other.handle_, -1)) {}
+    : path_(std::move(other.path_)), handle_(std::exchange(other.handle_, -1)), is_growing_(other.is_growing_) {}
 
 Hdf5File& Hdf5File::operator=(Hdf5File&& other) noexcept {
   std::swap(path_, other.path_);
   std::swap(handle_, other.handle_);
+  std::swap(is_growing_, other.is_growing_);
   return *this;
 }
 
@@ -430,20 +454,24 @@ void Hdf5File::write_attribute(const std::string& object, const std::string& nam
 }
 
 void Hdf5File::write_text_attribute(const std::string& object, const std::string& name, const std::string& value) {
-  silence();
-  const Handle space(H5Screate(H5S_SCALAR), H5Sclose), type(H5Tcopy(H5T_C_S1), H5Tclose);
-  H5Tset_size(type, std::max<std::size_t>(1, value.size()));
-  H5Tset_cset(type, H5T_CSET_UTF8);
-  H5Tset_strpad(type, H5T_STR_NULLPAD);
-  const Handle id(
-      H5Acreate_by_name(handle_, object.c_str(), name.c_str(), type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT),
-      H5Aclose);
-  if (!id.is_valid() || H5Awrite(id, type, value.c_str()) < 0)
-    fail_write(path_, fmt::format("attribute {} of {} can't be written", name, object));
+  write_texts(path_, handle_, object, name, {value}, H5S_SCALAR);
+}
+
+void Hdf5File::write_text_attribute(const std::string& object, const std::string& name,
+                                    const std::vector<std::string>& values) {
+  write_texts(path_, handle_, object, name, values, H5S_SIMPLE);
 }
 
 void Hdf5File::flush() {
   if (H5Fflush(handle_, H5F_SCOPE_GLOBAL) < 0) fail_write(path_, "can't be written");
+  if (is_growing_) clear_open_mark(path_);
+}
+
+void Hdf5File::start_growing() {
+  silence();
+  if (H5Fstart_swmr_write(handle_) < 0) fail_write(path_, "can't be written frame by frame");
+  is_growing_ = true;
+  flush();
 }
 
 #define TESSERA_INSTANTIATE(Value)                                                                                    \

@@ -67,8 +67,14 @@ class Hdf5File {
 
   template <class Value>
   void write_attribute(const std::string& object, const std::string& name, std::span<const Value> values);
-  /// Text of fixed length, which every reader of HDF5 understands.
   void write_text_attribute(const std::string& object, const std::string& name, const std::string& value);
+  /// A list of texts.
+  void write_text_attribute(const std::string& object, const std::string& name, const std::vector<std::string>& values);
+
+  /// From here on datasets may only grow, and the file on disk can be read at any moment, also after a kill: children
+  /// are written before what points at them (HDF5's single writer, multiple readers), and the mark that such a file is
+  /// being written is taken off again after each flush, so that readers which know nothing of it open it too.
+  void start_growing();
 
   /// Hands everything to the operating system: what was appended before survives a kill of this process.
   void flush();
@@ -78,6 +84,7 @@ class Hdf5File {
 
   std::string path_;
   std::int64_t handle_;  // hid_t
+  bool is_growing_ = false;
 };
 
 }  // namespace tessera::io

@@ -1,0 +1,27 @@
+// Replacing a file so that its name always holds either the whole old content or the whole new one, even if the machine
+// stops in the middle.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace tessera::io {
+
+/// Writes to a temporary beside `path`, brings it and the folder to the disk, renames it.
+/// Throws RunError (full disk, unwritable folder …); the old file then stands and the temporary is gone.
+void write_atomically(const std::string& path, std::span<const std::byte> content);
+void write_atomically(const std::string& path, std::string_view text);
+
+/// The same where another library writes: `write(temporary)` makes the file of that name.
+void write_atomically(const std::string& path, const std::function<void(const std::string& temporary)>& write);
+
+/// Brings a folder's entries (new names, renames) to the disk.
+void synchronize_folder(const std::string& folder);
+
+/// Makes a folder and the ones above it. Throws RunError.
+void make_folder(const std::string& folder);
+
+}  // namespace tessera::io

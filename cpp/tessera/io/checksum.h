@@ -1,0 +1,31 @@
+// SHA-256 (FIPS 180-4), by OpenSSL.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+
+namespace tessera::io {
+
+/// A checksum that grows piece by piece.
+class Checksum {
+ public:
+  Checksum();
+  Checksum(Checksum&&) noexcept;
+  Checksum& operator=(Checksum&&) noexcept;
+  ~Checksum();
+
+  Checksum& add(std::span<const std::byte> data);
+  /// 64 hexadecimal digits; call it once.
+  std::string finish();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// 64 hexadecimal digits.
+std::string checksum_of(std::span<const std::byte> data);
+
+}  // namespace tessera::io

@@ -1,0 +1,145 @@
+// The layout is Fortran records (length, content, length): a header of 84 bytes ("CORD", 20 integers), titles, the
+// number of atoms; then a frame is a record of six doubles (A, cos γ, B, cos β, cos α, C) and one each for x, y, z.
+// Angles are written as cosines, as CHARMM and NAMD do: 90° stays 90°, and readers tell them from degrees.
+#include "tessera/io/dcd.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cstring>
+#include <limits>
+#include <vector>
+
+#include "tessera/base/error.h"
+
+namespace tessera::io {
+namespace {
+
+constexpr double akma_time = 0.0488882129;  // ps, CHARMM's unit of time: √(amu Å² / (kcal/mol)); the figure readers use
+constexpr std::int64_t title_size = 80;
+constexpr std::int64_t header_bytes = (4 + 84 + 4) + (4 + 4 + title_size + 4) + (4 + 4 + 4);
+constexpr std::int64_t frames_offset = 8, steps_offset = 20;
+
+std::int64_t frame_bytes(std::int64_t n_atoms) { return (4 + 48 + 4) + 3 * (4 + 4 * n_atoms + 4); }
+
+class Buffer {
+ public:
+  template <class Value>
+  void put(const Value& value) {
+    put(&value, sizeof value);
+  }
+  void put(const void* data, std::size_t bytes) {
+    const auto* begin = static_cast<const char*>(data);
+    bytes_.insert(bytes_.end(), begin, begin + bytes);
+  }
+  void reserve(std::int64_t bytes) { bytes_.reserve(static_cast<std::size_t>(bytes)); }
+  const std::vector<char>& bytes() const { return bytes_; }
+
+ private:
+  std::vector<char> bytes_;
+};
+
+std::int32_t clipped(std::int64_t value) {
+  return static_cast<std::int32_t>(std::min<std::int64_t>(value, std::numeric_limits<std::int32_t>::max()));
+}
+
+std::vector<char> header_text(const DcdHeader& header) {
+  std::array<std::int32_t, 20> control{};
+  control[1] = clipped(header.first_step);
+  control[2] = clipped(header.every);
+  const auto delta = static_cast<float>(header.timestep / akma_time);
+  std::memcpy(&control[9], &delta, sizeof delta);
+  control[10] = 1;   // each frame has a unit cell
+  control[19] = 24;  // pretend to be CHARMM 24, which all readers know
+  Buffer buffer;
+  buffer.put(std::int32_t{84});
+  buffer.put("CORD", 4);
+  buffer.put(control);
+  buffer.put(std::int32_t{84});
+  std::string title = header.title.substr(0, title_size);
+  title.resize(title_size, ' ');
+  buffer.put(std::int32_t{4 + title_size});
+  buffer.put(std::int32_t{1});
+  buffer.put(title.data(), title.size());
+  buffer.put(std::int32_t{4 + title_size});
+  buffer.put(std::int32_t{4});
+  buffer.put(static_cast<std::int32_t>(header.n_atoms));
+  buffer.put(std::int32_t{4});
+  TESSERA_CHECK(static_cast<std::int64_t>(buffer.bytes().size()) == header_bytes);
+  return buffer.bytes();
+}
+
+}  // namespace
+
+DcdWriter DcdWriter::create(const std::string& path, const DcdHeader& header) {
+  constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max() / 4;
+  if (header.n_atoms > most)
+    throw InputError(fmt::format("{}: a DCD holds at most {} atoms, there are {}; write another format (h5md)", path,
+                                 most, header.n_atoms));
+  DcdWriter writer(Descriptor::create(path), header);
+  const auto text = header_text(header);
+  writer.file_.write_at(text.data(), text.size(), 0);
+  return writer;
+}
+
+DcdWriter DcdWriter::continue_after(const std::string& path, std::int64_t n_frames, const DcdHeader& header) {
+  DcdWriter writer(Descriptor::open_to_change(path), header);
+  const auto expected = header_text(header);
+  std::vector<char> found(expected.size());
+  const std::size_t bytes = writer.file_.read_at(found.data(), found.size(), 0);
+  // Number of atoms and time between frames; frame counts and the title may differ.
+  const auto same = [&](std::int64_t offset, std::size_t size) {
+    return std::memcmp(found.data() + offset, expected.data() + offset, size) == 0;
+  };
+  if (bytes != found.size() || !same(4, 4) || !same(header_bytes - 8, 4) || !same(16, 4) || !same(44, 4))
+    throw InputError(
+        fmt::format("{}: is not the trajectory of this run ({} atoms, a frame each {} steps of {} ps); move "
+                    "it away or begin the run anew",
+                    path, header.n_atoms, header.every, header.timestep));
+  const std::int64_t whole = (writer.file_.size() - header_bytes) / frame_bytes(header.n_atoms);
+  if (whole < n_frames)
+    throw InputError(
+        fmt::format("{}: holds {} whole frames, the checkpoint says {}; put the trajectory back or begin the "
+                    "run anew",
+                    path, whole, n_frames));
+  writer.n_frames_ = n_frames;
+  writer.file_.truncate(header_bytes + n_frames * frame_bytes(header.n_atoms));
+  writer.write_counts();
+  return writer;
+}
+
+void DcdWriter::write_counts() const {
+  const std::int32_t frames = clipped(n_frames_), steps = clipped(n_frames_ * header_.every);
+  file_.write_at(&frames, sizeof frames, frames_offset);
+  file_.write_at(&steps, sizeof steps, steps_offset);
+}
+
+void DcdWriter::append(const Lattice& lattice, std::span<const float> positions) {
+  const auto n = static_cast<std::size_t>(header_.n_atoms);
+  TESSERA_CHECK(positions.size() == 3 * n);
+  const auto edges = lattice.edges();
+  const auto cosine = [](const Vec3& p, const Vec3& q) { return dot(p, q) / (norm(p) * norm(q)); };
+  const std::array<double, 6> cell = {edges[0],
+                                      cosine(lattice.a(), lattice.b()),
+                                      edges[1],
+                                      cosine(lattice.a(), lattice.c()),
+                                      cosine(lattice.b(), lattice.c()),
+                                      edges[2]};
+  Buffer buffer;
+  buffer.reserve(frame_bytes(header_.n_atoms));
+  buffer.put(std::int32_t{48});
+  buffer.put(cell);
+  buffer.put(std::int32_t{48});
+  std::vector<float> column(n);
+  for (std::size_t d = 0; d < 3; ++d) {
+    for (std::size_t i = 0; i < n; ++i) column[i] = positions[3 * i + d];
+    buffer.put(static_cast<std::int32_t>(4 * n));
+    buffer.put(column.data(), 4 * n);
+    buffer.put(static_cast<std::int32_t>(4 * n));
+  }
+  file_.write_at(buffer.bytes().data(), buffer.bytes().size(), header_bytes + n_frames_ * frame_bytes(header_.n_atoms));
+  ++n_frames_;
+  write_counts();
+}
+
+}  // namespace tessera::io

@@ -1,0 +1,46 @@
+// DCD trajectories (CHARMM's, as NAMD and X-PLOR write it): float32 Å, a unit cell each frame, little-endian.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "tessera/base/lattice.h"
+#include "tessera/io/descriptor.h"
+
+namespace tessera::io {
+
+/// What a DCD says of itself; frame i stands at step first_step + i·every.
+struct DcdHeader {
+  std::int64_t n_atoms = 0;
+  std::int64_t first_step = 0;
+  std::int64_t every = 1;  // steps between frames
+  double timestep = 0;     // ps
+  std::string title;       // up to 79 characters
+};
+
+/// Appends frames. A frame goes out in one piece, then the count in the header: a kill costs at most that frame.
+class DcdWriter {
+ public:
+  /// Begins a file (an old one is emptied). Throws InputError if a DCD can't hold this, RunError if it can't be made.
+  static DcdWriter create(const std::string& path, const DcdHeader& header);
+  /// Goes on after the first `n_frames` frames; later ones are cut off. Throws InputError if the file has fewer, or is
+  /// not of these atoms.
+  static DcdWriter continue_after(const std::string& path, std::int64_t n_frames, const DcdHeader& header);
+
+  /// Appends a frame: positions (n,3) Å. Throws RunError.
+  void append(const Lattice& lattice, std::span<const float> positions);
+  std::int64_t n_frames() const { return n_frames_; }
+  /// Waits until all frames are on the disk.
+  void synchronize() const { file_.synchronize(); }
+
+ private:
+  DcdWriter(Descriptor file, const DcdHeader& header) : file_(std::move(file)), header_(header) {}
+  void write_counts() const;
+
+  Descriptor file_;
+  DcdHeader header_;
+  std::int64_t n_frames_ = 0;
+};
+
+}  // namespace tessera::io

@@ -1,0 +1,121 @@
+#include "tessera/io/descriptor.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "tessera/base/error.h"
+
+namespace tessera::io {
+namespace {
+
+[[noreturn]] void fail(const std::string& path, const char* what) {
+  throw RunError(fmt::format("{}: can't {}: {}", path, what, system_error_text(errno)));
+}
+
+}  // namespace
+
+std::string system_error_text(int error) {
+  const char* mend = "";
+  switch (error) {
+    case ENOSPC:
+      mend = "; the disk is full: free some space or choose another folder";
+      break;
+    case EDQUOT:
+      mend = "; your quota is used up: free some space or choose another folder";
+      break;
+    case EACCES:
+    case EPERM:
+      mend = "; check the permissions or choose another folder";
+      break;
+    case EROFS:
+      mend = "; choose another folder";
+      break;
+    case ENOENT:
+      mend = "; check the path";
+      break;
+    case EFBIG:
+      mend = "; the file system or `ulimit -f` allows no larger file";
+      break;
+    default:
+      break;
+  }
+  return fmt::format("{}{}", std::strerror(error), mend);
+}
+
+Descriptor Descriptor::create(const std::string& path) {
+  const int handle = ::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (handle < 0) fail(path, "make the file");
+  return {path, handle};
+}
+
+Descriptor Descriptor::open_to_change(const std::string& path) {
+  const int handle = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
+  if (handle < 0) fail(path, "open the file for writing");
+  return {path, handle};
+}
+
+Descriptor Descriptor::open_to_read(const std::string& path) {
+  const int handle = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (handle < 0) throw InputError(fmt::format("{}: can't read the file: {}", path, system_error_text(errno)));
+  return {path, handle};
+}
+
+Descriptor::Descriptor(Descriptor&& other) noexcept
+    : path_(std::move(other.path_)), handle_(std::exchange(other.handle_, -1)) {}
+
+Descriptor& Descriptor::operator=(Descriptor&& other) noexcept {
+  std::swap(path_, other.path_);
+  std::swap(handle_, other.handle_);
+  return *this;
+}
+
+Descriptor::~Descriptor() {
+  if (handle_ >= 0) ::close(handle_);
+}
+
+std::int64_t Descriptor::size() const {
+  struct stat status {};
+  if (::fstat(handle_, &status) != 0) fail(path_, "look at the file");
+  return status.st_size;
+}
+
+std::size_t Descriptor::read_at(void* data, std::size_t bytes, std::int64_t offset) const {
+  std::size_t done = 0;
+  while (done < bytes) {
+    const ssize_t n =
+        ::pread(handle_, static_cast<char*>(data) + done, bytes - done, offset + static_cast<off_t>(done));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) fail(path_, "read");
+    if (n == 0) break;
+    done += static_cast<std::size_t>(n);
+  }
+  return done;
+}
+
+void Descriptor::write_at(const void* data, std::size_t bytes, std::int64_t offset) const {
+  std::size_t done = 0;
+  while (done < bytes) {
+    const ssize_t n =
+        ::pwrite(handle_, static_cast<const char*>(data) + done, bytes - done, offset + static_cast<off_t>(done));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) fail(path_, "write");
+    done += static_cast<std::size_t>(n);
+  }
+}
+
+void Descriptor::truncate(std::int64_t bytes) const {
+  if (::ftruncate(handle_, bytes) != 0) fail(path_, "cut the file");
+}
+
+void Descriptor::synchronize() const {
+  // Some file systems know no fsync; what can't be had is not an error.
+  if (::fsync(handle_) != 0 && errno != EINVAL && errno != ENOTSUP) fail(path_, "bring the file to the disk");
+}
+
+}  // namespace tessera::io

@@ -1,0 +1,40 @@
+// An open file of the operating system, with errors that say what to do.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace tessera::io {
+
+class Descriptor {
+ public:
+  /// Throws RunError naming the file and the reason, like everything here.
+  static Descriptor create(const std::string& path);          // emptied if it exists
+  static Descriptor open_to_change(const std::string& path);  // must exist
+  static Descriptor open_to_read(const std::string& path);    // throws InputError
+
+  Descriptor(Descriptor&& other) noexcept;
+  Descriptor& operator=(Descriptor&& other) noexcept;
+  ~Descriptor();
+
+  const std::string& path() const { return path_; }
+  std::int64_t size() const;
+  /// Bytes read: fewer than asked at the end of the file.
+  std::size_t read_at(void* data, std::size_t bytes, std::int64_t offset) const;
+  void write_at(const void* data, std::size_t bytes, std::int64_t offset) const;
+  void truncate(std::int64_t bytes) const;
+  /// Waits until everything written is on the disk.
+  void synchronize() const;
+
+ private:
+  Descriptor(std::string path, int handle) : path_(std::move(path)), handle_(handle) {}
+
+  std::string path_;
+  int handle_ = -1;
+};
+
+/// "No space left on device: free some, or write elsewhere": an errno and how to mend it.
+std::string system_error_text(int error);
+
+}  // namespace tessera::io

@@ -1,0 +1,230 @@
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <thread>
+
+#include "tessera/base/error.h"
+#include "tessera/io/atomic_file.h"
+#include "tessera/io/checksum.h"
+#include "tessera/io/dcd.h"
+#include "tessera/io/h5md.h"
+#include "tessera/io/hdf5.h"
+
+namespace tessera::io {
+namespace {
+
+class Files : public testing::Test {
+ protected:
+  Files() : folder_(testing::TempDir() + "tessera_io_" + std::to_string(getpid())) { make_folder(folder_); }
+  ~Files() override { std::filesystem::remove_all(folder_); }
+  std::string path(const std::string& name) const { return folder_ + "/" + name; }
+  std::string content(const std::string& name) const {
+    std::ifstream file(path(name), std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  }
+
+  std::string folder_;
+};
+
+template <class Function>
+std::string message_of(Function&& function) {
+  try {
+    function();
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+  return "";
+}
+
+void expect_says(const std::string& message, const std::string& part) {
+  EXPECT_PRED_FORMAT2(testing::IsSubstring, part, message);
+}
+
+const Lattice box({30, 0, 0}, {5, 28, 0}, {3, -4, 25});
+
+std::vector<float> frame(int n_atoms, int number) {
+  std::vector<float> values(static_cast<std::size_t>(3 * n_atoms));
+  for (std::size_t i = 0; i < values.size(); ++i)
+    values[i] = static_cast<float>(number) + 0.25F * static_cast<float>(i);
+  return values;
+}
+
+TEST_F(Files, Hdf5RoundTrip) {
+  {
+    auto file = Hdf5File::create(path("a.h5"));
+    const std::vector<double> reals = {1.5, -2, 1e300, 4, 5, 6};
+    file.write<double>("/group/reals", reals, {3, 2});
+    file.write<std::int64_t>("/group/wide", std::vector<std::int64_t>{1LL << 40}, {1});
+    file.write<std::int32_t>("/group/empty", {}, {0, 3});
+    file.write_text("/text", {"OH2", "", "α-carbon"});
+    file.write_text_attribute("/group", "name", "Wasser");
+    file.write_attribute<double>("/group", "settle", std::vector<double>{0.9572, 1.5139});
+  }
+  const auto file = Hdf5File::open(path("a.h5"));
+  EXPECT_EQ(file.shape("/group/reals"), (std::vector<std::int64_t>{3, 2}));
+  EXPECT_EQ(file.read<double>("/group/reals").at(2), 1e300);
+  EXPECT_EQ(file.read_rows<double>("/group/reals", 1, 2), (std::vector<double>{1e300, 4, 5, 6}));
+  EXPECT_EQ(file.read<std::int64_t>("/group/wide").at(0), 1LL << 40);
+  EXPECT_EQ(file.read<double>("/group/wide").at(0), 1099511627776.0);
+  EXPECT_TRUE(file.read<std::int32_t>("/group/empty").empty());
+  EXPECT_EQ(file.read_text("/text"), (std::vector<std::string>{"OH2", "", "α-carbon"}));
+  EXPECT_EQ(file.text_attribute("/group", "name"), "Wasser");
+  EXPECT_EQ(file.attribute<double>("/group", "settle").at(1), 1.5139);
+  EXPECT_TRUE(file.has("/group/wide"));
+  EXPECT_FALSE(file.has("/nothing/wide"));
+  EXPECT_EQ(file.children("/group").size(), 3U);
+
+  expect_says(message_of([&] { file.read<std::int32_t>("/group/wide"); }), "holds int64, expected int32");
+  expect_says(message_of([&] { file.read<std::int32_t>("/group/reals"); }), "holds float64, expected int32");
+  expect_says(message_of([&] { file.read<double>("/text"); }), "holds text, expected float64");
+  expect_says(message_of([&] { file.read<double>("/none"); }), path("a.h5") + ": there is no dataset /none");
+  expect_says(message_of([&] { file.read_rows<double>("/group/reals", 2, 2); }), "has 3 rows, expected rows 2 to 4");
+  expect_says(message_of([&] { file.attribute<double>("/group", "none"); }), "no attribute none");
+}
+
+TEST_F(Files, Hdf5GrowsAndShrinks) {
+  auto file = Hdf5File::create(path("b.h5"));
+  file.make_extendible<std::int32_t>("/rows", {2}, 3);
+  for (std::int32_t i = 0; i < 10; ++i) file.append<std::int32_t>("/rows", std::vector<std::int32_t>{i, -i});
+  file.truncate("/rows", 4);
+  file.append<std::int32_t>("/rows", std::vector<std::int32_t>{7, 7, 8, 8});
+  EXPECT_EQ(file.read<std::int32_t>("/rows"), (std::vector<std::int32_t>{0, 0, 1, -1, 2, -2, 3, -3, 7, 7, 8, 8}));
+  expect_says(message_of([&] { Hdf5File::create("/no/such/folder/a.h5"); }), "can't be made");
+}
+
+TEST_F(Files, AtomicWriteReplacesWhole) {
+  write_atomically(path("c"), "first");
+  write_atomically(path("c"), "second");
+  EXPECT_EQ(content("c"), "second");
+  EXPECT_THROW(write_atomically(path("c"),
+                                [&](const std::string& temporary) {
+                                  std::ofstream(temporary) << "half";
+                                  throw RunError("broken");
+                                }),
+               RunError);
+  EXPECT_EQ(content("c"), "second");
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_), {}), 1);  // nothing is left behind
+  expect_says(message_of([&] { write_atomically("/no/such/folder/c", "x"); }), "check the path");
+  expect_says(message_of([&] { make_folder("/proc/self/new"); }), "can't make the folder");
+  if (std::filesystem::exists("/dev/full")) {
+    const auto full = [] { Descriptor::open_to_change("/dev/full").write_at("x", 1, 0); };
+    expect_says(message_of(full), "the disk is full");
+  }
+}
+
+TEST(Checksum, KnownAnswers) {  // FIPS 180-4, examples
+  EXPECT_EQ(checksum_of({}), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+  const std::string abc = "abc";
+  const auto bytes = std::as_bytes(std::span(abc));
+  EXPECT_EQ(checksum_of(bytes), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  EXPECT_EQ(Checksum().add(bytes.first(1)).add(bytes.subspan(1)).finish(), checksum_of(bytes));
+}
+
+TEST_F(Files, DcdIsTheSameAfterRestart) {
+  const DcdHeader header{7, 100, 50, 0.002, "restart"};
+  const auto write = [&](DcdWriter& writer, int begin, int end) {
+    for (int f = begin; f < end; ++f) writer.append(box, frame(7, f));
+  };
+  {
+    auto writer = DcdWriter::create(path("whole.dcd"), header);
+    write(writer, 0, 6);
+  }
+  {
+    auto writer = DcdWriter::create(path("parts.dcd"), header);
+    write(writer, 0, 5);
+  }
+  std::ofstream(path("parts.dcd"), std::ios::app | std::ios::binary) << "half a frame";
+  {
+    auto writer = DcdWriter::continue_after(path("parts.dcd"), 3, header);
+    EXPECT_EQ(writer.n_frames(), 3);
+    write(writer, 3, 6);
+  }
+  EXPECT_EQ(content("parts.dcd"), content("whole.dcd"));
+  expect_says(message_of([&] { DcdWriter::continue_after(path("parts.dcd"), 7, header); }), "holds 6 whole frames");
+  const DcdHeader other{8, 100, 50, 0.002, "restart"};
+  expect_says(message_of([&] { DcdWriter::continue_after(path("parts.dcd"), 3, other); }),
+              "not the trajectory of this run");
+  expect_says(message_of([&] {
+                DcdWriter::create(path("big"), {1LL << 31, 0, 1, 0.001, ""});
+              }),
+              "at most 536870911 atoms");
+}
+
+TEST_F(Files, H5mdGoesOnAfterRestart) {
+  const H5mdHeader header{5, true, true, "me", "tessera", "0", ""};
+  const auto write = [&](H5mdWriter& writer, int begin, int end) {
+    for (int f = begin; f < end; ++f) writer.append(10 * f, 0.02 * f, box, frame(5, f), frame(5, -f));
+  };
+  {
+    auto writer = H5mdWriter::create(path("t.h5md"), header);
+    write(writer, 0, 5);
+  }
+  {
+    auto writer = H5mdWriter::continue_after(path("t.h5md"), 3, header);
+    write(writer, 3, 6);
+  }
+  {
+    const auto file = Hdf5File::open(path("t.h5md"));
+    EXPECT_EQ(file.read<std::int64_t>("/particles/all/velocity/step"),
+              (std::vector<std::int64_t>{0, 10, 20, 30, 40, 50}));
+    EXPECT_EQ(file.read_rows<float>("/coordinates", 5, 1), frame(5, 5));
+    EXPECT_EQ(file.read_rows<float>("/particles/all/velocity/value", 4, 1), frame(5, -4));
+    EXPECT_EQ(file.text_attribute("/particles/all/position/value", "unit"), "Angstrom");
+    EXPECT_DOUBLE_EQ(file.read<double>("/time").at(5), 0.1);
+  }
+  expect_says(message_of([&] { H5mdWriter::continue_after(path("t.h5md"), 9, header); }), "holds 6 frames");
+  const H5mdHeader other{6, true, true, "me", "tessera", "0", ""};
+  expect_says(message_of([&] { H5mdWriter::continue_after(path("t.h5md"), 2, other); }),
+              "not the trajectory of this run");
+}
+
+/// Kills a process that writes frames as fast as it can; what it had announced as written must be readable.
+TEST_F(Files, TrajectoriesSurviveKills) {
+  const H5mdHeader header{200, false, true, "me", "tessera", "0", ""};
+  const DcdHeader dcd{200, 0, 1, 0.001, "killed"};
+  for (int round = 0; round < 15; ++round) {
+    int pipe_ends[2];
+    ASSERT_EQ(pipe(pipe_ends), 0);
+    const pid_t child = fork();
+    if (child == 0) {
+      auto h5md_writer = H5mdWriter::create(path("killed.h5md"), header);
+      auto dcd_writer = DcdWriter::create(path("killed.dcd"), dcd);
+      for (int f = 0;; ++f) {
+        h5md_writer.append(f, 0.001 * f, box, frame(200, f));
+        dcd_writer.append(box, frame(200, f));
+        if (write(pipe_ends[1], "x", 1) != 1) _exit(1);
+      }
+    }
+    close(pipe_ends[1]);
+    std::this_thread::sleep_for(std::chrono::microseconds(30000 + 1237 * round));
+    kill(child, SIGKILL);
+    waitpid(child, nullptr, 0);
+    char buffer[4096];
+    std::int64_t announced = 0;
+    for (ssize_t n; (n = read(pipe_ends[0], buffer, sizeof buffer)) > 0;) announced += n;
+    close(pipe_ends[0]);
+    if (announced == 0) continue;
+
+    {
+      const auto file = Hdf5File::open(path("killed.h5md"));
+      const auto n_frames = file.shape("/particles/all/position/step").at(0);
+      EXPECT_GE(n_frames, announced);
+      EXPECT_LE(n_frames, announced + 1);
+      for (std::int64_t f = 0; f < announced; ++f)
+        ASSERT_EQ(file.read_rows<float>("/coordinates", f, 1), frame(200, static_cast<int>(f))) << "round " << round;
+    }
+    EXPECT_EQ(DcdWriter::continue_after(path("killed.dcd"), announced, dcd).n_frames(), announced);
+    auto writer = H5mdWriter::continue_after(path("killed.h5md"), announced, header);
+    writer.append(announced, 1.0, box, frame(200, 1));
+  }
+}
+
+}  // namespace
+}  // namespace tessera::io
