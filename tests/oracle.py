@@ -204,16 +204,12 @@ LJ_EXPRESSIONS = {
         "a*select(step(R-s), c6/(c6-s6)*(1/R^6-1/c6)^2, 1/R^12-1/(s6*c6))"
         "-b*select(step(R-s), c3/(c3-s3)*(1/R^3-1/c3)^2, 1/R^6-1/(s3*c3))"
     ),
-    "force-switch-gromacs": (
-        "a*(1/R^12-c12-x^3*(a12/3+b12/4*x))-b*(1/R^6-c06-x^3*(a06/3+b06/4*x)); x=max(0,R-s)"
-    ),
+    "force-switch-gromacs": ("a*(1/R^12-c12-x^3*(a12/3+b12/4*x))-b*(1/R^6-c06-x^3*(a06/3+b06/4*x)); x=max(0,R-s)"),
 }
 COULOMB_EXPRESSIONS = {
     "cut": "1/R",
     "shift": "(1-R*R/c2)^2/R",
-    "force-switch": (
-        "select(step(R-s), ca*(1/R-1/c)+cb*(c-R)+cc*(c^3-R^3)+cd*(c^5-R^5), 1/R+inner)"
-    ),
+    "force-switch": ("select(step(R-s), ca*(1/R-1/c)+cb*(c-R)+cc*(c^3-R^3)+cd*(c^5-R^5), 1/R+inner)"),
 }
 
 
@@ -331,9 +327,7 @@ def reference_energies(
     return energies
 
 
-def reference_forces(
-    system: str | Path | System, settings: Settings, terms: tuple[str, ...] = TERMS
-) -> np.ndarray:
+def reference_forces(system: str | Path | System, settings: Settings, terms: tuple[str, ...] = TERMS) -> np.ndarray:
     """(n,3) kcal/mol/Å in id order, summed over `terms`."""
     context = _context(load(system), settings)
     state = context.getState(getForces=True, groups={GROUP[t] for t in terms})
@@ -449,9 +443,7 @@ def lj_tail(system: System, settings: Settings) -> float:
     Every atom counts as a partner of every other (no correction for excluded pairs).
     """
     assert settings.cutoff is not None
-    counts = np.bincount(
-        system.atom_field("type"), minlength=len(system.force_field.type_name)
-    ).astype(float)
+    counts = np.bincount(system.atom_field("type"), minlength=len(system.force_field.type_name)).astype(float)
     a, b = (float(counts @ table @ counts) for table in lj_coefficients(system))
     c = settings.cutoff
     missing = a / (9 * c**9) - b / (3 * c**3)

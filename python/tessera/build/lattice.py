@@ -48,4 +48,4 @@ def sites(brick: Brick, count: int) -> FloatArray:
     total = brick[0] * brick[1] * brick[2]
     index: IdArray = (np.arange(count, dtype=np.int64) * total) // count
     cells = np.stack(np.unravel_index(index, brick), axis=1)
-    return cells + 0.5
+    return np.asarray(cells + 0.5, np.float64)

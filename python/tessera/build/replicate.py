@@ -90,7 +90,7 @@ def _bond_levels(template: Template) -> list[tuple[IdArray, IdArray]]:
     seen = np.zeros(n, bool)
     seen[roots] = True
     is_front = seen.copy()
-    levels = []
+    levels: list[tuple[IdArray, IdArray]] = []
     while True:
         edges = both[is_front[both[:, 0]] & ~seen[both[:, 1]]]
         if not len(edges):
@@ -102,9 +102,7 @@ def _bond_levels(template: Template) -> list[tuple[IdArray, IdArray]]:
         is_front[children] = True
 
 
-def _refuse_own_image(
-    system: System, template: Template, starts: IdArray, whole: IdArray
-) -> None:
+def _refuse_own_image(system: System, template: Template, starts: IdArray, whole: IdArray) -> None:
     bonds = template.term("bond").atoms
     if not len(bonds):
         return

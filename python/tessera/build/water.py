@@ -35,9 +35,7 @@ def water_template(field: ForceField) -> Template:
         residue_number=np.array([1], np.int32),
         group=np.zeros(3, np.int32),
         terms={
-            "bond": Terms(
-                np.array([[0, 1], [0, 2], [1, 2]], np.int32), np.array([0, 0, 1], np.int32)
-            ),
+            "bond": Terms(np.array([[0, 1], [0, 2], [1, 2]], np.int32), np.array([0, 0, 1], np.int32)),
             "angle": Terms(np.array([[1, 0, 2]], np.int32), np.array([0], np.int32)),
         },
         exclusions=np.array([[0, 1], [0, 2], [1, 2]], np.int32),

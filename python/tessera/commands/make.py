@@ -47,9 +47,7 @@ def nacl(ions: int, output: Path, as_json: bool) -> None:
     run(_said(lambda: make_nacl(ions), ions, "ions"), output, as_json)
 
 
-def _said(
-    build: Callable[[], System], wanted: int, what: str
-) -> Callable[[Callable[[str], None]], System]:
+def _said(build: Callable[[], System], wanted: int, what: str) -> Callable[[Callable[[str], None]], System]:
     """Build, and say so where the number had to be rounded."""
 
     def made(report: Callable[[str], None]) -> System:

@@ -55,9 +55,7 @@ def charmm_command(
     from tessera.prepare.charmm import prepare_charmm
 
     run(
-        lambda report: prepare_charmm(
-            psf, coords, [*topology, *params], box_of(box), vacuum, report
-        ),
+        lambda report: prepare_charmm(psf, coords, [*topology, *params], box_of(box), vacuum, report),
         output,
         as_json,
     )
@@ -68,9 +66,7 @@ def charmm_command(
 @click.option("--coords", required=True, type=FILE, help="inpcrd, rst7, NetCDF restart or PDB.")
 @box_options
 @output_option
-def amber_command(
-    prmtop: Path, coords: Path, box: Box, vacuum: bool, output: Path, as_json: bool
-) -> None:
+def amber_command(prmtop: Path, coords: Path, box: Box, vacuum: bool, output: Path, as_json: bool) -> None:
     """AMBER inputs: prmtop and coordinates.
 
     \b
@@ -125,9 +121,7 @@ def gromacs_command(
 @click.option("--coords", required=True, type=FILE, help="PDB of the same atoms.")
 @box_options
 @output_option
-def openmm_command(
-    system: Path, coords: Path, box: Box, vacuum: bool, output: Path, as_json: bool
-) -> None:
+def openmm_command(system: Path, coords: Path, box: Box, vacuum: bool, output: Path, as_json: bool) -> None:
     """OpenMM inputs: a System from XmlSerializer and a PDB.
 
     Make the System with constraints=None; rigid water is understood.

@@ -58,9 +58,7 @@ def prepare_amber(
     names = f"{Path(prmtop).name} {Path(coordinates).name}"
     origin = Origin("amber", "lorentz-berthelot", "cut", f"prepare amber: {names}")
     report("checking atoms")
-    return assemble(
-        flat, pieces.templates, pieces.runs, force_field, found, origin, box, vacuum
-    )
+    return assemble(flat, pieces.templates, pieces.runs, force_field, found, origin, box, vacuum)
 
 
 class _Prmtop:
@@ -113,10 +111,7 @@ class _Prmtop:
 
     def _sized(self, flag: str, values: Any, size: int | None) -> Any:
         if size is not None and len(values) != size:
-            raise InputError(
-                f"{self.name} is truncated: section {flag} has {len(values)} values, "
-                f"expected {size}"
-            )
+            raise InputError(f"{self.name} is truncated: section {flag} has {len(values)} values, expected {size}")
         return values
 
     def rows(self, flag: str, width: int) -> IdArray:
@@ -190,9 +185,7 @@ def _bonded(raw: _Prmtop, flat: FlatTopology, tables: Tables) -> None:
         ("ANGLES", "angle", "ANGLE_FORCE_CONSTANT", "ANGLE_EQUIL_VALUE"),
     ):
         width = 3 if kind == "bond" else 4
-        rows = np.concatenate(
-            [raw.rows(f"{flag}_{part}_HYDROGEN", width) for part in ("INC", "WITHOUT")]
-        )
+        rows = np.concatenate([raw.rows(f"{flag}_{part}_HYDROGEN", width) for part in ("INC", "WITHOUT")])
         parameter = np.stack([raw.numbers(constant), raw.numbers(value)], axis=1)
         index = tables[kind].add_many(parameter)
         flat.add(kind, rows[:, :-1] // 3, index[rows[:, -1] - 1])
@@ -207,9 +200,7 @@ def _bonded(raw: _Prmtop, flat: FlatTopology, tables: Tables) -> None:
 
 def _dihedral_rows(raw: _Prmtop) -> IdArray:
     """(·,5): the cosines of one dihedral stand next to each other."""
-    rows = np.concatenate(
-        [raw.rows(f"DIHEDRALS_{part}_HYDROGEN", 5) for part in ("INC", "WITHOUT")]
-    )
+    rows = np.concatenate([raw.rows(f"DIHEDRALS_{part}_HYDROGEN", 5) for part in ("INC", "WITHOUT")])
     key = np.abs(rows[:, :4])
     _, first, inverse = np.unique(key, axis=0, return_index=True, return_inverse=True)
     return rows[np.argsort(first[inverse.reshape(-1)], kind="stable")]

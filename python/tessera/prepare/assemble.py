@@ -69,9 +69,7 @@ def check_coordinates(flat: FlatTopology, coordinates: Coordinates) -> None:
     """Counts agree and every coordinate is finite."""
     position = coordinates.position
     if len(position) != flat.n_atoms:
-        raise InputError(
-            f"the topology has {flat.n_atoms} atoms but the coordinate file has {len(position)}"
-        )
+        raise InputError(f"the topology has {flat.n_atoms} atoms but the coordinate file has {len(position)}")
     for what, values in (("coordinates", position), ("velocity", coordinates.velocity)):
         if values is None:
             continue
@@ -79,14 +77,11 @@ def check_coordinates(flat: FlatTopology, coordinates: Coordinates) -> None:
         if len(bad):
             atom = flat.describe(int(bad[0]))
             raise InputError(
-                f"{what} of {len(bad)} atom(s) are not finite; the first is {atom}: "
-                f"{values[bad[0]].tolist()}"
+                f"{what} of {len(bad)} atom(s) are not finite; the first is {atom}: {values[bad[0]].tolist()}"
             )
 
 
-def choose_box(
-    coordinates: Coordinates, box: FloatArray | None, vacuum: bool
-) -> tuple[FloatArray, bool, FloatArray]:
+def choose_box(coordinates: Coordinates, box: FloatArray | None, vacuum: bool) -> tuple[FloatArray, bool, FloatArray]:
     """Box (3,3) Å, whether it repeats, and positions (moved to the middle of a vacuum box)."""
     if vacuum and box is not None:
         raise InputError("--vacuum and --box exclude each other")
@@ -149,6 +144,4 @@ def _excluded(system: System, pairs: IdArray) -> np.ndarray:
     excluded = system.expand_exclusions()
     n = system.n_atoms
     codes = np.sort(pairs, axis=1)
-    return np.isin(
-        codes[:, 0].astype(np.int64) * n + codes[:, 1], excluded[:, 0] * n + excluded[:, 1]
-    )
+    return np.isin(codes[:, 0].astype(np.int64) * n + codes[:, 1], excluded[:, 0] * n + excluded[:, 1])

@@ -17,12 +17,12 @@ from tessera.prepare.charmm_parameters import CharmmParameters, Key, read_parame
 from tessera.prepare.constants import atomic_numbers
 from tessera.prepare.coordinates import read_coordinates
 from tessera.prepare.errors import InputError
-from tessera.prepare.flat import FlatTopology, Split, split
+from tessera.prepare.flat import FlatTopology, split
 from tessera.prepare.molecule import neighbour_pairs, sorted_pairs
 from tessera.prepare.psf import Psf, read_psf
 from tessera.prepare.rows import Tables
 from tessera.system import ForceField, System, Template, Terms
-from tessera.system.model import FloatArray, IndexArray
+from tessera.system.model import FloatArray, IdArray, IndexArray
 
 _SHOWN = 10  # missing parameters listed at once
 
@@ -55,13 +55,7 @@ def prepare_charmm(
     names = " ".join(Path(p).name for p in (psf, coordinates, *parameters))
     origin = Origin("charmm", table.lj_rule, "potential-switch", f"prepare charmm: {names}")
     report("checking atoms")
-    return _assemble(flat, pieces, lookup, found, origin, box, vacuum)
-
-
-def _assemble(flat, pieces: Split, lookup, found, origin, box, vacuum) -> System:  # type: ignore[no-untyped-def]
-    return assemble(
-        flat, pieces.templates, pieces.runs, lookup.force_field(), found, origin, box, vacuum
-    )
+    return assemble(flat, pieces.templates, pieces.runs, lookup.force_field(), found, origin, box, vacuum)
 
 
 def _flat(psf: Psf, table: CharmmParameters) -> FlatTopology:
@@ -128,7 +122,7 @@ class _Lookup:
         template.exclusions = sorted_pairs(one, two, three, explicit)
         template.terms["pair_14"] = self._pairs_14(_without(three, explicit), types)
 
-    def _types_of(self, atoms: IndexArray, types: IndexArray) -> tuple[IndexArray, IndexArray]:
+    def _types_of(self, atoms: IndexArray, types: IndexArray) -> tuple[IndexArray, IdArray]:
         unique, inverse = np.unique(types[atoms], axis=0, return_inverse=True)
         return unique, inverse.reshape(-1)
 
@@ -173,9 +167,7 @@ class _Lookup:
         row = rows[inverse]
         return Terms(angles[row >= 0][:, [0, 2]], row[row >= 0])
 
-    def _expand(
-        self, template: Template, atoms: IndexArray, choices: list[list[tuple[str, int]]]
-    ) -> None:
+    def _expand(self, template: Template, atoms: IndexArray, choices: list[list[tuple[str, int]]]) -> None:
         """Term i becomes one row for each (kind, row) in `choices[i]`, next to each other."""
         gathered: dict[str, tuple[list[int], list[int]]] = {}
         for index, rows in enumerate(choices):
@@ -263,8 +255,7 @@ class _Lookup:
         if not self.missing:
             return
         lines = [
-            f"  {kind} {'-'.join(key)}: first at {where}"
-            for (kind, key), where in list(self.missing.items())[:_SHOWN]
+            f"  {kind} {'-'.join(key)}: first at {where}" for (kind, key), where in list(self.missing.items())[:_SHOWN]
         ]
         more = len(self.missing) - _SHOWN
         if more > 0:
@@ -280,9 +271,7 @@ class _Lookup:
         return ForceField(
             type_name=names,
             type_lj=np.array([v[:2] if v else (1.0, 0.0) for v in self.lj]).reshape(-1, 2),
-            nbfix_types=np.array(
-                [(index[a], index[b]) for a, b in self.nbfix], np.int32
-            ).reshape(-1, 2),
+            nbfix_types=np.array([(index[a], index[b]) for a, b in self.nbfix], np.int32).reshape(-1, 2),
             nbfix_lj=np.array([v[:2] for v in self.nbfix.values()]).reshape(-1, 2),
             tables=self.tables.tables(),
             cmap=self.tables.maps(),

@@ -112,7 +112,7 @@ class CharmmParameters:
     def nbfix(self, names: Sequence[str]) -> dict[Key, tuple[float, float, float, float]]:
         """Pairs of `names` with parameters of their own: σ, ε, and both for 1-4 pairs."""
         wanted = {name: index for index, name in enumerate(names)}
-        out = {}
+        out: dict[Key, tuple[float, float, float, float]] = {}
         for name in names:
             for partner, values in self._set.atom_types_str[name].nbfix.items():
                 if partner in wanted and wanted[name] <= wanted[partner]:

@@ -39,9 +39,7 @@ def read_coordinates(path: str | Path) -> Coordinates:
     reader = _READERS.get(path.suffix.lower())
     if reader is None:
         known = ", ".join(sorted(_READERS))
-        raise InputError(
-            f"cannot tell the format of {path.name}: expected a GENESIS restart or one of {known}"
-        )
+        raise InputError(f"cannot tell the format of {path.name}: expected a GENESIS restart or one of {known}")
     return _guarded(path, reader)
 
 
@@ -137,7 +135,7 @@ def _read_gro(path: Path) -> Coordinates:
 def _gro_box(path: Path) -> FloatArray | None:
     with path.open("rb") as file:
         file.seek(-min(path.stat().st_size, 400), 2)
-        words = [w for w in file.read().decode().strip().split("\n")][-1].split()
+        words = file.read().decode().strip().split("\n")[-1].split()
     numbers = [10.0 * float(w) for w in words]
     if len(numbers) not in (3, 9) or not all(x > 0 for x in numbers[:3]):
         return None

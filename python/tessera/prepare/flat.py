@@ -47,8 +47,7 @@ class FlatTopology:
         self.terms[kind] = (atoms, rows.astype(np.int64))
         if atoms.size and (atoms.min() < 0 or atoms.max() >= self.n_atoms):
             raise InputError(
-                f"a {kind.removeprefix('raw_')} names atom {int(atoms.max()) + 1}, "
-                f"but there are {self.n_atoms} atoms"
+                f"a {kind.removeprefix('raw_')} names atom {int(atoms.max()) + 1}, but there are {self.n_atoms} atoms"
             )
 
     def describe(self, atom: int) -> str:
@@ -139,13 +138,11 @@ def _words(values: NDArray[Any]) -> list[NDArray[np.uint64]]:
     return [values.astype(np.int64).view(np.uint64)]
 
 
-def _hashes(
-    flat: FlatTopology, start: IdArray, segment_of: IdArray, residue: IdArray
-) -> NDArray[np.uint64]:
+def _hashes(flat: FlatTopology, start: IdArray, segment_of: IdArray, residue: IdArray) -> NDArray[np.uint64]:
     """(segments,) 64-bit hashes over all that makes two molecules the same."""
     local_residue = residue - residue[start][segment_of]
-    state = np.arange(flat.n_atoms) - start[segment_of]
-    state = _mix(state.view(np.uint64))
+    index = np.arange(flat.n_atoms) - start[segment_of]
+    state = _mix(index.view(np.uint64))
     columns = (flat.name, flat.type, flat.charge, flat.mass, flat.residue_name, local_residue)
     for column in columns:
         for word in _words(column):
@@ -163,9 +160,7 @@ def _hashes(
     return out
 
 
-def _terms_of_first(
-    flat: FlatTopology, first: IdArray, start: IdArray, segment_of: IdArray
-) -> list[dict[str, Terms]]:
+def _terms_of_first(flat: FlatTopology, first: IdArray, start: IdArray, segment_of: IdArray) -> list[dict[str, Terms]]:
     """The terms of each template's first instance, local indices, in input order."""
     template_of_segment = np.full(len(start), -1, np.int64)
     template_of_segment[first] = np.arange(len(first))

@@ -61,9 +61,7 @@ def prepare_gromacs(
     line = f"prepare gromacs: {Path(top).name} {Path(coordinates).name}"
     origin = Origin("gromacs", _rule(read), "cut", line)
     report("checking atoms")
-    return assemble(
-        atoms, pieces.templates, runs, one_of_each.force_field, found, origin, box, vacuum
-    )
+    return assemble(atoms, pieces.templates, runs, one_of_each.force_field, found, origin, box, vacuum)
 
 
 def _read_top(path: Path, include: str | Path | None) -> Any:
@@ -122,9 +120,7 @@ def _convert(read: Any) -> Converted:
     numbers = [read._atomTypes[f[1]][2] for f in fields]
     digits = [str(f[2]).strip("ABCDEFGHIJKLMNOPQRSTUVWXYZ") for f in fields]
     known = all(number is not None for number in numbers)
-    molecule = [
-        name for name, _ in read._molecules for _ in read._moleculeTypes[name].atoms
-    ]
+    molecule = [name for name, _ in read._molecules for _ in read._moleculeTypes[name].atoms]
     names = AtomNames(
         name=np.array([f[4] for f in fields], "S8"),
         residue_name=np.array([f[3] for f in fields], "S8"),
@@ -148,7 +144,9 @@ def _keep_listed_pairs(read: Any, system: Any) -> None:
     """OpenMM scales all pairs three bonds apart, GROMACS those of `[ pairs ]` and no others."""
     import openmm
 
-    listed, first, base = set(), {}, 0
+    listed: set[tuple[int, int]] = set()
+    first: dict[int, Any] = {}
+    base = 0
     for name, _ in read._molecules:
         molecule = read._moleculeTypes[name]
         for words in molecule.pairs:
@@ -205,17 +203,13 @@ def _runs(read: Any, runs: IdArray, templates: list[Template]) -> IdArray:
     return np.array(out, np.int64).reshape(-1, 2)
 
 
-def _expand(
-    flat: FlatTopology, runs: IdArray, templates: list[Template], whole: IdArray
-) -> FlatTopology:
+def _expand(flat: FlatTopology, runs: IdArray, templates: list[Template], whole: IdArray) -> FlatTopology:
     """Names of every atom of the whole system, for messages; no terms."""
     template_of = np.repeat(runs[:, 0], runs[:, 1])
     sizes = np.array([t.n_atoms for t in templates])
     begin = np.concatenate([[0], np.cumsum(sizes[template_of])])
     first = {int(t): int(begin[i]) for i, t in reversed(list(enumerate(template_of)))}
-    rows = np.concatenate(
-        [np.tile(np.arange(first[int(t)], first[int(t)] + sizes[t]), c) for t, c in whole]
-    )
+    rows = np.concatenate([np.tile(np.arange(first[int(t)], first[int(t)] + sizes[t]), c) for t, c in whole])
     return FlatTopology(
         name=flat.name[rows],
         type=flat.type[rows],

@@ -87,9 +87,7 @@ def _read_pdb(path: Path) -> tuple[AtomNames, Coordinates]:
         # ids may carry letters; the index is unique and is what tells residues apart here
         residue_number=np.array([a.residue.index + 1 for a in atoms], np.int32),
         segment=np.array([a.residue.chain.id for a in atoms], "S8"),
-        atomic_number=np.array(
-            [a.element.atomic_number if a.element is not None else 0 for a in atoms], np.int32
-        ),
+        atomic_number=np.array([a.element.atomic_number if a.element is not None else 0 for a in atoms], np.int32),
     )
     vectors = pdb.topology.getPeriodicBoxVectors()
     box = None if vectors is None else _vectors(vectors.value_in_unit(unit.nanometer))

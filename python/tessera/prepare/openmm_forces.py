@@ -179,10 +179,7 @@ def _read_nonbonded(force: Any, out: _Gathered) -> None:
     if force.getNumParticleParameterOffsets() or force.getNumExceptionParameterOffsets():
         raise InputError("the NonbondedForce has parameter offsets: not supported")
     particles = np.array(
-        [
-            [_value(v) for v in force.getParticleParameters(i)]
-            for i in range(force.getNumParticles())
-        ]
+        [[_value(v) for v in force.getParticleParameters(i)] for i in range(force.getNumParticles())]
     ).reshape(-1, 3)
     out.charge = particles[:, 0].copy()
     out.lj = np.stack([particles[:, 1] * NM, particles[:, 2] * KJ], axis=1)
@@ -220,9 +217,7 @@ def _read_custom_nonbonded(force: Any, out: _Gathered) -> None:
 def _read_custom_bonds(force: Any, out: _Gathered) -> None:
     expression = force.getEnergyFunction().replace(" ", "")
     if expression != _PAIR_LJ:
-        raise InputError(
-            f"the System has a CustomBondForce with the energy {expression!r}: not supported"
-        )
+        raise InputError(f"the System has a CustomBondForce with the energy {expression!r}: not supported")
     for index in range(force.getNumBonds()):
         i, j, (c, a) = force.getBondParameters(index)
         out.pair_lj[min(i, j), max(i, j)] = (a * _A_UNIT, c * _B_UNIT)
@@ -269,16 +264,14 @@ def _add_bonds(system: Any, flat: FlatTopology, found: _Gathered, tables: Tables
     flat.add("angle", angles[:, :3].astype(np.int64), tables["angle"].add_many(angles[:, 3:]))
     bonds = np.array(found.bonds, np.float64).reshape(-1, 4)
     ids = bonds[:, :2].astype(np.int64)
-    outer = np.isin(_codes(ids, n), _codes(angles[:, [0, 2]].astype(np.int64), n))
-    is_hydrogen = flat.atomic_number[ids] == 1
     # springs between the outer atoms of an angle are Urey–Bradley terms, but for a water's H–H
-    spring = outer & ~is_hydrogen.all(axis=1)
+    elements = flat.atomic_number[angles[:, :3].astype(np.int64)]
+    other = angles[~(elements == (1, 8, 1)).all(axis=1)]
+    spring = np.isin(_codes(ids, n), _codes(other[:, [0, 2]].astype(np.int64), n))
     flat.add("bond", ids[~spring], tables["bond"].add_many(bonds[~spring, 2:]))
     flat.add("urey_bradley", ids[spring], tables["urey_bradley"].add_many(bonds[spring, 2:]))
     more = np.array(found.urey_bradleys, np.float64).reshape(-1, 4)
-    flat.add(
-        "urey_bradley", more[:, :2].astype(np.int64), tables["urey_bradley"].add_many(more[:, 2:])
-    )
+    flat.add("urey_bradley", more[:, :2].astype(np.int64), tables["urey_bradley"].add_many(more[:, 2:]))
     _add_constraints(system, flat, tables)
 
 
@@ -351,4 +344,3 @@ def _add_exceptions(flat: FlatTopology, found: _Gathered, tables: Tables) -> Non
     # the quotient of charges comes back with rounding in its last digits
     pair = np.stack([sigma, rows[:, 4], np.round(scale, 12)], axis=1)[kept]
     flat.add("pair_14", ids[kept], tables["pair_14"].add_many(pair))
-

@@ -55,9 +55,7 @@ def _spell_out(args: list[str], repeatable: set[str]) -> list[str]:
 
 def output_option(function: Callable[..., None]) -> Callable[..., None]:
     """`-o/--output` and `--json`."""
-    function = click.option(
-        "--json", "as_json", is_flag=True, help="Print the summary as one JSON object."
-    )(function)
+    function = click.option("--json", "as_json", is_flag=True, help="Print the summary as one JSON object.")(function)
     return click.option(
         "-o",
         "--output",
@@ -69,9 +67,7 @@ def output_option(function: Callable[..., None]) -> Callable[..., None]:
 
 def box_options(function: Callable[..., None]) -> Callable[..., None]:
     """`--box A B C` and `--vacuum`."""
-    function = click.option(
-        "--vacuum", is_flag=True, help="No periodic box, even where a file has one."
-    )(function)
+    function = click.option("--vacuum", is_flag=True, help="No periodic box, even where a file has one.")(function)
     return click.option(
         "--box",
         nargs=3,

@@ -19,6 +19,7 @@ from tessera.prepare.errors import InputError, require_file
 from tessera.system.model import FloatArray, IdArray, IndexArray
 
 _HEADER = re.compile(rb"^[ \t]*(\d+)(?:[ \t]+\d+)*[ \t]*!(\w+)[^\n]*\n?", re.MULTILINE)
+_COLUMNS = ("S10", "S8", "S8", "S8", "S8", "S8", "S24", "S24")
 _CHUNK = 100_000  # lines at a time, so that a million atoms do not live as Python text at once
 
 
@@ -55,9 +56,16 @@ def read_psf(path: str | Path) -> Psf:
     if sections.get(b"NUMLP", (0, b""))[0] > 0:
         raise InputError(f"{path.name} has lone pairs (virtual sites): they are not supported")
     count, text = sections[b"NATOM"]
-    fields = _atoms(path, count, text)
+    columns = _atom_columns(path, count, text)
+    numbers = _atom_numbers(path, columns)
     return Psf(
-        *fields,
+        segment=columns[1],
+        residue_number=_leading_integers(columns[2]),
+        residue_name=columns[3],
+        name=columns[4],
+        type=columns[5],
+        charge=numbers[0],
+        mass=numbers[1],
         bonds=_ids(path, sections, b"NBOND", 2),
         angles=_ids(path, sections, b"NTHETA", 3),
         dihedrals=_ids(path, sections, b"NPHI", 4),
@@ -71,10 +79,7 @@ def _sections(data: bytes) -> dict[bytes, tuple[int, bytes]]:
     """Count and text of each section, by the name behind the `!`."""
     headers = list(_HEADER.finditer(data))
     ends = [h.start() for h in headers[1:]] + [len(data)]
-    return {
-        header[2].upper(): (int(header[1]), data[header.end() : end])
-        for header, end in zip(headers, ends)
-    }
+    return {header[2].upper(): (int(header[1]), data[header.end() : end]) for header, end in zip(headers, ends)}
 
 
 def _numbers(text: bytes) -> IdArray:
@@ -98,14 +103,10 @@ def _section_numbers(path: Path, name: bytes, text: bytes) -> IdArray:
     try:
         return _numbers(text)
     except ValueError as error:
-        raise InputError(
-            f"{path.name}: section !{name.decode()} holds text that is no integer: {error}"
-        ) from None
+        raise InputError(f"{path.name}: section !{name.decode()} holds text that is no integer: {error}") from None
 
 
-def _explicit_exclusions(
-    path: Path, sections: dict[bytes, tuple[int, bytes]], n_atoms: int
-) -> IdArray:
+def _explicit_exclusions(path: Path, sections: dict[bytes, tuple[int, bytes]], n_atoms: int) -> IdArray:
     """NNB lists the excluded atoms, then for each atom where its part of that list ends."""
     count, text = sections.get(b"NNB", (0, b""))
     if not count:
@@ -126,28 +127,27 @@ def _split_atom(line: bytes) -> list[bytes]:
     return words[:8]
 
 
-def _atoms(path: Path, count: int, text: bytes) -> tuple[NDArray[np.bytes_] | FloatArray, ...]:
+def _atom_columns(path: Path, count: int, text: bytes) -> list[NDArray[np.bytes_]]:
+    """The first eight columns of !NATOM: id, segment, residue number and name, name, type,
+    charge, mass."""
     lines = [line for line in text.split(b"\n") if line.strip()]
     if len(lines) != count:
-        raise InputError(
-            f"{path.name} is truncated: !NATOM announces {count} atoms and {len(lines)} are there"
-        )
+        raise InputError(f"{path.name} is truncated: !NATOM announces {count} atoms and {len(lines)} are there")
     chunks = []
     for begin in range(0, count, _CHUNK):
         rows = [_split_atom(line) for line in lines[begin : begin + _CHUNK]]
         for offset, row in enumerate(rows):
             if len(row) < 8:
                 raise InputError(f"{path.name}: atom {begin + offset + 1} has too few columns")
-        chunks.append([np.array(column, "S8") for column in list(zip(*rows))[1:6]])
-        try:
-            numbers = np.array([[row[6], row[7]] for row in rows], "S24").astype(np.float64)
-        except ValueError as error:
-            raise InputError(f"{path.name}: a charge or mass is no number: {error}") from None
-        chunks[-1] += [numbers[:, 0].copy(), numbers[:, 1].copy()]
-    segment, number, residue, name, kind, charge, mass = (
-        np.concatenate(c) for c in zip(*chunks)
-    )
-    return segment, _leading_integers(number), residue, name, kind, charge, mass
+        chunks.append([np.array(column, dtype) for column, dtype in zip(zip(*rows), _COLUMNS)])
+    return [np.concatenate(parts) for parts in zip(*chunks)]
+
+
+def _atom_numbers(path: Path, columns: list[NDArray[np.bytes_]]) -> tuple[FloatArray, FloatArray]:
+    try:
+        return columns[6].astype(np.float64), columns[7].astype(np.float64)
+    except ValueError as error:
+        raise InputError(f"{path.name}: a charge or mass is no number: {error}") from None
 
 
 def _leading_integers(text: NDArray[np.bytes_]) -> IndexArray:

@@ -33,9 +33,7 @@ def block_of(fraction: NDArray[np.int32], grid: NDArray[np.int32]) -> IdArray:
     return (index[:, 0] * grid[1] + index[:, 1]) * grid[2] + index[:, 2]
 
 
-def block_order(
-    fraction: NDArray[np.int32], key: IdArray, grid: NDArray[np.int32]
-) -> tuple[IdArray, IdArray]:
+def block_order(fraction: NDArray[np.int32], key: IdArray, grid: NDArray[np.int32]) -> tuple[IdArray, IdArray]:
     """Ids in row order (n,) and the first row of each block (blocks+1,).
 
     `key` (n,) is the id of the key atom of each atom's group: a group stands together in the

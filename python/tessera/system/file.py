@@ -210,10 +210,7 @@ def _read_force_field(group: Any) -> ForceField:
         nbfix_types=_get(group, "nbfix_types", (0, 2), np.int32),
         nbfix_lj=_get(group, "nbfix_lj", (0, 2), np.float64),
         nbfix_ab=nbfix_ab,
-        tables={
-            kind: _get(group, kind, (0, columns), np.float64)
-            for kind, columns in FORCE_FIELD_COLUMNS.items()
-        },
+        tables={kind: _get(group, kind, (0, columns), np.float64) for kind, columns in FORCE_FIELD_COLUMNS.items()},
         cmap=_get(group, "cmap", (0, 24, 24), np.float64),
     )
 
@@ -221,8 +218,7 @@ def _read_force_field(group: Any) -> ForceField:
 def _read_template(group: Any) -> Template:
     texts = {k: _get_text(group, k) for k in ("atom_name", "residue_name", "segment_name")}
     integers = {
-        k: _get(group, k, (0,), np.int32)
-        for k in ("type", "atomic_number", "residue", "residue_number", "group")
+        k: _get(group, k, (0,), np.int32) for k in ("type", "atomic_number", "residue", "residue_number", "group")
     }
     floats = {k: _get(group, k, (0,), np.float64) for k in ("charge", "mass")}
     settle = group.attrs.get("settle")

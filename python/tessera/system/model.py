@@ -199,8 +199,7 @@ class System:
         count = np.zeros(len(self.templates), np.int64)
         np.add.at(count, self.runs[:, 0], self.runs[:, 1])
         return {
-            kind: int(sum(len(t.term(kind)) * int(c) for t, c in zip(self.templates, count)))
-            for kind in TERM_ATOMS
+            kind: int(sum(len(t.term(kind)) * int(c) for t, c in zip(self.templates, count))) for kind in TERM_ATOMS
         }
 
     def write(self, path: str | Path) -> None:
