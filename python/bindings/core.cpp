@@ -26,8 +26,10 @@ std::string simd_target() {
 
 NB_MODULE(_core, module) {
   module.doc() = "The compiled part of Tessera.";
-  module.def("version", [] { return std::string(TESSERA_VERSION); }, "Version of the compiled part.");
-  module.def("simd_target", simd_target, "Best instruction set of this processor; results are bitwise the same within one.");
+  module.def(
+      "version", [] { return std::string(TESSERA_VERSION); }, "Version of the compiled part.");
+  module.def("simd_target", simd_target,
+             "Best instruction set of this processor; results are bitwise the same within one.");
   module.def("comm_library", [] { return tessera::comm::Communicator::library_version(); });
   module.def(
       "random_normals",

@@ -64,7 +64,7 @@ def slug(heading: str) -> str:
 def dead_links(paths: list[Path]) -> list[str]:
     found = []
     for path in paths:
-        text = re.sub(r"```.*?```", "", (ROOT / path).read_text(), flags=re.S)
+        text = re.sub(r"```.*?```|<!--.*?-->", "", (ROOT / path).read_text(), flags=re.S)
         for target in re.findall(r"\]\(([^)\s]+)\)", text):
             if re.match(r"\w+:", target):
                 continue
