@@ -25,7 +25,7 @@ class CmapTable {
     double slope_phi, slope_psi;  // kcal/mol/rad
   };
 
-  /// U and its slopes; any real angles, rad.
+  /// U and its slopes; angles in rad, a few turns at most.
   Value evaluate(double phi, double psi) const;
 
   int size() const { return n_; }

@@ -5,7 +5,7 @@
 // Source: geometry as Blondel and Karplus 1996 (geometry.h); Ryckaert, Bellemans, Chem. Phys. Lett. 30, 123 (1975),
 //   10.1016/0009-2614(75)85513-8; CMAP in cmap_table.h
 // Units: Å, kcal/mol, rad
-// Cost: two square roots and three divisions an angle, however many cosines share it; one arctangent for a harmonic
+// Cost: two square roots and four divisions an angle, however many cosines share it; one arctangent for a harmonic
 //   improper, two for a CMAP
 #include <cmath>
 #include <type_traits>

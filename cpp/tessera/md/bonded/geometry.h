@@ -69,9 +69,10 @@ inline void with_or_without_energies(const Accumulator& accumulator, Loop&& loop
 /// gradient needs, without calling a trigonometric function.
 ///
 /// Formula: F = rᵢ − rⱼ, G = rⱼ − r_k, H = r_l − r_k, A = F×G, B = H×G;
-///   cos φ = A·B/|A||B|, sin φ = (B×A)·G/|A||B||G|; ∂φ/∂rᵢ = −|G|A/A², ∂φ/∂r_l = |G|B/B²
-/// Source: Blondel, Karplus, J. Comput. Chem. 17, 1132
-/// (1996), 10.1002/(SICI)1096-987X(19960715)17:9<1132::AID-JCC5>3.0.CO;2-T Units: Å
+///   cos φ = A·B/|A||B|, sin φ = (B×A)·G/|A||B||G| = −|G|(F·B)/|A||B|; ∂φ/∂rᵢ = −|G|A/A², ∂φ/∂r_l = |G|B/B²
+/// Source: Blondel, Karplus, J. Comput. Chem. 17, 1132 (1996),
+///   10.1002/(SICI)1096-987X(19960715)17:9<1132::AID-JCC5>3.0.CO;2-T
+/// Units: Å
 struct Dihedral {
   Vec3 f, g, h, a, b;
   double cosine = 1, sine = 0;
@@ -88,8 +89,8 @@ struct Dihedral {
     const double a2 = norm2(a), b2 = norm2(b), g2 = norm2(g);
     if (!(a2 > in_line && b2 > in_line)) return;  // also g2 > 0 from here on
     const double length_g = std::sqrt(g2), inverse_g = 1 / length_g;
-    const double x = dot(a, b), y = dot(cross(b, a), g) * inverse_g;
-    const double inverse = 1 / std::sqrt(x * x + y * y);  // keeps cos² + sin² = 1 near 0 and 180° too
+    const double x = dot(a, b), y = -length_g * dot(f, b);  // (B×A)·G = −G²(F·B)
+    const double inverse = 1 / std::sqrt(x * x + y * y);    // keeps cos² + sin² = 1 near 0 and 180° too
     cosine = x * inverse;
     sine = y * inverse;
     scale_a = length_g / a2;

@@ -1,13 +1,11 @@
 // SETTLE: a rigid three-site water put back to its shape in closed form.
 //
-// Formula: new positions = two rotations and a shift-free turn of the canonical triangle about its centre of mass,
-// found
-//   from the unconstrained positions; the displacements lie in the plane of the molecule before the step, so linear and
-//   angular momentum are kept
+// Formula: two tilts and a turn of the canonical triangle about its centre of mass, found from the unconstrained
+//   positions; the displacements lie in the plane of the molecule before the step and keep both momenta
 // Source: Miyamoto, Kollman, J. Comput. Chem. 13, 952 (1992), 10.1002/jcc.540130805 (positions); velocities by the
 //   linear equations of Andersen, J. Comput. Phys. 52, 24 (1983), 10.1016/0021-9991(83)90014-1
 // Units: Å, amu; velocities any
-// Cost: seven square roots for positions; three and a 3 × 3 symmetric solve for velocities; no iteration
+// Cost: six square roots for positions; three and a 3 × 3 symmetric solve for velocities; no iteration
 #pragma once
 
 #include <array>

@@ -28,6 +28,7 @@ bool solve(double* matrix, double* right, int size) {
     const double pivot = matrix[k * n + k];
     if (!(std::abs(pivot) > 0)) return false;  // NaN too
     const double inverse = 1 / pivot;
+    matrix[k * n + k] = inverse;
     for (int i = k + 1; i < n; ++i) {
       const double factor = matrix[i * n + k] * inverse;
       for (int j = k + 1; j < n; ++j) matrix[i * n + j] -= factor * matrix[k * n + j];
@@ -37,7 +38,7 @@ bool solve(double* matrix, double* right, int size) {
   for (int k = n; k-- > 0;) {
     double sum = right[k];
     for (int j = k + 1; j < n; ++j) sum -= matrix[k * n + j] * right[j];
-    right[k] = sum / matrix[k * n + k];
+    right[k] = sum * matrix[k * n + k];
   }
   return true;
 }

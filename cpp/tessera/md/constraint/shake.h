@@ -1,8 +1,7 @@
 // SHAKE and RATTLE for a small group of atoms joined by constraints, all of them solved at once.
 //
-// Formula: rᵢ ← rᵢ + Σ_k ± λ_k s_k/mᵢ with s_k the constrained vectors before the step, |r_k|² = d_k²; Newton's method
-// on
-//   λ. Velocities: vᵢ ← vᵢ + Σ_k ± μ_k r_k/mᵢ, r_k·v_k = 0, linear in μ
+// Formula: rᵢ ← rᵢ + Σ_k ± λ_k s_k/mᵢ with s_k the constrained vectors before the step, |r_k|² = d_k²; Newton on λ.
+//   Velocities: vᵢ ← vᵢ + Σ_k ± μ_k r_k/mᵢ, r_k·v_k = 0, linear in μ
 // Source: Ryckaert, Ciccotti, Berendsen, J. Comput. Phys. 23, 327 (1977), 10.1016/0021-9991(77)90098-5; solved as a
 //   matrix: Kräutler, van Gunsteren, Hünenberger, J. Comput. Chem. 22, 501 (2001),
 //   10.1002/1096-987X(20010415)22:5<501::AID-JCC1021>3.0.CO;2-V; velocities: Andersen, J. Comput. Phys. 52, 24 (1983),
