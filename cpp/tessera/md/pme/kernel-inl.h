@@ -1,0 +1,282 @@
+// The bodies of the mesh loops, included once for each instruction set by kernel.cpp.
+HWY_BEFORE_NAMESPACE();
+namespace tessera::md::pme {
+namespace HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+using D = hn::CappedTag<float, 16>;
+using V = hn::Vec<D>;
+using DI = hn::RebindToSigned<D>;
+using DU = hn::RebindToUnsigned<D>;
+using D4 = hn::FixedTag<float, 4>;
+using V4 = hn::Vec<D4>;
+using DI4 = hn::RebindToSigned<D4>;
+
+constexpr std::size_t lanes = hn::MaxLanes(D());
+
+HWY_INLINE V set(float value) { return hn::Set(D(), value); }
+
+/// As fill_spline() of spline.h, with fused multiply-adds.
+template <int order>
+HWY_INLINE void FillSpline(V w, V* weight, V* slope) {
+  weight[0] = hn::Sub(set(1.0f), w);
+  weight[1] = w;
+#pragma GCC unroll 8
+  for (int p = 3; p <= order; ++p) {
+    if (p == order) {
+      slope[0] = hn::Neg(weight[0]);
+#pragma GCC unroll 8
+      for (int j = 1; j < p - 1; ++j) slope[j] = hn::Sub(weight[j - 1], weight[j]);
+      slope[p - 1] = weight[p - 2];
+    }
+    const V scale = set(1.0f / static_cast<float>(p - 1));
+    weight[p - 1] = hn::Mul(hn::Mul(scale, w), weight[p - 2]);
+#pragma GCC unroll 8
+    for (int j = p - 2; j > 0; --j) {
+      const V left = hn::Mul(hn::Add(w, set(static_cast<float>(p - 1 - j))), weight[j - 1]);
+      weight[j] = hn::Mul(scale, hn::MulAdd(hn::Sub(set(static_cast<float>(j + 1)), w), weight[j], left));
+    }
+    weight[0] = hn::Mul(hn::Mul(scale, hn::Sub(set(1.0f), w)), weight[0]);
+  }
+}
+
+/// Splines of one atom a lane.
+template <int order, bool with_slopes>
+struct Block {
+  static constexpr int parts = order / 4 + (order % 4 != 0);  // vectors of four that hold an atom's weights
+
+  alignas(64) std::int32_t fraction[3][lanes];
+  alignas(64) std::int32_t first[3][lanes];
+  alignas(64) float weight[3][parts][4 * lanes];  // atom's weight j at [j / 4][4·atom + j % 4]
+  alignas(64) float slope[3][parts][4 * lanes];
+
+  HWY_INLINE void prepare(const MeshWindow& window) {
+    const DU du;
+    const DI di;
+    for (std::size_t d = 0; d < 3; ++d) {
+      // fraction·n in two halves, as 32 × 32 → 64 bits is slow across lanes; n < 2¹⁶.
+      const auto n = hn::Set(du, static_cast<std::uint32_t>(window.grid[d]));
+      const auto f = hn::Xor(hn::BitCast(du, hn::Load(di, fraction[d])), hn::Set(du, 0x80000000u));
+      const auto low_bits = hn::Set(du, 0xffffu);
+      const auto low = hn::Mul(hn::And(f, low_bits), n);
+      const auto high = hn::Add(hn::Mul(hn::ShiftRight<16>(f), n), hn::ShiftRight<16>(low));
+      const auto rest = hn::Or(hn::ShiftLeft<16>(high), hn::And(low, low_bits));
+      auto at = hn::Add(hn::ShiftRight<16>(high), hn::Set(du, static_cast<std::uint32_t>(window.offset[d])));
+      at = hn::Min(at, hn::Sub(at, n));  // at − n wraps to a large number where at < n
+      hn::Store(hn::BitCast(di, at), di, first[d]);
+      const V w = hn::Mul(hn::ConvertTo(D(), hn::BitCast(di, hn::ShiftRight<8>(rest))), set(1.0f / 16777216.0f));
+      V weights[8], slopes[8];
+      FillSpline<order>(w, weights, slopes);
+      if constexpr (order == 6) weights[6] = weights[7] = slopes[6] = slopes[7] = hn::Zero(D());
+#pragma GCC unroll 2
+      for (int part = 0; part < parts; ++part) {
+        const V* p = weights + 4 * part;
+        hn::StoreInterleaved4(p[0], p[1], p[2], p[3], D(), weight[d][part]);
+        if constexpr (with_slopes) {
+          const V* s = slopes + 4 * part;
+          hn::StoreInterleaved4(s[0], s[1], s[2], s[3], D(), slope[d][part]);
+        }
+      }
+    }
+  }
+};
+
+/// Adds one atom's rows [i_begin, i_end) at `corner`, its first point.
+template <int order, class Block>
+HWY_INLINE void AddRows(const MeshWindow& window, const Block& block, std::size_t lane, float charge,
+                        std::int32_t* HWY_RESTRICT corner, int i_begin, int i_end) {
+  constexpr int parts = Block::parts;
+  const D4 d4;
+  const DI4 di4;
+  V4 wz[parts], wy[parts];
+#pragma GCC unroll 2
+  for (int part = 0; part < parts; ++part) {
+    wz[part] = hn::Load(d4, &block.weight[2][part][4 * lane]);
+    wy[part] = hn::Load(d4, &block.weight[1][part][4 * lane]);
+  }
+  const auto add = [&](std::int32_t* row, V4 row_weight) HWY_ATTR {
+#pragma GCC unroll 2
+    for (int part = 0; part < parts; ++part) {
+      const auto value = hn::NearestInt(hn::Mul(row_weight, wz[part]));
+      hn::StoreU(hn::Add(hn::LoadU(di4, row + 4 * part), value), di4, row + 4 * part);
+    }
+  };
+  for (int i = i_begin; i < i_end; ++i) {
+    const V4 wx = hn::Set(d4, charge * block.weight[0][i / 4][4 * lane + static_cast<std::size_t>(i % 4)]);
+    std::int32_t* plane = corner + i * window.stride_x;
+#pragma GCC unroll 2
+    for (int part = 0; part < parts; ++part) {
+      const V4 wxy = hn::Mul(wx, wy[part]);
+      std::int32_t* row = plane + 4 * part * window.stride_y;
+      add(row, hn::Broadcast<0>(wxy));
+      add(row + window.stride_y, hn::Broadcast<1>(wxy));
+      if (4 * part + 2 < order) {
+        add(row + 2 * window.stride_y, hn::Broadcast<2>(wxy));
+        add(row + 3 * window.stride_y, hn::Broadcast<3>(wxy));
+      }
+    }
+  }
+}
+
+template <int order>
+void SpreadOrder(const SpreadTarget<float>& target, const std::int32_t* atoms, std::size_t n, const Fraction* position,
+                 const float* charge) {
+  const MeshWindow window = target.window;  // a copy: the mesh may alias the target for all the compiler knows
+  const std::int64_t x_begin = target.x_begin, x_end = target.x_end;
+  std::int32_t* mesh = target.mesh;
+  Block<order, false> block;
+  float q[lanes];
+  for (std::size_t done = 0; done < n; done += lanes) {
+    const std::size_t count = n - done < lanes ? n - done : lanes;
+    for (std::size_t lane = 0; lane < lanes; ++lane) {
+      const auto atom = static_cast<std::size_t>(atoms[done + (lane < count ? lane : 0)]);
+      block.fraction[0][lane] = position[atom].x;
+      block.fraction[1][lane] = position[atom].y;
+      block.fraction[2][lane] = position[atom].z;
+      q[lane] = charge[atom] * static_cast<float>(charge_scale<float>);
+    }
+    block.prepare(window);
+    for (std::size_t lane = 0; lane < count; ++lane)
+      for (std::int64_t x = block.first[0][lane]; x + order <= window.extent[0]; x += window.grid[0]) {
+        const int i_begin = x < x_begin ? static_cast<int>(x_begin - x) : 0;
+        const int i_end = x + order > x_end ? static_cast<int>(x_end - x) : order;
+        if (i_begin >= i_end) continue;
+        for (std::int64_t y = block.first[1][lane]; y + order <= window.extent[1]; y += window.grid[1])
+          for (std::int64_t z = block.first[2][lane]; z + order <= window.extent[2]; z += window.grid[2])
+            AddRows<order>(window, block, lane, q[lane], mesh + x * window.stride_x + y * window.stride_y + z, i_begin,
+                           i_end);
+      }
+  }
+}
+
+void Spread(const SpreadTarget<float>& target, int order, const std::int32_t* atoms, std::size_t n,
+            const Fraction* position, const float* charge) {
+  if (order == 4) return SpreadOrder<4>(target, atoms, n, position, charge);
+  if (order == 6) return SpreadOrder<6>(target, atoms, n, position, charge);
+  SpreadOrder<8>(target, atoms, n, position, charge);
+}
+
+/// One atom's sums, still in four parts along z.
+struct Sums {
+  V4 x, y, z;
+};
+
+template <int order, class Block>
+HWY_INLINE Sums SumRows(const MeshWindow& window, const Block& block, std::size_t lane, const float* HWY_RESTRICT corner) {
+  constexpr int parts = Block::parts;
+  const D4 d4;
+  V4 x[parts], y[parts], z[parts];
+#pragma GCC unroll 2
+  for (int part = 0; part < parts; ++part) x[part] = y[part] = z[part] = hn::Zero(d4);
+#pragma GCC unroll 8
+  for (int i = 0; i < order; ++i) {
+    V4 sum[parts], slope[parts];
+#pragma GCC unroll 2
+    for (int part = 0; part < parts; ++part) sum[part] = slope[part] = hn::Zero(d4);
+#pragma GCC unroll 8
+    for (int j = 0; j < order; ++j) {
+      const float* row = corner + i * window.stride_x + j * window.stride_y;
+      const auto at = 4 * lane + static_cast<std::size_t>(j % 4);
+      const V4 wy = hn::Set(d4, block.weight[1][j / 4][at]), sy = hn::Set(d4, block.slope[1][j / 4][at]);
+#pragma GCC unroll 2
+      for (int part = 0; part < parts; ++part) {
+        const V4 value = hn::LoadU(d4, row + 4 * part);
+        sum[part] = hn::MulAdd(wy, value, sum[part]);
+        slope[part] = hn::MulAdd(sy, value, slope[part]);
+      }
+    }
+    const auto at = 4 * lane + static_cast<std::size_t>(i % 4);
+    const V4 wx = hn::Set(d4, block.weight[0][i / 4][at]), sx = hn::Set(d4, block.slope[0][i / 4][at]);
+#pragma GCC unroll 2
+    for (int part = 0; part < parts; ++part) {
+      x[part] = hn::MulAdd(sx, sum[part], x[part]);
+      y[part] = hn::MulAdd(wx, slope[part], y[part]);
+      z[part] = hn::MulAdd(wx, sum[part], z[part]);
+    }
+  }
+  Sums sums{hn::Zero(d4), hn::Zero(d4), hn::Zero(d4)};
+#pragma GCC unroll 2
+  for (int part = 0; part < parts; ++part) {
+    const V4 wz = hn::Load(d4, &block.weight[2][part][4 * lane]), sz = hn::Load(d4, &block.slope[2][part][4 * lane]);
+    sums.x = hn::MulAdd(wz, x[part], sums.x);
+    sums.y = hn::MulAdd(wz, y[part], sums.y);
+    sums.z = hn::MulAdd(sz, z[part], sums.z);
+  }
+  return sums;
+}
+
+HWY_INLINE V SumOfFour(const float* values) {
+  V a, b, c, d;
+  hn::LoadInterleaved4(D(), values, a, b, c, d);
+  return hn::Add(hn::Add(a, b), hn::Add(c, d));
+}
+
+template <int order>
+bool GatherOrder(const MeshWindow& window_, const float* mesh, std::size_t n, const Fraction* position,
+                 const float* charge, float* gradient) {
+  const MeshWindow window = window_;
+  Block<order, true> block;
+  alignas(64) float partial[3][4 * lanes];
+  alignas(64) float result[3 * lanes];
+  bool all_fit = true;
+  for (std::size_t done = 0; done < n; done += lanes) {
+    const std::size_t count = n - done < lanes ? n - done : lanes;
+    for (std::size_t lane = 0; lane < lanes; ++lane) {
+      const auto& p = position[done + (lane < count ? lane : 0)];
+      block.fraction[0][lane] = p.x;
+      block.fraction[1][lane] = p.y;
+      block.fraction[2][lane] = p.z;
+    }
+    block.prepare(window);
+    const D4 d4;
+    for (std::size_t lane = 0; lane < lanes; ++lane) {
+      Sums sums{hn::Zero(d4), hn::Zero(d4), hn::Zero(d4)};
+      if (lane < count && charge[done + lane] != 0) {
+        const std::int64_t x = block.first[0][lane], y = block.first[1][lane], z = block.first[2][lane];
+        const bool fits = x + order <= window.extent[0] && y + order <= window.extent[1] && z + order <= window.extent[2];
+        if (fits)
+          sums = SumRows<order>(window, block, lane, mesh + x * window.stride_x + y * window.stride_y + z);
+        else
+          all_fit = false;
+      }
+      hn::Store(sums.x, d4, &partial[0][4 * lane]);
+      hn::Store(sums.y, d4, &partial[1][4 * lane]);
+      hn::Store(sums.z, d4, &partial[2][4 * lane]);
+    }
+    hn::StoreInterleaved3(SumOfFour(partial[0]), SumOfFour(partial[1]), SumOfFour(partial[2]), D(), result);
+    for (std::size_t i = 0; i < 3 * count; ++i) gradient[3 * done + i] = result[i];
+  }
+  return all_fit;
+}
+
+bool Gather(const MeshWindow& window, const float* mesh, int order, std::size_t n, const Fraction* position,
+            const float* charge, float* gradient) {
+  if (order == 4) return GatherOrder<4>(window, mesh, n, position, charge, gradient);
+  if (order == 6) return GatherOrder<6>(window, mesh, n, position, charge, gradient);
+  return GatherOrder<8>(window, mesh, n, position, charge, gradient);
+}
+
+std::int64_t Convert(const std::int32_t* HWY_RESTRICT fixed, float* HWY_RESTRICT charge, std::size_t n) {
+  const DI di;
+  const V scale = set(static_cast<float>(1 / charge_scale<float>));
+  auto greatest = hn::Zero(di), least = hn::Zero(di);
+  std::size_t i = 0;
+  for (; i + lanes <= n; i += lanes) {
+    const auto value = hn::LoadU(di, fixed + i);
+    greatest = hn::Max(greatest, value);
+    least = hn::Min(least, value);
+    hn::StoreU(hn::Mul(hn::ConvertTo(D(), value), scale), D(), charge + i);
+  }
+  std::int64_t most = hn::GetLane(hn::MaxOfLanes(di, greatest)), fewest = hn::GetLane(hn::MinOfLanes(di, least));
+  for (; i < n; ++i) {
+    most = fixed[i] > most ? fixed[i] : most;
+    fewest = fixed[i] < fewest ? fixed[i] : fewest;
+    charge[i] = static_cast<float>(fixed[i]) * static_cast<float>(1 / charge_scale<float>);
+  }
+  return most > -fewest ? most : -fewest;
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace tessera::md::pme
+HWY_AFTER_NAMESPACE();
