@@ -1,0 +1,97 @@
+#include "tessera/app/energy.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tessera/app/config/read_config.h"
+#include "tessera/app/engine_settings.h"
+#include "tessera/app/gather.h"
+#include "tessera/app/system_file.h"
+#include "tessera/base/error.h"
+#include "tessera/io/npy.h"
+
+namespace tessera::app {
+
+namespace {
+
+nlohmann::json to_json(const md::Engine& engine) {
+  const auto& energies = engine.energies();
+  nlohmann::json terms = nlohmann::json::object();
+  for (std::size_t t = 0; t < md::n_terms; ++t) terms[std::string(md::term_names[t])] = energies.term[t];
+  const auto& settings = engine.settings();
+  nlohmann::json result = {{"atoms", engine.system().n_atoms()},
+                           {"terms", terms},
+                           {"total", energies.potential()},
+                           {"virial", energies.virial},
+                           {"pressure_bar", nullptr},
+                           {"kinetic", energies.kinetic},
+                           {"coulomb_constant", settings.pair.coulomb_constant},
+                           {"pair_scheme", engine.pair_forces().scheme().name}};
+  if (engine.system().is_periodic) result["pressure_bar"] = energies.pressure;
+  if (settings.pair.electrostatics == md::pair::Electrostatics::pme)
+    result["pme"] = {{"alpha", settings.pair.alpha}, {"grid", settings.pme_grid}, {"order", settings.pme_order}};
+  return result;
+}
+
+std::string to_text(const md::Engine& engine) {
+  const auto& energies = engine.energies();
+  std::string text = fmt::format("{} atoms, cut-off {} Å", engine.system().n_atoms(), engine.settings().pair.cutoff);
+  const auto& settings = engine.settings();
+  if (settings.pair.electrostatics == md::pair::Electrostatics::pme)
+    text += fmt::format(", PME α {:.4f} Å⁻¹, mesh {} × {} × {}, order {}", settings.pair.alpha, settings.pme_grid[0],
+                        settings.pme_grid[1], settings.pme_grid[2], settings.pme_order);
+  text += fmt::format("; Coulomb constant {} ({})\n\n", settings.pair.coulomb_constant, engine.system().coulomb_source);
+  text += fmt::format("{:<22}{:>20}\n", "term", "kcal/mol");
+  for (std::size_t t = 0; t < md::n_terms; ++t)
+    text += fmt::format("{:<22}{:>20.4f}\n", md::term_names[t], energies.term[t]);
+  text += fmt::format("{:<22}{:>20.4f}\n\n", "total", energies.potential());
+  const auto& w = energies.virial;
+  text += fmt::format("virial, kcal/mol: xx {:.3f}  yy {:.3f}  zz {:.3f}  xy {:.3f}  xz {:.3f}  yz {:.3f}\n", w[0],
+                      w[1], w[2], w[3], w[4], w[5]);
+  if (engine.system().is_periodic) text += fmt::format("pressure: {:.2f} bar (no motion)\n", energies.pressure);
+  return text;
+}
+
+}  // namespace
+
+std::string compute_energy(const EnergyRequest& request, const comm::Communicator& comm) {
+  // All terms of the configuration as it stands: nothing is constrained unless asked for.
+  auto overrides = request.overrides;
+  overrides.insert(overrides.begin(), "dynamics.constraints=\"none\"");
+  std::string problem;
+  RunConfig config;
+  model::System system;
+  md::EngineSettings settings;
+  CoordinateBlock block;
+  try {
+    config = config_of_system(request.system, overrides);
+    system = read_system(request.system);
+    settings = plan_settings(config, system);
+    block = read_coordinates(request.system, comm.rank(), comm.size());
+  } catch (const InputError& error) {
+    problem = error.what();
+  }
+  comm::agree_on_input(comm, problem);
+  for (auto& v : block.velocity) v = {};
+
+  ThreadPool threads(request.threads > 0 ? request.threads : static_cast<int>(config.parallel.threads));
+  md::Engine engine(system, settings, comm, threads);
+  engine.set_state(make_particles(block), 0, 0);
+  engine.compute_forces(true);
+  engine.sum_energies();
+  if (!request.forces.empty()) {
+    const auto forces = gather_forces(engine, comm);
+    if (comm.is_root()) {
+      try {
+        io::write_npy(request.forces, forces, {static_cast<std::int64_t>(forces.size() / 3), 3});
+      } catch (const RunError& error) {
+        problem = error.what();
+      }
+    }
+    comm::agree_on_run(comm, problem);
+  }
+  return request.json ? to_json(engine).dump(2) + "\n" : to_text(engine);
+}
+
+}  // namespace tessera::app

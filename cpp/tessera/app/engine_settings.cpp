@@ -1,0 +1,99 @@
+#include "tessera/app/engine_settings.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "tessera/app/system_file.h"
+#include "tessera/base/error.h"
+#include "tessera/md/pme/plan.h"
+
+namespace tessera::app {
+
+namespace {
+
+md::pair::LjModifier modifier(LjModifier lj) {
+  switch (lj) {
+    case LjModifier::cut: return md::pair::LjModifier::cut;
+    case LjModifier::potential_switch: return md::pair::LjModifier::potential_switch;
+    case LjModifier::force_switch: return md::pair::LjModifier::force_switch;
+    case LjModifier::force_switch_gromacs: return md::pair::LjModifier::force_switch_gromacs;
+    case LjModifier::quintic_switch: return md::pair::LjModifier::quintic_switch;
+  }
+  return {};
+}
+
+md::pair::Electrostatics electrostatics(Electrostatics kind) {
+  switch (kind) {
+    case Electrostatics::pme: return md::pair::Electrostatics::pme;
+    case Electrostatics::cut: return md::pair::Electrostatics::cut;
+    case Electrostatics::shift: return md::pair::Electrostatics::shift;
+    case Electrostatics::force_switch: return md::pair::Electrostatics::force_switch;
+  }
+  return {};
+}
+
+md::constraint::ConstraintMode constraint_mode(Constraints mode) {
+  switch (mode) {
+    case Constraints::none: return md::constraint::ConstraintMode::none;
+    case Constraints::h_bonds: return md::constraint::ConstraintMode::h_bonds;
+    case Constraints::all_bonds: return md::constraint::ConstraintMode::all_bonds;
+  }
+  return {};
+}
+
+}  // namespace
+
+md::EngineSettings plan_settings(const RunConfig& config, const model::System& system) {
+  md::EngineSettings settings;
+  auto& pair = settings.pair;
+  pair.cutoff = config.interactions.cutoff;
+  pair.switch_distance = config.interactions.switch_distance;
+  pair.lj = modifier(config.interactions.lj);
+  pair.electrostatics = electrostatics(config.interactions.electrostatics);
+  pair.coulomb_switch = config.interactions.coulomb_switch;
+  pair.coulomb_constant = system.force_field.coulomb_constant;
+  settings.lj_tail = config.interactions.lj_tail;
+  settings.buffer = config.parallel.buffer;
+  settings.search_every = static_cast<int>(config.parallel.pair_search_every);
+  settings.double_precision = config.parallel.precision == Precision::double_precision;
+  settings.pair_scheme = config.parallel.pair_scheme;
+  settings.constraints = constraint_mode(config.dynamics.constraints);
+  settings.constraint_tolerance = config.dynamics.constraint_tolerance;
+  settings.timestep = config.dynamics.timestep;
+  settings.com_removal_every = static_cast<int>(config.dynamics.com_removal_every);
+  if (!system.is_periodic) {
+    if (pair.electrostatics == md::pair::Electrostatics::pme)
+      throw InputError(
+          "the system has no periodic box, so a mesh can't act: set interactions.electrostatics to \"cut\", \"shift\" "
+          "or \"force-switch\", or prepare the system with --box");
+    if (settings.lj_tail)
+      throw InputError("the system has no periodic box, so interactions.lj_tail has no density: set it to false");
+  }
+  if (pair.electrostatics == md::pair::Electrostatics::pme) {
+    const auto edges = system.lattice.edges();
+    settings.pme_order = static_cast<int>(config.pme.order);
+    pair.alpha = config.pme.alpha > 0 ? config.pme.alpha
+                                      : md::pme::alpha_from_tolerance(pair.cutoff, config.pme.tolerance);
+    if (config.pme.grid.empty())
+      settings.pme_grid = md::pme::grid_from_spacing(edges, config.pme.spacing);
+    else
+      for (std::size_t d = 0; d < 3; ++d) settings.pme_grid[d] = config.pme.grid[d];
+  }
+  return settings;
+}
+
+std::vector<md::domain::Particle> make_particles(const CoordinateBlock& block) {
+  const auto rounded = [](double v) { return static_cast<std::int32_t>(std::lrint(v / md::domain::velocity_unit)); };
+  std::vector<md::domain::Particle> particles(block.id.size());
+  for (std::size_t i = 0; i < particles.size(); ++i) {
+    particles[i].id = block.id[i];
+    particles[i].position = block.fraction[i];
+    if (block.velocity.empty()) continue;
+    const auto& v = block.velocity[i];
+    particles[i].velocity = {rounded(v.x), rounded(v.y), rounded(v.z)};
+  }
+  return particles;
+}
+
+}  // namespace tessera::app

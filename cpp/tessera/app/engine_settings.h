@@ -1,0 +1,19 @@
+// From what a run file says and the system it names to what the engine needs: every number chosen here and nowhere else.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tessera/app/config/run_config.h"
+#include "tessera/md/engine.h"
+
+namespace tessera::app {
+
+/// α, mesh, Coulomb constant and the rest. Throws InputError where the configuration does not fit the system.
+md::EngineSettings plan_settings(const RunConfig& config, const model::System& system);
+
+/// The particles of a rank's coordinate rows, velocities rounded to the engine's unit (zero where the file has none).
+struct CoordinateBlock;
+std::vector<md::domain::Particle> make_particles(const CoordinateBlock& block);
+
+}  // namespace tessera::app

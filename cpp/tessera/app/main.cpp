@@ -1,0 +1,87 @@
+// tessera-md: the engine's command line.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "tessera/app/config/schema.h"
+#include "tessera/app/energy.h"
+#include "tessera/base/error.h"
+#include "tessera/comm/communicator.h"
+#include "tessera/md/pair/cluster_distance.h"
+
+namespace tessera::app {
+
+namespace {
+
+void print_on_root(const comm::Communicator& comm, const std::string& text) {
+  if (!comm.is_root()) return;
+  std::fputs(text.c_str(), stdout);
+  std::fflush(stdout);
+}
+
+int run_command(int argc, char** argv, const comm::Communicator& comm) {
+  CLI::App app{"Tessera's engine. Run it alone, or under mpirun or srun: mpirun -n 4 tessera-md run.toml"};
+  std::string run_file;
+  bool version = false, defaults = false, schema = false;
+  EnergyRequest energy;
+  app.add_option("run_file", run_file, "what to run (TOML; see --print-defaults)");
+  app.add_flag("--version", version, "print the version and stop");
+  app.add_flag("--print-defaults", defaults, "print a run file with every key and stop");
+  app.add_flag("--schema", schema, "print the run file's schema as JSON and stop");
+  app.add_option("--energy", energy.system, "energies of a system file's configuration");
+  app.add_flag("--json", energy.json, "print JSON");
+  app.add_option("--forces", energy.forces, "with --energy: write forces (n,3) kcal/mol/Å to this NumPy file");
+  app.add_option("--set", energy.overrides, "section.key=value over the run file's")->take_all();
+  app.add_option("-t,--threads", energy.threads, "threads a rank");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (!comm.is_root()) return error.get_exit_code() == 0 ? 0 : 2;
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+  if (version) {
+    print_on_root(comm, fmt::format("tessera {} ({}, {})\n", TESSERA_VERSION, comm::Communicator::library_version(),
+                                    md::pair::simd_target()));
+  } else if (defaults) {
+    print_on_root(comm, print_defaults());
+  } else if (schema) {
+    print_on_root(comm, schema_to_json().dump(2) + "\n");
+  } else if (!energy.system.empty()) {
+    print_on_root(comm, compute_energy(energy, comm));
+  } else if (run_file.empty()) {
+    throw InputError("nothing to do: give a run file (tessera-md run.toml), or see tessera-md --help");
+  }
+  return 0;
+}
+
+}  // namespace
+
+/// The one place where a failure ends the job. Errors that all ranks agreed on leave in good order, with the same
+/// message once; a failure of one rank alone takes the others with it.
+int main(int argc, char** argv) {
+  const auto comm = comm::Communicator::world();
+  int status = 0;
+  const auto report = [&](const char* what, int code) {
+    if (comm.is_root()) fmt::print(stderr, "tessera-md: error: {}\n", what);
+    status = code;
+  };
+  try {
+    status = run_command(argc, argv, comm);
+  } catch (const InputError& error) {
+    report(error.what(), 2);
+  } catch (const RunError& error) {
+    report(error.what(), 3);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "tessera-md: rank {}: {}\n", comm.rank(), error.what());
+    std::fflush(stderr);
+    comm::Communicator::abort(70);
+  }
+  comm::Communicator::finalize();
+  return status;
+}
+
+}  // namespace tessera::app
+
+int main(int argc, char** argv) { return tessera::app::main(argc, argv); }

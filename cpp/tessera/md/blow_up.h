@@ -1,0 +1,19 @@
+// Which force tore an atom away: for the message of a run that blew up.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "tessera/md/bonded/tables.h"
+#include "tessera/md/bonded/terms.h"
+#include "tessera/md/domain/domain.h"
+#include "tessera/md/pair/pair_forces.h"
+
+namespace tessera::md {
+
+/// "the strongest force on it is lj, 3.1e+09 kcal/mol/Å (nearest: atom 12 (ALA 2 CB) at 0.213 Å)". Looks at every term of
+/// this rank that acts on the owned atom, in double precision.
+std::string find_strongest_force(const domain::Domain& domain, const bonded::LocalTerms& terms,
+                                 const bonded::ForceTables& tables, const pair::PairForces& pair, std::int32_t slot);
+
+}  // namespace tessera::md

@@ -1,0 +1,35 @@
+#include "tessera/md/domain/cell_grid.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "tessera/base/error.h"
+
+namespace tessera::md::domain {
+
+double CellDemands::least_edge() const {
+  return std::max(
+      {0.5 * list_range + group_radius, bonded_reach + 2 * group_radius, mesh_reach + group_radius + 0.5 * buffer});
+}
+
+CellGrid plan_cell_grid(const Lattice& lattice, const CellDemands& demands) {
+  if (!lattice.is_orthorhombic())
+    throw InputError("the box is triclinic; the engine runs orthorhombic boxes only: prepare the system in one");
+  CellGrid grid;
+  const auto edges = lattice.edges();
+  for (std::size_t d = 0; d < 3; ++d) {
+    grid.n[d] = static_cast<std::int64_t>(std::floor(edges[d] / demands.least_edge()));
+    grid.n[d] = std::min<std::int64_t>(grid.n[d], std::int64_t{1} << 20);
+    if (grid.n[d] < 2)
+      throw InputError(fmt::format(
+          "box edge {} is {:.3f} Å, shorter than two cells of {:.3f} Å (list range {:.2f} Å); use a larger box, a "
+          "shorter interactions.cutoff or a smaller parallel.buffer",
+          "xyz"[d], edges[d], demands.least_edge(), demands.list_range));
+    grid.edge[d] = edges[d] / static_cast<double>(grid.n[d]);
+  }
+  return grid;
+}
+
+}  // namespace tessera::md::domain

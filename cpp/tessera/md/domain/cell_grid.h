@@ -1,0 +1,62 @@
+// The global cell grid. It follows from the box, the list range and the molecules, never from ranks or threads, so that
+// everything computed in a cell or a pair of cells is the same on any machine layout.
+//
+// Cells are at least half the list range wide (plus what hydrogen groups stick out), so interacting atoms are at most
+// two cells apart and the midpoint cell of a pair is at most one cell from either: a rank that owns a brick of cells
+// needs one layer of halo cells (midpoint cell method: J. Jung, T. Mori, Y. Sugita, J. Comput. Chem. 35, 1064 (2014),
+// doi:10.1002/jcc.23591).
+#pragma once
+
+#include "tessera/base/index_box.h"
+#include "tessera/base/lattice.h"
+
+namespace tessera::md::domain {
+
+struct CellGrid {
+  Index3 n{1, 1, 1};             // cells along each box vector
+  std::array<double, 3> edge{};  // Å
+
+  std::int64_t size() const { return n[0] * n[1] * n[2]; }
+  std::int64_t flat(const Index3& cell) const { return (cell[0] * n[1] + cell[1]) * n[2] + cell[2]; }
+  Index3 unflat(std::int64_t index) const { return {index / (n[1] * n[2]), index / n[2] % n[1], index % n[2]}; }
+  /// The cell that holds a position.
+  Index3 cell_of(const Fraction& f) const { return {along(f.x, n[0]), along(f.y, n[1]), along(f.z, n[2])}; }
+  /// The fraction of a cell's centre.
+  Fraction centre(const Index3& cell) const {
+    return {middle(cell[0], n[0]), middle(cell[1], n[1]), middle(cell[2], n[2])};
+  }
+  /// The cell wrapped into the grid.
+  Index3 wrapped(const Index3& cell) const {
+    Index3 w;
+    for (int d = 0; d < 3; ++d) w[d] = ((cell[d] % n[d]) + n[d]) % n[d];
+    return w;
+  }
+
+ private:
+  static std::int64_t along(std::int32_t f, std::int64_t cells) {
+    const auto shifted = static_cast<std::uint64_t>(static_cast<std::uint32_t>(f) ^ 0x80000000u);
+    return static_cast<std::int64_t>((shifted * static_cast<std::uint64_t>(cells)) >> 32);
+  }
+  static std::int32_t middle(std::int64_t cell, std::int64_t cells) {
+    const auto shifted = static_cast<std::uint64_t>(((2 * cell + 1) << 31) / cells);
+    return static_cast<std::int32_t>(static_cast<std::uint32_t>(shifted) ^ 0x80000000u);
+  }
+};
+
+/// What asks for room in a cell, Å.
+struct CellDemands {
+  double list_range = 0;    // cut-off plus buffer
+  double group_radius = 0;  // how far an atom may be from its hydrogen group's key atom
+  double bonded_reach = 0;  // how far apart the atoms of a bonded term may be
+  double mesh_reach = 0;    // half the support of the mesh's spline
+  double buffer = 0;        // how far two atoms together may move between searches
+
+  /// The least edge of a cell that serves them all.
+  double least_edge() const;
+};
+
+/// The finest grid whose cells are at least `demands.least_edge()` wide. Throws InputError where the box is too small
+/// for two cells along some edge.
+CellGrid plan_cell_grid(const Lattice& lattice, const CellDemands& demands);
+
+}  // namespace tessera::md::domain

@@ -1,0 +1,55 @@
+// Which rank owns which cells: bricks of whole cells by recursive bisection, for any number of ranks. A plan: pure,
+// small, the same on every rank.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tessera/md/domain/cell_grid.h"
+
+namespace tessera::md::domain {
+
+class Decomposition {
+ public:
+  const CellGrid& grid() const { return grid_; }
+  int ranks() const { return static_cast<int>(bricks_.size()); }
+  const IndexBox& brick(int rank) const { return bricks_[static_cast<std::size_t>(rank)]; }
+  const std::vector<IndexBox>& bricks() const { return bricks_; }
+  /// The rank that owns a cell (of the grid, not wrapped). O(log ranks).
+  int owner(const Index3& cell) const;
+
+ private:
+  friend std::optional<Decomposition> try_decomposition(const CellGrid&, int);
+  struct Cut {
+    int dimension, left_ranks;
+    std::int64_t position;
+    int left = -1, right = -1;  // nodes; a leaf has none
+  };
+  int cut(const IndexBox& box, int first_rank, int ranks, bool& possible);
+
+  CellGrid grid_;
+  std::vector<IndexBox> bricks_;
+  std::vector<Cut> tree_;
+};
+
+/// Bisects the longest edge (Å) again and again, cells in proportion to ranks; nothing where that leaves a rank without
+/// a cell.
+std::optional<Decomposition> try_decomposition(const CellGrid& grid, int ranks);
+
+/// As above; throws InputError naming the rank counts that would do.
+Decomposition plan_decomposition(const CellGrid& grid, int ranks);
+
+/// The layer of cells around a rank's brick and who owns them; who needs which of this rank's cells.
+struct HaloPlan {
+  struct Peer {
+    int rank;
+    std::vector<Index3> send;     // cells of ours that the peer needs, by flat index
+    std::vector<Index3> receive;  // cells of the peer that we need, by flat index
+  };
+  std::vector<Peer> peers;  // by rank
+};
+
+HaloPlan plan_halo(const Decomposition& decomposition, int rank);
+
+}  // namespace tessera::md::domain

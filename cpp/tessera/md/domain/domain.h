@@ -1,0 +1,126 @@
+// A rank's atoms: those of the cells it owns, then those of the halo cells around them.
+//
+// Atoms stand in slots, four to a cluster, clusters in cells; a cell's last cluster is padded. Within a cell the order
+// depends only on positions and ids, so that a cell looks the same on the rank that owns it and on every rank that has
+// it in its halo. Hydrogen groups (and waters) belong to the cell of their key atom, so constraints never cross ranks.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tessera/base/threads.h"
+#include "tessera/comm/communicator.h"
+#include "tessera/md/domain/decomposition.h"
+#include "tessera/md/domain/slot_map.h"
+#include "tessera/model/system.h"
+
+namespace tessera::md::domain {
+
+inline constexpr int cluster_size = 4;
+
+/// Velocity in units of 2⁻²⁰ Å/ps: range ±2048 Å/ps, resolution 1e-6 Å/ps.
+struct Velocity {
+  std::int32_t x = 0, y = 0, z = 0;
+
+  friend constexpr bool operator==(const Velocity&, const Velocity&) = default;
+};
+inline constexpr double velocity_unit = 1.0 / 1048576.0;  // Å/ps
+
+/// An atom on the move between ranks, files and checkpoints.
+struct Particle {
+  std::int64_t id = -1;
+  Fraction position;  // decides the cell and the order in it
+  Velocity velocity;
+  Fraction displacement;  // added by apply_displacements(): how far a restarted atom had moved since the last search
+};
+
+class Domain {
+ public:
+  Domain(const model::System& system, Decomposition decomposition, const comm::Communicator& comm, ThreadPool& threads);
+
+  /// Gives every rank the atoms of its cells, whoever has them now. Collective.
+  void distribute(std::vector<Particle> particles);
+
+  /// Moves groups to the cells (and ranks) they are in now, sorts cells, rebuilds the halo. Collective.
+  void rebuild();
+
+  /// After distribute(): puts every atom where it is now, leaving cells and order as they were at the search that the
+  /// checkpoint remembers. Collective.
+  void apply_displacements();
+
+  /// Halo positions from their owners. Collective.
+  void update_halo_positions();
+
+  /// Adds forces on halo atoms, (3·slots) in units of force_unit, to their owners' and zeroes them. Collective.
+  void return_halo_forces(std::span<std::int64_t> force);
+
+  /// The greatest distance an owned atom has moved since the last rebuild, Å².
+  double greatest_displacement2();
+
+  const model::System& system() const { return system_; }
+  const CellGrid& grid() const { return decomposition_.grid(); }
+  const Decomposition& decomposition() const { return decomposition_; }
+  const IndexBox& brick() const { return brick_; }
+
+  std::int32_t n_slots() const { return static_cast<std::int32_t>(id.size()); }
+  std::int32_t n_owned_slots() const { return n_owned_slots_; }
+  std::int32_t n_clusters() const { return n_slots() / cluster_size; }
+  std::int32_t n_owned_atoms() const { return n_owned_atoms_; }
+  std::int32_t n_cells() const { return static_cast<std::int32_t>(cell.size()); }
+  std::int32_t n_owned_cells() const { return n_owned_cells_; }
+  bool is_padding(std::int32_t slot) const { return id[static_cast<std::size_t>(slot)] < 0; }
+  /// Local index of a cell of the grid (wrapped), or −1.
+  std::int32_t local_cell(const Index3& wrapped) const;
+  std::int32_t slot_of(std::int64_t atom) const { return slots_.find(atom); }
+  const model::Template& molecule_of(std::int32_t slot) const {
+    return system_.templates[static_cast<std::size_t>(molecule[static_cast<std::size_t>(slot)])];
+  }
+  std::size_t bytes() const;
+
+  // By slot: owned first, then halo.
+  std::vector<std::int64_t> id;  // −1: padding
+  std::vector<Fraction> position;
+  std::vector<std::int32_t> molecule;  // template of the atom's molecule
+  std::vector<std::int32_t> local;     // index in the template
+  // By owned slot.
+  std::vector<Velocity> velocity;
+  std::vector<Fraction> reference;  // position at the last rebuild
+  // By local cell: owned cells in flat order of the brick, then halo cells.
+  std::vector<Index3> cell;
+  std::vector<std::int32_t> cell_begin;  // (cells+1) first cluster
+
+ private:
+  struct Neighbour {
+    int rank;
+    std::vector<std::int32_t> send;                    // local cells
+    std::int32_t first_receive_cell, n_receive_cells;  // local cells, consecutive
+  };
+
+  std::vector<Particle> collect_owned() const;
+  std::vector<Particle> move_to_owners(const std::vector<Particle>& particles, bool neighbours_only);
+  void sort_into_cells(std::vector<Particle> particles);
+  void exchange_halo_structure();
+  void look_up_atoms(std::int32_t begin, std::int32_t end);
+  std::int64_t group_key(std::int64_t atom) const;
+
+  const model::System& system_;
+  Decomposition decomposition_;
+  const comm::Communicator& comm_;
+  ThreadPool& threads_;
+  IndexBox brick_;
+  std::vector<Neighbour> neighbours_;
+  std::vector<std::int32_t> cell_table_;  // over the brick grown by one layer
+  Index3 table_lower_{}, table_extent_{};
+  SlotMap slots_;
+  std::int32_t n_owned_slots_ = 0, n_owned_atoms_ = 0, n_owned_cells_ = 0;
+  std::vector<Fraction> displacement_;  // by owned slot, until applied
+  std::vector<std::vector<Fraction>> send_positions_;
+  std::vector<std::vector<std::int64_t>> receive_forces_;
+};
+
+/// Orders a cell's atoms so that every four form a compact cluster: bisection along the widest extent, ties by id.
+void sort_cell(std::span<Particle> atoms, const Fraction& centre);
+
+}  // namespace tessera::md::domain

@@ -1,0 +1,346 @@
+#include "tessera/md/engine.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "tessera/base/error.h"
+#include "tessera/base/units.h"
+#include "tessera/md/blow_up.h"
+#include "tessera/md/bonded/bonded.h"
+
+namespace tessera::md {
+
+namespace {
+
+std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
+
+/// How far apart the key atom of a bonded term and another of its atoms may be, Å: a stretched 1-4 pair.
+constexpr double bonded_reach = 4.5;
+
+double mesh_reach(const model::System& system, const EngineSettings& settings) {
+  if (settings.pair.electrostatics != pair::Electrostatics::pme) return 0;
+  double spacing = 0;
+  const auto edges = system.lattice.edges();
+  for (std::size_t d = 0; d < 3; ++d)
+    spacing = std::max(spacing, edges[d] / static_cast<double>(settings.pme_grid[d]));
+  return (settings.pme_order / 2 + 1) * spacing;
+}
+
+void check_cutoff(const model::System& system, const EngineSettings& settings) {
+  const auto edges = system.lattice.edges();
+  if (!system.is_periodic) return;
+  for (std::size_t d = 0; d < 3; ++d)
+    if (edges[d] < 2 * settings.pair.cutoff)
+      throw InputError(fmt::format(
+          "box edge {} is {:.3f} Å, less than twice interactions.cutoff = {} Å; an atom would meet two images of "
+          "another: use a larger box or a cut-off of at most {:.3f} Å",
+          "xyz"[d], edges[d], settings.pair.cutoff, 0.5 * edges[d]));
+}
+
+}  // namespace
+
+double Energies::potential() const {
+  double sum = 0;
+  for (const double t : term) sum += t;
+  return sum;
+}
+
+domain::CellGrid plan_cells(const model::System& system, const EngineSettings& settings) {
+  check_cutoff(system, settings);
+  return domain::plan_cell_grid(system.lattice, {.list_range = settings.list_range(),
+                                                 .group_radius = group_radius(system),
+                                                 .bonded_reach = bonded_reach,
+                                                 .mesh_reach = mesh_reach(system, settings),
+                                                 .buffer = settings.buffer});
+}
+
+Engine::Engine(const model::System& system, const EngineSettings& settings, const comm::Communicator& comm,
+               ThreadPool& threads)
+    : system_(system),
+      settings_(settings),
+      comm_(comm),
+      threads_(threads),
+      domain_(system, domain::plan_decomposition(plan_cells(system, settings), comm.size()), comm, threads),
+      topology_(system, settings.constraints),
+      tables_(bonded::make_force_tables(system.force_field)),
+      pair_(domain_, settings.pair, settings.list_range(),
+            pair::find_pair_scheme(settings.pair_scheme, settings.double_precision), threads),
+      mesh_({.active = settings.pair.electrostatics == pair::Electrostatics::pme,
+             .double_precision = settings.double_precision,
+             .order = settings.pme_order,
+             .alpha = settings.pair.alpha,
+             .grid = settings.pme_grid,
+             .coulomb_constant = settings.pair.coulomb_constant,
+             .stray = group_radius(system) + 0.5 * settings.buffer},
+            domain_, comm, threads) {
+  const auto edges = system.lattice.edges();
+  for (std::size_t d = 0; d < 3; ++d) position_scale_[d] = 4294967296.0 / edges[d];
+  // Three degrees of freedom go with the centre of mass, which stays where it is.
+  degrees_of_freedom_ = std::max<std::int64_t>(1, 3 * system.n_atoms() - topology_.n_constraints() - 3);
+  if (settings.lj_tail) tail_ = pair_.tail();
+  thread_force_.resize(at(threads.size()) - 1);
+  thread_energies_.resize(at(threads.size()));
+  accumulators_.resize(at(threads.size()));
+}
+
+void Engine::set_state(std::vector<domain::Particle> particles, std::int64_t step, std::int64_t last_search) {
+  domain_.distribute(std::move(particles));
+  rebuild_lists();
+  domain_.apply_displacements();
+  step_ = step;
+  last_search_ = last_search;
+}
+
+std::vector<domain::Particle> Engine::owned_particles() const {
+  std::vector<domain::Particle> particles;
+  particles.reserve(at(domain_.n_owned_atoms()));
+  for (std::int32_t s = 0; s < domain_.n_owned_slots(); ++s)
+    if (!domain_.is_padding(s))
+      particles.push_back({domain_.id[at(s)], domain_.reference[at(s)], domain_.velocity[at(s)],
+                           domain_.position[at(s)] - domain_.reference[at(s)]});
+  return particles;
+}
+
+Vec3 Engine::force(std::int32_t slot) const {
+  const auto* f = &force_[3 * at(slot)];
+  return {from_fixed(f[0], force_unit), from_fixed(f[1], force_unit), from_fixed(f[2], force_unit)};
+}
+
+/// Everything that follows from which atoms are in which slots.
+void Engine::rebuild_lists() {
+  inverse_mass_.assign(at(domain_.n_owned_slots()), 0);
+  for (std::int32_t s = 0; s < domain_.n_owned_slots(); ++s)
+    if (!domain_.is_padding(s)) inverse_mass_[at(s)] = 1 / domain_.molecule_of(s).mass[at(domain_.local[at(s)])];
+  velocity_.resize(at(domain_.n_owned_slots()));
+  std::string torn;
+  try {
+    topology_.rebuild(domain_);
+  } catch (const RunError& error) {
+    torn = fmt::format("step {}: {}", step_, error.what());
+  }
+  comm::agree_on_run(comm_, torn);
+  pair_.rebuild();
+  mesh_.rebuild(pair_.charge());
+  ++n_searches_;
+}
+
+void Engine::search() {
+  domain_.rebuild();
+  rebuild_lists();
+  last_search_ = step_;
+}
+
+/// Whether the list may miss a pair, or is due: the same answer on all ranks. Throws RunError where a rank blew up.
+bool Engine::must_search() {
+  // Squares of lengths are not negative, and such doubles compare like the integers of their bits.
+  std::array<std::int64_t, 2> greatest = {std::bit_cast<std::int64_t>(domain_.greatest_displacement2()),
+                                          blow_up_.empty() ? 0 : 1};
+  comm_.all_reduce_max(greatest);
+  if (greatest[1] != 0) comm::agree_on_run(comm_, blow_up_);
+  // Two atoms may have moved towards each other; a thousandth covers the list's single precision.
+  const double allowed = 0.5 * settings_.buffer - 1e-3;
+  const double moved2 = std::bit_cast<double>(greatest[0]);
+  return step_ - last_search_ >= settings_.search_every || !(moved2 < allowed * allowed);
+}
+
+void Engine::clear_forces(bool with_energies) {
+  const auto words = 3 * at(domain_.n_slots());
+  force_.resize(words);
+  for (auto& force : thread_force_) force.resize(words);
+  threads_.run([&](int thread) {
+    auto& force = thread == 0 ? force_ : thread_force_[at(thread) - 1];
+    std::fill(force.begin(), force.end(), 0);
+    thread_energies_[at(thread)] = {};
+    accumulators_[at(thread)] = {force, with_energies ? &thread_energies_[at(thread)] : nullptr};
+  });
+}
+
+void Engine::add_bonded_forces() {
+  threads_.run([&](int thread) {
+    bonded::add_all(system_.lattice, domain_.position, pair_.charge(), topology_.terms(), tables_, thread,
+                    threads_.size(), accumulators_[at(thread)]);
+  });
+}
+
+void Engine::sum_threads() {
+  if (thread_force_.empty()) return;
+  threads_.parallel_for(static_cast<std::int64_t>(force_.size()), [&](std::int64_t begin, std::int64_t end) {
+    for (const auto& force : thread_force_)
+      for (auto i = begin; i < end; ++i) add_fixed(force_[at(i)], force[at(i)]);
+  });
+}
+
+/// v ← v + F/m·duration, into velocity_.
+void Engine::kick(double duration) {
+  const double scale = units::acceleration * duration * force_unit;
+  constexpr double limit = 1000;  // Å/ps: 2 Å in a 2 fs step, thirty times a hydrogen's thermal speed
+  std::vector<std::int32_t> blown(at(threads_.size()), -1);
+  threads_.run([&](int thread) {
+    const std::int64_t n = domain_.n_owned_slots();
+    for (auto s = n * thread / threads_.size(); s < n * (thread + 1) / threads_.size(); ++s) {
+      const auto& v = domain_.velocity[at(s)];
+      const auto* f = &force_[3 * at(s)];
+      const double w = inverse_mass_[at(s)] * scale;
+      const Vec3 moved = {v.x * domain::velocity_unit + w * static_cast<double>(f[0]),
+                          v.y * domain::velocity_unit + w * static_cast<double>(f[1]),
+                          v.z * domain::velocity_unit + w * static_cast<double>(f[2])};
+      velocity_[at(s)] = moved;
+      if (!(norm2(moved) < limit * limit) && blown[at(thread)] < 0) blown[at(thread)] = static_cast<std::int32_t>(s);
+    }
+  });
+  for (const auto slot : blown)
+    if (slot >= 0 && blow_up_.empty())
+      blow_up_ = fmt::format("step {}: {} moves at {:.0f} Å/ps: the run has blown up; {}", step_,
+                             system_.describe(domain_.id[at(slot)]), norm(velocity_[at(slot)]),
+                             find_strongest_force(domain_, topology_.terms(), tables_, pair_, slot));
+}
+
+/// Turns velocity_ so that a drift over a time step keeps all constraints (SETTLE, SHAKE).
+void Engine::constrain_drift() {
+  const double dt = settings_.timestep;
+  const auto fail = [&](std::int32_t slot) {
+    if (blow_up_.empty())
+      blow_up_ = fmt::format("step {}: the constraints of {} can't be kept: the run has blown up; {}", step_,
+                             system_.describe(domain_.id[at(slot)]),
+                             find_strongest_force(domain_, topology_.terms(), tables_, pair_, slot));
+  };
+  std::vector<std::int32_t> failed(at(threads_.size()), -1);
+  threads_.run([&](int thread) {
+    const auto waters = topology_.waters();
+    const auto n_waters = static_cast<std::int64_t>(waters.size());
+    for (auto w = n_waters * thread / threads_.size(); w < n_waters * (thread + 1) / threads_.size(); ++w) {
+      const auto& water = waters[at(w)];
+      std::array<Vec3, 3> before, after;
+      for (std::size_t k = 0; k < 3; ++k) {
+        before[k] = system_.lattice.displacement(domain_.position[at(water.slots[0])], domain_.position[at(water.slots[k])]);
+        after[k] = before[k] + dt * velocity_[at(water.slots[k])];
+      }
+      const auto free = after;
+      if (!constraint::settle_positions(topology_.settle(water.molecule), before, after)) failed[at(thread)] = water.slots[0];
+      for (std::size_t k = 0; k < 3; ++k) velocity_[at(water.slots[k])] += (1 / dt) * (after[k] - free[k]);
+    }
+    const auto groups = topology_.groups();
+    const auto n_groups = static_cast<std::int64_t>(groups.size());
+    for (auto g = n_groups * thread / threads_.size(); g < n_groups * (thread + 1) / threads_.size(); ++g) {
+      const auto& group = groups[at(g)];
+      const auto n = group.kind->atoms.size();
+      const auto slots = topology_.group_slots().subspan(at(group.first), n);
+      std::array<Vec3, constraint::max_group_atoms> before, after, free;
+      for (std::size_t k = 0; k < n; ++k) {
+        before[k] = system_.lattice.displacement(domain_.position[at(slots[0])], domain_.position[at(slots[k])]);
+        after[k] = free[k] = before[k] + dt * velocity_[at(slots[k])];
+      }
+      if (!constraint::shake_positions(group.kind->group, std::span(before).first(n), std::span(after).first(n),
+                                       settings_.constraint_tolerance))
+        failed[at(thread)] = slots[0];
+      for (std::size_t k = 0; k < n; ++k) velocity_[at(slots[k])] += (1 / dt) * (after[k] - free[k]);
+    }
+  });
+  for (const auto slot : failed)
+    if (slot >= 0) fail(slot);
+}
+
+/// x ← x + v·dt; keeps the velocities.
+void Engine::drift() {
+  const double dt = settings_.timestep;
+  threads_.parallel_for(domain_.n_owned_slots(), [&](std::int64_t begin, std::int64_t end) {
+    for (auto s = begin; s < end; ++s) {
+      const Vec3 moved = dt * velocity_[at(s)];
+      const Fraction f = {static_cast<std::int32_t>(std::lrint(moved.x * position_scale_[0])),
+                          static_cast<std::int32_t>(std::lrint(moved.y * position_scale_[1])),
+                          static_cast<std::int32_t>(std::lrint(moved.z * position_scale_[2]))};
+      domain_.position[at(s)] = domain_.position[at(s)] + f;
+    }
+  });
+}
+
+void Engine::first_half() {
+  kick(0.5 * settings_.timestep);
+  if (!blow_up_.empty()) return;  // positions stay as they were; must_search() tells every rank
+  constrain_drift();
+  if (!blow_up_.empty()) return;
+  drift();
+  store_velocities();
+}
+
+void Engine::second_half(bool with_energies) {
+  kick(0.5 * settings_.timestep);
+  constrain_velocities(with_energies);
+  store_velocities();
+  if (settings_.com_removal_every > 0 && step_ % settings_.com_removal_every == 0) remove_centre_of_mass_motion();
+}
+
+void Engine::store_velocities() {
+  threads_.parallel_for(domain_.n_owned_slots(), [&](std::int64_t begin, std::int64_t end) {
+    const auto rounded = [](double v) {
+      return static_cast<std::int32_t>(std::lrint(std::clamp(v / domain::velocity_unit, -2147483647.0, 2147483647.0)));
+    };
+    for (auto s = begin; s < end; ++s) {
+      const auto& v = velocity_[at(s)];
+      domain_.velocity[at(s)] = {rounded(v.x), rounded(v.y), rounded(v.z)};
+    }
+  });
+}
+
+/// Takes from velocity_ what would change constrained distances (RATTLE). The impulse is half a step of the constraint
+/// force, which gives its virial.
+void Engine::constrain_velocities(bool with_virial) {
+  const double to_force = 2 / (settings_.timestep * units::acceleration);
+  std::vector<std::int32_t> failed(at(threads_.size()), -1);
+  threads_.run([&](int thread) {
+    const auto add_virial = [&](std::span<const std::int32_t> slots, std::span<const Vec3> r, std::span<const Vec3> old) {
+      for (std::size_t k = 0; k < slots.size(); ++k) {
+        const Vec3 f = (to_force / inverse_mass_[at(slots[k])]) * (velocity_[at(slots[k])] - old[k]);
+        thread_energies_[at(thread)].add_virial(r[k], f);
+      }
+    };
+    const auto waters = topology_.waters();
+    const auto n_waters = static_cast<std::int64_t>(waters.size());
+    for (auto w = n_waters * thread / threads_.size(); w < n_waters * (thread + 1) / threads_.size(); ++w) {
+      const auto& water = waters[at(w)];
+      std::array<Vec3, 3> r, v;
+      for (std::size_t k = 0; k < 3; ++k) {
+        r[k] = system_.lattice.displacement(domain_.position[at(water.slots[0])], domain_.position[at(water.slots[k])]);
+        v[k] = velocity_[at(water.slots[k])];
+      }
+      const auto old = v;
+      constraint::settle_velocities(topology_.settle(water.molecule), r, v);
+      for (std::size_t k = 0; k < 3; ++k) velocity_[at(water.slots[k])] = v[k];
+      if (with_virial) add_virial(water.slots, r, old);
+    }
+    const auto groups = topology_.groups();
+    const auto n_groups = static_cast<std::int64_t>(groups.size());
+    for (auto g = n_groups * thread / threads_.size(); g < n_groups * (thread + 1) / threads_.size(); ++g) {
+      const auto& group = groups[at(g)];
+      const auto n = group.kind->atoms.size();
+      const auto slots = topology_.group_slots().subspan(at(group.first), n);
+      std::array<Vec3, constraint::max_group_atoms> r, v;
+      for (std::size_t k = 0; k < n; ++k) {
+        r[k] = system_.lattice.displacement(domain_.position[at(slots[0])], domain_.position[at(slots[k])]);
+        v[k] = velocity_[at(slots[k])];
+      }
+      const auto old = v;
+      if (!constraint::rattle_velocities(group.kind->group, std::span(r).first(n), std::span(v).first(n)))
+        failed[at(thread)] = slots[0];
+      for (std::size_t k = 0; k < n; ++k) velocity_[at(slots[k])] = v[k];
+      if (with_virial) add_virial(slots, std::span(r).first(n), std::span(old).first(n));
+    }
+  });
+  for (const auto slot : failed)
+    if (slot >= 0 && blow_up_.empty())
+      blow_up_ = fmt::format("step {}: the constraints of {} are degenerate: the run has blown up", step_,
+                             system_.describe(domain_.id[at(slot)]));
+}
+
+std::size_t Engine::bytes() const {
+  std::size_t n = domain_.bytes() + topology_.bytes() + pair_.bytes() + mesh_.bytes() +
+                  force_.capacity() * sizeof(std::int64_t) + inverse_mass_.capacity() * sizeof(double) +
+                  velocity_.capacity() * sizeof(Vec3);
+  for (const auto& force : thread_force_) n += force.capacity() * sizeof(std::int64_t);
+  return n;
+}
+
+}  // namespace tessera::md

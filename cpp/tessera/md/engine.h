@@ -1,0 +1,133 @@
+// How a System is simulated: the state of one rank and the step that advances it. step.cpp is the step on one page.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tessera/md/accumulator.h"
+#include "tessera/md/bonded/tables.h"
+#include "tessera/md/domain/domain.h"
+#include "tessera/md/mesh.h"
+#include "tessera/md/pair/pair_forces.h"
+#include "tessera/md/phases.h"
+#include "tessera/md/topology.h"
+
+namespace tessera::md {
+
+struct EngineSettings {
+  pair::PairSettings pair;             // alpha and coulomb_constant already chosen (plan_settings)
+  bool lj_tail = false;
+  int pme_order = 4;
+  Index3 pme_grid{};
+  double buffer = 1.5;                 // Å
+  int search_every = 10;               // steps
+  bool double_precision = false;
+  std::string pair_scheme = "auto";
+  constraint::ConstraintMode constraints = constraint::ConstraintMode::h_bonds;
+  double constraint_tolerance = 1e-10;
+  double timestep = 0.002;             // ps
+  int com_removal_every = 100;         // steps; 0: never
+
+  double list_range() const { return pair.cutoff + buffer; }
+};
+
+/// What a step's forces came from, summed over all ranks. kcal/mol, K, bar.
+struct Energies {
+  std::array<double, n_terms> term{};
+  std::array<double, 6> virial{};  // xx yy zz xy xz yz, with that of the constraints
+  double kinetic = 0;
+
+  double temperature = 0;
+  double pressure = 0;  // bar; 0 without a box
+  double potential() const;
+  double total() const { return potential() + kinetic; }
+  double operator[](Term t) const { return term[static_cast<std::size_t>(t)]; }
+};
+
+/// The cell grid that these settings want: global, the same on any ranks.
+domain::CellGrid plan_cells(const model::System& system, const EngineSettings& settings);
+
+class Engine {
+ public:
+  /// Checks settings against the system (InputError). Collective; references must outlive the engine.
+  Engine(const model::System& system, const EngineSettings& settings, const comm::Communicator& comm,
+         ThreadPool& threads);
+
+  /// Places atoms, wherever they come from: every atom on exactly one rank, whole hydrogen groups together.
+  /// `last_search` is the step whose search the particles' cells come from. Collective.
+  void set_state(std::vector<domain::Particle> particles, std::int64_t step, std::int64_t last_search);
+
+  /// Puts constrained distances right (and velocities along them), as a start from people's files needs. Collective.
+  void constrain_start();
+  /// Velocities from a Maxwell distribution, keyed by seed and atom id, exactly at the temperature (K). Collective.
+  void generate_velocities(double temperature, std::uint64_t seed);
+
+  /// Forces (and energies) at the current positions. Collective.
+  void compute_forces(bool with_energies);
+  /// Sums what compute_forces(true) left on threads and ranks into energies(). Collective.
+  void sum_energies();
+  /// One step of velocity Verlet; energies are summed where asked for. Collective. Throws RunError on blow-up.
+  void step(bool with_energies);
+
+  const Energies& energies() const { return energies_; }
+  std::int64_t current_step() const { return step_; }
+  std::int64_t last_search() const { return last_search_; }
+  std::int64_t n_searches() const { return n_searches_; }
+  std::int64_t degrees_of_freedom() const { return degrees_of_freedom_; }
+  const domain::Domain& domain() const { return domain_; }
+  const EngineSettings& settings() const { return settings_; }
+  const model::System& system() const { return system_; }
+  const pair::PairForces& pair_forces() const { return pair_; }
+  const Topology& topology() const { return topology_; }
+  /// Owned atoms with their place at the last search and what they moved since: a checkpoint's content.
+  std::vector<domain::Particle> owned_particles() const;
+  /// Force on an owned slot, kcal/mol/Å.
+  Vec3 force(std::int32_t slot) const;
+  Timers& timers() { return timers_; }
+  std::size_t bytes() const;
+
+ private:
+  void rebuild_lists();
+  void search();
+  bool must_search();
+  void clear_forces(bool with_energies);
+  void add_bonded_forces();
+  void sum_threads();
+  void first_half();
+  void second_half(bool with_energies);
+  void kick(double duration);
+  void constrain_drift();
+  void drift();
+  void constrain_velocities(bool with_virial);
+  void store_velocities();
+  void remove_centre_of_mass_motion();
+  std::int64_t kinetic_energy();
+
+  const model::System& system_;
+  EngineSettings settings_;
+  const comm::Communicator& comm_;
+  ThreadPool& threads_;
+  domain::Domain domain_;
+  Topology topology_;
+  bonded::ForceTables tables_;
+  pair::PairForces pair_;
+  Mesh mesh_;
+  Timers timers_;
+
+  std::int64_t step_ = 0, last_search_ = 0, n_searches_ = 0, degrees_of_freedom_ = 0;
+  std::array<double, 3> position_scale_{};              // 2³²/edge: Å to fraction
+  std::vector<double> inverse_mass_;                    // by owned slot, amu⁻¹; padding 0
+  std::vector<std::int64_t> force_;                     // (3·slots), of all threads after sum_threads()
+  std::vector<std::vector<std::int64_t>> thread_force_;  // (3·slots) by thread beyond the first
+  std::vector<EnergyVirial> thread_energies_;
+  std::vector<Accumulator> accumulators_;
+  std::vector<Vec3> velocity_;                          // by owned slot, Å/ps: within half a step
+  std::string blow_up_;                                 // what this rank found
+  Energies energies_;
+  pair::TailIntegral tail_;
+};
+
+}  // namespace tessera::md

@@ -1,0 +1,74 @@
+#include "tessera/md/mesh.h"
+
+#include <variant>
+#include <vector>
+
+#include "tessera/md/pme/pme.h"
+
+namespace tessera::md {
+
+namespace {
+
+template <class Real>
+struct Sized {
+  pme::Pme<Real> pme;
+  std::vector<Real> charge;  // by slot, e
+};
+
+}  // namespace
+
+struct Mesh::Implementation {
+  const domain::Domain& domain;
+  std::variant<std::monostate, Sized<float>, Sized<double>> sized;
+
+  /// Calls function(sized) for the precision in use; nothing without a mesh.
+  template <class Function>
+  void visit(Function&& function) {
+    if (auto* single = std::get_if<Sized<float>>(&sized)) function(*single);
+    if (auto* both = std::get_if<Sized<double>>(&sized)) function(*both);
+  }
+};
+
+Mesh::Mesh(const Settings& settings, const domain::Domain& domain, const comm::Communicator& comm, ThreadPool& threads)
+    : implementation_(new Implementation{domain, {}}) {
+  if (!settings.active) return;
+  const auto& lattice = domain.system().lattice;
+  const auto plan = pme::plan_pme({settings.order, settings.alpha, settings.grid}, lattice.edges(), domain.grid().n,
+                                  domain.decomposition().bricks(), settings.stray);
+  if (settings.double_precision)
+    implementation_->sized.emplace<Sized<double>>(
+        Sized<double>{pme::Pme<double>(plan, lattice, settings.coulomb_constant, comm, threads), {}});
+  else
+    implementation_->sized.emplace<Sized<float>>(
+        Sized<float>{pme::Pme<float>(plan, lattice, settings.coulomb_constant, comm, threads), {}});
+}
+
+Mesh::~Mesh() = default;
+Mesh::Mesh(Mesh&&) noexcept = default;
+
+void Mesh::rebuild(std::span<const double> charge) {
+  implementation_->visit([&](auto& sized) { sized.charge.assign(charge.begin(), charge.end()); });
+}
+
+void Mesh::add_forces(std::span<Accumulator> by_thread, Timers& timers) {
+  const auto& domain = implementation_->domain;
+  implementation_->visit([&](auto& sized) {
+    auto& pme = sized.pme;
+    timers.time(Phase::pme_spread, [&] { pme.spread(domain.position, sized.charge); });
+    timers.time(Phase::pme_forward, [&] { pme.forward(); });
+    timers.time(Phase::pme_solve, [&] { pme.solve(by_thread[0].energies); });
+    timers.time(Phase::pme_backward, [&] { pme.backward(); });
+    timers.time(Phase::pme_forces,
+                [&] { pme.add_forces(domain.position, sized.charge, domain.n_owned_slots(), by_thread); });
+  });
+}
+
+std::size_t Mesh::bytes() const {
+  std::size_t n = 0;
+  implementation_->visit([&](auto& sized) {
+    n = sized.pme.bytes() + sized.charge.capacity() * sizeof(sized.charge[0]);
+  });
+  return n;
+}
+
+}  // namespace tessera::md

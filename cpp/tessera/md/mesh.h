@@ -1,0 +1,41 @@
+// The long-range part of electrostatics, in the run's precision, or none.
+#pragma once
+
+#include <memory>
+#include <span>
+
+#include "tessera/md/accumulator.h"
+#include "tessera/md/domain/domain.h"
+#include "tessera/md/phases.h"
+
+namespace tessera::md {
+
+/// Particle mesh Ewald's mesh part as a step sees it. A mesh that was not asked for does nothing.
+class Mesh {
+ public:
+  struct Settings {
+    bool active = false;
+    bool double_precision = false;
+    int order = 4;
+    double alpha = 0;  // Å⁻¹
+    Index3 grid{};
+    double coulomb_constant = 0;
+    double stray = 0;  // how far from its cell an atom may be, Å
+  };
+
+  Mesh(const Settings& settings, const domain::Domain& domain, const comm::Communicator& comm, ThreadPool& threads);
+  ~Mesh();
+  Mesh(Mesh&&) noexcept;
+
+  /// Charges by slot after a search.
+  void rebuild(std::span<const double> charge);
+  /// Spread, transform, solve, transform back, interpolate: each timed as its own phase.
+  void add_forces(std::span<Accumulator> by_thread, Timers& timers);
+  std::size_t bytes() const;
+
+ private:
+  struct Implementation;
+  std::unique_ptr<Implementation> implementation_;
+};
+
+}  // namespace tessera::md

@@ -1,0 +1,58 @@
+// The fast pair kernel: 4 × 4 clusters in single precision, forces summed in 32-bit fixed point across cell pairs.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "tessera/md/accumulator.h"
+#include "tessera/md/pair/functions.h"
+#include "tessera/md/pair/pair_list.h"
+
+namespace tessera::md::pair {
+
+/// Units of the kernel's forces: 2⁻¹⁸ kcal/mol/Å, range ±8192.
+inline constexpr double pair_force_unit = 1.0 / 262144.0;
+
+inline constexpr int ewald_degree = 12;
+
+enum class KernelRule : int { lorentz_berthelot, geometric };
+
+/// Everything the kernel reads besides the list and the clusters. Distances in Å, forces in pair_force_unit.
+struct KernelConstants {
+  LjModifier lj;
+  Electrostatics electrostatics;
+  KernelRule rule;
+  float cutoff2, inverse_cutoff2;
+  float switch_distance, switch2;
+  float switch_inverse_width;                       // 1/(r_c²−r_s²) or 1/(r_c−r_s)
+  float k12, k6, inverse_cutoff6, inverse_cutoff3;  // force-switch
+  float shift12, shift6;                            // force-switch below r_s: 1/(r_s⁶r_c⁶), 1/(r_s³r_c³)
+  float a12, b12, c12, a6, b6, c6;                  // force-switch-gromacs
+  float coulomb_switch2, coulomb_inverse_width;     // electrostatics force-switch
+  float coulomb_below, coulomb_a, coulomb_b, coulomb_c, coulomb_d, cutoff;
+  // Ewald correction by polynomials in t = r²·scale − 1, even and odd powers apart:
+  // force: erf(αr)/r³ − 2α/√π e^(−α²r²)/r²; energy: erf(αr)/r.
+  float ewald_scale;
+  float ewald_force[ewald_degree + 1];
+  float ewald_energy[ewald_degree + 1];
+  // Pairs of types with parameters of their own: 12A and 6B in force units, (types × types).
+  const float* table_12a;
+  const float* table_6b;
+  std::int32_t n_types;
+};
+
+/// The constants of these settings, and the polynomials' greatest relative error in force (for reports).
+struct PreparedConstants {
+  KernelConstants constants{};
+  double ewald_force_error = 0;
+};
+PreparedConstants prepare_constants(const PairSettings& settings, KernelRule rule);
+
+/// Runs the segments [begin, end) of one part, adding forces (in pair_force_unit; x[4] y[4] z[4] of each cluster) and,
+/// where `energies` is given, lj, coulomb_real and coulomb_exclusion energies and the virial.
+void run_cluster_kernel(const KernelConstants& constants, const PairList& list, const PairListPart& part,
+                        std::int32_t begin, std::int32_t end, const ClusterData* clusters, const std::int32_t* type,
+                        std::int32_t* force, EnergyVirial* energies);
+
+}  // namespace tessera::md::pair

@@ -1,0 +1,151 @@
+#include "tessera/md/pair/functions.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "tessera/base/units.h"
+
+namespace tessera::md::pair {
+
+namespace {
+
+/// A smooth switch in r² and its derivative with respect to r².
+struct Switch {
+  double value, derivative;
+};
+
+Switch switch_in_r2(double switch_distance, double cutoff, double r2) {
+  const double width = cutoff * cutoff - switch_distance * switch_distance;
+  if (width <= 0) return {1, 0};
+  const double u = std::max(0.0, r2 - switch_distance * switch_distance) / width;
+  return {(1 - u) * (1 - u) * (1 + 2 * u), -6 * u * (1 - u) / width};
+}
+
+/// One power of GROMACS' force switch: F/r and U of r⁻ᵖ.
+ForceEnergy gromacs_force_switch(double p, double rs, double rc, double r) {
+  const double width = rc - rs;
+  const double a = -p * ((p + 4) * rc - (p + 1) * rs) / (std::pow(rc, p + 2) * width * width);
+  const double b = p * ((p + 3) * rc - (p + 1) * rs) / (std::pow(rc, p + 2) * width * width * width);
+  const double c = std::pow(rc, -p) - a / 3 * std::pow(width, 3) - b / 4 * std::pow(width, 4);
+  const double t = std::max(0.0, r - rs);
+  return {(p * std::pow(r, -p - 1) + a * t * t + b * t * t * t) / r,
+          std::pow(r, -p) - a / 3 * t * t * t - b / 4 * t * t * t * t - c};
+}
+
+}  // namespace
+
+ForceEnergy lennard_jones(const PairSettings& settings, double a, double b, double r2) {
+  const double rc = settings.cutoff, rs = settings.switch_distance;
+  if (r2 >= rc * rc) return {};
+  const double inverse2 = 1 / r2, inverse6 = inverse2 * inverse2 * inverse2;
+  const double repulsion = a * inverse6 * inverse6, dispersion = b * inverse6;
+  const ForceEnergy plain = {(12 * repulsion - 6 * dispersion) * inverse2, repulsion - dispersion};
+  // A switching distance at the cut-off leaves no room for a switch: the plain function.
+  const bool has_switch = rs < rc;
+  switch (settings.lj) {
+    case LjModifier::cut:
+      return plain;
+    case LjModifier::potential_switch: {
+      const auto s = switch_in_r2(rs, rc, r2);
+      return {s.value * plain.force_over_r - 2 * s.derivative * plain.energy, s.value * plain.energy};
+    }
+    case LjModifier::force_switch: {
+      const double rs3 = rs * rs * rs, rc3 = rc * rc * rc, r = std::sqrt(r2), r3 = r2 * r, r6 = r3 * r3;
+      if (r <= rs || !has_switch)
+        return {plain.force_over_r, plain.energy - a / (rs3 * rs3 * rc3 * rc3) + b / (rs3 * rc3)};
+      const double k12 = rc3 * rc3 / (rc3 * rc3 - rs3 * rs3), k6 = rc3 / (rc3 - rs3);
+      const double t12 = 1 - r6 / (rc3 * rc3), t6 = 1 - r3 / rc3;
+      return {(12 * repulsion * k12 * t12 - 6 * dispersion * k6 * t6) * inverse2,
+              repulsion * k12 * t12 * t12 - dispersion * k6 * t6 * t6};
+    }
+    case LjModifier::force_switch_gromacs: {
+      if (!has_switch) return {plain.force_over_r, plain.energy - a * std::pow(rc, -12) + b * std::pow(rc, -6)};
+      const double r = std::sqrt(r2);
+      const auto p12 = gromacs_force_switch(12, rs, rc, r), p6 = gromacs_force_switch(6, rs, rc, r);
+      return {a * p12.force_over_r - b * p6.force_over_r, a * p12.energy - b * p6.energy};
+    }
+    case LjModifier::quintic_switch: {
+      if (!has_switch) return plain;
+      const double r = std::sqrt(r2), x = std::max(0.0, r - rs) / (rc - rs);
+      const double s = 1 + x * x * x * (-10 + x * (15 - 6 * x));
+      const double ds = x * x * (-30 + x * (60 - 30 * x)) / (rc - rs);
+      return {s * plain.force_over_r - ds * plain.energy / r, s * plain.energy};
+    }
+  }
+  return {};
+}
+
+ForceEnergy coulomb(const PairSettings& settings, double r2) {
+  const double rc = settings.cutoff;
+  if (r2 >= rc * rc) return {};
+  const double r = std::sqrt(r2), inverse = 1 / r, inverse2 = 1 / r2;
+  switch (settings.electrostatics) {
+    case Electrostatics::pme: {
+      const double ar = settings.alpha * r, energy = std::erfc(ar) * inverse;
+      const double gauss = 2 * settings.alpha / std::sqrt(units::pi) * std::exp(-ar * ar);
+      return {(energy + gauss) * inverse2, energy};
+    }
+    case Electrostatics::cut:
+      return {inverse * inverse2, inverse};
+    case Electrostatics::shift: {
+      const double t = 1 - r2 / (rc * rc);
+      return {(t * t * inverse2 + 4 * t / (rc * rc)) * inverse, t * t * inverse};
+    }
+    case Electrostatics::force_switch: {
+      const double rs = settings.coulomb_switch;
+      if (rs >= rc) return {inverse * inverse2, inverse - 1 / rc};
+      const double rc2 = rc * rc, rs2 = rs * rs, gamma = std::pow(rc2 - rs2, 3);
+      const double force_over_r = switch_in_r2(rs, rc, r2).value * inverse * inverse2;
+      if (r <= rs)
+        return {force_over_r, inverse + 8 * (rs2 * rc2 * (rc - rs) - (std::pow(rc, 5) - std::pow(rs, 5)) / 5) / gamma};
+      const double a = rc2 * rc2 * (rc2 - 3 * rs2) / gamma, b = 6 * rc2 * rs2 / gamma, c = -(rc2 + rs2) / gamma,
+                   d = 2 / (5 * gamma);
+      return {force_over_r,
+              a * (inverse - 1 / rc) + b * (rc - r) + c * (rc2 * rc - r2 * r) + d * (std::pow(rc, 5) - r2 * r2 * r)};
+    }
+  }
+  return {};
+}
+
+ForceEnergy ewald_exclusion(double alpha, double r2) {
+  const double z = alpha * alpha * r2;
+  const double front = 2 * alpha / std::sqrt(units::pi);
+  if (z < 1e-3) {
+    // erf(x)/x = 2/√π Σ (−z)ⁿ/(n!(2n+1)); the closed form loses its digits here
+    return {front * alpha * alpha * (-2.0 / 3 + z * (2.0 / 5 - z * (1.0 / 7))),
+            -front * (1 - z * (1.0 / 3 - z * (1.0 / 10 - z * (1.0 / 42))))};
+  }
+  const double r = std::sqrt(r2), erf_over_r = std::erf(alpha * r) / r;
+  return {-(erf_over_r - front * std::exp(-z)) / r2, -erf_over_r};
+}
+
+TailIntegral lj_tail(const PairSettings& settings, double a, double b) {
+  const double rc = settings.cutoff;
+  TailIntegral integral;
+  // Beyond the cut-off, in closed form.
+  integral.energy = a / (9 * std::pow(rc, 9)) - b / (3 * std::pow(rc, 3));
+  integral.virial = 12 * a / (9 * std::pow(rc, 9)) - 6 * b / (3 * std::pow(rc, 3));
+  if (settings.lj != LjModifier::cut) {
+    // Inside, what the modifier took away: Simpson's rule from the switching distance (smooth there), and the constant
+    // shift below it.
+    const double rs = std::min(settings.switch_distance, rc);
+    const auto plain = [&](double r) { return a * std::pow(r, -12) - b * std::pow(r, -6); };
+    const auto plain_force = [&](double r) { return 12 * a * std::pow(r, -13) - 6 * b * std::pow(r, -7); };
+    constexpr int intervals = 2000;
+    const double top = rc * (1 - 1e-12), h = (top - rs) / intervals;
+    for (int i = 0; i <= intervals && h > 0; ++i) {
+      const double r = rs + i * h, weight = (i == 0 || i == intervals ? 1 : i % 2 ? 4 : 2) * h / 3;
+      const auto modified = lennard_jones(settings, a, b, r * r);
+      integral.energy += weight * r * r * (plain(r) - modified.energy);
+      integral.virial += weight * r * r * r * (plain_force(r) - modified.force_over_r * r);
+    }
+    const double probe = std::max(0.5 * rs, 1e-3);
+    const double constant = plain(probe) - lennard_jones(settings, a, b, probe * probe).energy;
+    integral.energy += constant * rs * rs * rs / 3;
+  }
+  integral.energy *= 2 * units::pi;
+  integral.virial *= 2 * units::pi / 3;
+  return integral;
+}
+
+}  // namespace tessera::md::pair

@@ -1,0 +1,55 @@
+// The functions of distance that act between two atoms, in double precision: the oracle of the fast kernels and the
+// values that reports quote.
+//
+//   Lennard-Jones  U₀ = A/r¹² − B/r⁶ with a modifier:
+//     cut                   U₀ up to r_c
+//     potential-switch      S·U₀, S = (1−u)²(1+2u), u = (r²−r_s²)/(r_c²−r_s²)         (CHARMM, NAMD, GENESIS)
+//     force-switch          Steinbach & Brooks, J. Comput. Chem. 15, 667 (1994), eqs. 10–13, doi:10.1002/jcc.540150702
+//     force-switch-gromacs  F_p = p/r^(p+1) + A(r−r_s)² + B(r−r_s)³                    (GROMACS manual, 5.10)
+//     quintic-switch        S·U₀, S = 1 − 10x³ + 15x⁴ − 6x⁵, x = (r−r_s)/(r_c−r_s)     (OpenMM)
+//   Coulomb, times C qᵢqⱼ:
+//     pme                   erfc(αr)/r
+//     cut                   1/r
+//     shift                 (1 − r²/r_c²)²/r                                           (CHARMM SHIFT)
+//     force-switch          force S(r²)/r², Steinbach & Brooks eqs. 18–20              (CHARMM FSWITCH)
+//
+// Units: Å, kcal/mol. Every function gives F/r (so that the force on i is (F/r)(rᵢ−rⱼ)) and U.
+#pragma once
+
+namespace tessera::md::pair {
+
+enum class LjModifier { cut, potential_switch, force_switch, force_switch_gromacs, quintic_switch };
+enum class Electrostatics { pme, cut, shift, force_switch };
+
+struct PairSettings {
+  double cutoff = 12;           // Å
+  double switch_distance = 10;  // Å
+  LjModifier lj = LjModifier::force_switch;
+  Electrostatics electrostatics = Electrostatics::pme;
+  double coulomb_switch = 0;  // Å, of electrostatics force-switch
+  double alpha = 0;           // Å⁻¹, of pme
+  double coulomb_constant = 0;
+};
+
+struct ForceEnergy {
+  double force_over_r = 0;  // kcal/mol/Å²
+  double energy = 0;        // kcal/mol
+};
+
+/// A/r¹² − B/r⁶ under the modifier; zero beyond the cut-off.
+ForceEnergy lennard_jones(const PairSettings& settings, double a, double b, double r2);
+
+/// The real-space Coulomb interaction of C qᵢqⱼ = 1; zero beyond the cut-off.
+ForceEnergy coulomb(const PairSettings& settings, double r2);
+
+/// What the mesh has too much of an excluded pair, negated: −erf(αr)/r for C qᵢqⱼ = 1. Finite at r = 0.
+ForceEnergy ewald_exclusion(double alpha, double r2);
+
+/// ∫ of 4πr²(U₀ − U)dr/2 for one pair of types per unit density: what the modifier and cut-off leave out of a uniform
+/// fluid, kcal/mol·Å³, and the same of −r dU/dr/3 for the pressure.
+struct TailIntegral {
+  double energy = 0, virial = 0;
+};
+TailIntegral lj_tail(const PairSettings& settings, double a, double b);
+
+}  // namespace tessera::md::pair

@@ -1,0 +1,82 @@
+// Non-bonded forces of a rank: parameters, the pair list, and the scheme that runs over it.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tessera/base/threads.h"
+#include "tessera/md/accumulator.h"
+#include "tessera/md/domain/domain.h"
+#include "tessera/md/pair/cluster_kernel.h"
+#include "tessera/md/pair/functions.h"
+#include "tessera/md/pair/pair_list.h"
+
+namespace tessera::md::pair {
+
+class PairForces;
+
+/// One way to sum the pair list: an entry of the registry.
+struct PairScheme {
+  std::string_view name;
+  std::string_view description;
+  /// Adds the forces of all listed pairs to each thread's accumulator.
+  void (*run)(PairForces& forces, std::span<Accumulator> by_thread);
+};
+
+/// All schemes, the default of each precision first.
+std::span<const PairScheme> pair_schemes();
+/// The scheme of this name; "auto" chooses by precision alone, so that bits don't depend on timing. Throws InputError.
+const PairScheme& find_pair_scheme(std::string_view name, bool double_precision);
+
+class PairForces {
+ public:
+  PairForces(const domain::Domain& domain, const PairSettings& settings, double list_range, const PairScheme& scheme,
+             ThreadPool& threads);
+
+  /// New list after the domain was rebuilt.
+  void rebuild();
+  /// Coordinates for the kernels from the domain's positions.
+  void update_coordinates();
+  void add_forces(std::span<Accumulator> by_thread) { scheme_.run(*this, by_thread); }
+
+  const PairSettings& settings() const { return settings_; }
+  const PairScheme& scheme() const { return scheme_; }
+  const domain::Domain& domain() const { return domain_; }
+  const PairList& list() const { return list_; }
+  const std::vector<ClusterData>& clusters() const { return clusters_; }
+  std::span<const double> charge() const { return charge_; }    // by slot, e; padding 0
+  std::span<const std::int32_t> type() const { return type_; }  // by slot; padding −1
+  double ewald_force_error() const { return constants_.ewald_force_error; }
+  double list_range() const { return list_range_; }
+  /// Energy and one diagonal component of the virial of the long-range Lennard-Jones tail (times the number density).
+  TailIntegral tail() const;
+  std::size_t bytes() const;
+
+ private:
+  friend void run_cluster_scheme(PairForces& forces, std::span<Accumulator> by_thread);
+  friend void run_reference_scheme(PairForces& forces, std::span<Accumulator> by_thread);
+
+  void make_tables();
+  void find_excluded_slots();
+
+  const domain::Domain& domain_;
+  PairSettings settings_;
+  double list_range_;
+  const PairScheme& scheme_;
+  ThreadPool& threads_;
+  PreparedConstants constants_;
+  std::vector<float> table_12a_, table_6b_;        // (types × types), force units
+  std::vector<model::LennardJonesAB> type_pairs_;  // (types × types)
+  TablePairs table_pairs_;
+  std::vector<std::vector<std::int32_t>> template_partner_begin_, template_partner_;  // excluded partners by template
+  std::vector<double> charge_;
+  std::vector<std::int32_t> type_;
+  std::vector<ClusterData> clusters_;
+  ExcludedSlots excluded_;
+  PairList list_;
+  std::vector<std::vector<std::int32_t>> kernel_force_;  // by thread
+};
+
+}  // namespace tessera::md::pair

@@ -1,0 +1,22 @@
+// The phases of a step, in the order of step.cpp and of the report.
+#pragma once
+
+#include <array>
+#include <string_view>
+
+#include "tessera/base/phase_timer.h"
+
+namespace tessera::md {
+
+enum class Phase : std::size_t {
+  first_half, displacement, search, halo_positions, clear, bonded, pair, pme_spread, pme_forward, pme_solve,
+  pme_backward, pme_forces, sum_threads, halo_forces, second_half, energies
+};
+inline constexpr std::size_t n_phases = 16;
+inline constexpr std::array<std::string_view, n_phases> phase_names = {
+    "kick, drift, constrain", "displacement check", "pair search and migration", "halo positions", "clear forces",
+    "bonded forces", "pair forces", "mesh: spread charges", "mesh: forward transform", "mesh: solve",
+    "mesh: backward transform", "mesh: forces", "sum over threads", "halo forces", "kick, constrain", "sum energies"};
+using Timers = PhaseTimers<Phase, n_phases>;
+
+}  // namespace tessera::md

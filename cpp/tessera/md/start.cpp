@@ -1,0 +1,127 @@
+// How a run starts: constraints put right, velocities drawn; and the sums over all atoms that start and run share.
+#include <algorithm>
+#include <cmath>
+
+#include "tessera/base/error.h"
+#include "tessera/base/random.h"
+#include "tessera/base/units.h"
+#include "tessera/md/engine.h"
+
+namespace tessera::md {
+
+namespace {
+
+std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
+
+double total_mass(const model::System& system) {
+  double sum = 0;
+  for (const auto& run : system.instances())
+    for (const double m : system.templates[at(run.molecule)].mass) sum += m * static_cast<double>(run.count);
+  return sum;
+}
+
+}  // namespace
+
+void Engine::constrain_start() {
+  // The corrections of a drift of no length: positions move to the constraints along their present bonds.
+  const auto place = [&](std::int32_t key, std::span<const std::int32_t> slots, std::span<const Vec3> before,
+                         std::span<const Vec3> after) {
+    for (std::size_t k = 0; k < slots.size(); ++k)
+      domain_.position[at(slots[k])] =
+          domain_.position[at(slots[k])] + system_.lattice.fraction(after[k] - before[k]);
+    (void)key;
+  };
+  std::string problem;
+  for (const auto& water : topology_.waters()) {
+    std::array<Vec3, 3> before;
+    for (std::size_t k = 0; k < 3; ++k)
+      before[k] = system_.lattice.displacement(domain_.position[at(water.slots[0])], domain_.position[at(water.slots[k])]);
+    auto after = before;
+    if (!constraint::settle_positions(topology_.settle(water.molecule), before, after) && problem.empty())
+      problem = system_.describe(domain_.id[at(water.slots[0])]) +
+                " belongs to a water too far from its rigid shape to be constrained; minimise the structure first";
+    place(water.slots[0], water.slots, before, after);
+  }
+  for (const auto& group : topology_.groups()) {
+    const auto n = group.kind->atoms.size();
+    const auto slots = topology_.group_slots().subspan(at(group.first), n);
+    std::array<Vec3, constraint::max_group_atoms> before;
+    for (std::size_t k = 0; k < n; ++k)
+      before[k] = system_.lattice.displacement(domain_.position[at(slots[0])], domain_.position[at(slots[k])]);
+    auto after = before;
+    if (!constraint::shake_positions(group.kind->group, std::span(before).first(n), std::span(after).first(n),
+                                     settings_.constraint_tolerance) &&
+        problem.empty())
+      problem = system_.describe(domain_.id[at(slots[0])]) +
+                " has bonds too far from their lengths to be constrained; minimise the structure first";
+    place(slots[0], slots, std::span(before).first(n), std::span(after).first(n));
+  }
+  comm::agree_on_input(comm_, problem);
+  search();
+  for (std::size_t s = 0; s < velocity_.size(); ++s) {
+    const auto& v = domain_.velocity[s];
+    velocity_[s] = {v.x * domain::velocity_unit, v.y * domain::velocity_unit, v.z * domain::velocity_unit};
+  }
+  constrain_velocities(false);
+  store_velocities();
+}
+
+void Engine::generate_velocities(double temperature, std::uint64_t seed) {
+  for (std::int32_t s = 0; s < domain_.n_owned_slots(); ++s) {
+    velocity_[at(s)] = {};
+    if (domain_.is_padding(s)) continue;
+    const auto normal = random_normals(seed, RandomStream::velocity, static_cast<std::uint64_t>(domain_.id[at(s)]),
+                                       static_cast<std::uint64_t>(step_));
+    const double sigma = std::sqrt(units::boltzmann * temperature * units::acceleration * inverse_mass_[at(s)]);
+    velocity_[at(s)] = {sigma * normal[0], sigma * normal[1], sigma * normal[2]};
+  }
+  constrain_velocities(false);
+  store_velocities();
+  remove_centre_of_mass_motion();
+  // Exactly the temperature asked for, whatever the draw.
+  const double kinetic = from_fixed(comm::all_reduce_sum(comm_, kinetic_energy()), energy_unit);
+  const double wanted = 0.5 * static_cast<double>(degrees_of_freedom_) * units::boltzmann * temperature;
+  const double scale = kinetic > 0 ? std::sqrt(wanted / kinetic) : 0;
+  for (std::size_t s = 0; s < velocity_.size(); ++s) {
+    const auto& v = domain_.velocity[s];
+    velocity_[s] = scale * Vec3{v.x * domain::velocity_unit, v.y * domain::velocity_unit, v.z * domain::velocity_unit};
+  }
+  store_velocities();
+}
+
+void Engine::remove_centre_of_mass_motion() {
+  constexpr double momentum_unit = 1.0 / 1048576.0;  // amu Å/ps
+  std::array<std::int64_t, 3> momentum{};
+  for (std::int32_t s = 0; s < domain_.n_owned_slots(); ++s) {
+    if (domain_.is_padding(s)) continue;
+    const auto& v = domain_.velocity[at(s)];
+    const double mass = domain::velocity_unit / inverse_mass_[at(s)];
+    add_fixed(momentum[0], to_fixed(mass * v.x, momentum_unit));
+    add_fixed(momentum[1], to_fixed(mass * v.y, momentum_unit));
+    add_fixed(momentum[2], to_fixed(mass * v.z, momentum_unit));
+  }
+  comm_.all_reduce_sum(momentum);
+  const double scale = momentum_unit / (total_mass(system_) * domain::velocity_unit);
+  const auto shift = [&](std::int64_t p) { return static_cast<std::int32_t>(std::lrint(static_cast<double>(p) * scale)); };
+  const domain::Velocity mean = {shift(momentum[0]), shift(momentum[1]), shift(momentum[2])};
+  for (std::int32_t s = 0; s < domain_.n_owned_slots(); ++s) {
+    if (domain_.is_padding(s)) continue;
+    auto& v = domain_.velocity[at(s)];
+    v = {v.x - mean.x, v.y - mean.y, v.z - mean.z};
+  }
+}
+
+/// Of this rank's atoms, in energy units.
+std::int64_t Engine::kinetic_energy() {
+  std::int64_t sum = 0;
+  constexpr double scale = 0.5 * domain::velocity_unit * domain::velocity_unit / units::acceleration;
+  for (std::int32_t s = 0; s < domain_.n_owned_slots(); ++s) {
+    if (domain_.is_padding(s)) continue;
+    const auto& v = domain_.velocity[at(s)];
+    const Vec3 w = {static_cast<double>(v.x), static_cast<double>(v.y), static_cast<double>(v.z)};
+    add_fixed(sum, to_fixed(scale * norm2(w) / inverse_mass_[at(s)], energy_unit));
+  }
+  return sum;
+}
+
+}  // namespace tessera::md

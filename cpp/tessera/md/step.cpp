@@ -1,0 +1,68 @@
+// One step of molecular dynamics, top to bottom: velocity Verlet with the forces of its phases. A force that the run does
+// not have is an empty list. Each line is a phase of the report.
+#include <cmath>
+
+#include "tessera/base/units.h"
+#include "tessera/md/engine.h"
+
+namespace tessera::md {
+
+void Engine::step(bool with_energies) {
+  ++step_;
+  timers_.time(Phase::first_half, [&] { first_half(); });
+  if (timers_.time(Phase::displacement, [&] { return must_search(); }))
+    timers_.time(Phase::search, [&] { search(); });
+  else
+    timers_.time(Phase::halo_positions, [&] { domain_.update_halo_positions(); });
+  compute_forces(with_energies);
+  timers_.time(Phase::second_half, [&] { second_half(with_energies); });
+  if (with_energies) timers_.time(Phase::energies, [&] { sum_energies(); });
+}
+
+void Engine::compute_forces(bool with_energies) {
+  timers_.time(Phase::clear, [&] { clear_forces(with_energies); });
+  timers_.time(Phase::bonded, [&] { add_bonded_forces(); });
+  timers_.time(Phase::pair, [&] {
+    pair_.update_coordinates();
+    pair_.add_forces(accumulators_);
+  });
+  mesh_.add_forces(accumulators_, timers_);
+  timers_.time(Phase::sum_threads, [&] { sum_threads(); });
+  timers_.time(Phase::halo_forces, [&] { domain_.return_halo_forces(force_); });
+}
+
+/// Energies, virial and what follows from them, over all threads and ranks.
+void Engine::sum_energies() {
+  EnergyVirial sum;
+  for (const auto& part : thread_energies_) sum.merge(part);
+  std::array<std::int64_t, n_terms + 7> all;
+  std::copy(sum.energy.begin(), sum.energy.end(), all.begin());
+  std::copy(sum.virial.begin(), sum.virial.end(), all.begin() + n_terms);
+  all.back() = kinetic_energy();
+  comm_.all_reduce_sum(all);
+  energies_ = {};
+  for (std::size_t t = 0; t < n_terms; ++t) energies_.term[t] = from_fixed(all[t], energy_unit);
+  for (std::size_t c = 0; c < 6; ++c) energies_.virial[c] = from_fixed(all[n_terms + c], energy_unit);
+  energies_.kinetic = from_fixed(all.back(), energy_unit);
+
+  // Terms that depend on the composition and the box alone.
+  const auto& pair = settings_.pair;
+  const double volume = system_.lattice.volume();
+  auto& term = energies_.term;
+  if (pair.electrostatics == pair::Electrostatics::pme) {
+    const double charge = system_.net_charge();
+    term[static_cast<std::size_t>(Term::coulomb_self)] =
+        -pair.coulomb_constant * pair.alpha / std::sqrt(units::pi) * system_.sum_of_squared_charges();
+    term[static_cast<std::size_t>(Term::coulomb_background)] =
+        -pair.coulomb_constant * units::pi * charge * charge / (2 * volume * pair.alpha * pair.alpha);
+  }
+  term[static_cast<std::size_t>(Term::lj_tail)] = tail_.energy;
+  for (std::size_t d = 0; d < 3; ++d)  // both go with 1/V: each diagonal component is the energy's, or P·V
+    energies_.virial[d] += energies_[Term::coulomb_background] + tail_.virial;
+
+  energies_.temperature = 2 * energies_.kinetic / (static_cast<double>(degrees_of_freedom_) * units::boltzmann);
+  const double trace = energies_.virial[0] + energies_.virial[1] + energies_.virial[2];
+  if (system_.is_periodic) energies_.pressure = (2 * energies_.kinetic + trace) / (3 * volume) * units::bar;
+}
+
+}  // namespace tessera::md
