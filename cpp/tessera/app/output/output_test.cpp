@@ -1,0 +1,109 @@
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "tessera/app/output/energy_table.h"
+#include "tessera/app/output/progress.h"
+#include "tessera/app/output/report.h"
+#include "tessera/base/error.h"
+
+namespace tessera::app {
+namespace {
+
+std::string content(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+TEST(EnergyTable, GoesOnAfterACheckpoint) {
+  const std::string path = testing::TempDir() + "tessera_energy_" + std::to_string(getpid()) + ".csv";
+  const std::vector<Column> columns = {{"total", "kcal/mol"}, {"ratio", ""}};
+  const auto row = [](EnergyTable& table, std::int64_t step) {
+    table.append(step, 0.002 * static_cast<double>(step),
+                 std::vector<double>{-0.1 * static_cast<double>(step), 1.0 / 3});
+  };
+  {
+    auto table = EnergyTable::create(path, columns);
+    for (const int step : {0, 10, 20, 30, 40}) row(table, step);
+  }
+  const std::string whole = content(path);
+  EXPECT_EQ(whole.substr(0, whole.find('\n')), "step,time [ps],total [kcal/mol],ratio");
+  EXPECT_NE(whole.find("10,0.02,-1,0.3333333333333333\n"), std::string::npos);
+  for (const char* rest : {"", "50,0.1", "gibberish\n"}) {
+    std::ofstream(path, std::ios::app | std::ios::binary) << rest;
+    auto table = EnergyTable::continue_after(path, columns, 25);
+    row(table, 30);
+    row(table, 40);
+    EXPECT_EQ(content(path), whole);
+  }
+  EXPECT_THROW(EnergyTable::continue_after(path, {{"other", ""}}, 25), InputError);
+  EXPECT_THROW(EnergyTable::continue_after(path + ".none", columns, 25), InputError);
+  EXPECT_THROW(EnergyTable::create("/no/such/folder/energy.csv", columns), RunError);
+  std::filesystem::remove(path);
+}
+
+TEST(Progress, OneLineSaysItAll) {
+  std::string shown;
+  ProgressLine line(ProgressLine::Style::rewrite, 0, 50000, 0.002, [&](std::string_view text) { shown += text; });
+  EXPECT_EQ(line.text({1200, 301.23, 1.2e-4}, 10),
+            "step 1,200 of 50,000 (2 %)  20.7 ns/day  6 min 47 s left  301.2 K  drift 1.2e-04 kT/ns/dof");
+  EXPECT_EQ(line.text({0, 300, NAN}, 0), "step 0 of 50,000 (0 %)  300.0 K");
+  EXPECT_TRUE(line.is_due(0));
+  line.show({1200, 300, 0.1}, 10);
+  EXPECT_FALSE(line.is_due(10.1));
+  EXPECT_TRUE(line.is_due(10.6));
+  line.show({1300, 300, NAN}, 11);
+  line.finish();
+  EXPECT_EQ(shown.front(), '\r');
+  EXPECT_EQ(shown.back(), '\n');
+
+  shown.clear();
+  ProgressLine log(ProgressLine::Style::append, 0, 10, 0.002, [&](std::string_view text) { shown += text; });
+  log.show({5, 300, 0}, 1);
+  log.finish();
+  EXPECT_FALSE(log.is_due(10.5));
+  EXPECT_TRUE(log.is_due(11));
+  EXPECT_EQ(shown.find('\r'), std::string::npos);
+  EXPECT_EQ(std::count(shown.begin(), shown.end(), '\n'), 1);
+}
+
+TEST(Progress, WordsOfTimeAndNumbers) {
+  EXPECT_EQ(duration_text(12.4), "12 s");
+  EXPECT_EQ(duration_text(80), "1 min 20 s");
+  EXPECT_EQ(duration_text(11100), "3 h 05 min");
+  EXPECT_EQ(duration_text(187200), "2 d 4 h");
+  EXPECT_EQ(duration_text(NAN), "unknown time");
+  EXPECT_EQ(grouped(999), "999");
+  EXPECT_EQ(grouped(-1234567), "-1,234,567");
+}
+
+TEST(Report, SpeedAndPhases) {
+  Report report;
+  report.n_atoms = 23558;
+  report.ranks = 4;
+  report.last_step = 1000;
+  report.timestep = 0.002;
+  report.wall_seconds = 20;
+  report.phases = {{"pair forces", 12, 15}, {"halo", 3, 3}};
+  report.state_hash = "ab";
+  EXPECT_DOUBLE_EQ(report.ns_per_day(), 8.64);
+  EXPECT_DOUBLE_EQ(report.ms_per_step(), 20);
+  const std::string text = report_text(report);
+  EXPECT_NE(text.find("pair forces                      12.000   60.0 %      12.0000       1.25"), std::string::npos)
+      << text;
+  EXPECT_NE(text.find("8.64 ns/day, 20 ms/step: 23,558 atoms, 1,000 steps on 4 ranks × 1 thread (20 s)."),
+            std::string::npos)
+      << text;
+  const auto json = report_to_json(report);
+  EXPECT_EQ(json["phases"][0]["imbalance"], 1.25);
+  EXPECT_EQ(json["state_hash"], "ab");
+  EXPECT_TRUE(json["bytes_per_atom"].is_null());
+  EXPECT_THROW(write_report("/no/such/folder/report.json", report), RunError);
+}
+
+}  // namespace
+}  // namespace tessera::app

@@ -1,0 +1,73 @@
+#include "tessera/app/output/progress.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace tessera::app {
+namespace {
+
+constexpr double rewrite_seconds = 0.5, append_seconds = 10.0;
+
+}  // namespace
+
+std::string grouped(std::int64_t number) {
+  const std::string digits = std::to_string(number);
+  const std::size_t first = number < 0 ? 1 : 0;
+  std::string text;
+  for (std::size_t i = 0; i < digits.size(); ++i) {
+    if (i > first && (digits.size() - i) % 3 == 0) text += ',';
+    text += digits[i];
+  }
+  return text;
+}
+
+std::string duration_text(double seconds) {
+  if (!(seconds >= 0) || seconds > 3e9) return "unknown time";
+  const auto s = std::llround(seconds);
+  if (s < 60) return fmt::format("{} s", s);
+  if (s < 3600) return fmt::format("{} min {:02} s", s / 60, s % 60);
+  if (s < 86400) return fmt::format("{} h {:02} min", s / 3600, s / 60 % 60);
+  return fmt::format("{} d {} h", s / 86400, s / 3600 % 24);
+}
+
+ProgressLine::ProgressLine(Style style, std::int64_t first_step, std::int64_t last_step, double timestep, Write write)
+    : style_(style), first_step_(first_step), last_step_(last_step), timestep_(timestep), write_(std::move(write)) {}
+
+std::string ProgressLine::text(const ProgressSample& sample, double seconds) const {
+  const double done = static_cast<double>(sample.step - first_step_);
+  const double percent =
+      last_step_ > 0 ? 100.0 * static_cast<double>(sample.step) / static_cast<double>(last_step_) : 100;
+  std::string line = fmt::format("step {} of {} ({:.0f} %)", grouped(sample.step), grouped(last_step_), percent);
+  if (done > 0 && seconds > 0) {
+    const double rate = done / seconds;  // steps a second
+    line += fmt::format("  {:.3g} ns/day  {} left", rate * timestep_ * 86400 / 1000,
+                        duration_text(static_cast<double>(last_step_ - sample.step) / rate));
+  }
+  line += fmt::format("  {:.1f} K", sample.temperature);
+  if (std::isfinite(sample.drift)) line += fmt::format("  drift {:.1e} kT/ns/dof", sample.drift);
+  return line;
+}
+
+void ProgressLine::show(const ProgressSample& sample, double seconds) {
+  std::string line = text(sample, seconds);
+  if (style_ == Style::append) {
+    write_(line + "\n");
+    next_ = seconds + append_seconds;
+    return;
+  }
+  const std::size_t width = line.size();
+  line.resize(std::max(width, width_), ' ');  // blanks over what a longer line left
+  width_ = width;
+  write_("\r" + line);
+  next_ = seconds + rewrite_seconds;
+}
+
+void ProgressLine::finish() {
+  if (width_ > 0) write_("\n");
+  width_ = 0;
+}
+
+}  // namespace tessera::app

@@ -1,0 +1,70 @@
+#include "tessera/app/output/report.h"
+
+#include <fmt/format.h>
+
+#include "tessera/app/output/progress.h"
+#include "tessera/io/atomic_file.h"
+
+namespace tessera::app {
+
+double Report::ns_per_day() const {
+  return wall_seconds > 0 ? static_cast<double>(steps()) * timestep / 1000 * 86400 / wall_seconds : 0;
+}
+
+double Report::ms_per_step() const { return steps() > 0 ? 1000 * wall_seconds / static_cast<double>(steps()) : 0; }
+
+std::string report_text(const Report& report) {
+  std::string text =
+      fmt::format("{:<28} {:>10} {:>8} {:>12} {:>10}\n", "phase", "seconds", "share", "ms/step", "imbalance");
+  const double steps = static_cast<double>(std::max<std::int64_t>(1, report.steps()));
+  const auto row = [&](const std::string& name, double seconds, const std::string& imbalance) {
+    const double share = report.wall_seconds > 0 ? 100 * seconds / report.wall_seconds : 0;
+    text += fmt::format("{:<28} {:>10.3f} {:>6.1f} % {:>12.4f} {:>10}\n", name, seconds, share, 1000 * seconds / steps,
+                        imbalance);
+  };
+  double sum = 0;
+  for (const auto& phase : report.phases) {
+    row(phase.name, phase.mean_seconds, fmt::format("{:.2f}", phase.imbalance()));
+    sum += phase.mean_seconds;
+  }
+  if (report.wall_seconds > sum) row("rest", report.wall_seconds - sum, "");
+  row("all", report.wall_seconds, "");
+  text += fmt::format("\n{:.4g} ns/day, {:.4g} ms/step: {} atoms, {} steps on {} × {} ({}).\n", report.ns_per_day(),
+                      report.ms_per_step(), grouped(report.n_atoms), grouped(report.steps()),
+                      fmt::format("{} rank{}", report.ranks, report.ranks == 1 ? "" : "s"),
+                      fmt::format("{} thread{}", report.threads, report.threads == 1 ? "" : "s"),
+                      duration_text(report.wall_seconds));
+  return text;
+}
+
+nlohmann::json report_to_json(const Report& report) {
+  nlohmann::json phases = nlohmann::json::array();
+  for (const auto& phase : report.phases)
+    phases.push_back({{"name", phase.name},
+                      {"seconds", phase.mean_seconds},
+                      {"max_seconds", phase.max_seconds},
+                      {"imbalance", phase.imbalance()}});
+  return {{"format", "tessera-report"},
+          {"version", 1},
+          {"n_atoms", report.n_atoms},
+          {"ranks", report.ranks},
+          {"threads", report.threads},
+          {"first_step", report.first_step},
+          {"last_step", report.last_step},
+          {"steps", report.steps()},
+          {"wall_seconds", report.wall_seconds},
+          {"ns_per_day", report.ns_per_day()},
+          {"ms_per_step", report.ms_per_step()},
+          {"bytes_per_atom", report.bytes_per_atom ? nlohmann::json(*report.bytes_per_atom) : nlohmann::json(nullptr)},
+          {"phases", std::move(phases)},
+          {"state_hash", report.state_hash.empty() ? nlohmann::json(nullptr) : nlohmann::json(report.state_hash)},
+          {"versions", report.versions},
+          {"machine", machine::to_json(report.machine)},
+          {"settings", report.settings}};
+}
+
+void write_report(const std::string& path, const Report& report) {
+  io::write_atomically(path, report_to_json(report).dump(2) + "\n");
+}
+
+}  // namespace tessera::app

@@ -1,0 +1,51 @@
+// What a run leaves behind about itself: a table of phases for people, report.json for programs. Names in the JSON are
+// stable: others read them.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tessera/machine/machine.h"
+
+namespace tessera::app {
+
+/// A line of Engine::step(): seconds of the mean and of the slowest rank over the whole run.
+struct Phase {
+  std::string name;
+  double mean_seconds = 0, max_seconds = 0;
+
+  /// Slowest over mean; 1 is perfect balance.
+  double imbalance() const { return mean_seconds > 0 ? max_seconds / mean_seconds : 1.0; }
+};
+
+struct Report {
+  std::int64_t n_atoms = 0;
+  int ranks = 1, threads = 1;
+  std::int64_t first_step = 0, last_step = 0;
+  double timestep = 0;      // ps
+  double wall_seconds = 0;  // of the steps alone
+  std::optional<double> bytes_per_atom;
+  std::vector<Phase> phases;                    // in the order of the step
+  std::string state_hash;                       // SHA-256 of positions and velocities by atom id; empty: not computed
+  std::map<std::string, std::string> versions;  // "tessera", "mpi", "compiler", …
+  machine::Machine machine;
+  nlohmann::json settings;  // the configuration in effect
+
+  std::int64_t steps() const { return last_step - first_step; }
+  double ns_per_day() const;
+  double ms_per_step() const;
+};
+
+/// The table of phases with shares of the wall time, and the speed below.
+std::string report_text(const Report& report);
+
+nlohmann::json report_to_json(const Report& report);
+
+/// Writes report.json, whole or not at all. Throws RunError.
+void write_report(const std::string& path, const Report& report);
+
+}  // namespace tessera::app
