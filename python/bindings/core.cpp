@@ -1,5 +1,4 @@
 // The Python module tessera._core: what Python and the engine must agree on to the bit.
-#include <hwy/targets.h>
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/array.h>
 #include <nanobind/stl/string.h>
@@ -10,26 +9,18 @@
 
 #include "tessera/base/random.h"
 #include "tessera/comm/communicator.h"
+#include "tessera/md/pair/cluster_distance.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
-
-namespace {
-
-/// The best instruction set that this processor has, by Highway's name ("AVX2", "AVX3", "NEON", …).
-std::string simd_target() {
-  const std::int64_t targets = hwy::SupportedTargets();
-  return hwy::TargetName(targets & -targets);  // the lowest bit is the best target
-}
-
-}  // namespace
 
 NB_MODULE(_core, module) {
   module.doc() = "The compiled part of Tessera.";
   module.def(
       "version", [] { return std::string(TESSERA_VERSION); }, "Version of the compiled part.");
-  module.def("simd_target", simd_target,
-             "Best instruction set of this processor; results are bitwise the same within one.");
+  module.def(
+      "simd_target", [] { return std::string(tessera::md::pair::simd_target()); },
+      "Best instruction set of this processor; results are bitwise the same within one.");
   module.def("comm_library", [] { return tessera::comm::Communicator::library_version(); });
   module.def(
       "random_normals",
