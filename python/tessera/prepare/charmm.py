@@ -60,8 +60,8 @@ def prepare_charmm(
 
 def _flat(psf: Psf, table: CharmmParameters) -> FlatTopology:
     """Types of which the PSF gives only numbers get their names here."""
-    unique, codes = np.unique(psf.type, return_inverse=True)
-    names = [table.type_name(t.decode()) for t in unique]
+    unique, first, codes = np.unique(psf.type, return_index=True, return_inverse=True)
+    names = [table.type_name(t.decode(), float(psf.mass[i])) for t, i in zip(unique, first)]
     type_names = sorted(set(names))
     renumber = np.array([type_names.index(name) for name in names], np.int32)
     flat = FlatTopology(

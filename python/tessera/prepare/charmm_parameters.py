@@ -90,11 +90,24 @@ class CharmmParameters:
             return 1.0 / float(dihedrals[0].scee)
         return 1.0
 
-    def type_name(self, name: str) -> str:
-        """The name of a type that a CHARMM-format PSF gives as a number."""
-        if name.isdigit() and int(name) in self._set.atom_types_int:
-            return str(self._set.atom_types_int[int(name)].name)
-        return name.upper()
+    def type_name(self, name: str, mass: float) -> str:
+        """The name of a type that a CHARMM-format PSF gives as a number.
+
+        Streams number their MASS lines anew, so a number may stand for several names; the mass
+        (amu) of the PSF tells them apart, or `InputError` says that it cannot.
+        """
+        if not name.isdigit():
+            return name.upper()
+        types = self._set.atom_types_tuple.items()
+        claims = {n: float(t.mass) for (n, number), t in types if number == int(name)}
+        fitting = sorted(n for n, found in claims.items() if abs(found - mass) < 0.02)
+        if len(fitting) > 1:
+            raise InputError(
+                f"the PSF has atom types as numbers, and number {name} is claimed by the MASS lines "
+                f"of {' and '.join(fitting)}: give only the files that the PSF was made with, or an "
+                "X-PLOR PSF, which has names"
+            )
+        return fitting[0] if fitting else name
 
     def lj(self, name: str) -> tuple[float, float, float, float] | None:
         """σ Å, ε kcal/mol, and both for 1-4 pairs."""

@@ -1,0 +1,37 @@
+"""Systems that several tests prepare, each once a session."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from tessera.prepare.amber import prepare_amber
+from tessera.prepare.charmm import prepare_charmm
+from tessera.system import System
+
+ROOT = Path(__file__).resolve().parents[2]
+DHFR = ROOT / "examples" / "dhfr"
+SMALL = ROOT / "tests" / "data"
+DHFR_PARAMETERS = [DHFR / name for name in ("charmm22.rtf", "par_all22_prot.inp", "toppar_water_ions.str")]
+ALA3_PARAMETERS = [DHFR / "charmm22.rtf", SMALL / "charmm22_cmap.par"]
+
+
+@cache
+def dhfr() -> System:
+    box = np.diag([62.23] * 3)
+    return prepare_charmm(DHFR / "5dhfr_cube.psf", DHFR / "5dhfr_cube.pdb", DHFR_PARAMETERS, box)
+
+
+@cache
+def alanine_tripeptide() -> System:
+    """33 atoms in vacuum, CHARMM22 with CMAP."""
+    return prepare_charmm(SMALL / "ala_ala_ala.psf", SMALL / "ala_ala_ala.pdb", ALA3_PARAMETERS, vacuum=True)
+
+
+@cache
+def alanine_dipeptide() -> System:
+    """22 atoms in vacuum, AMBER."""
+    name = SMALL / "alanine-dipeptide-implicit"
+    return prepare_amber(name.with_suffix(".prmtop"), name.with_suffix(".inpcrd"))

@@ -1,0 +1,90 @@
+"""Systems made from nothing, and copies of systems."""
+
+import numpy as np
+import pytest
+from oracle import Settings, pairs_within, reference_energies
+
+from prepare.inputs import alanine_tripeptide, dhfr
+from tessera.build.lattice import brick_of_sites, cube_edge
+from tessera.build.nacl import LATTICE, make_nacl
+from tessera.build.replicate import make_whole, replicate
+from tessera.build.water import make_water
+from tessera.prepare.errors import InputError
+
+
+@pytest.mark.parametrize("atoms", [24, 27, 100, 999, 3000, 24000])
+def test_water_has_its_density_and_its_shape(atoms: int) -> None:
+    system = make_water(atoms)
+    assert system.n_atoms == 3 * round(atoms / 3)
+    grams = system.atom_field("mass").sum() / np.linalg.det(system.box) / 0.602214076
+    assert grams == pytest.approx(0.997, rel=1e-9)
+    atoms_of = (make_whole(system) * 2.0**-32 @ system.box).reshape(-1, 3, 3)
+    assert np.allclose(np.linalg.norm(atoms_of[:, 1] - atoms_of[:, 0], axis=1), 0.9572, atol=1e-6)
+    assert np.allclose(np.linalg.norm(atoms_of[:, 2] - atoms_of[:, 1], axis=1), 1.5139, atol=1e-6)
+    assert system.templates[0].settle == (0.9572, 1.5139)
+
+
+@pytest.mark.parametrize("atoms", [999, 3000])
+def test_water_has_no_overlaps(atoms: int) -> None:
+    system = make_water(atoms)
+    _, distance = pairs_within(system, 2.5)
+    kinds = system.atom_field("type")
+    pairs, distance = pairs_within(system, 2.5)
+    oxygens = (kinds[pairs] == 0).all(axis=1)
+    assert not oxygens.any()
+    assert distance.min() > 0.9
+
+
+def test_water_orientations_are_drawn_by_counter() -> None:
+    assert np.array_equal(make_water(3000, seed=5).fraction, make_water(3000, seed=5).fraction)
+    assert not np.array_equal(make_water(3000, seed=5).fraction, make_water(3000, seed=6).fraction)
+
+
+def test_bricks_hold_what_they_must() -> None:
+    for count in range(8, 400):
+        brick = brick_of_sites(count, 0.15)
+        assert np.prod(brick) >= count
+        assert cube_edge(count) ** 3 >= count > (cube_edge(count) - 1) ** 3
+    assert brick_of_sites(8000, 0.15) == (20, 20, 20)
+
+
+def test_nacl_has_the_madelung_energy() -> None:
+    system = make_nacl(512)
+    assert system.n_atoms == 512 and abs(system.net_charge()) < 1e-12
+    settings = Settings(cutoff=11, switch=10, lj="cut", alpha=0.35, grid=(72, 72, 72))
+    found = reference_energies(system, settings, terms=("coulomb",))["coulomb"]
+    expected = -1.747564594633 * 332.0716 / (LATTICE / 2) * 256
+    assert found == pytest.approx(expected, rel=1e-5)
+
+
+def test_replicate_repeats_energies_and_no_terms() -> None:
+    system = dhfr()
+    twice = replicate(system, (1, 2, 1))
+    assert twice.n_atoms == 2 * system.n_atoms
+    assert twice.runs.tolist() == [[0, 2], [1, 14046]]
+    assert twice.templates is system.templates
+    terms = ("bond", "angle", "urey_bradley", "dihedral", "improper")
+    one, two = (reference_energies(s, Settings(cutoff=9, switch=8), terms) for s in (system, twice))
+    for term in terms:
+        assert two[term] == pytest.approx(2 * one[term], rel=1e-6)
+
+
+def test_replicate_keeps_molecules_in_one_piece() -> None:
+    system = replicate(make_water(3000), (2, 2, 2))
+    whole = make_whole(system) * 2.0**-32 @ system.box
+    atoms = whole.reshape(-1, 3, 3)
+    assert np.allclose(np.linalg.norm(atoms[:, 1] - atoms[:, 0], axis=1), 0.9572, atol=1e-6)
+    _, distance = pairs_within(system, 1.5)
+    _, expected = pairs_within(make_water(3000), 1.5)
+    assert len(distance) == 8 * len(expected)
+
+
+def test_replicate_refuses_what_it_cannot() -> None:
+    with pytest.raises(InputError, match="without a periodic box"):
+        replicate(alanine_tripeptide(), (2, 1, 1))
+    with pytest.raises(InputError, match="at least 1"):
+        replicate(dhfr(), (0, 1, 1))
+    with pytest.raises(InputError, match="at least 24 atoms"):
+        make_water(6)
+    with pytest.raises(InputError, match="8 ions"):
+        make_nacl(2)

@@ -1,0 +1,219 @@
+"""Broken inputs: one message that says what was found and where, status 2, no traceback."""
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+from prepare.inputs import ALA3_PARAMETERS, DHFR, DHFR_PARAMETERS, SMALL
+from tessera.commands.make import make
+from tessera.commands.prepare import prepare
+from tessera.commands.replicate import replicate
+from tessera.prepare.charmm import prepare_charmm
+from tessera.prepare.coordinates import box_from_lengths, read_coordinates
+from tessera.prepare.errors import InputError
+from tessera.system import System, read
+
+PSF, PDB = SMALL / "ala_ala_ala.psf", SMALL / "ala_ala_ala.pdb"
+
+
+def prepared(psf: Path = PSF, pdb: Path = PDB, box: float | None = 40.0) -> System:
+    return prepare_charmm(psf, pdb, ALA3_PARAMETERS, None if box is None else np.diag([box] * 3))
+
+
+def edited(source: Path, folder: Path, old: str, new: str) -> Path:
+    text = source.read_text()
+    assert old in text
+    out = folder / source.name
+    out.write_text(text.replace(old, new, 1))
+    return out
+
+
+def test_missing_parameters_are_named_together() -> None:
+    with pytest.raises(InputError) as caught:
+        prepare_charmm(PSF, PDB, [DHFR / "charmm22.rtf"], vacuum=True)
+    message = str(caught.value)
+    assert "parameter(s) are missing" in message
+    assert "Lennard-Jones CT1: first at CA of ALA 1 in AAL" in message
+    assert message.count("first at") == 10 and "… and " in message
+
+
+def test_missing_cmap_names_its_atoms() -> None:
+    with pytest.raises(InputError, match=r"CMAP C-NH1-CT1-C-NH1-CT1-C-NH1: first at C of ALA 1"):
+        prepare_charmm(PSF, PDB, DHFR_PARAMETERS[:2], vacuum=True)
+
+
+def test_type_numbers_that_two_files_claim() -> None:
+    with pytest.raises(InputError, match="number 1 is claimed by the MASS lines of H and HT"):
+        prepare_charmm(PSF, PDB, DHFR_PARAMETERS, vacuum=True)
+
+
+def test_unknown_type(tmp_path: Path) -> None:
+    lines = (DHFR / "5dhfr_cube.psf").read_text().replace(" CT1 ", " QQ1 ", 1)
+    psf = tmp_path / "dhfr.psf"
+    psf.write_text(lines)
+    with pytest.raises(InputError, match="Lennard-Jones QQ1: first at CA of MET 1 in P1"):
+        prepare_charmm(psf, DHFR / "5dhfr_cube.pdb", DHFR_PARAMETERS)
+
+
+def test_counts_that_differ(tmp_path: Path) -> None:
+    lines = PDB.read_text().splitlines(keepends=True)
+    atoms = [line for line in lines if line.startswith("ATOM")]
+    short = tmp_path / "short.pdb"
+    short.write_text("".join(atoms[:-1]) + "END\n")
+    with pytest.raises(InputError, match="topology has 33 atoms but the coordinate file has 32"):
+        prepared(pdb=short)
+
+
+@pytest.mark.parametrize("bad", ["     nan", "     inf"])
+def test_coordinates_that_are_not_finite(tmp_path: Path, bad: str) -> None:
+    atom = PDB.read_text().splitlines()[[line[:4] for line in PDB.read_text().splitlines()].index("ATOM")]
+    pdb = edited(PDB, tmp_path, atom, atom[:30] + bad + atom[38:])
+    with pytest.raises(InputError, match=r"not finite; the first is N of ALA 1 in AAL \(atom 1\)"):
+        prepared(pdb=pdb)
+
+
+def test_overlapping_atoms_are_named(tmp_path: Path) -> None:
+    atoms = [line for line in PDB.read_text().splitlines() if line.startswith("ATOM")]
+    # the last atom upon the first, over the edge of the box
+    moved = float(atoms[0][30:38]) + 40.0 + 0.05
+    pdb = edited(PDB, tmp_path, atoms[-1], atoms[-1][:30] + f"{moved:8.3f}" + atoms[0][38:54] + atoms[-1][54:])
+    with pytest.raises(InputError, match=r"closer than 0.1 Å.*0.0500 Å apart: N of ALA 1 in AAL \(atom 1\) and"):
+        prepared(pdb=pdb)
+
+
+@pytest.mark.parametrize("section", ["NATOM", "NBOND", "NPHI", "NCRTERM"])
+def test_truncated_psf(tmp_path: Path, section: str) -> None:
+    text = PSF.read_text()
+    at = text.index("\n", text.index(f"!{section}"))
+    psf = tmp_path / "cut.psf"
+    psf.write_text(text[: at + 40])
+    with pytest.raises(InputError, match=f"cut.psf is truncated.*!{section}"):
+        prepared(psf)
+
+
+def test_files_that_are_missing_empty_or_of_another_kind(tmp_path: Path) -> None:
+    empty = tmp_path / "empty.psf"
+    empty.touch()
+    for psf, message in ((tmp_path / "no.psf", "PSF file not found"), (empty, "is empty"), (PDB, "is not a PSF")):
+        with pytest.raises(InputError, match=message):
+            prepared(psf)
+    with pytest.raises(InputError, match="cannot tell the format of"):
+        prepared(pdb=PSF)
+
+
+def test_drude_is_refused(tmp_path: Path) -> None:
+    psf = tmp_path / "drude.psf"
+    psf.write_text(PSF.read_text().replace("PSF", "PSF DRUDE", 1))
+    with pytest.raises(InputError, match="polarisable"):
+        prepared(psf)
+
+
+def test_no_box_is_vacuum() -> None:
+    system = prepared(box=None)
+    assert not system.periodic
+    extent = np.ptp(system.positions(), axis=0)
+    assert (np.diag(system.box) >= 3 * extent + 40 - 1e-6).all()
+
+
+def test_vacuum_far_from_the_origin(tmp_path: Path) -> None:
+    lines = []
+    for line in PDB.read_text().splitlines():
+        if line.startswith("ATOM"):
+            line = line[:30] + f"{float(line[30:38]) + 900:8.3f}" + line[38:]
+        lines.append(line)
+    far = tmp_path / "far.pdb"
+    far.write_text("\n".join(lines) + "\n")
+    moved, still = prepared(pdb=far, box=None).positions(), prepared(box=None).positions()
+    assert np.allclose(moved - moved[0], still - still[0], atol=1e-6)
+
+
+def test_triclinic_boxes_are_lower_triangular() -> None:
+    box = box_from_lengths((30, 40, 50), (70, 80, 95))
+    assert box is not None
+    assert np.count_nonzero(np.triu(box, 1)) == 0
+    assert np.linalg.norm(box, axis=1) == pytest.approx([30, 40, 50])
+    angle = np.degrees(np.arccos(box[1] @ box[2] / (40 * 50)))
+    assert angle == pytest.approx(70)
+
+
+def test_namd_binary_and_crd_give_the_same_coordinates(tmp_path: Path) -> None:
+    expected = read_coordinates(PDB).position
+    binary = tmp_path / "ala.coor"
+    binary.write_bytes(np.int32(33).tobytes() + expected.astype("<f8").tobytes())
+    assert np.array_equal(read_coordinates(binary).position, expected)
+    binary.write_bytes(binary.read_bytes()[:-8])
+    with pytest.raises(InputError, match="announces 33 atoms, which need 796 bytes, and has 788"):
+        read_coordinates(binary)
+
+
+def test_truncated_genesis_restart(tmp_path: Path, data_folder: Path) -> None:
+    whole = (data_folder / "genesis" / "build" / "jac_param27" / "rst").read_bytes()
+    cut = tmp_path / "rst"
+    cut.write_bytes(whole[:300_000])
+    with pytest.raises(InputError, match=r"rst is truncated: a record at byte 219692 wants 218825"):
+        read_coordinates(cut)
+
+
+def charmm(output: Path, *more: str | Path) -> Result:
+    words = ["charmm", "--psf", PSF, "--coords", PDB, "--params", *ALA3_PARAMETERS, "-o", output, *more]
+    return CliRunner().invoke(prepare, [str(word) for word in words])
+
+
+def test_command_writes_a_system(tmp_path: Path) -> None:
+    output = tmp_path / "ala.tsr"
+    done = charmm(output, "--box", "40", "40", "40")
+    assert done.exit_code == 0, done.output
+    assert "33 atoms in 1 molecules of 1 kinds" in done.output
+    assert np.diag(read(output).box).tolist() == [40, 40, 40]
+    facts = json.loads(charmm(output, "--vacuum", "--json").output)
+    assert facts["periodic"] is False and facts["atoms"] == 33 and facts["terms"]["cmap"] == 1
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (("--box", "40", "-1", "40"), "--box needs three positive lengths"),
+        (("--box", "40", "40", "40", "--vacuum"), "exclude each other"),
+        (("--params", "none.prm"), "parameter file not found: none.prm"),
+    ],
+)
+def test_command_says_one_line_and_ends_with_2(tmp_path: Path, more: tuple[str, ...], message: str) -> None:
+    done = charmm(tmp_path / "ala.tsr", *more)
+    assert done.exit_code == 2
+    assert done.output.startswith("tessera: error: ") and message in done.output
+    assert "Traceback" not in done.output
+    assert not (tmp_path / "ala.tsr").exists()
+
+
+def test_output_folder_that_does_not_exist(tmp_path: Path) -> None:
+    done = charmm(tmp_path / "none" / "ala.tsr")
+    assert done.exit_code == 2 and "does not exist" in done.output
+
+
+def test_make_and_replicate_commands(tmp_path: Path) -> None:
+    one, two = tmp_path / "one.tsr", tmp_path / "two.tsr"
+    done = CliRunner().invoke(make, ["water", "--atoms", "1000", "-o", str(one)])
+    assert done.exit_code == 0 and "1,000 atoms rounded to 999" in done.output
+    done = CliRunner().invoke(replicate, [str(one), "--nx", "2", "--nz", "3", "-o", str(two), "--json"])
+    assert done.exit_code == 0 and json.loads(done.output)["atoms"] == 5994
+    done = CliRunner().invoke(make, ["nacl", "--ions", "64", "-o", str(one)])
+    assert done.exit_code == 0 and read(one).n_atoms == 64
+    done = CliRunner().invoke(replicate, [str(tmp_path / "no.tsr"), "-o", str(two)])
+    assert done.exit_code == 2 and "no system file" in done.output
+
+
+def test_amber_file_that_is_cut(tmp_path: Path) -> None:
+    source = SMALL / "alanine-dipeptide-implicit.prmtop"
+    text = source.read_text()
+    cut = tmp_path / "cut.prmtop"
+    cut.write_text(text[: text.index("%FLAG BOND_FORCE_CONSTANT")])
+    inpcrd = tmp_path / "a.inpcrd"
+    shutil.copy(SMALL / "alanine-dipeptide-implicit.inpcrd", inpcrd)
+    words = ["amber", "--prmtop", str(cut), "--coords", str(inpcrd), "-o", str(tmp_path / "a.tsr")]
+    done = CliRunner().invoke(prepare, words)
+    assert done.exit_code == 2
+    assert "cut.prmtop" in done.output and "Traceback" not in done.output

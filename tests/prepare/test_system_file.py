@@ -1,0 +1,173 @@
+"""The system file: what is written comes back, in the order the format promises."""
+
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from prepare.inputs import dhfr
+from tessera.system import FORCE_FIELD_COLUMNS, TERM_ATOMS, ForceField, System, SystemError, Template, Terms, read
+from tessera.system.blocks import block_of, to_fraction
+
+
+@st.composite
+def systems(draw: st.DrawFn) -> System:
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    field = ForceField(
+        type_name=["A", "B", "Ω"],
+        type_lj=rng.random((3, 2)),
+        tables={kind: rng.random((2, columns)) for kind, columns in FORCE_FIELD_COLUMNS.items()},
+        cmap=rng.random((1, 4, 4)),
+    )
+    templates = [_template(rng, draw(st.integers(1, 9)), index) for index in range(draw(st.integers(1, 3)))]
+    size = st.tuples(st.integers(0, len(templates) - 1), st.integers(1, 6))
+    runs = np.array(draw(st.lists(size, min_size=1, max_size=5)), np.int64)
+    n = int((np.array([t.n_atoms for t in templates])[runs[:, 0]] * runs[:, 1]).sum())
+    box = np.diag(rng.uniform(5, 60, 3))
+    if draw(st.booleans()):
+        box[2, 0] = 1.5
+    return System(
+        box=box,
+        periodic=draw(st.booleans()),
+        coulomb_constant=332.0,
+        coulomb_source="charmm",
+        lj_rule="geometric",
+        lj_modifier="cut",
+        source="test – ä",
+        force_field=field,
+        templates=templates,
+        runs=runs,
+        fraction=rng.integers(-(2**31), 2**31, (n, 3)).astype(np.int32),
+        velocity=rng.normal(size=(n, 3)) if draw(st.booleans()) else None,
+    )
+
+
+def _template(rng: np.random.Generator, n: int, index: int) -> Template:
+    key = rng.integers(0, n)
+    terms = {}
+    for kind, atoms in TERM_ATOMS.items():
+        count = int(rng.integers(0, 4))
+        rows = len(["one"]) if kind == "cmap" else 2
+        terms[kind] = Terms(
+            rng.integers(0, n, (count, atoms)).astype(np.int32), rng.integers(0, rows, count).astype(np.int32)
+        )
+    pairs = np.argwhere(np.triu(rng.random((n, n)) < 0.4, 1)).astype(np.int32)
+    return Template(
+        name=f"kind{index}",
+        atom_name=np.array([f"X{i}" for i in range(n)]),
+        type=rng.integers(0, 3, n).astype(np.int32),
+        charge=rng.normal(size=n),
+        mass=rng.uniform(1, 20, n),
+        atomic_number=rng.integers(0, 20, n).astype(np.int32),
+        residue=np.zeros(n, np.int32),
+        residue_name=np.array(["RES"]),
+        segment_name=np.array([""]),
+        residue_number=np.array([-4], np.int32),
+        # one group of many atoms, or each atom its own
+        group=np.full(n, key, np.int32) if rng.random() < 0.5 else np.arange(n, dtype=np.int32),
+        terms=terms,
+        exclusions=pairs,
+    )
+
+
+@settings(deadline=None, max_examples=60)
+@given(system=systems())
+def test_what_is_written_is_read(system: System, tmp_path_factory: pytest.TempPathFactory) -> None:
+    path = tmp_path_factory.mktemp("system") / "one.tsr"
+    system.write(path)
+    again = read(path)
+    for name in ("coulomb_constant", "coulomb_source", "lj_rule", "lj_modifier", "source", "periodic"):
+        assert getattr(again, name) == getattr(system, name)
+    for name in ("box", "runs", "fraction"):
+        assert np.array_equal(getattr(again, name), getattr(system, name))
+    assert (again.velocity is None) == (system.velocity is None)
+    if system.velocity is not None and again.velocity is not None:
+        assert np.array_equal(again.velocity, system.velocity)
+    assert again.force_field.type_name == system.force_field.type_name
+    for kind in TERM_ATOMS:
+        assert np.array_equal(again.force_field.table(kind), system.force_field.table(kind))
+    for one, other in zip(again.templates, system.templates, strict=True):
+        assert one.name == other.name
+        assert list(one.atom_name) == list(other.atom_name)
+        for name in ("type", "charge", "mass", "group", "exclusions", "residue_number"):
+            assert np.array_equal(getattr(one, name), getattr(other, name))
+        for kind in TERM_ATOMS:
+            assert np.array_equal(one.term(kind).atoms, other.term(kind).atoms)
+            assert np.array_equal(one.term(kind).parameter, other.term(kind).parameter)
+    _check_blocks(path, system)
+
+
+def _check_blocks(path: Path, system: System) -> None:
+    with h5py.File(path) as file:
+        ids, fraction = file["coordinates/id"][...], file["coordinates/fraction"][...]
+        offset, grid = file["coordinates/block_offset"][...], file["coordinates/block_grid"][...]
+    assert offset[0] == 0 and offset[-1] == system.n_atoms == len(ids)
+    assert len(offset) == np.prod(grid) + 1
+    assert np.array_equal(np.sort(ids), np.arange(len(ids)))
+    key = system.group_key()[ids]
+    row_of = np.argsort(ids)
+    block = np.repeat(np.arange(len(offset) - 1), np.diff(offset))
+    # a row lies in the block of its key; the key comes first and its group stands together
+    assert np.array_equal(block, block_of(fraction[row_of[key]], grid))
+    first = np.flatnonzero(np.concatenate([[True], key[1:] != key[:-1]]))
+    assert len(first) == len(np.unique(key))
+    assert np.array_equal(ids[first], key[first])
+    for b in range(len(offset) - 1):
+        heads = key[offset[b] : offset[b + 1]]
+        assert (np.diff(heads) >= 0).all()
+
+
+@given(
+    st.lists(st.floats(-1e6, 1e6, allow_nan=False), min_size=3, max_size=3),
+    st.lists(st.floats(3, 500), min_size=3, max_size=3),
+)
+def test_fractions_wrap_any_coordinate(where: list[float], edges: list[float]) -> None:
+    box = np.diag(edges)
+    fraction = to_fraction(np.array([where]), box)
+    back = (fraction * 2.0**-32) @ box
+    turns = (np.array(where) - back[0]) / np.array(edges)
+    assert np.allclose(turns, np.rint(turns), atol=1e-6)
+
+
+def test_half_a_box_wraps_to_minus_half() -> None:
+    fraction = to_fraction(np.array([[5.0, -5.0, 15.0]]), np.diag([10.0] * 3))
+    assert fraction.tolist() == [[-(2**31)] * 3]
+
+
+def test_dhfr_has_two_templates_and_two_runs() -> None:
+    system = dhfr()
+    assert [(t.name, t.n_atoms) for t in system.templates] == [("P1", 2489), ("TIP3", 3)]
+    assert system.runs.tolist() == [[0, 1], [1, 7023]]
+    water = system.templates[1]
+    assert water.rigid_water and not water.always_rigid
+    assert water.settle == pytest.approx((0.9572, 1.5139), abs=1e-5)
+    assert water.group.tolist() == [0, 0, 0]
+    assert water.exclusions.tolist() == [[0, 1], [0, 2], [1, 2]]
+    protein = system.templates[0]
+    hydrogen = protein.atomic_number == 1
+    assert (protein.atomic_number[protein.group] != 1).all()
+    assert np.array_equal(protein.group[~hydrogen], np.flatnonzero(~hydrogen))
+    assert system.net_charge() == pytest.approx(-11, abs=1e-9)
+
+
+def test_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
+    path = tmp_path / "one.tsr"
+    path.write_bytes(b"old")
+    system = dhfr()
+    broken = System(**{**vars(system), "runs": np.array([[0, 1]], np.int64)})
+    with pytest.raises(SystemError, match="2489 atoms but there are 23558"):
+        broken.write(path)
+    assert path.read_bytes() == b"old"
+    assert [p.name for p in tmp_path.iterdir()] == ["one.tsr"]
+
+
+def test_what_is_no_system_file(tmp_path: Path) -> None:
+    with pytest.raises(SystemError, match="no system file"):
+        read(tmp_path / "none.tsr")
+    text = tmp_path / "text.tsr"
+    text.write_text("text")
+    with pytest.raises(SystemError, match="not a readable system file"):
+        read(text)
