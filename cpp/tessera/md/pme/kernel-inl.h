@@ -17,6 +17,38 @@ constexpr std::size_t lanes = hn::MaxLanes(D());
 
 HWY_INLINE V set(float value) { return hn::Set(D(), value); }
 
+/// To the nearest integer; values fit. Highway's own version also mends overflow, which costs more than the conversion.
+HWY_INLINE hn::Vec<DI4> Rounded(V4 value) {
+#if HWY_ARCH_X86 && HWY_TARGET != HWY_EMU128
+  return hn::Vec<DI4>{_mm_cvtps_epi32(value.raw)};
+#else
+  return hn::NearestInt(value);
+#endif
+}
+
+// An atom's row along z, in as few vectors as there are: eight floats are one vector from AVX2 on.
+template <int order>
+using RowTag = hn::CappedTag<float, (order > 4 ? 8 : 4)>;
+template <int order>
+constexpr int row_parts = (order > 4 ? 8 : 4) / static_cast<int>(hn::MaxLanes(RowTag<order>()));
+
+/// Part `part` of a row of weights that are kept in fours, `apart` floats from four to four.
+template <class Tag>
+HWY_INLINE hn::Vec<Tag> RowWeights(Tag tag, const float* fours, std::size_t apart, int part) {
+  if constexpr (hn::MaxLanes(tag) == 8) {
+    const D4 d4;
+    return hn::Combine(tag, hn::Load(d4, fours + apart), hn::Load(d4, fours));
+  } else {
+    return hn::Load(tag, fours + static_cast<std::size_t>(part) * apart);
+  }
+}
+
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2
+HWY_INLINE hn::Vec<hn::FixedTag<std::int32_t, 8>> Rounded(hn::Vec<hn::FixedTag<float, 8>> value) {
+  return hn::Vec<hn::FixedTag<std::int32_t, 8>>{_mm256_cvtps_epi32(value.raw)};
+}
+#endif
+
 /// As fill_spline() of spline.h, with fused multiply-adds.
 template <int order>
 HWY_INLINE void FillSpline(V w, V* weight, V* slope) {
@@ -44,7 +76,7 @@ HWY_INLINE void FillSpline(V w, V* weight, V* slope) {
 /// Splines of one atom a lane.
 template <int order, bool with_slopes>
 struct Block {
-  static constexpr int parts = order / 4 + (order % 4 != 0);  // vectors of four that hold an atom's weights
+  static constexpr int parts = order > 4 ? 2 : 1;  // fours that hold an atom's weights
 
   alignas(64) std::int32_t fraction[3][lanes];
   alignas(64) std::int32_t first[3][lanes];
@@ -86,34 +118,26 @@ struct Block {
 template <int order, class Block>
 HWY_INLINE void AddRows(const MeshWindow& window, const Block& block, std::size_t lane, float charge,
                         std::int32_t* HWY_RESTRICT corner, int i_begin, int i_end) {
-  constexpr int parts = Block::parts;
-  const D4 d4;
-  const DI4 di4;
-  V4 wz[parts], wy[parts];
+  using Row = RowTag<order>;
+  constexpr int parts = row_parts<order>;
+  const Row tag;
+  const hn::RebindToSigned<Row> integers;
+  hn::Vec<Row> wz[parts];
 #pragma GCC unroll 2
-  for (int part = 0; part < parts; ++part) {
-    wz[part] = hn::Load(d4, &block.weight[2][part][4 * lane]);
-    wy[part] = hn::Load(d4, &block.weight[1][part][4 * lane]);
-  }
-  const auto add = [&](std::int32_t* row, V4 row_weight) HWY_ATTR {
-#pragma GCC unroll 2
-    for (int part = 0; part < parts; ++part) {
-      const auto value = hn::NearestInt(hn::Mul(row_weight, wz[part]));
-      hn::StoreU(hn::Add(hn::LoadU(di4, row + 4 * part), value), di4, row + 4 * part);
-    }
-  };
+  for (int part = 0; part < parts; ++part) wz[part] = RowWeights(tag, &block.weight[2][0][4 * lane], 4 * lanes, part);
   for (int i = i_begin; i < i_end; ++i) {
-    const V4 wx = hn::Set(d4, charge * block.weight[0][i / 4][4 * lane + static_cast<std::size_t>(i % 4)]);
-    std::int32_t* plane = corner + i * window.stride_x;
+    const float wx = charge * block.weight[0][i / 4][4 * lane + static_cast<std::size_t>(i % 4)];
+    hn::Vec<Row> wxz[parts];
 #pragma GCC unroll 2
-    for (int part = 0; part < parts; ++part) {
-      const V4 wxy = hn::Mul(wx, wy[part]);
-      std::int32_t* row = plane + 4 * part * window.stride_y;
-      add(row, hn::Broadcast<0>(wxy));
-      add(row + window.stride_y, hn::Broadcast<1>(wxy));
-      if (4 * part + 2 < order) {
-        add(row + 2 * window.stride_y, hn::Broadcast<2>(wxy));
-        add(row + 3 * window.stride_y, hn::Broadcast<3>(wxy));
+    for (int part = 0; part < parts; ++part) wxz[part] = hn::Mul(hn::Set(tag, wx), wz[part]);
+    std::int32_t* row = corner + i * window.stride_x;
+#pragma GCC unroll 8
+    for (int j = 0; j < order; ++j, row += window.stride_y) {
+      const auto wy = hn::Set(tag, block.weight[1][j / 4][4 * lane + static_cast<std::size_t>(j % 4)]);
+#pragma GCC unroll 2
+      for (int part = 0; part < parts; ++part) {
+        std::int32_t* points = row + part * static_cast<int>(hn::MaxLanes(tag));
+        hn::StoreU(hn::Add(hn::LoadU(integers, points), Rounded(hn::Mul(wy, wxz[part]))), integers, points);
       }
     }
   }
@@ -162,32 +186,45 @@ struct Sums {
   V4 x, y, z;
 };
 
+/// The sum of a row's vectors as one of four.
+template <class Tag>
+HWY_INLINE V4 InFour(Tag tag, hn::Vec<Tag> v) {
+  if constexpr (hn::MaxLanes(tag) == 8) {
+    const D4 d4;
+    return hn::Add(hn::LowerHalf(d4, v), hn::UpperHalf(d4, v));
+  } else {
+    return v;
+  }
+}
+
 template <int order, class Block>
-HWY_INLINE Sums SumRows(const MeshWindow& window, const Block& block, std::size_t lane, const float* HWY_RESTRICT corner) {
-  constexpr int parts = Block::parts;
-  const D4 d4;
-  V4 x[parts], y[parts], z[parts];
+HWY_INLINE Sums SumRows(const MeshWindow& window, const Block& block, std::size_t lane,
+                        const float* HWY_RESTRICT corner) {
+  using Row = RowTag<order>;
+  constexpr int parts = row_parts<order>;
+  const Row tag;
+  hn::Vec<Row> x[parts], y[parts], z[parts];
 #pragma GCC unroll 2
-  for (int part = 0; part < parts; ++part) x[part] = y[part] = z[part] = hn::Zero(d4);
+  for (int part = 0; part < parts; ++part) x[part] = y[part] = z[part] = hn::Zero(tag);
 #pragma GCC unroll 8
   for (int i = 0; i < order; ++i) {
-    V4 sum[parts], slope[parts];
+    hn::Vec<Row> sum[parts], slope[parts];
 #pragma GCC unroll 2
-    for (int part = 0; part < parts; ++part) sum[part] = slope[part] = hn::Zero(d4);
+    for (int part = 0; part < parts; ++part) sum[part] = slope[part] = hn::Zero(tag);
+    const float* row = corner + i * window.stride_x;
 #pragma GCC unroll 8
-    for (int j = 0; j < order; ++j) {
-      const float* row = corner + i * window.stride_x + j * window.stride_y;
+    for (int j = 0; j < order; ++j, row += window.stride_y) {
       const auto at = 4 * lane + static_cast<std::size_t>(j % 4);
-      const V4 wy = hn::Set(d4, block.weight[1][j / 4][at]), sy = hn::Set(d4, block.slope[1][j / 4][at]);
+      const auto wy = hn::Set(tag, block.weight[1][j / 4][at]), sy = hn::Set(tag, block.slope[1][j / 4][at]);
 #pragma GCC unroll 2
       for (int part = 0; part < parts; ++part) {
-        const V4 value = hn::LoadU(d4, row + 4 * part);
+        const auto value = hn::LoadU(tag, row + part * static_cast<int>(hn::MaxLanes(tag)));
         sum[part] = hn::MulAdd(wy, value, sum[part]);
         slope[part] = hn::MulAdd(sy, value, slope[part]);
       }
     }
     const auto at = 4 * lane + static_cast<std::size_t>(i % 4);
-    const V4 wx = hn::Set(d4, block.weight[0][i / 4][at]), sx = hn::Set(d4, block.slope[0][i / 4][at]);
+    const auto wx = hn::Set(tag, block.weight[0][i / 4][at]), sx = hn::Set(tag, block.slope[0][i / 4][at]);
 #pragma GCC unroll 2
     for (int part = 0; part < parts; ++part) {
       x[part] = hn::MulAdd(sx, sum[part], x[part]);
@@ -195,15 +232,16 @@ HWY_INLINE Sums SumRows(const MeshWindow& window, const Block& block, std::size_
       z[part] = hn::MulAdd(wx, sum[part], z[part]);
     }
   }
-  Sums sums{hn::Zero(d4), hn::Zero(d4), hn::Zero(d4)};
+  auto sum_x = hn::Zero(tag), sum_y = sum_x, sum_z = sum_x;
 #pragma GCC unroll 2
   for (int part = 0; part < parts; ++part) {
-    const V4 wz = hn::Load(d4, &block.weight[2][part][4 * lane]), sz = hn::Load(d4, &block.slope[2][part][4 * lane]);
-    sums.x = hn::MulAdd(wz, x[part], sums.x);
-    sums.y = hn::MulAdd(wz, y[part], sums.y);
-    sums.z = hn::MulAdd(sz, z[part], sums.z);
+    const auto wz = RowWeights(tag, &block.weight[2][0][4 * lane], 4 * lanes, part);
+    const auto sz = RowWeights(tag, &block.slope[2][0][4 * lane], 4 * lanes, part);
+    sum_x = hn::MulAdd(wz, x[part], sum_x);
+    sum_y = hn::MulAdd(wz, y[part], sum_y);
+    sum_z = hn::MulAdd(sz, z[part], sum_z);
   }
-  return sums;
+  return {InFour(tag, sum_x), InFour(tag, sum_y), InFour(tag, sum_z)};
 }
 
 HWY_INLINE V SumOfFour(const float* values) {
@@ -234,7 +272,8 @@ bool GatherOrder(const MeshWindow& window_, const float* mesh, std::size_t n, co
       Sums sums{hn::Zero(d4), hn::Zero(d4), hn::Zero(d4)};
       if (lane < count && charge[done + lane] != 0) {
         const std::int64_t x = block.first[0][lane], y = block.first[1][lane], z = block.first[2][lane];
-        const bool fits = x + order <= window.extent[0] && y + order <= window.extent[1] && z + order <= window.extent[2];
+        const bool fits =
+            x + order <= window.extent[0] && y + order <= window.extent[1] && z + order <= window.extent[2];
         if (fits)
           sums = SumRows<order>(window, block, lane, mesh + x * window.stride_x + y * window.stride_y + z);
         else
