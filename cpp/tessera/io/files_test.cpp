@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -183,6 +184,23 @@ TEST_F(Files, H5mdGoesOnAfterRestart) {
   const H5mdHeader other{6, true, true, "me", "tessera", "0", ""};
   expect_says(message_of([&] { H5mdWriter::continue_after(path("t.h5md"), 2, other); }),
               "not the trajectory of this run");
+}
+
+/// Writes trajectories for tests/app/test_trajectories.py, which opens them with other people's readers.
+TEST(Samples, Trajectories) {
+  const char* folder = std::getenv("TESSERA_SAMPLES");
+  if (!folder) GTEST_SKIP() << "TESSERA_SAMPLES names no folder";
+  const std::string root = folder;
+  const std::vector<std::pair<std::string, Lattice>> boxes = {{"triclinic", box},
+                                                              {"cuboid", {{30, 0, 0}, {0, 28, 0}, {0, 0, 25}}}};
+  for (const auto& [name, lattice] : boxes) {
+    auto dcd = DcdWriter::create(root + "/" + name + ".dcd", {50, 1000, 250, 0.002, "a sample of tessera"});
+    auto h5md = H5mdWriter::create(root + "/" + name + ".h5", {50, true, true, "a test", "tessera", "0", ""});
+    for (int f = 0; f < 40; ++f) {
+      dcd.append(lattice, frame(50, f));
+      h5md.append(1000 + 250 * f, 2 + 0.5 * f, lattice, frame(50, f), frame(50, -f));
+    }
+  }
 }
 
 /// Kills a process that writes frames as fast as it can; what it had announced as written must be readable.

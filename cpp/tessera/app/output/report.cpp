@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "tessera/app/output/progress.h"
 #include "tessera/io/atomic_file.h"
 
@@ -60,7 +62,8 @@ nlohmann::json report_to_json(const Report& report) {
           {"state_hash", report.state_hash.empty() ? nlohmann::json(nullptr) : nlohmann::json(report.state_hash)},
           {"versions", report.versions},
           {"machine", machine::to_json(report.machine)},
-          {"settings", report.settings}};
+          {"settings", report.settings},
+          {"results", report.results}};
 }
 
 void write_report(const std::string& path, const Report& report) {

@@ -34,6 +34,7 @@ struct Report {
   std::map<std::string, std::string> versions;  // "tessera", "mpi", "compiler", …
   machine::Machine machine;
   nlohmann::json settings;  // the configuration in effect
+  nlohmann::json results;   // numbers of this run: temperature, drift, list sizes
 
   std::int64_t steps() const { return last_step - first_step; }
   double ns_per_day() const;

@@ -1,0 +1,105 @@
+"""The command `tessera`: finds the subcommand, turns failures into one line.
+
+Exit status: 0 done, 1 something broke, 2 the input is wrong; a run gives the engine's own.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import os
+import sys
+import traceback
+from typing import NoReturn
+
+import click
+
+from tessera import __version__
+
+#: name → where it is defined, one line for the list
+COMMANDS = {
+    "prepare": ("tessera.commands.prepare:prepare", "Make a system file from CHARMM, AMBER, GROMACS or OpenMM inputs."),
+    "make": ("tessera.commands.make:make", "Make a system file from nothing: water boxes, crystals."),
+    "replicate": ("tessera.commands.replicate:replicate", "Repeat a system along its box vectors."),
+    "run": ("tessera.commands.run:run", "Run a simulation."),
+    "energy": ("tessera.commands.energy:energy", "Energies and forces of a system file."),
+    "explain": ("tessera.commands.explain:explain", "Say how a run would be laid out, without running it."),
+    "plot": ("tessera.commands.plot:plot", "Draw what a run has written."),
+}
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are imported when they are called, so that `tessera --help` is quick."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module, _, attribute = COMMANDS[cmd_name][0].partition(":")
+        command = getattr(importlib.import_module(module), attribute)
+        assert isinstance(command, click.Command)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and not args[0].startswith("-") and args[0] not in COMMANDS:
+            near = difflib.get_close_matches(args[0], COMMANDS, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"the commands are {', '.join(COMMANDS)}"
+            raise click.UsageError(f"unknown command {args[0]}; {hint}", ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, "-V", "--version", prog_name="tessera", message="%(prog)s %(version)s")
+def cli() -> None:
+    """Molecular simulation for parallel machines.
+
+    \b
+    Examples:
+      tessera make water --atoms 3000 -o water.tsr
+      tessera run --print-defaults > run.toml
+      tessera run run.toml -n 4
+      tessera plot output
+    """
+
+
+def main() -> NoReturn:
+    """Runs the command line; never returns."""
+    sys.exit(_status())
+
+
+def _status() -> int:
+    try:
+        result = cli.main(prog_name="tessera", standalone_mode=False)
+        return result if isinstance(result, int) else 0
+    except click.UsageError as error:
+        context = error.ctx
+        click.echo(f"tessera: error: {error.format_message()}", err=True)
+        if context is not None:
+            click.echo(f"`{context.command_path} --help` shows how it is used", err=True)
+        return 2
+    except click.ClickException as error:
+        click.echo(f"tessera: error: {error.format_message()}", err=True)
+        return error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("tessera: interrupted", err=True)
+        return 1
+    except BrokenPipeError:  # `tessera … | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except Exception as error:
+        if os.environ.get("TESSERA_TRACEBACK", "") not in ("", "0"):
+            traceback.print_exc()
+        # What the user did wrong has a message made for the user; of the rest, the kind of error helps to find it.
+        meant = type(error).__module__.startswith("tessera.")
+        click.echo(f"tessera: error: {error if meant else f'{type(error).__name__}: {error}'}", err=True)
+        if not meant:
+            click.echo("this should not happen; TESSERA_TRACEBACK=1 shows where it did", err=True)
+        return 2 if meant else 1

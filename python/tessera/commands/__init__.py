@@ -1,0 +1,1 @@
+"""The subcommands of `tessera`, one a file; `tessera.cli` imports each when it is called."""

@@ -1,0 +1,50 @@
+"""`tessera energy`: energies and forces of one configuration."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from tessera import launch
+
+
+@click.command()
+@click.argument("system", type=click.Path(path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option("--forces", type=click.Path(path_type=Path), help="Write forces (n,3), kcal/mol/Å, to this NumPy file.")
+@click.option("-n", "--ranks", default=1, show_default=True, help="Number of MPI ranks.")
+@click.option("-t", "--threads", type=int, help="Threads of each rank.")
+@click.option(
+    "--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Override a key of the run file; repeatable."
+)
+@click.option(
+    "--mpi", type=click.Choice(["auto", *launch.FLAVOURS]), default="auto", show_default=True, help="Which MPI."
+)
+@click.option("--dry-run", is_flag=True, help="Print the command that would be run and stop.")
+def energy(
+    system: Path,
+    as_json: bool,
+    forces: Path | None,
+    ranks: int,
+    threads: int | None,
+    overrides: tuple[str, ...],
+    mpi: str,
+    dry_run: bool,
+) -> None:
+    """Energies by term (kcal/mol) of the configuration in SYSTEM (*.tsr).
+
+    \b
+    Examples:
+      tessera energy dhfr.tsr
+      tessera energy dhfr.tsr --json --set interactions.cutoff=9 --set interactions.switch=8
+      tessera energy dhfr.tsr -n 4 --forces forces.npy --set parallel.precision=double
+    """
+    arguments = ["--energy", str(system)]
+    if as_json:
+        arguments.append("--json")
+    if forces is not None:
+        arguments += ["--forces", str(forces)]
+    for override in overrides:
+        arguments += ["--set", override]
+    launch.start(arguments, ranks=ranks, threads=threads, mpi=mpi, dry_run=dry_run)

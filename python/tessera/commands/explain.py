@@ -1,0 +1,42 @@
+"""`tessera explain`: the plan of a run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from tessera import launch
+
+
+@click.command()
+@click.argument("run_file", type=click.Path(path_type=Path))
+@click.option(
+    "--ranks", "-n", default=1, show_default=True, help="Number of ranks to plan for; none of them is started."
+)
+@click.option("-t", "--threads", type=int, help="Threads of each rank.")
+@click.option(
+    "--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Override a key of the run file; repeatable."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option("--dry-run", is_flag=True, help="Print the command that would be run and stop.")
+def explain(
+    run_file: Path, ranks: int, threads: int | None, overrides: tuple[str, ...], as_json: bool, dry_run: bool
+) -> None:
+    """Say how RUN_FILE would be laid out on that many ranks: cells, grids, messages, memory, files.
+
+    It runs on one core, so a laptop can plan for a cluster.
+
+    \b
+    Examples:
+      tessera explain run.toml --ranks 64
+      tessera explain run.toml --ranks 4096 -t 4 --json
+    """
+    if ranks < 1:
+        raise click.UsageError(f"{ranks} ranks; give at least 1")
+    arguments = ["--explain", str(run_file), "--ranks", str(ranks)]
+    if as_json:
+        arguments.append("--json")
+    for override in overrides:
+        arguments += ["--set", override]
+    launch.start(arguments, threads=threads, dry_run=dry_run)

@@ -1,0 +1,23 @@
+"""`tessera plot`: pictures of a run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+
+@click.command()
+@click.argument("folder", type=click.Path(path_type=Path))
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="The picture (PNG, PDF, SVG) [FOLDER/run.png].")
+def plot(folder: Path, output: Path | None) -> None:
+    """Draw energies, temperature, drift and the time of each phase of the run in FOLDER.
+
+    \b
+    Examples:
+      tessera plot output
+      tessera plot output -o run.pdf
+    """
+    from tessera.plots import plot_run
+
+    click.echo(plot_run(folder, output or folder / "run.png"))

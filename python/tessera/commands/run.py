@@ -1,0 +1,56 @@
+"""`tessera run`: a simulation."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from tessera import launch
+
+
+@click.command()
+@click.argument("run_file", required=False, type=click.Path(path_type=Path))
+@click.option("-n", "--ranks", default=1, show_default=True, help="Number of MPI ranks.")
+@click.option("-t", "--threads", type=int, help="Threads of each rank; before the run file's parallel.threads.")
+@click.option("--restart", is_flag=True, help="Go on from the last checkpoint in the output folder.")
+@click.option(
+    "--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Override a key of the run file; repeatable."
+)
+@click.option(
+    "--mpi", type=click.Choice(["auto", *launch.FLAVOURS]), default="auto", show_default=True, help="Which MPI."
+)
+@click.option("--print-defaults", is_flag=True, help="Print a run file with every key and stop.")
+@click.option("--dry-run", is_flag=True, help="Print the command that would be run and stop.")
+def run(
+    run_file: Path | None,
+    ranks: int,
+    threads: int | None,
+    restart: bool,
+    overrides: tuple[str, ...],
+    mpi: str,
+    print_defaults: bool,
+    dry_run: bool,
+) -> None:
+    """Run the simulation that RUN_FILE (TOML) describes.
+
+    The result is bitwise the same on any number of ranks and threads. Paths in the run file are
+    relative to it, paths in --set to the working directory.
+
+    \b
+    Examples:
+      tessera run --print-defaults > run.toml
+      tessera run run.toml -n 4
+      tessera run run.toml -n 2 -t 4 --set dynamics.steps=50000
+      tessera run run.toml -n 8 --restart
+      TESSERA_MPIRUN="srun --mpi=pmix" tessera run run.toml -n 256 --mpi openmpi
+    """
+    if print_defaults:
+        launch.start(["--print-defaults"], dry_run=dry_run)
+        return
+    if run_file is None:
+        raise click.UsageError("give a run file; `tessera run --print-defaults > run.toml` writes one to start from")
+    arguments = [str(run_file), *(["--restart"] if restart else [])]
+    for override in overrides:
+        arguments += ["--set", override]
+    launch.start(arguments, ranks=ranks, threads=threads, mpi=mpi, dry_run=dry_run)

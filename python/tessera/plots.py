@@ -1,0 +1,230 @@
+"""Pictures of a run: energies, temperature and drift from `energy.csv`, the time of each phase from `report.json`."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# A palette that stays apart for all kinds of colour vision (Okabe and Ito, 2008).
+_BLUE, _ORANGE, _GREEN, _RED, _GREY = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#5A6270"
+
+_STYLE = {
+    "figure.facecolor": "white",
+    "font.size": 10,
+    "axes.titlesize": 11,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": _GREY,
+    "axes.labelcolor": "#2B3038",
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": "#E3E6EA",
+    "grid.linewidth": 0.8,
+    "xtick.color": _GREY,
+    "ytick.color": _GREY,
+    "lines.linewidth": 1.5,
+    "legend.frameon": False,
+}
+
+
+class PlotError(Exception):
+    """There is nothing to draw: says what was looked for and how to mend it."""
+
+
+@dataclass(frozen=True)
+class EnergyTable:
+    """The columns of an `energy.csv`: `values[name]` (rows,), `unit[name]` (empty: a pure number)."""
+
+    values: dict[str, NDArray[np.float64]]
+    unit: dict[str, str]
+
+    def label(self, name: str) -> str:
+        return f"{name} ({self.unit[name]})" if self.unit[name] else name
+
+
+def read_energy_table(path: str | Path) -> EnergyTable:
+    """The table of a run, also while it is being written (half a last row is left out). Raises PlotError."""
+    path = Path(path)
+    try:
+        with path.open(newline="") as file:
+            rows = list(csv.reader(file))
+    except OSError as error:
+        raise PlotError(f"{path}: {error.strerror}; give the output folder of a run") from None
+    if not rows or rows[0][:1] != ["step"]:
+        raise PlotError(f"{path} is not an energy table of tessera: its first column must be `step`")
+    names, units = [], []
+    for cell in rows[0]:
+        match = re.fullmatch(r"(.*?)(?: \[(.*)\])?", cell)
+        assert match is not None
+        names.append(match[1])
+        units.append(match[2] or "")
+    try:
+        data = np.array([[float(cell) for cell in row] for row in rows[1:] if len(row) == len(names)])
+    except ValueError as error:
+        raise PlotError(f"{path}: {error}; the file is damaged") from None
+    data = data.reshape(-1, len(names))
+    return EnergyTable({n: data[:, i] for i, n in enumerate(names)}, dict(zip(names, units)))
+
+
+def plot_run(folder: str | Path, output: str | Path) -> Path:
+    """Draw the run in `folder` to `output` (PNG, PDF or SVG by its ending) and return that path. Raises PlotError."""
+    folder, output = Path(folder), Path(output)
+    table = read_energy_table(folder / "energy.csv")
+    if len(table.values["step"]) == 0:
+        raise PlotError(
+            f"{folder / 'energy.csv'} has no rows yet; was output.energy_every 0, or has the run just begun?"
+        )
+    report = _read_report(folder / "report.json")
+
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    with plt.rc_context(_STYLE):
+        figure, axes = plt.subplots(2, 2, figsize=(11, 7.2), dpi=150, layout="constrained")
+        _plot_energies(axes[0, 0], table)
+        _plot_temperature(axes[0, 1], table)
+        _plot_drift(axes[1, 0], table)
+        _plot_phases(axes[1, 1], report)
+        figure.suptitle(_title(folder, report), x=0.01, ha="left", fontsize=12, color=_GREY)
+        try:
+            figure.savefig(output)
+        except (OSError, ValueError) as error:
+            raise PlotError(f"can't write {output}: {error}") from None
+        finally:
+            plt.close(figure)
+    return output
+
+
+def _read_report(path: Path) -> dict[str, Any] | None:
+    """The report, or None while the run has not ended."""
+    try:
+        report = json.loads(path.read_text())
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise PlotError(f"{path}: {error}; the file is damaged") from None
+    return report if isinstance(report, dict) else None
+
+
+def _title(folder: Path, report: dict[str, Any] | None) -> str:
+    if report is None:
+        return f"{folder}: no report yet"
+    ranks, threads = report.get("ranks", 1), report.get("threads", 1)
+    parts = [f"{report.get('n_atoms', 0):,} atoms", f"{report.get('steps', 0):,} steps"]
+    parts.append(f"{ranks} rank{'s' * (ranks != 1)} × {threads} thread{'s' * (threads != 1)}")
+    parts.append(f"{report.get('ns_per_day', 0):.3g} ns/day")
+    return "   ·   ".join(parts)
+
+
+def _time_axis(axes: Axes, table: EnergyTable) -> NDArray[np.float64]:
+    time = table.values["time"]
+    longest = float(time[-1]) if len(time) else 0.0
+    scale, unit = (1e-3, "ns") if longest >= 2000 else (1.0, "ps")
+    axes.set_xlabel(f"time ({unit})")
+    axes.margins(x=0.01)
+    return time * scale
+
+
+def _line(axes: Axes, x: NDArray[np.float64], y: NDArray[np.float64], colour: str, label: str | None = None) -> None:
+    axes.plot(x, y, color=colour, label=label, marker="o" if len(x) < 30 else "", markersize=3)
+
+
+def _plain(axes: Axes) -> None:
+    """Whole numbers on the axis, no offset to add in the head."""
+    axes.ticklabel_format(axis="y", useOffset=False, style="plain")
+
+
+def _plot_energies(axes: Axes, table: EnergyTable) -> None:
+    x = _time_axis(axes, table)
+    axes.set_title("Energy")
+    found = [n for n in ("kinetic", "potential", "total") if n in table.values]
+    for name, colour in zip(("kinetic", "potential", "total"), (_ORANGE, _BLUE, _GREEN)):
+        if name in found:
+            _line(axes, x, table.values[name], colour, name)
+    if found:
+        axes.set_ylabel(f"energy ({table.unit[found[0]]})")
+        axes.yaxis.set_major_formatter("{x:,.0f}")
+        axes.legend(loc="upper center", bbox_to_anchor=(0.5, 1.02), ncols=3)
+        axes.margins(y=0.15)
+
+
+def _plot_temperature(axes: Axes, table: EnergyTable) -> None:
+    x = _time_axis(axes, table)
+    axes.set_title("Temperature")
+    if "temperature" not in table.values:
+        axes.text(0.5, 0.5, "no temperature in energy.csv", ha="center", transform=axes.transAxes, color=_GREY)
+        return
+    y = table.values["temperature"]
+    _line(axes, x, y, _RED)
+    axes.axhline(float(y.mean()), color=_GREY, linewidth=1, linestyle=(0, (4, 3)))
+    axes.set_title(
+        f"mean {y.mean():.1f} ± {y.std():.1f} {table.unit['temperature']}", loc="right", color=_GREY, weight="normal"
+    )
+    axes.set_ylabel(table.label("temperature"))
+    _plain(axes)
+
+
+def _plot_drift(axes: Axes, table: EnergyTable) -> None:
+    """Change of the conserved energy since the first row, with the slope of a straight line through it."""
+    x = _time_axis(axes, table)
+    axes.set_title("Drift of the conserved energy")
+    name = next((n for n in ("conserved", "total") if n in table.values), None)
+    if name is None:
+        axes.text(0.5, 0.5, "no total energy in energy.csv", ha="center", transform=axes.transAxes, color=_GREY)
+        return
+    y = table.values[name] - table.values[name][0]
+    _line(axes, x, y, _BLUE)
+    time = table.values["time"]
+    if len(y) >= 3 and np.ptp(time) > 0:
+        slope, offset = np.polyfit(time, y, 1)
+        axes.plot(x, slope * time + offset, color=_GREY, linewidth=1, linestyle=(0, (4, 3)))
+        axes.set_title(f"{slope * 1000:+.3g} {table.unit[name]}/ns", loc="right", color=_GREY, weight="normal")
+    axes.set_ylabel(f"E − E₀ ({table.unit[name]})")
+    _plain(axes)
+
+
+def _plot_phases(axes: Axes, report: dict[str, Any] | None) -> None:
+    axes.set_title("Time by phase")
+    phases = report.get("phases", []) if report else []
+    if not phases or not report:
+        axes.text(0.5, 0.5, "no report.json yet", ha="center", transform=axes.transAxes, color=_GREY)
+        axes.set_axis_off()
+        return
+    per_step = 1000.0 / max(1, report.get("steps", 1))
+    names = [phase["name"].replace("_", " ") for phase in phases]
+    mean = np.array([phase["seconds"] for phase in phases]) * per_step
+    slowest = mean * np.array([phase.get("imbalance", 1.0) for phase in phases])
+    wall = max(report.get("wall_seconds", 0.0) * per_step, 1e-300)
+    rows = np.arange(len(phases))
+    axes.barh(rows, slowest, color="#BFD7EA", height=0.72, label="slowest rank")
+    axes.barh(rows, mean, color=_BLUE, height=0.72, label="mean")
+    for row, (value, end) in enumerate(zip(mean, slowest)):
+        axes.annotate(
+            f"{100 * value / wall:.0f} %",
+            (end, row),
+            (4, 0),
+            textcoords="offset points",
+            va="center",
+            fontsize=8,
+            color=_GREY,
+        )
+    axes.set_yticks(rows, names)
+    axes.invert_yaxis()
+    axes.grid(axis="y", visible=False)
+    axes.margins(x=0.12)
+    axes.set_xlabel("ms per step")
+    axes.legend(loc="lower right")

@@ -1,0 +1,163 @@
+"""Finding engines and launchers, with stand-ins for both: shell scripts that say who they are."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tessera import launch
+
+PYTHON = str(Path(__file__).parents[2] / "python")
+OPEN_MPI = 'case "$1" in --version) echo "mpirun (Open MPI) 4.1.4";; *) echo "openmpi $*";; esac'
+MPICH = 'case "$1" in --version) echo "HYDRA build details: Version 5.0";; *) echo "mpich $*";; esac'
+
+
+def script(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+    return path
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder with engines of all flavours in `bin` and nothing on the path."""
+    for flavour in launch.FLAVOURS:
+        script(tmp_path / "bin" / f"tessera-md-{flavour}", f'echo "{flavour} engine $*"')
+    monkeypatch.setattr(launch, "engine_folders", lambda: [tmp_path / "bin"])
+    monkeypatch.setenv("PATH", str(tmp_path / "path"))
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+    monkeypatch.delenv("TESSERA_MPIRUN", raising=False)
+    for name in ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    monkeypatch.setattr(launch, "usable_cores", lambda: 4)
+    launch.flavour_of.cache_clear()
+    yield tmp_path
+    launch.flavour_of.cache_clear()
+
+
+def test_one_rank_needs_no_mpi(place: Path) -> None:
+    assert launch.engine_command(["run.toml"], threads=3) == [
+        str(place / "bin" / "tessera-md-serial"),
+        "run.toml",
+        "-t",
+        "3",
+    ]
+
+
+def test_open_mpi_from_the_path(place: Path) -> None:
+    mpirun = script(place / "path" / "mpirun", OPEN_MPI)
+    assert launch.engine_command(["run.toml"], ranks=4) == [
+        str(mpirun),
+        "-n",
+        "4",
+        "--oversubscribe",
+        str(place / "bin" / "tessera-md-openmpi"),
+        "run.toml",
+    ]
+
+
+def test_mpich_from_beside_python(place: Path) -> None:
+    mpiexec = script(place / "mpiexec", MPICH)
+    command = launch.engine_command(["run.toml"], ranks=2)
+    assert command == [str(mpiexec), "-n", "2", str(place / "bin" / "tessera-md-mpich"), "run.toml"]
+
+
+def test_the_engine_follows_the_launcher_that_it_was_built_for(place: Path) -> None:
+    script(place / "path" / "mpirun", OPEN_MPI)
+    script(place / "mpiexec", MPICH)
+    (place / "bin" / "tessera-md-openmpi").unlink()
+    assert launch.engine_command(["r"], ranks=2)[0] == str(place / "mpiexec")
+    with pytest.raises(launch.LaunchError, match="not built for Open MPI"):
+        launch.engine_command(["r"], ranks=2, mpi="openmpi")
+
+
+def test_a_flavour_can_be_chosen(place: Path) -> None:
+    script(place / "path" / "mpirun", OPEN_MPI)
+    script(place / "mpiexec", MPICH)
+    assert launch.engine_command(["r"], ranks=2, mpi="mpich")[0] == str(place / "mpiexec")
+    assert launch.engine_command(["r"], ranks=1, mpi="mpich")[:3] == [str(place / "mpiexec"), "-n", "1"]
+
+
+def test_root_and_more_threads_than_cores(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    script(place / "path" / "mpirun", OPEN_MPI)
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    options = launch.engine_command(["r"], ranks=5)
+    assert "--allow-run-as-root" in options
+    assert options[options.index("--bind-to") + 1] == "none"
+    assert "--bind-to" not in launch.engine_command(["r"], ranks=4)
+    assert "--bind-to" in launch.engine_command(["r"], ranks=1, threads=2, mpi="openmpi")
+
+
+def test_a_launcher_with_options_by_environment(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    srun = script(place / "path" / "srun", "echo srun")
+    monkeypatch.setenv("TESSERA_MPIRUN", "srun --mpi=pmix")
+    command = launch.engine_command(["r"], ranks=8, mpi="openmpi")
+    assert command[:4] == ["srun", "--mpi=pmix", "-n", "8"]
+    assert srun.exists()
+    with pytest.raises(launch.LaunchError, match="unknown MPI"):
+        launch.engine_command(["r"], ranks=8)
+    monkeypatch.setenv("TESSERA_MPIRUN", "no-such-launcher")
+    with pytest.raises(launch.LaunchError, match="no such program"):
+        launch.engine_command(["r"], ranks=8)
+
+
+def test_what_is_missing_is_named(place: Path) -> None:
+    with pytest.raises(launch.LaunchError, match="found none"):
+        launch.engine_command(["r"], ranks=2)
+    with pytest.raises(launch.LaunchError, match="need an MPI"):
+        launch.engine_command(["r"], ranks=2, mpi="serial")
+    with pytest.raises(launch.LaunchError, match="at least 1"):
+        launch.engine_command(["r"], ranks=0)
+    for flavour in launch.FLAVOURS:
+        (place / "bin" / f"tessera-md-{flavour}").unlink()
+    with pytest.raises(launch.LaunchError, match="TESSERA_BIN"):
+        launch.engine_command(["r"])
+
+
+def engine(folder: Path, text: str) -> dict[str, str]:
+    """An environment in which `tessera run` starts this script."""
+    script(folder / "tessera-md-serial", text)
+    return {**os.environ, "PYTHONPATH": PYTHON, "TESSERA_BIN": str(folder)}
+
+
+def test_arguments_and_exit_status_pass_through(tmp_path: Path) -> None:
+    environment = engine(tmp_path, 'echo "$@"; exit 3')
+    command = [sys.executable, "-m", "tessera", "run", "a.toml", "-t", "2", "--restart"]
+    command += ["--set", "dynamics.steps=5", "--set", "output.folder=a b"]
+    result = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert result.returncode == 3
+    assert result.stdout == "a.toml --restart --set dynamics.steps=5 --set output.folder=a b -t 2\n"
+
+
+def test_energy_and_explain_arguments(tmp_path: Path) -> None:
+    environment = engine(tmp_path, 'echo "$@"')
+
+    def output(*arguments: str) -> str:
+        command = [sys.executable, "-m", "tessera", *arguments]
+        return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout.strip()
+
+    assert output("energy", "a.tsr", "--json", "--forces", "f.npy") == "--energy a.tsr --json --forces f.npy"
+    assert output("explain", "r.toml", "--ranks", "64", "-t", "2") == "--explain r.toml --ranks 64 -t 2"
+    assert output("run", "--print-defaults") == "--print-defaults"
+    assert output("run", "r.toml", "--dry-run") == f"{tmp_path}/tessera-md-serial r.toml"
+
+
+def test_signals_reach_the_engine(tmp_path: Path) -> None:
+    environment = engine(tmp_path, "trap 'echo caught; exit 7' TERM; echo ready; while :; do sleep 0.05; done")
+    command = [sys.executable, "-m", "tessera", "run", "a.toml"]
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        time.sleep(0.1)
+        process.send_signal(signal.SIGTERM)
+        assert process.stdout.read() == "caught\n"
+        assert process.wait(timeout=20) == 7

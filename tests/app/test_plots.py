@@ -1,0 +1,70 @@
+"""Pictures of a run: they are drawn, also of runs that are short, unfinished or damaged."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tessera.plots import PlotError, plot_run, read_energy_table
+
+HEADER = "step,time [ps],kinetic [kcal/mol],potential [kcal/mol],total [kcal/mol],temperature [K]\n"
+
+
+def write_run(folder: Path, rows: int, report: bool = True) -> None:
+    random = np.random.default_rng(1)
+    with (folder / "energy.csv").open("w") as file:
+        file.write(HEADER)
+        for i in range(rows):
+            kinetic = 14000 + 80 * random.normal()
+            total = -58000 + 0.01 * i + random.normal()
+            file.write(f"{100 * i},{0.2 * i},{kinetic},{total - kinetic},{total},{kinetic / 46.6}\n")
+    if report:
+        phases = [
+            {"name": "pair forces", "seconds": 12.0, "imbalance": 1.2},
+            {"name": "pme", "seconds": 6.0, "imbalance": 1.05},
+            {"name": "halo_exchange", "seconds": 2.0, "imbalance": 1.6},
+        ]
+        facts = {"n_atoms": 23558, "steps": 1000, "ranks": 4, "threads": 1, "wall_seconds": 21.0, "ns_per_day": 8.2}
+        (folder / "report.json").write_text(json.dumps({**facts, "phases": phases}))
+
+
+@pytest.mark.parametrize("rows", [1, 2, 500])
+@pytest.mark.parametrize("report", [True, False])
+def test_a_picture_is_drawn(tmp_path: Path, rows: int, report: bool) -> None:
+    write_run(tmp_path, rows, report)
+    picture = plot_run(tmp_path, tmp_path / "run.png")
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert picture.stat().st_size > 20000
+
+
+def test_columns_and_units(tmp_path: Path) -> None:
+    write_run(tmp_path, 3)
+    with (tmp_path / "energy.csv").open("a") as file:
+        file.write("300,0.6,140")  # being written
+    table = read_energy_table(tmp_path / "energy.csv")
+    assert table.values["step"].tolist() == [0, 100, 200]
+    assert table.unit["kinetic"] == "kcal/mol"
+    assert table.unit["step"] == ""
+    assert table.label("temperature") == "temperature (K)"
+
+
+def test_what_can_not_be_drawn_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(PlotError, match="output folder of a run"):
+        plot_run(tmp_path, tmp_path / "run.png")
+    (tmp_path / "energy.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(PlotError, match="not an energy table"):
+        plot_run(tmp_path, tmp_path / "run.png")
+    write_run(tmp_path, 0)
+    with pytest.raises(PlotError, match="no rows yet"):
+        plot_run(tmp_path, tmp_path / "run.png")
+    write_run(tmp_path, 3)
+    with pytest.raises(PlotError, match="can't write"):
+        plot_run(tmp_path, tmp_path / "none" / "run.png")
+    with pytest.raises(PlotError, match="can't write"):
+        plot_run(tmp_path, tmp_path / "run.unknown")
+    (tmp_path / "report.json").write_text("{")
+    with pytest.raises(PlotError, match="damaged"):
+        plot_run(tmp_path, tmp_path / "run.png")
