@@ -7,6 +7,7 @@
 
 #include "tessera/app/config/schema.h"
 #include "tessera/app/energy.h"
+#include "tessera/app/run.h"
 #include "tessera/base/error.h"
 #include "tessera/comm/communicator.h"
 #include "tessera/md/pair/cluster_distance.h"
@@ -24,7 +25,7 @@ void print_on_root(const comm::Communicator& comm, const std::string& text) {
 int run_command(int argc, char** argv, const comm::Communicator& comm) {
   CLI::App app{"Tessera's engine. Run it alone, or under mpirun or srun: mpirun -n 4 tessera-md run.toml"};
   std::string run_file;
-  bool version = false, defaults = false, schema = false;
+  bool restart = false, version = false, defaults = false, schema = false;
   EnergyRequest energy;
   app.add_option("run_file", run_file, "what to run (TOML; see --print-defaults)");
   app.add_flag("--version", version, "print the version and stop");
@@ -34,7 +35,8 @@ int run_command(int argc, char** argv, const comm::Communicator& comm) {
   app.add_flag("--json", energy.json, "print JSON");
   app.add_option("--forces", energy.forces, "with --energy: write forces (n,3) kcal/mol/Å to this NumPy file");
   app.add_option("--set", energy.overrides, "section.key=value over the run file's")->take_all();
-  app.add_option("-t,--threads", energy.threads, "threads a rank");
+  app.add_option("-t,--threads", energy.threads, "threads a rank")->check(CLI::Range(1, 1024));
+  app.add_flag("--restart", restart, "continue from the newest checkpoint of output.folder");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -52,6 +54,8 @@ int run_command(int argc, char** argv, const comm::Communicator& comm) {
     print_on_root(comm, compute_energy(energy, comm));
   } else if (run_file.empty()) {
     throw InputError("nothing to do: give a run file (tessera-md run.toml), or see tessera-md --help");
+  } else {
+    return run({run_file, energy.overrides, restart, energy.threads}, comm);
   }
   return 0;
 }

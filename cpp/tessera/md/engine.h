@@ -69,6 +69,8 @@ class Engine {
   void compute_forces(bool with_energies);
   /// Sums what compute_forces(true) left on threads and ranks into energies(). Collective.
   void sum_energies();
+  /// Forces and energies of a configuration that no step led to: the start of a run. Collective.
+  void measure();
   /// One step of velocity Verlet; energies are summed where asked for. Collective. Throws RunError on blow-up.
   void step(bool with_energies);
 
@@ -102,6 +104,7 @@ class Engine {
   void constrain_drift();
   void drift();
   void constrain_velocities(bool with_virial);
+  void add_start_constraint_virial();
   void store_velocities();
   void remove_centre_of_mass_motion();
   std::int64_t kinetic_energy();

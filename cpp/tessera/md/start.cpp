@@ -24,12 +24,11 @@ double total_mass(const model::System& system) {
 
 void Engine::constrain_start() {
   // The corrections of a drift of no length: positions move to the constraints along their present bonds.
-  const auto place = [&](std::int32_t key, std::span<const std::int32_t> slots, std::span<const Vec3> before,
+  const auto place = [&](std::span<const std::int32_t> slots, std::span<const Vec3> before,
                          std::span<const Vec3> after) {
     for (std::size_t k = 0; k < slots.size(); ++k)
       domain_.position[at(slots[k])] =
           domain_.position[at(slots[k])] + system_.lattice.fraction(after[k] - before[k]);
-    (void)key;
   };
   std::string problem;
   for (const auto& water : topology_.waters()) {
@@ -40,7 +39,7 @@ void Engine::constrain_start() {
     if (!constraint::settle_positions(topology_.settle(water.molecule), before, after) && problem.empty())
       problem = system_.describe(domain_.id[at(water.slots[0])]) +
                 " belongs to a water too far from its rigid shape to be constrained; minimise the structure first";
-    place(water.slots[0], water.slots, before, after);
+    place(water.slots, before, after);
   }
   for (const auto& group : topology_.groups()) {
     const auto n = group.kind->atoms.size();
@@ -54,7 +53,7 @@ void Engine::constrain_start() {
         problem.empty())
       problem = system_.describe(domain_.id[at(slots[0])]) +
                 " has bonds too far from their lengths to be constrained; minimise the structure first";
-    place(slots[0], slots, std::span(before).first(n), std::span(after).first(n));
+    place(slots, std::span(before).first(n), std::span(after).first(n));
   }
   comm::agree_on_input(comm_, problem);
   search();
@@ -87,6 +86,33 @@ void Engine::generate_velocities(double temperature, std::uint64_t seed) {
     velocity_[s] = scale * Vec3{v.x * domain::velocity_unit, v.y * domain::velocity_unit, v.z * domain::velocity_unit};
   }
   store_velocities();
+}
+
+void Engine::measure() {
+  compute_forces(true);
+  add_start_constraint_virial();
+  sum_energies();
+}
+
+/// The constraint forces of a state are those that would bend the first half step.
+void Engine::add_start_constraint_virial() {
+  if (topology_.n_constraints() == 0) return;
+  kick(0.5 * settings_.timestep);
+  comm::agree_on_run(comm_, blow_up_);
+  const auto free = velocity_;
+  constrain_drift();
+  comm::agree_on_run(comm_, blow_up_);
+  const double to_force = 2 / (settings_.timestep * units::acceleration);
+  const auto add = [&](std::span<const std::int32_t> slots) {
+    for (const auto slot : slots) {
+      const Vec3 r = system_.lattice.displacement(domain_.position[at(slots[0])], domain_.position[at(slot)]);
+      const Vec3 f = (to_force / inverse_mass_[at(slot)]) * (velocity_[at(slot)] - free[at(slot)]);
+      thread_energies_[0].add_virial(r, f);
+    }
+  };
+  for (const auto& water : topology_.waters()) add(water.slots);
+  for (const auto& group : topology_.groups())
+    add(topology_.group_slots().subspan(at(group.first), group.kind->atoms.size()));
 }
 
 void Engine::remove_centre_of_mass_motion() {

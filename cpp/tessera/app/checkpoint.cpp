@@ -1,0 +1,153 @@
+#include "tessera/app/checkpoint.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include "tessera/base/error.h"
+#include "tessera/io/atomic_file.h"
+#include "tessera/io/checksum.h"
+
+namespace tessera::app {
+
+namespace {
+
+constexpr const char* magic = "tessera-checkpoint 1";
+
+std::string newest(const std::string& folder) { return folder + "/checkpoint.tck"; }
+std::string previous(const std::string& folder) { return folder + "/checkpoint.previous.tck"; }
+
+
+// Id, place, velocity, displacement of an atom.
+constexpr std::size_t record_bytes = 44;
+
+Checkpoint read_one(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw InputError(fmt::format("{} can't be opened", path));
+  std::string line, header;
+  std::getline(file, line);
+  std::getline(file, header);
+  if (line != magic) throw InputError(fmt::format("{} is not a checkpoint of this version", path));
+  try {
+    const auto json = nlohmann::json::parse(header);
+    Checkpoint checkpoint;
+    checkpoint.step = json.at("step");
+    checkpoint.last_search = json.at("last_search");
+    checkpoint.trajectory_frames = json.at("trajectory_frames");
+    checkpoint.first_total_energy = json.at("first_total_energy");
+    checkpoint.first_step = json.at("first_step");
+    checkpoint.simd = json.at("simd");
+    checkpoint.settings = json.at("settings");
+    const auto n = json.at("atoms").get<std::size_t>();
+    std::vector<char> data(n * record_bytes);
+    file.read(data.data(), static_cast<std::streamsize>(data.size()));
+    if (static_cast<std::size_t>(file.gcount()) != data.size())
+      throw InputError(fmt::format("{} is truncated", path));
+    const auto sum = io::Checksum().add(comm::bytes_of(header)).add(comm::bytes_of(data)).finish();
+    std::string stored(sum.size(), ' ');
+    file.read(stored.data(), static_cast<std::streamsize>(stored.size()));
+    if (stored != sum) throw InputError(fmt::format("{} is damaged: its checksum does not match", path));
+    checkpoint.particles.resize(n);
+    for (std::size_t i = 0; i < n; ++i) {
+      auto& p = checkpoint.particles[i];
+      const char* at = data.data() + i * record_bytes;
+      std::memcpy(&p.id, at, 8);
+      std::memcpy(&p.position, at + 8, 12);
+      std::memcpy(&p.velocity, at + 20, 12);
+      std::memcpy(&p.displacement, at + 32, 12);
+    }
+    return checkpoint;
+  } catch (const nlohmann::json::exception&) {
+    throw InputError(fmt::format("{} has a damaged header", path));
+  }
+}
+
+}  // namespace
+
+nlohmann::json bit_settings(const md::EngineSettings& settings, const std::string& system_path) {
+  return {{"system", std::filesystem::absolute(system_path).lexically_normal().string()},
+          {"cutoff", settings.pair.cutoff},
+          {"switch", settings.pair.switch_distance},
+          {"lj", static_cast<int>(settings.pair.lj)},
+          {"electrostatics", static_cast<int>(settings.pair.electrostatics)},
+          {"coulomb_switch", settings.pair.coulomb_switch},
+          {"alpha", settings.pair.alpha},
+          {"pme_order", settings.pme_order},
+          {"pme_grid", settings.pme_grid},
+          {"buffer", settings.buffer},
+          {"pair_search_every", settings.search_every},
+          {"double_precision", settings.double_precision},
+          {"pair_scheme", settings.pair_scheme},
+          {"constraints", static_cast<int>(settings.constraints)},
+          {"constraint_tolerance", settings.constraint_tolerance},
+          {"timestep", settings.timestep},
+          {"com_removal_every", settings.com_removal_every}};
+}
+
+void write_checkpoint(const std::string& folder, const Checkpoint& checkpoint) {
+  const nlohmann::json json = {{"step", checkpoint.step},
+                               {"last_search", checkpoint.last_search},
+                               {"trajectory_frames", checkpoint.trajectory_frames},
+                               {"first_total_energy", checkpoint.first_total_energy},
+                               {"first_step", checkpoint.first_step},
+                               {"simd", checkpoint.simd},
+                               {"settings", checkpoint.settings},
+                               {"atoms", checkpoint.particles.size()}};
+  const std::string header = json.dump();
+  std::string content = fmt::format("{}\n{}\n", magic, header);
+  const std::size_t begin = content.size();
+  content.resize(begin + checkpoint.particles.size() * record_bytes);
+  char* at = content.data() + begin;
+  for (const auto& p : checkpoint.particles) {
+    std::memcpy(at, &p.id, 8);
+    std::memcpy(at + 8, &p.position, 12);
+    std::memcpy(at + 20, &p.velocity, 12);
+    std::memcpy(at + 32, &p.displacement, 12);
+    at += record_bytes;
+  }
+  const std::span data(content.data() + begin, content.size() - begin);
+  content += io::Checksum().add(comm::bytes_of(header)).add(std::as_bytes(data)).finish();
+  // The old newest becomes the previous only when the new one is safe beside it: write, then rename twice.
+  const std::string next = folder + "/checkpoint.next.tck";
+  io::write_atomically(next, content);
+  std::error_code ignored;
+  std::filesystem::rename(newest(folder), previous(folder), ignored);  // none yet: fine
+  std::error_code failed;
+  std::filesystem::rename(next, newest(folder), failed);
+  if (failed) throw RunError(fmt::format("{} can't be renamed to checkpoint.tck: {}", next, failed.message()));
+  io::synchronize_folder(folder);
+}
+
+Checkpoint read_checkpoint(const std::string& folder, std::string& note) {
+  std::string problems;
+  // A kill between the two renames leaves the newest under its first name.
+  for (const auto& path : {newest(folder), folder + "/checkpoint.next.tck", previous(folder)}) {
+    if (!std::filesystem::exists(path)) continue;
+    try {
+      auto checkpoint = read_one(path);
+      if (path != newest(folder)) note = fmt::format("continuing from {}{}", path, problems.empty() ? "" : " since " + problems);
+      return checkpoint;
+    } catch (const InputError& error) {
+      problems += fmt::format("{}{}", problems.empty() ? "" : "; ", error.what());
+    }
+  }
+  if (problems.empty())
+    throw InputError(fmt::format("{} holds no checkpoint to restart from; run without --restart first", folder));
+  throw InputError(fmt::format("no good checkpoint in {}: {}", folder, problems));
+}
+
+std::string state_hash(const std::vector<md::domain::Particle>& particles) {
+  struct State {
+    Fraction position;
+    md::domain::Velocity velocity;
+  };
+  std::vector<State> states;
+  states.reserve(particles.size());
+  for (const auto& p : particles) states.push_back({p.position + p.displacement, p.velocity});
+  return io::checksum_of(comm::bytes_of(states));
+}
+
+}  // namespace tessera::app

@@ -1,0 +1,340 @@
+#include "tessera/app/run.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cmath>
+#include <csignal>
+#include <cstdio>
+#include <filesystem>
+#include <limits>
+#include <optional>
+
+#include "tessera/app/checkpoint.h"
+#include "tessera/app/config/read_config.h"
+#include "tessera/app/drift.h"
+#include "tessera/app/engine_settings.h"
+#include "tessera/app/gather.h"
+#include "tessera/app/output/energy_table.h"
+#include "tessera/app/output/progress.h"
+#include "tessera/app/output/report.h"
+#include "tessera/app/system_file.h"
+#include "tessera/app/trajectory.h"
+#include "tessera/base/error.h"
+#include "tessera/base/units.h"
+#include "tessera/io/atomic_file.h"
+#include "tessera/md/pair/cluster_distance.h"
+
+namespace tessera::app {
+
+namespace {
+
+volatile std::sig_atomic_t stop_signal = 0;
+
+void remember_signal(int signal) { stop_signal = signal; }
+
+/// SIGTERM and SIGINT ask the run to stop at the next step; a second one ends it at once.
+void listen_for_signals() {
+  struct sigaction action {};
+  action.sa_handler = remember_signal;
+  action.sa_flags = SA_RESETHAND | SA_RESTART;
+  sigaction(SIGTERM, &action, nullptr);
+  sigaction(SIGINT, &action, nullptr);
+}
+
+/// Runs a function on the root; its error becomes everybody's.
+template <class Function>
+void on_root(const comm::Communicator& comm, Function&& function) {
+  std::string input_problem, run_problem;
+  if (comm.is_root()) {
+    try {
+      function();
+    } catch (const InputError& error) {
+      input_problem = error.what();
+    } catch (const RunError& error) {
+      run_problem = error.what();
+    }
+  }
+  comm::agree_on_input(comm, input_problem);
+  comm::agree_on_run(comm, run_problem);
+}
+
+std::vector<Column> energy_columns() {
+  std::vector<Column> columns;
+  for (const auto name : md::term_names) columns.push_back({std::string(name), "kcal/mol"});
+  for (const auto* name : {"potential", "kinetic", "total"}) columns.push_back({name, "kcal/mol"});
+  columns.push_back({"temperature", "K"});
+  columns.push_back({"pressure", "bar"});
+  columns.push_back({"drift", "kT/ns/dof"});
+  return columns;
+}
+
+void prepare_folder(const RunConfig& config, bool restart) {
+  namespace fs = std::filesystem;
+  const auto& folder = config.output.folder;
+  if (!restart && fs::exists(folder) && !config.output.overwrite)
+    for (const auto* name : {"energy.csv", "checkpoint.tck", "trajectory.dcd", "trajectory.h5md", "report.json"})
+      if (fs::exists(fs::path(folder) / name))
+        throw InputError(fmt::format("{} already holds a run ({}): choose another output.folder, set output.overwrite = "
+                                     "true, or continue it with --restart",
+                                     folder, name));
+  io::make_folder(folder);
+  if (!restart)
+    for (const auto* name : {"checkpoint.tck", "checkpoint.previous.tck", "checkpoint.next.tck", "report.json"}) {
+      std::error_code ignored;
+      fs::remove(fs::path(folder) / name, ignored);
+    }
+  if (access(folder.c_str(), W_OK) != 0)
+    throw RunError(fmt::format("{} can't be written to: choose another output.folder or mend its permissions", folder));
+  io::write_atomically(folder + "/settings.toml", to_toml(config));
+}
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+/// A run under way. All members are collective unless said.
+class Run {
+ public:
+  Run(const RunRequest& request, const comm::Communicator& comm);
+  int execute();
+
+ private:
+  void read_input();
+  void start_new();
+  void start_from_checkpoint();
+  void open_outputs(std::optional<std::int64_t> frames);
+  void record_energies();
+  void record_frame();
+  void save_checkpoint();
+  void show_progress(bool is_last);
+  bool is_asked_to_stop() const;
+  Report make_report(double seconds);
+  std::int64_t last_step() const { return config_.dynamics.steps; }
+  double time_of(std::int64_t step) const { return static_cast<double>(step) * config_.dynamics.timestep; }
+  static bool is_due(std::int64_t step, std::int64_t every) { return every > 0 && step % every == 0; }
+
+  RunRequest request_;
+  const comm::Communicator& comm_;
+  RunConfig config_;
+  model::System system_;
+  md::EngineSettings settings_;
+  CoordinateBlock block_;
+  std::optional<ThreadPool> threads_;
+  std::optional<md::Engine> engine_;
+  Drift drift_;
+  std::int64_t first_step_ = 0;
+  // Root only.
+  std::optional<EnergyTable> energy_table_;
+  std::optional<Trajectory> trajectory_;
+  std::optional<ProgressLine> progress_;
+  std::int64_t restart_frames_ = 0;
+};
+
+Run::Run(const RunRequest& request, const comm::Communicator& comm) : request_(request), comm_(comm) {
+  read_input();
+  listen_for_signals();
+  threads_.emplace(request.threads > 0 ? request.threads : static_cast<int>(config_.parallel.threads));
+  on_root(comm, [&] { prepare_folder(config_, request_.restart); });
+  engine_.emplace(system_, settings_, comm, *threads_);
+  if (request.restart)
+    start_from_checkpoint();
+  else
+    start_new();
+}
+
+/// Every rank reads alone; the verdict is everybody's.
+void Run::read_input() {
+  std::string problem;
+  try {
+    config_ = read_run_file(request_.run_file, request_.overrides);
+    system_ = read_system(config_.input.system);
+    settings_ = plan_settings(config_, system_);
+    if (!request_.restart) block_ = read_coordinates(config_.input.system, comm_.rank(), comm_.size());
+  } catch (const InputError& error) {
+    problem = error.what();
+  }
+  comm::agree_on_input(comm_, problem);
+}
+
+void Run::start_new() {
+  const bool has_velocities = comm::all_reduce_max(comm_, block_.velocity.empty() ? 0 : 1) != 0;
+  auto velocities = config_.dynamics.velocities;
+  if (velocities == Velocities::automatic) velocities = has_velocities ? Velocities::file : Velocities::generate;
+  if (velocities == Velocities::file && !has_velocities)
+    throw InputError(fmt::format("{} holds no velocities: set dynamics.velocities to \"generate\"", config_.input.system));
+  if (velocities != Velocities::file)
+    for (auto& v : block_.velocity) v = {};
+  engine_->set_state(make_particles(block_), 0, 0);
+  block_ = {};
+  engine_->constrain_start();
+  if (velocities == Velocities::generate)
+    engine_->generate_velocities(config_.dynamics.temperature, static_cast<std::uint64_t>(config_.dynamics.seed));
+  engine_->measure();
+  drift_ = Drift(0, engine_->energies().total(), engine_->degrees_of_freedom());
+  open_outputs(std::nullopt);
+  record_energies();
+  record_frame();
+}
+
+void Run::start_from_checkpoint() {
+  Checkpoint checkpoint;
+  std::string note;
+  on_root(comm_, [&] {
+    checkpoint = read_checkpoint(config_.output.folder, note);
+    const auto wanted = bit_settings(settings_, config_.input.system);
+    for (const auto& [key, value] : wanted.items())
+      if (!checkpoint.settings.contains(key) || checkpoint.settings.at(key) != value)
+        throw InputError(fmt::format("the checkpoint was written with {} = {}, the run file says {}: a restart goes on "
+                                     "with the same settings; start a new run to change them",
+                                     key, checkpoint.settings.value(key, nlohmann::json()).dump(), value.dump()));
+    if (checkpoint.step >= last_step())
+      throw InputError(fmt::format("the run in {} is done: its checkpoint is at step {} and dynamics.steps is {}; raise "
+                                   "dynamics.steps to go on",
+                                   config_.output.folder, checkpoint.step, last_step()));
+    if (checkpoint.simd != md::pair::simd_target()) note += fmt::format("{}the checkpoint was written with {}, this machine has {}: the run goes on, but not bit for bit", note.empty() ? "" : "; ", checkpoint.simd, md::pair::simd_target());
+    if (!note.empty()) fmt::print(stderr, "tessera-md: note: {}\n", note);
+  });
+  struct Numbers {
+    std::int64_t step, last_search, frames, first_step;
+    double first_total;
+  } numbers = {checkpoint.step, checkpoint.last_search, checkpoint.trajectory_frames, checkpoint.first_step,
+               checkpoint.first_total_energy};
+  comm_.broadcast(std::as_writable_bytes(std::span(&numbers, 1)), 0);
+  engine_->set_state(std::move(checkpoint.particles), numbers.step, numbers.last_search);
+  engine_->measure();
+  first_step_ = numbers.step;
+  drift_ = Drift(time_of(numbers.first_step), numbers.first_total, engine_->degrees_of_freedom());
+  open_outputs(numbers.frames);
+}
+
+void Run::open_outputs(std::optional<std::int64_t> frames) {
+  on_root(comm_, [&] {
+    const auto path = config_.output.folder + "/energy.csv";
+    energy_table_ = frames ? EnergyTable::continue_after(path, energy_columns(), first_step_)
+                           : EnergyTable::create(path, energy_columns());
+    trajectory_.emplace(config_, system_, 0, frames);
+    auto style = config_.output.progress;
+    if (style == Progress::automatic) style = isatty(STDERR_FILENO) ? Progress::line : Progress::log;
+    if (style != Progress::none)
+      progress_.emplace(style == Progress::line ? ProgressLine::Style::rewrite : ProgressLine::Style::append, first_step_,
+                        last_step(), config_.dynamics.timestep, [](std::string_view text) {
+                          std::fwrite(text.data(), 1, text.size(), stderr);
+                          std::fflush(stderr);
+                        });
+  });
+}
+
+void Run::record_energies() {
+  const auto& e = engine_->energies();
+  const auto step = engine_->current_step();
+  drift_.add(time_of(step), e.total(), e.temperature);
+  on_root(comm_, [&] {
+    std::vector<double> row(e.term.begin(), e.term.end());
+    for (const double value : {e.potential(), e.kinetic, e.total(), e.temperature, e.pressure, drift_.since_start()})
+      row.push_back(value);
+    energy_table_->append(step, time_of(step), row);
+  });
+}
+
+void Run::record_frame() {
+  if (config_.output.trajectory_every <= 0 || config_.output.trajectory == TrajectoryFormat::none) return;
+  const auto particles = gather_particles(*engine_, comm_);
+  on_root(comm_, [&] { trajectory_->append(engine_->current_step(), time_of(engine_->current_step()), particles); });
+}
+
+void Run::save_checkpoint() {
+  auto particles = gather_particles(*engine_, comm_);
+  on_root(comm_, [&] {
+    write_checkpoint(config_.output.folder,
+                     {.step = engine_->current_step(),
+                      .last_search = engine_->last_search(),
+                      .trajectory_frames = trajectory_->n_frames(),
+                      .first_total_energy = drift_.first_total(),
+                      .first_step = static_cast<std::int64_t>(std::llround(drift_.first_time() / config_.dynamics.timestep)),
+                      .simd = md::pair::simd_target(),
+                      .settings = bit_settings(settings_, config_.input.system),
+                      .particles = std::move(particles)});
+  });
+}
+
+/// A signal may reach one rank alone, so ranks ask each other at every few steps.
+bool Run::is_asked_to_stop() const {
+  constexpr std::int64_t ask_every = 5;
+  if (!is_due(engine_->current_step(), ask_every)) return false;
+  return comm::all_reduce_max(comm_, stop_signal) != 0;
+}
+
+int Run::execute() {
+  const auto start = std::chrono::steady_clock::now();
+  engine_->timers().reset();
+  bool stopped = false;
+  while (engine_->current_step() < last_step() && !stopped) {
+    const auto step = engine_->current_step() + 1;
+    const bool energies_due = is_due(step, config_.output.energy_every) || step == last_step();
+    engine_->step(energies_due);
+    if (energies_due) record_energies();
+    if (is_due(step, config_.output.trajectory_every)) record_frame();
+    stopped = is_asked_to_stop();
+    if (is_due(step, config_.output.checkpoint_every) || step == last_step() || stopped) save_checkpoint();
+    if (progress_ && progress_->is_due(seconds_since(start)))
+      progress_->show({step, engine_->energies().temperature, drift_.since_start()}, seconds_since(start));
+  }
+  const double seconds = seconds_since(start);
+  const auto report = make_report(seconds);
+  on_root(comm_, [&] {
+    if (progress_) {
+      progress_->show({engine_->current_step(), engine_->energies().temperature, drift_.since_start()}, seconds);
+      progress_->finish();
+    }
+    write_report(config_.output.folder + "/report.json", report);
+    fmt::print("{}", report_text(report));
+    if (stopped)
+      fmt::print("stopped by a signal at step {}; continue with --restart\n", engine_->current_step());
+    std::fflush(stdout);
+  });
+  return stopped ? 143 : 0;
+}
+
+Report Run::make_report(double seconds) {
+  Report report;
+  report.n_atoms = system_.n_atoms();
+  report.ranks = comm_.size();
+  report.threads = threads_->size();
+  report.first_step = first_step_;
+  report.last_step = engine_->current_step();
+  report.timestep = config_.dynamics.timestep;
+  report.wall_seconds = seconds;
+  report.bytes_per_atom = static_cast<double>(comm::all_reduce_sum(comm_, static_cast<std::int64_t>(engine_->bytes()))) /
+                          static_cast<double>(system_.n_atoms());
+  auto sum = engine_->timers().seconds(), most = sum;
+  comm_.all_reduce_sum_for_report(sum);
+  comm_.all_reduce_max(std::span<double>(most));
+  for (std::size_t p = 0; p < md::n_phases; ++p)
+    report.phases.push_back({std::string(md::phase_names[p]), sum[p] / comm_.size(), most[p]});
+  const auto particles = gather_particles(*engine_, comm_);
+  if (comm_.is_root()) report.state_hash = state_hash(particles);
+  report.versions = {{"tessera", TESSERA_VERSION},
+                     {"mpi", comm::Communicator::library_version()},
+                     {"compiler", __VERSION__},
+                     {"simd", md::pair::simd_target()}};
+  report.machine = machine::describe_this_host();
+  report.settings = to_json(config_);
+  report.results = {{"temperature_K", engine_->energies().temperature},
+                    {"total_kcal_mol", engine_->energies().total()},
+                    {"drift_kT_ns_dof", drift_.slope()},
+                    {"degrees_of_freedom", engine_->degrees_of_freedom()},
+                    {"pair_searches", engine_->n_searches()},
+                    {"pair_list_entries", engine_->pair_forces().list().n_entries()},
+                    {"cells", engine_->domain().grid().n},
+                    {"pme_grid", settings_.pme_grid},
+                    {"pme_alpha", settings_.pair.alpha}};
+  return report;
+}
+
+}  // namespace
+
+int run(const RunRequest& request, const comm::Communicator& comm) { return Run(request, comm).execute(); }
+
+}  // namespace tessera::app
