@@ -167,7 +167,7 @@ def test_command_writes_a_system(tmp_path: Path) -> None:
     output = tmp_path / "ala.tsr"
     done = charmm(output, "--box", "40", "40", "40")
     assert done.exit_code == 0, done.output
-    assert "33 atoms in 1 molecules of 1 kinds" in done.output
+    assert "33 atoms in 1 molecules of 1 kind\n" in done.output
     assert np.diag(read(output).box).tolist() == [40, 40, 40]
     facts = json.loads(charmm(output, "--vacuum", "--json").output)
     assert facts["periodic"] is False and facts["atoms"] == 33 and facts["terms"]["cmap"] == 1

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from prepare.inputs import dhfr
-from tessera.system import FORCE_FIELD_COLUMNS, TERM_ATOMS, ForceField, System, SystemError, Template, Terms, read
+from tessera.system import FORCE_FIELD_COLUMNS, TERM_ATOMS, ForceField, System, SystemFileError, Template, Terms, read
 from tessera.system.blocks import block_of, to_fraction
 
 
@@ -158,16 +158,16 @@ def test_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
     path.write_bytes(b"old")
     system = dhfr()
     broken = System(**{**vars(system), "runs": np.array([[0, 1]], np.int64)})
-    with pytest.raises(SystemError, match="2489 atoms but there are 23558"):
+    with pytest.raises(SystemFileError, match="2489 atoms but there are 23558"):
         broken.write(path)
     assert path.read_bytes() == b"old"
     assert [p.name for p in tmp_path.iterdir()] == ["one.tsr"]
 
 
 def test_what_is_no_system_file(tmp_path: Path) -> None:
-    with pytest.raises(SystemError, match="no system file"):
+    with pytest.raises(SystemFileError, match="no system file"):
         read(tmp_path / "none.tsr")
     text = tmp_path / "text.tsr"
     text.write_text("text")
-    with pytest.raises(SystemError, match="not a readable system file"):
+    with pytest.raises(SystemFileError, match="not a readable system file"):
         read(text)

@@ -15,7 +15,7 @@ import numpy as np
 
 from tessera.prepare.errors import InputError
 from tessera.prepare.summary import describe, summary
-from tessera.system import System, SystemError
+from tessera.system import System, SystemFileError
 from tessera.system.model import FloatArray
 
 
@@ -97,7 +97,7 @@ def run(make: Callable[[Callable[[str], None]], System], output: Path, as_json: 
             system = make(report)
             report("writing")
             system.write(output)
-    except (InputError, SystemError, OSError) as error:
+    except (InputError, SystemFileError, OSError) as error:
         click.echo(f"tessera: error: {error}", err=True)
         raise SystemExit(2) from None
     facts: dict[str, Any] = summary(system, output, time.perf_counter() - started)

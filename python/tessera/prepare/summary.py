@@ -53,7 +53,7 @@ def describe(facts: dict[str, Any]) -> str:
     return "\n".join(
         [
             f"{facts['system']}: {facts['atoms']:,} atoms in {facts['molecules']:,} molecules "
-            f"of {len(templates)} kinds",
+            f"of {len(templates)} {'kind' if len(templates) == 1 else 'kinds'}",
             f"  kinds   {', '.join(parts)}",
             f"  box     {_box_text(facts)}",
             f"  charge  {facts['net_charge']:+.4f} e",

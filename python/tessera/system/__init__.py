@@ -9,7 +9,7 @@ from tessera.system.model import (
     TERM_ATOMS,
     ForceField,
     System,
-    SystemError,
+    SystemFileError,
     Template,
     Terms,
 )
@@ -19,7 +19,7 @@ __all__ = [
     "TERM_ATOMS",
     "ForceField",
     "System",
-    "SystemError",
+    "SystemFileError",
     "Template",
     "Terms",
     "read",

@@ -18,7 +18,7 @@ from tessera.system.model import (
     TERM_ATOMS,
     ForceField,
     System,
-    SystemError,
+    SystemFileError,
     Template,
     Terms,
 )
@@ -41,7 +41,7 @@ def write(system: System, path: str | Path) -> None:
     check_system(system)
     path = Path(path)
     if not path.parent.is_dir():
-        raise SystemError(f"the folder {path.parent} does not exist")
+        raise SystemFileError(f"the folder {path.parent} does not exist")
     handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     os.close(handle)
     try:
@@ -149,22 +149,22 @@ def _write_coordinates(group: Any, system: System) -> None:
 def read(path: str | Path) -> System:
     """The system of a file, its coordinates put back into id order.
 
-    Raises `SystemError` where the file is missing, is no system file or is of another version.
+    Raises `SystemFileError` where the file is missing, is no system file or is of another version.
     """
     path = Path(path)
     if not path.is_file():
-        raise SystemError(f"no system file {path}")
+        raise SystemFileError(f"no system file {path}")
     try:
         file = h5py.File(path, "r")
     except OSError as error:
-        raise SystemError(f"{path} is not a readable system file: {error}") from error
+        raise SystemFileError(f"{path} is not a readable system file: {error}") from error
     with file:
         found = _text(file.attrs.get("format", ""))
         if found != FORMAT:
-            raise SystemError(f"{path} is not a system file (format {found!r})")
+            raise SystemFileError(f"{path} is not a system file (format {found!r})")
         version = int(file.attrs["version"])
         if version != VERSION:
-            raise SystemError(f"{path} has version {version}; this program reads {VERSION}")
+            raise SystemFileError(f"{path} has version {version}; this program reads {VERSION}")
         return _read_system(file)
 
 

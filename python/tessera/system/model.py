@@ -39,7 +39,7 @@ FORCE_FIELD_COLUMNS = {
 }
 
 
-class SystemError(Exception):
+class SystemFileError(Exception):
     """A system that cannot be written or read: says what was found and what was expected."""
 
 
@@ -205,7 +205,7 @@ class System:
     def write(self, path: str | Path) -> None:
         """Write to a temporary beside `path`, flush to disk, then rename.
 
-        Raises `SystemError` where an index is out of range or a number is not finite.
+        Raises `SystemFileError` where an index is out of range or a number is not finite.
         """
         from tessera.system.file import write
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from tessera.system.model import FORCE_FIELD_COLUMNS, TERM_ATOMS, System, SystemError, Template
+from tessera.system.model import FORCE_FIELD_COLUMNS, TERM_ATOMS, System, SystemFileError, Template
 
 
 def _check(condition: bool, message: str) -> None:
     if not condition:
-        raise SystemError(message)
+        raise SystemFileError(message)
 
 
 def _check_template(system: System, index: int, template: Template) -> None:
@@ -50,7 +50,7 @@ def _within(values: np.ndarray, size: int) -> bool:
 
 
 def check_system(system: System) -> None:
-    """Raise `SystemError` at the first thing that is wrong."""
+    """Raise `SystemFileError` at the first thing that is wrong."""
     box = system.box
     _check(box.shape == (3, 3) and bool(np.isfinite(box).all()), "the box is not three vectors")
     _check(bool((np.diag(box) > 0).all()), f"box edges must be positive, found {np.diag(box)}")
