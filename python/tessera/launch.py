@@ -151,6 +151,7 @@ def _choose(built: dict[str, Path], mpi: str, ranks: int) -> tuple[Launcher, str
 def _options(flavour: str, ranks: int, threads: int) -> list[str]:
     options = ["-n", str(ranks)]
     if flavour == "openmpi":
+        options.append("-q")  # the engine has said what was wrong; no banner below it
         if not any(name in os.environ for name in ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID")):
             options.append("--oversubscribe")  # its slots are cores, not hardware threads
         if hasattr(os, "geteuid") and os.geteuid() == 0:

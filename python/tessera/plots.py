@@ -191,7 +191,7 @@ def _plot_drift(axes: Axes, table: EnergyTable) -> None:
     time = table.values["time"]
     if len(y) >= 3 and np.ptp(time) > 0:
         slope, offset = np.polyfit(time, y, 1)
-        axes.plot(x, slope * time + offset, color=_GREY, linewidth=1, linestyle=(0, (4, 3)))
+        axes.plot(x, slope * time + offset, color="#2B3038", linewidth=1.4, linestyle=(0, (4, 3)))
         axes.set_title(f"{slope * 1000:+.3g} {table.unit[name]}/ns", loc="right", color=_GREY, weight="normal")
     axes.set_ylabel(f"E − E₀ ({table.unit[name]})")
     _plain(axes)

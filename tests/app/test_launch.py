@@ -59,6 +59,7 @@ def test_open_mpi_from_the_path(place: Path) -> None:
         str(mpirun),
         "-n",
         "4",
+        "-q",
         "--oversubscribe",
         str(place / "bin" / "tessera-md-openmpi"),
         "run.toml",
