@@ -119,26 +119,35 @@ void Influence<Real>::add_line_energy(const std::complex<Real>* values, const Re
   const Vec3 base = wave_number(first[0], settings_.grid[0]) * reciprocal_[0] +
                     wave_number(first[1], settings_.grid[1]) * reciprocal_[1];
   const double decay = pi * pi / (settings_.alpha * settings_.alpha);
-  double energy = 0;
-  std::array<double, 6> shear{};
-  for (std::int64_t z = 0; z < box_.extent(2); ++z) {
-    const Vec3 m = base + wave_number(z, settings_.grid[2]) * reciprocal_[2];
-    const double m2 = norm2(m);
-    if (m2 == 0) continue;
+  const Vec3& step = reciprocal_[2];
+  const double base2 = norm2(base), cross = 2 * dot(base, step), step2 = norm2(step);
+  // Along the line m = base + k·step, so Σ c m⊗m follows from Σ c, Σ c k and Σ c k².
+  double energy = 0, sum = 0, sum_k = 0, sum_kk = 0;
+  const std::int64_t n = box_.extent(2);
+  for (std::int64_t z = 0; z < n; ++z) {
+    const double k = wave_number(z, n);
+    const double m2 = base2 + k * (cross + k * step2);
     const double re = static_cast<double>(values[z].real()), im = static_cast<double>(values[z].imag());
-    const double e = weight * static_cast<double>(influence[z]) * (re * re + im * im);
-    const double c = e * 2 * (1 / m2 + decay);
+    const double e = static_cast<double>(influence[z]) * (re * re + im * im);
+    const double c = e * (1 / (m2 > 0 ? m2 : 1.0) + decay);
     energy += e;
-    shear[0] += c * m.x * m.x;
-    shear[1] += c * m.y * m.y;
-    shear[2] += c * m.z * m.z;
-    shear[3] += c * m.x * m.y;
-    shear[4] += c * m.x * m.z;
-    shear[5] += c * m.y * m.z;
+    sum += c;
+    sum_k += c * k;
+    sum_kk += c * k * k;
   }
+  energy *= weight;
   energies.add(Term::coulomb_reciprocal, energy);
-  for (std::size_t i = 0; i < 6; ++i)
-    add_fixed(energies.virial[i], to_fixed((i < 3 ? energy : 0.0) - shear[i], energy_unit));
+  const auto add = [&](std::size_t component, double isotropic, double base_p, double base_q, double step_p,
+                       double step_q) {
+    const double shear = sum * base_p * base_q + sum_k * (base_p * step_q + step_p * base_q) + sum_kk * step_p * step_q;
+    add_fixed(energies.virial[component], to_fixed(isotropic - 2 * weight * shear, energy_unit));
+  };
+  add(0, energy, base.x, base.x, step.x, step.x);
+  add(1, energy, base.y, base.y, step.y, step.y);
+  add(2, energy, base.z, base.z, step.z, step.z);
+  add(3, 0, base.x, base.y, step.x, step.y);
+  add(4, 0, base.x, base.z, step.x, step.z);
+  add(5, 0, base.y, base.z, step.y, step.z);
 }
 
 double self_energy(double coulomb_constant, double alpha, double sum_of_squared_charges) {

@@ -8,7 +8,7 @@
 // homogeneous energy of degree −1 only together with real space.
 //
 // Source: U. Essmann et al., J. Chem. Phys. 103, 8577 (1995), eqs. 2.7, 4.4, 4.7, doi:10.1063/1.470117.
-// Units: Å, e, kcal/mol. Cost: 3 operations a spectrum point, 40 where energies are asked for.
+// Units: Å, e, kcal/mol. Cost: 3 operations a spectrum point, 20 where energies are asked for.
 #pragma once
 
 #include <array>

@@ -21,8 +21,9 @@
 
 namespace tessera::md::pme {
 
-/// The integers that charges are summed as. Float: a point holds up to ±128 e in steps of 6e-8 e, finer than the
-/// rounding of the transform that follows.
+/// The integers that charges are summed as. Float: a point holds up to ±128 e in steps of 6e-8 e; rounding p³ weights
+/// an atom to them leaves relative noise of 3e-7 (order 4) to 1e-6 (order 8) in forces. Double: ±5·10⁵ e in steps of
+/// 6e-14 e.
 template <class Real>
 using FixedCharge = std::conditional_t<std::is_same_v<Real, float>, std::int32_t, std::int64_t>;
 template <class Real>
