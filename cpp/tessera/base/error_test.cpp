@@ -1,0 +1,38 @@
+#include "tessera/base/error.h"
+
+#include <gtest/gtest.h>
+
+namespace tessera {
+namespace {
+
+TEST(NearestWord, FindsWhatWasMeant) {
+  const std::vector<std::string> known = {"cutoff", "switch_distance", "electrostatics", "buffer"};
+  EXPECT_EQ(nearest_word("cut_off", known), "cutoff");
+  EXPECT_EQ(nearest_word("cutof", known), "cutoff");
+  EXPECT_EQ(nearest_word("switchdist", known), "switch_distance");
+  EXPECT_EQ(nearest_word("electrostatic", known), "electrostatics");
+  EXPECT_EQ(nearest_word("bufer", known), "buffer");
+  EXPECT_EQ(nearest_word("buffer", known), "buffer");
+}
+
+TEST(NearestWord, SaysNothingWhereNothingIsNear) {
+  EXPECT_EQ(nearest_word("zzzz", {"cutoff", "buffer"}), "");
+  EXPECT_EQ(nearest_word("cutoff", {}), "");
+  EXPECT_EQ(nearest_word("", {"cutoff"}), "");
+}
+
+TEST(NearestWord, TakesTheFirstOfEquallyNear) { EXPECT_EQ(nearest_word("ct", {"cat", "cut"}), "cat"); }
+
+TEST(Check, NamesConditionAndPlace) {
+  try {
+    TESSERA_CHECK(1 + 1 == 3);
+    FAIL() << "nothing thrown";
+  } catch (const InternalError& error) {
+    EXPECT_NE(std::string(error.what()).find("1 + 1 == 3"), std::string::npos);
+    EXPECT_NE(std::string(error.what()).find("error_test.cpp"), std::string::npos);
+  }
+  EXPECT_NO_THROW(TESSERA_CHECK(true));
+}
+
+}  // namespace
+}  // namespace tessera

@@ -1,0 +1,105 @@
+#include "tessera/base/threads.h"
+
+#include <gtest/gtest.h>
+
+#include <mutex>
+#include <set>
+#include <stdexcept>
+
+namespace tessera {
+namespace {
+
+class ThreadPoolOfSize : public testing::TestWithParam<int> {};
+INSTANTIATE_TEST_SUITE_P(Sizes, ThreadPoolOfSize, testing::Values(1, 2, 3, 4, 5, 8));
+
+TEST_P(ThreadPoolOfSize, EveryThreadRunsOnceInEachOfManyRuns) {
+  ThreadPool pool(GetParam());
+  ASSERT_EQ(pool.size(), GetParam());
+  const int n_runs = 2000;
+  std::vector<std::int64_t> count(static_cast<std::size_t>(pool.size()), 0);  // each written by its own thread only
+  for (int run = 0; run < n_runs; ++run) {
+    pool.run([&](int thread) { ++count.at(static_cast<std::size_t>(thread)); });
+    for (const auto c : count) ASSERT_EQ(c, run + 1);  // all have finished
+  }
+}
+
+TEST_P(ThreadPoolOfSize, ThreadsAreDistinct) {
+  ThreadPool pool(GetParam());
+  std::mutex mutex;
+  std::set<std::thread::id> ids;
+  pool.run([&](int) {
+    const std::lock_guard lock(mutex);
+    ids.insert(std::this_thread::get_id());
+  });
+  EXPECT_EQ(ids.size(), static_cast<std::size_t>(GetParam()));
+  EXPECT_TRUE(ids.contains(std::this_thread::get_id()));
+}
+
+TEST_P(ThreadPoolOfSize, SharesCoverTheRangeOnce) {
+  ThreadPool pool(GetParam());
+  for (const std::int64_t n : {0, 1, 2, 3, 7, 8, 9, 100, 1001}) {
+    std::vector<int> touched(static_cast<std::size_t>(n), 0);
+    std::mutex mutex;
+    std::vector<std::int64_t> share;
+    pool.parallel_for(n, [&](std::int64_t begin, std::int64_t end) {
+      EXPECT_LT(begin, end);
+      for (auto i = begin; i < end; ++i) ++touched[static_cast<std::size_t>(i)];
+      const std::lock_guard lock(mutex);
+      share.push_back(end - begin);
+    });
+    for (const int t : touched) EXPECT_EQ(t, 1);
+    EXPECT_LE(share.size(), static_cast<std::size_t>(GetParam()));
+    for (const auto s : share) EXPECT_LE(s, n / GetParam() + 1);
+  }
+}
+
+TEST_P(ThreadPoolOfSize, SharesOfHugeRangesDoNotOverflow) {
+  ThreadPool pool(GetParam());
+  const std::int64_t n = std::int64_t{1} << 40;
+  std::atomic<std::int64_t> sum = 0;
+  pool.parallel_for(n, [&](std::int64_t begin, std::int64_t end) { sum += end - begin; });
+  EXPECT_EQ(sum, n);
+}
+
+TEST_P(ThreadPoolOfSize, ThrowsWhatAnyThreadThrewAndGoesOn) {
+  ThreadPool pool(GetParam());
+  for (int thrower = 0; thrower < pool.size(); ++thrower) {
+    std::atomic<int> finished = 0;
+    try {
+      pool.run([&](int thread) {
+        if (thread == thrower) throw std::runtime_error("thread " + std::to_string(thread));
+        ++finished;
+      });
+      ADD_FAILURE() << "nothing thrown by thread " << thrower;
+    } catch (const std::runtime_error& error) {
+      EXPECT_EQ(error.what(), "thread " + std::to_string(thrower));
+    }
+    EXPECT_EQ(finished, pool.size() - 1);  // the others were waited for
+    std::atomic<int> ran = 0;
+    EXPECT_NO_THROW(pool.run([&](int) { ++ran; }));
+    EXPECT_EQ(ran, pool.size());
+  }
+  EXPECT_THROW(pool.run([](int) { throw std::logic_error("all"); }), std::logic_error);
+  EXPECT_NO_THROW(pool.run([](int) {}));
+}
+
+TEST(ThreadPool, PoolsNestInsideEachOther) {
+  ThreadPool outer(3);
+  std::atomic<int> sum = 0;
+  outer.run([&](int) {
+    ThreadPool inner(2);
+    for (int i = 0; i < 20; ++i) inner.run([&](int) { ++sum; });
+  });
+  EXPECT_EQ(sum, 3 * 2 * 20);
+}
+
+TEST(ThreadPool, NoSizeIsOneThread) {
+  ThreadPool none(0);
+  EXPECT_EQ(none.size(), 1);
+  int runs = 0;
+  none.run([&](int thread) { runs += thread == 0 ? 1 : 100; });
+  EXPECT_EQ(runs, 1);
+}
+
+}  // namespace
+}  // namespace tessera
