@@ -57,18 +57,29 @@ class Builder {
                              static_cast<float>(static_cast<double>(offset.cell[2]) * edge[2])});
   }
 
+  /// Boxes around clusters and around cells. Empty cells have boxes that nothing is near.
   void set_bounds(ThreadPool& threads) {
     bounds_.resize(clusters_.size());
-    threads.parallel_for(static_cast<std::int64_t>(clusters_.size()), [&](std::int64_t begin, std::int64_t end) {
-      for (auto c = begin; c < end; ++c) {
-        auto& box = bounds_[at(c)];
-        for (int d = 0; d < 4; ++d) box.lower[d] = d < 3 ? 1e30f : 0, box.upper[d] = d < 3 ? -1e30f : 0;
-        for (int k = 0; k < cluster_size; ++k) {
-          if (domain_.is_padding(static_cast<std::int32_t>(c * cluster_size + k))) continue;
-          const float r[3] = {clusters_[at(c)].x[k], clusters_[at(c)].y[k], clusters_[at(c)].z[k]};
-          for (int d = 0; d < 3; ++d) {
-            box.lower[d] = std::min(box.lower[d], r[d]);
-            box.upper[d] = std::max(box.upper[d], r[d]);
+    cell_bounds_.resize(at(domain_.n_cells()));
+    threads.parallel_for(domain_.n_cells(), [&](std::int64_t begin, std::int64_t end) {
+      for (auto cell = begin; cell < end; ++cell) {
+        auto& whole = cell_bounds_[at(cell)];
+        whole = {{1e30f, 1e30f, 1e30f}, {-1e30f, -1e30f, -1e30f}};
+        for (auto c = domain_.cell_begin[at(cell)]; c < domain_.cell_begin[at(cell) + 1]; ++c) {
+          std::array<float, 3> lower = {1e30f, 1e30f, 1e30f}, upper = {-1e30f, -1e30f, -1e30f};
+          for (int k = 0; k < cluster_size; ++k) {
+            if (domain_.is_padding(c * cluster_size + k)) continue;
+            const float r[3] = {clusters_[at(c)].x[k], clusters_[at(c)].y[k], clusters_[at(c)].z[k]};
+            for (std::size_t d = 0; d < 3; ++d) {
+              lower[d] = std::min(lower[d], r[d]);
+              upper[d] = std::max(upper[d], r[d]);
+            }
+          }
+          for (std::size_t d = 0; d < 3; ++d) {
+            bounds_.lower[d][at(c)] = lower[d];
+            bounds_.upper[d][at(c)] = upper[d];
+            whole.lower[d] = std::min(whole.lower[d], lower[d]);
+            whole.upper[d] = std::max(whole.upper[d], upper[d]);
           }
         }
       }
@@ -104,8 +115,9 @@ class Builder {
         const auto begin = same_cell ? ci : domain_.cell_begin[at(j_cells[o])];
         const auto end = domain_.cell_begin[at(j_cells[o]) + 1];
         near.resize(std::max(near.size(), at(end - begin + 1)));
-        const auto found = find_near_clusters(clusters_[at(ci)], bounds_[at(ci)], list.shifts[o].data(),
-                                              clusters_.data(), bounds_.data(), begin, end, range2, near.data());
+        if (!is_near_cell(ci, list.shifts[o], j_cells[o], range2)) continue;
+        const auto found = find_near_clusters(ci, list.shifts[o].data(), clusters_.data(), bounds_, begin, end, range2,
+                                              near.data());
         if (found == 0) continue;
         Segment segment{ci,
                         static_cast<std::int32_t>(o),
@@ -123,6 +135,21 @@ class Builder {
   }
 
  private:
+  struct CellBounds {
+    std::array<float, 3> lower, upper;
+  };
+
+  bool is_near_cell(std::int32_t ci, const std::array<float, 3>& shift, std::int32_t cell, float range2) const {
+    const auto& box = cell_bounds_[at(cell)];
+    float gap2 = 0;
+    for (std::size_t d = 0; d < 3; ++d) {
+      const float gap = std::max({bounds_.lower[d][at(ci)] - shift[d] - box.upper[d],
+                                  box.lower[d] - (bounds_.upper[d][at(ci)] - shift[d]), 0.0f});
+      gap2 += gap * gap;
+    }
+    return gap2 < range2;
+  }
+
   /// Stamps the clusters that hold an excluded partner of cluster ci.
   void mark_partners(std::int32_t ci, std::vector<std::int32_t>& stamp) const {
     for (auto s = ci * cluster_size; s < (ci + 1) * cluster_size; ++s)
@@ -171,7 +198,8 @@ class Builder {
   std::span<const std::int32_t> type_;
   double range_;
   std::vector<Offset> offsets_;
-  std::vector<Bounds> bounds_;
+  ClusterBounds bounds_;
+  std::vector<CellBounds> cell_bounds_;
 };
 
 }  // namespace
