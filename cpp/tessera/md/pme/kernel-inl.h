@@ -3,6 +3,25 @@ HWY_BEFORE_NAMESPACE();
 namespace tessera::md::pme {
 namespace HWY_NAMESPACE {
 
+#if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
+
+// No vectors worth the name (and Highway's emulation of them is refused by some compilers): the references are as fast.
+void Spread(const SpreadTarget<float>& target, int order, const std::int32_t* atoms, std::size_t n,
+            const Fraction* position, const float* charge) {
+  spread_reference(target, order, std::span(atoms, n), position, charge);
+}
+
+bool Gather(const MeshWindow& window, const float* mesh, int order, std::size_t n, const Fraction* position,
+            const float* charge, float* gradient) {
+  return gather_reference(window, mesh, order, static_cast<std::int64_t>(n), position, charge, gradient);
+}
+
+std::int64_t Convert(const std::int32_t* fixed, float* charge, std::size_t n) {
+  return convert_reference<float>(fixed, charge, static_cast<std::int64_t>(n));
+}
+
+#else
+
 namespace hn = hwy::HWY_NAMESPACE;
 
 using D = hn::CappedTag<float, 16>;
@@ -19,7 +38,7 @@ HWY_INLINE V set(float value) { return hn::Set(D(), value); }
 
 /// To the nearest integer; values fit. Highway's own version also mends overflow, which costs more than the conversion.
 HWY_INLINE hn::Vec<DI4> Rounded(V4 value) {
-#if HWY_ARCH_X86 && HWY_TARGET != HWY_EMU128
+#if HWY_ARCH_X86
   return hn::Vec<DI4>{_mm_cvtps_epi32(value.raw)};
 #else
   return hn::NearestInt(value);
@@ -44,8 +63,8 @@ HWY_INLINE hn::Vec<Tag> RowWeights(Tag tag, const float* fours, std::size_t apar
 }
 
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2
-HWY_INLINE hn::Vec<hn::FixedTag<std::int32_t, 8>> Rounded(hn::Vec<hn::FixedTag<float, 8>> value) {
-  return hn::Vec<hn::FixedTag<std::int32_t, 8>>{_mm256_cvtps_epi32(value.raw)};
+HWY_INLINE hn::Vec<hn::FixedTag<std::int32_t, 8> > Rounded(hn::Vec<hn::FixedTag<float, 8> > value) {
+  return hn::Vec<hn::FixedTag<std::int32_t, 8> >{_mm256_cvtps_epi32(value.raw)};
 }
 #endif
 
@@ -315,6 +334,8 @@ std::int64_t Convert(const std::int32_t* HWY_RESTRICT fixed, float* HWY_RESTRICT
   }
   return most > -fewest ? most : -fewest;
 }
+
+#endif
 
 }  // namespace HWY_NAMESPACE
 }  // namespace tessera::md::pme

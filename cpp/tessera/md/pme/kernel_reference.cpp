@@ -129,7 +129,7 @@ template <class Real>
 std::int64_t convert_reference(const FixedCharge<Real>* fixed, Real* charge, std::int64_t n) {
   std::int64_t greatest = 0;
   for (std::int64_t i = 0; i < n; ++i) {
-    greatest = std::max(greatest, static_cast<std::int64_t>(std::abs(fixed[i])));
+    greatest = std::max(greatest, std::abs(static_cast<std::int64_t>(fixed[i])));
     charge[i] = static_cast<Real>(fixed[i]) * static_cast<Real>(1 / charge_scale<Real>);
   }
   return greatest;
