@@ -98,6 +98,23 @@ void check_type(const std::string& path, const std::string& what, hid_t stored) 
                            type_name<Value>()));
 }
 
+/// Elements of these dimensions; refuses what a file of this size can't hold, even compressed, before memory is asked
+/// for.
+template <class Value>
+std::vector<Value> room_for(const std::string& path, const std::string& what, const std::vector<hsize_t>& dimensions) {
+  constexpr double greatest_compression = 1100;  // deflate: 1032
+  double elements = 1;
+  for (const auto extent : dimensions) elements *= static_cast<double>(extent);
+  std::error_code error;
+  const auto bytes = static_cast<double>(std::filesystem::file_size(path, error));
+  if (elements > 1e6 + greatest_compression * bytes)
+    refuse(path,
+           fmt::format("{} claims {:.3g} elements, more than the file can hold; it is damaged: copy it again or make "
+                       "it again",
+                       what, elements));
+  return std::vector<Value>(static_cast<std::size_t>(elements));
+}
+
 Handle open_dataset(const std::string& path, hid_t file, const std::string& name) {
   silence();
   const hid_t id = H5Dopen2(file, name.c_str(), H5P_DEFAULT);
@@ -272,7 +289,7 @@ std::vector<Value> Hdf5File::read(const std::string& dataset) const {
   const Handle set = open_dataset(path_, handle_, dataset);
   const Handle type(H5Dget_type(set), H5Tclose), space(H5Dget_space(set), H5Sclose);
   check_type<Value>(path_, "dataset " + dataset, type);
-  std::vector<Value> values(product(extents(space)));
+  auto values = room_for<Value>(path_, "dataset " + dataset, extents(space));
   if (!values.empty() && H5Dread(set, memory_type<Value>(), H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()) < 0)
     refuse(path_,
            fmt::format("dataset {} can't be read: {}; copy the file again or make it again", dataset, last_error()));
@@ -291,7 +308,7 @@ std::vector<Value> Hdf5File::read_rows(const std::string& dataset, std::int64_t 
   std::vector<hsize_t> start(dimensions.size(), 0);
   start[0] = static_cast<hsize_t>(begin);
   dimensions[0] = static_cast<hsize_t>(count);
-  std::vector<Value> values(product(dimensions));
+  auto values = room_for<Value>(path_, "dataset " + dataset, dimensions);
   if (values.empty()) return values;
   const Handle memory(H5Screate_simple(static_cast<int>(dimensions.size()), dimensions.data(), nullptr), H5Sclose);
   H5Sselect_hyperslab(space, H5S_SELECT_SET, start.data(), nullptr, dimensions.data(), nullptr);
@@ -305,7 +322,7 @@ std::vector<std::string> Hdf5File::read_text(const std::string& dataset) const {
   const Handle set = open_dataset(path_, handle_, dataset);
   const Handle type(H5Dget_type(set), H5Tclose), space(H5Dget_space(set), H5Sclose);
   if (H5Tget_class(type) != H5T_STRING) refuse(path_, fmt::format("dataset {} holds no text, expected text", dataset));
-  const auto n = product(extents(space));
+  const auto n = room_for<char>(path_, "dataset " + dataset, extents(space)).size();
   auto values = texts(type, space, [&](hid_t memory, void* buffer) {
     return H5Dread(set, memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, buffer);
   });
@@ -326,7 +343,7 @@ std::vector<Value> Hdf5File::attribute(const std::string& object, const std::str
     refuse(path_, fmt::format("{} has no attribute {}; the file is incomplete or of another kind", object, name));
   const Handle type(H5Aget_type(id), H5Tclose), space(H5Aget_space(id), H5Sclose);
   check_type<Value>(path_, fmt::format("attribute {} of {}", name, object), type);
-  std::vector<Value> values(product(extents(space)));
+  auto values = room_for<Value>(path_, fmt::format("attribute {} of {}", name, object), extents(space));
   if (!values.empty() && H5Aread(id, memory_type<Value>(), values.data()) < 0)
     refuse(path_, fmt::format("attribute {} of {} can't be read: {}", name, object, last_error()));
   return values;
