@@ -16,7 +16,7 @@ struct DcdHeader {
   std::int64_t first_step = 0;
   std::int64_t every = 1;  // steps between frames
   double timestep = 0;     // ps
-  std::string title;       // up to 79 characters
+  std::string title = {};  // up to 79 characters
 };
 
 /// Appends frames. A frame goes out in one piece, then the count in the header: a kill costs at most that frame.

@@ -18,8 +18,8 @@ struct H5mdHeader {
   bool is_periodic = true;
   std::string author = "unknown";
   std::string creator = "tessera";
-  std::string creator_version;
-  std::string topology;  // JSON of mdtraj's HDF5 convention; empty: none
+  std::string creator_version = {};
+  std::string topology = {};  // JSON of mdtraj's HDF5 convention; empty: none
 };
 
 /// Appends frames. Each is handed to the operating system before `append` returns; the file can be read at any moment.
