@@ -1,0 +1,117 @@
+"""Starting the engine in tests: run files from dotted keys, what came of a run, energies and forces as arrays."""
+
+from __future__ import annotations
+
+import csv
+import json
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+Setting = bool | int | float | str | list[int]
+Settings = dict[str, Setting]
+
+#: of most runs: cut-offs that the small box holds, no chatter
+SHORT_RANGE: Settings = {"interactions.cutoff": 9.0, "interactions.switch": 8.0}
+
+
+def toml_value(value: Setting) -> str:
+    return json.dumps(value)
+
+
+def write_run_file(path: Path, settings: Settings) -> Path:
+    """`settings` by "section.key"."""
+    sections: dict[str, list[str]] = {}
+    for name, value in settings.items():
+        section, key = name.split(".")
+        sections.setdefault(section, []).append(f"{key} = {toml_value(value)}")
+    path.write_text("".join(f"[{name}]\n" + "\n".join(lines) + "\n" for name, lines in sections.items()))
+    return path
+
+
+def read_table(path: Path) -> dict[str, np.ndarray]:
+    """Columns of energy.csv by name (without unit)."""
+    with path.open() as file:
+        rows = [row for row in csv.reader(line for line in file if not line.startswith("#"))]
+    names = [name.split(" [")[0] for name in rows[0]]
+    return {name: np.array([float(row[i]) for row in rows[1:]]) for i, name in enumerate(names)}
+
+
+@dataclass
+class Outcome:
+    """A finished run."""
+
+    process: subprocess.CompletedProcess[str]
+    folder: Path
+
+    @property
+    def report(self) -> dict[str, Any]:
+        return dict(json.loads((self.folder / "report.json").read_text()))
+
+    @property
+    def hash(self) -> str:
+        return str(self.report["state_hash"])
+
+    @property
+    def table(self) -> dict[str, np.ndarray]:
+        return read_table(self.folder / "energy.csv")
+
+
+class Runs:
+    """Runs in a folder of their own; `sizes` are mpi, ranks and threads."""
+
+    def __init__(self, run_engine: Callable[..., subprocess.CompletedProcess[str]], work: Path) -> None:
+        self.run_engine, self.work, self.count = run_engine, work, 0
+        self.hashes: dict[str, str] = {}
+
+    def run_file(self, system: Path, settings: Settings, name: str = "") -> Path:
+        """A run file in a new folder, whose output goes to `output` beside it."""
+        self.count += 1
+        place = self.work / (name or f"run{self.count}")
+        place.mkdir(parents=True, exist_ok=True)
+        base: Settings = {"input.system": str(system), "output.folder": "output", "output.progress": "none"}
+        return write_run_file(place / "run.toml", {**SHORT_RANGE, **base, **settings})
+
+    def start(self, run_file: Path, *arguments: str, check: bool = True, **sizes: Any) -> Outcome:
+        process = self.run_engine(run_file, *arguments, check=check, **sizes)
+        return Outcome(process, run_file.parent / "output")
+
+    def run(self, system: Path, settings: Settings, *, check: bool = True, **sizes: Any) -> Outcome:
+        return self.start(self.run_file(system, settings), check=check, **sizes)
+
+    def hash_of_one_rank(self, system: Path, settings: Settings) -> str:
+        """Of the run without MPI, on one thread; remembered."""
+        key = f"{system} {sorted(settings.items(), key=str)}"
+        if key not in self.hashes:
+            self.hashes[key] = self.run(system, settings, timeout=600).hash
+        return self.hashes[key]
+
+    def energy(self, system: Path, settings: Settings | None = None, **sizes: Any) -> dict[str, Any]:
+        """What --energy --json prints."""
+        return dict(json.loads(self.energy_text(system, settings, **sizes)))
+
+    def energy_text(self, system: Path, settings: Settings | None = None, *more: str, **sizes: Any) -> str:
+        chosen = {**SHORT_RANGE, **(settings or {})}
+        words = [f"--set={name}={toml_value(value)}" for name, value in chosen.items()]
+        return str(self.run_engine("--energy", system, "--json", *words, *more, **sizes).stdout)
+
+    def forces(
+        self, system: Path, settings: Settings | None = None, **sizes: Any
+    ) -> tuple[dict[str, Any], np.ndarray]:
+        """Energies, and forces (n,3) kcal/mol/Å in id order."""
+        self.count += 1
+        path = self.work / f"forces{self.count}.npy"
+        found = json.loads(self.energy_text(system, settings, "--forces", str(path), **sizes))
+        return found, np.load(path)
+
+
+@pytest.fixture(scope="session")
+def runs(
+    run_engine: Callable[..., subprocess.CompletedProcess[str]], tmp_path_factory: pytest.TempPathFactory
+) -> Runs:
+    return Runs(run_engine, tmp_path_factory.mktemp("runs"))

@@ -1,0 +1,100 @@
+"""A trajectory is the same, bit for bit, on any ranks and threads, with any MPI, and across restarts."""
+
+from __future__ import annotations
+
+import pytest
+
+from parallel.runs import Runs, Settings
+from parallel.samples import sample
+
+RANKS = (1, 2, 3, 4, 6, 8)
+SHORT: Settings = {"dynamics.steps": 40, "output.energy_every": 10}
+DHFR: Settings = {"interactions.cutoff": 12.0, "interactions.switch": 10.0}
+LONG: Settings = {**DHFR, "dynamics.steps": 200, "output.energy_every": 50}
+
+
+def check(runs: Runs, name: str, settings: Settings, mpi: str, ranks: int, threads: int) -> None:
+    alone = runs.hash_of_one_rank(sample(name), settings)
+    found = runs.run(sample(name), settings, mpi=mpi, ranks=ranks, threads=threads, timeout=600)
+    assert found.report["ranks"] == ranks and found.report["threads"] == threads
+    assert found.hash == alone
+    rows = found.table
+    assert rows["step"][-1] == settings["dynamics.steps"]
+
+
+@pytest.mark.parametrize(("ranks", "threads"), [(1, 2), (2, 1), (3, 2), (4, 1), (6, 1), (8, 2)])
+def test_peptide(runs: Runs, mpi: str, ranks: int, threads: int) -> None:
+    check(runs, "peptide", SHORT, mpi, ranks, threads)
+
+
+@pytest.mark.parametrize("precision", ["mixed", "double"])
+@pytest.mark.parametrize("electrostatics", ["pme", "shift"])
+@pytest.mark.parametrize("constraints", ["none", "h-bonds"])
+def test_settings(runs: Runs, precision: str, electrostatics: str, constraints: str) -> None:
+    """Whatever the forces and constraints."""
+    settings: Settings = {
+        **SHORT,
+        "dynamics.timestep": 0.5,
+        "dynamics.com_removal_every": 7,
+        "parallel.precision": precision,
+        "interactions.electrostatics": electrostatics,
+        "dynamics.constraints": constraints,
+    }
+    alone = runs.run(sample("peptide"), settings)
+    threaded = runs.run(sample("peptide"), settings, threads=2)
+    assert threaded.hash == alone.hash
+    assert (threaded.folder / "energy.csv").read_text() == (alone.folder / "energy.csv").read_text()
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize("every", [1, 4, 25])
+def test_searches_at_other_steps_are_the_same_on_any_ranks(runs: Runs, every: int) -> None:
+    settings: Settings = {**SHORT, "parallel.pair_search_every": every, "parallel.buffer": 1.0}
+    check(runs, "peptide", settings, "mpich", 4, 1)
+
+
+@pytest.mark.parametrize(("ranks", "threads"), [(3, 2), (8, 1)])
+def test_dhfr(runs: Runs, mpi: str, ranks: int, threads: int) -> None:
+    check(runs, "dhfr", {**DHFR, "dynamics.steps": 12}, mpi, ranks, threads)
+
+
+def test_energy_rows_are_the_same(runs: Runs, mpi: str) -> None:
+    """Not only the state: every printed digit of every term."""
+    alone = runs.run(sample("peptide"), SHORT)
+    found = runs.run(sample("peptide"), SHORT, mpi=mpi, ranks=4)
+    assert (found.folder / "energy.csv").read_text() == (alone.folder / "energy.csv").read_text()
+
+
+def in_pieces(runs: Runs, name: str, settings: Settings, mpi: str, pieces: list[tuple[int, int, int]]) -> str:
+    """The hash after restarts; a piece is its last step, ranks and threads."""
+    path = runs.run_file(sample(name), settings)
+    for index, (last, ranks, threads) in enumerate(pieces):
+        restart = ["--restart"] if index else []
+        sizes = {"mpi": mpi, "ranks": ranks, "threads": threads, "timeout": 600}
+        found = runs.start(path, *restart, "--set", f"dynamics.steps={last}", **sizes)
+    return found.hash
+
+
+def test_restarts_on_other_ranks(runs: Runs, mpi: str) -> None:
+    """Breaks fall between two searches, at one, and a step after one."""
+    alone = runs.hash_of_one_rank(sample("peptide"), SHORT)
+    assert in_pieces(runs, "peptide", SHORT, mpi, [(5, 3, 1), (20, 1, 2), (21, 4, 1), (40, 2, 1)]) == alone
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("ranks", RANKS)
+def test_dhfr_200_steps(runs: Runs, mpi: str, ranks: int, threads: int) -> None:
+    check(runs, "dhfr", LONG, mpi, ranks, threads)
+
+
+@pytest.mark.slow
+def test_dhfr_200_steps_with_restarts(runs: Runs, mpi: str) -> None:
+    pieces = [(33, 1, 1), (70, 8, 1), (101, 3, 2), (150, 6, 1), (177, 2, 2), (200, 4, 1)]
+    assert in_pieces(runs, "dhfr", LONG, mpi, pieces) == runs.hash_of_one_rank(sample("dhfr"), LONG)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ranks", [5, 12])
+def test_apoa1(runs: Runs, mpi: str, ranks: int) -> None:
+    check(runs, "apoa1", {**DHFR, "dynamics.steps": 20, "dynamics.timestep": 1.0}, mpi, ranks, 1)

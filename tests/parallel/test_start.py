@@ -1,0 +1,57 @@
+"""Any number of ranks starts: nothing need divide anything. Too many for the cells is said so once."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from parallel.runs import Runs, Settings
+from parallel.samples import sample
+
+TWELVE = list(range(1, 13))
+FULL: Settings = {"interactions.cutoff": 12.0, "interactions.switch": 10.0}
+
+
+def check(runs: Runs, name: str, mpi: str, ranks: int) -> None:
+    """Energies to the last digit, and forces where the sample is small, equal those of one rank."""
+    alone, forces = ONE_RANK.get(name) or ONE_RANK.setdefault(name, runs.forces(sample(name), FULL))
+    found, theirs = runs.forces(sample(name), FULL, mpi=mpi, ranks=ranks, timeout=300)
+    assert found == alone
+    np.testing.assert_array_equal(theirs, forces)
+
+
+ONE_RANK: dict[str, tuple[dict[str, object], np.ndarray]] = {}
+
+
+@pytest.mark.parametrize("ranks", TWELVE)
+def test_dhfr(runs: Runs, mpi: str, ranks: int) -> None:
+    check(runs, "dhfr", mpi, ranks)
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize("ranks", TWELVE)
+def test_water(runs: Runs, ranks: int) -> None:
+    check(runs, "water", "mpich" if ranks % 2 else "openmpi", ranks)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ranks", TWELVE)
+def test_apoa1(runs: Runs, mpi: str, ranks: int) -> None:
+    check(runs, "apoa1", mpi, ranks)
+
+
+@pytest.mark.parametrize("ranks", [9, 12])
+def test_more_ranks_than_cells(runs: Runs, mpi: str, ranks: int) -> None:
+    """A box of 31 Å holds 2 × 2 × 2 cells of this list range."""
+    wide: Settings = {"interactions.cutoff": 15.0, "parallel.buffer": 4.0}
+    found = runs.run(sample("peptide"), {**wide, "dynamics.steps": 1}, mpi=mpi, ranks=ranks, check=False, timeout=60)
+    assert found.process.returncode == 2
+    errors = [line for line in found.process.stderr.splitlines() if line.startswith("tessera-md: ")]
+    assert len(errors) == 1
+    assert str(ranks) in errors[0] and "8" in errors[0]
+    assert not (found.folder / "energy.csv").exists()
+
+
+def test_as_many_ranks_as_cells(runs: Runs, mpi: str) -> None:
+    wide: Settings = {"interactions.cutoff": 15.0, "parallel.buffer": 4.0}
+    assert runs.energy(sample("peptide"), wide, mpi=mpi, ranks=8) == runs.energy(sample("peptide"), wide)
