@@ -51,17 +51,8 @@ check-long: build ## the full campaigns: kills, fuzzing, drift, ensembles (hours
 	@$(python) -m pytest -m "slow" $(ARGS)
 
 .PHONY: lint
-lint: setup-lint house ## house rules, formatting, ruff, mypy, clang-tidy
-	@clang-format-14 --dry-run --Werror $(sources)
-	@ruff check .
-	@ruff format --check .
-	@mypy
-	@scripts/tidy
-
-.PHONY: house
-house: setup
-	@$(python) tests/lint/includes.py
-	@$(python) tests/lint/house.py
+lint: setup-lint ## house rules, formatting, ruff, mypy, clang-tidy; says all that is wrong
+	@scripts/lint
 
 .PHONY: format
 format: setup-lint ## put every source file into the house format

@@ -83,3 +83,7 @@ def test_blocks_are_found_and_left_out() -> None:
         ("bash", "x\n", 2),
         ("toml", "t = 1\n", 12),
     ]
+
+
+def test_reference_is_what_the_programs_say(run_program: Callable) -> None:
+    run_program([sys.executable, ROOT / "scripts" / "reference", "--check"])
