@@ -20,7 +20,6 @@ constexpr const char* magic = "tessera-checkpoint 1";
 std::string newest(const std::string& folder) { return folder + "/checkpoint.tck"; }
 std::string previous(const std::string& folder) { return folder + "/checkpoint.previous.tck"; }
 
-
 // Id, place, velocity, displacement of an atom.
 constexpr std::size_t record_bytes = 44;
 
@@ -44,8 +43,7 @@ Checkpoint read_one(const std::string& path) {
     const auto n = json.at("atoms").get<std::size_t>();
     std::vector<char> data(n * record_bytes);
     file.read(data.data(), static_cast<std::streamsize>(data.size()));
-    if (static_cast<std::size_t>(file.gcount()) != data.size())
-      throw InputError(fmt::format("{} is truncated", path));
+    if (static_cast<std::size_t>(file.gcount()) != data.size()) throw InputError(fmt::format("{} is truncated", path));
     const auto sum = io::Checksum().add(comm::bytes_of(header)).add(comm::bytes_of(data)).finish();
     std::string stored(sum.size(), ' ');
     file.read(stored.data(), static_cast<std::streamsize>(stored.size()));
@@ -128,7 +126,8 @@ Checkpoint read_checkpoint(const std::string& folder, std::string& note) {
     if (!std::filesystem::exists(path)) continue;
     try {
       auto checkpoint = read_one(path);
-      if (path != newest(folder)) note = fmt::format("continuing from {}{}", path, problems.empty() ? "" : " since " + problems);
+      if (path != newest(folder))
+        note = fmt::format("continuing from {}{}", path, problems.empty() ? "" : " since " + problems);
       return checkpoint;
     } catch (const InputError& error) {
       problems += fmt::format("{}{}", problems.empty() ? "" : "; ", error.what());

@@ -1,8 +1,8 @@
 // The state that a run continues from, bit for bit and on any number of ranks.
 //
-// A checkpoint holds each atom's place at the last pair search, how far it has moved since, and its velocity, all in the
-// engine's integers: the restarted run builds the same cells and the same list. File: a JSON header line, the arrays in
-// id order, and their SHA-256. Two generations are kept: `checkpoint.tck` and `checkpoint.previous.tck`.
+// A checkpoint holds each atom's place at the last pair search, how far it has moved since, and its velocity, all in
+// the engine's integers: the restarted run builds the same cells and the same list. File: a JSON header line, the
+// arrays in id order, and their SHA-256. Two generations are kept: `checkpoint.tck` and `checkpoint.previous.tck`.
 #pragma once
 
 #include <cstdint>
@@ -19,10 +19,10 @@ struct Checkpoint {
   std::int64_t step = 0;
   std::int64_t last_search = 0;
   std::int64_t trajectory_frames = 0;
-  double first_total_energy = 0;  // kcal/mol, what drift is measured from
-  std::int64_t first_step = 0;    // where that energy was
-  std::string simd;               // bits are the same per instruction set
-  nlohmann::json settings;        // what decides bits: cut-offs, mesh, time step …
+  double first_total_energy = 0;                // kcal/mol, what drift is measured from
+  std::int64_t first_step = 0;                  // where that energy was
+  std::string simd;                             // bits are the same per instruction set
+  nlohmann::json settings;                      // what decides bits: cut-offs, mesh, time step …
   std::vector<md::domain::Particle> particles;  // by id on the root, this rank's share elsewhere
 };
 

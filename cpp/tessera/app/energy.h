@@ -13,8 +13,8 @@ struct EnergyRequest {
   std::string system;                  // path
   std::vector<std::string> overrides;  // "section.key=value"
   bool json = false;
-  std::string forces;                  // path of a NumPy file, or empty
-  int threads = 0;                     // 0: as configured
+  std::string forces;  // path of a NumPy file, or empty
+  int threads = 0;     // 0: as configured
 };
 
 /// The text for standard output, on the root rank. Collective. Throws InputError.

@@ -14,30 +14,42 @@ namespace {
 
 md::pair::LjModifier modifier(LjModifier lj) {
   switch (lj) {
-    case LjModifier::cut: return md::pair::LjModifier::cut;
-    case LjModifier::potential_switch: return md::pair::LjModifier::potential_switch;
-    case LjModifier::force_switch: return md::pair::LjModifier::force_switch;
-    case LjModifier::force_switch_gromacs: return md::pair::LjModifier::force_switch_gromacs;
-    case LjModifier::quintic_switch: return md::pair::LjModifier::quintic_switch;
+    case LjModifier::cut:
+      return md::pair::LjModifier::cut;
+    case LjModifier::potential_switch:
+      return md::pair::LjModifier::potential_switch;
+    case LjModifier::force_switch:
+      return md::pair::LjModifier::force_switch;
+    case LjModifier::force_switch_gromacs:
+      return md::pair::LjModifier::force_switch_gromacs;
+    case LjModifier::quintic_switch:
+      return md::pair::LjModifier::quintic_switch;
   }
   return {};
 }
 
 md::pair::Electrostatics electrostatics(Electrostatics kind) {
   switch (kind) {
-    case Electrostatics::pme: return md::pair::Electrostatics::pme;
-    case Electrostatics::cut: return md::pair::Electrostatics::cut;
-    case Electrostatics::shift: return md::pair::Electrostatics::shift;
-    case Electrostatics::force_switch: return md::pair::Electrostatics::force_switch;
+    case Electrostatics::pme:
+      return md::pair::Electrostatics::pme;
+    case Electrostatics::cut:
+      return md::pair::Electrostatics::cut;
+    case Electrostatics::shift:
+      return md::pair::Electrostatics::shift;
+    case Electrostatics::force_switch:
+      return md::pair::Electrostatics::force_switch;
   }
   return {};
 }
 
 md::constraint::ConstraintMode constraint_mode(Constraints mode) {
   switch (mode) {
-    case Constraints::none: return md::constraint::ConstraintMode::none;
-    case Constraints::h_bonds: return md::constraint::ConstraintMode::h_bonds;
-    case Constraints::all_bonds: return md::constraint::ConstraintMode::all_bonds;
+    case Constraints::none:
+      return md::constraint::ConstraintMode::none;
+    case Constraints::h_bonds:
+      return md::constraint::ConstraintMode::h_bonds;
+    case Constraints::all_bonds:
+      return md::constraint::ConstraintMode::all_bonds;
   }
   return {};
 }
@@ -73,8 +85,8 @@ md::EngineSettings plan_settings(const RunConfig& config, const model::System& s
   if (pair.electrostatics == md::pair::Electrostatics::pme) {
     const auto edges = system.lattice.edges();
     settings.pme_order = static_cast<int>(config.pme.order);
-    pair.alpha = config.pme.alpha > 0 ? config.pme.alpha
-                                      : md::pme::alpha_from_tolerance(pair.cutoff, config.pme.tolerance);
+    pair.alpha =
+        config.pme.alpha > 0 ? config.pme.alpha : md::pme::alpha_from_tolerance(pair.cutoff, config.pme.tolerance);
     if (config.pme.grid.empty())
       settings.pme_grid = md::pme::grid_from_spacing(edges, config.pme.spacing);
     else

@@ -1,4 +1,5 @@
-// From what a run file says and the system it names to what the engine needs: every number chosen here and nowhere else.
+// From what a run file says and the system it names to what the engine needs: every number chosen here and nowhere
+// else.
 #pragma once
 
 #include <string>

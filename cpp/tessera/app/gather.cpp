@@ -25,7 +25,8 @@ std::vector<double> gather_forces(const md::Engine& engine, const comm::Communic
   };
   std::vector<AtomForce> own;
   for (std::int32_t s = 0; s < engine.domain().n_owned_slots(); ++s)
-    if (!engine.domain().is_padding(s)) own.push_back({engine.domain().id[static_cast<std::size_t>(s)], engine.force(s)});
+    if (!engine.domain().is_padding(s))
+      own.push_back({engine.domain().id[static_cast<std::size_t>(s)], engine.force(s)});
   const auto gathered = comm.gather(comm::bytes_of(own), 0);
   if (!comm.is_root()) return {};
   std::vector<double> forces(3 * static_cast<std::size_t>(engine.system().n_atoms()));

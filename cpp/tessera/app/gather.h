@@ -8,7 +8,8 @@
 
 namespace tessera::app {
 
-/// All atoms' particles (place at the last search, displacement since, velocity) on the root; empty elsewhere. Collective.
+/// All atoms' particles (place at the last search, displacement since, velocity) on the root; empty elsewhere.
+/// Collective.
 std::vector<md::domain::Particle> gather_particles(const md::Engine& engine, const comm::Communicator& comm);
 
 /// (n,3) kcal/mol/Å on the root; empty elsewhere. Collective.

@@ -7,6 +7,7 @@
 
 #include "tessera/app/config/schema.h"
 #include "tessera/app/energy.h"
+#include "tessera/app/explain.h"
 #include "tessera/app/run.h"
 #include "tessera/base/error.h"
 #include "tessera/comm/communicator.h"
@@ -27,6 +28,7 @@ int run_command(int argc, char** argv, const comm::Communicator& comm) {
   std::string run_file;
   bool restart = false, version = false, defaults = false, schema = false;
   EnergyRequest energy;
+  ExplainRequest explain_request;
   app.add_option("run_file", run_file, "what to run (TOML; see --print-defaults)");
   app.add_flag("--version", version, "print the version and stop");
   app.add_flag("--print-defaults", defaults, "print a run file with every key and stop");
@@ -37,6 +39,13 @@ int run_command(int argc, char** argv, const comm::Communicator& comm) {
   app.add_option("--set", energy.overrides, "section.key=value over the run file's")->take_all();
   app.add_option("-t,--threads", energy.threads, "threads a rank")->check(CLI::Range(1, 1024));
   app.add_flag("--restart", restart, "continue from the newest checkpoint of output.folder");
+  app.add_option("--explain", explain_request.run_file,
+                 "what a run of this file would do; runs a few steps to predict");
+  app.add_option("--ranks", explain_request.ranks, "with --explain: plan for so many ranks")
+      ->check(CLI::Range(1, 10'000'000));
+  app.add_option("--measured-steps", explain_request.measured_steps,
+                 "with --explain: length of the measurement; 0: none")
+      ->check(CLI::Range(0, 1'000'000));
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -52,6 +61,12 @@ int run_command(int argc, char** argv, const comm::Communicator& comm) {
     print_on_root(comm, schema_to_json().dump(2) + "\n");
   } else if (!energy.system.empty()) {
     print_on_root(comm, compute_energy(energy, comm));
+  } else if (!explain_request.run_file.empty()) {
+    if (comm.size() > 1) throw InputError("--explain plans for any --ranks on one: start it without mpirun");
+    explain_request.overrides = energy.overrides;
+    explain_request.json = energy.json;
+    explain_request.threads = energy.threads;
+    print_on_root(comm, explain(explain_request));
   } else if (run_file.empty()) {
     throw InputError("nothing to do: give a run file (tessera-md run.toml), or see tessera-md --help");
   } else {

@@ -76,9 +76,10 @@ void prepare_folder(const RunConfig& config, bool restart) {
   if (!restart && fs::exists(folder) && !config.output.overwrite)
     for (const auto* name : {"energy.csv", "checkpoint.tck", "trajectory.dcd", "trajectory.h5md", "report.json"})
       if (fs::exists(fs::path(folder) / name))
-        throw InputError(fmt::format("{} already holds a run ({}): choose another output.folder, set output.overwrite = "
-                                     "true, or continue it with --restart",
-                                     folder, name));
+        throw InputError(
+            fmt::format("{} already holds a run ({}): choose another output.folder, set output.overwrite = "
+                        "true, or continue it with --restart",
+                        folder, name));
   io::make_folder(folder);
   if (!restart)
     for (const auto* name : {"checkpoint.tck", "checkpoint.previous.tck", "checkpoint.next.tck", "report.json"}) {
@@ -163,7 +164,8 @@ void Run::start_new() {
   auto velocities = config_.dynamics.velocities;
   if (velocities == Velocities::automatic) velocities = has_velocities ? Velocities::file : Velocities::generate;
   if (velocities == Velocities::file && !has_velocities)
-    throw InputError(fmt::format("{} holds no velocities: set dynamics.velocities to \"generate\"", config_.input.system));
+    throw InputError(
+        fmt::format("{} holds no velocities: set dynamics.velocities to \"generate\"", config_.input.system));
   if (velocities != Velocities::file)
     for (auto& v : block_.velocity) v = {};
   engine_->set_state(make_particles(block_), 0, 0);
@@ -186,14 +188,19 @@ void Run::start_from_checkpoint() {
     const auto wanted = bit_settings(settings_, config_.input.system);
     for (const auto& [key, value] : wanted.items())
       if (!checkpoint.settings.contains(key) || checkpoint.settings.at(key) != value)
-        throw InputError(fmt::format("the checkpoint was written with {} = {}, the run file says {}: a restart goes on "
-                                     "with the same settings; start a new run to change them",
-                                     key, checkpoint.settings.value(key, nlohmann::json()).dump(), value.dump()));
+        throw InputError(
+            fmt::format("the checkpoint was written with {} = {}, the run file says {}: a restart goes on "
+                        "with the same settings; start a new run to change them",
+                        key, checkpoint.settings.value(key, nlohmann::json()).dump(), value.dump()));
     if (checkpoint.step >= last_step())
-      throw InputError(fmt::format("the run in {} is done: its checkpoint is at step {} and dynamics.steps is {}; raise "
-                                   "dynamics.steps to go on",
-                                   config_.output.folder, checkpoint.step, last_step()));
-    if (checkpoint.simd != md::pair::simd_target()) note += fmt::format("{}the checkpoint was written with {}, this machine has {}: the run goes on, but not bit for bit", note.empty() ? "" : "; ", checkpoint.simd, md::pair::simd_target());
+      throw InputError(
+          fmt::format("the run in {} is done: its checkpoint is at step {} and dynamics.steps is {}; raise "
+                      "dynamics.steps to go on",
+                      config_.output.folder, checkpoint.step, last_step()));
+    if (checkpoint.simd != md::pair::simd_target())
+      note +=
+          fmt::format("{}the checkpoint was written with {}, this machine has {}: the run goes on, but not bit for bit",
+                      note.empty() ? "" : "; ", checkpoint.simd, md::pair::simd_target());
     if (!note.empty()) fmt::print(stderr, "tessera-md: note: {}\n", note);
   });
   struct Numbers {
@@ -218,8 +225,8 @@ void Run::open_outputs(std::optional<std::int64_t> frames) {
     auto style = config_.output.progress;
     if (style == Progress::automatic) style = isatty(STDERR_FILENO) ? Progress::line : Progress::log;
     if (style != Progress::none)
-      progress_.emplace(style == Progress::line ? ProgressLine::Style::rewrite : ProgressLine::Style::append, first_step_,
-                        last_step(), config_.dynamics.timestep, [](std::string_view text) {
+      progress_.emplace(style == Progress::line ? ProgressLine::Style::rewrite : ProgressLine::Style::append,
+                        first_step_, last_step(), config_.dynamics.timestep, [](std::string_view text) {
                           std::fwrite(text.data(), 1, text.size(), stderr);
                           std::fflush(stderr);
                         });
@@ -247,15 +254,16 @@ void Run::record_frame() {
 void Run::save_checkpoint() {
   auto particles = gather_particles(*engine_, comm_);
   on_root(comm_, [&] {
-    write_checkpoint(config_.output.folder,
-                     {.step = engine_->current_step(),
-                      .last_search = engine_->last_search(),
-                      .trajectory_frames = trajectory_->n_frames(),
-                      .first_total_energy = drift_.first_total(),
-                      .first_step = static_cast<std::int64_t>(std::llround(drift_.first_time() / config_.dynamics.timestep)),
-                      .simd = md::pair::simd_target(),
-                      .settings = bit_settings(settings_, config_.input.system),
-                      .particles = std::move(particles)});
+    write_checkpoint(
+        config_.output.folder,
+        {.step = engine_->current_step(),
+         .last_search = engine_->last_search(),
+         .trajectory_frames = trajectory_->n_frames(),
+         .first_total_energy = drift_.first_total(),
+         .first_step = static_cast<std::int64_t>(std::llround(drift_.first_time() / config_.dynamics.timestep)),
+         .simd = md::pair::simd_target(),
+         .settings = bit_settings(settings_, config_.input.system),
+         .particles = std::move(particles)});
   });
 }
 
@@ -290,8 +298,7 @@ int Run::execute() {
     }
     write_report(config_.output.folder + "/report.json", report);
     fmt::print("{}", report_text(report));
-    if (stopped)
-      fmt::print("stopped by a signal at step {}; continue with --restart\n", engine_->current_step());
+    if (stopped) fmt::print("stopped by a signal at step {}; continue with --restart\n", engine_->current_step());
     std::fflush(stdout);
   });
   return stopped ? 143 : 0;
@@ -306,8 +313,9 @@ Report Run::make_report(double seconds) {
   report.last_step = engine_->current_step();
   report.timestep = config_.dynamics.timestep;
   report.wall_seconds = seconds;
-  report.bytes_per_atom = static_cast<double>(comm::all_reduce_sum(comm_, static_cast<std::int64_t>(engine_->bytes()))) /
-                          static_cast<double>(system_.n_atoms());
+  report.bytes_per_atom =
+      static_cast<double>(comm::all_reduce_sum(comm_, static_cast<std::int64_t>(engine_->bytes()))) /
+      static_cast<double>(system_.n_atoms());
   auto sum = engine_->timers().seconds(), most = sum;
   comm_.all_reduce_sum_for_report(sum);
   comm_.all_reduce_max(std::span<double>(most));

@@ -98,9 +98,8 @@ Trajectory::Trajectory(const RunConfig& config, const model::System& system, std
     const auto path = output.folder + "/trajectory.dcd";
     dcd_ = frames ? io::DcdWriter::continue_after(path, *frames, header) : io::DcdWriter::create(path, header);
   } else if (output.trajectory == TrajectoryFormat::h5md) {
-    const io::H5mdHeader header{.n_atoms = system.n_atoms(),
-                                .is_periodic = system.is_periodic,
-                                .creator_version = TESSERA_VERSION};
+    const io::H5mdHeader header{
+        .n_atoms = system.n_atoms(), .is_periodic = system.is_periodic, .creator_version = TESSERA_VERSION};
     const auto path = output.folder + "/trajectory.h5md";
     h5md_ = frames ? io::H5mdWriter::continue_after(path, *frames, header) : io::H5mdWriter::create(path, header);
   }

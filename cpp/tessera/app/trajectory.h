@@ -13,8 +13,8 @@
 
 namespace tessera::app {
 
-/// Positions (n,3) Å in id order. `whole`: molecules are put together, their first atom in the box; otherwise every atom
-/// is in the box by itself. The box spans −½ to ½ of its edges.
+/// Positions (n,3) Å in id order. `whole`: molecules are put together, their first atom in the box; otherwise every
+/// atom is in the box by itself. The box spans −½ to ½ of its edges.
 std::vector<float> frame_positions(const model::System& system, const std::vector<md::domain::Particle>& particles,
                                    bool whole);
 

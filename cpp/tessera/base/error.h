@@ -33,8 +33,8 @@ std::string nearest_word(const std::string& word, const std::vector<std::string>
 
 }  // namespace tessera
 
-#define TESSERA_CHECK(condition) \
-  do {                           \
+#define TESSERA_CHECK(condition)                                             \
+  do {                                                                       \
     if (!(condition)) ::tessera::fail_check(#condition, __FILE__, __LINE__); \
   } while (false)
 

@@ -15,7 +15,7 @@ INSTANTIATE_TEST_SUITE_P(Sizes, ThreadPoolOfSize, testing::Values(1, 2, 3, 4, 5,
 TEST_P(ThreadPoolOfSize, EveryThreadRunsOnceInEachOfManyRuns) {
   ThreadPool pool(GetParam());
   ASSERT_EQ(pool.size(), GetParam());
-  const int n_runs = 2000;
+  const int n_runs = 300;
   std::vector<std::int64_t> count(static_cast<std::size_t>(pool.size()), 0);  // each written by its own thread only
   for (int run = 0; run < n_runs; ++run) {
     pool.run([&](int thread) { ++count.at(static_cast<std::size_t>(thread)); });

@@ -10,7 +10,8 @@
 namespace tessera::io {
 
 void write_npy(const std::string& path, std::span<const double> values, const std::vector<std::int64_t>& shape) {
-  std::string header = fmt::format("{{'descr': '<f8', 'fortran_order': False, 'shape': ({},), }}", fmt::join(shape, ", "));
+  std::string header =
+      fmt::format("{{'descr': '<f8', 'fortran_order': False, 'shape': ({},), }}", fmt::join(shape, ", "));
   // The data start at a multiple of 64 bytes: magic (6), version (2), length (2), header, newline.
   header.resize((header.size() + 11 + 63) / 64 * 64 - 11, ' ');
   header += '\n';

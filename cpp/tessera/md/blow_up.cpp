@@ -35,7 +35,8 @@ std::string find_strongest_force(const domain::Domain& domain, const bonded::Loc
     Accumulator accumulator{force, nullptr};
     add(accumulator);
     const auto* f = &force[3 * at(slot)];
-    strongest.offer(name, norm({from_fixed(f[0], force_unit), from_fixed(f[1], force_unit), from_fixed(f[2], force_unit)}));
+    strongest.offer(name,
+                    norm({from_fixed(f[0], force_unit), from_fixed(f[1], force_unit), from_fixed(f[2], force_unit)}));
   };
   const auto& x = domain.position;
   using namespace bonded;
@@ -90,7 +91,8 @@ std::string find_strongest_force(const domain::Domain& domain, const bonded::Loc
   strongest.offer("coulomb_real", norm(coulomb));
   auto text = fmt::format("the strongest force on it is {}, {:.3g} kcal/mol/Å", strongest.term, strongest.force);
   if (nearest >= 0)
-    text += fmt::format(" (nearest non-bonded: {} at {:.3f} Å)", domain.system().describe(nearest), std::sqrt(nearest2));
+    text +=
+        fmt::format(" (nearest non-bonded: {} at {:.3f} Å)", domain.system().describe(nearest), std::sqrt(nearest2));
   return text;
 }
 

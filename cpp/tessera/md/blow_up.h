@@ -11,8 +11,8 @@
 
 namespace tessera::md {
 
-/// "the strongest force on it is lj, 3.1e+09 kcal/mol/Å (nearest: atom 12 (ALA 2 CB) at 0.213 Å)". Looks at every term of
-/// this rank that acts on the owned atom, in double precision.
+/// "the strongest force on it is lj, 3.1e+09 kcal/mol/Å (nearest: atom 12 (ALA 2 CB) at 0.213 Å)". Looks at every term
+/// of this rank that acts on the owned atom, in double precision.
 std::string find_strongest_force(const domain::Domain& domain, const bonded::LocalTerms& terms,
                                  const bonded::ForceTables& tables, const pair::PairForces& pair, std::int32_t slot);
 

@@ -24,8 +24,7 @@ double mesh_reach(const model::System& system, const EngineSettings& settings) {
   if (settings.pair.electrostatics != pair::Electrostatics::pme) return 0;
   double spacing = 0;
   const auto edges = system.lattice.edges();
-  for (std::size_t d = 0; d < 3; ++d)
-    spacing = std::max(spacing, edges[d] / static_cast<double>(settings.pme_grid[d]));
+  for (std::size_t d = 0; d < 3; ++d) spacing = std::max(spacing, edges[d] / static_cast<double>(settings.pme_grid[d]));
   return (settings.pme_order / 2 + 1) * spacing;
 }
 
@@ -215,11 +214,13 @@ void Engine::constrain_drift() {
       const auto& water = waters[at(w)];
       std::array<Vec3, 3> before, after;
       for (std::size_t k = 0; k < 3; ++k) {
-        before[k] = system_.lattice.displacement(domain_.position[at(water.slots[0])], domain_.position[at(water.slots[k])]);
+        before[k] =
+            system_.lattice.displacement(domain_.position[at(water.slots[0])], domain_.position[at(water.slots[k])]);
         after[k] = before[k] + dt * velocity_[at(water.slots[k])];
       }
       const auto free = after;
-      if (!constraint::settle_positions(topology_.settle(water.molecule), before, after)) failed[at(thread)] = water.slots[0];
+      if (!constraint::settle_positions(topology_.settle(water.molecule), before, after))
+        failed[at(thread)] = water.slots[0];
       for (std::size_t k = 0; k < 3; ++k) velocity_[at(water.slots[k])] += (1 / dt) * (after[k] - free[k]);
     }
     const auto groups = topology_.groups();
@@ -291,7 +292,8 @@ void Engine::constrain_velocities(bool with_virial) {
   const double to_force = 2 / (settings_.timestep * units::acceleration);
   std::vector<std::int32_t> failed(at(threads_.size()), -1);
   threads_.run([&](int thread) {
-    const auto add_virial = [&](std::span<const std::int32_t> slots, std::span<const Vec3> r, std::span<const Vec3> old) {
+    const auto add_virial = [&](std::span<const std::int32_t> slots, std::span<const Vec3> r,
+                                std::span<const Vec3> old) {
       for (std::size_t k = 0; k < slots.size(); ++k) {
         const Vec3 f = (to_force / inverse_mass_[at(slots[k])]) * (velocity_[at(slots[k])] - old[k]);
         thread_energies_[at(thread)].add_virial(r[k], f);

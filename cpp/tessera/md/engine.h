@@ -18,18 +18,18 @@
 namespace tessera::md {
 
 struct EngineSettings {
-  pair::PairSettings pair;             // alpha and coulomb_constant already chosen (plan_settings)
+  pair::PairSettings pair;  // alpha and coulomb_constant already chosen (plan_settings)
   bool lj_tail = false;
   int pme_order = 4;
   Index3 pme_grid{};
-  double buffer = 1.5;                 // Å
-  int search_every = 10;               // steps
+  double buffer = 1.5;    // Å
+  int search_every = 10;  // steps
   bool double_precision = false;
   std::string pair_scheme = "auto";
   constraint::ConstraintMode constraints = constraint::ConstraintMode::h_bonds;
   double constraint_tolerance = 1e-10;
-  double timestep = 0.002;             // ps
-  int com_removal_every = 100;         // steps; 0: never
+  double timestep = 0.002;      // ps
+  int com_removal_every = 100;  // steps; 0: never
 
   double list_range() const { return pair.cutoff + buffer; }
 };
@@ -121,14 +121,14 @@ class Engine {
   Timers timers_;
 
   std::int64_t step_ = 0, last_search_ = 0, n_searches_ = 0, degrees_of_freedom_ = 0;
-  std::array<double, 3> position_scale_{};              // 2³²/edge: Å to fraction
-  std::vector<double> inverse_mass_;                    // by owned slot, amu⁻¹; padding 0
-  std::vector<std::int64_t> force_;                     // (3·slots), of all threads after sum_threads()
+  std::array<double, 3> position_scale_{};               // 2³²/edge: Å to fraction
+  std::vector<double> inverse_mass_;                     // by owned slot, amu⁻¹; padding 0
+  std::vector<std::int64_t> force_;                      // (3·slots), of all threads after sum_threads()
   std::vector<std::vector<std::int64_t>> thread_force_;  // (3·slots) by thread beyond the first
   std::vector<EnergyVirial> thread_energies_;
   std::vector<Accumulator> accumulators_;
-  std::vector<Vec3> velocity_;                          // by owned slot, Å/ps: within half a step
-  std::string blow_up_;                                 // what this rank found
+  std::vector<Vec3> velocity_;  // by owned slot, Å/ps: within half a step
+  std::string blow_up_;         // what this rank found
   Energies energies_;
   pair::TailIntegral tail_;
 };

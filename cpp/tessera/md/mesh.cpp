@@ -65,9 +65,8 @@ void Mesh::add_forces(std::span<Accumulator> by_thread, Timers& timers) {
 
 std::size_t Mesh::bytes() const {
   std::size_t n = 0;
-  implementation_->visit([&](auto& sized) {
-    n = sized.pme.bytes() + sized.charge.capacity() * sizeof(sized.charge[0]);
-  });
+  implementation_->visit(
+      [&](auto& sized) { n = sized.pme.bytes() + sized.charge.capacity() * sizeof(sized.charge[0]); });
   return n;
 }
 

@@ -9,14 +9,40 @@
 namespace tessera::md {
 
 enum class Phase : std::size_t {
-  first_half, displacement, search, halo_positions, clear, bonded, pair, pme_spread, pme_forward, pme_solve,
-  pme_backward, pme_forces, sum_threads, halo_forces, second_half, energies
+  first_half,
+  displacement,
+  search,
+  halo_positions,
+  clear,
+  bonded,
+  pair,
+  pme_spread,
+  pme_forward,
+  pme_solve,
+  pme_backward,
+  pme_forces,
+  sum_threads,
+  halo_forces,
+  second_half,
+  energies
 };
 inline constexpr std::size_t n_phases = 16;
-inline constexpr std::array<std::string_view, n_phases> phase_names = {
-    "kick, drift, constrain", "displacement check", "pair search and migration", "halo positions", "clear forces",
-    "bonded forces", "pair forces", "mesh: spread charges", "mesh: forward transform", "mesh: solve",
-    "mesh: backward transform", "mesh: forces", "sum over threads", "halo forces", "kick, constrain", "sum energies"};
+inline constexpr std::array<std::string_view, n_phases> phase_names = {"kick, drift, constrain",
+                                                                       "displacement check",
+                                                                       "pair search and migration",
+                                                                       "halo positions",
+                                                                       "clear forces",
+                                                                       "bonded forces",
+                                                                       "pair forces",
+                                                                       "mesh: spread charges",
+                                                                       "mesh: forward transform",
+                                                                       "mesh: solve",
+                                                                       "mesh: backward transform",
+                                                                       "mesh: forces",
+                                                                       "sum over threads",
+                                                                       "halo forces",
+                                                                       "kick, constrain",
+                                                                       "sum energies"};
 using Timers = PhaseTimers<Phase, n_phases>;
 
 }  // namespace tessera::md

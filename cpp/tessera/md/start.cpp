@@ -27,14 +27,14 @@ void Engine::constrain_start() {
   const auto place = [&](std::span<const std::int32_t> slots, std::span<const Vec3> before,
                          std::span<const Vec3> after) {
     for (std::size_t k = 0; k < slots.size(); ++k)
-      domain_.position[at(slots[k])] =
-          domain_.position[at(slots[k])] + system_.lattice.fraction(after[k] - before[k]);
+      domain_.position[at(slots[k])] = domain_.position[at(slots[k])] + system_.lattice.fraction(after[k] - before[k]);
   };
   std::string problem;
   for (const auto& water : topology_.waters()) {
     std::array<Vec3, 3> before;
     for (std::size_t k = 0; k < 3; ++k)
-      before[k] = system_.lattice.displacement(domain_.position[at(water.slots[0])], domain_.position[at(water.slots[k])]);
+      before[k] =
+          system_.lattice.displacement(domain_.position[at(water.slots[0])], domain_.position[at(water.slots[k])]);
     auto after = before;
     if (!constraint::settle_positions(topology_.settle(water.molecule), before, after) && problem.empty())
       problem = system_.describe(domain_.id[at(water.slots[0])]) +
@@ -128,7 +128,9 @@ void Engine::remove_centre_of_mass_motion() {
   }
   comm_.all_reduce_sum(momentum);
   const double scale = momentum_unit / (total_mass(system_) * domain::velocity_unit);
-  const auto shift = [&](std::int64_t p) { return static_cast<std::int32_t>(std::lrint(static_cast<double>(p) * scale)); };
+  const auto shift = [&](std::int64_t p) {
+    return static_cast<std::int32_t>(std::lrint(static_cast<double>(p) * scale));
+  };
   const domain::Velocity mean = {shift(momentum[0]), shift(momentum[1]), shift(momentum[2])};
   for (std::int32_t s = 0; s < domain_.n_owned_slots(); ++s) {
     if (domain_.is_padding(s)) continue;

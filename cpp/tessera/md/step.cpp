@@ -1,5 +1,5 @@
-// One step of molecular dynamics, top to bottom: velocity Verlet with the forces of its phases. A force that the run does
-// not have is an empty list. Each line is a phase of the report.
+// One step of molecular dynamics, top to bottom: velocity Verlet with the forces of its phases. A force that the run
+// does not have is an empty list. Each line is a phase of the report.
 #include <cmath>
 
 #include "tessera/base/units.h"

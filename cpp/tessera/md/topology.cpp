@@ -60,8 +60,9 @@ Topology::TemplateIndex Topology::index_template(const model::Template& molecule
   index_terms(molecule.bond, n, 0, keep, index.bond.begin, index.bond.term);
   index_terms(molecule.angle, n, 1, keep, index.angle.begin, index.angle.term);
   // A Urey–Bradley term pulls the ends of an angle, which no constraint of a bond holds.
-  index_terms(molecule.urey_bradley, n, 0, [&](const auto& atoms) { return !rigid || std::max(atoms[0], atoms[1]) >= 3; },
-              index.urey_bradley.begin, index.urey_bradley.term);
+  index_terms(
+      molecule.urey_bradley, n, 0, [&](const auto& atoms) { return !rigid || std::max(atoms[0], atoms[1]) >= 3; },
+      index.urey_bradley.begin, index.urey_bradley.term);
   index_terms(molecule.dihedral, n, 1, all, index.dihedral.begin, index.dihedral.term);
   index_terms(molecule.dihedral_rb, n, 1, all, index.dihedral_rb.begin, index.dihedral_rb.term);
   index_terms(molecule.improper_harmonic, n, 1, all, index.improper_harmonic.begin, index.improper_harmonic.term);

@@ -1,6 +1,6 @@
-// What the molecules' templates say about a rank's atoms: bonded terms and constraint groups by slot, rebuilt after every
-// search. A bonded term is computed by the rank that owns its key atom (a middle one), so that its other atoms are never
-// further away than the halo; a constraint group lies in one cell.
+// What the molecules' templates say about a rank's atoms: bonded terms and constraint groups by slot, rebuilt after
+// every search. A bonded term is computed by the rank that owns its key atom (a middle one), so that its other atoms
+// are never further away than the halo; a constraint group lies in one cell.
 #pragma once
 
 #include <array>
@@ -51,7 +51,8 @@ class Topology {
     Keyed group;
   };
 
-  TemplateIndex index_template(const model::Template& molecule, const constraint::TemplateConstraints& constraints) const;
+  TemplateIndex index_template(const model::Template& molecule,
+                               const constraint::TemplateConstraints& constraints) const;
   template <int Arity>
   void add_terms(const domain::Domain& domain, std::int32_t slot, const model::Terms<Arity>& terms, const Keyed& keyed,
                  bonded::TermList<Arity>& list) const;
@@ -67,8 +68,8 @@ class Topology {
   std::int64_t n_constraints_ = 0;
 };
 
-/// How far atoms of a hydrogen group may lie from their key atom, Å: the longest bond between the two kinds of atom that
-/// any template asks for, and a tenth for vibration.
+/// How far atoms of a hydrogen group may lie from their key atom, Å: the longest bond between the two kinds of atom
+/// that any template asks for, and a tenth for vibration.
 double group_radius(const model::System& system);
 
 }  // namespace tessera::md

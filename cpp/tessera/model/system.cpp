@@ -15,8 +15,7 @@ LennardJonesAB ForceField::lj(int type_a, int type_b) const {
       return pair.ab;
   const auto& p = type_lj.at(static_cast<std::size_t>(type_a));
   const auto& q = type_lj.at(static_cast<std::size_t>(type_b));
-  const double sigma =
-      lj_rule == LjRule::lorentz_berthelot ? 0.5 * (p.sigma + q.sigma) : std::sqrt(p.sigma * q.sigma);
+  const double sigma = lj_rule == LjRule::lorentz_berthelot ? 0.5 * (p.sigma + q.sigma) : std::sqrt(p.sigma * q.sigma);
   const double epsilon = std::sqrt(p.epsilon * q.epsilon);
   const double sigma6 = std::pow(sigma, 6);
   return {4 * epsilon * sigma6 * sigma6, 4 * epsilon * sigma6};

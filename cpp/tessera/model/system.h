@@ -134,7 +134,7 @@ class System {
   const std::vector<InstanceRun>& instances() const { return instances_; }
   std::int64_t n_atoms() const { return n_atoms_; }
   AtomReference find(std::int64_t id) const;
-  double net_charge() const;           // e
+  double net_charge() const;              // e
   double sum_of_squared_charges() const;  // e²
   /// Number of atoms of each Lennard-Jones type.
   std::vector<std::int64_t> type_counts() const;

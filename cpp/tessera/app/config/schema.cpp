@@ -144,7 +144,7 @@ std::vector<Key> make_schema() {
   add(Row(o, "output", "checkpoint_every", &O::checkpoint_every, "steps between checkpoints; 0: at the end only")
           .range(0, any_count));
   add(Row(o, "output", "wrap", &O::wrap,
-          "true: frames hold whole hydrogen groups, key atoms in the box; false: every atom in the box"));
+          "true: frames hold whole molecules, first atoms in the box; false: every atom in the box"));
   add(Row(o, "output", "progress", &O::progress, {"auto", "line", "log", "none"},
           "one line rewritten, a new line each 10 s, or none; auto: line on a terminal, else log"));
 

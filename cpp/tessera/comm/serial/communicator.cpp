@@ -31,7 +31,9 @@ void Communicator::all_reduce_max(std::span<double>) const {}
 void Communicator::all_reduce_sum_for_report(std::span<double>) const {}
 
 // A rank never sends to itself: callers copy their own part.
-Request Communicator::start_send(std::span<const std::byte>, int, int) const { fail_check("no peer", __FILE__, __LINE__); }
+Request Communicator::start_send(std::span<const std::byte>, int, int) const {
+  fail_check("no peer", __FILE__, __LINE__);
+}
 Request Communicator::start_receive(std::span<std::byte>, int, int) const { fail_check("no peer", __FILE__, __LINE__); }
 void Communicator::wait_all(std::span<Request>) {}
 
@@ -41,7 +43,8 @@ std::vector<std::vector<std::byte>> Communicator::gather(std::span<const std::by
 std::vector<std::vector<std::byte>> Communicator::all_gather(std::span<const std::byte> data) const {
   return {{data.begin(), data.end()}};
 }
-std::vector<std::vector<std::byte>> Communicator::all_to_all(const std::vector<std::vector<std::byte>>& outgoing) const {
+std::vector<std::vector<std::byte>> Communicator::all_to_all(
+    const std::vector<std::vector<std::byte>>& outgoing) const {
   return outgoing;
 }
 

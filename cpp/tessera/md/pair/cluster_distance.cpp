@@ -39,9 +39,10 @@ std::int32_t FindNearClusters(std::int32_t i, const float* shift, const ClusterD
   for (std::int32_t first = begin; first < end; first += static_cast<std::int32_t>(n)) {
     auto gap2 = hn::Zero(d);
     for (std::size_t c = 0; c < 3; ++c) {
-      const auto gap = hn::Max(hn::Max(hn::Sub(lower[c], hn::LoadU(d, &bounds.upper[c][static_cast<std::size_t>(first)])),
-                                       hn::Sub(hn::LoadU(d, &bounds.lower[c][static_cast<std::size_t>(first)]), upper[c])),
-                               hn::Zero(d));
+      const auto gap =
+          hn::Max(hn::Max(hn::Sub(lower[c], hn::LoadU(d, &bounds.upper[c][static_cast<std::size_t>(first)])),
+                          hn::Sub(hn::LoadU(d, &bounds.lower[c][static_cast<std::size_t>(first)]), upper[c])),
+                  hn::Zero(d));
       gap2 = hn::MulAdd(gap, gap, gap2);
     }
     std::uint8_t bytes[8] = {};

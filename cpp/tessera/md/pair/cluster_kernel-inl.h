@@ -25,7 +25,7 @@ HWY_INLINE V set(float value) { return hn::Set(D(), value); }
 
 /// 1/√v to float accuracy.
 HWY_INLINE V InverseSqrt(V v) {
-#if HWY_ARCH_X86
+#if HWY_ARCH_X86 && HWY_TARGET != HWY_EMU128 && HWY_TARGET != HWY_SCALAR  // their guess has eight bits, not twelve
   const V guess = hn::ApproximateReciprocalSqrt(v);
   const V half = hn::Mul(hn::Mul(set(0.5f), v), guess);
   return hn::Mul(guess, hn::NegMulAdd(half, guess, set(1.5f)));

@@ -116,8 +116,8 @@ class Builder {
         const auto end = domain_.cell_begin[at(j_cells[o]) + 1];
         near.resize(std::max(near.size(), at(end - begin + 1)));
         if (!is_near_cell(ci, list.shifts[o], j_cells[o], range2)) continue;
-        const auto found = find_near_clusters(ci, list.shifts[o].data(), clusters_.data(), bounds_, begin, end, range2,
-                                              near.data());
+        const auto found =
+            find_near_clusters(ci, list.shifts[o].data(), clusters_.data(), bounds_, begin, end, range2, near.data());
         if (found == 0) continue;
         Segment segment{ci,
                         static_cast<std::int32_t>(o),

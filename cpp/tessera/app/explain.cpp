@@ -1,0 +1,202 @@
+#include "tessera/app/explain.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <nlohmann/json.hpp>
+
+#include "tessera/app/config/read_config.h"
+#include "tessera/app/engine_settings.h"
+#include "tessera/app/output/progress.h"
+#include "tessera/app/system_file.h"
+#include "tessera/base/units.h"
+#include "tessera/machine/machine.h"
+#include "tessera/md/domain/decomposition.h"
+#include "tessera/md/pair/cluster_distance.h"
+#include "tessera/md/pme/plan.h"
+
+namespace tessera::app {
+
+namespace {
+
+using nlohmann::json;
+
+/// A choice that was made, and why.
+struct Choice {
+  std::string what, value, why;
+};
+
+/// How a run on these ranks is laid out; all by plans, without MPI.
+struct Layout {
+  md::domain::CellGrid grid;
+  std::int64_t least_cells = 0, most_cells = 0, most_halo_cells = 0;
+  std::size_t most_peers = 0;
+  std::string mesh;  // empty: none
+};
+
+Layout plan_layout(const model::System& system, const md::EngineSettings& settings, int ranks) {
+  Layout layout;
+  layout.grid = md::plan_cells(system, settings);
+  const auto decomposition = md::domain::plan_decomposition(layout.grid, ranks);
+  layout.least_cells = layout.grid.size();
+  for (const auto& brick : decomposition.bricks()) {
+    layout.least_cells = std::min(layout.least_cells, brick.size());
+    layout.most_cells = std::max(layout.most_cells, brick.size());
+  }
+  // The halo of the ranks with the largest bricks; a few stand for all on large machines.
+  int looked_at = 0;
+  for (int rank = 0; rank < ranks && looked_at < 64; ++rank) {
+    if (decomposition.brick(rank).size() != layout.most_cells) continue;
+    ++looked_at;
+    const auto halo = md::domain::plan_halo(decomposition, rank);
+    std::int64_t cells = 0;
+    for (const auto& peer : halo.peers) cells += static_cast<std::int64_t>(peer.receive.size());
+    layout.most_halo_cells = std::max(layout.most_halo_cells, cells);
+    layout.most_peers = std::max(layout.most_peers, halo.peers.size());
+  }
+  if (settings.pair.electrostatics == md::pair::Electrostatics::pme) {
+    layout.mesh =
+        md::pme::plan_pme({settings.pme_order, settings.pair.alpha, settings.pme_grid}, system.lattice.edges(),
+                          layout.grid.n, decomposition.bricks(), md::group_radius(system) + 0.5 * settings.buffer)
+            .summary();
+    while (layout.mesh.ends_with('\n')) layout.mesh.pop_back();
+  }
+  return layout;
+}
+
+std::vector<Choice> list_choices(const RunConfig& config, const model::System& system,
+                                 const md::EngineSettings& settings, const Layout& layout) {
+  const auto& pair = settings.pair;
+  std::vector<Choice> choices;
+  choices.push_back({"cells",
+                     fmt::format("{} × {} × {}, edges {:.2f} {:.2f} {:.2f} Å", layout.grid.n[0], layout.grid.n[1],
+                                 layout.grid.n[2], layout.grid.edge[0], layout.grid.edge[1], layout.grid.edge[2]),
+                     fmt::format("at least half the list range of {:.2f} Å, from the box and the cut-off alone",
+                                 settings.list_range())});
+  choices.push_back(
+      {"pair scheme", std::string(md::pair::find_pair_scheme(settings.pair_scheme, settings.double_precision).name),
+       config.parallel.pair_scheme == "auto" ? "the default of this precision, never by timing" : "asked for"});
+  choices.push_back(
+      {"instruction set", md::pair::simd_target(), "the best this machine has; bits are the same per set"});
+  choices.push_back({"Coulomb constant", fmt::format("{}", pair.coulomb_constant),
+                     fmt::format("of the program the input was written for ({})", system.coulomb_source)});
+  if (pair.electrostatics == md::pair::Electrostatics::pme) {
+    choices.push_back(
+        {"Ewald α", fmt::format("{:.5f} Å⁻¹", pair.alpha),
+         config.pme.alpha > 0 ? "asked for" : fmt::format("erfc(α·cutoff) = {:g}", config.pme.tolerance)});
+    choices.push_back({"mesh",
+                       fmt::format("{} × {} × {}, order {}", settings.pme_grid[0], settings.pme_grid[1],
+                                   settings.pme_grid[2], settings.pme_order),
+                       config.pme.grid.empty()
+                           ? fmt::format("spacing at most {} Å, sizes of 2, 3, 5, 7", config.pme.spacing)
+                           : "asked for"});
+  }
+  choices.push_back(
+      {"pair search",
+       fmt::format("every {} steps or when an atom has moved {:.2f} Å", settings.search_every, 0.5 * settings.buffer),
+       "no pair may be missed: two atoms may close the buffer between them"});
+  return choices;
+}
+
+/// A short run of the engine on this rank alone.
+struct Measurement {
+  double seconds_a_step = 0;
+  double bytes_per_atom = 0;
+};
+
+Measurement measure(const RunConfig& config, const model::System& system, const md::EngineSettings& settings,
+                    int threads, int steps) {
+  const auto comm = comm::Communicator::world();
+  ThreadPool pool(threads);
+  md::Engine engine(system, settings, comm, pool);
+  auto block = read_coordinates(config.input.system, 0, 1);
+  for (auto& v : block.velocity) v = {};
+  engine.set_state(make_particles(block), 0, 0);
+  block = {};
+  engine.constrain_start();
+  engine.generate_velocities(config.dynamics.temperature, static_cast<std::uint64_t>(config.dynamics.seed));
+  engine.measure();
+  engine.step(false);
+  const auto start = std::chrono::steady_clock::now();
+  for (int step = 0; step < steps; ++step) engine.step(false);
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return {seconds / steps, static_cast<double>(engine.bytes()) / static_cast<double>(system.n_atoms())};
+}
+
+}  // namespace
+
+std::string explain(const ExplainRequest& request) {
+  const auto config = read_run_file(request.run_file, request.overrides);
+  const auto system = read_system(config.input.system);
+  const auto settings = plan_settings(config, system);
+  const int threads = request.threads > 0 ? request.threads : static_cast<int>(config.parallel.threads);
+  const auto layout = plan_layout(system, settings, request.ranks);
+  const auto choices = list_choices(config, system, settings, layout);
+  const auto machine = machine::describe_this_host();
+  const double atoms = static_cast<double>(system.n_atoms());
+
+  json result = {{"atoms", system.n_atoms()},
+                 {"ranks", request.ranks},
+                 {"threads", threads},
+                 {"cells", layout.grid.n},
+                 {"cells_of_a_rank", {layout.least_cells, layout.most_cells}},
+                 {"halo_cells", layout.most_halo_cells},
+                 {"neighbours", layout.most_peers},
+                 {"machine", machine.summary()}};
+  for (const auto& choice : choices)
+    result["choices"].push_back({{"what", choice.what}, {"value", choice.value}, {"why", choice.why}});
+  const double mean_cells = static_cast<double>(layout.grid.size()) / request.ranks;
+  const double imbalance = static_cast<double>(layout.most_cells) / mean_cells;
+  result["imbalance_of_cells"] = imbalance;
+
+  std::string text = fmt::format("{} atoms in {} × {} × {} cells on {} rank{} × {} thread{}\n",
+                                 grouped(system.n_atoms()), layout.grid.n[0], layout.grid.n[1], layout.grid.n[2],
+                                 request.ranks, request.ranks == 1 ? "" : "s", threads, threads == 1 ? "" : "s");
+  text += fmt::format("this machine: {}\n\nlayout\n", machine.summary());
+  text += fmt::format(
+      "  a rank owns {} to {} cells (largest over mean {:.2f}), has up to {} halo cells from {} neighbours\n",
+      layout.least_cells, layout.most_cells, imbalance, layout.most_halo_cells, layout.most_peers);
+  if (!layout.mesh.empty()) text += fmt::format("  {}\n", layout.mesh);
+  text += "\nchoices\n";
+  for (const auto& choice : choices)
+    text += fmt::format("  {:<17} {}\n  {:<17} because: {}\n", choice.what, choice.value, "", choice.why);
+
+  if (request.measured_steps > 0) {
+    // One rank's share of the work is its share of cells, halo work included by the midpoint rule; links are not
+    // measured yet, so communication is left out and said to be.
+    const auto measured = measure(config, system, settings, threads, request.measured_steps);
+    const double share = static_cast<double>(layout.most_cells) / static_cast<double>(layout.grid.size());
+    const double cores = machine.usable_threads ? *machine.usable_threads : 1;
+    const double crowding = std::max(1.0, request.ranks * threads / cores);
+    const double seconds = measured.seconds_a_step * share * crowding;
+    const double ns_per_day = config.dynamics.timestep * 1e-3 * 86400 / seconds;
+    const double halo_share =
+        static_cast<double>(layout.most_cells + layout.most_halo_cells) / static_cast<double>(layout.grid.size());
+    const double bytes = measured.bytes_per_atom * atoms * std::min(1.0, halo_share);
+    const double frame = 12 * atoms;
+    const double frames = config.output.trajectory_every > 0
+                              ? static_cast<double>(config.dynamics.steps / config.output.trajectory_every + 1)
+                              : 0;
+    result["predicted"] = {{"ms_per_step", 1e3 * seconds},
+                           {"ns_per_day", ns_per_day},
+                           {"measured_ms_per_step_one_rank", 1e3 * measured.seconds_a_step},
+                           {"bytes_per_atom", measured.bytes_per_atom},
+                           {"megabytes_a_rank", bytes / 1e6},
+                           {"trajectory_megabytes", frame * frames / 1e6},
+                           {"checkpoint_megabytes", 44 * atoms / 1e6},
+                           {"includes_communication", false}};
+    text += fmt::format(
+        "\nprediction (from {} steps on one rank of this machine: {:.1f} ms each, {:.0f} bytes an atom)\n"
+        "  {:.1f} ms a step, {:.2f} ns/day{}; {:.0f} MB on the largest rank\n"
+        "  {} steps take {}; trajectory {:.1f} MB, each checkpoint {:.1f} MB\n"
+        "  communication is not in it: the links of this machine are not measured\n",
+        request.measured_steps, 1e3 * measured.seconds_a_step, measured.bytes_per_atom, 1e3 * seconds, ns_per_day,
+        crowding > 1 ? fmt::format(" ({} ranks × {} threads share {:.0f} cores)", request.ranks, threads, cores) : "",
+        bytes / 1e6, grouped(config.dynamics.steps),
+        duration_text(seconds * static_cast<double>(config.dynamics.steps)), frame * frames / 1e6, 44 * atoms / 1e6);
+  }
+  return request.json ? result.dump(2) + "\n" : text;
+}
+
+}  // namespace tessera::app
