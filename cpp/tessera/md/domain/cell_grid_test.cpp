@@ -1,0 +1,107 @@
+#include "tessera/md/domain/cell_grid.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <random>
+
+#include "tessera/base/error.h"
+
+namespace tessera::md::domain {
+namespace {
+
+constexpr std::int32_t least = std::numeric_limits<std::int32_t>::min();
+constexpr std::int32_t most = std::numeric_limits<std::int32_t>::max();
+
+Lattice box(double x, double y, double z) { return Lattice({x, 0, 0}, {0, y, 0}, {0, 0, z}); }
+
+TEST(CellDemands, TheLargestDemandSetsTheEdge) {
+  CellDemands demands = {.list_range = 13.5, .group_radius = 1.2, .bonded_reach = 4, .mesh_reach = 3, .buffer = 1.5};
+  EXPECT_DOUBLE_EQ(demands.least_edge(), 6.75 + 1.2);
+  demands.bonded_reach = 6;
+  EXPECT_DOUBLE_EQ(demands.least_edge(), 6 + 2.4);
+  demands.mesh_reach = 9;
+  EXPECT_DOUBLE_EQ(demands.least_edge(), 9 + 1.2 + 0.75);
+}
+
+TEST(PlanCellGrid, IsTheFinestWhoseCellsAreWideEnough) {
+  std::mt19937_64 random(1);
+  std::uniform_real_distribution<double> range(4, 20), edge(2.0, 30.0);
+  for (int i = 0; i < 1000; ++i) {
+    const CellDemands demands = {.list_range = range(random), .group_radius = 1.1};
+    const double w = demands.least_edge();
+    const auto lattice = box(w * edge(random), w * edge(random), w * edge(random));
+    const auto grid = plan_cell_grid(lattice, demands);
+    for (std::size_t d = 0; d < 3; ++d) {
+      EXPECT_GE(grid.edge[d], w);
+      EXPECT_NEAR(grid.edge[d] * static_cast<double>(grid.n[d]), lattice.edges()[d], 1e-9);
+      EXPECT_LT(lattice.edges()[d] / static_cast<double>(grid.n[d] + 1), w);
+    }
+  }
+}
+
+TEST(PlanCellGrid, RefusesBoxesTooSmallAndSaysWhich) {
+  const CellDemands demands = {.list_range = 10};
+  EXPECT_EQ(plan_cell_grid(box(10, 10, 10), demands).n, (Index3{2, 2, 2}));
+  try {
+    plan_cell_grid(box(20, 9.9, 20), demands);
+    FAIL() << "nothing thrown";
+  } catch (const InputError& error) {
+    const std::string text = error.what();
+    EXPECT_NE(text.find("edge y is 9.900"), std::string::npos) << text;
+    EXPECT_NE(text.find("5.000"), std::string::npos) << text;
+  }
+  EXPECT_THROW(plan_cell_grid(Lattice({30, 0, 0}, {5, 30, 0}, {0, 0, 30}), demands), InputError);
+}
+
+TEST(CellGrid, CellsOfExtremeFractions) {
+  for (const std::int64_t n : {2, 3, 7, 1000, 1 << 20}) {
+    const CellGrid grid = {{n, n, n}, {1, 1, 1}};
+    EXPECT_EQ(grid.cell_of({least, least, least}), (Index3{0, 0, 0}));
+    EXPECT_EQ(grid.cell_of({most, most, most}), (Index3{n - 1, n - 1, n - 1}));
+    EXPECT_EQ(grid.cell_of({0, 0, 0})[0], n / 2);
+    EXPECT_EQ(grid.cell_of({-1, 0, 0})[0], (n - 1) / 2);
+  }
+}
+
+// Cell c holds the fractions f with c ≤ (f + 2³¹)·n/2³² < c + 1: checked at both sides of every border.
+TEST(CellGrid, BordersBelongToTheUpperCell) {
+  for (const std::int64_t n : {2, 3, 5, 7, 64, 999}) {
+    const CellGrid grid = {{n, n + 1, n + 2}, {1, 1, 1}};
+    for (std::size_t d = 0; d < 3; ++d)
+      for (std::int64_t c = 0; c < grid.n[d]; ++c) {
+        const std::int64_t first = ((c << 32) + grid.n[d] - 1) / grid.n[d];  // the least shifted fraction of cell c
+        const auto at = [&](std::int64_t shifted) {
+          const auto f = static_cast<std::int32_t>(shifted - (std::int64_t{1} << 31));
+          return grid.cell_of({d == 0 ? f : 0, d == 1 ? f : 0, d == 2 ? f : 0})[d];
+        };
+        EXPECT_EQ(at(first), c);
+        EXPECT_EQ(at(std::max<std::int64_t>(first - 1, 0)), std::max<std::int64_t>(c - 1, 0));
+      }
+  }
+}
+
+TEST(CellGrid, CentresLieInTheMiddleOfTheirCells) {
+  for (const std::int64_t n : {2, 3, 5, 7, 64, 999, 1 << 20}) {
+    const CellGrid grid = {{n, n, n}, {1, 1, 1}};
+    for (std::int64_t c = 0; c < n; c += std::max<std::int64_t>(1, n / 50)) {
+      const auto centre = grid.centre({c, c, c});
+      EXPECT_EQ(grid.cell_of(centre), (Index3{c, c, c}));
+      const double fraction = (centre.x + 2147483648.0) / 4294967296.0;
+      EXPECT_NEAR(fraction, (static_cast<double>(c) + 0.5) / static_cast<double>(n), 1.0 / 4294967296.0);
+      EXPECT_EQ(centre.x, centre.y);
+      EXPECT_EQ(centre.x, centre.z);
+    }
+  }
+}
+
+TEST(CellGrid, NumbersAndWrapsCells) {
+  const CellGrid grid = {{3, 4, 5}, {1, 1, 1}};
+  for (std::int64_t i = 0; i < grid.size(); ++i) EXPECT_EQ(grid.flat(grid.unflat(i)), i);
+  EXPECT_EQ(grid.unflat(1), (Index3{0, 0, 1}));
+  EXPECT_EQ(grid.wrapped({-1, 4, 11}), (Index3{2, 0, 1}));
+  EXPECT_EQ(grid.wrapped({-7, -8, -1}), (Index3{2, 0, 4}));
+}
+
+}  // namespace
+}  // namespace tessera::md::domain
