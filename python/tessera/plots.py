@@ -181,7 +181,7 @@ def _plot_temperature(axes: Axes, table: EnergyTable) -> None:
 def _plot_drift(axes: Axes, table: EnergyTable) -> None:
     """Change of the conserved energy since the first row, with the slope of a straight line through it."""
     x = _time_axis(axes, table)
-    axes.set_title("Drift of the conserved energy")
+    axes.set_title("Energy drift")
     name = next((n for n in ("conserved", "total") if n in table.values), None)
     if name is None:
         axes.text(0.5, 0.5, "no total energy in energy.csv", ha="center", transform=axes.transAxes, color=_GREY)

@@ -209,7 +209,7 @@ void Run::start_from_checkpoint() {
   } numbers = {checkpoint.step, checkpoint.last_search, checkpoint.trajectory_frames, checkpoint.first_step,
                checkpoint.first_total_energy};
   comm_.broadcast(std::as_writable_bytes(std::span(&numbers, 1)), 0);
-  engine_->set_state(std::move(checkpoint.particles), numbers.step, numbers.last_search);
+  engine_->set_state(checkpoint.particles, numbers.step, numbers.last_search);
   engine_->measure();
   first_step_ = numbers.step;
   drift_ = Drift(time_of(numbers.first_step), numbers.first_total, engine_->degrees_of_freedom());

@@ -85,8 +85,8 @@ Engine::Engine(const model::System& system, const EngineSettings& settings, cons
   accumulators_.resize(at(threads.size()));
 }
 
-void Engine::set_state(std::vector<domain::Particle> particles, std::int64_t step, std::int64_t last_search) {
-  domain_.distribute(std::move(particles));
+void Engine::set_state(const std::vector<domain::Particle>& particles, std::int64_t step, std::int64_t last_search) {
+  domain_.distribute(particles);
   rebuild_lists();
   domain_.apply_displacements();
   step_ = step;

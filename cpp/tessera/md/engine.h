@@ -58,7 +58,7 @@ class Engine {
 
   /// Places atoms, wherever they come from: every atom on exactly one rank, whole hydrogen groups together.
   /// `last_search` is the step whose search the particles' cells come from. Collective.
-  void set_state(std::vector<domain::Particle> particles, std::int64_t step, std::int64_t last_search);
+  void set_state(const std::vector<domain::Particle>& particles, std::int64_t step, std::int64_t last_search);
 
   /// Puts constrained distances right (and velocities along them), as a start from people's files needs. Collective.
   void constrain_start();

@@ -36,7 +36,7 @@ class Row {
   /// A choice: the names of the enumeration's values, in their order.
   template <class Section, class Choice>
   Row(Section RunConfig::*section, const char* section_name, const char* name, Choice Section::*field,
-      std::vector<std::string> names, const char* documentation) {
+      const std::vector<std::string>& names, const char* documentation) {
     key_.section = section_name;
     key_.name = name;
     key_.type = ValueType::text;

@@ -107,7 +107,7 @@ std::vector<Particle> Domain::collect_owned() const {
   return particles;
 }
 
-void Domain::distribute(std::vector<Particle> particles) { sort_into_cells(move_to_owners(particles, false)); }
+void Domain::distribute(const std::vector<Particle>& particles) { sort_into_cells(move_to_owners(particles, false)); }
 
 void Domain::rebuild() { sort_into_cells(move_to_owners(collect_owned(), true)); }
 
@@ -169,7 +169,7 @@ std::vector<Particle> Domain::move_to_owners(const std::vector<Particle>& partic
   return kept;
 }
 
-void Domain::sort_into_cells(std::vector<Particle> particles) {
+void Domain::sort_into_cells(const std::vector<Particle>& particles) {
   // Cell of each atom (its group key's), then a counting sort by cell, then the order within each cell.
   SlotMap index;
   index.reset(particles.size());

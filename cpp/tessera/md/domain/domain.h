@@ -41,7 +41,7 @@ class Domain {
   Domain(const model::System& system, Decomposition decomposition, const comm::Communicator& comm, ThreadPool& threads);
 
   /// Gives every rank the atoms of its cells, whoever has them now. Collective.
-  void distribute(std::vector<Particle> particles);
+  void distribute(const std::vector<Particle>& particles);
 
   /// Moves groups to the cells (and ranks) they are in now, sorts cells, rebuilds the halo. Collective.
   void rebuild();
@@ -100,7 +100,7 @@ class Domain {
 
   std::vector<Particle> collect_owned() const;
   std::vector<Particle> move_to_owners(const std::vector<Particle>& particles, bool neighbours_only);
-  void sort_into_cells(std::vector<Particle> particles);
+  void sort_into_cells(const std::vector<Particle>& particles);
   void exchange_halo_structure();
   void look_up_atoms(std::int32_t begin, std::int32_t end);
   std::int64_t group_key(std::int64_t atom) const;
