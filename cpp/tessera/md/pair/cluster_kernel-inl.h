@@ -327,6 +327,8 @@ HWY_INLINE void AddEntry(const KernelConstants& k, const ICluster& ci, const V* 
         lj.energy = hn::IfThenElseZero(active, lj.energy);
       }
     }
+    // A clash (NaN too) pushes with 2048 kcal/mol/Å at most: more would leave the integers and change its sign.
+    force = hn::Min(force, hn::Mul(inverse, set(536870912.0f)));
     const V fx = hn::Mul(force, dx), fy = hn::Mul(force, dy), fz = hn::Mul(force, dz);
     sums.fx[r] = hn::Add(sums.fx[r], fx);
     sums.fy[r] = hn::Add(sums.fy[r], fy);
