@@ -1,0 +1,319 @@
+// The pair schemes against all pairs by definition.
+#include <gtest/gtest.h>
+#include <hwy/targets.h>
+
+#include <algorithm>
+
+#include "tessera/base/error.h"
+#include "tessera/md/pair/pair_forces.h"
+#include "tessera/md/test_support.h"
+#include "tessera/md/topology.h"
+
+namespace tessera::md::pair {
+namespace {
+
+using test::index;
+
+struct Found {
+  std::vector<std::int64_t> force;  // by atom id, x y z, force_unit
+  std::int64_t padding = 0;         // Σ |force| on padding
+  EnergyVirial energies;
+  std::vector<Fraction> position;  // by atom id
+
+  Vec3 force_on(std::size_t id) const {
+    return {from_fixed(force[3 * id], force_unit), from_fixed(force[3 * id + 1], force_unit),
+            from_fixed(force[3 * id + 2], force_unit)};
+  }
+  double operator[](Term t) const { return from_fixed(energies.energy[static_cast<std::size_t>(t)], energy_unit); }
+};
+
+struct Options {
+  std::string scheme = "cluster";
+  int threads = 1;
+  bool with_energies = true;
+  double buffer = 1.5;
+  double moved = 0;  // Å, each atom after the search, in a direction of its own
+};
+
+Found compute(const test::Sample& sample, const PairSettings& settings, const Options& options) {
+  ThreadPool threads(options.threads);
+  const auto comm = comm::Communicator::world();
+  const double range = settings.cutoff + options.buffer;
+  const auto grid =
+      domain::plan_cell_grid(sample.system.lattice, {.list_range = range, .group_radius = group_radius(sample.system)});
+  domain::Domain domain(sample.system, domain::plan_decomposition(grid, 1), comm, threads);
+  domain.distribute(sample.particles);
+  PairForces forces(domain, settings, range, find_pair_scheme(options.scheme, false), threads);
+  forces.rebuild();
+  std::mt19937_64 random(99);
+  std::vector<Vec3> move;
+  for (std::int64_t id = 0; id < sample.system.n_atoms(); ++id)
+    move.push_back(options.moved * test::random_direction(random));
+  for (std::int32_t s = 0; s < domain.n_slots(); ++s)
+    if (!domain.is_padding(s))
+      domain.position[index(s)] =
+          domain.position[index(s)] + sample.system.lattice.fraction(move[index(domain.id[index(s)])]);
+  forces.update_coordinates();
+
+  std::vector<std::vector<std::int64_t>> force(index(options.threads),
+                                               std::vector<std::int64_t>(3 * index(domain.n_slots())));
+  std::vector<EnergyVirial> energies(index(options.threads));
+  std::vector<Accumulator> accumulators;
+  for (std::size_t t = 0; t < force.size(); ++t)
+    accumulators.push_back({force[t], options.with_energies ? &energies[t] : nullptr});
+  forces.add_forces(accumulators);
+
+  Found found;
+  found.force.resize(3 * index(sample.system.n_atoms()));
+  found.position.resize(index(sample.system.n_atoms()));
+  for (std::size_t t = 0; t < force.size(); ++t) {
+    found.energies.merge(energies[t]);
+    for (std::int32_t s = 0; s < domain.n_slots(); ++s)
+      for (std::size_t d = 0; d < 3; ++d) {
+        const auto f = force[t][3 * index(s) + d];
+        if (domain.is_padding(s))
+          found.padding += std::abs(f);
+        else
+          add_fixed(found.force[3 * index(domain.id[index(s)]) + d], f);
+      }
+  }
+  for (std::int32_t s = 0; s < domain.n_slots(); ++s)
+    if (!domain.is_padding(s)) found.position[index(domain.id[index(s)])] = domain.position[index(s)];
+  return found;
+}
+
+void expect_agreement(const Found& found, const test::Oracle& oracle, bool with_energies, double tolerance) {
+  double error2 = 0, size2 = 0;
+  std::array<std::uint64_t, 3> sum{};
+  for (std::size_t id = 0; id < oracle.force.size(); ++id) {
+    error2 += norm2(found.force_on(id) - oracle.force[id]);
+    size2 += norm2(oracle.force[id]);
+    for (std::size_t d = 0; d < 3; ++d) sum[d] += static_cast<std::uint64_t>(found.force[3 * id + d]);
+  }
+  ASSERT_GT(size2, 0);
+  const double energy_tolerance = 0.05 * tolerance;  // single precision: 10⁻⁶ of what was summed
+  EXPECT_LE(std::sqrt(error2 / size2), tolerance) << "relative error of forces, RMS";
+  EXPECT_EQ(found.padding, 0);
+  const auto near = [&](double value, double expected, double size, const char* name) {
+    EXPECT_NEAR(value, with_energies ? expected : 0, energy_tolerance * size + 1e-6) << name;
+  };
+  near(found[Term::lj], oracle.lj, oracle.lj_size, "lj");
+  near(found[Term::coulomb_real], oracle.real, oracle.real_size, "coulomb_real");
+  near(found[Term::coulomb_exclusion], oracle.exclusion, oracle.exclusion_size, "coulomb_exclusion");
+  for (std::size_t c = 0; c < 6; ++c)
+    near(from_fixed(found.energies.virial[c], energy_unit), oracle.virial[c],
+         oracle.lj_size + oracle.real_size + oracle.exclusion_size, "virial");
+}
+
+PairSettings short_range(LjModifier lj, Electrostatics e) {
+  PairSettings s;
+  s.cutoff = 8;
+  s.switch_distance = 6.5;
+  s.lj = lj;
+  s.electrostatics = e;
+  s.coulomb_switch = 5;
+  s.alpha = 0.39;
+  s.coulomb_constant = 332.0637;
+  return s;
+}
+
+constexpr LjModifier modifiers[] = {LjModifier::cut, LjModifier::potential_switch, LjModifier::force_switch,
+                                    LjModifier::force_switch_gromacs, LjModifier::quintic_switch};
+constexpr Electrostatics electrostatics[] = {Electrostatics::pme, Electrostatics::cut, Electrostatics::shift,
+                                             Electrostatics::force_switch};
+
+/// Calls check() once with each instruction set that this machine has.
+template <class Check>
+void for_instruction_sets(Check&& check) {
+  int n = 0;
+  for (std::int64_t targets = hwy::SupportedTargets() & HWY_TARGETS; targets != 0; targets &= targets - 1) {
+    const std::int64_t target = targets & -targets;
+    SCOPED_TRACE(hwy::TargetName(target));
+    hwy::SetSupportedTargetsForTest(target);
+    hwy::GetChosenTarget().Update(target);
+    check();
+    ++n;
+  }
+  hwy::SetSupportedTargetsForTest(0);
+  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+  EXPECT_GE(n, 1);
+}
+
+void check_all_functions(const test::MixtureOptions& mixture) {
+  const auto sample = test::make_mixture(mixture);
+  std::vector<Fraction> position;
+  for (const auto& p : sample.particles) position.push_back(p.position);
+  ASSERT_GT(std::abs(sample.system.net_charge()), 0.5);
+  for (const auto lj : modifiers)
+    for (const auto e : electrostatics) {
+      SCOPED_TRACE("modifier " + std::to_string(static_cast<int>(lj)) + ", electrostatics " +
+                   std::to_string(static_cast<int>(e)));
+      const auto settings = short_range(lj, e);
+      const auto oracle = test::all_pairs(sample.system, position, settings);
+      ASSERT_LT(std::abs(oracle.lj), 1e4) << "the sample has clashes";
+      expect_agreement(compute(sample, settings, {.scheme = "reference"}), oracle, true, 1e-9);
+      for_instruction_sets([&] {
+        for (const bool with_energies : {true, false})
+          expect_agreement(compute(sample, settings, {.with_energies = with_energies}), oracle, with_energies, 2e-5);
+      });
+    }
+}
+
+TEST(PairSchemes, LorentzBerthelot) { check_all_functions({}); }
+TEST(PairSchemes, Geometric) { check_all_functions({.rule = model::LjRule::geometric, .seed = 2}); }
+TEST(PairSchemes, LorentzBerthelotWithNbfix) { check_all_functions({.with_nbfix = true, .seed = 3}); }
+TEST(PairSchemes, GeometricWithNbfix) {
+  check_all_functions({.rule = model::LjRule::geometric, .with_nbfix = true, .seed = 4});
+}
+
+TEST(PairSchemes, SwitchesOfNoWidthArePlain) {
+  const auto sample = test::make_mixture({});
+  std::vector<Fraction> position;
+  for (const auto& p : sample.particles) position.push_back(p.position);
+  for (const auto lj : modifiers) {
+    auto settings = short_range(lj, Electrostatics::pme);
+    settings.switch_distance = settings.cutoff;
+    SCOPED_TRACE(static_cast<int>(lj));
+    const auto oracle = test::all_pairs(sample.system, position, settings);
+    expect_agreement(compute(sample, settings, {}), oracle, true, 2e-5);
+  }
+}
+
+/// A box of this many cells along each edge, just large enough.
+test::Sample sample_of_cells(std::int64_t n, const PairSettings& settings, double buffer) {
+  const double cell = 0.5 * (settings.cutoff + buffer) + 1.1 * 0.96;
+  const double edge = std::max(static_cast<double>(n) * cell, 2 * settings.cutoff) + 0.01;
+  return test::make_mixture({.lattice = test::box(edge, edge, edge), .seed = static_cast<std::uint64_t>(n)});
+}
+
+// With few cells a cell meets the same cell in several images; with many the shell of neighbours must reach far enough.
+TEST(PairSchemes, AnyNumberOfCells) {
+  for (const std::int64_t n : {2, 3, 4, 5, 7}) {
+    SCOPED_TRACE(std::to_string(n) + " cells");
+    auto settings = short_range(LjModifier::cut, Electrostatics::cut);  // every pair up to the cut-off counts
+    if (n == 2) settings.cutoff = 5;                                    // twice the cut-off fits into two cells
+    if (n >= 5) settings.cutoff = 6;
+    const double buffer = n == 2 ? 3 : 1.5;
+    const auto sample = sample_of_cells(n, settings, buffer);
+    const auto grid = domain::plan_cell_grid(
+        sample.system.lattice, {.list_range = settings.cutoff + buffer, .group_radius = group_radius(sample.system)});
+    ASSERT_EQ(grid.n[0], n);
+    for (const double moved : {0.0, 0.499 * buffer}) {
+      SCOPED_TRACE("moved by " + std::to_string(moved));
+      const auto exact = compute(sample, settings, {.scheme = "reference", .buffer = buffer, .moved = moved});
+      const auto oracle = test::all_pairs(sample.system, exact.position, settings);
+      expect_agreement(exact, oracle, true, 1e-7);  // a cell's centre is rounded to 2⁻³² of the box
+      // A move may push atoms into each other, where single precision has less to say.
+      if (moved == 0) expect_agreement(compute(sample, settings, {.buffer = buffer}), oracle, true, 2e-5);
+    }
+  }
+}
+
+TEST(PairSchemes, TheSameBitsOnAnyThreads) {
+  const auto sample = test::make_mixture({.with_nbfix = true});
+  const auto settings = short_range(LjModifier::force_switch, Electrostatics::pme);
+  for (const auto& scheme : pair_schemes()) {
+    const auto one = compute(sample, settings, {.scheme = std::string(scheme.name), .moved = 0.3});
+    for (const int threads : {2, 3, 5})
+      for (int again = 0; again < 3; ++again) {
+        const auto many =
+            compute(sample, settings, {.scheme = std::string(scheme.name), .threads = threads, .moved = 0.3});
+        ASSERT_EQ(one.force, many.force) << scheme.name;
+        ASSERT_EQ(one.energies.energy, many.energies.energy) << scheme.name;
+        ASSERT_EQ(one.energies.virial, many.energies.virial) << scheme.name;
+      }
+  }
+}
+
+TEST(PairSchemes, ForcesWithAndWithoutEnergiesAreTheSameBits) {
+  const auto sample = test::make_mixture({.with_nbfix = true});
+  for (const auto lj : modifiers)
+    for (const auto e : electrostatics) {
+      const auto settings = short_range(lj, e);
+      EXPECT_EQ(compute(sample, settings, {.with_energies = true}).force,
+                compute(sample, settings, {.with_energies = false}).force)
+          << static_cast<int>(lj) << " " << static_cast<int>(e);
+    }
+}
+
+TEST(PairSchemes, PairForcesSumToNothingExactly) {
+  const auto sample = test::make_mixture({});
+  for (const auto& scheme : pair_schemes()) {
+    const auto found = compute(sample, short_range(LjModifier::force_switch, Electrostatics::cut),
+                               {.scheme = std::string(scheme.name)});
+    std::array<std::int64_t, 3> sum{}, size{};
+    for (std::size_t i = 0; i < found.force.size(); ++i)
+      sum[i % 3] += found.force[i], size[i % 3] += std::abs(found.force[i]);
+    for (std::size_t d = 0; d < 3; ++d) {
+      // The kernel rounds the two sides of a segment apart: 2⁻¹⁸ a cluster pair.
+      EXPECT_LE(from_fixed(std::abs(sum[d]), force_unit), scheme.name == "reference" ? 0.0 : 0.01) << scheme.name;
+      EXPECT_GT(size[d], 0);
+    }
+  }
+}
+
+/// Two ions of one kind at a distance along x, alone in a box.
+Found two_ions(double distance, double charge, const std::string& scheme, const Vec3& at = {1, 2, 3}) {
+  test::Sample sample;
+  auto& system = sample.system;
+  system.lattice = test::box(24, 24, 24);
+  system.force_field.coulomb_constant = 332.0637;
+  system.force_field.type_name = {"P"};
+  system.force_field.type_lj = {{3.5, 0.3}};
+  system.templates = {test::molecule("ION", {"P"}, {0}, {charge}, {40})};
+  system.set_instances({{0, 2}});
+  domain::Particle p, q;
+  p.id = 0;
+  q.id = 1;
+  p.position = system.lattice.fraction(at);
+  q.position = system.lattice.fraction(at + Vec3{distance, 0, 0});
+  sample.particles = {p, q};
+  return compute(sample, short_range(LjModifier::force_switch, Electrostatics::pme), {.scheme = scheme});
+}
+
+TEST(ClusterKernel, ForcesOnClashingAtomsAreFiniteAndLarge) {
+  for_instruction_sets([&] {
+    for (const double charge : {0.0, 1.0})
+      for (const double distance : {1.5, 1.0, 0.5, 0.1, 0.01, 0.001}) {
+        SCOPED_TRACE(distance);
+        const auto found = two_ions(distance, charge, "cluster");
+        // On the left the force points left, on the right it points right: repelling, not wrapped around.
+        EXPECT_LT(found.force_on(0).x, -100);
+        EXPECT_GT(found.force_on(1).x, 100);
+        EXPECT_LE(std::abs(found.force_on(0).x), 8192);
+        EXPECT_LE(std::abs(found.force_on(1).x), 8192);
+        EXPECT_EQ(found.force_on(0).x, -found.force_on(1).x);
+        EXPECT_GT(found[Term::lj], 100);
+      }
+  });
+}
+
+TEST(ClusterKernel, AtomsOnTopOfEachOtherShowInTheEnergy) {
+  for_instruction_sets([&] {
+    const auto close = two_ions(1e-5, 0, "cluster");  // a hundredth of an Ångström is the least distance counted
+    EXPECT_EQ(close.force_on(0).x, -close.force_on(1).x);
+    EXPECT_LT(close.force_on(0).x, 0);
+    const auto found = two_ions(0, 0, "cluster");
+    EXPECT_GT(found[Term::lj], 1e6);
+    for (const auto f : found.force) EXPECT_LE(std::abs(from_fixed(f, force_unit)), 8193);
+  });
+}
+
+TEST(ClusterKernel, NothingBeyondTheCutoff) {
+  for (const auto& scheme : {"cluster", "reference"}) {
+    EXPECT_NE(two_ions(7.99, 1, scheme).force[0], 0) << scheme;
+    const auto beyond = two_ions(8.01, 1, scheme);
+    for (const auto f : beyond.force) EXPECT_EQ(f, 0) << scheme;
+    EXPECT_EQ(beyond[Term::coulomb_real], 0) << scheme;
+  }
+}
+
+TEST(FindPairScheme, ByNameOrByPrecision) {
+  EXPECT_EQ(find_pair_scheme("auto", false).name, "cluster");
+  EXPECT_EQ(find_pair_scheme("auto", true).name, "reference");
+  EXPECT_EQ(find_pair_scheme("reference", false).name, "reference");
+  EXPECT_THROW(find_pair_scheme("clustr", false), InputError);
+}
+
+}  // namespace
+}  // namespace tessera::md::pair

@@ -1,0 +1,211 @@
+// The list against all pairs of all images.
+#include "tessera/md/pair/pair_list.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "tessera/md/pair/pair_forces.h"
+#include "tessera/md/test_support.h"
+#include "tessera/md/topology.h"
+
+namespace tessera::md::pair {
+namespace {
+
+using test::index;
+
+/// How many images of a pair of atoms (lower id first) lie within range, those that interact and those excluded apart.
+using Count = std::map<std::pair<std::int64_t, std::int64_t>, std::array<int, 2>>;
+
+struct Listed {
+  Count count;
+  std::int64_t entries = 0, empty_entries = 0;  // an empty one has no pair of atoms within range
+};
+
+Listed count_listed(const domain::Domain& domain, const PairList& list, double range) {
+  const auto& grid = domain.grid();
+  const auto edges = domain.system().lattice.edges();
+  std::vector<std::int32_t> cell_of(index(domain.n_clusters()));
+  for (std::int32_t c = 0; c < domain.n_cells(); ++c)
+    for (auto k = domain.cell_begin[index(c)]; k < domain.cell_begin[index(c) + 1]; ++k) cell_of[index(k)] = c;
+  const auto relative = [&](std::int32_t slot) {
+    const auto f = domain.position[index(slot)] - grid.centre(domain.cell[index(cell_of[index(slot / cluster_size)])]);
+    return Vec3{f.x * edges[0] / 4294967296.0, f.y * edges[1] / 4294967296.0, f.z * edges[2] / 4294967296.0};
+  };
+  Listed listed;
+  for (const auto& part : list.parts)
+    for (const auto& segment : part.segments) {
+      const auto& s = list.shifts[index(segment.shift)];
+      const Vec3 shift = {s[0], s[1], s[2]};
+      const auto add = [&](std::int32_t j_cluster, unsigned interact, unsigned excluded) {
+        int within = 0;
+        for (int i = 0; i < 4; ++i)
+          for (int j = 0; j < 4; ++j) {
+            const auto p = segment.i_cluster * 4 + i, q = j_cluster * 4 + j;
+            if (domain.is_padding(p) || domain.is_padding(q)) continue;
+            if (norm2(relative(p) - relative(q) - shift) >= range * range) continue;
+            ++within;
+            const auto bit = 1u << (4 * i + j);
+            const auto ids = std::minmax(domain.id[index(p)], domain.id[index(q)]);
+            if (interact & bit) ++listed.count[ids][0];
+            if (excluded & bit) ++listed.count[ids][1];
+          }
+        ++listed.entries;
+        listed.empty_entries += within == 0;
+      };
+      for (auto e = segment.masked_begin; e < segment.masked_end; ++e)
+        add(part.masked[index(e)].j_cluster, part.masked[index(e)].interact, part.masked[index(e)].excluded);
+      for (auto e = segment.plain_begin; e < segment.plain_end; ++e) add(part.plain[index(e)], 0xFFFF, 0);
+    }
+  return listed;
+}
+
+Count count_all(const test::Sample& sample, double range) {
+  Count count;
+  const auto& lattice = sample.system.lattice;
+  const auto edges = lattice.edges();
+  for (const auto& p : sample.particles)
+    for (const auto& q : sample.particles) {
+      if (q.id <= p.id) continue;
+      const Vec3 nearest = lattice.displacement(p.position, q.position);
+      int n = 0;
+      for (int x = -1; x <= 1; ++x)
+        for (int y = -1; y <= 1; ++y)
+          for (int z = -1; z <= 1; ++z)
+            n += norm2(nearest + Vec3{x * edges[0], y * edges[1], z * edges[2]}) < range * range;
+      if (n > 0) count[{p.id, q.id}][test::is_excluded(sample.system, p.id, q.id) ? 1 : 0] = n;
+    }
+  return count;
+}
+
+struct Case {
+  std::int64_t n;  // cells along each edge
+  double cutoff, buffer;
+};
+
+class PairListOfCells : public testing::TestWithParam<Case> {};
+INSTANTIATE_TEST_SUITE_P(Cells, PairListOfCells,
+                         testing::Values(Case{2, 8, 1.5}, Case{2, 8, 4}, Case{3, 8, 1}, Case{3, 6, 1.5},
+                                         Case{4, 6, 1.5}, Case{5, 6, 1}, Case{7, 5, 1}),
+                         [](const auto& one) {
+                           return "n" + std::to_string(one.param.n) + "cutoff" +
+                                  std::to_string(static_cast<int>(one.param.cutoff)) + "buffer" +
+                                  std::to_string(static_cast<int>(one.param.buffer));
+                         });
+
+TEST_P(PairListOfCells, HoldsEachPairWithinRangeOnce) {
+  const auto [n, cutoff, buffer] = GetParam();
+  const double range = cutoff + buffer, cell = 0.5 * range + 1.1 * 0.96;
+  // Just above what this many cells take, or twice the cut-off; the edges differ a little.
+  const double edge = std::max(static_cast<double>(n) * cell, 2 * cutoff) + 1e-3;
+  const auto sample = test::make_mixture(
+      {.lattice = test::box(edge, edge + 0.3, edge + 0.7), .with_nbfix = true, .seed = static_cast<std::uint64_t>(n)});
+  ThreadPool threads(2);
+  const auto comm = comm::Communicator::world();
+  const auto grid =
+      domain::plan_cell_grid(sample.system.lattice, {.list_range = range, .group_radius = group_radius(sample.system)});
+  ASSERT_EQ(grid.n, (Index3{n, n, n}));
+  domain::Domain domain(sample.system, domain::plan_decomposition(grid, 1), comm, threads);
+  domain.distribute(sample.particles);
+  PairSettings settings;
+  settings.cutoff = cutoff;
+  settings.switch_distance = cutoff - 1;
+  settings.alpha = 3.12 / cutoff;
+  settings.coulomb_constant = 332;
+  PairForces forces(domain, settings, range, find_pair_scheme("cluster", false), threads);
+  forces.rebuild();
+  // Distances near the range may fall on either side in single precision.
+  const auto expected = count_all(sample, range - 2e-5);
+  const auto listed = count_listed(domain, forces.list(), range - 2e-5);
+  ASSERT_GT(expected.size(), 1000u);
+  EXPECT_EQ(listed.count.size(), expected.size());
+  for (const auto& [ids, count] : expected) {
+    const auto found = listed.count.find(ids);
+    ASSERT_NE(found, listed.count.end()) << "missing: atoms " << ids.first << " and " << ids.second;
+    ASSERT_EQ(found->second, count) << "atoms " << ids.first << " and " << ids.second;
+  }
+  EXPECT_EQ(listed.entries, forces.list().n_entries());
+  // Padding of two clusters may look near, which small cells have much of.
+  EXPECT_LE(static_cast<double>(listed.empty_entries), 0.15 * static_cast<double>(listed.entries));
+}
+
+// The parts of the list hold whole i-clusters, each in one part.
+TEST(PairList, AnIClusterBelongsToOnePart) {
+  const auto sample = test::make_mixture({});
+  ThreadPool threads(3);
+  const auto comm = comm::Communicator::world();
+  const auto grid =
+      domain::plan_cell_grid(sample.system.lattice, {.list_range = 9, .group_radius = group_radius(sample.system)});
+  domain::Domain domain(sample.system, domain::plan_decomposition(grid, 1), comm, threads);
+  domain.distribute(sample.particles);
+  PairSettings settings;
+  settings.cutoff = 8;
+  settings.switch_distance = 7;
+  settings.alpha = 0.39;
+  settings.coulomb_constant = 332;
+  PairForces forces(domain, settings, 9, find_pair_scheme("cluster", false), threads);
+  forces.rebuild();
+  std::map<std::int32_t, int> times;
+  ASSERT_EQ(forces.list().parts.size(), 3u);
+  for (const auto& part : forces.list().parts) {
+    ASSERT_FALSE(part.cluster_begin.empty());
+    ASSERT_EQ(part.cluster_begin.back(), static_cast<std::int32_t>(part.segments.size()));
+    for (std::size_t c = 0; c + 1 < part.cluster_begin.size(); ++c) {
+      const auto begin = part.cluster_begin[c], end = part.cluster_begin[c + 1];
+      ASSERT_LT(begin, end);
+      ++times[part.segments[index(begin)].i_cluster];
+      for (auto s = begin; s < end; ++s)
+        ASSERT_EQ(part.segments[index(s)].i_cluster, part.segments[index(begin)].i_cluster);
+    }
+  }
+  EXPECT_GT(times.size(), 50u);
+  for (const auto& [cluster, n] : times) EXPECT_EQ(n, 1) << cluster;
+}
+
+// What a domain looks like: cells in order, clusters of four, padding last; every atom in the cell of its group's key.
+TEST(Domain, PutsGroupsIntoTheCellOfTheirKeyAtom) {
+  const auto sample = test::make_mixture({});
+  ThreadPool threads(2);
+  const auto comm = comm::Communicator::world();
+  const auto grid =
+      domain::plan_cell_grid(sample.system.lattice, {.list_range = 9, .group_radius = group_radius(sample.system)});
+  domain::Domain domain(sample.system, domain::plan_decomposition(grid, 1), comm, threads);
+  auto particles = sample.particles;
+  domain.distribute(particles);
+  const auto ids = domain.id;
+  EXPECT_EQ(domain.n_owned_atoms(), static_cast<std::int32_t>(sample.particles.size()));
+  std::int32_t atoms = 0;
+  for (std::int32_t c = 0; c < domain.n_cells(); ++c) {
+    EXPECT_EQ(domain.local_cell(domain.cell[index(c)]), c);
+    bool padded = false;
+    for (auto s = domain.cell_begin[index(c)] * 4; s < domain.cell_begin[index(c) + 1] * 4; ++s) {
+      if (domain.is_padding(s)) {
+        padded = true;
+        EXPECT_GE(s, domain.cell_begin[index(c) + 1] * 4 - 3);
+        continue;
+      }
+      ASSERT_FALSE(padded) << "an atom after padding";
+      ++atoms;
+      const auto id = domain.id[index(s)];
+      EXPECT_EQ(domain.slot_of(id), s);
+      const auto reference = sample.system.find(id);
+      const auto key = reference.first_id + domain.molecule_of(s).group[index(reference.local)];
+      EXPECT_EQ(grid.cell_of(sample.particles[index(key)].position), domain.cell[index(c)]);
+      EXPECT_EQ(domain.position[index(s)], sample.particles[index(id)].position);
+      EXPECT_EQ(domain.local[index(s)], reference.local);
+    }
+  }
+  EXPECT_EQ(atoms, domain.n_owned_atoms());
+  EXPECT_EQ(domain.greatest_displacement2(), 0);
+  domain.position[0] = domain.position[0] + sample.system.lattice.fraction({0.3, 0, -0.4});
+  EXPECT_NEAR(domain.greatest_displacement2(), 0.25, 1e-6);
+  // Whatever order the atoms come in, the slots are the same.
+  std::reverse(particles.begin(), particles.end());
+  domain.distribute(particles);
+  EXPECT_EQ(domain.id, ids);
+  domain.rebuild();
+  EXPECT_EQ(domain.id, ids);
+}
+
+}  // namespace
+}  // namespace tessera::md::pair
