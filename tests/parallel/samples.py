@@ -1,8 +1,8 @@
 """Systems to run: each is written once a session, into a folder that goes when the session ends.
 
 `peptide` is the small one: a tripeptide (CHARMM22 with CMAP) in about 1,000 rigid waters, at 300 K. `water` is 24,000
-atoms of water on a lattice, `dhfr` the 23,558 atoms of the demo, `tripeptide` and `dipeptide` have no box. `apoa1` needs
-the reference data.
+atoms of water on a lattice, `dhfr` the 23,558 atoms of the demo, `tripeptide` and `dipeptide` have no box. The others
+need the reference data.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
@@ -22,8 +23,11 @@ import pytest
 from scipy.spatial import cKDTree
 
 from conftest import ENGINES, NO_DATA
-from prepare.inputs import alanine_dipeptide, alanine_tripeptide, dhfr
+from prepare.inputs import ALA3_PARAMETERS, SMALL, alanine_dipeptide, dhfr
 from tessera.build.water import make_water
+from tessera.prepare.amber import prepare_amber
+from tessera.prepare.charmm import prepare_charmm
+from tessera.prepare.gromacs import prepare_gromacs
 from tessera.system import System, read
 from tessera.system.blocks import to_fraction
 
@@ -46,15 +50,54 @@ def sample(name: str) -> Path:
     return path
 
 
-def _apoa1() -> System:
-    from tessera.prepare.charmm import prepare_charmm
-
+def data(*parts: str) -> Path:
+    """A path of the reference data, or a loud skip."""
     if not os.environ.get("TESSERA_DATA"):
         pytest.skip(NO_DATA)
-    data = Path(os.environ["TESSERA_DATA"]) / "apoa1" / "charmm"
-    names = ("top_all36_prot.rtf", "top_all36_lipid.rtf", "par_all36m_prot.prm", "par_all36_lipid.prm", "water.prm")
-    parameters = [data / name for name in names]
-    return prepare_charmm(data / "apoa1.psf", data / "apoa1.pdb", parameters, np.diag([108.8612, 108.8612, 77.758]))
+    return Path(os.environ["TESSERA_DATA"], *parts)
+
+
+def _charmm(psf: Path, coordinates: Path, parameters: Sequence[Path], *edges: float) -> System:
+    return prepare_charmm(psf, coordinates, parameters, np.diag(edges) if edges else None)
+
+
+def _apoa1() -> System:
+    names = ("par_all36_lipid.prm", "par_all36m_prot.prm", "toppar_water_ions.str")
+    here = data("apoa1", "charmm")
+    return _charmm(here / "apoa1.psf", here / "apoa1.pdb", [here / n for n in names], 108.8612, 108.8612, 77.758)
+
+
+def _apoa1_gromacs() -> System:
+    box = np.diag([108.8612, 108.8612, 77.758])
+    top = data("apoa1", "gromacs", "apoa1_merge.top")
+    return prepare_gromacs(top, data("apoa1", "charmm", "apoa1.pdb"), box=box)
+
+
+def _ala3_water() -> System:
+    here = data("openmm_systems")
+    names = ("par_all36_prot.prm", "toppar_water_ions.str")
+    return _charmm(here / "ala3_solv.psf", here / "ala3_solv.crd", [here / n for n in names], *[32.71195] * 3)
+
+
+def _mos2() -> System:
+    here = data("openmm_systems")
+    return _charmm(here / "MoS2.psf", here / "MoS2.pdb", [here / "MoS2.prm"], 50.0, 50.0, 50.0)
+
+
+def _dipeptide_water() -> System:
+    name = data("openmm_systems", "alanine-dipeptide-explicit")
+    return prepare_amber(name.with_suffix(".prmtop"), name.with_suffix(".inpcrd"))
+
+
+def _dhfr_amber() -> System:
+    name = data("dhfr", "openmm_amber", "dhfr_ff99sb")
+    return prepare_amber(name.with_suffix(".prmtop"), name.with_suffix(".inpcrd"))
+
+
+def _genesis() -> System:
+    build, param = data("genesis", "build", "jac_param27"), data("genesis", "param")
+    names = ("par_all27_prot_lipid.prm", "top_all27_prot_lipid.rtf")
+    return _charmm(build / "jac_param27.psf", build / "rst", [param / n for n in names])
 
 
 def join(first: System, second: System, keep: np.ndarray) -> System:
@@ -124,17 +167,34 @@ def _relax(system: System, rounds: tuple[tuple[float, int], ...]) -> System:
     return system
 
 
+def _tripeptide() -> System:
+    """As `prepare.inputs` has it, but with the PDB's atoms in the order of the PSF's."""
+    names = [line.split() for line in (SMALL / "ala_ala_ala.psf").read_text().splitlines()]
+    order = [(words[2], words[4]) for words in names if len(words) > 8 and words[1] == "AAL"]
+    lines = (SMALL / "ala_ala_ala.pdb").read_text().splitlines()
+    atoms = {(line[22:26].strip(), line[12:16].strip()): line for line in lines if line.startswith("ATOM")}
+    path = folder() / "ala_ala_ala.pdb"
+    path.write_text("\n".join([*(atoms[key] for key in order), "END", ""]))
+    return prepare_charmm(SMALL / "ala_ala_ala.psf", path, ALA3_PARAMETERS, vacuum=True)
+
+
 def _peptide() -> System:
-    return _relax(put_into_water(alanine_tripeptide(), 3000), ((0.1, 60), (0.5, 60), *[(1.0, 60)] * 5, (2.0, 100)))
+    return _relax(put_into_water(_tripeptide(), 3000), ((0.1, 60), (0.5, 60), *[(1.0, 60)] * 5, (2.0, 100)))
 
 
 _MAKERS = {
     "peptide": _peptide,
     "dhfr": dhfr,
-    "tripeptide": alanine_tripeptide,
+    "tripeptide": _tripeptide,
     "dipeptide": alanine_dipeptide,
     "water": lambda: make_water(24000),
     "apoa1": _apoa1,
+    "apoa1_gromacs": _apoa1_gromacs,
+    "ala3_water": _ala3_water,
+    "mos2": _mos2,
+    "dipeptide_water": _dipeptide_water,
+    "dhfr_amber": _dhfr_amber,
+    "genesis": _genesis,
 }
 
 

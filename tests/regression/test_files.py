@@ -1,0 +1,161 @@
+"""Energies against files that other programs wrote: GENESIS' logs and the collected reference energies."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from parallel.runs import Runs, Settings
+from parallel.samples import data, sample
+from regression.conftest import ERROR
+
+GENESIS: Settings = {
+    "interactions.cutoff": 10.0,
+    "interactions.switch": 8.0,
+    "pme.alpha": 0.34,
+    "pme.grid": [64, 64, 64],
+    "pme.order": 4,
+}
+
+
+def genesis_log(case: str) -> dict[str, float]:
+    """The energies before the first step."""
+    lines = data("genesis", "test_spdyn", "jac_param27", case, "ref").read_text().splitlines()
+    start = next(i for i, line in enumerate(lines) if line.split()[:2] == ["STEP", "BOND"])
+    return dict(zip(lines[start].split(), map(float, lines[start + 2].split())))
+
+
+def coulomb(terms: dict[str, float]) -> float:
+    return sum(value for name, value in terms.items() if name.startswith("coulomb"))
+
+
+def note(request: pytest.FixtureRequest, *row: Any) -> None:
+    request.node.user_properties.append((ERROR, row))
+
+
+@pytest.mark.parametrize("precision", ["mixed", "double"])
+@pytest.mark.parametrize(
+    ("case", "lj"),
+    [
+        ("PME_opt_1dalltoall", "potential-switch"),
+        ("PME_opt_1dalltoall/PME_noopt_1dalltoall", "potential-switch"),
+        ("PME_FSW", "force-switch"),
+    ],
+)
+def test_genesis(request: pytest.FixtureRequest, runs: Runs, case: str, lj: str, precision: str) -> None:
+    """The same mesh: four decimals of bonded terms; van der Waals by GENESIS' table 5·10⁻⁴. Electrostatics 10⁻⁶, in single
+    precision 10⁻⁵: the fit of erfc is a degree for α·cutoff = 3.12, and here it is 3.4."""
+    log = genesis_log(case)
+    found = runs.energy(sample("genesis"), {**GENESIS, "interactions.lj": lj, "parallel.precision": precision})
+    terms = found["terms"]
+    columns = {"bond": "BOND", "angle": "ANGLE", "urey_bradley": "UREY-BRADLEY", "dihedral": "DIHEDRAL"}
+    columns |= {"improper": "IMPROPER", "cmap": "CMAP"}
+    name = f"genesis {case.split('/')[-1]}"
+    for term, column in columns.items():
+        note(request, name, term, precision, abs(terms[term] - log[column]) / abs(log[column]))
+    electrostatics, van_der_waals = coulomb(terms) / log["ELECT"] - 1, (terms["lj"] + terms["lj_14"]) / log["VDWAALS"] - 1
+    note(request, name, "coulomb + coulomb_14", precision, abs(electrostatics))
+    note(request, name, "lj + lj_14", precision, abs(van_der_waals))
+    for term, column in columns.items():
+        assert terms[term] == pytest.approx(log[column], abs=1.5e-4), term
+    assert abs(electrostatics) <= (1e-6 if precision == "double" else 1e-5)
+    assert abs(van_der_waals) <= 5e-4
+
+
+def listed(name: str) -> dict[str, Any]:
+    return dict(json.loads(data("reference_energies.json").read_text())[name])
+
+
+def check(request: pytest.FixtureRequest, name: str, found: dict[str, float], expected: dict[str, float]) -> None:
+    errors = {term: abs(found[term] / value - 1) for term, value in expected.items()}
+    for term, error in errors.items():
+        note(request, f"{name} (listed)", term, "mixed", error)
+    wrong = {term: error for term, error in errors.items() if error > 2e-5}
+    assert not wrong, wrong
+
+
+def grouped(terms: dict[str, float]) -> dict[str, float]:
+    vdw = terms["lj"] + terms["lj_14"]
+    return {**terms, "vdw": vdw, "elect": coulomb(terms), "torsion": terms["dihedral"] + terms["improper"]}
+
+
+@pytest.mark.parametrize("lj", ["cut", "potential-switch"])
+def test_dhfr_listed(request: pytest.FixtureRequest, runs: Runs, lj: str) -> None:
+    expected = listed("dhfr_c22_5dhfr_cube")
+    settings: Settings = {"pme.alpha": 0.38, "pme.grid": [96, 96, 96], "pme.order": 8, "interactions.lj": lj}
+    found = runs.energy(sample("dhfr"), settings)
+    terms = grouped(found["terms"])
+    wanted = {name: expected[name] for name in ("bond", "angle", "urey_bradley", "dihedral", "improper")}
+    wanted["lj_14"] = expected["vdw14"]
+    wanted["vdw"] = expected["vdw_cut9" if lj == "cut" else "vdw_switch_8_9_charmm"]
+    # four decimals of the charge's background stand in the list; it belongs to alpha, the sum does not
+    background = found["terms"]["coulomb_background"]
+    wanted["elect"] = expected["elect_cc332.0716"] + background
+    assert background == pytest.approx(expected["background_alpha0.38"], abs=1e-4)
+    check(request, "dhfr", terms, wanted)
+
+
+def test_dhfr_tail(request: pytest.FixtureRequest, runs: Runs) -> None:
+    found = runs.energy(sample("dhfr"), {"interactions.lj": "cut", "interactions.lj_tail": True})
+    expected = {"lj_tail": listed("dhfr_c22_5dhfr_cube")["lrc_plain_cut9"]}
+    errors = abs(found["terms"]["lj_tail"] / expected["lj_tail"] - 1)
+    note(request, "dhfr (listed)", "lj_tail", "mixed", errors)
+    # The listed one leaves out pairs of an atom with itself and excluded pairs.
+    assert errors < 1e-3
+
+
+def test_dhfr_amber_listed(request: pytest.FixtureRequest, runs: Runs) -> None:
+    expected = listed("dhfr_amber99sb")["openmm_Reference"]
+    settings: Settings = {"pme.alpha": 0.38, "pme.grid": [96, 96, 96], "pme.order": 8, "interactions.lj": "cut"}
+    found = runs.energy(sample("dhfr_amber"), settings)
+    terms = grouped(found["terms"])
+    # OpenMM's Coulomb constant, not AMBER's
+    elect = expected["elec(PME 0.38,80^3,order5)"] * found["coulomb_constant"] / 332.0637128
+    wanted = {name: expected[name] for name in ("bond", "angle", "torsion")}
+    wanted |= {"vdw": expected["lj_cut9_noLRC"], "elect": elect}
+    check(request, "dhfr_amber", terms, wanted)
+
+
+def test_apoa1_listed(request: pytest.FixtureRequest, runs: Runs) -> None:
+    expected = listed("apoa1_c36m")
+    settings: Settings = {
+        "interactions.cutoff": 12.0,
+        "interactions.switch": 10.0,
+        "interactions.lj": "potential-switch",
+        "pme.alpha": 0.30,
+        "pme.grid": [160, 160, 120],
+        "pme.order": 8,
+    }
+    found = runs.energy(sample("apoa1"), settings)
+    terms = grouped(found["terms"])
+    names = ("bond", "angle", "urey_bradley", "dihedral", "improper", "cmap")
+    wanted = {name: expected[name] for name in names}
+    wanted["lj_14"] = expected["vdw14"]
+    wanted["vdw"] = expected["vdw_switch_10_12_charmm"]
+    wanted["elect"] = expected["elect_cc332.0716"] + expected["neutralising_background_cc332.0716_alpha0.30"]
+    check(request, "apoa1", terms, wanted)
+    switched = runs.energy(sample("apoa1"), {**settings, "interactions.lj": "force-switch"})
+    expected_lj = {"lj": expected["lj_sr_force_switch_10_12_charmm"]}
+    check(request, "apoa1 force-switch", switched["terms"], expected_lj)
+
+
+@pytest.mark.slow
+def test_apoa1_gromacs_listed(request: pytest.FixtureRequest, runs: Runs) -> None:
+    kilojoule = {k: v / 4.184 for k, v in listed("apoa1_c36m")["gromacs_2022.5_double_kJ"].items()}
+    settings: Settings = {
+        "interactions.cutoff": 12.0,
+        "interactions.switch": 10.0,
+        "interactions.lj": "force-switch-gromacs",
+        "pme.alpha": 0.30,
+        "pme.grid": [160, 160, 120],
+        "pme.order": 8,
+    }
+    terms = runs.energy(sample("apoa1_gromacs"), settings)["terms"]
+    terms["u-b"] = terms["angle"] + terms["urey_bradley"]
+    columns = {"bond": "Bond(no water)", "u-b": "U-B(no water)", "dihedral": "Proper", "improper": "Improper"}
+    columns |= {"cmap": "CMAP", "lj_14": "LJ-14", "coulomb_14": "Coul-14"}
+    wanted = {term: kilojoule[column] for term, column in columns.items()}
+    wanted["lj"] = kilojoule["LJ_SR_GROMACS_force-switch_1.0_1.2"]
+    check(request, "apoa1 gromacs", terms, wanted)
