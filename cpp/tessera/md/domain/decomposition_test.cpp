@@ -72,6 +72,13 @@ TEST(Decomposition, EveryRankCountUpToAnEighthOfTheCellsStarts) {
           << ranks << " ranks on " << grid.n[0] << " × " << grid.n[1] << " × " << grid.n[2];
 }
 
+// Near one cell a rank the cuts give way, so that each side keeps a cell for each of its ranks.
+TEST(Decomposition, NearlyAsManyRanksAsCellsStart) {
+  for (int ranks = 1; ranks <= 52; ++ranks) EXPECT_TRUE(try_decomposition(grid_of({5, 4, 3}), ranks)) << ranks;
+  for (int ranks = 1; ranks <= 64; ++ranks) EXPECT_TRUE(try_decomposition(grid_of({4, 4, 4}), ranks)) << ranks;
+  for (int ranks = 1; ranks <= 585; ++ranks) EXPECT_TRUE(try_decomposition(grid_of({9, 9, 9}), ranks)) << ranks;
+}
+
 // Cutting planes lie between cells, so the loads differ by what a layer of cells is; the more cells a rank has, the
 // less.
 TEST(Decomposition, LoadsAreBalanced) {
