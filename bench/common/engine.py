@@ -1,0 +1,108 @@
+"""Runs of Tessera's engine."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from bench.common.process import Outcome, measure
+from bench.common.results import ROOT
+
+sys.path.insert(0, str(ROOT / "python"))
+
+from tessera import launch
+from tessera.plots import EnergyTable, read_energy_table
+
+Settings = dict[str, dict[str, Any]]  # section → key → value
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Ranks × threads; several ranks under the named MPI."""
+
+    ranks: int
+    threads: int
+    mpi: str = "auto"
+
+    def __str__(self) -> str:
+        return f"{self.ranks} × {self.threads}"
+
+    @classmethod
+    def parse(cls, text: str, mpi: str = "auto") -> Layout:
+        """From `2x1`: two ranks of one thread."""
+        try:
+            ranks, threads = (int(word) for word in text.lower().split("x"))
+        except ValueError:
+            raise click.UsageError(f"{text!r} is no layout; say ranks x threads, as in 2x1") from None
+        if ranks < 1 or threads < 1:
+            raise click.UsageError(f"{text!r}: at least one rank and one thread")
+        return cls(ranks, threads, mpi if ranks > 1 else "serial")
+
+
+def interactions(cutoff: float, lj: str = "force-switch") -> Settings:
+    """The setting of the comparisons. 12 Å: switch from 10 Å, mesh of at most 1.1 Å. Shorter: no switch, at most 1.2 Å.
+    Everywhere order 4, tolerance 1e-5, 2 fs, bonds with hydrogen constrained."""
+    long = cutoff > 10
+    return {
+        "interactions": {"cutoff": cutoff, "switch": cutoff - 2, "lj": lj if long else "cut", "electrostatics": "pme"},
+        "pme": {"order": 4, "spacing": 1.1 if long else 1.2, "tolerance": 1e-5},
+        "dynamics": {"timestep": 2.0, "constraints": "h-bonds", "temperature": 300.0, "seed": 1},
+    }
+
+
+def merge(*parts: Settings) -> Settings:
+    """Later ones go before earlier ones."""
+    result: Settings = {}
+    for part in parts:
+        for section, keys in part.items():
+            result.setdefault(section, {}).update(keys)
+    return result
+
+
+def run_file(settings: Settings) -> str:
+    """Settings as TOML."""
+    lines = []
+    for section, keys in settings.items():
+        lines.append(f"[{section}]")
+        lines += [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in keys.items()]
+    return "\n".join(lines) + "\n"
+
+
+@dataclass(frozen=True)
+class Run:
+    """A finished run: its report, its energies, what it took."""
+
+    folder: Path
+    report: dict[str, Any]
+    outcome: Outcome
+
+    def energies(self) -> EnergyTable:
+        return read_energy_table(self.folder / "energy.csv")
+
+    def initial_potential(self) -> float:
+        """kcal/mol."""
+        return float(self.energies().values["potential"][0])
+
+    def versions(self) -> dict[str, str]:
+        v = self.report["versions"]
+        return {"Tessera": v["tessera"], "SIMD of Tessera": v["simd"], "compiler": v["compiler"]}
+
+
+def run(system: Path, settings: Settings, folder: Path, layout: Layout, *, timeout: float | None = None) -> Run:
+    """Runs `system` in `folder`, replacing an earlier run there. Raises ClickException."""
+    folder.mkdir(parents=True, exist_ok=True)
+    fixed: Settings = {
+        "input": {"system": str(system)},
+        "output": {"folder": "output", "overwrite": True, "progress": "none"},
+    }
+    (folder / "run.toml").write_text(run_file(merge({"output": {"energy_every": 100}}, settings, fixed)))
+    words = launch.engine_command(["run.toml"], ranks=layout.ranks, threads=layout.threads, mpi=layout.mpi)
+    engine = next(i for i, word in enumerate(words) if Path(word).name.startswith("tessera-md"))
+    outcome = measure(words, folder=folder, launcher=engine, timeout=timeout)
+    report = json.loads((folder / "output" / "report.json").read_text())
+    return Run(folder / "output", report, outcome)

@@ -1,0 +1,87 @@
+"""Runs of OpenMM's CPU platform on the inputs of GROMACS.
+
+The system is built once and kept as XML; each run is a process of its own (`openmm_child.py`), so that its memory is
+that of a simulation alone.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import re
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from bench.common import gromacs
+from bench.common.options import Common
+from bench.common.process import Outcome, measure
+
+CHILD = Path(__file__).with_name("openmm_child.py")
+
+
+@dataclass(frozen=True)
+class Run:
+    """Speed over the timed steps, and what it took."""
+
+    ns_per_day: float
+    initial_potential: float  # kcal/mol
+    outcome: Outcome
+
+
+def is_installed() -> bool:
+    return importlib.util.find_spec("openmm") is not None
+
+
+def version() -> dict[str, str]:
+    import openmm
+
+    return {"OpenMM": openmm.version.full_version}
+
+
+def prepare(common: Common, name: str, cutoff: float, alpha: float, grid: list[int]) -> Path:
+    """A folder with system.xml and positions.npy.
+
+    The mesh is that of the others (OpenMM's order is 5, always). Pairs of types with parameters of their own are left
+    out (ApoA1 has one, NC2 with OC), since with one OpenMM takes a slow path.
+    """
+    folder = common.work / "openmm" / f"{name}_{cutoff:g}"
+    if (folder / "positions.npy").exists():
+        return folder
+    import numpy as np
+    import openmm
+    from openmm import app, unit
+
+    top, gro = gromacs.inputs(common, name)
+    common.say(f"building {name} for OpenMM")
+    folder.mkdir(parents=True, exist_ok=True)
+    plain = folder / "plain.top"
+    plain.write_text(re.sub(r"^\[ nonbond_params \]\n(?!\[)(?:[^\[].*\n|\n)*", "", top.read_text(), flags=re.M))
+    positions, box = gromacs.read_gro(gro)
+    topology = app.GromacsTopFile(str(plain), unitCellDimensions=openmm.Vec3(*box) * unit.nanometer)
+    system = topology.createSystem(
+        nonbondedMethod=app.PME,
+        nonbondedCutoff=cutoff / 10 * unit.nanometer,
+        constraints=app.HBonds,
+        rigidWater=True,
+        switchDistance=(cutoff - 2) / 10 * unit.nanometer if cutoff > 10 else None,
+    )
+    for force in system.getForces():
+        if isinstance(force, openmm.NonbondedForce):
+            force.setPMEParameters(alpha * 10, *grid)
+            force.setUseDispersionCorrection(False)
+        elif isinstance(force, openmm.CustomNonbondedForce):
+            raise click.ClickException(f"OpenMM would take its slow path for {name}")
+    (folder / "system.xml").write_text(openmm.XmlSerializer.serialize(system))
+    np.save(folder / "positions.npy", positions)
+    return folder
+
+
+def run(prepared: Path, steps: int, threads: int, *, timeout: float | None = None) -> Run:
+    """`steps` timed steps after a few to warm up."""
+    words = [sys.executable, str(CHILD), str(prepared), str(steps), str(threads)]
+    outcome = measure(words, folder=prepared, timeout=timeout)
+    found = json.loads(outcome.stdout.strip().splitlines()[-1])
+    return Run(found["ns_per_day"], found["initial_potential"], outcome)

@@ -1,0 +1,84 @@
+"""Options that all scripts have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from bench.common.results import ROOT
+
+
+@dataclass(frozen=True)
+class Common:
+    """Where inputs are, where files may be left, what is printed."""
+
+    work: Path
+    results: Path
+    data: Path | None
+    as_json: bool
+    docs: bool
+
+    def say(self, text: str) -> None:
+        """Progress, out of the way of --json."""
+        click.echo(text, err=True)
+
+
+def common_options(
+    *, steps: int, repeats: int, steps_help: str
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """--steps and --repeats with these defaults; the rest arrives as one argument `common`."""
+
+    def decorate(function: Callable[..., None]) -> Callable[..., None]:
+        def command(**given: Any) -> None:
+            common = Common(
+                work=given.pop("work").resolve(),
+                results=given.pop("results").resolve(),
+                data=given.pop("data"),
+                as_json=given.pop("as_json"),
+                docs=given.pop("docs"),
+            )
+            function(common=common, **given)
+
+        command.__doc__ = function.__doc__
+        command.__click_params__ = getattr(function, "__click_params__", [])  # type: ignore[attr-defined]
+        folder = click.Path(path_type=Path, file_okay=False)
+        for option in reversed(
+            [
+                click.option("--steps", type=click.IntRange(0), default=steps, show_default=True, help=steps_help),
+                click.option(
+                    "--repeats",
+                    type=click.IntRange(1),
+                    default=repeats,
+                    show_default=True,
+                    help="Times each run is done.",
+                ),
+                click.option(
+                    "--data",
+                    type=folder,
+                    envvar="TESSERA_DATA",
+                    help="Folder of the data sets; default: $TESSERA_DATA.",
+                ),
+                click.option(
+                    "--work",
+                    type=folder,
+                    default=ROOT / "build" / "bench",
+                    help="Folder for prepared systems and runs; default: build/bench.",
+                ),
+                click.option(
+                    "--results",
+                    type=folder,
+                    default=ROOT / "build" / "bench" / "results",
+                    help="Folder for NAME.json and NAME.md; default: build/bench/results.",
+                ),
+                click.option("--docs", is_flag=True, help="Put the table into docs/performance.md."),
+                click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object."),
+            ]
+        ):
+            command = option(command)
+        return command
+
+    return decorate

@@ -1,0 +1,74 @@
+"""Running a program and measuring it from outside."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+PEAK = Path(__file__).with_name("peak.py")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a measured command did; memory of each of its processes in bytes."""
+
+    stdout: str
+    stderr: str
+    wall_seconds: float
+    cpu_seconds: float
+    peaks: tuple[int, ...]
+
+    @property
+    def peak_bytes(self) -> int:
+        return sum(self.peaks)
+
+
+def measure(
+    command: Sequence[str | Path],
+    *,
+    folder: Path,
+    launcher: int = 0,
+    environment: Mapping[str, str] | None = None,
+    timeout: float | None = None,
+) -> Outcome:
+    """Runs `command` in `folder`. The first `launcher` words start it (mpirun and its options): each process that they
+    start is measured, they are not. Raises ClickException with the end of what it said where it fails.
+    """
+    words = [str(word) for word in command]
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as scratch:
+        wrapper = [sys.executable, "-S", "-E", str(PEAK), f"{scratch}/peak"]
+        begin = time.perf_counter()
+        try:
+            result = subprocess.run(
+                [*words[:launcher], *wrapper, *words[launcher:]],
+                cwd=folder,
+                env={**os.environ, **(environment or {})},
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                errors="replace",
+                timeout=timeout,
+            )
+        except subprocess.TimeoutExpired:
+            raise click.ClickException(f"{words[launcher]} did not end within {timeout:.0f} s") from None
+        wall = time.perf_counter() - begin
+        found = [path.read_text().split() for path in sorted(Path(scratch).glob("peak.*"))]
+    if result.returncode != 0:
+        tail = "\n".join((result.stdout + result.stderr).strip().splitlines()[-25:])
+        raise click.ClickException(f"{' '.join(words)}\nended with status {result.returncode}:\n{tail}")
+    return Outcome(
+        result.stdout,
+        result.stderr,
+        wall,
+        sum(float(seconds) for _, seconds in found),
+        tuple(int(peak) for peak, _ in found),
+    )

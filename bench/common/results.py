@@ -1,0 +1,145 @@
+"""What every figure carries with it: the machine, its load, the versions; written as JSON and as a Markdown table."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import platform
+import re
+import subprocess
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import click
+
+ROOT = Path(__file__).resolve().parents[2]
+PERFORMANCE = ROOT / "docs" / "performance.md"
+
+
+def machine() -> dict[str, Any]:
+    """Processor, cores that may be used, memory and load now."""
+    processor, flags = platform.processor(), ""
+    try:
+        text = Path("/proc/cpuinfo").read_text()
+    except OSError:
+        text = ""
+    if found := re.search(r"^model name\s*: (.*)$", text, flags=re.M):
+        processor = found[1]
+    if found := re.search(r"^flags\s*: (.*)$", text, flags=re.M):
+        flags = found[1]
+    widest = next((name for name in ("avx512f", "avx2", "avx", "sse4_1") if name in flags.split()), "unknown")
+    return {
+        "processor": processor.strip(),
+        "cores": len(os.sched_getaffinity(0)),
+        "vector_instructions": widest,
+        "memory_gib": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1),
+        "load": load(),
+    }
+
+
+def load() -> float:
+    """Mean number of processes that wanted a core in the last minute."""
+    return round(os.getloadavg()[0], 2)
+
+
+def commit() -> str:
+    """Short name of the commit, `+` where tracked files differ from it."""
+    options: dict[str, Any] = {"cwd": ROOT, "capture_output": True, "text": True, "timeout": 60}
+    try:
+        name = subprocess.run(["git", "rev-parse", "--short", "HEAD"], **options).stdout.strip()
+        changed = subprocess.run(["git", "status", "--porcelain", "-uno", "--", "cpp", "python"], **options).stdout
+    except (OSError, subprocess.SubprocessError):
+        return "unknown"
+    return f"{name}{'+' if changed.strip() else ''}" if name else "unknown"
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """A Markdown table; floats with three significant figures, whole numbers with separators, None as a dash."""
+    lines = ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
+    lines += ["| " + " | ".join(_cell(value) for value in row) + " |" for row in rows]
+    return "\n".join(lines)
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "–"
+    if isinstance(value, float):
+        return number(value)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:,}"
+    return str(value)
+
+
+def number(value: float) -> str:
+    """Three significant figures."""
+    if value == 0 or not abs(value) < float("inf"):
+        return f"{value:g}"
+    if abs(value) >= 1000:
+        return f"{value:,.0f}"
+    text = f"{value:.3g}"
+    return re.sub(r"e([+-])0*(\d+)", lambda m: f"e{m[1].replace('+', '')}{m[2]}", text)
+
+
+@dataclass
+class Figure:
+    """The outcome of one script. `name` is that of its files and of its marker in docs/performance.md."""
+
+    name: str
+    title: str
+    settings: dict[str, Any]
+    versions: dict[str, str]
+    data: dict[str, Any] = field(default_factory=dict)
+    tables: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    failures: list[str] = field(default_factory=list)  # floors that were not met
+    started: str = field(default_factory=lambda: datetime.datetime.now(datetime.UTC).date().isoformat())
+    at_start: dict[str, Any] = field(default_factory=machine)
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "format": "tessera-bench",
+            "version": 1,
+            "name": self.name,
+            "title": self.title,
+            "date": self.started,
+            "machine": {**self.at_start, "load_at_end": load()},
+            "versions": {"commit": commit(), "Python": platform.python_version(), **self.versions},
+            "settings": self.settings,
+            "data": self.data,
+            "notes": self.notes,
+            "failures": self.failures,
+        }
+
+    def markdown(self, found: dict[str, Any] | None = None) -> str:
+        found = found or self.as_json()
+        m = found["machine"]
+        versions = ", ".join(f"{name} {version}" for name, version in found["versions"].items())
+        where = (
+            f"Measured on {found['date']}: {m['processor']}, {m['cores']} cores, {m['vector_instructions']}, load "
+            f"{m['load']} before and {m['load_at_end']} after. {versions}."
+        )
+        return "\n\n".join([*self.tables, *self.notes, where]) + "\n"
+
+    def write(self, folder: Path, *, as_json: bool, docs: bool) -> None:
+        """Writes NAME.json and NAME.md, prints one of them, and puts the latter into the documentation if asked to."""
+        folder.mkdir(parents=True, exist_ok=True)
+        found = self.as_json()
+        text = self.markdown(found)
+        (folder / f"{self.name}.json").write_text(json.dumps(found, indent=2) + "\n")
+        (folder / f"{self.name}.md").write_text(text)
+        click.echo(json.dumps(found, indent=2) if as_json else f"\n{self.title}\n\n{text}")
+        if docs:
+            insert(PERFORMANCE, self.name, text)
+
+
+def insert(path: Path, name: str, text: str) -> None:
+    """Replaces what stands between the markers `<!-- bench:NAME -->` and `<!-- /bench:NAME -->`."""
+    begin, end = f"<!-- bench:{name} -->", f"<!-- /bench:{name} -->"
+    page = path.read_text()
+    if page.count(begin) != 1 or page.count(end) != 1:
+        raise click.ClickException(f"{path.name} should hold {begin} and {end} once each")
+    before, rest = page.split(begin)
+    path.write_text(f"{before}{begin}\n\n{text.strip()}\n\n{end}{rest.split(end)[1]}")

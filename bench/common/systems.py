@@ -1,0 +1,69 @@
+"""The systems that are measured, prepared once and kept in the work folder."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import click
+
+from bench.common.options import Common
+from bench.common.process import Outcome, measure
+from bench.common.results import ROOT
+
+N_ATOMS = {"dhfr": 23_558, "apoa1": 92_224, "water24k": 24_000, "apoa1_1m": 1_106_688}
+TITLES = {"dhfr": "DHFR", "apoa1": "ApoA1", "water24k": "water", "apoa1_1m": "ApoA1, 2 × 2 × 3"}
+NAMES = tuple(N_ATOMS)
+DHFR = ROOT / "examples" / "dhfr"
+DHFR_BOX = 62.23  # Å
+DHFR_PARAMETERS = ("par_all22_prot.inp", "toppar_water_ions.str")
+DHFR_TOPOLOGY = "charmm22.rtf"
+
+
+def apoa1_folder(common: Common, kind: str) -> Path:
+    """`kind` is charmm or gromacs."""
+    if common.data is None:
+        raise click.UsageError("ApoA1 does not come with Tessera: name the folder of the data sets with --data")
+    folder = common.data.resolve() / "apoa1" / kind
+    if not folder.is_dir():
+        raise click.UsageError(f"there is no apoa1/{kind} in {common.data}")
+    return folder
+
+
+def tessera(arguments: list[str], folder: Path) -> Outcome:
+    """`python -m tessera …`, measured."""
+    path = os.pathsep.join(p for p in (str(ROOT / "python"), os.environ.get("PYTHONPATH", "")) if p)
+    return measure([sys.executable, "-m", "tessera", *arguments], folder=folder, environment={"PYTHONPATH": path})
+
+
+def prepare_arguments(name: str, common: Common, output: Path) -> list[str]:
+    """The command that makes a system file, without `tessera`."""
+    if name == "dhfr":
+        parameters = [w for file in DHFR_PARAMETERS for w in ("--params", str(DHFR / file))]
+        return [
+            *("prepare", "charmm", "--psf", str(DHFR / "5dhfr_cube.psf"), "--coords", str(DHFR / "5dhfr_cube.pdb")),
+            *(*parameters, "--topology", str(DHFR / DHFR_TOPOLOGY), "--box", *[str(DHFR_BOX)] * 3, "-o", str(output)),
+        ]
+    if name == "apoa1":
+        folder = apoa1_folder(common, "gromacs")
+        return [
+            *("prepare", "gromacs", "--top", str(folder / "apoa1_merge.top")),
+            *("--coords", str(folder / "apoa1_merge.gro"), "-o", str(output)),
+        ]
+    if name == "water24k":
+        return ["make", "water", "--atoms", "24000", "-o", str(output)]
+    if name == "apoa1_1m":
+        return ["replicate", str(system(common, "apoa1")), "--nx", "2", "--ny", "2", "--nz", "3", "-o", str(output)]
+    raise click.UsageError(f"no system {name!r}; known: {', '.join(NAMES)}")
+
+
+def system(common: Common, name: str) -> Path:
+    """The system file, made where it is not there yet."""
+    path = common.work / "systems" / f"{name}.tsr"
+    if not path.exists():
+        arguments = prepare_arguments(name, common, path)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        common.say(f"preparing {name}")
+        tessera(arguments, path.parent)
+    return path

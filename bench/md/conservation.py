@@ -1,0 +1,321 @@
+"""How well energy and momentum are kept at constant energy."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+from numpy.typing import NDArray
+
+from bench.common import engine, state, systems
+from bench.common.options import Common, common_options
+from bench.common.results import Figure, number, table
+
+MOST_DRIFT = 0.01  # kT/ns/dof
+BOLTZMANN = 0.0019872042586408316  # kcal/mol/K
+TIMESTEPS = (0.5, 1.0, 2.0)  # fs
+LAG = 0.02  # ps between rows of energies
+SEGMENT = 0.5  # ps of each piece of the equilibration
+
+
+@dataclass(frozen=True)
+class Series:
+    """Energies of a run without its row 0, whose kinetic energy is of generated velocities as they were drawn."""
+
+    time: NDArray[np.float64]  # ps
+    total: NDArray[np.float64]  # kcal/mol
+    temperature: NDArray[np.float64]  # K
+    degrees_of_freedom: int
+
+    @classmethod
+    def of(cls, run: engine.Run) -> Series:
+        values = run.energies().values
+        return cls(
+            values["time"][1:],
+            values["total"][1:],
+            values["temperature"][1:],
+            int(run.report["results"]["degrees_of_freedom"]),
+        )
+
+    def line(self) -> tuple[NDArray[np.float64], float]:
+        """The straight line through the total energies, and the standard error of its slope (kcal/mol/ps), with the
+        number of independent points taken from how far residuals are correlated."""
+        slope, origin = np.polyfit(self.time, self.total, 1)
+        fitted = slope * self.time + origin
+        residual = self.total - fitted
+        n = len(residual)
+        spread = float(((self.time - self.time.mean()) ** 2).sum())
+        error = float(np.sqrt((residual**2).sum() / max(1, n - 2) / spread)) if spread > 0 else float("nan")
+        before, after = residual[:-1], residual[1:]
+        norm = float((residual**2).sum())
+        correlation = min(0.99, max(0.0, float((before * after).sum()) / norm)) if norm > 0 else 0.0
+        return fitted, error * float(np.sqrt((1 + correlation) / (1 - correlation)))
+
+    def unit(self) -> float:
+        """kcal/mol/ps in one kT/ns/dof."""
+        return BOLTZMANN * float(self.temperature.mean()) * self.degrees_of_freedom / 1000
+
+    def drift(self) -> tuple[float, float]:
+        """Slope and its standard error, kT/ns/dof."""
+        fitted, error = self.line()
+        slope = (fitted[-1] - fitted[0]) / (self.time[-1] - self.time[0])
+        return float(slope / self.unit()), error / self.unit()
+
+    def fluctuation(self) -> float:
+        """Standard deviation about the line, kcal/mol."""
+        return float(np.std(self.total - self.line()[0], ddof=2))
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.option(
+    "--system", "names", multiple=True, type=click.Choice(systems.NAMES), help="Repeatable; default: dhfr and water24k."
+)
+@click.option("--ps", default=100.0, show_default=True, help="Length of the run at 2 fs; --steps goes before it.")
+@click.option(
+    "--fluctuation-ps", default=4.0, show_default=True, help="Length of the runs at 0.5, 1 and 2 fs; 0: none."
+)
+@click.option(
+    "--equilibrate-ps", default=10.0, show_default=True, help="By pieces of 0.5 ps with new velocities; 0: not."
+)
+@click.option("--cutoff", default=12.0, show_default=True, help="Å.")
+@click.option("--precision", type=click.Choice(["mixed", "double"]), default="mixed", show_default=True)
+@click.option("--layout", default="1x2", show_default=True, help="RANKSxTHREADS.")
+@click.option("--check", is_flag=True, help=f"End with status 1 where a drift exceeds {MOST_DRIFT} kT/ns/dof.")
+@common_options(steps=0, repeats=1, steps_help="Steps at 2 fs; 0: as --ps says.")
+def conservation(
+    common: Common,
+    names: tuple[str, ...],
+    ps: float,
+    fluctuation_ps: float,
+    equilibrate_ps: float,
+    cutoff: float,
+    precision: str,
+    layout: str,
+    check: bool,
+    steps: int,
+    repeats: int,
+) -> None:
+    """Drift at 2 fs with bonds to hydrogen constrained, fluctuation by time step, momentum.
+
+    The start is equilibrated at 300 K by short runs, each with new velocities, and kept in the work folder. Repeats
+    have velocities of other seeds. Motion of the centre of mass is not removed.
+
+    \b
+    Examples:
+      python -m bench.md.conservation --check
+      python -m bench.md.conservation --system water24k --ps 1 --equilibrate-ps 1 --fluctuation-ps 0.4
+    """
+    where = engine.Layout.parse(layout)
+    n_steps = steps or round(ps / 0.002)
+    if n_steps * 0.002 < 4 * LAG:
+        raise click.UsageError(f"the run at 2 fs must have at least {round(4 * LAG / 0.002)} steps")
+    figure = Figure(
+        "conservation",
+        "Energy and momentum at constant energy",
+        {
+            "steps": n_steps,
+            "repeats": repeats,
+            "fluctuation_ps": fluctuation_ps,
+            "equilibrate_ps": equilibrate_ps,
+            "cutoff": cutoff,
+            "precision": precision,
+            "layout": str(where),
+        },
+        {},
+    )
+    base = engine.merge(
+        engine.interactions(cutoff),
+        {
+            "dynamics": {"com_removal_every": 0},
+            "output": {"trajectory": "none"},
+            "parallel": {"precision": precision},
+        },
+    )
+    drifts: list[dict[str, Any]] = []
+    fluctuations: list[dict[str, Any]] = []
+    pictures: dict[str, list[Series]] = {}
+    for name in names or ("dhfr", "water24k"):
+        start = equilibrated(common, figure, name, base, equilibrate_ps, where)
+        for turn in range(repeats):
+            common.say(f"{name}: {n_steps:,} steps of 2 fs, {turn + 1}/{repeats}")
+            run = dynamics(common, figure, start, base, 2.0, n_steps, seed=100 + turn, layout=where)
+            series = Series.of(run)
+            drift, error = series.drift()
+            drifts.append(
+                {
+                    "system": name,
+                    "ps": float(series.time[-1]),
+                    "temperature": float(series.temperature.mean()),
+                    "degrees_of_freedom": series.degrees_of_freedom,
+                    "drift_kT_ns_dof": drift,
+                    "standard_error": error,
+                    "engine_drift_kT_ns_dof": run.report["results"].get("drift_kT_ns_dof"),
+                    "fluctuation_kcal_mol": series.fluctuation(),
+                    "relative_momentum": state.momentum(start, run.folder),
+                }
+            )
+            pictures.setdefault(name, []).append(series)
+        if fluctuation_ps > 0:
+            found = by_timestep(common, figure, start, base, fluctuation_ps, where)
+            fluctuations += [{"system": name, **one} for one in found]
+    figure.data.update(drifts=drifts, fluctuations=fluctuations)
+    summarise(figure, drifts, fluctuations)
+    picture(common.results / "conservation.png", pictures, fluctuations)
+    figure.write(common.results, as_json=common.as_json, docs=common.docs)
+    if check and figure.failures:
+        sys.exit(1)
+
+
+def dynamics(
+    common: Common,
+    figure: Figure,
+    start: Path,
+    base: engine.Settings,
+    timestep: float,
+    n_steps: int,
+    *,
+    seed: int,
+    layout: engine.Layout,
+) -> engine.Run:
+    """A run with generated velocities and an energy row every LAG; the rows of runs of any time step are as many."""
+    every = max(1, round(1000 * LAG / timestep))
+    settings = engine.merge(
+        base,
+        {
+            "dynamics": {"timestep": timestep, "steps": n_steps, "velocities": "generate", "seed": seed},
+            "output": {"energy_every": every},
+        },
+    )
+    run = engine.run(start, settings, common.work / "runs" / "conservation", layout)
+    figure.versions.update(run.versions())
+    return run
+
+
+def equilibrated(
+    common: Common, figure: Figure, name: str, base: engine.Settings, ps: float, layout: engine.Layout
+) -> Path:
+    """The system after `ps` at 300 K, kept in the work folder."""
+    original = systems.system(common, name)
+    pieces = round(ps / SEGMENT)
+    if pieces == 0:
+        return original
+    result = common.work / "systems" / f"{name}_{base['interactions']['cutoff']:g}_{pieces}x{SEGMENT}ps.tsr"
+    if result.exists():
+        return result
+    current = result.with_suffix(".next.tsr")
+    shutil.copyfile(original, current)
+    for piece in range(pieces):
+        run = dynamics(common, figure, current, base, 2.0, round(SEGMENT / 0.002), seed=piece, layout=layout)
+        state.continue_from(original, run.folder, current, keep_velocities=False)
+        last = run.energies().values["temperature"][-1]
+        common.say(f"{name}: equilibration {piece + 1}/{pieces}, {last:.0f} K at its end")
+    current.replace(result)
+    return result
+
+
+def by_timestep(
+    common: Common, figure: Figure, start: Path, base: engine.Settings, ps: float, layout: engine.Layout
+) -> list[dict[str, Any]]:
+    """Fluctuation of the total energy over equal times from one start; σ/Δt² should be constant."""
+    found = []
+    for timestep in TIMESTEPS:
+        common.say(f"{start.stem}: {ps:g} ps in steps of {timestep:g} fs")
+        n_steps = round(1000 * ps / timestep)
+        series = Series.of(dynamics(common, figure, start, base, timestep, n_steps, seed=7, layout=layout))
+        sigma = series.fluctuation()
+        found.append({"timestep_fs": timestep, "fluctuation_kcal_mol": sigma, "over_square": sigma / timestep**2})
+    for one in found:
+        one["ratio_to_shortest"] = one["over_square"] / found[0]["over_square"]
+    return found
+
+
+def summarise(figure: Figure, drifts: list[dict[str, Any]], fluctuations: list[dict[str, Any]]) -> None:
+    figure.tables.append(
+        table(
+            ["system", "ps", "T, K", "drift, kT/ns/dof", "standard error", "fluctuation, kcal/mol", "momentum"],
+            [
+                [
+                    systems.TITLES[d["system"]],
+                    f"{d['ps']:g}",
+                    f"{d['temperature']:.1f}",
+                    d["drift_kT_ns_dof"],
+                    d["standard_error"],
+                    d["fluctuation_kcal_mol"],
+                    d["relative_momentum"],
+                ]
+                for d in drifts
+            ],
+        )
+    )
+    if fluctuations:
+        figure.tables.append(
+            table(
+                ["system", "time step, fs", "fluctuation, kcal/mol", "over Δt², kcal/mol/fs²", "to that of 0.5 fs"],
+                [
+                    [
+                        systems.TITLES[f["system"]],
+                        f"{f['timestep_fs']:g}",
+                        f["fluctuation_kcal_mol"],
+                        f["over_square"],
+                        f["ratio_to_shortest"],
+                    ]
+                    for f in fluctuations
+                ],
+            )
+        )
+    figure.notes.append(
+        f"Drift: slope of a straight line through total energies every {1000 * LAG:g} fs, which should not exceed "
+        f"{MOST_DRIFT} kT/ns/dof; fluctuation: standard deviation about that line. Momentum: length of the sum over "
+        "the sum of lengths at the end; it was removed at the start only, and a mesh does not keep it exactly."
+    )
+    for d in drifts:
+        if not abs(d["drift_kT_ns_dof"]) <= MOST_DRIFT:
+            figure.failures.append(
+                f"{systems.TITLES[d['system']]}: drift {number(d['drift_kT_ns_dof'])} kT/ns/dof, more than {MOST_DRIFT}"
+            )
+        elif d["standard_error"] > MOST_DRIFT:
+            figure.notes.append(f"{systems.TITLES[d['system']]}: the run is too short to tell a drift of {MOST_DRIFT}.")
+    figure.notes += [f"Failed: {text}." for text in figure.failures]
+
+
+def picture(path: Path, runs: dict[str, list[Series]], fluctuations: list[dict[str, Any]]) -> None:
+    """Total energies with their lines; fluctuations over the time step beside a square."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot as plt
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    n = len(runs) + bool(fluctuations)
+    figure, axes = plt.subplots(1, n, figsize=(5 * n, 3.6), squeeze=False, layout="constrained")
+    for axis, (name, repeats) in zip(axes[0], runs.items()):
+        for series in repeats:
+            scale = BOLTZMANN * series.temperature.mean() * series.degrees_of_freedom
+            shift = series.total.mean()
+            axis.plot(series.time, 1e6 * (series.total - shift) / scale, linewidth=0.6, color="#0072B2", alpha=0.6)
+            axis.plot(series.time, 1e6 * (series.line()[0] - shift) / scale, color="#D55E00")
+        axis.set(
+            title=f"{systems.TITLES[name]}: {number(repeats[0].drift()[0])} kT/ns/dof",
+            xlabel="time, ps",
+            ylabel="total energy, 10⁻⁶ kT/dof",
+        )
+    if fluctuations:
+        axis = axes[0][-1]
+        for name in dict.fromkeys(f["system"] for f in fluctuations):
+            points = [(f["timestep_fs"], f["fluctuation_kcal_mol"]) for f in fluctuations if f["system"] == name]
+            x, y = np.array(points).T
+            (drawn,) = axis.loglog(x, y, "o", label=systems.TITLES[name])
+            axis.loglog(x, y[0] * (x / x[0]) ** 2, "--", color=drawn.get_color(), linewidth=0.8)
+        axis.set(title="Fluctuation (dashed: Δt²)", xlabel="time step, fs", ylabel="kcal/mol")
+        axis.legend()
+    figure.savefig(path, dpi=130)
+    plt.close(figure)
+
+
+if __name__ == "__main__":
+    conservation()
