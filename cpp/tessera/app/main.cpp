@@ -1,6 +1,8 @@
 // tessera-md: the engine's command line.
 #include <fmt/format.h>
 
+#include <malloc.h>
+
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <nlohmann/json.hpp>
@@ -80,6 +82,9 @@ int run_command(int argc, char** argv, const comm::Communicator& comm) {
 /// The one place where a failure ends the job. Errors that all ranks agreed on leave in good order, with the same
 /// message once; a failure of one rank alone takes the others with it.
 int main(int argc, char** argv) {
+  // Arrays of atoms come and go at every pair search: give them back to the system at once instead of keeping holes. (A
+  // fixed threshold switches off glibc's habit of raising it.)
+  mallopt(M_MMAP_THRESHOLD, 1 << 20);
   const auto comm = comm::Communicator::world();
   int status = 0;
   const auto report = [&](const char* what, int code) {

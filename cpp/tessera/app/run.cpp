@@ -252,6 +252,7 @@ void Run::record_frame() {
 }
 
 void Run::save_checkpoint() {
+  engine_->check();
   auto particles = gather_particles(*engine_, comm_);
   on_root(comm_, [&] {
     write_checkpoint(

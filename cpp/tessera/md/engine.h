@@ -22,8 +22,8 @@ struct EngineSettings {
   bool lj_tail = false;
   int pme_order = 4;
   Index3 pme_grid{};
-  double buffer = 1.5;    // Å
-  int search_every = 10;  // steps
+  double buffer = 2.5;    // Å
+  int search_every = 20;  // steps
   bool double_precision = false;
   std::string pair_scheme = "auto";
   constraint::ConstraintMode constraints = constraint::ConstraintMode::h_bonds;
@@ -73,6 +73,9 @@ class Engine {
   void measure();
   /// One step of velocity Verlet; energies are summed where asked for. Collective. Throws RunError on blow-up.
   void step(bool with_energies);
+
+  /// Throws RunError where any rank has found the run blown up since the last step's check. Collective.
+  void check() const { comm::agree_on_run(comm_, blow_up_); }
 
   const Energies& energies() const { return energies_; }
   std::int64_t current_step() const { return step_; }

@@ -369,9 +369,7 @@ void expect_blow_up(bool double_precision) {
 
 TEST(Engine, BlowUpNamesAtomTermAndStep) { expect_blow_up(true); }
 
-// Fails: the single-precision kernel caps the force of a clash, which heavy atoms survive below kick()'s limit of
-// speed.
-TEST(Engine, DISABLED_BlowUpInSinglePrecision) { expect_blow_up(false); }
+TEST(Engine, BlowUpInSinglePrecision) { expect_blow_up(false); }
 
 TEST(Engine, RefusesACutoffOverHalfTheBox) {
   auto s = settings(true, false);

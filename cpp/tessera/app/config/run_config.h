@@ -64,8 +64,8 @@ struct OutputConfig {
 
 struct ParallelConfig {
   std::int64_t threads = 1;
-  std::int64_t pair_search_every = 10;
-  double buffer = 1.5;  // Å
+  std::int64_t pair_search_every = 20;
+  double buffer = 2.5;  // Å
   Precision precision = Precision::mixed;
   std::string pair_scheme = "auto";
 };

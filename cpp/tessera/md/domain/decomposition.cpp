@@ -11,79 +11,82 @@
 
 namespace tessera::md::domain {
 
-int Decomposition::cut(const IndexBox& box, int first_rank, int ranks, bool& possible) {
+namespace {
+
+/// One way to halve a brick.
+struct Halving {
+  int dimension = -1, left_ranks = 0;
+  std::int64_t position = 0;  // cells to the left
+  double cost = 1e300;
+};
+
+/// The cut that leaves the ranks most alike in cells, near the middle of a long edge. There is always one for
+/// 1 < ranks ≤ cells.
+Halving choose_halving(const CellGrid& grid, const IndexBox& box, int ranks) {
+  double longest = 0;
+  for (int d = 0; d < 3; ++d)
+    longest = std::max(longest, static_cast<double>(box.extent(d)) * grid.edge[static_cast<std::size_t>(d)]);
+  Halving best;
+  for (int d = 0; d < 3; ++d) {
+    const std::int64_t n = box.extent(d), layer = box.size() / n;
+    const double length = static_cast<double>(n) * grid.edge[static_cast<std::size_t>(d)];
+    for (std::int64_t position = 1; position < n; ++position) {
+      const std::int64_t left = position * layer, right = (n - position) * layer;
+      // Ranks in proportion to cells, but never more ranks than cells on either side.
+      const std::int64_t left_ranks =
+          std::clamp<std::int64_t>((2 * ranks * position + n) / (2 * n), std::max<std::int64_t>(1, ranks - right),
+                                   std::min<std::int64_t>(left, ranks - 1));
+      const double load = std::max(static_cast<double>(left) / static_cast<double>(left_ranks),
+                                   static_cast<double>(right) / static_cast<double>(ranks - left_ranks));
+      const double off_centre = std::abs(2.0 * static_cast<double>(position) / static_cast<double>(n) - 1);
+      const double cost = load * (1 + 0.25 * off_centre) * (1 + 0.25 * (1 - length / longest));
+      if (cost < best.cost) best = {d, static_cast<int>(left_ranks), position, cost};
+    }
+  }
+  return best;
+}
+
+}  // namespace
+
+int Decomposition::cut(const IndexBox& box, int first_rank, int ranks) {
   const int node = static_cast<int>(tree_.size());
-  tree_.push_back({0, ranks, 0});
+  tree_.emplace_back();
   if (ranks == 1) {
     bricks_[static_cast<std::size_t>(first_rank)] = box;
-    tree_[static_cast<std::size_t>(node)].position = first_rank;  // a leaf keeps its rank here
+    tree_[static_cast<std::size_t>(node)].rank = first_rank;
     return node;
   }
-  const int left_ranks = ranks / 2;
-  std::array<int, 3> order = {0, 1, 2};
-  std::stable_sort(order.begin(), order.end(), [&](int p, int q) {
-    return static_cast<double>(box.extent(p)) * grid_.edge[static_cast<std::size_t>(p)] >
-           static_cast<double>(box.extent(q)) * grid_.edge[static_cast<std::size_t>(q)];
-  });
-  for (const int d : order) {
-    const std::int64_t n = box.extent(d), layer = box.size() / n;
-    if (n < 2) continue;
-    // The nearest cut to the ranks' proportion that leaves a cell for each rank on either side.
-    const std::int64_t least = std::max<std::int64_t>(1, (left_ranks + layer - 1) / layer);
-    const std::int64_t most = n - std::max<std::int64_t>(1, (ranks - left_ranks + layer - 1) / layer);
-    if (least > most) continue;
-    const std::int64_t wanted = (2 * n * left_ranks + ranks) / (2 * ranks);
-    IndexBox left = box, right = box;
-    left.upper[d] = right.lower[d] = box.lower[d] + std::clamp(wanted, least, most);
-    const int left_node = cut(left, first_rank, left_ranks, possible);
-    const int right_node = cut(right, first_rank + left_ranks, ranks - left_ranks, possible);
-    tree_[static_cast<std::size_t>(node)] = {d, left_ranks, left.upper[d], left_node, right_node};
-    return node;
-  }
-  possible = false;
+  const auto halving = choose_halving(grid_, box, ranks);
+  const auto d = static_cast<std::size_t>(halving.dimension);
+  IndexBox left = box, right = box;
+  left.upper[d] = right.lower[d] = box.lower[d] + halving.position;
+  const int left_node = cut(left, first_rank, halving.left_ranks);
+  const int right_node = cut(right, first_rank + halving.left_ranks, ranks - halving.left_ranks);
+  tree_[static_cast<std::size_t>(node)] = {halving.dimension, left.upper[d], left_node, right_node, -1};
   return node;
 }
 
 int Decomposition::owner(const Index3& cell) const {
   std::size_t node = 0;
-  while (tree_[node].left >= 0) {
+  while (tree_[node].rank < 0) {
     const auto& cut = tree_[node];
     node =
         static_cast<std::size_t>(cell[static_cast<std::size_t>(cut.dimension)] < cut.position ? cut.left : cut.right);
   }
-  return static_cast<int>(tree_[node].position);
-}
-
-std::optional<Decomposition> try_decomposition(const CellGrid& grid, int ranks) {
-  if (ranks < 1 || ranks > grid.size()) return std::nullopt;
-  Decomposition decomposition;
-  decomposition.grid_ = grid;
-  decomposition.bricks_.resize(static_cast<std::size_t>(ranks));
-  bool possible = true;
-  decomposition.cut({{0, 0, 0}, grid.n}, 0, ranks, possible);
-  if (!possible) return std::nullopt;
-  return decomposition;
+  return tree_[node].rank;
 }
 
 Decomposition plan_decomposition(const CellGrid& grid, int ranks) {
-  if (auto decomposition = try_decomposition(grid, ranks)) return *decomposition;
-  std::string counts;
-  int runs_from = 0;
-  // Ranges of the counts that work, up to the number of cells (at most a few thousand are worth naming).
-  const int most = static_cast<int>(std::min<std::int64_t>(grid.size(), 4096));
-  for (int r = 1; r <= most + 1; ++r) {
-    const bool works = r <= most && try_decomposition(grid, r).has_value();
-    if (works && runs_from == 0) runs_from = r;
-    if (!works && runs_from > 0) {
-      counts += fmt::format("{}{}", counts.empty() ? "" : ", ", runs_from);
-      if (r - 1 > runs_from) counts += fmt::format(" to {}", r - 1);
-      runs_from = 0;
-    }
-  }
-  throw InputError(fmt::format(
-      "{} ranks are too many for a box of {} × {} × {} cells, of which each rank needs a brick; use {} ranks "
-      "(and more threads each)",
-      ranks, grid.n[0], grid.n[1], grid.n[2], counts));
+  if (ranks < 1 || ranks > grid.size())
+    throw InputError(fmt::format(
+        "{} ranks are too many for a box of {} × {} × {} cells, of which each rank needs at least one; use 1 "
+        "to {} ranks (and more threads each)",
+        ranks, grid.n[0], grid.n[1], grid.n[2], grid.size()));
+  Decomposition decomposition;
+  decomposition.grid_ = grid;
+  decomposition.bricks_.resize(static_cast<std::size_t>(ranks));
+  decomposition.cut({{0, 0, 0}, grid.n}, 0, ranks);
+  return decomposition;
 }
 
 namespace {

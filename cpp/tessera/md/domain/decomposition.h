@@ -2,7 +2,6 @@
 // small, the same on every rank.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,24 +19,22 @@ class Decomposition {
   int owner(const Index3& cell) const;
 
  private:
-  friend std::optional<Decomposition> try_decomposition(const CellGrid&, int);
+  friend Decomposition plan_decomposition(const CellGrid&, int);
   struct Cut {
-    int dimension, left_ranks;
-    std::int64_t position;
-    int left = -1, right = -1;  // nodes; a leaf has none
+    int dimension = 0;
+    std::int64_t position = 0;  // cells below it are the left node's
+    int left = -1, right = -1;  // nodes
+    int rank = -1;              // of a leaf
   };
-  int cut(const IndexBox& box, int first_rank, int ranks, bool& possible);
+  int cut(const IndexBox& box, int first_rank, int ranks);
 
   CellGrid grid_;
   std::vector<IndexBox> bricks_;
   std::vector<Cut> tree_;
 };
 
-/// Bisects the longest edge (Å) again and again, cells in proportion to ranks; nothing where that leaves a rank without
-/// a cell.
-std::optional<Decomposition> try_decomposition(const CellGrid& grid, int ranks);
-
-/// As above; throws InputError naming the rank counts that would do.
+/// Halves bricks again and again, ranks in proportion to cells, for any count up to the number of cells. Throws
+/// InputError naming the counts that do.
 Decomposition plan_decomposition(const CellGrid& grid, int ranks);
 
 /// The layer of cells around a rank's brick and who owns them; who needs which of this rank's cells.

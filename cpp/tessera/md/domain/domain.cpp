@@ -111,16 +111,21 @@ void Domain::distribute(const std::vector<Particle>& particles) { sort_into_cell
 
 void Domain::rebuild() { sort_into_cells(move_to_owners(collect_owned(), true)); }
 
+/// Until slots are known again, slots_ finds atoms in a list of particles.
+void Domain::index_particles(const std::vector<Particle>& particles) {
+  slots_.reset(particles.size());
+  for (std::size_t i = 0; i < particles.size(); ++i) slots_.insert(particles[i].id, static_cast<std::int32_t>(i));
+}
+
 /// Sends whole hydrogen groups to the owner of their key atom's cell. `particles` holds whole groups only.
-std::vector<Particle> Domain::move_to_owners(const std::vector<Particle>& particles, bool neighbours_only) {
-  SlotMap index;
-  index.reset(particles.size());
-  for (std::size_t i = 0; i < particles.size(); ++i) index.insert(particles[i].id, static_cast<std::int32_t>(i));
+std::vector<Particle> Domain::move_to_owners(std::vector<Particle> particles, bool neighbours_only) {
+  if (comm_.size() == 1) return particles;
+  index_particles(particles);
   std::vector<Particle> kept;
   std::vector<std::vector<Particle>> leaving(at(comm_.size()));
   std::string problem;
   for (const auto& particle : particles) {
-    const auto key = index.find(group_key(particle.id));
+    const auto key = slots_.find(group_key(particle.id));
     TESSERA_CHECK(key >= 0);
     const int owner = decomposition_.owner(grid().cell_of(particles[at(key)].position));
     if (owner == comm_.rank()) {
@@ -133,7 +138,6 @@ std::vector<Particle> Domain::move_to_owners(const std::vector<Particle>& partic
       problem = fmt::format("{} moved by more than a cell between two pair searches: the run has blown up",
                             system_.describe(particle.id));
   }
-  if (comm_.size() == 1) return kept;
   comm::agree_on_run(comm_, problem);
   if (!neighbours_only) {
     std::vector<std::vector<std::byte>> outgoing(leaving.size());
@@ -169,16 +173,14 @@ std::vector<Particle> Domain::move_to_owners(const std::vector<Particle>& partic
   return kept;
 }
 
-void Domain::sort_into_cells(const std::vector<Particle>& particles) {
+void Domain::sort_into_cells(std::vector<Particle> particles) {
   // Cell of each atom (its group key's), then a counting sort by cell, then the order within each cell.
-  SlotMap index;
-  index.reset(particles.size());
-  for (std::size_t i = 0; i < particles.size(); ++i) index.insert(particles[i].id, static_cast<std::int32_t>(i));
+  index_particles(particles);
   std::vector<std::int32_t> cell_of(particles.size());
   std::vector<std::int32_t> count(at(n_cells()) + 1, 0);
   threads_.parallel_for(static_cast<std::int64_t>(particles.size()), [&](std::int64_t begin, std::int64_t end) {
     for (auto i = begin; i < end; ++i) {
-      const auto key = index.find(group_key(particles[at(i)].id));
+      const auto key = slots_.find(group_key(particles[at(i)].id));
       TESSERA_CHECK(key >= 0);
       cell_of[at(i)] = local_cell(grid().cell_of(particles[at(key)].position));
     }
@@ -198,8 +200,9 @@ void Domain::sort_into_cells(const std::vector<Particle>& particles) {
     auto next = particle_begin;
     for (std::size_t i = 0; i < particles.size(); ++i) sorted[at(next[at(cell_of[i])]++)] = particles[i];
   }
-  n_owned_slots_ = cell_begin[at(n_owned_cells_)] * cluster_size;
   n_owned_atoms_ = static_cast<std::int32_t>(particles.size());
+  particles = {};  // several arrays of atoms at once decide the peak of memory
+  n_owned_slots_ = cell_begin[at(n_owned_cells_)] * cluster_size;
   id.assign(at(n_owned_slots_), -1);
   position.resize(at(n_owned_slots_));
   velocity.assign(at(n_owned_slots_), {});
@@ -220,6 +223,7 @@ void Domain::sort_into_cells(const std::vector<Particle>& particles) {
       for (; slot < at(cell_begin[at(c) + 1]) * cluster_size; ++slot) position[slot] = centre;
     }
   });
+  sorted = {};
   reference.assign(position.begin(), position.end());
   exchange_halo_structure();
   molecule.resize(id.size());

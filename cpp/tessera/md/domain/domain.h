@@ -99,8 +99,9 @@ class Domain {
   };
 
   std::vector<Particle> collect_owned() const;
-  std::vector<Particle> move_to_owners(const std::vector<Particle>& particles, bool neighbours_only);
-  void sort_into_cells(const std::vector<Particle>& particles);
+  std::vector<Particle> move_to_owners(std::vector<Particle> particles, bool neighbours_only);
+  void index_particles(const std::vector<Particle>& particles);
+  void sort_into_cells(std::vector<Particle> particles);
   void exchange_halo_structure();
   void look_up_atoms(std::int32_t begin, std::int32_t end);
   std::int64_t group_key(std::int64_t atom) const;

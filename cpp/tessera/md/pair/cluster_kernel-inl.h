@@ -34,14 +34,15 @@ HWY_INLINE V InverseSqrt(V v) {
 #endif
 }
 
-/// Σ cᵢtⁱ, even and odd powers in two chains.
+/// Σ cᵢtⁱ, even and odd powers in two chains. Leading zeros do not change the result.
+template <int degree>
 HWY_INLINE V Evaluate(const float* c, V t) {
   const V t2 = hn::Mul(t, t);
-  V even = set(c[ewald_degree]), odd = set(c[ewald_degree - 1]);
+  V even = set(c[degree]), odd = set(c[degree - 1]);
   HWY_UNROLL(8)
-  for (int i = ewald_degree - 2; i >= 0; i -= 2) even = hn::MulAdd(even, t2, set(c[i]));
+  for (int i = degree - 2; i >= 0; i -= 2) even = hn::MulAdd(even, t2, set(c[i]));
   HWY_UNROLL(8)
-  for (int i = ewald_degree - 3; i >= 1; i -= 2) odd = hn::MulAdd(odd, t2, set(c[i]));
+  for (int i = degree - 3; i >= 1; i -= 2) odd = hn::MulAdd(odd, t2, set(c[i]));
   return hn::MulAdd(odd, t, even);
 }
 
@@ -63,10 +64,12 @@ HWY_INLINE V4 SumBlocks(W v) {
 /// Which choices a loop is compiled for; `Runtime` reads them from the constants each time.
 struct Runtime {
   static constexpr bool fixed = false;
+  static constexpr int ewald_degree = ewald_degree_high;
 };
 template <LjModifier lj_modifier>
 struct Fixed {
   static constexpr bool fixed = true;
+  static constexpr int ewald_degree = pair::ewald_degree;
   static constexpr LjModifier lj = lj_modifier;
 };
 
@@ -216,12 +219,12 @@ struct ICluster {
 /// Sums of one segment in floating point.
 struct SegmentSums {
   V fx[registers], fy[registers], fz[registers];
-  V lj, real, exclusion, xx, yy, zz, xy, xz, yz;
+  V lj, real, xx, yy, zz, xy, xz, yz;
 
   HWY_INLINE void ClearForces() {
     for (std::size_t r = 0; r < registers; ++r) fx[r] = fy[r] = fz[r] = hn::Zero(D());
   }
-  HWY_INLINE void ClearEnergies() { lj = real = exclusion = xx = yy = zz = xy = xz = yz = hn::Zero(D()); }
+  HWY_INLINE void ClearEnergies() { lj = real = xx = yy = zz = xy = xz = yz = hn::Zero(D()); }
 };
 
 HWY_INLINE double SumInDouble(V v) {
@@ -257,21 +260,25 @@ HWY_INLINE M RegisterMask(std::uint16_t bits, std::size_t r) {
   return hn::LoadMaskBits(D(), bytes);
 }
 
-/// All 16 pairs of one entry.
+/// All 16 pairs of one entry; false, with nothing added, where two atoms are so close that the sums' integers might
+/// overflow.
 template <class Choice, bool Masked, bool WithEnergy>
-HWY_INLINE void AddEntry(const KernelConstants& k, const ICluster& ci, const V* xi, const V* yi, const V* zi,
-                         const ClusterData& cj, const MaskedEntry* entry, const TableLookup* table, std::int32_t* fj,
-                         SegmentSums& sums) {
+[[nodiscard]] HWY_INLINE bool AddEntry(const KernelConstants& k, const ICluster& ci, const V* xi, const V* yi,
+                                       const V* zi, const ClusterData& cj, const MaskedEntry* entry,
+                                       const TableLookup* table, std::int32_t* fj, SegmentSums& sums) {
   const D d;
   const V xj = hn::LoadDup128(d, cj.x), yj = hn::LoadDup128(d, cj.y), zj = hn::LoadDup128(d, cj.z);
   const V qj = hn::LoadDup128(d, cj.q), sj = hn::LoadDup128(d, cj.sigma), ej = hn::LoadDup128(d, cj.epsilon);
-  V4 jx = hn::Zero(D4()), jy = jx, jz = jx;
+  V dx[registers], dy[registers], dz[registers], force[registers], lj_energy[registers], real[registers];
+  bool clash = false;
   HWY_UNROLL(4)
   for (std::size_t r = 0; r < registers; ++r) {
-    const V dx = hn::Sub(xi[r], xj), dy = hn::Sub(yi[r], yj), dz = hn::Sub(zi[r], zj);
-    const V distance2 = hn::MulAdd(dx, dx, hn::MulAdd(dy, dy, hn::Mul(dz, dz)));
-    const M within = hn::Lt(distance2, set(k.cutoff2));
-    const V r2 = hn::Max(distance2, set(1e-4f));  // atoms on top of each other: finite, and huge
+    dx[r] = hn::Sub(xi[r], xj);
+    dy[r] = hn::Sub(yi[r], yj);
+    dz[r] = hn::Sub(zi[r], zj);
+    const V distance2 = hn::MulAdd(dx[r], dx[r], hn::MulAdd(dy[r], dy[r], hn::Mul(dz[r], dz[r])));
+    M active = hn::Lt(distance2, set(k.cutoff2));  // pairs that feel anything
+    const V r2 = hn::Max(distance2, set(1e-4f));   // atoms on top of each other: finite, and huge
     const V inverse = InverseSqrt(r2), inverse2 = hn::Mul(inverse, inverse);
     const V qq = hn::Mul(hn::Load(d, ci.q + r * lanes), qj);
 
@@ -290,46 +297,39 @@ HWY_INLINE void AddEntry(const KernelConstants& k, const ICluster& ci, const V* 
         repulsion = hn::Mul(hn::Load(d, table->a12 + r * lanes), hn::Mul(inverse6, inverse6));
       }
     }
-    auto lj = LennardJones<Choice, WithEnergy>(k, repulsion, dispersion, r2, inverse, inverse2);
-    V force, real = hn::Zero(d), exclusion = hn::Zero(d);
+    const auto lj = LennardJones<Choice, WithEnergy>(k, repulsion, dispersion, r2, inverse, inverse2);
+    V direct = lj.force_over_r, potential, smooth = hn::Zero(d);  // in full; what the mesh already has
+    M interact = active;
+    if constexpr (Masked) interact = hn::And(active, RegisterMask<Masked>(entry->interact, r));
     if (ChosenCoulomb<Choice>(k) == Electrostatics::pme) {
       // (1/r³ − correction) for pairs that interact, the correction alone for excluded ones
       const V t = hn::MulAdd(r2, set(k.ewald_scale), set(-1.0f));
-      const V correction = Evaluate(k.ewald_force, t);
-      V direct = hn::Mul(inverse, inverse2), potential = inverse;
-      V lj_force = lj.force_over_r;
+      direct = hn::MulAdd(qq, hn::Mul(inverse, inverse2), direct);
+      smooth = hn::Mul(qq, Evaluate<Choice::ewald_degree>(k.ewald_force, t));
       if constexpr (Masked) {
-        const M interact = RegisterMask<Masked>(entry->interact, r);
-        const M any = hn::Or(interact, RegisterMask<Masked>(entry->excluded, r));
+        active = hn::And(active, hn::Or(interact, RegisterMask<Masked>(entry->excluded, r)));
         direct = hn::IfThenElseZero(interact, direct);
-        potential = hn::IfThenElseZero(interact, potential);
-        lj_force = hn::IfThenElseZero(interact, lj_force);
-        lj.energy = hn::IfThenElseZero(interact, lj.energy);
-        force = hn::IfThenElseZero(hn::And(any, within), hn::MulAdd(qq, hn::Sub(direct, correction), lj_force));
-        if constexpr (WithEnergy) {
-          const V smooth = hn::Mul(qq, Evaluate(k.ewald_energy, t));
-          const V whole = hn::IfThenElseZero(hn::And(any, within), hn::MulSub(qq, potential, smooth));
-          real = hn::IfThenElseZero(interact, whole);
-          exclusion = hn::Sub(whole, real);
-        }
-      } else {
-        force = hn::IfThenElseZero(within, hn::MulAdd(qq, hn::Sub(direct, correction), lj_force));
-        if constexpr (WithEnergy)
-          real = hn::IfThenElseZero(within, hn::Mul(qq, hn::Sub(potential, Evaluate(k.ewald_energy, t))));
       }
+      if constexpr (WithEnergy) potential = hn::Sub(inverse, Evaluate<ewald_degree_high>(k.ewald_energy, t));
     } else {
       const auto plain = PlainCoulomb<WithEnergy>(k, r2, inverse, inverse2);
-      M active = within;
-      if constexpr (Masked) active = hn::And(within, RegisterMask<Masked>(entry->interact, r));
-      force = hn::IfThenElseZero(active, hn::MulAdd(qq, plain.force_over_r, lj.force_over_r));
-      if constexpr (WithEnergy) {
-        real = hn::IfThenElseZero(active, hn::Mul(qq, plain.energy));
-        lj.energy = hn::IfThenElseZero(active, lj.energy);
-      }
+      direct = hn::MulAdd(qq, plain.force_over_r, direct);
+      potential = plain.energy;
+      active = interact;
     }
-    // A clash (NaN too) pushes with 2048 kcal/mol/Å at most: more would leave the integers and change its sign.
-    force = hn::Min(force, hn::Mul(inverse, set(536870912.0f)));
-    const V fx = hn::Mul(force, dx), fy = hn::Mul(force, dy), fz = hn::Mul(force, dz);
+    force[r] = hn::IfThenElseZero(active, hn::Sub(direct, smooth));
+    if constexpr (WithEnergy) {
+      lj_energy[r] = hn::IfThenElseZero(interact, lj.energy);
+      real[r] = hn::IfThenElseZero(interact, hn::Mul(qq, potential));
+    }
+    clash |= !hn::AllTrue(d, hn::Lt(hn::Abs(force[r]), set(clash_force_over_r)));
+  }
+  if (HWY_UNLIKELY(clash)) return false;
+
+  V4 jx = hn::Zero(D4()), jy = jx, jz = jx;
+  HWY_UNROLL(4)
+  for (std::size_t r = 0; r < registers; ++r) {
+    const V fx = hn::Mul(force[r], dx[r]), fy = hn::Mul(force[r], dy[r]), fz = hn::Mul(force[r], dz[r]);
     sums.fx[r] = hn::Add(sums.fx[r], fx);
     sums.fy[r] = hn::Add(sums.fy[r], fy);
     sums.fz[r] = hn::Add(sums.fz[r], fz);
@@ -337,28 +337,27 @@ HWY_INLINE void AddEntry(const KernelConstants& k, const ICluster& ci, const V* 
     jy = hn::Add(jy, SumBlocks(fy));
     jz = hn::Add(jz, SumBlocks(fz));
     if constexpr (WithEnergy) {
-      sums.lj = hn::Add(sums.lj, hn::IfThenElseZero(within, lj.energy));
-      sums.real = hn::Add(sums.real, real);
-      sums.exclusion = hn::Add(sums.exclusion, exclusion);
-      sums.xx = hn::MulAdd(dx, fx, sums.xx);
-      sums.yy = hn::MulAdd(dy, fy, sums.yy);
-      sums.zz = hn::MulAdd(dz, fz, sums.zz);
-      sums.xy = hn::MulAdd(dx, fy, sums.xy);
-      sums.xz = hn::MulAdd(dx, fz, sums.xz);
-      sums.yz = hn::MulAdd(dy, fz, sums.yz);
+      sums.lj = hn::Add(sums.lj, lj_energy[r]);
+      sums.real = hn::Add(sums.real, real[r]);
+      sums.xx = hn::MulAdd(dx[r], fx, sums.xx);
+      sums.yy = hn::MulAdd(dy[r], fy, sums.yy);
+      sums.zz = hn::MulAdd(dz[r], fz, sums.zz);
+      sums.xy = hn::MulAdd(dx[r], fy, sums.xy);
+      sums.xz = hn::MulAdd(dx[r], fz, sums.xz);
+      sums.yz = hn::MulAdd(dy[r], fz, sums.yz);
     }
   }
   const DI4 di4;
   hn::StoreU(hn::Sub(hn::LoadU(di4, fj), hn::NearestInt(jx)), di4, fj);
   hn::StoreU(hn::Sub(hn::LoadU(di4, fj + 4), hn::NearestInt(jy)), di4, fj + 4);
   hn::StoreU(hn::Sub(hn::LoadU(di4, fj + 8), hn::NearestInt(jz)), di4, fj + 8);
+  return true;
 }
 
 HWY_INLINE void AddEnergies(const SegmentSums& sums, EnergyVirial& energies) {
   const double unit = pair_force_unit;
   energies.add(Term::lj, SumInDouble(sums.lj) * unit);
   energies.add(Term::coulomb_real, SumInDouble(sums.real) * unit);
-  energies.add(Term::coulomb_exclusion, SumInDouble(sums.exclusion) * unit);
   const V* virial[6] = {&sums.xx, &sums.yy, &sums.zz, &sums.xy, &sums.xz, &sums.yz};
   for (std::size_t i = 0; i < 6; ++i)
     add_fixed(energies.virial[i], to_fixed(SumInDouble(*virial[i]) * unit, energy_unit));
@@ -367,7 +366,7 @@ HWY_INLINE void AddEnergies(const SegmentSums& sums, EnergyVirial& energies) {
 template <class Choice, bool WithEnergy>
 void RunLoop(const KernelConstants& k, const PairList& list, const PairListPart& part, std::int32_t begin,
              std::int32_t end, const ClusterData* clusters, const std::int32_t* type, std::int32_t* force,
-             EnergyVirial* energies) {
+             EnergyVirial* energies, std::vector<Clash>& clashes) {
   const D d;
   const DI di;
   ICluster ci;
@@ -413,13 +412,15 @@ void RunLoop(const KernelConstants& k, const PairList& list, const PairListPart&
       if (entry.by_table)
         table.Load(k, type + 4 * static_cast<std::ptrdiff_t>(current),
                    type + 4 * static_cast<std::ptrdiff_t>(entry.j_cluster));
-      AddEntry<Choice, true, WithEnergy>(k, ci, xi, yi, zi, clusters[entry.j_cluster], &entry, &table,
-                                         force + 12 * static_cast<std::ptrdiff_t>(entry.j_cluster), sums);
+      if (!AddEntry<Choice, true, WithEnergy>(k, ci, xi, yi, zi, clusters[entry.j_cluster], &entry, &table,
+                                              force + 12 * static_cast<std::ptrdiff_t>(entry.j_cluster), sums))
+        clashes.push_back({segment.i_cluster, segment.shift, entry});
     }
     for (std::int32_t e = segment.plain_begin; e < segment.plain_end; ++e) {
       const std::int32_t j = part.plain[static_cast<std::size_t>(e)];
-      AddEntry<Choice, false, WithEnergy>(k, ci, xi, yi, zi, clusters[j], nullptr, nullptr,
-                                          force + 12 * static_cast<std::ptrdiff_t>(j), sums);
+      if (!AddEntry<Choice, false, WithEnergy>(k, ci, xi, yi, zi, clusters[j], nullptr, nullptr,
+                                               force + 12 * static_cast<std::ptrdiff_t>(j), sums))
+        clashes.push_back({segment.i_cluster, segment.shift, {j, 0xFFFF, 0, false}});
     }
     for (std::size_t r = 0; r < registers; ++r) {
       ix[r] = hn::Add(ix[r], hn::NearestInt(sums.fx[r]));
@@ -429,16 +430,6 @@ void RunLoop(const KernelConstants& k, const PairList& list, const PairListPart&
     if constexpr (WithEnergy) AddEnergies(sums, *energies);
   }
   store_i_forces();
-}
-
-template <class Choice>
-void RunChoice(const KernelConstants& k, const PairList& list, const PairListPart& part, std::int32_t begin,
-               std::int32_t end, const ClusterData* clusters, const std::int32_t* type, std::int32_t* force,
-               EnergyVirial* energies) {
-  if (energies != nullptr)
-    RunLoop<Choice, true>(k, list, part, begin, end, clusters, type, force, energies);
-  else
-    RunLoop<Choice, false>(k, list, part, begin, end, clusters, type, force, energies);
 }
 
 /// Denormals of padding and of distant exponentials cost half the speed: flush them while the kernel runs.
@@ -455,17 +446,17 @@ class FlushDenormals {
 
 void RunSegments(const KernelConstants& k, const PairList& list, const PairListPart& part, std::int32_t begin,
                  std::int32_t end, const ClusterData* clusters, const std::int32_t* type, std::int32_t* force,
-                 EnergyVirial* energies) {
+                 EnergyVirial* energies, std::vector<Clash>& clashes) {
   [[maybe_unused]] const FlushDenormals flush;
-  if (k.electrostatics == Electrostatics::pme && k.rule == KernelRule::lorentz_berthelot) {
-    if (k.lj == LjModifier::force_switch)
-      return RunChoice<Fixed<LjModifier::force_switch>>(k, list, part, begin, end, clusters, type, force, energies);
-    if (k.lj == LjModifier::potential_switch)
-      return RunChoice<Fixed<LjModifier::potential_switch>>(k, list, part, begin, end, clusters, type, force, energies);
-    if (k.lj == LjModifier::cut)
-      return RunChoice<Fixed<LjModifier::cut>>(k, list, part, begin, end, clusters, type, force, energies);
-  }
-  RunChoice<Runtime>(k, list, part, begin, end, clusters, type, force, energies);
+  const auto run = [&](auto loop) { loop(k, list, part, begin, end, clusters, type, force, energies, clashes); };
+  // Energies are rare, so one loop serves them all; its forces are the same bits, being the same operations.
+  if (energies != nullptr) return run(RunLoop<Runtime, true>);
+  const bool common =
+      k.electrostatics == Electrostatics::pme && k.rule == KernelRule::lorentz_berthelot && !k.needs_high_degree;
+  if (common && k.lj == LjModifier::force_switch) return run(RunLoop<Fixed<LjModifier::force_switch>, false>);
+  if (common && k.lj == LjModifier::potential_switch) return run(RunLoop<Fixed<LjModifier::potential_switch>, false>);
+  if (common && k.lj == LjModifier::cut) return run(RunLoop<Fixed<LjModifier::cut>, false>);
+  run(RunLoop<Runtime, false>);
 }
 
 }  // namespace HWY_NAMESPACE

@@ -25,8 +25,8 @@ HWY_EXPORT(RunSegments);
 
 void run_cluster_kernel(const KernelConstants& constants, const PairList& list, const PairListPart& part,
                         std::int32_t begin, std::int32_t end, const ClusterData* clusters, const std::int32_t* type,
-                        std::int32_t* force, EnergyVirial* energies) {
-  HWY_DYNAMIC_DISPATCH(RunSegments)(constants, list, part, begin, end, clusters, type, force, energies);
+                        std::int32_t* force, EnergyVirial* energies, std::vector<Clash>& clashes) {
+  HWY_DYNAMIC_DISPATCH(RunSegments)(constants, list, part, begin, end, clusters, type, force, energies, clashes);
 }
 
 PreparedConstants prepare_constants(const PairSettings& settings, KernelRule rule) {
@@ -84,12 +84,13 @@ PreparedConstants prepare_constants(const PairSettings& settings, KernelRule rul
   }
   c.ewald_scale = f(2 / (rc * rc));
   if (settings.electrostatics == Electrostatics::pme) {
-    const auto force = fit_ewald_force(settings.alpha, rc, ewald_degree);
-    const auto energy = fit_ewald_energy(settings.alpha, rc, ewald_degree);
-    for (std::size_t i = 0; i <= ewald_degree; ++i) {
-      c.ewald_force[i] = f(force.coefficient[i]);
-      c.ewald_energy[i] = f(energy.coefficient[i]);
-    }
+    constexpr double accepted = 2e-6;  // of single precision's own errors
+    auto force = fit_ewald_force(settings.alpha, rc, ewald_degree);
+    c.needs_high_degree = force.error > accepted;
+    if (c.needs_high_degree) force = fit_ewald_force(settings.alpha, rc, ewald_degree_high);
+    const auto energy = fit_ewald_energy(settings.alpha, rc, ewald_degree_high);
+    for (std::size_t i = 0; i < force.coefficient.size(); ++i) c.ewald_force[i] = f(force.coefficient[i]);
+    for (std::size_t i = 0; i < energy.coefficient.size(); ++i) c.ewald_energy[i] = f(energy.coefficient[i]);
     prepared.ewald_force_error = force.error;
   }
   return prepared;

@@ -14,7 +14,19 @@ namespace tessera::md::pair {
 /// Units of the kernel's forces: 2⁻¹⁸ kcal/mol/Å, range ±8192.
 inline constexpr double pair_force_unit = 1.0 / 262144.0;
 
-inline constexpr int ewald_degree = 12;
+/// F/r beyond which a pair is too much for the kernel's integers, in its units: 1000 kcal/mol/Å². Healthy contacts stay
+/// below 100.
+inline constexpr float clash_force_over_r = 1000 * 262144.0f;
+
+/// Degree of the Ewald polynomials: the lower one serves α·cutoff up to about 3.2 (a tolerance of 1e-5), the higher one
+/// whatever people ask for.
+inline constexpr int ewald_degree = 12, ewald_degree_high = 16;
+
+/// A cluster pair that the kernel left out, for the caller to do in double precision.
+struct Clash {
+  std::int32_t i_cluster, shift;
+  MaskedEntry entry;
+};
 
 enum class KernelRule : int { lorentz_berthelot, geometric };
 
@@ -34,8 +46,9 @@ struct KernelConstants {
   // Ewald correction by polynomials in t = r²·scale − 1, even and odd powers apart:
   // force: erf(αr)/r³ − 2α/√π e^(−α²r²)/r²; energy: erf(αr)/r.
   float ewald_scale;
-  float ewald_force[ewald_degree + 1];
-  float ewald_energy[ewald_degree + 1];
+  float ewald_force[ewald_degree_high + 1];  // of the lower degree: zeros at the end
+  float ewald_energy[ewald_degree_high + 1];
+  bool needs_high_degree;
   // Pairs of types with parameters of their own: 12A and 6B in force units, (types × types).
   const float* table_12a;
   const float* table_6b;
@@ -50,9 +63,10 @@ struct PreparedConstants {
 PreparedConstants prepare_constants(const PairSettings& settings, KernelRule rule);
 
 /// Runs the segments [begin, end) of one part, adding forces (in pair_force_unit; x[4] y[4] z[4] of each cluster) and,
-/// where `energies` is given, lj, coulomb_real and coulomb_exclusion energies and the virial.
+/// where `energies` is given, lj and coulomb_real energies and the virial. Excluded pairs give forces and virial, not
+/// energies. Cluster pairs with a clash are left out and named in `clashes`.
 void run_cluster_kernel(const KernelConstants& constants, const PairList& list, const PairListPart& part,
                         std::int32_t begin, std::int32_t end, const ClusterData* clusters, const std::int32_t* type,
-                        std::int32_t* force, EnergyVirial* energies);
+                        std::int32_t* force, EnergyVirial* energies, std::vector<Clash>& clashes);
 
 }  // namespace tessera::md::pair

@@ -280,9 +280,10 @@ TEST(ClusterKernel, ForcesOnClashingAtomsAreFiniteAndLarge) {
         // On the left the force points left, on the right it points right: repelling, not wrapped around.
         EXPECT_LT(found.force_on(0).x, -100);
         EXPECT_GT(found.force_on(1).x, 100);
-        EXPECT_LE(std::abs(found.force_on(0).x), 8192);
-        EXPECT_LE(std::abs(found.force_on(1).x), 8192);
-        EXPECT_EQ(found.force_on(0).x, -found.force_on(1).x);
+        // Beyond what the kernel's integers hold, the pair is summed in double precision.
+        const double exact = two_ions(distance, charge, "reference").force_on(0).x;
+        EXPECT_NEAR(found.force_on(0).x, exact, 1e-5 * std::abs(exact));
+        EXPECT_NEAR(found.force_on(1).x, -exact, 1e-5 * std::abs(exact));
         EXPECT_GT(found[Term::lj], 100);
       }
   });
@@ -290,12 +291,9 @@ TEST(ClusterKernel, ForcesOnClashingAtomsAreFiniteAndLarge) {
 
 TEST(ClusterKernel, AtomsOnTopOfEachOtherShowInTheEnergy) {
   for_instruction_sets([&] {
-    const auto close = two_ions(1e-5, 0, "cluster");  // a hundredth of an Ångström is the least distance counted
-    EXPECT_EQ(close.force_on(0).x, -close.force_on(1).x);
-    EXPECT_LT(close.force_on(0).x, 0);
     const auto found = two_ions(0, 0, "cluster");
     EXPECT_GT(found[Term::lj], 1e6);
-    for (const auto f : found.force) EXPECT_LE(std::abs(from_fixed(f, force_unit)), 8193);
+    EXPECT_GT(norm(found.force_on(0)), 1e6);
   });
 }
 

@@ -40,12 +40,17 @@ void for_pieces(const PairList& list, ThreadPool& threads, Function&& function) 
 
 void run_cluster_scheme(PairForces& forces, std::span<Accumulator> by_thread) {
   auto& buffers = forces.kernel_force_;
+  auto& clashes = forces.clashes_;
   const std::size_t words = 12 * forces.clusters_.size();
-  forces.threads_.run([&](int thread) { buffers[at(thread)].assign(words, 0); });
+  forces.threads_.run([&](int thread) {
+    buffers[at(thread)].assign(words, 0);
+    clashes[at(thread)].clear();
+  });
   for_pieces(forces.list_, forces.threads_,
              [&](int thread, const PairListPart& part, std::int32_t begin, std::int32_t end) {
                run_cluster_kernel(forces.constants_.constants, forces.list_, part, begin, end, forces.clusters_.data(),
-                                  forces.type_.data(), buffers[at(thread)].data(), by_thread[at(thread)].energies);
+                                  forces.type_.data(), buffers[at(thread)].data(), by_thread[at(thread)].energies,
+                                  clashes[at(thread)]);
              });
   // From x[4] y[4] z[4] of each cluster in the kernel's unit to x y z of each slot in force_unit, all threads together.
   constexpr std::int64_t scale = static_cast<std::int64_t>(pair_force_unit / force_unit);
@@ -60,73 +65,51 @@ void run_cluster_scheme(PairForces& forces, std::span<Accumulator> by_thread) {
           add_fixed(total[at(3 * (4 * c + k) + d)], scale * static_cast<std::int32_t>(sum));
         }
   });
+  const bool with_energies = by_thread[0].energies != nullptr;
+  const bool any_clash = std::any_of(clashes.begin(), clashes.end(), [](const auto& list) { return !list.empty(); });
+  if (!any_clash && !with_energies) return;
+  const auto exact = forces.exact_pairs();
+  forces.threads_.run([&](int thread) {
+    for (const auto& clash : clashes[at(thread)])
+      exact.add(clash.i_cluster, forces.list_.shifts[at(clash.shift)], clash.entry, by_thread[at(thread)]);
+  });
+  if (!with_energies) return;
+  // The energies of excluded pairs nearly cancel the self energy: single precision would show. Those of clashes are in.
+  for_pieces(forces.list_, forces.threads_,
+             [&](int thread, const PairListPart& part, std::int32_t begin, std::int32_t end) {
+               for (auto s = begin; s < end; ++s) {
+                 const auto& segment = part.segments[at(s)];
+                 for (auto e = segment.masked_begin; e < segment.masked_end; ++e)
+                   exact.add_exclusion_energies(segment.i_cluster, forces.list_.shifts[at(segment.shift)],
+                                                part.masked[at(e)], *by_thread[at(thread)].energies);
+               }
+             });
+  for (std::size_t thread = 0; thread < clashes.size(); ++thread)
+    for (const auto& clash : clashes[thread]) {
+      // Once too often: take it back.
+      EnergyVirial twice;
+      exact.add_exclusion_energies(clash.i_cluster, forces.list_.shifts[at(clash.shift)], clash.entry, twice);
+      add_fixed(by_thread[thread].energies->energy[at(static_cast<int>(Term::coulomb_exclusion))],
+                -twice.energy[at(static_cast<int>(Term::coulomb_exclusion))]);
+    }
 }
 
 /// Double precision, one pair at a time: the oracle, and the scheme of precision = "double".
 void run_reference_scheme(PairForces& forces, std::span<Accumulator> by_thread) {
-  const auto& domain = forces.domain_;
-  const auto& settings = forces.settings_;
-  const auto& grid = domain.grid();
-  const auto edges = domain.system().lattice.edges();
-  const bool has_mesh = settings.electrostatics == Electrostatics::pme;
-  std::vector<std::int32_t> cell_of(forces.clusters_.size());
-  for (std::int32_t c = 0; c < domain.n_cells(); ++c)
-    std::fill(cell_of.begin() + domain.cell_begin[at(c)], cell_of.begin() + domain.cell_begin[at(c) + 1], c);
-  const auto relative = [&](std::int32_t slot) {
-    const auto f = domain.position[at(slot)] - grid.centre(domain.cell[at(cell_of[at(slot / cluster_size)])]);
-    return Vec3{f.x * (edges[0] / 4294967296.0), f.y * (edges[1] / 4294967296.0), f.z * (edges[2] / 4294967296.0)};
-  };
-  for_pieces(
-      forces.list_, forces.threads_, [&](int thread, const PairListPart& part, std::int32_t begin, std::int32_t end) {
-        auto& accumulator = by_thread[at(thread)];
-        const auto add_pair = [&](std::int32_t i, std::int32_t j, const Vec3& rj, bool excluded) {
-          if (domain.is_padding(i) || domain.is_padding(j)) return;
-          const Vec3 d = relative(i) - rj;
-          const double r2 = norm2(d);
-          if (r2 >= settings.cutoff * settings.cutoff) return;
-          const double qq = settings.coulomb_constant * forces.charge_[at(i)] * forces.charge_[at(j)];
-          ForceEnergy lj, real, exclusion;
-          if (!excluded) {
-            const auto& ab =
-                forces.type_pairs_[at(forces.type_[at(i)]) * at(forces.table_pairs_.n_types) + at(forces.type_[at(j)])];
-            lj = lennard_jones(settings, ab.a, ab.b, r2);
-            real = coulomb(settings, r2);
-          } else if (has_mesh) {
-            exclusion = ewald_exclusion(settings.alpha, r2);
-          }
-          const Vec3 f = (lj.force_over_r + qq * (real.force_over_r + exclusion.force_over_r)) * d;
-          accumulator.add_force(i, f);
-          accumulator.add_force(j, -f);
-          if (accumulator.energies != nullptr) {
-            accumulator.energies->add(Term::lj, lj.energy);
-            accumulator.energies->add(Term::coulomb_real, qq * real.energy);
-            accumulator.energies->add(Term::coulomb_exclusion, qq * exclusion.energy);
-            accumulator.energies->add_virial(d, f);
-          }
-        };
-        for (auto s = begin; s < end; ++s) {
-          const auto& segment = part.segments[at(s)];
-          // The shift in double precision: whole cell edges.
-          const auto& shift = forces.list_.shifts[at(segment.shift)];
-          Vec3 exact;
-          exact.x = std::round(shift[0] / grid.edge[0]) * grid.edge[0];
-          exact.y = std::round(shift[1] / grid.edge[1]) * grid.edge[1];
-          exact.z = std::round(shift[2] / grid.edge[2]) * grid.edge[2];
-          const auto add_clusters = [&](std::int32_t cj, std::uint16_t interact, std::uint16_t excluded) {
-            for (int j = 0; j < cluster_size; ++j) {
-              const Vec3 rj = relative(cj * cluster_size + j) + exact;
-              for (int i = 0; i < cluster_size; ++i) {
-                const auto bit = 1u << (4 * i + j);
-                if (interact & bit) add_pair(segment.i_cluster * cluster_size + i, cj * cluster_size + j, rj, false);
-                if (excluded & bit) add_pair(segment.i_cluster * cluster_size + i, cj * cluster_size + j, rj, true);
-              }
-            }
-          };
-          for (auto e = segment.masked_begin; e < segment.masked_end; ++e)
-            add_clusters(part.masked[at(e)].j_cluster, part.masked[at(e)].interact, part.masked[at(e)].excluded);
-          for (auto e = segment.plain_begin; e < segment.plain_end; ++e) add_clusters(part.plain[at(e)], 0xFFFF, 0);
-        }
-      });
+  const auto exact = forces.exact_pairs();
+  for_pieces(forces.list_, forces.threads_,
+             [&](int thread, const PairListPart& part, std::int32_t begin, std::int32_t end) {
+               for (auto s = begin; s < end; ++s) {
+                 const auto& segment = part.segments[at(s)];
+                 const auto& shift = forces.list_.shifts[at(segment.shift)];
+                 const auto add = [&](const MaskedEntry& entry) {
+                   exact.add(segment.i_cluster, shift, entry, by_thread[at(thread)]);
+                 };
+                 for (auto e = segment.masked_begin; e < segment.masked_end; ++e) add(part.masked[at(e)]);
+                 for (auto e = segment.plain_begin; e < segment.plain_end; ++e)
+                   add({part.plain[at(e)], 0xFFFF, 0, false});
+               }
+             });
 }
 
 namespace {
@@ -161,6 +144,7 @@ PairForces::PairForces(const domain::Domain& domain, const PairSettings& setting
   constants_.constants.table_6b = table_6b_.data();
   constants_.constants.n_types = table_pairs_.n_types;
   kernel_force_.resize(at(threads.size()));
+  clashes_.resize(at(threads.size()));
 
   for (const auto& molecule : domain.system().templates) {
     std::vector<std::vector<std::int32_t>> partners(at(molecule.n_atoms()));
@@ -198,6 +182,10 @@ void PairForces::make_tables() {
     table_12a_.push_back(static_cast<float>(12 * ab.a / pair_force_unit));
     table_6b_.push_back(static_cast<float>(6 * ab.b / pair_force_unit));
   }
+}
+
+ExactPairs PairForces::exact_pairs() const {
+  return {domain_, settings_, charge_, type_, type_pairs_, table_pairs_.n_types};
 }
 
 void PairForces::rebuild() {

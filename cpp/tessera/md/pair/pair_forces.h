@@ -10,6 +10,7 @@
 #include "tessera/md/accumulator.h"
 #include "tessera/md/domain/domain.h"
 #include "tessera/md/pair/cluster_kernel.h"
+#include "tessera/md/pair/exact_pairs.h"
 #include "tessera/md/pair/functions.h"
 #include "tessera/md/pair/pair_list.h"
 
@@ -58,6 +59,7 @@ class PairForces {
   friend void run_cluster_scheme(PairForces& forces, std::span<Accumulator> by_thread);
   friend void run_reference_scheme(PairForces& forces, std::span<Accumulator> by_thread);
 
+  ExactPairs exact_pairs() const;
   void make_tables();
   void find_excluded_slots();
 
@@ -77,6 +79,7 @@ class PairForces {
   ExcludedSlots excluded_;
   PairList list_;
   std::vector<std::vector<std::int32_t>> kernel_force_;  // by thread
+  std::vector<std::vector<Clash>> clashes_;              // by thread
 };
 
 }  // namespace tessera::md::pair

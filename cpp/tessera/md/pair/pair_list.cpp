@@ -232,12 +232,24 @@ void build_pair_list(const domain::Domain& domain, std::span<const ClusterData> 
   builder.set_shifts(list);
   builder.set_bounds(threads);
   list.parts.resize(at(threads.size()));
+  // Doubling a list that is as large as all else would cost its size again: ask for what the last one took, or what the
+  // density promises (an entry for each cluster within range, which reaches a cluster's own width further), and a
+  // little.
+  std::size_t last = 0;
+  for (const auto& part : list.parts) last = std::max(last, part.plain.size());
+  const auto edges = domain.system().lattice.edges();
+  const double density = static_cast<double>(domain.system().n_atoms()) / (edges[0] * edges[1] * edges[2]);
+  const double sphere = 4.0 / 3 * 3.1416 * std::pow(range + 2.2, 3) * density / (2 * cluster_size);
+  const auto promised =
+      at(static_cast<std::int64_t>(sphere * domain.n_owned_atoms() / cluster_size)) / at(threads.size());
+  const auto expected_plain = last > 0 ? last + last / 32 : promised;
   // Cells are handed out as threads come free; who builds a cell's list doesn't change it.
   std::atomic<std::int32_t> next{0};
   constexpr std::int32_t batch = 4;
   threads.run([&](int thread) {
     auto& part = list.parts[at(thread)];
     part.clear();
+    part.plain.reserve(expected_plain);
     std::vector<std::int32_t> stamp(clusters.size(), -1), near;
     for (std::int32_t first = next.fetch_add(batch); first < domain.n_cells(); first = next.fetch_add(batch))
       for (auto cell = first; cell < std::min(first + batch, domain.n_cells()); ++cell)

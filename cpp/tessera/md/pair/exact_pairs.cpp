@@ -1,0 +1,98 @@
+#include "tessera/md/pair/exact_pairs.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace tessera::md::pair {
+
+namespace {
+
+std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
+
+}  // namespace
+
+ExactPairs::ExactPairs(const domain::Domain& domain, const PairSettings& settings, std::span<const double> charge,
+                       std::span<const std::int32_t> type, std::span<const model::LennardJonesAB> type_pairs,
+                       std::int32_t n_types)
+    : domain_(domain),
+      settings_(settings),
+      charge_(charge),
+      type_(type),
+      type_pairs_(type_pairs),
+      n_types_(n_types),
+      cell_(at(domain.n_clusters())) {
+  const auto edges = domain.system().lattice.edges();
+  scale_ = {edges[0] / 4294967296.0, edges[1] / 4294967296.0, edges[2] / 4294967296.0};
+  for (std::int32_t c = 0; c < domain.n_cells(); ++c)
+    std::fill(cell_.begin() + domain.cell_begin[at(c)], cell_.begin() + domain.cell_begin[at(c) + 1], c);
+}
+
+/// Å from the centre of the atom's cell.
+Vec3 ExactPairs::relative(std::int32_t slot) const {
+  const auto cell = domain_.cell[at(cell_[at(slot / cluster_size)])];
+  const auto f = domain_.position[at(slot)] - domain_.grid().centre(cell);
+  return {f.x * scale_.x, f.y * scale_.y, f.z * scale_.z};
+}
+
+/// The shift as whole cell edges in double precision.
+Vec3 ExactPairs::exact_shift(const std::array<float, 3>& shift) const {
+  const auto& edge = domain_.grid().edge;
+  return {std::round(shift[0] / edge[0]) * edge[0], std::round(shift[1] / edge[1]) * edge[1],
+          std::round(shift[2] / edge[2]) * edge[2]};
+}
+
+void ExactPairs::add_pair(std::int32_t i, std::int32_t j, const Vec3& d, bool excluded,
+                          Accumulator& accumulator) const {
+  const double r2 = norm2(d);
+  if (r2 >= settings_.cutoff * settings_.cutoff) return;
+  const double qq = settings_.coulomb_constant * charge_[at(i)] * charge_[at(j)];
+  ForceEnergy lj, real, exclusion;
+  if (!excluded) {
+    const auto& ab = type_pairs_[at(type_[at(i)]) * at(n_types_) + at(type_[at(j)])];
+    lj = lennard_jones(settings_, ab.a, ab.b, r2);
+    real = coulomb(settings_, r2);
+  } else if (settings_.electrostatics == Electrostatics::pme) {
+    exclusion = ewald_exclusion(settings_.alpha, r2);
+  }
+  const Vec3 f = (lj.force_over_r + qq * (real.force_over_r + exclusion.force_over_r)) * d;
+  accumulator.add_force(i, f);
+  accumulator.add_force(j, -f);
+  if (accumulator.energies == nullptr) return;
+  accumulator.energies->add(Term::lj, lj.energy);
+  accumulator.energies->add(Term::coulomb_real, qq * real.energy);
+  accumulator.energies->add(Term::coulomb_exclusion, qq * exclusion.energy);
+  accumulator.energies->add_virial(d, f);
+}
+
+void ExactPairs::add(std::int32_t i_cluster, const std::array<float, 3>& shift, const MaskedEntry& entry,
+                     Accumulator& accumulator) const {
+  const Vec3 whole = exact_shift(shift);
+  for (int j = 0; j < cluster_size; ++j) {
+    const auto sj = entry.j_cluster * cluster_size + j;
+    if (domain_.is_padding(sj)) continue;
+    const Vec3 rj = relative(sj) + whole;
+    for (int i = 0; i < cluster_size; ++i) {
+      const auto si = i_cluster * cluster_size + i;
+      const auto bit = 1u << (4 * i + j);
+      if (domain_.is_padding(si) || !((entry.interact | entry.excluded) & bit)) continue;
+      add_pair(si, sj, relative(si) - rj, (entry.excluded & bit) != 0, accumulator);
+    }
+  }
+}
+
+void ExactPairs::add_exclusion_energies(std::int32_t i_cluster, const std::array<float, 3>& shift,
+                                        const MaskedEntry& entry, EnergyVirial& energies) const {
+  if (entry.excluded == 0 || settings_.electrostatics != Electrostatics::pme) return;
+  const Vec3 whole = exact_shift(shift);
+  for (int i = 0; i < cluster_size; ++i)
+    for (int j = 0; j < cluster_size; ++j) {
+      if (!(entry.excluded & (1u << (4 * i + j)))) continue;
+      const auto si = i_cluster * cluster_size + i, sj = entry.j_cluster * cluster_size + j;
+      const double r2 = norm2(relative(si) - relative(sj) - whole);
+      if (r2 >= settings_.cutoff * settings_.cutoff) continue;
+      energies.add(Term::coulomb_exclusion, settings_.coulomb_constant * charge_[at(si)] * charge_[at(sj)] *
+                                                ewald_exclusion(settings_.alpha, r2).energy);
+    }
+}
+
+}  // namespace tessera::md::pair
