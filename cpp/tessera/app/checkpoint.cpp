@@ -36,8 +36,7 @@ Checkpoint read_one(const std::string& path) {
     checkpoint.step = json.at("step");
     checkpoint.last_search = json.at("last_search");
     checkpoint.trajectory_frames = json.at("trajectory_frames");
-    checkpoint.first_total_energy = json.at("first_total_energy");
-    checkpoint.first_step = json.at("first_step");
+    checkpoint.drift = json.at("drift").get<Drift::State>();
     checkpoint.simd = json.at("simd");
     checkpoint.settings = json.at("settings");
     const auto n = json.at("atoms").get<std::size_t>();
@@ -65,32 +64,65 @@ Checkpoint read_one(const std::string& path) {
 
 }  // namespace
 
-nlohmann::json bit_settings(const md::EngineSettings& settings, const std::string& system_path) {
-  return {{"system", std::filesystem::absolute(system_path).lexically_normal().string()},
-          {"cutoff", settings.pair.cutoff},
-          {"switch", settings.pair.switch_distance},
-          {"lj", static_cast<int>(settings.pair.lj)},
-          {"electrostatics", static_cast<int>(settings.pair.electrostatics)},
-          {"coulomb_switch", settings.pair.coulomb_switch},
-          {"alpha", settings.pair.alpha},
-          {"pme_order", settings.pme_order},
-          {"pme_grid", settings.pme_grid},
-          {"buffer", settings.buffer},
-          {"pair_search_every", settings.search_every},
-          {"double_precision", settings.double_precision},
-          {"pair_scheme", settings.pair_scheme},
-          {"constraints", static_cast<int>(settings.constraints)},
-          {"constraint_tolerance", settings.constraint_tolerance},
-          {"timestep", settings.timestep},
-          {"com_removal_every", settings.com_removal_every}};
+namespace {
+
+/// SHA-256 of what the system is: atoms, molecules, parameters; not where its atoms start.
+std::string fingerprint(const model::System& system) {
+  io::Checksum sum;
+  const auto& field = system.force_field;
+  sum.add(comm::bytes_of(field.type_lj)).add(comm::bytes_of(field.nbfix)).add(comm::bytes_of(field.bond));
+  sum.add(comm::bytes_of(field.angle)).add(comm::bytes_of(field.urey_bradley)).add(comm::bytes_of(field.dihedral));
+  sum.add(comm::bytes_of(field.dihedral_rb)).add(comm::bytes_of(field.improper_harmonic));
+  sum.add(comm::bytes_of(field.improper_periodic)).add(comm::bytes_of(field.pair_14));
+  for (const auto& cmap : field.cmap) sum.add(comm::bytes_of(cmap.energy));
+  for (const auto& molecule : system.templates) {
+    sum.add(comm::bytes_of(molecule.type)).add(comm::bytes_of(molecule.charge)).add(comm::bytes_of(molecule.mass));
+    sum.add(comm::bytes_of(molecule.bond.atoms)).add(comm::bytes_of(molecule.exclusions));
+  }
+  std::vector<std::int64_t> runs;
+  for (const auto& run : system.instances()) runs.insert(runs.end(), {run.first_id, run.count, run.molecule});
+  const auto edges = system.lattice.edges();
+  return sum.add(comm::bytes_of(runs)).add(comm::bytes_of(edges)).finish();
+}
+
+}  // namespace
+
+nlohmann::json bit_settings(const md::EngineSettings& settings, const model::System& system) {
+  return {{"input.system (its content)", fingerprint(system)},
+          {"interactions.cutoff", settings.pair.cutoff},
+          {"interactions.switch", settings.pair.switch_distance},
+          {"interactions.lj", static_cast<int>(settings.pair.lj)},
+          {"interactions.electrostatics", static_cast<int>(settings.pair.electrostatics)},
+          {"interactions.coulomb_switch", settings.pair.coulomb_switch},
+          {"pme.alpha", settings.pair.alpha},
+          {"pme.order", settings.pme_order},
+          {"pme.grid", settings.pme_grid},
+          {"parallel.buffer", settings.buffer},
+          {"parallel.pair_search_every", settings.search_every},
+          {"parallel.precision is double", settings.double_precision},
+          {"parallel.pair_scheme", settings.pair_scheme},
+          {"dynamics.constraints", static_cast<int>(settings.constraints)},
+          {"dynamics.constraint_tolerance", settings.constraint_tolerance},
+          {"dynamics.timestep (ps)", settings.timestep},
+          {"dynamics.com_removal_every", settings.com_removal_every}};
+}
+
+std::string describe_differences(const nlohmann::json& checkpoint, const nlohmann::json& run) {
+  std::string direct, derived;
+  for (const auto& [key, value] : run.items()) {
+    const auto before = checkpoint.value(key, nlohmann::json());
+    if (before == value) continue;
+    auto& text = key == "pme.alpha" || key == "pme.grid" ? derived : direct;
+    text += fmt::format("{}{} was {}, is {}", text.empty() ? "" : "; ", key, before.dump(), value.dump());
+  }
+  return direct.empty() ? derived : direct;  // α and mesh follow from the others
 }
 
 void write_checkpoint(const std::string& folder, const Checkpoint& checkpoint) {
   const nlohmann::json json = {{"step", checkpoint.step},
                                {"last_search", checkpoint.last_search},
                                {"trajectory_frames", checkpoint.trajectory_frames},
-                               {"first_total_energy", checkpoint.first_total_energy},
-                               {"first_step", checkpoint.first_step},
+                               {"drift", checkpoint.drift},
                                {"simd", checkpoint.simd},
                                {"settings", checkpoint.settings},
                                {"atoms", checkpoint.particles.size()}};

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "tessera/app/drift.h"
 #include "tessera/comm/communicator.h"
 #include "tessera/md/engine.h"
 
@@ -19,15 +20,18 @@ struct Checkpoint {
   std::int64_t step = 0;
   std::int64_t last_search = 0;
   std::int64_t trajectory_frames = 0;
-  double first_total_energy = 0;                // kcal/mol, what drift is measured from
-  std::int64_t first_step = 0;                  // where that energy was
+  Drift::State drift{};
   std::string simd;                             // bits are the same per instruction set
   nlohmann::json settings;                      // what decides bits: cut-offs, mesh, time step …
   std::vector<md::domain::Particle> particles;  // by id on the root, this rank's share elsewhere
 };
 
 /// The settings that decide the bits of a trajectory: a restart must have the same.
-nlohmann::json bit_settings(const md::EngineSettings& settings, const std::string& system_path);
+nlohmann::json bit_settings(const md::EngineSettings& settings, const model::System& system);
+
+/// "interactions.cutoff was 9.0, is 10.0; …": what differs between a checkpoint's settings and a run's, those that
+/// people set first; empty where nothing does.
+std::string describe_differences(const nlohmann::json& checkpoint, const nlohmann::json& run);
 
 /// Root only: writes the checkpoint whole or not at all, keeping the one before. Throws RunError.
 void write_checkpoint(const std::string& folder, const Checkpoint& checkpoint);

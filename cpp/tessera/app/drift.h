@@ -1,6 +1,7 @@
 // How much of its conserved energy a run gains or loses.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <limits>
 
@@ -27,8 +28,24 @@ class Drift {
     last_t_ = t;
     last_e_ = e;
   }
-  double first_time() const { return first_time_; }
-  double first_total() const { return first_total_; }
+  /// All it knows, for a checkpoint, and back.
+  using State = std::array<double, 11>;
+  State state() const {
+    return {first_time_, first_total_, degrees_,         n_,      sum_t_, sum_e_,
+            sum_tt_,     sum_te_,      sum_temperature_, last_t_, last_e_};
+  }
+  explicit Drift(const State& s)
+      : first_time_(s[0]),
+        first_total_(s[1]),
+        degrees_(s[2]),
+        n_(s[3]),
+        sum_t_(s[4]),
+        sum_e_(s[5]),
+        sum_tt_(s[6]),
+        sum_te_(s[7]),
+        sum_temperature_(s[8]),
+        last_t_(s[9]),
+        last_e_(s[10]) {}
   double since_start() const { return scaled(last_e_, last_t_); }
   double slope() const {
     const double spread = n_ * sum_tt_ - sum_t_ * sum_t_;

@@ -77,6 +77,7 @@ std::string compute_energy(const EnergyRequest& request, const comm::Communicato
 
   ThreadPool threads(request.threads > 0 ? request.threads : static_cast<int>(config.parallel.threads));
   md::Engine engine(system, settings, comm, threads);
+  check_every_atom_once(comm, block, system, request.system);
   engine.set_state(make_particles(block), 0, 0);
   engine.compute_forces(true);
   engine.sum_energies();

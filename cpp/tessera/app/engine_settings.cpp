@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <cmath>
 
 #include "tessera/app/system_file.h"
@@ -93,6 +94,35 @@ md::EngineSettings plan_settings(const RunConfig& config, const model::System& s
       for (std::size_t d = 0; d < 3; ++d) settings.pme_grid[d] = config.pme.grid[d];
   }
   return settings;
+}
+
+void check_every_atom_once(const comm::Communicator& comm, const CoordinateBlock& block, const model::System& system,
+                           const std::string& path) {
+  // Number, sum and sum of squares of the ids (modulo 2⁶⁴): what one id twice and another missing must change.
+  const auto sums = [](auto&& ids) {
+    std::array<std::uint64_t, 3> s{};
+    ids([&](std::int64_t id) {
+      const auto v = static_cast<std::uint64_t>(id);
+      s[0] += 1;
+      s[1] += v;
+      s[2] += v * v;
+    });
+    return s;
+  };
+  const auto found = sums([&](auto&& add) {
+    for (const auto id : block.id) add(id);
+  });
+  const auto wanted = sums([&](auto&& add) {
+    for (std::int64_t id = comm.rank(); id < system.n_atoms(); id += comm.size()) add(id);
+  });
+  std::array<std::int64_t, 3> difference;
+  for (std::size_t i = 0; i < 3; ++i) difference[i] = static_cast<std::int64_t>(found[i] - wanted[i]);
+  comm.all_reduce_sum(difference);
+  if (difference != std::array<std::int64_t, 3>{})
+    throw InputError(
+        fmt::format("{}: /coordinates/id does not hold each of {} atoms once: the file is damaged, prepare "
+                    "it again",
+                    path, system.n_atoms()));
 }
 
 std::vector<md::domain::Particle> make_particles(const CoordinateBlock& block) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tessera/app/config/run_config.h"
+#include "tessera/comm/communicator.h"
 #include "tessera/md/engine.h"
 
 namespace tessera::app {
@@ -13,8 +14,12 @@ namespace tessera::app {
 /// α, mesh, Coulomb constant and the rest. Throws InputError where the configuration does not fit the system.
 md::EngineSettings plan_settings(const RunConfig& config, const model::System& system);
 
-/// The particles of a rank's coordinate rows, velocities rounded to the engine's unit (zero where the file has none).
 struct CoordinateBlock;
+
+/// Throws InputError unless the ranks' rows hold each atom id once. Collective.
+void check_every_atom_once(const comm::Communicator& comm, const CoordinateBlock& block, const model::System& system,
+                           const std::string& path);
+/// The particles of a rank's coordinate rows, velocities rounded to the engine's unit (zero where the file has none).
 std::vector<md::domain::Particle> make_particles(const CoordinateBlock& block);
 
 }  // namespace tessera::app

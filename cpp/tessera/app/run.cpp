@@ -168,6 +168,7 @@ void Run::start_new() {
         fmt::format("{} holds no velocities: set dynamics.velocities to \"generate\"", config_.input.system));
   if (velocities != Velocities::file)
     for (auto& v : block_.velocity) v = {};
+  check_every_atom_once(comm_, block_, system_, config_.input.system);
   engine_->set_state(make_particles(block_), 0, 0);
   block_ = {};
   engine_->constrain_start();
@@ -185,13 +186,13 @@ void Run::start_from_checkpoint() {
   std::string note;
   on_root(comm_, [&] {
     checkpoint = read_checkpoint(config_.output.folder, note);
-    const auto wanted = bit_settings(settings_, config_.input.system);
-    for (const auto& [key, value] : wanted.items())
-      if (!checkpoint.settings.contains(key) || checkpoint.settings.at(key) != value)
-        throw InputError(
-            fmt::format("the checkpoint was written with {} = {}, the run file says {}: a restart goes on "
-                        "with the same settings; start a new run to change them",
-                        key, checkpoint.settings.value(key, nlohmann::json()).dump(), value.dump()));
+    const auto differences = describe_differences(checkpoint.settings, bit_settings(settings_, system_));
+    if (!differences.empty())
+      throw InputError(
+          fmt::format("the checkpoint in {} is of another run: {}; a restart goes on with the same settings, "
+                      "start a new run to change them",
+                      config_.output.folder, differences));
+    TESSERA_CHECK(static_cast<std::int64_t>(checkpoint.particles.size()) == system_.n_atoms());
     if (checkpoint.step >= last_step())
       throw InputError(
           fmt::format("the run in {} is done: its checkpoint is at step {} and dynamics.steps is {}; raise "
@@ -204,15 +205,14 @@ void Run::start_from_checkpoint() {
     if (!note.empty()) fmt::print(stderr, "tessera-md: note: {}\n", note);
   });
   struct Numbers {
-    std::int64_t step, last_search, frames, first_step;
-    double first_total;
-  } numbers = {checkpoint.step, checkpoint.last_search, checkpoint.trajectory_frames, checkpoint.first_step,
-               checkpoint.first_total_energy};
+    std::int64_t step, last_search, frames;
+    Drift::State drift;
+  } numbers = {checkpoint.step, checkpoint.last_search, checkpoint.trajectory_frames, checkpoint.drift};
   comm_.broadcast(std::as_writable_bytes(std::span(&numbers, 1)), 0);
   engine_->set_state(checkpoint.particles, numbers.step, numbers.last_search);
   engine_->measure();
   first_step_ = numbers.step;
-  drift_ = Drift(time_of(numbers.first_step), numbers.first_total, engine_->degrees_of_freedom());
+  drift_ = Drift(numbers.drift);
   open_outputs(numbers.frames);
 }
 
@@ -255,16 +255,13 @@ void Run::save_checkpoint() {
   engine_->check();
   auto particles = gather_particles(*engine_, comm_);
   on_root(comm_, [&] {
-    write_checkpoint(
-        config_.output.folder,
-        {.step = engine_->current_step(),
-         .last_search = engine_->last_search(),
-         .trajectory_frames = trajectory_->n_frames(),
-         .first_total_energy = drift_.first_total(),
-         .first_step = static_cast<std::int64_t>(std::llround(drift_.first_time() / config_.dynamics.timestep)),
-         .simd = md::pair::simd_target(),
-         .settings = bit_settings(settings_, config_.input.system),
-         .particles = std::move(particles)});
+    write_checkpoint(config_.output.folder, {.step = engine_->current_step(),
+                                             .last_search = engine_->last_search(),
+                                             .trajectory_frames = trajectory_->n_frames(),
+                                             .drift = drift_.state(),
+                                             .simd = md::pair::simd_target(),
+                                             .settings = bit_settings(settings_, system_),
+                                             .particles = std::move(particles)});
   });
 }
 

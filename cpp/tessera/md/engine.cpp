@@ -172,6 +172,22 @@ void Engine::sum_threads() {
   });
 }
 
+/// A rank's trouble that names no atom: blamed on the fastest one. Told to all ranks by the next check.
+void Engine::report_blow_up(const std::string& problem) {
+  if (problem.empty() || !blow_up_.empty()) return;
+  std::int32_t fastest = 0;
+  double greatest = -1;
+  for (std::int32_t s = 0; s < domain_.n_owned_slots(); ++s) {
+    const auto& v = domain_.velocity[at(s)];
+    const double speed2 = norm2(domain::velocity_unit *
+                                Vec3{static_cast<double>(v.x), static_cast<double>(v.y), static_cast<double>(v.z)});
+    if (!domain_.is_padding(s) && speed2 > greatest) greatest = speed2, fastest = s;
+  }
+  blow_up_ = fmt::format("step {}: {}: the run has blown up; the fastest atom is {} at {:.0f} Å/ps, {}", step_, problem,
+                         system_.describe(domain_.id[at(fastest)]), std::sqrt(greatest),
+                         find_strongest_force(domain_, topology_.terms(), tables_, pair_, fastest));
+}
+
 /// v ← v + F/m·duration, into velocity_.
 void Engine::kick(double duration) {
   const double scale = units::acceleration * duration * force_unit;

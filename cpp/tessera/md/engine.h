@@ -103,6 +103,7 @@ class Engine {
   void sum_threads();
   void first_half();
   void second_half(bool with_energies);
+  void report_blow_up(const std::string& problem);
   void kick(double duration);
   void constrain_drift();
   void drift();

@@ -3,6 +3,7 @@
 #include <variant>
 #include <vector>
 
+#include "tessera/base/error.h"
 #include "tessera/md/pme/pme.h"
 
 namespace tessera::md {
@@ -50,17 +51,27 @@ void Mesh::rebuild(std::span<const double> charge) {
   implementation_->visit([&](auto& sized) { sized.charge.assign(charge.begin(), charge.end()); });
 }
 
-void Mesh::add_forces(std::span<Accumulator> by_thread, Timers& timers) {
+std::string Mesh::add_forces(std::span<Accumulator> by_thread, Timers& timers) {
   const auto& domain = implementation_->domain;
+  std::string problem;
+  const auto try_local = [&](auto&& function) {
+    try {
+      function();
+    } catch (const RunError& error) {
+      if (problem.empty()) problem = error.what();
+    }
+  };
   implementation_->visit([&](auto& sized) {
     auto& pme = sized.pme;
-    timers.time(Phase::pme_spread, [&] { pme.spread(domain.position, sized.charge); });
+    timers.time(Phase::pme_spread, [&] { try_local([&] { pme.spread(domain.position, sized.charge); }); });
     timers.time(Phase::pme_forward, [&] { pme.forward(); });
     timers.time(Phase::pme_solve, [&] { pme.solve(by_thread[0].energies); });
     timers.time(Phase::pme_backward, [&] { pme.backward(); });
-    timers.time(Phase::pme_forces,
-                [&] { pme.add_forces(domain.position, sized.charge, domain.n_owned_slots(), by_thread); });
+    timers.time(Phase::pme_forces, [&] {
+      try_local([&] { pme.add_forces(domain.position, sized.charge, domain.n_owned_slots(), by_thread); });
+    });
   });
+  return problem;
 }
 
 std::size_t Mesh::bytes() const {

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <span>
+#include <string>
 
 #include "tessera/md/accumulator.h"
 #include "tessera/md/domain/domain.h"
@@ -29,8 +30,9 @@ class Mesh {
 
   /// Charges by slot after a search.
   void rebuild(std::span<const double> charge);
-  /// Spread, transform, solve, transform back, interpolate: each timed as its own phase.
-  void add_forces(std::span<Accumulator> by_thread, Timers& timers);
+  /// Spread, transform, solve, transform back, interpolate: each timed as its own phase. Returns what went wrong on
+  /// this rank (charges piled up, an atom out of its rank's reach), empty where nothing did: every rank stays in step.
+  [[nodiscard]] std::string add_forces(std::span<Accumulator> by_thread, Timers& timers);
   std::size_t bytes() const;
 
  private:

@@ -26,13 +26,14 @@ void Engine::compute_forces(bool with_energies) {
     pair_.update_coordinates();
     pair_.add_forces(accumulators_);
   });
-  mesh_.add_forces(accumulators_, timers_);
+  report_blow_up(mesh_.add_forces(accumulators_, timers_));
   timers_.time(Phase::sum_threads, [&] { sum_threads(); });
   timers_.time(Phase::halo_forces, [&] { domain_.return_halo_forces(force_); });
 }
 
 /// Energies, virial and what follows from them, over all threads and ranks.
 void Engine::sum_energies() {
+  check();
   EnergyVirial sum;
   for (const auto& part : thread_energies_) sum.merge(part);
   std::array<std::int64_t, n_terms + 7> all;
