@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
 from parallel.runs import Runs, Settings
 from parallel.samples import changed, last_state, sample
 
@@ -48,15 +47,8 @@ def overlapping(folder: Path, distance: float) -> Path:
 @pytest.mark.parametrize("precision", ["mixed", "double"])
 @pytest.mark.parametrize("distance", [0.0, 0.05, 0.3, 0.8, 1.2])
 def test_overlapping_atoms(
-    request: pytest.FixtureRequest,
-    runs: Runs,
-    sizes: dict[str, object],
-    tmp_path: Path,
-    distance: float,
-    precision: str,
+    runs: Runs, sizes: dict[str, object], tmp_path: Path, distance: float, precision: str
 ) -> None:
-    if (distance, precision) == (1.2, "mixed"):
-        request.applymarker(pytest.mark.xfail(strict=False, reason="single precision caps such forces without a word"))
     settings: Settings = {"dynamics.steps": 100, "parallel.precision": precision, "dynamics.timestep": 2.0}
     found = runs.run(overlapping(tmp_path, distance), settings, **sizes)
     message = check(found.process, 10)
@@ -64,9 +56,7 @@ def test_overlapping_atoms(
 
 
 @pytest.mark.parametrize("constraints", ["h-bonds", "none"])
-def test_long_time_step(
-    request: pytest.FixtureRequest, runs: Runs, sizes: dict[str, object], constraints: str
-) -> None:
+def test_long_time_step(request: pytest.FixtureRequest, runs: Runs, sizes: dict[str, object], constraints: str) -> None:
     """50 fs; the default list lives for ten steps."""
     if sizes["ranks"] == 3 and constraints == "none":
         request.applymarker(pytest.mark.xfail(strict=False, reason="the halo's message names no atom and no step"))

@@ -10,7 +10,6 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
-
 from parallel.runs import Runs, Settings
 from parallel.samples import changed, sample
 
@@ -139,7 +138,11 @@ def edited(folder: Path, name: str, at: object, value: float) -> Path:
         ("forcefield/type_lj", (0, 1), np.nan, ["lj"]),
         ("coordinates/id", 5, 2**40, ["id"]),
         pytest.param(
-            "coordinates/id", 5, 6, ["id"], marks=pytest.mark.xfail(strict=False, reason="an id twice is not looked for")
+            "coordinates/id",
+            5,
+            6,
+            ["id"],
+            marks=pytest.mark.xfail(strict=False, reason="an id twice is not looked for"),
         ),
         ("instances/runs", (1, 1), 10**6, ["atoms"]),
     ],
@@ -155,6 +158,7 @@ def test_coordinates_that_are_not_numbers(tmp_path: Path) -> None:
     """They do not get as far as a system file: fractions are integers."""
     pytest.importorskip("openmm")
     from prepare.inputs import ALA3_PARAMETERS, SMALL
+
     from tessera.prepare.charmm import prepare_charmm
     from tessera.prepare.errors import InputError
 

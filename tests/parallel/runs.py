@@ -37,7 +37,7 @@ def write_run_file(path: Path, settings: Settings) -> Path:
 def read_table(path: Path) -> dict[str, np.ndarray]:
     """Columns of energy.csv by name (without unit)."""
     with path.open() as file:
-        rows = [row for row in csv.reader(line for line in file if not line.startswith("#"))]
+        rows = list(csv.reader(line for line in file if not line.startswith("#")))
     names = [name.split(" [")[0] for name in rows[0]]
     return {name: np.array([float(row[i]) for row in rows[1:]]) for i, name in enumerate(names)}
 
@@ -100,9 +100,7 @@ class Runs:
         words = [f"--set={name}={toml_value(value)}" for name, value in chosen.items()]
         return str(self.run_engine("--energy", system, "--json", *words, *more, **sizes).stdout)
 
-    def forces(
-        self, system: Path, settings: Settings | None = None, **sizes: Any
-    ) -> tuple[dict[str, Any], np.ndarray]:
+    def forces(self, system: Path, settings: Settings | None = None, **sizes: Any) -> tuple[dict[str, Any], np.ndarray]:
         """Energies, and forces (n,3) kcal/mol/Å in id order."""
         self.count += 1
         path = self.work / f"forces{self.count}.npy"
@@ -111,7 +109,5 @@ class Runs:
 
 
 @pytest.fixture(scope="session")
-def runs(
-    run_engine: Callable[..., subprocess.CompletedProcess[str]], tmp_path_factory: pytest.TempPathFactory
-) -> Runs:
+def runs(run_engine: Callable[..., subprocess.CompletedProcess[str]], tmp_path_factory: pytest.TempPathFactory) -> Runs:
     return Runs(run_engine, tmp_path_factory.mktemp("runs"))

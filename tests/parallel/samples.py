@@ -20,10 +20,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.spatial import cKDTree
-
 from conftest import ENGINES, NO_DATA
 from prepare.inputs import ALA3_PARAMETERS, SMALL, alanine_dipeptide, dhfr
+from scipy.spatial import cKDTree
+
 from tessera.build.water import make_water
 from tessera.prepare.amber import prepare_amber
 from tessera.prepare.charmm import prepare_charmm

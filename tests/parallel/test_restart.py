@@ -15,8 +15,8 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
-
 from conftest import ENGINES, mpirun
+
 from parallel.runs import Runs, Settings, read_table
 from parallel.samples import last_state, sample
 from tessera.system import read
@@ -106,9 +106,7 @@ def h5_arrays(output: Path) -> dict[str, np.ndarray]:
 @pytest.fixture(scope="module")
 def uninterrupted(runs: Runs) -> dict[str, Path]:
     """The output folder by trajectory format, of one rank."""
-    return {
-        kind: runs.run(sample("peptide"), {**LENGTH, "output.trajectory": kind}).folder for kind in ("dcd", "h5md")
-    }
+    return {kind: runs.run(sample("peptide"), {**LENGTH, "output.trajectory": kind}).folder for kind in ("dcd", "h5md")}
 
 
 def hash_of(output: Path) -> str:

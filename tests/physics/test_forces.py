@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
 from parallel.runs import Runs, Settings
 from parallel.samples import changed, sample
+
 from tessera.system import System
 from tessera.system.model import Terms
 
@@ -58,7 +58,7 @@ def steps_of(system: System, displacement: np.ndarray) -> np.ndarray:
 def check_gradient(runs: Runs, folder: Path, system: System, settings: Settings, rough: bool = False) -> None:
     """Along three random directions in which all atoms move at once: one number has every force in it.
 
-    Differences over h, 2h and 4h leave an error of h⁶; what remains is the resolution of energies, 6·10⁻⁸ kcal/mol a term.
+    Differences over h, 2h and 4h leave an error of h⁶, and the resolution of energies, 6·10⁻⁸ kcal/mol a term.
     `rough`: for energies whose second or third derivative jumps somewhere.
     """
     h, tolerance = (1e-3, 2e-5) if rough else (4e-3, 3e-6)

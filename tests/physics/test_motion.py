@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
 from parallel.runs import Outcome, Runs, Settings
 from parallel.samples import changed, last_state, sample
 

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import dataclasses
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
+import openmm
 import pytest
-from oracle import TERMS, Settings, _context, lj_tail, reference_energies
-
 from openmm import unit
+from oracle import TERMS, Settings, _context, coulomb_parts, lj_tail
 from parallel import runs as parallel_runs
 from parallel.runs import Runs
 from parallel.samples import sample
+
 from regression.conftest import ERROR
 from tessera.system import System, read
 
 ENERGY = 2e-5  # relative, of every term
 SMALLEST = 1.0  # kcal/mol: errors of smaller terms are relative to this
 FORCE = {"mixed": 2e-4, "double": 1e-6}  # RMS error over RMS force
-BONDED = TERMS[:6]
 PARTS = ("coulomb_real", "coulomb_reciprocal", "coulomb_exclusion", "coulomb_self", "coulomb_background")
 
 
@@ -40,10 +40,14 @@ def reference(name: str, settings: Settings, term: str) -> tuple[float, np.ndarr
     return needed_reference(name, needed, term)
 
 
+@lru_cache(maxsize=3)
+def context_of(name: str, settings: Settings) -> openmm.Context:
+    return _context(system_of(name), settings)
+
+
 @cache
 def needed_reference(name: str, settings: Settings, term: str) -> tuple[float, np.ndarray]:
-    context = _context(system_of(name), settings)
-    state = context.getState(getEnergy=True, getForces=True, groups={TERMS.index(term)})
+    state = context_of(name, settings).getState(getEnergy=True, getForces=True, groups={TERMS.index(term)})
     energy = state.getPotentialEnergy().value_in_unit(unit.kilocalories_per_mole)
     forces = state.getForces(asNumpy=True).value_in_unit(unit.kilocalories_per_mole / unit.angstrom)
     return energy, np.asarray(forces)
@@ -52,8 +56,6 @@ def needed_reference(name: str, settings: Settings, term: str) -> tuple[float, n
 @cache
 def reference_parts(name: str, settings: Settings) -> dict[str, float]:
     """The parts of PME, summed pair by pair."""
-    from oracle import coulomb_parts
-
     return coulomb_parts(system_of(name), settings, reference(name, settings, "coulomb")[0])
 
 
@@ -115,4 +117,4 @@ def check(
     assert error <= (force or FORCE[precision]), f"forces differ by {error:.2e} of their RMS"
 
 
-__all__ = ["BONDED", "Settings", "check", "engine_settings", "reference_energies", "relative", "system_of"]
+__all__ = ["Settings", "check", "engine_settings", "relative", "system_of"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-
 from parallel.runs import runs  # noqa: F401
 
 ERROR = "greatest error"

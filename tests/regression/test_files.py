@@ -6,9 +6,9 @@ import json
 from typing import Any
 
 import pytest
-
 from parallel.runs import Runs, Settings
 from parallel.samples import data, sample
+
 from regression.conftest import ERROR
 
 GENESIS: Settings = {
@@ -45,8 +45,8 @@ def note(request: pytest.FixtureRequest, *row: Any) -> None:
     ],
 )
 def test_genesis(request: pytest.FixtureRequest, runs: Runs, case: str, lj: str, precision: str) -> None:
-    """The same mesh: four decimals of bonded terms; van der Waals by GENESIS' table 5·10⁻⁴. Electrostatics 10⁻⁶, in single
-    precision 10⁻⁵: the fit of erfc is a degree for α·cutoff = 3.12, and here it is 3.4."""
+    """The same mesh: four decimals of bonded terms; van der Waals by GENESIS' table 5·10⁻⁴. Electrostatics
+    10⁻⁶, in single precision 10⁻⁵: the fit of erfc is of a degree for α·cutoff = 3.12, and here it is 3.4."""
     log = genesis_log(case)
     found = runs.energy(sample("genesis"), {**GENESIS, "interactions.lj": lj, "parallel.precision": precision})
     terms = found["terms"]
@@ -55,7 +55,10 @@ def test_genesis(request: pytest.FixtureRequest, runs: Runs, case: str, lj: str,
     name = f"genesis {case.split('/')[-1]}"
     for term, column in columns.items():
         note(request, name, term, precision, abs(terms[term] - log[column]) / abs(log[column]))
-    electrostatics, van_der_waals = coulomb(terms) / log["ELECT"] - 1, (terms["lj"] + terms["lj_14"]) / log["VDWAALS"] - 1
+    electrostatics, van_der_waals = (
+        coulomb(terms) / log["ELECT"] - 1,
+        (terms["lj"] + terms["lj_14"]) / log["VDWAALS"] - 1,
+    )
     note(request, name, "coulomb + coulomb_14", precision, abs(electrostatics))
     note(request, name, "lj + lj_14", precision, abs(van_der_waals))
     for term, column in columns.items():
