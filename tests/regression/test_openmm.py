@@ -64,7 +64,7 @@ def test_dhfr(request: pytest.FixtureRequest, runs: Runs, name: str, precision: 
 @pytest.mark.parametrize("name", ["apoa1", "apoa1_gromacs"])
 def test_apoa1(request: pytest.FixtureRequest, runs: Runs, name: str, precision: str) -> None:
     lj = "force-switch-gromacs" if name == "apoa1_gromacs" else "potential-switch"
-    settings = Settings(cutoff=12, switch=10, lj=lj, alpha=0.26, grid=(200, 200, 144))
+    settings = Settings(cutoff=12, switch=10, lj=lj, alpha=0.20, grid=(200, 200, 144))
     check(request, runs, name, settings, precision, parts=True, timeout=300)
 
 
