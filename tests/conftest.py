@@ -134,3 +134,21 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     if without_data:
         terminalreporter.section("REFERENCE DATA NOT FOUND", red=True, bold=True)
         terminalreporter.line(f"{without_data} tests were skipped: {NO_DATA}")
+    _show_errors(terminalreporter)
+
+
+def _show_errors(terminalreporter: pytest.TerminalReporter) -> None:
+    """The greatest errors that regression tests found (user property "greatest error"), as a table."""
+    rows: dict[tuple[str, str, str], float] = {}
+    for outcome in ("passed", "failed"):
+        for report in terminalreporter.stats.get(outcome, []):
+            for name, value in getattr(report, "user_properties", []):
+                if name == "greatest error":
+                    system, term, precision, error = value
+                    key = (system, term, precision)
+                    rows[key] = max(rows.get(key, 0.0), error)
+    if not rows:
+        return
+    terminalreporter.section("greatest relative errors")
+    for (system, term, precision), error in sorted(rows.items()):
+        terminalreporter.line(f"{system:<34}{term:<22}{precision:<8}{error:10.1e}")

@@ -438,8 +438,9 @@ def lj_sum(system: str | Path | System, settings: Settings) -> float:
 
 
 def lj_tail(system: System, settings: Settings) -> float:
-    """kcal/mol of what cut and switch take away, were every pair distribution 1 beyond `switch`.
+    """kcal/mol of all that cut and modifier take away, were every pair distribution 1.
 
+    The constant by which the force switches shift the potential below `switch` counts too, as in GROMACS.
     Every atom counts as a partner of every other (no correction for excluded pairs).
     """
     assert settings.cutoff is not None
@@ -455,4 +456,6 @@ def lj_tail(system: System, settings: Settings) -> float:
             return float((a / r**12 - b / r**6 - value(at, np.array(a), np.array(b))) * r * r)
 
         missing += integrate.quad(taken, settings.switch, c, epsabs=0, epsrel=1e-12)[0]
+        constant = taken(0.5 * settings.switch) / (0.5 * settings.switch) ** 2
+        missing += constant * settings.switch**3 / 3
     return 2 * np.pi / float(np.linalg.det(system.box)) * missing

@@ -152,6 +152,8 @@ def _options(flavour: str, ranks: int, threads: int) -> list[str]:
     options = ["-n", str(ranks)]
     if flavour == "openmpi":
         options.append("-q")  # the engine has said what was wrong; no banner below it
+        # Ranks that are told to stop write a checkpoint first: a second would not do.
+        options += ["--mca", "odls_base_sigkill_timeout", "60"]
         if not any(name in os.environ for name in ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID")):
             options.append("--oversubscribe")  # its slots are cores, not hardware threads
         if hasattr(os, "geteuid") and os.geteuid() == 0:

@@ -228,7 +228,6 @@ def test_a_damaged_checkpoint_gives_way_to_the_one_before(
     check_whole(found.folder, uninterrupted["dcd"])
 
 
-@pytest.mark.xfail(strict=False, reason="checkpoints do not hold the sums that drift is made of")
 def test_drift_goes_on_after_a_restart(runs: Runs, uninterrupted: dict[str, Path]) -> None:
     found = runs.start(partial(runs), "--restart")
     assert (found.folder / "energy.csv").read_text() == (uninterrupted["dcd"] / "energy.csv").read_text()

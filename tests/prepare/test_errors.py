@@ -217,3 +217,18 @@ def test_amber_file_that_is_cut(tmp_path: Path) -> None:
     done = CliRunner().invoke(prepare, words)
     assert done.exit_code == 2
     assert "cut.prmtop" in done.output and "Traceback" not in done.output
+
+
+def test_a_residue_in_another_order_is_matched_by_name(tmp_path: Path) -> None:
+    """The shipped tripeptide's PDB lists its last residue in another order than the PSF."""
+    lines = [line for line in PDB.read_text().splitlines(True) if line.startswith("ATOM")]
+    other = tmp_path / "other.pdb"
+    other.write_text("".join([*lines[:12][::-1], *lines[12:]]) + "END\n")
+    first, second = prepared(), prepared(pdb=other)
+    assert np.array_equal(first.fraction, second.fraction)
+
+
+def test_a_name_that_the_residue_does_not_have_is_refused(tmp_path: Path) -> None:
+    wrong = edited(PDB, tmp_path, " CB  ALA X   2", " XB  ALA X   2")
+    with pytest.raises(InputError, match=r"row \d+ is atom XB.*ALA 2"):
+        prepared(pdb=wrong)

@@ -84,7 +84,7 @@ int run_command(int argc, char** argv, const comm::Communicator& comm) {
 int main(int argc, char** argv) {
   // Arrays of atoms come and go at every pair search: give them back to the system at once instead of keeping holes. (A
   // fixed threshold switches off glibc's habit of raising it.)
-  mallopt(M_MMAP_THRESHOLD, 1 << 20);
+  mallopt(M_MMAP_THRESHOLD, 256 << 10);
   const auto comm = comm::Communicator::world();
   int status = 0;
   const auto report = [&](const char* what, int code) {

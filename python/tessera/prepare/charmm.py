@@ -19,6 +19,7 @@ from tessera.prepare.coordinates import read_coordinates
 from tessera.prepare.errors import InputError
 from tessera.prepare.flat import FlatTopology, split
 from tessera.prepare.molecule import neighbour_pairs, sorted_pairs
+from tessera.prepare.pairing import pair_by_name
 from tessera.prepare.psf import Psf, read_psf
 from tessera.prepare.rows import Tables
 from tessera.system import ForceField, System, Template, Terms
@@ -45,6 +46,9 @@ def prepare_charmm(
     report("reading coordinates")
     found = read_coordinates(coordinates)
     check_coordinates(flat, found)
+    moved = pair_by_name(flat, found, Path(coordinates).name)
+    if moved:
+        report(f"{moved} atoms of {Path(coordinates).name} put in the PSF's order by their names")
     report("finding molecules")
     pieces = split(flat)
     report("looking parameters up")

@@ -20,11 +20,13 @@ GENESIS_MAGIC = b"GD150608"
 
 @dataclass
 class Coordinates:
-    """Positions (n,3) Å, box (3,3) Å lower triangular, velocities (n,3) Å/ps."""
+    """Positions (n,3) Å, box (3,3) Å lower triangular, velocities (n,3) Å/ps; names for checking."""
 
     position: FloatArray
     box: FloatArray | None = None
     velocity: FloatArray | None = None
+    name: np.ndarray | None = None  # (n,) atom names where the file has them
+    name_width: int | None = None  # characters that the format has room for
 
 
 def read_coordinates(path: str | Path) -> Coordinates:
@@ -79,7 +81,19 @@ def _read_pdb(path: Path) -> Coordinates:
     with PDBReader(str(path)) as reader:
         # single precision holds three decimals up to 8,000 Å; rounding gives the file's own digits
         position = np.round(reader.ts.positions.astype(np.float64), 3)
-    return Coordinates(position, _cryst1(path))
+    return Coordinates(position, _cryst1(path), name=_pdb_names(path, len(position)), name_width=4)
+
+
+def _pdb_names(path: Path, count: int) -> np.ndarray | None:
+    """Atom names of the first model; none where the file's lines are not the atoms that were read."""
+    names = []
+    with path.open("rb") as file:
+        for line in file:
+            if line.startswith((b"ATOM", b"HETATM")):
+                names.append(line[12:16])
+            elif line.startswith(b"ENDMDL"):
+                break
+    return np.array(names) if len(names) == count else None
 
 
 def _cryst1(path: Path) -> FloatArray | None:
@@ -102,7 +116,8 @@ _CRYST1_COLUMNS = ((6, 9), (15, 9), (24, 9), (33, 7), (40, 7), (47, 7))
 def _read_crd(path: Path) -> Coordinates:
     from parmed.charmm import CharmmCrdFile
 
-    return Coordinates(np.asarray(CharmmCrdFile(str(path)).coordinates, np.float64)[0])
+    file = CharmmCrdFile(str(path))
+    return Coordinates(np.asarray(file.coordinates, np.float64)[0], name=np.array(file.atname, str))
 
 
 def _read_namd(path: Path) -> Coordinates:

@@ -206,7 +206,10 @@ void Domain::sort_into_cells(std::vector<Particle> particles) {
   id.assign(at(n_owned_slots_), -1);
   position.resize(at(n_owned_slots_));
   velocity.assign(at(n_owned_slots_), {});
-  displacement_.assign(at(n_owned_slots_), {});
+  // Only a restart brings displacements.
+  const bool displaced =
+      std::any_of(sorted.begin(), sorted.end(), [](const Particle& p) { return p.displacement != Fraction{}; });
+  displacement_ = std::vector<Fraction>(displaced ? at(n_owned_slots_) : 0);
   threads_.parallel_for(n_owned_cells_, [&](std::int64_t begin, std::int64_t end) {
     for (auto c = begin; c < end; ++c) {
       const std::span atoms(sorted.data() + particle_begin[at(c)], at(count[at(c)]));
@@ -217,7 +220,7 @@ void Domain::sort_into_cells(std::vector<Particle> particles) {
         id[slot] = atom.id;
         position[slot] = atom.position;
         velocity[slot] = atom.velocity;
-        displacement_[slot] = atom.displacement;
+        if (displaced) displacement_[slot] = atom.displacement;
         ++slot;
       }
       for (; slot < at(cell_begin[at(c) + 1]) * cluster_size; ++slot) position[slot] = centre;
@@ -288,7 +291,7 @@ void Domain::exchange_halo_structure() {
 
 void Domain::apply_displacements() {
   for (std::size_t s = 0; s < displacement_.size(); ++s) position[s] = position[s] + displacement_[s];
-  displacement_.clear();
+  displacement_ = {};
   update_halo_positions();
 }
 

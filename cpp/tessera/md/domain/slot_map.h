@@ -10,7 +10,7 @@ namespace tessera::md::domain {
 class SlotMap {
  public:
   void reset(std::size_t expected) {
-    const std::size_t capacity = std::bit_ceil(2 * expected + 16);
+    const std::size_t capacity = std::bit_ceil(expected + expected / 3 + 16);  // at most three quarters full
     entries_.assign(capacity, {-1, -1});
     shift_ = 64 - std::countr_zero(capacity);
   }
