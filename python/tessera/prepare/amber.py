@@ -17,6 +17,7 @@ from tessera.prepare.errors import InputError, require_file
 from tessera.prepare.flat import FlatTopology, split
 from tessera.prepare.lj_types import force_field_of, sigma_epsilon
 from tessera.prepare.molecule import sorted_pairs
+from tessera.prepare.pairing import pair_by_name
 from tessera.prepare.rows import Tables
 from tessera.system import ForceField, System
 from tessera.system.model import FloatArray, IdArray
@@ -46,6 +47,7 @@ def prepare_amber(
     report("reading coordinates")
     found = read_coordinates(coordinates)
     check_coordinates(flat, found)
+    notes = pair_by_name(flat, found, coordinates, strict=False)
     if found.box is None:
         found.box = raw.box()
     if raw.pointers[_IFBOX] == 0 and box is None:
@@ -58,7 +60,7 @@ def prepare_amber(
     names = f"{Path(prmtop).name} {Path(coordinates).name}"
     origin = Origin("amber", "lorentz-berthelot", "cut", f"prepare amber: {names}")
     report("checking atoms")
-    return assemble(flat, pieces.templates, pieces.runs, force_field, found, origin, box, vacuum)
+    return assemble(flat, pieces.templates, pieces.runs, force_field, found, origin, box, vacuum, notes)
 
 
 class _Prmtop:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -38,8 +39,9 @@ def assemble(
     origin: Origin,
     box: FloatArray | None = None,
     vacuum: bool = False,
+    notes: Sequence[str] = (),
 ) -> System:
-    """The system. `box` (3,3) Å overrides the file's; no box anywhere means vacuum.
+    """The system. `box` (3,3) Å overrides the file's; no box anywhere means vacuum. `notes` are for the summary.
 
     Raises `InputError` for counts that differ, numbers that are not finite, a box that is none
     and atoms on top of each other.
@@ -60,6 +62,7 @@ def assemble(
         runs=runs,
         fraction=to_fraction(position, box),
         velocity=coordinates.velocity,
+        notes=list(notes),
     )
     check_overlaps(flat, system)
     return system

@@ -46,9 +46,7 @@ def prepare_charmm(
     report("reading coordinates")
     found = read_coordinates(coordinates)
     check_coordinates(flat, found)
-    moved = pair_by_name(flat, found, Path(coordinates).name)
-    if moved:
-        report(f"{moved} atoms of {Path(coordinates).name} put in the PSF's order by their names")
+    notes = pair_by_name(flat, found, coordinates)
     report("finding molecules")
     pieces = split(flat)
     report("looking parameters up")
@@ -59,7 +57,7 @@ def prepare_charmm(
     names = " ".join(Path(p).name for p in (psf, coordinates, *parameters))
     origin = Origin("charmm", table.lj_rule, "potential-switch", f"prepare charmm: {names}")
     report("checking atoms")
-    return assemble(flat, pieces.templates, pieces.runs, lookup.force_field(), found, origin, box, vacuum)
+    return assemble(flat, pieces.templates, pieces.runs, lookup.force_field(), found, origin, box, vacuum, notes)
 
 
 def _flat(psf: Psf, table: CharmmParameters) -> FlatTopology:

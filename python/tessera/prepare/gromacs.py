@@ -19,6 +19,7 @@ from tessera.prepare.errors import InputError, require_file
 from tessera.prepare.flat import FlatTopology, split
 from tessera.prepare.molecule import sorted_pairs
 from tessera.prepare.openmm_forces import AtomNames, Converted, convert
+from tessera.prepare.pairing import pair_by_name
 from tessera.system import System, Template
 from tessera.system.model import FloatArray, IdArray
 
@@ -58,10 +59,11 @@ def prepare_gromacs(
     found = read_coordinates(coordinates)
     atoms = _expand(one_of_each.flat, pieces.runs, pieces.templates, runs)
     check_coordinates(atoms, found)
+    notes = pair_by_name(atoms, found, coordinates, _molecules(pieces.templates, runs), strict=False)
     line = f"prepare gromacs: {Path(top).name} {Path(coordinates).name}"
     origin = Origin("gromacs", _rule(read), "cut", line)
     report("checking atoms")
-    return assemble(atoms, pieces.templates, runs, one_of_each.force_field, found, origin, box, vacuum)
+    return assemble(atoms, pieces.templates, runs, one_of_each.force_field, found, origin, box, vacuum, notes)
 
 
 def _read_top(path: Path, include: str | Path | None) -> Any:
@@ -221,3 +223,9 @@ def _expand(flat: FlatTopology, runs: IdArray, templates: list[Template], whole:
         residue_number=flat.residue_number[rows],
         segment=flat.segment[rows],
     )
+
+
+def _molecules(templates: list[Template], runs: IdArray) -> IdArray:
+    """(n,) which instance each atom of the whole system is in."""
+    sizes = np.array([t.n_atoms for t in templates])[np.repeat(runs[:, 0], runs[:, 1])]
+    return np.repeat(np.arange(len(sizes)), sizes)

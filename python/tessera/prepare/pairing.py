@@ -3,82 +3,192 @@
 Files of coordinates and topologies list the same atoms, but programs order the atoms of a residue in different ways.
 Rows are taken in order where names agree, matched by name within a residue where only the order differs, and refused
 otherwise: positions on the wrong atoms would look like a bad structure and cost days.
+
+Names of residues and segments are no reason to refuse, nor are residue numbers that were made anew: programs write
+them as they please. Residue numbers refuse a file in which they are those of the topology in another order.
 """
 
 from __future__ import annotations
 
-import numpy as np
+from dataclasses import dataclass
+from pathlib import Path
 
-from tessera.prepare.coordinates import Coordinates
+import numpy as np
+from numpy.typing import NDArray
+
+from tessera.prepare.coordinates import NO_NUMBER, Coordinates
 from tessera.prepare.errors import InputError
 from tessera.prepare.flat import FlatTopology
-from tessera.system.model import IndexArray
+from tessera.system.model import IdArray
+
+Codes = NDArray[np.int64]
+
+_LARGEST_NUMBER = 9999  # beyond this PDB and CRD wrap, cut or go over to letters
+_WATER = {"OH2": "O", "OW": "O", "HW1": "H1", "HW2": "H2"}
+_ION = {
+    "SOD": "NA", "NA+": "NA", "CLA": "CL", "CL-": "CL", "POT": "K", "K+": "K", "CES": "CS", "CS+": "CS",
+    "LIT": "LI", "LI+": "LI", "RUB": "RB", "RB+": "RB", "CAL": "CA", "CA+": "CA", "MG+": "MG", "ZN+": "ZN",
+    "CA2+": "CA", "MG2+": "MG", "ZN2+": "ZN",
+}  # fmt: skip
 
 
-def pair_by_name(flat: FlatTopology, found: Coordinates, source: str) -> int:
-    """Reorders `found` in place to the topology's atoms; returns how many atoms were moved.
+@dataclass(frozen=True)
+class _Names:
+    """Names of both sides as codes into `text`, and the residue of each atom of the topology."""
 
-    Nothing is checked where the file has no names. Raises `InputError` naming the first atom without a counterpart.
+    text: list[str]
+    atom: Codes
+    row: Codes
+    residue: Codes
+
+    def same(self) -> bool:
+        return bool(np.array_equal(self.atom, self.row))
+
+
+def pair_by_name(
+    flat: FlatTopology,
+    found: Coordinates,
+    source: str | Path,
+    molecule: IdArray | None = None,
+    strict: bool = True,
+) -> list[str]:
+    """Reorders `found` in place to the topology's atoms; returns what a person should know of it, a line each.
+
+    `molecule` (n,) tells residues of equal number and name apart. Without `strict`, names that differ in more than
+    their order are only reported as long as their first letters agree. Nothing is checked where the file has no
+    names. Raises `InputError` naming the first atom without a counterpart.
     """
     if found.name is None:
-        return 0
-    expected = _normal(np.asarray(flat.name), found.name_width)
-    names = _normal(found.name, found.name_width)
-    differing = np.flatnonzero(expected != names)
-    if not len(differing):
-        return 0
-    order = np.arange(len(names))
-    begin, end = _residue_of_each(flat)
-    done = -1
-    for atom in differing:
-        if begin[atom] <= done:
-            continue
-        low, high = int(begin[atom]), int(end[atom])
-        done = high - 1
-        order[low:high] = low + _permutation(expected[low:high], names[low:high], flat, low, source)
-    found.position = found.position[order]
-    if found.velocity is not None:
-        found.velocity = found.velocity[order]
-    return int((order != np.arange(len(order))).sum())
+        return []
+    file = Path(source).name
+    names = _names(flat, found.name, found.name_width, molecule)
+    order, unmatched = _order(names, found)
+    notes = []
+    if unmatched.any():
+        notes.append(_unmatched(flat, names, unmatched, file, strict))
+    moved = int(np.count_nonzero(order != np.arange(flat.n_atoms)))
+    if moved:
+        notes.append(f"{moved:,} atoms reordered by name: {file} lists them in another order than the topology")
+    _reorder(found, order)
+    _check_numbers(flat, found, file)
+    return notes
 
 
-def _normal(names: np.ndarray, width: int | None) -> np.ndarray:
-    """Names as upper-case text of at most the file's width; PDB's leading digits go to the end (1HB becomes HB1)."""
-    text = np.char.upper(np.char.strip(np.char.decode(names) if names.dtype.kind == "S" else names.astype(str)))
-    leading = np.char.isdigit(np.char.ljust(text, 1).astype("U1"))
-    if leading.any():
-        text = text.copy()
-        text[leading] = [name[1:] + name[0] for name in text[leading]]
-    return text.astype(f"U{width}") if width else text
+def _names(flat: FlatTopology, rows: np.ndarray, width: int | None, molecule: IdArray | None) -> _Names:
+    residue = _residues(flat, molecule)
+    size = np.bincount(residue)[residue]
+    text, atom_text, row_text = _unique(flat.name, rows)
+    plain = [_normal(t, width) for t in text]
+    codes: dict[str, int] = {}
+    tables = [
+        np.array([codes.setdefault(alias.get(t, t), len(codes)) for t in plain], np.int64)
+        for alias in ({}, _ION, _WATER)
+    ]
+
+    def coded(index: IdArray) -> Codes:
+        return np.where(size == 3, tables[2][index], np.where(size == 1, tables[1][index], tables[0][index]))
+
+    return _Names(list(codes), coded(atom_text), coded(row_text), residue)
 
 
-def _residue_of_each(flat: FlatTopology) -> tuple[IndexArray, IndexArray]:
-    """First atom and end of each atom's residue."""
-    number = np.asarray(flat.residue_number)
-    segment = np.asarray(flat.segment)
-    name = np.asarray(flat.residue_name)
-    change = (number[1:] != number[:-1]) | (segment[1:] != segment[:-1]) | (name[1:] != name[:-1])
-    starts = np.concatenate([[0], np.flatnonzero(change) + 1])
-    ends = np.concatenate([starts[1:], [len(number)]])
-    which = np.repeat(np.arange(len(starts)), ends - starts)
-    return starts[which], ends[which]
+def _unique(first: np.ndarray, second: np.ndarray) -> tuple[list[str], IdArray, IdArray]:
+    """The different texts of two arrays of at most eight characters, and where each element is among them."""
+    both = np.concatenate([first.astype("S8"), second.astype("S8")])
+    values, inverse = np.unique(both.view(np.uint64), return_inverse=True)  # quicker than texts
+    texts = [t.decode("latin-1") for t in values.view("S8")]
+    return texts, inverse[: len(first)], inverse[len(first) :]
 
 
-def _permutation(expected: np.ndarray, names: np.ndarray, flat: FlatTopology, first: int, source: str) -> IndexArray:
-    """Rows of a residue in the order of its atoms."""
-    by_atom, by_row = np.argsort(expected, kind="stable"), np.argsort(names, kind="stable")
-    if not np.array_equal(expected[by_atom], names[by_row]) or len(np.unique(names)) != len(names):
-        at = int(np.flatnonzero(expected != names)[0])
-        atom = first + at
-        residue = f"{_text(flat.residue_name[atom])} {flat.residue_number[atom]}"
-        raise InputError(
-            f"{source}: row {atom + 1} is atom {names[at]}, but the topology has {expected[at]} of {residue} there, "
-            f"and no other order of the residue's atoms fits; give this topology's coordinates, or rename the atoms"
+def _normal(name: str, width: int | None) -> str:
+    """Upper case, at most the file's width; leading digits go to the end (1HB becomes HB1), primes are primes."""
+    name = name.strip().upper().replace("*", "'")
+    letters = name.lstrip("0123456789")
+    return (letters + name[: len(name) - len(letters)])[:width]
+
+
+def _residues(flat: FlatTopology, molecule: IdArray | None) -> Codes:
+    """(n,) which residue each atom is in, counted along the topology."""
+    change = np.zeros(flat.n_atoms, bool)
+    keys = [flat.residue_number, flat.segment, flat.residue_name]
+    for key in keys if molecule is None else [*keys, molecule]:
+        change[1:] |= key[1:] != key[:-1]
+    return np.cumsum(change)
+
+
+def _order(names: _Names, found: Coordinates) -> tuple[IdArray, NDArray[np.bool_]]:
+    """The row of each atom, and which atoms are in residues whose names cannot be matched (left in order)."""
+    order = np.arange(len(names.atom))
+    unmatched = np.zeros(len(order), bool)
+    if names.same():
+        return order, unmatched
+    # only residues with a difference are sorted
+    odd = np.zeros(int(names.residue[-1]) + 1, bool)
+    odd[names.residue[names.atom != names.row]] = True
+    atoms = np.flatnonzero(odd[names.residue])
+    residue = names.residue[atoms]
+    by_atom = atoms[np.lexsort((names.atom[atoms], residue))]
+    by_row = atoms[np.lexsort((names.row[atoms], residue))]
+    bad = names.atom[by_atom] != names.row[by_row]
+    # equal names in a residue, and rows of several residues, leave a choice
+    twice = np.zeros(len(atoms), bool)
+    twice[1:] = (np.diff(names.row[by_row]) == 0) & (np.diff(residue) == 0)
+    bad |= twice
+    if found.residue is not None:
+        label = found.residue[by_row]
+        bad[1:] |= (label[1:] != label[:-1]) & (np.diff(residue) == 0)
+    hopeless = np.zeros(len(odd), bool)
+    hopeless[residue[bad]] = True
+    good = ~hopeless[residue]
+    order[by_atom[good]] = by_row[good]
+    unmatched[atoms[~good]] = True
+    return order, unmatched
+
+
+def _unmatched(flat: FlatTopology, names: _Names, unmatched: NDArray[np.bool_], file: str, strict: bool) -> str:
+    """A note on names that differ, or `InputError`."""
+    differing = np.flatnonzero(unmatched & (names.atom != names.row))
+    initial = np.array([t[:1] for t in names.text])
+    other_element = differing[initial[names.atom[differing]] != initial[names.row[differing]]]
+    if not strict and not len(other_element):
+        return (
+            f"{len(differing):,} atom names of {file} differ from the topology's and were passed over, the rows taken "
+            f"in order: the first is {names.text[names.row[differing[0]]]} for {flat.describe(int(differing[0]))}"
         )
-    permutation = np.empty(len(names), np.int32)
-    permutation[by_atom] = by_row
-    return permutation
+    atom = _first_stranger(names, int(differing[0] if strict else other_element[0]))
+    raise InputError(
+        f"{file}: row {atom + 1} is atom {names.text[names.row[atom]] or '(blank)'}, but the topology has "
+        f"{flat.describe(atom)} there, and no other order of that residue's atoms fits; give the coordinates that "
+        "were written with this topology, rename or reorder the atoms, or, if you are sure of the order, give a "
+        "file without names (NAMD binary or a restart)"
+    )
 
 
-def _text(value: object) -> str:
-    return value.decode() if isinstance(value, bytes) else str(value)
+def _first_stranger(names: _Names, atom: int) -> int:
+    """The first row in the residue of `atom` whose name the residue does not have; `atom` where it has them all."""
+    rows = np.flatnonzero(names.residue == names.residue[atom])
+    strangers = rows[~np.isin(names.row[rows], names.atom[rows])]
+    return int(strangers[0]) if len(strangers) else atom
+
+
+def _reorder(found: Coordinates, order: IdArray) -> None:
+    found.position = found.position[order]
+    for name in ("velocity", "name", "residue", "residue_number"):
+        values = getattr(found, name)
+        if values is not None:
+            setattr(found, name, values[order])
+
+
+def _check_numbers(flat: FlatTopology, found: Coordinates, file: str) -> None:
+    """Residue numbers that are the topology's in another order mean whole residues in another order."""
+    if found.residue_number is None:
+        return
+    usable = (flat.residue_number <= _LARGEST_NUMBER) & (found.residue_number != NO_NUMBER)
+    expected, numbers = flat.residue_number[usable], found.residue_number[usable]
+    differing = np.flatnonzero(expected != numbers)
+    if not len(differing) or not np.array_equal(np.sort(expected), np.sort(numbers)):
+        return
+    atom = int(np.flatnonzero(usable)[differing[0]])
+    raise InputError(
+        f"{file}: row {atom + 1} is in residue {found.residue_number[atom]}, but the topology has "
+        f"{flat.describe(atom)} there: the file has the same residues in another order; sort it as the topology is"
+    )

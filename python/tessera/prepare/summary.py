@@ -39,6 +39,7 @@ def summary(system: System, path: Path, seconds: float) -> dict[str, Any]:
         "lj_modifier": system.lj_modifier,
         "coulomb_source": system.coulomb_source,
         "velocities": system.velocity is not None,
+        "notes": system.notes,
         "seconds": round(seconds, 2),
     }
 
@@ -59,6 +60,7 @@ def describe(facts: dict[str, Any]) -> str:
             f"  charge  {facts['net_charge']:+.4f} e",
             f"  terms   {terms or 'none'}",
             f"  time    {facts['seconds']:.1f} s",
+            *(f"  note    {note}" for note in facts["notes"]),
         ]
     )
 
