@@ -35,3 +35,14 @@ def alanine_dipeptide() -> System:
     """22 atoms in vacuum, AMBER."""
     name = SMALL / "alanine-dipeptide-implicit"
     return prepare_amber(name.with_suffix(".prmtop"), name.with_suffix(".inpcrd"))
+
+
+def ordered_tripeptide(folder: Path) -> Path:
+    """The tripeptide's PDB with its atoms in the order of the PSF: as shipped, the last residue is in another."""
+    words = [line.split() for line in (SMALL / "ala_ala_ala.psf").read_text().splitlines()]
+    order = [(w[2], w[4]) for w in words if len(w) > 8 and w[1] == "AAL"]
+    lines = [line for line in (SMALL / "ala_ala_ala.pdb").read_text().splitlines() if line.startswith("ATOM")]
+    atoms = {(line[22:26].strip(), line[12:16].strip()): line for line in lines}
+    path = folder / "ordered.pdb"
+    path.write_text("\n".join([*(atoms[key] for key in order), "END", ""]))
+    return path

@@ -8,7 +8,7 @@ import pytest
 from openmm import app, unit
 from oracle import OPENMM_COULOMB, TERMS, Settings, lj_sum, reference_energies
 
-from prepare.inputs import ALA3_PARAMETERS, SMALL, alanine_tripeptide, dhfr
+from prepare.inputs import ALA3_PARAMETERS, SMALL, alanine_tripeptide, dhfr, ordered_tripeptide
 from prepare.peers import energies
 from tessera.prepare.charmm import prepare_charmm
 
@@ -41,11 +41,11 @@ def test_dhfr_with_the_charmm_switch() -> None:
     assert close(found + 393.2411, 4060.3537)
 
 
-def test_alanine_tripeptide_equals_openmms_reader() -> None:
+def test_alanine_tripeptide_equals_openmms_reader(tmp_path: Path) -> None:
     psf = app.CharmmPsfFile(str(SMALL / "ala_ala_ala.psf"))
     parameters = app.CharmmParameterSet(str(ALA3_PARAMETERS[0]))
     parameters.readParameterFile(str(ALA3_PARAMETERS[1]))
-    pdb = app.PDBFile(str(SMALL / "ala_ala_ala.pdb"))
+    pdb = app.PDBFile(str(ordered_tripeptide(tmp_path)))
     peer = energies(psf.createSystem(parameters, nonbondedMethod=app.NoCutoff), pdb.positions)
     found = reference_energies(alanine_tripeptide(), Settings(cutoff=None))
     assert close(found["bond"], peer["HarmonicBondForce"], absolute=1e-6)

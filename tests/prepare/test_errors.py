@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -83,6 +84,28 @@ def test_overlapping_atoms_are_named(tmp_path: Path) -> None:
     pdb = edited(PDB, tmp_path, atoms[-1], atoms[-1][:30] + f"{moved:8.3f}" + atoms[0][38:54] + atoms[-1][54:])
     with pytest.raises(InputError, match=r"closer than 0.1 Å.*0.0500 Å apart: N of ALA 1 in AAL \(atom 1\) and"):
         prepared(pdb=pdb)
+
+
+@pytest.mark.parametrize("atoms", [range(33), (0, 4)])
+def test_atoms_in_one_place_are_named(tmp_path: Path, atoms: Sequence[int]) -> None:
+    """All zero, as where a program knew no coordinates, and two that are bonded."""
+    lines = [line for line in PDB.read_text().splitlines() if line.startswith("ATOM")]
+    for atom in atoms:
+        lines[atom] = lines[atom][:30] + f"{0:8.3f}" * 3 + lines[atom][54:]
+    pdb = tmp_path / "zero.pdb"
+    pdb.write_text("\n".join([*lines, "END", ""]))
+    with pytest.raises(InputError, match=r"same place as another; the first two are N of ALA 1 .* and .* of ALA 1"):
+        prepared(pdb=pdb)
+
+
+def test_missing_bond_names_types_and_atoms(tmp_path: Path) -> None:
+    lines = ALA3_PARAMETERS[1].read_text().splitlines(keepends=True)
+    bond = [line for line in lines if line.split()[:2] == ["CT3", "CT1"] and len(line.split("!")[0].split()) == 4]
+    assert len(bond) == 1
+    parameters = tmp_path / "short.par"
+    parameters.write_text("".join(line for line in lines if line != bond[0]))
+    with pytest.raises(InputError, match=r"(?s)1 parameter.*bond CT3-CT1: first at C[AB] of ALA 1 in AAL .*–C[AB] of"):
+        prepare_charmm(PSF, PDB, [ALA3_PARAMETERS[0], parameters], vacuum=True)
 
 
 @pytest.mark.parametrize("section", ["NATOM", "NBOND", "NPHI", "NCRTERM"])

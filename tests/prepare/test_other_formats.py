@@ -10,7 +10,7 @@ import pytest
 from openmm import app, unit
 from oracle import OPENMM_COULOMB, TERMS, Settings, lj_sum, reference_energies
 
-from prepare.inputs import ALA3_PARAMETERS, SMALL, alanine_dipeptide, alanine_tripeptide
+from prepare.inputs import ALA3_PARAMETERS, SMALL, alanine_dipeptide, alanine_tripeptide, ordered_tripeptide
 from prepare.peers import energies
 from tessera.prepare.amber import prepare_amber
 from tessera.prepare.constants import COULOMB
@@ -85,17 +85,17 @@ def _serialised(folder: Path, system: openmm.System, topology: Any, positions: A
     return xml, pdb
 
 
-def _tripeptide_peer() -> tuple[openmm.System, Any, Any]:
+def _tripeptide_peer(folder: Path) -> tuple[openmm.System, Any, Any]:
     psf = app.CharmmPsfFile(str(SMALL / "ala_ala_ala.psf"))
     parameters = app.CharmmParameterSet(str(ALA3_PARAMETERS[0]))
     parameters.readParameterFile(str(ALA3_PARAMETERS[1]))
-    pdb = app.PDBFile(str(SMALL / "ala_ala_ala.pdb"))
+    pdb = app.PDBFile(str(ordered_tripeptide(folder)))
     system = psf.createSystem(parameters, nonbondedMethod=app.NoCutoff)
     return system, psf.topology, pdb.positions
 
 
 def test_openmm_system_gives_the_terms_of_the_psf(tmp_path: Path) -> None:
-    ours = prepare_openmm(*_serialised(tmp_path, *_tripeptide_peer()))
+    ours = prepare_openmm(*_serialised(tmp_path, *_tripeptide_peer(tmp_path)))
     found, expected = (reference_energies(s, VACUUM) for s in (ours, alanine_tripeptide()))
     for term in ("bond", "angle", "urey_bradley", "dihedral", "improper", "cmap", "lj", "lj_14"):
         assert found[term] == pytest.approx(expected[term], rel=1e-6, abs=1e-6), term
@@ -117,7 +117,7 @@ def test_openmm_rigid_water_has_no_flexible_form(tmp_path: Path, data_folder: Pa
 
 
 def test_openmm_refuses_a_force_by_name(tmp_path: Path) -> None:
-    system, topology, positions = _tripeptide_peer()
+    system, topology, positions = _tripeptide_peer(tmp_path)
     system.addForce(openmm.CustomExternalForce("x^2"))
     with pytest.raises(InputError, match="CustomExternalForce: this force is not supported"):
         prepare_openmm(*_serialised(tmp_path, system, topology, positions))
@@ -131,10 +131,10 @@ def test_openmm_refuses_constraints_without_a_force(tmp_path: Path) -> None:
         prepare_openmm(*_serialised(tmp_path, system, psf.topology, positions))
 
 
-def test_gromacs_include_that_is_missing(data_folder: Path) -> None:
+def test_gromacs_include_that_is_missing(data_folder: Path, tmp_path: Path) -> None:
     folder = data_folder / "openmm_systems"
     with pytest.raises(InputError, match=r"amber99sb.ff/forcefield.itp.*--include"):
-        prepare_gromacs(folder / "explicit.top", folder / "explicit_input.gro")
+        prepare_gromacs(folder / "explicit.top", folder / "explicit_input.gro", include=tmp_path)
 
 
 def test_gromacs_refuses_virtual_sites(data_folder: Path) -> None:

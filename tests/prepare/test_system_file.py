@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from prepare.inputs import dhfr
+from prepare.inputs import alanine_tripeptide, dhfr
 from tessera.system import FORCE_FIELD_COLUMNS, TERM_ATOMS, ForceField, System, SystemFileError, Template, Terms, read
 from tessera.system.blocks import block_of, to_fraction
 
@@ -171,3 +171,15 @@ def test_what_is_no_system_file(tmp_path: Path) -> None:
     text.write_text("text")
     with pytest.raises(SystemFileError, match="not a readable system file"):
         read(text)
+
+
+def test_damaged_metadata_is_noticed(tmp_path: Path) -> None:
+    """HDF5 1.10's layout has checksums: a damaged object header is an error, not another system."""
+    path = tmp_path / "a.tsr"
+    alanine_tripeptide().write(path)
+    content = bytearray(path.read_bytes())
+    assert content[8] == 3  # the superblock's version, that of HDF5 1.10
+    content[content.index(b"OHDR") + 20] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(SystemFileError, match=r"a.tsr is (damaged|not a readable)"):
+        read(path)

@@ -116,6 +116,7 @@ def is_triclinic(box: FloatArray) -> bool:
 
 def check_overlaps(flat: FlatTopology, system: System) -> None:
     """Raise `InputError` that names the nearest two atoms where any are closer than `OVERLAP`."""
+    _check_coincident(flat, system)
     position = system.positions()
     if is_triclinic(system.box):
         tree = cKDTree(position)
@@ -141,6 +142,28 @@ def check_overlaps(flat: FlatTopology, system: System) -> None:
         f"{int((~excluded).sum())} pair(s) of atoms are closer than {OVERLAP} Å; the nearest are "
         f"{distance[worst]:.4f} Å apart: {flat.describe(first)} and {flat.describe(second)}"
     )
+
+
+def _check_coincident(flat: FlatTopology, system: System) -> None:
+    """Raise `InputError` where atoms share one place: excluded pairs may, bonds have no direction then.
+
+    Before any search for neighbours: a file of zeros has all pairs of atoms within reach.
+    """
+    order = np.lexsort(system.fraction.T)
+    same = (np.diff(system.fraction[order], axis=0) == 0).all(axis=1)
+    pairs = np.sort(np.stack([order[:-1], order[1:]], axis=1)[same], axis=1)
+    if not len(pairs):
+        return
+    n = system.n_atoms
+    bonds = np.sort(system.expand("bond")[0], axis=1)
+    bonded = np.isin(pairs[:, 0] * n + pairs[:, 1], bonds[:, 0] * n + bonds[:, 1])
+    bad = pairs[bonded | ~_excluded(system, pairs)]
+    if len(bad):
+        first, second = (flat.describe(int(atom)) for atom in bad[np.lexsort(bad.T[::-1])[0]])
+        raise InputError(
+            f"{len(bad)} atom(s) are in the same place as another; the first two are {first} and {second}: are "
+            "coordinates missing from the file?"
+        )
 
 
 def _excluded(system: System, pairs: IdArray) -> np.ndarray:

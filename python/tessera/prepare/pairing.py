@@ -147,14 +147,19 @@ def _order(names: _Names, found: Coordinates) -> tuple[IdArray, NDArray[np.bool_
 def _unmatched(flat: FlatTopology, names: _Names, unmatched: NDArray[np.bool_], file: str, strict: bool) -> str:
     """A note on names that differ, or `InputError`."""
     differing = np.flatnonzero(unmatched & (names.atom != names.row))
-    initial = np.array([t[:1] for t in names.text])
-    other_element = differing[initial[names.atom[differing]] != initial[names.row[differing]]]
-    if not strict and not len(other_element):
+    if not len(differing):  # equal names, in order, with residue labels that change within a residue
+        differing = np.flatnonzero(unmatched)
+    passed = _numbered(names, differing)
+    if not strict:
+        initial = np.array([t[:1] for t in names.text])
+        passed |= initial[names.atom[differing]] == initial[names.row[differing]]
+    if passed.all():
+        atom = int(differing[0])
         return (
-            f"{len(differing):,} atom names of {file} differ from the topology's and were passed over, the rows taken "
-            f"in order: the first is {names.text[names.row[differing[0]]]} for {flat.describe(int(differing[0]))}"
+            f"{len(differing):,} atom names of {file} differ from the topology's; its rows were taken in order: "
+            f"the first is {names.text[names.row[atom]]} for {flat.describe(atom)}"
         )
-    atom = _first_stranger(names, int(differing[0] if strict else other_element[0]))
+    atom = _first_stranger(names, differing[~passed])
     raise InputError(
         f"{file}: row {atom + 1} is atom {names.text[names.row[atom]] or '(blank)'}, but the topology has "
         f"{flat.describe(atom)} there, and no other order of that residue's atoms fits; give the coordinates that "
@@ -163,11 +168,24 @@ def _unmatched(flat: FlatTopology, names: _Names, unmatched: NDArray[np.bool_], 
     )
 
 
-def _first_stranger(names: _Names, atom: int) -> int:
-    """The first row in the residue of `atom` whose name the residue does not have; `atom` where it has them all."""
-    rows = np.flatnonzero(names.residue == names.residue[atom])
-    strangers = rows[~np.isin(names.row[rows], names.atom[rows])]
-    return int(strangers[0]) if len(strangers) else atom
+def _numbered(names: _Names, atoms: IdArray) -> NDArray[np.bool_]:
+    """Which of `atoms` have namesakes in their residue, told apart in the file by a number behind the name."""
+    letters = [t.rstrip("0123456789") for t in names.text]
+    index = {t: i for i, t in enumerate(dict.fromkeys(letters))}
+    codes = np.array([index[t] for t in letters])
+    pairs = np.stack([names.residue, names.atom], axis=1)[np.isin(names.residue, names.residue[atoms])]
+    unique, count = np.unique(pairs, axis=0, return_counts=True)
+    unnamed = np.unique(unique[count > 1, 0])
+    same = codes[names.atom[atoms]] == codes[names.row[atoms]]
+    return same & np.isin(names.residue[atoms], unnamed)
+
+
+def _first_stranger(names: _Names, atoms: IdArray) -> int:
+    """Of the first residue of `atoms`, the first whose row has a name that the residue lacks; else the first."""
+    residue = names.residue[atoms[0]]
+    mine = atoms[names.residue[atoms] == residue]
+    strangers = mine[~np.isin(names.row[mine], names.atom[names.residue == residue])]
+    return int(strangers[0]) if len(strangers) else int(atoms[0])
 
 
 def _reorder(found: Coordinates, order: IdArray) -> None:

@@ -27,6 +27,7 @@ from tessera.system.validate import check_system
 FORMAT = "tessera-system"
 VERSION = 1
 TEXT = h5py.string_dtype("utf-8")
+LAYOUT = ("v110", "v110")  # what HDF5 1.10 reads, with checksums of the metadata
 
 
 def _creator() -> str:
@@ -45,7 +46,7 @@ def write(system: System, path: str | Path) -> None:
     handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     os.close(handle)
     try:
-        with h5py.File(temporary, "w") as file:
+        with h5py.File(temporary, "w", libver=LAYOUT) as file:
             _write_root(file, system)
             _write_force_field(file.create_group("forcefield"), system.force_field)
             templates = file.create_group("templates")
@@ -159,13 +160,20 @@ def read(path: str | Path) -> System:
     except OSError as error:
         raise SystemFileError(f"{path} is not a readable system file: {error}") from error
     with file:
-        found = _text(file.attrs.get("format", ""))
-        if found != FORMAT:
-            raise SystemFileError(f"{path} is not a system file (format {found!r})")
-        version = int(file.attrs["version"])
-        if version != VERSION:
-            raise SystemFileError(f"{path} has version {version}; this program reads {VERSION}")
-        return _read_system(file)
+        try:
+            _check_kind(path, file)
+            return _read_system(file)
+        except (OSError, KeyError, IndexError, ValueError, TypeError, RuntimeError) as error:  # HDF5's, and absences
+            raise SystemFileError(f"{path} is damaged: {error}") from error
+
+
+def _check_kind(path: Path, file: Any) -> None:
+    found = _text(file.attrs.get("format", ""))
+    if found != FORMAT:
+        raise SystemFileError(f"{path} is not a system file (format {found!r})")
+    version = int(file.attrs["version"])
+    if version != VERSION:
+        raise SystemFileError(f"{path} has version {version}; this program reads {VERSION}")
 
 
 def _get(group: Any, name: str, shape: tuple[int, ...], dtype: Any) -> Any:

@@ -123,6 +123,7 @@ class System:
     runs: IdArray  # (R,2) template, count
     fraction: NDArray[np.int32]  # (N,3), position = fraction·2⁻³²·box
     velocity: FloatArray | None = None  # (N,3) Å/ps
+    notes: list[str] = field(default_factory=list)  # for who made the system; not in the file
 
     @property
     def n_atoms(self) -> int:
