@@ -50,6 +50,10 @@ pytest: build ## the Python, parallel and document tests alone; ARGS="-k word" c
 check-long: build ## the full campaigns: kills, fuzzing, drift, ensembles (hours)
 	@$(python) -m pytest -m "slow" $(ARGS)
 
+.PHONY: lint-quick
+lint-quick: setup-lint
+	@scripts/lint --quick
+
 .PHONY: lint
 lint: setup-lint ## house rules, formatting, ruff, mypy, clang-tidy; says all that is wrong
 	@scripts/lint
@@ -63,6 +67,10 @@ format: setup-lint ## put every source file into the house format
 # Sanitizers look at what code does, not at physics over many steps: those tests run in the release build alone.
 long_physics = Engine.(ConservesEnergy|RunsBackwards|EnergyErrorIs|KeepsMomentum|RigidWaters|EnergiesDoNot|GeneratesVel|ForcesAreMinus)
 
+# What CI has time for; `make asan` and `make tsan` take md and app too.
+quick_tests := base_test machine_test fft_test io_test model_test
+quick_pattern := ^(base|machine|fft|io|model)\.
+
 .PHONY: asan
 asan: setup ## unit tests under the address and undefined-behaviour sanitizers
 	@scripts/build asan --target unit_tests
@@ -72,6 +80,11 @@ asan: setup ## unit tests under the address and undefined-behaviour sanitizers
 tsan: setup ## unit tests under the thread sanitizer
 	@scripts/build tsan --target unit_tests
 	@scripts/without-aslr ctest --test-dir build/tsan --output-on-failure --timeout 300 -j $(JOBS) -E "$(long_physics)"
+
+.PHONY: asan-quick
+asan-quick: setup
+	@for test in $(quick_tests); do scripts/build asan --target $$test || exit 1; done
+	@ctest --test-dir build/asan --output-on-failure --timeout 300 -j $(JOBS) -R "$(quick_pattern)"
 
 .PHONY: docs
 docs: build ## run every code block of README and docs
