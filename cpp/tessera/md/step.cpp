@@ -1,9 +1,10 @@
 // One step of molecular dynamics, top to bottom: velocity Verlet with the forces of its phases. A force that the run
 // does not have is an empty list. Each line is a phase of the report.
-#include <cmath>
+#include <algorithm>
 
 #include "tessera/base/units.h"
 #include "tessera/md/engine.h"
+#include "tessera/md/pme/influence.h"
 
 namespace tessera::md {
 
@@ -51,11 +52,10 @@ void Engine::sum_energies() {
   const double volume = system_.lattice.volume();
   auto& term = energies_.term;
   if (pair.electrostatics == pair::Electrostatics::pme) {
-    const double charge = system_.net_charge();
     term[static_cast<std::size_t>(Term::coulomb_self)] =
-        -pair.coulomb_constant * pair.alpha / std::sqrt(units::pi) * system_.sum_of_squared_charges();
+        pme::self_energy(pair.coulomb_constant, pair.alpha, system_.sum_of_squared_charges());
     term[static_cast<std::size_t>(Term::coulomb_background)] =
-        -pair.coulomb_constant * units::pi * charge * charge / (2 * volume * pair.alpha * pair.alpha);
+        pme::background_energy(pair.coulomb_constant, pair.alpha, system_.net_charge(), volume);
   }
   term[static_cast<std::size_t>(Term::lj_tail)] = tail_.energy;
   for (std::size_t d = 0; d < 3; ++d)  // both go with 1/V: each diagonal component is the energy's, or P·V
