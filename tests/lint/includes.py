@@ -23,7 +23,7 @@ ONLY_IN = {  # headers of others that only some libraries may include
     r"openssl/.*": "io app",
     r"(CLI|toml\+\+)/.*": "app",
     r"hwloc\.h": "machine",
-    r"nlohmann/.*": "machine app",
+    r"nlohmann/.*": "machine comm app",
 }
 
 

@@ -1,0 +1,27 @@
+// Which entry carries out a collective: the fastest by the model, if it is faster than what the MPI library would do;
+// else the library itself, so that nobody is ever slower for having Tessera.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "tessera/comm/collectives/registry.h"
+
+namespace tessera::comm::collectives {
+
+struct Choice {
+  std::optional<Candidate> ours;  // absent: the MPI library's own
+  double native_seconds = 0;      // what the library is thought to need
+  std::string reason;             // one line for people
+};
+
+/// `only`: an entry forced by name ("native": the MPI library's own); throws InputError for an unknown one. An entry
+/// that can't do the problem gives way to the library, and the reason says so.
+Choice choose(const Problem& problem, const machine::Wires& wires,
+              const std::optional<std::string>& only = std::nullopt);
+
+/// The time of the MPI library's own algorithm: the best of the textbook ones with ranks in the order of the job, which
+/// is kinder to the library than it deserves.
+double native_seconds(const Problem& problem, const machine::Wires& wires);
+
+}  // namespace tessera::comm::collectives

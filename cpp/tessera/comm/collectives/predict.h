@@ -1,0 +1,19 @@
+// The time of a plan by the model: every message occupies the wires on its way, first come first served; it starts when
+// the messages that it depends on have arrived.
+#pragma once
+
+#include <vector>
+
+#include "tessera/comm/collectives/plan.h"
+#include "tessera/machine/wires.h"
+
+namespace tessera::comm::collectives {
+
+struct Prediction {
+  double seconds = 0;             // until the last rank is done
+  std::vector<double> wire_busy;  // s, of each wire; the largest is the bound of this plan
+};
+
+Prediction predict(const Plan& plan, const Problem& problem, const machine::Wires& wires);
+
+}  // namespace tessera::comm::collectives

@@ -1,0 +1,51 @@
+// The registry of collective algorithms: name, restrictions, plan. What an entry costs is what its plan costs
+// (predict.h), so no entry has a cost formula of its own.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tessera/comm/collectives/plan.h"
+#include "tessera/machine/wires.h"
+
+namespace tessera::comm::collectives {
+
+/// What may be chosen inside an entry. An entry ignores what it does not know.
+struct Parameters {
+  std::int64_t segment = 0;  // bytes of a piece of the vector that travels by itself; 0: whole
+  int degree = 2;            // of k-ary trees
+  std::string pattern;       // of `subnets`: "chain", "binary", "binomial", "star"
+};
+
+struct Entry {
+  const char* name;
+  const char* about;  // one line, with its source
+  bool (*can)(const Problem& problem);
+  Plan (*plan)(const Problem& problem, const machine::Wires& wires, const Parameters& parameters);
+  /// Parameters worth trying for this problem, the best guess first; never empty.
+  std::vector<Parameters> (*candidates)(const Problem& problem, const machine::Wires& wires);
+};
+
+std::span<const Entry> entries();
+/// Throws InputError naming the nearest known entry.
+const Entry& entry(const std::string& name);
+
+/// Ranks in an order that follows the network: those of a host side by side, hosts of a subnet side by side. Classical
+/// algorithms number ranks by it, so that neighbours in a ring, and the low dimensions of a hypercube, are near.
+std::vector<int> topology_order(const machine::Wires& wires);
+
+struct Candidate {
+  const Entry* entry = nullptr;
+  Parameters parameters;
+  double seconds = 0;
+};
+
+/// All candidates of all entries (or of the one named) that can do the problem, fastest first. Ties keep the order of
+/// the registry.
+std::vector<Candidate> rank_candidates(const Problem& problem, const machine::Wires& wires,
+                                       const std::optional<std::string>& only = std::nullopt);
+
+}  // namespace tessera::comm::collectives

@@ -1,0 +1,64 @@
+// The measured network as a value: hosts, and the subnets that they form, level by level (paper 002, §4.1, applied
+// again to the subnets). What was not measured is absent or `unknown`, never guessed.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace tessera::machine {
+
+/// Time of a message of n bytes: latency + n / bandwidth; half of a round trip between two that do nothing else.
+struct Link {
+  double latency = 0;    // s
+  double bandwidth = 0;  // bytes/s
+
+  double time(double bytes) const { return latency + bytes / bandwidth; }
+  friend bool operator==(const Link&, const Link&) = default;
+};
+
+/// Whether disjoint pairs that talk at once share one bandwidth (a bus) or each have their own (a switch).
+enum class Medium { unknown, bus, fabric };
+
+struct Host {
+  std::string name;
+  int slots = 1;               // ranks that a host file gives it
+  std::optional<Link> inside;  // between two ranks on it, through shared memory
+
+  friend bool operator==(const Host&, const Host&) = default;
+};
+
+/// Hosts, or smaller subnets, that reach each other over links of one class.
+struct Subnet {
+  int parent = -1;           // index in Network::subnets; -1: the whole network
+  std::vector<int> subnets;  // its parts, by index in Network::subnets; empty in a leaf
+  std::vector<int> hosts;    // of a leaf, by index in Network::hosts
+  Link link;                 // between two hosts in different parts of it (leaf: between its hosts)
+  Medium medium = Medium::unknown;
+  std::optional<double> uplink;  // bytes/s that leave it in one direction when all of its hosts send out at once
+
+  bool is_leaf() const { return subnets.empty(); }
+  friend bool operator==(const Subnet&, const Subnet&) = default;
+};
+
+struct Network {
+  std::vector<Host> hosts;
+  std::vector<Subnet> subnets;  // [0] is the whole; parents stand before their parts
+
+  /// The leaf that a host is in; -1 where no subnet lists it.
+  int leaf_of(int host) const;
+  /// Subnets from the leaf of a host up to the whole.
+  std::vector<int> ancestors(int host) const;
+  /// All hosts below a subnet, in the order of the tree.
+  std::vector<int> hosts_of(int subnet) const;
+  /// Throws InputError with what is wrong: a host in two subnets or none, a loop, a time or rate that is not finite and
+  /// positive. `name` stands for the file in messages.
+  void check(const std::string& name) const;
+
+  friend bool operator==(const Network&, const Network&) = default;
+};
+
+/// A network without structure: n hosts on one switch, for when nothing was measured.
+Network one_switch(const std::vector<Host>& hosts, Link link);
+
+}  // namespace tessera::machine
