@@ -63,9 +63,10 @@ def test_mdanalysis_reads_them(samples: Path, box: str, kind: str) -> None:
 def test_mdtraj_reads_them(samples: Path, box: str, kind: str) -> None:
     mdtraj = pytest.importorskip("mdtraj")
     if kind == "h5":
-        pytest.importorskip("tables", reason="mdtraj reads HDF5 with PyTables, which is not installed")
+        pytest.importorskip("tables", reason="mdtraj reads HDF5 with PyTables; `make setup` installs it")
         trajectory = mdtraj.load_hdf5(str(samples / f"{box}.h5"))
-        np.testing.assert_allclose(trajectory.time, 2 + 0.5 * np.arange(N_FRAMES))
+        np.testing.assert_allclose(trajectory.time, 2 + 0.5 * np.arange(N_FRAMES))  # ps
+        assert trajectory.n_atoms == N_ATOMS
     else:
         topology = mdtraj.Topology()
         residue = topology.add_residue("X", topology.add_chain())
@@ -73,5 +74,7 @@ def test_mdtraj_reads_them(samples: Path, box: str, kind: str) -> None:
             topology.add_atom("C", mdtraj.element.carbon, residue)
         trajectory = mdtraj.load_dcd(str(samples / f"{box}.dcd"), top=topology)
     assert trajectory.n_frames == N_FRAMES
-    np.testing.assert_allclose(trajectory.xyz[7], positions(7) / 10, rtol=1e-6)
-    np.testing.assert_allclose(trajectory.unitcell_vectors[0], BOXES[box] / 10, atol=1e-6)
+    # mdtraj's unit is nm
+    for frame in (0, 7, N_FRAMES - 1):
+        np.testing.assert_allclose(trajectory.xyz[frame], positions(frame) / 10, rtol=1e-6)
+        np.testing.assert_allclose(trajectory.unitcell_vectors[frame], BOXES[box] / 10, atol=1e-6)
