@@ -1,0 +1,239 @@
+#include "tessera/comm/collectives/subnets.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "tessera/comm/collectives/delivery_tree.h"
+
+namespace tessera::comm::collectives {
+namespace {
+
+using Direction = DeliveryTrees::Direction;
+
+struct Piece {
+  std::int64_t begin = 0;
+  std::int64_t length = 0;
+};
+
+/// Cuts elements into pieces of about `segment` bytes, as equal as can be; into a multiple of `multiple` where there
+/// are enough of them, so that roots that take turns have equal shares.
+std::vector<Piece> pieces_of(std::int64_t begin, std::int64_t length, std::int64_t element_bytes, std::int64_t segment,
+                             std::int64_t multiple = 1) {
+  if (length == 0) return {};
+  std::int64_t n = 1;
+  if (segment > 0 && element_bytes > 0) n = (length * element_bytes + segment - 1) / segment;
+  if (n > multiple / 2) n = (n + multiple - 1) / multiple * multiple;
+  n = std::min(n, length);
+  std::vector<Piece> pieces;
+  for (std::int64_t i = 0; i < n; ++i) {
+    const auto first = length * i / n;
+    pieces.push_back({begin + first, length * (i + 1) / n - first});
+  }
+  return pieces;
+}
+
+class Builder {
+ public:
+  Builder(const Problem& problem, const machine::Wires& wires, const Parameters& parameters)
+      : problem_(problem), parameters_(parameters), trees_(wires, patterns_of(parameters.pattern)) {}
+
+  std::vector<Message> take() { return std::move(messages_); }
+
+  void send_down(int root, const Piece& piece) {
+    for (const auto& edge : trees_.add_tree(root, bytes(piece), Direction::from_root))
+      add(edge.parent, edge.child, piece, Effect::replace);
+  }
+
+  void send_up(int root, const Piece& piece) {
+    const auto edges = trees_.add_tree(root, bytes(piece), Direction::to_root);
+    for (auto edge = edges.rbegin(); edge != edges.rend(); ++edge)
+      add(edge->child, edge->parent, piece, Effect::combine_left);
+  }
+
+  void all_reduce() {
+    const auto& roots = trees_.spread_roots();
+    std::size_t turn = 0;
+    for (const auto& piece : pieces_of(0, problem_.blocks.front(), problem_.element_bytes, parameters_.segment,
+                                       static_cast<std::int64_t>(problem_.n_ranks))) {
+      const int root = roots[turn++ % roots.size()];
+      send_up(root, piece);
+      send_down(root, piece);
+    }
+  }
+
+  /// The blocks of all ranks, a piece of each in turn, so that all ranks have something to send from the start.
+  template <class Send>
+  void for_pieces_of_blocks(Send&& send) {
+    const auto offsets = problem_.offsets();
+    std::vector<std::vector<Piece>> pieces;
+    std::size_t most = 0;
+    for (int rank = 0; rank < problem_.n_ranks; ++rank) {
+      const auto r = static_cast<std::size_t>(rank);
+      pieces.push_back(pieces_of(offsets[r], problem_.blocks[r], problem_.element_bytes, parameters_.segment));
+      most = std::max(most, pieces.back().size());
+    }
+    for (std::size_t i = 0; i < most; ++i)
+      for (const int rank : trees_.spread_roots())
+        if (const auto& own = pieces[static_cast<std::size_t>(rank)]; i < own.size()) send(rank, own[i]);
+  }
+
+  void for_pieces_of_vector(void (Builder::*send)(int, const Piece&)) {
+    for (const auto& piece : pieces_of(0, problem_.blocks.front(), problem_.element_bytes, parameters_.segment))
+      (this->*send)(problem_.root, piece);
+  }
+
+  /// One tree; an edge carries the blocks of all ranks below it, neighbouring blocks in one message.
+  void scatter_or_gather(bool is_gather) {
+    const auto offsets = problem_.offsets();
+    const auto n = static_cast<std::size_t>(problem_.n_ranks);
+    const auto edges = trees_.add_tree(
+        problem_.root, static_cast<double>(offsets.back() * problem_.element_bytes) / static_cast<double>(n),
+        is_gather ? Direction::to_root : Direction::from_root);
+    std::vector<std::vector<int>> below(n);
+    for (std::size_t r = 0; r < n; ++r) below[r] = {static_cast<int>(r)};
+    for (auto edge = edges.rbegin(); edge != edges.rend(); ++edge) {
+      auto& parent = below[static_cast<std::size_t>(edge->parent)];
+      const auto& child = below[static_cast<std::size_t>(edge->child)];
+      parent.insert(parent.end(), child.begin(), child.end());
+    }
+    for (auto& ranks : below) std::sort(ranks.begin(), ranks.end());
+    const auto send = [&](const Edge& edge) {
+      const auto& ranks = below[static_cast<std::size_t>(edge.child)];
+      for (std::size_t i = 0; i < ranks.size();) {
+        auto end = i + 1;
+        while (end < ranks.size() && ranks[end] == ranks[end - 1] + 1) ++end;
+        const auto begin = offsets[static_cast<std::size_t>(ranks[i])];
+        const Piece run{begin, offsets[static_cast<std::size_t>(ranks[end - 1]) + 1] - begin};
+        for (const auto& piece : pieces_of(run.begin, run.length, problem_.element_bytes, parameters_.segment)) {
+          if (is_gather) {
+            add(edge.child, edge.parent, piece, Effect::replace);
+          } else {
+            add(edge.parent, edge.child, piece, Effect::replace);
+          }
+        }
+        i = end;
+      }
+    };
+    if (is_gather) {
+      for (auto edge = edges.rbegin(); edge != edges.rend(); ++edge) send(*edge);
+    } else {
+      for (const auto& edge : edges) send(edge);
+    }
+  }
+
+ private:
+  double bytes(const Piece& piece) const { return static_cast<double>(piece.length * problem_.element_bytes); }
+  void add(int from, int to, const Piece& piece, Effect effect) {
+    messages_.push_back({from, to, effect, Buffer::output, Buffer::output, piece.begin, piece.begin, piece.length});
+  }
+
+  const Problem& problem_;
+  const Parameters& parameters_;
+  DeliveryTrees trees_;
+  std::vector<Message> messages_;
+};
+
+/// Every block goes straight to its rank: nothing crosses a link twice. Ranks send over the slowest links first, each
+/// to the rank that is `distance` further in the order of the network, so that no port is the target of many at once.
+std::vector<Message> all_to_all(const Problem& problem, const machine::Wires& wires) {
+  const auto order = topology_order(wires);
+  const auto offsets = problem.offsets();
+  const auto n = order.size();
+  int levels = 0;
+  for (std::size_t i = 1; i < n; ++i) levels = std::max(levels, wires.level(order[0], order[i]));
+  std::vector<Message> messages;
+  if (problem.blocks.front() == 0) return messages;
+  for (int level = levels; level >= 0; --level)
+    for (std::size_t distance = 1; distance < n; ++distance)
+      for (std::size_t i = 0; i < n; ++i) {
+        const int from = order[i], to = order[(i + distance) % n];
+        if (wires.level(from, to) != level) continue;
+        messages.push_back({from, to, Effect::replace, Buffer::input, Buffer::output,
+                            offsets[static_cast<std::size_t>(to)], offsets[static_cast<std::size_t>(from)],
+                            problem.blocks.front()});
+      }
+  return messages;
+}
+
+std::string size_text(std::int64_t bytes) {
+  return bytes % 1024 == 0 ? fmt::format("{} KiB", bytes / 1024) : fmt::format("{} B", bytes);
+}
+
+}  // namespace
+
+bool can_subnets(const Problem& problem) {
+  if (problem.operation == Operation::scan || problem.operation == Operation::exscan) return false;
+  return problem.commutative || !problem.reduces();
+}
+
+Plan plan_subnets(const Problem& problem, const machine::Wires& wires, const Parameters& parameters) {
+  Plan plan;
+  plan.entry = "subnets";
+  if (problem.operation == Operation::all_to_all) {
+    plan.messages = all_to_all(problem, wires);
+    return plan;
+  }
+  plan.entry = fmt::format("subnets({}{})", parameters.pattern.empty() ? "chain" : parameters.pattern,
+                           parameters.segment > 0 ? ", " + size_text(parameters.segment) : "");
+  Builder builder(problem, wires, parameters);
+  switch (problem.operation) {
+    case Operation::barrier:
+      builder.send_up(0, {0, 1});
+      builder.send_down(0, {0, 1});
+      break;
+    case Operation::broadcast:
+      builder.for_pieces_of_vector(&Builder::send_down);
+      break;
+    case Operation::reduce:
+      builder.for_pieces_of_vector(&Builder::send_up);
+      break;
+    case Operation::all_reduce:
+      builder.all_reduce();
+      break;
+    case Operation::all_gather:
+      builder.for_pieces_of_blocks([&](int rank, const Piece& piece) { builder.send_down(rank, piece); });
+      break;
+    case Operation::reduce_scatter:
+      builder.for_pieces_of_blocks([&](int rank, const Piece& piece) { builder.send_up(rank, piece); });
+      break;
+    case Operation::scatter:
+    case Operation::gather:
+      builder.scatter_or_gather(problem.operation == Operation::gather);
+      break;
+    default:
+      break;
+  }
+  plan.messages = builder.take();
+  return plan;
+}
+
+std::vector<Parameters> candidates_subnets(const Problem& problem, const machine::Wires& wires) {
+  if (problem.operation == Operation::all_to_all) return {Parameters{}};
+  const double bytes = static_cast<double>(problem.offsets().back() * problem.element_bytes);
+  const bool by_rank = problem.blocks.size() > 1;
+  const double piece_limit = by_rank ? bytes / problem.n_ranks : bytes;
+  std::vector<std::string> patterns{"chain", "binomial", "star", "binary"};
+  if (wires.network().subnets.size() > 1)
+    for (const char* above : {"chain", "binomial", "star"})
+      for (const char* below : {"chain", "binomial", "star"})
+        if (above != std::string_view(below)) patterns.push_back(fmt::format("{},{}", above, below));
+  std::vector<Parameters> candidates;
+  // Plans of more messages than this take longer to make than they save.
+  const double most_messages = 300'000;
+  for (const std::int64_t segment : {0, 4096, 8192, 16384, 32768, 65536, 131072}) {
+    if (segment > 0 && static_cast<double>(segment) >= piece_limit) continue;
+    const double n_pieces = segment > 0 ? bytes / static_cast<double>(segment) : by_rank ? problem.n_ranks : 1;
+    if (segment > 0 && 2 * n_pieces * problem.n_ranks > most_messages) continue;
+    for (const auto& pattern : patterns) {
+      Parameters parameters;
+      parameters.segment = segment;
+      parameters.pattern = pattern;
+      candidates.push_back(parameters);
+    }
+  }
+  return candidates;
+}
+
+}  // namespace tessera::comm::collectives
