@@ -7,8 +7,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "tessera/base/atomic_file.h"
 #include "tessera/base/error.h"
-#include "tessera/io/atomic_file.h"
 #include "tessera/io/checksum.h"
 
 namespace tessera::app {
@@ -142,13 +142,13 @@ void write_checkpoint(const std::string& folder, const Checkpoint& checkpoint) {
   content += io::Checksum().add(comm::bytes_of(header)).add(std::as_bytes(data)).finish();
   // The old newest becomes the previous only when the new one is safe beside it: write, then rename twice.
   const std::string next = folder + "/checkpoint.next.tck";
-  io::write_atomically(next, content);
+  write_atomically(next, content);
   std::error_code ignored;
   std::filesystem::rename(newest(folder), previous(folder), ignored);  // none yet: fine
   std::error_code failed;
   std::filesystem::rename(next, newest(folder), failed);
   if (failed) throw RunError(fmt::format("{} can't be renamed to checkpoint.tck: {}", next, failed.message()));
-  io::synchronize_folder(folder);
+  synchronize_folder(folder);
 }
 
 Checkpoint read_checkpoint(const std::string& folder, std::string& note) {

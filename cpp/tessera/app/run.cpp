@@ -21,9 +21,9 @@
 #include "tessera/app/output/report.h"
 #include "tessera/app/system_file.h"
 #include "tessera/app/trajectory.h"
+#include "tessera/base/atomic_file.h"
 #include "tessera/base/error.h"
 #include "tessera/base/units.h"
-#include "tessera/io/atomic_file.h"
 #include "tessera/md/pair/cluster_distance.h"
 
 namespace tessera::app {
@@ -80,7 +80,7 @@ void prepare_folder(const RunConfig& config, bool restart) {
             fmt::format("{} already holds a run ({}): choose another output.folder, set output.overwrite = "
                         "true, or continue it with --restart",
                         folder, name));
-  io::make_folder(folder);
+  make_folder(folder);
   if (!restart)
     for (const auto* name : {"checkpoint.tck", "checkpoint.previous.tck", "checkpoint.next.tck", "report.json"}) {
       std::error_code ignored;
@@ -88,7 +88,7 @@ void prepare_folder(const RunConfig& config, bool restart) {
     }
   if (access(folder.c_str(), W_OK) != 0)
     throw RunError(fmt::format("{} can't be written to: choose another output.folder or mend its permissions", folder));
-  io::write_atomically(folder + "/settings.toml", to_toml(config));
+  write_atomically(folder + "/settings.toml", to_toml(config));
 }
 
 double seconds_since(std::chrono::steady_clock::time_point start) {

@@ -5,8 +5,8 @@
 #include <span>
 #include <string>
 
+#include "tessera/base/descriptor.h"
 #include "tessera/base/lattice.h"
-#include "tessera/io/descriptor.h"
 
 namespace tessera::io {
 

@@ -11,8 +11,8 @@
 #include <iterator>
 #include <thread>
 
+#include "tessera/base/atomic_file.h"
 #include "tessera/base/error.h"
-#include "tessera/io/atomic_file.h"
 #include "tessera/io/checksum.h"
 #include "tessera/io/dcd.h"
 #include "tessera/io/h5md.h"
@@ -98,26 +98,6 @@ TEST_F(Files, Hdf5GrowsAndShrinks) {
   file.append<std::int32_t>("/rows", std::vector<std::int32_t>{7, 7, 8, 8});
   EXPECT_EQ(file.read<std::int32_t>("/rows"), (std::vector<std::int32_t>{0, 0, 1, -1, 2, -2, 3, -3, 7, 7, 8, 8}));
   expect_says(message_of([&] { Hdf5File::create("/no/such/folder/a.h5"); }), "can't be made");
-}
-
-TEST_F(Files, AtomicWriteReplacesWhole) {
-  write_atomically(path("c"), "first");
-  write_atomically(path("c"), "second");
-  EXPECT_EQ(content("c"), "second");
-  EXPECT_THROW(write_atomically(path("c"),
-                                [&](const std::string& temporary) {
-                                  std::ofstream(temporary) << "half";
-                                  throw RunError("broken");
-                                }),
-               RunError);
-  EXPECT_EQ(content("c"), "second");
-  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_), {}), 1);  // nothing is left behind
-  expect_says(message_of([&] { write_atomically("/no/such/folder/c", "x"); }), "check the path");
-  expect_says(message_of([&] { make_folder("/proc/self/new"); }), "can't make the folder");
-  if (std::filesystem::exists("/dev/full")) {
-    const auto full = [] { Descriptor::open_to_change("/dev/full").write_at("x", 1, 0); };
-    expect_says(message_of(full), "the disk is full");
-  }
 }
 
 TEST(Checksum, KnownAnswers) {  // FIPS 180-4, examples

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "tessera/io/descriptor.h"
+#include "tessera/base/descriptor.h"
 
 namespace tessera::io {
 namespace {

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <vector>
 
-#include "tessera/io/atomic_file.h"
+#include "tessera/base/atomic_file.h"
 
 namespace tessera::io {
 

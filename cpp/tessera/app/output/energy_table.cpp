@@ -19,7 +19,7 @@ std::string header_line(const std::vector<Column>& columns) {
 }  // namespace
 
 EnergyTable EnergyTable::create(const std::string& path, const std::vector<Column>& columns) {
-  EnergyTable table(io::Descriptor::create(path), columns.size());
+  EnergyTable table(Descriptor::create(path), columns.size());
   const std::string header = header_line(columns);
   table.file_.write_at(header.data(), header.size(), 0);
   table.end_ = static_cast<std::int64_t>(header.size());
@@ -30,7 +30,7 @@ EnergyTable EnergyTable::continue_after(const std::string& path, const std::vect
                                         std::int64_t last_step) {
   std::string text;
   {
-    const auto file = io::Descriptor::open_to_read(path);
+    const auto file = Descriptor::open_to_read(path);
     text.resize(static_cast<std::size_t>(file.size()));
     text.resize(file.read_at(text.data(), text.size(), 0));
   }
@@ -47,7 +47,7 @@ EnergyTable EnergyTable::continue_after(const std::string& path, const std::vect
     if (newline == std::string::npos || parsed.ec != std::errc() || step > last_step) break;
     end = newline + 1;
   }
-  EnergyTable table(io::Descriptor::open_to_change(path), columns.size());
+  EnergyTable table(Descriptor::open_to_change(path), columns.size());
   table.end_ = static_cast<std::int64_t>(end);
   table.file_.truncate(table.end_);
   return table;

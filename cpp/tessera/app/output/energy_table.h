@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "tessera/io/descriptor.h"
+#include "tessera/base/descriptor.h"
 
 namespace tessera::app {
 
@@ -29,9 +29,9 @@ class EnergyTable {
   void append(std::int64_t step, double time, std::span<const double> values);
 
  private:
-  EnergyTable(io::Descriptor file, std::size_t n_columns) : file_(std::move(file)), n_columns_(n_columns) {}
+  EnergyTable(Descriptor file, std::size_t n_columns) : file_(std::move(file)), n_columns_(n_columns) {}
 
-  io::Descriptor file_;
+  Descriptor file_;
   std::size_t n_columns_;
   std::int64_t end_ = 0;  // bytes
 };

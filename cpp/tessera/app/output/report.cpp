@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "tessera/app/output/progress.h"
-#include "tessera/io/atomic_file.h"
+#include "tessera/base/atomic_file.h"
 
 namespace tessera::app {
 
@@ -67,7 +67,7 @@ nlohmann::json report_to_json(const Report& report) {
 }
 
 void write_report(const std::string& path, const Report& report) {
-  io::write_atomically(path, report_to_json(report).dump(2) + "\n");
+  write_atomically(path, report_to_json(report).dump(2) + "\n");
 }
 
 }  // namespace tessera::app

@@ -1,4 +1,4 @@
-#include "tessera/io/descriptor.h"
+#include "tessera/base/descriptor.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -11,7 +11,7 @@
 
 #include "tessera/base/error.h"
 
-namespace tessera::io {
+namespace tessera {
 namespace {
 
 [[noreturn]] void fail(const std::string& path, const char* what) {
@@ -118,4 +118,4 @@ void Descriptor::synchronize() const {
   if (::fsync(handle_) != 0 && errno != EINVAL && errno != ENOTSUP) fail(path_, "bring the file to the disk");
 }
 
-}  // namespace tessera::io
+}  // namespace tessera

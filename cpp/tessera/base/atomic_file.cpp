@@ -1,4 +1,4 @@
-#include "tessera/io/atomic_file.h"
+#include "tessera/base/atomic_file.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -8,10 +8,10 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "tessera/base/descriptor.h"
 #include "tessera/base/error.h"
-#include "tessera/io/descriptor.h"
 
-namespace tessera::io {
+namespace tessera {
 
 void write_atomically(const std::string& path, const std::function<void(const std::string&)>& write) {
   const std::string temporary = fmt::format("{}.{}.part", path, ::getpid());
@@ -51,4 +51,4 @@ void make_folder(const std::string& folder) {
   if (error) throw RunError(fmt::format("{}: can't make the folder: {}", folder, system_error_text(error.value())));
 }
 
-}  // namespace tessera::io
+}  // namespace tessera

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-namespace tessera::io {
+namespace tessera {
 
 class Descriptor {
  public:
@@ -37,4 +37,4 @@ class Descriptor {
 /// "No space left on device: free some, or write elsewhere": an errno and how to mend it.
 std::string system_error_text(int error);
 
-}  // namespace tessera::io
+}  // namespace tessera

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-namespace tessera::io {
+namespace tessera {
 
 /// Writes to a temporary beside `path`, brings it and the folder to the disk, renames it.
 /// Throws RunError (full disk, unwritable folder …); the old file then stands and the temporary is gone.
@@ -24,4 +24,4 @@ void synchronize_folder(const std::string& folder);
 /// Makes a folder and the ones above it. Throws RunError.
 void make_folder(const std::string& folder);
 
-}  // namespace tessera::io
+}  // namespace tessera
