@@ -11,7 +11,7 @@
 namespace tessera::machine {
 
 struct Wire {
-  std::string name;      // "n3 out", "rack0 up", "segment a", "rank 5"
+  std::string name;      // "n3 out", "subnet 1 up", "subnet 2 bus", "rank 5"
   double bandwidth = 0;  // bytes/s
 };
 
@@ -21,7 +21,10 @@ struct Wire {
 /// and every uplink on its way.
 class Wires {
  public:
-  /// `host_of_rank[r]`: index in network.hosts.
+  /// What is assumed of shared memory that was not measured.
+  static constexpr Link unmeasured_inside = {1e-6, 5e9};
+
+  /// `host_of_rank[r]`: index in network.hosts. Throws InputError where the network is not sound (Network::check).
   Wires(const Network& network, std::vector<int> host_of_rank);
 
   int n_ranks() const { return static_cast<int>(host_of_rank_.size()); }
@@ -29,24 +32,36 @@ class Wires {
   const Network& network() const { return network_; }
   std::span<const Wire> wires() const { return wires_; }
 
-  /// Wires of a message from one rank to another, sender's side first. Valid until the next call of path.
+  /// Wires of a message from one rank to another, sender's side first. Valid until the next call of path or time.
   std::span<const int> path(int from, int to) const;
+  /// s, of a message without bytes.
   double latency(int from, int to) const;
   /// Seconds of a message alone on the network.
   double time(int from, int to, double bytes) const;
-  /// 0: same host, 1: same leaf subnet, 2: same parent of leaves, and so on.
+  /// 0: same host, 1: same leaf subnet, 2: same parent of leaves, and so on (where branches differ in depth: by the
+  /// deepest below the subnet that both are in).
   int level(int from, int to) const;
 
  private:
+  /// One direction of one host: its ports, then the buses and uplinks, leaf first; only those that exist.
+  struct Side {
+    std::vector<int> ports, lines;
+    std::vector<std::size_t> n_ports, n_lines;  // by level: how many of each a message uses that turns round there
+  };
+
+  Side side_of(int host, bool is_out) const;
   int common_subnet(int host_a, int host_b) const;
+  int add(std::string name, double bandwidth);
 
   Network network_;
   std::vector<int> host_of_rank_;
   std::vector<Wire> wires_;
   std::vector<std::vector<int>> ancestors_;  // of each host, leaf first
+  std::vector<int> depth_, height_;          // of each subnet: edges up to the whole, down to the deepest leaf
   std::vector<int> rank_wire_;               // of each rank
-  std::vector<std::vector<int>> out_, in_;   // of each host, by level (0: leaf)
+  std::vector<std::vector<int>> out_, in_;   // ports of each host, by level (0: leaf); -1: none
   std::vector<int> bus_, up_, down_;         // of each subnet; -1: none
+  std::vector<Side> sender_, receiver_;      // of each host
   mutable std::vector<int> path_;
 };
 

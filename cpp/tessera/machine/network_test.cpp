@@ -1,0 +1,139 @@
+#include "tessera/machine/network.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <limits>
+
+#include "tessera/base/error.h"
+#include "tessera/machine/wires.h"
+
+namespace tessera::machine {
+namespace {
+
+/// Two racks of two hosts on 1 Gbit/s, joined by a 100 Mbit/s uplink.
+Network two_racks() {
+  Network network;
+  for (const char* name : {"f0", "f1", "f2", "f3"}) network.hosts.push_back({name, 4, std::nullopt});
+  const Link inside = {50e-6, 125e6};
+  network.subnets = {
+      {-1, {1, 2}, {}, {100e-6, 12.5e6}, Medium::fabric, std::nullopt},
+      {0, {}, {0, 1}, inside, Medium::fabric, 12.5e6},
+      {0, {}, {2, 3}, inside, Medium::fabric, 12.5e6},
+  };
+  return network;
+}
+
+std::vector<std::string> names(const Wires& wires, int from, int to) {
+  std::vector<std::string> found;
+  for (const int wire : wires.path(from, to)) found.push_back(wires.wires()[static_cast<std::size_t>(wire)].name);
+  return found;
+}
+
+using Names = std::vector<std::string>;
+
+TEST(Network, KnowsItsTree) {
+  const auto network = two_racks();
+  network.check("here");
+  EXPECT_EQ(network.leaf_of(2), 2);
+  EXPECT_EQ(network.leaf_of(7), -1);
+  EXPECT_EQ(network.ancestors(1), (std::vector<int>{1, 0}));
+  EXPECT_EQ(network.hosts_of(0), (std::vector<int>{0, 1, 2, 3}));
+  const auto plain = one_switch(network.hosts, {1e-4, 1e8});
+  plain.check("plain");
+  EXPECT_EQ(plain.hosts_of(0), (std::vector<int>{0, 1, 2, 3}));
+}
+
+template <class Break>
+std::string refusal(Break&& damage) {
+  auto network = two_racks();
+  damage(network);
+  try {
+    network.check("map.json");
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "nothing";
+}
+
+TEST(Network, RefusesWhatIsNotATree) {
+  EXPECT_EQ(refusal([](Network& n) { n.subnets[1].hosts = {0}; }),
+            "map.json: host f1 is in no subnet, expected one; measure the network again");
+  EXPECT_EQ(refusal([](Network& n) {
+              n.subnets[2].hosts = {1, 2, 3};
+            }),
+            "map.json: host f1 is in subnet 1 and in subnet 2, expected one of them");
+  EXPECT_EQ(refusal([](Network& n) { n.subnets[1].parent = 2; }),
+            "map.json: subnet 1 has the parent 2, expected one of 0 to 0; parents stand before their parts");
+  EXPECT_EQ(refusal([](Network& n) { n.subnets[0].subnets = {1}; }),
+            "map.json: subnet 2 has the parent 0, whose list of parts lacks it");
+  EXPECT_EQ(refusal([](Network& n) {
+              n.subnets[0].subnets = {0, 1, 2};
+            }),
+            "map.json: subnet 0 has the part 0, expected one of 1 to 2");
+  EXPECT_EQ(refusal([](Network& n) {
+              n.subnets[1].hosts = {0, 4};
+            }),
+            "map.json: subnet 1 holds host 4, expected one of 0 to 3");
+  EXPECT_EQ(refusal([](Network& n) { n.hosts[1].name = "f0"; }),
+            "map.json: hosts 0 and 1 are both called f0; list every host once");
+  EXPECT_EQ(refusal([](Network& n) { n = {}; }), "map.json: the network has no hosts, expected one or more");
+}
+
+TEST(Network, RefusesImpossibleTimes) {
+  constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_EQ(refusal([](Network& n) { n.subnets[2].link.latency = -1; }),
+            "map.json: the latency of subnet 2 is -1 s, expected a finite time ≥ 0; measure the network again");
+  EXPECT_NE(refusal([](Network& n) { n.subnets[2].link.bandwidth = nan; }).find("bandwidth of subnet 2 is nan"),
+            std::string::npos);
+  EXPECT_NE(refusal([](Network& n) { n.subnets[0].link = {}; }).find("bandwidth of subnet 0 is 0"), std::string::npos);
+  EXPECT_NE(refusal([](Network& n) { n.subnets[1].uplink = 0; }).find("uplink of subnet 1 is 0"), std::string::npos);
+  EXPECT_NE(refusal([](Network& n) {
+              n.hosts[3].inside = Link{1e-6, -5};
+            }).find("inside host f3 is -5"),
+            std::string::npos);
+}
+
+TEST(Wires, PathsCrossWhatLiesBetween) {
+  const Wires wires(two_racks(), {0, 0, 1, 3});
+  EXPECT_EQ(names(wires, 0, 1), (Names{"rank 0", "rank 1"}));
+  EXPECT_EQ(names(wires, 1, 2), (Names{"rank 1", "f0 out", "f1 in", "rank 2"}));
+  EXPECT_EQ(names(wires, 2, 3),
+            (Names{"rank 2", "f1 out", "f1 out 1", "subnet 1 up", "subnet 2 down", "f3 in 1", "f3 in", "rank 3"}));
+  EXPECT_EQ(wires.level(0, 1), 0);
+  EXPECT_EQ(wires.level(0, 2), 1);
+  EXPECT_EQ(wires.level(0, 3), 2);
+  EXPECT_DOUBLE_EQ(wires.time(0, 1, 5e6), 1e-6 + 1e-3);
+  EXPECT_DOUBLE_EQ(wires.time(0, 2, 125e3), 50e-6 + 1e-3);
+  EXPECT_DOUBLE_EQ(wires.time(0, 3, 125e3), 100e-6 + 10e-3);
+}
+
+TEST(Wires, ABusIsOneWireForAll) {
+  Network network;
+  for (const char* name : {"a", "b", "c", "d"}) network.hosts.push_back({name, 1, Link{2e-6, 1e9}});
+  const Link ethernet = {1e-3, 1.25e6};
+  network.subnets = {{-1, {1, 2}, {}, {2e-3, 1.25e6}, Medium::bus, std::nullopt},
+                     {0, {}, {0, 1, 2}, ethernet, Medium::bus, std::nullopt},
+                     {0, {}, {3}, {}, Medium::unknown, std::nullopt}};
+  const Wires wires(network, {0, 1, 3});
+  EXPECT_EQ(names(wires, 0, 1), (Names{"rank 0", "a out", "subnet 1 bus", "b in", "rank 1"}));
+  // d is alone in its subnet, whose link is not known: it has no port there.
+  EXPECT_EQ(names(wires, 2, 0),
+            (Names{"rank 2", "d out 1", "subnet 0 bus", "subnet 1 bus", "a in 1", "a in", "rank 0"}));
+  EXPECT_DOUBLE_EQ(wires.latency(0, 2), 2e-3);
+}
+
+TEST(Wires, RefusesRanksOnUnknownHosts) { EXPECT_THROW(Wires(two_racks(), {0, 4}), InputError); }
+
+TEST(Wires, AMillionPathsTakeLittleTime) {
+  const Wires wires(two_racks(), {0, 1, 2, 3});
+  const auto start = std::chrono::steady_clock::now();
+  std::size_t n = 0;
+  for (int i = 0; i < 1'000'000; ++i) n += wires.path(i & 3, (i >> 2) & 3).size();
+  EXPECT_GT(n, 4'000'000U);
+  // 0.03 s on an idle core; the bound only tells microseconds from tens of nanoseconds.
+  EXPECT_LT(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), 1.0);
+}
+
+}  // namespace
+}  // namespace tessera::machine
