@@ -1,7 +1,9 @@
 #include "tessera/comm/collectives/predict.h"
 
 #include <algorithm>
+#include <limits>
 #include <queue>
+#include <tuple>
 #include <utility>
 
 #include "tessera/comm/collectives/hazards.h"
@@ -44,42 +46,58 @@ Graph graph_of(const Plan& plan, int n_ranks) {
   return graph;
 }
 
+/// A message somewhere on its way: when its head is there, which one, how many wires it has behind it. Ties: plan
+/// order.
+using Event = std::tuple<double, int, int>;
+
+/// A wire this many times as fast as the slowest on the way is never what a message waits for.
+constexpr double never_felt = 16;
+
 }  // namespace
 
 Prediction predict(const Plan& plan, const Problem& problem, const machine::Wires& wires) {
   auto graph = graph_of(plan, problem.n_ranks);
-  Prediction prediction{0, std::vector<double>(wires.wires().size(), 0)};
-  std::vector<double> free(wires.wires().size(), 0);
-  std::vector<double> ready(plan.messages.size(), 0);
-  using Event = std::pair<double, int>;  // when ready, message; ties in plan order
+  const auto all = wires.wires();
+  Prediction prediction{0, std::vector<double>(all.size(), 0)};
+  std::vector<double> free(all.size(), 0);
+  std::vector<double> ready(plan.messages.size(), 0), arrival(plan.messages.size(), 0);
   std::priority_queue<Event, std::vector<Event>, std::greater<>> queue;
+  std::vector<int> felt;
   for (std::size_t i = 0; i < plan.messages.size(); ++i)
-    if (graph.n_waits[i] == 0) queue.emplace(0.0, static_cast<int>(i));
+    if (graph.n_waits[i] == 0) queue.emplace(0.0, static_cast<int>(i), 0);
   while (!queue.empty()) {
-    const auto [time, index] = queue.top();
+    const auto [time, index, n_behind] = queue.top();
     queue.pop();
-    const auto& message = plan.messages[static_cast<std::size_t>(index)];
-    double arrival = time;
+    const auto i = static_cast<std::size_t>(index);
+    const auto& message = plan.messages[i];
+    arrival[i] = std::max(arrival[i], time);
     if (message.from != message.to) {
       const double bytes = static_cast<double>(message.length * problem.element_bytes);
-      double start = time;
-      for (const int wire : wires.path(message.from, message.to)) {
+      const auto path = wires.path(message.from, message.to);
+      double slowest = std::numeric_limits<double>::infinity();
+      for (const int wire : path) slowest = std::min(slowest, all[static_cast<std::size_t>(wire)].bandwidth);
+      felt.clear();
+      for (const int wire : path) {
         const auto w = static_cast<std::size_t>(wire);
-        const double busy = bytes / wires.wires()[w].bandwidth;
-        // The head of a message passes on at once; its tail leaves when this wire has carried all of it.
-        start = std::max(start, free[w]);
-        free[w] = start + busy;
-        arrival = std::max(arrival, free[w]);
-        prediction.wire_busy[w] += busy;
+        if (n_behind == 0) prediction.wire_busy[w] += bytes / all[w].bandwidth;
+        if (all[w].bandwidth < never_felt * slowest) felt.push_back(wire);
       }
-      arrival += wires.latency(message.from, message.to);
+      // The head of a message passes on at once; its tail leaves when the wire has carried all of it.
+      const auto w = static_cast<std::size_t>(felt[static_cast<std::size_t>(n_behind)]);
+      const double start = std::max(time, free[w]);
+      free[w] = start + bytes / all[w].bandwidth;
+      arrival[i] = std::max(arrival[i], free[w]);
+      if (static_cast<std::size_t>(n_behind) + 1 < felt.size()) {
+        queue.emplace(start, index, n_behind + 1);
+        continue;
+      }
+      arrival[i] += wires.latency(message.from, message.to);
     }
-    prediction.seconds = std::max(prediction.seconds, arrival);
-    for (int f = graph.first[static_cast<std::size_t>(index)]; f < graph.first[static_cast<std::size_t>(index) + 1];
-         ++f) {
+    prediction.seconds = std::max(prediction.seconds, arrival[i]);
+    for (int f = graph.first[i]; f < graph.first[i + 1]; ++f) {
       const auto after = static_cast<std::size_t>(graph.followers[static_cast<std::size_t>(f)]);
-      ready[after] = std::max(ready[after], arrival);
-      if (--graph.n_waits[after] == 0) queue.emplace(ready[after], static_cast<int>(after));
+      ready[after] = std::max(ready[after], arrival[i]);
+      if (--graph.n_waits[after] == 0) queue.emplace(ready[after], static_cast<int>(after), 0);
     }
   }
   return prediction;
