@@ -1,0 +1,27 @@
+// How long a broadcast takes along a tree when the cost of every edge is known: the model of paper 002, §4, by which
+// its Table 1 compares a minimal spanning tree with a binary one. Times are in the unit of the matrix.
+#pragma once
+
+#include <vector>
+
+#include "tessera/machine/partition.h"
+
+namespace tessera::machine {
+
+struct BroadcastTree {
+  int root = 0;
+  std::vector<std::vector<int>> children;  // of each host, in the order in which it sends
+};
+
+/// The tree of least total cost over the edges of known time; children ascending. Throws InputError where the known
+/// edges do not connect all hosts.
+BroadcastTree minimal_spanning_tree(const TimeMatrix& times, int root);
+
+/// Hosts in their order, beginning with the root and wrapping around, numbered from 1: host i sends to 2i and 2i + 1.
+BroadcastTree binary_tree(int n_hosts, int root);
+
+/// Until the last host has the message: a host sends to its children one after another, each message taking the cost
+/// of its edge; different hosts send at once.
+double completion_time(const BroadcastTree& tree, const TimeMatrix& times);
+
+}  // namespace tessera::machine

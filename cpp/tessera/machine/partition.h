@@ -1,0 +1,44 @@
+// Hosts divided into subnets by the times between them: paper 002, §4.1 and Figure 2, and the same again with subnets
+// in the place of hosts, for networks of several levels.
+#pragma once
+
+#include <vector>
+
+#include "tessera/machine/network.h"
+
+namespace tessera::machine {
+
+/// Times between hosts in one unit of any kind, half of a round trip; NaN: not measured. Directions may differ; the
+/// diagonal is not looked at.
+class TimeMatrix {
+ public:
+  explicit TimeMatrix(int n_hosts = 0);
+
+  int n_hosts() const { return n_hosts_; }
+  double& at(int from, int to) { return times_[index(from, to)]; }
+  double at(int from, int to) const { return times_[index(from, to)]; }
+  void set_both(int a, int b, double time) { at(a, b) = at(b, a) = time; }
+  /// The lesser of the two directions, as what disturbs a measurement only adds to it; NaN where both are unknown.
+  double between(int a, int b) const;
+
+ private:
+  std::size_t index(int from, int to) const {
+    return static_cast<std::size_t>(from) * static_cast<std::size_t>(n_hosts_) + static_cast<std::size_t>(to);
+  }
+
+  int n_hosts_;
+  std::vector<double> times_;
+};
+
+/// Figure 2 of paper 002: hosts that reach each other within `tolerance` times the least time of either and of their
+/// subnets so far. An unknown time never joins two hosts; a few that are too long do no harm. Groups are in the order
+/// of their first hosts, hosts ascending.
+std::vector<std::vector<int>> partition(const TimeMatrix& times, double tolerance = 1.20);
+
+/// The tree of subnets, as Network::subnets without links and rates: hosts partitioned, then the subnets (the time
+/// between two is the least between their hosts), and so on until one is left. Groups between which nothing was
+/// measured are put side by side under one root. No subnet but a leaf has fewer than two parts, and none is as far
+/// apart, within the tolerance, as the one that holds it.
+std::vector<Subnet> hierarchy(const TimeMatrix& times, double tolerance = 1.20);
+
+}  // namespace tessera::machine
