@@ -34,7 +34,8 @@ enum class Operation {
 ///   scatter, gather, all_gather        output: all blocks by rank; starts with what the rank has to give (scatter: all
 ///                   blocks on the root; else block r of rank r)
 ///   all_to_all      input: block d goes to rank d; output: block s came from rank s (own block is copied beforehand)
-/// `scratch` is storage of the plan's own, `Plan::scratch` elements a rank. A message of a rank to itself is a copy.
+/// `scratch` is storage of the plan's own, `Plan::scratch` elements a rank. A message of a rank to itself is done in
+/// its own memory, with the same effects.
 enum class Buffer : std::uint8_t { input, output, scratch };
 
 /// What the receiver does with a message: put it in place, or combine it with what is there as the left or the right

@@ -17,6 +17,7 @@ namespace tessera::comm::collectives {
 struct Parameters {
   std::int64_t segment = 0;  // bytes of a piece of the vector that travels by itself; 0: whole
   int degree = 2;            // of k-ary trees
+  int depth = 0;             // of k-ary trees: levels below the root; 0: no limit
   std::string pattern;       // of `subnets`: "chain", "binary", "binomial", "star"
 };
 

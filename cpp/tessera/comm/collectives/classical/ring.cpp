@@ -1,0 +1,111 @@
+// Rings and chains in topology order: every rank talks to its two neighbours only, and every link carries the vector
+// once. Broadcast by scatter and all-gather: Barnett, Gupta, Payne, Shuler, van de Geijn, Watts, "Building a
+// high-performance collective communication library", 1994.
+#include "tessera/comm/collectives/classical/entries.h"
+#include "tessera/comm/collectives/classical/tree.h"
+
+namespace tessera::comm::collectives {
+namespace {
+
+std::size_t index(int rank) { return static_cast<std::size_t>(rank); }
+
+/// The n−1 steps of a ring; in step s position v sends the part of position `first(v, s)` to v+1.
+template <class Send>
+void around(const std::vector<int>& order, int lag, Send&& send_part) {
+  const auto n = order.size();
+  for (std::size_t step = 0; step + 1 < n; ++step)
+    for (std::size_t v = 0; v < n; ++v)
+      send_part(v, (v + 1) % n, (v + 2 * n - step - static_cast<std::size_t>(lag)) % n);
+}
+
+/// Each part comes to its own rank with all contributions; it has set out from the rank behind.
+void add_ring_reduce_scatter(Plan& plan, const Problem& problem, const std::vector<int>& order,
+                             const std::vector<Range>& parts) {
+  around(order, 1, [&](std::size_t from, std::size_t to, std::size_t owner) {
+    send(plan, order[from], order[to], parts[index(order[owner])], combine(problem, order[from], order[to]));
+  });
+}
+
+/// Each part goes from its own rank to all. `held[v]`: how many parts, its own and those of the following positions,
+/// position v has already.
+void add_ring_all_gather(Plan& plan, const std::vector<int>& order, const std::vector<Range>& parts,
+                         const std::vector<std::size_t>& held) {
+  const auto n = order.size();
+  around(order, 0, [&](std::size_t from, std::size_t to, std::size_t owner) {
+    if ((owner + n - to) % n >= held[to])
+      send(plan, order[from], order[to], parts[index(order[owner])], Effect::replace);
+  });
+}
+
+bool is_small_enough(const Problem& problem) {
+  return static_cast<std::size_t>(problem.n_ranks) * static_cast<std::size_t>(problem.n_ranks) <= most_messages / 2;
+}
+
+bool is_chain(Operation operation) { return operation == Operation::broadcast || operation == Operation::reduce; }
+
+bool can_ring(const Problem& problem) {
+  if (is_chain(problem.operation)) return true;
+  switch (problem.operation) {
+    case Operation::all_gather:
+    case Operation::reduce_scatter:
+    case Operation::all_reduce:
+      // Contributions come in the order of the ring from wherever a part set out.
+      return !keeps_rank_order(problem) && is_small_enough(problem);
+    default:
+      return false;
+  }
+}
+
+Plan plan_ring(const Problem& problem, const machine::Wires& wires, const Parameters& parameters) {
+  if (is_chain(problem.operation)) {
+    Plan plan{describe("ring", {"chain", segment_text(parameters)}), {}, 0};
+    add_tree(plan, problem, k_ary_tree(problem, wires, 1, 0), parameters);
+    return plan;
+  }
+  Plan plan{"ring", {}, 0};
+  const auto order = topology_order(wires);
+  const bool is_whole = problem.operation == Operation::all_reduce;
+  const auto parts = is_whole ? split(problem, order) : blocks_of(problem);
+  if (problem.reduces()) add_ring_reduce_scatter(plan, problem, order, parts);
+  if (problem.operation != Operation::reduce_scatter)
+    add_ring_all_gather(plan, order, parts, std::vector<std::size_t>(order.size(), 1));
+  return plan;
+}
+
+std::vector<Parameters> ring_candidates(const Problem& problem, const machine::Wires&) {
+  return is_chain(problem.operation) ? with_segments(problem, {}) : std::vector<Parameters>{{}};
+}
+
+bool can_scatter_all_gather(const Problem& problem) {
+  return is_chain(problem.operation) && !keeps_rank_order(problem) && is_small_enough(problem);
+}
+
+Plan plan_scatter_all_gather(const Problem& problem, const machine::Wires& wires, const Parameters&) {
+  Plan plan{"scatter_all_gather", {}, 0};
+  const auto order = order_from(problem.root, wires);
+  const auto parts = split(problem, order);
+  const auto tree = binomial_tree(problem, wires);
+  if (problem.operation == Operation::reduce) {
+    add_ring_reduce_scatter(plan, problem, order, parts);
+    add_gather(plan, tree, parts);
+    return plan;
+  }
+  add_scatter(plan, tree, parts);
+  // The scatter leaves position v with the parts of all below it in the binomial tree: up to its lowest set bit.
+  std::vector<std::size_t> held{order.size()};
+  for (std::size_t v = 1; v < order.size(); ++v) held.push_back(v & -v);
+  add_ring_all_gather(plan, order, parts, held);
+  return plan;
+}
+
+std::vector<Parameters> one_candidate(const Problem&, const machine::Wires&) { return {{}}; }
+
+}  // namespace
+
+const Entry ring_entry{"ring", "to the next neighbour in topology order: ring, or pipelined chain (paper 002, §6)",
+                       can_ring, plan_ring, ring_candidates};
+const Entry scatter_all_gather_entry{"scatter_all_gather",
+                                     "broadcast as scatter and ring all-gather, reduce as their reverse (van de Geijn)",
+                                     can_scatter_all_gather, plan_scatter_all_gather, one_candidate};
+
+}  // namespace tessera::comm::collectives

@@ -1,0 +1,70 @@
+// The minimal spanning tree over the times of links (paper 002, §4): least traffic in all, but no heed of what could go
+// on at once.
+#include <algorithm>
+#include <limits>
+
+#include "tessera/comm/collectives/classical/entries.h"
+#include "tessera/comm/collectives/classical/tree.h"
+
+namespace tessera::comm::collectives {
+namespace {
+
+// All pairs are looked at.
+constexpr int most_ranks = 1024;
+
+/// Prim's algorithm. Of equal links the one from the rank that came first is taken, so that a rank talks to all of its
+/// host, and one link joins two subnets.
+Tree minimal_spanning_tree(const Problem& problem, const machine::Wires& wires) {
+  const auto bytes = static_cast<double>(whole(problem).length * problem.element_bytes);
+  Tree tree(problem.n_ranks, root_of(problem));
+  const auto n = static_cast<std::size_t>(problem.n_ranks);
+  std::vector<double> time(n, std::numeric_limits<double>::infinity());
+  std::vector<int> nearest(n, -1), joined;
+  std::vector<int> outside = order_from(tree.root, wires);
+  for (int last = tree.root;;) {
+    joined.push_back(last);
+    std::erase(outside, last);
+    if (outside.empty()) break;
+    for (const int rank : outside) {
+      const auto r = static_cast<std::size_t>(rank);
+      if (const double direct = wires.time(last, rank, bytes); direct < time[r]) {
+        time[r] = direct;
+        nearest[r] = last;
+      }
+    }
+    last = *std::min_element(outside.begin(), outside.end(), [&](int a, int b) {
+      return time[static_cast<std::size_t>(a)] < time[static_cast<std::size_t>(b)];
+    });
+    tree.parent[static_cast<std::size_t>(last)] = nearest[static_cast<std::size_t>(last)];
+  }
+  // Who has most below it is sent to first, and combined last.
+  std::vector<int> n_below(n, 1);
+  for (auto rank = joined.rbegin(); *rank != tree.root; ++rank)
+    n_below[static_cast<std::size_t>(tree.parent[static_cast<std::size_t>(*rank)])] +=
+        n_below[static_cast<std::size_t>(*rank)];
+  std::stable_sort(joined.begin(), joined.end(), [&](int a, int b) {
+    return n_below[static_cast<std::size_t>(a)] < n_below[static_cast<std::size_t>(b)];
+  });
+  for (const int rank : joined)
+    if (rank != tree.root) tree.attach(rank, tree.parent[static_cast<std::size_t>(rank)]);
+  return tree;
+}
+
+bool can(const Problem& problem) {
+  return can_on_tree(problem) && !keeps_rank_order(problem) && problem.n_ranks <= most_ranks;
+}
+
+Plan plan(const Problem& problem, const machine::Wires& wires, const Parameters& parameters) {
+  Plan made{describe("spanning_tree", {segment_text(parameters)}), {}, 0};
+  add_tree(made, problem, minimal_spanning_tree(problem, wires), parameters);
+  return made;
+}
+
+std::vector<Parameters> candidates(const Problem& problem, const machine::Wires&) { return with_segments(problem, {}); }
+
+}  // namespace
+
+const Entry spanning_tree_entry{"spanning_tree", "the minimal spanning tree over link times (paper 002, §4)", can, plan,
+                                candidates};
+
+}  // namespace tessera::comm::collectives

@@ -1,0 +1,62 @@
+// Star, k-ary and binomial trees along the topology (paper 002, §4.2: the degree of a subnet's tree, and the depth to
+// which it is expanded, should suit the network).
+#include <fmt/format.h>
+
+#include "tessera/comm/collectives/classical/entries.h"
+#include "tessera/comm/collectives/classical/tree.h"
+
+namespace tessera::comm::collectives {
+namespace {
+
+/// Only what travels as whole vectors can be cut; blocks are pieces already.
+bool is_pipelined(Operation operation) {
+  return operation == Operation::broadcast || operation == Operation::reduce || operation == Operation::all_reduce;
+}
+
+std::vector<Parameters> tree_candidates(const Problem& problem, const machine::Wires&) {
+  return is_pipelined(problem.operation) ? with_segments(problem, {}) : std::vector<Parameters>{{}};
+}
+
+Plan plan_star(const Problem& problem, const machine::Wires& wires, const Parameters& parameters) {
+  Plan plan{describe("star", {segment_text(parameters)}), {}, 0};
+  add_tree(plan, problem, k_ary_tree(problem, wires, problem.n_ranks, 1), parameters);
+  return plan;
+}
+
+Plan plan_k_ary(const Problem& problem, const machine::Wires& wires, const Parameters& parameters) {
+  const std::string depth = parameters.depth > 0 ? fmt::format("depth {}", parameters.depth) : "";
+  Plan plan{describe("k_ary", {fmt::format("degree {}", parameters.degree), depth, segment_text(parameters)}), {}, 0};
+  add_tree(plan, problem, k_ary_tree(problem, wires, parameters.degree, parameters.depth), parameters);
+  return plan;
+}
+
+std::vector<Parameters> k_ary_candidates(const Problem& problem, const machine::Wires& wires) {
+  std::vector<Parameters> candidates;
+  for (auto parameters : tree_candidates(problem, wires))
+    for (const int degree : {2, 3, 4, 8})
+      // Two levels: as many stars as the degree. With fewer ranks than that the tree is a star anyway.
+      for (const int depth : {0, 2}) {
+        if (degree + 1 >= problem.n_ranks && degree > 2) continue;
+        parameters.degree = degree;
+        parameters.depth = depth;
+        candidates.push_back(parameters);
+      }
+  return candidates;
+}
+
+Plan plan_binomial(const Problem& problem, const machine::Wires& wires, const Parameters& parameters) {
+  Plan plan{describe("binomial", {segment_text(parameters)}), {}, 0};
+  add_tree(plan, problem, binomial_tree(problem, wires), parameters);
+  return plan;
+}
+
+}  // namespace
+
+const Entry star_entry{"star", "the root talks to every rank itself (paper 002, §6)", can_on_tree, plan_star,
+                       tree_candidates};
+const Entry k_ary_entry{"k_ary", "a tree of given degree and depth along the topology (paper 002, §4.2)", can_on_tree,
+                        plan_k_ary, k_ary_candidates};
+const Entry binomial_entry{"binomial", "whoever has the data passes it on, twice as many in each round", can_on_tree,
+                           plan_binomial, tree_candidates};
+
+}  // namespace tessera::comm::collectives
