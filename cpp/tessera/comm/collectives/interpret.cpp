@@ -229,9 +229,10 @@ struct Transfer {
 
 class RandomRun {
  public:
-  RandomRun(const Plan& plan, const Problem& problem, std::mt19937_64& random)
-      : contents_(problem, plan.scratch), random_(random) {
-    for (int rank = 0; rank < problem.n_ranks; ++rank) add_actions(plan, rank);
+  RandomRun(const std::vector<std::vector<Action>>& actions, std::int64_t scratch, const Problem& problem,
+            std::mt19937_64& random)
+      : contents_(problem, scratch), random_(random) {
+    for (int rank = 0; rank < problem.n_ranks; ++rank) add_actions(actions[index(rank)], rank);
   }
 
   Contents run() {
@@ -250,8 +251,7 @@ class RandomRun {
   }
 
  private:
-  void add_actions(const Plan& plan, int rank) {
-    const auto actions = actions_of(plan, rank);
+  void add_actions(const std::vector<Action>& actions, int rank) {
     std::vector<int> transfer_of;
     for (const auto& action : actions) {
       const auto& message = action.message;
@@ -330,7 +330,14 @@ std::string barrier_result(const Problem& problem, const Contents& contents) {
 }  // namespace
 
 Contents interpret_at_random(const Plan& plan, const Problem& problem, std::mt19937_64& random) {
-  return RandomRun(plan, problem, random).run();
+  std::vector<std::vector<Action>> actions;
+  for (int rank = 0; rank < problem.n_ranks; ++rank) actions.push_back(actions_of(plan, rank));
+  return interpret_at_random(actions, plan.scratch, problem, random);
+}
+
+Contents interpret_at_random(const std::vector<std::vector<Action>>& actions, std::int64_t scratch,
+                             const Problem& problem, std::mt19937_64& random) {
+  return RandomRun(actions, scratch, problem, random).run();
 }
 
 std::string check_result(const Problem& problem, const Contents& contents) {

@@ -66,6 +66,9 @@ Contents interpret(const Plan& plan, const Problem& problem);
 /// Carries out each rank's actions in a random order that respects nothing but their dependencies, with messages found
 /// by their tags. Some messages are taken from the sender when the receiver gets them, some wait on the way.
 Contents interpret_at_random(const Plan& plan, const Problem& problem, std::mt19937_64& random);
+/// The same, of actions given by rank.
+Contents interpret_at_random(const std::vector<std::vector<Action>>& actions, std::int64_t scratch,
+                             const Problem& problem, std::mt19937_64& random);
 
 /// What is wrong with the result of a plan: missing, doubled, misplaced or misordered contributions, or a fault. Empty
 /// where it is right.

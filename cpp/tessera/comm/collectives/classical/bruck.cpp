@@ -22,6 +22,13 @@ bool can(const Problem& problem) {
   }
 }
 
+void add_packing(Plan& plan, const std::vector<Range>& blocks) {
+  for (int rank = 0; rank < static_cast<int>(blocks.size()); ++rank) {
+    const auto& [begin, length] = blocks[static_cast<std::size_t>(rank)];
+    add(plan, {.from = rank, .to = rank, .target = Buffer::scratch, .begin = begin, .length = length});
+  }
+}
+
 /// In scratch every position has first its own block, then those of the following positions as far as they have come.
 /// In round k it appends what the position 2^k further on has. (With blocks of no bytes: the dissemination barrier.)
 void add_all_gather(Plan& plan, const std::vector<int>& order, const std::vector<Range>& blocks) {
@@ -30,12 +37,6 @@ void add_all_gather(Plan& plan, const std::vector<int>& order, const std::vector
   std::vector<std::int64_t> before{0};  // elements before a position; twice around
   for (std::size_t v = 0; v < 2 * n; ++v) before.push_back(before.back() + block(v).length);
   plan.scratch = before[n];
-  for (std::size_t v = 0; v < n; ++v)
-    add(plan, {.from = order[v],
-               .to = order[v],
-               .target = Buffer::scratch,
-               .begin = block(v).begin,
-               .length = block(v).length});
   for (std::size_t distance = 1; distance < n; distance *= 2)
     for (std::size_t v = 0; v < n; ++v) {
       const auto far = (v + distance) % n;
@@ -124,8 +125,10 @@ Plan plan(const Problem& problem, const machine::Wires& wires, const Parameters&
   } else if (problem.operation == Operation::barrier) {
     add_all_gather(made, order, std::vector<Range>(order.size(), Range{0, 1}));
   } else {
-    add_all_gather(made, order, blocks_of(problem));
-    add_unpacking(made, order, blocks_of(problem));
+    const auto blocks = blocks_of(problem);
+    add_packing(made, blocks);
+    add_all_gather(made, order, blocks);
+    add_unpacking(made, order, blocks);
   }
   return made;
 }

@@ -57,17 +57,19 @@ void add_scan(Plan& plan, const Problem& problem) {
   const auto sum = is_exclusive ? Buffer::scratch : Buffer::output;
   const auto sum_at = is_exclusive ? 2 * length : 0;  // after two places for what comes
   plan.scratch = (is_exclusive ? 3 : 2) * length;
-  for (int rank = 0; is_exclusive && rank < problem.n_ranks; ++rank)
+  for (int rank = 0; is_exclusive && rank + 1 < problem.n_ranks; ++rank)
     add(plan, vector_message(length, rank, rank, Effect::replace, Buffer::output, 0, sum, sum_at));
   std::int64_t at = 0;
   for (int distance = 1; distance < problem.n_ranks; distance *= 2) {
     for (int rank = 0; rank + distance < problem.n_ranks; ++rank)
       add(plan, vector_message(length, rank, rank + distance, Effect::replace, sum, sum_at, Buffer::scratch, at));
     for (int rank = distance; rank < problem.n_ranks; ++rank) {
-      add(plan, vector_message(length, rank, rank, Effect::combine_left, Buffer::scratch, at, sum, sum_at));
-      if (is_exclusive)
-        add(plan, vector_message(length, rank, rank, distance == 1 ? Effect::replace : Effect::combine_left,
-                                 Buffer::scratch, at, Buffer::output, 0));
+      const auto add_here = [&](Effect effect, Buffer target, std::int64_t target_at) {
+        add(plan, vector_message(length, rank, rank, effect, Buffer::scratch, at, target, target_at));
+      };
+      const bool will_send = rank + 2 * distance < problem.n_ranks;
+      if (!is_exclusive || will_send) add_here(Effect::combine_left, sum, sum_at);
+      if (is_exclusive) add_here(distance == 1 ? Effect::replace : Effect::combine_left, Buffer::output, 0);
     }
     at = length - at;
   }

@@ -1,6 +1,8 @@
 // Rings and chains in topology order: every rank talks to its two neighbours only, and every link carries the vector
 // once. Broadcast by scatter and all-gather: Barnett, Gupta, Payne, Shuler, van de Geijn, Watts, "Building a
 // high-performance collective communication library", 1994.
+#include <algorithm>
+
 #include "tessera/comm/collectives/classical/entries.h"
 #include "tessera/comm/collectives/classical/tree.h"
 
@@ -93,7 +95,7 @@ Plan plan_scatter_all_gather(const Problem& problem, const machine::Wires& wires
   add_scatter(plan, tree, parts);
   // The scatter leaves position v with the parts of all below it in the binomial tree: up to its lowest set bit.
   std::vector<std::size_t> held{order.size()};
-  for (std::size_t v = 1; v < order.size(); ++v) held.push_back(v & -v);
+  for (std::size_t v = 1; v < order.size(); ++v) held.push_back(std::min(v & -v, order.size() - v));
   add_ring_all_gather(plan, order, parts, held);
   return plan;
 }
