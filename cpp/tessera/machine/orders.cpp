@@ -1,0 +1,245 @@
+#include "tessera/machine/orders.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <deque>
+#include <numeric>
+#include <span>
+#include <utility>
+
+#include "tessera/base/error.h"
+
+namespace tessera::machine {
+namespace {
+
+std::size_t index(int i) { return static_cast<std::size_t>(i); }
+
+/// A binary tree over the ranks in topology order: every subnet cut in two between its parts, as evenly as they allow.
+/// Places are counted in ranks; a host (or what is left of one) is a leaf.
+struct Half {
+  int begin = 0, end = 0;     // places in topology order
+  int left = -1, right = -1;  // indices of halves; -1: all on one host
+  int host = -1;
+};
+
+class Halves {
+ public:
+  Halves(const Network& network, const std::vector<int>& ranks_on_host) : network_(network), ranks_(ranks_on_host) {
+    if (ranks_.size() != network.hosts.size())
+      throw InputError(
+          fmt::format("numbers of ranks for {} hosts, but the network has {}", ranks_.size(), network.hosts.size()));
+    root_ = subnet(0);
+  }
+
+  int root() const { return root_; }
+  const Half& operator[](int i) const { return all_[index(i)]; }
+
+ private:
+  int subnet(int s) {
+    std::vector<int> parts;  // halves; those without ranks are left out
+    const auto& node = network_.subnets[index(s)];
+    for (const int part : node.subnets)
+      if (const int half = subnet(part); half >= 0) parts.push_back(half);
+    for (const int host : node.hosts) {
+      const int n = ranks_[index(host)];
+      if (n <= 0) continue;
+      parts.push_back(add({next_, next_ + n, -1, -1, host}));
+      next_ += n;
+    }
+    return parts.empty() ? -1 : join(parts);
+  }
+
+  int join(std::span<const int> parts) {
+    if (parts.size() == 1) return parts[0];
+    const int begin = all_[index(parts.front())].begin;
+    const int end = all_[index(parts.back())].end;
+    std::size_t best = 1;
+    const auto imbalance = [&](std::size_t cut) { return std::abs(begin + end - 2 * all_[index(parts[cut])].begin); };
+    for (std::size_t cut = 2; cut < parts.size(); ++cut)
+      if (imbalance(cut) < imbalance(best)) best = cut;
+    const int left = join(parts.first(best));
+    const int right = join(parts.subspan(best));
+    return add({begin, end, left, right, -1});
+  }
+
+  int add(Half half) {
+    all_.push_back(half);
+    return static_cast<int>(all_.size()) - 1;
+  }
+
+  const Network& network_;
+  const std::vector<int>& ranks_;
+  std::vector<Half> all_;
+  int next_ = 0;
+  int root_ = -1;
+};
+
+RankOrder alternate(const Halves& halves, int at) {
+  const auto& half = halves[at];
+  if (half.left < 0) return RankOrder(index(half.end - half.begin), half.host);
+  const auto left = alternate(halves, half.left);
+  const auto right = alternate(halves, half.right);
+  RankOrder order;
+  std::size_t l = 0;
+  std::size_t r = 0;
+  // Both advance in proportion to their lengths: whoever has got less far comes next, the left one if they are even.
+  while (l < left.size() || r < right.size()) {
+    const bool is_left = r == right.size() || (l < left.size() && l * right.size() <= r * left.size());
+    order.push_back(is_left ? left[l++] : right[r++]);
+  }
+  return order;
+}
+
+/// Lays sets of grid cells on halves of the network.
+class GridCutter {
+ public:
+  GridCutter(const Halves& halves, const std::vector<int>& dims) : halves_(halves), dims_(dims), strides_(dims.size()) {
+    std::int64_t stride = 1;
+    for (std::size_t d = dims.size(); d-- > 0; stride *= dims[d]) strides_[d] = stride;
+    order_.assign(static_cast<std::size_t>(stride), -1);
+    side_.assign(order_.size(), 0);
+  }
+
+  RankOrder cut() {
+    std::vector<std::int64_t> cells(order_.size());
+    std::iota(cells.begin(), cells.end(), std::int64_t{0});
+    place(halves_.root(), cells);
+    return std::move(order_);
+  }
+
+ private:
+  std::int64_t coordinate(std::int64_t cell, std::size_t d) const { return cell / strides_[d] % dims_[d]; }
+
+  /// Cells sorted along a dimension, the others in turn after it, so that any prefix is a block with a ragged face.
+  void sort_along(std::span<std::int64_t> cells, std::size_t first) const {
+    std::sort(cells.begin(), cells.end(), [&](std::int64_t a, std::int64_t b) {
+      for (std::size_t i = 0; i < dims_.size(); ++i) {
+        const auto d = (first + i) % dims_.size();
+        if (coordinate(a, d) != coordinate(b, d)) return coordinate(a, d) < coordinate(b, d);
+      }
+      return false;
+    });
+  }
+
+  /// Neighbours among these cells that a cut after the first n would part.
+  std::int64_t parted(std::span<const std::int64_t> cells, std::size_t n) {
+    ++mark_;
+    for (std::size_t i = 0; i < n; ++i) side_[static_cast<std::size_t>(cells[i])] = 2 * mark_;
+    for (std::size_t i = n; i < cells.size(); ++i) side_[static_cast<std::size_t>(cells[i])] = 2 * mark_ + 1;
+    std::int64_t count = 0;
+    for (std::size_t i = 0; i < n; ++i)
+      for (std::size_t d = 0; d < dims_.size(); ++d) {
+        const auto x = coordinate(cells[i], d);
+        if (x > 0 && side_[static_cast<std::size_t>(cells[i] - strides_[d])] == 2 * mark_ + 1) ++count;
+        if (x + 1 < dims_[d] && side_[static_cast<std::size_t>(cells[i] + strides_[d])] == 2 * mark_ + 1) ++count;
+      }
+    return count;
+  }
+
+  void place(int at, std::span<std::int64_t> cells) {
+    const auto& half = halves_[at];
+    if (half.left < 0) {
+      for (const auto cell : cells) order_[static_cast<std::size_t>(cell)] = half.host;
+      return;
+    }
+    const auto n_left = index(halves_[half.left].end - halves_[half.left].begin);
+    std::size_t best = 0;
+    std::int64_t fewest = -1;
+    for (std::size_t d = 0; d < dims_.size(); ++d) {
+      sort_along(cells, d);
+      const auto count = parted(cells, n_left);
+      if (fewest >= 0 && count >= fewest) continue;
+      fewest = count;
+      best = d;
+    }
+    sort_along(cells, best);
+    place(half.left, cells.first(n_left));
+    place(half.right, cells.subspan(n_left));
+  }
+
+  const Halves& halves_;
+  const std::vector<int>& dims_;
+  std::vector<std::int64_t> strides_;
+  std::vector<std::int64_t> side_;  // of each cell: marks of the last cut that looked at it
+  std::int64_t mark_ = 0;
+  RankOrder order_;
+};
+
+}  // namespace
+
+std::vector<int> fill_slots(const Network& network, int n_ranks) {
+  std::vector<int> ranks(network.hosts.size(), 0);
+  int left = n_ranks;
+  for (const int host : network.hosts_of(0)) {
+    ranks[index(host)] = std::min(left, network.hosts[index(host)].slots);
+    left -= ranks[index(host)];
+  }
+  if (left > 0)
+    throw InputError(
+        fmt::format("{} ranks, but the network's hosts have {} slots; ask for fewer ranks or give the hosts "
+                    "more slots in the machine file",
+                    n_ranks, n_ranks - left));
+  return ranks;
+}
+
+RankOrder bit_reversal_order(int n_computers, int processors) {
+  for (const int n : {n_computers, processors})
+    if (n < 1 || !std::has_single_bit(static_cast<unsigned>(n)))
+      throw InputError(fmt::format("{} computers with {} processors: expected powers of two; hypercube_order does any",
+                                   n_computers, processors));
+  const int n_lines = n_computers * processors;
+  RankOrder order;
+  for (int line = 0; line < n_lines; ++line) {
+    int reverse = 0;
+    for (int bit = 1; bit < n_lines; bit *= 2) reverse = 2 * reverse + ((line & bit) != 0 ? 1 : 0);
+    order.push_back(reverse / processors);
+  }
+  return order;
+}
+
+RankOrder hypercube_order(const Network& network, const std::vector<int>& ranks_on_host) {
+  const Halves halves(network, ranks_on_host);
+  return halves.root() < 0 ? RankOrder{} : alternate(halves, halves.root());
+}
+
+RankOrder ring_order(const Network& network, const std::vector<int>& ranks_on_host) {
+  RankOrder order;
+  for (const int host : network.hosts_of(0)) order.insert(order.end(), index(ranks_on_host.at(index(host))), host);
+  return order;
+}
+
+RankOrder cartesian_order(const Network& network, const std::vector<int>& ranks_on_host, const std::vector<int>& dims) {
+  const Halves halves(network, ranks_on_host);
+  const auto n_ranks = std::accumulate(ranks_on_host.begin(), ranks_on_host.end(), std::int64_t{0});
+  std::int64_t n_cells = dims.empty() ? 0 : 1;
+  for (const int n : dims) n_cells *= std::max(n, 0);
+  if (n_cells != n_ranks || halves.root() < 0)
+    throw InputError(
+        fmt::format("a grid of {} has {} places, but there are {} ranks; choose dimensions that multiply to it",
+                    fmt::join(dims, " × "), n_cells, n_ranks));
+  return GridCutter(halves, dims).cut();
+}
+
+std::vector<int> ranks_in_order(const std::vector<int>& host_of_rank, const RankOrder& order) {
+  if (order.size() != host_of_rank.size())
+    throw InputError(fmt::format("an order of {} places for {} ranks", order.size(), host_of_rank.size()));
+  std::vector<std::deque<int>> waiting;
+  for (std::size_t r = 0; r < host_of_rank.size(); ++r) {
+    if (waiting.size() <= index(host_of_rank[r])) waiting.resize(index(host_of_rank[r]) + 1);
+    waiting[index(host_of_rank[r])].push_back(static_cast<int>(r));
+  }
+  std::vector<int> ranks;
+  for (const int host : order) {
+    if (index(host) >= waiting.size() || waiting[index(host)].empty())
+      throw InputError(fmt::format("the order puts more ranks on host {} than run there", host));
+    ranks.push_back(waiting[index(host)].front());
+    waiting[index(host)].pop_front();
+  }
+  return ranks;
+}
+
+}  // namespace tessera::machine
