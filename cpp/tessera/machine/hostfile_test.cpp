@@ -29,9 +29,10 @@ TEST(HostFile, MpichGoesRound) {
   EXPECT_EQ(lines({0, 1, 0}), "n0:1\nn1.site.int:1\n");
   EXPECT_EQ(lines({0, 0, 1, 1}), "n0:2\nn1.site.int:2\n");
   EXPECT_EQ(lines({0, 0, 0}), "n0:1\n");
-  EXPECT_EQ(lines({0, 1, 1, 0}),
+  EXPECT_EQ(lines({0, 1, 1, 0}), "n0:1\nn1.site.int:2\n");
+  EXPECT_EQ(lines({0, 1, 0, 0}),
             "# Hosts are listed more than once: MPICH does not use shared memory between ranks of different lines.\n"
-            "n0:1\nn1.site.int:2\nn0:1\n");
+            "n0:1\nn1.site.int:1\nn0:1\n");
 }
 
 TEST(HostFile, UnknownFormat) {
