@@ -1,0 +1,177 @@
+#include "tessera/comm/collectives/subnets.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+
+#include "tessera/base/error.h"
+#include "tessera/comm/collectives/choose.h"
+#include "tessera/comm/collectives/delivery_tree.h"
+#include "tessera/comm/collectives/predict.h"
+#include "tessera/comm/collectives/test_networks.h"
+
+namespace tessera::comm::collectives {
+namespace {
+
+constexpr std::int64_t vector_length = 54212 * 3;  // doubles: forces on the atoms of paper 000
+
+Problem problem_of(Operation operation, int n_ranks) {
+  Problem problem{operation, n_ranks, 0, {vector_length}, 8, true};
+  if (operation == Operation::broadcast) problem.blocks = {1'000'000}, problem.element_bytes = 1;
+  if (operation == Operation::all_to_all) problem.blocks = {8192}, problem.element_bytes = 1;
+  if (operation == Operation::all_gather || operation == Operation::reduce_scatter) {
+    problem.blocks.assign(static_cast<std::size_t>(n_ranks), vector_length / n_ranks);
+    for (std::int64_t i = 0; i < vector_length % n_ranks; ++i) ++problem.blocks[static_cast<std::size_t>(i)];
+  }
+  return problem;
+}
+
+/// ms of bytes over a wire of so many Mbit/s.
+double ms(double bytes, double rate) { return 1e3 * bytes / test::mbit(rate); }
+
+/// Least predicted time over all candidates of `subnets`, and the busiest wire of that plan (ms).
+std::pair<double, double> best(const Problem& problem, const machine::Wires& wires) {
+  std::pair<double, double> least{1e300, 0};
+  for (const auto& parameters : candidates_subnets(problem, wires)) {
+    const auto prediction = predict(plan_subnets(problem, wires, parameters), problem, wires);
+    const double busiest = *std::max_element(prediction.wire_busy.begin(), prediction.wire_busy.end());
+    least = std::min(least, {1e3 * prediction.seconds, 1e3 * busiest});
+  }
+  return least;
+}
+
+struct Case {
+  const char* name;
+  machine::Network network;
+  double bounds[5];  // ms: broadcast, all_reduce, reduce_scatter, all_gather, all_to_all
+};
+
+TEST(Subnets, ComeNearTheBandwidthBoundOfEveryNetwork) {
+  constexpr double vector_bytes = 8.0 * vector_length, message = 1e6, block = 8192;
+  const Operation operations[] = {Operation::broadcast, Operation::all_reduce, Operation::reduce_scatter,
+                                  Operation::all_gather, Operation::all_to_all};
+  // Bytes that must cross the busiest wire: a group's ports together for groups, a host's port for one switch.
+  const Case cases[] = {
+      {"quads",
+       test::quads(),
+       {ms(message, 40), ms(1.5 * vector_bytes, 40), ms(0.75 * vector_bytes, 40), ms(0.75 * vector_bytes, 40),
+        ms(8 * 24 * block, 40)}},
+      {"pairs",
+       test::pairs(),
+       {ms(message, 20), ms(1.75 * vector_bytes, 20), ms(0.875 * vector_bytes, 20), ms(0.875 * vector_bytes, 20),
+        ms(4 * 28 * block, 20)}},
+      {"one slow switch",
+       test::one_slow_switch(),
+       {ms(message, 10), ms(1.875 * vector_bytes, 10), ms(0.9375 * vector_bytes, 10), ms(0.9375 * vector_bytes, 10),
+        ms(2 * 30 * block, 10)}},
+      {"two racks",
+       test::two_racks(),
+       {ms(message, 10), ms(vector_bytes, 10), ms(0.5 * vector_bytes, 10), ms(0.5 * vector_bytes, 10),
+        ms(8 * 8 * block, 10)}},
+      {"three segments",
+       test::three_segments(),
+       {ms(3 * message, 10), ms(6 * vector_bytes, 10), ms(3 * vector_bytes, 10), ms(3 * vector_bytes, 10),
+        ms(36 * block, 10)}},
+  };
+  for (const auto& [name, network, bounds] : cases) {
+    const auto wires = test::wires_of(network);
+    for (std::size_t i = 0; i < std::size(operations); ++i) {
+      const auto [time, busiest] = best(problem_of(operations[i], wires.n_ranks()), wires);
+      EXPECT_GE(busiest, 0.999 * bounds[i]) << name << ", " << name_of(operations[i]) << ": below what is possible";
+      EXPECT_LE(busiest, 1.15 * bounds[i]) << name << ", " << name_of(operations[i]);
+      EXPECT_LE(time, 1.5 * bounds[i]) << name << ", " << name_of(operations[i]);
+    }
+  }
+}
+
+TEST(Subnets, BroadcastLeavesThroughAllPortsOfTheRootsGroup) {
+  const auto wires = test::wires_of(test::quads());
+  const auto problem = problem_of(Operation::broadcast, wires.n_ranks());
+  std::set<int> senders;
+  for (const auto& message : plan_subnets(problem, wires, {8192, 2, 0, "chain"}).messages)
+    if (wires.host_of(message.from) < 4 && wires.host_of(message.to) >= 4) senders.insert(wires.host_of(message.from));
+  EXPECT_EQ(senders, (std::set<int>{0, 1, 2, 3}));
+}
+
+TEST(Subnets, AThinLinkIsCrossedOnceAPiece) {
+  const auto wires = test::wires_of(test::two_racks());
+  const auto problem = problem_of(Operation::broadcast, wires.n_ranks());
+  const auto plan = plan_subnets(problem, wires, {50'000, 2, 0, "binomial"});
+  std::int64_t crossed = 0;
+  for (const auto& message : plan.messages)
+    if (wires.level(message.from, message.to) == 2) crossed += message.length;
+  EXPECT_EQ(crossed, 1'000'000);
+}
+
+TEST(DeliveryTrees, ReachEveryRankOnceFromAnyRoot) {
+  for (const auto& network : {test::quads(), test::two_racks(), test::three_segments(), test::one_slow_switch()}) {
+    const auto wires = test::wires_of(network);
+    for (const char* pattern : {"chain", "binary", "binomial", "star", "chain,star", "binomial,chain"}) {
+      DeliveryTrees trees(wires, patterns_of(pattern));
+      for (int root = 0; root < wires.n_ranks(); ++root)
+        for (const auto direction : {DeliveryTrees::Direction::from_root, DeliveryTrees::Direction::to_root}) {
+          std::set<int> reached{root};
+          for (const auto& edge : trees.add_tree(root, 1000, direction)) {
+            EXPECT_TRUE(reached.contains(edge.parent)) << "before it has the data";
+            EXPECT_TRUE(reached.insert(edge.child).second) << "twice";
+          }
+          EXPECT_EQ(static_cast<int>(reached.size()), wires.n_ranks());
+        }
+      auto roots = trees.spread_roots();
+      std::sort(roots.begin(), roots.end());
+      for (int rank = 0; rank < wires.n_ranks(); ++rank) EXPECT_EQ(roots[static_cast<std::size_t>(rank)], rank);
+    }
+  }
+  EXPECT_THROW(patterns_of("chain,ladder"), InputError);
+}
+
+TEST(Predict, OneMessageTakesLatencyAndBytes) {
+  const auto wires = test::wires_of(test::one_slow_switch());
+  const Problem problem{Operation::broadcast, 32, 0, {100'000}, 1, true};
+  const Plan plan{"", {{0, 2, Effect::replace, Buffer::output, Buffer::output, 0, 0, 100'000}}, 0};
+  EXPECT_NEAR(predict(plan, problem, wires).seconds, 3.3e-4 + 100'000 / test::mbit(10), 1e-6);
+}
+
+TEST(Predict, MessagesOfOnePortQueueAndThoseOfOthersDoNot) {
+  const auto wires = test::wires_of(test::one_slow_switch());
+  const Problem problem{Operation::broadcast, 32, 0, {100'000}, 1, true};
+  const auto message = [](int from, int to) {
+    return Message{from, to, Effect::replace, Buffer::output, Buffer::output, 0, 0, 100'000};
+  };
+  const double alone = 100'000 / test::mbit(10);
+  EXPECT_NEAR(predict({"", {message(0, 2), message(1, 4)}, 0}, problem, wires).seconds, 2 * alone, 0.01 * alone);
+  EXPECT_NEAR(predict({"", {message(0, 2), message(4, 6)}, 0}, problem, wires).seconds, alone, 0.01 * alone);
+  EXPECT_NEAR(predict({"", {message(0, 2), message(2, 4)}, 0}, problem, wires).seconds, 2 * alone, 0.01 * alone)
+      << "the second forwards the first";
+  const auto segments = test::wires_of(test::three_segments());
+  EXPECT_NEAR(
+      predict({"", {message(0, 1), message(2, 3)}, 0}, {Operation::broadcast, 8, 0, {100'000}, 1, true}, segments)
+          .seconds,
+      2 * alone, 0.01 * alone)
+      << "one bus";
+}
+
+TEST(Choose, FollowsTheMapWhereItGainsAndStepsAsideWhereItDoesNot) {
+  const auto quads = test::wires_of(test::quads());
+  const auto far = choose(problem_of(Operation::broadcast, 32), quads);
+  ASSERT_TRUE(far.ours.has_value()) << far.reason;
+  EXPECT_STREQ(far.ours->entry->name, "subnets");
+  EXPECT_GT(far.native_seconds, 2 * far.ours->seconds);
+  EXPECT_FALSE(choose(problem_of(Operation::all_to_all, 32), test::wires_of(test::one_slow_switch())).ours.has_value());
+  EXPECT_FALSE(choose(problem_of(Operation::broadcast, 32), quads, "native").ours.has_value());
+  EXPECT_FALSE(choose(problem_of(Operation::barrier, 1), test::wires_of(test::network_of({{1, 1}}, 10))).ours);
+  EXPECT_THROW(choose(problem_of(Operation::broadcast, 32), quads, "subnet"), InputError);
+}
+
+TEST(Choose, LeavesOrderedReductionsToEntriesThatKeepTheOrder) {
+  auto problem = problem_of(Operation::all_reduce, 32);
+  problem.commutative = false;
+  const auto choice = choose(problem, test::wires_of(test::quads()), "subnets");
+  EXPECT_FALSE(choice.ours.has_value());
+  EXPECT_NE(choice.reason.find("subnets"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace tessera::comm::collectives
