@@ -21,8 +21,9 @@ struct Range {
   friend bool operator==(const Range&, const Range&) = default;
 };
 
-/// A plan with more messages than this is refused: deriving it would cost every rank more than it could gain.
-inline constexpr std::size_t most_messages = 2'000'000;
+/// A plan with more messages than this is refused: deriving it would cost every rank seconds. A ring of 1,024 ranks
+/// just fits.
+inline constexpr std::size_t most_messages = std::size_t{1} << 21;
 
 class TooManyMessages : public std::length_error {
  public:

@@ -10,7 +10,7 @@ std::size_t index(int rank) { return static_cast<std::size_t>(rank); }
 
 bool can(const Problem& problem) {
   const auto n = static_cast<std::size_t>(problem.n_ranks);
-  if (n * n > most_messages / 2) return false;
+  if (n * (n - 1) > most_messages) return false;
   return problem.operation == Operation::all_to_all || problem.operation == Operation::all_gather ||
          problem.operation == Operation::reduce_scatter;
 }

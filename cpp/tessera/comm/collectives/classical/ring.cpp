@@ -39,8 +39,10 @@ void add_ring_all_gather(Plan& plan, const std::vector<int>& order, const std::v
   });
 }
 
-bool is_small_enough(const Problem& problem) {
-  return static_cast<std::size_t>(problem.n_ranks) * static_cast<std::size_t>(problem.n_ranks) <= most_messages / 2;
+/// Whether so many times around are few enough messages.
+bool can_go_around(const Problem& problem, std::size_t times) {
+  const auto n = index(problem.n_ranks);
+  return times * n * (n - 1) <= most_messages;
 }
 
 bool is_chain(Operation operation) { return operation == Operation::broadcast || operation == Operation::reduce; }
@@ -52,7 +54,7 @@ bool can_ring(const Problem& problem) {
     case Operation::reduce_scatter:
     case Operation::all_reduce:
       // Contributions come in the order of the ring from wherever a part set out.
-      return !keeps_rank_order(problem) && is_small_enough(problem);
+      return !keeps_rank_order(problem) && can_go_around(problem, problem.operation == Operation::all_reduce ? 2 : 1);
     default:
       return false;
   }
@@ -79,7 +81,7 @@ std::vector<Parameters> ring_candidates(const Problem& problem, const machine::W
 }
 
 bool can_scatter_all_gather(const Problem& problem) {
-  return is_chain(problem.operation) && !keeps_rank_order(problem) && is_small_enough(problem);
+  return is_chain(problem.operation) && !keeps_rank_order(problem) && can_go_around(problem, 1);
 }
 
 Plan plan_scatter_all_gather(const Problem& problem, const machine::Wires& wires, const Parameters&) {

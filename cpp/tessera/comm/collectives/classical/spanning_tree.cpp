@@ -60,11 +60,9 @@ Plan plan(const Problem& problem, const machine::Wires& wires, const Parameters&
   return made;
 }
 
-std::vector<Parameters> candidates(const Problem& problem, const machine::Wires&) { return with_segments(problem, {}); }
-
 }  // namespace
 
 const Entry spanning_tree_entry{"spanning_tree", "the minimal spanning tree over link times (paper 002, §4)", can, plan,
-                                candidates};
+                                tree_candidates};
 
 }  // namespace tessera::comm::collectives

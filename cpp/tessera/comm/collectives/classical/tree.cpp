@@ -103,6 +103,17 @@ Tree binomial_tree(const Problem& problem, const machine::Wires& wires) {
   return tree;
 }
 
+std::vector<Parameters> tree_candidates(const Problem& problem, const machine::Wires&) {
+  switch (problem.operation) {
+    case Operation::broadcast:
+    case Operation::reduce:
+    case Operation::all_reduce:
+      return with_segments(problem, {});
+    default:
+      return {{}};
+  }
+}
+
 bool can_on_tree(const Problem& problem) {
   switch (problem.operation) {
     case Operation::all_to_all:  // p² blocks would meet at the root

@@ -34,6 +34,9 @@ std::vector<std::vector<int>> arms(const Problem& problem, const machine::Wires&
 Tree k_ary_tree(const Problem& problem, const machine::Wires& wires, int degree, int depth);
 Tree binomial_tree(const Problem& problem, const machine::Wires& wires);
 
+/// Whole vectors in segments of several sizes; blocks are pieces already.
+std::vector<Parameters> tree_candidates(const Problem& problem, const machine::Wires& wires);
+
 /// Whether an operation can be done by going up or down a tree, or both.
 bool can_on_tree(const Problem& problem);
 /// Adds the messages of the problem's operation along the tree. Rootless operations gather at its root.

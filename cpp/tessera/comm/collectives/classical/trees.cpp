@@ -8,14 +8,8 @@
 namespace tessera::comm::collectives {
 namespace {
 
-/// Only what travels as whole vectors can be cut; blocks are pieces already.
-bool is_pipelined(Operation operation) {
-  return operation == Operation::broadcast || operation == Operation::reduce || operation == Operation::all_reduce;
-}
-
-std::vector<Parameters> tree_candidates(const Problem& problem, const machine::Wires&) {
-  return is_pipelined(problem.operation) ? with_segments(problem, {}) : std::vector<Parameters>{{}};
-}
+/// A root that sends everything to everyone gains nothing by doing it in pieces.
+std::vector<Parameters> star_candidates(const Problem&, const machine::Wires&) { return {{}}; }
 
 Plan plan_star(const Problem& problem, const machine::Wires& wires, const Parameters& parameters) {
   Plan plan{describe("star", {segment_text(parameters)}), {}, 0};
@@ -34,9 +28,11 @@ std::vector<Parameters> k_ary_candidates(const Problem& problem, const machine::
   std::vector<Parameters> candidates;
   for (auto parameters : tree_candidates(problem, wires))
     for (const int degree : {2, 3, 4, 8})
-      // Two levels: as many stars as the degree. With fewer ranks than that the tree is a star anyway.
+      // Two levels: as many stars as the degree.
       for (const int depth : {0, 2}) {
-        if (degree + 1 >= problem.n_ranks && degree > 2) continue;
+        const bool is_star = degree > 2 && degree + 1 >= problem.n_ranks;
+        const bool has_large_stars = depth > 0 && problem.n_ranks > 64;
+        if (is_star || has_large_stars) continue;
         parameters.degree = degree;
         parameters.depth = depth;
         candidates.push_back(parameters);
@@ -53,7 +49,7 @@ Plan plan_binomial(const Problem& problem, const machine::Wires& wires, const Pa
 }  // namespace
 
 const Entry star_entry{"star", "the root talks to every rank itself (paper 002, §6)", can_on_tree, plan_star,
-                       tree_candidates};
+                       star_candidates};
 const Entry k_ary_entry{"k_ary", "a tree of given degree and depth along the topology (paper 002, §4.2)", can_on_tree,
                         plan_k_ary, k_ary_candidates};
 const Entry binomial_entry{"binomial", "whoever has the data passes it on, twice as many in each round", can_on_tree,
