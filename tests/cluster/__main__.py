@@ -1,0 +1,115 @@
+"""`python -m tests.cluster`: real MPI programs on an emulated cluster."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+
+from . import launch, namespaces
+from .spec import SPECS, ClusterError, read
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+def main() -> None:
+    """Emulates a cluster on one Linux machine and runs real MPI programs on it.
+
+    SPEC is a TOML file or the name of one in tests/cluster/specs; tests/cluster/spec.py describes the format. Needs
+    root and iproute2. One cluster can be up for each TESSERA_CLUSTER_STATE (a folder; default /run/tessera-cluster).
+
+    \b
+    Examples:
+      python -m tests.cluster show crow8-pairs
+      python -m tests.cluster run fat-and-slow -- ./program
+      python -m tests.cluster run fat-and-slow --mpi mpich --shuffle 1 -- ./program
+      python -m tests.cluster up eco-switched && python -m tests.cluster exec w2 tc -s qdisc
+    """
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that a stopped run cleans up
+
+
+@main.command()
+@click.argument("spec")
+def up(spec: str) -> None:
+    """Build the cluster and leave it up."""
+    namespaces.up(read(spec))
+
+
+@main.command()
+def down() -> None:
+    """Kill all that runs on the hosts and remove everything."""
+    namespaces.down()
+
+
+@main.command()
+@click.argument("spec", required=False)
+def show(spec: str | None) -> None:
+    """Networks, cables, and the rate between any two hosts, of SPEC or of what is up."""
+    now = namespaces.current()
+    if spec is None and now is None:
+        raise ClusterError(f"no cluster is up; name a SPEC ({', '.join(sorted(p.stem for p in SPECS.glob('*.toml')))})")
+    click.echo(read(spec or (now.spec if now else "")).show())
+
+
+@main.command(context_settings={"ignore_unknown_options": True})
+@click.argument("host")
+@click.argument("words", nargs=-1, type=click.UNPROCESSED)
+def exec(host: str, words: tuple[str, ...]) -> None:
+    """Run a command (default: a shell) on one host."""
+    now = namespaces.current()
+    if now is None:
+        raise ClusterError("no cluster is up; build one with `up`")
+    sys.exit(subprocess.run(now.enter(host, "env", "-C", os.getcwd(), *(words or ("sh",)))).returncode)
+
+
+@main.command()
+@click.argument("name", metavar="SPEC")
+@click.argument("program", nargs=-1, required=True, type=click.UNPROCESSED)
+@click.option("--mpi", type=click.Choice(launch.MPIS), default="openmpi", show_default=True)
+@click.option("--mpirun", type=click.Path(path_type=Path, exists=True), help="The launcher, if not the one found.")
+@click.option("-n", "ranks", type=click.IntRange(1), help="Ranks; default: all slots.")
+@click.option("--shuffle", type=int, metavar="SEED", help="Scatter ranks over hosts, as a batch system does.")
+@click.option(
+    "--order", type=click.Path(path_type=Path, exists=True, dir_okay=False), help="Hosts in rank order, a line each."
+)
+@click.option("--nap", default=launch.NAP, show_default=True, help="µs that an idle rank sleeps; 0: it polls.")
+@click.option("--nice", default=0, show_default=True, help="Priority; -15 keeps other work of the machine out.")
+@click.option("--timeout", default=600.0, show_default=True, help="Seconds; the status is then 124.")
+@click.option("--keep", is_flag=True, help="Leave the cluster up.")
+def run(
+    name: str,
+    program: tuple[str, ...],
+    mpi: str,
+    mpirun: Path | None,
+    ranks: int | None,
+    shuffle: int | None,
+    order: Path | None,
+    nap: int,
+    nice: int,
+    timeout: float,
+    keep: bool,
+) -> None:
+    """mpirun over the cluster: `run SPEC [options] -- [options of mpirun] PROGRAM…`. It is built, and removed again,
+    unless it is up already. The status is that of mpirun."""
+    spec = read(name)
+    if shuffle is not None and order is not None:
+        raise click.UsageError("--shuffle and --order exclude each other")
+    if order is not None:
+        places = launch.read_order(spec, order)
+    else:
+        places = launch.host_by_host(spec) if shuffle is None else launch.shuffled(spec, shuffle)
+    if ranks is not None and ranks > len(places):
+        raise ClusterError(f"-n {ranks}: {spec.name} has places for {len(places)} ranks")
+    if nice:
+        os.nice(nice)
+    with launch.cluster_of(spec, keep=keep) as cluster:
+        words, environment = launch.command(program, places[:ranks], mpi=mpi, nap=nap, launcher=mpirun)
+        status = launch.start(cluster, words, environment, timeout=timeout).returncode
+    sys.exit(status)
+
+
+if __name__ == "__main__":
+    main(prog_name="python -m tests.cluster")
