@@ -214,23 +214,30 @@ std::vector<Parameters> candidates_subnets(const Problem& problem, const machine
   const double bytes = static_cast<double>(problem.offsets().back() * problem.element_bytes);
   const bool by_rank = problem.blocks.size() > 1;
   const double piece_limit = by_rank ? bytes / problem.n_ranks : bytes;
-  std::vector<std::string> patterns{"chain", "binomial", "star", "binary"};
-  if (wires.network().subnets.size() > 1)
-    for (const char* above : {"chain", "binomial", "star"})
-      for (const char* below : {"chain", "binomial", "star"})
-        if (above != std::string_view(below)) patterns.push_back(fmt::format("{},{}", above, below));
+  const bool has_levels = wires.network().subnets.size() > 1;
+  const auto patterns = [&](std::int64_t segment) {
+    std::vector<std::string> words{"chain", "binomial"};
+    // A vector in one piece waits for the depth of its tree, one in many for the busiest wire, which all patterns
+    // share.
+    if (segment == 0) words.insert(words.end(), {"star", "binary"});
+    if (has_levels) words.insert(words.end(), {"chain,binomial", "binomial,chain"});
+    if (has_levels && segment == 0) words.insert(words.end(), {"star,chain", "star,binomial", "chain,star"});
+    return words;
+  };
   std::vector<Parameters> candidates;
   // Plans of more messages than this take longer to make than they save.
-  const double most_messages = 300'000;
-  for (const std::int64_t segment : {0, 4096, 8192, 16384, 32768, 65536, 131072}) {
+  constexpr double most_messages = 300'000;
+  // MPI libraries send up to 64 KiB less a header at once; beyond it they first ask, and the question waits its turn on
+  // every hop behind the data before it.
+  for (const std::int64_t segment : {0, 4096, 8192, 16384, 32768, 57344}) {
     if (segment > 0 && static_cast<double>(segment) >= piece_limit) continue;
     const double n_pieces = segment > 0 ? bytes / static_cast<double>(segment) : by_rank ? problem.n_ranks : 1;
     if (segment > 0 && 2 * n_pieces * problem.n_ranks > most_messages) continue;
-    for (const auto& pattern : patterns) {
+    for (auto& pattern : patterns(segment)) {
       Parameters parameters;
       parameters.segment = segment;
-      parameters.pattern = pattern;
-      candidates.push_back(parameters);
+      parameters.pattern = std::move(pattern);
+      candidates.push_back(std::move(parameters));
     }
   }
   return candidates;
