@@ -12,6 +12,7 @@
 #include <type_traits>
 
 #include "tessera/base/error.h"
+#include "tessera/machine/network_json.h"
 
 namespace tessera::machine {
 namespace {
@@ -152,15 +153,16 @@ nlohmann::json to_json(const Machine& machine) {
           {"memory_bytes", json_of(machine.memory_bytes)},
           {"caches", std::move(caches)},
           {"processor", json_of(machine.processor)},
-          {"simd", json_of(machine.simd)}};
+          {"simd", json_of(machine.simd)},
+          {"network", machine.network ? to_json(*machine.network) : nlohmann::json(nullptr)}};
 }
 
 Machine machine_from_json(const nlohmann::json& json, const std::string& name) {
   if (!json.is_object() || json.value("format", nlohmann::json()) != format_name)
     throw InputError(fmt::format("{}: is not a machine file; expected \"format\": \"{}\"", name, format_name));
   const auto version = json.value("version", nlohmann::json());
-  if (version != Machine::version)
-    throw InputError(fmt::format("{}: is a machine file of version {}, this tessera reads version {}", name,
+  if (version != Machine::version && version != 1)
+    throw InputError(fmt::format("{}: is a machine file of version {}, this tessera reads versions 1 and {}", name,
                                  version.dump(), Machine::version));
   Machine machine;
   std::optional<std::string> host;
@@ -192,6 +194,8 @@ Machine machine_from_json(const nlohmann::json& json, const std::string& name) {
       machine.caches.push_back(cache);
     }
   }
+  const auto network = json.find("network");
+  if (network != json.end() && !network->is_null()) machine.network = network_from_json(*network, name);
   return machine;
 }
 

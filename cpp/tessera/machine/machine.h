@@ -1,6 +1,5 @@
 // The map of the machine: a value that can be printed, kept in a file and loaded elsewhere to plan for it. What is not
-// known is absent, never guessed. So far it knows one node; links between nodes and the subnets they form join here, as
-// members of their own, with the next version of the file.
+// known is absent, never guessed.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +7,8 @@
 #include <optional>
 #include <string>
 #include <vector>
+
+#include "tessera/machine/network.h"
 
 namespace tessera::machine {
 
@@ -21,7 +22,7 @@ struct Cache {
 };
 
 struct Machine {
-  static constexpr int version = 1;
+  static constexpr int version = 2;  // of the file; 1 had no network
 
   std::string name;  // of the host, or of the cluster
   std::optional<int> nodes;
@@ -34,6 +35,7 @@ struct Machine {
   std::vector<Cache> caches;  // data caches, small to large
   std::optional<std::string> processor;
   std::optional<std::string> simd;  // best instruction set by Highway's name: "AVX2", "NEON"
+  std::optional<Network> network;   // between the nodes, measured
 
   friend bool operator==(const Machine&, const Machine&) = default;
 
@@ -45,7 +47,8 @@ struct Machine {
 Machine describe_this_host();
 
 nlohmann::json to_json(const Machine& machine);
-/// Throws InputError: no machine file, another version, a wrong type. `name` stands for the file in messages.
+/// Of this version or version 1. Throws InputError: no machine file, another version, a wrong type, an unsound network.
+/// `name` stands for the file in messages. Reads the members of Machine alone (survey/machine_file.h reads the file).
 Machine machine_from_json(const nlohmann::json& json, const std::string& name);
 
 }  // namespace tessera::machine

@@ -31,10 +31,54 @@ TEST(Machine, UnknownStaysUnknown) {
   EXPECT_EQ(machine_from_json(to_json(torus), "torus"), torus);
 }
 
+TEST(Machine, ReadsVersion1) {
+  Machine machine;
+  machine.cores = 4;
+  auto json = to_json(machine);
+  json["version"] = 1;
+  json.erase("network");
+  EXPECT_EQ(machine_from_json(json, "old"), machine);
+}
+
+TEST(Machine, KeepsItsNetwork) {
+  Machine machine;
+  machine.network = Network{{{"a", 2, Link{1e-6, 5e9}}, {"b", 1, std::nullopt}, {"c", 1, std::nullopt}},
+                            {{-1, {1, 2}, {}, {1e-4, 1.25e6}, Medium::bus, std::nullopt},
+                             {0, {}, {2, 0}, {5e-5, 1.17e6}, Medium::fabric, 1e6},
+                             {0, {}, {1}, {}, Medium::unknown, std::nullopt}}};
+  const auto json = to_json(machine);
+  EXPECT_EQ(machine_from_json(nlohmann::json::parse(json.dump()), "itself"), machine);
+
+  const auto refusal = [&](const char* path, const nlohmann::json& value) -> std::string {
+    auto damaged = json;
+    damaged[nlohmann::json::json_pointer(path)] = value;
+    try {
+      machine_from_json(damaged, "map.json");
+    } catch (const InputError& error) {
+      return error.what();
+    }
+    return "nothing";
+  };
+  EXPECT_EQ(refusal("/network/subnets/1/hosts/0", "d"),
+            "map.json: network.subnets[1].hosts has d, which is not one of network.hosts");
+  EXPECT_EQ(refusal("/network/subnets/1/medium", "wire"),
+            "map.json: network.subnets[1].medium is wire, expected bus, fabric or unknown");
+  EXPECT_EQ(refusal("/network/subnets/0/link/latency", "soon"),
+            "map.json: network.subnets[0].link.latency is \"soon\", expected a number");
+  EXPECT_EQ(
+      refusal("/network/subnets/0/link/bandwidth", -1),
+      "map.json: network: the bandwidth of subnet 0 is -1 bytes/s, expected a finite rate > 0; measure the network "
+      "again");
+  EXPECT_EQ(refusal("/network/subnets/0/parts/1", 7),
+            "map.json: network: subnet 0 has the part 7, expected one of 1 to 2");
+  EXPECT_EQ(refusal("/network/hosts", 5), "map.json: network.hosts is not a list");
+  EXPECT_EQ(refusal("/network", 5), "map.json: network is 5, expected an object");
+}
+
 TEST(Machine, RefusesOtherFiles) {
   EXPECT_THROW(machine_from_json(nlohmann::json::array(), "a"), InputError);
   auto json = to_json(Machine{});
-  json["version"] = 2;
+  json["version"] = 3;
   EXPECT_THROW(machine_from_json(json, "a"), InputError);
   json = to_json(Machine{});
   json["cores"] = "many";

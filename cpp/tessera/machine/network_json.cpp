@@ -1,0 +1,99 @@
+#include "tessera/machine/network_json.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <unordered_map>
+
+#include "tessera/machine/json_reader.h"
+
+namespace tessera::machine {
+namespace {
+
+nlohmann::json json_of(const Link& link) { return {{"latency", link.latency}, {"bandwidth", link.bandwidth}}; }
+
+Link link_of(const JsonReader& reader, const char* key) {
+  const JsonReader link(reader.at(key), reader.where(key));
+  return {link.get<double>("latency"), link.get<double>("bandwidth")};
+}
+
+Medium medium_of(const JsonReader& reader) {
+  const auto name = reader.get<std::string>("medium", "unknown");
+  for (const auto medium : {Medium::unknown, Medium::bus, Medium::fabric})
+    if (name == name_of(medium)) return medium;
+  throw InputError(fmt::format("{} is {}, expected bus, fabric or unknown", reader.where("medium"), name));
+}
+
+}  // namespace
+
+const char* name_of(Medium medium) {
+  switch (medium) {
+    case Medium::bus:
+      return "bus";
+    case Medium::fabric:
+      return "fabric";
+    case Medium::unknown:
+      break;
+  }
+  return "unknown";
+}
+
+nlohmann::json to_json(const Network& network) {
+  auto hosts = nlohmann::json::array();
+  for (const auto& host : network.hosts)
+    hosts.push_back({{"name", host.name},
+                     {"slots", host.slots},
+                     {"inside", host.inside ? json_of(*host.inside) : nlohmann::json(nullptr)}});
+  auto subnets = nlohmann::json::array();
+  for (const auto& subnet : network.subnets) {
+    nlohmann::json entry = {{"medium", name_of(subnet.medium)}, {"link", json_of(subnet.link)}};
+    entry["uplink"] = subnet.uplink ? nlohmann::json(*subnet.uplink) : nlohmann::json(nullptr);
+    if (subnet.is_leaf()) {
+      auto& names = entry["hosts"] = nlohmann::json::array();
+      for (const int host : subnet.hosts) names.push_back(network.hosts[static_cast<std::size_t>(host)].name);
+    } else {
+      entry["parts"] = subnet.subnets;
+    }
+    subnets.push_back(std::move(entry));
+  }
+  return {{"hosts", std::move(hosts)}, {"subnets", std::move(subnets)}};
+}
+
+Network network_from_json(const nlohmann::json& json, const std::string& name) {
+  const JsonReader reader(json, name + ": network");
+  Network network;
+  std::unordered_map<std::string, int> index;
+  for (const auto& entry : reader.list("hosts")) {
+    const JsonReader host(entry, fmt::format("{}[{}]", reader.where("hosts"), network.hosts.size()));
+    index.emplace(host.get<std::string>("name"), static_cast<int>(network.hosts.size()));
+    network.hosts.push_back({host.get<std::string>("name"), host.get<int>("slots", 1), std::nullopt});
+    if (host.has("inside")) network.hosts.back().inside = link_of(host, "inside");
+  }
+  for (const auto& entry : reader.list("subnets")) {
+    const JsonReader subnet(entry, fmt::format("{}[{}]", reader.where("subnets"), network.subnets.size()));
+    Subnet read;
+    read.medium = medium_of(subnet);
+    if (subnet.has("link")) read.link = link_of(subnet, "link");
+    if (subnet.has("uplink")) read.uplink = subnet.get<double>("uplink");
+    if (subnet.has("parts"))
+      for (const auto& part : subnet.list("parts"))
+        read.subnets.push_back(JsonReader::convert<int>(part, subnet.where("parts")));
+    if (subnet.has("hosts"))
+      for (const auto& entry_name : subnet.list("hosts")) {
+        const auto host = JsonReader::convert<std::string>(entry_name, subnet.where("hosts"));
+        const auto found = index.find(host);
+        if (found == index.end())
+          throw InputError(fmt::format("{} has {}, which is not one of network.hosts", subnet.where("hosts"), host));
+        read.hosts.push_back(found->second);
+      }
+    network.subnets.push_back(std::move(read));
+  }
+  for (std::size_t s = 0; s < network.subnets.size(); ++s)
+    for (const int part : network.subnets[s].subnets)
+      if (part > static_cast<int>(s) && part < static_cast<int>(network.subnets.size()))
+        network.subnets[static_cast<std::size_t>(part)].parent = static_cast<int>(s);
+  network.check(name + ": network");
+  return network;
+}
+
+}  // namespace tessera::machine

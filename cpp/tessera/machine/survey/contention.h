@@ -1,0 +1,26 @@
+// Which pairs to let talk at once, to tell a shared medium from a switch and to find what a subnet's uplink carries.
+#pragma once
+
+#include <vector>
+
+#include "tessera/machine/network.h"
+#include "tessera/machine/survey/measurements.h"
+
+namespace tessera::machine {
+
+struct ContentionOptions {
+  double seconds = 0.25;  // that a flow should take alone
+  int most_flows = 16;    // at once, out of one subnet
+};
+
+/// Experiments not yet done for a network derived from times between pairs:
+/// - in every leaf of four hosts or more two disjoint pairs; of three a→b with c→a, of two a→b with b→a, which tell a
+///   wire that all share from ports that send and receive at once;
+/// - across every subnet of four parts or more two pairs of disjoint parts;
+/// - out of every subnet below the whole as many hosts as have a partner outside, to partners spread over the others.
+std::vector<Experiment> contention_experiments(const Measurements& measurements, const ContentionOptions& options = {});
+
+/// Sets medium and uplink of the subnets from the experiments that were done.
+void add_contention(Network& network, const std::vector<Experiment>& experiments);
+
+}  // namespace tessera::machine

@@ -1,0 +1,31 @@
+// The machine file: the Machine with its network, and the measurements from which the network was derived. JSON; the
+// schema is docs/reference/machine_file.md.
+#pragma once
+
+#include <filesystem>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+
+#include "tessera/machine/machine.h"
+#include "tessera/machine/survey/measurements.h"
+
+namespace tessera::machine {
+
+struct MachineFile {
+  Machine machine;
+  std::optional<Measurements> measurements;
+};
+
+nlohmann::json to_json(const Measurements& measurements);
+/// Throws InputError that names `name`, the member, what was found and what was expected.
+Measurements measurements_from_json(const nlohmann::json& json, const std::string& name);
+
+/// The text of a machine file, one line a pair. Write it with AtomicFile.
+std::string machine_file_text(const MachineFile& file);
+/// Throws InputError: not JSON (with line and column), cut off, another format or version, unsound members. `name`
+/// stands for the file in messages.
+MachineFile machine_file_from_text(const std::string& text, const std::string& name);
+MachineFile read_machine_file(const std::filesystem::path& path);
+
+}  // namespace tessera::machine

@@ -1,0 +1,22 @@
+// Times between hosts from a table that anything may have written.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "tessera/machine/partition.h"
+
+namespace tessera::machine {
+
+struct RttTable {
+  std::vector<std::string> hosts;
+  TimeMatrix times;  // in the unit of the file
+};
+
+/// A square matrix, host names in the first row and the first column, in the same order; an empty field or nan is
+/// unknown, the diagonal is not looked at; fields may be quoted. Throws InputError naming file, line and column.
+RttTable read_rtt_csv(const std::filesystem::path& path);
+RttTable rtt_table_from_text(const std::string& text, const std::string& name);
+
+}  // namespace tessera::machine
