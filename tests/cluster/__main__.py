@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from . import launch, namespaces
-from .spec import SPECS, ClusterError, read
+from .spec import ClusterError, names, read
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -50,7 +50,7 @@ def show(spec: str | None) -> None:
     """Networks, cables, and the rate between any two hosts, of SPEC or of what is up."""
     now = namespaces.current()
     if spec is None and now is None:
-        raise ClusterError(f"no cluster is up; name a SPEC ({', '.join(sorted(p.stem for p in SPECS.glob('*.toml')))})")
+        raise ClusterError(f"no cluster is up; name a SPEC ({', '.join(names())})")
     click.echo(read(spec or (now.spec if now else "")).show())
 
 

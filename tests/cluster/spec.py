@@ -194,13 +194,17 @@ class Spec:
         return "\n".join(lines)
 
 
+def names() -> list[str]:
+    """Tessera's own specs."""
+    return sorted(path.stem for path in SPECS.glob("*.toml"))
+
+
 def find(name: str) -> Path:
     """A spec by path, or one of Tessera's own by name."""
     for path in (Path(name), SPECS / f"{name}.toml"):
         if path.is_file():
             return path.resolve()
-    known = ", ".join(sorted(path.stem for path in SPECS.glob("*.toml")))
-    raise ClusterError(f"{name}: no such file, nor one of Tessera's own specs ({known})")
+    raise ClusterError(f"{name}: no such file, nor one of Tessera's own specs ({', '.join(names())})")
 
 
 def read(name: str) -> Spec:

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from cluster import launch, namespaces, spec
+from tests.cluster import launch, namespaces, spec
 
-SPECS = sorted(path.stem for path in spec.SPECS.glob("*.toml"))
 PAYLOAD = 1448 / 1538  # of a full frame: without Ethernet's, IP's and TCP's own bytes
 COMPILERS = {"openmpi": "mpicc.openmpi", "mpich": str(Path(sys.executable).parent / "mpicc")}
 
@@ -49,7 +48,7 @@ def test_names_expand() -> None:
     assert spec.expand(["a", "b[1-2]x"]) == ["a", "b1x", "b2x"]
 
 
-@pytest.mark.parametrize("name", SPECS)
+@pytest.mark.parametrize("name", spec.names())
 def test_own_specs_can_be_read(name: str) -> None:
     found = spec.read(name)
     assert found.about and found.ranks >= 8

@@ -1,0 +1,239 @@
+"""Least times of collective operations on an emulated cluster: what its wires can carry against what must cross them.
+
+Hosts are gathered into parts; inside a part everything is free. Which bytes must pass between parts follows from the
+operation alone, as every element is one unicast message after another, forwarded or combined by hosts:
+
+    into a set G     broadcast  K, if the root is outside          all-reduce      S
+                     reduce-scatter  S_G (results of G)            all-gather      S − S_G
+                     all-to-all  A p_G (P − p_G)
+    touching n parts, with the rest of the cluster as one more (R = 1) or none (R = 0)
+                     broadcast  (n − 1 + R) K with the root among them, n K without
+                     all-reduce  2 (n − 1 + R) S: a tree to combine each element and one to tell it
+                     reduce-scatter, all-gather  (n − 1 + R) S: one such tree
+                     all-to-all  A (Σ p_i p_j + 2 Σ p_i (P − Σ p_j))
+
+where K, S, A are bytes of the message, of the vector, of one pair's block, p ranks in a part, P all ranks. The time is
+at least these bytes over the greatest rate at which the pairs concerned can talk at once, max Σ f_pair with
+Σ f_pair ≤ rate on each wire (a linear programme). The bound is the largest over hosts, networks, sides of cables and
+partitions by speed. It counts no latency, and shared memory as free; not every bound can be reached.
+"""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import click
+import numpy as np
+from scipy.optimize import linprog
+
+from bench.common.results import table
+from tests.cluster import spec as cluster_spec
+from tests.cluster.spec import Spec
+
+PAYLOAD = 1448 / 1538  # of the bytes that a full frame takes on the wire
+VECTOR = 54_212 * 3 * 8  # bytes: forces on HIV integrase in water (paper 000, table 2)
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One that is measured: `bytes` of the message, of the whole vector, or of one pair's block."""
+
+    name: str  # of the table's column
+    kind: str  # name_of(Operation) in C++
+    bytes: int
+
+
+OPERATIONS = (
+    Operation("bcast 16 kB", "broadcast", 16_000),
+    Operation("bcast 1 MB", "broadcast", 1_000_000),
+    Operation("allreduce 1.3 MB", "all_reduce", VECTOR),
+    Operation("reduce_scatter", "reduce_scatter", VECTOR),
+    Operation("allgatherv", "all_gather", VECTOR),
+    Operation("all-to-all 8 KiB", "all_to_all", 8192),
+    Operation("barrier", "barrier", 0),
+)
+
+Hosts = frozenset[str]
+
+
+@dataclass(frozen=True)
+class Bound:
+    seconds: float
+    reason: str  # what limits
+
+
+class Wires:
+    """The rates of a spec, and the greatest one at which given pairs of hosts can talk at once."""
+
+    def __init__(self, spec: Spec) -> None:
+        self.spec = spec
+        self.rates: dict[str, float] = {}
+        self.paths: dict[tuple[str, str], list[str]] = {}
+        for pair in cluster_spec.pairs(spec):
+            found = spec.wires(*pair)
+            self.rates |= {wire.name: wire.rate for wire in found}
+            self.paths[pair] = [wire.name for wire in found]
+        self.known: dict[frozenset[tuple[str, str]], float] = {}
+        self.groups = groups(spec)
+        self.partitions = partitions(spec)
+
+    def capacity(self, pairs: Iterable[tuple[str, str]]) -> float:
+        """bit/s, payload and headers."""
+        chosen = frozenset(pairs)
+        if chosen not in self.known:
+            self.known[chosen] = self._capacity(chosen)
+        return self.known[chosen]
+
+    def _capacity(self, pairs: frozenset[tuple[str, str]]) -> float:
+        # Pairs over the same wires are one unknown.
+        routes = sorted({tuple(self.paths[pair]) for pair in pairs})
+        names = sorted({name for route in routes for name in route})
+        row = {name: i for i, name in enumerate(names)}
+        uses = np.zeros((len(names), len(routes)))
+        for column, route in enumerate(routes):
+            uses[[row[name] for name in route], column] = 1
+        found = linprog(-np.ones(len(routes)), A_ub=uses, b_ub=[self.rates[name] / 1e6 for name in names])
+        if found.status != 0:
+            raise click.ClickException(f"the capacity of {self.spec.name} can't be found: {found.message}")
+        return float(-found.fun) * 1e6
+
+
+def groups(spec: Spec) -> dict[Hosts, str]:
+    """Sets of hosts across whose edge a bottleneck may lie, with a name for people."""
+    found: dict[Hosts, str] = {}
+    everything = frozenset(spec.hosts)
+    for name, network in spec.networks.items():
+        found.setdefault(frozenset(network.hosts), name)
+    for cable in spec.cables:
+        found.setdefault(_side(spec, cable.ends), f"{cable.ends[0]} side of {'-'.join(cable.ends)}")
+    for partition in partitions(spec):
+        for part in partition:
+            found.setdefault(part, f"{min(part)} and its like" if len(part) > 1 else min(part))
+    for group, name in list(found.items()):
+        found.setdefault(everything - group, f"all but {name}")
+    found.pop(frozenset(), None)
+    return found
+
+
+def _side(spec: Spec, ends: tuple[str, str]) -> Hosts:
+    """Hosts whose first network is on this side of a cable."""
+    reached, todo = {ends[0]}, [ends[0]]
+    for here in todo:
+        for cable in spec.cables:
+            if here in cable.ends and cable.ends != ends:
+                there = cable.ends[cable.ends[0] == here]
+                if there not in reached:
+                    reached.add(there)
+                    todo.append(there)
+    return frozenset(host for host in spec.hosts if spec.cards[host][0] in reached)
+
+
+def partitions(spec: Spec) -> list[list[Hosts]]:
+    """Single hosts; hosts by network; hosts that reach each other at some speed."""
+    found: dict[frozenset[Hosts], None] = {}
+    rates = {pair: spec.path_rate(*pair) for pair in cluster_spec.pairs(spec)}
+    for least in sorted(set(rates.values())):
+        part = {host: frozenset([host]) for host in spec.hosts}
+        for (a, b), rate in rates.items():
+            if rate >= least and part[a] != part[b]:
+                joined = part[a] | part[b]
+                part |= dict.fromkeys(joined, joined)
+        found.setdefault(frozenset(part.values()))
+    for which in (0, -1):
+        by_network: dict[str, list[str]] = {}
+        for host, cards in spec.cards.items():
+            by_network.setdefault(cards[which], []).append(host)
+        found.setdefault(frozenset(frozenset(hosts) for hosts in by_network.values()))
+    found.setdefault(frozenset(frozenset([host]) for host in spec.hosts))
+    return [sorted(partition, key=min) for partition in found if len(partition) > 1]
+
+
+def bytes_into(operation: Operation, spec: Spec, group: Hosts, root: str) -> float:
+    """What must enter a set of hosts."""
+    inside = sum(spec.slots[host] for host in group)
+    share = inside / spec.ranks
+    return {
+        "broadcast": 0 if root in group else operation.bytes,
+        "all_reduce": operation.bytes,
+        "reduce_scatter": operation.bytes * share,
+        "all_gather": operation.bytes * (1 - share),
+        "all_to_all": operation.bytes * inside * (spec.ranks - inside),
+    }[operation.kind]
+
+
+def bytes_touching(operation: Operation, spec: Spec, parts: Sequence[Hosts], root: str) -> float:
+    """What must pass between these parts, and between them and the rest."""
+    inside = frozenset().union(*parts)
+    edges = len(parts) - 1 + (len(inside) < len(spec.hosts))
+    ranks = [sum(spec.slots[host] for host in part) for part in parts]
+    pairs = sum(ranks) ** 2 - sum(n**2 for n in ranks)
+    return {
+        "broadcast": operation.bytes * (edges if root in inside else len(parts)),
+        "all_reduce": operation.bytes * 2 * edges,
+        "reduce_scatter": operation.bytes * edges,
+        "all_gather": operation.bytes * edges,
+        "all_to_all": operation.bytes * (pairs + 2 * sum(ranks) * (spec.ranks - sum(ranks))),
+    }[operation.kind]
+
+
+def bound(spec: Spec, operation: Operation, root: str | None = None) -> Bound | None:
+    """Seconds that no algorithm can beat, with rank 0 of a broadcast on host `root` (default: the first); None for a
+    barrier, which moves no bytes."""
+    if operation.kind == "barrier":
+        return None
+    wires, root, best = _wires(spec.path), root or spec.hosts[0], Bound(0, "nothing")
+    everything = frozenset(spec.hosts)
+
+    def consider(moved: float, pairs: Iterable[tuple[str, str]], reason: str) -> None:
+        nonlocal best
+        if moved > 0:
+            seconds = moved * 8 / (wires.capacity(pairs) * PAYLOAD)
+            if seconds > best.seconds * (1 + 1e-9):
+                best = Bound(seconds, reason)
+
+    for group, name in wires.groups.items():
+        if group != everything:
+            crossing = itertools.product(everything - group, group)
+            consider(bytes_into(operation, spec, group, root), crossing, f"into {name}")
+    for group, name in {everything: "all", **wires.groups}.items():
+        for partition in wires.partitions:
+            parts = [part & group for part in partition if part & group]
+            place = {host: i for i, part in enumerate(parts) for host in part}
+            touching = [(a, b) for a, b in wires.paths if place.get(a) != place.get(b)]
+            if touching:
+                moved = bytes_touching(operation, spec, parts, root)
+                consider(moved, touching, f"between {len(parts)} parts of {name}")
+    return best
+
+
+@cache
+def _wires(path: Path) -> Wires:
+    return Wires(cluster_spec.read(str(path)))
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("names", nargs=-1, metavar="SPEC...")
+@click.option("--reasons", is_flag=True, help="Say what limits each.")
+def bounds(names: tuple[str, ...], reasons: bool) -> None:
+    """Least times of the measured operations on these clusters (default: Tessera's own), ms."""
+    specs = [
+        cluster_spec.read(name) for name in names or sorted(path.stem for path in cluster_spec.SPECS.glob("*.toml"))
+    ]
+    operations = [operation for operation in OPERATIONS if operation.kind != "barrier"]
+    rows = []
+    for spec in specs:
+        found = [bound(spec, operation) for operation in operations]
+        if reasons:
+            for operation, one in zip(operations, found):
+                click.echo(f"{spec.name}, {operation.name}: {one.reason if one else '–'}", err=True)
+        rows.append([f"{spec.name} ({spec.ranks})", *(one and one.seconds * 1e3 for one in found)])
+    click.echo(table(["network (ranks)", *(operation.name for operation in operations)], rows))
+
+
+if __name__ == "__main__":
+    sys.exit(bounds())
