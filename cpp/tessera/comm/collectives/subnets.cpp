@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "tessera/comm/collectives/all_to_all.h"
 #include "tessera/comm/collectives/delivery_tree.h"
 
 namespace tessera::comm::collectives {
@@ -135,28 +136,6 @@ class Builder {
   std::vector<Message> messages_;
 };
 
-/// Every block goes straight to its rank: nothing crosses a link twice. Ranks send over the slowest links first, each
-/// to the rank that is `distance` further in the order of the network, so that no port is the target of many at once.
-std::vector<Message> all_to_all(const Problem& problem, const machine::Wires& wires) {
-  const auto order = topology_order(wires);
-  const auto offsets = problem.offsets();
-  const auto n = order.size();
-  int levels = 0;
-  for (std::size_t i = 1; i < n; ++i) levels = std::max(levels, wires.level(order[0], order[i]));
-  std::vector<Message> messages;
-  if (problem.blocks.front() == 0) return messages;
-  for (int level = levels; level >= 0; --level)
-    for (std::size_t distance = 1; distance < n; ++distance)
-      for (std::size_t i = 0; i < n; ++i) {
-        const int from = order[i], to = order[(i + distance) % n];
-        if (wires.level(from, to) != level) continue;
-        messages.push_back({from, to, Effect::replace, Buffer::input, Buffer::output,
-                            offsets[static_cast<std::size_t>(to)], offsets[static_cast<std::size_t>(from)],
-                            problem.blocks.front()});
-      }
-  return messages;
-}
-
 std::string size_text(std::int64_t bytes) {
   return bytes % 1024 == 0 ? fmt::format("{} KiB", bytes / 1024) : fmt::format("{} B", bytes);
 }
@@ -172,8 +151,8 @@ Plan plan_subnets(const Problem& problem, const machine::Wires& wires, const Par
   Plan plan;
   plan.entry = "subnets";
   if (problem.operation == Operation::all_to_all) {
-    plan.messages = all_to_all(problem, wires);
-    return plan;
+    return parameters.pattern == "gathered" ? plan_gathered_all_to_all(problem, wires, parameters.segment)
+                                            : plan_direct_all_to_all(problem, wires);
   }
   plan.entry = fmt::format("subnets({}{})", parameters.pattern.empty() ? "chain" : parameters.pattern,
                            parameters.segment > 0 ? ", " + size_text(parameters.segment) : "");
@@ -210,7 +189,13 @@ Plan plan_subnets(const Problem& problem, const machine::Wires& wires, const Par
 }
 
 std::vector<Parameters> candidates_subnets(const Problem& problem, const machine::Wires& wires) {
-  if (problem.operation == Operation::all_to_all) return {Parameters{}};
+  if (problem.operation == Operation::all_to_all) {
+    Parameters direct, gathered;
+    direct.pattern = "direct";
+    gathered.pattern = "gathered";
+    gathered.segment = 57344;
+    return {direct, gathered};
+  }
   const double bytes = static_cast<double>(problem.offsets().back() * problem.element_bytes);
   const bool by_rank = problem.blocks.size() > 1;
   const double piece_limit = by_rank ? bytes / problem.n_ranks : bytes;

@@ -1,0 +1,116 @@
+#include "tessera/comm/collectives/all_to_all.h"
+
+#include <algorithm>
+#include <map>
+
+namespace tessera::comm::collectives {
+namespace {
+
+struct HostPair {
+  int level = 0;             // of the link between them
+  std::size_t distance = 0;  // in the order of the network
+  std::size_t from = 0, to = 0;
+};
+
+/// Ranks of each host that has any, hosts in the order of the network.
+std::vector<std::vector<int>> ranks_by_host(const machine::Wires& wires) {
+  std::vector<std::vector<int>> hosts;
+  std::map<int, std::size_t> place;
+  for (const int rank : topology_order(wires)) {
+    const auto [at, is_new] = place.try_emplace(wires.host_of(rank), hosts.size());
+    if (is_new) hosts.emplace_back();
+    hosts[at->second].push_back(rank);
+  }
+  return hosts;
+}
+
+int top_level(const machine::Wires& wires, const std::vector<int>& order) {
+  int level = 0;
+  for (const int rank : order) level = std::max(level, wires.level(order.front(), rank));
+  return level;
+}
+
+}  // namespace
+
+Plan plan_direct_all_to_all(const Problem& problem, const machine::Wires& wires) {
+  const auto order = topology_order(wires);
+  const auto offsets = problem.offsets();
+  const auto n = order.size();
+  Plan plan{"subnets(direct)", {}, 0};
+  if (problem.blocks.front() == 0) return plan;
+  for (int level = top_level(wires, order); level >= 0; --level)
+    for (std::size_t distance = 1; distance < n; ++distance)
+      for (std::size_t i = 0; i < n; ++i) {
+        const int from = order[i], to = order[(i + distance) % n];
+        if (wires.level(from, to) != level) continue;
+        plan.messages.push_back({from, to, Effect::replace, Buffer::input, Buffer::output,
+                                 offsets[static_cast<std::size_t>(to)], offsets[static_cast<std::size_t>(from)],
+                                 problem.blocks.front()});
+      }
+  return plan;
+}
+
+Plan plan_gathered_all_to_all(const Problem& problem, const machine::Wires& wires, std::int64_t segment) {
+  const auto hosts = ranks_by_host(wires);
+  const auto offsets = problem.offsets();
+  const auto block = problem.blocks.front();
+  Plan plan{"subnets(gathered)", {}, 0};
+  if (block == 0) return plan;
+
+  std::vector<HostPair> pairs;
+  for (std::size_t distance = 1; distance < hosts.size(); ++distance)
+    for (std::size_t h = 0; h < hosts.size(); ++h) {
+      const auto g = (h + distance) % hosts.size();
+      pairs.push_back({wires.level(hosts[h].front(), hosts[g].front()), distance, h, g});
+    }
+  std::stable_sort(pairs.begin(), pairs.end(), [](const auto& a, const auto& b) { return a.level > b.level; });
+
+  const auto offset_of = [&](int rank) { return offsets[static_cast<std::size_t>(rank)]; };
+  std::vector<std::int64_t> used(static_cast<std::size_t>(problem.n_ranks), 0);  // scratch of each rank
+  const auto take = [&](int rank, std::int64_t length) {
+    const auto begin = used[static_cast<std::size_t>(rank)];
+    used[static_cast<std::size_t>(rank)] += length;
+    plan.scratch = std::max(plan.scratch, begin + length);
+    return begin;
+  };
+  for (const auto& pair : pairs) {
+    const auto& senders = hosts[pair.from];
+    const auto& receivers = hosts[pair.to];
+    // Ranks of a host take turns by distance: each carries for some of the other hosts.
+    const int carrier = senders[(pair.distance - 1) % senders.size()];
+    const int receiver = receivers[(pair.distance - 1) % receivers.size()];
+    const auto length = block * static_cast<std::int64_t>(senders.size() * receivers.size());
+    const auto out = take(carrier, length), in = take(receiver, length);
+    // Block (d, s): what rank s of the one host has for rank d of the other.
+    auto at = out;
+    for (const int d : receivers)
+      for (const int s : senders) {
+        plan.messages.push_back({s, carrier, Effect::replace, Buffer::input, Buffer::scratch, offset_of(d), at, block});
+        at += block;
+      }
+    auto n_pieces = segment > 0 ? (length * problem.element_bytes + segment - 1) / segment : 1;
+    n_pieces = std::clamp<std::int64_t>(n_pieces, 1, length);
+    for (std::int64_t i = 0; i < n_pieces; ++i) {
+      const auto begin = length * i / n_pieces;
+      plan.messages.push_back({carrier, receiver, Effect::replace, Buffer::scratch, Buffer::scratch, out + begin,
+                               in + begin, length * (i + 1) / n_pieces - begin});
+    }
+    at = in;
+    for (const int d : receivers)
+      for (const int s : senders) {
+        plan.messages.push_back(
+            {receiver, d, Effect::replace, Buffer::scratch, Buffer::output, at, offset_of(s), block});
+        at += block;
+      }
+  }
+  for (const auto& ranks : hosts)
+    for (std::size_t distance = 1; distance < ranks.size(); ++distance)
+      for (std::size_t i = 0; i < ranks.size(); ++i) {
+        const int from = ranks[i], to = ranks[(i + distance) % ranks.size()];
+        plan.messages.push_back(
+            {from, to, Effect::replace, Buffer::input, Buffer::output, offset_of(to), offset_of(from), block});
+      }
+  return plan;
+}
+
+}  // namespace tessera::comm::collectives
