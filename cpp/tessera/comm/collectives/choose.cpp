@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
 #include <numeric>
 #include <string_view>
@@ -17,9 +18,9 @@ namespace {
 constexpr double least_gain = 1.1;
 
 // What MPI libraries choose from; they know ranks, not links.
-constexpr std::array<std::string_view, 9> textbook{
-    "binomial", "k_ary",    "ring", "recursive_doubling", "recursive_halving", "scatter_all_gather",
-    "bruck",    "pairwise", "star"};
+constexpr std::array<std::string_view, 10> textbook{
+    "binomial",           "k_ary", "ring",     "recursive_doubling", "recursive_halving",
+    "scatter_all_gather", "bruck", "pairwise", "linear_scan",        "star"};
 
 }  // namespace
 
@@ -68,6 +69,11 @@ Choice choose(const Problem& problem, const machine::Wires& wires, const std::op
     return choice;
   }
   choice.native_seconds = native_seconds(problem, wires);
+  if (!std::isfinite(choice.native_seconds)) {
+    choice.native_seconds = 0;
+    choice.reason = "nothing can be said of the MPI library's time";
+    return choice;
+  }
   const double gain = choice.native_seconds / best.seconds;
   if (gain >= least_gain) {
     choice.ours = best;
