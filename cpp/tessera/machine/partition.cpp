@@ -12,37 +12,76 @@ namespace {
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
 
+using Times = std::vector<double>;  // one of each message size; NaN: not known
+
 struct Edge {
-  double time;
+  double key;
   int a, b;
 };
 
+bool is_known_at_some_size(std::span<const TimeMatrix> by_size, int a, int b) {
+  return std::any_of(by_size.begin(), by_size.end(), [&](const TimeMatrix& times) { return times.is_known(a, b); });
+}
+
 /// Edges of known time, shortest first; equal ones by their hosts.
-std::vector<Edge> sorted_edges(const TimeMatrix& times) {
+std::vector<Edge> sorted_edges(std::span<const TimeMatrix> by_size) {
+  const int n = by_size.empty() ? 0 : by_size[0].n_hosts();
+  Times least(by_size.size(), infinity);
+  if (by_size.size() > 1)
+    for (std::size_t k = 0; k < by_size.size(); ++k)
+      for (int a = 0; a < n; ++a)
+        for (int b = a + 1; b < n; ++b) least[k] = std::fmin(least[k], by_size[k].between(a, b));
   std::vector<Edge> edges;
-  for (int a = 0; a < times.n_hosts(); ++a)
-    for (int b = a + 1; b < times.n_hosts(); ++b)
-      if (const double time = times.between(a, b); !std::isnan(time)) edges.push_back({time, a, b});
-  std::stable_sort(edges.begin(), edges.end(), [](const Edge& x, const Edge& y) { return x.time < y.time; });
+  for (int a = 0; a < n; ++a)
+    for (int b = a + 1; b < n; ++b) {
+      if (!is_known_at_some_size(by_size, a, b)) continue;
+      if (by_size.size() == 1) {
+        edges.push_back({by_size[0].between(a, b), a, b});
+        continue;
+      }
+      double sum = 0;
+      int n_known = 0;
+      for (std::size_t k = 0; k < by_size.size(); ++k)
+        if (const double time = by_size[k].between(a, b); !std::isnan(time)) {
+          sum += std::log(time / least[k]);
+          ++n_known;
+        }
+      edges.push_back({sum / n_known, a, b});
+    }
+  std::stable_sort(edges.begin(), edges.end(), [](const Edge& x, const Edge& y) { return x.key < y.key; });
   return edges;
 }
 
 /// The time between two groups: the least between their hosts.
-TimeMatrix between_groups(const TimeMatrix& times, const std::vector<std::vector<int>>& groups) {
-  std::vector<int> group_of(static_cast<std::size_t>(times.n_hosts()));
-  for (std::size_t g = 0; g < groups.size(); ++g)
-    for (const int host : groups[g]) group_of[static_cast<std::size_t>(host)] = static_cast<int>(g);
-  TimeMatrix result(static_cast<int>(groups.size()));
-  for (int a = 0; a < times.n_hosts(); ++a)
-    for (int b = a + 1; b < times.n_hosts(); ++b) {
-      const int group_a = group_of[static_cast<std::size_t>(a)];
-      const int group_b = group_of[static_cast<std::size_t>(b)];
-      if (group_a == group_b) continue;
-      const double least = std::fmin(result.at(group_a, group_b), times.between(a, b));
-      result.set_both(group_a, group_b, least);
-    }
+std::vector<TimeMatrix> between_groups(std::span<const TimeMatrix> by_size,
+                                       const std::vector<std::vector<int>>& groups) {
+  std::vector<TimeMatrix> result;
+  for (const auto& times : by_size) {
+    std::vector<int> group_of(static_cast<std::size_t>(times.n_hosts()));
+    for (std::size_t g = 0; g < groups.size(); ++g)
+      for (const int host : groups[g]) group_of[static_cast<std::size_t>(host)] = static_cast<int>(g);
+    auto& between = result.emplace_back(static_cast<int>(groups.size()));
+    for (int a = 0; a < times.n_hosts(); ++a)
+      for (int b = a + 1; b < times.n_hosts(); ++b) {
+        const int group_a = group_of[static_cast<std::size_t>(a)];
+        const int group_b = group_of[static_cast<std::size_t>(b)];
+        if (group_a == group_b) continue;
+        between.set_both(group_a, group_b, std::fmin(between.at(group_a, group_b), times.between(a, b)));
+      }
+  }
   return result;
 }
+
+/// Per host or subnet: the least time of each size so far.
+class Least {
+ public:
+  Least(std::size_t n, std::size_t n_sizes) : n_sizes_(n_sizes), times_(n * n_sizes, infinity) {}
+  double& at(std::size_t i, std::size_t k) { return times_[i * n_sizes_ + k]; }
+
+ private:
+  std::size_t n_sizes_;
+  Times times_;
+};
 
 }  // namespace
 
@@ -51,16 +90,28 @@ TimeMatrix::TimeMatrix(int n_hosts)
 
 double TimeMatrix::between(int a, int b) const { return std::fmin(at(a, b), at(b, a)); }
 
+bool TimeMatrix::is_known(int a, int b) const { return !std::isnan(at(a, b)) || !std::isnan(at(b, a)); }
+
 std::vector<std::vector<int>> partition(const TimeMatrix& times, double tolerance) {
-  const auto n = static_cast<std::size_t>(times.n_hosts());
-  const auto edges = sorted_edges(times);
-  std::vector<double> least_of_host(n, infinity);    // node.min_edge
-  std::vector<double> least_of_subnet(n, infinity);  // subnet_min_edge, by the subnet's root; infinite: in none yet
+  return partition(std::span(&times, 1), std::span(&tolerance, 1));
+}
+
+std::vector<Subnet> hierarchy(const TimeMatrix& times, double tolerance) {
+  return hierarchy(std::span(&times, 1), std::span(&tolerance, 1));
+}
+
+std::vector<std::vector<int>> partition(std::span<const TimeMatrix> by_size, std::span<const double> tolerances) {
+  const auto n = by_size.empty() ? std::size_t{0} : static_cast<std::size_t>(by_size[0].n_hosts());
+  const auto n_sizes = by_size.size();
+  const auto edges = sorted_edges(by_size);
+  Least of_host(n, n_sizes);    // node.min_edge
+  Least of_subnet(n, n_sizes);  // subnet_min_edge, by the subnet's root; infinite: in none yet
   for (const auto& edge : edges)
-    for (const int host : {edge.a, edge.b}) {
-      auto& least = least_of_host[static_cast<std::size_t>(host)];
-      least = std::min(least, edge.time);
-    }
+    for (const int host : {edge.a, edge.b})
+      for (std::size_t k = 0; k < n_sizes; ++k) {
+        auto& least = of_host.at(static_cast<std::size_t>(host), k);
+        least = std::fmin(least, by_size[k].between(edge.a, edge.b));
+      }
   std::vector<int> above(n);
   std::iota(above.begin(), above.end(), 0);
   const auto root_of = [&](int host) {
@@ -75,13 +126,19 @@ std::vector<std::vector<int>> partition(const TimeMatrix& times, double toleranc
     const auto a = root_of(edge.a);
     const auto b = root_of(edge.b);
     if (a == b) continue;
-    if (edge.time > tolerance * least_of_host[static_cast<std::size_t>(edge.a)] ||
-        edge.time > tolerance * least_of_host[static_cast<std::size_t>(edge.b)])
-      continue;
-    if (edge.time > tolerance * least_of_subnet[a] || edge.time > tolerance * least_of_subnet[b]) continue;
+    bool is_near = true;
+    for (std::size_t k = 0; k < n_sizes && is_near; ++k) {
+      const double time = by_size[k].between(edge.a, edge.b);  // NaN exceeds nothing
+      is_near = !(time > tolerances[k] * of_host.at(static_cast<std::size_t>(edge.a), k) ||
+                  time > tolerances[k] * of_host.at(static_cast<std::size_t>(edge.b), k) ||
+                  time > tolerances[k] * of_subnet.at(a, k) || time > tolerances[k] * of_subnet.at(b, k));
+    }
+    if (!is_near) continue;
     const auto [first, second] = std::minmax(a, b);
     above[second] = static_cast<int>(first);
-    least_of_subnet[first] = std::min({edge.time, least_of_subnet[a], least_of_subnet[b]});
+    for (std::size_t k = 0; k < n_sizes; ++k)
+      of_subnet.at(first, k) =
+          std::fmin(by_size[k].between(edge.a, edge.b), std::min(of_subnet.at(a, k), of_subnet.at(b, k)));
   }
   // The root of a subnet is its first host, so groups come out in order.
   std::vector<std::vector<int>> groups;
@@ -97,22 +154,22 @@ std::vector<std::vector<int>> partition(const TimeMatrix& times, double toleranc
   return groups;
 }
 
-std::vector<Subnet> hierarchy(const TimeMatrix& times, double tolerance) {
+std::vector<Subnet> hierarchy(std::span<const TimeMatrix> by_size, std::span<const double> tolerances) {
   struct Node {
     std::vector<int> parts;  // indices of nodes
     std::vector<int> hosts;  // of a leaf
-    double least = unknown;  // time between two parts
+    Times least;             // of each size, between two parts; empty in a leaf
     int first_host = 0;
   };
   std::vector<Node> nodes;
   std::vector<int> top;  // nodes that nothing holds yet
-  auto groups = partition(times, tolerance);
+  auto groups = partition(by_size, tolerances);
   for (auto& group : groups) {
     top.push_back(static_cast<int>(nodes.size()));
-    nodes.push_back({{}, group, unknown, group[0]});
+    nodes.push_back({{}, group, {}, group[0]});
   }
-  for (auto between = between_groups(times, groups); top.size() > 1; between = between_groups(between, groups)) {
-    groups = partition(between, tolerance);
+  for (auto between = between_groups(by_size, groups); top.size() > 1; between = between_groups(between, groups)) {
+    groups = partition(between, tolerances);
     if (groups.size() == top.size()) {  // nothing known joins them
       groups.assign(1, std::vector<int>(top.size()));
       std::iota(groups[0].begin(), groups[0].end(), 0);
@@ -124,15 +181,24 @@ std::vector<Subnet> hierarchy(const TimeMatrix& times, double tolerance) {
         continue;
       }
       Node whole;
-      for (const int a : group)
-        for (const int b : group)
-          if (a < b) whole.least = std::fmin(whole.least, between.between(a, b));
+      for (const auto& times : between) {
+        double least = unknown;
+        for (const int a : group)
+          for (const int b : group)
+            if (a < b) least = std::fmin(least, times.between(a, b));
+        whole.least.push_back(least);
+      }
+      const auto is_as_near = [&](const Node& part) {
+        for (std::size_t k = 0; k < part.least.size(); ++k)
+          if (!(whole.least[k] <= tolerances[k] * part.least[k])) return false;
+        return !part.least.empty();
+      };
       for (const int member : group) {
         const int part = top[static_cast<std::size_t>(member)];
         const auto& node = nodes[static_cast<std::size_t>(part)];
         // Where one group is closer together than the rest, the rest joins first and the group a step later at the same
         // cost: one level of the network, not two.
-        if (whole.least <= tolerance * node.least)
+        if (is_as_near(node))
           whole.parts.insert(whole.parts.end(), node.parts.begin(), node.parts.end());
         else
           whole.parts.push_back(part);

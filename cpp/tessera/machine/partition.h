@@ -2,6 +2,7 @@
 // in the place of hosts, for networks of several levels.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "tessera/machine/network.h"
@@ -20,6 +21,7 @@ class TimeMatrix {
   void set_both(int a, int b, double time) { at(a, b) = at(b, a) = time; }
   /// The lesser of the two directions, as what disturbs a measurement only adds to it; NaN where both are unknown.
   double between(int a, int b) const;
+  bool is_known(int a, int b) const;
 
  private:
   std::size_t index(int from, int to) const {
@@ -40,5 +42,11 @@ std::vector<std::vector<int>> partition(const TimeMatrix& times, double toleranc
 /// measured are put side by side under one root. No subnet but a leaf has fewer than two parts, and none is as far
 /// apart, within the tolerance, as the one that holds it.
 std::vector<Subnet> hierarchy(const TimeMatrix& times, double tolerance = 1.20);
+
+/// The same from times of several message sizes, each with its tolerance: the rule must hold at every size at which an
+/// edge is known, for a further switch shows in short messages and a thin link in long ones. Edges are sorted by the
+/// mean logarithm of their times, each relative to the least of its size.
+std::vector<std::vector<int>> partition(std::span<const TimeMatrix> by_size, std::span<const double> tolerances);
+std::vector<Subnet> hierarchy(std::span<const TimeMatrix> by_size, std::span<const double> tolerances);
 
 }  // namespace tessera::machine

@@ -3,11 +3,15 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <random>
+#include <string>
 #include <vector>
 
 #include "tessera/machine/network.h"
 #include "tessera/machine/partition.h"
+#include "tessera/machine/survey/measurements.h"
+#include "tessera/machine/wires.h"
 
 namespace tessera::machine::test {
 
@@ -57,6 +61,61 @@ inline Groups leaves_of(const std::vector<Subnet>& subnets) {
     if (subnet.is_leaf()) leaves.push_back(subnet.hosts);
   std::sort(leaves.begin(), leaves.end());
   return leaves;
+}
+
+/// Racks of these numbers of hosts under one root; one rack alone is the whole. Ports are not shared.
+inline Network tree_of_racks(const std::vector<int>& sizes, Link inside, Link between) {
+  Network network;
+  if (sizes.size() > 1) network.subnets.push_back({-1, {}, {}, between, Medium::fabric, std::nullopt});
+  for (const int size : sizes) {
+    const int parent = sizes.size() > 1 ? 0 : -1;
+    if (parent == 0) network.subnets[0].subnets.push_back(static_cast<int>(network.subnets.size()));
+    network.subnets.push_back({parent, {}, {}, inside, Medium::fabric, std::nullopt});
+    for (int i = 0; i < size; ++i) {
+      network.subnets.back().hosts.push_back(static_cast<int>(network.hosts.size()));
+      network.hosts.push_back({"n" + std::to_string(network.hosts.size()), 1, Link{1e-6, 5e9}});
+    }
+  }
+  return network;
+}
+
+inline Wires one_rank_a_host(const Network& network) {
+  std::vector<int> hosts(network.hosts.size());
+  std::iota(hosts.begin(), hosts.end(), 0);
+  return {network, hosts};
+}
+
+/// What a survey of this network would find, without noise.
+inline Measurements measure(const Network& network, const std::vector<std::int64_t>& sizes) {
+  std::vector<MeasuredHost> hosts;
+  for (const auto& host : network.hosts) hosts.push_back({host.name, host.slots, {}, {}});
+  auto measurements = Measurements::of(hosts, sizes);
+  const auto wires = one_rank_a_host(network);
+  for (std::size_t k = 0; k < sizes.size(); ++k)
+    for (int a = 0; a < wires.n_ranks(); ++a) {
+      const auto& inside = network.hosts[static_cast<std::size_t>(a)].inside;
+      if (inside) measurements.inside[k][static_cast<std::size_t>(a)] = inside->time(static_cast<double>(sizes[k]));
+      for (int b = 0; b < a; ++b) measurements.times[k].set_both(a, b, wires.time(a, b, static_cast<double>(sizes[k])));
+    }
+  return measurements;
+}
+
+/// Runs an experiment on the wires: flows that meet on a wire share it, so each takes as long as its fullest wire.
+inline void run(const Network& network, Experiment& experiment) {
+  const auto wires = one_rank_a_host(network);
+  const auto bytes = static_cast<double>(experiment.bytes);
+  std::vector<double> busy(wires.wires().size(), 0);
+  for (const auto& flow : experiment.flows) {
+    experiment.alone.push_back(wires.time(flow.from, flow.to, bytes));
+    for (const int wire : wires.path(flow.from, flow.to))
+      busy[static_cast<std::size_t>(wire)] += bytes / wires.wires()[static_cast<std::size_t>(wire)].bandwidth;
+  }
+  for (const auto& flow : experiment.flows) {
+    double fullest = 0;
+    for (const int wire : wires.path(flow.from, flow.to))
+      fullest = std::max(fullest, busy[static_cast<std::size_t>(wire)]);
+    experiment.together.push_back(wires.latency(flow.from, flow.to) + fullest);
+  }
 }
 
 }  // namespace tessera::machine::test

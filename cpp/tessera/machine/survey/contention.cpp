@@ -1,0 +1,158 @@
+#include "tessera/machine/survey/contention.h"
+
+#include <algorithm>
+#include <set>
+
+#include "tessera/machine/survey/derive_network.h"
+
+namespace tessera::machine {
+namespace {
+
+// Of the extra time that flows need when they share one wire, the part that they did need: 1 on a bus, 0 on a switch.
+// Between the two bounds nothing is said.
+constexpr double shared = 0.6;
+constexpr double apart = 0.3;
+// All together carry less than this part of what they would at their rates alone: the uplink is the limit.
+constexpr double limited = 0.75;
+
+std::size_t index(int i) { return static_cast<std::size_t>(i); }
+
+/// For each subnet, which of its parts (or hosts, in a leaf) holds a host; -1: none.
+class Tree {
+ public:
+  explicit Tree(const Network& network) : network_(network), leaf_(network.hosts.size(), 0) {
+    for (std::size_t s = 0; s < network.subnets.size(); ++s)
+      for (const int host : network.subnets[s].hosts) leaf_[index(host)] = static_cast<int>(s);
+  }
+
+  int common(int a, int b) const {  // parents stand before their parts
+    while (a != b) (a > b ? a : b) = network_.subnets[index(std::max(a, b))].parent;
+    return a;
+  }
+  int leaf(int host) const { return leaf_[index(host)]; }
+  bool holds(int subnet, int host) const { return common(subnet, leaf(host)) == subnet; }
+  int common_of(const std::vector<int>& hosts) const {
+    int found = leaf(hosts[0]);
+    for (const int host : hosts) found = common(found, leaf(host));
+    return found;
+  }
+  int part_of(int subnet, int host) const {
+    int at = leaf(host);
+    if (at == subnet) return network_.subnets.empty() ? -1 : static_cast<int>(network_.subnets.size()) + host;
+    while (network_.subnets[index(at)].parent != subnet) at = network_.subnets[index(at)].parent;
+    return at;
+  }
+
+ private:
+  const Network& network_;
+  std::vector<int> leaf_;
+};
+
+/// Hosts of a subnet in turn from each of its parts, so that any beginning of the list is spread over all.
+std::vector<int> spread_hosts(const Network& network, int subnet) {
+  const auto& node = network.subnets[index(subnet)];
+  if (node.is_leaf()) return node.hosts;
+  std::vector<std::vector<int>> parts;
+  for (const int part : node.subnets) parts.push_back(spread_hosts(network, part));
+  std::vector<int> hosts;
+  for (std::size_t i = 0, added = 1; added > 0; ++i) {
+    added = 0;
+    for (const auto& part : parts)
+      if (i < part.size()) {
+        hosts.push_back(part[i]);
+        ++added;
+      }
+  }
+  return hosts;
+}
+
+std::int64_t bytes_for(const Link& link, double seconds) {
+  constexpr double least = 64 << 10;
+  constexpr double most = 64 << 20;
+  return static_cast<std::int64_t>(std::clamp(link.bandwidth * seconds, least, most));
+}
+
+}  // namespace
+
+std::vector<Experiment> contention_experiments(const Measurements& measurements, const ContentionOptions& options) {
+  const auto network = derive_network(measurements);
+  const Tree tree(network);
+  std::vector<Experiment> wanted;
+  const auto add = [&](std::vector<Flow> flows, const Link& link) {
+    const auto is_done = [&](const Experiment& done) { return done.is_done() && done.flows == flows; };
+    if (std::none_of(measurements.experiments.begin(), measurements.experiments.end(), is_done))
+      wanted.push_back({std::move(flows), bytes_for(link, options.seconds), {}, {}});
+  };
+  for (std::size_t s = 0; s < network.subnets.size(); ++s) {
+    const auto& subnet = network.subnets[s];
+    std::vector<int> ends = subnet.hosts;  // one host of each part
+    for (const int part : subnet.subnets) ends.push_back(spread_hosts(network, part).front());
+    if (ends.size() >= 4)
+      add({{ends[0], ends[1]}, {ends[2], ends[3]}}, subnet.link);
+    else if (ends.size() == 3 && subnet.is_leaf())
+      add({{ends[0], ends[1]}, {ends[2], ends[0]}}, subnet.link);
+    else if (ends.size() == 2 && subnet.is_leaf())
+      add({{ends[0], ends[1]}, {ends[1], ends[0]}}, subnet.link);
+
+    if (subnet.parent < 0) continue;
+    const auto senders = spread_hosts(network, static_cast<int>(s));
+    // Beside it, so that no thinner uplink further up is on the way; farther away only where there is nobody else.
+    std::vector<int> partners;
+    for (const int around : {subnet.parent, 0}) {
+      if (partners.size() >= 2) break;
+      partners.clear();
+      for (const int host : spread_hosts(network, around))
+        if (!tree.holds(static_cast<int>(s), host)) partners.push_back(host);
+    }
+    const auto n_flows = std::min({senders.size(), partners.size(), index(options.most_flows)});
+    if (n_flows < 2) continue;  // one host alone: its uplink is its port
+    std::vector<Flow> flows;
+    for (std::size_t i = 0; i < n_flows; ++i) flows.push_back({senders[i], partners[i]});
+    add(std::move(flows), network.subnets[index(subnet.parent)].link);
+  }
+  return wanted;
+}
+
+void add_contention(Network& network, const std::vector<Experiment>& experiments) {
+  const Tree tree(network);
+  for (const auto& experiment : experiments) {
+    if (!experiment.is_done() || experiment.flows.size() < 2) continue;
+    std::vector<int> senders;
+    std::vector<int> all;
+    for (const auto& flow : experiment.flows) {
+      senders.push_back(flow.from);
+      all.insert(all.end(), {flow.from, flow.to});
+    }
+    const double slowest_alone = *std::max_element(experiment.alone.begin(), experiment.alone.end());
+    const double slowest_together = *std::max_element(experiment.together.begin(), experiment.together.end());
+
+    const int from = tree.common_of(senders);
+    if (from != 0 && std::none_of(experiment.flows.begin(), experiment.flows.end(),
+                                  [&](const Flow& flow) { return tree.holds(from, flow.to); })) {
+      const double n_flows = static_cast<double>(experiment.flows.size());
+      const double rate = n_flows * static_cast<double>(experiment.bytes) / slowest_together;
+      if (slowest_alone < limited * slowest_together) {
+        auto& uplink = network.subnets[index(from)].uplink;
+        uplink = std::max(uplink.value_or(0), rate);  // the best of several experiments
+      }
+      continue;
+    }
+
+    const int within = tree.common_of(all);
+    auto& subnet = network.subnets[index(within)];
+    std::multiset<int> parts;
+    for (const int host : all) parts.insert(tree.part_of(within, host));
+    const bool are_disjoint = std::all_of(parts.begin(), parts.end(), [&](int part) { return parts.count(part) == 1; });
+    // Where flows share a part that is itself a subnet, its own wires may be what slows them.
+    if (!subnet.is_leaf() && !are_disjoint) continue;
+    double one_by_one = 0;
+    for (const double seconds : experiment.alone) one_by_one += seconds;
+    const double share = (slowest_together - slowest_alone) / (one_by_one - slowest_alone);
+    if (share >= shared)
+      subnet.medium = Medium::bus;
+    else if (share <= apart)
+      subnet.medium = Medium::fabric;
+  }
+}
+
+}  // namespace tessera::machine

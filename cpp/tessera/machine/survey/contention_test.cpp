@@ -1,0 +1,112 @@
+#include "tessera/machine/survey/contention.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "tessera/machine/survey/derive_network.h"
+#include "tessera/machine/test_support.h"
+
+namespace tessera::machine {
+namespace {
+
+using test::measure;
+using test::run;
+using test::tree_of_racks;
+
+int n_experiments(const std::vector<Experiment>& experiments, std::size_t n_flows) {
+  return static_cast<int>(std::count_if(experiments.begin(), experiments.end(),
+                                        [&](const Experiment& e) { return e.flows.size() == n_flows; }));
+}
+
+/// Surveyed, experiments run on the wires of the true network, derived again.
+Network survey(const Network& truth) {
+  auto measurements = measure(truth, {1, 1500, 16384, 131072});
+  for (auto experiment : contention_experiments(measurements)) {
+    run(truth, experiment);
+    measurements.experiments.push_back(experiment);
+  }
+  EXPECT_TRUE(contention_experiments(measurements).empty()) << "all are done";
+  return derive_network(measurements);
+}
+
+TEST(Contention, SegmentsAreBuses) {
+  auto truth = tree_of_racks({3, 3, 2}, {1e-3, 1.25e6}, {2.4e-3, 1.2e6});
+  for (std::size_t s = 1; s < 4; ++s) truth.subnets[s].medium = Medium::bus;
+  const auto found = survey(truth);
+  ASSERT_EQ(test::leaves_of(found.subnets), test::leaves_of(truth.subnets));
+  for (std::size_t s = 1; s < 4; ++s) {
+    EXPECT_EQ(found.subnets[s].medium, Medium::bus) << s;
+    // All that leaves a bus goes over it.
+    ASSERT_TRUE(found.subnets[s].uplink.has_value());
+    EXPECT_NEAR(*found.subnets[s].uplink, 1.25e6, 0.1e6);
+  }
+  EXPECT_EQ(found.subnets[0].medium, Medium::unknown) << "three parts can't tell";
+}
+
+TEST(Contention, ThinUplinksAreFound) {
+  auto truth = tree_of_racks({4, 6}, {50e-6, 125e6}, {100e-6, 12.5e6});
+  truth.subnets[1].uplink = truth.subnets[2].uplink = 12.5e6;
+  const auto found = survey(truth);
+  ASSERT_EQ(test::leaves_of(found.subnets), test::leaves_of(truth.subnets));
+  for (std::size_t s = 1; s < 3; ++s) {
+    EXPECT_EQ(found.subnets[s].medium, Medium::fabric);
+    ASSERT_TRUE(found.subnets[s].uplink.has_value());
+    EXPECT_NEAR(*found.subnets[s].uplink, 12.5e6, 0.02 * 12.5e6);
+  }
+}
+
+TEST(Contention, WideUplinksAreNoLimit) {
+  // Every host has a slow port of its own between the groups, as in CROW8's 100+1000 network.
+  const auto truth = tree_of_racks({4, 4, 4, 4}, {60e-6, 12.5e6}, {100e-6, 1.25e6});
+  const auto found = survey(truth);
+  ASSERT_EQ(found.subnets.size(), 5U);
+  for (std::size_t s = 1; s < 5; ++s) EXPECT_FALSE(found.subnets[s].uplink.has_value());
+  for (const auto& subnet : found.subnets) EXPECT_EQ(subnet.medium, Medium::fabric);
+}
+
+TEST(Contention, ASharedBackboneIsABus) {
+  auto truth = tree_of_racks({3, 3, 3, 3}, {60e-6, 12.5e6}, {100e-6, 1.25e6});
+  truth.subnets[0].medium = Medium::bus;
+  EXPECT_EQ(survey(truth).subnets[0].medium, Medium::bus);
+}
+
+TEST(Contention, AsksForWhatCanTell) {
+  const auto of = [](const std::vector<int>& sizes) {
+    return contention_experiments(measure(tree_of_racks(sizes, {50e-6, 1e8}, {1e-4, 1e7}), {1, 100000}));
+  };
+  const auto two_racks = of({6, 3});
+  // Media of the two leaves; uplinks with three hosts on either side.
+  ASSERT_EQ(two_racks.size(), 4U);
+  EXPECT_EQ(n_experiments(two_racks, 2), 2);
+  EXPECT_EQ(n_experiments(two_racks, 3), 2);
+  for (const auto& experiment : two_racks) {
+    std::vector<int> from;
+    for (const auto& flow : experiment.flows) from.push_back(flow.from);
+    std::sort(from.begin(), from.end());
+    EXPECT_EQ(std::unique(from.begin(), from.end()), from.end()) << "every host sends once";
+  }
+  EXPECT_EQ(n_experiments(of({20, 20}), 16), 2);  // no more than 16 at once
+  EXPECT_TRUE(of({1}).empty());
+  // 0.25 s at the link's rate
+  EXPECT_NEAR(static_cast<double>(of({4})[0].bytes), 0.25e8, 0.01e8);
+}
+
+TEST(Contention, WhatCantTellSaysNothing) {
+  auto network = tree_of_racks({4}, {50e-6, 1e8}, {1e-4, 1e7});
+  network.subnets[0].medium = Medium::unknown;
+  Experiment experiment{{{0, 1}, {2, 3}}, 1 << 20, {0.1, 0.1}, {0.1, 0.145}};
+  add_contention(network, {experiment});  // neither twice the time nor the same
+  EXPECT_EQ(network.subnets[0].medium, Medium::unknown);
+  experiment.together.clear();
+  add_contention(network, {experiment});
+  EXPECT_EQ(network.subnets[0].medium, Medium::unknown);
+  experiment.together = {0.1, 0.11};
+  add_contention(network, {experiment});
+  EXPECT_EQ(network.subnets[0].medium, Medium::fabric);
+}
+
+}  // namespace
+}  // namespace tessera::machine

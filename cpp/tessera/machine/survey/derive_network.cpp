@@ -1,0 +1,129 @@
+#include "tessera/machine/survey/derive_network.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "tessera/base/error.h"
+#include "tessera/machine/survey/contention.h"
+
+namespace tessera::machine {
+namespace {
+
+std::size_t index(int i) { return static_cast<std::size_t>(i); }
+
+double median(std::vector<double>& values) {
+  if (values.empty()) return std::nan("");
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+/// The 20 % of paper 002, or what the two directions of a pair, measured each by itself, differ by: three times the
+/// median, so that a size at which times scatter splits nothing by chance.
+double tolerance_of(const TimeMatrix& times) {
+  std::vector<double> differences;
+  for (int a = 0; a < times.n_hosts(); ++a)
+    for (int b = a + 1; b < times.n_hosts(); ++b)
+      if (!std::isnan(times.at(a, b)) && !std::isnan(times.at(b, a)) && times.at(a, b) != times.at(b, a))
+        differences.push_back(std::abs(std::log(times.at(a, b) / times.at(b, a))));
+  return differences.empty() ? 1.20 : std::max(1.20, std::exp(3 * median(differences)));
+}
+
+/// The deepest subnet that holds each pair of leaves; parents stand before their parts.
+int common_subnet(const std::vector<Subnet>& subnets, int a, int b) {
+  while (a != b) {
+    if (a < b) std::swap(a, b);
+    a = subnets[index(a)].parent;
+  }
+  return a;
+}
+
+}  // namespace
+
+std::optional<Link> fit_link(std::span<const std::int64_t> sizes, std::span<const double> seconds) {
+  // Least squares of (latency + bytes · slowness) / time − 1: the normal equations of two unknowns.
+  double s11 = 0;
+  double s12 = 0;
+  double s22 = 0;
+  double r1 = 0;
+  double r2 = 0;
+  int n = 0;
+  double first_time = 0;
+  double last_time = 0;
+  double last_bytes = 0;
+  for (std::size_t k = 0; k < sizes.size(); ++k) {
+    if (std::isnan(seconds[k])) continue;
+    const double one = 1 / seconds[k];
+    const double bytes = static_cast<double>(sizes[k]);
+    if (n++ == 0) first_time = seconds[k];
+    last_time = seconds[k];
+    last_bytes = bytes;
+    s11 += one * one;
+    s12 += one * bytes * one;
+    s22 += bytes * one * bytes * one;
+    r1 += one;
+    r2 += bytes * one;
+  }
+  if (n == 0 || last_bytes == 0) return std::nullopt;
+  const double determinant = s11 * s22 - s12 * s12;
+  double latency = 0;
+  double slowness = r2 / s22;  // what is left with a latency of zero
+  if (n > 1 && determinant > 0) {
+    latency = (r1 * s22 - r2 * s12) / determinant;
+    slowness = (s11 * r2 - s12 * r1) / determinant;
+    if (latency < 0) {
+      latency = 0;
+      slowness = r2 / s22;
+    } else if (slowness <= 0) {  // long messages as fast as short ones: the link is at least this good
+      latency = first_time;
+      slowness = last_time / last_bytes;
+    }
+  }
+  return Link{latency, 1 / slowness};
+}
+
+Network derive_network(const Measurements& measurements) {
+  measurements.check("measurements");
+  const int n = static_cast<int>(measurements.hosts.size());
+  const auto n_sizes = measurements.sizes.size();
+  Network network;
+  for (std::size_t h = 0; h < measurements.hosts.size(); ++h) {
+    std::vector<double> inside;
+    for (std::size_t k = 0; k < n_sizes; ++k) inside.push_back(measurements.inside[k][h]);
+    network.hosts.push_back(
+        {measurements.hosts[h].name, measurements.hosts[h].slots, fit_link(measurements.sizes, inside)});
+  }
+  std::vector<double> tolerances;
+  for (const auto& times : measurements.times) tolerances.push_back(tolerance_of(times));
+  if (n_sizes == 0)
+    network.subnets = hierarchy(TimeMatrix(n));
+  else
+    network.subnets = hierarchy(measurements.times, tolerances);
+
+  std::vector<int> leaf(index(n));
+  for (std::size_t s = 0; s < network.subnets.size(); ++s)
+    for (const int host : network.subnets[s].hosts) leaf[index(host)] = static_cast<int>(s);
+  std::vector<std::vector<std::vector<double>>> samples(network.subnets.size(),
+                                                        std::vector<std::vector<double>>(n_sizes));
+  for (std::size_t k = 0; k < n_sizes; ++k)
+    for (int a = 0; a < n; ++a)
+      for (int b = a + 1; b < n; ++b)
+        if (const double time = measurements.times[k].between(a, b); !std::isnan(time))
+          samples[index(common_subnet(network.subnets, leaf[index(a)], leaf[index(b)]))][k].push_back(time);
+  for (std::size_t s = 0; s < network.subnets.size(); ++s) {
+    auto& subnet = network.subnets[s];
+    if (subnet.hosts.size() + subnet.subnets.size() < 2) continue;
+    std::vector<double> medians;
+    for (auto& times : samples[s]) medians.push_back(median(times));
+    const auto link = fit_link(measurements.sizes, medians);
+    if (!link)
+      throw InputError(
+          "measurements: no times of messages with bytes between some of the hosts; measure every host against another "
+          "with two sizes or more");
+    subnet.link = *link;
+  }
+  add_contention(network, measurements.experiments);
+  return network;
+}
+
+}  // namespace tessera::machine
