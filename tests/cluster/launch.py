@@ -33,6 +33,17 @@ def mpirun(mpi: str) -> Path:
     raise ClusterError(f"no mpirun of {mpi} was found ({how}); name one with --mpirun")
 
 
+def program(name: str, mpi: str) -> Path:
+    """A program of Tessera that is built for this MPI."""
+    folders = launch.engine_folders()
+    for folder in folders:
+        path = folder / f"{name}-{mpi}"
+        if os.access(path, os.X_OK):
+            return path
+    looked = ", ".join(str(folder) for folder in folders)
+    raise ClusterError(f"there is no {name}-{mpi} in {looked}; build it with `make build`")
+
+
 def host_by_host(spec: Spec) -> list[str]:
     """The host of each rank: all slots of the first, then those of the next."""
     return [host for host, slots in spec.slots.items() for _ in range(slots)]

@@ -1,0 +1,224 @@
+"""Collectives on emulated clusters: ours and the MPI library's own, over what the wires allow."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from statistics import geometric_mean
+from typing import Any
+
+import click
+
+from bench.cluster import measured
+from bench.cluster.bounds import OPERATIONS, bound
+from bench.cluster.emulated import LIBRARIES, Job, check_place, file_options, places, take_priority, version_of
+from bench.cluster.measured import Timing, title
+from bench.common.options import Common
+from bench.common.results import Figure, number, table
+from tests.cluster import launch
+from tests.cluster import spec as cluster_spec
+
+NAMES = [operation.name for operation in OPERATIONS]
+EVERYTHING = (*measured.TARGETS, *measured.UNTUNED)
+SHORT_REPEATS = 5  # times as many of operations that take a millisecond
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.option(
+    "--spec", "names", multiple=True, help="Network; repeatable; default: all with a promise, and the untuned."
+)
+@click.option(
+    "--operation",
+    "chosen",
+    multiple=True,
+    type=click.Choice([o.name for o in OPERATIONS]),
+    help="Repeatable; default: all.",
+)
+@click.option("--mpi", "mpis", multiple=True, type=click.Choice(launch.MPIS), help="Repeatable; default: both.")
+@click.option("--shuffle", type=int, metavar="SEED", help="Scatter ranks over hosts, as a batch system does.")
+@click.option("--map", "map_file", type=click.Path(path_type=Path, exists=True), help="Use this map; default: measure.")
+@click.option("--measure", is_flag=True, help="Measure the map again where there is one from an earlier run.")
+@click.option("--repeats", type=click.IntRange(1), default=5, show_default=True, help="Turns of each.")
+@click.option("--check", is_flag=True, help="End with status 1 where a promise is not kept.")
+@click.option("--kept", is_flag=True, help="Measure nothing; the tables of what earlier runs have left.")
+@file_options
+def collectives(
+    names: tuple[str, ...],
+    chosen: tuple[str, ...],
+    mpis: tuple[str, ...],
+    shuffle: int | None,
+    map_file: Path | None,
+    measure: bool,
+    repeats: int,
+    check: bool,
+    kept: bool,
+    timeout: float,
+    work: Path,
+    results: Path,
+    docs: bool,
+    as_json: bool,
+) -> None:
+    """Broadcast, all-reduce and others on emulated clusters, Tessera's choice and the MPI library's own in turns.
+
+    What each network, order and MPI gave stays in RESULTS/collectives, and the tables are of all that is there, so a
+    long campaign can be done piece by piece.
+
+    \b
+    Examples:
+      python -m bench.cluster.collectives --spec crow8-pairs --mpi openmpi --repeats 3
+      python -m bench.cluster.collectives --spec fat-and-slow --operation allreduce --shuffle 1
+      python -m bench.cluster.collectives --kept --check --docs
+    """
+    common = Common(work.resolve(), results.resolve(), None, as_json, docs)
+    if not kept:
+        if map_file and len(names) != 1:
+            raise click.UsageError("--map is of one network; name it with --spec")
+        check_place()
+        take_priority()
+        for name in names or EVERYTHING:
+            campaign(common, name, chosen, mpis or launch.MPIS, shuffle, map_file, measure, repeats, timeout)
+    timings = measured.kept(common.results)
+    if not timings:
+        raise click.ClickException(f"nothing was measured yet in {common.results}")
+    figure = figure_of(timings)
+    figure.write(common.results, as_json=common.as_json, docs=common.docs)
+    figure.failures += measured.missing(timings, names or EVERYTHING) if check else []
+    if figure.failures and check:
+        click.echo("\n".join(figure.failures), err=True)
+        sys.exit(1)
+
+
+def campaign(
+    common: Common,
+    name: str,
+    chosen: tuple[str, ...],
+    mpis: tuple[str, ...],
+    shuffle: int | None,
+    map_file: Path | None,
+    measure: bool,
+    repeats: int,
+    timeout: float,
+) -> None:
+    """All operations on one network, under each MPI. What fails is said, and the rest goes on."""
+    spec = cluster_spec.read(name)
+    with launch.cluster_of(spec) as cluster:
+        for mpi in mpis:
+            job = Job(spec, cluster, mpi, places(spec, shuffle), timeout)
+            found = map_file or common.work / "maps" / f"{spec.name}.{mpi}.json"
+            if measure or not found.exists():
+                common.say(f"{spec.name}, {LIBRARIES[mpi]}: measuring the map")
+                job.measure_map(found)
+            for operation in OPERATIONS:
+                if chosen and operation.name not in chosen:
+                    continue
+                turns = repeats * (SHORT_REPEATS if operation.is_short else 1)
+                try:
+                    said = job.time(operation.call, operation.bytes, turns, map_file=found, entries=("auto", "native"))
+                except click.ClickException as error:
+                    common.say(f"{title(spec.name, shuffle)}, {operation.name}, {mpi} failed: {error.message}")
+                    continue
+                if said["warning"]:
+                    raise click.ClickException(f"{spec.name}: {said['warning']}")
+                least = bound(spec, operation, root=job.order[0])
+                timing = timing_of(job, operation.name, shuffle, said, least.seconds if least else None)
+                measured.keep(common.results, [timing])
+                common.say(line_of(timing))
+
+
+def timing_of(job: Job, name: str, shuffle: int | None, said: dict[str, Any], least: float | None) -> Timing:
+    ours, library = said["entries"]
+    return Timing(
+        spec=job.spec.name,
+        ranks=said["ranks"],
+        shuffle=shuffle,
+        mpi=job.mpi,
+        operation=name,
+        bound=least,
+        ours=ours["times"],
+        library=library["times"],
+        plan=ours["plan"],
+        predicted=ours.get("predicted"),
+        version=version_of(said["library"]),
+    )
+
+
+def line_of(one: Timing) -> str:
+    """Progress."""
+    over = f", {one.over_bound:.2f} times the bound" if one.over_bound else ""
+    return (
+        f"{title(one.spec, one.shuffle)}, {one.operation}, {LIBRARIES[one.mpi]}: {number(one.seconds * 1e3)} ms{over}, "
+        f"the library {number(one.library_seconds * 1e3)} ms; {one.plan}"
+    )
+
+
+def figure_of(timings: list[Timing]) -> Figure:
+    """Tables and failures of all that was measured."""
+    figure = Figure(
+        "collectives",
+        "Collectives on emulated clusters",
+        {"networks": sorted({one.spec for one in timings})},
+        {LIBRARIES[one.mpi]: one.version for one in timings},
+    )
+    figure.data["timings"] = [
+        {**vars(one), "over_bound": one.over_bound, "gain": one.gain, "least_gain": one.least_gain} for one in timings
+    ]
+    figure.tables.append(summary(timings))
+    figure.tables.append(details(timings))
+    figure.notes.append(
+        "Times over the least that the wires allow, medians of turns; ours, and in brackets the better of the two "
+        "libraries by themselves. Of barriers and of 16 kB the least time counts, in ms."
+    )
+    if gains := measured.untuned_gains(timings):
+        figure.notes.append(
+            f"On networks that nobody tuned for: {number(geometric_mean(gains.values()))} times as fast as Open MPI "
+            f"(geometric mean of {len(gains)}), {number(min(gains.values()))} to {number(max(gains.values()))}."
+        )
+    figure.failures = measured.broken_promises(timings)
+    figure.notes += [f"Failed: {text}." for text in figure.failures]
+    return figure
+
+
+def summary(timings: list[Timing]) -> str:
+    """A row for each network and order: ours under each MPI (the better library)."""
+    jobs = measured.same_job(timings)
+    rows = []
+    for spec, shuffle in dict.fromkeys((one.spec, one.shuffle) for one in timings):
+        ranks = next(one.ranks for one in timings if one.spec == spec)
+        cells: list[str] = []
+        for operation in OPERATIONS:
+            both = jobs.get((spec, shuffle, operation.name), [])
+            scale = 1e3 if operation.is_short or not both or not both[0].bound else 1 / both[0].bound
+            ours = " / ".join(number(one.seconds * scale) for one in both)
+            cells.append(f"{ours} ({number(min(one.library_seconds for one in both) * scale)})" if both else "–")
+        rows.append([f"{title(spec, shuffle)} ({ranks})", *cells])
+    mpis = " / ".join(LIBRARIES[mpi] for mpi in sorted({one.mpi for one in timings}))
+    units = [f"{o.name}, ms" if o.is_short else o.name for o in OPERATIONS]
+    return table([f"network (ranks); under {mpis}", *units], rows)
+
+
+def details(timings: list[Timing]) -> str:
+    header = ["network", "operation", "under", "bound, ms", "ours, ms", "over", "promised", "library, ms", "over"]
+    return table(
+        [*header, "library / ours", "at least", "plan"],
+        [
+            [
+                title(one.spec, one.shuffle),
+                one.operation,
+                LIBRARIES[one.mpi],
+                one.bound and one.bound * 1e3,
+                one.seconds * 1e3,
+                one.over_bound,
+                f"≤ {one.target:.3g}" if one.target else "–",
+                one.library_seconds * 1e3,
+                one.library_over_bound,
+                one.gain,
+                one.least_gain,
+                one.plan,
+            ]
+            for one in timings
+        ],
+    )
+
+
+if __name__ == "__main__":
+    collectives()

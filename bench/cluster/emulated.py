@@ -1,0 +1,104 @@
+"""Tessera's programs on an emulated cluster: its map measured, collectives timed there."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from bench.common.results import ROOT
+from tests.cluster import launch, namespaces
+from tests.cluster.namespaces import Cluster
+from tests.cluster.spec import Spec
+
+LIBRARIES = {"openmpi": "Open MPI", "mpich": "MPICH"}
+PRIORITY = -15  # ranks and shapers before whatever else the machine does
+
+
+def take_priority() -> None:
+    """Of this process and those that it starts; without the right to it, measurements are what they are."""
+    if os.geteuid() == 0 and os.nice(0) > PRIORITY:
+        os.nice(PRIORITY - os.nice(0))
+
+
+@dataclass(frozen=True)
+class Job:
+    """Ranks of one MPI on a cluster that is up: where each is, and the map that they use."""
+
+    spec: Spec
+    cluster: Cluster
+    mpi: str
+    order: Sequence[str]  # host of each rank
+    timeout: float  # s, of one start
+
+    def run(self, *words: str | Path) -> str:
+        """What the program prints. Raises ClickException with the end of what it said where it fails."""
+        command, environment = launch.command([str(word) for word in words], self.order, mpi=self.mpi)
+        done = launch.start(self.cluster, command, environment, timeout=self.timeout, capture=True)
+        if done.returncode:
+            said = "\n".join((done.stdout + done.stderr).strip().splitlines()[-15:])
+            why = f"did not end within {self.timeout:g} s" if done.returncode == 124 else f"status {done.returncode}"
+            raise click.ClickException(f"{Path(words[0]).name} on {self.spec.name}: {why}\n{said}")
+        return done.stdout
+
+    def measure_map(self, path: Path) -> Path:
+        """Measures the network and writes its map."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self.run(launch.program("tessera-probe", self.mpi), "-o", path)
+        return path
+
+    def time(
+        self, operation: str, size: int, repeats: int, *, map_file: Path | None, entries: Sequence[str], root: int = 0
+    ) -> dict[str, Any]:
+        """What `tessera-collectives time` finds: entries take turns, a time is that of the slowest rank."""
+        words = ["--operation", operation, "--bytes", str(size), "--repeats", str(repeats), "--root", str(root)]
+        words += ["--map", str(map_file)] if map_file else []
+        said = self.run(launch.program("tessera-collectives", self.mpi), "time", *words, "--entries", ",".join(entries))
+        lines = [line for line in said.splitlines() if line.startswith("{")]
+        if not lines:
+            raise click.ClickException(f"tessera-collectives printed no JSON but:\n{said[-1000:]}")
+        return dict(json.loads(lines[-1]))
+
+
+def places(spec: Spec, shuffle: int | None) -> list[str]:
+    """The host of each rank."""
+    return launch.host_by_host(spec) if shuffle is None else launch.shuffled(spec, shuffle)
+
+
+def check_place() -> None:
+    """Raises ClickException where no cluster can be emulated, or one is up already."""
+    if (reason := namespaces.why_not()) is not None:
+        raise click.ClickException(reason)
+    if (now := namespaces.current()) is not None:
+        raise click.ClickException(f"a cluster is up ({now.spec}); remove it with `python -m tests.cluster down`")
+
+
+def version_of(library: str) -> str:
+    """The number alone."""
+    found = re.search(r"\d+(\.\d+)+", library)
+    return found[0] if found else library
+
+
+def file_options(function: Callable[..., None]) -> Callable[..., None]:
+    """Where files are left, what is printed."""
+    folder = click.Path(path_type=Path, file_okay=False)
+    results = ROOT / "build" / "bench" / "results"
+    for option in (
+        click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object."),
+        click.option("--docs", is_flag=True, help="Put the table into docs/performance.md."),
+        click.option(
+            "--results", type=folder, default=results, help="Folder of results; default: build/bench/results."
+        ),
+        click.option(
+            "--work", type=folder, default=ROOT / "build" / "bench", help="Folder of maps; default: build/bench."
+        ),
+        click.option("--timeout", default=900.0, show_default=True, help="Seconds of one start."),
+    ):
+        function = option(function)
+    return function

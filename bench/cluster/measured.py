@@ -1,0 +1,173 @@
+"""What was measured on emulated clusters, and what was promised of it."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import geometric_mean, median
+
+from scipy.stats import binom
+
+from bench.cluster.bounds import OPERATIONS, Operation
+from tests.cluster.launch import MPIS
+
+# Most times over the bound, by operation in the order of LARGE: medians, under either MPI.
+LARGE = ("bcast-1m", "allreduce", "reduce-scatter", "allgatherv", "all-to-all")
+TARGETS: dict[str, tuple[float, ...]] = {
+    "crow8-100+1000": (1.5, 1.5, 1.5, 1.5, 1.15),
+    "crow8-pairs": (1.5, 1.5, 1.4, 1.4, 1.1),
+    "crow8-100": (1.3, 1.3, 1.2, 1.2, 1.15),
+    "crow8-1000": (2.0, 1.7, 2.0, 2.0, 1.8),
+    "fat-and-slow": (1.3, 1.3, 1.3, 1.3, 1.3),
+    "eco-three-segments": (1.3, 1.3, 1.15, 1.15, 1.05),
+    "eco-switched": (1.2, 1.3, 1.15, 1.05, 1.05),
+}
+SHUFFLED = 1.1  # times as much where ranks are scattered over the hosts
+NEVER_SLOWER = 0.95  # least library / ours
+UNTUNED = ("slow-host", "three-levels", "three-rates", "uneven-groups")  # seen by nobody who chose a constant
+LEAST_GAIN = 1.8  # geometric mean of Open MPI / ours over those
+CONFIDENCE = 0.95  # that a ratio is above its lower bound
+
+
+def operation(name: str) -> Operation:
+    return next(one for one in OPERATIONS if one.name == name)
+
+
+@dataclass(frozen=True)
+class Timing:
+    """One operation on one network under one MPI: times of ours and of the library, s, in turns."""
+
+    spec: str
+    ranks: int
+    shuffle: int | None
+    mpi: str
+    operation: str
+    bound: float | None  # s
+    ours: list[float]
+    library: list[float]
+    plan: str  # what was chosen; "native": the library's own
+    predicted: float | None
+    version: str  # of the library
+
+    def typical(self, times: Sequence[float]) -> float:
+        return min(times) if operation(self.operation).is_short else median(times)
+
+    @property
+    def seconds(self) -> float:
+        return self.typical(self.ours)
+
+    @property
+    def library_seconds(self) -> float:
+        return self.typical(self.library)
+
+    @property
+    def over_bound(self) -> float | None:
+        return self.seconds / self.bound if self.bound else None
+
+    @property
+    def library_over_bound(self) -> float | None:
+        return self.library_seconds / self.bound if self.bound else None
+
+    @property
+    def gain(self) -> float:
+        return self.library_seconds / self.seconds
+
+    @property
+    def least_gain(self) -> float:
+        """Lower confidence bound of the median of library / ours over pairs of neighbouring turns: the k-th smallest of
+        n, by the binomial distribution, whatever the noise is like; of fewer than five pairs the smallest."""
+        ratios = sorted(theirs / mine for theirs, mine in zip(self.library, self.ours))
+        below = binom.cdf(range(len(ratios)), len(ratios), 0.5)  # that at most i pairs fall below the median
+        return ratios[max(0, int(sum(below <= 1 - CONFIDENCE)) - 1)]
+
+    @property
+    def target(self) -> float | None:
+        """Most times over the bound."""
+        if self.spec not in TARGETS or self.operation not in LARGE:
+            return None
+        return TARGETS[self.spec][LARGE.index(self.operation)] * (1 if self.shuffle is None else SHUFFLED)
+
+
+def file_of(folder: Path, spec: str, shuffle: int | None, mpi: str) -> Path:
+    order = "job" if shuffle is None else f"shuffle{shuffle}"
+    return folder / "collectives" / f"{spec}.{order}.{mpi}.json"
+
+
+def keep(folder: Path, timings: Sequence[Timing]) -> None:
+    """Puts timings beside those of other operations of the same network, order and MPI."""
+    for timing in timings:
+        path = file_of(folder, timing.spec, timing.shuffle, timing.mpi)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        others = [one for one in _read(path) if one.operation != timing.operation]
+        path.write_text(json.dumps([asdict(one) for one in [*others, timing]], indent=1) + "\n")
+
+
+def _read(path: Path) -> list[Timing]:
+    return [Timing(**one) for one in json.loads(path.read_text())] if path.exists() else []
+
+
+def kept(folder: Path) -> list[Timing]:
+    """All that was measured, networks in the order of the promises, operations in that of the tables."""
+    found = [timing for path in (folder / "collectives").glob("*.json") for timing in _read(path)]
+    specs, names = [*TARGETS, *UNTUNED], [one.name for one in OPERATIONS]
+
+    def place(timing: Timing) -> tuple[int, str, int, int, str]:
+        where = specs.index(timing.spec) if timing.spec in specs else len(specs)
+        return where, timing.spec, timing.shuffle or -1, names.index(timing.operation), timing.mpi
+
+    return sorted(found, key=place)
+
+
+def same_job(timings: Iterable[Timing]) -> dict[tuple[str, int | None, str], list[Timing]]:
+    """By network, order and operation: one of each MPI."""
+    found: dict[tuple[str, int | None, str], list[Timing]] = {}
+    for timing in timings:
+        found.setdefault((timing.spec, timing.shuffle, timing.operation), []).append(timing)
+    return found
+
+
+def missing(timings: Sequence[Timing], specs: Iterable[str]) -> list[str]:
+    """What was not measured, in words: every operation under both MPIs, in the order of the hosts and shuffled."""
+    there = {(one.spec, one.shuffle is None, one.operation, one.mpi) for one in timings}
+    wanted = itertools.product(dict.fromkeys(specs), (True, False), [one.name for one in OPERATIONS], MPIS)
+    return [
+        f"{spec}{'' if plain else ', shuffled'}, {name}, {mpi}: not measured"
+        for spec, plain, name, mpi in wanted
+        if (spec, plain, name, mpi) not in there
+    ]
+
+
+def broken_promises(timings: Sequence[Timing]) -> list[str]:
+    """In words, one each."""
+    broken = []
+    for one in timings:
+        where = f"{title(one.spec, one.shuffle)}, {one.operation}, {one.mpi}"
+        if one.target and one.over_bound and one.over_bound > one.target:
+            broken.append(f"{where}: {one.over_bound:.2f} times the bound, promised are {one.target:.3g}")
+        if one.plan != "native" and one.least_gain < NEVER_SLOWER:
+            broken.append(f"{where}: the library's own may be faster ({one.gain:.2f}, at least {one.least_gain:.2f})")
+    for (spec, shuffle, name), both in same_job(timings).items():
+        if operation(name).is_short and len(both) > 1:
+            ours, library = min(one.seconds for one in both), min(one.library_seconds for one in both)
+            if library / ours < NEVER_SLOWER:
+                where = f"{title(spec, shuffle)}, {name}"
+                broken.append(f"{where}: {ours * 1e3:.2f} ms, the better library takes {library * 1e3:.2f} ms")
+    gains = untuned_gains(timings)
+    if gains and geometric_mean(gains.values()) < LEAST_GAIN:
+        found = geometric_mean(gains.values())
+        broken.append(f"networks not tuned for: {found:.2f} times as fast as Open MPI, promised are {LEAST_GAIN}")
+    broken += [f"{where}: {gain:.2f} times as fast as Open MPI" for where, gain in gains.items() if gain < NEVER_SLOWER]
+    return broken
+
+
+def untuned_gains(timings: Sequence[Timing]) -> dict[str, float]:
+    """Open MPI's own over ours, on networks that nobody tuned for."""
+    chosen = [one for one in timings if one.spec in UNTUNED and one.mpi == "openmpi"]
+    return {f"{title(one.spec, one.shuffle)}, {one.operation}": one.gain for one in chosen}
+
+
+def title(spec: str, shuffle: int | None) -> str:
+    return spec if shuffle is None else f"{spec}, shuffled"

@@ -1,0 +1,156 @@
+"""Tables 3, 6 and 7 of paper 002 on networks like those: Tessera's choice beside star, k-ary trees, ring, butterfly."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import mean, median, stdev
+from typing import Any
+
+import click
+
+from bench.cluster.bounds import VECTOR, Operation, bound
+from bench.cluster.emulated import LIBRARIES, Job, check_place, file_options, places, take_priority, version_of
+from bench.common.options import Common
+from bench.common.results import Figure, number, table
+from tests.cluster import launch
+from tests.cluster import spec as cluster_spec
+
+OURS = "auto"
+PATTERNS = {  # as the paper calls them: whole messages, the trees along the ranks
+    OURS: "Tessera",
+    "star:segment=0": "star",
+    "k_ary:degree=2:segment=0": "tree (k=2)",
+    "k_ary:degree=3:segment=0": "tree (k=3)",
+    "k_ary:degree=4:segment=0": "tree (k=4)",
+    "ring": "ring",
+    "binomial:segment=0": "butterfly",  # of a broadcast
+    "recursive_halving": "butterfly",
+    "native": "MPI library",
+}
+SHORT = Operation("bcast-16k", "broadcast", "broadcast", 16_000)
+LONG = Operation("bcast-1m", "broadcast", "broadcast", 1_000_000)
+SUM = Operation("allreduce", "all_reduce", "all_reduce", VECTOR // 10)
+GATHER = Operation("allgatherv", "all_gather", "all_gatherv", VECTOR // 10)
+
+
+@dataclass(frozen=True)
+class Table:
+    """One of the paper's: its network, what is measured there, beside which patterns."""
+
+    network: str
+    operations: tuple[Operation, ...]
+    patterns: tuple[str, ...]
+    slack: float  # most times the fastest other pattern that ours may take
+
+    def entries(self, operation: Operation) -> list[str]:
+        butterfly = "binomial:segment=0" if operation.kind == "broadcast" else "recursive_halving"
+        found = [butterfly if name == "butterfly" else name for name in self.patterns]
+        return [OURS, *found, "native"]
+
+
+STAR, TWO, THREE, FOUR = list(PATTERNS)[1:5]
+NOISE = 1.05  # of times on these networks
+TABLES = {
+    3: Table("eco-three-segments", (SHORT,), (STAR, TWO, THREE), 1.0),
+    6: Table("eco-switched", (SHORT, LONG, SUM, GATHER), (TWO, THREE, "butterfly"), NOISE),
+    7: Table("eco-table7", (SHORT, SUM, GATHER), (STAR, FOUR, "ring", "butterfly"), 1.0),
+}
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--table", "numbers", multiple=True, type=click.Choice([str(n) for n in TABLES]), help="Default: all.")
+@click.option("--mpi", type=click.Choice(launch.MPIS), default="openmpi", show_default=True)
+@click.option("--shuffle", type=int, metavar="SEED", help="Scatter ranks over hosts.")
+@click.option("--map", "map_file", type=click.Path(path_type=Path, exists=True), help="Use this map; default: measure.")
+@click.option("--repeats", type=click.IntRange(2), default=7, show_default=True, help="Turns of each.")
+@click.option("--check", is_flag=True, help="End with status 1 where another pattern is faster.")
+@file_options
+def patterns(
+    numbers: tuple[str, ...],
+    mpi: str,
+    shuffle: int | None,
+    map_file: Path | None,
+    repeats: int,
+    check: bool,
+    timeout: float,
+    work: Path,
+    results: Path,
+    docs: bool,
+    as_json: bool,
+) -> None:
+    """Broadcast, all-reduce and all-gather by the patterns of paper 002, on emulations of its networks.
+
+    Patterns take turns. The paper measured applications in tables 6 and 7; here it is the operations that they use, on
+    vectors of 130 kB.
+
+    \b
+    Examples:
+      python -m bench.cluster.patterns --table 3 --repeats 20
+      python -m bench.cluster.patterns --check --docs
+    """
+    chosen = [int(number) for number in numbers] or list(TABLES)
+    if map_file and len(chosen) != 1:
+        raise click.UsageError("--map is of one network; choose its --table")
+    common = Common(work.resolve(), results.resolve(), None, as_json, docs)
+    check_place()
+    take_priority()
+    figure = Figure("patterns", "Patterns of paper 002", {"mpi": mpi, "repeats": repeats, "shuffle": shuffle}, {})
+    for number_of in chosen:
+        one = TABLES[number_of]
+        spec = cluster_spec.read(one.network)
+        with launch.cluster_of(spec) as cluster:
+            job = Job(spec, cluster, mpi, places(spec, shuffle), timeout)
+            found = map_file or common.work / "maps" / f"{spec.name}.{mpi}.json"
+            if not found.exists():
+                common.say(f"{spec.name}: measuring the map")
+                job.measure_map(found)
+            for operation in one.operations:
+                common.say(f"{spec.name}: {operation.name}")
+                entries = one.entries(operation)
+                said = job.time(operation.call, operation.bytes, repeats, map_file=found, entries=entries)
+                if said["warning"]:
+                    raise click.ClickException(f"{spec.name}: {said['warning']}")
+                figure.versions[LIBRARIES[mpi]] = version_of(said["library"])
+                least = bound(spec, operation, root=job.order[0])
+                add(figure, number_of, operation, said, least.seconds if least else None)
+    figure.notes.append(
+        "Times in ms. Tessera cuts messages into pieces, the patterns send them whole; the least time says what the "
+        "pattern can do, as in the paper."
+    )
+    figure.notes += [f"Failed: {text}." for text in figure.failures]
+    figure.write(common.results, as_json=common.as_json, docs=common.docs)
+    if check and figure.failures:
+        sys.exit(1)
+
+
+def add(figure: Figure, number_of: int, operation: Operation, said: dict[str, Any], least: float | None) -> None:
+    """A table, and whether ours is the fastest. A pattern that can't do the operation has no row."""
+    one = TABLES[number_of]
+    rows, typical = [], {}
+    for found in said["entries"]:
+        name, times = PATTERNS[found["entry"]], [1e3 * seconds for seconds in found["times"]]
+        if found["plan"] == "native" and found["entry"] not in (OURS, "native"):
+            continue
+        typical[name] = median(times)
+        over = min(times) / (least * 1e3) if least else None
+        rows.append([name, mean(times), stdev(times), median(times), min(times), over, found["plan"]])
+    figure.data.setdefault("tables", []).append({"table": number_of, "network": one.network, **said})
+    figure.tables.append(
+        f"**Table {number_of}**: {operation.name} of {operation.bytes:,} bytes on {one.network}\n\n"
+        + table(["pattern", "mean", "standard deviation", "median", "least", "least / bound", "plan"], rows)
+    )
+    ours = typical.pop(PATTERNS[OURS])
+    if not typical:
+        figure.failures.append(f"table {number_of}, {operation.name}: there is nothing to compare with")
+        return
+    best = min(typical, key=lambda name: typical[name])
+    if ours > one.slack * typical[best]:
+        figure.failures.append(
+            f"table {number_of}, {operation.name}: {number(ours)} ms, {best} takes {number(typical[best])} ms"
+        )
+
+
+if __name__ == "__main__":
+    patterns()
