@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from tessera.prepare.constants import COULOMB, RMIN_TO_SIGMA
+from tessera.build.charmm import charmm_system
+from tessera.prepare.constants import RMIN_TO_SIGMA
 from tessera.prepare.errors import InputError
 from tessera.system import ForceField, System, Template
-from tessera.system.blocks import to_fraction
 
 LATTICE = 5.6402  # Å, at 298 K
 FACES = np.array([[0, 0, 0], [0, 1, 1], [1, 0, 1], [1, 1, 0]]) * 0.5
@@ -54,24 +54,16 @@ def make_nacl(ions: int) -> System:
     if ions < 8:
         raise InputError(f"--ions {ions}: a crystal needs at least one unit cell of 8 ions")
     cells = crystal_cells(ions)
-    box = np.diag(LATTICE * np.array(cells, np.float64))
     corner = np.stack(np.unravel_index(np.arange(int(np.prod(cells))), cells), axis=1)
     sodium = ((corner[:, None, :] + FACES) * LATTICE).reshape(-1, 3)
     chloride = sodium + np.array([LATTICE / 2, 0.0, 0.0])
-    count = len(sodium)
-    return System(
-        box=box,
-        periodic=True,
-        coulomb_constant=COULOMB["charmm"],
-        coulomb_source="charmm",
-        lj_rule="lorentz-berthelot",
-        lj_modifier="potential-switch",
-        source=f"make nacl --ions {ions}",
-        force_field=_force_field(),
-        templates=[
-            _ion("SOD", "SOD", 0, 1.0, 22.98977, 11),
-            _ion("CLA", "CLA", 1, -1.0, 35.45, 17),
+    return charmm_system(
+        f"make nacl --ions {ions}",
+        LATTICE * np.array(cells, np.float64),
+        np.concatenate([sodium, chloride]),
+        _force_field(),
+        [
+            (_ion("SOD", "SOD", 0, 1.0, 22.98977, 11), len(sodium)),
+            (_ion("CLA", "CLA", 1, -1.0, 35.45, 17), len(chloride)),
         ],
-        runs=np.array([[0, count], [1, count]], np.int64),
-        fraction=to_fraction(np.concatenate([sodium, chloride]), box),
     )

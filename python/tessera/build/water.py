@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from tessera.build.charmm import charmm_system
 from tessera.build.lattice import brick_of_sites, sites
-from tessera.prepare.constants import COULOMB, RMIN_TO_SIGMA
+from tessera.prepare.constants import RMIN_TO_SIGMA
 from tessera.prepare.errors import InputError
 from tessera.prepare.molecule import detect_rigid_water
 from tessera.system import ForceField, System, Template, Terms
-from tessera.system.blocks import to_fraction
 from tessera.system.model import FloatArray
 
 DENSITY = 0.997  # g/cm³, at 298 K
@@ -68,23 +68,12 @@ def make_water(atoms: int, seed: int = 1) -> System:
     brick = brick_of_sites(count, spare=0.15)
     volume = count * MASS.sum() / (DENSITY * GRAMS)
     spacing = (volume / np.prod([float(n) for n in brick])) ** (1 / 3)
-    box = np.diag(spacing * np.array(brick, np.float64))
     oxygen = sites(brick, count) * spacing
     position = oxygen[:, None, :] + np.einsum("mij,aj->mai", rotations(count, seed), molecule())
     field = water_force_field()
-    return System(
-        box=box,
-        periodic=True,
-        coulomb_constant=COULOMB["charmm"],
-        coulomb_source="charmm",
-        lj_rule="lorentz-berthelot",
-        lj_modifier="potential-switch",
-        source=f"make water --atoms {atoms} --seed {seed}",
-        force_field=field,
-        templates=[water_template(field)],
-        runs=np.array([[0, count]], np.int64),
-        fraction=to_fraction(position.reshape(-1, 3), box),
-    )
+    source = f"make water --atoms {atoms} --seed {seed}"
+    edges = spacing * np.array(brick, np.float64)
+    return charmm_system(source, edges, position.reshape(-1, 3), field, [(water_template(field), count)])
 
 
 def molecule() -> FloatArray:

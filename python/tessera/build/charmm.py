@@ -1,0 +1,30 @@
+"""What systems made from nothing have in common: a periodic box under CHARMM's conventions."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tessera.prepare.constants import COULOMB
+from tessera.system import ForceField, System, Template
+from tessera.system.blocks import to_fraction
+from tessera.system.model import FloatArray
+
+
+def charmm_system(
+    source: str, edges: FloatArray, position: FloatArray, force_field: ForceField, molecules: list[tuple[Template, int]]
+) -> System:
+    """`edges` (3) and `position` (atoms,3) in Å; of each molecule how many, one kind after another."""
+    box = np.diag(edges)
+    return System(
+        box=box,
+        periodic=True,
+        coulomb_constant=COULOMB["charmm"],
+        coulomb_source="charmm",
+        lj_rule="lorentz-berthelot",
+        lj_modifier="potential-switch",
+        source=source,
+        force_field=force_field,
+        templates=[template for template, _ in molecules],
+        runs=np.array([[kind, count] for kind, (_, count) in enumerate(molecules)], np.int64),
+        fraction=to_fraction(position, box),
+    )
