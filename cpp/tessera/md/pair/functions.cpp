@@ -107,6 +107,7 @@ ForceEnergy coulomb(const PairSettings& settings, double r2) {
   return {};
 }
 
+// Essmann et al., J. Chem. Phys. 103, 8577 (1995), doi:10.1063/1.470117, eq. 2.5
 ForceEnergy ewald_exclusion(double alpha, double r2) {
   const double z = alpha * alpha * r2;
   const double front = 2 * alpha / std::sqrt(units::pi);
