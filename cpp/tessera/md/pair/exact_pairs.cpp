@@ -42,7 +42,7 @@ Vec3 ExactPairs::exact_shift(const std::array<float, 3>& shift) const {
 }
 
 void ExactPairs::add_pair(std::int32_t i, std::int32_t j, const Vec3& d, bool excluded,
-                          Accumulator& accumulator) const {
+                          ExclusionEnergy exclusion_energy, Accumulator& accumulator) const {
   const double r2 = norm2(d);
   if (r2 >= settings_.cutoff * settings_.cutoff) return;
   const double qq = settings_.coulomb_constant * charge_[at(i)] * charge_[at(j)];
@@ -60,12 +60,13 @@ void ExactPairs::add_pair(std::int32_t i, std::int32_t j, const Vec3& d, bool ex
   if (accumulator.energies == nullptr) return;
   accumulator.energies->add(Term::lj, lj.energy);
   accumulator.energies->add(Term::coulomb_real, qq * real.energy);
-  accumulator.energies->add(Term::coulomb_exclusion, qq * exclusion.energy);
+  if (exclusion_energy == ExclusionEnergy::add)
+    accumulator.energies->add(Term::coulomb_exclusion, qq * exclusion.energy);
   accumulator.energies->add_virial(d, f);
 }
 
 void ExactPairs::add(std::int32_t i_cluster, const std::array<float, 3>& shift, const MaskedEntry& entry,
-                     Accumulator& accumulator) const {
+                     ExclusionEnergy exclusion_energy, Accumulator& accumulator) const {
   const Vec3 whole = exact_shift(shift);
   for (int j = 0; j < cluster_size; ++j) {
     const auto sj = entry.j_cluster * cluster_size + j;
@@ -75,7 +76,7 @@ void ExactPairs::add(std::int32_t i_cluster, const std::array<float, 3>& shift, 
       const auto si = i_cluster * cluster_size + i;
       const auto bit = 1u << (4 * i + j);
       if (domain_.is_padding(si) || !((entry.interact | entry.excluded) & bit)) continue;
-      add_pair(si, sj, relative(si) - rj, (entry.excluded & bit) != 0, accumulator);
+      add_pair(si, sj, relative(si) - rj, (entry.excluded & bit) != 0, exclusion_energy, accumulator);
     }
   }
 }

@@ -19,9 +19,10 @@ class ExactPairs {
              std::span<const std::int32_t> type, std::span<const model::LennardJonesAB> type_pairs,
              std::int32_t n_types);
 
-  /// Adds forces, energies and virial of all pairs of an entry.
+  enum class ExclusionEnergy { add, leave_out };
+  /// Adds forces, energies and virial of all pairs of an entry; the energies of excluded pairs where asked to.
   void add(std::int32_t i_cluster, const std::array<float, 3>& shift, const MaskedEntry& entry,
-           Accumulator& accumulator) const;
+           ExclusionEnergy exclusion_energy, Accumulator& accumulator) const;
   /// Adds only the energies of an entry's excluded pairs.
   void add_exclusion_energies(std::int32_t i_cluster, const std::array<float, 3>& shift, const MaskedEntry& entry,
                               EnergyVirial& energies) const;
@@ -29,7 +30,8 @@ class ExactPairs {
  private:
   Vec3 relative(std::int32_t slot) const;
   Vec3 exact_shift(const std::array<float, 3>& shift) const;
-  void add_pair(std::int32_t i, std::int32_t j, const Vec3& d, bool excluded, Accumulator& accumulator) const;
+  void add_pair(std::int32_t i, std::int32_t j, const Vec3& d, bool excluded, ExclusionEnergy exclusion_energy,
+                Accumulator& accumulator) const;
 
   const domain::Domain& domain_;
   const PairSettings& settings_;

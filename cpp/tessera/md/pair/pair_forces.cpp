@@ -71,10 +71,11 @@ void run_cluster_scheme(PairForces& forces, std::span<Accumulator> by_thread) {
   const auto exact = forces.exact_pairs();
   forces.threads_.run([&](int thread) {
     for (const auto& clash : clashes[at(thread)])
-      exact.add(clash.i_cluster, forces.list_.shifts[at(clash.shift)], clash.entry, by_thread[at(thread)]);
+      exact.add(clash.i_cluster, forces.list_.shifts[at(clash.shift)], clash.entry,
+                ExactPairs::ExclusionEnergy::leave_out, by_thread[at(thread)]);
   });
   if (!with_energies) return;
-  // The energies of excluded pairs nearly cancel the self energy: single precision would show. Those of clashes are in.
+  // The energies of excluded pairs, clashing or not: they nearly cancel the self energy, single precision would show.
   for_pieces(forces.list_, forces.threads_,
              [&](int thread, const PairListPart& part, std::int32_t begin, std::int32_t end) {
                for (auto s = begin; s < end; ++s) {
@@ -84,14 +85,6 @@ void run_cluster_scheme(PairForces& forces, std::span<Accumulator> by_thread) {
                                                 part.masked[at(e)], *by_thread[at(thread)].energies);
                }
              });
-  for (std::size_t thread = 0; thread < clashes.size(); ++thread)
-    for (const auto& clash : clashes[thread]) {
-      // Once too often: take it back.
-      EnergyVirial twice;
-      exact.add_exclusion_energies(clash.i_cluster, forces.list_.shifts[at(clash.shift)], clash.entry, twice);
-      add_fixed(by_thread[thread].energies->energy[at(static_cast<int>(Term::coulomb_exclusion))],
-                -twice.energy[at(static_cast<int>(Term::coulomb_exclusion))]);
-    }
 }
 
 /// Double precision, one pair at a time: the oracle, and the scheme of precision = "double".
@@ -103,7 +96,7 @@ void run_reference_scheme(PairForces& forces, std::span<Accumulator> by_thread) 
                  const auto& segment = part.segments[at(s)];
                  const auto& shift = forces.list_.shifts[at(segment.shift)];
                  const auto add = [&](const MaskedEntry& entry) {
-                   exact.add(segment.i_cluster, shift, entry, by_thread[at(thread)]);
+                   exact.add(segment.i_cluster, shift, entry, ExactPairs::ExclusionEnergy::add, by_thread[at(thread)]);
                  };
                  for (auto e = segment.masked_begin; e < segment.masked_end; ++e) add(part.masked[at(e)]);
                  for (auto e = segment.plain_begin; e < segment.plain_end; ++e)
