@@ -109,6 +109,8 @@ class Engine {
   void drift();
   void constrain_velocities(bool with_virial);
   void add_start_constraint_virial();
+  void add_constraint_virial(std::span<const std::int32_t> slots, std::span<const Vec3> place,
+                             std::span<const Vec3> free, EnergyVirial& energies) const;
   void store_velocities();
   void remove_centre_of_mass_motion();
   std::int64_t kinetic_energy();

@@ -1,4 +1,6 @@
 // How a run starts: constraints put right, velocities drawn; and the sums over all atoms that start and run share.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -24,37 +26,18 @@ double total_mass(const model::System& system) {
 
 void Engine::constrain_start() {
   // The corrections of a drift of no length: positions move to the constraints along their present bonds.
-  const auto place = [&](std::span<const std::int32_t> slots, std::span<const Vec3> before,
-                         std::span<const Vec3> after) {
-    for (std::size_t k = 0; k < slots.size(); ++k)
-      domain_.position[at(slots[k])] = domain_.position[at(slots[k])] + system_.lattice.fraction(after[k] - before[k]);
-  };
   std::string problem;
-  for (const auto& water : topology_.waters()) {
-    std::array<Vec3, 3> before;
-    for (std::size_t k = 0; k < 3; ++k)
-      before[k] =
-          system_.lattice.displacement(domain_.position[at(water.slots[0])], domain_.position[at(water.slots[k])]);
+  topology_.for_constrained(0, 1, [&](const auto& atoms) {
+    const auto before = places(atoms, system_.lattice, domain_.position);
     auto after = before;
-    if (!constraint::settle_positions(topology_.settle(water.molecule), before, after) && problem.empty())
-      problem = system_.describe(domain_.id[at(water.slots[0])]) +
-                " belongs to a water too far from its rigid shape to be constrained; minimise the structure first";
-    place(water.slots, before, after);
-  }
-  for (const auto& group : topology_.groups()) {
-    const auto n = group.kind->atoms.size();
-    const auto slots = topology_.group_slots().subspan(at(group.first), n);
-    std::array<Vec3, constraint::max_group_atoms> before;
-    for (std::size_t k = 0; k < n; ++k)
-      before[k] = system_.lattice.displacement(domain_.position[at(slots[0])], domain_.position[at(slots[k])]);
-    auto after = before;
-    if (!constraint::shake_positions(group.kind->group, std::span(before).first(n), std::span(after).first(n),
-                                     settings_.constraint_tolerance) &&
-        problem.empty())
-      problem = system_.describe(domain_.id[at(slots[0])]) +
-                " has bonds too far from their lengths to be constrained; minimise the structure first";
-    place(slots, std::span(before).first(n), std::span(after).first(n));
-  }
+    if (!atoms.correct_positions(before, after, settings_.constraint_tolerance) && problem.empty())
+      problem = fmt::format("{} {} to be constrained; minimise the structure first",
+                            system_.describe(domain_.id[at(atoms.slots[0])]), atoms.too_far);
+    for (std::size_t k = 0; k < atoms.slots.size(); ++k) {
+      auto& position = domain_.position[at(atoms.slots[k])];
+      position = position + system_.lattice.fraction(after[k] - before[k]);
+    }
+  });
   comm::agree_on_input(comm_, problem);
   search();
   for (std::size_t s = 0; s < velocity_.size(); ++s) {
@@ -102,17 +85,10 @@ void Engine::add_start_constraint_virial() {
   const auto free = velocity_;
   constrain_drift();
   comm::agree_on_run(comm_, blow_up_);
-  const double to_force = 2 / (settings_.timestep * units::acceleration);
-  const auto add = [&](std::span<const std::int32_t> slots) {
-    for (const auto slot : slots) {
-      const Vec3 r = system_.lattice.displacement(domain_.position[at(slots[0])], domain_.position[at(slot)]);
-      const Vec3 f = (to_force / inverse_mass_[at(slot)]) * (velocity_[at(slot)] - free[at(slot)]);
-      thread_energies_[0].add_virial(r, f);
-    }
-  };
-  for (const auto& water : topology_.waters()) add(water.slots);
-  for (const auto& group : topology_.groups())
-    add(topology_.group_slots().subspan(at(group.first), group.kind->atoms.size()));
+  topology_.for_constrained(0, 1, [&](const auto& atoms) {
+    add_constraint_virial(atoms.slots, places(atoms, system_.lattice, domain_.position),
+                          collect(atoms, [&](std::int32_t slot) { return free[at(slot)]; }), thread_energies_[0]);
+  });
 }
 
 void Engine::remove_centre_of_mass_motion() {

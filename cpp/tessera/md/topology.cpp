@@ -108,11 +108,11 @@ void Topology::add_constraints(const domain::Domain& domain, std::int32_t slot) 
     return found;
   };
   if (constraints.settle && local == 0)
-    waters_.push_back({molecule, {slot_of_group_atom(0), slot_of_group_atom(1), slot_of_group_atom(2)}});
+    waters_.push_back({&*constraints.settle, {slot_of_group_atom(0), slot_of_group_atom(1), slot_of_group_atom(2)}});
   const auto& keyed = index_[at(molecule)].group;
   for (auto k = keyed.begin[local]; k < keyed.begin[local + 1]; ++k) {
     const auto& kind = constraints.groups[at(keyed.term[at(k)])];
-    groups_.push_back({&kind, static_cast<std::int32_t>(group_slots_.size())});
+    groups_.push_back({&kind.group, static_cast<std::int32_t>(group_slots_.size())});
     for (const auto atom : kind.atoms) group_slots_.push_back(slot_of_group_atom(atom));
   }
 }

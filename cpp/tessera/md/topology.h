@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tessera/md/bonded/terms.h"
+#include "tessera/md/constraint/constrained_atoms.h"
 #include "tessera/md/constraint/groups.h"
 #include "tessera/md/domain/domain.h"
 
@@ -22,22 +23,10 @@ class Topology {
   /// halo (a molecule torn apart).
   void rebuild(const domain::Domain& domain);
 
-  struct Water {
-    std::int32_t molecule;  // template
-    std::array<std::int32_t, 3> slots;
-  };
-  struct Group {
-    const constraint::TemplateGroup* kind;
-    std::int32_t first;  // of group_slots(): one slot for each of kind->atoms
-  };
-
   const bonded::LocalTerms& terms() const { return terms_; }
-  std::span<const Water> waters() const { return waters_; }
-  std::span<const Group> groups() const { return groups_; }
-  std::span<const std::int32_t> group_slots() const { return group_slots_; }
-  const constraint::SettleParameters& settle(std::int32_t molecule) const {
-    return *constraints_[static_cast<std::size_t>(molecule)].settle;
-  }
+  /// Calls visit(RigidWater) for one of `n_shares` of this rank's waters, then visit(BondGroup) for one of its groups.
+  template <class Visit>
+  void for_constrained(int share, int n_shares, Visit&& visit) const;
   std::int64_t n_constraints() const { return n_constraints_; }  // of the whole system
   std::size_t bytes() const;
 
@@ -45,6 +34,14 @@ class Topology {
   /// Terms of one kind of one template, by key atom (compressed rows).
   struct Keyed {
     std::vector<std::int32_t> begin, term;
+  };
+  struct Water {
+    const constraint::SettleParameters* kind;
+    std::array<std::int32_t, 3> slots;
+  };
+  struct Group {
+    const constraint::ConstraintGroup* kind;
+    std::int32_t first;  // of group_slots_: one slot for each atom of the group
   };
   struct TemplateIndex {
     Keyed bond, angle, urey_bradley, dihedral, dihedral_rb, improper_harmonic, improper_periodic, cmap, pair_14;
@@ -67,6 +64,21 @@ class Topology {
   std::vector<std::int32_t> group_slots_;
   std::int64_t n_constraints_ = 0;
 };
+
+template <class Visit>
+void Topology::for_constrained(int share, int n_shares, Visit&& visit) const {
+  const auto begin = [&](std::size_t n, int s) {
+    return n * static_cast<std::size_t>(s) / static_cast<std::size_t>(n_shares);
+  };
+  for (auto w = begin(waters_.size(), share); w < begin(waters_.size(), share + 1); ++w)
+    visit(constraint::RigidWater{*waters_[w].kind, waters_[w].slots});
+  const std::span<const std::int32_t> slots = group_slots_;
+  for (auto g = begin(groups_.size(), share); g < begin(groups_.size(), share + 1); ++g) {
+    const auto& [kind, first] = groups_[g];
+    const auto n_atoms = static_cast<std::size_t>(kind->n_atoms);
+    visit(constraint::BondGroup{*kind, slots.subspan(static_cast<std::size_t>(first), n_atoms)});
+  }
+}
 
 /// How far atoms of a hydrogen group may lie from their key atom, Å: the longest bond between the two kinds of atom
 /// that any template asks for, and a tenth for vibration.

@@ -49,48 +49,23 @@ void Engine::kick(double duration) {
 /// Turns velocity_ so that a drift over a time step keeps all constraints (SETTLE, SHAKE).
 void Engine::constrain_drift() {
   const double dt = settings_.timestep;
-  const auto fail = [&](std::int32_t slot) {
-    if (blow_up_.empty())
+  std::vector<std::int32_t> failed(at(threads_.size()), -1);
+  threads_.run([&](int thread) {
+    topology_.for_constrained(thread, threads_.size(), [&](const auto& atoms) {
+      const auto before = places(atoms, system_.lattice, domain_.position);
+      auto free = collect(atoms, [&](std::int32_t slot) { return velocity_[at(slot)]; });
+      for (std::size_t k = 0; k < atoms.slots.size(); ++k) free[k] = before[k] + dt * free[k];
+      auto after = free;
+      if (!atoms.correct_positions(before, after, settings_.constraint_tolerance)) failed[at(thread)] = atoms.slots[0];
+      for (std::size_t k = 0; k < atoms.slots.size(); ++k)
+        velocity_[at(atoms.slots[k])] += (1 / dt) * (after[k] - free[k]);
+    });
+  });
+  for (const auto slot : failed)
+    if (slot >= 0 && blow_up_.empty())
       blow_up_ = fmt::format("step {}: the constraints of {} can't be kept: the run has blown up; {}", step_,
                              system_.describe(domain_.id[at(slot)]),
                              find_strongest_force(domain_, topology_.terms(), tables_, pair_, slot));
-  };
-  std::vector<std::int32_t> failed(at(threads_.size()), -1);
-  threads_.run([&](int thread) {
-    const auto waters = topology_.waters();
-    const auto n_waters = static_cast<std::int64_t>(waters.size());
-    for (auto w = n_waters * thread / threads_.size(); w < n_waters * (thread + 1) / threads_.size(); ++w) {
-      const auto& water = waters[at(w)];
-      std::array<Vec3, 3> before, after;
-      for (std::size_t k = 0; k < 3; ++k) {
-        before[k] =
-            system_.lattice.displacement(domain_.position[at(water.slots[0])], domain_.position[at(water.slots[k])]);
-        after[k] = before[k] + dt * velocity_[at(water.slots[k])];
-      }
-      const auto free = after;
-      if (!constraint::settle_positions(topology_.settle(water.molecule), before, after))
-        failed[at(thread)] = water.slots[0];
-      for (std::size_t k = 0; k < 3; ++k) velocity_[at(water.slots[k])] += (1 / dt) * (after[k] - free[k]);
-    }
-    const auto groups = topology_.groups();
-    const auto n_groups = static_cast<std::int64_t>(groups.size());
-    for (auto g = n_groups * thread / threads_.size(); g < n_groups * (thread + 1) / threads_.size(); ++g) {
-      const auto& group = groups[at(g)];
-      const auto n = group.kind->atoms.size();
-      const auto slots = topology_.group_slots().subspan(at(group.first), n);
-      std::array<Vec3, constraint::max_group_atoms> before, after, free;
-      for (std::size_t k = 0; k < n; ++k) {
-        before[k] = system_.lattice.displacement(domain_.position[at(slots[0])], domain_.position[at(slots[k])]);
-        after[k] = free[k] = before[k] + dt * velocity_[at(slots[k])];
-      }
-      if (!constraint::shake_positions(group.kind->group, std::span(before).first(n), std::span(after).first(n),
-                                       settings_.constraint_tolerance))
-        failed[at(thread)] = slots[0];
-      for (std::size_t k = 0; k < n; ++k) velocity_[at(slots[k])] += (1 / dt) * (after[k] - free[k]);
-    }
-  });
-  for (const auto slot : failed)
-    if (slot >= 0) fail(slot);
 }
 
 /// x ← x + v·dt; keeps the velocities.
@@ -138,52 +113,31 @@ void Engine::store_velocities() {
 /// Takes from velocity_ what would change constrained distances (RATTLE). The impulse is half a step of the constraint
 /// force, which gives its virial.
 void Engine::constrain_velocities(bool with_virial) {
-  const double to_force = 2 / (settings_.timestep * units::acceleration);
   std::vector<std::int32_t> failed(at(threads_.size()), -1);
   threads_.run([&](int thread) {
-    const auto add_virial = [&](std::span<const std::int32_t> slots, std::span<const Vec3> r,
-                                std::span<const Vec3> old) {
-      for (std::size_t k = 0; k < slots.size(); ++k) {
-        const Vec3 f = (to_force / inverse_mass_[at(slots[k])]) * (velocity_[at(slots[k])] - old[k]);
-        thread_energies_[at(thread)].add_virial(r[k], f);
-      }
-    };
-    const auto waters = topology_.waters();
-    const auto n_waters = static_cast<std::int64_t>(waters.size());
-    for (auto w = n_waters * thread / threads_.size(); w < n_waters * (thread + 1) / threads_.size(); ++w) {
-      const auto& water = waters[at(w)];
-      std::array<Vec3, 3> r, v;
-      for (std::size_t k = 0; k < 3; ++k) {
-        r[k] = system_.lattice.displacement(domain_.position[at(water.slots[0])], domain_.position[at(water.slots[k])]);
-        v[k] = velocity_[at(water.slots[k])];
-      }
-      const auto old = v;
-      constraint::settle_velocities(topology_.settle(water.molecule), r, v);
-      for (std::size_t k = 0; k < 3; ++k) velocity_[at(water.slots[k])] = v[k];
-      if (with_virial) add_virial(water.slots, r, old);
-    }
-    const auto groups = topology_.groups();
-    const auto n_groups = static_cast<std::int64_t>(groups.size());
-    for (auto g = n_groups * thread / threads_.size(); g < n_groups * (thread + 1) / threads_.size(); ++g) {
-      const auto& group = groups[at(g)];
-      const auto n = group.kind->atoms.size();
-      const auto slots = topology_.group_slots().subspan(at(group.first), n);
-      std::array<Vec3, constraint::max_group_atoms> r, v;
-      for (std::size_t k = 0; k < n; ++k) {
-        r[k] = system_.lattice.displacement(domain_.position[at(slots[0])], domain_.position[at(slots[k])]);
-        v[k] = velocity_[at(slots[k])];
-      }
-      const auto old = v;
-      if (!constraint::rattle_velocities(group.kind->group, std::span(r).first(n), std::span(v).first(n)))
-        failed[at(thread)] = slots[0];
-      for (std::size_t k = 0; k < n; ++k) velocity_[at(slots[k])] = v[k];
-      if (with_virial) add_virial(slots, std::span(r).first(n), std::span(old).first(n));
-    }
+    topology_.for_constrained(thread, threads_.size(), [&](const auto& atoms) {
+      const auto place = places(atoms, system_.lattice, domain_.position);
+      const auto free = collect(atoms, [&](std::int32_t slot) { return velocity_[at(slot)]; });
+      auto v = free;
+      if (!atoms.correct_velocities(place, v)) failed[at(thread)] = atoms.slots[0];
+      for (std::size_t k = 0; k < atoms.slots.size(); ++k) velocity_[at(atoms.slots[k])] = v[k];
+      if (with_virial) add_constraint_virial(atoms.slots, place, free, thread_energies_[at(thread)]);
+    });
   });
   for (const auto slot : failed)
     if (slot >= 0 && blow_up_.empty())
       blow_up_ = fmt::format("step {}: the constraints of {} are degenerate: the run has blown up", step_,
                              system_.describe(domain_.id[at(slot)]));
+}
+
+/// Of the forces that in half a step made velocity_ of `free`.
+void Engine::add_constraint_virial(std::span<const std::int32_t> slots, std::span<const Vec3> place,
+                                   std::span<const Vec3> free, EnergyVirial& energies) const {
+  const double to_force = 2 / (settings_.timestep * units::acceleration);
+  for (std::size_t k = 0; k < slots.size(); ++k) {
+    const Vec3 f = (to_force / inverse_mass_[at(slots[k])]) * (velocity_[at(slots[k])] - free[k]);
+    energies.add_virial(place[k], f);
+  }
 }
 
 }  // namespace tessera::md
