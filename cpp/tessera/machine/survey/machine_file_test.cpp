@@ -1,0 +1,115 @@
+#include "tessera/machine/survey/machine_file.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "tessera/base/error.h"
+#include "tessera/machine/survey/contention.h"
+#include "tessera/machine/survey/derive_network.h"
+#include "tessera/machine/test_support.h"
+
+namespace tessera::machine {
+namespace {
+
+MachineFile surveyed() {
+  const auto truth = test::tree_of_racks({2, 3}, {5e-5, 1e8}, {1e-4, 1e7});
+  MachineFile file;
+  file.measurements = test::measure(truth, {1, 16384});
+  file.measurements->times[1].at(0, 4) = std::nan("");  // the other direction is known
+  file.measurements->hosts[1].ranks = {2, 3};
+  file.measurements->hosts[1].node.cores = 12;
+  for (auto experiment : contention_experiments(*file.measurements)) {
+    test::run(truth, experiment);
+    file.measurements->experiments.push_back(experiment);
+  }
+  file.machine.name = "cluster";
+  file.machine.nodes = 5;
+  file.machine.network = derive_network(*file.measurements);
+  return file;
+}
+
+bool are_same(const TimeMatrix& x, const TimeMatrix& y) {
+  if (x.n_hosts() != y.n_hosts()) return false;
+  for (int a = 0; a < x.n_hosts(); ++a)
+    for (int b = 0; b < x.n_hosts(); ++b)
+      if (a != b && x.at(a, b) != y.at(a, b) && !(std::isnan(x.at(a, b)) && std::isnan(y.at(a, b)))) return false;
+  return true;
+}
+
+TEST(MachineFile, KeepsEverything) {
+  const auto file = surveyed();
+  const auto text = machine_file_text(file);
+  const auto read = machine_file_from_text(text, "map.json");
+  EXPECT_EQ(read.machine, file.machine);
+  ASSERT_TRUE(read.measurements.has_value());
+  EXPECT_EQ(read.measurements->hosts, file.measurements->hosts);
+  EXPECT_EQ(read.measurements->sizes, file.measurements->sizes);
+  EXPECT_EQ(read.measurements->experiments, file.measurements->experiments);
+  EXPECT_EQ(read.measurements->inside, file.measurements->inside);
+  for (std::size_t k = 0; k < 2; ++k) EXPECT_TRUE(are_same(read.measurements->times[k], file.measurements->times[k]));
+  EXPECT_EQ(machine_file_text(read), text);
+  EXPECT_EQ(derive_network(*read.measurements), *file.machine.network);
+  EXPECT_NE(text.find("\n      {\"from\":\"n0\",\"seconds\":["), std::string::npos) << "a line a pair";
+}
+
+TEST(MachineFile, AnyPartMayLack) {
+  MachineFile plain;
+  plain.machine.name = "laptop";
+  const auto read = machine_file_from_text(machine_file_text(plain), "map.json");
+  EXPECT_EQ(read.machine, plain.machine);
+  EXPECT_FALSE(read.measurements.has_value());
+}
+
+std::string refusal_of_text(const std::string& text) {
+  try {
+    machine_file_from_text(text, "map.json");
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "nothing";
+}
+
+std::string refusal(const char* path, const nlohmann::json& value) {
+  auto json = nlohmann::json::parse(machine_file_text(surveyed()));
+  json[nlohmann::json::json_pointer(path)] = value;
+  return refusal_of_text(json.dump());
+}
+
+TEST(MachineFile, EveryCutIsNoticed) {
+  const auto text = machine_file_text(surveyed());
+  for (std::size_t length = 1; length + 2 < text.size(); length += 7) {
+    const auto message = refusal_of_text(text.substr(0, length));
+    EXPECT_NE(message.find("map.json: is cut off after line "), std::string::npos) << length << ": " << message;
+  }
+  EXPECT_EQ(refusal_of_text(" \n"), "map.json: is empty, expected a machine file; measure the machine again");
+}
+
+TEST(MachineFile, SaysWhatIsWrong) {
+  EXPECT_EQ(refusal_of_text("{\n  \"format\": machine\n}"),
+            "map.json: is not JSON at line 2, column 13; expected a machine file as tessera machine measure writes it");
+  EXPECT_EQ(refusal_of_text("{\"a\": 1e999}"), "map.json: holds a number that is not finite");
+  EXPECT_EQ(refusal("/version", 7), "map.json: is a machine file of version 7, this tessera reads versions 1 and 2");
+  EXPECT_EQ(refusal("/format", "map"), "map.json: is not a machine file; expected \"format\": \"tessera-machine\"");
+  EXPECT_EQ(refusal("/measurements/pairs/0/from", "w9"),
+            "map.json: measurements.pairs[0].from names w9, which is not one of measurements.hosts");
+  EXPECT_EQ(refusal("/measurements/pairs/3/seconds", {1e-3}),
+            "map.json: measurements.pairs[3].seconds has 1 times, expected 2: one of each size");
+  EXPECT_EQ(refusal("/measurements/pairs/0/seconds/1", -2),
+            "map.json: measurements: 16384 bytes from n0 to n1 took -2 s, expected a finite time > 0 or null");
+  EXPECT_EQ(refusal("/measurements/pairs/0/seconds/1", "slow"),
+            "map.json: measurements.pairs[0].seconds is \"slow\", expected a number");
+  EXPECT_EQ(refusal("/measurements/hosts/2/inside", 1),
+            "map.json: measurements.hosts[2].inside has no list of times, expected 2: one of each size");
+  EXPECT_EQ(refusal("/measurements/experiments/0/flows/0/1", "w9"),
+            "map.json: measurements.experiments[0].flows names w9, which is not one of measurements.hosts");
+  EXPECT_EQ(refusal("/measurements/experiments/0/alone/0", -1),
+            "map.json: measurements: experiment 0 took -1 s, expected a finite time > 0");
+  EXPECT_EQ(refusal("/measurements/sizes", nullptr), "map.json: measurements.sizes is not a list");
+  EXPECT_EQ(refusal("/measurements", 3), "map.json: measurements is 3, expected an object");
+  EXPECT_THROW(read_machine_file("there/is/no/such/file.json"), InputError);
+}
+
+}  // namespace
+}  // namespace tessera::machine

@@ -1,0 +1,24 @@
+// A whole file as text.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include "tessera/base/error.h"
+
+namespace tessera::machine {
+
+/// Throws InputError where it can't be read.
+inline std::string read_text(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::error_code ignored;
+  if (!file || std::filesystem::is_directory(path, ignored))
+    throw InputError(fmt::format("{}: can't be read; is it there, and a file?", path.string()));
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+}  // namespace tessera::machine
