@@ -21,7 +21,8 @@ ONLY_IN = {  # headers of others that only some libraries may include
     r"hdf5\.h|H5.*": "io",
     r"fftw3.*": "fft",
     r"openssl/.*": "io app",
-    r"(CLI|toml\+\+)/.*": "app",
+    r"CLI/.*": "comm app",
+    r"toml\+\+/.*": "app",
     r"hwloc\.h": "machine",
     r"nlohmann/.*": "machine comm app",
 }

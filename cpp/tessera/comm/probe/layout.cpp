@@ -1,0 +1,58 @@
+#include "tessera/comm/probe/layout.h"
+
+#include <mpi.h>
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "tessera/base/error.h"
+
+namespace tessera::comm::probe {
+namespace {
+
+std::string text_of(const std::vector<std::byte>& bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+std::string host_name() {
+  std::array<char, MPI_MAX_PROCESSOR_NAME> name{};
+  int length = 0;
+  MPI_Get_processor_name(name.data(), &length);
+  return {name.data(), static_cast<std::size_t>(length)};
+}
+
+}  // namespace
+
+int Layout::leader(int host) const {
+  return static_cast<int>(std::ranges::find(host_of_rank, host) - host_of_rank.begin());
+}
+
+std::optional<int> Layout::second(int host) const {
+  const auto next = std::find(host_of_rank.begin() + leader(host) + 1, host_of_rank.end(), host);
+  return next == host_of_rank.end() ? std::nullopt : std::optional(static_cast<int>(next - host_of_rank.begin()));
+}
+
+Layout find_layout(const Communicator& comm) {
+  Layout layout;
+  for (const auto& bytes : comm.all_gather(bytes_of(host_name()))) {
+    const std::string name = text_of(bytes);
+    const auto known = std::ranges::find(layout.hosts, name);
+    layout.host_of_rank.push_back(static_cast<int>(known - layout.hosts.begin()));
+    if (known == layout.hosts.end()) layout.hosts.push_back(name);
+  }
+  const int host = layout.host_of_rank[static_cast<std::size_t>(comm.rank())];
+  std::string description;
+  if (layout.leader(host) == comm.rank()) {  // the others would only say the same again
+    auto machine = machine::describe_this_host();
+    machine.usable_threads.reset();  // of this process, not of the host
+    description = machine::to_json(machine).dump();
+  }
+  for (const auto& bytes : comm.gather(bytes_of(description), 0))
+    if (!bytes.empty())
+      layout.machines.push_back(
+          machine::machine_from_json(nlohmann::json::parse(text_of(bytes)), "the description of a host"));
+  return layout;
+}
+
+}  // namespace tessera::comm::probe
