@@ -41,45 +41,21 @@ int common_subnet(const std::vector<Subnet>& subnets, int a, int b) {
 }  // namespace
 
 std::optional<Link> fit_link(std::span<const std::int64_t> sizes, std::span<const double> seconds) {
-  // Least squares of (latency + bytes · slowness) / time − 1: the normal equations of two unknowns.
-  double s11 = 0;
-  double s12 = 0;
-  double s22 = 0;
-  double r1 = 0;
-  double r2 = 0;
-  int n = 0;
-  double first_time = 0;
-  double last_time = 0;
-  double last_bytes = 0;
+  // The line through the shortest and the longest message. What lies between must not bend it: a shaper lets a burst
+  // pass at a higher rate, MPI libraries change their protocol.
+  std::size_t shortest = 0, longest = 0, n = 0;
   for (std::size_t k = 0; k < sizes.size(); ++k) {
     if (std::isnan(seconds[k])) continue;
-    const double one = 1 / seconds[k];
-    const double bytes = static_cast<double>(sizes[k]);
-    if (n++ == 0) first_time = seconds[k];
-    last_time = seconds[k];
-    last_bytes = bytes;
-    s11 += one * one;
-    s12 += one * bytes * one;
-    s22 += bytes * one * bytes * one;
-    r1 += one;
-    r2 += bytes * one;
+    if (n++ == 0) shortest = k;
+    longest = k;
   }
-  if (n == 0 || last_bytes == 0) return std::nullopt;
-  const double determinant = s11 * s22 - s12 * s12;
-  double latency = 0;
-  double slowness = r2 / s22;  // what is left with a latency of zero
-  if (n > 1 && determinant > 0) {
-    latency = (r1 * s22 - r2 * s12) / determinant;
-    slowness = (s11 * r2 - s12 * r1) / determinant;
-    if (latency < 0) {
-      latency = 0;
-      slowness = r2 / s22;
-    } else if (slowness <= 0) {  // long messages as fast as short ones: the link is at least this good
-      latency = first_time;
-      slowness = last_time / last_bytes;
-    }
-  }
-  return Link{latency, 1 / slowness};
+  if (n == 0 || sizes[longest] == 0) return std::nullopt;
+  const auto bytes = [&](std::size_t k) { return static_cast<double>(sizes[k]); };
+  if (n == 1) return Link{0, bytes(longest) / seconds[longest]};
+  const double slowness = (seconds[longest] - seconds[shortest]) / (bytes(longest) - bytes(shortest));
+  if (slowness <= 0)  // long messages as fast as short ones: the link is at least this good
+    return Link{seconds[shortest], bytes(longest) / seconds[longest]};
+  return Link{std::max(0.0, seconds[shortest] - bytes(shortest) * slowness), 1 / slowness};
 }
 
 Network derive_network(const Measurements& measurements) {

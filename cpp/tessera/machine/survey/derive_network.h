@@ -17,7 +17,7 @@ namespace tessera::machine {
 /// Throws InputError where nothing was measured.
 Network derive_network(const Measurements& measurements);
 
-/// time = latency + bytes / bandwidth with the least sum of squared relative errors, latency ≥ 0 and bandwidth > 0; NaN
+/// time = latency + bytes / bandwidth through the shortest and the longest message, latency ≥ 0 and bandwidth > 0; NaN
 /// is left out; absent where no time is known. One size alone counts as bandwidth.
 std::optional<Link> fit_link(std::span<const std::int64_t> sizes, std::span<const double> seconds);
 
