@@ -88,10 +88,6 @@ class Least {
 TimeMatrix::TimeMatrix(int n_hosts)
     : n_hosts_(n_hosts), times_(static_cast<std::size_t>(n_hosts) * static_cast<std::size_t>(n_hosts), unknown) {}
 
-double TimeMatrix::between(int a, int b) const { return std::fmin(at(a, b), at(b, a)); }
-
-bool TimeMatrix::is_known(int a, int b) const { return !std::isnan(at(a, b)) || !std::isnan(at(b, a)); }
-
 std::vector<std::vector<int>> partition(const TimeMatrix& times, double tolerance) {
   return partition(std::span(&times, 1), std::span(&tolerance, 1));
 }

@@ -2,6 +2,7 @@
 // in the place of hosts, for networks of several levels.
 #pragma once
 
+#include <cmath>
 #include <span>
 #include <vector>
 
@@ -20,8 +21,8 @@ class TimeMatrix {
   double at(int from, int to) const { return times_[index(from, to)]; }
   void set_both(int a, int b, double time) { at(a, b) = at(b, a) = time; }
   /// The lesser of the two directions, as what disturbs a measurement only adds to it; NaN where both are unknown.
-  double between(int a, int b) const;
-  bool is_known(int a, int b) const;
+  double between(int a, int b) const { return std::fmin(at(a, b), at(b, a)); }
+  bool is_known(int a, int b) const { return !std::isnan(at(a, b)) || !std::isnan(at(b, a)); }
 
  private:
   std::size_t index(int from, int to) const {
