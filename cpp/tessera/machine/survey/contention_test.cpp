@@ -106,6 +106,12 @@ TEST(Contention, WhatCantTellSaysNothing) {
   experiment.together = {0.1, 0.11};
   add_contention(network, {experiment});
   EXPECT_EQ(network.subnets[0].medium, Medium::fabric);
+
+  // Both flows use rack 0, whose own bus may be what they share.
+  auto racks = tree_of_racks({2, 2, 2}, {50e-6, 1e8}, {1e-4, 1e7});
+  racks.subnets[0].medium = Medium::unknown;
+  add_contention(racks, {{{{0, 2}, {4, 1}}, 1 << 20, {0.1, 0.1}, {0.2, 0.2}}});
+  EXPECT_EQ(racks.subnets[0].medium, Medium::unknown);
 }
 
 }  // namespace

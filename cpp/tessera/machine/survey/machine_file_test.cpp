@@ -3,11 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "tessera/base/error.h"
 #include "tessera/machine/survey/contention.h"
 #include "tessera/machine/survey/derive_network.h"
+#include "tessera/machine/survey/read_text.h"
 #include "tessera/machine/test_support.h"
 
 namespace tessera::machine {
@@ -52,6 +54,21 @@ TEST(MachineFile, KeepsEverything) {
   EXPECT_EQ(machine_file_text(read), text);
   EXPECT_EQ(derive_network(*read.measurements), *file.machine.network);
   EXPECT_NE(text.find("\n      {\"from\":\"n0\",\"seconds\":["), std::string::npos) << "a line a pair";
+}
+
+/// The networks of publications that come with the sources.
+TEST(MachineFile, ReadsThePublishedMachines) {
+  const auto folder = std::filesystem::path(__FILE__).parent_path() / "../../../../machines";
+  int n_files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    ++n_files;
+    const auto file = read_machine_file(entry.path());
+    ASSERT_TRUE(file.machine.network.has_value()) << entry.path();
+    EXPECT_EQ(file.machine.name, entry.path().stem());
+    EXPECT_EQ(file.machine.nodes, static_cast<int>(file.machine.network->hosts.size()));
+    EXPECT_EQ(machine_file_text(file), read_text(entry.path())) << entry.path() << " is not as it would be written";
+  }
+  EXPECT_GE(n_files, 3);
 }
 
 TEST(MachineFile, AnyPartMayLack) {

@@ -93,9 +93,9 @@ TEST(PairsToMeasure, FindsTheSameSubnetsAsAllPairs) {
 
 TEST(PairsToMeasure, BadMeasurementsAreOutvoted) {
   std::mt19937 random(2);
-  for (int trial = 0; trial < 10; ++trial) {
-    std::vector<int> rack(128);
-    for (std::size_t h = 0; h < rack.size(); ++h) rack[h] = static_cast<int>(h / 16);
+  for (int trial = 0; trial < 20; ++trial) {
+    std::vector<int> rack(128);  // of 16, in order or dealt out
+    for (std::size_t h = 0; h < rack.size(); ++h) rack[h] = static_cast<int>(trial % 2 == 0 ? h / 16 : h % 8);
     auto times = test::times_of_groups(rack, std::vector<double>(8, 10), [](int, int) { return 20; });
     test::add_noise(times, 0.05, random);
     std::bernoulli_distribution is_bad(0.02);
@@ -105,6 +105,14 @@ TEST(PairsToMeasure, BadMeasurementsAreOutvoted) {
     const auto result = survey([&](int a, int b) { return times.between(a, b); }, 128, default_pair_budget(128));
     EXPECT_EQ(partition(result.known), test::groups_of(rack)) << trial;
   }
+}
+
+TEST(PairsToMeasure, ALoneHostDoesNotDecide) {
+  std::vector<int> rack(61);  // host 0 by itself: everyone is as far from it; the others dealt out to three racks
+  for (std::size_t h = 1; h < rack.size(); ++h) rack[h] = 1 + static_cast<int>(h % 3);
+  const auto times = test::times_of_groups(rack, std::vector<double>(4, 10), [](int, int) { return 20; });
+  const auto result = survey([&](int a, int b) { return times.between(a, b); }, 61, default_pair_budget(61));
+  EXPECT_EQ(partition(result.known), test::groups_of(rack));
 }
 
 TEST(PairsToMeasure, ASplitAtOneSizeIsEnough) {
