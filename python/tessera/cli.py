@@ -24,6 +24,7 @@ COMMANDS = {
     "run": ("tessera.commands.run:run", "Run a simulation."),
     "energy": ("tessera.commands.energy:energy", "Energies and forces of a system file."),
     "explain": ("tessera.commands.explain:explain", "Say how a run would be laid out, without running it."),
+    "machine": ("tessera.commands.machine:machine", "Measure the network, draw it, lay ranks out on it."),
     "plot": ("tessera.commands.plot:plot", "Draw what a run has written."),
 }
 

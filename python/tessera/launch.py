@@ -1,7 +1,8 @@
 """Starting the engine: which build of it, under which `mpirun`, with which options.
 
-The engine is built once for each MPI (`tessera-md-openmpi`, `tessera-md-mpich`) and once without (`tessera-md-serial`).
-A build runs only under the `mpirun` of its own MPI, so the two are chosen together.
+The engine is built once for each MPI (`tessera-md-openmpi`, `tessera-md-mpich`) and once without (`tessera-md-serial`);
+so is the probe that measures the machine (`tessera-probe-*`, never without). A build runs only under the `mpirun` of
+its own MPI, so the two are chosen together.
 
 Environment: `TESSERA_BIN` (folder of the engines), `TESSERA_MPIRUN` (a launcher, perhaps with options, as in
 `srun --mpi=pmix`).
@@ -47,12 +48,12 @@ def engine_folders() -> list[Path]:
     return [*folders, package / "bin", package.parents[1] / "build" / "release" / "bin"]
 
 
-def engines() -> dict[str, Path]:
-    """Flavour → engine, of those that are there."""
+def engines(program: str = "tessera-md") -> dict[str, Path]:
+    """Flavour → engine (or another program built for each MPI), of those that are there."""
     found: dict[str, Path] = {}
     for folder in engine_folders():
         for flavour in FLAVOURS:
-            path = folder / f"tessera-md-{flavour}"
+            path = folder / f"{program}-{flavour}"
             if flavour not in found and os.access(path, os.X_OK) and path.is_file():
                 found[flavour] = path
     return found
@@ -96,9 +97,15 @@ def usable_cores() -> int:
 
 
 def engine_command(
-    arguments: Sequence[str], *, ranks: int = 1, threads: int | None = None, mpi: str = "auto"
+    arguments: Sequence[str],
+    *,
+    ranks: int = 1,
+    threads: int | None = None,
+    mpi: str = "auto",
+    hostfile: Path | None = None,
+    program: str = "tessera-md",
 ) -> list[str]:
-    """The whole command that runs the engine with these arguments.
+    """The whole command that runs the engine (or another program) with these arguments.
 
     `mpi` is a flavour or `auto`: one rank needs no MPI; several take the first `mpirun` that an engine is built for.
     Raises LaunchError.
@@ -107,20 +114,30 @@ def engine_command(
         raise LaunchError(f"{ranks} ranks; give at least 1 (-n)")
     if threads is not None and threads < 1:
         raise LaunchError(f"{threads} threads; give at least 1 (-t)")
-    built = engines()
-    if not built:
-        folders = ", ".join(str(folder) for folder in engine_folders())
-        raise LaunchError(
-            f"there is no engine (tessera-md-*) in {folders}; build it with `make build`, or set TESSERA_BIN to the "
-            "folder that holds it"
-        )
+    built = engines(program) or _missing(program)
     tail = [*arguments, *(["-t", str(threads)] if threads is not None else [])]
     if mpi == "serial" or (mpi == "auto" and ranks == 1 and "serial" in built):
         if ranks > 1:
             raise LaunchError(f"{ranks} ranks need an MPI; leave --mpi serial away, or use threads (-t {ranks})")
         return [str(_built(built, "serial")), *tail]
     launcher, flavour = _choose(built, mpi, ranks)
-    return [*launcher.words, *_options(flavour, ranks, threads or 1), str(_built(built, flavour)), *tail]
+    options = _options(flavour, ranks, threads or 1)
+    if hostfile is not None:
+        options += ["--hostfile" if flavour == "openmpi" else "-f", str(hostfile)]
+    return [*launcher.words, *options, str(_built(built, flavour)), *tail]
+
+
+def program_path(program: str, flavour: str) -> Path:
+    """Of a program built for that MPI. Raises LaunchError."""
+    return _built(engines(program) or _missing(program), flavour)
+
+
+def _missing(program: str) -> NoReturn:
+    folders = ", ".join(str(folder) for folder in engine_folders())
+    raise LaunchError(
+        f"there is no {program}-* in {folders}; build it with `make build`, or set TESSERA_BIN to the folder that "
+        "holds it"
+    )
 
 
 def _built(built: dict[str, Path], flavour: str) -> Path:

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # A palette that stays apart for all kinds of colour vision (Okabe and Ito, 2008).
-_BLUE, _ORANGE, _GREEN, _RED, _GREY = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#5A6270"
+_BLUE, _ORANGE, _GREEN, _RED, GREY = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#5A6270"
 
-_STYLE = {
+STYLE = {
     "figure.facecolor": "white",
     "font.size": 10,
     "axes.titlesize": 11,
@@ -26,14 +26,14 @@ _STYLE = {
     "axes.titlelocation": "left",
     "axes.spines.top": False,
     "axes.spines.right": False,
-    "axes.edgecolor": _GREY,
+    "axes.edgecolor": GREY,
     "axes.labelcolor": "#2B3038",
     "axes.grid": True,
     "axes.axisbelow": True,
     "grid.color": "#E3E6EA",
     "grid.linewidth": 0.8,
-    "xtick.color": _GREY,
-    "ytick.color": _GREY,
+    "xtick.color": GREY,
+    "ytick.color": GREY,
     "lines.linewidth": 1.5,
     "legend.frameon": False,
 }
@@ -93,13 +93,13 @@ def plot_run(folder: str | Path, output: str | Path) -> Path:
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    with plt.rc_context(_STYLE):
+    with plt.rc_context(STYLE):
         figure, axes = plt.subplots(2, 2, figsize=(11, 7.2), dpi=150, layout="constrained")
         _plot_energies(axes[0, 0], table)
         _plot_temperature(axes[0, 1], table)
         _plot_drift(axes[1, 0], table)
         _plot_phases(axes[1, 1], report)
-        figure.suptitle(_title(folder, report), x=0.01, ha="left", fontsize=12, color=_GREY)
+        figure.suptitle(_title(folder, report), x=0.01, ha="left", fontsize=12, color=GREY)
         try:
             figure.savefig(output)
         except (OSError, ValueError) as error:
@@ -166,13 +166,13 @@ def _plot_temperature(axes: Axes, table: EnergyTable) -> None:
     x = _time_axis(axes, table)
     axes.set_title("Temperature")
     if "temperature" not in table.values:
-        axes.text(0.5, 0.5, "no temperature in energy.csv", ha="center", transform=axes.transAxes, color=_GREY)
+        axes.text(0.5, 0.5, "no temperature in energy.csv", ha="center", transform=axes.transAxes, color=GREY)
         return
     y = table.values["temperature"]
     _line(axes, x, y, _RED)
-    axes.axhline(float(y.mean()), color=_GREY, linewidth=1, linestyle=(0, (4, 3)))
+    axes.axhline(float(y.mean()), color=GREY, linewidth=1, linestyle=(0, (4, 3)))
     axes.set_title(
-        f"mean {y.mean():.1f} ± {y.std():.1f} {table.unit['temperature']}", loc="right", color=_GREY, weight="normal"
+        f"mean {y.mean():.1f} ± {y.std():.1f} {table.unit['temperature']}", loc="right", color=GREY, weight="normal"
     )
     axes.set_ylabel(table.label("temperature"))
     _plain(axes)
@@ -184,7 +184,7 @@ def _plot_drift(axes: Axes, table: EnergyTable) -> None:
     axes.set_title("Energy drift")
     name = next((n for n in ("conserved", "total") if n in table.values), None)
     if name is None:
-        axes.text(0.5, 0.5, "no total energy in energy.csv", ha="center", transform=axes.transAxes, color=_GREY)
+        axes.text(0.5, 0.5, "no total energy in energy.csv", ha="center", transform=axes.transAxes, color=GREY)
         return
     y = table.values[name] - table.values[name][0]
     _line(axes, x, y, _BLUE)
@@ -192,7 +192,7 @@ def _plot_drift(axes: Axes, table: EnergyTable) -> None:
     if len(y) >= 3 and np.ptp(time) > 0:
         slope, offset = np.polyfit(time, y, 1)
         axes.plot(x, slope * time + offset, color="#2B3038", linewidth=1.4, linestyle=(0, (4, 3)))
-        axes.set_title(f"{slope * 1000:+.3g} {table.unit[name]}/ns", loc="right", color=_GREY, weight="normal")
+        axes.set_title(f"{slope * 1000:+.3g} {table.unit[name]}/ns", loc="right", color=GREY, weight="normal")
     axes.set_ylabel(f"E − E₀ ({table.unit[name]})")
     _plain(axes)
 
@@ -201,7 +201,7 @@ def _plot_phases(axes: Axes, report: dict[str, Any] | None) -> None:
     axes.set_title("Time by phase")
     phases = report.get("phases", []) if report else []
     if not phases or not report:
-        axes.text(0.5, 0.5, "no report.json yet", ha="center", transform=axes.transAxes, color=_GREY)
+        axes.text(0.5, 0.5, "no report.json yet", ha="center", transform=axes.transAxes, color=GREY)
         axes.set_axis_off()
         return
     per_step = 1000.0 / max(1, report.get("steps", 1))
@@ -220,7 +220,7 @@ def _plot_phases(axes: Axes, report: dict[str, Any] | None) -> None:
             textcoords="offset points",
             va="center",
             fontsize=8,
-            color=_GREY,
+            color=GREY,
         )
     axes.set_yticks(rows, names)
     axes.invert_yaxis()

@@ -1,0 +1,219 @@
+#include "machine.h"
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tessera/base/error.h"
+#include "tessera/comm/collectives/choose.h"
+#include "tessera/comm/collectives/predict.h"
+#include "tessera/machine/hostfile.h"
+#include "tessera/machine/machine.h"
+#include "tessera/machine/orders.h"
+#include "tessera/machine/partition.h"
+#include "tessera/machine/survey/machine_file.h"
+#include "tessera/machine/survey/rtt_csv.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace {
+
+using namespace tessera;
+using nlohmann::json;
+namespace collectives = comm::collectives;
+
+constexpr int n_operations = static_cast<int>(collectives::Operation::exscan) + 1;
+
+machine::Network network_of(const std::string& path) {
+  auto machine = machine::read_machine_file(path).machine;
+  if (!machine.network)
+    throw InputError(path + ": holds no network, only one node; measure one with `tessera machine measure`");
+  return *std::move(machine.network);
+}
+
+/// Hosts, their subnets by Figure 2 of paper 002, and the whole tree with the least time between the parts of each.
+json partition_of(const std::string& path) {
+  const auto [hosts, times] = machine::read_rtt_csv(path);
+  machine::Network network;
+  for (const auto& name : hosts) network.hosts.push_back({name, 1, std::nullopt});
+  network.subnets = machine::hierarchy(times);
+  json subnets = json::array();
+  for (const auto& group : machine::partition(times)) {
+    json names = json::array();
+    for (const int host : group) names.push_back(hosts[static_cast<std::size_t>(host)]);
+    subnets.push_back(std::move(names));
+  }
+  json tree = json::array();
+  for (int s = 0; s < static_cast<int>(network.subnets.size()); ++s) {
+    const auto& subnet = network.subnets[static_cast<std::size_t>(s)];
+    std::vector<std::vector<int>> parts;
+    for (const int host : subnet.hosts) parts.push_back({host});
+    for (const int part : subnet.subnets) parts.push_back(network.hosts_of(part));
+    double least = std::numeric_limits<double>::infinity();
+    for (const auto& one : parts)
+      for (const auto& other : parts) {
+        if (&one == &other) continue;
+        for (const int a : one)
+          for (const int b : other) least = std::fmin(least, times.between(a, b));
+      }
+    tree.push_back({{"parent", subnet.parent},
+                    {"subnets", subnet.subnets},
+                    {"hosts", subnet.hosts},
+                    {"least", std::isfinite(least) ? json(least) : json()}});
+  }
+  return {{"hosts", hosts}, {"subnets", std::move(subnets)}, {"tree", std::move(tree)}};
+}
+
+/// Ranks on each host: the same number on all, or one for each.
+std::vector<int> ranks_on_hosts(const machine::Network& network, const std::vector<int>& given) {
+  std::vector<int> ranks;
+  if (given.empty())
+    for (const auto& host : network.hosts) ranks.push_back(host.slots);
+  else if (given.size() == 1)
+    ranks.assign(network.hosts.size(), given.front());
+  else
+    ranks = given;
+  if (ranks.size() != network.hosts.size())
+    throw InputError(fmt::format("ranks are given for {} hosts, the map has {}; give one number, or one for each",
+                                 ranks.size(), network.hosts.size()));
+  for (const int n : ranks)
+    if (n < 0) throw InputError(fmt::format("{} ranks on a host; expected 0 or more", n));
+  return ranks;
+}
+
+std::string host_file(const std::string& path, const std::string& format, const std::string& order,
+                      const std::vector<int>& dims, std::optional<int> n_ranks) {
+  const auto network = network_of(path);
+  int n = n_ranks.value_or(0);
+  if (!n_ranks)
+    for (const auto& host : network.hosts) n += host.slots;
+  const auto ranks = machine::fill_slots(network, n);
+  machine::RankOrder ranks_to_hosts;
+  if (order == "ring")
+    ranks_to_hosts = machine::ring_order(network, ranks);
+  else if (order == "cartesian")
+    ranks_to_hosts = machine::cartesian_order(network, ranks, dims);
+  else
+    ranks_to_hosts = machine::hypercube_order(network, ranks);
+  return machine::host_file(network, ranks_to_hosts, machine::host_file_format(format));
+}
+
+/// The wire that a plan keeps busy longest, and for how long (s).
+std::pair<std::string, double> bound_of(const collectives::Prediction& prediction, const machine::Wires& wires) {
+  const auto most = std::ranges::max_element(prediction.wire_busy);
+  if (most == prediction.wire_busy.end()) return {"", 0};
+  return {wires.wires()[static_cast<std::size_t>(most - prediction.wire_busy.begin())].name, *most};
+}
+
+collectives::Operation operation_of(const std::string& name) {
+  for (int i = 0; i < n_operations; ++i)
+    if (const auto operation = static_cast<collectives::Operation>(i); name == collectives::name_of(operation))
+      return operation;
+  throw InputError(fmt::format("unknown operation {}", name));
+}
+
+/// A problem as benchmarks of MPI libraries count bytes: the whole vector, of which every rank has an equal share where
+/// the operation has shares; in an all-to-all the block of one pair.
+collectives::Problem problem_of(collectives::Operation operation, std::int64_t bytes, int n_ranks) {
+  using collectives::Operation;
+  collectives::Problem problem;
+  problem.operation = operation;
+  problem.n_ranks = n_ranks;
+  problem.element_bytes = problem.reduces() ? 8 : 1;  // double
+  const std::int64_t elements = (bytes + problem.element_bytes - 1) / problem.element_bytes;
+  switch (operation) {
+    case Operation::barrier:
+      problem.blocks = {1};
+      problem.element_bytes = 0;
+      break;
+    case Operation::scatter:
+    case Operation::gather:
+    case Operation::all_gather:
+    case Operation::reduce_scatter:
+      for (int rank = 0; rank < n_ranks; ++rank)
+        problem.blocks.push_back(elements / n_ranks + (rank < elements % n_ranks ? 1 : 0));
+      break;
+    default:
+      problem.blocks = {elements};
+  }
+  return problem;
+}
+
+json explain(const std::string& path, const std::string& operation, std::int64_t bytes, const std::vector<int>& given) {
+  const auto network = network_of(path);
+  std::vector<int> host_of_rank;
+  const auto ranks = ranks_on_hosts(network, given);
+  for (std::size_t host = 0; host < ranks.size(); ++host)
+    host_of_rank.insert(host_of_rank.end(), static_cast<std::size_t>(ranks[host]), static_cast<int>(host));
+  if (host_of_rank.empty()) throw InputError("no ranks on any host; give at least one (--ranks-per-host)");
+  const machine::Wires wires(network, host_of_rank);
+  const auto problem = problem_of(operation_of(operation), bytes, wires.n_ranks());
+  const auto choice = collectives::choose(problem, wires);
+  json candidates = json::array();
+  std::string chosen = "native";
+  for (const auto& candidate : collectives::rank_candidates(problem, wires)) {
+    const auto plan = candidate.entry->plan(problem, wires, candidate.parameters);
+    const auto [wire, busy] = bound_of(collectives::predict(plan, problem, wires), wires);
+    if (choice.ours && chosen == "native" && choice.ours->entry == candidate.entry) chosen = plan.entry;
+    candidates.push_back({{"entry", candidate.entry->name},
+                          {"plan", plan.entry},
+                          {"seconds", candidate.seconds},
+                          {"bound_wire", wire},
+                          {"bound_seconds", busy},
+                          {"messages", plan.messages.size()}});
+  }
+  const auto used = std::ranges::count_if(ranks, [](int n) { return n > 0; });
+  return {{"operation", operation},
+          {"bytes", bytes},
+          {"n_ranks", wires.n_ranks()},
+          {"n_hosts", used},
+          {"chosen", chosen},
+          {"reason", choice.reason},
+          {"native_seconds", choice.native_seconds},
+          {"candidates", std::move(candidates)}};
+}
+
+}  // namespace
+
+void register_machine(nb::module_& module) {
+  nb::exception<InputError>(module, "InputError");
+  module.def(
+      "operations",
+      [] {
+        std::vector<std::string> names;
+        for (int i = 0; i < n_operations; ++i)
+          names.emplace_back(collectives::name_of(static_cast<collectives::Operation>(i)));
+        return names;
+      },
+      "Names of the collective operations.");
+  module.def(
+      "read_map", [](const std::string& path) { return machine::machine_file_text(machine::read_machine_file(path)); },
+      "path"_a, "A machine file, checked, as JSON text of the newest version. Raises InputError.");
+  module.def(
+      "summary_of_map", [](const std::string& path) { return machine::read_machine_file(path).machine.summary(); },
+      "path"_a, "What is known of a node, in one line.");
+  module.def(
+      "partition", [](const std::string& path) { return partition_of(path).dump(); }, "path"_a,
+      "Hosts, subnets and their tree (JSON text) from a CSV matrix of times. Raises InputError.");
+  module.def("host_file", &host_file, "path"_a, nb::kw_only(), "format"_a, "order"_a, "dims"_a, "n_ranks"_a.none(),
+             "Text of a host file that gives ranks an order on the hosts of a map. Raises InputError.");
+  module.def(
+      "explain_collective",
+      [](const std::string& path, const std::string& operation, std::int64_t bytes, const std::vector<int>& ranks) {
+        return explain(path, operation, bytes, ranks).dump();
+      },
+      "path"_a, nb::kw_only(), "operation"_a, "bytes"_a, "ranks_per_host"_a,
+      "Candidates of a collective on the machine of a map with predicted times, and the choice (JSON text).");
+}

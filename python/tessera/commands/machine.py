@@ -1,0 +1,266 @@
+"""`tessera machine`: the map of the machine, measured, shown and used."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import shlex
+from pathlib import Path
+from typing import Any
+
+import click
+
+from tessera import launch
+from tessera.machine.quantities import Bytes
+
+FILE = click.Path(path_type=Path)
+PROBE = "tessera-probe"
+
+
+class MapError(click.ClickException):
+    """A map or matrix that can't be used: says which file and key, and how to mend it."""
+
+    exit_code = 2
+
+
+class _Group(click.Group):
+    """Its commands in the order of use; an unknown one names the nearest."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.commands)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and not args[0].startswith("-") and args[0] not in self.commands:
+            near = difflib.get_close_matches(args[0], self.commands, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"they are {', '.join(self.commands)}"
+            raise click.UsageError(f"unknown command machine {args[0]}; {hint}", ctx)
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=_Group, invoke_without_command=True)
+@click.option("--probe", type=click.Choice(["openmpi", "mpich"]), help="Print the path of the native probe and stop.")
+@click.pass_context
+def machine(context: click.Context, probe: str | None) -> None:
+    """Measure the network once, then talk along its structure.
+
+    \b
+    Examples:
+      tessera machine measure -n 32 --hostfile hosts -o map.json
+      mpirun -n 32 $(tessera machine --probe openmpi) -o map.json
+      tessera machine show map.json --plot map.png
+      tessera machine explain map.json --op allreduce --bytes 1.3M
+      tessera machine hostfile map.json --format openmpi -o hosts.ordered
+    """
+    if probe is not None:
+        click.echo(launch.program_path(PROBE, probe))
+    elif context.invoked_subcommand is None:
+        click.echo(context.get_help())
+
+
+@machine.command()
+@click.option(
+    "-n", "--ranks", required=True, type=click.IntRange(min=1), help="Ranks; two a host measure its inside too."
+)
+@click.option("--hostfile", type=FILE, help="Where they run, as the MPI's own launcher reads it.")
+@click.option("-o", "--output", required=True, type=FILE, help="The map (JSON).")
+@click.option(
+    "--mpi", type=click.Choice(["auto", "openmpi", "mpich"]), default="auto", show_default=True, help="Which MPI."
+)
+@click.option("--sizes", metavar="BYTES,…", help="Message sizes [1,1500,16384,131072].")
+@click.option("--repeats", type=click.IntRange(min=1), help="Round trips of each size and pair; the least counts [5].")
+@click.option("--seconds", type=click.FloatRange(min=0, min_open=True), help="Time that all of it may take [120].")
+@click.option("--merge", type=FILE, help="An older map of this machine; the least times of both are kept.")
+@click.option("--check", is_flag=True, help="Only say whether the map OUTPUT still holds; exit status 1 where not.")
+@click.option("--dry-run", is_flag=True, help="Print the command that would be run and stop.")
+def measure(
+    ranks: int,
+    hostfile: Path | None,
+    output: Path,
+    mpi: str,
+    sizes: str | None,
+    repeats: int | None,
+    seconds: float | None,
+    merge: Path | None,
+    check: bool,
+    dry_run: bool,
+) -> None:
+    """Measure round trips between hosts, one pair at a time, and what shares a wire; write the map.
+
+    \b
+    Examples:
+      tessera machine measure -n 32 --hostfile hosts -o map.json
+      tessera machine measure -n 32 --hostfile hosts -o map.json --merge map.json
+      tessera machine measure -n 32 --hostfile hosts -o map.json --check
+    """
+    arguments = ["--check", str(output)] if check else ["-o", str(output)]
+    for name, value in (("--sizes", sizes), ("--repeats", repeats), ("--seconds", seconds), ("--merge", merge)):
+        if value is not None:
+            arguments += [name, str(value)]
+    command = launch.engine_command(arguments, ranks=ranks, mpi=mpi, hostfile=hostfile, program=PROBE)
+    if dry_run:
+        click.echo(shlex.join(command))
+        return
+    launch.execute(command)
+
+
+@machine.command()
+@click.argument("map_file", metavar="MAP", type=FILE)
+@click.option("--plot", type=FILE, help="Also draw times, tree and bandwidth (PNG, PDF, SVG).")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, of the newest version.")
+def show(map_file: Path, plot: Path | None, as_json: bool) -> None:
+    """Print the tree of subnets in MAP with their rates, media and up-links.
+
+    \b
+    Examples:
+      tessera machine show map.json
+      tessera machine show map.json --plot map.png
+    """
+    from tessera.machine.text import map_text
+
+    content = _json_of(map_file, "read_map")
+    if as_json:
+        click.echo(json.dumps(content, indent=2, ensure_ascii=False))
+    else:
+        click.echo(map_text(content, _core().summary_of_map(str(map_file)), str(map_file)))
+    if plot is not None:
+        from tessera.machine.plot import plot_content
+
+        plot_content(content, plot, str(map_file))
+        click.echo(f"wrote {plot}", err=as_json)
+
+
+@machine.command()
+@click.argument("matrix", metavar="RTT.csv", type=FILE)
+@click.option("--json", "as_json", is_flag=True, help='Print {"subnets": [[host, …], …]}.')
+def partition(matrix: Path, as_json: bool) -> None:
+    """Divide the hosts of a matrix of round-trip times into subnets.
+
+    RTT.csv is square: host names in the first row and column, times in one unit of any kind; an empty cell is a pair
+    that was not measured.
+
+    \b
+    Examples:
+      tessera machine partition rtt.csv
+      tessera machine partition rtt.csv --json
+    """
+    from tessera.machine.text import partition_text
+
+    content = _json_of(matrix, "partition")
+    if as_json:
+        click.echo(json.dumps({"subnets": content["subnets"]}, ensure_ascii=False))
+    else:
+        click.echo(partition_text(content))
+
+
+@machine.command()
+@click.argument("map_file", metavar="MAP", type=FILE)
+@click.option(
+    "--format", "file_format", type=click.Choice(["openmpi", "mpich", "slurm", "plain"]), required=True,
+    help="Whose host file.",
+)  # fmt: skip
+@click.option(
+    "--order", type=click.Choice(["hypercube", "ring", "cartesian"]), default="hypercube", show_default=True,
+    help="Whose neighbours get the fastest links.",
+)  # fmt: skip
+@click.option("--dims", metavar="N,N,…", help="Of a Cartesian grid, the last counting fastest.")
+@click.option("-n", "--ranks", type=click.IntRange(min=1), help="Ranks [all slots].")
+@click.option("-o", "--output", type=FILE, help="Where to [standard output].")
+def hostfile(
+    map_file: Path, file_format: str, order: str, dims: str | None, ranks: int | None, output: Path | None
+) -> None:
+    """Write a host file that lays ranks on the hosts of MAP so that neighbours are near.
+
+    \b
+    Examples:
+      tessera machine hostfile map.json --format openmpi -o hosts
+      tessera machine hostfile map.json --format slurm --order cartesian --dims 8,4
+    """
+    if (order == "cartesian") != (dims is not None):
+        raise click.UsageError("--order cartesian and --dims (as in --dims 8,4) go together")
+    grid = _numbers(dims, "--dims", least=1)
+    text = _call("host_file", str(map_file), format=file_format, order=order, dims=grid, n_ranks=ranks)
+    if output is None:
+        click.echo(text, nl=False)
+        return
+    try:
+        output.write_text(text)
+    except OSError as error:
+        raise MapError(f"{output}: {error.strerror}; choose another place (-o)") from None
+
+
+@machine.command()
+@click.argument("map_file", metavar="MAP", type=FILE)
+@click.option("--op", "operation", required=True, help="allreduce, MPI_Bcast, all_gather, …")
+@click.option(
+    "--bytes", "n_bytes", type=Bytes(), default=0, help="The vector (all-to-all: of one pair), as in 1.3M or 8KiB."
+)
+@click.option("--ranks-per-host", metavar="N[,N…]", help="One number, or one for each host [its slots].")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def explain(map_file: Path, operation: str, n_bytes: int, ranks_per_host: str | None, as_json: bool) -> None:
+    """Say how a collective would be carried out on the machine of MAP: candidates, times, the choice and why.
+
+    \b
+    Examples:
+      tessera machine explain map.json --op allreduce --bytes 1.3M
+      tessera machine explain map.json --op MPI_Bcast --bytes 16k --ranks-per-host 4 --json
+    """
+    from tessera.machine.text import choice_text
+
+    name = _operation(operation)
+    if name != "barrier" and n_bytes < 1:
+        raise click.UsageError(f"{operation} of how many bytes? Give --bytes, as in --bytes 1.3M")
+    ranks = _numbers(ranks_per_host, "--ranks-per-host", least=0)
+    content = json.loads(
+        _call("explain_collective", str(map_file), operation=name, bytes=n_bytes, ranks_per_host=ranks)
+    )
+    click.echo(json.dumps(content, indent=2) if as_json else choice_text(content))
+
+
+def _core() -> Any:
+    try:
+        import tessera._core as core
+    except ImportError as error:
+        raise launch.LaunchError(
+            f"the compiled part of tessera is missing ({error}); build it with `make build`"
+        ) from None
+    return core
+
+
+def _call(function: str, *arguments: Any, **named: Any) -> Any:
+    core = _core()
+    try:
+        return getattr(core, function)(*arguments, **named)
+    except core.InputError as error:
+        raise MapError(str(error)) from None
+
+
+def _json_of(path: Path, function: str) -> Any:
+    return json.loads(_call(function, str(path)))
+
+
+def _numbers(text: str | None, option: str, *, least: int) -> list[int]:
+    if text is None:
+        return []
+    try:
+        numbers = [int(word) for word in text.split(",")]
+    except ValueError:
+        numbers = []
+    if not numbers or min(numbers) < least:
+        raise click.UsageError(f"{option} is {text!r}; expected whole numbers from {least} up, as in 8,4")
+    return numbers
+
+
+def _operation(name: str) -> str:
+    """An operation of ours by our name or MPI's: all_reduce, allreduce, MPI_Allreduce, MPI_Allgatherv."""
+    names = {word.replace("_", ""): word for word in _core().operations()}
+    known = {**names, "bcast": "broadcast", "reducescatterblock": "reduce_scatter", "alltoallw": "all_to_all"}
+    for vector in ("scatter", "gather", "allgather", "alltoall"):
+        known[vector + "v"] = names[vector]
+    plain = name.lower().removeprefix("mpi_").replace("_", "").replace("-", "")
+    if plain not in known:
+        near = difflib.get_close_matches(plain, known, n=1, cutoff=0.4)
+        hint = f"did you mean {known[near[0]]}?" if near else f"they are {', '.join(names.values())}"
+        raise click.UsageError(f"unknown operation {name}; {hint}")
+    return known[plain]

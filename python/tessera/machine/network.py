@@ -1,0 +1,92 @@
+"""The network of a map as a value, read from what `tessera._core` hands over."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Link:
+    """Time of n bytes: latency + n / bandwidth."""
+
+    latency: float  # s
+    bandwidth: float  # bytes/s
+
+    def time(self, n: float) -> float:
+        return self.latency + n / self.bandwidth
+
+
+@dataclass(frozen=True)
+class Host:
+    name: str
+    slots: int
+    inside: Link | None  # between two ranks of it
+
+
+@dataclass(frozen=True)
+class Subnet:
+    parent: int  # -1: the whole
+    subnets: tuple[int, ...]
+    hosts: tuple[int, ...]  # of a leaf
+    link: Link
+    medium: str  # "bus", "fabric" or "unknown"
+    uplink: float | None  # bytes/s
+
+
+@dataclass(frozen=True)
+class Network:
+    hosts: tuple[Host, ...]
+    subnets: tuple[Subnet, ...]  # [0] is the whole
+
+    @staticmethod
+    def from_json(json: dict[str, Any]) -> Network:
+        """From `network` of a machine file (docs/reference/machine_file.md), checked before."""
+
+        def link(value: dict[str, float] | None) -> Link | None:
+            return None if value is None else Link(value["latency"], value["bandwidth"])
+
+        hosts = tuple(Host(h["name"], h["slots"], link(h.get("inside"))) for h in json["hosts"])
+        number = {host.name: i for i, host in enumerate(hosts)}
+        parent = {part: i for i, s in enumerate(json["subnets"]) for part in s.get("parts", [])}
+        subnets = tuple(
+            Subnet(
+                parent.get(i, -1),
+                tuple(s.get("parts", [])),
+                tuple(number[name] for name in s.get("hosts", [])),
+                link(s.get("link")) or Link(0.0, float("inf")),
+                s["medium"],
+                s.get("uplink"),
+            )
+            for i, s in enumerate(json["subnets"])
+        )
+        return Network(hosts, subnets)
+
+    def hosts_of(self, subnet: int) -> list[int]:
+        """All hosts below a subnet, in the order of the tree."""
+        s = self.subnets[subnet]
+        return [*s.hosts, *(host for part in s.subnets for host in self.hosts_of(part))]
+
+    def common(self, a: int, b: int) -> Subnet:
+        """The smallest subnet that holds both hosts."""
+        one, other = self._ancestors(a), set(self._ancestors(b))
+        return self.subnets[next(s for s in one if s in other)]
+
+    def levels(self) -> int:
+        """Of subnets, the whole included."""
+        return max(len(self._ancestors(host)) for host in range(len(self.hosts)))
+
+    def tree(self, subnet: int = 0, lead: str = "", tail: str = "") -> Iterator[tuple[str, int]]:
+        """Subnets from the top down, each with the lines that draw the tree before it."""
+        yield lead, subnet
+        parts = self.subnets[subnet].subnets
+        for i, part in enumerate(parts):
+            last = i == len(parts) - 1
+            yield from self.tree(part, tail + ("└─ " if last else "├─ "), tail + ("   " if last else "│  "))
+
+    def _ancestors(self, host: int) -> list[int]:
+        found = [next(i for i, s in enumerate(self.subnets) if host in s.hosts)]
+        while self.subnets[found[-1]].parent >= 0:
+            found.append(self.subnets[found[-1]].parent)
+        return found

@@ -1,0 +1,91 @@
+"""Bytes, rates and times as people write and read them."""
+
+from __future__ import annotations
+
+import math
+import re
+
+import click
+
+_DECIMAL = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
+_BINARY = {"ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
+
+
+class Bytes(click.ParamType):
+    """A number of bytes on the command line: 16384, 8KiB, 1.3M."""
+
+    name = "bytes"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        if isinstance(value, int):
+            return value
+        match = re.fullmatch(r"(\d+(?:\.\d*)?|\.\d+)\s*([kmgt]?i?)b?", str(value).strip(), re.IGNORECASE)
+        factor = match and {**_DECIMAL, **_BINARY}.get(match[2].lower())
+        if not match or not factor:
+            self.fail(f"{value!r} is no number of bytes; write 16384, 8KiB, 64k or 1.3M", param, ctx)
+        return round(float(match[1]) * factor)
+
+
+def _scaled(value: float, units: list[tuple[float, str]]) -> str:
+    """Three digits and the unit that suits them; `units` from large to small."""
+    factor, unit = next(((f, u) for f, u in units if value >= 0.9995 * f), units[-1])
+    scaled = value / factor
+    digits = 0 if scaled <= 0 else max(0, 2 - math.floor(math.log10(scaled) + 1e-3))
+    text = f"{scaled:.{min(digits, 3)}f}"
+    if "." in text:
+        text = text.rstrip("0").rstrip(".")
+    return f"{text} {unit}"
+
+
+def rate_text(bytes_per_second: float) -> str:
+    """A network's rate in bits, as networks are named: "94.1 Mbit/s"."""
+    return _scaled(8 * bytes_per_second, [(1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1, "bit/s")])
+
+
+def memory_rate_text(bytes_per_second: float) -> str:
+    """The rate of copies in memory, in bytes: "5.2 GB/s"."""
+    return _scaled(bytes_per_second, [(1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s"), (1, "B/s")])
+
+
+def time_text(seconds: float) -> str:
+    return _scaled(seconds, [(1, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")])
+
+
+def bytes_text(n: float) -> str:
+    """Powers of two where they come out even, else powers of ten: "128 KiB", "1.3 MB"."""
+    for factor, unit in ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB")):
+        if n >= factor and n % factor == 0:
+            return f"{n / factor:.0f} {unit}"
+    return _scaled(n, [(1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1, "B")])
+
+
+def names_text(names: list[str]) -> str:
+    """Names in short: n0 n1 n2 m7 as "n[0-2] m7"."""
+    runs: list[tuple[str, str, list[str]]] = []  # prefix, suffix, numbers that follow each other
+    for name in names:
+        match = re.fullmatch(r"(.*?)(\d+)(\D*)", name)
+        if match is None:
+            runs.append((name, "", []))
+            continue
+        prefix, number, suffix = match.groups()
+        if runs:
+            before, after, numbers = runs[-1]
+            follows = numbers and number == str(int(numbers[-1]) + 1).zfill(len(numbers[-1]))
+            if follows and (before, after) == (prefix, suffix):
+                numbers.append(number)
+                continue
+        runs.append((prefix, suffix, [number]))
+    return " ".join(
+        f"{prefix}[{numbers[0]}-{numbers[-1]}]{suffix}" if len(numbers) > 1 else f"{prefix}{''.join(numbers)}{suffix}"
+        for prefix, suffix, numbers in runs
+    )
+
+
+def table(rows: list[list[str]], *, right: frozenset[int] = frozenset()) -> list[str]:
+    """Rows as lines with columns side by side; the columns in `right` end together."""
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    lines = []
+    for row in rows:
+        cells = [c.rjust(w) if i in right else c.ljust(w) for i, (c, w) in enumerate(zip(row, widths))]
+        lines.append("  ".join(cells).rstrip())
+    return lines

@@ -1,0 +1,278 @@
+"""`tessera machine` on a stored map: what it shows, writes and explains, and what it says of bad input."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from tessera.cli import cli
+from tessera.machine.quantities import bytes_text, names_text, rate_text, time_text
+
+DATA = Path(__file__).resolve().parents[1] / "data"
+MAP = str(DATA / "two_racks.json")  # a switch of four hosts and a shared medium of three, joined by a thin link
+EVERY_HOST = {f"n{i}" for i in range(4)} | {f"w{i}" for i in range(3)}
+
+
+def run(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(cli, ["machine", *map(str, arguments)])
+
+
+def output(*arguments: str | Path) -> str:
+    result = run(*arguments)
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def error(*arguments: str | Path) -> str:
+    """The message of a command that must fail with exit status 2, in one line."""
+    result = run(*arguments)
+    assert result.exit_code == 2, result.output
+    message = result.output.strip().splitlines()[-1].removeprefix("Error: ")
+    assert "Traceback" not in result.output
+    return message
+
+
+def test_show_draws_the_tree() -> None:
+    assert output("show", MAP).replace(MAP, "MAP") == (
+        "MAP: 7 hosts, 14 slots, 2 subnets on 1 level\n"
+        "\n"
+        "all 7 hosts  9.36 Mbit/s  410 µs  bus or switch unknown\n"
+        "├─ n[0-3]    93.6 Mbit/s  230 µs  switch                 up-link 9.36 Mbit/s\n"
+        "└─ w[0-2]     9.2 Mbit/s  320 µs  shared medium          up-link 9.2 Mbit/s\n"
+        "inside a host: 5.2 GB/s, 800 ns (measured on 6 of 7)\n"
+        "\n"
+        "nodes: 7 nodes, 1 socket, 2 cores, 2 threads, L1 64 KiB, 512 MiB\n"
+    )
+
+
+def test_show_json_is_a_map_again(tmp_path: Path) -> None:
+    copy = tmp_path / "copy.json"
+    copy.write_text(output("show", MAP, "--json"))
+    assert output("show", copy, "--json") == copy.read_text()
+    assert len(json.loads(copy.read_text())["network"]["hosts"]) == 7
+
+
+def test_show_draws_a_picture(tmp_path: Path) -> None:
+    picture = tmp_path / "map.png"
+    assert f"wrote {picture}" in output("show", MAP, "--plot", picture)
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert picture.stat().st_size > 20_000
+    assert "can't write" in str(run("show", MAP, "--plot", tmp_path / "none" / "map.png").exception)
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda text: text[: len(text) // 2], "cut off"),
+        (lambda text: "hosts: n0 n1", "JSON"),
+        (lambda text: text.replace('"version": 2', '"version": 99'), "version 99"),
+        (lambda text: text.replace("11700000.0", "-11700000.0"), "bandwidth"),
+        (lambda text: text.replace('"w2"\n', '"w7"\n'), "w7"),
+    ],
+)
+def test_bad_maps_are_named(tmp_path: Path, change, says: str) -> None:  # type: ignore[no-untyped-def]
+    bad = tmp_path / "bad.json"
+    text = Path(MAP).read_text()
+    bad.write_text(change(text))
+    assert bad.read_text() != text
+    for command in (["show", bad], ["explain", bad, "--op", "barrier"], ["hostfile", bad, "--format", "plain"]):
+        message = error(*command)
+        assert str(bad) in message
+        assert says in message
+
+
+def test_a_map_of_one_node_has_no_network(tmp_path: Path) -> None:
+    content = json.loads(Path(MAP).read_text())
+    del content["network"]
+    node = tmp_path / "node.json"
+    node.write_text(json.dumps(content))
+    assert "no network measured" in output("show", node)
+    assert "holds no network" in error("explain", node, "--op", "barrier")
+
+
+def test_missing_map() -> None:
+    assert "no_such.json" in error("show", "no_such.json")
+
+
+def write_matrix(path: Path, names: list[str], time) -> Path:  # type: ignore[no-untyped-def]
+    rows = [",".join(["", *names])]
+    rows += [",".join([a, *(str(0 if a == b else time(a, b)) for b in names)]) for a in names]
+    path.write_text("\n".join(rows) + "\n")
+    return path
+
+
+def test_partition_finds_racks_and_levels(tmp_path: Path) -> None:
+    names = [f"{site}{rack}{i}" for i in range(3) for site in "xy" for rack in "ab"]
+
+    def time(a: str, b: str) -> float:
+        return 1.0 if a[:2] == b[:2] else 3.0 if a[0] == b[0] else 9.0
+
+    matrix = write_matrix(tmp_path / "rtt.csv", names, time)
+    subnets = json.loads(output("partition", matrix, "--json"))
+    assert list(subnets) == ["subnets"]
+    expected = {frozenset(f"{subnet}{i}" for i in range(3)) for subnet in ("xa", "xb", "ya", "yb")}
+    assert {frozenset(hosts) for hosts in subnets["subnets"]} == expected
+    assert output("partition", matrix) == (
+        "12 hosts in 4 subnets\n"
+        "\n"
+        "12 hosts       from 9\n"
+        "├─ 6 hosts     from 3\n"
+        "│  ├─ xa[0-2]  from 1\n"
+        "│  └─ xb[0-2]  from 1\n"
+        "└─ 6 hosts     from 3\n"
+        "   ├─ ya[0-2]  from 1\n"
+        "   └─ yb[0-2]  from 1\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "empty"),
+        (",a,b\na,0,1\n", "the row of b is missing"),
+        (",a,b\na,0,1,2\nb,1,0\n", "rtt.csv:2"),
+        (",a,b\na,0,fast\nb,1,0\n", "fast"),
+        (",a,b\na,0,-1\nb,1,0\n", "-1"),
+        (",a,b\na,0,inf\nb,1,0\n", "inf"),
+        (",a,b\nb,0,1\na,1,0\n", "order"),
+        (",a,a\na,0,1\na,1,0\n", "a"),
+    ],
+)
+def test_bad_matrices_are_named(tmp_path: Path, text: str, says: str) -> None:
+    matrix = tmp_path / "rtt.csv"
+    matrix.write_text(text)
+    message = error("partition", matrix)
+    assert str(matrix) in message
+    assert says in message
+
+
+@pytest.mark.parametrize("file_format", ["openmpi", "mpich", "slurm", "plain"])
+@pytest.mark.parametrize("order", [["hypercube"], ["ring"], ["cartesian", "--dims", "7,2"]])
+def test_host_files_place_every_rank(tmp_path: Path, file_format: str, order: list[str]) -> None:
+    file = tmp_path / "hosts"
+    arguments = ["hostfile", MAP, "--format", file_format, "--order", *order]
+    assert output(*arguments, "-o", file) == ""
+    assert file.read_text() == output(*arguments)
+    lines = [line for line in file.read_text().splitlines() if not line.startswith("#")]
+    assert {line.split()[0].split(":")[0] for line in lines} == EVERY_HOST
+
+
+def test_ring_keeps_subnets_together() -> None:
+    hosts = [
+        line for line in output("hostfile", MAP, "--format", "plain", "--order", "ring").split() if line in EVERY_HOST
+    ]
+    changes = sum(a[0] != b[0] for a, b in zip(hosts, hosts[1:] + hosts[:1]))
+    assert changes == 2
+
+
+def test_host_files_need_sense() -> None:
+    assert "--dims" in error("hostfile", MAP, "--format", "plain", "--order", "cartesian")
+    assert "expected whole numbers" in error(
+        "hostfile", MAP, "--format", "plain", "--order", "cartesian", "--dims", "7,x"
+    )
+    assert "14" in error("hostfile", MAP, "--format", "plain", "-n", "15")
+    assert "tape" in error("hostfile", MAP, "--format", "tape")
+
+
+def explained(*arguments: str) -> dict:  # type: ignore[type-arg]
+    content = json.loads(output("explain", MAP, *arguments, "--json"))
+    assert isinstance(content, dict)
+    return content
+
+
+@pytest.mark.parametrize("name", ["allreduce", "all_reduce", "MPI_Allreduce", "all-reduce"])
+def test_operations_have_many_names(name: str) -> None:
+    assert explained("--op", name, "--bytes", "64k")["operation"] == "all_reduce"
+
+
+def test_explain_orders_candidates_and_chooses_one() -> None:
+    content = explained("--op", "bcast", "--bytes", "1.3M", "--ranks-per-host", "2")
+    assert (content["operation"], content["bytes"], content["n_ranks"], content["n_hosts"]) == (
+        "broadcast",
+        1_300_000,
+        14,
+        7,
+    )
+    seconds = [candidate["seconds"] for candidate in content["candidates"]]
+    assert seconds == sorted(seconds)
+    assert len(seconds) > 3
+    # 1.3 MB over the thin link of 1.17 MB/s: no candidate can be quicker, and none says it is.
+    assert min(seconds) > 1.3 / 1.17
+    gains = content["native_seconds"] / seconds[0] >= 1.1
+    assert content["chosen"] == (content["candidates"][0]["plan"] if gains else "native")
+
+
+def test_explain_in_text_marks_the_choice() -> None:
+    arguments = ["--op", "allgather", "--bytes", "1.3M", "--ranks-per-host", "2"]
+    content = explained(*arguments)
+    lines = output("explain", MAP, *arguments).splitlines()
+    assert lines[0].startswith("all-gather of 1.3 MB on 14 ranks of 7 hosts: ")
+    assert lines[1] == content["reason"]
+    (chosen,) = [line for line in lines if line.startswith("*")]
+    name = "the MPI library's own" if content["chosen"] == "native" else content["chosen"]
+    assert name in chosen
+    assert lines[0].endswith(name)
+
+
+def test_one_rank_has_nobody_to_talk_to() -> None:
+    assert explained("--op", "bcast", "--bytes", "8", "--ranks-per-host", "1,0,0,0,0,0,0")["chosen"] == "native"
+
+
+@pytest.mark.parametrize("name", ["alltoallv", "MPI_Reduce_scatter_block", "barrier", "scan", "exscan", "gatherv"])
+def test_every_operation_can_be_explained(name: str) -> None:
+    assert explained("--op", name, "--bytes", "8KiB")["candidates"]
+
+
+def test_explain_says_what_is_wrong() -> None:
+    assert (
+        error("explain", MAP, "--op", "allredcue", "--bytes", "8")
+        == "unknown operation allredcue; did you mean all_reduce?"
+    )
+    assert "how many bytes" in error("explain", MAP, "--op", "bcast")
+    assert "no number of bytes" in error("explain", MAP, "--op", "bcast", "--bytes", "many")
+    assert "the map has 7" in error("explain", MAP, "--op", "barrier", "--ranks-per-host", "1,2")
+
+
+def test_unknown_command_names_the_nearest() -> None:
+    assert error("shwo", MAP) == "unknown command machine shwo; did you mean show?"
+
+
+def test_measure_starts_the_probe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from app.test_launch import MPICH, OPEN_MPI, script
+
+    from tessera import launch
+
+    for flavour in ("openmpi", "mpich"):
+        script(tmp_path / "bin" / f"tessera-probe-{flavour}", "true")
+    monkeypatch.setattr(launch, "engine_folders", lambda: [tmp_path / "bin"])
+    monkeypatch.setenv("PATH", str(tmp_path / "path"))
+    monkeypatch.setattr("sys.executable", str(tmp_path / "python"))
+    launch.flavour_of.cache_clear()
+    for flavour, version, option in (("openmpi", OPEN_MPI, "--hostfile"), ("mpich", MPICH, "-f")):
+        mpirun = script(tmp_path / flavour / "mpirun", version)
+        monkeypatch.setenv("TESSERA_MPIRUN", str(mpirun))
+        words = output("measure", "-n", "4", "--hostfile", "H", "-o", "m.json", "--seconds", "9", "--dry-run").split()
+        probe = str(tmp_path / "bin" / f"tessera-probe-{flavour}")
+        assert words[0] == str(mpirun)
+        assert words[words.index(option) + 1] == "H"
+        assert words[words.index(probe) :] == [probe, "-o", "m.json", "--seconds", "9.0"]
+        assert output("--probe", flavour).strip() == probe
+        checking = output("measure", "-n", "4", "-o", "m.json", "--check", "--dry-run").split()
+        assert checking[-2:] == ["--check", "m.json"]
+    monkeypatch.setattr(launch, "engine_folders", lambda: [tmp_path / "none"])
+    assert "there is no tessera-probe-*" in error("--probe", "mpich")
+
+
+def test_quantities_read_well() -> None:
+    assert [rate_text(v) for v in (1.18e6, 125e6, 124.96e6, 1.25e10)] == [
+        "9.44 Mbit/s",
+        "1 Gbit/s",
+        "1 Gbit/s",
+        "100 Gbit/s",
+    ]
+    assert [time_text(v) for v in (3.41e-4, 0.9999e-3, 12.345)] == ["341 µs", "1 ms", "12.3 s"]
+    assert [bytes_text(v) for v in (1, 1500, 131072, 1.3e6)] == ["1 B", "1.5 kB", "128 KiB", "1.3 MB"]
+    assert names_text(["n0", "n1", "n2", "n4", "m", "k09", "k10", "a1b", "a2b"]) == "n[0-2] n4 m k[09-10] a[1-2]b"

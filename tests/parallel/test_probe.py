@@ -1,0 +1,138 @@
+"""The probe: on this machine (one host), and on an emulated cluster where tests/cluster can build one."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import ENGINES, ROOT, mpirun
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+SPECS = ROOT / "tests" / "cluster" / "specs"
+
+
+@pytest.fixture
+def probe(mpi: str) -> Path:
+    path = ENGINES / f"tessera-probe-{mpi}"
+    if not path.exists():
+        pytest.fail(f"{path} is missing: make build")
+    return path
+
+
+def read(path: Path) -> dict[str, Any]:
+    content = json.loads(path.read_text())
+    assert isinstance(content, dict)
+    return content
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 4])
+def test_one_host_has_an_inside_only(mpi: str, ranks: int, probe: Path, run_program: Run, tmp_path: Path) -> None:
+    path = tmp_path / "here.json"
+    done = run_program([*mpirun(mpi, ranks), probe, "-o", path, "--seconds", "5", "--repeats", "2"])
+    assert "all ranks are on one host" in done.stderr
+    found = read(path)
+    (host,) = found["network"]["hosts"]
+    assert host["slots"] == ranks
+    assert found["name"] == "here"
+    assert found["cores"] == os.cpu_count() or found["threads"] == os.cpu_count()
+    if ranks == 1:
+        assert host["inside"] is None
+    else:
+        # between 50 MB/s (emulated memory) and 500 GB/s, and less than 10 ms: any machine that runs this
+        assert 5e7 < host["inside"]["bandwidth"] < 5e11
+        assert 0 <= host["inside"]["latency"] < 1e-2
+    assert list(tmp_path.iterdir()) == [path]  # no temporary is left
+
+
+def test_merge_keeps_the_least(mpi: str, probe: Path, run_program: Run, tmp_path: Path) -> None:
+    first, both = tmp_path / "first.json", tmp_path / "both.json"
+    start = [*mpirun(mpi, 2), probe, "--seconds", "5", "--repeats", "1", "-q"]
+    run_program([*start, "-o", first])
+    times = read(first)["measurements"]
+    run_program([*start, "-o", both, "--merge", first])
+    merged = read(both)["measurements"]
+    assert merged["sizes"] == times["sizes"]
+    assert len(inside(merged)) == len(times["sizes"])
+    assert all(new <= old for old, new in zip(inside(times), inside(merged)))
+
+
+def inside(measurements: dict[str, Any]) -> list[float]:
+    """Seconds by message size, of the first host."""
+    return list(measurements["hosts"][0]["inside"])
+
+
+def test_check_knows_this_host_and_not_another(mpi: str, probe: Path, run_program: Run, tmp_path: Path) -> None:
+    path, other = tmp_path / "here.json", tmp_path / "other.json"
+    run_program([*mpirun(mpi, 2), probe, "-o", path, "--seconds", "5", "-q"])
+    holds = run_program([*mpirun(mpi, 2), probe, "--check", path])
+    assert f"{path}: holds" in holds.stdout
+    name = read(path)["network"]["hosts"][0]["name"]
+    other.write_text(path.read_text().replace(f'"{name}"', '"elsewhere"'))
+    stale = run_program([*mpirun(mpi, 2), probe, "--check", other], check=False)
+    assert stale.returncode == 1
+    assert name in stale.stdout
+    assert f"{other}: stale; measure again" in stale.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ([], "give either -o MAP"),
+        (["-o", "/no/such/folder/map.json"], "there is no folder /no/such/folder"),
+        (["-o", "map.json", "--merge", "none.json"], "none.json"),
+        (["--check", "none.json"], "none.json"),
+        (["-o", "map.json", "--sizes", "0"], "--sizes"),
+        (["-o", "map.json", "--seconds", "soon"], "--seconds"),
+    ],
+)
+def test_bad_arguments_are_said_once(
+    mpi: str, probe: Path, run_program: Run, tmp_path: Path, arguments: list[str], says: str
+) -> None:
+    done = run_program([*mpirun(mpi, 2), probe, *arguments], cwd=tmp_path, check=False)
+    assert done.returncode == 2
+    assert done.stderr.count(says) == 1, done.stderr
+    assert not (tmp_path / "map.json").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("spec", "subnets"),
+    [
+        ("eco-three-segments", 3),
+        ("eco-switched", 1),
+        ("fat-and-slow", 2),
+        ("crow8-pairs", 8),
+        ("crow8-100+1000", 4),
+    ],
+)
+def test_emulated_cluster(mpi: str, spec: str, subnets: int, probe: Path, run_program: Run, tmp_path: Path) -> None:
+    """The tree is that of the SPEC, rates are those of its wires, and media and up-links are told apart."""
+    from tests.cluster import namespaces
+    from tests.cluster.spec import read as read_spec
+
+    if (reason := namespaces.why_not()) is not None:
+        pytest.skip(reason)
+    cluster = read_spec(spec)
+    path = tmp_path / "map.json"
+    state = {"TESSERA_CLUSTER_STATE": str(tmp_path / "state")}
+    run_program(
+        [sys.executable, "-m", "tests.cluster", "run", spec, "--mpi", mpi, "--", str(probe), "-o", str(path)],
+        cwd=ROOT, env=state, timeout=400,
+    )  # fmt: skip
+    network = read(path)["network"]
+    leaves = [subnet for subnet in network["subnets"] if "hosts" in subnet]
+    assert len(leaves) == subnets
+    for leaf in leaves:
+        a, b, *_ = leaf["hosts"]
+        # 1448 of 1538 bytes on the wire are the message's; 10 %: protocol of the MPI library, noise of the emulation
+        expected = cluster.path_rate(a, b) / 8 * 1448 / 1538
+        assert leaf["link"]["bandwidth"] == pytest.approx(expected, rel=0.1)
+        is_bus = any(net.is_bus and {a, b} <= set(net.hosts) for net in cluster.networks.values())
+        if len(leaf["hosts"]) > 2:
+            assert leaf["medium"] == ("bus" if is_bus else "fabric")
