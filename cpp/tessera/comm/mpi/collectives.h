@@ -1,0 +1,145 @@
+// Collective operations with MPI's arguments, counts of 64 bits and MPI's error codes, carried out by the plan that is
+// predicted to be the fastest on the measured network, or by the MPI library's own where no gain is predicted, where
+// nothing is known of the network, or where arguments are odd (so that it may say so).
+#pragma once
+
+#include <mpi.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tessera/comm/collectives/choose.h"
+#include "tessera/comm/mpi/datatype.h"
+#include "tessera/comm/mpi/execute.h"
+#include "tessera/machine/wires.h"
+
+namespace tessera::comm::mpi {
+
+using collectives::Operation;
+using collectives::Problem;
+
+struct Settings {
+  std::optional<std::string> only;                    // an entry of the registry, or "native"; absent: the fastest
+  std::optional<collectives::Parameters> parameters;  // of that entry; absent: the best
+  std::string host;                                   // name of this rank's host; empty: what MPI says
+  std::size_t kept_plans = 64;
+  Limits limits;
+};
+
+/// How an operation is carried out.
+struct Decision {
+  std::string name = "native";  // of the plan
+  bool is_ours = false;
+  double seconds = 0;         // predicted; 0 where nothing was
+  double native_seconds = 0;  // predicted for the MPI library's own
+  std::string reason;
+};
+
+/// The collectives of one communicator. All ranks make the same calls in the same order, as MPI demands; one thread at
+/// a time. Arguments that MPI ignores on a rank are ignored.
+class Collectives {
+ public:
+  /// Collective. The network and the settings (but for `host`) are the same on all ranks. Without a network, or with
+  /// one that these ranks are not on, the MPI library does everything. Throws InputError for an unknown entry. `comm`
+  /// outlives this.
+  Collectives(MPI_Comm comm, std::shared_ptr<const machine::Network> network, Settings settings = {});
+  /// Collective, unless MPI has ended.
+  ~Collectives();
+  Collectives(const Collectives&) = delete;
+  Collectives& operator=(const Collectives&) = delete;
+
+  /// Why the network is not used: one line, the same on all ranks; empty where it is, or where there is none.
+  const std::string& warning() const { return warning_; }
+  /// How the latest call was carried out.
+  const Decision& latest() const { return *latest_; }
+
+  int barrier();
+  int broadcast(void* buffer, std::int64_t count, MPI_Datatype type, int root);
+  int scatter(const void* send, std::int64_t n_send, MPI_Datatype send_type, void* receive, std::int64_t n_receive,
+              MPI_Datatype receive_type, int root);
+  int scatterv(const void* send, const std::int64_t* counts, const std::int64_t* displacements, MPI_Datatype send_type,
+               void* receive, std::int64_t n_receive, MPI_Datatype receive_type, int root);
+  int gather(const void* send, std::int64_t n_send, MPI_Datatype send_type, void* receive, std::int64_t n_receive,
+             MPI_Datatype receive_type, int root);
+  int gatherv(const void* send, std::int64_t n_send, MPI_Datatype send_type, void* receive, const std::int64_t* counts,
+              const std::int64_t* displacements, MPI_Datatype receive_type, int root);
+  int all_gather(const void* send, std::int64_t n_send, MPI_Datatype send_type, void* receive, std::int64_t n_receive,
+                 MPI_Datatype receive_type);
+  int all_gatherv(const void* send, std::int64_t n_send, MPI_Datatype send_type, void* receive,
+                  const std::int64_t* counts, const std::int64_t* displacements, MPI_Datatype receive_type);
+  int all_to_all(const void* send, std::int64_t n_send, MPI_Datatype send_type, void* receive, std::int64_t n_receive,
+                 MPI_Datatype receive_type);
+  int all_to_allv(const void* send, const std::int64_t* send_counts, const std::int64_t* send_displacements,
+                  MPI_Datatype send_type, void* receive, const std::int64_t* receive_counts,
+                  const std::int64_t* receive_displacements, MPI_Datatype receive_type);
+  int reduce(const void* send, void* receive, std::int64_t count, MPI_Datatype type, MPI_Op op, int root);
+  int all_reduce(const void* send, void* receive, std::int64_t count, MPI_Datatype type, MPI_Op op);
+  int reduce_scatter(const void* send, void* receive, const std::int64_t* counts, MPI_Datatype type, MPI_Op op);
+  int reduce_scatter_block(const void* send, void* receive, std::int64_t count, MPI_Datatype type, MPI_Op op);
+  int scan(const void* send, void* receive, std::int64_t count, MPI_Datatype type, MPI_Op op);
+  int exscan(const void* send, void* receive, std::int64_t count, MPI_Datatype type, MPI_Op op);
+
+ private:
+  struct Planned {
+    Problem problem;
+    std::vector<std::int64_t> offsets;
+    Decision decision;
+    std::optional<Schedule> schedule;  // absent: the MPI library's own
+    std::uint64_t used = 0;            // when
+  };
+  /// A message of an operation whose counts only the two ranks know.
+  struct Direct {
+    bool is_send = false;
+    int peer = 0;
+    Data data;
+  };
+  struct Blocks;
+
+  std::string find_network(const machine::Network& network, const std::vector<std::string>& names);
+  bool may_plan() const { return wires_.has_value() && n_ranks_ > 1; }
+  bool is_rank(int rank) const { return rank >= 0 && rank < n_ranks_; }
+  bool is_direct() const { return may_plan() && settings_.only && settings_.only != "native"; }
+
+  /// What to execute; null for the MPI library's own.
+  const Planned* plan(Problem problem);
+  Planned choose(Problem problem);
+  std::optional<collectives::Candidate> agree_on_candidate(const Problem& problem, Decision& decision);
+  collectives::Choice choose_here(const Problem& problem) const;
+  int run(const Schedule& schedule, const Vectors& vectors, const Element& element, const Reduction& reduction = {});
+  /// Ends a call: very large storage goes, and MPI's error handler of the user's communicator hears of an error.
+  int finish(int code);
+
+  const Planned* plan_move(Operation operation, std::vector<std::int64_t> bytes, int root = 0);
+  int all_gather_blocks(const Planned& planned, const Data& own, const Blocks& blocks);
+  int send_directly(std::span<const Direct> messages);
+  int copy_block(const Data& from, const Data& to);
+
+  const Planned* plan_reduction(Operation operation, std::vector<std::int64_t> counts, MPI_Datatype type, MPI_Op op,
+                                int root = 0);
+  int reduce_vector(const Planned& planned, const void* send, void* receive, std::int64_t count, MPI_Datatype type,
+                    MPI_Op op, bool has_result);
+  int reduce_blocks(const Planned& planned, const void* send, void* receive, MPI_Datatype type, MPI_Op op);
+
+  MPI_Comm comm_;                     // the user's
+  MPI_Comm private_ = MPI_COMM_NULL;  // carries the messages of plans
+  int rank_ = 0, n_ranks_ = 1;
+  Settings settings_;
+  bool is_measured_ = false;
+  std::string warning_;
+  std::optional<machine::Wires> wires_;
+  std::optional<Executor> executor_;
+  std::vector<Planned> planned_;  // of fixed capacity
+  std::uint64_t n_calls_ = 0;
+  std::vector<std::pair<int, int>> direct_order_;  // sender, receiver: those of this rank in all_to_allv
+  const Decision unplanned_{"native", false, 0, 0,
+                            "nothing to plan: one rank, no data, or counts that others don't know"};
+  const Decision direct_{"direct", true, 0, 0, "messages straight to their ranks: counts are known to pairs alone"};
+  const Decision* latest_ = &unplanned_;
+  Storage input_, output_, scratch_;
+};
+
+}  // namespace tessera::comm::mpi

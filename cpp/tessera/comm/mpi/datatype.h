@@ -1,0 +1,68 @@
+// MPI datatypes as the collectives see them. What is only moved travels as bytes, so that ranks may describe the same
+// data by different types; what is combined travels as elements, because the operation must know them.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+namespace tessera::comm::mpi {
+
+/// Counts of MPI 3 are int; longer messages are cut into pieces of so many elements.
+constexpr std::int64_t largest_count = std::int64_t{1} << 30;
+
+/// What vectors are made of.
+struct Element {
+  MPI_Datatype type = MPI_BYTE;
+  std::int64_t size = 1;         // bytes that travel
+  std::int64_t extent = 1;       // bytes from one to the next in memory
+  std::int64_t true_lower = 0;   // first byte used, from its address
+  std::int64_t true_extent = 1;  // bytes from there to the last used
+  bool is_empty = false;         // messages carry no bytes; they travel for the order that they bring (barrier)
+
+  bool has_holes() const { return size != extent || true_lower != 0 || true_extent != extent; }
+};
+
+/// Of a valid datatype.
+Element element_of(MPI_Datatype type);
+Element no_element();
+
+/// Whether bytes in memory are the data in the order of the type's signature: a predefined type, or a run of such. A
+/// type that permutes its parts has no holes either, but is not plain.
+bool is_plain(MPI_Datatype type);
+bool is_predefined(MPI_Datatype type);
+
+/// `count` elements of a type in a user's memory.
+struct Data {
+  void* address = nullptr;
+  std::int64_t count = 0;
+  MPI_Datatype type = MPI_BYTE;
+
+  std::int64_t bytes() const;  // that travel
+};
+
+/// Between a user's memory and plain bytes in the order of the signature; an MPI error code.
+int pack(const Data& from, std::byte* to, MPI_Comm comm);
+int unpack(const std::byte* from, const Data& to, MPI_Comm comm);
+
+/// Storage that is kept from call to call, unless it is very large. Its contents are not.
+class Storage {
+ public:
+  /// Valid until the next call.
+  std::byte* bytes(std::int64_t size);
+  /// Address of element 0 of `begin` … `end` − 1.
+  std::byte* elements(std::int64_t begin, std::int64_t end, const Element& element);
+  /// Gives memory back where there is much of it.
+  void trim();
+
+ private:
+  struct Free {
+    void operator()(std::byte* memory) const;
+  };
+  std::unique_ptr<std::byte, Free> memory_;
+  std::int64_t size_ = 0;
+};
+
+}  // namespace tessera::comm::mpi

@@ -1,0 +1,130 @@
+// Carries out one rank's part of a plan with messages of MPI. It is driven by data: every action starts as soon as
+// those that it depends on are done, earlier ones of the plan first.
+//
+// It can't block for good where the plan is sound: the first action that is not done on a rank may always start,
+// whatever the limits, so the first message of the plan that is not done anywhere can be sent and received.
+#pragma once
+
+#include <mpi.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "tessera/comm/collectives/plan.h"
+#include "tessera/comm/mpi/datatype.h"
+
+namespace tessera::comm::mpi {
+
+using collectives::Action;
+using collectives::Buffer;
+
+/// Elements begin … end − 1.
+struct Range {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+
+  bool is_empty() const { return end <= begin; }
+  bool contains(const Range& other) const { return other.is_empty() || (begin <= other.begin && other.end <= end); }
+  void include(const Range& other);
+};
+
+/// The actions of a rank, ready to be executed any number of times.
+class Schedule {
+ public:
+  Schedule(std::vector<Action> actions, int rank);
+
+  /// What of a buffer the rank reads or writes, and what it writes.
+  const Range& touched(Buffer buffer) const { return touched_[static_cast<std::size_t>(buffer)]; }
+  const Range& written(Buffer buffer) const { return written_[static_cast<std::size_t>(buffer)]; }
+
+ private:
+  friend class Executor;
+  enum class Kind : std::uint8_t { send, receive, combine, copy, nothing };  // combine: receive, then combine
+
+  std::vector<Action> actions_;
+  std::vector<Kind> kinds_;
+  std::vector<int> n_waits_;            // of each action
+  std::vector<int> first_, followers_;  // actions that wait for action i: followers_[first_[i]] … [first_[i + 1] − 1]
+  std::array<Range, 3> touched_, written_;
+  std::int64_t longest_combined_ = 0;  // elements of a message that is combined
+};
+
+/// Addresses of element 0 of a rank's buffers.
+struct Vectors {
+  std::byte* input = nullptr;
+  std::byte* output = nullptr;
+  std::byte* scratch = nullptr;
+};
+
+struct Reduction {
+  MPI_Op operation = MPI_OP_NULL;
+  bool is_commutative = true;
+};
+
+/// How much may be under way at once.
+struct Limits {
+  int receives = 64;
+  int sends = 64;
+  std::int64_t landing_bytes = 16 << 20;  // storage of messages that wait to be combined
+  std::int64_t piece = largest_count;     // elements; longer messages are cut
+  int tags = 0;                           // 0: as many as the library has
+};
+
+class Executor {
+ public:
+  /// `comm` carries nothing else. Its error handler must return.
+  Executor(MPI_Comm comm, const Limits& limits);
+
+  /// Returns an MPI error code. After an error, messages may be left under way.
+  int execute(const Schedule& schedule, const Vectors& vectors, const Element& element, const Reduction& reduction);
+  /// Copies elements on this rank; ranges may not overlap.
+  int copy(const std::byte* from, std::byte* to, std::int64_t count, const Element& element);
+
+ private:
+  using Kind = Schedule::Kind;
+
+  void begin(const Schedule& schedule);
+  void make_ready(int action);
+  void finish(int action);
+  int do_local_work();
+  int start_messages(std::vector<int>& ready, bool are_sends);
+  int start_piece(int action);
+  int wait();
+  int combine(const std::byte* from, const collectives::Message& message, bool from_is_ours);
+  int reduce(const std::byte* left, std::byte* right, std::int64_t count);
+  void abandon();
+  std::byte* address(Buffer buffer, std::int64_t element) const;
+  std::byte* landing(int slot);
+
+  MPI_Comm comm_;
+  Limits limits_;
+  int rank_ = 0;
+
+  // of the execution under way; kept for their storage
+  const Schedule* schedule_ = nullptr;
+  Vectors vectors_;
+  Element element_;
+  Reduction reduction_;
+  std::vector<int> waits_;                         // of each action: for how many it still waits
+  std::vector<char> is_done_;                      // of each action
+  std::vector<int> slot_;                          // of each action: its place in the landing storage; -1: none
+  std::vector<char> has_arrived_;                  // of each action that combines
+  std::vector<std::int64_t> sent_;                 // of each action: elements in pieces that are done or under way
+  std::vector<int> ready_sends_, ready_receives_;  // heaps, the earliest action on top
+  std::vector<int> local_;                         // copies and combinations that can be done now
+  std::vector<MPI_Request> requests_;              // under way
+  std::vector<int> owners_;                        // of each request: its action
+  std::vector<int> completed_;                     // places in requests_, from MPI
+  std::vector<MPI_Status> statuses_;
+  std::vector<int> free_slots_;
+  Storage landing_;
+  std::byte* landing_base_ = nullptr;
+  std::int64_t slot_stride_ = 0;      // bytes
+  int n_sends_ = 0, n_receives_ = 0;  // under way
+  int n_done_ = 0;
+  int frontier_ = 0;  // first action that is not done
+};
+
+}  // namespace tessera::comm::mpi

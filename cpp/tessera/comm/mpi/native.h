@@ -1,0 +1,42 @@
+// The MPI library's own collectives with counts of 64 bits: as they are where the library has such functions (MPI 4),
+// else MPI_ERR_COUNT where a count is too large for an int. Arguments are MPI's, and so are the checks of them.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstdint>
+
+namespace tessera::comm::mpi::native {
+
+using Counts = const std::int64_t*;
+
+/// Whether the library can count so far.
+bool fits(std::int64_t count);
+
+int broadcast(void* buffer, std::int64_t count, MPI_Datatype type, int root, MPI_Comm comm);
+int scatter(const void* send, std::int64_t n_send, MPI_Datatype send_type, void* receive, std::int64_t n_receive,
+            MPI_Datatype receive_type, int root, MPI_Comm comm);
+int scatterv(const void* send, Counts counts, Counts displacements, MPI_Datatype send_type, void* receive,
+             std::int64_t n_receive, MPI_Datatype receive_type, int root, MPI_Comm comm);
+int gather(const void* send, std::int64_t n_send, MPI_Datatype send_type, void* receive, std::int64_t n_receive,
+           MPI_Datatype receive_type, int root, MPI_Comm comm);
+int gatherv(const void* send, std::int64_t n_send, MPI_Datatype send_type, void* receive, Counts counts,
+            Counts displacements, MPI_Datatype receive_type, int root, MPI_Comm comm);
+int all_gather(const void* send, std::int64_t n_send, MPI_Datatype send_type, void* receive, std::int64_t n_receive,
+               MPI_Datatype receive_type, MPI_Comm comm);
+int all_gatherv(const void* send, std::int64_t n_send, MPI_Datatype send_type, void* receive, Counts counts,
+                Counts displacements, MPI_Datatype receive_type, MPI_Comm comm);
+int all_to_all(const void* send, std::int64_t n_send, MPI_Datatype send_type, void* receive, std::int64_t n_receive,
+               MPI_Datatype receive_type, MPI_Comm comm);
+int all_to_allv(const void* send, Counts send_counts, Counts send_displacements, MPI_Datatype send_type, void* receive,
+                Counts receive_counts, Counts receive_displacements, MPI_Datatype receive_type, MPI_Comm comm);
+int reduce(const void* send, void* receive, std::int64_t count, MPI_Datatype type, MPI_Op operation, int root,
+           MPI_Comm comm);
+int all_reduce(const void* send, void* receive, std::int64_t count, MPI_Datatype type, MPI_Op operation, MPI_Comm comm);
+int reduce_scatter(const void* send, void* receive, Counts counts, MPI_Datatype type, MPI_Op operation, MPI_Comm comm);
+int reduce_scatter_block(const void* send, void* receive, std::int64_t count, MPI_Datatype type, MPI_Op operation,
+                         MPI_Comm comm);
+int scan(const void* send, void* receive, std::int64_t count, MPI_Datatype type, MPI_Op operation, MPI_Comm comm);
+int exscan(const void* send, void* receive, std::int64_t count, MPI_Datatype type, MPI_Op operation, MPI_Comm comm);
+
+}  // namespace tessera::comm::mpi::native
