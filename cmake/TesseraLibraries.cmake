@@ -1,10 +1,10 @@
 # tessera_library(name LINK targets…): the library of cpp/tessera/<name>, all its sources except tests, `main` files and
-# the backends and programs of comm.
+# the backends and MPI programs of comm.
 function(tessera_library name)
   cmake_parse_arguments(arg "" "" "LINK" ${ARGN})
   set(root ${PROJECT_SOURCE_DIR}/cpp/tessera/${name})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${root}/*.cpp)
-  list(FILTER sources EXCLUDE REGEX "_test\\.cpp$|/main\\.cpp$|/comm/(mpi|serial|probe)/")
+  list(FILTER sources EXCLUDE REGEX "_test\\.cpp$|/main\\.cpp$|/comm/(mpi|serial|programs|probe)/")
   set(target tessera_${name})
   if(sources)
     add_library(${target} STATIC ${sources})
@@ -38,12 +38,14 @@ function(tessera_comm_backend flavour)
   endif()
 endfunction()
 
-# tessera_probe(flavour): the executable tessera-probe-<flavour>, which measures the machine.
-function(tessera_probe flavour)
-  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/cpp/tessera/comm/probe/*.cpp)
-  add_executable(tessera-probe-${flavour} ${sources})
-  target_link_libraries(tessera-probe-${flavour} PRIVATE tessera_comm_${flavour} CLI11::CLI11)
-  set_target_properties(tessera-probe-${flavour} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
+# tessera_mpi_program(name folder): cpp/tessera/comm/<folder> as the executables <name>-<flavour>, one for each MPI.
+function(tessera_mpi_program name folder)
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/cpp/tessera/comm/${folder}/*.cpp)
+  foreach(flavour IN LISTS TESSERA_MPI_FLAVOURS)
+    add_executable(${name}-${flavour} ${sources})
+    target_link_libraries(${name}-${flavour} PRIVATE tessera_comm_${flavour} CLI11::CLI11)
+    set_target_properties(${name}-${flavour} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
+  endforeach()
 endfunction()
 
 # One test program a library, from the *_test.cpp beside its sources; no MPI needed.

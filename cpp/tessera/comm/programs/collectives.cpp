@@ -1,0 +1,84 @@
+// tessera-collectives: checks and times collectives under mpirun; docs/reference/collectives.md.
+#include <fmt/format.h>
+#include <mpi.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "tessera/base/error.h"
+#include "tessera/comm/communicator.h"
+#include "tessera/comm/programs/check.h"
+#include "tessera/comm/programs/timing.h"
+
+namespace tessera::comm::programs {
+namespace {
+
+void print_on_root(const Communicator& comm, const std::string& text, std::FILE* stream = stdout) {
+  if (!comm.is_root()) return;
+  std::fputs(text.c_str(), stream);
+  std::fflush(stream);
+}
+
+int run(int argc, char** argv, const Communicator& comm) {
+  CLI::App app{"Checks and times collectives; start it with mpirun."};
+  app.require_subcommand(1);
+  std::string cases, map;
+  auto* check = app.add_subcommand("check", "compare with the MPI library's own on random data");
+  check->add_option("cases", cases, "a case in each line, as JSON")->required();
+  check->add_option("--map", map, "map of the machine; default: all hosts on one switch");
+  TimingRequest request;
+  auto* time = app.add_subcommand("time", "time entries side by side");
+  time->add_option("--map", request.map, "map of the machine; default: all hosts on one switch");
+  time->add_option("--operation", request.operation, "broadcast, all_reduce, all_gatherv …")->required();
+  time->add_option("--bytes", request.bytes, "of the vector, of the blocks of all ranks, or of a pair (all_to_all)")
+      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 50));
+  time->add_option("--elements", request.elements, "datatype: double, float, int …");
+  time->add_option("--root", request.root, "of broadcast, reduce, gather, scatter");
+  time->add_option("--repeats", request.repeats, "turns of each entry")->check(CLI::Range(1, 1'000'000));
+  time->add_option("--entries", request.entries, "auto, native, ring, k_ary:degree=3, subnets:pattern=chain+star …")
+      ->delimiter(',');
+  time->add_option("--order", request.order, "\"job\", or \"shuffle:SEED\": ranks scattered over hosts");
+  auto* entries = app.add_subcommand("entries", "print which entries can do which operations on so many ranks");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (!comm.is_root()) return error.get_exit_code() == 0 ? 0 : 2;
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+  if (*entries) {
+    print_on_root(comm, possible_entries(comm.size()).dump() + "\n");
+    return 0;
+  }
+  if (*time) {
+    const auto found = time_entries(request, MPI_COMM_WORLD);
+    if (const std::string warning = found["warning"]; !warning.empty())
+      print_on_root(comm, "tessera-collectives: " + warning + "\n", stderr);
+    print_on_root(comm, found.dump() + "\n");
+    return 0;
+  }
+  const auto found = check_cases(cases, map, MPI_COMM_WORLD);
+  print_on_root(comm, found.dump() + "\n");
+  return found["failures"].empty() ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace tessera::comm::programs
+
+int main(int argc, char** argv) {
+  using tessera::comm::Communicator;
+  const auto comm = Communicator::world();
+  int status = 0;
+  try {
+    status = tessera::comm::programs::run(argc, argv, comm);
+  } catch (const tessera::InputError& error) {
+    // Found by all ranks alike.
+    if (comm.is_root()) std::fputs(fmt::format("tessera-collectives: error: {}\n", error.what()).c_str(), stderr);
+    status = 2;
+  } catch (const std::exception& error) {
+    std::fputs(fmt::format("tessera-collectives: rank {}: {}\n", comm.rank(), error.what()).c_str(), stderr);
+    Communicator::abort(1);
+  }
+  Communicator::finalize();
+  return status;
+}

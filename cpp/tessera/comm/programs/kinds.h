@@ -1,0 +1,75 @@
+// Datatypes, operations and random data for checks.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace tessera::comm::programs {
+
+/// A datatype by name: "double", "int", "float", "complex", "long double", "double_int"; "contiguous", "vector" (with
+/// holes and a lower bound), "permuted": three doubles; "struct": char, double, int; "affine", "affine-holes": a map
+/// x → ax + b of 32-bit integers. Throws InputError for others.
+class Kind {
+ public:
+  explicit Kind(const std::string& name);
+  ~Kind();
+  Kind(const Kind&) = delete;
+  Kind& operator=(const Kind&) = delete;
+
+  MPI_Datatype type() const { return type_; }
+  /// Elements that hold as many numbers as an element of others of its signature: 3 for "double".
+  std::int64_t per_item() const { return name_ == "double" ? 3 : 1; }
+  bool is_of_doubles() const {
+    return name_ == "double" || name_ == "contiguous" || name_ == "vector" || name_ == "permuted";
+  }
+  const std::string& name() const { return name_; }
+
+ private:
+  std::string name_;
+  MPI_Datatype type_ = MPI_DATATYPE_NULL;
+  bool is_ours_ = false;
+};
+
+/// An operation by name: those of MPI in lower case, "user-sum" (of vectors) and "user-affine" (composition of maps,
+/// which does not commute). Throws InputError for others.
+class Operator {
+ public:
+  explicit Operator(const std::string& name);
+  ~Operator();
+  Operator(const Operator&) = delete;
+  Operator& operator=(const Operator&) = delete;
+
+  MPI_Op op() const { return op_; }
+
+ private:
+  MPI_Op op_ = MPI_OP_NULL;
+  bool is_ours_ = false;
+};
+
+/// Memory for `count` elements, between guards that nobody may touch.
+class Memory {
+ public:
+  Memory(const Kind& kind, std::int64_t count);
+  /// Address of element 0, to be given to MPI.
+  void* address() { return bytes_.data() + origin_; }
+  /// Random values that the operation (empty: none) combines without rounding, unless they are to be `fractions`.
+  void fill(std::mt19937_64& random, const std::string& operation, bool fractions);
+  /// Values of elements as bytes in the order of the signature, without what is not of a value.
+  std::vector<std::byte> values(std::int64_t begin, std::int64_t count) const;
+  /// Sets the values of all elements, in the order of the signature.
+  void assign(const std::vector<std::byte>& values);
+  const std::vector<std::byte>& bytes() const { return bytes_; }
+  bool are_guards_whole() const;
+
+ private:
+  const Kind& kind_;
+  std::int64_t count_, origin_ = 0, extent_ = 0, lowest_ = 0, highest_ = 0;  // bytes: where elements begin and end
+  std::vector<std::byte> bytes_;
+};
+
+}  // namespace tessera::comm::programs

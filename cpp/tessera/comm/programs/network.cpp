@@ -1,0 +1,34 @@
+#include "tessera/comm/programs/network.h"
+
+#include "tessera/comm/mpi/hosts.h"
+#include "tessera/comm/programs/samples.h"
+
+namespace tessera::comm::programs {
+namespace {
+
+// Of hosts that nobody measured: Ethernet of 1 Gbit/s.
+constexpr machine::Link assumed{50e-6, 1.2e8};
+
+}  // namespace
+
+ChosenNetwork network_for(const std::string& sample, const std::string& map, MPI_Comm comm) {
+  ChosenNetwork chosen;
+  int rank = 0, n_ranks = 1;
+  MPI_Comm_rank(comm, &rank);
+  MPI_Comm_size(comm, &n_ranks);
+  if (!sample.empty()) {
+    const auto known = sample_network(sample, n_ranks);
+    chosen.network = std::make_shared<const machine::Network>(known.network);
+    chosen.host = known.hosts[static_cast<std::size_t>(rank)];
+  } else if (!map.empty()) {
+    auto [network, warning] = mpi::read_map(map, comm);
+    chosen.network = std::move(network);
+    chosen.warning = std::move(warning);
+  } else {
+    const auto names = mpi::gather_names(mpi::this_host(), comm);
+    chosen.network = std::make_shared<const machine::Network>(mpi::network_of(names, assumed));
+  }
+  return chosen;
+}
+
+}  // namespace tessera::comm::programs
