@@ -14,8 +14,14 @@
 namespace tessera::comm::collectives {
 namespace {
 
-// A predicted gain smaller than this is within what the model can't tell.
-constexpr double least_gain = 1.1;
+// A predicted gain smaller than this is within what the model can't tell. Short operations live by latency, where the
+// library has ways that a plan has not (shared memory, hardware).
+constexpr double least_gain = 1.05, least_gain_when_short = 1.3;
+constexpr double short_in_latencies = 20;
+
+// Libraries take longer than the best textbook algorithm at its best size of pieces: 1.2 times and more in all that was
+// measured on switched networks (docs/guide/collectives.md), never less than this.
+constexpr double library_over_textbook = 1.1;
 
 // What MPI libraries choose from; they know ranks, not links.
 constexpr std::array<std::string_view, 10> textbook{
@@ -38,7 +44,7 @@ double native_seconds(const Problem& problem, const machine::Wires& wires) {
     const auto parameters = entry.candidates(problem, blind).front();
     least = std::min(least, predict(entry.plan(problem, blind, parameters), problem, wires).seconds);
   }
-  return least;
+  return library_over_textbook * least;
 }
 
 Choice choose(const Problem& problem, const machine::Wires& wires, const std::optional<std::string>& only) {
@@ -75,7 +81,8 @@ Choice choose(const Problem& problem, const machine::Wires& wires, const std::op
     return choice;
   }
   const double gain = choice.native_seconds / best.seconds;
-  if (gain >= least_gain) {
+  const bool is_short = best.seconds < short_in_latencies * wires.network().subnets.front().link.latency;
+  if (gain >= (is_short ? least_gain_when_short : least_gain)) {
     choice.ours = best;
     choice.reason = fmt::format("{} is predicted {:.2g} times as fast as the MPI library", best.entry->name, gain);
   } else {

@@ -20,8 +20,8 @@ struct Choice {
 Choice choose(const Problem& problem, const machine::Wires& wires,
               const std::optional<std::string>& only = std::nullopt);
 
-/// The time of the MPI library's own algorithm: the best of the textbook ones with ranks in the order of the job, which
-/// is kinder to the library than it deserves.
+/// The time of the MPI library's own algorithm: a tenth more than the best of the textbook ones with ranks in the order
+/// of the job, which is kinder to the library than what was measured.
 double native_seconds(const Problem& problem, const machine::Wires& wires);
 
 }  // namespace tessera::comm::collectives

@@ -159,7 +159,8 @@ TEST(Choose, FollowsTheMapWhereItGainsAndStepsAsideWhereItDoesNot) {
   ASSERT_TRUE(far.ours.has_value()) << far.reason;
   EXPECT_STREQ(far.ours->entry->name, "subnets");
   EXPECT_GT(far.native_seconds, 2 * far.ours->seconds);
-  EXPECT_FALSE(choose(problem_of(Operation::all_to_all, 32), test::wires_of(test::one_slow_switch())).ours.has_value());
+  EXPECT_FALSE(
+      choose({Operation::barrier, 32, 0, {1}, 0, true}, test::wires_of(test::one_slow_switch())).ours.has_value());
   EXPECT_FALSE(choose(problem_of(Operation::broadcast, 32), quads, "native").ours.has_value());
   EXPECT_FALSE(choose(problem_of(Operation::barrier, 1), test::wires_of(test::network_of({{1, 1}}, 10))).ours);
   EXPECT_THROW(choose(problem_of(Operation::broadcast, 32), quads, "subnet"), InputError);
