@@ -114,7 +114,8 @@ def _plot_matrix(axes: Axes, network: Network, times: Times | None, order: list[
     norm = LogNorm(low, high if high > 1.05 * low else 1.05 * low)
     axes.set_facecolor("#F0F1F3")
     image = axes.imshow(values, norm=norm, cmap="viridis_r", interpolation="nearest")
-    bar = axes.figure.colorbar(image, ax=axes, shrink=0.85)
+    bar = axes.figure.colorbar(image, ax=axes, shrink=0.85, format="%.3g")
+    bar.ax.minorticks_off()
     bar.set_label("ms")
 
 
