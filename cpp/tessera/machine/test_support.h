@@ -101,12 +101,14 @@ inline Measurements measure(const Network& network, const std::vector<std::int64
 }
 
 /// Runs an experiment on the wires: flows that meet on a wire share it, so each takes as long as its fullest wire.
+/// What is filled in as `alone` stays.
 inline void run(const Network& network, Experiment& experiment) {
   const auto wires = one_rank_a_host(network);
   const auto bytes = static_cast<double>(experiment.bytes);
   std::vector<double> busy(wires.wires().size(), 0);
+  const bool is_alone_known = !experiment.alone.empty();
   for (const auto& flow : experiment.flows) {
-    experiment.alone.push_back(wires.time(flow.from, flow.to, bytes));
+    if (!is_alone_known) experiment.alone.push_back(wires.time(flow.from, flow.to, bytes));
     for (const int wire : wires.path(flow.from, flow.to))
       busy[static_cast<std::size_t>(wire)] += bytes / wires.wires()[static_cast<std::size_t>(wire)].bandwidth;
   }

@@ -173,11 +173,11 @@ class Pairs {
 
 void measure_contention(Crew& crew, const Layout& layout, const Clock& clock, const Progress& progress,
                         Measurements& found) {
-  const auto run = [&](const std::vector<Flow>& flows, std::int64_t bytes) {
+  const auto run = [&](const std::vector<Flow>& flows, std::int64_t bytes, int repeats = flow_repeats) {
     std::vector<std::pair<int, int>> pairs;
     for (const auto& flow : flows) pairs.emplace_back(layout.leader(flow.from), layout.leader(flow.to));
     auto least = crew.flow(pairs, bytes);
-    for (int repeat = 1; repeat < flow_repeats && clock.left() > 0; ++repeat) {
+    for (int repeat = 1; repeat < repeats && clock.left() > 0; ++repeat) {
       const auto again = crew.flow(pairs, bytes);
       // All flows of the repeat that was over first: the least of each alone would not be of one moment.
       if (std::ranges::max(again) < std::ranges::max(least)) least = again;
@@ -185,21 +185,27 @@ void measure_contention(Crew& crew, const Layout& layout, const Clock& clock, co
     return least;
   };
   const machine::ContentionOptions options;
-  auto experiments = machine::contention_experiments(found, options);
   std::map<std::pair<Flow, std::int64_t>, double> alone;
-  for (std::size_t i = 0; i < experiments.size(); ++i) {
-    auto& experiment = experiments[i];
-    const double each = flow_repeats * options.seconds;
-    const double most = 2 * each * static_cast<double>(experiment.flows.size());  // on a bus, nothing known yet
-    progress("several at once", static_cast<int>(i), static_cast<int>(experiments.size()), -1);
-    if (clock.left() < most) continue;
-    for (const auto& flow : experiment.flows) {
-      auto [known, is_new] = alone.try_emplace({flow, experiment.bytes}, 0.0);
-      if (is_new) known->second = run({flow}, experiment.bytes).front();
-      experiment.alone.push_back(known->second);
+  for (bool is_any_run = true; is_any_run;) {  // what one round shows may want a closer look in the next
+    is_any_run = false;
+    auto experiments = machine::contention_experiments(found, options);
+    for (std::size_t i = 0; i < experiments.size(); ++i) {
+      auto& experiment = experiments[i];
+      const double each = flow_repeats * options.seconds;
+      const double most = 2 * each * static_cast<double>(experiment.flows.size());  // on a bus, nothing known yet
+      progress("several at once", static_cast<int>(i), static_cast<int>(experiments.size()), -1);
+      if (clock.left() < most) continue;
+      const bool is_alone_known = !experiment.alone.empty();  // one of many, which outvote each other
+      if (!is_alone_known)
+        for (const auto& flow : experiment.flows) {
+          auto [known, is_new] = alone.try_emplace({flow, experiment.bytes}, 0.0);
+          if (is_new) known->second = run({flow}, experiment.bytes).front();
+          experiment.alone.push_back(known->second);
+        }
+      experiment.together = run(experiment.flows, experiment.bytes, is_alone_known ? 1 : flow_repeats);
+      found.experiments.push_back(experiment);
+      is_any_run = true;
     }
-    experiment.together = run(experiment.flows, experiment.bytes);
-    found.experiments.push_back(experiment);
   }
 }
 

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "tessera/machine/survey/derive_network.h"
+#include "tessera/machine/survey/split_by_load.h"
 
 namespace tessera::machine {
 namespace {
@@ -109,6 +110,10 @@ std::vector<Experiment> contention_experiments(const Measurements& measurements,
     std::vector<Flow> flows;
     for (std::size_t i = 0; i < n_flows; ++i) flows.push_back({senders[i], partners[i]});
     add(std::move(flows), network.subnets[index(subnet.parent)].link);
+  }
+  for (const auto& leaf : network_of_times(measurements).subnets) {
+    const auto loads = load_experiments(leaf.hosts, leaf.link, measurements.experiments, options.seconds);
+    wanted.insert(wanted.end(), loads.begin(), loads.end());
   }
   return wanted;
 }

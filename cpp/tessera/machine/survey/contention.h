@@ -13,11 +13,13 @@ struct ContentionOptions {
   int most_flows = 16;    // at once, out of one subnet
 };
 
-/// Experiments not yet done for a network derived from times between pairs:
+/// Experiments to do next; call, run, call again until none is left, as a leaf that turns out to have parts is looked
+/// at more closely. `alone` is filled in where times of pairs tell it. For the network as far as it is known:
 /// - in every leaf of four hosts or more two disjoint pairs; of three a→b with c→a, of two a→b with b→a, which tell a
 ///   wire that all share from ports that send and receive at once;
 /// - across every subnet of four parts or more two pairs of disjoint parts;
-/// - out of every subnet below the whole as many hosts as have a partner outside, to partners spread over the others.
+/// - out of every subnet below the whole as many hosts as have a partner outside, to partners spread over the others;
+/// - in every leaf those of split_by_load.h.
 std::vector<Experiment> contention_experiments(const Measurements& measurements, const ContentionOptions& options = {});
 
 /// Sets medium and uplink of the subnets from the experiments that were done.

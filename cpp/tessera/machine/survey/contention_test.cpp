@@ -24,11 +24,15 @@ int n_experiments(const std::vector<Experiment>& experiments, std::size_t n_flow
 /// Surveyed, experiments run on the wires of the true network, derived again.
 Network survey(const Network& truth) {
   auto measurements = measure(truth, {1, 1500, 16384, 131072});
-  for (auto experiment : contention_experiments(measurements)) {
-    run(truth, experiment);
-    measurements.experiments.push_back(experiment);
+  int n_rounds = 0;
+  for (auto wanted = contention_experiments(measurements); !wanted.empty() && n_rounds < 5; ++n_rounds) {
+    for (auto& experiment : wanted) {
+      run(truth, experiment);
+      measurements.experiments.push_back(experiment);
+    }
+    wanted = contention_experiments(measurements);
   }
-  EXPECT_TRUE(contention_experiments(measurements).empty()) << "all are done";
+  EXPECT_LT(n_rounds, 5);
   return derive_network(measurements);
 }
 
@@ -67,6 +71,25 @@ TEST(Contention, WideUplinksAreNoLimit) {
   for (const auto& subnet : found.subnets) EXPECT_EQ(subnet.medium, Medium::fabric);
 }
 
+/// ECO's two networks, where a message on its own takes as long between the parts as inside them.
+TEST(Contention, PartsThatPairsDontShow) {
+  auto switches = tree_of_racks({5, 3}, {2e-4, 1.2e6}, {2e-4, 1.2e6});
+  for (std::size_t s = 1; s < 3; ++s) switches.subnets[s].uplink = 1.2e6;
+  const auto found = survey(switches);
+  ASSERT_EQ(test::leaves_of(found.subnets), test::leaves_of(switches.subnets));
+  for (std::size_t s = 1; s < 3; ++s) {
+    EXPECT_EQ(found.subnets[s].medium, Medium::fabric);
+    ASSERT_TRUE(found.subnets[s].uplink.has_value());
+    EXPECT_NEAR(*found.subnets[s].uplink, 1.2e6, 0.02e6);
+  }
+
+  auto segments = tree_of_racks({3, 3, 2}, {2e-4, 1.2e6}, {2e-4, 1.2e6});
+  for (std::size_t s = 1; s < 4; ++s) segments.subnets[s].medium = Medium::bus;
+  const auto buses = survey(segments);
+  ASSERT_EQ(test::leaves_of(buses.subnets), test::leaves_of(segments.subnets));
+  for (std::size_t s = 1; s < 4; ++s) EXPECT_EQ(buses.subnets[s].medium, Medium::bus);
+}
+
 TEST(Contention, ASharedBackboneIsABus) {
   auto truth = tree_of_racks({3, 3, 3, 3}, {60e-6, 12.5e6}, {100e-6, 1.25e6});
   truth.subnets[0].medium = Medium::bus;
@@ -75,7 +98,9 @@ TEST(Contention, ASharedBackboneIsABus) {
 
 TEST(Contention, AsksForWhatCanTell) {
   const auto of = [](const std::vector<int>& sizes) {
-    return contention_experiments(measure(tree_of_racks(sizes, {50e-6, 1e8}, {1e-4, 1e7}), {1, 100000}));
+    auto wanted = contention_experiments(measure(tree_of_racks(sizes, {50e-6, 1e8}, {1e-4, 1e7}), {1, 100000}));
+    std::erase_if(wanted, [](const Experiment& e) { return !e.alone.empty(); });  // those of split_by_load
+    return wanted;
   };
   const auto two_racks = of({6, 3});
   // Media of the two leaves; uplinks with three hosts on either side.

@@ -5,6 +5,7 @@
 
 #include "tessera/base/error.h"
 #include "tessera/machine/survey/contention.h"
+#include "tessera/machine/survey/split_by_load.h"
 
 namespace tessera::machine {
 namespace {
@@ -31,6 +32,22 @@ double tolerance_of(const TimeMatrix& times) {
   const auto most = differences.begin() + static_cast<std::ptrdiff_t>(differences.size() * 19 / 20);
   std::nth_element(differences.begin(), most, differences.end());
   return std::max(1.20, std::exp(2 * *most));
+}
+
+/// Leaves whose hosts get in each other's way as no single switch or bus would have it become subnets of their own.
+void split_leaves(std::vector<Subnet>& subnets, const std::vector<Experiment>& experiments) {
+  const auto n = subnets.size();
+  for (std::size_t s = 0; s < n; ++s) {
+    if (!subnets[s].is_leaf()) continue;
+    const auto parts = split_by_load(subnets[s].hosts, experiments);
+    if (parts.size() < 2) continue;
+    subnets[s].hosts.clear();
+    for (const auto& hosts : parts) {
+      subnets[s].subnets.push_back(static_cast<int>(subnets.size()));
+      const auto link = hosts.size() > 1 ? subnets[s].link : Link{};
+      subnets.push_back({static_cast<int>(s), {}, hosts, link, Medium::unknown, std::nullopt});
+    }
+  }
 }
 
 /// The deepest subnet that holds each pair of leaves; parents stand before their parts.
@@ -62,7 +79,7 @@ std::optional<Link> fit_link(std::span<const std::int64_t> sizes, std::span<cons
   return Link{std::max(0.0, seconds[shortest] - bytes(shortest) * slowness), 1 / slowness};
 }
 
-Network derive_network(const Measurements& measurements) {
+Network network_of_times(const Measurements& measurements) {
   measurements.check("measurements");
   const int n = static_cast<int>(measurements.hosts.size());
   const auto n_sizes = measurements.sizes.size();
@@ -102,6 +119,12 @@ Network derive_network(const Measurements& measurements) {
           "with two sizes or more");
     subnet.link = *link;
   }
+  return network;
+}
+
+Network derive_network(const Measurements& measurements) {
+  auto network = network_of_times(measurements);
+  split_leaves(network.subnets, measurements.experiments);
   add_contention(network, measurements.experiments);
   return network;
 }

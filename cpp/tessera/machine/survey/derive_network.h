@@ -14,8 +14,12 @@ namespace tessera::machine {
 /// The tree from the times of all sizes together: two hosts are joined only if they pass the rule of paper 002 at every
 /// size, since a further switch shows in short messages and a thin link in long ones. Latency and bandwidth of a link
 /// class are fitted to the medians of its pairs; medium and uplink come from the experiments, and stay unknown without.
+/// Leaves that the experiments show to have parts are divided (split_by_load.h).
 /// Throws InputError where nothing was measured.
 Network derive_network(const Measurements& measurements);
+
+/// The same from the times between pairs alone.
+Network network_of_times(const Measurements& measurements);
 
 /// time = latency + bytes / bandwidth through the shortest and the longest message, latency ≥ 0 and bandwidth > 0; NaN
 /// is left out; absent where no time is known. One size alone counts as bandwidth.
