@@ -82,7 +82,11 @@ Collectives::Collectives(MPI_Comm comm, std::shared_ptr<const machine::Network> 
   int is_between_groups = 0;
   MPI_Comm_test_inter(comm, &is_between_groups);
   if (is_between_groups) return;
-  MPI_Comm_dup(comm, &private_);
+  // Not a duplicate: what users attach to their communicator is none of ours.
+  MPI_Group group = MPI_GROUP_NULL;
+  MPI_Comm_group(comm, &group);
+  MPI_Comm_create(comm, group, &private_);
+  MPI_Group_free(&group);
   MPI_Comm_set_errhandler(private_, MPI_ERRORS_RETURN);
   executor_.emplace(private_, settings_.limits);
   const auto names = gather_names(settings_.host.empty() ? this_host() : settings_.host, private_);

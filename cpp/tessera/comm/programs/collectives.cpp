@@ -39,7 +39,9 @@ int run(int argc, char** argv, const Communicator& comm) {
   time->add_option("--entries", request.entries, "auto, native, ring, k_ary:degree=3, subnets:pattern=chain+star …")
       ->delimiter(',');
   time->add_option("--order", request.order, "\"job\", or \"shuffle:SEED\": ranks scattered over hosts");
-  auto* entries = app.add_subcommand("entries", "print which entries can do which operations on so many ranks");
+  auto* entries = app.add_subcommand("entries", "print which entries can do which operations");
+  int n_ranks = comm.size();
+  entries->add_option("--ranks", n_ranks, "so many ranks; default: those of this job")->check(CLI::Range(1, 100'000));
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -47,7 +49,7 @@ int run(int argc, char** argv, const Communicator& comm) {
     return app.exit(error) == 0 ? 0 : 2;
   }
   if (*entries) {
-    print_on_root(comm, possible_entries(comm.size()).dump() + "\n");
+    print_on_root(comm, possible_entries(n_ranks).dump() + "\n");
     return 0;
   }
   if (*time) {

@@ -125,7 +125,7 @@ void draw_element(const std::string& kind, std::mt19937_64& random, const std::s
 
 }  // namespace
 
-Kind::Kind(const std::string& name) : name_(name) {
+Kind::Kind(const std::string& name) : name_(name), per_item_(name == "double" ? 3 : 1) {
   const std::map<std::string, MPI_Datatype> predefined{{"double", MPI_DOUBLE},
                                                        {"int", MPI_INT},
                                                        {"float", MPI_FLOAT},
@@ -140,6 +140,8 @@ Kind::Kind(const std::string& name) : name_(name) {
   is_ours_ = type_ != MPI_DATATYPE_NULL;
   if (!is_ours_) throw InputError(fmt::format("no datatype is called \"{}\"", name));
 }
+
+Kind::Kind(std::int64_t bytes) : name_("byte"), type_(MPI_BYTE), per_item_(bytes) {}
 
 Kind::~Kind() {
   if (is_ours_) MPI_Type_free(&type_);
@@ -200,10 +202,15 @@ bool Memory::are_guards_whole() const {
          std::all_of(bytes_.begin() + highest_, bytes_.end(), is_untouched);
 }
 
-std::vector<std::byte> Memory::values(std::int64_t begin, std::int64_t count) const {
+std::vector<std::byte> Memory::packed(std::int64_t begin, std::int64_t count) const {
   const mpi::Data data{const_cast<std::byte*>(bytes_.data()) + origin_ + begin * extent_, count, kind_.type()};
   std::vector<std::byte> packed(static_cast<std::size_t>(data.bytes()));
   mpi::pack(data, packed.data(), MPI_COMM_SELF);
+  return packed;
+}
+
+std::vector<std::byte> Memory::values(std::int64_t begin, std::int64_t count) const {
+  auto packed = this->packed(begin, count);
   if (kind_.name() == "long double")  // ten bytes of a number, the rest is anything
     for (std::size_t i = 0; i < packed.size(); i += sizeof(long double))
       std::memset(packed.data() + i + 10, 0, sizeof(long double) - 10);

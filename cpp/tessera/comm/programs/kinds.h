@@ -17,21 +17,21 @@ namespace tessera::comm::programs {
 class Kind {
  public:
   explicit Kind(const std::string& name);
+  /// So many bytes an item, for what only moves.
+  explicit Kind(std::int64_t bytes);
   ~Kind();
   Kind(const Kind&) = delete;
   Kind& operator=(const Kind&) = delete;
 
   MPI_Datatype type() const { return type_; }
   /// Elements that hold as many numbers as an element of others of its signature: 3 for "double".
-  std::int64_t per_item() const { return name_ == "double" ? 3 : 1; }
-  bool is_of_doubles() const {
-    return name_ == "double" || name_ == "contiguous" || name_ == "vector" || name_ == "permuted";
-  }
+  std::int64_t per_item() const { return per_item_; }
   const std::string& name() const { return name_; }
 
  private:
   std::string name_;
   MPI_Datatype type_ = MPI_DATATYPE_NULL;
+  std::int64_t per_item_ = 1;
   bool is_ours_ = false;
 };
 
@@ -59,12 +59,16 @@ class Memory {
   void* address() { return bytes_.data() + origin_; }
   /// Random values that the operation (empty: none) combines without rounding, unless they are to be `fractions`.
   void fill(std::mt19937_64& random, const std::string& operation, bool fractions);
-  /// Values of elements as bytes in the order of the signature, without what is not of a value.
+  /// Elements as bytes in the order of the signature.
+  std::vector<std::byte> packed(std::int64_t begin, std::int64_t count) const;
+  /// The same without what is not of a value.
   std::vector<std::byte> values(std::int64_t begin, std::int64_t count) const;
   /// Sets the values of all elements, in the order of the signature.
   void assign(const std::vector<std::byte>& values);
   const std::vector<std::byte>& bytes() const { return bytes_; }
   bool are_guards_whole() const;
+  /// Changes the lowest bit of the first number.
+  void spoil() { bytes_.at(static_cast<std::size_t>(origin_)) ^= std::byte{1}; }
 
  private:
   const Kind& kind_;

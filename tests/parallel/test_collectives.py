@@ -1,0 +1,349 @@
+"""Collectives carried out by plans, against the MPI library's own: every entry × operation, and whatever Hypothesis
+thinks of. Ranks of one machine carry out plans for networks that exist only as values."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import ENGINES, mpirun
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import strategies as st
+
+RANKS = [1, 2, 3, 4, 6, 8, pytest.param(13, marks=pytest.mark.slow), pytest.param(16, marks=pytest.mark.slow)]
+
+Case = dict[str, Any]
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+MOVES = ["broadcast", "scatter", "scatterv", "gather", "gatherv", "all_gather", "all_gatherv", "all_to_all"]
+MOVES += ["all_to_allv"]
+REDUCTIONS = ["reduce", "all_reduce", "reduce_scatter", "reduce_scatter_block", "scan", "exscan"]
+#: how a call is made whose plan is of that operation
+CALLS = {"all_gather": ["all_gather", "all_gatherv"], "reduce_scatter": ["reduce_scatter", "reduce_scatter_block"]}
+#: operations whose counts only pairs of ranks know: planned where an entry is asked for, by messages straight to ranks
+DIRECT = ["scatterv", "gatherv", "all_to_allv"]
+
+
+@pytest.fixture(autouse=True)
+def polite_ranks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """MPICH's waiting ranks sleep for a moment now and then: there are more of them than cores, and many messages."""
+    monkeypatch.setenv("MPIR_CVAR_CH4_PROGRESS_THROTTLE", "1")
+    monkeypatch.setenv("MPIR_CVAR_CH4_PROGRESS_THROTTLE_NO_PROGRESS_COUNT", "1000")
+
+
+INTEGER_OPERATIONS = ["sum", "prod", "max", "min", "land", "band", "lor", "bor", "lxor", "bxor"]
+REDUCED = st.one_of(
+    st.tuples(st.just("int"), st.sampled_from(INTEGER_OPERATIONS)),
+    st.tuples(st.sampled_from(["double", "float", "long double"]), st.sampled_from(["sum", "prod", "max", "min"])),
+    st.tuples(st.just("complex"), st.sampled_from(["sum", "prod"])),
+    st.tuples(st.just("double_int"), st.sampled_from(["maxloc", "minloc"])),
+    st.tuples(st.sampled_from(["vector", "contiguous"]), st.just("user-sum")),
+)
+NOT_COMMUTATIVE = st.tuples(st.sampled_from(["affine", "affine-holes"]), st.just("user-affine"))
+#: types of one signature, and others
+MOVED = st.one_of(
+    st.tuples(*[st.sampled_from(["double", "contiguous", "vector", "permuted"])] * 2),
+    st.sampled_from(["int", "struct", "double_int", "long double"]).map(lambda name: (name, name)),
+)
+COUNT = st.sampled_from([0, 1, 2, 3, 5, 7, 16, 33, 100, 257, 1000])
+LIMITS = st.fixed_dictionaries(
+    {},
+    optional={
+        "receives": st.sampled_from([1, 2, 3, 64]),
+        "sends": st.sampled_from([1, 2, 64]),
+        "landing_bytes": st.sampled_from([1, 100, 10_000]),
+        "tags": st.sampled_from([1, 2, 5, 32767]),
+    },
+)
+
+
+@st.composite
+def details(draw: st.DrawFn) -> Case:
+    """All of a case but operation, entry and type."""
+    case: Case = {
+        "root": draw(st.integers(0, 63)),
+        "counts": draw(st.lists(COUNT, min_size=1, max_size=5)),
+        "gap": draw(st.sampled_from([0, 0, 1, -1, -2])),
+        "in_place": draw(st.booleans()),
+        "network": draw(st.sampled_from(["switch", "racks", "segments", "quads"])),
+        "seed": draw(st.integers(0, 2**20)),
+        "limits": draw(LIMITS),
+    }
+    # So many pieces that all play a part, and so few that waiting ranks, who take turns, get through.
+    longest = max(case["counts"])
+    if draw(st.booleans()):
+        case["limits"]["piece"] = max(1, longest // draw(st.integers(1, 7)))
+    if draw(st.booleans()):
+        case["segment"] = 8 * longest // draw(st.integers(1, 15)) if draw(st.booleans()) else 0
+        case["degree"] = draw(st.integers(1, 4))
+        case["pattern"] = draw(st.sampled_from(["chain", "binary", "binomial", "star", "star,chain"]))
+    return case
+
+
+@st.composite
+def complete(draw: st.DrawFn, operation: str, *, commutative: bool = True) -> Case:
+    case: Case = {"operation": operation, **draw(details())}
+    if operation in MOVES:
+        case["type"], case["receive_type"] = draw(MOVED)
+        case["mixed"] = draw(st.booleans())
+        case["in_place"] &= operation != "broadcast"
+    elif operation in REDUCTIONS:
+        case["type"], case["op"] = draw(REDUCED if commutative else NOT_COMMUTATIVE)
+        case["fractions"] = case["op"] == "sum" and case["type"] == "double" and draw(st.booleans())
+    return case
+
+
+def examples(strategy: st.SearchStrategy[Case], count: int, start: int) -> list[Case]:
+    """So many different ones. They are tried together in one launch, which is what takes time."""
+    found: list[Case] = []
+
+    @seed(start)
+    @settings(
+        max_examples=count,
+        database=None,
+        deadline=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(strategy)
+    def add(case: Case) -> None:
+        found.append(case)
+
+    add()
+    return found
+
+
+def possible(run: Run, ranks: int) -> dict[str, dict[str, list[str]]]:
+    """Entries by operation; of operations that commute, and of others."""
+    program = ENGINES / "tessera-collectives-openmpi"
+    return dict(json.loads(run([*mpirun("openmpi", 1), program, "entries", "--ranks", str(ranks)]).stdout))
+
+
+def every_entry(run: Run, ranks: int) -> list[Case]:
+    """Each entry with each operation that it can do, once."""
+    cases = []
+    for commutative, entries in ((True, "commutative"), (False, "other")):
+        for operation, names in possible(run, ranks)[entries].items():
+            if not commutative and operation not in REDUCTIONS:
+                continue
+            drawn = examples(complete(operation, commutative=commutative), len(names) + 20, ranks)
+            drawn = [case for case in drawn if any(case["counts"])][-len(names) :] if names else []
+            for i, (name, case) in enumerate(zip(names, drawn, strict=True)):
+                calls = CALLS.get(operation, [operation])
+                call = calls[i % len(calls)]
+                counts = case["counts"] if call in ("all_gatherv", "reduce_scatter") else [max(case["counts"])]
+                cases.append({**case, "operation": call, "entry": name, "counts": counts})
+    return cases
+
+
+def anything(ranks: int, count: int) -> list[Case]:
+    """The library's own choice, and operations that need no plan."""
+    free = st.sampled_from(MOVES + REDUCTIONS + ["barrier"]).flatmap(complete)
+    cases = examples(free, count, 100 + ranks)
+    for i, case in enumerate(cases):
+        if case["operation"] in DIRECT:
+            case["entry"] = "subnets"
+        elif case.get("mixed") or case.get("type") != case.get("receive_type", case.get("type")):
+            # Where types differ, MPI libraries hang or move wrong data (check.cpp), so a plan must be asked for.
+            case["entry"] = "star" if case["operation"] != "all_to_all" else "pairwise"
+        else:
+            case["entry"] = ("auto", "binomial", "ring", "subnets")[i % 4]
+            if "segment" in case and case["entry"] == "auto":
+                del case["segment"]
+    # As the library would be called, for each operation.
+    plain = [{"operation": operation, "entry": "native", "counts": [7]} for operation in MOVES + REDUCTIONS]
+    return cases + plain
+
+
+def check(
+    run: Run, folder: Path, cases: list[Case], mpi: str, ranks: int, *arguments: str | Path, status: int = 0
+) -> dict[str, Any]:
+    """What the program says of these cases."""
+    file = folder / "cases.jsonl"
+    file.write_text("".join(json.dumps(case) + "\n" for case in cases))
+    command = [*mpirun(mpi, ranks), ENGINES / f"tessera-collectives-{mpi}", "check", file, *arguments]
+    found = run(command, timeout=60, check=False)
+    assert found.returncode == status, (found.stdout[-2000:], found.stderr[-2000:])
+    result: dict[str, Any] = json.loads(found.stdout.splitlines()[0])
+    assert result["cases"] == len(cases)
+    failed = [(failure, cases[failure["case"] - 1]) for failure in result["failures"]]
+    assert (status == 1) == bool(failed), failed
+    return result
+
+
+@pytest.mark.parametrize("ranks", RANKS)
+def test_as_the_library_does(run_program: Run, tmp_path: Path, mpi: str, ranks: int) -> None:
+    forced = every_entry(run_program, ranks)
+    result = check(run_program, tmp_path, forced + anything(ranks, 60), mpi, ranks)
+    plans = {plan.split("(")[0] for plan in result["plans"]}
+    wanted = {f"{case['operation']}: {case['entry']}" for case in forced} if ranks > 1 else set()
+    assert len(wanted) >= (60 if ranks > 1 else 0)
+    assert wanted <= plans, wanted - plans
+
+
+@pytest.mark.parametrize("operation", ["broadcast", "all_reduce"])
+def test_a_wrong_bit_is_noticed(run_program: Run, tmp_path: Path, mpi: str, operation: str) -> None:
+    good = {"operation": operation, "entry": "binomial", "counts": [100], "type": "int", "root": 1}
+    result = check(run_program, tmp_path, [good, {**good, "spoil": True}], mpi, 3, status=1)
+    assert [failure["case"] for failure in result["failures"]] == [2]
+    assert "library" in result["failures"][0]["what"]
+
+
+# Maps.
+
+HOSTS = ["a", "b", "c", "d"]
+
+
+def machine_map() -> dict[str, Any]:
+    """Two racks of two hosts, as a machine file."""
+    link = {"latency": 5e-5, "bandwidth": 1.2e8}
+    thin = {"latency": 2e-4, "bandwidth": 1.2e6}
+    return {
+        "format": "tessera-machine",
+        "version": 2,
+        "network": {
+            "hosts": [{"name": name, "slots": 2} for name in HOSTS],
+            "subnets": [
+                {"parts": [1, 2], "link": thin, "medium": "fabric"},
+                {"hosts": HOSTS[:2], "link": link, "medium": "fabric", "uplink": 1.2e6},
+                {"hosts": HOSTS[2:], "link": link, "medium": "fabric", "uplink": 1.2e6},
+            ],
+        },
+    }
+
+
+ON_MAP = {"operation": "all_reduce", "counts": [20_000], "hosts": [*HOSTS[::2], *HOSTS[1::2]]}
+
+
+def check_on_map(run: Run, folder: Path, text: str | None, mpi: str, case: Case) -> dict[str, Any]:
+    file = folder / "map.json"
+    if text is not None:
+        file.write_text(text)
+    return check(run, folder, [case], mpi, 4, "--map", file)
+
+
+def test_a_map_is_used(run_program: Run, tmp_path: Path, mpi: str) -> None:
+    result = check_on_map(run_program, tmp_path, json.dumps(machine_map()), mpi, ON_MAP)
+    assert not result["warnings"]
+    assert "all_reduce: native" not in result["plans"]
+
+
+def changed(key: str, value: Any) -> str:
+    """The map with another value in its last subnet's link."""
+    text = machine_map()
+    text["network"]["subnets"][2]["link"][key] = value
+    return json.dumps(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "hosts", "said"),
+    [
+        (json.dumps(machine_map())[:-40], HOSTS, "is cut off"),
+        (None, HOSTS, "map.json"),
+        (changed("latency", -1e-6), HOSTS, "finite time"),
+        (changed("bandwidth", 0), HOSTS, "finite rate"),
+        (changed("latency", 1e300).replace("1e+300", "1e999"), HOSTS, "not finite"),
+        (json.dumps({**machine_map(), "version": 9}), HOSTS, "version"),
+        (json.dumps({**machine_map(), "network": None}), HOSTS, "knows no network"),
+        (json.dumps(machine_map()), ["x", "y"], "of another cluster"),
+        (json.dumps(machine_map()), ["a", "b", "x", "d"], "lacks the host(s) x"),
+    ],
+    ids=["truncated", "absent", "negative", "zero", "infinite", "version", "node", "another", "host"],
+)
+def test_a_map_that_is_no_use(
+    run_program: Run, tmp_path: Path, text: str | None, hosts: list[str], said: str, request: pytest.FixtureRequest
+) -> None:
+    """One clear message, and the library's own collectives with right results."""
+    mpi = "mpich" if request.node.callspec.id in ("truncated", "host") else "openmpi"
+    result = check_on_map(run_program, tmp_path, text, mpi, {**ON_MAP, "hosts": hosts})
+    (warning,) = result["warnings"]
+    assert said in warning and "\n" not in warning
+    assert "MPI library's own" in warning
+    assert list(result["plans"]) == ["all_reduce: native"]
+
+
+def test_an_unknown_entry(run_program: Run, tmp_path: Path) -> None:
+    """All ranks leave with one message, which names what was meant."""
+    program = ENGINES / "tessera-collectives-openmpi"
+    command = [*mpirun("openmpi", 3), program, "time", "--operation", "all_reduce", "--entries", "rign"]
+    found = run_program(command, timeout=60, check=False)
+    assert found.returncode == 2
+    assert found.stderr.count("tessera-collectives: error") == 1
+    assert 'did you mean "ring"?' in found.stderr
+
+
+def test_times(run_program: Run, mpi: str) -> None:
+    program = ENGINES / f"tessera-collectives-{mpi}"
+    words = ["--operation", "reduce_scatter", "--bytes", "80000", "--repeats", "3", "--order", "shuffle:4"]
+    command = [*mpirun(mpi, 4), program, "time", *words, "--entries", "auto,native,ring,k_ary:degree=3"]
+    found = json.loads(run_program(command, timeout=60).stdout)
+    assert [entry["entry"] for entry in found["entries"]] == ["auto", "native", "ring", "k_ary:degree=3"]
+    for entry in found["entries"]:
+        assert len(entry["times"]) == 3
+        assert 0 < entry["min"] <= entry["median"] <= max(entry["times"])
+    assert found["entries"][2]["plan"] == "ring"
+    assert found["entries"][2]["predicted"] > 0
+
+
+# A rank that dies.
+
+
+def ranks_of(mark: int, name: str) -> list[int]:
+    """Processes of a job, by what their environment says."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            if entry.name.isdigit() and name in os.readlink(entry / "exe"):
+                words = (entry / "environ").read_bytes().split(b"\0")
+                if f"TESSERA_TEST_RUN={mark}".encode() in words:
+                    found.append(int(entry.name))
+        except OSError:  # gone meanwhile
+            continue
+    return sorted(found)
+
+
+def processor_seconds(process: int) -> float:
+    words = Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def test_a_rank_dies(mpi: str) -> None:
+    """Killed in the middle of one, it takes the job with it, within seconds and with an error of MPI's own."""
+    name, mark, ranks = f"tessera-collectives-{mpi}", time.monotonic_ns(), 3
+    words = ["time", "--operation", "all_reduce", "--bytes", "8000000", "--repeats", "1000000", "--entries", "ring"]
+    process = subprocess.Popen(
+        [*mpirun(mpi, ranks), str(ENGINES / name), *words],
+        env={**os.environ, "TESSERA_TEST_RUN": str(mark)},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        begin = time.monotonic()
+        # Each has worked for a while, so it is past its start.
+        while len(found := ranks_of(mark, name)) < ranks or min(map(processor_seconds, found)) < 0.5:
+            assert process.poll() is None, process.communicate()
+            assert time.monotonic() - begin < 60
+            time.sleep(0.05)
+        os.kill(found[1], signal.SIGKILL)
+        killed = time.monotonic()
+        out, err = process.communicate(timeout=30)
+    finally:
+        for rank in ranks_of(mark, name):
+            os.kill(rank, signal.SIGKILL)
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+    assert time.monotonic() - killed < 15
+    assert process.returncode != 0
+    assert not out.startswith("{"), "a result, though a rank is missing"
+    assert "signal 9" in out + err or "KILLED" in out + err
+    assert not ranks_of(mark, name)
