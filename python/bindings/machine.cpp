@@ -153,6 +153,9 @@ collectives::Problem problem_of(collectives::Operation operation, std::int64_t b
 
 json explain(const std::string& path, const std::string& operation, std::int64_t bytes, const std::vector<int>& given) {
   const auto network = network_of(path);
+  auto trials = machine::read_machine_file(path).trials;
+  const std::string library = trials.empty() ? "" : trials.back().library;  // the one that was tried last
+  std::erase_if(trials, [&](const machine::Trial& trial) { return trial.library != library; });
   std::vector<int> host_of_rank;
   const auto ranks = ranks_on_hosts(network, given);
   for (std::size_t host = 0; host < ranks.size(); ++host)
@@ -160,10 +163,10 @@ json explain(const std::string& path, const std::string& operation, std::int64_t
   if (host_of_rank.empty()) throw InputError("no ranks on any host; give at least one (--ranks-per-host)");
   const machine::Wires wires(network, host_of_rank);
   const auto problem = problem_of(operation_of(operation), bytes, wires.n_ranks());
-  const auto choice = collectives::choose(problem, wires);
+  const auto choice = collectives::choose(problem, wires, std::nullopt, trials);
   json candidates = json::array();
   std::string chosen = "native";
-  for (const auto& candidate : collectives::rank_candidates(problem, wires)) {
+  for (const auto& candidate : choice.ranked) {
     const auto plan = candidate.entry->plan(problem, wires, candidate.parameters);
     const auto [wire, busy] = bound_of(collectives::predict(plan, problem, wires), wires);
     if (choice.ours && chosen == "native" && choice.ours->entry == candidate.entry) chosen = plan.entry;
@@ -181,6 +184,7 @@ json explain(const std::string& path, const std::string& operation, std::int64_t
           {"n_hosts", used},
           {"chosen", chosen},
           {"reason", choice.reason},
+          {"trials_of", library},
           {"native_seconds", choice.native_seconds},
           {"candidates", std::move(candidates)}};
 }

@@ -15,6 +15,7 @@ from tessera.machine.quantities import Bytes
 
 FILE = click.Path(path_type=Path)
 PROBE = "tessera-probe"
+COLLECTIVES = "tessera-collectives"
 
 
 class MapError(click.ClickException):
@@ -99,6 +100,55 @@ def measure(
         if value is not None:
             arguments += [name, str(value)]
     command = launch.engine_command(arguments, ranks=ranks, mpi=mpi, hostfile=hostfile, program=PROBE)
+    if dry_run:
+        click.echo(shlex.join(command))
+        return
+    launch.execute(command)
+
+
+@machine.command()
+@click.argument("map_file", metavar="MAP", type=FILE)
+@click.option("-n", "--ranks", required=True, type=click.IntRange(min=1), help="Ranks of the jobs that are to gain.")
+@click.option("--hostfile", type=FILE, help="Where they run, as the MPI's own launcher reads it.")
+@click.option("-o", "--output", type=FILE, help="The map to write [MAP].")
+@click.option(
+    "--mpi", type=click.Choice(["auto", "openmpi", "mpich"]), default="auto", show_default=True, help="Which MPI."
+)
+@click.option("--ops", metavar="NAME,…", help="Operations, as in allreduce,bcast [the usual ones].")
+@click.option("--sizes", metavar="BYTES,…", help="As in 1KiB,1M [1024,16384,131072,1048576].")
+@click.option("--seconds", type=click.FloatRange(min=0, min_open=True), help="Time that all of it may take [120].")
+@click.option("--dry-run", is_flag=True, help="Print the command that would be run and stop.")
+def tune(
+    map_file: Path,
+    ranks: int,
+    hostfile: Path | None,
+    output: Path | None,
+    mpi: str,
+    ops: str | None,
+    sizes: str | None,
+    seconds: float | None,
+    dry_run: bool,
+) -> None:
+    """Try the most promising collectives beside the MPI library's own and keep what they took in MAP.
+
+    From then on predictions for this library and as many ranks are corrected by the trial.
+
+    \b
+    Examples:
+      tessera machine tune map.json -n 32 --hostfile hosts
+      tessera machine tune map.json -n 32 --hostfile hosts --ops allreduce,bcast --sizes 1M --seconds 30
+    """
+    arguments = ["tune", str(map_file)]
+    if output is not None:
+        arguments += ["-o", str(output)]
+    if ops is not None:
+        arguments += ["--operations", ",".join(_operation(word) for word in ops.split(","))]
+    if sizes is not None:
+        bytes_type = Bytes()
+        arguments += ["--sizes", ",".join(str(bytes_type.convert(word, None, None)) for word in sizes.split(","))]
+    if seconds is not None:
+        arguments += ["--seconds", str(seconds)]
+    command = launch.engine_command(arguments, ranks=ranks, mpi=mpi, hostfile=hostfile, program=COLLECTIVES)
     if dry_run:
         click.echo(shlex.join(command))
         return

@@ -126,6 +126,8 @@ def choice_text(choice: dict[str, Any]) -> str:
         "",
         *table(marked, right=frozenset({2, 4})),
     ]
+    if choice["trials_of"]:
+        lines.append(f"predictions are corrected by trials with {choice['trials_of']}")
     if len(choice["candidates"]) > len(best):
         lines.append(f"{len(choice['candidates'])} candidates in all; --json has them")
     return "\n".join(lines)

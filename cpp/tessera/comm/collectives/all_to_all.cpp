@@ -30,6 +30,27 @@ int top_level(const machine::Wires& wires, const std::vector<int>& order) {
   return level;
 }
 
+// Bytes on their way through an uplink that switches still hold without losing any: buffers are of a few hundred KiB.
+constexpr double most_at_once = 256 * 1024, paced_at_once = 128 * 1024;
+
+/// How many messages a rank may have under way so that no uplink is flooded; 0: as many as there are.
+int window_of(const Problem& problem, const machine::Wires& wires) {
+  const auto& network = wires.network();
+  const double block = static_cast<double>(problem.blocks.front() * problem.element_bytes);
+  int window = 0;
+  for (std::size_t s = 1; s < network.subnets.size(); ++s) {
+    if (!network.subnets[s].uplink) continue;
+    const auto hosts = network.hosts_of(static_cast<int>(s));
+    double n_inside = 0;
+    for (int rank = 0; rank < problem.n_ranks; ++rank)
+      n_inside += std::find(hosts.begin(), hosts.end(), wires.host_of(rank)) != hosts.end() ? 1 : 0;
+    if (n_inside * (problem.n_ranks - n_inside) * block <= most_at_once) continue;
+    const int most = std::max(1, static_cast<int>(paced_at_once / (n_inside * block)));
+    window = window == 0 ? most : std::min(window, most);
+  }
+  return window;
+}
+
 }  // namespace
 
 Plan plan_direct_all_to_all(const Problem& problem, const machine::Wires& wires) {
@@ -38,6 +59,8 @@ Plan plan_direct_all_to_all(const Problem& problem, const machine::Wires& wires)
   const auto n = order.size();
   Plan plan{"subnets(direct)", {}, 0};
   if (problem.blocks.front() == 0) return plan;
+  plan.window = window_of(problem, wires);
+  if (plan.window > 0) plan.entry = "subnets(direct, paced)";
   for (int level = top_level(wires, order); level >= 0; --level)
     for (std::size_t distance = 1; distance < n; ++distance)
       for (std::size_t i = 0; i < n; ++i) {

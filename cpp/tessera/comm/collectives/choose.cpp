@@ -28,7 +28,77 @@ constexpr std::array<std::string_view, 10> textbook{
     "binomial",           "k_ary", "ring",     "recursive_doubling", "recursive_halving",
     "scatter_all_gather", "bruck", "pairwise", "linear_scan",        "star"};
 
+/// Measured over predicted times, from trials of the size that is nearest to the problem's.
+class Corrections {
+ public:
+  Corrections(const Problem& problem, std::span<const machine::Trial> trials) {
+    const auto distance = [&](const machine::Trial& trial) {
+      const auto log = [](std::int64_t bytes) {
+        return std::log2(static_cast<double>(std::max<std::int64_t>(1, bytes)));
+      };
+      return std::abs(log(trial.bytes) - log(bytes_of(problem)));
+    };
+    double nearest = furthest_size;
+    for (const auto& trial : trials) {
+      if (trial.operation != name_of(problem.operation) || trial.n_ranks != problem.n_ranks) continue;
+      if (distance(trial) > nearest) continue;
+      if (distance(trial) < nearest) found_.clear();
+      nearest = distance(trial);
+      found_.push_back(&trial);
+    }
+  }
+
+  bool is_tried(const std::string& entry) const {
+    return std::any_of(found_.begin(), found_.end(), [&](auto* trial) { return trial->entry == entry; });
+  }
+
+  double of(const Candidate& candidate) const {
+    const auto text = text_of({candidate.entry->name, candidate.parameters});
+    if (const auto exact = mean([&](const std::string& entry) { return entry == text; })) return *exact;
+    const std::string family = candidate.entry->name + std::string(":");
+    if (const auto near = mean([&](const std::string& entry) { return entry.starts_with(family); })) return *near;
+    return mean([](const std::string& entry) { return entry != "native"; }).value_or(1);
+  }
+
+  double of_native() const {
+    return mean([](const std::string& entry) { return entry == "native"; }).value_or(1);
+  }
+
+ private:
+  static constexpr double furthest_size = 2;  // powers of two
+
+  template <class Is>
+  std::optional<double> mean(Is&& is) const {
+    double sum = 0;
+    int n = 0;
+    for (const auto* trial : found_) {
+      if (!is(trial->entry)) continue;
+      sum += std::log(trial->seconds / trial->predicted);
+      ++n;
+    }
+    return n > 0 ? std::optional(std::exp(sum / n)) : std::nullopt;
+  }
+
+  std::vector<const machine::Trial*> found_;
+};
+
+/// Times closer than this are alike to the model; then fewer messages are better, as each takes a core's time.
+constexpr double alike = 1.05;
+
+/// Puts the one with the fewest messages of those that are as fast as the first in front, unless the first was tried.
+void prefer_few_messages(std::vector<Candidate>& candidates, const Corrections& corrections) {
+  const auto& first = candidates.front();
+  if (corrections.is_tried(text_of({first.entry->name, first.parameters}))) return;
+  const double most = alike * first.seconds;
+  const auto end = std::find_if(candidates.begin(), candidates.end(), [&](auto& c) { return c.seconds > most; });
+  const auto best =
+      std::min_element(candidates.begin(), end, [](auto& a, auto& b) { return a.n_messages < b.n_messages; });
+  std::rotate(candidates.begin(), best, best + 1);
+}
+
 }  // namespace
+
+std::int64_t bytes_of(const Problem& problem) { return problem.offsets().back() * problem.element_bytes; }
 
 double native_seconds(const Problem& problem, const machine::Wires& wires) {
   // Planned for ranks that are all alike on one switch, which keeps them in the order of the job, but priced on the
@@ -47,7 +117,8 @@ double native_seconds(const Problem& problem, const machine::Wires& wires) {
   return library_over_textbook * least;
 }
 
-Choice choose(const Problem& problem, const machine::Wires& wires, const std::optional<std::string>& only) {
+Choice choose(const Problem& problem, const machine::Wires& wires, const std::optional<std::string>& only,
+              std::span<const machine::Trial> trials) {
   Choice choice;
   if (only == "native") {
     choice.reason = "the MPI library's own was asked for";
@@ -63,31 +134,40 @@ Choice choose(const Problem& problem, const machine::Wires& wires, const std::op
       return choice;
     }
   }
-  const auto candidates = rank_candidates(problem, wires, only);
+  auto& candidates = choice.ranked;
+  candidates = rank_candidates(problem, wires, only);
+  const Corrections corrections(problem, trials);
+  for (auto& candidate : candidates) candidate.seconds *= corrections.of(candidate);
+  std::stable_sort(candidates.begin(), candidates.end(),
+                   [](const Candidate& a, const Candidate& b) { return a.seconds < b.seconds; });
   if (candidates.empty()) {
     choice.reason = fmt::format("no entry can do this {}; the MPI library does it", name_of(problem.operation));
     return choice;
   }
+  prefer_few_messages(candidates, corrections);
   const auto& best = candidates.front();
   if (only) {
     choice.ours = best;
     choice.reason = fmt::format("{} was asked for", *only);
     return choice;
   }
-  choice.native_seconds = native_seconds(problem, wires);
+  choice.native_seconds = native_seconds(problem, wires) * corrections.of_native();
   if (!std::isfinite(choice.native_seconds)) {
     choice.native_seconds = 0;
     choice.reason = "nothing can be said of the MPI library's time";
     return choice;
   }
   const double gain = choice.native_seconds / best.seconds;
-  const bool is_short = best.seconds < short_in_latencies * wires.network().subnets.front().link.latency;
+  const bool is_tried =
+      corrections.is_tried("native") && corrections.is_tried(text_of({best.entry->name, best.parameters}));
+  const bool is_short = !is_tried && best.seconds < short_in_latencies * wires.network().subnets.front().link.latency;
   if (gain >= (is_short ? least_gain_when_short : least_gain)) {
     choice.ours = best;
-    choice.reason = fmt::format("{} is predicted {:.2g} times as fast as the MPI library", best.entry->name, gain);
+    choice.reason = fmt::format("{} {} {:.2g} times as fast as the MPI library", best.entry->name,
+                                is_tried ? "was tried and is" : "is predicted", gain);
   } else {
-    choice.reason = fmt::format("{} is predicted {:.2g} times as fast as the MPI library, which is no clear gain",
-                                best.entry->name, gain);
+    choice.reason = fmt::format("{} {} {:.2g} times as fast as the MPI library, which is no clear gain",
+                                best.entry->name, is_tried ? "was tried and is" : "is predicted", gain);
   }
   return choice;
 }

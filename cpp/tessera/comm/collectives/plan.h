@@ -73,6 +73,7 @@ struct Plan {
   std::string entry;  // name in the registry, with its parameters: "subnets(chain, 16 KiB)"
   std::vector<Message> messages;
   std::int64_t scratch = 0;  // elements
+  int window = 0;  // messages of a rank under way at once, until their receivers have taken them; 0: any number
 };
 
 /// A rank's part of a plan. Message i of a pair of ranks carries tag i, so that messages may overtake each other.

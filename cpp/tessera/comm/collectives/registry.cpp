@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <limits>
+#include <sstream>
 #include <utility>
 
 #include "tessera/base/error.h"
@@ -14,6 +16,59 @@
 #include "tessera/comm/collectives/subnets.h"
 
 namespace tessera::comm::collectives {
+
+namespace {
+
+template <class Integer>
+Integer integer_of(const std::string& text, const std::string& where) {
+  Integer value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size())
+    throw InputError(fmt::format("{}: \"{}\" is no integer", where, text));
+  return value;
+}
+
+}  // namespace
+
+std::string text_of(const NamedEntry& named) {
+  auto text = named.name;
+  if (!named.parameters) return text;
+  const auto& [segment, degree, depth, pattern] = *named.parameters;
+  const Parameters unchosen;
+  text += fmt::format(":segment={}", segment);
+  if (degree != unchosen.degree) text += fmt::format(":degree={}", degree);
+  if (depth != unchosen.depth) text += fmt::format(":depth={}", depth);
+  auto words = pattern;
+  std::replace(words.begin(), words.end(), ',', '+');  // commas stand between entries of a list
+  if (!words.empty()) text += ":pattern=" + words;
+  return text;
+}
+
+NamedEntry named_entry(const std::string& text) {
+  NamedEntry named;
+  std::istringstream words(text);
+  std::getline(words, named.name, ':');
+  for (std::string word; std::getline(words, word, ':');) {
+    const auto equals = word.find('=');
+    const auto key = word.substr(0, equals);
+    auto value = equals == std::string::npos ? "" : word.substr(equals + 1);
+    if (!named.parameters) named.parameters.emplace();
+    if (key == "segment") {
+      named.parameters->segment = integer_of<std::int64_t>(value, text);
+    } else if (key == "degree") {
+      named.parameters->degree = integer_of<int>(value, text);
+    } else if (key == "depth") {
+      named.parameters->depth = integer_of<int>(value, text);
+    } else if (key == "pattern") {
+      std::replace(value.begin(), value.end(), '+', ',');
+      named.parameters->pattern = value;
+    } else {
+      throw InputError(fmt::format(
+          "{}: \"{}\" can't be chosen; there are segment=BYTES, degree=N, depth=N and pattern=NAME", text, key));
+    }
+  }
+  return named;
+}
 
 std::span<const Entry> entries() {
   static const std::array all{
@@ -82,7 +137,8 @@ std::vector<Candidate> rank_candidates(const Problem& problem, const machine::Wi
       try {
         const auto plan = known.plan(problem, wires, parameters);
         if (plan.messages.size() > most_messages) continue;
-        candidates.push_back({&known, std::move(parameters), predict(plan, problem, wires).seconds});
+        candidates.push_back(
+            {&known, std::move(parameters), predict(plan, problem, wires).seconds, plan.messages.size()});
       } catch (const TooManyMessages&) {
         continue;
       }

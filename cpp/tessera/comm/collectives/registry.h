@@ -38,10 +38,20 @@ const Entry& entry(const std::string& name);
 /// algorithms number ranks by it, so that neighbours in a ring, and the low dimensions of a hypercube, are near.
 std::vector<int> topology_order(const machine::Wires& wires);
 
+/// An entry with what was chosen inside it, as people write it: "k_ary:degree=3", "subnets:segment=8192:pattern=chain".
+struct NamedEntry {
+  std::string name;
+  std::optional<Parameters> parameters;  // absent: the best
+};
+std::string text_of(const NamedEntry& named);
+/// The name is not looked up: "auto" and "native" are names too. Throws InputError for a parameter that there is not.
+NamedEntry named_entry(const std::string& text);
+
 struct Candidate {
   const Entry* entry = nullptr;
   Parameters parameters;
   double seconds = 0;
+  std::size_t n_messages = 0;
 };
 
 /// All candidates of all entries (or of the one named) that can do the problem, fastest first. Ties keep the order of

@@ -155,7 +155,7 @@ Collectives::Planned Collectives::choose(Problem problem) {
   planned.offsets = problem.offsets();
   if (const auto candidate = agree_on_candidate(problem, planned.decision)) {
     const auto plan = candidate->entry->plan(problem, *wires_, candidate->parameters);
-    planned.schedule.emplace(actions_of(plan, rank_), rank_);
+    planned.schedule.emplace(actions_of(plan, rank_), rank_, plan.window);
     planned.decision.name = plan.entry;
     planned.decision.is_ours = true;
     planned.decision.seconds = candidate->seconds;
@@ -170,7 +170,10 @@ std::optional<Candidate> Collectives::agree_on_candidate(const Problem& problem,
   Chosen chosen;
   if (rank_ == 0) {
     try {
-      chosen = bytes_of(choose_here(problem));
+      const auto choice = choose_here(problem);
+      for (const auto& candidate : choice.ranked)
+        decision.candidates.push_back(collectives::text_of({candidate.entry->name, candidate.parameters}));
+      chosen = bytes_of(choice);
     } catch (const std::exception& error) {
       copy_text(error.what(), chosen.reason);
     }
@@ -196,11 +199,14 @@ Choice Collectives::choose_here(const Problem& problem) const {
     if (entry.can(problem)) {
       const auto plan = entry.plan(problem, *wires_, *settings_.parameters);
       const double seconds = collectives::predict(plan, problem, *wires_).seconds;
-      return {Candidate{&entry, *settings_.parameters, seconds}, 0, fmt::format("{} was asked for", entry.name)};
+      return {Candidate{&entry, *settings_.parameters, seconds, plan.messages.size()},
+              0,
+              fmt::format("{} was asked for", entry.name),
+              {}};
     }
   }
   if (is_measured_ || settings_.only) {
-    choice = collectives::choose(problem, *wires_, settings_.only);
+    choice = collectives::choose(problem, *wires_, settings_.only, settings_.trials);
   } else {
     choice.reason = "nothing is known of the network";
   }

@@ -25,6 +25,7 @@ using collectives::Problem;
 struct Settings {
   std::optional<std::string> only;                    // an entry of the registry, or "native"; absent: the fastest
   std::optional<collectives::Parameters> parameters;  // of that entry; absent: the best
+  std::vector<machine::Trial> trials;                 // of this MPI library, on rank 0
   std::string host;                                   // name of this rank's host; empty: what MPI says
   std::size_t kept_plans = 64;
   Limits limits;
@@ -37,6 +38,8 @@ struct Decision {
   double seconds = 0;         // predicted; 0 where nothing was
   double native_seconds = 0;  // predicted for the MPI library's own
   std::string reason;
+  std::vector<std::string>
+      candidates;  // entries with their parameters, fastest first; on rank 0, where it had to choose
 };
 
 /// The collectives of one communicator. All ranks make the same calls in the same order, as MPI demands; one thread at
@@ -135,9 +138,9 @@ class Collectives {
   std::vector<Planned> planned_;  // of fixed capacity
   std::uint64_t n_calls_ = 0;
   std::vector<std::pair<int, int>> direct_order_;  // sender, receiver: those of this rank in all_to_allv
-  const Decision unplanned_{"native", false, 0, 0,
-                            "nothing to plan: one rank, no data, or counts that others don't know"};
-  const Decision direct_{"direct", true, 0, 0, "messages straight to their ranks: counts are known to pairs alone"};
+  const Decision unplanned_{
+      "native", false, 0, 0, "nothing to plan: one rank, no data, or counts that others don't know", {}};
+  const Decision direct_{"direct", true, 0, 0, "messages straight to their ranks: counts are known to pairs alone", {}};
   const Decision* latest_ = &unplanned_;
   Storage input_, output_, scratch_;
 };

@@ -22,7 +22,7 @@ void Range::include(const Range& other) {
   }
 }
 
-Schedule::Schedule(std::vector<Action> actions, int rank) : actions_(std::move(actions)) {
+Schedule::Schedule(std::vector<Action> actions, int rank, int window) : actions_(std::move(actions)), window_(window) {
   const auto n = actions_.size();
   first_.assign(n + 1, 0);
   for (std::size_t i = 0; i < n; ++i) {
@@ -227,7 +227,8 @@ int Executor::copy(const std::byte* from, std::byte* to, std::int64_t count, con
 
 int Executor::start_messages(std::vector<int>& ready, bool are_sends) {
   int& n_under_way = are_sends ? n_sends_ : n_receives_;
-  const int limit = are_sends ? limits_.sends : limits_.receives;
+  int limit = are_sends ? limits_.sends : limits_.receives;
+  if (are_sends && schedule_->window_ > 0) limit = std::min(limit, schedule_->window_);
   while (!ready.empty()) {
     const int action = ready.front();
     const auto i = static_cast<std::size_t>(action);
@@ -261,8 +262,10 @@ int Executor::start_piece(int action) {
   sent_[i] += length;
   owners_.push_back(action);
   auto& request = requests_.emplace_back(MPI_REQUEST_NULL);
-  return kind == Kind::send ? MPI_Isend(memory, count, element_.type, message.to, tag, comm_, &request)
-                            : MPI_Irecv(memory, count, element_.type, message.from, tag, comm_, &request);
+  if (kind != Kind::send) return MPI_Irecv(memory, count, element_.type, message.from, tag, comm_, &request);
+  // A send may be over as soon as the library has a copy; a synchronous one when its receiver has taken it.
+  const auto send = schedule_->window_ > 0 ? MPI_Issend : MPI_Isend;
+  return send(memory, count, element_.type, message.to, tag, comm_, &request);
 }
 
 /// Waits inside MPI until messages have gone or come, and goes on with what depended on them.

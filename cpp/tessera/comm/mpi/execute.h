@@ -33,7 +33,8 @@ struct Range {
 /// The actions of a rank, ready to be executed any number of times.
 class Schedule {
  public:
-  Schedule(std::vector<Action> actions, int rank);
+  /// `window`: as Plan::window.
+  Schedule(std::vector<Action> actions, int rank, int window = 0);
 
   /// What of a buffer the rank reads or writes, and what it writes.
   const Range& touched(Buffer buffer) const { return touched_[static_cast<std::size_t>(buffer)]; }
@@ -49,6 +50,7 @@ class Schedule {
   std::vector<int> first_, followers_;  // actions that wait for action i: followers_[first_[i]] … [first_[i + 1] − 1]
   std::array<Range, 3> touched_, written_;
   std::int64_t longest_combined_ = 0;  // elements of a message that is combined
+  int window_ = 0;
 };
 
 /// Addresses of element 0 of a rank's buffers.

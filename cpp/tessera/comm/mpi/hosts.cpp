@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tessera/base/error.h"
+#include "tessera/comm/communicator.h"
 #include "tessera/machine/network_json.h"
 #include "tessera/machine/survey/machine_file.h"
 
@@ -110,18 +111,21 @@ std::string agreed_text(const std::string& text, MPI_Comm comm) {
 MapReading read_map(const std::string& path, MPI_Comm comm) {
   int rank = 0;
   MPI_Comm_rank(comm, &rank);
+  MapReading reading;
   std::string network, fault;
   if (rank == 0) {
     try {
-      const auto machine = machine::read_machine_file(path).machine;
+      auto [machine, measurements, trials] = machine::read_machine_file(path);
       if (!machine.network)
         throw InputError(path + ": knows no network; measure it between the hosts (tessera machine measure)");
       network = machine::to_json(*machine.network).dump();
+      reading.trials = std::move(trials);
+      const auto library = Communicator::library_version();
+      std::erase_if(reading.trials, [&](const machine::Trial& trial) { return trial.library != library; });
     } catch (const std::exception& error) {
       fault = error.what();
     }
   }
-  MapReading reading;
   reading.warning = agreed_text(fault, comm);
   if (!reading.warning.empty()) {
     reading.warning += "; the MPI library's own collectives are used";

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tessera/machine/network.h"
+#include "tessera/machine/trial.h"
 
 namespace tessera::comm::mpi {
 
@@ -28,6 +29,7 @@ std::string agreed_text(const std::string& text, MPI_Comm comm);
 
 struct MapReading {
   std::shared_ptr<const machine::Network> network;  // null where there is a warning
+  std::vector<machine::Trial> trials;               // of this MPI library; on rank 0
   std::string warning;                              // one line, the same on all ranks
 };
 /// The network of a machine file, which rank 0 reads for all. Collective.

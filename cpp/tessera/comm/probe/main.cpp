@@ -99,7 +99,8 @@ Status measure(Crew& crew, const Layout& layout, const Arguments& arguments,
   Reporter reporter(arguments.quiet);
   auto found = survey(crew, layout, arguments.survey, std::ref(reporter));
   if (old) found = machine::merge(*old->measurements, found);
-  machine::MachineFile map{common_machine(layout, std::filesystem::path(arguments.output).stem().string()), found};
+  machine::MachineFile map{common_machine(layout, std::filesystem::path(arguments.output).stem().string()), found, {}};
+  if (old) map.trials = old->trials;
   map.machine.network = machine::derive_network(found);
   write_atomically(arguments.output, machine::machine_file_text(map));
   if (!arguments.quiet) say_what_was_found(map, arguments);

@@ -10,6 +10,7 @@
 #include "tessera/comm/communicator.h"
 #include "tessera/comm/programs/check.h"
 #include "tessera/comm/programs/timing.h"
+#include "tessera/comm/programs/tuning.h"
 
 namespace tessera::comm::programs {
 namespace {
@@ -39,6 +40,21 @@ int run(int argc, char** argv, const Communicator& comm) {
   time->add_option("--entries", request.entries, "auto, native, ring, k_ary:degree=3, subnets:pattern=chain+star …")
       ->delimiter(',');
   time->add_option("--order", request.order, "\"job\", or \"shuffle:SEED\": ranks scattered over hosts");
+  TuningRequest tuning;
+  auto* tune_command = app.add_subcommand("tune", "try the most promising entries and keep what they took in the map");
+  tune_command->add_option("map", tuning.map, "map of the machine")->required();
+  tune_command->add_option("-o,--output", tuning.output, "map to write; default: the same");
+  tune_command->add_option("--operations", tuning.operations, "broadcast, all_reduce, all_gather …")->delimiter(',');
+  tune_command->add_option("--sizes", tuning.sizes, "bytes, as of time")
+      ->delimiter(',')
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40))
+      ->capture_default_str();
+  tune_command->add_option("--seconds", tuning.seconds, "time that all of it may take")
+      ->check(CLI::Range(0.1, 1e6))
+      ->capture_default_str();
+  tune_command->add_option("--candidates", tuning.candidates, "of each operation and size")
+      ->check(CLI::Range(1, 20))
+      ->capture_default_str();
   auto* entries = app.add_subcommand("entries", "print which entries can do which operations");
   int n_ranks = comm.size();
   entries->add_option("--ranks", n_ranks, "so many ranks; default: those of this job")->check(CLI::Range(1, 100'000));
@@ -57,6 +73,11 @@ int run(int argc, char** argv, const Communicator& comm) {
     if (const std::string warning = found["warning"]; !warning.empty())
       print_on_root(comm, "tessera-collectives: " + warning + "\n", stderr);
     print_on_root(comm, found.dump() + "\n");
+    return 0;
+  }
+  if (*tune_command) {
+    if (tuning.output.empty()) tuning.output = tuning.map;
+    print_on_root(comm, tune(tuning, MPI_COMM_WORLD).dump() + "\n");
     return 0;
   }
   const auto found = check_cases(cases, map, MPI_COMM_WORLD);

@@ -21,8 +21,9 @@ ChosenNetwork network_for(const std::string& sample, const std::string& map, MPI
     chosen.network = std::make_shared<const machine::Network>(known.network);
     chosen.host = known.hosts[static_cast<std::size_t>(rank)];
   } else if (!map.empty()) {
-    auto [network, warning] = mpi::read_map(map, comm);
+    auto [network, trials, warning] = mpi::read_map(map, comm);
     chosen.network = std::move(network);
+    chosen.trials = std::move(trials);
     chosen.warning = std::move(warning);
   } else {
     const auto names = mpi::gather_names(mpi::this_host(), comm);

@@ -5,13 +5,16 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "tessera/machine/network.h"
+#include "tessera/machine/trial.h"
 
 namespace tessera::comm::programs {
 
 struct ChosenNetwork {
   std::shared_ptr<const machine::Network> network;  // null where there is a warning
+  std::vector<machine::Trial> trials;               // of this MPI library; on rank 0
   std::string host;                                 // this rank's, where it is not the true one
   std::string warning;                              // why the map can't be used, the same on all ranks
 };

@@ -9,7 +9,6 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <random>
-#include <sstream>
 #include <thread>
 
 #include "tessera/base/error.h"
@@ -22,42 +21,22 @@
 namespace tessera::comm::programs {
 namespace {
 
-template <class Integer>
-Integer integer_of(const std::string& text, const std::string& where) {
-  Integer value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size())
-    throw InputError(fmt::format("{}: \"{}\" is no integer", where, text));
-  return value;
+mpi::Settings settings_of(const std::string& text, const std::vector<machine::Trial>& trials) {
+  auto [name, parameters] = collectives::named_entry(text);
+  mpi::Settings settings;
+  if (name != "auto") settings.only = name;
+  settings.parameters = std::move(parameters);
+  settings.trials = trials;
+  return settings;
 }
 
-/// "k_ary:degree=3:segment=4096" as settings.
-mpi::Settings settings_of(const std::string& text) {
-  mpi::Settings settings;
-  std::istringstream words(text);
-  std::string word;
-  std::getline(words, word, ':');
-  if (word != "auto") settings.only = word;
-  while (std::getline(words, word, ':')) {
-    const auto equals = word.find('=');
-    const auto key = word.substr(0, equals);
-    auto value = equals == std::string::npos ? "" : word.substr(equals + 1);
-    if (!settings.parameters) settings.parameters.emplace();
-    if (key == "segment") {
-      settings.parameters->segment = integer_of<std::int64_t>(value, text);
-    } else if (key == "degree") {
-      settings.parameters->degree = integer_of<int>(value, text);
-    } else if (key == "depth") {
-      settings.parameters->depth = integer_of<int>(value, text);
-    } else if (key == "pattern") {
-      std::replace(value.begin(), value.end(), '+', ',');
-      settings.parameters->pattern = value;
-    } else {
-      throw InputError(fmt::format(
-          "{}: \"{}\" can't be chosen; there are segment=BYTES, degree=N, depth=N and pattern=NAME", text, key));
-    }
-  }
-  return settings;
+std::uint64_t seed_of(const std::string& order) {
+  const auto digits = order.substr(order.find(':') + 1);
+  std::uint64_t seed = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), seed);
+  if (error != std::errc() || end != digits.data() + digits.size())
+    throw InputError(fmt::format("--order {}: \"{}\" is no integer", order, digits));
+  return seed;
 }
 
 MPI_Comm ordered(const std::string& order, MPI_Comm comm) {
@@ -67,7 +46,7 @@ MPI_Comm ordered(const std::string& order, MPI_Comm comm) {
   std::vector<int> places(static_cast<std::size_t>(n_ranks));
   std::iota(places.begin(), places.end(), 0);
   if (order.starts_with("shuffle:")) {
-    std::mt19937_64 random(integer_of<std::uint64_t>(order.substr(8), order));
+    std::mt19937_64 random(seed_of(order));
     for (auto i = places.size(); i > 1; --i) std::swap(places[i - 1], places[random() % i]);
   } else if (order != "job") {
     throw InputError(fmt::format("--order {}: expected \"job\" or \"shuffle:SEED\"", order));
@@ -151,6 +130,7 @@ nlohmann::json json_of(Turn& turn) {
   json["reason"] = decision.reason;
   if (decision.seconds > 0) json["predicted"] = decision.seconds;
   if (decision.native_seconds > 0) json["native_predicted"] = decision.native_seconds;
+  if (!decision.candidates.empty()) json["candidates"] = decision.candidates;
   return json;
 }
 
@@ -159,7 +139,8 @@ nlohmann::json json_of(Turn& turn) {
 nlohmann::json time_entries(const TimingRequest& request, MPI_Comm world) {
   const Kind kind(request.elements);
   MPI_Comm comm = ordered(request.order, world);
-  const auto chosen = network_for("", request.map, comm);
+  auto chosen = network_for("", request.map, comm);
+  if (!request.uses_trials) chosen.trials.clear();
   Call call(shape_of(request, kind, comm));
   Memory send(kind, call.send_elements), receive(kind, call.receive_elements);
   std::mt19937_64 random(1);
@@ -169,7 +150,7 @@ nlohmann::json time_entries(const TimingRequest& request, MPI_Comm world) {
   std::vector<Turn> turns;
   std::string warning = chosen.warning;
   for (const auto& name : request.entries) {
-    auto settings = settings_of(name);
+    auto settings = settings_of(name, chosen.trials);
     if (!chosen.warning.empty()) settings.only = "native";
     turns.push_back({name, std::make_unique<mpi::Collectives>(comm, chosen.network, settings), {}});
     if (warning.empty()) warning = turns.back().collectives->warning();

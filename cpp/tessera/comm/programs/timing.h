@@ -20,6 +20,7 @@ struct TimingRequest {
   int repeats = 5;
   /// "auto", "native", or an entry, with what is to be chosen in it: "k_ary:degree=3", "subnets:pattern=chain+star".
   std::vector<std::string> entries{"auto", "native"};
+  bool uses_trials = true;    // of the map
   std::string order = "job";  // or "shuffle:SEED": ranks scattered over hosts
 };
 

@@ -61,6 +61,22 @@ Experiment experiment_of(const nlohmann::json& json, const std::string& where, c
   return experiment;
 }
 
+nlohmann::json to_json(const Trial& trial) {
+  return {{"library", trial.library}, {"operation", trial.operation}, {"ranks", trial.n_ranks},  {"bytes", trial.bytes},
+          {"entry", trial.entry},     {"predicted", trial.predicted}, {"seconds", trial.seconds}};
+}
+
+Trial trial_of(const nlohmann::json& json, const std::string& where) {
+  const JsonReader reader(json, where);
+  Trial trial{reader.get<std::string>("library"), reader.get<std::string>("operation"), reader.get<int>("ranks"),
+              reader.get<std::int64_t>("bytes"),  reader.get<std::string>("entry"),     reader.get<double>("predicted"),
+              reader.get<double>("seconds")};
+  for (const char* key : {"predicted", "seconds"})
+    if (const auto time = reader.get<double>(key); !(time > 0) || !std::isfinite(time))
+      throw InputError(fmt::format("{} is {}, expected a positive finite time", reader.where(key), time));
+  return trial;
+}
+
 /// Members of objects a line each, and so the entries of lists of lists or objects; numbers of a list on one line.
 void write(const nlohmann::json& json, const std::string& indent, int depth, std::string& text) {
   const bool is_list = json.is_array() && !json.empty() && json[0].is_structured();
@@ -194,6 +210,8 @@ Measurements measurements_from_json(const nlohmann::json& json, const std::strin
 std::string machine_file_text(const MachineFile& file) {
   auto json = to_json(file.machine);
   json["measurements"] = file.measurements ? to_json(*file.measurements) : nlohmann::json(nullptr);
+  json["trials"] = nlohmann::json::array();
+  for (const auto& trial : file.trials) json["trials"].push_back(to_json(trial));
   std::string text;
   write(json, "", 3, text);
   return text + "\n";
@@ -201,10 +219,13 @@ std::string machine_file_text(const MachineFile& file) {
 
 MachineFile machine_file_from_text(const std::string& text, const std::string& name) {
   const auto json = parse(text, name);
-  MachineFile file{machine_from_json(json, name), std::nullopt};
+  MachineFile file{machine_from_json(json, name), std::nullopt, {}};
   const auto measurements = json.find("measurements");
   if (measurements != json.end() && !measurements->is_null())
     file.measurements = measurements_from_json(*measurements, name);
+  if (const JsonReader reader(json, name + ": "); reader.has("trials"))
+    for (const auto& trial : reader.list("trials"))
+      file.trials.push_back(trial_of(trial, fmt::format("{}[{}]", reader.where("trials"), file.trials.size())));
   return file;
 }
 

@@ -1,20 +1,23 @@
-// The machine file: the Machine with its network, and the measurements from which the network was derived. JSON; the
-// schema is docs/reference/machine_file.md.
+// The machine file: the Machine with its network, the measurements from which the network was derived, and trials.
+// JSON; the schema is docs/reference/machine_file.md.
 #pragma once
 
 #include <filesystem>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "tessera/machine/machine.h"
 #include "tessera/machine/survey/measurements.h"
+#include "tessera/machine/trial.h"
 
 namespace tessera::machine {
 
 struct MachineFile {
   Machine machine;
   std::optional<Measurements> measurements;
+  std::vector<Trial> trials;
 };
 
 nlohmann::json to_json(const Measurements& measurements);

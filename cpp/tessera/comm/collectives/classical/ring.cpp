@@ -20,22 +20,37 @@ void around(const std::vector<int>& order, int lag, Send&& send_part) {
       send_part(v, (v + 1) % n, (v + 2 * n - step - static_cast<std::size_t>(lag)) % n);
 }
 
+/// The range in pieces that travel by themselves, as equal as can be.
+void send_in_pieces(Plan& plan, const Problem& problem, const Parameters& parameters, int from, int to,
+                    const Range& range, Effect effect) {
+  std::int64_t n = 1;
+  if (parameters.segment > 0)
+    n = std::clamp<std::int64_t>((range.length * problem.element_bytes + parameters.segment - 1) / parameters.segment,
+                                 1, std::max<std::int64_t>(1, range.length));
+  for (std::int64_t i = 0; i < n; ++i) {
+    const auto begin = range.length * i / n;
+    send(plan, from, to, {range.begin + begin, range.length * (i + 1) / n - begin}, effect);
+  }
+}
+
 /// Each part comes to its own rank with all contributions; it has set out from the rank behind.
-void add_ring_reduce_scatter(Plan& plan, const Problem& problem, const std::vector<int>& order,
-                             const std::vector<Range>& parts) {
+void add_ring_reduce_scatter(Plan& plan, const Problem& problem, const Parameters& parameters,
+                             const std::vector<int>& order, const std::vector<Range>& parts) {
   around(order, 1, [&](std::size_t from, std::size_t to, std::size_t owner) {
-    send(plan, order[from], order[to], parts[index(order[owner])], combine(problem, order[from], order[to]));
+    send_in_pieces(plan, problem, parameters, order[from], order[to], parts[index(order[owner])],
+                   combine(problem, order[from], order[to]));
   });
 }
 
 /// Each part goes from its own rank to all. `held[v]`: how many parts, its own and those of the following positions,
 /// position v has already.
-void add_ring_all_gather(Plan& plan, const std::vector<int>& order, const std::vector<Range>& parts,
+void add_ring_all_gather(Plan& plan, const Problem& problem, const Parameters& parameters,
+                         const std::vector<int>& order, const std::vector<Range>& parts,
                          const std::vector<std::size_t>& held) {
   const auto n = order.size();
   around(order, 0, [&](std::size_t from, std::size_t to, std::size_t owner) {
     if ((owner + n - to) % n >= held[to])
-      send(plan, order[from], order[to], parts[index(order[owner])], Effect::replace);
+      send_in_pieces(plan, problem, parameters, order[from], order[to], parts[index(order[owner])], Effect::replace);
   });
 }
 
@@ -66,18 +81,24 @@ Plan plan_ring(const Problem& problem, const machine::Wires& wires, const Parame
     add_tree(plan, problem, k_ary_tree(problem, wires, 1, 0), parameters);
     return plan;
   }
-  Plan plan{"ring", {}, 0};
+  Plan plan{parameters.segment > 0 ? describe("ring", {segment_text(parameters)}) : "ring", {}, 0};
   const auto order = topology_order(wires);
   const bool is_whole = problem.operation == Operation::all_reduce;
   const auto parts = is_whole ? split(problem, order) : blocks_of(problem);
-  if (problem.reduces()) add_ring_reduce_scatter(plan, problem, order, parts);
+  if (problem.reduces()) add_ring_reduce_scatter(plan, problem, parameters, order, parts);
   if (problem.operation != Operation::reduce_scatter)
-    add_ring_all_gather(plan, order, parts, std::vector<std::size_t>(order.size(), 1));
+    add_ring_all_gather(plan, problem, parameters, order, parts, std::vector<std::size_t>(order.size(), 1));
   return plan;
 }
 
 std::vector<Parameters> ring_candidates(const Problem& problem, const machine::Wires&) {
-  return is_chain(problem.operation) ? with_segments(problem, {}) : std::vector<Parameters>{{}};
+  if (is_chain(problem.operation)) return with_segments(problem, {});
+  std::vector<Parameters> candidates{{}};
+  // Libraries send what is longer than 64 KiB only after they have asked.
+  constexpr std::int64_t long_part = 65000, piece = 32768;
+  if (problem.offsets().back() * problem.element_bytes / problem.n_ranks > long_part)
+    candidates.emplace_back().segment = piece;
+  return candidates;
 }
 
 bool can_scatter_all_gather(const Problem& problem) {
@@ -90,7 +111,7 @@ Plan plan_scatter_all_gather(const Problem& problem, const machine::Wires& wires
   const auto parts = split(problem, order);
   const auto tree = binomial_tree(problem, wires);
   if (problem.operation == Operation::reduce) {
-    add_ring_reduce_scatter(plan, problem, order, parts);
+    add_ring_reduce_scatter(plan, problem, {}, order, parts);
     add_gather(plan, tree, parts);
     return plan;
   }
@@ -98,7 +119,7 @@ Plan plan_scatter_all_gather(const Problem& problem, const machine::Wires& wires
   // The scatter leaves position v with the parts of all below it in the binomial tree: up to its lowest set bit.
   std::vector<std::size_t> held{order.size()};
   for (std::size_t v = 1; v < order.size(); ++v) held.push_back(std::min(v & -v, order.size() - v));
-  add_ring_all_gather(plan, order, parts, held);
+  add_ring_all_gather(plan, problem, {}, order, parts, held);
   return plan;
 }
 

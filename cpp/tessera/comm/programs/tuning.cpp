@@ -1,0 +1,149 @@
+#include "tessera/comm/programs/tuning.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <optional>
+
+#include "tessera/base/atomic_file.h"
+#include "tessera/base/error.h"
+#include "tessera/comm/collectives/registry.h"
+#include "tessera/comm/communicator.h"
+#include "tessera/comm/mpi/hosts.h"
+#include "tessera/comm/programs/calls.h"
+#include "tessera/comm/programs/timing.h"
+#include "tessera/machine/survey/machine_file.h"
+
+namespace tessera::comm::programs {
+namespace {
+
+// All-to-all of this many bytes a pair is a job of its own.
+constexpr std::int64_t longest_pair = 131072;
+constexpr int fewest_turns = 3, most_turns = 9;
+
+/// The fastest by the model, and then those that differ most from what was taken already: in their entry or in the size
+/// of their pieces.
+std::vector<std::string> most_promising(const std::vector<std::string>& ranked, int count) {
+  std::vector<std::string> taken;
+  std::vector<std::pair<std::string, std::int64_t>> kinds;
+  for (const auto& text : ranked) {
+    if (static_cast<int>(taken.size()) == count) break;
+    const auto [name, parameters] = collectives::named_entry(text);
+    const std::pair kind{name, parameters ? parameters->segment : 0};
+    if (std::find(kinds.begin(), kinds.end(), kind) != kinds.end()) continue;
+    kinds.push_back(kind);
+    taken.push_back(text);
+  }
+  return taken;
+}
+
+/// Rank 0's list on all ranks.
+std::vector<std::string> shared(const std::vector<std::string>& list, MPI_Comm comm) {
+  std::string text;
+  for (const auto& word : list) text += word + "\n";
+  text = mpi::agreed_text(text, comm);
+  std::vector<std::string> words;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const auto end = text.find('\n', begin);
+    words.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return words;
+}
+
+double shared(double value, MPI_Comm comm) {
+  MPI_Bcast(&value, 1, MPI_DOUBLE, 0, comm);
+  return value;
+}
+
+bool is_same_case(const machine::Trial& a, const machine::Trial& b) {
+  return a.library == b.library && a.operation == b.operation && a.n_ranks == b.n_ranks && a.bytes == b.bytes;
+}
+
+}  // namespace
+
+nlohmann::json tune(const TuningRequest& request, MPI_Comm comm) {
+  int rank = 0, n_ranks = 1;
+  MPI_Comm_rank(comm, &rank);
+  MPI_Comm_size(comm, &n_ranks);
+  for (const auto& operation : request.operations) operation_of(operation);  // throws where there is none
+  machine::MachineFile map;
+  std::string fault;
+  if (rank == 0) {
+    try {
+      map = machine::read_machine_file(request.map);
+      if (!map.machine.network)
+        throw InputError(request.map + ": knows no network; measure it between the hosts (tessera machine measure)");
+    } catch (const InputError& error) {
+      fault = error.what();
+    }
+  }
+  if (fault = mpi::agreed_text(fault, comm); !fault.empty()) throw InputError(fault);
+
+  std::vector<machine::Trial> trials;
+  std::vector<std::string> left_out;
+  const double begin = MPI_Wtime();
+  auto sizes = request.sizes;
+  std::sort(sizes.begin(), sizes.end());
+  for (const auto size : sizes)
+    for (const auto& operation : request.operations) {
+      const bool is_barrier = operation == "barrier";
+      if ((is_barrier && size != sizes.front()) || (operation == "all_to_all" && size > longest_pair)) continue;
+      const double left = shared(request.seconds - (MPI_Wtime() - begin), comm);
+      TimingRequest timing;
+      timing.map = request.map;
+      timing.operation = operation;
+      timing.bytes = is_barrier ? 0 : size;
+      timing.repeats = 1;
+      timing.entries = {"auto"};
+      timing.uses_trials = false;
+      nlohmann::json ranked;
+      if (left > 0) ranked = time_entries(timing, comm)["entries"][0];
+      const double once = shared(left > 0 ? ranked.value("median", 0.0) : 0, comm);
+      // The library may take several times as long as our choice.
+      const double a_turn = once * (request.candidates + 3);
+      if (left <= 0 || fewest_turns * a_turn > left) {
+        left_out.push_back(fmt::format("{} of {} bytes", operation, timing.bytes));
+        continue;
+      }
+      std::vector<std::string> entries;
+      if (rank == 0)
+        entries = most_promising(ranked.value("candidates", std::vector<std::string>()), request.candidates);
+      entries = shared(entries, comm);
+      if (entries.empty()) continue;
+      entries.insert(entries.begin(), "native");
+      timing.entries = entries;
+      timing.repeats = std::clamp(static_cast<int>(shared(0.1 * left / a_turn, comm)), fewest_turns, most_turns);
+      const auto found = time_entries(timing, comm);
+      if (rank != 0) continue;
+      for (const auto& entry : found["entries"]) {
+        const bool is_native = entry["entry"] == "native";
+        const double predicted = is_native ? ranked.value("native_predicted", 0.0) : entry.value("predicted", 0.0);
+        const double seconds = entry["median"];
+        if (!(predicted > 0) || !(seconds > 0)) continue;
+        trials.push_back(
+            {Communicator::library_version(), operation, n_ranks, timing.bytes, entry["entry"], predicted, seconds});
+        fmt::print(stderr, "tessera-collectives: {} of {} bytes, {}: {:.3g} ms, predicted {:.3g}\n", operation,
+                   timing.bytes, trials.back().entry, seconds * 1e3, predicted * 1e3);
+      }
+    }
+  nlohmann::json summary{{"trials", trials.size()}, {"left_out", left_out}, {"seconds", MPI_Wtime() - begin}};
+  if (rank == 0) {
+    try {
+      std::erase_if(map.trials, [&](const machine::Trial& old) {
+        return std::any_of(trials.begin(), trials.end(), [&](auto& trial) { return is_same_case(old, trial); });
+      });
+      map.trials.insert(map.trials.end(), trials.begin(), trials.end());
+      write_atomically(request.output, machine::machine_file_text(map));
+    } catch (const std::exception& error) {
+      fault = error.what();
+    }
+  }
+  if (fault = mpi::agreed_text(fault, comm); !fault.empty()) throw InputError(fault);
+  return summary;
+}
+
+}  // namespace tessera::comm::programs

@@ -1,0 +1,21 @@
+// A collective that was tried on the machine: what it took beside what the model had predicted.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace tessera::machine {
+
+struct Trial {
+  std::string library;  // MPI library and version: "Open MPI v4.1.4"
+  std::string operation;
+  int n_ranks = 0;
+  std::int64_t bytes = 0;  // of all blocks together
+  std::string entry;       // with its parameters, "subnets:segment=8192:pattern=chain"; "native": the library's own
+  double predicted = 0;    // s, by the model
+  double seconds = 0;      // s, median of the slowest rank's times
+
+  friend bool operator==(const Trial&, const Trial&) = default;
+};
+
+}  // namespace tessera::machine
