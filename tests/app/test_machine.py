@@ -197,7 +197,8 @@ def test_explain_orders_candidates_and_chooses_one() -> None:
         7,
     )
     seconds = [candidate["seconds"] for candidate in content["candidates"]]
-    assert seconds == sorted(seconds)
+    # Of those within 5 % of the fastest the one with the fewest messages stands first.
+    assert seconds[1:] == sorted(seconds[1:]) and seconds[0] <= 1.05 * min(seconds)
     assert len(seconds) > 3
     # 1.3 MB over the thin link of 1.17 MB/s: no candidate can be quicker, and none says it is.
     assert min(seconds) > 1.3 / 1.17
@@ -247,6 +248,7 @@ def test_measure_starts_the_probe(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
     for flavour in ("openmpi", "mpich"):
         script(tmp_path / "bin" / f"tessera-probe-{flavour}", "true")
+        script(tmp_path / "bin" / f"tessera-collectives-{flavour}", "true")
     monkeypatch.setattr(launch, "engine_folders", lambda: [tmp_path / "bin"])
     monkeypatch.setenv("PATH", str(tmp_path / "path"))
     monkeypatch.setattr("sys.executable", str(tmp_path / "python"))
@@ -262,6 +264,12 @@ def test_measure_starts_the_probe(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         assert output("--probe", flavour).strip() == probe
         checking = output("measure", "-n", "4", "-o", "m.json", "--check", "--dry-run").split()
         assert checking[-2:] == ["--check", "m.json"]
+        tuning = output(
+            "tune", "m.json", "-n", "4", "--ops", "MPI_Bcast,allreduce", "--sizes", "1KiB,1M", "--dry-run"
+        ).split()
+        program = str(tmp_path / "bin" / f"tessera-collectives-{flavour}")
+        wanted = [program, "tune", "m.json", "--operations", "broadcast,all_reduce", "--sizes", "1024,1000000"]
+        assert tuning[tuning.index(program) :] == wanted
     monkeypatch.setattr(launch, "engine_folders", lambda: [tmp_path / "none"])
     assert "there is no tessera-probe-*" in error("--probe", "mpich")
 

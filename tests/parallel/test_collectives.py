@@ -292,6 +292,64 @@ def test_times(run_program: Run, mpi: str) -> None:
     assert found["entries"][2]["predicted"] > 0
 
 
+# Trials.
+
+
+def test_trials_are_kept_in_the_map(run_program: Run, tmp_path: Path, mpi: str) -> None:
+    """And correct what is predicted from it, for the same library."""
+    file = tmp_path / "map.json"
+    run_program([*mpirun(mpi, 4), ENGINES / f"tessera-probe-{mpi}", "-o", file, "--seconds", "5", "-q"], timeout=60)
+    program = ENGINES / f"tessera-collectives-{mpi}"
+    words = ["--operations", "broadcast,all_reduce,barrier", "--sizes", "1000,200000", "--candidates", "2"]
+    for turn in range(2):  # the second replaces what the first has found
+        found = json.loads(run_program([*mpirun(mpi, 4), program, "tune", file, *words], timeout=60).stdout)
+        assert found["trials"] >= 10 and found["left_out"] == [], turn
+    trials = json.loads(file.read_text())["trials"]
+    assert len(trials) == found["trials"]
+    cases = {(trial["operation"], trial["bytes"]) for trial in trials}
+    assert cases == {
+        ("barrier", 0),
+        *((name, size) for name in ("broadcast", "all_reduce") for size in (1000, 200_000)),
+    }
+    for operation, size in cases:
+        entries = [t["entry"] for t in trials if (t["operation"], t["bytes"]) == (operation, size)]
+        assert entries[0] == "native" and len(set(entries)) == len(entries) == 3
+    assert all(t["ranks"] == 4 and t["seconds"] > 0 and t["predicted"] > 0 for t in trials)
+
+    # A library that takes ten seconds is never left to itself; of another library nothing is said.
+    content = json.loads(file.read_text())
+    for trial in content["trials"]:
+        trial["seconds"] = 10.0 if trial["entry"] == "native" else 1e-6
+    file.write_text(json.dumps(content))
+    time = [*mpirun(mpi, 4), program, "time", "--map", file, "--operation", "broadcast", "--bytes", "200000"]
+    (entry,) = json.loads(run_program([*time, "--entries", "auto"], timeout=60).stdout)["entries"]
+    assert entry["plan"] != "native" and "was tried" in entry["reason"]
+    for trial in content["trials"]:
+        trial["library"] = "another"
+    file.write_text(json.dumps(content))
+    (entry,) = json.loads(run_program([*time, "--entries", "auto"], timeout=60).stdout)["entries"]
+    assert "was tried" not in entry["reason"]
+
+
+def test_trials_of_another_cluster(run_program: Run, tmp_path: Path) -> None:
+    """All ranks leave with one message, and the map stays as it was."""
+    file = tmp_path / "map.json"
+    file.write_text(json.dumps(machine_map()))
+    before = file.read_text()
+    command = [*mpirun("openmpi", 3), ENGINES / "tessera-collectives-openmpi", "tune", file]
+    found = run_program(command, timeout=60, check=False)
+    assert found.returncode == 2
+    assert found.stderr.count("tessera-collectives: error") == 1 and "of another cluster" in found.stderr
+    assert file.read_text() == before
+
+
+def test_a_flooded_uplink_is_paced(run_program: Run, tmp_path: Path, mpi: str) -> None:
+    """An all-to-all over a thin link between racks keeps few messages under way."""
+    case = {"operation": "all_to_all", "entry": "subnets", "pattern": "direct", "network": "racks", "counts": [4000]}
+    result = check(run_program, tmp_path, [case, {**case, "in_place": True}, {**case, "counts": [3]}], mpi, 8)
+    assert result["plans"] == {"all_to_all: subnets(direct, paced)": 2, "all_to_all: subnets(direct)": 1}
+
+
 # A rank that dies.
 
 

@@ -101,7 +101,11 @@ nlohmann::json tune(const TuningRequest& request, MPI_Comm comm) {
       timing.entries = {"auto"};
       timing.uses_trials = false;
       nlohmann::json ranked;
-      if (left > 0) ranked = time_entries(timing, comm)["entries"][0];
+      if (left > 0) {
+        const auto found = time_entries(timing, comm);
+        if (const std::string warning = found["warning"]; !warning.empty()) throw InputError(warning);
+        ranked = found["entries"][0];
+      }
       const double once = shared(left > 0 ? ranked.value("median", 0.0) : 0, comm);
       // The library may take several times as long as our choice.
       const double a_turn = once * (request.candidates + 3);
