@@ -83,7 +83,7 @@ class Corrections {
 };
 
 /// Times closer than this are alike to the model; then fewer messages are better, as each takes a core's time.
-constexpr double alike = 1.05;
+constexpr double alike = 1.04;
 
 /// Puts the one with the fewest messages of those that are as fast as the first in front, unless the first was tried.
 void prefer_few_messages(std::vector<Candidate>& candidates, const Corrections& corrections) {

@@ -214,7 +214,7 @@ std::vector<Parameters> candidates_subnets(const Problem& problem, const machine
   constexpr double most_messages = 300'000;
   // MPI libraries send up to 64 KiB less a header at once; beyond it they first ask, and the question waits its turn on
   // every hop behind the data before it.
-  for (const std::int64_t segment : {0, 4096, 8192, 16384, 32768, 57344}) {
+  for (const std::int64_t segment : {0, 4096, 8192, 16384, 32768}) {
     if (segment > 0 && static_cast<double>(segment) >= piece_limit) continue;
     const double n_pieces = segment > 0 ? bytes / static_cast<double>(segment) : by_rank ? problem.n_ranks : 1;
     if (segment > 0 && 2 * n_pieces * problem.n_ranks > most_messages) continue;
