@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import sys
 from dataclasses import dataclass
@@ -85,6 +86,12 @@ class Series:
 @click.option("--cutoff", default=12.0, show_default=True, help="Å.")
 @click.option("--precision", type=click.Choice(["mixed", "double"]), default="mixed", show_default=True)
 @click.option("--layout", default="1x2", show_default=True, help="RANKSxTHREADS.")
+@click.option(
+    "--join",
+    multiple=True,
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="A result (conservation.json) to be put into the same tables; without --system nothing else is measured.",
+)
 @click.option("--check", is_flag=True, help=f"End with status 1 where a drift exceeds {MOST_DRIFT} kT/ns/dof.")
 @common_options(steps=0, repeats=1, steps_help="Steps at 2 fs; 0: as --ps says.")
 def conservation(
@@ -96,6 +103,7 @@ def conservation(
     cutoff: float,
     precision: str,
     layout: str,
+    join: tuple[Path, ...],
     check: bool,
     steps: int,
     repeats: int,
@@ -109,6 +117,7 @@ def conservation(
     Examples:
       python -m bench.md.conservation --check
       python -m bench.md.conservation --system water24k --ps 1 --equilibrate-ps 1 --fluctuation-ps 0.4
+      python -m bench.md.conservation --join dhfr/conservation.json --join water/conservation.json --check --docs
     """
     where = engine.Layout.parse(layout)
     n_steps = steps or round(ps / 0.002)
@@ -139,7 +148,14 @@ def conservation(
     drifts: list[dict[str, Any]] = []
     fluctuations: list[dict[str, Any]] = []
     pictures: dict[str, list[Series]] = {}
-    for name in names or ("dhfr", "water24k"):
+    for path in join:
+        other = json.loads(path.read_text())
+        drifts += other["data"]["drifts"]
+        fluctuations += other["data"]["fluctuations"]
+        if not names:
+            figure.settings, figure.at_start, figure.started = other["settings"], other["machine"], other["date"]
+            figure.versions.update(other["versions"])
+    for name in names or (() if join else ("dhfr", "water24k")):
         start = equilibrated(common, figure, name, base, equilibrate_ps, where)
         for turn in range(repeats):
             common.say(f"{name}: {n_steps:,} steps of 2 fs, {turn + 1}/{repeats}")
@@ -165,7 +181,8 @@ def conservation(
             fluctuations += [{"system": name, **one} for one in found]
     figure.data.update(drifts=drifts, fluctuations=fluctuations)
     summarise(figure, drifts, fluctuations)
-    picture(common.results / "conservation.png", pictures, fluctuations)
+    if pictures:
+        picture(common.results / "conservation.png", pictures, fluctuations)
     figure.write(common.results, as_json=common.as_json, docs=common.docs)
     if check and figure.failures:
         sys.exit(1)
