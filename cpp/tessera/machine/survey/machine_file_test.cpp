@@ -29,6 +29,8 @@ MachineFile surveyed() {
   file.machine.name = "cluster";
   file.machine.nodes = 5;
   file.machine.network = derive_network(*file.measurements);
+  file.trials = {{"Open MPI v4.1.4", "all_reduce", 10, 8000, "native", 1e-3, 1.25e-3},
+                 {"Open MPI v4.1.4", "all_reduce", 10, 8000, "ring:segment=0", 9e-4, 1e-3}};
   return file;
 }
 
@@ -51,6 +53,7 @@ TEST(MachineFile, KeepsEverything) {
   EXPECT_EQ(read.measurements->experiments, file.measurements->experiments);
   EXPECT_EQ(read.measurements->inside, file.measurements->inside);
   for (std::size_t k = 0; k < 2; ++k) EXPECT_TRUE(are_same(read.measurements->times[k], file.measurements->times[k]));
+  EXPECT_EQ(read.trials, file.trials);
   EXPECT_EQ(machine_file_text(read), text);
   EXPECT_EQ(derive_network(*read.measurements), *file.machine.network);
   EXPECT_NE(text.find("\n      {\"from\":\"n0\",\"seconds\":["), std::string::npos) << "a line a pair";
