@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <cmath>
+#include <ctime>
 #include <limits>
 #include <numeric>
 
@@ -177,10 +177,10 @@ TEST(Partition, AThousandHosts) {
       times_of_groups(group_of, std::vector<double>(25, 10), [](int g, int k) { return g / 5 == k / 5 ? 20 : 40; });
   std::mt19937 random(6);
   add_noise(times, 0.1, random);
-  const auto start = std::chrono::steady_clock::now();
+  const auto start = std::clock();  // of this process: others may be at work
   const auto tree = hierarchy(times);
   // What is asked for; 0.15 s on an idle core.
-  EXPECT_LT(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), 2.0);
+  EXPECT_LT(static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC, 2.0);
   EXPECT_EQ(test::leaves_of(tree), groups_of(group_of));
   EXPECT_EQ(tree.size(), 1U + 5U + 25U);
 }
