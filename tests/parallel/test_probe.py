@@ -14,7 +14,6 @@ import pytest
 from conftest import ENGINES, ROOT, mpirun
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
-SAME_TIMES = "emulated segments pass a frame on without delay: round trips are the same across a bridge as inside"
 
 
 @pytest.fixture
@@ -103,11 +102,7 @@ def test_bad_arguments_are_said_once(
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("spec", "subnets"),
-    [
-        ("fat-and-slow", 2),
-        ("crow8-pairs", 8),
-        pytest.param("eco-three-segments", 3, marks=pytest.mark.xfail(reason=SAME_TIMES)),
-    ],
+    [("fat-and-slow", 2), ("crow8-pairs", 8), ("eco-three-segments", 3)],
 )
 def test_emulated_cluster(mpi: str, spec: str, subnets: int, probe: Path, run_program: Run, tmp_path: Path) -> None:
     """The tree is that of the SPEC, rates are those of its wires, and media and up-links are told apart."""
