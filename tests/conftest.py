@@ -10,7 +10,9 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -46,16 +48,11 @@ def data_folder() -> Path:
     return Path(folder)
 
 
-def _run_program(
-    command: Sequence[str | Path],
-    *,
-    cwd: Path | None = None,
-    env: dict[str, str] | None = None,
-    timeout: float = 120,
-    check: bool = True,
-) -> subprocess.CompletedProcess[str]:
-    """Runs a command to its end. After `timeout` seconds all its processes are killed and the test fails."""
-    process = subprocess.Popen(
+def _start(
+    command: Sequence[str | Path], *, cwd: Path | None = None, env: dict[str, str] | None = None
+) -> subprocess.Popen[str]:
+    """A process group of its own with what it says in pipes."""
+    return subprocess.Popen(
         [str(word) for word in command],
         cwd=cwd,
         env={**os.environ, **(env or {})},
@@ -65,6 +62,50 @@ def _run_program(
         text=True,
         start_new_session=True,
     )
+
+
+def ranks_of(mark: int, program: str) -> list[int]:
+    """Processes of a job under way whose executable is called so, by the mark in their environment."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            is_program = entry.name.isdigit() and program in os.readlink(entry / "exe")
+            if is_program and f"TESSERA_TEST_RUN={mark}".encode() in (entry / "environ").read_bytes().split(b"\0"):
+                found.append(int(entry.name))
+        except OSError:  # gone meanwhile
+            continue
+    return sorted(found)
+
+
+@contextmanager
+def job_under_way(
+    mpi: str, ranks: int, program: str, *arguments: str | Path
+) -> Iterator[tuple[subprocess.Popen[str], int]]:
+    """A program of ours (`program`-`mpi`) that is left running, and the mark by which its ranks are found; whatever is
+    left of it in the end is killed."""
+    mark = time.monotonic_ns()
+    name = f"{program}-{mpi}"
+    process = _start([*mpirun(mpi, ranks), ENGINES / name, *arguments], env={"TESSERA_TEST_RUN": str(mark)})
+    try:
+        yield process, mark
+    finally:
+        for rank in ranks_of(mark, name):
+            os.kill(rank, signal.SIGKILL)
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+
+
+def _run_program(
+    command: Sequence[str | Path],
+    *,
+    cwd: Path | None = None,
+    env: dict[str, str] | None = None,
+    timeout: float = 120,
+    check: bool = True,
+) -> subprocess.CompletedProcess[str]:
+    """Runs a command to its end. After `timeout` seconds all its processes are killed and the test fails."""
+    process = _start(command, cwd=cwd, env=env)
     try:
         out, err = process.communicate(timeout=timeout)
     except subprocess.TimeoutExpired:

@@ -36,11 +36,11 @@ namespace collectives = comm::collectives;
 
 constexpr int n_operations = static_cast<int>(collectives::Operation::exscan) + 1;
 
-machine::Network network_of(const std::string& path) {
-  auto machine = machine::read_machine_file(path).machine;
-  if (!machine.network)
+machine::MachineFile map_of(const std::string& path) {
+  auto file = machine::read_machine_file(path);
+  if (!file.machine.network)
     throw InputError(path + ": holds no network, only one node; measure one with `tessera machine measure`");
-  return *std::move(machine.network);
+  return file;
 }
 
 /// Hosts, their subnets by Figure 2 of paper 002, and the whole tree with the least time between the parts of each.
@@ -95,7 +95,8 @@ std::vector<int> ranks_on_hosts(const machine::Network& network, const std::vect
 
 std::string host_file(const std::string& path, const std::string& format, const std::string& order,
                       const std::vector<int>& dims, std::optional<int> n_ranks) {
-  const auto network = network_of(path);
+  const auto map = map_of(path);
+  const auto& network = *map.machine.network;
   int n = n_ranks.value_or(0);
   if (!n_ranks)
     for (const auto& host : network.hosts) n += host.slots;
@@ -152,8 +153,9 @@ collectives::Problem problem_of(collectives::Operation operation, std::int64_t b
 }
 
 json explain(const std::string& path, const std::string& operation, std::int64_t bytes, const std::vector<int>& given) {
-  const auto network = network_of(path);
-  auto trials = machine::read_machine_file(path).trials;
+  auto map = map_of(path);
+  const auto& network = *map.machine.network;
+  auto& trials = map.trials;
   const std::string library = trials.empty() ? "" : trials.back().library;  // the one that was tried last
   std::erase_if(trials, [&](const machine::Trial& trial) { return trial.library != library; });
   std::vector<int> host_of_rank;

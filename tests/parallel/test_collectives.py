@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import ENGINES, mpirun
+from conftest import ENGINES, job_under_way, mpirun, ranks_of
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
@@ -353,20 +353,6 @@ def test_a_flooded_uplink_is_paced(run_program: Run, tmp_path: Path, mpi: str) -
 # A rank that dies.
 
 
-def ranks_of(mark: int, name: str) -> list[int]:
-    """Processes of a job, by what their environment says."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        try:
-            if entry.name.isdigit() and name in os.readlink(entry / "exe"):
-                words = (entry / "environ").read_bytes().split(b"\0")
-                if f"TESSERA_TEST_RUN={mark}".encode() in words:
-                    found.append(int(entry.name))
-        except OSError:  # gone meanwhile
-            continue
-    return sorted(found)
-
-
 def processor_seconds(process: int) -> float:
     words = Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()
     return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
@@ -374,18 +360,9 @@ def processor_seconds(process: int) -> float:
 
 def test_a_rank_dies(mpi: str) -> None:
     """Killed in the middle of one, it takes the job with it, within seconds and with an error of MPI's own."""
-    name, mark, ranks = f"tessera-collectives-{mpi}", time.monotonic_ns(), 3
+    name, ranks = f"tessera-collectives-{mpi}", 3
     words = ["time", "--operation", "all_reduce", "--bytes", "8000000", "--repeats", "1000000", "--entries", "ring"]
-    process = subprocess.Popen(
-        [*mpirun(mpi, ranks), str(ENGINES / name), *words],
-        env={**os.environ, "TESSERA_TEST_RUN": str(mark)},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-    try:
+    with job_under_way(mpi, ranks, "tessera-collectives", *words) as (process, mark):
         begin = time.monotonic()
         # Each has worked for a while, so it is past its start.
         while len(found := ranks_of(mark, name)) < ranks or min(map(processor_seconds, found)) < 0.5:
@@ -395,13 +372,8 @@ def test_a_rank_dies(mpi: str) -> None:
         os.kill(found[1], signal.SIGKILL)
         killed = time.monotonic()
         out, err = process.communicate(timeout=30)
-    finally:
-        for rank in ranks_of(mark, name):
-            os.kill(rank, signal.SIGKILL)
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
-    assert time.monotonic() - killed < 15
+        assert time.monotonic() - killed < 15
+        assert not ranks_of(mark, name)
     assert process.returncode != 0
     assert not out.startswith("{"), "a result, though a rank is missing"
     assert "signal 9" in out + err or "KILLED" in out + err
-    assert not ranks_of(mark, name)

@@ -102,7 +102,13 @@ def test_bad_arguments_are_said_once(
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("spec", "subnets"),
-    [("fat-and-slow", 2), ("crow8-pairs", 8), ("eco-three-segments", 3)],
+    [
+        ("eco-three-segments", 3),
+        ("eco-switched", 2),
+        ("fat-and-slow", 2),
+        ("crow8-pairs", 8),
+        ("crow8-100+1000", 4),
+    ],
 )
 def test_emulated_cluster(mpi: str, spec: str, subnets: int, probe: Path, run_program: Run, tmp_path: Path) -> None:
     """The tree is that of the SPEC, rates are those of its wires, and media and up-links are told apart."""

@@ -8,19 +8,18 @@ import signal
 import subprocess
 import time
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import h5py
 import numpy as np
 import pytest
-from conftest import ENGINES, mpirun
+from conftest import ENGINES, job_under_way, ranks_of
 
 from parallel.runs import Runs, Settings, read_table
 from parallel.samples import last_state, sample
 from tessera.system import read
 
+ENGINE = "tessera-md"
 STEPS = 400
 LENGTH: Settings = {
     "dynamics.steps": STEPS,
@@ -29,42 +28,6 @@ LENGTH: Settings = {
     "output.checkpoint_every": 50,
 }
 FORMATS = {"dcd": "trajectory.dcd", "h5md": "trajectory.h5md"}
-
-
-def engine_processes(mark: int) -> list[int]:
-    """The ranks of a run, by what its environment says."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        try:
-            is_engine = entry.name.isdigit() and "tessera-md-" in os.readlink(entry / "exe")
-            if is_engine and f"TESSERA_TEST_RUN={mark}".encode() in (entry / "environ").read_bytes().split(b"\0"):
-                found.append(int(entry.name))
-        except OSError:  # gone meanwhile
-            continue
-    return sorted(found)
-
-
-@contextmanager
-def started(run_file: Path, mpi: str, ranks: int) -> Iterator[tuple[subprocess.Popen[str], int]]:
-    """A run under way with at least two rows of energies, and the mark by which its ranks are found."""
-    mark = time.monotonic_ns()
-    process = subprocess.Popen(
-        [*mpirun(mpi, ranks), str(ENGINES / f"tessera-md-{mpi}"), str(run_file)],
-        env={**os.environ, "TESSERA_TEST_RUN": str(mark)},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-    try:
-        yield process, mark
-    finally:
-        for rank in engine_processes(mark):
-            os.kill(rank, signal.SIGKILL)
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
-        process.communicate()
 
 
 def wait_for(process: subprocess.Popen[str], path: Path, size: int = 1) -> None:
@@ -133,9 +96,9 @@ def test_terminate(
     mpi, ranks = sizes
     path = runs.run_file(sample("peptide"), {**LENGTH, "output.trajectory": kind, "output.checkpoint_every": 0})
     output = path.parent / "output"
-    with started(path, mpi, ranks) as (process, mark):
+    with job_under_way(mpi, ranks, ENGINE, path) as (process, mark):
         wait_for(process, output / "energy.csv", 5)
-        os.kill(process.pid if to_launcher else engine_processes(mark)[-1], signal.SIGTERM)
+        os.kill(process.pid if to_launcher else ranks_of(mark, ENGINE)[-1], signal.SIGTERM)
         out, err = process.communicate(timeout=60)
     # Open MPI's mpirun has a word of its own for having been told to end.
     assert process.returncode == (1 if mpi == "openmpi" and to_launcher else 143), (out, err)
@@ -155,9 +118,9 @@ def test_kill(runs: Runs, uninterrupted: dict[str, Path], kind: str, mpi_name: s
     """SIGKILL to every rank at once: the run goes on from the periodic checkpoint."""
     path = runs.run_file(sample("peptide"), {**LENGTH, "output.trajectory": kind})
     output = path.parent / "output"
-    with started(path, mpi_name, ranks) as (process, mark):
+    with job_under_way(mpi_name, ranks, ENGINE, path) as (process, mark):
         wait_for(process, output / "energy.csv", 13)
-        for rank in engine_processes(mark):
+        for rank in ranks_of(mark, ENGINE):
             os.kill(rank, signal.SIGKILL)
         process.communicate(timeout=60)
     assert process.returncode != 0

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include "tessera/comm/collectives/classical/build.h"
+
 namespace tessera::comm::collectives {
 namespace {
 
@@ -37,15 +39,14 @@ constexpr double most_at_once = 256 * 1024, paced_at_once = 128 * 1024;
 int window_of(const Problem& problem, const machine::Wires& wires) {
   const auto& network = wires.network();
   const double block = static_cast<double>(problem.blocks.front() * problem.element_bytes);
+  std::vector<double> n_inside(network.subnets.size(), 0);  // ranks in each subnet
+  for (int rank = 0; rank < problem.n_ranks; ++rank)
+    for (const int subnet : network.ancestors(wires.host_of(rank))) ++n_inside[static_cast<std::size_t>(subnet)];
   int window = 0;
   for (std::size_t s = 1; s < network.subnets.size(); ++s) {
     if (!network.subnets[s].uplink) continue;
-    const auto hosts = network.hosts_of(static_cast<int>(s));
-    double n_inside = 0;
-    for (int rank = 0; rank < problem.n_ranks; ++rank)
-      n_inside += std::find(hosts.begin(), hosts.end(), wires.host_of(rank)) != hosts.end() ? 1 : 0;
-    if (n_inside * (problem.n_ranks - n_inside) * block <= most_at_once) continue;
-    const int most = std::max(1, static_cast<int>(paced_at_once / (n_inside * block)));
+    if (n_inside[s] * (problem.n_ranks - n_inside[s]) * block <= most_at_once) continue;
+    const int most = std::max(1, static_cast<int>(paced_at_once / (n_inside[s] * block)));
     window = window == 0 ? most : std::min(window, most);
   }
   return window;
@@ -111,13 +112,9 @@ Plan plan_gathered_all_to_all(const Problem& problem, const machine::Wires& wire
         plan.messages.push_back({s, carrier, Effect::replace, Buffer::input, Buffer::scratch, offset_of(d), at, block});
         at += block;
       }
-    auto n_pieces = segment > 0 ? (length * problem.element_bytes + segment - 1) / segment : 1;
-    n_pieces = std::clamp<std::int64_t>(n_pieces, 1, length);
-    for (std::int64_t i = 0; i < n_pieces; ++i) {
-      const auto begin = length * i / n_pieces;
-      plan.messages.push_back({carrier, receiver, Effect::replace, Buffer::scratch, Buffer::scratch, out + begin,
-                               in + begin, length * (i + 1) / n_pieces - begin});
-    }
+    for (const auto& piece : pieces({0, length}, problem.element_bytes, segment))
+      plan.messages.push_back({carrier, receiver, Effect::replace, Buffer::scratch, Buffer::scratch, out + piece.begin,
+                               in + piece.begin, piece.length});
     at = in;
     for (const int d : receivers)
       for (const int s : senders) {

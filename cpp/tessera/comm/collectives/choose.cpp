@@ -32,21 +32,22 @@ constexpr std::array<std::string_view, 10> textbook{
 class Corrections {
  public:
   Corrections(const Problem& problem, std::span<const machine::Trial> trials) {
-    const auto distance = [&](const machine::Trial& trial) {
-      const auto log = [](std::int64_t bytes) {
-        return std::log2(static_cast<double>(std::max<std::int64_t>(1, bytes)));
-      };
-      return std::abs(log(trial.bytes) - log(bytes_of(problem)));
+    const auto log = [](std::int64_t bytes) {
+      return std::log2(static_cast<double>(std::max<std::int64_t>(1, bytes)));
     };
+    const double size = log(bytes_of(problem));
     double nearest = furthest_size;
     for (const auto& trial : trials) {
       if (trial.operation != name_of(problem.operation) || trial.n_ranks != problem.n_ranks) continue;
-      if (distance(trial) > nearest) continue;
-      if (distance(trial) < nearest) found_.clear();
-      nearest = distance(trial);
+      const double distance = std::abs(log(trial.bytes) - size);
+      if (distance > nearest) continue;
+      if (distance < nearest) found_.clear();
+      nearest = distance;
       found_.push_back(&trial);
     }
   }
+
+  bool is_empty() const { return found_.empty(); }
 
   bool is_tried(const std::string& entry) const {
     return std::any_of(found_.begin(), found_.end(), [&](auto* trial) { return trial->entry == entry; });
@@ -137,9 +138,10 @@ Choice choose(const Problem& problem, const machine::Wires& wires, const std::op
   auto& candidates = choice.ranked;
   candidates = rank_candidates(problem, wires, only);
   const Corrections corrections(problem, trials);
-  for (auto& candidate : candidates) candidate.seconds *= corrections.of(candidate);
-  std::stable_sort(candidates.begin(), candidates.end(),
-                   [](const Candidate& a, const Candidate& b) { return a.seconds < b.seconds; });
+  if (!corrections.is_empty()) {
+    for (auto& candidate : candidates) candidate.seconds *= corrections.of(candidate);
+    sort_by_time(candidates);
+  }
   if (candidates.empty()) {
     choice.reason = fmt::format("no entry can do this {}; the MPI library does it", name_of(problem.operation));
     return choice;

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "tessera/comm/collectives/registry.h"
-#include "tessera/machine/trial.h"
+#include "tessera/machine/survey/trial.h"
 
 namespace tessera::comm::collectives {
 

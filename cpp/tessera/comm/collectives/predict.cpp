@@ -62,7 +62,6 @@ constexpr double busy_inside = 1, busy_between = 0.125;
 // after they have asked: question and answer wait behind other data. Measured: 1.15 to 1.4 (docs/guide/collectives.md).
 constexpr double least_tcp_latency = 15e-6;
 constexpr double crowded = 1.25, asked_first = 1.3;
-constexpr double most_unasked = 65000;  // bytes
 
 }  // namespace
 
@@ -92,7 +91,8 @@ Prediction predict(const Plan& plan, const Problem& problem, const machine::Wire
       const bool is_inside = wires.host_of(message.from) == wires.host_of(message.to);
       const bool is_tcp = !is_inside && latency > least_tcp_latency;
       const double overhead = (is_inside ? busy_inside : busy_between) * latency;
-      const double felt_bytes = bytes * (is_tcp && bytes > most_unasked ? asked_first : 1);
+      const double felt_bytes =
+          bytes * (is_tcp && message.length * problem.element_bytes > most_unasked ? asked_first : 1);
       const auto seconds_on = [&](std::size_t w, bool is_rank) {
         return felt_bytes / all[w].bandwidth + (is_rank ? overhead : 0);
       };

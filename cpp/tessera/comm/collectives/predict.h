@@ -2,12 +2,16 @@
 // the messages that it depends on have arrived.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "tessera/comm/collectives/plan.h"
 #include "tessera/machine/wires.h"
 
 namespace tessera::comm::collectives {
+
+/// Bytes of a message that MPI libraries send over TCP at once; of longer ones they ask the receiver first.
+inline constexpr std::int64_t most_unasked = 65000;
 
 struct Prediction {
   double seconds = 0;             // until the last rank is done

@@ -4,31 +4,18 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <limits>
 #include <sstream>
 #include <utility>
 
 #include "tessera/base/error.h"
+#include "tessera/base/integer.h"
 #include "tessera/comm/collectives/classical/build.h"
 #include "tessera/comm/collectives/classical/entries.h"
 #include "tessera/comm/collectives/predict.h"
 #include "tessera/comm/collectives/subnets.h"
 
 namespace tessera::comm::collectives {
-
-namespace {
-
-template <class Integer>
-Integer integer_of(const std::string& text, const std::string& where) {
-  Integer value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size())
-    throw InputError(fmt::format("{}: \"{}\" is no integer", where, text));
-  return value;
-}
-
-}  // namespace
 
 std::string text_of(const NamedEntry& named) {
   auto text = named.name;
@@ -144,9 +131,13 @@ std::vector<Candidate> rank_candidates(const Problem& problem, const machine::Wi
       }
     }
   }
+  sort_by_time(candidates);
+  return candidates;
+}
+
+void sort_by_time(std::vector<Candidate>& candidates) {
   std::stable_sort(candidates.begin(), candidates.end(),
                    [](const Candidate& a, const Candidate& b) { return a.seconds < b.seconds; });
-  return candidates;
 }
 
 }  // namespace tessera::comm::collectives

@@ -58,5 +58,7 @@ struct Candidate {
 /// the registry.
 std::vector<Candidate> rank_candidates(const Problem& problem, const machine::Wires& wires,
                                        const std::optional<std::string>& only = std::nullopt);
+/// Fastest first; ties keep their order.
+void sort_by_time(std::vector<Candidate>& candidates);
 
 }  // namespace tessera::comm::collectives

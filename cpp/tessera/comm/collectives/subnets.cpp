@@ -6,34 +6,13 @@
 #include <numeric>
 
 #include "tessera/comm/collectives/all_to_all.h"
+#include "tessera/comm/collectives/classical/build.h"
 #include "tessera/comm/collectives/delivery_tree.h"
 
 namespace tessera::comm::collectives {
 namespace {
 
 using Direction = DeliveryTrees::Direction;
-
-struct Piece {
-  std::int64_t begin = 0;
-  std::int64_t length = 0;
-};
-
-/// Cuts elements into pieces of about `segment` bytes, as equal as can be; into a multiple of `multiple` where there
-/// are enough of them, so that roots that take turns have equal shares.
-std::vector<Piece> pieces_of(std::int64_t begin, std::int64_t length, std::int64_t element_bytes, std::int64_t segment,
-                             std::int64_t multiple = 1) {
-  if (length == 0) return {};
-  std::int64_t n = 1;
-  if (segment > 0 && element_bytes > 0) n = (length * element_bytes + segment - 1) / segment;
-  if (n > multiple / 2) n = (n + multiple - 1) / multiple * multiple;
-  n = std::min(n, length);
-  std::vector<Piece> pieces;
-  for (std::int64_t i = 0; i < n; ++i) {
-    const auto first = length * i / n;
-    pieces.push_back({begin + first, length * (i + 1) / n - first});
-  }
-  return pieces;
-}
 
 class Builder {
  public:
@@ -42,12 +21,12 @@ class Builder {
 
   std::vector<Message> take() { return std::move(messages_); }
 
-  void send_down(int root, const Piece& piece) {
+  void send_down(int root, const Range& piece) {
     for (const auto& edge : trees_.add_tree(root, bytes(piece), Direction::from_root))
       add(edge.parent, edge.child, piece, Effect::replace);
   }
 
-  void send_up(int root, const Piece& piece) {
+  void send_up(int root, const Range& piece) {
     const auto edges = trees_.add_tree(root, bytes(piece), Direction::to_root);
     for (auto edge = edges.rbegin(); edge != edges.rend(); ++edge)
       add(edge->child, edge->parent, piece, Effect::combine_left);
@@ -56,8 +35,8 @@ class Builder {
   void all_reduce() {
     const auto& roots = trees_.spread_roots();
     std::size_t turn = 0;
-    for (const auto& piece : pieces_of(0, problem_.blocks.front(), problem_.element_bytes, parameters_.segment,
-                                       static_cast<std::int64_t>(problem_.n_ranks))) {
+    for (const auto& piece : pieces({0, problem_.blocks.front()}, problem_.element_bytes, parameters_.segment,
+                                    static_cast<std::int64_t>(problem_.n_ranks))) {
       const int root = roots[turn++ % roots.size()];
       send_up(root, piece);
       send_down(root, piece);
@@ -68,20 +47,20 @@ class Builder {
   template <class Send>
   void for_pieces_of_blocks(Send&& send) {
     const auto offsets = problem_.offsets();
-    std::vector<std::vector<Piece>> pieces;
+    std::vector<std::vector<Range>> of_rank;
     std::size_t most = 0;
     for (int rank = 0; rank < problem_.n_ranks; ++rank) {
       const auto r = static_cast<std::size_t>(rank);
-      pieces.push_back(pieces_of(offsets[r], problem_.blocks[r], problem_.element_bytes, parameters_.segment));
-      most = std::max(most, pieces.back().size());
+      of_rank.push_back(pieces({offsets[r], problem_.blocks[r]}, problem_.element_bytes, parameters_.segment));
+      most = std::max(most, of_rank.back().size());
     }
     for (std::size_t i = 0; i < most; ++i)
       for (const int rank : trees_.spread_roots())
-        if (const auto& own = pieces[static_cast<std::size_t>(rank)]; i < own.size()) send(rank, own[i]);
+        if (const auto& own = of_rank[static_cast<std::size_t>(rank)]; i < own.size()) send(rank, own[i]);
   }
 
-  void for_pieces_of_vector(void (Builder::*send)(int, const Piece&)) {
-    for (const auto& piece : pieces_of(0, problem_.blocks.front(), problem_.element_bytes, parameters_.segment))
+  void for_pieces_of_vector(void (Builder::*send)(int, const Range&)) {
+    for (const auto& piece : pieces({0, problem_.blocks.front()}, problem_.element_bytes, parameters_.segment))
       (this->*send)(problem_.root, piece);
   }
 
@@ -106,8 +85,8 @@ class Builder {
         auto end = i + 1;
         while (end < ranks.size() && ranks[end] == ranks[end - 1] + 1) ++end;
         const auto begin = offsets[static_cast<std::size_t>(ranks[i])];
-        const Piece run{begin, offsets[static_cast<std::size_t>(ranks[end - 1]) + 1] - begin};
-        for (const auto& piece : pieces_of(run.begin, run.length, problem_.element_bytes, parameters_.segment)) {
+        const Range run{begin, offsets[static_cast<std::size_t>(ranks[end - 1]) + 1] - begin};
+        for (const auto& piece : pieces(run, problem_.element_bytes, parameters_.segment)) {
           if (is_gather) {
             add(edge.child, edge.parent, piece, Effect::replace);
           } else {
@@ -125,8 +104,8 @@ class Builder {
   }
 
  private:
-  double bytes(const Piece& piece) const { return static_cast<double>(piece.length * problem_.element_bytes); }
-  void add(int from, int to, const Piece& piece, Effect effect) {
+  double bytes(const Range& piece) const { return static_cast<double>(piece.length * problem_.element_bytes); }
+  void add(int from, int to, const Range& piece, Effect effect) {
     messages_.push_back({from, to, effect, Buffer::output, Buffer::output, piece.begin, piece.begin, piece.length});
   }
 
@@ -172,10 +151,10 @@ Plan plan_subnets(const Problem& problem, const machine::Wires& wires, const Par
       builder.all_reduce();
       break;
     case Operation::all_gather:
-      builder.for_pieces_of_blocks([&](int rank, const Piece& piece) { builder.send_down(rank, piece); });
+      builder.for_pieces_of_blocks([&](int rank, const Range& piece) { builder.send_down(rank, piece); });
       break;
     case Operation::reduce_scatter:
-      builder.for_pieces_of_blocks([&](int rank, const Piece& piece) { builder.send_up(rank, piece); });
+      builder.for_pieces_of_blocks([&](int rank, const Range& piece) { builder.send_up(rank, piece); });
       break;
     case Operation::scatter:
     case Operation::gather:
@@ -211,13 +190,13 @@ std::vector<Parameters> candidates_subnets(const Problem& problem, const machine
   };
   std::vector<Parameters> candidates;
   // Plans of more messages than this take longer to make than they save.
-  constexpr double most_messages = 300'000;
+  constexpr double longest_plan = 300'000;
   // MPI libraries send up to 64 KiB less a header at once; beyond it they first ask, and the question waits its turn on
   // every hop behind the data before it.
   for (const std::int64_t segment : {0, 4096, 8192, 16384, 32768}) {
     if (segment > 0 && static_cast<double>(segment) >= piece_limit) continue;
     const double n_pieces = segment > 0 ? bytes / static_cast<double>(segment) : by_rank ? problem.n_ranks : 1;
-    if (segment > 0 && 2 * n_pieces * problem.n_ranks > most_messages) continue;
+    if (segment > 0 && 2 * n_pieces * problem.n_ranks > longest_plan) continue;
     for (auto& pattern : patterns(segment)) {
       Parameters parameters;
       parameters.segment = segment;

@@ -200,15 +200,8 @@ class Checker {
     const Kind kind(case_.type == "affine-holes" ? "affine" : case_.type == "vector" ? "contiguous" : case_.type);
     auto call = make_call(kind, kind, false);
     call.op = op.op();
-    Memory own(kind, call.send_elements), result(kind, call.receive_elements);
-    own.assign((ours.is_in_place() ? receive : send).values(0, call.send_elements));
-    result.assign(receive.values(0, call.receive_elements));
-    call.addresses(own.address(), result.address());
-    call.run(nullptr, comm_);
-    const auto begin = result.values(0, call.receive_elements);
-    auto values = receive.values(0, ours.receive_elements);  // in place there is room for more than the result
-    std::copy(begin.begin(), begin.end(), values.begin());
-    receive.assign(values);
+    const auto& own = ours.is_in_place() ? receive : send;
+    call_library(call, kind, own.packed(0, call.send_elements), ours, receive);
   }
 
   /// As bytes. Open MPI 4.1.4 hangs where ranks differ in their types, and its all-to-all of 12 ranks and more moves
@@ -216,13 +209,21 @@ class Checker {
   void move_by_library(const Call& ours, const Memory& send, Memory& receive) const {
     const Kind kind(case_.type);
     const Kind bytes(kind.per_item() * mpi::element_of(kind.type()).size);
-    auto call = make_call(bytes, bytes, case_.in_place);
-    Memory own(bytes, call.send_elements), result(bytes, call.receive_elements);
-    own.assign(send.packed(0, ours.send_elements));
-    result.assign(receive.packed(0, ours.receive_elements));
-    call.addresses(own.address(), result.address());
+    call_library(make_call(bytes, bytes, case_.in_place), bytes, send.packed(0, ours.send_elements), ours, receive);
+  }
+
+  /// The call on plain data; its result replaces the beginning of what is in `receive`, which may have room for more.
+  void call_library(Call call, const Kind& kind, const std::vector<std::byte>& own, const Call& ours,
+                    Memory& receive) const {
+    Memory send(kind, call.send_elements), result(kind, call.receive_elements);
+    send.assign(own);
+    auto values = receive.packed(0, ours.receive_elements);
+    result.assign(values);
+    call.addresses(send.address(), result.address());
     call.run(nullptr, comm_);
-    receive.assign(result.packed(0, call.receive_elements));
+    const auto begin = result.packed(0, call.receive_elements);
+    std::copy(begin.begin(), begin.end(), values.begin());
+    receive.assign(values);
   }
 
   std::string compare(const Call& call, const Memory& ours, const Memory& expected, const Memory& before) const {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "tessera/machine/network.h"
-#include "tessera/machine/trial.h"
+#include "tessera/machine/survey/trial.h"
 
 namespace tessera::comm::programs {
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -12,6 +11,7 @@
 #include <thread>
 
 #include "tessera/base/error.h"
+#include "tessera/base/integer.h"
 #include "tessera/comm/communicator.h"
 #include "tessera/comm/mpi/collectives.h"
 #include "tessera/comm/programs/calls.h"
@@ -30,15 +30,6 @@ mpi::Settings settings_of(const std::string& text, const std::vector<machine::Tr
   return settings;
 }
 
-std::uint64_t seed_of(const std::string& order) {
-  const auto digits = order.substr(order.find(':') + 1);
-  std::uint64_t seed = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), seed);
-  if (error != std::errc() || end != digits.data() + digits.size())
-    throw InputError(fmt::format("--order {}: \"{}\" is no integer", order, digits));
-  return seed;
-}
-
 MPI_Comm ordered(const std::string& order, MPI_Comm comm) {
   int rank = 0, n_ranks = 1;
   MPI_Comm_rank(comm, &rank);
@@ -46,7 +37,7 @@ MPI_Comm ordered(const std::string& order, MPI_Comm comm) {
   std::vector<int> places(static_cast<std::size_t>(n_ranks));
   std::iota(places.begin(), places.end(), 0);
   if (order.starts_with("shuffle:")) {
-    std::mt19937_64 random(seed_of(order));
+    std::mt19937_64 random(integer_of<std::uint64_t>(order.substr(8), "--order " + order));
     for (auto i = places.size(); i > 1; --i) std::swap(places[i - 1], places[random() % i]);
   } else if (order != "job") {
     throw InputError(fmt::format("--order {}: expected \"job\" or \"shuffle:SEED\"", order));

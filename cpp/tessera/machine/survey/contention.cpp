@@ -67,12 +67,6 @@ std::vector<int> spread_hosts(const Network& network, int subnet) {
   return hosts;
 }
 
-std::int64_t bytes_for(const Link& link, double seconds) {
-  constexpr double least = 64 << 10;
-  constexpr double most = 64 << 20;
-  return static_cast<std::int64_t>(std::clamp(link.bandwidth * seconds, least, most));
-}
-
 }  // namespace
 
 std::vector<Experiment> contention_experiments(const Measurements& measurements, const ContentionOptions& options) {
@@ -82,7 +76,7 @@ std::vector<Experiment> contention_experiments(const Measurements& measurements,
   const auto add = [&](std::vector<Flow> flows, const Link& link) {
     const auto is_done = [&](const Experiment& done) { return done.is_done() && done.flows == flows; };
     if (std::none_of(measurements.experiments.begin(), measurements.experiments.end(), is_done))
-      wanted.push_back({std::move(flows), bytes_for(link, options.seconds), {}, {}});
+      wanted.push_back({std::move(flows), bytes_of_flow(link, options.seconds), {}, {}});
   };
   for (std::size_t s = 0; s < network.subnets.size(); ++s) {
     const auto& subnet = network.subnets[s];

@@ -10,7 +10,7 @@
 
 #include "tessera/machine/machine.h"
 #include "tessera/machine/survey/measurements.h"
-#include "tessera/machine/trial.h"
+#include "tessera/machine/survey/trial.h"
 
 namespace tessera::machine {
 

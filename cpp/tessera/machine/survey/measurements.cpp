@@ -62,6 +62,11 @@ void take_over(Measurements& into, const Measurements& from, const std::vector<i
 
 }  // namespace
 
+std::int64_t bytes_of_flow(const Link& link, double seconds) {
+  constexpr double least = 64 << 10, most = 64 << 20;
+  return static_cast<std::int64_t>(std::clamp(link.bandwidth * seconds, least, most));
+}
+
 Measurements Measurements::of(std::vector<MeasuredHost> hosts, std::vector<std::int64_t> sizes) {
   Measurements empty;
   empty.times.assign(sizes.size(), TimeMatrix(static_cast<int>(hosts.size())));

@@ -29,6 +29,9 @@ struct Flow {
   friend auto operator<=>(const Flow&, const Flow&) = default;
 };
 
+/// Bytes that a link carries in about so many seconds, 64 KiB to 64 MiB.
+std::int64_t bytes_of_flow(const Link& link, double seconds);
+
 /// Flows that are sent one by one and then all at once.
 struct Experiment {
   std::vector<Flow> flows;

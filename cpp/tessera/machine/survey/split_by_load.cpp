@@ -263,7 +263,7 @@ std::vector<double> fair_times(const std::vector<std::vector<int>>& wires, int n
 std::vector<Experiment> load_experiments(const std::vector<int>& hosts, const Link& link,
                                          const std::vector<Experiment>& done, double seconds) {
   if (hosts.size() < fewest_hosts) return {};
-  const auto bytes = static_cast<std::int64_t>(std::clamp(link.bandwidth * seconds, 64.0 * 1024, 64.0 * 1024 * 1024));
+  const auto bytes = bytes_of_flow(link, seconds);
   std::mt19937 random(static_cast<std::mt19937::result_type>(hosts.size()));
   auto order = hosts;
   const auto shuffle = [&] {  // std::shuffle differs between libraries

@@ -56,6 +56,20 @@ std::vector<Range> segments(const Problem& problem, const Parameters& parameters
   return pieces;
 }
 
+std::vector<Range> pieces(const Range& range, std::int64_t element_bytes, std::int64_t segment, std::int64_t multiple) {
+  if (range.length == 0) return {};
+  std::int64_t n = 1;
+  if (segment > 0 && element_bytes > 0) n = (range.length * element_bytes + segment - 1) / segment;
+  if (n > multiple / 2) n = (n + multiple - 1) / multiple * multiple;
+  n = std::min(n, range.length);
+  std::vector<Range> found;
+  for (std::int64_t i = 0; i < n; ++i) {
+    const auto first = range.length * i / n;
+    found.push_back({range.begin + first, range.length * (i + 1) / n - first});
+  }
+  return found;
+}
+
 std::vector<Range> blocks_of(const Problem& problem) {
   const auto offsets = problem.offsets();
   std::vector<Range> blocks;

@@ -50,6 +50,10 @@ int root_of(const Problem& problem);
 Range whole(const Problem& problem);
 /// The whole vector in pieces of `parameters.segment` bytes, and at least one element.
 std::vector<Range> segments(const Problem& problem, const Parameters& parameters);
+/// A range in pieces of about `segment` bytes (0: whole), as equal as can be; in a multiple of `multiple` where there
+/// are enough of them. None of no elements.
+std::vector<Range> pieces(const Range& range, std::int64_t element_bytes, std::int64_t segment,
+                          std::int64_t multiple = 1);
 /// The block of each rank.
 std::vector<Range> blocks_of(const Problem& problem);
 /// The whole vector cut into nearly equal parts, one for each of `owners` in their order; indexed by rank, empty for

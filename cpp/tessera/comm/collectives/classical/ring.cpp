@@ -5,6 +5,7 @@
 
 #include "tessera/comm/collectives/classical/entries.h"
 #include "tessera/comm/collectives/classical/tree.h"
+#include "tessera/comm/collectives/predict.h"
 
 namespace tessera::comm::collectives {
 namespace {
@@ -20,25 +21,12 @@ void around(const std::vector<int>& order, int lag, Send&& send_part) {
       send_part(v, (v + 1) % n, (v + 2 * n - step - static_cast<std::size_t>(lag)) % n);
 }
 
-/// The range in pieces that travel by themselves, as equal as can be.
-void send_in_pieces(Plan& plan, const Problem& problem, const Parameters& parameters, int from, int to,
-                    const Range& range, Effect effect) {
-  std::int64_t n = 1;
-  if (parameters.segment > 0)
-    n = std::clamp<std::int64_t>((range.length * problem.element_bytes + parameters.segment - 1) / parameters.segment,
-                                 1, std::max<std::int64_t>(1, range.length));
-  for (std::int64_t i = 0; i < n; ++i) {
-    const auto begin = range.length * i / n;
-    send(plan, from, to, {range.begin + begin, range.length * (i + 1) / n - begin}, effect);
-  }
-}
-
 /// Each part comes to its own rank with all contributions; it has set out from the rank behind.
 void add_ring_reduce_scatter(Plan& plan, const Problem& problem, const Parameters& parameters,
                              const std::vector<int>& order, const std::vector<Range>& parts) {
   around(order, 1, [&](std::size_t from, std::size_t to, std::size_t owner) {
-    send_in_pieces(plan, problem, parameters, order[from], order[to], parts[index(order[owner])],
-                   combine(problem, order[from], order[to]));
+    send(plan, order[from], order[to], pieces(parts[index(order[owner])], problem.element_bytes, parameters.segment),
+         combine(problem, order[from], order[to]));
   });
 }
 
@@ -50,7 +38,8 @@ void add_ring_all_gather(Plan& plan, const Problem& problem, const Parameters& p
   const auto n = order.size();
   around(order, 0, [&](std::size_t from, std::size_t to, std::size_t owner) {
     if ((owner + n - to) % n >= held[to])
-      send_in_pieces(plan, problem, parameters, order[from], order[to], parts[index(order[owner])], Effect::replace);
+      send(plan, order[from], order[to], pieces(parts[index(order[owner])], problem.element_bytes, parameters.segment),
+           Effect::replace);
   });
 }
 
@@ -94,10 +83,8 @@ Plan plan_ring(const Problem& problem, const machine::Wires& wires, const Parame
 std::vector<Parameters> ring_candidates(const Problem& problem, const machine::Wires&) {
   if (is_chain(problem.operation)) return with_segments(problem, {});
   std::vector<Parameters> candidates{{}};
-  // Libraries send what is longer than 64 KiB only after they have asked.
-  constexpr std::int64_t long_part = 65000, piece = 32768;
-  if (problem.offsets().back() * problem.element_bytes / problem.n_ranks > long_part)
-    candidates.emplace_back().segment = piece;
+  if (problem.offsets().back() * problem.element_bytes / problem.n_ranks > most_unasked)
+    candidates.emplace_back().segment = 32768;
   return candidates;
 }
 
