@@ -11,7 +11,7 @@ from bench.common import engine, systems
 from bench.common.options import Common, common_options
 from bench.common.results import Figure, table
 
-SEARCH = "pair search and migration"
+SEARCH = "sort and migration"
 KERNELS = "pair forces"
 
 

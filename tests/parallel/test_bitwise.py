@@ -53,6 +53,14 @@ def test_searches_at_other_steps_are_the_same_on_any_ranks(runs: Runs, every: in
     check(runs, "peptide", settings, "mpich", 4, 1)
 
 
+@pytest.mark.parametrize("steps", [0, 1, 20])
+def test_lists_that_last_longer_or_shorter(runs: Runs, steps: float) -> None:
+    """A pair list is a matter of speed: pairs beyond the cut-off add zeros."""
+    settings: Settings = {**SHORT, "parallel.list_steps": steps}
+    alone = runs.run(sample("peptide"), SHORT)
+    assert runs.run(sample("peptide"), settings, threads=2).hash == alone.hash
+
+
 @pytest.mark.parametrize(("ranks", "threads"), [(3, 2), (8, 1)])
 def test_dhfr(runs: Runs, mpi: str, ranks: int, threads: int) -> None:
     check(runs, "dhfr", {**DHFR, "dynamics.steps": 12}, mpi, ranks, threads)

@@ -68,6 +68,7 @@ md::EngineSettings plan_settings(const RunConfig& config, const model::System& s
   pair.coulomb_constant = system.force_field.coulomb_constant;
   settings.lj_tail = config.interactions.lj_tail;
   settings.buffer = config.parallel.buffer;
+  settings.list_steps = config.parallel.list_steps;
   settings.search_every = static_cast<int>(config.parallel.pair_search_every);
   settings.double_precision = config.parallel.precision == Precision::double_precision;
   settings.pair_scheme = config.parallel.pair_scheme;
@@ -93,6 +94,7 @@ md::EngineSettings plan_settings(const RunConfig& config, const model::System& s
     else
       for (std::size_t d = 0; d < 3; ++d) settings.pme_grid[d] = config.pme.grid[d];
   }
+  settings.buffer = md::widest_buffer(system, settings);
   return settings;
 }
 

@@ -72,8 +72,8 @@ std::vector<Choice> list_choices(const RunConfig& config, const model::System& s
   choices.push_back({"cells",
                      fmt::format("{} × {} × {}, edges {:.2f} {:.2f} {:.2f} Å", layout.grid.n[0], layout.grid.n[1],
                                  layout.grid.n[2], layout.grid.edge[0], layout.grid.edge[1], layout.grid.edge[2]),
-                     fmt::format("at least half the list range of {:.2f} Å, from the box and the cut-off alone",
-                                 settings.list_range())});
+                     fmt::format("at least half of {:.2f} Å, cut-off and buffer; from the box and the cut-off alone",
+                                 pair.cutoff + settings.buffer)});
   choices.push_back(
       {"pair scheme", std::string(md::pair::find_pair_scheme(settings.pair_scheme, settings.double_precision).name),
        config.parallel.pair_scheme == "auto" ? "the default of this precision, never by timing" : "asked for"});
@@ -96,6 +96,10 @@ std::vector<Choice> list_choices(const RunConfig& config, const model::System& s
       {"pair search",
        fmt::format("every {} steps or when an atom has moved {:.2f} Å", settings.search_every, 0.5 * settings.buffer),
        "no pair may be missed: two atoms may close the buffer between them"});
+  choices.push_back(
+      {"pair list",
+       fmt::format("made anew when an atom has gone further than about {} steps would take it", settings.list_steps),
+       "from the cells around; which list it is doesn't change the result"});
   return choices;
 }
 

@@ -332,6 +332,7 @@ Report Run::make_report(double seconds) {
                     {"drift_kT_ns_dof", drift_.slope()},
                     {"degrees_of_freedom", engine_->degrees_of_freedom()},
                     {"pair_searches", engine_->n_searches()},
+                    {"pair_lists", engine_->pair_forces().n_lists()},
                     {"pair_list_entries", engine_->pair_forces().list().n_entries()},
                     {"cells", engine_->domain().grid().n},
                     {"pme_grid", settings_.pme_grid},

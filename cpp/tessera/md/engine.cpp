@@ -28,6 +28,15 @@ double mesh_reach(const model::System& system, const EngineSettings& settings) {
   return (settings.pme_order / 2 + 1) * spacing;
 }
 
+/// What a search finds must hold until the next: atoms may come closer by the buffer meanwhile.
+domain::CellDemands cell_demands(const model::System& system, const EngineSettings& settings) {
+  return {.list_range = settings.pair.cutoff + settings.buffer,
+          .group_radius = group_radius(system),
+          .bonded_reach = bonded_reach,
+          .mesh_reach = mesh_reach(system, settings),
+          .buffer = settings.buffer};
+}
+
 void check_cutoff(const model::System& system, const EngineSettings& settings) {
   const auto edges = system.lattice.edges();
   if (!system.is_periodic) return;
@@ -49,11 +58,12 @@ double Energies::potential() const {
 
 domain::CellGrid plan_cells(const model::System& system, const EngineSettings& settings) {
   check_cutoff(system, settings);
-  return domain::plan_cell_grid(system.lattice, {.list_range = settings.list_range(),
-                                                 .group_radius = group_radius(system),
-                                                 .bonded_reach = bonded_reach,
-                                                 .mesh_reach = mesh_reach(system, settings),
-                                                 .buffer = settings.buffer});
+  return domain::plan_cell_grid(system.lattice, cell_demands(system, settings));
+}
+
+double widest_buffer(const model::System& system, const EngineSettings& settings) {
+  const double spare = domain::spare_buffer(plan_cells(system, settings), cell_demands(system, settings));
+  return settings.buffer + std::min(spare, settings.buffer);
 }
 
 Engine::Engine(const model::System& system, const EngineSettings& settings, const comm::Communicator& comm,
@@ -65,7 +75,8 @@ Engine::Engine(const model::System& system, const EngineSettings& settings, cons
       domain_(system, domain::plan_decomposition(plan_cells(system, settings), comm.size()), comm, threads),
       topology_(system, settings.constraints),
       tables_(bonded::make_force_tables(system.force_field)),
-      pair_(domain_, settings.pair, settings.list_range(),
+      pair_(domain_, settings.pair,
+            {.steps = settings.list_steps, .timestep = settings.timestep, .most_reach = 0.5 * settings.buffer},
             pair::find_pair_scheme(settings.pair_scheme, settings.double_precision), threads),
       mesh_({.active = settings.pair.electrostatics == pair::Electrostatics::pme,
              .double_precision = settings.double_precision,

@@ -22,16 +22,15 @@ struct EngineSettings {
   bool lj_tail = false;
   int pme_order = 4;
   Index3 pme_grid{};
-  double buffer = 2.5;    // Å
-  int search_every = 20;  // steps
+  double buffer = 2.8;    // Å: how far two atoms together may move between searches, which sort atoms into cells
+  int search_every = 40;  // steps
+  double list_steps = 4;  // about how many a list of near pairs lasts; the result is the same
   bool double_precision = false;
   std::string pair_scheme = "auto";
   constraint::ConstraintMode constraints = constraint::ConstraintMode::h_bonds;
   double constraint_tolerance = 1e-10;
   double timestep = 0.002;      // ps
   int com_removal_every = 100;  // steps; 0: never
-
-  double list_range() const { return pair.cutoff + buffer; }
 };
 
 /// What a step's forces came from, summed over all ranks. kcal/mol, K, bar.
@@ -49,6 +48,9 @@ struct Energies {
 
 /// The cell grid that these settings want: global, the same on any ranks.
 domain::CellGrid plan_cells(const model::System& system, const EngineSettings& settings);
+
+/// The buffer for which the cells of these settings have room anyway, Å: up to twice the one that was asked for.
+double widest_buffer(const model::System& system, const EngineSettings& settings);
 
 class Engine {
  public:

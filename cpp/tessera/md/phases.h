@@ -15,6 +15,7 @@ enum class Phase : std::size_t {
   halo_positions,
   clear,
   bonded,
+  pair_list,
   pair,
   pme_spread,
   pme_forward,
@@ -26,13 +27,14 @@ enum class Phase : std::size_t {
   second_half,
   energies
 };
-inline constexpr std::size_t n_phases = 16;
+inline constexpr std::size_t n_phases = 17;
 inline constexpr std::array<std::string_view, n_phases> phase_names = {"kick, drift, constrain",
                                                                        "displacement check",
-                                                                       "pair search and migration",
+                                                                       "sort and migration",
                                                                        "halo positions",
                                                                        "clear forces",
                                                                        "bonded forces",
+                                                                       "pair list",
                                                                        "pair forces",
                                                                        "mesh: spread charges",
                                                                        "mesh: forward transform",

@@ -23,10 +23,8 @@ void Engine::step(bool with_energies) {
 void Engine::compute_forces(bool with_energies) {
   timers_.time(Phase::clear, [&] { clear_forces(with_energies); });
   timers_.time(Phase::bonded, [&] { add_bonded_forces(); });
-  timers_.time(Phase::pair, [&] {
-    pair_.update_coordinates();
-    pair_.add_forces(accumulators_);
-  });
+  timers_.time(Phase::pair_list, [&] { pair_.update(); });
+  timers_.time(Phase::pair, [&] { pair_.add_forces(accumulators_); });
   report_blow_up(mesh_.add_forces(accumulators_, timers_));
   timers_.time(Phase::sum_threads, [&] { sum_threads(); });
   timers_.time(Phase::halo_forces, [&] { domain_.return_halo_forces(force_); });

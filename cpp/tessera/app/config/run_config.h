@@ -64,8 +64,9 @@ struct OutputConfig {
 
 struct ParallelConfig {
   std::int64_t threads = 1;
-  std::int64_t pair_search_every = 20;
-  double buffer = 2.5;  // Å
+  std::int64_t pair_search_every = 40;
+  double buffer = 2.8;  // Å
+  double list_steps = 4;
   Precision precision = Precision::mixed;
   std::string pair_scheme = "auto";
 };

@@ -152,9 +152,16 @@ std::vector<Key> make_schema() {
   const auto l = &C::parallel;
   add(Row(l, "parallel", "threads", &L::threads, "threads of each rank").range(1, 4096));
   add(Row(l, "parallel", "pair_search_every", &L::pair_search_every,
-          "greatest number of steps between searches for near pairs")
+          "greatest number of steps between searches, which sort atoms into cells")
           .range(1, 10000));
-  add(Row(l, "parallel", "buffer", &L::buffer, "how far beyond the cut-off pairs are kept").unit("Å").range(0, 100));
+  add(Row(l, "parallel", "buffer", &L::buffer,
+          "how far two atoms together may move between searches; more where cells have room for it")
+          .unit("Å")
+          .range(0, 100));
+  add(Row(l, "parallel", "list_steps", &L::list_steps,
+          "about how many steps a list of near pairs lasts; few: shorter lists, made more often; the result is the "
+          "same")
+          .range(0, 100));
   add(Row(l, "parallel", "precision", &L::precision, {"mixed", "double"},
           "of the direct sum: single with exact accumulation, or double"));
   add(Row(l, "parallel", "pair_scheme", &L::pair_scheme, "pair kernel by name; auto: the best for this processor"));

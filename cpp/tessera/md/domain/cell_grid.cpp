@@ -32,4 +32,12 @@ CellGrid plan_cell_grid(const Lattice& lattice, const CellDemands& demands) {
   return grid;
 }
 
+double spare_buffer(const CellGrid& grid, const CellDemands& demands) {
+  // Both what asks for room for the list and what asks for room for the mesh grow by half of the buffer.
+  const double least = *std::min_element(grid.edge.begin(), grid.edge.end());
+  const double with_buffer = std::max(0.5 * demands.list_range + demands.group_radius,
+                                      demands.mesh_reach + demands.group_radius + 0.5 * demands.buffer);
+  return std::max(0.0, 2 * (least - with_buffer) - 1e-6);
+}
+
 }  // namespace tessera::md::domain

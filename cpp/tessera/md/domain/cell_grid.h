@@ -59,4 +59,8 @@ struct CellDemands {
 /// for two cells along some edge.
 CellGrid plan_cell_grid(const Lattice& lattice, const CellDemands& demands);
 
+/// How much further than `demands.buffer` two atoms together may move between searches before they need fewer cells
+/// than the grid has, Å.
+double spare_buffer(const CellGrid& grid, const CellDemands& demands);
+
 }  // namespace tessera::md::domain

@@ -77,7 +77,7 @@ Domain::Domain(const model::System& system, Decomposition decomposition, const c
     for (const auto& c : peer.receive) enter(c);
     for (const auto& c : peer.send) neighbour.send.push_back(local_cell(c));
   }
-  send_positions_.resize(neighbours_.size());
+  send_buffers_.resize(neighbours_.size());
   receive_forces_.resize(neighbours_.size());
 }
 
@@ -252,7 +252,7 @@ void Domain::look_up_atoms(std::int32_t begin, std::int32_t end) {
 }
 
 void Domain::exchange_halo_structure() {
-  // First how many clusters each halo cell has, then ids and positions of whole cells.
+  // First how many clusters each halo cell has, then what whole cells hold.
   std::vector<comm::Request> requests;
   std::vector<std::vector<std::int32_t>> sent(neighbours_.size()), received(neighbours_.size());
   for (std::size_t n = 0; n < neighbours_.size(); ++n) {
@@ -271,21 +271,9 @@ void Domain::exchange_halo_structure() {
   const auto slots = at(cell_begin.back()) * cluster_size;
   id.resize(slots);
   position.resize(slots);
-
-  requests.clear();
-  std::vector<std::vector<std::int64_t>> send_ids(neighbours_.size());
-  for (std::size_t n = 0; n < neighbours_.size(); ++n) {
-    const auto& neighbour = neighbours_[n];
-    for (const auto c : neighbour.send)
-      send_ids[n].insert(send_ids[n].end(), id.begin() + cell_begin[at(c)] * cluster_size,
-                         id.begin() + cell_begin[at(c) + 1] * cluster_size);
-    const auto begin = at(cell_begin[at(neighbour.first_receive_cell)]) * cluster_size;
-    const auto end = at(cell_begin[at(neighbour.first_receive_cell + neighbour.n_receive_cells)]) * cluster_size;
-    requests.push_back(comm_.start_receive(std::as_writable_bytes(std::span(id).subspan(begin, end - begin)),
-                                           neighbour.rank, structure_tag));
-    requests.push_back(comm_.start_send(comm::bytes_of(send_ids[n]), neighbour.rank, structure_tag));
-  }
-  comm_.wait_all(requests);
+  velocity.resize(slots);
+  update_halo(id, structure_tag);
+  update_halo(velocity, structure_tag);
   update_halo_positions();
 }
 
@@ -295,23 +283,29 @@ void Domain::apply_displacements() {
   update_halo_positions();
 }
 
-void Domain::update_halo_positions() {
+/// Values of halo slots from their owners.
+template <class Value>
+void Domain::update_halo(std::vector<Value>& values, int tag) {
   std::vector<comm::Request> requests;
   for (std::size_t n = 0; n < neighbours_.size(); ++n) {
     const auto& neighbour = neighbours_[n];
-    auto& buffer = send_positions_[n];
+    auto& buffer = send_buffers_[n];
     buffer.clear();
-    for (const auto c : neighbour.send)
-      buffer.insert(buffer.end(), position.begin() + cell_begin[at(c)] * cluster_size,
-                    position.begin() + cell_begin[at(c) + 1] * cluster_size);
+    for (const auto c : neighbour.send) {
+      const auto first = at(cell_begin[at(c)]) * cluster_size, last = at(cell_begin[at(c) + 1]) * cluster_size;
+      const auto cell_values = std::as_bytes(std::span(values).subspan(first, last - first));
+      buffer.insert(buffer.end(), cell_values.begin(), cell_values.end());
+    }
     const auto begin = at(cell_begin[at(neighbour.first_receive_cell)]) * cluster_size;
     const auto end = at(cell_begin[at(neighbour.first_receive_cell + neighbour.n_receive_cells)]) * cluster_size;
-    requests.push_back(comm_.start_receive(std::as_writable_bytes(std::span(position).subspan(begin, end - begin)),
-                                           neighbour.rank, position_tag));
-    requests.push_back(comm_.start_send(comm::bytes_of(buffer), neighbour.rank, position_tag));
+    requests.push_back(comm_.start_receive(std::as_writable_bytes(std::span(values).subspan(begin, end - begin)),
+                                           neighbour.rank, tag));
+    requests.push_back(comm_.start_send(buffer, neighbour.rank, tag));
   }
   comm_.wait_all(requests);
 }
+
+void Domain::update_halo_positions() { update_halo(position, position_tag); }
 
 void Domain::return_halo_forces(std::span<std::int64_t> force) {
   std::vector<comm::Request> requests;

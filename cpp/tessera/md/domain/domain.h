@@ -5,6 +5,7 @@
 // it in its halo. Hydrogen groups (and waters) belong to the cell of their key atom, so constraints never cross ranks.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -84,8 +85,8 @@ class Domain {
   std::vector<Fraction> position;
   std::vector<std::int32_t> molecule;  // template of the atom's molecule
   std::vector<std::int32_t> local;     // index in the template
+  std::vector<Velocity> velocity;      // of halo slots: at the last rebuild
   // By owned slot.
-  std::vector<Velocity> velocity;
   std::vector<Fraction> reference;  // position at the last rebuild
   // By local cell: owned cells in flat order of the brick, then halo cells.
   std::vector<Index3> cell;
@@ -103,6 +104,8 @@ class Domain {
   void index_particles(const std::vector<Particle>& particles);
   void sort_into_cells(std::vector<Particle> particles);
   void exchange_halo_structure();
+  template <class Value>
+  void update_halo(std::vector<Value>& values, int tag);
   void look_up_atoms(std::int32_t begin, std::int32_t end);
   std::int64_t group_key(std::int64_t atom) const;
 
@@ -117,7 +120,7 @@ class Domain {
   SlotMap slots_;
   std::int32_t n_owned_slots_ = 0, n_owned_atoms_ = 0, n_owned_cells_ = 0;
   std::vector<Fraction> displacement_;  // by owned slot, until applied
-  std::vector<std::vector<Fraction>> send_positions_;
+  std::vector<std::vector<std::byte>> send_buffers_;
   std::vector<std::vector<std::int64_t>> receive_forces_;
 };
 

@@ -2,6 +2,7 @@
 #include "tessera/md/pair/cluster_distance.h"
 
 #include <bit>
+#include <cstring>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "tessera/md/pair/cluster_distance.cpp"
@@ -14,56 +15,134 @@ namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-std::int32_t FindNearClusters(std::int32_t i, const float* shift, const ClusterData* clusters,
-                              const ClusterBounds& bounds, std::int32_t begin, std::int32_t end, float range2,
-                              std::int32_t* near) {
-  const hn::CappedTag<float, 16> d;
-  using V = hn::Vec<decltype(d)>;
-  constexpr std::size_t n = hn::MaxLanes(d), registers = 16 / n;
-  const ClusterData& ci = clusters[i];
-  const auto at = static_cast<std::size_t>(i);
-  // One block of four lanes holds one i-atom against the four j-atoms.
-  HWY_ALIGN float spread[3][16];
-  for (std::size_t k = 0; k < 16; ++k) {
-    spread[0][k] = ci.x[k / 4] - shift[0];
-    spread[1][k] = ci.y[k / 4] - shift[1];
-    spread[2][k] = ci.z[k / 4] - shift[2];
-  }
-  V lower[3], upper[3];
+using D = hn::CappedTag<float, 16>;
+using V = hn::Vec<D>;
+constexpr std::size_t lanes = hn::MaxLanes(D()), registers = 16 / lanes;
+
+/// One cluster's box, and the cut-off with how far its atoms may move.
+struct Box {
+  V lower[3], upper[3], range;
+};
+
+/// Faces of many boxes.
+struct Faces {
+  const float *lower[3], *upper[3], *reach;
+};
+
+struct NearBoxes {
+  std::uint32_t near, sure;  // may be within the box's range by their reach; surely within the cut-off
+};
+
+HWY_INLINE std::uint32_t Bits(hn::Mask<D> mask) {
+  std::uint8_t bytes[8] = {};
+  hn::StoreMaskBits(D(), mask, bytes);
+  return static_cast<std::uint32_t>(bytes[0] | (bytes[1] << 8));
+}
+
+/// Which of the next boxes are near.
+template <bool WithSure>
+HWY_INLINE NearBoxes CompareBoxes(const Box& box, const Faces& faces, std::size_t first, V cutoff2) {
+  const D d;
+  V gap2 = hn::Zero(d), far2 = hn::Zero(d);
+  HWY_UNROLL(3)
   for (std::size_t c = 0; c < 3; ++c) {
-    lower[c] = hn::Set(d, bounds.lower[c][at] - shift[c]);
-    upper[c] = hn::Set(d, bounds.upper[c][at] - shift[c]);
-  }
-  const auto limit = hn::Set(d, range2);
-  std::int32_t found = 0;
-  for (std::int32_t first = begin; first < end; first += static_cast<std::int32_t>(n)) {
-    auto gap2 = hn::Zero(d);
-    for (std::size_t c = 0; c < 3; ++c) {
-      const auto gap =
-          hn::Max(hn::Max(hn::Sub(lower[c], hn::LoadU(d, &bounds.upper[c][static_cast<std::size_t>(first)])),
-                          hn::Sub(hn::LoadU(d, &bounds.lower[c][static_cast<std::size_t>(first)]), upper[c])),
-                  hn::Zero(d));
-      gap2 = hn::MulAdd(gap, gap, gap2);
+    const auto lower = hn::LoadU(d, faces.lower[c] + first), upper = hn::LoadU(d, faces.upper[c] + first);
+    const auto gap = hn::Max(hn::Max(hn::Sub(box.lower[c], upper), hn::Sub(lower, box.upper[c])), hn::Zero(d));
+    gap2 = hn::MulAdd(gap, gap, gap2);
+    if constexpr (WithSure) {
+      const auto far = hn::Max(hn::Sub(box.upper[c], lower), hn::Sub(upper, box.lower[c]));
+      far2 = hn::MulAdd(far, far, far2);
     }
-    std::uint8_t bytes[8] = {};
-    hn::StoreMaskBits(d, hn::Lt(gap2, limit), bytes);
-    auto candidates = static_cast<std::uint32_t>(bytes[0] | (bytes[1] << 8));
-    if (end - first < 16) candidates &= (1u << (end - first)) - 1;
-    for (; candidates != 0; candidates &= candidates - 1) {
-      const std::int32_t j = first + std::countr_zero(candidates);
-      bool is_near = false;
+  }
+  const auto range = hn::Add(box.range, hn::LoadU(d, faces.reach + first));
+  return {Bits(hn::Lt(gap2, hn::Mul(range, range))), WithSure ? Bits(hn::Lt(far2, cutoff2)) : 0};
+}
+
+void FindNearClusters(std::int32_t i, const NeighbourCells& cells, const ClusterSet& set, float cutoff,
+                      NearClusters& near) {
+  const D d;
+  const hn::RebindToSigned<D> di;
+  const auto at = static_cast<std::size_t>(i);
+  const ClusterData& ci = set.clusters[at];
+  const auto& bounds = set.bounds;
+  const auto cutoff2 = hn::Set(d, cutoff * cutoff);
+  Faces of_cells, of_clusters;
+  for (std::size_t c = 0; c < 3; ++c) {
+    of_cells.lower[c] = cells.lower[c].data();
+    of_cells.upper[c] = cells.upper[c].data();
+    of_clusters.lower[c] = bounds.lower[c].data();
+    of_clusters.upper[c] = bounds.upper[c].data();
+  }
+  of_cells.reach = cells.reach.data();
+  of_clusters.reach = bounds.reach.data();
+  const auto box_from = [&](float x, float y, float z) HWY_ATTR {
+    Box box;
+    box.lower[0] = hn::Set(d, bounds.lower[0][at] - x);
+    box.upper[0] = hn::Set(d, bounds.upper[0][at] - x);
+    box.lower[1] = hn::Set(d, bounds.lower[1][at] - y);
+    box.upper[1] = hn::Set(d, bounds.upper[1][at] - y);
+    box.lower[2] = hn::Set(d, bounds.lower[2][at] - z);
+    box.upper[2] = hn::Set(d, bounds.upper[2][at] - z);
+    box.range = hn::Set(d, cutoff + bounds.reach[at]);
+    return box;
+  };
+  // One block of four lanes holds one i-atom against the four j-atoms.
+  HWY_ALIGN float spread[4][16];
+  for (std::size_t k = 0; k < 16; ++k) {
+    spread[0][k] = ci.x[k / 4];
+    spread[1][k] = ci.y[k / 4];
+    spread[2][k] = ci.z[k / 4];
+    spread[3][k] = cutoff + set.reach[4 * at + k / 4];
+  }
+  V range[registers];
+  for (std::size_t r = 0; r < registers; ++r) range[r] = hn::Load(d, spread[3] + r * lanes);
+  near.count.fill(0);
+  auto* cluster = near.cluster.data();
+  auto* cell_of = near.cell.data();
+  const auto here = box_from(0, 0, 0);
+  for (std::size_t block = 0; block < NeighbourCells::room; block += lanes)
+    for (auto near_cells = CompareBoxes<false>(here, of_cells, block, cutoff2).near; near_cells != 0;
+         near_cells &= near_cells - 1) {
+      const auto cell = block + static_cast<std::size_t>(std::countr_zero(near_cells));
+      const float shift_x = cells.shift[0][cell], shift_y = cells.shift[1][cell], shift_z = cells.shift[2][cell];
+      const auto shifted = box_from(shift_x, shift_y, shift_z);
+      V xi[registers], yi[registers], zi[registers];
       for (std::size_t r = 0; r < registers; ++r) {
-        const auto x = hn::Sub(hn::Load(d, spread[0] + r * n), hn::LoadDup128(d, clusters[j].x));
-        const auto y = hn::Sub(hn::Load(d, spread[1] + r * n), hn::LoadDup128(d, clusters[j].y));
-        const auto z = hn::Sub(hn::Load(d, spread[2] + r * n), hn::LoadDup128(d, clusters[j].z));
-        const auto r2 = hn::MulAdd(x, x, hn::MulAdd(y, y, hn::Mul(z, z)));
-        is_near |= !hn::AllFalse(d, hn::Lt(r2, limit));
+        xi[r] = hn::Sub(hn::Load(d, spread[0] + r * lanes), hn::Set(d, shift_x));
+        yi[r] = hn::Sub(hn::Load(d, spread[1] + r * lanes), hn::Set(d, shift_y));
+        zi[r] = hn::Sub(hn::Load(d, spread[2] + r * lanes), hn::Set(d, shift_z));
       }
-      near[found] = j;
-      found += is_near;
+      auto* const before = cluster;
+      const auto end = cells.end[cell];
+      for (auto first = cells.begin[cell]; first < end; first += static_cast<std::int32_t>(lanes)) {
+        auto [is_near, is_sure] = CompareBoxes<true>(shifted, of_clusters, static_cast<std::size_t>(first), cutoff2);
+        if (end - first < static_cast<std::int32_t>(lanes)) is_near &= (1u << (end - first)) - 1;
+        for (auto unsure = is_near & ~is_sure; unsure != 0; unsure &= unsure - 1) {
+          const auto lane = static_cast<std::uint32_t>(std::countr_zero(unsure));
+          const auto j = static_cast<std::size_t>(first) + lane;
+          const auto& cj = set.clusters[j];
+          const V xj = hn::LoadDup128(d, cj.x), yj = hn::LoadDup128(d, cj.y), zj = hn::LoadDup128(d, cj.z);
+          const V reach = hn::LoadDup128(d, set.reach + 4 * j);
+          auto least = hn::Zero(d);  // of squares of distances beyond the range
+          HWY_UNROLL(4)
+          for (std::size_t r = 0; r < registers; ++r) {
+            const auto dx = hn::Sub(xi[r], xj), dy = hn::Sub(yi[r], yj), dz = hn::Sub(zi[r], zj);
+            const auto within = hn::Add(range[r], reach);
+            const auto r2 = hn::MulAdd(dx, dx, hn::MulAdd(dy, dy, hn::Mul(dz, dz)));
+            least = hn::Min(least, hn::NegMulAdd(within, within, r2));
+          }
+          is_near ^= (hn::AllFalse(d, hn::Lt(least, hn::Zero(d))) ? 1u : 0u) << lane;
+        }
+        const std::uint8_t bytes[8] = {static_cast<std::uint8_t>(is_near), static_cast<std::uint8_t>(is_near >> 8)};
+        hn::StoreU(hn::Compress(hn::Iota(di, first), hn::LoadMaskBits(di, bytes)), di, cluster);
+        std::memset(cell_of, static_cast<int>(cell), lanes);
+        const auto n = std::popcount(is_near);
+        cluster += n;
+        cell_of += n;
+      }
+      near.count[cell] = static_cast<std::int32_t>(cluster - before);
     }
-  }
-  return found;
+  near.n = static_cast<std::int32_t>(cluster - near.cluster.data());
 }
 
 const char* TargetName() { return hwy::TargetName(HWY_TARGET); }
@@ -78,10 +157,9 @@ namespace tessera::md::pair {
 HWY_EXPORT(FindNearClusters);
 HWY_EXPORT(TargetName);
 
-std::int32_t find_near_clusters(std::int32_t i, const float* shift, const ClusterData* clusters,
-                                const ClusterBounds& bounds, std::int32_t begin, std::int32_t end, float range2,
-                                std::int32_t* near) {
-  return HWY_DYNAMIC_DISPATCH(FindNearClusters)(i, shift, clusters, bounds, begin, end, range2, near);
+void find_near_clusters(std::int32_t i, const NeighbourCells& cells, const ClusterSet& set, float cutoff,
+                        NearClusters& near) {
+  HWY_DYNAMIC_DISPATCH(FindNearClusters)(i, cells, set, cutoff, near);
 }
 
 const char* simd_target() { return HWY_DYNAMIC_DISPATCH(TargetName)(); }

@@ -20,30 +20,112 @@ using DI4 = hn::RebindToSigned<D4>;
 
 constexpr std::size_t lanes = hn::MaxLanes(D());
 constexpr std::size_t registers = 16 / lanes;
+constexpr std::size_t at_once = registers == 1 ? 2 : 1;  // entries
 
 HWY_INLINE V set(float value) { return hn::Set(D(), value); }
 
+// A kernel's chain of operations is long, and a processor sees only so far ahead: what follows works on packs of
+// registers, in which several chains go side by side.
+
+/// `n` registers as one value. An operation on packs acts on each; a plain register stands for n alike.
+template <std::size_t n>
+struct Pack {
+  V part[n];
+
+  HWY_INLINE Pack() = default;
+  HWY_INLINE Pack(V v) {  // NOLINT(google-explicit-constructor): so that packs mix with constants
+    for (auto& one : part) one = v;
+  }
+};
+template <std::size_t n>
+struct MaskPack {
+  M part[n];
+};
+
+template <class T>
+HWY_INLINE T Part(T v, std::size_t) {
+  return v;
+}
+template <std::size_t n>
+HWY_INLINE V Part(const Pack<n>& pack, std::size_t i) {
+  return pack.part[i];
+}
+template <std::size_t n>
+HWY_INLINE M Part(const MaskPack<n>& pack, std::size_t i) {
+  return pack.part[i];
+}
+
+template <class T>
+inline constexpr std::size_t pack_size = 0;
+template <std::size_t n>
+inline constexpr std::size_t pack_size<Pack<n>> = n;
+template <std::size_t n>
+inline constexpr std::size_t pack_size<MaskPack<n>> = n;
+template <class A, class B = V, class C = V>
+inline constexpr std::size_t widest = std::max({pack_size<A>, pack_size<B>, pack_size<C>});
+
+#define TESSERA_PACK_1(Operation)                                                   \
+  template <class A, std::size_t n = widest<A>>                                     \
+  requires(n > 0) HWY_INLINE Pack<n> Operation(const A& a) {                        \
+    Pack<n> result;                                                                 \
+    for (std::size_t i = 0; i < n; ++i) result.part[i] = hn::Operation(Part(a, i)); \
+    return result;                                                                  \
+  }
+#define TESSERA_PACK_2(Result, Operation)                                                       \
+  template <class A, class B, std::size_t n = widest<A, B>>                                     \
+  requires(n > 0) HWY_INLINE Result<n> Operation(const A& a, const B& b) {                      \
+    Result<n> result;                                                                           \
+    for (std::size_t i = 0; i < n; ++i) result.part[i] = hn::Operation(Part(a, i), Part(b, i)); \
+    return result;                                                                              \
+  }
+#define TESSERA_PACK_3(Operation)                                                                           \
+  template <class A, class B, class C, std::size_t n = widest<A, B, C>>                                     \
+  requires(n > 0) HWY_INLINE Pack<n> Operation(const A& a, const B& b, const C& c) {                        \
+    Pack<n> result;                                                                                         \
+    for (std::size_t i = 0; i < n; ++i) result.part[i] = hn::Operation(Part(a, i), Part(b, i), Part(c, i)); \
+    return result;                                                                                          \
+  }
+TESSERA_PACK_1(Abs)
+TESSERA_PACK_2(Pack, Add)
+TESSERA_PACK_2(Pack, Sub)
+TESSERA_PACK_2(Pack, Mul)
+TESSERA_PACK_2(Pack, Max)
+TESSERA_PACK_2(Pack, IfThenElseZero)
+TESSERA_PACK_2(MaskPack, Lt)
+TESSERA_PACK_2(MaskPack, Le)
+TESSERA_PACK_2(MaskPack, And)
+TESSERA_PACK_2(MaskPack, Or)
+TESSERA_PACK_3(MulAdd)
+TESSERA_PACK_3(NegMulAdd)
+TESSERA_PACK_3(IfThenElse)
+#undef TESSERA_PACK_1
+#undef TESSERA_PACK_2
+#undef TESSERA_PACK_3
+
 /// 1/√v to float accuracy.
-HWY_INLINE V InverseSqrt(V v) {
+template <std::size_t n>
+HWY_INLINE Pack<n> InverseSqrt(const Pack<n>& v) {
+  Pack<n> guess;
 #if HWY_ARCH_X86 && HWY_TARGET != HWY_EMU128 && HWY_TARGET != HWY_SCALAR  // their guess has eight bits, not twelve
-  const V guess = hn::ApproximateReciprocalSqrt(v);
-  const V half = hn::Mul(hn::Mul(set(0.5f), v), guess);
-  return hn::Mul(guess, hn::NegMulAdd(half, guess, set(1.5f)));
+  for (std::size_t i = 0; i < n; ++i) guess.part[i] = hn::ApproximateReciprocalSqrt(v.part[i]);
+  const auto half = Mul(Mul(set(0.5f), v), guess);
+  return Mul(guess, NegMulAdd(half, guess, set(1.5f)));
 #else
-  return hn::Div(set(1.0f), hn::Sqrt(v));
+  for (std::size_t i = 0; i < n; ++i) guess.part[i] = hn::Div(set(1.0f), hn::Sqrt(v.part[i]));
+  return guess;
 #endif
 }
 
 /// Σ cᵢtⁱ, even and odd powers in two chains. Leading zeros do not change the result.
-template <int degree>
-HWY_INLINE V Evaluate(const float* c, V t) {
-  const V t2 = hn::Mul(t, t);
-  V even = set(c[degree]), odd = set(c[degree - 1]);
+template <int degree, std::size_t n>
+HWY_INLINE Pack<n> Evaluate(const float* c, const Pack<n>& t) {
+  const auto t2 = Mul(t, t);
+  Pack<n> even = set(c[degree]), odd = set(c[degree - 1]);
   HWY_UNROLL(8)
-  for (int i = degree - 2; i >= 0; i -= 2) even = hn::MulAdd(even, t2, set(c[i]));
+  for (int i = degree - 2; i >= 0; i -= 2) even = MulAdd(even, t2, set(c[i]));
   HWY_UNROLL(8)
-  for (int i = degree - 3; i >= 1; i -= 2) odd = hn::MulAdd(odd, t2, set(c[i]));
-  return hn::MulAdd(odd, t, even);
+  for (int i = degree - 3; i >= 1; i -= 2) odd = MulAdd(odd, t2, set(c[i]));
+  return MulAdd(odd, t, even);
 }
 
 /// Sum over the blocks of four lanes: what each j-atom gets from all i-atoms of the register.
@@ -95,110 +177,106 @@ HWY_INLINE KernelRule ChosenRule(const KernelConstants& k) {
     return k.rule;
 }
 
+template <class T>
 struct PairForce {
-  V force_over_r, energy;
+  T force_over_r, energy;
 };
 
 /// Lennard-Jones from the repulsion R = 12A/r¹² and dispersion P = 6B/r⁶, both in force units.
-template <class Choice, bool WithEnergy>
-HWY_INLINE PairForce LennardJones(const KernelConstants& k, V repulsion, V dispersion, V r2, V inverse, V inverse2) {
-  const V twelfth = set(1.0f / 12), sixth = set(1.0f / 6);
-  const V plain = hn::Mul(hn::Sub(repulsion, dispersion), inverse2);
+template <class Choice, bool WithEnergy, class T>
+HWY_INLINE PairForce<T> LennardJones(const KernelConstants& k, const T& repulsion, const T& dispersion, const T& r2,
+                                     const T& inverse, const T& inverse2) {
+  const auto twelfth = set(1.0f / 12), sixth = set(1.0f / 6);
+  const auto plain = Mul(Sub(repulsion, dispersion), inverse2);
   switch (ChosenLj<Choice>(k)) {
     case LjModifier::cut: {
-      V energy = hn::Zero(D());
-      if constexpr (WithEnergy) energy = hn::NegMulAdd(dispersion, sixth, hn::Mul(repulsion, twelfth));
+      T energy = hn::Zero(D());
+      if constexpr (WithEnergy) energy = NegMulAdd(dispersion, sixth, Mul(repulsion, twelfth));
       return {plain, energy};
     }
     case LjModifier::potential_switch: {
-      const V u = hn::Mul(hn::Max(hn::Sub(r2, set(k.switch2)), hn::Zero(D())), set(k.switch_inverse_width));
-      const V one_less = hn::Sub(set(1.0f), u);
-      const V s = hn::Mul(hn::Mul(one_less, one_less), hn::MulAdd(set(2.0f), u, set(1.0f)));
-      const V ds = hn::Mul(hn::Mul(hn::Mul(u, one_less), set(12.0f)), set(k.switch_inverse_width));  // −2 dS/d(r²)
-      const V bare = hn::NegMulAdd(dispersion, sixth, hn::Mul(repulsion, twelfth));
-      return {hn::MulAdd(s, plain, hn::Mul(ds, bare)), hn::Mul(s, bare)};
+      const auto u = Mul(Max(Sub(r2, set(k.switch2)), hn::Zero(D())), set(k.switch_inverse_width));
+      const auto one_less = Sub(set(1.0f), u);
+      const auto s = Mul(Mul(one_less, one_less), MulAdd(set(2.0f), u, set(1.0f)));
+      const auto ds = Mul(Mul(Mul(u, one_less), set(12.0f)), set(k.switch_inverse_width));  // −2 dS/d(r²)
+      const auto bare = NegMulAdd(dispersion, sixth, Mul(repulsion, twelfth));
+      return {MulAdd(s, plain, Mul(ds, bare)), Mul(s, bare)};
     }
     case LjModifier::force_switch: {
-      const V r3 = hn::Mul(hn::Mul(r2, r2), inverse), r6 = hn::Mul(r3, r3);
-      const V t12 = hn::NegMulAdd(r6, set(k.inverse_cutoff6), set(1.0f));
-      const V t6 = hn::NegMulAdd(r3, set(k.inverse_cutoff3), set(1.0f));
-      const M inner = hn::Le(r2, set(k.switch2));
-      const V one = set(1.0f);
-      const V f12 = hn::IfThenElse(inner, one, hn::Mul(set(k.k12), t12));
-      const V f6 = hn::IfThenElse(inner, one, hn::Mul(set(k.k6), t6));
-      const V force = hn::Mul(hn::NegMulAdd(dispersion, f6, hn::Mul(repulsion, f12)), inverse2);
-      V energy = hn::Zero(D());
+      const auto r3 = Mul(Mul(r2, r2), inverse), r6 = Mul(r3, r3);
+      const auto t12 = NegMulAdd(r6, set(k.inverse_cutoff6), set(1.0f));
+      const auto t6 = NegMulAdd(r3, set(k.inverse_cutoff3), set(1.0f));
+      const auto inner = Le(r2, set(k.switch2));
+      const auto one = set(1.0f);
+      const auto f12 = IfThenElse(inner, one, Mul(set(k.k12), t12));
+      const auto f6 = IfThenElse(inner, one, Mul(set(k.k6), t6));
+      const auto force = Mul(NegMulAdd(dispersion, f6, Mul(repulsion, f12)), inverse2);
+      T energy = hn::Zero(D());
       if constexpr (WithEnergy) {
-        const V e12 = hn::IfThenElse(inner, hn::NegMulAdd(hn::Mul(r6, r6), set(k.shift12), one), hn::Mul(f12, t12));
-        const V e6 = hn::IfThenElse(inner, hn::NegMulAdd(r6, set(k.shift6), one), hn::Mul(f6, t6));
-        energy = hn::Sub(hn::Mul(hn::Mul(repulsion, twelfth), e12), hn::Mul(hn::Mul(dispersion, sixth), e6));
+        const T e12 = IfThenElse(inner, NegMulAdd(Mul(r6, r6), set(k.shift12), one), Mul(f12, t12));
+        const auto e6 = IfThenElse(inner, NegMulAdd(r6, set(k.shift6), one), Mul(f6, t6));
+        energy = Sub(Mul(Mul(repulsion, twelfth), e12), Mul(Mul(dispersion, sixth), e6));
       }
       return {force, energy};
     }
     case LjModifier::force_switch_gromacs: {
-      const V r = hn::Mul(r2, inverse), t = hn::Max(hn::Sub(r, set(k.switch_distance)), hn::Zero(D()));
-      const V t2 = hn::Mul(t, t), r6 = hn::Mul(hn::Mul(r2, r2), r2);
-      const V a12 = hn::Mul(hn::Mul(repulsion, twelfth), hn::Mul(r6, r6)), b6 = hn::Mul(hn::Mul(dispersion, sixth), r6);
-      const V p12 = hn::Mul(t2, hn::MulAdd(set(k.b12), t, set(k.a12)));
-      const V p6 = hn::Mul(t2, hn::MulAdd(set(k.b6), t, set(k.a6)));
-      const V force = hn::MulAdd(hn::Sub(hn::Mul(a12, p12), hn::Mul(b6, p6)), inverse, plain);
-      V energy = hn::Zero(D());
+      const auto r = Mul(r2, inverse), t = Max(Sub(r, set(k.switch_distance)), hn::Zero(D()));
+      const auto t2 = Mul(t, t), r6 = Mul(Mul(r2, r2), r2);
+      const auto a12 = Mul(Mul(repulsion, twelfth), Mul(r6, r6)), b6 = Mul(Mul(dispersion, sixth), r6);
+      const auto p12 = Mul(t2, MulAdd(set(k.b12), t, set(k.a12)));
+      const auto p6 = Mul(t2, MulAdd(set(k.b6), t, set(k.a6)));
+      const auto force = MulAdd(Sub(Mul(a12, p12), Mul(b6, p6)), inverse, plain);
+      T energy = hn::Zero(D());
       if constexpr (WithEnergy) {
-        const V t3 = hn::Mul(t2, t);
-        const V q12 = hn::MulAdd(t3, hn::MulAdd(set(k.b12 * 0.25f), t, set(k.a12 / 3)), set(k.c12));
-        const V q6 = hn::MulAdd(t3, hn::MulAdd(set(k.b6 * 0.25f), t, set(k.a6 / 3)), set(k.c6));
-        energy = hn::Sub(hn::NegMulAdd(a12, q12, hn::Mul(repulsion, twelfth)),
-                         hn::NegMulAdd(b6, q6, hn::Mul(dispersion, sixth)));
+        const auto t3 = Mul(t2, t);
+        const auto q12 = MulAdd(t3, MulAdd(set(k.b12 * 0.25f), t, set(k.a12 / 3)), set(k.c12));
+        const auto q6 = MulAdd(t3, MulAdd(set(k.b6 * 0.25f), t, set(k.a6 / 3)), set(k.c6));
+        energy = Sub(NegMulAdd(a12, q12, Mul(repulsion, twelfth)), NegMulAdd(b6, q6, Mul(dispersion, sixth)));
       }
       return {force, energy};
     }
     case LjModifier::quintic_switch: {
-      const V r = hn::Mul(r2, inverse), w = set(k.switch_inverse_width);
-      const V x = hn::Mul(hn::Max(hn::Sub(r, set(k.switch_distance)), hn::Zero(D())), w);
-      const V x2 = hn::Mul(x, x);
-      const V s =
-          hn::MulAdd(hn::Mul(x2, x), hn::MulAdd(x, hn::NegMulAdd(set(6.0f), x, set(15.0f)), set(-10.0f)), set(1.0f));
-      const V ds = hn::Mul(hn::Mul(x2, hn::MulAdd(x, hn::NegMulAdd(set(30.0f), x, set(60.0f)), set(-30.0f))), w);
-      const V bare = hn::NegMulAdd(dispersion, sixth, hn::Mul(repulsion, twelfth));
-      return {hn::NegMulAdd(hn::Mul(ds, bare), inverse, hn::Mul(s, plain)), hn::Mul(s, bare)};
+      const auto r = Mul(r2, inverse), w = set(k.switch_inverse_width);
+      const auto x = Mul(Max(Sub(r, set(k.switch_distance)), hn::Zero(D())), w);
+      const auto x2 = Mul(x, x);
+      const auto s = MulAdd(Mul(x2, x), MulAdd(x, NegMulAdd(set(6.0f), x, set(15.0f)), set(-10.0f)), set(1.0f));
+      const auto ds = Mul(Mul(x2, MulAdd(x, NegMulAdd(set(30.0f), x, set(60.0f)), set(-30.0f))), w);
+      const auto bare = NegMulAdd(dispersion, sixth, Mul(repulsion, twelfth));
+      return {NegMulAdd(Mul(ds, bare), inverse, Mul(s, plain)), Mul(s, bare)};
     }
   }
   return {hn::Zero(D()), hn::Zero(D())};
 }
 
 /// Coulomb of unit charge product without a mesh.
-template <bool WithEnergy>
-HWY_INLINE PairForce PlainCoulomb(const KernelConstants& k, V r2, V inverse, V inverse2) {
+template <bool WithEnergy, class T>
+HWY_INLINE PairForce<T> PlainCoulomb(const KernelConstants& k, const T& r2, const T& inverse, const T& inverse2) {
   switch (k.electrostatics) {
     case Electrostatics::shift: {
-      const V t = hn::NegMulAdd(r2, set(k.inverse_cutoff2), set(1.0f));
-      const V force = hn::Mul(hn::MulAdd(hn::Mul(t, t), inverse2, hn::Mul(t, set(4 * k.inverse_cutoff2))), inverse);
-      return {force, hn::Mul(hn::Mul(t, t), inverse)};
+      const auto t = NegMulAdd(r2, set(k.inverse_cutoff2), set(1.0f));
+      const auto force = Mul(MulAdd(Mul(t, t), inverse2, Mul(t, set(4 * k.inverse_cutoff2))), inverse);
+      return {force, Mul(Mul(t, t), inverse)};
     }
     case Electrostatics::force_switch: {
-      const V u = hn::Mul(hn::Max(hn::Sub(r2, set(k.coulomb_switch2)), hn::Zero(D())), set(k.coulomb_inverse_width));
-      const V one_less = hn::Sub(set(1.0f), u);
-      const V s = hn::Mul(hn::Mul(one_less, one_less), hn::MulAdd(set(2.0f), u, set(1.0f)));
-      V energy = hn::Zero(D());
+      const auto u = Mul(Max(Sub(r2, set(k.coulomb_switch2)), hn::Zero(D())), set(k.coulomb_inverse_width));
+      const auto one_less = Sub(set(1.0f), u);
+      const auto s = Mul(Mul(one_less, one_less), MulAdd(set(2.0f), u, set(1.0f)));
+      T energy = hn::Zero(D());
       if constexpr (WithEnergy) {
         const float rc = k.cutoff, rc3 = rc * rc * rc;
-        const V r = hn::Mul(r2, inverse), r3 = hn::Mul(r2, r), r5 = hn::Mul(r2, r3);
-        V outer = hn::Mul(set(k.coulomb_a), hn::Sub(inverse, set(1 / rc)));
-        outer = hn::MulAdd(set(k.coulomb_b), hn::Sub(set(rc), r), outer);
-        outer = hn::MulAdd(set(k.coulomb_c), hn::Sub(set(rc3), r3), outer);
-        outer = hn::MulAdd(set(k.coulomb_d), hn::Sub(set(rc3 * rc * rc), r5), outer);
-        energy = hn::IfThenElse(hn::Le(r2, set(k.coulomb_switch2)), hn::Add(inverse, set(k.coulomb_below)), outer);
+        const auto r = Mul(r2, inverse), r3 = Mul(r2, r), r5 = Mul(r2, r3);
+        T outer = Mul(set(k.coulomb_a), Sub(inverse, set(1 / rc)));
+        outer = MulAdd(set(k.coulomb_b), Sub(set(rc), r), outer);
+        outer = MulAdd(set(k.coulomb_c), Sub(set(rc3), r3), outer);
+        outer = MulAdd(set(k.coulomb_d), Sub(set(rc3 * rc * rc), r5), outer);
+        energy = IfThenElse(Le(r2, set(k.coulomb_switch2)), Add(inverse, set(k.coulomb_below)), outer);
       }
-      return {hn::Mul(s, hn::Mul(inverse, inverse2)), energy};
+      return {Mul(s, Mul(inverse, inverse2)), energy};
     }
     default:
-      return {hn::Mul(inverse, inverse2), inverse};
+      return {Mul(inverse, inverse2), inverse};
   }
 }
-
-struct Coordinates {
-  V x, y, z;
-};
 
 /// One i-cluster's registers.
 struct ICluster {
@@ -252,105 +330,148 @@ struct TableLookup {
   }
 };
 
-/// A cluster pair's masks for one register.
-template <bool Masked>
-HWY_INLINE M RegisterMask(std::uint16_t bits, std::size_t r) {
-  const std::uint16_t shifted = static_cast<std::uint16_t>(bits >> (r * lanes));
-  HWY_ALIGN std::uint8_t bytes[8] = {static_cast<std::uint8_t>(shifted), static_cast<std::uint8_t>(shifted >> 8)};
-  return hn::LoadMaskBits(D(), bytes);
+/// A cluster pair's mask.
+HWY_INLINE MaskPack<registers> LoadMask(std::uint16_t bits) {
+  MaskPack<registers> mask;
+  for (std::size_t r = 0; r < registers; ++r) {
+    const auto shifted = static_cast<std::uint16_t>(bits >> (r * lanes));
+    HWY_ALIGN std::uint8_t bytes[8] = {static_cast<std::uint8_t>(shifted), static_cast<std::uint8_t>(shifted >> 8)};
+    mask.part[r] = hn::LoadMaskBits(D(), bytes);
+  }
+  return mask;
 }
 
-/// All 16 pairs of one entry; false, with nothing added, where two atoms are so close that the sums' integers might
-/// overflow.
-template <class Choice, bool Masked, bool WithEnergy>
-[[nodiscard]] HWY_INLINE bool AddEntry(const KernelConstants& k, const ICluster& ci, const V* xi, const V* yi,
-                                       const V* zi, const ClusterData& cj, const MaskedEntry* entry,
-                                       const TableLookup* table, std::int32_t* fj, SegmentSums& sums) {
+/// What an i-cluster brings to each of several entries.
+template <std::size_t entries>
+HWY_INLINE Pack<entries * registers> OfI(const float* values) {
+  Pack<entries * registers> pack;
+  for (std::size_t n = 0; n < entries * registers; ++n) pack.part[n] = hn::Load(D(), values + n % registers * lanes);
+  return pack;
+}
+
+/// What the j-clusters of several entries bring.
+template <std::size_t entries>
+HWY_INLINE Pack<entries * registers> OfJ(const ClusterData* const* clusters, const float (ClusterData::*values)[4]) {
+  Pack<entries * registers> pack;
+  for (std::size_t n = 0; n < entries * registers; ++n)
+    pack.part[n] = hn::LoadDup128(D(), clusters[n / registers]->*values);
+  return pack;
+}
+
+/// Subtracts from a j-cluster's forces the sums over i-atoms, rounded.
+template <class W>  // a template, so that only the branch of this width is compiled
+HWY_INLINE void SubtractJForces(const W* fx, const W* fy, const W* fz, std::int32_t* fj) {
+  if constexpr (lanes == 16) {
+    // Blocks of four lanes are i-atoms. All three sums end in one register: x, z, y and z again.
+    const D d;
+    const DI di;
+    const W xy = hn::Add(hn::ConcatLowerLower(d, *fy, *fx), hn::ConcatUpperUpper(d, *fy, *fx));
+    const W zz = hn::Add(*fz, hn::ConcatLowerUpper(d, *fz, *fz));
+    const W sum = hn::Add(hn::OddEvenBlocks(zz, xy), hn::SwapAdjacentBlocks(hn::OddEvenBlocks(xy, zz)));
+    hn::Store(hn::Sub(hn::Load(di, fj), hn::NearestInt(sum)), di, fj);
+  } else {
+    const DI4 di4;
+    const W* all[] = {fx, fz, fy};  // in the order of force_x, force_z, force_y
+    for (const W* f : all) {
+      V4 sum = SumBlocks(f[0]);
+      for (std::size_t r = 1; r < registers; ++r) sum = hn::Add(sum, SumBlocks(f[r]));
+      hn::Store(hn::Sub(hn::Load(di4, fj), hn::NearestInt(sum)), di4, fj);
+      fj += 4;
+    }
+  }
+}
+
+/// All 16 pairs of each of some entries; false, with nothing added, where two atoms are so close that the sums'
+/// integers might overflow. A masked entry comes alone.
+template <class Choice, std::size_t entries, bool Masked, bool WithEnergy>
+[[nodiscard]] HWY_INLINE bool AddEntries(const KernelConstants& k, const ICluster& ci, const V* xi, const V* yi,
+                                         const V* zi, const ClusterData* clusters, const std::int32_t* j_clusters,
+                                         const MaskedEntry* entry, const TableLookup* table, ClusterForces* force_of,
+                                         SegmentSums& sums) {
+  static_assert(entries == 1 || !Masked);
+  constexpr std::size_t n = entries * registers;
+  using P = Pack<n>;
   const D d;
-  const V xj = hn::LoadDup128(d, cj.x), yj = hn::LoadDup128(d, cj.y), zj = hn::LoadDup128(d, cj.z);
-  const V qj = hn::LoadDup128(d, cj.q), sj = hn::LoadDup128(d, cj.sigma), ej = hn::LoadDup128(d, cj.epsilon);
-  V dx[registers], dy[registers], dz[registers], force[registers], lj_energy[registers], real[registers];
-  bool clash = false;
-  HWY_UNROLL(4)
-  for (std::size_t r = 0; r < registers; ++r) {
-    dx[r] = hn::Sub(xi[r], xj);
-    dy[r] = hn::Sub(yi[r], yj);
-    dz[r] = hn::Sub(zi[r], zj);
-    const V distance2 = hn::MulAdd(dx[r], dx[r], hn::MulAdd(dy[r], dy[r], hn::Mul(dz[r], dz[r])));
-    M active = hn::Lt(distance2, set(k.cutoff2));  // pairs that feel anything
-    const V r2 = hn::Max(distance2, set(1e-4f));   // atoms on top of each other: finite, and huge
-    const V inverse = InverseSqrt(r2), inverse2 = hn::Mul(inverse, inverse);
-    const V qq = hn::Mul(hn::Load(d, ci.q + r * lanes), qj);
+  const ClusterData* cj[entries];
+  for (std::size_t e = 0; e < entries; ++e) cj[e] = clusters + j_clusters[e];
+  P x, y, z;
+  for (std::size_t p = 0; p < n; ++p) {
+    x.part[p] = xi[p % registers];
+    y.part[p] = yi[p % registers];
+    z.part[p] = zi[p % registers];
+  }
+  const P dx = Sub(x, OfJ<entries>(cj, &ClusterData::x)), dy = Sub(y, OfJ<entries>(cj, &ClusterData::y)),
+          dz = Sub(z, OfJ<entries>(cj, &ClusterData::z));
+  const P distance2 = MulAdd(dx, dx, MulAdd(dy, dy, Mul(dz, dz)));
+  auto active = Lt(distance2, set(k.cutoff2));  // pairs that feel anything
+  const P r2 = Max(distance2, set(1e-4f));      // atoms on top of each other: finite, and huge
+  const P inverse = InverseSqrt(r2), inverse2 = Mul(inverse, inverse);
+  const P qq = Mul(OfI<entries>(ci.q), OfJ<entries>(cj, &ClusterData::q));
 
-    V dispersion, repulsion;
-    {
-      const V si = hn::Load(d, ci.sigma + r * lanes), ei = hn::Load(d, ci.epsilon + r * lanes);
-      const V sigma = ChosenRule<Choice>(k) == KernelRule::lorentz_berthelot ? hn::Add(si, sj) : hn::Mul(si, sj);
-      const V s1 = hn::Mul(sigma, inverse), s2 = hn::Mul(s1, s1), s6 = hn::Mul(hn::Mul(s2, s2), s2);
-      dispersion = hn::Mul(hn::Mul(ei, ej), s6);
-      repulsion = hn::Mul(hn::Add(dispersion, dispersion), s6);
+  P dispersion, repulsion;
+  {
+    const P si = OfI<entries>(ci.sigma), sj = OfJ<entries>(cj, &ClusterData::sigma);
+    const P sigma = ChosenRule<Choice>(k) == KernelRule::lorentz_berthelot ? Add(si, sj) : Mul(si, sj);
+    const P s1 = Mul(sigma, inverse), s2 = Mul(s1, s1), s6 = Mul(Mul(s2, s2), s2);
+    dispersion = Mul(Mul(OfI<entries>(ci.epsilon), OfJ<entries>(cj, &ClusterData::epsilon)), s6);
+    repulsion = Mul(Add(dispersion, dispersion), s6);
+  }
+  if constexpr (Masked) {
+    if (entry->by_table) {
+      const P inverse6 = Mul(Mul(inverse2, inverse2), inverse2);
+      dispersion = Mul(OfI<entries>(table->b6), inverse6);
+      repulsion = Mul(OfI<entries>(table->a12), Mul(inverse6, inverse6));
     }
+  }
+  const auto lj = LennardJones<Choice, WithEnergy>(k, repulsion, dispersion, r2, inverse, inverse2);
+  P direct = lj.force_over_r, potential = hn::Zero(d), smooth = hn::Zero(d);  // in full; what the mesh already has
+  auto interact = active;
+  if constexpr (Masked) interact = And(active, LoadMask(entry->interact));
+  if (ChosenCoulomb<Choice>(k) == Electrostatics::pme) {
+    // (1/r³ − correction) for pairs that interact, the correction alone for excluded ones
+    const P t = MulAdd(r2, set(k.ewald_scale), set(-1.0f));
+    direct = MulAdd(qq, Mul(inverse, inverse2), direct);
+    smooth = Mul(qq, Evaluate<Choice::ewald_degree>(k.ewald_force, t));
     if constexpr (Masked) {
-      if (entry->by_table) {
-        const V inverse6 = hn::Mul(hn::Mul(inverse2, inverse2), inverse2);
-        dispersion = hn::Mul(hn::Load(d, table->b6 + r * lanes), inverse6);
-        repulsion = hn::Mul(hn::Load(d, table->a12 + r * lanes), hn::Mul(inverse6, inverse6));
-      }
+      active = And(active, Or(interact, LoadMask(entry->excluded)));
+      direct = IfThenElseZero(interact, direct);
     }
-    const auto lj = LennardJones<Choice, WithEnergy>(k, repulsion, dispersion, r2, inverse, inverse2);
-    V direct = lj.force_over_r, potential, smooth = hn::Zero(d);  // in full; what the mesh already has
-    M interact = active;
-    if constexpr (Masked) interact = hn::And(active, RegisterMask<Masked>(entry->interact, r));
-    if (ChosenCoulomb<Choice>(k) == Electrostatics::pme) {
-      // (1/r³ − correction) for pairs that interact, the correction alone for excluded ones
-      const V t = hn::MulAdd(r2, set(k.ewald_scale), set(-1.0f));
-      direct = hn::MulAdd(qq, hn::Mul(inverse, inverse2), direct);
-      smooth = hn::Mul(qq, Evaluate<Choice::ewald_degree>(k.ewald_force, t));
-      if constexpr (Masked) {
-        active = hn::And(active, hn::Or(interact, RegisterMask<Masked>(entry->excluded, r)));
-        direct = hn::IfThenElseZero(interact, direct);
-      }
-      if constexpr (WithEnergy) potential = hn::Sub(inverse, Evaluate<ewald_degree_high>(k.ewald_energy, t));
-    } else {
-      const auto plain = PlainCoulomb<WithEnergy>(k, r2, inverse, inverse2);
-      direct = hn::MulAdd(qq, plain.force_over_r, direct);
-      potential = plain.energy;
-      active = interact;
-    }
-    force[r] = hn::IfThenElseZero(active, hn::Sub(direct, smooth));
-    if constexpr (WithEnergy) {
-      lj_energy[r] = hn::IfThenElseZero(interact, lj.energy);
-      real[r] = hn::IfThenElseZero(interact, hn::Mul(qq, potential));
-    }
-    clash |= !hn::AllTrue(d, hn::Lt(hn::Abs(force[r]), set(clash_force_over_r)));
+    if constexpr (WithEnergy) potential = Sub(inverse, Evaluate<ewald_degree_high>(k.ewald_energy, t));
+  } else {
+    const auto plain = PlainCoulomb<WithEnergy>(k, r2, inverse, inverse2);
+    direct = MulAdd(qq, plain.force_over_r, direct);
+    potential = plain.energy;
+    active = interact;
   }
-  if (HWY_UNLIKELY(clash)) return false;
+  const P force = IfThenElseZero(active, Sub(direct, smooth));
+  const P size = Abs(force);
+  V greatest = size.part[0];
+  for (std::size_t p = 1; p < n; ++p) greatest = hn::Max(greatest, size.part[p]);
+  if (HWY_UNLIKELY(!hn::AllTrue(d, hn::Lt(greatest, set(clash_force_over_r))))) return false;
 
-  V4 jx = hn::Zero(D4()), jy = jx, jz = jx;
-  HWY_UNROLL(4)
-  for (std::size_t r = 0; r < registers; ++r) {
-    const V fx = hn::Mul(force[r], dx[r]), fy = hn::Mul(force[r], dy[r]), fz = hn::Mul(force[r], dz[r]);
-    sums.fx[r] = hn::Add(sums.fx[r], fx);
-    sums.fy[r] = hn::Add(sums.fy[r], fy);
-    sums.fz[r] = hn::Add(sums.fz[r], fz);
-    jx = hn::Add(jx, SumBlocks(fx));
-    jy = hn::Add(jy, SumBlocks(fy));
-    jz = hn::Add(jz, SumBlocks(fz));
-    if constexpr (WithEnergy) {
-      sums.lj = hn::Add(sums.lj, lj_energy[r]);
-      sums.real = hn::Add(sums.real, real[r]);
-      sums.xx = hn::MulAdd(dx[r], fx, sums.xx);
-      sums.yy = hn::MulAdd(dy[r], fy, sums.yy);
-      sums.zz = hn::MulAdd(dz[r], fz, sums.zz);
-      sums.xy = hn::MulAdd(dx[r], fy, sums.xy);
-      sums.xz = hn::MulAdd(dx[r], fz, sums.xz);
-      sums.yz = hn::MulAdd(dy[r], fz, sums.yz);
+  const P fx = Mul(force, dx), fy = Mul(force, dy), fz = Mul(force, dz);
+  for (std::size_t p = 0; p < n; ++p) {
+    sums.fx[p % registers] = hn::Add(sums.fx[p % registers], fx.part[p]);
+    sums.fy[p % registers] = hn::Add(sums.fy[p % registers], fy.part[p]);
+    sums.fz[p % registers] = hn::Add(sums.fz[p % registers], fz.part[p]);
+  }
+  HWY_UNROLL(2)
+  for (std::size_t e = 0; e < entries; ++e)
+    SubtractJForces(fx.part + e * registers, fy.part + e * registers, fz.part + e * registers,
+                    force_of[j_clusters[e]].value);
+  if constexpr (WithEnergy) {
+    const P lj_energy = IfThenElseZero(interact, lj.energy), real = IfThenElseZero(interact, Mul(qq, potential));
+    for (std::size_t p = 0; p < n; ++p) {
+      sums.lj = hn::Add(sums.lj, lj_energy.part[p]);
+      sums.real = hn::Add(sums.real, real.part[p]);
+      sums.xx = hn::MulAdd(dx.part[p], fx.part[p], sums.xx);
+      sums.yy = hn::MulAdd(dy.part[p], fy.part[p], sums.yy);
+      sums.zz = hn::MulAdd(dz.part[p], fz.part[p], sums.zz);
+      sums.xy = hn::MulAdd(dx.part[p], fy.part[p], sums.xy);
+      sums.xz = hn::MulAdd(dx.part[p], fz.part[p], sums.xz);
+      sums.yz = hn::MulAdd(dy.part[p], fz.part[p], sums.yz);
     }
   }
-  const DI4 di4;
-  hn::StoreU(hn::Sub(hn::LoadU(di4, fj), hn::NearestInt(jx)), di4, fj);
-  hn::StoreU(hn::Sub(hn::LoadU(di4, fj + 4), hn::NearestInt(jy)), di4, fj + 4);
-  hn::StoreU(hn::Sub(hn::LoadU(di4, fj + 8), hn::NearestInt(jz)), di4, fj + 8);
   return true;
 }
 
@@ -365,7 +486,7 @@ HWY_INLINE void AddEnergies(const SegmentSums& sums, EnergyVirial& energies) {
 
 template <class Choice, bool WithEnergy>
 void RunLoop(const KernelConstants& k, const PairList& list, const PairListPart& part, std::int32_t begin,
-             std::int32_t end, const ClusterData* clusters, const std::int32_t* type, std::int32_t* force,
+             std::int32_t end, const ClusterData* clusters, const std::int32_t* type, ClusterForces* force,
              EnergyVirial* energies, std::vector<Clash>& clashes) {
   const D d;
   const DI di;
@@ -381,12 +502,13 @@ void RunLoop(const KernelConstants& k, const PairList& list, const PairListPart&
       hn::Store(iy[r], di, lane[1] + r * lanes);
       hn::Store(iz[r], di, lane[2] + r * lanes);
     }
-    std::int32_t* fi = force + 12 * static_cast<std::ptrdiff_t>(current);
-    for (int c = 0; c < 3; ++c)
-      for (int i = 0; i < 4; ++i) {
-        std::uint32_t sum = static_cast<std::uint32_t>(fi[4 * c + i]);
-        for (int j = 0; j < 4; ++j) sum += static_cast<std::uint32_t>(lane[c][4 * i + j]);
-        fi[4 * c + i] = static_cast<std::int32_t>(sum);
+    auto& fi = force[current].value;
+    for (std::size_t c = 0; c < 3; ++c)
+      for (std::size_t i = 0; i < 4; ++i) {
+        auto& total = fi[force_offset[c] + i];
+        std::uint32_t sum = static_cast<std::uint32_t>(total);
+        for (std::size_t j = 0; j < 4; ++j) sum += static_cast<std::uint32_t>(lane[c][4 * i + j]);
+        total = static_cast<std::int32_t>(sum);
       }
   };
   TableLookup table;
@@ -407,20 +529,28 @@ void RunLoop(const KernelConstants& k, const PairList& list, const PairListPart&
     }
     sums.ClearForces();
     if constexpr (WithEnergy) sums.ClearEnergies();
-    for (std::int32_t e = segment.masked_begin; e < segment.masked_end; ++e) {
-      const MaskedEntry& entry = part.masked[static_cast<std::size_t>(e)];
+    for (const MaskedEntry& entry : part.masked_of(s)) {
       if (entry.by_table)
         table.Load(k, type + 4 * static_cast<std::ptrdiff_t>(current),
                    type + 4 * static_cast<std::ptrdiff_t>(entry.j_cluster));
-      if (!AddEntry<Choice, true, WithEnergy>(k, ci, xi, yi, zi, clusters[entry.j_cluster], &entry, &table,
-                                              force + 12 * static_cast<std::ptrdiff_t>(entry.j_cluster), sums))
+      if (!AddEntries<Choice, 1, true, WithEnergy>(k, ci, xi, yi, zi, clusters, &entry.j_cluster, &entry, &table, force,
+                                                   sums))
         clashes.push_back({segment.i_cluster, segment.shift, entry});
     }
-    for (std::int32_t e = segment.plain_begin; e < segment.plain_end; ++e) {
-      const std::int32_t j = part.plain[static_cast<std::size_t>(e)];
-      if (!AddEntry<Choice, false, WithEnergy>(k, ci, xi, yi, zi, clusters[j], nullptr, nullptr,
-                                               force + 12 * static_cast<std::ptrdiff_t>(j), sums))
-        clashes.push_back({segment.i_cluster, segment.shift, {j, 0xFFFF, 0, false}});
+    const auto plain = part.plain_of(s);
+    for (std::size_t e = 0, alone_until = 0; e < plain.size();) {  // alone: after a clash among several
+      if (at_once > 1 && e >= alone_until && e + at_once <= plain.size()) {
+        if (AddEntries<Choice, at_once, false, WithEnergy>(k, ci, xi, yi, zi, clusters, &plain[e], nullptr, nullptr,
+                                                           force, sums)) {
+          e += at_once;
+          continue;
+        }
+        alone_until = e + at_once;
+      }
+      if (!AddEntries<Choice, 1, false, WithEnergy>(k, ci, xi, yi, zi, clusters, &plain[e], nullptr, nullptr, force,
+                                                    sums))
+        clashes.push_back({segment.i_cluster, segment.shift, {plain[e], 0xFFFF, 0, false}});
+      ++e;
     }
     for (std::size_t r = 0; r < registers; ++r) {
       ix[r] = hn::Add(ix[r], hn::NearestInt(sums.fx[r]));
@@ -445,7 +575,7 @@ class FlushDenormals {
 };
 
 void RunSegments(const KernelConstants& k, const PairList& list, const PairListPart& part, std::int32_t begin,
-                 std::int32_t end, const ClusterData* clusters, const std::int32_t* type, std::int32_t* force,
+                 std::int32_t end, const ClusterData* clusters, const std::int32_t* type, ClusterForces* force,
                  EnergyVirial* energies, std::vector<Clash>& clashes) {
   [[maybe_unused]] const FlushDenormals flush;
   const auto run = [&](auto loop) { loop(k, list, part, begin, end, clusters, type, force, energies, clashes); };

@@ -25,7 +25,7 @@ HWY_EXPORT(RunSegments);
 
 void run_cluster_kernel(const KernelConstants& constants, const PairList& list, const PairListPart& part,
                         std::int32_t begin, std::int32_t end, const ClusterData* clusters, const std::int32_t* type,
-                        std::int32_t* force, EnergyVirial* energies, std::vector<Clash>& clashes) {
+                        ClusterForces* force, EnergyVirial* energies, std::vector<Clash>& clashes) {
   HWY_DYNAMIC_DISPATCH(RunSegments)(constants, list, part, begin, end, clusters, type, force, energies, clashes);
 }
 

@@ -14,6 +14,13 @@ namespace tessera::md::pair {
 /// Units of the kernel's forces: 2⁻¹⁸ kcal/mol/Å, range ±8192.
 inline constexpr double pair_force_unit = 1.0 / 262144.0;
 
+/// A cluster's forces in the kernel's unit, one cache line: x, z and y of its four atoms, and room that the kernel
+/// uses.
+struct alignas(64) ClusterForces {
+  std::int32_t value[16];
+};
+inline constexpr std::size_t force_offset[3] = {0, 8, 4};  // of x, y and z
+
 /// F/r beyond which a pair is too much for the kernel's integers, in its units: 1000 kcal/mol/Å². Healthy contacts stay
 /// below 100.
 inline constexpr float clash_force_over_r = 1000 * 262144.0f;
@@ -62,11 +69,11 @@ struct PreparedConstants {
 };
 PreparedConstants prepare_constants(const PairSettings& settings, KernelRule rule);
 
-/// Runs the segments [begin, end) of one part, adding forces (in pair_force_unit; x[4] y[4] z[4] of each cluster) and,
+/// Runs the segments [begin, end) of one part, adding forces (by cluster) and,
 /// where `energies` is given, lj and coulomb_real energies and the virial. Excluded pairs give forces and virial, not
 /// energies. Cluster pairs with a clash are left out and named in `clashes`.
 void run_cluster_kernel(const KernelConstants& constants, const PairList& list, const PairListPart& part,
                         std::int32_t begin, std::int32_t end, const ClusterData* clusters, const std::int32_t* type,
-                        std::int32_t* force, EnergyVirial* energies, std::vector<Clash>& clashes);
+                        ClusterForces* force, EnergyVirial* energies, std::vector<Clash>& clashes);
 
 }  // namespace tessera::md::pair

@@ -35,6 +35,9 @@ struct Options {
   double moved = 0;  // Å, each atom after the search, in a direction of its own
 };
 
+/// So fast that every atom's reach is the greatest, half the buffer.
+constexpr domain::Velocity fast = {1 << 30, 0, 0};
+
 Found compute(const test::Sample& sample, const PairSettings& settings, const Options& options) {
   ThreadPool threads(options.threads);
   const auto comm = comm::Communicator::world();
@@ -42,9 +45,13 @@ Found compute(const test::Sample& sample, const PairSettings& settings, const Op
   const auto grid =
       domain::plan_cell_grid(sample.system.lattice, {.list_range = range, .group_radius = group_radius(sample.system)});
   domain::Domain domain(sample.system, domain::plan_decomposition(grid, 1), comm, threads);
-  domain.distribute(sample.particles);
-  PairForces forces(domain, settings, range, find_pair_scheme(options.scheme, false), threads);
+  auto particles = sample.particles;
+  for (auto& particle : particles) particle.velocity = fast;
+  domain.distribute(particles);
+  PairForces forces(domain, settings, {.most_reach = 0.5 * options.buffer}, find_pair_scheme(options.scheme, false),
+                    threads);
   forces.rebuild();
+  forces.update();
   std::mt19937_64 random(99);
   std::vector<Vec3> move;
   for (std::int64_t id = 0; id < sample.system.n_atoms(); ++id)
@@ -53,7 +60,8 @@ Found compute(const test::Sample& sample, const PairSettings& settings, const Op
     if (!domain.is_padding(s))
       domain.position[index(s)] =
           domain.position[index(s)] + sample.system.lattice.fraction(move[index(domain.id[index(s)])]);
-  forces.update_coordinates();
+  forces.update();
+  EXPECT_EQ(forces.n_lists(), options.moved > 0.5 * options.buffer ? 2 : 1);
 
   std::vector<std::vector<std::int64_t>> force(index(options.threads),
                                                std::vector<std::int64_t>(3 * index(domain.n_slots())));
@@ -198,7 +206,7 @@ TEST(PairSchemes, AnyNumberOfCells) {
     const auto grid = domain::plan_cell_grid(
         sample.system.lattice, {.list_range = settings.cutoff + buffer, .group_radius = group_radius(sample.system)});
     ASSERT_EQ(grid.n[0], n);
-    for (const double moved : {0.0, 0.499 * buffer}) {
+    for (const double moved : {0.0, 0.499 * buffer, 0.51 * buffer}) {
       SCOPED_TRACE("moved by " + std::to_string(moved));
       const auto exact = compute(sample, settings, {.scheme = "reference", .buffer = buffer, .moved = moved});
       const auto oracle = test::all_pairs(sample.system, exact.position, settings);

@@ -41,9 +41,8 @@ void for_pieces(const PairList& list, ThreadPool& threads, Function&& function) 
 void run_cluster_scheme(PairForces& forces, std::span<Accumulator> by_thread) {
   auto& buffers = forces.kernel_force_;
   auto& clashes = forces.clashes_;
-  const std::size_t words = 12 * forces.clusters_.size();
   forces.threads_.run([&](int thread) {
-    buffers[at(thread)].assign(words, 0);
+    buffers[at(thread)].assign(forces.clusters_.size(), {});
     clashes[at(thread)].clear();
   });
   for_pieces(forces.list_, forces.threads_,
@@ -58,11 +57,12 @@ void run_cluster_scheme(PairForces& forces, std::span<Accumulator> by_thread) {
     const auto n = static_cast<std::int64_t>(forces.clusters_.size());
     const auto& total = by_thread[at(thread)].force;
     for (auto c = n * thread / forces.threads_.size(); c < n * (thread + 1) / forces.threads_.size(); ++c)
-      for (int d = 0; d < 3; ++d)
-        for (int k = 0; k < 4; ++k) {
+      for (std::size_t d = 0; d < 3; ++d)
+        for (std::size_t k = 0; k < 4; ++k) {
           std::uint32_t sum = 0;
-          for (const auto& buffer : buffers) sum += static_cast<std::uint32_t>(buffer[at(12 * c + 4 * d + k)]);
-          add_fixed(total[at(3 * (4 * c + k) + d)], scale * static_cast<std::int32_t>(sum));
+          for (const auto& buffer : buffers)
+            sum += static_cast<std::uint32_t>(buffer[at(c)].value[force_offset[d] + k]);
+          add_fixed(total[3 * (4 * at(c) + k) + d], scale * static_cast<std::int32_t>(sum));
         }
   });
   const bool with_energies = by_thread[0].energies != nullptr;
@@ -80,9 +80,9 @@ void run_cluster_scheme(PairForces& forces, std::span<Accumulator> by_thread) {
              [&](int thread, const PairListPart& part, std::int32_t begin, std::int32_t end) {
                for (auto s = begin; s < end; ++s) {
                  const auto& segment = part.segments[at(s)];
-                 for (auto e = segment.masked_begin; e < segment.masked_end; ++e)
-                   exact.add_exclusion_energies(segment.i_cluster, forces.list_.shifts[at(segment.shift)],
-                                                part.masked[at(e)], *by_thread[at(thread)].energies);
+                 for (const auto& entry : part.masked_of(s))
+                   exact.add_exclusion_energies(segment.i_cluster, forces.list_.shifts[at(segment.shift)], entry,
+                                                *by_thread[at(thread)].energies);
                }
              });
 }
@@ -98,9 +98,8 @@ void run_reference_scheme(PairForces& forces, std::span<Accumulator> by_thread) 
                  const auto add = [&](const MaskedEntry& entry) {
                    exact.add(segment.i_cluster, shift, entry, ExactPairs::ExclusionEnergy::add, by_thread[at(thread)]);
                  };
-                 for (auto e = segment.masked_begin; e < segment.masked_end; ++e) add(part.masked[at(e)]);
-                 for (auto e = segment.plain_begin; e < segment.plain_end; ++e)
-                   add({part.plain[at(e)], 0xFFFF, 0, false});
+                 for (const auto& entry : part.masked_of(s)) add(entry);
+                 for (const auto j_cluster : part.plain_of(s)) add({j_cluster, 0xFFFF, 0, false});
                }
              });
 }
@@ -126,9 +125,14 @@ const PairScheme& find_pair_scheme(std::string_view name, bool double_precision)
   throw InputError(fmt::format("parallel.pair_scheme is '{}'; known schemes: auto{}", name, known));
 }
 
-PairForces::PairForces(const domain::Domain& domain, const PairSettings& settings, double list_range,
+PairForces::PairForces(const domain::Domain& domain, const PairSettings& settings, const ListSettings& list,
                        const PairScheme& scheme, ThreadPool& threads)
-    : domain_(domain), settings_(settings), list_range_(list_range), scheme_(scheme), threads_(threads) {
+    : domain_(domain),
+      settings_(settings),
+      list_settings_(list),
+      scheme_(scheme),
+      threads_(threads),
+      lister_(domain, threads) {
   const auto rule = domain.system().force_field.lj_rule == model::LjRule::geometric ? KernelRule::geometric
                                                                                     : KernelRule::lorentz_berthelot;
   constants_ = prepare_constants(settings, rule);
@@ -147,8 +151,8 @@ PairForces::PairForces(const domain::Domain& domain, const PairSettings& setting
     }
     auto& begin = template_partner_begin_.emplace_back(1, 0);
     auto& flat = template_partner_.emplace_back();
-    for (const auto& list : partners) {
-      flat.insert(flat.end(), list.begin(), list.end());
+    for (const auto& of_atom : partners) {
+      flat.insert(flat.end(), of_atom.begin(), of_atom.end());
       begin.push_back(static_cast<std::int32_t>(flat.size()));
     }
   }
@@ -159,6 +163,7 @@ void PairForces::make_tables() {
   const auto n = force_field.type_lj.size();
   table_pairs_.n_types = static_cast<std::int32_t>(n);
   table_pairs_.needs_table.assign(n * n, 0);
+  table_pairs_.has_table.assign(n, 0);
   type_pairs_.resize(n * n);
   model::ForceField by_rule;
   by_rule.lj_rule = force_field.lj_rule;
@@ -169,6 +174,7 @@ void PairForces::make_tables() {
     for (const auto& [a, b] : {std::pair(pair.type_a, pair.type_b), std::pair(pair.type_b, pair.type_a)}) {
       type_pairs_[at(a) * n + at(b)] = pair.ab;
       table_pairs_.needs_table[at(a) * n + at(b)] = 1;
+      table_pairs_.has_table[at(a)] = 1;
       table_pairs_.any = true;
     }
   for (const auto& ab : type_pairs_) {
@@ -186,6 +192,8 @@ void PairForces::rebuild() {
   charge_.assign(n, 0);
   type_.assign(n, -1);
   clusters_.assign(n / cluster_size, {});
+  stride_.assign(n, 0);
+  mobility_.assign(n, 0);
   const auto& force_field = domain_.system().force_field;
   const double charge_scale = std::sqrt(settings_.coulomb_constant / pair_force_unit);
   threads_.parallel_for(domain_.n_slots(), [&](std::int64_t begin, std::int64_t end) {
@@ -195,6 +203,10 @@ void PairForces::rebuild() {
       const auto local = at(domain_.local[at(s)]);
       charge_[at(s)] = molecule.charge[local];
       type_[at(s)] = molecule.type[local];
+      const auto& v = domain_.velocity[at(s)];
+      const Vec3 velocity = {static_cast<double>(v.x), static_cast<double>(v.y), static_cast<double>(v.z)};
+      stride_[at(s)] = static_cast<float>(list_settings_.timestep * domain::velocity_unit * norm(velocity));
+      mobility_[at(s)] = static_cast<float>(std::min(1.0, 1 / std::cbrt(molecule.mass[local])));
       const auto& lj = force_field.type_lj[at(type_[at(s)])];
       auto& cluster = clusters_[at(s / cluster_size)];
       const auto k = at(s % cluster_size);
@@ -204,21 +216,61 @@ void PairForces::rebuild() {
       cluster.epsilon[k] = static_cast<float>(std::sqrt(24 * lj.epsilon / pair_force_unit));
     }
   });
-  update_coordinates();
-  find_excluded_slots();
-  build_pair_list(domain_, clusters_, excluded_, table_pairs_, type_, list_range_, threads_, list_);
+  find_exclusions();
+  listed_.resize(clusters_.size());
+  reach_.assign(n, 0);
+  is_listed_ = has_coordinates_ = false;
 }
 
-void PairForces::update_coordinates() {
+void PairForces::update() {
+  const bool is_within_reach = update_coordinates();
+  if (is_listed_ && is_within_reach) return;
+  set_reach();
+  lister_.build(clusters_, reach_, exclusions_, table_pairs_, type_, settings_.cutoff, list_);
+  threads_.parallel_for(static_cast<std::int64_t>(clusters_.size()), [&](std::int64_t begin, std::int64_t end) {
+    for (auto c = begin; c < end; ++c) {
+      const auto& cluster = clusters_[at(c)];
+      for (std::size_t i = 0; i < cluster_size; ++i) {
+        listed_[at(c)].x[i] = cluster.x[i];
+        listed_[at(c)].y[i] = cluster.y[i];
+        listed_[at(c)].z[i] = cluster.z[i];
+      }
+    }
+  });
+  is_listed_ = true;
+  ++n_lists_;
+}
+
+/// A reach for each atom that it will hardly leave in the steps that a list is meant to last: by its last step, and by
+/// how much its velocity may turn out different. Measured for water and proteins at 1 and 2 fs: docs/performance.md.
+void PairForces::set_reach() {
+  double sum2 = 0;
+  for (const float stride : stride_) sum2 += static_cast<double>(stride) * stride;
+  const auto typical = static_cast<float>(std::sqrt(sum2 / std::max(1, domain_.n_slots())));
+  const auto steps = static_cast<float>(list_settings_.steps), most = static_cast<float>(list_settings_.most_reach);
+  constexpr float least = 1e-3f;  // covers single precision
+  threads_.parallel_for(domain_.n_slots(), [&](std::int64_t begin, std::int64_t end) {
+    for (auto s = begin; s < end; ++s)
+      reach_[at(s)] = least + std::min(most, steps * (0.8f * stride_[at(s)] + 2.0f * typical * mobility_[at(s)]));
+  });
+}
+
+/// Coordinates for the kernels from the domain's positions, and how far atoms have moved in the last step; false where
+/// one has gone beyond its reach since it was listed.
+bool PairForces::update_coordinates() {
   const auto& grid = domain_.grid();
   const auto edges = domain_.system().lattice.edges();
   const float sx = static_cast<float>(edges[0] / 4294967296.0), sy = static_cast<float>(edges[1] / 4294967296.0),
               sz = static_cast<float>(edges[2] / 4294967296.0);
-  threads_.parallel_for(domain_.n_cells(), [&](std::int64_t begin, std::int64_t end) {
-    for (auto c = begin; c < end; ++c) {
+  std::vector<char> left(at(threads_.size()), 0);
+  threads_.run([&](int thread) {
+    const std::int64_t n = domain_.n_cells();
+    float furthest = -1;  // beyond reach, Å²
+    for (auto c = n * thread / threads_.size(); c < n * (thread + 1) / threads_.size(); ++c) {
       const auto centre = grid.centre(domain_.cell[at(c)]);
       for (auto k = domain_.cell_begin[at(c)]; k < domain_.cell_begin[at(c) + 1]; ++k) {
         auto& cluster = clusters_[at(k)];
+        const auto& listed = listed_[at(k)];
         for (std::size_t i = 0; i < cluster_size; ++i) {
           const auto slot = at(k) * cluster_size + i;
           if (domain_.is_padding(static_cast<std::int32_t>(slot))) {
@@ -226,32 +278,64 @@ void PairForces::update_coordinates() {
             continue;
           }
           const auto r = domain_.position[slot] - centre;
-          cluster.x[i] = static_cast<float>(r.x) * sx;
-          cluster.y[i] = static_cast<float>(r.y) * sy;
-          cluster.z[i] = static_cast<float>(r.z) * sz;
+          const float x = static_cast<float>(r.x) * sx, y = static_cast<float>(r.y) * sy,
+                      z = static_cast<float>(r.z) * sz;
+          const auto length2 = [&](float from_x, float from_y, float from_z) {
+            const float dx = x - from_x, dy = y - from_y, dz = z - from_z;
+            return dx * dx + dy * dy + dz * dz;
+          };
+          if (has_coordinates_) stride_[slot] = std::sqrt(length2(cluster.x[i], cluster.y[i], cluster.z[i]));
+          const float reach = std::max(0.0f, reach_[slot] - 1e-3f);
+          furthest = std::max(furthest, length2(listed.x[i], listed.y[i], listed.z[i]) - reach * reach);
+          cluster.x[i] = x;
+          cluster.y[i] = y;
+          cluster.z[i] = z;
         }
       }
     }
+    left[at(thread)] = furthest > 0;
   });
+  has_coordinates_ = true;
+  return std::none_of(left.begin(), left.end(), [](char one) { return one != 0; });
 }
 
-void PairForces::find_excluded_slots() {
-  const auto n = domain_.n_slots();
-  excluded_.begin.assign(at(n) + 1, 0);
-  excluded_.partner.clear();
-  for (std::int32_t s = 0; s < n; ++s) {
-    if (!domain_.is_padding(s)) {
-      const auto molecule = at(domain_.molecule[at(s)]);
-      const auto local = domain_.local[at(s)];
-      const auto first_id = domain_.id[at(s)] - local;
-      const auto& begin = template_partner_begin_[molecule];
-      for (auto k = begin[at(local)]; k < begin[at(local) + 1]; ++k) {
-        const auto partner = domain_.slot_of(first_id + template_partner_[molecule][at(k)]);
-        if (partner >= 0) excluded_.partner.push_back(partner);
+/// Which clusters hold excluded partners of which, from the templates.
+void PairForces::find_exclusions() {
+  const auto n = domain_.n_clusters();
+  const auto n_threads = threads_.size();
+  exclusions_.begin.assign(at(n) + 1, 0);
+  std::vector<std::vector<ExcludedClusters::Partner>> found(at(n_threads));
+  threads_.run([&](int thread) {
+    auto& partners = found[at(thread)];
+    const std::int64_t begin = std::int64_t{n} * thread / n_threads, end = std::int64_t{n} * (thread + 1) / n_threads;
+    for (auto c = begin; c < end; ++c) {
+      const auto first = partners.size();
+      for (int i = 0; i < cluster_size; ++i) {
+        const auto s = static_cast<std::int32_t>(c * cluster_size + i);
+        if (domain_.is_padding(s)) continue;
+        const auto molecule = at(domain_.molecule[at(s)]);
+        const auto local = at(domain_.local[at(s)]);
+        const auto first_id = domain_.id[at(s)] - domain_.local[at(s)];
+        const auto& partner_begin = template_partner_begin_[molecule];
+        for (auto k = partner_begin[local]; k < partner_begin[local + 1]; ++k) {
+          const auto partner = domain_.slot_of(first_id + template_partner_[molecule][at(k)]);
+          if (partner < 0) continue;
+          const auto mask = static_cast<std::uint16_t>(1u << (cluster_size * i + partner % cluster_size));
+          const auto known = std::find_if(partners.begin() + static_cast<std::ptrdiff_t>(first), partners.end(),
+                                          [&](const auto& p) { return p.cluster == partner / cluster_size; });
+          if (known != partners.end())
+            known->excluded |= mask;
+          else
+            partners.push_back({partner / cluster_size, mask});
+        }
       }
+      exclusions_.begin[at(c) + 1] = static_cast<std::int32_t>(partners.size() - first);
     }
-    excluded_.begin[at(s) + 1] = static_cast<std::int32_t>(excluded_.partner.size());
-  }
+  });
+  for (std::size_t c = 0; c < at(n); ++c) exclusions_.begin[c + 1] += exclusions_.begin[c];
+  exclusions_.partners.clear();
+  for (const auto& partners : found)
+    exclusions_.partners.insert(exclusions_.partners.end(), partners.begin(), partners.end());
 }
 
 TailIntegral PairForces::tail() const {
@@ -272,11 +356,12 @@ TailIntegral PairForces::tail() const {
 }
 
 std::size_t PairForces::bytes() const {
-  std::size_t n =
-      clusters_.capacity() * sizeof(ClusterData) + charge_.capacity() * sizeof(double) +
-      (type_.capacity() + excluded_.begin.capacity() + excluded_.partner.capacity()) * sizeof(std::int32_t) +
-      list_.bytes();
-  for (const auto& buffer : kernel_force_) n += buffer.capacity() * sizeof(std::int32_t);
+  std::size_t n = clusters_.capacity() * sizeof(ClusterData) + charge_.capacity() * sizeof(double) +
+                  (type_.capacity() + exclusions_.begin.capacity()) * sizeof(std::int32_t) +
+                  exclusions_.partners.capacity() * sizeof(ExcludedClusters::Partner) +
+                  listed_.capacity() * sizeof(Places) +
+                  (stride_.capacity() + mobility_.capacity() + reach_.capacity()) * sizeof(float) + list_.bytes();
+  for (const auto& buffer : kernel_force_) n += buffer.capacity() * sizeof(ClusterForces);
   return n;
 }
 

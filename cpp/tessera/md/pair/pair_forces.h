@@ -31,26 +31,36 @@ std::span<const PairScheme> pair_schemes();
 /// The scheme of this name; "auto" chooses by precision alone, so that bits don't depend on timing. Throws InputError.
 const PairScheme& find_pair_scheme(std::string_view name, bool double_precision);
 
+/// How long a pair list lasts. Each atom is given a reach by how fast it moves; the list is made anew when one has gone
+/// beyond.
+struct ListSettings {
+  double steps = 4;         // about so many; more: longer lists, made less often
+  double timestep = 0.002;  // ps
+  double most_reach = 1.5;  // Å
+};
+
 class PairForces {
  public:
-  PairForces(const domain::Domain& domain, const PairSettings& settings, double list_range, const PairScheme& scheme,
-             ThreadPool& threads);
+  PairForces(const domain::Domain& domain, const PairSettings& settings, const ListSettings& list,
+             const PairScheme& scheme, ThreadPool& threads);
 
-  /// New list after the domain was rebuilt.
+  /// Parameters and exclusions by slot after the domain was rebuilt.
   void rebuild();
-  /// Coordinates for the kernels from the domain's positions.
-  void update_coordinates();
+  /// Coordinates for the kernels from the domain's positions, and a new list where atoms have moved too far for the
+  /// last one. Which list it is doesn't change a bit of the forces: pairs beyond the cut-off add zeros.
+  void update();
   void add_forces(std::span<Accumulator> by_thread) { scheme_.run(*this, by_thread); }
 
   const PairSettings& settings() const { return settings_; }
   const PairScheme& scheme() const { return scheme_; }
   const domain::Domain& domain() const { return domain_; }
   const PairList& list() const { return list_; }
+  std::int64_t n_lists() const { return n_lists_; }  // made so far
   const std::vector<ClusterData>& clusters() const { return clusters_; }
   std::span<const double> charge() const { return charge_; }    // by slot, e; padding 0
   std::span<const std::int32_t> type() const { return type_; }  // by slot; padding −1
   double ewald_force_error() const { return constants_.ewald_force_error; }
-  double list_range() const { return list_range_; }
+  std::span<const float> reach() const { return reach_; }  // by slot, Å: how far it may move before the next list
   /// Energy and one diagonal component of the virial of the long-range Lennard-Jones tail (times the number density).
   TailIntegral tail() const;
   std::size_t bytes() const;
@@ -59,13 +69,20 @@ class PairForces {
   friend void run_cluster_scheme(PairForces& forces, std::span<Accumulator> by_thread);
   friend void run_reference_scheme(PairForces& forces, std::span<Accumulator> by_thread);
 
+  /// Of a cluster's atoms, Å relative to the cell's centre.
+  struct Places {
+    float x[cluster_size], y[cluster_size], z[cluster_size];
+  };
+
   ExactPairs exact_pairs() const;
   void make_tables();
-  void find_excluded_slots();
+  void find_exclusions();
+  bool update_coordinates();
+  void set_reach();
 
   const domain::Domain& domain_;
   PairSettings settings_;
-  double list_range_;
+  ListSettings list_settings_;
   const PairScheme& scheme_;
   ThreadPool& threads_;
   PreparedConstants constants_;
@@ -76,10 +93,17 @@ class PairForces {
   std::vector<double> charge_;
   std::vector<std::int32_t> type_;
   std::vector<ClusterData> clusters_;
-  ExcludedSlots excluded_;
+  ExcludedClusters exclusions_;
+  PairLister lister_;
   PairList list_;
-  std::vector<std::vector<std::int32_t>> kernel_force_;  // by thread
-  std::vector<std::vector<Clash>> clashes_;              // by thread
+  std::vector<Places> listed_;   // by cluster: where its atoms were when the list was made
+  std::vector<float> stride_;    // by slot, Å: how far it moved in the last step
+  std::vector<float> mobility_;  // by slot: of its change of velocity, by mass; hydrogen 1
+  std::vector<float> reach_;     // by slot
+  bool is_listed_ = false, has_coordinates_ = false;
+  std::int64_t n_lists_ = 0;
+  std::vector<std::vector<ClusterForces>> kernel_force_;  // by thread
+  std::vector<std::vector<Clash>> clashes_;               // by thread
 };
 
 }  // namespace tessera::md::pair

@@ -2,11 +2,9 @@
 
 #include <algorithm>
 #include <atomic>
-#include <bit>
 #include <cmath>
 
 #include "tessera/base/error.h"
-#include "tessera/md/pair/cluster_distance.h"
 
 namespace tessera::md::pair {
 
@@ -33,153 +31,94 @@ std::vector<Offset> half_shell() {
   return offsets;
 }
 
-/// Bits of one atom pair in a mask.
-std::uint16_t bit(int i, int j) { return static_cast<std::uint16_t>(1u << (4 * i + j)); }
+constexpr float nowhere = 1e30f;  // the lower face of a box that nothing is near; the upper one is its negative
 
-class Builder {
+}  // namespace
+
+/// One thread's work on one part.
+class PairListWriter {
  public:
-  Builder(const domain::Domain& domain, std::span<const ClusterData> clusters, const ExcludedSlots& excluded,
-          const TablePairs& table, std::span<const std::int32_t> type, double range)
+  PairListWriter(const domain::Domain& domain, const ClusterSet& set, const ExcludedClusters& excluded,
+                 const TablePairs& table, std::span<const std::int32_t> type, double cutoff, PairListPart& part)
       : domain_(domain),
-        clusters_(clusters),
+        set_(set),
         excluded_(excluded),
         table_(table),
         type_(type),
-        range_(range),
-        offsets_(half_shell()) {}
-
-  void set_shifts(PairList& list) const {
-    list.shifts.clear();
-    const auto& edge = domain_.grid().edge;
-    for (const auto& offset : offsets_)
-      list.shifts.push_back({static_cast<float>(static_cast<double>(offset.cell[0]) * edge[0]),
-                             static_cast<float>(static_cast<double>(offset.cell[1]) * edge[1]),
-                             static_cast<float>(static_cast<double>(offset.cell[2]) * edge[2])});
+        cutoff_(static_cast<float>(cutoff)),
+        part_(part),
+        partner_at_(at(domain.n_clusters()), -1) {
+    part_.clear();
   }
 
-  /// Boxes around clusters and around cells. Empty cells have boxes that nothing is near.
-  void set_bounds(ThreadPool& threads) {
-    bounds_.resize(clusters_.size());
-    cell_bounds_.resize(at(domain_.n_cells()));
-    threads.parallel_for(domain_.n_cells(), [&](std::int64_t begin, std::int64_t end) {
-      for (auto cell = begin; cell < end; ++cell) {
-        auto& whole = cell_bounds_[at(cell)];
-        whole = {{1e30f, 1e30f, 1e30f}, {-1e30f, -1e30f, -1e30f}};
-        for (auto c = domain_.cell_begin[at(cell)]; c < domain_.cell_begin[at(cell) + 1]; ++c) {
-          std::array<float, 3> lower = {1e30f, 1e30f, 1e30f}, upper = {-1e30f, -1e30f, -1e30f};
-          for (int k = 0; k < cluster_size; ++k) {
-            if (domain_.is_padding(c * cluster_size + k)) continue;
-            const float r[3] = {clusters_[at(c)].x[k], clusters_[at(c)].y[k], clusters_[at(c)].z[k]};
-            for (std::size_t d = 0; d < 3; ++d) {
-              lower[d] = std::min(lower[d], r[d]);
-              upper[d] = std::max(upper[d], r[d]);
-            }
-          }
-          for (std::size_t d = 0; d < 3; ++d) {
-            bounds_.lower[d][at(c)] = lower[d];
-            bounds_.upper[d][at(c)] = upper[d];
-            whole.lower[d] = std::min(whole.lower[d], lower[d]);
-            whole.upper[d] = std::max(whole.upper[d], upper[d]);
-          }
-        }
-      }
-    });
+  /// All segments of the clusters of one local cell.
+  void add_cell(std::int32_t cell, NeighbourCells& cells) {
+    std::size_t most = 16;
+    for (std::size_t o = 0; o < NeighbourCells::room; ++o) most += at(cells.end[o] - cells.begin[o]);
+    if (near_.cluster.size() < most) {
+      near_.cluster.resize(most);
+      near_.cell.resize(most);
+    }
+    for (auto ci = domain_.cell_begin[at(cell)]; ci < domain_.cell_begin[at(cell) + 1]; ++ci) {
+      if (cells.end[0] > cells.begin[0]) cells.begin[0] = ci;  // each pair within the cell once
+      add_cluster(ci, cells);
+    }
   }
 
-  /// All segments of the i-clusters of one local cell.
-  void add_cell(std::int32_t cell, const PairList& list, PairListPart& part, std::vector<std::int32_t>& stamp,
-                std::vector<std::int32_t>& near) const {
-    const auto& grid = domain_.grid();
-    const Index3 here = domain_.cell[at(cell)];
-    const auto i_begin = domain_.cell_begin[at(cell)], i_end = domain_.cell_begin[at(cell) + 1];
-    if (i_begin == i_end) return;
-    // The j-cells whose pair with this cell is ours.
-    std::int32_t j_cells[63];
-    for (std::size_t o = 0; o < offsets_.size(); ++o) {
-      const auto& offset = offsets_[o];
-      const Index3 middle =
-          grid.wrapped({here[0] + offset.midpoint[0], here[1] + offset.midpoint[1], here[2] + offset.midpoint[2]});
-      j_cells[o] = -1;
-      if (!domain_.brick().contains(middle)) continue;
-      j_cells[o] = domain_.local_cell(
-          grid.wrapped({here[0] + offset.cell[0], here[1] + offset.cell[1], here[2] + offset.cell[2]}));
-      TESSERA_ASSERT(j_cells[o] >= 0);
-    }
-    const float range2 = static_cast<float>(range_ * range_);
-    for (auto ci = i_begin; ci < i_end; ++ci) {
-      mark_partners(ci, stamp);
-      const auto first_segment = part.segments.size();
-      for (std::size_t o = 0; o < offsets_.size(); ++o) {
-        if (j_cells[o] < 0) continue;
-        const bool same_cell = o == 0;
-        const auto begin = same_cell ? ci : domain_.cell_begin[at(j_cells[o])];
-        const auto end = domain_.cell_begin[at(j_cells[o]) + 1];
-        near.resize(std::max(near.size(), at(end - begin + 1)));
-        if (!is_near_cell(ci, list.shifts[o], j_cells[o], range2)) continue;
-        const auto found =
-            find_near_clusters(ci, list.shifts[o].data(), clusters_.data(), bounds_, begin, end, range2, near.data());
-        if (found == 0) continue;
-        Segment segment{ci,
-                        static_cast<std::int32_t>(o),
-                        static_cast<std::int32_t>(part.masked.size()),
-                        0,
-                        static_cast<std::int32_t>(part.plain.size()),
-                        0};
-        for (std::int32_t k = 0; k < found; ++k) add_entry(ci, near[at(k)], same_cell, stamp, part);
-        segment.masked_end = static_cast<std::int32_t>(part.masked.size());
-        segment.plain_end = static_cast<std::int32_t>(part.plain.size());
-        part.segments.push_back(segment);
-      }
-      if (part.segments.size() > first_segment) part.cluster_begin.push_back(static_cast<std::int32_t>(first_segment));
-    }
+  void finish() {
+    part_.cluster_begin.push_back(static_cast<std::int32_t>(part_.segments.size()));
+    part_.segments.push_back({-1, 0, static_cast<std::int32_t>(part_.masked.size()), n_plain_});
   }
 
  private:
-  struct CellBounds {
-    std::array<float, 3> lower, upper;
-  };
+  void add_cluster(std::int32_t ci, const NeighbourCells& cells) {
+    find_near_clusters(ci, cells, set_, cutoff_, near_);
+    if (near_.n == 0) return;
+    const auto partners = excluded_.begin[at(ci)], partners_end = excluded_.begin[at(ci) + 1];
+    for (auto p = partners; p < partners_end; ++p) partner_at_[at(excluded_.partners[at(p)].cluster)] = p;
+    const bool may_need_table = table_.any && has_table_type(ci);
 
-  bool is_near_cell(std::int32_t ci, const std::array<float, 3>& shift, std::int32_t cell, float range2) const {
-    const auto& box = cell_bounds_[at(cell)];
-    float gap2 = 0;
-    for (std::size_t d = 0; d < 3; ++d) {
-      const float gap = std::max({bounds_.lower[d][at(ci)] - shift[d] - box.upper[d],
-                                  box.lower[d] - (bounds_.upper[d][at(ci)] - shift[d]), 0.0f});
-      gap2 += gap * gap;
+    const auto room = at(n_plain_ + near_.n);
+    if (part_.plain.size() < room) part_.plain.resize(room + room / 8);
+    const auto n_masked = static_cast<std::int32_t>(part_.masked.size());
+    auto next = at(n_plain_);
+    masked_.fill(0);
+    for (std::int32_t k = 0; k < near_.n; ++k) {
+      const auto cj = near_.cluster[at(k)];
+      const auto p = partner_at_[at(cj)];
+      const bool is_partner = p >= partners && p < partners_end;
+      part_.plain[next++] = cj;
+      if (!is_partner && cj != ci && !may_need_table) continue;
+      const auto cell = near_.cell[at(k)];
+      const bool is_diagonal = cj == ci && cell == 0;
+      const bool by_table = may_need_table && needs_table(ci, cj);
+      if (!is_partner && !is_diagonal && !by_table) continue;
+      --next;
+      ++masked_[cell];
+      const unsigned valid = is_diagonal ? 0b0000'1000'1100'1110 : 0xFFFF;  // i < j
+      const unsigned excluded = is_partner ? excluded_.partners[at(p)].excluded : 0;
+      part_.masked.push_back(
+          {cj, static_cast<std::uint16_t>(valid & ~excluded), static_cast<std::uint16_t>(valid & excluded), by_table});
     }
-    return gap2 < range2;
+
+    const auto first_segment = part_.segments.size();
+    part_.cluster_begin.push_back(static_cast<std::int32_t>(first_segment));
+    part_.segments.resize(first_segment + n_neighbour_cells);
+    auto segment = first_segment;
+    auto masked_begin = n_masked;
+    for (std::int32_t o = 0; o < n_neighbour_cells; ++o) {
+      part_.segments[segment] = {ci, o, masked_begin, n_plain_};
+      masked_begin += masked_[at(o)];
+      n_plain_ += near_.count[at(o)] - masked_[at(o)];
+      segment += near_.count[at(o)] > 0 ? 1 : 0;
+    }
+    part_.segments.resize(segment);
   }
 
-  /// Stamps the clusters that hold an excluded partner of cluster ci.
-  void mark_partners(std::int32_t ci, std::vector<std::int32_t>& stamp) const {
-    for (auto s = ci * cluster_size; s < (ci + 1) * cluster_size; ++s)
-      for (auto k = excluded_.begin[at(s)]; k < excluded_.begin[at(s) + 1]; ++k)
-        stamp[at(excluded_.partner[at(k)] / cluster_size)] = ci;
-  }
-
-  void add_entry(std::int32_t ci, std::int32_t cj, bool same_cell, const std::vector<std::int32_t>& stamp,
-                 PairListPart& part) const {
-    const bool diagonal = same_cell && ci == cj;
-    const bool by_table = table_.any && needs_table(ci, cj);
-    if (!diagonal && !by_table && stamp[at(cj)] != ci) {
-      part.plain.push_back(cj);
-      return;
-    }
-    std::uint16_t valid = 0xFFFF, excluded = 0;
-    if (diagonal) {
-      valid = 0;
-      for (int i = 0; i < 4; ++i)
-        for (int j = i + 1; j < 4; ++j) valid |= bit(i, j);
-    }
-    if (stamp[at(cj)] == ci)
-      for (int i = 0; i < 4; ++i) {
-        const auto s = at(ci * cluster_size + i);
-        for (auto k = excluded_.begin[s]; k < excluded_.begin[s + 1]; ++k)
-          if (excluded_.partner[at(k)] / cluster_size == cj)
-            excluded |= bit(i, excluded_.partner[at(k)] % cluster_size);
-      }
-    excluded &= valid;
-    part.masked.push_back({cj, static_cast<std::uint16_t>(valid & ~excluded), excluded, by_table});
+  bool has_table_type(std::int32_t ci) const {
+    for (auto i = ci * cluster_size; i < (ci + 1) * cluster_size; ++i)
+      if (type_[at(i)] >= 0 && table_.has_table[at(type_[at(i)])]) return true;
+    return false;
   }
 
   bool needs_table(std::int32_t ci, std::int32_t cj) const {
@@ -192,28 +131,28 @@ class Builder {
   }
 
   const domain::Domain& domain_;
-  std::span<const ClusterData> clusters_;
-  const ExcludedSlots& excluded_;
+  const ClusterSet& set_;
+  const ExcludedClusters& excluded_;
   const TablePairs& table_;
   std::span<const std::int32_t> type_;
-  double range_;
-  std::vector<Offset> offsets_;
-  ClusterBounds bounds_;
-  std::vector<CellBounds> cell_bounds_;
+  float cutoff_;
+  PairListPart& part_;
+  std::int32_t n_plain_ = 0;
+  std::vector<std::int32_t> partner_at_;  // by cluster: where the current cluster's exclusions name it, or elsewhere
+  NearClusters near_;
+  std::array<std::int32_t, NeighbourCells::room> masked_{};  // of each cell's near clusters, how many need a mask
 };
-
-}  // namespace
 
 void PairListPart::clear() {
   segments.clear();
   masked.clear();
-  plain.clear();
   cluster_begin.clear();
 }
 
 std::int64_t PairList::n_entries() const {
   std::int64_t n = 0;
-  for (const auto& part : parts) n += static_cast<std::int64_t>(part.masked.size() + part.plain.size());
+  for (const auto& part : parts)
+    if (!part.segments.empty()) n += part.segments.back().masked_begin + part.segments.back().plain_begin;
   return n;
 }
 
@@ -225,36 +164,115 @@ std::size_t PairList::bytes() const {
   return n;
 }
 
-void build_pair_list(const domain::Domain& domain, std::span<const ClusterData> clusters, const ExcludedSlots& excluded,
-                     const TablePairs& table, std::span<const std::int32_t> type, double range, ThreadPool& threads,
-                     PairList& list) {
-  Builder builder(domain, clusters, excluded, table, type, range);
-  builder.set_shifts(list);
-  builder.set_bounds(threads);
-  list.parts.resize(at(threads.size()));
-  // Doubling a list that is as large as all else would cost its size again: ask for what the last one took, or what the
-  // density promises (an entry for each cluster within range, which reaches a cluster's own width further), and a
-  // little.
-  std::size_t last = 0;
-  for (const auto& part : list.parts) last = std::max(last, part.plain.size());
-  const auto edges = domain.system().lattice.edges();
-  const double density = static_cast<double>(domain.system().n_atoms()) / (edges[0] * edges[1] * edges[2]);
-  const double sphere = 4.0 / 3 * 3.1416 * std::pow(range + 2.2, 3) * density / (2 * cluster_size);
+PairLister::PairLister(const domain::Domain& domain, ThreadPool& threads) : domain_(domain), threads_(threads) {}
+
+/// Boxes around clusters and around cells. Empty cells have boxes that nothing is near.
+void PairLister::set_bounds(std::span<const ClusterData> clusters, std::span<const float> reach) {
+  bounds_.resize(clusters.size());
+  cell_bounds_.resize(at(domain_.n_cells()));
+  threads_.parallel_for(domain_.n_cells(), [&](std::int64_t begin, std::int64_t end) {
+    for (auto cell = begin; cell < end; ++cell) {
+      std::array<float, 3> cell_lower = {nowhere, nowhere, nowhere}, cell_upper = {-nowhere, -nowhere, -nowhere};
+      float cell_reach = 0;
+      for (auto c = domain_.cell_begin[at(cell)]; c < domain_.cell_begin[at(cell) + 1]; ++c) {
+        const auto& cluster = clusters[at(c)];
+        const float* r[3] = {cluster.x, cluster.y, cluster.z};
+        // Padding comes last.
+        int n = cluster_size;
+        while (n > 1 && domain_.is_padding(c * cluster_size + n - 1)) --n;
+        for (std::size_t d = 0; d < 3; ++d) {
+          float lower = r[d][0], upper = r[d][0];
+          for (int k = 1; k < n; ++k) {
+            lower = std::min(lower, r[d][k]);
+            upper = std::max(upper, r[d][k]);
+          }
+          bounds_.lower[d][at(c)] = lower;
+          bounds_.upper[d][at(c)] = upper;
+          cell_lower[d] = std::min(cell_lower[d], lower);
+          cell_upper[d] = std::max(cell_upper[d], upper);
+        }
+        float furthest = 0;
+        for (int k = 0; k < n; ++k) furthest = std::max(furthest, reach[at(c * cluster_size + k)]);
+        bounds_.reach[at(c)] = furthest;
+        cell_reach = std::max(cell_reach, furthest);
+      }
+      for (std::size_t d = 0; d < 3; ++d) {
+        cell_bounds_.lower[d][at(cell)] = cell_lower[d];
+        cell_bounds_.upper[d][at(cell)] = cell_upper[d];
+      }
+      cell_bounds_.reach[at(cell)] = cell_reach;
+    }
+  });
+}
+
+/// The cells whose pair with this cell is ours.
+void PairLister::find_neighbour_cells(std::int32_t cell, const PairList& list, NeighbourCells& cells) const {
+  static const auto offsets = half_shell();
+  const Index3 here = domain_.cell[at(cell)], n = domain_.grid().n;
+  // At most two cells out of a grid of at least two: one turn wraps it.
+  const auto cell_at = [&](const Index3& offset) {
+    Index3 place;
+    for (std::size_t d = 0; d < 3; ++d) {
+      place[d] = here[d] + offset[d];
+      if (place[d] < 0) place[d] += n[d];
+      if (place[d] >= n[d]) place[d] -= n[d];
+    }
+    return place;
+  };
+  cells = {};
+  for (std::size_t d = 0; d < 3; ++d) {
+    cells.lower[d].fill(nowhere);
+    cells.upper[d].fill(-nowhere);
+  }
+  for (std::size_t o = 0; o < offsets.size(); ++o) {
+    if (!domain_.brick().contains(cell_at(offsets[o].midpoint))) continue;
+    const auto j = domain_.local_cell(cell_at(offsets[o].cell));
+    TESSERA_ASSERT(j >= 0);
+    cells.begin[o] = domain_.cell_begin[at(j)];
+    cells.end[o] = domain_.cell_begin[at(j) + 1];
+    cells.reach[o] = cell_bounds_.reach[at(j)];
+    for (std::size_t d = 0; d < 3; ++d) {
+      cells.shift[d][o] = list.shifts[o][d];
+      cells.lower[d][o] = cell_bounds_.lower[d][at(j)] + list.shifts[o][d];
+      cells.upper[d][o] = cell_bounds_.upper[d][at(j)] + list.shifts[o][d];
+    }
+  }
+}
+
+void PairLister::build(std::span<const ClusterData> clusters, std::span<const float> reach,
+                       const ExcludedClusters& excluded, const TablePairs& table, std::span<const std::int32_t> type,
+                       double cutoff, PairList& list) {
+  list.shifts.clear();
+  const auto& edge = domain_.grid().edge;
+  for (const auto& offset : half_shell()) {
+    auto& shift = list.shifts.emplace_back();
+    for (std::size_t d = 0; d < 3; ++d) shift[d] = static_cast<float>(static_cast<double>(offset.cell[d]) * edge[d]);
+  }
+  set_bounds(clusters, reach);
+  const ClusterSet set = {clusters.data(), reach.data(), bounds_};
+  list.parts.resize(at(threads_.size()));
+  // Doubling a list that is as large as all else would cost its size again: begin with what the density promises, an
+  // entry for each cluster within range, which reaches a cluster's own width further and what atoms may move.
+  const auto edges = domain_.system().lattice.edges();
+  const double density = static_cast<double>(domain_.system().n_atoms()) / (edges[0] * edges[1] * edges[2]);
+  const double sphere = 4.0 / 3 * 3.1416 * std::pow(cutoff + 2.9, 3) * density / (2 * cluster_size);
   const auto promised =
-      at(static_cast<std::int64_t>(sphere * domain.n_owned_atoms() / cluster_size)) / at(threads.size());
-  const auto expected_plain = last > 0 ? last + last / 32 : promised;
+      at(static_cast<std::int64_t>(sphere * domain_.n_owned_atoms() / cluster_size)) / at(threads_.size());
   // Cells are handed out as threads come free; who builds a cell's list doesn't change it.
   std::atomic<std::int32_t> next{0};
   constexpr std::int32_t batch = 4;
-  threads.run([&](int thread) {
+  threads_.run([&](int thread) {
     auto& part = list.parts[at(thread)];
-    part.clear();
-    part.plain.reserve(expected_plain);
-    std::vector<std::int32_t> stamp(clusters.size(), -1), near;
-    for (std::int32_t first = next.fetch_add(batch); first < domain.n_cells(); first = next.fetch_add(batch))
-      for (auto cell = first; cell < std::min(first + batch, domain.n_cells()); ++cell)
-        builder.add_cell(cell, list, part, stamp, near);
-    part.cluster_begin.push_back(static_cast<std::int32_t>(part.segments.size()));
+    if (part.plain.size() < promised) part.plain.resize(promised);
+    PairListWriter writer(domain_, set, excluded, table, type, cutoff, part);
+    NeighbourCells cells;
+    for (std::int32_t first = next.fetch_add(batch); first < domain_.n_cells(); first = next.fetch_add(batch))
+      for (auto cell = first; cell < std::min(first + batch, domain_.n_cells()); ++cell) {
+        if (domain_.cell_begin[at(cell)] == domain_.cell_begin[at(cell) + 1]) continue;
+        find_neighbour_cells(cell, list, cells);
+        writer.add_cell(cell, cells);
+      }
+    writer.finish();
   });
 }
 

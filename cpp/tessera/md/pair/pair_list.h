@@ -12,10 +12,9 @@
 
 #include "tessera/base/threads.h"
 #include "tessera/md/domain/domain.h"
+#include "tessera/md/pair/cluster_distance.h"
 
 namespace tessera::md::pair {
-
-inline constexpr int cluster_size = domain::cluster_size;
 
 /// An i-cluster against a j-cluster where not all 16 pairs interact plainly. Bit 4·i + j of a mask is atom i of the
 /// i-cluster with atom j of the j-cluster.
@@ -26,21 +25,29 @@ struct MaskedEntry {
   bool by_table;           // some pair of types has parameters of its own (NBFIX): look them up
 };
 
+/// Its entries end where those of the next segment begin.
 struct Segment {
   std::int32_t i_cluster;
   std::int32_t shift;  // index into PairList::shifts
-  std::int32_t masked_begin, masked_end;
-  std::int32_t plain_begin, plain_end;
+  std::int32_t masked_begin, plain_begin;
 };
 
 /// One thread's part of the list: whole i-clusters, segments of one i-cluster next to each other.
 struct PairListPart {
-  std::vector<Segment> segments;
+  std::vector<Segment> segments;  // and one more, which ends the last
   std::vector<MaskedEntry> masked;
-  std::vector<std::int32_t> plain;          // j-clusters
+  std::vector<std::int32_t> plain;          // j-clusters; may hold room beyond the last segment's end
   std::vector<std::int32_t> cluster_begin;  // first segment of each i-cluster that has any, and the end
 
   void clear();
+  std::span<const MaskedEntry> masked_of(std::int32_t segment) const {
+    const auto *s = &segments[static_cast<std::size_t>(segment)], *next = s + 1;
+    return {masked.data() + s->masked_begin, masked.data() + next->masked_begin};
+  }
+  std::span<const std::int32_t> plain_of(std::int32_t segment) const {
+    const auto *s = &segments[static_cast<std::size_t>(segment)], *next = s + 1;
+    return {plain.data() + s->plain_begin, plain.data() + next->plain_begin};
+  }
 };
 
 struct PairList {
@@ -51,33 +58,41 @@ struct PairList {
   std::size_t bytes() const;
 };
 
-/// Excluded partners of each slot, as slots of this rank (both directions).
-struct ExcludedSlots {
-  std::vector<std::int32_t> begin;  // (slots+1)
-  std::vector<std::int32_t> partner;
+/// Which atoms of a cluster the force field excludes from which of others, both ways; by cluster, in no order.
+struct ExcludedClusters {
+  struct Partner {
+    std::int32_t cluster;
+    std::uint16_t excluded;  // as in MaskedEntry
+  };
+  std::vector<std::int32_t> begin;  // (clusters+1)
+  std::vector<Partner> partners;
 };
 
 /// What a type needs to know about its pairs with parameters of their own.
 struct TablePairs {
   std::int32_t n_types = 0;
   std::vector<std::uint8_t> needs_table;  // (types × types) 1: not by the rule
+  std::vector<std::uint8_t> has_table;    // (types) 1: with some type
   bool any = false;
 };
 
-/// Coordinates and parameters of a cluster as kernels read them; coordinates in Å relative to the cell's centre.
-struct alignas(32) ClusterData {
-  float x[4], y[4], z[4];
-  float q[4];        // charge × √(C·scale)
-  float sigma[4];    // σ/2 or √σ
-  float epsilon[4];  // √(24ε·scale)
+/// Makes lists of cluster pairs; holds what lasts between lists.
+class PairLister {
+ public:
+  PairLister(const domain::Domain& domain, ThreadPool& threads);
+
+  /// Lists all cluster pairs with a pair of atoms closer than cutoff + reach_i + reach_j (Å; `reach` by slot): those
+  /// that may interact as long as no atom moves further than its reach. Exact: no pair is missing.
+  void build(std::span<const ClusterData> clusters, std::span<const float> reach, const ExcludedClusters& excluded,
+             const TablePairs& table, std::span<const std::int32_t> type, double cutoff, PairList& list);
+
+ private:
+  void set_bounds(std::span<const ClusterData> clusters, std::span<const float> reach);
+  void find_neighbour_cells(std::int32_t cell, const PairList& list, NeighbourCells& cells) const;
+
+  const domain::Domain& domain_;
+  ThreadPool& threads_;
+  ClusterBounds bounds_, cell_bounds_;
 };
-
-/// Padding lies far away, each lane elsewhere, so that it never comes within a cut-off of anything.
-inline constexpr float padding_distance = 1.0e6f;
-
-/// Builds the list of all cluster pairs with an atom pair within `range` (Å). Exact: no pair within range is missing.
-void build_pair_list(const domain::Domain& domain, std::span<const ClusterData> clusters, const ExcludedSlots& excluded,
-                     const TablePairs& table, std::span<const std::int32_t> type, double range, ThreadPool& threads,
-                     PairList& list);
 
 }  // namespace tessera::md::pair

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <random>
 
 #include "tessera/md/pair/pair_forces.h"
 #include "tessera/md/test_support.h"
@@ -22,7 +23,12 @@ struct Listed {
   std::int64_t entries = 0, empty_entries = 0;  // an empty one has no pair of atoms within range
 };
 
-Listed count_listed(const domain::Domain& domain, const PairList& list, double range) {
+/// Distances near the range may fall on either side in single precision.
+constexpr double tolerance = 2e-5;
+
+Listed count_listed(const domain::Domain& domain, const PairForces& forces) {
+  const auto& list = forces.list();
+  const auto reach = forces.reach();
   const auto& grid = domain.grid();
   const auto edges = domain.system().lattice.edges();
   std::vector<std::int32_t> cell_of(index(domain.n_clusters()));
@@ -34,7 +40,8 @@ Listed count_listed(const domain::Domain& domain, const PairList& list, double r
   };
   Listed listed;
   for (const auto& part : list.parts)
-    for (const auto& segment : part.segments) {
+    for (std::int32_t k = 0; k + 1 < static_cast<std::int32_t>(part.segments.size()); ++k) {
+      const auto& segment = part.segments[index(k)];
       const auto& s = list.shifts[index(segment.shift)];
       const Vec3 shift = {s[0], s[1], s[2]};
       const auto add = [&](std::int32_t j_cluster, unsigned interact, unsigned excluded) {
@@ -43,6 +50,7 @@ Listed count_listed(const domain::Domain& domain, const PairList& list, double r
           for (int j = 0; j < 4; ++j) {
             const auto p = segment.i_cluster * 4 + i, q = j_cluster * 4 + j;
             if (domain.is_padding(p) || domain.is_padding(q)) continue;
+            const double range = forces.settings().cutoff + reach[index(p)] + reach[index(q)] - tolerance;
             if (norm2(relative(p) - relative(q) - shift) >= range * range) continue;
             ++within;
             const auto bit = 1u << (4 * i + j);
@@ -53,21 +61,23 @@ Listed count_listed(const domain::Domain& domain, const PairList& list, double r
         ++listed.entries;
         listed.empty_entries += within == 0;
       };
-      for (auto e = segment.masked_begin; e < segment.masked_end; ++e)
-        add(part.masked[index(e)].j_cluster, part.masked[index(e)].interact, part.masked[index(e)].excluded);
-      for (auto e = segment.plain_begin; e < segment.plain_end; ++e) add(part.plain[index(e)], 0xFFFF, 0);
+      for (const auto& entry : part.masked_of(k)) add(entry.j_cluster, entry.interact, entry.excluded);
+      for (const auto j_cluster : part.plain_of(k)) add(j_cluster, 0xFFFF, 0);
     }
   return listed;
 }
 
-Count count_all(const test::Sample& sample, double range) {
+Count count_all(const test::Sample& sample, const domain::Domain& domain, const PairForces& forces) {
   Count count;
+  const auto reach = [&](std::int64_t id) { return forces.reach()[index(domain.slot_of(id))]; };
   const auto& lattice = sample.system.lattice;
   const auto edges = lattice.edges();
   for (const auto& p : sample.particles)
     for (const auto& q : sample.particles) {
       if (q.id <= p.id) continue;
-      const Vec3 nearest = lattice.displacement(p.position, q.position);
+      const double range = forces.settings().cutoff + reach(p.id) + reach(q.id) - tolerance;
+      const Vec3 nearest = lattice.displacement(domain.position[index(domain.slot_of(p.id))],
+                                                domain.position[index(domain.slot_of(q.id))]);
       int n = 0;
       for (int x = -1; x <= 1; ++x)
         for (int y = -1; y <= 1; ++y)
@@ -106,18 +116,22 @@ TEST_P(PairListOfCells, HoldsEachPairWithinRangeOnce) {
       domain::plan_cell_grid(sample.system.lattice, {.list_range = range, .group_radius = group_radius(sample.system)});
   ASSERT_EQ(grid.n, (Index3{n, n, n}));
   domain::Domain domain(sample.system, domain::plan_decomposition(grid, 1), comm, threads);
-  domain.distribute(sample.particles);
+  auto particles = sample.particles;
+  std::mt19937_64 random(3);
+  std::normal_distribution<double> speed(0, 30 / domain::velocity_unit);
+  for (auto& particle : particles) particle.velocity = {static_cast<std::int32_t>(speed(random)), 0, 0};
+  domain.distribute(particles);
   PairSettings settings;
   settings.cutoff = cutoff;
   settings.switch_distance = cutoff - 1;
   settings.alpha = 3.12 / cutoff;
   settings.coulomb_constant = 332;
-  PairForces forces(domain, settings, range, find_pair_scheme("cluster", false), threads);
+  PairForces forces(domain, settings, {.most_reach = 0.5 * buffer}, find_pair_scheme("cluster", false), threads);
   forces.rebuild();
-  // Distances near the range may fall on either side in single precision.
-  const auto expected = count_all(sample, range - 2e-5);
-  const auto listed = count_listed(domain, forces.list(), range - 2e-5);
-  ASSERT_GT(expected.size(), 1000u);
+  forces.update();
+  const auto expected = count_all(sample, domain, forces);
+  const auto listed = count_listed(domain, forces);
+  ASSERT_GT(expected.size(), 800u);
   EXPECT_EQ(listed.count.size(), expected.size());
   for (const auto& [ids, count] : expected) {
     const auto found = listed.count.find(ids);
@@ -127,6 +141,49 @@ TEST_P(PairListOfCells, HoldsEachPairWithinRangeOnce) {
   EXPECT_EQ(listed.entries, forces.list().n_entries());
   // Padding of two clusters may look near, which small cells have much of.
   EXPECT_LE(static_cast<double>(listed.empty_entries), 0.15 * static_cast<double>(listed.entries));
+}
+
+// A list lasts until an atom has gone beyond its reach, and is then made for where atoms are.
+TEST(PairList, IsMadeAnewWhenAnAtomLeavesItsReach) {
+  const auto sample = test::make_mixture({});
+  ThreadPool threads(2);
+  const auto comm = comm::Communicator::world();
+  const auto grid =
+      domain::plan_cell_grid(sample.system.lattice, {.list_range = 10, .group_radius = group_radius(sample.system)});
+  domain::Domain domain(sample.system, domain::plan_decomposition(grid, 1), comm, threads);
+  auto particles = sample.particles;
+  for (auto& particle : particles) particle.velocity = {static_cast<std::int32_t>(20 / domain::velocity_unit), 0, 0};
+  domain.distribute(particles);
+  PairSettings settings;
+  settings.cutoff = 8;
+  settings.switch_distance = 7;
+  settings.alpha = 0.39;
+  settings.coulomb_constant = 332;
+  PairForces forces(domain, settings, {.steps = 4, .timestep = 0.002, .most_reach = 1}, find_pair_scheme("auto", false),
+                    threads);
+  forces.rebuild();
+  forces.update();
+  ASSERT_EQ(forces.n_lists(), 1);
+  const auto reach = static_cast<double>(forces.reach()[0]);
+  EXPECT_GT(reach, 4 * 0.8 * 0.04);
+  EXPECT_LT(reach, 4 * (0.8 + 2) * 0.04 + 2e-3);
+  const auto move = [&](double x) {
+    domain.position[0] = domain.position[0] + sample.system.lattice.fraction({x, 0, 0});
+    forces.update();
+  };
+  move(0.9 * reach);
+  EXPECT_EQ(forces.n_lists(), 1);
+  move(0.2 * reach);
+  EXPECT_EQ(forces.n_lists(), 2);
+  // It was fast when that list was made, the others stood still: a reach for it and hardly any for them.
+  EXPECT_GT(forces.reach()[0], 4 * 0.8 * 0.2 * reach);
+  EXPECT_LT(forces.reach()[1], 0.1 * reach);
+  const auto expected = count_all(sample, domain, forces);
+  EXPECT_EQ(count_listed(domain, forces).count.size(), expected.size());
+  domain.rebuild();
+  forces.rebuild();
+  forces.update();
+  EXPECT_EQ(forces.n_lists(), 3);
 }
 
 // The parts of the list hold whole i-clusters, each in one part.
@@ -143,13 +200,14 @@ TEST(PairList, AnIClusterBelongsToOnePart) {
   settings.switch_distance = 7;
   settings.alpha = 0.39;
   settings.coulomb_constant = 332;
-  PairForces forces(domain, settings, 9, find_pair_scheme("cluster", false), threads);
+  PairForces forces(domain, settings, {}, find_pair_scheme("cluster", false), threads);
   forces.rebuild();
+  forces.update();
   std::map<std::int32_t, int> times;
   ASSERT_EQ(forces.list().parts.size(), 3u);
   for (const auto& part : forces.list().parts) {
     ASSERT_FALSE(part.cluster_begin.empty());
-    ASSERT_EQ(part.cluster_begin.back(), static_cast<std::int32_t>(part.segments.size()));
+    ASSERT_EQ(part.cluster_begin.back(), static_cast<std::int32_t>(part.segments.size()) - 1);
     for (std::size_t c = 0; c + 1 < part.cluster_begin.size(); ++c) {
       const auto begin = part.cluster_begin[c], end = part.cluster_begin[c + 1];
       ASSERT_LT(begin, end);
