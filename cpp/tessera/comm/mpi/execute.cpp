@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <functional>
+#include <map>
 #include <numeric>
 
 #include "tessera/base/error.h"
@@ -25,6 +26,8 @@ void Range::include(const Range& other) {
 Schedule::Schedule(std::vector<Action> actions, int rank, int window) : actions_(std::move(actions)), window_(window) {
   const auto n = actions_.size();
   first_.assign(n + 1, 0);
+  neighbour_.assign(n, -1);
+  std::map<int, int> neighbour_of_rank;
   for (std::size_t i = 0; i < n; ++i) {
     const auto& [message, tag, depends_on] = actions_[i];
     const bool combines = message.effect != Effect::replace;
@@ -34,6 +37,10 @@ Schedule::Schedule(std::vector<Action> actions, int rank, int window) : actions_
       kinds_.push_back(Kind::copy);
     } else if (message.from == rank) {
       kinds_.push_back(Kind::send);
+      neighbour_[i] =
+          neighbour_of_rank.try_emplace(message.to, static_cast<int>(neighbour_of_rank.size())).first->second;
+      sends_.resize(neighbour_of_rank.size());
+      sends_[static_cast<std::size_t>(neighbour_[i])].push_back(static_cast<int>(i));
     } else {
       kinds_.push_back(combines ? Kind::combine : Kind::receive);
     }
@@ -103,6 +110,10 @@ void Executor::begin(const Schedule& schedule) {
   slot_.assign(n, -1);
   has_arrived_.assign(n, 0);
   sent_.assign(n, 0);
+  is_started_.assign(n, 0);
+  n_started_in_order_.assign(schedule.sends_.size(), 0);
+  n_ahead_.assign(schedule.sends_.size(), 0);
+  held_.assign(schedule.sends_.size(), {});
   ready_sends_.clear();
   ready_receives_.clear();
   local_.clear();
@@ -242,10 +253,37 @@ int Executor::start_messages(std::vector<int>& ready, bool are_sends) {
     }
     std::pop_heap(ready.begin(), ready.end(), std::greater<>());
     ready.pop_back();
+    if (are_sends && !may_go_ahead(action)) {
+      held_[static_cast<std::size_t>(schedule_->neighbour_[i])].push_back(action);
+      continue;
+    }
+    if (are_sends) note_start(action);
     ++n_under_way;
     if (const int code = start_piece(action); code != MPI_SUCCESS) return code;
   }
   return MPI_SUCCESS;
+}
+
+/// Whether a send may start before earlier ones to the same neighbour. The first of them always may.
+bool Executor::may_go_ahead(int action) const {
+  const auto neighbour = static_cast<std::size_t>(schedule_->neighbour_[static_cast<std::size_t>(action)]);
+  return schedule_->sends_[neighbour][n_started_in_order_[neighbour]] == action || n_ahead_[neighbour] < limits_.ahead;
+}
+
+/// Those that were held back get another chance when an earlier one starts.
+void Executor::note_start(int action) {
+  const auto neighbour = static_cast<std::size_t>(schedule_->neighbour_[static_cast<std::size_t>(action)]);
+  const auto& sends = schedule_->sends_[neighbour];
+  auto& in_order = n_started_in_order_[neighbour];
+  is_started_[static_cast<std::size_t>(action)] = 1;
+  if (sends[in_order] != action) {
+    ++n_ahead_[neighbour];
+    return;
+  }
+  for (++in_order; in_order < sends.size() && is_started_[static_cast<std::size_t>(sends[in_order])]; ++in_order)
+    --n_ahead_[neighbour];
+  for (const int held : held_[neighbour]) make_ready(held);
+  held_[neighbour].clear();
 }
 
 /// The next piece of a message; pieces follow each other, so that they arrive in order.

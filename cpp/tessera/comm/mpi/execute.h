@@ -2,7 +2,10 @@
 // those that it depends on are done, earlier ones of the plan first.
 //
 // It can't block for good where the plan is sound: the first action that is not done on a rank may always start,
-// whatever the limits, so the first message of the plan that is not done anywhere can be sent and received.
+// whatever the limits, so the first message of the plan that is not done anywhere can be sent and received. Nor does a
+// library keep any number of messages that nobody has asked for yet: libfabric's TCP provider, on which MPICH stands,
+// reads no more from a neighbour once 64 of them have come. So no more than Limits::ahead messages to a neighbour go
+// before one that comes earlier in the plan.
 #pragma once
 
 #include <mpi.h>
@@ -48,6 +51,8 @@ class Schedule {
   std::vector<Kind> kinds_;
   std::vector<int> n_waits_;            // of each action
   std::vector<int> first_, followers_;  // actions that wait for action i: followers_[first_[i]] … [first_[i + 1] − 1]
+  std::vector<std::vector<int>> sends_;  // by neighbour: the sends to it
+  std::vector<int> neighbour_;           // of each send: its neighbour
   std::array<Range, 3> touched_, written_;
   std::int64_t longest_combined_ = 0;  // elements of a message that is combined
   int window_ = 0;
@@ -69,6 +74,7 @@ struct Reduction {
 struct Limits {
   int receives = 64;
   int sends = 64;
+  int ahead = 32;                         // sends to a neighbour before an earlier one
   std::int64_t landing_bytes = 16 << 20;  // storage of messages that wait to be combined
   std::int64_t piece = largest_count;     // elements; longer messages are cut
   int tags = 0;                           // 0: as many as the library has
@@ -93,6 +99,8 @@ class Executor {
   int do_local_work();
   int start_messages(std::vector<int>& ready, bool are_sends);
   int start_piece(int action);
+  bool may_go_ahead(int action) const;
+  void note_start(int action);
   int wait();
   int combine(const std::byte* from, const collectives::Message& message, bool from_is_ours);
   int reduce(const std::byte* left, std::byte* right, std::int64_t count);
@@ -115,6 +123,10 @@ class Executor {
   std::vector<char> has_arrived_;                  // of each action that combines
   std::vector<std::int64_t> sent_;                 // of each action: elements in pieces that are done or under way
   std::vector<int> ready_sends_, ready_receives_;  // heaps, the earliest action on top
+  std::vector<char> is_started_;                   // of each send
+  std::vector<std::size_t> n_started_in_order_;    // of each neighbour's sends
+  std::vector<int> n_ahead_;                       // of each neighbour's sends: started before an earlier one
+  std::vector<std::vector<int>> held_;             // by neighbour: ready sends that would go too far ahead
   std::vector<int> local_;                         // copies and combinations that can be done now
   std::vector<MPI_Request> requests_;              // under way
   std::vector<int> owners_;                        // of each request: its action
