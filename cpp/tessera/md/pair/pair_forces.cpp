@@ -242,7 +242,7 @@ void PairForces::update() {
 }
 
 /// A reach for each atom that it will hardly leave in the steps that a list is meant to last: by its last step, and by
-/// how much its velocity may turn out different. Measured for water and proteins at 1 and 2 fs: docs/performance.md.
+/// how much its velocity may turn out different. Figures: docs/decisions/0010.
 void PairForces::set_reach() {
   double sum2 = 0;
   for (const float stride : stride_) sum2 += static_cast<double>(stride) * stride;
