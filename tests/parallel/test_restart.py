@@ -130,6 +130,20 @@ def test_kill(runs: Runs, uninterrupted: dict[str, Path], kind: str, mpi_name: s
     check_whole(found.folder, uninterrupted[kind])
 
 
+@pytest.mark.parametrize("kind", ["dcd", "h5md"])
+def test_a_trajectory_that_begins_at_a_restart(runs: Runs, uninterrupted: dict[str, Path], kind: str) -> None:
+    path = runs.run_file(sample("peptide"), {**LENGTH, "dynamics.steps": STEPS // 2, "output.trajectory": "none"})
+    runs.start(path)
+    found = runs.start(path, "--restart", "--set", f"dynamics.steps={STEPS}", "--set", f"output.trajectory={kind}")
+    assert found.hash == hash_of(uninterrupted[kind])
+    steps = np.arange(STEPS // 2 + 20, STEPS + 1, 20)
+    if kind == "dcd":
+        frames, first, every = np.fromfile(found.folder / "trajectory.dcd", "<i4", 5)[2:]
+        np.testing.assert_array_equal(first + every * np.arange(frames), steps)
+    else:
+        np.testing.assert_array_equal(h5_arrays(found.folder)["step"], steps)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(100))
 def test_kill_at_any_moment(runs: Runs, uninterrupted: dict[str, Path], seed: int) -> None:

@@ -221,7 +221,7 @@ void Run::open_outputs(std::optional<std::int64_t> frames) {
     const auto path = config_.output.folder + "/energy.csv";
     energy_table_ = frames ? EnergyTable::continue_after(path, energy_columns(), first_step_)
                            : EnergyTable::create(path, energy_columns());
-    trajectory_.emplace(config_, system_, 0, frames);
+    trajectory_.emplace(config_, system_, first_step_, frames);
     auto style = config_.output.progress;
     if (style == Progress::automatic) style = isatty(STDERR_FILENO) ? Progress::line : Progress::log;
     if (style != Progress::none)

@@ -89,19 +89,25 @@ Trajectory::Trajectory(const RunConfig& config, const model::System& system, std
     : system_(system), whole_(config.output.wrap) {
   const auto& output = config.output;
   if (output.trajectory_every <= 0) return;
+  const auto first_frame = frames ? (first_step / output.trajectory_every + 1) * output.trajectory_every : first_step;
+  // A run that wrote none before its checkpoint begins one now.
+  const auto goes_on = [&](const std::string& path) {
+    return frames && (*frames > 0 || std::filesystem::exists(path));
+  };
   if (output.trajectory == TrajectoryFormat::dcd) {
     const io::DcdHeader header{.n_atoms = system.n_atoms(),
-                               .first_step = first_step,
+                               .first_step = first_frame,
                                .every = output.trajectory_every,
                                .timestep = config.dynamics.timestep,
                                .title = fmt::format("tessera {}", TESSERA_VERSION)};
     const auto path = output.folder + "/trajectory.dcd";
-    dcd_ = frames ? io::DcdWriter::continue_after(path, *frames, header) : io::DcdWriter::create(path, header);
+    dcd_ = goes_on(path) ? io::DcdWriter::continue_after(path, *frames, header) : io::DcdWriter::create(path, header);
   } else if (output.trajectory == TrajectoryFormat::h5md) {
     const io::H5mdHeader header{
         .n_atoms = system.n_atoms(), .is_periodic = system.is_periodic, .creator_version = TESSERA_VERSION};
     const auto path = output.folder + "/trajectory.h5md";
-    h5md_ = frames ? io::H5mdWriter::continue_after(path, *frames, header) : io::H5mdWriter::create(path, header);
+    h5md_ =
+        goes_on(path) ? io::H5mdWriter::continue_after(path, *frames, header) : io::H5mdWriter::create(path, header);
   }
 }
 

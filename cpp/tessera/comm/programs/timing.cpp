@@ -146,9 +146,11 @@ nlohmann::json time_entries(const TimingRequest& request, MPI_Comm world) {
     turns.push_back({name, std::make_unique<mpi::Collectives>(comm, chosen.network, settings), {}});
     if (warning.empty()) warning = turns.back().collectives->warning();
   }
-  // The first time plans are made and connections opened.
+  // The first time plans are made and connections opened. Who comes after whom matters to short operations, so every
+  // other turn goes backwards.
   for (int repeat = -1; repeat < request.repeats; ++repeat)
-    for (auto& turn : turns) {
+    for (std::size_t k = 0; k < turns.size(); ++k) {
+      auto& turn = turns[repeat % 2 == 0 ? k : turns.size() - 1 - k];
       const double seconds = timed(call, turn.name == "native" ? nullptr : turn.collectives.get(), comm);
       if (repeat >= 0) turn.times.push_back(seconds);
     }
