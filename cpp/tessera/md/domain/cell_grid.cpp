@@ -9,9 +9,10 @@
 
 namespace tessera::md::domain {
 
-double CellDemands::least_edge() const {
-  return std::max(
-      {0.5 * list_range + group_radius, bonded_reach + 2 * group_radius, mesh_reach + group_radius + 0.5 * buffer});
+double CellDemands::least_edge() const { return std::max(least_edge_for_motion(), bonded_reach + 2 * group_radius); }
+
+double CellDemands::least_edge_for_motion() const {
+  return std::max(0.5 * list_range, mesh_reach + 0.5 * buffer) + group_radius;
 }
 
 CellGrid plan_cell_grid(const Lattice& lattice, const CellDemands& demands) {
@@ -33,11 +34,8 @@ CellGrid plan_cell_grid(const Lattice& lattice, const CellDemands& demands) {
 }
 
 double spare_buffer(const CellGrid& grid, const CellDemands& demands) {
-  // Both what asks for room for the list and what asks for room for the mesh grow by half of the buffer.
   const double least = *std::min_element(grid.edge.begin(), grid.edge.end());
-  const double with_buffer = std::max(0.5 * demands.list_range + demands.group_radius,
-                                      demands.mesh_reach + demands.group_radius + 0.5 * demands.buffer);
-  return std::max(0.0, 2 * (least - with_buffer) - 1e-6);
+  return std::max(0.0, 2 * (least - demands.least_edge_for_motion()) - 1e-6);
 }
 
 }  // namespace tessera::md::domain

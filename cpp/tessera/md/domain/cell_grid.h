@@ -53,6 +53,8 @@ struct CellDemands {
 
   /// The least edge of a cell that serves them all.
   double least_edge() const;
+  /// Of those demands that grow with the buffer, by half of it.
+  double least_edge_for_motion() const;
 };
 
 /// The finest grid whose cells are at least `demands.least_edge()` wide. Throws InputError where the box is too small

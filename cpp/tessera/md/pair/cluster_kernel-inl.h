@@ -371,7 +371,7 @@ HWY_INLINE void SubtractJForces(const W* fx, const W* fy, const W* fz, std::int3
     hn::Store(hn::Sub(hn::Load(di, fj), hn::NearestInt(sum)), di, fj);
   } else {
     const DI4 di4;
-    const W* all[] = {fx, fz, fy};  // in the order of force_x, force_z, force_y
+    const W* all[] = {fx, fz, fy};  // in the order of force_offset
     for (const W* f : all) {
       V4 sum = SumBlocks(f[0]);
       for (std::size_t r = 1; r < registers; ++r) sum = hn::Add(sum, SumBlocks(f[r]));

@@ -69,9 +69,9 @@ struct PreparedConstants {
 };
 PreparedConstants prepare_constants(const PairSettings& settings, KernelRule rule);
 
-/// Runs the segments [begin, end) of one part, adding forces (by cluster) and,
-/// where `energies` is given, lj and coulomb_real energies and the virial. Excluded pairs give forces and virial, not
-/// energies. Cluster pairs with a clash are left out and named in `clashes`.
+/// Runs the segments [begin, end) of one part, adding forces (by cluster) and, where `energies` is given, lj
+/// and coulomb_real energies and the virial. Excluded pairs give forces and virial, not energies. Cluster pairs with a
+/// clash are left out and named in `clashes`.
 void run_cluster_kernel(const KernelConstants& constants, const PairList& list, const PairListPart& part,
                         std::int32_t begin, std::int32_t end, const ClusterData* clusters, const std::int32_t* type,
                         ClusterForces* force, EnergyVirial* energies, std::vector<Clash>& clashes);

@@ -219,14 +219,15 @@ void PairForces::rebuild() {
   find_exclusions();
   listed_.resize(clusters_.size());
   reach_.assign(n, 0);
-  is_listed_ = has_coordinates_ = false;
+  is_listed_ = false;
 }
 
 void PairForces::update() {
   const bool is_within_reach = update_coordinates();
   if (is_listed_ && is_within_reach) return;
   set_reach();
-  lister_.build(clusters_, reach_, exclusions_, table_pairs_, type_, settings_.cutoff, list_);
+  constexpr double rounding = 2e-3;  // Å, of distances in single precision, generously
+  lister_.build(clusters_, reach_, exclusions_, table_pairs_, type_, settings_.cutoff + rounding, list_);
   threads_.parallel_for(static_cast<std::int64_t>(clusters_.size()), [&](std::int64_t begin, std::int64_t end) {
     for (auto c = begin; c < end; ++c) {
       const auto& cluster = clusters_[at(c)];
@@ -248,10 +249,9 @@ void PairForces::set_reach() {
   for (const float stride : stride_) sum2 += static_cast<double>(stride) * stride;
   const auto typical = static_cast<float>(std::sqrt(sum2 / std::max(1, domain_.n_slots())));
   const auto steps = static_cast<float>(list_settings_.steps), most = static_cast<float>(list_settings_.most_reach);
-  constexpr float least = 1e-3f;  // covers single precision
   threads_.parallel_for(domain_.n_slots(), [&](std::int64_t begin, std::int64_t end) {
     for (auto s = begin; s < end; ++s)
-      reach_[at(s)] = least + std::min(most, steps * (0.8f * stride_[at(s)] + 2.0f * typical * mobility_[at(s)]));
+      reach_[at(s)] = std::min(most, steps * (0.8f * stride_[at(s)] + 2.0f * typical * mobility_[at(s)]));
   });
 }
 
@@ -265,7 +265,7 @@ bool PairForces::update_coordinates() {
   std::vector<char> left(at(threads_.size()), 0);
   threads_.run([&](int thread) {
     const std::int64_t n = domain_.n_cells();
-    float furthest = -1;  // beyond reach, Å²
+    bool beyond = false;
     for (auto c = n * thread / threads_.size(); c < n * (thread + 1) / threads_.size(); ++c) {
       const auto centre = grid.centre(domain_.cell[at(c)]);
       for (auto k = domain_.cell_begin[at(c)]; k < domain_.cell_begin[at(c) + 1]; ++k) {
@@ -284,18 +284,16 @@ bool PairForces::update_coordinates() {
             const float dx = x - from_x, dy = y - from_y, dz = z - from_z;
             return dx * dx + dy * dy + dz * dz;
           };
-          if (has_coordinates_) stride_[slot] = std::sqrt(length2(cluster.x[i], cluster.y[i], cluster.z[i]));
-          const float reach = std::max(0.0f, reach_[slot] - 1e-3f);
-          furthest = std::max(furthest, length2(listed.x[i], listed.y[i], listed.z[i]) - reach * reach);
+          if (is_listed_) stride_[slot] = std::sqrt(length2(cluster.x[i], cluster.y[i], cluster.z[i]));
+          beyond |= length2(listed.x[i], listed.y[i], listed.z[i]) > reach_[slot] * reach_[slot];
           cluster.x[i] = x;
           cluster.y[i] = y;
           cluster.z[i] = z;
         }
       }
     }
-    left[at(thread)] = furthest > 0;
+    left[at(thread)] = beyond;
   });
-  has_coordinates_ = true;
   return std::none_of(left.begin(), left.end(), [](char one) { return one != 0; });
 }
 

@@ -100,7 +100,7 @@ class PairForces {
   std::vector<float> stride_;    // by slot, Å: how far it moved in the last step
   std::vector<float> mobility_;  // by slot: of its change of velocity, by mass; hydrogen 1
   std::vector<float> reach_;     // by slot
-  bool is_listed_ = false, has_coordinates_ = false;
+  bool is_listed_ = false;       // since the last rebuild()
   std::int64_t n_lists_ = 0;
   std::vector<std::vector<ClusterForces>> kernel_force_;  // by thread
   std::vector<std::vector<Clash>> clashes_;               // by thread

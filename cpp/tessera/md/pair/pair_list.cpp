@@ -19,8 +19,7 @@ struct Offset {
 
 std::int64_t floor_half(std::int64_t v) { return v >= 0 ? v / 2 : -((-v + 1) / 2); }
 
-/// Half of the 5 × 5 × 5 neighbourhood, the cell itself first.
-std::vector<Offset> half_shell() {
+std::vector<Offset> make_half_shell() {
   std::vector<Offset> offsets;
   for (std::int64_t x = 0; x <= 2; ++x)
     for (std::int64_t y = -2; y <= 2; ++y)
@@ -28,6 +27,12 @@ std::vector<Offset> half_shell() {
         if (x == 0 && (y < 0 || (y == 0 && z < 0))) continue;
         offsets.push_back({{x, y, z}, {floor_half(x), floor_half(y), floor_half(z)}});
       }
+  return offsets;
+}
+
+/// Half of the 5 × 5 × 5 neighbourhood, the cell itself first.
+const std::vector<Offset>& half_shell() {
+  static const auto offsets = make_half_shell();
   return offsets;
 }
 
@@ -207,7 +212,7 @@ void PairLister::set_bounds(std::span<const ClusterData> clusters, std::span<con
 
 /// The cells whose pair with this cell is ours.
 void PairLister::find_neighbour_cells(std::int32_t cell, const PairList& list, NeighbourCells& cells) const {
-  static const auto offsets = half_shell();
+  const auto& offsets = half_shell();
   const Index3 here = domain_.cell[at(cell)], n = domain_.grid().n;
   // At most two cells out of a grid of at least two: one turn wraps it.
   const auto cell_at = [&](const Index3& offset) {

@@ -88,6 +88,15 @@ Count count_all(const test::Sample& sample, const domain::Domain& domain, const 
   return count;
 }
 
+PairSettings settings_to(double cutoff) {
+  PairSettings settings;
+  settings.cutoff = cutoff;
+  settings.switch_distance = cutoff - 1;
+  settings.alpha = 3.12 / cutoff;
+  settings.coulomb_constant = 332;
+  return settings;
+}
+
 struct Case {
   std::int64_t n;  // cells along each edge
   double cutoff, buffer;
@@ -118,20 +127,16 @@ TEST_P(PairListOfCells, HoldsEachPairWithinRangeOnce) {
   domain::Domain domain(sample.system, domain::plan_decomposition(grid, 1), comm, threads);
   auto particles = sample.particles;
   std::mt19937_64 random(3);
-  std::normal_distribution<double> speed(0, 30 / domain::velocity_unit);
+  std::normal_distribution<double> speed(0, 60 / domain::velocity_unit);
   for (auto& particle : particles) particle.velocity = {static_cast<std::int32_t>(speed(random)), 0, 0};
   domain.distribute(particles);
-  PairSettings settings;
-  settings.cutoff = cutoff;
-  settings.switch_distance = cutoff - 1;
-  settings.alpha = 3.12 / cutoff;
-  settings.coulomb_constant = 332;
+  const auto settings = settings_to(cutoff);
   PairForces forces(domain, settings, {.most_reach = 0.5 * buffer}, find_pair_scheme("cluster", false), threads);
   forces.rebuild();
   forces.update();
   const auto expected = count_all(sample, domain, forces);
   const auto listed = count_listed(domain, forces);
-  ASSERT_GT(expected.size(), 800u);
+  ASSERT_GT(expected.size(), 1000u);
   EXPECT_EQ(listed.count.size(), expected.size());
   for (const auto& [ids, count] : expected) {
     const auto found = listed.count.find(ids);
@@ -154,11 +159,7 @@ TEST(PairList, IsMadeAnewWhenAnAtomLeavesItsReach) {
   auto particles = sample.particles;
   for (auto& particle : particles) particle.velocity = {static_cast<std::int32_t>(20 / domain::velocity_unit), 0, 0};
   domain.distribute(particles);
-  PairSettings settings;
-  settings.cutoff = 8;
-  settings.switch_distance = 7;
-  settings.alpha = 0.39;
-  settings.coulomb_constant = 332;
+  const auto settings = settings_to(8);
   PairForces forces(domain, settings, {.steps = 4, .timestep = 0.002, .most_reach = 1}, find_pair_scheme("auto", false),
                     threads);
   forces.rebuild();
@@ -195,11 +196,7 @@ TEST(PairList, AnIClusterBelongsToOnePart) {
       domain::plan_cell_grid(sample.system.lattice, {.list_range = 9, .group_radius = group_radius(sample.system)});
   domain::Domain domain(sample.system, domain::plan_decomposition(grid, 1), comm, threads);
   domain.distribute(sample.particles);
-  PairSettings settings;
-  settings.cutoff = 8;
-  settings.switch_distance = 7;
-  settings.alpha = 0.39;
-  settings.coulomb_constant = 332;
+  const auto settings = settings_to(8);
   PairForces forces(domain, settings, {}, find_pair_scheme("cluster", false), threads);
   forces.rebuild();
   forces.update();
