@@ -253,7 +253,7 @@ TEST(PairSchemes, PairForcesSumToNothingExactly) {
     for (std::size_t i = 0; i < found.force.size(); ++i)
       sum[i % 3] += found.force[i], size[i % 3] += std::abs(found.force[i]);
     for (std::size_t d = 0; d < 3; ++d) {
-      // The kernel rounds the two sides of a segment apart: 2⁻¹⁸ a cluster pair.
+      // The kernel rounds the two sides of a cluster pair apart, to 2⁻¹⁸.
       EXPECT_LE(from_fixed(std::abs(sum[d]), force_unit), scheme.name == "reference" ? 0.0 : 0.01) << scheme.name;
       EXPECT_GT(size[d], 0);
     }

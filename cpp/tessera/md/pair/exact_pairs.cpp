@@ -69,7 +69,7 @@ void ExactPairs::add(std::int32_t i_cluster, const std::array<float, 3>& shift, 
                      ExclusionEnergy exclusion_energy, Accumulator& accumulator) const {
   const Vec3 whole = exact_shift(shift);
   for (int j = 0; j < cluster_size; ++j) {
-    const auto sj = entry.j_cluster * cluster_size + j;
+    const auto sj = cluster_of(entry.j) * cluster_size + j;
     if (domain_.is_padding(sj)) continue;
     const Vec3 rj = relative(sj) + whole;
     for (int i = 0; i < cluster_size; ++i) {
@@ -88,7 +88,7 @@ void ExactPairs::add_exclusion_energies(std::int32_t i_cluster, const std::array
   for (int i = 0; i < cluster_size; ++i)
     for (int j = 0; j < cluster_size; ++j) {
       if (!(entry.excluded & (1u << (4 * i + j)))) continue;
-      const auto si = i_cluster * cluster_size + i, sj = entry.j_cluster * cluster_size + j;
+      const auto si = i_cluster * cluster_size + i, sj = cluster_of(entry.j) * cluster_size + j;
       const double r2 = norm2(relative(si) - relative(sj) - whole);
       if (r2 >= settings_.cutoff * settings_.cutoff) continue;
       energies.add(Term::coulomb_exclusion, settings_.coulomb_constant * charge_[at(si)] * charge_[at(sj)] *

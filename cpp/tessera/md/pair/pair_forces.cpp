@@ -14,25 +14,22 @@ namespace {
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
-/// Calls function(part, begin, end) for pieces of all parts of the list as threads come free: sums across segments are
+/// Calls function(thread, part, rows) for pieces of all parts of the list as threads come free: sums across entries are
 /// integers, so who runs what doesn't matter.
 template <class Function>
 void for_pieces(const PairList& list, ThreadPool& threads, Function&& function) {
   struct Piece {
     const PairListPart* part;
-    std::int32_t begin, end;
+    RowRange rows;
   };
   std::vector<Piece> pieces;
-  constexpr std::size_t clusters_a_piece = 32;
-  for (const auto& part : list.parts) {
-    const auto n = part.cluster_begin.empty() ? 0 : part.cluster_begin.size() - 1;
-    for (std::size_t c = 0; c < n; c += clusters_a_piece)
-      pieces.push_back({&part, part.cluster_begin[c], part.cluster_begin[std::min(c + clusters_a_piece, n)]});
-  }
+  constexpr std::size_t rows_a_piece = 32;
+  for (const auto& part : list.parts)
+    for (std::size_t row = 0; row < part.n_rows(); row += rows_a_piece)
+      pieces.push_back({&part, {row, std::min(row + rows_a_piece, part.n_rows())}});
   std::atomic<std::size_t> next{0};
   threads.run([&](int thread) {
-    for (auto p = next++; p < pieces.size(); p = next++)
-      function(thread, *pieces[p].part, pieces[p].begin, pieces[p].end);
+    for (auto p = next++; p < pieces.size(); p = next++) function(thread, *pieces[p].part, pieces[p].rows);
   });
 }
 
@@ -45,12 +42,11 @@ void run_cluster_scheme(PairForces& forces, std::span<Accumulator> by_thread) {
     buffers[at(thread)].assign(forces.clusters_.size(), {});
     clashes[at(thread)].clear();
   });
-  for_pieces(forces.list_, forces.threads_,
-             [&](int thread, const PairListPart& part, std::int32_t begin, std::int32_t end) {
-               run_cluster_kernel(forces.constants_.constants, forces.list_, part, begin, end, forces.clusters_.data(),
-                                  forces.type_.data(), buffers[at(thread)].data(), by_thread[at(thread)].energies,
-                                  clashes[at(thread)]);
-             });
+  for_pieces(forces.list_, forces.threads_, [&](int thread, const PairListPart& part, const RowRange& rows) {
+    run_cluster_kernel(forces.constants_.constants, forces.list_, part, rows, forces.clusters_.data(),
+                       forces.type_.data(), buffers[at(thread)].data(), by_thread[at(thread)].energies,
+                       clashes[at(thread)]);
+  });
   // From x[4] y[4] z[4] of each cluster in the kernel's unit to x y z of each slot in force_unit, all threads together.
   constexpr std::int64_t scale = static_cast<std::int64_t>(pair_force_unit / force_unit);
   forces.threads_.run([&](int thread) {
@@ -71,37 +67,32 @@ void run_cluster_scheme(PairForces& forces, std::span<Accumulator> by_thread) {
   const auto exact = forces.exact_pairs();
   forces.threads_.run([&](int thread) {
     for (const auto& clash : clashes[at(thread)])
-      exact.add(clash.i_cluster, forces.list_.shifts[at(clash.shift)], clash.entry,
+      exact.add(clash.i_cluster, forces.list_.shifts[cell_of(clash.entry.j)], clash.entry,
                 ExactPairs::ExclusionEnergy::leave_out, by_thread[at(thread)]);
   });
   if (!with_energies) return;
   // The energies of excluded pairs, clashing or not: they nearly cancel the self energy, single precision would show.
-  for_pieces(forces.list_, forces.threads_,
-             [&](int thread, const PairListPart& part, std::int32_t begin, std::int32_t end) {
-               for (auto s = begin; s < end; ++s) {
-                 const auto& segment = part.segments[at(s)];
-                 for (const auto& entry : part.masked_of(s))
-                   exact.add_exclusion_energies(segment.i_cluster, forces.list_.shifts[at(segment.shift)], entry,
-                                                *by_thread[at(thread)].energies);
-               }
-             });
+  for_pieces(forces.list_, forces.threads_, [&](int thread, const PairListPart& part, const RowRange& rows) {
+    for (auto row = rows.begin; row < rows.end; ++row)
+      for (const auto& entry : part.masked_of(row))
+        exact.add_exclusion_energies(part.rows[row].i_cluster, forces.list_.shifts[cell_of(entry.j)], entry,
+                                     *by_thread[at(thread)].energies);
+  });
 }
 
 /// Double precision, one pair at a time: the oracle, and the scheme of precision = "double".
 void run_reference_scheme(PairForces& forces, std::span<Accumulator> by_thread) {
   const auto exact = forces.exact_pairs();
-  for_pieces(forces.list_, forces.threads_,
-             [&](int thread, const PairListPart& part, std::int32_t begin, std::int32_t end) {
-               for (auto s = begin; s < end; ++s) {
-                 const auto& segment = part.segments[at(s)];
-                 const auto& shift = forces.list_.shifts[at(segment.shift)];
-                 const auto add = [&](const MaskedEntry& entry) {
-                   exact.add(segment.i_cluster, shift, entry, ExactPairs::ExclusionEnergy::add, by_thread[at(thread)]);
-                 };
-                 for (const auto& entry : part.masked_of(s)) add(entry);
-                 for (const auto j_cluster : part.plain_of(s)) add({j_cluster, 0xFFFF, 0, false});
-               }
-             });
+  for_pieces(forces.list_, forces.threads_, [&](int thread, const PairListPart& part, const RowRange& rows) {
+    for (auto row = rows.begin; row < rows.end; ++row) {
+      const auto add = [&](const MaskedEntry& entry) {
+        exact.add(part.rows[row].i_cluster, forces.list_.shifts[cell_of(entry.j)], entry,
+                  ExactPairs::ExclusionEnergy::add, by_thread[at(thread)]);
+      };
+      for (const auto& entry : part.masked_of(row)) add(entry);
+      for (const auto j : part.plain_of(row)) add({j, 0xFFFF, 0, false});
+    }
+  });
 }
 
 namespace {
@@ -211,9 +202,10 @@ void PairForces::rebuild() {
       auto& cluster = clusters_[at(s / cluster_size)];
       const auto k = at(s % cluster_size);
       cluster.q[k] = static_cast<float>(charge_[at(s)] * charge_scale);
+      const double sigma = std::exp2(1.0 / 6) * lj.sigma;
       cluster.sigma[k] =
-          static_cast<float>(force_field.lj_rule == model::LjRule::geometric ? std::sqrt(lj.sigma) : 0.5 * lj.sigma);
-      cluster.epsilon[k] = static_cast<float>(std::sqrt(24 * lj.epsilon / pair_force_unit));
+          static_cast<float>(force_field.lj_rule == model::LjRule::geometric ? std::sqrt(sigma) : 0.5 * sigma);
+      cluster.epsilon[k] = static_cast<float>(std::sqrt(12 * lj.epsilon / pair_force_unit));
     }
   });
   find_exclusions();
