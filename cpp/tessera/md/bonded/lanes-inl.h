@@ -80,11 +80,6 @@ struct Batch {
   std::size_t count;
 
   HWY_INLINE VI rows() const { return hn::LoadU(DI(), parameter); }
-  HWY_INLINE VI slot(std::size_t atom) const {
-    alignas(64) std::int32_t slot[lanes];
-    for (std::size_t lane = 0; lane < lanes; ++lane) slot[lane] = slots[lane][atom];
-    return hn::Load(DI(), slot);
-  }
 };
 
 /// Calls add(batch) for the terms [begin, end) of a list.

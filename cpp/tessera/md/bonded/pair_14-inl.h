@@ -18,7 +18,9 @@ void AddPairs14Loop(const Lattice& lattice, Positions position, std::span<const 
     const V r2_inverse = hn::Div(set(1), Dot(d, d)), r6_inverse = hn::Mul(r2_inverse, hn::Mul(r2_inverse, r2_inverse));
     const V attraction = hn::Mul(Column(parameters, &Pair14::c6, rows), r6_inverse);
     const V repulsion = hn::Mul(hn::Mul(Column(parameters, &Pair14::c12, rows), r6_inverse), r6_inverse);
-    const V q_i = Column<double>(charge[0], batch.slot(0)), q_j = Column<double>(charge[0], batch.slot(1));
+    VI i, j;
+    hn::LoadInterleaved2(DI(), batch.slots->data(), i, j);
+    const V q_i = Column<double>(charge[0], i), q_j = Column<double>(charge[0], j);
     const V coulomb =
         hn::Mul(hn::Mul(hn::Mul(Column(parameters, &Pair14::charge_factor, rows), q_i), q_j), hn::Sqrt(r2_inverse));
     const V slope = hn::MulAdd(set(12), repulsion, hn::NegMulAdd(set(6), attraction, coulomb));
