@@ -120,6 +120,17 @@ TEST_P(Pair14s, TwoAtomsByHand) {
   EXPECT_NEAR(result.force[1].x, 24 * 0.1 / 3 + coulomb / 3, 1e-8);
 }
 
+TEST_P(Pair14s, AtomsInOnePlaceSaturateSoThatItShows) {
+  const std::vector<double> charge{0.5, -0.25};
+  const std::vector<Pair14> p{make_pair_14({3, 0.1, 0.8}, 332)};
+  const TermList<2> terms{{{0, 1}}, {0}};
+  const Result result = measure(
+      cube(), fractions(cube(), {{1, 2, 3}, {1, 2, 3}}),
+      [&](const Lattice& box, Positions x, Accumulator& a) { add_pairs_14(box, x, charge, terms, 0, 1, p, a); });
+  for (std::size_t d = 0; d < 3; ++d) EXPECT_EQ(result.fixed_force[d], to_fixed(INFINITY, force_unit));
+  EXPECT_EQ(result.fixed.virial[0], to_fixed(INFINITY, energy_unit));
+}
+
 TEST_P(Pair14s, RandomPairsObeyTheLaws) {
   std::mt19937_64 random(3);
   const std::vector<double> charge{0.5, -0.3, 0.1, 0.4};

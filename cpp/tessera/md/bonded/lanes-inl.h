@@ -132,15 +132,30 @@ class Places {
 
   template <int arity>
   HWY_INLINE Place operator()(const Batch<arity>& batch, std::size_t atom) const {
-    alignas(64) std::int32_t x[lanes], y[lanes], z[lanes];
-    for (std::size_t lane = 0; lane < lanes; ++lane) {
-      const Fraction& p = position_[batch.slots[lane][atom]];
-      x[lane] = p.x;
-      y[lane] = p.y;
-      z[lane] = p.z;
-    }
     const DI d;
-    return {hn::Load(d, x), hn::Load(d, y), hn::Load(d, z)};
+    if constexpr (lanes < 4) {
+      alignas(64) std::int32_t x[lanes], y[lanes], z[lanes];
+      for (std::size_t lane = 0; lane < lanes; ++lane) {
+        const Fraction& p = position_[batch.slots[lane][atom]];
+        x[lane] = p.x;
+        y[lane] = p.y;
+        z[lane] = p.z;
+      }
+      return {hn::Load(d, x), hn::Load(d, y), hn::Load(d, z)};
+    } else {
+      // Fractions of four lanes (eight: two fours side by side), turned from rows into columns: a vector that is read
+      // right after its lanes were written one by one has to wait for all of them.
+      const auto p0 = fractions(d, batch, atom, 0), p1 = fractions(d, batch, atom, 1);
+      const auto p2 = fractions(d, batch, atom, 2), p3 = fractions(d, batch, atom, 3);
+      const hn::RepartitionToWide<DI> pairs;
+      const auto xy01 = hn::BitCast(pairs, hn::InterleaveLower(d, p0, p1));
+      const auto xy23 = hn::BitCast(pairs, hn::InterleaveLower(d, p2, p3));
+      const auto z01 = hn::BitCast(pairs, hn::InterleaveUpper(d, p0, p1));
+      const auto z23 = hn::BitCast(pairs, hn::InterleaveUpper(d, p2, p3));
+      return {hn::BitCast(d, hn::InterleaveLower(pairs, xy01, xy23)),
+              hn::BitCast(d, hn::InterleaveUpper(pairs, xy01, xy23)),
+              hn::BitCast(d, hn::InterleaveLower(pairs, z01, z23))};
+    }
   }
 
   /// Vectors from `from` to `to` in the nearest image, Å.
@@ -154,6 +169,19 @@ class Places {
 
  private:
   static constexpr double unit = 1.0 / 4294967296.0;
+
+  /// The fraction of lane `lane`, and in the upper half of eight lanes that of lane + 4.
+  template <class Tag, int arity>
+  HWY_INLINE hn::Vec<Tag> fractions(Tag d, const Batch<arity>& batch, std::size_t atom, std::size_t lane) const {
+    const hn::FixedTag<std::int32_t, 4> d4;
+    const auto one = [&](std::size_t l)
+                         HWY_ATTR { return hn::MaskedLoad(hn::FirstN(d4, 3), d4, &position_[batch.slots[l][atom]].x); };
+    if constexpr (hn::MaxLanes(d) == 8) {
+      return hn::Combine(d, one(lane + 4), one(lane));
+    } else {
+      return one(lane);
+    }
+  }
 
   const Fraction* position_;
   V ax_, bx_, by_, cx_, cy_, cz_;
