@@ -97,6 +97,18 @@ TEST_P(Angle, NearlyStraightKeepsItsDigits) {
   EXPECT_NEAR(result.force[0].y / (-2 * 40 * strong * bend), 1, 1e-8);
 }
 
+TEST_P(Angle, FollowsTheArctangentAllTheWayRound) {
+  const double k = 40 * strong;  // an energy step is 1e-15 rad²
+  const auto add = angles({{{0, 1, 2}}, {0}}, {{k, 0}});
+  for (int i = 0; i <= 1000; ++i) {
+    const double turn = units::pi * i / 1000;
+    const auto x = fractions(cube(), {{1.1, 0, 0}, {0, 0, 0}, {1.3 * std::cos(turn), 1.3 * std::sin(turn), 0}});
+    const Vec3 u = cube().displacement(x[1], x[0]), v = cube().displacement(x[1], x[2]);
+    const double theta = std::atan2(norm(cross(u, v)), dot(u, v));
+    EXPECT_NEAR(measure(cube(), x, add).energy, k * theta * theta, 2 * k * theta * 2e-15 + energy_unit) << turn;
+  }
+}
+
 TEST_P(Angle, RandomChainsObeyTheLaws) {
   std::mt19937_64 random(2);
   for (int trial = 0; trial < 20; ++trial) {
