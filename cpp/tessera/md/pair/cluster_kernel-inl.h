@@ -337,14 +337,6 @@ struct IForces {
   }
 };
 
-HWY_INLINE double SumInDouble(V v) {
-  HWY_ALIGN float lane[lanes];
-  hn::Store(v, D(), lane);
-  double sum = 0;
-  for (std::size_t i = 0; i < lanes; ++i) sum += lane[i];
-  return sum;
-}
-
 /// 12A and 6B of all 16 pairs from the table of types.
 struct TableLookup {
   HWY_ALIGN float a12[16], b6[16];
@@ -428,34 +420,65 @@ struct Loop {
   const std::array<float, 3>* shifts;
   const ClusterData* clusters;
   ClusterForces* force;
-  EnergyVirial* energies;
 };
 
-/// Energies and virial of one entry: fixed point, so that the order of entries makes no difference.
-template <class P>
-HWY_INLINE void AddEnergies(const P& lj, const P& real, const P* d, const P* f, std::size_t part,
-                            EnergyVirial& energies) {
-  const auto sum_of = [&](auto&& value) {
-    V sum = value(part);
-    for (std::size_t r = 1; r < registers; ++r) sum = hn::Add(sum, value(part + r));
-    return SumInDouble(sum) * pair_force_unit;
-  };
-  energies.add(Term::lj, sum_of([&](std::size_t p) HWY_ATTR { return lj.part[p]; }));
-  energies.add(Term::coulomb_real, sum_of([&](std::size_t p) HWY_ATTR { return real.part[p]; }));
-  constexpr std::size_t components[6][2] = {{0, 0}, {1, 1}, {2, 2}, {0, 1}, {0, 2}, {1, 2}};
-  for (std::size_t c = 0; c < 6; ++c) {
-    const auto [a, b] = components[c];
-    const double sum = sum_of([&](std::size_t p) HWY_ATTR { return hn::Mul(d[a].part[p], f[b].part[p]); });
-    add_fixed(energies.virial[c], to_fixed(sum, energy_unit));
+/// Energies and virial of a row. Each entry's share is rounded to a multiple of 2⁻²⁴ kcal/mol, so that the sums are
+/// exact and their order makes no difference.
+class EnergySums {
+ public:
+  HWY_INLINE void Clear() {
+    for (auto& one : sum_) one = hn::Zero(D2());
   }
-}
+
+  /// Of the entry that stands at `part` of the packs: Lennard-Jones, Coulomb, distances and forces.
+  template <class P>
+  HWY_INLINE void Add(const P& lj, const P& real, const P* d, const P* f, std::size_t part) {
+    const auto sum_of = [&](auto&& value) HWY_ATTR {
+      V sum = value(part);
+      for (std::size_t r = 1; r < registers; ++r) sum = hn::Add(sum, value(part + r));
+      return sum;
+    };
+    AddRounded(0, sum_of([&](std::size_t p) HWY_ATTR { return lj.part[p]; }));
+    AddRounded(1, sum_of([&](std::size_t p) HWY_ATTR { return real.part[p]; }));
+    HWY_UNROLL(6)
+    for (std::size_t c = 0; c < 6; ++c) {
+      const auto a = virial_components[c][0], b = virial_components[c][1];
+      AddRounded(2 + c, sum_of([&](std::size_t p) HWY_ATTR { return hn::Mul(d[a].part[p], f[b].part[p]); }));
+    }
+  }
+
+  HWY_INLINE void AddTo(EnergyVirial& energies) const {
+    const auto total = [&](std::size_t i) HWY_ATTR {
+      HWY_ALIGN double lane[2];
+      hn::Store(sum_[i], D2(), lane);
+      return lane[0] + lane[1];
+    };
+    energies.add(Term::lj, total(0));
+    energies.add(Term::coulomb_real, total(1));
+    for (std::size_t c = 0; c < 6; ++c) add_fixed(energies.virial[c], to_fixed(total(2 + c), energy_unit));
+  }
+
+ private:
+  using D2 = hn::FixedTag<double, 2>;
+  static constexpr std::size_t virial_components[6][2] = {{0, 0}, {1, 1}, {2, 2}, {0, 1}, {0, 2}, {1, 2}};
+
+  HWY_INLINE void AddRounded(std::size_t i, V value) {
+    const V4 four = SumBlocks(value);
+    const auto two = hn::Add(hn::LowerHalf(four), hn::UpperHalf(hn::FixedTag<float, 2>(), four));
+    const auto shift = hn::Set(D2(), 0x1.8p28);  // its last digit is worth 2⁻²⁴
+    const auto rounded = hn::MulAdd(hn::PromoteTo(D2(), two), hn::Set(D2(), pair_force_unit), shift);
+    sum_[i] = hn::Add(sum_[i], hn::Sub(rounded, shift));
+  }
+
+  hn::Vec<D2> sum_[8];
+};
 
 /// All 16 pairs of each of some entries; false, with nothing added, where two atoms are so close that the sums'
 /// integers might overflow. `masked`: their masks; `table`: their parameters, if they come from there.
 template <class Choice, std::size_t entries, bool Masked, bool WithEnergy>
 [[nodiscard]] HWY_INLINE bool AddEntries(const KernelConstants& k, const Loop& loop, const ICluster& ci,
                                          const PairEntry* j, const MaskedEntry* masked, const TableLookup* table,
-                                         IForces& sums) {
+                                         IForces& sums, EnergySums& energies) {
   constexpr std::size_t n = entries * registers;
   using P = Pack<n>;
   const D d;
@@ -528,8 +551,8 @@ template <class Choice, std::size_t entries, bool Masked, bool WithEnergy>
     const auto p = e * registers;
     SubtractJForces(force[0].part + p, force[1].part + p, force[2].part + p, loop.force[cluster_of(j[e])].value);
     if constexpr (WithEnergy)
-      AddEnergies(IfThenElseZero(interact, lj.energy), IfThenElseZero(interact, Mul(qq, potential)), distance, force, p,
-                  *loop.energies);
+      energies.Add(IfThenElseZero(interact, lj.energy), IfThenElseZero(interact, Mul(qq, potential)), distance, force,
+                   p);
   }
   return true;
 }
@@ -538,36 +561,40 @@ template <class Choice, std::size_t entries, bool Masked, bool WithEnergy>
 /// goes with them where they have masks.
 template <class Choice, std::size_t entries, bool Masked, bool WithEnergy, class OnClash>
 HWY_INLINE void AddAll(const KernelConstants& k, const Loop& loop, const ICluster& ci, const PairEntry* j,
-                       const MaskedEntry* masked, std::size_t n, IForces& sums, OnClash&& on_clash) {
+                       const MaskedEntry* masked, std::size_t n, IForces& sums, EnergySums& energies,
+                       OnClash&& on_clash) {
   std::size_t e = 0;
   for (; e + entries <= n; e += entries) {
     const auto* masks = Masked ? masked + e : nullptr;
-    if (HWY_LIKELY((AddEntries<Choice, entries, Masked, WithEnergy>(k, loop, ci, j + e, masks, nullptr, sums))))
+    if (HWY_LIKELY(
+            (AddEntries<Choice, entries, Masked, WithEnergy>(k, loop, ci, j + e, masks, nullptr, sums, energies))))
       continue;
     if constexpr (entries == 1)
       on_clash(e);
     else
       for (std::size_t one = e; one < e + entries; ++one)
         if (!AddEntries<Choice, 1, Masked, WithEnergy>(k, loop, ci, j + one, Masked ? masked + one : nullptr, nullptr,
-                                                       sums))
+                                                       sums, energies))
           on_clash(one);
   }
   if constexpr (entries > 1)
     AddAll<Choice, entries / 2, Masked, WithEnergy>(k, loop, ci, j + e, Masked ? masked + e : nullptr, n - e, sums,
-                                                    [&](std::size_t one) { on_clash(e + one); });
+                                                    energies, [&](std::size_t one) { on_clash(e + one); });
 }
 
 template <class Choice, bool WithEnergy>
 void RunLoop(const KernelConstants& constants, const PairListPart& part, const RowRange& rows, const std::int32_t* type,
-             const Loop& loop, std::vector<Clash>& clashes) {
+             const Loop& loop, EnergyVirial* total, std::vector<Clash>& clashes) {
   const KernelConstants k = constants;  // of our own: nothing that is stored changes them
   ICluster ci;
   IForces sums;
+  EnergySums energies;
   TableLookup table;
   for (auto row = rows.begin; row < rows.end; ++row) {
     const auto i_cluster = part.rows[row].i_cluster;
     ci.Load(loop.clusters[i_cluster]);
     sums.Clear();
+    if constexpr (WithEnergy) energies.Clear();
     const auto masked = part.masked_of(row);
     for (std::size_t m = 0; m < masked.size();) {
       constexpr std::size_t most = 8;
@@ -578,23 +605,24 @@ void RunLoop(const KernelConstants& constants, const PairListPart& part, const R
         ++n;
       }
       AddAll<Choice, std::min<std::size_t>(2, at_once), true, WithEnergy>(
-          k, loop, ci, j, &masked[m], n, sums, [&](std::size_t e) {
+          k, loop, ci, j, &masked[m], n, sums, energies, [&](std::size_t e) {
             clashes.push_back({i_cluster, masked[m + e]});
           });
       m += n;
       if (m == masked.size() || !masked[m].by_table) continue;
       table.Load(k.table_12a, k.table_6b, k.n_types, type + 4 * std::ptrdiff_t{i_cluster},
                  type + 4 * std::ptrdiff_t{cluster_of(masked[m].j)});
-      if (!AddEntries<Choice, 1, true, WithEnergy>(k, loop, ci, &masked[m].j, &masked[m], &table, sums))
+      if (!AddEntries<Choice, 1, true, WithEnergy>(k, loop, ci, &masked[m].j, &masked[m], &table, sums, energies))
         clashes.push_back({i_cluster, masked[m]});
       ++m;
     }
     const auto plain = part.plain_of(row);
-    AddAll<Choice, at_once, false, WithEnergy>(k, loop, ci, plain.data(), nullptr, plain.size(), sums,
+    AddAll<Choice, at_once, false, WithEnergy>(k, loop, ci, plain.data(), nullptr, plain.size(), sums, energies,
                                                [&](std::size_t e) {
                                                  clashes.push_back({i_cluster, {plain[e], 0xFFFF, 0, false}});
                                                });
     sums.AddTo(loop.force[i_cluster].value);
+    if constexpr (WithEnergy) energies.AddTo(*total);
   }
 }
 
@@ -614,8 +642,8 @@ void RunRows(const KernelConstants& k, const PairList& list, const PairListPart&
              const ClusterData* clusters, const std::int32_t* type, ClusterForces* force, EnergyVirial* energies,
              std::vector<Clash>& clashes) {
   [[maybe_unused]] const FlushDenormals flush;
-  const Loop loop = {list.shifts.data(), clusters, force, energies};
-  const auto run = [&](auto body) { body(k, part, rows, type, loop, clashes); };
+  const Loop loop = {list.shifts.data(), clusters, force};
+  const auto run = [&](auto body) { body(k, part, rows, type, loop, energies, clashes); };
   // Energies are rare, so one loop serves them all; its forces are the same bits, being the same operations.
   if (energies != nullptr) return run(RunLoop<Runtime, true>);
   const bool common =
