@@ -1,6 +1,5 @@
 // The pair schemes against all pairs by definition.
 #include <gtest/gtest.h>
-#include <hwy/targets.h>
 
 #include <algorithm>
 
@@ -130,23 +129,6 @@ constexpr LjModifier modifiers[] = {LjModifier::cut, LjModifier::potential_switc
 constexpr Electrostatics electrostatics[] = {Electrostatics::pme, Electrostatics::cut, Electrostatics::shift,
                                              Electrostatics::force_switch};
 
-/// Calls check() once with each instruction set that this machine has.
-template <class Check>
-void for_instruction_sets(Check&& check) {
-  int n = 0;
-  for (std::int64_t targets = hwy::SupportedTargets() & HWY_TARGETS; targets != 0; targets &= targets - 1) {
-    const std::int64_t target = targets & -targets;
-    SCOPED_TRACE(hwy::TargetName(target));
-    hwy::SetSupportedTargetsForTest(target);
-    hwy::GetChosenTarget().Update(target);
-    check();
-    ++n;
-  }
-  hwy::SetSupportedTargetsForTest(0);
-  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-  EXPECT_GE(n, 1);
-}
-
 void check_all_functions(const test::MixtureOptions& mixture) {
   const auto sample = test::make_mixture(mixture);
   std::vector<Fraction> position;
@@ -160,7 +142,7 @@ void check_all_functions(const test::MixtureOptions& mixture) {
       const auto oracle = test::all_pairs(sample.system, position, settings);
       ASSERT_LT(std::abs(oracle.lj), 1e4) << "the sample has clashes";
       expect_agreement(compute(sample, settings, {.scheme = "reference"}), oracle, true, 1e-9);
-      for_instruction_sets([&] {
+      test::for_instruction_sets([&] {
         for (const bool with_energies : {true, false})
           expect_agreement(compute(sample, settings, {.with_energies = with_energies}), oracle, with_energies, 2e-5);
       });
@@ -280,7 +262,7 @@ Found two_ions(double distance, double charge, const std::string& scheme, const 
 }
 
 TEST(ClusterKernel, ForcesOnClashingAtomsAreFiniteAndLarge) {
-  for_instruction_sets([&] {
+  test::for_instruction_sets([&] {
     for (const double charge : {0.0, 1.0})
       for (const double distance : {1.5, 1.0, 0.5, 0.1, 0.01, 0.001}) {
         SCOPED_TRACE(distance);
@@ -298,7 +280,7 @@ TEST(ClusterKernel, ForcesOnClashingAtomsAreFiniteAndLarge) {
 }
 
 TEST(ClusterKernel, AtomsOnTopOfEachOtherShowInTheEnergy) {
-  for_instruction_sets([&] {
+  test::for_instruction_sets([&] {
     const auto found = two_ions(0, 0, "cluster");
     EXPECT_GT(found[Term::lj], 1e6);
     EXPECT_GT(norm(found.force_on(0)), 1e6);
