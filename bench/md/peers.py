@@ -14,9 +14,10 @@ from bench.common import engine, gromacs, openmm_peer, systems
 from bench.common.options import Common, common_options
 from bench.common.results import Figure, load, number, table
 
-# What has been promised, at 12 Å.
-LEAST_OF_GROMACS = 0.35
-LEAST_OF_OPENMM = 1.5
+# What has been promised, by system and cut-off: beside Debian's GROMACS (SSE4.1 kernels) what comes to 1.2 times the
+# speed of one built for AVX-512 on ApoA1 and 1.1 times on DHFR at 12 Å, and to the same speed at 9 Å.
+LEAST_OF_GROMACS = {("apoa1", 12): 1.55, ("dhfr", 12): 1.65, ("apoa1", 9): 1.35, ("dhfr", 9): 2.0}
+LEAST_OF_OPENMM = {("apoa1", 12): 6.0, ("dhfr", 12): 6.0}
 MOST_BYTES_PER_ATOM = 1500  # on ApoA1
 GREATEST_DIFFERENCE = 0.02  # of the potential energy at the start: switches and shifts differ, nothing else does
 
@@ -247,13 +248,14 @@ def summarise(figure: Figure, series: list[Series]) -> None:
         group = [s for s in series if (s.system, s.cutoff) == (name, cutoff)]
         best = max((s for s in group if s.program == "Tessera"), key=lambda s: s.speed)
         where = f"{systems.TITLES[name]} at {cutoff:g} Å"
-        for program, limit in (("GROMACS", LEAST_OF_GROMACS), ("OpenMM, CPU", LEAST_OF_OPENMM)):
+        for program, limits in (("GROMACS", LEAST_OF_GROMACS), ("OpenMM, CPU", LEAST_OF_OPENMM)):
+            limit = limits.get((name, cutoff))
             for other in (s for s in group if s.program == program):
                 ratio = best.speed / other.speed
                 what = f"{where}: speed over {program}"
                 turns = [ours / theirs for ours, theirs in zip(best.ns_per_day, other.ns_per_day)]
                 spread = f"{number(min(turns))}–{number(max(turns))}"
-                if cutoff == 12:
+                if limit is not None:
                     floor(what, ratio, limit, ratio >= limit, "≥", spread)
                 else:
                     rows.append([what, ratio, spread, "–", "–"])
