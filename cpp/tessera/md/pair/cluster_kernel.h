@@ -1,4 +1,4 @@
-// The fast pair kernel: 4 × 4 clusters in single precision, forces summed in 32-bit fixed point across cell pairs.
+// The fast pair kernel: 4 × 4 clusters in single precision, forces summed in 32-bit fixed point across them.
 #pragma once
 
 #include <cstdint>

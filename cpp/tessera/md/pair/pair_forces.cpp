@@ -98,7 +98,7 @@ void run_reference_scheme(PairForces& forces, std::span<Accumulator> by_thread) 
 namespace {
 
 constexpr PairScheme schemes[] = {
-    {"cluster", "4 × 4 clusters, SIMD, single precision inside a cell pair, fixed point across", run_cluster_scheme},
+    {"cluster", "4 × 4 clusters, SIMD, single precision inside a cluster pair, fixed point across", run_cluster_scheme},
     {"reference", "one pair at a time in double precision", run_reference_scheme},
 };
 
