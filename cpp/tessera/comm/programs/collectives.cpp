@@ -6,8 +6,8 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "tessera/base/error.h"
 #include "tessera/comm/communicator.h"
+#include "tessera/comm/job.h"
 #include "tessera/comm/programs/check.h"
 #include "tessera/comm/programs/timing.h"
 #include "tessera/comm/programs/tuning.h"
@@ -89,19 +89,6 @@ int run(int argc, char** argv, const Communicator& comm) {
 }  // namespace tessera::comm::programs
 
 int main(int argc, char** argv) {
-  using tessera::comm::Communicator;
-  const auto comm = Communicator::world();
-  int status = 0;
-  try {
-    status = tessera::comm::programs::run(argc, argv, comm);
-  } catch (const tessera::InputError& error) {
-    // Found by all ranks alike.
-    if (comm.is_root()) std::fputs(fmt::format("tessera-collectives: error: {}\n", error.what()).c_str(), stderr);
-    status = 2;
-  } catch (const std::exception& error) {
-    std::fputs(fmt::format("tessera-collectives: rank {}: {}\n", comm.rank(), error.what()).c_str(), stderr);
-    Communicator::abort(1);
-  }
-  Communicator::finalize();
-  return status;
+  return tessera::comm::run_job("tessera-collectives",
+                                [&](const auto& comm) { return tessera::comm::programs::run(argc, argv, comm); });
 }
