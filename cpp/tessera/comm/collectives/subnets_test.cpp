@@ -206,6 +206,13 @@ TEST(Choose, TrialsCorrectThePredictions) {
   EXPECT_FALSE(choice.ours.has_value()) << choice.reason;
   EXPECT_NE(choice.reason.find("tried"), std::string::npos);
   EXPECT_NEAR(choice.native_seconds, plain.ours->seconds, 1e-9);
+  // What was not tried must be clearly better than what was.
+  const auto& second = plain.ranked[1];
+  trials = {trial(text, plain.ours->seconds, 1.1 * second.seconds / plain.ours->seconds, bytes),
+            trial("subnets:segment=1", 1, 1, bytes)};  // the model is right of others of its kind
+  EXPECT_EQ(text_of({choose(problem, wires, "subnets", trials).ours->entry->name,
+                     choose(problem, wires, "subnets", trials).ours->parameters}),
+            text);
   // Trials of other sizes, operations and numbers of ranks say nothing.
   for (auto other : {trial(text, 1, 10, 16 * bytes), trial(text, 1, 10, bytes), trial(text, 1, 10, bytes)}) {
     static int turn = 0;
