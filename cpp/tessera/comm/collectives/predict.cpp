@@ -63,6 +63,16 @@ constexpr double busy_inside = 1, busy_between = 0.125;
 constexpr double least_tcp_latency = 15e-6;
 constexpr double crowded = 1.25, asked_first = 1.3;
 
+/// Wires of a message, and the processors of its two hosts where they share them with others.
+void find_way(const machine::Wires& wires, const Message& message, std::vector<int>& way) {
+  const auto path = wires.path(message.from, message.to);
+  way.assign(path.begin(), path.end());
+  const int from = wires.host_of(message.from), to = wires.host_of(message.to);
+  if (from == to) return;
+  for (const int host : {from, to})
+    if (const int wire = wires.processors_of(host); wire >= 0) way.insert(way.begin() + 1, wire);
+}
+
 }  // namespace
 
 Prediction predict(const Plan& plan, const Problem& problem, const machine::Wires& wires) {
@@ -73,7 +83,7 @@ Prediction predict(const Plan& plan, const Problem& problem, const machine::Wire
   std::vector<int> last_host(all.size(), -1);  // whose message a host's port took last
   std::vector<double> ready(plan.messages.size(), 0), arrival(plan.messages.size(), 0);
   std::priority_queue<Event, std::vector<Event>, std::greater<>> queue;
-  std::vector<int> felt;
+  std::vector<int> way, felt;
   for (std::size_t i = 0; i < plan.messages.size(); ++i)
     if (graph.n_waits[i] == 0) queue.emplace(0.0, static_cast<int>(i), 0);
   while (!queue.empty()) {
@@ -84,9 +94,9 @@ Prediction predict(const Plan& plan, const Problem& problem, const machine::Wire
     arrival[i] = std::max(arrival[i], time);
     if (message.from != message.to) {
       const double bytes = static_cast<double>(message.length * problem.element_bytes);
-      const auto path = wires.path(message.from, message.to);
+      find_way(wires, message, way);
       double slowest = std::numeric_limits<double>::infinity();
-      for (const int wire : path) slowest = std::min(slowest, all[static_cast<std::size_t>(wire)].bandwidth);
+      for (const int wire : way) slowest = std::min(slowest, all[static_cast<std::size_t>(wire)].bandwidth);
       const double latency = wires.latency(message.from, message.to);
       const bool is_inside = wires.host_of(message.from) == wires.host_of(message.to);
       const bool is_tcp = !is_inside && latency > least_tcp_latency;
@@ -94,14 +104,15 @@ Prediction predict(const Plan& plan, const Problem& problem, const machine::Wire
       const double felt_bytes =
           bytes * (is_tcp && message.length * problem.element_bytes > most_unasked ? asked_first : 1);
       const auto seconds_on = [&](std::size_t w, bool is_rank) {
-        return felt_bytes / all[w].bandwidth + (is_rank ? overhead : 0);
+        return (all[w].is_processors ? bytes : felt_bytes) / all[w].bandwidth + all[w].per_message +
+               (is_rank ? overhead : 0);
       };
       felt.clear();
-      for (std::size_t k = 0; k < path.size(); ++k) {
-        const auto w = static_cast<std::size_t>(path[k]);
-        const bool is_rank = k == 0 || k + 1 == path.size();
+      for (std::size_t k = 0; k < way.size(); ++k) {
+        const auto w = static_cast<std::size_t>(way[k]);
+        const bool is_rank = k == 0 || k + 1 == way.size();
         if (n_behind == 0) prediction.wire_busy[w] += seconds_on(w, is_rank);
-        if (is_rank || all[w].bandwidth < never_felt * slowest) felt.push_back(path[k]);
+        if (is_rank || all[w].is_processors || all[w].bandwidth < never_felt * slowest) felt.push_back(way[k]);
       }
       // The head of a message passes on at once; its tail leaves when the wire has carried all of it.
       const auto w = static_cast<std::size_t>(felt[static_cast<std::size_t>(n_behind)]);

@@ -153,6 +153,24 @@ TEST(Predict, MessagesOfOnePortQueueAndThoseOfOthersDoNot) {
       << "one bus";
 }
 
+TEST(Predict, HostsThatShareProcessorsWaitForThem) {
+  auto network = test::one_slow_switch();
+  network.processors = {{{0, 1, 2, 3}, {1e-3, 1e6}}};
+  const auto wires = test::wires_of(network);
+  const Problem problem{Operation::broadcast, 32, 0, {60'000}, 1, true};
+  const auto seconds = [&](const std::vector<std::pair<int, int>>& messages) {
+    Plan plan;
+    for (const auto& [from, to] : messages)
+      plan.messages.push_back({from, to, Effect::replace, Buffer::output, Buffer::output, 0, 0, 60'000});
+    return predict(plan, problem, wires).seconds;
+  };
+  const double alone = 60'000 / test::mbit(10), work = 1e-3 + 60'000 / 1e6;  // of one end
+  EXPECT_NEAR(seconds({{8, 10}, {12, 14}}), alone, 0.02 * alone) << "hosts with their own";
+  EXPECT_NEAR(seconds({{0, 2}, {4, 6}}), 4 * work, 0.02 * work) << "two ends of two messages";
+  EXPECT_NEAR(seconds({{0, 8}, {10, 2}}), 2 * work, 0.02 * work) << "one end of each";
+  EXPECT_LT(seconds({{0, 1}}), 0.1 * work) << "inside a host";
+}
+
 /// Over TCP: two hosts that send to one port at once, and a message that the library asks for first.
 TEST(Predict, CrowdedPortsAndLongMessagesTakeLonger) {
   const auto wires = test::wires_of(test::one_slow_switch());

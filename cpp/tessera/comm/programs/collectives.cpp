@@ -37,7 +37,9 @@ int run(int argc, char** argv, const Communicator& comm) {
   time->add_option("--elements", request.elements, "datatype: double, float, int …");
   time->add_option("--root", request.root, "of broadcast, reduce, gather, scatter");
   time->add_option("--repeats", request.repeats, "turns of each entry")->check(CLI::Range(1, 1'000'000));
-  time->add_option("--entries", request.entries, "auto, predicted (auto, but without trials), native, ring, k_ary:degree=3, subnets:pattern=chain+star …")
+  time->add_option(
+          "--entries", request.entries,
+          "auto, predicted (auto, but without trials), native, ring, k_ary:degree=3, subnets:pattern=chain+star …")
       ->delimiter(',');
   time->add_option("--order", request.order, "\"job\", or \"shuffle:SEED\": ranks scattered over hosts");
   TuningRequest tuning;

@@ -131,6 +131,7 @@ Network derive_network(const Measurements& measurements) {
   auto network = network_of_times(measurements);
   split_leaves(network.subnets, measurements.experiments);
   add_contention(network, measurements.experiments);
+  add_processors(network, measurements);
   return network;
 }
 

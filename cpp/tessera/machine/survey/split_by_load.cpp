@@ -60,7 +60,7 @@ std::vector<Load> loads_of(const std::vector<int>& hosts, const std::vector<Expe
   std::vector<Load> loads;
   for (const auto& experiment : experiments) {
     const auto is_here = [&](const Flow& flow) { return place.contains(flow.from) && place.contains(flow.to); };
-    if (!experiment.is_done() || experiment.flows.size() < 2 ||
+    if (!experiment.is_done() || experiment.flows.size() < 2 || experiment.piece > 0 ||
         !std::all_of(experiment.flows.begin(), experiment.flows.end(), is_here))
       continue;
     Load load;
