@@ -193,7 +193,9 @@ void measure_contention(Crew& crew, const Layout& layout, const Clock& clock, co
     for (std::size_t i = 0; i < experiments.size(); ++i) {
       auto& experiment = experiments[i];
       const double each = flow_repeats * options.seconds;
-      const double most = 2 * each * static_cast<double>(experiment.flows.size());  // on a bus, nothing known yet
+      // On a bus, where nothing is known yet; of processors, that they share out four at once.
+      const double n_in_turn = static_cast<double>(experiment.flows.size()) / (experiment.piece > 0 ? 4 : 1);
+      const double most = 2 * each * n_in_turn;
       progress("several at once", static_cast<int>(i), static_cast<int>(experiments.size()), -1);
       if (clock.left() < most) continue;
       const bool is_alone_known = !experiment.alone.empty();

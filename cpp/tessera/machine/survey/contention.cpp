@@ -93,7 +93,7 @@ std::vector<Flow> neighbours(const Network& network, const std::vector<int>& hos
   std::vector<std::pair<Link, std::vector<int>>> rings;
   double fastest = 0;
   for (const auto& subnet : network.subnets) {
-    if (!subnet.is_leaf() || subnet.medium == Medium::bus) continue;
+    if (!subnet.is_leaf() || subnet.medium != Medium::fabric) continue;
     std::vector<int> ring;
     for (const int host : subnet.hosts)
       if (std::find(hosts.begin(), hosts.end(), host) != hosts.end()) ring.push_back(host);
@@ -126,6 +126,12 @@ std::vector<Experiment> contention_experiments(const Measurements& measurements,
     if (piece > 0) experiment.alone.assign(flows.size(), link.time(static_cast<double>(experiment.bytes)));
     wanted.push_back(std::move(experiment));
   };
+  for (const auto& hosts : hosts_by_kernel(measurements)) {
+    Link link;
+    const auto flows = neighbours(network, hosts, link);
+    for (const auto piece : {long_piece, short_piece})
+      if (flows.size() > 1) add(flows, link, piece);
+  }
   for (std::size_t s = 0; s < network.subnets.size(); ++s) {
     const auto& subnet = network.subnets[s];
     std::vector<int> ends = subnet.hosts;  // one host of each part
@@ -152,12 +158,6 @@ std::vector<Experiment> contention_experiments(const Measurements& measurements,
     std::vector<Flow> flows;
     for (std::size_t i = 0; i < n_flows; ++i) flows.push_back({senders[i], partners[i]});
     add(std::move(flows), network.subnets[index(subnet.parent)].link);
-  }
-  for (const auto& hosts : hosts_by_kernel(measurements)) {
-    Link link;
-    const auto flows = neighbours(network, hosts, link);
-    for (const auto piece : {long_piece, short_piece})
-      if (flows.size() > 1) add(flows, link, piece);
   }
   for (const auto& leaf : network_of_times(measurements).subnets) {
     const auto loads = load_experiments(leaf.hosts, leaf.link, measurements.experiments, options.seconds);

@@ -102,17 +102,24 @@ TEST(Contention, ProcessorsThatHostsShare) {
   const auto found = [&](const Link& work) {
     auto measurements = measure(truth, {1, 100000});
     for (std::size_t h = 0; h < 9; ++h) measurements.hosts[h].kernel = h == 0 ? 0 : 1;
-    auto wanted = contention_experiments(measurements);
-    std::erase_if(wanted, [](const Experiment& e) { return e.piece == 0; });
-    EXPECT_EQ(wanted.size(), 2U);
-    for (auto& experiment : wanted) {
-      EXPECT_EQ(experiment.flows.size(), 8U);
-      const auto bytes = static_cast<double>(experiment.bytes);
-      const double n_messages = bytes / static_cast<double>(experiment.piece);
-      const double seconds = std::max(experiment.alone[0], 16 * (n_messages * work.latency + bytes / work.bandwidth));
-      experiment.together.assign(8, seconds);
-      measurements.experiments.push_back(experiment);
-    }
+    int n_asked = 0;
+    for (auto wanted = contention_experiments(measurements); !wanted.empty();
+         wanted = contention_experiments(measurements))
+      for (auto& experiment : wanted) {
+        if (experiment.piece == 0) {
+          run(truth, experiment);
+          measurements.experiments.push_back(experiment);
+          continue;
+        }
+        ++n_asked;
+        EXPECT_EQ(experiment.flows.size(), 8U);
+        const auto bytes = static_cast<double>(experiment.bytes);
+        const double n_messages = bytes / static_cast<double>(experiment.piece);
+        const double seconds = std::max(experiment.alone[0], 16 * (n_messages * work.latency + bytes / work.bandwidth));
+        experiment.together.assign(8, seconds);
+        measurements.experiments.push_back(experiment);
+      }
+    EXPECT_EQ(n_asked, 2);
     return derive_network(measurements).processors;
   };
   const Link work{50e-6, 1e8};
