@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 
 import click
 
+from bench.cluster.bounds import Operation
 from bench.common.results import ROOT
 from tests.cluster import launch, namespaces
 from tests.cluster.namespaces import Cluster
@@ -53,6 +55,23 @@ class Job:
         self.run(launch.program("tessera-probe", self.mpi), "-o", path)
         return path
 
+    def tuned_map(self, work: Path, shuffle: int | None) -> Path:
+        """Where the map with trials of this job is kept; another order of ranks is another job."""
+        order = "job" if shuffle is None else f"shuffle{shuffle}"
+        return work / "maps" / "tuned" / f"{self.spec.name}.{order}.{self.mpi}.json"
+
+    def tune(self, path: Path, operation: Operation, tuned: Path, *, candidates: int) -> None:
+        """Tries the entries of which the map promises most, and keeps what they took in `tuned`: the map with the
+        trials of all operations since it was measured."""
+        if not tuned.exists() or tuned.stat().st_mtime < path.stat().st_mtime:
+            tuned.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(path, tuned)
+        words = ["--operations", operation.kind, "--sizes", str(max(1, operation.bytes))]
+        words += ["--candidates", str(candidates), "--seconds", str(self.timeout / 2)]
+        said = json.loads(_object(self.run(launch.program("tessera-collectives", self.mpi), "tune", tuned, *words)))
+        if said["left_out"]:
+            raise click.ClickException(f"no time to try {', '.join(said['left_out'])}; give a longer --timeout")
+
     def time(
         self, operation: str, size: int, repeats: int, *, map_file: Path | None, entries: Sequence[str], root: int = 0
     ) -> dict[str, Any]:
@@ -60,10 +79,15 @@ class Job:
         words = ["--operation", operation, "--bytes", str(size), "--repeats", str(repeats), "--root", str(root)]
         words += ["--map", str(map_file)] if map_file else []
         said = self.run(launch.program("tessera-collectives", self.mpi), "time", *words, "--entries", ",".join(entries))
-        lines = [line for line in said.splitlines() if line.startswith("{")]
-        if not lines:
-            raise click.ClickException(f"tessera-collectives printed no JSON but:\n{said[-1000:]}")
-        return dict(json.loads(lines[-1]))
+        return dict(json.loads(_object(said)))
+
+
+def _object(said: str) -> str:
+    """The last line that is a JSON object."""
+    lines = [line for line in said.splitlines() if line.startswith("{")]
+    if not lines:
+        raise click.ClickException(f"tessera-collectives printed no JSON but:\n{said[-1000:]}")
+    return lines[-1]
 
 
 def places(spec: Spec, shuffle: int | None) -> list[str]:
@@ -83,6 +107,22 @@ def version_of(library: str) -> str:
     """The number alone."""
     found = re.search(r"\d+(\.\d+)+", library)
     return found[0] if found else library
+
+
+def trial_options(function: Callable[..., None]) -> Callable[..., None]:
+    """Whether the choice is corrected by trials."""
+    for option in (
+        click.option(
+            "--candidates",
+            type=click.IntRange(1, 20),
+            default=5,
+            show_default=True,
+            help="Entries that are tried beside the library's own.",
+        ),
+        click.option("--tune/--no-tune", default=True, help="Try candidates first; else as the model predicts."),
+    ):
+        function = option(function)
+    return function
 
 
 def file_options(function: Callable[..., None]) -> Callable[..., None]:

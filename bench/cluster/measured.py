@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from statistics import geometric_mean, median
 
@@ -51,6 +51,8 @@ class Timing:
     plan: str  # what was chosen; "native": the library's own
     predicted: float | None
     version: str  # of the library
+    untried: list[float] = field(default_factory=list)  # s, of the model's choice without trials, in the same turns
+    untried_plan: str = ""
 
     def typical(self, times: Sequence[float]) -> float:
         return min(times) if operation(self.operation).is_short else median(times)
@@ -62,6 +64,10 @@ class Timing:
     @property
     def library_seconds(self) -> float:
         return self.typical(self.library)
+
+    @property
+    def untried_seconds(self) -> float | None:
+        return self.typical(self.untried) if self.untried else None
 
     @property
     def over_bound(self) -> float | None:

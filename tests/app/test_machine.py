@@ -284,3 +284,14 @@ def test_quantities_read_well() -> None:
     assert [time_text(v) for v in (3.41e-4, 0.9999e-3, 12.345)] == ["341 µs", "1 ms", "12.3 s"]
     assert [bytes_text(v) for v in (1, 1500, 131072, 1.3e6)] == ["1 B", "1.5 kB", "128 KiB", "1.3 MB"]
     assert names_text(["n0", "n1", "n2", "n4", "m", "k09", "k10", "a1b", "a2b"]) == "n[0-2] n4 m k[09-10] a[1-2]b"
+
+
+def test_show_says_who_shares_processors(tmp_path: Path) -> None:
+    content = json.loads(Path(MAP).read_text())
+    content["network"]["processors"] = [{"hosts": ["n0", "n1"], "work": {"latency": 4e-5, "bandwidth": 2e8}}]
+    file = tmp_path / "map.json"
+    file.write_text(json.dumps(content))
+    assert "n[0-1] share processors: 40 µs and 200 MB/s at each end of a message\n" in output("show", file)
+    content["network"]["processors"][0]["hosts"] = ["n0", "elsewhere"]
+    file.write_text(json.dumps(content))
+    assert "network.processors[0].hosts has elsewhere, which is not one of network.hosts" in error("show", file)

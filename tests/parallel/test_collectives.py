@@ -7,14 +7,13 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import ENGINES, ROOT, job_under_way, mpirun, ranks_of
+from conftest import ENGINES, job_under_way, mpirun, ranks_of
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
@@ -352,22 +351,14 @@ def test_a_flooded_uplink_is_paced(run_program: Run, tmp_path: Path, mpi: str) -
 
 
 @pytest.mark.slow
-def test_unexpected_messages_do_not_pile_up(run_program: Run, tmp_path: Path) -> None:
+def test_unexpected_messages_do_not_pile_up(on_cluster: Run, tmp_path: Path) -> None:
     """On pairs of hosts with ranks scattered over them, pieces of an all-reduce come to a rank faster than their turn.
     libfabric reads no more from a neighbour once 64 of them wait, so this hung until sends kept closer to the plan."""
-    from tests.cluster import namespaces
-
-    if (reason := namespaces.why_not()) is not None:
-        pytest.skip(reason)
-    state = {"TESSERA_CLUSTER_STATE": str(tmp_path / "state")}
-    cluster = [sys.executable, "-m", "tests.cluster", "run", "crow8-pairs", "--mpi", "mpich"]
     file = tmp_path / "map.json"
-    run_program([*cluster, "--", ENGINES / "tessera-probe-mpich", "-o", file], cwd=ROOT, env=state, timeout=400)
-    words = ["time", "--map", file, "--operation", "all_reduce", "--bytes", "1301088", "--repeats", "2"]
+    on_cluster("crow8-pairs", "mpich", ENGINES / "tessera-probe-mpich", "-o", file)
+    words = ["--map", file, "--operation", "all_reduce", "--bytes", "1301088", "--repeats", "2", "--entries", "auto"]
     program = ENGINES / "tessera-collectives-mpich"
-    done = run_program(
-        [*cluster, "--shuffle", "1", "--", program, *words, "--entries", "auto"], cwd=ROOT, env=state, timeout=120
-    )
+    done = on_cluster("crow8-pairs", "mpich", program, "time", *words, shuffle=1, timeout=120)
     (line,) = (line for line in done.stdout.splitlines() if line.startswith("{"))
     (entry,) = json.loads(line)["entries"]
     assert entry["plan"] != "native" and max(entry["times"]) < 20

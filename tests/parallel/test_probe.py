@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import ENGINES, ROOT, mpirun
+from conftest import ENGINES, mpirun
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -110,20 +109,13 @@ def test_bad_arguments_are_said_once(
         ("crow8-100+1000", 4),
     ],
 )
-def test_emulated_cluster(mpi: str, spec: str, subnets: int, probe: Path, run_program: Run, tmp_path: Path) -> None:
+def test_emulated_cluster(mpi: str, spec: str, subnets: int, probe: Path, on_cluster: Run, tmp_path: Path) -> None:
     """The tree is that of the SPEC, rates are those of its wires, and media and up-links are told apart."""
-    from tests.cluster import namespaces
     from tests.cluster.spec import read as read_spec
 
-    if (reason := namespaces.why_not()) is not None:
-        pytest.skip(reason)
     cluster = read_spec(spec)
     path = tmp_path / "map.json"
-    state = {"TESSERA_CLUSTER_STATE": str(tmp_path / "state")}
-    run_program(
-        [sys.executable, "-m", "tests.cluster", "run", spec, "--mpi", mpi, "--", str(probe), "-o", str(path)],
-        cwd=ROOT, env=state, timeout=400,
-    )  # fmt: skip
+    on_cluster(spec, mpi, probe, "-o", path)
     network = read(path)["network"]
     leaves = [subnet for subnet in network["subnets"] if "hosts" in subnet]
     assert len(leaves) == subnets

@@ -13,6 +13,7 @@
 #include "tessera/app/run.h"
 #include "tessera/base/error.h"
 #include "tessera/comm/communicator.h"
+#include "tessera/comm/job.h"
 #include "tessera/md/pair/cluster_distance.h"
 
 namespace tessera::app {
@@ -79,33 +80,12 @@ int run_command(int argc, char** argv, const comm::Communicator& comm) {
 
 }  // namespace
 
-/// The one place where a failure ends the job. Errors that all ranks agreed on leave in good order, with the same
-/// message once; a failure of one rank alone takes the others with it.
+}  // namespace tessera::app
+
 int main(int argc, char** argv) {
   // Arrays of atoms come and go at every pair search: give them back to the system at once instead of keeping holes. (A
   // fixed threshold switches off glibc's habit of raising it.)
   mallopt(M_MMAP_THRESHOLD, 256 << 10);
-  const auto comm = comm::Communicator::world();
-  int status = 0;
-  const auto report = [&](const char* what, int code) {
-    if (comm.is_root()) fmt::print(stderr, "tessera-md: error: {}\n", what);
-    status = code;
-  };
-  try {
-    status = run_command(argc, argv, comm);
-  } catch (const InputError& error) {
-    report(error.what(), 2);
-  } catch (const RunError& error) {
-    report(error.what(), 3);
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "tessera-md: rank {}: {}\n", comm.rank(), error.what());
-    std::fflush(stderr);
-    comm::Communicator::abort(70);
-  }
-  comm::Communicator::finalize();
-  return status;
+  return tessera::comm::run_job("tessera-md",
+                                [&](const auto& comm) { return tessera::app::run_command(argc, argv, comm); });
 }
-
-}  // namespace tessera::app
-
-int main(int argc, char** argv) { return tessera::app::main(argc, argv); }

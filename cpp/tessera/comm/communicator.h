@@ -22,7 +22,8 @@ class Communicator {
  public:
   struct Implementation;
 
-  /// All ranks of this job. Starts MPI on the first call (master thread only: MPI_THREAD_FUNNELED).
+  /// All ranks of this job. Starts MPI on the first call (master thread only: MPI_THREAD_FUNNELED). Where the launcher
+  /// of another MPI started several processes, its first throws InputError and the others end.
   static Communicator world();
   /// Ends MPI; call once, last.
   static void finalize();

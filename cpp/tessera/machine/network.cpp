@@ -109,6 +109,16 @@ void Network::check(const std::string& name) const {
       throw InputError(fmt::format("{}: the uplink of subnet {} is {} bytes/s, expected a finite rate > 0", name, s,
                                    *subnet.uplink));
   }
+  std::vector<bool> has_processors(hosts.size(), false);
+  for (std::size_t p = 0; p < processors.size(); ++p) {
+    for (const int host : processors[p].hosts) {
+      if (host < 0 || host >= n_hosts || has_processors[static_cast<std::size_t>(host)])
+        throw InputError(fmt::format("{}: processors {} are of host {}, expected one of 0 to {} that has no others",
+                                     name, p, host, n_hosts - 1));
+      has_processors[static_cast<std::size_t>(host)] = true;
+    }
+    check_link(processors[p].work, name, fmt::format("of processors {}", p));
+  }
   const auto lost = std::find(leaf.begin(), leaf.end(), -1);
   if (lost != leaf.end())
     throw InputError(fmt::format("{}: host {} is in no subnet, expected one; measure the network again", name,
@@ -121,7 +131,7 @@ Network one_switch(const std::vector<Host>& hosts, Link link) {
   std::iota(whole.hosts.begin(), whole.hosts.end(), 0);
   whole.link = link;
   whole.medium = Medium::fabric;
-  return {hosts, {whole}};
+  return {hosts, {whole}, {}};
 }
 
 }  // namespace tessera::machine

@@ -41,9 +41,19 @@ struct Subnet {
   friend bool operator==(const Subnet&, const Subnet&) = default;
 };
 
+/// Hosts whose messages wait for the same processors: containers or virtual machines on one node, where these and not
+/// the wires are the limit.
+struct Processors {
+  std::vector<int> hosts;  // by index in Network::hosts
+  Link work;  // a message of n bytes keeps all of them busy for latency + n / bandwidth at each of its ends
+
+  friend bool operator==(const Processors&, const Processors&) = default;
+};
+
 struct Network {
   std::vector<Host> hosts;
-  std::vector<Subnet> subnets;  // [0] is the whole; parents stand before their parts
+  std::vector<Subnet> subnets;              // [0] is the whole; parents stand before their parts
+  std::vector<Processors> processors = {};  // that hosts share; a host is in one of them at most
 
   /// The leaf that a host is in; -1 where no subnet lists it.
   int leaf_of(int host) const;

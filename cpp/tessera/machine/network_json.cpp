@@ -56,7 +56,12 @@ nlohmann::json to_json(const Network& network) {
     }
     subnets.push_back(std::move(entry));
   }
-  return {{"hosts", std::move(hosts)}, {"subnets", std::move(subnets)}};
+  nlohmann::json json = {{"hosts", std::move(hosts)}, {"subnets", std::move(subnets)}};
+  for (const auto& [members, work] : network.processors) {
+    auto& entry = json["processors"].emplace_back(nlohmann::json{{"work", json_of(work)}});
+    for (const int host : members) entry["hosts"].push_back(network.hosts[static_cast<std::size_t>(host)].name);
+  }
+  return json;
 }
 
 Network network_from_json(const nlohmann::json& json, const std::string& name) {
@@ -69,6 +74,17 @@ Network network_from_json(const nlohmann::json& json, const std::string& name) {
     network.hosts.push_back({host.get<std::string>("name"), host.get<int>("slots", 1), std::nullopt});
     if (host.has("inside")) network.hosts.back().inside = link_of(host, "inside");
   }
+  const auto hosts_of = [&](const JsonReader& owner) {
+    std::vector<int> found;
+    for (const auto& entry : owner.list("hosts")) {
+      const auto host = JsonReader::convert<std::string>(entry, owner.where("hosts"));
+      const auto known = index.find(host);
+      if (known == index.end())
+        throw InputError(fmt::format("{} has {}, which is not one of network.hosts", owner.where("hosts"), host));
+      found.push_back(known->second);
+    }
+    return found;
+  };
   for (const auto& entry : reader.list("subnets")) {
     const JsonReader subnet(entry, fmt::format("{}[{}]", reader.where("subnets"), network.subnets.size()));
     Subnet read;
@@ -78,16 +94,14 @@ Network network_from_json(const nlohmann::json& json, const std::string& name) {
     if (subnet.has("parts"))
       for (const auto& part : subnet.list("parts"))
         read.subnets.push_back(JsonReader::convert<int>(part, subnet.where("parts")));
-    if (subnet.has("hosts"))
-      for (const auto& entry_name : subnet.list("hosts")) {
-        const auto host = JsonReader::convert<std::string>(entry_name, subnet.where("hosts"));
-        const auto found = index.find(host);
-        if (found == index.end())
-          throw InputError(fmt::format("{} has {}, which is not one of network.hosts", subnet.where("hosts"), host));
-        read.hosts.push_back(found->second);
-      }
+    if (subnet.has("hosts")) read.hosts = hosts_of(subnet);
     network.subnets.push_back(std::move(read));
   }
+  if (reader.has("processors"))
+    for (const auto& entry : reader.list("processors")) {
+      const JsonReader shared(entry, fmt::format("{}[{}]", reader.where("processors"), network.processors.size()));
+      network.processors.push_back({hosts_of(shared), link_of(shared, "work")});
+    }
   for (std::size_t s = 0; s < network.subnets.size(); ++s)
     for (const int part : network.subnets[s].subnets)
       if (part > static_cast<int>(s) && part < static_cast<int>(network.subnets.size()))

@@ -88,7 +88,7 @@ inline Wires one_rank_a_host(const Network& network) {
 /// What a survey of this network would find, without noise.
 inline Measurements measure(const Network& network, const std::vector<std::int64_t>& sizes) {
   std::vector<MeasuredHost> hosts;
-  for (const auto& host : network.hosts) hosts.push_back({host.name, host.slots, {}, {}});
+  for (const auto& host : network.hosts) hosts.push_back({host.name, host.slots, {}, {}, -1});
   auto measurements = Measurements::of(hosts, sizes);
   const auto wires = one_rank_a_host(network);
   for (std::size_t k = 0; k < sizes.size(); ++k)

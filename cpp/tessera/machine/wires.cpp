@@ -63,6 +63,14 @@ Wires::Wires(const Network& network, std::vector<int> host_of_rank)
       down_[s] = add(fmt::format("subnet {} down", s), *subnet.uplink);
     }
   }
+  processors_.assign(n_hosts, -1);
+  for (std::size_t p = 0; p < network_.processors.size(); ++p) {
+    const auto& [hosts, work] = network_.processors[p];
+    const int wire = add(fmt::format("processors {}", p), work.bandwidth);
+    wires_.back().per_message = work.latency;
+    wires_.back().is_processors = true;
+    for (const int host : hosts) processors_[index(host)] = wire;
+  }
   for (int h = 0; h < static_cast<int>(n_hosts); ++h) {
     sender_.push_back(side_of(h, true));
     receiver_.push_back(side_of(h, false));
@@ -70,7 +78,7 @@ Wires::Wires(const Network& network, std::vector<int> host_of_rank)
 }
 
 int Wires::add(std::string name, double bandwidth) {
-  wires_.push_back({std::move(name), bandwidth});
+  wires_.push_back({std::move(name), bandwidth, 0, false});
   return static_cast<int>(wires_.size()) - 1;
 }
 

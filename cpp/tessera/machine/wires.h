@@ -11,14 +11,16 @@
 namespace tessera::machine {
 
 struct Wire {
-  std::string name;      // "n3 out", "subnet 1 up", "subnet 2 bus", "rank 5"
-  double bandwidth = 0;  // bytes/s
+  std::string name;        // "n3 out", "subnet 1 up", "subnet 2 bus", "rank 5", "processors 0"
+  double bandwidth = 0;    // bytes/s
+  double per_message = 0;  // s
+  bool is_processors = false;
 };
 
 /// The wires of a network as the ranks of one job see them. Wires are: every rank (its core copies each message once,
 /// at the memory's rate); every host's port in and out, for each level of the network at which it talks; every bus;
-/// every subnet's uplink in and out. A message that crosses levels occupies its ports of all levels below, every bus
-/// and every uplink on its way.
+/// every subnet's uplink in and out; processors that hosts share. A message that crosses levels occupies its ports of
+/// all levels below, every bus and every uplink on its way.
 class Wires {
  public:
   /// What is assumed of shared memory that was not measured.
@@ -34,6 +36,9 @@ class Wires {
 
   /// Wires of a message from one rank to another, sender's side first. Valid until the next call of path or time.
   std::span<const int> path(int from, int to) const;
+  /// The wire that stands for the processors that a host shares with others, which a message between hosts occupies at
+  /// each of its ends; -1: none. Not part of a path, as one way is as good as another to them.
+  int processors_of(int host) const { return processors_[static_cast<std::size_t>(host)]; }
   /// s, of a message without bytes.
   double latency(int from, int to) const;
   /// Seconds of a message alone on the network.
@@ -59,6 +64,7 @@ class Wires {
   std::vector<std::vector<int>> ancestors_;  // of each host, leaf first
   std::vector<int> depth_, height_;          // of each subnet: edges up to the whole, down to the deepest leaf
   std::vector<int> rank_wire_;               // of each rank
+  std::vector<int> processors_;              // of each host; -1: its own
   std::vector<std::vector<int>> out_, in_;   // ports of each host, by level (0: leaf); -1: none
   std::vector<int> bus_, up_, down_;         // of each subnet; -1: none
   std::vector<Side> sender_, receiver_;      // of each host

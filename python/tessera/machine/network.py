@@ -36,9 +36,18 @@ class Subnet:
 
 
 @dataclass(frozen=True)
+class Processors:
+    """What hosts share: busy for work.time(n) at each end of a message of n bytes."""
+
+    hosts: tuple[int, ...]
+    work: Link
+
+
+@dataclass(frozen=True)
 class Network:
     hosts: tuple[Host, ...]
     subnets: tuple[Subnet, ...]  # [0] is the whole
+    processors: tuple[Processors, ...] = ()
 
     @staticmethod
     def from_json(json: dict[str, Any]) -> Network:
@@ -61,7 +70,11 @@ class Network:
             )
             for i, s in enumerate(json["subnets"])
         )
-        return Network(hosts, subnets)
+        processors = tuple(
+            Processors(tuple(number[name] for name in p["hosts"]), Link(**p["work"]))
+            for p in json.get("processors", [])
+        )
+        return Network(hosts, subnets, processors)
 
     def hosts_of(self, subnet: int) -> list[int]:
         """All hosts below a subnet, in the order of the tree."""

@@ -56,6 +56,10 @@ def network_text(network: Network) -> str:
             f"inside a host: {_range(rates, memory_rate_text)}, {_range(latencies, time_text)}"
             + ("" if len(inside) == len(network.hosts) else f" (measured on {len(inside)} of {len(network.hosts)})")
         )
+    for shared in network.processors:
+        names = names_text([network.hosts[h].name for h in shared.hosts])
+        work = f"{time_text(shared.work.latency)} and {memory_rate_text(shared.work.bandwidth)}"
+        lines.append(f"{names} share processors: {work} at each end of a message")
     return "\n".join(lines)
 
 

@@ -28,6 +28,9 @@ constexpr std::array<std::string_view, 10> textbook{
     "binomial",           "k_ary", "ring",     "recursive_doubling", "recursive_halving",
     "scatter_all_gather", "bruck", "pairwise", "linear_scan",        "star"};
 
+// What was not tried beside what was: the model, even corrected, is wrong by so much.
+constexpr double untried = 1.15;
+
 /// Measured over predicted times, from trials of the size that is nearest to the problem's.
 class Corrections {
  public:
@@ -140,6 +143,12 @@ Choice choose(const Problem& problem, const machine::Wires& wires, const std::op
   const Corrections corrections(problem, trials);
   if (!corrections.is_empty()) {
     for (auto& candidate : candidates) candidate.seconds *= corrections.of(candidate);
+    const auto is_tried = [&](const Candidate& candidate) {
+      return corrections.is_tried(text_of({candidate.entry->name, candidate.parameters}));
+    };
+    if (std::any_of(candidates.begin(), candidates.end(), is_tried))
+      for (auto& candidate : candidates)
+        if (!is_tried(candidate)) candidate.seconds *= untried;
     sort_by_time(candidates);
   }
   if (candidates.empty()) {

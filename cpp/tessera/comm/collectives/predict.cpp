@@ -4,6 +4,7 @@
 #include <limits>
 #include <queue>
 #include <tuple>
+#include <unordered_map>
 #include <utility>
 
 #include "tessera/comm/collectives/hazards.h"
@@ -63,6 +64,38 @@ constexpr double busy_inside = 1, busy_between = 0.125;
 constexpr double least_tcp_latency = 15e-6;
 constexpr double crowded = 1.25, asked_first = 1.3;
 
+/// How messages from one rank to another go.
+struct Way {
+  std::vector<int> wires;  // with the processors of the two hosts where they share them with others
+  std::vector<int> felt;   // those of them that a message may wait for; the first and the last are the ranks'
+  double latency = 0;      // s
+  double overhead = 0;     // s, of a core at either end
+  bool is_tcp = false;
+};
+
+Way way_of(const machine::Wires& wires, int from, int to) {
+  const auto all = wires.wires();
+  const auto path = wires.path(from, to);
+  const int from_host = wires.host_of(from), to_host = wires.host_of(to);
+  const bool is_inside = from_host == to_host;
+  Way way;
+  way.wires.assign(path.begin(), path.end());
+  if (!is_inside)
+    for (const int host : {from_host, to_host})
+      if (const int wire = wires.processors_of(host); wire >= 0) way.wires.insert(way.wires.begin() + 1, wire);
+  double slowest = std::numeric_limits<double>::infinity();
+  for (const int wire : way.wires) slowest = std::min(slowest, all[static_cast<std::size_t>(wire)].bandwidth);
+  for (std::size_t k = 0; k < way.wires.size(); ++k) {
+    const auto& wire = all[static_cast<std::size_t>(way.wires[k])];
+    const bool is_rank = k == 0 || k + 1 == way.wires.size();
+    if (is_rank || wire.is_processors || wire.bandwidth < never_felt * slowest) way.felt.push_back(way.wires[k]);
+  }
+  way.latency = wires.latency(from, to);
+  way.overhead = (is_inside ? busy_inside : busy_between) * way.latency;
+  way.is_tcp = !is_inside && way.latency > least_tcp_latency;
+  return way;
+}
+
 }  // namespace
 
 Prediction predict(const Plan& plan, const Problem& problem, const machine::Wires& wires) {
@@ -73,7 +106,8 @@ Prediction predict(const Plan& plan, const Problem& problem, const machine::Wire
   std::vector<int> last_host(all.size(), -1);  // whose message a host's port took last
   std::vector<double> ready(plan.messages.size(), 0), arrival(plan.messages.size(), 0);
   std::priority_queue<Event, std::vector<Event>, std::greater<>> queue;
-  std::vector<int> felt;
+  std::unordered_map<std::int64_t, Way> ways;  // by ranks
+  std::vector<const Way*> way_of_message(plan.messages.size(), nullptr);
   for (std::size_t i = 0; i < plan.messages.size(); ++i)
     if (graph.n_waits[i] == 0) queue.emplace(0.0, static_cast<int>(i), 0);
   while (!queue.empty()) {
@@ -84,31 +118,31 @@ Prediction predict(const Plan& plan, const Problem& problem, const machine::Wire
     arrival[i] = std::max(arrival[i], time);
     if (message.from != message.to) {
       const double bytes = static_cast<double>(message.length * problem.element_bytes);
-      const auto path = wires.path(message.from, message.to);
-      double slowest = std::numeric_limits<double>::infinity();
-      for (const int wire : path) slowest = std::min(slowest, all[static_cast<std::size_t>(wire)].bandwidth);
-      const double latency = wires.latency(message.from, message.to);
-      const bool is_inside = wires.host_of(message.from) == wires.host_of(message.to);
-      const bool is_tcp = !is_inside && latency > least_tcp_latency;
-      const double overhead = (is_inside ? busy_inside : busy_between) * latency;
-      const double felt_bytes =
-          bytes * (is_tcp && message.length * problem.element_bytes > most_unasked ? asked_first : 1);
-      const auto seconds_on = [&](std::size_t w, bool is_rank) {
-        return felt_bytes / all[w].bandwidth + (is_rank ? overhead : 0);
-      };
-      felt.clear();
-      for (std::size_t k = 0; k < path.size(); ++k) {
-        const auto w = static_cast<std::size_t>(path[k]);
-        const bool is_rank = k == 0 || k + 1 == path.size();
-        if (n_behind == 0) prediction.wire_busy[w] += seconds_on(w, is_rank);
-        if (is_rank || all[w].bandwidth < never_felt * slowest) felt.push_back(path[k]);
+      auto& known = way_of_message[i];
+      if (!known) {
+        const auto pair = static_cast<std::int64_t>(message.from) * problem.n_ranks + message.to;
+        const auto [found, is_new] = ways.try_emplace(pair);
+        if (is_new) found->second = way_of(wires, message.from, message.to);
+        known = &found->second;
       }
+      const auto& way = *known;
+      const double felt_bytes =
+          bytes * (way.is_tcp && message.length * problem.element_bytes > most_unasked ? asked_first : 1);
+      const auto seconds_on = [&](std::size_t w, bool is_rank) {
+        return (all[w].is_processors ? bytes : felt_bytes) / all[w].bandwidth + all[w].per_message +
+               (is_rank ? way.overhead : 0);
+      };
+      if (n_behind == 0)
+        for (std::size_t k = 0; k < way.wires.size(); ++k) {
+          const auto w = static_cast<std::size_t>(way.wires[k]);
+          prediction.wire_busy[w] += seconds_on(w, k == 0 || k + 1 == way.wires.size());
+        }
       // The head of a message passes on at once; its tail leaves when the wire has carried all of it.
-      const auto w = static_cast<std::size_t>(felt[static_cast<std::size_t>(n_behind)]);
-      const bool is_last = static_cast<std::size_t>(n_behind) + 1 == felt.size();
+      const auto w = static_cast<std::size_t>(way.felt[static_cast<std::size_t>(n_behind)]);
+      const bool is_last = static_cast<std::size_t>(n_behind) + 1 == way.felt.size();
       const double start = std::max(time, free[w]);
       double seconds = seconds_on(w, n_behind == 0 || is_last);
-      if (static_cast<std::size_t>(n_behind) + 2 == felt.size() && is_tcp) {  // the port of the receiver's host
+      if (static_cast<std::size_t>(n_behind) + 2 == way.felt.size() && way.is_tcp) {  // the port of the receiver's host
         const int host = wires.host_of(message.from);
         if (time < free[w] && last_host[w] != host) seconds *= crowded;
         last_host[w] = host;
@@ -120,7 +154,7 @@ Prediction predict(const Plan& plan, const Problem& problem, const machine::Wire
         continue;
       }
       // Latency is counted once, whichever part of it is a core's work.
-      arrival[i] = std::max(arrival[i], free[w] - overhead) + latency;
+      arrival[i] = std::max(arrival[i], free[w] - way.overhead) + way.latency;
     }
     prediction.seconds = std::max(prediction.seconds, arrival[i]);
     for (int f = graph.first[i]; f < graph.first[i + 1]; ++f) {

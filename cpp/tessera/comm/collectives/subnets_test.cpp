@@ -153,6 +153,24 @@ TEST(Predict, MessagesOfOnePortQueueAndThoseOfOthersDoNot) {
       << "one bus";
 }
 
+TEST(Predict, HostsThatShareProcessorsWaitForThem) {
+  auto network = test::one_slow_switch();
+  network.processors = {{{0, 1, 2, 3}, {1e-3, 1e6}}};
+  const auto wires = test::wires_of(network);
+  const Problem problem{Operation::broadcast, 32, 0, {60'000}, 1, true};
+  const auto seconds = [&](const std::vector<std::pair<int, int>>& messages) {
+    Plan plan;
+    for (const auto& [from, to] : messages)
+      plan.messages.push_back({from, to, Effect::replace, Buffer::output, Buffer::output, 0, 0, 60'000});
+    return predict(plan, problem, wires).seconds;
+  };
+  const double alone = 60'000 / test::mbit(10), work = 1e-3 + 60'000 / 1e6;  // of one end
+  EXPECT_NEAR(seconds({{8, 10}, {12, 14}}), alone, 0.02 * alone) << "hosts with their own";
+  EXPECT_NEAR(seconds({{0, 2}, {4, 6}}), 4 * work, 0.02 * work) << "two ends of two messages";
+  EXPECT_NEAR(seconds({{0, 8}, {10, 2}}), 2 * work, 0.02 * work) << "one end of each";
+  EXPECT_LT(seconds({{0, 1}}), 0.1 * work) << "inside a host";
+}
+
 /// Over TCP: two hosts that send to one port at once, and a message that the library asks for first.
 TEST(Predict, CrowdedPortsAndLongMessagesTakeLonger) {
   const auto wires = test::wires_of(test::one_slow_switch());
@@ -206,6 +224,13 @@ TEST(Choose, TrialsCorrectThePredictions) {
   EXPECT_FALSE(choice.ours.has_value()) << choice.reason;
   EXPECT_NE(choice.reason.find("tried"), std::string::npos);
   EXPECT_NEAR(choice.native_seconds, plain.ours->seconds, 1e-9);
+  // What was not tried must be clearly better than what was.
+  const auto& second = plain.ranked[1];
+  trials = {trial(text, plain.ours->seconds, 1.1 * second.seconds / plain.ours->seconds, bytes),
+            trial("subnets:segment=1", 1, 1, bytes)};  // the model is right of others of its kind
+  EXPECT_EQ(text_of({choose(problem, wires, "subnets", trials).ours->entry->name,
+                     choose(problem, wires, "subnets", trials).ours->parameters}),
+            text);
   // Trials of other sizes, operations and numbers of ranks say nothing.
   for (auto other : {trial(text, 1, 10, 16 * bytes), trial(text, 1, 10, bytes), trial(text, 1, 10, bytes)}) {
     static int turn = 0;

@@ -35,6 +35,10 @@ std::uint64_t fingerprint(const machine::Network& network) {
     for (const int host : subnet.hosts) text += fmt::format("{},", host);
     add(subnet.link);
   }
+  for (const auto& [hosts, work] : network.processors) {
+    for (const int host : hosts) text += fmt::format("{},", host);
+    add(work);
+  }
   return std::hash<std::string>{}(text);
 }
 

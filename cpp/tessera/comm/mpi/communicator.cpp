@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "tessera/base/error.h"
+#include "tessera/comm/mpi/launcher.h"
 
 namespace tessera::comm {
 
@@ -38,6 +39,23 @@ Request from_mpi(MPI_Request handle) {
   return request;
 }
 
+std::string library_text() {
+  char text[MPI_MAX_LIBRARY_VERSION_STRING];
+  int length = 0;
+  MPI_Get_library_version(text, &length);
+  return {text, static_cast<std::size_t>(length)};
+}
+
+/// Where another MPI's launcher started several processes, each of which is alone by this library: the launcher's first
+/// says so, the others end, as there is no other way to say it once.
+void refuse_launch() {
+  const auto missed = mpi::missed_launch(1);
+  if (!missed) return;
+  if (missed->rank == 0) throw InputError(mpi::text_of(*missed, Communicator::library_version()));
+  Communicator::finalize();
+  std::_Exit(0);
+}
+
 /// Starts the pieces of one long message; both sides cut it alike.
 template <class Start, class Byte>
 void in_pieces(std::span<Byte> data, Start&& start) {
@@ -57,6 +75,7 @@ Communicator Communicator::world() {
   int started = 0;
   MPI_Initialized(&started);
   if (!started) {
+    if (mpi::can_not_start(library_text())) refuse_launch();
     int provided = 0;
     MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided);
   }
@@ -64,6 +83,7 @@ Communicator Communicator::world() {
   implementation->comm = MPI_COMM_WORLD;
   MPI_Comm_rank(MPI_COMM_WORLD, &implementation->rank);
   MPI_Comm_size(MPI_COMM_WORLD, &implementation->size);
+  if (implementation->size == 1) refuse_launch();
   return Communicator(std::move(implementation));
 }
 
@@ -82,10 +102,7 @@ void Communicator::abort(int status) {
 }
 
 std::string Communicator::library_version() {
-  char text[MPI_MAX_LIBRARY_VERSION_STRING];
-  int length = 0;
-  MPI_Get_library_version(text, &length);
-  std::string version(text, static_cast<std::size_t>(length));
+  std::string version = library_text();
   version = version.substr(0, version.find_first_of(",\n"));
   std::replace(version.begin(), version.end(), '\t', ' ');
   while (!version.empty() && version.back() == ' ') version.pop_back();

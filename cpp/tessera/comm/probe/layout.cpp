@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "tessera/base/error.h"
@@ -20,6 +21,14 @@ std::string host_name() {
   int length = 0;
   MPI_Get_processor_name(name.data(), &length);
   return {name.data(), static_cast<std::size_t>(length)};
+}
+
+/// Alike on hosts that are containers of one node; empty where the system does not say.
+std::string kernel_id() {
+  std::ifstream file("/proc/sys/kernel/random/boot_id");
+  std::string id;
+  std::getline(file, id);
+  return id;
 }
 
 }  // namespace
@@ -46,12 +55,18 @@ Layout find_layout(const Communicator& comm) {
   if (layout.leader(host) == comm.rank()) {  // the others would only say the same again
     auto machine = machine::describe_this_host();
     machine.usable_threads.reset();  // of this process, not of the host
-    description = machine::to_json(machine).dump();
+    description = nlohmann::json{{"node", machine::to_json(machine)}, {"kernel", kernel_id()}}.dump();
   }
-  for (const auto& bytes : comm.gather(bytes_of(description), 0))
-    if (!bytes.empty())
-      layout.machines.push_back(
-          machine::machine_from_json(nlohmann::json::parse(text_of(bytes)), "the description of a host"));
+  std::vector<std::string> kernels;
+  for (const auto& bytes : comm.gather(bytes_of(description), 0)) {
+    if (bytes.empty()) continue;
+    const auto json = nlohmann::json::parse(text_of(bytes));
+    layout.machines.push_back(machine::machine_from_json(json.at("node"), "the description of a host"));
+    const auto id = json.at("kernel").get<std::string>();
+    const auto known = std::ranges::find(kernels, id);
+    layout.kernels.push_back(id.empty() ? -1 : static_cast<int>(known - kernels.begin()));
+    if (known == kernels.end()) kernels.push_back(id);
+  }
   return layout;
 }
 

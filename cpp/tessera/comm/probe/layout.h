@@ -14,6 +14,7 @@ struct Layout {
   std::vector<std::string> hosts;          // in the order of their first ranks
   std::vector<int> host_of_rank;           // index in hosts
   std::vector<machine::Machine> machines;  // by host; on rank 0 alone
+  std::vector<int> kernels;                // by host, on rank 0: number of the operating system; -1: unknown
 
   int n_hosts() const { return static_cast<int>(hosts.size()); }
   /// The rank that measures for a host: its first.

@@ -14,6 +14,7 @@
 #include "tessera/base/atomic_file.h"
 #include "tessera/base/error.h"
 #include "tessera/comm/communicator.h"
+#include "tessera/comm/job.h"
 #include "tessera/comm/probe/layout.h"
 #include "tessera/comm/probe/survey.h"
 #include "tessera/comm/probe/tasks.h"
@@ -170,25 +171,10 @@ int run(int argc, char** argv, const Communicator& comm) {
   return comm.is_root() ? lead(layout, arguments, old) : obey(MPI_COMM_WORLD);
 }
 
-/// A failure of one rank alone takes the others with it.
-int main(int argc, char** argv) {
-  const auto comm = Communicator::world();
-  int status = good;
-  try {
-    status = run(argc, argv, comm);
-  } catch (const InputError& error) {
-    if (comm.is_root()) fmt::print(stderr, "tessera-probe: error: {}\n", error.what());
-    status = bad_input;
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "tessera-probe: rank {}: {}\n", comm.rank(), error.what());
-    std::fflush(stderr);
-    Communicator::abort(broken);
-  }
-  Communicator::finalize();
-  return status;
-}
-
 }  // namespace
 }  // namespace tessera::comm::probe
 
-int main(int argc, char** argv) { return tessera::comm::probe::main(argc, argv); }
+int main(int argc, char** argv) {
+  return tessera::comm::run_job("tessera-probe",
+                                [&](const auto& comm) { return tessera::comm::probe::run(argc, argv, comm); });
+}

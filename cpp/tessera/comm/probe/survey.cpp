@@ -44,10 +44,11 @@ class Clock {
 Measurements nothing_yet(const Layout& layout, const SurveyOptions& options) {
   std::vector<machine::MeasuredHost> hosts;
   for (int host = 0; host < layout.n_hosts(); ++host) {
-    machine::MeasuredHost measured{layout.hosts[static_cast<std::size_t>(host)], 0, {}, {}};
+    machine::MeasuredHost measured{layout.hosts[static_cast<std::size_t>(host)], 0, {}, {}, -1};
     for (std::size_t rank = 0; rank < layout.host_of_rank.size(); ++rank)
       if (layout.host_of_rank[rank] == host) measured.ranks.push_back(static_cast<int>(rank));
     measured.slots = static_cast<int>(measured.ranks.size());
+    measured.kernel = layout.kernels[static_cast<std::size_t>(host)];
     measured.node = layout.machines[static_cast<std::size_t>(host)];
     hosts.push_back(std::move(measured));
   }
@@ -173,12 +174,12 @@ class Pairs {
 
 void measure_contention(Crew& crew, const Layout& layout, const Clock& clock, const Progress& progress,
                         Measurements& found) {
-  const auto run = [&](const std::vector<Flow>& flows, std::int64_t bytes, int repeats = flow_repeats) {
+  const auto run = [&](const std::vector<Flow>& flows, std::int64_t bytes, std::int64_t piece, int repeats) {
     std::vector<std::pair<int, int>> pairs;
     for (const auto& flow : flows) pairs.emplace_back(layout.leader(flow.from), layout.leader(flow.to));
-    auto least = crew.flow(pairs, bytes);
+    auto least = crew.flow(pairs, bytes, piece);
     for (int repeat = 1; repeat < repeats && clock.left() > 0; ++repeat) {
-      const auto again = crew.flow(pairs, bytes);
+      const auto again = crew.flow(pairs, bytes, piece);
       // All flows of the repeat that was over first: the least of each alone would not be of one moment.
       if (std::ranges::max(again) < std::ranges::max(least)) least = again;
     }
@@ -192,17 +193,21 @@ void measure_contention(Crew& crew, const Layout& layout, const Clock& clock, co
     for (std::size_t i = 0; i < experiments.size(); ++i) {
       auto& experiment = experiments[i];
       const double each = flow_repeats * options.seconds;
-      const double most = 2 * each * static_cast<double>(experiment.flows.size());  // on a bus, nothing known yet
+      // On a bus, where nothing is known yet; of processors, that they share out four at once.
+      const double n_in_turn = static_cast<double>(experiment.flows.size()) / (experiment.piece > 0 ? 4 : 1);
+      const double most = 2 * each * n_in_turn;
       progress("several at once", static_cast<int>(i), static_cast<int>(experiments.size()), -1);
       if (clock.left() < most) continue;
-      const bool is_alone_known = !experiment.alone.empty();  // one of many, which outvote each other
+      const bool is_alone_known = !experiment.alone.empty();
+      const bool is_one_of_many = is_alone_known && experiment.piece == 0;  // these outvote each other
       if (!is_alone_known)
         for (const auto& flow : experiment.flows) {
           auto [known, is_new] = alone.try_emplace({flow, experiment.bytes}, 0.0);
-          if (is_new) known->second = run({flow}, experiment.bytes).front();
+          if (is_new) known->second = run({flow}, experiment.bytes, 0, flow_repeats).front();
           experiment.alone.push_back(known->second);
         }
-      experiment.together = run(experiment.flows, experiment.bytes, is_alone_known ? 1 : flow_repeats);
+      experiment.together =
+          run(experiment.flows, experiment.bytes, experiment.piece, is_one_of_many ? 1 : flow_repeats);
       found.experiments.push_back(experiment);
       is_any_run = true;
     }

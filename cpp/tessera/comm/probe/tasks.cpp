@@ -11,7 +11,7 @@
 namespace tessera::comm::probe {
 
 // NOLINTNEXTLINE: the macro's own style
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Task, kind, to, from, bytes, repeats, seconds, status)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Task, kind, to, from, bytes, repeats, seconds, status, piece)
 
 namespace {
 
@@ -113,7 +113,7 @@ std::vector<double> flow(const Task& task, MPI_Comm comm) {
   }
   MPI_Waitall(static_cast<int>(2 * n), requests.data(), MPI_STATUSES_IGNORE);
 
-  const std::int64_t longest = task.bytes.front() < slow_flow ? slow_piece : fast_piece;
+  const std::int64_t longest = task.piece > 0 ? task.piece : task.bytes.front() < slow_flow ? slow_piece : fast_piece;
   std::vector<std::byte> buffer(static_cast<std::size_t>(longest) * 2 * n);
   const double start = MPI_Wtime();
   const auto advance = [&](std::size_t slot) {
@@ -195,12 +195,12 @@ std::vector<std::vector<double>> Crew::run(const std::vector<std::pair<int, Task
 
 std::vector<double> Crew::exchange(int a, int b, std::vector<std::int64_t> bytes, int repeats, double seconds) {
   TESSERA_CHECK(a != b && !bytes.empty());
-  const Task there{Task::Kind::exchange, {b}, {}, bytes, repeats, seconds, 0};
-  const Task back{Task::Kind::echo, {}, {a}, std::move(bytes), repeats, seconds, 0};
+  const Task there{Task::Kind::exchange, {b}, {}, bytes, repeats, seconds, 0, 0};
+  const Task back{Task::Kind::echo, {}, {a}, std::move(bytes), repeats, seconds, 0, 0};
   return run({{a, there}, {b, back}}).front();
 }
 
-std::vector<double> Crew::flow(const std::vector<std::pair<int, int>>& pairs, std::int64_t bytes) {
+std::vector<double> Crew::flow(const std::vector<std::pair<int, int>>& pairs, std::int64_t bytes, std::int64_t piece) {
   std::map<int, Task> tasks;  // a rank may send and receive, and receive from several
   for (const auto& [from, to] : pairs) {
     TESSERA_CHECK(from != to);
@@ -210,6 +210,7 @@ std::vector<double> Crew::flow(const std::vector<std::pair<int, int>>& pairs, st
   for (auto& [rank, task] : tasks) {
     task.kind = Task::Kind::flow;
     task.bytes = {bytes};
+    task.piece = piece;
   }
   const auto results = run({tasks.begin(), tasks.end()});
   std::map<int, std::size_t> which, next;  // of each sender: its result, its next stream

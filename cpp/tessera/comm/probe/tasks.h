@@ -21,6 +21,7 @@ struct Task {
   int repeats = 1;                  // round trips of each size
   double seconds = 0;               // of an exchange: no round trip starts after that, except the first of each size
   int status = 0;                   // of leave: the exit status of the job
+  std::int64_t piece = 0;           // of a flow: bytes of a message; 0: as many as fill a wire
 };
 
 /// Carries out one's part in a task. Returns seconds: of an exchange, the least half round trip by size (paper 002,
@@ -37,8 +38,9 @@ class Crew {
 
   /// Half round trips (s) between two ranks by message size, one of which may be 0, with nothing else under way.
   std::vector<double> exchange(int a, int b, std::vector<std::int64_t> bytes, int repeats, double seconds);
-  /// Streams of so many bytes from the first to the second of each pair, all at once; seconds of each.
-  std::vector<double> flow(const std::vector<std::pair<int, int>>& pairs, std::int64_t bytes);
+  /// Streams of so many bytes from the first to the second of each pair, all at once, in messages of `piece` bytes (0:
+  /// as many as fill a wire); seconds of each.
+  std::vector<double> flow(const std::vector<std::pair<int, int>>& pairs, std::int64_t bytes, std::int64_t piece = 0);
   /// Ends obey on all other ranks.
   void dismiss(int status);
 

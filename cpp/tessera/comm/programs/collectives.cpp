@@ -6,8 +6,8 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "tessera/base/error.h"
 #include "tessera/comm/communicator.h"
+#include "tessera/comm/job.h"
 #include "tessera/comm/programs/check.h"
 #include "tessera/comm/programs/timing.h"
 #include "tessera/comm/programs/tuning.h"
@@ -37,7 +37,9 @@ int run(int argc, char** argv, const Communicator& comm) {
   time->add_option("--elements", request.elements, "datatype: double, float, int …");
   time->add_option("--root", request.root, "of broadcast, reduce, gather, scatter");
   time->add_option("--repeats", request.repeats, "turns of each entry")->check(CLI::Range(1, 1'000'000));
-  time->add_option("--entries", request.entries, "auto, native, ring, k_ary:degree=3, subnets:pattern=chain+star …")
+  time->add_option(
+          "--entries", request.entries,
+          "auto, predicted (auto, but without trials), native, ring, k_ary:degree=3, subnets:pattern=chain+star …")
       ->delimiter(',');
   time->add_option("--order", request.order, "\"job\", or \"shuffle:SEED\": ranks scattered over hosts");
   TuningRequest tuning;
@@ -89,19 +91,6 @@ int run(int argc, char** argv, const Communicator& comm) {
 }  // namespace tessera::comm::programs
 
 int main(int argc, char** argv) {
-  using tessera::comm::Communicator;
-  const auto comm = Communicator::world();
-  int status = 0;
-  try {
-    status = tessera::comm::programs::run(argc, argv, comm);
-  } catch (const tessera::InputError& error) {
-    // Found by all ranks alike.
-    if (comm.is_root()) std::fputs(fmt::format("tessera-collectives: error: {}\n", error.what()).c_str(), stderr);
-    status = 2;
-  } catch (const std::exception& error) {
-    std::fputs(fmt::format("tessera-collectives: rank {}: {}\n", comm.rank(), error.what()).c_str(), stderr);
-    Communicator::abort(1);
-  }
-  Communicator::finalize();
-  return status;
+  return tessera::comm::run_job("tessera-collectives",
+                                [&](const auto& comm) { return tessera::comm::programs::run(argc, argv, comm); });
 }

@@ -1,7 +1,9 @@
 #include "tessera/machine/survey/contention.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
+#include <utility>
 
 #include "tessera/machine/survey/derive_network.h"
 #include "tessera/machine/survey/split_by_load.h"
@@ -15,6 +17,13 @@ constexpr double shared = 0.6;
 constexpr double apart = 0.3;
 // All together carry less than this part of what they would at their rates alone: the uplink is the limit.
 constexpr double limited = 0.75;
+
+// Messages by which the work of processors is measured; of short ones this many times fewer bytes.
+constexpr std::int64_t long_piece = 30'000, short_piece = 2'000, less_of_short = 4;
+// Processors are the limit where the wires could have done it in less than this part of the time.
+constexpr double idle_wires = 0.67;
+// Of the work for a long message, at most so much is there without its bytes.
+constexpr double most_per_message = 0.9;
 
 std::size_t index(int i) { return static_cast<std::size_t>(i); }
 
@@ -67,17 +76,62 @@ std::vector<int> spread_hosts(const Network& network, int subnet) {
   return hosts;
 }
 
+/// Hosts on one operating system, where these are two or more.
+std::vector<std::vector<int>> hosts_by_kernel(const Measurements& measurements) {
+  std::map<int, std::vector<int>> found;
+  for (std::size_t h = 0; h < measurements.hosts.size(); ++h)
+    if (const int kernel = measurements.hosts[h].kernel; kernel >= 0) found[kernel].push_back(static_cast<int>(h));
+  std::vector<std::vector<int>> groups;
+  for (auto& [kernel, hosts] : found)
+    if (hosts.size() > 1) groups.push_back(std::move(hosts));
+  return groups;
+}
+
+/// A ring in each of the fastest switched leaves: what processors must carry most of, and wires need no longer for than
+/// for one flow alone. `link`: the slowest of these.
+std::vector<Flow> neighbours(const Network& network, const std::vector<int>& hosts, Link& link) {
+  std::vector<std::pair<Link, std::vector<int>>> rings;
+  double fastest = 0;
+  for (const auto& subnet : network.subnets) {
+    if (!subnet.is_leaf() || subnet.medium != Medium::fabric) continue;
+    std::vector<int> ring;
+    for (const int host : subnet.hosts)
+      if (std::find(hosts.begin(), hosts.end(), host) != hosts.end()) ring.push_back(host);
+    if (ring.size() < 2) continue;
+    fastest = std::max(fastest, subnet.link.bandwidth);
+    rings.emplace_back(subnet.link, std::move(ring));
+  }
+  std::vector<Flow> flows;
+  for (const auto& [own, ring] : rings) {
+    if (own.bandwidth < limited * fastest) continue;
+    if (flows.empty() || own.bandwidth < link.bandwidth) link = own;
+    for (std::size_t i = 0; i < ring.size(); ++i) flows.push_back({ring[i], ring[(i + 1) % ring.size()]});
+  }
+  return flows;
+}
+
 }  // namespace
 
 std::vector<Experiment> contention_experiments(const Measurements& measurements, const ContentionOptions& options) {
   const auto network = derive_network(measurements);
   const Tree tree(network);
   std::vector<Experiment> wanted;
-  const auto add = [&](std::vector<Flow> flows, const Link& link) {
-    const auto is_done = [&](const Experiment& done) { return done.is_done() && done.flows == flows; };
-    if (std::none_of(measurements.experiments.begin(), measurements.experiments.end(), is_done))
-      wanted.push_back({std::move(flows), bytes_of_flow(link, options.seconds), {}, {}});
+  const auto add = [&](const std::vector<Flow>& flows, const Link& link, std::int64_t piece = 0) {
+    const auto is_done = [&](const Experiment& done) {
+      return done.is_done() && done.flows == flows && done.piece == piece;
+    };
+    if (std::any_of(measurements.experiments.begin(), measurements.experiments.end(), is_done)) return;
+    Experiment experiment{flows, bytes_of_flow(link, options.seconds), {}, {}, piece};
+    if (piece == short_piece) experiment.bytes = std::max(piece, experiment.bytes / less_of_short);
+    if (piece > 0) experiment.alone.assign(flows.size(), link.time(static_cast<double>(experiment.bytes)));
+    wanted.push_back(std::move(experiment));
   };
+  for (const auto& hosts : hosts_by_kernel(measurements)) {
+    Link link;
+    const auto flows = neighbours(network, hosts, link);
+    for (const auto piece : {long_piece, short_piece})
+      if (flows.size() > 1) add(flows, link, piece);
+  }
   for (std::size_t s = 0; s < network.subnets.size(); ++s) {
     const auto& subnet = network.subnets[s];
     std::vector<int> ends = subnet.hosts;  // one host of each part
@@ -115,7 +169,7 @@ std::vector<Experiment> contention_experiments(const Measurements& measurements,
 void add_contention(Network& network, const std::vector<Experiment>& experiments) {
   const Tree tree(network);
   for (const auto& experiment : experiments) {
-    if (!experiment.is_done() || experiment.flows.size() < 2) continue;
+    if (!experiment.is_done() || experiment.flows.size() < 2 || experiment.piece > 0) continue;
     std::vector<int> senders;
     std::vector<int> all;
     for (const auto& flow : experiment.flows) {
@@ -151,6 +205,34 @@ void add_contention(Network& network, const std::vector<Experiment>& experiments
       subnet.medium = Medium::bus;
     else if (share <= apart)
       subnet.medium = Medium::fabric;
+  }
+}
+
+void add_processors(Network& network, const Measurements& measurements) {
+  for (const auto& hosts : hosts_by_kernel(measurements)) {
+    // Work of an end of a flow, s: messages times the work of one, and bytes.
+    struct Work {
+      double n_messages = 0, bytes = 0, seconds = 0, alone = 0, together = 0;
+    } longs, shorts;
+    for (const auto& experiment : measurements.experiments) {
+      if (!experiment.is_done() || experiment.piece == 0 ||
+          std::find(hosts.begin(), hosts.end(), experiment.flows[0].from) == hosts.end())
+        continue;
+      const double seconds = *std::max_element(experiment.together.begin(), experiment.together.end());
+      const auto bytes = static_cast<double>(experiment.bytes);
+      const Work work{bytes / static_cast<double>(experiment.piece), bytes,
+                      seconds / (2 * static_cast<double>(experiment.flows.size())),
+                      *std::max_element(experiment.alone.begin(), experiment.alone.end()), seconds};
+      // Where it was asked for again, as the network was seen otherwise, what took least: disturbances only add.
+      auto& known = experiment.piece == short_piece ? shorts : longs;
+      if (known.bytes == 0 || work.seconds < known.seconds) known = work;
+    }
+    if (shorts.bytes == 0 || !(longs.alone < idle_wires * longs.together)) continue;
+    const double per_message = std::clamp((shorts.seconds * longs.bytes - longs.seconds * shorts.bytes) /
+                                              (shorts.n_messages * longs.bytes - longs.n_messages * shorts.bytes),
+                                          0.0, most_per_message * longs.seconds / longs.n_messages);
+    const double bandwidth = longs.bytes / (longs.seconds - longs.n_messages * per_message);
+    network.processors.push_back({hosts, {per_message, bandwidth}});
   }
 }
 

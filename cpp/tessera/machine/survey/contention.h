@@ -19,10 +19,15 @@ struct ContentionOptions {
 ///   wire that all share from ports that send and receive at once;
 /// - across every subnet of four parts or more two pairs of disjoint parts;
 /// - out of every subnet below the whole as many hosts as have a partner outside, to partners spread over the others;
-/// - in every leaf those of split_by_load.h.
+/// - in every leaf those of split_by_load.h;
+/// - where hosts share an operating system, and so its processors, all of them at once, each to its neighbour on the
+///   same switch, in long messages and in short ones.
 std::vector<Experiment> contention_experiments(const Measurements& measurements, const ContentionOptions& options = {});
 
 /// Sets medium and uplink of the subnets from the experiments that were done.
 void add_contention(Network& network, const std::vector<Experiment>& experiments);
+
+/// Adds the processors that hosts share, where their messages together took half again as long as the wires explain.
+void add_processors(Network& network, const Measurements& measurements);
 
 }  // namespace tessera::machine

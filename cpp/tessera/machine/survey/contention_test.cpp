@@ -96,6 +96,41 @@ TEST(Contention, ASharedBackboneIsABus) {
   EXPECT_EQ(survey(truth).subnets[0].medium, Medium::bus);
 }
 
+/// Hosts 1 to 8 of nine are containers on one node, whose processors need so long for an end of a message.
+TEST(Contention, ProcessorsThatHostsShare) {
+  const auto truth = tree_of_racks({9}, {60e-6, 12.5e6}, {60e-6, 12.5e6});
+  const auto found = [&](const Link& work) {
+    auto measurements = measure(truth, {1, 100000});
+    for (std::size_t h = 0; h < 9; ++h) measurements.hosts[h].kernel = h == 0 ? 0 : 1;
+    int n_asked = 0;
+    for (auto wanted = contention_experiments(measurements); !wanted.empty();
+         wanted = contention_experiments(measurements))
+      for (auto& experiment : wanted) {
+        if (experiment.piece == 0) {
+          run(truth, experiment);
+          measurements.experiments.push_back(experiment);
+          continue;
+        }
+        ++n_asked;
+        EXPECT_EQ(experiment.flows.size(), 8U);
+        const auto bytes = static_cast<double>(experiment.bytes);
+        const double n_messages = bytes / static_cast<double>(experiment.piece);
+        const double seconds = std::max(experiment.alone[0], 16 * (n_messages * work.latency + bytes / work.bandwidth));
+        experiment.together.assign(8, seconds);
+        measurements.experiments.push_back(experiment);
+      }
+    EXPECT_EQ(n_asked, 2);
+    return derive_network(measurements).processors;
+  };
+  const Link work{50e-6, 1e8};
+  const auto shared = found(work);
+  ASSERT_EQ(shared.size(), 1U);
+  EXPECT_EQ(shared[0].hosts, (std::vector<int>{1, 2, 3, 4, 5, 6, 7, 8}));
+  EXPECT_NEAR(shared[0].work.latency, work.latency, 1e-9);
+  EXPECT_NEAR(shared[0].work.bandwidth, work.bandwidth, 1);
+  EXPECT_TRUE(found({1e-7, 1e9}).empty()) << "the wires are the limit";
+}
+
 TEST(Contention, AsksForWhatCanTell) {
   const auto of = [](const std::vector<int>& sizes) {
     auto wanted = contention_experiments(measure(tree_of_racks(sizes, {50e-6, 1e8}, {1e-4, 1e7}), {1, 100000}));

@@ -42,10 +42,15 @@ void split_leaves(std::vector<Subnet>& subnets, const std::vector<Experiment>& e
     const auto parts = split_by_load(subnets[s].hosts, experiments);
     if (parts.size() < 2) continue;
     subnets[s].hosts.clear();
-    for (const auto& hosts : parts) {
+    for (const auto& [hosts, medium] : parts) {
       subnets[s].subnets.push_back(static_cast<int>(subnets.size()));
-      const auto link = hosts.size() > 1 ? subnets[s].link : Link{};
-      subnets.push_back({static_cast<int>(s), {}, hosts, link, Medium::unknown, std::nullopt});
+      Subnet part{static_cast<int>(s), {}, hosts, {}, Medium::unknown, std::nullopt};
+      if (hosts.size() > 1) {
+        part.link = subnets[s].link;
+        part.medium = medium;
+        if (medium == Medium::fabric) part.uplink = part.link.bandwidth;
+      }
+      subnets.push_back(std::move(part));
     }
   }
 }
@@ -126,6 +131,7 @@ Network derive_network(const Measurements& measurements) {
   auto network = network_of_times(measurements);
   split_leaves(network.subnets, measurements.experiments);
   add_contention(network, measurements.experiments);
+  add_processors(network, measurements);
   return network;
 }
 

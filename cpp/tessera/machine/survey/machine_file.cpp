@@ -49,6 +49,7 @@ Experiment experiment_of(const nlohmann::json& json, const std::string& where, c
   const JsonReader reader(json, where);
   Experiment experiment;
   experiment.bytes = reader.get<std::int64_t>("bytes");
+  experiment.piece = reader.get<std::int64_t>("piece", 0);
   for (const auto& flow : reader.list("flows")) {
     if (!flow.is_array() || flow.size() != 2)
       throw InputError(fmt::format("{} holds {}, expected pairs of hosts", reader.where("flows"), flow.dump()));
@@ -135,6 +136,7 @@ nlohmann::json to_json(const Measurements& measurements) {
     hosts.push_back({{"name", host.name},
                      {"slots", host.slots},
                      {"ranks", host.ranks},
+                     {"kernel", host.kernel},
                      {"inside", std::move(inside)},
                      {"node", to_json(host.node)}});
   }
@@ -159,6 +161,7 @@ nlohmann::json to_json(const Measurements& measurements) {
                        measurements.hosts[static_cast<std::size_t>(flow.to)].name});
     experiments.push_back({{"flows", std::move(flows)},
                            {"bytes", experiment.bytes},
+                           {"piece", experiment.piece},
                            {"alone", experiment.alone},
                            {"together", experiment.together}});
   }
@@ -178,10 +181,11 @@ Measurements measurements_from_json(const nlohmann::json& json, const std::strin
   HostIndex index;
   for (const auto& entry : reader.list("hosts")) {
     const JsonReader host(entry, fmt::format("{}[{}]", reader.where("hosts"), hosts.size()));
-    MeasuredHost measured{host.get<std::string>("name"), host.get<int>("slots", 1), {}, {}};
+    MeasuredHost measured{host.get<std::string>("name"), host.get<int>("slots", 1), {}, {}, -1};
     if (host.has("ranks"))
       for (const auto& rank : host.list("ranks"))
         measured.ranks.push_back(JsonReader::convert<int>(rank, host.where("ranks")));
+    measured.kernel = host.get<int>("kernel", -1);
     if (host.has("node")) measured.node = machine_from_json(host.at("node"), host.where("node"));
     inside.push_back(host.has("inside") ? times_of(host.at("inside"), sizes.size(), host.where("inside"))
                                         : std::vector<double>(sizes.size(), std::nan("")));

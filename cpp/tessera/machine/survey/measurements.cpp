@@ -46,7 +46,7 @@ void take_over(Measurements& into, const Measurements& from, const std::vector<i
     for (auto& flow : experiment.flows)
       flow = {to_host[static_cast<std::size_t>(flow.from)], to_host[static_cast<std::size_t>(flow.to)]};
     const auto same = std::find_if(into.experiments.begin(), into.experiments.end(), [&](const Experiment& other) {
-      return other.flows == experiment.flows && other.bytes == experiment.bytes;
+      return other.flows == experiment.flows && other.bytes == experiment.bytes && other.piece == experiment.piece;
     });
     if (same == into.experiments.end()) {
       into.experiments.push_back(experiment);
@@ -107,6 +107,8 @@ void Measurements::check(const std::string& name) const {
     const auto where = fmt::format("{}: experiment {}", name, e);
     if (experiment.bytes <= 0)
       throw InputError(fmt::format("{} sends {} bytes, expected > 0", where, experiment.bytes));
+    if (experiment.piece < 0)
+      throw InputError(fmt::format("{} sends pieces of {} bytes, expected ≥ 0", where, experiment.piece));
     for (const auto& flow : experiment.flows)
       if (flow.from < 0 || flow.from >= n || flow.to < 0 || flow.to >= n || flow.from == flow.to)
         throw InputError(

@@ -17,6 +17,7 @@ struct MeasuredHost {
   int slots = 1;
   std::vector<int> ranks;  // that were on it
   Machine node;            // as hwloc sees it
+  int kernel = -1;         // number of the operating system that it runs on, as containers share one; -1: unknown
 
   friend bool operator==(const MeasuredHost&, const MeasuredHost&) = default;
 };
@@ -38,6 +39,8 @@ struct Experiment {
   std::int64_t bytes = 0;        // of each flow
   std::vector<double> alone;     // s, of each flow with nothing else on the network; empty: not yet run
   std::vector<double> together;  // s, of each flow from the common start until its last byte has arrived
+
+  std::int64_t piece = 0;  // bytes of a message; 0: as many as a wire is filled by. Else it is about processors
 
   bool is_done() const { return !flows.empty() && alone.size() == flows.size() && together.size() == flows.size(); }
   friend bool operator==(const Experiment&, const Experiment&) = default;

@@ -15,7 +15,7 @@ constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
 
 Measurements of_hosts(const std::vector<std::string>& names, const std::vector<std::int64_t>& sizes) {
   std::vector<MeasuredHost> hosts;
-  for (const auto& name : names) hosts.push_back({name, 2, {}, {}});
+  for (const auto& name : names) hosts.push_back({name, 2, {}, {}, -1});
   return Measurements::of(hosts, sizes);
 }
 
@@ -48,7 +48,7 @@ TEST(Measurements, AreChecked) {
             }),
             "map.json: message size 1 is 1, expected ascending sizes ≥ 0");
   EXPECT_EQ(refusal([](Measurements& m) {
-              m.experiments = {{{{0, 3}}, 10, {}, {}}};
+              m.experiments = {{{{0, 3}}, 10, {}, {}, 0}};
             }),
             "map.json: experiment 0 has a flow from host 0 to 3, expected two of 0 to 2");
   EXPECT_EQ(refusal([](Measurements& m) {
@@ -73,7 +73,7 @@ TEST(Measurements, MergeKeepsTheLeast) {
   second.times[0].at(1, 2) = 2;  // a to b
   second.times[1].at(0, 1) = 7;  // c to a, 50 bytes
   second.inside[0][0] = 9;       // c
-  second.experiments = {{{{1, 2}, {2, 0}}, 10, {3, 1}, {3, 5}}, {{{0, 1}}, 20, {}, {}}};
+  second.experiments = {{{{1, 2}, {2, 0}}, 10, {3, 1}, {3, 5}, 0}, {{{0, 1}}, 20, {}, {}, 0}};
   const auto merged = merge(first, second);
   merged.check("merged");
   EXPECT_EQ(merged.sizes, (std::vector<std::int64_t>{1, 50, 100}));
@@ -84,7 +84,7 @@ TEST(Measurements, MergeKeepsTheLeast) {
   EXPECT_EQ(merged.inside[2][0], 1);
   EXPECT_EQ(merged.inside[0][2], 9);
   ASSERT_EQ(merged.experiments.size(), 2U);
-  EXPECT_EQ(merged.experiments[0], (Experiment{{{0, 1}, {1, 2}}, 10, {2, 1}, {3, 4}}));
+  EXPECT_EQ(merged.experiments[0], (Experiment{{{0, 1}, {1, 2}}, 10, {2, 1}, {3, 4}, 0}));
   EXPECT_EQ(merged.experiments[1].flows, (std::vector<Flow>{{2, 0}}));
 
   EXPECT_THROW(merge(first, of_hosts({"a", "b", "d"}, {1})), InputError);

@@ -1,6 +1,7 @@
 #include "tessera/machine/survey/split_by_load.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -8,6 +9,7 @@
 #include <optional>
 #include <random>
 #include <set>
+#include <utility>
 
 namespace tessera::machine {
 namespace {
@@ -30,7 +32,18 @@ constexpr double price_of_part = 0.25;
 constexpr unsigned most_random_parts = 4;  // of divisions from which the search starts
 constexpr int n_random_starts = 8;         // of each number of parts
 
-enum class Kind { one, switches, buses };
+/// Hosts in parts, each a switch with a cable or a bus.
+struct Division {
+  std::vector<int> part_of;   // of each host
+  std::vector<Medium> media;  // of each part: fabric or bus
+
+  static Division all_of(std::vector<int> part_of, Medium medium) {
+    const auto n_parts = static_cast<std::size_t>(*std::max_element(part_of.begin(), part_of.end())) + 1;
+    return {std::move(part_of), std::vector<Medium>(n_parts, medium)};
+  }
+  int n_parts() const { return static_cast<int>(media.size()); }
+  int size(int part) const { return static_cast<int>(std::count(part_of.begin(), part_of.end(), part)); }
+};
 
 struct Load {
   std::vector<std::pair<int, int>> flows;  // by place in the list of hosts
@@ -47,7 +60,7 @@ std::vector<Load> loads_of(const std::vector<int>& hosts, const std::vector<Expe
   std::vector<Load> loads;
   for (const auto& experiment : experiments) {
     const auto is_here = [&](const Flow& flow) { return place.contains(flow.from) && place.contains(flow.to); };
-    if (!experiment.is_done() || experiment.flows.size() < 2 ||
+    if (!experiment.is_done() || experiment.flows.size() < 2 || experiment.piece > 0 ||
         !std::all_of(experiment.flows.begin(), experiment.flows.end(), is_here))
       continue;
     Load load;
@@ -68,8 +81,7 @@ class Model {
   Model(const std::vector<Load>& loads, std::size_t n_hosts) : loads_(loads), n_hosts_(static_cast<int>(n_hosts)) {}
 
   /// Logarithms of seen by expected time, flow after flow.
-  std::vector<double> errors(const std::vector<int>& part_of, Kind kind) const {
-    const int n_parts = *std::max_element(part_of.begin(), part_of.end()) + 1;
+  std::vector<double> errors(const Division& division) const {
     std::vector<std::vector<double>> expected;
     std::vector<std::vector<int>> wires;
     for (const auto& load : loads_) {
@@ -77,22 +89,18 @@ class Model {
       for (const auto& [from, to] : load.flows) {
         // Ports out and in, then two wires a part: out and in of a switch, or the bus.
         auto& path = wires.emplace_back(std::vector<int>{from, n_hosts_ + to});
-        const int a = part_of[index(from)];
-        const int b = part_of[index(to)];
+        const int a = division.part_of[index(from)];
+        const int b = division.part_of[index(to)];
         const int first = 2 * n_hosts_;
-        if (kind == Kind::buses) {
-          path.push_back(first + 2 * a);
-          if (b != a) path.push_back(first + 2 * b);
-        } else if (kind == Kind::switches && a != b) {
-          path.push_back(first + 2 * a);
-          path.push_back(first + 2 * b + 1);
-        }
+        const bool is_bus = division.media[index(a)] == Medium::bus;
+        if (is_bus || a != b) path.push_back(first + 2 * a);
+        if (a != b) path.push_back(first + 2 * b + (division.media[index(b)] == Medium::bus ? 0 : 1));
       }
-      expected.push_back(fair_times(wires, 2 * n_hosts_ + 2 * n_parts));
+      expected.push_back(fair_times(wires, 2 * n_hosts_ + 2 * division.n_parts()));
     }
     // Where processors or a backplane carry no more than so many flows at full rate, all are slower by one factor.
     auto best = errors_with(expected, infinity);
-    if (kind == Kind::buses) return best;
+    if (std::count(division.media.begin(), division.media.end(), Medium::bus) > 0) return best;
     for (std::size_t e = 0; e < loads_.size(); ++e) {
       double common = infinity;
       for (std::size_t f = 0; f < expected[e].size(); ++f)
@@ -112,14 +120,13 @@ class Model {
     return sum;
   }
 
-  double cost(const std::vector<int>& part_of, Kind kind) const {
-    const int n_parts = 1 + *std::max_element(part_of.begin(), part_of.end());
-    return sum_of_squares(errors(part_of, kind)) + price_of_part * n_parts;
+  double cost(const Division& division) const {
+    return sum_of_squares(errors(division)) + price_of_part * division.n_parts();
   }
 
   /// By one switch. (One bus and several look much alike, so a bus is always looked at more closely.)
   bool is_explained() const {
-    const auto found = errors(std::vector<int>(index(n_hosts_), 0), Kind::one);
+    const auto found = errors(Division::all_of(std::vector<int>(index(n_hosts_), 0), Medium::fabric));
     const auto n_far = std::count_if(found.begin(), found.end(), [](double error) { return std::abs(error) > off; });
     return sum_of_squares(found) <= unfairness * unfairness * static_cast<double>(found.size()) && n_far < n_off;
   }
@@ -140,49 +147,67 @@ class Model {
   int n_hosts_;
 };
 
-/// Parts numbered from 0 in the order of their first hosts.
-void renumber(std::vector<int>& part_of) {
+/// Parts numbered from 0 in the order of their first hosts; those without hosts are gone.
+void renumber(Division& division) {
   std::map<int, int> number;
-  for (auto& part : part_of) part = number.emplace(part, static_cast<int>(number.size())).first->second;
+  std::vector<Medium> media;
+  for (auto& part : division.part_of) {
+    const auto [known, is_new] = number.emplace(part, static_cast<int>(number.size()));
+    if (is_new) media.push_back(division.media[index(part)]);
+    part = known->second;
+  }
+  division.media = std::move(media);
 }
 
-/// Moves a host, joins two parts or many, as long as such a step lowers the cost.
-double improve(const Model& model, Kind kind, std::vector<int>& part_of) {
-  double cost = model.cost(part_of, kind);
-  const auto n_parts = [&] { return *std::max_element(part_of.begin(), part_of.end()) + 1; };
-  const auto take_if_better = [&](std::vector<int> candidate) {
+/// Moves a host, joins two parts or many, makes a bus of a switch or the other way, as long as such a step lowers the
+/// cost.
+double improve(const Model& model, Division& division) {
+  double cost = model.cost(division);
+  const auto take_if_better = [&](Division candidate) {
     renumber(candidate);
-    const double found = model.cost(candidate, kind);
+    const double found = model.cost(candidate);
     if (found >= cost - 1e-9) return false;
     cost = found;
-    part_of = std::move(candidate);
+    division = std::move(candidate);
     return true;
   };
+  /// These hosts together, in a part of their own or in `part`.
+  const auto gathered = [&](auto&& is_meant, int part, Medium medium) {
+    auto candidate = division;
+    if (part == division.n_parts()) candidate.media.push_back(medium);
+    candidate.media[index(part)] = medium;
+    for (std::size_t h = 0; h < division.part_of.size(); ++h)
+      if (is_meant(h)) candidate.part_of[h] = part;
+    return candidate;
+  };
+  constexpr std::array both{Medium::fabric, Medium::bus};
   for (bool is_better = true; is_better;) {
     is_better = false;
-    for (std::size_t h = 0; h < part_of.size(); ++h)
-      for (int part = 0; part <= n_parts(); ++part) {
-        auto moved = part_of;
-        moved[h] = part;
-        if (part != part_of[h] && take_if_better(std::move(moved))) is_better = true;
+    for (std::size_t h = 0; h < division.part_of.size(); ++h)
+      for (int part = 0; part <= division.n_parts(); ++part) {
+        if (part == division.part_of[h]) continue;
+        const auto is_it = [&](std::size_t other) { return other == h; };
+        const auto medium = part < division.n_parts() ? division.media[index(part)] : Medium::fabric;
+        if (take_if_better(gathered(is_it, part, medium))) is_better = true;
       }
-    for (int a = 0; a < n_parts(); ++a)
-      for (int b = a + 1; b < n_parts(); ++b) {
-        auto joined = part_of;
-        std::replace(joined.begin(), joined.end(), b, a);
-        if (take_if_better(std::move(joined))) is_better = true;
-      }
+    for (int a = 0; a < division.n_parts(); ++a)
+      for (int b = a; b < division.n_parts(); ++b)  // a and b alike: another medium
+        for (const auto medium : both) {
+          if (b >= division.n_parts() || (a == b && medium == division.media[index(a)])) continue;
+          const auto is_in_b = [&](std::size_t h) { return division.part_of[h] == b; };
+          if (take_if_better(gathered(is_in_b, a, medium))) is_better = true;
+        }
     // Joined one by one they would be worse off until the last is there: all small parts, or all but one part.
-    for (int kept = 0; kept < n_parts(); ++kept) {
-      const auto size = [&](int part) { return std::count(part_of.begin(), part_of.end(), part); };
-      auto rest = part_of;
-      auto small = part_of;
-      for (std::size_t h = 0; h < part_of.size(); ++h) {
-        if (part_of[h] != kept) rest[h] = n_parts();
-        if (size(part_of[h]) <= size(kept)) small[h] = n_parts();
+    for (int kept = 0; kept < division.n_parts(); ++kept)
+      for (const auto medium : both) {
+        if (kept >= division.n_parts()) break;
+        const auto is_rest = [&](std::size_t h) { return division.part_of[h] != kept; };
+        const auto is_small = [&](std::size_t h) { return division.size(division.part_of[h]) <= division.size(kept); };
+        if (take_if_better(gathered(is_rest, division.n_parts(), medium)))
+          is_better = true;
+        else if (take_if_better(gathered(is_small, division.n_parts(), medium)))
+          is_better = true;
       }
-      if (take_if_better(std::move(rest)) || take_if_better(std::move(small))) is_better = true;
-    }
   }
   return cost;
 }
@@ -308,16 +333,15 @@ std::vector<Experiment> load_experiments(const std::vector<int>& hosts, const Li
   return all;
 }
 
-std::vector<std::vector<int>> split_by_load(const std::vector<int>& hosts, const std::vector<Experiment>& experiments) {
+std::vector<Part> split_by_load(const std::vector<int>& hosts, const std::vector<Experiment>& experiments) {
   const auto loads = loads_of(hosts, experiments);
   const Model model(loads, hosts.size());
-  if (hosts.size() < fewest_hosts || hosts.size() > most_hosts || loads.empty() || model.is_explained()) return {hosts};
+  if (hosts.size() < fewest_hosts || hosts.size() > most_hosts || loads.empty() || model.is_explained())
+    return {{hosts, Medium::unknown}};
 
   const std::vector<int> together(hosts.size(), 0);
   std::vector<int> single(hosts.size());
   std::iota(single.begin(), single.end(), 0);
-  auto best = together;
-  double least = std::min(model.cost(together, Kind::one), model.cost(together, Kind::buses));
   std::vector<std::vector<int>> starts = {together, single, grouped_by_slowdown(loads, hosts.size())};
   std::mt19937 random(1);
   for (unsigned n_parts = 2; n_parts <= most_random_parts; ++n_parts)
@@ -325,16 +349,21 @@ std::vector<std::vector<int>> split_by_load(const std::vector<int>& hosts, const
       auto& start = starts.emplace_back(hosts.size());
       for (auto& part : start) part = static_cast<int>(random() % n_parts);
     }
-  for (const auto kind : {Kind::switches, Kind::buses})
-    for (auto part_of : starts) {
-      renumber(part_of);
-      if (const double cost = improve(model, kind, part_of); cost < least - 1e-9) {
+  Division best;
+  double least = infinity;
+  for (const auto medium : {Medium::fabric, Medium::bus})
+    for (const auto& start : starts) {
+      auto division = Division::all_of(start, medium);
+      renumber(division);
+      if (const double cost = improve(model, division); cost < least - 1e-9) {
         least = cost;
-        best = part_of;
+        best = std::move(division);
       }
     }
-  std::vector<std::vector<int>> parts(index(*std::max_element(best.begin(), best.end()) + 1));
-  for (std::size_t h = 0; h < hosts.size(); ++h) parts[index(best[h])].push_back(hosts[h]);
+  if (best.n_parts() == 1) return {{hosts, Medium::unknown}};
+  std::vector<Part> parts;
+  for (const auto medium : best.media) parts.push_back({{}, medium});
+  for (std::size_t h = 0; h < hosts.size(); ++h) parts[index(best.part_of[h])].hosts.push_back(hosts[h]);
   return parts;
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "tessera/machine/network.h"
 #include "tessera/machine/survey/measurements.h"
 
 namespace tessera::machine {
@@ -16,10 +17,16 @@ namespace tessera::machine {
 std::vector<Experiment> load_experiments(const std::vector<int>& hosts, const Link& link,
                                          const std::vector<Experiment>& done, double seconds);
 
-/// The parts of a leaf that explain its experiments: each a switch that others reach over one cable of the same rate,
-/// or each a bus. One part where there is nothing to explain. Flows share wires in max-min fairness until they are
-/// over; searched from one part, from single hosts and from the groups that slow each other down, one host at a time.
-std::vector<std::vector<int>> split_by_load(const std::vector<int>& hosts, const std::vector<Experiment>& experiments);
+struct Part {
+  std::vector<int> hosts;
+  Medium medium = Medium::unknown;
+};
+
+/// The parts of a leaf that explain its experiments: each a switch (fabric) that others reach over one cable of the
+/// same rate, or a bus. One part, of unknown medium, where there is nothing to explain. Flows share wires in max-min
+/// fairness until they are over; searched from one part, from single hosts, from the groups that slow each other down
+/// and from parts drawn at random, one host at a time.
+std::vector<Part> split_by_load(const std::vector<int>& hosts, const std::vector<Experiment>& experiments);
 
 /// Seconds until each of the flows, of one unit of data each, is over when they share wires in max-min fairness:
 /// `wires[f]` are those of flow f; each carries one unit a second.

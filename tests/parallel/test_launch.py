@@ -1,0 +1,43 @@
+"""Programs under the mpirun of another MPI: each rank would be alone, without a word."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from conftest import ENGINES, FLAVOURS, mpirun
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+OTHER = dict(zip(FLAVOURS, reversed(FLAVOURS)))
+
+
+@pytest.fixture(params=["tessera-md", "tessera-probe", "tessera-collectives"])
+def foreign(request: pytest.FixtureRequest, mpi: str) -> Path:
+    """A program that was built for the other MPI."""
+    path = ENGINES / f"{request.param}-{OTHER[mpi]}"
+    if not path.exists():
+        pytest.skip(f"{path} was not built")
+    return path
+
+
+def test_the_other_mpi_is_said_once(run_program: Run, mpi: str, foreign: Path) -> None:
+    done = run_program([*mpirun(mpi, 3), foreign, "--help"], timeout=60, check=False)
+    assert done.returncode == 2
+    name = foreign.name.rpartition("-")[0]
+    assert done.stderr.count(f"{name}: error") == 1
+    assert "started 3 processes" in done.stderr and "start it with the mpirun of that MPI" in done.stderr
+    assert not done.stdout.strip()
+
+
+def test_one_process_is_no_mistake(run_program: Run) -> None:
+    """Open MPI's programs start alone under any launcher. (MPICH's do not where the launcher speaks PMIx.)"""
+    engine = ENGINES / "tessera-md-openmpi"
+    if not engine.exists():
+        pytest.skip(f"{engine} was not built")
+    done = run_program([*mpirun("mpich", 1), engine, "--version"], timeout=60)
+    assert "Open MPI" in done.stdout
+    # A job of one inside a job of several: the launcher nearest to it is right.
+    done = run_program([engine, "--version"], env={"PMI_SIZE": "1", "SLURM_STEP_NUM_TASKS": "4"}, timeout=60)
+    assert "Open MPI" in done.stdout
