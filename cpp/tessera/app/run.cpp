@@ -160,7 +160,7 @@ void Run::read_input() {
     system_ = read_system(config_.input.system);
     settings_ = plan_settings(config_, system_);
     if (request_.tune && request_.restart)
-      throw InputError("--tune chooses before step 1, and a restart goes on as the run was begun: leave one out");
+      throw InputError("--tune chooses before step 1, and --restart goes on as the run was begun: leave one out");
     if (request_.tune && config_.parallel.pair_scheme != "auto")
       throw InputError(fmt::format("--tune chooses parallel.pair_scheme, which is set to \"{}\": leave one out",
                                    config_.parallel.pair_scheme));
@@ -374,6 +374,7 @@ Report Run::make_report(double seconds) {
                     {"pairs_evaluated", comm::all_reduce_sum(comm_, engine_->pair_forces().sum().n_evaluated())},
                     {"pair_list_bytes",
                      comm::all_reduce_sum(comm_, static_cast<std::int64_t>(engine_->pair_forces().sum().list_bytes()))},
+                    {"buffer", settings_.buffer},
                     {"cells", engine_->domain().grid().n},
                     {"pme_grid", settings_.pme_grid},
                     {"pme_alpha", settings_.pair.alpha}};

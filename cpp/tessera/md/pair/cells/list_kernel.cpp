@@ -46,7 +46,9 @@ void ListCell(const CellAtoms& atoms, std::int32_t cell, float cutoff, Neighbour
       std::int32_t n = 0;
       FindNear<layout>(atoms, i, cells.shift[o], cutoff, o == 0 ? i + 1 : begin, end, [&](std::int32_t j, M near) {
         const VI slots = hn::Add(iota, hn::Set(DI(), j));
-        n += static_cast<std::int32_t>(hn::CompressStore(slots, hn::RebindMask(DI(), near), DI(), row + n));
+        // Compressed in a register: straight to memory is slow on some processors.
+        hn::StoreU(hn::Compress(slots, hn::RebindMask(DI(), near)), DI(), row + n);
+        n += static_cast<std::int32_t>(hn::CountTrue(D(), near));
         return true;
       });
       if (n == 0) continue;
