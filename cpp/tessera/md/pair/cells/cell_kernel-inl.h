@@ -137,18 +137,6 @@ struct IAtom {
   }
 };
 
-/// The functions of functions-inl.h, compiled for a choice of modifiers.
-template <class C>
-struct Analytic {
-  using Choice = C;
-  static constexpr bool is_table = false;
-};
-/// Those of pair_table.h.
-struct Tabulated {
-  using Choice = Runtime;
-  static constexpr bool is_table = true;
-};
-
 // Which list it is may not change a bit, and a neighbour's lane depends on the list: so each pair is rounded by itself,
 // and all sums are integers.
 
@@ -226,89 +214,126 @@ HWY_INLINE Interpolated Interpolate(const std::vector<float>& values, VI point, 
           hn::MulAdd(fraction, step[2], value[2])};
 }
 
+/// What the functions of distance are given: r⁻⁶ and r⁻¹² come with 6B and 12A, Coulomb with the charges' product.
+struct PairTerms {
+  V r2, inverse, inverse2, b6, a12, qq;
+  M interact, excluded;  // the excluded feel the mesh's correction only
+};
+
+/// F/r, and energies where asked for; of no meaning for pairs that the functions are `too_close` for.
+struct PairValues {
+  V force_over_r, lj, coulomb;
+  M too_close;
+};
+
+/// What the mesh does between two atoms: erf(αr)/r³ − 2α/√π e^(−α²r²)/r².
+template <class Choice>
+HWY_INLINE V MeshForce(const KernelConstants& k, const PairTerms& pair) {
+  const P t = MulAdd(P(pair.r2), set(k.ewald_scale), set(-1.0f));
+  return hn::Mul(pair.qq, Evaluate<Choice::ewald_degree>(k.ewald_force, t).part[0]);
+}
+
+/// The functions of functions-inl.h, compiled for a choice of modifiers.
+template <class Choice>
+struct Analytic {
+  template <bool WithEnergy>
+  static HWY_INLINE PairValues Compute(const CellAtoms& atoms, const PairTerms& pair) {
+    const auto& k = atoms.constants;
+    const V inverse6 = hn::Mul(hn::Mul(pair.inverse2, pair.inverse2), pair.inverse2);
+    const P dispersion = hn::Mul(pair.b6, inverse6), repulsion = hn::Mul(pair.a12, hn::Mul(inverse6, inverse6));
+    const P r2 = pair.r2, inverse = pair.inverse, inverse2 = pair.inverse2;
+    const auto lj = LennardJones<Choice, WithEnergy>(k, repulsion, dispersion, r2, inverse, inverse2);
+    PairValues values;
+    values.too_close = FirstLanes(0);
+    if constexpr (WithEnergy) values.lj = lj.energy.part[0];
+    if (ChosenCoulomb<Choice>(k) == Electrostatics::pme) {
+      // (1/r³ − mesh) for pairs that interact, the mesh's part alone for excluded ones
+      const V direct = hn::MulAdd(pair.qq, hn::Mul(pair.inverse, pair.inverse2), lj.force_over_r.part[0]);
+      const V smooth = hn::IfThenElseZero(hn::Or(pair.interact, pair.excluded), MeshForce<Choice>(k, pair));
+      values.force_over_r = hn::Sub(hn::IfThenElseZero(pair.interact, direct), smooth);
+      if constexpr (WithEnergy) {
+        const P t = MulAdd(r2, set(k.ewald_scale), set(-1.0f));
+        values.coulomb =
+            hn::Mul(pair.qq, hn::Sub(pair.inverse, Evaluate<ewald_degree_high>(k.ewald_energy, t).part[0]));
+      }
+    } else {
+      const auto plain = PlainCoulomb<WithEnergy>(k, r2, inverse, inverse2);
+      values.force_over_r =
+          hn::IfThenElseZero(pair.interact, hn::MulAdd(pair.qq, plain.force_over_r.part[0], lj.force_over_r.part[0]));
+      if constexpr (WithEnergy) values.coulomb = hn::Mul(pair.qq, plain.energy.part[0]);
+    }
+    return values;
+  }
+  static HWY_INLINE bool AddsSigmas(const KernelConstants& k) {
+    return ChosenRule<Choice>(k) == KernelRule::lorentz_berthelot;
+  }
+};
+
+/// Those of pair_table.h.
+struct Tabulated {
+  template <bool WithEnergy>
+  static HWY_INLINE PairValues Compute(const CellAtoms& atoms, const PairTerms& pair) {
+    const D d;
+    const auto& table = *atoms.table;
+    const V x = hn::Min(hn::Mul(pair.inverse2, set(table.scale)), set(static_cast<float>(table.n_points - 2)));
+    const VI point = hn::ConvertTo(DI(), x);
+    const V fraction = hn::Sub(x, hn::ConvertTo(d, point));
+    const auto force = Interpolate(table.force, point, fraction);
+    const V lj = hn::NegMulAdd(pair.b6, force.dispersion, hn::Mul(pair.a12, force.repulsion));
+    PairValues values;
+    values.too_close = hn::And(pair.interact, hn::Lt(pair.r2, set(shortest_in_table * shortest_in_table)));
+    values.force_over_r = hn::IfThenElseZero(pair.interact, hn::MulAdd(pair.qq, force.coulomb, lj));
+    if (atoms.constants.electrostatics == Electrostatics::pme && HWY_UNLIKELY(!hn::AllFalse(d, pair.excluded)))
+      values.force_over_r =
+          hn::Sub(values.force_over_r, hn::IfThenElseZero(pair.excluded, MeshForce<Runtime>(atoms.constants, pair)));
+    if constexpr (WithEnergy) {
+      const auto energy = Interpolate(table.energy, point, fraction);
+      values.lj = hn::NegMulAdd(pair.b6, energy.dispersion, hn::Mul(pair.a12, energy.repulsion));
+      values.coulomb = hn::Mul(pair.qq, energy.coulomb);
+    }
+    return values;
+  }
+  static HWY_INLINE bool AddsSigmas(const KernelConstants& k) { return k.rule == KernelRule::lorentz_berthelot; }
+};
+
 /// One i-atom with a register of j-atoms, of which those `within` are meant and those `excluded` feel the mesh's
 /// correction only. Returns those left out because they are too close for the sums' integers or the table.
 template <class Function, bool WithEnergy, class JAtoms>
 [[nodiscard]] HWY_INLINE M AddPairs(const CellAtoms& atoms, const IAtom& i, const JAtoms& j, M within, M excluded,
                                     std::int32_t* force_of, ForceSum& sum, EnergySums& energies) {
-  using Choice = typename Function::Choice;
   const D d;
   const auto& k = atoms.constants;
   const auto place = j.Places(atoms);
   const V dx = hn::Sub(i.x, place.x), dy = hn::Sub(i.y, place.y), dz = hn::Sub(i.z, place.z);
   const V distance2 = hn::MulAdd(dx, dx, hn::MulAdd(dy, dy, hn::Mul(dz, dz)));
   const M active = hn::And(within, hn::Lt(distance2, set(k.cutoff2)));
-  M interact = hn::AndNot(excluded, active);
-  const V r2 = hn::Max(distance2, set(1e-4f));
-  const V inverse = InverseSqrt(P(r2)).part[0], inverse2 = hn::Mul(inverse, inverse);
-  const V qq = hn::Mul(i.q, j.Values(atoms.q));
-  // 6B and 12A of r⁻⁶ and r⁻¹²
-  V b6, a12;
+  PairTerms pair;
+  pair.excluded = hn::And(active, excluded);
+  pair.interact = hn::AndNot(excluded, active);
+  pair.r2 = hn::Max(distance2, set(1e-4f));  // atoms on top of each other: finite, and huge
+  pair.inverse = InverseSqrt(P(pair.r2)).part[0];
+  pair.inverse2 = hn::Mul(pair.inverse, pair.inverse);
+  pair.qq = hn::Mul(i.q, j.Values(atoms.q));
   if (HWY_UNLIKELY(i.by_table)) {
     const VI at = hn::Add(hn::Set(DI(), i.table_row), j.Values(atoms.type));
-    b6 = hn::GatherIndex(d, k.table_6b, at);
-    a12 = hn::GatherIndex(d, k.table_12a, at);
+    pair.b6 = hn::GatherIndex(d, k.table_6b, at);
+    pair.a12 = hn::GatherIndex(d, k.table_12a, at);
   } else {
     const V sj = j.Values(atoms.sigma);
-    const V sigma =
-        ChosenRule<Choice>(k) == KernelRule::lorentz_berthelot ? hn::Add(i.sigma, sj) : hn::Mul(i.sigma, sj);
+    const V sigma = Function::AddsSigmas(k) ? hn::Add(i.sigma, sj) : hn::Mul(i.sigma, sj);
     const V s2 = hn::Mul(sigma, sigma), s6 = hn::Mul(hn::Mul(s2, s2), s2);
-    b6 = hn::Mul(hn::Mul(i.epsilon, j.Values(atoms.epsilon)), s6);
-    a12 = hn::Mul(hn::Add(b6, b6), s6);
+    pair.b6 = hn::Mul(hn::Mul(i.epsilon, j.Values(atoms.epsilon)), s6);
+    pair.a12 = hn::Mul(hn::Add(pair.b6, pair.b6), s6);
   }
-  V direct, smooth = hn::Zero(d);  // in full; what the mesh already has
-  V lj_energy = hn::Zero(d), potential = hn::Zero(d);
-  M too_close = FirstLanes(0);
-  const bool with_mesh = ChosenCoulomb<Choice>(k) == Electrostatics::pme;
-  const auto correction = [&] {
-    const P t = MulAdd(P(r2), set(k.ewald_scale), set(-1.0f));
-    return hn::Mul(qq, Evaluate<Choice::ewald_degree>(k.ewald_force, t).part[0]);
-  };
-  if constexpr (Function::is_table) {
-    const auto& table = *atoms.table;
-    too_close = hn::And(interact, hn::Lt(r2, set(shortest_in_table * shortest_in_table)));
-    const auto last = static_cast<float>(table.n_points - 2);
-    const V x = hn::Min(hn::Mul(inverse2, set(table.scale)), set(last));
-    const VI point = hn::ConvertTo(DI(), x);
-    const V fraction = hn::Sub(x, hn::ConvertTo(d, point));
-    const auto force = Interpolate(table.force, point, fraction);
-    const V lj = hn::NegMulAdd(b6, force.dispersion, hn::Mul(a12, force.repulsion));
-    direct = hn::IfThenElseZero(interact, hn::MulAdd(qq, force.coulomb, lj));
-    if constexpr (WithEnergy) {
-      const auto energy = Interpolate(table.energy, point, fraction);
-      lj_energy = hn::NegMulAdd(b6, energy.dispersion, hn::Mul(a12, energy.repulsion));
-      potential = energy.coulomb;
-    }
-    if (with_mesh && HWY_UNLIKELY(!hn::AllFalse(d, hn::And(active, excluded))))
-      smooth = hn::IfThenElseZero(hn::And(active, excluded), correction());
-  } else {
-    const V inverse6 = hn::Mul(hn::Mul(inverse2, inverse2), inverse2), dispersion = hn::Mul(b6, inverse6),
-            repulsion = hn::Mul(a12, hn::Mul(inverse6, inverse6));
-    const auto lj = LennardJones<Choice, WithEnergy>(k, P(repulsion), P(dispersion), P(r2), P(inverse), P(inverse2));
-    direct = lj.force_over_r.part[0];
-    if constexpr (WithEnergy) lj_energy = lj.energy.part[0];
-    if (with_mesh) {
-      // (1/r³ − correction) for pairs that interact, the correction alone for excluded ones
-      direct = hn::IfThenElseZero(interact, hn::MulAdd(qq, hn::Mul(inverse, inverse2), direct));
-      smooth = hn::IfThenElseZero(active, correction());
-      if constexpr (WithEnergy) {
-        const P t = MulAdd(P(r2), set(k.ewald_scale), set(-1.0f));
-        potential = hn::Sub(inverse, Evaluate<ewald_degree_high>(k.ewald_energy, t).part[0]);
-      }
-    } else {
-      const auto plain = PlainCoulomb<WithEnergy>(k, P(r2), P(inverse), P(inverse2));
-      direct = hn::IfThenElseZero(interact, hn::MulAdd(qq, plain.force_over_r.part[0], direct));
-      potential = plain.energy.part[0];
-    }
-  }
-  V force = hn::Sub(direct, smooth);
-  too_close = hn::Or(too_close, hn::Not(hn::Lt(hn::Abs(force), set(clash_force_over_r))));
+  auto values = Function::template Compute<WithEnergy>(atoms, pair);
+  const M too_close = hn::Or(values.too_close, hn::Not(hn::Lt(hn::Abs(values.force_over_r), set(clash_force_over_r))));
   if (HWY_UNLIKELY(!hn::AllFalse(d, too_close))) {
-    force = hn::IfThenZeroElse(too_close, force);
-    interact = hn::AndNot(too_close, interact);
+    values.force_over_r = hn::IfThenZeroElse(too_close, values.force_over_r);
+    pair.interact = hn::AndNot(too_close, pair.interact);
   }
 
-  const V fx = hn::Mul(force, dx), fy = hn::Mul(force, dy), fz = hn::Mul(force, dz);
+  const V fx = hn::Mul(values.force_over_r, dx), fy = hn::Mul(values.force_over_r, dy),
+          fz = hn::Mul(values.force_over_r, dz);
   const VI ix = hn::NearestInt(fx), iy = hn::NearestInt(fy), iz = hn::NearestInt(fz);
   sum.x = hn::Add(sum.x, ix);
   sum.y = hn::Add(sum.y, iy);
@@ -319,8 +344,8 @@ template <class Function, bool WithEnergy, class JAtoms>
   fj.z = hn::Sub(fj.z, iz);
   j.SetForces(fj, atoms, force_of);
   if constexpr (WithEnergy) {
-    energies.lj.Add(hn::IfThenElseZero(interact, lj_energy));
-    energies.real.Add(hn::IfThenElseZero(interact, hn::Mul(qq, potential)));
+    energies.lj.Add(hn::IfThenElseZero(pair.interact, values.lj));
+    energies.real.Add(hn::IfThenElseZero(pair.interact, values.coulomb));
     const V virial[] = {hn::Mul(dx, fx), hn::Mul(dy, fy), hn::Mul(dz, fz),
                         hn::Mul(dx, fy), hn::Mul(dx, fz), hn::Mul(dy, fz)};
     for (std::size_t c = 0; c < 6; ++c) energies.virial[c].Add(virial[c]);
