@@ -1,8 +1,10 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
@@ -17,6 +19,27 @@
 #include "tessera/io/dcd.h"
 #include "tessera/io/h5md.h"
 #include "tessera/io/hdf5.h"
+
+namespace {
+/// Pages of memory that this process may still write before it ends; a negative number knows no end.
+long pages_left = -1;
+}  // namespace
+
+/// HDF5's writes, page by page as a kernel makes them: SIGKILL can come between any two.
+extern "C" ssize_t pwrite(int file, const void* data, std::size_t size, off_t offset) {
+  const long page = sysconf(_SC_PAGESIZE);
+  std::size_t done = 0;
+  while (done < size) {
+    if (pages_left == 0) _exit(0);
+    if (pages_left > 0) --pages_left;
+    const auto at = offset + static_cast<off_t>(done);
+    const auto part = std::min(size - done, static_cast<std::size_t>(page - at % page));
+    const ssize_t n = syscall(SYS_pwrite64, file, static_cast<const char*>(data) + done, part, at);
+    if (n <= 0) return n;
+    done += static_cast<std::size_t>(n);
+  }
+  return static_cast<ssize_t>(size);
+}
 
 namespace tessera::io {
 namespace {
@@ -179,6 +202,40 @@ TEST(Samples, Trajectories) {
     for (int f = 0; f < 40; ++f) {
       dcd.append(lattice, frame(50, f));
       h5md.append(1000 + 250 * f, 2 + 0.5 * f, lattice, frame(50, f), frame(50, -f));
+    }
+  }
+}
+
+/// Ends a process between any two pages that it writes after its first frames: none of those may be lost.
+TEST_F(Files, FramesSurviveAnEndBetweenAnyTwoPages) {
+  const int before = 20, after = 2;
+  for (const std::int32_t n_atoms : {7, 500, 6000}) {
+    const H5mdHeader header{n_atoms, true, true, "me", "tessera", "0", ""};
+    const auto append = [&](H5mdWriter& writer, int f) {
+      writer.append(f, 0.001 * f, box, frame(n_atoms, f), frame(n_atoms, -f));
+    };
+    {
+      auto writer = H5mdWriter::create(path("start.h5md"), header);
+      for (int f = 0; f < before; ++f) append(writer, f);
+    }
+    for (long pages = 1, is_whole = 0; !is_whole; pages += n_atoms == 6000 ? 5 : 1) {
+      std::filesystem::copy_file(path("start.h5md"), path("ended.h5md"),
+                                 std::filesystem::copy_options::overwrite_existing);
+      const pid_t child = fork();
+      if (child == 0) {
+        auto writer = H5mdWriter::continue_after(path("ended.h5md"), before, header);
+        pages_left = pages;
+        for (int f = before; f < before + after; ++f) append(writer, f);
+        _exit(1);
+      }
+      int status = 0;
+      waitpid(child, &status, 0);
+      is_whole = WEXITSTATUS(status);
+      auto writer = H5mdWriter::continue_after(path("ended.h5md"), before, header);
+      for (int f = before; f < before + 2; ++f) append(writer, f);
+      const auto file = Hdf5File::open(path("ended.h5md"));
+      for (int f = 0; f < before + 2; f += f < before - 3 ? 13 : 1)
+        ASSERT_EQ(file.read_rows<float>("/velocities", f, 1), frame(n_atoms, -f)) << pages << " pages, frame " << f;
     }
   }
 }

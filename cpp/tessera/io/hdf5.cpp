@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <hdf5.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -225,7 +226,8 @@ Hdf5File Hdf5File::open_to_append(const std::string& path) {
   const hbool_t yes = 1;  // what `h5clear --status` sets: a mark left by a run that was killed does not count
   H5Pset(properties, "clear_status_flags", &yes);
   const hid_t id = H5Fopen(path.c_str(), H5F_ACC_RDWR, properties);
-  if (id < 0)
+  // The superblock of a run that was killed may not know yet of the last blocks that the index points to.
+  if (id < 0 || H5Fincrement_filesize(id, 0) < 0)
     refuse(path, fmt::format("can't be opened to be continued: {}; remove it to begin it anew", last_error()));
   return {path, id};
 }
@@ -234,7 +236,12 @@ Hdf5File Hdf5File::create(const std::string& path) {
   silence();
   const Handle properties = access_properties();
   H5Pset_libver_bounds(properties, H5F_LIBVER_V110, H5F_LIBVER_LATEST);  // start_growing needs it
-  const hid_t id = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, properties);
+  // A process that is killed stops writing between two pages of memory: with the file in pages, no block of the index
+  // of up to a page's size lies across two of them, so each is there old or new, never torn.
+  const Handle layout(H5Pcreate(H5P_FILE_CREATE), H5Pclose);
+  H5Pset_file_space_strategy(layout, H5F_FSPACE_STRATEGY_PAGE, false, 1);
+  H5Pset_file_space_page_size(layout, static_cast<hsize_t>(sysconf(_SC_PAGESIZE)));
+  const hid_t id = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, layout, properties);
   if (id < 0) fail_write(path, "can't be made");
   return {path, id};
 }

@@ -86,8 +86,6 @@ Engine::Engine(const model::System& system, const EngineSettings& settings, cons
              .coulomb_constant = settings.pair.coulomb_constant,
              .stray = group_radius(system) + 0.5 * settings.buffer},
             domain_, comm, threads) {
-  const auto edges = system.lattice.edges();
-  for (std::size_t d = 0; d < 3; ++d) position_scale_[d] = 4294967296.0 / edges[d];
   // Three degrees of freedom go with the centre of mass, which stays where it is.
   degrees_of_freedom_ = std::max<std::int64_t>(1, 3 * system.n_atoms() - topology_.n_constraints() - 3);
   if (settings.lj_tail) tail_ = pair_.tail();
@@ -124,7 +122,8 @@ void Engine::rebuild_lists() {
   inverse_mass_.assign(at(domain_.n_owned_slots()), 0);
   for (std::int32_t s = 0; s < domain_.n_owned_slots(); ++s)
     if (!domain_.is_padding(s)) inverse_mass_[at(s)] = 1 / domain_.molecule_of(s).mass[at(domain_.local[at(s)])];
-  velocity_.resize(at(domain_.n_owned_slots()));
+  force_.resize(3 * at(domain_.n_slots()));
+  for (auto& force : thread_force_) force.resize(force_.size());
   std::string torn;
   try {
     topology_.rebuild(domain_);
@@ -157,9 +156,6 @@ bool Engine::must_search() {
 }
 
 void Engine::clear_forces(bool with_energies) {
-  const auto words = 3 * at(domain_.n_slots());
-  force_.resize(words);
-  for (auto& force : thread_force_) force.resize(words);
   threads_.run([&](int thread) {
     auto& force = thread == 0 ? force_ : thread_force_[at(thread) - 1];
     std::fill(force.begin(), force.end(), 0);
@@ -201,8 +197,7 @@ void Engine::report_blow_up(const std::string& problem) {
 
 std::size_t Engine::bytes() const {
   std::size_t n = domain_.bytes() + topology_.bytes() + pair_.bytes() + mesh_.bytes() +
-                  force_.capacity() * sizeof(std::int64_t) + inverse_mass_.capacity() * sizeof(double) +
-                  velocity_.capacity() * sizeof(Vec3);
+                  force_.capacity() * sizeof(std::int64_t) + inverse_mass_.capacity() * sizeof(double);
   for (const auto& force : thread_force_) n += force.capacity() * sizeof(std::int64_t);
   return n;
 }

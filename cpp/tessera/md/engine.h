@@ -10,6 +10,7 @@
 #include "tessera/md/accumulator.h"
 #include "tessera/md/bonded/tables.h"
 #include "tessera/md/domain/domain.h"
+#include "tessera/md/integrate/half_step.h"
 #include "tessera/md/mesh.h"
 #include "tessera/md/pair/pair_forces.h"
 #include "tessera/md/phases.h"
@@ -106,14 +107,12 @@ class Engine {
   void first_half();
   void second_half(bool with_energies);
   void report_blow_up(const std::string& problem);
-  void kick(double duration);
-  void constrain_drift();
-  void drift();
-  void constrain_velocities(bool with_virial);
+  template <class Half>
+  integrate::Failure run_half_step(double kick, Half&& half);
+  void project_velocities(double kick, bool with_virial);
+  void undo_drift();
+  void report(const integrate::Failure& failure);
   void add_start_constraint_virial();
-  void add_constraint_virial(std::span<const std::int32_t> slots, std::span<const Vec3> place,
-                             std::span<const Vec3> free, EnergyVirial& energies) const;
-  void store_velocities();
   void remove_centre_of_mass_motion();
   std::int64_t kinetic_energy();
 
@@ -129,14 +128,12 @@ class Engine {
   Timers timers_;
 
   std::int64_t step_ = 0, last_search_ = 0, n_searches_ = 0, degrees_of_freedom_ = 0;
-  std::array<double, 3> position_scale_{};               // 2³²/edge: Å to fraction
   std::vector<double> inverse_mass_;                     // by owned slot, amu⁻¹; padding 0
   std::vector<std::int64_t> force_;                      // (3·slots), of all threads after sum_threads()
   std::vector<std::vector<std::int64_t>> thread_force_;  // (3·slots) by thread beyond the first
   std::vector<EnergyVirial> thread_energies_;
   std::vector<Accumulator> accumulators_;
-  std::vector<Vec3> velocity_;  // by owned slot, Å/ps: within half a step
-  std::string blow_up_;         // what this rank found
+  std::string blow_up_;  // what this rank found
   Energies energies_;
   pair::TailIntegral tail_;
 };

@@ -22,12 +22,23 @@ double total_mass(const model::System& system) {
   return sum;
 }
 
+domain::Velocity rounded(const Vec3& v) {
+  const auto component = [](double value) {
+    return static_cast<std::int32_t>(std::lrint(std::clamp(value / domain::velocity_unit, -2147483647., 2147483647.)));
+  };
+  return {component(v.x), component(v.y), component(v.z)};
+}
+
+Vec3 exact(const domain::Velocity& v) {
+  return {v.x * domain::velocity_unit, v.y * domain::velocity_unit, v.z * domain::velocity_unit};
+}
+
 }  // namespace
 
 void Engine::constrain_start() {
   // The corrections of a drift of no length: positions move to the constraints along their present bonds.
   std::string problem;
-  topology_.for_constrained(0, 1, [&](const auto& atoms) {
+  topology_.for_constrained([&](const auto& atoms) {
     const auto before = places(atoms, system_.lattice, domain_.position);
     auto after = before;
     if (!atoms.correct_positions(before, after, settings_.constraint_tolerance) && problem.empty())
@@ -40,35 +51,25 @@ void Engine::constrain_start() {
   });
   comm::agree_on_input(comm_, problem);
   search();
-  for (std::size_t s = 0; s < velocity_.size(); ++s) {
-    const auto& v = domain_.velocity[s];
-    velocity_[s] = {v.x * domain::velocity_unit, v.y * domain::velocity_unit, v.z * domain::velocity_unit};
-  }
-  constrain_velocities(false);
-  store_velocities();
+  project_velocities(0, false);
 }
 
 void Engine::generate_velocities(double temperature, std::uint64_t seed) {
   for (std::int32_t s = 0; s < domain_.n_owned_slots(); ++s) {
-    velocity_[at(s)] = {};
     if (domain_.is_padding(s)) continue;
     const auto normal = random_normals(seed, RandomStream::velocity, static_cast<std::uint64_t>(domain_.id[at(s)]),
                                        static_cast<std::uint64_t>(step_));
     const double sigma = std::sqrt(units::boltzmann * temperature * units::acceleration * inverse_mass_[at(s)]);
-    velocity_[at(s)] = {sigma * normal[0], sigma * normal[1], sigma * normal[2]};
+    domain_.velocity[at(s)] = rounded({sigma * normal[0], sigma * normal[1], sigma * normal[2]});
   }
-  constrain_velocities(false);
-  store_velocities();
+  project_velocities(0, false);
   remove_centre_of_mass_motion();
   // Exactly the temperature asked for, whatever the draw.
   const double kinetic = from_fixed(comm::all_reduce_sum(comm_, kinetic_energy()), energy_unit);
   const double wanted = 0.5 * static_cast<double>(degrees_of_freedom_) * units::boltzmann * temperature;
   const double scale = kinetic > 0 ? std::sqrt(wanted / kinetic) : 0;
-  for (std::size_t s = 0; s < velocity_.size(); ++s) {
-    const auto& v = domain_.velocity[s];
-    velocity_[s] = scale * Vec3{v.x * domain::velocity_unit, v.y * domain::velocity_unit, v.z * domain::velocity_unit};
-  }
-  store_velocities();
+  for (std::int32_t s = 0; s < domain_.n_owned_slots(); ++s)
+    domain_.velocity[at(s)] = rounded(scale * exact(domain_.velocity[at(s)]));
 }
 
 void Engine::measure() {
@@ -80,15 +81,22 @@ void Engine::measure() {
 /// The constraint forces of a state are those that would bend the first half step.
 void Engine::add_start_constraint_virial() {
   if (topology_.n_constraints() == 0) return;
-  kick(0.5 * settings_.timestep);
-  comm::agree_on_run(comm_, blow_up_);
-  const auto free = velocity_;
-  constrain_drift();
-  comm::agree_on_run(comm_, blow_up_);
-  topology_.for_constrained(0, 1, [&](const auto& atoms) {
-    add_constraint_virial(atoms.slots, places(atoms, system_.lattice, domain_.position),
-                          collect(atoms, [&](std::int32_t slot) { return free[at(slot)]; }), thread_energies_[0]);
+  const double dt = settings_.timestep;
+  topology_.for_constrained([&](const auto& atoms) {
+    const auto before = places(atoms, system_.lattice, domain_.position);
+    auto free = collect(atoms, [&](std::int32_t slot) {
+      return exact(domain_.velocity[at(slot)]) +
+             (0.5 * dt * units::acceleration * inverse_mass_[at(slot)]) * force(slot);
+    });
+    for (std::size_t k = 0; k < atoms.slots.size(); ++k) free[k] = before[k] + dt * free[k];
+    auto after = free;
+    if (!atoms.correct_positions(before, after, settings_.constraint_tolerance)) report({atoms.slots[0]});
+    for (std::size_t k = 0; k < atoms.slots.size(); ++k) {
+      const double stiffness = 2 / (dt * dt * units::acceleration * inverse_mass_[at(atoms.slots[k])]);
+      thread_energies_[0].add_virial(before[k], stiffness * (after[k] - free[k]));
+    }
   });
+  comm::agree_on_run(comm_, blow_up_);
 }
 
 void Engine::remove_centre_of_mass_motion() {

@@ -1,6 +1,9 @@
 // Small systems built in code for the tests of md, and forces by definition: all pairs in double precision.
 #pragma once
 
+#include <gtest/gtest.h>
+#include <hwy/targets.h>
+
 #include <array>
 #include <cmath>
 #include <random>
@@ -13,6 +16,20 @@
 #include "tessera/model/system.h"
 
 namespace tessera::md::test {
+
+/// Calls check() once with each instruction set that this machine has.
+template <class Check>
+void for_instruction_sets(Check&& check) {
+  for (std::int64_t targets = hwy::SupportedTargets() & HWY_TARGETS; targets != 0; targets &= targets - 1) {
+    const std::int64_t target = targets & -targets;
+    SCOPED_TRACE(hwy::TargetName(target));
+    hwy::SetSupportedTargetsForTest(target);
+    hwy::GetChosenTarget().Update(target);
+    check();
+  }
+  hwy::SetSupportedTargetsForTest(0);
+  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+}
 
 inline std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 #include <set>
 
 #include "tessera/base/error.h"
@@ -33,11 +34,13 @@ std::size_t list_bytes(const bonded::TermList<Arity>& list) {
 
 }  // namespace
 
-Topology::Topology(const model::System& system, constraint::ConstraintMode mode)
-    : system_(system), constraints_(constraint::make_constraints(system, mode)) {
-  for (std::size_t m = 0; m < system.templates.size(); ++m)
-    index_.push_back(index_template(system.templates[m], constraints_[m]));
-  n_constraints_ = constraint::count_constraints(system, constraints_);
+Topology::Topology(const model::System& system, constraint::ConstraintMode mode) : system_(system) {
+  const auto constraints = constraint::make_constraints(system, mode);
+  for (std::size_t m = 0; m < system.templates.size(); ++m) {
+    index_.push_back(index_template(system.templates[m], constraints[m]));
+    index_groups(system.templates[m], constraints[m], index_[m]);
+  }
+  n_constraints_ = constraint::count_constraints(system, constraints);
 }
 
 Topology::TemplateIndex Topology::index_template(const model::Template& molecule,
@@ -69,13 +72,41 @@ Topology::TemplateIndex Topology::index_template(const model::Template& molecule
   index_terms(molecule.improper_periodic, n, 1, all, index.improper_periodic.begin, index.improper_periodic.term);
   index_terms(molecule.cmap, n, 2, all, index.cmap.begin, index.cmap.term);
   index_terms(molecule.pair_14, n, 0, all, index.pair_14.begin, index.pair_14.term);
-  index.group.begin.assign(at(n) + 1, 0);
-  for (std::int64_t a = 0; a < n; ++a) {
-    for (std::size_t g = 0; g < constraints.groups.size(); ++g)
-      if (constraints.groups[g].atoms[0] == a) index.group.term.push_back(static_cast<std::int32_t>(g));
-    index.group.begin[at(a) + 1] = static_cast<std::int32_t>(index.group.term.size());
-  }
   return index;
+}
+
+/// The groups of a template: rigid water, hydrogens held to an atom, and each atom that no constraint touches.
+void Topology::index_groups(const model::Template& molecule, const constraint::TemplateConstraints& constraints,
+                            TemplateIndex& index) {
+  std::vector<bool> is_free(at(molecule.n_atoms()), true);
+  const auto add = [&](const std::vector<std::int32_t>& atoms, const constraint::GroupKind& kind) {
+    for (const auto a : atoms) is_free[at(a)] = false;
+    index.group.push_back({static_cast<std::int32_t>(index.group_atoms.size()), list_of(kind)});
+    index.group_atoms.insert(index.group_atoms.end(), atoms.begin(), atoms.end());
+  };
+  if (constraints.settle) {
+    const auto& settle = *constraints.settle;
+    const std::vector<std::array<std::int32_t, 2>> pairs = {{0, 1}, {0, 2}, {1, 2}};
+    const std::vector<double> distance = {settle.oh, settle.oh, settle.hh};
+    add({0, 1, 2}, {constraint::make_constraint_group(pairs, distance, std::span(molecule.mass).first(3)), settle});
+  }
+  for (const auto& [atoms, group] : constraints.groups) add(atoms, {group, {}});
+  for (std::int32_t a = 0; a < molecule.n_atoms(); ++a)
+    if (is_free[at(a)])
+      add({a}, {constraint::make_constraint_group({}, {}, std::span(molecule.mass).subspan(at(a), 1)), {}});
+  const auto key = [&](const TemplateGroup& group) { return index.group_atoms[at(group.first)]; };
+  std::sort(index.group.begin(), index.group.end(), [&](const auto& p, const auto& q) { return key(p) < key(q); });
+  index.group_begin.assign(at(molecule.n_atoms()) + 1, 0);
+  for (const auto& group : index.group) ++index.group_begin[at(key(group)) + 1];
+  std::partial_sum(index.group_begin.begin(), index.group_begin.end(), index.group_begin.begin());
+}
+
+/// Index into groups_ of the list of this kind, which is made where there is none yet.
+std::int32_t Topology::list_of(const constraint::GroupKind& kind) {
+  std::size_t i = 0;
+  while (i < groups_.size() && groups_[i].kind != kind) ++i;
+  if (i == groups_.size()) groups_.push_back({kind, {}});
+  return static_cast<std::int32_t>(i);
 }
 
 template <int Arity>
@@ -97,31 +128,25 @@ void Topology::add_terms(const domain::Domain& domain, std::int32_t slot, const 
   }
 }
 
-void Topology::add_constraints(const domain::Domain& domain, std::int32_t slot) {
-  const auto molecule = domain.molecule[at(slot)];
+void Topology::add_groups(const domain::Domain& domain, std::int32_t slot) {
   const auto local = at(domain.local[at(slot)]);
   const auto first_id = domain.id[at(slot)] - domain.local[at(slot)];
-  const auto& constraints = constraints_[at(molecule)];
-  const auto slot_of_group_atom = [&](std::int32_t atom) {
-    const auto found = domain.slot_of(first_id + atom);
-    TESSERA_CHECK(found >= 0 && found < domain.n_owned_slots());
-    return found;
-  };
-  if (constraints.settle && local == 0)
-    waters_.push_back({&*constraints.settle, {slot_of_group_atom(0), slot_of_group_atom(1), slot_of_group_atom(2)}});
-  const auto& keyed = index_[at(molecule)].group;
-  for (auto k = keyed.begin[local]; k < keyed.begin[local + 1]; ++k) {
-    const auto& kind = constraints.groups[at(keyed.term[at(k)])];
-    groups_.push_back({&kind.group, static_cast<std::int32_t>(group_slots_.size())});
-    for (const auto atom : kind.atoms) group_slots_.push_back(slot_of_group_atom(atom));
+  const auto& index = index_[at(domain.molecule[at(slot)])];
+  for (auto g = index.group_begin[local]; g < index.group_begin[local + 1]; ++g) {
+    const auto& group = index.group[at(g)];
+    auto& [kind, slots] = groups_[at(group.list)];
+    slots.push_back(slot);
+    for (int a = 1; a < kind.group.n_atoms; ++a) {
+      const auto found = domain.slot_of(first_id + index.group_atoms[at(group.first + a)]);
+      TESSERA_CHECK(found >= 0 && found < domain.n_owned_slots());
+      slots.push_back(found);
+    }
   }
 }
 
 void Topology::rebuild(const domain::Domain& domain) {
   terms_.clear();
-  waters_.clear();
-  groups_.clear();
-  group_slots_.clear();
+  for (auto& list : groups_) list.slots.clear();
   for (std::int32_t slot = 0; slot < domain.n_owned_slots(); ++slot) {
     if (domain.is_padding(slot)) continue;
     const auto& molecule = domain.molecule_of(slot);
@@ -135,7 +160,7 @@ void Topology::rebuild(const domain::Domain& domain) {
     add_terms(domain, slot, molecule.improper_periodic, index.improper_periodic, terms_.improper_periodic);
     add_terms(domain, slot, molecule.cmap, index.cmap, terms_.cmap);
     add_terms(domain, slot, molecule.pair_14, index.pair_14, terms_.pair_14);
-    add_constraints(domain, slot);
+    add_groups(domain, slot);
   }
 }
 
@@ -143,8 +168,9 @@ std::size_t Topology::bytes() const {
   return list_bytes(terms_.bond) + list_bytes(terms_.angle) + list_bytes(terms_.urey_bradley) +
          list_bytes(terms_.dihedral) + list_bytes(terms_.dihedral_rb) + list_bytes(terms_.improper_harmonic) +
          list_bytes(terms_.improper_periodic) + list_bytes(terms_.cmap) + list_bytes(terms_.pair_14) +
-         waters_.capacity() * sizeof(Water) + groups_.capacity() * sizeof(Group) +
-         group_slots_.capacity() * sizeof(std::int32_t);
+         std::accumulate(
+             groups_.begin(), groups_.end(), groups_.capacity() * sizeof(constraint::GroupList),
+             [](std::size_t sum, const auto& list) { return sum + list.slots.capacity() * sizeof(std::int32_t); });
 }
 
 double group_radius(const model::System& system) {

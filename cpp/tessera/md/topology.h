@@ -9,6 +9,7 @@
 
 #include "tessera/md/bonded/terms.h"
 #include "tessera/md/constraint/constrained_atoms.h"
+#include "tessera/md/constraint/group_list.h"
 #include "tessera/md/constraint/groups.h"
 #include "tessera/md/domain/domain.h"
 
@@ -24,9 +25,11 @@ class Topology {
   void rebuild(const domain::Domain& domain);
 
   const bonded::LocalTerms& terms() const { return terms_; }
-  /// Calls visit(RigidWater) for one of `n_shares` of this rank's waters, then visit(BondGroup) for one of its groups.
+  /// All owned atoms, by kind of group.
+  std::span<const constraint::GroupList> groups() const { return groups_; }
+  /// Calls visit(RigidWater) or visit(BondGroup) for each of this rank's groups that has constraints.
   template <class Visit>
-  void for_constrained(int share, int n_shares, Visit&& visit) const;
+  void for_constrained(Visit&& visit) const;
   std::int64_t n_constraints() const { return n_constraints_; }  // of the whole system
   std::size_t bytes() const;
 
@@ -35,17 +38,15 @@ class Topology {
   struct Keyed {
     std::vector<std::int32_t> begin, term;
   };
-  struct Water {
-    const constraint::SettleParameters* kind;
-    std::array<std::int32_t, 3> slots;
-  };
-  struct Group {
-    const constraint::ConstraintGroup* kind;
-    std::int32_t first;  // of group_slots_: one slot for each atom of the group
+  struct TemplateGroup {
+    std::int32_t first;  // of group_atoms
+    std::int32_t list;   // of groups_
   };
   struct TemplateIndex {
     Keyed bond, angle, urey_bradley, dihedral, dihedral_rb, improper_harmonic, improper_periodic, cmap, pair_14;
-    Keyed group;
+    std::vector<std::int32_t> group_begin;  // (atoms+1) the groups whose first atom it is
+    std::vector<TemplateGroup> group;
+    std::vector<std::int32_t> group_atoms;  // of the template, rising within a group
   };
 
   TemplateIndex index_template(const model::Template& molecule,
@@ -53,30 +54,31 @@ class Topology {
   template <int Arity>
   void add_terms(const domain::Domain& domain, std::int32_t slot, const model::Terms<Arity>& terms, const Keyed& keyed,
                  bonded::TermList<Arity>& list) const;
-  void add_constraints(const domain::Domain& domain, std::int32_t slot);
+  void index_groups(const model::Template& molecule, const constraint::TemplateConstraints& constraints,
+                    TemplateIndex& index);
+  std::int32_t list_of(const constraint::GroupKind& kind);
+  void add_groups(const domain::Domain& domain, std::int32_t slot);
 
   const model::System& system_;
-  std::vector<constraint::TemplateConstraints> constraints_;
   std::vector<TemplateIndex> index_;
   bonded::LocalTerms terms_;
-  std::vector<Water> waters_;
-  std::vector<Group> groups_;
-  std::vector<std::int32_t> group_slots_;
+  std::vector<constraint::GroupList> groups_;
   std::int64_t n_constraints_ = 0;
 };
 
 template <class Visit>
-void Topology::for_constrained(int share, int n_shares, Visit&& visit) const {
-  const auto begin = [&](std::size_t n, int s) {
-    return n * static_cast<std::size_t>(s) / static_cast<std::size_t>(n_shares);
-  };
-  for (auto w = begin(waters_.size(), share); w < begin(waters_.size(), share + 1); ++w)
-    visit(constraint::RigidWater{*waters_[w].kind, waters_[w].slots});
-  const std::span<const std::int32_t> slots = group_slots_;
-  for (auto g = begin(groups_.size(), share); g < begin(groups_.size(), share + 1); ++g) {
-    const auto& [kind, first] = groups_[g];
-    const auto n_atoms = static_cast<std::size_t>(kind->n_atoms);
-    visit(constraint::BondGroup{*kind, slots.subspan(static_cast<std::size_t>(first), n_atoms)});
+void Topology::for_constrained(Visit&& visit) const {
+  for (const auto& list : groups_) {
+    const auto& [group, settle] = list.kind;
+    if (group.n_constraints == 0) continue;
+    const auto n_atoms = static_cast<std::size_t>(group.n_atoms);
+    for (std::size_t first = 0; first < list.slots.size(); first += n_atoms) {
+      const std::span<const std::int32_t> slots = std::span(list.slots).subspan(first, n_atoms);
+      if (settle)
+        visit(constraint::RigidWater{*settle, slots.first<3>()});
+      else
+        visit(constraint::BondGroup{group, slots});
+    }
   }
 }
 

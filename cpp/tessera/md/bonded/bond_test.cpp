@@ -7,6 +7,10 @@ namespace {
 
 using namespace test;
 
+TESSERA_WITH_EACH_INSTRUCTION_SET(Bond);
+TESSERA_WITH_EACH_INSTRUCTION_SET(Angle);
+TESSERA_WITH_EACH_INSTRUCTION_SET(Pair14s);
+
 Lattice cube() { return {{32, 0, 0}, {0, 32, 0}, {0, 0, 32}}; }  // lengths of whole 2⁻²⁷ Å: test positions are exact
 
 Add bonds(TermList<2> terms, std::vector<model::BondParameter> p) {
@@ -16,7 +20,7 @@ Add angles(TermList<3> terms, std::vector<model::AngleParameter> p) {
   return [=](const Lattice& box, Positions x, Accumulator& a) { add_angles(box, x, terms, 0, terms.size(), p, a); };
 }
 
-TEST(Bond, TwoAtomsByHand) {
+TEST_P(Bond, TwoAtomsByHand) {
   const auto add = bonds({{{0, 1}}, {0}}, {{100, 1.25}});
   const Result result = measure(cube(), fractions(cube(), {{1, 2, 3}, {2.5, 2, 3}}), add);
   EXPECT_DOUBLE_EQ(result.term(Term::bond), 100 * 0.25 * 0.25);
@@ -26,20 +30,20 @@ TEST(Bond, TwoAtomsByHand) {
   EXPECT_DOUBLE_EQ(result.virial[0], -1.5 * 50);  // attraction: negative pressure
 }
 
-TEST(Bond, AcrossTheBoundary) {
+TEST_P(Bond, AcrossTheBoundary) {
   const auto add = bonds({{{0, 1}}, {0}}, {{100, 1.25}});
   const Result result = measure(cube(), fractions(cube(), {{15.5, 0, 0}, {-15, 0, 0}}), add);
   EXPECT_DOUBLE_EQ(result.term(Term::bond), 100 * 0.25 * 0.25);
 }
 
-TEST(Bond, AtomsInOnePlaceGiveNoForceAndNoNan) {
+TEST_P(Bond, AtomsInOnePlaceGiveNoForceAndNoNan) {
   const auto add = bonds({{{0, 1}}, {0}}, {{100, 1.25}});
   const Result result = measure(cube(), fractions(cube(), {{1, 2, 3}, {1, 2, 3}}), add);
   EXPECT_EQ(result.fixed_force, std::vector<std::int64_t>(6, 0));
   EXPECT_DOUBLE_EQ(result.energy, 156.25);
 }
 
-TEST(Bond, UreyBradleyIsABondReportedApart) {
+TEST_P(Bond, UreyBradleyIsABondReportedApart) {
   const std::vector<model::BondParameter> p{{100, 1.25}};
   const TermList<2> terms{{{0, 1}}, {0}};
   const auto x = fractions(cube(), {{1, 2, 3}, {2.5, 2.25, 3}});
@@ -52,7 +56,7 @@ TEST(Bond, UreyBradleyIsABondReportedApart) {
   EXPECT_EQ(urey.term(Term::urey_bradley), bond.term(Term::bond));
 }
 
-TEST(Bond, RandomChainsObeyTheLaws) {
+TEST_P(Bond, RandomChainsObeyTheLaws) {
   std::mt19937_64 random(1);
   for (int trial = 0; trial < 20; ++trial) {
     const auto r = random_chain(random, 4);
@@ -62,7 +66,7 @@ TEST(Bond, RandomChainsObeyTheLaws) {
   }
 }
 
-TEST(Angle, RightAngleByHand) {
+TEST_P(Angle, RightAngleByHand) {
   const double theta0 = 1.25;
   const auto add = angles({{{0, 1, 2}}, {0}}, {{40, theta0}});
   const Result result = measure(cube(), fractions(cube(), {{2, 0, 0}, {0, 0, 0}, {0, 1, 0}}), add);
@@ -74,7 +78,7 @@ TEST(Angle, RightAngleByHand) {
   EXPECT_NEAR(result.force[0].x, 0, 1e-9);
 }
 
-TEST(Angle, InLineIsFinite) {
+TEST_P(Angle, InLineIsFinite) {
   for (const Vec3& outer : {Vec3{1, 1, 1}, Vec3{-1, -1, -1}}) {
     for (double theta0 : {0.0, 1.9, units::pi}) {
       const auto add = angles({{{0, 1, 2}}, {0}}, {{40, theta0}});
@@ -86,14 +90,26 @@ TEST(Angle, InLineIsFinite) {
   }
 }
 
-TEST(Angle, NearlyStraightKeepsItsDigits) {
+TEST_P(Angle, NearlyStraightKeepsItsDigits) {
   const double bend = 1.0 / (1 << 20);  // rad, 1e-6: 1 + cos would keep 4 digits of it
   const auto add = angles({{{0, 1, 2}}, {0}}, {{40 * strong, units::pi}});
   const Result result = measure(cube(), fractions(cube(), {{1, 0, 0}, {0, 0, 0}, {-1, bend, 0}}), add);
   EXPECT_NEAR(result.force[0].y / (-2 * 40 * strong * bend), 1, 1e-8);
 }
 
-TEST(Angle, RandomChainsObeyTheLaws) {
+TEST_P(Angle, FollowsTheArctangentAllTheWayRound) {
+  const double k = 40 * strong;  // an energy step is 1e-15 rad²
+  const auto add = angles({{{0, 1, 2}}, {0}}, {{k, 0}});
+  for (int i = 0; i <= 1000; ++i) {
+    const double turn = units::pi * i / 1000;
+    const auto x = fractions(cube(), {{1.1, 0, 0}, {0, 0, 0}, {1.3 * std::cos(turn), 1.3 * std::sin(turn), 0}});
+    const Vec3 u = cube().displacement(x[1], x[0]), v = cube().displacement(x[1], x[2]);
+    const double theta = std::atan2(norm(cross(u, v)), dot(u, v));
+    EXPECT_NEAR(measure(cube(), x, add).energy, k * theta * theta, 2 * k * theta * 2e-15 + energy_unit) << turn;
+  }
+}
+
+TEST_P(Angle, RandomChainsObeyTheLaws) {
   std::mt19937_64 random(2);
   for (int trial = 0; trial < 20; ++trial) {
     const auto r = random_chain(random, 4);
@@ -103,7 +119,7 @@ TEST(Angle, RandomChainsObeyTheLaws) {
   }
 }
 
-TEST(Pair14, TwoAtomsByHand) {
+TEST_P(Pair14s, TwoAtomsByHand) {
   const std::vector<double> charge{0.5, -0.25};
   const std::vector<Pair14> p{make_pair_14({3, 0.1, 0.8}, 332)};
   const TermList<2> terms{{{0, 1}}, {0}};
@@ -116,7 +132,18 @@ TEST(Pair14, TwoAtomsByHand) {
   EXPECT_NEAR(result.force[1].x, 24 * 0.1 / 3 + coulomb / 3, 1e-8);
 }
 
-TEST(Pair14, RandomPairsObeyTheLaws) {
+TEST_P(Pair14s, AtomsInOnePlaceSaturateSoThatItShows) {
+  const std::vector<double> charge{0.5, -0.25};
+  const std::vector<Pair14> p{make_pair_14({3, 0.1, 0.8}, 332)};
+  const TermList<2> terms{{{0, 1}}, {0}};
+  const Result result = measure(
+      cube(), fractions(cube(), {{1, 2, 3}, {1, 2, 3}}),
+      [&](const Lattice& box, Positions x, Accumulator& a) { add_pairs_14(box, x, charge, terms, 0, 1, p, a); });
+  for (std::size_t d = 0; d < 3; ++d) EXPECT_EQ(result.fixed_force[d], to_fixed(INFINITY, force_unit));
+  EXPECT_EQ(result.fixed.virial[0], to_fixed(INFINITY, energy_unit));
+}
+
+TEST_P(Pair14s, RandomPairsObeyTheLaws) {
   std::mt19937_64 random(3);
   const std::vector<double> charge{0.5, -0.3, 0.1, 0.4};
   const std::vector<Pair14> p{make_pair_14({3.1, 0.1 * strong, 0.8}, 332 * strong),

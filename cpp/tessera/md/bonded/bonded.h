@@ -2,6 +2,9 @@
 // sums are in fixed point and do not depend on how it is shared. Energies and virial are skipped where
 // `Accumulator::energies` is null.
 //
+// Terms are computed several at a time, one a lane of a vector register, in double precision, by the widest instruction
+// set that the machine has. A term's bits do not depend on the terms beside it: ranges may cut a list anywhere.
+//
 // A slot's position may be in any image: differences are taken to the nearest one, so a term must be smaller than half
 // of the box.
 #pragma once
@@ -25,8 +28,6 @@ void add_urey_bradleys(const Lattice&, Positions, const TermList<2>&, std::int64
 void add_angles(const Lattice&, Positions, const TermList<3>&, std::int64_t begin, std::int64_t end,
                 std::span<const model::AngleParameter>, Accumulator&);
 
-/// Rows with the same slots as the row before them are one term with several cosines. Such a term belongs to the range
-/// that its first row is in: ranges may cut anywhere.
 void add_dihedrals(const Lattice&, Positions, const TermList<4>&, std::int64_t begin, std::int64_t end,
                    std::span<const CosineTerm>, Accumulator&);
 /// As dihedrals, reported as improper.

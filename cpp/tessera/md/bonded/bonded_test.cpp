@@ -11,6 +11,8 @@ namespace {
 
 using namespace test;
 
+TESSERA_WITH_EACH_INSTRUCTION_SET(AddAll);
+
 model::ForceField every_kind(double scale) {
   model::ForceField field;
   field.coulomb_constant = 332 * scale;
@@ -46,7 +48,7 @@ LocalTerms chain_terms(std::int32_t n) {
   return terms;
 }
 
-TEST(AddAll, ThreadsAddUpToTheSameBits) {
+TEST_P(AddAll, ThreadsAddUpToTheSameBits) {
   std::mt19937_64 random(13);
   const std::int32_t n = 23;
   const Lattice box({60, 0, 0}, {0, 60, 0}, {0, 0, 60});
@@ -75,7 +77,7 @@ TEST(AddAll, ThreadsAddUpToTheSameBits) {
   }
 }
 
-TEST(AddAll, ObeysTheLaws) {
+TEST_P(AddAll, ObeysTheLaws) {
   std::mt19937_64 random(14);
   const LocalTerms terms = chain_terms(7);
   const ForceTables tables = make_force_tables(every_kind(strong));

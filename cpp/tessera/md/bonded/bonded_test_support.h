@@ -3,6 +3,7 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <hwy/targets.h>
 
 #include <cmath>
 #include <functional>
@@ -17,6 +18,32 @@ namespace tessera::md::bonded::test {
 /// Force constants of tests are this many times the usual: energies are kept in steps of 4e-9 kcal/mol, and a finite
 /// difference of a small one would show the steps.
 inline constexpr double strong = 65536;
+
+/// The instruction sets that this machine has.
+inline std::vector<std::int64_t> instruction_sets() {
+  std::vector<std::int64_t> sets;
+  for (std::int64_t left = hwy::SupportedTargets() & HWY_TARGETS; left != 0; left &= left - 1)
+    sets.push_back(left & -left);
+  return sets;
+}
+
+/// A test that runs with each instruction set.
+class WithInstructionSet : public testing::TestWithParam<std::int64_t> {
+ protected:
+  void SetUp() override { choose(GetParam()); }
+  void TearDown() override { choose(0); }
+
+ private:
+  static void choose(std::int64_t set) {  // 0: the best
+    hwy::SetSupportedTargetsForTest(set);
+    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+  }
+};
+
+#define TESSERA_WITH_EACH_INSTRUCTION_SET(Suite)                                     \
+  class Suite : public test::WithInstructionSet {};                                  \
+  INSTANTIATE_TEST_SUITE_P(Each, Suite, testing::ValuesIn(test::instruction_sets()), \
+                           [](const auto& set) { return hwy::TargetName(set.param); })
 
 struct Result {
   std::vector<Vec3> force;         // kcal/mol/Å

@@ -8,6 +8,8 @@ namespace {
 
 using namespace test;
 
+TESSERA_WITH_EACH_INSTRUCTION_SET(Cmap);
+
 // Rough on purpose: neighbouring points differ by up to 4 kcal/mol.
 model::CmapParameter rough_grid(int n, double scale = 1) {
   model::CmapParameter grid{n, {}};
@@ -149,7 +151,7 @@ const std::vector<OpenmmCase>& openmm_cases() {
   return cases;
 }
 
-TEST(Cmap, AgreesWithOpenmm) {
+TEST_P(Cmap, AgreesWithOpenmm) {
   const Lattice box({20, 0, 0}, {0, 20, 0}, {0, 0, 20});
   const std::vector<CmapTable> tables{make_cmap_table(rough_grid(24))};
   const TermList<8> terms{{{0, 1, 2, 3, 1, 2, 3, 4}}, {0}};
@@ -164,7 +166,7 @@ TEST(Cmap, AgreesWithOpenmm) {
   }
 }
 
-TEST(Cmap, RandomChainsObeyTheLaws) {
+TEST_P(Cmap, RandomChainsObeyTheLaws) {
   std::mt19937_64 random(11);
   const std::vector<CmapTable> tables{make_cmap_table(rough_grid(6, strong))};
   const TermList<8> terms{{{0, 1, 2, 3, 1, 2, 3, 4}, {3, 2, 1, 0, 2, 3, 4, 5}}, {0, 0}};

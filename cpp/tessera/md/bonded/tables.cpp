@@ -16,7 +16,7 @@ CosineTerm make_cosine_term(const model::DihedralParameter& p) {
   }
   // cos(−nφ − δ) = cos(nφ + δ)
   const double delta = n < 0 ? -p.delta : p.delta;
-  return {p.k, std::cos(delta), std::sin(delta), static_cast<int>(std::abs(n))};
+  return {p.k, std::cos(delta), std::sin(delta), std::abs(n)};
 }
 
 HarmonicDihedral make_harmonic_dihedral(const model::ImproperParameter& p) {

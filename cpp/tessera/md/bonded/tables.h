@@ -14,7 +14,7 @@ namespace tessera::md::bonded {
 struct CosineTerm {
   double k;  // kcal/mol
   double cos_delta, sin_delta;
-  int n;
+  double n;  // a whole number
 };
 
 /// k(φ − φ₀)², φ₀ as cosine and sine.

@@ -1,7 +1,6 @@
 // A rank's bonded terms as flat arrays: which slots (indices into the rank-local atom arrays) and which parameter row.
 //
-// The order of a list is the order of the template's terms; rows of one dihedral (same four slots, several cosines)
-// stand next to each other and share one measurement of the angle.
+// The order of a list is the order of the template's terms. A dihedral with several cosines is several terms.
 #pragma once
 
 #include <array>

@@ -1,5 +1,6 @@
-// Atoms that constraints join, as a step sees them. RigidWater and BondGroup look alike, so that one loop over both
-// serves; they are two types, because a water's three atoms are known to the compiler.
+// Atoms that constraints join, one group at a time, as the start of a run sees them (steps: integrate/half_step.h).
+// RigidWater and BondGroup look alike, so that one loop over both serves; they are two types, because a water's three
+// atoms are known to the compiler.
 #pragma once
 
 #include <array>
@@ -22,10 +23,6 @@ struct RigidWater {
   [[nodiscard]] bool correct_positions(const Vectors& before, Vectors& after, double /*tolerance*/) const {
     return settle_positions(kind, before, after);
   }
-  [[nodiscard]] bool correct_velocities(const Vectors& position, Vectors& velocity) const {
-    settle_velocities(kind, position, velocity);
-    return true;
-  }
 };
 
 struct BondGroup {
@@ -38,9 +35,6 @@ struct BondGroup {
   [[nodiscard]] bool correct_positions(const Vectors& before, Vectors& after, double tolerance) const {
     return shake_positions(kind, std::span(before).first(slots.size()), std::span(after).first(slots.size()),
                            tolerance);
-  }
-  [[nodiscard]] bool correct_velocities(const Vectors& position, Vectors& velocity) const {
-    return rattle_velocities(kind, std::span(position).first(slots.size()), std::span(velocity).first(slots.size()));
   }
 };
 

@@ -67,6 +67,32 @@ inline Molecule star(int n_hydrogens, double heavy_mass, double length) {
   return molecule;
 }
 
+/// Groups of every size that has a loop of its own, and two larger ones.
+inline std::vector<Molecule> molecules() {
+  Molecule rigid_methane = star(4, 12.011, 1.09);  // H···H too, one left out: 4 + 5 = 9 constraints, a rigid body
+  for (std::int32_t i = 1; i <= 4; ++i) {
+    for (std::int32_t j = i + 1; j <= 4; ++j) {
+      if (!(i == 3 && j == 4)) rigid_methane.pairs.push_back({i, j});
+    }
+  }
+  Molecule ethane{{}, {}, {}};  // two methyls and the bond between them: 8 atoms, 7 constraints
+  const Molecule methyl = star(3, 12.011, 1.09);
+  for (int side = 0; side < 2; ++side) {
+    const auto first = static_cast<std::int32_t>(ethane.shape.size());
+    for (const Vec3& r : methyl.shape) {
+      const Vec3 centred = side == 0 ? r : -r;
+      ethane.shape.push_back(centred + (side == 0 ? 0.0 : 1.0) * Vec3{0.89, -0.89, -0.89});
+    }
+    ethane.mass.insert(ethane.mass.end(), methyl.mass.begin(), methyl.mass.end());
+    for (std::int32_t i = 1; i <= 3; ++i) ethane.pairs.push_back({first, first + i});
+  }
+  ethane.pairs.push_back({0, 4});
+  return {star(1, 15.9994, 0.96), star(2, 12.011, 1.09),
+          star(3, 12.011, 1.09),  star(3, 14.007, 1.01),
+          star(4, 14.007, 1.04),  water(),
+          rigid_methane,          ethane};
+}
+
 struct Momenta {
   Vec3 linear, angular;  // amu·Å; about the origin, amu·Å²
 };

@@ -20,8 +20,6 @@ SettleParameters make_settle(double mass_o, double mass_h, double oh, double hh)
   SettleParameters p;
   p.oh = oh;
   p.hh = hh;
-  p.inverse_mass_o = 1 / mass_o;
-  p.inverse_mass_h = 1 / mass_h;
   const double mass = mass_o + 2 * mass_h;
   p.weight_o = mass_o / mass;
   p.weight_h = mass_h / mass;
@@ -85,30 +83,6 @@ bool settle_positions(const SettleParameters& p, const std::array<Vec3, 3>& befo
   const Vec3 h2 = placed(-b2x * cos_theta - c2y * sin_theta, -b2x * sin_theta + c2y * cos_theta, c1z);
   after = {o, h1, h2};
   return true;
-}
-
-void settle_velocities(const SettleParameters& p, const std::array<Vec3, 3>& position, std::array<Vec3, 3>& velocity) {
-  Vec3 e1 = position[1] - position[0], e2 = position[2] - position[0], e3 = position[2] - position[1];
-  e1 *= 1 / norm(e1);
-  e2 *= 1 / norm(e2);
-  e3 *= 1 / norm(e3);
-  // Impulse t₁ along O–H1, t₂ along O–H2, t₃ along H1–H2: M t = g with g how fast each distance grows.
-  const double g1 = dot(velocity[1] - velocity[0], e1);
-  const double g2 = dot(velocity[2] - velocity[0], e2);
-  const double g3 = dot(velocity[2] - velocity[1], e3);
-  const double wo = p.inverse_mass_o, wh = p.inverse_mass_h;
-  const double m11 = wo + wh, m22 = m11, m33 = 2 * wh;
-  const double m12 = wo * dot(e1, e2), m13 = -wh * dot(e1, e3), m23 = wh * dot(e2, e3);
-  // Cofactors of the symmetric matrix
-  const double k11 = m22 * m33 - m23 * m23, k12 = m13 * m23 - m12 * m33, k13 = m12 * m23 - m13 * m22;
-  const double k22 = m11 * m33 - m13 * m13, k23 = m12 * m13 - m11 * m23, k33 = m11 * m22 - m12 * m12;
-  const double inverse = 1 / (m11 * k11 + m12 * k12 + m13 * k13);
-  const Vec3 p1 = ((k11 * g1 + k12 * g2 + k13 * g3) * inverse) * e1;
-  const Vec3 p2 = ((k12 * g1 + k22 * g2 + k23 * g3) * inverse) * e2;
-  const Vec3 p3 = ((k13 * g1 + k23 * g2 + k33 * g3) * inverse) * e3;
-  velocity[0] += wo * (p1 + p2);
-  velocity[1] += wh * (p3 - p1);
-  velocity[2] -= wh * (p2 + p3);
 }
 
 }  // namespace tessera::md::constraint

@@ -2,10 +2,11 @@
 //
 // Formula: two tilts and a turn of the canonical triangle about its centre of mass, found from the unconstrained
 //   positions; the displacements lie in the plane of the molecule before the step and keep both momenta
-// Source: Miyamoto, Kollman, J. Comput. Chem. 13, 952 (1992), 10.1002/jcc.540130805 (positions); velocities by the
-//   linear equations of Andersen, J. Comput. Phys. 52, 24 (1983), 10.1016/0021-9991(83)90014-1
-// Units: Å, amu; velocities any
-// Cost: six square roots for positions; three and a 3 × 3 symmetric solve for velocities; no iteration
+// Source: Miyamoto, Kollman, J. Comput. Chem. 13, 952 (1992), 10.1002/jcc.540130805; velocities are left to RATTLE
+//   (shake.h), whose equations for the three constraints are linear
+// Units: Å, amu
+// Cost: six square roots, no iteration
+// One water at a time here: the start of a run, and the oracle of settle-inl.h, which has one a lane.
 #pragma once
 
 #include <array>
@@ -16,11 +17,12 @@ namespace tessera::md::constraint {
 
 /// Made by make_settle; atoms stand in the order O, H, H.
 struct SettleParameters {
-  double oh = 0, hh = 0;                          // Å
-  double inverse_mass_o = 0, inverse_mass_h = 0;  // amu⁻¹
-  double weight_o = 0, weight_h = 0;              // share of the molecule's mass
-  double centre_to_o = 0, centre_to_hh = 0;       // Å, along the axis of symmetry
-  double half_hh = 0;                             // Å
+  double oh = 0, hh = 0;                     // Å
+  double weight_o = 0, weight_h = 0;         // share of the molecule's mass
+  double centre_to_o = 0, centre_to_hh = 0;  // Å, along the axis of symmetry
+  double half_hh = 0;                        // Å
+
+  friend bool operator==(const SettleParameters&, const SettleParameters&) = default;
 };
 
 /// Throws InputError unless masses and distances are positive and form a triangle.
@@ -31,8 +33,5 @@ SettleParameters make_settle(double mass_o, double mass_h, double oh, double hh)
 /// molecule was torn so far that no correction exists.
 [[nodiscard]] bool settle_positions(const SettleParameters&, const std::array<Vec3, 3>& before,
                                     std::array<Vec3, 3>& after);
-
-/// Takes from the velocities what would change the three distances.
-void settle_velocities(const SettleParameters&, const std::array<Vec3, 3>& position, std::array<Vec3, 3>& velocity);
 
 }  // namespace tessera::md::constraint

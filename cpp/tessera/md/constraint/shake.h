@@ -9,6 +9,7 @@
 // Units: Å, amu; velocities any
 // Cost: three or four Newton steps of n³/3 + 6n² multiply-adds for n constraints (the error squares each time, where
 //   SHAKE one bond after another takes tens of sweeps to 1e-10)
+// One group at a time here: the start of a run, and the oracle of shake-inl.h, which has one a lane.
 #pragma once
 
 #include <array>
@@ -32,6 +33,8 @@ struct ConstraintGroup {
 
   /// How an impulse along constraint l moves the vector of constraint k, amu⁻¹: (n,n) [k·n + l].
   std::array<double, max_group_constraints * max_group_constraints> coupling{};
+
+  friend bool operator==(const ConstraintGroup&, const ConstraintGroup&) = default;
 };
 
 /// `distance` Å, `mass` amu. Throws InputError where a number is not positive or a group is too large.

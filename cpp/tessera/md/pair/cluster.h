@@ -11,8 +11,8 @@ inline constexpr int cluster_size = domain::cluster_size;
 struct alignas(32) ClusterData {
   float x[4], y[4], z[4];
   float q[4];        // charge × √(C·scale)
-  float sigma[4];    // σ/2 or √σ
-  float epsilon[4];  // √(24ε·scale)
+  float sigma[4];    // of σ' = 2^(1/6) σ, where the well is deepest: σ'/2 or √σ'
+  float epsilon[4];  // √(12ε·scale)
 };
 
 /// Padding lies far away, each lane elsewhere, so that it never comes within a cut-off of anything.

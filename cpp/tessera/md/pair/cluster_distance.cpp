@@ -2,7 +2,6 @@
 #include "tessera/md/pair/cluster_distance.h"
 
 #include <bit>
-#include <cstring>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "tessera/md/pair/cluster_distance.cpp"
@@ -58,10 +57,22 @@ HWY_INLINE NearBoxes CompareBoxes(const Box& box, const Faces& faces, std::size_
   return {Bits(hn::Lt(gap2, hn::Mul(range, range))), WithSure ? Bits(hn::Lt(far2, cutoff2)) : 0};
 }
 
-void FindNearClusters(std::int32_t i, const NeighbourCells& cells, const ClusterSet& set, float cutoff,
-                      NearClusters& near) {
+HWY_INLINE hn::Mask<D> MaskOf(std::uint32_t bits) {
+  const std::uint8_t bytes[8] = {static_cast<std::uint8_t>(bits), static_cast<std::uint8_t>(bits >> 8)};
+  return hn::LoadMaskBits(D(), bytes);
+}
+
+/// Appends the entries of the bits' clusters to `list`. Stores whole registers.
+HWY_INLINE PairEntry* Append(hn::Vec<hn::RebindToUnsigned<D>> entries, std::uint32_t bits, PairEntry* list) {
+  const hn::RebindToUnsigned<D> du;
+  hn::StoreU(hn::Compress(entries, hn::RebindMask(du, MaskOf(bits))), du, list);
+  return list + std::popcount(bits);
+}
+
+void FindNearClusters(std::int32_t i, const NeighbourCells& cells, const ClusterSet& set, const ClusterMarks& marks,
+                      float cutoff, NearClusters& near) {
   const D d;
-  const hn::RebindToSigned<D> di;
+  const hn::RebindToUnsigned<D> du;
   const auto at = static_cast<std::size_t>(i);
   const ClusterData& ci = set.clusters[at];
   const auto& bounds = set.bounds;
@@ -86,6 +97,28 @@ void FindNearClusters(std::int32_t i, const NeighbourCells& cells, const Cluster
     box.range = hn::Set(d, cutoff + bounds.reach[at]);
     return box;
   };
+  PairEntry *plain = near.plain, *marked = near.marked.data(), *unclear = near.unclear.data();
+  const auto here = box_from(0, 0, 0);
+  const auto entry_step = hn::ShiftLeft<cell_bits>(hn::Iota(du, 0));
+  for (std::size_t block = 0; block < NeighbourCells::room; block += lanes)
+    for (auto near_cells = CompareBoxes<false>(here, of_cells, block, cutoff2).near; near_cells != 0;
+         near_cells &= near_cells - 1) {
+      const auto cell = block + static_cast<std::size_t>(std::countr_zero(near_cells));
+      const auto shifted = box_from(cells.shift[0][cell], cells.shift[1][cell], cells.shift[2][cell]);
+      const auto end = cells.end[cell];
+      for (auto first = cells.begin[cell]; first < end; first += static_cast<std::int32_t>(lanes)) {
+        auto [is_near, is_sure] = CompareBoxes<true>(shifted, of_clusters, static_cast<std::size_t>(first), cutoff2);
+        const auto left = end - first;
+        is_near &= left < static_cast<std::int32_t>(lanes) ? (1u << left) - 1 : (1u << lanes) - 1;
+        const auto is_marked = marks.sixteen(first) & is_near;
+        is_near ^= is_marked;
+        const auto entries =
+            hn::Add(entry_step, hn::Set(du, static_cast<PairEntry>(first) << cell_bits | static_cast<PairEntry>(cell)));
+        plain = Append(entries, is_near & is_sure, plain);
+        unclear = Append(entries, is_near & ~is_sure, unclear);
+        if (is_marked != 0) marked = Append(entries, is_marked, marked);
+      }
+    }
   // One block of four lanes holds one i-atom against the four j-atoms.
   HWY_ALIGN float spread[4][16];
   for (std::size_t k = 0; k < 16; ++k) {
@@ -94,55 +127,28 @@ void FindNearClusters(std::int32_t i, const NeighbourCells& cells, const Cluster
     spread[2][k] = ci.z[k / 4];
     spread[3][k] = cutoff + set.reach[4 * at + k / 4];
   }
-  V range[registers];
-  for (std::size_t r = 0; r < registers; ++r) range[r] = hn::Load(d, spread[3] + r * lanes);
-  near.count.fill(0);
-  auto* cluster = near.cluster.data();
-  auto* cell_of = near.cell.data();
-  const auto here = box_from(0, 0, 0);
-  for (std::size_t block = 0; block < NeighbourCells::room; block += lanes)
-    for (auto near_cells = CompareBoxes<false>(here, of_cells, block, cutoff2).near; near_cells != 0;
-         near_cells &= near_cells - 1) {
-      const auto cell = block + static_cast<std::size_t>(std::countr_zero(near_cells));
-      const float shift_x = cells.shift[0][cell], shift_y = cells.shift[1][cell], shift_z = cells.shift[2][cell];
-      const auto shifted = box_from(shift_x, shift_y, shift_z);
-      V xi[registers], yi[registers], zi[registers];
-      for (std::size_t r = 0; r < registers; ++r) {
-        xi[r] = hn::Sub(hn::Load(d, spread[0] + r * lanes), hn::Set(d, shift_x));
-        yi[r] = hn::Sub(hn::Load(d, spread[1] + r * lanes), hn::Set(d, shift_y));
-        zi[r] = hn::Sub(hn::Load(d, spread[2] + r * lanes), hn::Set(d, shift_z));
-      }
-      auto* const before = cluster;
-      const auto end = cells.end[cell];
-      for (auto first = cells.begin[cell]; first < end; first += static_cast<std::int32_t>(lanes)) {
-        auto [is_near, is_sure] = CompareBoxes<true>(shifted, of_clusters, static_cast<std::size_t>(first), cutoff2);
-        if (end - first < static_cast<std::int32_t>(lanes)) is_near &= (1u << (end - first)) - 1;
-        for (auto unsure = is_near & ~is_sure; unsure != 0; unsure &= unsure - 1) {
-          const auto lane = static_cast<std::uint32_t>(std::countr_zero(unsure));
-          const auto j = static_cast<std::size_t>(first) + lane;
-          const auto& cj = set.clusters[j];
-          const V xj = hn::LoadDup128(d, cj.x), yj = hn::LoadDup128(d, cj.y), zj = hn::LoadDup128(d, cj.z);
-          const V reach = hn::LoadDup128(d, set.reach + 4 * j);
-          auto least = hn::Zero(d);  // of squares of distances beyond the range
-          HWY_UNROLL(4)
-          for (std::size_t r = 0; r < registers; ++r) {
-            const auto dx = hn::Sub(xi[r], xj), dy = hn::Sub(yi[r], yj), dz = hn::Sub(zi[r], zj);
-            const auto within = hn::Add(range[r], reach);
-            const auto r2 = hn::MulAdd(dx, dx, hn::MulAdd(dy, dy, hn::Mul(dz, dz)));
-            least = hn::Min(least, hn::NegMulAdd(within, within, r2));
-          }
-          is_near ^= (hn::AllFalse(d, hn::Lt(least, hn::Zero(d))) ? 1u : 0u) << lane;
-        }
-        const std::uint8_t bytes[8] = {static_cast<std::uint8_t>(is_near), static_cast<std::uint8_t>(is_near >> 8)};
-        hn::StoreU(hn::Compress(hn::Iota(di, first), hn::LoadMaskBits(di, bytes)), di, cluster);
-        std::memset(cell_of, static_cast<int>(cell), lanes);
-        const auto n = std::popcount(is_near);
-        cluster += n;
-        cell_of += n;
-      }
-      near.count[cell] = static_cast<std::int32_t>(cluster - before);
+  for (const auto* entry = near.unclear.data(); entry != unclear; ++entry) {
+    const auto j = static_cast<std::size_t>(cluster_of(*entry)), cell = cell_of(*entry);
+    const auto& cj = set.clusters[j];
+    const V xj = hn::Add(hn::LoadDup128(d, cj.x), hn::Set(d, cells.shift[0][cell])),
+            yj = hn::Add(hn::LoadDup128(d, cj.y), hn::Set(d, cells.shift[1][cell])),
+            zj = hn::Add(hn::LoadDup128(d, cj.z), hn::Set(d, cells.shift[2][cell]));
+    const V reach = hn::LoadDup128(d, set.reach + 4 * j);
+    auto least = hn::Zero(d);  // of squares of distances beyond the range
+    HWY_UNROLL(4)
+    for (std::size_t r = 0; r < registers; ++r) {
+      const auto dx = hn::Sub(hn::Load(d, spread[0] + r * lanes), xj);
+      const auto dy = hn::Sub(hn::Load(d, spread[1] + r * lanes), yj);
+      const auto dz = hn::Sub(hn::Load(d, spread[2] + r * lanes), zj);
+      const auto within = hn::Add(hn::Load(d, spread[3] + r * lanes), reach);
+      const auto r2 = hn::MulAdd(dx, dx, hn::MulAdd(dy, dy, hn::Mul(dz, dz)));
+      least = hn::Min(least, hn::NegMulAdd(within, within, r2));
     }
-  near.n = static_cast<std::int32_t>(cluster - near.cluster.data());
+    *plain = *entry;  // stays if it is near: no branch that can't be foretold
+    plain += hn::AllFalse(d, hn::Lt(least, hn::Zero(d))) ? 0 : 1;
+  }
+  near.n_plain = static_cast<std::size_t>(plain - near.plain);
+  near.n_marked = static_cast<std::size_t>(marked - near.marked.data());
 }
 
 const char* TargetName() { return hwy::TargetName(HWY_TARGET); }
@@ -157,9 +163,9 @@ namespace tessera::md::pair {
 HWY_EXPORT(FindNearClusters);
 HWY_EXPORT(TargetName);
 
-void find_near_clusters(std::int32_t i, const NeighbourCells& cells, const ClusterSet& set, float cutoff,
-                        NearClusters& near) {
-  HWY_DYNAMIC_DISPATCH(FindNearClusters)(i, cells, set, cutoff, near);
+void find_near_clusters(std::int32_t i, const NeighbourCells& cells, const ClusterSet& set, const ClusterMarks& marks,
+                        float cutoff, NearClusters& near) {
+  HWY_DYNAMIC_DISPATCH(FindNearClusters)(i, cells, set, marks, cutoff, near);
 }
 
 const char* simd_target() { return HWY_DYNAMIC_DISPATCH(TargetName)(); }

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <cstring>
 #include <vector>
 
 #include "tessera/md/pair/cluster.h"
@@ -34,6 +35,14 @@ struct alignas(64) NeighbourCells {
   std::array<float, room> reach{};
 };
 
+/// A cluster and which of the cells around it is in: cluster · 64 + neighbour cell.
+using PairEntry = std::uint32_t;
+inline constexpr int cell_bits = 6;
+inline constexpr std::int64_t most_clusters = std::int64_t{1} << (32 - cell_bits);  // 268 million atoms a rank
+static_assert(n_neighbour_cells <= 1 << cell_bits);
+inline std::int32_t cluster_of(PairEntry entry) { return static_cast<std::int32_t>(entry >> cell_bits); }
+inline std::size_t cell_of(PairEntry entry) { return entry % (1u << cell_bits); }
+
 /// Whom find_near_clusters() looks at. `reach` (4·clusters): how far each atom may still move.
 struct ClusterSet {
   const ClusterData* clusters;
@@ -41,19 +50,36 @@ struct ClusterSet {
   const ClusterBounds& bounds;
 };
 
-/// Clusters near one, by cell and in order.
+/// A set of clusters.
+class ClusterMarks {
+ public:
+  explicit ClusterMarks(std::int64_t clusters) : bits_(static_cast<std::size_t>(clusters / 8 + 8)) {}
+  void set(std::int32_t cluster) { bits_[index(cluster)] |= static_cast<std::uint8_t>(1u << (cluster % 8)); }
+  void clear(std::int32_t cluster) { bits_[index(cluster)] = 0; }
+  /// Of sixteen clusters from one on: bit k of cluster first + k.
+  std::uint32_t sixteen(std::int32_t first) const {
+    std::uint32_t bits;
+    std::memcpy(&bits, bits_.data() + index(first), sizeof bits);
+    return bits >> (first % 8) & 0xFFFF;
+  }
+
+ private:
+  static std::size_t index(std::int32_t cluster) { return static_cast<std::size_t>(cluster / 8); }
+  std::vector<std::uint8_t> bits_;
+};
+
+/// Clusters near one. Each array needs room for 16 more than all clusters of the cells.
 struct NearClusters {
-  std::vector<std::int32_t> cluster;                       // with room for what is looked at and a register more
-  std::vector<std::uint8_t> cell;                          // which of the neighbour cells it is in
-  std::array<std::int32_t, NeighbourCells::room> count{};  // of each cell
-  std::int32_t n = 0;
+  PairEntry* plain;                        // near for certain
+  std::vector<PairEntry> marked, unclear;  // marked and perhaps near; what is worked on
+  std::size_t n_plain = 0, n_marked = 0;
 };
 
 /// Finds the clusters of neighbour cells that have an atom j closer than cutoff + reach_i + reach_j to an atom i of
 /// cluster `i`. Bounding boxes of cells first, then those of clusters, then all 16 distances where boxes do not tell.
-/// `near` must have room for 16 more than all clusters of the cells.
-void find_near_clusters(std::int32_t i, const NeighbourCells& cells, const ClusterSet& set, float cutoff,
-                        NearClusters& near);
+/// Marked clusters are listed apart, and by their boxes alone.
+void find_near_clusters(std::int32_t i, const NeighbourCells& cells, const ClusterSet& set, const ClusterMarks& marks,
+                        float cutoff, NearClusters& near);
 
 /// The name of the instruction set that kernels use on this machine.
 const char* simd_target();

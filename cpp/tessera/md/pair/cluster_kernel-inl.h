@@ -6,67 +6,76 @@ HWY_BEFORE_NAMESPACE();
 namespace tessera::md::pair {
 namespace HWY_NAMESPACE {
 
-constexpr std::size_t at_once = registers == 1 ? 2 : 1;  // entries
+constexpr std::size_t at_once = registers == 1 ? 4 : 1;  // entries
 
 /// One i-cluster's registers.
 struct ICluster {
   HWY_ALIGN float x[16], y[16], z[16], q[16], sigma[16], epsilon[16];
 
   void Load(const ClusterData& c) {
-    for (std::size_t k = 0; k < 16; ++k) {
-      x[k] = c.x[k / 4];
-      y[k] = c.y[k / 4];
-      z[k] = c.z[k / 4];
-      q[k] = c.q[k / 4];
-      sigma[k] = c.sigma[k / 4];
-      epsilon[k] = c.epsilon[k / 4];
+    const D4 d4;
+    for (std::size_t i = 0; i < 4; ++i) {
+      hn::Store(hn::Set(d4, c.x[i]), d4, x + 4 * i);
+      hn::Store(hn::Set(d4, c.y[i]), d4, y + 4 * i);
+      hn::Store(hn::Set(d4, c.z[i]), d4, z + 4 * i);
+      hn::Store(hn::Set(d4, c.q[i]), d4, q + 4 * i);
+      hn::Store(hn::Set(d4, c.sigma[i]), d4, sigma + 4 * i);
+      hn::Store(hn::Set(d4, c.epsilon[i]), d4, epsilon + 4 * i);
     }
   }
 };
 
-/// Sums of one segment in floating point.
-struct SegmentSums {
-  V fx[registers], fy[registers], fz[registers];
-  V lj, real, xx, yy, zz, xy, xz, yz;
+/// What a row adds to its i-cluster, lane by lane, in pair_force_unit.
+struct IForces {
+  VI x[registers], y[registers], z[registers];
 
-  HWY_INLINE void ClearForces() {
-    for (std::size_t r = 0; r < registers; ++r) fx[r] = fy[r] = fz[r] = hn::Zero(D());
+  HWY_INLINE void Clear() {
+    for (std::size_t r = 0; r < registers; ++r) x[r] = y[r] = z[r] = hn::Zero(DI());
   }
-  HWY_INLINE void ClearEnergies() { lj = real = xx = yy = zz = xy = xz = yz = hn::Zero(D()); }
-};
+  HWY_INLINE void AddTo(std::int32_t* force) const {
+    AddComponent(x, force + force_offset[0]);
+    AddComponent(y, force + force_offset[1]);
+    AddComponent(z, force + force_offset[2]);
+  }
 
-HWY_INLINE double SumInDouble(V v) {
-  HWY_ALIGN float lane[lanes];
-  hn::Store(v, D(), lane);
-  double sum = 0;
-  for (std::size_t i = 0; i < lanes; ++i) sum += lane[i];
-  return sum;
-}
+ private:
+  static HWY_INLINE void AddComponent(const VI* component, std::int32_t* force) {
+    HWY_ALIGN std::int32_t lane[16];
+    for (std::size_t r = 0; r < registers; ++r) hn::Store(component[r], DI(), lane + r * lanes);
+    for (std::size_t i = 0; i < 4; ++i) {
+      std::uint32_t sum = static_cast<std::uint32_t>(force[i]);
+      for (std::size_t j = 0; j < 4; ++j) sum += static_cast<std::uint32_t>(lane[4 * i + j]);
+      force[i] = static_cast<std::int32_t>(sum);
+    }
+  }
+};
 
 /// 12A and 6B of all 16 pairs from the table of types.
 struct TableLookup {
   HWY_ALIGN float a12[16], b6[16];
 
-  void Load(const KernelConstants& k, const std::int32_t* type_i, const std::int32_t* type_j) {
+  void Load(const float* table_12a, const float* table_6b, std::int32_t n_types, const std::int32_t* type_i,
+            const std::int32_t* type_j) {
     for (int i = 0; i < 4; ++i)
       for (int j = 0; j < 4; ++j) {
         const bool padded = type_i[i] < 0 || type_j[j] < 0;
         const auto at = padded ? 0
-                               : static_cast<std::size_t>(type_i[i]) * static_cast<std::size_t>(k.n_types) +
+                               : static_cast<std::size_t>(type_i[i]) * static_cast<std::size_t>(n_types) +
                                      static_cast<std::size_t>(type_j[j]);
-        a12[4 * i + j] = padded ? 0 : k.table_12a[at];
-        b6[4 * i + j] = padded ? 0 : k.table_6b[at];
+        a12[4 * i + j] = padded ? 0 : table_12a[at];
+        b6[4 * i + j] = padded ? 0 : table_6b[at];
       }
   }
 };
 
-/// A cluster pair's mask.
-HWY_INLINE MaskPack<registers> LoadMask(std::uint16_t bits) {
-  MaskPack<registers> mask;
-  for (std::size_t r = 0; r < registers; ++r) {
-    const auto shifted = static_cast<std::uint16_t>(bits >> (r * lanes));
-    HWY_ALIGN std::uint8_t bytes[8] = {static_cast<std::uint8_t>(shifted), static_cast<std::uint8_t>(shifted >> 8)};
-    mask.part[r] = hn::LoadMaskBits(D(), bytes);
+/// The masks of several entries.
+template <std::size_t entries>
+HWY_INLINE MaskPack<entries * registers> Masks(const MaskedEntry* masked, std::uint16_t MaskedEntry::*which) {
+  MaskPack<entries * registers> mask;
+  for (std::size_t n = 0; n < entries * registers; ++n) {
+    const auto bits = static_cast<std::uint16_t>((masked[n / registers].*which) >> (n % registers * lanes));
+    HWY_ALIGN std::uint8_t bytes[8] = {static_cast<std::uint8_t>(bits), static_cast<std::uint8_t>(bits >> 8)};
+    mask.part[n] = hn::LoadMaskBits(D(), bytes);
   }
   return mask;
 }
@@ -88,6 +97,14 @@ HWY_INLINE Pack<entries * registers> OfJ(const ClusterData* const* clusters, con
   return pack;
 }
 
+/// One component of the shifts of several entries.
+template <std::size_t entries>
+HWY_INLINE Pack<entries * registers> OfCell(const float* const* shift, std::size_t component) {
+  Pack<entries * registers> pack;
+  for (std::size_t n = 0; n < entries * registers; ++n) pack.part[n] = set(shift[n / registers][component]);
+  return pack;
+}
+
 /// Subtracts from a j-cluster's forces the sums over i-atoms, rounded.
 template <class W>  // a template, so that only the branch of this width is compiled
 HWY_INLINE void SubtractJForces(const W* fx, const W* fy, const W* fz, std::int32_t* fj) {
@@ -98,40 +115,96 @@ HWY_INLINE void SubtractJForces(const W* fx, const W* fy, const W* fz, std::int3
     const W xy = hn::Add(hn::ConcatLowerLower(d, *fy, *fx), hn::ConcatUpperUpper(d, *fy, *fx));
     const W zz = hn::Add(*fz, hn::ConcatLowerUpper(d, *fz, *fz));
     const W sum = hn::Add(hn::OddEvenBlocks(zz, xy), hn::SwapAdjacentBlocks(hn::OddEvenBlocks(xy, zz)));
-    hn::Store(hn::Sub(hn::Load(di, fj), hn::NearestInt(sum)), di, fj);
+    hn::Store(hn::Sub(hn::Load(di, fj), ToIntegers(sum)), di, fj);
   } else {
     const DI4 di4;
     const W* all[] = {fx, fz, fy};  // in the order of force_offset
     for (const W* f : all) {
       V4 sum = SumBlocks(f[0]);
       for (std::size_t r = 1; r < registers; ++r) sum = hn::Add(sum, SumBlocks(f[r]));
-      hn::Store(hn::Sub(hn::Load(di4, fj), hn::NearestInt(sum)), di4, fj);
+      hn::Store(hn::Sub(hn::Load(di4, fj), ToIntegers(sum)), di4, fj);
       fj += 4;
     }
   }
 }
 
+/// What the loop over a part reads and writes besides constants and the list.
+struct Loop {
+  const std::array<float, 3>* shifts;
+  const ClusterData* clusters;
+  ClusterForces* force;
+};
+
+/// Energies and virial of a row. Each entry's share is rounded to a multiple of 2⁻²⁴ kcal/mol, so that the sums are
+/// exact and their order makes no difference.
+class EnergySums {
+ public:
+  HWY_INLINE void Clear() {
+    for (auto& one : sum_) one = hn::Zero(D2());
+  }
+
+  /// Of the entry that stands at `part` of the packs: Lennard-Jones, Coulomb, distances and forces.
+  template <class P>
+  HWY_INLINE void Add(const P& lj, const P& real, const P* d, const P* f, std::size_t part) {
+    const auto sum_of = [&](auto&& value) HWY_ATTR {
+      V sum = value(part);
+      for (std::size_t r = 1; r < registers; ++r) sum = hn::Add(sum, value(part + r));
+      return sum;
+    };
+    AddRounded(0, sum_of([&](std::size_t p) HWY_ATTR { return lj.part[p]; }));
+    AddRounded(1, sum_of([&](std::size_t p) HWY_ATTR { return real.part[p]; }));
+    HWY_UNROLL(6)
+    for (std::size_t c = 0; c < 6; ++c) {
+      const auto a = virial_components[c][0], b = virial_components[c][1];
+      AddRounded(2 + c, sum_of([&](std::size_t p) HWY_ATTR { return hn::Mul(d[a].part[p], f[b].part[p]); }));
+    }
+  }
+
+  HWY_INLINE void AddTo(EnergyVirial& energies) const {
+    const auto total = [&](std::size_t i) HWY_ATTR {
+      HWY_ALIGN double lane[2];
+      hn::Store(sum_[i], D2(), lane);
+      return lane[0] + lane[1];
+    };
+    energies.add(Term::lj, total(0));
+    energies.add(Term::coulomb_real, total(1));
+    for (std::size_t c = 0; c < 6; ++c) add_fixed(energies.virial[c], to_fixed(total(2 + c), energy_unit));
+  }
+
+ private:
+  using D2 = hn::FixedTag<double, 2>;
+  static constexpr std::size_t virial_components[6][2] = {{0, 0}, {1, 1}, {2, 2}, {0, 1}, {0, 2}, {1, 2}};
+
+  HWY_INLINE void AddRounded(std::size_t i, V value) {
+    const V4 four = SumBlocks(value);
+    const auto two = hn::Add(hn::LowerHalf(four), hn::UpperHalf(hn::FixedTag<float, 2>(), four));
+    const auto shift = hn::Set(D2(), 0x1.8p28);  // its last digit is worth 2⁻²⁴
+    const auto rounded = hn::MulAdd(hn::PromoteTo(D2(), two), hn::Set(D2(), pair_force_unit), shift);
+    sum_[i] = hn::Add(sum_[i], hn::Sub(rounded, shift));
+  }
+
+  hn::Vec<D2> sum_[8];
+};
+
 /// All 16 pairs of each of some entries; false, with nothing added, where two atoms are so close that the sums'
-/// integers might overflow. A masked entry comes alone.
+/// integers might overflow. `masked`: their masks; `table`: their parameters, if they come from there.
 template <class Choice, std::size_t entries, bool Masked, bool WithEnergy>
-[[nodiscard]] HWY_INLINE bool AddEntries(const KernelConstants& k, const ICluster& ci, const V* xi, const V* yi,
-                                         const V* zi, const ClusterData* clusters, const std::int32_t* j_clusters,
-                                         const MaskedEntry* entry, const TableLookup* table, ClusterForces* force_of,
-                                         SegmentSums& sums) {
-  static_assert(entries == 1 || !Masked);
+[[nodiscard]] HWY_INLINE bool AddEntries(const KernelConstants& k, const Loop& loop, const ICluster& ci,
+                                         const PairEntry* j, const MaskedEntry* masked, const TableLookup* table,
+                                         IForces& sums, EnergySums& energies) {
   constexpr std::size_t n = entries * registers;
   using P = Pack<n>;
   const D d;
   const ClusterData* cj[entries];
-  for (std::size_t e = 0; e < entries; ++e) cj[e] = clusters + j_clusters[e];
-  P x, y, z;
-  for (std::size_t p = 0; p < n; ++p) {
-    x.part[p] = xi[p % registers];
-    y.part[p] = yi[p % registers];
-    z.part[p] = zi[p % registers];
+  const float* shift[entries];
+  for (std::size_t e = 0; e < entries; ++e) {
+    cj[e] = loop.clusters + cluster_of(j[e]);
+    shift[e] = loop.shifts[cell_of(j[e])].data();
   }
-  const P dx = Sub(x, OfJ<entries>(cj, &ClusterData::x)), dy = Sub(y, OfJ<entries>(cj, &ClusterData::y)),
-          dz = Sub(z, OfJ<entries>(cj, &ClusterData::z));
+  const P distance[3] = {Sub(OfI<entries>(ci.x), Add(OfJ<entries>(cj, &ClusterData::x), OfCell<entries>(shift, 0))),
+                         Sub(OfI<entries>(ci.y), Add(OfJ<entries>(cj, &ClusterData::y), OfCell<entries>(shift, 1))),
+                         Sub(OfI<entries>(ci.z), Add(OfJ<entries>(cj, &ClusterData::z), OfCell<entries>(shift, 2)))};
+  const auto& [dx, dy, dz] = distance;
   const P distance2 = MulAdd(dx, dx, MulAdd(dy, dy, Mul(dz, dz)));
   auto active = Lt(distance2, set(k.cutoff2));  // pairs that feel anything
   const P r2 = Max(distance2, set(1e-4f));      // atoms on top of each other: finite, and huge
@@ -144,159 +217,134 @@ template <class Choice, std::size_t entries, bool Masked, bool WithEnergy>
     const P sigma = ChosenRule<Choice>(k) == KernelRule::lorentz_berthelot ? Add(si, sj) : Mul(si, sj);
     const P s1 = Mul(sigma, inverse), s2 = Mul(s1, s1), s6 = Mul(Mul(s2, s2), s2);
     dispersion = Mul(Mul(OfI<entries>(ci.epsilon), OfJ<entries>(cj, &ClusterData::epsilon)), s6);
-    repulsion = Mul(Add(dispersion, dispersion), s6);
+    repulsion = Mul(dispersion, s6);
   }
   if constexpr (Masked) {
-    if (entry->by_table) {
+    if (table != nullptr) {
       const P inverse6 = Mul(Mul(inverse2, inverse2), inverse2);
       dispersion = Mul(OfI<entries>(table->b6), inverse6);
       repulsion = Mul(OfI<entries>(table->a12), Mul(inverse6, inverse6));
     }
   }
-  const auto lj = LennardJones<Choice, WithEnergy>(k, repulsion, dispersion, r2, inverse, inverse2);
-  P direct = lj.force_over_r, potential = hn::Zero(d), smooth = hn::Zero(d);  // in full; what the mesh already has
+  const auto lj = LennardJones<Choice, WithEnergy>(k, repulsion, dispersion, r2, inverse);
+  P direct, potential = hn::Zero(d), smooth = hn::Zero(d);  // F·r of it all; F/r that the mesh already has
   auto interact = active;
-  if constexpr (Masked) interact = And(active, LoadMask(entry->interact));
+  if constexpr (Masked) interact = And(active, Masks<entries>(masked, &MaskedEntry::interact));
   if (ChosenCoulomb<Choice>(k) == Electrostatics::pme) {
     // (1/r³ − correction) for pairs that interact, the correction alone for excluded ones
     const P t = MulAdd(r2, set(k.ewald_scale), set(-1.0f));
-    direct = MulAdd(qq, Mul(inverse, inverse2), direct);
+    direct = MulAdd(qq, inverse, lj.force_times_r);
     smooth = Mul(qq, Evaluate<Choice::ewald_degree>(k.ewald_force, t));
     if constexpr (Masked) {
-      active = And(active, Or(interact, LoadMask(entry->excluded)));
+      active = And(active, Or(interact, Masks<entries>(masked, &MaskedEntry::excluded)));
       direct = IfThenElseZero(interact, direct);
     }
     if constexpr (WithEnergy) potential = Sub(inverse, Evaluate<ewald_degree_high>(k.ewald_energy, t));
   } else {
-    const auto plain = PlainCoulomb<WithEnergy>(k, r2, inverse, inverse2);
-    direct = MulAdd(qq, plain.force_over_r, direct);
+    const auto plain = PlainCoulomb<WithEnergy>(k, r2, inverse);
+    direct = MulAdd(qq, plain.force_times_r, lj.force_times_r);
     potential = plain.energy;
     active = interact;
   }
-  const P force = IfThenElseZero(active, Sub(direct, smooth));
-  const P size = Abs(force);
+  const P force_over_r = IfThenElseZero(active, MulSub(direct, inverse2, smooth));
+  const P size = Abs(force_over_r);
   V greatest = size.part[0];
   for (std::size_t p = 1; p < n; ++p) greatest = hn::Max(greatest, size.part[p]);
   if (HWY_UNLIKELY(!hn::AllTrue(d, hn::Lt(greatest, set(clash_force_over_r))))) return false;
 
-  const P fx = Mul(force, dx), fy = Mul(force, dy), fz = Mul(force, dz);
+  const P force[3] = {Mul(force_over_r, dx), Mul(force_over_r, dy), Mul(force_over_r, dz)};
   for (std::size_t p = 0; p < n; ++p) {
-    sums.fx[p % registers] = hn::Add(sums.fx[p % registers], fx.part[p]);
-    sums.fy[p % registers] = hn::Add(sums.fy[p % registers], fy.part[p]);
-    sums.fz[p % registers] = hn::Add(sums.fz[p % registers], fz.part[p]);
+    const auto r = p % registers;
+    sums.x[r] = hn::Add(sums.x[r], ToIntegers(force[0].part[p]));
+    sums.y[r] = hn::Add(sums.y[r], ToIntegers(force[1].part[p]));
+    sums.z[r] = hn::Add(sums.z[r], ToIntegers(force[2].part[p]));
   }
-  HWY_UNROLL(2)
-  for (std::size_t e = 0; e < entries; ++e)
-    SubtractJForces(fx.part + e * registers, fy.part + e * registers, fz.part + e * registers,
-                    force_of[j_clusters[e]].value);
-  if constexpr (WithEnergy) {
-    const P lj_energy = IfThenElseZero(interact, lj.energy), real = IfThenElseZero(interact, Mul(qq, potential));
-    for (std::size_t p = 0; p < n; ++p) {
-      sums.lj = hn::Add(sums.lj, lj_energy.part[p]);
-      sums.real = hn::Add(sums.real, real.part[p]);
-      sums.xx = hn::MulAdd(dx.part[p], fx.part[p], sums.xx);
-      sums.yy = hn::MulAdd(dy.part[p], fy.part[p], sums.yy);
-      sums.zz = hn::MulAdd(dz.part[p], fz.part[p], sums.zz);
-      sums.xy = hn::MulAdd(dx.part[p], fy.part[p], sums.xy);
-      sums.xz = hn::MulAdd(dx.part[p], fz.part[p], sums.xz);
-      sums.yz = hn::MulAdd(dy.part[p], fz.part[p], sums.yz);
-    }
+  HWY_UNROLL(4)
+  for (std::size_t e = 0; e < entries; ++e) {
+    const auto p = e * registers;
+    SubtractJForces(force[0].part + p, force[1].part + p, force[2].part + p, loop.force[cluster_of(j[e])].value);
+    if constexpr (WithEnergy)
+      energies.Add(IfThenElseZero(interact, lj.energy), IfThenElseZero(interact, Mul(qq, potential)), distance, force,
+                   p);
   }
   return true;
 }
 
-HWY_INLINE void AddEnergies(const SegmentSums& sums, EnergyVirial& energies) {
-  const double unit = pair_force_unit;
-  energies.add(Term::lj, SumInDouble(sums.lj) * unit);
-  energies.add(Term::coulomb_real, SumInDouble(sums.real) * unit);
-  const V* virial[6] = {&sums.xx, &sums.yy, &sums.zz, &sums.xy, &sums.xz, &sums.yz};
-  for (std::size_t i = 0; i < 6; ++i)
-    add_fixed(energies.virial[i], to_fixed(SumInDouble(*virial[i]) * unit, energy_unit));
+/// Entries of a row that need no parameters from the table: as many at once as there are, at most `entries`. `masked`
+/// goes with them where they have masks.
+template <class Choice, std::size_t entries, bool Masked, bool WithEnergy, class OnClash>
+HWY_INLINE void AddAll(const KernelConstants& k, const Loop& loop, const ICluster& ci, const PairEntry* j,
+                       const MaskedEntry* masked, std::size_t n, IForces& sums, EnergySums& energies,
+                       OnClash&& on_clash) {
+  std::size_t e = 0;
+  for (; e + entries <= n; e += entries) {
+    const auto* masks = Masked ? masked + e : nullptr;
+    if (HWY_LIKELY(
+            (AddEntries<Choice, entries, Masked, WithEnergy>(k, loop, ci, j + e, masks, nullptr, sums, energies))))
+      continue;
+    if constexpr (entries == 1)
+      on_clash(e);
+    else
+      for (std::size_t one = e; one < e + entries; ++one)
+        if (!AddEntries<Choice, 1, Masked, WithEnergy>(k, loop, ci, j + one, Masked ? masked + one : nullptr, nullptr,
+                                                       sums, energies))
+          on_clash(one);
+  }
+  if constexpr (entries > 1)
+    AddAll<Choice, entries / 2, Masked, WithEnergy>(k, loop, ci, j + e, Masked ? masked + e : nullptr, n - e, sums,
+                                                    energies, [&](std::size_t one) { on_clash(e + one); });
 }
 
 template <class Choice, bool WithEnergy>
-void RunLoop(const KernelConstants& k, const PairList& list, const PairListPart& part, std::int32_t begin,
-             std::int32_t end, const ClusterData* clusters, const std::int32_t* type, ClusterForces* force,
-             EnergyVirial* energies, std::vector<Clash>& clashes) {
-  const D d;
-  const DI di;
+void RunLoop(const KernelConstants& constants, const PairListPart& part, const RowRange& rows, const std::int32_t* type,
+             const Loop& loop, EnergyVirial* total, std::vector<Clash>& clashes) {
+  const KernelConstants k = constants;  // of our own: nothing that is stored changes them
   ICluster ci;
-  SegmentSums sums;
-  VI ix[registers], iy[registers], iz[registers];
-  std::int32_t current = -1;
-  const auto store_i_forces = [&] {
-    if (current < 0) return;
-    HWY_ALIGN std::int32_t lane[3][16];
-    for (std::size_t r = 0; r < registers; ++r) {
-      hn::Store(ix[r], di, lane[0] + r * lanes);
-      hn::Store(iy[r], di, lane[1] + r * lanes);
-      hn::Store(iz[r], di, lane[2] + r * lanes);
-    }
-    auto& fi = force[current].value;
-    for (std::size_t c = 0; c < 3; ++c)
-      for (std::size_t i = 0; i < 4; ++i) {
-        auto& total = fi[force_offset[c] + i];
-        std::uint32_t sum = static_cast<std::uint32_t>(total);
-        for (std::size_t j = 0; j < 4; ++j) sum += static_cast<std::uint32_t>(lane[c][4 * i + j]);
-        total = static_cast<std::int32_t>(sum);
-      }
-  };
+  IForces sums;
+  EnergySums energies;
   TableLookup table;
-  for (std::int32_t s = begin; s < end; ++s) {
-    const Segment& segment = part.segments[static_cast<std::size_t>(s)];
-    if (segment.i_cluster != current) {
-      store_i_forces();
-      current = segment.i_cluster;
-      ci.Load(clusters[current]);
-      for (std::size_t r = 0; r < registers; ++r) ix[r] = iy[r] = iz[r] = hn::Zero(di);
-    }
-    const auto& shift = list.shifts[static_cast<std::size_t>(segment.shift)];
-    V xi[registers], yi[registers], zi[registers];
-    for (std::size_t r = 0; r < registers; ++r) {
-      xi[r] = hn::Sub(hn::Load(d, ci.x + r * lanes), set(shift[0]));
-      yi[r] = hn::Sub(hn::Load(d, ci.y + r * lanes), set(shift[1]));
-      zi[r] = hn::Sub(hn::Load(d, ci.z + r * lanes), set(shift[2]));
-    }
-    sums.ClearForces();
-    if constexpr (WithEnergy) sums.ClearEnergies();
-    for (const MaskedEntry& entry : part.masked_of(s)) {
-      if (entry.by_table)
-        table.Load(k, type + 4 * static_cast<std::ptrdiff_t>(current),
-                   type + 4 * static_cast<std::ptrdiff_t>(entry.j_cluster));
-      if (!AddEntries<Choice, 1, true, WithEnergy>(k, ci, xi, yi, zi, clusters, &entry.j_cluster, &entry, &table, force,
-                                                   sums))
-        clashes.push_back({segment.i_cluster, segment.shift, entry});
-    }
-    const auto plain = part.plain_of(s);
-    for (std::size_t e = 0, alone_until = 0; e < plain.size();) {  // alone: after a clash among several
-      if (at_once > 1 && e >= alone_until && e + at_once <= plain.size()) {
-        if (AddEntries<Choice, at_once, false, WithEnergy>(k, ci, xi, yi, zi, clusters, &plain[e], nullptr, nullptr,
-                                                           force, sums)) {
-          e += at_once;
-          continue;
-        }
-        alone_until = e + at_once;
+  for (auto row = rows.begin; row < rows.end; ++row) {
+    const auto i_cluster = part.rows[row].i_cluster;
+    ci.Load(loop.clusters[i_cluster]);
+    sums.Clear();
+    if constexpr (WithEnergy) energies.Clear();
+    const auto masked = part.masked_of(row);
+    for (std::size_t m = 0; m < masked.size();) {
+      constexpr std::size_t most = 8;
+      PairEntry j[most];
+      std::size_t n = 0;
+      while (n < most && m + n < masked.size() && !masked[m + n].by_table) {
+        j[n] = masked[m + n].j;
+        ++n;
       }
-      if (!AddEntries<Choice, 1, false, WithEnergy>(k, ci, xi, yi, zi, clusters, &plain[e], nullptr, nullptr, force,
-                                                    sums))
-        clashes.push_back({segment.i_cluster, segment.shift, {plain[e], 0xFFFF, 0, false}});
-      ++e;
+      AddAll<Choice, std::min<std::size_t>(2, at_once), true, WithEnergy>(
+          k, loop, ci, j, &masked[m], n, sums, energies, [&](std::size_t e) {
+            clashes.push_back({i_cluster, masked[m + e]});
+          });
+      m += n;
+      if (m == masked.size() || !masked[m].by_table) continue;
+      table.Load(k.table_12a, k.table_6b, k.n_types, type + 4 * std::ptrdiff_t{i_cluster},
+                 type + 4 * std::ptrdiff_t{cluster_of(masked[m].j)});
+      if (!AddEntries<Choice, 1, true, WithEnergy>(k, loop, ci, &masked[m].j, &masked[m], &table, sums, energies))
+        clashes.push_back({i_cluster, masked[m]});
+      ++m;
     }
-    for (std::size_t r = 0; r < registers; ++r) {
-      ix[r] = hn::Add(ix[r], hn::NearestInt(sums.fx[r]));
-      iy[r] = hn::Add(iy[r], hn::NearestInt(sums.fy[r]));
-      iz[r] = hn::Add(iz[r], hn::NearestInt(sums.fz[r]));
-    }
-    if constexpr (WithEnergy) AddEnergies(sums, *energies);
+    const auto plain = part.plain_of(row);
+    AddAll<Choice, at_once, false, WithEnergy>(k, loop, ci, plain.data(), nullptr, plain.size(), sums, energies,
+                                               [&](std::size_t e) {
+                                                 clashes.push_back({i_cluster, {plain[e], 0xFFFF, 0, false}});
+                                               });
+    sums.AddTo(loop.force[i_cluster].value);
+    if constexpr (WithEnergy) energies.AddTo(*total);
   }
-  store_i_forces();
 }
 
-void RunSegments(const KernelConstants& k, const PairList& list, const PairListPart& part, std::int32_t begin,
-                 std::int32_t end, const ClusterData* clusters, const std::int32_t* type, ClusterForces* force,
-                 EnergyVirial* energies, std::vector<Clash>& clashes) {
+void RunRows(const KernelConstants& k, const PairList& list, const PairListPart& part, const RowRange& rows,
+             const ClusterData* clusters, const std::int32_t* type, ClusterForces* force, EnergyVirial* energies,
+             std::vector<Clash>& clashes) {
   [[maybe_unused]] const FlushDenormals flush;
-  const auto run = [&](auto loop) { loop(k, list, part, begin, end, clusters, type, force, energies, clashes); };
+  const Loop loop = {list.shifts.data(), clusters, force};
+  const auto run = [&](auto body) { body(k, part, rows, type, loop, energies, clashes); };
   // Energies are rare, so one loop serves them all; its forces are the same bits, being the same operations.
   if (energies != nullptr) return run(RunLoop<Runtime, true>);
   const bool common =

@@ -1,11 +1,9 @@
 // What: pair forces between 4-atom clusters, one cluster pair in 16 lanes (one AVX-512 register, two AVX2 registers,
-// four
-//   of 128 bits): block i of four lanes is i-atom i against the four j-atoms.
+//   four of 128 bits): block i of four lanes is i-atom i against the four j-atoms.
 // Formulas: functions.h. Coulomb's 1/r − erf(αr)/r by rsqrt with one Newton step and a polynomial in r².
 // Units: Å; forces in 2⁻¹⁸ kcal/mol/Å (charges and ε come scaled so that no conversion is needed).
-// Order: floating point within a segment (one i-cluster, one cell pair), fixed point beyond, so that the result does
-// not
-//   depend on ranks or threads.
+// Order: floating point within a cluster pair, fixed point beyond, so that the result depends neither on ranks and
+//   threads nor on the order of the list.
 // Cost: about 70 instructions for 16 pairs.
 #include "tessera/md/pair/cluster_kernel.h"
 
@@ -21,12 +19,12 @@
 
 namespace tessera::md::pair {
 
-HWY_EXPORT(RunSegments);
+HWY_EXPORT(RunRows);
 
 void run_cluster_kernel(const KernelConstants& constants, const PairList& list, const PairListPart& part,
-                        std::int32_t begin, std::int32_t end, const ClusterData* clusters, const std::int32_t* type,
+                        const RowRange& rows, const ClusterData* clusters, const std::int32_t* type,
                         ClusterForces* force, EnergyVirial* energies, std::vector<Clash>& clashes) {
-  HWY_DYNAMIC_DISPATCH(RunSegments)(constants, list, part, begin, end, clusters, type, force, energies, clashes);
+  HWY_DYNAMIC_DISPATCH(RunRows)(constants, list, part, rows, clusters, type, force, energies, clashes);
 }
 
 PreparedConstants prepare_constants(const PairSettings& settings, KernelRule rule) {
@@ -50,6 +48,8 @@ PreparedConstants prepare_constants(const PairSettings& settings, KernelRule rul
   if (rs < rc) {
     c.k12 = f(rc3 * rc3 / (rc3 * rc3 - rs3 * rs3));
     c.k6 = f(rc3 / (rc3 - rs3));
+    c.k12_over_cutoff6 = f(1 / (rc3 * rc3 - rs3 * rs3));
+    c.k6_over_cutoff3 = f(1 / (rc3 - rs3));
   }
   c.inverse_cutoff6 = f(1 / (rc3 * rc3));
   c.inverse_cutoff3 = f(1 / rc3);

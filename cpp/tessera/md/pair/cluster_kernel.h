@@ -31,7 +31,7 @@ inline constexpr int ewald_degree = 12, ewald_degree_high = 16;
 
 /// A cluster pair that the kernel left out, for the caller to do in double precision.
 struct Clash {
-  std::int32_t i_cluster, shift;
+  std::int32_t i_cluster;
   MaskedEntry entry;
 };
 
@@ -46,6 +46,7 @@ struct KernelConstants {
   float switch_distance, switch2;
   float switch_inverse_width;                       // 1/(r_c²−r_s²) or 1/(r_c−r_s)
   float k12, k6, inverse_cutoff6, inverse_cutoff3;  // force-switch
+  float k12_over_cutoff6, k6_over_cutoff3;          // force-switch; zero without a width
   float shift12, shift6;                            // force-switch below r_s: 1/(r_s⁶r_c⁶), 1/(r_s³r_c³)
   float a12, b12, c12, a6, b6, c6;                  // force-switch-gromacs
   float coulomb_switch2, coulomb_inverse_width;     // electrostatics force-switch
@@ -69,11 +70,16 @@ struct PreparedConstants {
 };
 PreparedConstants prepare_constants(const PairSettings& settings, KernelRule rule);
 
-/// Runs the segments [begin, end) of one part, adding forces (by cluster) and, where `energies` is given, lj
-/// and coulomb_real energies and the virial. Excluded pairs give forces and virial, not energies. Cluster pairs with a
-/// clash are left out and named in `clashes`.
+/// Rows of a part of the list.
+struct RowRange {
+  std::size_t begin, end;
+};
+
+/// Runs some rows of one part, adding forces (by cluster) and, where `energies` is given, lj and coulomb_real energies
+/// and the virial. Excluded pairs give forces and virial, not energies. Cluster pairs with a clash are left out and
+/// named in `clashes`.
 void run_cluster_kernel(const KernelConstants& constants, const PairList& list, const PairListPart& part,
-                        std::int32_t begin, std::int32_t end, const ClusterData* clusters, const std::int32_t* type,
+                        const RowRange& rows, const ClusterData* clusters, const std::int32_t* type,
                         ClusterForces* force, EnergyVirial* energies, std::vector<Clash>& clashes);
 
 }  // namespace tessera::md::pair

@@ -303,7 +303,7 @@ TEST(PairSchemes, PairForcesSumToNothingExactly) {
     for (std::size_t i = 0; i < found.force.size(); ++i)
       sum[i % 3] += found.force[i], size[i % 3] += std::abs(found.force[i]);
     for (std::size_t d = 0; d < 3; ++d) {
-      // The kernel of clusters rounds the two sides of a segment apart: 2⁻¹⁸ a cluster pair.
+      // The kernel of clusters rounds the two sides of a cluster pair apart, to 2⁻¹⁸.
       EXPECT_LE(from_fixed(std::abs(sum[d]), force_unit), scheme.name == "cluster" ? 0.01 : 0.0) << scheme.name;
       EXPECT_GT(size[d], 0);
     }

@@ -26,25 +26,22 @@ class ClusterList : public PairSum {
   std::size_t other_bytes() const override { return 0; }
 
  protected:
-  /// Calls function(part, begin, end) for pieces of all parts of the list as threads come free: sums across segments
+  /// Calls function(thread, part, rows) for pieces of all parts of the list as threads come free: sums across entries
   /// are integers, so who runs what doesn't matter.
   template <class Function>
   void for_pieces(Function&& function) {
     struct Piece {
       const PairListPart* part;
-      std::int32_t begin, end;
+      RowRange rows;
     };
     std::vector<Piece> pieces;
-    constexpr std::size_t clusters_a_piece = 32;
-    for (const auto& part : list_.parts) {
-      const auto n = part.cluster_begin.empty() ? 0 : part.cluster_begin.size() - 1;
-      for (std::size_t c = 0; c < n; c += clusters_a_piece)
-        pieces.push_back({&part, part.cluster_begin[c], part.cluster_begin[std::min(c + clusters_a_piece, n)]});
-    }
+    constexpr std::size_t rows_a_piece = 32;
+    for (const auto& part : list_.parts)
+      for (std::size_t row = 0; row < part.n_rows(); row += rows_a_piece)
+        pieces.push_back({&part, {row, std::min(row + rows_a_piece, part.n_rows())}});
     std::atomic<std::size_t> next{0};
     data_.threads.run([&](int thread) {
-      for (auto p = next++; p < pieces.size(); p = next++)
-        function(thread, *pieces[p].part, pieces[p].begin, pieces[p].end);
+      for (auto p = next++; p < pieces.size(); p = next++) function(thread, *pieces[p].part, pieces[p].rows);
     });
   }
 
@@ -63,8 +60,8 @@ class ClusterSum final : public ClusterList {
       force_[at(thread)].assign(data_.clusters.size(), {});
       clashes_[at(thread)].clear();
     });
-    for_pieces([&](int thread, const PairListPart& part, std::int32_t begin, std::int32_t end) {
-      run_cluster_kernel(data_.constants.constants, list_, part, begin, end, data_.clusters.data(), data_.type.data(),
+    for_pieces([&](int thread, const PairListPart& part, const RowRange& rows) {
+      run_cluster_kernel(data_.constants.constants, list_, part, rows, data_.clusters.data(), data_.type.data(),
                          force_[at(thread)].data(), by_thread[at(thread)].energies, clashes_[at(thread)]);
     });
     sum_forces(by_thread);
@@ -75,18 +72,16 @@ class ClusterSum final : public ClusterList {
     const ExactPairs exact(data_);
     data_.threads.run([&](int thread) {
       for (const auto& clash : clashes_[at(thread)])
-        exact.add(clash.i_cluster, list_.shifts[at(clash.shift)], clash.entry, ExactPairs::ExclusionEnergy::leave_out,
-                  by_thread[at(thread)]);
+        exact.add(clash.i_cluster, list_.shifts[cell_of(clash.entry.j)], clash.entry,
+                  ExactPairs::ExclusionEnergy::leave_out, by_thread[at(thread)]);
     });
     if (!with_energies) return;
     // The energies of excluded pairs, clashing or not: they nearly cancel the self energy, single precision would show.
-    for_pieces([&](int thread, const PairListPart& part, std::int32_t begin, std::int32_t end) {
-      for (auto s = begin; s < end; ++s) {
-        const auto& segment = part.segments[at(s)];
-        for (const auto& entry : part.masked_of(s))
-          exact.add_exclusion_energies(segment.i_cluster, list_.shifts[at(segment.shift)], entry,
+    for_pieces([&](int thread, const PairListPart& part, const RowRange& rows) {
+      for (auto row = rows.begin; row < rows.end; ++row)
+        for (const auto& entry : part.masked_of(row))
+          exact.add_exclusion_energies(part.rows[row].i_cluster, list_.shifts[cell_of(entry.j)], entry,
                                        *by_thread[at(thread)].energies);
-      }
     });
   }
 
@@ -125,15 +120,14 @@ class ReferenceSum final : public ClusterList {
 
   void add_forces(std::span<Accumulator> by_thread) override {
     const ExactPairs exact(data_);
-    for_pieces([&](int thread, const PairListPart& part, std::int32_t begin, std::int32_t end) {
-      for (auto s = begin; s < end; ++s) {
-        const auto& segment = part.segments[at(s)];
-        const auto& shift = list_.shifts[at(segment.shift)];
+    for_pieces([&](int thread, const PairListPart& part, const RowRange& rows) {
+      for (auto row = rows.begin; row < rows.end; ++row) {
         const auto add = [&](const MaskedEntry& entry) {
-          exact.add(segment.i_cluster, shift, entry, ExactPairs::ExclusionEnergy::add, by_thread[at(thread)]);
+          exact.add(part.rows[row].i_cluster, list_.shifts[cell_of(entry.j)], entry, ExactPairs::ExclusionEnergy::add,
+                    by_thread[at(thread)]);
         };
-        for (const auto& entry : part.masked_of(s)) add(entry);
-        for (const auto j_cluster : part.plain_of(s)) add({j_cluster, 0xFFFF, 0, false});
+        for (const auto& entry : part.masked_of(row)) add(entry);
+        for (const auto j : part.plain_of(row)) add({j, 0xFFFF, 0, false});
       }
     });
   }

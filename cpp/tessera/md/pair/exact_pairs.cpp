@@ -61,7 +61,7 @@ void ExactPairs::add(std::int32_t i_cluster, const std::array<float, 3>& shift, 
                      ExclusionEnergy exclusion_energy, Accumulator& accumulator) const {
   const Vec3 whole = exact_shift(shift);
   for (int j = 0; j < cluster_size; ++j) {
-    const auto sj = entry.j_cluster * cluster_size + j;
+    const auto sj = cluster_of(entry.j) * cluster_size + j;
     if (domain_.is_padding(sj)) continue;
     const Vec3 rj = relative(sj) + whole;
     for (int i = 0; i < cluster_size; ++i) {
@@ -83,7 +83,7 @@ void ExactPairs::add_exclusion_energies(std::int32_t i_cluster, const std::array
   for (int i = 0; i < cluster_size; ++i)
     for (int j = 0; j < cluster_size; ++j)
       if (entry.excluded & (1u << (4 * i + j)))
-        add_exclusion_energy(i_cluster * cluster_size + i, entry.j_cluster * cluster_size + j, shift, energies);
+        add_exclusion_energy(i_cluster * cluster_size + i, cluster_of(entry.j) * cluster_size + j, shift, energies);
 }
 
 void ExactPairs::add_exclusion_energy(std::int32_t i, std::int32_t j, const std::array<float, 3>& shift,

@@ -92,12 +92,14 @@ TESSERA_PACK_2(Pack, Add)
 TESSERA_PACK_2(Pack, Sub)
 TESSERA_PACK_2(Pack, Mul)
 TESSERA_PACK_2(Pack, Max)
+TESSERA_PACK_2(Pack, Min)
 TESSERA_PACK_2(Pack, IfThenElseZero)
 TESSERA_PACK_2(MaskPack, Lt)
 TESSERA_PACK_2(MaskPack, Le)
 TESSERA_PACK_2(MaskPack, And)
 TESSERA_PACK_2(MaskPack, Or)
 TESSERA_PACK_3(MulAdd)
+TESSERA_PACK_3(MulSub)
 TESSERA_PACK_3(NegMulAdd)
 TESSERA_PACK_3(IfThenElse)
 #undef TESSERA_PACK_1
@@ -128,6 +130,24 @@ HWY_INLINE Pack<n> Evaluate(const float* c, const Pack<n>& t) {
   HWY_UNROLL(8)
   for (int i = degree - 3; i >= 1; i -= 2) odd = MulAdd(odd, t2, set(c[i]));
   return MulAdd(odd, t, even);
+}
+
+/// The nearest integers of values that fit; hn::NearestInt also mends those that do not, in four operations more.
+template <class W>  // a template, so that only the branch of this width is compiled
+HWY_INLINE auto ToIntegers(W v) {
+#if HWY_TARGET <= HWY_SSE4 && HWY_ARCH_X86
+  using Integers = hn::Vec<hn::RebindToSigned<hn::DFromV<W>>>;
+  constexpr std::size_t width = hn::MaxLanes(hn::DFromV<W>());
+#if HWY_TARGET <= HWY_AVX3
+  if constexpr (width == 16) return Integers{_mm512_cvtps_epi32(v.raw)};
+#endif
+#if HWY_TARGET <= HWY_AVX2
+  if constexpr (width == 8) return Integers{_mm256_cvtps_epi32(v.raw)};
+#endif
+  if constexpr (width == 4) return Integers{_mm_cvtps_epi32(v.raw)};
+#else
+  return hn::NearestInt(v);
+#endif
 }
 
 /// Sum over the blocks of four lanes: what each j-atom gets from all i-atoms of the register.
@@ -179,47 +199,46 @@ HWY_INLINE KernelRule ChosenRule(const KernelConstants& k) {
     return k.rule;
 }
 
+/// F·r, which is what most formulas come to, and the energy.
 template <class T>
 struct PairForce {
-  T force_over_r, energy;
+  T force_times_r, energy;
 };
 
 /// Lennard-Jones from the repulsion R = 12A/r¹² and dispersion P = 6B/r⁶, both in force units.
 template <class Choice, bool WithEnergy, class T>
 HWY_INLINE PairForce<T> LennardJones(const KernelConstants& k, const T& repulsion, const T& dispersion, const T& r2,
-                                     const T& inverse, const T& inverse2) {
+                                     const T& inverse) {
   const auto twelfth = set(1.0f / 12), sixth = set(1.0f / 6);
-  const auto plain = Mul(Sub(repulsion, dispersion), inverse2);
   switch (ChosenLj<Choice>(k)) {
     case LjModifier::cut: {
       T energy = hn::Zero(D());
       if constexpr (WithEnergy) energy = NegMulAdd(dispersion, sixth, Mul(repulsion, twelfth));
-      return {plain, energy};
+      return {Sub(repulsion, dispersion), energy};
     }
     case LjModifier::potential_switch: {
       const auto u = Mul(Max(Sub(r2, set(k.switch2)), hn::Zero(D())), set(k.switch_inverse_width));
       const auto one_less = Sub(set(1.0f), u);
       const auto s = Mul(Mul(one_less, one_less), MulAdd(set(2.0f), u, set(1.0f)));
-      const auto ds = Mul(Mul(Mul(u, one_less), set(12.0f)), set(k.switch_inverse_width));  // −2 dS/d(r²)
+      const auto ds = Mul(Mul(Mul(u, one_less), set(12 * k.switch_inverse_width)), r2);  // −2 r² dS/d(r²)
       const auto bare = NegMulAdd(dispersion, sixth, Mul(repulsion, twelfth));
-      return {MulAdd(s, plain, Mul(ds, bare)), Mul(s, bare)};
+      return {MulAdd(s, Sub(repulsion, dispersion), Mul(ds, bare)), Mul(s, bare)};
     }
     case LjModifier::force_switch: {
       const auto r3 = Mul(Mul(r2, r2), inverse), r6 = Mul(r3, r3);
-      const auto t12 = NegMulAdd(r6, set(k.inverse_cutoff6), set(1.0f));
-      const auto t6 = NegMulAdd(r3, set(k.inverse_cutoff3), set(1.0f));
-      const auto inner = Le(r2, set(k.switch2));
       const auto one = set(1.0f);
-      const auto f12 = IfThenElse(inner, one, Mul(set(k.k12), t12));
-      const auto f6 = IfThenElse(inner, one, Mul(set(k.k6), t6));
-      const auto force = Mul(NegMulAdd(dispersion, f6, Mul(repulsion, f12)), inverse2);
+      // k (1 − (r/r_c)ⁿ) falls to one at r_s: what is greater is inside.
+      const auto f12 = Min(NegMulAdd(r6, set(k.k12_over_cutoff6), set(k.k12)), one);
+      const auto f6 = Min(NegMulAdd(r3, set(k.k6_over_cutoff3), set(k.k6)), one);
       T energy = hn::Zero(D());
       if constexpr (WithEnergy) {
+        const auto inner = Le(r2, set(k.switch2));
+        const auto t12 = NegMulAdd(r6, set(k.inverse_cutoff6), one), t6 = NegMulAdd(r3, set(k.inverse_cutoff3), one);
         const T e12 = IfThenElse(inner, NegMulAdd(Mul(r6, r6), set(k.shift12), one), Mul(f12, t12));
         const auto e6 = IfThenElse(inner, NegMulAdd(r6, set(k.shift6), one), Mul(f6, t6));
         energy = Sub(Mul(Mul(repulsion, twelfth), e12), Mul(Mul(dispersion, sixth), e6));
       }
-      return {force, energy};
+      return {NegMulAdd(dispersion, f6, Mul(repulsion, f12)), energy};
     }
     case LjModifier::force_switch_gromacs: {
       const auto r = Mul(r2, inverse), t = Max(Sub(r, set(k.switch_distance)), hn::Zero(D()));
@@ -227,7 +246,6 @@ HWY_INLINE PairForce<T> LennardJones(const KernelConstants& k, const T& repulsio
       const auto a12 = Mul(Mul(repulsion, twelfth), Mul(r6, r6)), b6 = Mul(Mul(dispersion, sixth), r6);
       const auto p12 = Mul(t2, MulAdd(set(k.b12), t, set(k.a12)));
       const auto p6 = Mul(t2, MulAdd(set(k.b6), t, set(k.a6)));
-      const auto force = MulAdd(Sub(Mul(a12, p12), Mul(b6, p6)), inverse, plain);
       T energy = hn::Zero(D());
       if constexpr (WithEnergy) {
         const auto t3 = Mul(t2, t);
@@ -235,7 +253,7 @@ HWY_INLINE PairForce<T> LennardJones(const KernelConstants& k, const T& repulsio
         const auto q6 = MulAdd(t3, MulAdd(set(k.b6 * 0.25f), t, set(k.a6 / 3)), set(k.c6));
         energy = Sub(NegMulAdd(a12, q12, Mul(repulsion, twelfth)), NegMulAdd(b6, q6, Mul(dispersion, sixth)));
       }
-      return {force, energy};
+      return {MulAdd(Sub(Mul(a12, p12), Mul(b6, p6)), r, Sub(repulsion, dispersion)), energy};
     }
     case LjModifier::quintic_switch: {
       const auto r = Mul(r2, inverse), w = set(k.switch_inverse_width);
@@ -244,7 +262,7 @@ HWY_INLINE PairForce<T> LennardJones(const KernelConstants& k, const T& repulsio
       const auto s = MulAdd(Mul(x2, x), MulAdd(x, NegMulAdd(set(6.0f), x, set(15.0f)), set(-10.0f)), set(1.0f));
       const auto ds = Mul(Mul(x2, MulAdd(x, NegMulAdd(set(30.0f), x, set(60.0f)), set(-30.0f))), w);
       const auto bare = NegMulAdd(dispersion, sixth, Mul(repulsion, twelfth));
-      return {NegMulAdd(Mul(ds, bare), inverse, Mul(s, plain)), Mul(s, bare)};
+      return {NegMulAdd(Mul(ds, bare), r, Mul(s, Sub(repulsion, dispersion))), Mul(s, bare)};
     }
   }
   return {hn::Zero(D()), hn::Zero(D())};
@@ -252,12 +270,11 @@ HWY_INLINE PairForce<T> LennardJones(const KernelConstants& k, const T& repulsio
 
 /// Coulomb of unit charge product without a mesh.
 template <bool WithEnergy, class T>
-HWY_INLINE PairForce<T> PlainCoulomb(const KernelConstants& k, const T& r2, const T& inverse, const T& inverse2) {
+HWY_INLINE PairForce<T> PlainCoulomb(const KernelConstants& k, const T& r2, const T& inverse) {
   switch (k.electrostatics) {
     case Electrostatics::shift: {
-      const auto t = NegMulAdd(r2, set(k.inverse_cutoff2), set(1.0f));
-      const auto force = Mul(MulAdd(Mul(t, t), inverse2, Mul(t, set(4 * k.inverse_cutoff2))), inverse);
-      return {force, Mul(Mul(t, t), inverse)};
+      const auto u = Mul(r2, set(k.inverse_cutoff2)), t = Sub(set(1.0f), u);
+      return {Mul(Mul(t, MulAdd(set(4.0f), u, t)), inverse), Mul(Mul(t, t), inverse)};
     }
     case Electrostatics::force_switch: {
       const auto u = Mul(Max(Sub(r2, set(k.coulomb_switch2)), hn::Zero(D())), set(k.coulomb_inverse_width));
@@ -273,10 +290,10 @@ HWY_INLINE PairForce<T> PlainCoulomb(const KernelConstants& k, const T& r2, cons
         outer = MulAdd(set(k.coulomb_d), Sub(set(rc3 * rc * rc), r5), outer);
         energy = IfThenElse(Le(r2, set(k.coulomb_switch2)), Add(inverse, set(k.coulomb_below)), outer);
       }
-      return {Mul(s, Mul(inverse, inverse2)), energy};
+      return {Mul(s, inverse), energy};
     }
     default:
-      return {Mul(inverse, inverse2), inverse};
+      return {inverse, inverse};
   }
 }
 

@@ -88,9 +88,10 @@ void PairForces::rebuild() {
       auto& cluster = data_.clusters[at(s / cluster_size)];
       const auto k = at(s % cluster_size);
       cluster.q[k] = static_cast<float>(data_.charge[at(s)] * charge_scale);
+      const double sigma = std::exp2(1.0 / 6) * lj.sigma;
       cluster.sigma[k] =
-          static_cast<float>(force_field.lj_rule == model::LjRule::geometric ? std::sqrt(lj.sigma) : 0.5 * lj.sigma);
-      cluster.epsilon[k] = static_cast<float>(std::sqrt(24 * lj.epsilon / pair_force_unit));
+          static_cast<float>(force_field.lj_rule == model::LjRule::geometric ? std::sqrt(sigma) : 0.5 * sigma);
+      cluster.epsilon[k] = static_cast<float>(std::sqrt(12 * lj.epsilon / pair_force_unit));
     }
   });
   find_exclusions();

@@ -62,7 +62,7 @@ std::int32_t find_partner_cell(const domain::Domain& domain, std::int32_t cell, 
   return partner;
 }
 
-/// One thread's work on one part.
+/// One thread's work on one part of the list.
 class PairListWriter {
  public:
   PairListWriter(const domain::Domain& domain, const ClusterSet& set, const ExcludedClusters& excluded,
@@ -74,72 +74,64 @@ class PairListWriter {
         type_(type),
         cutoff_(static_cast<float>(cutoff)),
         part_(part),
-        partner_at_(at(domain.n_clusters()), -1) {
-    part_.clear();
+        marks_(domain.n_clusters()) {
+    part_.rows.clear();
+    part_.masked.clear();
   }
 
-  /// All segments of the clusters of one local cell.
+  /// The rows of the clusters of one local cell.
   void add_cell(std::int32_t cell, NeighbourCells& cells) {
     std::size_t most = 16;
     for (std::size_t o = 0; o < NeighbourCells::room; ++o) most += at(cells.end[o] - cells.begin[o]);
-    if (near_.cluster.size() < most) {
-      near_.cluster.resize(most);
-      near_.cell.resize(most);
+    if (near_.marked.size() < most) {
+      near_.marked.resize(most);
+      near_.unclear.resize(most);
     }
     for (auto ci = domain_.cell_begin[at(cell)]; ci < domain_.cell_begin[at(cell) + 1]; ++ci) {
       if (cells.end[0] > cells.begin[0]) cells.begin[0] = ci;  // each pair within the cell once
-      add_cluster(ci, cells);
+      if (part_.plain.size() < n_plain_ + most) part_.plain.resize(n_plain_ + most + n_plain_ / 8);
+      add_row(ci, cells);
     }
   }
 
-  void finish() {
-    part_.cluster_begin.push_back(static_cast<std::int32_t>(part_.segments.size()));
-    part_.segments.push_back({-1, 0, static_cast<std::int32_t>(part_.masked.size()), n_plain_});
-  }
+  void finish() { add_begin(-1); }
 
  private:
-  void add_cluster(std::int32_t ci, const NeighbourCells& cells) {
-    find_near_clusters(ci, cells, set_, cutoff_, near_);
-    if (near_.n == 0) return;
-    const auto partners = excluded_.begin[at(ci)], partners_end = excluded_.begin[at(ci) + 1];
-    for (auto p = partners; p < partners_end; ++p) partner_at_[at(excluded_.partners[at(p)].cluster)] = p;
+  void add_begin(std::int32_t ci) {
+    part_.rows.push_back({ci, static_cast<std::int64_t>(part_.masked.size()), static_cast<std::int64_t>(n_plain_)});
+  }
+
+  void add_row(std::int32_t ci, const NeighbourCells& cells) {
+    const auto partners = excluded_.of(ci);
+    marks_.set(ci);
+    for (const auto& partner : partners) marks_.set(partner.cluster);
+    near_.plain = part_.plain.data() + n_plain_;
+    find_near_clusters(ci, cells, set_, marks_, cutoff_, near_);
+    marks_.clear(ci);
+    for (const auto& partner : partners) marks_.clear(partner.cluster);
+    if (near_.n_plain + near_.n_marked == 0) return;
+
+    add_begin(ci);
     const bool may_need_table = table_.any && has_table_type(ci);
-
-    const auto room = at(n_plain_ + near_.n);
-    if (part_.plain.size() < room) part_.plain.resize(room + room / 8);
-    const auto n_masked = static_cast<std::int32_t>(part_.masked.size());
-    auto next = at(n_plain_);
-    masked_.fill(0);
-    for (std::int32_t k = 0; k < near_.n; ++k) {
-      const auto cj = near_.cluster[at(k)];
-      const auto p = partner_at_[at(cj)];
-      const bool is_partner = p >= partners && p < partners_end;
-      part_.plain[next++] = cj;
-      if (!is_partner && cj != ci && !may_need_table) continue;
-      const auto cell = near_.cell[at(k)];
-      const bool is_diagonal = cj == ci && cell == 0;
-      const bool by_table = may_need_table && needs_table(ci, cj);
-      if (!is_partner && !is_diagonal && !by_table) continue;
-      --next;
-      ++masked_[cell];
+    for (std::size_t k = 0; k < near_.n_marked; ++k) {
+      const auto j = near_.marked[k];
+      const bool is_diagonal = cluster_of(j) == ci && cell_of(j) == 0;
       const unsigned valid = is_diagonal ? 0b0000'1000'1100'1110 : 0xFFFF;  // i < j
-      const unsigned excluded = is_partner ? excluded_.partners[at(p)].excluded : 0;
-      part_.masked.push_back(
-          {cj, static_cast<std::uint16_t>(valid & ~excluded), static_cast<std::uint16_t>(valid & excluded), by_table});
+      const auto partner =
+          std::find_if(partners.begin(), partners.end(), [&](const auto& p) { return p.cluster == cluster_of(j); });
+      const unsigned excluded = partner != partners.end() ? partner->excluded : 0;
+      part_.masked.push_back({j, static_cast<std::uint16_t>(valid & ~excluded),
+                              static_cast<std::uint16_t>(valid & excluded),
+                              may_need_table && needs_table(ci, cluster_of(j))});
     }
-
-    const auto first_segment = part_.segments.size();
-    part_.cluster_begin.push_back(static_cast<std::int32_t>(first_segment));
-    part_.segments.resize(first_segment + n_neighbour_cells);
-    auto segment = first_segment;
-    auto masked_begin = n_masked;
-    for (std::int32_t o = 0; o < n_neighbour_cells; ++o) {
-      part_.segments[segment] = {ci, o, masked_begin, n_plain_};
-      masked_begin += masked_[at(o)];
-      n_plain_ += near_.count[at(o)] - masked_[at(o)];
-      segment += near_.count[at(o)] > 0 ? 1 : 0;
-    }
-    part_.segments.resize(segment);
+    auto* end = near_.plain + near_.n_plain;
+    if (may_need_table)
+      end = std::remove_if(near_.plain, end, [&](PairEntry j) {
+        const bool by_table = needs_table(ci, cluster_of(j));
+        if (by_table) part_.masked.push_back({j, 0xFFFF, 0, true});
+        return by_table;
+      });
+    n_plain_ += static_cast<std::size_t>(end - near_.plain);
   }
 
   bool has_table_type(std::int32_t ci) const {
@@ -164,30 +156,23 @@ class PairListWriter {
   std::span<const std::int32_t> type_;
   float cutoff_;
   PairListPart& part_;
-  std::int32_t n_plain_ = 0;
-  std::vector<std::int32_t> partner_at_;  // by cluster: where the current cluster's exclusions name it, or elsewhere
+  ClusterMarks marks_;  // the current cluster and those that its exclusions name
   NearClusters near_;
-  std::array<std::int32_t, NeighbourCells::room> masked_{};  // of each cell's near clusters, how many need a mask
+  std::size_t n_plain_ = 0;
 };
-
-void PairListPart::clear() {
-  segments.clear();
-  masked.clear();
-  cluster_begin.clear();
-}
 
 std::int64_t PairList::n_entries() const {
   std::int64_t n = 0;
   for (const auto& part : parts)
-    if (!part.segments.empty()) n += part.segments.back().masked_begin + part.segments.back().plain_begin;
+    if (!part.rows.empty()) n += part.rows.back().masked_begin + part.rows.back().plain_begin;
   return n;
 }
 
 std::size_t PairList::bytes() const {
   std::size_t n = 0;
   for (const auto& part : parts)
-    n += part.segments.capacity() * sizeof(Segment) + part.masked.capacity() * sizeof(MaskedEntry) +
-         (part.plain.capacity() + part.cluster_begin.capacity()) * sizeof(std::int32_t);
+    n += part.rows.capacity() * sizeof(Row) + part.masked.capacity() * sizeof(MaskedEntry) +
+         part.plain.capacity() * sizeof(PairEntry);
   return n;
 }
 
@@ -257,6 +242,7 @@ void PairLister::find_neighbour_cells(std::int32_t cell, const PairList& list, N
 void PairLister::build(std::span<const ClusterData> clusters, std::span<const float> reach,
                        const ExcludedClusters& excluded, const TablePairs& table, std::span<const std::int32_t> type,
                        double cutoff, PairList& list) {
+  TESSERA_CHECK(domain_.n_clusters() < most_clusters);
   list.shifts = half_shell_shifts(domain_.grid());
   set_bounds(clusters, reach);
   const ClusterSet set = {clusters.data(), reach.data(), bounds_};

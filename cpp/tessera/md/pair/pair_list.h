@@ -1,8 +1,8 @@
 // Which clusters of four atoms are near which: the list that every pair scheme works from.
 //
 // A rank lists the cell pairs whose midpoint cell it owns (midpoint cell method, cell_grid.h), so each pair of atoms is
-// listed on one rank. The list of a cell pair depends only on the two cells; a *segment* is one i-cluster against the
-// near clusters of one other cell, in order, and is the largest piece that may be summed in floating point.
+// listed on one rank. A *row* is one i-cluster with all that is near it, in any order: what is summed over entries is
+// summed in fixed point.
 #pragma once
 
 #include <array>
@@ -19,40 +19,36 @@ namespace tessera::md::pair {
 /// An i-cluster against a j-cluster where not all 16 pairs interact plainly. Bit 4·i + j of a mask is atom i of the
 /// i-cluster with atom j of the j-cluster.
 struct MaskedEntry {
-  std::int32_t j_cluster;
+  PairEntry j;
   std::uint16_t interact;  // pairs that interact in full
   std::uint16_t excluded;  // pairs that the force field excludes: only the mesh's correction acts
   bool by_table;           // some pair of types has parameters of its own (NBFIX): look them up
 };
 
-/// Its entries end where those of the next segment begin.
-struct Segment {
+/// Its entries end where those of the next row begin.
+struct Row {
   std::int32_t i_cluster;
-  std::int32_t shift;  // index into PairList::shifts
-  std::int32_t masked_begin, plain_begin;
+  std::int64_t masked_begin, plain_begin;
 };
 
-/// One thread's part of the list: whole i-clusters, segments of one i-cluster next to each other.
+/// One thread's part of the list.
 struct PairListPart {
-  std::vector<Segment> segments;  // and one more, which ends the last
+  std::vector<Row> rows;  // and one more, which ends the last
   std::vector<MaskedEntry> masked;
-  std::vector<std::int32_t> plain;          // j-clusters; may hold room beyond the last segment's end
-  std::vector<std::int32_t> cluster_begin;  // first segment of each i-cluster that has any, and the end
+  std::vector<PairEntry> plain;  // may hold room beyond the last row's end
 
-  void clear();
-  std::span<const MaskedEntry> masked_of(std::int32_t segment) const {
-    const auto *s = &segments[static_cast<std::size_t>(segment)], *next = s + 1;
-    return {masked.data() + s->masked_begin, masked.data() + next->masked_begin};
+  std::size_t n_rows() const { return rows.empty() ? 0 : rows.size() - 1; }
+  std::span<const MaskedEntry> masked_of(std::size_t row) const {
+    return {masked.data() + rows[row].masked_begin, masked.data() + rows[row + 1].masked_begin};
   }
-  std::span<const std::int32_t> plain_of(std::int32_t segment) const {
-    const auto *s = &segments[static_cast<std::size_t>(segment)], *next = s + 1;
-    return {plain.data() + s->plain_begin, plain.data() + next->plain_begin};
+  std::span<const PairEntry> plain_of(std::size_t row) const {
+    return {plain.data() + rows[row].plain_begin, plain.data() + rows[row + 1].plain_begin};
   }
 };
 
 struct PairList {
   std::vector<PairListPart> parts;
-  std::vector<std::array<float, 3>> shifts;  // Å: centre of the j-cell minus centre of the i-cell
+  std::vector<std::array<float, 3>> shifts;  // Å, by neighbour cell: its centre minus that of the i-cluster's cell
 
   std::int64_t n_entries() const;
   std::size_t bytes() const;
@@ -66,6 +62,11 @@ struct ExcludedClusters {
   };
   std::vector<std::int32_t> begin;  // (clusters+1)
   std::vector<Partner> partners;
+
+  std::span<const Partner> of(std::int32_t cluster) const {
+    const auto* first = begin.data() + cluster;
+    return {partners.data() + first[0], partners.data() + first[1]};
+  }
 };
 
 /// What a type needs to know about its pairs with parameters of their own.

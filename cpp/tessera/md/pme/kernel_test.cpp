@@ -3,7 +3,6 @@
 #include "tessera/md/pme/kernel.h"
 
 #include <gtest/gtest.h>
-#include <hwy/targets.h>
 
 #include <cmath>
 #include <limits>
@@ -11,6 +10,7 @@
 #include <vector>
 
 #include "tessera/md/pme/plan.h"
+#include "tessera/md/test_support.h"
 
 namespace tessera::md::pme {
 namespace {
@@ -135,23 +135,9 @@ class PmeKernel : public testing::Test {};
 using Reals = testing::Types<float, double>;
 TYPED_TEST_SUITE(PmeKernel, Reals);
 
-/// Calls check() once with each instruction set that this machine has.
-template <class Check>
-void for_instruction_sets(Check&& check) {
-  for (std::int64_t targets = hwy::SupportedTargets() & HWY_TARGETS; targets != 0; targets &= targets - 1) {
-    const std::int64_t target = targets & -targets;
-    SCOPED_TRACE(hwy::TargetName(target));
-    hwy::SetSupportedTargetsForTest(target);
-    hwy::GetChosenTarget().Update(target);
-    check();
-  }
-  hwy::SetSupportedTargetsForTest(0);
-  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-}
+TYPED_TEST(PmeKernel, BricksSumTheSameIntegersAsTheWholeMesh) { test::for_instruction_sets(check_bricks<TypeParam>); }
 
-TYPED_TEST(PmeKernel, BricksSumTheSameIntegersAsTheWholeMesh) { for_instruction_sets(check_bricks<TypeParam>); }
-
-TYPED_TEST(PmeKernel, GatherAgreesWithItsReference) { for_instruction_sets(check_gather<TypeParam>); }
+TYPED_TEST(PmeKernel, GatherAgreesWithItsReference) { test::for_instruction_sets(check_gather<TypeParam>); }
 
 }  // namespace
 }  // namespace tessera::md::pme

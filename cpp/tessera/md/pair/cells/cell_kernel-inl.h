@@ -241,25 +241,25 @@ struct Analytic {
     const auto& k = atoms.constants;
     const V inverse6 = hn::Mul(hn::Mul(pair.inverse2, pair.inverse2), pair.inverse2);
     const P dispersion = hn::Mul(pair.b6, inverse6), repulsion = hn::Mul(pair.a12, hn::Mul(inverse6, inverse6));
-    const P r2 = pair.r2, inverse = pair.inverse, inverse2 = pair.inverse2;
-    const auto lj = LennardJones<Choice, WithEnergy>(k, repulsion, dispersion, r2, inverse, inverse2);
+    const P r2 = pair.r2, inverse = pair.inverse;
+    const auto lj = LennardJones<Choice, WithEnergy>(k, repulsion, dispersion, r2, inverse);
     PairValues values;
     values.too_close = FirstLanes(0);
     if constexpr (WithEnergy) values.lj = lj.energy.part[0];
     if (ChosenCoulomb<Choice>(k) == Electrostatics::pme) {
       // (1/r³ − mesh) for pairs that interact, the mesh's part alone for excluded ones
-      const V direct = hn::MulAdd(pair.qq, hn::Mul(pair.inverse, pair.inverse2), lj.force_over_r.part[0]);
+      const V direct = hn::MulAdd(pair.qq, pair.inverse, lj.force_times_r.part[0]);
       const V smooth = hn::IfThenElseZero(hn::Or(pair.interact, pair.excluded), MeshForce<Choice>(k, pair));
-      values.force_over_r = hn::Sub(hn::IfThenElseZero(pair.interact, direct), smooth);
+      values.force_over_r = hn::MulSub(hn::IfThenElseZero(pair.interact, direct), pair.inverse2, smooth);
       if constexpr (WithEnergy) {
         const P t = MulAdd(r2, set(k.ewald_scale), set(-1.0f));
         values.coulomb =
             hn::Mul(pair.qq, hn::Sub(pair.inverse, Evaluate<ewald_degree_high>(k.ewald_energy, t).part[0]));
       }
     } else {
-      const auto plain = PlainCoulomb<WithEnergy>(k, r2, inverse, inverse2);
-      values.force_over_r =
-          hn::IfThenElseZero(pair.interact, hn::MulAdd(pair.qq, plain.force_over_r.part[0], lj.force_over_r.part[0]));
+      const auto plain = PlainCoulomb<WithEnergy>(k, r2, inverse);
+      const V direct = hn::MulAdd(pair.qq, plain.force_times_r.part[0], lj.force_times_r.part[0]);
+      values.force_over_r = hn::Mul(hn::IfThenElseZero(pair.interact, direct), pair.inverse2);
       if constexpr (WithEnergy) values.coulomb = hn::Mul(pair.qq, plain.energy.part[0]);
     }
     return values;
@@ -323,7 +323,7 @@ template <class Function, bool WithEnergy, class JAtoms>
     const V sigma = Function::AddsSigmas(k) ? hn::Add(i.sigma, sj) : hn::Mul(i.sigma, sj);
     const V s2 = hn::Mul(sigma, sigma), s6 = hn::Mul(hn::Mul(s2, s2), s2);
     pair.b6 = hn::Mul(hn::Mul(i.epsilon, j.Values(atoms.epsilon)), s6);
-    pair.a12 = hn::Mul(hn::Add(pair.b6, pair.b6), s6);
+    pair.a12 = hn::Mul(pair.b6, s6);
   }
   auto values = Function::template Compute<WithEnergy>(atoms, pair);
   const M too_close = hn::Or(values.too_close, hn::Not(hn::Lt(hn::Abs(values.force_over_r), set(clash_force_over_r))));
@@ -334,7 +334,7 @@ template <class Function, bool WithEnergy, class JAtoms>
 
   const V fx = hn::Mul(values.force_over_r, dx), fy = hn::Mul(values.force_over_r, dy),
           fz = hn::Mul(values.force_over_r, dz);
-  const VI ix = hn::NearestInt(fx), iy = hn::NearestInt(fy), iz = hn::NearestInt(fz);
+  const VI ix = ToIntegers(fx), iy = ToIntegers(fy), iz = ToIntegers(fz);
   sum.x = hn::Add(sum.x, ix);
   sum.y = hn::Add(sum.y, iy);
   sum.z = hn::Add(sum.z, iz);

@@ -1,0 +1,266 @@
+// What all bonded loops share, included once for each instruction set: batches of terms, one term a lane, in double
+// precision. A lane's result does not depend on the other lanes, so a term gives the same bits in whatever batch it is.
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <numbers>
+#include <span>
+
+#include "tessera/base/lattice.h"
+#include "tessera/md/accumulator.h"
+#include "tessera/md/bonded/terms.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tessera::md::bonded {
+namespace HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+using D = hn::CappedTag<double, 8>;
+using V = hn::Vec<D>;
+using M = hn::Mask<D>;
+using DL = hn::RebindToSigned<D>;
+using VL = hn::Vec<DL>;
+using DI = hn::Rebind<std::int32_t, D>;
+using VI = hn::Vec<DI>;
+
+constexpr std::size_t lanes = hn::MaxLanes(D());
+
+HWY_INLINE V set(double value) { return hn::Set(D(), value); }
+HWY_INLINE V Where(M mask, V v) { return hn::IfThenElseZero(mask, v); }
+
+struct V3 {
+  V x, y, z;
+};
+
+HWY_INLINE V3 Add(const V3& a, const V3& b) { return {hn::Add(a.x, b.x), hn::Add(a.y, b.y), hn::Add(a.z, b.z)}; }
+HWY_INLINE V3 Sub(const V3& a, const V3& b) { return {hn::Sub(a.x, b.x), hn::Sub(a.y, b.y), hn::Sub(a.z, b.z)}; }
+HWY_INLINE V3 Neg(const V3& a) { return {hn::Neg(a.x), hn::Neg(a.y), hn::Neg(a.z)}; }
+HWY_INLINE V3 Mul(V s, const V3& a) { return {hn::Mul(s, a.x), hn::Mul(s, a.y), hn::Mul(s, a.z)}; }
+HWY_INLINE V3 MulAdd(V s, const V3& a, const V3& b) {
+  return {hn::MulAdd(s, a.x, b.x), hn::MulAdd(s, a.y, b.y), hn::MulAdd(s, a.z, b.z)};
+}
+HWY_INLINE V3 MulSub(V s, const V3& a, const V3& b) {
+  return {hn::MulSub(s, a.x, b.x), hn::MulSub(s, a.y, b.y), hn::MulSub(s, a.z, b.z)};
+}
+HWY_INLINE V Dot(const V3& a, const V3& b) { return hn::MulAdd(a.z, b.z, hn::MulAdd(a.y, b.y, hn::Mul(a.x, b.x))); }
+HWY_INLINE V3 Cross(const V3& a, const V3& b) {
+  return {hn::MulSub(a.y, b.z, hn::Mul(a.z, b.y)), hn::MulSub(a.z, b.x, hn::Mul(a.x, b.z)),
+          hn::MulSub(a.x, b.y, hn::Mul(a.y, b.x))};
+}
+
+/// atan2(y, x) within two units of the last place; 0 where both are 0.
+///
+/// Formula: |y|/|x| is brought to |q| ≤ tan π/8 by a turn of π/4 or π/2; atan q = q + q³P(q²), P of degree 10
+///   interpolating at Chebyshev's points of [0, tan² π/8], error 7e-18
+HWY_INLINE V Atan2(V y, V x) {
+  constexpr double p[] = {-0.3333333333333333,   0.19999999999995516, -0.14285714284665682, 0.11111111015187018,
+                          -0.0909090457530649,   0.07692183125376892, -0.06664510525508936, 0.05858140904866328,
+                          -0.050854078345894844, 0.03923044778479309, -0.019175404711104932};
+  const V narrow = set(std::numbers::sqrt2 - 1), ax = hn::Abs(x), ay = hn::Abs(y);
+  const M near_x = hn::Le(ay, hn::Mul(narrow, ax)), near_y = hn::Le(ax, hn::Mul(narrow, ay));
+  const V numerator = hn::IfThenElse(near_x, ay, hn::IfThenElse(near_y, hn::Neg(ax), hn::Sub(ay, ax)));
+  const V denominator = hn::IfThenElse(near_x, ax, hn::IfThenElse(near_y, ay, hn::Add(ay, ax)));
+  const V turn = Where(hn::Not(near_x), hn::IfThenElse(near_y, set(std::numbers::pi / 2), set(std::numbers::pi / 4)));
+  const V q = hn::Div(numerator, hn::Max(denominator, set(1e-300))), z = hn::Mul(q, q), z2 = hn::Mul(z, z);
+  V even = set(p[10]), odd = set(p[9]);
+  HWY_UNROLL(4)
+  for (int i = 8; i >= 0; i -= 2) even = hn::MulAdd(even, z2, set(p[i]));
+  HWY_UNROLL(4)
+  for (int i = 7; i >= 1; i -= 2) odd = hn::MulAdd(odd, z2, set(p[i]));
+  const V angle = hn::Add(turn, hn::MulAdd(hn::Mul(q, z), hn::MulAdd(odd, z, even), q));
+  return hn::CopySign(hn::IfThenElse(hn::Lt(x, set(0)), hn::Sub(set(std::numbers::pi), angle), angle), y);
+}
+
+/// Terms of one kind, one a lane. Lanes from `count` on repeat a term: their results are not used.
+template <int arity>
+struct Batch {
+  const std::array<std::int32_t, arity>* slots;  // (lanes)
+  const std::int32_t* parameter;                 // (lanes) rows
+  std::size_t count;
+
+  HWY_INLINE VI rows() const { return hn::LoadU(DI(), parameter); }
+};
+
+/// Calls add(batch) for the terms [begin, end) of a list.
+template <int arity, class Add>
+HWY_INLINE void ForBatches(const TermList<arity>& terms, std::int64_t begin, std::int64_t end, Add&& add) {
+  std::array<std::array<std::int32_t, arity>, lanes> slots;
+  std::array<std::int32_t, lanes> parameter;
+  const auto stop = static_cast<std::size_t>(end);
+  for (auto t = static_cast<std::size_t>(begin); t < stop; t += lanes) {
+    Batch<arity> batch{&terms.slots[t], &terms.parameter[t], std::min(lanes, stop - t)};
+    if (batch.count < lanes) {
+      for (std::size_t lane = 0; lane < lanes; ++lane) {
+        slots[lane] = terms.slots[std::min(t + lane, stop - 1)];
+        parameter[lane] = terms.parameter[std::min(t + lane, stop - 1)];
+      }
+      batch.slots = slots.data();
+      batch.parameter = parameter.data();
+    }
+    add(batch);
+  }
+}
+
+/// A column of a table of doubles, at each lane's row: `first` is the column's value in row 0, rows are `Row`s.
+template <class Row>
+HWY_INLINE V Column(const double& first, VI rows) {
+  static_assert(sizeof(Row) % sizeof(double) == 0);
+  const VI index = hn::Mul(rows, hn::Set(DI(), static_cast<std::int32_t>(sizeof(Row) / sizeof(double))));
+  return hn::GatherIndex(D(), &first, hn::PromoteTo(DL(), index));
+}
+template <class Row>
+HWY_INLINE V Column(std::span<const Row> table, double Row::*member, VI rows) {
+  return Column<Row>(table[0].*member, rows);
+}
+
+/// Positions of one atom of each term, and the lattice that gives their differences length.
+class Places {
+ public:
+  HWY_INLINE Places(const Lattice& lattice, std::span<const Fraction> position)
+      : position_(position.data()),
+        ax_(set(lattice.a().x * unit)),
+        bx_(set(lattice.b().x * unit)),
+        by_(set(lattice.b().y * unit)),
+        cx_(set(lattice.c().x * unit)),
+        cy_(set(lattice.c().y * unit)),
+        cz_(set(lattice.c().z * unit)) {}
+
+  struct Place {
+    VI x, y, z;
+  };
+
+  template <int arity>
+  HWY_INLINE Place operator()(const Batch<arity>& batch, std::size_t atom) const {
+    const DI d;
+    if constexpr (lanes < 4) {
+      alignas(64) std::int32_t x[lanes], y[lanes], z[lanes];
+      for (std::size_t lane = 0; lane < lanes; ++lane) {
+        const Fraction& p = position_[batch.slots[lane][atom]];
+        x[lane] = p.x;
+        y[lane] = p.y;
+        z[lane] = p.z;
+      }
+      return {hn::Load(d, x), hn::Load(d, y), hn::Load(d, z)};
+    } else {
+      // Fractions of four lanes (eight: two fours side by side), turned from rows into columns: a vector that is read
+      // right after its lanes were written one by one has to wait for all of them.
+      const auto p0 = fractions(d, batch, atom, 0), p1 = fractions(d, batch, atom, 1);
+      const auto p2 = fractions(d, batch, atom, 2), p3 = fractions(d, batch, atom, 3);
+      const hn::RepartitionToWide<DI> pairs;
+      const auto xy01 = hn::BitCast(pairs, hn::InterleaveLower(d, p0, p1));
+      const auto xy23 = hn::BitCast(pairs, hn::InterleaveLower(d, p2, p3));
+      const auto z01 = hn::BitCast(pairs, hn::InterleaveUpper(d, p0, p1));
+      const auto z23 = hn::BitCast(pairs, hn::InterleaveUpper(d, p2, p3));
+      return {hn::BitCast(d, hn::InterleaveLower(pairs, xy01, xy23)),
+              hn::BitCast(d, hn::InterleaveUpper(pairs, xy01, xy23)),
+              hn::BitCast(d, hn::InterleaveLower(pairs, z01, z23))};
+    }
+  }
+
+  /// Vectors from `from` to `to` in the nearest image, Å.
+  HWY_INLINE V3 displacement(const Place& from, const Place& to) const {
+    const D d;
+    const V x = hn::PromoteTo(d, hn::Sub(to.x, from.x)), y = hn::PromoteTo(d, hn::Sub(to.y, from.y)),
+            z = hn::PromoteTo(d, hn::Sub(to.z, from.z));
+    return {hn::MulAdd(cx_, z, hn::MulAdd(bx_, y, hn::Mul(ax_, x))), hn::MulAdd(cy_, z, hn::Mul(by_, y)),
+            hn::Mul(cz_, z)};
+  }
+
+ private:
+  static constexpr double unit = 1.0 / 4294967296.0;
+
+  /// The fraction of lane `lane`, and in the upper half of eight lanes that of lane + 4.
+  template <class Tag, int arity>
+  HWY_INLINE hn::Vec<Tag> fractions(Tag d, const Batch<arity>& batch, std::size_t atom, std::size_t lane) const {
+    const hn::FixedTag<std::int32_t, 4> d4;
+    const auto one = [&](std::size_t l)
+                         HWY_ATTR { return hn::MaskedLoad(hn::FirstN(d4, 3), d4, &position_[batch.slots[l][atom]].x); };
+    if constexpr (hn::MaxLanes(d) == 8) {
+      return hn::Combine(d, one(lane + 4), one(lane));
+    } else {
+      return one(lane);
+    }
+  }
+
+  const Fraction* position_;
+  V ax_, bx_, by_, cx_, cy_, cz_;
+};
+
+/// to_fixed() of fixed_point.h for a power of two as unit.
+HWY_INLINE VL Fixed(V value, double unit) {
+  const V scaled = hn::Mul(value, set(1 / unit)), limit = set(9.0e18);
+  // What is not less than the limit may be NaN.
+  const V bounded = hn::Max(hn::IfThenElse(hn::Lt(scaled, limit), scaled, limit), hn::Neg(limit));
+#if HWY_TARGET <= HWY_AVX3
+  return VL{_mm512_cvtpd_epi64(bounded.raw)};
+#else
+  return hn::ConvertTo(DL(), hn::Round(bounded));
+#endif
+}
+
+/// Adds the forces on n of a term's atoms, and to atom `balance` the negative of their rounded sum: a term never pushes
+/// the system as a whole, to the last bit.
+template <int n, int arity>
+HWY_INLINE void AddBalanced(Accumulator& accumulator, const Batch<arity>& batch, const std::size_t (&atoms)[n],
+                            const V3 (&forces)[n], std::size_t balance) {
+  const DL d;
+  alignas(64) std::int64_t fixed[n + 1][3][lanes];
+  VL x = hn::Zero(d), y = x, z = x;
+  for (std::size_t a = 0; a < n; ++a) {
+    const VL fx = Fixed(forces[a].x, force_unit), fy = Fixed(forces[a].y, force_unit),
+             fz = Fixed(forces[a].z, force_unit);
+    hn::Store(fx, d, fixed[a][0]);
+    hn::Store(fy, d, fixed[a][1]);
+    hn::Store(fz, d, fixed[a][2]);
+    x = hn::Sub(x, fx);
+    y = hn::Sub(y, fy);
+    z = hn::Sub(z, fz);
+  }
+  hn::Store(x, d, fixed[n][0]);
+  hn::Store(y, d, fixed[n][1]);
+  hn::Store(z, d, fixed[n][2]);
+  std::int64_t* const all = accumulator.force.data();
+  for (std::size_t lane = 0; lane < batch.count; ++lane) {
+    const auto& slots = batch.slots[lane];
+    for (std::size_t a = 0; a <= n; ++a) {
+      std::int64_t* const force = all + 3 * static_cast<std::size_t>(slots[a < n ? atoms[a] : balance]);
+      add_fixed(force[0], fixed[a][0][lane]);
+      add_fixed(force[1], fixed[a][1][lane]);
+      add_fixed(force[2], fixed[a][2][lane]);
+    }
+  }
+}
+
+/// Σ r⊗F of each lane's term in floating point; rounded to fixed point once a term. kcal/mol: xx yy zz xy xz yz.
+struct TermVirial {
+  V w[6];
+
+  HWY_INLINE TermVirial() {
+    for (V& component : w) component = hn::Zero(D());
+  }
+  HWY_INLINE void add(const V3& r, const V3& f) {
+    w[0] = hn::MulAdd(r.x, f.x, w[0]);
+    w[1] = hn::MulAdd(r.y, f.y, w[1]);
+    w[2] = hn::MulAdd(r.z, f.z, w[2]);
+    w[3] = hn::MulAdd(r.x, f.y, w[3]);
+    w[4] = hn::MulAdd(r.x, f.z, w[4]);
+    w[5] = hn::MulAdd(r.y, f.z, w[5]);
+  }
+};
+
+HWY_INLINE void AddFixed(std::int64_t& sum, V value, std::size_t count) {
+  alignas(64) std::int64_t fixed[lanes];
+  hn::Store(Fixed(value, energy_unit), DL(), fixed);
+  for (std::size_t lane = 0; lane < count; ++lane) add_fixed(sum, fixed[lane]);
+}
+HWY_INLINE void AddEnergy(EnergyVirial& energies, Term term, V value, std::size_t count) {
+  AddFixed(energies.energy[static_cast<std::size_t>(term)], value, count);
+}
+HWY_INLINE void AddVirial(EnergyVirial& energies, const TermVirial& virial, std::size_t count) {
+  for (std::size_t i = 0; i < 6; ++i) AddFixed(energies.virial[i], virial.w[i], count);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace tessera::md::bonded
+HWY_AFTER_NAMESPACE();

@@ -1,0 +1,43 @@
+// Vectors of doubles with one molecule a lane, and three-vectors of them. Included once for each instruction set.
+//
+// Every operation acts on each lane alone, so that a molecule's bits do not depend on which others share its batch.
+HWY_BEFORE_NAMESPACE();
+namespace tessera::md::constraint {
+namespace HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+using D = hn::CappedTag<double, 8>;
+using V = hn::Vec<D>;
+using Mask = hn::Mask<D>;
+
+constexpr std::size_t lanes = hn::MaxLanes(D());
+
+HWY_INLINE V set(double value) { return hn::Set(D(), value); }
+
+struct Vectors {
+  V x, y, z;
+};
+
+HWY_INLINE Vectors Add(const Vectors& a, const Vectors& b) { return {a.x + b.x, a.y + b.y, a.z + b.z}; }
+HWY_INLINE Vectors Sub(const Vectors& a, const Vectors& b) { return {a.x - b.x, a.y - b.y, a.z - b.z}; }
+HWY_INLINE Vectors Mul(V s, const Vectors& a) { return {s * a.x, s * a.y, s * a.z}; }
+/// s·a + b
+HWY_INLINE Vectors MulAdd(V s, const Vectors& a, const Vectors& b) {
+  return {hn::MulAdd(s, a.x, b.x), hn::MulAdd(s, a.y, b.y), hn::MulAdd(s, a.z, b.z)};
+}
+/// b − s·a
+HWY_INLINE Vectors NegMulAdd(V s, const Vectors& a, const Vectors& b) {
+  return {hn::NegMulAdd(s, a.x, b.x), hn::NegMulAdd(s, a.y, b.y), hn::NegMulAdd(s, a.z, b.z)};
+}
+HWY_INLINE V Dot(const Vectors& a, const Vectors& b) { return hn::MulAdd(a.x, b.x, hn::MulAdd(a.y, b.y, a.z * b.z)); }
+HWY_INLINE Vectors Cross(const Vectors& a, const Vectors& b) {
+  return {hn::MulSub(a.y, b.z, a.z * b.y), hn::MulSub(a.z, b.x, a.x * b.z), hn::MulSub(a.x, b.y, a.y * b.x)};
+}
+HWY_INLINE Vectors IfThenElseZero(Mask mask, const Vectors& a) {
+  return {hn::IfThenElseZero(mask, a.x), hn::IfThenElseZero(mask, a.y), hn::IfThenElseZero(mask, a.z)};
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace tessera::md::constraint
+HWY_AFTER_NAMESPACE();

@@ -1,0 +1,125 @@
+// SHAKE and RATTLE with one group a lane; formulas and sources in shake.h. Included once for each instruction set.
+//
+// N: the number of constraints where the compiler shall know it, else −1. Systems are solved without row exchanges: at
+// positions that keep the constraints the matrix is symmetric and positive definite, and close to that nearby.
+HWY_BEFORE_NAMESPACE();
+namespace tessera::md::constraint {
+namespace HWY_NAMESPACE {
+
+template <int N>
+struct Sizes {
+  static constexpr int most = N < 0 ? max_group_constraints : (N == 0 ? 1 : N);
+};
+
+/// matrix·x = right by elimination, in place.
+template <int N>
+HWY_INLINE void Solve(V* matrix, V* right, int size) {
+  const int n = N < 0 ? size : N;
+  for (int k = 0; k < n; ++k) {
+    const V inverse = set(1) / matrix[k * n + k];
+    matrix[k * n + k] = inverse;
+    for (int i = k + 1; i < n; ++i) {
+      const V factor = matrix[i * n + k] * inverse;
+      for (int j = k + 1; j < n; ++j) matrix[i * n + j] = hn::NegMulAdd(factor, matrix[k * n + j], matrix[i * n + j]);
+      right[i] = hn::NegMulAdd(factor, right[k], right[i]);
+    }
+  }
+  for (int k = n; k-- > 0;) {
+    for (int j = k + 1; j < n; ++j) right[k] = hn::NegMulAdd(matrix[k * n + j], right[j], right[k]);
+    right[k] = right[k] * matrix[k * n + k];
+  }
+}
+
+/// vectors[k] = value[i] − value[j] of constraint k
+template <int N>
+HWY_INLINE void Differences(const ConstraintGroup& group, const Vectors* value, Vectors* vectors) {
+  const int n = N < 0 ? group.n_constraints : N;
+  for (int k = 0; k < n; ++k) vectors[k] = Sub(value[group.pair[k][0]], value[group.pair[k][1]]);
+}
+
+/// velocity[i] += w_i·impulse, velocity[j] −= w_j·impulse with impulse = strength_k·direction_k
+template <int N>
+HWY_INLINE void Apply(const ConstraintGroup& group, const V* strength, const Vectors* direction, Vectors* velocity) {
+  const int n = N < 0 ? group.n_constraints : N;
+  for (int k = 0; k < n; ++k) {
+    const auto [i, j] = group.pair[k];
+    velocity[i] = MulAdd(strength[k] * set(group.inverse_mass[i]), direction[k], velocity[i]);
+    velocity[j] = NegMulAdd(strength[k] * set(group.inverse_mass[j]), direction[k], velocity[j]);
+  }
+}
+
+/// Turns `velocity` so that a drift over `timestep` from `position` keeps the distances to a relative error of
+/// `tolerance`. Returns the lanes where Newton's method got there.
+template <int N>
+HWY_INLINE Mask Shake(const ConstraintGroup& group, const Vectors* position, Vectors* velocity, double timestep,
+                      double tolerance) {
+  constexpr int most = Sizes<N>::most;
+  constexpr int max_iterations = 30;  // it takes 3 or 4; a molecule that needs more has blown up
+  const int n = N < 0 ? group.n_constraints : N;
+  const D d;
+  Vectors s[most], start[most], r[most];
+  V lambda[most];
+  Differences<N>(group, position, s);
+  Differences<N>(group, velocity, start);
+  for (int k = 0; k < n; ++k) {
+    r[k] = start[k] = MulAdd(set(timestep), start[k], s[k]);
+    lambda[k] = hn::Zero(d);
+  }
+  for (int iteration = 0;; ++iteration) {
+    V step[most], matrix[most * most];
+    Mask done = hn::Eq(hn::Zero(d), hn::Zero(d));
+    for (int k = 0; k < n; ++k) {
+      step[k] = set(0.5) * (set(group.distance2[k]) - Dot(r[k], r[k]));
+      done = hn::And(done, hn::Abs(step[k]) <= set(tolerance * group.distance2[k]));
+    }
+    if (hn::AllTrue(d, done) || iteration == max_iterations) {
+      for (int k = 0; k < n; ++k) lambda[k] = lambda[k] * set(1 / timestep);
+      Apply<N>(group, lambda, s, velocity);
+      return done;
+    }
+    for (int k = 0; k < n; ++k)
+      for (int l = 0; l < n; ++l) matrix[k * n + l] = set(group.coupling[k * n + l]) * Dot(r[k], s[l]);
+    Solve<N>(matrix, step, n);
+    // A lane that is done stays as it is, however many steps the others take.
+    for (int k = 0; k < n; ++k) lambda[k] = lambda[k] + hn::IfThenZeroElse(done, step[k]);
+    // From the start each time: no error adds up over iterations.
+    for (int k = 0; k < n; ++k) {
+      r[k] = start[k];
+      for (int l = 0; l < n; ++l) r[k] = MulAdd(set(group.coupling[k * n + l]) * lambda[l], s[l], r[k]);
+    }
+  }
+}
+
+/// What RATTLE did: an impulse μ_k along each constrained vector r_k, amu·(unit of velocity)/Å.
+template <int N>
+struct Impulses {
+  V mu[Sizes<N>::most];
+  Vectors r[Sizes<N>::most];
+  Mask is_solved;
+};
+
+/// Takes from `velocity` what would change the distances.
+template <int N>
+HWY_INLINE Impulses<N> Rattle(const ConstraintGroup& group, const Vectors* position, Vectors* velocity) {
+  constexpr int most = Sizes<N>::most;
+  const int n = N < 0 ? group.n_constraints : N;
+  Impulses<N> impulses;
+  auto& [mu, r, is_solved] = impulses;
+  Vectors v[most];
+  V matrix[most * most];
+  Differences<N>(group, position, r);
+  Differences<N>(group, velocity, v);
+  for (int k = 0; k < n; ++k) {
+    mu[k] = hn::Neg(Dot(r[k], v[k]));
+    for (int l = 0; l < n; ++l) matrix[k * n + l] = set(group.coupling[k * n + l]) * Dot(r[k], r[l]);
+  }
+  Solve<N>(matrix, mu, n);
+  is_solved = hn::Eq(hn::Zero(D()), hn::Zero(D()));
+  for (int k = 0; k < n; ++k) is_solved = hn::And(is_solved, hn::IsFinite(mu[k]));
+  Apply<N>(group, mu, r, velocity);
+  return impulses;
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace tessera::md::constraint
+HWY_AFTER_NAMESPACE();

@@ -1,0 +1,254 @@
+// The bodies of the half steps, included once for each instruction set by half_step.cpp.
+//
+// Cost: the bound is memory. An atom's force, velocity and place are 48 bytes, of which the first half writes 24 back,
+// the second 12; a list is walked once.
+HWY_BEFORE_NAMESPACE();
+namespace tessera::md::integrate {
+namespace HWY_NAMESPACE {
+
+namespace lanewise = constraint::HWY_NAMESPACE;
+namespace hn = hwy::HWY_NAMESPACE;
+
+using lanewise::D;
+using lanewise::lanes;
+using lanewise::Mask;
+using lanewise::set;
+using lanewise::V;
+using lanewise::Vectors;
+using DI32 = hn::Rebind<std::int32_t, D>;
+using DI64 = hn::Rebind<std::int64_t, D>;
+
+/// A batch of groups of up to `most` atoms, one group a lane, on its way between memory and registers. The last batch
+/// of a list is filled up with its first group, which is stored once.
+template <int most>
+class Batch {
+ public:
+  HWY_INLINE Batch(const HalfStep& step, const constraint::ConstraintGroup& group, const std::int32_t* slots,
+                   std::size_t count, int n_atoms)
+      : step_(step), group_(group), slots_(slots), count_(count), n_(n_atoms) {
+    for (std::size_t lane = 0; lane < lanes; ++lane) {
+      const std::int32_t* of_lane = slots + (lane < count ? lane : 0) * static_cast<std::size_t>(n_);
+      for (int a = 0; a < n_; ++a) {
+        const auto slot = static_cast<std::size_t>(of_lane[a]);
+        const std::int64_t* f = step.force + 3 * slot;
+        const auto& v = step.velocity[slot];
+        const auto& x = step.position[slot];
+        force_[a][0][lane] = f[0], force_[a][1][lane] = f[1], force_[a][2][lane] = f[2];
+        velocity_[a][0][lane] = v.x, velocity_[a][1][lane] = v.y, velocity_[a][2][lane] = v.z;
+        position_[a][0][lane] = x.x, position_[a][1][lane] = x.y, position_[a][2][lane] = x.z;
+      }
+    }
+  }
+
+  /// Å, relative to the first atom.
+  HWY_INLINE void places(Vectors* place) const {
+    const V zero = hn::Zero(D());
+    place[0] = {zero, zero, zero};
+    for (int a = 1; a < n_; ++a) place[a] = {apart(a, 0), apart(a, 1), apart(a, 2)};
+  }
+
+  /// Å/ps, after the forces have acted. Returns the lanes where all atoms are within the speed limit.
+  HWY_INLINE Mask kick(Vectors* velocity) const {
+    Mask is_slow = hn::Eq(hn::Zero(D()), hn::Zero(D()));
+    for (int a = 0; a < n_; ++a) {
+      const V w = set(group_.inverse_mass[a] * acceleration());
+      velocity[a] = {kicked(a, 0, w), kicked(a, 1, w), kicked(a, 2, w)};
+      is_slow = hn::And(is_slow, Dot(velocity[a], velocity[a]) < set(speed_limit * speed_limit));
+    }
+    return is_slow;
+  }
+
+  /// Stops the groups whose lane is not `kept`, and reports one of them.
+  HWY_INLINE void stop_failed(Mask kept, Vectors* velocity, Failure& failure) const {
+    if (HWY_LIKELY(hn::AllTrue(D(), kept))) return;
+    for (int a = 0; a < n_; ++a) velocity[a] = IfThenElseZero(kept, velocity[a]);
+    alignas(64) double is_kept[lanes];
+    hn::Store(hn::IfThenElseZero(kept, set(1)), D(), is_kept);
+    for (std::size_t lane = 0; lane < count_; ++lane)
+      if (is_kept[lane] == 0) failure.offer(describe(lane));
+  }
+
+  HWY_INLINE void store_velocities(const Vectors* velocity) {
+    const V per_unit = set(1 / domain::velocity_unit);
+    for (int a = 0; a < n_; ++a) {
+      hn::Store(rounded(per_unit * velocity[a].x), DI32(), velocity_[a][0]);
+      hn::Store(rounded(per_unit * velocity[a].y), DI32(), velocity_[a][1]);
+      hn::Store(rounded(per_unit * velocity[a].z), DI32(), velocity_[a][2]);
+    }
+    for_atoms([&](std::size_t slot, int a, std::size_t lane) HWY_ATTR {
+      step_.velocity[slot] = {velocity_[a][0][lane], velocity_[a][1][lane], velocity_[a][2][lane]};
+    });
+  }
+
+  HWY_INLINE void store_drifted(const Vectors* velocity) {
+    for (int a = 0; a < n_; ++a) {
+      drift(a, 0, velocity[a].x);
+      drift(a, 1, velocity[a].y);
+      drift(a, 2, velocity[a].z);
+    }
+    for_atoms([&](std::size_t slot, int a, std::size_t lane) HWY_ATTR {
+      step_.position[slot] = {position_[a][0][lane], position_[a][1][lane], position_[a][2][lane]};
+    });
+  }
+
+ private:
+  static constexpr double turn = 4294967296.0;  // a box edge in units of a fraction
+
+  double acceleration() const { return units::acceleration * step_.kick * force_unit; }
+
+  /// To the nearest integer, within its range.
+  static HWY_INLINE hn::Vec<DI32> rounded(V value) { return hn::DemoteTo(DI32(), hn::Round(value)); }
+
+  HWY_INLINE V apart(int a, int d) const {
+    const DI32 di;
+    return set(step_.edges[d] / turn) *
+           hn::PromoteTo(D(), hn::Sub(hn::Load(di, position_[a][d]), hn::Load(di, position_[0][d])));
+  }
+
+  HWY_INLINE V kicked(int a, int d, V w) const {
+    const V v = set(domain::velocity_unit) * hn::PromoteTo(D(), hn::Load(DI32(), velocity_[a][d]));
+    return hn::MulAdd(w, hn::ConvertTo(D(), hn::Load(DI64(), force_[a][d])), v);
+  }
+
+  HWY_INLINE void drift(int a, int d, V velocity) {
+    const DI32 di;
+    const auto moved = rounded(set(step_.timestep) * velocity * set(turn / step_.edges[d]));
+    hn::Store(hn::Add(hn::Load(di, position_[a][d]), moved), di, position_[a][d]);
+  }
+
+  template <class Work>
+  HWY_INLINE void for_atoms(Work&& work) const {
+    for (std::size_t lane = 0; lane < count_; ++lane)
+      for (int a = 0; a < n_; ++a)
+        work(static_cast<std::size_t>(slots_[lane * static_cast<std::size_t>(n_) + static_cast<std::size_t>(a)]), a,
+             lane);
+  }
+
+  HWY_NOINLINE Failure describe(std::size_t lane) const {
+    const std::int32_t* slots = slots_ + lane * static_cast<std::size_t>(n_);
+    for (int a = 0; a < n_; ++a) {
+      double speed2 = 0;
+      for (int d = 0; d < 3; ++d) {
+        const double v = velocity_[a][d][lane] * domain::velocity_unit +
+                         group_.inverse_mass[a] * acceleration() * static_cast<double>(force_[a][d][lane]);
+        speed2 += v * v;
+      }
+      if (!(speed2 < speed_limit * speed_limit)) return {slots[a], std::sqrt(speed2)};
+    }
+    return {slots[0], 0};
+  }
+
+  const HalfStep& step_;
+  const constraint::ConstraintGroup& group_;
+  const std::int32_t* slots_;
+  const std::size_t count_;
+  const int n_;
+  HWY_ALIGN std::int64_t force_[most][3][lanes];
+  HWY_ALIGN std::int32_t velocity_[most][3][lanes];
+  HWY_ALIGN std::int32_t position_[most][3][lanes];
+};
+
+/// Calls work(slots, count) for batches of the groups [begin, end).
+template <class Work>
+HWY_INLINE void ForBatches(const constraint::GroupList& list, std::size_t begin, std::size_t end, Work&& work) {
+  const auto n_atoms = static_cast<std::size_t>(list.kind.group.n_atoms);
+  for (std::size_t g = begin; g < end; g += lanes)
+    work(list.slots.data() + g * n_atoms, end - g < lanes ? end - g : lanes);
+}
+
+template <int N, int A, bool is_water>
+void KickAndDriftKind(const constraint::GroupList& list, std::size_t begin, std::size_t end, const HalfStep& step,
+                      Failure& failure) {
+  const auto& group = list.kind.group;
+  ForBatches(list, begin, end, [&](const std::int32_t* slots, std::size_t count) HWY_ATTR {
+    Batch<A> batch(step, group, slots, count, N < 0 ? group.n_atoms : A);
+    Vectors v[A];
+    Mask kept = batch.kick(v);
+    if constexpr (N != 0) {
+      Vectors place[A];
+      batch.places(place);
+      if constexpr (is_water)
+        kept = hn::And(kept, lanewise::Settle(*list.kind.settle, place, v, step.timestep));
+      else
+        kept = hn::And(kept, lanewise::Shake<N>(group, place, v, step.timestep, step.tolerance));
+    }
+    batch.stop_failed(kept, v, failure);
+    batch.store_velocities(v);
+    batch.store_drifted(v);
+  });
+}
+
+/// W = Σ_k μ_k r_k⊗r_k, a group a lane, in fixed point.
+template <int N>
+HWY_INLINE void AddVirial(const lanewise::Impulses<N>& impulses, int n, std::size_t count, double to_force,
+                          EnergyVirial& energies) {
+  V sum[6];
+  for (V& w : sum) w = hn::Zero(D());
+  for (int k = 0; k < n; ++k) {
+    const auto& r = impulses.r[k];
+    const Vectors f = Mul(impulses.mu[k] * set(to_force), r);
+    sum[0] = hn::MulAdd(r.x, f.x, sum[0]);
+    sum[1] = hn::MulAdd(r.y, f.y, sum[1]);
+    sum[2] = hn::MulAdd(r.z, f.z, sum[2]);
+    sum[3] = hn::MulAdd(r.x, f.y, sum[3]);
+    sum[4] = hn::MulAdd(r.x, f.z, sum[4]);
+    sum[5] = hn::MulAdd(r.y, f.z, sum[5]);
+  }
+  HWY_ALIGN double of_lane[lanes];
+  for (std::size_t c = 0; c < 6; ++c) {
+    hn::Store(sum[c], D(), of_lane);
+    for (std::size_t lane = 0; lane < count; ++lane)
+      add_fixed(energies.virial[c], to_fixed(of_lane[lane], energy_unit));
+  }
+}
+
+template <int N, int A>
+void KickAndProjectKind(const constraint::GroupList& list, std::size_t begin, std::size_t end, const HalfStep& step,
+                        Failure& failure, EnergyVirial* energies) {
+  const auto& group = list.kind.group;
+  ForBatches(list, begin, end, [&](const std::int32_t* slots, std::size_t count) HWY_ATTR {
+    Batch<A> batch(step, group, slots, count, N < 0 ? group.n_atoms : A);
+    Vectors v[A];
+    Mask kept = batch.kick(v);
+    if constexpr (N != 0) {
+      Vectors place[A];
+      batch.places(place);
+      const auto impulses = lanewise::Rattle<N>(group, place, v);
+      kept = hn::And(kept, impulses.is_solved);
+      if (energies != nullptr)
+        AddVirial<N>(impulses, group.n_constraints, count, 2 / (step.timestep * units::acceleration), *energies);
+    }
+    batch.stop_failed(kept, v, failure);
+    batch.store_velocities(v);
+  });
+}
+
+void KickAndDrift(const constraint::GroupList& list, std::size_t begin, std::size_t end, const HalfStep& step,
+                  Failure& failure) {
+  const auto& group = list.kind.group;
+  if (list.kind.settle) return KickAndDriftKind<3, 3, true>(list, begin, end, step, failure);
+  if (group.n_atoms == group.n_constraints + 1) {
+    if (group.n_constraints == 0) return KickAndDriftKind<0, 1, false>(list, begin, end, step, failure);
+    if (group.n_constraints == 1) return KickAndDriftKind<1, 2, false>(list, begin, end, step, failure);
+    if (group.n_constraints == 2) return KickAndDriftKind<2, 3, false>(list, begin, end, step, failure);
+    if (group.n_constraints == 3) return KickAndDriftKind<3, 4, false>(list, begin, end, step, failure);
+  }
+  KickAndDriftKind<-1, constraint::max_group_atoms, false>(list, begin, end, step, failure);
+}
+
+void KickAndProject(const constraint::GroupList& list, std::size_t begin, std::size_t end, const HalfStep& step,
+                    Failure& failure, EnergyVirial* energies) {
+  const auto& group = list.kind.group;
+  if (list.kind.settle) return KickAndProjectKind<3, 3>(list, begin, end, step, failure, energies);
+  if (group.n_atoms == group.n_constraints + 1) {
+    if (group.n_constraints == 0) return KickAndProjectKind<0, 1>(list, begin, end, step, failure, energies);
+    if (group.n_constraints == 1) return KickAndProjectKind<1, 2>(list, begin, end, step, failure, energies);
+    if (group.n_constraints == 2) return KickAndProjectKind<2, 3>(list, begin, end, step, failure, energies);
+    if (group.n_constraints == 3) return KickAndProjectKind<3, 4>(list, begin, end, step, failure, energies);
+  }
+  KickAndProjectKind<-1, constraint::max_group_atoms>(list, begin, end, step, failure, energies);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace tessera::md::integrate
+HWY_AFTER_NAMESPACE();

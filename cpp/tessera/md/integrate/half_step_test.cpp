@@ -1,0 +1,249 @@
+// The half steps against one group at a time, with every instruction set that this machine has.
+#include "tessera/md/integrate/half_step.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "tessera/base/units.h"
+#include "tessera/md/constraint/constraint_test_support.h"
+#include "tessera/md/test_support.h"
+
+namespace tessera::md::integrate {
+namespace {
+
+using constraint::GroupKind;
+using constraint::GroupList;
+using constraint::test::Molecule;
+using test::index;
+
+const Lattice lattice = test::box(40, 41, 42);
+constexpr double timestep = 0.002;
+
+struct Sample {
+  std::vector<GroupList> lists;
+  std::vector<std::vector<double>> mass;  // of each list's groups
+  std::vector<Fraction> position;
+  std::vector<domain::Velocity> velocity;
+  std::vector<std::int64_t> force;
+
+  HalfStep step(double kick = 0.5 * timestep) {
+    return {lattice.edges(), kick, timestep, 1e-10, force.data(), velocity.data(), position.data()};
+  }
+  Vec3 exact_velocity(std::int32_t slot) const {
+    const auto& v = velocity[index(slot)];
+    return {v.x * domain::velocity_unit, v.y * domain::velocity_unit, v.z * domain::velocity_unit};
+  }
+  Vec3 exact_force(std::int32_t slot) const {
+    const auto* f = &force[3 * index(slot)];
+    return {from_fixed(f[0], force_unit), from_fixed(f[1], force_unit), from_fixed(f[2], force_unit)};
+  }
+};
+
+/// Groups of every kind in random places and slots, at some 300 K; `each` of a kind.
+Sample make_sample(int each) {
+  std::mt19937_64 random(41);
+  auto molecules = constraint::test::molecules();
+  molecules.push_back(constraint::test::star(0, 12.011, 1));
+  molecules.push_back(constraint::test::water());
+  Sample sample;
+  std::size_t n = 0;
+  for (const auto& molecule : molecules) {
+    sample.lists.push_back({{molecule.group(), {}}, {}});
+    sample.mass.push_back(molecule.mass);
+    n += molecule.mass.size() * index(each);
+  }
+  sample.lists.back().kind.settle = constraint::make_settle(15.9994, 1.008, 0.9572, 1.5139);
+  std::vector<std::int32_t> slots(n);
+  std::iota(slots.begin(), slots.end(), 0);
+  std::shuffle(slots.begin(), slots.end(), random);
+  sample.position.resize(n);
+  sample.velocity.resize(n);
+  sample.force.resize(3 * n);
+  auto slot = slots.begin();
+  for (std::size_t m = 0; m < molecules.size(); ++m)
+    for (int i = 0; i < each; ++i) {
+      const auto place = constraint::test::placed(molecules[m].shape, random, 60);
+      for (std::size_t a = 0; a < place.size(); ++a, ++slot) {
+        sample.lists[m].slots.push_back(*slot);
+        sample.position[index(*slot)] = lattice.fraction(place[a]);
+        const auto v = constraint::test::random_vector(random, 15 / std::sqrt(molecules[m].mass[a]));
+        const auto component = [](double x) { return static_cast<std::int32_t>(x / domain::velocity_unit); };
+        sample.velocity[index(*slot)] = {component(v.x), component(v.y), component(v.z)};
+        add_fixed_force(&sample.force[3 * index(*slot)], constraint::test::random_vector(random, 60));
+      }
+    }
+  return sample;
+}
+
+/// Calls visit(list, slots, places, velocities after half a kick) for each group.
+template <class Visit>
+void for_groups(const Sample& sample, Visit&& visit) {
+  for (std::size_t m = 0; m < sample.lists.size(); ++m) {
+    const auto& list = sample.lists[m];
+    const auto n = sample.mass[m].size();
+    for (std::size_t first = 0; first < list.slots.size(); first += n) {
+      const auto slots = std::span(list.slots).subspan(first, n);
+      std::vector<Vec3> place, velocity;
+      for (std::size_t a = 0; a < n; ++a) {
+        place.push_back(lattice.displacement(sample.position[index(slots[0])], sample.position[index(slots[a])]));
+        velocity.push_back(sample.exact_velocity(slots[a]) +
+                           (0.5 * timestep * units::acceleration / sample.mass[m][a]) * sample.exact_force(slots[a]));
+      }
+      visit(list, slots, place, velocity, sample.mass[m]);
+    }
+  }
+}
+
+/// Atoms move at `v`, within a rounding.
+void expect_velocity(const Sample& sample, std::int32_t slot, const Vec3& v) {
+  const Vec3 found = sample.exact_velocity(slot);
+  EXPECT_NEAR(found.x, v.x, domain::velocity_unit);
+  EXPECT_NEAR(found.y, v.y, domain::velocity_unit);
+  EXPECT_NEAR(found.z, v.z, domain::velocity_unit);
+}
+
+void check_drift() {
+  const Sample before = make_sample(21);
+  Sample after = before;
+  Failure failure;
+  kick_and_drift(after.lists, 0, 1, after.step(), failure);
+  EXPECT_EQ(failure.slot, -1);
+  for_groups(before, [&](const GroupList& list, std::span<const std::int32_t> slots, const std::vector<Vec3>& place,
+                         const std::vector<Vec3>& kicked, const std::vector<double>&) {
+    std::vector<Vec3> drifted;
+    for (std::size_t a = 0; a < place.size(); ++a) drifted.push_back(place[a] + timestep * kicked[a]);
+    if (list.kind.settle) {
+      std::array<Vec3, 3> settled = {drifted[0], drifted[1], drifted[2]};
+      ASSERT_TRUE(constraint::settle_positions(*list.kind.settle, {place[0], place[1], place[2]}, settled));
+      drifted.assign(settled.begin(), settled.end());
+    } else {
+      ASSERT_TRUE(constraint::shake_positions(list.kind.group, place, drifted));
+    }
+    for (std::size_t a = 0; a < place.size(); ++a) {
+      const Vec3 moved = drifted[a] - place[a];
+      expect_velocity(after, slots[a], (1 / timestep) * moved);
+      const auto expected = before.position[index(slots[a])] + lattice.fraction(moved);
+      EXPECT_LT(norm(lattice.displacement(expected, after.position[index(slots[a])])), 2e-8);  // two units a direction
+    }
+  });
+}
+
+void check_projection() {
+  const Sample before = make_sample(21);
+  Sample after = before;
+  Failure failure;
+  EnergyVirial found;
+  kick_and_project(after.lists, 0, 1, after.step(), failure, &found);
+  EXPECT_EQ(failure.slot, -1);
+  EXPECT_EQ(after.position, before.position);
+  EnergyVirial expected;
+  for_groups(before, [&](const GroupList& list, std::span<const std::int32_t> slots, const std::vector<Vec3>& place,
+                         const std::vector<Vec3>& kicked, const std::vector<double>& mass) {
+    auto velocity = kicked;
+    ASSERT_TRUE(constraint::rattle_velocities(list.kind.group, place, velocity));
+    for (std::size_t a = 0; a < place.size(); ++a) {
+      expect_velocity(after, slots[a], velocity[a]);
+      expected.add_virial(place[a], (2 * mass[a] / (timestep * units::acceleration)) * (velocity[a] - kicked[a]));
+    }
+  });
+  for (std::size_t c = 0; c < 6; ++c)
+    EXPECT_NEAR(from_fixed(found.virial[c], energy_unit), from_fixed(expected.virial[c], energy_unit), 1e-4);
+  EXPECT_GT(std::abs(expected.virial[0]) * energy_unit, 100);
+
+  Sample without = before;
+  kick_and_project(without.lists, 0, 1, without.step(), failure, nullptr);
+  EXPECT_EQ(without.velocity, after.velocity);
+}
+
+/// The same bits whatever else is in a batch: in any number of shares, and with another group first. The tolerance is
+/// loose, so that an iteration more than a group asks for would show.
+void check_independence() {
+  for (const bool drift : {true, false}) {
+    const Sample start = make_sample(21);
+    const auto run = [&](Sample& sample, int shares) {
+      Failure failure;
+      EnergyVirial energies;
+      HalfStep step = sample.step();
+      step.tolerance = 1e-4;
+      for (int share = 0; share < shares; ++share)
+        if (drift)
+          kick_and_drift(sample.lists, share, shares, step, failure);
+        else
+          kick_and_project(sample.lists, share, shares, step, failure, &energies);
+      return energies.virial;
+    };
+    Sample whole = start;
+    const auto virial = run(whole, 1);
+    for (const int shares : {2, 3, 5, 30}) {
+      Sample parts = start;
+      EXPECT_EQ(run(parts, shares), virial);
+      EXPECT_EQ(parts.position, whole.position) << shares << " shares";
+      EXPECT_EQ(parts.velocity, whole.velocity) << shares << " shares";
+    }
+    Sample turned = start;
+    for (std::size_t m = 0; m < turned.lists.size(); ++m) {
+      auto& slots = turned.lists[m].slots;
+      std::rotate(slots.begin(), slots.begin() + static_cast<std::ptrdiff_t>(5 * turned.mass[m].size()), slots.end());
+    }
+    EXPECT_EQ(run(turned, 1), virial);
+    EXPECT_EQ(turned.position, whole.position);
+    EXPECT_EQ(turned.velocity, whole.velocity);
+  }
+}
+
+/// A group of each kind can't go on: it is stopped and named, the others don't notice.
+void check_failure() {
+  Sample start = make_sample(13);
+  std::fill(start.force.begin(), start.force.end(), 0);
+  Sample whole = start;
+  Failure none;
+  kick_and_drift(whole.lists, 0, 1, whole.step(), none);
+  for (std::size_t m = 0; m < start.lists.size(); ++m)
+    for (const bool too_fast : {true, false}) {
+      const auto& constraints = start.lists[m].kind.group;
+      if (!too_fast && constraints.n_constraints == 0) continue;
+      const auto n = start.mass[m].size();
+      const auto group = std::span(start.lists[m].slots).subspan(6 * n, n);
+      Sample broken = start;
+      auto culprit = group[n - 1];
+      if (too_fast) {
+        broken.velocity[index(culprit)].x = static_cast<std::int32_t>(1500 / domain::velocity_unit);
+      } else {  // a bond without direction
+        const auto [i, j] = constraints.pair[0];
+        broken.position[index(group[index(i)])] = broken.position[index(group[index(j)])];
+        culprit = group[0];
+      }
+      const auto place = broken.position;
+      Failure failure;
+      kick_and_drift(broken.lists, 0, 1, broken.step(), failure);
+      EXPECT_EQ(failure.slot, culprit) << "list " << m;
+      EXPECT_NEAR(failure.speed, too_fast ? 1500 : 0, 5);
+      for (std::size_t s = 0; s < place.size(); ++s) {
+        const bool is_stopped = std::find(group.begin(), group.end(), static_cast<std::int32_t>(s)) != group.end();
+        EXPECT_EQ(broken.position[s], is_stopped ? place[s] : whole.position[s]);
+        EXPECT_EQ(broken.velocity[s], is_stopped ? domain::Velocity{} : whole.velocity[s]);
+      }
+    }
+}
+
+TEST(HalfStep, DriftAgreesWithOneGroupAtATime) { test::for_instruction_sets(check_drift); }
+
+TEST(HalfStep, ProjectionAgreesWithOneGroupAtATime) { test::for_instruction_sets(check_projection); }
+
+TEST(HalfStep, AGroupsBitsDoNotDependOnItsBatch) { test::for_instruction_sets(check_independence); }
+
+TEST(HalfStep, StopsAndNamesAGroupThatFails) { test::for_instruction_sets(check_failure); }
+
+TEST(HalfStep, OfFailuresTheLeastSlotIsTold) {
+  Failure failure;
+  failure.offer({});
+  EXPECT_EQ(failure.slot, -1);
+  for (const std::int32_t slot : {7, 3, 5}) failure.offer({slot, 1000.0 + slot});
+  EXPECT_EQ(failure.slot, 3);
+  EXPECT_EQ(failure.speed, 1003);
+}
+
+}  // namespace
+}  // namespace tessera::md::integrate
