@@ -56,7 +56,9 @@ function(tessera_unit_tests)
     file(GLOB_RECURSE tests CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/cpp/tessera/${name}/*_test.cpp)
     if(tests)
       add_executable(${name}_test ${tests})
-      target_link_libraries(${name}_test PRIVATE tessera_${name} tessera_comm_serial GTest::gtest_main)
+      # The backend as a whole: libraries that come after it on the line want parts of it that no test names.
+      target_link_libraries(${name}_test PRIVATE tessera_${name} $<LINK_LIBRARY:WHOLE_ARCHIVE,tessera_comm_serial>
+                                                 GTest::gtest_main)
       set_target_properties(${name}_test PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/test)
       add_dependencies(unit_tests ${name}_test)
       gtest_discover_tests(${name}_test TEST_PREFIX ${name}. DISCOVERY_TIMEOUT 60)

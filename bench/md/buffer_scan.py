@@ -124,7 +124,7 @@ def scan(
                 point["ms_per_step"] = median(times[width, period])
                 point["all_repeats_ms"] = times[width, period]
                 point["steps_per_search"] = steps / max(1, results["pair_searches"])
-                point["pair_list_entries"] = results["pair_list_entries"]
+                point["pairs_evaluated"] = results["pairs_evaluated"]
                 common.say(
                     f"{turn + 1}/{repeats} {name} buffer {width:g} Å every {period}: "
                     f"{done.report['ms_per_step']:.3g} ms/step"

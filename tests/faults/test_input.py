@@ -64,6 +64,7 @@ def attempt(
         ({"pme.grid": [32, 32]}, ["pme.grid", "three"]),
         ({"pme.grid": [3, 32, 32]}, ["pme.grid"]),
         ({"parallel.pair_scheme": "fastest"}, ["fastest"]),
+        ({"parallel.pair_scheme": "cluster", "interactions.pair_function": "table"}, ["cluster", "table", "list_soa"]),
         ({"dynamics.timestep": 0.0}, ["dynamics.timestep"]),
     ],
     ids=lambda value: next(iter(value)) + "=" + str(next(iter(value.values()))) if isinstance(value, dict) else "",

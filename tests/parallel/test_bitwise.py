@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+from collections.abc import Callable
+
 import pytest
 
 from parallel.runs import Runs, Settings
@@ -10,6 +14,7 @@ from parallel.samples import sample
 RANKS = (1, 2, 3, 4, 6, 8)
 SHORT: Settings = {"dynamics.steps": 40, "output.energy_every": 10}
 DHFR: Settings = {"interactions.cutoff": 12.0, "interactions.switch": 10.0}
+PAIR_SCHEMES = ("list_aos", "list_soa", "cell_flag_aos", "cell_flag_soa")  # beside the defaults
 LONG: Settings = {**DHFR, "dynamics.steps": 200, "output.energy_every": 50}
 
 
@@ -44,6 +49,34 @@ def test_settings(runs: Runs, precision: str, electrostatics: str, constraints: 
     threaded = runs.run(sample("peptide"), settings, threads=2)
     assert threaded.hash == alone.hash
     assert (threaded.folder / "energy.csv").read_text() == (alone.folder / "energy.csv").read_text()
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize("function", ["analytic", "table"])
+@pytest.mark.parametrize("scheme", PAIR_SCHEMES)
+def test_pair_schemes(runs: Runs, scheme: str, function: str) -> None:
+    """Each has bits of its own, on any ranks and threads; energies too, and lists that ranks make when they please."""
+    settings: Settings = {
+        **SHORT,
+        "dynamics.steps": 12,
+        "output.energy_every": 4,
+        "parallel.pair_scheme": scheme,
+        "interactions.pair_function": function,
+    }
+    alone = runs.run(sample("peptide"), settings)
+    assert alone.report["results"]["pair_scheme"] == scheme
+    many = runs.run(sample("peptide"), settings, mpi="mpich", ranks=3, threads=2)
+    assert many.hash == alone.hash
+    assert (many.folder / "energy.csv").read_text() == (alone.folder / "energy.csv").read_text()
+    other_lists = runs.run(sample("peptide"), {**settings, "parallel.list_steps": 0}, threads=2)
+    assert other_lists.hash == alone.hash
+
+
+def test_the_pair_schemes_are_all(run_engine: Callable[..., subprocess.CompletedProcess[str]]) -> None:
+    sections = json.loads(run_engine("--schema").stdout)["sections"]
+    keys = next(section["keys"] for section in sections if section["name"] == "parallel")
+    known = next(key["allowed"] for key in keys if key["name"] == "pair_scheme")
+    assert set(known) == {"auto", "cluster", "reference", *PAIR_SCHEMES}
 
 
 @pytest.mark.mpi

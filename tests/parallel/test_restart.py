@@ -224,6 +224,44 @@ def test_drift_goes_on_after_a_restart(runs: Runs, uninterrupted: dict[str, Path
 
 
 @pytest.mark.mpi
+def test_a_tuned_run_goes_on_with_its_choice(runs: Runs) -> None:
+    """A trial chooses the pair scheme; from then on bits follow from what the checkpoint says."""
+    length: Settings = {"dynamics.steps": 10}
+    path = runs.run_file(sample("peptide"), length)
+    begun = runs.start(path, "--tune", mpi="mpich", ranks=2)
+    chosen = begun.report["results"]["pair_scheme"]
+    trials = begun.report["results"]["trial_ms_per_step"]
+    assert {"cluster", "list_soa", "cell_flag_soa"} < set(trials)
+    assert trials[chosen] == min(trials.values())
+    assert f'pair_scheme = "{chosen}"' in begun.process.stderr
+    found = runs.start(path, "--restart", "--set", "dynamics.steps=20", threads=2)
+    assert found.report["results"]["pair_scheme"] == chosen
+    alone = runs.run(sample("peptide"), {"dynamics.steps": 20, "parallel.pair_scheme": chosen})
+    assert found.hash == alone.hash
+
+
+def test_a_restart_keeps_the_pair_scheme(runs: Runs) -> None:
+    """Also one that is no default; a run file that names another is refused."""
+    path = runs.run_file(sample("peptide"), {"dynamics.steps": 5})
+    runs.start(path, "--set", "parallel.pair_scheme=cell_flag_soa")
+    further = ("--restart", "--set", "dynamics.steps=8")
+    refused = runs.start(path, *further, "--set", "parallel.pair_scheme=cluster", check=False)
+    assert refused.process.returncode == 2
+    assert "parallel.pair_scheme" in refused.process.stderr
+    assert runs.start(path, *further).report["results"]["pair_scheme"] == "cell_flag_soa"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [(("--tune", "--restart"), "--restart"), (("--tune", "--set", "parallel.pair_scheme=cluster"), "pair_scheme")],
+)
+def test_tune_contradicted(runs: Runs, arguments: tuple[str, ...], words: str) -> None:
+    found = runs.start(runs.run_file(sample("peptide"), {}), *arguments, check=False)
+    assert found.process.returncode == 2
+    assert "--tune" in found.process.stderr and words in found.process.stderr
+
+
+@pytest.mark.mpi
 def test_no_good_checkpoint(runs: Runs) -> None:
     path = partial(runs)
     for name in ("checkpoint.tck", "checkpoint.previous.tck"):

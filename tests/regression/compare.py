@@ -91,14 +91,15 @@ def check(
     parts: bool = False,
     energy: float = ENERGY,
     force: float | None = None,
+    more: parallel_runs.Settings | None = None,
     **sizes: Any,
 ) -> None:
     """Every term's energy and the sum of the forces; what was found goes into the table at the end.
 
-    `against` are the reference's settings where they differ (no cut-off at all).
+    `against` are the reference's settings where they differ (no cut-off at all); `more` are further ones of the engine.
     """
     theirs = against or settings
-    found, forces = runs.forces(sample(name), engine_settings(settings, precision), **sizes)
+    found, forces = runs.forces(sample(name), {**engine_settings(settings, precision), **(more or {})}, **sizes)
     terms = dict(found["terms"])
     terms["coulomb"] = sum(terms[part] for part in PARTS)
     errors = {term: relative(terms[term], reference(name, theirs, term)[0]) for term in TERMS}

@@ -68,6 +68,18 @@ def test_apoa1(request: pytest.FixtureRequest, runs: Runs, name: str, precision:
     check(request, runs, name, settings, precision, parts=True, timeout=300)
 
 
+@pytest.mark.parametrize("function", ["analytic", "table"])
+@pytest.mark.parametrize("scheme", ["list_aos", "list_soa", "cell_flag_aos", "cell_flag_soa"])
+@pytest.mark.parametrize("name", ["peptide", "dipeptide_water"])
+def test_pair_schemes(request: pytest.FixtureRequest, runs: Runs, name: str, scheme: str, function: str) -> None:
+    """Those that are no default."""
+    more: dict[str, bool | int | float | str | list[int]] = {
+        "parallel.pair_scheme": scheme,
+        "interactions.pair_function": function,
+    }
+    check(request, runs, name, replace(SMALL, lj="potential-switch"), "mixed", parts=True, more=more)
+
+
 @pytest.mark.parametrize("order", [4, 6, 8])
 def test_the_mesh_converges_to_the_same(runs: Runs, order: int) -> None:
     """A finer mesh, or a higher order, gives the same energy whatever alpha is."""

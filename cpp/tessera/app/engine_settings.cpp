@@ -71,7 +71,11 @@ md::EngineSettings plan_settings(const RunConfig& config, const model::System& s
   settings.list_steps = config.parallel.list_steps;
   settings.search_every = static_cast<int>(config.parallel.pair_search_every);
   settings.double_precision = config.parallel.precision == Precision::double_precision;
-  settings.pair_scheme = config.parallel.pair_scheme;
+  pair.function = config.interactions.pair_function == PairFunction::table ? md::pair::PairFunction::table
+                                                                           : md::pair::PairFunction::analytic;
+  pair.table_density = config.interactions.table_density;
+  settings.pair_scheme =
+      md::pair::find_pair_scheme(config.parallel.pair_scheme, settings.double_precision, pair.function).name;
   settings.constraints = constraint_mode(config.dynamics.constraints);
   settings.constraint_tolerance = config.dynamics.constraint_tolerance;
   settings.timestep = config.dynamics.timestep;

@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <nlohmann/json.hpp>
 
 #include "tessera/app/config/read_config.h"
 #include "tessera/app/engine_settings.h"
 #include "tessera/app/output/progress.h"
 #include "tessera/app/system_file.h"
+#include "tessera/app/trial.h"
 #include "tessera/base/units.h"
 #include "tessera/machine/machine.h"
 #include "tessera/md/domain/decomposition.h"
@@ -75,7 +75,7 @@ std::vector<Choice> list_choices(const RunConfig& config, const model::System& s
                      fmt::format("at least half of {:.2f} Å, cut-off and buffer; from the box and the cut-off alone",
                                  pair.cutoff + settings.buffer)});
   choices.push_back(
-      {"pair scheme", std::string(md::pair::find_pair_scheme(settings.pair_scheme, settings.double_precision).name),
+      {"pair scheme", settings.pair_scheme,
        config.parallel.pair_scheme == "auto" ? "the default of this precision, never by timing" : "asked for"});
   choices.push_back(
       {"instruction set", md::pair::simd_target(), "the best this machine has; bits are the same per set"});
@@ -101,31 +101,6 @@ std::vector<Choice> list_choices(const RunConfig& config, const model::System& s
        fmt::format("made anew when an atom has gone further than about {} steps would take it", settings.list_steps),
        "from the cells around; which list it is doesn't change the result"});
   return choices;
-}
-
-/// A short run of the engine on this rank alone.
-struct Measurement {
-  double seconds_a_step = 0;
-  double bytes_per_atom = 0;
-};
-
-Measurement measure(const RunConfig& config, const model::System& system, const md::EngineSettings& settings,
-                    int threads, int steps) {
-  const auto comm = comm::Communicator::world();
-  ThreadPool pool(threads);
-  md::Engine engine(system, settings, comm, pool);
-  auto block = read_coordinates(config.input.system, 0, 1);
-  for (auto& v : block.velocity) v = {};
-  engine.set_state(make_particles(block), 0, 0);
-  block = {};
-  engine.constrain_start();
-  engine.generate_velocities(config.dynamics.temperature, static_cast<std::uint64_t>(config.dynamics.seed));
-  engine.measure();
-  engine.step(false);
-  const auto start = std::chrono::steady_clock::now();
-  for (int step = 0; step < steps; ++step) engine.step(false);
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  return {seconds / steps, static_cast<double>(engine.bytes()) / static_cast<double>(system.n_atoms())};
 }
 
 }  // namespace
@@ -169,7 +144,11 @@ std::string explain(const ExplainRequest& request) {
   if (request.measured_steps > 0) {
     // One rank's share of the work is its share of cells, halo work included by the midpoint rule; links are not
     // measured yet, so communication is left out and said to be.
-    const auto measured = measure(config, system, settings, threads, request.measured_steps);
+    const auto comm = comm::Communicator::world();
+    ThreadPool pool(threads);
+    const auto measured = run_trial(config, system, settings, read_coordinates(config.input.system, 0, 1), comm, pool,
+                                    request.measured_steps);
+    const double bytes_per_atom = measured.bytes / atoms;
     const double share = static_cast<double>(layout.most_cells) / static_cast<double>(layout.grid.size());
     const double cores = machine.usable_threads ? *machine.usable_threads : 1;
     const double crowding = std::max(1.0, request.ranks * threads / cores);
@@ -177,7 +156,7 @@ std::string explain(const ExplainRequest& request) {
     const double ns_per_day = config.dynamics.timestep * 1e-3 * 86400 / seconds;
     const double halo_share =
         static_cast<double>(layout.most_cells + layout.most_halo_cells) / static_cast<double>(layout.grid.size());
-    const double bytes = measured.bytes_per_atom * atoms * std::min(1.0, halo_share);
+    const double bytes = bytes_per_atom * atoms * std::min(1.0, halo_share);
     const double frame = 12 * atoms;
     const double frames = config.output.trajectory_every > 0
                               ? static_cast<double>(config.dynamics.steps / config.output.trajectory_every + 1)
@@ -185,7 +164,7 @@ std::string explain(const ExplainRequest& request) {
     result["predicted"] = {{"ms_per_step", 1e3 * seconds},
                            {"ns_per_day", ns_per_day},
                            {"measured_ms_per_step_one_rank", 1e3 * measured.seconds_a_step},
-                           {"bytes_per_atom", measured.bytes_per_atom},
+                           {"bytes_per_atom", bytes_per_atom},
                            {"megabytes_a_rank", bytes / 1e6},
                            {"trajectory_megabytes", frame * frames / 1e6},
                            {"checkpoint_megabytes", 44 * atoms / 1e6},
@@ -195,7 +174,7 @@ std::string explain(const ExplainRequest& request) {
         "  {:.1f} ms a step, {:.2f} ns/day{}; {:.0f} MB on the largest rank\n"
         "  {} steps take {}; trajectory {:.1f} MB, each checkpoint {:.1f} MB\n"
         "  communication is not in it: the links of this machine are not measured\n",
-        request.measured_steps, 1e3 * measured.seconds_a_step, measured.bytes_per_atom, 1e3 * seconds, ns_per_day,
+        request.measured_steps, 1e3 * measured.seconds_a_step, bytes_per_atom, 1e3 * seconds, ns_per_day,
         crowding > 1 ? fmt::format(" ({} ranks × {} threads share {:.0f} cores)", request.ranks, threads, cores) : "",
         bytes / 1e6, grouped(config.dynamics.steps),
         duration_text(seconds * static_cast<double>(config.dynamics.steps)), frame * frames / 1e6, 44 * atoms / 1e6);

@@ -29,7 +29,7 @@ void print_on_root(const comm::Communicator& comm, const std::string& text) {
 int run_command(int argc, char** argv, const comm::Communicator& comm) {
   CLI::App app{"Tessera's engine. Run it alone, or under mpirun or srun: mpirun -n 4 tessera-md run.toml"};
   std::string run_file;
-  bool restart = false, version = false, defaults = false, schema = false;
+  bool restart = false, tune = false, version = false, defaults = false, schema = false;
   EnergyRequest energy;
   ExplainRequest explain_request;
   app.add_option("run_file", run_file, "what to run (TOML; see --print-defaults)");
@@ -42,6 +42,7 @@ int run_command(int argc, char** argv, const comm::Communicator& comm) {
   app.add_option("--set", energy.overrides, "section.key=value over the run file's")->take_all();
   app.add_option("-t,--threads", energy.threads, "threads a rank")->check(CLI::Range(1, 1024));
   app.add_flag("--restart", restart, "continue from the newest checkpoint of output.folder");
+  app.add_flag("--tune", tune, "before step 1, try all pair schemes and keep the fastest; recorded in checkpoints");
   app.add_option("--explain", explain_request.run_file,
                  "what a run of this file would do; runs a few steps to predict");
   app.add_option("--ranks", explain_request.ranks, "with --explain: plan for so many ranks")
@@ -73,7 +74,7 @@ int run_command(int argc, char** argv, const comm::Communicator& comm) {
   } else if (run_file.empty()) {
     throw InputError("nothing to do: give a run file (tessera-md run.toml), or see tessera-md --help");
   } else {
-    return run({run_file, energy.overrides, restart, energy.threads}, comm);
+    return run({run_file, energy.overrides, restart, tune, energy.threads}, comm);
   }
   return 0;
 }

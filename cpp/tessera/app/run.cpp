@@ -21,6 +21,7 @@
 #include "tessera/app/output/report.h"
 #include "tessera/app/system_file.h"
 #include "tessera/app/trajectory.h"
+#include "tessera/app/trial.h"
 #include "tessera/base/atomic_file.h"
 #include "tessera/base/error.h"
 #include "tessera/base/units.h"
@@ -104,6 +105,8 @@ class Run {
  private:
   void read_input();
   void start_new();
+  void tune();
+  void read_checkpoint_of_run();
   void start_from_checkpoint();
   void open_outputs(std::optional<std::int64_t> frames);
   void record_energies();
@@ -121,7 +124,9 @@ class Run {
   RunConfig config_;
   model::System system_;
   md::EngineSettings settings_;
-  CoordinateBlock block_;
+  CoordinateBlock block_;            // until a new run has started
+  Checkpoint checkpoint_;            // of the root, until a restart has
+  std::vector<SchemeTrial> trials_;  // --tune
   std::optional<ThreadPool> threads_;
   std::optional<md::Engine> engine_;
   Drift drift_;
@@ -138,6 +143,8 @@ Run::Run(const RunRequest& request, const comm::Communicator& comm) : request_(r
   listen_for_signals();
   threads_.emplace(request.threads > 0 ? request.threads : static_cast<int>(config_.parallel.threads));
   on_root(comm, [&] { prepare_folder(config_, request_.restart); });
+  if (request.restart) read_checkpoint_of_run();
+  if (request.tune) tune();
   engine_.emplace(system_, settings_, comm, *threads_);
   if (request.restart)
     start_from_checkpoint();
@@ -152,6 +159,11 @@ void Run::read_input() {
     config_ = read_run_file(request_.run_file, request_.overrides);
     system_ = read_system(config_.input.system);
     settings_ = plan_settings(config_, system_);
+    if (request_.tune && request_.restart)
+      throw InputError("--tune chooses before step 1, and --restart goes on as the run was begun: leave one out");
+    if (request_.tune && config_.parallel.pair_scheme != "auto")
+      throw InputError(fmt::format("--tune chooses parallel.pair_scheme, which is set to \"{}\": leave one out",
+                                   config_.parallel.pair_scheme));
     if (!request_.restart) block_ = read_coordinates(config_.input.system, comm_.rank(), comm_.size());
   } catch (const InputError& error) {
     problem = error.what();
@@ -181,35 +193,60 @@ void Run::start_new() {
   record_frame();
 }
 
-void Run::start_from_checkpoint() {
-  Checkpoint checkpoint;
-  std::string note;
+/// Which scheme runs decides bits, so it may not differ between ranks: trials_ does not.
+void Run::tune() {
+  check_every_atom_once(comm_, block_, system_, config_.input.system);
+  trials_ = try_pair_schemes(config_, system_, settings_, block_, comm_, *threads_);
+  settings_.pair_scheme = trials_.front().scheme;
+  if (!comm_.is_root()) return;
+  std::string text;
+  for (const auto& trial : trials_)
+    text += fmt::format("{}{} {:.2f} ms", text.empty() ? "" : ", ", trial.scheme, trial.ms_a_step);
+  fmt::print(stderr, "tessera-md: note: pair_scheme = \"{}\" by trial, a step: {}\n", settings_.pair_scheme, text);
+}
+
+/// A restart goes on with the pair scheme that the run began with, unless the run file names one.
+void Run::read_checkpoint_of_run() {
+  const auto schemes = md::pair::pair_schemes();
+  std::int64_t scheme = -1;
   on_root(comm_, [&] {
-    checkpoint = read_checkpoint(config_.output.folder, note);
-    const auto differences = describe_differences(checkpoint.settings, bit_settings(settings_, system_));
+    std::string note;
+    checkpoint_ = read_checkpoint(config_.output.folder, note);
+    if (config_.parallel.pair_scheme == "auto")
+      settings_.pair_scheme = checkpoint_.settings.value("parallel.pair_scheme", settings_.pair_scheme);
+    const auto differences = describe_differences(checkpoint_.settings, bit_settings(settings_, system_));
     if (!differences.empty())
       throw InputError(
           fmt::format("the checkpoint in {} is of another run: {}; a restart goes on with the same settings, "
                       "start a new run to change them",
                       config_.output.folder, differences));
-    TESSERA_CHECK(static_cast<std::int64_t>(checkpoint.particles.size()) == system_.n_atoms());
-    if (checkpoint.step >= last_step())
+    TESSERA_CHECK(static_cast<std::int64_t>(checkpoint_.particles.size()) == system_.n_atoms());
+    if (checkpoint_.step >= last_step())
       throw InputError(
           fmt::format("the run in {} is done: its checkpoint is at step {} and dynamics.steps is {}; raise "
                       "dynamics.steps to go on",
-                      config_.output.folder, checkpoint.step, last_step()));
-    if (checkpoint.simd != md::pair::simd_target())
+                      config_.output.folder, checkpoint_.step, last_step()));
+    if (checkpoint_.simd != md::pair::simd_target())
       note +=
           fmt::format("{}the checkpoint was written with {}, this machine has {}: the run goes on, but not bit for bit",
-                      note.empty() ? "" : "; ", checkpoint.simd, md::pair::simd_target());
+                      note.empty() ? "" : "; ", checkpoint_.simd, md::pair::simd_target());
     if (!note.empty()) fmt::print(stderr, "tessera-md: note: {}\n", note);
+    const auto& chosen =
+        md::pair::find_pair_scheme(settings_.pair_scheme, settings_.double_precision, settings_.pair.function);
+    scheme = &chosen - schemes.data();
   });
+  comm_.broadcast(std::as_writable_bytes(std::span(&scheme, 1)), 0);
+  settings_.pair_scheme = schemes[static_cast<std::size_t>(scheme)].name;
+}
+
+void Run::start_from_checkpoint() {
   struct Numbers {
     std::int64_t step, last_search, frames;
     Drift::State drift;
-  } numbers = {checkpoint.step, checkpoint.last_search, checkpoint.trajectory_frames, checkpoint.drift};
+  } numbers = {checkpoint_.step, checkpoint_.last_search, checkpoint_.trajectory_frames, checkpoint_.drift};
   comm_.broadcast(std::as_writable_bytes(std::span(&numbers, 1)), 0);
-  engine_->set_state(checkpoint.particles, numbers.step, numbers.last_search);
+  engine_->set_state(checkpoint_.particles, numbers.step, numbers.last_search);
+  checkpoint_ = {};
   engine_->measure();
   first_step_ = numbers.step;
   drift_ = Drift(numbers.drift);
@@ -333,10 +370,15 @@ Report Run::make_report(double seconds) {
                     {"degrees_of_freedom", engine_->degrees_of_freedom()},
                     {"pair_searches", engine_->n_searches()},
                     {"pair_lists", engine_->pair_forces().n_lists()},
-                    {"pair_list_entries", engine_->pair_forces().list().n_entries()},
+                    {"pair_scheme", engine_->pair_forces().scheme().name},
+                    {"pairs_evaluated", comm::all_reduce_sum(comm_, engine_->pair_forces().sum().n_evaluated())},
+                    {"pair_list_bytes",
+                     comm::all_reduce_sum(comm_, static_cast<std::int64_t>(engine_->pair_forces().sum().list_bytes()))},
+                    {"buffer", settings_.buffer},
                     {"cells", engine_->domain().grid().n},
                     {"pme_grid", settings_.pme_grid},
                     {"pme_alpha", settings_.pair.alpha}};
+  for (const auto& trial : trials_) report.results["trial_ms_per_step"][trial.scheme] = trial.ms_a_step;
   return report;
 }
 

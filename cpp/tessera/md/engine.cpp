@@ -77,7 +77,7 @@ Engine::Engine(const model::System& system, const EngineSettings& settings, cons
       tables_(bonded::make_force_tables(system.force_field)),
       pair_(domain_, settings.pair,
             {.steps = settings.list_steps, .timestep = settings.timestep, .most_reach = 0.5 * settings.buffer},
-            pair::find_pair_scheme(settings.pair_scheme, settings.double_precision), threads),
+            pair::find_pair_scheme(settings.pair_scheme, settings.double_precision, settings.pair.function), threads),
       mesh_({.active = settings.pair.electrostatics == pair::Electrostatics::pme,
              .double_precision = settings.double_precision,
              .order = settings.pme_order,

@@ -15,6 +15,9 @@ from tessera import launch
 @click.option("-t", "--threads", type=int, help="Threads of each rank; before the run file's parallel.threads.")
 @click.option("--restart", is_flag=True, help="Go on from the last checkpoint in the output folder.")
 @click.option(
+    "--tune", is_flag=True, help="Before step 1, try all pair schemes and keep the fastest; checkpoints record it."
+)
+@click.option(
     "--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Override a key of the run file; repeatable."
 )
 @click.option(
@@ -27,6 +30,7 @@ def run(
     ranks: int,
     threads: int | None,
     restart: bool,
+    tune: bool,
     overrides: tuple[str, ...],
     mpi: str,
     print_defaults: bool,
@@ -50,7 +54,7 @@ def run(
         return
     if run_file is None:
         raise click.UsageError("give a run file; `tessera run --print-defaults > run.toml` writes one to start from")
-    arguments = [str(run_file), *(["--restart"] if restart else [])]
+    arguments = [str(run_file), *(["--restart"] if restart else []), *(["--tune"] if tune else [])]
     for override in overrides:
         arguments += ["--set", override]
     launch.start(arguments, ranks=ranks, threads=threads, mpi=mpi, dry_run=dry_run)

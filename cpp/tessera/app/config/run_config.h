@@ -11,6 +11,7 @@ namespace tessera::app {
 // Choices stand in the order of their names in schema.cpp.
 enum class LjModifier { cut, potential_switch, force_switch, force_switch_gromacs, quintic_switch };
 enum class Electrostatics { pme, cut, shift, force_switch };
+enum class PairFunction { automatic, analytic, table };
 enum class Ensemble { nve };
 enum class Constraints { none, h_bonds, all_bonds };
 enum class Velocities { automatic, generate, file, zero };
@@ -29,6 +30,8 @@ struct InteractionsConfig {
   bool lj_tail = false;
   Electrostatics electrostatics = Electrostatics::pme;
   double coulomb_switch = 0.0;  // Å
+  PairFunction pair_function = PairFunction::automatic;
+  double table_density = 100.0;
 };
 
 struct PmeConfig {

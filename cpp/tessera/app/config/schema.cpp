@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "tessera/base/error.h"
+#include "tessera/md/pair/pair_scheme.h"
 
 namespace tessera::app {
 namespace {
@@ -56,6 +57,7 @@ class Row {
   Row range(double minimum, double maximum) && { return key_.range = {minimum, maximum, false}, std::move(*this); }
   Row above(double minimum, double maximum) && { return key_.range = {minimum, maximum, true}, std::move(*this); }
   Row one_of(std::vector<std::int64_t> values) && { return key_.integers = std::move(values), std::move(*this); }
+  Row one_of(std::vector<std::string> names) && { return key_.allowed = std::move(names), std::move(*this); }
   Row path() && { return key_.is_path = true, std::move(*this); }
 
   /// Files hold fs, the configuration ps.
@@ -105,6 +107,11 @@ std::vector<Key> make_schema() {
           "where the switching begins with electrostatics = \"force-switch\"")
           .unit("Å")
           .range(0, 1e6));
+  add(Row(n, "interactions", "pair_function", &N::pair_function, {"auto", "analytic", "table"},
+          "how forces follow from distance: by formula, or from a table in 1/r² (some pair schemes); auto: analytic"));
+  add(Row(n, "interactions", "table_density", &N::table_density,
+          "of pair_function = \"table\": points between 1/r² = 0 and that of the cut-off; errors go with 1/density²")
+          .range(4, 10000));
 
   using P = PmeConfig;
   add(Row(&C::pme, "pme", "order", &P::order, "order of the B-splines").one_of({4, 6, 8}));
@@ -164,7 +171,11 @@ std::vector<Key> make_schema() {
           .range(0, 100));
   add(Row(l, "parallel", "precision", &L::precision, {"mixed", "double"},
           "of the direct sum: single with exact accumulation, or double"));
-  add(Row(l, "parallel", "pair_scheme", &L::pair_scheme, "pair kernel by name; auto: the best for this processor"));
+  std::vector<std::string> schemes = {"auto"};
+  for (const auto& scheme : md::pair::pair_schemes()) schemes.emplace_back(scheme.name);
+  add(Row(l, "parallel", "pair_scheme", &L::pair_scheme,
+          "way of finding and summing pairs; auto: the first that has this precision and pair_function")
+          .one_of(std::move(schemes)));
   return keys;
 }
 

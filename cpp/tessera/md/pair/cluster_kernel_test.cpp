@@ -31,7 +31,8 @@ struct Options {
   int threads = 1;
   bool with_energies = true;
   double buffer = 1.5;
-  double moved = 0;  // Å, each atom after the search, in a direction of its own
+  double reach = 0.5;  // of each atom, in buffers
+  double moved = 0;    // Å, each atom after the search, in a direction of its own
 };
 
 /// So fast that every atom's reach is the greatest, half the buffer.
@@ -47,8 +48,8 @@ Found compute(const test::Sample& sample, const PairSettings& settings, const Op
   auto particles = sample.particles;
   for (auto& particle : particles) particle.velocity = fast;
   domain.distribute(particles);
-  PairForces forces(domain, settings, {.most_reach = 0.5 * options.buffer}, find_pair_scheme(options.scheme, false),
-                    threads);
+  PairForces forces(domain, settings, {.most_reach = options.reach * options.buffer},
+                    find_pair_scheme(options.scheme, false, settings.function), threads);
   forces.rebuild();
   forces.update();
   std::mt19937_64 random(99);
@@ -129,6 +130,14 @@ constexpr LjModifier modifiers[] = {LjModifier::cut, LjModifier::potential_switc
 constexpr Electrostatics electrostatics[] = {Electrostatics::pme, Electrostatics::cut, Electrostatics::shift,
                                              Electrostatics::force_switch};
 
+/// The fast schemes other than that of clusters.
+std::vector<std::string> cell_schemes() {
+  std::vector<std::string> names;
+  for (const auto& scheme : pair_schemes())
+    if (scheme.has_table) names.emplace_back(scheme.name);
+  return names;
+}
+
 void check_all_functions(const test::MixtureOptions& mixture) {
   const auto sample = test::make_mixture(mixture);
   std::vector<Fraction> position;
@@ -142,9 +151,19 @@ void check_all_functions(const test::MixtureOptions& mixture) {
       const auto oracle = test::all_pairs(sample.system, position, settings);
       ASSERT_LT(std::abs(oracle.lj), 1e4) << "the sample has clashes";
       expect_agreement(compute(sample, settings, {.scheme = "reference"}), oracle, true, 1e-9);
+      auto by_table = settings;
+      by_table.function = PairFunction::table;
+      by_table.table_density = 400;
       test::for_instruction_sets([&] {
         for (const bool with_energies : {true, false})
           expect_agreement(compute(sample, settings, {.with_energies = with_energies}), oracle, with_energies, 2e-5);
+        for (const auto& scheme : cell_schemes()) {
+          SCOPED_TRACE(scheme);
+          expect_agreement(compute(sample, settings, {.scheme = scheme}), oracle, true, 2e-5);
+          // Modifiers are in the table's values (pair_table_test.cpp), not in the kernel.
+          if (lj == LjModifier::potential_switch)
+            expect_agreement(compute(sample, by_table, {.scheme = scheme}), oracle, true, 2e-5);
+        }
       });
     }
 }
@@ -194,36 +213,67 @@ TEST(PairSchemes, AnyNumberOfCells) {
       const auto oracle = test::all_pairs(sample.system, exact.position, settings);
       expect_agreement(exact, oracle, true, 1e-7);  // a cell's centre is rounded to 2⁻³² of the box
       // A move may push atoms into each other, where single precision has less to say.
-      if (moved == 0) expect_agreement(compute(sample, settings, {.buffer = buffer}), oracle, true, 2e-5);
+      if (moved == 0) {
+        expect_agreement(compute(sample, settings, {.buffer = buffer}), oracle, true, 2e-5);
+        for (const auto& scheme : cell_schemes())
+          expect_agreement(compute(sample, settings, {.scheme = scheme, .buffer = buffer}), oracle, true, 2e-5);
+      }
     }
   }
 }
 
+/// Calls check(settings, name) for every scheme with every function that it has.
+template <class Check>
+void for_schemes(PairSettings settings, Check&& check) {
+  int n = 0;
+  for (const auto& scheme : pair_schemes())
+    for (const auto function : {PairFunction::analytic, PairFunction::table}) {
+      if (!scheme.serves(false, function)) continue;
+      SCOPED_TRACE(std::string(scheme.name) + (function == PairFunction::table ? ", table" : ""));
+      settings.function = function;
+      settings.table_density = 20;
+      check(settings, std::string(scheme.name));
+      ++n;
+    }
+  EXPECT_EQ(n, 10);
+}
+
+void expect_same_bits(const Found& one, const Found& other) {
+  EXPECT_EQ(one.force, other.force);
+  EXPECT_EQ(one.energies.energy, other.energies.energy);
+  EXPECT_EQ(one.energies.virial, other.energies.virial);
+}
+
 TEST(PairSchemes, TheSameBitsOnAnyThreads) {
   const auto sample = test::make_mixture({.with_nbfix = true});
-  const auto settings = short_range(LjModifier::force_switch, Electrostatics::pme);
-  for (const auto& scheme : pair_schemes()) {
-    const auto one = compute(sample, settings, {.scheme = std::string(scheme.name), .moved = 0.3});
+  for_schemes(short_range(LjModifier::force_switch, Electrostatics::pme), [&](const PairSettings& settings,
+                                                                              const std::string& scheme) {
+    const auto one = compute(sample, settings, {.scheme = scheme, .moved = 0.3});
     for (const int threads : {2, 3, 5})
-      for (int again = 0; again < 3; ++again) {
-        const auto many =
-            compute(sample, settings, {.scheme = std::string(scheme.name), .threads = threads, .moved = 0.3});
-        ASSERT_EQ(one.force, many.force) << scheme.name;
-        ASSERT_EQ(one.energies.energy, many.energies.energy) << scheme.name;
-        ASSERT_EQ(one.energies.virial, many.energies.virial) << scheme.name;
-      }
-  }
+      for (int again = 0; again < 3; ++again)
+        expect_same_bits(one, compute(sample, settings, {.scheme = scheme, .threads = threads, .moved = 0.3}));
+  });
+}
+
+// Ranks make their lists when they please.
+TEST(PairSchemes, WhichListItIsChangesNoBit) {
+  const auto sample = test::make_mixture({.with_nbfix = true});
+  for_schemes(short_range(LjModifier::potential_switch, Electrostatics::pme),
+              [&](const PairSettings& settings, const std::string& scheme) {
+                expect_same_bits(compute(sample, settings, {.scheme = scheme, .reach = 0.5}),
+                                 compute(sample, settings, {.scheme = scheme, .reach = 0.05}));
+              });
 }
 
 TEST(PairSchemes, ForcesWithAndWithoutEnergiesAreTheSameBits) {
   const auto sample = test::make_mixture({.with_nbfix = true});
   for (const auto lj : modifiers)
-    for (const auto e : electrostatics) {
-      const auto settings = short_range(lj, e);
-      EXPECT_EQ(compute(sample, settings, {.with_energies = true}).force,
-                compute(sample, settings, {.with_energies = false}).force)
-          << static_cast<int>(lj) << " " << static_cast<int>(e);
-    }
+    for (const auto e : electrostatics)
+      for_schemes(short_range(lj, e), [&](const PairSettings& settings, const std::string& scheme) {
+        EXPECT_EQ(compute(sample, settings, {.scheme = scheme, .with_energies = true}).force,
+                  compute(sample, settings, {.scheme = scheme, .with_energies = false}).force)
+            << static_cast<int>(lj) << " " << static_cast<int>(e);
+      });
 }
 
 TEST(PairSchemes, PairForcesSumToNothingExactly) {
@@ -235,15 +285,17 @@ TEST(PairSchemes, PairForcesSumToNothingExactly) {
     for (std::size_t i = 0; i < found.force.size(); ++i)
       sum[i % 3] += found.force[i], size[i % 3] += std::abs(found.force[i]);
     for (std::size_t d = 0; d < 3; ++d) {
-      // The kernel rounds the two sides of a cluster pair apart, to 2⁻¹⁸.
-      EXPECT_LE(from_fixed(std::abs(sum[d]), force_unit), scheme.name == "reference" ? 0.0 : 0.01) << scheme.name;
+      // The kernel of clusters rounds the two sides of a cluster pair apart, to 2⁻¹⁸.
+      EXPECT_LE(from_fixed(std::abs(sum[d]), force_unit), scheme.name == "cluster" ? 0.01 : 0.0) << scheme.name;
       EXPECT_GT(size[d], 0);
     }
   }
 }
 
 /// Two ions of one kind at a distance along x, alone in a box.
-Found two_ions(double distance, double charge, const std::string& scheme, const Vec3& at = {1, 2, 3}) {
+Found two_ions(double distance, double charge, const std::string& scheme,
+               PairFunction function = PairFunction::analytic) {
+  const Vec3 at = {1, 2, 3};
   test::Sample sample;
   auto& system = sample.system;
   system.lattice = test::box(24, 24, 24);
@@ -258,49 +310,59 @@ Found two_ions(double distance, double charge, const std::string& scheme, const 
   p.position = system.lattice.fraction(at);
   q.position = system.lattice.fraction(at + Vec3{distance, 0, 0});
   sample.particles = {p, q};
-  return compute(sample, short_range(LjModifier::force_switch, Electrostatics::pme), {.scheme = scheme});
+  auto settings = short_range(LjModifier::force_switch, Electrostatics::pme);
+  settings.function = function;
+  settings.table_density = 400;
+  return compute(sample, settings, {.scheme = scheme});
 }
 
-TEST(ClusterKernel, ForcesOnClashingAtomsAreFiniteAndLarge) {
+TEST(PairSchemes, ForcesOnClashingAtomsAreFiniteAndLarge) {
   test::for_instruction_sets([&] {
-    for (const double charge : {0.0, 1.0})
-      for (const double distance : {1.5, 1.0, 0.5, 0.1, 0.01, 0.001}) {
-        SCOPED_TRACE(distance);
-        const auto found = two_ions(distance, charge, "cluster");
-        // On the left the force points left, on the right it points right: repelling, not wrapped around.
-        EXPECT_LT(found.force_on(0).x, -100);
-        EXPECT_GT(found.force_on(1).x, 100);
-        // Beyond what the kernel's integers hold, the pair is summed in double precision.
-        const double exact = two_ions(distance, charge, "reference").force_on(0).x;
-        EXPECT_NEAR(found.force_on(0).x, exact, 1e-5 * std::abs(exact));
-        EXPECT_NEAR(found.force_on(1).x, -exact, 1e-5 * std::abs(exact));
-        EXPECT_GT(found[Term::lj], 100);
+    for_schemes({}, [](const PairSettings& settings, const std::string& scheme) {
+      for (const double charge : {0.0, 1.0})
+        for (const double distance : {1.5, 1.0, 0.5, 0.1, 0.01, 0.001}) {
+          SCOPED_TRACE(distance);
+          const auto found = two_ions(distance, charge, scheme, settings.function);
+          // On the left the force points left, on the right it points right: repelling, not wrapped around.
+          EXPECT_LT(found.force_on(0).x, -100);
+          EXPECT_GT(found.force_on(1).x, 100);
+          // Beyond what the kernels' integers hold, the pair is summed in double precision.
+          const double exact = two_ions(distance, charge, "reference").force_on(0).x;
+          EXPECT_NEAR(found.force_on(0).x, exact, 1e-5 * std::abs(exact));
+          EXPECT_NEAR(found.force_on(1).x, -exact, 1e-5 * std::abs(exact));
+          EXPECT_GT(found[Term::lj], 100);
+        }
+      const auto found = two_ions(0, 0, scheme, settings.function);
+      EXPECT_GT(found[Term::lj], 1e6);
+      if (scheme != "reference") {
+        EXPECT_GT(norm(found.force_on(0)), 1e6);
       }
+    });
   });
 }
 
-TEST(ClusterKernel, AtomsOnTopOfEachOtherShowInTheEnergy) {
-  test::for_instruction_sets([&] {
-    const auto found = two_ions(0, 0, "cluster");
-    EXPECT_GT(found[Term::lj], 1e6);
-    EXPECT_GT(norm(found.force_on(0)), 1e6);
+TEST(PairSchemes, NothingBeyondTheCutoff) {
+  for_schemes({}, [](const PairSettings& settings, const std::string& scheme) {
+    EXPECT_NE(two_ions(7.99, 1, scheme, settings.function).force[0], 0);
+    const auto beyond = two_ions(8.01, 1, scheme, settings.function);
+    for (const auto f : beyond.force) EXPECT_EQ(f, 0);
+    EXPECT_EQ(beyond[Term::coulomb_real], 0);
   });
 }
 
-TEST(ClusterKernel, NothingBeyondTheCutoff) {
-  for (const auto& scheme : {"cluster", "reference"}) {
-    EXPECT_NE(two_ions(7.99, 1, scheme).force[0], 0) << scheme;
-    const auto beyond = two_ions(8.01, 1, scheme);
-    for (const auto f : beyond.force) EXPECT_EQ(f, 0) << scheme;
-    EXPECT_EQ(beyond[Term::coulomb_real], 0) << scheme;
-  }
-}
-
-TEST(FindPairScheme, ByNameOrByPrecision) {
-  EXPECT_EQ(find_pair_scheme("auto", false).name, "cluster");
-  EXPECT_EQ(find_pair_scheme("auto", true).name, "reference");
-  EXPECT_EQ(find_pair_scheme("reference", false).name, "reference");
-  EXPECT_THROW(find_pair_scheme("clustr", false), InputError);
+TEST(FindPairScheme, ByNameOrByWhatItHas) {
+  constexpr auto analytic = PairFunction::analytic, table = PairFunction::table;
+  EXPECT_EQ(find_pair_scheme("auto", false, analytic).name, "cluster");
+  EXPECT_EQ(find_pair_scheme("auto", true, analytic).name, "reference");
+  EXPECT_EQ(find_pair_scheme("auto", false, table).name, "cell_flag_soa");
+  EXPECT_EQ(find_pair_scheme("reference", false, analytic).name, "reference");
+  EXPECT_EQ(find_pair_scheme("list_aos", false, table).name, "list_aos");
+  for (const auto& [name, in_double, function] : {std::tuple("clustr", false, analytic),
+                                                  {"clu", false, analytic},
+                                                  {"cluster", true, analytic},
+                                                  {"cluster", false, table},
+                                                  {"auto", true, table}})
+    EXPECT_THROW(find_pair_scheme(name, in_double, function), InputError) << name;
 }
 
 }  // namespace

@@ -11,20 +11,12 @@ std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 }  // namespace
 
-ExactPairs::ExactPairs(const domain::Domain& domain, const PairSettings& settings, std::span<const double> charge,
-                       std::span<const std::int32_t> type, std::span<const model::LennardJonesAB> type_pairs,
-                       std::int32_t n_types)
-    : domain_(domain),
-      settings_(settings),
-      charge_(charge),
-      type_(type),
-      type_pairs_(type_pairs),
-      n_types_(n_types),
-      cell_(at(domain.n_clusters())) {
-  const auto edges = domain.system().lattice.edges();
+ExactPairs::ExactPairs(const PairData& data)
+    : data_(data), domain_(data.domain), settings_(data.settings), cell_(at(data.domain.n_clusters())) {
+  const auto edges = domain_.system().lattice.edges();
   scale_ = {edges[0] / 4294967296.0, edges[1] / 4294967296.0, edges[2] / 4294967296.0};
-  for (std::int32_t c = 0; c < domain.n_cells(); ++c)
-    std::fill(cell_.begin() + domain.cell_begin[at(c)], cell_.begin() + domain.cell_begin[at(c) + 1], c);
+  for (std::int32_t c = 0; c < domain_.n_cells(); ++c)
+    std::fill(cell_.begin() + domain_.cell_begin[at(c)], cell_.begin() + domain_.cell_begin[at(c) + 1], c);
 }
 
 /// Å from the centre of the atom's cell.
@@ -45,10 +37,10 @@ void ExactPairs::add_pair(std::int32_t i, std::int32_t j, const Vec3& d, bool ex
                           ExclusionEnergy exclusion_energy, Accumulator& accumulator) const {
   const double r2 = norm2(d);
   if (r2 >= settings_.cutoff * settings_.cutoff) return;
-  const double qq = settings_.coulomb_constant * charge_[at(i)] * charge_[at(j)];
+  const double qq = settings_.coulomb_constant * data_.charge[at(i)] * data_.charge[at(j)];
   ForceEnergy lj, real, exclusion;
   if (!excluded) {
-    const auto& ab = type_pairs_[at(type_[at(i)]) * at(n_types_) + at(type_[at(j)])];
+    const auto& ab = data_.type_pairs[at(data_.type[at(i)]) * at(data_.table_pairs.n_types) + at(data_.type[at(j)])];
     lj = lennard_jones(settings_, ab.a, ab.b, r2);
     real = coulomb(settings_, r2);
   } else if (settings_.electrostatics == Electrostatics::pme) {
@@ -81,19 +73,26 @@ void ExactPairs::add(std::int32_t i_cluster, const std::array<float, 3>& shift, 
   }
 }
 
+void ExactPairs::add(std::int32_t i, std::int32_t j, const std::array<float, 3>& shift, bool excluded,
+                     ExclusionEnergy exclusion_energy, Accumulator& accumulator) const {
+  add_pair(i, j, relative(i) - relative(j) - exact_shift(shift), excluded, exclusion_energy, accumulator);
+}
+
 void ExactPairs::add_exclusion_energies(std::int32_t i_cluster, const std::array<float, 3>& shift,
                                         const MaskedEntry& entry, EnergyVirial& energies) const {
-  if (entry.excluded == 0 || settings_.electrostatics != Electrostatics::pme) return;
-  const Vec3 whole = exact_shift(shift);
   for (int i = 0; i < cluster_size; ++i)
-    for (int j = 0; j < cluster_size; ++j) {
-      if (!(entry.excluded & (1u << (4 * i + j)))) continue;
-      const auto si = i_cluster * cluster_size + i, sj = cluster_of(entry.j) * cluster_size + j;
-      const double r2 = norm2(relative(si) - relative(sj) - whole);
-      if (r2 >= settings_.cutoff * settings_.cutoff) continue;
-      energies.add(Term::coulomb_exclusion, settings_.coulomb_constant * charge_[at(si)] * charge_[at(sj)] *
-                                                ewald_exclusion(settings_.alpha, r2).energy);
-    }
+    for (int j = 0; j < cluster_size; ++j)
+      if (entry.excluded & (1u << (4 * i + j)))
+        add_exclusion_energy(i_cluster * cluster_size + i, cluster_of(entry.j) * cluster_size + j, shift, energies);
+}
+
+void ExactPairs::add_exclusion_energy(std::int32_t i, std::int32_t j, const std::array<float, 3>& shift,
+                                      EnergyVirial& energies) const {
+  if (settings_.electrostatics != Electrostatics::pme) return;
+  const double r2 = norm2(relative(i) - relative(j) - exact_shift(shift));
+  if (r2 >= settings_.cutoff * settings_.cutoff) return;
+  energies.add(Term::coulomb_exclusion, settings_.coulomb_constant * data_.charge[at(i)] * data_.charge[at(j)] *
+                                            ewald_exclusion(settings_.alpha, r2).energy);
 }
 
 }  // namespace tessera::md::pair

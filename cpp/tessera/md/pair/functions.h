@@ -20,6 +20,7 @@ namespace tessera::md::pair {
 
 enum class LjModifier { cut, potential_switch, force_switch, force_switch_gromacs, quintic_switch };
 enum class Electrostatics { pme, cut, shift, force_switch };
+enum class PairFunction { analytic, table };  // how fast kernels compute them: table.h
 
 struct PairSettings {
   double cutoff = 12;           // Å
@@ -29,6 +30,8 @@ struct PairSettings {
   double coulomb_switch = 0;  // Å, of electrostatics force-switch
   double alpha = 0;           // Å⁻¹, of pme
   double coulomb_constant = 0;
+  PairFunction function = PairFunction::analytic;
+  double table_density = 0;  // of PairFunction::table: points of r_c²/r²
 };
 
 struct ForceEnergy {

@@ -12,15 +12,10 @@ namespace {
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
-/// One offset of the half shell: j-cell = i-cell + offset, midpoint cell = i-cell + midpoint.
-struct Offset {
-  Index3 cell, midpoint;
-};
-
 std::int64_t floor_half(std::int64_t v) { return v >= 0 ? v / 2 : -((-v + 1) / 2); }
 
-std::vector<Offset> make_half_shell() {
-  std::vector<Offset> offsets;
+std::vector<CellOffset> make_half_shell() {
+  std::vector<CellOffset> offsets;
   for (std::int64_t x = 0; x <= 2; ++x)
     for (std::int64_t y = -2; y <= 2; ++y)
       for (std::int64_t z = -2; z <= 2; ++z) {
@@ -30,15 +25,42 @@ std::vector<Offset> make_half_shell() {
   return offsets;
 }
 
-/// Half of the 5 × 5 × 5 neighbourhood, the cell itself first.
-const std::vector<Offset>& half_shell() {
+constexpr float nowhere = 1e30f;  // the lower face of a box that nothing is near; the upper one is its negative
+
+}  // namespace
+
+const std::vector<CellOffset>& half_shell() {
   static const auto offsets = make_half_shell();
   return offsets;
 }
 
-constexpr float nowhere = 1e30f;  // the lower face of a box that nothing is near; the upper one is its negative
+std::vector<std::array<float, 3>> half_shell_shifts(const domain::CellGrid& grid) {
+  std::vector<std::array<float, 3>> shifts;
+  for (const auto& offset : half_shell()) {
+    auto& shift = shifts.emplace_back();
+    for (std::size_t d = 0; d < 3; ++d)
+      shift[d] = static_cast<float>(static_cast<double>(offset.cell[d]) * grid.edge[d]);
+  }
+  return shifts;
+}
 
-}  // namespace
+std::int32_t find_partner_cell(const domain::Domain& domain, std::int32_t cell, const CellOffset& offset) {
+  const Index3 here = domain.cell[at(cell)], n = domain.grid().n;
+  // At most two cells out of a grid of at least two: one turn wraps it.
+  const auto cell_at = [&](const Index3& by) {
+    Index3 place;
+    for (std::size_t d = 0; d < 3; ++d) {
+      place[d] = here[d] + by[d];
+      if (place[d] < 0) place[d] += n[d];
+      if (place[d] >= n[d]) place[d] -= n[d];
+    }
+    return place;
+  };
+  if (!domain.brick().contains(cell_at(offset.midpoint))) return -1;
+  const auto partner = domain.local_cell(cell_at(offset.cell));
+  TESSERA_ASSERT(partner >= 0);
+  return partner;
+}
 
 /// One thread's work on one part of the list.
 class PairListWriter {
@@ -198,26 +220,14 @@ void PairLister::set_bounds(std::span<const ClusterData> clusters, std::span<con
 /// The cells whose pair with this cell is ours.
 void PairLister::find_neighbour_cells(std::int32_t cell, const PairList& list, NeighbourCells& cells) const {
   const auto& offsets = half_shell();
-  const Index3 here = domain_.cell[at(cell)], n = domain_.grid().n;
-  // At most two cells out of a grid of at least two: one turn wraps it.
-  const auto cell_at = [&](const Index3& offset) {
-    Index3 place;
-    for (std::size_t d = 0; d < 3; ++d) {
-      place[d] = here[d] + offset[d];
-      if (place[d] < 0) place[d] += n[d];
-      if (place[d] >= n[d]) place[d] -= n[d];
-    }
-    return place;
-  };
   cells = {};
   for (std::size_t d = 0; d < 3; ++d) {
     cells.lower[d].fill(nowhere);
     cells.upper[d].fill(-nowhere);
   }
   for (std::size_t o = 0; o < offsets.size(); ++o) {
-    if (!domain_.brick().contains(cell_at(offsets[o].midpoint))) continue;
-    const auto j = domain_.local_cell(cell_at(offsets[o].cell));
-    TESSERA_ASSERT(j >= 0);
+    const auto j = find_partner_cell(domain_, cell, offsets[o]);
+    if (j < 0) continue;
     cells.begin[o] = domain_.cell_begin[at(j)];
     cells.end[o] = domain_.cell_begin[at(j) + 1];
     cells.reach[o] = cell_bounds_.reach[at(j)];
@@ -233,12 +243,7 @@ void PairLister::build(std::span<const ClusterData> clusters, std::span<const fl
                        const ExcludedClusters& excluded, const TablePairs& table, std::span<const std::int32_t> type,
                        double cutoff, PairList& list) {
   TESSERA_CHECK(domain_.n_clusters() < most_clusters);
-  list.shifts.clear();
-  const auto& edge = domain_.grid().edge;
-  for (const auto& offset : half_shell()) {
-    auto& shift = list.shifts.emplace_back();
-    for (std::size_t d = 0; d < 3; ++d) shift[d] = static_cast<float>(static_cast<double>(offset.cell[d]) * edge[d]);
-  }
+  list.shifts = half_shell_shifts(domain_.grid());
   set_bounds(clusters, reach);
   const ClusterSet set = {clusters.data(), reach.data(), bounds_};
   list.parts.resize(at(threads_.size()));

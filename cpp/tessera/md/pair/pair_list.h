@@ -77,6 +77,20 @@ struct TablePairs {
   bool any = false;
 };
 
+/// Å, by which lists reach further than needed: for distances in single precision, generously.
+inline constexpr double list_rounding = 2e-3;
+
+/// One offset of the half shell of cells around a cell: j-cell = i-cell + offset, midpoint cell = i-cell + midpoint.
+struct CellOffset {
+  Index3 cell, midpoint;
+};
+/// Half of the 5 × 5 × 5 neighbourhood, the cell itself first; n_neighbour_cells of them.
+const std::vector<CellOffset>& half_shell();
+/// The vectors of the offsets, Å.
+std::vector<std::array<float, 3>> half_shell_shifts(const domain::CellGrid& grid);
+/// The local cell at an offset from one, or −1 where another rank has the pair.
+std::int32_t find_partner_cell(const domain::Domain& domain, std::int32_t cell, const CellOffset& offset);
+
 /// Makes lists of cluster pairs; holds what lasts between lists.
 class PairLister {
  public:

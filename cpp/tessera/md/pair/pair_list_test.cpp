@@ -26,9 +26,19 @@ struct Listed {
 /// Distances near the range may fall on either side in single precision.
 constexpr double tolerance = 2e-5;
 
+/// The list that schemes of clusters make.
+PairList list_of(const domain::Domain& domain, const PairForces& forces) {
+  const auto& data = forces.data();
+  PairList list;
+  PairLister(domain, data.threads)
+      .build(data.clusters, data.reach, data.exclusions, data.table_pairs, data.type,
+             data.settings.cutoff + list_rounding, list);
+  return list;
+}
+
 Listed count_listed(const domain::Domain& domain, const PairForces& forces) {
-  const auto& list = forces.list();
-  const auto reach = forces.reach();
+  const auto list = list_of(domain, forces);
+  const auto& reach = forces.data().reach;
   const auto& grid = domain.grid();
   const auto edges = domain.system().lattice.edges();
   std::vector<std::int32_t> cell_at(index(domain.n_clusters()));
@@ -68,7 +78,7 @@ Listed count_listed(const domain::Domain& domain, const PairForces& forces) {
 
 Count count_all(const test::Sample& sample, const domain::Domain& domain, const PairForces& forces) {
   Count count;
-  const auto reach = [&](std::int64_t id) { return forces.reach()[index(domain.slot_of(id))]; };
+  const auto reach = [&](std::int64_t id) { return forces.data().reach[index(domain.slot_of(id))]; };
   const auto& lattice = sample.system.lattice;
   const auto edges = lattice.edges();
   for (const auto& p : sample.particles)
@@ -130,7 +140,8 @@ TEST_P(PairListOfCells, HoldsEachPairWithinRangeOnce) {
   for (auto& particle : particles) particle.velocity = {static_cast<std::int32_t>(speed(random)), 0, 0};
   domain.distribute(particles);
   const auto settings = settings_to(cutoff);
-  PairForces forces(domain, settings, {.most_reach = 0.5 * buffer}, find_pair_scheme("cluster", false), threads);
+  PairForces forces(domain, settings, {.most_reach = 0.5 * buffer},
+                    find_pair_scheme("cluster", false, PairFunction::analytic), threads);
   forces.rebuild();
   forces.update();
   const auto expected = count_all(sample, domain, forces);
@@ -142,7 +153,7 @@ TEST_P(PairListOfCells, HoldsEachPairWithinRangeOnce) {
     ASSERT_NE(found, listed.count.end()) << "missing: atoms " << ids.first << " and " << ids.second;
     ASSERT_EQ(found->second, count) << "atoms " << ids.first << " and " << ids.second;
   }
-  EXPECT_EQ(listed.entries, forces.list().n_entries());
+  EXPECT_EQ(16 * listed.entries, forces.sum().n_evaluated());
   // Padding of two clusters may look near, which small cells have much of.
   EXPECT_LE(static_cast<double>(listed.empty_entries), 0.15 * static_cast<double>(listed.entries));
 }
@@ -159,12 +170,12 @@ TEST(PairList, IsMadeAnewWhenAnAtomLeavesItsReach) {
   for (auto& particle : particles) particle.velocity = {static_cast<std::int32_t>(20 / domain::velocity_unit), 0, 0};
   domain.distribute(particles);
   const auto settings = settings_to(8);
-  PairForces forces(domain, settings, {.steps = 4, .timestep = 0.002, .most_reach = 1}, find_pair_scheme("auto", false),
-                    threads);
+  PairForces forces(domain, settings, {.steps = 4, .timestep = 0.002, .most_reach = 1},
+                    find_pair_scheme("auto", false, PairFunction::analytic), threads);
   forces.rebuild();
   forces.update();
   ASSERT_EQ(forces.n_lists(), 1);
-  const auto reach = static_cast<double>(forces.reach()[0]);
+  const auto reach = static_cast<double>(forces.data().reach[0]);
   EXPECT_GT(reach, 4 * 0.8 * 0.04);
   EXPECT_LT(reach, 4 * (0.8 + 2) * 0.04 + 2e-3);
   const auto move = [&](double x) {
@@ -176,8 +187,8 @@ TEST(PairList, IsMadeAnewWhenAnAtomLeavesItsReach) {
   move(0.2 * reach);
   EXPECT_EQ(forces.n_lists(), 2);
   // It was fast when that list was made, the others stood still: a reach for it and hardly any for them.
-  EXPECT_GT(forces.reach()[0], 4 * 0.8 * 0.2 * reach);
-  EXPECT_LT(forces.reach()[1], 0.1 * reach);
+  EXPECT_GT(forces.data().reach[0], 4 * 0.8 * 0.2 * reach);
+  EXPECT_LT(forces.data().reach[1], 0.1 * reach);
   const auto expected = count_all(sample, domain, forces);
   EXPECT_EQ(count_listed(domain, forces).count.size(), expected.size());
   domain.rebuild();
@@ -195,12 +206,13 @@ TEST(PairList, AClusterHasOneRowAtMost) {
   domain::Domain domain(sample.system, domain::plan_decomposition(grid, 1), comm, threads);
   domain.distribute(sample.particles);
   const auto settings = settings_to(8);
-  PairForces forces(domain, settings, {}, find_pair_scheme("cluster", false), threads);
+  PairForces forces(domain, settings, {}, find_pair_scheme("cluster", false, PairFunction::analytic), threads);
   forces.rebuild();
   forces.update();
   std::map<std::int32_t, int> times;
-  ASSERT_EQ(forces.list().parts.size(), 3u);
-  for (const auto& part : forces.list().parts) {
+  const auto list = list_of(domain, forces);
+  ASSERT_EQ(list.parts.size(), 3u);
+  for (const auto& part : list.parts) {
     ASSERT_FALSE(part.rows.empty());
     for (std::size_t row = 0; row < part.n_rows(); ++row) {
       ++times[part.rows[row].i_cluster];

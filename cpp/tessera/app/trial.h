@@ -1,0 +1,33 @@
+// Short runs of the engine from the start of a run: for predictions, and to choose a pair scheme by.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tessera/app/config/run_config.h"
+#include "tessera/app/system_file.h"
+#include "tessera/md/engine.h"
+
+namespace tessera::app {
+
+struct Trial {
+  double seconds_a_step = 0;  // of the slowest rank
+  double bytes = 0;           // of this rank
+};
+
+/// Runs so many steps from this rank's share of the start, with velocities drawn anew. Collective.
+Trial run_trial(const RunConfig& config, const model::System& system, const md::EngineSettings& settings,
+                const CoordinateBlock& block, const comm::Communicator& comm, ThreadPool& threads, int steps);
+
+struct SchemeTrial {
+  std::string scheme;
+  double ms_a_step;
+};
+
+/// A trial of every pair scheme that has the settings' precision and function, the fastest first. The same on all
+/// ranks. Collective.
+std::vector<SchemeTrial> try_pair_schemes(const RunConfig& config, const model::System& system,
+                                          md::EngineSettings settings, const CoordinateBlock& block,
+                                          const comm::Communicator& comm, ThreadPool& threads);
+
+}  // namespace tessera::app

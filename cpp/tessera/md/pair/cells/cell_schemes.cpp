@@ -1,0 +1,291 @@
+#include "tessera/md/pair/cells/cell_schemes.h"
+
+#include <algorithm>
+#include <atomic>
+#include <optional>
+
+#include "tessera/md/pair/exact_pairs.h"
+
+namespace tessera::md::pair::cells {
+
+namespace {
+
+std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
+
+/// What both kinds share: atoms in their layout, forces by thread, and what kernels leave to double precision.
+class CellSum : public PairSum {
+ public:
+  CellSum(const PairData& data, Layout layout)
+      : data_(data), layout_(layout), force_(at(data.threads.size())), close_(at(data.threads.size())) {
+    if (data.settings.function == PairFunction::table)
+      table_ = make_pair_table(data.settings, data.settings.table_density);
+    cells_.shift = half_shell_shifts(data.domain.grid());
+  }
+
+  void rebuild() override;
+  void update(bool make_list) override;
+  void add_forces(std::span<Accumulator> by_thread) override;
+  std::size_t other_bytes() const override;
+
+ protected:
+  virtual void make_lists() = 0;
+  virtual void run_kernels(std::span<Accumulator> by_thread) = 0;
+
+  /// Calls function(thread, cell) for all cells that have pairs as threads come free.
+  template <class Function>
+  void for_cells(Function&& function) {
+    constexpr std::int32_t batch = 4;
+    std::atomic<std::int32_t> next{0};
+    const auto n = static_cast<std::int32_t>(cells_.begin.size());
+    data_.threads.run([&](int thread) {
+      for (auto first = next.fetch_add(batch); first < n; first = next.fetch_add(batch))
+        for (auto cell = first; cell < std::min(first + batch, n); ++cell)
+          if (cells_.end[at(cell)] > cells_.begin[at(cell)]) function(thread, cell);
+    });
+  }
+  CellAtoms atoms() const {
+    return {layout_,
+            n_slots_,
+            place_.data(),
+            q_.data(),
+            sigma_.data(),
+            epsilon_.data(),
+            reach_.data(),
+            type_.data(),
+            cells_,
+            data_.exclusions,
+            data_.table_pairs,
+            data_.constants.constants,
+            table_ ? &*table_ : nullptr};
+  }
+  float list_cutoff() const { return static_cast<float>(data_.settings.cutoff + list_rounding); }
+
+  const PairData& data_;
+  const Layout layout_;
+  CellPairs cells_;
+  std::vector<std::vector<std::int32_t>> force_;  // by thread: (3·slots) in the layout
+  std::vector<std::vector<ClosePair>> close_;     // by thread
+
+ private:
+  std::size_t index(std::int64_t slot, std::int64_t d) const {
+    return at(layout_ == Layout::array_of_structures ? 3 * slot + d : slot + d * n_slots_);
+  }
+  void add_exclusion_energies(const ExactPairs& exact, std::span<Accumulator> by_thread);
+
+  std::optional<PairTable> table_;
+  std::int64_t n_slots_ = 0;  // with the spare ones
+  std::vector<float> place_, q_, sigma_, epsilon_, reach_;
+  std::vector<std::int32_t> type_;
+};
+
+void CellSum::rebuild() {
+  const auto& domain = data_.domain;
+  const auto n = domain.n_slots();
+  n_slots_ = n + spare_slots;
+  place_.assign(at(3 * n_slots_), padding_distance);
+  q_.assign(at(n_slots_), 0);
+  sigma_.assign(at(n_slots_), 0);
+  epsilon_.assign(at(n_slots_), 0);
+  reach_.assign(at(n_slots_), 0);
+  type_.assign(at(n_slots_), 0);
+  for (std::int32_t s = 0; s < n; ++s) {
+    const auto& cluster = data_.clusters[at(s / cluster_size)];
+    const auto k = at(s % cluster_size);
+    q_[at(s)] = cluster.q[k];
+    sigma_[at(s)] = cluster.sigma[k];
+    epsilon_[at(s)] = cluster.epsilon[k];
+    type_[at(s)] = std::max(0, data_.type[at(s)]);
+  }
+  const auto n_cells = at(domain.n_cells());
+  cells_.begin.resize(n_cells);
+  cells_.end.resize(n_cells);
+  cells_.partner.resize(n_cells);
+  data_.threads.parallel_for(domain.n_cells(), [&](std::int64_t first, std::int64_t last) {
+    for (auto c = first; c < last; ++c) {
+      const auto begin = domain.cell_begin[at(c)] * cluster_size;
+      auto end = domain.cell_begin[at(c) + 1] * cluster_size;
+      while (end > begin && domain.is_padding(end - 1)) --end;  // padding comes last
+      cells_.begin[at(c)] = begin;
+      cells_.end[at(c)] = end;
+      for (std::size_t o = 0; o < n_neighbour_cells; ++o)
+        cells_.partner[at(c)][o] = find_partner_cell(domain, static_cast<std::int32_t>(c), half_shell()[o]);
+    }
+  });
+}
+
+void CellSum::update(bool make_list) {
+  data_.threads.parallel_for(static_cast<std::int64_t>(data_.clusters.size()),
+                             [&](std::int64_t begin, std::int64_t end) {
+                               for (auto c = begin; c < end; ++c) {
+                                 const auto& cluster = data_.clusters[at(c)];
+                                 for (std::int64_t k = 0; k < cluster_size; ++k) {
+                                   const auto slot = c * cluster_size + k;
+                                   place_[index(slot, 0)] = cluster.x[k];
+                                   place_[index(slot, 1)] = cluster.y[k];
+                                   place_[index(slot, 2)] = cluster.z[k];
+                                 }
+                               }
+                             });
+  if (!make_list) return;
+  std::copy(data_.reach.begin(), data_.reach.end(), reach_.begin());
+  make_lists();
+}
+
+void CellSum::add_forces(std::span<Accumulator> by_thread) {
+  data_.threads.run([&](int thread) {
+    force_[at(thread)].assign(at(3 * n_slots_), 0);
+    close_[at(thread)].clear();
+  });
+  run_kernels(by_thread);
+  // From the layout and the kernels' unit to x y z of each slot in force_unit, all threads together.
+  constexpr std::int64_t scale = static_cast<std::int64_t>(pair_force_unit / force_unit);
+  data_.threads.run([&](int thread) {
+    const std::int64_t n = data_.domain.n_slots(), n_threads = data_.threads.size();
+    const auto& total = by_thread[at(thread)].force;
+    for (auto s = n * thread / n_threads; s < n * (thread + 1) / n_threads; ++s)
+      for (std::int64_t d = 0; d < 3; ++d) {
+        std::uint32_t sum = 0;
+        for (const auto& force : force_) sum += static_cast<std::uint32_t>(force[index(s, d)]);
+        add_fixed(total[at(3 * s + d)], scale * static_cast<std::int32_t>(sum));
+      }
+  });
+  const bool with_energies = by_thread[0].energies != nullptr;
+  const bool any_close = std::any_of(close_.begin(), close_.end(), [](const auto& list) { return !list.empty(); });
+  if (!any_close && !with_energies) return;
+  const ExactPairs exact(data_);
+  data_.threads.run([&](int thread) {
+    for (const auto& pair : close_[at(thread)])
+      exact.add(pair.i, pair.j, cells_.shift[at(pair.offset)], pair.is_excluded, ExactPairs::ExclusionEnergy::leave_out,
+                by_thread[at(thread)]);
+  });
+  if (with_energies) add_exclusion_energies(exact, by_thread);
+}
+
+/// In double precision: they nearly cancel the self energy, single precision would show.
+void CellSum::add_exclusion_energies(const ExactPairs& exact, std::span<Accumulator> by_thread) {
+  for_cells([&](int thread, std::int32_t cell) {
+    for (std::size_t o = 0; o < n_neighbour_cells; ++o) {
+      const auto partner = cells_.partner[at(cell)][o];
+      if (partner < 0) continue;
+      for (auto i = cells_.begin[at(cell)]; i < cells_.end[at(cell)]; ++i)
+        for_excluded(data_.exclusions, i, [&](std::int32_t j) {
+          if (j >= (o == 0 ? i + 1 : cells_.begin[at(partner)]) && j < cells_.end[at(partner)])
+            exact.add_exclusion_energy(i, j, cells_.shift[o], *by_thread[at(thread)].energies);
+        });
+    }
+  });
+}
+
+std::size_t CellSum::other_bytes() const {
+  std::size_t n = (place_.capacity() + q_.capacity() + sigma_.capacity() + epsilon_.capacity() + reach_.capacity() +
+                   type_.capacity() + cells_.begin.capacity() + cells_.end.capacity()) *
+                      sizeof(float) +
+                  cells_.partner.capacity() * sizeof(cells_.partner[0]);
+  for (const auto& force : force_) n += force.capacity() * sizeof(std::int32_t);
+  if (table_) n += (table_->force.capacity() + table_->energy.capacity()) * sizeof(float);
+  return n;
+}
+
+class ListSum final : public CellSum {
+ public:
+  ListSum(const PairData& data, Layout layout) : CellSum(data, layout), lists_(at(data.threads.size())) {}
+
+  std::int64_t n_evaluated() const override {
+    std::int64_t n = 0;
+    for (const auto& list : lists_) n += list.n;
+    return n;
+  }
+  std::size_t list_bytes() const override {
+    std::size_t n = 0;
+    for (const auto& list : lists_) n += list.bytes();
+    return n;
+  }
+
+ private:
+  void make_lists() override {
+    for (auto& list : lists_) {
+      list.cell_pairs.clear();
+      list.rows.clear();
+      list.n = 0;
+    }
+    const auto all = atoms();
+    for_cells([&](int thread, std::int32_t cell) { list_neighbours(all, cell, list_cutoff(), lists_[at(thread)]); });
+    for (auto& list : lists_) {
+      list.cell_pairs.push_back({0, static_cast<std::int32_t>(list.rows.size())});
+      list.rows.push_back({-1, list.n, 0});
+      list.neighbour.resize(std::max(list.neighbour.size(), at(list.n + spare_slots)));  // read in whole registers
+    }
+  }
+
+  void run_kernels(std::span<Accumulator> by_thread) override {
+    struct Piece {
+      const NeighbourList* list;
+      std::size_t begin, end;
+    };
+    std::vector<Piece> pieces;
+    for (const auto& list : lists_)
+      for (std::size_t p = 0; p + 1 < list.cell_pairs.size(); p += n_neighbour_cells)
+        pieces.push_back({&list, p, std::min(p + n_neighbour_cells, list.cell_pairs.size() - 1)});
+    std::atomic<std::size_t> next{0};
+    const auto all = atoms();
+    data_.threads.run([&](int thread) {
+      for (auto p = next++; p < pieces.size(); p = next++)
+        add_listed_forces(all, *pieces[p].list, pieces[p].begin, pieces[p].end, force_[at(thread)].data(),
+                          by_thread[at(thread)].energies, close_[at(thread)]);
+    });
+  }
+
+  std::vector<NeighbourList> lists_;  // by thread that made it
+};
+
+class CellFlagSum final : public CellSum {
+ public:
+  using CellSum::CellSum;
+
+  std::int64_t n_evaluated() const override {
+    std::int64_t n = 0;
+    for (std::size_t c = 0; c < cells_.begin.size(); ++c)
+      for (std::size_t o = 0; o < n_neighbour_cells; ++o) {
+        const auto partner = cells_.partner[c][o];
+        if (partner < 0) continue;
+        for (auto i = cells_.begin[c]; i < cells_.end[c]; ++i)
+          if (flags_[at(i)] >> o & 1) n += cells_.end[at(partner)] - (o == 0 ? i + 1 : cells_.begin[at(partner)]);
+      }
+    return n;
+  }
+  std::size_t list_bytes() const override { return flags_.capacity() * sizeof(NeighbourFlags); }
+
+ private:
+  void make_lists() override {
+    flags_.resize(at(data_.domain.n_slots()));
+    const auto all = atoms();
+    for_cells([&](int, std::int32_t cell) { flag_neighbours(all, cell, list_cutoff(), flags_.data()); });
+  }
+
+  void run_kernels(std::span<Accumulator> by_thread) override {
+    const auto all = atoms();
+    for_cells([&](int thread, std::int32_t cell) {
+      add_flagged_forces(all, cell, flags_.data(), force_[at(thread)].data(), by_thread[at(thread)].energies,
+                         close_[at(thread)]);
+    });
+  }
+
+  std::vector<NeighbourFlags> flags_;  // by slot
+};
+
+}  // namespace
+
+template <Layout layout>
+std::unique_ptr<PairSum> make_list_scheme(const PairData& data) {
+  return std::make_unique<ListSum>(data, layout);
+}
+template <Layout layout>
+std::unique_ptr<PairSum> make_cell_flag_scheme(const PairData& data) {
+  return std::make_unique<CellFlagSum>(data, layout);
+}
+template std::unique_ptr<PairSum> make_list_scheme<Layout::array_of_structures>(const PairData&);
+template std::unique_ptr<PairSum> make_list_scheme<Layout::structure_of_arrays>(const PairData&);
+template std::unique_ptr<PairSum> make_cell_flag_scheme<Layout::array_of_structures>(const PairData&);
+template std::unique_ptr<PairSum> make_cell_flag_scheme<Layout::structure_of_arrays>(const PairData&);
+
+}  // namespace tessera::md::pair::cells

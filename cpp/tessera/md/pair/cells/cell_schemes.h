@@ -1,0 +1,16 @@
+// The pair schemes that go from cell to cell: lists of neighbours per atom and cell, or flags (cell_kernel.h).
+#pragma once
+
+#include <memory>
+
+#include "tessera/md/pair/cells/cell_kernel.h"
+#include "tessera/md/pair/pair_scheme.h"
+
+namespace tessera::md::pair::cells {
+
+template <Layout layout>
+std::unique_ptr<PairSum> make_list_scheme(const PairData& data);
+template <Layout layout>
+std::unique_ptr<PairSum> make_cell_flag_scheme(const PairData& data);
+
+}  // namespace tessera::md::pair::cells

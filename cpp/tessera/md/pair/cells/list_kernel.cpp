@@ -1,0 +1,137 @@
+// Algorithms 1 and 2: a list of neighbours for each atom and cell, whose coordinates are gathered.
+// Order: each pair is rounded to integers, so that neither the order nor what else is in the list changes a bit.
+#include "tessera/md/pair/cells/cell_kernel.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "tessera/md/pair/cells/list_kernel.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "tessera/md/pair/cells/cell_kernel-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tessera::md::pair::cells {
+namespace HWY_NAMESPACE {
+
+/// Puts the excluded of a row's `n` neighbours first and counts them; without a mesh nothing acts on them, and they go.
+std::int32_t SortExcluded(const CellAtoms& atoms, std::int32_t i, std::int32_t* row, std::int32_t& n) {
+  std::int32_t n_excluded = 0;
+  for_excluded(atoms.excluded, i, [&](std::int32_t partner) {
+    if (n == n_excluded || partner < row[n_excluded] || partner > row[n - 1]) return;
+    auto* found = std::find(row + n_excluded, row + n, partner);
+    if (found == row + n) return;
+    if (atoms.constants.electrostatics == Electrostatics::pme)
+      std::rotate(row + n_excluded, found, found + 1), ++n_excluded;
+    else
+      std::rotate(found, found + 1, row + n), --n;
+  });
+  return n_excluded;
+}
+
+template <Layout layout>
+void ListCell(const CellAtoms& atoms, std::int32_t cell, float cutoff, NeighbourList& list) {
+  const auto& cells = atoms.cells;
+  const auto c = static_cast<std::size_t>(cell);
+  const VI iota = hn::Iota(DI(), 0);
+  for (std::size_t o = 0; o < n_neighbour_cells; ++o) {
+    const auto partner = cells.partner[c][o];
+    if (partner < 0) continue;
+    const auto begin = cells.begin[static_cast<std::size_t>(partner)],
+               end = cells.end[static_cast<std::size_t>(partner)];
+    const auto first_row = static_cast<std::int32_t>(list.rows.size());
+    for (auto i = cells.begin[c]; i < cells.end[c]; ++i) {
+      const auto room = static_cast<std::size_t>(list.n + (end - begin) + width);
+      if (list.neighbour.size() < room) list.neighbour.resize(room + room / 2);
+      auto* row = list.neighbour.data() + list.n;
+      std::int32_t n = 0;
+      FindNear<layout>(atoms, i, cells.shift[o], cutoff, o == 0 ? i + 1 : begin, end, [&](std::int32_t j, M near) {
+        const VI slots = hn::Add(iota, hn::Set(DI(), j));
+        // Compressed in a register: straight to memory is slow on some processors.
+        hn::StoreU(hn::Compress(slots, hn::RebindMask(DI(), near)), DI(), row + n);
+        n += static_cast<std::int32_t>(hn::CountTrue(D(), near));
+        return true;
+      });
+      if (n == 0) continue;
+      const auto n_excluded = SortExcluded(atoms, i, row, n);
+      list.rows.push_back({i, list.n, n_excluded});
+      list.n += n;
+    }
+    if (static_cast<std::int32_t>(list.rows.size()) > first_row)
+      list.cell_pairs.push_back({static_cast<std::int32_t>(o), first_row});
+  }
+}
+
+void ListNeighbours(const CellAtoms& atoms, std::int32_t cell, float cutoff, NeighbourList& list) {
+  WithLayout(atoms, [&](auto layout) { ListCell<decltype(layout)::value>(atoms, cell, cutoff, list); });
+}
+
+template <class Function, Layout layout, bool WithEnergy>
+void RunList(const CellAtoms& atoms, const NeighbourList& list, std::size_t first_pair, std::size_t last_pair,
+             std::int32_t* force, EnergyVirial* energies, std::vector<ClosePair>& close) {
+  const VI spare = hn::Iota(DI(), static_cast<std::int32_t>(atoms.n_slots) - spare_slots);
+  IAtom i;
+  ForceSum sum;
+  EnergySums energy_sums;
+  if constexpr (WithEnergy) energy_sums.Clear();
+  for (auto p = first_pair; p < last_pair; ++p) {
+    const auto& pair = list.cell_pairs[p];
+    const auto& shift = atoms.cells.shift[static_cast<std::size_t>(pair.offset)];
+    for (auto r = pair.row_begin; r < list.cell_pairs[p + 1].row_begin; ++r) {
+      const auto& row = list.rows[static_cast<std::size_t>(r)];
+      const auto end = list.rows[static_cast<std::size_t>(r) + 1].begin;
+      i.Load<layout>(atoms, row.slot, shift);
+      sum.Clear();
+      for (auto j = row.begin; j < end; j += width) {
+        const auto* slots = list.neighbour.data() + j;
+        const M within = FirstLanes(end - j), excluded = FirstLanes(row.begin + row.n_excluded - j);
+        const Indexed<layout> atoms_j = {hn::IfThenElse(hn::RebindMask(DI(), within), hn::LoadU(DI(), slots), spare)};
+        const M too_close =
+            AddPairs<Function, WithEnergy>(atoms, i, atoms_j, within, excluded, force, sum, energy_sums);
+        if (HWY_UNLIKELY(!hn::AllFalse(D(), too_close)))
+          NameClose(row.slot, atoms_j.slots, too_close, excluded, pair.offset, close);
+      }
+      AddIForce<layout>(atoms, sum, row.slot, force);
+    }
+  }
+  if constexpr (WithEnergy) energy_sums.AddTo(*energies);
+}
+
+void AddListedForces(const CellAtoms& atoms, const NeighbourList& list, std::size_t begin, std::size_t end,
+                     std::int32_t* force, EnergyVirial* energies, std::vector<ClosePair>& close) {
+  [[maybe_unused]] const FlushDenormals flush;
+  if (energies != nullptr)
+    Dispatch<true>(atoms, [&](auto function, auto layout) {
+      RunList<decltype(function), decltype(layout)::value, true>(atoms, list, begin, end, force, energies, close);
+    });
+  else
+    Dispatch<false>(atoms, [&](auto function, auto layout) {
+      RunList<decltype(function), decltype(layout)::value, false>(atoms, list, begin, end, force, energies, close);
+    });
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace tessera::md::pair::cells
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tessera::md::pair::cells {
+
+HWY_EXPORT(ListNeighbours);
+HWY_EXPORT(AddListedForces);
+
+void list_neighbours(const CellAtoms& atoms, std::int32_t cell, float cutoff, NeighbourList& list) {
+  HWY_DYNAMIC_DISPATCH(ListNeighbours)(atoms, cell, cutoff, list);
+}
+
+void add_listed_forces(const CellAtoms& atoms, const NeighbourList& list, std::size_t begin, std::size_t end,
+                       std::int32_t* force, EnergyVirial* energies, std::vector<ClosePair>& close) {
+  HWY_DYNAMIC_DISPATCH(AddListedForces)(atoms, list, begin, end, force, energies, close);
+}
+
+std::size_t NeighbourList::bytes() const {
+  return cell_pairs.capacity() * sizeof(CellPair) + rows.capacity() * sizeof(NeighbourRow) +
+         neighbour.capacity() * sizeof(std::int32_t);
+}
+
+}  // namespace tessera::md::pair::cells
+#endif

@@ -1,0 +1,35 @@
+#include "tessera/md/pair/cells/pair_table.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace tessera::md::pair::cells {
+
+PairTable make_pair_table(const PairSettings& settings, double density) {
+  PairTable table;
+  const double cutoff2 = settings.cutoff * settings.cutoff, scale = density * cutoff2;
+  table.scale = static_cast<float>(scale);
+  const auto last = static_cast<std::size_t>(std::ceil(scale / (shortest_in_table * shortest_in_table))) + 1;
+  table.n_points = static_cast<std::int32_t>(last) + 1;
+  const auto fill = [&](std::vector<float>& values, double ForceEnergy::*which) {
+    values.assign((last + 1) * PairTable::stride, 0);
+    std::vector<std::array<double, 3>> at(last + 1);
+    for (std::size_t point = 1; point <= last; ++point) {
+      // Up to the cut-off as seen from inside; beyond it what continues the line to there.
+      const double r2 = std::min(scale / static_cast<double>(point), cutoff2 * (1 - 1e-12));
+      at[point] = {lennard_jones(settings, 1, 0, r2).*which / 12, lennard_jones(settings, 0, -1, r2).*which / 6,
+                   coulomb(settings, r2).*which};
+    }
+    for (std::size_t point = 1; point < last; ++point)
+      for (std::size_t f = 0; f < 3; ++f) {
+        values[point * PairTable::stride + 2 * f] = static_cast<float>(at[point][f]);
+        values[point * PairTable::stride + 2 * f + 1] = static_cast<float>(at[point + 1][f] - at[point][f]);
+      }
+  };
+  fill(table.force, &ForceEnergy::force_over_r);
+  fill(table.energy, &ForceEnergy::energy);
+  return table;
+}
+
+}  // namespace tessera::md::pair::cells

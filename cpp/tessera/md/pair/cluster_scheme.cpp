@@ -1,0 +1,142 @@
+#include "tessera/md/pair/cluster_scheme.h"
+
+#include <algorithm>
+#include <atomic>
+
+#include "tessera/md/pair/exact_pairs.h"
+
+namespace tessera::md::pair {
+
+namespace {
+
+std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
+
+/// A list of cluster pairs.
+class ClusterList : public PairSum {
+ public:
+  explicit ClusterList(const PairData& data) : data_(data), lister_(data.domain, data.threads) {}
+
+  void update(bool make_list) override {
+    if (!make_list) return;
+    lister_.build(data_.clusters, data_.reach, data_.exclusions, data_.table_pairs, data_.type,
+                  data_.settings.cutoff + list_rounding, list_);
+  }
+  std::int64_t n_evaluated() const override { return cluster_size * cluster_size * list_.n_entries(); }
+  std::size_t list_bytes() const override { return list_.bytes(); }
+  std::size_t other_bytes() const override { return 0; }
+
+ protected:
+  /// Calls function(thread, part, rows) for pieces of all parts of the list as threads come free: sums across entries
+  /// are integers, so who runs what doesn't matter.
+  template <class Function>
+  void for_pieces(Function&& function) {
+    struct Piece {
+      const PairListPart* part;
+      RowRange rows;
+    };
+    std::vector<Piece> pieces;
+    constexpr std::size_t rows_a_piece = 32;
+    for (const auto& part : list_.parts)
+      for (std::size_t row = 0; row < part.n_rows(); row += rows_a_piece)
+        pieces.push_back({&part, {row, std::min(row + rows_a_piece, part.n_rows())}});
+    std::atomic<std::size_t> next{0};
+    data_.threads.run([&](int thread) {
+      for (auto p = next++; p < pieces.size(); p = next++) function(thread, *pieces[p].part, pieces[p].rows);
+    });
+  }
+
+  const PairData& data_;
+  PairLister lister_;
+  PairList list_;
+};
+
+class ClusterSum final : public ClusterList {
+ public:
+  explicit ClusterSum(const PairData& data)
+      : ClusterList(data), force_(at(data.threads.size())), clashes_(at(data.threads.size())) {}
+
+  void add_forces(std::span<Accumulator> by_thread) override {
+    data_.threads.run([&](int thread) {
+      force_[at(thread)].assign(data_.clusters.size(), {});
+      clashes_[at(thread)].clear();
+    });
+    for_pieces([&](int thread, const PairListPart& part, const RowRange& rows) {
+      run_cluster_kernel(data_.constants.constants, list_, part, rows, data_.clusters.data(), data_.type.data(),
+                         force_[at(thread)].data(), by_thread[at(thread)].energies, clashes_[at(thread)]);
+    });
+    sum_forces(by_thread);
+    const bool with_energies = by_thread[0].energies != nullptr;
+    const bool any_clash =
+        std::any_of(clashes_.begin(), clashes_.end(), [](const auto& list) { return !list.empty(); });
+    if (!any_clash && !with_energies) return;
+    const ExactPairs exact(data_);
+    data_.threads.run([&](int thread) {
+      for (const auto& clash : clashes_[at(thread)])
+        exact.add(clash.i_cluster, list_.shifts[cell_of(clash.entry.j)], clash.entry,
+                  ExactPairs::ExclusionEnergy::leave_out, by_thread[at(thread)]);
+    });
+    if (!with_energies) return;
+    // The energies of excluded pairs, clashing or not: they nearly cancel the self energy, single precision would show.
+    for_pieces([&](int thread, const PairListPart& part, const RowRange& rows) {
+      for (auto row = rows.begin; row < rows.end; ++row)
+        for (const auto& entry : part.masked_of(row))
+          exact.add_exclusion_energies(part.rows[row].i_cluster, list_.shifts[cell_of(entry.j)], entry,
+                                       *by_thread[at(thread)].energies);
+    });
+  }
+
+  std::size_t other_bytes() const override {
+    std::size_t n = 0;
+    for (const auto& buffer : force_) n += buffer.capacity() * sizeof(ClusterForces);
+    return n;
+  }
+
+ private:
+  /// From x[4] y[4] z[4] of each cluster in the kernel's unit to x y z of each slot in force_unit, all threads
+  /// together.
+  void sum_forces(std::span<Accumulator> by_thread) {
+    constexpr std::int64_t scale = static_cast<std::int64_t>(pair_force_unit / force_unit);
+    data_.threads.run([&](int thread) {
+      const auto n = static_cast<std::int64_t>(data_.clusters.size());
+      const auto& total = by_thread[at(thread)].force;
+      for (auto c = n * thread / data_.threads.size(); c < n * (thread + 1) / data_.threads.size(); ++c)
+        for (std::size_t d = 0; d < 3; ++d)
+          for (std::size_t k = 0; k < 4; ++k) {
+            std::uint32_t sum = 0;
+            for (const auto& buffer : force_)
+              sum += static_cast<std::uint32_t>(buffer[at(c)].value[force_offset[d] + k]);
+            add_fixed(total[3 * (4 * at(c) + k) + d], scale * static_cast<std::int32_t>(sum));
+          }
+    });
+  }
+
+  std::vector<std::vector<ClusterForces>> force_;  // by thread
+  std::vector<std::vector<Clash>> clashes_;        // by thread
+};
+
+class ReferenceSum final : public ClusterList {
+ public:
+  using ClusterList::ClusterList;
+
+  void add_forces(std::span<Accumulator> by_thread) override {
+    const ExactPairs exact(data_);
+    for_pieces([&](int thread, const PairListPart& part, const RowRange& rows) {
+      for (auto row = rows.begin; row < rows.end; ++row) {
+        const auto add = [&](const MaskedEntry& entry) {
+          exact.add(part.rows[row].i_cluster, list_.shifts[cell_of(entry.j)], entry, ExactPairs::ExclusionEnergy::add,
+                    by_thread[at(thread)]);
+        };
+        for (const auto& entry : part.masked_of(row)) add(entry);
+        for (const auto j : part.plain_of(row)) add({j, 0xFFFF, 0, false});
+      }
+    });
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<PairSum> make_cluster_scheme(const PairData& data) { return std::make_unique<ClusterSum>(data); }
+
+std::unique_ptr<PairSum> make_reference_scheme(const PairData& data) { return std::make_unique<ReferenceSum>(data); }
+
+}  // namespace tessera::md::pair

@@ -1,0 +1,314 @@
+// The functions of distance (functions.h) as kernels compute them, on packs of registers in single precision: included
+// once for each instruction set by the kernels' bodies.
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+#include "tessera/md/pair/cluster_kernel.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tessera::md::pair {
+namespace HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+using D = hn::CappedTag<float, 16>;
+using V = hn::Vec<D>;
+using DI = hn::RebindToSigned<D>;
+using VI = hn::Vec<DI>;
+using M = hn::Mask<D>;
+using D4 = hn::FixedTag<float, 4>;
+using V4 = hn::Vec<D4>;
+using DI4 = hn::RebindToSigned<D4>;
+
+constexpr std::size_t lanes = hn::MaxLanes(D());
+constexpr std::size_t registers = 16 / lanes;
+
+HWY_INLINE V set(float value) { return hn::Set(D(), value); }
+
+// A kernel's chain of operations is long, and a processor sees only so far ahead: what follows works on packs of
+// registers, in which several chains go side by side.
+
+/// `n` registers as one value. An operation on packs acts on each; a plain register stands for n alike.
+template <std::size_t n>
+struct Pack {
+  V part[n];
+
+  HWY_INLINE Pack() = default;
+  HWY_INLINE Pack(V v) {  // NOLINT(google-explicit-constructor): so that packs mix with constants
+    for (auto& one : part) one = v;
+  }
+};
+template <std::size_t n>
+struct MaskPack {
+  M part[n];
+};
+
+template <class T>
+HWY_INLINE T Part(T v, std::size_t) {
+  return v;
+}
+template <std::size_t n>
+HWY_INLINE V Part(const Pack<n>& pack, std::size_t i) {
+  return pack.part[i];
+}
+template <std::size_t n>
+HWY_INLINE M Part(const MaskPack<n>& pack, std::size_t i) {
+  return pack.part[i];
+}
+
+template <class T>
+inline constexpr std::size_t pack_size = 0;
+template <std::size_t n>
+inline constexpr std::size_t pack_size<Pack<n>> = n;
+template <std::size_t n>
+inline constexpr std::size_t pack_size<MaskPack<n>> = n;
+template <class A, class B = V, class C = V>
+inline constexpr std::size_t widest = std::max({pack_size<A>, pack_size<B>, pack_size<C>});
+
+#define TESSERA_PACK_1(Operation)                                                   \
+  template <class A, std::size_t n = widest<A>>                                     \
+  requires(n > 0) HWY_INLINE Pack<n> Operation(const A& a) {                        \
+    Pack<n> result;                                                                 \
+    for (std::size_t i = 0; i < n; ++i) result.part[i] = hn::Operation(Part(a, i)); \
+    return result;                                                                  \
+  }
+#define TESSERA_PACK_2(Result, Operation)                                                       \
+  template <class A, class B, std::size_t n = widest<A, B>>                                     \
+  requires(n > 0) HWY_INLINE Result<n> Operation(const A& a, const B& b) {                      \
+    Result<n> result;                                                                           \
+    for (std::size_t i = 0; i < n; ++i) result.part[i] = hn::Operation(Part(a, i), Part(b, i)); \
+    return result;                                                                              \
+  }
+#define TESSERA_PACK_3(Operation)                                                                           \
+  template <class A, class B, class C, std::size_t n = widest<A, B, C>>                                     \
+  requires(n > 0) HWY_INLINE Pack<n> Operation(const A& a, const B& b, const C& c) {                        \
+    Pack<n> result;                                                                                         \
+    for (std::size_t i = 0; i < n; ++i) result.part[i] = hn::Operation(Part(a, i), Part(b, i), Part(c, i)); \
+    return result;                                                                                          \
+  }
+TESSERA_PACK_1(Abs)
+TESSERA_PACK_2(Pack, Add)
+TESSERA_PACK_2(Pack, Sub)
+TESSERA_PACK_2(Pack, Mul)
+TESSERA_PACK_2(Pack, Max)
+TESSERA_PACK_2(Pack, Min)
+TESSERA_PACK_2(Pack, IfThenElseZero)
+TESSERA_PACK_2(MaskPack, Lt)
+TESSERA_PACK_2(MaskPack, Le)
+TESSERA_PACK_2(MaskPack, And)
+TESSERA_PACK_2(MaskPack, Or)
+TESSERA_PACK_3(MulAdd)
+TESSERA_PACK_3(MulSub)
+TESSERA_PACK_3(NegMulAdd)
+TESSERA_PACK_3(IfThenElse)
+#undef TESSERA_PACK_1
+#undef TESSERA_PACK_2
+#undef TESSERA_PACK_3
+
+/// 1/√v to float accuracy.
+template <std::size_t n>
+HWY_INLINE Pack<n> InverseSqrt(const Pack<n>& v) {
+  Pack<n> guess;
+#if HWY_ARCH_X86 && HWY_TARGET != HWY_EMU128 && HWY_TARGET != HWY_SCALAR  // their guess has eight bits, not twelve
+  for (std::size_t i = 0; i < n; ++i) guess.part[i] = hn::ApproximateReciprocalSqrt(v.part[i]);
+  const auto half = Mul(Mul(set(0.5f), v), guess);
+  return Mul(guess, NegMulAdd(half, guess, set(1.5f)));
+#else
+  for (std::size_t i = 0; i < n; ++i) guess.part[i] = hn::Div(set(1.0f), hn::Sqrt(v.part[i]));
+  return guess;
+#endif
+}
+
+/// Σ cᵢtⁱ, even and odd powers in two chains. Leading zeros do not change the result.
+template <int degree, std::size_t n>
+HWY_INLINE Pack<n> Evaluate(const float* c, const Pack<n>& t) {
+  const auto t2 = Mul(t, t);
+  Pack<n> even = set(c[degree]), odd = set(c[degree - 1]);
+  HWY_UNROLL(8)
+  for (int i = degree - 2; i >= 0; i -= 2) even = MulAdd(even, t2, set(c[i]));
+  HWY_UNROLL(8)
+  for (int i = degree - 3; i >= 1; i -= 2) odd = MulAdd(odd, t2, set(c[i]));
+  return MulAdd(odd, t, even);
+}
+
+/// The nearest integers of values that fit; hn::NearestInt also mends those that do not, in four operations more.
+template <class W>  // a template, so that only the branch of this width is compiled
+HWY_INLINE auto ToIntegers(W v) {
+#if HWY_TARGET <= HWY_SSE4 && HWY_ARCH_X86
+  using Integers = hn::Vec<hn::RebindToSigned<hn::DFromV<W>>>;
+  constexpr std::size_t width = hn::MaxLanes(hn::DFromV<W>());
+#if HWY_TARGET <= HWY_AVX3
+  if constexpr (width == 16) return Integers{_mm512_cvtps_epi32(v.raw)};
+#endif
+#if HWY_TARGET <= HWY_AVX2
+  if constexpr (width == 8) return Integers{_mm256_cvtps_epi32(v.raw)};
+#endif
+  if constexpr (width == 4) return Integers{_mm_cvtps_epi32(v.raw)};
+#else
+  return hn::NearestInt(v);
+#endif
+}
+
+/// Sum over the blocks of four lanes: what each j-atom gets from all i-atoms of the register.
+template <class W>  // a template, so that only the branch of this width is compiled
+HWY_INLINE V4 SumBlocks(W v) {
+  constexpr std::size_t width = hn::MaxLanes(hn::DFromV<W>());
+  if constexpr (width == 16) {
+    const hn::Half<hn::DFromV<W>> half;
+    const auto eight = hn::Add(hn::LowerHalf(half, v), hn::UpperHalf(half, v));
+    return hn::Add(hn::LowerHalf(D4(), eight), hn::UpperHalf(D4(), eight));
+  } else if constexpr (width == 8) {
+    return hn::Add(hn::LowerHalf(D4(), v), hn::UpperHalf(D4(), v));
+  } else {
+    return v;
+  }
+}
+
+/// Which choices a loop is compiled for; `Runtime` reads them from the constants each time.
+struct Runtime {
+  static constexpr bool fixed = false;
+  static constexpr int ewald_degree = ewald_degree_high;
+};
+template <LjModifier lj_modifier>
+struct Fixed {
+  static constexpr bool fixed = true;
+  static constexpr int ewald_degree = pair::ewald_degree;
+  static constexpr LjModifier lj = lj_modifier;
+};
+
+template <class Choice>
+HWY_INLINE LjModifier ChosenLj(const KernelConstants& k) {
+  if constexpr (Choice::fixed)
+    return Choice::lj;
+  else
+    return k.lj;
+}
+template <class Choice>
+HWY_INLINE Electrostatics ChosenCoulomb(const KernelConstants& k) {
+  if constexpr (Choice::fixed)
+    return Electrostatics::pme;
+  else
+    return k.electrostatics;
+}
+template <class Choice>
+HWY_INLINE KernelRule ChosenRule(const KernelConstants& k) {
+  if constexpr (Choice::fixed)
+    return KernelRule::lorentz_berthelot;
+  else
+    return k.rule;
+}
+
+/// F·r, which is what most formulas come to, and the energy.
+template <class T>
+struct PairForce {
+  T force_times_r, energy;
+};
+
+/// Lennard-Jones from the repulsion R = 12A/r¹² and dispersion P = 6B/r⁶, both in force units.
+template <class Choice, bool WithEnergy, class T>
+HWY_INLINE PairForce<T> LennardJones(const KernelConstants& k, const T& repulsion, const T& dispersion, const T& r2,
+                                     const T& inverse) {
+  const auto twelfth = set(1.0f / 12), sixth = set(1.0f / 6);
+  switch (ChosenLj<Choice>(k)) {
+    case LjModifier::cut: {
+      T energy = hn::Zero(D());
+      if constexpr (WithEnergy) energy = NegMulAdd(dispersion, sixth, Mul(repulsion, twelfth));
+      return {Sub(repulsion, dispersion), energy};
+    }
+    case LjModifier::potential_switch: {
+      const auto u = Mul(Max(Sub(r2, set(k.switch2)), hn::Zero(D())), set(k.switch_inverse_width));
+      const auto one_less = Sub(set(1.0f), u);
+      const auto s = Mul(Mul(one_less, one_less), MulAdd(set(2.0f), u, set(1.0f)));
+      const auto ds = Mul(Mul(Mul(u, one_less), set(12 * k.switch_inverse_width)), r2);  // −2 r² dS/d(r²)
+      const auto bare = NegMulAdd(dispersion, sixth, Mul(repulsion, twelfth));
+      return {MulAdd(s, Sub(repulsion, dispersion), Mul(ds, bare)), Mul(s, bare)};
+    }
+    case LjModifier::force_switch: {
+      const auto r3 = Mul(Mul(r2, r2), inverse), r6 = Mul(r3, r3);
+      const auto one = set(1.0f);
+      // k (1 − (r/r_c)ⁿ) falls to one at r_s: what is greater is inside.
+      const auto f12 = Min(NegMulAdd(r6, set(k.k12_over_cutoff6), set(k.k12)), one);
+      const auto f6 = Min(NegMulAdd(r3, set(k.k6_over_cutoff3), set(k.k6)), one);
+      T energy = hn::Zero(D());
+      if constexpr (WithEnergy) {
+        const auto inner = Le(r2, set(k.switch2));
+        const auto t12 = NegMulAdd(r6, set(k.inverse_cutoff6), one), t6 = NegMulAdd(r3, set(k.inverse_cutoff3), one);
+        const T e12 = IfThenElse(inner, NegMulAdd(Mul(r6, r6), set(k.shift12), one), Mul(f12, t12));
+        const auto e6 = IfThenElse(inner, NegMulAdd(r6, set(k.shift6), one), Mul(f6, t6));
+        energy = Sub(Mul(Mul(repulsion, twelfth), e12), Mul(Mul(dispersion, sixth), e6));
+      }
+      return {NegMulAdd(dispersion, f6, Mul(repulsion, f12)), energy};
+    }
+    case LjModifier::force_switch_gromacs: {
+      const auto r = Mul(r2, inverse), t = Max(Sub(r, set(k.switch_distance)), hn::Zero(D()));
+      const auto t2 = Mul(t, t), r6 = Mul(Mul(r2, r2), r2);
+      const auto a12 = Mul(Mul(repulsion, twelfth), Mul(r6, r6)), b6 = Mul(Mul(dispersion, sixth), r6);
+      const auto p12 = Mul(t2, MulAdd(set(k.b12), t, set(k.a12)));
+      const auto p6 = Mul(t2, MulAdd(set(k.b6), t, set(k.a6)));
+      T energy = hn::Zero(D());
+      if constexpr (WithEnergy) {
+        const auto t3 = Mul(t2, t);
+        const auto q12 = MulAdd(t3, MulAdd(set(k.b12 * 0.25f), t, set(k.a12 / 3)), set(k.c12));
+        const auto q6 = MulAdd(t3, MulAdd(set(k.b6 * 0.25f), t, set(k.a6 / 3)), set(k.c6));
+        energy = Sub(NegMulAdd(a12, q12, Mul(repulsion, twelfth)), NegMulAdd(b6, q6, Mul(dispersion, sixth)));
+      }
+      return {MulAdd(Sub(Mul(a12, p12), Mul(b6, p6)), r, Sub(repulsion, dispersion)), energy};
+    }
+    case LjModifier::quintic_switch: {
+      const auto r = Mul(r2, inverse), w = set(k.switch_inverse_width);
+      const auto x = Mul(Max(Sub(r, set(k.switch_distance)), hn::Zero(D())), w);
+      const auto x2 = Mul(x, x);
+      const auto s = MulAdd(Mul(x2, x), MulAdd(x, NegMulAdd(set(6.0f), x, set(15.0f)), set(-10.0f)), set(1.0f));
+      const auto ds = Mul(Mul(x2, MulAdd(x, NegMulAdd(set(30.0f), x, set(60.0f)), set(-30.0f))), w);
+      const auto bare = NegMulAdd(dispersion, sixth, Mul(repulsion, twelfth));
+      return {NegMulAdd(Mul(ds, bare), r, Mul(s, Sub(repulsion, dispersion))), Mul(s, bare)};
+    }
+  }
+  return {hn::Zero(D()), hn::Zero(D())};
+}
+
+/// Coulomb of unit charge product without a mesh.
+template <bool WithEnergy, class T>
+HWY_INLINE PairForce<T> PlainCoulomb(const KernelConstants& k, const T& r2, const T& inverse) {
+  switch (k.electrostatics) {
+    case Electrostatics::shift: {
+      const auto u = Mul(r2, set(k.inverse_cutoff2)), t = Sub(set(1.0f), u);
+      return {Mul(Mul(t, MulAdd(set(4.0f), u, t)), inverse), Mul(Mul(t, t), inverse)};
+    }
+    case Electrostatics::force_switch: {
+      const auto u = Mul(Max(Sub(r2, set(k.coulomb_switch2)), hn::Zero(D())), set(k.coulomb_inverse_width));
+      const auto one_less = Sub(set(1.0f), u);
+      const auto s = Mul(Mul(one_less, one_less), MulAdd(set(2.0f), u, set(1.0f)));
+      T energy = hn::Zero(D());
+      if constexpr (WithEnergy) {
+        const float rc = k.cutoff, rc3 = rc * rc * rc;
+        const auto r = Mul(r2, inverse), r3 = Mul(r2, r), r5 = Mul(r2, r3);
+        T outer = Mul(set(k.coulomb_a), Sub(inverse, set(1 / rc)));
+        outer = MulAdd(set(k.coulomb_b), Sub(set(rc), r), outer);
+        outer = MulAdd(set(k.coulomb_c), Sub(set(rc3), r3), outer);
+        outer = MulAdd(set(k.coulomb_d), Sub(set(rc3 * rc * rc), r5), outer);
+        energy = IfThenElse(Le(r2, set(k.coulomb_switch2)), Add(inverse, set(k.coulomb_below)), outer);
+      }
+      return {Mul(s, inverse), energy};
+    }
+    default:
+      return {inverse, inverse};
+  }
+}
+
+/// Denormals of padding and of distant exponentials cost half the speed: flush them while the kernel runs.
+class FlushDenormals {
+ public:
+#if HWY_ARCH_X86
+  FlushDenormals() : saved_(__builtin_ia32_stmxcsr()) { __builtin_ia32_ldmxcsr(saved_ | 0x8040u); }
+  ~FlushDenormals() { __builtin_ia32_ldmxcsr(saved_); }
+
+ private:
+  unsigned saved_;
+#endif
+};
+
+}  // namespace HWY_NAMESPACE
+}  // namespace tessera::md::pair
+HWY_AFTER_NAMESPACE();

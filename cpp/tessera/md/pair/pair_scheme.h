@@ -1,0 +1,77 @@
+// The ways of finding near pairs and summing over them: what each is given, what it must do, and the registry of all.
+//
+// Every scheme works from the same data and gives the same forces up to rounding. Within a scheme bits depend on
+// neither ranks nor threads: floating point inside a pair of cells, fixed point beyond. Which scheme runs decides bits,
+// so the default follows from precision and function, never from timing.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "tessera/base/threads.h"
+#include "tessera/md/accumulator.h"
+#include "tessera/md/domain/domain.h"
+#include "tessera/md/pair/cluster_kernel.h"
+#include "tessera/md/pair/functions.h"
+#include "tessera/md/pair/pair_list.h"
+
+namespace tessera::md::pair {
+
+/// A rank's atoms as all schemes see them; PairForces keeps it.
+struct PairData {
+  const domain::Domain& domain;
+  ThreadPool& threads;
+  const PairSettings settings;
+  PreparedConstants constants{};
+  std::vector<model::LennardJonesAB> type_pairs{};  // (types × types)
+  TablePairs table_pairs{};
+
+  // After each sort.
+  std::vector<double> charge{};         // by slot, e; padding 0
+  std::vector<std::int32_t> type{};     // by slot; padding −1
+  std::vector<ClusterData> clusters{};  // coordinates: each step
+  ExcludedClusters exclusions{};
+  std::vector<float> reach{};  // by slot, Å: how far it may move before the next list
+};
+
+/// A scheme at work on one rank. Made once; its data outlive it.
+class PairSum {
+ public:
+  virtual ~PairSum() = default;
+  /// Atoms have been sorted into cells anew; an update(true) follows.
+  virtual void rebuild() {}
+  /// Atoms have moved. Where asked to, lists anew the pairs that may come within the cut-off as long as no atom moves
+  /// further than its reach.
+  virtual void update(bool make_list) = 0;
+  /// Adds the forces (and energies where an accumulator wants them) of all pairs within the cut-off.
+  virtual void add_forces(std::span<Accumulator> by_thread) = 0;
+  /// Pairs of atoms that add_forces() evaluates, near or not.
+  virtual std::int64_t n_evaluated() const = 0;
+  /// Bytes of the list of near pairs, and of everything that the scheme holds beside it.
+  virtual std::size_t list_bytes() const = 0;
+  virtual std::size_t other_bytes() const = 0;
+};
+
+/// An entry of the registry.
+struct PairScheme {
+  std::string_view name;
+  std::string_view description;
+  bool in_double;  // precision
+  bool has_table;  // knows PairFunction::table beside the analytic one
+  std::unique_ptr<PairSum> (*make)(const PairData& data);
+
+  bool serves(bool double_precision, PairFunction function) const {
+    return in_double >= double_precision && (has_table || function == PairFunction::analytic);
+  }
+};
+
+/// All schemes, those preferred first.
+std::span<const PairScheme> pair_schemes();
+/// The scheme of this name; "auto" is the first that has this precision and function. Throws InputError where the named
+/// one has not.
+const PairScheme& find_pair_scheme(std::string_view name, bool double_precision, PairFunction function);
+
+}  // namespace tessera::md::pair
