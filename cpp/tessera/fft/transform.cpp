@@ -23,131 +23,70 @@ constexpr int first_tag = 7100;
 
 template <class Real>
 struct Transform<Real>::Implementation {
-  Implementation(const Plan& plan, const comm::Communicator& comm, ThreadPool& pool)
-      : threads(pool),
-        grid(plan.grid),
-        input(plan.input[rank_of(plan, comm)]),
-        x_lines(plan.x_lines[rank_of(plan, comm)]),
-        x_spectrum(plan.x_spectrum(comm.rank())),
-        y_lines(plan.y_lines[rank_of(plan, comm)]),
-        z_lines(plan.z_lines[rank_of(plan, comm)]),
-        output(plan.output[rank_of(plan, comm)]),
-        x_forward(LineKind::real_forward, grid[0], lanes_of<Real>),
-        x_backward(LineKind::real_backward, grid[0], lanes_of<Real>),
-        y_forward(LineKind::forward, grid[1], lanes_of<Complex>),
-        y_backward(LineKind::backward, grid[1], lanes_of<Complex>),
-        z_forward(LineKind::forward, grid[2], 1),
-        z_backward(LineKind::backward, grid[2], 1) {
-    std::vector<IndexBox> spectra;
-    for (int rank = 0; rank < plan.ranks(); ++rank) spectra.push_back(plan.x_spectrum(rank));
-    const auto make = [&](const std::vector<IndexBox>& from, const std::vector<IndexBox>& to, std::size_t size,
-                          int tag) {
-      const auto me = static_cast<std::size_t>(comm.rank());
-      return Reshape(plan_exchange(grid, from, to, comm.rank()), from[me], to[me], size, tag, comm, pool);
+  Implementation(const Plan& given, const comm::Communicator& comm, ThreadPool& pool)
+      : plan(given), rank(static_cast<std::size_t>(comm.rank())), threads(pool) {
+    TESSERA_CHECK(plan.ranks() == comm.size());
+    int tag = first_tag;
+    const auto make = [&](const Redistribution& move) {
+      return Reshape(plan_exchange(plan.problem.grid, move.from, move.to, comm.rank()), move.from[rank], move.to[rank],
+                     static_cast<std::size_t>(move.components) * sizeof(Real), tag++, comm, pool);
     };
-    const std::size_t complex = sizeof(Complex);
-    reshapes.reserve(6);
-    reshapes.push_back(make(plan.input, plan.x_lines, sizeof(Real), first_tag));
-    reshapes.push_back(make(spectra, plan.y_lines, complex, first_tag + 1));
-    reshapes.push_back(make(plan.y_lines, plan.z_lines, complex, first_tag + 2));
-    reshapes.push_back(make(plan.z_lines, plan.y_lines, complex, first_tag + 3));
-    reshapes.push_back(make(plan.y_lines, spectra, complex, first_tag + 4));
-    reshapes.push_back(make(plan.x_lines, plan.output, sizeof(Real), first_tag + 5));
-    x_points.resize(static_cast<std::size_t>(x_lines.size()));
-    x_waves.resize(reshapes[1].is_identity() ? 0 : static_cast<std::size_t>(x_spectrum.size()));
-    y_waves.resize(reshapes[2].is_identity() ? 0 : static_cast<std::size_t>(y_lines.size()));
-    const std::int64_t longest = std::max({grid[0] + 2, grid[1], grid[2]});
+    for (const auto& move : plan.forward()) down.push_back(make(move));
+    for (const auto& move : plan.backward()) up.push_back(make(move));
+    std::size_t most =
+        static_cast<std::size_t>(std::max(plan.problem.input[rank].size(), plan.problem.output[rank].size()));
+    for (const auto& stage : plan.stages)
+      most = std::max(most, static_cast<std::size_t>(std::max(stage.boxes[rank].size(), stage.swept[rank].size())));
+    for (auto& values : work) values.resize(most);
+    for (int d = 0; d < 3; ++d) {
+      const bool is_real = plan.problem.kind == Kind::real && d == plan.problem.order[0];
+      const std::int64_t n = plan.problem.grid[static_cast<std::size_t>(d)];
+      const int lanes = d == 2 ? 1 : is_real ? lanes_of<Real> : lanes_of<Complex>;
+      lines_down.emplace_back(is_real ? LineKind::real_forward : LineKind::forward, n, lanes);
+      lines_up.emplace_back(is_real ? LineKind::real_backward : LineKind::backward, n, lanes);
+    }
+    const std::int64_t longest = *std::max_element(plan.problem.grid.begin(), plan.problem.grid.end()) + 2;
     for (int i = 0; i < pool.size(); ++i) {
       scratch_in.emplace_back(longest * lanes_of<Real>);
       scratch_out.emplace_back(longest * lanes_of<Real>);
     }
   }
 
-  static std::size_t rank_of(const Plan& plan, const comm::Communicator& comm) {
-    TESSERA_CHECK(plan.ranks() == comm.size());
-    return static_cast<std::size_t>(comm.rank());
-  }
-
-  /// Runs function(task, in, out) for every task with the scratch of its thread.
-  template <class Function>
-  void for_tasks(std::int64_t n, Function&& function) {
-    threads.run([&](int thread) {
-      Complex* in = scratch_in[static_cast<std::size_t>(thread)].data();
-      Complex* out = scratch_out[static_cast<std::size_t>(thread)].data();
-      const std::int64_t end = n * (thread + 1) / threads.size();
-      for (std::int64_t task = n * thread / threads.size(); task < end; ++task) function(task, in, out);
-    });
-  }
-
-  /// All lines along x: (y, z) is one contiguous plane, so batches run on across rows.
+  /// All lines along d of a box whose extents are `before` (From) to one whose extents are `after` (To).
   template <class From, class To>
-  void sweep_x(const LinePlan<Real>& plan, const From* source, std::int64_t n_source, To* target,
-               std::int64_t n_target) {
-    constexpr int lanes = lanes_of<Real>;
-    const std::int64_t plane = x_lines.extent(1) * x_lines.extent(2);
-    for_tasks((plane + lanes - 1) / lanes, [&](std::int64_t task, Complex* scratch, Complex* result) {
-      auto* in = reinterpret_cast<From*>(scratch);
-      auto* out = reinterpret_cast<To*>(result);
-      const std::int64_t first = task * lanes, n = std::min<std::int64_t>(lanes, plane - first);
-      for (std::int64_t x = 0; x < n_source; ++x) load_lanes<lanes>(source + x * plane + first, n, in + x * lanes);
-      plan.execute(in, out);
-      for (std::int64_t x = 0; x < n_target; ++x) store_lanes<lanes>(out + x * lanes, n, target + x * plane + first);
+  void sweep(int d, const LinePlan<Real>& lines, const IndexBox& before, const From* source, const IndexBox& after,
+             To* target) {
+    if (before.is_empty()) return;
+    const std::int64_t n_source = before.extent(d), n_target = after.extent(d);
+    std::int64_t inner = 1;
+    for (int e = d + 1; e < 3; ++e) inner *= before.extent(e);
+    const std::int64_t lanes = lines.lanes(), batches = (inner + lanes - 1) / lanes;
+    const std::int64_t tasks = before.size() / (n_source * inner) * batches;
+    threads.parallel_for(tasks, [&, this](std::int64_t begin, std::int64_t end) {
+      const auto thread =
+          static_cast<std::size_t>(begin * threads.size() / tasks + (begin * threads.size() % tasks != 0));
+      auto* in = reinterpret_cast<From*>(scratch_in[thread].data());
+      auto* out = reinterpret_cast<To*>(scratch_out[thread].data());
+      for (std::int64_t task = begin; task < end; ++task) {
+        const std::int64_t outer = task / batches, first = task % batches * lanes, n = std::min(lanes, inner - first);
+        const From* from = source + outer * n_source * inner + first;
+        To* to = target + outer * n_target * inner + first;
+        for (std::int64_t i = 0; i < n_source; ++i) {
+          std::copy_n(from + i * inner, n, in + i * lanes);
+          std::fill_n(in + i * lanes + n, lanes - n, From());
+        }
+        lines.execute(in, out);
+        for (std::int64_t i = 0; i < n_target; ++i) std::copy_n(out + i * lanes, n, to + i * inner);
+      }
     });
   }
 
-  void sweep_y(const LinePlan<Real>& plan, Complex* values) {
-    constexpr int lanes = lanes_of<Complex>;
-    const std::int64_t n_y = y_lines.extent(1), n_z = y_lines.extent(2), batches = (n_z + lanes - 1) / lanes;
-    for_tasks(y_lines.extent(0) * batches, [&](std::int64_t task, Complex* in, Complex* out) {
-      const std::int64_t first = task % batches * lanes, n = std::min<std::int64_t>(lanes, n_z - first);
-      Complex* layer = values + task / batches * n_y * n_z + first;
-      for (std::int64_t y = 0; y < n_y; ++y) load_lanes<lanes>(layer + y * n_z, n, in + y * lanes);
-      plan.execute(in, out);
-      for (std::int64_t y = 0; y < n_y; ++y) store_lanes<lanes>(out + y * lanes, n, layer + y * n_z);
-    });
-  }
-
-  void sweep_z(const LinePlan<Real>& plan, Complex* values) {
-    const std::int64_t n_z = z_lines.extent(2);
-    const std::size_t bytes = static_cast<std::size_t>(n_z) * sizeof(Complex);
-    for_tasks(z_lines.extent(0) * z_lines.extent(1), [&](std::int64_t line, Complex* in, Complex* out) {
-      std::memcpy(static_cast<void*>(in), values + line * n_z, bytes);
-      plan.execute(in, out);
-      std::memcpy(static_cast<void*>(values + line * n_z), out, bytes);
-    });
-  }
-
-  /// Copies n ≤ lanes values and fills the rest of the lanes with zeros; whole rows have a size known to the compiler.
-  template <int lanes, class Value>
-  static void load_lanes(const Value* source, std::int64_t n, Value* target) {
-    if (n == lanes) {
-      std::memcpy(static_cast<void*>(target), source, lanes * sizeof(Value));
-      return;
-    }
-    std::copy_n(source, n, target);
-    std::fill_n(target + n, lanes - n, Value());
-  }
-
-  template <int lanes, class Value>
-  static void store_lanes(const Value* source, std::int64_t n, Value* target) {
-    if (n == lanes) {
-      std::memcpy(static_cast<void*>(target), source, lanes * sizeof(Value));
-      return;
-    }
-    std::copy_n(source, n, target);
-  }
-
-  static const std::byte* bytes(const void* p) { return static_cast<const std::byte*>(p); }
-  static std::byte* bytes(void* p) { return static_cast<std::byte*>(p); }
-
+  const Plan plan;
+  std::size_t rank;
   ThreadPool& threads;
-  Index3 grid;
-  IndexBox input, x_lines, x_spectrum, y_lines, z_lines, output;
-  LinePlan<Real> x_forward, x_backward, y_forward, y_backward, z_forward, z_backward;
-  std::vector<Reshape> reshapes;  // forward: to x, y, z lines; backward: to y, x lines, to the output
-  // Between the sweeps. A spectrum array is empty where its redistribution moves nothing: the sweeps then share one.
-  std::vector<Real> x_points;
-  std::vector<Complex> x_waves, y_waves;
+  std::vector<LinePlan<Real>> lines_down, lines_up;  // by direction
+  std::vector<Reshape> down, up;
+  std::array<std::vector<Complex>, 2> work;
   std::vector<AlignedBuffer<Complex>> scratch_in, scratch_out;  // by thread
 };
 
@@ -161,54 +100,86 @@ Transform<Real>::Transform(Transform&&) noexcept = default;
 
 template <class Real>
 const Index3& Transform<Real>::grid() const {
-  return implementation_->grid;
+  return implementation_->plan.problem.grid;
 }
 template <class Real>
 const IndexBox& Transform<Real>::input_box() const {
-  return implementation_->input;
+  return implementation_->plan.problem.input[implementation_->rank];
 }
 template <class Real>
 const IndexBox& Transform<Real>::output_box() const {
-  return implementation_->output;
+  return implementation_->plan.problem.output[implementation_->rank];
 }
 template <class Real>
 const IndexBox& Transform<Real>::spectrum_box() const {
-  return implementation_->z_lines;
+  return implementation_->plan.spectrum()[implementation_->rank];
 }
 
 template <class Real>
 void Transform<Real>::forward(std::span<const Real> input, std::span<Complex> spectrum) {
   auto& t = *implementation_;
-  TESSERA_CHECK(static_cast<std::int64_t>(input.size()) == t.input.size());
-  TESSERA_CHECK(static_cast<std::int64_t>(spectrum.size()) == t.z_lines.size());
-  const Real* points = input.data();
-  if (!t.reshapes[0].is_identity()) {
-    t.reshapes[0].execute(t.bytes(points), t.bytes(t.x_points.data()));
-    points = t.x_points.data();
+  TESSERA_CHECK(static_cast<std::int64_t>(input.size()) == input_box().size());
+  TESSERA_CHECK(static_cast<std::int64_t>(spectrum.size()) == spectrum_box().size());
+  const void* at = input.data();
+  std::size_t next = 0;
+  const auto free_work = [&] { return t.work[next++ % 2].data(); };
+  bool is_real = t.plan.problem.kind == Kind::real;
+  for (std::size_t i = 0; i < t.plan.stages.size(); ++i) {
+    if (!t.down[i].is_identity()) {
+      auto* to = free_work();
+      t.down[i].execute(static_cast<const std::byte*>(at), reinterpret_cast<std::byte*>(to));
+      at = to;
+    }
+    const auto& stage = t.plan.stages[i];
+    IndexBox before = stage.boxes[t.rank];
+    for (const int d : stage.sweeps) {
+      IndexBox after = before;
+      after.upper[static_cast<std::size_t>(d)] = stage.swept[t.rank].upper[static_cast<std::size_t>(d)];
+      auto* to = free_work();
+      const auto& lines = t.lines_down[static_cast<std::size_t>(d)];
+      if (is_real)
+        t.sweep(d, lines, before, static_cast<const Real*>(at), after, to);
+      else
+        t.sweep(d, lines, before, static_cast<const Complex*>(at), after, to);
+      is_real = false;
+      at = to;
+      before = after;
+    }
   }
-  Complex* y_waves = t.reshapes[2].is_identity() ? spectrum.data() : t.y_waves.data();
-  Complex* x_waves = t.reshapes[1].is_identity() ? y_waves : t.x_waves.data();
-  t.sweep_x(t.x_forward, points, t.grid[0], x_waves, t.grid[0] / 2 + 1);
-  if (x_waves != y_waves) t.reshapes[1].execute(t.bytes(x_waves), t.bytes(y_waves));
-  t.sweep_y(t.y_forward, y_waves);
-  if (y_waves != spectrum.data()) t.reshapes[2].execute(t.bytes(y_waves), t.bytes(spectrum.data()));
-  t.sweep_z(t.z_forward, spectrum.data());
+  std::copy_n(static_cast<const Complex*>(at), spectrum.size(), spectrum.data());
 }
 
 template <class Real>
 void Transform<Real>::backward(std::span<Complex> spectrum, std::span<Real> output) {
   auto& t = *implementation_;
-  TESSERA_CHECK(static_cast<std::int64_t>(output.size()) == t.output.size());
-  TESSERA_CHECK(static_cast<std::int64_t>(spectrum.size()) == t.z_lines.size());
-  t.sweep_z(t.z_backward, spectrum.data());
-  Complex* y_waves = t.reshapes[3].is_identity() ? spectrum.data() : t.y_waves.data();
-  Complex* x_waves = t.reshapes[4].is_identity() ? y_waves : t.x_waves.data();
-  if (y_waves != spectrum.data()) t.reshapes[3].execute(t.bytes(spectrum.data()), t.bytes(y_waves));
-  t.sweep_y(t.y_backward, y_waves);
-  if (x_waves != y_waves) t.reshapes[4].execute(t.bytes(y_waves), t.bytes(x_waves));
-  Real* points = t.reshapes[5].is_identity() ? output.data() : t.x_points.data();
-  t.sweep_x(t.x_backward, x_waves, t.grid[0] / 2 + 1, points, t.grid[0]);
-  if (points != output.data()) t.reshapes[5].execute(t.bytes(points), t.bytes(output.data()));
+  TESSERA_CHECK(static_cast<std::int64_t>(output.size()) == output_box().size());
+  TESSERA_CHECK(static_cast<std::int64_t>(spectrum.size()) == spectrum_box().size());
+  const void* at = spectrum.data();
+  std::size_t next = 0;
+  const auto free_work = [&] { return t.work[next++ % 2].data(); };
+  for (std::size_t i = t.plan.stages.size(); i-- > 0;) {
+    const auto& stage = t.plan.stages[i];
+    IndexBox before = stage.swept[t.rank];
+    for (std::size_t s = stage.sweeps.size(); s-- > 0;) {
+      const int d = stage.sweeps[s];
+      IndexBox after = before;
+      after.upper[static_cast<std::size_t>(d)] = stage.boxes[t.rank].upper[static_cast<std::size_t>(d)];
+      auto* to = free_work();
+      const auto& lines = t.lines_up[static_cast<std::size_t>(d)];
+      if (t.plan.problem.kind == Kind::real && d == t.plan.problem.order[0])
+        t.sweep(d, lines, before, static_cast<const Complex*>(at), after, reinterpret_cast<Real*>(to));
+      else
+        t.sweep(d, lines, before, static_cast<const Complex*>(at), after, to);
+      at = to;
+      before = after;
+    }
+    auto& move = t.up[t.plan.stages.size() - 1 - i];
+    if (move.is_identity()) continue;
+    auto* to = i == 0 ? reinterpret_cast<std::byte*>(output.data()) : reinterpret_cast<std::byte*>(free_work());
+    move.execute(static_cast<const std::byte*>(at), to);
+    at = to;
+  }
+  if (at != output.data()) std::copy_n(static_cast<const Real*>(at), output.size(), output.data());
 }
 
 template class Transform<float>;
