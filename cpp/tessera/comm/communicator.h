@@ -24,6 +24,8 @@ class Communicator {
 
   /// All ranks of this job. Starts MPI on the first call (master thread only: MPI_THREAD_FUNNELED).
   static Communicator world();
+  /// The ranks of another program's communicator, by its Fortran handle (as mpi4py's py2f); MPI is running. Collective.
+  static Communicator duplicate_of(int fortran_handle);
   /// Ends MPI; call once, last.
   static void finalize();
   /// Ends the whole job at once with this exit status.
@@ -59,6 +61,7 @@ class Communicator {
   std::vector<std::vector<std::byte>> all_to_all(const std::vector<std::vector<std::byte>>& outgoing) const;
 
  private:
+  friend class SharedMemory;
   explicit Communicator(std::unique_ptr<Implementation> implementation);
   std::unique_ptr<Implementation> implementation_;
 };

@@ -7,6 +7,7 @@
 #include <random>
 
 #include "tessera/base/error.h"
+#include "tessera/fft/choose.h"
 
 namespace tessera::fft {
 namespace {
@@ -212,6 +213,25 @@ TEST(FftPlan, MessagesOfFourThousandRanks) {
   std::int64_t n = 0;
   for (const auto& move : plan.forward()) n += static_cast<std::int64_t>(plan_messages(grid, move).size());
   EXPECT_EQ(n, 5 * 4096 * 15);
+}
+
+TEST(FftPlan, TheQuickestIsChosen) {
+  // On one host the fewest exchanges; across hosts with slow starts of messages, few partners; one rank: any.
+  const Problem few{{64, 64, 64}, Kind::real, forwards, 4};
+  EXPECT_EQ(plan_transform("auto", few).scheme, "slab");
+  const Problem many{{64, 64, 64}, Kind::real, forwards, 512};
+  EXPECT_NE(plan_transform("auto", many).scheme, "slab");
+  std::vector<machine::Host> hosts(512);
+  std::vector<int> host_of_rank;
+  for (int i = 0; i < 512; ++i) {
+    hosts[static_cast<std::size_t>(i)].name = "n" + std::to_string(i);
+    host_of_rank.push_back(i);
+  }
+  const machine::Wires slow_start(machine::one_switch(hosts, {1e-3, 1e10}), host_of_rank);
+  const auto ranked = rank_schemes(many, 8, slow_start);
+  ASSERT_EQ(ranked.size(), 3u);
+  EXPECT_EQ(ranked.front().plan.scheme, "1d_alltoall");
+  for (std::size_t i = 1; i < ranked.size(); ++i) EXPECT_LE(ranked[i - 1].seconds, ranked[i].seconds);
 }
 
 TEST(FftPlan, UnknownSchemeAndEmptyMeshAreInputErrors) {

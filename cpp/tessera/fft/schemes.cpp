@@ -8,6 +8,7 @@
 #include <string>
 
 #include "tessera/base/error.h"
+#include "tessera/fft/choose.h"
 
 namespace tessera::fft {
 
@@ -349,7 +350,11 @@ Plan plan_transform(std::string_view scheme, Problem problem) {
   TESSERA_CHECK(problem.input.empty() || static_cast<int>(problem.input.size()) == problem.ranks);
   TESSERA_CHECK(problem.output.empty() || static_cast<int>(problem.output.size()) == problem.ranks);
   TESSERA_CHECK(std::is_permutation(problem.order.begin(), problem.order.end(), std::array{0, 1, 2}.begin()));
-  std::vector<std::string> known;
+  if (scheme == "auto")
+    return rank_schemes(problem, static_cast<std::int64_t>(sizeof(double)), wires_of_one_host(problem.ranks))
+        .front()
+        .plan;
+  std::vector<std::string> known{"auto"};
   for (const auto& entry : schemes()) {
     if (entry.name == scheme) return entry.plan(problem);
     known.emplace_back(entry.name);

@@ -1,98 +1,305 @@
 #include "tessera/fft/transform.h"
 
 #include <algorithm>
-#include <cstring>
+#include <array>
+#include <optional>
 #include <vector>
 
 #include "tessera/base/error.h"
+#include "tessera/comm/shared_memory.h"
+#include "tessera/fft/blocks.h"
+#include "tessera/fft/copies.h"
 #include "tessera/fft/lines.h"
-#include "tessera/fft/reshape.h"
+#include "tessera/fft/link.h"
 
 namespace tessera::fft {
 
 namespace {
 
 // One cache line of neighbouring lines a batch: rows are then copied whole, and FFTW works across lines with full
-// vectors.
+// vectors. Lines along z are contiguous as they are.
 template <class Value>
 constexpr int lanes_of = static_cast<int>(64 / sizeof(Value));
 
 constexpr int first_tag = 7100;
 
+IndexBox cut(const IndexBox& box, std::int64_t begin, std::int64_t end) {
+  return {{begin, box.lower[1], box.lower[2]}, {end, box.upper[1], box.upper[2]}};
+}
+
 }  // namespace
+
+/// All lines of a box along one direction.
+template <class Real>
+struct Sweep {
+  const LinePlan<Real>* lines;
+  bool is_real_in, is_real_out;
+  Real scale;           // of its results
+  std::int64_t points;  // of a line, of its results
+  Side sources, targets;
+};
+
+/// One pass over memory between two links: lines along one direction; or along two, layer by layer of x, so that the
+/// second finds in cache what the first has left; or no lines, only copies.
+template <class Real>
+struct Pass {
+  std::vector<int> directions;
+  IndexBox before, after;
+  std::vector<Sweep<Real>> sweeps;
+  std::optional<Copies> copies;
+};
+
+/// One direction of a transform: link, passes, link, …, passes, link.
+template <class Real>
+struct Way {
+  std::vector<Link> links;
+  std::vector<std::vector<Pass<Real>>> passes;  // [i] between links i and i + 1
+  bool is_forward = true;
+};
 
 template <class Real>
 struct Transform<Real>::Implementation {
-  Implementation(const Plan& given, const comm::Communicator& comm, ThreadPool& pool)
-      : plan(given), rank(static_cast<std::size_t>(comm.rank())), threads(pool) {
-    TESSERA_CHECK(plan.ranks() == comm.size());
-    int tag = first_tag;
-    const auto make = [&](const Redistribution& move) {
-      return Reshape(plan_exchange(plan.problem.grid, move.from, move.to, comm.rank()), move.from[rank], move.to[rank],
-                     static_cast<std::size_t>(move.components) * sizeof(Real), tag++, comm, pool);
-    };
-    for (const auto& move : plan.forward()) down.push_back(make(move));
-    for (const auto& move : plan.backward()) up.push_back(make(move));
-    std::size_t most =
-        static_cast<std::size_t>(std::max(plan.problem.input[rank].size(), plan.problem.output[rank].size()));
-    for (const auto& stage : plan.stages)
-      most = std::max(most, static_cast<std::size_t>(std::max(stage.boxes[rank].size(), stage.swept[rank].size())));
-    for (auto& values : work) values.resize(most);
+  Implementation(const Plan& given, const comm::Communicator& communicator, ThreadPool& pool,
+                 const TransformOptions& chosen)
+      : plan(given),
+        options(chosen),
+        rank(static_cast<std::size_t>(communicator.rank())),
+        comm(communicator),
+        threads(pool) {
+    TESSERA_CHECK(plan.ranks() == comm.size() && options.fields >= 1);
+    const int halved = plan.problem.order[0];
     for (int d = 0; d < 3; ++d) {
-      const bool is_real = plan.problem.kind == Kind::real && d == plan.problem.order[0];
-      const std::int64_t n = plan.problem.grid[static_cast<std::size_t>(d)];
+      const bool is_real = plan.problem.kind == Kind::real && d == halved;
       const int lanes = d == 2 ? 1 : is_real ? lanes_of<Real> : lanes_of<Complex>;
-      lines_down.emplace_back(is_real ? LineKind::real_forward : LineKind::forward, n, lanes);
-      lines_up.emplace_back(is_real ? LineKind::real_backward : LineKind::backward, n, lanes);
+      const std::int64_t n = plan.problem.grid[static_cast<std::size_t>(d)];
+      forward_lines.emplace_back(is_real ? LineKind::real_forward : LineKind::forward, n, lanes);
+      backward_lines.emplace_back(is_real ? LineKind::real_backward : LineKind::backward, n, lanes);
     }
+    MemoryPlan forward_memory{options.fields}, backward_memory{options.fields};
+    make_links(true, forward_memory);
+    make_links(false, backward_memory);
+    shared.emplace(comm, static_cast<std::size_t>(std::max(forward_memory.outgoing, backward_memory.outgoing)),
+                   !options.shares_memory);
+    finish(forward, forward_memory, first_tag);
+    finish(backward, backward_memory, first_tag + static_cast<int>(forward.links.size()));
+
+    const auto own = [](std::int64_t size) { return AlignedBuffer<std::byte>(size); };
+    local_values = own(std::max(forward_memory.local, backward_memory.local));
+    incoming_values = own(std::max(forward_memory.incoming, backward_memory.incoming));
+    bytes = static_cast<std::size_t>(std::max(forward_memory.local, backward_memory.local) +
+                                     std::max(forward_memory.incoming, backward_memory.incoming) +
+                                     std::max(forward_memory.outgoing, backward_memory.outgoing));
+    std::vector<std::byte*> all(static_cast<std::size_t>(first_peer + comm.size()));
+    all[local] = local_values.data();
+    all[outgoing] = shared->mine();
+    all[incoming] = incoming_values.data();
+    for (int peer = 0; peer < comm.size(); ++peer)  // blocks that are read only
+      all[static_cast<std::size_t>(first_peer + peer)] = const_cast<std::byte*>(shared->of(peer));
+    memories.assign(static_cast<std::size_t>(threads.size()), all);
+
     const std::int64_t longest = *std::max_element(plan.problem.grid.begin(), plan.problem.grid.end()) + 2;
-    for (int i = 0; i < pool.size(); ++i) {
+    for (int i = 0; i < threads.size(); ++i) {
       scratch_in.emplace_back(longest * lanes_of<Real>);
       scratch_out.emplace_back(longest * lanes_of<Real>);
+      planes.emplace_back(plane_bytes);
+      memories[static_cast<std::size_t>(i)][plane] = planes.back().data();
     }
   }
 
-  /// All lines along d of a box whose extents are `before` (From) to one whose extents are `after` (To).
+  void make_links(bool is_forward, MemoryPlan& memory) {
+    Way<Real>& way = is_forward ? forward : backward;
+    way.is_forward = is_forward;
+    const auto add = [&](const Redistribution& move) {
+      way.links.emplace_back(plan.problem.grid, move, comm.rank(),
+                             move.components * static_cast<std::int64_t>(sizeof(Real)), way.links.empty(),
+                             way.links.size() == plan.stages.size(), memory);
+    };
+    if (!is_forward) add({plan.spectrum(), plan.spectrum(), 2});
+    for (const auto& move : is_forward ? plan.forward() : plan.backward()) add(move);
+    if (is_forward) add({plan.spectrum(), plan.spectrum(), 2});
+  }
+
+  bool is_real(int direction) const { return plan.problem.kind == Kind::real && direction == plan.problem.order[0]; }
+
+  /// Once the links know where everything comes from.
+  void finish(Way<Real>& way, MemoryPlan& memory, int tag) {
+    for (auto& link : way.links) link.connect(comm, *shared, tag++, memory);
+    const std::size_t n = plan.stages.size();
+    for (std::size_t i = 0; i < n; ++i)
+      way.passes.push_back(passes_of(way, plan.stages[way.is_forward ? i : n - 1 - i], i, memory));
+  }
+
+  std::vector<Pass<Real>> passes_of(const Way<Real>& way, const Stage& stage, std::size_t at, MemoryPlan& memory) {
+    std::vector<Pass<Real>> passes;
+    IndexBox box = way.is_forward ? stage.boxes[rank] : stage.swept[rank];
+    const IndexBox last = way.is_forward ? stage.swept[rank] : stage.boxes[rank];
+    auto directions = stage.sweeps;
+    if (!way.is_forward) std::reverse(directions.begin(), directions.end());
+    for (std::size_t i = 0; i < directions.size();) {
+      const bool is_pair = directions[i] != 0 && i + 1 < directions.size() && directions[i + 1] != 0;
+      auto& pass = passes.emplace_back();
+      pass.before = box;
+      for (const std::size_t end = i + (is_pair ? 2 : 1); i < end; ++i) {
+        pass.directions.push_back(directions[i]);
+        box.upper[static_cast<std::size_t>(directions[i])] = last.upper[static_cast<std::size_t>(directions[i])];
+      }
+      pass.after = box;
+    }
+
+    std::vector<Block> sources = way.links[at].sources();
+    const auto& targets = way.links[at + 1].targets();
+    if (passes.empty()) {
+      auto& pass = passes.emplace_back();
+      pass.copies.emplace(static_cast<std::int64_t>(sizeof(Complex)));
+      for (const auto& from : sources)
+        for (const auto& to : targets) pass.copies->add(intersection(from.box, to.box), from, to);
+    }
+    for (std::size_t i = 0; i < passes.size() && !passes[i].copies; ++i) {
+      auto& pass = passes[i];
+      const bool is_last = i + 1 == passes.size();
+      std::vector<Block> next = targets;
+      if (!is_last) next = {intermediate(way, at, pass, memory)};
+      add_sweeps(way, pass, sources, next);
+      sources = std::move(next);
+    }
+    return passes;
+  }
+
+  /// Where values, complex ones, stand between two passes of a stage: in the caller's arrays if they fit there.
+  Block intermediate(const Way<Real>& way, std::size_t at, const Pass<Real>& pass, MemoryPlan& memory) const {
+    const bool is_first = at == 0, is_last = at + 2 == way.links.size();
+    const IndexBox& spectrum = plan.spectrum()[rank];
+    if (pass.after == spectrum) {
+      if (way.is_forward && is_last) return whole_array(spectrum, user_output);
+      if (!way.is_forward && is_first && options.spoils_spectrum) return whole_array(spectrum, user_input);
+    }
+    return memory.take(pass.after, local, memory.local, static_cast<std::int64_t>(sizeof(Complex)));
+  }
+
+  void add_sweeps(const Way<Real>& way, Pass<Real>& pass, const std::vector<Block>& sources,
+                  const std::vector<Block>& targets) {
+    const auto sweep_of = [&](int d, const IndexBox& before, const std::vector<Block>& from, const IndexBox& after,
+                              const std::vector<Block>& to) {
+      const auto& lines = (way.is_forward ? forward_lines : backward_lines)[static_cast<std::size_t>(d)];
+      const bool is_last = !way.is_forward && d == plan.problem.order[0];
+      pass.sweeps.push_back({&lines, way.is_forward && is_real(d), !way.is_forward && is_real(d),
+                             static_cast<Real>(is_last ? options.backward_scale : 1), after.extent(d),
+                             Side(d, before, from), Side(d, after, to)});
+    };
+    if (pass.directions.size() == 1) {
+      sweep_of(pass.directions[0], pass.before, sources, pass.after, targets);
+      return;
+    }
+    IndexBox middle = pass.before;
+    const auto d = static_cast<std::size_t>(pass.directions[0]);
+    middle.upper[d] = pass.after.upper[d];
+    Block layer = padded_block(cut(middle, middle.lower[0], middle.lower[0] + 1), plane, 0, sizeof(Complex));
+    plane_bytes = std::max(plane_bytes, layer.stride_x * static_cast<std::int64_t>(sizeof(Complex)));
+    layer.box = middle;
+    layer.stride_x = 0;  // every layer in the same place
+    layer.batch_stride = 0;
+    sweep_of(pass.directions[0], pass.before, sources, middle, {layer});
+    sweep_of(pass.directions[1], middle, {layer}, pass.after, targets);
+  }
+
   template <class From, class To>
-  void sweep(int d, const LinePlan<Real>& lines, const IndexBox& before, const From* source, const IndexBox& after,
-             To* target) {
-    if (before.is_empty()) return;
-    const std::int64_t n_source = before.extent(d), n_target = after.extent(d);
-    std::int64_t inner = 1;
-    for (int e = d + 1; e < 3; ++e) inner *= before.extent(e);
-    const std::int64_t lanes = lines.lanes(), batches = (inner + lanes - 1) / lanes;
-    const std::int64_t tasks = before.size() / (n_source * inner) * batches;
-    threads.parallel_for(tasks, [&, this](std::int64_t begin, std::int64_t end) {
-      const auto thread =
-          static_cast<std::size_t>(begin * threads.size() / tasks + (begin * threads.size() % tasks != 0));
-      auto* in = reinterpret_cast<From*>(scratch_in[thread].data());
-      auto* out = reinterpret_cast<To*>(scratch_out[thread].data());
-      for (std::int64_t task = begin; task < end; ++task) {
-        const std::int64_t outer = task / batches, first = task % batches * lanes, n = std::min(lanes, inner - first);
-        const From* from = source + outer * n_source * inner + first;
-        To* to = target + outer * n_target * inner + first;
-        for (std::int64_t i = 0; i < n_source; ++i) {
-          std::copy_n(from + i * inner, n, in + i * lanes);
-          std::fill_n(in + i * lanes + n, lanes - n, From());
+  void run_lines(const Sweep<Real>& sweep, std::byte* const* where, std::size_t thread, std::int64_t field,
+                 std::int64_t begin, std::int64_t end) {
+    auto* in = reinterpret_cast<From*>(scratch_in[thread].data());
+    auto* out = reinterpret_cast<To*>(scratch_out[thread].data());
+    const std::int64_t lanes = sweep.lines->lanes();
+    for (std::int64_t first = begin; first < end; first += lanes) {
+      const std::int64_t n = std::min(lanes, end - first);
+      sweep.sources.template gather<From>(where, field, first, n, lanes, in);
+      // The other lanes of a short batch hold what was there before; nobody takes what becomes of it.
+      sweep.lines->execute(in, out);
+      if (sweep.scale != 1)
+        for (std::int64_t i = 0; i < sweep.points * lanes; ++i) out[i] *= sweep.scale;
+      sweep.targets.template scatter<To>(where, field, first, n, lanes, out);
+    }
+  }
+
+  void run_sweep(const Sweep<Real>& sweep, std::byte* const* where, std::size_t thread, std::int64_t field,
+                 std::int64_t begin, std::int64_t end) {
+    if (sweep.is_real_in)
+      run_lines<Real, Complex>(sweep, where, thread, field, begin, end);
+    else if (sweep.is_real_out)
+      run_lines<Complex, Real>(sweep, where, thread, field, begin, end);
+    else
+      run_lines<Complex, Complex>(sweep, where, thread, field, begin, end);
+  }
+
+  void run_pass(const Pass<Real>& pass) {
+    if (pass.copies) return pass.copies->run(memories[0].data(), options.fields, threads);
+    if (pass.before.is_empty()) return;
+    const bool is_pair = pass.sweeps.size() == 2;
+    const auto n_lines = [](const IndexBox& box, int d) { return box.size() / box.extent(d); };
+    const std::int64_t layers = pass.before.extent(0);
+    const std::int64_t lines = n_lines(pass.before, pass.directions[0]);
+    // A thread's share: layers, or batches of lines.
+    const std::int64_t lanes = is_pair ? 0 : pass.sweeps[0].lines->lanes();
+    const std::int64_t tasks = is_pair ? layers : (lines + lanes - 1) / lanes;
+    threads.run([&](int thread) {
+      const auto t = static_cast<std::size_t>(thread);
+      const auto* where = memories[t].data();
+      for (int field = 0; field < options.fields; ++field) {
+        const std::int64_t begin = tasks * thread / threads.size(), end = tasks * (thread + 1) / threads.size();
+        if (!is_pair) {
+          run_sweep(pass.sweeps[0], where, t, field, begin * lanes, std::min(lines, end * lanes));
+          continue;
         }
-        lines.execute(in, out);
-        for (std::int64_t i = 0; i < n_target; ++i) std::copy_n(out + i * lanes, n, to + i * inner);
+        for (std::int64_t layer = begin; layer < end; ++layer)
+          for (std::size_t i = 0; i < 2; ++i) {
+            const std::int64_t n = n_lines(i == 0 ? pass.before : pass.after, pass.directions[i]) / layers;
+            run_sweep(pass.sweeps[i], where, t, field, layer * n, (layer + 1) * n);
+          }
       }
     });
   }
 
+  void run(Way<Real>& way, const void* input, void* output) {
+    for (auto& list : memories) {
+      list[user_input] = static_cast<std::byte*>(const_cast<void*>(input));  // written to if it may be spoilt
+      list[user_output] = static_cast<std::byte*>(output);
+    }
+    // Who is late may still read what the last transform has left for it.
+    if (std::any_of(way.links.begin(), way.links.end(), [](const Link& link) { return link.is_moving(); }))
+      shared->synchronise();
+    for (std::size_t i = 0; i < way.links.size(); ++i) {
+      way.links[i].execute(memories[0].data(), comm, *shared, threads);
+      if (i < way.passes.size())
+        for (const auto& pass : way.passes[i]) run_pass(pass);
+    }
+  }
+
+  template <class Points>
+  void check(std::size_t points, const IndexBox& box, std::size_t spectrum) const {
+    const auto size = [&](const IndexBox& b) { return static_cast<std::size_t>(b.size() * options.fields); };
+    constexpr bool is_real_given = std::is_same_v<Points, Real>;
+    TESSERA_CHECK((plan.problem.kind == Kind::real) == is_real_given);
+    TESSERA_CHECK(points == size(box) && spectrum == size(plan.spectrum()[rank]));
+  }
+
   const Plan plan;
+  const TransformOptions options;
   std::size_t rank;
+  const comm::Communicator& comm;
   ThreadPool& threads;
-  std::vector<LinePlan<Real>> lines_down, lines_up;  // by direction
-  std::vector<Reshape> down, up;
-  std::array<std::vector<Complex>, 2> work;
+  std::vector<LinePlan<Real>> forward_lines, backward_lines;  // by direction
+  Way<Real> forward, backward;
+  std::optional<comm::SharedMemory> shared;
+  AlignedBuffer<std::byte> local_values, incoming_values;
+  std::size_t bytes = 0;
+  std::int64_t plane_bytes = 0;
   std::vector<AlignedBuffer<Complex>> scratch_in, scratch_out;  // by thread
+  std::vector<AlignedBuffer<std::byte>> planes;                 // by thread
+  std::vector<std::vector<std::byte*>> memories;                // by thread
 };
 
 template <class Real>
-Transform<Real>::Transform(const Plan& plan, const comm::Communicator& comm, ThreadPool& threads)
-    : implementation_(std::make_unique<Implementation>(plan, comm, threads)) {}
+Transform<Real>::Transform(const Plan& plan, const comm::Communicator& comm, ThreadPool& threads,
+                           const TransformOptions& options)
+    : implementation_(std::make_unique<Implementation>(plan, comm, threads, options)) {}
 template <class Real>
 Transform<Real>::~Transform() = default;
 template <class Real>
@@ -114,72 +321,30 @@ template <class Real>
 const IndexBox& Transform<Real>::spectrum_box() const {
   return implementation_->plan.spectrum()[implementation_->rank];
 }
-
 template <class Real>
-void Transform<Real>::forward(std::span<const Real> input, std::span<Complex> spectrum) {
-  auto& t = *implementation_;
-  TESSERA_CHECK(static_cast<std::int64_t>(input.size()) == input_box().size());
-  TESSERA_CHECK(static_cast<std::int64_t>(spectrum.size()) == spectrum_box().size());
-  const void* at = input.data();
-  std::size_t next = 0;
-  const auto free_work = [&] { return t.work[next++ % 2].data(); };
-  bool is_real = t.plan.problem.kind == Kind::real;
-  for (std::size_t i = 0; i < t.plan.stages.size(); ++i) {
-    if (!t.down[i].is_identity()) {
-      auto* to = free_work();
-      t.down[i].execute(static_cast<const std::byte*>(at), reinterpret_cast<std::byte*>(to));
-      at = to;
-    }
-    const auto& stage = t.plan.stages[i];
-    IndexBox before = stage.boxes[t.rank];
-    for (const int d : stage.sweeps) {
-      IndexBox after = before;
-      after.upper[static_cast<std::size_t>(d)] = stage.swept[t.rank].upper[static_cast<std::size_t>(d)];
-      auto* to = free_work();
-      const auto& lines = t.lines_down[static_cast<std::size_t>(d)];
-      if (is_real)
-        t.sweep(d, lines, before, static_cast<const Real*>(at), after, to);
-      else
-        t.sweep(d, lines, before, static_cast<const Complex*>(at), after, to);
-      is_real = false;
-      at = to;
-      before = after;
-    }
-  }
-  std::copy_n(static_cast<const Complex*>(at), spectrum.size(), spectrum.data());
+std::size_t Transform<Real>::bytes() const {
+  return implementation_->bytes;
 }
 
 template <class Real>
+void Transform<Real>::forward(std::span<const Real> input, std::span<Complex> spectrum) {
+  implementation_->template check<Real>(input.size(), input_box(), spectrum.size());
+  implementation_->run(implementation_->forward, input.data(), spectrum.data());
+}
+template <class Real>
+void Transform<Real>::forward(std::span<const Complex> input, std::span<Complex> spectrum) {
+  implementation_->template check<Complex>(input.size(), input_box(), spectrum.size());
+  implementation_->run(implementation_->forward, input.data(), spectrum.data());
+}
+template <class Real>
 void Transform<Real>::backward(std::span<Complex> spectrum, std::span<Real> output) {
-  auto& t = *implementation_;
-  TESSERA_CHECK(static_cast<std::int64_t>(output.size()) == output_box().size());
-  TESSERA_CHECK(static_cast<std::int64_t>(spectrum.size()) == spectrum_box().size());
-  const void* at = spectrum.data();
-  std::size_t next = 0;
-  const auto free_work = [&] { return t.work[next++ % 2].data(); };
-  for (std::size_t i = t.plan.stages.size(); i-- > 0;) {
-    const auto& stage = t.plan.stages[i];
-    IndexBox before = stage.swept[t.rank];
-    for (std::size_t s = stage.sweeps.size(); s-- > 0;) {
-      const int d = stage.sweeps[s];
-      IndexBox after = before;
-      after.upper[static_cast<std::size_t>(d)] = stage.boxes[t.rank].upper[static_cast<std::size_t>(d)];
-      auto* to = free_work();
-      const auto& lines = t.lines_up[static_cast<std::size_t>(d)];
-      if (t.plan.problem.kind == Kind::real && d == t.plan.problem.order[0])
-        t.sweep(d, lines, before, static_cast<const Complex*>(at), after, reinterpret_cast<Real*>(to));
-      else
-        t.sweep(d, lines, before, static_cast<const Complex*>(at), after, to);
-      at = to;
-      before = after;
-    }
-    auto& move = t.up[t.plan.stages.size() - 1 - i];
-    if (move.is_identity()) continue;
-    auto* to = i == 0 ? reinterpret_cast<std::byte*>(output.data()) : reinterpret_cast<std::byte*>(free_work());
-    move.execute(static_cast<const std::byte*>(at), to);
-    at = to;
-  }
-  if (at != output.data()) std::copy_n(static_cast<const Real*>(at), output.size(), output.data());
+  implementation_->template check<Real>(output.size(), output_box(), spectrum.size());
+  implementation_->run(implementation_->backward, spectrum.data(), output.data());
+}
+template <class Real>
+void Transform<Real>::backward(std::span<Complex> spectrum, std::span<Complex> output) {
+  implementation_->template check<Complex>(output.size(), output_box(), spectrum.size());
+  implementation_->run(implementation_->backward, spectrum.data(), output.data());
 }
 
 template class Transform<float>;
