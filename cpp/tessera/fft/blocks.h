@@ -50,6 +50,7 @@ class Side {
   Side(int direction, const IndexBox& box, const std::vector<Block>& blocks) {
     const int u = direction == 0 ? 1 : 0, v = direction == 2 ? 1 : 2;
     n_v_ = box.extent(v);
+    n_points_ = box.extent(direction);
     std::vector<std::vector<int>> rows(static_cast<std::size_t>(box.extent(u)));
     for (const auto& block : blocks) {
       const IndexBox b = intersection(block.box, box);
@@ -75,6 +76,31 @@ class Side {
     for_runs(first, n, [&](const Strip& s, std::int64_t offset, std::int64_t lane, std::int64_t count) {
       const Value* from = reinterpret_cast<const Value*>(memories[s.memory]) + offset + field * s.batch_stride;
       copy_lines(from, s.line_stride, scratch + s.begin * lanes + lane, lanes, s.length, count);
+    });
+  }
+
+  /// Where one line along z lies, if it lies in one place alone and on an edge of `alignment` bytes; else nullptr.
+  template <class Value>
+  Value* find_line(std::byte* const* memories, std::int64_t field, std::int64_t line, std::size_t alignment) const {
+    Value* found = nullptr;
+    for_runs(line, 1, [&](const Strip& s, std::int64_t offset, std::int64_t, std::int64_t) {
+      if (s.length == n_points_ && s.line_stride == 1)
+        found = reinterpret_cast<Value*>(memories[s.memory]) + offset + field * s.batch_stride;
+    });
+    const auto row = static_cast<std::size_t>(line / n_v_);
+    const bool is_alone = row_end_[row] - (row == 0 ? 0 : row_end_[row - 1]) == 1;
+    return is_alone && reinterpret_cast<std::uintptr_t>(found) % alignment == 0 ? found : nullptr;
+  }
+
+  /// Asks for what gather or scatter will touch, so that it comes while something else is computed.
+  template <class Value, bool is_written>
+  void prefetch(std::byte* const* memories, std::int64_t field, std::int64_t first, std::int64_t n) const {
+    for_runs(first, n, [&](const Strip& s, std::int64_t offset, std::int64_t, std::int64_t count) {
+      const Value* p = reinterpret_cast<const Value*>(memories[s.memory]) + offset + field * s.batch_stride;
+      for (std::int64_t i = 0; i < s.length; ++i, p += s.line_stride) {
+        __builtin_prefetch(p, is_written);
+        __builtin_prefetch(p + count - 1, is_written);
+      }
     });
   }
 
@@ -132,7 +158,7 @@ class Side {
       for (std::int64_t i = 0; i < length; ++i) std::copy_n(from + i * from_stride, count, to + i * to_stride);
   }
 
-  std::int64_t n_v_ = 0;
+  std::int64_t n_v_ = 0, n_points_ = 0;
   std::vector<Strip> strips_;
   std::vector<int> entries_;          // strips of row after row
   std::vector<std::size_t> row_end_;  // in entries_
