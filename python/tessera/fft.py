@@ -65,11 +65,15 @@ class Transform:
         except FftError as error:
             complaint = str(error)
         if comm is not None:
-            settings = comm.allgather((complaint, None if complaint else (shape, kind, precision, scheme, batch, shared_memory)))
+            settings = comm.allgather(
+                (complaint, None if complaint else (shape, kind, precision, scheme, batch, shared_memory))
+            )
             complaint = next((other for other, _ in settings if other), "")
             differs = next((rank for rank, one in enumerate(settings) if one != settings[0]), None)
             if not complaint and differs is not None:
-                complaint = f"ranks 0 and {differs} ask for different transforms: {settings[0][1]}, {settings[differs][1]}"
+                complaint = (
+                    f"ranks 0 and {differs} ask for different transforms: {settings[0][1]}, {settings[differs][1]}"
+                )
         if complaint:
             raise FftError(complaint)
 
@@ -159,7 +163,15 @@ class Transform:
             self._native.agree(complaint)
         except self._error as error:
             raise FftError(str(error)) from None
-        return np.ascontiguousarray(values, dtype), np.empty(out_shape, out_dtype) if out is None else out
+        return np.ascontiguousarray(values, dtype), _aligned_empty(out_shape, out_dtype) if out is None else out
+
+
+def _aligned_empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """An array that begins on a cache line: vectors of neighbouring lines then lie in one each, not in two."""
+    size = int(np.prod(shape)) * dtype.itemsize
+    memory = np.empty(size + 64, np.uint8)
+    begin = -memory.ctypes.data % 64
+    return memory[begin : begin + size].view(dtype).reshape(shape)
 
 
 def _checked_shape(shape: Any) -> tuple[int, int, int]:

@@ -69,13 +69,20 @@ class Side {
     }
   }
 
-  /// Lines first … first + n of one field of a batch into scratch: point i of line l at i·lanes + l. n ≤ lanes.
+  /// Of a line.
+  std::int64_t n_points() const { return n_points_; }
+
+  /// Lines first … first + n of one field of a batch into scratch, in bundles of `lanes`: point i of line l at
+  /// (l / lanes · points + i) · lanes + l % lanes.
   template <class Value>
   void gather(std::byte* const* memories, std::int64_t field, std::int64_t first, std::int64_t n, std::int64_t lanes,
               Value* scratch) const {
-    for_runs(first, n, [&](const Strip& s, std::int64_t offset, std::int64_t lane, std::int64_t count) {
+    for_runs(first, n, [&](const Strip& s, std::int64_t offset, std::int64_t line, std::int64_t count) {
       const Value* from = reinterpret_cast<const Value*>(memories[s.memory]) + offset + field * s.batch_stride;
-      copy_lines(from, s.line_stride, scratch + s.begin * lanes + lane, lanes, s.length, count);
+      for_bundles(line, count, lanes, [&](std::int64_t i, std::int64_t at, std::int64_t n_bundles, std::int64_t width) {
+        copy_lines(from + i, s.line_stride, lanes, scratch + (at / lanes * n_points_ + s.begin) * lanes + at % lanes,
+                   lanes, n_points_ * lanes, s.length, n_bundles, width);
+      });
     });
   }
 
@@ -92,25 +99,16 @@ class Side {
     return is_alone && reinterpret_cast<std::uintptr_t>(found) % alignment == 0 ? found : nullptr;
   }
 
-  /// Asks for what gather or scatter will touch, so that it comes while something else is computed.
-  template <class Value, bool is_written>
-  void prefetch(std::byte* const* memories, std::int64_t field, std::int64_t first, std::int64_t n) const {
-    for_runs(first, n, [&](const Strip& s, std::int64_t offset, std::int64_t, std::int64_t count) {
-      const Value* p = reinterpret_cast<const Value*>(memories[s.memory]) + offset + field * s.batch_stride;
-      for (std::int64_t i = 0; i < s.length; ++i, p += s.line_stride) {
-        __builtin_prefetch(p, is_written);
-        __builtin_prefetch(p + count - 1, is_written);
-      }
-    });
-  }
-
   /// The way back. Points that stand in several blocks go to all of them.
   template <class Value>
   void scatter(std::byte* const* memories, std::int64_t field, std::int64_t first, std::int64_t n, std::int64_t lanes,
                const Value* scratch) const {
-    for_runs(first, n, [&](const Strip& s, std::int64_t offset, std::int64_t lane, std::int64_t count) {
+    for_runs(first, n, [&](const Strip& s, std::int64_t offset, std::int64_t line, std::int64_t count) {
       Value* to = reinterpret_cast<Value*>(memories[s.memory]) + offset + field * s.batch_stride;
-      copy_lines(scratch + s.begin * lanes + lane, lanes, to, s.line_stride, s.length, count);
+      for_bundles(line, count, lanes, [&](std::int64_t i, std::int64_t at, std::int64_t n_bundles, std::int64_t width) {
+        copy_lines(scratch + (at / lanes * n_points_ + s.begin) * lanes + at % lanes, lanes, n_points_ * lanes, to + i,
+                   s.line_stride, lanes, s.length, n_bundles, width);
+      });
     });
   }
 
@@ -139,23 +137,41 @@ class Side {
     }
   }
 
-  /// `count` neighbouring values at each of `length` points; whole cache lines have a size known to the compiler.
+  /// Divides `count` lines from the one at `line` of the scratch into whole bundles and what is left on either side:
+  /// function(first of them, place in the scratch, bundles, lines of each).
+  template <class Function>
+  static void for_bundles(std::int64_t line, std::int64_t count, std::int64_t lanes, Function&& function) {
+    for (std::int64_t i = 0; i < count;) {
+      const std::int64_t at = line + i, left = count - i;
+      const bool is_whole = at % lanes == 0 && left >= lanes;
+      const std::int64_t n_bundles = is_whole ? left / lanes : 1;
+      const std::int64_t width = is_whole ? lanes : std::min(left, lanes - at % lanes);
+      function(i, at, n_bundles, width);
+      i += n_bundles * width;
+    }
+  }
+
+  /// `width` neighbouring values at each of `length` points of each of `n` bundles. All bundles of a point go together,
+  /// as they are neighbours in memory; whole cache lines have a size known to the compiler.
   template <class Value>
-  static void copy_lines(const Value* from, std::int64_t from_stride, Value* to, std::int64_t to_stride,
-                         std::int64_t length, std::int64_t count) {
+  static void copy_lines(const Value* from, std::int64_t from_stride, std::int64_t from_bundle, Value* to,
+                         std::int64_t to_stride, std::int64_t to_bundle, std::int64_t length, std::int64_t n,
+                         std::int64_t width) {
     constexpr std::int64_t line = 64 / sizeof(Value);
     const auto copy = [&](auto bytes) {
       for (std::int64_t i = 0; i < length; ++i)
-        std::memcpy(static_cast<void*>(to + i * to_stride), from + i * from_stride, bytes);
+        for (std::int64_t b = 0; b < n; ++b)
+          std::memcpy(static_cast<void*>(to + i * to_stride + b * to_bundle), from + i * from_stride + b * from_bundle,
+                      bytes);
     };
     if (from_stride == 1 && to_stride == 1)
       std::memcpy(static_cast<void*>(to), from, static_cast<std::size_t>(length) * sizeof(Value));
-    else if (count == line)
+    else if (width == line)
       copy(std::integral_constant<std::size_t, 64>());
-    else if (count == 2 * line)
+    else if (width == 2 * line)
       copy(std::integral_constant<std::size_t, 128>());
     else
-      for (std::int64_t i = 0; i < length; ++i) std::copy_n(from + i * from_stride, count, to + i * to_stride);
+      for (std::int64_t i = 0; i < length; ++i) std::copy_n(from + i * from_stride, width, to + i * to_stride);
   }
 
   std::int64_t n_v_ = 0, n_points_ = 0;

@@ -24,6 +24,10 @@ constexpr int lanes_of = static_cast<int>(64 / sizeof(Value));
 // What FFTW's vector code needs (fftw_alignment_of).
 constexpr std::size_t alignment = 16;
 
+// Bundles that are gathered and scattered together. Lines across memory touch a page a point: this many cache lines of
+// it at a time.
+constexpr std::int64_t width = 4;
+
 constexpr int first_tag = 7100;
 
 IndexBox cut(const IndexBox& box, std::int64_t begin, std::int64_t end) {
@@ -37,8 +41,7 @@ template <class Real>
 struct Sweep {
   const LinePlan<Real>* lines;
   bool is_real_in, is_real_out;
-  Real scale;           // of its results
-  std::int64_t points;  // of a line, of its results
+  Real scale;  // of its results
   Side sources, targets;
 };
 
@@ -102,8 +105,8 @@ struct Transform<Real>::Implementation {
 
     const std::int64_t longest = *std::max_element(plan.problem.grid.begin(), plan.problem.grid.end()) + 2;
     for (int i = 0; i < threads.size(); ++i) {
-      scratch_in.emplace_back(longest * lanes_of<Real>);
-      scratch_out.emplace_back(longest * lanes_of<Real>);
+      scratch_in.emplace_back(longest * lanes_of<Real> * width);
+      scratch_out.emplace_back(longest * lanes_of<Real> * width);
       planes.emplace_back(plane_bytes);
       memories[static_cast<std::size_t>(i)][plane] = planes.back().data();
     }
@@ -186,8 +189,8 @@ struct Transform<Real>::Implementation {
       const auto& lines = (way.is_forward ? forward_lines : backward_lines)[static_cast<std::size_t>(d)];
       const bool is_last = !way.is_forward && d == plan.problem.order[0];
       pass.sweeps.push_back({&lines, way.is_forward && is_real(d), !way.is_forward && is_real(d),
-                             static_cast<Real>(is_last ? options.backward_scale : 1), after.extent(d),
-                             Side(d, before, from), Side(d, after, to)});
+                             static_cast<Real>(is_last ? options.backward_scale : 1), Side(d, before, from),
+                             Side(d, after, to)});
     };
     if (pass.directions.size() == 1) {
       sweep_of(pass.directions[0], pass.before, sources, pass.after, targets);
@@ -211,15 +214,15 @@ struct Transform<Real>::Implementation {
     auto* in = reinterpret_cast<From*>(scratch_in[thread].data());
     auto* out = reinterpret_cast<To*>(scratch_out[thread].data());
     const std::int64_t lanes = sweep.lines->lanes();
-    for (std::int64_t first = begin; first < end; first += lanes) {
-      const std::int64_t n = std::min(lanes, end - first);
-      // The other lanes of a short batch hold what was there before; nobody takes what becomes of it.
+    for (std::int64_t first = begin; first < end; first += width * lanes) {
+      const std::int64_t n = std::min(width * lanes, end - first);
+      // The other lanes of a short bundle hold what was there before; nobody takes what becomes of it.
       sweep.sources.template gather<From>(where, field, first, n, lanes, in);
-      if (const std::int64_t next = first + lanes; next < end)
-        sweep.sources.template prefetch<From, false>(where, field, next, std::min(lanes, end - next));
-      sweep.targets.template prefetch<To, true>(where, field, first, n);
-      sweep.lines->execute(in, out);
-      apply_scale(sweep, out);
+      for (std::int64_t bundle = 0; bundle * lanes < n; ++bundle) {
+        To* result = out + bundle * lanes * sweep.targets.n_points();
+        sweep.lines->execute(in + bundle * lanes * sweep.sources.n_points(), result);
+        apply_scale(sweep, result);
+      }
       sweep.targets.template scatter<To>(where, field, first, n, lanes, out);
     }
   }
@@ -248,7 +251,7 @@ struct Transform<Real>::Implementation {
   template <class To>
   static void apply_scale(const Sweep<Real>& sweep, To* results) {
     if (sweep.scale == 1) return;
-    for (std::int64_t i = 0; i < sweep.points * sweep.lines->lanes(); ++i) results[i] *= sweep.scale;
+    for (std::int64_t i = 0; i < sweep.targets.n_points() * sweep.lines->lanes(); ++i) results[i] *= sweep.scale;
   }
 
   void run_sweep(const Sweep<Real>& sweep, std::byte* const* where, std::size_t thread, std::int64_t field,
