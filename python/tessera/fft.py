@@ -2,7 +2,7 @@
 
     transform = Transform((128, 128, 128), comm=MPI.COMM_WORLD)
     x = field[transform.input_slices]          # what this rank owns of the points
-    y = transform.forward(x)                   # what it owns of numpy.fft.rfftn(field): field_k[transform.output_slices]
+    y = transform.forward(x)                   # what it owns of the spectrum: rfftn(field)[transform.output_slices]
     x = transform.backward(y)                  # x again
 
 As in `numpy.fft`, forward does not scale, backward divides by the number of points, and real points have their last
@@ -38,11 +38,11 @@ def schemes() -> list[str]:
 class Transform:
     """Transforms of one shape on one communicator. Making one, and each transform, is collective.
 
-    `shape`: points along x, y, z. `comm`: an mpi4py communicator; None: this process alone. `kind`: "r2c" real points, or
-    "c2c" complex. `dtype`: a NumPy type of either precision, float32 or float64 (complex64 and complex128 say the same).
-    `scheme`: "auto" or one of `schemes()`. `threads` of this rank work on it. `batch`: arrays have that many fields, a
-    leading dimension, which are transformed at once. `shared_memory`: ranks of one host read what others have for them
-    where it is; False: everything goes in messages. Raises FftError.
+    `shape`: points along x, y, z. `comm`: an mpi4py communicator; None: this process alone. `kind`: "r2c" real points,
+    or "c2c" complex. `dtype`: a NumPy type of either precision, float32 or float64 (complex64 and complex128 say the
+    same). `scheme`: "auto" or one of `schemes()`. `threads` of this rank work on it. `batch`: arrays have that many
+    fields, a leading dimension, which are transformed at once. `shared_memory`: ranks of one host read what others have
+    for them where it is; False: everything goes in messages. Raises FftError.
     """
 
     def __init__(

@@ -14,8 +14,8 @@ import pytest
 from conftest import mpirun
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
-from parallel.fft_cases import run
 
+from parallel.fft_cases import run
 from tessera import fft
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
