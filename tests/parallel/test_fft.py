@@ -45,7 +45,7 @@ def cases() -> list[Case]:
     found: list[Case] = []
 
     @seed(4)
-    @settings(max_examples=16, database=None, deadline=None, phases=[Phase.generate],
+    @settings(max_examples=10, database=None, deadline=None, phases=[Phase.generate],
               suppress_health_check=list(HealthCheck))  # fmt: skip
     @given(case)
     def add(one: Case) -> None:
