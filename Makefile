@@ -100,4 +100,4 @@ lock: ## write requirements.lock anew from requirements.in
 
 .PHONY: clean
 clean: ## remove what was built (not .venv)
-	@rm -rf build dist demo python/tessera/_core*.so
+	@rm -rf build dist demo python/tessera/_*.so

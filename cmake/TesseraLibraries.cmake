@@ -18,14 +18,14 @@ function(tessera_library name)
   target_compile_definitions(${target} ${kind} TESSERA_VERSION="${PROJECT_VERSION}")
 endfunction()
 
-# tessera_comm_backend(flavour): libtessera_comm_<flavour> and the executable tessera-md-<flavour>.
+# tessera_comm_backend(flavour): the objects tessera_comm_<flavour> (the libraries that call them are linked after them) and the executable tessera-md-<flavour>.
 function(tessera_comm_backend flavour)
   set(folder mpi)
   if(flavour STREQUAL "serial")
     set(folder serial)
   endif()
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/cpp/tessera/comm/${folder}/*.cpp)
-  add_library(tessera_comm_${flavour} STATIC ${sources})
+  add_library(tessera_comm_${flavour} OBJECT ${sources})
   target_link_libraries(tessera_comm_${flavour} PUBLIC tessera_comm)
   if(NOT flavour STREQUAL "serial")
     target_link_libraries(tessera_comm_${flavour} PUBLIC mpi_${flavour})

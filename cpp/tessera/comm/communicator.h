@@ -25,6 +25,8 @@ class Communicator {
   /// All ranks of this job. Starts MPI on the first call (master thread only: MPI_THREAD_FUNNELED). Where the launcher
   /// of another MPI started several processes, its first throws InputError and the others end.
   static Communicator world();
+  /// The ranks of another program's communicator, by its Fortran handle (as mpi4py's py2f); MPI is running. Collective.
+  static Communicator duplicate_of(int fortran_handle);
   /// Ends MPI; call once, last.
   static void finalize();
   /// Ends the whole job at once with this exit status.
@@ -60,6 +62,7 @@ class Communicator {
   std::vector<std::vector<std::byte>> all_to_all(const std::vector<std::vector<std::byte>>& outgoing) const;
 
  private:
+  friend class SharedMemory;
   explicit Communicator(std::unique_ptr<Implementation> implementation);
   std::unique_ptr<Implementation> implementation_;
 };

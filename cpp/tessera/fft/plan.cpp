@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <functional>
 
 #include "tessera/base/error.h"
 
@@ -10,35 +12,13 @@ namespace tessera::fft {
 
 namespace {
 
-std::int64_t share(std::int64_t n, std::int64_t part, std::int64_t parts) { return n * part / parts; }
-
-std::int64_t largest_share(std::int64_t n, std::int64_t parts) { return (n + parts - 1) / parts; }
-
 std::int64_t floor_divide(std::int64_t a, std::int64_t b) { return a >= 0 ? a / b : -((-a + b - 1) / b); }
 
-/// The p×q with the least predicted cost, p·q ≤ ranks.
-std::pair<std::int64_t, std::int64_t> choose_processes(const Index3& grid, std::int64_t ranks) {
-  // What one more partner costs, in points of work: about a message's latency. It decides between shapes of equal load.
-  constexpr std::int64_t points_per_partner = 500;
-  const std::int64_t kx = grid[0] / 2 + 1;
-  std::pair<std::int64_t, std::int64_t> best{1, 1};
-  std::int64_t least = -1;
-  for (std::int64_t p = 1; p <= ranks; ++p) {
-    const std::int64_t q = ranks / p;
-    const std::int64_t load = grid[0] * largest_share(grid[1], p) * largest_share(grid[2], q) / 2 +
-                              largest_share(kx, p) * grid[1] * largest_share(grid[2], q) +
-                              largest_share(kx, p) * largest_share(grid[1], q) * grid[2];
-    const std::int64_t cost = load + points_per_partner * (p + q);
-    if (least < 0 || cost < least) {
-      least = cost;
-      best = {p, q};
-    }
-  }
-  return best;
-}
-
-void add_pieces(const Index3& grid, const IndexBox& from, const IndexBox& to, int peer, std::vector<Piece>& pieces) {
-  if (from.is_empty() || to.is_empty()) return;
+/// Calls function(box, shift) for each part of `to` in the periodic mesh that is inside it; the part stands at box +
+/// shift in `to`.
+template <class Function>
+void for_images(const Index3& grid, const IndexBox& to, Function&& function) {
+  if (to.is_empty()) return;
   Index3 first, last;
   for (int d = 0; d < 3; ++d) {
     first[d] = floor_divide(to.lower[d], grid[d]);
@@ -48,39 +28,113 @@ void add_pieces(const Index3& grid, const IndexBox& from, const IndexBox& to, in
     for (std::int64_t y = first[1]; y <= last[1]; ++y)
       for (std::int64_t z = first[2]; z <= last[2]; ++z) {
         const Index3 shift = {x * grid[0], y * grid[1], z * grid[2]};
-        IndexBox seen = to;  // the receiver's box in this image
+        IndexBox seen = to;
         for (int d = 0; d < 3; ++d) {
           seen.lower[d] -= shift[d];
           seen.upper[d] -= shift[d];
         }
-        const IndexBox common = intersection(from, seen);
-        if (!common.is_empty()) pieces.push_back({peer, common, shift});
+        function(intersection(seen, {{0, 0, 0}, grid}), shift);
       }
 }
 
-IndexBox largest(const std::vector<IndexBox>& boxes) {
-  return *std::max_element(boxes.begin(), boxes.end(),
-                           [](const IndexBox& a, const IndexBox& b) { return a.size() < b.size(); });
+void add_pieces(const Index3& grid, const IndexBox& from, const IndexBox& to, int peer, std::vector<Piece>& pieces) {
+  if (from.is_empty()) return;
+  for_images(grid, to, [&](const IndexBox& box, const Index3& shift) {
+    const IndexBox common = intersection(from, box);
+    if (!common.is_empty()) pieces.push_back({peer, common, shift});
+  });
+}
+
+/// Which boxes may overlap a given one: the mesh in about as many bins as there are boxes, each with those in it.
+class BoxIndex {
+ public:
+  BoxIndex(const Index3& grid, const std::vector<IndexBox>& boxes) {
+    const auto edge = std::max<std::int64_t>(1, std::llround(std::cbrt(static_cast<double>(boxes.size()))));
+    for (int d = 0; d < 3; ++d) {
+      width_[d] = std::max<std::int64_t>(1, grid[d] / edge);
+      n_[d] = (grid[d] + width_[d] - 1) / width_[d];
+    }
+    bins_.resize(static_cast<std::size_t>(n_[0] * n_[1] * n_[2]));
+    for (std::size_t i = 0; i < boxes.size(); ++i)
+      if (!boxes[i].is_empty()) for_bins(boxes[i], [&](std::vector<int>& bin) { bin.push_back(static_cast<int>(i)); });
+  }
+
+  /// Ascending, each once; some may not overlap after all.
+  void find(const IndexBox& box, std::vector<int>& found) {
+    found.clear();
+    if (box.is_empty()) return;
+    for_bins(box, [&](const std::vector<int>& bin) { found.insert(found.end(), bin.begin(), bin.end()); });
+    std::sort(found.begin(), found.end());
+    found.erase(std::unique(found.begin(), found.end()), found.end());
+  }
+
+ private:
+  template <class Function>
+  void for_bins(const IndexBox& box, Function&& function) {
+    Index3 first, last;
+    for (int d = 0; d < 3; ++d) {
+      first[d] = box.lower[d] / width_[d];
+      last[d] = (box.upper[d] - 1) / width_[d];
+    }
+    for (std::int64_t x = first[0]; x <= last[0]; ++x)
+      for (std::int64_t y = first[1]; y <= last[1]; ++y)
+        for (std::int64_t z = first[2]; z <= last[2]; ++z)
+          function(bins_[static_cast<std::size_t>((x * n_[1] + y) * n_[2] + z)]);
+  }
+
+  Index3 width_{}, n_{};
+  std::vector<std::vector<int>> bins_;
+};
+
+std::string text_of(const Index3& n) { return fmt::format("{}×{}×{}", n[0], n[1], n[2]); }
+
+std::string largest(const std::vector<IndexBox>& boxes) {
+  const auto& box = *std::max_element(boxes.begin(), boxes.end(),
+                                      [](const IndexBox& a, const IndexBox& b) { return a.size() < b.size(); });
+  return text_of({box.extent(0), box.extent(1), box.extent(2)});
 }
 
 }  // namespace
 
-IndexBox Plan::x_spectrum(int rank) const {
-  IndexBox box = x_lines[static_cast<std::size_t>(rank)];
-  if (!box.is_empty()) box.upper[0] = grid[0] / 2 + 1;
-  return box;
+Index3 Problem::spectrum_grid() const {
+  Index3 waves = grid;
+  if (kind == Kind::real) {
+    auto& halved = waves[static_cast<std::size_t>(order[0])];
+    halved = halved / 2 + 1;
+  }
+  return waves;
+}
+
+std::vector<Redistribution> Plan::forward() const {
+  std::vector<Redistribution> list;
+  bool is_swept = false;
+  for (std::size_t i = 0; i < stages.size(); ++i) {
+    list.push_back({i == 0 ? problem.input : stages[i - 1].swept, stages[i].boxes,
+                    problem.kind == Kind::complex || is_swept ? 2 : 1});
+    is_swept = is_swept || !stages[i].sweeps.empty();
+  }
+  return list;
+}
+
+std::vector<Redistribution> Plan::backward() const {
+  std::vector<Redistribution> list;
+  const auto down = forward();
+  for (std::size_t i = stages.size(); i-- > 0;)
+    list.push_back({stages[i].boxes, i == 0 ? problem.output : stages[i - 1].swept, down[i].components});
+  return list;
 }
 
 std::string Plan::summary() const {
-  const auto text = [](const IndexBox& b) { return fmt::format("{}×{}×{}", b.extent(0), b.extent(1), b.extent(2)); };
-  std::string lines =
-      fmt::format("transform of {}×{}×{} on {} ranks, scheme {}", grid[0], grid[1], grid[2], ranks(), scheme);
-  if (processes[0] > 0) lines += fmt::format(" ({}×{} processes)", processes[0], processes[1]);
-  lines +=
-      fmt::format("\n  largest boxes: input {}, x lines {}, y lines {} (spectrum), z lines {} (spectrum), output {}\n",
-                  text(largest(input)), text(largest(x_lines)), text(largest(y_lines)), text(largest(z_lines)),
-                  text(largest(output)));
-  return lines;
+  std::string text = fmt::format("transform of {} {} points on {} ranks, scheme {}", text_of(problem.grid),
+                                 problem.kind == Kind::real ? "real" : "complex", ranks(), scheme);
+  if (processes[0] > 0) text += fmt::format(" ({} processes)", text_of(processes));
+  text += fmt::format("\n  largest boxes: input {}", largest(problem.input));
+  for (const auto& stage : stages) {
+    text += ", ";
+    for (const int d : stage.sweeps) text += "xyz"[d];
+    text += fmt::format("{} {}", stage.sweeps.empty() ? "bricks" : " lines", largest(stage.boxes));
+  }
+  return text + fmt::format(", output {}\n", largest(problem.output));
 }
 
 Exchange plan_exchange(const Index3& grid, const std::vector<IndexBox>& from, const std::vector<IndexBox>& to,
@@ -95,52 +149,29 @@ Exchange plan_exchange(const Index3& grid, const std::vector<IndexBox>& from, co
   return exchange;
 }
 
-Plan plan_pencil(const Index3& grid, std::vector<IndexBox> input, std::vector<IndexBox> output) {
-  TESSERA_CHECK(input.size() == output.size() && !input.empty());
-  const auto ranks = static_cast<std::int64_t>(input.size());
-  const auto [p, q] = choose_processes(grid, ranks);
-  const std::int64_t kx = grid[0] / 2 + 1;
-  Plan plan;
-  plan.scheme = "pencil";
-  plan.grid = grid;
-  plan.processes = {p, q, 1};
-  for (std::int64_t rank = 0; rank < ranks; ++rank) {
-    if (rank >= p * q) {
-      plan.x_lines.emplace_back();
-      plan.y_lines.emplace_back();
-      plan.z_lines.emplace_back();
-      continue;
-    }
-    const std::int64_t i = rank / q, j = rank % q;
-    plan.x_lines.push_back({{0, share(grid[1], i, p), share(grid[2], j, q)},
-                            {grid[0], share(grid[1], i + 1, p), share(grid[2], j + 1, q)}});
-    plan.y_lines.push_back(
-        {{share(kx, i, p), 0, share(grid[2], j, q)}, {share(kx, i + 1, p), grid[1], share(grid[2], j + 1, q)}});
-    plan.z_lines.push_back(
-        {{share(kx, i, p), share(grid[1], j, q), 0}, {share(kx, i + 1, p), share(grid[1], j + 1, q), grid[2]}});
-  }
-  plan.input = std::move(input);
-  plan.output = std::move(output);
-  return plan;
-}
-
-const std::vector<Scheme>& schemes() {
-  static const std::vector<Scheme> entries = {{"pencil", "none", &plan_pencil}};
-  return entries;
-}
-
-Plan plan_transform(std::string_view scheme, const Index3& grid, std::vector<IndexBox> input,
-                    std::vector<IndexBox> output) {
-  if (*std::min_element(grid.begin(), grid.end()) < 1)
-    throw InputError(
-        fmt::format("a mesh of {}×{}×{} has no points; every direction needs at least one", grid[0], grid[1], grid[2]));
-  std::vector<std::string> known;
-  for (const auto& entry : schemes()) {
-    if (entry.name == scheme) return entry.plan(grid, std::move(input), std::move(output));
-    known.emplace_back(entry.name);
-  }
-  throw InputError(fmt::format("fft.scheme is '{}', which is not one of: {}; did you mean '{}'?", scheme,
-                               fmt::join(known, ", "), nearest_word(std::string(scheme), known)));
+std::vector<Message> plan_messages(const Index3& grid, const Redistribution& redistribution) {
+  const auto& [from, to, components] = redistribution;
+  BoxIndex senders(grid, from);
+  std::vector<Message> messages;
+  std::vector<int> found;
+  for (int receiver = 0; receiver < static_cast<int>(to.size()); ++receiver)
+    for_images(grid, to[static_cast<std::size_t>(receiver)], [&](const IndexBox& box, const Index3&) {
+      senders.find(box, found);
+      for (const int sender : found) {
+        const std::int64_t values = intersection(from[static_cast<std::size_t>(sender)], box).size();
+        if (sender != receiver && values > 0) messages.push_back({sender, receiver, values});
+      }
+    });
+  std::sort(messages.begin(), messages.end(),
+            [](const Message& a, const Message& b) { return std::pair(a.from, a.to) < std::pair(b.from, b.to); });
+  std::size_t n = 0;
+  for (const auto& message : messages)
+    if (n > 0 && messages[n - 1].from == message.from && messages[n - 1].to == message.to)
+      messages[n - 1].values += message.values;
+    else
+      messages[n++] = message;
+  messages.resize(n);
+  return messages;
 }
 
 }  // namespace tessera::fft

@@ -1,39 +1,69 @@
 // How a three-dimensional Fourier transform of a periodic mesh is laid out over ranks: a plan, pure and the same on
 // every rank, tested without MPI.
 //
-// A transform is three sweeps of lines, along x, y and z, with a redistribution before each: every rank holds whole
-// lines of the direction that is swept. A scheme (an entry of `schemes()`) only chooses the boxes; all else follows
-// from them. Real points run over [0,nx)×[0,ny)×[0,nz); spectrum points over [0,nx/2]×[0,ny)×[0,nz), as the spectrum of
-// a real mesh is Hermitian. Every box is stored with z fastest.
+// A plan is a list of stages. At each stage every rank holds a box of the mesh; the directions that a stage sweeps are
+// whole in every box, so lines along them are transformed where they are. Between two stages values move to the boxes
+// of the next. Forward goes down the list, from the input boxes to the spectrum (the boxes of the last stage); backward
+// goes up, to the output boxes. A scheme (schemes.h) only chooses the boxes; all else follows from them.
 //
-// Source: pencils as in J. Jung, C. Kobayashi, T. Imamura, Y. Sugita, Comput. Phys. Commun. 200, 57 (2016),
-// doi:10.1016/j.cpc.2015.10.024, whose volumetric schemes are choices of boxes too.
-// Cost: planning is O(ranks); a rank's message count is at most ranks, on a pencil layout about 2·√ranks a sweep.
+// Points run over [0,nx)×[0,ny)×[0,nz). The spectrum of real points is Hermitian, so half of it is kept: of the
+// direction n that is swept first, waves [0, n/2]. Every box is stored with z fastest.
+//
+// Cost: planning is O(ranks); the messages of all ranks are found in time proportional to their number.
 #pragma once
 
+#include <cstdint>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "tessera/base/index_box.h"
 
 namespace tessera::fft {
 
+enum class Kind {
+  real,    // r2c forward, c2r backward
+  complex  // c2c
+};
+
+/// What is to be transformed.
+struct Problem {
+  Index3 grid{};
+  Kind kind = Kind::real;
+  std::array<int, 3> order{0, 1, 2};  // directions as forward sweeps them; real points are halved along the first
+  int ranks = 1;
+  std::vector<IndexBox> input{};   // by rank: points, disjoint, cover the mesh; none: as the scheme likes best
+  std::vector<IndexBox> output{};  // by rank: points, may overlap and stick out (periodic images); none: the input
+
+  /// Waves along each direction.
+  Index3 spectrum_grid() const;
+};
+
+struct Stage {
+  std::vector<int> sweeps;      // directions that forward transforms here, one after the other; may be none
+  std::vector<IndexBox> boxes;  // by rank: before the sweeps of forward; disjoint, cover the mesh
+  std::vector<IndexBox> swept;  // by rank: after them (differs where real points become waves)
+};
+
+/// Values that go from the boxes of one stage to those of the next.
+struct Redistribution {
+  const std::vector<IndexBox>& from;
+  const std::vector<IndexBox>& to;
+  int components;  // numbers a value has: 1 (real) or 2 (complex)
+};
+
 struct Plan {
   std::string scheme;
-  Index3 grid{};
-  Index3 processes{};             // ranks along the three directions of the layout, for people to read
-  std::vector<IndexBox> input;    // by rank: real points, disjoint, cover the mesh
-  std::vector<IndexBox> x_lines;  // by rank: real points, whole along x, disjoint, cover the mesh
-  std::vector<IndexBox> y_lines;  // by rank: spectrum points, whole along y
-  std::vector<IndexBox> z_lines;  // by rank: spectrum points, whole along z: where spectra stand
-  std::vector<IndexBox> output;   // by rank: real points, may overlap and stick out of the mesh (periodic images)
+  Problem problem;     // with the boxes that were chosen
+  Index3 processes{};  // ranks along the three directions of the layout, for people to read
+  std::vector<Stage> stages;
 
-  int ranks() const { return static_cast<int>(input.size()); }
-  Index3 spectrum_grid() const { return {grid[0] / 2 + 1, grid[1], grid[2]}; }
-  /// The spectrum points that a rank has after the sweep along x.
-  IndexBox x_spectrum(int rank) const;
-  /// A few lines for people: layout, largest boxes, number of partners.
+  int ranks() const { return problem.ranks; }
+  const std::vector<IndexBox>& spectrum() const { return stages.back().swept; }
+  /// One before each stage; where from equals to, nothing moves.
+  std::vector<Redistribution> forward() const;
+  /// One after each stage, the last stage's first: forward's in reverse order but for the output boxes.
+  std::vector<Redistribution> backward() const;
+  /// A few lines for people: layout, largest boxes.
   std::string summary() const;
 };
 
@@ -55,21 +85,15 @@ struct Exchange {
 Exchange plan_exchange(const Index3& grid, const std::vector<IndexBox>& from, const std::vector<IndexBox>& to,
                        int rank);
 
-/// A way to lay a transform out over ranks.
-struct Scheme {
-  std::string_view name;
-  std::string_view restrictions;
-  Plan (*plan)(const Index3& grid, std::vector<IndexBox> input, std::vector<IndexBox> output);
+/// All that one rank sends another in a redistribution, in one message of values · components · bytes of a number.
+struct Message {
+  int from = 0, to = 0;
+  std::int64_t values = 0;
+
+  friend bool operator==(const Message&, const Message&) = default;
 };
 
-const std::vector<Scheme>& schemes();
-
-/// The plan of the scheme of that name; throws InputError where there is none or a mesh that can't be transformed.
-Plan plan_transform(std::string_view scheme, const Index3& grid, std::vector<IndexBox> input,
-                    std::vector<IndexBox> output);
-
-/// Lines along x split over p×q ranks in (y, z), lines along y in (kx, z), lines along z in (kx, ky); p and q near each
-/// other, for any number of ranks (some may stay idle where that evens the load).
-Plan plan_pencil(const Index3& grid, std::vector<IndexBox> input, std::vector<IndexBox> output);
+/// The messages of all ranks by sender, then receiver; what stays on a rank is none.
+std::vector<Message> plan_messages(const Index3& grid, const Redistribution& redistribution);
 
 }  // namespace tessera::fft

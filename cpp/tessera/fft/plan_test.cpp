@@ -1,5 +1,5 @@
 // Properties of transform plans for any number of ranks: no MPI needed.
-#include "tessera/fft/plan.h"
+#include "tessera/fft/schemes.h"
 
 #include <gtest/gtest.h>
 
@@ -7,6 +7,7 @@
 #include <random>
 
 #include "tessera/base/error.h"
+#include "tessera/fft/choose.h"
 
 namespace tessera::fft {
 namespace {
@@ -83,63 +84,160 @@ void expect_matching(const Index3& grid, const std::vector<IndexBox>& from, cons
   }
 }
 
+const std::array<int, 3> forwards{0, 1, 2}, backwards{2, 1, 0};
+
+/// The largest box of each stage has no more than a few times its fair share of points.
+void expect_balance(const Plan& plan, double most) {
+  for (const auto& stage : plan.stages) {
+    std::int64_t all = 0, largest = 0;
+    for (const auto& box : stage.swept) all += box.size(), largest = std::max(largest, box.size());
+    EXPECT_LT(static_cast<double>(largest) * plan.ranks(), most * static_cast<double>(all)) << plan.summary();
+  }
+}
+
 TEST(FftPlan, EveryPointHasOneOwnerAndMessagesMatch) {
   std::mt19937 random(7);
+  int turn = 0;
   for (const Index3 grid : {Index3{8, 6, 10}, Index3{5, 7, 3}, Index3{14, 9, 15}, Index3{1, 2, 12}})
     for (const auto& scheme : schemes())
       for (int ranks = 1; ranks <= 64; ranks += ranks < 12 ? 1 : 13) {
-        SCOPED_TRACE(testing::Message() << scheme.name << " on " << ranks << " ranks");
-        const auto bricks = random_bricks(grid, ranks, random);
-        const auto plan = plan_transform(scheme.name, grid, bricks, padded(bricks, 2));
-        expect_exact_cover(plan.input, grid);
-        expect_exact_cover(plan.x_lines, grid);
-        expect_exact_cover(plan.y_lines, plan.spectrum_grid());
-        expect_exact_cover(plan.z_lines, plan.spectrum_grid());
-        std::vector<IndexBox> spectra;
-        for (int rank = 0; rank < ranks; ++rank) spectra.push_back(plan.x_spectrum(rank));
-        expect_exact_cover(spectra, plan.spectrum_grid());
-        for (const auto& box : plan.x_lines) EXPECT_TRUE(box.is_empty() || box.extent(0) == grid[0]);
-        for (const auto& box : plan.y_lines) EXPECT_TRUE(box.is_empty() || box.extent(1) == grid[1]);
-        for (const auto& box : plan.z_lines) EXPECT_TRUE(box.is_empty() || box.extent(2) == grid[2]);
-        expect_matching(grid, plan.input, plan.x_lines);
-        expect_matching(grid, spectra, plan.y_lines);
-        expect_matching(grid, plan.y_lines, plan.z_lines);
-        expect_matching(grid, plan.x_lines, plan.output);
+        Problem problem{grid, ++turn % 2 == 0 ? Kind::real : Kind::complex, turn % 3 == 0 ? backwards : forwards,
+                        ranks};
+        if (turn % 5 < 3) {
+          problem.input = random_bricks(grid, ranks, random);
+          problem.output = padded(problem.input, 2);
+        }
+        const auto plan = plan_transform(scheme.name, problem);
+        SCOPED_TRACE(plan.summary());
+        expect_exact_cover(plan.problem.input, grid);
+        std::vector<int> sweeps;
+        for (const auto& stage : plan.stages) {
+          expect_exact_cover(stage.boxes, sweeps.empty() ? grid : problem.spectrum_grid());
+          sweeps.insert(sweeps.end(), stage.sweeps.begin(), stage.sweeps.end());
+          expect_exact_cover(stage.swept, sweeps.empty() ? grid : problem.spectrum_grid());
+          for (const int d : stage.sweeps)
+            for (const auto& box : stage.boxes)
+              EXPECT_TRUE(box.is_empty() || box.extent(d) >= problem.spectrum_grid()[static_cast<std::size_t>(d)]);
+        }
+        EXPECT_TRUE(std::equal(sweeps.begin(), sweeps.end(), problem.order.begin(), problem.order.end()));
+        for (const auto& list : {plan.forward(), plan.backward()}) {
+          ASSERT_EQ(list.size(), plan.stages.size());
+          for (const auto& move : list) expect_matching(grid, move.from, move.to);
+        }
       }
 }
 
-TEST(FftPlan, ProcessGridIsNearSquareAndUsesTheRanks) {
-  const Index3 grid{128, 128, 128};
-  for (const auto& [ranks, p, q] : {std::array<int, 3>{1, 1, 1}, {4, 2, 2}, {16, 4, 4}, {64, 8, 8}}) {
-    const auto plan = plan_pencil(grid, std::vector<IndexBox>(static_cast<std::size_t>(ranks)),
-                                  std::vector<IndexBox>(static_cast<std::size_t>(ranks)));
-    EXPECT_EQ(plan.processes[0] * plan.processes[1], ranks);
-    EXPECT_LE(std::max(plan.processes[0], plan.processes[1]), 2 * std::max(p, q));
+TEST(FftPlan, MessagesAreThoseOfEveryRank) {
+  std::mt19937 random(8);
+  for (const Index3 grid : {Index3{8, 6, 10}, Index3{14, 9, 15}})
+    for (const auto& scheme : schemes())
+      for (const int ranks : {1, 2, 7, 24}) {
+        const auto bricks = random_bricks(grid, ranks, random);
+        const auto plan = plan_transform(scheme.name, {grid, Kind::real, forwards, ranks, bricks, padded(bricks, 3)});
+        for (const auto& list : {plan.forward(), plan.backward()})
+          for (const auto& move : list) {
+            std::vector<Message> expected;
+            for (int rank = 0; rank < ranks; ++rank)
+              for (const auto& piece : plan_exchange(grid, move.from, move.to, rank).send) {
+                if (piece.peer == rank) continue;
+                if (expected.empty() || expected.back().from != rank || expected.back().to != piece.peer)
+                  expected.push_back({rank, piece.peer, 0});
+                expected.back().values += piece.box.size();
+              }
+            EXPECT_EQ(plan_messages(grid, move), expected) << plan.summary();
+          }
+      }
+}
+
+// As many exchanges, and partners in each, as the schemes' names promise (Jung et al. 2019, appendix A).
+TEST(FftPlan, SchemesHaveTheirNumberOfExchanges) {
+  const Index3 grid{64, 64, 64};
+  for (const auto kind : {Kind::real, Kind::complex})
+    for (const auto& [name, exchanges, partners] : {std::tuple<const char*, int, int>{"slab", 1, 63},
+                                                    {"pencil", 2, 7},
+                                                    {"2d_alltoall", 3, 15},
+                                                    {"1d_alltoall", 5, 3}}) {
+      const auto plan = plan_transform(name, {grid, kind, forwards, 64});
+      SCOPED_TRACE(plan.summary());
+      expect_balance(plan, 1.5);
+      int moving = 0;
+      for (const auto& move : plan.forward()) {
+        std::vector<int> sent(64);
+        for (const auto& message : plan_messages(grid, move)) ++sent[static_cast<std::size_t>(message.from)];
+        const int most = *std::max_element(sent.begin(), sent.end());
+        EXPECT_LE(most, partners);
+        moving += most > 0;
+      }
+      EXPECT_EQ(moving, exchanges);
+    }
+}
+
+TEST(FftPlan, BricksInRowsAreKept) {
+  const Index3 grid{30, 20, 24};
+  std::vector<IndexBox> bricks;  // 2 × 3 × 1 uneven bricks, x counting fastest
+  for (const auto& [y, y_end] : {std::pair{0, 5}, {5, 14}, {14, 20}})
+    for (const auto& [x, x_end] : {std::pair{0, 11}, {11, 30}}) bricks.push_back({{x, y, 0}, {x_end, y_end, 24}});
+  for (const auto& name : {"1d_alltoall", "2d_alltoall"}) {
+    const auto plan = plan_transform(name, {grid, Kind::real, forwards, 6, bricks, padded(bricks, 2)});
+    EXPECT_EQ(plan.processes, (Index3{2, 3, 1}));
+    for (const auto& message : plan_messages(grid, plan.forward().front()))
+      EXPECT_EQ(message.from / 2, message.to / 2);  // along x alone
   }
+}
+
+TEST(FftPlan, AnyNumberOfRanksIsBalanced) {
+  for (const auto& scheme : schemes())
+    for (int ranks = 1; ranks <= 100; ++ranks) {
+      if (scheme.name == "slab" && ranks > 50) continue;  // whole layers: at best one rank has two
+      expect_balance(plan_transform(scheme.name, {{100, 108, 96}, Kind::real, backwards, ranks}), 2.01);
+    }
 }
 
 TEST(FftPlan, SixtyFiveThousandRanksPlanOnOneCore) {
   const Index3 grid{2048, 2048, 2048};
-  constexpr std::int64_t edge[3] = {32, 32, 64};
-  std::vector<IndexBox> bricks;
-  for (std::int64_t rank = 0; rank < 65536; ++rank) {
-    const Index3 at = {rank / (edge[1] * edge[2]), rank / edge[2] % edge[1], rank % edge[2]};
-    IndexBox box;
-    for (std::size_t d = 0; d < 3; ++d) {
-      box.lower[d] = at[d] * 2048 / edge[d];
-      box.upper[d] = (at[d] + 1) * 2048 / edge[d];
-    }
-    bricks.push_back(box);
+  for (const auto& scheme : schemes()) {
+    const auto plan = plan_transform(scheme.name, {grid, Kind::real, forwards, 65536});
+    if (scheme.name == "slab") continue;
+    expect_balance(plan, 1.6);
+    std::int64_t most = 0;
+    for (const auto& move : plan.forward())
+      most = std::max<std::int64_t>(
+          most, static_cast<std::int64_t>(plan_exchange(grid, move.from, move.to, 12345).send.size()));
+    EXPECT_LE(most, scheme.name == "1d_alltoall" ? 70 : 1100) << plan.summary();
   }
-  const auto plan = plan_pencil(grid, bricks, padded(bricks, 4));
-  const auto exchange = plan_exchange(grid, plan.y_lines, plan.z_lines, 12345);
-  EXPECT_LE(exchange.send.size(), 600u);
-  EXPECT_GE(plan.processes[0] * plan.processes[1], 64000);
+}
+
+TEST(FftPlan, MessagesOfFourThousandRanks) {
+  const Index3 grid{512, 512, 512};
+  const auto plan = plan_transform("1d_alltoall", {grid, Kind::complex, forwards, 4096});
+  std::int64_t n = 0;
+  for (const auto& move : plan.forward()) n += static_cast<std::int64_t>(plan_messages(grid, move).size());
+  EXPECT_EQ(n, 5 * 4096 * 15);
+}
+
+TEST(FftPlan, TheQuickestIsChosen) {
+  // On one host the fewest exchanges; across hosts with slow starts of messages, few partners; one rank: any.
+  const Problem few{{64, 64, 64}, Kind::real, forwards, 4};
+  EXPECT_EQ(plan_transform("auto", few).scheme, "slab");
+  const Problem many{{64, 64, 64}, Kind::real, forwards, 512};
+  EXPECT_NE(plan_transform("auto", many).scheme, "slab");
+  std::vector<machine::Host> hosts(512);
+  std::vector<int> host_of_rank;
+  for (int i = 0; i < 512; ++i) {
+    hosts[static_cast<std::size_t>(i)].name = "n" + std::to_string(i);
+    host_of_rank.push_back(i);
+  }
+  const machine::Wires slow_start(machine::one_switch(hosts, {1e-3, 1e10}), host_of_rank);
+  const auto ranked = rank_schemes(many, 8, slow_start);
+  ASSERT_EQ(ranked.size(), 3u);
+  EXPECT_EQ(ranked.front().plan.scheme, "1d_alltoall");
+  for (std::size_t i = 1; i < ranked.size(); ++i) EXPECT_LE(ranked[i - 1].seconds, ranked[i].seconds);
 }
 
 TEST(FftPlan, UnknownSchemeAndEmptyMeshAreInputErrors) {
-  EXPECT_THROW(plan_transform("pencils", {4, 4, 4}, {{}}, {{}}), InputError);
-  EXPECT_THROW(plan_transform("pencil", {4, 0, 4}, {{}}, {{}}), InputError);
+  EXPECT_THROW(plan_transform("pencils", {{4, 4, 4}}), InputError);
+  EXPECT_THROW(plan_transform("pencil", {{4, 0, 4}}), InputError);
+  EXPECT_THROW(plan_transform("pencil", {{4, 4, 4}, Kind::real, forwards, 0}), InputError);
 }
 
 }  // namespace

@@ -1,159 +1,346 @@
 #include "tessera/fft/transform.h"
 
 #include <algorithm>
-#include <cstring>
+#include <array>
+#include <optional>
 #include <vector>
 
 #include "tessera/base/error.h"
+#include "tessera/comm/shared_memory.h"
+#include "tessera/fft/blocks.h"
+#include "tessera/fft/copies.h"
 #include "tessera/fft/lines.h"
-#include "tessera/fft/reshape.h"
+#include "tessera/fft/link.h"
 
 namespace tessera::fft {
 
 namespace {
 
 // One cache line of neighbouring lines a batch: rows are then copied whole, and FFTW works across lines with full
-// vectors.
+// vectors. Lines along z are contiguous as they are.
 template <class Value>
 constexpr int lanes_of = static_cast<int>(64 / sizeof(Value));
 
+// What FFTW's vector code needs (fftw_alignment_of).
+constexpr std::size_t alignment = 16;
+
+// Bundles that are gathered and scattered together. Lines across memory touch a page a point: this many cache lines of
+// it at a time.
+constexpr std::int64_t width = 4;
+
 constexpr int first_tag = 7100;
+
+IndexBox cut(const IndexBox& box, std::int64_t begin, std::int64_t end) {
+  return {{begin, box.lower[1], box.lower[2]}, {end, box.upper[1], box.upper[2]}};
+}
 
 }  // namespace
 
+/// All lines of a box along one direction.
 template <class Real>
-struct Transform<Real>::Implementation {
-  Implementation(const Plan& plan, const comm::Communicator& comm, ThreadPool& pool)
-      : threads(pool),
-        grid(plan.grid),
-        input(plan.input[rank_of(plan, comm)]),
-        x_lines(plan.x_lines[rank_of(plan, comm)]),
-        x_spectrum(plan.x_spectrum(comm.rank())),
-        y_lines(plan.y_lines[rank_of(plan, comm)]),
-        z_lines(plan.z_lines[rank_of(plan, comm)]),
-        output(plan.output[rank_of(plan, comm)]),
-        x_forward(LineKind::real_forward, grid[0], lanes_of<Real>),
-        x_backward(LineKind::real_backward, grid[0], lanes_of<Real>),
-        y_forward(LineKind::forward, grid[1], lanes_of<Complex>),
-        y_backward(LineKind::backward, grid[1], lanes_of<Complex>),
-        z_forward(LineKind::forward, grid[2], 1),
-        z_backward(LineKind::backward, grid[2], 1) {
-    std::vector<IndexBox> spectra;
-    for (int rank = 0; rank < plan.ranks(); ++rank) spectra.push_back(plan.x_spectrum(rank));
-    const auto make = [&](const std::vector<IndexBox>& from, const std::vector<IndexBox>& to, std::size_t size,
-                          int tag) {
-      const auto me = static_cast<std::size_t>(comm.rank());
-      return Reshape(plan_exchange(grid, from, to, comm.rank()), from[me], to[me], size, tag, comm, pool);
-    };
-    const std::size_t complex = sizeof(Complex);
-    reshapes.reserve(6);
-    reshapes.push_back(make(plan.input, plan.x_lines, sizeof(Real), first_tag));
-    reshapes.push_back(make(spectra, plan.y_lines, complex, first_tag + 1));
-    reshapes.push_back(make(plan.y_lines, plan.z_lines, complex, first_tag + 2));
-    reshapes.push_back(make(plan.z_lines, plan.y_lines, complex, first_tag + 3));
-    reshapes.push_back(make(plan.y_lines, spectra, complex, first_tag + 4));
-    reshapes.push_back(make(plan.x_lines, plan.output, sizeof(Real), first_tag + 5));
-    x_points.resize(static_cast<std::size_t>(x_lines.size()));
-    x_waves.resize(reshapes[1].is_identity() ? 0 : static_cast<std::size_t>(x_spectrum.size()));
-    y_waves.resize(reshapes[2].is_identity() ? 0 : static_cast<std::size_t>(y_lines.size()));
-    const std::int64_t longest = std::max({grid[0] + 2, grid[1], grid[2]});
-    for (int i = 0; i < pool.size(); ++i) {
-      scratch_in.emplace_back(longest * lanes_of<Real>);
-      scratch_out.emplace_back(longest * lanes_of<Real>);
-    }
-  }
+struct Sweep {
+  const LinePlan<Real>* lines;
+  bool is_real_in, is_real_out;
+  Real scale;  // of its results
+  Side sources, targets;
+};
 
-  static std::size_t rank_of(const Plan& plan, const comm::Communicator& comm) {
-    TESSERA_CHECK(plan.ranks() == comm.size());
-    return static_cast<std::size_t>(comm.rank());
-  }
+/// One pass over memory between two links: lines along one direction; or along two, layer by layer of x, so that the
+/// second finds in cache what the first has left; or no lines, only copies.
+template <class Real>
+struct Pass {
+  std::vector<int> directions;
+  IndexBox before, after;
+  std::vector<Sweep<Real>> sweeps;
+  std::optional<Copies> copies;
+};
 
-  /// Runs function(task, in, out) for every task with the scratch of its thread.
-  template <class Function>
-  void for_tasks(std::int64_t n, Function&& function) {
-    threads.run([&](int thread) {
-      Complex* in = scratch_in[static_cast<std::size_t>(thread)].data();
-      Complex* out = scratch_out[static_cast<std::size_t>(thread)].data();
-      const std::int64_t end = n * (thread + 1) / threads.size();
-      for (std::int64_t task = n * thread / threads.size(); task < end; ++task) function(task, in, out);
-    });
-  }
-
-  /// All lines along x: (y, z) is one contiguous plane, so batches run on across rows.
-  template <class From, class To>
-  void sweep_x(const LinePlan<Real>& plan, const From* source, std::int64_t n_source, To* target,
-               std::int64_t n_target) {
-    constexpr int lanes = lanes_of<Real>;
-    const std::int64_t plane = x_lines.extent(1) * x_lines.extent(2);
-    for_tasks((plane + lanes - 1) / lanes, [&](std::int64_t task, Complex* scratch, Complex* result) {
-      auto* in = reinterpret_cast<From*>(scratch);
-      auto* out = reinterpret_cast<To*>(result);
-      const std::int64_t first = task * lanes, n = std::min<std::int64_t>(lanes, plane - first);
-      for (std::int64_t x = 0; x < n_source; ++x) load_lanes<lanes>(source + x * plane + first, n, in + x * lanes);
-      plan.execute(in, out);
-      for (std::int64_t x = 0; x < n_target; ++x) store_lanes<lanes>(out + x * lanes, n, target + x * plane + first);
-    });
-  }
-
-  void sweep_y(const LinePlan<Real>& plan, Complex* values) {
-    constexpr int lanes = lanes_of<Complex>;
-    const std::int64_t n_y = y_lines.extent(1), n_z = y_lines.extent(2), batches = (n_z + lanes - 1) / lanes;
-    for_tasks(y_lines.extent(0) * batches, [&](std::int64_t task, Complex* in, Complex* out) {
-      const std::int64_t first = task % batches * lanes, n = std::min<std::int64_t>(lanes, n_z - first);
-      Complex* layer = values + task / batches * n_y * n_z + first;
-      for (std::int64_t y = 0; y < n_y; ++y) load_lanes<lanes>(layer + y * n_z, n, in + y * lanes);
-      plan.execute(in, out);
-      for (std::int64_t y = 0; y < n_y; ++y) store_lanes<lanes>(out + y * lanes, n, layer + y * n_z);
-    });
-  }
-
-  void sweep_z(const LinePlan<Real>& plan, Complex* values) {
-    const std::int64_t n_z = z_lines.extent(2);
-    const std::size_t bytes = static_cast<std::size_t>(n_z) * sizeof(Complex);
-    for_tasks(z_lines.extent(0) * z_lines.extent(1), [&](std::int64_t line, Complex* in, Complex* out) {
-      std::memcpy(static_cast<void*>(in), values + line * n_z, bytes);
-      plan.execute(in, out);
-      std::memcpy(static_cast<void*>(values + line * n_z), out, bytes);
-    });
-  }
-
-  /// Copies n ≤ lanes values and fills the rest of the lanes with zeros; whole rows have a size known to the compiler.
-  template <int lanes, class Value>
-  static void load_lanes(const Value* source, std::int64_t n, Value* target) {
-    if (n == lanes) {
-      std::memcpy(static_cast<void*>(target), source, lanes * sizeof(Value));
-      return;
-    }
-    std::copy_n(source, n, target);
-    std::fill_n(target + n, lanes - n, Value());
-  }
-
-  template <int lanes, class Value>
-  static void store_lanes(const Value* source, std::int64_t n, Value* target) {
-    if (n == lanes) {
-      std::memcpy(static_cast<void*>(target), source, lanes * sizeof(Value));
-      return;
-    }
-    std::copy_n(source, n, target);
-  }
-
-  static const std::byte* bytes(const void* p) { return static_cast<const std::byte*>(p); }
-  static std::byte* bytes(void* p) { return static_cast<std::byte*>(p); }
-
-  ThreadPool& threads;
-  Index3 grid;
-  IndexBox input, x_lines, x_spectrum, y_lines, z_lines, output;
-  LinePlan<Real> x_forward, x_backward, y_forward, y_backward, z_forward, z_backward;
-  std::vector<Reshape> reshapes;  // forward: to x, y, z lines; backward: to y, x lines, to the output
-  // Between the sweeps. A spectrum array is empty where its redistribution moves nothing: the sweeps then share one.
-  std::vector<Real> x_points;
-  std::vector<Complex> x_waves, y_waves;
-  std::vector<AlignedBuffer<Complex>> scratch_in, scratch_out;  // by thread
+/// One direction of a transform: link, passes, link, …, passes, link.
+template <class Real>
+struct Way {
+  std::vector<Link> links;
+  std::vector<std::vector<Pass<Real>>> passes;  // [i] between links i and i + 1
+  bool is_forward = true;
 };
 
 template <class Real>
-Transform<Real>::Transform(const Plan& plan, const comm::Communicator& comm, ThreadPool& threads)
-    : implementation_(std::make_unique<Implementation>(plan, comm, threads)) {}
+struct Transform<Real>::Implementation {
+  Implementation(const Plan& given, const comm::Communicator& communicator, ThreadPool& pool,
+                 const TransformOptions& chosen)
+      : plan(given),
+        options(chosen),
+        rank(static_cast<std::size_t>(communicator.rank())),
+        comm(communicator),
+        threads(pool) {
+    TESSERA_CHECK(plan.ranks() == comm.size() && options.fields >= 1);
+    const int halved = plan.problem.order[0];
+    for (int d = 0; d < 3; ++d) {
+      const bool is_real = plan.problem.kind == Kind::real && d == halved;
+      const int lanes = d == 2 ? 1 : is_real ? lanes_of<Real> : lanes_of<Complex>;
+      const std::int64_t n = plan.problem.grid[static_cast<std::size_t>(d)];
+      forward_lines.emplace_back(is_real ? LineKind::real_forward : LineKind::forward, n, lanes);
+      backward_lines.emplace_back(is_real ? LineKind::real_backward : LineKind::backward, n, lanes);
+    }
+    MemoryPlan forward_memory{options.fields}, backward_memory{options.fields};
+    make_links(true, forward_memory);
+    make_links(false, backward_memory);
+    shared.emplace(comm, static_cast<std::size_t>(std::max(forward_memory.outgoing, backward_memory.outgoing)),
+                   !options.shares_memory);
+    finish(forward, forward_memory, first_tag);
+    finish(backward, backward_memory, first_tag + static_cast<int>(forward.links.size()));
+
+    const auto own = [](std::int64_t size) { return AlignedBuffer<std::byte>(size); };
+    local_values = own(std::max(forward_memory.local, backward_memory.local));
+    incoming_values = own(std::max(forward_memory.incoming, backward_memory.incoming));
+    bytes = static_cast<std::size_t>(std::max(forward_memory.local, backward_memory.local) +
+                                     std::max(forward_memory.incoming, backward_memory.incoming) +
+                                     std::max(forward_memory.outgoing, backward_memory.outgoing));
+    std::vector<std::byte*> all(static_cast<std::size_t>(first_peer + comm.size()));
+    all[local] = local_values.data();
+    all[outgoing] = shared->mine();
+    all[incoming] = incoming_values.data();
+    for (int peer = 0; peer < comm.size(); ++peer)  // blocks that are read only
+      all[static_cast<std::size_t>(first_peer + peer)] = const_cast<std::byte*>(shared->of(peer));
+    memories.assign(static_cast<std::size_t>(threads.size()), all);
+
+    const std::int64_t longest = *std::max_element(plan.problem.grid.begin(), plan.problem.grid.end()) + 2;
+    for (int i = 0; i < threads.size(); ++i) {
+      scratch_in.emplace_back(longest * lanes_of<Real> * width);
+      scratch_out.emplace_back(longest * lanes_of<Real> * width);
+      planes.emplace_back(plane_bytes);
+      memories[static_cast<std::size_t>(i)][plane] = planes.back().data();
+    }
+  }
+
+  void make_links(bool is_forward, MemoryPlan& memory) {
+    Way<Real>& way = is_forward ? forward : backward;
+    way.is_forward = is_forward;
+    const auto add = [&](const Redistribution& move) {
+      way.links.emplace_back(plan.problem.grid, move, comm.rank(),
+                             move.components * static_cast<std::int64_t>(sizeof(Real)), way.links.empty(),
+                             way.links.size() == plan.stages.size(), memory);
+    };
+    if (!is_forward) add({plan.spectrum(), plan.spectrum(), 2});
+    for (const auto& move : is_forward ? plan.forward() : plan.backward()) add(move);
+    if (is_forward) add({plan.spectrum(), plan.spectrum(), 2});
+  }
+
+  bool is_real(int direction) const { return plan.problem.kind == Kind::real && direction == plan.problem.order[0]; }
+
+  /// Once the links know where everything comes from.
+  void finish(Way<Real>& way, MemoryPlan& memory, int tag) {
+    for (auto& link : way.links) link.connect(comm, *shared, tag++, memory);
+    const std::size_t n = plan.stages.size();
+    for (std::size_t i = 0; i < n; ++i)
+      way.passes.push_back(passes_of(way, plan.stages[way.is_forward ? i : n - 1 - i], i, memory));
+  }
+
+  std::vector<Pass<Real>> passes_of(const Way<Real>& way, const Stage& stage, std::size_t at, MemoryPlan& memory) {
+    std::vector<Pass<Real>> passes;
+    IndexBox box = way.is_forward ? stage.boxes[rank] : stage.swept[rank];
+    const IndexBox last = way.is_forward ? stage.swept[rank] : stage.boxes[rank];
+    auto directions = stage.sweeps;
+    if (!way.is_forward) std::reverse(directions.begin(), directions.end());
+    for (std::size_t i = 0; i < directions.size();) {
+      const bool is_pair = directions[i] != 0 && i + 1 < directions.size() && directions[i + 1] != 0;
+      auto& pass = passes.emplace_back();
+      pass.before = box;
+      for (const std::size_t end = i + (is_pair ? 2 : 1); i < end; ++i) {
+        pass.directions.push_back(directions[i]);
+        box.upper[static_cast<std::size_t>(directions[i])] = last.upper[static_cast<std::size_t>(directions[i])];
+      }
+      pass.after = box;
+    }
+
+    std::vector<Block> sources = way.links[at].sources();
+    const auto& targets = way.links[at + 1].targets();
+    if (passes.empty()) {
+      auto& pass = passes.emplace_back();
+      pass.copies.emplace(static_cast<std::int64_t>(sizeof(Complex)));
+      for (const auto& from : sources)
+        for (const auto& to : targets) pass.copies->add(intersection(from.box, to.box), from, to);
+    }
+    for (std::size_t i = 0; i < passes.size() && !passes[i].copies; ++i) {
+      auto& pass = passes[i];
+      const bool is_last = i + 1 == passes.size();
+      std::vector<Block> next = targets;
+      if (!is_last) next = {intermediate(way, at, pass, memory)};
+      add_sweeps(way, pass, sources, next);
+      sources = std::move(next);
+    }
+    return passes;
+  }
+
+  /// Where values, complex ones, stand between two passes of a stage: in the caller's arrays if they fit there.
+  Block intermediate(const Way<Real>& way, std::size_t at, const Pass<Real>& pass, MemoryPlan& memory) const {
+    const bool is_first = at == 0, is_last = at + 2 == way.links.size();
+    const IndexBox& spectrum = plan.spectrum()[rank];
+    if (pass.after == spectrum) {
+      if (way.is_forward && is_last) return whole_array(spectrum, user_output);
+      if (!way.is_forward && is_first && options.spoils_spectrum) return whole_array(spectrum, user_input);
+    }
+    return memory.take(pass.after, local, memory.local, static_cast<std::int64_t>(sizeof(Complex)));
+  }
+
+  void add_sweeps(const Way<Real>& way, Pass<Real>& pass, const std::vector<Block>& sources,
+                  const std::vector<Block>& targets) {
+    const auto sweep_of = [&](int d, const IndexBox& before, const std::vector<Block>& from, const IndexBox& after,
+                              const std::vector<Block>& to) {
+      const auto& lines = (way.is_forward ? forward_lines : backward_lines)[static_cast<std::size_t>(d)];
+      const bool is_last = !way.is_forward && d == plan.problem.order[0];
+      pass.sweeps.push_back({&lines, way.is_forward && is_real(d), !way.is_forward && is_real(d),
+                             static_cast<Real>(is_last ? options.backward_scale : 1), Side(d, before, from),
+                             Side(d, after, to)});
+    };
+    if (pass.directions.size() == 1) {
+      sweep_of(pass.directions[0], pass.before, sources, pass.after, targets);
+      return;
+    }
+    IndexBox middle = pass.before;
+    const auto d = static_cast<std::size_t>(pass.directions[0]);
+    middle.upper[d] = pass.after.upper[d];
+    Block layer = padded_block(cut(middle, middle.lower[0], middle.lower[0] + 1), plane, 0, sizeof(Complex));
+    plane_bytes = std::max(plane_bytes, layer.stride_x * static_cast<std::int64_t>(sizeof(Complex)));
+    layer.box = middle;
+    layer.stride_x = 0;  // every layer in the same place
+    layer.batch_stride = 0;
+    sweep_of(pass.directions[0], pass.before, sources, middle, {layer});
+    sweep_of(pass.directions[1], middle, {layer}, pass.after, targets);
+  }
+
+  template <class From, class To>
+  void run_lines(const Sweep<Real>& sweep, std::byte* const* where, std::size_t thread, std::int64_t field,
+                 std::int64_t begin, std::int64_t end) {
+    auto* in = reinterpret_cast<From*>(scratch_in[thread].data());
+    auto* out = reinterpret_cast<To*>(scratch_out[thread].data());
+    const std::int64_t lanes = sweep.lines->lanes();
+    for (std::int64_t first = begin; first < end; first += width * lanes) {
+      const std::int64_t n = std::min(width * lanes, end - first);
+      // The other lanes of a short bundle hold what was there before; nobody takes what becomes of it.
+      sweep.sources.template gather<From>(where, field, first, n, lanes, in);
+      for (std::int64_t bundle = 0; bundle * lanes < n; ++bundle) {
+        To* result = out + bundle * lanes * sweep.targets.n_points();
+        sweep.lines->execute(in + bundle * lanes * sweep.sources.n_points(), result);
+        apply_scale(sweep, result);
+      }
+      sweep.targets.template scatter<To>(where, field, first, n, lanes, out);
+    }
+  }
+
+  /// Lines along z, which need no copies where they lie in one piece.
+  template <class From, class To>
+  void run_rows(const Sweep<Real>& sweep, std::byte* const* where, std::size_t thread, std::int64_t field,
+                std::int64_t begin, std::int64_t end) {
+    auto* in = reinterpret_cast<From*>(scratch_in[thread].data());
+    auto* out = reinterpret_cast<To*>(scratch_out[thread].data());
+    for (std::int64_t line = begin; line < end; ++line) {
+      // Transforms to real numbers spoil what they read.
+      From* from = sweep.is_real_out ? nullptr : sweep.sources.template find_line<From>(where, field, line, alignment);
+      To* to = sweep.targets.template find_line<To>(where, field, line, alignment);
+      if (from == nullptr || static_cast<void*>(from) == to) {
+        sweep.sources.template gather<From>(where, field, line, 1, 1, in);
+        from = in;
+      }
+      To* result = to == nullptr ? out : to;
+      sweep.lines->execute(from, result);
+      apply_scale(sweep, result);
+      if (to == nullptr) sweep.targets.template scatter<To>(where, field, line, 1, 1, out);
+    }
+  }
+
+  template <class To>
+  static void apply_scale(const Sweep<Real>& sweep, To* results) {
+    if (sweep.scale == 1) return;
+    for (std::int64_t i = 0; i < sweep.targets.n_points() * sweep.lines->lanes(); ++i) results[i] *= sweep.scale;
+  }
+
+  void run_sweep(const Sweep<Real>& sweep, std::byte* const* where, std::size_t thread, std::int64_t field,
+                 std::int64_t begin, std::int64_t end) {
+    const auto run = [&]<class From, class To>(From, To) {
+      if (sweep.lines->lanes() == 1)
+        run_rows<From, To>(sweep, where, thread, field, begin, end);
+      else
+        run_lines<From, To>(sweep, where, thread, field, begin, end);
+    };
+    if (sweep.is_real_in)
+      run(Real(), Complex());
+    else if (sweep.is_real_out)
+      run(Complex(), Real());
+    else
+      run(Complex(), Complex());
+  }
+
+  void run_pass(const Pass<Real>& pass) {
+    if (pass.copies) return pass.copies->run(memories[0].data(), options.fields, threads);
+    if (pass.before.is_empty()) return;
+    const bool is_pair = pass.sweeps.size() == 2;
+    const auto n_lines = [](const IndexBox& box, int d) { return box.size() / box.extent(d); };
+    const std::int64_t layers = pass.before.extent(0);
+    const std::int64_t lines = n_lines(pass.before, pass.directions[0]);
+    // A thread's share: layers, or batches of lines.
+    const std::int64_t lanes = is_pair ? 0 : pass.sweeps[0].lines->lanes();
+    const std::int64_t tasks = is_pair ? layers : (lines + lanes - 1) / lanes;
+    threads.run([&](int thread) {
+      const auto t = static_cast<std::size_t>(thread);
+      const auto* where = memories[t].data();
+      for (int field = 0; field < options.fields; ++field) {
+        const std::int64_t begin = tasks * thread / threads.size(), end = tasks * (thread + 1) / threads.size();
+        if (!is_pair) {
+          run_sweep(pass.sweeps[0], where, t, field, begin * lanes, std::min(lines, end * lanes));
+          continue;
+        }
+        for (std::int64_t layer = begin; layer < end; ++layer)
+          for (std::size_t i = 0; i < 2; ++i) {
+            const std::int64_t n = n_lines(i == 0 ? pass.before : pass.after, pass.directions[i]) / layers;
+            run_sweep(pass.sweeps[i], where, t, field, layer * n, (layer + 1) * n);
+          }
+      }
+    });
+  }
+
+  void run(Way<Real>& way, const void* input, void* output) {
+    for (auto& list : memories) {
+      list[user_input] = static_cast<std::byte*>(const_cast<void*>(input));  // written to if it may be spoilt
+      list[user_output] = static_cast<std::byte*>(output);
+    }
+    // Who is late may still read what the last transform has left for it.
+    if (std::any_of(way.links.begin(), way.links.end(), [](const Link& link) { return link.is_moving(); }))
+      shared->synchronise();
+    for (std::size_t i = 0; i < way.links.size(); ++i) {
+      way.links[i].execute(memories[0].data(), comm, *shared, threads);
+      if (i < way.passes.size())
+        for (const auto& pass : way.passes[i]) run_pass(pass);
+    }
+  }
+
+  template <class Points>
+  void check(std::size_t points, const IndexBox& box, std::size_t spectrum) const {
+    const auto size = [&](const IndexBox& b) { return static_cast<std::size_t>(b.size() * options.fields); };
+    constexpr bool is_real_given = std::is_same_v<Points, Real>;
+    TESSERA_CHECK((plan.problem.kind == Kind::real) == is_real_given);
+    TESSERA_CHECK(points == size(box) && spectrum == size(plan.spectrum()[rank]));
+  }
+
+  const Plan plan;
+  const TransformOptions options;
+  std::size_t rank;
+  const comm::Communicator& comm;
+  ThreadPool& threads;
+  std::vector<LinePlan<Real>> forward_lines, backward_lines;  // by direction
+  Way<Real> forward, backward;
+  std::optional<comm::SharedMemory> shared;
+  AlignedBuffer<std::byte> local_values, incoming_values;
+  std::size_t bytes = 0;
+  std::int64_t plane_bytes = 0;
+  std::vector<AlignedBuffer<Complex>> scratch_in, scratch_out;  // by thread
+  std::vector<AlignedBuffer<std::byte>> planes;                 // by thread
+  std::vector<std::vector<std::byte*>> memories;                // by thread
+};
+
+template <class Real>
+Transform<Real>::Transform(const Plan& plan, const comm::Communicator& comm, ThreadPool& threads,
+                           const TransformOptions& options)
+    : implementation_(std::make_unique<Implementation>(plan, comm, threads, options)) {}
 template <class Real>
 Transform<Real>::~Transform() = default;
 template <class Real>
@@ -161,54 +348,44 @@ Transform<Real>::Transform(Transform&&) noexcept = default;
 
 template <class Real>
 const Index3& Transform<Real>::grid() const {
-  return implementation_->grid;
+  return implementation_->plan.problem.grid;
 }
 template <class Real>
 const IndexBox& Transform<Real>::input_box() const {
-  return implementation_->input;
+  return implementation_->plan.problem.input[implementation_->rank];
 }
 template <class Real>
 const IndexBox& Transform<Real>::output_box() const {
-  return implementation_->output;
+  return implementation_->plan.problem.output[implementation_->rank];
 }
 template <class Real>
 const IndexBox& Transform<Real>::spectrum_box() const {
-  return implementation_->z_lines;
+  return implementation_->plan.spectrum()[implementation_->rank];
+}
+template <class Real>
+std::size_t Transform<Real>::bytes() const {
+  return implementation_->bytes;
 }
 
 template <class Real>
 void Transform<Real>::forward(std::span<const Real> input, std::span<Complex> spectrum) {
-  auto& t = *implementation_;
-  TESSERA_CHECK(static_cast<std::int64_t>(input.size()) == t.input.size());
-  TESSERA_CHECK(static_cast<std::int64_t>(spectrum.size()) == t.z_lines.size());
-  const Real* points = input.data();
-  if (!t.reshapes[0].is_identity()) {
-    t.reshapes[0].execute(t.bytes(points), t.bytes(t.x_points.data()));
-    points = t.x_points.data();
-  }
-  Complex* y_waves = t.reshapes[2].is_identity() ? spectrum.data() : t.y_waves.data();
-  Complex* x_waves = t.reshapes[1].is_identity() ? y_waves : t.x_waves.data();
-  t.sweep_x(t.x_forward, points, t.grid[0], x_waves, t.grid[0] / 2 + 1);
-  if (x_waves != y_waves) t.reshapes[1].execute(t.bytes(x_waves), t.bytes(y_waves));
-  t.sweep_y(t.y_forward, y_waves);
-  if (y_waves != spectrum.data()) t.reshapes[2].execute(t.bytes(y_waves), t.bytes(spectrum.data()));
-  t.sweep_z(t.z_forward, spectrum.data());
+  implementation_->template check<Real>(input.size(), input_box(), spectrum.size());
+  implementation_->run(implementation_->forward, input.data(), spectrum.data());
 }
-
+template <class Real>
+void Transform<Real>::forward(std::span<const Complex> input, std::span<Complex> spectrum) {
+  implementation_->template check<Complex>(input.size(), input_box(), spectrum.size());
+  implementation_->run(implementation_->forward, input.data(), spectrum.data());
+}
 template <class Real>
 void Transform<Real>::backward(std::span<Complex> spectrum, std::span<Real> output) {
-  auto& t = *implementation_;
-  TESSERA_CHECK(static_cast<std::int64_t>(output.size()) == t.output.size());
-  TESSERA_CHECK(static_cast<std::int64_t>(spectrum.size()) == t.z_lines.size());
-  t.sweep_z(t.z_backward, spectrum.data());
-  Complex* y_waves = t.reshapes[3].is_identity() ? spectrum.data() : t.y_waves.data();
-  Complex* x_waves = t.reshapes[4].is_identity() ? y_waves : t.x_waves.data();
-  if (y_waves != spectrum.data()) t.reshapes[3].execute(t.bytes(spectrum.data()), t.bytes(y_waves));
-  t.sweep_y(t.y_backward, y_waves);
-  if (x_waves != y_waves) t.reshapes[4].execute(t.bytes(y_waves), t.bytes(x_waves));
-  Real* points = t.reshapes[5].is_identity() ? output.data() : t.x_points.data();
-  t.sweep_x(t.x_backward, x_waves, t.grid[0] / 2 + 1, points, t.grid[0]);
-  if (points != output.data()) t.reshapes[5].execute(t.bytes(points), t.bytes(output.data()));
+  implementation_->template check<Real>(output.size(), output_box(), spectrum.size());
+  implementation_->run(implementation_->backward, spectrum.data(), output.data());
+}
+template <class Real>
+void Transform<Real>::backward(std::span<Complex> spectrum, std::span<Complex> output) {
+  implementation_->template check<Complex>(output.size(), output_box(), spectrum.size());
+  implementation_->run(implementation_->backward, spectrum.data(), output.data());
 }
 
 template class Transform<float>;

@@ -1,11 +1,13 @@
-// The three-dimensional transform of a periodic real mesh that is spread over ranks, after a plan.
+// The three-dimensional transform of a periodic mesh that is spread over ranks, after a plan.
 //
 //   forward    F(k) = Σ_r f(r) exp(−2πi k·r)          r = (x/nx, y/ny, z/nz), k integer
-//   backward   f(r) = Σ_k F(k) exp(+2πi k·r)          neither divides by nx·ny·nz
+//   backward   f(r) = Σ_k F(k) exp(+2πi k·r)          neither divides by nx·ny·nz (but see options)
 //
-// Real data stand as the plan's input and output boxes, spectra as z_lines(rank): kx ∈ [0, nx/2], z fastest. Results
-// are the same bits on any ranks and threads, since every line is transformed alike wherever it is (lines.h). Cost: 2.5
-// N log2 N operations for N points, three redistributions.
+// Points stand as the plan's input and output boxes, spectra as plan.spectrum(), z fastest, the fields of a batch one
+// after the other. Results are the same bits on any ranks, threads and schemes, since every line is transformed alike
+// wherever it is (lines.h). Each stage of the plan is one pass over memory: lines are gathered from what the exchange
+// before brought, transformed in cache, and scattered to where the exchange after takes them from.
+// Cost: 5 N log2 N operations for N complex points, half of that for real ones.
 #pragma once
 
 #include <complex>
@@ -18,13 +20,21 @@
 
 namespace tessera::fft {
 
+struct TransformOptions {
+  int fields = 1;               // transformed at once, in one exchange
+  bool spoils_spectrum = true;  // backward may use the memory of its input
+  double backward_scale = 1;    // what backward multiplies its result by
+  bool shares_memory = true;    // ranks of one host read what others have for them where it is; else, all in messages
+};
+
 template <class Real>
 class Transform {
  public:
   using Complex = std::complex<Real>;
 
-  /// The plan's rank count is the communicator's. Both references must outlive the transform.
-  Transform(const Plan& plan, const comm::Communicator& comm, ThreadPool& threads);
+  /// The plan's rank count is the communicator's. Both references must outlive the transform. Collective.
+  Transform(const Plan& plan, const comm::Communicator& comm, ThreadPool& threads,
+            const TransformOptions& options = {});
   ~Transform();
   Transform(Transform&&) noexcept;
 
@@ -33,10 +43,15 @@ class Transform {
   const IndexBox& output_box() const;
   const IndexBox& spectrum_box() const;
 
-  /// From the input box to the spectrum. Collective.
+  /// From the input box to the spectrum, of real or of complex points, as the plan's kind is. Collective.
   void forward(std::span<const Real> input, std::span<Complex> spectrum);
-  /// From the spectrum, which is spoilt, to the output box. Collective.
+  void forward(std::span<const Complex> input, std::span<Complex> spectrum);
+  /// From the spectrum to the output box. Collective.
   void backward(std::span<Complex> spectrum, std::span<Real> output);
+  void backward(std::span<Complex> spectrum, std::span<Complex> output);
+
+  /// Of its own, beside what it is given.
+  std::size_t bytes() const;
 
  private:
   struct Implementation;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tessera/fft/lines.h"
+#include "tessera/fft/schemes.h"
 
 namespace tessera::fft {
 namespace {
@@ -58,7 +59,7 @@ TYPED_TEST(FftTransform, AgreesWithTheDefiningSumParsevalAndRoundTrip) {
       const IndexBox whole{{0, 0, 0}, n};
       IndexBox out = whole;  // sticks out of the mesh, more than once round for the smallest
       for (std::size_t d = 0; d < 3; ++d) out.lower[d] -= 2, out.upper[d] += 3;
-      Transform<Real> transform(plan_pencil(n, {whole}, {out}), comm, threads);
+      Transform<Real> transform(plan_transform("pencil", {n, Kind::real, {0, 1, 2}, 1, {whole}, {out}}), comm, threads);
       const auto mesh = random_values<Real>(whole.size(), 3);
       std::vector<std::complex<Real>> spectrum(static_cast<std::size_t>(transform.spectrum_box().size()));
       transform.forward(mesh, spectrum);
@@ -98,7 +99,7 @@ TYPED_TEST(FftTransform, ThreadsDoNotChangeBits) {
   std::vector<std::complex<Real>> first;
   for (const int size : {1, 2, 4, 7}) {
     ThreadPool threads(size);
-    Transform<Real> transform(plan_pencil(n, {whole}, {whole}), comm, threads);
+    Transform<Real> transform(plan_transform("pencil", {n}), comm, threads);
     std::vector<std::complex<Real>> spectrum(static_cast<std::size_t>(transform.spectrum_box().size()));
     transform.forward(mesh, spectrum);
     if (first.empty()) first = spectrum;

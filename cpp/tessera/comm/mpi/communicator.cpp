@@ -1,5 +1,5 @@
 // The backend over MPI; compiled once for each MPI library found.
-#include "tessera/comm/communicator.h"
+#include "tessera/comm/mpi/communicator.h"
 
 #include <mpi.h>
 
@@ -12,12 +12,6 @@
 #include "tessera/comm/mpi/launcher.h"
 
 namespace tessera::comm {
-
-struct Communicator::Implementation {
-  MPI_Comm comm = MPI_COMM_NULL;
-  int rank = 0;
-  int size = 1;
-};
 
 namespace {
 
@@ -84,6 +78,15 @@ Communicator Communicator::world() {
   MPI_Comm_rank(MPI_COMM_WORLD, &implementation->rank);
   MPI_Comm_size(MPI_COMM_WORLD, &implementation->size);
   if (implementation->size == 1) refuse_launch();
+  return Communicator(std::move(implementation));
+}
+
+Communicator Communicator::duplicate_of(int fortran_handle) {
+  auto implementation = std::make_unique<Implementation>();
+  MPI_Comm_dup(MPI_Comm_f2c(static_cast<MPI_Fint>(fortran_handle)), &implementation->comm);
+  implementation->is_own = true;
+  MPI_Comm_rank(implementation->comm, &implementation->rank);
+  MPI_Comm_size(implementation->comm, &implementation->size);
   return Communicator(std::move(implementation));
 }
 
@@ -166,7 +169,8 @@ void Communicator::wait_all(std::span<Request> requests) {
 }
 
 std::vector<std::vector<std::byte>> Communicator::gather(std::span<const std::byte> data, int root) const {
-  const auto& [comm, rank, size] = *implementation_;
+  const MPI_Comm comm = implementation_->comm;
+  const int rank = implementation_->rank, size = implementation_->size;
   const std::uint64_t mine = data.size();
   std::vector<std::uint64_t> counts(rank == root ? static_cast<std::size_t>(size) : 0);
   MPI_Gather(&mine, 1, MPI_UINT64_T, counts.data(), 1, MPI_UINT64_T, root, comm);
@@ -201,7 +205,8 @@ std::vector<std::vector<std::byte>> Communicator::all_gather(std::span<const std
 
 std::vector<std::vector<std::byte>> Communicator::all_to_all(
     const std::vector<std::vector<std::byte>>& outgoing) const {
-  const auto& [comm, rank, size] = *implementation_;
+  const MPI_Comm comm = implementation_->comm;
+  const int rank = implementation_->rank, size = implementation_->size;
   TESSERA_CHECK(static_cast<int>(outgoing.size()) == size);
   const auto n = static_cast<std::size_t>(size);
   std::vector<std::uint64_t> send_counts(n), receive_counts(n);

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "tessera/base/error.h"
+#include "tessera/fft/schemes.h"
 
 namespace tessera::md::pme {
 
@@ -126,7 +127,11 @@ PmePlan plan_pme(const PmeSettings& settings, const std::array<double, 3>& edges
     plan.padded.push_back(cell_bricks[rank].is_empty()
                               ? IndexBox{}
                               : padded_brick(plan.bricks[rank], settings.grid, settings.order, margin));
-  plan.transform = fft::plan_transform(scheme, settings.grid, plan.bricks, plan.padded);
+  fft::Problem problem{settings.grid};
+  problem.ranks = static_cast<int>(plan.bricks.size());
+  problem.input = plan.bricks;
+  problem.output = plan.padded;
+  plan.transform = fft::plan_transform(scheme, std::move(problem));
   return plan;
 }
 

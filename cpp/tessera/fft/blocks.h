@@ -1,0 +1,183 @@
+// Boxes of mesh values somewhere in memory, and lines of values gathered from them and scattered to them. A sweep reads
+// its lines where the exchange before has left them and writes them to where the exchange after takes them: packing and
+// unpacking are passes over memory that do not happen.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+#include "tessera/base/index_box.h"
+
+namespace tessera::fft {
+
+/// The values of a box, z fastest. Counted in values.
+struct Block {
+  IndexBox box;
+  int memory = 0;           // index in the list of memories that the user of the block has
+  std::int64_t offset = 0;  // of box.lower
+  std::int64_t stride_x = 0, stride_y = 0;
+  std::int64_t batch_stride = 0;  // from one field of a batch to the next
+
+  std::int64_t flat(std::int64_t x, std::int64_t y, std::int64_t z) const {
+    return offset + (x - box.lower[0]) * stride_x + (y - box.lower[1]) * stride_y + (z - box.lower[2]);
+  }
+};
+
+/// The block that is a whole array: no padding.
+inline Block whole_array(const IndexBox& box, int memory) {
+  return {box, memory, 0, box.extent(1) * box.extent(2), box.extent(2), box.size()};
+}
+
+/// A block of a buffer: rows begin on cache lines, and layers are not a multiple of a page apart, as lines along x
+/// would all fall into the same few sets of the cache. Layouts follow from box and size of a value alone: two ranks
+/// agree.
+inline Block padded_block(const IndexBox& box, int memory, std::int64_t offset, std::int64_t value_size) {
+  const std::int64_t line = std::max<std::int64_t>(1, 64 / value_size), page = 4096 / value_size;
+  const std::int64_t row = (box.extent(2) + line - 1) / line * line;
+  std::int64_t layer = row * box.extent(1);
+  if (layer % page == 0) layer += line;
+  return {box, memory, offset, layer, row, layer * box.extent(0)};
+}
+
+/// One side of a sweep: which blocks the lines of a box along one direction pass through. Lines are counted over the
+/// two other directions, the last fastest.
+class Side {
+ public:
+  Side() = default;
+  Side(int direction, const IndexBox& box, const std::vector<Block>& blocks) {
+    const int u = direction == 0 ? 1 : 0, v = direction == 2 ? 1 : 2;
+    n_v_ = box.extent(v);
+    n_points_ = box.extent(direction);
+    std::vector<std::vector<int>> rows(static_cast<std::size_t>(box.extent(u)));
+    for (const auto& block : blocks) {
+      const IndexBox b = intersection(block.box, box);
+      if (b.is_empty()) continue;
+      const auto stride = [&](int d) { return d == 0 ? block.stride_x : d == 1 ? block.stride_y : 1; };
+      for (auto row = b.lower[u] - box.lower[u]; row < b.upper[u] - box.lower[u]; ++row)
+        rows[static_cast<std::size_t>(row)].push_back(static_cast<int>(strips_.size()));
+      strips_.push_back({block.memory, block.flat(b.lower[0], b.lower[1], b.lower[2]), block.batch_stride,
+                         b.lower[direction] - box.lower[direction], b.extent(direction), b.lower[u] - box.lower[u],
+                         b.lower[v] - box.lower[v], b.upper[v] - box.lower[v], stride(direction), stride(u),
+                         stride(v)});
+    }
+    for (const auto& row : rows) {
+      entries_.insert(entries_.end(), row.begin(), row.end());
+      row_end_.push_back(entries_.size());
+    }
+  }
+
+  /// Of a line.
+  std::int64_t n_points() const { return n_points_; }
+
+  /// Lines first … first + n of one field of a batch into scratch, in bundles of `lanes`: point i of line l at
+  /// (l / lanes · points + i) · lanes + l % lanes.
+  template <class Value>
+  void gather(std::byte* const* memories, std::int64_t field, std::int64_t first, std::int64_t n, std::int64_t lanes,
+              Value* scratch) const {
+    for_runs(first, n, [&](const Strip& s, std::int64_t offset, std::int64_t line, std::int64_t count) {
+      const Value* from = reinterpret_cast<const Value*>(memories[s.memory]) + offset + field * s.batch_stride;
+      for_bundles(line, count, lanes, [&](std::int64_t i, std::int64_t at, std::int64_t n_bundles, std::int64_t width) {
+        copy_lines(from + i, s.line_stride, lanes, scratch + (at / lanes * n_points_ + s.begin) * lanes + at % lanes,
+                   lanes, n_points_ * lanes, s.length, n_bundles, width);
+      });
+    });
+  }
+
+  /// Where one line along z lies, if it lies in one place alone and on an edge of `alignment` bytes; else nullptr.
+  template <class Value>
+  Value* find_line(std::byte* const* memories, std::int64_t field, std::int64_t line, std::size_t alignment) const {
+    Value* found = nullptr;
+    for_runs(line, 1, [&](const Strip& s, std::int64_t offset, std::int64_t, std::int64_t) {
+      if (s.length == n_points_ && s.line_stride == 1)
+        found = reinterpret_cast<Value*>(memories[s.memory]) + offset + field * s.batch_stride;
+    });
+    const auto row = static_cast<std::size_t>(line / n_v_);
+    const bool is_alone = row_end_[row] - (row == 0 ? 0 : row_end_[row - 1]) == 1;
+    return is_alone && reinterpret_cast<std::uintptr_t>(found) % alignment == 0 ? found : nullptr;
+  }
+
+  /// The way back. Points that stand in several blocks go to all of them.
+  template <class Value>
+  void scatter(std::byte* const* memories, std::int64_t field, std::int64_t first, std::int64_t n, std::int64_t lanes,
+               const Value* scratch) const {
+    for_runs(first, n, [&](const Strip& s, std::int64_t offset, std::int64_t line, std::int64_t count) {
+      Value* to = reinterpret_cast<Value*>(memories[s.memory]) + offset + field * s.batch_stride;
+      for_bundles(line, count, lanes, [&](std::int64_t i, std::int64_t at, std::int64_t n_bundles, std::int64_t width) {
+        copy_lines(scratch + (at / lanes * n_points_ + s.begin) * lanes + at % lanes, lanes, n_points_ * lanes, to + i,
+                   s.line_stride, lanes, s.length, n_bundles, width);
+      });
+    });
+  }
+
+ private:
+  /// What one block has of the lines: `length` points from point `begin` on; lines with u from u_begin, v from v_begin.
+  struct Strip {
+    int memory;
+    std::int64_t offset, batch_stride;
+    std::int64_t begin, length, u_begin, v_begin, v_end;
+    std::int64_t line_stride, u_stride, v_stride;
+  };
+
+  template <class Function>
+  void for_runs(std::int64_t first, std::int64_t n, Function&& function) const {
+    for (std::int64_t lane = 0; lane < n;) {
+      const std::int64_t u = (first + lane) / n_v_, v = (first + lane) % n_v_, length = std::min(n - lane, n_v_ - v);
+      const auto row = static_cast<std::size_t>(u);
+      for (std::size_t i = row == 0 ? 0 : row_end_[row - 1]; i < row_end_[row]; ++i) {
+        const Strip& s = strips_[static_cast<std::size_t>(entries_[i])];
+        const std::int64_t begin = std::max(v, s.v_begin), end = std::min(v + length, s.v_end);
+        if (begin < end)
+          function(s, s.offset + (u - s.u_begin) * s.u_stride + (begin - s.v_begin) * s.v_stride, lane + begin - v,
+                   end - begin);
+      }
+      lane += length;
+    }
+  }
+
+  /// Divides `count` lines from the one at `line` of the scratch into whole bundles and what is left on either side:
+  /// function(first of them, place in the scratch, bundles, lines of each).
+  template <class Function>
+  static void for_bundles(std::int64_t line, std::int64_t count, std::int64_t lanes, Function&& function) {
+    for (std::int64_t i = 0; i < count;) {
+      const std::int64_t at = line + i, left = count - i;
+      const bool is_whole = at % lanes == 0 && left >= lanes;
+      const std::int64_t n_bundles = is_whole ? left / lanes : 1;
+      const std::int64_t width = is_whole ? lanes : std::min(left, lanes - at % lanes);
+      function(i, at, n_bundles, width);
+      i += n_bundles * width;
+    }
+  }
+
+  /// `width` neighbouring values at each of `length` points of each of `n` bundles. All bundles of a point go together,
+  /// as they are neighbours in memory; whole cache lines have a size known to the compiler.
+  template <class Value>
+  static void copy_lines(const Value* from, std::int64_t from_stride, std::int64_t from_bundle, Value* to,
+                         std::int64_t to_stride, std::int64_t to_bundle, std::int64_t length, std::int64_t n,
+                         std::int64_t width) {
+    constexpr std::int64_t line = 64 / sizeof(Value);
+    const auto copy = [&](auto bytes) {
+      for (std::int64_t i = 0; i < length; ++i)
+        for (std::int64_t b = 0; b < n; ++b)
+          std::memcpy(static_cast<void*>(to + i * to_stride + b * to_bundle), from + i * from_stride + b * from_bundle,
+                      bytes);
+    };
+    if (from_stride == 1 && to_stride == 1)
+      std::memcpy(static_cast<void*>(to), from, static_cast<std::size_t>(length) * sizeof(Value));
+    else if (width == line)
+      copy(std::integral_constant<std::size_t, 64>());
+    else if (width == 2 * line)
+      copy(std::integral_constant<std::size_t, 128>());
+    else
+      for (std::int64_t i = 0; i < length; ++i) std::copy_n(from + i * from_stride, width, to + i * to_stride);
+  }
+
+  std::int64_t n_v_ = 0, n_points_ = 0;
+  std::vector<Strip> strips_;
+  std::vector<int> entries_;          // strips of row after row
+  std::vector<std::size_t> row_end_;  // in entries_
+};
+
+}  // namespace tessera::fft

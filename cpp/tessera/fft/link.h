@@ -1,0 +1,68 @@
+// One redistribution of a plan as a rank carries it out. A rank writes what it sends into memory of its own, which
+// ranks on the same host read where it is; to other hosts it goes in one message for each pair of ranks.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "tessera/comm/communicator.h"
+#include "tessera/comm/shared_memory.h"
+#include "tessera/fft/blocks.h"
+#include "tessera/fft/copies.h"
+#include "tessera/fft/plan.h"
+
+namespace tessera::fft {
+
+/// What blocks of a transform are in: Block::memory. From first_peer on: what that rank of this host sends.
+enum Memory : int { user_input, user_output, plane, local, outgoing, incoming, first_peer };
+
+/// Bytes taken so far of each memory that belongs to a transform.
+struct MemoryPlan {
+  std::int64_t fields = 1;  // of a batch
+  std::int64_t local = 0, outgoing = 0, incoming = 0;
+
+  /// A block for this box behind what is taken, which `used` counts: one of the above.
+  Block take(const IndexBox& box, Memory memory, std::int64_t& used, std::int64_t value_size) const;
+};
+
+class Link {
+ public:
+  /// `from_user`: what is sent stands in user_input; `to_user`: what comes is wanted in user_output.
+  Link(const Index3& grid, const Redistribution& redistribution, int rank, std::int64_t value_size, bool from_user,
+       bool to_user, MemoryPlan& memory);
+
+  /// Finds out where others leave what they send here. Collective; once, before all that follows.
+  void connect(const comm::Communicator& comm, const comm::SharedMemory& shared, int tag, MemoryPlan& memory);
+
+  /// Whether any rank sends something to another.
+  bool is_moving() const { return is_moving_; }
+  /// Where the sweep before writes values, and where the sweep after reads them.
+  const std::vector<Block>& targets() const { return targets_; }
+  const std::vector<Block>& sources() const { return sources_; }
+
+  /// After the sweep before, before the sweep after. Collective.
+  void execute(std::byte* const* memories, const comm::Communicator& comm, const comm::SharedMemory& shared,
+               ThreadPool& threads);
+
+ private:
+  /// What goes to or comes from one rank: bytes of `outgoing` or `incoming`, or of the sender's where that is seen.
+  struct Part {
+    int peer;
+    std::int64_t begin = 0, end = 0;
+    std::vector<Piece> pieces;
+  };
+  static std::vector<Part> parts_of(const std::vector<Piece>& pieces, int rank);
+
+  int rank_;
+  std::int64_t value_size_, fields_;
+  bool is_moving_, to_user_;
+  Block user_output_;
+  std::vector<Block> targets_, sources_;
+  std::vector<Part> sends_, receives_;  // without what stays
+  Copies pack_, unpack_;
+  int tag_ = 0;
+  std::vector<comm::Request> requests_;
+};
+
+}  // namespace tessera::fft

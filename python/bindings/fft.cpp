@@ -1,0 +1,125 @@
+// The Python module tessera._fft_<mpi>: distributed transforms of NumPy arrays, built once for each MPI.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/array.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <array>
+#include <complex>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tessera/base/error.h"
+#include "tessera/base/threads.h"
+#include "tessera/comm/communicator.h"
+#include "tessera/fft/schemes.h"
+#include "tessera/fft/transform.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace {
+
+using namespace tessera;
+
+/// As NumPy's rfftn: the last direction is swept first, and halved.
+constexpr std::array<int, 3> order{2, 1, 0};
+
+using Bounds = std::vector<std::pair<std::int64_t, std::int64_t>>;
+
+Bounds bounds_of(const IndexBox& box) {
+  Bounds bounds;
+  for (std::size_t d = 0; d < 3; ++d) bounds.emplace_back(box.lower[d], box.upper[d]);
+  return bounds;
+}
+
+fft::Plan plan_of(const std::array<std::int64_t, 3>& shape, bool is_real, int ranks, const std::string& scheme) {
+  fft::Problem problem{shape, is_real ? fft::Kind::real : fft::Kind::complex, order, ranks};
+  return fft::plan_transform(scheme, std::move(problem));
+}
+
+/// A communicator, threads and a transform on them.
+template <class Real>
+class DistributedTransform {
+ public:
+  using Complex = std::complex<Real>;
+  template <class Value>
+  using Array = nb::ndarray<Value, nb::c_contig, nb::device::cpu>;
+
+  DistributedTransform(const std::array<std::int64_t, 3>& shape, bool is_real, const std::string& scheme,
+                       std::optional<int> fortran_handle, int threads, int fields, bool shares_memory)
+      : comm_(fortran_handle ? comm::Communicator::duplicate_of(*fortran_handle) : comm::Communicator::world()),
+        threads_(threads),
+        plan_(plan_of(shape, is_real, comm_.size(), scheme)),
+        transform_(plan_, comm_, threads_,
+                   {fields, false, 1.0 / (static_cast<double>(shape[0] * shape[1]) * static_cast<double>(shape[2])),
+                    shares_memory}) {}
+
+  const fft::Plan& plan() const { return plan_; }
+  Bounds input_bounds() const { return bounds_of(transform_.input_box()); }
+  Bounds output_bounds() const { return bounds_of(transform_.spectrum_box()); }
+
+  /// Raises the first rank's complaint on every rank, if there is one.
+  void agree(const std::string& complaint) const { comm::agree_on_input(comm_, complaint); }
+
+  template <class Points>
+  void forward(const Array<const Points>& input, const Array<Complex>& spectrum) {
+    const nb::gil_scoped_release others;
+    transform_.forward(std::span(input.data(), input.size()), std::span(spectrum.data(), spectrum.size()));
+  }
+  /// The spectrum is only read (TransformOptions::spoils_spectrum).
+  template <class Points>
+  void backward(const Array<const Complex>& spectrum, const Array<Points>& output) {
+    const nb::gil_scoped_release others;
+    transform_.backward(std::span(const_cast<Complex*>(spectrum.data()), spectrum.size()),
+                        std::span(output.data(), output.size()));
+  }
+
+ private:
+  comm::Communicator comm_;
+  ThreadPool threads_;
+  fft::Plan plan_;
+  fft::Transform<Real> transform_;
+};
+
+template <class Real>
+void register_transform(nb::module_& module, const char* name) {
+  using T = DistributedTransform<Real>;
+  using Complex = std::complex<Real>;
+  nb::class_<T>(module, name)
+      .def(nb::init<const std::array<std::int64_t, 3>&, bool, const std::string&, std::optional<int>, int, int, bool>(),
+           "shape"_a, nb::kw_only(), "is_real"_a, "scheme"_a, "fortran_handle"_a.none(), "threads"_a, "fields"_a,
+           "shares_memory"_a)
+      .def_prop_ro("input_bounds", &T::input_bounds)
+      .def_prop_ro("output_bounds", &T::output_bounds)
+      .def("agree", &T::agree)
+      .def_prop_ro("scheme", [](const T& t) { return t.plan().scheme; })
+      .def_prop_ro("summary", [](const T& t) { return t.plan().summary(); })
+      .def("forward_real", &T::template forward<Real>)
+      .def("forward_complex", &T::template forward<Complex>)
+      .def("backward_real", &T::template backward<Real>)
+      .def("backward_complex", &T::template backward<Complex>);
+}
+
+}  // namespace
+
+NB_MODULE(TESSERA_FFT_MODULE, module) {
+  module.doc() = "Distributed transforms on one MPI.";
+  nb::exception<InputError>(module, "InputError");
+  module.def("library", &comm::Communicator::library_version, "The MPI library this module runs on.");
+  module.def("schemes", [] {
+    std::vector<std::string> names;
+    for (const auto& entry : fft::schemes()) names.emplace_back(entry.name);
+    return names;
+  });
+  register_transform<float>(module, "TransformFloat");
+  register_transform<double>(module, "TransformDouble");
+}

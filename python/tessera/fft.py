@@ -1,0 +1,229 @@
+"""Three-dimensional Fourier transforms of NumPy arrays that are spread over the ranks of an MPI communicator.
+
+    transform = Transform((128, 128, 128), comm=MPI.COMM_WORLD)
+    x = field[transform.input_slices]          # what this rank owns of the points
+    y = transform.forward(x)                   # what it owns of the spectrum: rfftn(field)[transform.output_slices]
+    x = transform.backward(y)                  # x again
+
+As in `numpy.fft`, forward does not scale, backward divides by the number of points, and real points have their last
+direction halved. Results are the same bits on any number of ranks and threads and with any scheme, since a line is
+always transformed by the same plan. Any shape and any number of ranks will do; a rank may own nothing.
+
+Needs the compiled part of Tessera for the MPI that mpi4py runs on; without a communicator, neither.
+"""
+
+from __future__ import annotations
+
+import importlib
+from types import ModuleType
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+__all__ = ["FftError", "Transform", "schemes"]
+
+Slices = tuple[slice, slice, slice]
+
+
+class FftError(ValueError):
+    """A transform that can't be made, or an array that does not fit one; raised by all ranks alike."""
+
+
+def schemes() -> list[str]:
+    """Names of the ways to lay a transform out over ranks."""
+    return list(_module("serial").schemes())
+
+
+class Transform:
+    """Transforms of one shape on one communicator. Making one, and each transform, is collective.
+
+    `shape`: points along x, y, z. `comm`: an mpi4py communicator; None: this process alone. `kind`: "r2c" real points,
+    or "c2c" complex. `dtype`: a NumPy type of either precision, float32 or float64 (complex64 and complex128 say the
+    same). `scheme`: "auto" or one of `schemes()`. `threads` of this rank work on it. `batch`: arrays have that many
+    fields, a leading dimension, which are transformed at once. `shared_memory`: ranks of one host read what others have
+    for them where it is; False: everything goes in messages. Raises FftError.
+    """
+
+    def __init__(
+        self,
+        shape: tuple[int, int, int],
+        *,
+        comm: Any = None,
+        kind: Literal["r2c", "c2c"] = "r2c",
+        dtype: DTypeLike = np.float64,
+        scheme: str = "auto",
+        threads: int = 1,
+        batch: int | None = None,
+        shared_memory: bool = True,
+    ) -> None:
+        complaint = ""
+        try:
+            shape = _checked_shape(shape)
+            precision = _checked_precision(dtype)
+            _checked(kind, scheme, threads, batch)
+        except FftError as error:
+            complaint = str(error)
+        if comm is not None:
+            settings = comm.allgather(
+                (complaint, None if complaint else (shape, kind, precision, scheme, batch, shared_memory))
+            )
+            complaint = next((other for other, _ in settings if other), "")
+            differs = next((rank for rank, one in enumerate(settings) if one != settings[0]), None)
+            if not complaint and differs is not None:
+                complaint = (
+                    f"ranks 0 and {differs} ask for different transforms: {settings[0][1]}, {settings[differs][1]}"
+                )
+        if complaint:
+            raise FftError(complaint)
+
+        self.shape = shape
+        self.kind = kind
+        self.batch = batch
+        self.real_dtype = np.dtype(precision)
+        self.complex_dtype = np.result_type(self.real_dtype, np.complex64)
+        self.input_dtype = self.real_dtype if kind == "r2c" else self.complex_dtype
+        module = _module_of(comm)
+        make = module.TransformFloat if precision == "float32" else module.TransformDouble
+        try:
+            self._native = make(
+                shape,
+                is_real=kind == "r2c",
+                scheme=scheme,
+                fortran_handle=None if comm is None or module.__name__.endswith("serial") else comm.py2f(),
+                threads=threads,
+                fields=batch or 1,
+                shares_memory=shared_memory,
+            )
+        except module.InputError as error:
+            raise FftError(str(error)) from None
+        self._error = module.InputError
+        self.input_slices = _slices(self._native.input_bounds)
+        self.output_slices = _slices(self._native.output_bounds)
+
+    @property
+    def scheme(self) -> str:
+        """The one in use."""
+        return str(self._native.scheme)
+
+    @property
+    def input_shape(self) -> tuple[int, ...]:
+        """Of this rank's points, with the batch."""
+        return self._local(self.input_slices)
+
+    @property
+    def output_shape(self) -> tuple[int, ...]:
+        """Of this rank's part of the spectrum, with the batch."""
+        return self._local(self.output_slices)
+
+    def forward(self, x: ArrayLike, out: NDArray[Any] | None = None) -> NDArray[Any]:
+        """This rank's part of the spectrum of the field of which `x` is this rank's part. Collective.
+
+        Arrays that are not contiguous or of another type are copied first. `out`: where the result goes, contiguous and
+        of the right type. Raises FftError on all ranks if anything does not fit on one.
+        """
+        x, out = self._arrays(x, self.input_shape, self.input_dtype, out, self.output_shape, self.complex_dtype)
+        (self._native.forward_real if self.kind == "r2c" else self._native.forward_complex)(x, out)
+        return out
+
+    def backward(self, y: ArrayLike, out: NDArray[Any] | None = None) -> NDArray[Any]:
+        """The way back: backward(forward(x)) is x but for rounding. `y` is kept. Collective."""
+        y, out = self._arrays(y, self.output_shape, self.complex_dtype, out, self.input_shape, self.input_dtype)
+        (self._native.backward_real if self.kind == "r2c" else self._native.backward_complex)(y, out)
+        return out
+
+    def __repr__(self) -> str:
+        return f"<tessera.fft.Transform: {self._native.summary.strip()}>"
+
+    def _local(self, slices: Slices) -> tuple[int, ...]:
+        local = tuple(s.stop - s.start for s in slices)
+        return local if self.batch is None else (self.batch, *local)
+
+    def _arrays(
+        self,
+        given: ArrayLike,
+        shape: tuple[int, ...],
+        dtype: np.dtype[Any],
+        out: NDArray[Any] | None,
+        out_shape: tuple[int, ...],
+        out_dtype: np.dtype[Any],
+    ) -> tuple[NDArray[Any], NDArray[Any]]:
+        """What is read and what is written, checked on all ranks."""
+        complaint = ""
+        values = np.asarray(given)
+        if values.shape != shape:
+            complaint = f"an array of shape {values.shape}, but this rank's part has {shape}"
+        elif not np.can_cast(values.dtype, dtype, "same_kind"):
+            complaint = f"an array of {values.dtype}, which does not go into {dtype}"
+        if out is not None and (out.shape != out_shape or out.dtype != out_dtype or not out.flags.c_contiguous):
+            complaint = f"out is {out.dtype} of shape {out.shape}; expected contiguous {out_dtype} of {out_shape}"
+        elif out is not None and np.may_share_memory(out, values):
+            complaint = "out is the array that is transformed; expected another"
+        try:
+            self._native.agree(complaint)
+        except self._error as error:
+            raise FftError(str(error)) from None
+        return np.ascontiguousarray(values, dtype), _aligned_empty(out_shape, out_dtype) if out is None else out
+
+
+def _aligned_empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """An array that begins on a cache line: vectors of neighbouring lines then lie in one each, not in two."""
+    size = int(np.prod(shape)) * dtype.itemsize
+    memory = np.empty(size + 64, np.uint8)
+    begin = -memory.ctypes.data % 64
+    return memory[begin : begin + size].view(dtype).reshape(shape)
+
+
+def _checked_shape(shape: Any) -> tuple[int, int, int]:
+    try:
+        n = tuple(int(k) for k in shape)
+        is_whole = n == tuple(shape)
+    except (TypeError, ValueError):
+        n, is_whole = (), False
+    if len(n) != 3 or not is_whole or min(n) < 1:
+        raise FftError(f"shape is {shape!r}; expected three whole numbers from 1 up")
+    return n[0], n[1], n[2]
+
+
+def _checked_precision(dtype: DTypeLike) -> str:
+    precisions = {"float32": "float32", "complex64": "float32", "float64": "float64", "complex128": "float64"}
+    try:
+        return precisions[np.dtype(dtype).name]
+    except (KeyError, TypeError):
+        raise FftError(f"dtype is {dtype!r}; expected one of {', '.join(precisions)}") from None
+
+
+def _checked(kind: str, scheme: str, threads: int, batch: int | None) -> None:
+    if kind not in ("r2c", "c2c"):
+        raise FftError(f"kind is {kind!r}; expected 'r2c' or 'c2c'")
+    if scheme not in (known := ["auto", *schemes()]):
+        raise FftError(f"scheme is {scheme!r}; expected one of {', '.join(known)}")
+    if threads < 1:
+        raise FftError(f"{threads} threads; expected 1 or more")
+    if batch is not None and batch < 1:
+        raise FftError(f"a batch of {batch}; expected 1 or more")
+
+
+def _slices(bounds: list[tuple[int, int]]) -> Slices:
+    x, y, z = (slice(begin, end) for begin, end in bounds)
+    return x, y, z
+
+
+def _module(flavour: str) -> ModuleType:
+    try:
+        return importlib.import_module(f"tessera._fft_{flavour}")
+    except ImportError as error:
+        raise FftError(f"the compiled part of tessera.fft for {flavour} can't be loaded ({error}); build it") from None
+
+
+def _module_of(comm: Any) -> ModuleType:
+    """The one built for the MPI that the communicator belongs to."""
+    if comm is None or comm.size == 1:
+        return _module("serial")
+    from mpi4py import MPI
+
+    version = MPI.Get_library_version()
+    module = _module("openmpi" if version.startswith("Open MPI") else "mpich")
+    if not version.startswith(module.library().split(" v")[0].split(" ")[0]):
+        raise FftError(f"mpi4py runs on {version.splitlines()[0]}, but {module.__name__} on {module.library()}")
+    return module

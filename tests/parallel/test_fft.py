@@ -1,0 +1,151 @@
+"""tessera.fft under both MPIs: NumPy's results, and the same bits on any ranks, threads and schemes."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import mpirun
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import strategies as st
+
+from parallel.fft_cases import run
+from tessera import fft
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+Case = dict[str, Any]
+
+PROGRAM = Path(__file__).parent / "fft_cases.py"
+RANKS = [1, 2, 3, 4, 6, 8]
+SCHEMES = ["slab", "pencil", "2d_alltoall", "1d_alltoall", "auto"]
+# mpi4py's own choice is the first library that it finds, whatever started it.
+LIBRARIES = {"openmpi": "libmpi.so.40", "mpich": str(Path(sys.executable).parents[1] / "lib" / "libmpi.so.12")}
+
+lengths = st.one_of(st.integers(1, 12), st.sampled_from([16, 18, 25, 30, 33]))
+case = st.fixed_dictionaries(
+    {
+        "shape": st.tuples(lengths, lengths, lengths),
+        "kind": st.sampled_from(["r2c", "c2c"]),
+        "dtype": st.sampled_from(["float32", "float64"]),
+        "batch": st.sampled_from([None, None, 1, 3]),
+        "threads": st.sampled_from([1, 2]),
+        "shared_memory": st.booleans(),
+    }
+)
+
+
+def cases() -> list[Case]:
+    """Each with every scheme, tried together in one launch, which is what takes time."""
+    found: list[Case] = []
+
+    @seed(4)
+    @settings(max_examples=10, database=None, deadline=None, phases=[Phase.generate],
+              suppress_health_check=list(HealthCheck))  # fmt: skip
+    @given(case)
+    def add(one: Case) -> None:
+        found.extend({**one, "scheme": scheme} for scheme in SCHEMES)
+
+    add()
+    return found
+
+
+def test_schemes_are_those_tested() -> None:
+    assert {*fft.schemes(), "auto"} == set(SCHEMES)
+
+
+@pytest.fixture(scope="module")
+def expected() -> list[list[str]]:
+    """Digests from this process alone, which has checked them against NumPy."""
+    found = [run(one, None) for one in cases()]
+    for i in range(0, len(found), len(SCHEMES)):
+        assert all(digests == found[i] for digests in found[i : i + len(SCHEMES)])
+    assert len({tuple(digests) for digests in found}) > 8
+    return found
+
+
+@pytest.mark.parametrize("ranks", RANKS)
+def test_same_bits_as_one_process(
+    run_program: Run, tmp_path: Path, mpi: str, ranks: int, expected: list[list[str]]
+) -> None:
+    file = tmp_path / "cases.json"
+    file.write_text(json.dumps(cases()))
+    found = run_program(
+        [*mpirun(mpi, ranks), sys.executable, PROGRAM, file, "mpi"],
+        env={"MPI4PY_LIBMPI": LIBRARIES[mpi]},
+        timeout=100,
+    )
+    assert json.loads(found.stdout.splitlines()[-1]) == expected
+
+
+WRONG_ON_ONE_RANK = """
+import numpy as np
+from mpi4py import MPI
+from tessera import fft
+comm = MPI.COMM_WORLD
+def said(call):
+    try:
+        call()
+    except fft.FftError as error:
+        return str(error)
+texts = [said(lambda: fft.Transform((8, 8, 8 + comm.rank // 2), comm=comm))]
+texts.append(said(lambda: fft.Transform((8, 8, 8), comm=comm, kind="r2r" if comm.rank == 1 else "r2c")))
+t = fft.Transform((8, 9, 10), comm=comm)
+x = np.ones(t.input_shape)
+texts.append(said(lambda: t.forward(x if comm.rank != 2 else x[..., :-1])))
+texts.append(said(lambda: t.forward(x if comm.rank != 2 else x + 1j)))
+assert said(lambda: t.forward(x)) is None
+texts = comm.gather(texts)
+if comm.rank == 0:
+    assert texts[0] == texts[1] == texts[2], texts
+    print(*texts[0], sep="\\n")
+"""
+
+
+def test_an_error_on_one_rank_is_everybodys(run_program: Run, mpi: str) -> None:
+    found = run_program(
+        [*mpirun(mpi, 3), sys.executable, "-c", WRONG_ON_ONE_RANK],
+        env={"MPI4PY_LIBMPI": LIBRARIES[mpi]},
+        timeout=60,
+    )
+    differ, kind, shape, dtype = found.stdout.splitlines()[-4:]
+    assert "ranks 0 and 2 ask for different transforms" in differ
+    assert kind == "kind is 'r2r'; expected 'r2c' or 'c2c'"
+    assert "but this rank's part has" in shape
+    assert "an array of complex128, which does not go into float64" in dtype
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"shape": (4, 0, 4)}, "three whole numbers"),
+        ({"shape": (4, 4)}, "three whole numbers"),
+        ({"shape": (4, 4, 4.5)}, "three whole numbers"),
+        ({"dtype": "int32"}, "dtype is 'int32'"),
+        ({"scheme": "pencils"}, "expected one of auto, slab"),
+        ({"threads": 0}, "0 threads"),
+        ({"batch": 0}, "a batch of 0"),
+    ],
+)
+def test_what_can_not_be_made(arguments: dict[str, Any], said: str) -> None:
+    with pytest.raises(fft.FftError, match=said):
+        fft.Transform(**{"shape": (4, 4, 4), **arguments})
+
+
+def test_arrays_of_any_kind() -> None:
+    """Other types, orders and strides are copied; results go where they are wanted."""
+    transform = fft.Transform((6, 5, 8), dtype="float32", kind="c2c")
+    field = np.asfortranarray(np.arange(6 * 10 * 8).reshape(6, 10, 8))[:, ::2].astype(np.float32)
+    out = np.empty((6, 5, 8), np.complex64)
+    assert transform.forward(field, out) is out
+    np.testing.assert_allclose(out, np.fft.fftn(field), rtol=1e-5, atol=1e-2)
+    for bad in (out.astype(np.complex128), out[:, :, ::2], out[:3]):
+        with pytest.raises(fft.FftError, match="expected contiguous complex64"):
+            transform.forward(field, bad)
+    with pytest.raises(fft.FftError, match="is transformed; expected another"):
+        transform.forward(out, out)
