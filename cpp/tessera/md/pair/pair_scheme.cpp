@@ -15,7 +15,7 @@ namespace {
 using cells::Layout;
 
 constexpr PairScheme schemes[] = {
-    {"cluster", "4 × 4 clusters, SIMD, single precision inside a cell pair, fixed point across", false, false,
+    {"cluster", "4 × 4 clusters, SIMD, single precision inside a cluster pair, fixed point across", false, false,
      make_cluster_scheme},
     {"cell_flag_soa", "one flag per atom and cell, whole cells evaluated; x, y and z in arrays of their own", false,
      true, cells::make_cell_flag_scheme<Layout::structure_of_arrays>},
