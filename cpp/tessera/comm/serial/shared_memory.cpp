@@ -7,9 +7,9 @@ namespace tessera::comm {
 struct SharedMemory::Implementation {
   static constexpr std::align_val_t page{4096};
   struct Free {
-    void operator()(std::byte* p) const { ::operator delete(p, page); }
+    void operator()(std::byte* p) const { ::operator delete[](p, page); }
   };
-  std::unique_ptr<std::byte, Free> bytes;
+  std::unique_ptr<std::byte[], Free> bytes;
 };
 
 SharedMemory::SharedMemory(const Communicator&, std::size_t bytes, bool) : implementation_(new Implementation) {
