@@ -1,9 +1,10 @@
-"""Exchanges of distributed transforms on 1,024 to 65,536 ranks of a torus and a fat tree, simulated by bench/scale's model.
+"""Exchanges of distributed transforms on 1,024 to 65,536 ranks of a torus and a fat tree, simulated.
 
     python -m bench.scale.fft [--ranks 1024,4096,16384,65536] [--grids 1024,2048] [--docs]
 
-Each exchange of each scheme's plan is laid on the links of the platform (bench/scale/platforms.py). Beside it stands the
-scheme that Tessera chooses from a map of the platform. Times are for comparison with each other.
+Each exchange of each scheme's plan is laid on the links of the platform (bench/scale/platforms.py). Beside it stands
+the scheme that Tessera chooses from a map of the platform. Every scheme begins with the boxes that it likes best:
+layers, pencils, bricks. Times are for comparison with each other.
 """
 
 from __future__ import annotations
@@ -18,10 +19,10 @@ from typing import TYPE_CHECKING, Any
 import click
 import numpy as np
 
+import tessera._core as core
 from bench.common.results import ROOT, Figure
 from bench.common.results import table as table_of
 from bench.scale.platforms import Exchange, FatTree, Node, Platform, Torus
-from tessera import _core
 from tessera.plots import STYLE
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ def simulate(grid: int, ranks: int) -> list[Case]:
     where = platforms(ranks)
     cases = [Case(grid, p.name, ranks, p.node.ranks, {}, {}) for p in where]
     for scheme in schemes_for(grid, ranks):
-        plan = _core.FftPlan(scheme, (grid,) * 3, is_real=True, ranks=ranks)
+        plan = core.FftPlan(scheme, (grid,) * 3, is_real=True, ranks=ranks)
         seconds = np.zeros(len(where))
         for i in range(plan.n_exchanges):
             found = [Exchange(p) for p in where]
@@ -115,7 +116,7 @@ def choose(case: Case, platform: Platform) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "machine.json"
         path.write_text(json.dumps(platform.machine_file()))
-        ranked = _core.rank_fft_schemes(
+        ranked = core.rank_fft_schemes(
             str(path),
             ranks_per_host=platform.node.ranks,
             shape=(case.grid,) * 3,
@@ -173,9 +174,7 @@ def report(cases: list[Case]) -> tuple[str, str]:
     for c in cases:
         times = [1e3 * c.exchanges[s] if s in c.exchanges else None for s in SCHEMES]
         ratio = c.exchanges["2d_alltoall"] / c.exchanges["1d_alltoall"]
-        rows.append(
-            [f"{c.grid}³", c.platform, c.ranks_per_node, c.ranks, *times, ratio, c.winner, c.chosen, c.lost]
-        )
+        rows.append([f"{c.grid}³", c.platform, c.ranks_per_node, c.ranks, *times, ratio, c.winner, c.chosen, c.lost])
     header = ["grid", "network", "ranks a node", "ranks", *(f"{s}, ms" for s in SCHEMES)]
     table = table_of([*header, "2d / 1d", "quickest", "chosen", "chosen / quickest"], rows)
     won = sum(c.chosen == c.winner for c in cases)

@@ -42,8 +42,8 @@ class Node:
 class Network(Protocol):
     """`route` adds bytes from nodes a to nodes b to what it keeps; `loads` are bytes on each link."""
 
-    bandwidth: float  # bytes/s of a link in one direction
-
+    @property
+    def bandwidth(self) -> float: ...  # bytes/s of a link in one direction
     @property
     def nodes(self) -> int: ...
     def empty(self) -> Loads: ...
@@ -166,9 +166,7 @@ class FatTree:
         return _tree(keys, uplinks, node.latency, min(self.bandwidth, node.injection))
 
 
-def _tree(
-    keys: list[Numbers], uplinks: list[float | None], latency: float, bandwidth: float
-) -> list[dict[str, Any]]:
+def _tree(keys: list[Numbers], uplinks: list[float | None], latency: float, bandwidth: float) -> list[dict[str, Any]]:
     """The member `subnets` of a machine file: keys[level][node] says which part of that level a node is in."""
     subnets: list[dict[str, Any]] = []
     above: dict[int, int] = {}
@@ -180,9 +178,7 @@ def _tree(
             found[int(value)] = len(subnets)
             if level > 0:
                 subnets[above[int(keys[level - 1][hosts[0]])]]["parts"].append(len(subnets))
-            inner: dict[str, Any] = (
-                {"hosts": [f"n{h}" for h in hosts]} if level + 1 == len(keys) else {"parts": []}
-            )
+            inner: dict[str, Any] = {"hosts": [f"n{h}" for h in hosts]} if level + 1 == len(keys) else {"parts": []}
             link = {"latency": latency, "bandwidth": bandwidth}
             subnets.append({**inner, "link": link, "medium": "fabric", "uplink": uplinks[level]})
         above = found

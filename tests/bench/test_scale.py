@@ -1,8 +1,13 @@
 """Routes, loads and times of the static model (bench/scale), on networks small enough to count by hand."""
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+import tessera._core as core
+from bench.scale import fft
 from bench.scale.platforms import Exchange, FatTree, Node, Platform, Torus
 
 NODE = Node(injection=8.0, memory=100.0, latency=0.5, overhead=0.25, gap=0.0, inside_latency=0.125)
@@ -77,3 +82,34 @@ def test_ranks_of_a_node_share_its_port_and_memory() -> None:
     exchange = Exchange(Platform("pair", FatTree(2, 16.0), node))
     exchange.add(np.array([0, 0, 1]), np.array([1, 2, 3]), np.array([1000, 16, 24]))
     assert exchange.seconds() == pytest.approx(0.5 + max(0.25 + 0.125, 2 * 0.375) + max(40 / 8, 2 * 1000 / 100))
+
+
+@pytest.mark.parametrize("shape", [(2, 4, 4), (8, 8, 16)])
+def test_the_map_of_a_torus_has_blocks_and_what_leaves_them(shape: tuple[int, int, int], tmp_path: Path) -> None:
+    platform = Platform("torus", Torus(shape, 5.0), Node(20.0, 100.0, 1e-6, 0.0, 0.0))
+    path = tmp_path / "torus.json"
+    path.write_text(json.dumps(platform.machine_file()))
+    subnets = json.loads(core.read_map(str(path)))["network"]["subnets"]
+    leaves = [s for s in subnets if "hosts" in s]
+    assert {len(s["hosts"]) for s in leaves} == {8}
+    # A cube of 2 × 2 × 2 has 24 links outwards, 8 fewer where the torus is no wider.
+    assert {s["uplink"] for s in leaves} == {5.0 * (16 if shape[0] == 2 else 24)}
+
+
+def test_messages_of_a_plan_are_what_numpy_counts() -> None:
+    """Bytes that each exchange carries: all that changes hands; the same in pieces as at once."""
+    plan = core.FftPlan("1d_alltoall", (32, 32, 32), is_real=False, ranks=64)
+    assert plan.n_exchanges == 5 and plan.processes == [4, 4, 4]
+    for i in range(plan.n_exchanges):
+        whole = plan.messages(i, 0, 64)
+        parts = np.concatenate([plan.messages(i, k, k + 16) for k in range(0, 64, 16)])
+        assert np.array_equal(whole, parts)
+        assert len(whole) == 64 * 3  # three partners in a row of four
+        assert whole[:, 2].sum() == 2 * 32**3 * 3 // 4
+
+
+def test_the_choice_is_the_quickest_of_the_model() -> None:
+    for case, platform in zip(fft.simulate(64, 256), fft.platforms(256)):
+        fft.choose(case, platform)
+        assert set(case.total) == {"pencil", "2d_alltoall", "1d_alltoall"}
+        assert case.lost <= fft.NEAR, case
