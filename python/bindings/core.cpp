@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string>
 
+#include "fft_plans.h"
 #include "machine.h"
 #include "tessera/base/random.h"
 #include "tessera/comm/communicator.h"
@@ -31,4 +32,5 @@ NB_MODULE(_core, module) {
       "seed"_a, nb::kw_only(), "stream"_a, "id"_a, "step"_a,
       "Four standard normal deviates: a pure function of its arguments, the same as in the engine.");
   register_machine(module);
+  register_fft_plans(module);
 }

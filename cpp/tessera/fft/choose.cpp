@@ -15,14 +15,14 @@ constexpr double bytes_per_second = 5e9;
 double seconds_of(const Index3& grid, const Redistribution& move, std::int64_t real_bytes,
                   const machine::Wires& wires) {
   std::vector<double> busy(wires.wires().size()), starts(2 * move.from.size());
-  for (const auto& message : plan_messages(grid, move)) {
+  for_messages(grid, move, 0, static_cast<int>(move.to.size()), [&](const Message& message) {
     const auto bytes = static_cast<double>(message.values * move.components * real_bytes);
     const double latency = wires.latency(message.from, message.to);
     starts[2 * static_cast<std::size_t>(message.from)] += latency;
     starts[2 * static_cast<std::size_t>(message.to) + 1] += latency;
     for (const int wire : wires.path(message.from, message.to))
       busy[static_cast<std::size_t>(wire)] += bytes / wires.wires()[static_cast<std::size_t>(wire)].bandwidth;
-  }
+  });
   const auto most = [](const std::vector<double>& list) {
     return list.empty() ? 0.0 : *std::max_element(list.begin(), list.end());
   };
@@ -32,9 +32,14 @@ double seconds_of(const Index3& grid, const Redistribution& move, std::int64_t r
 }  // namespace
 
 double predict(const Plan& plan, std::int64_t real_bytes, const machine::Wires& wires) {
+  // Wires are the same in both directions, and so are times but of the exchange with the user's own boxes.
   double seconds = 0;
-  for (const auto& moves : {plan.forward(), plan.backward()})
-    for (const auto& move : moves) seconds += seconds_of(plan.problem.grid, move, real_bytes, wires);
+  const auto forward = plan.forward();
+  for (std::size_t i = 0; i < forward.size(); ++i) {
+    const double once = seconds_of(plan.problem.grid, forward[i], real_bytes, wires);
+    const bool is_same = i > 0 || plan.problem.input == plan.problem.output;
+    seconds += once + (is_same ? once : seconds_of(plan.problem.grid, plan.backward().back(), real_bytes, wires));
+  }
   for (const auto& stage : plan.stages) {
     std::int64_t most = 0;
     for (const auto& box : stage.swept) most = std::max(most, box.size());

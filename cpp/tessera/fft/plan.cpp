@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <utility>
 
 #include "tessera/base/error.h"
 
@@ -48,7 +49,7 @@ void add_pieces(const Index3& grid, const IndexBox& from, const IndexBox& to, in
 /// Which boxes may overlap a given one: the mesh in about as many bins as there are boxes, each with those in it.
 class BoxIndex {
  public:
-  BoxIndex(const Index3& grid, const std::vector<IndexBox>& boxes) {
+  BoxIndex(const Index3& grid, const std::vector<IndexBox>& boxes) : found_in_(boxes.size()) {
     const auto edge = std::max<std::int64_t>(1, std::llround(std::cbrt(static_cast<double>(boxes.size()))));
     for (int d = 0; d < 3; ++d) {
       width_[d] = std::max<std::int64_t>(1, grid[d] / edge);
@@ -59,13 +60,15 @@ class BoxIndex {
       if (!boxes[i].is_empty()) for_bins(boxes[i], [&](std::vector<int>& bin) { bin.push_back(static_cast<int>(i)); });
   }
 
-  /// Ascending, each once; some may not overlap after all.
+  /// Each once; some may not overlap after all.
   void find(const IndexBox& box, std::vector<int>& found) {
     found.clear();
     if (box.is_empty()) return;
-    for_bins(box, [&](const std::vector<int>& bin) { found.insert(found.end(), bin.begin(), bin.end()); });
-    std::sort(found.begin(), found.end());
-    found.erase(std::unique(found.begin(), found.end()), found.end());
+    ++n_searches_;
+    for_bins(box, [&](const std::vector<int>& bin) {
+      for (const int i : bin)
+        if (std::exchange(found_in_[static_cast<std::size_t>(i)], n_searches_) != n_searches_) found.push_back(i);
+    });
   }
 
  private:
@@ -84,6 +87,8 @@ class BoxIndex {
 
   Index3 width_{}, n_{};
   std::vector<std::vector<int>> bins_;
+  std::vector<std::int64_t> found_in_;  // of each box: the last search that found it
+  std::int64_t n_searches_ = 0;
 };
 
 std::string text_of(const Index3& n) { return fmt::format("{}×{}×{}", n[0], n[1], n[2]); }
@@ -149,28 +154,36 @@ Exchange plan_exchange(const Index3& grid, const std::vector<IndexBox>& from, co
   return exchange;
 }
 
-std::vector<Message> plan_messages(const Index3& grid, const Redistribution& redistribution) {
+void for_messages(const Index3& grid, const Redistribution& redistribution, int first, int last,
+                  const std::function<void(const Message&)>& function) {
   const auto& [from, to, components] = redistribution;
   BoxIndex senders(grid, from);
-  std::vector<Message> messages;
-  std::vector<int> found;
-  for (int receiver = 0; receiver < static_cast<int>(to.size()); ++receiver)
+  std::vector<int> found, partners;
+  std::vector<std::int64_t> values(from.size());
+  for (int receiver = first; receiver < last; ++receiver) {
+    partners.clear();
     for_images(grid, to[static_cast<std::size_t>(receiver)], [&](const IndexBox& box, const Index3&) {
       senders.find(box, found);
       for (const int sender : found) {
-        const std::int64_t values = intersection(from[static_cast<std::size_t>(sender)], box).size();
-        if (sender != receiver && values > 0) messages.push_back({sender, receiver, values});
+        const std::int64_t more = intersection(from[static_cast<std::size_t>(sender)], box).size();
+        if (sender == receiver || more == 0) continue;
+        auto& sum = values[static_cast<std::size_t>(sender)];
+        if (sum == 0) partners.push_back(sender);
+        sum += more;
       }
     });
+    std::sort(partners.begin(), partners.end());
+    for (const int sender : partners)
+      function({sender, receiver, std::exchange(values[static_cast<std::size_t>(sender)], 0)});
+  }
+}
+
+std::vector<Message> plan_messages(const Index3& grid, const Redistribution& redistribution) {
+  std::vector<Message> messages;
+  for_messages(grid, redistribution, 0, static_cast<int>(redistribution.to.size()),
+               [&](const Message& message) { messages.push_back(message); });
   std::sort(messages.begin(), messages.end(),
             [](const Message& a, const Message& b) { return std::pair(a.from, a.to) < std::pair(b.from, b.to); });
-  std::size_t n = 0;
-  for (const auto& message : messages)
-    if (n > 0 && messages[n - 1].from == message.from && messages[n - 1].to == message.to)
-      messages[n - 1].values += message.values;
-    else
-      messages[n++] = message;
-  messages.resize(n);
   return messages;
 }
 

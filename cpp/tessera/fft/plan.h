@@ -13,6 +13,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -93,7 +94,12 @@ struct Message {
   friend bool operator==(const Message&, const Message&) = default;
 };
 
-/// The messages of all ranks by sender, then receiver; what stays on a rank is none.
+/// Calls function(message) for what the ranks [first, last) receive, by receiver, then sender, and holds O(ranks): all
+/// messages of tens of thousands of ranks would not fit into memory. What stays on a rank is none.
+void for_messages(const Index3& grid, const Redistribution& redistribution, int first, int last,
+                  const std::function<void(const Message&)>& function);
+
+/// The messages of all ranks by sender, then receiver.
 std::vector<Message> plan_messages(const Index3& grid, const Redistribution& redistribution);
 
 }  // namespace tessera::fft

@@ -215,6 +215,23 @@ TEST(FftPlan, MessagesOfFourThousandRanks) {
   EXPECT_EQ(n, 5 * 4096 * 15);
 }
 
+TEST(FftPlan, MessagesByReceiver) {
+  const Index3 grid{12, 10, 9};
+  const auto plan = plan_transform("2d_alltoall", {grid, Kind::real, forwards, 17});
+  for (const auto& move : plan.forward()) {
+    std::vector<Message> found;
+    for (const auto& [first, last] : {std::pair{0, 5}, {5, 6}, {6, 17}})
+      for_messages(grid, move, first, last, [&](const Message& message) {
+        EXPECT_TRUE(first <= message.to && message.to < last);
+        found.push_back(message);
+      });
+    auto by_receiver = plan_messages(grid, move);
+    std::sort(by_receiver.begin(), by_receiver.end(),
+              [](const Message& a, const Message& b) { return std::pair(a.to, a.from) < std::pair(b.to, b.from); });
+    EXPECT_EQ(found, by_receiver);
+  }
+}
+
 TEST(FftPlan, TheQuickestIsChosen) {
   // On one host the fewest exchanges; across hosts with slow starts of messages, few partners; one rank: any.
   const Problem few{{64, 64, 64}, Kind::real, forwards, 4};

@@ -1,0 +1,115 @@
+"""Routes, loads and times of the static model (bench/scale), on networks small enough to count by hand."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tessera._core as core
+from bench.scale import fft
+from bench.scale.platforms import Exchange, FatTree, Node, Platform, Torus
+
+NODE = Node(injection=8.0, memory=100.0, latency=0.5, overhead=0.25, gap=0.0, inside_latency=0.125)
+
+
+def walk(torus: Torus, a: int, b: int) -> dict[tuple[int, tuple[int, ...], int], int]:
+    """Links that a message takes, step by step: (direction, place that it leaves, way) → how often."""
+    at, goal = list(np.unravel_index(a, torus.shape)), np.unravel_index(b, torus.shape)
+    taken: dict[tuple[int, tuple[int, ...], int], int] = {}
+    for d, k in enumerate(torus.shape):
+        steps = int(goal[d] - at[d]) % k
+        way = 1 if 2 * steps < k or (2 * steps == k and at[d] % 2 == 0) else -1
+        for _ in range(steps if way == 1 else k - steps if steps else 0):
+            link = (d, tuple(int(i) for i in at), way)
+            taken[link] = taken.get(link, 0) + 1
+            at[d] = (at[d] + way) % k
+    assert at == list(goal)
+    return taken
+
+
+def all_pairs(n: int) -> tuple[np.ndarray, np.ndarray]:
+    a, b = np.divmod(np.arange(n * n), n)
+    return a[a != b], b[a != b]
+
+
+@pytest.mark.parametrize("shape", [(1, 1, 5), (3, 4, 2), (4, 2, 6)])
+def test_loads_of_a_torus_are_those_of_messages_that_walk(shape: tuple[int, int, int]) -> None:
+    torus = Torus(shape, 1.0)
+    a, b = all_pairs(torus.nodes)
+    n_bytes = np.random.default_rng(1).integers(1, 100, a.size)
+    kept = torus.empty()
+    for part in np.array_split(np.arange(a.size), 3):
+        torus.route(kept, a[part], b[part], n_bytes[part])
+    expected: dict[tuple[int, tuple[int, ...], int], int] = {}
+    for source, goal, weight in zip(a, b, n_bytes):
+        for link, times in walk(torus, source, goal).items():
+            expected[link] = expected.get(link, 0) + times * int(weight)
+    found = torus.loads(kept)
+    assert sorted(found[found > 0]) == sorted(expected.values())
+
+
+def test_a_ring_of_four_by_hand() -> None:
+    # From 0 to 1 over one link, to 2 up over two, to 3 down over one.
+    torus = Torus((1, 1, 4), 1.0)
+    kept = torus.empty()
+    torus.route(kept, np.array([0, 0, 0]), np.array([1, 2, 3]), np.array([1, 10, 100]))
+    along = torus.loads(kept).reshape(3, -1)[2].reshape(2, 4)
+    assert along.tolist() == [[11, 10, 0, 0], [100, 0, 0, 0]]
+
+
+def test_fat_tree_by_hand() -> None:
+    tree = FatTree(8, 1.0, down=2, up=2)  # leaves of 2 nodes, groups of 2 leaves
+    kept = tree.empty()
+    tree.route(kept, np.array([0, 0, 0]), np.array([1, 3, 6]), np.array([1, 10, 100]))
+    leaf_up, leaf_down, high = kept[:8].reshape(4, 2), kept[8:16].reshape(4, 2), kept[16:].reshape(2, 2, 2, 2)
+    assert leaf_up[0].tolist() == [100, 10]  # 6 by port 0, 3 by port 1
+    assert leaf_down[1].tolist() == [0, 10] and leaf_down[3].tolist() == [100, 0]
+    assert high[0, 0, 0, 1] == 100 and high[1, 1, 0, 1] == 100 and kept[16:].sum() == 200  # leaf 3: port 1
+    assert kept.sum() == 2 * 110 + 200
+
+
+def test_seconds_are_starts_and_the_busiest_wire() -> None:
+    platform = Platform("ring", Torus((1, 1, 4), 2.0), NODE)
+    exchange = Exchange(platform)
+    exchange.add(np.array([0, 0, 0]), np.array([1, 2, 3]), np.array([20, 20, 20]))
+    assert exchange.seconds() == pytest.approx(0.5 + 3 * 0.25 + max(40 / 2, 60 / 8))
+    assert Exchange(platform).seconds() == 0
+
+
+def test_ranks_of_a_node_share_its_port_and_memory() -> None:
+    node = Node(injection=8.0, memory=100.0, latency=0.5, overhead=0.25, gap=0.375, ranks=2, inside_latency=0.125)
+    exchange = Exchange(Platform("pair", FatTree(2, 16.0), node))
+    exchange.add(np.array([0, 0, 1]), np.array([1, 2, 3]), np.array([1000, 16, 24]))
+    assert exchange.seconds() == pytest.approx(0.5 + max(0.25 + 0.125, 2 * 0.375) + max(40 / 8, 2 * 1000 / 100))
+
+
+@pytest.mark.parametrize("shape", [(2, 4, 4), (8, 8, 16)])
+def test_the_map_of_a_torus_has_blocks_and_what_leaves_them(shape: tuple[int, int, int], tmp_path: Path) -> None:
+    platform = Platform("torus", Torus(shape, 5.0), Node(20.0, 100.0, 1e-6, 0.0, 0.0))
+    path = tmp_path / "torus.json"
+    path.write_text(json.dumps(platform.machine_file()))
+    subnets = json.loads(core.read_map(str(path)))["network"]["subnets"]
+    leaves = [s for s in subnets if "hosts" in s]
+    assert {len(s["hosts"]) for s in leaves} == {8}
+    # A cube of 2 × 2 × 2 has 24 links outwards, 8 fewer where the torus is no wider.
+    assert {s["uplink"] for s in leaves} == {5.0 * (16 if shape[0] == 2 else 24)}
+
+
+def test_messages_of_a_plan_are_what_numpy_counts() -> None:
+    """Bytes that each exchange carries: all that changes hands; the same in pieces as at once."""
+    plan = core.FftPlan("1d_alltoall", (32, 32, 32), is_real=False, ranks=64)
+    assert plan.n_exchanges == 5 and plan.processes == [4, 4, 4]
+    for i in range(plan.n_exchanges):
+        whole = plan.messages(i, 0, 64)
+        parts = np.concatenate([plan.messages(i, k, k + 16) for k in range(0, 64, 16)])
+        assert np.array_equal(whole, parts)
+        assert len(whole) == 64 * 3  # three partners in a row of four
+        assert whole[:, 2].sum() == 2 * 32**3 * 3 // 4
+
+
+def test_the_choice_is_the_quickest_of_the_model() -> None:
+    for case, platform in zip(fft.simulate(64, 256), fft.platforms(256)):
+        fft.choose(case, platform)
+        assert set(case.total) == {"pencil", "2d_alltoall", "1d_alltoall"}
+        assert case.lost <= fft.NEAR, case
