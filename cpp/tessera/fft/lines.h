@@ -4,8 +4,8 @@
 //   forward   X(k) = Σ_j x(j) exp(−2πi jk/n)        backward   x(j) = Σ_k X(k) exp(+2πi jk/n), both without 1/n
 //
 // A line's bits depend only on its values and its length: plans follow from (kind, length), never from timings
-// (FFTW_ESTIMATE) nor from how many lines a rank has; short batches are filled with zeros. That a line's place in the
-// batch makes no difference is checked when the plan is made.
+// (FFTW_ESTIMATE) nor from how many lines a rank has; short batches have lanes that nobody reads. That a line's place
+// in the batch makes no difference is checked when the plan is made.
 //
 // Source: M. Frigo, S. G. Johnson, Proc. IEEE 93, 216 (2005), doi:10.1109/JPROC.2004.840301.
 // Cost: 5 n log2 n operations a complex line.

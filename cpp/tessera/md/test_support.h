@@ -2,7 +2,6 @@
 #pragma once
 
 #include <gtest/gtest.h>
-#include <hwy/targets.h>
 
 #include <array>
 #include <cmath>
@@ -12,6 +11,7 @@
 
 #include "tessera/md/accumulator.h"
 #include "tessera/md/domain/domain.h"
+#include "tessera/md/instruction_sets_test_support.h"
 #include "tessera/md/pair/functions.h"
 #include "tessera/model/system.h"
 
@@ -20,15 +20,12 @@ namespace tessera::md::test {
 /// Calls check() once with each instruction set that this machine has.
 template <class Check>
 void for_instruction_sets(Check&& check) {
-  for (std::int64_t targets = hwy::SupportedTargets() & HWY_TARGETS; targets != 0; targets &= targets - 1) {
-    const std::int64_t target = targets & -targets;
-    SCOPED_TRACE(hwy::TargetName(target));
-    hwy::SetSupportedTargetsForTest(target);
-    hwy::GetChosenTarget().Update(target);
+  for (const auto set : instruction_sets()) {
+    SCOPED_TRACE(hwy::TargetName(set));
+    choose_instruction_set(set);
     check();
   }
-  hwy::SetSupportedTargetsForTest(0);
-  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+  choose_instruction_set(0);
 }
 
 inline std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <gtest/gtest.h>
-#include <hwy/targets.h>
 
 #include <cmath>
 #include <functional>
@@ -12,6 +11,7 @@
 
 #include "tessera/base/units.h"
 #include "tessera/md/bonded/bonded.h"
+#include "tessera/md/instruction_sets_test_support.h"
 
 namespace tessera::md::bonded::test {
 
@@ -19,30 +19,16 @@ namespace tessera::md::bonded::test {
 /// difference of a small one would show the steps.
 inline constexpr double strong = 65536;
 
-/// The instruction sets that this machine has.
-inline std::vector<std::int64_t> instruction_sets() {
-  std::vector<std::int64_t> sets;
-  for (std::int64_t left = hwy::SupportedTargets() & HWY_TARGETS; left != 0; left &= left - 1)
-    sets.push_back(left & -left);
-  return sets;
-}
-
 /// A test that runs with each instruction set.
 class WithInstructionSet : public testing::TestWithParam<std::int64_t> {
  protected:
-  void SetUp() override { choose(GetParam()); }
-  void TearDown() override { choose(0); }
-
- private:
-  static void choose(std::int64_t set) {  // 0: the best
-    hwy::SetSupportedTargetsForTest(set);
-    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-  }
+  void SetUp() override { md::test::choose_instruction_set(GetParam()); }
+  void TearDown() override { md::test::choose_instruction_set(0); }
 };
 
-#define TESSERA_WITH_EACH_INSTRUCTION_SET(Suite)                                     \
-  class Suite : public test::WithInstructionSet {};                                  \
-  INSTANTIATE_TEST_SUITE_P(Each, Suite, testing::ValuesIn(test::instruction_sets()), \
+#define TESSERA_WITH_EACH_INSTRUCTION_SET(Suite)                                         \
+  class Suite : public test::WithInstructionSet {};                                      \
+  INSTANTIATE_TEST_SUITE_P(Each, Suite, testing::ValuesIn(md::test::instruction_sets()), \
                            [](const auto& set) { return hwy::TargetName(set.param); })
 
 struct Result {

@@ -223,30 +223,30 @@ void KickAndProjectKind(const constraint::GroupList& list, std::size_t begin, st
   });
 }
 
+/// Calls run<N, A>() with the numbers of constraints and atoms of a list's groups: −1 constraints and the most atoms
+/// where no loop is compiled for its shape.
+template <class Run>
+HWY_INLINE void WithShape(const constraint::GroupList& list, Run&& run) {
+  const auto& group = list.kind.group;
+  if (list.kind.settle) return run.template operator()<3, 3>();
+  if (group.n_atoms == group.n_constraints + 1) {
+    if (group.n_constraints == 0) return run.template operator()<0, 1>();
+    if (group.n_constraints == 1) return run.template operator()<1, 2>();
+    if (group.n_constraints == 2) return run.template operator()<2, 3>();
+    if (group.n_constraints == 3) return run.template operator()<3, 4>();
+  }
+  run.template operator()<-1, constraint::max_group_atoms>();
+}
+
 void KickAndDrift(const constraint::GroupList& list, std::size_t begin, std::size_t end, const HalfStep& step,
                   Failure& failure) {
-  const auto& group = list.kind.group;
-  if (list.kind.settle) return KickAndDriftKind<3, 3, true>(list, begin, end, step, failure);
-  if (group.n_atoms == group.n_constraints + 1) {
-    if (group.n_constraints == 0) return KickAndDriftKind<0, 1, false>(list, begin, end, step, failure);
-    if (group.n_constraints == 1) return KickAndDriftKind<1, 2, false>(list, begin, end, step, failure);
-    if (group.n_constraints == 2) return KickAndDriftKind<2, 3, false>(list, begin, end, step, failure);
-    if (group.n_constraints == 3) return KickAndDriftKind<3, 4, false>(list, begin, end, step, failure);
-  }
-  KickAndDriftKind<-1, constraint::max_group_atoms, false>(list, begin, end, step, failure);
+  // A triangle of three atoms is rigid water.
+  WithShape(list, [&]<int N, int A> { KickAndDriftKind<N, A, N == 3 && A == 3>(list, begin, end, step, failure); });
 }
 
 void KickAndProject(const constraint::GroupList& list, std::size_t begin, std::size_t end, const HalfStep& step,
                     Failure& failure, EnergyVirial* energies) {
-  const auto& group = list.kind.group;
-  if (list.kind.settle) return KickAndProjectKind<3, 3>(list, begin, end, step, failure, energies);
-  if (group.n_atoms == group.n_constraints + 1) {
-    if (group.n_constraints == 0) return KickAndProjectKind<0, 1>(list, begin, end, step, failure, energies);
-    if (group.n_constraints == 1) return KickAndProjectKind<1, 2>(list, begin, end, step, failure, energies);
-    if (group.n_constraints == 2) return KickAndProjectKind<2, 3>(list, begin, end, step, failure, energies);
-    if (group.n_constraints == 3) return KickAndProjectKind<3, 4>(list, begin, end, step, failure, energies);
-  }
-  KickAndProjectKind<-1, constraint::max_group_atoms>(list, begin, end, step, failure, energies);
+  WithShape(list, [&]<int N, int A> { KickAndProjectKind<N, A>(list, begin, end, step, failure, energies); });
 }
 
 }  // namespace HWY_NAMESPACE

@@ -1,8 +1,8 @@
 // The ways of finding near pairs and summing over them: what each is given, what it must do, and the registry of all.
 //
 // Every scheme works from the same data and gives the same forces up to rounding. Within a scheme bits depend on
-// neither ranks nor threads: floating point inside a pair of cells, fixed point beyond. Which scheme runs decides bits,
-// so the default follows from precision and function, never from timing.
+// neither ranks nor threads: floating point inside a pair of clusters or of atoms, fixed point beyond. Which scheme
+// runs decides bits, so the default follows from precision and function, never from timing.
 #pragma once
 
 #include <cstdint>

@@ -84,13 +84,10 @@ void add_flagged_forces(const CellAtoms& atoms, std::int32_t cell, const Neighbo
 /// Calls visit(j) for the slots that the force field excludes from a slot's atom.
 template <class Visit>
 void for_excluded(const ExcludedClusters& excluded, std::int32_t slot, Visit&& visit) {
-  const auto cluster = static_cast<std::size_t>(slot / cluster_size);
-  for (auto p = excluded.begin[cluster]; p < excluded.begin[cluster + 1]; ++p) {
-    const auto& partner = excluded.partners[static_cast<std::size_t>(p)];
+  for (const auto& partner : excluded.of(slot / cluster_size))
     for (unsigned bits = (partner.excluded >> (cluster_size * (slot % cluster_size))) & 0xFu, j = 0; bits != 0;
          bits >>= 1, ++j)
       if (bits & 1u) visit(partner.cluster * cluster_size + static_cast<std::int32_t>(j));
-  }
 }
 
 }  // namespace tessera::md::pair::cells
