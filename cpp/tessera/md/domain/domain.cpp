@@ -16,6 +16,12 @@ constexpr int position_tag = 11, force_tag = 12, count_tag = 13, structure_tag =
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
+/// Gives the memory back, which assigning {} would not.
+template <class Value>
+void release(std::vector<Value>& list) {
+  list = std::vector<Value>();
+}
+
 std::int32_t component(const Fraction& f, int d) { return d == 0 ? f.x : d == 1 ? f.y : f.z; }
 
 }  // namespace
@@ -107,7 +113,9 @@ std::vector<Particle> Domain::collect_owned() const {
   return particles;
 }
 
-void Domain::distribute(const std::vector<Particle>& particles) { sort_into_cells(move_to_owners(particles, false)); }
+void Domain::distribute(std::vector<Particle> particles) {
+  sort_into_cells(move_to_owners(std::move(particles), false));
+}
 
 void Domain::rebuild() { sort_into_cells(move_to_owners(collect_owned(), true)); }
 
@@ -115,6 +123,10 @@ void Domain::rebuild() { sort_into_cells(move_to_owners(collect_owned(), true));
 void Domain::index_particles(const std::vector<Particle>& particles) {
   slots_.reset(particles.size());
   for (std::size_t i = 0; i < particles.size(); ++i) slots_.insert(particles[i].id, static_cast<std::int32_t>(i));
+}
+
+std::int32_t Domain::find_particle(std::span<const Particle> particles, std::int64_t atom) const {
+  return slots_.find(atom, [&](std::int32_t i) { return particles[at(i)].id; });
 }
 
 /// Sends whole hydrogen groups to the owner of their key atom's cell. `particles` holds whole groups only.
@@ -125,7 +137,7 @@ std::vector<Particle> Domain::move_to_owners(std::vector<Particle> particles, bo
   std::vector<std::vector<Particle>> leaving(at(comm_.size()));
   std::string problem;
   for (const auto& particle : particles) {
-    const auto key = slots_.find(group_key(particle.id));
+    const auto key = find_particle(particles, group_key(particle.id));
     TESSERA_CHECK(key >= 0);
     const int owner = decomposition_.owner(grid().cell_of(particles[at(key)].position));
     if (owner == comm_.rank()) {
@@ -174,13 +186,20 @@ std::vector<Particle> Domain::move_to_owners(std::vector<Particle> particles, bo
 }
 
 void Domain::sort_into_cells(std::vector<Particle> particles) {
+  // Several arrays of atoms at once decide the peak of memory: what the particles tell is dropped here.
+  release(id);
+  release(position);
+  release(reference);
+  release(velocity);
+  release(molecule);
+  release(local);
   // Cell of each atom (its group key's), then a counting sort by cell, then the order within each cell.
   index_particles(particles);
   std::vector<std::int32_t> cell_of(particles.size());
   std::vector<std::int32_t> count(at(n_cells()) + 1, 0);
   threads_.parallel_for(static_cast<std::int64_t>(particles.size()), [&](std::int64_t begin, std::int64_t end) {
     for (auto i = begin; i < end; ++i) {
-      const auto key = slots_.find(group_key(particles[at(i)].id));
+      const auto key = find_particle(particles, group_key(particles[at(i)].id));
       TESSERA_CHECK(key >= 0);
       cell_of[at(i)] = local_cell(grid().cell_of(particles[at(key)].position));
     }
@@ -201,7 +220,7 @@ void Domain::sort_into_cells(std::vector<Particle> particles) {
     for (std::size_t i = 0; i < particles.size(); ++i) sorted[at(next[at(cell_of[i])]++)] = particles[i];
   }
   n_owned_atoms_ = static_cast<std::int32_t>(particles.size());
-  particles = {};  // several arrays of atoms at once decide the peak of memory
+  release(particles);
   n_owned_slots_ = cell_begin[at(n_owned_cells_)] * cluster_size;
   id.assign(at(n_owned_slots_), -1);
   position.resize(at(n_owned_slots_));
@@ -226,7 +245,7 @@ void Domain::sort_into_cells(std::vector<Particle> particles) {
       for (; slot < at(cell_begin[at(c) + 1]) * cluster_size; ++slot) position[slot] = centre;
     }
   });
-  sorted = {};
+  release(sorted);
   reference.assign(position.begin(), position.end());
   exchange_halo_structure();
   molecule.resize(id.size());

@@ -42,7 +42,7 @@ class Domain {
   Domain(const model::System& system, Decomposition decomposition, const comm::Communicator& comm, ThreadPool& threads);
 
   /// Gives every rank the atoms of its cells, whoever has them now. Collective.
-  void distribute(const std::vector<Particle>& particles);
+  void distribute(std::vector<Particle> particles);
 
   /// Moves groups to the cells (and ranks) they are in now, sorts cells, rebuilds the halo. Collective.
   void rebuild();
@@ -74,7 +74,9 @@ class Domain {
   bool is_padding(std::int32_t slot) const { return id[static_cast<std::size_t>(slot)] < 0; }
   /// Local index of a cell of the grid (wrapped), or −1.
   std::int32_t local_cell(const Index3& wrapped) const;
-  std::int32_t slot_of(std::int64_t atom) const { return slots_.find(atom); }
+  std::int32_t slot_of(std::int64_t atom) const {
+    return slots_.find(atom, [&](std::int32_t slot) { return id[static_cast<std::size_t>(slot)]; });
+  }
   const model::Template& molecule_of(std::int32_t slot) const {
     return system_.templates[static_cast<std::size_t>(molecule[static_cast<std::size_t>(slot)])];
   }
@@ -102,6 +104,7 @@ class Domain {
   std::vector<Particle> collect_owned() const;
   std::vector<Particle> move_to_owners(std::vector<Particle> particles, bool neighbours_only);
   void index_particles(const std::vector<Particle>& particles);
+  std::int32_t find_particle(std::span<const Particle> particles, std::int64_t atom) const;
   void sort_into_cells(std::vector<Particle> particles);
   void exchange_halo_structure();
   template <class Value>
