@@ -24,6 +24,7 @@ struct ClusterBounds {
       for (auto& face : *faces) face.resize(clusters + 16);
     reach.resize(clusters + 16);
   }
+  std::size_t bytes() const { return 7 * reach.capacity() * sizeof(float); }
 };
 
 /// The cells that a cell's clusters are paired with: their clusters, the vectors to them and boxes around what they

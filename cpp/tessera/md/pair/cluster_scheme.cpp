@@ -23,7 +23,7 @@ class ClusterList : public PairSum {
   }
   std::int64_t n_evaluated() const override { return cluster_size * cluster_size * list_.n_entries(); }
   std::size_t list_bytes() const override { return list_.bytes(); }
-  std::size_t other_bytes() const override { return 0; }
+  std::size_t other_bytes() const override { return lister_.bytes(); }
 
  protected:
   /// Calls function(thread, part, rows) for pieces of all parts of the list as threads come free: sums across entries
@@ -86,7 +86,7 @@ class ClusterSum final : public ClusterList {
   }
 
   std::size_t other_bytes() const override {
-    std::size_t n = 0;
+    std::size_t n = ClusterList::other_bytes();
     for (const auto& buffer : force_) n += buffer.capacity() * sizeof(ClusterForces);
     return n;
   }
@@ -98,7 +98,7 @@ class ClusterSum final : public ClusterList {
     constexpr std::int64_t scale = static_cast<std::int64_t>(pair_force_unit / force_unit);
     data_.threads.run([&](int thread) {
       const auto n = static_cast<std::int64_t>(data_.clusters.size());
-      const auto& total = by_thread[at(thread)].force;
+      const auto total = by_thread[at(thread)].total;
       for (auto c = n * thread / data_.threads.size(); c < n * (thread + 1) / data_.threads.size(); ++c)
         for (std::size_t d = 0; d < 3; ++d)
           for (std::size_t k = 0; k < 4; ++k) {

@@ -212,6 +212,7 @@ void PairForces::find_exclusions() {
   });
   for (std::size_t c = 0; c < at(n); ++c) data_.exclusions.begin[c + 1] += data_.exclusions.begin[c];
   data_.exclusions.partners.clear();
+  data_.exclusions.partners.reserve(at(data_.exclusions.begin.back()));
   for (const auto& partners : found)
     data_.exclusions.partners.insert(data_.exclusions.partners.end(), partners.begin(), partners.end());
 }
@@ -238,8 +239,7 @@ std::size_t PairForces::bytes() const {
          (data_.type.capacity() + data_.exclusions.begin.capacity()) * sizeof(std::int32_t) +
          data_.exclusions.partners.capacity() * sizeof(ExcludedClusters::Partner) +
          listed_.capacity() * sizeof(Places) +
-         (stride_.capacity() + mobility_.capacity() + data_.reach.capacity()) * sizeof(float) + sum_->list_bytes() +
-         sum_->other_bytes();
+         (stride_.capacity() + mobility_.capacity() + data_.reach.capacity()) * sizeof(float);
 }
 
 }  // namespace tessera::md::pair

@@ -41,6 +41,7 @@ class PairForces {
   std::span<const std::int32_t> type() const { return data_.type; }  // by slot; padding −1
   /// Energy and one diagonal component of the virial of the long-range Lennard-Jones tail (times the number density).
   TailIntegral tail() const;
+  /// Beside those of the scheme.
   std::size_t bytes() const;
 
  private:

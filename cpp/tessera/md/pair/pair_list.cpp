@@ -171,8 +171,8 @@ std::int64_t PairList::n_entries() const {
 std::size_t PairList::bytes() const {
   std::size_t n = 0;
   for (const auto& part : parts)
-    n += part.rows.capacity() * sizeof(Row) + part.masked.capacity() * sizeof(MaskedEntry) +
-         part.plain.capacity() * sizeof(PairEntry);
+    n += part.rows.size() * sizeof(Row) + part.masked.size() * sizeof(MaskedEntry) +
+         (part.rows.empty() ? 0 : at(part.rows.back().plain_begin)) * sizeof(PairEntry);
   return n;
 }
 
@@ -248,7 +248,8 @@ void PairLister::build(std::span<const ClusterData> clusters, std::span<const fl
   const ClusterSet set = {clusters.data(), reach.data(), bounds_};
   list.parts.resize(at(threads_.size()));
   // Doubling a list that is as large as all else would cost its size again: begin with what the density promises, an
-  // entry for each cluster within range, which reaches a cluster's own width further and what atoms may move.
+  // entry for each cluster within range, which reaches a cluster's own width further and what atoms may move. Only what
+  // is written takes memory.
   const auto edges = domain_.system().lattice.edges();
   const double density = static_cast<double>(domain_.system().n_atoms()) / (edges[0] * edges[1] * edges[2]);
   const double sphere = 4.0 / 3 * 3.1416 * std::pow(cutoff + 2.9, 3) * density / (2 * cluster_size);
@@ -260,6 +261,8 @@ void PairLister::build(std::span<const ClusterData> clusters, std::span<const fl
   threads_.run([&](int thread) {
     auto& part = list.parts[at(thread)];
     if (part.plain.size() < promised) part.plain.resize(promised);
+    part.masked.reserve(clusters.size() + excluded.partners.size());
+    part.rows.reserve(clusters.size() + 1);
     PairListWriter writer(domain_, set, excluded, table, type, cutoff, part);
     NeighbourCells cells;
     for (std::int32_t first = next.fetch_add(batch); first < domain_.n_cells(); first = next.fetch_add(batch))

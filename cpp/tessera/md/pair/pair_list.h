@@ -13,6 +13,7 @@
 #include "tessera/base/threads.h"
 #include "tessera/md/domain/domain.h"
 #include "tessera/md/pair/cluster_distance.h"
+#include "tessera/md/uninitialised_vector.h"
 
 namespace tessera::md::pair {
 
@@ -35,7 +36,7 @@ struct Row {
 struct PairListPart {
   std::vector<Row> rows;  // and one more, which ends the last
   std::vector<MaskedEntry> masked;
-  std::vector<PairEntry> plain;  // may hold room beyond the last row's end
+  UninitialisedVector<PairEntry> plain;  // and room beyond the last row's end
 
   std::size_t n_rows() const { return rows.empty() ? 0 : rows.size() - 1; }
   std::span<const MaskedEntry> masked_of(std::size_t row) const {
@@ -100,6 +101,8 @@ class PairLister {
   /// that may interact as long as no atom moves further than its reach. Exact: no pair is missing.
   void build(std::span<const ClusterData> clusters, std::span<const float> reach, const ExcludedClusters& excluded,
              const TablePairs& table, std::span<const std::int32_t> type, double cutoff, PairList& list);
+
+  std::size_t bytes() const { return bounds_.bytes() + cell_bounds_.bytes(); }
 
  private:
   void set_bounds(std::span<const ClusterData> clusters, std::span<const float> reach);
