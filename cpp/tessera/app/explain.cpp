@@ -8,6 +8,7 @@
 #include "tessera/app/config/read_config.h"
 #include "tessera/app/engine_settings.h"
 #include "tessera/app/output/progress.h"
+#include "tessera/app/output/report.h"
 #include "tessera/app/system_file.h"
 #include "tessera/app/trial.h"
 #include "tessera/base/units.h"
@@ -148,7 +149,9 @@ std::string explain(const ExplainRequest& request) {
     ThreadPool pool(threads);
     const auto measured = run_trial(config, system, settings, read_coordinates(config.input.system, 0, 1), comm, pool,
                                     request.measured_steps);
-    const double bytes_per_atom = measured.bytes / atoms;
+    Memory memory;
+    for (const auto& use : measured.memory) memory.owners.push_back({std::string(use.owner), use.bytes});
+    const double bytes_per_atom = static_cast<double>(memory.bytes()) / atoms;
     const double share = static_cast<double>(layout.most_cells) / static_cast<double>(layout.grid.size());
     const double cores = machine.usable_threads ? *machine.usable_threads : 1;
     const double crowding = std::max(1.0, request.ranks * threads / cores);
@@ -169,14 +172,16 @@ std::string explain(const ExplainRequest& request) {
                            {"trajectory_megabytes", frame * frames / 1e6},
                            {"checkpoint_megabytes", 44 * atoms / 1e6},
                            {"includes_communication", false}};
+    for (const auto& owner : memory.owners) result["predicted"]["memory"][owner.name] = owner.bytes;
     text += fmt::format(
-        "\nprediction (from {} steps on one rank of this machine: {:.1f} ms each, {:.0f} bytes an atom)\n"
+        "\nprediction (from {} steps on one rank of this machine: {:.1f} ms each)\n"
         "  {:.1f} ms a step, {:.2f} ns/day{}; {:.0f} MB on the largest rank\n"
+        "  {}\n"
         "  {} steps take {}; trajectory {:.1f} MB, each checkpoint {:.1f} MB\n"
         "  communication is not in it: the links of this machine are not measured\n",
-        request.measured_steps, 1e3 * measured.seconds_a_step, bytes_per_atom, 1e3 * seconds, ns_per_day,
+        request.measured_steps, 1e3 * measured.seconds_a_step, 1e3 * seconds, ns_per_day,
         crowding > 1 ? fmt::format(" ({} ranks × {} threads share {:.0f} cores)", request.ranks, threads, cores) : "",
-        bytes / 1e6, grouped(config.dynamics.steps),
+        bytes / 1e6, memory_text(memory, system.n_atoms()), grouped(config.dynamics.steps),
         duration_text(seconds * static_cast<double>(config.dynamics.steps)), frame * frames / 1e6, 44 * atoms / 1e6);
   }
   return request.json ? result.dump(2) + "\n" : text;

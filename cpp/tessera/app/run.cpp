@@ -1,6 +1,7 @@
 #include "tessera/app/run.h"
 
 #include <fmt/format.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -59,6 +60,13 @@ void on_root(const comm::Communicator& comm, Function&& function) {
   }
   comm::agree_on_input(comm, input_problem);
   comm::agree_on_run(comm, run_problem);
+}
+
+/// The greatest that this process has had in memory, bytes.
+std::int64_t peak_bytes() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return std::int64_t{usage.ru_maxrss} * 1024;
 }
 
 std::vector<Column> energy_columns() {
@@ -181,8 +189,9 @@ void Run::start_new() {
   if (velocities != Velocities::file)
     for (auto& v : block_.velocity) v = {};
   check_every_atom_once(comm_, block_, system_, config_.input.system);
-  engine_->set_state(make_particles(block_), 0, 0);
+  auto particles = make_particles(block_);
   block_ = {};
+  engine_->set_state(std::move(particles), 0, 0);
   engine_->constrain_start();
   if (velocities == Velocities::generate)
     engine_->generate_velocities(config_.dynamics.temperature, static_cast<std::uint64_t>(config_.dynamics.seed));
@@ -245,7 +254,7 @@ void Run::start_from_checkpoint() {
     Drift::State drift;
   } numbers = {checkpoint_.step, checkpoint_.last_search, checkpoint_.trajectory_frames, checkpoint_.drift};
   comm_.broadcast(std::as_writable_bytes(std::span(&numbers, 1)), 0);
-  engine_->set_state(checkpoint_.particles, numbers.step, numbers.last_search);
+  engine_->set_state(std::move(checkpoint_.particles), numbers.step, numbers.last_search);
   checkpoint_ = {};
   engine_->measure();
   first_step_ = numbers.step;
@@ -290,16 +299,22 @@ void Run::record_frame() {
 
 void Run::save_checkpoint() {
   engine_->check();
-  auto particles = gather_particles(*engine_, comm_);
+  std::optional<CheckpointWriter> writer;
   on_root(comm_, [&] {
-    write_checkpoint(config_.output.folder, {.step = engine_->current_step(),
-                                             .last_search = engine_->last_search(),
-                                             .trajectory_frames = trajectory_->n_frames(),
-                                             .drift = drift_.state(),
-                                             .simd = md::pair::simd_target(),
-                                             .settings = bit_settings(settings_, system_),
-                                             .particles = std::move(particles)});
+    const Checkpoint checkpoint = {.step = engine_->current_step(),
+                                   .last_search = engine_->last_search(),
+                                   .trajectory_frames = trajectory_->n_frames(),
+                                   .drift = drift_.state(),
+                                   .simd = md::pair::simd_target(),
+                                   .settings = bit_settings(settings_, system_),
+                                   .particles = {}};
+    writer.emplace(config_.output.folder, checkpoint, system_.n_atoms());
   });
+  for_id_ranges(system_.n_atoms(), [&](std::int64_t begin, std::int64_t end) {
+    const auto particles = gather_particles(*engine_, comm_, begin, end);
+    on_root(comm_, [&] { writer->append(particles); });
+  });
+  on_root(comm_, [&] { writer->finish(); });
 }
 
 /// A signal may reach one rank alone, so ranks ask each other at every few steps.
@@ -348,16 +363,20 @@ Report Run::make_report(double seconds) {
   report.last_step = engine_->current_step();
   report.timestep = config_.dynamics.timestep;
   report.wall_seconds = seconds;
-  report.bytes_per_atom =
-      static_cast<double>(comm::all_reduce_sum(comm_, static_cast<std::int64_t>(engine_->bytes()))) /
-      static_cast<double>(system_.n_atoms());
+  for (const auto& use : engine_->memory())
+    report.memory.owners.push_back({std::string(use.owner), comm::all_reduce_sum(comm_, use.bytes)});
+  report.memory.peak = comm::all_reduce_sum(comm_, peak_bytes());
+  report.memory.most_peak = comm::all_reduce_max(comm_, peak_bytes());
   auto sum = engine_->timers().seconds(), most = sum;
   comm_.all_reduce_sum_for_report(sum);
   comm_.all_reduce_max(std::span<double>(most));
   for (std::size_t p = 0; p < md::n_phases; ++p)
     report.phases.push_back({std::string(md::phase_names[p]), sum[p] / comm_.size(), most[p]});
-  const auto particles = gather_particles(*engine_, comm_);
-  if (comm_.is_root()) report.state_hash = state_hash(particles);
+  io::Checksum hash;
+  for_id_ranges(system_.n_atoms(), [&](std::int64_t begin, std::int64_t end) {
+    add_state(gather_particles(*engine_, comm_, begin, end), hash);
+  });
+  if (comm_.is_root()) report.state_hash = hash.finish();
   report.versions = {{"tessera", TESSERA_VERSION},
                      {"mpi", comm::Communicator::library_version()},
                      {"compiler", __VERSION__},

@@ -12,8 +12,7 @@ Trial run_trial(const RunConfig& config, const model::System& system, const md::
   md::Engine engine(system, settings, comm, threads);
   auto particles = make_particles(block);
   for (auto& particle : particles) particle.velocity = {};
-  engine.set_state(particles, 0, 0);
-  particles = {};
+  engine.set_state(std::move(particles), 0, 0);
   engine.constrain_start();
   engine.generate_velocities(config.dynamics.temperature, static_cast<std::uint64_t>(config.dynamics.seed));
   engine.measure();
@@ -22,7 +21,7 @@ Trial run_trial(const RunConfig& config, const model::System& system, const md::
   for (int step = 0; step < steps; ++step) engine.step(false);
   double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   comm.all_reduce_max(std::span(&seconds, 1));
-  return {seconds / steps, static_cast<double>(engine.bytes())};
+  return {seconds / steps, engine.memory()};
 }
 
 std::vector<SchemeTrial> try_pair_schemes(const RunConfig& config, const model::System& system,

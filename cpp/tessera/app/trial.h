@@ -11,8 +11,8 @@
 namespace tessera::app {
 
 struct Trial {
-  double seconds_a_step = 0;  // of the slowest rank
-  double bytes = 0;           // of this rank
+  double seconds_a_step = 0;          // of the slowest rank
+  std::vector<md::MemoryUse> memory;  // of this rank
 };
 
 /// Runs so many steps from this rank's share of the start, with velocities drawn anew. Collective.

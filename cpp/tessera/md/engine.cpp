@@ -94,19 +94,19 @@ Engine::Engine(const model::System& system, const EngineSettings& settings, cons
   accumulators_.resize(at(threads.size()));
 }
 
-void Engine::set_state(const std::vector<domain::Particle>& particles, std::int64_t step, std::int64_t last_search) {
-  domain_.distribute(particles);
+void Engine::set_state(std::vector<domain::Particle> particles, std::int64_t step, std::int64_t last_search) {
+  domain_.distribute(std::move(particles));
   rebuild_lists();
   domain_.apply_displacements();
   step_ = step;
   last_search_ = last_search;
 }
 
-std::vector<domain::Particle> Engine::owned_particles() const {
+std::vector<domain::Particle> Engine::owned_particles(std::int64_t begin, std::int64_t end) const {
   std::vector<domain::Particle> particles;
-  particles.reserve(at(domain_.n_owned_atoms()));
+  particles.reserve(at(std::min<std::int64_t>(domain_.n_owned_atoms(), end - begin)));
   for (std::int32_t s = 0; s < domain_.n_owned_slots(); ++s)
-    if (!domain_.is_padding(s))
+    if (domain_.id[at(s)] >= begin && domain_.id[at(s)] < end)  // not that of padding
       particles.push_back({domain_.id[at(s)], domain_.reference[at(s)], domain_.velocity[at(s)],
                            domain_.position[at(s)] - domain_.reference[at(s)]});
   return particles;
@@ -123,7 +123,7 @@ void Engine::rebuild_lists() {
   for (std::int32_t s = 0; s < domain_.n_owned_slots(); ++s)
     if (!domain_.is_padding(s)) inverse_mass_[at(s)] = 1 / domain_.molecule_of(s).mass[at(domain_.local[at(s)])];
   force_.resize(3 * at(domain_.n_slots()));
-  for (auto& force : thread_force_) force.resize(force_.size());
+  for (auto& force : thread_force_) force.resize(at(domain_.n_slots()));
   std::string torn;
   try {
     topology_.rebuild(domain_);
@@ -157,10 +157,12 @@ bool Engine::must_search() {
 
 void Engine::clear_forces(bool with_energies) {
   threads_.run([&](int thread) {
-    auto& force = thread == 0 ? force_ : thread_force_[at(thread) - 1];
-    std::fill(force.begin(), force.end(), 0);
+    const auto n = std::ssize(force_), n_threads = std::ptrdiff_t{threads_.size()};
+    std::fill(force_.begin() + n * thread / n_threads, force_.begin() + n * (thread + 1) / n_threads, 0);
+    auto* own = thread == 0 ? nullptr : &thread_force_[at(thread) - 1];
+    if (own != nullptr) own->clear();
     thread_energies_[at(thread)] = {};
-    accumulators_[at(thread)] = {force, with_energies ? &thread_energies_[at(thread)] : nullptr};
+    accumulators_[at(thread)] = {force_, with_energies ? &thread_energies_[at(thread)] : nullptr, own};
   });
 }
 
@@ -173,9 +175,10 @@ void Engine::add_bonded_forces() {
 
 void Engine::sum_threads() {
   if (thread_force_.empty()) return;
-  threads_.parallel_for(static_cast<std::int64_t>(force_.size()), [&](std::int64_t begin, std::int64_t end) {
+  const auto n_blocks = static_cast<std::int64_t>(thread_force_[0].n_blocks());
+  threads_.parallel_for(n_blocks, [&](std::int64_t begin, std::int64_t end) {
     for (const auto& force : thread_force_)
-      for (auto i = begin; i < end; ++i) add_fixed(force_[at(i)], force[at(i)]);
+      for (auto block = begin; block < end; ++block) force.add_block_to(force_, at(block));
   });
 }
 
@@ -195,11 +198,19 @@ void Engine::report_blow_up(const std::string& problem) {
                          find_strongest_force(domain_, topology_.terms(), tables_, pair_, fastest));
 }
 
-std::size_t Engine::bytes() const {
-  std::size_t n = domain_.bytes() + topology_.bytes() + pair_.bytes() + mesh_.bytes() +
-                  force_.capacity() * sizeof(std::int64_t) + inverse_mass_.capacity() * sizeof(double);
-  for (const auto& force : thread_force_) n += force.capacity() * sizeof(std::int64_t);
-  return n;
+std::vector<MemoryUse> Engine::memory() const {
+  std::size_t forces = force_.capacity() * sizeof(std::int64_t);
+  for (const auto& force : thread_force_) forces += force.bytes();
+  const auto use = [](std::string_view owner, std::size_t bytes) {
+    return MemoryUse{owner, static_cast<std::int64_t>(bytes)};
+  };
+  return {use("atoms and halo", domain_.bytes() + inverse_mass_.capacity() * sizeof(double)),
+          use("bonded terms and groups", topology_.bytes()),
+          use("forces", forces),
+          use("pairs: atoms as kernels see them", pair_.bytes()),
+          use("pairs: list", pair_.sum().list_bytes()),
+          use("pairs: forces by thread", pair_.sum().other_bytes()),
+          use("mesh", mesh_.bytes())};
 }
 
 }  // namespace tessera::md

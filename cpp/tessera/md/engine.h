@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tessera/md/accumulator.h"
@@ -47,6 +48,12 @@ struct Energies {
   double operator[](Term t) const { return term[static_cast<std::size_t>(t)]; }
 };
 
+/// Bytes by who holds them.
+struct MemoryUse {
+  std::string_view owner;
+  std::int64_t bytes;
+};
+
 /// The cell grid that these settings want: global, the same on any ranks.
 domain::CellGrid plan_cells(const model::System& system, const EngineSettings& settings);
 
@@ -61,7 +68,7 @@ class Engine {
 
   /// Places atoms, wherever they come from: every atom on exactly one rank, whole hydrogen groups together.
   /// `last_search` is the step whose search the particles' cells come from. Collective.
-  void set_state(const std::vector<domain::Particle>& particles, std::int64_t step, std::int64_t last_search);
+  void set_state(std::vector<domain::Particle> particles, std::int64_t step, std::int64_t last_search);
 
   /// Puts constrained distances right (and velocities along them), as a start from people's files needs. Collective.
   void constrain_start();
@@ -90,12 +97,15 @@ class Engine {
   const model::System& system() const { return system_; }
   const pair::PairForces& pair_forces() const { return pair_; }
   const Topology& topology() const { return topology_; }
-  /// Owned atoms with their place at the last search and what they moved since: a checkpoint's content.
-  std::vector<domain::Particle> owned_particles() const;
+  /// Owned atoms with their place at the last search and what they moved since: a checkpoint's content. Of those with
+  /// ids from begin to end.
+  std::vector<domain::Particle> owned_particles(std::int64_t begin, std::int64_t end) const;
+  std::vector<domain::Particle> owned_particles() const { return owned_particles(0, system_.n_atoms()); }
   /// Force on an owned slot, kcal/mol/Å.
   Vec3 force(std::int32_t slot) const;
   Timers& timers() { return timers_; }
-  std::size_t bytes() const;
+  /// What holds this rank's memory between steps.
+  std::vector<MemoryUse> memory() const;
 
  private:
   void rebuild_lists();
@@ -128,9 +138,9 @@ class Engine {
   Timers timers_;
 
   std::int64_t step_ = 0, last_search_ = 0, n_searches_ = 0, degrees_of_freedom_ = 0;
-  std::vector<double> inverse_mass_;                     // by owned slot, amu⁻¹; padding 0
-  std::vector<std::int64_t> force_;                      // (3·slots), of all threads after sum_threads()
-  std::vector<std::vector<std::int64_t>> thread_force_;  // (3·slots) by thread beyond the first
+  std::vector<double> inverse_mass_;        // by owned slot, amu⁻¹; padding 0
+  std::vector<std::int64_t> force_;         // (3·slots), of all threads after sum_threads()
+  std::vector<SparseForces> thread_force_;  // by thread beyond the first
   std::vector<EnergyVirial> thread_energies_;
   std::vector<Accumulator> accumulators_;
   std::string blow_up_;  // what this rank found
