@@ -171,8 +171,7 @@ std::int64_t PairList::n_entries() const {
 std::size_t PairList::bytes() const {
   std::size_t n = 0;
   for (const auto& part : parts)
-    n += part.rows.size() * sizeof(Row) + part.masked.size() * sizeof(MaskedEntry) +
-         (part.rows.empty() ? 0 : at(part.rows.back().plain_begin)) * sizeof(PairEntry);
+    n += part.rows.size() * sizeof(Row) + part.masked.size() * sizeof(MaskedEntry) + part.n_plain() * sizeof(PairEntry);
   return n;
 }
 
@@ -248,13 +247,18 @@ void PairLister::build(std::span<const ClusterData> clusters, std::span<const fl
   const ClusterSet set = {clusters.data(), reach.data(), bounds_};
   list.parts.resize(at(threads_.size()));
   // Doubling a list that is as large as all else would cost its size again: begin with what the density promises, an
-  // entry for each cluster within range, which reaches a cluster's own width further and what atoms may move. Only what
-  // is written takes memory.
+  // entry for each cluster within range, which reaches a cluster's own width further and what atoms may move; and twice
+  // a thread's even share, as threads take cells when they are free. Only what is written takes memory.
   const auto edges = domain_.system().lattice.edges();
   const double density = static_cast<double>(domain_.system().n_atoms()) / (edges[0] * edges[1] * edges[2]);
   const double sphere = 4.0 / 3 * 3.1416 * std::pow(cutoff + 2.9, 3) * density / (2 * cluster_size);
-  const auto promised =
-      at(static_cast<std::int64_t>(sphere * domain_.n_owned_atoms() / cluster_size)) / at(threads_.size());
+  const auto promised = at(static_cast<std::int64_t>(sphere * domain_.n_owned_atoms() / cluster_size)) *
+                        std::min<std::size_t>(2, list.parts.size()) / list.parts.size();
+  // What a thread has written stays taken: not where it was much more than its share by chance.
+  std::size_t written = 0;
+  for (const auto& part : list.parts) written += part.n_plain();
+  for (auto& part : list.parts)
+    if (4 * part.n_plain() * list.parts.size() > 5 * written) part.plain = UninitialisedVector<PairEntry>();
   // Cells are handed out as threads come free; who builds a cell's list doesn't change it.
   std::atomic<std::int32_t> next{0};
   constexpr std::int32_t batch = 4;

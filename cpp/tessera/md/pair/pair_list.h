@@ -39,6 +39,7 @@ struct PairListPart {
   UninitialisedVector<PairEntry> plain;  // and room beyond the last row's end
 
   std::size_t n_rows() const { return rows.empty() ? 0 : rows.size() - 1; }
+  std::size_t n_plain() const { return rows.empty() ? 0 : static_cast<std::size_t>(rows.back().plain_begin); }
   std::span<const MaskedEntry> masked_of(std::size_t row) const {
     return {masked.data() + rows[row].masked_begin, masked.data() + rows[row + 1].masked_begin};
   }
