@@ -22,7 +22,7 @@ std::vector<md::domain::Particle> gather_particles(const md::Engine& engine, con
 /// Calls function(begin, end) for id after id of all atoms, some at a time.
 template <class Function>
 void for_id_ranges(std::int64_t n_atoms, Function&& function) {
-  constexpr std::int64_t least_atoms = 32768, most_ranges = 64;
+  constexpr std::int64_t least_atoms = 4096, most_ranges = 64;
   const auto step = std::max(least_atoms, (n_atoms + most_ranges - 1) / most_ranges);
   for (std::int64_t begin = 0; begin < n_atoms; begin += step) function(begin, std::min(begin + step, n_atoms));
 }

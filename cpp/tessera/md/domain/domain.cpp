@@ -214,24 +214,30 @@ void Domain::sort_into_cells(std::vector<Particle> particles) {
     particle_begin[at(c) + 1] = particle_begin[at(c)] + count[at(c)];
     cell_begin[at(c) + 1] = cell_begin[at(c)] + (count[at(c)] + cluster_size - 1) / cluster_size;
   }
-  std::vector<Particle> sorted(particles.size());
   {
     auto next = particle_begin;
-    for (std::size_t i = 0; i < particles.size(); ++i) sorted[at(next[at(cell_of[i])]++)] = particles[i];
+    auto& place = cell_of;
+    for (auto& p : place) p = static_cast<std::int32_t>(next[at(p)]++);
+    // Swaps until what stands here belongs here: each puts one atom into its place for good.
+    for (std::size_t i = 0; i < place.size(); ++i)
+      while (at(place[i]) != i) {
+        std::swap(particles[i], particles[at(place[i])]);
+        std::swap(place[i], place[at(place[i])]);
+      }
+    release(cell_of);
   }
   n_owned_atoms_ = static_cast<std::int32_t>(particles.size());
-  release(particles);
   n_owned_slots_ = cell_begin[at(n_owned_cells_)] * cluster_size;
   id.assign(at(n_owned_slots_), -1);
   position.resize(at(n_owned_slots_));
   velocity.assign(at(n_owned_slots_), {});
   // Only a restart brings displacements.
   const bool displaced =
-      std::any_of(sorted.begin(), sorted.end(), [](const Particle& p) { return p.displacement != Fraction{}; });
+      std::any_of(particles.begin(), particles.end(), [](const Particle& p) { return p.displacement != Fraction{}; });
   displacement_ = std::vector<Fraction>(displaced ? at(n_owned_slots_) : 0);
   threads_.parallel_for(n_owned_cells_, [&](std::int64_t begin, std::int64_t end) {
     for (auto c = begin; c < end; ++c) {
-      const std::span atoms(sorted.data() + particle_begin[at(c)], at(count[at(c)]));
+      const std::span atoms(particles.data() + particle_begin[at(c)], at(count[at(c)]));
       const auto centre = grid().centre(cell[at(c)]);
       sort_cell(atoms, centre);
       auto slot = at(cell_begin[at(c)]) * cluster_size;
@@ -245,7 +251,7 @@ void Domain::sort_into_cells(std::vector<Particle> particles) {
       for (; slot < at(cell_begin[at(c) + 1]) * cluster_size; ++slot) position[slot] = centre;
     }
   });
-  release(sorted);
+  release(particles);
   reference.assign(position.begin(), position.end());
   exchange_halo_structure();
   molecule.resize(id.size());

@@ -258,7 +258,7 @@ void PairLister::build(std::span<const ClusterData> clusters, std::span<const fl
   std::size_t written = 0;
   for (const auto& part : list.parts) written += part.n_plain();
   for (auto& part : list.parts)
-    if (4 * part.n_plain() * list.parts.size() > 5 * written) part.plain = UninitialisedVector<PairEntry>();
+    if (8 * part.n_plain() * list.parts.size() > 9 * written) part.plain = UninitialisedVector<PairEntry>();
   // Cells are handed out as threads come free; who builds a cell's list doesn't change it.
   std::atomic<std::int32_t> next{0};
   constexpr std::int32_t batch = 4;
