@@ -12,7 +12,7 @@ from bench.common.options import Common
 from bench.common.process import Outcome, measure
 from bench.common.results import ROOT
 
-WATER = {"water24k": 24_000, "water300k": 300_000, "water1m": 1_000_002}
+WATER = {"water3k": 3_000, "water24k": 24_000, "water300k": 300_000, "water1m": 999_999}
 N_ATOMS = {"dhfr": 23_558, "apoa1": 92_224, "apoa1_1m": 1_106_688, **WATER}
 TITLES = {"dhfr": "DHFR", "apoa1": "ApoA1", "apoa1_1m": "ApoA1, 2 × 2 × 3", **dict.fromkeys(WATER, "water")}
 NAMES = tuple(N_ATOMS)
