@@ -27,7 +27,7 @@ LARGE = 100_000  # atoms
 @click.option("--mpi", default="openmpi", show_default=True, help="Of layouts with several ranks.")
 @click.option("--cutoff", default=12.0, show_default=True, help="Å.")
 @click.option("--check", is_flag=True, help="End with status 1 where a large system takes more than promised.")
-@common_options(steps=12, repeats=1, steps_help="Steps of each run: enough for atoms to be sorted again.")
+@common_options(steps=20, repeats=1, steps_help="Steps of each run: enough for atoms to be sorted again.")
 def memory(
     common: Common,
     names: tuple[str, ...],
@@ -93,9 +93,10 @@ def memory(
     figure.tables.append(memory_table(runs))
     figure.notes.append(
         f"{chosen} ranks × threads, cut-off {cutoff:g} Å, {steps} steps from a start that is still hot. Resident at "
-        f"the peak: of whole processes, less the {program / 1e6:.0f} MB that a run takes of whatever size (libraries and "
-        f"their tables: the peak of a run of {systems.N_ATOMS['water3k']:,} atoms less what its engine holds); at most "
-        f"{MOST_BYTES_PER_ATOM} B/atom is promised from {LARGE:,} atoms on. Owners: as the engine counts at the end."
+        f"the peak: of whole processes, less the {program / 1e6:.0f} MB that a run takes of whatever size (libraries "
+        f"and their tables: the peak of a run of {systems.N_ATOMS['water3k']:,} atoms less what its engine holds); at "
+        f"most {MOST_BYTES_PER_ATOM} B/atom is promised from {LARGE:,} atoms on. Owners: as the engine counts at the "
+        "end."
     )
     figure.notes += [f"Failed: {text}." for text in figure.failures]
     figure.write(common.results, as_json=common.as_json, docs=common.docs)
