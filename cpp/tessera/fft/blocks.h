@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <type_traits>
 #include <vector>
 
 #include "tessera/base/index_box.h"
+#include "tessera/fft/transpose.h"
 
 namespace tessera::fft {
 
@@ -95,7 +95,7 @@ class Side {
               Value* scratch) const {
     for_runs(first, n, [&](const Strip& s, std::int64_t offset, std::int64_t line, std::int64_t count) {
       const Value* from = reinterpret_cast<const Value*>(memories[s.memory]) + offset + field * s.batch_stride;
-      copy_lines<lanes>(from, s.line_stride, s.v_stride, scratch + s.begin * lanes + line, lanes, 1, s.length, count);
+      copy_lines(from, s.line_stride, s.v_stride, scratch + s.begin * lanes + line, lanes, 1, s.length, count);
     });
   }
 
@@ -105,7 +105,7 @@ class Side {
                const Value* scratch) const {
     for_runs(first, n, [&](const Strip& s, std::int64_t offset, std::int64_t line, std::int64_t count) {
       Value* to = reinterpret_cast<Value*>(memories[s.memory]) + offset + field * s.batch_stride;
-      copy_lines<lanes>(scratch + s.begin * lanes + line, lanes, 1, to, s.line_stride, s.v_stride, s.length, count);
+      copy_lines(scratch + s.begin * lanes + line, lanes, 1, to, s.line_stride, s.v_stride, s.length, count);
     });
   }
 
@@ -134,18 +134,16 @@ class Side {
     }
   }
 
-  /// `length` points of `count` lines; a whole bundle's number of lines is known to the compiler.
-  template <int lanes, class Value>
+  /// `length` points of `count` lines. Lines or points stand one after the other on either side.
+  template <class Value>
   static void copy_lines(const Value* from, std::int64_t from_point, std::int64_t from_line, Value* to,
                          std::int64_t to_point, std::int64_t to_line, std::int64_t length, std::int64_t count) {
-    const auto copy = [&](auto n) {
-      for (std::int64_t i = 0; i < length; ++i)
-        for (std::int64_t l = 0; l < n; ++l) to[i * to_point + l * to_line] = from[i * from_point + l * from_line];
-    };
-    if (count == lanes)
-      copy(std::integral_constant<std::int64_t, lanes>());
+    if (from_line == 1 && to_line == 1)
+      for (std::int64_t i = 0; i < length; ++i) std::copy_n(from + i * from_point, count, to + i * to_point);
+    else if (from_point == 1)
+      transpose(from, from_line, count, length, to, to_point);
     else
-      copy(count);
+      transpose(from, from_point, length, count, to, to_line);
   }
 
   std::int64_t n_v_ = 0, n_points_ = 0;

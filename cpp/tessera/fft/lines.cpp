@@ -129,7 +129,8 @@ template <class Real>
 void LinePlan<Real>::check_lanes() const {
   // The same line in every lane must come out with the same bits in every lane: FFTW could run the last lanes of a
   // bundle through another codelet, and then a line would depend on how lines are shared out.
-  const auto in_parts = static_cast<int>(in_width() / lanes<Real>), out_parts = static_cast<int>(out_width()) / lanes<Real>;
+  const auto in_parts = static_cast<int>(in_width() / lanes<Real>),
+             out_parts = static_cast<int>(out_width()) / lanes<Real>;
   const AlignedBuffer<Real> values(2 * n_ * lanes<Real>), scratch(scratch_size(n_));
   std::vector<Real*> rows;
   std::uint32_t state = 12345;

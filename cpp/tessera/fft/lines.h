@@ -2,10 +2,10 @@
 //
 //   forward   X(k) = Σ_j x(j) exp(−2πi jk/n)        backward   x(j) = Σ_k X(k) exp(+2πi jk/n), both without 1/n
 //
-// A line's bits depend only on its values and its length: plans follow from (kind, length), never from timings, nor from
-// how many lines a rank has; short bundles have lanes that nobody reads. Lengths of small factors go through passes of
-// our own (radix.h), others through FFTW (FFTW_ESTIMATE), where a line's place in the bundle is found to make no
-// difference when the plan is made.
+// A line's bits depend only on its values and its length: plans follow from (kind, length), never from timings, nor
+// from how many lines a rank has; short bundles have lanes that nobody reads. Lengths of small factors go through
+// passes of our own (radix.h), others through FFTW (FFTW_ESTIMATE), where a line's place in the bundle is found to make
+// no difference when the plan is made.
 //
 // Source: M. Frigo, S. G. Johnson, Proc. IEEE 93, 216 (2005), doi:10.1109/JPROC.2004.840301.
 // Cost: 5 n log2 n operations a complex line.

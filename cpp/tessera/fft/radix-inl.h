@@ -1,6 +1,11 @@
 // The passes of radix.h, included once for each instruction set by radix.cpp. Complex numbers are split into vectors of
 // real and imaginary parts, so that a multiplication by i costs nothing and no lanes are moved between the first and
 // the last pass.
+
+// Arrays of vectors stay in registers only where their loops are unrolled early.
+#undef TESSERA_UNROLL
+#define TESSERA_UNROLL _Pragma("GCC unroll 16")
+
 HWY_BEFORE_NAMESPACE();
 namespace tessera::fft {
 namespace HWY_NAMESPACE {
@@ -39,8 +44,7 @@ HWY_INLINE Complexes<Real> turn_by(const Complexes<Real>& a, int e) {
     const auto sum = hn::Mul(hn::Add(a.re, a.im), half), difference = hn::Mul(hn::Sub(a.im, a.re), half);
     return 8 * e == n ? Complexes<Real>{sum, difference} : Complexes<Real>{difference, hn::Neg(sum)};
   }
-  return turn<Real>(a, hn::Set(d, Circle<n>::template cosine<Real>[e]),
-                    hn::Set(d, -Circle<n>::template sine<Real>[e]));
+  return turn<Real>(a, hn::Set(d, Circle<n>::template cosine<Real>[e]), hn::Set(d, -Circle<n>::template sine<Real>[e]));
 }
 
 // The transform of r points in registers, in place. Its loops vanish: their bounds are constants.
@@ -75,14 +79,17 @@ struct OddButterfly {
     const D<Real> d;
     const auto first = x[0];
     Complexes<Real> sum[half], difference[half];
-    HWY_UNROLL_ALL for (int j = 0; j < half; ++j) {
+    TESSERA_UNROLL
+    for (int j = 0; j < half; ++j) {
       sum[j] = x[j + 1] + x[r - 1 - j];
       difference[j] = x[j + 1] - x[r - 1 - j];
       x[0] = x[0] + sum[j];
     }
-    HWY_UNROLL_ALL for (int k = 1; k <= half; ++k) {
+    TESSERA_UNROLL
+    for (int k = 1; k <= half; ++k) {
       Complexes<Real> even = first, odd;
-      HWY_UNROLL_ALL for (int j = 0; j < half; ++j) {
+      TESSERA_UNROLL
+      for (int j = 0; j < half; ++j) {
         const int e = (j + 1) * k % r;
         const auto c = hn::Set(d, Circle<r>::template cosine<Real>[e]);
         const auto s = hn::Set(d, Circle<r>::template sine<Real>[e]);
@@ -109,17 +116,23 @@ template <class Real, int a, int b>
 struct ProductButterfly {
   static HWY_INLINE void run(Complexes<Real>* x) {
     Complexes<Real> between[a * b];
-    HWY_UNROLL_ALL for (int j = 0; j < b; ++j) {
+    TESSERA_UNROLL
+    for (int j = 0; j < b; ++j) {
       Complexes<Real> y[a];
-      HWY_UNROLL_ALL for (int i = 0; i < a; ++i) y[i] = x[b * i + j];
+      TESSERA_UNROLL
+      for (int i = 0; i < a; ++i) y[i] = x[b * i + j];
       Butterfly<Real, a>::run(y);
-      HWY_UNROLL_ALL for (int k = 0; k < a; ++k) between[j * a + k] = turn_by<Real, a * b>(y[k], j * k);
+      TESSERA_UNROLL
+      for (int k = 0; k < a; ++k) between[j * a + k] = turn_by<Real, a * b>(y[k], j * k);
     }
-    HWY_UNROLL_ALL for (int k = 0; k < a; ++k) {
+    TESSERA_UNROLL
+    for (int k = 0; k < a; ++k) {
       Complexes<Real> y[b];
-      HWY_UNROLL_ALL for (int j = 0; j < b; ++j) y[j] = between[j * a + k];
+      TESSERA_UNROLL
+      for (int j = 0; j < b; ++j) y[j] = between[j * a + k];
       Butterfly<Real, b>::run(y);
-      HWY_UNROLL_ALL for (int i = 0; i < b; ++i) x[k + a * i] = y[i];
+      TESSERA_UNROLL
+      for (int i = 0; i < b; ++i) x[k + a * i] = y[i];
     }
   }
 };
@@ -158,6 +171,7 @@ struct Split {
     const Real* p = at + 2 * j * lanes<Real> + v;
     return {hn::Load(D<Real>(), p), hn::Load(D<Real>(), p + lanes<Real>)};
   }
+  HWY_INLINE void prefetch(std::int64_t) const {}
   HWY_INLINE void store(const Complexes<Real>& x, std::int64_t j, std::int64_t v) const {
     Real* p = at + 2 * j * lanes<Real> + v;
     hn::Store(x.re, D<Real>(), p);
@@ -174,6 +188,11 @@ struct FromComplex {
     const Real* p = rows[j] + 2 * v;
     return unzip(hn::LoadU(d, p), hn::LoadU(d, p + hn::Lanes(d)));
   }
+  /// Lines across memory touch a page a point, which no hardware foresees.
+  HWY_INLINE void prefetch(std::int64_t j) const {
+    hwy::Prefetch(rows[j]);
+    hwy::Prefetch(rows[j] + lanes<Real>);
+  }
 };
 
 /// Points 2j and 2j + 1 as one complex one.
@@ -184,6 +203,7 @@ struct FromReal {
   HWY_INLINE Complexes<Real> load(std::int64_t j, std::int64_t v) const {
     return {hn::LoadU(D<Real>(), rows[2 * j] + v), hn::LoadU(D<Real>(), rows[2 * j + 1] + v)};
   }
+  HWY_INLINE void prefetch(std::int64_t) const {}
 };
 
 /// Backward transforms are forward ones whose results are counted down: result j goes to place n − j.
@@ -227,9 +247,13 @@ void run_radix(const RadixPass& pass, const Real* turns, const From& from, const
       const Real* w = turns + pass.first_turn + 2 * (r - 1) * p;
       for (std::int64_t q = 0; q < s; ++q) {
         Complexes<Real> x[r];
-        HWY_UNROLL_ALL for (int i = 0; i < r; ++i) x[i] = from.load(q + s * (p + m * i), v);
+        TESSERA_UNROLL
+        for (int i = 0; i < r; ++i) from.prefetch(q + s * (p + 1 + m * i));
+        TESSERA_UNROLL
+        for (int i = 0; i < r; ++i) x[i] = from.load(q + s * (p + m * i), v);
         Butterfly<Real, r>::run(x);
-        HWY_UNROLL_ALL for (int i = 0; i < r; ++i) {
+        TESSERA_UNROLL
+        for (int i = 0; i < r; ++i) {
           if (!is_last && i > 0) x[i] = turn<Real>(x[i], hn::Set(d, w[2 * i - 2]), hn::Set(d, w[2 * i - 1]));
           to.store(x[i], q + s * (r * p + i), v);
         }

@@ -4,55 +4,15 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
-#include <numbers>
 #include <utility>
+
+#include "tessera/fft/circle.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "tessera/fft/radix.cpp"
+#include <hwy/cache_control.h>
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
-
-#ifndef TESSERA_FFT_RADIX_CIRCLE
-#define TESSERA_FFT_RADIX_CIRCLE
-
-namespace tessera::fft {
-namespace {
-
-constexpr long double pi = std::numbers::pi_v<long double>;
-
-/// Taylor's series of sin (from term 1) or cos (from term 0), |x| ≤ π.
-constexpr long double series(long double x, int term) {
-  long double sum = 0, power = term == 0 ? 1 : x;
-  for (; term < 50; term += 2) {
-    sum += power;
-    power *= -x * x / static_cast<long double>((term + 1) * (term + 2));
-  }
-  return sum;
-}
-
-/// cos and sin of 2π e/n, 0 ≤ e < n, for constants.
-template <int n>
-struct Circle {
-  template <class Real>
-  static constexpr std::array<Real, n> values(int term) {
-    std::array<Real, n> result{};
-    for (int e = 0; e < n; ++e)
-      result[static_cast<std::size_t>(e)] =
-          static_cast<Real>(series(2 * pi * static_cast<long double>(2 * e > n ? e - n : e) / n, term));
-    return result;
-  }
-  template <class Real>
-  static constexpr std::array<Real, n> cosine = values<Real>(0);
-  template <class Real>
-  static constexpr std::array<Real, n> sine = values<Real>(1);
-};
-
-}  // namespace
-}  // namespace tessera::fft
-
-#define HWY_UNROLL_ALL _Pragma("GCC unroll 16")
-
-#endif
 
 #include "tessera/fft/radix-inl.h"
 
