@@ -167,7 +167,9 @@ void expect_line(LineKind kind, std::int64_t n) {
              std::polar(1.0, sign * 2 * std::numbers::pi * static_cast<double>(j * k % n) / static_cast<double>(n));
     const Real* row = to[static_cast<std::size_t>(k)];
     ASSERT_NEAR(static_cast<double>(row[0]), 2 * sum.real(), tolerance) << n << ", wave " << k;
-    if (!is_real_out) ASSERT_NEAR(static_cast<double>(row[1]), 2 * sum.imag(), tolerance) << n << ", wave " << k;
+    if (!is_real_out) {
+      ASSERT_NEAR(static_cast<double>(row[1]), 2 * sum.imag(), tolerance) << n << ", wave " << k;
+    }
     for (std::int64_t l = 0; l < width - 1; ++l)
       for (std::int64_t part = 0; part < out_parts; ++part) ASSERT_EQ(row[l * out_parts + part], row[part]);
   }
