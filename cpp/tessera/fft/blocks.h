@@ -138,7 +138,9 @@ class Side {
   template <class Value>
   static void copy_lines(const Value* from, std::int64_t from_point, std::int64_t from_line, Value* to,
                          std::int64_t to_point, std::int64_t to_line, std::int64_t length, std::int64_t count) {
-    if (from_line == 1 && to_line == 1)
+    if (count == 1)
+      for (std::int64_t i = 0; i < length; ++i) to[i * to_point] = from[i * from_point];
+    else if (from_line == 1 && to_line == 1)
       for (std::int64_t i = 0; i < length; ++i) std::copy_n(from + i * from_point, count, to + i * to_point);
     else if (from_point == 1)
       transpose(from, from_line, count, length, to, to_point);

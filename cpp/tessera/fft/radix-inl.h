@@ -244,11 +244,12 @@ void run_radix(const RadixPass& pass, const Real* turns, const From& from, const
   const std::int64_t m = is_last ? 1 : pass.m, s = pass.s;
   for (std::int64_t v = 0; v < lanes<Real>; v += static_cast<std::int64_t>(hn::Lanes(d)))
     for (std::int64_t p = 0; p < m; ++p) {
+      const std::int64_t ahead = std::min(p + 1, m - 1);
       const Real* w = turns + pass.first_turn + 2 * (r - 1) * p;
       for (std::int64_t q = 0; q < s; ++q) {
         Complexes<Real> x[r];
         TESSERA_UNROLL
-        for (int i = 0; i < r; ++i) from.prefetch(q + s * (p + 1 + m * i));
+        for (int i = 0; i < r; ++i) from.prefetch(q + s * (ahead + m * i));
         TESSERA_UNROLL
         for (int i = 0; i < r; ++i) x[i] = from.load(q + s * (p + m * i), v);
         Butterfly<Real, r>::run(x);

@@ -1,6 +1,7 @@
 // The passes once for each instruction set; sources and conventions: radix.h.
 #include "tessera/fft/radix.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstddef>

@@ -9,6 +9,7 @@
 #include <random>
 #include <vector>
 
+#include "tessera/fft/circle.h"
 #include "tessera/fft/lines.h"
 #include "tessera/fft/schemes.h"
 #include "tessera/fft/transpose.h"
@@ -149,26 +150,27 @@ void expect_line(LineKind kind, std::int64_t n) {
   const Real scale = 2;
   LinePlan<Real>(kind, n).execute(from.data(), to.data(), scale, scratch.data());
 
-  const auto value = [&](std::int64_t j) -> std::complex<double> {
+  const auto value = [&](std::int64_t j) -> std::complex<long double> {
     const std::int64_t k = is_real_out && j >= half ? n - j : j;
     const auto at = static_cast<std::size_t>(k * in_parts);
-    if (is_real_in) return static_cast<double>(line[at]);
+    if (is_real_in) return static_cast<long double>(line[at]);
     // The spectrum of real points is Hermitian: the first and the last wave are real.
     const bool is_real = is_real_out && (k == 0 || 2 * k == n);
-    const std::complex<double> x(static_cast<double>(line[at]), is_real ? 0 : static_cast<double>(line[at + 1]));
+    const std::complex<long double> x(static_cast<long double>(line[at]),
+                                      is_real ? 0 : static_cast<long double>(line[at + 1]));
     return k == j ? x : std::conj(x);
   };
-  const double sign = kind == LineKind::forward || is_real_in ? -1 : 1;
+  const long double sign = kind == LineKind::forward || is_real_in ? -1 : 1;
   const double tolerance = 8 * std::numeric_limits<Real>::epsilon() * std::sqrt(static_cast<double>(n));
   for (std::int64_t k = 0; k < out_points; ++k) {
-    std::complex<double> sum = 0;
+    std::complex<long double> sum = 0;
     for (std::int64_t j = 0; j < n; ++j)
       sum += value(j) *
-             std::polar(1.0, sign * 2 * std::numbers::pi * static_cast<double>(j * k % n) / static_cast<double>(n));
+             std::polar(1.0L, sign * 2 * pi * static_cast<long double>(j * k % n) / static_cast<long double>(n));
     const Real* row = to[static_cast<std::size_t>(k)];
-    ASSERT_NEAR(static_cast<double>(row[0]), 2 * sum.real(), tolerance) << n << ", wave " << k;
+    ASSERT_NEAR(static_cast<double>(row[0]), static_cast<double>(2 * sum.real()), tolerance) << n << ", wave " << k;
     if (!is_real_out) {
-      ASSERT_NEAR(static_cast<double>(row[1]), 2 * sum.imag(), tolerance) << n << ", wave " << k;
+      ASSERT_NEAR(static_cast<double>(row[1]), static_cast<double>(2 * sum.imag()), tolerance) << n << ", wave " << k;
     }
     for (std::int64_t l = 0; l < width - 1; ++l)
       for (std::int64_t part = 0; part < out_parts; ++part) ASSERT_EQ(row[l * out_parts + part], row[part]);
