@@ -1,71 +1,52 @@
-// Batches of one-dimensional transforms with FFTW: always the same number of lines, the same strides, the same
-// alignment.
+// Bundles of one-dimensional transforms: always the same number of lines, side by side.
 //
 //   forward   X(k) = Σ_j x(j) exp(−2πi jk/n)        backward   x(j) = Σ_k X(k) exp(+2πi jk/n), both without 1/n
 //
-// A line's bits depend only on its values and its length: plans follow from (kind, length), never from timings
-// (FFTW_ESTIMATE) nor from how many lines a rank has; short batches have lanes that nobody reads. That a line's place
-// in the batch makes no difference is checked when the plan is made.
+// A line's bits depend only on its values and its length: plans follow from (kind, length), never from timings, nor
+// from how many lines a rank has; short bundles have lanes that nobody reads. Lengths of small factors go through
+// passes of our own (radix.h), others through FFTW (FFTW_ESTIMATE), where a line's place in the bundle is found to make
+// no difference when the plan is made.
 //
 // Source: M. Frigo, S. G. Johnson, Proc. IEEE 93, 216 (2005), doi:10.1109/JPROC.2004.840301.
 // Cost: 5 n log2 n operations a complex line.
 #pragma once
 
 #include <complex>
-#include <cstddef>
 #include <cstdint>
-#include <memory>
-#include <new>
+
+#include "tessera/fft/buffer.h"
+#include "tessera/fft/radix.h"
 
 namespace tessera::fft {
-
-/// Memory on a cache line's edge, which FFTW's vector code and the plans' promise of alignment need.
-template <class Value>
-class AlignedBuffer {
- public:
-  explicit AlignedBuffer(std::int64_t n = 0)
-      : values_(n > 0 ? static_cast<Value*>(::operator new(static_cast<std::size_t>(n) * sizeof(Value), alignment))
-                      : nullptr) {
-    for (std::int64_t i = 0; i < n; ++i) new (values_.get() + i) Value();
-  }
-  Value* data() const { return values_.get(); }
-
- private:
-  static constexpr std::align_val_t alignment{64};
-  struct Free {
-    void operator()(Value* p) const { ::operator delete(p, alignment); }
-  };
-  std::unique_ptr<Value, Free> values_;
-};
-
-enum class LineKind {
-  real_forward,   // n reals to n/2+1 complexes
-  real_backward,  // n/2+1 complexes to n reals; spoils its input
-  forward,        // n complexes to n complexes
-  backward
-};
 
 template <class Real>
 class LinePlan {
  public:
-  /// `lanes` lines at once, interleaved: point j of line l at j·lanes + l.
-  LinePlan(LineKind kind, std::int64_t n, int lanes);
+  LinePlan(LineKind kind, std::int64_t n);
   ~LinePlan();
   LinePlan(LinePlan&&) noexcept;
   LinePlan& operator=(LinePlan&&) = delete;
 
-  /// Both aligned to 64 bytes and distinct; Real or std::complex<Real> as the kind says.
-  void execute(void* in, void* out) const;
+  /// Point j of the lines stands at in[j], those of the other lines right after it; likewise out, which has two places
+  /// more than the longer of both kinds of line. A point is one number or two, as the kind says. Results, which may
+  /// replace the input, are multiplied by `scale`.
+  void execute(const Real* const* in, Real** out, Real scale, Real* scratch) const;
 
-  int lanes() const { return lanes_; }
+  /// Numbers of the scratch, on a cache line's edge.
+  static std::int64_t scratch_size(std::int64_t n) { return 4 * (n + 2) * lanes<Real>; }
 
  private:
+  void execute_fftw(const Real* const* in, Real* const* out, Real scale, Real* scratch) const;
   void check_lanes() const;
+  std::int64_t in_points() const { return kind_ == LineKind::real_backward ? n_ / 2 + 1 : n_; }
+  std::int64_t out_points() const { return kind_ == LineKind::real_forward ? n_ / 2 + 1 : n_; }
+  std::int64_t in_width() const { return kind_ == LineKind::real_forward ? lanes<Real> : 2 * lanes<Real>; }
+  std::int64_t out_width() const { return kind_ == LineKind::real_backward ? lanes<Real> : 2 * lanes<Real>; }
 
   LineKind kind_;
   std::int64_t n_;
-  int lanes_;
-  void* plan_ = nullptr;  // fftw_plan or fftwf_plan
+  RadixPlan<Real> radix_;
+  void* plan_ = nullptr;  // fftw_plan or fftwf_plan, where the length has large factors
 };
 
 }  // namespace tessera::fft

@@ -16,18 +16,6 @@ namespace tessera::fft {
 
 namespace {
 
-// One cache line of neighbouring lines a batch: rows are then copied whole, and FFTW works across lines with full
-// vectors. Lines along z are contiguous as they are.
-template <class Value>
-constexpr int lanes_of = static_cast<int>(64 / sizeof(Value));
-
-// What FFTW's vector code needs (fftw_alignment_of).
-constexpr std::size_t alignment = 16;
-
-// Bundles that are gathered and scattered together. Lines across memory touch a page a point: this many cache lines of
-// it at a time.
-constexpr std::int64_t width = 4;
-
 constexpr int first_tag = 7100;
 
 IndexBox cut(const IndexBox& box, std::int64_t begin, std::int64_t end) {
@@ -63,6 +51,14 @@ struct Way {
   bool is_forward = true;
 };
 
+/// What a thread needs to transform a bundle of lines.
+template <class Real>
+struct Desk {
+  AlignedBuffer<Real> values, scratch;
+  std::vector<const Real*> in;  // where each point stands
+  std::vector<Real*> out;
+};
+
 template <class Real>
 struct Transform<Real>::Implementation {
   Implementation(const Plan& given, const comm::Communicator& communicator, ThreadPool& pool,
@@ -76,10 +72,9 @@ struct Transform<Real>::Implementation {
     const int halved = plan.problem.order[0];
     for (int d = 0; d < 3; ++d) {
       const bool is_real = plan.problem.kind == Kind::real && d == halved;
-      const int lanes = d == 2 ? 1 : is_real ? lanes_of<Real> : lanes_of<Complex>;
       const std::int64_t n = plan.problem.grid[static_cast<std::size_t>(d)];
-      forward_lines.emplace_back(is_real ? LineKind::real_forward : LineKind::forward, n, lanes);
-      backward_lines.emplace_back(is_real ? LineKind::real_backward : LineKind::backward, n, lanes);
+      forward_lines.emplace_back(is_real ? LineKind::real_forward : LineKind::forward, n);
+      backward_lines.emplace_back(is_real ? LineKind::real_backward : LineKind::backward, n);
     }
     MemoryPlan forward_memory{options.fields}, backward_memory{options.fields};
     make_links(true, forward_memory);
@@ -103,10 +98,13 @@ struct Transform<Real>::Implementation {
       all[static_cast<std::size_t>(first_peer + peer)] = const_cast<std::byte*>(shared->of(peer));
     memories.assign(static_cast<std::size_t>(threads.size()), all);
 
-    const std::int64_t longest = *std::max_element(plan.problem.grid.begin(), plan.problem.grid.end()) + 2;
+    const std::int64_t longest = *std::max_element(plan.problem.grid.begin(), plan.problem.grid.end());
     for (int i = 0; i < threads.size(); ++i) {
-      scratch_in.emplace_back(longest * lanes_of<Real> * width);
-      scratch_out.emplace_back(longest * lanes_of<Real> * width);
+      auto& desk = desks.emplace_back();
+      desk.values = AlignedBuffer<Real>(2 * longest * lanes<Real>);
+      desk.scratch = AlignedBuffer<Real>(LinePlan<Real>::scratch_size(longest));
+      desk.in.resize(static_cast<std::size_t>(longest + 2));
+      desk.out.resize(static_cast<std::size_t>(longest + 2));
       planes.emplace_back(plane_bytes);
       memories[static_cast<std::size_t>(i)][plane] = planes.back().data();
     }
@@ -208,59 +206,37 @@ struct Transform<Real>::Implementation {
     sweep_of(pass.directions[1], middle, {layer}, pass.after, targets);
   }
 
+  /// Lines begin … end of a sweep, bundle by bundle: read where they lie and written where they are wanted if those of
+  /// a bundle lie side by side there, else by way of `values`.
   template <class From, class To>
   void run_lines(const Sweep<Real>& sweep, std::byte* const* where, std::size_t thread, std::int64_t field,
                  std::int64_t begin, std::int64_t end) {
-    auto* in = reinterpret_cast<From*>(scratch_in[thread].data());
-    auto* out = reinterpret_cast<To*>(scratch_out[thread].data());
-    const std::int64_t lanes = sweep.lines->lanes();
-    for (std::int64_t first = begin; first < end; first += width * lanes) {
-      const std::int64_t n = std::min(width * lanes, end - first);
+    auto& desk = desks[thread];
+    auto* in = reinterpret_cast<From*>(desk.values.data());
+    auto* out = reinterpret_cast<To*>(desk.values.data());
+    const auto list = [](auto* values, std::int64_t points, auto& rows) {
+      for (std::int64_t i = 0; i < points; ++i)
+        rows[static_cast<std::size_t>(i)] = reinterpret_cast<Real*>(values + i * lanes<Real>);
+    };
+    for (std::int64_t first = begin; first < end; first += lanes<Real>) {
+      const std::int64_t n = std::min<std::int64_t>(lanes<Real>, end - first);
       // The other lanes of a short bundle hold what was there before; nobody takes what becomes of it.
-      sweep.sources.template gather<From>(where, field, first, n, lanes, in);
-      for (std::int64_t bundle = 0; bundle * lanes < n; ++bundle) {
-        To* result = out + bundle * lanes * sweep.targets.n_points();
-        sweep.lines->execute(in + bundle * lanes * sweep.sources.n_points(), result);
-        apply_scale(sweep, result);
+      if (n < lanes<Real> || !sweep.sources.template find_rows<From>(where, field, first, n, desk.in.data())) {
+        sweep.sources.template gather<lanes<Real>>(where, field, first, n, in);
+        list(in, sweep.sources.n_points(), desk.in);
       }
-      sweep.targets.template scatter<To>(where, field, first, n, lanes, out);
+      const bool is_direct =
+          n == lanes<Real> && sweep.targets.template find_rows<To>(where, field, first, n, desk.out.data());
+      if (!is_direct) list(out, sweep.targets.n_points(), desk.out);
+      sweep.lines->execute(desk.in.data(), desk.out.data(), sweep.scale, desk.scratch.data());
+      if (!is_direct) sweep.targets.template scatter<lanes<Real>>(where, field, first, n, out);
     }
-  }
-
-  /// Lines along z, which need no copies where they lie in one piece.
-  template <class From, class To>
-  void run_rows(const Sweep<Real>& sweep, std::byte* const* where, std::size_t thread, std::int64_t field,
-                std::int64_t begin, std::int64_t end) {
-    auto* in = reinterpret_cast<From*>(scratch_in[thread].data());
-    auto* out = reinterpret_cast<To*>(scratch_out[thread].data());
-    for (std::int64_t line = begin; line < end; ++line) {
-      // Transforms to real numbers spoil what they read.
-      From* from = sweep.is_real_out ? nullptr : sweep.sources.template find_line<From>(where, field, line, alignment);
-      To* to = sweep.targets.template find_line<To>(where, field, line, alignment);
-      if (from == nullptr || static_cast<void*>(from) == to) {
-        sweep.sources.template gather<From>(where, field, line, 1, 1, in);
-        from = in;
-      }
-      To* result = to == nullptr ? out : to;
-      sweep.lines->execute(from, result);
-      apply_scale(sweep, result);
-      if (to == nullptr) sweep.targets.template scatter<To>(where, field, line, 1, 1, out);
-    }
-  }
-
-  template <class To>
-  static void apply_scale(const Sweep<Real>& sweep, To* results) {
-    if (sweep.scale == 1) return;
-    for (std::int64_t i = 0; i < sweep.targets.n_points() * sweep.lines->lanes(); ++i) results[i] *= sweep.scale;
   }
 
   void run_sweep(const Sweep<Real>& sweep, std::byte* const* where, std::size_t thread, std::int64_t field,
                  std::int64_t begin, std::int64_t end) {
     const auto run = [&]<class From, class To>(From, To) {
-      if (sweep.lines->lanes() == 1)
-        run_rows<From, To>(sweep, where, thread, field, begin, end);
-      else
-        run_lines<From, To>(sweep, where, thread, field, begin, end);
+      run_lines<From, To>(sweep, where, thread, field, begin, end);
     };
     if (sweep.is_real_in)
       run(Real(), Complex());
@@ -277,16 +253,16 @@ struct Transform<Real>::Implementation {
     const auto n_lines = [](const IndexBox& box, int d) { return box.size() / box.extent(d); };
     const std::int64_t layers = pass.before.extent(0);
     const std::int64_t lines = n_lines(pass.before, pass.directions[0]);
-    // A thread's share: layers, or batches of lines.
-    const std::int64_t lanes = is_pair ? 0 : pass.sweeps[0].lines->lanes();
-    const std::int64_t tasks = is_pair ? layers : (lines + lanes - 1) / lanes;
+    // A thread's share: layers, or bundles of lines.
+    constexpr std::int64_t bundle = lanes<Real>;
+    const std::int64_t tasks = is_pair ? layers : (lines + bundle - 1) / bundle;
     threads.run([&](int thread) {
       const auto t = static_cast<std::size_t>(thread);
       const auto* where = memories[t].data();
       for (int field = 0; field < options.fields; ++field) {
         const std::int64_t begin = tasks * thread / threads.size(), end = tasks * (thread + 1) / threads.size();
         if (!is_pair) {
-          run_sweep(pass.sweeps[0], where, t, field, begin * lanes, std::min(lines, end * lanes));
+          run_sweep(pass.sweeps[0], where, t, field, begin * bundle, std::min(lines, end * bundle));
           continue;
         }
         for (std::int64_t layer = begin; layer < end; ++layer)
@@ -332,9 +308,9 @@ struct Transform<Real>::Implementation {
   AlignedBuffer<std::byte> local_values, incoming_values;
   std::size_t bytes = 0;
   std::int64_t plane_bytes = 0;
-  std::vector<AlignedBuffer<Complex>> scratch_in, scratch_out;  // by thread
-  std::vector<AlignedBuffer<std::byte>> planes;                 // by thread
-  std::vector<std::vector<std::byte*>> memories;                // by thread
+  std::vector<Desk<Real>> desks;                  // by thread
+  std::vector<AlignedBuffer<std::byte>> planes;   // by thread
+  std::vector<std::vector<std::byte*>> memories;  // by thread
 };
 
 template <class Real>
