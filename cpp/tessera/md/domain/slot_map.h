@@ -1,4 +1,5 @@
-// Atom id → local slot: open addressing, rebuilt at every search.
+// Atom id → local slot: open addressing, rebuilt at every search. Four ids that follow each other stand together:
+// whoever looks for an atom of a water, or of a hydrogen group, looks for the others too.
 #pragma once
 
 #include <bit>
@@ -12,7 +13,7 @@ class SlotMap {
   void reset(std::size_t expected) {
     const std::size_t capacity = std::bit_ceil(expected + expected / 3 + 16);  // at most three quarters full
     entries_.assign(capacity, {-1, -1});
-    shift_ = 64 - std::countr_zero(capacity);
+    shift_ = 64 - std::countr_zero(capacity / ids_together);
   }
   void insert(std::int64_t id, std::int32_t slot) {
     std::size_t at = place(id);
@@ -36,8 +37,10 @@ class SlotMap {
     std::int64_t id;
     std::int32_t slot;
   };
+  static constexpr std::size_t ids_together = 64 / sizeof(Entry);
   std::size_t place(std::int64_t id) const {
-    return (static_cast<std::uint64_t>(id) * 0x9E3779B97F4A7C15ull) >> shift_;
+    const auto i = static_cast<std::uint64_t>(id);
+    return (((i / ids_together) * 0x9E3779B97F4A7C15ull) >> shift_) * ids_together + i % ids_together;
   }
   std::vector<Entry> entries_;
   int shift_ = 63;
