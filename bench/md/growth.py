@@ -14,7 +14,7 @@ from bench.common.results import Figure, table
 
 SIZES = (24_000, 98_000, 300_000, 1_000_000, 3_000_000)
 GREATEST_SPREAD = 1.15  # time a step and atom: the largest over the smallest of all sizes
-LEAST_STEPS = 30  # two or three sorts into cells and some ten pair lists
+LEAST_STEPS = 30  # two or three sorts into cells and some ten pair lists; energies once, for each size alike
 
 
 def sizes(text: str) -> list[int]:
@@ -34,7 +34,7 @@ def sizes(text: str) -> list[int]:
 @click.option("--mpi", default="openmpi", show_default=True, help="Of a layout with several ranks.")
 @click.option("--cutoff", default=12.0, show_default=True, help="Å.")
 @click.option("--check", is_flag=True, help="End with status 1 where time an atom grows by more than promised.")
-@common_options(steps=400, repeats=2, steps_help="Steps of 24,000 atoms; larger systems fewer, at least 30.")
+@common_options(steps=390, repeats=2, steps_help="Steps of 24,000 atoms; larger systems fewer, at least 30.")
 def growth(
     common: Common,
     sizes_text: str,
@@ -67,7 +67,10 @@ def growth(
         for n in sizes(sizes_text):
             settings = engine.merge(
                 engine.interactions(cutoff),
-                {"dynamics": {"steps": steps_of(n, steps)}, "output": {"trajectory": "none", "energy_every": 0}},
+                {
+                    "dynamics": {"steps": steps_of(n, steps)},
+                    "output": {"trajectory": "none", "energy_every": LEAST_STEPS},
+                },
             )
             done = engine.run(systems.water(common, n), settings, common.work / "runs" / "growth", where)
             figure.versions.update(done.versions())
@@ -103,8 +106,8 @@ def growth(
 
 
 def steps_of(n_atoms: int, steps: int) -> int:
-    """As much work for each size, but a few sorts and lists at least."""
-    return max(min(steps, LEAST_STEPS), steps * 24_000 // n_atoms)
+    """As much work for each size, in whole periods of energies, one at least."""
+    return min(steps, LEAST_STEPS * max(1, steps * 24_000 // n_atoms // LEAST_STEPS))
 
 
 def point(reports: list[dict[str, Any]], peak: int) -> dict[str, Any]:
