@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import click
@@ -59,12 +60,21 @@ def prepare_arguments(name: str, common: Common, output: Path) -> list[str]:
     raise click.UsageError(f"no system {name!r}; known: {', '.join(NAMES)}")
 
 
-def system(common: Common, name: str) -> Path:
-    """The system file, made where it is not there yet."""
+def made(common: Common, name: str, arguments: Callable[[Path], list[str]]) -> Path:
     path = common.work / "systems" / f"{name}.tsr"
     if not path.exists():
-        arguments = prepare_arguments(name, common, path)
+        words = arguments(path)
         path.parent.mkdir(parents=True, exist_ok=True)
         common.say(f"preparing {name}")
-        tessera(arguments, path.parent)
+        tessera(words, path.parent)
     return path
+
+
+def system(common: Common, name: str) -> Path:
+    """The system file, made where it is not there yet."""
+    return made(common, name, lambda path: prepare_arguments(name, common, path))
+
+
+def water(common: Common, n_atoms: int) -> Path:
+    """The system file of a box of water of about so many atoms."""
+    return made(common, f"water_{n_atoms}", lambda path: ["make", "water", "--atoms", str(n_atoms), "-o", str(path)])

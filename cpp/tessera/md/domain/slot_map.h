@@ -1,5 +1,6 @@
 // Atom id → its place in a list: open addressing, rebuilt at every search. The map holds places alone, and reads ids
-// where the list has them.
+// where the list has them. Four ids that follow each other stand together: whoever looks for an atom of a water, or of
+// a hydrogen group, looks for the others too.
 #pragma once
 
 #include <bit>
@@ -14,7 +15,7 @@ class SlotMap {
   void reset(std::size_t expected) {
     const std::size_t capacity = std::bit_ceil(expected + expected / 3 + 16);  // at most three quarters full
     slots_.assign(capacity, -1);
-    shift_ = 64 - std::countr_zero(capacity);
+    shift_ = 64 - std::countr_zero(capacity / ids_together);
   }
   void insert(std::int64_t id, std::int32_t slot) {
     std::size_t at = place(id);
@@ -32,8 +33,10 @@ class SlotMap {
   std::size_t bytes() const { return slots_.capacity() * sizeof(std::int32_t); }
 
  private:
+  static constexpr std::size_t ids_together = 4;
   std::size_t place(std::int64_t id) const {
-    return (static_cast<std::uint64_t>(id) * 0x9E3779B97F4A7C15ull) >> shift_;
+    const auto i = static_cast<std::uint64_t>(id);
+    return (((i / ids_together) * 0x9E3779B97F4A7C15ull) >> shift_) * ids_together + i % ids_together;
   }
   std::vector<std::int32_t> slots_;
   int shift_ = 63;

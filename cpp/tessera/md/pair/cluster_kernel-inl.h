@@ -232,14 +232,16 @@ template <class Choice, std::size_t entries, bool Masked, bool WithEnergy>
   if constexpr (Masked) interact = And(active, Masks<entries>(masked, &MaskedEntry::interact));
   if (ChosenCoulomb<Choice>(k) == Electrostatics::pme) {
     // (1/r³ − correction) for pairs that interact, the correction alone for excluded ones
-    const P t = MulAdd(r2, set(k.ewald_scale), set(-1.0f));
     direct = MulAdd(qq, inverse, lj.force_times_r);
-    smooth = Mul(qq, Evaluate<Choice::ewald_degree>(k.ewald_force, t));
+    smooth = Mul(qq, EwaldForce<Choice>(k, r2));
     if constexpr (Masked) {
       active = And(active, Or(interact, Masks<entries>(masked, &MaskedEntry::excluded)));
       direct = IfThenElseZero(interact, direct);
     }
-    if constexpr (WithEnergy) potential = Sub(inverse, Evaluate<ewald_degree_high>(k.ewald_energy, t));
+    if constexpr (WithEnergy) {
+      const P t = MulAdd(r2, set(k.ewald_scale), set(-1.0f));
+      potential = Sub(inverse, Evaluate<ewald_degree_high>(k.ewald_energy, t));
+    }
   } else {
     const auto plain = PlainCoulomb<WithEnergy>(k, r2, inverse);
     direct = MulAdd(qq, plain.force_times_r, lj.force_times_r);

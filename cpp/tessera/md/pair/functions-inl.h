@@ -199,6 +199,32 @@ HWY_INLINE KernelRule ChosenRule(const KernelConstants& k) {
     return k.rule;
 }
 
+/// F/r of what the mesh does between unit charges, erf(αr)/r³ − 2α/√π e^(−α²r²)/r². Sixteen short polynomials are
+/// looked up with fewer operations than it takes to compute a long one, and on ports that multiplications leave idle.
+template <class Choice, std::size_t n>
+HWY_INLINE Pack<n> EwaldForce(const KernelConstants& k, const Pack<n>& r2) {
+#if HWY_TARGET <= HWY_AVX3 && HWY_ARCH_X86
+  if constexpr (lanes == PiecewisePolynomial::n_pieces)
+    if (Choice::fixed || !k.needs_high_degree) {
+      const auto x = MulAdd(r2, set(k.ewald_pieces_scale), set(-0.5f));
+      const auto to_integer = set(0x1.8p23f);  // the nearest one of x is in the last bits of the sum
+      const auto shifted = Add(x, to_integer), u = Sub(x, Sub(shifted, to_integer));
+      const auto coefficient = [&](int c) HWY_ATTR {
+        const V of_pieces = hn::Load(D(), k.ewald_pieces[c]);
+        Pack<n> of_lanes;
+        for (std::size_t i = 0; i < n; ++i)
+          of_lanes.part[i] = V{_mm512_permutexvar_ps(_mm512_castps_si512(shifted.part[i].raw), of_pieces.raw)};
+        return of_lanes;
+      };
+      Pack<n> sum = coefficient(PiecewisePolynomial::degree);
+      HWY_UNROLL(4)
+      for (int c = PiecewisePolynomial::degree - 1; c >= 0; --c) sum = MulAdd(sum, u, coefficient(c));
+      return sum;
+    }
+#endif
+  return Evaluate<Choice::ewald_degree>(k.ewald_force, MulAdd(r2, set(k.ewald_scale), set(-1.0f)));
+}
+
 /// F·r, which is what most formulas come to, and the energy.
 template <class T>
 struct PairForce {

@@ -111,7 +111,8 @@ class PairLister {
 
   const domain::Domain& domain_;
   ThreadPool& threads_;
-  ClusterBounds bounds_, cell_bounds_;
+  ClusterBounds bounds_;
+  std::vector<CellBox> cell_box_;
 };
 
 }  // namespace tessera::md::pair

@@ -229,8 +229,7 @@ struct PairValues {
 /// What the mesh does between two atoms: erf(αr)/r³ − 2α/√π e^(−α²r²)/r².
 template <class Choice>
 HWY_INLINE V MeshForce(const KernelConstants& k, const PairTerms& pair) {
-  const P t = MulAdd(P(pair.r2), set(k.ewald_scale), set(-1.0f));
-  return hn::Mul(pair.qq, Evaluate<Choice::ewald_degree>(k.ewald_force, t).part[0]);
+  return hn::Mul(pair.qq, EwaldForce<Choice>(k, P(pair.r2)).part[0]);
 }
 
 /// The functions of functions-inl.h, compiled for a choice of modifiers.
