@@ -35,6 +35,7 @@ POSITION_BYTES, FORCE_BYTES, REAL_BYTES = (
     24,
     4,
 )  # of a halo atom, there and back; of a mesh point in mixed precision
+HALO_RANKS = 2048  # whose halo is planned
 PHASES = ("pair", "neighbours", "bonded", "mesh", "transform", "transform's exchanges", "halo", "integration")
 # Paper 001, Table 3, of 9936.63 s; its own 13.68 % for integration is a misprint of 520.03 s.
 TABLE_3 = {"integration": 520.03, "bonded": 13.68, "real space": 2272.25, "reciprocal space": 5493.88}
@@ -112,7 +113,7 @@ def seconds(platform: Platform, messages: list[np.ndarray]) -> float:
 
 def halo_seconds(plan: core.MdPlan, system: System, where: list[Platform]) -> np.ndarray:
     """Of positions to the halo and forces back, by platform. Ranks are alike, so the first of them stand for all."""
-    cells = plan.halo(0, min(where[0].ranks, AT_ONCE))
+    cells = plan.halo(0, min(where[0].ranks, HALO_RANKS))
     atoms = system.atoms / math.prod(plan.cells)
     found = np.zeros(len(where))
     for size in (POSITION_BYTES, FORCE_BYTES):
@@ -140,16 +141,17 @@ def chosen_scheme(plan: core.MdPlan, system: System, platform: Platform) -> str:
 
 def transform_seconds(plan: core.FftPlan, where: list[Platform]) -> np.ndarray:
     """Of forward from bricks and backward to the points that atoms need, by platform."""
-    ranks = where[0].ranks
+    ranks, last = where[0].ranks, plan.n_exchanges - 1
     found = np.zeros(len(where))
-    for backward in (False, True):
-        for i in range(plan.n_exchanges):
-            exchanges = [Exchange(p) for p in where]
-            for first in range(0, ranks, AT_ONCE):
-                messages = plan.messages(i, first, min(ranks, first + AT_ONCE), backward=backward)
-                for exchange in exchanges:
-                    exchange.add(messages * (1, 1, REAL_BYTES))
-            found += [exchange.seconds() for exchange in exchanges]
+    # Backward is forward's way back, but for its last exchange.
+    todo = [(0, False, 1), *((i, False, 2) for i in range(1, last + 1)), (last, True, 1)]
+    for i, backward, times in todo:
+        exchanges = [Exchange(p) for p in where]
+        for first in range(0, ranks, AT_ONCE):
+            messages = plan.messages(i, first, min(ranks, first + AT_ONCE), backward=backward)
+            for exchange in exchanges:
+                exchange.add(messages * (1, 1, REAL_BYTES))
+        found += [times * exchange.seconds() for exchange in exchanges]
     return found
 
 

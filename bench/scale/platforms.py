@@ -242,6 +242,10 @@ class Exchange:
             float(by_node.max() * node.gap),
         )
 
+    def inside_seconds(self) -> float:
+        """s that the busiest node's memory needs for messages between its own ranks."""
+        return 2 * float(self.near_bytes.max()) / self.platform.node.memory
+
     def seconds(self) -> float:
         """s, and 0 where nothing moves."""
         p, node = self.platform, self.platform.node
@@ -251,6 +255,6 @@ class Exchange:
         busy = max(
             float(loads.max(initial=0)) / p.network.bandwidth,
             float(self.port_bytes.max()) / node.injection,
-            2 * float(self.near_bytes.max()) / node.memory,
+            self.inside_seconds(),
         )
         return (node.latency if self.far_messages.any() else 0.0) + self.starts() + busy

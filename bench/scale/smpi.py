@@ -56,7 +56,8 @@ def platform_file(platform: Platform) -> str:
     return (
         '<?xml version="1.0"?><!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd"><platform version="4.1">'
         f'<cluster id="all" prefix="n" suffix="" radical="0-{network.nodes - 1}" speed="1Gf" '
-        f'bw="{network.bandwidth}Bps" lat="{HOP}s" sharing_policy="SPLITDUPLEX" topology="{topology}" topo_parameters="{shape}" '
+        f'bw="{network.bandwidth}Bps" lat="{HOP}s" sharing_policy="SPLITDUPLEX" topology="{topology}" '
+        f'topo_parameters="{shape}" '
         f'loopback_bw="{node.memory / 2}Bps" loopback_lat="{HOP}s"/></platform>'
     )
 
