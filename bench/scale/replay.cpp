@@ -2,8 +2,8 @@
 //
 //   replay FOLDER
 //
-// FOLDER/RANK holds a line for each message of that rank: peer, bytes, 1 to send or 0 to receive. Prints the seconds from
-// when all begin until the last is done. Payloads are one buffer, which nobody reads.
+// FOLDER/RANK holds a line for each message of that rank: peer, bytes, 1 to send or 0 to receive. Prints the seconds
+// from when all begin until the last is done. Payloads are one buffer, which nobody reads.
 #include <mpi.h>
 
 #include <cstdio>
