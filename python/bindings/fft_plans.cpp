@@ -2,6 +2,7 @@
 
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/array.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -9,10 +10,13 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <numeric>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "arrays.h"
 #include "tessera/base/error.h"
 #include "tessera/fft/choose.h"
 #include "tessera/fft/schemes.h"
@@ -27,30 +31,35 @@ using namespace tessera;
 using Shape = std::array<std::int64_t, 3>;
 
 /// As tessera.fft: the last direction is swept first, and halved.
-fft::Problem problem_of(const Shape& shape, bool is_real, int ranks) {
-  return {shape, is_real ? fft::Kind::real : fft::Kind::complex, {2, 1, 0}, ranks};
+fft::Problem problem_of(const Shape& shape, bool is_real, int ranks, const std::optional<Boxes>& input,
+                        const std::optional<Boxes>& output) {
+  fft::Problem problem{shape, is_real ? fft::Kind::real : fft::Kind::complex, {2, 1, 0}, ranks};
+  for (const auto& [given, list] : {std::pair(&input, &problem.input), {&output, &problem.output}}) {
+    if (!*given) continue;
+    if (static_cast<int>((*given)->shape(0)) != ranks) throw InputError("input and output: a box for each rank");
+    *list = boxes_of(**given);
+  }
+  return problem;
 }
 
-nb::ndarray<nb::numpy, std::int64_t> matrix(std::vector<std::array<std::int64_t, 3>> rows) {
-  auto* kept = new std::vector<std::array<std::int64_t, 3>>(std::move(rows));
-  const nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<decltype(kept)>(p); });
-  return {kept->data(), {kept->size(), 3}, owner};
-}
-
-nb::ndarray<nb::numpy, std::int64_t> messages(const fft::Plan& plan, std::size_t exchange, int first, int last) {
-  const auto forward = plan.forward();
-  if (exchange >= forward.size() || first < 0 || last > plan.ranks() || first > last)
+Rows messages(const fft::Plan& plan, std::size_t exchange, int first, int last, bool backward) {
+  const auto moves = backward ? plan.backward() : plan.forward();
+  if (exchange >= moves.size() || first < 0 || last > plan.ranks() || first > last)
     throw InputError("a plan has no such exchange or ranks");
   std::vector<std::array<std::int64_t, 3>> rows;
-  const auto& move = forward[exchange];
-  fft::for_messages(plan.problem.grid, move, first, last, [&](const fft::Message& message) {
+  std::vector<int> receivers(static_cast<std::size_t>(last - first));
+  std::iota(receivers.begin(), receivers.end(), first);
+  const auto& move = moves[exchange];
+  fft::for_messages(plan.problem.grid, move, receivers, [&](const fft::Message& message) {
     rows.push_back({message.from, message.to, message.values * move.components});
   });
   return matrix(std::move(rows));
 }
 
 std::vector<std::pair<std::string, double>> rank_schemes(const std::string& path, int ranks_per_host,
-                                                         const Shape& shape, bool is_real, std::int64_t real_bytes) {
+                                                         const Shape& shape, bool is_real, std::int64_t real_bytes,
+                                                         const std::optional<Boxes>& input,
+                                                         const std::optional<Boxes>& output) {
   const auto file = machine::read_machine_file(path);
   if (!file.machine.network) throw InputError(path + ": holds no network, only one node");
   std::vector<int> host_of_rank;
@@ -60,7 +69,8 @@ std::vector<std::pair<std::string, double>> rank_schemes(const std::string& path
   if (host_of_rank.empty()) throw InputError("no ranks on any host; give at least one");
   const machine::Wires wires(*file.machine.network, host_of_rank);
   std::vector<std::pair<std::string, double>> ranked;
-  for (const auto& candidate : fft::rank_schemes(problem_of(shape, is_real, wires.n_ranks()), real_bytes, wires))
+  for (const auto& candidate :
+       fft::rank_schemes(problem_of(shape, is_real, wires.n_ranks(), input, output), real_bytes, wires))
     ranked.emplace_back(candidate.plan.scheme, candidate.seconds);
   return ranked;
 }
@@ -71,10 +81,12 @@ void register_fft_plans(nb::module_& module) {
   nb::class_<fft::Plan>(module, "FftPlan")
       .def(
           "__init__",
-          [](fft::Plan* self, const std::string& scheme, const Shape& shape, bool is_real, int ranks) {
-            new (self) fft::Plan(fft::plan_transform(scheme, problem_of(shape, is_real, ranks)));
+          [](fft::Plan* self, const std::string& scheme, const Shape& shape, bool is_real, int ranks,
+             const std::optional<Boxes>& input, const std::optional<Boxes>& output) {
+            new (self) fft::Plan(fft::plan_transform(scheme, problem_of(shape, is_real, ranks, input, output)));
           },
-          "scheme"_a, "shape"_a, nb::kw_only(), "is_real"_a, "ranks"_a)
+          "scheme"_a, "shape"_a, nb::kw_only(), "is_real"_a, "ranks"_a, "input"_a = nb::none(), "output"_a = nb::none(),
+          "`input`, `output`: (ranks, 2, 3) first point and end of each rank's box; none: as the scheme likes best.")
       .def_prop_ro("processes", [](const fft::Plan& plan) { return plan.processes; })
       .def_prop_ro("n_exchanges", [](const fft::Plan& plan) { return plan.stages.size(); })
       .def_prop_ro(
@@ -88,8 +100,10 @@ void register_fft_plans(nb::module_& module) {
             return values;
           },
           "Values that the busiest rank holds after each stage of forward.")
-      .def("messages", &messages, "exchange"_a, "first"_a, "last"_a,
-           "(n, 3): sender, receiver and real numbers of what ranks [first, last) receive before stage `exchange`.");
+      .def("messages", &messages, "exchange"_a, "first"_a, "last"_a, nb::kw_only(), "backward"_a = false,
+           "(n, 3): sender, receiver and real numbers of what ranks [first, last) receive in exchange `exchange` of "
+           "forward or backward.");
   module.def("rank_fft_schemes", &rank_schemes, "path"_a, nb::kw_only(), "ranks_per_host"_a, "shape"_a, "is_real"_a,
-             "real_bytes"_a, "Schemes with the predicted seconds of forward and backward, the quickest first.");
+             "real_bytes"_a, "input"_a = nb::none(), "output"_a = nb::none(),
+             "Schemes with the predicted seconds of forward and backward, the quickest first.");
 }

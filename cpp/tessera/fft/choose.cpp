@@ -1,6 +1,10 @@
 #include "tessera/fft/choose.h"
 
 #include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <utility>
 
 #include "tessera/fft/schemes.h"
 
@@ -12,17 +16,61 @@ namespace {
 // weighs passes and idle ranks against exchanges and is much the same on all machines of a decade.
 constexpr double bytes_per_second = 5e9;
 
+// Up to so many ranks every message is counted, which takes a tenth of a second; of more, those of about
+// `counted_ranks`.
+constexpr std::size_t most_ranks_to_count = 1024, counted_ranks = 256;
+
+/// Ranks whose messages are counted: all, or those of whole hosts, so that their ports are counted to the end, spread
+/// evenly in no step that the layout of the mesh might share (the golden ratio's).
+std::vector<int> ranks_to_count(const machine::Wires& wires) {
+  std::vector<int> ranks(static_cast<std::size_t>(wires.n_ranks()));
+  std::iota(ranks.begin(), ranks.end(), 0);
+  if (ranks.size() <= most_ranks_to_count) return ranks;
+  std::vector<std::vector<int>> by_host(wires.network().hosts.size());
+  for (const int rank : ranks) by_host[static_cast<std::size_t>(wires.host_of(rank))].push_back(rank);
+  std::erase_if(by_host, [](const auto& list) { return list.empty(); });
+  ranks.clear();
+  constexpr double step = 0.6180339887498949;
+  double place = 0;
+  for (; ranks.size() < counted_ranks; place = std::fmod(place + step, 1)) {
+    auto& mine = by_host[static_cast<std::size_t>(place * static_cast<double>(by_host.size()))];
+    ranks.insert(ranks.end(), mine.begin(), mine.end());
+    mine.clear();
+  }
+  return ranks;
+}
+
 double seconds_of(const Index3& grid, const Redistribution& move, std::int64_t real_bytes,
                   const machine::Wires& wires) {
   std::vector<double> busy(wires.wires().size()), starts(2 * move.from.size());
-  for_messages(grid, move, 0, static_cast<int>(move.to.size()), [&](const Message& message) {
-    const auto bytes = static_cast<double>(message.values * move.components * real_bytes);
-    const double latency = wires.latency(message.from, message.to);
-    starts[2 * static_cast<std::size_t>(message.from)] += latency;
-    starts[2 * static_cast<std::size_t>(message.to) + 1] += latency;
-    for (const int wire : wires.path(message.from, message.to))
+  const auto add = [&](int from, int to, std::int64_t values) {
+    const auto bytes = static_cast<double>(values * move.components * real_bytes);
+    const double latency = wires.latency(from, to);
+    starts[2 * static_cast<std::size_t>(from)] += latency;
+    starts[2 * static_cast<std::size_t>(to) + 1] += latency;
+    for (const int wire : wires.path(from, to))
       busy[static_cast<std::size_t>(wire)] += bytes / wires.wires()[static_cast<std::size_t>(wire)].bandwidth;
-  });
+  };
+  const auto counted = ranks_to_count(wires);
+  for_messages(grid, move, counted, [&](const Message& m) { add(m.from, m.to, m.values); });
+  if (counted.size() < move.to.size()) {
+    std::vector<char> is_counted(move.to.size());
+    for (const int rank : counted) is_counted[static_cast<std::size_t>(rank)] = 1;
+    for_messages(grid, {move.to, move.from, move.components}, counted, [&](const Message& m) {
+      if (is_counted[static_cast<std::size_t>(m.from)] == 0) add(m.to, m.from, m.values);
+    });
+    // Subnets are taken to be alike: each wire of theirs has the mean of those as fast, of all messages whose share has
+    // been seen.
+    const double share = static_cast<double>(counted.size()) / static_cast<double>(move.to.size());
+    std::map<double, std::pair<double, double>> alike;  // by bandwidth: how busy, how many
+    for (std::size_t i = 0; i < busy.size(); ++i)
+      if (const auto& wire = wires.wires()[i]; wire.is_of_subnet) {
+        auto& [sum, n] = alike[wire.bandwidth];
+        sum += std::exchange(busy[i], 0.0);
+        ++n;
+      }
+    for (const auto& [bandwidth, sum_n] : alike) busy.push_back(sum_n.first / sum_n.second / (share * (2 - share)));
+  }
   const auto most = [](const std::vector<double>& list) {
     return list.empty() ? 0.0 : *std::max_element(list.begin(), list.end());
   };

@@ -220,9 +220,10 @@ TEST(FftPlan, MessagesByReceiver) {
   const auto plan = plan_transform("2d_alltoall", {grid, Kind::real, forwards, 17});
   for (const auto& move : plan.forward()) {
     std::vector<Message> found;
-    for (const auto& [first, last] : {std::pair{0, 5}, {5, 6}, {6, 17}})
-      for_messages(grid, move, first, last, [&](const Message& message) {
-        EXPECT_TRUE(first <= message.to && message.to < last);
+    for (const std::vector<int>& receivers :
+         {std::vector{0, 1, 2, 3, 4}, {5}, {6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}})
+      for_messages(grid, move, receivers, [&](const Message& message) {
+        EXPECT_TRUE(receivers.front() <= message.to && message.to <= receivers.back());
         found.push_back(message);
       });
     auto by_receiver = plan_messages(grid, move);
@@ -230,6 +231,91 @@ TEST(FftPlan, MessagesByReceiver) {
               [](const Message& a, const Message& b) { return std::pair(a.to, a.from) < std::pair(b.to, b.from); });
     EXPECT_EQ(found, by_receiver);
   }
+}
+
+TEST(FftPlan, WhatRanksSendIsWhatTheyWouldReceiveTheOtherWay) {
+  // Padded boxes stick out of the mesh at both ends, and one goes round it.
+  const Index3 grid{12, 10, 9};
+  auto problem = Problem{grid, Kind::real, forwards, 6};
+  problem.input = plan_transform("1d_alltoall", problem).problem.input;
+  problem.output = problem.input;
+  for (auto& box : problem.output)
+    for (std::size_t d = 0; d < 3; ++d) box.lower[d] -= 2, box.upper[d] += 3;
+  const auto plan = plan_transform("pencil", problem);
+  for (const auto& move : plan.backward()) {
+    auto sent = plan_messages(grid, {move.to, move.from, move.components});
+    for (auto& message : sent) std::swap(message.from, message.to);
+    std::sort(sent.begin(), sent.end(),
+              [](const Message& a, const Message& b) { return std::pair(a.from, a.to) < std::pair(b.from, b.to); });
+    EXPECT_EQ(sent, plan_messages(grid, move));
+  }
+}
+
+TEST(FftPlan, OfManyRanksTheMessagesOfSomeAreCounted) {
+  // 2,048 ranks just above the limit on 64 hosts of 8 subnets with thin uplinks: within a tenth of all messages' load.
+  machine::Network network;
+  network.subnets.resize(9);
+  for (int host = 0; host < 64; ++host) {
+    machine::Host h;
+    h.name = "n" + std::to_string(host);
+    h.slots = 32;
+    h.inside = machine::Link{1e-6, 5e9};
+    network.hosts.push_back(h);
+    network.subnets[static_cast<std::size_t>(1 + host / 8)].hosts.push_back(host);
+  }
+  for (std::size_t s = 0; s < 9; ++s) {
+    network.subnets[s].link = {2e-6, 10e9};
+    network.subnets[s].parent = s == 0 ? -1 : 0;
+    if (s == 0) continue;
+    network.subnets[s].uplink = 1e9;
+    network.subnets[0].subnets.push_back(static_cast<int>(s));
+  }
+  std::vector<int> host_of_rank;
+  for (int rank = 0; rank < 2048; ++rank) host_of_rank.push_back(rank / 32);
+  const machine::Wires wires(network, host_of_rank);
+  const Problem problem{{256, 256, 256}, Kind::complex, forwards, 2048};
+  for (const auto& scheme : {"pencil", "2d_alltoall", "1d_alltoall"}) {
+    const auto plan = plan_transform(scheme, problem);
+    double expected = 0;
+    for (const auto& move : plan.forward()) {
+      std::vector<double> busy(wires.wires().size()), starts(2 * 2048);
+      for (const auto& m : plan_messages(problem.grid, move)) {
+        starts[static_cast<std::size_t>(2 * m.from)] += wires.latency(m.from, m.to);
+        starts[static_cast<std::size_t>(2 * m.to + 1)] += wires.latency(m.from, m.to);
+        for (const int wire : wires.path(m.from, m.to))
+          busy[static_cast<std::size_t>(wire)] +=
+              static_cast<double>(m.values * 16) / wires.wires()[static_cast<std::size_t>(wire)].bandwidth;
+      }
+      expected += 2 * (*std::max_element(busy.begin(), busy.end()) + *std::max_element(starts.begin(), starts.end()));
+    }
+    double passes = 0;
+    for (const auto& stage : plan.stages) {
+      std::int64_t most = 0;
+      for (const auto& box : stage.swept) most = std::max(most, box.size());
+      passes += 4 * static_cast<double>(most * 16) / 5e9;
+    }
+    EXPECT_NEAR(predict(plan, 8, wires) - passes, expected, 0.1 * expected) << scheme;
+  }
+}
+
+TEST(FftPlan, SixtyFiveThousandRanksChooseOnOneCore) {
+  const auto start = std::chrono::steady_clock::now();
+  const Problem problem{{2048, 2048, 2048}, Kind::real, forwards, 65536};
+  machine::Network network;
+  network.subnets.resize(1);
+  network.subnets[0].link = {2e-6, 10e9};
+  std::vector<int> host_of_rank;
+  for (int host = 0; host < 2048; ++host) {
+    machine::Host h;
+    h.name = "n" + std::to_string(host);
+    h.slots = 32;
+    network.hosts.push_back(h);
+    network.subnets[0].hosts.push_back(host);
+    host_of_rank.insert(host_of_rank.end(), 32, host);
+  }
+  EXPECT_EQ(rank_schemes(problem, 8, machine::Wires(network, host_of_rank)).size(), 3u);
+  // About half a second; every message would take more than half a minute.
+  EXPECT_LT(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), 10.0);
 }
 
 TEST(FftPlan, TheQuickestIsChosen) {
