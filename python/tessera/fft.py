@@ -15,6 +15,7 @@ Needs the compiled part of Tessera for the MPI that mpi4py runs on; without a co
 from __future__ import annotations
 
 import importlib
+import os
 from types import ModuleType
 from typing import Any, Literal
 
@@ -42,7 +43,9 @@ class Transform:
     or "c2c" complex. `dtype`: a NumPy type of either precision, float32 or float64 (complex64 and complex128 say the
     same). `scheme`: "auto" or one of `schemes()`. `threads` of this rank work on it. `batch`: arrays have that many
     fields, a leading dimension, which are transformed at once. `shared_memory`: ranks of one host read what others have
-    for them where it is; False: everything goes in messages. Raises FftError.
+    for them where it is; False: everything goes in messages. `machine`: the map that `tessera machine measure` wrote, by
+    which the scheme is chosen and ranks take their places in it; None: the one that TESSERA_MACHINE names, or none; rank
+    0 reads it for all. print(transform) says what was chosen, and why. Raises FftError.
     """
 
     def __init__(
@@ -56,6 +59,7 @@ class Transform:
         threads: int = 1,
         batch: int | None = None,
         shared_memory: bool = True,
+        machine: str | os.PathLike[str] | None = None,
     ) -> None:
         complaint = ""
         try:
@@ -90,6 +94,7 @@ class Transform:
                 shape,
                 is_real=kind == "r2c",
                 scheme=scheme,
+                machine_file=os.fspath(machine) if machine is not None else os.environ.get("TESSERA_MACHINE", ""),
                 fortran_handle=None if comm is None or module.__name__.endswith("serial") else comm.py2f(),
                 threads=threads,
                 fields=batch or 1,

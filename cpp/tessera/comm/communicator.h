@@ -33,6 +33,8 @@ class Communicator {
   [[noreturn]] static void abort(int status);
   /// "Open MPI v4.1.4", "MPICH 5.0.2", "serial".
   static std::string library_version();
+  /// Name of the host that this rank runs on, as MPI gives it.
+  static std::string host();
 
   Communicator(Communicator&&) noexcept;
   Communicator& operator=(Communicator&&) noexcept;
@@ -94,6 +96,15 @@ inline std::int64_t all_reduce_sum(const Communicator& comm, std::int64_t value)
 inline std::int64_t all_reduce_max(const Communicator& comm, std::int64_t value) {
   comm.all_reduce_max(std::span(&value, 1));
   return value;
+}
+
+/// A string or vector of trivially copyable values of `root`, on all ranks, whatever they held. Collective.
+template <class Container>
+void broadcast_resized(const Communicator& comm, Container& values, int root = 0) {
+  auto n = static_cast<std::int64_t>(values.size());
+  comm.broadcast(std::as_writable_bytes(std::span(&n, 1)), root);
+  values.resize(static_cast<std::size_t>(n));
+  comm.broadcast(writable_bytes_of(values), root);
 }
 
 /// Agrees on a verdict: if `message` is not empty on any rank, every rank throws an InputError (or RunError) with the

@@ -186,6 +186,10 @@ std::vector<int> fill_slots(const Network& network, int n_ranks) {
   return ranks;
 }
 
+Wires wires_of_job(const Network& network, int n_ranks) {
+  return {network, ring_order(network, fill_slots(network, n_ranks))};
+}
+
 RankOrder bit_reversal_order(int n_computers, int processors) {
   for (const int n : {n_computers, processors})
     if (n < 1 || !std::has_single_bit(static_cast<unsigned>(n)))

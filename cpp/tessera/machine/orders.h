@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "tessera/machine/network.h"
+#include "tessera/machine/wires.h"
 
 namespace tessera::machine {
 
@@ -13,6 +14,9 @@ using RankOrder = std::vector<int>;
 /// Ranks on each host when n fill their slots host after host in the order of the tree. Throws InputError where there
 /// are fewer slots than ranks.
 std::vector<int> fill_slots(const Network& network, int n_ranks);
+
+/// The wires of a job of n ranks that fills slots so. Throws InputError as fill_slots.
+Wires wires_of_job(const Network& network, int n_ranks);
 
 /// The order of hosts in the host file of paper 000, §2 and Table 1: line i of the 2^d lines goes to computer
 /// ⌊reverse_bits(i) / processors⌋. Both numbers must be powers of two (InputError).

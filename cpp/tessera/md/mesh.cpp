@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "tessera/base/error.h"
+#include "tessera/fft/agree.h"
 #include "tessera/md/pme/pme.h"
 
 namespace tessera::md {
@@ -34,8 +35,12 @@ Mesh::Mesh(const Settings& settings, const domain::Domain& domain, const comm::C
     : implementation_(new Implementation{domain, {}}) {
   if (!settings.active) return;
   const auto& lattice = domain.system().lattice;
+  const fft::Request request{settings.fft_scheme, settings.machine_file,
+                             settings.double_precision ? std::int64_t{8} : std::int64_t{4}};
   const auto plan = pme::plan_pme({settings.order, settings.alpha, settings.grid}, lattice.edges(), domain.grid().n,
-                                  domain.decomposition().bricks(), settings.stray);
+                                  domain.decomposition().bricks(), settings.stray, [&](const fft::Problem& problem) {
+                                    return fft::agree_on_plan(comm, problem, request).plan;
+                                  });
   if (settings.double_precision)
     implementation_->sized.emplace<Sized<double>>(
         Sized<double>{pme::Pme<double>(plan, lattice, settings.coulomb_constant, comm, threads), {}});

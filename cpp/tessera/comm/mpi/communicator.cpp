@@ -112,6 +112,13 @@ std::string Communicator::library_version() {
   return version;
 }
 
+std::string Communicator::host() {
+  char name[MPI_MAX_PROCESSOR_NAME];
+  int length = 0;
+  MPI_Get_processor_name(name, &length);
+  return {name, static_cast<std::size_t>(length)};
+}
+
 int Communicator::rank() const { return implementation_->rank; }
 int Communicator::size() const { return implementation_->size; }
 void Communicator::barrier() const { MPI_Barrier(implementation_->comm); }

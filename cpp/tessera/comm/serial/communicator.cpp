@@ -1,6 +1,8 @@
 // One rank without MPI: unit tests, sanitizer builds, the Python module, machines that have no MPI.
 #include "tessera/comm/communicator.h"
 
+#include <unistd.h>
+
 #include <cstdlib>
 
 #include "tessera/base/error.h"
@@ -20,6 +22,11 @@ Communicator Communicator::duplicate_of(int) { return world(); }
 void Communicator::finalize() {}
 void Communicator::abort(int status) { std::_Exit(status); }
 std::string Communicator::library_version() { return "serial"; }
+std::string Communicator::host() {
+  char name[256] = {};
+  gethostname(name, sizeof name - 1);
+  return name;
+}
 
 int Communicator::rank() const { return 0; }
 int Communicator::size() const { return 1; }
