@@ -20,9 +20,10 @@
 #include "tessera/base/error.h"
 #include "tessera/base/threads.h"
 #include "tessera/comm/communicator.h"
-#include "tessera/fft/agree.h"
 #include "tessera/fft/schemes.h"
 #include "tessera/fft/transform.h"
+#include "tessera/fft/trial.h"
+#include "tessera/fft/wisdom.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -59,11 +60,12 @@ class DistributedTransform {
                        bool shares_memory)
       : comm_(fortran_handle ? comm::Communicator::duplicate_of(*fortran_handle) : comm::Communicator::world()),
         threads_(threads),
-        agreed_(fft::agree_on_plan(comm_, problem_of(shape, is_real, comm_.size()),
-                                   {scheme, machine_file, static_cast<std::int64_t>(sizeof(Real))})),
-        transform_(agreed_.plan, comm_, threads_,
-                   {fields, false, 1.0 / (static_cast<double>(shape[0] * shape[1]) * static_cast<double>(shape[2])),
-                    shares_memory}) {}
+        options_{fields, false, 1.0 / (static_cast<double>(shape[0] * shape[1]) * static_cast<double>(shape[2])),
+                 shares_memory},
+        agreed_(fft::agree_or_try<Real>(comm_, threads_, problem_of(shape, is_real, comm_.size()),
+                                        {scheme, machine_file, static_cast<std::int64_t>(sizeof(Real))}, options_,
+                                        fft::default_wisdom_file())),
+        transform_(agreed_.plan, comm_, threads_, options_) {}
 
   const std::string& scheme() const { return agreed_.plan.scheme; }
   /// Layout, largest boxes, and why.
@@ -90,6 +92,7 @@ class DistributedTransform {
  private:
   comm::Communicator comm_;
   ThreadPool threads_;
+  fft::TransformOptions options_;
   fft::Agreed agreed_;
   fft::Transform<Real> transform_;
 };

@@ -65,11 +65,14 @@ Layout plan_layout(const model::System& system, const md::EngineSettings& settin
       const auto wires =
           file.empty() ? fft::wires_of_one_host(ranks) : machine::wires_of_job(machine::read_network(file), ranks);
       const std::int64_t real_bytes = settings.double_precision ? 8 : 4;
-      auto candidates = fft::rank_schemes(problem, real_bytes, wires, settings.fft_scheme);
-      layout.transform = {
-          "transform", candidates.front().plan.scheme,
-          fmt::format("{}, on {}; predicted: {}", settings.fft_scheme == "auto" ? "least time" : "asked for",
-                      file.empty() ? "one host" : "the map " + file, fft::text_of(candidates))};
+      const bool is_tried = settings.fft_scheme == "trial";
+      auto candidates = fft::rank_schemes(problem, real_bytes, wires, is_tried ? "auto" : settings.fft_scheme);
+      layout.transform = {"transform", candidates.front().plan.scheme,
+                          fmt::format("{} on {}; predicted: {}",
+                                      is_tried                        ? "least predicted time (the run will try)"
+                                      : settings.fft_scheme == "auto" ? "least time"
+                                                                      : "asked for",
+                                      file.empty() ? "one host" : "the map " + file, fft::text_of(candidates))};
       return std::move(candidates.front().plan);
     };
     layout.mesh = md::pme::plan_pme({settings.pme_order, settings.pair.alpha, settings.pme_grid},

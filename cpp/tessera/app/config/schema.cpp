@@ -123,10 +123,11 @@ std::vector<Key> make_schema() {
   add(Row(&C::pme, "pme", "alpha", &P::alpha, "splitting parameter; 0: from the tolerance").unit("1/Å").range(0, 10));
   add(Row(&C::pme, "pme", "grid", &P::grid, "three numbers of grid points; []: from the spacing").range(4, 65536));
 
-  std::vector<std::string> layouts = {"auto"};
+  std::vector<std::string> layouts = {"auto", "trial"};
   for (const auto& scheme : fft::schemes()) layouts.emplace_back(scheme.name);
   add(Row(&C::fft, "fft", "scheme", &FftConfig::scheme,
-          "how the mesh is laid out over ranks; auto: the one of least time by parallel.machine")
+          "how the mesh is laid out over ranks; auto: the one of least predicted time; trial: of least measured time, "
+          "which is remembered")
           .one_of(std::move(layouts)));
 
   using D = DynamicsConfig;
