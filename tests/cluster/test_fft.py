@@ -59,8 +59,12 @@ def test_ranks_stand_along_the_network(mpi: str, tmp_path: Path, monkeypatch: py
     (tmp_path / "map.json").write_text(json.dumps(machine_file()))
     cases = [
         {"shape": (12, 9, 10), "kind": kind, "dtype": "float64", "batch": None, "threads": 1, "scheme": scheme,
-         "shared_memory": True}
-        for kind, scheme in (("r2c", "pencil"), ("c2c", "2d_alltoall"), ("r2c", "auto"))
+         "shared_memory": True, "exchange": exchange}
+        for kind, scheme, exchange in (
+            ("r2c", "pencil", "auto"),
+            ("c2c", "2d_alltoall", "collectives"),
+            ("r2c", "auto", "alltoall"),
+        )
     ]  # fmt: skip
     (tmp_path / "cases.json").write_text(json.dumps(cases))
     racks = spec.read(str(tmp_path / "racks.toml"))
@@ -84,3 +88,6 @@ def test_ranks_stand_along_the_network(mpi: str, tmp_path: Path, monkeypatch: py
     assert len(said) == 3
     assert all(str(tmp_path / "map.json") in line for line in said)
     assert "ranks stand as numbered" not in said[0] + said[1]
+    carried = [line for line in summaries if "exchanges: " in line]
+    assert "direct" in carried[1] or "gathered" in carried[1]
+    assert "exchanges: alltoall>" in carried[2]

@@ -52,6 +52,7 @@ def run(case: Case, comm: Any) -> tuple[list[str], str]:
         threads=case["threads"],
         batch=case["batch"],
         shared_memory=case["shared_memory"],
+        exchange=case["exchange"],
     )
     assert case["scheme"] in ("auto", "trial", transform.scheme)
     field = field_of(case)

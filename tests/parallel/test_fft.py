@@ -24,6 +24,7 @@ Case = dict[str, Any]
 PROGRAM = Path(__file__).parent / "fft_cases.py"
 RANKS = [1, 2, 3, 4, 6, 8]
 SCHEMES = ["slab", "pencil", "2d_alltoall", "1d_alltoall", "auto", "trial"]
+EXCHANGES = ["auto", "pairwise", "alltoall", "collectives"]
 # mpi4py's own choice is the first library that it finds, whatever started it.
 LIBRARIES = {"openmpi": "libmpi.so.40", "mpich": str(Path(sys.executable).parents[1] / "lib" / "libmpi.so.12")}
 
@@ -36,6 +37,7 @@ case = st.fixed_dictionaries(
         "batch": st.sampled_from([None, None, 1, 3]),
         "threads": st.sampled_from([1, 2]),
         "shared_memory": st.booleans(),
+        "exchange": st.sampled_from(EXCHANGES),
     }
 )
 
@@ -55,7 +57,8 @@ def cases() -> list[Case]:
     return found
 
 
-def test_schemes_are_those_tested() -> None:
+def test_schemes_and_exchanges_are_those_tested() -> None:
+    assert {*fft.exchanges(), "auto"} == set(EXCHANGES) == {one["exchange"] for one in cases()}
     assert {*fft.schemes(), "auto", "trial"} == set(SCHEMES)
 
 
@@ -128,6 +131,7 @@ def test_an_error_on_one_rank_is_everybodys(run_program: Run, mpi: str) -> None:
         ({"shape": (4, 4, 4.5)}, "three whole numbers"),
         ({"dtype": "int32"}, "dtype is 'int32'"),
         ({"scheme": "pencils"}, "expected one of auto, trial, slab"),
+        ({"exchange": "all"}, "expected one of auto, pairwise"),
         ({"threads": 0}, "0 threads"),
         ({"batch": 0}, "a batch of 0"),
     ],

@@ -95,6 +95,7 @@ md::EngineSettings plan_settings(const RunConfig& config, const model::System& s
     pair.alpha =
         config.pme.alpha > 0 ? config.pme.alpha : md::pme::alpha_from_tolerance(pair.cutoff, config.pme.tolerance);
     settings.fft_scheme = config.fft.scheme;
+    settings.fft_exchange = config.fft.exchange;
     settings.machine_file = config.parallel.machine;
     if (const char* file = std::getenv("TESSERA_MACHINE"); file && settings.machine_file.empty())
       settings.machine_file = file;

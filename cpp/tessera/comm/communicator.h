@@ -63,8 +63,14 @@ class Communicator {
   /// outgoing[r] goes to rank r; returns what came, by source rank.
   std::vector<std::vector<std::byte>> all_to_all(const std::vector<std::vector<std::byte>>& outgoing) const;
 
+  /// The MPI library's own: sizes[r] bytes at offsets[r] of `outgoing` go to rank r, and into places of `incoming`.
+  void all_to_all(const std::byte* outgoing, std::span<const std::int64_t> send_sizes,
+                  std::span<const std::int64_t> send_offsets, std::byte* incoming,
+                  std::span<const std::int64_t> receive_sizes, std::span<const std::int64_t> receive_offsets) const;
+
  private:
   friend class SharedMemory;
+  friend class PlannedMoves;
   explicit Communicator(std::unique_ptr<Implementation> implementation);
   std::unique_ptr<Implementation> implementation_;
 };

@@ -25,8 +25,9 @@ RankWires wires_of_ranks(const Communicator& comm, const std::string& machine_fi
       } else {
         network = machine::read_network(machine_file);
         found.source = "the map " + machine_file;
+        found.is_measured = true;
       }
-      found.wires.emplace(network, machine::find_hosts(names, network));
+      found.wires = std::make_shared<machine::Wires>(network, machine::find_hosts(names, network));
     } catch (const InputError& error) {
       fault = error.what();
     }

@@ -1,7 +1,7 @@
 // The network under the ranks of a communicator.
 #pragma once
 
-#include <optional>
+#include <memory>
 #include <string>
 
 #include "tessera/comm/communicator.h"
@@ -10,8 +10,9 @@
 namespace tessera::comm {
 
 struct RankWires {
-  std::optional<machine::Wires> wires;  // on rank 0, which chooses for all; absent elsewhere
-  std::string source;                   // where they are from, for people: "the map cluster.json"; on rank 0
+  std::shared_ptr<const machine::Wires> wires;  // on rank 0, which chooses for all; null elsewhere
+  std::string source;                           // where they are from, for people: "the map cluster.json"; on rank 0
+  bool is_measured = false;                     // on rank 0
 };
 
 /// By a machine file, which rank 0 reads; without one (an empty path), and for one rank alone, one host, or hosts on

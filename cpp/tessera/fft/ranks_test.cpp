@@ -1,5 +1,5 @@
-// Transforms on several ranks (threads of this process): each scheme, kind and batch, any boxes, more ranks than there
-// is work, ranks on one host or on many. Points and spectra must be those of one rank, bit for bit.
+// Transforms on several ranks (threads of this process): each scheme, exchange, kind and batch, any boxes, more ranks
+// than there is work, ranks on one host or on many. Points and spectra must be those of one rank, bit for bit.
 #include <gtest/gtest.h>
 
 #include <complex>
@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "tessera/comm/threaded/run_ranks.h"
+#include "tessera/comm/wires_of_ranks.h"
+#include "tessera/fft/exchange.h"
 #include "tessera/fft/schemes.h"
 #include "tessera/fft/test_support.h"
 #include "tessera/fft/transform.h"
@@ -58,13 +60,16 @@ struct Outcome {
 };
 
 template <class Real, class Points>
-Outcome<Real, Points> run(const Plan& plan, const std::vector<std::string>& hosts, Field<Points> points) {
+Outcome<Real, Points> run(const Plan& plan, const std::vector<std::string>& hosts, Field<Points> points,
+                          const std::string& exchange = "pairwise") {
   Outcome<Real, Points> outcome{{{{0, 0, 0}, plan.problem.spectrum_grid()}, points.fields}, {}};
   for (const auto& box : plan.problem.output) outcome.output.push_back({box, points.fields});
   comm::run_ranks(hosts, [&](const comm::Communicator& comm) {
     ThreadPool threads(comm.size() == 3 ? 2 : 1);
     TransformOptions options;
     options.fields = points.fields;
+    options.exchange = exchange;
+    options.wires = comm::wires_of_ranks(comm, "").wires;
     Transform<Real> transform(plan, comm, threads, options);
     Field<Points> input{transform.input_box(), points.fields};
     Field<std::complex<Real>> spectrum{transform.spectrum_box(), points.fields};
@@ -97,7 +102,9 @@ void expect_as_on_one_rank(Kind kind) {
         }
         const auto plan = plan_transform(scheme.name, problem);
         SCOPED_TRACE(plan.summary());
-        auto found = run<Real>(plan, hosts, points);
+        const auto& exchange = exchanges()[static_cast<std::size_t>(turn) % exchanges().size()];
+        SCOPED_TRACE(exchange);
+        auto found = run<Real>(plan, hosts, points, exchange);
         EXPECT_EQ(found.spectrum.values, alone.spectrum.values);
         for (auto& output : found.output)
           for (int field = 0; field < fields; ++field)

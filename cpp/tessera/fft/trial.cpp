@@ -11,6 +11,7 @@
 #include "tessera/base/error.h"
 #include "tessera/comm/wires_of_ranks.h"
 #include "tessera/fft/choose.h"
+#include "tessera/fft/exchange.h"
 #include "tessera/fft/schemes.h"
 #include "tessera/fft/wisdom.h"
 
@@ -23,8 +24,8 @@ constexpr int most_turns = 9;
 constexpr double seconds_for_each = 0.5;
 
 /// What an answer holds for: all that times depend on, but for which hosts of a cluster a job was given.
-std::string question_of(const Problem& problem, const machine::Wires& wires, const std::string& library,
-                        const TransformOptions& options, int threads, std::int64_t real_bytes) {
+std::string question_of(const Problem& problem, const machine::Wires& wires, const Request& request,
+                        const TransformOptions& options, int threads) {
   std::string hosts;
   for (int rank = 0, n = 0; rank < wires.n_ranks(); ++rank) {
     ++n;
@@ -37,11 +38,12 @@ std::string question_of(const Problem& problem, const machine::Wires& wires, con
   for (const auto* list : {&problem.input, &problem.output})
     for (const auto& box : *list)
       for (std::size_t d = 0; d < 3; ++d) add(box.lower[d]), add(box.upper[d]);
-  return fmt::format("{}, {} ranks on hosts as {}, {} threads, {}×{}×{} {} order {}{}{}, {} bytes, batch {}, {}{}",
-                     library, wires.n_ranks(), hosts, threads, problem.grid[0], problem.grid[1], problem.grid[2],
-                     problem.kind == Kind::real ? "real" : "complex", problem.order[0], problem.order[1],
-                     problem.order[2], real_bytes, options.fields, options.shares_memory ? "shared" : "messages",
-                     problem.input.empty() ? "" : fmt::format(", boxes {:016x}", boxes));
+  return fmt::format(
+      "{}, {} ranks on hosts as {}, {} threads, {}×{}×{} {} order {}{}{}, {} bytes, batch {}, {}, exchange {}{}",
+      comm::Communicator::library_version(), wires.n_ranks(), hosts, threads, problem.grid[0], problem.grid[1],
+      problem.grid[2], problem.kind == Kind::real ? "real" : "complex", problem.order[0], problem.order[1],
+      problem.order[2], request.real_bytes, options.fields, options.shares_memory ? "shared" : "messages",
+      request.exchange, problem.input.empty() ? "" : fmt::format(", boxes {:016x}", boxes));
 }
 
 /// s of a forward and a backward transform: the median of several, each as slow as its slowest rank. The same on all.
@@ -91,23 +93,31 @@ template <class Real>
 Agreed agree_or_try(const comm::Communicator& comm, ThreadPool& threads, const Problem& problem, const Request& request,
                     const TransformOptions& options, const std::string& wisdom_file) {
   if (request.scheme != "trial") return agree_on_plan(comm, problem, request);
-  if (comm.size() == 1) return agree_on_plan(comm, problem, {"auto", request.machine_file, request.real_bytes});
-  const auto [wires, source] = comm::wires_of_ranks(comm, request.machine_file);
+  if (comm.size() == 1) {
+    auto alone = request;
+    alone.scheme = "auto";
+    return agree_on_plan(comm, problem, alone);
+  }
+  const auto known = comm::wires_of_ranks(comm, request.machine_file);
   std::vector<Candidate> candidates;
-  std::string question, reason, fault;
+  std::string question, fault;
+  Agreed agreed;
   if (comm.is_root()) {
     try {
-      candidates = rank_schemes(problem, request.real_bytes, *wires);
+      candidates = rank_schemes(problem, request.real_bytes, *known.wires);
       std::erase_if(candidates, [limit = hopeless * candidates.front().predicted.seconds()](const Candidate& one) {
         return one.predicted.seconds() > limit;
       });
-      question = question_of(problem, *wires, comm::Communicator::library_version(), options, threads.size(),
-                             request.real_bytes);
-      if (const auto known = recall(wisdom_file, question))
+      agreed.exchange = resolved_exchange(request.exchange, known);
+      agreed.wires = known.wires;
+      question = question_of(problem, *known.wires, request, options, threads.size());
+      if (const auto answer = recall(wisdom_file, question))
         for (auto& candidate : candidates)
-          if (candidate.plan.scheme == known->scheme && candidate.order == known->order) {
-            reason = fmt::format("  by an earlier trial ({}): {:.3g} ms; ranks stand {}", wisdom_file,
-                                 1e3 * known->seconds, known->order);
+          if (candidate.plan.scheme == answer->scheme && candidate.order == answer->order) {
+            agreed.reason = fmt::format("  by an earlier trial ({}): {:.3g} ms; ranks stand {}", wisdom_file,
+                                        1e3 * answer->seconds, answer->order);
+            agreed.exchange = answer->exchange;
+            check_exchange(agreed.exchange);
             std::swap(candidate, candidates.front());
             candidates.resize(1);
             break;
@@ -117,29 +127,47 @@ Agreed agree_or_try(const comm::Communicator& comm, ThreadPool& threads, const P
     }
   }
   comm::agree_on_input(comm, fault);
-  comm::broadcast_resized(comm, reason);
+  comm::broadcast_resized(comm, agreed.reason);
+  comm::broadcast_resized(comm, agreed.exchange);
   auto n = static_cast<std::int64_t>(candidates.size());
   comm.broadcast(std::as_writable_bytes(std::span(&n, 1)), 0);
   candidates.resize(static_cast<std::size_t>(n));
   for (auto& candidate : candidates) share(comm, candidate, problem);
-  if (!reason.empty()) return {std::move(candidates.front().plan), std::move(reason)};
-
-  std::size_t best = 0;
-  std::vector<double> seconds;
-  std::string text;
-  for (const auto& [plan, order, predicted] : candidates) {
-    seconds.push_back(measure<Real>(plan, comm, threads, options));
-    text += fmt::format("{}{} {:.3g} ms", text.empty() ? "" : ", ", plan.scheme, 1e3 * seconds.back());
-    if (seconds.back() < seconds[best]) best = seconds.size() - 1;
+  if (!agreed.reason.empty()) {
+    agreed.plan = std::move(candidates.front().plan);
+    return agreed;
   }
+
+  double least = 0;
+  std::string text;
+  std::size_t best = 0;
+  /// Times one candidate by one exchange, the same result on all ranks.
+  const auto try_out = [&](std::size_t i, const std::string& exchange) {
+    auto tried = options;
+    tried.exchange = exchange;
+    tried.wires = agreed.wires;
+    const double seconds = measure<Real>(candidates[i].plan, comm, threads, tried);
+    const bool is_first = text.empty();
+    text += fmt::format("{}{} {} {:.3g} ms", is_first ? "" : ", ", candidates[i].plan.scheme, exchange, 1e3 * seconds);
+    if (!is_first && seconds >= least) return;
+    least = seconds;
+    best = i;
+    agreed.exchange = exchange;
+  };
+  const auto exchange = agreed.exchange;
+  for (std::size_t i = 0; i < candidates.size(); ++i) try_out(i, exchange);
+  if (request.exchange == "auto")
+    for (const auto& other : exchanges())
+      if (other != exchange) try_out(best, other);
   auto& chosen = candidates[best];
-  reason = fmt::format("  least time when tried: {}; ranks stand {}", text, chosen.order);
+  agreed.reason = fmt::format("  least time when tried: {}; ranks stand {}", text, chosen.order);
   if (comm.is_root())
-    if (const auto problem_of_file = keep(wisdom_file, question, {chosen.plan.scheme, chosen.order, seconds[best]});
-        !problem_of_file.empty())
-      reason += fmt::format("; not kept: {}", problem_of_file);
-  comm::broadcast_resized(comm, reason);
-  return {std::move(chosen.plan), std::move(reason)};
+    if (const auto complaint = keep(wisdom_file, question, {chosen.plan.scheme, chosen.order, agreed.exchange, least});
+        !complaint.empty())
+      agreed.reason += fmt::format("; not kept: {}", complaint);
+  comm::broadcast_resized(comm, agreed.reason);
+  agreed.plan = std::move(chosen.plan);
+  return agreed;
 }
 
 template Agreed agree_or_try<float>(const comm::Communicator&, ThreadPool&, const Problem&, const Request&,

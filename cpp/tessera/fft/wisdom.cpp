@@ -14,7 +14,8 @@ namespace tessera::fft {
 
 namespace {
 
-constexpr const char* first_line = "# tessera fft trials, version 1: question, scheme, order of ranks, seconds";
+constexpr const char* first_line =
+    "# tessera fft trials, version 1: question, scheme, order of ranks, exchange, seconds";
 
 std::vector<std::string> lines_of(const std::string& file) {
   std::ifstream in(file);
@@ -43,6 +44,7 @@ std::optional<Wisdom> recall(const std::string& file, const std::string& questio
     Wisdom wisdom;
     std::getline(rest, wisdom.scheme, '\t');
     std::getline(rest, wisdom.order, '\t');
+    std::getline(rest, wisdom.exchange, '\t');
     if (rest >> wisdom.seconds) return wisdom;
   }
   return {};
@@ -52,7 +54,8 @@ std::string keep(const std::string& file, const std::string& question, const Wis
   if (file.empty()) return "there is no home directory";
   auto lines = lines_of(file);
   std::erase_if(lines, [&](const std::string& line) { return answers(line, question); });
-  lines.push_back(fmt::format("{}\t{}\t{}\t{:.4g}", question, wisdom.scheme, wisdom.order, wisdom.seconds));
+  lines.push_back(
+      fmt::format("{}\t{}\t{}\t{}\t{:.4g}", question, wisdom.scheme, wisdom.order, wisdom.exchange, wisdom.seconds));
   std::error_code error;
   std::filesystem::create_directories(std::filesystem::path(file).parent_path(), error);
   const auto own = fmt::format("{}.{}", file, getpid());

@@ -9,7 +9,8 @@ namespace tessera::fft {
 
 struct Wisdom {
   std::string scheme, order;  // of a Candidate
-  double seconds = 0;         // of a forward and a backward transform
+  std::string exchange;
+  double seconds = 0;  // of a forward and a backward transform
 };
 
 /// $XDG_CACHE_HOME/tessera/fft.tsv, or below ~/.cache; empty where there is no home.

@@ -86,6 +86,7 @@ Engine::Engine(const model::System& system, const EngineSettings& settings, cons
              .coulomb_constant = settings.pair.coulomb_constant,
              .stray = group_radius(system) + 0.5 * settings.buffer,
              .fft_scheme = settings.fft_scheme,
+             .fft_exchange = settings.fft_exchange,
              .machine_file = settings.machine_file},
             domain_, comm, threads) {
   // Three degrees of freedom go with the centre of mass, which stays where it is.

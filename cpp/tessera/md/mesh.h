@@ -22,7 +22,7 @@ class Mesh {
     Index3 grid{};
     double coulomb_constant = 0;
     double stray = 0;  // how far from its cell an atom may be, Å
-    std::string fft_scheme = "auto";
+    std::string fft_scheme = "auto", fft_exchange = "auto";
     std::string machine_file;  // by which the scheme is chosen; empty: none
   };
 

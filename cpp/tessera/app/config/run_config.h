@@ -44,6 +44,7 @@ struct PmeConfig {
 
 struct FftConfig {
   std::string scheme = "auto";
+  std::string exchange = "auto";
 };
 
 struct DynamicsConfig {

@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "tessera/base/error.h"
+#include "tessera/fft/exchange.h"
 #include "tessera/fft/schemes.h"
 #include "tessera/md/pair/pair_scheme.h"
 
@@ -129,6 +130,12 @@ std::vector<Key> make_schema() {
           "how the mesh is laid out over ranks; auto: the one of least predicted time; trial: of least measured time, "
           "which is remembered")
           .one_of(std::move(layouts)));
+  std::vector<std::string> exchanges = {"auto"};
+  exchanges.insert(exchanges.end(), fft::exchanges().begin(), fft::exchanges().end());
+  add(Row(&C::fft, "fft", "exchange", &FftConfig::exchange,
+          "how parts of the mesh go between ranks; auto: pairwise, or collectives where parallel.machine predicts a "
+          "gain")
+          .one_of(std::move(exchanges)));
 
   using D = DynamicsConfig;
   const auto d = &C::dynamics;

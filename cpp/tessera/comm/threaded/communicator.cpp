@@ -182,4 +182,19 @@ std::vector<std::vector<std::byte>> Communicator::all_to_all(
   return incoming;
 }
 
+void Communicator::all_to_all(const std::byte* outgoing, std::span<const std::int64_t> send_sizes,
+                              std::span<const std::int64_t> send_offsets, std::byte* incoming,
+                              std::span<const std::int64_t> receive_sizes,
+                              std::span<const std::int64_t> receive_offsets) const {
+  constexpr int tag = -1;  // of no message of users
+  std::vector<Request> requests;
+  for (int peer = 0; peer < size(); ++peer) {
+    const auto p = static_cast<std::size_t>(peer);
+    start_send({outgoing + send_offsets[p], static_cast<std::size_t>(send_sizes[p])}, peer, tag);
+    requests.push_back(
+        start_receive({incoming + receive_offsets[p], static_cast<std::size_t>(receive_sizes[p])}, peer, tag));
+  }
+  wait_all(requests);
+}
+
 }  // namespace tessera::comm
