@@ -47,10 +47,10 @@ class Transform:
     `shape`: points along x, y, z. `comm`: an mpi4py communicator; None: this process alone. `kind`: "r2c" real points,
     or "c2c" complex. `dtype`: a NumPy type of either precision, float32 or float64 (complex64 and complex128 say the
     same). `scheme`: one of `schemes()`; "auto": of least predicted time; "trial": of least measured time, which later
-    transforms find in $XDG_CACHE_HOME/tessera. `threads` of this rank work on it. `batch`: arrays have that many fields,
-    a leading dimension, which are transformed at once. `shared_memory`: ranks of one host read what others have for
-    them where it is; False: everything goes in messages. `machine`: the map that `tessera machine measure` wrote, by
-    which the scheme is chosen and ranks take their places in it; None: the one that TESSERA_MACHINE names, or none;
+    transforms find in $XDG_CACHE_HOME/tessera. `threads` of this rank work on it. `batch`: arrays have that many
+    fields, a leading dimension, which are transformed at once. `shared_memory`: ranks of one host read what others have
+    for them where it is; False: everything goes in messages. `machine`: the map that `tessera machine measure` wrote,
+    by which the scheme is chosen and ranks take their places in it; None: the one that TESSERA_MACHINE names, or none;
     rank 0 reads it for all. `exchange`: one of `exchanges()`; "auto": "pairwise", or "collectives" where the map
     predicts a gain. print(transform) says what was chosen, and why. Raises FftError.
     """

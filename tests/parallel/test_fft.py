@@ -23,7 +23,7 @@ Case = dict[str, Any]
 
 PROGRAM = Path(__file__).parent / "fft_cases.py"
 RANKS = [1, 2, 3, 4, 6, 8]
-SCHEMES = ["slab", "pencil", "2d_alltoall", "1d_alltoall", "auto", "trial"]
+SCHEMES = ["slab", "pencil", "2d_alltoall", "1d_alltoall", "auto"]
 EXCHANGES = ["auto", "pairwise", "alltoall", "collectives"]
 # mpi4py's own choice is the first library that it finds, whatever started it.
 LIBRARIES = {"openmpi": "libmpi.so.40", "mpich": str(Path(sys.executable).parents[1] / "lib" / "libmpi.so.12")}
@@ -54,19 +54,21 @@ def cases() -> list[Case]:
         found.extend({**one, "scheme": scheme} for scheme in SCHEMES)
 
     add()
-    return found
+    # A trial runs all schemes and exchanges many times: once is enough.
+    return [*found, {**found[0], "scheme": "trial", "exchange": "auto"}]
 
 
 def test_schemes_and_exchanges_are_those_tested() -> None:
     assert {*fft.exchanges(), "auto"} == set(EXCHANGES) == {one["exchange"] for one in cases()}
-    assert {*fft.schemes(), "auto", "trial"} == set(SCHEMES)
+    assert {*fft.schemes(), "auto"} == set(SCHEMES)
 
 
 @pytest.fixture(scope="module")
 def expected() -> list[list[str]]:
     """Digests from this process alone, which has checked them against NumPy."""
     found = [run(one, None)[0] for one in cases()]
-    for i in range(0, len(found), len(SCHEMES)):
+    assert found[-1] == found[0]
+    for i in range(0, len(found) - 1, len(SCHEMES)):
         assert all(digests == found[i] for digests in found[i : i + len(SCHEMES)])
     assert len({tuple(digests) for digests in found}) > 8
     return found

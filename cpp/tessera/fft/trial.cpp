@@ -20,7 +20,7 @@ namespace tessera::fft {
 namespace {
 
 constexpr double hopeless = 5;  // times the best predicted time: not tried
-constexpr int most_turns = 9;
+constexpr int most_turns = 7;
 constexpr double seconds_for_each = 0.5;
 
 /// What an answer holds for: all that times depend on, but for which hosts of a cluster a job was given.
