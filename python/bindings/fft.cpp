@@ -20,11 +20,11 @@
 #include "tessera/base/error.h"
 #include "tessera/base/threads.h"
 #include "tessera/comm/communicator.h"
+#include "tessera/fft/choice/trial.h"
+#include "tessera/fft/choice/wisdom.h"
 #include "tessera/fft/exchange.h"
 #include "tessera/fft/schemes.h"
 #include "tessera/fft/transform.h"
-#include "tessera/fft/trial.h"
-#include "tessera/fft/wisdom.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;

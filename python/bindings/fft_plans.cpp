@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "tessera/base/error.h"
-#include "tessera/fft/choose.h"
+#include "tessera/fft/choice/choose.h"
 #include "tessera/fft/schemes.h"
 #include "tessera/machine/orders.h"
 #include "tessera/machine/survey/machine_file.h"

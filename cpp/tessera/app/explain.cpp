@@ -11,7 +11,7 @@
 #include "tessera/app/system_file.h"
 #include "tessera/app/trial.h"
 #include "tessera/base/units.h"
-#include "tessera/fft/choose.h"
+#include "tessera/fft/choice/choose.h"
 #include "tessera/machine/machine.h"
 #include "tessera/machine/orders.h"
 #include "tessera/machine/survey/machine_file.h"

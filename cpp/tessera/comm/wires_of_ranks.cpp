@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "tessera/base/error.h"
-#include "tessera/machine/hosts.h"
+#include "tessera/machine/orders.h"
 #include "tessera/machine/survey/machine_file.h"
 
 namespace tessera::comm {

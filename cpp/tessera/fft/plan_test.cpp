@@ -7,7 +7,7 @@
 #include <random>
 
 #include "tessera/base/error.h"
-#include "tessera/fft/choose.h"
+#include "tessera/fft/choice/choose.h"
 #include "tessera/fft/test_support.h"
 
 namespace tessera::fft {

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "tessera/base/error.h"
-#include "tessera/fft/choose.h"
+#include "tessera/fft/choice/choose.h"
 
 namespace tessera::fft {
 

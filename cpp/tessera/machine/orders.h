@@ -2,6 +2,7 @@
 // host of each rank in turn, by index in Network::hosts.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "tessera/machine/network.h"
@@ -37,5 +38,15 @@ RankOrder cartesian_order(const Network& network, const std::vector<int>& ranks_
 
 /// For ranks that are already placed: which of them takes each place of an order of the same hosts.
 std::vector<int> ranks_in_order(const std::vector<int>& host_of_rank, const RankOrder& order);
+
+/// Between hosts that nobody measured: Ethernet of 1 Gbit/s.
+inline constexpr Link unmeasured_between{50e-6, 1.2e8};
+
+/// The hosts of these ranks as one switch, for when nothing was measured. `names`: of the host of each rank.
+Network network_of(const std::vector<std::string>& names, Link link = unmeasured_between);
+
+/// The host of each rank by its name, or by what stands before the first dot where that is unique. Throws InputError:
+/// hosts that the network lacks.
+std::vector<int> find_hosts(const std::vector<std::string>& names, const Network& network);
 
 }  // namespace tessera::machine

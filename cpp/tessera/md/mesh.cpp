@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "tessera/base/error.h"
-#include "tessera/fft/trial.h"
-#include "tessera/fft/wisdom.h"
+#include "tessera/fft/choice/trial.h"
+#include "tessera/fft/choice/wisdom.h"
 #include "tessera/md/pme/pme.h"
 
 namespace tessera::md {

@@ -12,7 +12,7 @@
 #include "tessera/comm/communicator.h"
 #include "tessera/comm/mpi/hosts.h"
 #include "tessera/comm/mpi/native.h"
-#include "tessera/machine/hosts.h"
+#include "tessera/machine/orders.h"
 
 namespace tessera::comm::mpi {
 namespace {

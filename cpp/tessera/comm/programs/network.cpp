@@ -2,7 +2,7 @@
 
 #include "tessera/comm/mpi/hosts.h"
 #include "tessera/comm/programs/samples.h"
-#include "tessera/machine/hosts.h"
+#include "tessera/machine/orders.h"
 
 namespace tessera::comm::programs {
 

@@ -6,7 +6,7 @@
 
 #include "tessera/base/threads.h"
 #include "tessera/comm/communicator.h"
-#include "tessera/fft/agree.h"
+#include "tessera/fft/choice/agree.h"
 #include "tessera/fft/transform.h"
 
 namespace tessera::fft {

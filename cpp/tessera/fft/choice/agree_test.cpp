@@ -1,5 +1,5 @@
 // What rank 0 chooses for all, on hosts of any names.
-#include "tessera/fft/agree.h"
+#include "tessera/fft/choice/agree.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "tessera/fft/agree.h"
+#include "tessera/fft/choice/agree.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "tessera/base/error.h"
-#include "tessera/fft/choose.h"
+#include "tessera/fft/choice/choose.h"
 #include "tessera/fft/exchange.h"
 #include "tessera/fft/schemes.h"
 

@@ -1,4 +1,4 @@
-#include "tessera/fft/trial.h"
+#include "tessera/fft/choice/trial.h"
 
 #include <fmt/format.h>
 
@@ -10,10 +10,10 @@
 
 #include "tessera/base/error.h"
 #include "tessera/comm/wires_of_ranks.h"
-#include "tessera/fft/choose.h"
+#include "tessera/fft/choice/choose.h"
+#include "tessera/fft/choice/wisdom.h"
 #include "tessera/fft/exchange.h"
 #include "tessera/fft/schemes.h"
-#include "tessera/fft/wisdom.h"
 
 namespace tessera::fft {
 

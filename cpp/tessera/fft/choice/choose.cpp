@@ -1,4 +1,4 @@
-#include "tessera/fft/choose.h"
+#include "tessera/fft/choice/choose.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "tessera/fft/wisdom.h"
+#include "tessera/fft/choice/wisdom.h"
 
 #include <fmt/format.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 // Trials on ranks that are threads of this process, and the file that remembers them.
-#include "tessera/fft/trial.h"
+#include "tessera/fft/choice/trial.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "tessera/comm/threaded/run_ranks.h"
-#include "tessera/fft/wisdom.h"
+#include "tessera/fft/choice/wisdom.h"
 
 namespace tessera::fft {
 namespace {
