@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <nlohmann/json.hpp>
 #include <numeric>
 #include <optional>
 #include <string>
@@ -18,8 +19,9 @@
 
 #include "arrays.h"
 #include "tessera/base/error.h"
-#include "tessera/fft/choose.h"
+#include "tessera/fft/choice/choose.h"
 #include "tessera/fft/schemes.h"
+#include "tessera/machine/orders.h"
 #include "tessera/machine/survey/machine_file.h"
 
 namespace nb = nanobind;
@@ -28,6 +30,7 @@ using namespace nb::literals;
 namespace {
 
 using namespace tessera;
+using nlohmann::json;
 using Shape = std::array<std::int64_t, 3>;
 
 /// As tessera.fft: the last direction is swept first, and halved.
@@ -60,19 +63,66 @@ std::vector<std::pair<std::string, double>> rank_schemes(const std::string& path
                                                          const Shape& shape, bool is_real, std::int64_t real_bytes,
                                                          const std::optional<Boxes>& input,
                                                          const std::optional<Boxes>& output) {
-  const auto file = machine::read_machine_file(path);
-  if (!file.machine.network) throw InputError(path + ": holds no network, only one node");
+  const auto network = machine::read_network(path);
   std::vector<int> host_of_rank;
-  for (std::size_t host = 0; host < file.machine.network->hosts.size(); ++host)
+  for (std::size_t host = 0; host < network.hosts.size(); ++host)
     host_of_rank.insert(host_of_rank.end(), static_cast<std::size_t>(std::max(0, ranks_per_host)),
                         static_cast<int>(host));
   if (host_of_rank.empty()) throw InputError("no ranks on any host; give at least one");
-  const machine::Wires wires(*file.machine.network, host_of_rank);
+  const machine::Wires wires(network, host_of_rank);
   std::vector<std::pair<std::string, double>> ranked;
   for (const auto& candidate :
        fft::rank_schemes(problem_of(shape, is_real, wires.n_ranks(), input, output), real_bytes, wires))
-    ranked.emplace_back(candidate.plan.scheme, candidate.seconds);
+    ranked.emplace_back(candidate.plan.scheme, candidate.predicted.seconds());
   return ranked;
+}
+
+/// Exchanges of forward: those in which anything moves.
+json exchanges_of(const fft::Plan& plan, std::int64_t real_bytes) {
+  json list = json::array();
+  std::vector<int> all(static_cast<std::size_t>(plan.ranks()));
+  std::iota(all.begin(), all.end(), 0);
+  for (const auto& move : plan.forward()) {
+    std::vector<std::int64_t> partners(static_cast<std::size_t>(plan.ranks())), bytes = partners;
+    std::int64_t n = 0;
+    fft::for_messages(plan.problem.grid, move, all, [&](const fft::Message& message) {
+      const auto from = static_cast<std::size_t>(message.from);
+      ++n;
+      ++partners[from];
+      bytes[from] += message.values * move.components * real_bytes;
+    });
+    if (n > 0)
+      list.push_back({{"messages", n},
+                      {"partners", *std::ranges::max_element(partners)},
+                      {"bytes", *std::ranges::max_element(bytes)}});
+  }
+  return list;
+}
+
+json explain(const std::optional<std::string>& path, const Shape& shape, bool is_real, int ranks,
+             std::int64_t real_bytes) {
+  const auto problem = problem_of(shape, is_real, ranks);
+  (void)fft::plan_transform("pencil", problem);  // says what is wrong with it
+  const auto wires = path ? machine::wires_of_job(machine::read_network(*path), ranks) : fft::wires_of_one_host(ranks);
+  std::vector<int> hosts;
+  for (int rank = 0; rank < ranks; ++rank) hosts.push_back(wires.host_of(rank));
+  std::ranges::sort(hosts);
+  const auto n_hosts = std::distance(hosts.begin(), std::ranges::unique(hosts).begin());
+  json list = json::array();
+  for (const auto& [plan, order, predicted] : fft::rank_schemes(problem, real_bytes, wires))
+    list.push_back({{"scheme", plan.scheme},
+                    {"processes", plan.processes},
+                    {"order", order},
+                    {"seconds", predicted.seconds()},
+                    {"exchange_seconds", predicted.exchanges},
+                    {"pass_seconds", predicted.passes},
+                    {"exchanges", exchanges_of(plan, real_bytes)}});
+  json left_out = json::array();
+  for (const auto& scheme : fft::schemes())
+    if (std::ranges::none_of(list, [&](const json& one) { return one["scheme"] == scheme.name; }))
+      left_out.push_back({{"scheme", scheme.name}, {"why", scheme.restrictions}});
+  return {{"shape", shape},  {"ranks", ranks},       {"hosts", n_hosts},
+          {"schemes", list}, {"left_out", left_out}, {"chosen", list.front()["scheme"]}};
 }
 
 }  // namespace
@@ -106,4 +156,11 @@ void register_fft_plans(nb::module_& module) {
   module.def("rank_fft_schemes", &rank_schemes, "path"_a, nb::kw_only(), "ranks_per_host"_a, "shape"_a, "is_real"_a,
              "real_bytes"_a, "input"_a = nb::none(), "output"_a = nb::none(),
              "Schemes with the predicted seconds of forward and backward, the quickest first.");
+  module.def(
+      "explain_fft",
+      [](const std::optional<std::string>& path, const Shape& shape, bool is_real, int ranks, std::int64_t real_bytes) {
+        return explain(path, shape, is_real, ranks, real_bytes).dump();
+      },
+      "path"_a.none(), nb::kw_only(), "shape"_a, "is_real"_a, "ranks"_a, "real_bytes"_a,
+      "Schemes of a transform on the machine of a map (None: one host), the quickest first (JSON text).");
 }

@@ -10,6 +10,7 @@
 #include "arrays.h"
 #include "tessera/base/error.h"
 #include "tessera/base/lattice.h"
+#include "tessera/fft/schemes.h"
 #include "tessera/md/domain/decomposition.h"
 #include "tessera/md/pme/plan.h"
 
@@ -38,7 +39,7 @@ MdPlan plan_md(const std::array<double, 3>& edges, const Index3& mesh, int ranks
                                                  .buffer = buffer});
   auto decomposition = md::domain::plan_decomposition(cells, ranks);
   auto pme = md::pme::plan_pme({order, md::pme::alpha_from_tolerance(cutoff, tolerance), mesh}, edges, cells.n,
-                               decomposition.bricks(), group_radius + 0.5 * buffer);
+                               decomposition.bricks(), group_radius + 0.5 * buffer, fft::plan_pencil);
   return {std::move(decomposition), std::move(pme)};
 }
 

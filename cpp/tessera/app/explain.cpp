@@ -12,7 +12,11 @@
 #include "tessera/app/system_file.h"
 #include "tessera/app/trial.h"
 #include "tessera/base/units.h"
+#include "tessera/fft/choice/choose.h"
+#include "tessera/fft/schemes.h"
 #include "tessera/machine/machine.h"
+#include "tessera/machine/orders.h"
+#include "tessera/machine/survey/machine_file.h"
 #include "tessera/md/domain/decomposition.h"
 #include "tessera/md/pair/cluster_distance.h"
 #include "tessera/md/pme/plan.h"
@@ -34,6 +38,7 @@ struct Layout {
   std::int64_t least_cells = 0, most_cells = 0, most_halo_cells = 0;
   std::size_t most_peers = 0;
   std::string mesh;  // empty: none
+  Choice transform;  // of the mesh
 };
 
 Layout plan_layout(const model::System& system, const md::EngineSettings& settings, int ranks) {
@@ -57,10 +62,32 @@ Layout plan_layout(const model::System& system, const md::EngineSettings& settin
     layout.most_peers = std::max(layout.most_peers, halo.peers.size());
   }
   if (settings.pair.electrostatics == md::pair::Electrostatics::pme) {
-    layout.mesh =
-        md::pme::plan_pme({settings.pme_order, settings.pair.alpha, settings.pme_grid}, system.lattice.edges(),
-                          layout.grid.n, decomposition.bricks(), md::group_radius(system) + 0.5 * settings.buffer)
-            .summary();
+    const auto plan_transform = [&](const fft::Problem& problem) {
+      // Every message of every scheme is looked at: minutes for more ranks.
+      constexpr int most_ranks = 20'000;
+      if (ranks > most_ranks && (settings.fft_scheme == "auto" || settings.fft_scheme == "trial")) {
+        layout.transform = {"transform", "pencil",
+                            fmt::format("stands for all on more than {} ranks; the run will choose", most_ranks)};
+        return fft::plan_transform("pencil", problem);
+      }
+      const auto& file = settings.machine_file;
+      const auto wires =
+          file.empty() ? fft::wires_of_one_host(ranks) : machine::wires_of_job(machine::read_network(file), ranks);
+      const std::int64_t real_bytes = settings.double_precision ? 8 : 4;
+      const bool is_tried = settings.fft_scheme == "trial";
+      auto candidates = fft::rank_schemes(problem, real_bytes, wires, is_tried ? "auto" : settings.fft_scheme);
+      layout.transform = {"transform", candidates.front().plan.scheme,
+                          fmt::format("{} on {}; predicted: {}",
+                                      is_tried                        ? "least predicted time (the run will try)"
+                                      : settings.fft_scheme == "auto" ? "least time"
+                                                                      : "asked for",
+                                      file.empty() ? "one host" : "the map " + file, fft::text_of(candidates))};
+      return std::move(candidates.front().plan);
+    };
+    layout.mesh = md::pme::plan_pme({settings.pme_order, settings.pair.alpha, settings.pme_grid},
+                                    system.lattice.edges(), layout.grid.n, decomposition.bricks(),
+                                    md::group_radius(system) + 0.5 * settings.buffer, plan_transform)
+                      .summary();
     while (layout.mesh.ends_with('\n')) layout.mesh.pop_back();
   }
   return layout;
@@ -92,6 +119,7 @@ std::vector<Choice> list_choices(const RunConfig& config, const model::System& s
                        config.pme.grid.empty()
                            ? fmt::format("spacing at most {} Å, sizes of 2, 3, 5, 7", config.pme.spacing)
                            : "asked for"});
+    choices.push_back(layout.transform);
   }
   choices.push_back(
       {"pair search",

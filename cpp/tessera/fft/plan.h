@@ -35,6 +35,7 @@ struct Problem {
   int ranks = 1;
   std::vector<IndexBox> input{};   // by rank: points, disjoint, cover the mesh; none: as the scheme likes best
   std::vector<IndexBox> output{};  // by rank: points, may overlap and stick out (periodic images); none: the input
+  std::vector<int> places{};       // by rank: whose boxes of the scheme's layout it takes, each once; none: its own
 
   /// Waves along each direction.
   Index3 spectrum_grid() const;

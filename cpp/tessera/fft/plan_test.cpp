@@ -4,37 +4,15 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <random>
 
 #include "tessera/base/error.h"
-#include "tessera/fft/choose.h"
+#include "tessera/fft/choice/choose.h"
+#include "tessera/fft/test_support.h"
 
 namespace tessera::fft {
 namespace {
-
-/// Random disjoint boxes that cover the mesh: repeated cuts. Some may be empty.
-std::vector<IndexBox> random_bricks(const Index3& grid, int ranks, std::mt19937& random) {
-  std::vector<IndexBox> boxes{{{0, 0, 0}, grid}};
-  while (static_cast<int>(boxes.size()) < ranks) {
-    const std::size_t i = random() % boxes.size();
-    const std::size_t d = random() % 3;
-    IndexBox left = boxes[i], right = boxes[i];
-    left.upper[d] = right.lower[d] =
-        left.lower[d] +
-        static_cast<std::int64_t>(random() % static_cast<std::uint32_t>(left.extent(static_cast<int>(d)) + 1));
-    boxes[i] = left;
-    boxes.push_back(right);
-  }
-  std::shuffle(boxes.begin(), boxes.end(), random);
-  return boxes;
-}
-
-std::vector<IndexBox> padded(std::vector<IndexBox> boxes, std::int64_t by) {
-  for (auto& box : boxes)
-    if (!box.is_empty())
-      for (int d = 0; d < 3; ++d) box.lower[d] -= by, box.upper[d] += by;
-  return boxes;
-}
 
 void expect_exact_cover(const std::vector<IndexBox>& boxes, const Index3& grid) {
   std::vector<int> owners(static_cast<std::size_t>(grid[0] * grid[1] * grid[2]));
@@ -288,13 +266,7 @@ TEST(FftPlan, OfManyRanksTheMessagesOfSomeAreCounted) {
       }
       expected += 2 * (*std::max_element(busy.begin(), busy.end()) + *std::max_element(starts.begin(), starts.end()));
     }
-    double passes = 0;
-    for (const auto& stage : plan.stages) {
-      std::int64_t most = 0;
-      for (const auto& box : stage.swept) most = std::max(most, box.size());
-      passes += 4 * static_cast<double>(most * 16) / 5e9;
-    }
-    EXPECT_NEAR(predict(plan, 8, wires) - passes, expected, 0.1 * expected) << scheme;
+    EXPECT_NEAR(predict(plan, 8, wires).exchanges, expected, 0.1 * expected) << scheme;
   }
 }
 
@@ -334,7 +306,79 @@ TEST(FftPlan, TheQuickestIsChosen) {
   const auto ranked = rank_schemes(many, 8, slow_start);
   ASSERT_EQ(ranked.size(), 3u);
   EXPECT_EQ(ranked.front().plan.scheme, "1d_alltoall");
-  for (std::size_t i = 1; i < ranked.size(); ++i) EXPECT_LE(ranked[i - 1].seconds, ranked[i].seconds);
+  for (std::size_t i = 1; i < ranked.size(); ++i)
+    EXPECT_LE(ranked[i - 1].predicted.seconds(), ranked[i].predicted.seconds());
+}
+
+/// Two racks of hosts behind thin uplinks.
+machine::Wires two_racks(int hosts, int ranks, std::vector<int> host_of_rank) {
+  machine::Network network;
+  network.subnets.push_back({-1, {1, 2}, {}, {1e-5, 1e9}, machine::Medium::fabric, {}});
+  for (int rack = 0; rack < 2; ++rack) {
+    network.subnets.push_back({0, {}, {}, {2e-6, 1e10}, machine::Medium::fabric, 2e9});
+    for (int i = 0; i < hosts / 2; ++i) {
+      network.subnets.back().hosts.push_back(static_cast<int>(network.hosts.size()));
+      network.hosts.push_back({"n" + std::to_string(network.hosts.size()), ranks / hosts, machine::Link{1e-6, 1e10}});
+    }
+  }
+  return {network, std::move(host_of_rank)};
+}
+
+TEST(FftPlan, RanksTakePlacesAsAsked) {
+  std::mt19937 random(9);
+  const Index3 grid{14, 9, 15};
+  for (const auto& scheme : schemes())
+    for (const int ranks : {2, 7, 24})
+      for (const bool has_input : {false, true}) {
+        Problem problem{grid, Kind::real, backwards, ranks};
+        if (has_input) problem.input = random_bricks(grid, ranks, random);
+        const auto plain = plan_transform(scheme.name, problem);
+        for (int i = 0; i < ranks; ++i) problem.places.push_back((i + 1) % ranks);
+        const auto plan = plan_transform(scheme.name, problem);
+        for (int rank = 0; rank < ranks; ++rank) {
+          const auto r = static_cast<std::size_t>(rank), place = static_cast<std::size_t>((rank + 1) % ranks);
+          for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+            EXPECT_EQ(plan.stages[s].boxes[r], plain.stages[s].boxes[place]);
+            EXPECT_EQ(plan.stages[s].swept[r], plain.stages[s].swept[place]);
+          }
+          EXPECT_EQ(plan.problem.input[r], plain.problem.input[has_input ? r : place]);
+        }
+        for (const auto& move : plan.forward()) expect_matching(grid, move.from, move.to);
+      }
+}
+
+TEST(FftPlan, OrdersFollowTheNetwork) {
+  const Problem problem{{64, 64, 64}, Kind::complex, forwards, 32};
+  // Whichever hosts the ranks are on, they take their places along the network.
+  std::vector<int> shuffled;
+  for (int rank = 0; rank < 32; ++rank) shuffled.push_back(rank / 4);
+  const auto filled = two_racks(8, 32, shuffled);
+  std::mt19937 random(10);
+  std::shuffle(shuffled.begin(), shuffled.end(), random);
+  const auto mixed = two_racks(8, 32, shuffled);
+  for (const auto& scheme : schemes()) {
+    const auto a = rank_schemes(problem, 8, filled, scheme.name), b = rank_schemes(problem, 8, mixed, scheme.name);
+    ASSERT_EQ(b.size(), 1U);
+    EXPECT_EQ(b[0].plan.scheme, scheme.name);
+    EXPECT_NEAR(b[0].predicted.seconds(), a[0].predicted.seconds(), 1e-9) << scheme.name;
+    const auto own = predict(plan_transform(scheme.name, problem), 8, mixed);
+    EXPECT_LE(b[0].predicted.exchanges, own.exchanges * (1 + 1e-9)) << scheme.name;
+    if (scheme.name != "slab") {  // one exchange of all with all has no better order
+      EXPECT_LT(b[0].predicted.exchanges, 0.9 * own.exchanges) << scheme.name;
+      EXPECT_NE(b[0].order, "as numbered");
+    }
+  }
+}
+
+TEST(FftPlan, ProcessorsThatHostsShareCount) {
+  auto network = machine::one_switch({{"a", 1, {}}, {"b", 1, {}}}, {1e-5, 1e9});
+  const Problem problem{{64, 64, 64}, Kind::real, forwards, 2};
+  const auto plan = plan_transform("slab", problem);
+  const auto apart = predict(plan, 8, {network, {0, 1}});
+  network.processors.push_back({{0, 1}, {1e-4, 1e7}});
+  const auto shared = predict(plan, 8, {network, {0, 1}});
+  EXPECT_EQ(apart.passes, shared.passes);
+  EXPECT_GT(shared.exchanges, 10 * apart.exchanges);
 }
 
 TEST(FftPlan, UnknownSchemeAndEmptyMeshAreInputErrors) {

@@ -9,6 +9,7 @@
 #include "tessera/comm/shared_memory.h"
 #include "tessera/fft/blocks.h"
 #include "tessera/fft/copies.h"
+#include "tessera/fft/exchange.h"
 #include "tessera/fft/lines.h"
 #include "tessera/fft/link.h"
 
@@ -81,6 +82,7 @@ struct Transform<Real>::Implementation {
     make_links(false, backward_memory);
     shared.emplace(comm, static_cast<std::size_t>(std::max(forward_memory.outgoing, backward_memory.outgoing)),
                    !options.shares_memory);
+    exchanges.emplace(Exchanges{comm, *shared, options.exchange, options.wires, {}});
     finish(forward, forward_memory, first_tag);
     finish(backward, backward_memory, first_tag + static_cast<int>(forward.links.size()));
 
@@ -127,7 +129,7 @@ struct Transform<Real>::Implementation {
 
   /// Once the links know where everything comes from.
   void finish(Way<Real>& way, MemoryPlan& memory, int tag) {
-    for (auto& link : way.links) link.connect(comm, *shared, tag++, memory);
+    for (auto& link : way.links) link.connect(*exchanges, tag++, memory);
     const std::size_t n = plan.stages.size();
     for (std::size_t i = 0; i < n; ++i)
       way.passes.push_back(passes_of(way, plan.stages[way.is_forward ? i : n - 1 - i], i, memory));
@@ -283,7 +285,7 @@ struct Transform<Real>::Implementation {
     if (std::any_of(way.links.begin(), way.links.end(), [](const Link& link) { return link.is_moving(); }))
       shared->synchronise();
     for (std::size_t i = 0; i < way.links.size(); ++i) {
-      way.links[i].execute(memories[0].data(), comm, *shared, threads);
+      way.links[i].execute(memories[0].data(), *exchanges, threads);
       if (i < way.passes.size())
         for (const auto& pass : way.passes[i]) run_pass(pass);
     }
@@ -305,6 +307,7 @@ struct Transform<Real>::Implementation {
   std::vector<LinePlan<Real>> forward_lines, backward_lines;  // by direction
   Way<Real> forward, backward;
   std::optional<comm::SharedMemory> shared;
+  std::optional<Exchanges> exchanges;
   AlignedBuffer<std::byte> local_values, incoming_values;
   std::size_t bytes = 0;
   std::int64_t plane_bytes = 0;
@@ -337,6 +340,14 @@ const IndexBox& Transform<Real>::output_box() const {
 template <class Real>
 const IndexBox& Transform<Real>::spectrum_box() const {
   return implementation_->plan.spectrum()[implementation_->rank];
+}
+template <class Real>
+std::vector<std::string> Transform<Real>::exchanges() const {
+  std::vector<std::string> names;
+  for (const auto* way : {&implementation_->forward, &implementation_->backward})
+    for (const auto& link : way->links)
+      if (link.is_moving()) names.push_back(link.name());
+  return names;
 }
 template <class Real>
 std::size_t Transform<Real>::bytes() const {

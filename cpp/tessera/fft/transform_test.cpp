@@ -1,4 +1,4 @@
-// Transforms on one rank against the defining sum; ranks are covered by the engine's parallel tests.
+// Transforms on one rank against the defining sum; several ranks: ranks_test.cpp.
 #include "tessera/fft/transform.h"
 
 #include <gtest/gtest.h>

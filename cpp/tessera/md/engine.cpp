@@ -84,7 +84,10 @@ Engine::Engine(const model::System& system, const EngineSettings& settings, cons
              .alpha = settings.pair.alpha,
              .grid = settings.pme_grid,
              .coulomb_constant = settings.pair.coulomb_constant,
-             .stray = group_radius(system) + 0.5 * settings.buffer},
+             .stray = group_radius(system) + 0.5 * settings.buffer,
+             .fft_scheme = settings.fft_scheme,
+             .fft_exchange = settings.fft_exchange,
+             .machine_file = settings.machine_file},
             domain_, comm, threads) {
   // Three degrees of freedom go with the centre of mass, which stays where it is.
   degrees_of_freedom_ = std::max<std::int64_t>(1, 3 * system.n_atoms() - topology_.n_constraints() - 3);

@@ -24,9 +24,11 @@ struct EngineSettings {
   bool lj_tail = false;
   int pme_order = 4;
   Index3 pme_grid{};
-  double buffer = 2.8;    // Å: how far two atoms together may move between searches, which sort atoms into cells
-  int search_every = 40;  // steps
-  double list_steps = 4;  // about how many a list of near pairs lasts; the result is the same
+  std::string fft_scheme = "auto", fft_exchange = "auto";
+  std::string machine_file;  // the map of the machine, by which the scheme is chosen; empty: none
+  double buffer = 2.8;       // Å: how far two atoms together may move between searches, which sort atoms into cells
+  int search_every = 40;     // steps
+  double list_steps = 4;     // about how many a list of near pairs lasts; the result is the same
   bool double_precision = false;
   std::string pair_scheme = "auto";
   constraint::ConstraintMode constraints = constraint::ConstraintMode::h_bonds;

@@ -69,7 +69,7 @@ std::string unknown_key(const std::string& section, const std::string& name) {
 std::string unknown_section(const std::string& section) {
   return fmt::format("unknown section [{}]; {}", section,
                      did_you_mean(nearest_word(section, section_names()),
-                                  "the sections are input, interactions, pme, dynamics, output, parallel"));
+                                  "the sections are input, interactions, pme, fft, dynamics, output, parallel"));
 }
 
 /// A whole number, also where it is written as 1e6.
@@ -160,8 +160,9 @@ void set_key(RunConfig& config, const Key& key, const toml::node& node, const st
   }
   if (key.is_path) {
     auto& path = std::get<std::string>(*value);
-    if (path.empty()) return errors.add(place, fmt::format("{} is empty, expected a path", key.full_name()));
-    path = (std::filesystem::path(folder) / path).lexically_normal().string();
+    if (path.empty() && !key.may_be_empty)
+      return errors.add(place, fmt::format("{} is empty, expected a path", key.full_name()));
+    if (!path.empty()) path = (std::filesystem::path(folder) / path).lexically_normal().string();
   }
   key.store(config, *value);
 }

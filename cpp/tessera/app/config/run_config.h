@@ -42,6 +42,11 @@ struct PmeConfig {
   std::vector<std::int64_t> grid;  // three, or empty: from the spacing
 };
 
+struct FftConfig {
+  std::string scheme = "auto";
+  std::string exchange = "auto";
+};
+
 struct DynamicsConfig {
   std::int64_t steps = 1000;
   double timestep = 0.002;  // ps
@@ -72,12 +77,14 @@ struct ParallelConfig {
   double list_steps = 4;
   Precision precision = Precision::mixed;
   std::string pair_scheme = "auto";
+  std::string machine;  // path, already relative to the working directory; empty: none
 };
 
 struct RunConfig {
   InputConfig input;
   InteractionsConfig interactions;
   PmeConfig pme;
+  FftConfig fft;
   DynamicsConfig dynamics;
   OutputConfig output;
   ParallelConfig parallel;

@@ -10,6 +10,7 @@
 
 #include "tessera/base/error.h"
 #include "tessera/comm/mpi/launcher.h"
+#include "tessera/comm/mpi/native.h"
 
 namespace tessera::comm {
 
@@ -110,6 +111,13 @@ std::string Communicator::library_version() {
   std::replace(version.begin(), version.end(), '\t', ' ');
   while (!version.empty() && version.back() == ' ') version.pop_back();
   return version;
+}
+
+std::string Communicator::host() {
+  char name[MPI_MAX_PROCESSOR_NAME];
+  int length = 0;
+  MPI_Get_processor_name(name, &length);
+  return {name, static_cast<std::size_t>(length)};
 }
 
 int Communicator::rank() const { return implementation_->rank; }
@@ -232,6 +240,16 @@ std::vector<std::vector<std::byte>> Communicator::all_to_all(
   }
   MPI_Waitall(static_cast<int>(handles.size()), handles.data(), MPI_STATUSES_IGNORE);
   return incoming;
+}
+
+void Communicator::all_to_all(const std::byte* outgoing, std::span<const std::int64_t> send_sizes,
+                              std::span<const std::int64_t> send_offsets, std::byte* incoming,
+                              std::span<const std::int64_t> receive_sizes,
+                              std::span<const std::int64_t> receive_offsets) const {
+  const int code =
+      mpi::native::all_to_allv(outgoing, send_sizes.data(), send_offsets.data(), MPI_BYTE, incoming,
+                               receive_sizes.data(), receive_offsets.data(), MPI_BYTE, implementation_->comm);
+  TESSERA_CHECK(code == MPI_SUCCESS);
 }
 
 }  // namespace tessera::comm

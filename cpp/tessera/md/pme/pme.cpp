@@ -30,7 +30,8 @@ Index3 extents(const IndexBox& box) { return {box.extent(0), box.extent(1), box.
 
 template <class Real>
 struct Pme<Real>::Implementation {
-  Implementation(const PmePlan& plan, double coulomb_constant, const comm::Communicator& comm, ThreadPool& pool)
+  Implementation(const PmePlan& plan, double coulomb_constant, const comm::Communicator& comm, ThreadPool& pool,
+                 const fft::TransformOptions& options)
       : settings(plan.settings),
         brick(plan.bricks[static_cast<std::size_t>(comm.rank())]),
         padded(plan.padded[static_cast<std::size_t>(comm.rank())]),
@@ -39,7 +40,7 @@ struct Pme<Real>::Implementation {
         spread_window(settings.grid, grown(brick, margin).lower, extents(grown(brick, margin)), row, settings.order),
         gather_window(settings.grid, padded.lower, extents(padded), padded.extent(2), settings.order),
         threads(pool),
-        transform(plan.transform, comm, pool),
+        transform(plan.transform, comm, pool, options),
         influence(plan.settings, transform.spectrum_box(), coulomb_constant, pool) {
     const auto size = [](std::int64_t n) { return static_cast<std::size_t>(n); };
     const auto n_fixed = brick.is_empty() ? 0 : size(spread_window.extent[0] * spread_window.stride_x + mesh_slack);
@@ -72,9 +73,9 @@ struct Pme<Real>::Implementation {
 
 template <class Real>
 Pme<Real>::Pme(const PmePlan& plan, const Lattice& lattice, double coulomb_constant, const comm::Communicator& comm,
-               ThreadPool& threads) {
+               ThreadPool& threads, const fft::TransformOptions& options) {
   TESSERA_CHECK(plan.transform.ranks() == comm.size());
-  implementation_ = std::make_unique<Implementation>(plan, coulomb_constant, comm, threads);
+  implementation_ = std::make_unique<Implementation>(plan, coulomb_constant, comm, threads, options);
   set_lattice(lattice);
 }
 template <class Real>
