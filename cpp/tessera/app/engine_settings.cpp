@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -91,8 +92,9 @@ md::EngineSettings plan_settings(const RunConfig& config, const model::System& s
   if (pair.electrostatics == md::pair::Electrostatics::pme) {
     const auto edges = system.lattice.edges();
     settings.pme_order = static_cast<int>(config.pme.order);
+    pair.direct_cutoff = std::max(config.pme.cutoff, pair.cutoff);
     pair.alpha =
-        config.pme.alpha > 0 ? config.pme.alpha : md::pme::alpha_from_tolerance(pair.cutoff, config.pme.tolerance);
+        config.pme.alpha > 0 ? config.pme.alpha : md::pme::alpha_from_tolerance(pair.range(), config.pme.tolerance);
     if (config.pme.grid.empty())
       settings.pme_grid = md::pme::grid_from_spacing(edges, config.pme.spacing);
     else

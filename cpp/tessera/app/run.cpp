@@ -96,6 +96,11 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
+/// Whether the direct sum of the run goes beyond the cut-off of its Lennard-Jones.
+bool was_split_tuned(const Checkpoint& checkpoint) {
+  return checkpoint.settings.value("pme.cutoff", 0.0) > checkpoint.settings.value("interactions.cutoff", 0.0);
+}
+
 /// A run under way. All members are collective unless said.
 class Run {
  public:
@@ -127,6 +132,7 @@ class Run {
   CoordinateBlock block_;            // until a new run has started
   Checkpoint checkpoint_;            // of the root, until a restart has
   std::vector<SchemeTrial> trials_;  // --tune
+  std::vector<SplitTrial> split_trials_;
   std::optional<ThreadPool> threads_;
   std::optional<md::Engine> engine_;
   Drift drift_;
@@ -193,27 +199,46 @@ void Run::start_new() {
   record_frame();
 }
 
-/// Which scheme runs decides bits, so it may not differ between ranks: trials_ does not.
+/// What is chosen decides bits, so it may not differ between ranks: trials do not.
 void Run::tune() {
   check_every_atom_once(comm_, block_, system_, config_.input.system);
   trials_ = try_pair_schemes(config_, system_, settings_, block_, comm_, *threads_);
   settings_.pair_scheme = trials_.front().scheme;
+  if (may_choose_split(config_)) {
+    split_trials_ = try_splits(config_, system_, settings_, block_, comm_, *threads_);
+    settings_ = with_split(config_, system_, split_trials_.front().split, settings_.pair_scheme);
+  }
   if (!comm_.is_root()) return;
   std::string text;
   for (const auto& trial : trials_)
     text += fmt::format("{}{} {:.2f} ms", text.empty() ? "" : ", ", trial.scheme, trial.ms_a_step);
   fmt::print(stderr, "tessera-md: note: pair_scheme = \"{}\" by trial, a step: {}\n", settings_.pair_scheme, text);
+  if (split_trials_.empty()) return;
+  text.clear();
+  for (const auto& [split, ms_a_step] : split_trials_)
+    text += fmt::format("{}{:.3f} Å {:.2f} ms", text.empty() ? "" : ", ", split.cutoff, ms_a_step);
+  fmt::print(stderr, "tessera-md: note: pme.cutoff = {} Å, mesh {} × {} × {} by trial, a step: {}\n",
+             settings_.pair.range(), settings_.pme_grid[0], settings_.pme_grid[1], settings_.pme_grid[2], text);
 }
 
-/// A restart goes on with the pair scheme that the run began with, unless the run file names one.
+/// A restart goes on with the pair scheme and the split of Ewald's sum that the run began with, unless the run file
+/// names others.
 void Run::read_checkpoint_of_run() {
   const auto schemes = md::pair::pair_schemes();
-  std::int64_t scheme = -1;
+  struct Choice {
+    std::int64_t scheme = -1, has_split = 0;
+    md::pme::Split split;
+  } choice;
   on_root(comm_, [&] {
     std::string note;
     checkpoint_ = read_checkpoint(config_.output.folder, note);
     if (config_.parallel.pair_scheme == "auto")
       settings_.pair_scheme = checkpoint_.settings.value("parallel.pair_scheme", settings_.pair_scheme);
+    if (may_choose_split(config_) && was_split_tuned(checkpoint_)) {
+      choice.has_split = 1;
+      choice.split = {checkpoint_.settings.at("pme.cutoff"), checkpoint_.settings.at("pme.grid")};
+      settings_ = with_split(config_, system_, choice.split, settings_.pair_scheme);
+    }
     const auto differences = describe_differences(checkpoint_.settings, bit_settings(settings_, system_));
     if (!differences.empty())
       throw InputError(
@@ -233,10 +258,11 @@ void Run::read_checkpoint_of_run() {
     if (!note.empty()) fmt::print(stderr, "tessera-md: note: {}\n", note);
     const auto& chosen =
         md::pair::find_pair_scheme(settings_.pair_scheme, settings_.double_precision, settings_.pair.function);
-    scheme = &chosen - schemes.data();
+    choice.scheme = &chosen - schemes.data();
   });
-  comm_.broadcast(std::as_writable_bytes(std::span(&scheme, 1)), 0);
-  settings_.pair_scheme = schemes[static_cast<std::size_t>(scheme)].name;
+  comm_.broadcast(std::as_writable_bytes(std::span(&choice, 1)), 0);
+  settings_.pair_scheme = schemes[static_cast<std::size_t>(choice.scheme)].name;
+  if (choice.has_split != 0) settings_ = with_split(config_, system_, choice.split, settings_.pair_scheme);
 }
 
 void Run::start_from_checkpoint() {
@@ -376,9 +402,13 @@ Report Run::make_report(double seconds) {
                      comm::all_reduce_sum(comm_, static_cast<std::int64_t>(engine_->pair_forces().sum().list_bytes()))},
                     {"buffer", settings_.buffer},
                     {"cells", engine_->domain().grid().n},
+                    {"pme_cutoff", settings_.pair.range()},
                     {"pme_grid", settings_.pme_grid},
                     {"pme_alpha", settings_.pair.alpha}};
   for (const auto& trial : trials_) report.results["trial_ms_per_step"][trial.scheme] = trial.ms_a_step;
+  for (const auto& [split, ms_a_step] : split_trials_)
+    report.results["split_trials"].push_back(
+        {{"pme_cutoff", split.cutoff}, {"pme_grid", split.grid}, {"ms_per_step", ms_a_step}});
   return report;
 }
 

@@ -30,7 +30,7 @@ double mesh_reach(const model::System& system, const EngineSettings& settings) {
 
 /// What a search finds must hold until the next: atoms may come closer by the buffer meanwhile.
 domain::CellDemands cell_demands(const model::System& system, const EngineSettings& settings) {
-  return {.list_range = settings.pair.cutoff + settings.buffer,
+  return {.list_range = settings.pair.range() + settings.buffer,
           .group_radius = group_radius(system),
           .bonded_reach = bonded_reach,
           .mesh_reach = mesh_reach(system, settings),
@@ -41,11 +41,12 @@ void check_cutoff(const model::System& system, const EngineSettings& settings) {
   const auto edges = system.lattice.edges();
   if (!system.is_periodic) return;
   for (std::size_t d = 0; d < 3; ++d)
-    if (edges[d] < 2 * settings.pair.cutoff)
+    if (edges[d] < 2 * settings.pair.range())
       throw InputError(fmt::format(
-          "box edge {} is {:.3f} Å, less than twice interactions.cutoff = {} Å; an atom would meet two images of "
-          "another: use a larger box or a cut-off of at most {:.3f} Å",
-          "xyz"[d], edges[d], settings.pair.cutoff, 0.5 * edges[d]));
+          "box edge {} is {:.3f} Å, less than twice {} = {} Å; an atom would meet two images of another: use a larger "
+          "box or a cut-off of at most {:.3f} Å",
+          "xyz"[d], edges[d], settings.pair.range() > settings.pair.cutoff ? "pme.cutoff" : "interactions.cutoff",
+          settings.pair.range(), 0.5 * edges[d]));
 }
 
 }  // namespace

@@ -36,6 +36,7 @@ struct InteractionsConfig {
 
 struct PmeConfig {
   std::int64_t order = 4;
+  double cutoff = 0.0;   // Å; 0: that of the interactions
   double spacing = 1.1;  // Å
   double tolerance = 1e-5;
   double alpha = 0.0;              // Å⁻¹; 0: from the tolerance

@@ -115,6 +115,11 @@ std::vector<Key> make_schema() {
 
   using P = PmeConfig;
   add(Row(&C::pme, "pme", "order", &P::order, "order of the B-splines").one_of({4, 6, 8}));
+  add(Row(&C::pme, "pme", "cutoff", &P::cutoff,
+          "where the direct sum ends, at or beyond interactions.cutoff; 0: there. The further, the coarser a grid "
+          "serves")
+          .unit("Å")
+          .range(0, 1e6));
   add(Row(&C::pme, "pme", "spacing", &P::spacing, "greatest distance of grid points").unit("Å").range(0.1, 10));
   add(Row(&C::pme, "pme", "tolerance", &P::tolerance, "erfc(alpha·cutoff): what the direct sum leaves out")
           .above(0, 0.1));

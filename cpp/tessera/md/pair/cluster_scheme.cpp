@@ -19,7 +19,7 @@ class ClusterList : public PairSum {
   void update(bool make_list) override {
     if (!make_list) return;
     lister_.build(data_.clusters, data_.reach, data_.exclusions, data_.table_pairs, data_.type,
-                  data_.settings.cutoff + list_rounding, list_);
+                  data_.settings.range() + list_rounding, list_);
   }
   std::int64_t n_evaluated() const override { return cluster_size * cluster_size * list_.n_entries(); }
   std::size_t list_bytes() const override { return list_.bytes(); }
