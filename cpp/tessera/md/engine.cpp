@@ -69,11 +69,15 @@ double widest_buffer(const model::System& system, const EngineSettings& settings
 
 Engine::Engine(const model::System& system, const EngineSettings& settings, const comm::Communicator& comm,
                ThreadPool& threads)
+    : Engine(system, settings, domain::plan_decomposition(plan_cells(system, settings), comm.size()), comm, threads) {}
+
+Engine::Engine(const model::System& system, const EngineSettings& settings, domain::Decomposition decomposition,
+               const comm::Communicator& comm, ThreadPool& threads)
     : system_(system),
       settings_(settings),
       comm_(comm),
       threads_(threads),
-      domain_(system, domain::plan_decomposition(plan_cells(system, settings), comm.size()), comm, threads),
+      domain_(system, std::move(decomposition), comm, threads),
       topology_(system, settings.constraints),
       tables_(bonded::make_force_tables(system.force_field)),
       pair_(domain_, settings.pair,
@@ -172,11 +176,12 @@ void Engine::add_bonded_forces() {
   });
 }
 
-void Engine::sum_threads() {
+/// Of the elements [begin, end) of force_.
+void Engine::sum_threads(std::int64_t begin, std::int64_t end) {
   if (thread_force_.empty()) return;
-  threads_.parallel_for(static_cast<std::int64_t>(force_.size()), [&](std::int64_t begin, std::int64_t end) {
+  threads_.parallel_for(end - begin, [&](std::int64_t first, std::int64_t last) {
     for (const auto& force : thread_force_)
-      for (auto i = begin; i < end; ++i) add_fixed(force_[at(i)], force[at(i)]);
+      for (auto i = begin + first; i < begin + last; ++i) add_fixed(force_[at(i)], force[at(i)]);
   });
 }
 

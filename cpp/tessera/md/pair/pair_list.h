@@ -47,7 +47,7 @@ struct PairListPart {
 };
 
 struct PairList {
-  std::vector<PairListPart> parts;
+  std::vector<PairListPart> inner, outer;    // by thread: of cells all of whose partners are owned, and of the others
   std::vector<std::array<float, 3>> shifts;  // Å, by neighbour cell: its centre minus that of the i-cluster's cell
 
   std::int64_t n_entries() const;
@@ -108,6 +108,8 @@ class PairLister {
   const domain::Domain& domain_;
   ThreadPool& threads_;
   ClusterBounds bounds_, cell_bounds_;
+  std::vector<char> is_inner_;  // by local cell: it and all its partners are owned
+  double inner_share_ = 0;      // of owned cells
 };
 
 }  // namespace tessera::md::pair
