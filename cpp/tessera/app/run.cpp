@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <csignal>
@@ -25,6 +26,7 @@
 #include "tessera/base/atomic_file.h"
 #include "tessera/base/error.h"
 #include "tessera/base/units.h"
+#include "tessera/md/balance.h"
 #include "tessera/md/pair/cluster_distance.h"
 
 namespace tessera::app {
@@ -117,6 +119,7 @@ class Run {
   void record_energies();
   void record_frame();
   void save_checkpoint();
+  void look_at_balance();
   void show_progress(bool is_last);
   bool is_asked_to_stop() const;
   Report make_report(double seconds);
@@ -137,6 +140,9 @@ class Run {
   std::optional<md::Engine> engine_;
   Drift drift_;
   std::int64_t first_step_ = 0;
+  double work_at_look_ = 0;  // what this rank had worked when last it was looked at how even the ranks' work is
+  std::optional<BalanceHistory> balance_;
+  std::int64_t n_searches_before_ = 0, n_lists_before_ = 0;  // of engines that have made way for others
   // Root only.
   std::optional<EnergyTable> energy_table_;
   std::optional<Trajectory> trajectory_;
@@ -335,9 +341,35 @@ bool Run::is_asked_to_stop() const {
   return comm::all_reduce_max(comm_, stop_signal) != 0;
 }
 
+/// Gives cells to other ranks where that pays: a restart in memory, which no bit remembers.
+void Run::look_at_balance() {
+  const auto found = md::find_balance(engine_->domain(), engine_->work_seconds() - work_at_look_, comm_);
+  if (!balance_) balance_ = BalanceHistory{found.imbalance, found.imbalance, 0};
+  balance_->last = found.imbalance;
+  work_at_look_ = engine_->work_seconds();
+  const auto step = engine_->current_step();
+  if (!found.better || step == last_step()) return;
+  engine_->check();
+  const auto particles = engine_->owned_particles();
+  const auto last_search = engine_->last_search();
+  const auto timers = engine_->timers();
+  n_searches_before_ += engine_->n_searches();
+  n_lists_before_ += engine_->pair_forces().n_lists();
+  engine_.emplace(system_, settings_, *found.better, comm_, *threads_);
+  engine_->set_state(particles, step, last_search);
+  engine_->measure();
+  engine_->timers() = timers;
+  work_at_look_ = engine_->work_seconds();
+  ++balance_->moves;
+}
+
 int Run::execute() {
+  constexpr std::int64_t first_look = 25;  // steps; then at twice as many, and so on
+  const bool may_balance = config_.parallel.balance && comm_.size() > 1;
   const auto start = std::chrono::steady_clock::now();
   engine_->timers().reset();
+  std::int64_t last_look = first_step_;
+  work_at_look_ = engine_->work_seconds();
   bool stopped = false;
   while (engine_->current_step() < last_step() && !stopped) {
     const auto step = engine_->current_step() + 1;
@@ -347,6 +379,11 @@ int Run::execute() {
     if (is_due(step, config_.output.trajectory_every)) record_frame();
     stopped = is_asked_to_stop();
     if (is_due(step, config_.output.checkpoint_every) || step == last_step() || stopped) save_checkpoint();
+    const auto next_look = first_step_ + std::max(first_look, 2 * (last_look - first_step_));
+    if (may_balance && !stopped && (step == next_look || (step == last_step() && step - last_look >= first_look))) {
+      look_at_balance();
+      last_look = step;
+    }
     if (progress_ && progress_->is_due(seconds_since(start)))
       progress_->show({step, engine_->energies().temperature, drift_.since_start()}, seconds_since(start));
   }
@@ -382,6 +419,7 @@ Report Run::make_report(double seconds) {
   comm_.all_reduce_max(std::span<double>(most));
   for (std::size_t p = 0; p < md::n_phases; ++p)
     report.phases.push_back({std::string(md::phase_names[p]), sum[p] / comm_.size(), most[p]});
+  report.balance = balance_;
   const auto particles = gather_particles(*engine_, comm_);
   if (comm_.is_root()) report.state_hash = state_hash(particles);
   report.versions = {{"tessera", TESSERA_VERSION},
@@ -394,8 +432,8 @@ Report Run::make_report(double seconds) {
                     {"total_kcal_mol", engine_->energies().total()},
                     {"drift_kT_ns_dof", drift_.slope()},
                     {"degrees_of_freedom", engine_->degrees_of_freedom()},
-                    {"pair_searches", engine_->n_searches()},
-                    {"pair_lists", engine_->pair_forces().n_lists()},
+                    {"pair_searches", n_searches_before_ + engine_->n_searches()},
+                    {"pair_lists", n_lists_before_ + engine_->pair_forces().n_lists()},
                     {"pair_scheme", engine_->pair_forces().scheme().name},
                     {"pairs_evaluated", comm::all_reduce_sum(comm_, engine_->pair_forces().sum().n_evaluated())},
                     {"pair_list_bytes",

@@ -71,6 +71,7 @@ struct ParallelConfig {
   std::int64_t pair_search_every = 40;
   double buffer = 2.8;  // Å
   double list_steps = 4;
+  bool balance = true;
   Precision precision = Precision::mixed;
   std::string pair_scheme = "auto";
 };

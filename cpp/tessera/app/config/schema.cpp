@@ -174,6 +174,8 @@ std::vector<Key> make_schema() {
           "about how many steps a list of near pairs lasts; few: shorter lists, made more often; the result is the "
           "same")
           .range(0, 100));
+  add(Row(l, "parallel", "balance", &L::balance,
+          "give cells to other ranks where some have more to do than others; the result is the same"));
   add(Row(l, "parallel", "precision", &L::precision, {"mixed", "double"},
           "of the direct sum: single with exact accumulation, or double"));
   std::vector<std::string> schemes = {"auto"};

@@ -36,6 +36,10 @@ std::string report_text(const Report& report) {
                       fmt::format("{} rank{}", report.ranks, report.ranks == 1 ? "" : "s"),
                       fmt::format("{} thread{}", report.threads, report.threads == 1 ? "" : "s"),
                       duration_text(report.wall_seconds));
+  if (report.balance)
+    text += fmt::format("Imbalance of ranks' own work {:.2f} -> {:.2f}, cells moved between ranks {} time{}.\n",
+                        report.balance->first, report.balance->last, report.balance->moves,
+                        report.balance->moves == 1 ? "" : "s");
   return text;
 }
 
@@ -46,6 +50,9 @@ nlohmann::json report_to_json(const Report& report) {
                       {"seconds", phase.mean_seconds},
                       {"max_seconds", phase.max_seconds},
                       {"imbalance", phase.imbalance()}});
+  nlohmann::json balance = nullptr;
+  if (report.balance)
+    balance = {{"first", report.balance->first}, {"last", report.balance->last}, {"moves", report.balance->moves}};
   return {{"format", "tessera-report"},
           {"version", 1},
           {"n_atoms", report.n_atoms},
@@ -59,6 +66,7 @@ nlohmann::json report_to_json(const Report& report) {
           {"ms_per_step", report.ms_per_step()},
           {"bytes_per_atom", report.bytes_per_atom ? nlohmann::json(*report.bytes_per_atom) : nlohmann::json(nullptr)},
           {"phases", std::move(phases)},
+          {"balance", std::move(balance)},
           {"state_hash", report.state_hash.empty() ? nlohmann::json(nullptr) : nlohmann::json(report.state_hash)},
           {"versions", report.versions},
           {"machine", machine::to_json(report.machine)},

@@ -22,6 +22,12 @@ struct Phase {
   double imbalance() const { return mean_seconds > 0 ? max_seconds / mean_seconds : 1.0; }
 };
 
+/// How evenly ranks worked: the longest over the mean of the processor time that they spent on their own atoms.
+struct BalanceHistory {
+  double first = 1, last = 1;
+  int moves = 0;  // of cells between ranks
+};
+
 struct Report {
   std::int64_t n_atoms = 0;
   int ranks = 1, threads = 1;
@@ -30,6 +36,7 @@ struct Report {
   double wall_seconds = 0;  // of the steps alone
   std::optional<double> bytes_per_atom;
   std::vector<Phase> phases;                    // in the order of the step
+  std::optional<BalanceHistory> balance;        // of several ranks
   std::string state_hash;                       // SHA-256 of positions and velocities by atom id; empty: not computed
   std::map<std::string, std::string> versions;  // "tessera", "mpi", "compiler", …
   machine::Machine machine;
