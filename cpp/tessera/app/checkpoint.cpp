@@ -95,6 +95,7 @@ nlohmann::json bit_settings(const md::EngineSettings& settings, const model::Sys
           {"interactions.coulomb_switch", settings.pair.coulomb_switch},
           {"interactions.pair_function is table", settings.pair.function == md::pair::PairFunction::table},
           {"interactions.table_density", settings.pair.table_density},
+          {"pme.cutoff", settings.pair.direct_cutoff},
           {"pme.alpha", settings.pair.alpha},
           {"pme.order", settings.pme_order},
           {"pme.grid", settings.pme_grid},

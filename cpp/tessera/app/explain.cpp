@@ -101,7 +101,7 @@ std::vector<Choice> list_choices(const RunConfig& config, const model::System& s
                      fmt::format("{} × {} × {}, edges {:.2f} {:.2f} {:.2f} Å", layout.grid.n[0], layout.grid.n[1],
                                  layout.grid.n[2], layout.grid.edge[0], layout.grid.edge[1], layout.grid.edge[2]),
                      fmt::format("at least half of {:.2f} Å, cut-off and buffer; from the box and the cut-off alone",
-                                 pair.cutoff + settings.buffer)});
+                                 pair.range() + settings.buffer)});
   choices.push_back(
       {"pair scheme", settings.pair_scheme,
        config.parallel.pair_scheme == "auto" ? "the default of this precision, never by timing" : "asked for"});

@@ -4,8 +4,21 @@
 #include <chrono>
 
 #include "tessera/app/engine_settings.h"
+#include "tessera/base/error.h"
 
 namespace tessera::app {
+
+namespace {
+
+constexpr int trial_steps = 15;  // about one sort
+
+template <class Trials>
+void sort_by_time(Trials& trials) {
+  std::stable_sort(trials.begin(), trials.end(),
+                   [](const auto& a, const auto& b) { return a.ms_a_step < b.ms_a_step; });
+}
+
+}  // namespace
 
 Trial run_trial(const RunConfig& config, const model::System& system, const md::EngineSettings& settings,
                 const CoordinateBlock& block, const comm::Communicator& comm, ThreadPool& threads, int steps) {
@@ -27,7 +40,6 @@ Trial run_trial(const RunConfig& config, const model::System& system, const md::
 std::vector<SchemeTrial> try_pair_schemes(const RunConfig& config, const model::System& system,
                                           md::EngineSettings settings, const CoordinateBlock& block,
                                           const comm::Communicator& comm, ThreadPool& threads) {
-  constexpr int steps = 15;  // about one sort
   std::vector<SchemeTrial> trials;
   for (const auto& scheme : md::pair::pair_schemes()) {
     // Schemes of more precision than asked for are no rivals.
@@ -35,11 +47,56 @@ std::vector<SchemeTrial> try_pair_schemes(const RunConfig& config, const model::
         !scheme.serves(settings.double_precision, settings.pair.function))
       continue;
     settings.pair_scheme = scheme.name;
-    const auto trial = run_trial(config, system, settings, block, comm, threads, steps);
+    const auto trial = run_trial(config, system, settings, block, comm, threads, trial_steps);
     trials.push_back({settings.pair_scheme, 1000 * trial.seconds_a_step});
   }
-  std::stable_sort(trials.begin(), trials.end(),
-                   [](const auto& a, const auto& b) { return a.ms_a_step < b.ms_a_step; });
+  sort_by_time(trials);
+  return trials;
+}
+
+bool may_choose_split(const RunConfig& config) {
+  return config.interactions.electrostatics == Electrostatics::pme && config.pme.cutoff == 0 && config.pme.alpha == 0 &&
+         config.pme.grid.empty();
+}
+
+md::EngineSettings with_split(const RunConfig& config, const model::System& system, const md::pme::Split& split,
+                              const std::string& pair_scheme) {
+  auto changed = config;
+  changed.pme.cutoff = split.cutoff;
+  changed.pme.grid.assign(split.grid.begin(), split.grid.end());
+  auto settings = plan_settings(changed, system);
+  settings.pair_scheme = pair_scheme;
+  return settings;
+}
+
+std::vector<SplitTrial> try_splits(const RunConfig& config, const model::System& system,
+                                   const md::EngineSettings& settings, const CoordinateBlock& block,
+                                   const comm::Communicator& comm, ThreadPool& threads) {
+  constexpr double widest = 1.7, hopeless = 1.2, near = 1.15;  // of the first cut-off, of the best time
+  const auto time = [&](const md::pme::Split& split) {
+    const auto its_settings = with_split(config, system, split, settings.pair_scheme);
+    return 1000 * run_trial(config, system, its_settings, block, comm, threads, trial_steps).seconds_a_step;
+  };
+  const md::pme::Split first{settings.pair.range(), settings.pme_grid};
+  std::vector<SplitTrial> trials{{first, time(first)}};
+  double best = trials.front().ms_a_step;
+  for (const auto& split : md::pme::coarser_splits(first, system.lattice.edges(), widest * first.cutoff)) {
+    try {
+      trials.push_back({split, time(split)});
+    } catch (const InputError&) {
+      break;  // the box is too small for it, or has too few cells for the ranks: on every rank
+    }
+    if (trials.back().ms_a_step > hopeless * best) break;
+    best = std::min(best, trials.back().ms_a_step);
+  }
+  // What else a machine does comes and goes: those near the best run again, in turn, and each keeps its best time.
+  for (int again = 0; again < 2; ++again)
+    for (auto& trial : trials) {
+      if (trial.ms_a_step > near * best) continue;
+      trial.ms_a_step = std::min(trial.ms_a_step, time(trial.split));
+      best = std::min(best, trial.ms_a_step);
+    }
+  sort_by_time(trials);
   return trials;
 }
 

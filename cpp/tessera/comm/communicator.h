@@ -56,6 +56,8 @@ class Communicator {
   Request start_send(std::span<const std::byte> data, int destination, int tag) const;
   Request start_receive(std::span<std::byte> data, int source, int tag) const;
   static void wait_all(std::span<Request> requests);
+  /// Lets messages get on that the library moves within its calls only; does not wait for them.
+  static void push(std::span<const Request> requests);
 
   /// Bytes of every rank, in rank order, on `root` (empty elsewhere). Counts may differ and exceed 2³¹ in total.
   std::vector<std::vector<std::byte>> gather(std::span<const std::byte> data, int root) const;

@@ -74,7 +74,7 @@ struct EnergyVirial {
 /// Forces on a few of many slots: a block of slots is cleared, and takes memory, when first added to.
 class SparseForces {
  public:
-  static constexpr std::size_t block_slots = 64;
+  static constexpr std::size_t block_slots = 64, block_values = 3 * block_slots;
 
   void resize(std::size_t slots) {
     is_touched_.assign((slots + block_slots - 1) / block_slots, 0);
@@ -89,11 +89,11 @@ class SparseForces {
     if (!is_touched_[at / block_slots]) touch(at / block_slots);
     return force_.data() + 3 * at;
   }
-  /// Adds one block to the forces of all slots.
-  void add_block_to(std::span<std::int64_t> total, std::size_t block) const {
+  /// Adds one block to the forces of all slots, of it the values [begin, end).
+  void add_block_to(std::span<std::int64_t> total, std::size_t block, std::size_t begin, std::size_t end) const {
     if (!is_touched_[block]) return;
-    const std::size_t end = std::min(total.size(), (block + 1) * block_values);
-    for (std::size_t i = block * block_values; i < end; ++i) add_fixed(total[i], force_[i]);
+    const std::size_t last = std::min(end, (block + 1) * block_values);
+    for (std::size_t i = std::max(begin, block * block_values); i < last; ++i) add_fixed(total[i], force_[i]);
   }
   /// Of the blocks in use now.
   std::size_t bytes() const {
@@ -102,8 +102,6 @@ class SparseForces {
   }
 
  private:
-  static constexpr std::size_t block_values = 3 * block_slots;
-
   void touch(std::size_t block) {
     std::fill_n(force_.data() + block * block_values, block_values, 0);
     is_touched_[block] = 1;

@@ -29,7 +29,11 @@ TEST(SparseForces, AddUpToThoseOfAllSlots) {
     }
     for (const auto value : total) ASSERT_EQ(value, 7) << "not before they are asked for";
     EXPECT_EQ(sparse.bytes() - bytes_of_none, 3 * SparseForces::block_slots * 3 * sizeof(std::int64_t));
-    for (std::size_t block = 0; block < blocks; ++block) sparse.add_block_to(total, block);
+    constexpr std::size_t cut = 300;  // in the second block
+    for (std::size_t block = 0; block < blocks; ++block) {
+      sparse.add_block_to(total, block, 0, cut);
+      sparse.add_block_to(total, block, cut, total.size());
+    }
     EXPECT_EQ(total, expected);
   }
 }

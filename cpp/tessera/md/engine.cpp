@@ -30,7 +30,7 @@ double mesh_reach(const model::System& system, const EngineSettings& settings) {
 
 /// What a search finds must hold until the next: atoms may come closer by the buffer meanwhile.
 domain::CellDemands cell_demands(const model::System& system, const EngineSettings& settings) {
-  return {.list_range = settings.pair.cutoff + settings.buffer,
+  return {.list_range = settings.pair.range() + settings.buffer,
           .group_radius = group_radius(system),
           .bonded_reach = bonded_reach,
           .mesh_reach = mesh_reach(system, settings),
@@ -41,11 +41,12 @@ void check_cutoff(const model::System& system, const EngineSettings& settings) {
   const auto edges = system.lattice.edges();
   if (!system.is_periodic) return;
   for (std::size_t d = 0; d < 3; ++d)
-    if (edges[d] < 2 * settings.pair.cutoff)
+    if (edges[d] < 2 * settings.pair.range())
       throw InputError(fmt::format(
-          "box edge {} is {:.3f} Å, less than twice interactions.cutoff = {} Å; an atom would meet two images of "
-          "another: use a larger box or a cut-off of at most {:.3f} Å",
-          "xyz"[d], edges[d], settings.pair.cutoff, 0.5 * edges[d]));
+          "box edge {} is {:.3f} Å, less than twice {} = {} Å; an atom would meet two images of another: use a larger "
+          "box or a cut-off of at most {:.3f} Å",
+          "xyz"[d], edges[d], settings.pair.range() > settings.pair.cutoff ? "pme.cutoff" : "interactions.cutoff",
+          settings.pair.range(), 0.5 * edges[d]));
 }
 
 }  // namespace
@@ -68,11 +69,15 @@ double widest_buffer(const model::System& system, const EngineSettings& settings
 
 Engine::Engine(const model::System& system, const EngineSettings& settings, const comm::Communicator& comm,
                ThreadPool& threads)
+    : Engine(system, settings, domain::plan_decomposition(plan_cells(system, settings), comm.size()), comm, threads) {}
+
+Engine::Engine(const model::System& system, const EngineSettings& settings, domain::Decomposition decomposition,
+               const comm::Communicator& comm, ThreadPool& threads)
     : system_(system),
       settings_(settings),
       comm_(comm),
       threads_(threads),
-      domain_(system, domain::plan_decomposition(plan_cells(system, settings), comm.size()), comm, threads),
+      domain_(system, std::move(decomposition), comm, threads),
       topology_(system, settings.constraints),
       tables_(bonded::make_force_tables(system.force_field)),
       pair_(domain_, settings.pair,
@@ -176,12 +181,15 @@ void Engine::add_bonded_forces() {
   });
 }
 
-void Engine::sum_threads() {
+/// Of the elements [begin, end) of force_.
+void Engine::sum_threads(std::int64_t begin, std::int64_t end) {
   if (thread_force_.empty()) return;
-  const auto n_blocks = static_cast<std::int64_t>(thread_force_[0].n_blocks());
-  threads_.parallel_for(n_blocks, [&](std::int64_t begin, std::int64_t end) {
+  constexpr auto block_values = static_cast<std::int64_t>(SparseForces::block_values);
+  const auto first = begin / block_values, n_blocks = (end + block_values - 1) / block_values - first;
+  threads_.parallel_for(n_blocks, [&](std::int64_t from, std::int64_t to) {
     for (const auto& force : thread_force_)
-      for (auto block = begin; block < end; ++block) force.add_block_to(force_, at(block));
+      for (auto block = first + from; block < first + to; ++block)
+        force.add_block_to(force_, at(block), at(begin), at(end));
   });
 }
 

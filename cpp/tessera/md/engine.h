@@ -67,6 +67,9 @@ class Engine {
   /// Checks settings against the system (InputError). Collective; references must outlive the engine.
   Engine(const model::System& system, const EngineSettings& settings, const comm::Communicator& comm,
          ThreadPool& threads);
+  /// The same with other bricks of the same cells, which change no bit.
+  Engine(const model::System& system, const EngineSettings& settings, domain::Decomposition decomposition,
+         const comm::Communicator& comm, ThreadPool& threads);
 
   /// Places atoms, wherever they come from: every atom on exactly one rank, whole hydrogen groups together.
   /// `last_search` is the step whose search the particles' cells come from. Collective.
@@ -106,16 +109,21 @@ class Engine {
   /// Force on an owned slot, kcal/mol/Å.
   Vec3 force(std::int32_t slot) const;
   Timers& timers() { return timers_; }
+  /// Processor time that this rank has spent on its own atoms, waits for others left out, s.
+  double work_seconds() const { return work_seconds_; }
   /// What holds this rank's memory between steps.
   std::vector<MemoryUse> memory() const;
 
  private:
+  template <class Function>
+  void work(Phase phase, Function&& function);
   void rebuild_lists();
   void search();
   bool must_search();
   void clear_forces(bool with_energies);
   void add_bonded_forces();
-  void sum_threads();
+  void sum_threads(std::int64_t begin, std::int64_t end);
+  std::int64_t force_size() const { return static_cast<std::int64_t>(force_.size()); }
   void first_half();
   void second_half(bool with_energies);
   void report_blow_up(const std::string& problem);
@@ -138,6 +146,7 @@ class Engine {
   pair::PairForces pair_;
   Mesh mesh_;
   Timers timers_;
+  double work_seconds_ = 0;
 
   std::int64_t step_ = 0, last_search_ = 0, n_searches_ = 0, degrees_of_freedom_ = 0;
   std::vector<double> inverse_mass_;        // by owned slot, amu⁻¹; padding 0

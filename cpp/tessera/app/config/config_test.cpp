@@ -37,7 +37,7 @@ TEST(Config, KeysAreUniqueAndDocumented) {
     EXPECT_FALSE(key.documentation.empty()) << key.full_name();
     EXPECT_FALSE(section_documentation(key.section).empty()) << key.section;
   }
-  EXPECT_EQ(names.size(), 40U);
+  EXPECT_EQ(names.size(), 42U);
 }
 
 TEST(Config, DefaultsAreAdmittedAndComeBackFromToml) {
@@ -81,7 +81,7 @@ TEST(Config, UnknownNamesAreRefusedWithTheNearest) {
   expect_says(message_of("[dynamics]\nstep = 3\n"),
               "run.toml:4: unknown key dynamics.step; did you mean dynamics.steps?");
   expect_says(message_of("[dynamic]\nsteps = 3\n"), "unknown section [dynamic]; did you mean dynamics?");
-  expect_says(message_of("[pme]\ncutoff = 3\n"), "did you mean interactions.cutoff?");
+  expect_says(message_of("[pme]\nswitch = 3\n"), "did you mean interactions.switch?");
   expect_says(message_of("", {"steps=3"}), "dynamics.steps=…");
   expect_says(message_of("", {"dynamics.stepz=3"}), "did you mean dynamics.steps?");
   expect_says(message_of("", {"rubbish"}), "expected section.key=value");

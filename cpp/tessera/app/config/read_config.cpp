@@ -264,6 +264,9 @@ void check_together(const RunConfig& config, const std::string& name, bool is_sy
     errors.add(name, fmt::format("interactions.coulomb_switch = {} Å must be less than interactions.cutoff = {} Å",
                                  n.coulomb_switch, n.cutoff));
   if (n.electrostatics == Electrostatics::pme) {
+    if (config.pme.cutoff > 0 && config.pme.cutoff < n.cutoff)
+      errors.add(name, fmt::format("pme.cutoff = {} Å must be at least interactions.cutoff = {} Å, or 0 for the same",
+                                   config.pme.cutoff, n.cutoff));
     for (const auto points : config.pme.grid)
       if (points < config.pme.order)
         errors.add(name, fmt::format("pme.grid holds {}, expected at least pme.order = {} points along each box vector",

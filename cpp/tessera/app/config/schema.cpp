@@ -118,6 +118,11 @@ std::vector<Key> make_schema() {
 
   using P = PmeConfig;
   add(Row(&C::pme, "pme", "order", &P::order, "order of the B-splines").one_of({4, 6, 8}));
+  add(Row(&C::pme, "pme", "cutoff", &P::cutoff,
+          "where the direct sum ends, at or beyond interactions.cutoff; 0: there. The further, the coarser a grid "
+          "serves")
+          .unit("Å")
+          .range(0, 1e6));
   add(Row(&C::pme, "pme", "spacing", &P::spacing, "greatest distance of grid points").unit("Å").range(0.1, 10));
   add(Row(&C::pme, "pme", "tolerance", &P::tolerance, "erfc(alpha·cutoff): what the direct sum leaves out")
           .above(0, 0.1));
@@ -185,6 +190,8 @@ std::vector<Key> make_schema() {
           "about how many steps a list of near pairs lasts; few: shorter lists, made more often; the result is the "
           "same")
           .range(0, 100));
+  add(Row(l, "parallel", "balance", &L::balance,
+          "give cells to other ranks where some have more to do than others; the result is the same"));
   add(Row(l, "parallel", "precision", &L::precision, {"mixed", "double"},
           "of the direct sum: single with exact accumulation, or double"));
   std::vector<std::string> schemes = {"auto"};

@@ -91,6 +91,7 @@ TEST(Report, SpeedAndPhases) {
   report.phases = {{"pair forces", 12, 15}, {"halo", 3, 3}};
   report.memory = {{{"mesh", 2355800}, {"pairs: list", 7067400}}, 12000000, 4000000};
   report.state_hash = "ab";
+  report.balance = BalanceHistory{1.34, 1.06, 2};
   EXPECT_DOUBLE_EQ(report.ns_per_day(), 8.64);
   EXPECT_DOUBLE_EQ(report.ms_per_step(), 20);
   const std::string text = report_text(report);
@@ -104,7 +105,11 @@ TEST(Report, SpeedAndPhases) {
                 "largest."),
       std::string::npos)
       << text;
+  EXPECT_NE(text.find("Imbalance of ranks' own work 1.34 -> 1.06, cells moved between ranks 2 times."),
+            std::string::npos)
+      << text;
   const auto json = report_to_json(report);
+  EXPECT_EQ(json["balance"]["moves"], 2);
   EXPECT_EQ(json["phases"][0]["imbalance"], 1.25);
   EXPECT_EQ(json["state_hash"], "ab");
   EXPECT_EQ(json["memory"]["by_owner"]["mesh"], 2355800);

@@ -60,6 +60,10 @@ std::string report_text(const Report& report) {
                         report.ranks == 1 ? ""
                                           : fmt::format(" of all ranks, {:.0f} MB of the largest",
                                                         static_cast<double>(report.memory.most_peak) / 1e6));
+  if (report.balance)
+    text += fmt::format("Imbalance of ranks' own work {:.2f} -> {:.2f}, cells moved between ranks {} time{}.\n",
+                        report.balance->first, report.balance->last, report.balance->moves,
+                        report.balance->moves == 1 ? "" : "s");
   return text;
 }
 
@@ -72,6 +76,9 @@ nlohmann::json report_to_json(const Report& report) {
                       {"imbalance", phase.imbalance()}});
   nlohmann::json owners = nlohmann::json::object();
   for (const auto& owner : report.memory.owners) owners[owner.name] = owner.bytes;
+  nlohmann::json balance = nullptr;
+  if (report.balance)
+    balance = {{"first", report.balance->first}, {"last", report.balance->last}, {"moves", report.balance->moves}};
   return {{"format", "tessera-report"},
           {"version", 1},
           {"n_atoms", report.n_atoms},
@@ -89,6 +96,7 @@ nlohmann::json report_to_json(const Report& report) {
             {"peak_bytes", report.memory.peak},
             {"peak_bytes_of_the_largest_rank", report.memory.most_peak}}},
           {"phases", std::move(phases)},
+          {"balance", std::move(balance)},
           {"state_hash", report.state_hash.empty() ? nlohmann::json(nullptr) : nlohmann::json(report.state_hash)},
           {"versions", report.versions},
           {"machine", machine::to_json(report.machine)},

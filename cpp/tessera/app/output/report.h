@@ -33,6 +33,12 @@ struct Memory {
   std::int64_t bytes() const;
 };
 
+/// How evenly ranks worked: the longest over the mean of the processor time that they spent on their own atoms.
+struct BalanceHistory {
+  double first = 1, last = 1;
+  int moves = 0;  // of cells between ranks
+};
+
 struct Report {
   std::int64_t n_atoms = 0;
   int ranks = 1, threads = 1;
@@ -41,6 +47,7 @@ struct Report {
   double wall_seconds = 0;  // of the steps alone
   Memory memory;
   std::vector<Phase> phases;                    // in the order of the step
+  std::optional<BalanceHistory> balance;        // of several ranks
   std::string state_hash;                       // SHA-256 of positions and velocities by atom id; empty: not computed
   std::map<std::string, std::string> versions;  // "tessera", "mpi", "compiler", …
   machine::Machine machine;

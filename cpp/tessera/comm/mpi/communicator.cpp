@@ -176,6 +176,13 @@ void Communicator::wait_all(std::span<Request> requests) {
   MPI_Waitall(static_cast<int>(handles.size()), handles.data(), MPI_STATUSES_IGNORE);
 }
 
+void Communicator::push(std::span<const Request> requests) {
+  // Asking after one that is not done makes the library look after all of them.
+  int done = 1;
+  for (std::size_t i = 0; i < requests.size() && done != 0; ++i)
+    MPI_Request_get_status(to_mpi(requests[i]), &done, MPI_STATUS_IGNORE);
+}
+
 std::vector<std::vector<std::byte>> Communicator::gather(std::span<const std::byte> data, int root) const {
   const MPI_Comm comm = implementation_->comm;
   const int rank = implementation_->rank, size = implementation_->size;

@@ -297,21 +297,24 @@ void Domain::exchange_halo_structure() {
   id.resize(slots);
   position.resize(slots);
   velocity.resize(slots);
-  update_halo(id, structure_tag);
-  update_halo(velocity, structure_tag);
-  update_halo_positions();
+  start_halo(id, structure_tag);
+  finish();
+  start_halo(velocity, structure_tag);
+  finish();
+  start_halo_positions();
+  finish();
 }
 
 void Domain::apply_displacements() {
   for (std::size_t s = 0; s < displacement_.size(); ++s) position[s] = position[s] + displacement_[s];
   displacement_ = {};
-  update_halo_positions();
+  start_halo_positions();
+  finish();
 }
 
 /// Values of halo slots from their owners.
 template <class Value>
-void Domain::update_halo(std::vector<Value>& values, int tag) {
-  std::vector<comm::Request> requests;
+void Domain::start_halo(std::vector<Value>& values, int tag) {
   for (std::size_t n = 0; n < neighbours_.size(); ++n) {
     const auto& neighbour = neighbours_[n];
     auto& buffer = send_buffers_[n];
@@ -323,17 +326,22 @@ void Domain::update_halo(std::vector<Value>& values, int tag) {
     }
     const auto begin = at(cell_begin[at(neighbour.first_receive_cell)]) * cluster_size;
     const auto end = at(cell_begin[at(neighbour.first_receive_cell + neighbour.n_receive_cells)]) * cluster_size;
-    requests.push_back(comm_.start_receive(std::as_writable_bytes(std::span(values).subspan(begin, end - begin)),
-                                           neighbour.rank, tag));
-    requests.push_back(comm_.start_send(buffer, neighbour.rank, tag));
+    requests_.push_back(comm_.start_receive(std::as_writable_bytes(std::span(values).subspan(begin, end - begin)),
+                                            neighbour.rank, tag));
+    requests_.push_back(comm_.start_send(buffer, neighbour.rank, tag));
   }
-  comm_.wait_all(requests);
 }
 
-void Domain::update_halo_positions() { update_halo(position, position_tag); }
+void Domain::finish() {
+  comm_.wait_all(requests_);
+  requests_.clear();
+}
 
-void Domain::return_halo_forces(std::span<std::int64_t> force) {
-  std::vector<comm::Request> requests;
+void Domain::start_halo_positions() { start_halo(position, position_tag); }
+
+void Domain::finish_halo_positions() { finish(); }
+
+void Domain::start_return_of_forces(std::span<const std::int64_t> force) {
   for (std::size_t n = 0; n < neighbours_.size(); ++n) {
     const auto& neighbour = neighbours_[n];
     std::size_t expected = 0;
@@ -341,10 +349,13 @@ void Domain::return_halo_forces(std::span<std::int64_t> force) {
     receive_forces_[n].resize(3 * cluster_size * expected);
     const auto begin = at(cell_begin[at(neighbour.first_receive_cell)]) * 3 * cluster_size;
     const auto end = at(cell_begin[at(neighbour.first_receive_cell + neighbour.n_receive_cells)]) * 3 * cluster_size;
-    requests.push_back(comm_.start_receive(comm::writable_bytes_of(receive_forces_[n]), neighbour.rank, force_tag));
-    requests.push_back(comm_.start_send(std::as_bytes(force.subspan(begin, end - begin)), neighbour.rank, force_tag));
+    requests_.push_back(comm_.start_receive(comm::writable_bytes_of(receive_forces_[n]), neighbour.rank, force_tag));
+    requests_.push_back(comm_.start_send(std::as_bytes(force.subspan(begin, end - begin)), neighbour.rank, force_tag));
   }
-  comm_.wait_all(requests);
+}
+
+void Domain::finish_return_of_forces(std::span<std::int64_t> force) {
+  finish();
   for (std::size_t n = 0; n < neighbours_.size(); ++n) {
     const std::int64_t* next = receive_forces_[n].data();
     for (const auto c : neighbours_[n].send)

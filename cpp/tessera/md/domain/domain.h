@@ -51,11 +51,18 @@ class Domain {
   /// checkpoint remembers. Collective.
   void apply_displacements();
 
-  /// Halo positions from their owners. Collective.
-  void update_halo_positions();
+  /// Asks for halo positions from their owners; those of owned atoms stay as they are until it is finished. Collective.
+  void start_halo_positions();
+  /// Helps messages on whose library moves them within its calls only. For the thread that started them.
+  void push_halo_positions() { comm::Communicator::push(requests_); }
+  /// Halo positions are there after this. Nothing to do where none were asked for.
+  void finish_halo_positions();
 
-  /// Adds forces on halo atoms, (3·slots) in units of force_unit, to their owners' and zeroes them. Collective.
-  void return_halo_forces(std::span<std::int64_t> force);
+  /// Forces on halo atoms, (3·slots) in units of force_unit, leave for their owners; they may not change until they
+  /// have arrived, those on owned atoms may. Collective.
+  void start_return_of_forces(std::span<const std::int64_t> force);
+  /// Adds what has come to forces on owned atoms and zeroes those on halo atoms.
+  void finish_return_of_forces(std::span<std::int64_t> force);
 
   /// The greatest distance an owned atom has moved since the last rebuild, Å².
   double greatest_displacement2();
@@ -108,7 +115,8 @@ class Domain {
   void sort_into_cells(std::vector<Particle> particles);
   void exchange_halo_structure();
   template <class Value>
-  void update_halo(std::vector<Value>& values, int tag);
+  void start_halo(std::vector<Value>& values, int tag);
+  void finish();
   void look_up_atoms(std::int32_t begin, std::int32_t end);
   std::int64_t group_key(std::int64_t atom) const;
 
@@ -122,7 +130,8 @@ class Domain {
   Index3 table_lower_{}, table_extent_{};
   SlotMap slots_;
   std::int32_t n_owned_slots_ = 0, n_owned_atoms_ = 0, n_owned_cells_ = 0;
-  std::vector<Fraction> displacement_;  // by owned slot, until applied
+  std::vector<Fraction> displacement_;   // by owned slot, until applied
+  std::vector<comm::Request> requests_;  // under way
   std::vector<std::vector<std::byte>> send_buffers_;
   std::vector<std::vector<std::int64_t>> receive_forces_;
 };

@@ -43,7 +43,10 @@ struct KernelConstants {
   LjModifier lj;
   Electrostatics electrostatics;
   KernelRule rule;
-  float cutoff2, inverse_cutoff2;
+  float range2;      // beyond it nothing acts
+  float lj_cutoff2;  // beyond it Lennard-Jones does not
+  bool has_two_cutoffs;
+  float inverse_cutoff2;
   float switch_distance, switch2;
   float switch_inverse_width;                       // 1/(r_c²−r_s²) or 1/(r_c−r_s)
   float k12, k6, inverse_cutoff6, inverse_cutoff3;  // force-switch

@@ -170,9 +170,10 @@ struct Runtime {
   static constexpr bool fixed = false;
   static constexpr int ewald_degree = ewald_degree_high;
 };
-template <LjModifier lj_modifier>
+template <LjModifier lj_modifier, bool with_two_cutoffs = false>
 struct Fixed {
   static constexpr bool fixed = true;
+  static constexpr bool two_cutoffs = with_two_cutoffs;
   static constexpr int ewald_degree = pair::ewald_degree;
   static constexpr LjModifier lj = lj_modifier;
 };
@@ -223,6 +224,14 @@ HWY_INLINE Pack<n> EwaldForce(const KernelConstants& k, const Pack<n>& r2) {
     }
 #endif
   return Evaluate<Choice::ewald_degree>(k.ewald_force, MulAdd(r2, set(k.ewald_scale), set(-1.0f)));
+}
+
+template <class Choice>
+HWY_INLINE bool HasTwoCutoffs(const KernelConstants& k) {
+  if constexpr (Choice::fixed)
+    return Choice::two_cutoffs;
+  else
+    return k.has_two_cutoffs;
 }
 
 /// F·r, which is what most formulas come to, and the energy.

@@ -195,19 +195,34 @@ class PairListWriter {
 
 std::int64_t PairList::n_entries() const {
   std::int64_t n = 0;
-  for (const auto& part : parts)
-    if (!part.rows.empty()) n += part.rows.back().masked_begin + part.rows.back().plain_begin;
+  for (const auto* parts : {&inner, &outer})
+    for (const auto& part : *parts)
+      if (!part.rows.empty()) n += part.rows.back().masked_begin + part.rows.back().plain_begin;
   return n;
 }
 
 std::size_t PairList::bytes() const {
   std::size_t n = 0;
-  for (const auto& part : parts)
-    n += part.rows.size() * sizeof(Row) + part.masked.size() * sizeof(MaskedEntry) + part.n_plain() * sizeof(PairEntry);
+  for (const auto* parts : {&inner, &outer})
+    for (const auto& part : *parts)
+      n += part.rows.size() * sizeof(Row) + part.masked.size() * sizeof(MaskedEntry) +
+           part.n_plain() * sizeof(PairEntry);
   return n;
 }
 
-PairLister::PairLister(const domain::Domain& domain, ThreadPool& threads) : domain_(domain), threads_(threads) {}
+PairLister::PairLister(const domain::Domain& domain, ThreadPool& threads)
+    : domain_(domain), threads_(threads), is_inner_(at(domain.n_cells()), 0) {
+  std::int64_t n_inner = 0;
+  for (std::int32_t cell = 0; cell < domain.n_owned_cells(); ++cell) {
+    const auto is_ours = [&](const CellOffset& offset) {
+      const auto partner = find_partner_cell(domain, cell, offset);
+      return partner < domain.n_owned_cells();  // −1: not our pair
+    };
+    is_inner_[at(cell)] = std::all_of(half_shell().begin(), half_shell().end(), is_ours);
+    n_inner += is_inner_[at(cell)];
+  }
+  if (n_inner > 0) inner_share_ = static_cast<double>(n_inner) / domain.n_owned_cells();
+}
 
 /// Boxes around clusters and around cells. Empty cells have boxes that nothing is near.
 void PairLister::set_bounds(std::span<const ClusterData> clusters, std::span<const float> reach) {
@@ -272,37 +287,46 @@ void PairLister::build(std::span<const ClusterData> clusters, std::span<const fl
   list.shifts = half_shell_shifts(domain_.grid());
   set_bounds(clusters, reach);
   const ClusterSet set = {clusters.data(), reach.data(), bounds_};
-  list.parts.resize(at(threads_.size()));
+  list.inner.resize(at(threads_.size()));
+  list.outer.resize(at(threads_.size()));
   // Doubling a list that is as large as all else would cost its size again: begin with what the density promises, an
   // entry for each cluster within range, which reaches a cluster's own width further and what atoms may move; and twice
   // a thread's even share, as threads take cells when they are free. Only what is written takes memory.
   const auto edges = domain_.system().lattice.edges();
   const double density = static_cast<double>(domain_.system().n_atoms()) / (edges[0] * edges[1] * edges[2]);
   const double sphere = 4.0 / 3 * 3.1416 * std::pow(cutoff + 2.9, 3) * density / (2 * cluster_size);
-  const auto promised = at(static_cast<std::int64_t>(sphere * domain_.n_owned_atoms() / cluster_size)) *
-                        std::min<std::size_t>(2, list.parts.size()) / list.parts.size();
+  const auto n_threads = list.inner.size();
+  const double promised = sphere * domain_.n_owned_atoms() / cluster_size *
+                          static_cast<double>(std::min<std::size_t>(2, n_threads)) / static_cast<double>(n_threads);
   // What a thread has written stays taken: not where it was much more than its share by chance.
-  std::size_t written = 0;
-  for (const auto& part : list.parts) written += part.n_plain();
-  for (auto& part : list.parts)
-    if (8 * part.n_plain() * list.parts.size() > 9 * written) part.plain = UninitialisedVector<PairEntry>();
+  for (auto* parts : {&list.inner, &list.outer}) {
+    std::size_t written = 0;
+    for (const auto& part : *parts) written += part.n_plain();
+    for (auto& part : *parts)
+      if (8 * part.n_plain() * n_threads > 9 * written) part.plain = UninitialisedVector<PairEntry>();
+  }
   // Cells are handed out as threads come free; who builds a cell's list doesn't change it.
   std::atomic<std::int32_t> next{0};
   constexpr std::int32_t batch = 4;
   threads_.run([&](int thread) {
-    auto& part = list.parts[at(thread)];
-    if (part.plain.size() < promised) part.plain.resize(promised);
-    part.masked.reserve(clusters.size() + excluded.partners.size());
-    part.rows.reserve(clusters.size() + 1);
-    PairListWriter writer(domain_, set, excluded, table, type, cutoff, part);
+    const auto begin = [&](PairListPart& part, double share) {
+      const auto expected = static_cast<std::size_t>(share * promised);
+      if (part.plain.size() < expected) part.plain.resize(expected);
+      part.masked.reserve(clusters.size() + excluded.partners.size());
+      part.rows.reserve(clusters.size() + 1);
+      return PairListWriter(domain_, set, excluded, table, type, cutoff, part);
+    };
+    auto inner = begin(list.inner[at(thread)], inner_share_);
+    auto outer = begin(list.outer[at(thread)], 1 - inner_share_);
     NeighbourCells cells;
     for (std::int32_t first = next.fetch_add(batch); first < domain_.n_cells(); first = next.fetch_add(batch))
       for (auto cell = first; cell < std::min(first + batch, domain_.n_cells()); ++cell) {
         if (domain_.cell_begin[at(cell)] == domain_.cell_begin[at(cell) + 1]) continue;
         find_neighbour_cells(cell, list, cells);
-        writer.add_cell(cell, cell_box_[at(cell)], cells);
+        (is_inner_[at(cell)] ? inner : outer).add_cell(cell, cell_box_[at(cell)], cells);
       }
-    writer.finish();
+    inner.finish();
+    outer.finish();
   });
 }
 

@@ -49,7 +49,7 @@ struct PairListPart {
 };
 
 struct PairList {
-  std::vector<PairListPart> parts;
+  std::vector<PairListPart> inner, outer;    // by thread: of cells all of whose partners are owned, and of the others
   std::vector<std::array<float, 3>> shifts;  // Å, by neighbour cell: its centre minus that of the i-cluster's cell
 
   std::int64_t n_entries() const;
@@ -103,7 +103,7 @@ class PairLister {
   void build(std::span<const ClusterData> clusters, std::span<const float> reach, const ExcludedClusters& excluded,
              const TablePairs& table, std::span<const std::int32_t> type, double cutoff, PairList& list);
 
-  std::size_t bytes() const { return bounds_.bytes() + cell_bounds_.bytes(); }
+  std::size_t bytes() const { return bounds_.bytes() + cell_box_.capacity() * sizeof(CellBox) + is_inner_.capacity(); }
 
  private:
   void set_bounds(std::span<const ClusterData> clusters, std::span<const float> reach);
@@ -113,6 +113,8 @@ class PairLister {
   ThreadPool& threads_;
   ClusterBounds bounds_;
   std::vector<CellBox> cell_box_;
+  std::vector<char> is_inner_;  // by local cell: it and all its partners are owned
+  double inner_share_ = 0;      // of owned cells
 };
 
 }  // namespace tessera::md::pair

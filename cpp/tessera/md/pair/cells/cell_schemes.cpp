@@ -58,7 +58,7 @@ class CellSum : public PairSum {
             data_.constants.constants,
             table_ ? &*table_ : nullptr};
   }
-  float list_cutoff() const { return static_cast<float>(data_.settings.cutoff + list_rounding); }
+  float list_cutoff() const { return static_cast<float>(data_.settings.range() + list_rounding); }
 
   const PairData& data_;
   const Layout layout_;
