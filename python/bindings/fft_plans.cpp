@@ -34,8 +34,8 @@ using nlohmann::json;
 using Shape = std::array<std::int64_t, 3>;
 
 /// As tessera.fft: the last direction is swept first, and halved.
-fft::Problem problem_of(const Shape& shape, bool is_real, int ranks, const std::optional<Boxes>& input,
-                        const std::optional<Boxes>& output) {
+fft::Problem problem_of(const Shape& shape, bool is_real, int ranks, const std::optional<Boxes>& input = {},
+                        const std::optional<Boxes>& output = {}) {
   fft::Problem problem{shape, is_real ? fft::Kind::real : fft::Kind::complex, {2, 1, 0}, ranks};
   for (const auto& [given, list] : {std::pair(&input, &problem.input), {&output, &problem.output}}) {
     if (!*given) continue;

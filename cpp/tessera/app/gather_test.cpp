@@ -16,7 +16,9 @@ TEST(IdRanges, CoverAllAtomsInOrder) {
     });
     EXPECT_EQ(next, n);
     EXPECT_LE(ranges, 64);
-    if (n > 4096) EXPECT_GT(ranges, 1) << "else all atoms stand on the root at once";
+    if (n > 4096) {
+      EXPECT_GT(ranges, 1) << "else all atoms stand on the root at once";
+    }
   }
 }
 

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "tessera/base/error.h"
+#include "tessera/comm/communicator.h"
 #include "tessera/comm/mpi/collectives.h"
 #include "tessera/comm/mpi/hosts.h"
 #include "tessera/comm/programs/calls.h"

@@ -1,5 +1,6 @@
 #include "tessera/comm/programs/network.h"
 
+#include "tessera/comm/communicator.h"
 #include "tessera/comm/mpi/hosts.h"
 #include "tessera/comm/programs/samples.h"
 #include "tessera/machine/orders.h"

@@ -96,7 +96,7 @@ TEST(Decomposition, FollowsMeasuredCosts) {
   const auto half_empty = [](const Index3& cell) { return cell[0] < 8 ? 1.0 : 0.01; };
   const auto droplet = [](const Index3& cell) {
     double distance2 = 0;
-    for (const auto [x, centre] : {std::pair(cell[0], 4.5), std::pair(cell[1], 5.5), std::pair(cell[2], 4.5)})
+    for (const auto& [x, centre] : {std::pair(cell[0], 4.5), {cell[1], 5.5}, {cell[2], 4.5}})
       distance2 += (static_cast<double>(x) - centre) * (static_cast<double>(x) - centre);
     return distance2 < 25 ? 1.0 : 0.01;
   };
