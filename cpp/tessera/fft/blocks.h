@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "tessera/base/index_box.h"
-#include "tessera/fft/transpose.h"
+#include "tessera/fft/lines/transpose.h"
 
 namespace tessera::fft {
 

@@ -10,7 +10,7 @@
 #include "tessera/fft/blocks.h"
 #include "tessera/fft/copies.h"
 #include "tessera/fft/exchange.h"
-#include "tessera/fft/lines.h"
+#include "tessera/fft/lines/lines.h"
 #include "tessera/fft/link.h"
 
 namespace tessera::fft {

@@ -9,10 +9,10 @@
 #include <random>
 #include <vector>
 
-#include "tessera/fft/circle.h"
-#include "tessera/fft/lines.h"
+#include "tessera/fft/lines/circle.h"
+#include "tessera/fft/lines/lines.h"
+#include "tessera/fft/lines/transpose.h"
 #include "tessera/fft/schemes.h"
-#include "tessera/fft/transpose.h"
 
 namespace tessera::fft {
 namespace {

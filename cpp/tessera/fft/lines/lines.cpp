@@ -1,4 +1,4 @@
-#include "tessera/fft/lines.h"
+#include "tessera/fft/lines/lines.h"
 
 #include <fftw3.h>
 

@@ -1,5 +1,5 @@
 // The passes once for each instruction set; sources and conventions: radix.h.
-#include "tessera/fft/radix.h"
+#include "tessera/fft/lines/radix.h"
 
 #include <algorithm>
 #include <array>
@@ -7,15 +7,15 @@
 #include <cstddef>
 #include <utility>
 
-#include "tessera/fft/circle.h"
+#include "tessera/fft/lines/circle.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "tessera/fft/radix.cpp"
+#define HWY_TARGET_INCLUDE "tessera/fft/lines/radix.cpp"
 #include <hwy/cache_control.h>
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#include "tessera/fft/radix-inl.h"
+#include "tessera/fft/lines/radix-inl.h"
 
 #if HWY_ONCE
 

@@ -1,16 +1,16 @@
 // The tiles once for each instruction set.
-#include "tessera/fft/transpose.h"
+#include "tessera/fft/lines/transpose.h"
 
 #include <complex>
 #include <cstddef>
 #include <cstring>
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "tessera/fft/transpose.cpp"
+#define HWY_TARGET_INCLUDE "tessera/fft/lines/transpose.cpp"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#include "tessera/fft/transpose-inl.h"
+#include "tessera/fft/lines/transpose-inl.h"
 
 #if HWY_ONCE
 

@@ -15,7 +15,7 @@
 #include <cstdint>
 
 #include "tessera/fft/buffer.h"
-#include "tessera/fft/radix.h"
+#include "tessera/fft/lines/radix.h"
 
 namespace tessera::fft {
 
