@@ -2,6 +2,7 @@
 #include "tessera/fft/choice/agree.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -44,7 +45,8 @@ class FftAgree : public testing::Test {
   }
   ~FftAgree() override { std::filesystem::remove(map_); }
 
-  const std::string map_ = (std::filesystem::path(testing::TempDir()) / "agree_test_map.json").string();
+  const std::string map_ =
+      (std::filesystem::path(testing::TempDir()) / ("agree_test_map" + std::to_string(getpid()) + ".json")).string();
   const Problem problem_{{32, 32, 32}, Kind::complex, {0, 1, 2}, 16};
 };
 

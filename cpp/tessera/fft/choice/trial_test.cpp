@@ -2,6 +2,7 @@
 #include "tessera/fft/choice/trial.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -14,7 +15,7 @@
 namespace tessera::fft {
 namespace {
 
-const auto folder = std::filesystem::path(testing::TempDir()) / "trial_test";
+const auto folder = std::filesystem::path(testing::TempDir()) / ("trial_test" + std::to_string(getpid()));
 
 class FftTrial : public testing::Test {
  protected:
