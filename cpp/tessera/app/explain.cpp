@@ -63,13 +63,6 @@ Layout plan_layout(const model::System& system, const md::EngineSettings& settin
   }
   if (settings.pair.electrostatics == md::pair::Electrostatics::pme) {
     const auto plan_transform = [&](const fft::Problem& problem) {
-      // Every message of every scheme is looked at: minutes for more ranks.
-      constexpr int most_ranks = 20'000;
-      if (ranks > most_ranks && (settings.fft_scheme == "auto" || settings.fft_scheme == "trial")) {
-        layout.transform = {"transform", "pencil",
-                            fmt::format("stands for all on more than {} ranks; the run will choose", most_ranks)};
-        return fft::plan_transform("pencil", problem);
-      }
       const auto& file = settings.machine_file;
       const auto wires =
           file.empty() ? fft::wires_of_one_host(ranks) : machine::wires_of_job(machine::read_network(file), ranks);

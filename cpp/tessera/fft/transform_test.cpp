@@ -2,13 +2,13 @@
 #include "tessera/fft/transform.h"
 
 #include <gtest/gtest.h>
-#include <hwy/targets.h>
 
 #include <algorithm>
 #include <numbers>
 #include <random>
 #include <vector>
 
+#include "tessera/base/instruction_sets_test_support.h"
 #include "tessera/fft/lines/circle.h"
 #include "tessera/fft/lines/lines.h"
 #include "tessera/fft/lines/transpose.h"
@@ -110,20 +110,6 @@ TYPED_TEST(FftTransform, ThreadsDoNotChangeBits) {
   }
 }
 
-/// Calls work() with each instruction set that this machine has.
-template <class Work>
-void for_instruction_sets(Work&& work) {
-  for (std::int64_t left = hwy::SupportedTargets() & HWY_TARGETS; left != 0; left &= left - 1) {
-    const std::int64_t set = left & -left;
-    SCOPED_TRACE(hwy::TargetName(set));
-    hwy::SetSupportedTargetsForTest(set);
-    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-    work();
-    hwy::SetSupportedTargetsForTest(0);
-    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-  }
-}
-
 /// Every lane has the same line but the last, which has another: bits must not depend on the lane nor on neighbours.
 template <class Real>
 void expect_line(LineKind kind, std::int64_t n) {
@@ -184,7 +170,7 @@ void expect_line(LineKind kind, std::int64_t n) {
 }
 
 TYPED_TEST(FftTransform, LinesAgreeWithTheDefiningSumInEveryLane) {
-  for_instruction_sets([] {
+  test::for_instruction_sets([] {
     for (std::int64_t n = 1; n <= 256; ++n) {
       std::int64_t rest = n;
       for (const std::int64_t prime : {2, 3, 5, 7})
@@ -214,7 +200,7 @@ void expect_transpose() {
 }
 
 TYPED_TEST(FftTransform, TransposesAnyRectangle) {
-  for_instruction_sets([] {
+  test::for_instruction_sets([] {
     expect_transpose<TypeParam>();
     expect_transpose<std::complex<TypeParam>>();
   });
