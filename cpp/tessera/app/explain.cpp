@@ -38,13 +38,21 @@ struct Layout {
   std::int64_t least_cells = 0, most_cells = 0, most_halo_cells = 0;
   std::size_t most_peers = 0;
   std::string mesh;  // empty: none
+  Choice order;      // of ranks
   Choice transform;  // of the mesh
 };
 
 Layout plan_layout(const model::System& system, const md::EngineSettings& settings, int ranks) {
   Layout layout;
   layout.grid = md::plan_cells(system, settings);
-  const auto decomposition = md::domain::plan_decomposition(layout.grid, ranks);
+  const auto& file = settings.machine_file;
+  const auto wires =
+      file.empty() ? fft::wires_of_one_host(ranks) : machine::wires_of_job(machine::read_network(file), ranks);
+  const std::string network = file.empty() ? "one host" : "the map " + file;
+  const auto line = settings.reorder ? comm::RankLine::along(wires) : comm::RankLine::as_numbered(ranks);
+  const auto decomposition = md::domain::plan_decomposition(layout.grid, line);
+  layout.order = {"cells of ranks", settings.reorder ? "neighbours on one host, then in one subnet" : "as numbered",
+                  settings.reorder ? network : "asked for"};
   layout.least_cells = layout.grid.size();
   for (const auto& brick : decomposition.bricks()) {
     layout.least_cells = std::min(layout.least_cells, brick.size());
@@ -63,9 +71,6 @@ Layout plan_layout(const model::System& system, const md::EngineSettings& settin
   }
   if (settings.pair.electrostatics == md::pair::Electrostatics::pme) {
     const auto plan_transform = [&](const fft::Problem& problem) {
-      const auto& file = settings.machine_file;
-      const auto wires =
-          file.empty() ? fft::wires_of_one_host(ranks) : machine::wires_of_job(machine::read_network(file), ranks);
       const std::int64_t real_bytes = settings.double_precision ? 8 : 4;
       const bool is_tried = settings.fft_scheme == "trial";
       auto candidates = fft::rank_schemes(problem, real_bytes, wires, is_tried ? "auto" : settings.fft_scheme);
@@ -74,7 +79,7 @@ Layout plan_layout(const model::System& system, const md::EngineSettings& settin
                                       is_tried                        ? "least predicted time (the run will try)"
                                       : settings.fft_scheme == "auto" ? "least time"
                                                                       : "asked for",
-                                      file.empty() ? "one host" : "the map " + file, fft::text_of(candidates))};
+                                      network, fft::text_of(candidates))};
       return std::move(candidates.front().plan);
     };
     layout.mesh = md::pme::plan_pme({settings.pme_order, settings.pair.alpha, settings.pme_grid},
@@ -95,6 +100,7 @@ std::vector<Choice> list_choices(const RunConfig& config, const model::System& s
                                  layout.grid.n[2], layout.grid.edge[0], layout.grid.edge[1], layout.grid.edge[2]),
                      fmt::format("at least half of {:.2f} Å, cut-off and buffer; from the box and the cut-off alone",
                                  pair.range() + settings.buffer)});
+  choices.push_back(layout.order);
   choices.push_back(
       {"pair scheme", settings.pair_scheme,
        config.parallel.pair_scheme == "auto" ? "the default of this precision, never by timing" : "asked for"});

@@ -65,9 +65,16 @@ double widest_buffer(const model::System& system, const EngineSettings& settings
   return settings.buffer + std::min(spare, settings.buffer);
 }
 
+domain::Decomposition plan_decomposition(const model::System& system, const EngineSettings& settings,
+                                         const comm::Communicator& comm) {
+  const auto line = settings.reorder ? comm::agree_on_line(comm, settings.machine_file).line
+                                     : comm::RankLine::as_numbered(comm.size());
+  return domain::plan_decomposition(plan_cells(system, settings), line);
+}
+
 Engine::Engine(const model::System& system, const EngineSettings& settings, const comm::Communicator& comm,
                ThreadPool& threads)
-    : Engine(system, settings, domain::plan_decomposition(plan_cells(system, settings), comm.size()), comm, threads) {}
+    : Engine(system, settings, plan_decomposition(system, settings, comm), comm, threads) {}
 
 Engine::Engine(const model::System& system, const EngineSettings& settings, domain::Decomposition decomposition,
                const comm::Communicator& comm, ThreadPool& threads)
