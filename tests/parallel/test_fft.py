@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import mpirun
+from conftest import ENGINES, mpirun
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
@@ -151,6 +151,13 @@ def test_an_error_on_one_rank_is_everybodys(run_program: Run, mpi: str) -> None:
     assert no_array.startswith("out is a list; expected an array of complex128")
     assert ", read-only; expected an array of complex128" in read_only
     assert "of 4000 threads can be started" in too_many
+
+
+def test_the_example_in_cpp(run_program: Run) -> None:
+    program = ENGINES.parent / "examples" / "fft" / "spectrum"
+    found = run_program([*mpirun("openmpi", 3), program], timeout=30).stdout
+    assert "60×45×50 real points on 3 ranks" in found
+    assert "sum 135000\n" in found and "and back 1\n" in found
 
 
 THREADS_OF_PYTHON = """
