@@ -12,12 +12,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from conftest import ENGINES, mpirun
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
 from parallel.fft_cases import run
 from tessera import fft
+from tessera.cli import cli
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 Case = dict[str, Any]
@@ -216,6 +218,13 @@ def test_threads_that_share_a_transform_take_turns() -> None:
 def test_what_can_not_be_made(arguments: dict[str, Any], said: str) -> None:
     with pytest.raises(fft.FftError, match=said):
         fft.Transform(**{"shape": (4, 4, 4), **arguments})
+
+
+@pytest.mark.parametrize("words", [["0", "-n", "4"], ["2000000", "-n", "4"], ["1" + 20 * "0", "-n", "4"]])
+def test_meshes_that_no_memory_holds_are_not_planned(words: list[str]) -> None:
+    result = CliRunner().invoke(cli, ["fft", "plan", *words])
+    assert result.exit_code == 2
+    assert "has no points, or more than memory has addresses" in result.output
 
 
 def test_arrays_of_any_kind() -> None:
