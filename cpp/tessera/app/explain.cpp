@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "tessera/app/config/read_config.h"
 #include "tessera/app/engine_settings.h"
@@ -37,9 +38,10 @@ struct Layout {
   md::domain::CellGrid grid;
   std::int64_t least_cells = 0, most_cells = 0, most_halo_cells = 0;
   std::size_t most_peers = 0;
-  std::string mesh;  // empty: none
-  Choice order;      // of ranks
-  Choice transform;  // of the mesh
+  std::string mesh;                        // empty: none
+  Choice order;                            // of ranks
+  Choice transform;                        // of the mesh
+  std::optional<double> exchange_seconds;  // of its transforms in a step, on the map that is given
 };
 
 Layout plan_layout(const model::System& system, const md::EngineSettings& settings, int ranks) {
@@ -80,6 +82,7 @@ Layout plan_layout(const model::System& system, const md::EngineSettings& settin
                                       : settings.fft_scheme == "auto" ? "least time"
                                                                       : "asked for",
                                       network, fft::text_of(candidates))};
+      if (!file.empty()) layout.exchange_seconds = candidates.front().predicted.exchanges;
       return std::move(candidates.front().plan);
     };
     layout.mesh = md::pme::plan_pme({settings.pme_order, settings.pair.alpha, settings.pme_grid},
@@ -182,7 +185,8 @@ std::string explain(const ExplainRequest& request) {
     const double share = static_cast<double>(layout.most_cells) / static_cast<double>(layout.grid.size());
     const double cores = machine.usable_threads ? *machine.usable_threads : 1;
     const double crowding = std::max(1.0, request.ranks * threads / cores);
-    const double seconds = measured.seconds_a_step * share * crowding;
+    const double exchange_seconds = layout.exchange_seconds.value_or(0);
+    const double seconds = measured.seconds_a_step * share * crowding + exchange_seconds;
     const double ns_per_day = config.dynamics.timestep * 1e-3 * 86400 / seconds;
     const double halo_share =
         static_cast<double>(layout.most_cells + layout.most_halo_cells) / static_cast<double>(layout.grid.size());
@@ -198,6 +202,7 @@ std::string explain(const ExplainRequest& request) {
                            {"megabytes_a_rank", bytes / 1e6},
                            {"trajectory_megabytes", frame * frames / 1e6},
                            {"checkpoint_megabytes", 44 * atoms / 1e6},
+                           {"transform_exchange_ms", 1e3 * exchange_seconds},
                            {"includes_communication", false}};
     for (const auto& owner : memory.owners) result["predicted"]["memory"][owner.name] = owner.bytes;
     text += fmt::format(
@@ -205,11 +210,15 @@ std::string explain(const ExplainRequest& request) {
         "  {:.1f} ms a step, {:.2f} ns/day{}; {:.0f} MB on the largest rank\n"
         "  {}\n"
         "  {} steps take {}; trajectory {:.1f} MB, each checkpoint {:.1f} MB\n"
-        "  communication is not in it: the links of this machine are not measured\n",
+        "  {}communication is not in it{}\n",
         request.measured_steps, 1e3 * measured.seconds_a_step, 1e3 * seconds, ns_per_day,
         crowding > 1 ? fmt::format(" ({} ranks × {} threads share {:.0f} cores)", request.ranks, threads, cores) : "",
         bytes / 1e6, memory_text(memory, system.n_atoms()), grouped(config.dynamics.steps),
-        duration_text(seconds * static_cast<double>(config.dynamics.steps)), frame * frames / 1e6, 44 * atoms / 1e6);
+        duration_text(seconds * static_cast<double>(config.dynamics.steps)), frame * frames / 1e6, 44 * atoms / 1e6,
+        layout.exchange_seconds
+            ? fmt::format("{:.2f} ms of a step go into exchanges of the transforms; other ", 1e3 * exchange_seconds)
+            : "",
+        layout.exchange_seconds ? "" : ": no map of the machine's links is given (parallel.machine)");
   }
   return request.json ? result.dump(2) + "\n" : text;
 }

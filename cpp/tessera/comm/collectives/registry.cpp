@@ -53,6 +53,8 @@ NamedEntry named_entry(const std::string& text) {
       throw InputError(fmt::format(
           "{}: \"{}\" can't be chosen; there are segment=BYTES, degree=N, depth=N and pattern=NAME", text, key));
     }
+    if (named.parameters->segment < 0 || named.parameters->degree < 1 || named.parameters->depth < 0)
+      throw InputError(fmt::format("{}: {} is {}, expected {} or more", text, key, value, key == "degree" ? 1 : 0));
   }
   return named;
 }

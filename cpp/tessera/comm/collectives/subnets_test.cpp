@@ -250,6 +250,9 @@ TEST(NamedEntry, ReadsWhatItWrites) {
   EXPECT_EQ(named_entry("subnets:pattern=chain+star").parameters->pattern, "chain,star");
   EXPECT_THROW(named_entry("ring:colour=red"), InputError);
   EXPECT_THROW(named_entry("ring:segment=big"), InputError);
+  EXPECT_THROW(named_entry("k_ary:degree=0"), InputError);
+  EXPECT_THROW(named_entry("k_ary:depth=-1"), InputError);
+  EXPECT_THROW(named_entry("ring:segment=-8"), InputError);
 }
 
 TEST(Choose, LeavesOrderedReductionsToEntriesThatKeepTheOrder) {
