@@ -28,6 +28,9 @@ constexpr std::array<std::string_view, 10> textbook{
     "binomial",           "k_ary", "ring",     "recursive_doubling", "recursive_halving",
     "scatter_all_gather", "bruck", "pairwise", "linear_scan",        "star"};
 
+// Candidates that take so many times as long as the best one before them are not priced to the end.
+constexpr double worth_a_look = 1.5;
+
 // What was not tried beside what was: the model, even corrected, is wrong by so much.
 constexpr double untried = 1.15;
 
@@ -115,8 +118,10 @@ double native_seconds(const Problem& problem, const machine::Wires& wires) {
   double least = std::numeric_limits<double>::infinity();
   for (const auto& entry : entries()) {
     if (std::find(textbook.begin(), textbook.end(), entry.name) == textbook.end() || !entry.can(problem)) continue;
-    const auto parameters = entry.candidates(problem, blind).front();
-    least = std::min(least, predict(entry.plan(problem, blind, parameters), problem, wires).seconds);
+    const auto plan = entry.plan(problem, blind, entry.candidates(problem, blind).front());
+    const bool is_long = plan.messages.size() > most_priced;  // then in the library's favour
+    least =
+        std::min(least, is_long ? least_seconds(plan, problem, wires) : predict(plan, problem, wires, least).seconds);
   }
   return library_over_textbook * least;
 }
@@ -139,7 +144,7 @@ Choice choose(const Problem& problem, const machine::Wires& wires, const std::op
     }
   }
   auto& candidates = choice.ranked;
-  candidates = rank_candidates(problem, wires, only);
+  candidates = rank_candidates(problem, wires, only, worth_a_look);
   const Corrections corrections(problem, trials);
   if (!corrections.is_empty()) {
     for (auto& candidate : candidates) candidate.seconds *= corrections.of(candidate);
@@ -152,7 +157,8 @@ Choice choose(const Problem& problem, const machine::Wires& wires, const std::op
     sort_by_time(candidates);
   }
   if (candidates.empty()) {
-    choice.reason = fmt::format("no entry can do this {}; the MPI library does it", name_of(problem.operation));
+    choice.reason = fmt::format("no entry has a plan of this {} that is short enough; the MPI library does it",
+                                name_of(problem.operation));
     return choice;
   }
   prefer_few_messages(candidates, corrections);

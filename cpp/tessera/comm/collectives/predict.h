@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "tessera/comm/collectives/plan.h"
@@ -16,8 +17,14 @@ inline constexpr std::int64_t most_unasked = 65000;
 struct Prediction {
   double seconds = 0;             // until the last rank is done
   std::vector<double> wire_busy;  // s, of each wire; the largest is the bound of this plan
+  std::vector<double> done;       // s, of each message: when it has arrived
 };
 
-Prediction predict(const Plan& plan, const Problem& problem, const machine::Wires& wires);
+/// Gives up on a plan that takes longer than `limit` (s); then `seconds` is more than that, and less than it takes.
+Prediction predict(const Plan& plan, const Problem& problem, const machine::Wires& wires,
+                   double limit = std::numeric_limits<double>::infinity());
+
+/// s, of the busiest wire: a plan can't take less. Far quicker than `predict`.
+double least_seconds(const Plan& plan, const Problem& problem, const machine::Wires& wires);
 
 }  // namespace tessera::comm::collectives

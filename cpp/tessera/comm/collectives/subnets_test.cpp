@@ -86,6 +86,25 @@ TEST(Subnets, ComeNearTheBandwidthBoundOfEveryNetwork) {
   }
 }
 
+/// Where processors are as busy with the fast links inside groups as the slow ones between them are long, a reduction
+/// must not do one after the other.
+TEST(Subnets, LevelsOfAReductionOverlap) {
+  auto network = test::quads();
+  std::vector<int> all(network.hosts.size());
+  std::iota(all.begin(), all.end(), 0);
+  network.processors = {{all, {1.8e-5, 1.46e8}}};
+  const auto wires = test::wires_of(network);
+  for (const auto operation : {Operation::reduce_scatter, Operation::reduce}) {
+    const auto [time, busiest] = best(problem_of(operation, wires.n_ranks()), wires);
+    EXPECT_LT(time, 1.3 * busiest) << name_of(operation);
+  }
+  const auto problem = problem_of(Operation::reduce_scatter, wires.n_ranks());
+  auto plan = plan_subnets(problem, wires, {16384, 2, 0, "chain"});
+  const double paced = predict(plan, problem, wires).seconds;
+  plan.horizon = 0;
+  EXPECT_GT(predict(plan, problem, wires).seconds, 1.05 * paced) << "all leaves at once";
+}
+
 TEST(Subnets, BroadcastLeavesThroughAllPortsOfTheRootsGroup) {
   const auto wires = test::wires_of(test::quads());
   const auto problem = problem_of(Operation::broadcast, wires.n_ranks());
@@ -169,6 +188,36 @@ TEST(Predict, HostsThatShareProcessorsWaitForThem) {
   EXPECT_NEAR(seconds({{0, 2}, {4, 6}}), 4 * work, 0.02 * work) << "two ends of two messages";
   EXPECT_NEAR(seconds({{0, 8}, {10, 2}}), 2 * work, 0.02 * work) << "one end of each";
   EXPECT_LT(seconds({{0, 1}}), 0.1 * work) << "inside a host";
+}
+
+TEST(Predict, BeyondTheHorizonARankWaitsForItsEarlierMessages) {
+  const auto wires = test::wires_of(test::one_slow_switch());
+  const Problem problem{Operation::broadcast, 32, 0, {60'000}, 1, true};
+  Plan plan;
+  for (const int to : {2, 1})
+    plan.messages.push_back({0, to, Effect::replace, Buffer::output, Buffer::output, 0, 0, 60'000});
+  const double alone = 60'000 / test::mbit(10);
+  EXPECT_LT(predict(plan, problem, wires).done[1], 0.1 * alone) << "inside the host";
+  plan.horizon = 2;
+  EXPECT_LT(predict(plan, problem, wires).done[1], 0.1 * alone);
+  plan.horizon = 1;
+  EXPECT_GT(predict(plan, problem, wires).done[1], alone);
+}
+
+TEST(Predict, GivesUpBeyondALimit) {
+  const auto wires = test::wires_of(test::one_slow_switch());
+  const Problem problem{Operation::broadcast, 32, 0, {60'000}, 1, true};
+  Plan plan;
+  for (int from = 0; from < 16; from += 2)
+    plan.messages.push_back({from, from + 2, Effect::replace, Buffer::output, Buffer::output, 0, 0, 60'000});
+  const auto whole = predict(plan, problem, wires);
+  EXPECT_EQ(predict(plan, problem, wires, whole.seconds).seconds, whole.seconds);
+  const double limit = whole.seconds / 3;
+  const double at_least = predict(plan, problem, wires, limit).seconds;
+  EXPECT_GT(at_least, limit);
+  EXPECT_LT(at_least, whole.seconds);
+  EXPECT_DOUBLE_EQ(least_seconds(plan, problem, wires),
+                   *std::max_element(whole.wire_busy.begin(), whole.wire_busy.end()));
 }
 
 /// Over TCP: two hosts that send to one port at once, and a message that the library asks for first.
