@@ -66,7 +66,7 @@ def test_processors_bound_counts_both_ends_of_what_moves_between_hosts(tmp_path:
         processors = [{"hosts": hosts, "work": {"bandwidth": 1.5e8, "latency": 2e-5}}]
         found.write_text(json.dumps({"network": {"processors": processors}}))
         least = bounds.processors_bound(cluster, reduce_scatter, found)
-        return least and least.seconds
+        return least.seconds if least else None
 
     # Each element is combined over a tree of all 16 hosts; of half of them 8 edges at least have one end there.
     assert seconds(list(cluster.hosts)) == pytest.approx(2 * 15 * S / 1.5e8)
