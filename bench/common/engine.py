@@ -93,6 +93,13 @@ class Run:
         return {"Tessera": v["tessera"], "SIMD of Tessera": v["simd"], "compiler": v["compiler"]}
 
 
+def start(arguments: list[str], folder: Path, layout: Layout, *, timeout: float | None = None) -> Outcome:
+    """The engine with these arguments, measured. Raises ClickException."""
+    words = launch.engine_command(arguments, ranks=layout.ranks, threads=layout.threads, mpi=layout.mpi)
+    engine = next(i for i, word in enumerate(words) if Path(word).name.startswith("tessera-md"))
+    return measure(words, folder=folder, launcher=engine, timeout=timeout)
+
+
 def run(system: Path, settings: Settings, folder: Path, layout: Layout, *, timeout: float | None = None) -> Run:
     """Runs `system` in `folder`, replacing an earlier run there. Raises ClickException."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -101,8 +108,6 @@ def run(system: Path, settings: Settings, folder: Path, layout: Layout, *, timeo
         "output": {"folder": "output", "overwrite": True, "progress": "none"},
     }
     (folder / "run.toml").write_text(run_file(merge({"output": {"energy_every": 100}}, settings, fixed)))
-    words = launch.engine_command(["run.toml"], ranks=layout.ranks, threads=layout.threads, mpi=layout.mpi)
-    engine = next(i for i, word in enumerate(words) if Path(word).name.startswith("tessera-md"))
-    outcome = measure(words, folder=folder, launcher=engine, timeout=timeout)
+    outcome = start(["run.toml"], folder, layout, timeout=timeout)
     report = json.loads((folder / "output" / "report.json").read_text())
     return Run(folder / "output", report, outcome)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import click
@@ -12,8 +13,9 @@ from bench.common.options import Common
 from bench.common.process import Outcome, measure
 from bench.common.results import ROOT
 
-N_ATOMS = {"dhfr": 23_558, "apoa1": 92_224, "water24k": 24_000, "apoa1_1m": 1_106_688}
-TITLES = {"dhfr": "DHFR", "apoa1": "ApoA1", "water24k": "water", "apoa1_1m": "ApoA1, 2 × 2 × 3"}
+WATER = {"water3k": 3_000, "water24k": 24_000, "water300k": 300_000, "water1m": 999_999}
+N_ATOMS = {"dhfr": 23_558, "apoa1": 92_224, "apoa1_1m": 1_106_688, **WATER}
+TITLES = {"dhfr": "DHFR", "apoa1": "ApoA1", "apoa1_1m": "ApoA1, 2 × 2 × 3", **dict.fromkeys(WATER, "water")}
 NAMES = tuple(N_ATOMS)
 DHFR = ROOT / "examples" / "dhfr"
 DHFR_BOX = 62.23  # Å
@@ -51,19 +53,28 @@ def prepare_arguments(name: str, common: Common, output: Path) -> list[str]:
             *("prepare", "gromacs", "--top", str(folder / "apoa1_merge.top")),
             *("--coords", str(folder / "apoa1_merge.gro"), "-o", str(output)),
         ]
-    if name == "water24k":
-        return ["make", "water", "--atoms", "24000", "-o", str(output)]
+    if name in WATER:
+        return ["make", "water", "--atoms", str(WATER[name]), "-o", str(output)]
     if name == "apoa1_1m":
         return ["replicate", str(system(common, "apoa1")), "--nx", "2", "--ny", "2", "--nz", "3", "-o", str(output)]
     raise click.UsageError(f"no system {name!r}; known: {', '.join(NAMES)}")
 
 
-def system(common: Common, name: str) -> Path:
-    """The system file, made where it is not there yet."""
+def made(common: Common, name: str, arguments: Callable[[Path], list[str]]) -> Path:
     path = common.work / "systems" / f"{name}.tsr"
     if not path.exists():
-        arguments = prepare_arguments(name, common, path)
+        words = arguments(path)
         path.parent.mkdir(parents=True, exist_ok=True)
         common.say(f"preparing {name}")
-        tessera(arguments, path.parent)
+        tessera(words, path.parent)
     return path
+
+
+def system(common: Common, name: str) -> Path:
+    """The system file, made where it is not there yet."""
+    return made(common, name, lambda path: prepare_arguments(name, common, path))
+
+
+def water(common: Common, n_atoms: int) -> Path:
+    """The system file of a box of water of about so many atoms."""
+    return made(common, f"water_{n_atoms}", lambda path: ["make", "water", "--atoms", str(n_atoms), "-o", str(path)])

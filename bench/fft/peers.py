@@ -1,27 +1,25 @@
-"""Distributed transforms beside FFTW-MPI and mpi4py-fft: forward and backward, in turns, under Open MPI.
-
-    python -m bench.fft.peers [--ranks 2,4] [--turns 5]
-
-FFTW-MPI: `apt-get install libfftw3-mpi-dev`. mpi4py-fft: `apt-get install libfftw3-dev; pip install mpi4py-fft` into an
-environment of its own, whose Python is named by --mpi4py-fft. A peer that is not there is left out.
-"""
+"""Distributed transforms beside FFTW-MPI and mpi4py-fft: forward and backward, in turns, under Open MPI."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
 import click
 
-from bench.common.results import ROOT, table
+from bench.common.options import Common, common_options
+from bench.common.process import measure
+from bench.common.results import ROOT, Figure, table
 
-MESHES = ((64, 64, 64), (100, 100, 72), (108, 108, 108), (128, 128, 128), (144, 144, 144), (256, 256, 256))
+MESHES = ("64x64x64", "100x100x72", "108x108x108", "128x128x128", "144x144x144", "256x256x256")
+KINDS = ("c2c:float64", "r2c:float64", "c2c:float32")
+PROMISES = {"FFTW-MPI": 1.3, "mpi4py-fft": 2.0}  # least ratio of a peer's time to ours
 ENVIRONMENT = {
-    **os.environ,
     "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "python"), os.environ.get("PYTHONPATH", "")]),
     "MPI4PY_LIBMPI": "libmpi.so.40",
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
@@ -30,65 +28,137 @@ ENVIRONMENT = {
 }
 
 
+@dataclass(frozen=True)
+class Case:
+    """What is transformed, and by how many ranks."""
+
+    ranks: int
+    mesh: str
+    kind: str
+
+    @property
+    def points(self) -> int:
+        x, y, z = map(int, self.mesh.split("x"))
+        return x * y * z
+
+    def __str__(self) -> str:
+        return f"{self.ranks} ranks, {self.mesh}, {self.kind}"
+
+
 def compiled(folder: Path) -> Path | None:
     """FFTW-MPI's program; None where that is not installed."""
     folder.mkdir(parents=True, exist_ok=True)
     program = folder / "fftw_mpi"
     source = Path(__file__).with_name("fftw_mpi.cpp")
     libraries = ["-lfftw3_mpi", "-lfftw3", "-lfftw3f_mpi", "-lfftw3f"]
-    done = subprocess.run(
-        ["mpicxx.openmpi", "-O2", "-o", program, source, *libraries], capture_output=True, timeout=120
-    )
+    try:
+        done = subprocess.run(
+            ["mpicxx.openmpi", "-O2", "-o", program, source, *libraries], capture_output=True, timeout=120
+        )
+    except OSError:
+        return None
     return program if done.returncode == 0 else None
 
 
-def seconds(command: Sequence[str | Path], ranks: int, case: Sequence[str], repeats: int) -> float | None:
-    """Median of the repeats; None where it can't be run."""
-    words = ["mpirun.openmpi", "-n", str(ranks), *map(str, command), *case, str(repeats)]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=600, env=ENVIRONMENT, cwd=ROOT)
-    return median(map(float, done.stdout.split())) if done.returncode == 0 else None
+def has_mpi4py_fft(python: str) -> bool:
+    try:
+        return subprocess.run([python, "-c", "import mpi4py_fft"], capture_output=True, timeout=60).returncode == 0
+    except OSError:
+        return False
 
 
-@click.command()
-@click.option("--ranks", default="2,4", show_default=True)
-@click.option("--turns", default=5, show_default=True, help="How often each is run.")
+def milliseconds(command: Sequence[str | Path], case: Case, steps: int, folder: Path) -> float:
+    """Median over the transforms of one run."""
+    steps = steps or max(3, min(100, 30_000_000 // case.points))
+    launcher = ["mpirun.openmpi", "-n", str(case.ranks)]
+    words = [*launcher, *command, *case.mesh.split("x"), *case.kind.split(":"), str(steps)]
+    outcome = measure(words, folder=folder, launcher=len(launcher), environment=ENVIRONMENT, timeout=600)
+    return 1e3 * median(map(float, outcome.stdout.split()))
+
+
+def ratios(times: Mapping[str, Sequence[float]], peer: str) -> list[float]:
+    """A peer's time over ours, turn by turn."""
+    return [theirs / ours for theirs, ours in zip(times[peer], times["tessera"], strict=True)]
+
+
+def broken_promises(measured: Mapping[Case, Mapping[str, Sequence[float]]]) -> list[str]:
+    broken = []
+    for case, times in measured.items():
+        for peer, promised in PROMISES.items():
+            if peer not in times:
+                broken.append(f"{case}: {peer} was not measured")
+            elif (ratio := median(ratios(times, peer))) < promised:
+                broken.append(f"{case}: {ratio:.2f} times {peer}, promised are {promised}")
+    return broken
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--ranks", "rank_counts", multiple=True, type=int, help="Repeatable; default: 2 and 4.")
+@click.option("--kind", "kinds", multiple=True, type=click.Choice(KINDS), help="Repeatable; default: all.")
+@click.option("--mesh", "meshes", multiple=True, type=click.Choice(MESHES), help="Repeatable; default: all.")
 @click.option("--mpi4py-fft", "other_python", default=sys.executable, help="Python with mpi4py-fft.")
-@click.option("--kinds", default="c2c:float64,r2c:float64,c2c:float32", show_default=True)
-@click.option("--largest", default=256, show_default=True, help="Longest edge of a mesh.")
-def main(ranks: str, turns: int, other_python: str, kinds: str, largest: int) -> None:
-    """Milliseconds, medians of turns, and the median of the ratio in a turn."""
+@click.option("--check", is_flag=True, help="End with status 1 where a promise is not kept.")
+@common_options(steps=0, repeats=5, steps_help="Transforms of each run; 0: about a second's worth.")
+def peers(
+    common: Common,
+    rank_counts: tuple[int, ...],
+    kinds: tuple[str, ...],
+    meshes: tuple[str, ...],
+    other_python: str,
+    check: bool,
+    steps: int,
+    repeats: int,
+) -> None:
+    """Milliseconds of a forward and a backward transform, medians of turns, and the median of the ratios of each turn.
+
+    FFTW-MPI: `apt-get install libfftw3-mpi-dev`. mpi4py-fft: `apt-get install libfftw3-dev; pip install mpi4py-fft`
+    into an environment of its own, whose Python is named by --mpi4py-fft.
+
+    \b
+    Examples:
+      python -m bench.fft.peers --check --docs
+      python -m bench.fft.peers --ranks 2 --mesh 64x64x64 --kind c2c:float64 --repeats 3
+    """
     child = ["-m", "bench.fft.child"]
-    peers: dict[str, Sequence[str | Path]] = {"tessera": [sys.executable, *child, "tessera"]}
-    if program := compiled(ROOT / "build" / "bench" / "fft"):
-        peers["FFTW-MPI"] = [program]
-    peers["mpi4py-fft"] = [other_python, *child, "mpi4py_fft"]
-    rows = []
-    for n_ranks in map(int, ranks.split(",")):
-        for kind in kinds.split(","):
-            for mesh in MESHES:
-                if max(mesh) > largest:
-                    continue
-                case = [*map(str, mesh), *kind.split(":")]
-                repeats = max(3, min(100, 30_000_000 // (mesh[0] * mesh[1] * mesh[2])))
-                times: dict[str, list[float | None]] = {name: [] for name in peers}
-                for turn in range(turns):
-                    for name in list(peers)[:: 1 if turn % 2 == 0 else -1]:
-                        times[name].append(seconds(peers[name], n_ranks, case, repeats))
-                row: list[object] = [n_ranks, "×".join(map(str, mesh)), kind.replace(":", " ")]
-                ours = times["tessera"]
-                for name in peers:
-                    found = [t for t in times[name] if t is not None]
-                    row.append(1e3 * median(found) if found else None)
-                    if name != "tessera":
-                        ratios = [t / o for t, o in zip(times[name], ours) if t is not None and o is not None]
-                        row.append(median(ratios) if ratios else None)
-                rows.append(row)
-                click.echo(" ".join(map(str, row)), err=True)
-    header = ["ranks", "mesh", "kind"]
-    for name in peers:
-        header += [f"{name}, ms"] if name == "tessera" else [f"{name}, ms", "ratio"]
-    click.echo(table(header, rows))
+    programs: dict[str, Sequence[str | Path]] = {"tessera": [sys.executable, *child, "tessera"]}
+    if program := compiled(common.work / "fft"):
+        programs["FFTW-MPI"] = [program]
+    if has_mpi4py_fft(other_python):
+        programs["mpi4py-fft"] = [other_python, *child, "mpi4py_fft"]
+    figure = Figure("fft", "Distributed transforms", {"steps": steps, "repeats": repeats}, {})
+    figure.notes += [f"{peer} is not installed, and left out." for peer in PROMISES if peer not in programs]
+    cases = [
+        Case(ranks, mesh, kind)
+        for ranks in rank_counts or (2, 4)
+        for kind in kinds or KINDS
+        for mesh in meshes or MESHES
+    ]
+    measured: dict[Case, dict[str, list[float]]] = {}
+    for case in cases:
+        times = measured.setdefault(case, {name: [] for name in programs})
+        for turn in range(repeats):
+            for name in list(programs)[:: 1 if turn % 2 == 0 else -1]:
+                times[name].append(milliseconds(programs[name], case, steps, common.work / "runs" / "fft"))
+        common.say(f"{case}: " + ", ".join(f"{name} {median(found):.3g} ms" for name, found in times.items()))
+
+    header = ["ranks", "mesh", "points", "Tessera, ms"]
+    for peer in list(programs)[1:]:
+        header += [f"{peer}, ms", "times the speed"]
+    rows: list[list[object]] = []
+    for case, times in measured.items():
+        row: list[object] = [case.ranks, case.mesh.replace("x", "×"), case.kind.replace(":", " ")]
+        row.append(median(times["tessera"]))
+        for peer in list(programs)[1:]:
+            row += [median(times[peer]), median(ratios(times, peer))]
+        rows.append(row)
+    figure.data = {str(case): times for case, times in measured.items()}
+    figure.tables.append(table(header, rows))
+    figure.failures += broken_promises(measured)
+    figure.write(common.results, as_json=common.as_json, docs=common.docs)
+    if check and figure.failures:
+        click.echo("\n".join(figure.failures), err=True)
+        sys.exit(1)
 
 
 if __name__ == "__main__":
-    main()
+    peers()

@@ -24,11 +24,11 @@ def numbers(text: str) -> list[float]:
 @click.option(
     "--system", "names", multiple=True, type=click.Choice(systems.NAMES), help="Repeatable; default: dhfr and apoa1."
 )
-@click.option("--buffers", default="0.9,1.2,1.5,1.8,2.1,2.5", show_default=True, help="parallel.buffer, Å.")
-@click.option("--every", default="10,20,40,80", show_default=True, help="parallel.pair_search_every.")
+@click.option("--buffers", default="1.2,1.8,2.4,2.8,3.2", show_default=True, help="parallel.buffer, Å.")
+@click.option("--every", default="10,20,40", show_default=True, help="parallel.pair_search_every.")
 @click.option("--layout", default="1x2", show_default=True, help="RANKSxTHREADS.")
 @click.option("--cutoff", default=12.0, show_default=True, help="Å.")
-@common_options(steps=160, repeats=3, steps_help="Steps of each run; several times the greatest of --every.")
+@common_options(steps=120, repeats=2, steps_help="Steps of each run; several times the greatest of --every.")
 def buffer_scan(
     common: Common,
     names: tuple[str, ...],

@@ -1,18 +1,26 @@
-"""Where the time of a step goes: the phases of Engine::step() by system and by ranks × threads."""
+"""Where the time of a step goes: the phases of Engine::step() by system and by ranks × threads; how far its kernels are
+from what the cores can do."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from math import log2, pi, prod
 from statistics import median
 from typing import Any
 
 import click
 
-from bench.common import engine, systems
+from bench.common import engine, limits, systems
 from bench.common.options import Common, common_options
 from bench.common.results import Figure, table
 
 SEARCH = "sort and migration"
 KERNELS = "pair forces"
+
+# Additions and multiplications of one pair in the cluster kernel for AVX-512 (cluster_kernel-inl.h; a fused one counts
+# two, what only compares, looks up or changes the format none), and what it takes to switch LJ forces off.
+OPERATIONS_A_PAIR = 54
+OPERATIONS_OF_SWITCH = 9
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -32,7 +40,8 @@ def phases(
     steps: int,
     repeats: int,
 ) -> None:
-    """Time of each phase of a step, ms, medians over repeats that take turns.
+    """Time of each phase of a step, ms, medians over repeats that take turns; operations and bytes a second beside what
+    the cores can do.
 
     \b
     Examples:
@@ -66,7 +75,89 @@ def phases(
         f"Milliseconds a step at {cutoff:g} Å, mean over ranks, medians of {repeats}; shares are of the whole step. "
         "Phases of several ranks hold the time that one waits for another."
     )
+    figure.data["limits"] = []
+    for run in figure.data["runs"]:
+        layout = engine.Layout.parse(run["layout"].replace(" × ", "x"))
+        report = reports[run["system"], run["layout"]][0]
+        for work in works(report, cutoff):
+            figure.data["limits"].append(beside_limits(common, work, run, layout.ranks * layout.threads))
+    figure.tables.append(limit_table(figure.data["limits"]))
+    figure.notes.append(
+        "Beside what as many cores can do (`bench/common/limits.c`): fused multiply-adds of single precision in the "
+        "widest registers; copying arrays of the mesh's size. Operations of pairs: all that the kernel computes, those "
+        "beyond the cut-off too; of transforms: 2.5 n log₂ n. Bytes: each array that a phase needs, read and written "
+        "once."
+    )
     figure.write(common.results, as_json=common.as_json, docs=common.docs)
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a phase has to do at least, each step."""
+
+    phase: str
+    operations: float = 0
+    bytes: float = 0
+    mesh_bytes: int = 0  # of the arrays that the phase goes through, in all
+    useful: float | None = None  # part of the operations that were for something
+
+
+def works(report: dict[str, Any], cutoff: float) -> list[Work]:
+    """Of the phases that one can count."""
+    results, n_atoms = report["results"], report["n_atoms"]
+    found = []
+    if results["pair_scheme"] == "cluster":
+        is_switched = report["settings"]["interactions"]["lj"] != "cut"
+        pairs = results["pairs_evaluated"]
+        # Of a liquid: 0.1 atoms/Å³.
+        within = n_atoms * 0.1 * 4 / 3 * pi * cutoff**3 / 2
+        each = OPERATIONS_A_PAIR + (OPERATIONS_OF_SWITCH if is_switched else 0)
+        found.append(Work(KERNELS, operations=each * pairs, useful=min(1.0, within / pairs)))
+    n = prod(results["pme_grid"])
+    atoms, forces = 20 * n_atoms, 48 * n_atoms  # place and charge; forces read and written
+    transform = {"operations": 2.5 * n * log2(n), "bytes": 8 * n, "mesh_bytes": 8 * n}
+    return [
+        *found,
+        Work("mesh: spread charges", bytes=4 * n + atoms, mesh_bytes=8 * n),
+        Work("mesh: forward transform", **transform),
+        Work("mesh: solve", bytes=10 * n, mesh_bytes=10 * n),
+        Work("mesh: backward transform", **transform),
+        Work("mesh: forces", bytes=4 * n + atoms + forces, mesh_bytes=8 * n),
+    ]
+
+
+def beside_limits(common: Common, work: Work, run: dict[str, Any], cores: int) -> dict[str, Any]:
+    seconds = run["phases_ms"][work.phase] / 1000
+    row: dict[str, Any] = {"system": run["system"], "layout": run["layout"], "phase": work.phase, "useful": work.useful}
+    if work.operations:
+        row["gflops"] = work.operations / seconds / 1e9
+        row["share_of_flops"] = work.operations / seconds / limits.flops(common, cores)
+    if work.bytes:
+        row["gbytes_a_second"] = work.bytes / seconds / 1e9
+        row["share_of_bandwidth"] = work.bytes / seconds / limits.bandwidth(common, cores, work.mesh_bytes)
+    return row
+
+
+def limit_table(rows: list[dict[str, Any]]) -> str:
+    def share(value: float | None) -> str | None:
+        return None if value is None else f"{100 * value:.0f} %"
+
+    return table(
+        ["phase", "system", "layout", "GFLOP/s", "of peak", "within cut-off", "GB/s", "of copying"],
+        (
+            [
+                row["phase"],
+                systems.TITLES[row["system"]],
+                row["layout"],
+                row.get("gflops"),
+                share(row.get("share_of_flops")),
+                share(row["useful"]),
+                row.get("gbytes_a_second"),
+                share(row.get("share_of_bandwidth")),
+            ]
+            for row in sorted(rows, key=lambda row: str(row["phase"]))
+        ),
+    )
 
 
 def summary(reports: list[dict[str, Any]]) -> dict[str, Any]:

@@ -1,10 +1,11 @@
-"""Exchanges of distributed transforms on 1,024 to 65,536 ranks of a torus and a fat tree, simulated.
+"""Distributed transforms on 64 to 65,536 ranks of a torus and a fat tree, simulated, as molecular dynamics needs them:
+from bricks and back to them, whatever the scheme.
 
-    python -m bench.scale.fft [--ranks 1024,4096,16384,65536] [--grids 1024,2048] [--docs]
+    python -m bench.scale.fft [--ranks 64,256,1024,4096,16384,65536] [--grids 1024,2048] [--docs]
 
-Each exchange of each scheme's plan is laid on the links of the platform (bench/scale/platforms.py). Beside it stands
-the scheme that Tessera chooses from a map of the platform. Every scheme begins with the boxes that it likes best:
-layers, pencils, bricks. Times are for comparison with each other.
+Each exchange of each scheme's plan is laid on the links of the platform (bench/scale/platforms.py); on up to
+`--smpi-ranks` ranks SimGrid's SMPI sends the same messages (bench/scale/smpi.py). Beside them stands the scheme that
+Tessera chooses from a map of the platform. Times are for comparison with each other.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from __future__ import annotations
 import json
 import tempfile
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,7 @@ import numpy as np
 import tessera._core as core
 from bench.common.results import ROOT, Figure
 from bench.common.results import table as table_of
+from bench.scale import smpi
 from bench.scale.platforms import Exchange, FatTree, Node, Platform, Torus
 from tessera.plots import STYLE
 
@@ -32,7 +34,7 @@ SCHEMES = ("slab", "pencil", "2d_alltoall", "1d_alltoall")
 COLOURS = dict(zip(SCHEMES, ("#5A6270", "#009E73", "#E69F00", "#0072B2")))
 REAL_BYTES = 8
 NEAR = 1.05  # times the winner's: as good
-AT_ONCE = 4096  # ranks whose messages are held at a time
+AT_ONCE = 16384  # ranks whose messages are held at a time
 
 
 def platforms(ranks: int) -> list[Platform]:
@@ -57,6 +59,18 @@ def torus_shape(nodes: int) -> tuple[int, int, int]:
     return x, y, z
 
 
+def bricks(grid: int, platform: Platform) -> np.ndarray:
+    """(ranks, 2, 3) points: a brick a rank, the bricks of a node side by side (4 × 4 × 2 of them, where it has 32), and
+    nodes as on a torus."""
+    inside = (4, 4, 2) if platform.node.ranks == 32 else (1, 1, 1)
+    nodes = torus_shape(platform.network.nodes)
+    node = np.stack(np.unravel_index(np.arange(platform.network.nodes), nodes), axis=1)
+    place = np.stack(np.unravel_index(np.arange(platform.node.ranks), inside), axis=1)
+    at = (node[:, None] * inside + place).reshape(-1, 3)
+    parts = np.array(nodes) * inside
+    return np.stack([at * grid // parts, (at + 1) * grid // parts], axis=1)
+
+
 @dataclass
 class Case:
     """Seconds of forward and backward by scheme; `chosen` is what Tessera takes."""
@@ -65,13 +79,24 @@ class Case:
     platform: str
     ranks: int
     ranks_per_node: int
-    exchanges: dict[str, float]
-    passes: dict[str, float]  # over the memory of a node: every stage reads and writes all points
+    exchanges: dict[str, float] = field(default_factory=dict)  # on the links
+    to_own: dict[str, float] = field(default_factory=dict)  # of these: from bricks to the scheme's first boxes and back
+    passes: dict[str, float] = field(
+        default_factory=dict
+    )  # over a node's memory: each stage reads and writes all points
+    smpi: dict[str, float] = field(default_factory=dict)  # exchanges by SMPI where it can, and starts of messages
+    compared: list[tuple[str, int, int, float, float]] = field(default_factory=list)
+    """Scheme, exchange, messages, s on the links, s by SMPI: of what SMPI has simulated."""
     chosen: str = ""
+    choose_seconds: float = 0.0
+
+    @property
+    def judge(self) -> str:
+        return "SMPI" if self.compared else "links"
 
     @property
     def total(self) -> dict[str, float]:
-        return {name: self.exchanges[name] + self.passes[name] for name in self.exchanges}
+        return {name: self.smpi[name] + self.passes[name] for name in self.smpi}
 
     @property
     def winner(self) -> str:
@@ -88,26 +113,37 @@ def schemes_for(grid: int, ranks: int) -> list[str]:
     return [name for name in SCHEMES if name != "slab" or ranks <= grid]
 
 
-def simulate(grid: int, ranks: int) -> list[Case]:
-    """All platforms at once, as their messages are the same."""
-    where = platforms(ranks)
-    cases = [Case(grid, p.name, ranks, p.node.ranks, {}, {}) for p in where]
+def simulate(grid: int, where: list[Platform], replay: Path | None = None) -> list[Case]:
+    """Platforms with as many nodes and ranks at once, as their messages are the same. `replay`: SMPI's program."""
+    ranks, per_node = where[0].ranks, where[0].node.ranks
+    cases = [Case(grid, p.name, ranks, per_node) for p in where]
+    own = bricks(grid, where[0])
     for scheme in schemes_for(grid, ranks):
-        plan = core.FftPlan(scheme, (grid,) * 3, is_real=True, ranks=ranks)
-        seconds = np.zeros(len(where))
+        plan = core.FftPlan(scheme, (grid,) * 3, is_real=True, ranks=ranks, input=own)
+        touched = 2 * 2 * sum(plan.largest_boxes) * 2 * REAL_BYTES
+        for case, p in zip(cases, where):
+            case.exchanges[scheme] = case.to_own[scheme] = case.smpi[scheme] = 0.0
+            case.passes[scheme] = touched * p.node.ranks / p.node.memory
         for i in range(plan.n_exchanges):
             found = [Exchange(p) for p in where]
             for first in range(0, ranks, AT_ONCE):
-                messages = plan.messages(i, first, min(ranks, first + AT_ONCE))
-                sender, receiver = messages[:, 0].copy(), messages[:, 1].copy()
+                messages = plan.messages(i, first, min(ranks, first + AT_ONCE)) * (1, 1, REAL_BYTES)
                 for exchange in found:
-                    exchange.add(sender, receiver, messages[:, 2] * REAL_BYTES)
-            # Backward is forward's way back: the same bytes over the same ports and as busy links.
-            seconds += [2 * exchange.seconds() for exchange in found]
-        touched = 2 * 2 * sum(plan.largest_boxes) * 2 * REAL_BYTES
-        for case, p, s in zip(cases, where, seconds):
-            case.exchanges[scheme] = float(s)
-            case.passes[scheme] = touched * p.node.ranks / p.node.memory
+                    exchange.add(messages)
+            for case, exchange in zip(cases, found):
+                # Backward is forward's way back: the same bytes over the same ports and as busy links.
+                once = exchange.seconds()
+                case.exchanges[scheme] += 2 * once
+                if i == 0 and scheme in ("slab", "pencil"):
+                    case.to_own[scheme] = 2 * once
+                # SMPI's messages inside a node do not share its memory: that is added.
+                if replay and exchange.far_messages.any() and len(messages) <= smpi.MOST_MESSAGES:
+                    starts = exchange.starts()
+                    by_smpi = smpi.seconds(replay, messages, exchange.platform, about=once - starts)
+                    by_smpi = starts + max(by_smpi, exchange.inside_seconds())
+                    case.compared.append((scheme, i, len(messages), once, by_smpi))
+                    once = by_smpi
+                case.smpi[scheme] += 2 * once
     return cases
 
 
@@ -116,13 +152,17 @@ def choose(case: Case, platform: Platform) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "machine.json"
         path.write_text(json.dumps(platform.machine_file()))
+        own = bricks(case.grid, platform)
+        begin = time.process_time()
         ranked = core.rank_fft_schemes(
             str(path),
             ranks_per_host=platform.node.ranks,
             shape=(case.grid,) * 3,
             is_real=True,
             real_bytes=REAL_BYTES,
+            input=own,
         )
+    case.choose_seconds = time.process_time() - begin
     case.chosen = ranked[0][0]
 
 
@@ -168,50 +208,69 @@ def _lines(ax: Axes, cases: list[Case], speed_up: bool) -> None:
     ax.set_xticklabels([f"{n:,}" for n in sorted({c.ranks for c in cases})])
 
 
-def report(cases: list[Case]) -> tuple[str, str]:
-    """The table, and in how many cases the choice is right."""
+def report(cases: list[Case]) -> tuple[list[str], list[str]]:
+    """Tables, and in how many cases the choice is right."""
     rows = []
     for c in cases:
         times = [1e3 * c.exchanges[s] if s in c.exchanges else None for s in SCHEMES]
+        alone = 1e3 * (c.exchanges["pencil"] - c.to_own["pencil"])
         ratio = c.exchanges["2d_alltoall"] / c.exchanges["1d_alltoall"]
-        rows.append([f"{c.grid}³", c.platform, c.ranks_per_node, c.ranks, *times, ratio, c.winner, c.chosen, c.lost])
-    header = ["grid", "network", "ranks a node", "ranks", *(f"{s}, ms" for s in SCHEMES)]
-    table = table_of([*header, "2d / 1d", "quickest", "chosen", "chosen / quickest"], rows)
-    won = sum(c.chosen == c.winner for c in cases)
-    near = sum(c.lost <= NEAR for c in cases)
-    note = (
-        f"Chosen is the quickest in {won} of {len(cases)} cases, and it or one within {NEAR - 1:.0%} of it in {near} "
-        f"({near / len(cases):.0%})."
-    )
-    return table, note
+        choice = [c.judge, c.winner, c.chosen, c.lost, c.choose_seconds]
+        rows.append([f"{c.grid}³", c.platform, c.ranks_per_node, c.ranks, *times, alone, ratio, *choice])
+    header = ["grid", "network", "ranks a node", "ranks", *(f"{s}, ms" for s in SCHEMES), "pencil from pencils, ms"]
+    tables = [table_of([*header, "2d / 1d", "judge", "quickest", "chosen", "chosen / quickest", "to choose, s"], rows)]
+    rows = []
+    for name, per_node, ranks in sorted({(c.platform, c.ranks_per_node, c.ranks) for c in cases if c.compared}):
+        alike = [c for c in cases if (c.platform, c.ranks_per_node, c.ranks) == (name, per_node, ranks)]
+        ratios = np.array([model / by_smpi for c in alike for *_, model, by_smpi in c.compared])
+        most = max(n for c in alike for _, _, n, _, _ in c.compared)
+        left_out = sorted({s for c in alike for s in c.exchanges} - {s for c in alike for s, *_ in c.compared})
+        spread = [ratios.min(), np.median(ratios), ratios.max()]
+        rows.append([name, per_node, ranks, ratios.size, most, *spread, ", ".join(left_out) or "–"])
+    if rows:
+        header = ["network", "ranks a node", "ranks", "exchanges", "messages, at most", "links / SMPI: least", "median"]
+        tables.append(table_of([*header, "most", "schemes too large for it"], rows))
+    notes = []
+    for judge in ("SMPI", "links"):
+        mine = [c for c in cases if c.judge == judge]
+        if mine:
+            won, near = sum(c.chosen == c.winner for c in mine), sum(c.lost <= NEAR for c in mine)
+            notes.append(
+                f"Judged by {judge}: the quickest is chosen in {won} of {len(mine)} cases ({won / len(mine):.0%}), "
+                f"it or one within {NEAR - 1:.0%} of it in {near} ({near / len(mine):.0%})."
+            )
+    return tables, notes
 
 
 @click.command()
-@click.option("--ranks", default="1024,4096,16384,65536", show_default=True, help="Powers of two from 64 up.")
+@click.option("--ranks", default="64,256,1024,4096,16384,65536", show_default=True, help="Powers of two from 64 up.")
+@click.option("--smpi-ranks", default=1024, show_default=True, help="The most that SMPI simulates as well.")
 @click.option("--grids", default="1024,2048", show_default=True, help="Points along an edge.")
 @click.option("--results", type=click.Path(path_type=Path), default=ROOT / "build" / "bench" / "results")
-@click.option("--docs", is_flag=True, help="Put table and plots into docs.")
+@click.option("--docs", is_flag=True, help="Put tables and plots into docs.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object.")
-def main(ranks: str, grids: str, results: Path, docs: bool, as_json: bool) -> None:
-    """Simulated times of exchanges, forward and backward, and the scheme that is chosen."""
+def main(ranks: str, smpi_ranks: int, grids: str, results: Path, docs: bool, as_json: bool) -> None:
+    """Simulated times of exchanges, forward and backward from bricks to bricks, and the scheme that is chosen."""
     cases: list[Case] = []
-    for grid in map(int, grids.split(",")):
-        for n in map(int, ranks.split(",")):
-            begin = time.monotonic()
-            found = simulate(grid, n)
-            middle = time.monotonic()
-            for case, platform in zip(found, platforms(n)):
-                choose(case, platform)
-            cases += found
-            spent = f"{middle - begin:.1f} s simulated, {time.monotonic() - middle:.1f} s to choose"
-            click.echo(f"{grid}³ on {n:,} ranks: {spent}", err=True)
+    replay = smpi.build(results) if smpi.is_there() else None
+    for n in map(int, ranks.split(",")):
+        for grid in map(int, grids.split(",")):
+            for per_node in (1, 32):
+                where = [p for p in platforms(n) if p.node.ranks == per_node]
+                begin = time.monotonic()
+                found = simulate(grid, where, replay if n <= smpi_ranks else None)
+                for case, platform in zip(found, where):
+                    choose(case, platform)
+                cases += found
+                spent = time.monotonic() - begin
+                click.echo(f"{grid}³ on {n:,} ranks, {per_node} a node: {spent:.1f} s", err=True)
     cases.sort(key=lambda c: (c.grid, c.platform, c.ranks_per_node, c.ranks))
-    table, note = report(cases)
+    tables, notes = report(cases)
     settings: dict[str, Any] = {p.name: asdict(p.node) for p in platforms(64)[:2]}
-    figure = Figure("scale_fft", "Exchanges of transforms at scale, simulated", settings, {})
-    figure.data = {"cases": [{**asdict(c), "winner": c.winner} for c in cases]}
-    figure.tables = [table]
-    figure.notes = [f"{note} Simulated, forward and backward, real points in double precision."]
+    figure = Figure("scale_fft", "Transforms at scale, simulated", {**settings, "smpi": list(smpi.SETTINGS)}, {})
+    figure.data = {"cases": [{**asdict(c), "judge": c.judge, "winner": c.winner} for c in cases]}
+    figure.tables = tables
+    figure.notes = [*notes, "Simulated, forward and backward from bricks to bricks, real points in double precision."]
     results.mkdir(parents=True, exist_ok=True)
     images = ROOT / "docs" / "images" if docs else results
     draw(cases, images / "scale_fft_time.png", speed_up=False)

@@ -5,9 +5,9 @@ All messages of an exchange are under way at once. It takes
     latency + what its busiest rank or node needs to start messages + the busiest of links, ports and memories
 
 where a link is busy for its bytes / bandwidth. Routes are fixed: on a torus x, then y, then z, the shorter way round
-(of two that are as short, upwards from even places and downwards from odd ones); on a fat tree up to the lowest common
-switch by the port that the receiver's number gives (destination mod k), then down. Nothing is said of the order of
-messages, of packets or of who waits for whom: such times are for comparison with each other.
+(of two that are as short, upwards); on a fat tree up to the lowest common
+switch by the port that the receiver's number gives (destination mod k), then down. Nothing is said of packets or of who
+waits for whom: such times are for comparison with each other.
 
 Sources: X. Yuan et al., IEEE IPDPS 2007, doi:10.1109/IPDPS.2007.370211 (routing on fat trees); Y. Ajima, S. Sumimoto,
 T. Shimizu, Computer 42, 36 (2009), doi:10.1109/MC.2009.370 (Tofu: 5 GB/s a link and direction, four engines a node).
@@ -15,11 +15,19 @@ T. Shimizu, Computer 42, 36 (2009), doi:10.1109/MC.2009.370 (Tofu: 5 GB/s a link
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import ctypes
+import os
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+
+from bench.common.results import ROOT
 
 Numbers = NDArray[np.int64]
 Loads = NDArray[np.float64]
@@ -36,24 +44,21 @@ class Node:
     gap: float  # s between two messages that a node sends, or receives
     ranks: int = 1
     inside_latency: float = 0.5e-6  # s, of a message between two ranks of a node, all of it the work of cores
-    inside_bandwidth: float = 5e9  # bytes/s of one such message
 
 
 class Network(Protocol):
-    """`route` adds bytes from nodes a to nodes b to what it keeps; `loads` are bytes on each link."""
+    """`kept` numbers are kept while messages are laid on links (loads.cpp); `loads` are then bytes on each link."""
 
     @property
     def bandwidth(self) -> float: ...  # bytes/s of a link in one direction
     @property
     def nodes(self) -> int: ...
-    def empty(self) -> Loads: ...
-    def route(self, kept: Loads, a: Numbers, b: Numbers, n_bytes: Numbers) -> None: ...
+    @property
+    def numbers(self) -> tuple[int, ...]: ...  # of the topology, for loads.cpp
+    @property
+    def kept(self) -> int: ...
     def loads(self, kept: Loads) -> Loads: ...
     def subnets(self, node: Node) -> list[dict[str, Any]]: ...
-
-
-def _add(kept: Loads, at: Numbers, n_bytes: Numbers) -> None:
-    kept += np.bincount(at, weights=n_bytes, minlength=kept.size)
 
 
 @dataclass(frozen=True)
@@ -67,30 +72,14 @@ class Torus:
     def nodes(self) -> int:
         return int(np.prod(self.shape))
 
-    def empty(self) -> Loads:
-        """(direction, ring, way, place): how loads change from place to place along rings cut open and laid twice."""
-        return np.zeros(3 * 4 * self.nodes)
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        return self.shape
 
-    def route(self, kept: Loads, a: Numbers, b: Numbers, n_bytes: Numbers) -> None:
-        strides = (self.shape[1] * self.shape[2], self.shape[2], 1)
-        at = a
-        for d, (k, stride) in enumerate(zip(self.shape, strides)):
-            place = at // stride % k
-            steps = (b // stride - at // stride) % k
-            is_up = (2 * steps < k) | ((2 * steps == k) & (place % 2 == 0))
-            # Down from p: the links that leave p, p − 1, …, counted from the second copy of the ring.
-            begin = np.where(is_up, place, place - (k - steps) + 1 + k)
-            length = np.where(is_up, steps, np.where(steps == 0, 0, k - steps))
-            ring = at // (stride * k) * stride + at % stride
-            first = ((ring * 2 + ~is_up) * 2 * k) + begin
-            part = kept[d * 4 * self.nodes : (d + 1) * 4 * self.nodes]
-            moves = length > 0
-            _add(part, first[moves], n_bytes[moves])
-            # The end of a ring's second copy is the place before the next ring's first, where nothing has to end.
-            end = first + length
-            stops = moves & (begin + length < 2 * k)
-            part -= np.bincount(end[stops], weights=n_bytes[stops], minlength=part.size)
-            at = at + (b // stride % k - place) * stride
+    @property
+    def kept(self) -> int:
+        """(direction, ring, way, place): how loads change from place to place along rings cut open and laid twice."""
+        return 3 * 4 * self.nodes
 
     def loads(self, kept: Loads) -> Loads:
         """(direction · ring · way · place,): of the link that leaves a place."""
@@ -132,23 +121,15 @@ class FatTree:
         leaves = -(-self.nodes // self.down)
         return leaves * self.up, -(-leaves // self.down) * self.up**2
 
-    def empty(self) -> Loads:
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        return self.down, self.up
+
+    @property
+    def kept(self) -> int:
         """Links of leaf switches up and down, of middle switches up and down."""
         low, high = self._sizes()
-        return np.zeros(2 * (low + high))
-
-    def route(self, kept: Loads, a: Numbers, b: Numbers, n_bytes: Numbers) -> None:
-        low, high = self._sizes()
-        leaf_a, leaf_b = a // self.down, b // self.down
-        far = leaf_a != leaf_b
-        port = b % self.up
-        _add(kept[:low], (leaf_a * self.up + port)[far], n_bytes[far])
-        _add(kept[low : 2 * low], (leaf_b * self.up + port)[far], n_bytes[far])
-        group_a, group_b = leaf_a // self.down, leaf_b // self.down
-        far = group_a != group_b
-        port = port * self.up + leaf_b % self.up
-        _add(kept[2 * low : 2 * low + high], (group_a * self.up**2 + port)[far], n_bytes[far])
-        _add(kept[2 * low + high :], (group_b * self.up**2 + port)[far], n_bytes[far])
+        return 2 * (low + high)
 
     def loads(self, kept: Loads) -> Loads:
         return kept
@@ -199,10 +180,29 @@ class Platform:
 
     def machine_file(self) -> dict[str, Any]:
         """What a survey of such a machine would leave (docs/reference/machine_file.md)."""
-        inside = {"latency": self.node.inside_latency, "bandwidth": self.node.inside_bandwidth}
+        # A rank copies at its share of the node's memory, which it reads and writes.
+        share = self.node.memory / (2 * self.node.ranks)
+        inside = {"latency": self.node.inside_latency, "bandwidth": share}
         hosts = [{"name": f"n{i}", "slots": self.node.ranks, "inside": inside} for i in range(self.network.nodes)]
         known = {"hosts": hosts, "subnets": self.network.subnets(self.node)}
         return {"format": "tessera-machine", "version": 2, "name": self.name, "nodes": len(hosts), "network": known}
+
+
+FOLDER = ROOT / "build" / "bench" / "scale"
+
+
+@cache
+def _library() -> ctypes.CDLL:
+    """loads.cpp, compiled where it is newer than what was."""
+    source, library = Path(__file__).with_name("loads.cpp"), FOLDER / "loads.so"
+    if not library.exists() or library.stat().st_mtime < source.stat().st_mtime:
+        FOLDER.mkdir(parents=True, exist_ok=True)
+        compiler = [os.environ.get("CXX", "c++"), "-O2", "-std=c++20", "-shared", "-fPIC"]
+        with tempfile.TemporaryDirectory(dir=FOLDER) as folder:
+            made = Path(folder) / "loads.so"
+            subprocess.run([*compiler, "-o", made, source], check=True, timeout=300)
+            made.replace(library)
+    return ctypes.CDLL(str(library))
 
 
 @dataclass
@@ -210,48 +210,51 @@ class Exchange:
     """The messages of one exchange on a platform, taken piece by piece."""
 
     platform: Platform
-    kept: Loads = field(init=False)
 
     def __post_init__(self) -> None:
         network, ranks = self.platform.network, self.platform.ranks
-        self.kept = network.empty()
+        self.kept = np.zeros(network.kept)
         self.far_messages = np.zeros((2, ranks), np.int64)  # sent, received, between nodes
         self.near_messages = np.zeros((2, ranks), np.int64)
         self.near_bytes = np.zeros(network.nodes)
         self.port_bytes = np.zeros((2, network.nodes))
 
-    def add(self, sender: Numbers, receiver: Numbers, n_bytes: Numbers) -> None:
-        """Messages between ranks."""
-        p, per_node, nodes = self.platform, self.platform.node.ranks, self.platform.network.nodes
-        a, b = sender // per_node, receiver // per_node
-        near = a == b
-        for way, rank in enumerate((sender, receiver)):
-            self.near_messages[way] += np.bincount(rank[near], minlength=p.ranks)
-            self.far_messages[way] += np.bincount(rank[~near], minlength=p.ranks)
-        _add(self.near_bytes, a[near], n_bytes[near])
-        a, b, n_bytes = a[~near], b[~near], n_bytes[~near]
-        if per_node > 1 and nodes**2 <= 2**24:  # all between two nodes goes the same way
-            pair = np.bincount(a * nodes + b, weights=n_bytes, minlength=nodes**2)
-            at = np.flatnonzero(pair)
-            a, b, n_bytes = at // nodes, at % nodes, pair[at].astype(np.int64)
-        for way, host in enumerate((a, b)):
-            _add(self.port_bytes[way], host, n_bytes)
-        p.network.route(self.kept, a, b, n_bytes)
+    def add(self, messages: Numbers) -> None:
+        """(n, 3): sender, receiver, bytes."""
+        network = self.platform.network
+        messages = np.ascontiguousarray(messages, np.int64)
+        numbers = np.array(network.numbers, np.int64)
+        found = (self.far_messages, self.near_messages, self.near_bytes, self.port_bytes, self.kept)
+        counts = (len(messages), self.platform.node.ranks, network.nodes, isinstance(network, Torus))
+        _library().add_messages(
+            ctypes.c_void_p(messages.ctypes.data),
+            *map(ctypes.c_int64, counts),
+            ctypes.c_void_p(numbers.ctypes.data),
+            *(ctypes.c_void_p(array.ctypes.data) for array in found),
+        )
+
+    def starts(self) -> float:
+        """s that the busiest rank or node needs to start its messages."""
+        node = self.platform.node
+        by_node = self.far_messages.reshape(2, -1, node.ranks).sum(axis=2)
+        return max(
+            float((self.far_messages * node.overhead + self.near_messages * node.inside_latency).max()),
+            float(by_node.max() * node.gap),
+        )
+
+    def inside_seconds(self) -> float:
+        """s that the busiest node's memory needs for messages between its own ranks."""
+        return 2 * float(self.near_bytes.max()) / self.platform.node.memory
 
     def seconds(self) -> float:
         """s, and 0 where nothing moves."""
         p, node = self.platform, self.platform.node
         if not self.far_messages.any() and not self.near_messages.any():
             return 0.0
-        by_node = self.far_messages.reshape(2, -1, node.ranks).sum(axis=2)
-        starts = max(
-            float((self.far_messages * node.overhead + self.near_messages * node.inside_latency).max()),
-            float(by_node.max() * node.gap),
-        )
         loads = p.network.loads(self.kept)
         busy = max(
             float(loads.max(initial=0)) / p.network.bandwidth,
             float(self.port_bytes.max()) / node.injection,
-            2 * float(self.near_bytes.max()) / node.memory,
+            self.inside_seconds(),
         )
-        return (node.latency if self.far_messages.any() else 0.0) + starts + busy
+        return (node.latency if self.far_messages.any() else 0.0) + self.starts() + busy

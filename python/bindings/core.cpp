@@ -9,6 +9,7 @@
 
 #include "fft_plans.h"
 #include "machine.h"
+#include "md_plans.h"
 #include "tessera/base/random.h"
 #include "tessera/comm/communicator.h"
 #include "tessera/md/pair/cluster_distance.h"
@@ -33,4 +34,5 @@ NB_MODULE(_core, module) {
       "Four standard normal deviates: a pure function of its arguments, the same as in the engine.");
   register_machine(module);
   register_fft_plans(module);
+  register_md_plans(module);
 }

@@ -20,6 +20,9 @@
 #include "tessera/base/error.h"
 #include "tessera/base/threads.h"
 #include "tessera/comm/communicator.h"
+#include "tessera/fft/choice/trial.h"
+#include "tessera/fft/choice/wisdom.h"
+#include "tessera/fft/exchange.h"
 #include "tessera/fft/schemes.h"
 #include "tessera/fft/transform.h"
 
@@ -41,9 +44,8 @@ Bounds bounds_of(const IndexBox& box) {
   return bounds;
 }
 
-fft::Plan plan_of(const std::array<std::int64_t, 3>& shape, bool is_real, int ranks, const std::string& scheme) {
-  fft::Problem problem{shape, is_real ? fft::Kind::real : fft::Kind::complex, order, ranks};
-  return fft::plan_transform(scheme, std::move(problem));
+fft::Problem problem_of(const std::array<std::int64_t, 3>& shape, bool is_real, int ranks) {
+  return {shape, is_real ? fft::Kind::real : fft::Kind::complex, order, ranks};
 }
 
 /// A communicator, threads and a transform on them.
@@ -55,15 +57,21 @@ class DistributedTransform {
   using Array = nb::ndarray<Value, nb::c_contig, nb::device::cpu>;
 
   DistributedTransform(const std::array<std::int64_t, 3>& shape, bool is_real, const std::string& scheme,
-                       std::optional<int> fortran_handle, int threads, int fields, bool shares_memory)
+                       const std::string& machine_file, const std::string& exchange, std::optional<int> fortran_handle,
+                       int threads, int fields, bool shares_memory)
       : comm_(fortran_handle ? comm::Communicator::duplicate_of(*fortran_handle) : comm::Communicator::world()),
         threads_(threads),
-        plan_(plan_of(shape, is_real, comm_.size(), scheme)),
-        transform_(plan_, comm_, threads_,
-                   {fields, false, 1.0 / (static_cast<double>(shape[0] * shape[1]) * static_cast<double>(shape[2])),
-                    shares_memory}) {}
+        options_{fields, false, 1.0 / (static_cast<double>(shape[0] * shape[1]) * static_cast<double>(shape[2])),
+                 shares_memory},
+        agreed_(fft::agree_or_try<Real>(comm_, threads_, problem_of(shape, is_real, comm_.size()),
+                                        {scheme, machine_file, static_cast<std::int64_t>(sizeof(Real)), exchange},
+                                        options_, fft::default_wisdom_file())),
+        transform_(agreed_.plan, comm_, threads_, chosen_options()) {}
 
-  const fft::Plan& plan() const { return plan_; }
+  const std::string& scheme() const { return agreed_.plan.scheme; }
+  std::vector<std::string> exchanges() const { return transform_.exchanges(); }
+  /// Layout, largest boxes, and why.
+  std::string summary() const { return agreed_.plan.summary() + agreed_.reason; }
   Bounds input_bounds() const { return bounds_of(transform_.input_box()); }
   Bounds output_bounds() const { return bounds_of(transform_.spectrum_box()); }
 
@@ -84,9 +92,17 @@ class DistributedTransform {
   }
 
  private:
+  fft::TransformOptions chosen_options() const {
+    auto options = options_;
+    options.exchange = agreed_.exchange;
+    options.wires = agreed_.wires;
+    return options;
+  }
+
   comm::Communicator comm_;
   ThreadPool threads_;
-  fft::Plan plan_;
+  fft::TransformOptions options_;
+  fft::Agreed agreed_;
   fft::Transform<Real> transform_;
 };
 
@@ -95,14 +111,16 @@ void register_transform(nb::module_& module, const char* name) {
   using T = DistributedTransform<Real>;
   using Complex = std::complex<Real>;
   nb::class_<T>(module, name)
-      .def(nb::init<const std::array<std::int64_t, 3>&, bool, const std::string&, std::optional<int>, int, int, bool>(),
-           "shape"_a, nb::kw_only(), "is_real"_a, "scheme"_a, "fortran_handle"_a.none(), "threads"_a, "fields"_a,
-           "shares_memory"_a)
+      .def(nb::init<const std::array<std::int64_t, 3>&, bool, const std::string&, const std::string&,
+                    const std::string&, std::optional<int>, int, int, bool>(),
+           "shape"_a, nb::kw_only(), "is_real"_a, "scheme"_a, "machine_file"_a, "exchange"_a, "fortran_handle"_a.none(),
+           "threads"_a, "fields"_a, "shares_memory"_a)
       .def_prop_ro("input_bounds", &T::input_bounds)
       .def_prop_ro("output_bounds", &T::output_bounds)
       .def("agree", &T::agree)
-      .def_prop_ro("scheme", [](const T& t) { return t.plan().scheme; })
-      .def_prop_ro("summary", [](const T& t) { return t.plan().summary(); })
+      .def_prop_ro("scheme", &T::scheme)
+      .def_prop_ro("exchanges", &T::exchanges)
+      .def_prop_ro("summary", &T::summary)
       .def("forward_real", &T::template forward<Real>)
       .def("forward_complex", &T::template forward<Complex>)
       .def("backward_real", &T::template backward<Real>)
@@ -120,6 +138,7 @@ NB_MODULE(TESSERA_FFT_MODULE, module) {
     for (const auto& entry : fft::schemes()) names.emplace_back(entry.name);
     return names;
   });
+  module.def("exchanges", &fft::exchanges);
   register_transform<float>(module, "TransformFloat");
   register_transform<double>(module, "TransformDouble");
 }

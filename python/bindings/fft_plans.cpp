@@ -2,6 +2,7 @@
 
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/array.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -9,13 +10,18 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "arrays.h"
 #include "tessera/base/error.h"
-#include "tessera/fft/choose.h"
+#include "tessera/fft/choice/choose.h"
 #include "tessera/fft/schemes.h"
+#include "tessera/machine/orders.h"
 #include "tessera/machine/survey/machine_file.h"
 
 namespace nb = nanobind;
@@ -24,45 +30,99 @@ using namespace nb::literals;
 namespace {
 
 using namespace tessera;
+using nlohmann::json;
 using Shape = std::array<std::int64_t, 3>;
 
 /// As tessera.fft: the last direction is swept first, and halved.
-fft::Problem problem_of(const Shape& shape, bool is_real, int ranks) {
-  return {shape, is_real ? fft::Kind::real : fft::Kind::complex, {2, 1, 0}, ranks};
+fft::Problem problem_of(const Shape& shape, bool is_real, int ranks, const std::optional<Boxes>& input = {},
+                        const std::optional<Boxes>& output = {}) {
+  fft::Problem problem{shape, is_real ? fft::Kind::real : fft::Kind::complex, {2, 1, 0}, ranks};
+  for (const auto& [given, list] : {std::pair(&input, &problem.input), {&output, &problem.output}}) {
+    if (!*given) continue;
+    if (static_cast<int>((*given)->shape(0)) != ranks) throw InputError("input and output: a box for each rank");
+    *list = boxes_of(**given);
+  }
+  return problem;
 }
 
-nb::ndarray<nb::numpy, std::int64_t> matrix(std::vector<std::array<std::int64_t, 3>> rows) {
-  auto* kept = new std::vector<std::array<std::int64_t, 3>>(std::move(rows));
-  const nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<decltype(kept)>(p); });
-  return {kept->data(), {kept->size(), 3}, owner};
-}
-
-nb::ndarray<nb::numpy, std::int64_t> messages(const fft::Plan& plan, std::size_t exchange, int first, int last) {
-  const auto forward = plan.forward();
-  if (exchange >= forward.size() || first < 0 || last > plan.ranks() || first > last)
+Rows messages(const fft::Plan& plan, std::size_t exchange, int first, int last, bool backward) {
+  const auto moves = backward ? plan.backward() : plan.forward();
+  if (exchange >= moves.size() || first < 0 || last > plan.ranks() || first > last)
     throw InputError("a plan has no such exchange or ranks");
   std::vector<std::array<std::int64_t, 3>> rows;
-  const auto& move = forward[exchange];
-  fft::for_messages(plan.problem.grid, move, first, last, [&](const fft::Message& message) {
+  std::vector<int> receivers(static_cast<std::size_t>(last - first));
+  std::iota(receivers.begin(), receivers.end(), first);
+  const auto& move = moves[exchange];
+  fft::for_messages(plan.problem.grid, move, receivers, [&](const fft::Message& message) {
     rows.push_back({message.from, message.to, message.values * move.components});
   });
   return matrix(std::move(rows));
 }
 
 std::vector<std::pair<std::string, double>> rank_schemes(const std::string& path, int ranks_per_host,
-                                                         const Shape& shape, bool is_real, std::int64_t real_bytes) {
-  const auto file = machine::read_machine_file(path);
-  if (!file.machine.network) throw InputError(path + ": holds no network, only one node");
+                                                         const Shape& shape, bool is_real, std::int64_t real_bytes,
+                                                         const std::optional<Boxes>& input,
+                                                         const std::optional<Boxes>& output) {
+  const auto network = machine::read_network(path);
   std::vector<int> host_of_rank;
-  for (std::size_t host = 0; host < file.machine.network->hosts.size(); ++host)
+  for (std::size_t host = 0; host < network.hosts.size(); ++host)
     host_of_rank.insert(host_of_rank.end(), static_cast<std::size_t>(std::max(0, ranks_per_host)),
                         static_cast<int>(host));
   if (host_of_rank.empty()) throw InputError("no ranks on any host; give at least one");
-  const machine::Wires wires(*file.machine.network, host_of_rank);
+  const machine::Wires wires(network, host_of_rank);
   std::vector<std::pair<std::string, double>> ranked;
-  for (const auto& candidate : fft::rank_schemes(problem_of(shape, is_real, wires.n_ranks()), real_bytes, wires))
-    ranked.emplace_back(candidate.plan.scheme, candidate.seconds);
+  for (const auto& candidate :
+       fft::rank_schemes(problem_of(shape, is_real, wires.n_ranks(), input, output), real_bytes, wires))
+    ranked.emplace_back(candidate.plan.scheme, candidate.predicted.seconds());
   return ranked;
+}
+
+/// Exchanges of forward: those in which anything moves.
+json exchanges_of(const fft::Plan& plan, std::int64_t real_bytes) {
+  json list = json::array();
+  std::vector<int> all(static_cast<std::size_t>(plan.ranks()));
+  std::iota(all.begin(), all.end(), 0);
+  for (const auto& move : plan.forward()) {
+    std::vector<std::int64_t> partners(static_cast<std::size_t>(plan.ranks())), bytes = partners;
+    std::int64_t n = 0;
+    fft::for_messages(plan.problem.grid, move, all, [&](const fft::Message& message) {
+      const auto from = static_cast<std::size_t>(message.from);
+      ++n;
+      ++partners[from];
+      bytes[from] += message.values * move.components * real_bytes;
+    });
+    if (n > 0)
+      list.push_back({{"messages", n},
+                      {"partners", *std::ranges::max_element(partners)},
+                      {"bytes", *std::ranges::max_element(bytes)}});
+  }
+  return list;
+}
+
+json explain(const std::optional<std::string>& path, const Shape& shape, bool is_real, int ranks,
+             std::int64_t real_bytes) {
+  const auto problem = problem_of(shape, is_real, ranks);
+  (void)fft::plan_transform("pencil", problem);  // says what is wrong with it
+  const auto wires = path ? machine::wires_of_job(machine::read_network(*path), ranks) : fft::wires_of_one_host(ranks);
+  std::vector<int> hosts;
+  for (int rank = 0; rank < ranks; ++rank) hosts.push_back(wires.host_of(rank));
+  std::ranges::sort(hosts);
+  const auto n_hosts = std::distance(hosts.begin(), std::ranges::unique(hosts).begin());
+  json list = json::array();
+  for (const auto& [plan, order, predicted] : fft::rank_schemes(problem, real_bytes, wires))
+    list.push_back({{"scheme", plan.scheme},
+                    {"processes", plan.processes},
+                    {"order", order},
+                    {"seconds", predicted.seconds()},
+                    {"exchange_seconds", predicted.exchanges},
+                    {"pass_seconds", predicted.passes},
+                    {"exchanges", exchanges_of(plan, real_bytes)}});
+  json left_out = json::array();
+  for (const auto& scheme : fft::schemes())
+    if (std::ranges::none_of(list, [&](const json& one) { return one["scheme"] == scheme.name; }))
+      left_out.push_back({{"scheme", scheme.name}, {"why", scheme.restrictions}});
+  return {{"shape", shape},  {"ranks", ranks},       {"hosts", n_hosts},
+          {"schemes", list}, {"left_out", left_out}, {"chosen", list.front()["scheme"]}};
 }
 
 }  // namespace
@@ -71,10 +131,12 @@ void register_fft_plans(nb::module_& module) {
   nb::class_<fft::Plan>(module, "FftPlan")
       .def(
           "__init__",
-          [](fft::Plan* self, const std::string& scheme, const Shape& shape, bool is_real, int ranks) {
-            new (self) fft::Plan(fft::plan_transform(scheme, problem_of(shape, is_real, ranks)));
+          [](fft::Plan* self, const std::string& scheme, const Shape& shape, bool is_real, int ranks,
+             const std::optional<Boxes>& input, const std::optional<Boxes>& output) {
+            new (self) fft::Plan(fft::plan_transform(scheme, problem_of(shape, is_real, ranks, input, output)));
           },
-          "scheme"_a, "shape"_a, nb::kw_only(), "is_real"_a, "ranks"_a)
+          "scheme"_a, "shape"_a, nb::kw_only(), "is_real"_a, "ranks"_a, "input"_a = nb::none(), "output"_a = nb::none(),
+          "`input`, `output`: (ranks, 2, 3) first point and end of each rank's box; none: as the scheme likes best.")
       .def_prop_ro("processes", [](const fft::Plan& plan) { return plan.processes; })
       .def_prop_ro("n_exchanges", [](const fft::Plan& plan) { return plan.stages.size(); })
       .def_prop_ro(
@@ -88,8 +150,17 @@ void register_fft_plans(nb::module_& module) {
             return values;
           },
           "Values that the busiest rank holds after each stage of forward.")
-      .def("messages", &messages, "exchange"_a, "first"_a, "last"_a,
-           "(n, 3): sender, receiver and real numbers of what ranks [first, last) receive before stage `exchange`.");
+      .def("messages", &messages, "exchange"_a, "first"_a, "last"_a, nb::kw_only(), "backward"_a = false,
+           "(n, 3): sender, receiver and real numbers of what ranks [first, last) receive in exchange `exchange` of "
+           "forward or backward.");
   module.def("rank_fft_schemes", &rank_schemes, "path"_a, nb::kw_only(), "ranks_per_host"_a, "shape"_a, "is_real"_a,
-             "real_bytes"_a, "Schemes with the predicted seconds of forward and backward, the quickest first.");
+             "real_bytes"_a, "input"_a = nb::none(), "output"_a = nb::none(),
+             "Schemes with the predicted seconds of forward and backward, the quickest first.");
+  module.def(
+      "explain_fft",
+      [](const std::optional<std::string>& path, const Shape& shape, bool is_real, int ranks, std::int64_t real_bytes) {
+        return explain(path, shape, is_real, ranks, real_bytes).dump();
+      },
+      "path"_a.none(), nb::kw_only(), "shape"_a, "is_real"_a, "ranks"_a, "real_bytes"_a,
+      "Schemes of a transform on the machine of a map (None: one host), the quickest first (JSON text).");
 }

@@ -25,6 +25,7 @@ COMMANDS = {
     "energy": ("tessera.commands.energy:energy", "Energies and forces of a system file."),
     "explain": ("tessera.commands.explain:explain", "Say how a run would be laid out, without running it."),
     "machine": ("tessera.commands.machine:machine", "Measure the network, draw it, lay ranks out on it."),
+    "fft": ("tessera.commands.fft:fft", "Say how a distributed Fourier transform would be laid out."),
     "plot": ("tessera.commands.plot:plot", "Draw what a run has written."),
 }
 

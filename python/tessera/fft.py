@@ -15,13 +15,14 @@ Needs the compiled part of Tessera for the MPI that mpi4py runs on; without a co
 from __future__ import annotations
 
 import importlib
+import os
 from types import ModuleType
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-__all__ = ["FftError", "Transform", "schemes"]
+__all__ = ["FftError", "Transform", "exchanges", "schemes"]
 
 Slices = tuple[slice, slice, slice]
 
@@ -35,14 +36,23 @@ def schemes() -> list[str]:
     return list(_module("serial").schemes())
 
 
+def exchanges() -> list[str]:
+    """Names of the ways to carry out what moves between ranks."""
+    return list(_module("serial").exchanges())
+
+
 class Transform:
     """Transforms of one shape on one communicator. Making one, and each transform, is collective.
 
     `shape`: points along x, y, z. `comm`: an mpi4py communicator; None: this process alone. `kind`: "r2c" real points,
     or "c2c" complex. `dtype`: a NumPy type of either precision, float32 or float64 (complex64 and complex128 say the
-    same). `scheme`: "auto" or one of `schemes()`. `threads` of this rank work on it. `batch`: arrays have that many
+    same). `scheme`: one of `schemes()`; "auto": of least predicted time; "trial": of least measured time, which later
+    transforms find in $XDG_CACHE_HOME/tessera. `threads` of this rank work on it. `batch`: arrays have that many
     fields, a leading dimension, which are transformed at once. `shared_memory`: ranks of one host read what others have
-    for them where it is; False: everything goes in messages. Raises FftError.
+    for them where it is; False: everything goes in messages. `machine`: the map that `tessera machine measure` wrote,
+    by which the scheme is chosen and ranks take their places in it; None: the one that TESSERA_MACHINE names, or none;
+    rank 0 reads it for all. `exchange`: one of `exchanges()`; "auto": "pairwise", or "collectives" where the map
+    predicts a gain. print(transform) says what was chosen, and why. Raises FftError.
     """
 
     def __init__(
@@ -56,17 +66,19 @@ class Transform:
         threads: int = 1,
         batch: int | None = None,
         shared_memory: bool = True,
+        machine: str | os.PathLike[str] | None = None,
+        exchange: str = "auto",
     ) -> None:
         complaint = ""
         try:
             shape = _checked_shape(shape)
             precision = _checked_precision(dtype)
-            _checked(kind, scheme, threads, batch)
+            _checked(kind, scheme, exchange, threads, batch)
         except FftError as error:
             complaint = str(error)
         if comm is not None:
             settings = comm.allgather(
-                (complaint, None if complaint else (shape, kind, precision, scheme, batch, shared_memory))
+                (complaint, None if complaint else (shape, kind, precision, scheme, exchange, batch, shared_memory))
             )
             complaint = next((other for other, _ in settings if other), "")
             differs = next((rank for rank, one in enumerate(settings) if one != settings[0]), None)
@@ -90,6 +102,8 @@ class Transform:
                 shape,
                 is_real=kind == "r2c",
                 scheme=scheme,
+                machine_file=os.fspath(machine) if machine is not None else os.environ.get("TESSERA_MACHINE", ""),
+                exchange=exchange,
                 fortran_handle=None if comm is None or module.__name__.endswith("serial") else comm.py2f(),
                 threads=threads,
                 fields=batch or 1,
@@ -133,7 +147,8 @@ class Transform:
         return out
 
     def __repr__(self) -> str:
-        return f"<tessera.fft.Transform: {self._native.summary.strip()}>"
+        carried = ", ".join(dict.fromkeys(self._native.exchanges)) or "none"
+        return f"<tessera.fft.Transform: {self._native.summary.strip()}\n  exchanges: {carried}>"
 
     def _local(self, slices: Slices) -> tuple[int, ...]:
         local = tuple(s.stop - s.start for s in slices)
@@ -193,11 +208,13 @@ def _checked_precision(dtype: DTypeLike) -> str:
         raise FftError(f"dtype is {dtype!r}; expected one of {', '.join(precisions)}") from None
 
 
-def _checked(kind: str, scheme: str, threads: int, batch: int | None) -> None:
+def _checked(kind: str, scheme: str, exchange: str, threads: int, batch: int | None) -> None:
     if kind not in ("r2c", "c2c"):
         raise FftError(f"kind is {kind!r}; expected 'r2c' or 'c2c'")
-    if scheme not in (known := ["auto", *schemes()]):
+    if scheme not in (known := ["auto", "trial", *schemes()]):
         raise FftError(f"scheme is {scheme!r}; expected one of {', '.join(known)}")
+    if exchange not in (known := ["auto", *exchanges()]):
+        raise FftError(f"exchange is {exchange!r}; expected one of {', '.join(known)}")
     if threads < 1:
         raise FftError(f"{threads} threads; expected 1 or more")
     if batch is not None and batch < 1:

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import tessera._core as core
-from bench.scale import fft
-from bench.scale.platforms import Exchange, FatTree, Node, Platform, Torus
+from bench.scale import fft, md_step, smpi
+from bench.scale.platforms import Exchange, FatTree, Network, Node, Platform, Torus
 
 NODE = Node(injection=8.0, memory=100.0, latency=0.5, overhead=0.25, gap=0.0, inside_latency=0.125)
 
@@ -19,13 +19,19 @@ def walk(torus: Torus, a: int, b: int) -> dict[tuple[int, tuple[int, ...], int],
     taken: dict[tuple[int, tuple[int, ...], int], int] = {}
     for d, k in enumerate(torus.shape):
         steps = int(goal[d] - at[d]) % k
-        way = 1 if 2 * steps < k or (2 * steps == k and at[d] % 2 == 0) else -1
+        way = 1 if 2 * steps <= k else -1
         for _ in range(steps if way == 1 else k - steps if steps else 0):
             link = (d, tuple(int(i) for i in at), way)
             taken[link] = taken.get(link, 0) + 1
             at[d] = (at[d] + way) % k
     assert at == list(goal)
     return taken
+
+
+def laid(network: Network, *messages: tuple[int, int, int]) -> Exchange:
+    exchange = Exchange(Platform("test", network, NODE))
+    exchange.add(np.array(messages))
+    return exchange
 
 
 def all_pairs(n: int) -> tuple[np.ndarray, np.ndarray]:
@@ -38,30 +44,27 @@ def test_loads_of_a_torus_are_those_of_messages_that_walk(shape: tuple[int, int,
     torus = Torus(shape, 1.0)
     a, b = all_pairs(torus.nodes)
     n_bytes = np.random.default_rng(1).integers(1, 100, a.size)
-    kept = torus.empty()
-    for part in np.array_split(np.arange(a.size), 3):
-        torus.route(kept, a[part], b[part], n_bytes[part])
+    exchange = Exchange(Platform("torus", torus, NODE))
+    for part in np.array_split(np.stack([a, b, n_bytes], axis=1), 3):
+        exchange.add(part)
     expected: dict[tuple[int, tuple[int, ...], int], int] = {}
     for source, goal, weight in zip(a, b, n_bytes):
         for link, times in walk(torus, source, goal).items():
             expected[link] = expected.get(link, 0) + times * int(weight)
-    found = torus.loads(kept)
+    found = torus.loads(exchange.kept)
     assert sorted(found[found > 0]) == sorted(expected.values())
 
 
 def test_a_ring_of_four_by_hand() -> None:
     # From 0 to 1 over one link, to 2 up over two, to 3 down over one.
     torus = Torus((1, 1, 4), 1.0)
-    kept = torus.empty()
-    torus.route(kept, np.array([0, 0, 0]), np.array([1, 2, 3]), np.array([1, 10, 100]))
-    along = torus.loads(kept).reshape(3, -1)[2].reshape(2, 4)
-    assert along.tolist() == [[11, 10, 0, 0], [100, 0, 0, 0]]
+    loads = torus.loads(laid(torus, (0, 1, 1), (0, 2, 10), (0, 3, 100)).kept)
+    assert loads.reshape(3, -1)[2].reshape(2, 4).tolist() == [[11, 10, 0, 0], [100, 0, 0, 0]]
 
 
 def test_fat_tree_by_hand() -> None:
     tree = FatTree(8, 1.0, down=2, up=2)  # leaves of 2 nodes, groups of 2 leaves
-    kept = tree.empty()
-    tree.route(kept, np.array([0, 0, 0]), np.array([1, 3, 6]), np.array([1, 10, 100]))
+    kept = laid(tree, (0, 1, 1), (0, 3, 10), (0, 6, 100)).kept
     leaf_up, leaf_down, high = kept[:8].reshape(4, 2), kept[8:16].reshape(4, 2), kept[16:].reshape(2, 2, 2, 2)
     assert leaf_up[0].tolist() == [100, 10]  # 6 by port 0, 3 by port 1
     assert leaf_down[1].tolist() == [0, 10] and leaf_down[3].tolist() == [100, 0]
@@ -72,7 +75,7 @@ def test_fat_tree_by_hand() -> None:
 def test_seconds_are_starts_and_the_busiest_wire() -> None:
     platform = Platform("ring", Torus((1, 1, 4), 2.0), NODE)
     exchange = Exchange(platform)
-    exchange.add(np.array([0, 0, 0]), np.array([1, 2, 3]), np.array([20, 20, 20]))
+    exchange.add(np.array([(0, 1, 20), (0, 2, 20), (0, 3, 20)]))
     assert exchange.seconds() == pytest.approx(0.5 + 3 * 0.25 + max(40 / 2, 60 / 8))
     assert Exchange(platform).seconds() == 0
 
@@ -80,7 +83,7 @@ def test_seconds_are_starts_and_the_busiest_wire() -> None:
 def test_ranks_of_a_node_share_its_port_and_memory() -> None:
     node = Node(injection=8.0, memory=100.0, latency=0.5, overhead=0.25, gap=0.375, ranks=2, inside_latency=0.125)
     exchange = Exchange(Platform("pair", FatTree(2, 16.0), node))
-    exchange.add(np.array([0, 0, 1]), np.array([1, 2, 3]), np.array([1000, 16, 24]))
+    exchange.add(np.array([(0, 1, 1000), (0, 2, 16), (1, 3, 24)]))
     assert exchange.seconds() == pytest.approx(0.5 + max(0.25 + 0.125, 2 * 0.375) + max(40 / 8, 2 * 1000 / 100))
 
 
@@ -108,8 +111,63 @@ def test_messages_of_a_plan_are_what_numpy_counts() -> None:
         assert whole[:, 2].sum() == 2 * 32**3 * 3 // 4
 
 
+@pytest.mark.parametrize("per_node", [1, 32])
+def test_bricks_cover_the_mesh_and_lie_side_by_side_on_a_node(per_node: int) -> None:
+    platform = next(p for p in fft.platforms(256) if p.node.ranks == per_node)
+    boxes = fft.bricks(64, platform)
+    held = np.zeros((64,) * 3, np.int64)
+    for lower, upper in boxes:
+        held[tuple(slice(*pair) for pair in zip(lower, upper))] += 1
+    assert (held == 1).all()
+    node = boxes[:per_node]
+    assert np.prod(node[:, 1].max(axis=0) - node[:, 0].min(axis=0)) == 64**3 * per_node // 256
+
+
+def test_transforms_begin_with_the_bricks_that_are_given() -> None:
+    """The spectrum of pencils needs an exchange more from bricks; back is the same way."""
+    platform = fft.platforms(64)[0]
+    own = fft.bricks(32, platform)
+    plan = core.FftPlan("pencil", (32,) * 3, is_real=True, ranks=64, input=own)
+    first, last = plan.messages(0, 0, 64), plan.messages(plan.n_exchanges - 1, 0, 64, backward=True)
+    assert first[:, 2].sum() > 0
+    back = last[:, [1, 0, 2]]
+    assert sorted(map(tuple, back.tolist())) == sorted(map(tuple, first.tolist()))
+    assert len(core.FftPlan("pencil", (32,) * 3, is_real=True, ranks=64).messages(0, 0, 64)) == 0
+
+
 def test_the_choice_is_the_quickest_of_the_model() -> None:
-    for case, platform in zip(fft.simulate(64, 256), fft.platforms(256)):
-        fft.choose(case, platform)
-        assert set(case.total) == {"pencil", "2d_alltoall", "1d_alltoall"}
-        assert case.lost <= fft.NEAR, case
+    for per_node in (1, 32):
+        where = [p for p in fft.platforms(256) if p.node.ranks == per_node]
+        for case, platform in zip(fft.simulate(1024, where), where):
+            fft.choose(case, platform)
+            assert set(case.total) == set(fft.SCHEMES)
+            assert case.lost <= fft.NEAR, case
+
+
+@pytest.mark.skipif(not smpi.is_there(), reason="SimGrid is not installed: apt-get install libsimgrid-dev")
+def test_smpi_agrees_with_the_loads_of_links(tmp_path: Path) -> None:
+    replay = smpi.build(tmp_path)
+    where = [p for p in fft.platforms(64) if p.node.ranks == 1]
+    for case in fft.simulate(128, where, replay):
+        ratios = [model / by_smpi for *_, model, by_smpi in case.compared]
+        assert len(ratios) >= 4 and min(ratios) > 0.9 and max(ratios) < 1.1, case
+
+
+def test_a_step_is_planned_by_the_engines_plans() -> None:
+    plan = core.MdPlan((200.0, 150.0, 150.0), (192, 144, 144), ranks=64, cutoff=12.0, buffer=2.5, group_radius=1.22)
+    assert np.prod(plan.bricks[:, 1] - plan.bricks[:, 0], axis=1).sum() == 192 * 144 * 144
+    assert np.prod(plan.cell_bricks[:, 1] - plan.cell_bricks[:, 0], axis=1).sum() == np.prod(plan.cells)
+    halo = plan.halo(0, 64)
+    assert set(map(tuple, halo[:, :2].tolist())) == set(map(tuple, halo[:, 1::-1].tolist()))  # mutual
+    assert (plan.padded[:, 0] < plan.bricks[:, 0]).all() and (plan.padded[:, 1] > plan.bricks[:, 1]).all()
+
+
+def test_phases_of_a_step_follow_atoms_and_rates() -> None:
+    rates = md_step.Rates(1e-6, 0.0, 1e-8, 1e-8, 1e-8, 1e-10, 1e-10)
+    system = md_step.System("test", (200.0,) * 3, (192,) * 3, 2.0)
+    where = [p for p in fft.platforms(64) if p.node.ranks == 32]
+    one, two = (md_step.step(system, where, rates, cores)[0] for cores in (1, 2))
+    assert one["atoms"] >= system.atoms / 64
+    assert one["seconds"]["pair"] == pytest.approx(1e-6 * one["atoms"]) == pytest.approx(2 * two["seconds"]["pair"])
+    assert one["seconds"]["halo"] == two["seconds"]["halo"] > 0
+    assert sum(md_step.shares(one["seconds"]).values()) == pytest.approx(1)

@@ -1,5 +1,5 @@
-"""Transforms of given cases, beside NumPy's: run by test_fft.py on every rank. Prints a digest of each spectrum, and of
-the points that come back, by rank 0.
+"""Transforms of given cases, beside NumPy's: run by test_fft.py on every rank. Prints what each says of itself,
+then in the last line a digest of each spectrum and of the points that come back.
 
     python fft_cases.py CASES.json [mpi]
 """
@@ -41,8 +41,8 @@ def digest(comm: Any, part: np.ndarray, where: tuple[slice, ...], shape: tuple[i
     return hashlib.sha256(whole.tobytes()).hexdigest()[:16]
 
 
-def run(case: Case, comm: Any) -> list[str]:
-    """Digests of the spectrum and of what comes back."""
+def run(case: Case, comm: Any) -> tuple[list[str], str]:
+    """Digests of the spectrum and of what comes back; what the transform says of itself."""
     transform = fft.Transform(
         tuple(case["shape"]),
         comm=comm,
@@ -52,8 +52,9 @@ def run(case: Case, comm: Any) -> list[str]:
         threads=case["threads"],
         batch=case["batch"],
         shared_memory=case["shared_memory"],
+        exchange=case["exchange"],
     )
-    assert case["scheme"] in ("auto", transform.scheme)
+    assert case["scheme"] in ("auto", "trial", transform.scheme)
     field = field_of(case)
     expected = (np.fft.rfftn if case["kind"] == "r2c" else np.fft.fftn)(field, axes=(-3, -2, -1))
     every = (slice(None),) if case["batch"] else ()
@@ -70,7 +71,7 @@ def run(case: Case, comm: Any) -> list[str]:
     assert np.abs(back - x).max(initial=0) < 16 * epsilon
     again = transform.forward(x, out=np.empty_like(y))
     assert np.array_equal(again, y)
-    return [digest(comm, y, outside, expected.shape), digest(comm, back, inside, field.shape)]
+    return [digest(comm, y, outside, expected.shape), digest(comm, back, inside, field.shape)], str(transform)
 
 
 if __name__ == "__main__":
@@ -79,6 +80,7 @@ if __name__ == "__main__":
         from mpi4py import MPI
 
         world = MPI.COMM_WORLD
-    digests = [run(case, world) for case in json.loads(Path(sys.argv[1]).read_text())]
+    found = [run(case, world) for case in json.loads(Path(sys.argv[1]).read_text())]
     if world is None or world.rank == 0:
-        print(json.dumps(digests))
+        print(*(said for _, said in found), sep="\n")
+        print(json.dumps([digests for digests, _ in found]))

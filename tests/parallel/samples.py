@@ -1,6 +1,7 @@
 """Systems to run: each is written once a session, into a folder that goes when the session ends.
 
-`peptide` is the small one: a tripeptide (CHARMM22 with CMAP) in about 1,000 rigid waters, at 300 K. `water` is 24,000
+`peptide` is the small one: a tripeptide (CHARMM22 with CMAP) in about 1,000 rigid waters, at 300 K; `half_empty` has a
+vacuum of the same size beside it. `water` is 24,000
 atoms of water on a lattice, `dhfr` the 23,558 atoms of the demo, `tripeptide` and `dipeptide` have no box. The others
 need the reference data.
 """
@@ -182,8 +183,26 @@ def _peptide() -> System:
     return _relax(put_into_water(_tripeptide(), 3000), ((0.1, 60), (0.5, 60), *[(1.0, 60)] * 5, (2.0, 100)))
 
 
+def _half_empty() -> System:
+    """The peptide's box, molecules whole, with as much vacuum beside it."""
+    system = changed("peptide")
+    first = np.repeat(
+        np.cumsum([0, *(system.templates[m].n_atoms for m, n in system.runs for _ in range(n))][:-1]),
+        [system.templates[m].n_atoms for m, n in system.runs for _ in range(n)],
+    )
+    start = system.fraction[first]
+    with np.errstate(over="ignore"):
+        within = system.fraction - start  # wraps to the nearest image
+    position = (start.astype(float) + within) * 2.0**-32 @ system.box
+    edge = system.box[0, 0]
+    system.box = system.box * np.diag([2.0, 1.0, 1.0])
+    system.fraction = to_fraction(position + np.array([0.5 * edge, 0.0, 0.0]), system.box)
+    return system
+
+
 _MAKERS = {
     "peptide": _peptide,
+    "half_empty": _half_empty,
     "dhfr": dhfr,
     "tripeptide": _tripeptide,
     "dipeptide": alanine_dipeptide,

@@ -24,6 +24,7 @@ Case = dict[str, Any]
 PROGRAM = Path(__file__).parent / "fft_cases.py"
 RANKS = [1, 2, 3, 4, 6, 8]
 SCHEMES = ["slab", "pencil", "2d_alltoall", "1d_alltoall", "auto"]
+EXCHANGES = ["auto", "pairwise", "alltoall", "collectives"]
 # mpi4py's own choice is the first library that it finds, whatever started it.
 LIBRARIES = {"openmpi": "libmpi.so.40", "mpich": str(Path(sys.executable).parents[1] / "lib" / "libmpi.so.12")}
 
@@ -36,6 +37,7 @@ case = st.fixed_dictionaries(
         "batch": st.sampled_from([None, None, 1, 3]),
         "threads": st.sampled_from([1, 2]),
         "shared_memory": st.booleans(),
+        "exchange": st.sampled_from(EXCHANGES),
     }
 )
 
@@ -52,18 +54,21 @@ def cases() -> list[Case]:
         found.extend({**one, "scheme": scheme} for scheme in SCHEMES)
 
     add()
-    return found
+    # A trial runs all schemes and exchanges many times: once is enough.
+    return [*found, {**found[0], "scheme": "trial", "exchange": "auto"}]
 
 
-def test_schemes_are_those_tested() -> None:
+def test_schemes_and_exchanges_are_those_tested() -> None:
+    assert {*fft.exchanges(), "auto"} == set(EXCHANGES) == {one["exchange"] for one in cases()}
     assert {*fft.schemes(), "auto"} == set(SCHEMES)
 
 
 @pytest.fixture(scope="module")
 def expected() -> list[list[str]]:
     """Digests from this process alone, which has checked them against NumPy."""
-    found = [run(one, None) for one in cases()]
-    for i in range(0, len(found), len(SCHEMES)):
+    found = [run(one, None)[0] for one in cases()]
+    assert found[-1] == found[0]
+    for i in range(0, len(found) - 1, len(SCHEMES)):
         assert all(digests == found[i] for digests in found[i : i + len(SCHEMES)])
     assert len({tuple(digests) for digests in found}) > 8
     return found
@@ -77,7 +82,7 @@ def test_same_bits_as_one_process(
     file.write_text(json.dumps(cases()))
     found = run_program(
         [*mpirun(mpi, ranks), sys.executable, PROGRAM, file, "mpi"],
-        env={"MPI4PY_LIBMPI": LIBRARIES[mpi]},
+        env={"MPI4PY_LIBMPI": LIBRARIES[mpi], "XDG_CACHE_HOME": str(tmp_path)},
         timeout=100,
     )
     assert json.loads(found.stdout.splitlines()[-1]) == expected
@@ -127,7 +132,8 @@ def test_an_error_on_one_rank_is_everybodys(run_program: Run, mpi: str) -> None:
         ({"shape": (4, 4)}, "three whole numbers"),
         ({"shape": (4, 4, 4.5)}, "three whole numbers"),
         ({"dtype": "int32"}, "dtype is 'int32'"),
-        ({"scheme": "pencils"}, "expected one of auto, slab"),
+        ({"scheme": "pencils"}, "expected one of auto, trial, slab"),
+        ({"exchange": "all"}, "expected one of auto, pairwise"),
         ({"threads": 0}, "0 threads"),
         ({"batch": 0}, "a batch of 0"),
     ],

@@ -225,7 +225,7 @@ def test_drift_goes_on_after_a_restart(runs: Runs, uninterrupted: dict[str, Path
 
 @pytest.mark.mpi
 def test_a_tuned_run_goes_on_with_its_choice(runs: Runs) -> None:
-    """A trial chooses the pair scheme; from then on bits follow from what the checkpoint says."""
+    """Trials choose the pair scheme and the split of Ewald's sum; then bits follow from what the checkpoint says."""
     length: Settings = {"dynamics.steps": 10}
     path = runs.run_file(sample("peptide"), length)
     begun = runs.start(path, "--tune", mpi="mpich", ranks=2)
@@ -234,9 +234,22 @@ def test_a_tuned_run_goes_on_with_its_choice(runs: Runs) -> None:
     assert {"cluster", "list_soa", "cell_flag_soa"} < set(trials)
     assert trials[chosen] == min(trials.values())
     assert f'pair_scheme = "{chosen}"' in begun.process.stderr
+    splits = begun.report["results"]["split_trials"]
+    assert len(splits) > 1
+    split = {key: begun.report["results"][key] for key in ("pme_cutoff", "pme_grid")}
+    best = min(splits, key=lambda one: one["ms_per_step"])
+    assert split == {key: best[key] for key in split}
+    assert f"pme.cutoff = {str(split['pme_cutoff']).removesuffix('.0')} Å" in begun.process.stderr
     found = runs.start(path, "--restart", "--set", "dynamics.steps=20", threads=2)
     assert found.report["results"]["pair_scheme"] == chosen
-    alone = runs.run(sample("peptide"), {"dynamics.steps": 20, "parallel.pair_scheme": chosen})
+    assert {key: found.report["results"][key] for key in split} == split
+    settings: Settings = {
+        "dynamics.steps": 20,
+        "parallel.pair_scheme": chosen,
+        "pme.cutoff": split["pme_cutoff"],
+        "pme.grid": split["pme_grid"],
+    }
+    alone = runs.run(sample("peptide"), settings)
     assert found.hash == alone.hash
 
 
@@ -249,6 +262,28 @@ def test_a_restart_keeps_the_pair_scheme(runs: Runs) -> None:
     assert refused.process.returncode == 2
     assert "parallel.pair_scheme" in refused.process.stderr
     assert runs.start(path, *further).report["results"]["pair_scheme"] == "cell_flag_soa"
+
+
+@pytest.mark.mpi
+def test_a_restart_keeps_the_split(runs: Runs) -> None:
+    """Between pairs and mesh; a run file that names another is refused."""
+    path = runs.run_file(sample("peptide"), {"dynamics.steps": 5})
+    split = ("--set", "pme.cutoff=10.5", "--set", "pme.grid=[26, 26, 26]")
+    runs.start(path, *split)
+    further = ("--restart", "--set", "dynamics.steps=8")
+    refused = runs.start(path, *further, "--set", "pme.cutoff=9.5", check=False)
+    assert refused.process.returncode == 2
+    assert "pme.cutoff was 10.5, is 9.5" in refused.process.stderr
+    found = runs.start(path, *further, mpi="openmpi", ranks=2)
+    assert found.report["results"]["pme_cutoff"] == 10.5
+    alone = runs.run(sample("peptide"), {"dynamics.steps": 8, "pme.cutoff": 10.5, "pme.grid": [26, 26, 26]})
+    assert found.hash == alone.hash
+
+
+def test_tune_leaves_a_split_that_is_set(runs: Runs) -> None:
+    found = runs.run_file(sample("peptide"), {"dynamics.steps": 2, "pme.grid": [32, 32, 32]})
+    results = runs.start(found, "--tune").report["results"]
+    assert "split_trials" not in results and results["pme_grid"] == [32, 32, 32]
 
 
 @pytest.mark.parametrize(

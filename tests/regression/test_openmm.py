@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
-from oracle import reference_energies
+from oracle import TERMS, reference_energies
 from parallel.runs import Runs
 from parallel.samples import sample
 
-from regression.compare import Settings, check, engine_settings, relative
+from regression.compare import Settings, check, engine_settings, reference, relative
 
 PRECISIONS = ("mixed", "double")
 MODIFIERS = ("cut", "potential-switch", "force-switch", "force-switch-gromacs", "quintic-switch")
@@ -78,6 +79,29 @@ def test_pair_schemes(request: pytest.FixtureRequest, runs: Runs, name: str, sch
         "interactions.pair_function": function,
     }
     check(request, runs, name, replace(SMALL, lj="potential-switch"), "mixed", parts=True, more=more)
+
+
+def test_splits_are_as_accurate(runs: Runs) -> None:
+    """A longer direct sum with a mesh as much coarser is as near to converged forces; the mesh alone is not."""
+    converged = replace(SMALL, alpha=0.38, grid=(120, 120, 120))
+    expected = sum(reference("peptide", converged, term)[1] for term in TERMS)
+
+    def error(cutoff: float, points: int) -> float:
+        settings = {
+            "interactions.cutoff": SMALL.cutoff,
+            "interactions.switch": SMALL.switch,
+            "interactions.lj": SMALL.lj,
+            "pme.cutoff": cutoff,
+            "pme.grid": [points] * 3,
+        }
+        _, forces = runs.forces(sample("peptide"), settings)
+        return float(np.sqrt(((forces - expected) ** 2).mean() / (expected**2).mean()))
+
+    first = error(9, 30)
+    assert 1e-5 < first < 2e-3
+    for points in (28, 26, 24):
+        assert error(9 * 30 / points, points) < 1.1 * first
+        assert error(9, points) > 1.1 * first
 
 
 @pytest.mark.parametrize("order", [4, 6, 8])

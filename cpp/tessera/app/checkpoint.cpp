@@ -7,9 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "tessera/base/atomic_file.h"
 #include "tessera/base/error.h"
-#include "tessera/io/checksum.h"
 
 namespace tessera::app {
 
@@ -19,6 +17,7 @@ constexpr const char* magic = "tessera-checkpoint 1";
 
 std::string newest(const std::string& folder) { return folder + "/checkpoint.tck"; }
 std::string previous(const std::string& folder) { return folder + "/checkpoint.previous.tck"; }
+std::string unplaced(const std::string& folder) { return folder + "/checkpoint.next.tck"; }
 
 // Id, place, velocity, displacement of an atom.
 constexpr std::size_t record_bytes = 44;
@@ -96,6 +95,7 @@ nlohmann::json bit_settings(const md::EngineSettings& settings, const model::Sys
           {"interactions.coulomb_switch", settings.pair.coulomb_switch},
           {"interactions.pair_function is table", settings.pair.function == md::pair::PairFunction::table},
           {"interactions.table_density", settings.pair.table_density},
+          {"pme.cutoff", settings.pair.direct_cutoff},
           {"pme.alpha", settings.pair.alpha},
           {"pme.order", settings.pme_order},
           {"pme.grid", settings.pme_grid},
@@ -120,43 +120,51 @@ std::string describe_differences(const nlohmann::json& checkpoint, const nlohman
   return direct.empty() ? derived : direct;  // α and mesh follow from the others
 }
 
-void write_checkpoint(const std::string& folder, const Checkpoint& checkpoint) {
+CheckpointWriter::CheckpointWriter(const std::string& folder, const Checkpoint& checkpoint, std::int64_t n_atoms)
+    : folder_(folder), file_(unplaced(folder)) {
   const nlohmann::json json = {{"step", checkpoint.step},
                                {"last_search", checkpoint.last_search},
                                {"trajectory_frames", checkpoint.trajectory_frames},
                                {"drift", checkpoint.drift},
                                {"simd", checkpoint.simd},
                                {"settings", checkpoint.settings},
-                               {"atoms", checkpoint.particles.size()}};
+                               {"atoms", n_atoms}};
   const std::string header = json.dump();
-  std::string content = fmt::format("{}\n{}\n", magic, header);
-  const std::size_t begin = content.size();
-  content.resize(begin + checkpoint.particles.size() * record_bytes);
-  char* at = content.data() + begin;
-  for (const auto& p : checkpoint.particles) {
+  file_.append(comm::bytes_of(fmt::format("{}\n{}\n", magic, header)));
+  sum_.add(comm::bytes_of(header));
+}
+
+void CheckpointWriter::append(std::span<const md::domain::Particle> particles) {
+  std::vector<char> records(particles.size() * record_bytes);
+  char* at = records.data();
+  for (const auto& p : particles) {
     std::memcpy(at, &p.id, 8);
     std::memcpy(at + 8, &p.position, 12);
     std::memcpy(at + 20, &p.velocity, 12);
     std::memcpy(at + 32, &p.displacement, 12);
     at += record_bytes;
   }
-  const std::span data(content.data() + begin, content.size() - begin);
-  content += io::Checksum().add(comm::bytes_of(header)).add(std::as_bytes(data)).finish();
+  file_.append(comm::bytes_of(records));
+  sum_.add(comm::bytes_of(records));
+}
+
+void CheckpointWriter::finish() {
+  file_.append(comm::bytes_of(sum_.finish()));
   // The old newest becomes the previous only when the new one is safe beside it: write, then rename twice.
-  const std::string next = folder + "/checkpoint.next.tck";
-  write_atomically(next, content);
+  file_.commit();
   std::error_code ignored;
-  std::filesystem::rename(newest(folder), previous(folder), ignored);  // none yet: fine
+  std::filesystem::rename(newest(folder_), previous(folder_), ignored);  // none yet: fine
   std::error_code failed;
-  std::filesystem::rename(next, newest(folder), failed);
-  if (failed) throw RunError(fmt::format("{} can't be renamed to checkpoint.tck: {}", next, failed.message()));
-  synchronize_folder(folder);
+  std::filesystem::rename(unplaced(folder_), newest(folder_), failed);
+  if (failed)
+    throw RunError(fmt::format("{} can't be renamed to checkpoint.tck: {}", unplaced(folder_), failed.message()));
+  synchronize_folder(folder_);
 }
 
 Checkpoint read_checkpoint(const std::string& folder, std::string& note) {
   std::string problems;
   // A kill between the two renames leaves the newest under its first name.
-  for (const auto& path : {newest(folder), folder + "/checkpoint.next.tck", previous(folder)}) {
+  for (const auto& path : {newest(folder), unplaced(folder), previous(folder)}) {
     if (!std::filesystem::exists(path)) continue;
     try {
       auto checkpoint = read_one(path);
@@ -172,7 +180,7 @@ Checkpoint read_checkpoint(const std::string& folder, std::string& note) {
   throw InputError(fmt::format("no good checkpoint in {}: {}", folder, problems));
 }
 
-std::string state_hash(const std::vector<md::domain::Particle>& particles) {
+void add_state(std::span<const md::domain::Particle> particles, io::Checksum& hash) {
   struct State {
     Fraction position;
     md::domain::Velocity velocity;
@@ -180,7 +188,7 @@ std::string state_hash(const std::vector<md::domain::Particle>& particles) {
   std::vector<State> states;
   states.reserve(particles.size());
   for (const auto& p : particles) states.push_back({p.position + p.displacement, p.velocity});
-  return io::checksum_of(comm::bytes_of(states));
+  hash.add(comm::bytes_of(states));
 }
 
 }  // namespace tessera::app

@@ -7,11 +7,14 @@
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "tessera/app/drift.h"
+#include "tessera/base/atomic_file.h"
 #include "tessera/comm/communicator.h"
+#include "tessera/io/checksum.h"
 #include "tessera/md/engine.h"
 
 namespace tessera::app {
@@ -23,7 +26,7 @@ struct Checkpoint {
   Drift::State drift{};
   std::string simd;                             // bits are the same per instruction set
   nlohmann::json settings;                      // what decides bits: cut-offs, mesh, time step …
-  std::vector<md::domain::Particle> particles;  // by id on the root, this rank's share elsewhere
+  std::vector<md::domain::Particle> particles;  // of one that was read: by id on the root, nothing elsewhere
 };
 
 /// The settings that decide the bits of a trajectory: a restart must have the same.
@@ -33,14 +36,28 @@ nlohmann::json bit_settings(const md::EngineSettings& settings, const model::Sys
 /// people set first; empty where nothing does.
 std::string describe_differences(const nlohmann::json& checkpoint, const nlohmann::json& run);
 
-/// Root only: writes the checkpoint whole or not at all, keeping the one before. Throws RunError.
-void write_checkpoint(const std::string& folder, const Checkpoint& checkpoint);
+/// Root only: writes a checkpoint whole or not at all, keeping the one before. Its atoms come piece by piece, so that
+/// they need not all be in memory at once. Throws RunError.
+class CheckpointWriter {
+ public:
+  /// All of the checkpoint but its particles.
+  CheckpointWriter(const std::string& folder, const Checkpoint& checkpoint, std::int64_t n_atoms);
+  /// The next atoms in id order.
+  void append(std::span<const md::domain::Particle> particles);
+  /// Puts it in its place.
+  void finish();
+
+ private:
+  std::string folder_;
+  AtomicFile file_;
+  io::Checksum sum_;
+};
 
 /// Reads the newest good checkpoint of a folder; `note` says where an older one had to serve. Throws InputError where
 /// there is none, or none is good.
 Checkpoint read_checkpoint(const std::string& folder, std::string& note);
 
-/// SHA-256 over positions and velocities in id order (particles of the root).
-std::string state_hash(const std::vector<md::domain::Particle>& particles);
+/// Adds positions and velocities, in id order, to a hash of the state.
+void add_state(std::span<const md::domain::Particle> particles, io::Checksum& hash);
 
 }  // namespace tessera::app

@@ -30,7 +30,10 @@ nlohmann::json to_json(const md::Engine& engine) {
                            {"pair_scheme", engine.pair_forces().scheme().name}};
   if (engine.system().is_periodic) result["pressure_bar"] = energies.pressure;
   if (settings.pair.electrostatics == md::pair::Electrostatics::pme)
-    result["pme"] = {{"alpha", settings.pair.alpha}, {"grid", settings.pme_grid}, {"order", settings.pme_order}};
+    result["pme"] = {{"cutoff", settings.pair.range()},
+                     {"alpha", settings.pair.alpha},
+                     {"grid", settings.pme_grid},
+                     {"order", settings.pme_order}};
   return result;
 }
 

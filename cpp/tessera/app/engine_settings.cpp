@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdlib>
 
 #include "tessera/app/system_file.h"
 #include "tessera/base/error.h"
@@ -91,8 +93,14 @@ md::EngineSettings plan_settings(const RunConfig& config, const model::System& s
   if (pair.electrostatics == md::pair::Electrostatics::pme) {
     const auto edges = system.lattice.edges();
     settings.pme_order = static_cast<int>(config.pme.order);
+    pair.direct_cutoff = std::max(config.pme.cutoff, pair.cutoff);
     pair.alpha =
-        config.pme.alpha > 0 ? config.pme.alpha : md::pme::alpha_from_tolerance(pair.cutoff, config.pme.tolerance);
+        config.pme.alpha > 0 ? config.pme.alpha : md::pme::alpha_from_tolerance(pair.range(), config.pme.tolerance);
+    settings.fft_scheme = config.fft.scheme;
+    settings.fft_exchange = config.fft.exchange;
+    settings.machine_file = config.parallel.machine;
+    if (const char* file = std::getenv("TESSERA_MACHINE"); file && settings.machine_file.empty())
+      settings.machine_file = file;
     if (config.pme.grid.empty())
       settings.pme_grid = md::pme::grid_from_spacing(edges, config.pme.spacing);
     else

@@ -8,10 +8,15 @@
 #include "tessera/app/config/read_config.h"
 #include "tessera/app/engine_settings.h"
 #include "tessera/app/output/progress.h"
+#include "tessera/app/output/report.h"
 #include "tessera/app/system_file.h"
 #include "tessera/app/trial.h"
 #include "tessera/base/units.h"
+#include "tessera/fft/choice/choose.h"
+#include "tessera/fft/schemes.h"
 #include "tessera/machine/machine.h"
+#include "tessera/machine/orders.h"
+#include "tessera/machine/survey/machine_file.h"
 #include "tessera/md/domain/decomposition.h"
 #include "tessera/md/pair/cluster_distance.h"
 #include "tessera/md/pme/plan.h"
@@ -33,6 +38,7 @@ struct Layout {
   std::int64_t least_cells = 0, most_cells = 0, most_halo_cells = 0;
   std::size_t most_peers = 0;
   std::string mesh;  // empty: none
+  Choice transform;  // of the mesh
 };
 
 Layout plan_layout(const model::System& system, const md::EngineSettings& settings, int ranks) {
@@ -56,10 +62,32 @@ Layout plan_layout(const model::System& system, const md::EngineSettings& settin
     layout.most_peers = std::max(layout.most_peers, halo.peers.size());
   }
   if (settings.pair.electrostatics == md::pair::Electrostatics::pme) {
-    layout.mesh =
-        md::pme::plan_pme({settings.pme_order, settings.pair.alpha, settings.pme_grid}, system.lattice.edges(),
-                          layout.grid.n, decomposition.bricks(), md::group_radius(system) + 0.5 * settings.buffer)
-            .summary();
+    const auto plan_transform = [&](const fft::Problem& problem) {
+      // Every message of every scheme is looked at: minutes for more ranks.
+      constexpr int most_ranks = 20'000;
+      if (ranks > most_ranks && (settings.fft_scheme == "auto" || settings.fft_scheme == "trial")) {
+        layout.transform = {"transform", "pencil",
+                            fmt::format("stands for all on more than {} ranks; the run will choose", most_ranks)};
+        return fft::plan_transform("pencil", problem);
+      }
+      const auto& file = settings.machine_file;
+      const auto wires =
+          file.empty() ? fft::wires_of_one_host(ranks) : machine::wires_of_job(machine::read_network(file), ranks);
+      const std::int64_t real_bytes = settings.double_precision ? 8 : 4;
+      const bool is_tried = settings.fft_scheme == "trial";
+      auto candidates = fft::rank_schemes(problem, real_bytes, wires, is_tried ? "auto" : settings.fft_scheme);
+      layout.transform = {"transform", candidates.front().plan.scheme,
+                          fmt::format("{} on {}; predicted: {}",
+                                      is_tried                        ? "least predicted time (the run will try)"
+                                      : settings.fft_scheme == "auto" ? "least time"
+                                                                      : "asked for",
+                                      file.empty() ? "one host" : "the map " + file, fft::text_of(candidates))};
+      return std::move(candidates.front().plan);
+    };
+    layout.mesh = md::pme::plan_pme({settings.pme_order, settings.pair.alpha, settings.pme_grid},
+                                    system.lattice.edges(), layout.grid.n, decomposition.bricks(),
+                                    md::group_radius(system) + 0.5 * settings.buffer, plan_transform)
+                      .summary();
     while (layout.mesh.ends_with('\n')) layout.mesh.pop_back();
   }
   return layout;
@@ -73,7 +101,7 @@ std::vector<Choice> list_choices(const RunConfig& config, const model::System& s
                      fmt::format("{} × {} × {}, edges {:.2f} {:.2f} {:.2f} Å", layout.grid.n[0], layout.grid.n[1],
                                  layout.grid.n[2], layout.grid.edge[0], layout.grid.edge[1], layout.grid.edge[2]),
                      fmt::format("at least half of {:.2f} Å, cut-off and buffer; from the box and the cut-off alone",
-                                 pair.cutoff + settings.buffer)});
+                                 pair.range() + settings.buffer)});
   choices.push_back(
       {"pair scheme", settings.pair_scheme,
        config.parallel.pair_scheme == "auto" ? "the default of this precision, never by timing" : "asked for"});
@@ -91,6 +119,7 @@ std::vector<Choice> list_choices(const RunConfig& config, const model::System& s
                        config.pme.grid.empty()
                            ? fmt::format("spacing at most {} Å, sizes of 2, 3, 5, 7", config.pme.spacing)
                            : "asked for"});
+    choices.push_back(layout.transform);
   }
   choices.push_back(
       {"pair search",
@@ -148,7 +177,9 @@ std::string explain(const ExplainRequest& request) {
     ThreadPool pool(threads);
     const auto measured = run_trial(config, system, settings, read_coordinates(config.input.system, 0, 1), comm, pool,
                                     request.measured_steps);
-    const double bytes_per_atom = measured.bytes / atoms;
+    Memory memory;
+    for (const auto& use : measured.memory) memory.owners.push_back({std::string(use.owner), use.bytes});
+    const double bytes_per_atom = static_cast<double>(memory.bytes()) / atoms;
     const double share = static_cast<double>(layout.most_cells) / static_cast<double>(layout.grid.size());
     const double cores = machine.usable_threads ? *machine.usable_threads : 1;
     const double crowding = std::max(1.0, request.ranks * threads / cores);
@@ -169,14 +200,16 @@ std::string explain(const ExplainRequest& request) {
                            {"trajectory_megabytes", frame * frames / 1e6},
                            {"checkpoint_megabytes", 44 * atoms / 1e6},
                            {"includes_communication", false}};
+    for (const auto& owner : memory.owners) result["predicted"]["memory"][owner.name] = owner.bytes;
     text += fmt::format(
-        "\nprediction (from {} steps on one rank of this machine: {:.1f} ms each, {:.0f} bytes an atom)\n"
+        "\nprediction (from {} steps on one rank of this machine: {:.1f} ms each)\n"
         "  {:.1f} ms a step, {:.2f} ns/day{}; {:.0f} MB on the largest rank\n"
+        "  {}\n"
         "  {} steps take {}; trajectory {:.1f} MB, each checkpoint {:.1f} MB\n"
         "  communication is not in it: the links of this machine are not measured\n",
-        request.measured_steps, 1e3 * measured.seconds_a_step, bytes_per_atom, 1e3 * seconds, ns_per_day,
+        request.measured_steps, 1e3 * measured.seconds_a_step, 1e3 * seconds, ns_per_day,
         crowding > 1 ? fmt::format(" ({} ranks × {} threads share {:.0f} cores)", request.ranks, threads, cores) : "",
-        bytes / 1e6, grouped(config.dynamics.steps),
+        bytes / 1e6, memory_text(memory, system.n_atoms()), grouped(config.dynamics.steps),
         duration_text(seconds * static_cast<double>(config.dynamics.steps)), frame * frames / 1e6, 44 * atoms / 1e6);
   }
   return request.json ? result.dump(2) + "\n" : text;

@@ -5,16 +5,27 @@
 namespace tessera::app {
 
 std::vector<md::domain::Particle> gather_particles(const md::Engine& engine, const comm::Communicator& comm) {
-  const auto gathered = comm.gather(comm::bytes_of(engine.owned_particles()), 0);
+  std::vector<md::domain::Particle> all;
+  if (comm.is_root()) all.reserve(static_cast<std::size_t>(engine.system().n_atoms()));
+  for_id_ranges(engine.system().n_atoms(), [&](std::int64_t begin, std::int64_t end) {
+    const auto some = gather_particles(engine, comm, begin, end);
+    all.insert(all.end(), some.begin(), some.end());
+  });
+  return all;
+}
+
+std::vector<md::domain::Particle> gather_particles(const md::Engine& engine, const comm::Communicator& comm,
+                                                   std::int64_t begin, std::int64_t end) {
+  const auto gathered = comm.gather(comm::bytes_of(engine.owned_particles(begin, end)), 0);
   if (!comm.is_root()) return {};
-  std::vector<md::domain::Particle> particles(static_cast<std::size_t>(engine.system().n_atoms()));
+  std::vector<md::domain::Particle> particles(static_cast<std::size_t>(end - begin));
   std::int64_t n = 0;
   for (const auto& block : gathered)
     for (const auto& particle : comm::values_of<md::domain::Particle>(block)) {
-      particles[static_cast<std::size_t>(particle.id)] = particle;
+      particles[static_cast<std::size_t>(particle.id - begin)] = particle;
       ++n;
     }
-  TESSERA_CHECK(n == engine.system().n_atoms());
+  TESSERA_CHECK(n == end - begin);
   return particles;
 }
 

@@ -42,7 +42,8 @@ int run_command(int argc, char** argv, const comm::Communicator& comm) {
   app.add_option("--set", energy.overrides, "section.key=value over the run file's")->take_all();
   app.add_option("-t,--threads", energy.threads, "threads a rank")->check(CLI::Range(1, 1024));
   app.add_flag("--restart", restart, "continue from the newest checkpoint of output.folder");
-  app.add_flag("--tune", tune, "before step 1, try all pair schemes and keep the fastest; recorded in checkpoints");
+  app.add_flag("--tune", tune,
+               "before step 1, try pair schemes and splits of Ewald's sum, keep the fastest; recorded in checkpoints");
   app.add_option("--explain", explain_request.run_file,
                  "what a run of this file would do; runs a few steps to predict");
   app.add_option("--ranks", explain_request.ranks, "with --explain: plan for so many ranks")

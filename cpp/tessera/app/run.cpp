@@ -1,8 +1,10 @@
 #include "tessera/app/run.h"
 
 #include <fmt/format.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <csignal>
@@ -25,6 +27,7 @@
 #include "tessera/base/atomic_file.h"
 #include "tessera/base/error.h"
 #include "tessera/base/units.h"
+#include "tessera/md/balance.h"
 #include "tessera/md/pair/cluster_distance.h"
 
 namespace tessera::app {
@@ -59,6 +62,13 @@ void on_root(const comm::Communicator& comm, Function&& function) {
   }
   comm::agree_on_input(comm, input_problem);
   comm::agree_on_run(comm, run_problem);
+}
+
+/// The greatest that this process has had in memory, bytes.
+std::int64_t peak_bytes() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return std::int64_t{usage.ru_maxrss} * 1024;
 }
 
 std::vector<Column> energy_columns() {
@@ -96,6 +106,11 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
+/// Whether the direct sum of the run goes beyond the cut-off of its Lennard-Jones.
+bool was_split_tuned(const Checkpoint& checkpoint) {
+  return checkpoint.settings.value("pme.cutoff", 0.0) > checkpoint.settings.value("interactions.cutoff", 0.0);
+}
+
 /// A run under way. All members are collective unless said.
 class Run {
  public:
@@ -112,6 +127,7 @@ class Run {
   void record_energies();
   void record_frame();
   void save_checkpoint();
+  void look_at_balance();
   void show_progress(bool is_last);
   bool is_asked_to_stop() const;
   Report make_report(double seconds);
@@ -127,10 +143,14 @@ class Run {
   CoordinateBlock block_;            // until a new run has started
   Checkpoint checkpoint_;            // of the root, until a restart has
   std::vector<SchemeTrial> trials_;  // --tune
+  std::vector<SplitTrial> split_trials_;
   std::optional<ThreadPool> threads_;
   std::optional<md::Engine> engine_;
   Drift drift_;
   std::int64_t first_step_ = 0;
+  double work_at_look_ = 0;  // what this rank had worked when last it was looked at how even the ranks' work is
+  std::optional<BalanceHistory> balance_;
+  std::int64_t n_searches_before_ = 0, n_lists_before_ = 0;  // of engines that have made way for others
   // Root only.
   std::optional<EnergyTable> energy_table_;
   std::optional<Trajectory> trajectory_;
@@ -181,8 +201,9 @@ void Run::start_new() {
   if (velocities != Velocities::file)
     for (auto& v : block_.velocity) v = {};
   check_every_atom_once(comm_, block_, system_, config_.input.system);
-  engine_->set_state(make_particles(block_), 0, 0);
+  auto particles = make_particles(block_);
   block_ = {};
+  engine_->set_state(std::move(particles), 0, 0);
   engine_->constrain_start();
   if (velocities == Velocities::generate)
     engine_->generate_velocities(config_.dynamics.temperature, static_cast<std::uint64_t>(config_.dynamics.seed));
@@ -193,27 +214,46 @@ void Run::start_new() {
   record_frame();
 }
 
-/// Which scheme runs decides bits, so it may not differ between ranks: trials_ does not.
+/// What is chosen decides bits, so it may not differ between ranks: trials do not.
 void Run::tune() {
   check_every_atom_once(comm_, block_, system_, config_.input.system);
   trials_ = try_pair_schemes(config_, system_, settings_, block_, comm_, *threads_);
   settings_.pair_scheme = trials_.front().scheme;
+  if (may_choose_split(config_)) {
+    split_trials_ = try_splits(config_, system_, settings_, block_, comm_, *threads_);
+    settings_ = with_split(config_, system_, split_trials_.front().split, settings_.pair_scheme);
+  }
   if (!comm_.is_root()) return;
   std::string text;
   for (const auto& trial : trials_)
     text += fmt::format("{}{} {:.2f} ms", text.empty() ? "" : ", ", trial.scheme, trial.ms_a_step);
   fmt::print(stderr, "tessera-md: note: pair_scheme = \"{}\" by trial, a step: {}\n", settings_.pair_scheme, text);
+  if (split_trials_.empty()) return;
+  text.clear();
+  for (const auto& [split, ms_a_step] : split_trials_)
+    text += fmt::format("{}{:.3f} Å {:.2f} ms", text.empty() ? "" : ", ", split.cutoff, ms_a_step);
+  fmt::print(stderr, "tessera-md: note: pme.cutoff = {} Å, mesh {} × {} × {} by trial, a step: {}\n",
+             settings_.pair.range(), settings_.pme_grid[0], settings_.pme_grid[1], settings_.pme_grid[2], text);
 }
 
-/// A restart goes on with the pair scheme that the run began with, unless the run file names one.
+/// A restart goes on with the pair scheme and the split of Ewald's sum that the run began with, unless the run file
+/// names others.
 void Run::read_checkpoint_of_run() {
   const auto schemes = md::pair::pair_schemes();
-  std::int64_t scheme = -1;
+  struct Choice {
+    std::int64_t scheme = -1, has_split = 0;
+    md::pme::Split split;
+  } choice;
   on_root(comm_, [&] {
     std::string note;
     checkpoint_ = read_checkpoint(config_.output.folder, note);
     if (config_.parallel.pair_scheme == "auto")
       settings_.pair_scheme = checkpoint_.settings.value("parallel.pair_scheme", settings_.pair_scheme);
+    if (may_choose_split(config_) && was_split_tuned(checkpoint_)) {
+      choice.has_split = 1;
+      choice.split = {checkpoint_.settings.at("pme.cutoff"), checkpoint_.settings.at("pme.grid")};
+      settings_ = with_split(config_, system_, choice.split, settings_.pair_scheme);
+    }
     const auto differences = describe_differences(checkpoint_.settings, bit_settings(settings_, system_));
     if (!differences.empty())
       throw InputError(
@@ -233,10 +273,11 @@ void Run::read_checkpoint_of_run() {
     if (!note.empty()) fmt::print(stderr, "tessera-md: note: {}\n", note);
     const auto& chosen =
         md::pair::find_pair_scheme(settings_.pair_scheme, settings_.double_precision, settings_.pair.function);
-    scheme = &chosen - schemes.data();
+    choice.scheme = &chosen - schemes.data();
   });
-  comm_.broadcast(std::as_writable_bytes(std::span(&scheme, 1)), 0);
-  settings_.pair_scheme = schemes[static_cast<std::size_t>(scheme)].name;
+  comm_.broadcast(std::as_writable_bytes(std::span(&choice, 1)), 0);
+  settings_.pair_scheme = schemes[static_cast<std::size_t>(choice.scheme)].name;
+  if (choice.has_split != 0) settings_ = with_split(config_, system_, choice.split, settings_.pair_scheme);
 }
 
 void Run::start_from_checkpoint() {
@@ -245,7 +286,7 @@ void Run::start_from_checkpoint() {
     Drift::State drift;
   } numbers = {checkpoint_.step, checkpoint_.last_search, checkpoint_.trajectory_frames, checkpoint_.drift};
   comm_.broadcast(std::as_writable_bytes(std::span(&numbers, 1)), 0);
-  engine_->set_state(checkpoint_.particles, numbers.step, numbers.last_search);
+  engine_->set_state(std::move(checkpoint_.particles), numbers.step, numbers.last_search);
   checkpoint_ = {};
   engine_->measure();
   first_step_ = numbers.step;
@@ -290,16 +331,22 @@ void Run::record_frame() {
 
 void Run::save_checkpoint() {
   engine_->check();
-  auto particles = gather_particles(*engine_, comm_);
+  std::optional<CheckpointWriter> writer;
   on_root(comm_, [&] {
-    write_checkpoint(config_.output.folder, {.step = engine_->current_step(),
-                                             .last_search = engine_->last_search(),
-                                             .trajectory_frames = trajectory_->n_frames(),
-                                             .drift = drift_.state(),
-                                             .simd = md::pair::simd_target(),
-                                             .settings = bit_settings(settings_, system_),
-                                             .particles = std::move(particles)});
+    const Checkpoint checkpoint = {.step = engine_->current_step(),
+                                   .last_search = engine_->last_search(),
+                                   .trajectory_frames = trajectory_->n_frames(),
+                                   .drift = drift_.state(),
+                                   .simd = md::pair::simd_target(),
+                                   .settings = bit_settings(settings_, system_),
+                                   .particles = {}};
+    writer.emplace(config_.output.folder, checkpoint, system_.n_atoms());
   });
+  for_id_ranges(system_.n_atoms(), [&](std::int64_t begin, std::int64_t end) {
+    const auto particles = gather_particles(*engine_, comm_, begin, end);
+    on_root(comm_, [&] { writer->append(particles); });
+  });
+  on_root(comm_, [&] { writer->finish(); });
 }
 
 /// A signal may reach one rank alone, so ranks ask each other at every few steps.
@@ -309,9 +356,35 @@ bool Run::is_asked_to_stop() const {
   return comm::all_reduce_max(comm_, stop_signal) != 0;
 }
 
+/// Gives cells to other ranks where that pays: a restart in memory, which no bit remembers.
+void Run::look_at_balance() {
+  const auto found = md::find_balance(engine_->domain(), engine_->work_seconds() - work_at_look_, comm_);
+  if (!balance_) balance_ = BalanceHistory{found.imbalance, found.imbalance, 0};
+  balance_->last = found.imbalance;
+  work_at_look_ = engine_->work_seconds();
+  const auto step = engine_->current_step();
+  if (!found.better || step == last_step()) return;
+  engine_->check();
+  const auto particles = engine_->owned_particles();
+  const auto last_search = engine_->last_search();
+  const auto timers = engine_->timers();
+  n_searches_before_ += engine_->n_searches();
+  n_lists_before_ += engine_->pair_forces().n_lists();
+  engine_.emplace(system_, settings_, *found.better, comm_, *threads_);
+  engine_->set_state(particles, step, last_search);
+  engine_->measure();
+  engine_->timers() = timers;
+  work_at_look_ = engine_->work_seconds();
+  ++balance_->moves;
+}
+
 int Run::execute() {
+  constexpr std::int64_t first_look = 25;  // steps; then at twice as many, and so on
+  const bool may_balance = config_.parallel.balance && comm_.size() > 1;
   const auto start = std::chrono::steady_clock::now();
   engine_->timers().reset();
+  std::int64_t last_look = first_step_;
+  work_at_look_ = engine_->work_seconds();
   bool stopped = false;
   while (engine_->current_step() < last_step() && !stopped) {
     const auto step = engine_->current_step() + 1;
@@ -321,6 +394,11 @@ int Run::execute() {
     if (is_due(step, config_.output.trajectory_every)) record_frame();
     stopped = is_asked_to_stop();
     if (is_due(step, config_.output.checkpoint_every) || step == last_step() || stopped) save_checkpoint();
+    const auto next_look = first_step_ + std::max(first_look, 2 * (last_look - first_step_));
+    if (may_balance && !stopped && (step == next_look || (step == last_step() && step - last_look >= first_look))) {
+      look_at_balance();
+      last_look = step;
+    }
     if (progress_ && progress_->is_due(seconds_since(start)))
       progress_->show({step, engine_->energies().temperature, drift_.since_start()}, seconds_since(start));
   }
@@ -348,16 +426,21 @@ Report Run::make_report(double seconds) {
   report.last_step = engine_->current_step();
   report.timestep = config_.dynamics.timestep;
   report.wall_seconds = seconds;
-  report.bytes_per_atom =
-      static_cast<double>(comm::all_reduce_sum(comm_, static_cast<std::int64_t>(engine_->bytes()))) /
-      static_cast<double>(system_.n_atoms());
+  for (const auto& use : engine_->memory())
+    report.memory.owners.push_back({std::string(use.owner), comm::all_reduce_sum(comm_, use.bytes)});
+  report.memory.peak = comm::all_reduce_sum(comm_, peak_bytes());
+  report.memory.most_peak = comm::all_reduce_max(comm_, peak_bytes());
   auto sum = engine_->timers().seconds(), most = sum;
   comm_.all_reduce_sum_for_report(sum);
   comm_.all_reduce_max(std::span<double>(most));
   for (std::size_t p = 0; p < md::n_phases; ++p)
     report.phases.push_back({std::string(md::phase_names[p]), sum[p] / comm_.size(), most[p]});
-  const auto particles = gather_particles(*engine_, comm_);
-  if (comm_.is_root()) report.state_hash = state_hash(particles);
+  report.balance = balance_;
+  io::Checksum hash;
+  for_id_ranges(system_.n_atoms(), [&](std::int64_t begin, std::int64_t end) {
+    add_state(gather_particles(*engine_, comm_, begin, end), hash);
+  });
+  if (comm_.is_root()) report.state_hash = hash.finish();
   report.versions = {{"tessera", TESSERA_VERSION},
                      {"mpi", comm::Communicator::library_version()},
                      {"compiler", __VERSION__},
@@ -368,17 +451,21 @@ Report Run::make_report(double seconds) {
                     {"total_kcal_mol", engine_->energies().total()},
                     {"drift_kT_ns_dof", drift_.slope()},
                     {"degrees_of_freedom", engine_->degrees_of_freedom()},
-                    {"pair_searches", engine_->n_searches()},
-                    {"pair_lists", engine_->pair_forces().n_lists()},
+                    {"pair_searches", n_searches_before_ + engine_->n_searches()},
+                    {"pair_lists", n_lists_before_ + engine_->pair_forces().n_lists()},
                     {"pair_scheme", engine_->pair_forces().scheme().name},
                     {"pairs_evaluated", comm::all_reduce_sum(comm_, engine_->pair_forces().sum().n_evaluated())},
                     {"pair_list_bytes",
                      comm::all_reduce_sum(comm_, static_cast<std::int64_t>(engine_->pair_forces().sum().list_bytes()))},
                     {"buffer", settings_.buffer},
                     {"cells", engine_->domain().grid().n},
+                    {"pme_cutoff", settings_.pair.range()},
                     {"pme_grid", settings_.pme_grid},
                     {"pme_alpha", settings_.pair.alpha}};
   for (const auto& trial : trials_) report.results["trial_ms_per_step"][trial.scheme] = trial.ms_a_step;
+  for (const auto& [split, ms_a_step] : split_trials_)
+    report.results["split_trials"].push_back(
+        {{"pme_cutoff", split.cutoff}, {"pme_grid", split.grid}, {"ms_per_step", ms_a_step}});
   return report;
 }
 

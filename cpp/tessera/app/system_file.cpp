@@ -354,11 +354,13 @@ CoordinateBlock read_coordinates(const std::string& path, int rank, int size) {
     return file.read_rows<decltype(zero)>(dataset, begin, count);
   };
   const auto fraction = read_triples("/coordinates/fraction", std::int32_t{});
+  block.fraction.reserve(fraction.size() / 3);
   for (std::size_t i = 0; i < fraction.size(); i += 3)
     block.fraction.push_back({fraction[i], fraction[i + 1], fraction[i + 2]});
   if (file.has("/coordinates/velocity")) {
     const auto velocity = read_triples("/coordinates/velocity", double{});
     reader.check_finite("/coordinates/velocity", velocity);
+    block.velocity.reserve(velocity.size() / 3);
     for (std::size_t i = 0; i < velocity.size(); i += 3)
       block.velocity.push_back({velocity[i], velocity[i + 1], velocity[i + 2]});
   }

@@ -4,16 +4,28 @@
 #include <chrono>
 
 #include "tessera/app/engine_settings.h"
+#include "tessera/base/error.h"
 
 namespace tessera::app {
+
+namespace {
+
+constexpr int trial_steps = 15;  // about one sort
+
+template <class Trials>
+void sort_by_time(Trials& trials) {
+  std::stable_sort(trials.begin(), trials.end(),
+                   [](const auto& a, const auto& b) { return a.ms_a_step < b.ms_a_step; });
+}
+
+}  // namespace
 
 Trial run_trial(const RunConfig& config, const model::System& system, const md::EngineSettings& settings,
                 const CoordinateBlock& block, const comm::Communicator& comm, ThreadPool& threads, int steps) {
   md::Engine engine(system, settings, comm, threads);
   auto particles = make_particles(block);
   for (auto& particle : particles) particle.velocity = {};
-  engine.set_state(particles, 0, 0);
-  particles = {};
+  engine.set_state(std::move(particles), 0, 0);
   engine.constrain_start();
   engine.generate_velocities(config.dynamics.temperature, static_cast<std::uint64_t>(config.dynamics.seed));
   engine.measure();
@@ -22,13 +34,12 @@ Trial run_trial(const RunConfig& config, const model::System& system, const md::
   for (int step = 0; step < steps; ++step) engine.step(false);
   double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   comm.all_reduce_max(std::span(&seconds, 1));
-  return {seconds / steps, static_cast<double>(engine.bytes())};
+  return {seconds / steps, engine.memory()};
 }
 
 std::vector<SchemeTrial> try_pair_schemes(const RunConfig& config, const model::System& system,
                                           md::EngineSettings settings, const CoordinateBlock& block,
                                           const comm::Communicator& comm, ThreadPool& threads) {
-  constexpr int steps = 15;  // about one sort
   std::vector<SchemeTrial> trials;
   for (const auto& scheme : md::pair::pair_schemes()) {
     // Schemes of more precision than asked for are no rivals.
@@ -36,11 +47,56 @@ std::vector<SchemeTrial> try_pair_schemes(const RunConfig& config, const model::
         !scheme.serves(settings.double_precision, settings.pair.function))
       continue;
     settings.pair_scheme = scheme.name;
-    const auto trial = run_trial(config, system, settings, block, comm, threads, steps);
+    const auto trial = run_trial(config, system, settings, block, comm, threads, trial_steps);
     trials.push_back({settings.pair_scheme, 1000 * trial.seconds_a_step});
   }
-  std::stable_sort(trials.begin(), trials.end(),
-                   [](const auto& a, const auto& b) { return a.ms_a_step < b.ms_a_step; });
+  sort_by_time(trials);
+  return trials;
+}
+
+bool may_choose_split(const RunConfig& config) {
+  return config.interactions.electrostatics == Electrostatics::pme && config.pme.cutoff == 0 && config.pme.alpha == 0 &&
+         config.pme.grid.empty();
+}
+
+md::EngineSettings with_split(const RunConfig& config, const model::System& system, const md::pme::Split& split,
+                              const std::string& pair_scheme) {
+  auto changed = config;
+  changed.pme.cutoff = split.cutoff;
+  changed.pme.grid.assign(split.grid.begin(), split.grid.end());
+  auto settings = plan_settings(changed, system);
+  settings.pair_scheme = pair_scheme;
+  return settings;
+}
+
+std::vector<SplitTrial> try_splits(const RunConfig& config, const model::System& system,
+                                   const md::EngineSettings& settings, const CoordinateBlock& block,
+                                   const comm::Communicator& comm, ThreadPool& threads) {
+  constexpr double widest = 1.7, hopeless = 1.2, near = 1.15;  // of the first cut-off, of the best time
+  const auto time = [&](const md::pme::Split& split) {
+    const auto its_settings = with_split(config, system, split, settings.pair_scheme);
+    return 1000 * run_trial(config, system, its_settings, block, comm, threads, trial_steps).seconds_a_step;
+  };
+  const md::pme::Split first{settings.pair.range(), settings.pme_grid};
+  std::vector<SplitTrial> trials{{first, time(first)}};
+  double best = trials.front().ms_a_step;
+  for (const auto& split : md::pme::coarser_splits(first, system.lattice.edges(), widest * first.cutoff)) {
+    try {
+      trials.push_back({split, time(split)});
+    } catch (const InputError&) {
+      break;  // the box is too small for it, or has too few cells for the ranks: on every rank
+    }
+    if (trials.back().ms_a_step > hopeless * best) break;
+    best = std::min(best, trials.back().ms_a_step);
+  }
+  // What else a machine does comes and goes: those near the best run again, in turn, and each keeps its best time.
+  for (int again = 0; again < 2; ++again)
+    for (auto& trial : trials) {
+      if (trial.ms_a_step > near * best) continue;
+      trial.ms_a_step = std::min(trial.ms_a_step, time(trial.split));
+      best = std::min(best, trial.ms_a_step);
+    }
+  sort_by_time(trials);
   return trials;
 }
 

@@ -1,4 +1,5 @@
-// Short runs of the engine from the start of a run: for predictions, and to choose a pair scheme by.
+// Short runs of the engine from the start of a run: for predictions, and to choose a pair scheme and a split of Ewald's
+// sum by.
 #pragma once
 
 #include <string>
@@ -7,12 +8,13 @@
 #include "tessera/app/config/run_config.h"
 #include "tessera/app/system_file.h"
 #include "tessera/md/engine.h"
+#include "tessera/md/pme/splits.h"
 
 namespace tessera::app {
 
 struct Trial {
-  double seconds_a_step = 0;  // of the slowest rank
-  double bytes = 0;           // of this rank
+  double seconds_a_step = 0;          // of the slowest rank
+  std::vector<md::MemoryUse> memory;  // of this rank
 };
 
 /// Runs so many steps from this rank's share of the start, with velocities drawn anew. Collective.
@@ -29,5 +31,21 @@ struct SchemeTrial {
 std::vector<SchemeTrial> try_pair_schemes(const RunConfig& config, const model::System& system,
                                           md::EngineSettings settings, const CoordinateBlock& block,
                                           const comm::Communicator& comm, ThreadPool& threads);
+
+struct SplitTrial {
+  md::pme::Split split;
+  double ms_a_step;
+};
+
+/// True where the run file leaves the split between pairs and mesh to its spacing and tolerance.
+bool may_choose_split(const RunConfig& config);
+/// The settings with another split, and what follows from it.
+md::EngineSettings with_split(const RunConfig& config, const model::System& system, const md::pme::Split& split,
+                              const std::string& pair_scheme);
+/// A trial of the settings' split and of ever coarser meshes as accurate, until one is clearly slower than the best or
+/// the box has no room; the fastest first. The same on all ranks. Collective.
+std::vector<SplitTrial> try_splits(const RunConfig& config, const model::System& system,
+                                   const md::EngineSettings& settings, const CoordinateBlock& block,
+                                   const comm::Communicator& comm, ThreadPool& threads);
 
 }  // namespace tessera::app

@@ -8,29 +8,56 @@
 #include <cstdio>
 #include <filesystem>
 
-#include "tessera/base/descriptor.h"
 #include "tessera/base/error.h"
 
 namespace tessera {
 
+namespace {
+
+std::string temporary_beside(const std::string& path) { return fmt::format("{}.{}.part", path, ::getpid()); }
+
+void replace(const std::string& path, const std::string& temporary) {
+  if (std::rename(temporary.c_str(), path.c_str()) != 0)
+    throw RunError(fmt::format("{}: can't replace the file: {}", path, system_error_text(errno)));
+  synchronize_folder(std::filesystem::path(path).parent_path().string());
+}
+
+}  // namespace
+
+AtomicFile::AtomicFile(std::string path)
+    : path_(std::move(path)), temporary_(temporary_beside(path_)), file_(Descriptor::create(temporary_)) {}
+
+AtomicFile::~AtomicFile() {
+  if (!temporary_.empty()) std::remove(temporary_.c_str());
+}
+
+void AtomicFile::append(std::span<const std::byte> content) {
+  file_.write_at(content.data(), content.size(), size_);
+  size_ += std::ssize(content);
+}
+
+void AtomicFile::commit() {
+  file_.synchronize();
+  replace(path_, temporary_);
+  temporary_.clear();
+}
+
 void write_atomically(const std::string& path, const std::function<void(const std::string&)>& write) {
-  const std::string temporary = fmt::format("{}.{}.part", path, ::getpid());
+  const std::string temporary = temporary_beside(path);
   try {
     write(temporary);
     Descriptor::open_to_change(temporary).synchronize();
-    if (std::rename(temporary.c_str(), path.c_str()) != 0)
-      throw RunError(fmt::format("{}: can't replace the file: {}", path, system_error_text(errno)));
+    replace(path, temporary);
   } catch (...) {
     std::remove(temporary.c_str());
     throw;
   }
-  synchronize_folder(std::filesystem::path(path).parent_path().string());
 }
 
 void write_atomically(const std::string& path, std::span<const std::byte> content) {
-  write_atomically(path, [&](const std::string& temporary) {
-    Descriptor::create(temporary).write_at(content.data(), content.size(), 0);
-  });
+  AtomicFile file(path);
+  file.append(content);
+  file.commit();
 }
 
 void write_atomically(const std::string& path, std::string_view text) {

@@ -3,10 +3,13 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <span>
 #include <string>
 #include <string_view>
+
+#include "tessera/base/descriptor.h"
 
 namespace tessera {
 
@@ -14,6 +17,23 @@ namespace tessera {
 /// Throws RunError (full disk, unwritable folder …); the old file then stands and the temporary is gone.
 void write_atomically(const std::string& path, std::span<const std::byte> content);
 void write_atomically(const std::string& path, std::string_view text);
+
+/// The same piece by piece. Without commit() the old file stands.
+class AtomicFile {
+ public:
+  explicit AtomicFile(std::string path);
+  AtomicFile(const AtomicFile&) = delete;
+  AtomicFile& operator=(const AtomicFile&) = delete;
+  ~AtomicFile();
+
+  void append(std::span<const std::byte> content);
+  void commit();
+
+ private:
+  std::string path_, temporary_;
+  Descriptor file_;
+  std::int64_t size_ = 0;
+};
 
 /// The same where another library writes: `write(temporary)` makes the file of that name.
 void write_atomically(const std::string& path, const std::function<void(const std::string& temporary)>& write);

@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <span>
+#include <string_view>
 
 #include "tessera/base/descriptor.h"
 #include "tessera/base/error.h"
@@ -45,6 +47,20 @@ TEST(AtomicFile, IsReplacedAsAWhole) {
                                 }),
                RunError);
   EXPECT_EQ(content(), "second");
+  const auto bytes = [](std::string_view text) { return std::as_bytes(std::span(text.data(), text.size())); };
+  {
+    AtomicFile dropped(file);
+    dropped.append(bytes("third"));
+  }
+  EXPECT_EQ(content(), "second");
+  {
+    AtomicFile pieces(file);
+    pieces.append(bytes("fo"));
+    pieces.append(bytes("urth"));
+    EXPECT_EQ(content(), "second");
+    pieces.commit();
+  }
+  EXPECT_EQ(content(), "fourth");
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder), {}), 1);  // nothing is left behind
   expect_says(message_of([&] { write_atomically("/no/such/folder/c", "x"); }), "check the path");
   expect_says(message_of([&] { make_folder("/proc/self/new"); }), "can't make the folder");

@@ -10,11 +10,8 @@ std::string first_message(const Communicator& comm, const std::string& message) 
   std::int64_t first = message.empty() ? comm.size() : comm.rank();
   comm.all_reduce_min(std::span(&first, 1));
   if (first == comm.size()) return {};
-  std::int64_t length = static_cast<std::int64_t>(message.size());
-  comm.broadcast(std::as_writable_bytes(std::span(&length, 1)), static_cast<int>(first));
   std::string text = message;
-  text.resize(static_cast<std::size_t>(length));
-  comm.broadcast(std::as_writable_bytes(std::span(text.data(), text.size())), static_cast<int>(first));
+  broadcast_resized(comm, text, static_cast<int>(first));
   return text;
 }
 

@@ -33,6 +33,8 @@ class Communicator {
   [[noreturn]] static void abort(int status);
   /// "Open MPI v4.1.4", "MPICH 5.0.2", "serial".
   static std::string library_version();
+  /// Name of the host that this rank runs on, as MPI gives it.
+  static std::string host();
 
   Communicator(Communicator&&) noexcept;
   Communicator& operator=(Communicator&&) noexcept;
@@ -54,6 +56,8 @@ class Communicator {
   Request start_send(std::span<const std::byte> data, int destination, int tag) const;
   Request start_receive(std::span<std::byte> data, int source, int tag) const;
   static void wait_all(std::span<Request> requests);
+  /// Lets messages get on that the library moves within its calls only; does not wait for them.
+  static void push(std::span<const Request> requests);
 
   /// Bytes of every rank, in rank order, on `root` (empty elsewhere). Counts may differ and exceed 2³¹ in total.
   std::vector<std::vector<std::byte>> gather(std::span<const std::byte> data, int root) const;
@@ -61,8 +65,14 @@ class Communicator {
   /// outgoing[r] goes to rank r; returns what came, by source rank.
   std::vector<std::vector<std::byte>> all_to_all(const std::vector<std::vector<std::byte>>& outgoing) const;
 
+  /// The MPI library's own: sizes[r] bytes at offsets[r] of `outgoing` go to rank r, and into places of `incoming`.
+  void all_to_all(const std::byte* outgoing, std::span<const std::int64_t> send_sizes,
+                  std::span<const std::int64_t> send_offsets, std::byte* incoming,
+                  std::span<const std::int64_t> receive_sizes, std::span<const std::int64_t> receive_offsets) const;
+
  private:
   friend class SharedMemory;
+  friend class PlannedMoves;
   explicit Communicator(std::unique_ptr<Implementation> implementation);
   std::unique_ptr<Implementation> implementation_;
 };
@@ -94,6 +104,15 @@ inline std::int64_t all_reduce_sum(const Communicator& comm, std::int64_t value)
 inline std::int64_t all_reduce_max(const Communicator& comm, std::int64_t value) {
   comm.all_reduce_max(std::span(&value, 1));
   return value;
+}
+
+/// A string or vector of trivially copyable values of `root`, on all ranks, whatever they held. Collective.
+template <class Container>
+void broadcast_resized(const Communicator& comm, Container& values, int root = 0) {
+  auto n = static_cast<std::int64_t>(values.size());
+  comm.broadcast(std::as_writable_bytes(std::span(&n, 1)), root);
+  values.resize(static_cast<std::size_t>(n));
+  comm.broadcast(writable_bytes_of(values), root);
 }
 
 /// Agrees on a verdict: if `message` is not empty on any rank, every rank throws an InputError (or RunError) with the

@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <vector>
 
 #include "tessera/base/index_box.h"
+#include "tessera/fft/lines/transpose.h"
 
 namespace tessera::fft {
 
@@ -72,43 +72,40 @@ class Side {
   /// Of a line.
   std::int64_t n_points() const { return n_points_; }
 
-  /// Lines first … first + n of one field of a batch into scratch, in bundles of `lanes`: point i of line l at
-  /// (l / lanes · points + i) · lanes + l % lanes.
-  template <class Value>
-  void gather(std::byte* const* memories, std::int64_t field, std::int64_t first, std::int64_t n, std::int64_t lanes,
+  /// Where each point of `n` neighbouring lines stands, one after the other in memory: fills `rows`. False where they
+  /// don't lie so.
+  template <class Value, class Row>
+  bool find_rows(std::byte* const* memories, std::int64_t field, std::int64_t first, std::int64_t n, Row* rows) const {
+    std::int64_t found = 0;
+    for_runs(first, n, [&](const Strip& s, std::int64_t offset, std::int64_t, std::int64_t count) {
+      if (count != n || s.v_stride != 1 || found + s.length > n_points_) {
+        found = n_points_ + 1;
+        return;
+      }
+      Value* at = reinterpret_cast<Value*>(memories[s.memory]) + offset + field * s.batch_stride;
+      for (std::int64_t i = 0; i < s.length; ++i) rows[s.begin + i] = reinterpret_cast<Row>(at + i * s.line_stride);
+      found += s.length;
+    });
+    return found == n_points_;
+  }
+
+  /// Lines first … first + n of one field of a batch into scratch: point i of line l at i · lanes + l.
+  template <int lanes, class Value>
+  void gather(std::byte* const* memories, std::int64_t field, std::int64_t first, std::int64_t n,
               Value* scratch) const {
     for_runs(first, n, [&](const Strip& s, std::int64_t offset, std::int64_t line, std::int64_t count) {
       const Value* from = reinterpret_cast<const Value*>(memories[s.memory]) + offset + field * s.batch_stride;
-      for_bundles(line, count, lanes, [&](std::int64_t i, std::int64_t at, std::int64_t n_bundles, std::int64_t width) {
-        copy_lines(from + i, s.line_stride, lanes, scratch + (at / lanes * n_points_ + s.begin) * lanes + at % lanes,
-                   lanes, n_points_ * lanes, s.length, n_bundles, width);
-      });
+      copy_lines(from, s.line_stride, s.v_stride, scratch + s.begin * lanes + line, lanes, 1, s.length, count);
     });
-  }
-
-  /// Where one line along z lies, if it lies in one place alone and on an edge of `alignment` bytes; else nullptr.
-  template <class Value>
-  Value* find_line(std::byte* const* memories, std::int64_t field, std::int64_t line, std::size_t alignment) const {
-    Value* found = nullptr;
-    for_runs(line, 1, [&](const Strip& s, std::int64_t offset, std::int64_t, std::int64_t) {
-      if (s.length == n_points_ && s.line_stride == 1)
-        found = reinterpret_cast<Value*>(memories[s.memory]) + offset + field * s.batch_stride;
-    });
-    const auto row = static_cast<std::size_t>(line / n_v_);
-    const bool is_alone = row_end_[row] - (row == 0 ? 0 : row_end_[row - 1]) == 1;
-    return is_alone && reinterpret_cast<std::uintptr_t>(found) % alignment == 0 ? found : nullptr;
   }
 
   /// The way back. Points that stand in several blocks go to all of them.
-  template <class Value>
-  void scatter(std::byte* const* memories, std::int64_t field, std::int64_t first, std::int64_t n, std::int64_t lanes,
+  template <int lanes, class Value>
+  void scatter(std::byte* const* memories, std::int64_t field, std::int64_t first, std::int64_t n,
                const Value* scratch) const {
     for_runs(first, n, [&](const Strip& s, std::int64_t offset, std::int64_t line, std::int64_t count) {
       Value* to = reinterpret_cast<Value*>(memories[s.memory]) + offset + field * s.batch_stride;
-      for_bundles(line, count, lanes, [&](std::int64_t i, std::int64_t at, std::int64_t n_bundles, std::int64_t width) {
-        copy_lines(scratch + (at / lanes * n_points_ + s.begin) * lanes + at % lanes, lanes, n_points_ * lanes, to + i,
-                   s.line_stride, lanes, s.length, n_bundles, width);
-      });
+      copy_lines(scratch + s.begin * lanes + line, lanes, 1, to, s.line_stride, s.v_stride, s.length, count);
     });
   }
 
@@ -137,41 +134,18 @@ class Side {
     }
   }
 
-  /// Divides `count` lines from the one at `line` of the scratch into whole bundles and what is left on either side:
-  /// function(first of them, place in the scratch, bundles, lines of each).
-  template <class Function>
-  static void for_bundles(std::int64_t line, std::int64_t count, std::int64_t lanes, Function&& function) {
-    for (std::int64_t i = 0; i < count;) {
-      const std::int64_t at = line + i, left = count - i;
-      const bool is_whole = at % lanes == 0 && left >= lanes;
-      const std::int64_t n_bundles = is_whole ? left / lanes : 1;
-      const std::int64_t width = is_whole ? lanes : std::min(left, lanes - at % lanes);
-      function(i, at, n_bundles, width);
-      i += n_bundles * width;
-    }
-  }
-
-  /// `width` neighbouring values at each of `length` points of each of `n` bundles. All bundles of a point go together,
-  /// as they are neighbours in memory; whole cache lines have a size known to the compiler.
+  /// `length` points of `count` lines. Lines or points stand one after the other on either side.
   template <class Value>
-  static void copy_lines(const Value* from, std::int64_t from_stride, std::int64_t from_bundle, Value* to,
-                         std::int64_t to_stride, std::int64_t to_bundle, std::int64_t length, std::int64_t n,
-                         std::int64_t width) {
-    constexpr std::int64_t line = 64 / sizeof(Value);
-    const auto copy = [&](auto bytes) {
-      for (std::int64_t i = 0; i < length; ++i)
-        for (std::int64_t b = 0; b < n; ++b)
-          std::memcpy(static_cast<void*>(to + i * to_stride + b * to_bundle), from + i * from_stride + b * from_bundle,
-                      bytes);
-    };
-    if (from_stride == 1 && to_stride == 1)
-      std::memcpy(static_cast<void*>(to), from, static_cast<std::size_t>(length) * sizeof(Value));
-    else if (width == line)
-      copy(std::integral_constant<std::size_t, 64>());
-    else if (width == 2 * line)
-      copy(std::integral_constant<std::size_t, 128>());
+  static void copy_lines(const Value* from, std::int64_t from_point, std::int64_t from_line, Value* to,
+                         std::int64_t to_point, std::int64_t to_line, std::int64_t length, std::int64_t count) {
+    if (count == 1)
+      for (std::int64_t i = 0; i < length; ++i) to[i * to_point] = from[i * from_point];
+    else if (from_line == 1 && to_line == 1)
+      for (std::int64_t i = 0; i < length; ++i) std::copy_n(from + i * from_point, count, to + i * to_point);
+    else if (from_point == 1)
+      transpose(from, from_line, count, length, to, to_point);
     else
-      for (std::int64_t i = 0; i < length; ++i) std::copy_n(from + i * from_stride, width, to + i * to_stride);
+      transpose(from, from_point, length, count, to, to_line);
   }
 
   std::int64_t n_v_ = 0, n_points_ = 0;

@@ -1,7 +1,9 @@
 #include "tessera/fft/link.h"
 
 #include <algorithm>
+#include <map>
 #include <span>
+#include <utility>
 
 namespace tessera::fft {
 
@@ -73,10 +75,52 @@ Link::Link(const Index3& grid, const Redistribution& redistribution, int rank, s
   }
 }
 
-void Link::connect(const comm::Communicator& comm, const comm::SharedMemory& shared, int tag, MemoryPlan& memory) {
+/// Rank 0 hears of all blocks, with the places where they would come in.
+std::optional<comm::collectives::Plan> Link::agree_on_plan(const Exchanges& exchanges, const MemoryPlan& memory) const {
+  struct End {
+    bool is_sent;
+    int peer;
+    std::int64_t begin, size;
+  };
+  std::vector<End> ends;
+  for (const auto& part : sends_) ends.push_back({true, part.peer, part.begin, part.end - part.begin});
+  std::int64_t used = memory.incoming;
+  for (const auto& part : receives_) {
+    const std::int64_t begin = used;
+    for (const auto& piece : part.pieces) memory.take(piece.box, incoming, used, value_size_);
+    ends.push_back({false, part.peer, begin, used - begin});
+  }
+  std::map<std::pair<int, int>, comm::collectives::Block> blocks;  // by sender and receiver
+  const auto all = exchanges.comm.gather(comm::bytes_of(ends), 0);
+  for (std::size_t rank = 0; rank < all.size(); ++rank)
+    for (const auto& end : comm::values_of<End>(all[rank])) {
+      const int mine = static_cast<int>(rank);
+      auto& block = blocks[end.is_sent ? std::pair(mine, end.peer) : std::pair(end.peer, mine)];
+      block.size = end.size;
+      (end.is_sent ? block.from : block.to) = mine;
+      (end.is_sent ? block.to : block.from) = end.peer;
+      (end.is_sent ? block.begin : block.at) = end.begin;
+    }
+  std::vector<comm::collectives::Block> list;
+  for (const auto& [ranks, block] : blocks) list.push_back(block);
+  return plan_blocks(exchanges, list);
+}
+
+void Link::connect(Exchanges& exchanges, int tag, MemoryPlan& memory) {
   tag_ = tag;
+  if (is_moving_ && (exchanges.name == "collectives" || exchanges.name == "auto"))
+    if (const auto plan = agree_on_plan(exchanges, memory)) {
+      name_ = plan->entry;
+      if (!exchanges.moves) exchanges.moves.emplace(exchanges.comm);
+      planned_ = exchanges.moves->add(*plan);
+    }
+  if (is_moving_ && exchanges.name == "alltoall") name_ = "alltoall";
+
   requests_.clear();
-  const auto is_here = [&](const Part& part) { return shared.of(part.peer) != nullptr; };
+  const auto is_here = [&](const Part& part) {
+    return name_ == "pairwise" && exchanges.shared.of(part.peer) != nullptr;
+  };
+  const auto& comm = exchanges.comm;
   for (auto& part : receives_)
     if (is_here(part))
       requests_.push_back(comm.start_receive(std::as_writable_bytes(std::span(&part.begin, 1)), part.peer, tag));
@@ -102,9 +146,7 @@ void Link::connect(const comm::Communicator& comm, const comm::SharedMemory& sha
   std::erase_if(receives_, is_here);
 }
 
-void Link::execute(std::byte* const* memories, const comm::Communicator& comm, const comm::SharedMemory& shared,
-                   ThreadPool& threads) {
-  if (!is_moving_) return;
+void Link::start_messages(std::byte* const* memories, const comm::Communicator& comm, ThreadPool& threads) {
   requests_.clear();
   const auto in_messages = [&](const Part& part, auto&& start) {
     for (std::int64_t begin = part.begin; begin < part.end; begin += largest_message)
@@ -119,8 +161,35 @@ void Link::execute(std::byte* const* memories, const comm::Communicator& comm, c
     in_messages(part, [&](std::int64_t begin, std::size_t size) {
       return comm.start_send(std::span<const std::byte>(memories[outgoing] + begin, size), part.peer, tag_);
     });
-  shared.synchronise();
-  comm::Communicator::wait_all(requests_);
+}
+
+void Link::exchange_all(std::byte* const* memories, const comm::Communicator& comm) const {
+  const auto n = static_cast<std::size_t>(comm.size());
+  std::vector<std::int64_t> sent(n), from(n), received(n), to(n);
+  for (const auto& part : sends_) {
+    sent[static_cast<std::size_t>(part.peer)] = part.end - part.begin;
+    from[static_cast<std::size_t>(part.peer)] = part.begin;
+  }
+  for (const auto& part : receives_) {
+    received[static_cast<std::size_t>(part.peer)] = part.end - part.begin;
+    to[static_cast<std::size_t>(part.peer)] = part.begin;
+  }
+  comm.all_to_all(memories[outgoing], sent, from, memories[incoming], received, to);
+}
+
+void Link::execute(std::byte* const* memories, Exchanges& exchanges, ThreadPool& threads) {
+  if (!is_moving_) return;
+  if (name_ == "pairwise") {
+    start_messages(memories, exchanges.comm, threads);
+    exchanges.shared.synchronise();
+    comm::Communicator::wait_all(requests_);
+  } else {
+    pack_.run(memories, fields_, threads);
+    if (planned_ >= 0)
+      exchanges.moves->execute(planned_, memories[outgoing], memories[incoming]);
+    else
+      exchange_all(memories, exchanges.comm);
+  }
   unpack_.run(memories, fields_, threads);
 }
 

@@ -1,15 +1,18 @@
 // One redistribution of a plan as a rank carries it out. A rank writes what it sends into memory of its own, which
-// ranks on the same host read where it is; to other hosts it goes in one message for each pair of ranks.
+// ranks on the same host read where it is; to other hosts it goes in one message for each pair of ranks; or all goes as
+// another entry of exchange.h has it.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "tessera/comm/communicator.h"
-#include "tessera/comm/shared_memory.h"
 #include "tessera/fft/blocks.h"
 #include "tessera/fft/copies.h"
+#include "tessera/fft/exchange.h"
 #include "tessera/fft/plan.h"
 
 namespace tessera::fft {
@@ -33,7 +36,10 @@ class Link {
        bool to_user, MemoryPlan& memory);
 
   /// Finds out where others leave what they send here. Collective; once, before all that follows.
-  void connect(const comm::Communicator& comm, const comm::SharedMemory& shared, int tag, MemoryPlan& memory);
+  void connect(Exchanges& exchanges, int tag, MemoryPlan& memory);
+
+  /// How it is carried out: "pairwise", "alltoall", "direct" or "gathered".
+  const std::string& name() const { return name_; }
 
   /// Whether any rank sends something to another.
   bool is_moving() const { return is_moving_; }
@@ -42,8 +48,7 @@ class Link {
   const std::vector<Block>& sources() const { return sources_; }
 
   /// After the sweep before, before the sweep after. Collective.
-  void execute(std::byte* const* memories, const comm::Communicator& comm, const comm::SharedMemory& shared,
-               ThreadPool& threads);
+  void execute(std::byte* const* memories, Exchanges& exchanges, ThreadPool& threads);
 
  private:
   /// What goes to or comes from one rank: bytes of `outgoing` or `incoming`, or of the sender's where that is seen.
@@ -53,6 +58,9 @@ class Link {
     std::vector<Piece> pieces;
   };
   static std::vector<Part> parts_of(const std::vector<Piece>& pieces, int rank);
+  std::optional<comm::collectives::Plan> agree_on_plan(const Exchanges& exchanges, const MemoryPlan& memory) const;
+  void start_messages(std::byte* const* memories, const comm::Communicator& comm, ThreadPool& threads);
+  void exchange_all(std::byte* const* memories, const comm::Communicator& comm) const;
 
   int rank_;
   std::int64_t value_size_, fields_;
@@ -62,6 +70,8 @@ class Link {
   std::vector<Part> sends_, receives_;  // without what stays
   Copies pack_, unpack_;
   int tag_ = 0;
+  std::string name_ = "pairwise";
+  int planned_ = -1;  // number of a plan among Exchanges::moves
   std::vector<comm::Request> requests_;
 };
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <numeric>
 #include <utility>
 
 #include "tessera/base/error.h"
@@ -46,18 +47,22 @@ void add_pieces(const Index3& grid, const IndexBox& from, const IndexBox& to, in
   });
 }
 
-/// Which boxes may overlap a given one: the mesh in about as many bins as there are boxes, each with those in it.
+/// Which boxes may overlap a given one: the mesh in bins, each with the boxes in it; about as many bins as there are
+/// boxes, fewer where there will be few searches.
 class BoxIndex {
  public:
-  BoxIndex(const Index3& grid, const std::vector<IndexBox>& boxes) : found_in_(boxes.size()) {
-    const auto edge = std::max<std::int64_t>(1, std::llround(std::cbrt(static_cast<double>(boxes.size()))));
+  BoxIndex(const Index3& grid, const std::vector<IndexBox>& boxes, std::size_t n_searches) : found_in_(boxes.size()) {
+    const double n_bins = std::sqrt(static_cast<double>(boxes.size()) * static_cast<double>(n_searches));
+    const auto edge = std::max<std::int64_t>(1, std::llround(std::cbrt(n_bins)));
     for (int d = 0; d < 3; ++d) {
       width_[d] = std::max<std::int64_t>(1, grid[d] / edge);
       n_[d] = (grid[d] + width_[d] - 1) / width_[d];
     }
     bins_.resize(static_cast<std::size_t>(n_[0] * n_[1] * n_[2]));
     for (std::size_t i = 0; i < boxes.size(); ++i)
-      if (!boxes[i].is_empty()) for_bins(boxes[i], [&](std::vector<int>& bin) { bin.push_back(static_cast<int>(i)); });
+      for_images(grid, boxes[i], [&](const IndexBox& part, const Index3&) {
+        for_bins(part, [&](std::vector<int>& bin) { bin.push_back(static_cast<int>(i)); });
+      });
   }
 
   /// Each once; some may not overlap after all.
@@ -154,18 +159,25 @@ Exchange plan_exchange(const Index3& grid, const std::vector<IndexBox>& from, co
   return exchange;
 }
 
-void for_messages(const Index3& grid, const Redistribution& redistribution, int first, int last,
+void for_messages(const Index3& grid, const Redistribution& redistribution, std::span<const int> receivers,
                   const std::function<void(const Message&)>& function) {
   const auto& [from, to, components] = redistribution;
-  BoxIndex senders(grid, from);
+  BoxIndex senders(grid, from, receivers.size());
+  const IndexBox mesh{{0, 0, 0}, grid};
+  const auto overlap = [&](const IndexBox& source, const IndexBox& box) {
+    if (intersection(source, mesh) == source) return intersection(source, box).size();
+    std::int64_t sum = 0;
+    for_images(grid, source, [&](const IndexBox& part, const Index3&) { sum += intersection(part, box).size(); });
+    return sum;
+  };
   std::vector<int> found, partners;
   std::vector<std::int64_t> values(from.size());
-  for (int receiver = first; receiver < last; ++receiver) {
+  for (const int receiver : receivers) {
     partners.clear();
     for_images(grid, to[static_cast<std::size_t>(receiver)], [&](const IndexBox& box, const Index3&) {
       senders.find(box, found);
       for (const int sender : found) {
-        const std::int64_t more = intersection(from[static_cast<std::size_t>(sender)], box).size();
+        const std::int64_t more = overlap(from[static_cast<std::size_t>(sender)], box);
         if (sender == receiver || more == 0) continue;
         auto& sum = values[static_cast<std::size_t>(sender)];
         if (sum == 0) partners.push_back(sender);
@@ -180,8 +192,9 @@ void for_messages(const Index3& grid, const Redistribution& redistribution, int 
 
 std::vector<Message> plan_messages(const Index3& grid, const Redistribution& redistribution) {
   std::vector<Message> messages;
-  for_messages(grid, redistribution, 0, static_cast<int>(redistribution.to.size()),
-               [&](const Message& message) { messages.push_back(message); });
+  std::vector<int> all(redistribution.to.size());
+  std::iota(all.begin(), all.end(), 0);
+  for_messages(grid, redistribution, all, [&](const Message& message) { messages.push_back(message); });
   std::sort(messages.begin(), messages.end(),
             [](const Message& a, const Message& b) { return std::pair(a.from, a.to) < std::pair(b.from, b.to); });
   return messages;

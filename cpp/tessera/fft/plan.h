@@ -14,6 +14,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,7 @@ struct Problem {
   int ranks = 1;
   std::vector<IndexBox> input{};   // by rank: points, disjoint, cover the mesh; none: as the scheme likes best
   std::vector<IndexBox> output{};  // by rank: points, may overlap and stick out (periodic images); none: the input
+  std::vector<int> places{};       // by rank: whose boxes of the scheme's layout it takes, each once; none: its own
 
   /// Waves along each direction.
   Index3 spectrum_grid() const;
@@ -94,9 +96,10 @@ struct Message {
   friend bool operator==(const Message&, const Message&) = default;
 };
 
-/// Calls function(message) for what the ranks [first, last) receive, by receiver, then sender, and holds O(ranks): all
-/// messages of tens of thousands of ranks would not fit into memory. What stays on a rank is none.
-void for_messages(const Index3& grid, const Redistribution& redistribution, int first, int last,
+/// Calls function(message) for what the receivers receive, one after the other, by sender, and holds O(ranks): all
+/// messages of tens of thousands of ranks would not fit into memory. What stays on a rank is none. Boxes of either side
+/// may stick out of the mesh, so what ranks send is what they would receive with `from` and `to` exchanged.
+void for_messages(const Index3& grid, const Redistribution& redistribution, std::span<const int> receivers,
                   const std::function<void(const Message&)>& function);
 
 /// The messages of all ranks by sender, then receiver.

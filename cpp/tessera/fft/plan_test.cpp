@@ -4,37 +4,15 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <random>
 
 #include "tessera/base/error.h"
-#include "tessera/fft/choose.h"
+#include "tessera/fft/choice/choose.h"
+#include "tessera/fft/test_support.h"
 
 namespace tessera::fft {
 namespace {
-
-/// Random disjoint boxes that cover the mesh: repeated cuts. Some may be empty.
-std::vector<IndexBox> random_bricks(const Index3& grid, int ranks, std::mt19937& random) {
-  std::vector<IndexBox> boxes{{{0, 0, 0}, grid}};
-  while (static_cast<int>(boxes.size()) < ranks) {
-    const std::size_t i = random() % boxes.size();
-    const std::size_t d = random() % 3;
-    IndexBox left = boxes[i], right = boxes[i];
-    left.upper[d] = right.lower[d] =
-        left.lower[d] +
-        static_cast<std::int64_t>(random() % static_cast<std::uint32_t>(left.extent(static_cast<int>(d)) + 1));
-    boxes[i] = left;
-    boxes.push_back(right);
-  }
-  std::shuffle(boxes.begin(), boxes.end(), random);
-  return boxes;
-}
-
-std::vector<IndexBox> padded(std::vector<IndexBox> boxes, std::int64_t by) {
-  for (auto& box : boxes)
-    if (!box.is_empty())
-      for (int d = 0; d < 3; ++d) box.lower[d] -= by, box.upper[d] += by;
-  return boxes;
-}
 
 void expect_exact_cover(const std::vector<IndexBox>& boxes, const Index3& grid) {
   std::vector<int> owners(static_cast<std::size_t>(grid[0] * grid[1] * grid[2]));
@@ -220,9 +198,10 @@ TEST(FftPlan, MessagesByReceiver) {
   const auto plan = plan_transform("2d_alltoall", {grid, Kind::real, forwards, 17});
   for (const auto& move : plan.forward()) {
     std::vector<Message> found;
-    for (const auto& [first, last] : {std::pair{0, 5}, {5, 6}, {6, 17}})
-      for_messages(grid, move, first, last, [&](const Message& message) {
-        EXPECT_TRUE(first <= message.to && message.to < last);
+    for (const std::vector<int>& receivers :
+         {std::vector{0, 1, 2, 3, 4}, {5}, {6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}})
+      for_messages(grid, move, receivers, [&](const Message& message) {
+        EXPECT_TRUE(receivers.front() <= message.to && message.to <= receivers.back());
         found.push_back(message);
       });
     auto by_receiver = plan_messages(grid, move);
@@ -230,6 +209,85 @@ TEST(FftPlan, MessagesByReceiver) {
               [](const Message& a, const Message& b) { return std::pair(a.to, a.from) < std::pair(b.to, b.from); });
     EXPECT_EQ(found, by_receiver);
   }
+}
+
+TEST(FftPlan, WhatRanksSendIsWhatTheyWouldReceiveTheOtherWay) {
+  // Padded boxes stick out of the mesh at both ends, and one goes round it.
+  const Index3 grid{12, 10, 9};
+  auto problem = Problem{grid, Kind::real, forwards, 6};
+  problem.input = plan_transform("1d_alltoall", problem).problem.input;
+  problem.output = problem.input;
+  for (auto& box : problem.output)
+    for (std::size_t d = 0; d < 3; ++d) box.lower[d] -= 2, box.upper[d] += 3;
+  const auto plan = plan_transform("pencil", problem);
+  for (const auto& move : plan.backward()) {
+    auto sent = plan_messages(grid, {move.to, move.from, move.components});
+    for (auto& message : sent) std::swap(message.from, message.to);
+    std::sort(sent.begin(), sent.end(),
+              [](const Message& a, const Message& b) { return std::pair(a.from, a.to) < std::pair(b.from, b.to); });
+    EXPECT_EQ(sent, plan_messages(grid, move));
+  }
+}
+
+TEST(FftPlan, OfManyRanksTheMessagesOfSomeAreCounted) {
+  // 2,048 ranks just above the limit on 64 hosts of 8 subnets with thin uplinks: within a tenth of all messages' load.
+  machine::Network network;
+  network.subnets.resize(9);
+  for (int host = 0; host < 64; ++host) {
+    machine::Host h;
+    h.name = "n" + std::to_string(host);
+    h.slots = 32;
+    h.inside = machine::Link{1e-6, 5e9};
+    network.hosts.push_back(h);
+    network.subnets[static_cast<std::size_t>(1 + host / 8)].hosts.push_back(host);
+  }
+  for (std::size_t s = 0; s < 9; ++s) {
+    network.subnets[s].link = {2e-6, 10e9};
+    network.subnets[s].parent = s == 0 ? -1 : 0;
+    if (s == 0) continue;
+    network.subnets[s].uplink = 1e9;
+    network.subnets[0].subnets.push_back(static_cast<int>(s));
+  }
+  std::vector<int> host_of_rank;
+  for (int rank = 0; rank < 2048; ++rank) host_of_rank.push_back(rank / 32);
+  const machine::Wires wires(network, host_of_rank);
+  const Problem problem{{256, 256, 256}, Kind::complex, forwards, 2048};
+  for (const auto& scheme : {"pencil", "2d_alltoall", "1d_alltoall"}) {
+    const auto plan = plan_transform(scheme, problem);
+    double expected = 0;
+    for (const auto& move : plan.forward()) {
+      std::vector<double> busy(wires.wires().size()), starts(2 * 2048);
+      for (const auto& m : plan_messages(problem.grid, move)) {
+        starts[static_cast<std::size_t>(2 * m.from)] += wires.latency(m.from, m.to);
+        starts[static_cast<std::size_t>(2 * m.to + 1)] += wires.latency(m.from, m.to);
+        for (const int wire : wires.path(m.from, m.to))
+          busy[static_cast<std::size_t>(wire)] +=
+              static_cast<double>(m.values * 16) / wires.wires()[static_cast<std::size_t>(wire)].bandwidth;
+      }
+      expected += 2 * (*std::max_element(busy.begin(), busy.end()) + *std::max_element(starts.begin(), starts.end()));
+    }
+    EXPECT_NEAR(predict(plan, 8, wires).exchanges, expected, 0.1 * expected) << scheme;
+  }
+}
+
+TEST(FftPlan, SixtyFiveThousandRanksChooseOnOneCore) {
+  const auto start = std::chrono::steady_clock::now();
+  const Problem problem{{2048, 2048, 2048}, Kind::real, forwards, 65536};
+  machine::Network network;
+  network.subnets.resize(1);
+  network.subnets[0].link = {2e-6, 10e9};
+  std::vector<int> host_of_rank;
+  for (int host = 0; host < 2048; ++host) {
+    machine::Host h;
+    h.name = "n" + std::to_string(host);
+    h.slots = 32;
+    network.hosts.push_back(h);
+    network.subnets[0].hosts.push_back(host);
+    host_of_rank.insert(host_of_rank.end(), 32, host);
+  }
+  EXPECT_EQ(rank_schemes(problem, 8, machine::Wires(network, host_of_rank)).size(), 3u);
+  // About half a second; every message would take more than half a minute.
+  EXPECT_LT(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), 10.0);
 }
 
 TEST(FftPlan, TheQuickestIsChosen) {
@@ -248,7 +306,79 @@ TEST(FftPlan, TheQuickestIsChosen) {
   const auto ranked = rank_schemes(many, 8, slow_start);
   ASSERT_EQ(ranked.size(), 3u);
   EXPECT_EQ(ranked.front().plan.scheme, "1d_alltoall");
-  for (std::size_t i = 1; i < ranked.size(); ++i) EXPECT_LE(ranked[i - 1].seconds, ranked[i].seconds);
+  for (std::size_t i = 1; i < ranked.size(); ++i)
+    EXPECT_LE(ranked[i - 1].predicted.seconds(), ranked[i].predicted.seconds());
+}
+
+/// Two racks of hosts behind thin uplinks.
+machine::Wires two_racks(int hosts, int ranks, std::vector<int> host_of_rank) {
+  machine::Network network;
+  network.subnets.push_back({-1, {1, 2}, {}, {1e-5, 1e9}, machine::Medium::fabric, {}});
+  for (int rack = 0; rack < 2; ++rack) {
+    network.subnets.push_back({0, {}, {}, {2e-6, 1e10}, machine::Medium::fabric, 2e9});
+    for (int i = 0; i < hosts / 2; ++i) {
+      network.subnets.back().hosts.push_back(static_cast<int>(network.hosts.size()));
+      network.hosts.push_back({"n" + std::to_string(network.hosts.size()), ranks / hosts, machine::Link{1e-6, 1e10}});
+    }
+  }
+  return {network, std::move(host_of_rank)};
+}
+
+TEST(FftPlan, RanksTakePlacesAsAsked) {
+  std::mt19937 random(9);
+  const Index3 grid{14, 9, 15};
+  for (const auto& scheme : schemes())
+    for (const int ranks : {2, 7, 24})
+      for (const bool has_input : {false, true}) {
+        Problem problem{grid, Kind::real, backwards, ranks};
+        if (has_input) problem.input = random_bricks(grid, ranks, random);
+        const auto plain = plan_transform(scheme.name, problem);
+        for (int i = 0; i < ranks; ++i) problem.places.push_back((i + 1) % ranks);
+        const auto plan = plan_transform(scheme.name, problem);
+        for (int rank = 0; rank < ranks; ++rank) {
+          const auto r = static_cast<std::size_t>(rank), place = static_cast<std::size_t>((rank + 1) % ranks);
+          for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+            EXPECT_EQ(plan.stages[s].boxes[r], plain.stages[s].boxes[place]);
+            EXPECT_EQ(plan.stages[s].swept[r], plain.stages[s].swept[place]);
+          }
+          EXPECT_EQ(plan.problem.input[r], plain.problem.input[has_input ? r : place]);
+        }
+        for (const auto& move : plan.forward()) expect_matching(grid, move.from, move.to);
+      }
+}
+
+TEST(FftPlan, OrdersFollowTheNetwork) {
+  const Problem problem{{64, 64, 64}, Kind::complex, forwards, 32};
+  // Whichever hosts the ranks are on, they take their places along the network.
+  std::vector<int> shuffled;
+  for (int rank = 0; rank < 32; ++rank) shuffled.push_back(rank / 4);
+  const auto filled = two_racks(8, 32, shuffled);
+  std::mt19937 random(10);
+  std::shuffle(shuffled.begin(), shuffled.end(), random);
+  const auto mixed = two_racks(8, 32, shuffled);
+  for (const auto& scheme : schemes()) {
+    const auto a = rank_schemes(problem, 8, filled, scheme.name), b = rank_schemes(problem, 8, mixed, scheme.name);
+    ASSERT_EQ(b.size(), 1U);
+    EXPECT_EQ(b[0].plan.scheme, scheme.name);
+    EXPECT_NEAR(b[0].predicted.seconds(), a[0].predicted.seconds(), 1e-9) << scheme.name;
+    const auto own = predict(plan_transform(scheme.name, problem), 8, mixed);
+    EXPECT_LE(b[0].predicted.exchanges, own.exchanges * (1 + 1e-9)) << scheme.name;
+    if (scheme.name != "slab") {  // one exchange of all with all has no better order
+      EXPECT_LT(b[0].predicted.exchanges, 0.9 * own.exchanges) << scheme.name;
+      EXPECT_NE(b[0].order, "as numbered");
+    }
+  }
+}
+
+TEST(FftPlan, ProcessorsThatHostsShareCount) {
+  auto network = machine::one_switch({{"a", 1, {}}, {"b", 1, {}}}, {1e-5, 1e9});
+  const Problem problem{{64, 64, 64}, Kind::real, forwards, 2};
+  const auto plan = plan_transform("slab", problem);
+  const auto apart = predict(plan, 8, {network, {0, 1}});
+  network.processors.push_back({{0, 1}, {1e-4, 1e7}});
+  const auto shared = predict(plan, 8, {network, {0, 1}});
+  EXPECT_EQ(apart.passes, shared.passes);
+  EXPECT_GT(shared.exchanges, 10 * apart.exchanges);
 }
 
 TEST(FftPlan, UnknownSchemeAndEmptyMeshAreInputErrors) {

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "tessera/base/error.h"
-#include "tessera/fft/choose.h"
+#include "tessera/fft/choice/choose.h"
 
 namespace tessera::fft {
 
@@ -334,6 +334,36 @@ Plan plan_2d_alltoall(const Problem& problem) {
   return layout.finish({bricks.n(0), bricks.n(1), bricks.n(2)}, boxes_of(layout, bricks));
 }
 
+namespace {
+
+/// The plan with the boxes of the layout where the problem wants them; boxes that the problem gives stay.
+Plan placed(Plan plan, const Problem& asked) {
+  if (asked.places.empty()) return plan;
+  const auto move = [&](std::vector<IndexBox>& boxes) {
+    const auto layout = boxes;
+    for (std::size_t rank = 0; rank < boxes.size(); ++rank)
+      boxes[rank] = layout[static_cast<std::size_t>(asked.places[rank])];
+  };
+  for (auto& stage : plan.stages) {
+    move(stage.boxes);
+    move(stage.swept);
+  }
+  if (asked.input.empty()) {
+    move(plan.problem.input);
+    if (asked.output.empty()) plan.problem.output = plan.problem.input;
+  }
+  return plan;
+}
+
+bool is_order_of_ranks(std::vector<int> places, int ranks) {
+  std::sort(places.begin(), places.end());
+  for (std::size_t i = 0; i < places.size(); ++i)
+    if (places[i] != static_cast<int>(i)) return false;
+  return static_cast<int>(places.size()) == ranks;
+}
+
+}  // namespace
+
 const std::vector<Scheme>& schemes() {
   static const std::vector<Scheme> entries = {{"slab", "no more ranks at work than the mesh has layers", &plan_slab},
                                               {"pencil", "none", &plan_pencil},
@@ -350,13 +380,14 @@ Plan plan_transform(std::string_view scheme, Problem problem) {
   TESSERA_CHECK(problem.input.empty() || static_cast<int>(problem.input.size()) == problem.ranks);
   TESSERA_CHECK(problem.output.empty() || static_cast<int>(problem.output.size()) == problem.ranks);
   TESSERA_CHECK(std::is_permutation(problem.order.begin(), problem.order.end(), std::array{0, 1, 2}.begin()));
+  TESSERA_CHECK(problem.places.empty() || is_order_of_ranks(problem.places, problem.ranks));
   if (scheme == "auto")
     return rank_schemes(problem, static_cast<std::int64_t>(sizeof(double)), wires_of_one_host(problem.ranks))
         .front()
         .plan;
   std::vector<std::string> known{"auto"};
   for (const auto& entry : schemes()) {
-    if (entry.name == scheme) return entry.plan(problem);
+    if (entry.name == scheme) return placed(entry.plan(problem), problem);
     known.emplace_back(entry.name);
   }
   throw InputError(fmt::format("fft.scheme is '{}', which is not one of: {}; did you mean '{}'?", scheme,

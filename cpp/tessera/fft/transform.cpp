@@ -9,24 +9,13 @@
 #include "tessera/comm/shared_memory.h"
 #include "tessera/fft/blocks.h"
 #include "tessera/fft/copies.h"
-#include "tessera/fft/lines.h"
+#include "tessera/fft/exchange.h"
+#include "tessera/fft/lines/lines.h"
 #include "tessera/fft/link.h"
 
 namespace tessera::fft {
 
 namespace {
-
-// One cache line of neighbouring lines a batch: rows are then copied whole, and FFTW works across lines with full
-// vectors. Lines along z are contiguous as they are.
-template <class Value>
-constexpr int lanes_of = static_cast<int>(64 / sizeof(Value));
-
-// What FFTW's vector code needs (fftw_alignment_of).
-constexpr std::size_t alignment = 16;
-
-// Bundles that are gathered and scattered together. Lines across memory touch a page a point: this many cache lines of
-// it at a time.
-constexpr std::int64_t width = 4;
 
 constexpr int first_tag = 7100;
 
@@ -63,6 +52,14 @@ struct Way {
   bool is_forward = true;
 };
 
+/// What a thread needs to transform a bundle of lines.
+template <class Real>
+struct Desk {
+  AlignedBuffer<Real> values, scratch;
+  std::vector<const Real*> in;  // where each point stands
+  std::vector<Real*> out;
+};
+
 template <class Real>
 struct Transform<Real>::Implementation {
   Implementation(const Plan& given, const comm::Communicator& communicator, ThreadPool& pool,
@@ -76,16 +73,16 @@ struct Transform<Real>::Implementation {
     const int halved = plan.problem.order[0];
     for (int d = 0; d < 3; ++d) {
       const bool is_real = plan.problem.kind == Kind::real && d == halved;
-      const int lanes = d == 2 ? 1 : is_real ? lanes_of<Real> : lanes_of<Complex>;
       const std::int64_t n = plan.problem.grid[static_cast<std::size_t>(d)];
-      forward_lines.emplace_back(is_real ? LineKind::real_forward : LineKind::forward, n, lanes);
-      backward_lines.emplace_back(is_real ? LineKind::real_backward : LineKind::backward, n, lanes);
+      forward_lines.emplace_back(is_real ? LineKind::real_forward : LineKind::forward, n);
+      backward_lines.emplace_back(is_real ? LineKind::real_backward : LineKind::backward, n);
     }
     MemoryPlan forward_memory{options.fields}, backward_memory{options.fields};
     make_links(true, forward_memory);
     make_links(false, backward_memory);
     shared.emplace(comm, static_cast<std::size_t>(std::max(forward_memory.outgoing, backward_memory.outgoing)),
                    !options.shares_memory);
+    exchanges.emplace(Exchanges{comm, *shared, options.exchange, options.wires, {}});
     finish(forward, forward_memory, first_tag);
     finish(backward, backward_memory, first_tag + static_cast<int>(forward.links.size()));
 
@@ -103,10 +100,13 @@ struct Transform<Real>::Implementation {
       all[static_cast<std::size_t>(first_peer + peer)] = const_cast<std::byte*>(shared->of(peer));
     memories.assign(static_cast<std::size_t>(threads.size()), all);
 
-    const std::int64_t longest = *std::max_element(plan.problem.grid.begin(), plan.problem.grid.end()) + 2;
+    const std::int64_t longest = *std::max_element(plan.problem.grid.begin(), plan.problem.grid.end());
     for (int i = 0; i < threads.size(); ++i) {
-      scratch_in.emplace_back(longest * lanes_of<Real> * width);
-      scratch_out.emplace_back(longest * lanes_of<Real> * width);
+      auto& desk = desks.emplace_back();
+      desk.values = AlignedBuffer<Real>(2 * longest * lanes<Real>);
+      desk.scratch = AlignedBuffer<Real>(LinePlan<Real>::scratch_size(longest));
+      desk.in.resize(static_cast<std::size_t>(longest + 2));
+      desk.out.resize(static_cast<std::size_t>(longest + 2));
       planes.emplace_back(plane_bytes);
       memories[static_cast<std::size_t>(i)][plane] = planes.back().data();
     }
@@ -129,7 +129,7 @@ struct Transform<Real>::Implementation {
 
   /// Once the links know where everything comes from.
   void finish(Way<Real>& way, MemoryPlan& memory, int tag) {
-    for (auto& link : way.links) link.connect(comm, *shared, tag++, memory);
+    for (auto& link : way.links) link.connect(*exchanges, tag++, memory);
     const std::size_t n = plan.stages.size();
     for (std::size_t i = 0; i < n; ++i)
       way.passes.push_back(passes_of(way, plan.stages[way.is_forward ? i : n - 1 - i], i, memory));
@@ -208,59 +208,37 @@ struct Transform<Real>::Implementation {
     sweep_of(pass.directions[1], middle, {layer}, pass.after, targets);
   }
 
+  /// Lines begin … end of a sweep, bundle by bundle: read where they lie and written where they are wanted if those of
+  /// a bundle lie side by side there, else by way of `values`.
   template <class From, class To>
   void run_lines(const Sweep<Real>& sweep, std::byte* const* where, std::size_t thread, std::int64_t field,
                  std::int64_t begin, std::int64_t end) {
-    auto* in = reinterpret_cast<From*>(scratch_in[thread].data());
-    auto* out = reinterpret_cast<To*>(scratch_out[thread].data());
-    const std::int64_t lanes = sweep.lines->lanes();
-    for (std::int64_t first = begin; first < end; first += width * lanes) {
-      const std::int64_t n = std::min(width * lanes, end - first);
+    auto& desk = desks[thread];
+    auto* in = reinterpret_cast<From*>(desk.values.data());
+    auto* out = reinterpret_cast<To*>(desk.values.data());
+    const auto list = [](auto* values, std::int64_t points, auto& rows) {
+      for (std::int64_t i = 0; i < points; ++i)
+        rows[static_cast<std::size_t>(i)] = reinterpret_cast<Real*>(values + i * lanes<Real>);
+    };
+    for (std::int64_t first = begin; first < end; first += lanes<Real>) {
+      const std::int64_t n = std::min<std::int64_t>(lanes<Real>, end - first);
       // The other lanes of a short bundle hold what was there before; nobody takes what becomes of it.
-      sweep.sources.template gather<From>(where, field, first, n, lanes, in);
-      for (std::int64_t bundle = 0; bundle * lanes < n; ++bundle) {
-        To* result = out + bundle * lanes * sweep.targets.n_points();
-        sweep.lines->execute(in + bundle * lanes * sweep.sources.n_points(), result);
-        apply_scale(sweep, result);
+      if (n < lanes<Real> || !sweep.sources.template find_rows<From>(where, field, first, n, desk.in.data())) {
+        sweep.sources.template gather<lanes<Real>>(where, field, first, n, in);
+        list(in, sweep.sources.n_points(), desk.in);
       }
-      sweep.targets.template scatter<To>(where, field, first, n, lanes, out);
+      const bool is_direct =
+          n == lanes<Real> && sweep.targets.template find_rows<To>(where, field, first, n, desk.out.data());
+      if (!is_direct) list(out, sweep.targets.n_points(), desk.out);
+      sweep.lines->execute(desk.in.data(), desk.out.data(), sweep.scale, desk.scratch.data());
+      if (!is_direct) sweep.targets.template scatter<lanes<Real>>(where, field, first, n, out);
     }
-  }
-
-  /// Lines along z, which need no copies where they lie in one piece.
-  template <class From, class To>
-  void run_rows(const Sweep<Real>& sweep, std::byte* const* where, std::size_t thread, std::int64_t field,
-                std::int64_t begin, std::int64_t end) {
-    auto* in = reinterpret_cast<From*>(scratch_in[thread].data());
-    auto* out = reinterpret_cast<To*>(scratch_out[thread].data());
-    for (std::int64_t line = begin; line < end; ++line) {
-      // Transforms to real numbers spoil what they read.
-      From* from = sweep.is_real_out ? nullptr : sweep.sources.template find_line<From>(where, field, line, alignment);
-      To* to = sweep.targets.template find_line<To>(where, field, line, alignment);
-      if (from == nullptr || static_cast<void*>(from) == to) {
-        sweep.sources.template gather<From>(where, field, line, 1, 1, in);
-        from = in;
-      }
-      To* result = to == nullptr ? out : to;
-      sweep.lines->execute(from, result);
-      apply_scale(sweep, result);
-      if (to == nullptr) sweep.targets.template scatter<To>(where, field, line, 1, 1, out);
-    }
-  }
-
-  template <class To>
-  static void apply_scale(const Sweep<Real>& sweep, To* results) {
-    if (sweep.scale == 1) return;
-    for (std::int64_t i = 0; i < sweep.targets.n_points() * sweep.lines->lanes(); ++i) results[i] *= sweep.scale;
   }
 
   void run_sweep(const Sweep<Real>& sweep, std::byte* const* where, std::size_t thread, std::int64_t field,
                  std::int64_t begin, std::int64_t end) {
     const auto run = [&]<class From, class To>(From, To) {
-      if (sweep.lines->lanes() == 1)
-        run_rows<From, To>(sweep, where, thread, field, begin, end);
-      else
-        run_lines<From, To>(sweep, where, thread, field, begin, end);
+      run_lines<From, To>(sweep, where, thread, field, begin, end);
     };
     if (sweep.is_real_in)
       run(Real(), Complex());
@@ -277,16 +255,16 @@ struct Transform<Real>::Implementation {
     const auto n_lines = [](const IndexBox& box, int d) { return box.size() / box.extent(d); };
     const std::int64_t layers = pass.before.extent(0);
     const std::int64_t lines = n_lines(pass.before, pass.directions[0]);
-    // A thread's share: layers, or batches of lines.
-    const std::int64_t lanes = is_pair ? 0 : pass.sweeps[0].lines->lanes();
-    const std::int64_t tasks = is_pair ? layers : (lines + lanes - 1) / lanes;
+    // A thread's share: layers, or bundles of lines.
+    constexpr std::int64_t bundle = lanes<Real>;
+    const std::int64_t tasks = is_pair ? layers : (lines + bundle - 1) / bundle;
     threads.run([&](int thread) {
       const auto t = static_cast<std::size_t>(thread);
       const auto* where = memories[t].data();
       for (int field = 0; field < options.fields; ++field) {
         const std::int64_t begin = tasks * thread / threads.size(), end = tasks * (thread + 1) / threads.size();
         if (!is_pair) {
-          run_sweep(pass.sweeps[0], where, t, field, begin * lanes, std::min(lines, end * lanes));
+          run_sweep(pass.sweeps[0], where, t, field, begin * bundle, std::min(lines, end * bundle));
           continue;
         }
         for (std::int64_t layer = begin; layer < end; ++layer)
@@ -307,7 +285,7 @@ struct Transform<Real>::Implementation {
     if (std::any_of(way.links.begin(), way.links.end(), [](const Link& link) { return link.is_moving(); }))
       shared->synchronise();
     for (std::size_t i = 0; i < way.links.size(); ++i) {
-      way.links[i].execute(memories[0].data(), comm, *shared, threads);
+      way.links[i].execute(memories[0].data(), *exchanges, threads);
       if (i < way.passes.size())
         for (const auto& pass : way.passes[i]) run_pass(pass);
     }
@@ -329,12 +307,13 @@ struct Transform<Real>::Implementation {
   std::vector<LinePlan<Real>> forward_lines, backward_lines;  // by direction
   Way<Real> forward, backward;
   std::optional<comm::SharedMemory> shared;
+  std::optional<Exchanges> exchanges;
   AlignedBuffer<std::byte> local_values, incoming_values;
   std::size_t bytes = 0;
   std::int64_t plane_bytes = 0;
-  std::vector<AlignedBuffer<Complex>> scratch_in, scratch_out;  // by thread
-  std::vector<AlignedBuffer<std::byte>> planes;                 // by thread
-  std::vector<std::vector<std::byte*>> memories;                // by thread
+  std::vector<Desk<Real>> desks;                  // by thread
+  std::vector<AlignedBuffer<std::byte>> planes;   // by thread
+  std::vector<std::vector<std::byte*>> memories;  // by thread
 };
 
 template <class Real>
@@ -361,6 +340,14 @@ const IndexBox& Transform<Real>::output_box() const {
 template <class Real>
 const IndexBox& Transform<Real>::spectrum_box() const {
   return implementation_->plan.spectrum()[implementation_->rank];
+}
+template <class Real>
+std::vector<std::string> Transform<Real>::exchanges() const {
+  std::vector<std::string> names;
+  for (const auto* way : {&implementation_->forward, &implementation_->backward})
+    for (const auto& link : way->links)
+      if (link.is_moving()) names.push_back(link.name());
+  return names;
 }
 template <class Real>
 std::size_t Transform<Real>::bytes() const {

@@ -13,10 +13,13 @@
 #include <complex>
 #include <memory>
 #include <span>
+#include <string>
+#include <vector>
 
 #include "tessera/base/threads.h"
 #include "tessera/comm/communicator.h"
 #include "tessera/fft/plan.h"
+#include "tessera/machine/wires.h"
 
 namespace tessera::fft {
 
@@ -25,6 +28,8 @@ struct TransformOptions {
   bool spoils_spectrum = true;  // backward may use the memory of its input
   double backward_scale = 1;    // what backward multiplies its result by
   bool shares_memory = true;    // ranks of one host read what others have for them where it is; else, all in messages
+  std::string exchange = "pairwise";                 // an entry of exchange.h, or "auto"
+  std::shared_ptr<const machine::Wires> wires = {};  // on rank 0, for exchanges that the map decides
 };
 
 template <class Real>
@@ -50,6 +55,8 @@ class Transform {
   void backward(std::span<Complex> spectrum, std::span<Real> output);
   void backward(std::span<Complex> spectrum, std::span<Complex> output);
 
+  /// How the exchanges of forward and of backward are carried out, those that move anything: "gathered".
+  std::vector<std::string> exchanges() const;
   /// Of its own, beside what it is given.
   std::size_t bytes() const;
 

@@ -1,14 +1,17 @@
-// Transforms on one rank against the defining sum; ranks are covered by the engine's parallel tests.
+// Transforms on one rank against the defining sum; several ranks: ranks_test.cpp.
 #include "tessera/fft/transform.h"
 
 #include <gtest/gtest.h>
+#include <hwy/targets.h>
 
 #include <algorithm>
 #include <numbers>
 #include <random>
 #include <vector>
 
-#include "tessera/fft/lines.h"
+#include "tessera/fft/lines/circle.h"
+#include "tessera/fft/lines/lines.h"
+#include "tessera/fft/lines/transpose.h"
 #include "tessera/fft/schemes.h"
 
 namespace tessera::fft {
@@ -107,19 +110,114 @@ TYPED_TEST(FftTransform, ThreadsDoNotChangeBits) {
   }
 }
 
-// The constructor checks that a line's bits do not depend on its lane; every length that meshes have must pass.
-TYPED_TEST(FftTransform, LanesAreAlikeForEveryMeshLength) {
-  constexpr int lanes = static_cast<int>(64 / sizeof(TypeParam));
-  for (std::int64_t n = 1; n <= 512; ++n) {
-    std::int64_t rest = n;
-    for (const std::int64_t prime : {2, 3, 5, 7})
-      while (rest % prime == 0) rest /= prime;
-    if (rest > 1 && n > 40) continue;
-    LinePlan<TypeParam>(LineKind::real_forward, n, lanes);
-    LinePlan<TypeParam>(LineKind::real_backward, n, lanes);
-    LinePlan<TypeParam>(LineKind::forward, n, lanes / 2);
-    LinePlan<TypeParam>(LineKind::backward, n, lanes / 2);
+/// Calls work() with each instruction set that this machine has.
+template <class Work>
+void for_instruction_sets(Work&& work) {
+  for (std::int64_t left = hwy::SupportedTargets() & HWY_TARGETS; left != 0; left &= left - 1) {
+    const std::int64_t set = left & -left;
+    SCOPED_TRACE(hwy::TargetName(set));
+    hwy::SetSupportedTargetsForTest(set);
+    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+    work();
+    hwy::SetSupportedTargetsForTest(0);
+    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
   }
+}
+
+/// Every lane has the same line but the last, which has another: bits must not depend on the lane nor on neighbours.
+template <class Real>
+void expect_line(LineKind kind, std::int64_t n) {
+  constexpr std::int64_t width = lanes<Real>;
+  const bool is_real_in = kind == LineKind::real_forward, is_real_out = kind == LineKind::real_backward;
+  const std::int64_t half = n / 2 + 1, in_points = is_real_out ? half : n, out_points = is_real_in ? half : n;
+  const std::int64_t in_parts = is_real_in ? 1 : 2, out_parts = is_real_out ? 1 : 2;
+  const auto line = random_values<Real>(in_points * in_parts, 7), other = random_values<Real>(in_points * in_parts, 8);
+  // Not on a cache line's edge: the caller's arrays need not be.
+  std::vector<Real> in(static_cast<std::size_t>(in_points * in_parts * width + 1)),
+      out(static_cast<std::size_t>(out_points * out_parts * width + 1));
+  std::vector<const Real*> from(static_cast<std::size_t>(n + 2));
+  std::vector<Real*> to(static_cast<std::size_t>(n + 2));
+  for (std::int64_t j = 0; j < in_points; ++j) {
+    Real* row = in.data() + 1 + j * in_parts * width;
+    from[static_cast<std::size_t>(j)] = row;
+    for (std::int64_t l = 0; l < width; ++l)
+      for (std::int64_t part = 0; part < in_parts; ++part)
+        row[l * in_parts + part] = (l == width - 1 ? other : line)[static_cast<std::size_t>(j * in_parts + part)];
+  }
+  for (std::int64_t j = 0; j < out_points; ++j)
+    to[static_cast<std::size_t>(j)] = out.data() + 1 + j * out_parts * width;
+  const AlignedBuffer<Real> scratch(LinePlan<Real>::scratch_size(n));
+  const Real scale = 2;
+  LinePlan<Real>(kind, n).execute(from.data(), to.data(), scale, scratch.data());
+
+  const auto value = [&](std::int64_t j) -> std::complex<long double> {
+    const std::int64_t k = is_real_out && j >= half ? n - j : j;
+    const auto at = static_cast<std::size_t>(k * in_parts);
+    if (is_real_in) return static_cast<long double>(line[at]);
+    // The spectrum of real points is Hermitian: the first and the last wave are real.
+    const bool is_real = is_real_out && (k == 0 || 2 * k == n);
+    const std::complex<long double> x(static_cast<long double>(line[at]),
+                                      is_real ? 0 : static_cast<long double>(line[at + 1]));
+    return k == j ? x : std::conj(x);
+  };
+  const long double sign = kind == LineKind::forward || is_real_in ? -1 : 1;
+  std::vector<std::complex<long double>> values, roots;
+  for (std::int64_t j = 0; j < n; ++j) {
+    values.push_back(value(j));
+    roots.push_back(std::polar(1.0L, sign * 2 * pi * static_cast<long double>(j) / static_cast<long double>(n)));
+  }
+  // Rounding grows as log n; sums are of size √n.
+  const double tolerance = 4 * std::numeric_limits<Real>::epsilon() * std::sqrt(static_cast<double>(n)) *
+                           (1 + std::log2(static_cast<double>(n)));
+  for (std::int64_t k = 0; k < out_points; ++k) {
+    std::complex<long double> sum = 0;
+    for (std::int64_t j = 0; j < n; ++j)
+      sum += values[static_cast<std::size_t>(j)] * roots[static_cast<std::size_t>(j * k % n)];
+    const Real* row = to[static_cast<std::size_t>(k)];
+    ASSERT_NEAR(static_cast<double>(row[0]), static_cast<double>(2 * sum.real()), tolerance) << n << ", wave " << k;
+    if (!is_real_out) {
+      ASSERT_NEAR(static_cast<double>(row[1]), static_cast<double>(2 * sum.imag()), tolerance) << n << ", wave " << k;
+    }
+    for (std::int64_t l = 0; l < width - 1; ++l)
+      for (std::int64_t part = 0; part < out_parts; ++part) ASSERT_EQ(row[l * out_parts + part], row[part]);
+  }
+}
+
+TYPED_TEST(FftTransform, LinesAgreeWithTheDefiningSumInEveryLane) {
+  for_instruction_sets([] {
+    for (std::int64_t n = 1; n <= 256; ++n) {
+      std::int64_t rest = n;
+      for (const std::int64_t prime : {2, 3, 5, 7})
+        while (rest % prime == 0) rest /= prime;
+      if (rest > 1 && n > 40) continue;
+      for (const auto kind : {LineKind::real_forward, LineKind::real_backward, LineKind::forward, LineKind::backward})
+        expect_line<TypeParam>(kind, n);
+    }
+  });
+}
+
+template <class Value>
+void expect_transpose() {
+  for (const std::int64_t rows : {1, 3, 8, 16, 21})
+    for (const std::int64_t columns : {1, 4, 7, 16, 33}) {
+      const std::int64_t from_stride = columns + 1, to_stride = rows + 2;
+      std::vector<Value> from(static_cast<std::size_t>(rows * from_stride + 1)),
+          to(static_cast<std::size_t>(columns * to_stride + 1), Value(-1));
+      for (std::size_t i = 0; i < from.size(); ++i) from[i] = Value(static_cast<float>(i));
+      transpose(from.data() + 1, from_stride, rows, columns, to.data() + 1, to_stride);
+      EXPECT_EQ(to[0], Value(-1));
+      for (std::int64_t c = 0; c < columns; ++c)
+        for (std::int64_t r = 0; r < to_stride; ++r)
+          ASSERT_EQ(to[static_cast<std::size_t>(1 + c * to_stride + r)],
+                    r < rows ? from[static_cast<std::size_t>(1 + r * from_stride + c)] : Value(-1));
+    }
+}
+
+TYPED_TEST(FftTransform, TransposesAnyRectangle) {
+  for_instruction_sets([] {
+    expect_transpose<TypeParam>();
+    expect_transpose<std::complex<TypeParam>>();
+  });
 }
 
 }  // namespace

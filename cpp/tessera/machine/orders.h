@@ -2,9 +2,11 @@
 // host of each rank in turn, by index in Network::hosts.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "tessera/machine/network.h"
+#include "tessera/machine/wires.h"
 
 namespace tessera::machine {
 
@@ -13,6 +15,9 @@ using RankOrder = std::vector<int>;
 /// Ranks on each host when n fill their slots host after host in the order of the tree. Throws InputError where there
 /// are fewer slots than ranks.
 std::vector<int> fill_slots(const Network& network, int n_ranks);
+
+/// The wires of a job of n ranks that fills slots so. Throws InputError as fill_slots.
+Wires wires_of_job(const Network& network, int n_ranks);
 
 /// The order of hosts in the host file of paper 000, §2 and Table 1: line i of the 2^d lines goes to computer
 /// ⌊reverse_bits(i) / processors⌋. Both numbers must be powers of two (InputError).
@@ -33,5 +38,15 @@ RankOrder cartesian_order(const Network& network, const std::vector<int>& ranks_
 
 /// For ranks that are already placed: which of them takes each place of an order of the same hosts.
 std::vector<int> ranks_in_order(const std::vector<int>& host_of_rank, const RankOrder& order);
+
+/// Between hosts that nobody measured: Ethernet of 1 Gbit/s.
+inline constexpr Link unmeasured_between{50e-6, 1.2e8};
+
+/// The hosts of these ranks as one switch, for when nothing was measured. `names`: of the host of each rank.
+Network network_of(const std::vector<std::string>& names, Link link = unmeasured_between);
+
+/// The host of each rank by its name, or by what stands before the first dot where that is unique. Throws InputError:
+/// hosts that the network lacks.
+std::vector<int> find_hosts(const std::vector<std::string>& names, const Network& network);
 
 }  // namespace tessera::machine

@@ -15,6 +15,7 @@ struct Wire {
   double bandwidth = 0;    // bytes/s
   double per_message = 0;  // s
   bool is_processors = false;
+  bool is_of_subnet = false;  // its bus or uplink
 };
 
 /// The wires of a network as the ranks of one job see them. Wires are: every rank (its core copies each message once,

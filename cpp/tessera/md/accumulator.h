@@ -2,12 +2,16 @@
 // a thread, so that the sum does not depend on threads, ranks or order.
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "tessera/base/fixed_point.h"
+#include "tessera/md/uninitialised_vector.h"
 
 namespace tessera::md {
 
@@ -67,12 +71,65 @@ struct EnergyVirial {
   }
 };
 
-/// One thread's share: forces of every local slot (owned and halo), and energies where asked for.
+/// Forces on a few of many slots: a block of slots is cleared, and takes memory, when first added to.
+class SparseForces {
+ public:
+  static constexpr std::size_t block_slots = 64, block_values = 3 * block_slots;
+
+  void resize(std::size_t slots) {
+    is_touched_.assign((slots + block_slots - 1) / block_slots, 0);
+    force_.resize(is_touched_.size() * block_values);
+  }
+  void clear() { std::fill(is_touched_.begin(), is_touched_.end(), std::uint8_t{0}); }
+  std::size_t n_blocks() const { return is_touched_.size(); }
+
+  /// x y z of a slot, units of force_unit.
+  std::int64_t* of(std::int32_t slot) {
+    const auto at = static_cast<std::size_t>(slot);
+    if (!is_touched_[at / block_slots]) touch(at / block_slots);
+    return force_.data() + 3 * at;
+  }
+  /// Adds one block to the forces of all slots, of it the values [begin, end).
+  void add_block_to(std::span<std::int64_t> total, std::size_t block, std::size_t begin, std::size_t end) const {
+    if (!is_touched_[block]) return;
+    const std::size_t last = std::min(end, (block + 1) * block_values);
+    for (std::size_t i = std::max(begin, block * block_values); i < last; ++i) add_fixed(total[i], force_[i]);
+  }
+  /// Of the blocks in use now.
+  std::size_t bytes() const {
+    const auto n = static_cast<std::size_t>(std::count(is_touched_.begin(), is_touched_.end(), std::uint8_t{1}));
+    return n * block_values * sizeof(std::int64_t) + is_touched_.capacity();
+  }
+
+ private:
+  void touch(std::size_t block) {
+    std::fill_n(force_.data() + block * block_values, block_values, 0);
+    is_touched_[block] = 1;
+  }
+
+  UninitialisedVector<std::int64_t> force_;
+  std::vector<std::uint8_t> is_touched_;  // by block
+};
+
+/// What one thread adds to: forces of every local slot (owned and halo), and energies where asked for.
 struct Accumulator {
-  std::span<std::int64_t> force;     // (3·slots) units of force_unit, x y z of each slot
+  Accumulator() = default;
+  /// `own` null: only this thread adds to `total` meanwhile.
+  Accumulator(std::span<std::int64_t> all_threads, EnergyVirial* sums, SparseForces* of_thread = nullptr)
+      : total(all_threads), own(of_thread), energies(sums) {}
+
+  std::span<std::int64_t> total;     // (3·slots) x y z, units of force_unit; of all threads: each adds to other slots
+  SparseForces* own = nullptr;       // of this thread, for slots that others add to as well
   EnergyVirial* energies = nullptr;  // null: forces only
 
-  void add_force(std::int32_t slot, const Vec3& f) { add_fixed_force(&force[3 * static_cast<std::size_t>(slot)], f); }
+  std::int64_t* force_of(std::int32_t slot) {
+    return own != nullptr ? own->of(slot) : &total[3 * static_cast<std::size_t>(slot)];
+  }
+  void add_force(std::int32_t slot, const Vec3& f) { add_fixed_force(force_of(slot), f); }
+  /// The same where no other thread adds to this slot meanwhile.
+  void add_force_alone(std::int32_t slot, const Vec3& f) {
+    add_fixed_force(&total[3 * static_cast<std::size_t>(slot)], f);
+  }
 };
 
 }  // namespace tessera::md

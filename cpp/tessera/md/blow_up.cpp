@@ -79,7 +79,7 @@ std::string find_strongest_force(const domain::Domain& domain, const bonded::Loc
     if (s == slot || domain.is_padding(s)) continue;
     const Vec3 d = lattice.displacement(x[at(s)], x[at(slot)]);
     const double r2 = norm2(d);
-    if (r2 >= settings.cutoff * settings.cutoff || is_excluded(domain.id[at(s)])) continue;
+    if (r2 >= settings.range() * settings.range() || is_excluded(domain.id[at(s)])) continue;
     if (r2 < nearest2) nearest2 = r2, nearest = domain.id[at(s)];
     const auto ab = domain.system().force_field.lj(pair.type()[at(slot)], pair.type()[at(s)]);
     const double safe2 = std::max(r2, 1e-8);

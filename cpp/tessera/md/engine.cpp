@@ -30,7 +30,7 @@ double mesh_reach(const model::System& system, const EngineSettings& settings) {
 
 /// What a search finds must hold until the next: atoms may come closer by the buffer meanwhile.
 domain::CellDemands cell_demands(const model::System& system, const EngineSettings& settings) {
-  return {.list_range = settings.pair.cutoff + settings.buffer,
+  return {.list_range = settings.pair.range() + settings.buffer,
           .group_radius = group_radius(system),
           .bonded_reach = bonded_reach,
           .mesh_reach = mesh_reach(system, settings),
@@ -41,11 +41,12 @@ void check_cutoff(const model::System& system, const EngineSettings& settings) {
   const auto edges = system.lattice.edges();
   if (!system.is_periodic) return;
   for (std::size_t d = 0; d < 3; ++d)
-    if (edges[d] < 2 * settings.pair.cutoff)
+    if (edges[d] < 2 * settings.pair.range())
       throw InputError(fmt::format(
-          "box edge {} is {:.3f} Å, less than twice interactions.cutoff = {} Å; an atom would meet two images of "
-          "another: use a larger box or a cut-off of at most {:.3f} Å",
-          "xyz"[d], edges[d], settings.pair.cutoff, 0.5 * edges[d]));
+          "box edge {} is {:.3f} Å, less than twice {} = {} Å; an atom would meet two images of another: use a larger "
+          "box or a cut-off of at most {:.3f} Å",
+          "xyz"[d], edges[d], settings.pair.range() > settings.pair.cutoff ? "pme.cutoff" : "interactions.cutoff",
+          settings.pair.range(), 0.5 * edges[d]));
 }
 
 }  // namespace
@@ -68,11 +69,15 @@ double widest_buffer(const model::System& system, const EngineSettings& settings
 
 Engine::Engine(const model::System& system, const EngineSettings& settings, const comm::Communicator& comm,
                ThreadPool& threads)
+    : Engine(system, settings, domain::plan_decomposition(plan_cells(system, settings), comm.size()), comm, threads) {}
+
+Engine::Engine(const model::System& system, const EngineSettings& settings, domain::Decomposition decomposition,
+               const comm::Communicator& comm, ThreadPool& threads)
     : system_(system),
       settings_(settings),
       comm_(comm),
       threads_(threads),
-      domain_(system, domain::plan_decomposition(plan_cells(system, settings), comm.size()), comm, threads),
+      domain_(system, std::move(decomposition), comm, threads),
       topology_(system, settings.constraints),
       tables_(bonded::make_force_tables(system.force_field)),
       pair_(domain_, settings.pair,
@@ -84,7 +89,10 @@ Engine::Engine(const model::System& system, const EngineSettings& settings, cons
              .alpha = settings.pair.alpha,
              .grid = settings.pme_grid,
              .coulomb_constant = settings.pair.coulomb_constant,
-             .stray = group_radius(system) + 0.5 * settings.buffer},
+             .stray = group_radius(system) + 0.5 * settings.buffer,
+             .fft_scheme = settings.fft_scheme,
+             .fft_exchange = settings.fft_exchange,
+             .machine_file = settings.machine_file},
             domain_, comm, threads) {
   // Three degrees of freedom go with the centre of mass, which stays where it is.
   degrees_of_freedom_ = std::max<std::int64_t>(1, 3 * system.n_atoms() - topology_.n_constraints() - 3);
@@ -94,19 +102,19 @@ Engine::Engine(const model::System& system, const EngineSettings& settings, cons
   accumulators_.resize(at(threads.size()));
 }
 
-void Engine::set_state(const std::vector<domain::Particle>& particles, std::int64_t step, std::int64_t last_search) {
-  domain_.distribute(particles);
+void Engine::set_state(std::vector<domain::Particle> particles, std::int64_t step, std::int64_t last_search) {
+  domain_.distribute(std::move(particles));
   rebuild_lists();
   domain_.apply_displacements();
   step_ = step;
   last_search_ = last_search;
 }
 
-std::vector<domain::Particle> Engine::owned_particles() const {
+std::vector<domain::Particle> Engine::owned_particles(std::int64_t begin, std::int64_t end) const {
   std::vector<domain::Particle> particles;
-  particles.reserve(at(domain_.n_owned_atoms()));
+  particles.reserve(at(std::min<std::int64_t>(domain_.n_owned_atoms(), end - begin)));
   for (std::int32_t s = 0; s < domain_.n_owned_slots(); ++s)
-    if (!domain_.is_padding(s))
+    if (domain_.id[at(s)] >= begin && domain_.id[at(s)] < end)  // not that of padding
       particles.push_back({domain_.id[at(s)], domain_.reference[at(s)], domain_.velocity[at(s)],
                            domain_.position[at(s)] - domain_.reference[at(s)]});
   return particles;
@@ -123,7 +131,7 @@ void Engine::rebuild_lists() {
   for (std::int32_t s = 0; s < domain_.n_owned_slots(); ++s)
     if (!domain_.is_padding(s)) inverse_mass_[at(s)] = 1 / domain_.molecule_of(s).mass[at(domain_.local[at(s)])];
   force_.resize(3 * at(domain_.n_slots()));
-  for (auto& force : thread_force_) force.resize(force_.size());
+  for (auto& force : thread_force_) force.resize(at(domain_.n_slots()));
   std::string torn;
   try {
     topology_.rebuild(domain_);
@@ -157,10 +165,12 @@ bool Engine::must_search() {
 
 void Engine::clear_forces(bool with_energies) {
   threads_.run([&](int thread) {
-    auto& force = thread == 0 ? force_ : thread_force_[at(thread) - 1];
-    std::fill(force.begin(), force.end(), 0);
+    const auto n = std::ssize(force_), n_threads = std::ptrdiff_t{threads_.size()};
+    std::fill(force_.begin() + n * thread / n_threads, force_.begin() + n * (thread + 1) / n_threads, 0);
+    auto* own = thread == 0 ? nullptr : &thread_force_[at(thread) - 1];
+    if (own != nullptr) own->clear();
     thread_energies_[at(thread)] = {};
-    accumulators_[at(thread)] = {force, with_energies ? &thread_energies_[at(thread)] : nullptr};
+    accumulators_[at(thread)] = {force_, with_energies ? &thread_energies_[at(thread)] : nullptr, own};
   });
 }
 
@@ -171,11 +181,15 @@ void Engine::add_bonded_forces() {
   });
 }
 
-void Engine::sum_threads() {
+/// Of the elements [begin, end) of force_.
+void Engine::sum_threads(std::int64_t begin, std::int64_t end) {
   if (thread_force_.empty()) return;
-  threads_.parallel_for(static_cast<std::int64_t>(force_.size()), [&](std::int64_t begin, std::int64_t end) {
+  constexpr auto block_values = static_cast<std::int64_t>(SparseForces::block_values);
+  const auto first = begin / block_values, n_blocks = (end + block_values - 1) / block_values - first;
+  threads_.parallel_for(n_blocks, [&](std::int64_t from, std::int64_t to) {
     for (const auto& force : thread_force_)
-      for (auto i = begin; i < end; ++i) add_fixed(force_[at(i)], force[at(i)]);
+      for (auto block = first + from; block < first + to; ++block)
+        force.add_block_to(force_, at(block), at(begin), at(end));
   });
 }
 
@@ -195,11 +209,19 @@ void Engine::report_blow_up(const std::string& problem) {
                          find_strongest_force(domain_, topology_.terms(), tables_, pair_, fastest));
 }
 
-std::size_t Engine::bytes() const {
-  std::size_t n = domain_.bytes() + topology_.bytes() + pair_.bytes() + mesh_.bytes() +
-                  force_.capacity() * sizeof(std::int64_t) + inverse_mass_.capacity() * sizeof(double);
-  for (const auto& force : thread_force_) n += force.capacity() * sizeof(std::int64_t);
-  return n;
+std::vector<MemoryUse> Engine::memory() const {
+  std::size_t forces = force_.capacity() * sizeof(std::int64_t);
+  for (const auto& force : thread_force_) forces += force.bytes();
+  const auto use = [](std::string_view owner, std::size_t bytes) {
+    return MemoryUse{owner, static_cast<std::int64_t>(bytes)};
+  };
+  return {use("atoms and halo", domain_.bytes() + inverse_mass_.capacity() * sizeof(double)),
+          use("bonded terms and groups", topology_.bytes()),
+          use("forces", forces),
+          use("pairs: atoms as kernels see them", pair_.bytes()),
+          use("pairs: list", pair_.sum().list_bytes()),
+          use("pairs: forces by thread", pair_.sum().other_bytes()),
+          use("mesh", mesh_.bytes())};
 }
 
 }  // namespace tessera::md

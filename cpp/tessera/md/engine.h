@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tessera/md/accumulator.h"
@@ -23,9 +24,11 @@ struct EngineSettings {
   bool lj_tail = false;
   int pme_order = 4;
   Index3 pme_grid{};
-  double buffer = 2.8;    // Å: how far two atoms together may move between searches, which sort atoms into cells
-  int search_every = 40;  // steps
-  double list_steps = 4;  // about how many a list of near pairs lasts; the result is the same
+  std::string fft_scheme = "auto", fft_exchange = "auto";
+  std::string machine_file;  // the map of the machine, by which the scheme is chosen; empty: none
+  double buffer = 2.8;       // Å: how far two atoms together may move between searches, which sort atoms into cells
+  int search_every = 40;     // steps
+  double list_steps = 4;     // about how many a list of near pairs lasts; the result is the same
   bool double_precision = false;
   std::string pair_scheme = "auto";
   constraint::ConstraintMode constraints = constraint::ConstraintMode::h_bonds;
@@ -47,6 +50,12 @@ struct Energies {
   double operator[](Term t) const { return term[static_cast<std::size_t>(t)]; }
 };
 
+/// Bytes by who holds them.
+struct MemoryUse {
+  std::string_view owner;
+  std::int64_t bytes;
+};
+
 /// The cell grid that these settings want: global, the same on any ranks.
 domain::CellGrid plan_cells(const model::System& system, const EngineSettings& settings);
 
@@ -58,10 +67,13 @@ class Engine {
   /// Checks settings against the system (InputError). Collective; references must outlive the engine.
   Engine(const model::System& system, const EngineSettings& settings, const comm::Communicator& comm,
          ThreadPool& threads);
+  /// The same with other bricks of the same cells, which change no bit.
+  Engine(const model::System& system, const EngineSettings& settings, domain::Decomposition decomposition,
+         const comm::Communicator& comm, ThreadPool& threads);
 
   /// Places atoms, wherever they come from: every atom on exactly one rank, whole hydrogen groups together.
   /// `last_search` is the step whose search the particles' cells come from. Collective.
-  void set_state(const std::vector<domain::Particle>& particles, std::int64_t step, std::int64_t last_search);
+  void set_state(std::vector<domain::Particle> particles, std::int64_t step, std::int64_t last_search);
 
   /// Puts constrained distances right (and velocities along them), as a start from people's files needs. Collective.
   void constrain_start();
@@ -90,20 +102,28 @@ class Engine {
   const model::System& system() const { return system_; }
   const pair::PairForces& pair_forces() const { return pair_; }
   const Topology& topology() const { return topology_; }
-  /// Owned atoms with their place at the last search and what they moved since: a checkpoint's content.
-  std::vector<domain::Particle> owned_particles() const;
+  /// Owned atoms with their place at the last search and what they moved since: a checkpoint's content. Of those with
+  /// ids from begin to end.
+  std::vector<domain::Particle> owned_particles(std::int64_t begin, std::int64_t end) const;
+  std::vector<domain::Particle> owned_particles() const { return owned_particles(0, system_.n_atoms()); }
   /// Force on an owned slot, kcal/mol/Å.
   Vec3 force(std::int32_t slot) const;
   Timers& timers() { return timers_; }
-  std::size_t bytes() const;
+  /// Processor time that this rank has spent on its own atoms, waits for others left out, s.
+  double work_seconds() const { return work_seconds_; }
+  /// What holds this rank's memory between steps.
+  std::vector<MemoryUse> memory() const;
 
  private:
+  template <class Function>
+  void work(Phase phase, Function&& function);
   void rebuild_lists();
   void search();
   bool must_search();
   void clear_forces(bool with_energies);
   void add_bonded_forces();
-  void sum_threads();
+  void sum_threads(std::int64_t begin, std::int64_t end);
+  std::int64_t force_size() const { return static_cast<std::int64_t>(force_.size()); }
   void first_half();
   void second_half(bool with_energies);
   void report_blow_up(const std::string& problem);
@@ -126,11 +146,12 @@ class Engine {
   pair::PairForces pair_;
   Mesh mesh_;
   Timers timers_;
+  double work_seconds_ = 0;
 
   std::int64_t step_ = 0, last_search_ = 0, n_searches_ = 0, degrees_of_freedom_ = 0;
-  std::vector<double> inverse_mass_;                     // by owned slot, amu⁻¹; padding 0
-  std::vector<std::int64_t> force_;                      // (3·slots), of all threads after sum_threads()
-  std::vector<std::vector<std::int64_t>> thread_force_;  // (3·slots) by thread beyond the first
+  std::vector<double> inverse_mass_;        // by owned slot, amu⁻¹; padding 0
+  std::vector<std::int64_t> force_;         // (3·slots), of all threads after sum_threads()
+  std::vector<SparseForces> thread_force_;  // by thread beyond the first
   std::vector<EnergyVirial> thread_energies_;
   std::vector<Accumulator> accumulators_;
   std::string blow_up_;  // what this rank found

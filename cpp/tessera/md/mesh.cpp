@@ -4,6 +4,8 @@
 #include <vector>
 
 #include "tessera/base/error.h"
+#include "tessera/fft/choice/trial.h"
+#include "tessera/fft/choice/wisdom.h"
 #include "tessera/md/pme/pme.h"
 
 namespace tessera::md {
@@ -34,14 +36,23 @@ Mesh::Mesh(const Settings& settings, const domain::Domain& domain, const comm::C
     : implementation_(new Implementation{domain, {}}) {
   if (!settings.active) return;
   const auto& lattice = domain.system().lattice;
-  const auto plan = pme::plan_pme({settings.order, settings.alpha, settings.grid}, lattice.edges(), domain.grid().n,
-                                  domain.decomposition().bricks(), settings.stray);
-  if (settings.double_precision)
-    implementation_->sized.emplace<Sized<double>>(
-        Sized<double>{pme::Pme<double>(plan, lattice, settings.coulomb_constant, comm, threads), {}});
-  else
-    implementation_->sized.emplace<Sized<float>>(
-        Sized<float>{pme::Pme<float>(plan, lattice, settings.coulomb_constant, comm, threads), {}});
+  const auto make = [&]<class Real>(Real) {
+    const fft::Request request{settings.fft_scheme, settings.machine_file, static_cast<std::int64_t>(sizeof(Real)),
+                               settings.fft_exchange};
+    fft::Agreed agreed;
+    const auto plan = pme::plan_pme({settings.order, settings.alpha, settings.grid}, lattice.edges(), domain.grid().n,
+                                    domain.decomposition().bricks(), settings.stray, [&](const fft::Problem& problem) {
+                                      agreed = fft::agree_or_try<Real>(comm, threads, problem, request, {},
+                                                                       fft::default_wisdom_file());
+                                      return agreed.plan;
+                                    });
+    fft::TransformOptions options;
+    options.exchange = agreed.exchange;
+    options.wires = agreed.wires;
+    implementation_->sized.emplace<Sized<Real>>(
+        Sized<Real>{pme::Pme<Real>(plan, lattice, settings.coulomb_constant, comm, threads, options), {}});
+  };
+  settings.double_precision ? make(double()) : make(float());
 }
 
 Mesh::~Mesh() = default;

@@ -22,6 +22,8 @@ class Mesh {
     Index3 grid{};
     double coulomb_constant = 0;
     double stray = 0;  // how far from its cell an atom may be, Å
+    std::string fft_scheme = "auto", fft_exchange = "auto";
+    std::string machine_file;  // by which the scheme is chosen; empty: none
   };
 
   Mesh(const Settings& settings, const domain::Domain& domain, const comm::Communicator& comm, ThreadPool& threads);

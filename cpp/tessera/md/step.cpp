@@ -2,32 +2,46 @@
 // does not have is an empty list. Each line is a phase of the report.
 #include <algorithm>
 
+#include "tessera/base/processor_time.h"
 #include "tessera/base/units.h"
 #include "tessera/md/engine.h"
 #include "tessera/md/pme/influence.h"
 
 namespace tessera::md {
 
+/// A phase of this rank's own atoms, in which it waits for nobody.
+template <class Function>
+void Engine::work(Phase phase, Function&& function) {
+  const double before = processor_seconds();
+  timers_.time(phase, function);
+  work_seconds_ += processor_seconds() - before;
+}
+
 void Engine::step(bool with_energies) {
   ++step_;
-  timers_.time(Phase::first_half, [&] { first_half(); });
+  work(Phase::first_half, [&] { first_half(); });
   if (timers_.time(Phase::displacement, [&] { return must_search(); }))
     timers_.time(Phase::search, [&] { search(); });
   else
-    timers_.time(Phase::halo_positions, [&] { domain_.update_halo_positions(); });
+    timers_.time(Phase::halo_positions, [&] { domain_.start_halo_positions(); });
   compute_forces(with_energies);
-  timers_.time(Phase::second_half, [&] { second_half(with_energies); });
+  work(Phase::second_half, [&] { second_half(with_energies); });
   if (with_energies) timers_.time(Phase::energies, [&] { sum_energies(); });
 }
 
 void Engine::compute_forces(bool with_energies) {
-  timers_.time(Phase::clear, [&] { clear_forces(with_energies); });
-  timers_.time(Phase::bonded, [&] { add_bonded_forces(); });
-  timers_.time(Phase::pair_list, [&] { pair_.update(); });
-  timers_.time(Phase::pair, [&] { pair_.add_forces(accumulators_); });
+  work(Phase::clear, [&] { clear_forces(with_energies); });
+  // While halo positions are on their way, pairs that do not need them; while forces on the halo are, the mesh.
+  work(Phase::pair, [&] { pair_.add_inner_forces(accumulators_, [&] { domain_.push_halo_positions(); }); });
+  timers_.time(Phase::halo_positions, [&] { domain_.finish_halo_positions(); });
+  work(Phase::bonded, [&] { add_bonded_forces(); });
+  work(Phase::pair_list, [&] { pair_.update(); });
+  work(Phase::pair, [&] { pair_.add_forces(accumulators_); });
+  work(Phase::sum_threads, [&] { sum_threads(3 * std::int64_t{domain_.n_owned_slots()}, force_size()); });
+  timers_.time(Phase::halo_forces, [&] { domain_.start_return_of_forces(force_); });
   report_blow_up(mesh_.add_forces(accumulators_, timers_));
-  timers_.time(Phase::sum_threads, [&] { sum_threads(); });
-  timers_.time(Phase::halo_forces, [&] { domain_.return_halo_forces(force_); });
+  work(Phase::sum_threads, [&] { sum_threads(0, 3 * std::int64_t{domain_.n_owned_slots()}); });
+  timers_.time(Phase::halo_forces, [&] { domain_.finish_return_of_forces(force_); });
 }
 
 /// Energies, virial and what follows from them, over all threads and ranks.

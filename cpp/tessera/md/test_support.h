@@ -163,7 +163,7 @@ inline Oracle all_pairs(const model::System& system, const std::vector<Fraction>
     for (std::size_t j = 0; j < i; ++j) {
       const Vec3 d = system.lattice.displacement(position[j], position[i]);
       const double r2 = norm2(d);
-      if (r2 >= settings.cutoff * settings.cutoff) continue;
+      if (r2 >= settings.range() * settings.range()) continue;
       const double qq = settings.coulomb_constant * charge[i] * charge[j];
       double force_over_r = 0;
       if (is_excluded(system, static_cast<std::int64_t>(i), static_cast<std::int64_t>(j))) {

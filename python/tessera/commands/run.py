@@ -15,7 +15,9 @@ from tessera import launch
 @click.option("-t", "--threads", type=int, help="Threads of each rank; before the run file's parallel.threads.")
 @click.option("--restart", is_flag=True, help="Go on from the last checkpoint in the output folder.")
 @click.option(
-    "--tune", is_flag=True, help="Before step 1, try all pair schemes and keep the fastest; checkpoints record it."
+    "--tune",
+    is_flag=True,
+    help="Before step 1, try pair schemes and splits of Ewald's sum, keep the fastest; checkpoints record it.",
 )
 @click.option(
     "--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Override a key of the run file; repeatable."

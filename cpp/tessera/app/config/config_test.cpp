@@ -37,7 +37,7 @@ TEST(Config, KeysAreUniqueAndDocumented) {
     EXPECT_FALSE(key.documentation.empty()) << key.full_name();
     EXPECT_FALSE(section_documentation(key.section).empty()) << key.section;
   }
-  EXPECT_EQ(names.size(), 37U);
+  EXPECT_EQ(names.size(), 42U);
 }
 
 TEST(Config, DefaultsAreAdmittedAndComeBackFromToml) {
@@ -81,7 +81,7 @@ TEST(Config, UnknownNamesAreRefusedWithTheNearest) {
   expect_says(message_of("[dynamics]\nstep = 3\n"),
               "run.toml:4: unknown key dynamics.step; did you mean dynamics.steps?");
   expect_says(message_of("[dynamic]\nsteps = 3\n"), "unknown section [dynamic]; did you mean dynamics?");
-  expect_says(message_of("[pme]\ncutoff = 3\n"), "did you mean interactions.cutoff?");
+  expect_says(message_of("[pme]\nswitch = 3\n"), "did you mean interactions.switch?");
   expect_says(message_of("", {"steps=3"}), "dynamics.steps=…");
   expect_says(message_of("", {"dynamics.stepz=3"}), "did you mean dynamics.steps?");
   expect_says(message_of("", {"rubbish"}), "expected section.key=value");
@@ -126,7 +126,7 @@ TEST(Config, SchemaAsJsonHoldsEveryKey) {
   for (const auto& section : json["sections"]) n += section["keys"].size();
   EXPECT_EQ(n, schema().size());
   EXPECT_EQ(json["sections"][1]["keys"][0]["unit"], "Å");
-  EXPECT_EQ(json["sections"][3]["keys"][1]["default"], 2.0);
+  EXPECT_EQ(json["sections"][4]["keys"][1]["default"], 2.0);
 }
 
 }  // namespace

@@ -69,7 +69,7 @@ std::string unknown_key(const std::string& section, const std::string& name) {
 std::string unknown_section(const std::string& section) {
   return fmt::format("unknown section [{}]; {}", section,
                      did_you_mean(nearest_word(section, section_names()),
-                                  "the sections are input, interactions, pme, dynamics, output, parallel"));
+                                  "the sections are input, interactions, pme, fft, dynamics, output, parallel"));
 }
 
 /// A whole number, also where it is written as 1e6.
@@ -160,8 +160,9 @@ void set_key(RunConfig& config, const Key& key, const toml::node& node, const st
   }
   if (key.is_path) {
     auto& path = std::get<std::string>(*value);
-    if (path.empty()) return errors.add(place, fmt::format("{} is empty, expected a path", key.full_name()));
-    path = (std::filesystem::path(folder) / path).lexically_normal().string();
+    if (path.empty() && !key.may_be_empty)
+      return errors.add(place, fmt::format("{} is empty, expected a path", key.full_name()));
+    if (!path.empty()) path = (std::filesystem::path(folder) / path).lexically_normal().string();
   }
   key.store(config, *value);
 }
@@ -263,6 +264,9 @@ void check_together(const RunConfig& config, const std::string& name, bool is_sy
     errors.add(name, fmt::format("interactions.coulomb_switch = {} Å must be less than interactions.cutoff = {} Å",
                                  n.coulomb_switch, n.cutoff));
   if (n.electrostatics == Electrostatics::pme) {
+    if (config.pme.cutoff > 0 && config.pme.cutoff < n.cutoff)
+      errors.add(name, fmt::format("pme.cutoff = {} Å must be at least interactions.cutoff = {} Å, or 0 for the same",
+                                   config.pme.cutoff, n.cutoff));
     for (const auto points : config.pme.grid)
       if (points < config.pme.order)
         errors.add(name, fmt::format("pme.grid holds {}, expected at least pme.order = {} points along each box vector",

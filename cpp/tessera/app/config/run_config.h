@@ -36,10 +36,16 @@ struct InteractionsConfig {
 
 struct PmeConfig {
   std::int64_t order = 4;
+  double cutoff = 0.0;   // Å; 0: that of the interactions
   double spacing = 1.1;  // Å
   double tolerance = 1e-5;
   double alpha = 0.0;              // Å⁻¹; 0: from the tolerance
   std::vector<std::int64_t> grid;  // three, or empty: from the spacing
+};
+
+struct FftConfig {
+  std::string scheme = "auto";
+  std::string exchange = "auto";
 };
 
 struct DynamicsConfig {
@@ -70,14 +76,17 @@ struct ParallelConfig {
   std::int64_t pair_search_every = 40;
   double buffer = 2.8;  // Å
   double list_steps = 4;
+  bool balance = true;
   Precision precision = Precision::mixed;
   std::string pair_scheme = "auto";
+  std::string machine;  // path, already relative to the working directory; empty: none
 };
 
 struct RunConfig {
   InputConfig input;
   InteractionsConfig interactions;
   PmeConfig pme;
+  FftConfig fft;
   DynamicsConfig dynamics;
   OutputConfig output;
   ParallelConfig parallel;

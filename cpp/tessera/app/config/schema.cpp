@@ -8,6 +8,8 @@
 #include <type_traits>
 
 #include "tessera/base/error.h"
+#include "tessera/fft/exchange.h"
+#include "tessera/fft/schemes.h"
 #include "tessera/md/pair/pair_scheme.h"
 
 namespace tessera::app {
@@ -59,6 +61,7 @@ class Row {
   Row one_of(std::vector<std::int64_t> values) && { return key_.integers = std::move(values), std::move(*this); }
   Row one_of(std::vector<std::string> names) && { return key_.allowed = std::move(names), std::move(*this); }
   Row path() && { return key_.is_path = true, std::move(*this); }
+  Row path_or_none() && { return key_.is_path = key_.may_be_empty = true, std::move(*this); }
 
   /// Files hold fs, the configuration ps.
   Row femtoseconds() && {
@@ -115,11 +118,29 @@ std::vector<Key> make_schema() {
 
   using P = PmeConfig;
   add(Row(&C::pme, "pme", "order", &P::order, "order of the B-splines").one_of({4, 6, 8}));
+  add(Row(&C::pme, "pme", "cutoff", &P::cutoff,
+          "where the direct sum ends, at or beyond interactions.cutoff; 0: there. The further, the coarser a grid "
+          "serves")
+          .unit("Å")
+          .range(0, 1e6));
   add(Row(&C::pme, "pme", "spacing", &P::spacing, "greatest distance of grid points").unit("Å").range(0.1, 10));
   add(Row(&C::pme, "pme", "tolerance", &P::tolerance, "erfc(alpha·cutoff): what the direct sum leaves out")
           .above(0, 0.1));
   add(Row(&C::pme, "pme", "alpha", &P::alpha, "splitting parameter; 0: from the tolerance").unit("1/Å").range(0, 10));
   add(Row(&C::pme, "pme", "grid", &P::grid, "three numbers of grid points; []: from the spacing").range(4, 65536));
+
+  std::vector<std::string> layouts = {"auto", "trial"};
+  for (const auto& scheme : fft::schemes()) layouts.emplace_back(scheme.name);
+  add(Row(&C::fft, "fft", "scheme", &FftConfig::scheme,
+          "how the mesh is laid out over ranks; auto: the one of least predicted time; trial: of least measured time, "
+          "which is remembered")
+          .one_of(std::move(layouts)));
+  std::vector<std::string> exchanges = {"auto"};
+  exchanges.insert(exchanges.end(), fft::exchanges().begin(), fft::exchanges().end());
+  add(Row(&C::fft, "fft", "exchange", &FftConfig::exchange,
+          "how parts of the mesh go between ranks; auto: pairwise, or collectives where parallel.machine predicts a "
+          "gain")
+          .one_of(std::move(exchanges)));
 
   using D = DynamicsConfig;
   const auto d = &C::dynamics;
@@ -169,6 +190,8 @@ std::vector<Key> make_schema() {
           "about how many steps a list of near pairs lasts; few: shorter lists, made more often; the result is the "
           "same")
           .range(0, 100));
+  add(Row(l, "parallel", "balance", &L::balance,
+          "give cells to other ranks where some have more to do than others; the result is the same"));
   add(Row(l, "parallel", "precision", &L::precision, {"mixed", "double"},
           "of the direct sum: single with exact accumulation, or double"));
   std::vector<std::string> schemes = {"auto"};
@@ -176,6 +199,10 @@ std::vector<Key> make_schema() {
   add(Row(l, "parallel", "pair_scheme", &L::pair_scheme,
           "way of finding and summing pairs; auto: the first that has this precision and pair_function")
           .one_of(std::move(schemes)));
+  add(Row(l, "parallel", "machine", &L::machine,
+          "the map that tessera machine measure wrote, by which the layout is chosen; \"\": TESSERA_MACHINE of the "
+          "environment, or no map")
+          .path_or_none());
   return keys;
 }
 
@@ -221,6 +248,7 @@ std::string section_documentation(const std::string& section) {
   if (section == "input") return "What is simulated.";
   if (section == "interactions") return "Forces between atoms that no bond joins.";
   if (section == "pme") return "Particle-mesh Ewald; of no effect with other electrostatics.";
+  if (section == "fft") return "Transforms of the mesh; the result does not depend on it.";
   if (section == "dynamics") return "How the atoms move.";
   if (section == "output") return "What is written, and how often.";
   if (section == "parallel") return "How the work is done; results do not depend on threads or ranks.";

@@ -39,6 +39,7 @@ struct Key {
   Range range;
   std::string documentation;  // one line
   bool is_path = false;       // relative to the run file
+  bool may_be_empty = false;  // of a path: none
 
   std::function<void(RunConfig&, const Value&)> store;  // of a checked value
   std::function<Value(const RunConfig&)> load;

@@ -89,7 +89,9 @@ TEST(Report, SpeedAndPhases) {
   report.timestep = 0.002;
   report.wall_seconds = 20;
   report.phases = {{"pair forces", 12, 15}, {"halo", 3, 3}};
+  report.memory = {{{"mesh", 2355800}, {"pairs: list", 7067400}}, 12000000, 4000000};
   report.state_hash = "ab";
+  report.balance = BalanceHistory{1.34, 1.06, 2};
   EXPECT_DOUBLE_EQ(report.ns_per_day(), 8.64);
   EXPECT_DOUBLE_EQ(report.ms_per_step(), 20);
   const std::string text = report_text(report);
@@ -98,10 +100,21 @@ TEST(Report, SpeedAndPhases) {
   EXPECT_NE(text.find("8.64 ns/day, 20 ms/step: 23,558 atoms, 1,000 steps on 4 ranks × 1 thread (20 s)."),
             std::string::npos)
       << text;
+  EXPECT_NE(
+      text.find("Memory: 400 bytes an atom: pairs: list 300, mesh 100; 12 MB at the peak of all ranks, 4 MB of the "
+                "largest."),
+      std::string::npos)
+      << text;
+  EXPECT_NE(text.find("Imbalance of ranks' own work 1.34 -> 1.06, cells moved between ranks 2 times."),
+            std::string::npos)
+      << text;
   const auto json = report_to_json(report);
+  EXPECT_EQ(json["balance"]["moves"], 2);
   EXPECT_EQ(json["phases"][0]["imbalance"], 1.25);
   EXPECT_EQ(json["state_hash"], "ab");
-  EXPECT_TRUE(json["bytes_per_atom"].is_null());
+  EXPECT_EQ(json["memory"]["by_owner"]["mesh"], 2355800);
+  EXPECT_EQ(json["memory"]["bytes"], 2355800 + 7067400);
+  EXPECT_EQ(json["memory"]["peak_bytes_of_the_largest_rank"], 4000000);
   EXPECT_THROW(write_report("/no/such/folder/report.json", report), RunError);
 }
 

@@ -15,6 +15,24 @@ double Report::ns_per_day() const {
 
 double Report::ms_per_step() const { return steps() > 0 ? 1000 * wall_seconds / static_cast<double>(steps()) : 0; }
 
+std::int64_t Memory::bytes() const {
+  std::int64_t sum = 0;
+  for (const auto& owner : owners) sum += owner.bytes;
+  return sum;
+}
+
+std::string memory_text(const Memory& memory, std::int64_t n_atoms) {
+  const auto per_atom = [&](std::int64_t bytes) {
+    return static_cast<double>(bytes) / static_cast<double>(std::max<std::int64_t>(1, n_atoms));
+  };
+  auto owners = memory.owners;
+  std::stable_sort(owners.begin(), owners.end(), [](const auto& a, const auto& b) { return a.bytes > b.bytes; });
+  std::string text = fmt::format("{:.0f} bytes an atom", per_atom(memory.bytes()));
+  for (std::size_t i = 0; i < owners.size(); ++i)
+    text += fmt::format("{}{} {:.0f}", i == 0 ? ": " : ", ", owners[i].name, per_atom(owners[i].bytes));
+  return text;
+}
+
 std::string report_text(const Report& report) {
   std::string text =
       fmt::format("{:<28} {:>10} {:>8} {:>12} {:>10}\n", "phase", "seconds", "share", "ms/step", "imbalance");
@@ -36,6 +54,16 @@ std::string report_text(const Report& report) {
                       fmt::format("{} rank{}", report.ranks, report.ranks == 1 ? "" : "s"),
                       fmt::format("{} thread{}", report.threads, report.threads == 1 ? "" : "s"),
                       duration_text(report.wall_seconds));
+  if (!report.memory.owners.empty())
+    text += fmt::format("Memory: {}; {:.0f} MB at the peak{}.\n", memory_text(report.memory, report.n_atoms),
+                        static_cast<double>(report.memory.peak) / 1e6,
+                        report.ranks == 1 ? ""
+                                          : fmt::format(" of all ranks, {:.0f} MB of the largest",
+                                                        static_cast<double>(report.memory.most_peak) / 1e6));
+  if (report.balance)
+    text += fmt::format("Imbalance of ranks' own work {:.2f} -> {:.2f}, cells moved between ranks {} time{}.\n",
+                        report.balance->first, report.balance->last, report.balance->moves,
+                        report.balance->moves == 1 ? "" : "s");
   return text;
 }
 
@@ -46,6 +74,11 @@ nlohmann::json report_to_json(const Report& report) {
                       {"seconds", phase.mean_seconds},
                       {"max_seconds", phase.max_seconds},
                       {"imbalance", phase.imbalance()}});
+  nlohmann::json owners = nlohmann::json::object();
+  for (const auto& owner : report.memory.owners) owners[owner.name] = owner.bytes;
+  nlohmann::json balance = nullptr;
+  if (report.balance)
+    balance = {{"first", report.balance->first}, {"last", report.balance->last}, {"moves", report.balance->moves}};
   return {{"format", "tessera-report"},
           {"version", 1},
           {"n_atoms", report.n_atoms},
@@ -57,8 +90,13 @@ nlohmann::json report_to_json(const Report& report) {
           {"wall_seconds", report.wall_seconds},
           {"ns_per_day", report.ns_per_day()},
           {"ms_per_step", report.ms_per_step()},
-          {"bytes_per_atom", report.bytes_per_atom ? nlohmann::json(*report.bytes_per_atom) : nlohmann::json(nullptr)},
+          {"memory",
+           {{"bytes", report.memory.bytes()},
+            {"by_owner", std::move(owners)},
+            {"peak_bytes", report.memory.peak},
+            {"peak_bytes_of_the_largest_rank", report.memory.most_peak}}},
           {"phases", std::move(phases)},
+          {"balance", std::move(balance)},
           {"state_hash", report.state_hash.empty() ? nlohmann::json(nullptr) : nlohmann::json(report.state_hash)},
           {"versions", report.versions},
           {"machine", machine::to_json(report.machine)},

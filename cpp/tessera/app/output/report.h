@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,14 +21,33 @@ struct Phase {
   double imbalance() const { return mean_seconds > 0 ? max_seconds / mean_seconds : 1.0; }
 };
 
+/// What the ranks hold between steps, by owner.
+struct Memory {
+  struct Owner {
+    std::string name;
+    std::int64_t bytes = 0;  // of all ranks
+  };
+  std::vector<Owner> owners;
+  std::int64_t peak = 0, most_peak = 0;  // bytes: the greatest that ranks ever had in memory, all and the largest
+
+  std::int64_t bytes() const;
+};
+
+/// How evenly ranks worked: the longest over the mean of the processor time that they spent on their own atoms.
+struct BalanceHistory {
+  double first = 1, last = 1;
+  int moves = 0;  // of cells between ranks
+};
+
 struct Report {
   std::int64_t n_atoms = 0;
   int ranks = 1, threads = 1;
   std::int64_t first_step = 0, last_step = 0;
   double timestep = 0;      // ps
   double wall_seconds = 0;  // of the steps alone
-  std::optional<double> bytes_per_atom;
+  Memory memory;
   std::vector<Phase> phases;                    // in the order of the step
+  std::optional<BalanceHistory> balance;        // of several ranks
   std::string state_hash;                       // SHA-256 of positions and velocities by atom id; empty: not computed
   std::map<std::string, std::string> versions;  // "tessera", "mpi", "compiler", …
   machine::Machine machine;
@@ -41,7 +59,10 @@ struct Report {
   double ms_per_step() const;
 };
 
-/// The table of phases with shares of the wall time, and the speed below.
+/// "537 bytes an atom: pairs: list 201, mesh 115, …": the largest first.
+std::string memory_text(const Memory& memory, std::int64_t n_atoms);
+
+/// The table of phases with shares of the wall time, the speed and the memory below.
 std::string report_text(const Report& report);
 
 nlohmann::json report_to_json(const Report& report);

@@ -9,8 +9,10 @@
 
 #include "tessera/base/error.h"
 #include "tessera/comm/collectives/predict.h"
+#include "tessera/comm/communicator.h"
 #include "tessera/comm/mpi/hosts.h"
 #include "tessera/comm/mpi/native.h"
+#include "tessera/machine/orders.h"
 
 namespace tessera::comm::mpi {
 namespace {
@@ -18,9 +20,6 @@ namespace {
 using collectives::Candidate;
 using collectives::Choice;
 using collectives::Parameters;
-
-// Of hosts that nobody measured, for an entry that is asked for all the same: Ethernet of 1 Gbit/s.
-constexpr machine::Link assumed{50e-6, 1.2e8};
 
 /// Differs (all but surely) where networks do.
 std::uint64_t fingerprint(const machine::Network& network) {
@@ -93,7 +92,7 @@ Collectives::Collectives(MPI_Comm comm, std::shared_ptr<const machine::Network> 
   MPI_Group_free(&group);
   MPI_Comm_set_errhandler(private_, MPI_ERRORS_RETURN);
   executor_.emplace(private_, settings_.limits);
-  const auto names = gather_names(settings_.host.empty() ? this_host() : settings_.host, private_);
+  const auto names = gather_names(settings_.host.empty() ? Communicator::host() : settings_.host, private_);
   const std::uint64_t own = network ? fingerprint(*network) : 0;
   std::uint64_t first = own;
   MPI_Bcast(&first, 1, MPI_UINT64_T, 0, private_);
@@ -108,8 +107,8 @@ Collectives::Collectives(MPI_Comm comm, std::shared_ptr<const machine::Network> 
     warning_ += "; the MPI library's own collectives are used";
     wires_.reset();
   } else if (!network) {
-    const auto nominal = network_of(names, assumed);
-    wires_.emplace(nominal, find_hosts(names, nominal));
+    const auto nominal = machine::network_of(names);
+    wires_.emplace(nominal, machine::find_hosts(names, nominal));
   } else {
     is_measured_ = true;
   }
@@ -118,7 +117,7 @@ Collectives::Collectives(MPI_Comm comm, std::shared_ptr<const machine::Network> 
 std::string Collectives::find_network(const machine::Network& network, const std::vector<std::string>& names) {
   try {
     network.check("the map of the machine");
-    wires_.emplace(network, find_hosts(names, network));
+    wires_.emplace(network, machine::find_hosts(names, network));
   } catch (const InputError& error) {
     return error.what();
   }

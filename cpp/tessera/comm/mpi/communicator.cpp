@@ -10,6 +10,7 @@
 
 #include "tessera/base/error.h"
 #include "tessera/comm/mpi/launcher.h"
+#include "tessera/comm/mpi/native.h"
 
 namespace tessera::comm {
 
@@ -112,6 +113,13 @@ std::string Communicator::library_version() {
   return version;
 }
 
+std::string Communicator::host() {
+  char name[MPI_MAX_PROCESSOR_NAME];
+  int length = 0;
+  MPI_Get_processor_name(name, &length);
+  return {name, static_cast<std::size_t>(length)};
+}
+
 int Communicator::rank() const { return implementation_->rank; }
 int Communicator::size() const { return implementation_->size; }
 void Communicator::barrier() const { MPI_Barrier(implementation_->comm); }
@@ -166,6 +174,13 @@ void Communicator::wait_all(std::span<Request> requests) {
   for (auto& request : requests)
     if (std::exchange(request.active, false)) handles.push_back(to_mpi(request));
   MPI_Waitall(static_cast<int>(handles.size()), handles.data(), MPI_STATUSES_IGNORE);
+}
+
+void Communicator::push(std::span<const Request> requests) {
+  // Asking after one that is not done makes the library look after all of them.
+  int done = 1;
+  for (std::size_t i = 0; i < requests.size() && done != 0; ++i)
+    MPI_Request_get_status(to_mpi(requests[i]), &done, MPI_STATUS_IGNORE);
 }
 
 std::vector<std::vector<std::byte>> Communicator::gather(std::span<const std::byte> data, int root) const {
@@ -232,6 +247,16 @@ std::vector<std::vector<std::byte>> Communicator::all_to_all(
   }
   MPI_Waitall(static_cast<int>(handles.size()), handles.data(), MPI_STATUSES_IGNORE);
   return incoming;
+}
+
+void Communicator::all_to_all(const std::byte* outgoing, std::span<const std::int64_t> send_sizes,
+                              std::span<const std::int64_t> send_offsets, std::byte* incoming,
+                              std::span<const std::int64_t> receive_sizes,
+                              std::span<const std::int64_t> receive_offsets) const {
+  const int code =
+      mpi::native::all_to_allv(outgoing, send_sizes.data(), send_offsets.data(), MPI_BYTE, incoming,
+                               receive_sizes.data(), receive_offsets.data(), MPI_BYTE, implementation_->comm);
+  TESSERA_CHECK(code == MPI_SUCCESS);
 }
 
 }  // namespace tessera::comm

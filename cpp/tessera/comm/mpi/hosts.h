@@ -1,4 +1,4 @@
-// Which host of a measured network each rank runs on, agreed by all ranks.
+// What all ranks must know alike of the hosts that they run on and of the map of the machine.
 #pragma once
 
 #include <mpi.h>
@@ -12,17 +12,8 @@
 
 namespace tessera::comm::mpi {
 
-/// Name of the host that this rank runs on, as MPI gives it.
-std::string this_host();
 /// The names that all ranks give, by rank. Collective.
 std::vector<std::string> gather_names(const std::string& name, MPI_Comm comm);
-
-/// The hosts of these ranks as one switch with such a link: when nothing was measured.
-machine::Network network_of(const std::vector<std::string>& names, machine::Link link);
-
-/// The host of each rank by its name, or by what stands before the first dot where that is unique. Throws InputError:
-/// hosts that the network lacks.
-std::vector<int> find_hosts(const std::vector<std::string>& names, const machine::Network& network);
 
 /// The text of the lowest rank that has one, on all ranks; empty if none has. Collective.
 std::string agreed_text(const std::string& text, MPI_Comm comm);

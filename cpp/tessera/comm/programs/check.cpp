@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "tessera/base/error.h"
+#include "tessera/comm/communicator.h"
 #include "tessera/comm/mpi/collectives.h"
 #include "tessera/comm/mpi/hosts.h"
 #include "tessera/comm/programs/calls.h"
@@ -153,7 +154,7 @@ class Checker {
  private:
   /// Nobody leaves before the last has come; told by the clock that ranks of one host share.
   std::string check_barrier(mpi::Collectives& ours, std::string& plan) const {
-    const auto names = mpi::gather_names(mpi::this_host(), comm_);
+    const auto names = mpi::gather_names(Communicator::host(), comm_);
     std::mt19937_64 random(case_.seed * 1000 + static_cast<std::uint64_t>(rank_));
     std::string fault;
     for (int round = 0; round < case_.rounds; ++round) {

@@ -1,15 +1,11 @@
 #include "tessera/comm/programs/network.h"
 
+#include "tessera/comm/communicator.h"
 #include "tessera/comm/mpi/hosts.h"
 #include "tessera/comm/programs/samples.h"
+#include "tessera/machine/orders.h"
 
 namespace tessera::comm::programs {
-namespace {
-
-// Of hosts that nobody measured: Ethernet of 1 Gbit/s.
-constexpr machine::Link assumed{50e-6, 1.2e8};
-
-}  // namespace
 
 ChosenNetwork network_for(const std::string& sample, const std::string& map, MPI_Comm comm) {
   ChosenNetwork chosen;
@@ -26,8 +22,8 @@ ChosenNetwork network_for(const std::string& sample, const std::string& map, MPI
     chosen.trials = std::move(trials);
     chosen.warning = std::move(warning);
   } else {
-    const auto names = mpi::gather_names(mpi::this_host(), comm);
-    chosen.network = std::make_shared<const machine::Network>(mpi::network_of(names, assumed));
+    const auto names = mpi::gather_names(Communicator::host(), comm);
+    chosen.network = std::make_shared<const machine::Network>(machine::network_of(names));
   }
   return chosen;
 }

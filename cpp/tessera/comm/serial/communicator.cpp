@@ -1,7 +1,10 @@
 // One rank without MPI: unit tests, sanitizer builds, the Python module, machines that have no MPI.
 #include "tessera/comm/communicator.h"
 
+#include <unistd.h>
+
 #include <cstdlib>
+#include <cstring>
 
 #include "tessera/base/error.h"
 
@@ -20,6 +23,11 @@ Communicator Communicator::duplicate_of(int) { return world(); }
 void Communicator::finalize() {}
 void Communicator::abort(int status) { std::_Exit(status); }
 std::string Communicator::library_version() { return "serial"; }
+std::string Communicator::host() {
+  char name[256] = {};
+  gethostname(name, sizeof name - 1);
+  return name;
+}
 
 int Communicator::rank() const { return 0; }
 int Communicator::size() const { return 1; }
@@ -37,6 +45,7 @@ Request Communicator::start_send(std::span<const std::byte>, int, int) const {
 }
 Request Communicator::start_receive(std::span<std::byte>, int, int) const { fail_check("no peer", __FILE__, __LINE__); }
 void Communicator::wait_all(std::span<Request>) {}
+void Communicator::push(std::span<const Request>) {}
 
 std::vector<std::vector<std::byte>> Communicator::gather(std::span<const std::byte> data, int) const {
   return {{data.begin(), data.end()}};
@@ -47,6 +56,12 @@ std::vector<std::vector<std::byte>> Communicator::all_gather(std::span<const std
 std::vector<std::vector<std::byte>> Communicator::all_to_all(
     const std::vector<std::vector<std::byte>>& outgoing) const {
   return outgoing;
+}
+
+void Communicator::all_to_all(const std::byte* outgoing, std::span<const std::int64_t> send_sizes,
+                              std::span<const std::int64_t> send_offsets, std::byte* incoming,
+                              std::span<const std::int64_t>, std::span<const std::int64_t> receive_offsets) const {
+  std::memcpy(incoming + receive_offsets[0], outgoing + send_offsets[0], static_cast<std::size_t>(send_sizes[0]));
 }
 
 }  // namespace tessera::comm

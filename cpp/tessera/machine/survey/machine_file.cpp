@@ -237,4 +237,11 @@ MachineFile read_machine_file(const std::filesystem::path& path) {
   return machine_file_from_text(read_text(path), path.string());
 }
 
+Network read_network(const std::filesystem::path& path) {
+  auto file = read_machine_file(path);
+  if (!file.machine.network)
+    throw InputError(path.string() + ": knows no network; measure it between the hosts (tessera machine measure)");
+  return *std::move(file.machine.network);
+}
+
 }  // namespace tessera::machine

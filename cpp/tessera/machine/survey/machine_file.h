@@ -30,5 +30,7 @@ std::string machine_file_text(const MachineFile& file);
 /// stands for the file in messages.
 MachineFile machine_file_from_text(const std::string& text, const std::string& name);
 MachineFile read_machine_file(const std::filesystem::path& path);
+/// The network alone. Throws InputError also where the file knows none.
+Network read_network(const std::filesystem::path& path);
 
 }  // namespace tessera::machine

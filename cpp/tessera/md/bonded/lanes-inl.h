@@ -220,11 +220,10 @@ HWY_INLINE void AddBalanced(Accumulator& accumulator, const Batch<arity>& batch,
   hn::Store(x, d, fixed[n][0]);
   hn::Store(y, d, fixed[n][1]);
   hn::Store(z, d, fixed[n][2]);
-  std::int64_t* const all = accumulator.force.data();
   for (std::size_t lane = 0; lane < batch.count; ++lane) {
     const auto& slots = batch.slots[lane];
     for (std::size_t a = 0; a <= n; ++a) {
-      std::int64_t* const force = all + 3 * static_cast<std::size_t>(slots[a < n ? atoms[a] : balance]);
+      std::int64_t* const force = accumulator.force_of(slots[a < n ? atoms[a] : balance]);
       add_fixed(force[0], fixed[a][0][lane]);
       add_fixed(force[1], fixed[a][1][lane]);
       add_fixed(force[2], fixed[a][2][lane]);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
 #include <set>
 
 #include "tessera/base/error.h"
@@ -20,9 +21,51 @@ struct Halving {
   double cost = 1e300;
 };
 
-/// The cut that leaves the ranks most alike in cells, near the middle of a long edge. There is always one for
+/// Of a brick's cost, that of the layers of `part` along an edge.
+double cost_along(const BrickCost& cost, const IndexBox& part, std::size_t d) {
+  const auto first = cost.by_layer[d].begin() - cost.brick.lower[d];
+  return std::accumulate(first + part.lower[d], first + part.upper[d], 0.0);
+}
+
+double total(const BrickCost& cost) { return std::accumulate(cost.by_layer[0].begin(), cost.by_layer[0].end(), 0.0); }
+
+}  // namespace
+
+/// The costs that matter to a box.
+class CostField {
+ public:
+  explicit CostField(std::span<const BrickCost> costs) {
+    for (const auto& cost : costs) costs_.push_back(&cost);
+  }
+  CostField(const CostField& all, const IndexBox& box) {
+    for (const auto* cost : all.costs_)
+      if (!intersection(cost->brick, box).is_empty()) costs_.push_back(cost);
+  }
+
+  /// Costs of a box's layers along an edge.
+  std::vector<double> by_layer(const IndexBox& box, std::size_t d) const {
+    std::vector<double> layers(static_cast<std::size_t>(box.upper[d] - box.lower[d]), 0);
+    for (const auto* cost : costs_) {
+      const auto part = intersection(cost->brick, box);
+      const double all = total(*cost);
+      if (part.is_empty() || all == 0) continue;
+      const double share = cost_along(*cost, part, (d + 1) % 3) / all * (cost_along(*cost, part, (d + 2) % 3) / all);
+      for (auto layer = part.lower[d]; layer < part.upper[d]; ++layer)
+        layers[static_cast<std::size_t>(layer - box.lower[d])] +=
+            share * cost->by_layer[d][static_cast<std::size_t>(layer - cost->brick.lower[d])];
+    }
+    return layers;
+  }
+
+ private:
+  std::vector<const BrickCost*> costs_;
+};
+
+namespace {
+
+/// The cut that leaves the ranks most alike in cost, near the middle of a long edge. There is always one for
 /// 1 < ranks ≤ cells.
-Halving choose_halving(const CellGrid& grid, const IndexBox& box, int ranks) {
+Halving choose_halving(const CellGrid& grid, const IndexBox& box, int ranks, const CostField& costs) {
   double longest = 0;
   for (int d = 0; d < 3; ++d)
     longest = std::max(longest, static_cast<double>(box.extent(d)) * grid.edge[static_cast<std::size_t>(d)]);
@@ -30,17 +73,22 @@ Halving choose_halving(const CellGrid& grid, const IndexBox& box, int ranks) {
   for (int d = 0; d < 3; ++d) {
     const std::int64_t n = box.extent(d), layer = box.size() / n;
     const double length = static_cast<double>(n) * grid.edge[static_cast<std::size_t>(d)];
+    const auto by_layer = costs.by_layer(box, static_cast<std::size_t>(d));
+    const double all = std::accumulate(by_layer.begin(), by_layer.end(), 0.0);
+    double left = 0;
     for (std::int64_t position = 1; position < n; ++position) {
-      const std::int64_t left = position * layer, right = (n - position) * layer;
-      // Ranks in proportion to cells, but never more ranks than cells on either side.
-      const std::int64_t left_ranks =
-          std::clamp<std::int64_t>((2 * ranks * position + n) / (2 * n), std::max<std::int64_t>(1, ranks - right),
-                                   std::min<std::int64_t>(left, ranks - 1));
-      const double load = std::max(static_cast<double>(left) / static_cast<double>(left_ranks),
-                                   static_cast<double>(right) / static_cast<double>(ranks - left_ranks));
-      const double off_centre = std::abs(2.0 * static_cast<double>(position) / static_cast<double>(n) - 1);
+      left += by_layer[static_cast<std::size_t>(position - 1)];
+      const double share = all > 0 ? left / all : static_cast<double>(position) / static_cast<double>(n);
+      // Ranks in proportion to costs, but never more ranks than cells on either side.
+      const std::int64_t left_ranks = std::clamp<std::int64_t>(
+          std::llround(ranks * share), std::max<std::int64_t>(1, ranks - (n - position) * layer),
+          std::min<std::int64_t>(position * layer, ranks - 1));
+      const double load =
+          std::max(share / static_cast<double>(left_ranks), (1 - share) / static_cast<double>(ranks - left_ranks));
+      const double off_centre = std::abs(2 * share - 1);
       const double cost = load * (1 + 0.25 * off_centre) * (1 + 0.25 * (1 - length / longest));
-      if (cost < best.cost) best = {d, static_cast<int>(left_ranks), position, cost};
+      // Of cuts alike, the first: not by the last digit.
+      if (cost < best.cost * (1 - 1e-9)) best = {d, static_cast<int>(left_ranks), position, cost};
     }
   }
   return best;
@@ -48,7 +96,7 @@ Halving choose_halving(const CellGrid& grid, const IndexBox& box, int ranks) {
 
 }  // namespace
 
-int Decomposition::cut(const IndexBox& box, int first_rank, int ranks) {
+int Decomposition::cut(const IndexBox& box, int first_rank, int ranks, const CostField& costs) {
   const int node = static_cast<int>(tree_.size());
   tree_.emplace_back();
   if (ranks == 1) {
@@ -56,12 +104,13 @@ int Decomposition::cut(const IndexBox& box, int first_rank, int ranks) {
     tree_[static_cast<std::size_t>(node)].rank = first_rank;
     return node;
   }
-  const auto halving = choose_halving(grid_, box, ranks);
+  const CostField here(costs, box);
+  const auto halving = choose_halving(grid_, box, ranks, here);
   const auto d = static_cast<std::size_t>(halving.dimension);
   IndexBox left = box, right = box;
   left.upper[d] = right.lower[d] = box.lower[d] + halving.position;
-  const int left_node = cut(left, first_rank, halving.left_ranks);
-  const int right_node = cut(right, first_rank + halving.left_ranks, ranks - halving.left_ranks);
+  const int left_node = cut(left, first_rank, halving.left_ranks, here);
+  const int right_node = cut(right, first_rank + halving.left_ranks, ranks - halving.left_ranks, here);
   tree_[static_cast<std::size_t>(node)] = {halving.dimension, left.upper[d], left_node, right_node, -1};
   return node;
 }
@@ -76,7 +125,7 @@ int Decomposition::owner(const Index3& cell) const {
   return tree_[node].rank;
 }
 
-Decomposition plan_decomposition(const CellGrid& grid, int ranks) {
+Decomposition plan_decomposition(const CellGrid& grid, int ranks, std::span<const BrickCost> costs) {
   if (ranks < 1 || ranks > grid.size())
     throw InputError(fmt::format(
         "{} ranks are too many for a box of {} × {} × {} cells, of which each rank needs at least one; use 1 "
@@ -85,8 +134,27 @@ Decomposition plan_decomposition(const CellGrid& grid, int ranks) {
   Decomposition decomposition;
   decomposition.grid_ = grid;
   decomposition.bricks_.resize(static_cast<std::size_t>(ranks));
-  decomposition.cut({{0, 0, 0}, grid.n}, 0, ranks);
+  decomposition.cut({{0, 0, 0}, grid.n}, 0, ranks, CostField(costs));
   return decomposition;
+}
+
+Decomposition plan_decomposition(const CellGrid& grid, int ranks) {
+  BrickCost alike{{{0, 0, 0}, grid.n}, {}};
+  for (std::size_t d = 0; d < 3; ++d)
+    alike.by_layer[d].assign(static_cast<std::size_t>(grid.n[d]),
+                             static_cast<double>(grid.size()) / static_cast<double>(grid.n[d]));
+  return plan_decomposition(grid, ranks, std::span(&alike, 1));
+}
+
+double cost_of(const IndexBox& box, std::span<const BrickCost> costs) {
+  double sum = 0;
+  for (const auto& cost : costs) {
+    const auto part = intersection(cost.brick, box);
+    const double all = total(cost);
+    if (!part.is_empty() && all > 0)
+      sum += cost_along(cost, part, 0) * (cost_along(cost, part, 1) / all) * (cost_along(cost, part, 2) / all);
+  }
+  return sum;
 }
 
 namespace {

@@ -2,12 +2,23 @@
 // small, the same on every rank.
 #pragma once
 
+#include <array>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "tessera/md/domain/cell_grid.h"
 
 namespace tessera::md::domain {
+
+/// What a brick of cells costs, in any unit, and how that spreads over its layers along each edge: each list has the
+/// same sum. What lies within follows as if the three were independent.
+struct BrickCost {
+  IndexBox brick;
+  std::array<std::vector<double>, 3> by_layer;
+};
+
+class CostField;
 
 class Decomposition {
  public:
@@ -19,23 +30,29 @@ class Decomposition {
   int owner(const Index3& cell) const;
 
  private:
-  friend Decomposition plan_decomposition(const CellGrid&, int);
+  friend Decomposition plan_decomposition(const CellGrid&, int, std::span<const BrickCost>);
   struct Cut {
     int dimension = 0;
     std::int64_t position = 0;  // cells below it are the left node's
     int left = -1, right = -1;  // nodes
     int rank = -1;              // of a leaf
   };
-  int cut(const IndexBox& box, int first_rank, int ranks);
+  int cut(const IndexBox& box, int first_rank, int ranks, const CostField& costs);
 
   CellGrid grid_;
   std::vector<IndexBox> bricks_;
   std::vector<Cut> tree_;
 };
 
-/// Halves bricks again and again, ranks in proportion to cells, for any count up to the number of cells. Throws
-/// InputError naming the counts that do.
+/// Halves bricks again and again, ranks in proportion to costs, for any count up to the number of cells. Throws
+/// InputError naming the counts that do. `costs`: of bricks that cover the grid, such as those of another decomposition
+/// of it.
+Decomposition plan_decomposition(const CellGrid& grid, int ranks, std::span<const BrickCost> costs);
+/// The same where all cells cost alike.
 Decomposition plan_decomposition(const CellGrid& grid, int ranks);
+
+/// What the cells of a box cost.
+double cost_of(const IndexBox& box, std::span<const BrickCost> costs);
 
 /// The layer of cells around a rank's brick and who owns them; who needs which of this rank's cells.
 struct HaloPlan {

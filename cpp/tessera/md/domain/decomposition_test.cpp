@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <numeric>
+#include <utility>
 
 #include "tessera/base/error.h"
 
@@ -56,6 +58,75 @@ TEST(Decomposition, BricksAreDisjointAndCoverTheGridForAnyRanks) {
       ASSERT_EQ(std::count(owner.begin(), owner.end(), -1), 0) << "a cell is in no brick";
     }
   }
+}
+
+/// Costs as the ranks of a decomposition would measure them.
+template <class CostOfCell>
+std::vector<BrickCost> measure(const Decomposition& plan, CostOfCell&& cost_of_cell) {
+  std::vector<BrickCost> costs;
+  for (const auto& brick : plan.bricks()) {
+    auto& cost = costs.emplace_back();
+    cost.brick = brick;
+    for (int d = 0; d < 3; ++d)
+      cost.by_layer[static_cast<std::size_t>(d)].assign(static_cast<std::size_t>(brick.extent(d)), 0);
+    for (auto x = brick.lower[0]; x < brick.upper[0]; ++x)
+      for (auto y = brick.lower[1]; y < brick.upper[1]; ++y)
+        for (auto z = brick.lower[2]; z < brick.upper[2]; ++z) {
+          const Index3 cell{x, y, z};
+          for (std::size_t d = 0; d < 3; ++d)
+            cost.by_layer[d][static_cast<std::size_t>(cell[d] - brick.lower[d])] += cost_of_cell(cell);
+        }
+  }
+  return costs;
+}
+
+/// The greatest cost of a rank over the mean.
+double imbalance(const std::vector<BrickCost>& costs) {
+  double all = 0, most = 0;
+  for (const auto& cost : costs) {
+    const double of_rank = std::accumulate(cost.by_layer[0].begin(), cost.by_layer[0].end(), 0.0);
+    all += of_rank;
+    most = std::max(most, of_rank);
+  }
+  return most * static_cast<double>(costs.size()) / all;
+}
+
+TEST(Decomposition, FollowsMeasuredCosts) {
+  const auto grid = grid_of({16, 12, 12});
+  const auto half_empty = [](const Index3& cell) { return cell[0] < 8 ? 1.0 : 0.01; };
+  const auto droplet = [](const Index3& cell) {
+    double distance2 = 0;
+    for (const auto& [x, centre] : {std::pair(cell[0], 4.5), {cell[1], 5.5}, {cell[2], 4.5}})
+      distance2 += (static_cast<double>(x) - centre) * (static_cast<double>(x) - centre);
+    return distance2 < 25 ? 1.0 : 0.01;
+  };
+  const auto check = [&](auto&& cost_of_cell, double at_most) {
+    for (const int ranks : {2, 3, 4, 6, 8, 12, 31}) {
+      auto plan = plan_decomposition(grid, ranks);
+      auto costs = measure(plan, cost_of_cell);
+      const double before = imbalance(costs);
+      for (int times = 0; times < 3; ++times) {
+        plan = plan_decomposition(grid, ranks, costs);
+        costs = measure(plan, cost_of_cell);
+      }
+      EXPECT_LT(imbalance(costs), std::max(at_most, 0.75 * before)) << ranks << " ranks, before " << before;
+      EXPECT_LT(imbalance(costs), before) << ranks;
+      double sum = 0;
+      for (const auto& brick : plan.bricks()) sum += cost_of(brick, costs);
+      EXPECT_NEAR(sum, cost_of({{0, 0, 0}, grid.n}, costs), 1e-9 * sum);
+    }
+  };
+  check(half_empty, 1.1);
+  check(droplet, 1.25);
+}
+
+TEST(Decomposition, EvenCostsAreNoCosts) {
+  for (const auto& grid : grids)
+    for (const int ranks : {2, 3, 5, 8}) {
+      const auto plan = plan_decomposition(grid, ranks);
+      const auto costs = measure(plan, [](const Index3&) { return 1.0; });
+      EXPECT_EQ(plan_decomposition(grid, ranks, costs).bricks(), plan.bricks());
+    }
 }
 
 TEST(Decomposition, EveryRankCountUpToTheNumberOfCellsStarts) {

@@ -16,6 +16,12 @@ constexpr int position_tag = 11, force_tag = 12, count_tag = 13, structure_tag =
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
+/// Gives the memory back, which assigning {} would not.
+template <class Value>
+void release(std::vector<Value>& list) {
+  list = std::vector<Value>();
+}
+
 std::int32_t component(const Fraction& f, int d) { return d == 0 ? f.x : d == 1 ? f.y : f.z; }
 
 }  // namespace
@@ -107,7 +113,9 @@ std::vector<Particle> Domain::collect_owned() const {
   return particles;
 }
 
-void Domain::distribute(const std::vector<Particle>& particles) { sort_into_cells(move_to_owners(particles, false)); }
+void Domain::distribute(std::vector<Particle> particles) {
+  sort_into_cells(move_to_owners(std::move(particles), false));
+}
 
 void Domain::rebuild() { sort_into_cells(move_to_owners(collect_owned(), true)); }
 
@@ -115,6 +123,10 @@ void Domain::rebuild() { sort_into_cells(move_to_owners(collect_owned(), true));
 void Domain::index_particles(const std::vector<Particle>& particles) {
   slots_.reset(particles.size());
   for (std::size_t i = 0; i < particles.size(); ++i) slots_.insert(particles[i].id, static_cast<std::int32_t>(i));
+}
+
+std::int32_t Domain::find_particle(std::span<const Particle> particles, std::int64_t atom) const {
+  return slots_.find(atom, [&](std::int32_t i) { return particles[at(i)].id; });
 }
 
 /// Sends whole hydrogen groups to the owner of their key atom's cell. `particles` holds whole groups only.
@@ -125,7 +137,7 @@ std::vector<Particle> Domain::move_to_owners(std::vector<Particle> particles, bo
   std::vector<std::vector<Particle>> leaving(at(comm_.size()));
   std::string problem;
   for (const auto& particle : particles) {
-    const auto key = slots_.find(group_key(particle.id));
+    const auto key = find_particle(particles, group_key(particle.id));
     TESSERA_CHECK(key >= 0);
     const int owner = decomposition_.owner(grid().cell_of(particles[at(key)].position));
     if (owner == comm_.rank()) {
@@ -174,13 +186,20 @@ std::vector<Particle> Domain::move_to_owners(std::vector<Particle> particles, bo
 }
 
 void Domain::sort_into_cells(std::vector<Particle> particles) {
+  // Several arrays of atoms at once decide the peak of memory: what the particles tell is dropped here.
+  release(id);
+  release(position);
+  release(reference);
+  release(velocity);
+  release(molecule);
+  release(local);
   // Cell of each atom (its group key's), then a counting sort by cell, then the order within each cell.
   index_particles(particles);
   std::vector<std::int32_t> cell_of(particles.size());
   std::vector<std::int32_t> count(at(n_cells()) + 1, 0);
   threads_.parallel_for(static_cast<std::int64_t>(particles.size()), [&](std::int64_t begin, std::int64_t end) {
     for (auto i = begin; i < end; ++i) {
-      const auto key = slots_.find(group_key(particles[at(i)].id));
+      const auto key = find_particle(particles, group_key(particles[at(i)].id));
       TESSERA_CHECK(key >= 0);
       cell_of[at(i)] = local_cell(grid().cell_of(particles[at(key)].position));
     }
@@ -195,24 +214,30 @@ void Domain::sort_into_cells(std::vector<Particle> particles) {
     particle_begin[at(c) + 1] = particle_begin[at(c)] + count[at(c)];
     cell_begin[at(c) + 1] = cell_begin[at(c)] + (count[at(c)] + cluster_size - 1) / cluster_size;
   }
-  std::vector<Particle> sorted(particles.size());
   {
     auto next = particle_begin;
-    for (std::size_t i = 0; i < particles.size(); ++i) sorted[at(next[at(cell_of[i])]++)] = particles[i];
+    auto& place = cell_of;
+    for (auto& p : place) p = static_cast<std::int32_t>(next[at(p)]++);
+    // Swaps until what stands here belongs here: each puts one atom into its place for good.
+    for (std::size_t i = 0; i < place.size(); ++i)
+      while (at(place[i]) != i) {
+        std::swap(particles[i], particles[at(place[i])]);
+        std::swap(place[i], place[at(place[i])]);
+      }
+    release(cell_of);
   }
   n_owned_atoms_ = static_cast<std::int32_t>(particles.size());
-  particles = {};  // several arrays of atoms at once decide the peak of memory
   n_owned_slots_ = cell_begin[at(n_owned_cells_)] * cluster_size;
   id.assign(at(n_owned_slots_), -1);
   position.resize(at(n_owned_slots_));
   velocity.assign(at(n_owned_slots_), {});
   // Only a restart brings displacements.
   const bool displaced =
-      std::any_of(sorted.begin(), sorted.end(), [](const Particle& p) { return p.displacement != Fraction{}; });
+      std::any_of(particles.begin(), particles.end(), [](const Particle& p) { return p.displacement != Fraction{}; });
   displacement_ = std::vector<Fraction>(displaced ? at(n_owned_slots_) : 0);
   threads_.parallel_for(n_owned_cells_, [&](std::int64_t begin, std::int64_t end) {
     for (auto c = begin; c < end; ++c) {
-      const std::span atoms(sorted.data() + particle_begin[at(c)], at(count[at(c)]));
+      const std::span atoms(particles.data() + particle_begin[at(c)], at(count[at(c)]));
       const auto centre = grid().centre(cell[at(c)]);
       sort_cell(atoms, centre);
       auto slot = at(cell_begin[at(c)]) * cluster_size;
@@ -226,7 +251,7 @@ void Domain::sort_into_cells(std::vector<Particle> particles) {
       for (; slot < at(cell_begin[at(c) + 1]) * cluster_size; ++slot) position[slot] = centre;
     }
   });
-  sorted = {};
+  release(particles);
   reference.assign(position.begin(), position.end());
   exchange_halo_structure();
   molecule.resize(id.size());
@@ -272,21 +297,24 @@ void Domain::exchange_halo_structure() {
   id.resize(slots);
   position.resize(slots);
   velocity.resize(slots);
-  update_halo(id, structure_tag);
-  update_halo(velocity, structure_tag);
-  update_halo_positions();
+  start_halo(id, structure_tag);
+  finish();
+  start_halo(velocity, structure_tag);
+  finish();
+  start_halo_positions();
+  finish();
 }
 
 void Domain::apply_displacements() {
   for (std::size_t s = 0; s < displacement_.size(); ++s) position[s] = position[s] + displacement_[s];
   displacement_ = {};
-  update_halo_positions();
+  start_halo_positions();
+  finish();
 }
 
 /// Values of halo slots from their owners.
 template <class Value>
-void Domain::update_halo(std::vector<Value>& values, int tag) {
-  std::vector<comm::Request> requests;
+void Domain::start_halo(std::vector<Value>& values, int tag) {
   for (std::size_t n = 0; n < neighbours_.size(); ++n) {
     const auto& neighbour = neighbours_[n];
     auto& buffer = send_buffers_[n];
@@ -298,17 +326,22 @@ void Domain::update_halo(std::vector<Value>& values, int tag) {
     }
     const auto begin = at(cell_begin[at(neighbour.first_receive_cell)]) * cluster_size;
     const auto end = at(cell_begin[at(neighbour.first_receive_cell + neighbour.n_receive_cells)]) * cluster_size;
-    requests.push_back(comm_.start_receive(std::as_writable_bytes(std::span(values).subspan(begin, end - begin)),
-                                           neighbour.rank, tag));
-    requests.push_back(comm_.start_send(buffer, neighbour.rank, tag));
+    requests_.push_back(comm_.start_receive(std::as_writable_bytes(std::span(values).subspan(begin, end - begin)),
+                                            neighbour.rank, tag));
+    requests_.push_back(comm_.start_send(buffer, neighbour.rank, tag));
   }
-  comm_.wait_all(requests);
 }
 
-void Domain::update_halo_positions() { update_halo(position, position_tag); }
+void Domain::finish() {
+  comm_.wait_all(requests_);
+  requests_.clear();
+}
 
-void Domain::return_halo_forces(std::span<std::int64_t> force) {
-  std::vector<comm::Request> requests;
+void Domain::start_halo_positions() { start_halo(position, position_tag); }
+
+void Domain::finish_halo_positions() { finish(); }
+
+void Domain::start_return_of_forces(std::span<const std::int64_t> force) {
   for (std::size_t n = 0; n < neighbours_.size(); ++n) {
     const auto& neighbour = neighbours_[n];
     std::size_t expected = 0;
@@ -316,10 +349,13 @@ void Domain::return_halo_forces(std::span<std::int64_t> force) {
     receive_forces_[n].resize(3 * cluster_size * expected);
     const auto begin = at(cell_begin[at(neighbour.first_receive_cell)]) * 3 * cluster_size;
     const auto end = at(cell_begin[at(neighbour.first_receive_cell + neighbour.n_receive_cells)]) * 3 * cluster_size;
-    requests.push_back(comm_.start_receive(comm::writable_bytes_of(receive_forces_[n]), neighbour.rank, force_tag));
-    requests.push_back(comm_.start_send(std::as_bytes(force.subspan(begin, end - begin)), neighbour.rank, force_tag));
+    requests_.push_back(comm_.start_receive(comm::writable_bytes_of(receive_forces_[n]), neighbour.rank, force_tag));
+    requests_.push_back(comm_.start_send(std::as_bytes(force.subspan(begin, end - begin)), neighbour.rank, force_tag));
   }
-  comm_.wait_all(requests);
+}
+
+void Domain::finish_return_of_forces(std::span<std::int64_t> force) {
+  finish();
   for (std::size_t n = 0; n < neighbours_.size(); ++n) {
     const std::int64_t* next = receive_forces_[n].data();
     for (const auto c : neighbours_[n].send)

@@ -42,7 +42,7 @@ class Domain {
   Domain(const model::System& system, Decomposition decomposition, const comm::Communicator& comm, ThreadPool& threads);
 
   /// Gives every rank the atoms of its cells, whoever has them now. Collective.
-  void distribute(const std::vector<Particle>& particles);
+  void distribute(std::vector<Particle> particles);
 
   /// Moves groups to the cells (and ranks) they are in now, sorts cells, rebuilds the halo. Collective.
   void rebuild();
@@ -51,11 +51,18 @@ class Domain {
   /// checkpoint remembers. Collective.
   void apply_displacements();
 
-  /// Halo positions from their owners. Collective.
-  void update_halo_positions();
+  /// Asks for halo positions from their owners; those of owned atoms stay as they are until it is finished. Collective.
+  void start_halo_positions();
+  /// Helps messages on whose library moves them within its calls only. For the thread that started them.
+  void push_halo_positions() { comm::Communicator::push(requests_); }
+  /// Halo positions are there after this. Nothing to do where none were asked for.
+  void finish_halo_positions();
 
-  /// Adds forces on halo atoms, (3·slots) in units of force_unit, to their owners' and zeroes them. Collective.
-  void return_halo_forces(std::span<std::int64_t> force);
+  /// Forces on halo atoms, (3·slots) in units of force_unit, leave for their owners; they may not change until they
+  /// have arrived, those on owned atoms may. Collective.
+  void start_return_of_forces(std::span<const std::int64_t> force);
+  /// Adds what has come to forces on owned atoms and zeroes those on halo atoms.
+  void finish_return_of_forces(std::span<std::int64_t> force);
 
   /// The greatest distance an owned atom has moved since the last rebuild, Å².
   double greatest_displacement2();
@@ -74,7 +81,9 @@ class Domain {
   bool is_padding(std::int32_t slot) const { return id[static_cast<std::size_t>(slot)] < 0; }
   /// Local index of a cell of the grid (wrapped), or −1.
   std::int32_t local_cell(const Index3& wrapped) const;
-  std::int32_t slot_of(std::int64_t atom) const { return slots_.find(atom); }
+  std::int32_t slot_of(std::int64_t atom) const {
+    return slots_.find(atom, [&](std::int32_t slot) { return id[static_cast<std::size_t>(slot)]; });
+  }
   const model::Template& molecule_of(std::int32_t slot) const {
     return system_.templates[static_cast<std::size_t>(molecule[static_cast<std::size_t>(slot)])];
   }
@@ -102,10 +111,12 @@ class Domain {
   std::vector<Particle> collect_owned() const;
   std::vector<Particle> move_to_owners(std::vector<Particle> particles, bool neighbours_only);
   void index_particles(const std::vector<Particle>& particles);
+  std::int32_t find_particle(std::span<const Particle> particles, std::int64_t atom) const;
   void sort_into_cells(std::vector<Particle> particles);
   void exchange_halo_structure();
   template <class Value>
-  void update_halo(std::vector<Value>& values, int tag);
+  void start_halo(std::vector<Value>& values, int tag);
+  void finish();
   void look_up_atoms(std::int32_t begin, std::int32_t end);
   std::int64_t group_key(std::int64_t atom) const;
 
@@ -119,7 +130,8 @@ class Domain {
   Index3 table_lower_{}, table_extent_{};
   SlotMap slots_;
   std::int32_t n_owned_slots_ = 0, n_owned_atoms_ = 0, n_owned_cells_ = 0;
-  std::vector<Fraction> displacement_;  // by owned slot, until applied
+  std::vector<Fraction> displacement_;   // by owned slot, until applied
+  std::vector<comm::Request> requests_;  // under way
   std::vector<std::vector<std::byte>> send_buffers_;
   std::vector<std::vector<std::int64_t>> receive_forces_;
 };

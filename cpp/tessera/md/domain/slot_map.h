@@ -1,4 +1,6 @@
-// Atom id → local slot: open addressing, rebuilt at every search.
+// Atom id → its place in a list: open addressing, rebuilt at every search. The map holds places alone, and reads ids
+// where the list has them. Four ids that follow each other stand together: whoever looks for an atom of a water, or of
+// a hydrogen group, looks for the others too.
 #pragma once
 
 #include <bit>
@@ -9,37 +11,34 @@ namespace tessera::md::domain {
 
 class SlotMap {
  public:
+  /// Forgets what was there.
   void reset(std::size_t expected) {
     const std::size_t capacity = std::bit_ceil(expected + expected / 3 + 16);  // at most three quarters full
-    entries_.assign(capacity, {-1, -1});
-    shift_ = 64 - std::countr_zero(capacity);
+    slots_.assign(capacity, -1);
+    shift_ = 64 - std::countr_zero(capacity / ids_together);
   }
   void insert(std::int64_t id, std::int32_t slot) {
     std::size_t at = place(id);
-    while (entries_[at].id >= 0) at = (at + 1) & (entries_.size() - 1);
-    entries_[at] = {id, slot};
+    while (slots_[at] >= 0) at = (at + 1) & (slots_.size() - 1);
+    slots_[at] = slot;
   }
-  /// The slot of an atom, or −1 where it isn't on this rank.
-  std::int32_t find(std::int64_t id) const {
-    if (entries_.empty()) return -1;
+  /// The slot of an atom, or −1 where it isn't on this rank. `id_of(slot)` is the id of the atom in a slot.
+  template <class IdOf>
+  std::int32_t find(std::int64_t id, IdOf&& id_of) const {
+    if (slots_.empty()) return -1;
     std::size_t at = place(id);
-    while (entries_[at].id >= 0) {
-      if (entries_[at].id == id) return entries_[at].slot;
-      at = (at + 1) & (entries_.size() - 1);
-    }
-    return -1;
+    while (slots_[at] >= 0 && id_of(slots_[at]) != id) at = (at + 1) & (slots_.size() - 1);
+    return slots_[at];
   }
-  std::size_t bytes() const { return entries_.capacity() * sizeof(Entry); }
+  std::size_t bytes() const { return slots_.capacity() * sizeof(std::int32_t); }
 
  private:
-  struct Entry {
-    std::int64_t id;
-    std::int32_t slot;
-  };
+  static constexpr std::size_t ids_together = 4;
   std::size_t place(std::int64_t id) const {
-    return (static_cast<std::uint64_t>(id) * 0x9E3779B97F4A7C15ull) >> shift_;
+    const auto i = static_cast<std::uint64_t>(id);
+    return (((i / ids_together) * 0x9E3779B97F4A7C15ull) >> shift_) * ids_together + i % ids_together;
   }
-  std::vector<Entry> entries_;
+  std::vector<std::int32_t> slots_;
   int shift_ = 63;
 };
 

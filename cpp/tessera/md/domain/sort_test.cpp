@@ -100,27 +100,28 @@ TEST(SortCell, CellsAcrossTheFaceOfTheBox) {
 
 TEST(SlotMap, FindsWhatWasInserted) {
   SlotMap map;
-  EXPECT_EQ(map.find(0), -1);
+  EXPECT_EQ(map.find(0, [](std::int32_t) { return 0; }), -1);
   std::mt19937_64 random(5);
   for (const std::size_t n : {0, 1, 7, 8, 9, 1000, 30000}) {
     for (const std::int64_t stride : {1, 3, 1 << 20}) {
       map.reset(n);
       std::unordered_map<std::int64_t, std::int32_t> oracle;
+      const auto id_of = [&](std::int32_t slot) { return std::int64_t{slot / 2} * stride; };
       for (std::size_t i = 0; i < n; ++i) {
         const auto id = static_cast<std::int64_t>(i) * stride;
         map.insert(id, static_cast<std::int32_t>(2 * i));
         oracle[id] = static_cast<std::int32_t>(2 * i);
       }
-      for (const auto& [id, slot] : oracle) ASSERT_EQ(map.find(id), slot);
+      for (const auto& [id, slot] : oracle) ASSERT_EQ(map.find(id, id_of), slot);
       for (int i = 0; i < 1000; ++i) {
         const auto id = static_cast<std::int64_t>(random() >> 30);
         const auto found = oracle.find(id);
-        ASSERT_EQ(map.find(id), found == oracle.end() ? -1 : found->second);
+        ASSERT_EQ(map.find(id, id_of), found == oracle.end() ? -1 : found->second);
       }
     }
   }
   map.reset(4);
-  EXPECT_EQ(map.find(3), -1) << "reset forgets";
+  EXPECT_EQ(map.find(3, [](std::int32_t) { return 3; }), -1) << "reset forgets";
   EXPECT_GT(map.bytes(), 0u);
 }
 

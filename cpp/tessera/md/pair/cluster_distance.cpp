@@ -28,33 +28,30 @@ struct Faces {
   const float *lower[3], *upper[3], *reach;
 };
 
-struct NearBoxes {
-  std::uint32_t near, sure;  // may be within the box's range by their reach; surely within the cut-off
-};
-
 HWY_INLINE std::uint32_t Bits(hn::Mask<D> mask) {
   std::uint8_t bytes[8] = {};
   hn::StoreMaskBits(D(), mask, bytes);
   return static_cast<std::uint32_t>(bytes[0] | (bytes[1] << 8));
 }
 
-/// Which of the next boxes are near.
-template <bool WithSure>
-HWY_INLINE NearBoxes CompareBoxes(const Box& box, const Faces& faces, std::size_t first, V cutoff2) {
+/// Which of the next boxes may come within the box's range, by their reach.
+HWY_INLINE std::uint32_t NearBoxes(const Box& box, const Faces& faces, std::size_t first) {
   const D d;
-  V gap2 = hn::Zero(d), far2 = hn::Zero(d);
+  V gap2 = hn::Zero(d);
   HWY_UNROLL(3)
   for (std::size_t c = 0; c < 3; ++c) {
     const auto lower = hn::LoadU(d, faces.lower[c] + first), upper = hn::LoadU(d, faces.upper[c] + first);
     const auto gap = hn::Max(hn::Max(hn::Sub(box.lower[c], upper), hn::Sub(lower, box.upper[c])), hn::Zero(d));
     gap2 = hn::MulAdd(gap, gap, gap2);
-    if constexpr (WithSure) {
-      const auto far = hn::Max(hn::Sub(box.upper[c], lower), hn::Sub(upper, box.lower[c]));
-      far2 = hn::MulAdd(far, far, far2);
-    }
   }
   const auto range = hn::Add(box.range, hn::LoadU(d, faces.reach + first));
-  return {Bits(hn::Lt(gap2, hn::Mul(range, range))), WithSure ? Bits(hn::Lt(far2, cutoff2)) : 0};
+  return Bits(hn::Lt(gap2, hn::Mul(range, range)));
+}
+
+/// The first `left` bits, at most all lanes.
+template <class Left>
+HWY_INLINE std::uint32_t FirstBits(Left left) {
+  return left < static_cast<Left>(lanes) ? (1u << left) - 1 : (1u << lanes) - 1;
 }
 
 HWY_INLINE hn::Mask<D> MaskOf(std::uint32_t bits) {
@@ -69,56 +66,80 @@ HWY_INLINE PairEntry* Append(hn::Vec<hn::RebindToUnsigned<D>> entries, std::uint
   return list + std::popcount(bits);
 }
 
-void FindNearClusters(std::int32_t i, const NeighbourCells& cells, const ClusterSet& set, const ClusterMarks& marks,
-                      float cutoff, NearClusters& near) {
+Faces FacesOf(const ClusterBounds& bounds) {
+  return {{bounds.lower[0].data(), bounds.lower[1].data(), bounds.lower[2].data()},
+          {bounds.upper[0].data(), bounds.upper[1].data(), bounds.upper[2].data()},
+          bounds.reach.data()};
+}
+
+void FindCandidates(const CellBox& cell_box, const NeighbourCells& cells, const ClusterBounds& bounds, float cutoff,
+                    Candidates& candidates) {
+  const D d;
+  const hn::RebindToUnsigned<D> du;
+  const auto box_from = [&](float x, float y, float z) HWY_ATTR {
+    const float origin[3] = {x, y, z};
+    Box box;
+    for (std::size_t c = 0; c < 3; ++c) {
+      box.lower[c] = hn::Set(d, cell_box.lower[c] - origin[c]);
+      box.upper[c] = hn::Set(d, cell_box.upper[c] - origin[c]);
+    }
+    box.range = hn::Set(d, cutoff + cell_box.reach);
+    return box;
+  };
+  const Faces of_cells = {{cells.lower[0].data(), cells.lower[1].data(), cells.lower[2].data()},
+                          {cells.upper[0].data(), cells.upper[1].data(), cells.upper[2].data()},
+                          cells.reach.data()};
+  const Faces of_clusters = FacesOf(bounds);
+  std::size_t n = 0;
+  const auto here = box_from(0, 0, 0);
+  for (std::size_t block = 0; block < NeighbourCells::room; block += lanes)
+    for (auto near_cells = NearBoxes(here, of_cells, block); near_cells != 0; near_cells &= near_cells - 1) {
+      const auto cell = block + static_cast<std::size_t>(std::countr_zero(near_cells));
+      const float shift[3] = {cells.shift[0][cell], cells.shift[1][cell], cells.shift[2][cell]};
+      const auto shifted = box_from(shift[0], shift[1], shift[2]);
+      const auto end = cells.end[cell];
+      for (auto first = cells.begin[cell]; first < end; first += static_cast<std::int32_t>(lanes)) {
+        const auto from = static_cast<std::size_t>(first);
+        const auto is_near = NearBoxes(shifted, of_clusters, from) & FirstBits(end - first);
+        const auto mask = MaskOf(is_near);
+        const auto append = [&](V values, std::vector<float>& list)
+                                HWY_ATTR { hn::StoreU(hn::Compress(values, mask), d, list.data() + n); };
+        for (std::size_t c = 0; c < 3; ++c) {
+          const auto by = hn::Set(d, shift[c]);
+          append(hn::Add(hn::LoadU(d, of_clusters.lower[c] + from), by), candidates.lower[c]);
+          append(hn::Add(hn::LoadU(d, of_clusters.upper[c] + from), by), candidates.upper[c]);
+        }
+        append(hn::LoadU(d, of_clusters.reach + from), candidates.reach);
+        const auto entry = static_cast<PairEntry>(first) << cell_bits | static_cast<PairEntry>(cell);
+        Append(hn::Add(hn::Set(du, entry), hn::ShiftLeft<cell_bits>(hn::Iota(du, 0))), is_near,
+               candidates.entry.data() + n);
+        n += static_cast<std::size_t>(std::popcount(is_near));
+      }
+    }
+  candidates.n = n;
+}
+
+void FindNearClusters(std::int32_t i, std::size_t first, const Candidates& candidates, const NeighbourCells& cells,
+                      const ClusterSet& set, const CandidateMarks& marks, float cutoff, NearClusters& near) {
   const D d;
   const hn::RebindToUnsigned<D> du;
   const auto at = static_cast<std::size_t>(i);
   const ClusterData& ci = set.clusters[at];
-  const auto& bounds = set.bounds;
-  const auto cutoff2 = hn::Set(d, cutoff * cutoff);
-  Faces of_cells, of_clusters;
+  Box box;
   for (std::size_t c = 0; c < 3; ++c) {
-    of_cells.lower[c] = cells.lower[c].data();
-    of_cells.upper[c] = cells.upper[c].data();
-    of_clusters.lower[c] = bounds.lower[c].data();
-    of_clusters.upper[c] = bounds.upper[c].data();
+    box.lower[c] = hn::Set(d, set.bounds.lower[c][at]);
+    box.upper[c] = hn::Set(d, set.bounds.upper[c][at]);
   }
-  of_cells.reach = cells.reach.data();
-  of_clusters.reach = bounds.reach.data();
-  const auto box_from = [&](float x, float y, float z) HWY_ATTR {
-    Box box;
-    box.lower[0] = hn::Set(d, bounds.lower[0][at] - x);
-    box.upper[0] = hn::Set(d, bounds.upper[0][at] - x);
-    box.lower[1] = hn::Set(d, bounds.lower[1][at] - y);
-    box.upper[1] = hn::Set(d, bounds.upper[1][at] - y);
-    box.lower[2] = hn::Set(d, bounds.lower[2][at] - z);
-    box.upper[2] = hn::Set(d, bounds.upper[2][at] - z);
-    box.range = hn::Set(d, cutoff + bounds.reach[at]);
-    return box;
-  };
+  box.range = hn::Set(d, cutoff + set.bounds.reach[at]);
+  const Faces faces = FacesOf(candidates);
   PairEntry *plain = near.plain, *marked = near.marked.data(), *unclear = near.unclear.data();
-  const auto here = box_from(0, 0, 0);
-  const auto entry_step = hn::ShiftLeft<cell_bits>(hn::Iota(du, 0));
-  for (std::size_t block = 0; block < NeighbourCells::room; block += lanes)
-    for (auto near_cells = CompareBoxes<false>(here, of_cells, block, cutoff2).near; near_cells != 0;
-         near_cells &= near_cells - 1) {
-      const auto cell = block + static_cast<std::size_t>(std::countr_zero(near_cells));
-      const auto shifted = box_from(cells.shift[0][cell], cells.shift[1][cell], cells.shift[2][cell]);
-      const auto end = cells.end[cell];
-      for (auto first = cells.begin[cell]; first < end; first += static_cast<std::int32_t>(lanes)) {
-        auto [is_near, is_sure] = CompareBoxes<true>(shifted, of_clusters, static_cast<std::size_t>(first), cutoff2);
-        const auto left = end - first;
-        is_near &= left < static_cast<std::int32_t>(lanes) ? (1u << left) - 1 : (1u << lanes) - 1;
-        const auto is_marked = marks.sixteen(first) & is_near;
-        is_near ^= is_marked;
-        const auto entries =
-            hn::Add(entry_step, hn::Set(du, static_cast<PairEntry>(first) << cell_bits | static_cast<PairEntry>(cell)));
-        plain = Append(entries, is_near & is_sure, plain);
-        unclear = Append(entries, is_near & ~is_sure, unclear);
-        if (is_marked != 0) marked = Append(entries, is_marked, marked);
-      }
-    }
+  for (; first < candidates.n; first += lanes) {
+    const auto is_near = NearBoxes(box, faces, first) & FirstBits(candidates.n - first);
+    const auto is_marked = is_near & marks.sixteen(first);
+    const auto entries = hn::LoadU(du, candidates.entry.data() + first);
+    unclear = Append(entries, is_near ^ is_marked, unclear);
+    if (is_marked != 0) marked = Append(entries, is_marked, marked);
+  }
   // One block of four lanes holds one i-atom against the four j-atoms.
   HWY_ALIGN float spread[4][16];
   for (std::size_t k = 0; k < 16; ++k) {
@@ -160,12 +181,18 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace tessera::md::pair {
 
+HWY_EXPORT(FindCandidates);
 HWY_EXPORT(FindNearClusters);
 HWY_EXPORT(TargetName);
 
-void find_near_clusters(std::int32_t i, const NeighbourCells& cells, const ClusterSet& set, const ClusterMarks& marks,
-                        float cutoff, NearClusters& near) {
-  HWY_DYNAMIC_DISPATCH(FindNearClusters)(i, cells, set, marks, cutoff, near);
+void find_candidates(const CellBox& box, const NeighbourCells& cells, const ClusterBounds& bounds, float cutoff,
+                     Candidates& candidates) {
+  HWY_DYNAMIC_DISPATCH(FindCandidates)(box, cells, bounds, cutoff, candidates);
+}
+
+void find_near_clusters(std::int32_t i, std::size_t first, const Candidates& candidates, const NeighbourCells& cells,
+                        const ClusterSet& set, const CandidateMarks& marks, float cutoff, NearClusters& near) {
+  HWY_DYNAMIC_DISPATCH(FindNearClusters)(i, first, candidates, cells, set, marks, cutoff, near);
 }
 
 const char* simd_target() { return HWY_DYNAMIC_DISPATCH(TargetName)(); }

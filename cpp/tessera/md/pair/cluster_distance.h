@@ -1,6 +1,7 @@
 // The inner loop of the pair list: which clusters of the cells around come near one.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstring>
@@ -24,6 +25,7 @@ struct ClusterBounds {
       for (auto& face : *faces) face.resize(clusters + 16);
     reach.resize(clusters + 16);
   }
+  std::size_t bytes() const { return 7 * reach.capacity() * sizeof(float); }
 };
 
 /// The cells that a cell's clusters are paired with: their clusters, the vectors to them and boxes around what they
@@ -43,43 +45,65 @@ static_assert(n_neighbour_cells <= 1 << cell_bits);
 inline std::int32_t cluster_of(PairEntry entry) { return static_cast<std::int32_t>(entry >> cell_bits); }
 inline std::size_t cell_of(PairEntry entry) { return entry % (1u << cell_bits); }
 
-/// Whom find_near_clusters() looks at. `reach` (4·clusters): how far each atom may still move.
+/// What of the cells around comes near some cluster of a cell, in the order of the cells: each cluster of the cell
+/// looks through these. Boxes are relative to the centre of the cell.
+struct Candidates : ClusterBounds {
+  std::vector<PairEntry> entry;
+  std::size_t n = 0;
+
+  void reserve(std::size_t clusters) {
+    if (entry.size() >= clusters + 16) return;
+    resize(clusters);
+    entry.resize(clusters + 16);
+  }
+};
+
+/// The clusters that find_near_clusters() looks at. `reach` (4·clusters): how far each atom may still move.
 struct ClusterSet {
   const ClusterData* clusters;
   const float* reach;
   const ClusterBounds& bounds;
 };
 
-/// A set of clusters.
-class ClusterMarks {
+/// A set of candidates, by place.
+class CandidateMarks {
  public:
-  explicit ClusterMarks(std::int64_t clusters) : bits_(static_cast<std::size_t>(clusters / 8 + 8)) {}
-  void set(std::int32_t cluster) { bits_[index(cluster)] |= static_cast<std::uint8_t>(1u << (cluster % 8)); }
-  void clear(std::int32_t cluster) { bits_[index(cluster)] = 0; }
-  /// Of sixteen clusters from one on: bit k of cluster first + k.
-  std::uint32_t sixteen(std::int32_t first) const {
+  void reserve(std::size_t candidates) { bits_.resize(std::max(bits_.size(), candidates / 8 + 8)); }
+  void set(std::size_t place) { bits_[place / 8] |= static_cast<std::uint8_t>(1u << (place % 8)); }
+  void clear(std::size_t place) { bits_[place / 8] = 0; }
+  /// Of sixteen candidates from one on: bit k of place first + k.
+  std::uint32_t sixteen(std::size_t first) const {
     std::uint32_t bits;
-    std::memcpy(&bits, bits_.data() + index(first), sizeof bits);
+    std::memcpy(&bits, bits_.data() + first / 8, sizeof bits);
     return bits >> (first % 8) & 0xFFFF;
   }
 
  private:
-  static std::size_t index(std::int32_t cluster) { return static_cast<std::size_t>(cluster / 8); }
   std::vector<std::uint8_t> bits_;
 };
 
-/// Clusters near one. Each array needs room for 16 more than all clusters of the cells.
+/// Clusters near one. Each array needs room for 16 more than all candidates.
 struct NearClusters {
   PairEntry* plain;                        // near for certain
   std::vector<PairEntry> marked, unclear;  // marked and perhaps near; what is worked on
   std::size_t n_plain = 0, n_marked = 0;
 };
 
-/// Finds the clusters of neighbour cells that have an atom j closer than cutoff + reach_i + reach_j to an atom i of
-/// cluster `i`. Bounding boxes of cells first, then those of clusters, then all 16 distances where boxes do not tell.
-/// Marked clusters are listed apart, and by their boxes alone.
-void find_near_clusters(std::int32_t i, const NeighbourCells& cells, const ClusterSet& set, const ClusterMarks& marks,
-                        float cutoff, NearClusters& near);
+/// A box around a cell's atoms, Å relative to its centre, and their greatest reach.
+struct CellBox {
+  std::array<float, 3> lower, upper;
+  float reach;
+};
+
+/// Finds the clusters of neighbour cells that may come near a cluster of the cell with this box.
+void find_candidates(const CellBox& box, const NeighbourCells& cells, const ClusterBounds& bounds, float cutoff,
+                     Candidates& candidates);
+
+/// Finds the candidates, from place `first` on, that have an atom j closer than cutoff + reach_i + reach_j to an atom i
+/// of cluster `i`: by bounding boxes first, then by all 16 distances. Marked candidates are listed apart, and by their
+/// boxes alone.
+void find_near_clusters(std::int32_t i, std::size_t first, const Candidates& candidates, const NeighbourCells& cells,
+                        const ClusterSet& set, const CandidateMarks& marks, float cutoff, NearClusters& near);
 
 /// The name of the instruction set that kernels use on this machine.
 const char* simd_target();

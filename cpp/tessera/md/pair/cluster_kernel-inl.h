@@ -206,8 +206,8 @@ template <class Choice, std::size_t entries, bool Masked, bool WithEnergy>
                          Sub(OfI<entries>(ci.z), Add(OfJ<entries>(cj, &ClusterData::z), OfCell<entries>(shift, 2)))};
   const auto& [dx, dy, dz] = distance;
   const P distance2 = MulAdd(dx, dx, MulAdd(dy, dy, Mul(dz, dz)));
-  auto active = Lt(distance2, set(k.cutoff2));  // pairs that feel anything
-  const P r2 = Max(distance2, set(1e-4f));      // atoms on top of each other: finite, and huge
+  auto active = Lt(distance2, set(k.range2));  // pairs that feel anything
+  const P r2 = Max(distance2, set(1e-4f));     // atoms on top of each other: finite, and huge
   const P inverse = InverseSqrt(r2), inverse2 = Mul(inverse, inverse);
   const P qq = Mul(OfI<entries>(ci.q), OfJ<entries>(cj, &ClusterData::q));
 
@@ -226,20 +226,27 @@ template <class Choice, std::size_t entries, bool Masked, bool WithEnergy>
       repulsion = Mul(OfI<entries>(table->a12), Mul(inverse6, inverse6));
     }
   }
+  if (HasTwoCutoffs<Choice>(k)) {
+    const auto within = Lt(distance2, set(k.lj_cutoff2));
+    dispersion = IfThenElseZero(within, dispersion);
+    repulsion = IfThenElseZero(within, repulsion);
+  }
   const auto lj = LennardJones<Choice, WithEnergy>(k, repulsion, dispersion, r2, inverse);
   P direct, potential = hn::Zero(d), smooth = hn::Zero(d);  // F·r of it all; F/r that the mesh already has
   auto interact = active;
   if constexpr (Masked) interact = And(active, Masks<entries>(masked, &MaskedEntry::interact));
   if (ChosenCoulomb<Choice>(k) == Electrostatics::pme) {
     // (1/r³ − correction) for pairs that interact, the correction alone for excluded ones
-    const P t = MulAdd(r2, set(k.ewald_scale), set(-1.0f));
     direct = MulAdd(qq, inverse, lj.force_times_r);
-    smooth = Mul(qq, Evaluate<Choice::ewald_degree>(k.ewald_force, t));
+    smooth = Mul(qq, EwaldForce<Choice>(k, r2));
     if constexpr (Masked) {
       active = And(active, Or(interact, Masks<entries>(masked, &MaskedEntry::excluded)));
       direct = IfThenElseZero(interact, direct);
     }
-    if constexpr (WithEnergy) potential = Sub(inverse, Evaluate<ewald_degree_high>(k.ewald_energy, t));
+    if constexpr (WithEnergy) {
+      const P t = MulAdd(r2, set(k.ewald_scale), set(-1.0f));
+      potential = Sub(inverse, Evaluate<ewald_degree_high>(k.ewald_energy, t));
+    }
   } else {
     const auto plain = PlainCoulomb<WithEnergy>(k, r2, inverse);
     direct = MulAdd(qq, plain.force_times_r, lj.force_times_r);
@@ -339,6 +346,9 @@ void RunLoop(const KernelConstants& constants, const PairListPart& part, const R
   }
 }
 
+template <LjModifier modifier>
+using Is = std::integral_constant<LjModifier, modifier>;
+
 void RunRows(const KernelConstants& k, const PairList& list, const PairListPart& part, const RowRange& rows,
              const ClusterData* clusters, const std::int32_t* type, ClusterForces* force, EnergyVirial* energies,
              std::vector<Clash>& clashes) {
@@ -349,9 +359,13 @@ void RunRows(const KernelConstants& k, const PairList& list, const PairListPart&
   if (energies != nullptr) return run(RunLoop<Runtime, true>);
   const bool common =
       k.electrostatics == Electrostatics::pme && k.rule == KernelRule::lorentz_berthelot && !k.needs_high_degree;
-  if (common && k.lj == LjModifier::force_switch) return run(RunLoop<Fixed<LjModifier::force_switch>, false>);
-  if (common && k.lj == LjModifier::potential_switch) return run(RunLoop<Fixed<LjModifier::potential_switch>, false>);
-  if (common && k.lj == LjModifier::cut) return run(RunLoop<Fixed<LjModifier::cut>, false>);
+  const auto run_fixed = [&](auto modifier) {
+    constexpr LjModifier lj = decltype(modifier)::value;
+    run(k.has_two_cutoffs ? RunLoop<Fixed<lj, true>, false> : RunLoop<Fixed<lj>, false>);
+  };
+  if (common && k.lj == LjModifier::force_switch) return run_fixed(Is<LjModifier::force_switch>());
+  if (common && k.lj == LjModifier::potential_switch) return run_fixed(Is<LjModifier::potential_switch>());
+  if (common && k.lj == LjModifier::cut) return run_fixed(Is<LjModifier::cut>());
   run(RunLoop<Runtime, false>);
 }
 

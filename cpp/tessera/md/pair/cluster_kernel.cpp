@@ -1,6 +1,7 @@
 // What: pair forces between 4-atom clusters, one cluster pair in 16 lanes (one AVX-512 register, two AVX2 registers,
 //   four of 128 bits): block i of four lanes is i-atom i against the four j-atoms.
-// Formulas: functions.h. Coulomb's 1/r − erf(αr)/r by rsqrt with one Newton step and a polynomial in r².
+// Formulas: functions.h. Coulomb's 1/r − erf(αr)/r by rsqrt with one Newton step and a polynomial in r²: one
+//   for all distances or, with AVX-512, sixteen shorter ones, whose coefficients wait in a register each.
 // Units: Å; forces in 2⁻¹⁸ kcal/mol/Å (charges and ε come scaled so that no conversion is needed).
 // Order: floating point within a cluster pair, fixed point beyond, so that the result depends neither on ranks and
 //   threads nor on the order of the list.
@@ -15,7 +16,8 @@
 #include "tessera/md/pair/cluster_kernel-inl.h"
 
 #if HWY_ONCE
-#include "tessera/md/pair/ewald_fit.h"
+#include <algorithm>
+#include <cmath>
 
 namespace tessera::md::pair {
 
@@ -38,7 +40,10 @@ PreparedConstants prepare_constants(const PairSettings& settings, KernelRule rul
   c.electrostatics = settings.electrostatics;
   c.rule = rule;
   c.cutoff = f(rc);
-  c.cutoff2 = f(rc * rc);
+  const double range = settings.range();
+  c.range2 = f(range * range);
+  c.lj_cutoff2 = f(rc * rc);
+  c.has_two_cutoffs = range > rc;
   c.inverse_cutoff2 = f(1 / (rc * rc));
   c.switch_distance = f(rs);
   c.switch2 = f(rs * rs);
@@ -82,15 +87,19 @@ PreparedConstants prepare_constants(const PairSettings& settings, KernelRule rul
     c.coulomb_c = f(-(rc2 + cs2) / gamma);
     c.coulomb_d = f(2 / (5 * gamma));
   }
-  c.ewald_scale = f(2 / (rc * rc));
+  c.ewald_scale = f(2 / (range * range));
   if (settings.electrostatics == Electrostatics::pme) {
     constexpr double accepted = 2e-6;  // of single precision's own errors
-    auto force = fit_ewald_force(settings.alpha, rc, ewald_degree);
+    auto force = fit_ewald_force(settings.alpha, range, ewald_degree);
     c.needs_high_degree = force.error > accepted;
-    if (c.needs_high_degree) force = fit_ewald_force(settings.alpha, rc, ewald_degree_high);
-    const auto energy = fit_ewald_energy(settings.alpha, rc, ewald_degree_high);
+    if (c.needs_high_degree) force = fit_ewald_force(settings.alpha, range, ewald_degree_high);
+    const auto energy = fit_ewald_energy(settings.alpha, range, ewald_degree_high);
     for (std::size_t i = 0; i < force.coefficient.size(); ++i) c.ewald_force[i] = f(force.coefficient[i]);
     for (std::size_t i = 0; i < energy.coefficient.size(); ++i) c.ewald_energy[i] = f(energy.coefficient[i]);
+    const auto pieces = fit_ewald_force_piecewise(settings.alpha, range);
+    c.ewald_pieces_scale = f(pieces.scale);
+    for (std::size_t i = 0; i < pieces.coefficient.size(); ++i)
+      std::transform(pieces.coefficient[i].begin(), pieces.coefficient[i].end(), c.ewald_pieces[i], f);
     prepared.ewald_force_error = force.error;
   }
   return prepared;

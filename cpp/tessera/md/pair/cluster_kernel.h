@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tessera/md/accumulator.h"
+#include "tessera/md/pair/ewald_fit.h"
 #include "tessera/md/pair/functions.h"
 #include "tessera/md/pair/pair_list.h"
 
@@ -42,7 +43,10 @@ struct KernelConstants {
   LjModifier lj;
   Electrostatics electrostatics;
   KernelRule rule;
-  float cutoff2, inverse_cutoff2;
+  float range2;      // beyond it nothing acts
+  float lj_cutoff2;  // beyond it Lennard-Jones does not
+  bool has_two_cutoffs;
+  float inverse_cutoff2;
   float switch_distance, switch2;
   float switch_inverse_width;                       // 1/(r_c²−r_s²) or 1/(r_c−r_s)
   float k12, k6, inverse_cutoff6, inverse_cutoff3;  // force-switch
@@ -57,6 +61,9 @@ struct KernelConstants {
   float ewald_force[ewald_degree_high + 1];  // of the lower degree: zeros at the end
   float ewald_energy[ewald_degree_high + 1];
   bool needs_high_degree;
+  // The force's correction by pieces of r², each piece in its lane: where registers have sixteen.
+  alignas(64) float ewald_pieces[PiecewisePolynomial::degree + 1][PiecewisePolynomial::n_pieces];
+  float ewald_pieces_scale;
   // Pairs of types with parameters of their own: 12A and 6B in force units, (types × types).
   const float* table_12a;
   const float* table_6b;

@@ -41,7 +41,7 @@ constexpr domain::Velocity fast = {1 << 30, 0, 0};
 Found compute(const test::Sample& sample, const PairSettings& settings, const Options& options) {
   ThreadPool threads(options.threads);
   const auto comm = comm::Communicator::world();
-  const double range = settings.cutoff + options.buffer;
+  const double range = settings.range() + options.buffer;
   const auto grid =
       domain::plan_cell_grid(sample.system.lattice, {.list_range = range, .group_radius = group_radius(sample.system)});
   domain::Domain domain(sample.system, domain::plan_decomposition(grid, 1), comm, threads);
@@ -125,6 +125,14 @@ PairSettings short_range(LjModifier lj, Electrostatics e) {
   return s;
 }
 
+/// The direct sum goes further than Lennard-Jones.
+PairSettings with_two_cutoffs(PairSettings settings) {
+  settings.direct_cutoff = settings.cutoff;
+  settings.cutoff = 6.9;
+  settings.switch_distance = 5.5;
+  return settings;
+}
+
 constexpr LjModifier modifiers[] = {LjModifier::cut, LjModifier::potential_switch, LjModifier::force_switch,
                                     LjModifier::force_switch_gromacs, LjModifier::quintic_switch};
 constexpr Electrostatics electrostatics[] = {Electrostatics::pme, Electrostatics::cut, Electrostatics::shift,
@@ -138,22 +146,23 @@ std::vector<std::string> cell_schemes() {
   return names;
 }
 
-void check_all_functions(const test::MixtureOptions& mixture) {
+void check_all_functions(const test::MixtureOptions& mixture, bool two_cutoffs = false) {
   const auto sample = test::make_mixture(mixture);
   std::vector<Fraction> position;
   for (const auto& p : sample.particles) position.push_back(p.position);
   ASSERT_GT(std::abs(sample.system.net_charge()), 0.5);
   for (const auto lj : modifiers)
     for (const auto e : electrostatics) {
+      if (two_cutoffs && e != Electrostatics::pme) continue;
       SCOPED_TRACE("modifier " + std::to_string(static_cast<int>(lj)) + ", electrostatics " +
                    std::to_string(static_cast<int>(e)));
-      const auto settings = short_range(lj, e);
+      const auto settings = two_cutoffs ? with_two_cutoffs(short_range(lj, e)) : short_range(lj, e);
       const auto oracle = test::all_pairs(sample.system, position, settings);
       ASSERT_LT(std::abs(oracle.lj), 1e4) << "the sample has clashes";
       expect_agreement(compute(sample, settings, {.scheme = "reference"}), oracle, true, 1e-9);
       auto by_table = settings;
       by_table.function = PairFunction::table;
-      by_table.table_density = 400;
+      by_table.table_density = 800;
       test::for_instruction_sets([&] {
         for (const bool with_energies : {true, false})
           expect_agreement(compute(sample, settings, {.with_energies = with_energies}), oracle, with_energies, 2e-5);
@@ -173,6 +182,11 @@ TEST(PairSchemes, Geometric) { check_all_functions({.rule = model::LjRule::geome
 TEST(PairSchemes, LorentzBerthelotWithNbfix) { check_all_functions({.with_nbfix = true, .seed = 3}); }
 TEST(PairSchemes, GeometricWithNbfix) {
   check_all_functions({.rule = model::LjRule::geometric, .with_nbfix = true, .seed = 4});
+}
+
+TEST(PairSchemes, TwoCutoffs) {
+  check_all_functions({.seed = 5}, true);
+  check_all_functions({.rule = model::LjRule::geometric, .with_nbfix = true, .seed = 6}, true);
 }
 
 TEST(PairSchemes, SwitchesOfNoWidthArePlain) {
@@ -267,13 +281,15 @@ TEST(PairSchemes, WhichListItIsChangesNoBit) {
 
 TEST(PairSchemes, ForcesWithAndWithoutEnergiesAreTheSameBits) {
   const auto sample = test::make_mixture({.with_nbfix = true});
-  for (const auto lj : modifiers)
-    for (const auto e : electrostatics)
-      for_schemes(short_range(lj, e), [&](const PairSettings& settings, const std::string& scheme) {
-        EXPECT_EQ(compute(sample, settings, {.scheme = scheme, .with_energies = true}).force,
-                  compute(sample, settings, {.scheme = scheme, .with_energies = false}).force)
-            << static_cast<int>(lj) << " " << static_cast<int>(e);
-      });
+  const auto check = [&](const PairSettings& settings, const std::string& scheme) {
+    EXPECT_EQ(compute(sample, settings, {.scheme = scheme, .with_energies = true}).force,
+              compute(sample, settings, {.scheme = scheme, .with_energies = false}).force)
+        << static_cast<int>(settings.lj) << " " << static_cast<int>(settings.electrostatics);
+  };
+  for (const auto lj : modifiers) {
+    for (const auto e : electrostatics) for_schemes(short_range(lj, e), check);
+    for_schemes(with_two_cutoffs(short_range(lj, Electrostatics::pme)), check);
+  }
 }
 
 TEST(PairSchemes, PairForcesSumToNothingExactly) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <utility>
 
 #include "tessera/md/pair/exact_pairs.h"
 
@@ -19,26 +20,36 @@ class ClusterList : public PairSum {
   void update(bool make_list) override {
     if (!make_list) return;
     lister_.build(data_.clusters, data_.reach, data_.exclusions, data_.table_pairs, data_.type,
-                  data_.settings.cutoff + list_rounding, list_);
+                  data_.settings.range() + list_rounding, list_);
   }
   std::int64_t n_evaluated() const override { return cluster_size * cluster_size * list_.n_entries(); }
   std::size_t list_bytes() const override { return list_.bytes(); }
-  std::size_t other_bytes() const override { return 0; }
+  std::size_t other_bytes() const override { return lister_.bytes(); }
 
  protected:
-  /// Calls function(thread, part, rows) for pieces of all parts of the list as threads come free: sums across entries
-  /// are integers, so who runs what doesn't matter.
-  template <class Function>
-  void for_pieces(Function&& function) {
-    struct Piece {
-      const PairListPart* part;
-      RowRange rows;
-    };
-    std::vector<Piece> pieces;
+  struct Piece {
+    const PairListPart* part;
+    RowRange rows;
+  };
+
+  /// Pieces of parts of the list.
+  static void add_pieces(const std::vector<PairListPart>& parts, std::vector<Piece>& pieces) {
     constexpr std::size_t rows_a_piece = 32;
-    for (const auto& part : list_.parts)
+    for (const auto& part : parts)
       for (std::size_t row = 0; row < part.n_rows(); row += rows_a_piece)
         pieces.push_back({&part, {row, std::min(row + rows_a_piece, part.n_rows())}});
+  }
+  std::vector<Piece> all_pieces() const {
+    std::vector<Piece> pieces;
+    add_pieces(list_.inner, pieces);
+    add_pieces(list_.outer, pieces);
+    return pieces;
+  }
+
+  /// Calls function(thread, part, rows) for pieces as threads come free: sums across entries are integers, so who runs
+  /// what doesn't matter.
+  template <class Function>
+  void for_pieces(const std::vector<Piece>& pieces, Function&& function) {
     std::atomic<std::size_t> next{0};
     data_.threads.run([&](int thread) {
       for (auto p = next++; p < pieces.size(); p = next++) function(thread, *pieces[p].part, pieces[p].rows);
@@ -55,15 +66,22 @@ class ClusterSum final : public ClusterList {
   explicit ClusterSum(const PairData& data)
       : ClusterList(data), force_(at(data.threads.size())), clashes_(at(data.threads.size())) {}
 
+  void add_inner_forces(std::span<Accumulator> by_thread, const std::function<void()>& meanwhile) override {
+    clear();
+    std::vector<Piece> pieces;
+    add_pieces(list_.inner, pieces);
+    run(pieces, by_thread, meanwhile);
+    has_inner_ = true;
+  }
+
   void add_forces(std::span<Accumulator> by_thread) override {
-    data_.threads.run([&](int thread) {
-      force_[at(thread)].assign(data_.clusters.size(), {});
-      clashes_[at(thread)].clear();
-    });
-    for_pieces([&](int thread, const PairListPart& part, const RowRange& rows) {
-      run_cluster_kernel(data_.constants.constants, list_, part, rows, data_.clusters.data(), data_.type.data(),
-                         force_[at(thread)].data(), by_thread[at(thread)].energies, clashes_[at(thread)]);
-    });
+    std::vector<Piece> pieces;
+    if (!std::exchange(has_inner_, false)) {
+      clear();
+      add_pieces(list_.inner, pieces);
+    }
+    add_pieces(list_.outer, pieces);
+    run(pieces, by_thread, [] {});
     sum_forces(by_thread);
     const bool with_energies = by_thread[0].energies != nullptr;
     const bool any_clash =
@@ -77,7 +95,7 @@ class ClusterSum final : public ClusterList {
     });
     if (!with_energies) return;
     // The energies of excluded pairs, clashing or not: they nearly cancel the self energy, single precision would show.
-    for_pieces([&](int thread, const PairListPart& part, const RowRange& rows) {
+    for_pieces(all_pieces(), [&](int thread, const PairListPart& part, const RowRange& rows) {
       for (auto row = rows.begin; row < rows.end; ++row)
         for (const auto& entry : part.masked_of(row))
           exact.add_exclusion_energies(part.rows[row].i_cluster, list_.shifts[cell_of(entry.j)], entry,
@@ -86,19 +104,35 @@ class ClusterSum final : public ClusterList {
   }
 
   std::size_t other_bytes() const override {
-    std::size_t n = 0;
+    std::size_t n = ClusterList::other_bytes();
     for (const auto& buffer : force_) n += buffer.capacity() * sizeof(ClusterForces);
     return n;
   }
 
  private:
+  void clear() {
+    data_.threads.run([&](int thread) {
+      force_[at(thread)].assign(data_.clusters.size(), {});
+      clashes_[at(thread)].clear();
+    });
+  }
+
+  template <class Function>
+  void run(const std::vector<Piece>& pieces, std::span<Accumulator> by_thread, Function&& meanwhile) {
+    for_pieces(pieces, [&](int thread, const PairListPart& part, const RowRange& rows) {
+      run_cluster_kernel(data_.constants.constants, list_, part, rows, data_.clusters.data(), data_.type.data(),
+                         force_[at(thread)].data(), by_thread[at(thread)].energies, clashes_[at(thread)]);
+      if (thread == 0) meanwhile();
+    });
+  }
+
   /// From x[4] y[4] z[4] of each cluster in the kernel's unit to x y z of each slot in force_unit, all threads
   /// together.
   void sum_forces(std::span<Accumulator> by_thread) {
     constexpr std::int64_t scale = static_cast<std::int64_t>(pair_force_unit / force_unit);
     data_.threads.run([&](int thread) {
       const auto n = static_cast<std::int64_t>(data_.clusters.size());
-      const auto& total = by_thread[at(thread)].force;
+      const auto total = by_thread[at(thread)].total;
       for (auto c = n * thread / data_.threads.size(); c < n * (thread + 1) / data_.threads.size(); ++c)
         for (std::size_t d = 0; d < 3; ++d)
           for (std::size_t k = 0; k < 4; ++k) {
@@ -112,6 +146,7 @@ class ClusterSum final : public ClusterList {
 
   std::vector<std::vector<ClusterForces>> force_;  // by thread
   std::vector<std::vector<Clash>> clashes_;        // by thread
+  bool has_inner_ = false;                         // what add_inner_forces() adds
 };
 
 class ReferenceSum final : public ClusterList {
@@ -120,7 +155,7 @@ class ReferenceSum final : public ClusterList {
 
   void add_forces(std::span<Accumulator> by_thread) override {
     const ExactPairs exact(data_);
-    for_pieces([&](int thread, const PairListPart& part, const RowRange& rows) {
+    for_pieces(all_pieces(), [&](int thread, const PairListPart& part, const RowRange& rows) {
       for (auto row = rows.begin; row < rows.end; ++row) {
         const auto add = [&](const MaskedEntry& entry) {
           exact.add(part.rows[row].i_cluster, list_.shifts[cell_of(entry.j)], entry, ExactPairs::ExclusionEnergy::add,

@@ -1,4 +1,4 @@
-// Chebyshev interpolation of the two functions, which are entire in r², turned into powers of t for a Horner scheme.
+// Chebyshev interpolation of the two functions, which are entire in r², turned into powers for a Horner scheme.
 #include "tessera/md/pair/ewald_fit.h"
 
 #include <algorithm>
@@ -11,14 +11,15 @@ namespace tessera::md::pair {
 
 namespace {
 
+/// Coefficients of powers of t, which goes from −1 to 1 over [low, high] of r².
 template <class Function>
-Polynomial fit(Function&& function, double cutoff, int degree, int power) {
+std::vector<double> interpolate(Function&& function, double low, double high, int degree) {
   const auto n = static_cast<std::size_t>(degree) + 1;
   std::vector<double> chebyshev(n, 0);
   std::vector<double> node(n), value(n);
   for (std::size_t k = 0; k < n; ++k) {
     node[k] = std::cos(units::pi * (static_cast<double>(k) + 0.5) / static_cast<double>(n));
-    value[k] = function(0.5 * (node[k] + 1) * cutoff * cutoff);
+    value[k] = function(low + 0.5 * (node[k] + 1) * (high - low));
   }
   for (std::size_t j = 0; j < n; ++j) {
     for (std::size_t k = 0; k < n; ++k)
@@ -27,14 +28,13 @@ Polynomial fit(Function&& function, double cutoff, int degree, int power) {
     chebyshev[j] *= (j == 0 ? 1.0 : 2.0) / static_cast<double>(n);
   }
   // T₀ = 1, T₁ = t, Tⱼ₊₁ = 2tTⱼ − Tⱼ₋₁
-  Polynomial polynomial;
-  polynomial.coefficient.assign(n, 0);
+  std::vector<double> coefficient(n, 0);
   std::vector<double> previous(n, 0), current(n, 0);
   previous[0] = 1;
   if (n > 1) current[1] = 1;
   for (std::size_t j = 0; j < n; ++j) {
     const auto& t = j == 0 ? previous : current;
-    for (std::size_t i = 0; i < n; ++i) polynomial.coefficient[i] += chebyshev[j] * t[i];
+    for (std::size_t i = 0; i < n; ++i) coefficient[i] += chebyshev[j] * t[i];
     if (j == 0) continue;
     std::vector<double> next(n, 0);
     for (std::size_t i = 0; i + 1 < n; ++i) next[i + 1] = 2 * current[i];
@@ -42,19 +42,61 @@ Polynomial fit(Function&& function, double cutoff, int degree, int power) {
     previous = current;
     current = next;
   }
+  return coefficient;
+}
+
+/// The greatest difference of two functions of r² between 1 Å and the cut-off, times r^power.
+template <class Function, class Fit>
+double greatest_error(Function&& function, Fit&& fit, double cutoff, int power) {
+  double error = 0;
   for (int i = 0; i <= 4000; ++i) {
-    const double r = 1 + (cutoff - 1) * i / 4000.0, t = 2 * r * r / (cutoff * cutoff) - 1;
-    double sum = 0;
-    for (std::size_t j = n; j-- > 0;) sum = sum * t + polynomial.coefficient[j];
-    polynomial.error = std::max(polynomial.error, std::abs(sum - function(r * r)) * std::pow(r, power));
+    const double r = 1 + (cutoff - 1) * i / 4000.0;
+    error = std::max(error, std::abs(fit(r * r) - function(r * r)) * std::pow(r, power));
   }
+  return error;
+}
+
+template <class Function>
+Polynomial fit(Function&& function, double cutoff, int degree, int power) {
+  Polynomial polynomial;
+  polynomial.coefficient = interpolate(function, 0, cutoff * cutoff, degree);
+  const auto value = [&](double r2) {
+    double sum = 0;
+    for (std::size_t j = polynomial.coefficient.size(); j-- > 0;)
+      sum = sum * (2 * r2 / (cutoff * cutoff) - 1) + polynomial.coefficient[j];
+    return sum;
+  };
+  polynomial.error = greatest_error(function, value, cutoff, power);
   return polynomial;
 }
+
+double ewald_force(double alpha, double r2) { return -ewald_exclusion(alpha, r2).force_over_r; }
 
 }  // namespace
 
 Polynomial fit_ewald_force(double alpha, double cutoff, int degree) {
-  return fit([&](double r2) { return -ewald_exclusion(alpha, r2).force_over_r; }, cutoff, degree, 3);
+  return fit([&](double r2) { return ewald_force(alpha, r2); }, cutoff, degree, 3);
+}
+
+PiecewisePolynomial fit_ewald_force_piecewise(double alpha, double cutoff) {
+  const auto function = [&](double r2) { return ewald_force(alpha, r2); };
+  PiecewisePolynomial pieces;
+  // A little less than all pieces, so that rounding never leads beyond the last one.
+  pieces.scale = (PiecewisePolynomial::n_pieces - 0.001) / (cutoff * cutoff);
+  for (std::size_t n = 0; n < PiecewisePolynomial::n_pieces; ++n) {
+    const auto low = static_cast<double>(n) / pieces.scale, high = static_cast<double>(n + 1) / pieces.scale;
+    const auto of_t = interpolate(function, low, high, PiecewisePolynomial::degree);  // t = 2u
+    for (std::size_t c = 0; c < of_t.size(); ++c) pieces.coefficient[c][n] = std::ldexp(of_t[c], static_cast<int>(c));
+  }
+  const auto value = [&](double r2) {
+    const double x = r2 * pieces.scale - 0.5, n = std::nearbyint(x);
+    double sum = 0;
+    for (std::size_t c = pieces.coefficient.size(); c-- > 0;)
+      sum = sum * (x - n) + pieces.coefficient[c][static_cast<std::size_t>(n)];
+    return sum;
+  };
+  pieces.error = greatest_error(function, value, cutoff, 3);
+  return pieces;
 }
 
 Polynomial fit_ewald_energy(double alpha, double cutoff, int degree) {

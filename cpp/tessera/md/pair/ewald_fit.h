@@ -1,6 +1,7 @@
 // Polynomials in r² for the smooth part of Ewald's real-space sum.
 #pragma once
 
+#include <array>
 #include <vector>
 
 namespace tessera::md::pair {
@@ -14,6 +15,17 @@ struct Polynomial {
 
 /// erf(αr)/r³ − 2α/√π·exp(−α²r²)/r².
 Polynomial fit_ewald_force(double alpha, double cutoff, int degree);
+
+/// The same function piece by piece: with x = r²·scale − ½, its nearest whole number n and u = x − n, the coefficient
+/// of uᶜ is coefficient[c][n]. As many pieces as a register of AVX-512 has lanes.
+struct PiecewisePolynomial {
+  static constexpr int n_pieces = 16, degree = 4;
+  double scale = 0;  // Å⁻²
+  std::array<std::array<double, n_pieces>, degree + 1> coefficient{};
+  double error = 0;  // as of Polynomial
+};
+PiecewisePolynomial fit_ewald_force_piecewise(double alpha, double cutoff);
+
 /// erf(αr)/r.
 Polynomial fit_ewald_energy(double alpha, double cutoff, int degree);
 

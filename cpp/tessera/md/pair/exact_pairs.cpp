@@ -36,7 +36,7 @@ Vec3 ExactPairs::exact_shift(const std::array<float, 3>& shift) const {
 void ExactPairs::add_pair(std::int32_t i, std::int32_t j, const Vec3& d, bool excluded,
                           ExclusionEnergy exclusion_energy, Accumulator& accumulator) const {
   const double r2 = norm2(d);
-  if (r2 >= settings_.cutoff * settings_.cutoff) return;
+  if (r2 >= settings_.range() * settings_.range()) return;
   const double qq = settings_.coulomb_constant * data_.charge[at(i)] * data_.charge[at(j)];
   ForceEnergy lj, real, exclusion;
   if (!excluded) {
@@ -90,7 +90,7 @@ void ExactPairs::add_exclusion_energy(std::int32_t i, std::int32_t j, const std:
                                       EnergyVirial& energies) const {
   if (settings_.electrostatics != Electrostatics::pme) return;
   const double r2 = norm2(relative(i) - relative(j) - exact_shift(shift));
-  if (r2 >= settings_.cutoff * settings_.cutoff) return;
+  if (r2 >= settings_.range() * settings_.range()) return;
   energies.add(Term::coulomb_exclusion, settings_.coulomb_constant * data_.charge[at(i)] * data_.charge[at(j)] *
                                             ewald_exclusion(settings_.alpha, r2).energy);
 }

@@ -170,9 +170,10 @@ struct Runtime {
   static constexpr bool fixed = false;
   static constexpr int ewald_degree = ewald_degree_high;
 };
-template <LjModifier lj_modifier>
+template <LjModifier lj_modifier, bool with_two_cutoffs = false>
 struct Fixed {
   static constexpr bool fixed = true;
+  static constexpr bool two_cutoffs = with_two_cutoffs;
   static constexpr int ewald_degree = pair::ewald_degree;
   static constexpr LjModifier lj = lj_modifier;
 };
@@ -197,6 +198,40 @@ HWY_INLINE KernelRule ChosenRule(const KernelConstants& k) {
     return KernelRule::lorentz_berthelot;
   else
     return k.rule;
+}
+
+/// F/r of what the mesh does between unit charges, erf(αr)/r³ − 2α/√π e^(−α²r²)/r². Sixteen short polynomials are
+/// looked up with fewer operations than it takes to compute a long one, and on ports that multiplications leave idle.
+template <class Choice, std::size_t n>
+HWY_INLINE Pack<n> EwaldForce(const KernelConstants& k, const Pack<n>& r2) {
+#if HWY_TARGET <= HWY_AVX3 && HWY_ARCH_X86
+  if constexpr (lanes == PiecewisePolynomial::n_pieces)
+    if (Choice::fixed || !k.needs_high_degree) {
+      const auto x = MulAdd(r2, set(k.ewald_pieces_scale), set(-0.5f));
+      const auto to_integer = set(0x1.8p23f);  // the nearest one of x is in the last bits of the sum
+      const auto shifted = Add(x, to_integer), u = Sub(x, Sub(shifted, to_integer));
+      const auto coefficient = [&](int c) HWY_ATTR {
+        const V of_pieces = hn::Load(D(), k.ewald_pieces[c]);
+        Pack<n> of_lanes;
+        for (std::size_t i = 0; i < n; ++i)
+          of_lanes.part[i] = V{_mm512_permutexvar_ps(_mm512_castps_si512(shifted.part[i].raw), of_pieces.raw)};
+        return of_lanes;
+      };
+      Pack<n> sum = coefficient(PiecewisePolynomial::degree);
+      HWY_UNROLL(4)
+      for (int c = PiecewisePolynomial::degree - 1; c >= 0; --c) sum = MulAdd(sum, u, coefficient(c));
+      return sum;
+    }
+#endif
+  return Evaluate<Choice::ewald_degree>(k.ewald_force, MulAdd(r2, set(k.ewald_scale), set(-1.0f)));
+}
+
+template <class Choice>
+HWY_INLINE bool HasTwoCutoffs(const KernelConstants& k) {
+  if constexpr (Choice::fixed)
+    return Choice::two_cutoffs;
+  else
+    return k.has_two_cutoffs;
 }
 
 /// F·r, which is what most formulas come to, and the energy.

@@ -76,7 +76,7 @@ ForceEnergy lennard_jones(const PairSettings& settings, double a, double b, doub
 }
 
 ForceEnergy coulomb(const PairSettings& settings, double r2) {
-  const double rc = settings.cutoff;
+  const double rc = settings.range();
   if (r2 >= rc * rc) return {};
   const double r = std::sqrt(r2), inverse = 1 / r, inverse2 = 1 / r2;
   switch (settings.electrostatics) {

@@ -16,6 +16,8 @@
 // Units: Å, kcal/mol. Every function gives F/r (so that the force on i is (F/r)(rᵢ−rⱼ)) and U.
 #pragma once
 
+#include <algorithm>
+
 namespace tessera::md::pair {
 
 enum class LjModifier { cut, potential_switch, force_switch, force_switch_gromacs, quintic_switch };
@@ -23,15 +25,19 @@ enum class Electrostatics { pme, cut, shift, force_switch };
 enum class PairFunction { analytic, table };  // how fast kernels compute them: table.h
 
 struct PairSettings {
-  double cutoff = 12;           // Å
+  double cutoff = 12;           // Å, of Lennard-Jones, and of Coulomb where nothing else is said
   double switch_distance = 10;  // Å
   LjModifier lj = LjModifier::force_switch;
   Electrostatics electrostatics = Electrostatics::pme;
   double coulomb_switch = 0;  // Å, of electrostatics force-switch
   double alpha = 0;           // Å⁻¹, of pme
+  double direct_cutoff = 0;   // Å, of pme: where its direct sum ends, if beyond `cutoff`
   double coulomb_constant = 0;
   PairFunction function = PairFunction::analytic;
   double table_density = 0;  // of PairFunction::table: points of r_c²/r²
+
+  /// No pair further apart interacts directly, Å.
+  double range() const { return std::max(cutoff, electrostatics == Electrostatics::pme ? direct_cutoff : 0); }
 };
 
 struct ForceEnergy {

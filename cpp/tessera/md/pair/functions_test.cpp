@@ -247,6 +247,26 @@ TEST(EwaldFit, ErrorsAtTheUsualSplittings) {
     }
 }
 
+TEST(EwaldFit, PiecesAreAsGoodAsTheLongPolynomial) {
+  for (const double cutoff : {8.0, 9.0, 12.0})
+    for (const double product : {2.5, 3.12, 3.5}) {
+      const double alpha = product / cutoff;
+      const auto pieces = fit_ewald_force_piecewise(alpha, cutoff);
+      EXPECT_LE(pieces.error, 6e-7) << product;
+      double worst = 0;  // as the kernels look it up: in single precision
+      for (double r = 1.0003; r < cutoff; r += 0.00371) {
+        const auto x = static_cast<float>(r * r * pieces.scale - 0.5), n = std::nearbyint(x);
+        ASSERT_TRUE(n >= 0 && n < PiecewisePolynomial::n_pieces);
+        double sum = 0;
+        for (int c = PiecewisePolynomial::degree; c >= 0; --c)
+          sum = sum * (x - n) +
+                static_cast<float>(pieces.coefficient[static_cast<std::size_t>(c)][static_cast<std::size_t>(n)]);
+        worst = std::max(worst, std::abs(sum + ewald_exclusion(alpha, r * r).force_over_r) * r * r * r);
+      }
+      EXPECT_LE(worst, 2e-6) << product;
+    }
+}
+
 TEST(EwaldFit, HigherDegreesAreBetter) {
   double last = 1;
   for (const int degree : {4, 6, 8, 10, 12, 14}) {

@@ -101,9 +101,19 @@ void PairForces::rebuild() {
   sum_->rebuild();
 }
 
+void PairForces::add_inner_forces(std::span<Accumulator> by_thread, const std::function<void()>& meanwhile) {
+  const auto& domain = data_.domain;
+  if (!is_listed_ || domain.n_owned_cells() == domain.n_cells()) return;
+  own_within_reach_ = update_coordinates(0, domain.n_owned_cells());
+  if (*own_within_reach_) sum_->add_inner_forces(by_thread, meanwhile);
+}
+
 void PairForces::update() {
-  const bool is_within_reach = update_coordinates();
-  const bool make_list = !is_listed_ || !is_within_reach;
+  const auto n_owned = data_.domain.n_owned_cells();
+  const bool own_within_reach = own_within_reach_ ? *own_within_reach_ : update_coordinates(0, n_owned);
+  const bool halo_within_reach = update_coordinates(n_owned, data_.domain.n_cells());
+  own_within_reach_.reset();
+  const bool make_list = !is_listed_ || !own_within_reach || !halo_within_reach;
   if (make_list) set_reach();
   sum_->update(make_list);
   if (!make_list) return;
@@ -135,18 +145,19 @@ void PairForces::set_reach() {
   });
 }
 
-/// Coordinates for the kernels from the domain's positions, and how far atoms have moved in the last step; false where
-/// one has gone beyond its reach since it was listed.
-bool PairForces::update_coordinates() {
+/// Coordinates for the kernels from the domain's positions in some cells, and how far atoms have moved in the last
+/// step; false where one has gone beyond its reach since it was listed.
+bool PairForces::update_coordinates(std::int64_t first_cell, std::int64_t last_cell) {
   const auto& grid = data_.domain.grid();
   const auto edges = data_.domain.system().lattice.edges();
   const float sx = static_cast<float>(edges[0] / 4294967296.0), sy = static_cast<float>(edges[1] / 4294967296.0),
               sz = static_cast<float>(edges[2] / 4294967296.0);
   std::vector<char> left(at(data_.threads.size()), 0);
   data_.threads.run([&](int thread) {
-    const std::int64_t n = data_.domain.n_cells();
+    const auto n = last_cell - first_cell;
     bool beyond = false;
-    for (auto c = n * thread / data_.threads.size(); c < n * (thread + 1) / data_.threads.size(); ++c) {
+    for (auto c = first_cell + n * thread / data_.threads.size();
+         c < first_cell + n * (thread + 1) / data_.threads.size(); ++c) {
       const auto centre = grid.centre(data_.domain.cell[at(c)]);
       for (auto k = data_.domain.cell_begin[at(c)]; k < data_.domain.cell_begin[at(c) + 1]; ++k) {
         auto& cluster = data_.clusters[at(k)];
@@ -212,6 +223,7 @@ void PairForces::find_exclusions() {
   });
   for (std::size_t c = 0; c < at(n); ++c) data_.exclusions.begin[c + 1] += data_.exclusions.begin[c];
   data_.exclusions.partners.clear();
+  data_.exclusions.partners.reserve(at(data_.exclusions.begin.back()));
   for (const auto& partners : found)
     data_.exclusions.partners.insert(data_.exclusions.partners.end(), partners.begin(), partners.end());
 }
@@ -238,8 +250,7 @@ std::size_t PairForces::bytes() const {
          (data_.type.capacity() + data_.exclusions.begin.capacity()) * sizeof(std::int32_t) +
          data_.exclusions.partners.capacity() * sizeof(ExcludedClusters::Partner) +
          listed_.capacity() * sizeof(Places) +
-         (stride_.capacity() + mobility_.capacity() + data_.reach.capacity()) * sizeof(float) + sum_->list_bytes() +
-         sum_->other_bytes();
+         (stride_.capacity() + mobility_.capacity() + data_.reach.capacity()) * sizeof(float);
 }
 
 }  // namespace tessera::md::pair

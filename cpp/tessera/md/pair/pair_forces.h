@@ -1,7 +1,9 @@
 // Non-bonded forces of a rank: its atoms as kernels see them, how long a list lasts, and the scheme that sums.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -30,6 +32,10 @@ class PairForces {
   /// Coordinates for the kernels from the domain's positions, and a new list where atoms have moved too far for the
   /// last one. Which list it is doesn't change a bit of the forces: pairs beyond the cut-off add zeros.
   void update();
+  /// Before update(), while halo positions are on their way: forces of pairs that do not need them, where the last list
+  /// still holds for owned atoms. `meanwhile` is called now and then, by this thread. Adds nothing where there is no
+  /// halo.
+  void add_inner_forces(std::span<Accumulator> by_thread, const std::function<void()>& meanwhile);
   void add_forces(std::span<Accumulator> by_thread) { sum_->add_forces(by_thread); }
 
   const PairData& data() const { return data_; }
@@ -41,6 +47,7 @@ class PairForces {
   std::span<const std::int32_t> type() const { return data_.type; }  // by slot; padding −1
   /// Energy and one diagonal component of the virial of the long-range Lennard-Jones tail (times the number density).
   TailIntegral tail() const;
+  /// Beside those of the scheme.
   std::size_t bytes() const;
 
  private:
@@ -51,7 +58,7 @@ class PairForces {
 
   void make_tables();
   void find_exclusions();
-  bool update_coordinates();
+  bool update_coordinates(std::int64_t first_cell, std::int64_t last_cell);
   void set_reach();
 
   PairData data_;
@@ -60,10 +67,11 @@ class PairForces {
   std::unique_ptr<PairSum> sum_;
   std::vector<float> table_12a_, table_6b_;                                           // (types × types), force units
   std::vector<std::vector<std::int32_t>> template_partner_begin_, template_partner_;  // excluded partners by template
-  std::vector<Places> listed_;   // by cluster: where its atoms were when the list was made
-  std::vector<float> stride_;    // by slot, Å: how far it moved in the last step
-  std::vector<float> mobility_;  // by slot: of its change of velocity, by mass; hydrogen 1
-  bool is_listed_ = false;       // since the last rebuild()
+  std::vector<Places> listed_;            // by cluster: where its atoms were when the list was made
+  std::vector<float> stride_;             // by slot, Å: how far it moved in the last step
+  std::vector<float> mobility_;           // by slot: of its change of velocity, by mass; hydrogen 1
+  bool is_listed_ = false;                // since the last rebuild()
+  std::optional<bool> own_within_reach_;  // once owned atoms' coordinates are this step's
   std::int64_t n_lists_ = 0;
 };
 

@@ -74,23 +74,30 @@ class PairListWriter {
         type_(type),
         cutoff_(static_cast<float>(cutoff)),
         part_(part),
-        marks_(domain.n_clusters()) {
+        place_(at(domain.n_clusters()), 0) {
     part_.rows.clear();
     part_.masked.clear();
   }
 
   /// The rows of the clusters of one local cell.
-  void add_cell(std::int32_t cell, NeighbourCells& cells) {
+  void add_cell(std::int32_t cell, const CellBox& box, const NeighbourCells& cells) {
     std::size_t most = 16;
     for (std::size_t o = 0; o < NeighbourCells::room; ++o) most += at(cells.end[o] - cells.begin[o]);
     if (near_.marked.size() < most) {
+      candidates_.reserve(most);
+      marks_.reserve(most);
+      earlier_place_.resize(most);
       near_.marked.resize(most);
       near_.unclear.resize(most);
     }
-    for (auto ci = domain_.cell_begin[at(cell)]; ci < domain_.cell_begin[at(cell) + 1]; ++ci) {
-      if (cells.end[0] > cells.begin[0]) cells.begin[0] = ci;  // each pair within the cell once
+    find_candidates(box, cells, set_.bounds, cutoff_, candidates_);
+    index_candidates();
+    // The cell's own clusters, all near it, come first: each pair of them once.
+    const bool is_paired_with_itself = cells.end[0] > cells.begin[0];
+    const auto begin = domain_.cell_begin[at(cell)], end = domain_.cell_begin[at(cell) + 1];
+    for (auto ci = begin; ci < end; ++ci) {
       if (part_.plain.size() < n_plain_ + most) part_.plain.resize(n_plain_ + most + n_plain_ / 8);
-      add_row(ci, cells);
+      add_row(ci, is_paired_with_itself ? at(ci - begin) : 0, cells);
     }
   }
 
@@ -101,14 +108,37 @@ class PairListWriter {
     part_.rows.push_back({ci, static_cast<std::int64_t>(part_.masked.size()), static_cast<std::int64_t>(n_plain_)});
   }
 
-  void add_row(std::int32_t ci, const NeighbourCells& cells) {
+  /// So that for_places() finds them.
+  void index_candidates() {
+    for (std::size_t k = 0; k < candidates_.n; ++k) {
+      auto& last = place_[at(cluster_of(candidates_.entry[k]))];
+      earlier_place_[k] = last;
+      last = static_cast<std::uint32_t>(k);
+    }
+  }
+
+  /// Calls visit(place) for each candidate that is this cluster: several where periodicity makes cells the same.
+  template <class Visit>
+  void for_places(std::int32_t cluster, Visit&& visit) const {
+    // What earlier cells have left in the index is no place of this cluster, or not before the last one.
+    std::size_t before = candidates_.n;
+    for (std::size_t k = place_[at(cluster)]; k < before && cluster_of(candidates_.entry[k]) == cluster;
+         k = earlier_place_[k]) {
+      visit(k);
+      before = k;
+    }
+  }
+
+  void add_row(std::int32_t ci, std::size_t first, const NeighbourCells& cells) {
     const auto partners = excluded_.of(ci);
-    marks_.set(ci);
-    for (const auto& partner : partners) marks_.set(partner.cluster);
+    const auto for_marks = [&](auto&& change) {
+      for_places(ci, change);
+      for (const auto& partner : partners) for_places(partner.cluster, change);
+    };
+    for_marks([&](std::size_t k) { marks_.set(k); });
     near_.plain = part_.plain.data() + n_plain_;
-    find_near_clusters(ci, cells, set_, marks_, cutoff_, near_);
-    marks_.clear(ci);
-    for (const auto& partner : partners) marks_.clear(partner.cluster);
+    find_near_clusters(ci, first, candidates_, cells, set_, marks_, cutoff_, near_);
+    for_marks([&](std::size_t k) { marks_.clear(k); });
     if (near_.n_plain + near_.n_marked == 0) return;
 
     add_begin(ci);
@@ -156,36 +186,51 @@ class PairListWriter {
   std::span<const std::int32_t> type_;
   float cutoff_;
   PairListPart& part_;
-  ClusterMarks marks_;  // the current cluster and those that its exclusions name
+  Candidates candidates_;
+  std::vector<std::uint32_t> place_, earlier_place_;  // by cluster; by candidate
+  CandidateMarks marks_;                              // the current cluster and those that its exclusions name
   NearClusters near_;
   std::size_t n_plain_ = 0;
 };
 
 std::int64_t PairList::n_entries() const {
   std::int64_t n = 0;
-  for (const auto& part : parts)
-    if (!part.rows.empty()) n += part.rows.back().masked_begin + part.rows.back().plain_begin;
+  for (const auto* parts : {&inner, &outer})
+    for (const auto& part : *parts)
+      if (!part.rows.empty()) n += part.rows.back().masked_begin + part.rows.back().plain_begin;
   return n;
 }
 
 std::size_t PairList::bytes() const {
   std::size_t n = 0;
-  for (const auto& part : parts)
-    n += part.rows.capacity() * sizeof(Row) + part.masked.capacity() * sizeof(MaskedEntry) +
-         part.plain.capacity() * sizeof(PairEntry);
+  for (const auto* parts : {&inner, &outer})
+    for (const auto& part : *parts)
+      n += part.rows.size() * sizeof(Row) + part.masked.size() * sizeof(MaskedEntry) +
+           part.n_plain() * sizeof(PairEntry);
   return n;
 }
 
-PairLister::PairLister(const domain::Domain& domain, ThreadPool& threads) : domain_(domain), threads_(threads) {}
+PairLister::PairLister(const domain::Domain& domain, ThreadPool& threads)
+    : domain_(domain), threads_(threads), is_inner_(at(domain.n_cells()), 0) {
+  std::int64_t n_inner = 0;
+  for (std::int32_t cell = 0; cell < domain.n_owned_cells(); ++cell) {
+    const auto is_ours = [&](const CellOffset& offset) {
+      const auto partner = find_partner_cell(domain, cell, offset);
+      return partner < domain.n_owned_cells();  // −1: not our pair
+    };
+    is_inner_[at(cell)] = std::all_of(half_shell().begin(), half_shell().end(), is_ours);
+    n_inner += is_inner_[at(cell)];
+  }
+  if (n_inner > 0) inner_share_ = static_cast<double>(n_inner) / domain.n_owned_cells();
+}
 
 /// Boxes around clusters and around cells. Empty cells have boxes that nothing is near.
 void PairLister::set_bounds(std::span<const ClusterData> clusters, std::span<const float> reach) {
   bounds_.resize(clusters.size());
-  cell_bounds_.resize(at(domain_.n_cells()));
+  cell_box_.resize(at(domain_.n_cells()));
   threads_.parallel_for(domain_.n_cells(), [&](std::int64_t begin, std::int64_t end) {
     for (auto cell = begin; cell < end; ++cell) {
-      std::array<float, 3> cell_lower = {nowhere, nowhere, nowhere}, cell_upper = {-nowhere, -nowhere, -nowhere};
-      float cell_reach = 0;
+      CellBox box = {{nowhere, nowhere, nowhere}, {-nowhere, -nowhere, -nowhere}, 0};
       for (auto c = domain_.cell_begin[at(cell)]; c < domain_.cell_begin[at(cell) + 1]; ++c) {
         const auto& cluster = clusters[at(c)];
         const float* r[3] = {cluster.x, cluster.y, cluster.z};
@@ -200,19 +245,15 @@ void PairLister::set_bounds(std::span<const ClusterData> clusters, std::span<con
           }
           bounds_.lower[d][at(c)] = lower;
           bounds_.upper[d][at(c)] = upper;
-          cell_lower[d] = std::min(cell_lower[d], lower);
-          cell_upper[d] = std::max(cell_upper[d], upper);
+          box.lower[d] = std::min(box.lower[d], lower);
+          box.upper[d] = std::max(box.upper[d], upper);
         }
         float furthest = 0;
         for (int k = 0; k < n; ++k) furthest = std::max(furthest, reach[at(c * cluster_size + k)]);
         bounds_.reach[at(c)] = furthest;
-        cell_reach = std::max(cell_reach, furthest);
+        box.reach = std::max(box.reach, furthest);
       }
-      for (std::size_t d = 0; d < 3; ++d) {
-        cell_bounds_.lower[d][at(cell)] = cell_lower[d];
-        cell_bounds_.upper[d][at(cell)] = cell_upper[d];
-      }
-      cell_bounds_.reach[at(cell)] = cell_reach;
+      cell_box_[at(cell)] = box;
     }
   });
 }
@@ -230,11 +271,11 @@ void PairLister::find_neighbour_cells(std::int32_t cell, const PairList& list, N
     if (j < 0) continue;
     cells.begin[o] = domain_.cell_begin[at(j)];
     cells.end[o] = domain_.cell_begin[at(j) + 1];
-    cells.reach[o] = cell_bounds_.reach[at(j)];
+    cells.reach[o] = cell_box_[at(j)].reach;
     for (std::size_t d = 0; d < 3; ++d) {
       cells.shift[d][o] = list.shifts[o][d];
-      cells.lower[d][o] = cell_bounds_.lower[d][at(j)] + list.shifts[o][d];
-      cells.upper[d][o] = cell_bounds_.upper[d][at(j)] + list.shifts[o][d];
+      cells.lower[d][o] = cell_box_[at(j)].lower[d] + list.shifts[o][d];
+      cells.upper[d][o] = cell_box_[at(j)].upper[d] + list.shifts[o][d];
     }
   }
 }
@@ -246,29 +287,46 @@ void PairLister::build(std::span<const ClusterData> clusters, std::span<const fl
   list.shifts = half_shell_shifts(domain_.grid());
   set_bounds(clusters, reach);
   const ClusterSet set = {clusters.data(), reach.data(), bounds_};
-  list.parts.resize(at(threads_.size()));
+  list.inner.resize(at(threads_.size()));
+  list.outer.resize(at(threads_.size()));
   // Doubling a list that is as large as all else would cost its size again: begin with what the density promises, an
-  // entry for each cluster within range, which reaches a cluster's own width further and what atoms may move.
+  // entry for each cluster within range, which reaches a cluster's own width further and what atoms may move; and twice
+  // a thread's even share, as threads take cells when they are free. Only what is written takes memory.
   const auto edges = domain_.system().lattice.edges();
   const double density = static_cast<double>(domain_.system().n_atoms()) / (edges[0] * edges[1] * edges[2]);
   const double sphere = 4.0 / 3 * 3.1416 * std::pow(cutoff + 2.9, 3) * density / (2 * cluster_size);
-  const auto promised =
-      at(static_cast<std::int64_t>(sphere * domain_.n_owned_atoms() / cluster_size)) / at(threads_.size());
+  const auto n_threads = list.inner.size();
+  const double promised = sphere * domain_.n_owned_atoms() / cluster_size *
+                          static_cast<double>(std::min<std::size_t>(2, n_threads)) / static_cast<double>(n_threads);
+  // What a thread has written stays taken: not where it was much more than its share by chance.
+  for (auto* parts : {&list.inner, &list.outer}) {
+    std::size_t written = 0;
+    for (const auto& part : *parts) written += part.n_plain();
+    for (auto& part : *parts)
+      if (8 * part.n_plain() * n_threads > 9 * written) part.plain = UninitialisedVector<PairEntry>();
+  }
   // Cells are handed out as threads come free; who builds a cell's list doesn't change it.
   std::atomic<std::int32_t> next{0};
   constexpr std::int32_t batch = 4;
   threads_.run([&](int thread) {
-    auto& part = list.parts[at(thread)];
-    if (part.plain.size() < promised) part.plain.resize(promised);
-    PairListWriter writer(domain_, set, excluded, table, type, cutoff, part);
+    const auto begin = [&](PairListPart& part, double share) {
+      const auto expected = static_cast<std::size_t>(share * promised);
+      if (part.plain.size() < expected) part.plain.resize(expected);
+      part.masked.reserve(clusters.size() + excluded.partners.size());
+      part.rows.reserve(clusters.size() + 1);
+      return PairListWriter(domain_, set, excluded, table, type, cutoff, part);
+    };
+    auto inner = begin(list.inner[at(thread)], inner_share_);
+    auto outer = begin(list.outer[at(thread)], 1 - inner_share_);
     NeighbourCells cells;
     for (std::int32_t first = next.fetch_add(batch); first < domain_.n_cells(); first = next.fetch_add(batch))
       for (auto cell = first; cell < std::min(first + batch, domain_.n_cells()); ++cell) {
         if (domain_.cell_begin[at(cell)] == domain_.cell_begin[at(cell) + 1]) continue;
         find_neighbour_cells(cell, list, cells);
-        writer.add_cell(cell, cells);
+        (is_inner_[at(cell)] ? inner : outer).add_cell(cell, cell_box_[at(cell)], cells);
       }
-    writer.finish();
+    inner.finish();
+    outer.finish();
   });
 }
 

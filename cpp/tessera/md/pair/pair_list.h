@@ -13,6 +13,7 @@
 #include "tessera/base/threads.h"
 #include "tessera/md/domain/domain.h"
 #include "tessera/md/pair/cluster_distance.h"
+#include "tessera/md/uninitialised_vector.h"
 
 namespace tessera::md::pair {
 
@@ -35,9 +36,10 @@ struct Row {
 struct PairListPart {
   std::vector<Row> rows;  // and one more, which ends the last
   std::vector<MaskedEntry> masked;
-  std::vector<PairEntry> plain;  // may hold room beyond the last row's end
+  UninitialisedVector<PairEntry> plain;  // and room beyond the last row's end
 
   std::size_t n_rows() const { return rows.empty() ? 0 : rows.size() - 1; }
+  std::size_t n_plain() const { return rows.empty() ? 0 : static_cast<std::size_t>(rows.back().plain_begin); }
   std::span<const MaskedEntry> masked_of(std::size_t row) const {
     return {masked.data() + rows[row].masked_begin, masked.data() + rows[row + 1].masked_begin};
   }
@@ -47,7 +49,7 @@ struct PairListPart {
 };
 
 struct PairList {
-  std::vector<PairListPart> parts;
+  std::vector<PairListPart> inner, outer;    // by thread: of cells all of whose partners are owned, and of the others
   std::vector<std::array<float, 3>> shifts;  // Å, by neighbour cell: its centre minus that of the i-cluster's cell
 
   std::int64_t n_entries() const;
@@ -101,13 +103,18 @@ class PairLister {
   void build(std::span<const ClusterData> clusters, std::span<const float> reach, const ExcludedClusters& excluded,
              const TablePairs& table, std::span<const std::int32_t> type, double cutoff, PairList& list);
 
+  std::size_t bytes() const { return bounds_.bytes() + cell_box_.capacity() * sizeof(CellBox) + is_inner_.capacity(); }
+
  private:
   void set_bounds(std::span<const ClusterData> clusters, std::span<const float> reach);
   void find_neighbour_cells(std::int32_t cell, const PairList& list, NeighbourCells& cells) const;
 
   const domain::Domain& domain_;
   ThreadPool& threads_;
-  ClusterBounds bounds_, cell_bounds_;
+  ClusterBounds bounds_;
+  std::vector<CellBox> cell_box_;
+  std::vector<char> is_inner_;  // by local cell: it and all its partners are owned
+  double inner_share_ = 0;      // of owned cells
 };
 
 }  // namespace tessera::md::pair

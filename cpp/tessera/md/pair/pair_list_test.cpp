@@ -32,8 +32,14 @@ PairList list_of(const domain::Domain& domain, const PairForces& forces) {
   PairList list;
   PairLister(domain, data.threads)
       .build(data.clusters, data.reach, data.exclusions, data.table_pairs, data.type,
-             data.settings.cutoff + list_rounding, list);
+             data.settings.range() + list_rounding, list);
   return list;
+}
+
+std::vector<PairListPart> all_parts(const PairList& list) {
+  auto parts = list.inner;
+  parts.insert(parts.end(), list.outer.begin(), list.outer.end());
+  return parts;
 }
 
 Listed count_listed(const domain::Domain& domain, const PairForces& forces) {
@@ -49,7 +55,7 @@ Listed count_listed(const domain::Domain& domain, const PairForces& forces) {
     return Vec3{f.x * edges[0] / 4294967296.0, f.y * edges[1] / 4294967296.0, f.z * edges[2] / 4294967296.0};
   };
   Listed listed;
-  for (const auto& part : list.parts)
+  for (const auto& part : all_parts(list))
     for (std::size_t row = 0; row < part.n_rows(); ++row) {
       const auto add = [&](PairEntry entry, unsigned interact, unsigned excluded) {
         const auto& s = list.shifts[cell_of(entry)];
@@ -211,8 +217,8 @@ TEST(PairList, AClusterHasOneRowAtMost) {
   forces.update();
   std::map<std::int32_t, int> times;
   const auto list = list_of(domain, forces);
-  ASSERT_EQ(list.parts.size(), 3u);
-  for (const auto& part : list.parts) {
+  ASSERT_EQ(list.inner.size(), 3u);
+  for (const auto& part : all_parts(list)) {
     ASSERT_FALSE(part.rows.empty());
     for (std::size_t row = 0; row < part.n_rows(); ++row) {
       ++times[part.rows[row].i_cluster];

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -46,6 +47,10 @@ class PairSum {
   /// Atoms have moved. Where asked to, lists anew the pairs that may come within the cut-off as long as no atom moves
   /// further than its reach.
   virtual void update(bool make_list) = 0;
+  /// Adds forces and energies of pairs that need no halo atom, by the last list; add_forces() then adds the rest. What
+  /// is such a pair doesn't depend on the list. A scheme that leaves all to add_forces() has nothing to do. `meanwhile`
+  /// is called now and then by the thread that called this.
+  virtual void add_inner_forces(std::span<Accumulator> /*by_thread*/, const std::function<void()>& /*meanwhile*/) {}
   /// Adds the forces (and energies where an accumulator wants them) of all pairs within the cut-off.
   virtual void add_forces(std::span<Accumulator> by_thread) = 0;
   /// Pairs of atoms that add_forces() evaluates, near or not.

@@ -42,6 +42,8 @@ class Influence {
   /// F(m) → G(m) F(m); adds this rank's share of energy and virial where `energies` is not null.
   void apply(std::span<std::complex<Real>> spectrum, EnergyVirial* energies);
 
+  std::size_t bytes() const { return table_.capacity() * sizeof(Real); }
+
  private:
   void add_line_energy(const std::complex<Real>* values, const Real* influence, const Index3& first,
                        EnergyVirial& energies) const;

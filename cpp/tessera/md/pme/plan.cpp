@@ -6,7 +6,6 @@
 #include <cmath>
 
 #include "tessera/base/error.h"
-#include "tessera/fft/schemes.h"
 
 namespace tessera::md::pme {
 
@@ -102,7 +101,8 @@ std::string PmePlan::summary() const {
 }
 
 PmePlan plan_pme(const PmeSettings& settings, const std::array<double, 3>& edges, const Index3& cells,
-                 const std::vector<IndexBox>& cell_bricks, double stray, std::string_view scheme) {
+                 const std::vector<IndexBox>& cell_bricks, double stray,
+                 const std::function<fft::Plan(const fft::Problem&)>& plan_transform) {
   check_settings(settings);
   PmePlan plan;
   plan.settings = settings;
@@ -131,7 +131,7 @@ PmePlan plan_pme(const PmeSettings& settings, const std::array<double, 3>& edges
   problem.ranks = static_cast<int>(plan.bricks.size());
   problem.input = plan.bricks;
   problem.output = plan.padded;
-  plan.transform = fft::plan_transform(scheme, std::move(problem));
+  plan.transform = plan_transform(problem);
   return plan;
 }
 

@@ -11,8 +11,8 @@
 #pragma once
 
 #include <array>
+#include <functional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "tessera/fft/plan.h"
@@ -43,9 +43,10 @@ struct PmePlan {
   std::string summary() const;
 };
 
-/// `edges` of the box and `stray`, how far outside its cell an atom may be, in Å. Throws InputError where the settings
-/// can't be used or cells are too narrow for the spline.
+/// `edges` of the box and `stray`, how far outside its cell an atom may be, in Å. `plan_transform` lays the transform
+/// out. Throws InputError where the settings can't be used or cells are too narrow for the spline.
 PmePlan plan_pme(const PmeSettings& settings, const std::array<double, 3>& edges, const Index3& cells,
-                 const std::vector<IndexBox>& cell_bricks, double stray, std::string_view scheme = "pencil");
+                 const std::vector<IndexBox>& cell_bricks, double stray,
+                 const std::function<fft::Plan(const fft::Problem&)>& plan_transform);
 
 }  // namespace tessera::md::pme

@@ -8,6 +8,7 @@
 #include <random>
 
 #include "tessera/base/error.h"
+#include "tessera/fft/schemes.h"
 
 namespace tessera::md::pme {
 namespace {
@@ -66,11 +67,12 @@ TEST(PmePlan, AlphaSolvesTheTolerance) {
 TEST(PmePlan, BadSettingsAreInputErrors) {
   const std::vector<IndexBox> one{{{0, 0, 0}, {3, 3, 3}}}, two{{{0, 0, 0}, {1, 3, 3}}, {{1, 0, 0}, {3, 3, 3}}};
   const std::array<double, 3> edges{30, 30, 30};
-  EXPECT_THROW(plan_pme({5, 0.3, {30, 30, 30}}, edges, {3, 3, 3}, one, 1), InputError);
-  EXPECT_THROW(plan_pme({4, 0, {30, 30, 30}}, edges, {3, 3, 3}, one, 1), InputError);
-  EXPECT_THROW(plan_pme({4, 0.3, {2, 30, 30}}, edges, {3, 3, 3}, one, 1), InputError);
-  EXPECT_NO_THROW(plan_pme({8, 0.3, {12, 30, 30}}, edges, {3, 3, 3}, one, 1));
-  EXPECT_THROW(plan_pme({8, 0.3, {12, 30, 30}}, edges, {3, 3, 3}, two, 1), InputError);  // cells of 4 points
+  EXPECT_THROW(plan_pme({5, 0.3, {30, 30, 30}}, edges, {3, 3, 3}, one, 1, fft::plan_pencil), InputError);
+  EXPECT_THROW(plan_pme({4, 0, {30, 30, 30}}, edges, {3, 3, 3}, one, 1, fft::plan_pencil), InputError);
+  EXPECT_THROW(plan_pme({4, 0.3, {2, 30, 30}}, edges, {3, 3, 3}, one, 1, fft::plan_pencil), InputError);
+  EXPECT_NO_THROW(plan_pme({8, 0.3, {12, 30, 30}}, edges, {3, 3, 3}, one, 1, fft::plan_pencil));
+  EXPECT_THROW(plan_pme({8, 0.3, {12, 30, 30}}, edges, {3, 3, 3}, two, 1, fft::plan_pencil),
+               InputError);  // cells of 4 points
 }
 
 }  // namespace

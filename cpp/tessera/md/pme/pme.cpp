@@ -30,7 +30,8 @@ Index3 extents(const IndexBox& box) { return {box.extent(0), box.extent(1), box.
 
 template <class Real>
 struct Pme<Real>::Implementation {
-  Implementation(const PmePlan& plan, double coulomb_constant, const comm::Communicator& comm, ThreadPool& pool)
+  Implementation(const PmePlan& plan, double coulomb_constant, const comm::Communicator& comm, ThreadPool& pool,
+                 const fft::TransformOptions& options)
       : settings(plan.settings),
         brick(plan.bricks[static_cast<std::size_t>(comm.rank())]),
         padded(plan.padded[static_cast<std::size_t>(comm.rank())]),
@@ -39,15 +40,23 @@ struct Pme<Real>::Implementation {
         spread_window(settings.grid, grown(brick, margin).lower, extents(grown(brick, margin)), row, settings.order),
         gather_window(settings.grid, padded.lower, extents(padded), padded.extent(2), settings.order),
         threads(pool),
-        transform(plan.transform, comm, pool),
-        influence(plan.settings, transform.spectrum_box(), coulomb_constant, pool),
-        selected(static_cast<std::size_t>(pool.size())) {
+        transform(plan.transform, comm, pool, options),
+        influence(plan.settings, transform.spectrum_box(), coulomb_constant, pool) {
     const auto size = [](std::int64_t n) { return static_cast<std::size_t>(n); };
-    if (!brick.is_empty()) fixed.resize(size(spread_window.extent[0] * spread_window.stride_x + mesh_slack));
-    charge.resize(size(brick.size()));
-    spectrum.resize(size(transform.spectrum_box().size()));
-    potential.resize(size(padded.size() + mesh_slack));
+    const auto n_fixed = brick.is_empty() ? 0 : size(spread_window.extent[0] * spread_window.stride_x + mesh_slack);
+    integers_or_spectrum.resize(std::max(n_fixed * sizeof(FixedCharge<Real>),
+                                         size(transform.spectrum_box().size()) * sizeof(std::complex<Real>)));
+    charge_or_potential.resize(size(std::max(brick.size(), padded.size() + mesh_slack)));
   }
+
+  /// The brick grown by `margin`.
+  FixedCharge<Real>* fixed() { return reinterpret_cast<FixedCharge<Real>*>(integers_or_spectrum.data()); }
+  std::span<std::complex<Real>> spectrum() {
+    return {reinterpret_cast<std::complex<Real>*>(integers_or_spectrum.data()),
+            static_cast<std::size_t>(transform.spectrum_box().size())};
+  }
+  std::span<Real> charge() { return std::span(charge_or_potential).first(static_cast<std::size_t>(brick.size())); }
+  std::span<Real> potential() { return std::span(charge_or_potential).first(static_cast<std::size_t>(padded.size())); }
 
   PmeSettings settings;
   IndexBox brick, padded;
@@ -57,17 +66,16 @@ struct Pme<Real>::Implementation {
   fft::Transform<Real> transform;
   Influence<Real> influence;
   std::array<Vec3, 3> gradient_to_force{};  // −K_d a*_d
-  std::vector<FixedCharge<Real>> fixed;     // the brick grown by `margin`
-  std::vector<Real> charge, potential;
-  std::vector<std::complex<Real>> spectrum;
-  std::vector<std::vector<std::int32_t>> selected;  // by thread
+  // Each serves two that are never wanted at once: a mesh is a large part of what a rank holds.
+  std::vector<std::byte> integers_or_spectrum;
+  std::vector<Real> charge_or_potential;
 };
 
 template <class Real>
 Pme<Real>::Pme(const PmePlan& plan, const Lattice& lattice, double coulomb_constant, const comm::Communicator& comm,
-               ThreadPool& threads) {
+               ThreadPool& threads, const fft::TransformOptions& options) {
   TESSERA_CHECK(plan.transform.ranks() == comm.size());
-  implementation_ = std::make_unique<Implementation>(plan, coulomb_constant, comm, threads);
+  implementation_ = std::make_unique<Implementation>(plan, coulomb_constant, comm, threads, options);
   set_lattice(lattice);
 }
 template <class Real>
@@ -90,23 +98,30 @@ void Pme<Real>::spread(std::span<const Fraction> position, std::span<const Real>
   if (p.brick.is_empty()) return;
   const auto& window = p.spread_window;
   const std::int64_t n_x = p.brick.extent(0), n_y = p.brick.extent(1), n_z = p.brick.extent(2);
+  FixedCharge<Real>* const fixed = p.fixed();
+  Real* const points = p.charge().data();
   std::atomic<std::int64_t> greatest{0};
   // A thread owns a slab of planes: it adds there only, so no point is shared.
   p.threads.run([&](int thread) {
     const std::int64_t begin = p.margin + n_x * thread / p.threads.size();
     const std::int64_t end = p.margin + n_x * (thread + 1) / p.threads.size();
     if (begin == end) return;
-    std::fill(p.fixed.data() + begin * window.stride_x, p.fixed.data() + end * window.stride_x, FixedCharge<Real>(0));
-    auto& atoms = p.selected[static_cast<std::size_t>(thread)];
-    select_atoms<Real>(window, p.settings.order, begin, end, position, charge, atoms);
-    pme::spread(SpreadTarget<Real>{window, p.fixed.data(), begin, end}, p.settings.order, atoms, position.data(),
-                charge.data());
+    std::fill(fixed + begin * window.stride_x, fixed + end * window.stride_x, FixedCharge<Real>(0));
+    // A block of atoms at a time is still in cache when it is spread.
+    constexpr std::size_t block = 4096;
+    std::vector<std::int32_t> atoms;
+    for (std::size_t first = 0; first < position.size(); first += block) {
+      const std::size_t n = std::min(block, position.size() - first);
+      select_atoms<Real>(window, p.settings.order, begin, end, position.subspan(first, n), charge.subspan(first, n),
+                         atoms);
+      pme::spread(SpreadTarget<Real>{window, fixed, begin, end}, p.settings.order, atoms, position.data() + first,
+                  charge.data() + first);
+    }
     std::int64_t mine = 0;
     for (std::int64_t x = begin; x < end; ++x)
       for (std::int64_t y = 0; y < n_y; ++y)
-        mine =
-            std::max(mine, convert(p.fixed.data() + x * window.stride_x + (y + p.margin) * window.stride_y + p.margin,
-                                   p.charge.data() + ((x - p.margin) * n_y + y) * n_z, n_z));
+        mine = std::max(mine, convert(fixed + x * window.stride_x + (y + p.margin) * window.stride_y + p.margin,
+                                      points + ((x - p.margin) * n_y + y) * n_z, n_z));
     std::int64_t seen = greatest.load();
     while (seen < mine && !greatest.compare_exchange_weak(seen, mine)) {
     }
@@ -119,19 +134,19 @@ void Pme<Real>::spread(std::span<const Fraction> position, std::span<const Real>
 template <class Real>
 void Pme<Real>::forward() {
   auto& p = *implementation_;
-  p.transform.forward(p.charge, p.spectrum);
+  p.transform.forward(p.charge(), p.spectrum());
 }
 
 template <class Real>
 void Pme<Real>::solve(EnergyVirial* energies) {
   auto& p = *implementation_;
-  p.influence.apply(p.spectrum, energies);
+  p.influence.apply(p.spectrum(), energies);
 }
 
 template <class Real>
 void Pme<Real>::backward() {
   auto& p = *implementation_;
-  p.transform.backward(p.spectrum, std::span(p.potential).first(static_cast<std::size_t>(p.padded.size())));
+  p.transform.backward(p.spectrum(), p.potential());
 }
 
 template <class Real>
@@ -149,7 +164,7 @@ void Pme<Real>::add_forces(std::span<const Fraction> position, std::span<const R
     const std::int64_t end = n_owned * (thread + 1) / p.threads.size();
     for (std::int64_t first = n_owned * thread / p.threads.size(); first < end; first += block) {
       const std::int64_t n = std::min(block, end - first);
-      if (!gather(p.gather_window, p.potential.data(), p.settings.order, n, position.data() + first,
+      if (!gather(p.gather_window, p.charge_or_potential.data(), p.settings.order, n, position.data() + first,
                   charge.data() + first, gradient.data()))
         all_fit = false;
       for (std::int64_t i = 0; i < n; ++i) {
@@ -158,8 +173,8 @@ void Pme<Real>::add_forces(std::span<const Fraction> position, std::span<const R
         if (q == 0) continue;
         const double x = q * static_cast<double>(g[0]), y = q * static_cast<double>(g[1]),
                      z = q * static_cast<double>(g[2]);
-        accumulator.add_force(static_cast<std::int32_t>(first + i),
-                              x * to_force[0] + y * to_force[1] + z * to_force[2]);
+        accumulator.add_force_alone(static_cast<std::int32_t>(first + i),
+                                    x * to_force[0] + y * to_force[1] + z * to_force[2]);
       }
     }
   });
@@ -171,22 +186,21 @@ void Pme<Real>::add_forces(std::span<const Fraction> position, std::span<const R
 
 template <class Real>
 std::span<const Real> Pme<Real>::charge_mesh() const {
-  return implementation_->charge;
+  return implementation_->charge();
 }
 template <class Real>
 std::span<const std::complex<Real>> Pme<Real>::spectrum() const {
-  return implementation_->spectrum;
+  return implementation_->spectrum();
 }
 template <class Real>
 std::span<const Real> Pme<Real>::potential_mesh() const {
-  const auto& p = *implementation_;
-  return std::span(p.potential).first(static_cast<std::size_t>(p.padded.size()));
+  return implementation_->potential();
 }
 template <class Real>
 std::size_t Pme<Real>::bytes() const {
   const auto& p = *implementation_;
-  return p.fixed.size() * sizeof(FixedCharge<Real>) + (p.charge.size() + p.potential.size()) * sizeof(Real) +
-         p.spectrum.size() * (sizeof(std::complex<Real>) + sizeof(Real));
+  return p.integers_or_spectrum.capacity() + p.charge_or_potential.capacity() * sizeof(Real) + p.influence.bytes() +
+         p.transform.bytes();
 }
 
 template class Pme<float>;

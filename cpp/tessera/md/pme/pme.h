@@ -19,6 +19,7 @@
 #include "tessera/base/lattice.h"
 #include "tessera/base/threads.h"
 #include "tessera/comm/communicator.h"
+#include "tessera/fft/transform.h"
 #include "tessera/md/accumulator.h"
 #include "tessera/md/pme/plan.h"
 
@@ -27,9 +28,9 @@ namespace tessera::md::pme {
 template <class Real>
 class Pme {
  public:
-  /// `comm` and `threads` must outlive this; `coulomb_constant` in kcal Å/mol/e².
+  /// `comm` and `threads` must outlive this; `coulomb_constant` in kcal Å/mol/e²; `options` of the transform.
   Pme(const PmePlan& plan, const Lattice& lattice, double coulomb_constant, const comm::Communicator& comm,
-      ThreadPool& threads);
+      ThreadPool& threads, const fft::TransformOptions& options = {});
   ~Pme();
   Pme(Pme&&) noexcept;
 

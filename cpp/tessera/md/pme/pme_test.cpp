@@ -9,6 +9,7 @@
 
 #include "tessera/base/error.h"
 #include "tessera/base/units.h"
+#include "tessera/fft/schemes.h"
 #include "tessera/md/pme/influence.h"
 #include "tessera/md/pme/pme_reference.h"
 
@@ -50,7 +51,8 @@ template <class Real>
 Result compute(const Charges& charges, const PmeSettings& settings, int size = 1) {
   const auto comm = comm::Communicator::world();
   ThreadPool threads(size);
-  const auto plan = plan_pme(settings, charges.lattice.edges(), {3, 3, 3}, {{{0, 0, 0}, {3, 3, 3}}}, 0.5);
+  const auto plan =
+      plan_pme(settings, charges.lattice.edges(), {3, 3, 3}, {{{0, 0, 0}, {3, 3, 3}}}, 0.5, fft::plan_pencil);
   Pme<Real> pme(plan, charges.lattice, coulomb_constant, comm, threads);
   const std::vector<Real> charge(charges.charge.begin(), charges.charge.end());
   const std::size_t n = charge.size();

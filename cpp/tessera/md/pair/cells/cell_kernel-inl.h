@@ -229,8 +229,7 @@ struct PairValues {
 /// What the mesh does between two atoms: erf(αr)/r³ − 2α/√π e^(−α²r²)/r².
 template <class Choice>
 HWY_INLINE V MeshForce(const KernelConstants& k, const PairTerms& pair) {
-  const P t = MulAdd(P(pair.r2), set(k.ewald_scale), set(-1.0f));
-  return hn::Mul(pair.qq, Evaluate<Choice::ewald_degree>(k.ewald_force, t).part[0]);
+  return hn::Mul(pair.qq, EwaldForce<Choice>(k, P(pair.r2)).part[0]);
 }
 
 /// The functions of functions-inl.h, compiled for a choice of modifiers.
@@ -306,7 +305,7 @@ template <class Function, bool WithEnergy, class JAtoms>
   const auto place = j.Places(atoms);
   const V dx = hn::Sub(i.x, place.x), dy = hn::Sub(i.y, place.y), dz = hn::Sub(i.z, place.z);
   const V distance2 = hn::MulAdd(dx, dx, hn::MulAdd(dy, dy, hn::Mul(dz, dz)));
-  const M active = hn::And(within, hn::Lt(distance2, set(k.cutoff2)));
+  const M active = hn::And(within, hn::Lt(distance2, set(k.range2)));
   PairTerms pair;
   pair.excluded = hn::And(active, excluded);
   pair.interact = hn::AndNot(excluded, active);
@@ -324,6 +323,11 @@ template <class Function, bool WithEnergy, class JAtoms>
     const V s2 = hn::Mul(sigma, sigma), s6 = hn::Mul(hn::Mul(s2, s2), s2);
     pair.b6 = hn::Mul(hn::Mul(i.epsilon, j.Values(atoms.epsilon)), s6);
     pair.a12 = hn::Mul(pair.b6, s6);
+  }
+  if (k.has_two_cutoffs) {
+    const M within_lj = hn::Lt(distance2, set(k.lj_cutoff2));
+    pair.b6 = hn::IfThenElseZero(within_lj, pair.b6);
+    pair.a12 = hn::IfThenElseZero(within_lj, pair.a12);
   }
   auto values = Function::template Compute<WithEnergy>(atoms, pair);
   const M too_close = hn::Or(values.too_close, hn::Not(hn::Lt(hn::Abs(values.force_over_r), set(clash_force_over_r))));

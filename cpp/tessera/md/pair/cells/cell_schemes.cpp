@@ -58,7 +58,7 @@ class CellSum : public PairSum {
             data_.constants.constants,
             table_ ? &*table_ : nullptr};
   }
-  float list_cutoff() const { return static_cast<float>(data_.settings.cutoff + list_rounding); }
+  float list_cutoff() const { return static_cast<float>(data_.settings.range() + list_rounding); }
 
   const PairData& data_;
   const Layout layout_;
@@ -141,7 +141,7 @@ void CellSum::add_forces(std::span<Accumulator> by_thread) {
   constexpr std::int64_t scale = static_cast<std::int64_t>(pair_force_unit / force_unit);
   data_.threads.run([&](int thread) {
     const std::int64_t n = data_.domain.n_slots(), n_threads = data_.threads.size();
-    const auto& total = by_thread[at(thread)].force;
+    const auto total = by_thread[at(thread)].total;
     for (auto s = n * thread / n_threads; s < n * (thread + 1) / n_threads; ++s)
       for (std::int64_t d = 0; d < 3; ++d) {
         std::uint32_t sum = 0;

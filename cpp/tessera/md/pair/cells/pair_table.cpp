@@ -8,7 +8,7 @@ namespace tessera::md::pair::cells {
 
 PairTable make_pair_table(const PairSettings& settings, double density) {
   PairTable table;
-  const double cutoff2 = settings.cutoff * settings.cutoff, scale = density * cutoff2;
+  const double scale = density * settings.cutoff * settings.cutoff;
   table.scale = static_cast<float>(scale);
   const auto last = static_cast<std::size_t>(std::ceil(scale / (shortest_in_table * shortest_in_table))) + 1;
   table.n_points = static_cast<std::int32_t>(last) + 1;
@@ -16,10 +16,13 @@ PairTable make_pair_table(const PairSettings& settings, double density) {
     values.assign((last + 1) * PairTable::stride, 0);
     std::vector<std::array<double, 3>> at(last + 1);
     for (std::size_t point = 1; point <= last; ++point) {
-      // Up to the cut-off as seen from inside; beyond it what continues the line to there.
-      const double r2 = std::min(scale / static_cast<double>(point), cutoff2 * (1 - 1e-12));
+      // Up to each cut-off as seen from inside; beyond it what continues the line to there.
+      const auto inside = [&](double cutoff) {
+        return std::min(scale / static_cast<double>(point), cutoff * cutoff * (1 - 1e-12));
+      };
+      const double r2 = inside(settings.cutoff);
       at[point] = {lennard_jones(settings, 1, 0, r2).*which / 12, lennard_jones(settings, 0, -1, r2).*which / 6,
-                   coulomb(settings, r2).*which};
+                   coulomb(settings, inside(settings.range())).*which};
     }
     for (std::size_t point = 1; point < last; ++point)
       for (std::size_t f = 0; f < 3; ++f) {

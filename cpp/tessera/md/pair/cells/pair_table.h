@@ -24,7 +24,7 @@ struct PairTable {
   std::vector<float> force, energy;  // (points, stride)
 };
 
-/// `density`: points between 1/r² = 0 and 1/r_c². Errors go with 1/density².
+/// `density`: points between 1/r² = 0 and 1/r_c², of Lennard-Jones' cut-off. Errors go with 1/density².
 PairTable make_pair_table(const PairSettings& settings, double density);
 
 }  // namespace tessera::md::pair::cells

@@ -1,10 +1,12 @@
-#include "tessera/fft/lines.h"
+#include "tessera/fft/lines/lines.h"
 
 #include <fftw3.h>
 
+#include <algorithm>
 #include <cstring>
 #include <mutex>
 #include <utility>
+#include <vector>
 
 #include "tessera/base/error.h"
 
@@ -50,29 +52,29 @@ struct Api<double> {
 }  // namespace
 
 template <class Real>
-LinePlan<Real>::LinePlan(LineKind kind, std::int64_t n, int lanes) : kind_(kind), n_(n), lanes_(lanes) {
+LinePlan<Real>::LinePlan(LineKind kind, std::int64_t n) : kind_(kind), n_(n), radix_(plan_radix<Real>(kind, n)) {
   using Complex = typename Api<Real>::Complex;
-  TESSERA_CHECK(n >= 1 && n < (std::int64_t{1} << 30) && lanes >= 1);
-  const AlignedBuffer<std::complex<Real>> in(n * lanes), out(n * lanes);
+  TESSERA_CHECK(n >= 1 && n < (std::int64_t{1} << 30));
+  if (!radix_.passes.empty()) return;
+  constexpr int width = lanes<Real>;
+  const AlignedBuffer<Real> in(2 * n * width), out(2 * n * width);
   const int length = static_cast<int>(n);
   auto* complex_in = reinterpret_cast<Complex*>(in.data());
   auto* complex_out = reinterpret_cast<Complex*>(out.data());
-  auto* real_in = reinterpret_cast<Real*>(in.data());
-  auto* real_out = reinterpret_cast<Real*>(out.data());
   {
     const std::lock_guard lock(planner_mutex());
     switch (kind) {
       case LineKind::real_forward:
-        plan_ = Api<Real>::many_forward(1, &length, lanes, real_in, nullptr, lanes, 1, complex_out, nullptr, lanes, 1,
+        plan_ = Api<Real>::many_forward(1, &length, width, in.data(), nullptr, width, 1, complex_out, nullptr, width, 1,
                                         FFTW_ESTIMATE);
         break;
       case LineKind::real_backward:
-        plan_ = Api<Real>::many_backward(1, &length, lanes, complex_in, nullptr, lanes, 1, real_out, nullptr, lanes, 1,
-                                         FFTW_ESTIMATE);
+        plan_ = Api<Real>::many_backward(1, &length, width, complex_in, nullptr, width, 1, out.data(), nullptr, width,
+                                         1, FFTW_ESTIMATE);
         break;
       case LineKind::forward:
       case LineKind::backward:
-        plan_ = Api<Real>::many(1, &length, lanes, complex_in, nullptr, lanes, 1, complex_out, nullptr, lanes, 1,
+        plan_ = Api<Real>::many(1, &length, width, complex_in, nullptr, width, 1, complex_out, nullptr, width, 1,
                                 kind == LineKind::forward ? FFTW_FORWARD : FFTW_BACKWARD, FFTW_ESTIMATE);
         break;
     }
@@ -90,44 +92,62 @@ LinePlan<Real>::~LinePlan() {
 
 template <class Real>
 LinePlan<Real>::LinePlan(LinePlan&& other) noexcept
-    : kind_(other.kind_), n_(other.n_), lanes_(other.lanes_), plan_(std::exchange(other.plan_, nullptr)) {}
+    : kind_(other.kind_), n_(other.n_), radix_(std::move(other.radix_)), plan_(std::exchange(other.plan_, nullptr)) {}
 
 template <class Real>
-void LinePlan<Real>::execute(void* in, void* out) const {
+void LinePlan<Real>::execute(const Real* const* in, Real** out, Real scale, Real* scratch) const {
+  if (plan_ != nullptr)
+    execute_fftw(in, out, scale, scratch);
+  else
+    execute_radix(radix_, in, out, scale, scratch);
+}
+
+template <class Real>
+void LinePlan<Real>::execute_fftw(const Real* const* in, Real* const* out, Real scale, Real* scratch) const {
   using Complex = typename Api<Real>::Complex;
   auto* plan = static_cast<typename Api<Real>::Plan>(plan_);
+  Real* results = scratch + 2 * (n_ + 2) * lanes<Real>;
+  for (std::int64_t j = 0; j < in_points(); ++j) std::copy_n(in[j], in_width(), scratch + j * in_width());
   switch (kind_) {
     case LineKind::real_forward:
-      return Api<Real>::execute_forward(plan, static_cast<Real*>(in), static_cast<Complex*>(out));
+      Api<Real>::execute_forward(plan, scratch, reinterpret_cast<Complex*>(results));
+      break;
     case LineKind::real_backward:
-      return Api<Real>::execute_backward(plan, static_cast<Complex*>(in), static_cast<Real*>(out));
+      Api<Real>::execute_backward(plan, reinterpret_cast<Complex*>(scratch), results);
+      break;
     case LineKind::forward:
     case LineKind::backward:
-      return Api<Real>::execute(plan, static_cast<Complex*>(in), static_cast<Complex*>(out));
+      Api<Real>::execute(plan, reinterpret_cast<Complex*>(scratch), reinterpret_cast<Complex*>(results));
+      break;
   }
+  for (std::int64_t j = 0; j < out_points(); ++j)
+    std::transform(results + j * out_width(), results + (j + 1) * out_width(), out[j],
+                   [scale](Real value) { return value * scale; });
 }
 
 template <class Real>
 void LinePlan<Real>::check_lanes() const {
   // The same line in every lane must come out with the same bits in every lane: FFTW could run the last lanes of a
-  // batch through another codelet, and then a line would depend on how lines are shared out.
-  if (lanes_ == 1) return;
-  const bool real_in = kind_ == LineKind::real_forward, real_out = kind_ == LineKind::real_backward;
-  const std::int64_t in_points = real_out ? n_ / 2 + 1 : n_, out_points = real_in ? n_ / 2 + 1 : n_;
-  const int in_parts = real_in ? 1 : 2, out_parts = real_out ? 1 : 2;
-  const AlignedBuffer<Real> in(2 * n_ * lanes_ + 2 * lanes_), out(2 * n_ * lanes_ + 2 * lanes_);
+  // bundle through another codelet, and then a line would depend on how lines are shared out.
+  const auto in_parts = static_cast<int>(in_width() / lanes<Real>),
+             out_parts = static_cast<int>(out_width()) / lanes<Real>;
+  const AlignedBuffer<Real> values(2 * n_ * lanes<Real>), scratch(scratch_size(n_));
+  std::vector<Real*> rows;
   std::uint32_t state = 12345;
-  for (std::int64_t j = 0; j < in_points; ++j)
+  for (std::int64_t j = 0; j < n_; ++j) {
+    rows.push_back(values.data() + 2 * j * lanes<Real>);
     for (int part = 0; part < in_parts; ++part) {
       state = state * 1664525u + 1013904223u;
       const auto value = static_cast<Real>(static_cast<double>(state) / 4294967296.0 - 0.5);
-      for (int lane = 0; lane < lanes_; ++lane) in.data()[(j * lanes_ + lane) * in_parts + part] = value;
+      for (int lane = 0; lane < lanes<Real>; ++lane) rows.back()[lane * in_parts + part] = value;
     }
-  execute(in.data(), out.data());
-  for (std::int64_t j = 0; j < out_points; ++j)
-    for (int lane = 1; lane < lanes_; ++lane)
-      TESSERA_CHECK(std::memcmp(out.data() + (j * lanes_ + lane) * out_parts, out.data() + j * lanes_ * out_parts,
-                                static_cast<std::size_t>(out_parts) * sizeof(Real)) == 0);
+  }
+  execute_fftw(rows.data(), rows.data(), 1, scratch.data());
+  for (std::int64_t j = 0; j < out_points(); ++j)
+    for (int lane = 1; lane < lanes<Real>; ++lane) {
+      const Real* row = rows[static_cast<std::size_t>(j)];
+      TESSERA_CHECK(std::memcmp(row + lane * out_parts, row, static_cast<std::size_t>(out_parts) * sizeof(Real)) == 0);
+    }
 }
 
 template class LinePlan<float>;

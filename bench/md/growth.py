@@ -1,0 +1,137 @@
+"""How the time of a step grows with the number of atoms: boxes of water of up to three million."""
+
+from __future__ import annotations
+
+import sys
+from statistics import median
+from typing import Any
+
+import click
+
+from bench.common import engine, systems
+from bench.common.options import Common, common_options
+from bench.common.results import Figure, table
+
+SIZES = (24_000, 98_000, 300_000, 1_000_000, 3_000_000)
+GREATEST_SPREAD = 1.15  # time a step and atom: the largest over the smallest of all sizes
+LEAST_STEPS = 30  # two or three sorts into cells and some ten pair lists; energies once, for each size alike
+
+
+def sizes(text: str) -> list[int]:
+    """From `24000,98000`."""
+    try:
+        found = [int(word) for word in text.replace("_", "").split(",") if word.strip()]
+    except ValueError:
+        found = []
+    if not found or min(found) < 3000:
+        raise click.UsageError(f"{text!r}: numbers of atoms with commas between them are needed, each at least 3000")
+    return found
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--sizes", "sizes_text", default=",".join(map(str, SIZES)), show_default=True, help="Numbers of atoms.")
+@click.option("--layout", default="1x2", show_default=True, help="RANKSxTHREADS.")
+@click.option("--mpi", default="openmpi", show_default=True, help="Of a layout with several ranks.")
+@click.option("--cutoff", default=12.0, show_default=True, help="Å.")
+@click.option("--check", is_flag=True, help="End with status 1 where time an atom grows by more than promised.")
+@common_options(steps=390, repeats=2, steps_help="Steps of 24,000 atoms; larger systems fewer, at least 30.")
+def growth(
+    common: Common,
+    sizes_text: str,
+    layout: str,
+    mpi: str,
+    cutoff: float,
+    check: bool,
+    steps: int,
+    repeats: int,
+) -> None:
+    """Nanoseconds a step and atom by the number of atoms, and by phase: medians over repeats that take turns.
+
+    \b
+    Examples:
+      python -m bench.md.growth --check --docs
+      python -m bench.md.growth --sizes 24000,98000 --steps 50 --repeats 1
+    """
+    if steps < 1:
+        raise click.UsageError("--steps: at least 1")
+    where = engine.Layout.parse(layout, mpi)
+    figure = Figure(
+        "growth",
+        "Time of a step by size",
+        {"steps": steps, "repeats": repeats, "layout": str(where), "cutoff": cutoff},
+        {},
+    )
+    reports: dict[int, list[dict[str, Any]]] = {}
+    peaks: dict[int, int] = {}
+    for turn in range(repeats):
+        for n in sizes(sizes_text):
+            settings = engine.merge(
+                engine.interactions(cutoff),
+                {
+                    "dynamics": {"steps": steps_of(n, steps)},
+                    "output": {"trajectory": "none", "energy_every": LEAST_STEPS},
+                },
+            )
+            done = engine.run(systems.water(common, n), settings, common.work / "runs" / "growth", where)
+            figure.versions.update(done.versions())
+            reports.setdefault(n, []).append(done.report)
+            peaks[n] = max(peaks.get(n, 0), done.outcome.peak_bytes)
+            common.say(f"{turn + 1}/{repeats} {n:,} atoms: {done.report['ms_per_step']:.4g} ms/step")
+
+    points = [point(reports[n], peaks[n]) for n in sorted(reports)]
+    figure.data["points"] = points
+    phases = list(points[0]["ns_per_atom_by_phase"])
+    shown = [p for p in phases if any(one["ns_per_atom_by_phase"][p] >= 0.01 * one["ns_per_atom"] for one in points)]
+    header = ["ns a step and atom", *(f"{one['n_atoms']:,} atoms" for one in points)]
+    rows: list[list[Any]] = [[phase, *(one["ns_per_atom_by_phase"][phase] for one in points)] for phase in shown]
+    rows.append(["**all**", *(one["ns_per_atom"] for one in points)])
+    rows.append(["ms/step", *(one["ms_per_step"] for one in points)])
+    rows.append(["mesh points an atom", *(one["mesh_points_per_atom"] for one in points)])
+    rows.append(["pairs computed an atom", *(one["pairs_per_atom"] for one in points)])
+    rows.append(["peak memory, B/atom", *(one["peak_bytes_per_atom"] for one in points)])
+    figure.tables.append(table(header, rows))
+    times = [one["ns_per_atom"] for one in points]
+    spread = max(times) / min(times)
+    figure.data["spread"] = spread
+    figure.notes.append(
+        f"The slowest is {spread:.3f} times the quickest; at most {GREATEST_SPREAD} is promised. "
+        f"{where} at {cutoff:g} Å; phases below a hundredth are left out."
+    )
+    if spread > GREATEST_SPREAD:
+        figure.failures.append(f"time a step and atom grows {spread:.3f} times, promised is {GREATEST_SPREAD} at most")
+        figure.notes.append(f"Failed: {figure.failures[-1]}.")
+    figure.write(common.results, as_json=common.as_json, docs=common.docs)
+    if check and figure.failures:
+        sys.exit(1)
+
+
+def steps_of(n_atoms: int, steps: int) -> int:
+    """As much work for each size, in whole periods of energies, one at least."""
+    return min(steps, LEAST_STEPS * max(1, steps * 24_000 // n_atoms // LEAST_STEPS))
+
+
+def point(reports: list[dict[str, Any]], peak: int) -> dict[str, Any]:
+    """Medians over the reports of one size."""
+    first = reports[0]
+    n = first["n_atoms"]
+    ms = median(report["ms_per_step"] for report in reports)
+    results = first["results"]
+    mesh = results["pme_grid"]
+    return {
+        "n_atoms": n,
+        "steps": first["steps"],
+        "ms_per_step": ms,
+        "ns_per_atom": 1e6 * ms / n,
+        "ns_per_atom_by_phase": {
+            phase["name"]: median(1e9 * report["phases"][i]["seconds"] / report["steps"] / n for report in reports)
+            for i, phase in enumerate(first["phases"])
+        },
+        "mesh_points_per_atom": mesh[0] * mesh[1] * mesh[2] / n,
+        "pairs_per_atom": results["pairs_evaluated"] / n,
+        "peak_bytes_per_atom": peak / n,
+        "all_repeats_ms": [report["ms_per_step"] for report in reports],
+    }
+
+
+if __name__ == "__main__":
+    growth()

@@ -1,0 +1,23 @@
+// The network under the ranks of a communicator.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "tessera/comm/communicator.h"
+#include "tessera/machine/wires.h"
+
+namespace tessera::comm {
+
+struct RankWires {
+  std::shared_ptr<const machine::Wires> wires;  // on rank 0, which chooses for all; null elsewhere
+  std::string source;                           // where they are from, for people: "the map cluster.json"; on rank 0
+  bool is_measured = false;                     // on rank 0
+};
+
+/// By a machine file, which rank 0 reads; without one (an empty path), and for one rank alone, one host, or hosts on
+/// one switch of a link that is assumed. Throws InputError on all ranks: a file that can't be read, holds no network or
+/// lacks hosts of these ranks. Collective.
+RankWires wires_of_ranks(const Communicator& comm, const std::string& machine_file);
+
+}  // namespace tessera::comm

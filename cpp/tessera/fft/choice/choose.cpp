@@ -1,0 +1,218 @@
+#include "tessera/fft/choice/choose.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <utility>
+
+#include "tessera/base/error.h"
+#include "tessera/comm/collectives/registry.h"
+#include "tessera/fft/schemes.h"
+#include "tessera/machine/orders.h"
+
+namespace tessera::fft {
+
+namespace {
+
+// bytes/s that a rank reads and writes while it transforms, where its values do not fit in cache. A constant, since it
+// weighs passes and idle ranks against exchanges and is much the same on all machines of a decade.
+constexpr double bytes_per_second = 5e9;
+
+// Up to so many ranks every message is counted, which takes a tenth of a second; of more, those of about
+// `counted_ranks`.
+constexpr std::size_t most_ranks_to_count = 1024, counted_ranks = 256;
+
+/// Ranks whose messages are counted: all, or those of whole hosts, so that their ports are counted to the end, spread
+/// evenly in no step that the layout of the mesh might share (the golden ratio's).
+std::vector<int> ranks_to_count(const machine::Wires& wires) {
+  std::vector<int> ranks(static_cast<std::size_t>(wires.n_ranks()));
+  std::iota(ranks.begin(), ranks.end(), 0);
+  if (ranks.size() <= most_ranks_to_count) return ranks;
+  std::vector<std::vector<int>> by_host(wires.network().hosts.size());
+  for (const int rank : ranks) by_host[static_cast<std::size_t>(wires.host_of(rank))].push_back(rank);
+  std::erase_if(by_host, [](const auto& list) { return list.empty(); });
+  ranks.clear();
+  constexpr double step = 0.6180339887498949;
+  double place = 0;
+  for (; ranks.size() < counted_ranks; place = std::fmod(place + step, 1)) {
+    auto& mine = by_host[static_cast<std::size_t>(place * static_cast<double>(by_host.size()))];
+    ranks.insert(ranks.end(), mine.begin(), mine.end());
+    mine.clear();
+  }
+  return ranks;
+}
+
+double seconds_of(const Index3& grid, const Redistribution& move, std::int64_t real_bytes,
+                  const machine::Wires& wires) {
+  std::vector<double> busy(wires.wires().size()), starts(2 * move.from.size());
+  const auto add = [&](int from, int to, std::int64_t values) {
+    const auto bytes = static_cast<double>(values * move.components * real_bytes);
+    const double latency = wires.latency(from, to);
+    starts[2 * static_cast<std::size_t>(from)] += latency;
+    starts[2 * static_cast<std::size_t>(to) + 1] += latency;
+    const auto occupy = [&](int wire) {
+      const auto& w = wires.wires()[static_cast<std::size_t>(wire)];
+      busy[static_cast<std::size_t>(wire)] += bytes / w.bandwidth + w.per_message;
+    };
+    for (const int wire : wires.path(from, to)) occupy(wire);
+    if (const int sends = wires.host_of(from), receives = wires.host_of(to); sends != receives)
+      for (const int host : {sends, receives})
+        if (const int wire = wires.processors_of(host); wire >= 0) occupy(wire);
+  };
+  const auto counted = ranks_to_count(wires);
+  for_messages(grid, move, counted, [&](const Message& m) { add(m.from, m.to, m.values); });
+  if (counted.size() < move.to.size()) {
+    std::vector<char> is_counted(move.to.size());
+    for (const int rank : counted) is_counted[static_cast<std::size_t>(rank)] = 1;
+    for_messages(grid, {move.to, move.from, move.components}, counted, [&](const Message& m) {
+      if (is_counted[static_cast<std::size_t>(m.from)] == 0) add(m.to, m.from, m.values);
+    });
+    // Subnets are taken to be alike: each wire of theirs has the mean of those as fast, of all messages whose share has
+    // been seen.
+    const double share = static_cast<double>(counted.size()) / static_cast<double>(move.to.size());
+    std::map<double, std::pair<double, double>> alike;  // by bandwidth: how busy, how many
+    for (std::size_t i = 0; i < busy.size(); ++i)
+      if (const auto& wire = wires.wires()[i]; wire.is_of_subnet) {
+        auto& [sum, n] = alike[wire.bandwidth];
+        sum += std::exchange(busy[i], 0.0);
+        ++n;
+      }
+    for (const auto& [bandwidth, sum_n] : alike) busy.push_back(sum_n.first / sum_n.second / (share * (2 - share)));
+  }
+  const auto most = [](const std::vector<double>& list) {
+    return list.empty() ? 0.0 : *std::max_element(list.begin(), list.end());
+  };
+  return most(starts) + most(busy);
+}
+
+struct Order {
+  std::string name;
+  std::vector<int> places;  // by rank; empty: the rank's own number
+};
+
+/// Ranks[i] stands where the i-th step through the layout comes, direction `nearest` fastest.
+std::vector<int> places_along(const Index3& dims, int nearest, const std::vector<int>& ranks) {
+  std::array<std::size_t, 3> turn{0, 1, 2};  // slowest first
+  std::rotate(std::find(turn.begin(), turn.end(), static_cast<std::size_t>(nearest)),
+              std::find(turn.begin(), turn.end(), static_cast<std::size_t>(nearest)) + 1, turn.end());
+  std::vector<int> places(ranks.size());
+  std::size_t i = 0;
+  Index3 at{};
+  for (at[turn[0]] = 0; at[turn[0]] < dims[turn[0]]; ++at[turn[0]])
+    for (at[turn[1]] = 0; at[turn[1]] < dims[turn[1]]; ++at[turn[1]])
+      for (at[turn[2]] = 0; at[turn[2]] < dims[turn[2]]; ++at[turn[2]])
+        places[static_cast<std::size_t>(ranks[i++])] = static_cast<int>((at[0] * dims[1] + at[1]) * dims[2] + at[2]);
+  for (; i < ranks.size(); ++i) places[static_cast<std::size_t>(ranks[i])] = static_cast<int>(i);  // idle
+  return places;
+}
+
+std::vector<Order> orders_of(const Plan& plan, const machine::Wires& wires) {
+  std::vector<Order> orders{{"as numbered", {}}};
+  const auto hosts = [&] {
+    std::vector<int> ranks(wires.network().hosts.size());
+    for (int rank = 0; rank < wires.n_ranks(); ++rank) ++ranks[static_cast<std::size_t>(wires.host_of(rank))];
+    return ranks;
+  }();
+  const auto n_used = std::count_if(hosts.begin(), hosts.end(), [](int n) { return n > 0; });
+  const bool is_flat = wires.network().subnets.size() == 1 && n_used == wires.n_ranks();
+  if (n_used == 1 || is_flat || wires.n_ranks() > most_ranks_to_order) return orders;
+
+  Index3 dims{};  // as the schemes count places: the direction that is swept first is slowest
+  for (std::size_t i = 0; i < 3; ++i) dims[i] = plan.processes[static_cast<std::size_t>(plan.problem.order[i])];
+  const auto add = [&](std::string name, std::vector<int> places) {
+    std::vector<int> own(places.size());
+    std::iota(own.begin(), own.end(), 0);
+    const bool is_known = places == own || std::any_of(orders.begin(), orders.end(),
+                                                       [&](const Order& order) { return order.places == places; });
+    if (!is_known) orders.push_back({std::move(name), std::move(places)});
+  };
+  const auto along = comm::collectives::topology_order(wires);
+  for (int d = 2; d >= 0; --d)
+    if (dims[static_cast<std::size_t>(d)] > 1)
+      add(fmt::format("{} nearest", "xyz"[plan.problem.order[static_cast<std::size_t>(d)]]),
+          places_along(dims, d, along));
+  if (dims[0] * dims[1] * dims[2] == wires.n_ranks()) {
+    std::vector<int> host_of_rank, places(static_cast<std::size_t>(wires.n_ranks()));
+    for (int rank = 0; rank < wires.n_ranks(); ++rank) host_of_rank.push_back(wires.host_of(rank));
+    const auto blocks = machine::cartesian_order(
+        wires.network(), hosts, {static_cast<int>(dims[0]), static_cast<int>(dims[1]), static_cast<int>(dims[2])});
+    const auto ranks = machine::ranks_in_order(host_of_rank, blocks);
+    for (std::size_t place = 0; place < ranks.size(); ++place)
+      places[static_cast<std::size_t>(ranks[place])] = static_cast<int>(place);
+    add("blocks on hosts", std::move(places));
+  }
+  return orders;
+}
+
+}  // namespace
+
+Prediction predict(const Plan& plan, std::int64_t real_bytes, const machine::Wires& wires) {
+  // Wires are the same in both directions, and so are times but of the exchange with the user's own boxes.
+  Prediction predicted;
+  const auto forward = plan.forward();
+  for (std::size_t i = 0; i < forward.size(); ++i) {
+    const double once = seconds_of(plan.problem.grid, forward[i], real_bytes, wires);
+    const bool is_same = i > 0 || plan.problem.input == plan.problem.output;
+    predicted.exchanges +=
+        once + (is_same ? once : seconds_of(plan.problem.grid, plan.backward().back(), real_bytes, wires));
+  }
+  for (const auto& stage : plan.stages) {
+    std::int64_t most = 0;
+    for (const auto& box : stage.swept) most = std::max(most, box.size());
+    // Read and written, forward and backward.
+    predicted.passes += 4 * static_cast<double>(most * 2 * real_bytes) / bytes_per_second;
+  }
+  return predicted;
+}
+
+std::vector<Candidate> rank_schemes(const Problem& problem, std::int64_t real_bytes, const machine::Wires& wires,
+                                    std::string_view only) {
+  TESSERA_CHECK(wires.n_ranks() == problem.ranks);
+  std::vector<Candidate> candidates;
+  const auto layers = *std::max_element(problem.grid.begin(), problem.grid.end());
+  for (const auto& scheme : schemes()) {
+    if (only != "auto" && only != scheme.name) continue;
+    // Slabs of more ranks than layers: ranks² messages, and nothing for most ranks to do.
+    if (only == "auto" && scheme.plan == &plan_slab && problem.ranks > layers) continue;
+    const auto plain = plan_transform(scheme.name, problem);
+    std::vector<Candidate> found;
+    for (auto& [name, places] : orders_of(plain, wires)) {
+      auto& candidate = found.emplace_back(Candidate{plain, std::move(name), {}});
+      if (!places.empty()) {
+        auto ordered = problem;
+        ordered.places = std::move(places);
+        candidate.plan = plan_transform(scheme.name, std::move(ordered));
+      }
+      candidate.predicted = predict(candidate.plan, real_bytes, wires);
+    }
+    candidates.push_back(std::move(*std::min_element(found.begin(), found.end(), [](const auto& a, const auto& b) {
+      return a.predicted.seconds() < b.predicted.seconds();
+    })));
+  }
+  if (candidates.empty()) (void)plan_transform(only, problem);  // says that there is no such scheme
+  std::stable_sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
+    return a.predicted.seconds() < b.predicted.seconds();
+  });
+  return candidates;
+}
+
+std::string text_of(const std::vector<Candidate>& candidates) {
+  std::string text;
+  for (const auto& [plan, order, predicted] : candidates)
+    text += fmt::format("{}{} {:.3g} ms", text.empty() ? "" : ", ", plan.scheme, 1e3 * predicted.seconds());
+  return text + "; ranks stand " + candidates.front().order;
+}
+
+machine::Wires wires_of_one_host(int ranks) {
+  machine::Host host;
+  host.name = "host";
+  host.slots = ranks;
+  return {machine::one_switch({host}, machine::Wires::unmeasured_inside),
+          std::vector<int>(static_cast<std::size_t>(ranks))};
+}
+
+}  // namespace tessera::fft

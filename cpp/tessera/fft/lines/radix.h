@@ -1,0 +1,63 @@
+// Transforms of lines of 2^a 3^b 5^c 7^d points, several lines at once: a lane of a vector a line.
+//
+// The points of a line pass through registers as often as its length has factors (Stockham's autosort, decimation in
+// frequency): the first pass reads them where they lie, the last writes them where they are wanted. Two factors of up
+// to 16 do for most meshes. As a line has a lane to itself, its bits do not depend on its neighbours, and every line of
+// one length goes through the same operations; they differ between instruction sets with and without fused
+// multiply-add.
+//
+// Lines of an even number n of real points are transformed as n/2 complex ones.
+//
+// Sources: C. Van Loan, Computational Frameworks for the Fast Fourier Transform, SIAM 1992, sections 1.7 (autosort) and
+// 4.3 (real points). Cost: 5 n log2 n operations a complex line, half of that a real one.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "tessera/fft/buffer.h"
+
+namespace tessera::fft {
+
+enum class LineKind {
+  real_forward,   // n reals to n/2+1 complexes
+  real_backward,  // n/2+1 complexes to n reals
+  forward,        // n complexes to n complexes
+  backward
+};
+
+/// Lines that are transformed together: as many numbers as are in a cache line.
+template <class Real>
+inline constexpr int lanes = static_cast<int>(64 / sizeof(Real));
+
+/// One pass over m · radix · s points: the points q + s (p + m i), i < radix, become the points q + s (radix p + i).
+struct RadixPass {
+  int radix = 0;
+  std::int64_t m = 0, s = 0;
+  std::int64_t first_turn = 0;  // in RadixPlan::turns; p after p, (cos, sin) of −2π p i / (m radix), 0 < i < radix
+};
+
+template <class Real>
+struct RadixPlan {
+  LineKind kind = LineKind::forward;
+  std::int64_t n = 0;             // points of a line
+  std::vector<RadixPass> passes;  // none: the length has other factors, or fewer than two
+  AlignedBuffer<Real> turns;
+  AlignedBuffer<Real> halves;  // real lines: (cos, sin) of −2π k / n, k ≤ n/4
+};
+
+template <class Real>
+RadixPlan<Real> plan_radix(LineKind kind, std::int64_t n);
+
+/// Numbers that execute_radix wants for its own, on a cache line's edge.
+template <class Real>
+std::int64_t radix_scratch(std::int64_t n) {
+  return 4 * n * lanes<Real>;
+}
+
+/// Point j of the lines stands at in[j], that of neighbouring lines beside it (a complex one as two numbers); likewise
+/// out, of which two places more than there are points are overwritten. Results are multiplied by `scale`.
+template <class Real>
+void execute_radix(const RadixPlan<Real>& plan, const Real* const* in, Real** out, Real scale, Real* scratch);
+
+}  // namespace tessera::fft

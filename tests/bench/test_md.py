@@ -1,0 +1,44 @@
+"""What the benchmarks of single-node MD compute around the runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+import pytest
+
+from bench.md import growth, phases
+
+
+def report(lj: str) -> dict[str, Any]:
+    return {
+        "n_atoms": 24000,
+        "settings": {"interactions": {"lj": lj}},
+        "results": {"pair_scheme": "cluster", "pairs_evaluated": 18_000_000, "pme_grid": [54, 54, 60]},
+    }
+
+
+def test_larger_systems_run_fewer_steps_but_never_too_few() -> None:
+    assert [growth.steps_of(n, 390) for n in (24_000, 96_000, 3_000_000)] == [390, 90, growth.LEAST_STEPS]
+    assert growth.steps_of(3_000_000, 5) == 5  # who asks for less gets less
+
+
+@pytest.mark.parametrize("text", ["", "a", "24000,x", "12"])
+def test_sizes_that_are_none_are_refused(text: str) -> None:
+    with pytest.raises(click.UsageError):
+        growth.sizes(text)
+
+
+def test_a_switch_costs_operations_and_the_useful_part_stays() -> None:
+    plain, switched = (
+        next(w for w in phases.works(report(lj), 12) if w.phase == phases.KERNELS) for lj in ("cut", "x")
+    )
+    assert plain.operations == 18e6 * phases.OPERATIONS_A_PAIR
+    assert switched.operations > plain.operations
+    assert plain.useful is not None and plain.useful == switched.useful == pytest.approx(0.48, abs=0.01)
+
+
+def test_every_work_is_a_phase_of_the_report_and_does_something() -> None:
+    for work in phases.works(report("cut"), 12):
+        assert work.operations > 0 or work.bytes > 0
+        assert (work.bytes > 0) == (work.mesh_bytes > 0)

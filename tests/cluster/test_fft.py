@@ -1,0 +1,93 @@
+"""Transforms on an emulated cluster: the map decides where ranks stand, and the bits stay those of one process."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cluster import launch, namespaces, spec
+from tests.parallel import fft_cases
+
+ROOT = Path(__file__).resolve().parents[2]
+LIBRARIES = {"openmpi": "libmpi.so.40", "mpich": str(Path(sys.executable).parents[1] / "lib" / "libmpi.so.12")}
+CLUSTER = """
+about = "two racks of two"
+scale = 2
+slots = 2
+[[switch]]
+name = "left"
+nodes = "n[0-1]"
+rate = "1gbit"
+[[switch]]
+name = "right"
+nodes = "n[2-3]"
+rate = "1gbit"
+[[link]]
+ends = ["left", "right"]
+rate = "200mbit"
+"""
+
+
+def machine_file() -> dict[str, object]:
+    """The map that a survey of the cluster would write, without what was measured for it."""
+
+    def link(latency: float, bandwidth: float) -> dict[str, float]:
+        return {"latency": latency, "bandwidth": bandwidth}
+
+    hosts = [{"name": f"n{i}", "slots": 2, "inside": link(1e-6, 5e9)} for i in range(4)]
+    rack = {"link": link(5e-5, 6e7), "medium": "fabric", "uplink": 1.2e7}
+    subnets = [
+        {"parts": [1, 2], "link": link(1e-4, 1.2e7), "medium": "fabric", "uplink": None},
+        {**rack, "hosts": ["n0", "n1"]},
+        {**rack, "hosts": ["n2", "n3"]},
+    ]
+    return {"format": "tessera-machine", "version": 2, "name": "racks", "caches": [],
+            "network": {"hosts": hosts, "subnets": subnets}}  # fmt: skip
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize("mpi", launch.MPIS)
+def test_ranks_stand_along_the_network(mpi: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ranks scattered over hosts take other places than their numbers; nothing else changes."""
+    if (reason := namespaces.why_not()) is not None:
+        pytest.skip(reason)
+    monkeypatch.setattr(namespaces, "STATE", tmp_path / "state")
+    (tmp_path / "racks.toml").write_text(CLUSTER)
+    (tmp_path / "map.json").write_text(json.dumps(machine_file()))
+    cases = [
+        {"shape": (12, 9, 10), "kind": kind, "dtype": "float64", "batch": None, "threads": 1, "scheme": scheme,
+         "shared_memory": True, "exchange": exchange}
+        for kind, scheme, exchange in (
+            ("r2c", "pencil", "auto"),
+            ("c2c", "2d_alltoall", "collectives"),
+            ("r2c", "auto", "alltoall"),
+        )
+    ]  # fmt: skip
+    (tmp_path / "cases.json").write_text(json.dumps(cases))
+    racks = spec.read(str(tmp_path / "racks.toml"))
+    program = [
+        "env",
+        f"PYTHONPATH={ROOT / 'python'}",
+        f"MPI4PY_LIBMPI={LIBRARIES[mpi]}",
+        f"TESSERA_MACHINE={tmp_path / 'map.json'}",
+        sys.executable,
+        str(Path(fft_cases.__file__)),
+        str(tmp_path / "cases.json"),
+        "mpi",
+    ]
+    with launch.cluster_of(racks) as cluster:
+        words, environment = launch.command(program, launch.shuffled(racks, 1), mpi=mpi)
+        done = launch.start(cluster, words, environment, timeout=60, capture=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    *summaries, digests = done.stdout.splitlines()
+    assert json.loads(digests) == [fft_cases.run(one, None)[0] for one in cases]
+    said = [line for line in summaries if "ranks stand" in line]
+    assert len(said) == 3
+    assert all(str(tmp_path / "map.json") in line for line in said)
+    assert "ranks stand as numbered" not in said[0] + said[1]
+    carried = [line for line in summaries if "exchanges: " in line]
+    assert "direct" in carried[1] or "gathered" in carried[1]
+    assert "exchanges: alltoall>" in carried[2]
