@@ -195,6 +195,7 @@ std::vector<const DeliveryTrees::Part*> DeliveryTrees::order_of(const Part& part
       const auto from = giver(pattern, i);
       const auto edge = crossing(*order[from], entries[from], *order[i]);
       most = std::max(most, busiest(edge.parent, edge.child));
+      if (most >= least) break;
       lay(edge.parent, edge.child);
       entries.push_back(edge.child);
     }

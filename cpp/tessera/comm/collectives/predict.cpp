@@ -70,10 +70,11 @@ struct Way {
   std::vector<int> felt;   // those of them that a message may wait for
   double latency = 0;      // s
   double overhead = 0;     // s, of a core at either end
+  double round = 0;        // s, until all ranks had their turns on the processors of these hosts
   bool is_tcp = false;
 };
 
-Way way_of(const machine::Wires& wires, int from, int to) {
+Way way_of(const machine::Wires& wires, const std::vector<int>& n_sharing, int from, int to) {
   const auto all = wires.wires();
   const auto path = wires.path(from, to);
   const int from_host = wires.host_of(from), to_host = wires.host_of(to);
@@ -82,7 +83,10 @@ Way way_of(const machine::Wires& wires, int from, int to) {
   way.wires.assign(path.begin(), path.end());
   if (!is_inside)
     for (const int host : {from_host, to_host})
-      if (const int wire = wires.processors_of(host); wire >= 0) way.wires.insert(way.wires.begin() + 1, wire);
+      if (const int wire = wires.processors_of(host); wire >= 0) {
+        way.wires.insert(way.wires.begin() + 1, wire);
+        way.round = slice_of_a_rank * n_sharing[static_cast<std::size_t>(wire)];
+      }
   double slowest = std::numeric_limits<double>::infinity();
   for (const int wire : way.wires) slowest = std::min(slowest, all[static_cast<std::size_t>(wire)].bandwidth);
   for (std::size_t k = 0; k < way.wires.size(); ++k) {
@@ -99,8 +103,12 @@ Way way_of(const machine::Wires& wires, int from, int to) {
 /// The ways of a job. They differ by hosts; the first and the last wire of a way are those of the ranks.
 class Ways {
  public:
-  explicit Ways(const machine::Wires& wires) : wires_(wires) {
-    for (int rank = 0; rank < wires.n_ranks(); ++rank) rank_wire_.push_back(wires.path(rank, rank).front());
+  explicit Ways(const machine::Wires& wires) : wires_(wires), n_sharing_(wires.wires().size(), 0) {
+    for (int rank = 0; rank < wires.n_ranks(); ++rank) {
+      rank_wire_.push_back(wires.path(rank, rank).front());
+      if (const int shared = wires.processors_of(wires.host_of(rank)); shared >= 0)
+        ++n_sharing_[static_cast<std::size_t>(shared)];
+    }
   }
 
   /// Valid as long as this.
@@ -108,7 +116,7 @@ class Ways {
     const auto n_hosts = static_cast<std::int64_t>(wires_.network().hosts.size());
     const auto [found, is_new] =
         known_.try_emplace(wires_.host_of(message.from) * n_hosts + wires_.host_of(message.to));
-    if (is_new) found->second = way_of(wires_, message.from, message.to);
+    if (is_new) found->second = way_of(wires_, n_sharing_, message.from, message.to);
     return found->second;
   }
 
@@ -128,6 +136,7 @@ class Ways {
  private:
   const machine::Wires& wires_;
   std::vector<int> rank_wire_;
+  std::vector<int> n_sharing_;                   // of each wire that stands for processors: ranks on its hosts
   std::unordered_map<std::int64_t, Way> known_;  // by hosts
 };
 
@@ -216,7 +225,9 @@ Prediction predict(const Plan& plan, const Problem& problem, const machine::Wire
   const auto n_wires = wires.wires().size();
   Prediction prediction{0, std::vector<double>(n_wires, 0), {}};
   std::vector<double> free(n_wires, 0);
-  std::vector<int> last_host(n_wires, -1);  // whose message a host's port took last
+  std::vector<double> busy_since(n_wires, 0);  // of processors
+  std::vector<int> last_host(n_wires, -1);     // whose message a host's port took last
+  std::vector<char> waits_for_turn(plan.messages.size(), 0);
   std::vector<double> ready(plan.messages.size(), 0), arrival(plan.messages.size(), 0);
   std::priority_queue<Event, std::vector<Event>, std::greater<>> queue;
   Ways ways(wires);
@@ -254,6 +265,10 @@ Prediction predict(const Plan& plan, const Problem& problem, const machine::Wire
         if (time < free[w] && last_host[w] != host) seconds *= crowded;
         last_host[w] = host;
       }
+      if (wires.wires()[w].is_processors) {
+        if (time >= free[w]) busy_since[w] = time;
+        if (time - busy_since[w] > way.round / 2) waits_for_turn[i] = 1;
+      }
       free[w] = start + seconds;
       if (!is_last) {
         arrival[i] = std::max(arrival[i], free[w]);
@@ -262,6 +277,7 @@ Prediction predict(const Plan& plan, const Problem& problem, const machine::Wire
       }
       // Latency is counted once, whichever part of it is a core's work.
       arrival[i] = std::max(arrival[i], free[w] - way.overhead) + way.latency;
+      if (waits_for_turn[i]) arrival[i] += way.round;
     }
     prediction.seconds = std::max(prediction.seconds, arrival[i]);
     const auto release = [&](int follower, double at) {

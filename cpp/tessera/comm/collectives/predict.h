@@ -14,6 +14,11 @@ namespace tessera::comm::collectives {
 /// Bytes of a message that MPI libraries send over TCP at once; of longer ones they ask the receiver first.
 inline constexpr std::int64_t most_unasked = 65000;
 
+/// s: ranks of hosts that share processors take turns, each for so long. A burst of work is over before that is felt;
+/// once the processors have been busy for half a round of all these ranks, a message to one of them waits for a round.
+/// From times of reductions on 32 ranks and two cores (docs/guide/collectives.md).
+inline constexpr double slice_of_a_rank = 8e-4;
+
 struct Prediction {
   double seconds = 0;             // until the last rank is done
   std::vector<double> wire_busy;  // s, of each wire; the largest is the bound of this plan

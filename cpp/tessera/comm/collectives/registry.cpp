@@ -163,7 +163,7 @@ class Pricing {
       if (have_one_shape(all[i], all.front())) {
         if (!is_finer_better) continue;
         const auto priced = price(entry, all[i]);
-        is_finer_better = priced && (priced->seconds < best.seconds || best.parameters.segment == 0);
+        is_finer_better = priced && (alike * priced->seconds < best.seconds || best.parameters.segment == 0);
         if (priced) n_messages[segment] = priced->n_messages;
         if (priced && priced->seconds < best.seconds) best = *priced;
       } else if (segment == 0 || segment == best.parameters.segment) {
@@ -180,7 +180,8 @@ class Pricing {
       const auto n_messages = plan.messages.size();
       if (n_messages > left_) return std::nullopt;
       left_ -= n_messages;
-      const double seconds = predict(plan, problem_, wires_, slack_ * least_).seconds;
+      double seconds = least_seconds(plan, problem_, wires_);
+      if (seconds <= slack_ * least_) seconds = predict(plan, problem_, wires_, slack_ * least_).seconds;
       least_ = std::min(least_, seconds);
       candidates.push_back({&entry, parameters, seconds, n_messages});
       return candidates.back();

@@ -20,6 +20,8 @@ using Direction = DeliveryTrees::Direction;
 /// to run dry, few enough for the fast levels' messages not to take all processors first.
 constexpr int horizon_of_reductions = 64;
 
+constexpr std::int64_t least_segment = 4096;  // bytes
+
 /// A tree that carries a piece of the data.
 struct Load {
   Range piece;
@@ -44,42 +46,35 @@ class Builder {
     for_pieces([&](int root, const Range& piece) { send_down(load(root, piece, Direction::from_root)); });
   }
 
-  /// Along trees towards their roots. Were all leaves to send at once, the fast levels would take the processors, and
-  /// the slow ones start when they are done. So messages go in the order of the mirror image, read backwards: the same
-  /// trees with data flowing down, where slow links come first and fast ones follow as data arrives.
+  /// Along trees towards their roots.
   void collect() {
     std::vector<Load> loads;
     for_pieces([&](int root, const Range& piece) { loads.push_back(load(root, piece, Direction::to_root)); });
-    if (!has_levels()) {
+    if (has_levels()) {
+      send_all_up(loads);
+    } else {
       for (const auto& load : loads) send_up(load);
-      return;
-    }
-    Plan mirror;
-    for (const auto& load : loads)
-      for (const auto& edge : load.edges)
-        mirror.messages.push_back(message(edge.parent, edge.child, load.piece, Effect::replace));
-    const auto done = predict(mirror, problem_, wires_).done;
-    std::vector<std::size_t> order(done.size());
-    std::iota(order.begin(), order.end(), 0);
-    // Additions and comparisons alone: all ranks find the same order. What waits for another message comes after it.
-    std::sort(order.begin(), order.end(),
-              [&](std::size_t a, std::size_t b) { return std::pair(done[a], a) > std::pair(done[b], b); });
-    for (const auto i : order) {
-      auto& message = messages_.emplace_back(mirror.messages[i]);
-      std::swap(message.from, message.to);
-      message.effect = Effect::combine_left;
     }
   }
 
   void all_reduce() {
     const auto& roots = trees_.spread_roots();
-    std::size_t turn = 0;
-    for (const auto& piece : pieces({0, problem_.blocks.front()}, problem_.element_bytes, parameters_.segment,
-                                    static_cast<std::int64_t>(problem_.n_ranks))) {
-      const int root = roots[turn++ % roots.size()];
-      send_up(load(root, piece, Direction::to_root));
-      send_down(load(root, piece, Direction::from_root));
+    const auto all = pieces({0, problem_.blocks.front()}, problem_.element_bytes, parameters_.segment,
+                            static_cast<std::int64_t>(problem_.n_ranks));
+    const auto root = [&](std::size_t i) { return roots[i % roots.size()]; };
+    if (!has_levels()) {
+      for (std::size_t i = 0; i < all.size(); ++i) {
+        send_up(load(root(i), all[i], Direction::to_root));
+        send_down(load(root(i), all[i], Direction::from_root));
+      }
+      return;
     }
+    // All trees up are laid before any down, so that each of the two phases loads the wires evenly; pieces go down in
+    // the order in which they are complete, the last first.
+    std::vector<Load> loads;
+    for (std::size_t i = 0; i < all.size(); ++i) loads.push_back(load(root(i), all[i], Direction::to_root));
+    send_all_up(loads);
+    for (auto i = all.size(); i-- > 0;) send_down(load(root(i), all[i], Direction::from_root));
   }
 
   /// One tree; an edge carries the blocks of all ranks below it, neighbouring blocks in one message.
@@ -161,6 +156,27 @@ class Builder {
   void send_up(const Load& load) {
     for (auto edge = load.edges.rbegin(); edge != load.edges.rend(); ++edge)
       add(edge->child, edge->parent, load.piece, Effect::combine_left);
+  }
+
+  /// Were all leaves to send at once, the fast levels would take the processors, and the slow ones start when they are
+  /// done. So messages go in the order of the mirror image, read backwards: the same trees with data flowing down,
+  /// where slow links come first and fast ones follow as data arrives.
+  void send_all_up(const std::vector<Load>& loads) {
+    Plan mirror;
+    for (const auto& load : loads)
+      for (const auto& edge : load.edges)
+        mirror.messages.push_back(message(edge.parent, edge.child, load.piece, Effect::replace));
+    const auto done = predict(mirror, problem_, wires_).done;
+    std::vector<std::size_t> order(done.size());
+    std::iota(order.begin(), order.end(), 0);
+    // Additions and comparisons alone: all ranks find the same order. What waits for another message comes after it.
+    std::sort(order.begin(), order.end(),
+              [&](std::size_t a, std::size_t b) { return std::pair(done[a], a) > std::pair(done[b], b); });
+    for (const auto i : order) {
+      auto& message = messages_.emplace_back(mirror.messages[i]);
+      std::swap(message.from, message.to);
+      message.effect = Effect::combine_left;
+    }
   }
 
   double bytes(const Range& piece) const { return static_cast<double>(piece.length * problem_.element_bytes); }
@@ -259,15 +275,17 @@ std::vector<Parameters> candidates_subnets(const Problem& problem, const machine
     std::vector<std::string> words{"chain", "binomial"};
     // A vector in one piece waits for the depth of its tree, one in many for the busiest wire, which all patterns
     // share.
-    if (segment == 0) words.insert(words.end(), {"star", "binary"});
+    const bool is_one_piece = segment == 0 && (!by_rank || piece_limit < least_segment);
+    if (is_one_piece) words.insert(words.end(), {"star", "binary"});
     if (has_levels) words.insert(words.end(), {"chain,binomial", "binomial,chain"});
-    if (has_levels && segment == 0) words.insert(words.end(), {"star,chain", "star,binomial", "chain,star"});
+    if (has_levels && is_one_piece) words.insert(words.end(), {"star,chain", "star,binomial", "chain,star"});
     return words;
   };
   std::vector<Parameters> candidates;
   // MPI libraries send up to 64 KiB less a header at once; beyond it they first ask, and the question waits its turn on
   // every hop behind the data before it.
-  for (const std::int64_t segment : {0, 4096, 8192, 16384, 32768}) {
+  for (const std::int64_t segment :
+       {std::int64_t{0}, least_segment, 2 * least_segment, 4 * least_segment, 8 * least_segment}) {
     if (segment > 0 && static_cast<double>(segment) >= piece_limit) continue;
     const double n_pieces = segment > 0 ? bytes / static_cast<double>(segment) : by_rank ? problem.n_ranks : 1;
     if (segment > 0 && 2 * n_pieces * problem.n_ranks > static_cast<double>(most_priced)) continue;
