@@ -9,26 +9,11 @@ from pathlib import Path
 import pytest
 
 from tests.cluster import launch, namespaces, spec
+from tests.cluster.racks import two_racks
 from tests.parallel import fft_cases
 
 ROOT = Path(__file__).resolve().parents[2]
 LIBRARIES = {"openmpi": "libmpi.so.40", "mpich": str(Path(sys.executable).parents[1] / "lib" / "libmpi.so.12")}
-CLUSTER = """
-about = "two racks of two"
-scale = 2
-slots = 2
-[[switch]]
-name = "left"
-nodes = "n[0-1]"
-rate = "1gbit"
-[[switch]]
-name = "right"
-nodes = "n[2-3]"
-rate = "1gbit"
-[[link]]
-ends = ["left", "right"]
-rate = "200mbit"
-"""
 
 
 def machine_file() -> dict[str, object]:
@@ -55,7 +40,7 @@ def test_ranks_stand_along_the_network(mpi: str, tmp_path: Path, monkeypatch: py
     if (reason := namespaces.why_not()) is not None:
         pytest.skip(reason)
     monkeypatch.setattr(namespaces, "STATE", tmp_path / "state")
-    (tmp_path / "racks.toml").write_text(CLUSTER)
+    (tmp_path / "racks.toml").write_text(two_racks(scale=2))
     (tmp_path / "map.json").write_text(json.dumps(machine_file()))
     cases = [
         {"shape": (12, 9, 10), "kind": kind, "dtype": "float64", "batch": None, "threads": 1, "scheme": scheme,
