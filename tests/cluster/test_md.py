@@ -10,21 +10,19 @@ import pytest
 from parallel.runs import Runs, Settings
 from parallel.samples import sample
 from tests.cluster import launch, namespaces, spec
-from tests.cluster.test_fft import CLUSTER, machine_file
+from tests.cluster.racks import map_of_two_racks, two_racks
 
 STEPS: Settings = {"dynamics.steps": 20, "output.energy_every": 10, "parallel.balance": False}
 
 
 @pytest.mark.mpi
 @pytest.mark.parametrize("mpi", launch.MPIS)
-def test_neighbours_stand_on_one_host(
-    mpi: str, runs: Runs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_neighbours_stand_on_one_host(mpi: str, runs: Runs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if (reason := namespaces.why_not()) is not None:
         pytest.skip(reason)
     monkeypatch.setattr(namespaces, "STATE", tmp_path / "state")
-    (tmp_path / "racks.toml").write_text(CLUSTER)
-    (tmp_path / "map.json").write_text(json.dumps(machine_file()))
+    (tmp_path / "racks.toml").write_text(two_racks(scale=2))
+    (tmp_path / "map.json").write_text(json.dumps(map_of_two_racks()))
     racks = spec.read(str(tmp_path / "racks.toml"))
     ways: dict[str, Settings] = {
         "numbered": {"parallel.reorder": False},
