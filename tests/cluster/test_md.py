@@ -1,4 +1,4 @@
-"""Dynamics on an emulated cluster: neighbouring cells go to ranks of one host, and the bits stay those of one process."""
+"""Dynamics on an emulated cluster: neighbouring cells go to ranks of one host; the bits stay those of one process."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
-
 from parallel.runs import Runs, Settings
 from parallel.samples import sample
+
 from tests.cluster import launch, namespaces, spec
 from tests.cluster.racks import map_of_two_racks, two_racks
 
