@@ -57,9 +57,6 @@ struct DeliveryTrees::Part {
 DeliveryTrees::DeliveryTrees(const machine::Wires& wires, std::vector<Pattern> patterns)
     : wires_(wires), patterns_(std::move(patterns)), load_(wires.wires().size(), 0) {
   const auto& network = wires.network();
-  std::vector<std::vector<int>> ranks_of(network.hosts.size());
-  for (int rank = 0; rank < wires.n_ranks(); ++rank)
-    ranks_of[static_cast<std::size_t>(wires.host_of(rank))].push_back(rank);
 
   // Parts without ranks vanish; a part of one part is that part.
   const auto join = [](std::vector<Part> parts) {
@@ -71,7 +68,7 @@ DeliveryTrees::DeliveryTrees(const machine::Wires& wires, std::vector<Pattern> p
   };
   const auto host_part = [&](int host) {
     std::vector<Part> parts;
-    for (const int rank : ranks_of[static_cast<std::size_t>(host)]) {
+    for (const int rank : wires.ranks_on(host)) {
       auto& part = parts.emplace_back();
       part.ranks = part.candidates = {rank};
     }
@@ -84,7 +81,7 @@ DeliveryTrees::DeliveryTrees(const machine::Wires& wires, std::vector<Pattern> p
     const auto& subnet = network.subnets[static_cast<std::size_t>(index)];
     std::vector<Part> parts;
     for (const int host : subnet.hosts)
-      if (!ranks_of[static_cast<std::size_t>(host)].empty()) parts.push_back(host_part(host));
+      if (!wires.ranks_on(host).empty()) parts.push_back(host_part(host));
     for (const int below : subnet.subnets)
       if (auto part = self(self, below); !part.ranks.empty()) parts.push_back(std::move(part));
     if (parts.empty()) return {};
