@@ -104,10 +104,6 @@ json explain(const std::optional<std::string>& path, const Shape& shape, bool is
   const auto problem = problem_of(shape, is_real, ranks);
   (void)fft::plan_transform("pencil", problem);  // says what is wrong with it
   const auto wires = path ? machine::wires_of_job(machine::read_network(*path), ranks) : fft::wires_of_one_host(ranks);
-  std::vector<int> hosts;
-  for (int rank = 0; rank < ranks; ++rank) hosts.push_back(wires.host_of(rank));
-  std::ranges::sort(hosts);
-  const auto n_hosts = std::distance(hosts.begin(), std::ranges::unique(hosts).begin());
   json list = json::array();
   for (const auto& [plan, order, predicted] : fft::rank_schemes(problem, real_bytes, wires))
     list.push_back({{"scheme", plan.scheme},
@@ -121,7 +117,7 @@ json explain(const std::optional<std::string>& path, const Shape& shape, bool is
   for (const auto& scheme : fft::schemes())
     if (std::ranges::none_of(list, [&](const json& one) { return one["scheme"] == scheme.name; }))
       left_out.push_back({{"scheme", scheme.name}, {"why", scheme.restrictions}});
-  return {{"shape", shape},  {"ranks", ranks},       {"hosts", n_hosts},
+  return {{"shape", shape},  {"ranks", ranks},       {"hosts", wires.n_hosts()},
           {"schemes", list}, {"left_out", left_out}, {"chosen", list.front()["scheme"]}};
 }
 

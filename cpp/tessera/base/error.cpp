@@ -1,6 +1,7 @@
 #include "tessera/base/error.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <numeric>
@@ -41,6 +42,12 @@ std::string nearest_word(const std::string& word, const std::vector<std::string>
     }
   }
   return best;
+}
+
+std::string suggestion(const std::string& word, const std::vector<std::string>& known) {
+  const auto nearest = nearest_word(word, known);
+  return nearest.empty() ? fmt::format("there are {}", fmt::join(known, ", "))
+                         : fmt::format("did you mean \"{}\"?", nearest);
 }
 
 }  // namespace tessera

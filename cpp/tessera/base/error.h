@@ -31,6 +31,9 @@ class InternalError : public std::logic_error {
 /// The entry of `known` with the least edit distance to `word`; empty where none is near enough to be meant.
 std::string nearest_word(const std::string& word, const std::vector<std::string>& known);
 
+/// What follows a complaint about a word that is none of those known: `did you mean "auto"?`, or which there are.
+std::string suggestion(const std::string& word, const std::vector<std::string>& known);
+
 }  // namespace tessera
 
 #define TESSERA_CHECK(condition)                                             \

@@ -21,6 +21,11 @@ TEST(NearestWord, SaysNothingWhereNothingIsNear) {
   EXPECT_EQ(nearest_word("", {"cutoff"}), "");
 }
 
+TEST(Suggestion, IsTheNearestOrAll) {
+  EXPECT_EQ(suggestion("pencils", {"auto", "pencil"}), "did you mean \"pencil\"?");
+  EXPECT_EQ(suggestion("zzzzzzz", {"auto", "pencil"}), "there are auto, pencil");
+}
+
 TEST(NearestWord, TakesTheFirstOfEquallyNear) { EXPECT_EQ(nearest_word("ct", {"cat", "cut"}), "cat"); }
 
 TEST(Check, NamesConditionAndPlace) {

@@ -1,7 +1,6 @@
 #include "tessera/fft/exchange.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -30,8 +29,7 @@ void check_exchange(const std::string& name) {
   std::vector<std::string> known{"auto"};
   known.insert(known.end(), exchanges().begin(), exchanges().end());
   if (std::find(known.begin(), known.end(), name) == known.end())
-    throw InputError(fmt::format("fft.exchange is '{}', which is not one of: {}; did you mean '{}'?", name,
-                                 fmt::join(known, ", "), nearest_word(name, known)));
+    throw InputError(fmt::format("no exchange is called \"{}\"; {}", name, suggestion(name, known)));
 }
 
 std::optional<Plan> plan_blocks(const Exchanges& exchanges, const std::vector<comm::collectives::Block>& blocks) {

@@ -390,8 +390,7 @@ Plan plan_transform(std::string_view scheme, Problem problem) {
     if (entry.name == scheme) return placed(entry.plan(problem), problem);
     known.emplace_back(entry.name);
   }
-  throw InputError(fmt::format("fft.scheme is '{}', which is not one of: {}; did you mean '{}'?", scheme,
-                               fmt::join(known, ", "), nearest_word(std::string(scheme), known)));
+  throw InputError(fmt::format("no scheme is called \"{}\"; {}", scheme, suggestion(std::string(scheme), known)));
 }
 
 }  // namespace tessera::fft

@@ -54,9 +54,7 @@ HostFileFormat host_file_format(const std::string& name) {
     if (name == known_name) return format;
     known.emplace_back(known_name);
   }
-  const auto nearest = nearest_word(name, known);
-  throw InputError(fmt::format("unknown host file format {}, expected openmpi, mpich, slurm or plain{}", name,
-                               nearest.empty() ? "" : "; did you mean " + nearest + "?"));
+  throw InputError(fmt::format("no host file format is called \"{}\"; {}", name, suggestion(name, known)));
 }
 
 std::string host_file(const Network& network, const RankOrder& order, HostFileFormat format) {

@@ -22,11 +22,14 @@ Wires::Wires(const Network& network, std::vector<int> host_of_rank)
   network_.check("network");
   const auto n_hosts = network_.hosts.size();
   const auto n_subnets = network_.subnets.size();
+  ranks_on_.resize(n_hosts);
   for (std::size_t r = 0; r < host_of_rank_.size(); ++r) {
     const int host = host_of_rank_[r];
     if (host < 0 || index(host) >= n_hosts)
       throw InputError(fmt::format("rank {} is on host {}, but the network has {} hosts", r, host, n_hosts));
     rank_wire_.push_back(add(fmt::format("rank {}", r), inside_of(network_.hosts[index(host)]).bandwidth));
+    if (ranks_on_[index(host)].empty()) ++n_hosts_;
+    ranks_on_[index(host)].push_back(static_cast<int>(r));
   }
 
   depth_.assign(n_subnets, 0);

@@ -32,6 +32,10 @@ class Wires {
 
   int n_ranks() const { return static_cast<int>(host_of_rank_.size()); }
   int host_of(int rank) const { return host_of_rank_[static_cast<std::size_t>(rank)]; }
+  /// Ranks on a host, ascending; none on a host that the job does not use.
+  std::span<const int> ranks_on(int host) const { return ranks_on_[static_cast<std::size_t>(host)]; }
+  /// Hosts that have ranks.
+  int n_hosts() const { return n_hosts_; }
   const Network& network() const { return network_; }
   std::span<const Wire> wires() const { return wires_; }
 
@@ -61,6 +65,8 @@ class Wires {
 
   Network network_;
   std::vector<int> host_of_rank_;
+  std::vector<std::vector<int>> ranks_on_;  // of each host
+  int n_hosts_ = 0;
   std::vector<Wire> wires_;
   std::vector<std::vector<int>> ancestors_;  // of each host, leaf first
   std::vector<int> depth_, height_;          // of each subnet: edges up to the whole, down to the deepest leaf

@@ -60,9 +60,6 @@ DeliveryTrees::DeliveryTrees(const machine::Wires& wires, std::vector<Pattern> p
   between_.resize(network.hosts.size() * network.hosts.size());
   for (const auto& wire : wires.wires()) pace_.push_back(1 / wire.bandwidth);
   for (int rank = 0; rank < wires.n_ranks(); ++rank) rank_wire_.push_back(wires.path(rank, rank).front());
-  std::vector<std::vector<int>> ranks_of(network.hosts.size());
-  for (int rank = 0; rank < wires.n_ranks(); ++rank)
-    ranks_of[static_cast<std::size_t>(wires.host_of(rank))].push_back(rank);
 
   // Parts without ranks vanish; a part of one part is that part.
   const auto join = [](std::vector<Part> parts) {
@@ -74,7 +71,7 @@ DeliveryTrees::DeliveryTrees(const machine::Wires& wires, std::vector<Pattern> p
   };
   const auto host_part = [&](int host) {
     std::vector<Part> parts;
-    for (const int rank : ranks_of[static_cast<std::size_t>(host)]) {
+    for (const int rank : wires.ranks_on(host)) {
       auto& part = parts.emplace_back();
       part.ranks = part.candidates = {rank};
     }
@@ -87,7 +84,7 @@ DeliveryTrees::DeliveryTrees(const machine::Wires& wires, std::vector<Pattern> p
     const auto& subnet = network.subnets[static_cast<std::size_t>(index)];
     std::vector<Part> parts;
     for (const int host : subnet.hosts)
-      if (!ranks_of[static_cast<std::size_t>(host)].empty()) parts.push_back(host_part(host));
+      if (!wires.ranks_on(host).empty()) parts.push_back(host_part(host));
     for (const int below : subnet.subnets)
       if (auto part = self(self, below); !part.ranks.empty()) parts.push_back(std::move(part));
     if (parts.empty()) return {};

@@ -36,9 +36,6 @@ Plan plan_direct_exchange(std::vector<Block> blocks, const machine::Wires& wires
 Plan plan_gathered_exchange(std::vector<Block> blocks, const machine::Wires& wires) {
   sort_along(blocks, wires);
   Plan plan{"gathered", {}, 0};
-  std::vector<std::vector<int>> ranks(wires.network().hosts.size());  // of each host
-  for (int rank = 0; rank < wires.n_ranks(); ++rank)
-    ranks[static_cast<std::size_t>(wires.host_of(rank))].push_back(rank);
   std::vector<std::pair<int, int>> pairs;  // of hosts, in the order of their first block
   std::map<std::pair<int, int>, std::vector<Block>> between;
   for (const auto& block : blocks) {
@@ -59,7 +56,8 @@ Plan plan_gathered_exchange(std::vector<Block> blocks, const machine::Wires& wir
                        std::int64_t size) {
     plan.messages.push_back({from, to, Effect::replace, source, target, begin, at, size});
   };
-  std::vector<std::size_t> turn_out(ranks.size()), turn_in(ranks.size());  // of each host: how many pairs so far
+  const auto n_hosts = wires.network().hosts.size();
+  std::vector<std::size_t> turn_out(n_hosts), turn_in(n_hosts);  // of each host: how many pairs so far
   for (const auto& pair : pairs) {
     const auto& list = between[pair];
     const auto a = static_cast<std::size_t>(pair.first), b = static_cast<std::size_t>(pair.second);
@@ -68,7 +66,8 @@ Plan plan_gathered_exchange(std::vector<Block> blocks, const machine::Wires& wir
         add(from, to, Buffer::input, Buffer::output, begin, at, size);
       continue;
     }
-    const int carrier = ranks[a][turn_out[a]++ % ranks[a].size()], receiver = ranks[b][turn_in[b]++ % ranks[b].size()];
+    const auto senders = wires.ranks_on(pair.first), receivers = wires.ranks_on(pair.second);
+    const int carrier = senders[turn_out[a]++ % senders.size()], receiver = receivers[turn_in[b]++ % receivers.size()];
     std::int64_t length = 0;
     for (const auto& block : list) length += block.size;
     const auto out = take(carrier, length), in = take(receiver, length);

@@ -86,10 +86,7 @@ const Entry& entry(const std::string& name) {
     if (name == known.name) return known;
     names.emplace_back(known.name);
   }
-  const auto nearest = nearest_word(name, names);
-  throw InputError(fmt::format("no collective algorithm is called \"{}\"; {}", name,
-                               nearest.empty() ? fmt::format("there are {}", fmt::join(names, ", "))
-                                               : fmt::format("did you mean \"{}\"?", nearest)));
+  throw InputError(fmt::format("no collective algorithm is called \"{}\"; {}", name, suggestion(name, names)));
 }
 
 std::vector<int> topology_order(const machine::Wires& wires) {

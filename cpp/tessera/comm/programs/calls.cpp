@@ -22,10 +22,8 @@ constexpr std::array names{
 CallOf operation_of(const std::string& name) {
   const auto found = std::find(names.begin(), names.end(), name);
   if (found != names.end()) return static_cast<CallOf>(found - names.begin());
-  const auto nearest = nearest_word(name, {names.begin(), names.end()});
-  throw InputError(fmt::format("no operation is called \"{}\"; {}", name,
-                               nearest.empty() ? fmt::format("there are {}", fmt::join(names, ", "))
-                                               : fmt::format("did you mean \"{}\"?", nearest)));
+  throw InputError(
+      fmt::format("no operation is called \"{}\"; {}", name, suggestion(name, {names.begin(), names.end()})));
 }
 
 bool is_reduction(CallOf operation) { return operation >= CallOf::reduce; }

@@ -2,9 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <optional>
-#include <vector>
+#include <utility>
 
 #include "tessera/base/error.h"
 #include "tessera/fft/choice/choose.h"
@@ -16,20 +14,24 @@ namespace tessera::fft {
 std::string resolved_exchange(const std::string& asked, const comm::RankWires& known) {
   check_exchange(asked);
   if (asked != "auto") return asked;
-  std::vector<int> ranks(known.wires->network().hosts.size());
-  for (int rank = 0; rank < known.wires->n_ranks(); ++rank)
-    ++ranks[static_cast<std::size_t>(known.wires->host_of(rank))];
-  const auto n_hosts = std::count_if(ranks.begin(), ranks.end(), [](int n) { return n > 0; });
+  const int n_hosts = known.wires->n_hosts();
   const bool has_choice = known.is_measured && n_hosts > 1 && n_hosts < known.wires->n_ranks();
   return has_choice ? "auto" : "pairwise";
 }
 
+Plan share_plan(const comm::Communicator& comm, const Problem& problem, Plan plan) {
+  comm::broadcast_resized(comm, plan.scheme);
+  comm::broadcast_resized(comm, plan.problem.places);
+  if (comm.is_root()) return plan;
+  auto ordered = problem;
+  ordered.places = std::move(plan.problem.places);
+  return plan_transform(plan.scheme, std::move(ordered));
+}
+
 Agreed agree_on_plan(const comm::Communicator& comm, const Problem& problem, const Request& request) {
   const auto known = comm::wires_of_ranks(comm, request.machine_file);
-  std::optional<Candidate> best;
   Agreed agreed;
-  std::string scheme, fault;
-  std::vector<int> places;
+  std::string fault;
   if (comm.is_root()) {
     try {
       auto candidates = rank_schemes(problem, request.real_bytes, *known.wires, request.scheme);
@@ -37,25 +39,15 @@ Agreed agree_on_plan(const comm::Communicator& comm, const Problem& problem, con
                                   known.source, text_of(candidates));
       agreed.exchange = resolved_exchange(request.exchange, known);
       agreed.wires = known.wires;
-      best = std::move(candidates.front());
-      scheme = best->plan.scheme;
-      places = best->plan.problem.places;
+      agreed.plan = std::move(candidates.front().plan);
     } catch (const InputError& error) {
       fault = error.what();
     }
   }
   comm::agree_on_input(comm, fault);
-  comm::broadcast_resized(comm, scheme);
-  comm::broadcast_resized(comm, places);
   comm::broadcast_resized(comm, agreed.reason);
   comm::broadcast_resized(comm, agreed.exchange);
-  if (best) {
-    agreed.plan = std::move(best->plan);
-  } else {
-    auto ordered = problem;
-    ordered.places = std::move(places);
-    agreed.plan = plan_transform(scheme, std::move(ordered));
-  }
+  agreed.plan = share_plan(comm, problem, std::move(agreed.plan));
   return agreed;
 }
 

@@ -31,6 +31,9 @@ struct Agreed {
 /// with several ranks beside others, is said at once.
 std::string resolved_exchange(const std::string& asked, const comm::RankWires& wires);
 
+/// Rank 0's plan on all ranks, made anew from the problem that all know. Collective.
+Plan share_plan(const comm::Communicator& comm, const Problem& problem, Plan plan);
+
 /// The same arguments on all ranks. Throws InputError on all: as plan_transform and comm::wires_of_ranks. Collective.
 Agreed agree_on_plan(const comm::Communicator& comm, const Problem& problem, const Request& request);
 

@@ -32,16 +32,16 @@ std::vector<int> ranks_to_count(const machine::Wires& wires) {
   std::vector<int> ranks(static_cast<std::size_t>(wires.n_ranks()));
   std::iota(ranks.begin(), ranks.end(), 0);
   if (ranks.size() <= most_ranks_to_count) return ranks;
-  std::vector<std::vector<int>> by_host(wires.network().hosts.size());
-  for (const int rank : ranks) by_host[static_cast<std::size_t>(wires.host_of(rank))].push_back(rank);
-  std::erase_if(by_host, [](const auto& list) { return list.empty(); });
+  std::vector<std::span<const int>> by_host;
+  for (std::size_t host = 0; host < wires.network().hosts.size(); ++host)
+    if (const auto here = wires.ranks_on(static_cast<int>(host)); !here.empty()) by_host.push_back(here);
   ranks.clear();
   constexpr double step = 0.6180339887498949;
   double place = 0;
   for (; ranks.size() < counted_ranks; place = std::fmod(place + step, 1)) {
     auto& mine = by_host[static_cast<std::size_t>(place * static_cast<double>(by_host.size()))];
     ranks.insert(ranks.end(), mine.begin(), mine.end());
-    mine.clear();
+    mine = {};
   }
   return ranks;
 }
@@ -112,12 +112,7 @@ std::vector<int> places_along(const Index3& dims, int nearest, const std::vector
 
 std::vector<Order> orders_of(const Plan& plan, const machine::Wires& wires) {
   std::vector<Order> orders{{"as numbered", {}}};
-  const auto hosts = [&] {
-    std::vector<int> ranks(wires.network().hosts.size());
-    for (int rank = 0; rank < wires.n_ranks(); ++rank) ++ranks[static_cast<std::size_t>(wires.host_of(rank))];
-    return ranks;
-  }();
-  const auto n_used = std::count_if(hosts.begin(), hosts.end(), [](int n) { return n > 0; });
+  const int n_used = wires.n_hosts();
   const bool is_flat = wires.network().subnets.size() == 1 && n_used == wires.n_ranks();
   if (n_used == 1 || is_flat || wires.n_ranks() > most_ranks_to_order) return orders;
 
@@ -136,10 +131,13 @@ std::vector<Order> orders_of(const Plan& plan, const machine::Wires& wires) {
       add(fmt::format("{} nearest", "xyz"[plan.problem.order[static_cast<std::size_t>(d)]]),
           places_along(dims, d, along));
   if (dims[0] * dims[1] * dims[2] == wires.n_ranks()) {
-    std::vector<int> host_of_rank, places(static_cast<std::size_t>(wires.n_ranks()));
+    std::vector<int> host_of_rank, ranks_on_host, places(static_cast<std::size_t>(wires.n_ranks()));
     for (int rank = 0; rank < wires.n_ranks(); ++rank) host_of_rank.push_back(wires.host_of(rank));
-    const auto blocks = machine::cartesian_order(
-        wires.network(), hosts, {static_cast<int>(dims[0]), static_cast<int>(dims[1]), static_cast<int>(dims[2])});
+    for (std::size_t host = 0; host < wires.network().hosts.size(); ++host)
+      ranks_on_host.push_back(static_cast<int>(wires.ranks_on(static_cast<int>(host)).size()));
+    const auto blocks =
+        machine::cartesian_order(wires.network(), ranks_on_host,
+                                 {static_cast<int>(dims[0]), static_cast<int>(dims[1]), static_cast<int>(dims[2])});
     const auto ranks = machine::ranks_in_order(host_of_rank, blocks);
     for (std::size_t place = 0; place < ranks.size(); ++place)
       places[static_cast<std::size_t>(ranks[place])] = static_cast<int>(place);

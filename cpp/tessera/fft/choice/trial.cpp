@@ -13,7 +13,6 @@
 #include "tessera/fft/choice/choose.h"
 #include "tessera/fft/choice/wisdom.h"
 #include "tessera/fft/exchange.h"
-#include "tessera/fft/schemes.h"
 
 namespace tessera::fft {
 
@@ -74,19 +73,6 @@ double measure(const Plan& plan, const comm::Communicator& comm, ThreadPool& thr
   return plan.problem.kind == Kind::real ? time(Real()) : time(Complex());
 }
 
-/// What rank 0 knows, on all ranks.
-void share(const comm::Communicator& comm, Candidate& candidate, const Problem& problem) {
-  auto scheme = candidate.plan.scheme;
-  auto places = candidate.plan.problem.places;
-  comm::broadcast_resized(comm, scheme);
-  comm::broadcast_resized(comm, places);
-  comm::broadcast_resized(comm, candidate.order);
-  if (comm.is_root()) return;
-  auto ordered = problem;
-  ordered.places = std::move(places);
-  candidate.plan = plan_transform(scheme, std::move(ordered));
-}
-
 }  // namespace
 
 template <class Real>
@@ -132,7 +118,10 @@ Agreed agree_or_try(const comm::Communicator& comm, ThreadPool& threads, const P
   auto n = static_cast<std::int64_t>(candidates.size());
   comm.broadcast(std::as_writable_bytes(std::span(&n, 1)), 0);
   candidates.resize(static_cast<std::size_t>(n));
-  for (auto& candidate : candidates) share(comm, candidate, problem);
+  for (auto& candidate : candidates) {
+    candidate.plan = share_plan(comm, problem, std::move(candidate.plan));
+    comm::broadcast_resized(comm, candidate.order);
+  }
   if (!agreed.reason.empty()) {
     agreed.plan = std::move(candidates.front().plan);
     return agreed;

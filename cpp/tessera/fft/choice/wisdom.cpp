@@ -1,14 +1,16 @@
 #include "tessera/fft/choice/wisdom.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
+#include <fmt/ranges.h>
 
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
-#include <system_error>
 #include <vector>
+
+#include "tessera/base/atomic_file.h"
+#include "tessera/base/error.h"
 
 namespace tessera::fft {
 
@@ -56,17 +58,13 @@ std::string keep(const std::string& file, const std::string& question, const Wis
   std::erase_if(lines, [&](const std::string& line) { return answers(line, question); });
   lines.push_back(
       fmt::format("{}\t{}\t{}\t{}\t{:.4g}", question, wisdom.scheme, wisdom.order, wisdom.exchange, wisdom.seconds));
-  std::error_code error;
-  std::filesystem::create_directories(std::filesystem::path(file).parent_path(), error);
-  const auto own = fmt::format("{}.{}", file, getpid());
-  {
-    std::ofstream out(own);
-    out << first_line << '\n';
-    for (const auto& line : lines) out << line << '\n';
-    if (!out.flush()) return "can't write " + own;
+  try {
+    make_folder(std::filesystem::path(file).parent_path().string());
+    write_atomically(file, fmt::format("{}\n{}\n", first_line, fmt::join(lines, "\n")));
+  } catch (const RunError& error) {
+    return error.what();
   }
-  std::filesystem::rename(own, file, error);
-  return error ? fmt::format("{}: {}", file, error.message()) : "";
+  return "";
 }
 
 }  // namespace tessera::fft
