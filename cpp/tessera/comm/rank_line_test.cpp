@@ -43,15 +43,17 @@ TEST(RankLine, AllRanksAgreeByNamesOfHostsAlone) {
 }
 
 TEST(RankLine, AMapThatCannotBeReadIsRefusedOnAllRanks) {
-  std::vector<std::string> said(3);
-  run_ranks({"x", "y", "x"}, [&](const Communicator& comm) {
-    try {
-      agree_on_line(comm, "/nowhere/map.json");
-    } catch (const InputError& error) {
-      said[static_cast<std::size_t>(comm.rank())] = error.what();
-    }
-  });
-  for (const auto& message : said) EXPECT_NE(message.find("/nowhere/map.json"), std::string::npos) << message;
+  for (const auto& hosts : {std::vector<std::string>{"x", "y", "x"}, {"x"}}) {
+    std::vector<std::string> said(hosts.size());
+    run_ranks(hosts, [&](const Communicator& comm) {
+      try {
+        agree_on_line(comm, "/nowhere/map.json");
+      } catch (const InputError& error) {
+        said[static_cast<std::size_t>(comm.rank())] = error.what();
+      }
+    });
+    for (const auto& message : said) EXPECT_NE(message.find("/nowhere/map.json"), std::string::npos) << message;
+  }
 }
 
 }  // namespace
