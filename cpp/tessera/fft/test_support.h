@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "tessera/base/index_box.h"
-#include "tessera/base/index_box_test_support.h"
+#include "tessera/base/test_support/random_bricks.h"
 
 namespace tessera::fft {
 

@@ -8,7 +8,7 @@
 #include <random>
 #include <vector>
 
-#include "tessera/base/instruction_sets_test_support.h"
+#include "tessera/base/test_support/instruction_sets.h"
 #include "tessera/fft/blocks.h"
 #include "tessera/fft/lines/circle.h"
 #include "tessera/fft/lines/lines.h"

@@ -9,7 +9,7 @@
 #include <random>
 #include <vector>
 
-#include "tessera/base/instruction_sets_test_support.h"
+#include "tessera/base/test_support/instruction_sets.h"
 #include "tessera/base/units.h"
 #include "tessera/md/bonded/bonded.h"
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "tessera/base/instruction_sets_test_support.h"
+#include "tessera/base/test_support/instruction_sets.h"
 #include "tessera/base/units.h"
 #include "tessera/md/constraint/constraint_test_support.h"
 #include "tessera/md/test_support.h"

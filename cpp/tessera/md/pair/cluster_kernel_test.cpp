@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "tessera/base/error.h"
-#include "tessera/base/instruction_sets_test_support.h"
+#include "tessera/base/test_support/instruction_sets.h"
 #include "tessera/md/pair/pair_forces.h"
 #include "tessera/md/test_support.h"
 #include "tessera/md/topology.h"

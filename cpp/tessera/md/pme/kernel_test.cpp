@@ -9,8 +9,8 @@
 #include <random>
 #include <vector>
 
-#include "tessera/base/index_box_test_support.h"
-#include "tessera/base/instruction_sets_test_support.h"
+#include "tessera/base/test_support/instruction_sets.h"
+#include "tessera/base/test_support/random_bricks.h"
 #include "tessera/md/pme/plan.h"
 #include "tessera/md/test_support.h"
 

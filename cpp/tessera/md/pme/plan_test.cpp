@@ -8,7 +8,7 @@
 #include <random>
 
 #include "tessera/base/error.h"
-#include "tessera/base/index_box_test_support.h"
+#include "tessera/base/test_support/random_bricks.h"
 #include "tessera/fft/schemes.h"
 
 namespace tessera::md::pme {
