@@ -55,19 +55,21 @@ Wires::Wires(const Network& network, std::vector<int> host_of_rank)
       out_[h].push_back(rate > 0 ? add(fmt::format("{} out{}", name, suffix), rate) : -1);
       in_[h].push_back(rate > 0 ? add(fmt::format("{} in{}", name, suffix), rate) : -1);
     }
-  const auto n_ports = wires_.size();
   bus_.assign(n_subnets, -1);
   up_ = down_ = bus_;
   for (std::size_t s = 0; s < n_subnets; ++s) {
     const auto& subnet = network_.subnets[s];
     if (subnet.medium == Medium::bus && subnet.link.bandwidth > 0)
       bus_[s] = add(fmt::format("subnet {} bus", s), subnet.link.bandwidth);
-    if (subnet.uplink && subnet.parent >= 0) {
+    if (subnet.uplink && subnet.parent >= 0 && !network_.routes) {
       up_[s] = add(fmt::format("subnet {} up", s), *subnet.uplink);
       down_[s] = add(fmt::format("subnet {} down", s), *subnet.uplink);
     }
   }
-  for (auto i = n_ports; i < wires_.size(); ++i) wires_[i].is_of_subnet = true;
+  first_link_ = static_cast<int>(wires_.size());
+  if (const auto& routes = network_.routes)
+    for (int i = 0; i < routes->n_links(static_cast<int>(n_hosts)); ++i)
+      add(fmt::format("link {}", i), routes->bandwidth);
   processors_.assign(n_hosts, -1);
   for (std::size_t p = 0; p < network_.processors.size(); ++p) {
     const auto& [hosts, work] = network_.processors[p];
@@ -83,7 +85,7 @@ Wires::Wires(const Network& network, std::vector<int> host_of_rank)
 }
 
 int Wires::add(std::string name, double bandwidth) {
-  wires_.push_back({std::move(name), bandwidth, 0, false, false});
+  wires_.push_back({std::move(name), bandwidth, 0, false});
   return static_cast<int>(wires_.size()) - 1;
 }
 
@@ -132,6 +134,11 @@ std::span<const int> Wires::path(int from, int to) const {
     append(sender.ports, sender.n_ports[level(a)]);
     append(sender.lines, sender.n_lines[level(a)]);
     if (bus_[index(common)] >= 0) path_.push_back(bus_[index(common)]);
+    if (const auto& routes = network_.routes) {
+      const auto first = path_.size();
+      routes->add_links(static_cast<int>(network_.hosts.size()), a, b, path_);
+      for (auto i = first; i < path_.size(); ++i) path_[i] += first_link_;
+    }
     append_reversed(receiver.lines, receiver.n_lines[level(b)]);
     append_reversed(receiver.ports, receiver.n_ports[level(b)]);
   }
