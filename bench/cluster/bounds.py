@@ -21,6 +21,7 @@ partitions by speed. It counts no latency, and shared memory as free; not every 
 from __future__ import annotations
 
 import itertools
+import json
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -221,6 +222,23 @@ def bound(spec: Spec, operation: Operation, root: str | None = None) -> Bound | 
     return best
 
 
+def processors_bound(spec: Spec, operation: Operation, map_file: Path, root: str | None = None) -> Bound | None:
+    """Seconds that processors which hosts share need at least, by a map of the machine (`processors`): for both ends of
+    the bytes that must move between hosts, or one where some hosts are not theirs. None where the map has none."""
+    network = json.loads(map_file.read_text()).get("network") or {}
+    best: Bound | None = None
+    for place, shared in enumerate(network.get("processors", [])):
+        hosts = [host for host in shared["hosts"] if host in spec.hosts]
+        if operation.kind == "barrier" or len(hosts) < 2:
+            continue
+        moved = bytes_touching(operation, spec, [frozenset([host]) for host in hosts], root or spec.hosts[0])
+        ends = 2 if len(hosts) == len(spec.hosts) else 1
+        seconds = ends * moved / shared["work"]["bandwidth"]
+        if best is None or seconds > best.seconds:
+            best = Bound(seconds, f"processors {place} of {len(hosts)} hosts")
+    return best
+
+
 @cache
 def _wires(path: Path) -> Wires:
     return Wires(cluster_spec.read(str(path)))
@@ -229,8 +247,16 @@ def _wires(path: Path) -> Wires:
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("names", nargs=-1, metavar="SPEC...")
 @click.option("--reasons", is_flag=True, help="Say what limits each.")
-def bounds(names: tuple[str, ...], reasons: bool) -> None:
+@click.option(
+    "--map",
+    "map_file",
+    type=click.Path(path_type=Path, exists=True),
+    help="Map of the one SPEC, measured here: a second row counts the processors that its hosts share.",
+)
+def bounds(names: tuple[str, ...], reasons: bool, map_file: Path | None) -> None:
     """Least times of the measured operations on these clusters (default: Tessera's own), ms."""
+    if map_file and len(names) != 1:
+        raise click.UsageError("--map is of one network; name it")
     specs = [
         cluster_spec.read(name) for name in names or sorted(path.stem for path in cluster_spec.SPECS.glob("*.toml"))
     ]
@@ -242,6 +268,10 @@ def bounds(names: tuple[str, ...], reasons: bool) -> None:
             for operation, one in zip(operations, found):
                 click.echo(f"{spec.name}, {operation.name}: {one.reason if one else '–'}", err=True)
         rows.append([f"{spec.name} ({spec.ranks})", *(one and one.seconds * 1e3 for one in found)])
+        if map_file:
+            work = [processors_bound(spec, operation, map_file) for operation in operations]
+            both = [max((b.seconds for b in pair if b), default=0) * 1e3 for pair in zip(found, work)]
+            rows.append([f"{spec.name}, with processors", *both])
     click.echo(table(["network (ranks)", *(operation.name for operation in operations)], rows))
 
 

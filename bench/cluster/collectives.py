@@ -124,25 +124,17 @@ def campaign(
     with launch.cluster_of(spec) as cluster:
         for mpi in mpis:
             job = Job(spec, cluster, mpi, places(spec, shuffle), timeout)
-            found = map_file or common.work / "maps" / f"{spec.name}.{mpi}.json"
-            if measure or not found.exists():
-                common.say(f"{spec.name}, {LIBRARIES[mpi]}: measuring the map")
-                job.measure_map(found)
+            found = job.find_map(common, map_file, again=measure)
             for operation in OPERATIONS:
                 if chosen and operation.name not in chosen:
                     continue
-                turns = operation.turns(repeats)
                 try:
-                    used = found
-                    if candidates:
-                        used = job.tuned_map(common.work, shuffle)
-                        job.tune(found, operation, used, candidates=candidates)
-                    said = job.time(operation.call, operation.bytes, turns, map_file=used, entries=ENTRIES)
+                    said = job.compare(
+                        common, operation, found, ENTRIES, shuffle=shuffle, candidates=candidates, repeats=repeats
+                    )
                 except click.ClickException as error:
                     common.say(f"{title(spec.name, shuffle)}, {operation.name}, {mpi} failed: {error.message}")
                     continue
-                if said["warning"]:
-                    raise click.ClickException(f"{spec.name}: {said['warning']}")
                 least = bound(spec, operation, root=job.order[0])
                 timing = timing_of(job, operation.name, shuffle, said, least.seconds if least else None)
                 measured.keep(common.results, [timing])

@@ -14,6 +14,7 @@ from typing import Any
 import click
 
 from bench.cluster.bounds import Operation
+from bench.common.options import Common
 from bench.common.results import ROOT
 from tests.cluster import launch, namespaces
 from tests.cluster.namespaces import Cluster
@@ -55,6 +56,14 @@ class Job:
         self.run(launch.program("tessera-probe", self.mpi), "-o", path)
         return path
 
+    def find_map(self, common: Common, given: Path | None, *, again: bool = False) -> Path:
+        """The map that was given, or that of an earlier run. Measures it where there is none, or `again`."""
+        found = given or common.work / "maps" / f"{self.spec.name}.{self.mpi}.json"
+        if again or not found.exists():
+            common.say(f"{self.spec.name}, {LIBRARIES[self.mpi]}: measuring the map")
+            self.measure_map(found)
+        return found
+
     def tuned_map(self, work: Path, shuffle: int | None) -> Path:
         """Where the map with trials of this job is kept; another order of ranks is another job."""
         order = "job" if shuffle is None else f"shuffle{shuffle}"
@@ -71,6 +80,29 @@ class Job:
         said = json.loads(_object(self.run(launch.program("tessera-collectives", self.mpi), "tune", tuned, *words)))
         if said["left_out"]:
             raise click.ClickException(f"no time to try {', '.join(said['left_out'])}; give a longer --timeout")
+
+    def compare(
+        self,
+        common: Common,
+        operation: Operation,
+        map_file: Path,
+        entries: Sequence[str],
+        *,
+        shuffle: int | None,
+        candidates: int,
+        repeats: int,
+    ) -> dict[str, Any]:
+        """What `time` finds, after a trial of `candidates` entries (0: none). Raises ClickException where the map does
+        not hold."""
+        used = map_file
+        if candidates:
+            used = self.tuned_map(common.work, shuffle)
+            self.tune(map_file, operation, used, candidates=candidates)
+        turns = operation.turns(repeats)
+        said = self.time(operation.call, operation.bytes, turns, map_file=used, entries=entries)
+        if said["warning"]:
+            raise click.ClickException(f"{self.spec.name}: {said['warning']}")
+        return said
 
     def time(
         self, operation: str, size: int, repeats: int, *, map_file: Path | None, entries: Sequence[str], root: int = 0

@@ -123,22 +123,18 @@ def patterns(
         spec = cluster_spec.read(one.network)
         with launch.cluster_of(spec) as cluster:
             job = Job(spec, cluster, mpi, places(spec, shuffle), timeout)
-            found = map_file or common.work / "maps" / f"{spec.name}.{mpi}.json"
-            if not found.exists():
-                common.say(f"{spec.name}: measuring the map")
-                job.measure_map(found)
-            tuned = job.tuned_map(common.work, shuffle)
+            found = job.find_map(common, map_file)
             for operation in one.operations:
                 common.say(f"{spec.name}: {operation.name}")
-                if tune:
-                    job.tune(found, operation, tuned, candidates=candidates)
-                entries = one.entries(operation)
-                used = tuned if tune else found
-                said = job.time(
-                    operation.call, operation.bytes, operation.turns(repeats), map_file=used, entries=entries
+                said = job.compare(
+                    common,
+                    operation,
+                    found,
+                    one.entries(operation),
+                    shuffle=shuffle,
+                    candidates=candidates if tune else 0,
+                    repeats=repeats,
                 )
-                if said["warning"]:
-                    raise click.ClickException(f"{spec.name}: {said['warning']}")
                 figure.versions[LIBRARIES[mpi]] = version_of(said["library"])
                 least = bound(spec, operation, root=job.order[0])
                 add(figure, number_of, operation, said, least.seconds if least else None)

@@ -27,6 +27,17 @@ class Common:
         click.echo(text, err=True)
 
 
+def run_options(command: Callable[..., None]) -> Callable[..., None]:
+    """--layout, --mpi and --cutoff of runs that are all alike in them."""
+    for option in (
+        click.option("--cutoff", default=12.0, show_default=True, help="Å."),
+        click.option("--mpi", default="openmpi", show_default=True, help="Of a layout with several ranks."),
+        click.option("--layout", default="1x2", show_default=True, help="RANKSxTHREADS."),
+    ):
+        command = option(command)
+    return command
+
+
 def common_options(
     *, steps: int, repeats: int, steps_help: str
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:

@@ -75,6 +75,10 @@ def system(common: Common, name: str) -> Path:
     return made(common, name, lambda path: prepare_arguments(name, common, path))
 
 
-def water(common: Common, n_atoms: int) -> Path:
-    """The system file of a box of water of about so many atoms."""
-    return made(common, f"water_{n_atoms}", lambda path: ["make", "water", "--atoms", str(n_atoms), "-o", str(path)])
+def replicated(common: Common, original: Path, copies: tuple[int, int, int]) -> Path:
+    """Copies of a system file side by side."""
+    if copies == (1, 1, 1):
+        return original
+    counts = [word for axis, n in zip("xyz", copies) for word in (f"--n{axis}", str(n))]
+    name = f"{original.stem}_{'x'.join(map(str, copies))}"
+    return made(common, name, lambda path: ["replicate", str(original), *counts, "-o", str(path)])

@@ -1,6 +1,7 @@
-"""One rank of a transform that is timed by peers.py: seconds of each forward and backward transform, one a line.
+"""One rank of transforms that are timed by peers.py: mesh and seconds of each forward and backward transform, one a
+line.
 
-python -m bench.fft.child tessera|mpi4py_fft NX NY NZ r2c|c2c float32|float64 REPEATS [SCHEME]
+python -m bench.fft.child tessera|mpi4py_fft r2c|c2c float32|float64 NXxNYxNZ:REPEATS...
 """
 
 from __future__ import annotations
@@ -13,10 +14,10 @@ import numpy as np
 from mpi4py import MPI
 
 
-def tessera(shape: tuple[int, int, int], kind: str, dtype: str, scheme: str) -> Callable[[], None]:
+def tessera(shape: tuple[int, int, int], kind: str, dtype: str) -> Callable[[], None]:
     from tessera import fft
 
-    transform = fft.Transform(shape, comm=MPI.COMM_WORLD, kind=kind, dtype=dtype, scheme=scheme)  # type: ignore[arg-type]
+    transform = fft.Transform(shape, comm=MPI.COMM_WORLD, kind=kind, dtype=dtype)  # type: ignore[arg-type]
     y = transform.forward(np.ones(transform.input_shape, transform.input_dtype))
     x = transform.backward(y)
     z = transform.forward(x)
@@ -29,7 +30,7 @@ def tessera(shape: tuple[int, int, int], kind: str, dtype: str, scheme: str) -> 
     return both
 
 
-def mpi4py_fft(shape: tuple[int, int, int], kind: str, dtype: str, _: str) -> Callable[[], None]:
+def mpi4py_fft(shape: tuple[int, int, int], kind: str, dtype: str) -> Callable[[], None]:
     from mpi4py_fft import PFFT, newDistArray
 
     points = np.dtype(dtype) if kind == "r2c" else np.result_type(dtype, np.complex64)
@@ -45,17 +46,17 @@ def mpi4py_fft(shape: tuple[int, int, int], kind: str, dtype: str, _: str) -> Ca
 
 
 def main() -> None:
-    peer, *n, kind, dtype, repeats = sys.argv[1:8]
-    scheme = sys.argv[8] if len(sys.argv) > 8 else "auto"
-    x, y, z = map(int, n)
-    both = {"tessera": tessera, "mpi4py_fft": mpi4py_fft}[peer]((x, y, z), kind, dtype, scheme)
-    for i in range(-2, int(repeats)):
-        MPI.COMM_WORLD.Barrier()
-        begin = time.perf_counter()
-        both()
-        MPI.COMM_WORLD.Barrier()
-        if MPI.COMM_WORLD.rank == 0 and i >= 0:
-            print(f"{time.perf_counter() - begin:.9f}")
+    peer, kind, dtype, *meshes = sys.argv[1:]
+    for mesh, repeats in (text.split(":") for text in meshes):
+        x, y, z = map(int, mesh.split("x"))
+        both = {"tessera": tessera, "mpi4py_fft": mpi4py_fft}[peer]((x, y, z), kind, dtype)
+        for i in range(-2, int(repeats)):
+            MPI.COMM_WORLD.Barrier()
+            begin = time.perf_counter()
+            both()
+            MPI.COMM_WORLD.Barrier()
+            if MPI.COMM_WORLD.rank == 0 and i >= 0:
+                print(f"{mesh} {time.perf_counter() - begin:.9f}")
 
 
 if __name__ == "__main__":

@@ -1,14 +1,13 @@
-// FFTW-MPI's side of bench/fft/peers.py: seconds of each forward and backward transform, one a line.
-//   fftw_mpi NX NY NZ r2c|c2c float32|float64 REPEATS
+// FFTW-MPI's side of bench/fft/peers.py: mesh and seconds of each forward and backward transform, one a line.
+//   fftw_mpi r2c|c2c float32|float64 NXxNYxNZ:REPEATS...
 #include <fftw3-mpi.h>
 #include <mpi.h>
 
 #include <cstdio>
-#include <cstdlib>
 #include <string>
 
 template <class Execute>
-void repeat(int n, Execute&& execute) {
+void repeat(const std::string& mesh, int n, Execute&& execute) {
   int rank = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   for (int i = -2; i < n; ++i) {
@@ -16,14 +15,13 @@ void repeat(int n, Execute&& execute) {
     const double begin = MPI_Wtime();
     execute();
     MPI_Barrier(MPI_COMM_WORLD);
-    if (rank == 0 && i >= 0) std::printf("%.9f\n", MPI_Wtime() - begin);
+    if (rank == 0 && i >= 0) std::printf("%s %.9f\n", mesh.c_str(), MPI_Wtime() - begin);
   }
 }
 
 // The same text for both precisions of FFTW's interface; transposed order saves FFTW an exchange.
 #define RUN(fftw, Real)                                                                                           \
   {                                                                                                               \
-    fftw##_mpi_init();                                                                                            \
     ptrdiff_t n0, begin0, n1, begin1;                                                                             \
     const ptrdiff_t last = is_real ? n[2] / 2 + 1 : n[2];                                                         \
     const ptrdiff_t size =                                                                                        \
@@ -37,21 +35,32 @@ void repeat(int n, Execute&& execute) {
     auto backward = is_real ? fftw##_mpi_plan_dft_c2r_3d(n[0], n[1], n[2], y, x, MPI_COMM_WORLD, in)              \
                             : fftw##_mpi_plan_dft_3d(n[0], n[1], n[2], y, xc, MPI_COMM_WORLD, FFTW_BACKWARD, in); \
     for (ptrdiff_t i = 0; i < 2 * size; ++i) x[i] = static_cast<Real>(i % 7) / 10;                                \
-    repeat(repeats, [&] {                                                                                         \
+    repeat(mesh, repeats, [&] {                                                                                   \
       fftw##_execute(forward);                                                                                    \
       fftw##_execute(backward);                                                                                   \
     });                                                                                                           \
+    fftw##_destroy_plan(forward);                                                                                 \
+    fftw##_destroy_plan(backward);                                                                                \
+    fftw##_free(x);                                                                                               \
+    fftw##_free(y);                                                                                               \
   }
 
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
-  if (argc != 7) return 2;
-  const ptrdiff_t n[3] = {std::atol(argv[1]), std::atol(argv[2]), std::atol(argv[3])};
-  const bool is_real = std::string(argv[4]) == "r2c";
-  const int repeats = std::atoi(argv[6]);
-  if (std::string(argv[5]) == "float32")
-    RUN(fftwf, float)
-  else
-    RUN(fftw, double)
+  if (argc < 4) return 2;
+  fftw_mpi_init();
+  fftwf_mpi_init();
+  const bool is_real = std::string(argv[1]) == "r2c", is_single = std::string(argv[2]) == "float32";
+  for (int i = 3; i < argc; ++i) {
+    long nx = 0, ny = 0, nz = 0;
+    int repeats = 0;
+    if (std::sscanf(argv[i], "%ldx%ldx%ld:%d", &nx, &ny, &nz, &repeats) != 4) return 2;
+    const ptrdiff_t n[3] = {nx, ny, nz};
+    const std::string mesh = std::string(argv[i]).substr(0, std::string(argv[i]).find(':'));
+    if (is_single)
+      RUN(fftwf, float)
+    else
+      RUN(fftw, double)
+  }
   MPI_Finalize();
 }

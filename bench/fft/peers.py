@@ -67,13 +67,17 @@ def has_mpi4py_fft(python: str) -> bool:
         return False
 
 
-def milliseconds(command: Sequence[str | Path], case: Case, steps: int, folder: Path) -> float:
-    """Median over the transforms of one run."""
-    steps = steps or max(3, min(100, 30_000_000 // case.points))
-    launcher = ["mpirun.openmpi", "-n", str(case.ranks)]
-    words = [*launcher, *command, *case.mesh.split("x"), *case.kind.split(":"), str(steps)]
+def milliseconds(command: Sequence[str | Path], cases: Sequence[Case], steps: int, folder: Path) -> list[float]:
+    """Median of each case, over its transforms in one run that does all cases, which differ in their meshes alone."""
+    first = cases[0]
+    launcher = ["mpirun.openmpi", "-n", str(first.ranks)]
+    meshes = [f"{case.mesh}:{steps or max(3, min(100, 12_000_000 // case.points))}" for case in cases]
+    words = [*launcher, *command, *first.kind.split(":"), *meshes]
     outcome = measure(words, folder=folder, launcher=len(launcher), environment=ENVIRONMENT, timeout=600)
-    return 1e3 * median(map(float, outcome.stdout.split()))
+    times: dict[str, list[float]] = {case.mesh: [] for case in cases}
+    for mesh, seconds in map(str.split, outcome.stdout.splitlines()):
+        times[mesh].append(1e3 * float(seconds))
+    return [median(times[case.mesh]) for case in cases]
 
 
 def ratios(times: Mapping[str, Sequence[float]], peer: str) -> list[float]:
@@ -98,7 +102,7 @@ def broken_promises(measured: Mapping[Case, Mapping[str, Sequence[float]]]) -> l
 @click.option("--mesh", "meshes", multiple=True, type=click.Choice(MESHES), help="Repeatable; default: all.")
 @click.option("--mpi4py-fft", "other_python", default=sys.executable, help="Python with mpi4py-fft.")
 @click.option("--check", is_flag=True, help="End with status 1 where a promise is not kept.")
-@common_options(steps=0, repeats=5, steps_help="Transforms of each run; 0: about a second's worth.")
+@common_options(steps=0, repeats=3, steps_help="Transforms of each mesh in a run; 0: less than a second's worth.")
 def peers(
     common: Common,
     rank_counts: tuple[int, ...],
@@ -127,19 +131,20 @@ def peers(
         programs["mpi4py-fft"] = [other_python, *child, "mpi4py_fft"]
     figure = Figure("fft", "Distributed transforms", {"steps": steps, "repeats": repeats}, {})
     figure.notes += [f"{peer} is not installed, and left out." for peer in PROMISES if peer not in programs]
-    cases = [
-        Case(ranks, mesh, kind)
-        for ranks in rank_counts or (2, 4)
-        for kind in kinds or KINDS
-        for mesh in meshes or MESHES
-    ]
     measured: dict[Case, dict[str, list[float]]] = {}
-    for case in cases:
-        times = measured.setdefault(case, {name: [] for name in programs})
-        for turn in range(repeats):
-            for name in list(programs)[:: 1 if turn % 2 == 0 else -1]:
-                times[name].append(milliseconds(programs[name], case, steps, common.work / "runs" / "fft"))
-        common.say(f"{case}: " + ", ".join(f"{name} {median(found):.3g} ms" for name, found in times.items()))
+    for ranks in rank_counts or (2, 4):
+        for kind in kinds or KINDS:
+            cases = [Case(ranks, mesh, kind) for mesh in meshes or MESHES]
+            for case in cases:
+                measured[case] = {name: [] for name in programs}
+            for turn in range(repeats):
+                for name in list(programs)[:: 1 if turn % 2 == 0 else -1]:
+                    found = milliseconds(programs[name], cases, steps, common.work / "runs" / "fft")
+                    for case, time in zip(cases, found, strict=True):
+                        measured[case][name].append(time)
+            for case in cases:
+                medians = [f"{name} {median(turns):.3g} ms" for name, turns in measured[case].items()]
+                common.say(f"{case}: " + ", ".join(medians))
 
     header = ["ranks", "mesh", "points", "Tessera, ms"]
     for peer in list(programs)[1:]:

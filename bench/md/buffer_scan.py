@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from bench.common import engine, systems
-from bench.common.options import Common, common_options
+from bench.common.options import Common, common_options, run_options
 from bench.common.results import Figure, number, table
 
 
@@ -25,9 +25,8 @@ def numbers(text: str) -> list[float]:
     "--system", "names", multiple=True, type=click.Choice(systems.NAMES), help="Repeatable; default: dhfr and apoa1."
 )
 @click.option("--buffers", default="1.2,1.8,2.4,2.8,3.2", show_default=True, help="parallel.buffer, Å.")
-@click.option("--every", default="10,20,40", show_default=True, help="parallel.pair_search_every.")
-@click.option("--layout", default="1x2", show_default=True, help="RANKSxTHREADS.")
-@click.option("--cutoff", default=12.0, show_default=True, help="Å.")
+@click.option("--every", default="20,40", show_default=True, help="parallel.pair_search_every.")
+@run_options
 @common_options(steps=120, repeats=2, steps_help="Steps of each run; several times the greatest of --every.")
 def buffer_scan(
     common: Common,
@@ -35,6 +34,7 @@ def buffer_scan(
     buffers: str,
     every: str,
     layout: str,
+    mpi: str,
     cutoff: float,
     steps: int,
     repeats: int,
@@ -50,7 +50,7 @@ def buffer_scan(
     """
     if steps < 1:
         raise click.UsageError("--steps: at least 1")
-    where = engine.Layout.parse(layout)
+    where = engine.Layout.parse(layout, mpi)
     widths, periods = numbers(buffers), [int(n) for n in numbers(every)]
     figure = Figure(
         "buffer_scan",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.common import engine, state, systems
+from bench.common.equilibrate import equilibrated
 from bench.common.options import Common, common_options
 from bench.common.results import Figure, number, table
 
@@ -21,7 +21,6 @@ MOST_DRIFT = 0.01  # kT/ns/dof
 BOLTZMANN = 0.0019872042586408316  # kcal/mol/K
 TIMESTEPS = (0.5, 1.0, 2.0)  # fs
 LAG = 0.02  # ps between rows of energies
-SEGMENT = 0.5  # ps of each piece of the equilibration
 
 
 @dataclass(frozen=True)
@@ -156,7 +155,7 @@ def conservation(
             figure.settings, figure.at_start, figure.started = other["settings"], other["machine"], other["date"]
             figure.versions.update(other["versions"])
     for name in names or (() if join else ("dhfr", "water24k")):
-        start = equilibrated(common, figure, name, base, equilibrate_ps, where)
+        start = equilibrated(common, name, base, equilibrate_ps, where)
         for turn in range(repeats):
             common.say(f"{name}: {n_steps:,} steps of 2 fs, {turn + 1}/{repeats}")
             run = dynamics(common, figure, start, base, 2.0, n_steps, seed=100 + turn, layout=where)
@@ -211,28 +210,6 @@ def dynamics(
     run = engine.run(start, settings, common.work / "runs" / "conservation", layout)
     figure.versions.update(run.versions())
     return run
-
-
-def equilibrated(
-    common: Common, figure: Figure, name: str, base: engine.Settings, ps: float, layout: engine.Layout
-) -> Path:
-    """The system after `ps` at 300 K, kept in the work folder."""
-    original = systems.system(common, name)
-    pieces = round(ps / SEGMENT)
-    if pieces == 0:
-        return original
-    result = common.work / "systems" / f"{name}_{base['interactions']['cutoff']:g}_{pieces}x{SEGMENT}ps.tsr"
-    if result.exists():
-        return result
-    current = result.with_suffix(".next.tsr")
-    shutil.copyfile(original, current)
-    for piece in range(pieces):
-        run = dynamics(common, figure, current, base, 2.0, round(SEGMENT / 0.002), seed=piece, layout=layout)
-        state.continue_from(original, run.folder, current, keep_velocities=False)
-        last = run.energies().values["temperature"][-1]
-        common.say(f"{name}: equilibration {piece + 1}/{pieces}, {last:.0f} K at its end")
-    current.replace(result)
-    return result
 
 
 def by_timestep(

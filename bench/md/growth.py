@@ -1,4 +1,4 @@
-"""How the time of a step grows with the number of atoms: boxes of water of up to three million."""
+"""How the time of a step grows with the number of atoms: boxes of water at 300 K of up to three million."""
 
 from __future__ import annotations
 
@@ -9,35 +9,55 @@ from typing import Any
 import click
 
 from bench.common import engine, systems
-from bench.common.options import Common, common_options
+from bench.common.equilibrate import equilibrated
+from bench.common.options import Common, common_options, run_options
 from bench.common.results import Figure, table
 
-SIZES = (24_000, 98_000, 300_000, 1_000_000, 3_000_000)
+COPIES = (1, 4, 12, 45, 125)  # of a box of 24,000 atoms
+EQUILIBRATION = 4.0  # ps
 GREATEST_SPREAD = 1.15  # time a step and atom: the largest over the smallest of all sizes
-LEAST_STEPS = 30  # two or three sorts into cells and some ten pair lists; energies once, for each size alike
+LEAST_STEPS = 30  # two or three sorts into cells and some eight pair lists; energies once, for each size alike
+SEARCHES_AT_START, LISTS_AT_START = 2, 1  # placing atoms and constraining them; the first forces
 
 
-def sizes(text: str) -> list[int]:
-    """From `24000,98000`."""
+def numbers(text: str) -> list[int]:
+    """From `1,4`."""
     try:
         found = [int(word) for word in text.replace("_", "").split(",") if word.strip()]
     except ValueError:
         found = []
-    if not found or min(found) < 3000:
-        raise click.UsageError(f"{text!r}: numbers of atoms with commas between them are needed, each at least 3000")
+    if not found or min(found) < 1:
+        raise click.UsageError(f"{text!r}: numbers with commas between them are needed, each at least 1")
     return found
 
 
+def shape(copies: int) -> tuple[int, int, int]:
+    """The three factors that differ least, rising."""
+    return min(
+        (
+            (a, b, copies // (a * b))
+            for a in range(1, copies + 1)
+            for b in range(a, copies + 1)
+            if copies % (a * b) == 0 and copies // (a * b) >= b
+        ),
+        key=sum,
+    )
+
+
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("--sizes", "sizes_text", default=",".join(map(str, SIZES)), show_default=True, help="Numbers of atoms.")
-@click.option("--layout", default="1x2", show_default=True, help="RANKSxTHREADS.")
-@click.option("--mpi", default="openmpi", show_default=True, help="Of a layout with several ranks.")
-@click.option("--cutoff", default=12.0, show_default=True, help="Å.")
+@click.option(
+    "--copies",
+    "copies_text",
+    default=",".join(map(str, COPIES)),
+    show_default=True,
+    help="Of an equilibrated box of 24,000 atoms, for each size.",
+)
+@run_options
 @click.option("--check", is_flag=True, help="End with status 1 where time an atom grows by more than promised.")
 @common_options(steps=390, repeats=2, steps_help="Steps of 24,000 atoms; larger systems fewer, at least 30.")
 def growth(
     common: Common,
-    sizes_text: str,
+    copies_text: str,
     layout: str,
     mpi: str,
     cutoff: float,
@@ -47,10 +67,13 @@ def growth(
 ) -> None:
     """Nanoseconds a step and atom by the number of atoms, and by phase: medians over repeats that take turns.
 
+    All sizes are copies of one box in equilibrium, with velocities of 300 K: a start that heats up would make lists and
+    sort at another rate in its first steps than later, and larger systems run fewer steps.
+
     \b
     Examples:
       python -m bench.md.growth --check --docs
-      python -m bench.md.growth --sizes 24000,98000 --steps 50 --repeats 1
+      python -m bench.md.growth --copies 1,4 --steps 50 --repeats 1
     """
     if steps < 1:
         raise click.UsageError("--steps: at least 1")
@@ -61,18 +84,21 @@ def growth(
         {"steps": steps, "repeats": repeats, "layout": str(where), "cutoff": cutoff},
         {},
     )
+    start = equilibrated(common, "water24k", engine.interactions(cutoff), EQUILIBRATION, where)
     reports: dict[int, list[dict[str, Any]]] = {}
     peaks: dict[int, int] = {}
     for turn in range(repeats):
-        for n in sizes(sizes_text):
+        for copies in numbers(copies_text):
+            n = copies * systems.N_ATOMS["water24k"]
             settings = engine.merge(
                 engine.interactions(cutoff),
                 {
-                    "dynamics": {"steps": steps_of(n, steps)},
+                    "dynamics": {"steps": steps_of(n, steps), "velocities": "generate"},
                     "output": {"trajectory": "none", "energy_every": LEAST_STEPS},
                 },
             )
-            done = engine.run(systems.water(common, n), settings, common.work / "runs" / "growth", where)
+            path = systems.replicated(common, start, shape(copies))
+            done = engine.run(path, settings, common.work / "runs" / "growth", where)
             figure.versions.update(done.versions())
             reports.setdefault(n, []).append(done.report)
             peaks[n] = max(peaks.get(n, 0), done.outcome.peak_bytes)
@@ -87,6 +113,8 @@ def growth(
     rows.append(["**all**", *(one["ns_per_atom"] for one in points)])
     rows.append(["ms/step", *(one["ms_per_step"] for one in points)])
     rows.append(["mesh points an atom", *(one["mesh_points_per_atom"] for one in points)])
+    rows.append(["steps a sort", *(one["steps_per_search"] for one in points)])
+    rows.append(["steps a pair list", *(one["steps_per_list"] for one in points)])
     rows.append(["pairs computed an atom", *(one["pairs_per_atom"] for one in points)])
     rows.append(["peak memory, B/atom", *(one["peak_bytes_per_atom"] for one in points)])
     figure.tables.append(table(header, rows))
@@ -95,7 +123,7 @@ def growth(
     figure.data["spread"] = spread
     figure.notes.append(
         f"The slowest is {spread:.3f} times the quickest; at most {GREATEST_SPREAD} is promised. "
-        f"{where} at {cutoff:g} Å; phases below a hundredth are left out."
+        f"{where} at {cutoff:g} Å, 300 K; phases below a hundredth are left out."
     )
     if spread > GREATEST_SPREAD:
         figure.failures.append(f"time a step and atom grows {spread:.3f} times, promised is {GREATEST_SPREAD} at most")
@@ -127,6 +155,8 @@ def point(reports: list[dict[str, Any]], peak: int) -> dict[str, Any]:
             for i, phase in enumerate(first["phases"])
         },
         "mesh_points_per_atom": mesh[0] * mesh[1] * mesh[2] / n,
+        "steps_per_search": first["steps"] / max(1, results["pair_searches"] - SEARCHES_AT_START),
+        "steps_per_list": first["steps"] / max(1, results["pair_lists"] - LISTS_AT_START),
         "pairs_per_atom": results["pairs_evaluated"] / n,
         "peak_bytes_per_atom": peak / n,
         "all_repeats_ms": [report["ms_per_step"] for report in reports],

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from bench.common import engine, systems
-from bench.common.options import Common, common_options
+from bench.common.options import Common, common_options, run_options
 from bench.common.results import Figure, number, table
 
 MOST_BYTES_PER_ATOM = 600  # resident, of a large system of water at 12 Å
@@ -23,9 +23,7 @@ LARGE = 100_000  # atoms
     type=click.Choice(systems.NAMES),
     help="Repeatable; default: water of 24,000, 300,000 and 1,000,000 atoms.",
 )
-@click.option("--layout", default="1x2", show_default=True, help="RANKSxTHREADS.")
-@click.option("--mpi", default="openmpi", show_default=True, help="Of layouts with several ranks.")
-@click.option("--cutoff", default=12.0, show_default=True, help="Å.")
+@run_options
 @click.option("--check", is_flag=True, help="End with status 1 where a large system takes more than promised.")
 @common_options(steps=20, repeats=1, steps_help="Steps of each run: enough for atoms to be sorted again.")
 def memory(

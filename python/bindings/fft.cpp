@@ -14,6 +14,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -48,7 +49,21 @@ fft::Problem problem_of(const std::array<std::int64_t, 3>& shape, bool is_real, 
   return {shape, is_real ? fft::Kind::real : fft::Kind::complex, order, ranks};
 }
 
-/// A communicator, threads and a transform on them.
+/// What one rank's system refuses, all ranks hear.
+std::unique_ptr<ThreadPool> start_threads(const comm::Communicator& comm, int n) {
+  std::unique_ptr<ThreadPool> threads;
+  std::string fault;
+  try {
+    threads = std::make_unique<ThreadPool>(n);
+  } catch (const std::system_error& error) {
+    fault = error.what();
+  }
+  comm::agree_on_input(comm, fault);
+  return threads;
+}
+
+/// A communicator, threads and a transform on them. Python's other threads go on meanwhile: one of theirs may have the
+/// part in another transform that a rank in this one waits for.
 template <class Real>
 class DistributedTransform {
  public:
@@ -60,13 +75,13 @@ class DistributedTransform {
                        const std::string& machine_file, const std::string& exchange, std::optional<int> fortran_handle,
                        int threads, int fields, bool shares_memory)
       : comm_(fortran_handle ? comm::Communicator::duplicate_of(*fortran_handle) : comm::Communicator::world()),
-        threads_(threads),
+        threads_(start_threads(comm_, threads)),
         options_{fields, false, 1.0 / (static_cast<double>(shape[0] * shape[1]) * static_cast<double>(shape[2])),
                  shares_memory},
-        agreed_(fft::agree_or_try<Real>(comm_, threads_, problem_of(shape, is_real, comm_.size()),
+        agreed_(fft::agree_or_try<Real>(comm_, *threads_, problem_of(shape, is_real, comm_.size()),
                                         {scheme, machine_file, static_cast<std::int64_t>(sizeof(Real)), exchange},
                                         options_, fft::default_wisdom_file())),
-        transform_(agreed_.plan, comm_, threads_, chosen_options()) {}
+        transform_(agreed_.plan, comm_, *threads_, chosen_options()) {}
 
   const std::string& scheme() const { return agreed_.plan.scheme; }
   std::vector<std::string> exchanges() const { return transform_.exchanges(); }
@@ -76,7 +91,10 @@ class DistributedTransform {
   Bounds output_bounds() const { return bounds_of(transform_.spectrum_box()); }
 
   /// Raises the first rank's complaint on every rank, if there is one.
-  void agree(const std::string& complaint) const { comm::agree_on_input(comm_, complaint); }
+  void agree(const std::string& complaint) const {
+    const nb::gil_scoped_release others;
+    comm::agree_on_input(comm_, complaint);
+  }
 
   template <class Points>
   void forward(const Array<const Points>& input, const Array<Complex>& spectrum) {
@@ -100,7 +118,7 @@ class DistributedTransform {
   }
 
   comm::Communicator comm_;
-  ThreadPool threads_;
+  std::unique_ptr<ThreadPool> threads_;
   fft::TransformOptions options_;
   fft::Agreed agreed_;
   fft::Transform<Real> transform_;
@@ -114,7 +132,7 @@ void register_transform(nb::module_& module, const char* name) {
       .def(nb::init<const std::array<std::int64_t, 3>&, bool, const std::string&, const std::string&,
                     const std::string&, std::optional<int>, int, int, bool>(),
            "shape"_a, nb::kw_only(), "is_real"_a, "scheme"_a, "machine_file"_a, "exchange"_a, "fortran_handle"_a.none(),
-           "threads"_a, "fields"_a, "shares_memory"_a)
+           "threads"_a, "fields"_a, "shares_memory"_a, nb::call_guard<nb::gil_scoped_release>())
       .def_prop_ro("input_bounds", &T::input_bounds)
       .def_prop_ro("output_bounds", &T::output_bounds)
       .def("agree", &T::agree)

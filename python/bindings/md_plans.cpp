@@ -30,12 +30,10 @@ struct MdPlan {
 /// more (at shorter ones bonded terms may ask for wider cells).
 MdPlan plan_md(const std::array<double, 3>& edges, const Index3& mesh, int ranks, double cutoff, double buffer,
                double group_radius, int order, double tolerance) {
-  double spacing = 0;
-  for (std::size_t d = 0; d < 3; ++d) spacing = std::max(spacing, edges[d] / static_cast<double>(mesh[d]));
   const auto cells = md::domain::plan_cell_grid(Lattice({edges[0], 0, 0}, {0, edges[1], 0}, {0, 0, edges[2]}),
                                                 {.list_range = cutoff + buffer,
                                                  .group_radius = group_radius,
-                                                 .mesh_reach = (order / 2 + 1) * spacing,
+                                                 .mesh_reach = md::pme::spline_reach(edges, mesh, order),
                                                  .buffer = buffer});
   auto decomposition = md::domain::plan_decomposition(cells, ranks);
   auto pme = md::pme::plan_pme({order, md::pme::alpha_from_tolerance(cutoff, tolerance), mesh}, edges, cells.n,

@@ -15,7 +15,10 @@ Needs the compiled part of Tessera for the MPI that mpi4py runs on; without a co
 from __future__ import annotations
 
 import importlib
+import math
+import operator
 import os
+import threading
 from types import ModuleType
 from typing import Any, Literal
 
@@ -25,6 +28,9 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 __all__ = ["FftError", "Transform", "exchanges", "schemes"]
 
 Slices = tuple[slice, slice, slice]
+
+#: of a mesh: complex numbers of 16 bytes, in addresses of 64 bits
+MOST_POINTS = 2**58
 
 
 class FftError(ValueError):
@@ -73,10 +79,17 @@ class Transform:
         try:
             shape = _checked_shape(shape)
             precision = _checked_precision(dtype)
-            _checked(kind, scheme, exchange, threads, batch)
+            _checked(kind, scheme, exchange)
+            threads = _checked_number("threads", threads)
+            batch = None if batch is None else _checked_number("batch", batch)
+            if math.prod(shape) * (batch or 1) > MOST_POINTS:
+                raise FftError(f"shape {shape} with a batch of {batch or 1} has more points than memory has addresses")
+            machine = _checked_path(machine)
         except FftError as error:
             complaint = str(error)
         if comm is not None:
+            if not hasattr(comm, "allgather") or getattr(comm, "is_inter", False):
+                raise FftError(f"comm is {comm!r}; expected an mpi4py communicator of one group, or None")
             settings = comm.allgather(
                 (complaint, None if complaint else (shape, kind, precision, scheme, exchange, batch, shared_memory))
             )
@@ -102,16 +115,19 @@ class Transform:
                 shape,
                 is_real=kind == "r2c",
                 scheme=scheme,
-                machine_file=os.fspath(machine) if machine is not None else os.environ.get("TESSERA_MACHINE", ""),
+                machine_file=machine,
                 exchange=exchange,
                 fortran_handle=None if comm is None or module.__name__.endswith("serial") else comm.py2f(),
                 threads=threads,
                 fields=batch or 1,
-                shares_memory=shared_memory,
+                shares_memory=bool(shared_memory),
             )
         except module.InputError as error:
             raise FftError(str(error)) from None
+        except MemoryError:
+            raise FftError(f"a transform of shape {shape} does not fit into memory; use more ranks") from None
         self._error = module.InputError
+        self._one_at_a_time = threading.Lock()
         self.input_slices = _slices(self._native.input_bounds)
         self.output_slices = _slices(self._native.output_bounds)
 
@@ -136,14 +152,16 @@ class Transform:
         Arrays that are not contiguous or of another type are copied first. `out`: where the result goes, contiguous and
         of the right type. Raises FftError on all ranks if anything does not fit on one.
         """
-        x, out = self._arrays(x, self.input_shape, self.input_dtype, out, self.output_shape, self.complex_dtype)
-        (self._native.forward_real if self.kind == "r2c" else self._native.forward_complex)(x, out)
+        with self._one_at_a_time:
+            x, out = self._arrays(x, self.input_shape, self.input_dtype, out, self.output_shape, self.complex_dtype)
+            (self._native.forward_real if self.kind == "r2c" else self._native.forward_complex)(x, out)
         return out
 
     def backward(self, y: ArrayLike, out: NDArray[Any] | None = None) -> NDArray[Any]:
         """The way back: backward(forward(x)) is x but for rounding. `y` is kept. Collective."""
-        y, out = self._arrays(y, self.output_shape, self.complex_dtype, out, self.input_shape, self.input_dtype)
-        (self._native.backward_real if self.kind == "r2c" else self._native.backward_complex)(y, out)
+        with self._one_at_a_time:
+            y, out = self._arrays(y, self.output_shape, self.complex_dtype, out, self.input_shape, self.input_dtype)
+            (self._native.backward_real if self.kind == "r2c" else self._native.backward_complex)(y, out)
         return out
 
     def __repr__(self) -> str:
@@ -165,20 +183,20 @@ class Transform:
     ) -> tuple[NDArray[Any], NDArray[Any]]:
         """What is read and what is written, checked on all ranks."""
         complaint = ""
-        values = np.asarray(given)
-        if values.shape != shape:
-            complaint = f"an array of shape {values.shape}, but this rank's part has {shape}"
-        elif not np.can_cast(values.dtype, dtype, "same_kind"):
-            complaint = f"an array of {values.dtype}, which does not go into {dtype}"
-        if out is not None and (out.shape != out_shape or out.dtype != out_dtype or not out.flags.c_contiguous):
-            complaint = f"out is {out.dtype} of shape {out.shape}; expected contiguous {out_dtype} of {out_shape}"
-        elif out is not None and np.may_share_memory(out, values):
-            complaint = "out is the array that is transformed; expected another"
+        try:
+            values = _fitting(given, shape, dtype)
+            result = _aligned_empty(out_shape, out_dtype) if out is None else _checked_out(out, out_shape, out_dtype)
+            if np.may_share_memory(result, values):
+                complaint = "out is the array that is transformed; expected another"
+        except FftError as error:
+            complaint = str(error)
+        except MemoryError as error:
+            complaint = f"arrays do not fit into memory ({error}); use more ranks"
         try:
             self._native.agree(complaint)
         except self._error as error:
             raise FftError(str(error)) from None
-        return np.ascontiguousarray(values, dtype), _aligned_empty(out_shape, out_dtype) if out is None else out
+        return values, result
 
 
 def _aligned_empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
@@ -189,11 +207,36 @@ def _aligned_empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]
     return memory[begin : begin + size].view(dtype).reshape(shape)
 
 
+def _fitting(given: ArrayLike, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Contiguous values of that shape and type, copied if they have to be. Raises FftError."""
+    try:
+        values = np.asarray(given)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise FftError(f"what is given is no array: {error}") from None
+    if values.shape != shape:
+        raise FftError(f"an array of shape {values.shape}, but this rank's part has {shape}")
+    if not np.can_cast(values.dtype, dtype, "same_kind"):
+        raise FftError(f"an array of {values.dtype}, which does not go into {dtype}")
+    return np.require(values, dtype, ["C_CONTIGUOUS", "ALIGNED"])
+
+
+def _checked_out(out: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
+    expected = f"expected an array of {dtype} of shape {shape}, contiguous, aligned and not read-only"
+    if not isinstance(out, np.ndarray):
+        raise FftError(f"out is a {type(out).__name__}; {expected}")
+    if (out.shape, out.dtype) != (shape, dtype) or not out.flags.carray:
+        flags = {"not contiguous": not out.flags.c_contiguous, "not aligned": not out.flags.aligned,
+                 "read-only": not out.flags.writeable}  # fmt: skip
+        found = ", ".join([f"{out.dtype} of shape {out.shape}", *(text for text, is_so in flags.items() if is_so)])
+        raise FftError(f"out is {found}; {expected}")
+    return out
+
+
 def _checked_shape(shape: Any) -> tuple[int, int, int]:
     try:
         n = tuple(int(k) for k in shape)
         is_whole = n == tuple(shape)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         n, is_whole = (), False
     if len(n) != 3 or not is_whole or min(n) < 1:
         raise FftError(f"shape is {shape!r}; expected three whole numbers from 1 up")
@@ -208,17 +251,31 @@ def _checked_precision(dtype: DTypeLike) -> str:
         raise FftError(f"dtype is {dtype!r}; expected one of {', '.join(precisions)}") from None
 
 
-def _checked(kind: str, scheme: str, exchange: str, threads: int, batch: int | None) -> None:
+def _checked(kind: str, scheme: str, exchange: str) -> None:
     if kind not in ("r2c", "c2c"):
         raise FftError(f"kind is {kind!r}; expected 'r2c' or 'c2c'")
     if scheme not in (known := ["auto", "trial", *schemes()]):
         raise FftError(f"scheme is {scheme!r}; expected one of {', '.join(known)}")
     if exchange not in (known := ["auto", *exchanges()]):
         raise FftError(f"exchange is {exchange!r}; expected one of {', '.join(known)}")
-    if threads < 1:
-        raise FftError(f"{threads} threads; expected 1 or more")
-    if batch is not None and batch < 1:
-        raise FftError(f"a batch of {batch}; expected 1 or more")
+
+
+def _checked_number(name: str, value: Any) -> int:
+    try:
+        number = operator.index(value)
+    except TypeError:
+        number = 0
+    if not 1 <= number < 2**31:
+        raise FftError(f"{name} is {value!r}; expected a whole number from 1 up")
+    return number
+
+
+def _checked_path(machine: Any) -> str:
+    """Of the map; empty: none."""
+    try:
+        return os.environ.get("TESSERA_MACHINE", "") if machine is None else os.fsdecode(machine)
+    except TypeError:
+        raise FftError(f"machine is {machine!r}; expected the path of a map") from None
 
 
 def _slices(bounds: list[tuple[int, int]]) -> Slices:

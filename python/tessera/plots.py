@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 # A palette that stays apart for all kinds of colour vision (Okabe and Ito, 2008).
 _BLUE, _ORANGE, _GREEN, _RED, GREY = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#5A6270"
@@ -101,12 +102,22 @@ def plot_run(folder: str | Path, output: str | Path) -> Path:
         _plot_phases(axes[1, 1], report)
         figure.suptitle(_title(folder, report), x=0.01, ha="left", fontsize=12, color=GREY)
         try:
-            figure.savefig(output)
-        except (OSError, ValueError) as error:
-            raise PlotError(f"can't write {output}: {error}") from None
+            save(figure, output)
         finally:
             plt.close(figure)
     return output
+
+
+def save(figure: Figure, output: Path) -> None:
+    """Write the picture in the format that the ending of its name says. Raises PlotError."""
+    if not output.suffix:  # matplotlib would add one: a file of another name
+        raise PlotError(f"{output}: a picture's name has to end in .png, .pdf or .svg")
+    try:
+        figure.savefig(output)
+    except OSError as error:
+        raise PlotError(f"can't write {output}: {error.strerror}; choose another place") from None
+    except ValueError:
+        raise PlotError(f"{output}: pictures can't be written as {output.suffix}; take .png, .pdf or .svg") from None
 
 
 def _read_report(path: Path) -> dict[str, Any] | None:

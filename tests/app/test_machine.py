@@ -237,6 +237,11 @@ def test_explain_says_what_is_wrong() -> None:
     assert "the map has 7" in error("explain", MAP, "--op", "barrier", "--ranks-per-host", "1,2")
 
 
+def test_bytes_that_do_not_count() -> None:
+    assert "more bytes than 64 bits" in error("explain", MAP, "--op", "bcast", "--bytes", "9000000000TB")
+    assert explained("--op", "barrier", "--bytes", "8KiB")["bytes"] == 0
+
+
 def test_unknown_command_names_the_nearest() -> None:
     assert error("shwo", MAP) == "unknown command machine shwo; did you mean show?"
 

@@ -63,8 +63,11 @@ def test_what_can_not_be_drawn_is_refused(tmp_path: Path) -> None:
     write_run(tmp_path, 3)
     with pytest.raises(PlotError, match="can't write"):
         plot_run(tmp_path, tmp_path / "none" / "run.png")
-    with pytest.raises(PlotError, match="can't write"):
+    with pytest.raises(PlotError, match=r"run.unknown: pictures can't be written as .unknown"):
         plot_run(tmp_path, tmp_path / "run.unknown")
+    with pytest.raises(PlotError, match=r"run: a picture's name has to end in .png"):
+        plot_run(tmp_path, tmp_path / "run")
+    assert not (tmp_path / "run.png").exists()
     (tmp_path / "report.json").write_text("{")
     with pytest.raises(PlotError, match="damaged"):
         plot_run(tmp_path, tmp_path / "run.png")

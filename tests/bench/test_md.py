@@ -23,10 +23,21 @@ def test_larger_systems_run_fewer_steps_but_never_too_few() -> None:
     assert growth.steps_of(3_000_000, 5) == 5  # who asks for less gets less
 
 
-@pytest.mark.parametrize("text", ["", "a", "24000,x", "12"])
-def test_sizes_that_are_none_are_refused(text: str) -> None:
+@pytest.mark.parametrize("text", ["", "a", "4,x", "0,1"])
+def test_numbers_of_copies_that_are_none_are_refused(text: str) -> None:
     with pytest.raises(click.UsageError):
-        growth.sizes(text)
+        growth.numbers(text)
+
+
+def test_copies_stand_as_nearly_in_a_cube_as_they_can() -> None:
+    assert [growth.shape(n) for n in (1, 4, 12, 45, 125, 7)] == [
+        (1, 1, 1),
+        (1, 2, 2),
+        (2, 2, 3),
+        (3, 3, 5),
+        (5, 5, 5),
+        (1, 1, 7),
+    ]
 
 
 def test_a_switch_costs_operations_and_the_useful_part_stays() -> None:

@@ -1,5 +1,6 @@
 """Bounds that follow from a spec's wires, against those found by hand for each network."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -54,6 +55,23 @@ def test_bounds_are_those_found_by_hand(name: str) -> None:
     found = [bounds.bound(spec.read(name), operation) for operation in bounds.OPERATIONS[:6]]
     assert [operation.kind for operation in bounds.OPERATIONS[:6]] == list(KINDS)
     assert [one and one.seconds * 1e3 for one in found] == pytest.approx(BY_HAND[name], rel=0.01)
+
+
+def test_processors_bound_counts_both_ends_of_what_moves_between_hosts(tmp_path: Path) -> None:
+    cluster = spec.read("crow8-100")
+    reduce_scatter = next(one for one in bounds.OPERATIONS if one.kind == "reduce_scatter")
+    found = tmp_path / "map.json"
+
+    def seconds(hosts: list[str]) -> float | None:
+        processors = [{"hosts": hosts, "work": {"bandwidth": 1.5e8, "latency": 2e-5}}]
+        found.write_text(json.dumps({"network": {"processors": processors}}))
+        least = bounds.processors_bound(cluster, reduce_scatter, found)
+        return least.seconds if least else None
+
+    # Each element is combined over a tree of all 16 hosts; of half of them 8 edges at least have one end there.
+    assert seconds(list(cluster.hosts)) == pytest.approx(2 * 15 * S / 1.5e8)
+    assert seconds(list(cluster.hosts)[:8]) == pytest.approx(8 * S / 1.5e8)
+    assert seconds([]) is None
 
 
 def write(folder: Path, text: str) -> spec.Spec:

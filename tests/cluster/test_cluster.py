@@ -10,26 +10,12 @@ from pathlib import Path
 import pytest
 
 from tests.cluster import launch, namespaces, spec
+from tests.cluster.racks import two_racks
 
 PAYLOAD = 1448 / 1538  # of a full frame: without Ethernet's, IP's and TCP's own bytes
 COMPILERS = {"openmpi": "mpicc.openmpi", "mpich": str(Path(sys.executable).parent / "mpicc")}
 
-FOUR = """
-about = "two racks of two"
-scale = 10
-slots = 2
-[[switch]]
-name = "left"
-nodes = "n[0-1]"
-rate = "1gbit"
-[[switch]]
-name = "right"
-nodes = "n[2-3]"
-rate = "1gbit"
-[[link]]
-ends = ["left", "right"]
-rate = "200mbit"
-"""
+FOUR = two_racks(scale=10)
 
 
 @pytest.fixture

@@ -9,43 +9,11 @@ from pathlib import Path
 import pytest
 
 from tests.cluster import launch, namespaces, spec
+from tests.cluster.racks import map_of_two_racks, two_racks
 from tests.parallel import fft_cases
 
 ROOT = Path(__file__).resolve().parents[2]
 LIBRARIES = {"openmpi": "libmpi.so.40", "mpich": str(Path(sys.executable).parents[1] / "lib" / "libmpi.so.12")}
-CLUSTER = """
-about = "two racks of two"
-scale = 2
-slots = 2
-[[switch]]
-name = "left"
-nodes = "n[0-1]"
-rate = "1gbit"
-[[switch]]
-name = "right"
-nodes = "n[2-3]"
-rate = "1gbit"
-[[link]]
-ends = ["left", "right"]
-rate = "200mbit"
-"""
-
-
-def machine_file() -> dict[str, object]:
-    """The map that a survey of the cluster would write, without what was measured for it."""
-
-    def link(latency: float, bandwidth: float) -> dict[str, float]:
-        return {"latency": latency, "bandwidth": bandwidth}
-
-    hosts = [{"name": f"n{i}", "slots": 2, "inside": link(1e-6, 5e9)} for i in range(4)]
-    rack = {"link": link(5e-5, 6e7), "medium": "fabric", "uplink": 1.2e7}
-    subnets = [
-        {"parts": [1, 2], "link": link(1e-4, 1.2e7), "medium": "fabric", "uplink": None},
-        {**rack, "hosts": ["n0", "n1"]},
-        {**rack, "hosts": ["n2", "n3"]},
-    ]
-    return {"format": "tessera-machine", "version": 2, "name": "racks", "caches": [],
-            "network": {"hosts": hosts, "subnets": subnets}}  # fmt: skip
 
 
 @pytest.mark.mpi
@@ -55,8 +23,8 @@ def test_ranks_stand_along_the_network(mpi: str, tmp_path: Path, monkeypatch: py
     if (reason := namespaces.why_not()) is not None:
         pytest.skip(reason)
     monkeypatch.setattr(namespaces, "STATE", tmp_path / "state")
-    (tmp_path / "racks.toml").write_text(CLUSTER)
-    (tmp_path / "map.json").write_text(json.dumps(machine_file()))
+    (tmp_path / "racks.toml").write_text(two_racks(scale=2))
+    (tmp_path / "map.json").write_text(json.dumps(map_of_two_racks()))
     cases = [
         {"shape": (12, 9, 10), "kind": kind, "dtype": "float64", "batch": None, "threads": 1, "scheme": scheme,
          "shared_memory": True, "exchange": exchange}

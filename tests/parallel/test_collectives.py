@@ -343,6 +343,15 @@ def test_trials_of_another_cluster(run_program: Run, tmp_path: Path) -> None:
     assert file.read_text() == before
 
 
+def test_what_a_trial_could_not_keep_is_not_begun(run_program: Run, tmp_path: Path) -> None:
+    file = tmp_path / "map.json"
+    file.write_text(json.dumps(machine_map()))
+    command = [*mpirun("openmpi", 2), ENGINES / "tessera-collectives-openmpi", "tune", file, "-o", "/no/such/map.json"]
+    found = run_program(command, timeout=60, check=False)
+    assert found.returncode == 2
+    assert found.stderr.count("/no/such/map.json: there is no folder /no/such") == 1
+
+
 def test_a_flooded_uplink_is_paced(run_program: Run, tmp_path: Path, mpi: str) -> None:
     """An all-to-all over a thin link between racks keeps few messages under way."""
     case = {"operation": "all_to_all", "entry": "subnets", "pattern": "direct", "network": "racks", "counts": [4000]}

@@ -6,17 +6,20 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from conftest import mpirun
+from click.testing import CliRunner
+from conftest import ENGINES, mpirun
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
 from parallel.fft_cases import run
 from tessera import fft
+from tessera.cli import cli
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 Case = dict[str, Any]
@@ -104,6 +107,23 @@ t = fft.Transform((8, 9, 10), comm=comm)
 x = np.ones(t.input_shape)
 texts.append(said(lambda: t.forward(x if comm.rank != 2 else x[..., :-1])))
 texts.append(said(lambda: t.forward(x if comm.rank != 2 else x + 1j)))
+odd = comm.rank == 1
+texts.append(said(lambda: fft.Transform((float("inf") if odd else 8, 8, 8), comm=comm)))
+texts.append(said(lambda: fft.Transform((8, 8, 8), comm=comm, threads="2" if odd else 1)))
+texts.append(said(lambda: fft.Transform((8, 8, 8), comm=comm, batch=1.5 if odd else None)))
+texts.append(said(lambda: fft.Transform((8, 8, 8), comm=comm, machine=3 if odd else None)))
+texts.append(said(lambda: t.forward([[1], [1, 2]] if odd else x)))
+texts.append(said(lambda: t.forward(x, [] if odd else None)))
+y = np.empty(t.output_shape, complex)
+y.flags.writeable = False
+texts.append(said(lambda: t.forward(x, y if odd else None)))
+import resource
+limits = resource.getrlimit(resource.RLIMIT_AS)
+if odd:
+    pages = int(open("/proc/self/statm").read().split()[0])
+    resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + 2**28, limits[1]))
+texts.append(said(lambda: fft.Transform((8, 8, 8), comm=comm, threads=4000 if odd else 1)))
+resource.setrlimit(resource.RLIMIT_AS, limits)
 assert said(lambda: t.forward(x)) is None
 texts = comm.gather(texts)
 if comm.rank == 0:
@@ -118,11 +138,64 @@ def test_an_error_on_one_rank_is_everybodys(run_program: Run, mpi: str) -> None:
         env={"MPI4PY_LIBMPI": LIBRARIES[mpi]},
         timeout=60,
     )
-    differ, kind, shape, dtype = found.stdout.splitlines()[-4:]
+    differ, kind, shape, dtype, infinite, threads, batch, machine, ragged, no_array, read_only, too_many = (
+        found.stdout.splitlines()[-12:]
+    )
     assert "ranks 0 and 2 ask for different transforms" in differ
     assert kind == "kind is 'r2r'; expected 'r2c' or 'c2c'"
     assert "but this rank's part has" in shape
     assert "an array of complex128, which does not go into float64" in dtype
+    assert infinite == "shape is (inf, 8, 8); expected three whole numbers from 1 up"
+    assert threads == "threads is '2'; expected a whole number from 1 up"
+    assert batch == "batch is 1.5; expected a whole number from 1 up"
+    assert machine == "machine is 3; expected the path of a map"
+    assert ragged.startswith("what is given is no array")
+    assert no_array.startswith("out is a list; expected an array of complex128")
+    assert ", read-only; expected an array of complex128" in read_only
+    assert "of 4000 threads can be started" in too_many
+
+
+def test_the_example_in_cpp(run_program: Run) -> None:
+    program = ENGINES.parent / "examples" / "fft" / "spectrum"
+    found = run_program([*mpirun("openmpi", 3), program], timeout=30).stdout
+    assert "60×45×50 real points on 3 ranks" in found
+    assert "sum 135000\n" in found and "and back 1\n" in found
+
+
+THREADS_OF_PYTHON = """
+import threading, time
+import numpy as np
+from mpi4py import MPI
+from tessera import fft
+comm = MPI.COMM_WORLD
+pair = [fft.Transform((8, 9, 10), comm=comm) for _ in range(2)]
+x = np.ones(pair[0].input_shape)
+def use(turn):
+    time.sleep(0.5 * turn)
+    pair[turn ^ comm.rank].backward(pair[turn ^ comm.rank].forward(x))
+threads = [threading.Thread(target=use, args=(turn,)) for turn in range(2)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+print("both done")
+"""
+
+
+def test_threads_of_python_wait_for_other_ranks_side_by_side(run_program: Run, mpi: str) -> None:
+    """Rank 0 begins with one transform, rank 1 with the other."""
+    found = run_program(
+        [*mpirun(mpi, 2), sys.executable, "-c", THREADS_OF_PYTHON],
+        env={"MPI4PY_LIBMPI": LIBRARIES[mpi]},
+        timeout=30,
+    )
+    assert found.stdout.count("both done") == 2
+
+
+def test_threads_that_share_a_transform_take_turns() -> None:
+    field = np.random.default_rng(1).normal(size=(16, 15, 14))
+    transform = fft.Transform(field.shape)
+    expected = transform.forward(field)
+    with ThreadPoolExecutor(4) as pool:
+        assert all(np.array_equal(y, expected) for y in pool.map(transform.forward, [field] * 400))
 
 
 @pytest.mark.parametrize(
@@ -134,13 +207,24 @@ def test_an_error_on_one_rank_is_everybodys(run_program: Run, mpi: str) -> None:
         ({"dtype": "int32"}, "dtype is 'int32'"),
         ({"scheme": "pencils"}, "expected one of auto, trial, slab"),
         ({"exchange": "all"}, "expected one of auto, pairwise"),
-        ({"threads": 0}, "0 threads"),
-        ({"batch": 0}, "a batch of 0"),
+        ({"threads": 0}, "threads is 0"),
+        ({"batch": 0}, "batch is 0"),
+        ({"shape": (2**31, 2**31, 2**31)}, "more points than memory has addresses"),
+        ({"shape": (10**5, 10**5, 10**5)}, "does not fit into memory"),
+        ({"machine": 3}, "expected the path of a map"),
+        ({"comm": "world"}, "expected an mpi4py communicator"),
     ],
 )
 def test_what_can_not_be_made(arguments: dict[str, Any], said: str) -> None:
     with pytest.raises(fft.FftError, match=said):
         fft.Transform(**{"shape": (4, 4, 4), **arguments})
+
+
+@pytest.mark.parametrize("words", [["0", "-n", "4"], ["2000000", "-n", "4"], ["1" + 20 * "0", "-n", "4"]])
+def test_meshes_that_no_memory_holds_are_not_planned(words: list[str]) -> None:
+    result = CliRunner().invoke(cli, ["fft", "plan", *words])
+    assert result.exit_code == 2
+    assert "has no points, or more than memory has addresses" in result.output
 
 
 def test_arrays_of_any_kind() -> None:
@@ -151,7 +235,7 @@ def test_arrays_of_any_kind() -> None:
     assert transform.forward(field, out) is out
     np.testing.assert_allclose(out, np.fft.fftn(field), rtol=1e-5, atol=1e-2)
     for bad in (out.astype(np.complex128), out[:, :, ::2], out[:3]):
-        with pytest.raises(fft.FftError, match="expected contiguous complex64"):
+        with pytest.raises(fft.FftError, match="expected an array of complex64"):
             transform.forward(field, bad)
     with pytest.raises(fft.FftError, match="is transformed; expected another"):
         transform.forward(out, out)

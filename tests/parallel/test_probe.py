@@ -83,6 +83,7 @@ def test_check_knows_this_host_and_not_another(mpi: str, probe: Path, run_progra
     [
         ([], "give either -o MAP"),
         (["-o", "/no/such/folder/map.json"], "there is no folder /no/such/folder"),
+        (["-o", "/"], "/: is a folder"),
         (["-o", "map.json", "--merge", "none.json"], "none.json"),
         (["--check", "none.json"], "none.json"),
         (["-o", "map.json", "--sizes", "0"], "--sizes"),

@@ -274,6 +274,8 @@ def test_a_restart_keeps_the_split(runs: Runs) -> None:
     refused = runs.start(path, *further, "--set", "pme.cutoff=9.5", check=False)
     assert refused.process.returncode == 2
     assert "pme.cutoff was 10.5, is 9.5" in refused.process.stderr
+    refused = runs.start(path, *further, "--set", "interactions.lj=potential-switch", check=False)
+    assert 'interactions.lj was "force-switch", is "potential-switch"' in refused.process.stderr
     found = runs.start(path, *further, mpi="openmpi", ranks=2)
     assert found.report["results"]["pme_cutoff"] == 10.5
     alone = runs.run(sample("peptide"), {"dynamics.steps": 8, "pme.cutoff": 10.5, "pme.grid": [26, 26, 26]})

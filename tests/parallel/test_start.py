@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -55,3 +60,19 @@ def test_more_ranks_than_cells(runs: Runs, mpi: str, ranks: int) -> None:
 def test_as_many_ranks_as_cells(runs: Runs, mpi: str) -> None:
     wide: Settings = {"interactions.cutoff": 15.0, "parallel.buffer": 4.0}
     assert runs.energy(sample("peptide"), wide, mpi=mpi, ranks=8) == runs.energy(sample("peptide"), wide)
+
+
+def test_explain_prices_exchanges_on_a_map(
+    runs: Runs, run_engine: Callable[..., subprocess.CompletedProcess[str]]
+) -> None:
+    """Of the mesh, between racks that a thin link joins; without a map nothing is said of links."""
+    run_file = runs.run_file(sample("peptide"), {"dynamics.steps": 5})
+
+    def predicted(*more: str) -> dict[str, float]:
+        words = ["--explain", run_file, "--ranks", "8", "--measured-steps", "2", "--json", *more]
+        return dict(json.loads(run_engine(*words).stdout)["predicted"])
+
+    racks = Path(__file__).parents[1] / "data" / "two_racks.json"
+    far = predicted("--set", f"parallel.machine={racks}")
+    assert far["ms_per_step"] > far["transform_exchange_ms"] > 1
+    assert predicted()["transform_exchange_ms"] == 0

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "tessera/app/config/schema.h"
 #include "tessera/base/error.h"
 
 namespace tessera::app {
@@ -109,13 +110,25 @@ nlohmann::json bit_settings(const md::EngineSettings& settings, const model::Sys
           {"dynamics.com_removal_every", settings.com_removal_every}};
 }
 
+namespace {
+
+/// A setting as a run file writes it: bit_settings() holds a choice as its number in the schema.
+std::string text_of(const std::string& key, const nlohmann::json& value) {
+  for (const auto& known : schema())
+    if (known.full_name() == key && value.is_number_integer() && value.get<std::size_t>() < known.allowed.size())
+      return nlohmann::json(known.allowed[value.get<std::size_t>()]).dump();
+  return value.dump();
+}
+
+}  // namespace
+
 std::string describe_differences(const nlohmann::json& checkpoint, const nlohmann::json& run) {
   std::string direct, derived;
   for (const auto& [key, value] : run.items()) {
     const auto before = checkpoint.value(key, nlohmann::json());
     if (before == value) continue;
     auto& text = key == "pme.alpha" || key == "pme.grid" ? derived : direct;
-    text += fmt::format("{}{} was {}, is {}", text.empty() ? "" : "; ", key, before.dump(), value.dump());
+    text += fmt::format("{}{} was {}, is {}", text.empty() ? "" : "; ", key, text_of(key, before), text_of(key, value));
   }
   return direct.empty() ? derived : direct;  // α and mesh follow from the others
 }

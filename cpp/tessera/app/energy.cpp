@@ -72,6 +72,7 @@ std::string compute_energy(const EnergyRequest& request, const comm::Communicato
     system = read_system(request.system);
     settings = plan_settings(config, system);
     block = read_coordinates(request.system, comm.rank(), comm.size());
+    if (comm.is_root() && !request.forces.empty()) check_place_of_file(request.forces);
   } catch (const InputError& error) {
     problem = error.what();
   }

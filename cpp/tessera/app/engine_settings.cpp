@@ -98,14 +98,15 @@ md::EngineSettings plan_settings(const RunConfig& config, const model::System& s
         config.pme.alpha > 0 ? config.pme.alpha : md::pme::alpha_from_tolerance(pair.range(), config.pme.tolerance);
     settings.fft_scheme = config.fft.scheme;
     settings.fft_exchange = config.fft.exchange;
-    settings.machine_file = config.parallel.machine;
-    if (const char* file = std::getenv("TESSERA_MACHINE"); file && settings.machine_file.empty())
-      settings.machine_file = file;
     if (config.pme.grid.empty())
       settings.pme_grid = md::pme::grid_from_spacing(edges, config.pme.spacing);
     else
       for (std::size_t d = 0; d < 3; ++d) settings.pme_grid[d] = config.pme.grid[d];
   }
+  settings.reorder = config.parallel.reorder;
+  settings.machine_file = config.parallel.machine;
+  if (const char* file = std::getenv("TESSERA_MACHINE"); file && settings.machine_file.empty())
+    settings.machine_file = file;
   settings.buffer = md::widest_buffer(system, settings);
   return settings;
 }

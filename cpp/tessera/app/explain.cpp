@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "tessera/app/config/read_config.h"
 #include "tessera/app/engine_settings.h"
@@ -37,14 +38,23 @@ struct Layout {
   md::domain::CellGrid grid;
   std::int64_t least_cells = 0, most_cells = 0, most_halo_cells = 0;
   std::size_t most_peers = 0;
-  std::string mesh;  // empty: none
-  Choice transform;  // of the mesh
+  std::string mesh;                        // empty: none
+  Choice order;                            // of ranks
+  Choice transform;                        // of the mesh
+  std::optional<double> exchange_seconds;  // of its transforms in a step, on the map that is given
 };
 
 Layout plan_layout(const model::System& system, const md::EngineSettings& settings, int ranks) {
   Layout layout;
   layout.grid = md::plan_cells(system, settings);
-  const auto decomposition = md::domain::plan_decomposition(layout.grid, ranks);
+  const auto& file = settings.machine_file;
+  const auto wires =
+      file.empty() ? fft::wires_of_one_host(ranks) : machine::wires_of_job(machine::read_network(file), ranks);
+  const std::string network = file.empty() ? "one host" : "the map " + file;
+  const auto line = settings.reorder ? comm::RankLine::along(wires) : comm::RankLine::as_numbered(ranks);
+  const auto decomposition = md::domain::plan_decomposition(layout.grid, line);
+  layout.order = {"cells of ranks", settings.reorder ? "neighbours on one host, then in one subnet" : "as numbered",
+                  settings.reorder ? network : "asked for"};
   layout.least_cells = layout.grid.size();
   for (const auto& brick : decomposition.bricks()) {
     layout.least_cells = std::min(layout.least_cells, brick.size());
@@ -63,16 +73,6 @@ Layout plan_layout(const model::System& system, const md::EngineSettings& settin
   }
   if (settings.pair.electrostatics == md::pair::Electrostatics::pme) {
     const auto plan_transform = [&](const fft::Problem& problem) {
-      // Every message of every scheme is looked at: minutes for more ranks.
-      constexpr int most_ranks = 20'000;
-      if (ranks > most_ranks && (settings.fft_scheme == "auto" || settings.fft_scheme == "trial")) {
-        layout.transform = {"transform", "pencil",
-                            fmt::format("stands for all on more than {} ranks; the run will choose", most_ranks)};
-        return fft::plan_transform("pencil", problem);
-      }
-      const auto& file = settings.machine_file;
-      const auto wires =
-          file.empty() ? fft::wires_of_one_host(ranks) : machine::wires_of_job(machine::read_network(file), ranks);
       const std::int64_t real_bytes = settings.double_precision ? 8 : 4;
       const bool is_tried = settings.fft_scheme == "trial";
       auto candidates = fft::rank_schemes(problem, real_bytes, wires, is_tried ? "auto" : settings.fft_scheme);
@@ -81,7 +81,8 @@ Layout plan_layout(const model::System& system, const md::EngineSettings& settin
                                       is_tried                        ? "least predicted time (the run will try)"
                                       : settings.fft_scheme == "auto" ? "least time"
                                                                       : "asked for",
-                                      file.empty() ? "one host" : "the map " + file, fft::text_of(candidates))};
+                                      network, fft::text_of(candidates))};
+      if (!file.empty()) layout.exchange_seconds = candidates.front().predicted.exchanges;
       return std::move(candidates.front().plan);
     };
     layout.mesh = md::pme::plan_pme({settings.pme_order, settings.pair.alpha, settings.pme_grid},
@@ -102,6 +103,7 @@ std::vector<Choice> list_choices(const RunConfig& config, const model::System& s
                                  layout.grid.n[2], layout.grid.edge[0], layout.grid.edge[1], layout.grid.edge[2]),
                      fmt::format("at least half of {:.2f} Å, cut-off and buffer; from the box and the cut-off alone",
                                  pair.range() + settings.buffer)});
+  choices.push_back(layout.order);
   choices.push_back(
       {"pair scheme", settings.pair_scheme,
        config.parallel.pair_scheme == "auto" ? "the default of this precision, never by timing" : "asked for"});
@@ -183,7 +185,8 @@ std::string explain(const ExplainRequest& request) {
     const double share = static_cast<double>(layout.most_cells) / static_cast<double>(layout.grid.size());
     const double cores = machine.usable_threads ? *machine.usable_threads : 1;
     const double crowding = std::max(1.0, request.ranks * threads / cores);
-    const double seconds = measured.seconds_a_step * share * crowding;
+    const double exchange_seconds = layout.exchange_seconds.value_or(0);
+    const double seconds = measured.seconds_a_step * share * crowding + exchange_seconds;
     const double ns_per_day = config.dynamics.timestep * 1e-3 * 86400 / seconds;
     const double halo_share =
         static_cast<double>(layout.most_cells + layout.most_halo_cells) / static_cast<double>(layout.grid.size());
@@ -199,6 +202,7 @@ std::string explain(const ExplainRequest& request) {
                            {"megabytes_a_rank", bytes / 1e6},
                            {"trajectory_megabytes", frame * frames / 1e6},
                            {"checkpoint_megabytes", 44 * atoms / 1e6},
+                           {"transform_exchange_ms", 1e3 * exchange_seconds},
                            {"includes_communication", false}};
     for (const auto& owner : memory.owners) result["predicted"]["memory"][owner.name] = owner.bytes;
     text += fmt::format(
@@ -206,11 +210,15 @@ std::string explain(const ExplainRequest& request) {
         "  {:.1f} ms a step, {:.2f} ns/day{}; {:.0f} MB on the largest rank\n"
         "  {}\n"
         "  {} steps take {}; trajectory {:.1f} MB, each checkpoint {:.1f} MB\n"
-        "  communication is not in it: the links of this machine are not measured\n",
+        "  {}communication is not in it{}\n",
         request.measured_steps, 1e3 * measured.seconds_a_step, 1e3 * seconds, ns_per_day,
         crowding > 1 ? fmt::format(" ({} ranks × {} threads share {:.0f} cores)", request.ranks, threads, cores) : "",
         bytes / 1e6, memory_text(memory, system.n_atoms()), grouped(config.dynamics.steps),
-        duration_text(seconds * static_cast<double>(config.dynamics.steps)), frame * frames / 1e6, 44 * atoms / 1e6);
+        duration_text(seconds * static_cast<double>(config.dynamics.steps)), frame * frames / 1e6, 44 * atoms / 1e6,
+        layout.exchange_seconds
+            ? fmt::format("{:.2f} ms of a step go into exchanges of the transforms; other ", 1e3 * exchange_seconds)
+            : "",
+        layout.exchange_seconds ? "" : ": no map of the machine's links is given (parallel.machine)");
   }
   return request.json ? result.dump(2) + "\n" : text;
 }

@@ -40,7 +40,7 @@ int run_command(int argc, char** argv, const comm::Communicator& comm) {
   app.add_flag("--json", energy.json, "print JSON");
   app.add_option("--forces", energy.forces, "with --energy: write forces (n,3) kcal/mol/Å to this NumPy file");
   app.add_option("--set", energy.overrides, "section.key=value over the run file's")->take_all();
-  app.add_option("-t,--threads", energy.threads, "threads a rank")->check(CLI::Range(1, 1024));
+  app.add_option("-t,--threads", energy.threads, "threads a rank")->check(CLI::Range(1, 4096));
   app.add_flag("--restart", restart, "continue from the newest checkpoint of output.folder");
   app.add_flag("--tune", tune,
                "before step 1, try pair schemes and splits of Ewald's sum, keep the fastest; recorded in checkpoints");

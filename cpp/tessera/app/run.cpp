@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <csignal>
@@ -104,6 +105,20 @@ void prepare_folder(const RunConfig& config, bool restart) {
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+/// Nothing on one host. Collective.
+std::optional<HaloTraffic> halo_traffic(const md::domain::Decomposition& bricks, const md::EngineSettings& settings,
+                                        const comm::Communicator& comm) {
+  const auto host = comm::agree_on_line(comm, settings.machine_file).line.host_of_rank();
+  const int hosts = *std::max_element(host.begin(), host.end()) + 1;
+  if (hosts == 1) return std::nullopt;
+  const auto cells = md::domain::count_halo(bricks, comm.rank(), host);
+  const auto numbered =
+      md::domain::count_halo(md::domain::plan_decomposition(bricks.grid(), comm.size()), comm.rank(), host);
+  std::array<std::int64_t, 3> sums = {cells.all, cells.from_other_hosts, numbered.from_other_hosts};
+  comm.all_reduce_sum(sums);
+  return HaloTraffic{hosts, sums[0], sums[1], sums[2]};
 }
 
 /// Whether the direct sum of the run goes beyond the cut-off of its Lennard-Jones.
@@ -436,6 +451,7 @@ Report Run::make_report(double seconds) {
   for (std::size_t p = 0; p < md::n_phases; ++p)
     report.phases.push_back({std::string(md::phase_names[p]), sum[p] / comm_.size(), most[p]});
   report.balance = balance_;
+  report.halo = halo_traffic(engine_->domain().decomposition(), settings_, comm_);
   io::Checksum hash;
   for_id_ranges(system_.n_atoms(), [&](std::int64_t begin, std::int64_t end) {
     add_state(gather_particles(*engine_, comm_, begin, end), hash);

@@ -72,6 +72,15 @@ void synchronize_folder(const std::string& folder) {
   ::close(handle);
 }
 
+void check_place_of_file(const std::string& path) {
+  const auto folder = std::filesystem::path(path).parent_path();
+  std::error_code ignored;
+  if (!folder.empty() && !std::filesystem::is_directory(folder, ignored))
+    throw InputError(fmt::format("{}: there is no folder {}; make it, or choose another place", path, folder.string()));
+  if (std::filesystem::is_directory(path, ignored))
+    throw InputError(fmt::format("{}: is a folder; choose the name of a file", path));
+}
+
 void make_folder(const std::string& folder) {
   std::error_code error;
   std::filesystem::create_directories(folder.empty() ? "." : folder, error);

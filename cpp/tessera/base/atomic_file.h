@@ -38,6 +38,10 @@ class AtomicFile {
 /// The same where another library writes: `write(temporary)` makes the file of that name.
 void write_atomically(const std::string& path, const std::function<void(const std::string& temporary)>& write);
 
+/// For what is written only after long work. Throws InputError where no file can be made at `path`: its folder is not
+/// there, or it is a folder itself.
+void check_place_of_file(const std::string& path);
+
 /// Brings a folder's entries (new names, renames) to the disk.
 void synchronize_folder(const std::string& folder);
 

@@ -1,5 +1,9 @@
 #include "tessera/base/threads.h"
 
+#include <fmt/format.h>
+
+#include <system_error>
+
 namespace tessera {
 
 namespace {
@@ -22,10 +26,20 @@ void wait_while(const std::atomic<Value>& value, Value old) {
 }  // namespace
 
 ThreadPool::ThreadPool(int size) {
-  for (int thread = 1; thread < size; ++thread) workers_.emplace_back([this, thread] { work(thread); });
+  try {
+    for (int thread = 1; thread < size; ++thread) workers_.emplace_back([this, thread] { work(thread); });
+  } catch (const std::system_error& error) {
+    const int started = this->size();
+    end();
+    throw std::system_error(error.code(), fmt::format("no more than {} of {} threads can be started; ask for fewer, or "
+                                                      "raise the limit of the system (ulimit -u)",
+                                                      started, size));
+  }
 }
 
-ThreadPool::~ThreadPool() {
+ThreadPool::~ThreadPool() { end(); }
+
+void ThreadPool::end() {
   stop_ = true;
   generation_.fetch_add(1, std::memory_order_release);
   generation_.notify_all();

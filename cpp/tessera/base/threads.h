@@ -16,6 +16,7 @@ namespace tessera {
 
 class ThreadPool {
  public:
+  /// Throws std::system_error where the system has no more threads.
   explicit ThreadPool(int size = 1);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
@@ -43,6 +44,7 @@ class ThreadPool {
  private:
   void work(int thread);
   void execute(int thread);
+  void end();
 
   std::vector<std::thread> workers_;
   const std::function<void(int)>* function_ = nullptr;

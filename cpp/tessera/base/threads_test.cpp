@@ -1,10 +1,15 @@
 #include "tessera/base/threads.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
+#include <fstream>
 #include <mutex>
 #include <set>
 #include <stdexcept>
+#include <string>
+#include <system_error>
 
 namespace tessera {
 namespace {
@@ -99,6 +104,24 @@ TEST(ThreadPool, NoSizeIsOneThread) {
   int runs = 0;
   none.run([&](int thread) { runs += thread == 0 ? 1 : 100; });
   EXPECT_EQ(runs, 1);
+}
+
+TEST(ThreadPool, SaysHowManyThreadsTheSystemHas) {
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_AS, &before), 0);
+  rlim_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  rlimit tight = before;
+  tight.rlim_cur = pages * static_cast<rlim_t>(sysconf(_SC_PAGESIZE)) + (rlim_t{256} << 20);  // too few stacks' room
+  ASSERT_EQ(setrlimit(RLIMIT_AS, &tight), 0);
+  std::string said;
+  try {
+    const ThreadPool pool(4000);
+  } catch (const std::system_error& error) {
+    said = error.what();
+  }
+  setrlimit(RLIMIT_AS, &before);
+  EXPECT_NE(said.find("of 4000 threads can be started; ask for fewer"), std::string::npos) << said;
 }
 
 }  // namespace

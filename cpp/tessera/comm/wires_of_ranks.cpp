@@ -19,11 +19,12 @@ RankWires wires_of_ranks(const Communicator& comm, const std::string& machine_fi
   if (comm.is_root()) {
     try {
       auto network = machine::network_of(names);
+      const auto map = machine_file.empty() ? machine::Network() : machine::read_network(machine_file);
       if (machine_file.empty() || comm.size() == 1) {
         const auto n = network.hosts.size();
         found.source = n == 1 ? "one host" : fmt::format("{} hosts of a network that was not measured", n);
       } else {
-        network = machine::read_network(machine_file);
+        network = map;
         found.source = "the map " + machine_file;
         found.is_measured = true;
       }

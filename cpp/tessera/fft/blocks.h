@@ -42,6 +42,37 @@ inline Block padded_block(const IndexBox& box, int memory, std::int64_t offset, 
   return {box, memory, offset, layer, row, layer * box.extent(0)};
 }
 
+/// Lines that are transformed together: `n` of them from `first` on, counted over `width` columns of all rows from
+/// column `v_begin` on, v fastest.
+struct Bundle {
+  std::int64_t first = 0, n = 0, v_begin = 0, width = 0;
+
+  Bundle moved_by(std::int64_t rows) const { return {first + rows * width, n, v_begin, width}; }
+};
+
+/// Rows of lines in bundles of `lanes`. Bundles begin where rows do, so that their lines are neighbours in memory and
+/// on cache lines' edges; what is left at the ends of `lanes` rows fills bundles of its own.
+template <int lanes>
+class Bundles {
+ public:
+  Bundles(std::int64_t rows, std::int64_t columns)
+      : rows_(rows), columns_(columns), whole_(columns / lanes), rest_(columns % lanes) {}
+
+  std::int64_t count() const {
+    const std::int64_t last = rows_ % lanes;
+    return rows_ / lanes * columns_ + last * whole_ + (last * rest_ + lanes - 1) / lanes;
+  }
+  Bundle operator[](std::int64_t i) const {
+    const std::int64_t row = i / columns_ * lanes, n_rows = std::min<std::int64_t>(lanes, rows_ - row);
+    const std::int64_t in_group = i % columns_, first = (in_group - n_rows * whole_) * lanes;
+    if (first < 0) return {(row + in_group / whole_) * columns_ + in_group % whole_ * lanes, lanes, 0, columns_};
+    return {row * rest_ + first, std::min<std::int64_t>(lanes, n_rows * rest_ - first), whole_ * lanes, rest_};
+  }
+
+ private:
+  std::int64_t rows_, columns_, whole_, rest_;
+};
+
 /// One side of a sweep: which blocks the lines of a box along one direction pass through. Lines are counted over the
 /// two other directions, the last fastest.
 class Side {
@@ -71,41 +102,43 @@ class Side {
 
   /// Of a line.
   std::int64_t n_points() const { return n_points_; }
+  std::int64_t rows() const { return static_cast<std::int64_t>(row_end_.size()); }
+  std::int64_t columns() const { return n_v_; }
 
-  /// Where each point of `n` neighbouring lines stands, one after the other in memory: fills `rows`. False where they
+  /// Where each point of the lines of a bundle stands, one after the other in memory: fills `places`. False where they
   /// don't lie so.
-  template <class Value, class Row>
-  bool find_rows(std::byte* const* memories, std::int64_t field, std::int64_t first, std::int64_t n, Row* rows) const {
+  template <class Value, class Place>
+  bool find_places(std::byte* const* memories, std::int64_t field, const Bundle& bundle, Place* places) const {
     std::int64_t found = 0;
-    for_runs(first, n, [&](const Strip& s, std::int64_t offset, std::int64_t, std::int64_t count) {
-      if (count != n || s.v_stride != 1 || found + s.length > n_points_) {
+    for_runs(bundle, [&](const Strip& s, std::int64_t offset, std::int64_t, std::int64_t count) {
+      if (count != bundle.n || s.v_stride != 1 || found + s.length > n_points_) {
         found = n_points_ + 1;
         return;
       }
       Value* at = reinterpret_cast<Value*>(memories[s.memory]) + offset + field * s.batch_stride;
-      for (std::int64_t i = 0; i < s.length; ++i) rows[s.begin + i] = reinterpret_cast<Row>(at + i * s.line_stride);
+      for (std::int64_t i = 0; i < s.length; ++i) places[s.begin + i] = reinterpret_cast<Place>(at + i * s.line_stride);
       found += s.length;
     });
     return found == n_points_;
   }
 
-  /// Lines first … first + n of one field of a batch into scratch: point i of line l at i · lanes + l.
+  /// The lines of a bundle of one field of a batch into scratch: point i of line l at i · lanes + l.
   template <int lanes, class Value>
-  void gather(std::byte* const* memories, std::int64_t field, std::int64_t first, std::int64_t n,
-              Value* scratch) const {
-    for_runs(first, n, [&](const Strip& s, std::int64_t offset, std::int64_t line, std::int64_t count) {
+  void gather(std::byte* const* memories, std::int64_t field, const Bundle& bundle, Value* scratch) const {
+    for_runs(bundle, [&](const Strip& s, std::int64_t offset, std::int64_t line, std::int64_t count) {
       const Value* from = reinterpret_cast<const Value*>(memories[s.memory]) + offset + field * s.batch_stride;
-      copy_lines(from, s.line_stride, s.v_stride, scratch + s.begin * lanes + line, lanes, 1, s.length, count);
+      copy_lines<lanes>(from, s.line_stride, s.v_stride, scratch + s.begin * lanes + line, lanes, 1, s.length, count);
     });
   }
 
-  /// The way back. Points that stand in several blocks go to all of them.
+  /// The way back. Points that stand in several blocks go to all of them. `streams`: past the caches, where possible.
   template <int lanes, class Value>
-  void scatter(std::byte* const* memories, std::int64_t field, std::int64_t first, std::int64_t n,
-               const Value* scratch) const {
-    for_runs(first, n, [&](const Strip& s, std::int64_t offset, std::int64_t line, std::int64_t count) {
+  void scatter(std::byte* const* memories, std::int64_t field, const Bundle& bundle, const Value* scratch,
+               bool streams) const {
+    for_runs(bundle, [&](const Strip& s, std::int64_t offset, std::int64_t line, std::int64_t count) {
       Value* to = reinterpret_cast<Value*>(memories[s.memory]) + offset + field * s.batch_stride;
-      copy_lines(scratch + s.begin * lanes + line, lanes, 1, to, s.line_stride, s.v_stride, s.length, count);
+      copy_lines<lanes>(scratch + s.begin * lanes + line, lanes, 1, to, s.line_stride, s.v_stride, s.length, count,
+                        streams);
     });
   }
 
@@ -119,9 +152,10 @@ class Side {
   };
 
   template <class Function>
-  void for_runs(std::int64_t first, std::int64_t n, Function&& function) const {
-    for (std::int64_t lane = 0; lane < n;) {
-      const std::int64_t u = (first + lane) / n_v_, v = (first + lane) % n_v_, length = std::min(n - lane, n_v_ - v);
+  void for_runs(const Bundle& bundle, Function&& function) const {
+    for (std::int64_t lane = 0; lane < bundle.n;) {
+      const std::int64_t line = bundle.first + lane, u = line / bundle.width, column = line % bundle.width;
+      const std::int64_t v = bundle.v_begin + column, length = std::min(bundle.n - lane, bundle.width - column);
       const auto row = static_cast<std::size_t>(u);
       for (std::size_t i = row == 0 ? 0 : row_end_[row - 1]; i < row_end_[row]; ++i) {
         const Strip& s = strips_[static_cast<std::size_t>(entries_[i])];
@@ -135,17 +169,19 @@ class Side {
   }
 
   /// `length` points of `count` lines. Lines or points stand one after the other on either side.
-  template <class Value>
+  template <int lanes, class Value>
   static void copy_lines(const Value* from, std::int64_t from_point, std::int64_t from_line, Value* to,
-                         std::int64_t to_point, std::int64_t to_line, std::int64_t length, std::int64_t count) {
-    if (count == 1)
-      for (std::int64_t i = 0; i < length; ++i) to[i * to_point] = from[i * from_point];
-    else if (from_line == 1 && to_line == 1)
-      for (std::int64_t i = 0; i < length; ++i) std::copy_n(from + i * from_point, count, to + i * to_point);
+                         std::int64_t to_point, std::int64_t to_line, std::int64_t length, std::int64_t count,
+                         bool streams = false) {
+    if (from_line == 1 && to_line == 1 && count == lanes)
+      for (std::int64_t i = 0; i < length; ++i) std::copy_n(from + i * from_point, lanes, to + i * to_point);
+    else if (count == 1 || (from_line == 1 && to_line == 1))
+      for (std::int64_t line = 0; line < count; ++line)
+        for (std::int64_t i = 0; i < length; ++i) to[i * to_point + line] = from[i * from_point + line];
     else if (from_point == 1)
-      transpose(from, from_line, count, length, to, to_point);
+      transpose(from, from_line, count, length, to, to_point, streams);
     else
-      transpose(from, from_point, length, count, to, to_line);
+      transpose(from, from_point, length, count, to, to_line, streams);
   }
 
   std::int64_t n_v_ = 0, n_points_ = 0;

@@ -144,6 +144,7 @@ void Link::connect(Exchanges& exchanges, int tag, MemoryPlan& memory) {
   }
   std::erase_if(sends_, is_here);
   std::erase_if(receives_, is_here);
+  if (name_ == "alltoall") list_shares(comm.size());
 }
 
 void Link::start_messages(std::byte* const* memories, const comm::Communicator& comm, ThreadPool& threads) {
@@ -163,18 +164,16 @@ void Link::start_messages(std::byte* const* memories, const comm::Communicator& 
     });
 }
 
-void Link::exchange_all(std::byte* const* memories, const comm::Communicator& comm) const {
-  const auto n = static_cast<std::size_t>(comm.size());
-  std::vector<std::int64_t> sent(n), from(n), received(n), to(n);
+void Link::list_shares(int ranks) {
+  for (auto* list : {&sent_, &from_, &received_, &to_}) list->assign(static_cast<std::size_t>(ranks), 0);
   for (const auto& part : sends_) {
-    sent[static_cast<std::size_t>(part.peer)] = part.end - part.begin;
-    from[static_cast<std::size_t>(part.peer)] = part.begin;
+    sent_[static_cast<std::size_t>(part.peer)] = part.end - part.begin;
+    from_[static_cast<std::size_t>(part.peer)] = part.begin;
   }
   for (const auto& part : receives_) {
-    received[static_cast<std::size_t>(part.peer)] = part.end - part.begin;
-    to[static_cast<std::size_t>(part.peer)] = part.begin;
+    received_[static_cast<std::size_t>(part.peer)] = part.end - part.begin;
+    to_[static_cast<std::size_t>(part.peer)] = part.begin;
   }
-  comm.all_to_all(memories[outgoing], sent, from, memories[incoming], received, to);
 }
 
 void Link::execute(std::byte* const* memories, Exchanges& exchanges, ThreadPool& threads) {
@@ -188,7 +187,7 @@ void Link::execute(std::byte* const* memories, Exchanges& exchanges, ThreadPool&
     if (planned_ >= 0)
       exchanges.moves->execute(planned_, memories[outgoing], memories[incoming]);
     else
-      exchange_all(memories, exchanges.comm);
+      exchanges.comm.all_to_all(memories[outgoing], sent_, from_, memories[incoming], received_, to_);
   }
   unpack_.run(memories, fields_, threads);
 }

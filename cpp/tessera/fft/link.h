@@ -60,7 +60,7 @@ class Link {
   static std::vector<Part> parts_of(const std::vector<Piece>& pieces, int rank);
   std::optional<comm::collectives::Plan> agree_on_plan(const Exchanges& exchanges, const MemoryPlan& memory) const;
   void start_messages(std::byte* const* memories, const comm::Communicator& comm, ThreadPool& threads);
-  void exchange_all(std::byte* const* memories, const comm::Communicator& comm) const;
+  void list_shares(int ranks);
 
   int rank_;
   std::int64_t value_size_, fields_;
@@ -73,6 +73,7 @@ class Link {
   std::string name_ = "pairwise";
   int planned_ = -1;  // number of a plan among Exchanges::moves
   std::vector<comm::Request> requests_;
+  std::vector<std::int64_t> sent_, from_, received_, to_;  // by rank, for an all-to-all: bytes and where they begin
 };
 
 }  // namespace tessera::fft

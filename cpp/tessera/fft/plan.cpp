@@ -135,8 +135,9 @@ std::vector<Redistribution> Plan::backward() const {
 }
 
 std::string Plan::summary() const {
-  std::string text = fmt::format("transform of {} {} points on {} ranks, scheme {}", text_of(problem.grid),
-                                 problem.kind == Kind::real ? "real" : "complex", ranks(), scheme);
+  std::string text =
+      fmt::format("transform of {} {} points on {} rank{}, scheme {}", text_of(problem.grid),
+                  problem.kind == Kind::real ? "real" : "complex", ranks(), ranks() == 1 ? "" : "s", scheme);
   if (processes[0] > 0) text += fmt::format(" ({} processes)", text_of(processes));
   text += fmt::format("\n  largest boxes: input {}", largest(problem.input));
   for (const auto& stage : stages) {

@@ -6,22 +6,13 @@
 #include <vector>
 
 #include "tessera/base/index_box.h"
+#include "tessera/base/index_box_test_support.h"
 
 namespace tessera::fft {
 
-/// Random disjoint boxes that cover the mesh: repeated cuts. Some may be empty.
+/// Disjoint boxes that cover the mesh, in any order. Some may be empty.
 inline std::vector<IndexBox> random_bricks(const Index3& grid, int ranks, std::mt19937& random) {
-  std::vector<IndexBox> boxes{{{0, 0, 0}, grid}};
-  while (static_cast<int>(boxes.size()) < ranks) {
-    const std::size_t i = random() % boxes.size();
-    const std::size_t d = random() % 3;
-    IndexBox left = boxes[i], right = boxes[i];
-    left.upper[d] = right.lower[d] =
-        left.lower[d] +
-        static_cast<std::int64_t>(random() % static_cast<std::uint32_t>(left.extent(static_cast<int>(d)) + 1));
-    boxes[i] = left;
-    boxes.push_back(right);
-  }
+  auto boxes = test::random_bricks(grid, ranks, random, 0);
   std::shuffle(boxes.begin(), boxes.end(), random);
   return boxes;
 }

@@ -1,7 +1,10 @@
 #include "tessera/fft/transform.h"
 
+#include <hwy/cache_control.h>
+
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <optional>
 #include <vector>
 
@@ -12,12 +15,26 @@
 #include "tessera/fft/exchange.h"
 #include "tessera/fft/lines/lines.h"
 #include "tessera/fft/link.h"
+#include "tessera/machine/machine.h"
 
 namespace tessera::fft {
 
 namespace {
 
 constexpr int first_tag = 7100;
+
+// What a core's own cache holds beside the rest that passes through it.
+constexpr std::int64_t cached_bytes = 256 * 1024;
+
+/// Bytes that the largest caches of this host hold together; where that is unknown, as many as there can be.
+std::int64_t largest_caches() {
+  static const std::int64_t bytes = [] {
+    const auto host = machine::describe_this_host();
+    const bool is_known = !host.caches.empty() && host.caches.back().bytes && host.caches.back().count;
+    return is_known ? *host.caches.back().bytes * *host.caches.back().count : std::numeric_limits<std::int64_t>::max();
+  }();
+  return bytes;
+}
 
 IndexBox cut(const IndexBox& box, std::int64_t begin, std::int64_t end) {
   return {{begin, box.lower[1], box.lower[2]}, {end, box.upper[1], box.upper[2]}};
@@ -32,15 +49,17 @@ struct Sweep {
   bool is_real_in, is_real_out;
   Real scale;  // of its results
   Side sources, targets;
+  bool from_plane = false, to_plane = false;  // rows of that side are counted within the layers in cache
 };
 
-/// One pass over memory between two links: lines along one direction; or along two, layer by layer of x, so that the
-/// second finds in cache what the first has left; or no lines, only copies.
+/// One pass over memory between two links: lines along one direction; or along two, some layers of x at a time, so that
+/// the second finds in cache what the first has left; or no lines, only copies.
 template <class Real>
 struct Pass {
   std::vector<int> directions;
   IndexBox before, after;
   std::vector<Sweep<Real>> sweeps;
+  std::int64_t layers = 1;  // at a time
   std::optional<Copies> copies;
 };
 
@@ -83,6 +102,8 @@ struct Transform<Real>::Implementation {
     shared.emplace(comm, static_cast<std::size_t>(std::max(forward_memory.outgoing, backward_memory.outgoing)),
                    !options.shares_memory);
     exchanges.emplace(Exchanges{comm, *shared, options.exchange, options.wires, {}});
+    is_large = is_beyond_caches(
+        std::max(forward_memory.outgoing + forward_memory.local, backward_memory.outgoing + backward_memory.local));
     finish(forward, forward_memory, first_tag);
     finish(backward, backward_memory, first_tag + static_cast<int>(forward.links.size()));
 
@@ -123,6 +144,18 @@ struct Transform<Real>::Implementation {
     if (!is_forward) add({plan.spectrum(), plan.spectrum(), 2});
     for (const auto& move : is_forward ? plan.forward() : plan.backward()) add(move);
     if (is_forward) add({plan.spectrum(), plan.spectrum(), 2});
+  }
+
+  /// Whether points, spectrum and what stands between them, of all ranks of this host, are more than its caches hold:
+  /// what a pass leaves is then fetched from memory by the next, and is better written there straight away.
+  bool is_beyond_caches(std::int64_t between) const {
+    std::int64_t here = 0;
+    for (int peer = 0; peer < comm.size(); ++peer) here += shared->of(peer) != nullptr;
+    const auto size = static_cast<std::int64_t>(sizeof(Real));
+    const std::int64_t arrays = (plan.problem.input[rank].size() * (plan.problem.kind == Kind::real ? 1 : 2) +
+                                 plan.spectrum()[rank].size() * 2) *
+                                options.fields * size;
+    return here * (arrays + between) > largest_caches();
   }
 
   bool is_real(int direction) const { return plan.problem.kind == Kind::real && direction == plan.problem.order[0]; }
@@ -199,46 +232,65 @@ struct Transform<Real>::Implementation {
     IndexBox middle = pass.before;
     const auto d = static_cast<std::size_t>(pass.directions[0]);
     middle.upper[d] = pass.after.upper[d];
-    Block layer = padded_block(cut(middle, middle.lower[0], middle.lower[0] + 1), plane, 0, sizeof(Complex));
-    plane_bytes = std::max(plane_bytes, layer.stride_x * static_cast<std::int64_t>(sizeof(Complex)));
-    layer.box = middle;
-    layer.stride_x = 0;  // every layer in the same place
-    layer.batch_stride = 0;
-    sweep_of(pass.directions[0], pass.before, sources, middle, {layer});
-    sweep_of(pass.directions[1], middle, {layer}, pass.after, targets);
+    const auto layers_of = [&](std::int64_t n) {
+      return padded_block(cut(middle, middle.lower[0], middle.lower[0] + n), plane, 0, sizeof(Complex));
+    };
+    const std::int64_t layer_bytes = layers_of(1).stride_x * static_cast<std::int64_t>(sizeof(Complex));
+    // Several layers fill the bundles that one does not.
+    if (middle.extent(1) % lanes<Real> != 0 || middle.extent(2) % lanes<Real> != 0)
+      pass.layers = std::clamp<std::int64_t>(cached_bytes / layer_bytes, 1, lanes<Real>);
+    Block block = layers_of(pass.layers);
+    block.batch_stride = 0;  // every field in the same place
+    plane_bytes = std::max(plane_bytes, pass.layers * layer_bytes);
+    const auto in_cache = [&](IndexBox box) { return cut(box, box.lower[0], box.lower[0] + pass.layers); };
+    sweep_of(pass.directions[0], pass.before, sources, in_cache(middle), {block});
+    sweep_of(pass.directions[1], in_cache(middle), {block}, pass.after, targets);
+    pass.sweeps[0].to_plane = pass.sweeps[1].from_plane = true;
   }
 
-  /// Lines begin … end of a sweep, bundle by bundle: read where they lie and written where they are wanted if those of
-  /// a bundle lie side by side there, else by way of `values`.
+  /// Bundles begin … end of a sweep of rows from `row` on: lines are read where they lie and written where they are
+  /// wanted if those of a bundle lie side by side there, else by way of `values`.
   template <class From, class To>
   void run_lines(const Sweep<Real>& sweep, std::byte* const* where, std::size_t thread, std::int64_t field,
-                 std::int64_t begin, std::int64_t end) {
+                 std::int64_t row, const Bundles<lanes<Real>>& bundles, std::int64_t begin, std::int64_t end) {
     auto& desk = desks[thread];
     auto* in = reinterpret_cast<From*>(desk.values.data());
     auto* out = reinterpret_cast<To*>(desk.values.data());
-    const auto list = [](auto* values, std::int64_t points, auto& rows) {
+    const auto list = [](auto* values, std::int64_t points, auto& places) {
       for (std::int64_t i = 0; i < points; ++i)
-        rows[static_cast<std::size_t>(i)] = reinterpret_cast<Real*>(values + i * lanes<Real>);
+        places[static_cast<std::size_t>(i)] = reinterpret_cast<Real*>(values + i * lanes<Real>);
     };
-    for (std::int64_t first = begin; first < end; first += lanes<Real>) {
-      const std::int64_t n = std::min<std::int64_t>(lanes<Real>, end - first);
+    const bool streams = is_large && !sweep.to_plane;
+    for (std::int64_t i = begin; i < end; ++i) {
+      const Bundle bundle = bundles[i];
+      const Bundle source = bundle.moved_by(sweep.from_plane ? 0 : row),
+                   target = bundle.moved_by(sweep.to_plane ? 0 : row);
+      const bool is_full = bundle.n == lanes<Real>;
       // The other lanes of a short bundle hold what was there before; nobody takes what becomes of it.
-      if (n < lanes<Real> || !sweep.sources.template find_rows<From>(where, field, first, n, desk.in.data())) {
-        sweep.sources.template gather<lanes<Real>>(where, field, first, n, in);
+      if (!is_full || !sweep.sources.template find_places<From>(where, field, source, desk.in.data())) {
+        sweep.sources.template gather<lanes<Real>>(where, field, source, in);
         list(in, sweep.sources.n_points(), desk.in);
       }
-      const bool is_direct =
-          n == lanes<Real> && sweep.targets.template find_rows<To>(where, field, first, n, desk.out.data());
+      const bool is_direct = is_full && sweep.targets.template find_places<To>(where, field, target, desk.out.data());
       if (!is_direct) list(out, sweep.targets.n_points(), desk.out);
-      sweep.lines->execute(desk.in.data(), desk.out.data(), sweep.scale, desk.scratch.data());
-      if (!is_direct) sweep.targets.template scatter<lanes<Real>>(where, field, first, n, out);
+      sweep.lines->execute(desk.in.data(), desk.out.data(), sweep.scale,
+                           streams && is_direct && are_on_lines(desk.out, sweep.targets.n_points()),
+                           desk.scratch.data());
+      if (!is_direct) sweep.targets.template scatter<lanes<Real>>(where, field, target, out, streams);
     }
   }
 
+  static bool are_on_lines(const std::vector<Real*>& places, std::int64_t points) {
+    std::uintptr_t bits = 0;
+    for (std::int64_t i = 0; i < points; ++i)
+      bits |= reinterpret_cast<std::uintptr_t>(places[static_cast<std::size_t>(i)]);
+    return bits % 64 == 0;
+  }
+
   void run_sweep(const Sweep<Real>& sweep, std::byte* const* where, std::size_t thread, std::int64_t field,
-                 std::int64_t begin, std::int64_t end) {
+                 std::int64_t row, const Bundles<lanes<Real>>& bundles, std::int64_t begin, std::int64_t end) {
     const auto run = [&]<class From, class To>(From, To) {
-      run_lines<From, To>(sweep, where, thread, field, begin, end);
+      run_lines<From, To>(sweep, where, thread, field, row, bundles, begin, end);
     };
     if (sweep.is_real_in)
       run(Real(), Complex());
@@ -252,27 +304,25 @@ struct Transform<Real>::Implementation {
     if (pass.copies) return pass.copies->run(memories[0].data(), options.fields, threads);
     if (pass.before.is_empty()) return;
     const bool is_pair = pass.sweeps.size() == 2;
-    const auto n_lines = [](const IndexBox& box, int d) { return box.size() / box.extent(d); };
-    const std::int64_t layers = pass.before.extent(0);
-    const std::int64_t lines = n_lines(pass.before, pass.directions[0]);
-    // A thread's share: layers, or bundles of lines.
-    constexpr std::int64_t bundle = lanes<Real>;
-    const std::int64_t tasks = is_pair ? layers : (lines + bundle - 1) / bundle;
+    const Side& lines = pass.sweeps[0].sources;
+    const Bundles<lanes<Real>> bundles(lines.rows(), lines.columns());
+    const std::int64_t tasks = is_pair ? pass.before.extent(0) : bundles.count();  // layers, or bundles
     threads.run([&](int thread) {
       const auto t = static_cast<std::size_t>(thread);
       const auto* where = memories[t].data();
+      const std::int64_t begin = tasks * thread / threads.size(), end = tasks * (thread + 1) / threads.size();
       for (int field = 0; field < options.fields; ++field) {
-        const std::int64_t begin = tasks * thread / threads.size(), end = tasks * (thread + 1) / threads.size();
         if (!is_pair) {
-          run_sweep(pass.sweeps[0], where, t, field, begin * bundle, std::min(lines, end * bundle));
+          run_sweep(pass.sweeps[0], where, t, field, 0, bundles, begin, end);
           continue;
         }
-        for (std::int64_t layer = begin; layer < end; ++layer)
-          for (std::size_t i = 0; i < 2; ++i) {
-            const std::int64_t n = n_lines(i == 0 ? pass.before : pass.after, pass.directions[i]) / layers;
-            run_sweep(pass.sweeps[i], where, t, field, layer * n, (layer + 1) * n);
+        for (std::int64_t layer = begin; layer < end; layer += pass.layers)
+          for (const auto& sweep : pass.sweeps) {
+            const Bundles<lanes<Real>> in_layers(std::min(pass.layers, end - layer), sweep.sources.columns());
+            run_sweep(sweep, where, t, field, layer, in_layers, 0, in_layers.count());
           }
       }
+      if (is_large) hwy::FlushStream();
     });
   }
 
@@ -311,6 +361,7 @@ struct Transform<Real>::Implementation {
   AlignedBuffer<std::byte> local_values, incoming_values;
   std::size_t bytes = 0;
   std::int64_t plane_bytes = 0;
+  bool is_large = false;                          // results are written past the caches
   std::vector<Desk<Real>> desks;                  // by thread
   std::vector<AlignedBuffer<std::byte>> planes;   // by thread
   std::vector<std::vector<std::byte*>> memories;  // by thread

@@ -2,13 +2,14 @@
 #include "tessera/fft/transform.h"
 
 #include <gtest/gtest.h>
-#include <hwy/targets.h>
 
 #include <algorithm>
 #include <numbers>
 #include <random>
 #include <vector>
 
+#include "tessera/base/instruction_sets_test_support.h"
+#include "tessera/fft/blocks.h"
 #include "tessera/fft/lines/circle.h"
 #include "tessera/fft/lines/lines.h"
 #include "tessera/fft/lines/transpose.h"
@@ -110,45 +111,31 @@ TYPED_TEST(FftTransform, ThreadsDoNotChangeBits) {
   }
 }
 
-/// Calls work() with each instruction set that this machine has.
-template <class Work>
-void for_instruction_sets(Work&& work) {
-  for (std::int64_t left = hwy::SupportedTargets() & HWY_TARGETS; left != 0; left &= left - 1) {
-    const std::int64_t set = left & -left;
-    SCOPED_TRACE(hwy::TargetName(set));
-    hwy::SetSupportedTargetsForTest(set);
-    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-    work();
-    hwy::SetSupportedTargetsForTest(0);
-    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-  }
-}
-
 /// Every lane has the same line but the last, which has another: bits must not depend on the lane nor on neighbours.
 template <class Real>
-void expect_line(LineKind kind, std::int64_t n) {
+void expect_line(LineKind kind, std::int64_t n, bool streams = false) {
   constexpr std::int64_t width = lanes<Real>;
   const bool is_real_in = kind == LineKind::real_forward, is_real_out = kind == LineKind::real_backward;
   const std::int64_t half = n / 2 + 1, in_points = is_real_out ? half : n, out_points = is_real_in ? half : n;
   const std::int64_t in_parts = is_real_in ? 1 : 2, out_parts = is_real_out ? 1 : 2;
   const auto line = random_values<Real>(in_points * in_parts, 7), other = random_values<Real>(in_points * in_parts, 8);
-  // Not on a cache line's edge: the caller's arrays need not be.
-  std::vector<Real> in(static_cast<std::size_t>(in_points * in_parts * width + 1)),
-      out(static_cast<std::size_t>(out_points * out_parts * width + 1));
+  // Not on a cache line's edge but where streams want it: the caller's arrays need not be.
+  const std::int64_t off_edge = streams ? 0 : 1;
+  const AlignedBuffer<Real> in(in_points * in_parts * width + 1), out(out_points * out_parts * width + 1);
   std::vector<const Real*> from(static_cast<std::size_t>(n + 2));
   std::vector<Real*> to(static_cast<std::size_t>(n + 2));
   for (std::int64_t j = 0; j < in_points; ++j) {
-    Real* row = in.data() + 1 + j * in_parts * width;
+    Real* row = in.data() + off_edge + j * in_parts * width;
     from[static_cast<std::size_t>(j)] = row;
     for (std::int64_t l = 0; l < width; ++l)
       for (std::int64_t part = 0; part < in_parts; ++part)
         row[l * in_parts + part] = (l == width - 1 ? other : line)[static_cast<std::size_t>(j * in_parts + part)];
   }
   for (std::int64_t j = 0; j < out_points; ++j)
-    to[static_cast<std::size_t>(j)] = out.data() + 1 + j * out_parts * width;
+    to[static_cast<std::size_t>(j)] = out.data() + off_edge + j * out_parts * width;
   const AlignedBuffer<Real> scratch(LinePlan<Real>::scratch_size(n));
   const Real scale = 2;
-  LinePlan<Real>(kind, n).execute(from.data(), to.data(), scale, scratch.data());
+  LinePlan<Real>(kind, n).execute(from.data(), to.data(), scale, streams, scratch.data());
 
   const auto value = [&](std::int64_t j) -> std::complex<long double> {
     const std::int64_t k = is_real_out && j >= half ? n - j : j;
@@ -184,7 +171,7 @@ void expect_line(LineKind kind, std::int64_t n) {
 }
 
 TYPED_TEST(FftTransform, LinesAgreeWithTheDefiningSumInEveryLane) {
-  for_instruction_sets([] {
+  test::for_instruction_sets([] {
     for (std::int64_t n = 1; n <= 256; ++n) {
       std::int64_t rest = n;
       for (const std::int64_t prime : {2, 3, 5, 7})
@@ -192,32 +179,58 @@ TYPED_TEST(FftTransform, LinesAgreeWithTheDefiningSumInEveryLane) {
       if (rest > 1 && n > 40) continue;
       for (const auto kind : {LineKind::real_forward, LineKind::real_backward, LineKind::forward, LineKind::backward})
         expect_line<TypeParam>(kind, n);
+      for (const auto kind : {LineKind::forward, LineKind::backward}) expect_line<TypeParam>(kind, n, true);
     }
   });
 }
 
 template <class Value>
-void expect_transpose() {
+void expect_transpose(bool streams) {
+  const auto line = static_cast<std::int64_t>(64 / sizeof(Value)), off_edge = streams ? std::int64_t{0} : 1;
   for (const std::int64_t rows : {1, 3, 8, 16, 21})
     for (const std::int64_t columns : {1, 4, 7, 16, 33}) {
-      const std::int64_t from_stride = columns + 1, to_stride = rows + 2;
-      std::vector<Value> from(static_cast<std::size_t>(rows * from_stride + 1)),
-          to(static_cast<std::size_t>(columns * to_stride + 1), Value(-1));
-      for (std::size_t i = 0; i < from.size(); ++i) from[i] = Value(static_cast<float>(i));
-      transpose(from.data() + 1, from_stride, rows, columns, to.data() + 1, to_stride);
-      EXPECT_EQ(to[0], Value(-1));
+      const std::int64_t from_stride = columns + 1, to_stride = streams ? (rows + line) / line * line : rows + 2;
+      const AlignedBuffer<Value> from(rows * from_stride + 1), to(columns * to_stride + 1);
+      for (std::int64_t i = 0; i <= rows * from_stride; ++i) from.data()[i] = Value(static_cast<float>(i));
+      std::fill_n(to.data(), columns * to_stride + 1, Value(-1));
+      transpose(from.data() + 1, from_stride, rows, columns, to.data() + off_edge, to_stride, streams);
+      EXPECT_EQ(to.data()[off_edge == 1 ? 0 : columns * to_stride], Value(-1));
       for (std::int64_t c = 0; c < columns; ++c)
         for (std::int64_t r = 0; r < to_stride; ++r)
-          ASSERT_EQ(to[static_cast<std::size_t>(1 + c * to_stride + r)],
-                    r < rows ? from[static_cast<std::size_t>(1 + r * from_stride + c)] : Value(-1));
+          ASSERT_EQ(to.data()[off_edge + c * to_stride + r],
+                    r < rows ? from.data()[1 + r * from_stride + c] : Value(-1));
     }
 }
 
 TYPED_TEST(FftTransform, TransposesAnyRectangle) {
-  for_instruction_sets([] {
-    expect_transpose<TypeParam>();
-    expect_transpose<std::complex<TypeParam>>();
+  test::for_instruction_sets([] {
+    for (const bool streams : {false, true}) {
+      expect_transpose<TypeParam>(streams);
+      expect_transpose<std::complex<TypeParam>>(streams);
+    }
   });
+}
+
+TEST(FftBundles, HoldEveryLineOnceAndLieSideBySideWhereTheyCan) {
+  constexpr int width = 8;
+  for (const std::int64_t rows : {1, 3, 8, 9, 20})
+    for (const std::int64_t columns : {1, 7, 8, 9, 24, 33}) {
+      const Bundles<width> bundles(rows, columns);
+      std::vector<int> seen(static_cast<std::size_t>(rows * columns));
+      std::int64_t n_aligned = 0;
+      for (std::int64_t i = 0; i < bundles.count(); ++i) {
+        const Bundle bundle = bundles[i];
+        ASSERT_TRUE(bundle.n >= 1 && bundle.n <= width);
+        for (auto line = bundle.first; line < bundle.first + bundle.n; ++line)
+          ++seen[static_cast<std::size_t>(line / bundle.width * columns + bundle.v_begin + line % bundle.width)];
+        const std::int64_t column = bundle.v_begin + bundle.first % bundle.width;
+        n_aligned += bundle.n == width && column % width == 0 && column + width <= columns;
+      }
+      EXPECT_EQ(seen, std::vector<int>(seen.size(), 1)) << rows << " rows of " << columns;
+      EXPECT_GE(n_aligned, rows * (columns / width));
+      EXPECT_LE(bundles.count(), (rows * columns + width - 1) / width + rows / width + 1);
+      EXPECT_EQ(bundles[0].moved_by(2).first, bundles[0].first + 2 * bundles[0].width);
+    }
 }
 
 }  // namespace

@@ -52,7 +52,7 @@ Balance find_balance(const domain::Domain& domain, double seconds, const comm::C
   // Below a few hundredths it isn't worth the time that moving takes, nor certain.
   constexpr double tolerated = 1.05, worth = 0.97;
   if (balance.imbalance < tolerated) return balance;
-  auto better = domain::plan_decomposition(domain.grid(), comm.size(), costs);
+  auto better = domain::plan_decomposition(domain.grid(), domain.decomposition().line(), costs);
   double greatest = domain::cost_of(better.brick(comm.rank()), costs);
   comm.all_reduce_max(std::span(&greatest, 1));
   if (greatest < worth * most) balance.better = std::move(better);

@@ -10,6 +10,7 @@
 #include "tessera/base/units.h"
 #include "tessera/md/blow_up.h"
 #include "tessera/md/bonded/bonded.h"
+#include "tessera/md/pme/plan.h"
 
 namespace tessera::md {
 
@@ -22,10 +23,7 @@ constexpr double bonded_reach = 4.5;
 
 double mesh_reach(const model::System& system, const EngineSettings& settings) {
   if (settings.pair.electrostatics != pair::Electrostatics::pme) return 0;
-  double spacing = 0;
-  const auto edges = system.lattice.edges();
-  for (std::size_t d = 0; d < 3; ++d) spacing = std::max(spacing, edges[d] / static_cast<double>(settings.pme_grid[d]));
-  return (settings.pme_order / 2 + 1) * spacing;
+  return pme::spline_reach(system.lattice.edges(), settings.pme_grid, settings.pme_order);
 }
 
 /// What a search finds must hold until the next: atoms may come closer by the buffer meanwhile.
@@ -67,9 +65,16 @@ double widest_buffer(const model::System& system, const EngineSettings& settings
   return settings.buffer + std::min(spare, settings.buffer);
 }
 
+domain::Decomposition plan_decomposition(const model::System& system, const EngineSettings& settings,
+                                         const comm::Communicator& comm) {
+  const auto line = settings.reorder ? comm::agree_on_line(comm, settings.machine_file).line
+                                     : comm::RankLine::as_numbered(comm.size());
+  return domain::plan_decomposition(plan_cells(system, settings), line);
+}
+
 Engine::Engine(const model::System& system, const EngineSettings& settings, const comm::Communicator& comm,
                ThreadPool& threads)
-    : Engine(system, settings, domain::plan_decomposition(plan_cells(system, settings), comm.size()), comm, threads) {}
+    : Engine(system, settings, plan_decomposition(system, settings, comm), comm, threads) {}
 
 Engine::Engine(const model::System& system, const EngineSettings& settings, domain::Decomposition decomposition,
                const comm::Communicator& comm, ThreadPool& threads)

@@ -25,7 +25,8 @@ struct EngineSettings {
   int pme_order = 4;
   Index3 pme_grid{};
   std::string fft_scheme = "auto", fft_exchange = "auto";
-  std::string machine_file;  // the map of the machine, by which the scheme is chosen; empty: none
+  std::string machine_file;  // the map of the machine, by which scheme and bricks are chosen; empty: none
+  bool reorder = true;       // neighbouring bricks to ranks of one host, then of one subnet; else as numbered
   double buffer = 2.8;       // Å: how far two atoms together may move between searches, which sort atoms into cells
   int search_every = 40;     // steps
   double list_steps = 4;     // about how many a list of near pairs lasts; the result is the same
@@ -61,6 +62,11 @@ domain::CellGrid plan_cells(const model::System& system, const EngineSettings& s
 
 /// The buffer for which the cells of these settings have room anyway, Å: up to twice the one that was asked for.
 double widest_buffer(const model::System& system, const EngineSettings& settings);
+
+/// Whose cells are whose, before costs are known. Throws InputError: too many ranks, or as comm::wires_of_ranks.
+/// Collective.
+domain::Decomposition plan_decomposition(const model::System& system, const EngineSettings& settings,
+                                         const comm::Communicator& comm);
 
 class Engine {
  public:

@@ -11,22 +11,10 @@
 
 #include "tessera/md/accumulator.h"
 #include "tessera/md/domain/domain.h"
-#include "tessera/md/instruction_sets_test_support.h"
 #include "tessera/md/pair/functions.h"
 #include "tessera/model/system.h"
 
 namespace tessera::md::test {
-
-/// Calls check() once with each instruction set that this machine has.
-template <class Check>
-void for_instruction_sets(Check&& check) {
-  for (const auto set : instruction_sets()) {
-    SCOPED_TRACE(hwy::TargetName(set));
-    choose_instruction_set(set);
-    check();
-  }
-  choose_instruction_set(0);
-}
 
 inline std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
 

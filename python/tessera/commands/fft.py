@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from tessera import launch
+from tessera.fft import MOST_POINTS
 from tessera.machine.quantities import bytes_text, table, time_text
 
 
@@ -25,6 +26,8 @@ class Shape(click.ParamType):
         if match is None:
             self.fail(f"{value!r} is no mesh; write 108x108x80, or 64 for a cube", param, ctx)
         x, y, z = (int(n or match[1]) for n in match.groups())
+        if not 0 < x * y * z <= MOST_POINTS:
+            self.fail(f"{value!r} has no points, or more than memory has addresses", param, ctx)
         return x, y, z
 
 
@@ -41,7 +44,7 @@ def fft() -> None:
 
 @fft.command()
 @click.argument("mesh", type=Shape())
-@click.option("-n", "--ranks", required=True, type=click.IntRange(min=1), help="Ranks of the job.")
+@click.option("-n", "--ranks", required=True, type=click.IntRange(1, 10_000_000), help="Ranks of the job.")
 @click.option(
     "--machine",
     "map_file",

@@ -259,7 +259,9 @@ def explain(map_file: Path, operation: str, n_bytes: int, ranks_per_host: str | 
     from tessera.machine.text import choice_text
 
     name = _operation(operation)
-    if name != "barrier" and n_bytes < 1:
+    if name == "barrier":
+        n_bytes = 0  # moves none, whatever was given
+    elif n_bytes < 1:
         raise click.UsageError(f"{operation} of how many bytes? Give --bytes, as in --bytes 1.3M")
     ranks = _numbers(ranks_per_host, "--ranks-per-host", least=0)
     content = json.loads(

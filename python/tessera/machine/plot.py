@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from tessera.machine.network import Network
 from tessera.machine.quantities import bytes_text, names_text, rate_text
-from tessera.plots import GREY, STYLE, PlotError
+from tessera.plots import GREY, STYLE, PlotError, save
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -68,9 +68,7 @@ def plot_map(network: Network, times: Times | None, output: str | Path, title: s
         _plot_bandwidth(axes[2], network, times)
         figure.suptitle(title, x=0.01, ha="left", fontsize=12, color=GREY)
         try:
-            figure.savefig(output)
-        except (OSError, ValueError) as error:
-            raise PlotError(f"can't write {output}: {error}") from None
+            save(figure, output)
         finally:
             plt.close(figure)
     return output

@@ -37,7 +37,7 @@ TEST(Config, KeysAreUniqueAndDocumented) {
     EXPECT_FALSE(key.documentation.empty()) << key.full_name();
     EXPECT_FALSE(section_documentation(key.section).empty()) << key.section;
   }
-  EXPECT_EQ(names.size(), 42U);
+  EXPECT_EQ(names.size(), 43U);
 }
 
 TEST(Config, DefaultsAreAdmittedAndComeBackFromToml) {

@@ -1,6 +1,7 @@
 #include "tessera/app/config/read_config.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <toml++/toml.h>
 
 #include <algorithm>
@@ -61,15 +62,13 @@ std::string unknown_key(const std::string& section, const std::string& name) {
   }
   const std::string nearest = nearest_word(name, here);
   if (!nearest.empty()) return fmt::format("unknown key {}.{}; did you mean {}.{}?", section, name, section, nearest);
-  std::string keys;
-  for (const auto& key : here) keys += (keys.empty() ? "" : ", ") + key;
-  return fmt::format("unknown key {}.{}; [{}] has the keys {}", section, name, section, keys);
+  return fmt::format("unknown key {}.{}; [{}] has the keys {}", section, name, section, fmt::join(here, ", "));
 }
 
 std::string unknown_section(const std::string& section) {
   return fmt::format("unknown section [{}]; {}", section,
                      did_you_mean(nearest_word(section, section_names()),
-                                  "the sections are input, interactions, pme, fft, dynamics, output, parallel"));
+                                  fmt::format("the sections are {}", fmt::join(section_names(), ", "))));
 }
 
 /// A whole number, also where it is written as 1e6.

@@ -77,6 +77,7 @@ struct ParallelConfig {
   double buffer = 2.8;  // Å
   double list_steps = 4;
   bool balance = true;
+  bool reorder = true;
   Precision precision = Precision::mixed;
   std::string pair_scheme = "auto";
   std::string machine;  // path, already relative to the working directory; empty: none

@@ -192,6 +192,9 @@ std::vector<Key> make_schema() {
           .range(0, 100));
   add(Row(l, "parallel", "balance", &L::balance,
           "give cells to other ranks where some have more to do than others; the result is the same"));
+  add(Row(l, "parallel", "reorder", &L::reorder,
+          "give neighbouring cells to ranks of one host, then of one subnet of the map, whatever their numbers; the "
+          "result is the same"));
   add(Row(l, "parallel", "precision", &L::precision, {"mixed", "double"},
           "of the direct sum: single with exact accumulation, or double"));
   std::vector<std::string> schemes = {"auto"};

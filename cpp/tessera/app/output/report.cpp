@@ -64,6 +64,10 @@ std::string report_text(const Report& report) {
     text += fmt::format("Imbalance of ranks' own work {:.2f} -> {:.2f}, cells moved between ranks {} time{}.\n",
                         report.balance->first, report.balance->last, report.balance->moves,
                         report.balance->moves == 1 ? "" : "s");
+  if (report.halo)
+    text += fmt::format("Halo: {} of {} cells come from another of {} hosts; {} would, were ranks taken as numbered.\n",
+                        grouped(report.halo->between_hosts), grouped(report.halo->cells), report.halo->hosts,
+                        grouped(report.halo->as_numbered));
   return text;
 }
 
@@ -79,6 +83,12 @@ nlohmann::json report_to_json(const Report& report) {
   nlohmann::json balance = nullptr;
   if (report.balance)
     balance = {{"first", report.balance->first}, {"last", report.balance->last}, {"moves", report.balance->moves}};
+  nlohmann::json halo = nullptr;
+  if (report.halo)
+    halo = {{"hosts", report.halo->hosts},
+            {"cells", report.halo->cells},
+            {"cells_between_hosts", report.halo->between_hosts},
+            {"cells_between_hosts_as_numbered", report.halo->as_numbered}};
   return {{"format", "tessera-report"},
           {"version", 1},
           {"n_atoms", report.n_atoms},
@@ -97,6 +107,7 @@ nlohmann::json report_to_json(const Report& report) {
             {"peak_bytes_of_the_largest_rank", report.memory.most_peak}}},
           {"phases", std::move(phases)},
           {"balance", std::move(balance)},
+          {"halo", std::move(halo)},
           {"state_hash", report.state_hash.empty() ? nlohmann::json(nullptr) : nlohmann::json(report.state_hash)},
           {"versions", report.versions},
           {"machine", machine::to_json(report.machine)},

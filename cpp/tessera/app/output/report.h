@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -39,6 +40,13 @@ struct BalanceHistory {
   int moves = 0;  // of cells between ranks
 };
 
+/// Where the cells around each rank's own come from, at the end of the run, of all ranks.
+struct HaloTraffic {
+  int hosts = 1;
+  std::int64_t cells = 0, between_hosts = 0;
+  std::int64_t as_numbered = 0;  // between hosts, if bricks were given to ranks by their numbers
+};
+
 struct Report {
   std::int64_t n_atoms = 0;
   int ranks = 1, threads = 1;
@@ -48,6 +56,7 @@ struct Report {
   Memory memory;
   std::vector<Phase> phases;                    // in the order of the step
   std::optional<BalanceHistory> balance;        // of several ranks
+  std::optional<HaloTraffic> halo;              // of several hosts
   std::string state_hash;                       // SHA-256 of positions and velocities by atom id; empty: not computed
   std::map<std::string, std::string> versions;  // "tessera", "mpi", "compiler", …
   machine::Machine machine;

@@ -54,6 +54,8 @@ int window_of(const Problem& problem, const machine::Wires& wires) {
 
 }  // namespace
 
+bool floods_an_uplink(const Problem& problem, const machine::Wires& wires) { return window_of(problem, wires) > 0; }
+
 Plan plan_direct_all_to_all(const Problem& problem, const machine::Wires& wires) {
   const auto order = topology_order(wires);
   const auto offsets = problem.offsets();

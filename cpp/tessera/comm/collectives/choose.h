@@ -31,7 +31,8 @@ Choice choose(const Problem& problem, const machine::Wires& wires,
 std::int64_t bytes_of(const Problem& problem);
 
 /// The time of the MPI library's own algorithm: a tenth more than the best of the textbook ones with ranks in the order
-/// of the job, which is kinder to the library than what was measured.
+/// of the job, which is kinder to the library than what was measured. Of an all-to-all: that of the direct plan, a
+/// quarter more where all its messages at once would flood an uplink.
 double native_seconds(const Problem& problem, const machine::Wires& wires);
 
 }  // namespace tessera::comm::collectives

@@ -57,6 +57,9 @@ struct DeliveryTrees::Part {
 DeliveryTrees::DeliveryTrees(const machine::Wires& wires, std::vector<Pattern> patterns)
     : wires_(wires), patterns_(std::move(patterns)), load_(wires.wires().size(), 0) {
   const auto& network = wires.network();
+  between_.resize(network.hosts.size() * network.hosts.size());
+  for (const auto& wire : wires.wires()) pace_.push_back(1 / wire.bandwidth);
+  for (int rank = 0; rank < wires.n_ranks(); ++rank) rank_wire_.push_back(wires.path(rank, rank).front());
 
   // Parts without ranks vanish; a part of one part is that part.
   const auto join = [](std::vector<Part> parts) {
@@ -117,23 +120,33 @@ std::vector<Edge> DeliveryTrees::add_tree(int root, double bytes, Direction dire
   return edges;
 }
 
+/// The wires of an edge, in any order. The same few pairs of hosts are asked for again and again, so their ways are
+/// kept.
+template <class Visit>
+void DeliveryTrees::for_wires(int parent, int child, Visit&& visit) const {
+  visit(static_cast<std::size_t>(rank_wire_[static_cast<std::size_t>(parent)]));
+  visit(static_cast<std::size_t>(rank_wire_[static_cast<std::size_t>(child)]));
+  if (wires_.host_of(parent) == wires_.host_of(child)) return;
+  const bool down = direction_ == Direction::from_root;
+  const int from = down ? parent : child, to = down ? child : parent;
+  auto& between = between_[static_cast<std::size_t>(wires_.host_of(from)) * wires_.network().hosts.size() +
+                           static_cast<std::size_t>(wires_.host_of(to))];
+  if (between.empty()) {
+    const auto path = wires_.path(from, to);
+    between.assign(path.begin() + 1, path.end() - 1);
+  }
+  for (const int wire : between) visit(static_cast<std::size_t>(wire));
+}
+
 /// Seconds on the busiest wire of this way, were the tree's bytes to take it too.
 double DeliveryTrees::busiest(int parent, int child) const {
-  const bool down = direction_ == Direction::from_root;
   double most = 0;
-  for (const int wire : wires_.path(down ? parent : child, down ? child : parent)) {
-    const auto w = static_cast<std::size_t>(wire);
-    most = std::max(most, load_[w] + bytes_ / wires_.wires()[w].bandwidth);
-  }
+  for_wires(parent, child, [&](std::size_t w) { most = std::max(most, load_[w] + bytes_ * pace_[w]); });
   return most;
 }
 
 void DeliveryTrees::lay(int parent, int child) {
-  const bool down = direction_ == Direction::from_root;
-  for (const int wire : wires_.path(down ? parent : child, down ? child : parent)) {
-    const auto w = static_cast<std::size_t>(wire);
-    load_[w] += bytes_ / wires_.wires()[w].bandwidth;
-  }
+  for_wires(parent, child, [&](std::size_t w) { load_[w] += bytes_ * pace_[w]; });
 }
 
 /// The least busy pair of ends between two parts; where it makes no difference, from the rank that has the data first.
@@ -179,6 +192,7 @@ std::vector<const DeliveryTrees::Part*> DeliveryTrees::order_of(const Part& part
       const auto from = giver(pattern, i);
       const auto edge = crossing(*order[from], entries[from], *order[i]);
       most = std::max(most, busiest(edge.parent, edge.child));
+      if (most >= least) break;
       lay(edge.parent, edge.child);
       entries.push_back(edge.child);
     }

@@ -44,6 +44,8 @@ class DeliveryTrees {
   void deliver(const Part& part, int entry, std::size_t level, std::vector<Edge>& edges);
   std::vector<const Part*> order_of(const Part& part, int entry, Pattern pattern);
   Edge crossing(const Part& from, int entry, const Part& to) const;
+  template <class Visit>
+  void for_wires(int parent, int child, Visit&& visit) const;
   double busiest(int parent, int child) const;
   void lay(int parent, int child);
 
@@ -51,7 +53,10 @@ class DeliveryTrees {
   std::vector<Pattern> patterns_;
   std::unique_ptr<Part> whole_;
   std::vector<int> spread_;
-  std::vector<double> load_;  // s, of each wire
+  std::vector<double> load_;                       // s, of each wire
+  std::vector<double> pace_;                       // s/byte, of each wire
+  std::vector<int> rank_wire_;                     // of each rank
+  mutable std::vector<std::vector<int>> between_;  // wires between two hosts, by pair; empty: not looked up yet
   double bytes_ = 0;
   Direction direction_ = Direction::from_root;
   std::size_t n_trees_ = 0;

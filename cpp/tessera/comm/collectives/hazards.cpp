@@ -7,15 +7,16 @@ namespace tessera::comm::collectives {
 Hazards::Hazards(const Plan& plan, int first_rank, int count)
     : first_rank_(first_rank), rows_(static_cast<std::size_t>(count) * 3) {
   const auto is_tracked = [&](int rank) { return rank >= first_rank && rank < first_rank + count; };
+  const auto cut = [&](Buffer buffer, std::int64_t begin, std::int64_t length) {
+    auto& cuts = cuts_[static_cast<std::size_t>(buffer)];
+    // Mostly of the same piece as the message before.
+    const auto n = cuts.size();
+    if (n > 0 && cuts[n - 2] == begin && cuts[n - 1] == begin + length) return;
+    cuts.insert(cuts.end(), {begin, begin + length});
+  };
   for (const auto& message : plan.messages) {
-    if (is_tracked(message.from)) {
-      auto& cuts = cuts_[static_cast<std::size_t>(message.source)];
-      cuts.insert(cuts.end(), {message.begin, message.begin + message.length});
-    }
-    if (is_tracked(message.to)) {
-      auto& cuts = cuts_[static_cast<std::size_t>(message.target)];
-      cuts.insert(cuts.end(), {message.at, message.at + message.length});
-    }
+    if (is_tracked(message.from)) cut(message.source, message.begin, message.length);
+    if (is_tracked(message.to)) cut(message.target, message.at, message.length);
   }
   for (auto& cuts : cuts_) {
     std::sort(cuts.begin(), cuts.end());

@@ -73,7 +73,8 @@ struct Plan {
   std::string entry;  // name in the registry, with its parameters: "subnets(chain, 16 KiB)"
   std::vector<Message> messages;
   std::int64_t scratch = 0;  // elements
-  int window = 0;  // messages of a rank under way at once, until their receivers have taken them; 0: any number
+  int window = 0;   // messages of a rank under way at once, until their receivers have taken them; 0: any number
+  int horizon = 0;  // a rank sends no message before all but so many of its earlier actions are done; 0: no limit
 };
 
 /// A rank's part of a plan. Message i of a pair of ranks carries tag i, so that messages may overtake each other.

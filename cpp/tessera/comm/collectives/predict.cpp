@@ -64,16 +64,17 @@ constexpr double busy_inside = 1, busy_between = 0.125;
 constexpr double least_tcp_latency = 15e-6;
 constexpr double crowded = 1.25, asked_first = 1.3;
 
-/// How messages from one rank to another go.
+/// How messages from one host to another go.
 struct Way {
   std::vector<int> wires;  // with the processors of the two hosts where they share them with others
-  std::vector<int> felt;   // those of them that a message may wait for; the first and the last are the ranks'
+  std::vector<int> felt;   // those of them that a message may wait for
   double latency = 0;      // s
   double overhead = 0;     // s, of a core at either end
+  double round = 0;        // s, until all ranks had their turns on the processors of these hosts
   bool is_tcp = false;
 };
 
-Way way_of(const machine::Wires& wires, int from, int to) {
+Way way_of(const machine::Wires& wires, const std::vector<int>& n_sharing, int from, int to) {
   const auto all = wires.wires();
   const auto path = wires.path(from, to);
   const int from_host = wires.host_of(from), to_host = wires.host_of(to);
@@ -82,7 +83,10 @@ Way way_of(const machine::Wires& wires, int from, int to) {
   way.wires.assign(path.begin(), path.end());
   if (!is_inside)
     for (const int host : {from_host, to_host})
-      if (const int wire = wires.processors_of(host); wire >= 0) way.wires.insert(way.wires.begin() + 1, wire);
+      if (const int wire = wires.processors_of(host); wire >= 0) {
+        way.wires.insert(way.wires.begin() + 1, wire);
+        way.round = slice_of_a_rank * n_sharing[static_cast<std::size_t>(wire)];
+      }
   double slowest = std::numeric_limits<double>::infinity();
   for (const int wire : way.wires) slowest = std::min(slowest, all[static_cast<std::size_t>(wire)].bandwidth);
   for (std::size_t k = 0; k < way.wires.size(); ++k) {
@@ -96,56 +100,174 @@ Way way_of(const machine::Wires& wires, int from, int to) {
   return way;
 }
 
+/// The ways of a job. They differ by hosts; the first and the last wire of a way are those of the ranks.
+class Ways {
+ public:
+  explicit Ways(const machine::Wires& wires) : wires_(wires), n_sharing_(wires.wires().size(), 0) {
+    for (int rank = 0; rank < wires.n_ranks(); ++rank) {
+      rank_wire_.push_back(wires.path(rank, rank).front());
+      if (const int shared = wires.processors_of(wires.host_of(rank)); shared >= 0)
+        ++n_sharing_[static_cast<std::size_t>(shared)];
+    }
+  }
+
+  /// Valid as long as this.
+  const Way& operator()(const Message& message) {
+    const auto n_hosts = static_cast<std::int64_t>(wires_.network().hosts.size());
+    const auto [found, is_new] =
+        known_.try_emplace(wires_.host_of(message.from) * n_hosts + wires_.host_of(message.to));
+    if (is_new) found->second = way_of(wires_, n_sharing_, message.from, message.to);
+    return found->second;
+  }
+
+  /// Wire `k` of these for this message.
+  std::size_t wire(const std::vector<int>& wires, std::size_t k, const Message& message) const {
+    const auto rank = [&](int r) { return static_cast<std::size_t>(rank_wire_[static_cast<std::size_t>(r)]); };
+    return k == 0 ? rank(message.from) : k + 1 == wires.size() ? rank(message.to) : static_cast<std::size_t>(wires[k]);
+  }
+
+  /// s, that a message keeps a wire busy.
+  double seconds_on(std::size_t w, bool is_rank, const Way& way, double bytes) const {
+    const auto& wire = wires_.wires()[w];
+    const double felt = way.is_tcp && bytes > most_unasked && !wire.is_processors ? asked_first * bytes : bytes;
+    return felt / wire.bandwidth + wire.per_message + (is_rank ? way.overhead : 0);
+  }
+
+ private:
+  const machine::Wires& wires_;
+  std::vector<int> rank_wire_;
+  std::vector<int> n_sharing_;                   // of each wire that stands for processors: ranks on its hosts
+  std::unordered_map<std::int64_t, Way> known_;  // by hosts
+};
+
+/// What a limited horizon adds to the waits: a send beyond it waits for the rank's actions before it.
+class Horizon {
+ public:
+  /// Adds one wait to each message that must not start at once.
+  Horizon(const Plan& plan, int n_ranks, std::vector<int>& n_waits)
+      : horizon_(plan.horizon), plan_(plan), ranks_(plan.horizon > 0 ? static_cast<std::size_t>(n_ranks) : 0) {
+    if (horizon_ == 0) return;
+    is_done_.assign(plan.messages.size(), 0);
+    done_.assign(plan.messages.size(), 0);
+    for (std::size_t i = 0; i < plan.messages.size(); ++i) {
+      const auto& message = plan.messages[i];
+      if (ranks_[static_cast<std::size_t>(message.from)].actions.size() >= static_cast<std::size_t>(horizon_))
+        ++n_waits[i];
+      ranks_[static_cast<std::size_t>(message.from)].actions.push_back(static_cast<int>(i));
+      if (message.to != message.from)
+        ranks_[static_cast<std::size_t>(message.to)].actions.push_back(static_cast<int>(i));
+    }
+  }
+
+  /// A message is done: `release(message, time)` for those that waited for this alone.
+  template <class Release>
+  void finish(int message, double time, Release&& release) {
+    if (horizon_ == 0) return;
+    const auto i = static_cast<std::size_t>(message);
+    is_done_[i] = 1;
+    done_[i] = time;
+    const auto& ends = plan_.messages[i];
+    advance(ends.from, release);
+    if (ends.to != ends.from) advance(ends.to, release);
+  }
+
+ private:
+  struct Rank {
+    std::vector<int> actions;
+    std::size_t frontier = 0;  // first that is not done
+    double time = 0;           // when all before it were
+  };
+
+  template <class Release>
+  void advance(int rank, Release&& release) {
+    auto& own = ranks_[static_cast<std::size_t>(rank)];
+    while (own.frontier < own.actions.size()) {
+      const auto first = static_cast<std::size_t>(own.actions[own.frontier]);
+      if (!is_done_[first]) return;
+      own.time = std::max(own.time, done_[first]);
+      const auto freed = own.frontier++ + static_cast<std::size_t>(horizon_);
+      if (freed < own.actions.size() && plan_.messages[static_cast<std::size_t>(own.actions[freed])].from == rank)
+        release(own.actions[freed], own.time);
+    }
+  }
+
+  int horizon_;
+  const Plan& plan_;
+  std::vector<Rank> ranks_;
+  std::vector<char> is_done_;
+  std::vector<double> done_;
+};
+
+double bytes_of(const Message& message, const Problem& problem) {
+  return static_cast<double>(message.length * problem.element_bytes);
+}
+
 }  // namespace
 
-Prediction predict(const Plan& plan, const Problem& problem, const machine::Wires& wires) {
+double least_seconds(const Plan& plan, const Problem& problem, const machine::Wires& wires) {
+  Ways ways(wires);
+  std::vector<double> busy(wires.wires().size(), 0);
+  for (const auto& message : plan.messages) {
+    if (message.from == message.to) continue;
+    const auto& way = ways(message);
+    const double bytes = bytes_of(message, problem);
+    for (std::size_t k = 0; k < way.wires.size(); ++k) {
+      const auto w = ways.wire(way.wires, k, message);
+      busy[w] += ways.seconds_on(w, k == 0 || k + 1 == way.wires.size(), way, bytes);
+    }
+  }
+  return *std::max_element(busy.begin(), busy.end());
+}
+
+Prediction predict(const Plan& plan, const Problem& problem, const machine::Wires& wires, double limit) {
   auto graph = graph_of(plan, problem.n_ranks);
-  const auto all = wires.wires();
-  Prediction prediction{0, std::vector<double>(all.size(), 0)};
-  std::vector<double> free(all.size(), 0);
-  std::vector<int> last_host(all.size(), -1);  // whose message a host's port took last
+  Horizon horizon(plan, problem.n_ranks, graph.n_waits);
+  const auto n_wires = wires.wires().size();
+  Prediction prediction{0, std::vector<double>(n_wires, 0), {}};
+  std::vector<double> free(n_wires, 0);
+  std::vector<double> busy_since(n_wires, 0);  // of processors
+  std::vector<int> last_host(n_wires, -1);     // whose message a host's port took last
+  std::vector<char> waits_for_turn(plan.messages.size(), 0);
   std::vector<double> ready(plan.messages.size(), 0), arrival(plan.messages.size(), 0);
   std::priority_queue<Event, std::vector<Event>, std::greater<>> queue;
-  std::unordered_map<std::int64_t, Way> ways;  // by ranks
+  Ways ways(wires);
   std::vector<const Way*> way_of_message(plan.messages.size(), nullptr);
   for (std::size_t i = 0; i < plan.messages.size(); ++i)
     if (graph.n_waits[i] == 0) queue.emplace(0.0, static_cast<int>(i), 0);
   while (!queue.empty()) {
     const auto [time, index, n_behind] = queue.top();
     queue.pop();
+    if (time > limit) {
+      prediction.seconds = time;
+      return prediction;
+    }
     const auto i = static_cast<std::size_t>(index);
     const auto& message = plan.messages[i];
     arrival[i] = std::max(arrival[i], time);
     if (message.from != message.to) {
-      const double bytes = static_cast<double>(message.length * problem.element_bytes);
+      const double bytes = bytes_of(message, problem);
       auto& known = way_of_message[i];
-      if (!known) {
-        const auto pair = static_cast<std::int64_t>(message.from) * problem.n_ranks + message.to;
-        const auto [found, is_new] = ways.try_emplace(pair);
-        if (is_new) found->second = way_of(wires, message.from, message.to);
-        known = &found->second;
-      }
+      if (!known) known = &ways(message);
       const auto& way = *known;
-      const double felt_bytes =
-          bytes * (way.is_tcp && message.length * problem.element_bytes > most_unasked ? asked_first : 1);
-      const auto seconds_on = [&](std::size_t w, bool is_rank) {
-        return (all[w].is_processors ? bytes : felt_bytes) / all[w].bandwidth + all[w].per_message +
-               (is_rank ? way.overhead : 0);
-      };
       if (n_behind == 0)
         for (std::size_t k = 0; k < way.wires.size(); ++k) {
-          const auto w = static_cast<std::size_t>(way.wires[k]);
-          prediction.wire_busy[w] += seconds_on(w, k == 0 || k + 1 == way.wires.size());
+          const auto w = ways.wire(way.wires, k, message);
+          prediction.wire_busy[w] += ways.seconds_on(w, k == 0 || k + 1 == way.wires.size(), way, bytes);
         }
       // The head of a message passes on at once; its tail leaves when the wire has carried all of it.
-      const auto w = static_cast<std::size_t>(way.felt[static_cast<std::size_t>(n_behind)]);
-      const bool is_last = static_cast<std::size_t>(n_behind) + 1 == way.felt.size();
+      const auto place = static_cast<std::size_t>(n_behind);
+      const auto w = ways.wire(way.felt, place, message);
+      const bool is_last = place + 1 == way.felt.size();
       const double start = std::max(time, free[w]);
-      double seconds = seconds_on(w, n_behind == 0 || is_last);
-      if (static_cast<std::size_t>(n_behind) + 2 == way.felt.size() && way.is_tcp) {  // the port of the receiver's host
+      double seconds = ways.seconds_on(w, n_behind == 0 || is_last, way, bytes);
+      if (place + 2 == way.felt.size() && way.is_tcp) {  // the port of the receiver's host
         const int host = wires.host_of(message.from);
         if (time < free[w] && last_host[w] != host) seconds *= crowded;
         last_host[w] = host;
+      }
+      if (wires.wires()[w].is_processors) {
+        if (time >= free[w]) busy_since[w] = time;
+        if (time - busy_since[w] > way.round / 2) waits_for_turn[i] = 1;
       }
       free[w] = start + seconds;
       if (!is_last) {
@@ -155,14 +277,19 @@ Prediction predict(const Plan& plan, const Problem& problem, const machine::Wire
       }
       // Latency is counted once, whichever part of it is a core's work.
       arrival[i] = std::max(arrival[i], free[w] - way.overhead) + way.latency;
+      if (waits_for_turn[i]) arrival[i] += way.round;
     }
     prediction.seconds = std::max(prediction.seconds, arrival[i]);
-    for (int f = graph.first[i]; f < graph.first[i + 1]; ++f) {
-      const auto after = static_cast<std::size_t>(graph.followers[static_cast<std::size_t>(f)]);
-      ready[after] = std::max(ready[after], arrival[i]);
-      if (--graph.n_waits[after] == 0) queue.emplace(ready[after], static_cast<int>(after), 0);
-    }
+    const auto release = [&](int follower, double at) {
+      const auto after = static_cast<std::size_t>(follower);
+      ready[after] = std::max(ready[after], at);
+      if (--graph.n_waits[after] == 0) queue.emplace(ready[after], follower, 0);
+    };
+    for (int f = graph.first[i]; f < graph.first[i + 1]; ++f)
+      release(graph.followers[static_cast<std::size_t>(f)], arrival[i]);
+    horizon.finish(index, arrival[i], release);
   }
+  prediction.done = std::move(arrival);
   return prediction;
 }
 

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <map>
 #include <sstream>
+#include <tuple>
 #include <utility>
 
 #include "tessera/base/error.h"
@@ -53,6 +55,8 @@ NamedEntry named_entry(const std::string& text) {
       throw InputError(fmt::format(
           "{}: \"{}\" can't be chosen; there are segment=BYTES, degree=N, depth=N and pattern=NAME", text, key));
     }
+    if (named.parameters->segment < 0 || named.parameters->degree < 1 || named.parameters->depth < 0)
+      throw InputError(fmt::format("{}: {} is {}, expected {} or more", text, key, value, key == "degree" ? 1 : 0));
   }
   return named;
 }
@@ -111,25 +115,98 @@ std::vector<int> topology_order(const machine::Wires& wires) {
   return order;
 }
 
-std::vector<Candidate> rank_candidates(const Problem& problem, const machine::Wires& wires,
-                                       const std::optional<std::string>& only) {
-  if (only) (void)entry(*only);  // throws where there is none
+namespace {
+
+bool have_one_shape(const Parameters& a, const Parameters& b) {
+  return a.pattern == b.pattern && a.degree == b.degree && a.depth == b.depth;
+}
+
+/// Prices candidates one after the other.
+class Pricing {
+ public:
+  Pricing(const Problem& problem, const machine::Wires& wires, double slack, std::size_t most)
+      : problem_(problem), wires_(wires), slack_(slack), left_(most) {}
+
   std::vector<Candidate> candidates;
-  for (const auto& known : entries()) {
-    if ((only && *only != known.name) || !known.can(problem)) continue;
-    for (auto& parameters : known.candidates(problem, wires)) {
-      try {
-        const auto plan = known.plan(problem, wires, parameters);
-        if (plan.messages.size() > most_messages) continue;
-        candidates.push_back(
-            {&known, std::move(parameters), predict(plan, problem, wires).seconds, plan.messages.size()});
-      } catch (const TooManyMessages&) {
-        continue;
+
+  /// Entry by entry, after the first guess of each: where not all can be priced, some of every entry are.
+  void add(const std::vector<const Entry*>& chosen) {
+    std::vector<std::vector<Parameters>> all;
+    for (const auto* entry : chosen) {
+      all.push_back(entry->candidates(problem_, wires_));
+      auto& shapes = all.back();
+      const auto first = shapes.front();
+      // Whole, then from large pieces to small ones, as these make long plans; the first shape in front.
+      std::stable_sort(shapes.begin(), shapes.end(), [&](const Parameters& a, const Parameters& b) {
+        const auto key = [&](const Parameters& p) {
+          return std::tuple(!have_one_shape(p, first), p.segment > 0, -p.segment);
+        };
+        return key(a) < key(b);
+      });
+    }
+    std::vector<std::optional<Candidate>> first;
+    for (std::size_t i = 0; i < chosen.size(); ++i) first.push_back(price(*chosen[i], all[i].front()));
+    for (std::size_t i = 0; i < chosen.size(); ++i)
+      if (first[i]) add_rest(*chosen[i], all[i], *first[i]);
+    std::stable_sort(candidates.begin(), candidates.end(), [](auto& a, auto& b) { return a.entry < b.entry; });
+    sort_by_time(candidates);
+  }
+
+ private:
+  void add_rest(const Entry& entry, const std::vector<Parameters>& all, const Candidate& first) {
+    auto best = first;
+    std::map<std::int64_t, std::size_t> n_messages{{first.parameters.segment, first.n_messages}};  // by size of pieces
+    bool is_finer_better = true;
+    for (std::size_t i = 1; i < all.size(); ++i) {
+      const auto segment = all[i].segment;
+      if (have_one_shape(all[i], all.front())) {
+        if (!is_finer_better) continue;
+        const auto priced = price(entry, all[i]);
+        is_finer_better = priced && (alike * priced->seconds < best.seconds || best.parameters.segment == 0);
+        if (priced) n_messages[segment] = priced->n_messages;
+        if (priced && priced->seconds < best.seconds) best = *priced;
+      } else if (segment == 0 || segment == best.parameters.segment) {
+        const auto alike = n_messages.find(segment);
+        if (alike != n_messages.end() && alike->second <= left_) price(entry, all[i]);
       }
     }
   }
-  sort_by_time(candidates);
-  return candidates;
+
+  /// Nothing where the plan is too long.
+  std::optional<Candidate> price(const Entry& entry, const Parameters& parameters) {
+    try {
+      const auto plan = entry.plan(problem_, wires_, parameters);
+      const auto n_messages = plan.messages.size();
+      if (n_messages > left_) return std::nullopt;
+      left_ -= n_messages;
+      double seconds = least_seconds(plan, problem_, wires_);
+      if (seconds <= slack_ * least_) seconds = predict(plan, problem_, wires_, slack_ * least_).seconds;
+      least_ = std::min(least_, seconds);
+      candidates.push_back({&entry, parameters, seconds, n_messages});
+      return candidates.back();
+    } catch (const TooManyMessages&) {
+      return std::nullopt;
+    }
+  }
+
+  const Problem& problem_;
+  const machine::Wires& wires_;
+  double slack_;
+  std::size_t left_;  // messages that may be priced yet
+  double least_ = std::numeric_limits<double>::infinity();
+};
+
+}  // namespace
+
+std::vector<Candidate> rank_candidates(const Problem& problem, const machine::Wires& wires,
+                                       const std::optional<std::string>& only, double slack) {
+  if (only) (void)entry(*only);  // throws where there is none
+  std::vector<const Entry*> able;
+  for (const auto& known : entries())
+    if ((!only || *only == known.name) && known.can(problem)) able.push_back(&known);
+  Pricing pricing(problem, wires, slack, only ? most_messages : most_priced);
+  pricing.add(able);
+  return std::move(pricing.candidates);
 }
 
 void sort_by_time(std::vector<Candidate>& candidates) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -54,10 +55,20 @@ struct Candidate {
   std::size_t n_messages = 0;
 };
 
-/// All candidates of all entries (or of the one named) that can do the problem, fastest first. Ties keep the order of
-/// the registry.
+/// Times closer than this are alike to the model; then fewer messages are better, as each takes a core's time.
+inline constexpr double alike = 1.04;
+
+/// Messages of all plans that are priced for one choice, about: more would take a second.
+inline constexpr std::size_t most_priced = 250'000;
+
+/// Candidates of all entries (or of the one named) that can do the problem, fastest first. Ties keep the order of the
+/// registry. The first shape of an entry (its pattern, degree, depth) is tried with smaller and smaller pieces while
+/// that helps clearly, other shapes with the best of these sizes and with the vector whole. What takes more than
+/// `slack` times as long as the best so far is left at a lower bound of its time. Where all plans together are too long
+/// (`most_priced`, of an entry that was named the longest plan there may be), some are left out.
 std::vector<Candidate> rank_candidates(const Problem& problem, const machine::Wires& wires,
-                                       const std::optional<std::string>& only = std::nullopt);
+                                       const std::optional<std::string>& only = std::nullopt,
+                                       double slack = std::numeric_limits<double>::infinity());
 /// Fastest first; ties keep their order.
 void sort_by_time(std::vector<Candidate>& candidates);
 

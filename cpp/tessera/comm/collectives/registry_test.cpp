@@ -273,6 +273,24 @@ TEST(Scale, PlansOfLogarithmicDepthStayShort) {
   EXPECT_LE(n_messages("bruck", Operation::all_gather), 14 * 1024U);
 }
 
+TEST(Scale, ChoosingPricesAFewHundredThousandMessages) {
+  const int n_ranks = 1024;
+  const auto wires = four_quads(n_ranks);
+  for (const auto operation : {Operation::all_reduce, Operation::all_gather}) {
+    const Problem problem{operation, n_ranks, 0, counts(operation, n_ranks, 1), 8, true};
+    const auto candidates = rank_candidates(problem, wires, std::nullopt, 1.5);
+    EXPECT_FALSE(candidates.empty());
+    std::size_t n_messages = 0;
+    for (const auto& candidate : candidates) n_messages += candidate.n_messages;
+    EXPECT_LE(n_messages, most_priced) << name_of(operation);
+  }
+  EXPECT_EQ(rank_candidates({Operation::all_gather, 600, 0, counts(Operation::all_gather, 600, 1), 8, true},
+                            four_quads(600), "ring")
+                .size(),
+            1U)
+      << "what is asked for is priced all the same";
+}
+
 TEST(Scale, RefusesPlansOfTooManyMessages) {
   const int n_ranks = 4096;
   const auto wires = four_quads(n_ranks);

@@ -4,64 +4,77 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "tessera/comm/collectives/all_to_all.h"
 #include "tessera/comm/collectives/classical/build.h"
 #include "tessera/comm/collectives/delivery_tree.h"
+#include "tessera/comm/collectives/predict.h"
 
 namespace tessera::comm::collectives {
 namespace {
 
 using Direction = DeliveryTrees::Direction;
 
+/// How far ranks may run ahead of what they wait for where fast levels feed slow ones: enough for the slow wires never
+/// to run dry, few enough for the fast levels' messages not to take all processors first.
+constexpr int horizon_of_reductions = 64;
+
+constexpr std::int64_t least_segment = 4096;  // bytes
+
+/// A tree that carries a piece of the data.
+struct Load {
+  Range piece;
+  std::vector<Edge> edges;
+};
+
 class Builder {
  public:
   Builder(const Problem& problem, const machine::Wires& wires, const Parameters& parameters)
-      : problem_(problem), parameters_(parameters), trees_(wires, patterns_of(parameters.pattern)) {}
+      : problem_(problem), wires_(wires), parameters_(parameters), trees_(wires, patterns_of(parameters.pattern)) {}
 
   std::vector<Message> take() { return std::move(messages_); }
 
-  void send_down(int root, const Range& piece) {
-    for (const auto& edge : trees_.add_tree(root, bytes(piece), Direction::from_root))
-      add(edge.parent, edge.child, piece, Effect::replace);
+  void barrier() {
+    const Range news{0, 1};
+    send_up(load(0, news, Direction::to_root));
+    send_down(load(0, news, Direction::from_root));
   }
 
-  void send_up(int root, const Range& piece) {
-    const auto edges = trees_.add_tree(root, bytes(piece), Direction::to_root);
-    for (auto edge = edges.rbegin(); edge != edges.rend(); ++edge)
-      add(edge->child, edge->parent, piece, Effect::combine_left);
+  /// Along trees towards all ranks.
+  void distribute() {
+    for_pieces([&](int root, const Range& piece) { send_down(load(root, piece, Direction::from_root)); });
+  }
+
+  /// Along trees towards their roots.
+  void collect() {
+    std::vector<Load> loads;
+    for_pieces([&](int root, const Range& piece) { loads.push_back(load(root, piece, Direction::to_root)); });
+    if (has_levels()) {
+      send_all_up(loads);
+    } else {
+      for (const auto& load : loads) send_up(load);
+    }
   }
 
   void all_reduce() {
     const auto& roots = trees_.spread_roots();
-    std::size_t turn = 0;
-    for (const auto& piece : pieces({0, problem_.blocks.front()}, problem_.element_bytes, parameters_.segment,
-                                    static_cast<std::int64_t>(problem_.n_ranks))) {
-      const int root = roots[turn++ % roots.size()];
-      send_up(root, piece);
-      send_down(root, piece);
+    const auto all = pieces({0, problem_.blocks.front()}, problem_.element_bytes, parameters_.segment,
+                            static_cast<std::int64_t>(problem_.n_ranks));
+    const auto root = [&](std::size_t i) { return roots[i % roots.size()]; };
+    if (!has_levels()) {
+      for (std::size_t i = 0; i < all.size(); ++i) {
+        send_up(load(root(i), all[i], Direction::to_root));
+        send_down(load(root(i), all[i], Direction::from_root));
+      }
+      return;
     }
-  }
-
-  /// The blocks of all ranks, a piece of each in turn, so that all ranks have something to send from the start.
-  template <class Send>
-  void for_pieces_of_blocks(Send&& send) {
-    const auto offsets = problem_.offsets();
-    std::vector<std::vector<Range>> of_rank;
-    std::size_t most = 0;
-    for (int rank = 0; rank < problem_.n_ranks; ++rank) {
-      const auto r = static_cast<std::size_t>(rank);
-      of_rank.push_back(pieces({offsets[r], problem_.blocks[r]}, problem_.element_bytes, parameters_.segment));
-      most = std::max(most, of_rank.back().size());
-    }
-    for (std::size_t i = 0; i < most; ++i)
-      for (const int rank : trees_.spread_roots())
-        if (const auto& own = of_rank[static_cast<std::size_t>(rank)]; i < own.size()) send(rank, own[i]);
-  }
-
-  void for_pieces_of_vector(void (Builder::*send)(int, const Range&)) {
-    for (const auto& piece : pieces({0, problem_.blocks.front()}, problem_.element_bytes, parameters_.segment))
-      (this->*send)(problem_.root, piece);
+    // All trees up are laid before any down, so that each of the two phases loads the wires evenly; pieces go down in
+    // the order in which they are complete, the last first.
+    std::vector<Load> loads;
+    for (std::size_t i = 0; i < all.size(); ++i) loads.push_back(load(root(i), all[i], Direction::to_root));
+    send_all_up(loads);
+    for (auto i = all.size(); i-- > 0;) send_down(load(root(i), all[i], Direction::from_root));
   }
 
   /// One tree; an edge carries the blocks of all ranks below it, neighbouring blocks in one message.
@@ -104,16 +117,86 @@ class Builder {
   }
 
  private:
+  /// Pieces of the vector with the problem's root; or of the blocks of all ranks, one of each in turn, so that all
+  /// ranks have something to send from the start.
+  template <class Use>
+  void for_pieces(Use&& use) {
+    if (problem_.blocks.size() == 1 && !is_by_rank()) {
+      for (const auto& piece : pieces({0, problem_.blocks.front()}, problem_.element_bytes, parameters_.segment))
+        use(problem_.root, piece);
+      return;
+    }
+    const auto offsets = problem_.offsets();
+    std::vector<std::vector<Range>> of_rank;
+    std::size_t most = 0;
+    for (int rank = 0; rank < problem_.n_ranks; ++rank) {
+      const auto r = static_cast<std::size_t>(rank);
+      of_rank.push_back(pieces({offsets[r], problem_.blocks[r]}, problem_.element_bytes, parameters_.segment));
+      most = std::max(most, of_rank.back().size());
+    }
+    for (std::size_t i = 0; i < most; ++i)
+      for (const int rank : trees_.spread_roots())
+        if (const auto& own = of_rank[static_cast<std::size_t>(rank)]; i < own.size()) use(rank, own[i]);
+  }
+
+  bool has_levels() const { return wires_.network().subnets.size() > 1; }
+
+  bool is_by_rank() const {
+    return problem_.operation == Operation::all_gather || problem_.operation == Operation::reduce_scatter;
+  }
+
+  Load load(int root, const Range& piece, Direction direction) {
+    return {piece, trees_.add_tree(root, bytes(piece), direction)};
+  }
+
+  void send_down(const Load& load) {
+    for (const auto& edge : load.edges) add(edge.parent, edge.child, load.piece, Effect::replace);
+  }
+
+  void send_up(const Load& load) {
+    for (auto edge = load.edges.rbegin(); edge != load.edges.rend(); ++edge)
+      add(edge->child, edge->parent, load.piece, Effect::combine_left);
+  }
+
+  /// Were all leaves to send at once, the fast levels would take the processors, and the slow ones start when they are
+  /// done. So messages go in the order of the mirror image, read backwards: the same trees with data flowing down,
+  /// where slow links come first and fast ones follow as data arrives.
+  void send_all_up(const std::vector<Load>& loads) {
+    Plan mirror;
+    for (const auto& load : loads)
+      for (const auto& edge : load.edges)
+        mirror.messages.push_back(message(edge.parent, edge.child, load.piece, Effect::replace));
+    const auto done = predict(mirror, problem_, wires_).done;
+    std::vector<std::size_t> order(done.size());
+    std::iota(order.begin(), order.end(), 0);
+    // Additions and comparisons alone: all ranks find the same order. What waits for another message comes after it.
+    std::sort(order.begin(), order.end(),
+              [&](std::size_t a, std::size_t b) { return std::pair(done[a], a) > std::pair(done[b], b); });
+    for (const auto i : order) {
+      auto& message = messages_.emplace_back(mirror.messages[i]);
+      std::swap(message.from, message.to);
+      message.effect = Effect::combine_left;
+    }
+  }
+
   double bytes(const Range& piece) const { return static_cast<double>(piece.length * problem_.element_bytes); }
+  static Message message(int from, int to, const Range& piece, Effect effect) {
+    return {from, to, effect, Buffer::output, Buffer::output, piece.begin, piece.begin, piece.length};
+  }
   void add(int from, int to, const Range& piece, Effect effect) {
-    messages_.push_back({from, to, effect, Buffer::output, Buffer::output, piece.begin, piece.begin, piece.length});
+    messages_.push_back(message(from, to, piece, effect));
   }
 
   const Problem& problem_;
+  const machine::Wires& wires_;
   const Parameters& parameters_;
   DeliveryTrees trees_;
   std::vector<Message> messages_;
 };
+
+bool is_collected(const Problem& problem) {
+  return problem.operation == Operation::reduce || problem.operation == Operation::reduce_scatter;
+}
 
 std::string size_text(std::int64_t bytes) {
   return bytes % 1024 == 0 ? fmt::format("{} KiB", bytes / 1024) : fmt::format("{} B", bytes);
@@ -122,7 +205,20 @@ std::string size_text(std::int64_t bytes) {
 }  // namespace
 
 bool can_subnets(const Problem& problem) {
-  if (problem.operation == Operation::scan || problem.operation == Operation::exscan) return false;
+  switch (problem.operation) {
+    case Operation::scan:
+    case Operation::exscan:
+      return false;
+    case Operation::all_gather:
+    case Operation::all_to_all:
+    case Operation::reduce_scatter: {  // a tree, or a message, for each pair of ranks
+      const auto n = static_cast<std::size_t>(problem.n_ranks);
+      if (n * (n - 1) > most_priced) return false;
+      break;
+    }
+    default:
+      break;
+  }
   return problem.commutative || !problem.reduces();
 }
 
@@ -138,23 +234,18 @@ Plan plan_subnets(const Problem& problem, const machine::Wires& wires, const Par
   Builder builder(problem, wires, parameters);
   switch (problem.operation) {
     case Operation::barrier:
-      builder.send_up(0, {0, 1});
-      builder.send_down(0, {0, 1});
+      builder.barrier();
       break;
     case Operation::broadcast:
-      builder.for_pieces_of_vector(&Builder::send_down);
+    case Operation::all_gather:
+      builder.distribute();
       break;
     case Operation::reduce:
-      builder.for_pieces_of_vector(&Builder::send_up);
+    case Operation::reduce_scatter:
+      builder.collect();
       break;
     case Operation::all_reduce:
       builder.all_reduce();
-      break;
-    case Operation::all_gather:
-      builder.for_pieces_of_blocks([&](int rank, const Range& piece) { builder.send_down(rank, piece); });
-      break;
-    case Operation::reduce_scatter:
-      builder.for_pieces_of_blocks([&](int rank, const Range& piece) { builder.send_up(rank, piece); });
       break;
     case Operation::scatter:
     case Operation::gather:
@@ -164,6 +255,7 @@ Plan plan_subnets(const Problem& problem, const machine::Wires& wires, const Par
       break;
   }
   plan.messages = builder.take();
+  if (is_collected(problem) && wires.network().subnets.size() > 1) plan.horizon = horizon_of_reductions;
   return plan;
 }
 
@@ -183,20 +275,20 @@ std::vector<Parameters> candidates_subnets(const Problem& problem, const machine
     std::vector<std::string> words{"chain", "binomial"};
     // A vector in one piece waits for the depth of its tree, one in many for the busiest wire, which all patterns
     // share.
-    if (segment == 0) words.insert(words.end(), {"star", "binary"});
+    const bool is_one_piece = segment == 0 && (!by_rank || piece_limit < least_segment);
+    if (is_one_piece) words.insert(words.end(), {"star", "binary"});
     if (has_levels) words.insert(words.end(), {"chain,binomial", "binomial,chain"});
-    if (has_levels && segment == 0) words.insert(words.end(), {"star,chain", "star,binomial", "chain,star"});
+    if (has_levels && is_one_piece) words.insert(words.end(), {"star,chain", "star,binomial", "chain,star"});
     return words;
   };
   std::vector<Parameters> candidates;
-  // Plans of more messages than this take longer to make than they save.
-  constexpr double longest_plan = 300'000;
   // MPI libraries send up to 64 KiB less a header at once; beyond it they first ask, and the question waits its turn on
   // every hop behind the data before it.
-  for (const std::int64_t segment : {0, 4096, 8192, 16384, 32768}) {
+  for (const std::int64_t segment :
+       {std::int64_t{0}, least_segment, 2 * least_segment, 4 * least_segment, 8 * least_segment}) {
     if (segment > 0 && static_cast<double>(segment) >= piece_limit) continue;
     const double n_pieces = segment > 0 ? bytes / static_cast<double>(segment) : by_rank ? problem.n_ranks : 1;
-    if (segment > 0 && 2 * n_pieces * problem.n_ranks > longest_plan) continue;
+    if (segment > 0 && 2 * n_pieces * problem.n_ranks > static_cast<double>(most_priced)) continue;
     for (auto& pattern : patterns(segment)) {
       Parameters parameters;
       parameters.segment = segment;

@@ -86,6 +86,33 @@ TEST(Subnets, ComeNearTheBandwidthBoundOfEveryNetwork) {
   }
 }
 
+/// Where processors are as busy with the fast links inside groups as the slow ones between them are long, a reduction
+/// must not do one after the other.
+TEST(Subnets, LevelsOfAReductionOverlap) {
+  auto network = test::quads();
+  std::vector<int> all(network.hosts.size());
+  std::iota(all.begin(), all.end(), 0);
+  network.processors = {{all, {1.8e-5, 1.46e8}}};
+  const auto wires = test::wires_of(network);
+  const std::pair<Operation, double> most_over_busiest[] = {
+      {Operation::all_reduce, 1.25}, {Operation::reduce_scatter, 1.4}, {Operation::reduce, 1.7}};
+  for (const auto& [operation, most] : most_over_busiest) {
+    const auto [time, busiest] = best(problem_of(operation, wires.n_ranks()), wires);
+    EXPECT_LT(time, most * busiest) << name_of(operation);
+  }
+}
+
+TEST(Subnets, BothPhasesOfAnAllReduceLoadTheWiresEvenly) {
+  const auto wires = test::wires_of(test::quads());
+  const auto problem = problem_of(Operation::all_reduce, wires.n_ranks());
+  for (const char* pattern : {"chain", "binomial", "binomial,chain"}) {
+    auto plan = plan_subnets(problem, wires, {16384, 2, 0, pattern});
+    const double both = least_seconds(plan, problem, wires);
+    std::erase_if(plan.messages, [](const Message& message) { return message.effect == Effect::replace; });
+    EXPECT_LT(least_seconds(plan, problem, wires), 0.53 * both) << pattern;
+  }
+}
+
 TEST(Subnets, BroadcastLeavesThroughAllPortsOfTheRootsGroup) {
   const auto wires = test::wires_of(test::quads());
   const auto problem = problem_of(Operation::broadcast, wires.n_ranks());
@@ -166,9 +193,46 @@ TEST(Predict, HostsThatShareProcessorsWaitForThem) {
   };
   const double alone = 60'000 / test::mbit(10), work = 1e-3 + 60'000 / 1e6;  // of one end
   EXPECT_NEAR(seconds({{8, 10}, {12, 14}}), alone, 0.02 * alone) << "hosts with their own";
-  EXPECT_NEAR(seconds({{0, 2}, {4, 6}}), 4 * work, 0.02 * work) << "two ends of two messages";
+  EXPECT_NEAR(seconds({{0, 2}, {4, 6}}), 4 * work + 8 * slice_of_a_rank, 0.02 * work)
+      << "two ends of two messages, and a round of eight ranks";
+  network.processors.front().work = {1e-5, 1e8};
+  const auto fast = test::wires_of(network);
+  Plan burst;
+  for (const int from : {0, 4})
+    burst.messages.push_back({from, from + 2, Effect::replace, Buffer::output, Buffer::output, 0, 0, 60'000});
+  EXPECT_NEAR(predict(burst, problem, fast).seconds, alone, 0.05 * alone) << "a burst is over before turns are felt";
   EXPECT_NEAR(seconds({{0, 8}, {10, 2}}), 2 * work, 0.02 * work) << "one end of each";
   EXPECT_LT(seconds({{0, 1}}), 0.1 * work) << "inside a host";
+}
+
+TEST(Predict, BeyondTheHorizonARankWaitsForItsEarlierMessages) {
+  const auto wires = test::wires_of(test::one_slow_switch());
+  const Problem problem{Operation::broadcast, 32, 0, {60'000}, 1, true};
+  Plan plan;
+  for (const int to : {2, 1})
+    plan.messages.push_back({0, to, Effect::replace, Buffer::output, Buffer::output, 0, 0, 60'000});
+  const double alone = 60'000 / test::mbit(10);
+  EXPECT_LT(predict(plan, problem, wires).done[1], 0.1 * alone) << "inside the host";
+  plan.horizon = 2;
+  EXPECT_LT(predict(plan, problem, wires).done[1], 0.1 * alone);
+  plan.horizon = 1;
+  EXPECT_GT(predict(plan, problem, wires).done[1], alone);
+}
+
+TEST(Predict, GivesUpBeyondALimit) {
+  const auto wires = test::wires_of(test::one_slow_switch());
+  const Problem problem{Operation::broadcast, 32, 0, {60'000}, 1, true};
+  Plan plan;
+  for (int from = 0; from < 16; from += 2)
+    plan.messages.push_back({from, from + 2, Effect::replace, Buffer::output, Buffer::output, 0, 0, 60'000});
+  const auto whole = predict(plan, problem, wires);
+  EXPECT_EQ(predict(plan, problem, wires, whole.seconds).seconds, whole.seconds);
+  const double limit = whole.seconds / 3;
+  const double at_least = predict(plan, problem, wires, limit).seconds;
+  EXPECT_GT(at_least, limit);
+  EXPECT_LT(at_least, whole.seconds);
+  EXPECT_DOUBLE_EQ(least_seconds(plan, problem, wires),
+                   *std::max_element(whole.wire_busy.begin(), whole.wire_busy.end()));
 }
 
 /// Over TCP: two hosts that send to one port at once, and a message that the library asks for first.
@@ -250,6 +314,9 @@ TEST(NamedEntry, ReadsWhatItWrites) {
   EXPECT_EQ(named_entry("subnets:pattern=chain+star").parameters->pattern, "chain,star");
   EXPECT_THROW(named_entry("ring:colour=red"), InputError);
   EXPECT_THROW(named_entry("ring:segment=big"), InputError);
+  EXPECT_THROW(named_entry("k_ary:degree=0"), InputError);
+  EXPECT_THROW(named_entry("k_ary:depth=-1"), InputError);
+  EXPECT_THROW(named_entry("ring:segment=-8"), InputError);
 }
 
 TEST(Choose, LeavesOrderedReductionsToEntriesThatKeepTheOrder) {

@@ -158,7 +158,7 @@ Collectives::Planned Collectives::choose(Problem problem) {
   planned.offsets = problem.offsets();
   if (const auto candidate = agree_on_candidate(problem, planned.decision)) {
     const auto plan = candidate->entry->plan(problem, *wires_, candidate->parameters);
-    planned.schedule.emplace(actions_of(plan, rank_), rank_, plan.window);
+    planned.schedule.emplace(actions_of(plan, rank_), rank_, plan.window, plan.horizon);
     planned.decision.name = plan.entry;
     planned.decision.is_ours = true;
     planned.decision.seconds = candidate->seconds;

@@ -23,7 +23,8 @@ void Range::include(const Range& other) {
   }
 }
 
-Schedule::Schedule(std::vector<Action> actions, int rank, int window) : actions_(std::move(actions)), window_(window) {
+Schedule::Schedule(std::vector<Action> actions, int rank, int window, int horizon)
+    : actions_(std::move(actions)), window_(window), horizon_(horizon) {
   const auto n = actions_.size();
   first_.assign(n + 1, 0);
   neighbour_.assign(n, -1);
@@ -239,13 +240,15 @@ int Executor::copy(const std::byte* from, std::byte* to, std::int64_t count, con
 int Executor::start_messages(std::vector<int>& ready, bool are_sends) {
   int& n_under_way = are_sends ? n_sends_ : n_receives_;
   int limit = are_sends ? limits_.sends : limits_.receives;
+  int furthest = limits_.tags;
   if (are_sends && schedule_->window_ > 0) limit = std::min(limit, schedule_->window_);
+  if (are_sends && schedule_->horizon_ > 0) furthest = std::min(furthest, schedule_->horizon_);
   while (!ready.empty()) {
     const int action = ready.front();
     const auto i = static_cast<std::size_t>(action);
     const bool is_first = action == frontier_;
     // Two messages between the same ranks may bear the same tag only where one is done before the other starts.
-    if (!is_first && (n_under_way >= limit || action - frontier_ >= limits_.tags)) break;
+    if (!is_first && (n_under_way >= limit || action - frontier_ >= furthest)) break;
     if (schedule_->kinds_[i] == Kind::combine) {
       if (free_slots_.size() < (is_first ? 1U : 2U)) break;
       slot_[i] = free_slots_.back();

@@ -36,8 +36,8 @@ struct Range {
 /// The actions of a rank, ready to be executed any number of times.
 class Schedule {
  public:
-  /// `window`: as Plan::window.
-  Schedule(std::vector<Action> actions, int rank, int window = 0);
+  /// `window`, `horizon`: as of Plan.
+  Schedule(std::vector<Action> actions, int rank, int window = 0, int horizon = 0);
 
   /// What of a buffer the rank reads or writes, and what it writes.
   const Range& touched(Buffer buffer) const { return touched_[static_cast<std::size_t>(buffer)]; }
@@ -55,7 +55,7 @@ class Schedule {
   std::vector<int> neighbour_;           // of each send: its neighbour
   std::array<Range, 3> touched_, written_;
   std::int64_t longest_combined_ = 0;  // elements of a message that is combined
-  int window_ = 0;
+  int window_ = 0, horizon_ = 0;
 };
 
 /// Addresses of element 0 of a rank's buffers.

@@ -56,12 +56,7 @@ class Reporter {
 /// All that can be wrong is found on rank 0, before anything is measured.
 std::optional<machine::MachineFile> old_map(const Arguments& arguments) {
   const std::string& path = arguments.check.empty() ? arguments.merge : arguments.check;
-  if (arguments.check.empty()) {
-    const auto folder = std::filesystem::path(arguments.output).parent_path();
-    if (!folder.empty() && !std::filesystem::is_directory(folder))
-      throw InputError(fmt::format("{}: there is no folder {}; make it, or choose another place (-o)", arguments.output,
-                                   folder.string()));
-  }
+  if (arguments.check.empty()) check_place_of_file(arguments.output);
   if (path.empty()) return std::nullopt;
   auto old = machine::read_machine_file(path);
   if (!old.measurements || !old.machine.network)

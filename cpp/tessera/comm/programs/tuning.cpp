@@ -74,6 +74,7 @@ nlohmann::json tune(const TuningRequest& request, MPI_Comm comm) {
   std::string fault;
   if (rank == 0) {
     try {
+      check_place_of_file(request.output);
       map = machine::read_machine_file(request.map);
       if (!map.machine.network)
         throw InputError(request.map + ": knows no network; measure it between the hosts (tessera machine measure)");

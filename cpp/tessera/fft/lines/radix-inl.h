@@ -188,10 +188,10 @@ struct FromComplex {
     const Real* p = rows[j] + 2 * v;
     return unzip(hn::LoadU(d, p), hn::LoadU(d, p + hn::Lanes(d)));
   }
-  /// Lines across memory touch a page a point, which no hardware foresees.
+  /// The lines beside these are wanted next. Across memory they touch a page a point, which no hardware foresees.
   HWY_INLINE void prefetch(std::int64_t j) const {
-    hwy::Prefetch(rows[j]);
-    hwy::Prefetch(rows[j] + lanes<Real>);
+    hwy::Prefetch(rows[j] + 2 * lanes<Real>);
+    hwy::Prefetch(rows[j] + 3 * lanes<Real>);
   }
 };
 
@@ -203,11 +203,16 @@ struct FromReal {
   HWY_INLINE Complexes<Real> load(std::int64_t j, std::int64_t v) const {
     return {hn::LoadU(D<Real>(), rows[2 * j] + v), hn::LoadU(D<Real>(), rows[2 * j + 1] + v)};
   }
-  HWY_INLINE void prefetch(std::int64_t) const {}
+  HWY_INLINE void prefetch(std::int64_t j) const {
+    hwy::Prefetch(rows[2 * j] + lanes<Real>);
+    hwy::Prefetch(rows[2 * j + 1] + lanes<Real>);
+  }
 };
 
+HWY_INLINE void prefetch_to_write(const void* p) { __builtin_prefetch(p, 1); }
+
 /// Backward transforms are forward ones whose results are counted down: result j goes to place n − j.
-template <class Real>
+template <class Real, bool streams>
 struct ToComplex {
   Real* const* rows;
   std::int64_t first, step;
@@ -218,8 +223,15 @@ struct ToComplex {
     const auto by = hn::Set(d, scale);
     const auto zipped = zip(Complexes<Real>{hn::Mul(x.re, by), hn::Mul(x.im, by)});
     Real* p = rows[first + step * j] + 2 * v;
-    hn::StoreU(zipped.re, d, p);
-    hn::StoreU(zipped.im, d, p + hn::Lanes(d));
+    if constexpr (streams) {
+      hn::Stream(zipped.re, d, p);
+      hn::Stream(zipped.im, d, p + hn::Lanes(d));
+    } else {
+      hn::StoreU(zipped.re, d, p);
+      hn::StoreU(zipped.im, d, p + hn::Lanes(d));
+      prefetch_to_write(p + 2 * lanes<Real>);
+      prefetch_to_write(p + 2 * lanes<Real> + hn::Lanes(d));
+    }
   }
 };
 
@@ -244,12 +256,11 @@ void run_radix(const RadixPass& pass, const Real* turns, const From& from, const
   const std::int64_t m = is_last ? 1 : pass.m, s = pass.s;
   for (std::int64_t v = 0; v < lanes<Real>; v += static_cast<std::int64_t>(hn::Lanes(d)))
     for (std::int64_t p = 0; p < m; ++p) {
-      const std::int64_t ahead = std::min(p + 1, m - 1);
       const Real* w = turns + pass.first_turn + 2 * (r - 1) * p;
       for (std::int64_t q = 0; q < s; ++q) {
         Complexes<Real> x[r];
         TESSERA_UNROLL
-        for (int i = 0; i < r; ++i) from.prefetch(q + s * (ahead + m * i));
+        for (int i = 0; i < r; ++i) from.prefetch(q + s * (p + m * i));
         TESSERA_UNROLL
         for (int i = 0; i < r; ++i) x[i] = from.load(q + s * (p + m * i), v);
         Butterfly<Real, r>::run(x);
@@ -336,7 +347,8 @@ void to_halves(const RadixPlan<Real>& plan, const Real* const* in, const Split<R
 }
 
 template <class Real>
-HWY_INLINE void execute(const RadixPlan<Real>& plan, const Real* const* in, Real** out, Real scale, Real* scratch) {
+HWY_INLINE void execute(const RadixPlan<Real>& plan, const Real* const* in, Real** out, Real scale, bool streams,
+                        Real* scratch) {
   const bool is_real = plan.kind == LineKind::real_forward || plan.kind == LineKind::real_backward;
   const bool is_backward = plan.kind == LineKind::backward || plan.kind == LineKind::real_backward;
   const std::int64_t n = is_real ? plan.n / 2 : plan.n;
@@ -365,16 +377,20 @@ HWY_INLINE void execute(const RadixPlan<Real>& plan, const Real* const* in, Real
     run_pass<true>(passes.back(), turns, here, ToReal<Real>{out, first, step, scale});
   } else {
     out[n] = out[0];
-    run_pass<true>(passes.back(), turns, here, ToComplex<Real>{out, first, step, scale});
+    if (streams)
+      run_pass<true>(passes.back(), turns, here, ToComplex<Real, true>{out, first, step, scale});
+    else
+      run_pass<true>(passes.back(), turns, here, ToComplex<Real, false>{out, first, step, scale});
   }
 }
 
-void ExecuteDouble(const RadixPlan<double>& plan, const double* const* in, double** out, double scale,
+void ExecuteDouble(const RadixPlan<double>& plan, const double* const* in, double** out, double scale, bool streams,
                    double* scratch) {
-  execute(plan, in, out, scale, scratch);
+  execute(plan, in, out, scale, streams, scratch);
 }
-void ExecuteFloat(const RadixPlan<float>& plan, const float* const* in, float** out, float scale, float* scratch) {
-  execute(plan, in, out, scale, scratch);
+void ExecuteFloat(const RadixPlan<float>& plan, const float* const* in, float** out, float scale, bool streams,
+                  float* scratch) {
+  execute(plan, in, out, scale, streams, scratch);
 }
 
 }  // namespace HWY_NAMESPACE

@@ -49,15 +49,12 @@ struct RadixPlan {
 template <class Real>
 RadixPlan<Real> plan_radix(LineKind kind, std::int64_t n);
 
-/// Numbers that execute_radix wants for its own, on a cache line's edge.
-template <class Real>
-std::int64_t radix_scratch(std::int64_t n) {
-  return 4 * n * lanes<Real>;
-}
-
 /// Point j of the lines stands at in[j], that of neighbouring lines beside it (a complex one as two numbers); likewise
-/// out, of which two places more than there are points are overwritten. Results are multiplied by `scale`.
+/// out, of which two places more than there are points are overwritten. Results are multiplied by `scale`;
+/// complex ones, whose places are then on cache lines' edges, go past the caches where `streams` is set.
+/// `scratch`: 4 n lanes numbers, on a cache line's edge.
 template <class Real>
-void execute_radix(const RadixPlan<Real>& plan, const Real* const* in, Real** out, Real scale, Real* scratch);
+void execute_radix(const RadixPlan<Real>& plan, const Real* const* in, Real** out, Real scale, bool streams,
+                   Real* scratch);
 
 }  // namespace tessera::fft

@@ -1,4 +1,8 @@
 // The tiles of transpose.h, included once for each instruction set by transpose.cpp.
+// Arrays of vectors stay in registers only where their loops are unrolled early.
+#undef TESSERA_UNROLL
+#define TESSERA_UNROLL _Pragma("GCC unroll 16")
+
 HWY_BEFORE_NAMESPACE();
 namespace tessera::fft {
 namespace HWY_NAMESPACE {
@@ -40,11 +44,14 @@ HWY_INLINE void transpose_tile(const Load& load, const Store& store) {
   const Words d;
   if constexpr (size == 16) {
     hn::Vec<Words> v[n_blocks];
+    TESSERA_UNROLL
     for (int i = 0; i < n_blocks; ++i) v[i] = load(i);
     transpose_blocks(v);
+    TESSERA_UNROLL
     for (int i = 0; i < n_blocks; ++i) store(v[i], i);
   } else if constexpr (size == 8) {
     hn::Vec<Words> even[n_blocks], odd[n_blocks];
+    TESSERA_UNROLL
     for (int i = 0; i < n_blocks; ++i) {
       const auto a = load(2 * i), b = load(2 * i + 1);
       even[i] = hn::InterleaveLower(d, a, b);
@@ -52,6 +59,7 @@ HWY_INLINE void transpose_tile(const Load& load, const Store& store) {
     }
     transpose_blocks(even);
     transpose_blocks(odd);
+    TESSERA_UNROLL
     for (int i = 0; i < n_blocks; ++i) {
       store(even[i], 2 * i);
       store(odd[i], 2 * i + 1);
@@ -59,6 +67,7 @@ HWY_INLINE void transpose_tile(const Load& load, const Store& store) {
   } else {
     const HalfWords h;
     hn::Vec<Words> part[4][n_blocks];
+    TESSERA_UNROLL
     for (int i = 0; i < n_blocks; ++i) {
       const auto a = hn::BitCast(h, load(4 * i)), b = hn::BitCast(h, load(4 * i + 1));
       const auto c = hn::BitCast(h, load(4 * i + 2)), e = hn::BitCast(h, load(4 * i + 3));
@@ -71,14 +80,16 @@ HWY_INLINE void transpose_tile(const Load& load, const Store& store) {
       part[2][i] = hn::InterleaveLower(d, high, next_high);
       part[3][i] = hn::InterleaveUpper(d, high, next_high);
     }
+    TESSERA_UNROLL
     for (int f = 0; f < 4; ++f) {
       transpose_blocks(part[f]);
+      TESSERA_UNROLL
       for (int i = 0; i < n_blocks; ++i) store(part[f][i], 4 * i + f);
     }
   }
 }
 
-template <int size>
+template <int size, bool streams>
 HWY_INLINE void transpose_values(const std::byte* from, std::int64_t from_stride, std::int64_t rows,
                                  std::int64_t columns, std::byte* to, std::int64_t to_stride) {
   constexpr std::int64_t edge = n_blocks * 16 / size;
@@ -99,21 +110,36 @@ HWY_INLINE void transpose_values(const std::byte* from, std::int64_t from_stride
                                reinterpret_cast<const std::uint64_t*>(from + ((row + i) * from_stride + done) * size));
             },
             [&](hn::Vec<Words> v, int i) HWY_ATTR {
-              hn::StoreU(v, d, reinterpret_cast<std::uint64_t*>(to + ((done + i) * to_stride + row) * size));
+              auto* at = reinterpret_cast<std::uint64_t*>(to + ((done + i) * to_stride + row) * size);
+              if constexpr (streams)
+                hn::Stream(v, d, at);
+              else
+                hn::StoreU(v, d, at);
             });
     one_by_one(whole, rows, 0, done);
   }
   one_by_one(0, rows, done, columns);
 }
 
-void Transpose(int size, const std::byte* from, std::int64_t from_stride, std::int64_t rows, std::int64_t columns,
-               std::byte* to, std::int64_t to_stride) {
+template <bool streams>
+HWY_INLINE void transpose_sized(int size, const std::byte* from, std::int64_t from_stride, std::int64_t rows,
+                                std::int64_t columns, std::byte* to, std::int64_t to_stride) {
   if (size == 16)
-    transpose_values<16>(from, from_stride, rows, columns, to, to_stride);
+    transpose_values<16, streams>(from, from_stride, rows, columns, to, to_stride);
   else if (size == 8)
-    transpose_values<8>(from, from_stride, rows, columns, to, to_stride);
+    transpose_values<8, streams>(from, from_stride, rows, columns, to, to_stride);
   else
-    transpose_values<4>(from, from_stride, rows, columns, to, to_stride);
+    transpose_values<4, streams>(from, from_stride, rows, columns, to, to_stride);
+}
+
+void Transpose(int size, const std::byte* from, std::int64_t from_stride, std::int64_t rows, std::int64_t columns,
+               std::byte* to, std::int64_t to_stride, bool streams) {
+  // Less than a whole cache line at a time would be written to memory piece by piece.
+  constexpr std::uintptr_t line = 64;
+  if (streams && n_blocks * 16 == line && (reinterpret_cast<std::uintptr_t>(to) | to_stride * size) % line == 0)
+    transpose_sized<true>(size, from, from_stride, rows, columns, to, to_stride);
+  else
+    transpose_sized<false>(size, from, from_stride, rows, columns, to, to_stride);
 }
 
 }  // namespace HWY_NAMESPACE

@@ -76,7 +76,8 @@ RttTable rtt_table_from_text(const std::string& text, const std::string& name) {
           throw InputError(fmt::format("{}: host {} is listed twice in the first row", where(h + 1), table.hosts[h]));
       }
       if (table.hosts.empty())
-        throw InputError(where(0) + ": the first row has no host names, expected an empty field and then the names");
+        throw InputError(
+            where(0) + ": the first row has no host names, expected an empty field and then the names, between commas");
       table.times = TimeMatrix(static_cast<int>(table.hosts.size()));
       continue;
     }

@@ -49,7 +49,10 @@ TEST(RttCsv, NamesLineAndColumn) {
   EXPECT_EQ(refusal(",a\na,0\na,0\n"), "rtt.csv:3:1: a row more than the 1 hosts of the first row");
   EXPECT_EQ(refusal(",a,a\n"), "rtt.csv:1:3: host a is listed twice in the first row");
   EXPECT_EQ(refusal(",a,\n"), "rtt.csv:1:3: a host without name in the first row");
-  EXPECT_EQ(refusal("a\n"), "rtt.csv:1:1: the first row has no host names, expected an empty field and then the names");
+  const std::string no_names =
+      "rtt.csv:1:1: the first row has no host names, expected an empty field and then the names, between commas";
+  EXPECT_EQ(refusal("a\n"), no_names);
+  EXPECT_EQ(refusal(";a;b\na;0;1\nb;1;0\n"), no_names);
   EXPECT_EQ(refusal("\n"), "rtt.csv: is empty, expected a matrix of times");
 }
 

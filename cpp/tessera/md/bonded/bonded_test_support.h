@@ -9,9 +9,9 @@
 #include <random>
 #include <vector>
 
+#include "tessera/base/instruction_sets_test_support.h"
 #include "tessera/base/units.h"
 #include "tessera/md/bonded/bonded.h"
-#include "tessera/md/instruction_sets_test_support.h"
 
 namespace tessera::md::bonded::test {
 
@@ -22,13 +22,13 @@ inline constexpr double strong = 65536;
 /// A test that runs with each instruction set.
 class WithInstructionSet : public testing::TestWithParam<std::int64_t> {
  protected:
-  void SetUp() override { md::test::choose_instruction_set(GetParam()); }
-  void TearDown() override { md::test::choose_instruction_set(0); }
+  void SetUp() override { tessera::test::choose_instruction_set(GetParam()); }
+  void TearDown() override { tessera::test::choose_instruction_set(0); }
 };
 
-#define TESSERA_WITH_EACH_INSTRUCTION_SET(Suite)                                         \
-  class Suite : public test::WithInstructionSet {};                                      \
-  INSTANTIATE_TEST_SUITE_P(Each, Suite, testing::ValuesIn(md::test::instruction_sets()), \
+#define TESSERA_WITH_EACH_INSTRUCTION_SET(Suite)                                              \
+  class Suite : public test::WithInstructionSet {};                                           \
+  INSTANTIATE_TEST_SUITE_P(Each, Suite, testing::ValuesIn(tessera::test::instruction_sets()), \
                            [](const auto& set) { return hwy::TargetName(set.param); })
 
 struct Result {

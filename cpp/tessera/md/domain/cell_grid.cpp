@@ -23,6 +23,11 @@ CellGrid plan_cell_grid(const Lattice& lattice, const CellDemands& demands) {
   for (std::size_t d = 0; d < 3; ++d) {
     grid.n[d] = static_cast<std::int64_t>(std::floor(edges[d] / demands.least_edge()));
     grid.n[d] = std::min<std::int64_t>(grid.n[d], std::int64_t{1} << 20);
+    if (grid.n[d] < 2 && 2 * demands.mesh_reach + demands.buffer > demands.list_range)
+      throw InputError(fmt::format(
+          "box edge {} is {:.3f} Å, shorter than two cells of {:.3f} Å, as the mesh is so coarse that charges reach "
+          "{:.2f} Å; use a finer mesh (pme.grid or pme.spacing)",
+          "xyz"[d], edges[d], demands.least_edge(), demands.mesh_reach));
     if (grid.n[d] < 2)
       throw InputError(fmt::format(
           "box edge {} is {:.3f} Å, shorter than two cells of {:.3f} Å (list range {:.2f} Å); use a larger box, a "

@@ -51,6 +51,12 @@ TEST(PlanCellGrid, RefusesBoxesTooSmallAndSaysWhich) {
     EXPECT_NE(text.find("edge y is 9.900"), std::string::npos) << text;
     EXPECT_NE(text.find("5.000"), std::string::npos) << text;
   }
+  try {
+    plan_cell_grid(box(30, 30, 30), {.list_range = 10, .mesh_reach = 18});
+    FAIL() << "nothing thrown";
+  } catch (const InputError& error) {
+    EXPECT_NE(std::string(error.what()).find("charges reach 18.00 Å; use a finer mesh"), std::string::npos);
+  }
   EXPECT_THROW(plan_cell_grid(Lattice({30, 0, 0}, {5, 30, 0}, {0, 0, 30}), demands), InputError);
 }
 

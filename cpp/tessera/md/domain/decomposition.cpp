@@ -7,6 +7,7 @@
 #include <map>
 #include <numeric>
 #include <set>
+#include <utility>
 
 #include "tessera/base/error.h"
 
@@ -63,9 +64,20 @@ class CostField {
 
 namespace {
 
-/// The cut that leaves the ranks most alike in cost, near the middle of a long edge. There is always one for
-/// 1 < ranks ≤ cells.
-Halving choose_halving(const CellGrid& grid, const IndexBox& box, int ranks, const CostField& costs) {
+/// The numbers of ranks, of those of a part of the line, after which the network parts them most.
+std::vector<std::int64_t> joints(std::span<const int> level) {
+  const int highest = *std::max_element(level.begin() + 1, level.end());
+  std::vector<std::int64_t> places;
+  for (std::size_t i = 1; i < level.size(); ++i)
+    if (level[i] == highest) places.push_back(static_cast<std::int64_t>(i));
+  return places;
+}
+
+/// The cut that leaves the ranks most alike in cost, near the middle of a long edge and at a joint of the network.
+/// `level`: of the ranks of the box. There is always one for 1 < ranks ≤ cells.
+Halving choose_halving(const CellGrid& grid, const IndexBox& box, std::span<const int> level, const CostField& costs) {
+  const auto ranks = static_cast<std::int64_t>(level.size());
+  const auto joint = joints(level);
   double longest = 0;
   for (int d = 0; d < 3; ++d)
     longest = std::max(longest, static_cast<double>(box.extent(d)) * grid.edge[static_cast<std::size_t>(d)]);
@@ -80,15 +92,24 @@ Halving choose_halving(const CellGrid& grid, const IndexBox& box, int ranks, con
       left += by_layer[static_cast<std::size_t>(position - 1)];
       const double share = all > 0 ? left / all : static_cast<double>(position) / static_cast<double>(n);
       // Ranks in proportion to costs, but never more ranks than cells on either side.
-      const std::int64_t left_ranks = std::clamp<std::int64_t>(
-          std::llround(ranks * share), std::max<std::int64_t>(1, ranks - (n - position) * layer),
-          std::min<std::int64_t>(position * layer, ranks - 1));
-      const double load =
-          std::max(share / static_cast<double>(left_ranks), (1 - share) / static_cast<double>(ranks - left_ranks));
+      const auto fewest = std::max<std::int64_t>(1, ranks - (n - position) * layer),
+                 most = std::min<std::int64_t>(position * layer, ranks - 1),
+                 fair = std::clamp<std::int64_t>(std::llround(static_cast<double>(ranks) * share), fewest, most);
       const double off_centre = std::abs(2 * share - 1);
-      const double cost = load * (1 + 0.25 * off_centre) * (1 + 0.25 * (1 - length / longest));
-      // Of cuts alike, the first: not by the last digit.
-      if (cost < best.cost * (1 - 1e-9)) best = {d, static_cast<int>(left_ranks), position, cost};
+      const auto consider = [&](std::int64_t left_ranks) {
+        if (left_ranks < fewest || left_ranks > most) return;
+        const double load =
+            std::max(share / static_cast<double>(left_ranks), (1 - share) / static_cast<double>(ranks - left_ranks));
+        const bool is_joint = std::binary_search(joint.begin(), joint.end(), left_ranks);
+        const double cost =
+            load * (1 + 0.25 * off_centre) * (1 + 0.25 * (1 - length / longest)) * (is_joint ? 1 : 1.25);
+        // Of cuts alike, the first: not by the last digit.
+        if (cost < best.cost * (1 - 1e-9)) best = {d, static_cast<int>(left_ranks), position, cost};
+      };
+      consider(fair);
+      const auto after = std::lower_bound(joint.begin(), joint.end(), fair);
+      if (after != joint.end()) consider(*after);
+      if (after != joint.begin()) consider(*(after - 1));
     }
   }
   return best;
@@ -96,21 +117,24 @@ Halving choose_halving(const CellGrid& grid, const IndexBox& box, int ranks, con
 
 }  // namespace
 
-int Decomposition::cut(const IndexBox& box, int first_rank, int ranks, const CostField& costs) {
+int Decomposition::cut(const IndexBox& box, int first_place, int ranks, const CostField& costs) {
   const int node = static_cast<int>(tree_.size());
   tree_.emplace_back();
+  const auto first = static_cast<std::size_t>(first_place);
   if (ranks == 1) {
-    bricks_[static_cast<std::size_t>(first_rank)] = box;
-    tree_[static_cast<std::size_t>(node)].rank = first_rank;
+    const int rank = line_.rank[first];
+    bricks_[static_cast<std::size_t>(rank)] = box;
+    tree_[static_cast<std::size_t>(node)].rank = rank;
     return node;
   }
   const CostField here(costs, box);
-  const auto halving = choose_halving(grid_, box, ranks, here);
+  const auto halving =
+      choose_halving(grid_, box, std::span(line_.level).subspan(first, static_cast<std::size_t>(ranks)), here);
   const auto d = static_cast<std::size_t>(halving.dimension);
   IndexBox left = box, right = box;
   left.upper[d] = right.lower[d] = box.lower[d] + halving.position;
-  const int left_node = cut(left, first_rank, halving.left_ranks, here);
-  const int right_node = cut(right, first_rank + halving.left_ranks, ranks - halving.left_ranks, here);
+  const int left_node = cut(left, first_place, halving.left_ranks, here);
+  const int right_node = cut(right, first_place + halving.left_ranks, ranks - halving.left_ranks, here);
   tree_[static_cast<std::size_t>(node)] = {halving.dimension, left.upper[d], left_node, right_node, -1};
   return node;
 }
@@ -125,7 +149,8 @@ int Decomposition::owner(const Index3& cell) const {
   return tree_[node].rank;
 }
 
-Decomposition plan_decomposition(const CellGrid& grid, int ranks, std::span<const BrickCost> costs) {
+Decomposition plan_decomposition(const CellGrid& grid, const comm::RankLine& line, std::span<const BrickCost> costs) {
+  const int ranks = line.size();
   if (ranks < 1 || ranks > grid.size())
     throw InputError(fmt::format(
         "{} ranks are too many for a box of {} × {} × {} cells, of which each rank needs at least one; use 1 "
@@ -133,17 +158,23 @@ Decomposition plan_decomposition(const CellGrid& grid, int ranks, std::span<cons
         ranks, grid.n[0], grid.n[1], grid.n[2], grid.size()));
   Decomposition decomposition;
   decomposition.grid_ = grid;
+  decomposition.line_ = line;
+  decomposition.host_of_rank_ = line.host_of_rank();
   decomposition.bricks_.resize(static_cast<std::size_t>(ranks));
   decomposition.cut({{0, 0, 0}, grid.n}, 0, ranks, CostField(costs));
   return decomposition;
 }
 
-Decomposition plan_decomposition(const CellGrid& grid, int ranks) {
+Decomposition plan_decomposition(const CellGrid& grid, const comm::RankLine& line) {
   BrickCost alike{{{0, 0, 0}, grid.n}, {}};
   for (std::size_t d = 0; d < 3; ++d)
     alike.by_layer[d].assign(static_cast<std::size_t>(grid.n[d]),
                              static_cast<double>(grid.size()) / static_cast<double>(grid.n[d]));
-  return plan_decomposition(grid, ranks, std::span(&alike, 1));
+  return plan_decomposition(grid, line, std::span(&alike, 1));
+}
+
+Decomposition plan_decomposition(const CellGrid& grid, int ranks) {
+  return plan_decomposition(grid, comm::RankLine::as_numbered(ranks));
 }
 
 double cost_of(const IndexBox& box, std::span<const BrickCost> costs) {
@@ -195,7 +226,25 @@ HaloPlan plan_halo(const Decomposition& decomposition, int rank) {
     });
     for (const auto flat : wanted) entry.send.push_back(grid.unflat(flat));
   }
+  const auto& host = decomposition.host_of_rank();
+  const auto turn = [&](const HaloPlan::Peer& peer) {
+    const bool is_near = host[static_cast<std::size_t>(peer.rank)] == host[static_cast<std::size_t>(rank)];
+    return std::pair(is_near, (peer.rank - rank + decomposition.ranks()) % decomposition.ranks());
+  };
+  std::sort(plan.peers.begin(), plan.peers.end(), [&](const auto& a, const auto& b) { return turn(a) < turn(b); });
   return plan;
+}
+
+HaloCells count_halo(const Decomposition& decomposition, int rank, const std::vector<int>& host_of_rank) {
+  HaloCells count;
+  for (const auto& peer : plan_halo(decomposition, rank).peers) {
+    const auto cells = static_cast<std::int64_t>(peer.receive.size());
+    const bool is_other =
+        host_of_rank[static_cast<std::size_t>(peer.rank)] != host_of_rank[static_cast<std::size_t>(rank)];
+    count.all += cells;
+    count.from_other_hosts += is_other ? cells : 0;
+  }
+  return count;
 }
 
 }  // namespace tessera::md::domain

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "tessera/comm/rank_line.h"
 #include "tessera/md/domain/cell_grid.h"
 
 namespace tessera::md::domain {
@@ -23,6 +24,10 @@ class CostField;
 class Decomposition {
  public:
   const CellGrid& grid() const { return grid_; }
+  /// Ranks by place: those of a part of the line hold one brick together.
+  const comm::RankLine& line() const { return line_; }
+  /// Hosts of ranks, as the line tells.
+  const std::vector<int>& host_of_rank() const { return host_of_rank_; }
   int ranks() const { return static_cast<int>(bricks_.size()); }
   const IndexBox& brick(int rank) const { return bricks_[static_cast<std::size_t>(rank)]; }
   const std::vector<IndexBox>& bricks() const { return bricks_; }
@@ -30,25 +35,30 @@ class Decomposition {
   int owner(const Index3& cell) const;
 
  private:
-  friend Decomposition plan_decomposition(const CellGrid&, int, std::span<const BrickCost>);
+  friend Decomposition plan_decomposition(const CellGrid&, const comm::RankLine&, std::span<const BrickCost>);
   struct Cut {
     int dimension = 0;
     std::int64_t position = 0;  // cells below it are the left node's
     int left = -1, right = -1;  // nodes
     int rank = -1;              // of a leaf
   };
-  int cut(const IndexBox& box, int first_rank, int ranks, const CostField& costs);
+  int cut(const IndexBox& box, int first_place, int ranks, const CostField& costs);
 
   CellGrid grid_;
+  comm::RankLine line_;
+  std::vector<int> host_of_rank_;
   std::vector<IndexBox> bricks_;
   std::vector<Cut> tree_;
 };
 
-/// Halves bricks again and again, ranks in proportion to costs, for any count up to the number of cells. Throws
-/// InputError naming the counts that do. `costs`: of bricks that cover the grid, such as those of another decomposition
-/// of it.
-Decomposition plan_decomposition(const CellGrid& grid, int ranks, std::span<const BrickCost> costs);
+/// Halves bricks again and again, ranks in proportion to costs, for any count up to the number of cells; the line of
+/// ranks is halved with them, between subnets or hosts where that can be, so that most neighbours are joined well.
+/// Throws InputError naming the counts of ranks that do. `costs`: of bricks that cover the grid, such as those of
+/// another decomposition of it.
+Decomposition plan_decomposition(const CellGrid& grid, const comm::RankLine& line, std::span<const BrickCost> costs);
 /// The same where all cells cost alike.
+Decomposition plan_decomposition(const CellGrid& grid, const comm::RankLine& line);
+/// And ranks stand as numbered.
 Decomposition plan_decomposition(const CellGrid& grid, int ranks);
 
 /// What the cells of a box cost.
@@ -61,9 +71,15 @@ struct HaloPlan {
     std::vector<Index3> send;     // cells of ours that the peer needs, by flat index
     std::vector<Index3> receive;  // cells of the peer that we need, by flat index
   };
-  std::vector<Peer> peers;  // by rank
+  std::vector<Peer> peers;  // of other hosts first: what takes longest; each rank begins with another one
 };
 
 HaloPlan plan_halo(const Decomposition& decomposition, int rank);
+
+/// Cells of the halo of a rank, and those of them that ranks of other hosts hold.
+struct HaloCells {
+  std::int64_t all = 0, from_other_hosts = 0;
+};
+HaloCells count_halo(const Decomposition& decomposition, int rank, const std::vector<int>& host_of_rank);
 
 }  // namespace tessera::md::domain

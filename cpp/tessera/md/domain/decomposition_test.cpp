@@ -106,7 +106,7 @@ TEST(Decomposition, FollowsMeasuredCosts) {
       auto costs = measure(plan, cost_of_cell);
       const double before = imbalance(costs);
       for (int times = 0; times < 3; ++times) {
-        plan = plan_decomposition(grid, ranks, costs);
+        plan = plan_decomposition(grid, plan.line(), costs);
         costs = measure(plan, cost_of_cell);
       }
       EXPECT_LT(imbalance(costs), std::max(at_most, 0.75 * before)) << ranks << " ranks, before " << before;
@@ -125,7 +125,7 @@ TEST(Decomposition, EvenCostsAreNoCosts) {
     for (const int ranks : {2, 3, 5, 8}) {
       const auto plan = plan_decomposition(grid, ranks);
       const auto costs = measure(plan, [](const Index3&) { return 1.0; });
-      EXPECT_EQ(plan_decomposition(grid, ranks, costs).bricks(), plan.bricks());
+      EXPECT_EQ(plan_decomposition(grid, plan.line(), costs).bricks(), plan.bricks());
     }
 }
 
@@ -155,6 +155,117 @@ TEST(Decomposition, LoadsAreBalanced) {
   // Powers of two on a divisible grid are exact.
   for (const int ranks : {1, 2, 4, 8, 16, 32, 64, 512, 4096})
     EXPECT_EQ(imbalance(plan_decomposition(grid_of({16, 16, 16}), ranks)), 1.0);
+}
+
+/// So many ranks on each host, hosts of each subnet by their numbers, ranks numbered round robin over hosts.
+comm::RankLine scattered(const std::vector<std::vector<int>>& subnets) {
+  std::vector<std::vector<int>> ranks;
+  std::vector<int> left;
+  for (const auto& hosts : subnets) left.insert(left.end(), hosts.begin(), hosts.end());
+  ranks.resize(left.size());
+  for (int rank = 0, placed = 1; placed > 0;) {
+    placed = 0;
+    for (std::size_t host = 0; host < left.size(); ++host)
+      if (left[host] > 0) ranks[host].push_back(rank++), --left[host], ++placed;
+  }
+  comm::RankLine line;
+  std::size_t host = 0;
+  for (const auto& hosts : subnets) {
+    int level = 2;
+    for (std::size_t i = 0; i < hosts.size(); ++i, ++host, level = 1)
+      for (const int rank : ranks[host]) {
+        line.rank.push_back(rank);
+        line.level.push_back(std::exchange(level, 0));
+      }
+  }
+  line.level[0] = 0;
+  return line;
+}
+
+/// Halo cells that come from other hosts, in all.
+std::int64_t between_hosts(const Decomposition& plan, const std::vector<int>& host) {
+  std::int64_t cells = 0;
+  for (int rank = 0; rank < plan.ranks(); ++rank)
+    for (const auto& peer : plan_halo(plan, rank).peers)
+      if (host[static_cast<std::size_t>(peer.rank)] != host[static_cast<std::size_t>(rank)])
+        cells += static_cast<std::int64_t>(peer.receive.size());
+  return cells;
+}
+
+TEST(Decomposition, NeighboursStandOnOneHost) {
+  std::int64_t along = 0, without_joints = 0, numbered = 0;
+  for (const auto& hosts : std::vector<std::vector<std::vector<int>>>{{{4, 4}},
+                                                                      {{4, 4, 4}},
+                                                                      {{3, 5}},
+                                                                      {{2, 2}, {2, 2}},
+                                                                      {{6, 6, 6}, {6, 6, 6}},
+                                                                      {{4, 4, 4}, {8}},
+                                                                      {{16, 16, 16, 16, 16}}}) {
+    const auto line = scattered(hosts);
+    auto plain = line;
+    std::fill(plain.level.begin(), plain.level.end(), 0);
+    const auto host = line.host_of_rank();
+    for (const auto& grid : {grid_of({12, 12, 12}), grid_of({16, 9, 10}), grid_of({16, 16, 16})}) {
+      const auto plan = plan_decomposition(grid, line);
+      EXPECT_EQ(plan.host_of_rank(), host);
+      EXPECT_LE(imbalance(plan), 1.25);
+      EXPECT_LE(between_hosts(plan, host),
+                1.1 * static_cast<double>(between_hosts(plan_decomposition(grid, line.size()), host)));
+      along += between_hosts(plan, host);
+      without_joints += between_hosts(plan_decomposition(grid, plain), host);
+      numbered += between_hosts(plan_decomposition(grid, line.size()), host);
+    }
+  }
+  EXPECT_LT(static_cast<double>(along), 0.7 * static_cast<double>(numbered));
+  EXPECT_LT(static_cast<double>(along), 0.93 * static_cast<double>(without_joints));
+}
+
+TEST(Decomposition, AHostsRanksHoldOneBrick) {
+  const auto line = scattered({{4, 4}, {4, 4}});
+  const auto plan = plan_decomposition(grid_of({16, 16, 16}), line);
+  for (std::size_t first = 0; first < 16; first += 4) {
+    IndexBox hull = plan.brick(line.rank[first]);
+    std::int64_t cells = 0;
+    for (std::size_t place = first; place < first + 4; ++place) {
+      const auto& brick = plan.brick(line.rank[place]);
+      cells += brick.size();
+      for (std::size_t d = 0; d < 3; ++d) {
+        hull.lower[d] = std::min(hull.lower[d], brick.lower[d]);
+        hull.upper[d] = std::max(hull.upper[d], brick.upper[d]);
+      }
+    }
+    EXPECT_EQ(hull.size(), cells);
+  }
+}
+
+TEST(Decomposition, CellsMoveAlongTheLine) {
+  const auto line = scattered({{4, 4}, {4, 4}});
+  const auto first = plan_decomposition(grid_of({16, 12, 12}), line);
+  const auto moved = plan_decomposition(first.grid(), first.line(),
+                                        measure(first, [](const Index3& cell) { return cell[0] < 8 ? 1.0 : 0.01; }));
+  EXPECT_EQ(moved.line().rank, line.rank);
+  EXPECT_NE(moved.bricks(), first.bricks());
+}
+
+TEST(PlanHalo, OtherHostsComeFirst) {
+  const auto line = scattered({{4, 4}, {4, 4}});
+  const auto plan = plan_decomposition(grid_of({16, 16, 16}), line);
+  const auto& host = plan.host_of_rank();
+  for (int rank = 0; rank < plan.ranks(); ++rank) {
+    std::int64_t all = 0, from_others = 0;
+    bool was_near = false;
+    for (const auto& peer : plan_halo(plan, rank).peers) {
+      const bool is_near = host[static_cast<std::size_t>(peer.rank)] == host[static_cast<std::size_t>(rank)];
+      EXPECT_TRUE(is_near || !was_near);
+      was_near = is_near;
+      all += static_cast<std::int64_t>(peer.receive.size());
+      from_others += is_near ? 0 : static_cast<std::int64_t>(peer.receive.size());
+    }
+    EXPECT_TRUE(was_near);
+    const auto counted = count_halo(plan, rank, host);
+    EXPECT_EQ(counted.all, all);
+    EXPECT_EQ(counted.from_other_hosts, from_others);
+  }
 }
 
 TEST(Decomposition, CutsTheLongestEdgeInLength) {
@@ -227,11 +338,11 @@ TEST(PlanHalo, IsTheWrappedLayerAndBothSidesAgree) {
       for (int rank = 0; rank < ranks; ++rank) halo.push_back(plan_halo(plan, rank));
       for (int rank = 0; rank < ranks; ++rank) {
         std::set<std::int64_t> received;
-        int last_peer = -1;
+        int last_turn = 0;
         for (const auto& peer : halo[static_cast<std::size_t>(rank)].peers) {
-          ASSERT_GT(peer.rank, last_peer) << "peers come by rank";
-          last_peer = peer.rank;
-          ASSERT_NE(peer.rank, rank);
+          const int turn = (peer.rank - rank + ranks) % ranks;
+          ASSERT_GT(turn, last_turn) << "each rank begins with another peer";
+          last_turn = turn;
           for (const auto& cell : peer.receive) {
             ASSERT_EQ(plan.owner(cell), peer.rank);
             ASSERT_TRUE(received.insert(grid.flat(cell)).second) << "received twice";

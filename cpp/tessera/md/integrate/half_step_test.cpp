@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "tessera/base/instruction_sets_test_support.h"
 #include "tessera/base/units.h"
 #include "tessera/md/constraint/constraint_test_support.h"
 #include "tessera/md/test_support.h"
@@ -228,13 +229,13 @@ void check_failure() {
     }
 }
 
-TEST(HalfStep, DriftAgreesWithOneGroupAtATime) { test::for_instruction_sets(check_drift); }
+TEST(HalfStep, DriftAgreesWithOneGroupAtATime) { tessera::test::for_instruction_sets(check_drift); }
 
-TEST(HalfStep, ProjectionAgreesWithOneGroupAtATime) { test::for_instruction_sets(check_projection); }
+TEST(HalfStep, ProjectionAgreesWithOneGroupAtATime) { tessera::test::for_instruction_sets(check_projection); }
 
-TEST(HalfStep, AGroupsBitsDoNotDependOnItsBatch) { test::for_instruction_sets(check_independence); }
+TEST(HalfStep, AGroupsBitsDoNotDependOnItsBatch) { tessera::test::for_instruction_sets(check_independence); }
 
-TEST(HalfStep, StopsAndNamesAGroupThatFails) { test::for_instruction_sets(check_failure); }
+TEST(HalfStep, StopsAndNamesAGroupThatFails) { tessera::test::for_instruction_sets(check_failure); }
 
 TEST(HalfStep, OfFailuresTheLeastSlotIsTold) {
   Failure failure;

@@ -211,49 +211,45 @@ template <class Choice, std::size_t entries, bool Masked, bool WithEnergy>
   const P inverse = InverseSqrt(r2), inverse2 = Mul(inverse, inverse);
   const P qq = Mul(OfI<entries>(ci.q), OfJ<entries>(cj, &ClusterData::q));
 
-  P dispersion, repulsion;
-  {
-    const P si = OfI<entries>(ci.sigma), sj = OfJ<entries>(cj, &ClusterData::sigma);
-    const P sigma = ChosenRule<Choice>(k) == KernelRule::lorentz_berthelot ? Add(si, sj) : Mul(si, sj);
-    const P s1 = Mul(sigma, inverse), s2 = Mul(s1, s1), s6 = Mul(Mul(s2, s2), s2);
-    dispersion = Mul(Mul(OfI<entries>(ci.epsilon), OfJ<entries>(cj, &ClusterData::epsilon)), s6);
-    repulsion = Mul(dispersion, s6);
-  }
+  // In units of the dispersion 6B/r⁶, to which the repulsion 12A/r¹² is as s⁶ to one.
+  const P si = OfI<entries>(ci.sigma), sj = OfJ<entries>(cj, &ClusterData::sigma);
+  const P sigma = ChosenRule<Choice>(k) == KernelRule::lorentz_berthelot ? Add(si, sj) : Mul(si, sj);
+  const P s1 = Mul(sigma, inverse), s2 = Mul(s1, s1), s6 = Mul(Mul(s2, s2), s2);
+  P lj_unit = Mul(Mul(OfI<entries>(ci.epsilon), OfJ<entries>(cj, &ClusterData::epsilon)), s6);
+  auto lj = LennardJones<Choice, WithEnergy>(k, s6, One(), r2, inverse);
   if constexpr (Masked) {
     if (table != nullptr) {
       const P inverse6 = Mul(Mul(inverse2, inverse2), inverse2);
-      dispersion = Mul(OfI<entries>(table->b6), inverse6);
-      repulsion = Mul(OfI<entries>(table->a12), Mul(inverse6, inverse6));
+      const P dispersion = Mul(OfI<entries>(table->b6), inverse6);
+      const P repulsion = Mul(OfI<entries>(table->a12), Mul(inverse6, inverse6));
+      lj = LennardJones<Choice, WithEnergy>(k, repulsion, dispersion, r2, inverse);
+      lj_unit = set(1.0f);
     }
   }
-  if (HasTwoCutoffs<Choice>(k)) {
-    const auto within = Lt(distance2, set(k.lj_cutoff2));
-    dispersion = IfThenElseZero(within, dispersion);
-    repulsion = IfThenElseZero(within, repulsion);
-  }
-  const auto lj = LennardJones<Choice, WithEnergy>(k, repulsion, dispersion, r2, inverse);
-  P direct, potential = hn::Zero(d), smooth = hn::Zero(d);  // F·r of it all; F/r that the mesh already has
+  if (HasTwoCutoffs<Choice>(k)) lj_unit = IfThenElseZero(Lt(distance2, set(k.lj_cutoff2)), lj_unit);
+  P coulomb, potential = hn::Zero(d);  // F·r and energy of unit charges
   auto interact = active;
   if constexpr (Masked) interact = And(active, Masks<entries>(masked, &MaskedEntry::interact));
   if (ChosenCoulomb<Choice>(k) == Electrostatics::pme) {
-    // (1/r³ − correction) for pairs that interact, the correction alone for excluded ones
-    direct = MulAdd(qq, inverse, lj.force_times_r);
-    smooth = Mul(qq, EwaldForce<Choice>(k, r2));
+    // 1/r less the mesh's share for pairs that interact, its share alone for excluded ones
+    P direct = inverse;
     if constexpr (Masked) {
       active = And(active, Or(interact, Masks<entries>(masked, &MaskedEntry::excluded)));
-      direct = IfThenElseZero(interact, direct);
+      direct = IfThenElseZero(interact, inverse);
+      lj_unit = IfThenElseZero(interact, lj_unit);
     }
+    coulomb = WithoutMesh<Choice>(k, r2, direct);
     if constexpr (WithEnergy) {
       const P t = MulAdd(r2, set(k.ewald_scale), set(-1.0f));
       potential = Sub(inverse, Evaluate<ewald_degree_high>(k.ewald_energy, t));
     }
   } else {
     const auto plain = PlainCoulomb<WithEnergy>(k, r2, inverse);
-    direct = MulAdd(qq, plain.force_times_r, lj.force_times_r);
+    coulomb = plain.force_times_r;
     potential = plain.energy;
     active = interact;
   }
-  const P force_over_r = IfThenElseZero(active, MulSub(direct, inverse2, smooth));
+  const P force_over_r = IfThenElseZero(active, Mul(MulAdd(lj_unit, lj.force_times_r, Mul(qq, coulomb)), inverse2));
   const P size = Abs(force_over_r);
   V greatest = size.part[0];
   for (std::size_t p = 1; p < n; ++p) greatest = hn::Max(greatest, size.part[p]);
@@ -271,8 +267,8 @@ template <class Choice, std::size_t entries, bool Masked, bool WithEnergy>
     const auto p = e * registers;
     SubtractJForces(force[0].part + p, force[1].part + p, force[2].part + p, loop.force[cluster_of(j[e])].value);
     if constexpr (WithEnergy)
-      energies.Add(IfThenElseZero(interact, lj.energy), IfThenElseZero(interact, Mul(qq, potential)), distance, force,
-                   p);
+      energies.Add(IfThenElseZero(interact, Mul(lj_unit, lj.energy)), IfThenElseZero(interact, Mul(qq, potential)),
+                   distance, force, p);
   }
   return true;
 }

@@ -56,7 +56,7 @@ struct KernelConstants {
   float coulomb_switch2, coulomb_inverse_width;     // electrostatics force-switch
   float coulomb_below, coulomb_a, coulomb_b, coulomb_c, coulomb_d, cutoff;
   // Ewald correction by polynomials in t = r²·scale − 1, even and odd powers apart:
-  // force: erf(αr)/r³ − 2α/√π e^(−α²r²)/r²; energy: erf(αr)/r.
+  // F·r: erf(αr)/r − 2α/√π e^(−α²r²); energy: erf(αr)/r.
   float ewald_scale;
   float ewald_force[ewald_degree_high + 1];  // of the lower degree: zeros at the end
   float ewald_energy[ewald_degree_high + 1];

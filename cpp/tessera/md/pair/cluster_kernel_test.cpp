@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "tessera/base/error.h"
+#include "tessera/base/instruction_sets_test_support.h"
 #include "tessera/md/pair/pair_forces.h"
 #include "tessera/md/test_support.h"
 #include "tessera/md/topology.h"
@@ -163,7 +164,7 @@ void check_all_functions(const test::MixtureOptions& mixture, bool two_cutoffs =
       auto by_table = settings;
       by_table.function = PairFunction::table;
       by_table.table_density = 800;
-      test::for_instruction_sets([&] {
+      tessera::test::for_instruction_sets([&] {
         for (const bool with_energies : {true, false})
           expect_agreement(compute(sample, settings, {.with_energies = with_energies}), oracle, with_energies, 2e-5);
         for (const auto& scheme : cell_schemes()) {
@@ -333,7 +334,7 @@ Found two_ions(double distance, double charge, const std::string& scheme,
 }
 
 TEST(PairSchemes, ForcesOnClashingAtomsAreFiniteAndLarge) {
-  test::for_instruction_sets([&] {
+  tessera::test::for_instruction_sets([&] {
     for_schemes({}, [](const PairSettings& settings, const std::string& scheme) {
       for (const double charge : {0.0, 1.0})
         for (const double distance : {1.5, 1.0, 0.5, 0.1, 0.01, 0.001}) {

@@ -45,19 +45,19 @@ std::vector<double> interpolate(Function&& function, double low, double high, in
   return coefficient;
 }
 
-/// The greatest difference of two functions of r² between 1 Å and the cut-off, times r^power.
+/// The greatest difference of two functions of r² between 1 Å and the cut-off, times r.
 template <class Function, class Fit>
-double greatest_error(Function&& function, Fit&& fit, double cutoff, int power) {
+double greatest_error(Function&& function, Fit&& fit, double cutoff) {
   double error = 0;
   for (int i = 0; i <= 4000; ++i) {
     const double r = 1 + (cutoff - 1) * i / 4000.0;
-    error = std::max(error, std::abs(fit(r * r) - function(r * r)) * std::pow(r, power));
+    error = std::max(error, std::abs(fit(r * r) - function(r * r)) * r);
   }
   return error;
 }
 
 template <class Function>
-Polynomial fit(Function&& function, double cutoff, int degree, int power) {
+Polynomial fit(Function&& function, double cutoff, int degree) {
   Polynomial polynomial;
   polynomial.coefficient = interpolate(function, 0, cutoff * cutoff, degree);
   const auto value = [&](double r2) {
@@ -66,20 +66,20 @@ Polynomial fit(Function&& function, double cutoff, int degree, int power) {
       sum = sum * (2 * r2 / (cutoff * cutoff) - 1) + polynomial.coefficient[j];
     return sum;
   };
-  polynomial.error = greatest_error(function, value, cutoff, power);
+  polynomial.error = greatest_error(function, value, cutoff);
   return polynomial;
 }
 
-double ewald_force(double alpha, double r2) { return -ewald_exclusion(alpha, r2).force_over_r; }
+double ewald_force_times_r(double alpha, double r2) { return -ewald_exclusion(alpha, r2).force_over_r * r2; }
 
 }  // namespace
 
 Polynomial fit_ewald_force(double alpha, double cutoff, int degree) {
-  return fit([&](double r2) { return ewald_force(alpha, r2); }, cutoff, degree, 3);
+  return fit([&](double r2) { return ewald_force_times_r(alpha, r2); }, cutoff, degree);
 }
 
 PiecewisePolynomial fit_ewald_force_piecewise(double alpha, double cutoff) {
-  const auto function = [&](double r2) { return ewald_force(alpha, r2); };
+  const auto function = [&](double r2) { return ewald_force_times_r(alpha, r2); };
   PiecewisePolynomial pieces;
   // A little less than all pieces, so that rounding never leads beyond the last one.
   pieces.scale = (PiecewisePolynomial::n_pieces - 0.001) / (cutoff * cutoff);
@@ -95,12 +95,12 @@ PiecewisePolynomial fit_ewald_force_piecewise(double alpha, double cutoff) {
       sum = sum * (x - n) + pieces.coefficient[c][static_cast<std::size_t>(n)];
     return sum;
   };
-  pieces.error = greatest_error(function, value, cutoff, 3);
+  pieces.error = greatest_error(function, value, cutoff);
   return pieces;
 }
 
 Polynomial fit_ewald_energy(double alpha, double cutoff, int degree) {
-  return fit([&](double r2) { return -ewald_exclusion(alpha, r2).energy; }, cutoff, degree, 1);
+  return fit([&](double r2) { return -ewald_exclusion(alpha, r2).energy; }, cutoff, degree);
 }
 
 }  // namespace tessera::md::pair

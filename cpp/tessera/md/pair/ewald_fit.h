@@ -6,14 +6,14 @@
 
 namespace tessera::md::pair {
 
-/// Coefficients of powers of t = 2r²/r_c² − 1 on [0, r_c], and the greatest error relative to 1/r³ (force) or 1/r
-/// (energy) at the same distance beyond 1 Å.
+/// Coefficients of powers of t = 2r²/r_c² − 1 on [0, r_c], and the greatest error relative to 1/r at the same
+/// distance beyond 1 Å.
 struct Polynomial {
   std::vector<double> coefficient;
   double error = 0;
 };
 
-/// erf(αr)/r³ − 2α/√π·exp(−α²r²)/r².
+/// F·r: erf(αr)/r − 2α/√π·exp(−α²r²).
 Polynomial fit_ewald_force(double alpha, double cutoff, int degree);
 
 /// The same function piece by piece: with x = r²·scale − ½, its nearest whole number n and u = x − n, the coefficient

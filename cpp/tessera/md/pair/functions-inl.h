@@ -106,14 +106,32 @@ TESSERA_PACK_3(IfThenElse)
 #undef TESSERA_PACK_2
 #undef TESSERA_PACK_3
 
+/// The number one, with which no operation is spent.
+struct One {};
+template <class B>
+HWY_INLINE B Mul(One, const B& b) {
+  return b;
+}
+template <class A>
+HWY_INLINE auto Sub(const A& a, One) {
+  return Sub(a, set(1.0f));
+}
+template <class B, class C>
+HWY_INLINE auto NegMulAdd(One, const B& b, const C& c) {
+  return Sub(c, b);
+}
+
 /// 1/√v to float accuracy.
 template <std::size_t n>
 HWY_INLINE Pack<n> InverseSqrt(const Pack<n>& v) {
   Pack<n> guess;
 #if HWY_ARCH_X86 && HWY_TARGET != HWY_EMU128 && HWY_TARGET != HWY_SCALAR  // their guess has eight bits, not twelve
-  for (std::size_t i = 0; i < n; ++i) guess.part[i] = hn::ApproximateReciprocalSqrt(v.part[i]);
-  const auto half = Mul(Mul(set(0.5f), v), guess);
-  return Mul(guess, NegMulAdd(half, guess, set(1.5f)));
+  Pack<n> half;  // by its exponent: multiplications are what kernels wait for
+  for (std::size_t i = 0; i < n; ++i) {
+    guess.part[i] = hn::ApproximateReciprocalSqrt(v.part[i]);
+    half.part[i] = hn::BitCast(D(), hn::Sub(hn::BitCast(DI(), guess.part[i]), hn::Set(DI(), 1 << 23)));
+  }
+  return Mul(half, NegMulAdd(Mul(v, guess), guess, set(3.0f)));
 #else
   for (std::size_t i = 0; i < n; ++i) guess.part[i] = hn::Div(set(1.0f), hn::Sqrt(v.part[i]));
   return guess;
@@ -200,10 +218,11 @@ HWY_INLINE KernelRule ChosenRule(const KernelConstants& k) {
     return k.rule;
 }
 
-/// F/r of what the mesh does between unit charges, erf(αr)/r³ − 2α/√π e^(−α²r²)/r². Sixteen short polynomials are
-/// looked up with fewer operations than it takes to compute a long one, and on ports that multiplications leave idle.
+/// `direct` less F·r of what the mesh does between unit charges, erf(αr)/r − 2α/√π e^(−α²r²). Sixteen short polynomials
+/// are looked up with fewer operations than it takes to compute a long one, and on ports that multiplications leave
+/// idle.
 template <class Choice, std::size_t n>
-HWY_INLINE Pack<n> EwaldForce(const KernelConstants& k, const Pack<n>& r2) {
+HWY_INLINE Pack<n> WithoutMesh(const KernelConstants& k, const Pack<n>& r2, const Pack<n>& direct) {
 #if HWY_TARGET <= HWY_AVX3 && HWY_ARCH_X86
   if constexpr (lanes == PiecewisePolynomial::n_pieces)
     if (Choice::fixed || !k.needs_high_degree) {
@@ -219,11 +238,11 @@ HWY_INLINE Pack<n> EwaldForce(const KernelConstants& k, const Pack<n>& r2) {
       };
       Pack<n> sum = coefficient(PiecewisePolynomial::degree);
       HWY_UNROLL(4)
-      for (int c = PiecewisePolynomial::degree - 1; c >= 0; --c) sum = MulAdd(sum, u, coefficient(c));
-      return sum;
+      for (int c = PiecewisePolynomial::degree - 1; c >= 1; --c) sum = MulAdd(sum, u, coefficient(c));
+      return NegMulAdd(sum, u, Sub(direct, coefficient(0)));
     }
 #endif
-  return Evaluate<Choice::ewald_degree>(k.ewald_force, MulAdd(r2, set(k.ewald_scale), set(-1.0f)));
+  return Sub(direct, Evaluate<Choice::ewald_degree>(k.ewald_force, MulAdd(r2, set(k.ewald_scale), set(-1.0f))));
 }
 
 template <class Choice>
@@ -240,9 +259,9 @@ struct PairForce {
   T force_times_r, energy;
 };
 
-/// Lennard-Jones from the repulsion R = 12A/r¹² and dispersion P = 6B/r⁶, both in force units.
-template <class Choice, bool WithEnergy, class T>
-HWY_INLINE PairForce<T> LennardJones(const KernelConstants& k, const T& repulsion, const T& dispersion, const T& r2,
+/// Lennard-Jones from the repulsion R = 12A/r¹² and dispersion P = 6B/r⁶, in units of both.
+template <class Choice, bool WithEnergy, class T, class U>
+HWY_INLINE PairForce<T> LennardJones(const KernelConstants& k, const T& repulsion, const U& dispersion, const T& r2,
                                      const T& inverse) {
   const auto twelfth = set(1.0f / 12), sixth = set(1.0f / 6);
   switch (ChosenLj<Choice>(k)) {
@@ -273,6 +292,7 @@ HWY_INLINE PairForce<T> LennardJones(const KernelConstants& k, const T& repulsio
         const auto e6 = IfThenElse(inner, NegMulAdd(r6, set(k.shift6), one), Mul(f6, t6));
         energy = Sub(Mul(Mul(repulsion, twelfth), e12), Mul(Mul(dispersion, sixth), e6));
       }
+      if constexpr (std::is_same_v<U, One>) return {MulSub(repulsion, f12, f6), energy};
       return {NegMulAdd(dispersion, f6, Mul(repulsion, f12)), energy};
     }
     case LjModifier::force_switch_gromacs: {

@@ -239,7 +239,7 @@ TEST(EwaldFit, ErrorsAtTheUsualSplittings) {
         };
         const double erf_over_r = std::erf(alpha * r) / r;
         const double gauss = 2 * alpha / std::sqrt(units::pi) * std::exp(-alpha * alpha * r * r);
-        worst_force = std::max(worst_force, std::abs(value(force) * r * r - (erf_over_r - gauss)) * r);
+        worst_force = std::max(worst_force, std::abs(value(force) - (erf_over_r - gauss)) * r);
         worst_energy = std::max(worst_energy, std::abs(value(energy) - erf_over_r) * r);
       }
       EXPECT_NEAR(worst_force, force.error, 0.05 * force.error);
@@ -252,7 +252,7 @@ TEST(EwaldFit, PiecesAreAsGoodAsTheLongPolynomial) {
     for (const double product : {2.5, 3.12, 3.5}) {
       const double alpha = product / cutoff;
       const auto pieces = fit_ewald_force_piecewise(alpha, cutoff);
-      EXPECT_LE(pieces.error, 6e-7) << product;
+      EXPECT_LE(pieces.error, product < 3.2 ? 1e-6 : 3e-6) << product;
       double worst = 0;  // as the kernels look it up: in single precision
       for (double r = 1.0003; r < cutoff; r += 0.00371) {
         const auto x = static_cast<float>(r * r * pieces.scale - 0.5), n = std::nearbyint(x);
@@ -261,9 +261,9 @@ TEST(EwaldFit, PiecesAreAsGoodAsTheLongPolynomial) {
         for (int c = PiecewisePolynomial::degree; c >= 0; --c)
           sum = sum * (x - n) +
                 static_cast<float>(pieces.coefficient[static_cast<std::size_t>(c)][static_cast<std::size_t>(n)]);
-        worst = std::max(worst, std::abs(sum + ewald_exclusion(alpha, r * r).force_over_r) * r * r * r);
+        worst = std::max(worst, std::abs(sum + ewald_exclusion(alpha, r * r).force_over_r * r * r) * r);
       }
-      EXPECT_LE(worst, 2e-6) << product;
+      EXPECT_LE(worst, product < 3.2 ? 2e-6 : 4e-6) << product;
     }
 }
 

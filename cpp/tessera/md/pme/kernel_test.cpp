@@ -9,26 +9,13 @@
 #include <random>
 #include <vector>
 
+#include "tessera/base/index_box_test_support.h"
+#include "tessera/base/instruction_sets_test_support.h"
 #include "tessera/md/pme/plan.h"
 #include "tessera/md/test_support.h"
 
 namespace tessera::md::pme {
 namespace {
-
-std::vector<IndexBox> random_cell_bricks(const Index3& cells, int ranks, std::mt19937& random) {
-  std::vector<IndexBox> boxes{{{0, 0, 0}, cells}};
-  while (static_cast<int>(boxes.size()) < ranks) {
-    const std::size_t i = random() % boxes.size(), d = random() % 3;
-    const auto n = boxes[i].extent(static_cast<int>(d));
-    if (n < 2) continue;
-    IndexBox left = boxes[i], right = boxes[i];
-    left.upper[d] = right.lower[d] =
-        left.lower[d] + 1 + static_cast<std::int64_t>(random() % static_cast<std::uint32_t>(n - 1));
-    boxes[i] = left;
-    boxes.push_back(right);
-  }
-  return boxes;
-}
 
 /// The integers of a brick, spread by the reference or the version that runs.
 template <class Real>
@@ -92,7 +79,7 @@ void check_bricks() {
       for (const Real q : charge) expected_net += static_cast<double>(q);
       EXPECT_NEAR(net, expected_net, 2e-4);
       const Index3 cells{4, 3, 5};
-      const auto bricks = plan_bricks(settings.grid, cells, random_cell_bricks(cells, 1 + trial, random));
+      const auto bricks = plan_bricks(settings.grid, cells, tessera::test::random_bricks(cells, 1 + trial, random, 1));
       for (const auto& brick : bricks) {
         const auto part = spread_brick<Real>(settings, brick, position, charge, false, 1 + trial % 3);
         std::size_t i = 0;
@@ -135,9 +122,11 @@ class PmeKernel : public testing::Test {};
 using Reals = testing::Types<float, double>;
 TYPED_TEST_SUITE(PmeKernel, Reals);
 
-TYPED_TEST(PmeKernel, BricksSumTheSameIntegersAsTheWholeMesh) { test::for_instruction_sets(check_bricks<TypeParam>); }
+TYPED_TEST(PmeKernel, BricksSumTheSameIntegersAsTheWholeMesh) {
+  tessera::test::for_instruction_sets(check_bricks<TypeParam>);
+}
 
-TYPED_TEST(PmeKernel, GatherAgreesWithItsReference) { test::for_instruction_sets(check_gather<TypeParam>); }
+TYPED_TEST(PmeKernel, GatherAgreesWithItsReference) { tessera::test::for_instruction_sets(check_gather<TypeParam>); }
 
 }  // namespace
 }  // namespace tessera::md::pme

@@ -81,6 +81,16 @@ Index3 grid_from_spacing(const std::array<double, 3>& edges, double spacing) {
   return grid;
 }
 
+double widest_spacing(const std::array<double, 3>& edges, const Index3& grid) {
+  double widest = 0;
+  for (std::size_t d = 0; d < 3; ++d) widest = std::max(widest, edges[d] / static_cast<double>(grid[d]));
+  return widest;
+}
+
+double spline_reach(const std::array<double, 3>& edges, const Index3& grid, int order) {
+  return (order / 2 + 1) * widest_spacing(edges, grid);
+}
+
 std::vector<IndexBox> plan_bricks(const Index3& grid, const Index3& cells, const std::vector<IndexBox>& cell_bricks) {
   const auto first_point = [&](std::int64_t cell, int d) { return (cell * grid[d] + cells[d] - 1) / cells[d]; };
   std::vector<IndexBox> bricks;

@@ -31,6 +31,12 @@ double alpha_from_tolerance(double cutoff, double tolerance);
 /// Along each edge (Å) the least even 2^a·3^b·5^c·7^d whose points are at most `spacing` (Å) apart.
 Index3 grid_from_spacing(const std::array<double, 3>& edges, double spacing);
 
+/// The greatest distance of neighbouring mesh points along an edge, Å.
+double widest_spacing(const std::array<double, 3>& edges, const Index3& grid);
+
+/// How far from an atom the mesh points lie that its charge goes to, Å, in a box of such edges (Å).
+double spline_reach(const std::array<double, 3>& edges, const Index3& grid, int order);
+
 /// Mesh points of each rank's cells, by rank: disjoint, cover the mesh.
 std::vector<IndexBox> plan_bricks(const Index3& grid, const Index3& cells, const std::vector<IndexBox>& cell_bricks);
 

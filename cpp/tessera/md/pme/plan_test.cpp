@@ -8,25 +8,11 @@
 #include <random>
 
 #include "tessera/base/error.h"
+#include "tessera/base/index_box_test_support.h"
 #include "tessera/fft/schemes.h"
 
 namespace tessera::md::pme {
 namespace {
-
-std::vector<IndexBox> random_cell_bricks(const Index3& cells, int ranks, std::mt19937& random) {
-  std::vector<IndexBox> boxes{{{0, 0, 0}, cells}};
-  while (static_cast<int>(boxes.size()) < ranks) {
-    const std::size_t i = random() % boxes.size(), d = random() % 3;
-    const auto n = boxes[i].extent(static_cast<int>(d));
-    if (n < 2) continue;
-    IndexBox left = boxes[i], right = boxes[i];
-    left.upper[d] = right.lower[d] =
-        left.lower[d] + 1 + static_cast<std::int64_t>(random() % static_cast<std::uint32_t>(n - 1));
-    boxes[i] = left;
-    boxes.push_back(right);
-  }
-  return boxes;
-}
 
 TEST(PmePlan, BricksPartitionTheMeshAndHoldTheirCells) {
   std::mt19937 random(1);
@@ -35,7 +21,7 @@ TEST(PmePlan, BricksPartitionTheMeshAndHoldTheirCells) {
       return low + static_cast<std::int64_t>(random() % static_cast<std::uint32_t>(high - low + 1));
     };
     const Index3 cells = {pick(2, 7), pick(2, 7), pick(2, 7)}, grid = {pick(8, 40), pick(8, 40), pick(8, 40)};
-    const auto cell_bricks = random_cell_bricks(cells, static_cast<int>(pick(1, 8)), random);
+    const auto cell_bricks = tessera::test::random_bricks(cells, static_cast<int>(pick(1, 8)), random, 1);
     const auto bricks = plan_bricks(grid, cells, cell_bricks);
     std::int64_t points = 0;
     for (std::size_t a = 0; a < bricks.size(); ++a) {

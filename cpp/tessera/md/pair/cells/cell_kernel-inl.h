@@ -226,10 +226,11 @@ struct PairValues {
   M too_close;
 };
 
-/// What the mesh does between two atoms: erf(αr)/r³ − 2α/√π e^(−α²r²)/r².
+/// F·r of Coulomb without what the mesh does: of excluded pairs only what it does, to be taken away.
 template <class Choice>
-HWY_INLINE V MeshForce(const KernelConstants& k, const PairTerms& pair) {
-  return hn::Mul(pair.qq, EwaldForce<Choice>(k, P(pair.r2)).part[0]);
+HWY_INLINE V CoulombWithoutMesh(const KernelConstants& k, const PairTerms& pair) {
+  const P direct = hn::IfThenElseZero(pair.interact, pair.inverse);
+  return hn::Mul(pair.qq, WithoutMesh<Choice>(k, P(pair.r2), direct).part[0]);
 }
 
 /// The functions of functions-inl.h, compiled for a choice of modifiers.
@@ -246,10 +247,10 @@ struct Analytic {
     values.too_close = FirstLanes(0);
     if constexpr (WithEnergy) values.lj = lj.energy.part[0];
     if (ChosenCoulomb<Choice>(k) == Electrostatics::pme) {
-      // (1/r³ − mesh) for pairs that interact, the mesh's part alone for excluded ones
-      const V direct = hn::MulAdd(pair.qq, pair.inverse, lj.force_times_r.part[0]);
-      const V smooth = hn::IfThenElseZero(hn::Or(pair.interact, pair.excluded), MeshForce<Choice>(k, pair));
-      values.force_over_r = hn::MulSub(hn::IfThenElseZero(pair.interact, direct), pair.inverse2, smooth);
+      const V of_lj = hn::IfThenElseZero(pair.interact, lj.force_times_r.part[0]);
+      values.force_over_r =
+          hn::IfThenElseZero(hn::Or(pair.interact, pair.excluded),
+                             hn::Mul(hn::Add(of_lj, CoulombWithoutMesh<Choice>(k, pair)), pair.inverse2));
       if constexpr (WithEnergy) {
         const P t = MulAdd(r2, set(k.ewald_scale), set(-1.0f));
         values.coulomb =
@@ -284,7 +285,8 @@ struct Tabulated {
     values.force_over_r = hn::IfThenElseZero(pair.interact, hn::MulAdd(pair.qq, force.coulomb, lj));
     if (atoms.constants.electrostatics == Electrostatics::pme && HWY_UNLIKELY(!hn::AllFalse(d, pair.excluded)))
       values.force_over_r =
-          hn::Sub(values.force_over_r, hn::IfThenElseZero(pair.excluded, MeshForce<Runtime>(atoms.constants, pair)));
+          hn::IfThenElse(pair.excluded, hn::Mul(CoulombWithoutMesh<Runtime>(atoms.constants, pair), pair.inverse2),
+                         values.force_over_r);
     if constexpr (WithEnergy) {
       const auto energy = Interpolate(table.energy, point, fraction);
       values.lj = hn::NegMulAdd(pair.b6, energy.dispersion, hn::Mul(pair.a12, energy.repulsion));

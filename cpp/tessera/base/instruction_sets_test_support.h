@@ -1,12 +1,13 @@
 // Tests of vector code go through every instruction set that this machine has.
 #pragma once
 
+#include <gtest/gtest.h>
 #include <hwy/targets.h>
 
 #include <cstdint>
 #include <vector>
 
-namespace tessera::md::test {
+namespace tessera::test {
 
 inline std::vector<std::int64_t> instruction_sets() {
   std::vector<std::int64_t> sets;
@@ -21,4 +22,15 @@ inline void choose_instruction_set(std::int64_t set) {
   hwy::GetChosenTarget().Update(hwy::SupportedTargets());
 }
 
-}  // namespace tessera::md::test
+/// Calls check() once with each instruction set that this machine has.
+template <class Check>
+void for_instruction_sets(Check&& check) {
+  for (const auto set : instruction_sets()) {
+    SCOPED_TRACE(hwy::TargetName(set));
+    choose_instruction_set(set);
+    check();
+  }
+  choose_instruction_set(0);
+}
+
+}  // namespace tessera::test

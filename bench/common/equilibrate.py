@@ -1,0 +1,44 @@
+"""Systems at 300 K, from those that were built or prepared."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from bench.common import engine, state, systems
+from bench.common.options import Common
+
+SEGMENT = 0.5  # ps of each piece
+
+
+def equilibrated(common: Common, name: str, base: engine.Settings, ps: float, layout: engine.Layout) -> Path:
+    """The system file after `ps` at 300 K by short runs, each with new velocities; kept in the work folder."""
+    original = systems.system(common, name)
+    pieces = round(ps / SEGMENT)
+    if pieces == 0:
+        return original
+    result = common.work / "systems" / f"{name}_{base['interactions']['cutoff']:g}_{pieces}x{SEGMENT}ps.tsr"
+    if result.exists():
+        return result
+    current = result.with_suffix(".next.tsr")
+    shutil.copyfile(original, current)
+    for piece in range(pieces):
+        settings = engine.merge(
+            base,
+            {
+                "dynamics": {
+                    "timestep": 2.0,
+                    "steps": round(SEGMENT / 0.002),
+                    "velocities": "generate",
+                    "temperature": 300.0,
+                    "seed": piece,
+                },
+                "output": {"trajectory": "none"},
+            },
+        )
+        run = engine.run(current, settings, common.work / "runs" / "equilibrate", layout)
+        state.continue_from(original, run.folder, current, keep_velocities=False)
+        last = run.energies().values["temperature"][-1]
+        common.say(f"{name}: equilibration {piece + 1}/{pieces}, {last:.0f} K at its end")
+    current.replace(result)
+    return result

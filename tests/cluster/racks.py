@@ -1,0 +1,40 @@
+"""A small cluster that tests share."""
+
+from __future__ import annotations
+
+
+def two_racks(scale: int) -> str:
+    """The text of a spec: two racks of two hosts with two slots each, rates divided by `scale`."""
+    return f"""
+about = "two racks of two"
+scale = {scale}
+slots = 2
+[[switch]]
+name = "left"
+nodes = "n[0-1]"
+rate = "1gbit"
+[[switch]]
+name = "right"
+nodes = "n[2-3]"
+rate = "1gbit"
+[[link]]
+ends = ["left", "right"]
+rate = "200mbit"
+"""
+
+
+def map_of_two_racks() -> dict[str, object]:
+    """The map that a survey of the cluster would write, without what was measured for it."""
+
+    def link(latency: float, bandwidth: float) -> dict[str, float]:
+        return {"latency": latency, "bandwidth": bandwidth}
+
+    hosts = [{"name": f"n{i}", "slots": 2, "inside": link(1e-6, 5e9)} for i in range(4)]
+    rack = {"link": link(5e-5, 6e7), "medium": "fabric", "uplink": 1.2e7}
+    subnets = [
+        {"parts": [1, 2], "link": link(1e-4, 1.2e7), "medium": "fabric", "uplink": None},
+        {**rack, "hosts": ["n0", "n1"]},
+        {**rack, "hosts": ["n2", "n3"]},
+    ]
+    return {"format": "tessera-machine", "version": 2, "name": "racks", "caches": [],
+            "network": {"hosts": hosts, "subnets": subnets}}  # fmt: skip

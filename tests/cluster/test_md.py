@@ -1,0 +1,49 @@
+"""Dynamics on an emulated cluster: neighbouring cells go to ranks of one host; the bits stay those of one process."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from parallel.runs import Runs, Settings
+from parallel.samples import sample
+
+from tests.cluster import launch, namespaces, spec
+from tests.cluster.racks import map_of_two_racks, two_racks
+
+STEPS: Settings = {"dynamics.steps": 20, "output.energy_every": 10, "parallel.balance": False}
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize("mpi", launch.MPIS)
+def test_neighbours_stand_on_one_host(mpi: str, runs: Runs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if (reason := namespaces.why_not()) is not None:
+        pytest.skip(reason)
+    monkeypatch.setattr(namespaces, "STATE", tmp_path / "state")
+    (tmp_path / "racks.toml").write_text(two_racks(scale=2))
+    (tmp_path / "map.json").write_text(json.dumps(map_of_two_racks()))
+    racks = spec.read(str(tmp_path / "racks.toml"))
+    ways: dict[str, Settings] = {
+        "numbered": {"parallel.reorder": False},
+        "hosts": {},
+        "map": {"parallel.machine": str(tmp_path / "map.json")},
+    }
+    halo = {}
+    with launch.cluster_of(racks) as cluster:
+        for way, settings in ways.items():
+            path = runs.run_file(sample("peptide"), {**STEPS, **settings}, f"{mpi}-{way}")
+            program = [str(launch.program("tessera-md", mpi)), str(path)]
+            words, environment = launch.command(program, launch.shuffled(racks, 1), mpi=mpi)
+            done = launch.start(cluster, words, environment, timeout=120, capture=True)
+            assert done.returncode == 0, done.stdout + done.stderr
+            report = json.loads((path.parent / "output" / "report.json").read_text())
+            assert report["state_hash"] == runs.hash_of_one_rank(sample("peptide"), STEPS)
+            halo[way] = report["halo"]
+            assert "come from another of 4 hosts" in done.stdout
+    assert {one["hosts"] for one in halo.values()} == {4}
+    numbered = halo["numbered"]["cells_between_hosts"]
+    for way in ways:
+        assert halo[way]["cells_between_hosts_as_numbered"] == numbered
+        assert halo[way]["cells_between_hosts"] == numbered or way != "numbered"
+        assert halo[way]["cells_between_hosts"] < numbered or way == "numbered"
