@@ -25,7 +25,7 @@
 #include "tessera/machine/network_json.h"
 #include "tessera/machine/orders.h"
 #include "tessera/machine/partition.h"
-#include "tessera/machine/survey/find_routes.h"
+#include "tessera/machine/routes/find_routes.h"
 #include "tessera/machine/survey/machine_file.h"
 #include "tessera/machine/survey/rtt_csv.h"
 

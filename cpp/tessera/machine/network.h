@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "tessera/machine/routes.h"
+#include "tessera/machine/routes/routes.h"
 
 namespace tessera::machine {
 

@@ -55,6 +55,7 @@ Wires::Wires(const Network& network, std::vector<int> host_of_rank)
       out_[h].push_back(rate > 0 ? add(fmt::format("{} out{}", name, suffix), rate) : -1);
       in_[h].push_back(rate > 0 ? add(fmt::format("{} in{}", name, suffix), rate) : -1);
     }
+  const auto n_ports = wires_.size();
   bus_.assign(n_subnets, -1);
   up_ = down_ = bus_;
   for (std::size_t s = 0; s < n_subnets; ++s) {
@@ -66,6 +67,7 @@ Wires::Wires(const Network& network, std::vector<int> host_of_rank)
       down_[s] = add(fmt::format("subnet {} down", s), *subnet.uplink);
     }
   }
+  for (auto i = n_ports; i < wires_.size(); ++i) wires_[i].is_of_subnet = true;
   first_link_ = static_cast<int>(wires_.size());
   if (const auto& routes = network_.routes)
     for (int i = 0; i < routes->n_links(static_cast<int>(n_hosts)); ++i)
@@ -85,7 +87,7 @@ Wires::Wires(const Network& network, std::vector<int> host_of_rank)
 }
 
 int Wires::add(std::string name, double bandwidth) {
-  wires_.push_back({std::move(name), bandwidth, 0, false});
+  wires_.push_back({std::move(name), bandwidth, 0, false, false});
   return static_cast<int>(wires_.size()) - 1;
 }
 

@@ -15,13 +15,14 @@ struct Wire {
   double bandwidth = 0;    // bytes/s
   double per_message = 0;  // s
   bool is_processors = false;
+  bool is_of_subnet = false;  // its bus or uplink
 };
 
 /// The wires of a network as the ranks of one job see them. Wires are: every rank (its core copies each message once,
 /// at the memory's rate); every host's port in and out, for each level of the network at which it talks; every bus;
 /// every subnet's uplink in and out; processors that hosts share. A message that crosses levels occupies its ports of
 /// all levels below, every bus and every uplink on its way. Where routes are known, the links on its way stand for
-/// uplinks.
+/// uplinks. Those of ranks stand first, by rank.
 class Wires {
  public:
   /// What is assumed of shared memory that was not measured.

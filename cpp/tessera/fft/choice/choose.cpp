@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 #include <numeric>
 #include <random>
 #include <span>
@@ -23,54 +24,96 @@ namespace {
 // weighs passes and idle ranks against exchanges and is much the same on all machines of a decade.
 constexpr double bytes_per_second = 5e9;
 
-// Of up to so many ranks all messages are counted, which takes a second; of more, what some of about as many receive.
-constexpr int counted_ranks = 16384;
+// Up to so many ranks every message is counted, which takes a tenth of a second; of more, those of about
+// `counted_ranks`. Where routes are known, links are many and each is counted on its own, so more ranks are.
+constexpr std::size_t most_ranks_to_count = 1024, counted_ranks = 256, counted_on_links = 8192;
 
-/// Ranks whose messages are counted: all, or one of every few neighbours, so that ranks of all hosts are among them,
-/// drawn at random (the same everywhere), so that no step is shared with the layout of the mesh.
-std::vector<int> ranks_to_count(int n_ranks) {
-  const int every = (n_ranks + counted_ranks - 1) / counted_ranks;
-  std::mt19937 random(1);
+/// Whole hosts, so that their ports are counted to the end, spread evenly in no step that the layout of the mesh might
+/// share (the golden ratio's).
+std::vector<int> ranks_of_some_hosts(const machine::Wires& wires) {
+  std::vector<std::span<const int>> by_host;
+  for (std::size_t host = 0; host < wires.network().hosts.size(); ++host)
+    if (const auto here = wires.ranks_on(static_cast<int>(host)); !here.empty()) by_host.push_back(here);
   std::vector<int> ranks;
-  for (int first = 0; first < n_ranks; first += every) {
-    const auto n = static_cast<std::mt19937::result_type>(std::min(every, n_ranks - first));
-    ranks.push_back(first + static_cast<int>(random() % n));
+  constexpr double step = 0.6180339887498949;
+  double place = 0;
+  for (; ranks.size() < counted_ranks; place = std::fmod(place + step, 1)) {
+    auto& mine = by_host[static_cast<std::size_t>(place * static_cast<double>(by_host.size()))];
+    ranks.insert(ranks.end(), mine.begin(), mine.end());
+    mine = {};
   }
   return ranks;
 }
 
+/// One of every few neighbours, so that all parts of the network have their share, drawn at random (the same on all
+/// machines), so that no step is shared with the layout of the mesh.
+std::vector<int> one_of_neighbours(std::size_t n_ranks) {
+  const std::size_t few = (n_ranks + counted_on_links - 1) / counted_on_links;
+  std::mt19937 random(1);
+  std::vector<int> ranks;
+  for (std::size_t first = 0; first < n_ranks; first += few)
+    ranks.push_back(static_cast<int>(first + random() % std::min(few, n_ranks - first)));
+  return ranks;
+}
+
+/// Ranks whose messages are counted: all, or some.
+std::vector<int> ranks_to_count(const machine::Wires& wires) {
+  std::vector<int> all(static_cast<std::size_t>(wires.n_ranks()));
+  std::iota(all.begin(), all.end(), 0);
+  if (all.size() <= most_ranks_to_count) return all;
+  return wires.network().routes ? one_of_neighbours(all.size()) : ranks_of_some_hosts(wires);
+}
+
+/// From what wires were busy with the messages that were counted to what they are with all.
+void extrapolate(const machine::Wires& wires, double share_seen, std::vector<double>& busy) {
+  if (wires.network().routes) {
+    // Ranks that were counted are counted to the end; every other wire has had its share.
+    for (std::size_t i = static_cast<std::size_t>(wires.n_ranks()); i < busy.size(); ++i) busy[i] /= share_seen;
+    return;
+  }
+  // Subnets are taken to be alike: each wire of theirs has the mean of those as fast.
+  std::map<double, std::pair<double, double>> alike;  // by bandwidth: how busy, how many
+  for (std::size_t i = 0; i < busy.size(); ++i)
+    if (const auto& wire = wires.wires()[i]; wire.is_of_subnet) {
+      auto& [sum, n] = alike[wire.bandwidth];
+      sum += std::exchange(busy[i], 0.0);
+      ++n;
+    }
+  for (const auto& [bandwidth, sum_n] : alike) busy.push_back(sum_n.first / sum_n.second / share_seen);
+}
+
 double seconds_of(const Index3& grid, const Redistribution& move, std::int64_t real_bytes,
                   const machine::Wires& wires) {
-  std::vector<double> values(wires.wires().size()), starts(2 * move.from.size());  // values: over each wire
-  std::vector<std::int64_t> messages(wires.network().processors.empty() ? 0 : values.size());
-  const auto counted = ranks_to_count(wires.n_ranks());
-  const double share = static_cast<double>(counted.size()) / static_cast<double>(move.to.size());
-  // Where some ranks are counted, all that these receive is known: they are taken to send as much.
-  const bool is_complete = share == 1;
-  for_messages(grid, move, counted, [&](const Message& m) {
-    const auto n = static_cast<double>(m.values);
-    const double latency = wires.latency(m.from, m.to);
-    if (is_complete) starts[2 * static_cast<std::size_t>(m.from)] += latency;
-    starts[2 * static_cast<std::size_t>(m.to) + 1] += latency;
-    const auto path = wires.path(m.from, m.to);
-    if (is_complete) values[static_cast<std::size_t>(path.front())] += n;
-    for (const int wire : path.subspan(1, path.size() - 2)) values[static_cast<std::size_t>(wire)] += n / share;
-    values[static_cast<std::size_t>(path.back())] += is_complete ? n : 2 * n;
-    if (const int sends = wires.host_of(m.from), receives = wires.host_of(m.to); sends != receives && !messages.empty())
+  std::vector<double> busy(wires.wires().size()), starts(2 * move.from.size());
+  const auto add = [&](int from, int to, std::int64_t values) {
+    const auto bytes = static_cast<double>(values * move.components * real_bytes);
+    const double latency = wires.latency(from, to);
+    starts[2 * static_cast<std::size_t>(from)] += latency;
+    starts[2 * static_cast<std::size_t>(to) + 1] += latency;
+    const auto occupy = [&](int wire) {
+      const auto& w = wires.wires()[static_cast<std::size_t>(wire)];
+      busy[static_cast<std::size_t>(wire)] += bytes / w.bandwidth + w.per_message;
+    };
+    for (const int wire : wires.path(from, to)) occupy(wire);
+    if (const int sends = wires.host_of(from), receives = wires.host_of(to); sends != receives)
       for (const int host : {sends, receives})
-        if (const int wire = wires.processors_of(host); wire >= 0) {
-          values[static_cast<std::size_t>(wire)] += n / share;
-          ++messages[static_cast<std::size_t>(wire)];
-        }
-  });
-  double busiest = 0;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const auto& wire = wires.wires()[i];
-    double busy = values[i] * static_cast<double>(move.components * real_bytes) / wire.bandwidth;
-    if (wire.is_processors) busy += static_cast<double>(messages[i]) / share * wire.per_message;
-    busiest = std::max(busiest, busy);
+        if (const int wire = wires.processors_of(host); wire >= 0) occupy(wire);
+  };
+  const auto counted = ranks_to_count(wires);
+  for_messages(grid, move, counted, [&](const Message& m) { add(m.from, m.to, m.values); });
+  if (counted.size() < move.to.size()) {
+    std::vector<char> is_counted(move.to.size());
+    for (const int rank : counted) is_counted[static_cast<std::size_t>(rank)] = 1;
+    for_messages(grid, {move.to, move.from, move.components}, counted, [&](const Message& m) {
+      if (is_counted[static_cast<std::size_t>(m.from)] == 0) add(m.to, m.from, m.values);
+    });
+    const double share = static_cast<double>(counted.size()) / static_cast<double>(move.to.size());
+    extrapolate(wires, share * (2 - share), busy);
   }
-  return *std::max_element(starts.begin(), starts.end()) + busiest;
+  const auto most = [](const std::vector<double>& list) {
+    return list.empty() ? 0.0 : *std::max_element(list.begin(), list.end());
+  };
+  return most(starts) + most(busy);
 }
 
 struct Order {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "tessera/machine/network.h"
-#include "tessera/machine/routes.h"
+#include "tessera/machine/routes/routes.h"
 #include "tessera/machine/survey/measurements.h"
 
 namespace tessera::machine {

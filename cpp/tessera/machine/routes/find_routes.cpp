@@ -1,4 +1,4 @@
-#include "tessera/machine/survey/find_routes.h"
+#include "tessera/machine/routes/find_routes.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "tessera/machine/routes.h"
+#include "tessera/machine/routes/routes.h"
 
 #include <gtest/gtest.h>
 
