@@ -26,7 +26,7 @@ constexpr double bytes_per_second = 5e9;
 
 // Up to so many ranks every message is counted, which takes a tenth of a second; of more, those of about
 // `counted_ranks`. Where routes are known, links are many and each is counted on its own, so more ranks are.
-constexpr std::size_t most_ranks_to_count = 1024, counted_ranks = 256, counted_on_links = 8192;
+constexpr std::size_t most_ranks_to_count = 1024, counted_ranks = 256, counted_on_links = 4096;
 
 /// Whole hosts, so that their ports are counted to the end, spread evenly in no step that the layout of the mesh might
 /// share (the golden ratio's).
@@ -85,19 +85,39 @@ void extrapolate(const machine::Wires& wires, double share_seen, std::vector<dou
 double seconds_of(const Index3& grid, const Redistribution& move, std::int64_t real_bytes,
                   const machine::Wires& wires) {
   std::vector<double> busy(wires.wires().size()), starts(2 * move.from.size());
+  const auto occupy = [&](int wire, double bytes) {
+    const auto& w = wires.wires()[static_cast<std::size_t>(wire)];
+    busy[static_cast<std::size_t>(wire)] += bytes / w.bandwidth + w.per_message;
+  };
+  // Where links are known, a message takes many: those that follow each other from one host to another are gathered.
+  struct {
+    int from = 0, to = 0;
+    double bytes = 0;
+  } gathered;
+  const auto occupy_links = [&] {
+    const auto path = wires.path(gathered.from, gathered.to);
+    for (const int wire : path.subspan(1, path.size() - 2)) occupy(wire, gathered.bytes);
+  };
+  const bool has_routes = wires.network().routes.has_value();
   const auto add = [&](int from, int to, std::int64_t values) {
     const auto bytes = static_cast<double>(values * move.components * real_bytes);
     const double latency = wires.latency(from, to);
     starts[2 * static_cast<std::size_t>(from)] += latency;
     starts[2 * static_cast<std::size_t>(to) + 1] += latency;
-    const auto occupy = [&](int wire) {
-      const auto& w = wires.wires()[static_cast<std::size_t>(wire)];
-      busy[static_cast<std::size_t>(wire)] += bytes / w.bandwidth + w.per_message;
-    };
-    for (const int wire : wires.path(from, to)) occupy(wire);
-    if (const int sends = wires.host_of(from), receives = wires.host_of(to); sends != receives)
+    const int sends = wires.host_of(from), receives = wires.host_of(to);
+    if (has_routes) {
+      for (const int rank : {from, to}) occupy(rank, bytes);
+      if (sends != wires.host_of(gathered.from) || receives != wires.host_of(gathered.to)) {
+        occupy_links();
+        gathered = {from, to, 0};
+      }
+      gathered.bytes += bytes;
+    } else {
+      for (const int wire : wires.path(from, to)) occupy(wire, bytes);
+    }
+    if (sends != receives)
       for (const int host : {sends, receives})
-        if (const int wire = wires.processors_of(host); wire >= 0) occupy(wire);
+        if (const int wire = wires.processors_of(host); wire >= 0) occupy(wire, bytes);
   };
   const auto counted = ranks_to_count(wires);
   for_messages(grid, move, counted, [&](const Message& m) { add(m.from, m.to, m.values); });
@@ -107,6 +127,9 @@ double seconds_of(const Index3& grid, const Redistribution& move, std::int64_t r
     for_messages(grid, {move.to, move.from, move.components}, counted, [&](const Message& m) {
       if (is_counted[static_cast<std::size_t>(m.from)] == 0) add(m.to, m.from, m.values);
     });
+  }
+  occupy_links();
+  if (counted.size() < move.to.size()) {
     const double share = static_cast<double>(counted.size()) / static_cast<double>(move.to.size());
     extrapolate(wires, share * (2 - share), busy);
   }

@@ -5,8 +5,8 @@
 #include <set>
 #include <utility>
 
-#include "tessera/machine/survey/derive_network.h"
 #include "tessera/machine/routes/find_routes.h"
+#include "tessera/machine/survey/derive_network.h"
 #include "tessera/machine/survey/split_by_load.h"
 
 namespace tessera::machine {

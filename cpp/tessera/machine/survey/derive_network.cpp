@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "tessera/base/error.h"
-#include "tessera/machine/survey/contention.h"
 #include "tessera/machine/routes/find_routes.h"
+#include "tessera/machine/survey/contention.h"
 #include "tessera/machine/survey/split_by_load.h"
 
 namespace tessera::machine {
