@@ -32,13 +32,13 @@ def test_neighbours_stand_on_one_host(mpi: str, runs: Runs, tmp_path: Path, monk
     halo = {}
     with launch.cluster_of(racks) as cluster:
         for way, settings in ways.items():
-            path = runs.run_file(sample("peptide"), {**STEPS, **settings}, f"{mpi}-{way}")
+            path = runs.run_file(sample("half_empty"), {**STEPS, **settings}, f"{mpi}-{way}")
             program = [str(launch.program("tessera-md", mpi)), str(path)]
             words, environment = launch.command(program, launch.shuffled(racks, 1), mpi=mpi)
             done = launch.start(cluster, words, environment, timeout=120, capture=True)
             assert done.returncode == 0, done.stdout + done.stderr
             report = json.loads((path.parent / "output" / "report.json").read_text())
-            assert report["state_hash"] == runs.hash_of_one_rank(sample("peptide"), STEPS)
+            assert report["state_hash"] == runs.hash_of_one_rank(sample("half_empty"), STEPS)
             halo[way] = report["halo"]
             assert "come from another of 4 hosts" in done.stdout
     assert {one["hosts"] for one in halo.values()} == {4}

@@ -8,6 +8,7 @@
 #include "tessera/app/engine_settings.h"
 #include "tessera/app/gather.h"
 #include "tessera/app/system_file.h"
+#include "tessera/base/atomic_file.h"
 #include "tessera/base/error.h"
 #include "tessera/io/npy.h"
 

@@ -1,6 +1,7 @@
 #include "tessera/base/threads.h"
 
 #include <fmt/format.h>
+#include <hwy/cache_control.h>
 
 #include <system_error>
 
@@ -16,9 +17,7 @@ template <class Value>
 void wait_while(const std::atomic<Value>& value, Value old) {
   for (int i = 0; i < spins; ++i) {
     if (value.load(std::memory_order_acquire) != old) return;
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#endif
+    hwy::Pause();
   }
   while (value.load(std::memory_order_acquire) == old) value.wait(old, std::memory_order_acquire);
 }

@@ -4,15 +4,21 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <hwy/cache_control.h>
+#include <linux/futex.h>
 #include <mpi.h>
+#include <sched.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <climits>
 #include <cstdint>
 #include <new>
+#include <optional>
 #include <random>
 #include <string>
 #include <utility>
@@ -78,21 +84,60 @@ Mapping create(const Segment& segment) {
   return mapping;
 }
 
-Mapping open_to_read(const Segment& segment) {
-  const int file = shm_open(segment.name().c_str(), O_RDONLY, 0);
+Mapping open(const Segment& segment, bool writes) {
+  const int file = shm_open(segment.name().c_str(), writes ? O_RDWR : O_RDONLY, 0);
   if (file < 0) return {};
-  Mapping mapping(file, segment.size, PROT_READ, MAP_SHARED);
+  Mapping mapping(file, segment.size, writes ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED);
   close(file);
   return mapping;
 }
 
 }  // namespace
 
+/// Where the ranks of a host wait for each other. MPI's barrier turns in its loop until all have come, and where ranks
+/// are more than processors keeps one from the rank that the others wait for; here it soon sleeps.
+class Gate {
+ public:
+  /// In a segment that one of the ranks of `host` has made and all have open. Collective.
+  Gate(Mapping mapping, MPI_Comm host) : mapping_(std::move(mapping)) {
+    int ranks = 0;
+    MPI_Comm_size(host, &ranks);
+    ranks_ = static_cast<std::uint32_t>(ranks);
+    cpu_set_t usable;  // by any of the ranks, each of which may be bound to a few
+    CPU_ZERO(&usable);
+    sched_getaffinity(0, sizeof usable, &usable);
+    MPI_Allreduce(MPI_IN_PLACE, &usable, sizeof usable, MPI_BYTE, MPI_BOR, host);
+    turns_ = CPU_COUNT(&usable) >= ranks ? 1 << 14 : 0;
+  }
+
+  void wait_for_all() const {
+    auto* words = reinterpret_cast<std::atomic<std::uint32_t>*>(mapping_.begin());
+    auto &come = words[0], &opened = words[1];
+    const std::uint32_t before = opened.load();
+    if (come.fetch_add(1) + 1 == ranks_) {
+      come.store(0);
+      opened.store(before + 1);
+      syscall(SYS_futex, &opened, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+      return;
+    }
+    for (int turn = 0; turn < turns_ && opened.load() == before; ++turn) hwy::Pause();
+    // Ends at once where the gate has been opened meanwhile.
+    while (opened.load() == before) syscall(SYS_futex, &opened, FUTEX_WAIT, before, nullptr, nullptr, 0);
+  }
+
+ private:
+  static_assert(std::atomic<std::uint32_t>::is_always_lock_free);
+  Mapping mapping_;
+  std::uint32_t ranks_;
+  int turns_ = 0;  // of looking before sleep: about a millisecond, or none where another rank may want the processor
+};
+
 struct SharedMemory::Implementation {
   MPI_Comm host = MPI_COMM_NULL;
   Mapping mine;
   std::vector<Mapping> others;
   std::vector<const std::byte*> of;  // by rank of the whole communicator
+  std::optional<Gate> gate;          // where memory is shared
 
   ~Implementation() {
     int ended = 0;
@@ -111,16 +156,22 @@ SharedMemory::SharedMemory(const Communicator& comm, std::size_t bytes, bool is_
   MPI_Comm_rank(memory.host, &rank);
 
   const Segment segment = make_segment(bytes);
+  Segment gate = make_segment(page);
   std::vector<Segment> segments(static_cast<std::size_t>(size));
   memory.mine = create(segment);
+  Mapping gate_memory = rank == 0 ? create(gate) : Mapping();
+  MPI_Bcast(&gate, sizeof gate, MPI_BYTE, 0, memory.host);
   MPI_Allgather(&segment, sizeof segment, MPI_BYTE, segments.data(), sizeof segment, MPI_BYTE, memory.host);
-  int have_all = memory.mine.begin() != nullptr && !is_alone;
+  if (rank != 0) gate_memory = open(gate, true);
+  int have_all = memory.mine.begin() != nullptr && gate_memory.begin() != nullptr && !is_alone;
   for (int other = 0; other < size; ++other) {
-    memory.others.push_back(other == rank ? Mapping() : open_to_read(segments[static_cast<std::size_t>(other)]));
+    memory.others.push_back(other == rank ? Mapping() : open(segments[static_cast<std::size_t>(other)], false));
     if (other != rank && memory.others.back().begin() == nullptr) have_all = 0;
   }
   MPI_Allreduce(MPI_IN_PLACE, &have_all, 1, MPI_INT, MPI_MIN, memory.host);
   shm_unlink(segment.name().c_str());
+  if (rank == 0) shm_unlink(gate.name().c_str());
+  if (have_all) memory.gate.emplace(std::move(gate_memory), memory.host);
 
   memory.of.assign(static_cast<std::size_t>(all.size), nullptr);
   if (!have_all) {
@@ -148,9 +199,8 @@ std::byte* SharedMemory::mine() const { return implementation_->mine.begin(); }
 const std::byte* SharedMemory::of(int rank) const { return implementation_->of[static_cast<std::size_t>(rank)]; }
 
 void SharedMemory::synchronise() const {
-  std::atomic_thread_fence(std::memory_order_seq_cst);
-  MPI_Barrier(implementation_->host);
-  std::atomic_thread_fence(std::memory_order_seq_cst);
+  // Ranks that are alone see nothing of each other.
+  if (implementation_->gate) implementation_->gate->wait_for_all();
 }
 
 }  // namespace tessera::comm

@@ -216,7 +216,7 @@ TEST(Decomposition, NeighboursStandOnOneHost) {
       numbered += between_hosts(plan_decomposition(grid, line.size()), host);
     }
   }
-  EXPECT_LT(static_cast<double>(along), 0.7 * static_cast<double>(numbered));
+  EXPECT_LT(static_cast<double>(along), 0.75 * static_cast<double>(numbered));
   EXPECT_LT(static_cast<double>(along), 0.93 * static_cast<double>(without_joints));
 }
 
