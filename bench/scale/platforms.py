@@ -16,10 +16,11 @@ T. Shimizu, Computer 42, 36 (2009), doi:10.1109/MC.2009.370 (Tofu: 5 GB/s a link
 from __future__ import annotations
 
 import ctypes
+import json
 import os
 import subprocess
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
@@ -27,6 +28,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+import tessera._core as core
 from bench.common.results import ROOT
 
 Numbers = NDArray[np.int64]
@@ -184,8 +186,24 @@ class Platform:
         share = self.node.memory / (2 * self.node.ranks)
         inside = {"latency": self.node.inside_latency, "bandwidth": share}
         hosts = [{"name": f"n{i}", "slots": self.node.ranks, "inside": inside} for i in range(self.network.nodes)]
-        known = {"hosts": hosts, "subnets": self.network.subnets(self.node)}
-        return {"format": "tessera-machine", "version": 2, "name": self.name, "nodes": len(hosts), "network": known}
+        known: dict[str, Any] = {"hosts": hosts, "subnets": self.network.subnets(self.node)}
+        file = {"format": "tessera-machine", "version": 2, "name": self.name, "nodes": len(hosts), "network": known}
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "machine.json"
+            path.write_text(json.dumps(file))
+            known["routes"] = json.loads(core.find_routes(str(path), self._slowdowns()))
+        return file
+
+    def _slowdowns(self) -> list[float]:
+        """What a survey would see of routes: times of flows at once, beside the time of one alone."""
+        alone = self._flows(np.array([[0, self.network.nodes - 1, 1]]))
+        return [self._flows(pattern) / alone for pattern in core.route_patterns(self.network.nodes)]
+
+    def _flows(self, flows: Numbers) -> float:
+        """s until the last of these flows between nodes is over. (n, 3): sender, receiver, 1."""
+        exchange = Exchange(replace(self, node=replace(self.node, ranks=1)))
+        exchange.add(flows * (1, 1, 64 << 20))
+        return exchange.seconds()
 
 
 FOLDER = ROOT / "build" / "bench" / "scale"

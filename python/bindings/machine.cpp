@@ -1,5 +1,6 @@
 #include "machine.h"
 
+#include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -15,13 +16,16 @@
 #include <string>
 #include <vector>
 
+#include "arrays.h"
 #include "tessera/base/error.h"
 #include "tessera/comm/collectives/choose.h"
 #include "tessera/comm/collectives/predict.h"
 #include "tessera/machine/hostfile.h"
 #include "tessera/machine/machine.h"
+#include "tessera/machine/network_json.h"
 #include "tessera/machine/orders.h"
 #include "tessera/machine/partition.h"
+#include "tessera/machine/routes/find_routes.h"
 #include "tessera/machine/survey/machine_file.h"
 #include "tessera/machine/survey/rtt_csv.h"
 
@@ -74,6 +78,29 @@ json partition_of(const std::string& path) {
                     {"least", std::isfinite(least) ? json(least) : json()}});
   }
   return {{"hosts", hosts}, {"subnets", std::move(subnets)}, {"tree", std::move(tree)}};
+}
+
+std::vector<Rows> route_patterns(int n_hosts) {
+  std::vector<Rows> patterns;
+  for (const auto& flows : machine::route_patterns(n_hosts)) {
+    std::vector<std::array<std::int64_t, 3>> rows;
+    for (const auto& flow : flows) rows.push_back({flow.from, flow.to, 1});
+    patterns.push_back(matrix(std::move(rows)));
+  }
+  return patterns;
+}
+
+/// `slowdowns`: of the slowest flow of each pattern, beside one alone.
+json find_routes(const std::string& path, const std::vector<double>& slowdowns) {
+  auto network = machine::read_network(path);
+  const auto patterns = machine::route_patterns(static_cast<int>(network.hosts.size()));
+  if (slowdowns.size() != patterns.size()) throw InputError("a slowdown for each pattern");
+  std::vector<machine::Experiment> experiments;
+  for (std::size_t i = 0; i < patterns.size(); ++i)
+    experiments.push_back({patterns[i], 1, std::vector<double>(patterns[i].size(), 1.0),
+                           std::vector<double>(patterns[i].size(), slowdowns[i])});
+  network.routes = machine::find_routes(network, experiments);
+  return network.routes ? machine::to_json(network)["routes"] : json();
 }
 
 /// Ranks on each host: the same number on all, or one for each.
@@ -213,6 +240,14 @@ void register_machine(nb::module_& module) {
   module.def(
       "partition", [](const std::string& path) { return partition_of(path).dump(); }, "path"_a,
       "Hosts, subnets and their tree (JSON text) from a CSV matrix of times. Raises InputError.");
+  module.def("route_patterns", &route_patterns, "n_hosts"_a,
+             "(hosts, 3) each: sender, receiver, 1. What a survey lets talk at once to find routes.");
+  module.def(
+      "find_routes",
+      [](const std::string& path, const std::vector<double>& slowdowns) { return find_routes(path, slowdowns).dump(); },
+      "path"_a, "slowdowns"_a,
+      "Routes (JSON text, null: none) of the network of a map, from how many times as long as one flow alone the "
+      "slowest of each pattern took.");
   module.def("host_file", &host_file, "path"_a, nb::kw_only(), "format"_a, "order"_a, "dims"_a, "n_ranks"_a.none(),
              "Text of a host file that gives ranks an order on the hosts of a map. Raises InputError.");
   module.def(

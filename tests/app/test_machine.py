@@ -300,3 +300,14 @@ def test_show_says_who_shares_processors(tmp_path: Path) -> None:
     content["network"]["processors"][0]["hosts"] = ["n0", "elsewhere"]
     file.write_text(json.dumps(content))
     assert "network.processors[0].hosts has elsewhere, which is not one of network.hosts" in error("show", file)
+
+
+def test_show_says_which_routes(tmp_path: Path) -> None:
+    content = json.loads(Path(MAP).read_text())
+    content["network"]["routes"] = {"kind": "torus", "shape": [1, 7], "bandwidth": 1.25e9}
+    file = tmp_path / "map.json"
+    file.write_text(json.dumps(content))
+    assert "routes of a torus of 1 × 7 hosts, 10 Gbit/s a link\n" in output("show", file)
+    content["network"]["routes"]["shape"] = [2, 4]
+    file.write_text(json.dumps(content))
+    assert "routes of a torus of shape 2×4 do not fit 7 hosts" in error("show", file)

@@ -99,6 +99,15 @@ def test_the_map_of_a_torus_has_blocks_and_what_leaves_them(shape: tuple[int, in
     assert {s["uplink"] for s in leaves} == {5.0 * (16 if shape[0] == 2 else 24)}
 
 
+@pytest.mark.parametrize("network", [Torus((4, 4, 8), 5e9), FatTree(256, 12.5e9, down=16, up=8), FatTree(1024, 12.5e9)])
+def test_a_survey_of_times_finds_the_routes(network: Torus | FatTree) -> None:
+    node = Node(20e9, 100e9, 1e-6, 0.0, 0.0, ranks=4)
+    routes = Platform("test", network, node).machine_file()["network"]["routes"]
+    shape = network.shape if isinstance(network, Torus) else (network.down, network.up)
+    kind = "torus" if isinstance(network, Torus) else "tree"
+    assert routes == {"kind": kind, "shape": list(shape), "bandwidth": network.bandwidth}
+
+
 def test_messages_of_a_plan_are_what_numpy_counts() -> None:
     """Bytes that each exchange carries: all that changes hands; the same in pieces as at once."""
     plan = core.FftPlan("1d_alltoall", (32, 32, 32), is_real=False, ranks=64)

@@ -47,15 +47,15 @@ void add_pieces(const Index3& grid, const IndexBox& from, const IndexBox& to, in
   });
 }
 
-/// Which boxes may overlap a given one: the mesh in bins, each with the boxes in it; about as many bins as there are
-/// boxes, fewer where there will be few searches.
+/// Which boxes may overlap a given one: the mesh in bins about as wide as the boxes are, each with the boxes in it.
 class BoxIndex {
  public:
-  BoxIndex(const Index3& grid, const std::vector<IndexBox>& boxes, std::size_t n_searches) : found_in_(boxes.size()) {
-    const double n_bins = std::sqrt(static_cast<double>(boxes.size()) * static_cast<double>(n_searches));
-    const auto edge = std::max<std::int64_t>(1, std::llround(std::cbrt(n_bins)));
+  BoxIndex(const Index3& grid, const std::vector<IndexBox>& boxes) : found_in_(boxes.size()) {
     for (int d = 0; d < 3; ++d) {
-      width_[d] = std::max<std::int64_t>(1, grid[d] / edge);
+      std::int64_t sum = 0, n = 0;
+      for (const auto& box : boxes)
+        if (!box.is_empty()) sum += box.extent(d), ++n;
+      width_[d] = std::clamp<std::int64_t>(n == 0 ? grid[d] : sum / n, 1, grid[d]);
       n_[d] = (grid[d] + width_[d] - 1) / width_[d];
     }
     bins_.resize(static_cast<std::size_t>(n_[0] * n_[1] * n_[2]));
@@ -163,7 +163,7 @@ Exchange plan_exchange(const Index3& grid, const std::vector<IndexBox>& from, co
 void for_messages(const Index3& grid, const Redistribution& redistribution, std::span<const int> receivers,
                   const std::function<void(const Message&)>& function) {
   const auto& [from, to, components] = redistribution;
-  BoxIndex senders(grid, from, receivers.size());
+  BoxIndex senders(grid, from);
   const IndexBox mesh{{0, 0, 0}, grid};
   const auto overlap = [&](const IndexBox& source, const IndexBox& box) {
     if (intersection(source, mesh) == source) return intersection(source, box).size();

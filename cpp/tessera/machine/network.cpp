@@ -119,6 +119,7 @@ void Network::check(const std::string& name) const {
     }
     check_link(processors[p].work, name, fmt::format("of processors {}", p));
   }
+  if (routes) routes->check(n_hosts, name);
   const auto lost = std::find(leaf.begin(), leaf.end(), -1);
   if (lost != leaf.end())
     throw InputError(fmt::format("{}: host {} is in no subnet, expected one; measure the network again", name,

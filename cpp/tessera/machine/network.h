@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "tessera/machine/routes/routes.h"
+
 namespace tessera::machine {
 
 /// Time of a message of n bytes: latency + n / bandwidth; half of a round trip between two that do nothing else.
@@ -54,6 +56,7 @@ struct Network {
   std::vector<Host> hosts;
   std::vector<Subnet> subnets;              // [0] is the whole; parents stand before their parts
   std::vector<Processors> processors = {};  // that hosts share; a host is in one of them at most
+  std::optional<Routes> routes = {};        // where known; they say what uplinks say, and which messages meet
 
   /// The leaf that a host is in; -1 where no subnet lists it.
   int leaf_of(int host) const;

@@ -17,6 +17,18 @@ Link link_of(const JsonReader& reader, const char* key) {
   return {link.get<double>("latency"), link.get<double>("bandwidth")};
 }
 
+Routes routes_of(const JsonReader& reader) {
+  Routes routes;
+  const auto kind = reader.get<std::string>("kind");
+  if (kind == name_of(Routes::Kind::tree))
+    routes.kind = Routes::Kind::tree;
+  else if (kind != name_of(Routes::Kind::torus))
+    throw InputError(fmt::format("{} is {}, expected torus or tree", reader.where("kind"), kind));
+  for (const auto& n : reader.list("shape")) routes.shape.push_back(JsonReader::convert<int>(n, reader.where("shape")));
+  routes.bandwidth = reader.get<double>("bandwidth");
+  return routes;
+}
+
 Medium medium_of(const JsonReader& reader) {
   const auto name = reader.get<std::string>("medium", "unknown");
   for (const auto medium : {Medium::unknown, Medium::bus, Medium::fabric})
@@ -61,6 +73,10 @@ nlohmann::json to_json(const Network& network) {
     auto& entry = json["processors"].emplace_back(nlohmann::json{{"work", json_of(work)}});
     for (const int host : members) entry["hosts"].push_back(network.hosts[static_cast<std::size_t>(host)].name);
   }
+  if (network.routes)
+    json["routes"] = {{"kind", name_of(network.routes->kind)},
+                      {"shape", network.routes->shape},
+                      {"bandwidth", network.routes->bandwidth}};
   return json;
 }
 
@@ -102,6 +118,7 @@ Network network_from_json(const nlohmann::json& json, const std::string& name) {
       const JsonReader shared(entry, fmt::format("{}[{}]", reader.where("processors"), network.processors.size()));
       network.processors.push_back({hosts_of(shared), link_of(shared, "work")});
     }
+  if (reader.has("routes")) network.routes = routes_of({reader.at("routes"), reader.where("routes")});
   for (std::size_t s = 0; s < network.subnets.size(); ++s)
     for (const int part : network.subnets[s].subnets)
       if (part > static_cast<int>(s) && part < static_cast<int>(network.subnets.size()))

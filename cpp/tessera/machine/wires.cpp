@@ -62,12 +62,16 @@ Wires::Wires(const Network& network, std::vector<int> host_of_rank)
     const auto& subnet = network_.subnets[s];
     if (subnet.medium == Medium::bus && subnet.link.bandwidth > 0)
       bus_[s] = add(fmt::format("subnet {} bus", s), subnet.link.bandwidth);
-    if (subnet.uplink && subnet.parent >= 0) {
+    if (subnet.uplink && subnet.parent >= 0 && !network_.routes) {
       up_[s] = add(fmt::format("subnet {} up", s), *subnet.uplink);
       down_[s] = add(fmt::format("subnet {} down", s), *subnet.uplink);
     }
   }
   for (auto i = n_ports; i < wires_.size(); ++i) wires_[i].is_of_subnet = true;
+  first_link_ = static_cast<int>(wires_.size());
+  if (const auto& routes = network_.routes)
+    for (int i = 0; i < routes->n_links(static_cast<int>(n_hosts)); ++i)
+      add(fmt::format("link {}", i), routes->bandwidth);
   processors_.assign(n_hosts, -1);
   for (std::size_t p = 0; p < network_.processors.size(); ++p) {
     const auto& [hosts, work] = network_.processors[p];
@@ -132,6 +136,11 @@ std::span<const int> Wires::path(int from, int to) const {
     append(sender.ports, sender.n_ports[level(a)]);
     append(sender.lines, sender.n_lines[level(a)]);
     if (bus_[index(common)] >= 0) path_.push_back(bus_[index(common)]);
+    if (const auto& routes = network_.routes) {
+      const auto first = path_.size();
+      routes->add_links(static_cast<int>(network_.hosts.size()), a, b, path_);
+      for (auto i = first; i < path_.size(); ++i) path_[i] += first_link_;
+    }
     append_reversed(receiver.lines, receiver.n_lines[level(b)]);
     append_reversed(receiver.ports, receiver.n_ports[level(b)]);
   }

@@ -11,7 +11,7 @@
 namespace tessera::machine {
 
 struct Wire {
-  std::string name;        // "n3 out", "subnet 1 up", "subnet 2 bus", "rank 5", "processors 0"
+  std::string name;        // "n3 out", "subnet 1 up", "subnet 2 bus", "rank 5", "processors 0", "link 7"
   double bandwidth = 0;    // bytes/s
   double per_message = 0;  // s
   bool is_processors = false;
@@ -21,7 +21,8 @@ struct Wire {
 /// The wires of a network as the ranks of one job see them. Wires are: every rank (its core copies each message once,
 /// at the memory's rate); every host's port in and out, for each level of the network at which it talks; every bus;
 /// every subnet's uplink in and out; processors that hosts share. A message that crosses levels occupies its ports of
-/// all levels below, every bus and every uplink on its way.
+/// all levels below, every bus and every uplink on its way. Where routes are known, the links on its way stand for
+/// uplinks. Those of ranks stand first, by rank.
 class Wires {
  public:
   /// What is assumed of shared memory that was not measured.
@@ -74,6 +75,7 @@ class Wires {
   std::vector<int> processors_;              // of each host; -1: its own
   std::vector<std::vector<int>> out_, in_;   // ports of each host, by level (0: leaf); -1: none
   std::vector<int> bus_, up_, down_;         // of each subnet; -1: none
+  int first_link_ = 0;                       // of the routes
   std::vector<Side> sender_, receiver_;      // of each host
   mutable std::vector<int> path_;
 };

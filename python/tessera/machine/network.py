@@ -44,10 +44,20 @@ class Processors:
 
 
 @dataclass(frozen=True)
+class Routes:
+    """Of a torus (hosts along each direction) or a tree (ports of a switch down and up)."""
+
+    kind: str  # "torus" or "tree"
+    shape: tuple[int, ...]
+    bandwidth: float  # bytes/s of a link, each direction
+
+
+@dataclass(frozen=True)
 class Network:
     hosts: tuple[Host, ...]
     subnets: tuple[Subnet, ...]  # [0] is the whole
     processors: tuple[Processors, ...] = ()
+    routes: Routes | None = None
 
     @staticmethod
     def from_json(json: dict[str, Any]) -> Network:
@@ -74,7 +84,9 @@ class Network:
             Processors(tuple(number[name] for name in p["hosts"]), Link(**p["work"]))
             for p in json.get("processors", [])
         )
-        return Network(hosts, subnets, processors)
+        found = json.get("routes")
+        routes = None if found is None else Routes(found["kind"], tuple(found["shape"]), found["bandwidth"])
+        return Network(hosts, subnets, processors, routes)
 
     def hosts_of(self, subnet: int) -> list[int]:
         """All hosts below a subnet, in the order of the tree."""

@@ -60,6 +60,12 @@ def network_text(network: Network) -> str:
         names = names_text([network.hosts[h].name for h in shared.hosts])
         work = f"{time_text(shared.work.latency)} and {memory_rate_text(shared.work.bandwidth)}"
         lines.append(f"{names} share processors: {work} at each end of a message")
+    if routes := network.routes:
+        shape = " × ".join(str(n) for n in routes.shape)
+        kind = (
+            f"a torus of {shape} hosts" if routes.kind == "torus" else f"a tree of {shape} ports down and up a switch"
+        )
+        lines.append(f"routes of {kind}, {rate_text(routes.bandwidth)} a link")
     return "\n".join(lines)
 
 

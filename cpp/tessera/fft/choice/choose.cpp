@@ -7,6 +7,8 @@
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <random>
+#include <span>
 #include <utility>
 
 #include "tessera/base/error.h"
@@ -23,19 +25,16 @@ namespace {
 constexpr double bytes_per_second = 5e9;
 
 // Up to so many ranks every message is counted, which takes a tenth of a second; of more, those of about
-// `counted_ranks`.
-constexpr std::size_t most_ranks_to_count = 1024, counted_ranks = 256;
+// `counted_ranks`. Where routes are known, links are many and each is counted on its own, so more ranks are.
+constexpr std::size_t most_ranks_to_count = 1024, counted_ranks = 256, counted_on_links = 4096;
 
-/// Ranks whose messages are counted: all, or those of whole hosts, so that their ports are counted to the end, spread
-/// evenly in no step that the layout of the mesh might share (the golden ratio's).
-std::vector<int> ranks_to_count(const machine::Wires& wires) {
-  std::vector<int> ranks(static_cast<std::size_t>(wires.n_ranks()));
-  std::iota(ranks.begin(), ranks.end(), 0);
-  if (ranks.size() <= most_ranks_to_count) return ranks;
+/// Whole hosts, so that their ports are counted to the end, spread evenly in no step that the layout of the mesh might
+/// share (the golden ratio's).
+std::vector<int> ranks_of_some_hosts(const machine::Wires& wires) {
   std::vector<std::span<const int>> by_host;
   for (std::size_t host = 0; host < wires.network().hosts.size(); ++host)
     if (const auto here = wires.ranks_on(static_cast<int>(host)); !here.empty()) by_host.push_back(here);
-  ranks.clear();
+  std::vector<int> ranks;
   constexpr double step = 0.6180339887498949;
   double place = 0;
   for (; ranks.size() < counted_ranks; place = std::fmod(place + step, 1)) {
@@ -46,22 +45,79 @@ std::vector<int> ranks_to_count(const machine::Wires& wires) {
   return ranks;
 }
 
+/// One of every few neighbours, so that all parts of the network have their share, drawn at random (the same on all
+/// machines), so that no step is shared with the layout of the mesh.
+std::vector<int> one_of_neighbours(std::size_t n_ranks) {
+  const std::size_t few = (n_ranks + counted_on_links - 1) / counted_on_links;
+  std::mt19937 random(1);
+  std::vector<int> ranks;
+  for (std::size_t first = 0; first < n_ranks; first += few)
+    ranks.push_back(static_cast<int>(first + random() % std::min(few, n_ranks - first)));
+  return ranks;
+}
+
+/// Ranks whose messages are counted: all, or some.
+std::vector<int> ranks_to_count(const machine::Wires& wires) {
+  std::vector<int> all(static_cast<std::size_t>(wires.n_ranks()));
+  std::iota(all.begin(), all.end(), 0);
+  if (all.size() <= most_ranks_to_count) return all;
+  return wires.network().routes ? one_of_neighbours(all.size()) : ranks_of_some_hosts(wires);
+}
+
+/// From what wires were busy with the messages that were counted to what they are with all.
+void extrapolate(const machine::Wires& wires, double share_seen, std::vector<double>& busy) {
+  if (wires.network().routes) {
+    // Ranks that were counted are counted to the end; every other wire has had its share.
+    for (std::size_t i = static_cast<std::size_t>(wires.n_ranks()); i < busy.size(); ++i) busy[i] /= share_seen;
+    return;
+  }
+  // Subnets are taken to be alike: each wire of theirs has the mean of those as fast.
+  std::map<double, std::pair<double, double>> alike;  // by bandwidth: how busy, how many
+  for (std::size_t i = 0; i < busy.size(); ++i)
+    if (const auto& wire = wires.wires()[i]; wire.is_of_subnet) {
+      auto& [sum, n] = alike[wire.bandwidth];
+      sum += std::exchange(busy[i], 0.0);
+      ++n;
+    }
+  for (const auto& [bandwidth, sum_n] : alike) busy.push_back(sum_n.first / sum_n.second / share_seen);
+}
+
 double seconds_of(const Index3& grid, const Redistribution& move, std::int64_t real_bytes,
                   const machine::Wires& wires) {
   std::vector<double> busy(wires.wires().size()), starts(2 * move.from.size());
+  const auto occupy = [&](int wire, double bytes) {
+    const auto& w = wires.wires()[static_cast<std::size_t>(wire)];
+    busy[static_cast<std::size_t>(wire)] += bytes / w.bandwidth + w.per_message;
+  };
+  // Where links are known, a message takes many: those that follow each other from one host to another are gathered.
+  struct {
+    int from = 0, to = 0;
+    double bytes = 0;
+  } gathered;
+  const auto occupy_links = [&] {
+    const auto path = wires.path(gathered.from, gathered.to);
+    for (const int wire : path.subspan(1, path.size() - 2)) occupy(wire, gathered.bytes);
+  };
+  const bool has_routes = wires.network().routes.has_value();
   const auto add = [&](int from, int to, std::int64_t values) {
     const auto bytes = static_cast<double>(values * move.components * real_bytes);
     const double latency = wires.latency(from, to);
     starts[2 * static_cast<std::size_t>(from)] += latency;
     starts[2 * static_cast<std::size_t>(to) + 1] += latency;
-    const auto occupy = [&](int wire) {
-      const auto& w = wires.wires()[static_cast<std::size_t>(wire)];
-      busy[static_cast<std::size_t>(wire)] += bytes / w.bandwidth + w.per_message;
-    };
-    for (const int wire : wires.path(from, to)) occupy(wire);
-    if (const int sends = wires.host_of(from), receives = wires.host_of(to); sends != receives)
+    const int sends = wires.host_of(from), receives = wires.host_of(to);
+    if (has_routes) {
+      for (const int rank : {from, to}) occupy(rank, bytes);
+      if (sends != wires.host_of(gathered.from) || receives != wires.host_of(gathered.to)) {
+        occupy_links();
+        gathered = {from, to, 0};
+      }
+      gathered.bytes += bytes;
+    } else {
+      for (const int wire : wires.path(from, to)) occupy(wire, bytes);
+    }
+    if (sends != receives)
       for (const int host : {sends, receives})
-        if (const int wire = wires.processors_of(host); wire >= 0) occupy(wire);
+        if (const int wire = wires.processors_of(host); wire >= 0) occupy(wire, bytes);
   };
   const auto counted = ranks_to_count(wires);
   for_messages(grid, move, counted, [&](const Message& m) { add(m.from, m.to, m.values); });
@@ -71,17 +127,11 @@ double seconds_of(const Index3& grid, const Redistribution& move, std::int64_t r
     for_messages(grid, {move.to, move.from, move.components}, counted, [&](const Message& m) {
       if (is_counted[static_cast<std::size_t>(m.from)] == 0) add(m.to, m.from, m.values);
     });
-    // Subnets are taken to be alike: each wire of theirs has the mean of those as fast, of all messages whose share has
-    // been seen.
+  }
+  occupy_links();
+  if (counted.size() < move.to.size()) {
     const double share = static_cast<double>(counted.size()) / static_cast<double>(move.to.size());
-    std::map<double, std::pair<double, double>> alike;  // by bandwidth: how busy, how many
-    for (std::size_t i = 0; i < busy.size(); ++i)
-      if (const auto& wire = wires.wires()[i]; wire.is_of_subnet) {
-        auto& [sum, n] = alike[wire.bandwidth];
-        sum += std::exchange(busy[i], 0.0);
-        ++n;
-      }
-    for (const auto& [bandwidth, sum_n] : alike) busy.push_back(sum_n.first / sum_n.second / (share * (2 - share)));
+    extrapolate(wires, share * (2 - share), busy);
   }
   const auto most = [](const std::vector<double>& list) {
     return list.empty() ? 0.0 : *std::max_element(list.begin(), list.end());

@@ -3,7 +3,8 @@
 //
 // An exchange takes as long as its busiest wire, and its busiest rank to start messages; a pass over a rank's points as
 // long as memory does. Source of the model: machine/wires.h. Of more than 1,024 ranks the messages of 256 are counted,
-// and subnets are taken to be alike. Cost: O(ranks + messages that are counted) of every plan that is looked at.
+// and subnets are taken to be alike; where routes are known, the messages of up to 4,096 ranks, and every link is
+// counted on its own. Cost: O(ranks + messages that are counted) of every plan that is looked at.
 #pragma once
 
 #include <cstdint>

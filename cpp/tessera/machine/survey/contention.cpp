@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "tessera/machine/routes/find_routes.h"
 #include "tessera/machine/survey/derive_network.h"
 #include "tessera/machine/survey/split_by_load.h"
 
@@ -123,7 +124,8 @@ std::vector<Experiment> contention_experiments(const Measurements& measurements,
     if (std::any_of(measurements.experiments.begin(), measurements.experiments.end(), is_done)) return;
     Experiment experiment{flows, bytes_of_flow(link, options.seconds), {}, {}, piece};
     if (piece == short_piece) experiment.bytes = std::max(piece, experiment.bytes / less_of_short);
-    if (piece > 0) experiment.alone.assign(flows.size(), link.time(static_cast<double>(experiment.bytes)));
+    const bool are_many = flows.size() > index(options.most_flows);  // to be timed one by one
+    if (piece > 0 || are_many) experiment.alone.assign(flows.size(), link.time(static_cast<double>(experiment.bytes)));
     wanted.push_back(std::move(experiment));
   };
   for (const auto& hosts : hosts_by_kernel(measurements)) {
@@ -159,6 +161,9 @@ std::vector<Experiment> contention_experiments(const Measurements& measurements,
     for (std::size_t i = 0; i < n_flows; ++i) flows.push_back({senders[i], partners[i]});
     add(std::move(flows), network.subnets[index(subnet.parent)].link);
   }
+  if (network.hosts.size() >= least_hosts_with_routes)
+    for (const auto& flows : route_patterns(static_cast<int>(network.hosts.size())))
+      add(flows, network.subnets[0].link);
   for (const auto& leaf : network_of_times(measurements).subnets) {
     const auto loads = load_experiments(leaf.hosts, leaf.link, measurements.experiments, options.seconds);
     wanted.insert(wanted.end(), loads.begin(), loads.end());

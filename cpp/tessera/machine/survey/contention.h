@@ -19,6 +19,7 @@ struct ContentionOptions {
 ///   wire that all share from ports that send and receive at once;
 /// - across every subnet of four parts or more two pairs of disjoint parts;
 /// - out of every subnet below the whole as many hosts as have a partner outside, to partners spread over the others;
+/// - among all hosts, where there are many, those of routes/find_routes.h;
 /// - in every leaf those of split_by_load.h;
 /// - where hosts share an operating system, and so its processors, all of them at once, each to its neighbour on the
 ///   same switch, in long messages and in short ones.

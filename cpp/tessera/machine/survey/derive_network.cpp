@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "tessera/base/error.h"
+#include "tessera/machine/routes/find_routes.h"
 #include "tessera/machine/survey/contention.h"
 #include "tessera/machine/survey/split_by_load.h"
 
@@ -132,6 +133,7 @@ Network derive_network(const Measurements& measurements) {
   split_leaves(network.subnets, measurements.experiments);
   add_contention(network, measurements.experiments);
   add_processors(network, measurements);
+  network.routes = find_routes(network, measurements.experiments);
   return network;
 }
 

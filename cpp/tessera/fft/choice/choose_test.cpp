@@ -1,0 +1,71 @@
+// Predicted times beside a count of every message, on a torus whose routes are known.
+#include "tessera/fft/choice/choose.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "tessera/fft/schemes.h"
+
+namespace tessera::fft {
+namespace {
+
+using machine::Routes;
+
+machine::Wires torus(const std::vector<int>& shape, int ranks_per_host, bool has_routes) {
+  std::vector<machine::Host> hosts;
+  std::vector<int> host_of_rank;
+  const int n_hosts = std::accumulate(shape.begin(), shape.end(), 1, std::multiplies<>());
+  for (int host = 0; host < n_hosts; ++host) {
+    hosts.push_back({"n" + std::to_string(host), ranks_per_host, machine::Link{0, 1e10}});
+    host_of_rank.insert(host_of_rank.end(), static_cast<std::size_t>(ranks_per_host), host);
+  }
+  auto network = machine::one_switch(hosts, {0, 1e9});
+  if (has_routes) network.routes = Routes{Routes::Kind::torus, shape, 1e9};
+  return {network, host_of_rank};
+}
+
+/// s of forward and backward exchanges: the busiest wire, all messages counted, without latencies.
+double counted(const Plan& plan, const machine::Wires& wires) {
+  double seconds = 0;
+  for (const auto& move : plan.forward()) {
+    std::vector<double> busy(wires.wires().size());
+    std::vector<int> all(static_cast<std::size_t>(plan.ranks()));
+    std::iota(all.begin(), all.end(), 0);
+    for_messages(plan.problem.grid, move, all, [&](const Message& m) {
+      for (const int wire : wires.path(m.from, m.to))
+        busy[static_cast<std::size_t>(wire)] += static_cast<double>(m.values * move.components * 8) /
+                                                wires.wires()[static_cast<std::size_t>(wire)].bandwidth;
+    });
+    seconds += 2 * *std::max_element(busy.begin(), busy.end());
+  }
+  return seconds;
+}
+
+TEST(FftChoose, ExchangesTakeAsLongAsTheBusiestLink) {
+  const auto pencils = plan_transform("pencil", {{32, 32, 32}, Kind::real, {2, 1, 0}, 64});
+  const auto known = torus({4, 4, 4}, 1, true);
+  EXPECT_DOUBLE_EQ(predict(pencils, 8, known).exchanges, counted(pencils, known));
+
+  // A ring: every host sends the same to each of the 63 others, 1, …, 32 links up or 1, …, 31 down. So each link
+  // upwards carries 1 + … + 32 = 528 of such messages, and each port 63.
+  const auto slabs = plan_transform("slab", {{64, 64, 64}, Kind::complex, {2, 1, 0}, 64});
+  const auto ring = torus({64}, 1, true), ports = torus({64}, 1, false);
+  EXPECT_DOUBLE_EQ(predict(slabs, 8, ports).exchanges, counted(slabs, ports));
+  EXPECT_NEAR(predict(slabs, 8, ring).exchanges / predict(slabs, 8, ports).exchanges, 528.0 / 63, 1e-9);
+}
+
+TEST(FftChoose, APartOfManyRanksTellsWhatAllWould) {
+  const auto wires = torus({8, 8, 8}, 32, true);
+  for (const auto* scheme : {"2d_alltoall", "1d_alltoall"}) {
+    const auto plan = plan_transform(scheme, {{256, 256, 256}, Kind::real, {2, 1, 0}, wires.n_ranks()});
+    EXPECT_NEAR(predict(plan, 8, wires).exchanges / counted(plan, wires), 1, 0.05) << scheme;
+  }
+}
+
+}  // namespace
+}  // namespace tessera::fft
