@@ -231,6 +231,7 @@ TEST_F(Files, FramesSurviveAnEndBetweenAnyTwoPages) {
       int status = 0;
       waitpid(child, &status, 0);
       is_whole = WEXITSTATUS(status);
+      ASSERT_GE(Hdf5File::open(path("ended.h5md")).shape("/particles/all/position/step").at(0), before) << pages;
       auto writer = H5mdWriter::continue_after(path("ended.h5md"), before, header);
       for (int f = before; f < before + 2; ++f) append(writer, f);
       const auto file = Hdf5File::open(path("ended.h5md"));

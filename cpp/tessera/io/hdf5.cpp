@@ -206,7 +206,11 @@ Hdf5File Hdf5File::open(const std::string& path) {
   const htri_t is_hdf5 = H5Fis_hdf5(path.c_str());
   if (is_hdf5 == 0) refuse(path, "is not an HDF5 file (or was cut off at its very start); make it again");
   const Handle properties = access_properties();  // closed last: closing it would wipe the error out
-  const hid_t id = H5Fopen(path.c_str(), H5F_ACC_RDONLY, properties);
+  hid_t id = H5Fopen(path.c_str(), H5F_ACC_RDONLY, properties);
+  // A writer that was killed between HDF5's superblock and clear_open_mark left the mark that readers of growing files
+  // pass over.
+  if (id < 0 && stack_text().find("already open") != std::string::npos)
+    id = H5Fopen(path.c_str(), H5F_ACC_RDONLY | H5F_ACC_SWMR_READ, properties);
   if (id < 0) {
     const std::string text = stack_text();
     if (text.find("truncated") != std::string::npos)
