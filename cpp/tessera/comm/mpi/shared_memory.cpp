@@ -4,7 +4,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <hwy/cache_control.h>
 #include <linux/futex.h>
 #include <mpi.h>
 #include <sched.h>
@@ -94,21 +93,21 @@ Mapping open(const Segment& segment, bool writes) {
 
 }  // namespace
 
-/// Where the ranks of a host wait for each other. MPI's barrier turns in its loop until all have come, and where ranks
-/// are more than processors keeps one from the rank that the others wait for; here it soon sleeps.
+/// Whether the processors that the ranks of a host may use are fewer than the ranks. Collective.
+bool are_processors_few(MPI_Comm host, int ranks) {
+  cpu_set_t usable;  // each rank may be bound to a few
+  CPU_ZERO(&usable);
+  sched_getaffinity(0, sizeof usable, &usable);
+  MPI_Allreduce(MPI_IN_PLACE, &usable, sizeof usable, MPI_BYTE, MPI_BOR, host);
+  return CPU_COUNT(&usable) < ranks;
+}
+
+/// Where the ranks of a host sleep until all have come. MPI's barrier turns in its loop instead, which is quicker where
+/// each rank has a processor, and where not keeps one from the rank that the others wait for.
 class Gate {
  public:
-  /// In a segment that one of the ranks of `host` has made and all have open. Collective.
-  Gate(Mapping mapping, MPI_Comm host) : mapping_(std::move(mapping)) {
-    int ranks = 0;
-    MPI_Comm_size(host, &ranks);
-    ranks_ = static_cast<std::uint32_t>(ranks);
-    cpu_set_t usable;  // by any of the ranks, each of which may be bound to a few
-    CPU_ZERO(&usable);
-    sched_getaffinity(0, sizeof usable, &usable);
-    MPI_Allreduce(MPI_IN_PLACE, &usable, sizeof usable, MPI_BYTE, MPI_BOR, host);
-    turns_ = CPU_COUNT(&usable) >= ranks ? 1 << 14 : 0;
-  }
+  /// In a segment that one of the ranks has made and all have open.
+  Gate(Mapping mapping, int ranks) : mapping_(std::move(mapping)), ranks_(static_cast<std::uint32_t>(ranks)) {}
 
   void wait_for_all() const {
     auto* words = reinterpret_cast<std::atomic<std::uint32_t>*>(mapping_.begin());
@@ -120,7 +119,6 @@ class Gate {
       syscall(SYS_futex, &opened, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
       return;
     }
-    for (int turn = 0; turn < turns_ && opened.load() == before; ++turn) hwy::Pause();
     // Ends at once where the gate has been opened meanwhile.
     while (opened.load() == before) syscall(SYS_futex, &opened, FUTEX_WAIT, before, nullptr, nullptr, 0);
   }
@@ -129,7 +127,6 @@ class Gate {
   static_assert(std::atomic<std::uint32_t>::is_always_lock_free);
   Mapping mapping_;
   std::uint32_t ranks_;
-  int turns_ = 0;  // of looking before sleep: about a millisecond, or none where another rank may want the processor
 };
 
 struct SharedMemory::Implementation {
@@ -137,7 +134,7 @@ struct SharedMemory::Implementation {
   Mapping mine;
   std::vector<Mapping> others;
   std::vector<const std::byte*> of;  // by rank of the whole communicator
-  std::optional<Gate> gate;          // where memory is shared
+  std::optional<Gate> gate;          // where processors are few
 
   ~Implementation() {
     int ended = 0;
@@ -171,7 +168,7 @@ SharedMemory::SharedMemory(const Communicator& comm, std::size_t bytes, bool is_
   MPI_Allreduce(MPI_IN_PLACE, &have_all, 1, MPI_INT, MPI_MIN, memory.host);
   shm_unlink(segment.name().c_str());
   if (rank == 0) shm_unlink(gate.name().c_str());
-  if (have_all) memory.gate.emplace(std::move(gate_memory), memory.host);
+  if (have_all && are_processors_few(memory.host, size)) memory.gate.emplace(std::move(gate_memory), size);
 
   memory.of.assign(static_cast<std::size_t>(all.size), nullptr);
   if (!have_all) {
@@ -199,8 +196,10 @@ std::byte* SharedMemory::mine() const { return implementation_->mine.begin(); }
 const std::byte* SharedMemory::of(int rank) const { return implementation_->of[static_cast<std::size_t>(rank)]; }
 
 void SharedMemory::synchronise() const {
-  // Ranks that are alone see nothing of each other.
-  if (implementation_->gate) implementation_->gate->wait_for_all();
+  if (implementation_->gate) return implementation_->gate->wait_for_all();
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  MPI_Barrier(implementation_->host);
+  std::atomic_thread_fence(std::memory_order_seq_cst);
 }
 
 }  // namespace tessera::comm
