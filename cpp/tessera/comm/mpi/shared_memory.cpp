@@ -4,20 +4,15 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <linux/futex.h>
 #include <mpi.h>
-#include <sched.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <climits>
 #include <cstdint>
 #include <new>
-#include <optional>
 #include <random>
 #include <string>
 #include <utility>
@@ -83,58 +78,21 @@ Mapping create(const Segment& segment) {
   return mapping;
 }
 
-Mapping open(const Segment& segment, bool writes) {
-  const int file = shm_open(segment.name().c_str(), writes ? O_RDWR : O_RDONLY, 0);
+Mapping open_to_read(const Segment& segment) {
+  const int file = shm_open(segment.name().c_str(), O_RDONLY, 0);
   if (file < 0) return {};
-  Mapping mapping(file, segment.size, writes ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED);
+  Mapping mapping(file, segment.size, PROT_READ, MAP_SHARED);
   close(file);
   return mapping;
 }
 
 }  // namespace
 
-/// Whether the processors that the ranks of a host may use are fewer than the ranks. Collective.
-bool are_processors_few(MPI_Comm host, int ranks) {
-  cpu_set_t usable;  // each rank may be bound to a few
-  CPU_ZERO(&usable);
-  sched_getaffinity(0, sizeof usable, &usable);
-  MPI_Allreduce(MPI_IN_PLACE, &usable, sizeof usable, MPI_BYTE, MPI_BOR, host);
-  return CPU_COUNT(&usable) < ranks;
-}
-
-/// Where the ranks of a host sleep until all have come. MPI's barrier turns in its loop instead, which is quicker where
-/// each rank has a processor, and where not keeps one from the rank that the others wait for.
-class Gate {
- public:
-  /// In a segment that one of the ranks has made and all have open.
-  Gate(Mapping mapping, int ranks) : mapping_(std::move(mapping)), ranks_(static_cast<std::uint32_t>(ranks)) {}
-
-  void wait_for_all() const {
-    auto* words = reinterpret_cast<std::atomic<std::uint32_t>*>(mapping_.begin());
-    auto &come = words[0], &opened = words[1];
-    const std::uint32_t before = opened.load();
-    if (come.fetch_add(1) + 1 == ranks_) {
-      come.store(0);
-      opened.store(before + 1);
-      syscall(SYS_futex, &opened, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
-      return;
-    }
-    // Ends at once where the gate has been opened meanwhile.
-    while (opened.load() == before) syscall(SYS_futex, &opened, FUTEX_WAIT, before, nullptr, nullptr, 0);
-  }
-
- private:
-  static_assert(std::atomic<std::uint32_t>::is_always_lock_free);
-  Mapping mapping_;
-  std::uint32_t ranks_;
-};
-
 struct SharedMemory::Implementation {
   MPI_Comm host = MPI_COMM_NULL;
   Mapping mine;
   std::vector<Mapping> others;
   std::vector<const std::byte*> of;  // by rank of the whole communicator
-  std::optional<Gate> gate;          // where processors are few
 
   ~Implementation() {
     int ended = 0;
@@ -153,22 +111,16 @@ SharedMemory::SharedMemory(const Communicator& comm, std::size_t bytes, bool is_
   MPI_Comm_rank(memory.host, &rank);
 
   const Segment segment = make_segment(bytes);
-  Segment gate = make_segment(page);
   std::vector<Segment> segments(static_cast<std::size_t>(size));
   memory.mine = create(segment);
-  Mapping gate_memory = rank == 0 ? create(gate) : Mapping();
-  MPI_Bcast(&gate, sizeof gate, MPI_BYTE, 0, memory.host);
   MPI_Allgather(&segment, sizeof segment, MPI_BYTE, segments.data(), sizeof segment, MPI_BYTE, memory.host);
-  if (rank != 0) gate_memory = open(gate, true);
-  int have_all = memory.mine.begin() != nullptr && gate_memory.begin() != nullptr && !is_alone;
+  int have_all = memory.mine.begin() != nullptr && !is_alone;
   for (int other = 0; other < size; ++other) {
-    memory.others.push_back(other == rank ? Mapping() : open(segments[static_cast<std::size_t>(other)], false));
+    memory.others.push_back(other == rank ? Mapping() : open_to_read(segments[static_cast<std::size_t>(other)]));
     if (other != rank && memory.others.back().begin() == nullptr) have_all = 0;
   }
   MPI_Allreduce(MPI_IN_PLACE, &have_all, 1, MPI_INT, MPI_MIN, memory.host);
   shm_unlink(segment.name().c_str());
-  if (rank == 0) shm_unlink(gate.name().c_str());
-  if (have_all && are_processors_few(memory.host, size)) memory.gate.emplace(std::move(gate_memory), size);
 
   memory.of.assign(static_cast<std::size_t>(all.size), nullptr);
   if (!have_all) {
@@ -196,7 +148,6 @@ std::byte* SharedMemory::mine() const { return implementation_->mine.begin(); }
 const std::byte* SharedMemory::of(int rank) const { return implementation_->of[static_cast<std::size_t>(rank)]; }
 
 void SharedMemory::synchronise() const {
-  if (implementation_->gate) return implementation_->gate->wait_for_all();
   std::atomic_thread_fence(std::memory_order_seq_cst);
   MPI_Barrier(implementation_->host);
   std::atomic_thread_fence(std::memory_order_seq_cst);
