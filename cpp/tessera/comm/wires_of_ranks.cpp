@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "tessera/base/error.h"
 #include "tessera/machine/orders.h"
 #include "tessera/machine/survey/machine_file.h"
@@ -19,14 +21,15 @@ RankWires wires_of_ranks(const Communicator& comm, const std::string& machine_fi
   if (comm.is_root()) {
     try {
       auto network = machine::network_of(names);
-      const auto map = machine_file.empty() ? machine::Network() : machine::read_network(machine_file);
-      if (machine_file.empty() || comm.size() == 1) {
-        const auto n = network.hosts.size();
-        found.source = n == 1 ? "one host" : fmt::format("{} hosts of a network that was not measured", n);
-      } else {
-        network = map;
-        found.source = "the map " + machine_file;
-        found.is_measured = true;
+      const auto n = network.hosts.size();
+      found.source = n == 1 ? "one host" : fmt::format("{} hosts of a network that was not measured", n);
+      if (!machine_file.empty()) {
+        auto map = machine::read_network(machine_file);
+        if (comm.size() > 1) {
+          network = std::move(map);
+          found.source = "the map " + machine_file;
+          found.is_measured = true;
+        }
       }
       found.wires = std::make_shared<machine::Wires>(network, machine::find_hosts(names, network));
     } catch (const InputError& error) {

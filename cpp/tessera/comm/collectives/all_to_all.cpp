@@ -1,7 +1,6 @@
 #include "tessera/comm/collectives/all_to_all.h"
 
 #include <algorithm>
-#include <map>
 
 #include "tessera/comm/collectives/classical/build.h"
 
@@ -17,12 +16,9 @@ struct HostPair {
 /// Ranks of each host that has any, hosts in the order of the network.
 std::vector<std::vector<int>> ranks_by_host(const machine::Wires& wires) {
   std::vector<std::vector<int>> hosts;
-  std::map<int, std::size_t> place;
-  for (const int rank : topology_order(wires)) {
-    const auto [at, is_new] = place.try_emplace(wires.host_of(rank), hosts.size());
-    if (is_new) hosts.emplace_back();
-    hosts[at->second].push_back(rank);
-  }
+  for (const int rank : topology_order(wires))
+    if (const auto here = wires.ranks_on(wires.host_of(rank)); here.front() == rank)
+      hosts.emplace_back(here.begin(), here.end());
   return hosts;
 }
 

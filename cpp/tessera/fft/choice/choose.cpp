@@ -95,6 +95,7 @@ double seconds_of(const Index3& grid, const Redistribution& move, std::int64_t r
     double bytes = 0;
   } gathered;
   const auto occupy_links = [&] {
+    if (wires.host_of(gathered.from) == wires.host_of(gathered.to)) return;
     const auto path = wires.path(gathered.from, gathered.to);
     for (const int wire : path.subspan(1, path.size() - 2)) occupy(wire, gathered.bytes);
   };
