@@ -316,14 +316,20 @@ def test_trials_are_kept_in_the_map(run_program: Run, tmp_path: Path, mpi: str) 
         assert entries[0] == "native" and len(set(entries)) == len(entries) == 3
     assert all(t["ranks"] == 4 and t["seconds"] > 0 and t["predicted"] > 0 for t in trials)
 
-    # A library that takes ten seconds is never left to itself; of another library nothing is said.
+    assert all(("least_gain" in t) == (t["entry"] != "native") for t in trials)
+
+    # A library that takes ten seconds is never left to itself, unless that may be chance; of another library nothing
+    # is said.
     content = json.loads(file.read_text())
-    for trial in content["trials"]:
-        trial["seconds"] = 10.0 if trial["entry"] == "native" else 1e-6
-    file.write_text(json.dumps(content))
     time = [*mpirun(mpi, 4), program, "time", "--map", file, "--operation", "broadcast", "--bytes", "200000"]
-    (entry,) = json.loads(run_program([*time, "--entries", "auto"], timeout=60).stdout)["entries"]
-    assert entry["plan"] != "native" and "was tried" in entry["reason"]
+    for least_gain in (0.5, 1e7):
+        for trial in content["trials"]:
+            trial["seconds"] = 10.0 if trial["entry"] == "native" else 1e-6
+            trial["least_gain"] = least_gain
+        file.write_text(json.dumps(content))
+        (entry,) = json.loads(run_program([*time, "--entries", "auto"], timeout=60).stdout)["entries"]
+        assert (entry["plan"] == "native") == (least_gain < 1), entry["reason"]
+    assert "was tried" in entry["reason"]
     for trial in content["trials"]:
         trial["library"] = "another"
     file.write_text(json.dumps(content))

@@ -36,6 +36,9 @@ constexpr std::array<std::string_view, 10> textbook{
 // Candidates that take so many times as long as the best one before them are not priced to the end.
 constexpr double worth_a_look = 1.5;
 
+// An entry that was tried and may, for all that the turns tell, be slower than this beside the library is no gain.
+constexpr double never_slower = 0.95;
+
 // What was not tried beside what was: the model, even corrected, is wrong by so much.
 constexpr double untried = 1.15;
 
@@ -79,13 +82,22 @@ class Corrections {
  private:
   static constexpr double furthest_size = 2;  // powers of two
 
+  /// As long as the library took where it may have been the faster.
+  double seconds_of(const machine::Trial& trial) const {
+    if (trial.least_gain == 0 || trial.least_gain >= never_slower) return trial.seconds;
+    double least = trial.seconds;
+    for (const auto* other : found_)
+      if (other->entry == "native") least = std::max(least, other->seconds);
+    return least;
+  }
+
   template <class Is>
   std::optional<double> mean(Is&& is) const {
     double sum = 0;
     int n = 0;
     for (const auto* trial : found_) {
       if (!is(trial->entry)) continue;
-      sum += std::log(trial->seconds / trial->predicted);
+      sum += std::log(seconds_of(*trial) / trial->predicted);
       ++n;
     }
     return n > 0 ? std::optional(std::exp(sum / n)) : std::nullopt;

@@ -63,8 +63,11 @@ Experiment experiment_of(const nlohmann::json& json, const std::string& where, c
 }
 
 nlohmann::json to_json(const Trial& trial) {
-  return {{"library", trial.library}, {"operation", trial.operation}, {"ranks", trial.n_ranks},  {"bytes", trial.bytes},
-          {"entry", trial.entry},     {"predicted", trial.predicted}, {"seconds", trial.seconds}};
+  nlohmann::json json{{"library", trial.library}, {"operation", trial.operation}, {"ranks", trial.n_ranks},
+                      {"bytes", trial.bytes},     {"entry", trial.entry},         {"predicted", trial.predicted},
+                      {"seconds", trial.seconds}};
+  if (trial.least_gain > 0) json["least_gain"] = trial.least_gain;
+  return json;
 }
 
 Trial trial_of(const nlohmann::json& json, const std::string& where) {
@@ -72,9 +75,10 @@ Trial trial_of(const nlohmann::json& json, const std::string& where) {
   Trial trial{reader.get<std::string>("library"), reader.get<std::string>("operation"), reader.get<int>("ranks"),
               reader.get<std::int64_t>("bytes"),  reader.get<std::string>("entry"),     reader.get<double>("predicted"),
               reader.get<double>("seconds")};
-  for (const char* key : {"predicted", "seconds"})
-    if (const auto time = reader.get<double>(key); !(time > 0) || !std::isfinite(time))
-      throw InputError(fmt::format("{} is {}, expected a positive finite time", reader.where(key), time));
+  if (reader.has("least_gain")) trial.least_gain = reader.get<double>("least_gain");
+  for (const char* key : {"predicted", "seconds", "least_gain"})
+    if (const auto value = reader.has(key) ? reader.get<double>(key) : 1; !(value > 0) || !std::isfinite(value))
+      throw InputError(fmt::format("{} is {}, expected a positive finite number", reader.where(key), value));
   return trial;
 }
 

@@ -14,6 +14,7 @@ struct Trial {
   std::string entry;       // with its parameters, "subnets:segment=8192:pattern=chain"; "native": the library's own
   double predicted = 0;    // s, by the model
   double seconds = 0;      // s, median of the slowest rank's times
+  double least_gain = 0;   // lower confidence bound of the library's time over this one's; 0: not known
 
   friend bool operator==(const Trial&, const Trial&) = default;
 };
