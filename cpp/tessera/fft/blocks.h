@@ -20,6 +20,7 @@ struct Block {
   std::int64_t offset = 0;  // of box.lower
   std::int64_t stride_x = 0, stride_y = 0;
   std::int64_t batch_stride = 0;  // from one field of a batch to the next
+  bool streams = false;           // what is written there goes past the caches, where possible
 
   std::int64_t flat(std::int64_t x, std::int64_t y, std::int64_t z) const {
     return offset + (x - box.lower[0]) * stride_x + (y - box.lower[1]) * stride_y + (z - box.lower[2]);
@@ -89,10 +90,10 @@ class Side {
       const auto stride = [&](int d) { return d == 0 ? block.stride_x : d == 1 ? block.stride_y : 1; };
       for (auto row = b.lower[u] - box.lower[u]; row < b.upper[u] - box.lower[u]; ++row)
         rows[static_cast<std::size_t>(row)].push_back(static_cast<int>(strips_.size()));
-      strips_.push_back({block.memory, block.flat(b.lower[0], b.lower[1], b.lower[2]), block.batch_stride,
-                         b.lower[direction] - box.lower[direction], b.extent(direction), b.lower[u] - box.lower[u],
-                         b.lower[v] - box.lower[v], b.upper[v] - box.lower[v], stride(direction), stride(u),
-                         stride(v)});
+      strips_.push_back({block.memory, block.streams, block.flat(b.lower[0], b.lower[1], b.lower[2]),
+                         block.batch_stride, b.lower[direction] - box.lower[direction], b.extent(direction),
+                         b.lower[u] - box.lower[u], b.lower[v] - box.lower[v], b.upper[v] - box.lower[v],
+                         stride(direction), stride(u), stride(v)});
     }
     for (const auto& row : rows) {
       entries_.insert(entries_.end(), row.begin(), row.end());
@@ -105,10 +106,16 @@ class Side {
   std::int64_t rows() const { return static_cast<std::int64_t>(row_end_.size()); }
   std::int64_t columns() const { return n_v_; }
 
-  /// Where each point of the lines of a bundle stands, one after the other in memory: fills `places`. False where they
-  /// don't lie so.
+  /// Whether anything is written past the caches.
+  bool streams() const {
+    return std::any_of(strips_.begin(), strips_.end(), [](const Strip& strip) { return strip.streams; });
+  }
+
+  /// Where each point of the lines of a bundle stands, one after the other in memory: fills `places`, and `streams` as
+  /// the blocks say. False where they don't lie so.
   template <class Value, class Place>
-  bool find_places(std::byte* const* memories, std::int64_t field, const Bundle& bundle, Place* places) const {
+  bool find_places(std::byte* const* memories, std::int64_t field, const Bundle& bundle, Place* places,
+                   bool* streams = nullptr) const {
     std::int64_t found = 0;
     for_runs(bundle, [&](const Strip& s, std::int64_t offset, std::int64_t, std::int64_t count) {
       if (count != bundle.n || s.v_stride != 1 || found + s.length > n_points_) {
@@ -117,6 +124,7 @@ class Side {
       }
       Value* at = reinterpret_cast<Value*>(memories[s.memory]) + offset + field * s.batch_stride;
       for (std::int64_t i = 0; i < s.length; ++i) places[s.begin + i] = reinterpret_cast<Place>(at + i * s.line_stride);
+      if (streams != nullptr) std::fill_n(streams + s.begin, s.length, s.streams);
       found += s.length;
     });
     return found == n_points_;
@@ -131,14 +139,13 @@ class Side {
     });
   }
 
-  /// The way back. Points that stand in several blocks go to all of them. `streams`: past the caches, where possible.
+  /// The way back. Points that stand in several blocks go to all of them.
   template <int lanes, class Value>
-  void scatter(std::byte* const* memories, std::int64_t field, const Bundle& bundle, const Value* scratch,
-               bool streams) const {
+  void scatter(std::byte* const* memories, std::int64_t field, const Bundle& bundle, const Value* scratch) const {
     for_runs(bundle, [&](const Strip& s, std::int64_t offset, std::int64_t line, std::int64_t count) {
       Value* to = reinterpret_cast<Value*>(memories[s.memory]) + offset + field * s.batch_stride;
       copy_lines<lanes>(scratch + s.begin * lanes + line, lanes, 1, to, s.line_stride, s.v_stride, s.length, count,
-                        streams);
+                        s.streams);
     });
   }
 
@@ -146,6 +153,7 @@ class Side {
   /// What one block has of the lines: `length` points from point `begin` on; lines with u from u_begin, v from v_begin.
   struct Strip {
     int memory;
+    bool streams;
     std::int64_t offset, batch_stride;
     std::int64_t begin, length, u_begin, v_begin, v_end;
     std::int64_t line_stride, u_stride, v_stride;

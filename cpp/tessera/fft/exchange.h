@@ -37,6 +37,7 @@ struct Exchanges {
   const comm::SharedMemory& shared;
   std::string name;                             // of an entry, or "auto"
   std::shared_ptr<const machine::Wires> wires;  // on rank 0
+  bool is_large = false;                        // the transform is more than the caches of a host hold
   std::optional<comm::PlannedMoves> moves;      // made with the first plan
 };
 

@@ -41,6 +41,8 @@ class Link {
   /// How it is carried out: "pairwise", "alltoall", "direct" or "gathered".
   const std::string& name() const { return name_; }
 
+  /// Whether ranks of a host wait for each other, as they read what others have for them.
+  bool meets() const { return is_moving_ && name_ == "pairwise"; }
   /// Whether any rank sends something to another.
   bool is_moving() const { return is_moving_; }
   /// Where the sweep before writes values, and where the sweep after reads them.
@@ -61,6 +63,7 @@ class Link {
   std::optional<comm::collectives::Plan> agree_on_plan(const Exchanges& exchanges, const MemoryPlan& memory) const;
   void start_messages(std::byte* const* memories, const comm::Communicator& comm, ThreadPool& threads);
   void list_shares(int ranks);
+  void fetch(std::byte* const* memories, ThreadPool& threads) const;
 
   int rank_;
   std::int64_t value_size_, fields_;
@@ -68,6 +71,7 @@ class Link {
   Block user_output_;
   std::vector<Block> targets_, sources_;
   std::vector<Part> sends_, receives_;  // without what stays
+  std::vector<Part> seen_;              // what is read where its sender has it, and fetched first
   Copies pack_, unpack_;
   int tag_ = 0;
   std::string name_ = "pairwise";

@@ -2,10 +2,12 @@
 // than there is work, ranks on one host or on many. Points and spectra must be those of one rank, bit for bit.
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <complex>
 #include <numbers>
 #include <random>
 #include <string>
+#include <thread>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -121,6 +123,43 @@ TEST(FftRanks, RealSingle) { expect_as_on_one_rank<float, float>(Kind::real); }
 TEST(FftRanks, RealDouble) { expect_as_on_one_rank<double, double>(Kind::real); }
 TEST(FftRanks, ComplexSingle) { expect_as_on_one_rank<float, std::complex<float>>(Kind::complex); }
 TEST(FftRanks, ComplexDouble) { expect_as_on_one_rank<double, std::complex<double>>(Kind::complex); }
+
+// A rank may be late to read what others have for it. Values twice as large come out twice as large, to the bit.
+TEST(FftRanks, TransformsInAnyOrder) {
+  auto points = random_field<std::complex<double>>({12, 10, 9}, 1);
+  const std::string order = "fbffbbfbfffbbbfb";
+  for (const auto& scheme : schemes()) {
+    const auto plan = plan_transform(scheme.name, {{12, 10, 9}, Kind::complex, {2, 1, 0}, 4});
+    SCOPED_TRACE(plan.summary());
+    comm::run_ranks({"host", "host", "host", "host"}, [&](const comm::Communicator& comm) {
+      ThreadPool threads(1);
+      Transform<double> transform(plan, comm, threads);
+      Field<std::complex<double>> input{transform.input_box()}, output{transform.output_box()};
+      Field<std::complex<double>> spectrum{transform.spectrum_box()};
+      for_points(input.box, [&](const Index3& at) { input.at(0, at) = points.at(0, at); });
+      transform.forward(input.values, spectrum.values);
+      auto first = spectrum;
+      transform.backward(first.values, output.values);
+      const auto first_spectrum = spectrum.values, first_output = output.values;
+      const auto times = [](std::vector<std::complex<double>> values, double factor) {
+        for (auto& value : values) value *= factor;
+        return values;
+      };
+      double factor = 2;
+      for (std::size_t i = 0; i < order.size(); ++i, factor *= 2) {
+        if (static_cast<std::size_t>(comm.rank()) == i % 4) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        if (order[i] == 'f') {
+          transform.forward(times(input.values, factor), spectrum.values);
+          EXPECT_EQ(spectrum.values, times(first_spectrum, factor));
+        } else {
+          auto given = times(first_spectrum, factor);
+          transform.backward(given, output.values);
+          EXPECT_EQ(output.values, times(first_output, factor));
+        }
+      }
+    });
+  }
+}
 
 // One rank against the defining sum: complex points, a batch, directions swept in the order of NumPy.
 TEST(FftRanks, ComplexBatchIsTheDefiningSum) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -25,6 +26,9 @@ constexpr int first_tag = 7100;
 
 // What a core's own cache holds beside the rest that passes through it.
 constexpr std::int64_t cached_bytes = 256 * 1024;
+
+// Where a rank has no more of the mesh than this, what it sends forward and backward has places of its own.
+constexpr std::int64_t apart_bytes = std::int64_t{8} << 20;
 
 /// Bytes that the largest caches of this host hold together; where that is unknown, as many as there can be.
 std::int64_t largest_caches() {
@@ -49,6 +53,7 @@ struct Sweep {
   bool is_real_in, is_real_out;
   Real scale;  // of its results
   Side sources, targets;
+  bool streams = false;                       // some of its results
   bool from_plane = false, to_plane = false;  // rows of that side are counted within the layers in cache
 };
 
@@ -69,6 +74,7 @@ struct Way {
   std::vector<Link> links;
   std::vector<std::vector<Pass<Real>>> passes;  // [i] between links i and i + 1
   bool is_forward = true;
+  bool meets = false;  // its links have the ranks of a host wait for each other
 };
 
 /// What a thread needs to transform a bundle of lines.
@@ -77,6 +83,7 @@ struct Desk {
   AlignedBuffer<Real> values, scratch;
   std::vector<const Real*> in;  // where each point stands
   std::vector<Real*> out;
+  std::unique_ptr<bool[]> streams;  // which of these go past the caches
 };
 
 template <class Real>
@@ -98,12 +105,17 @@ struct Transform<Real>::Implementation {
     }
     MemoryPlan forward_memory{options.fields}, backward_memory{options.fields};
     make_links(true, forward_memory);
+    const Index3& n = plan.problem.grid;
+    if (n[0] * n[1] * n[2] * options.fields * static_cast<std::int64_t>(sizeof(Complex)) <= apart_bytes * comm.size()) {
+      are_apart = true;
+      backward_memory.outgoing = forward_memory.outgoing;
+    }
     make_links(false, backward_memory);
     shared.emplace(comm, static_cast<std::size_t>(std::max(forward_memory.outgoing, backward_memory.outgoing)),
                    !options.shares_memory);
-    exchanges.emplace(Exchanges{comm, *shared, options.exchange, options.wires, {}});
     is_large = is_beyond_caches(
         std::max(forward_memory.outgoing + forward_memory.local, backward_memory.outgoing + backward_memory.local));
+    exchanges.emplace(Exchanges{comm, *shared, options.exchange, options.wires, is_large, {}});
     finish(forward, forward_memory, first_tag);
     finish(backward, backward_memory, first_tag + static_cast<int>(forward.links.size()));
 
@@ -128,6 +140,7 @@ struct Transform<Real>::Implementation {
       desk.scratch = AlignedBuffer<Real>(LinePlan<Real>::scratch_size(longest));
       desk.in.resize(static_cast<std::size_t>(longest + 2));
       desk.out.resize(static_cast<std::size_t>(longest + 2));
+      desk.streams = std::make_unique<bool[]>(static_cast<std::size_t>(longest + 2));
       planes.emplace_back(plane_bytes);
       memories[static_cast<std::size_t>(i)][plane] = planes.back().data();
     }
@@ -162,7 +175,10 @@ struct Transform<Real>::Implementation {
 
   /// Once the links know where everything comes from.
   void finish(Way<Real>& way, MemoryPlan& memory, int tag) {
-    for (auto& link : way.links) link.connect(*exchanges, tag++, memory);
+    for (auto& link : way.links) {
+      link.connect(*exchanges, tag++, memory);
+      way.meets = way.meets || link.meets();
+    }
     const std::size_t n = plan.stages.size();
     for (std::size_t i = 0; i < n; ++i)
       way.passes.push_back(passes_of(way, plan.stages[way.is_forward ? i : n - 1 - i], i, memory));
@@ -198,6 +214,8 @@ struct Transform<Real>::Implementation {
       const bool is_last = i + 1 == passes.size();
       std::vector<Block> next = targets;
       if (!is_last) next = {intermediate(way, at, pass, memory)};
+      if (is_large)
+        for (auto& block : next) block.streams = true;
       add_sweeps(way, pass, sources, next);
       sources = std::move(next);
     }
@@ -224,6 +242,7 @@ struct Transform<Real>::Implementation {
       pass.sweeps.push_back({&lines, way.is_forward && is_real(d), !way.is_forward && is_real(d),
                              static_cast<Real>(is_last ? options.backward_scale : 1), Side(d, before, from),
                              Side(d, after, to)});
+      pass.sweeps.back().streams = pass.sweeps.back().targets.streams();
     };
     if (pass.directions.size() == 1) {
       sweep_of(pass.directions[0], pass.before, sources, pass.after, targets);
@@ -260,7 +279,6 @@ struct Transform<Real>::Implementation {
       for (std::int64_t i = 0; i < points; ++i)
         places[static_cast<std::size_t>(i)] = reinterpret_cast<Real*>(values + i * lanes<Real>);
     };
-    const bool streams = is_large && !sweep.to_plane;
     for (std::int64_t i = begin; i < end; ++i) {
       const Bundle bundle = bundles[i];
       const Bundle source = bundle.moved_by(sweep.from_plane ? 0 : row),
@@ -271,12 +289,13 @@ struct Transform<Real>::Implementation {
         sweep.sources.template gather<lanes<Real>>(where, field, source, in);
         list(in, sweep.sources.n_points(), desk.in);
       }
-      const bool is_direct = is_full && sweep.targets.template find_places<To>(where, field, target, desk.out.data());
+      const bool is_direct =
+          is_full && sweep.targets.template find_places<To>(where, field, target, desk.out.data(), desk.streams.get());
       if (!is_direct) list(out, sweep.targets.n_points(), desk.out);
-      sweep.lines->execute(desk.in.data(), desk.out.data(), sweep.scale,
-                           streams && is_direct && are_on_lines(desk.out, sweep.targets.n_points()),
+      const bool streams = sweep.streams && is_direct && are_on_lines(desk.out, sweep.targets.n_points());
+      sweep.lines->execute(desk.in.data(), desk.out.data(), sweep.scale, streams ? desk.streams.get() : nullptr,
                            desk.scratch.data());
-      if (!is_direct) sweep.targets.template scatter<lanes<Real>>(where, field, target, out, streams);
+      if (!is_direct) sweep.targets.template scatter<lanes<Real>>(where, field, target, out);
     }
   }
 
@@ -322,7 +341,7 @@ struct Transform<Real>::Implementation {
             run_sweep(sweep, where, t, field, layer, in_layers, 0, in_layers.count());
           }
       }
-      if (is_large) hwy::FlushStream();
+      if (pass.sweeps.back().streams) hwy::FlushStream();
     });
   }
 
@@ -331,9 +350,11 @@ struct Transform<Real>::Implementation {
       list[user_input] = static_cast<std::byte*>(const_cast<void*>(input));  // written to if it may be spoilt
       list[user_output] = static_cast<std::byte*>(output);
     }
-    // Who is late may still read what the last transform has left for it.
-    if (std::any_of(way.links.begin(), way.links.end(), [](const Link& link) { return link.is_moving(); }))
-      shared->synchronise();
+    // Who is late may still read what the last transform has left for it, unless that is elsewhere: then all have come
+    // to the last transform, and so have read what the one before left here.
+    const bool is_free = last_way == nullptr || (are_apart && last_way != &way && last_way->meets);
+    if (way.meets && !is_free) shared->synchronise();
+    last_way = &way;
     for (std::size_t i = 0; i < way.links.size(); ++i) {
       way.links[i].execute(memories[0].data(), *exchanges, threads);
       if (i < way.passes.size())
@@ -356,6 +377,8 @@ struct Transform<Real>::Implementation {
   ThreadPool& threads;
   std::vector<LinePlan<Real>> forward_lines, backward_lines;  // by direction
   Way<Real> forward, backward;
+  bool are_apart = false;               // what they send
+  const Way<Real>* last_way = nullptr;  // that was run
   std::optional<comm::SharedMemory> shared;
   std::optional<Exchanges> exchanges;
   AlignedBuffer<std::byte> local_values, incoming_values;

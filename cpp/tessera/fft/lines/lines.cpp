@@ -95,7 +95,7 @@ LinePlan<Real>::LinePlan(LinePlan&& other) noexcept
     : kind_(other.kind_), n_(other.n_), radix_(std::move(other.radix_)), plan_(std::exchange(other.plan_, nullptr)) {}
 
 template <class Real>
-void LinePlan<Real>::execute(const Real* const* in, Real** out, Real scale, bool streams, Real* scratch) const {
+void LinePlan<Real>::execute(const Real* const* in, Real** out, Real scale, bool* streams, Real* scratch) const {
   if (plan_ != nullptr)
     execute_fftw(in, out, scale, scratch);
   else

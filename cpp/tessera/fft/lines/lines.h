@@ -29,9 +29,9 @@ class LinePlan {
 
   /// Point j of the lines stands at in[j], those of the other lines right after it; likewise out, which has two places
   /// more than the longer of both kinds of line. A point is one number or two, as the kind says. Results, which may
-  /// replace the input, are multiplied by `scale`. `streams`
-  /// (complex results alone, places on cache lines' edges): they go past the caches, if our own passes do the length.
-  void execute(const Real* const* in, Real** out, Real scale, bool streams, Real* scratch) const;
+  /// replace the input, are multiplied by `scale`. `streams`, of as many places as out: which of the points (complex
+  /// ones, all on cache lines' edges) go past the caches, if our own passes do the length; nullptr: none.
+  void execute(const Real* const* in, Real** out, Real scale, bool* streams, Real* scratch) const;
 
   /// Numbers of the scratch, on a cache line's edge.
   static std::int64_t scratch_size(std::int64_t n) { return 4 * (n + 2) * lanes<Real>; }

@@ -212,9 +212,10 @@ struct FromReal {
 HWY_INLINE void prefetch_to_write(const void* p) { __builtin_prefetch(p, 1); }
 
 /// Backward transforms are forward ones whose results are counted down: result j goes to place n − j.
-template <class Real, bool streams>
+template <class Real, bool may_stream>
 struct ToComplex {
   Real* const* rows;
+  const bool* streams;
   std::int64_t first, step;
   Real scale;
 
@@ -222,8 +223,9 @@ struct ToComplex {
     const D<Real> d;
     const auto by = hn::Set(d, scale);
     const auto zipped = zip(Complexes<Real>{hn::Mul(x.re, by), hn::Mul(x.im, by)});
-    Real* p = rows[first + step * j] + 2 * v;
-    if constexpr (streams) {
+    const std::int64_t i = first + step * j;
+    Real* p = rows[i] + 2 * v;
+    if (may_stream && streams[i]) {
       hn::Stream(zipped.re, d, p);
       hn::Stream(zipped.im, d, p + hn::Lanes(d));
     } else {
@@ -347,7 +349,7 @@ void to_halves(const RadixPlan<Real>& plan, const Real* const* in, const Split<R
 }
 
 template <class Real>
-HWY_INLINE void execute(const RadixPlan<Real>& plan, const Real* const* in, Real** out, Real scale, bool streams,
+HWY_INLINE void execute(const RadixPlan<Real>& plan, const Real* const* in, Real** out, Real scale, bool* streams,
                         Real* scratch) {
   const bool is_real = plan.kind == LineKind::real_forward || plan.kind == LineKind::real_backward;
   const bool is_backward = plan.kind == LineKind::backward || plan.kind == LineKind::real_backward;
@@ -377,18 +379,20 @@ HWY_INLINE void execute(const RadixPlan<Real>& plan, const Real* const* in, Real
     run_pass<true>(passes.back(), turns, here, ToReal<Real>{out, first, step, scale});
   } else {
     out[n] = out[0];
-    if (streams)
-      run_pass<true>(passes.back(), turns, here, ToComplex<Real, true>{out, first, step, scale});
-    else
-      run_pass<true>(passes.back(), turns, here, ToComplex<Real, false>{out, first, step, scale});
+    if (streams != nullptr) {
+      streams[n] = streams[0];
+      run_pass<true>(passes.back(), turns, here, ToComplex<Real, true>{out, streams, first, step, scale});
+    } else {
+      run_pass<true>(passes.back(), turns, here, ToComplex<Real, false>{out, streams, first, step, scale});
+    }
   }
 }
 
-void ExecuteDouble(const RadixPlan<double>& plan, const double* const* in, double** out, double scale, bool streams,
+void ExecuteDouble(const RadixPlan<double>& plan, const double* const* in, double** out, double scale, bool* streams,
                    double* scratch) {
   execute(plan, in, out, scale, streams, scratch);
 }
-void ExecuteFloat(const RadixPlan<float>& plan, const float* const* in, float** out, float scale, bool streams,
+void ExecuteFloat(const RadixPlan<float>& plan, const float* const* in, float** out, float scale, bool* streams,
                   float* scratch) {
   execute(plan, in, out, scale, streams, scratch);
 }

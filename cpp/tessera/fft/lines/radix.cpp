@@ -102,12 +102,12 @@ RadixPlan<Real> plan_radix(LineKind kind, std::int64_t n) {
 }
 
 template <>
-void execute_radix(const RadixPlan<double>& plan, const double* const* in, double** out, double scale, bool streams,
+void execute_radix(const RadixPlan<double>& plan, const double* const* in, double** out, double scale, bool* streams,
                    double* scratch) {
   HWY_DYNAMIC_DISPATCH(ExecuteDouble)(plan, in, out, scale, streams, scratch);
 }
 template <>
-void execute_radix(const RadixPlan<float>& plan, const float* const* in, float** out, float scale, bool streams,
+void execute_radix(const RadixPlan<float>& plan, const float* const* in, float** out, float scale, bool* streams,
                    float* scratch) {
   HWY_DYNAMIC_DISPATCH(ExecuteFloat)(plan, in, out, scale, streams, scratch);
 }

@@ -50,11 +50,11 @@ template <class Real>
 RadixPlan<Real> plan_radix(LineKind kind, std::int64_t n);
 
 /// Point j of the lines stands at in[j], that of neighbouring lines beside it (a complex one as two numbers); likewise
-/// out, of which two places more than there are points are overwritten. Results are multiplied by `scale`;
-/// complex ones, whose places are then on cache lines' edges, go past the caches where `streams` is set.
+/// out, of which two places more than there are points are overwritten. Results are multiplied by `scale`. `streams`,
+/// of as many places as out, says which complex results, all on cache lines' edges, go past the caches; nullptr: none.
 /// `scratch`: 4 n lanes numbers, on a cache line's edge.
 template <class Real>
-void execute_radix(const RadixPlan<Real>& plan, const Real* const* in, Real** out, Real scale, bool streams,
+void execute_radix(const RadixPlan<Real>& plan, const Real* const* in, Real** out, Real scale, bool* streams,
                    Real* scratch);
 
 }  // namespace tessera::fft
