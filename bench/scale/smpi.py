@@ -14,7 +14,7 @@ import numpy as np
 from bench.scale.platforms import FatTree, Platform, Torus
 
 HOP = 1e-7  # s, of a link
-MOST_MESSAGES = 20_000  # of an exchange: its cost grows with their square
+MOST_MESSAGES = 70_000  # of an exchange: half a minute to a minute of a core
 STEPS = 500  # moments at which bandwidths are shared anew: those nearer each other are taken as one
 SETTINGS = (
     "smpi/privatization:no",
