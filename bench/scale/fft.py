@@ -79,7 +79,7 @@ def bricks(grid: int, platform: Platform) -> np.ndarray:
 
 @dataclass
 class Case:
-    """Seconds of forward and backward by scheme; `chosen` is what Tessera takes."""
+    """Seconds of forward and backward by scheme, ranks as numbered; `chosen` is what Tessera takes."""
 
     grid: int
     platform: str
@@ -96,6 +96,7 @@ class Case:
     n_exchanges: int = 0  # between nodes, of all schemes, forward
     commit: str = ""  # that planned what was simulated
     chosen: str = ""
+    chosen_seconds: float | None = None  # where the choice has another order of ranks than what was simulated
     choose_seconds: float = 0.0
 
     @property
@@ -120,7 +121,11 @@ class Case:
     @property
     def lost(self) -> float:
         """Time of the choice over the winner's."""
-        return self.total[self.chosen] / self.total[self.winner]
+        return (self.chosen_seconds or self.total[self.chosen]) / self.total[self.winner]
+
+    @property
+    def is_right(self) -> bool:
+        return self.chosen == self.winner or self.lost <= 1
 
 
 def schemes_for(grid: int, ranks: int) -> list[str]:
@@ -179,7 +184,20 @@ def choose(case: Case, platform: Platform) -> None:
             input=own,
         )
     case.choose_seconds = time.process_time() - begin
-    case.chosen = ranked[0][0]
+    plan = ranked[0][0]
+    case.chosen = plan.scheme
+    # What was simulated has ranks as numbered; where the choice has them otherwise, that is laid on the links.
+    case.chosen_seconds = _seconds(plan, platform) + case.passes[plan.scheme] if plan.is_ordered else None
+
+
+def _seconds(plan: core.FftPlan, platform: Platform) -> float:
+    """Of forward and backward exchanges, on the links."""
+    found = 0.0
+    for i in range(plan.n_exchanges):
+        exchange = Exchange(platform)
+        exchange.add(plan.messages(i, 0, platform.ranks) * (1, 1, REAL_BYTES))
+        found += 2 * exchange.seconds()
+    return found
 
 
 def draw(cases: list[Case], path: Path, *, speed_up: bool) -> None:
@@ -250,7 +268,7 @@ def report(cases: list[Case]) -> tuple[list[str], list[str]]:
     for judge, name in {"SMPI": "SMPI", "both": "SMPI and links", "links": "links"}.items():
         mine = [c for c in cases if c.judge == judge]
         if mine:
-            won, near = sum(c.chosen == c.winner for c in mine), sum(c.lost <= NEAR for c in mine)
+            won, near = sum(c.is_right for c in mine), sum(c.lost <= NEAR for c in mine)
             notes.append(
                 f"Judged by {name}: the quickest is chosen in {won} of {len(mine)} cases ({won / len(mine):.0%}), "
                 f"it or one within {NEAR - 1:.0%} of it in {near} ({near / len(mine):.0%})."
@@ -263,7 +281,7 @@ def report(cases: list[Case]) -> tuple[list[str], list[str]]:
 
 def failures(cases: list[Case]) -> list[str]:
     """What is promised and not kept."""
-    right = sum(c.chosen == c.winner for c in cases) / len(cases)
+    right = sum(c.is_right for c in cases) / len(cases)
     return [] if right >= LEAST_RIGHT else [f"the quickest is chosen in {right:.0%} of cases, not in {LEAST_RIGHT:.0%}"]
 
 
