@@ -1,19 +1,24 @@
 """Distributed transforms on 64 to 65,536 ranks of a torus and a fat tree, simulated, as molecular dynamics needs them:
 from bricks and back to them, whatever the scheme.
 
-    python -m bench.scale.fft [--ranks 64,256,1024,4096,16384,65536] [--grids 1024,2048] [--docs]
+    python -m bench.scale.fft [--ranks 64,256,1024,4096,16384,65536] [--grids 1024,2048] [--per-node 1,32]
+    python -m bench.scale.fft --kept --check --docs
 
 Each exchange of each scheme's plan is laid on the links of the platform (bench/scale/platforms.py); on up to
 `--smpi-ranks` ranks SimGrid's SMPI sends the same messages (bench/scale/smpi.py). Beside them stands the scheme that
 Tessera chooses from a map of the platform. Times are for comparison with each other.
+
+What was simulated is kept, so that it can be done piece by piece; --kept puts pieces together.
 """
 
 from __future__ import annotations
 
 import json
+import sys
 import tempfile
 import time
 from dataclasses import asdict, dataclass, field
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +26,7 @@ import click
 import numpy as np
 
 import tessera._core as core
-from bench.common.results import ROOT, Figure
+from bench.common.results import ROOT, Figure, commit
 from bench.common.results import table as table_of
 from bench.scale import smpi
 from bench.scale.platforms import Exchange, FatTree, Node, Platform, Torus
@@ -34,6 +39,7 @@ SCHEMES = ("slab", "pencil", "2d_alltoall", "1d_alltoall")
 COLOURS = dict(zip(SCHEMES, ("#5A6270", "#009E73", "#E69F00", "#0072B2")))
 REAL_BYTES = 8
 NEAR = 1.05  # times the winner's: as good
+LEAST_RIGHT = 0.9  # of all cases: the share in which the quickest is to be chosen
 AT_ONCE = 16384  # ranks whose messages are held at a time
 
 
@@ -73,7 +79,7 @@ def bricks(grid: int, platform: Platform) -> np.ndarray:
 
 @dataclass
 class Case:
-    """Seconds of forward and backward by scheme; `chosen` is what Tessera takes."""
+    """Seconds of forward and backward by scheme, ranks as numbered; `chosen` is what Tessera takes."""
 
     grid: int
     platform: str
@@ -87,12 +93,22 @@ class Case:
     smpi: dict[str, float] = field(default_factory=dict)  # exchanges by SMPI where it can, and starts of messages
     compared: list[tuple[str, int, int, float, float]] = field(default_factory=list)
     """Scheme, exchange, messages, s on the links, s by SMPI: of what SMPI has simulated."""
+    n_exchanges: int = 0  # between nodes, of all schemes, forward
+    commit: str = ""  # that planned what was simulated
     chosen: str = ""
+    chosen_seconds: float | None = None  # where the choice has another order of ranks than what was simulated
     choose_seconds: float = 0.0
 
     @property
+    def where(self) -> tuple[str, int]:
+        return self.platform, self.ranks_per_node
+
+    @property
     def judge(self) -> str:
-        return "SMPI" if self.compared else "links"
+        """SMPI: of every exchange; both: of some."""
+        if not self.compared:
+            return "links"
+        return "SMPI" if len(self.compared) == self.n_exchanges else "both"
 
     @property
     def total(self) -> dict[str, float]:
@@ -105,7 +121,11 @@ class Case:
     @property
     def lost(self) -> float:
         """Time of the choice over the winner's."""
-        return self.total[self.chosen] / self.total[self.winner]
+        return (self.chosen_seconds or self.total[self.chosen]) / self.total[self.winner]
+
+    @property
+    def is_right(self) -> bool:
+        return self.chosen == self.winner or self.lost <= 1
 
 
 def schemes_for(grid: int, ranks: int) -> list[str]:
@@ -136,6 +156,7 @@ def simulate(grid: int, where: list[Platform], replay: Path | None = None) -> li
                 case.exchanges[scheme] += 2 * once
                 if i == 0 and scheme in ("slab", "pencil"):
                     case.to_own[scheme] = 2 * once
+                case.n_exchanges += bool(exchange.far_messages.any())
                 # SMPI's messages inside a node do not share its memory: that is added.
                 if replay and exchange.far_messages.any() and len(messages) <= smpi.MOST_MESSAGES:
                     starts = exchange.starts()
@@ -163,7 +184,20 @@ def choose(case: Case, platform: Platform) -> None:
             input=own,
         )
     case.choose_seconds = time.process_time() - begin
-    case.chosen = ranked[0][0]
+    plan = ranked[0][0]
+    case.chosen = plan.scheme
+    # What was simulated has ranks as numbered; where the choice has them otherwise, that is laid on the links.
+    case.chosen_seconds = _seconds(plan, platform) + case.passes[plan.scheme] if plan.is_ordered else None
+
+
+def _seconds(plan: core.FftPlan, platform: Platform) -> float:
+    """Of forward and backward exchanges, on the links."""
+    found = 0.0
+    for i in range(plan.n_exchanges):
+        exchange = Exchange(platform)
+        exchange.add(plan.messages(i, 0, platform.ranks) * (1, 1, REAL_BYTES))
+        found += 2 * exchange.seconds()
+    return found
 
 
 def draw(cases: list[Case], path: Path, *, speed_up: bool) -> None:
@@ -224,58 +258,110 @@ def report(cases: list[Case]) -> tuple[list[str], list[str]]:
         alike = [c for c in cases if (c.platform, c.ranks_per_node, c.ranks) == (name, per_node, ranks)]
         ratios = np.array([model / by_smpi for c in alike for *_, model, by_smpi in c.compared])
         most = max(n for c in alike for _, _, n, _, _ in c.compared)
-        left_out = sorted({s for c in alike for s in c.exchanges} - {s for c in alike for s, *_ in c.compared})
+        n_left_out = sum(c.n_exchanges - len(c.compared) for c in alike)
         spread = [ratios.min(), np.median(ratios), ratios.max()]
-        rows.append([name, per_node, ranks, ratios.size, most, *spread, ", ".join(left_out) or "–"])
+        rows.append([name, per_node, ranks, ratios.size, n_left_out, most, *spread])
     if rows:
-        header = ["network", "ranks a node", "ranks", "exchanges", "messages, at most", "links / SMPI: least", "median"]
-        tables.append(table_of([*header, "most", "schemes too large for it"], rows))
+        header = ["network", "ranks a node", "ranks", "exchanges", "too large for it", "messages, at most"]
+        tables.append(table_of([*header, "links / SMPI: least", "median", "most"], rows))
     notes = []
-    for judge in ("SMPI", "links"):
+    for judge, name in {"SMPI": "SMPI", "both": "SMPI and links", "links": "links"}.items():
         mine = [c for c in cases if c.judge == judge]
         if mine:
-            won, near = sum(c.chosen == c.winner for c in mine), sum(c.lost <= NEAR for c in mine)
+            won, near = sum(c.is_right for c in mine), sum(c.lost <= NEAR for c in mine)
             notes.append(
-                f"Judged by {judge}: the quickest is chosen in {won} of {len(mine)} cases ({won / len(mine):.0%}), "
+                f"Judged by {name}: the quickest is chosen in {won} of {len(mine)} cases ({won / len(mine):.0%}), "
                 f"it or one within {NEAR - 1:.0%} of it in {near} ({near / len(mine):.0%})."
             )
+    commits = sorted({c.commit for c in cases})
+    what = "forward and backward from bricks to bricks, real points in double precision"
+    notes.append(f"Simulated with commit {', '.join(commits)}: {what}.")
     return tables, notes
+
+
+def failures(cases: list[Case]) -> list[str]:
+    """What is promised and not kept."""
+    right = sum(c.is_right for c in cases) / len(cases)
+    return [] if right >= LEAST_RIGHT else [f"the quickest is chosen in {right:.0%} of cases, not in {LEAST_RIGHT:.0%}"]
+
+
+def file_of(folder: Path, case: Case) -> Path:
+    name = f"{case.grid}-{case.platform.replace(' ', '-')}-{case.ranks}-{case.ranks_per_node}.json"
+    return folder / "scale_fft" / name
+
+
+def keep(folder: Path, case: Case) -> None:
+    path = file_of(folder, case)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(asdict(case), indent=1) + "\n")
+
+
+def kept(folder: Path) -> list[Case]:
+    """All that was simulated."""
+    return [Case(**json.loads(path.read_text())) for path in (folder / "scale_fft").glob("*.json")]
 
 
 @click.command()
 @click.option("--ranks", default="64,256,1024,4096,16384,65536", show_default=True, help="Powers of two from 64 up.")
 @click.option("--smpi-ranks", default=1024, show_default=True, help="The most that SMPI simulates as well.")
 @click.option("--grids", default="1024,2048", show_default=True, help="Points along an edge.")
+@click.option("--per-node", default="1,32", show_default=True, help="Ranks of a node.")
+@click.option("--networks", default="torus,fat tree", show_default=True, help="Of which to simulate.")
+@click.option("--kept", "only_kept", is_flag=True, help="Simulate nothing: choose for what earlier runs have left.")
+@click.option("--check", is_flag=True, help="End with status 1 where the quickest is chosen too rarely.")
 @click.option("--results", type=click.Path(path_type=Path), default=ROOT / "build" / "bench" / "results")
 @click.option("--docs", is_flag=True, help="Put tables and plots into docs.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object.")
-def main(ranks: str, smpi_ranks: int, grids: str, results: Path, docs: bool, as_json: bool) -> None:
+def main(
+    ranks: str,
+    smpi_ranks: int,
+    grids: str,
+    per_node: str,
+    networks: str,
+    only_kept: bool,
+    check: bool,
+    results: Path,
+    docs: bool,
+    as_json: bool,
+) -> None:
     """Simulated times of exchanges, forward and backward from bricks to bricks, and the scheme that is chosen."""
-    cases: list[Case] = []
-    replay = smpi.build(results) if smpi.is_there() else None
-    for n in map(int, ranks.split(",")):
-        for grid in map(int, grids.split(",")):
-            for per_node in (1, 32):
-                where = [p for p in platforms(n) if p.node.ranks == per_node]
-                begin = time.monotonic()
-                found = simulate(grid, where, replay if n <= smpi_ranks else None)
-                for case, platform in zip(found, where):
-                    choose(case, platform)
-                cases += found
-                spent = time.monotonic() - begin
-                click.echo(f"{grid}³ on {n:,} ranks, {per_node} a node: {spent:.1f} s", err=True)
+    cases = kept(results) if only_kept else _simulated(ranks, smpi_ranks, grids, per_node, networks, results)
+    if not cases:
+        raise click.ClickException(f"nothing was simulated yet in {results}")
     cases.sort(key=lambda c: (c.grid, c.platform, c.ranks_per_node, c.ranks))
+    for case in cases:
+        choose(case, next(p for p in platforms(case.ranks) if (p.name, p.node.ranks) == case.where))
     tables, notes = report(cases)
     settings: dict[str, Any] = {p.name: asdict(p.node) for p in platforms(64)[:2]}
     figure = Figure("scale_fft", "Transforms at scale, simulated", {**settings, "smpi": list(smpi.SETTINGS)}, {})
     figure.data = {"cases": [{**asdict(c), "judge": c.judge, "winner": c.winner} for c in cases]}
     figure.tables = tables
-    figure.notes = [*notes, "Simulated, forward and backward from bricks to bricks, real points in double precision."]
+    figure.notes = notes
+    figure.failures = failures(cases)
     results.mkdir(parents=True, exist_ok=True)
     images = ROOT / "docs" / "images" if docs else results
     draw(cases, images / "scale_fft_time.png", speed_up=False)
     draw(cases, images / "scale_fft_speedup.png", speed_up=True)
     figure.write(results, as_json=as_json, docs=docs)
+    if figure.failures and check:
+        click.echo("\n".join(figure.failures), err=True)
+        sys.exit(1)
+
+
+def _simulated(ranks: str, smpi_ranks: int, grids: str, per_node: str, networks: str, results: Path) -> list[Case]:
+    """Each kept as soon as it is there."""
+    replay = smpi.build(results) if smpi.is_there() else None
+    cases: list[Case] = []
+    for n, grid, of_node in product(*(map(int, option.split(",")) for option in (ranks, grids, per_node))):
+        where = [p for p in platforms(n) if p.node.ranks == of_node and p.name in networks.split(",")]
+        begin = time.monotonic()
+        found = simulate(grid, where, replay if n <= smpi_ranks else None)
+        for case in found:
+            case.commit = commit()
+            keep(results, case)
+        cases += found
+        click.echo(f"{grid}³ on {n:,} ranks, {of_node} a node: {time.monotonic() - begin:.1f} s", err=True)
+    return cases
 
 
 if __name__ == "__main__":

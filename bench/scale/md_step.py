@@ -136,7 +136,7 @@ def chosen_scheme(plan: core.MdPlan, system: System, platform: Platform) -> str:
             input=plan.bricks,
             output=plan.padded,
         )
-    return str(ranked[0][0])
+    return str(ranked[0][0].scheme)
 
 
 def transform_seconds(plan: core.FftPlan, where: list[Platform]) -> np.ndarray:

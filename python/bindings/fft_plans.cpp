@@ -59,10 +59,10 @@ Rows messages(const fft::Plan& plan, std::size_t exchange, int first, int last, 
   return matrix(std::move(rows));
 }
 
-std::vector<std::pair<std::string, double>> rank_schemes(const std::string& path, int ranks_per_host,
-                                                         const Shape& shape, bool is_real, std::int64_t real_bytes,
-                                                         const std::optional<Boxes>& input,
-                                                         const std::optional<Boxes>& output) {
+std::vector<std::pair<fft::Plan, double>> rank_schemes(const std::string& path, int ranks_per_host, const Shape& shape,
+                                                       bool is_real, std::int64_t real_bytes,
+                                                       const std::optional<Boxes>& input,
+                                                       const std::optional<Boxes>& output) {
   const auto network = machine::read_network(path);
   std::vector<int> host_of_rank;
   for (std::size_t host = 0; host < network.hosts.size(); ++host)
@@ -70,10 +70,10 @@ std::vector<std::pair<std::string, double>> rank_schemes(const std::string& path
                         static_cast<int>(host));
   if (host_of_rank.empty()) throw InputError("no ranks on any host; give at least one");
   const machine::Wires wires(network, host_of_rank);
-  std::vector<std::pair<std::string, double>> ranked;
-  for (const auto& candidate :
+  std::vector<std::pair<fft::Plan, double>> ranked;
+  for (auto& candidate :
        fft::rank_schemes(problem_of(shape, is_real, wires.n_ranks(), input, output), real_bytes, wires))
-    ranked.emplace_back(candidate.plan.scheme, candidate.predicted.seconds());
+    ranked.emplace_back(std::move(candidate.plan), candidate.predicted.seconds());
   return ranked;
 }
 
@@ -133,6 +133,10 @@ void register_fft_plans(nb::module_& module) {
           },
           "scheme"_a, "shape"_a, nb::kw_only(), "is_real"_a, "ranks"_a, "input"_a = nb::none(), "output"_a = nb::none(),
           "`input`, `output`: (ranks, 2, 3) first point and end of each rank's box; none: as the scheme likes best.")
+      .def_ro("scheme", &fft::Plan::scheme)
+      .def_prop_ro(
+          "is_ordered", [](const fft::Plan& plan) { return !plan.problem.places.empty(); },
+          "Whether ranks stand otherwise than numbered.")
       .def_prop_ro("processes", [](const fft::Plan& plan) { return plan.processes; })
       .def_prop_ro("n_exchanges", [](const fft::Plan& plan) { return plan.stages.size(); })
       .def_prop_ro(
@@ -151,7 +155,7 @@ void register_fft_plans(nb::module_& module) {
            "forward or backward.");
   module.def("rank_fft_schemes", &rank_schemes, "path"_a, nb::kw_only(), "ranks_per_host"_a, "shape"_a, "is_real"_a,
              "real_bytes"_a, "input"_a = nb::none(), "output"_a = nb::none(),
-             "Schemes with the predicted seconds of forward and backward, the quickest first.");
+             "Plans, one a scheme, with the predicted seconds of forward and backward, the quickest first.");
   module.def(
       "explain_fft",
       [](const std::optional<std::string>& path, const Shape& shape, bool is_real, int ranks, std::int64_t real_bytes) {

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <vector>
@@ -179,6 +180,9 @@ collectives::Problem problem_of(collectives::Operation operation, std::int64_t b
   return problem;
 }
 
+// Plans of so many take minutes.
+constexpr std::int64_t most_ranks_to_explain = 65536;
+
 json explain(const std::string& path, const std::string& operation, std::int64_t bytes, const std::vector<int>& given) {
   auto map = map_of(path);
   const auto& network = *map.machine.network;
@@ -187,6 +191,8 @@ json explain(const std::string& path, const std::string& operation, std::int64_t
   std::erase_if(trials, [&](const machine::Trial& trial) { return trial.library != library; });
   std::vector<int> host_of_rank;
   const auto ranks = ranks_on_hosts(network, given);
+  if (const auto n = std::accumulate(ranks.begin(), ranks.end(), std::int64_t{0}); n > most_ranks_to_explain)
+    throw InputError(fmt::format("{} ranks in all; give at most {} (--ranks-per-host)", n, most_ranks_to_explain));
   for (std::size_t host = 0; host < ranks.size(); ++host)
     host_of_rank.insert(host_of_rank.end(), static_cast<std::size_t>(ranks[host]), static_cast<int>(host));
   if (host_of_rank.empty()) throw InputError("no ranks on any host; give at least one (--ranks-per-host)");

@@ -235,6 +235,8 @@ def test_explain_says_what_is_wrong() -> None:
     assert "how many bytes" in error("explain", MAP, "--op", "bcast")
     assert "no number of bytes" in error("explain", MAP, "--op", "bcast", "--bytes", "many")
     assert "the map has 7" in error("explain", MAP, "--op", "barrier", "--ranks-per-host", "1,2")
+    many = error("explain", MAP, "--op", "barrier", "--ranks-per-host", "100000")
+    assert "700000 ranks in all; give at most 65536" in many
 
 
 def test_bytes_that_do_not_count() -> None:

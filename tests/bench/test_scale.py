@@ -1,10 +1,12 @@
 """Routes, loads and times of the static model (bench/scale), on networks small enough to count by hand."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 import tessera._core as core
 from bench.scale import fft, md_step, smpi
@@ -151,6 +153,30 @@ def test_the_choice_is_the_quickest_of_the_model() -> None:
             fft.choose(case, platform)
             assert set(case.total) == set(fft.SCHEMES)
             assert case.lost <= fft.NEAR, case
+
+
+def test_pieces_are_put_together(tmp_path: Path) -> None:
+    runner = CliRunner()
+    pieces = ["--grids", "64", "--per-node", "1", "--smpi-ranks", "0", "--results", str(tmp_path)]
+    assert runner.invoke(fft.main, ["--kept", "--results", str(tmp_path)]).exit_code == 1  # nothing yet
+    for networks, ranks in (("torus", "64"), ("fat tree", "64,128")):
+        assert runner.invoke(fft.main, [*pieces, "--ranks", ranks, "--networks", networks]).exit_code == 0
+    done = runner.invoke(fft.main, ["--kept", "--results", str(tmp_path), "--json"])
+    figure = json.loads(done.stdout)
+    cases = [(c["platform"], c["ranks"], c["judge"]) for c in figure["data"]["cases"]]
+    assert cases == [("fat tree", 64, "links"), ("fat tree", 128, "links"), ("torus", 64, "links")]
+    assert all(c["chosen"] in fft.SCHEMES for c in figure["data"]["cases"])
+
+
+def test_a_choice_that_is_wrong_too_often_fails_the_check(tmp_path: Path) -> None:
+    times = {"slab": 1.0, "pencil": 2.0}
+    case = fft.Case(64, "torus", 64, 1, exchanges=times, passes=dict.fromkeys(times, 0.0), smpi=times)
+    right, wrong = (replace(case, chosen=scheme) for scheme in times)
+    assert fft.failures([right] * 9 + [wrong]) == []
+    assert len(fft.failures([right] * 8 + [wrong])) == 1
+    for one in (right, replace(right, ranks=128)):
+        fft.keep(tmp_path, one)
+    assert sorted(c.ranks for c in fft.kept(tmp_path)) == [64, 128]
 
 
 @pytest.mark.skipif(not smpi.is_there(), reason="SimGrid is not installed: apt-get install libsimgrid-dev")

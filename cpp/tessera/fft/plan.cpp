@@ -47,10 +47,11 @@ void add_pieces(const Index3& grid, const IndexBox& from, const IndexBox& to, in
   });
 }
 
-/// Which boxes may overlap a given one: the mesh in bins about as wide as the boxes are, each with the boxes in it.
+/// Which boxes overlap a given one: the mesh in bins about as wide as the boxes are, each with the boxes in it. Boxes
+/// stand in the bins themselves, as looking each up elsewhere would take longer than all else.
 class BoxIndex {
  public:
-  BoxIndex(const Index3& grid, const std::vector<IndexBox>& boxes) : found_in_(boxes.size()) {
+  BoxIndex(const Index3& grid, const std::vector<IndexBox>& boxes) {
     for (int d = 0; d < 3; ++d) {
       std::int64_t sum = 0, n = 0;
       for (const auto& box : boxes)
@@ -61,24 +62,32 @@ class BoxIndex {
     bins_.resize(static_cast<std::size_t>(n_[0] * n_[1] * n_[2]));
     for (std::size_t i = 0; i < boxes.size(); ++i)
       for_images(grid, boxes[i], [&](const IndexBox& part, const Index3&) {
-        for_bins(part, [&](std::vector<int>& bin) { bin.push_back(static_cast<int>(i)); });
+        for_bins(part, [&](const IndexBox&, std::vector<Entry>& bin) { bin.push_back({static_cast<int>(i), part}); });
       });
   }
 
-  /// Each once; some may not overlap after all.
-  void find(const IndexBox& box, std::vector<int>& found) {
-    found.clear();
-    if (box.is_empty()) return;
-    ++n_searches_;
-    for_bins(box, [&](const std::vector<int>& bin) {
-      for (const int i : bin)
-        if (std::exchange(found_in_[static_cast<std::size_t>(i)], n_searches_) != n_searches_) found.push_back(i);
+  /// Calls function(i, points) for each image of a box i that has points in common with one inside the mesh.
+  template <class Function>
+  void for_overlaps(const IndexBox& box, Function&& function) {
+    for_bins(box, [&](const IndexBox& region, const std::vector<Entry>& bin) {
+      for (const auto& [i, part] : bin) {
+        const IndexBox common = intersection(part, box);
+        // Boxes may meet in several bins: they count where the first of their points is.
+        if (!common.is_empty() && region.contains(common.lower)) function(i, common.size());
+      }
     });
   }
 
  private:
+  struct Entry {
+    int box;
+    IndexBox part;  // inside the mesh
+  };
+
+  /// Calls function(region, bin) for each bin that the box reaches.
   template <class Function>
   void for_bins(const IndexBox& box, Function&& function) {
+    if (box.is_empty()) return;
     Index3 first, last;
     for (int d = 0; d < 3; ++d) {
       first[d] = box.lower[d] / width_[d];
@@ -86,14 +95,15 @@ class BoxIndex {
     }
     for (std::int64_t x = first[0]; x <= last[0]; ++x)
       for (std::int64_t y = first[1]; y <= last[1]; ++y)
-        for (std::int64_t z = first[2]; z <= last[2]; ++z)
-          function(bins_[static_cast<std::size_t>((x * n_[1] + y) * n_[2] + z)]);
+        for (std::int64_t z = first[2]; z <= last[2]; ++z) {
+          const Index3 lower = {x * width_[0], y * width_[1], z * width_[2]};
+          function(IndexBox{lower, {lower[0] + width_[0], lower[1] + width_[1], lower[2] + width_[2]}},
+                   bins_[static_cast<std::size_t>((x * n_[1] + y) * n_[2] + z)]);
+        }
   }
 
   Index3 width_{}, n_{};
-  std::vector<std::vector<int>> bins_;
-  std::vector<std::int64_t> found_in_;  // of each box: the last search that found it
-  std::int64_t n_searches_ = 0;
+  std::vector<std::vector<Entry>> bins_;
 };
 
 std::string text_of(const Index3& n) { return fmt::format("{}×{}×{}", n[0], n[1], n[2]); }
@@ -164,26 +174,17 @@ void for_messages(const Index3& grid, const Redistribution& redistribution, std:
                   const std::function<void(const Message&)>& function) {
   const auto& [from, to, components] = redistribution;
   BoxIndex senders(grid, from);
-  const IndexBox mesh{{0, 0, 0}, grid};
-  const auto overlap = [&](const IndexBox& source, const IndexBox& box) {
-    if (intersection(source, mesh) == source) return intersection(source, box).size();
-    std::int64_t sum = 0;
-    for_images(grid, source, [&](const IndexBox& part, const Index3&) { sum += intersection(part, box).size(); });
-    return sum;
-  };
-  std::vector<int> found, partners;
+  std::vector<int> partners;
   std::vector<std::int64_t> values(from.size());
   for (const int receiver : receivers) {
     partners.clear();
     for_images(grid, to[static_cast<std::size_t>(receiver)], [&](const IndexBox& box, const Index3&) {
-      senders.find(box, found);
-      for (const int sender : found) {
-        const std::int64_t more = overlap(from[static_cast<std::size_t>(sender)], box);
-        if (sender == receiver || more == 0) continue;
+      senders.for_overlaps(box, [&](int sender, std::int64_t points) {
+        if (sender == receiver) return;
         auto& sum = values[static_cast<std::size_t>(sender)];
         if (sum == 0) partners.push_back(sender);
-        sum += more;
-      }
+        sum += points;
+      });
     });
     std::sort(partners.begin(), partners.end());
     for (const int sender : partners)

@@ -166,8 +166,8 @@ class Pricing {
         if (priced) n_messages[segment] = priced->n_messages;
         if (priced && priced->seconds < best.seconds) best = *priced;
       } else if (segment == 0 || segment == best.parameters.segment) {
-        const auto alike = n_messages.find(segment);
-        if (alike != n_messages.end() && alike->second <= left_) price(entry, all[i]);
+        const auto of_that_size = n_messages.find(segment);
+        if (of_that_size != n_messages.end() && of_that_size->second <= left_) price(entry, all[i]);
       }
     }
   }

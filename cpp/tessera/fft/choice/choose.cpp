@@ -20,13 +20,14 @@ namespace tessera::fft {
 
 namespace {
 
-// bytes/s that a rank reads and writes while it transforms, where its values do not fit in cache. A constant, since it
-// weighs passes and idle ranks against exchanges and is much the same on all machines of a decade.
-constexpr double bytes_per_second = 5e9;
+// The share of the latency between two hosts for which sending one message and receiving another keeps a rank; the rest
+// is the way. Inside a host latency is all work.
+constexpr double busy_between = 0.5;
 
 // Up to so many ranks every message is counted, which takes a tenth of a second; of more, those of about
-// `counted_ranks`. Where routes are known, links are many and each is counted on its own, so more ranks are.
-constexpr std::size_t most_ranks_to_count = 1024, counted_ranks = 256, counted_on_links = 4096;
+// `counted_ranks`. Where routes are known, links are many and each is counted on its own, so as many ranks are as have
+// about `messages_on_links`: the fewer messages there are, the more of them decide what the busiest link carries.
+constexpr std::size_t most_ranks_to_count = 1024, counted_ranks = 256, messages_on_links = 600'000;
 
 /// Whole hosts, so that their ports are counted to the end, spread evenly in no step that the layout of the mesh might
 /// share (the golden ratio's).
@@ -47,8 +48,7 @@ std::vector<int> ranks_of_some_hosts(const machine::Wires& wires) {
 
 /// One of every few neighbours, so that all parts of the network have their share, drawn at random (the same on all
 /// machines), so that no step is shared with the layout of the mesh.
-std::vector<int> one_of_neighbours(std::size_t n_ranks) {
-  const std::size_t few = (n_ranks + counted_on_links - 1) / counted_on_links;
+std::vector<int> one_of_neighbours(std::size_t n_ranks, std::size_t few) {
   std::mt19937 random(1);
   std::vector<int> ranks;
   for (std::size_t first = 0; first < n_ranks; first += few)
@@ -57,18 +57,27 @@ std::vector<int> one_of_neighbours(std::size_t n_ranks) {
 }
 
 /// Ranks whose messages are counted: all, or some.
-std::vector<int> ranks_to_count(const machine::Wires& wires) {
-  std::vector<int> all(static_cast<std::size_t>(wires.n_ranks()));
-  std::iota(all.begin(), all.end(), 0);
-  if (all.size() <= most_ranks_to_count) return all;
-  return wires.network().routes ? one_of_neighbours(all.size()) : ranks_of_some_hosts(wires);
+std::vector<int> ranks_to_count(const Index3& grid, const Redistribution& move, const machine::Wires& wires) {
+  const auto n_ranks = move.to.size();
+  if (n_ranks <= most_ranks_to_count) return one_of_neighbours(n_ranks, 1);
+  if (!wires.network().routes) return ranks_of_some_hosts(wires);
+  const auto some = one_of_neighbours(n_ranks, n_ranks / 64);
+  std::size_t n = 1;
+  for_messages(grid, move, some, [&](const Message&) { ++n; });
+  const auto most_ranks = std::max<std::size_t>(1, messages_on_links * some.size() / n);
+  return one_of_neighbours(n_ranks, (n_ranks + most_ranks - 1) / most_ranks);
 }
 
-/// From what wires were busy with the messages that were counted to what they are with all.
-void extrapolate(const machine::Wires& wires, double share_seen, std::vector<double>& busy) {
+/// From what wires were busy with the messages that were counted to what they are with all. `n_laid[wire]`: how many
+/// loads were added up.
+void extrapolate(const machine::Wires& wires, double share_seen, const std::vector<int>& n_laid,
+                 std::vector<double>& busy) {
   if (wires.network().routes) {
-    // Ranks that were counted are counted to the end; every other wire has had its share.
-    for (std::size_t i = static_cast<std::size_t>(wires.n_ranks()); i < busy.size(); ++i) busy[i] /= share_seen;
+    // Ranks that were counted are counted to the end; every other wire has had its share, which for one of n loads
+    // differs by chance by 1/√n. The largest of many such is as much above what it stands for as normal numbers'.
+    const double largest = std::sqrt(2 * std::log(static_cast<double>(busy.size())) * (1 - share_seen));
+    for (std::size_t i = static_cast<std::size_t>(wires.n_ranks()); i < busy.size(); ++i)
+      if (n_laid[i] > 0) busy[i] /= share_seen * (1 + largest / std::sqrt(n_laid[i]));
     return;
   }
   // Subnets are taken to be alike: each wire of theirs has the mean of those as fast.
@@ -84,35 +93,39 @@ void extrapolate(const machine::Wires& wires, double share_seen, std::vector<dou
 
 double seconds_of(const Index3& grid, const Redistribution& move, std::int64_t real_bytes,
                   const machine::Wires& wires) {
+  // Bytes until the end, so that nothing else of a wire is read for a message.
   std::vector<double> busy(wires.wires().size()), starts(2 * move.from.size());
+  std::vector<int> n_laid(busy.size());
   const auto occupy = [&](int wire, double bytes) {
-    const auto& w = wires.wires()[static_cast<std::size_t>(wire)];
-    busy[static_cast<std::size_t>(wire)] += bytes / w.bandwidth + w.per_message;
+    busy[static_cast<std::size_t>(wire)] += bytes;
+    ++n_laid[static_cast<std::size_t>(wire)];
   };
-  // Where links are known, a message takes many: those that follow each other from one host to another are gathered.
+  // Messages that follow each other from one host to another take the same way. Where links are known, that is many of
+  // them: such messages are laid on them at once.
   struct {
-    int from = 0, to = 0;
-    double bytes = 0;
-  } gathered;
-  const auto occupy_links = [&] {
-    if (wires.host_of(gathered.from) == wires.host_of(gathered.to)) return;
-    const auto path = wires.path(gathered.from, gathered.to);
-    for (const int wire : path.subspan(1, path.size() - 2)) occupy(wire, gathered.bytes);
-  };
+    int from = -1, to = -1;         // ranks
+    int sends = -1, receives = -1;  // their hosts
+    double start = 0;               // s
+    double bytes = 0;               // not yet on links
+  } way;
   const bool has_routes = wires.network().routes.has_value();
+  const auto occupy_links = [&] {
+    if (way.bytes == 0 || way.sends == way.receives) return;
+    const auto path = wires.path(way.from, way.to);
+    for (const int wire : path.subspan(1, path.size() - 2)) occupy(wire, way.bytes);
+  };
   const auto add = [&](int from, int to, std::int64_t values) {
     const auto bytes = static_cast<double>(values * move.components * real_bytes);
-    const double latency = wires.latency(from, to);
-    starts[2 * static_cast<std::size_t>(from)] += latency;
-    starts[2 * static_cast<std::size_t>(to) + 1] += latency;
     const int sends = wires.host_of(from), receives = wires.host_of(to);
+    if (sends != way.sends || receives != way.receives) {
+      occupy_links();
+      way = {from, to, sends, receives, (sends == receives ? 1 : busy_between) * wires.latency(from, to), 0};
+    }
+    starts[2 * static_cast<std::size_t>(from)] += way.start;
+    starts[2 * static_cast<std::size_t>(to) + 1] += way.start;
     if (has_routes) {
       for (const int rank : {from, to}) occupy(rank, bytes);
-      if (sends != wires.host_of(gathered.from) || receives != wires.host_of(gathered.to)) {
-        occupy_links();
-        gathered = {from, to, 0};
-      }
-      gathered.bytes += bytes;
+      way.bytes += bytes;
     } else {
       for (const int wire : wires.path(from, to)) occupy(wire, bytes);
     }
@@ -120,7 +133,7 @@ double seconds_of(const Index3& grid, const Redistribution& move, std::int64_t r
       for (const int host : {sends, receives})
         if (const int wire = wires.processors_of(host); wire >= 0) occupy(wire, bytes);
   };
-  const auto counted = ranks_to_count(wires);
+  const auto counted = ranks_to_count(grid, move, wires);
   for_messages(grid, move, counted, [&](const Message& m) { add(m.from, m.to, m.values); });
   if (counted.size() < move.to.size()) {
     std::vector<char> is_counted(move.to.size());
@@ -130,9 +143,13 @@ double seconds_of(const Index3& grid, const Redistribution& move, std::int64_t r
     });
   }
   occupy_links();
+  for (std::size_t i = 0; i < busy.size(); ++i) {
+    const auto& wire = wires.wires()[i];
+    busy[i] = busy[i] / wire.bandwidth + n_laid[i] * wire.per_message;
+  }
   if (counted.size() < move.to.size()) {
     const double share = static_cast<double>(counted.size()) / static_cast<double>(move.to.size());
-    extrapolate(wires, share * (2 - share), busy);
+    extrapolate(wires, share * (2 - share), n_laid, busy);
   }
   const auto most = [](const std::vector<double>& list) {
     return list.empty() ? 0.0 : *std::max_element(list.begin(), list.end());
@@ -210,10 +227,11 @@ Prediction predict(const Plan& plan, std::int64_t real_bytes, const machine::Wir
         once + (is_same ? once : seconds_of(plan.problem.grid, plan.backward().back(), real_bytes, wires));
   }
   for (const auto& stage : plan.stages) {
-    std::int64_t most = 0;
-    for (const auto& box : stage.swept) most = std::max(most, box.size());
+    double most = 0;
+    for (std::size_t rank = 0; rank < stage.swept.size(); ++rank)
+      most = std::max(most, static_cast<double>(stage.swept[rank].size()) / wires.wires()[rank].bandwidth);
     // Read and written, forward and backward.
-    predicted.passes += 4 * static_cast<double>(most * 2 * real_bytes) / bytes_per_second;
+    predicted.passes += 4 * static_cast<double>(2 * real_bytes) * most;
   }
   return predicted;
 }

@@ -67,5 +67,17 @@ TEST(FftChoose, APartOfManyRanksTellsWhatAllWould) {
   }
 }
 
+TEST(FftChoose, PassesTakeAsLongAsTheMapSaysThatARankCopies) {
+  const auto slabs = plan_transform("slab", {{64, 64, 64}, Kind::complex, {2, 1, 0}, 2});
+  machine::Host host{"n0", 2, machine::Link{1e-6, 2e10}};
+  const std::vector<int> host_of_rank{0, 0};
+  // Two stages, forward and backward, of half of the mesh each, read and written: 16 bytes a point.
+  const double bytes = 2 * 2 * 2 * (64 * 64 * 64 / 2) * 16.0;
+  EXPECT_DOUBLE_EQ(predict(slabs, 8, {machine::one_switch({host}, {1e-6, 1e9}), host_of_rank}).passes, bytes / 2e10);
+  host.inside.reset();
+  EXPECT_DOUBLE_EQ(predict(slabs, 8, {machine::one_switch({host}, {1e-6, 1e9}), host_of_rank}).passes,
+                   bytes / machine::Wires::unmeasured_inside.bandwidth);
+}
+
 }  // namespace
 }  // namespace tessera::fft
