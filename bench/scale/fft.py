@@ -262,7 +262,7 @@ def report(cases: list[Case]) -> tuple[list[str], list[str]]:
         spread = [ratios.min(), np.median(ratios), ratios.max()]
         rows.append([name, per_node, ranks, ratios.size, n_left_out, most, *spread])
     if rows:
-        header = ["network", "ranks a node", "ranks", "exchanges", "too large for it", "messages, at most"]
+        header = ["network", "ranks a node", "ranks", "exchanges", "left to links", "messages, at most"]
         tables.append(table_of([*header, "links / SMPI: least", "median", "most"], rows))
     notes = []
     for judge, name in {"SMPI": "SMPI", "both": "SMPI and links", "links": "links"}.items():

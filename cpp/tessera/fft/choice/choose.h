@@ -5,7 +5,8 @@
 // long as its core copies them at the rate that the map gives for the inside of its host (5 GB/s where that was not
 // measured). Source of the model: machine/wires.h. Of more than 1,024 ranks the messages of 256 are counted,
 // and subnets are taken to be alike; where routes are known, 600,000 messages that ranks receive and as many that they
-// send, and every link is counted on its own. Cost: O(ranks + messages that are counted) of every plan that is looked at.
+// send, and every link is counted on its own. Cost: O(ranks + messages that are counted) of every plan that is looked
+// at.
 #pragma once
 
 #include <cstdint>
