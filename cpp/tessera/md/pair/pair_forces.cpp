@@ -95,7 +95,7 @@ void PairForces::rebuild() {
     }
   });
   find_exclusions();
-  listed_.resize(data_.clusters.size());
+  listed_.assign(data_.clusters.size(), {});
   data_.reach.assign(n, 0);
   is_listed_ = false;
   sum_->rebuild();
