@@ -171,9 +171,11 @@ void Topology::rebuild(const domain::Domain& domain, ThreadPool& threads) {
     auto& mine = found[at(thread)];
     mine.group_slots.resize(groups_.size());
     const std::int64_t n = domain.n_owned_slots(), n_threads = threads.size();
-    for (auto s = n * thread / n_threads; s < n * (thread + 1) / n_threads; ++s)
-      if (!domain.is_padding(static_cast<std::int32_t>(s)))
-        add_terms_and_groups(domain, static_cast<std::int32_t>(s), mine);
+    const auto end = static_cast<std::int32_t>(n * (thread + 1) / n_threads);
+    for (auto s = static_cast<std::int32_t>(n * thread / n_threads); s < end; ++s) {
+      domain.prefetch_slot_of(s);
+      if (!domain.is_padding(s)) add_terms_and_groups(domain, s, mine);
+    }
   });
   const auto join = [&](auto& all, auto&& of) {
     std::size_t n = 0;

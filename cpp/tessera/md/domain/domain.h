@@ -83,6 +83,13 @@ class Domain {
   std::int32_t slot_of(std::int64_t atom) const {
     return slots_.find(atom, [&](std::int32_t slot) { return id[static_cast<std::size_t>(slot)]; });
   }
+  /// For loops over slots that look for atoms of their molecules: places in the map are far from each other, so what it
+  /// has of an atom about a cell further on is asked for now.
+  void prefetch_slot_of(std::int32_t slot) const {
+    constexpr std::size_t ahead = 64;
+    const auto later = static_cast<std::size_t>(slot) + ahead;
+    if (later < id.size() && id[later] >= 0) slots_.prefetch(id[later]);
+  }
   const model::Template& molecule_of(std::int32_t slot) const {
     return system_.templates[static_cast<std::size_t>(molecule[static_cast<std::size_t>(slot)])];
   }
@@ -96,7 +103,7 @@ class Domain {
   std::vector<Velocity> velocity;      // of halo slots: at the last rebuild
   // By owned slot.
   std::vector<Fraction> reference;  // position at the last rebuild
-  // By local cell: owned cells in flat order of the brick, then halo cells.
+  // By local cell: owned cells in columns of the brick, then halo cells.
   std::vector<Index3> cell;
   std::vector<std::int32_t> cell_begin;  // (cells+1) first cluster
 

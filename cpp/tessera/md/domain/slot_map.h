@@ -34,6 +34,8 @@ class SlotMap {
     while (slots_[at] >= 0 && id_of(slots_[at]) != id) at = (at + 1) & (slots_.size() - 1);
     return slots_[at];
   }
+  /// Asks for the cache line that find() or insert() will read first.
+  void prefetch(std::int64_t id) const { __builtin_prefetch(slots_.data() + place(id)); }
   std::size_t bytes() const { return slots_.capacity() * sizeof(std::int32_t); }
 
  private:
