@@ -78,6 +78,7 @@ class SparseForces {
 
   void resize(std::size_t slots) {
     is_touched_.assign((slots + block_slots - 1) / block_slots, 0);
+    force_.clear();  // nothing to be moved into more room
     force_.resize(is_touched_.size() * block_values);
   }
   void clear() { std::fill(is_touched_.begin(), is_touched_.end(), std::uint8_t{0}); }

@@ -133,13 +133,15 @@ Vec3 Engine::force(std::int32_t slot) const {
 /// Everything that follows from which atoms are in which slots.
 void Engine::rebuild_lists() {
   inverse_mass_.assign(at(domain_.n_owned_slots()), 0);
-  for (std::int32_t s = 0; s < domain_.n_owned_slots(); ++s)
-    if (!domain_.is_padding(s)) inverse_mass_[at(s)] = 1 / domain_.molecule_of(s).mass[at(domain_.local[at(s)])];
-  force_.resize(3 * at(domain_.n_slots()));
+  threads_.parallel_for(domain_.n_owned_slots(), [&](std::int64_t begin, std::int64_t end) {
+    for (auto s = static_cast<std::int32_t>(begin); s < end; ++s)
+      if (!domain_.is_padding(s)) inverse_mass_[at(s)] = 1 / domain_.molecule_of(s).mass[at(domain_.local[at(s)])];
+  });
+  force_.assign(3 * at(domain_.n_slots()), 0);  // resize() would take more room than that
   for (auto& force : thread_force_) force.resize(at(domain_.n_slots()));
   std::string torn;
   try {
-    topology_.rebuild(domain_);
+    topology_.rebuild(domain_, threads_);
   } catch (const RunError& error) {
     torn = fmt::format("step {}: {}", step_, error.what());
   }

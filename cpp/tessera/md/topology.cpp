@@ -34,6 +34,23 @@ std::size_t list_bytes(const bonded::TermList<Arity>& list) {
 
 }  // namespace
 
+/// Calls visit(terms of a template, their index, their list) for each kind of bonded term.
+template <class Visit>
+void Topology::for_kinds(Visit&& visit) {
+  using M = model::Template;
+  using I = TemplateIndex;
+  using L = bonded::LocalTerms;
+  visit(&M::bond, &I::bond, &L::bond);
+  visit(&M::angle, &I::angle, &L::angle);
+  visit(&M::urey_bradley, &I::urey_bradley, &L::urey_bradley);
+  visit(&M::dihedral, &I::dihedral, &L::dihedral);
+  visit(&M::dihedral_rb, &I::dihedral_rb, &L::dihedral_rb);
+  visit(&M::improper_harmonic, &I::improper_harmonic, &L::improper_harmonic);
+  visit(&M::improper_periodic, &I::improper_periodic, &L::improper_periodic);
+  visit(&M::cmap, &I::cmap, &L::cmap);
+  visit(&M::pair_14, &I::pair_14, &L::pair_14);
+}
+
 Topology::Topology(const model::System& system, constraint::ConstraintMode mode) : system_(system) {
   const auto constraints = constraint::make_constraints(system, mode);
   for (std::size_t m = 0; m < system.templates.size(); ++m) {
@@ -128,49 +145,59 @@ void Topology::add_terms(const domain::Domain& domain, std::int32_t slot, const 
   }
 }
 
-void Topology::add_groups(const domain::Domain& domain, std::int32_t slot) {
+void Topology::add_terms_and_groups(const domain::Domain& domain, std::int32_t slot, Found& found) const {
+  const auto& molecule = domain.molecule_of(slot);
+  const auto& index = index_[at(domain.molecule[at(slot)])];
+  for_kinds([&](auto of_template, auto of_index, auto of_list) {
+    add_terms(domain, slot, molecule.*of_template, index.*of_index, found.terms.*of_list);
+  });
   const auto local = at(domain.local[at(slot)]);
   const auto first_id = domain.id[at(slot)] - domain.local[at(slot)];
-  const auto& index = index_[at(domain.molecule[at(slot)])];
   for (auto g = index.group_begin[local]; g < index.group_begin[local + 1]; ++g) {
     const auto& group = index.group[at(g)];
-    auto& [kind, slots] = groups_[at(group.list)];
+    auto& slots = found.group_slots[at(group.list)];
     slots.push_back(slot);
-    for (int a = 1; a < kind.group.n_atoms; ++a) {
-      const auto found = domain.slot_of(first_id + index.group_atoms[at(group.first + a)]);
-      TESSERA_CHECK(found >= 0 && found < domain.n_owned_slots());
-      slots.push_back(found);
+    for (int a = 1; a < groups_[at(group.list)].kind.group.n_atoms; ++a) {
+      const auto other = domain.slot_of(first_id + index.group_atoms[at(group.first + a)]);
+      TESSERA_CHECK(other >= 0 && other < domain.n_owned_slots());
+      slots.push_back(other);
     }
   }
 }
 
-void Topology::rebuild(const domain::Domain& domain) {
-  terms_.clear();
-  for (auto& list : groups_) list.slots.clear();
-  for (std::int32_t slot = 0; slot < domain.n_owned_slots(); ++slot) {
-    if (domain.is_padding(slot)) continue;
-    const auto& molecule = domain.molecule_of(slot);
-    const auto& index = index_[at(domain.molecule[at(slot)])];
-    add_terms(domain, slot, molecule.bond, index.bond, terms_.bond);
-    add_terms(domain, slot, molecule.angle, index.angle, terms_.angle);
-    add_terms(domain, slot, molecule.urey_bradley, index.urey_bradley, terms_.urey_bradley);
-    add_terms(domain, slot, molecule.dihedral, index.dihedral, terms_.dihedral);
-    add_terms(domain, slot, molecule.dihedral_rb, index.dihedral_rb, terms_.dihedral_rb);
-    add_terms(domain, slot, molecule.improper_harmonic, index.improper_harmonic, terms_.improper_harmonic);
-    add_terms(domain, slot, molecule.improper_periodic, index.improper_periodic, terms_.improper_periodic);
-    add_terms(domain, slot, molecule.cmap, index.cmap, terms_.cmap);
-    add_terms(domain, slot, molecule.pair_14, index.pair_14, terms_.pair_14);
-    add_groups(domain, slot);
-  }
+void Topology::rebuild(const domain::Domain& domain, ThreadPool& threads) {
+  std::vector<Found> found(at(threads.size()));
+  threads.run([&](int thread) {
+    auto& mine = found[at(thread)];
+    mine.group_slots.resize(groups_.size());
+    const std::int64_t n = domain.n_owned_slots(), n_threads = threads.size();
+    const auto end = static_cast<std::int32_t>(n * (thread + 1) / n_threads);
+    for (auto s = static_cast<std::int32_t>(n * thread / n_threads); s < end; ++s) {
+      domain.prefetch_slot_of(s);
+      if (!domain.is_padding(s)) add_terms_and_groups(domain, s, mine);
+    }
+  });
+  const auto join = [&](auto& all, auto&& of) {
+    std::size_t n = 0;
+    for (auto& one : found) n += of(one).size();
+    all.clear();
+    all.reserve(n);
+    for (auto& one : found) all.insert(all.end(), of(one).begin(), of(one).end());
+  };
+  for_kinds([&](auto, auto, auto list) {
+    join((terms_.*list).slots, [&](Found & one) -> auto& { return (one.terms.*list).slots; });
+    join((terms_.*list).parameter, [&](Found & one) -> auto& { return (one.terms.*list).parameter; });
+  });
+  for (std::size_t g = 0; g < groups_.size(); ++g)
+    join(
+        groups_[g].slots, [&](Found & one) -> auto& { return one.group_slots[g]; });
 }
 
 std::size_t Topology::bytes() const {
-  return list_bytes(terms_.bond) + list_bytes(terms_.angle) + list_bytes(terms_.urey_bradley) +
-         list_bytes(terms_.dihedral) + list_bytes(terms_.dihedral_rb) + list_bytes(terms_.improper_harmonic) +
-         list_bytes(terms_.improper_periodic) + list_bytes(terms_.cmap) + list_bytes(terms_.pair_14) +
-         std::accumulate(
-             groups_.begin(), groups_.end(), groups_.capacity() * sizeof(constraint::GroupList),
-             [](std::size_t sum, const auto& list) { return sum + list.slots.capacity() * sizeof(std::int32_t); });
+  std::size_t n = groups_.capacity() * sizeof(constraint::GroupList);
+  for (const auto& list : groups_) n += list.slots.capacity() * sizeof(std::int32_t);
+  for_kinds([&](auto, auto, auto list) { n += list_bytes(terms_.*list); });
+  return n;
 }
 
 double group_radius(const model::System& system) {

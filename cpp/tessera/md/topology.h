@@ -22,7 +22,7 @@ class Topology {
 
   /// Finds the slots of all terms and groups of owned atoms. Throws RunError where an atom of a term is not within the
   /// halo (a molecule torn apart).
-  void rebuild(const domain::Domain& domain);
+  void rebuild(const domain::Domain& domain, ThreadPool& threads);
 
   const bonded::LocalTerms& terms() const { return terms_; }
   /// All owned atoms, by kind of group.
@@ -57,7 +57,14 @@ class Topology {
   void index_groups(const model::Template& molecule, const constraint::TemplateConstraints& constraints,
                     TemplateIndex& index);
   std::int32_t list_of(const constraint::GroupKind& kind);
-  void add_groups(const domain::Domain& domain, std::int32_t slot);
+  template <class Visit>
+  static void for_kinds(Visit&& visit);
+  /// What a thread found, in the order of slots.
+  struct Found {
+    bonded::LocalTerms terms;
+    std::vector<std::vector<std::int32_t>> group_slots;  // by list of groups_
+  };
+  void add_terms_and_groups(const domain::Domain& domain, std::int32_t slot, Found& found) const;
 
   const model::System& system_;
   std::vector<TemplateIndex> index_;

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "tessera/base/error.h"
 #include "tessera/base/fixed_point.h"
@@ -16,41 +15,33 @@ constexpr int position_tag = 11, force_tag = 12, count_tag = 13, structure_tag =
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
+/// Of a component of a fraction, along an edge of the box.
+float angstrom(std::int32_t fraction, double edge) {
+  return static_cast<float>(fraction) * static_cast<float>(edge / 4294967296.0);
+}
+
 /// Gives the memory back, which assigning {} would not.
 template <class Value>
 void release(std::vector<Value>& list) {
   list = std::vector<Value>();
 }
 
-std::int32_t component(const Fraction& f, int d) { return d == 0 ? f.x : d == 1 ? f.y : f.z; }
+/// The cells of a brick: columns along z of 4 × 4 cells one after the other, each layer by layer. What a cell's pairs
+/// and its part of the mesh need lies within a few layers of a column, which a core's own cache holds whatever the size
+/// of the brick; of whole planes it would not.
+std::vector<Index3> in_columns(const IndexBox& brick) {
+  constexpr std::int64_t width = 4;
+  std::vector<Index3> cells;
+  cells.reserve(at(brick.size()));
+  for (auto x0 = brick.lower[0]; x0 < brick.upper[0]; x0 += width)
+    for (auto y0 = brick.lower[1]; y0 < brick.upper[1]; y0 += width)
+      for (auto z = brick.lower[2]; z < brick.upper[2]; ++z)
+        for (auto x = x0; x < std::min(x0 + width, brick.upper[0]); ++x)
+          for (auto y = y0; y < std::min(y0 + width, brick.upper[1]); ++y) cells.push_back({x, y, z});
+  return cells;
+}
 
 }  // namespace
-
-void sort_cell(std::span<Particle> atoms, const Fraction& centre) {
-  const auto n = static_cast<std::int64_t>(atoms.size());
-  if (n <= cluster_size) {
-    std::sort(atoms.begin(), atoms.end(), [](const Particle& a, const Particle& b) { return a.id < b.id; });
-    return;
-  }
-  int widest = 0;
-  std::int64_t width = -1;
-  for (int d = 0; d < 3; ++d) {
-    const auto offset = [&](const Particle& p) { return component(p.position - centre, d); };
-    const auto [low, high] = std::minmax_element(
-        atoms.begin(), atoms.end(), [&](const Particle& a, const Particle& b) { return offset(a) < offset(b); });
-    const std::int64_t extent = std::int64_t{offset(*high)} - offset(*low);
-    if (extent > width) width = extent, widest = d;
-  }
-  // A whole number of clusters on the left, so that only a cell's last cluster is padded.
-  const std::int64_t clusters = (n + cluster_size - 1) / cluster_size;
-  const std::int64_t left = (clusters / 2) * cluster_size;
-  std::nth_element(atoms.begin(), atoms.begin() + left, atoms.end(), [&](const Particle& a, const Particle& b) {
-    const auto p = component(a.position - centre, widest), q = component(b.position - centre, widest);
-    return p != q ? p < q : a.id < b.id;
-  });
-  sort_cell(atoms.first(at(left)), centre);
-  sort_cell(atoms.subspan(at(left)), centre);
-}
 
 Domain::Domain(const model::System& system, Decomposition decomposition, const comm::Communicator& comm,
                ThreadPool& threads)
@@ -71,9 +62,7 @@ Domain::Domain(const model::System& system, Decomposition decomposition, const c
     cell_table_[index] = static_cast<std::int32_t>(cell.size());
     cell.push_back(c);
   };
-  for (std::int64_t x = brick_.lower[0]; x < brick_.upper[0]; ++x)
-    for (std::int64_t y = brick_.lower[1]; y < brick_.upper[1]; ++y)
-      for (std::int64_t z = brick_.lower[2]; z < brick_.upper[2]; ++z) enter({x, y, z});
+  for (const auto& c : in_columns(brick_)) enter(c);
   n_owned_cells_ = n_cells();
   for (const auto& peer : plan_halo(decomposition_, comm.rank()).peers) {
     auto& neighbour = neighbours_.emplace_back();
@@ -105,69 +94,96 @@ std::int64_t Domain::group_key(std::int64_t atom) const {
   return reference_to.first_id + system_.templates[at(reference_to.molecule)].group[at(reference_to.local)];
 }
 
-std::vector<Particle> Domain::collect_owned() const {
-  std::vector<Particle> particles;
-  particles.reserve(at(n_owned_atoms_));
-  for (std::int32_t s = 0; s < n_owned_slots_; ++s)
-    if (!is_padding(s)) particles.push_back({id[at(s)], position[at(s)], velocity[at(s)], {}});
-  return particles;
-}
-
 void Domain::distribute(std::vector<Particle> particles) {
-  sort_into_cells(move_to_owners(std::move(particles), false));
-}
-
-void Domain::rebuild() { sort_into_cells(move_to_owners(collect_owned(), true)); }
-
-/// Until slots are known again, slots_ finds atoms in a list of particles.
-void Domain::index_particles(const std::vector<Particle>& particles) {
-  slots_.reset(particles.size());
-  for (std::size_t i = 0; i < particles.size(); ++i) slots_.insert(particles[i].id, static_cast<std::int32_t>(i));
-}
-
-std::int32_t Domain::find_particle(std::span<const Particle> particles, std::int64_t atom) const {
-  return slots_.find(atom, [&](std::int32_t i) { return particles[at(i)].id; });
-}
-
-/// Sends whole hydrogen groups to the owner of their key atom's cell. `particles` holds whole groups only.
-std::vector<Particle> Domain::move_to_owners(std::vector<Particle> particles, bool neighbours_only) {
-  if (comm_.size() == 1) return particles;
-  index_particles(particles);
-  std::vector<Particle> kept;
-  std::vector<std::vector<Particle>> leaving(at(comm_.size()));
-  std::string problem;
-  for (const auto& particle : particles) {
-    const auto key = find_particle(particles, group_key(particle.id));
-    TESSERA_CHECK(key >= 0);
-    const int owner = decomposition_.owner(grid().cell_of(particles[at(key)].position));
-    if (owner == comm_.rank()) {
-      kept.push_back(particle);
-      continue;
+  if (comm_.size() > 1) {
+    const auto cells = cells_of(particles);
+    std::vector<std::vector<std::byte>> outgoing(at(comm_.size()));
+    for (std::size_t i = 0; i < particles.size(); ++i) {
+      auto& bytes = outgoing[at(decomposition_.owner(cells[i]))];
+      const auto of_one = std::as_bytes(std::span(&particles[i], 1));
+      bytes.insert(bytes.end(), of_one.begin(), of_one.end());
     }
-    leaving[at(owner)].push_back(particle);
-    if (neighbours_only && problem.empty() &&
-        std::none_of(neighbours_.begin(), neighbours_.end(), [&](const auto& n) { return n.rank == owner; }))
-      problem = fmt::format("{} moved by more than a cell between two pair searches: the run has blown up",
-                            system_.describe(particle.id));
-  }
-  comm::agree_on_run(comm_, problem);
-  if (!neighbours_only) {
-    std::vector<std::vector<std::byte>> outgoing(leaving.size());
-    for (std::size_t r = 0; r < leaving.size(); ++r) {
-      const auto bytes = comm::bytes_of(leaving[r]);
-      outgoing[r].assign(bytes.begin(), bytes.end());
-    }
+    release(particles);
     for (const auto& incoming : comm_.all_to_all(outgoing)) {
       const auto values = comm::values_of<Particle>(incoming);
-      kept.insert(kept.end(), values.begin(), values.end());
+      particles.insert(particles.end(), values.begin(), values.end());
     }
-    return kept;
   }
+  id.clear();
+  position.clear();
+  velocity.clear();
+  displacement_.clear();
+  std::vector<std::int32_t> cell_of;
+  append(particles, cell_of);
+  if (std::all_of(displacement_.begin(), displacement_.end(), [](const Fraction& f) { return f == Fraction{}; }))
+    release(displacement_);  // only a restart brings any
+  release(particles);
+  sort_into_cells(std::move(cell_of));
+}
+
+void Domain::rebuild() {
+  // The local cell of each owned atom is that of its group's key atom; those of other ranks' cells leave.
+  std::vector<std::int32_t> cell_of(at(n_owned_slots_), -1);
+  const auto cell_now = [&](std::int32_t slot) {
+    const auto here = local[at(slot)], group = molecule_of(slot).group[at(here)];
+    const auto key = group == here ? slot : slot_of(id[at(slot)] - here + group);
+    TESSERA_CHECK(key >= 0 && key < n_owned_slots_);
+    return grid().cell_of(position[at(key)]);
+  };
+  threads_.parallel_for(n_owned_slots_, [&](std::int64_t begin, std::int64_t end) {
+    for (auto s = static_cast<std::int32_t>(begin); s < end; ++s) {
+      prefetch_slot_of(s);
+      if (!is_padding(s)) cell_of[at(s)] = local_cell(cell_now(s));
+    }
+  });
+  if (comm_.size() > 1) {
+    std::vector<std::vector<Particle>> leaving(neighbours_.size());
+    std::string problem;
+    for (std::int32_t s = 0; s < n_owned_slots_; ++s) {
+      if (is_padding(s) || (cell_of[at(s)] >= 0 && cell_of[at(s)] < n_owned_cells_)) continue;
+      cell_of[at(s)] = -1;
+      const int owner = decomposition_.owner(cell_now(s));
+      const auto to =
+          std::find_if(neighbours_.begin(), neighbours_.end(), [&](const auto& n) { return n.rank == owner; });
+      if (to != neighbours_.end())
+        leaving[at(to - neighbours_.begin())].push_back({id[at(s)], position[at(s)], velocity[at(s)], {}});
+      else if (problem.empty())
+        problem = fmt::format("{} moved by more than a cell between two pair searches: the run has blown up",
+                              system_.describe(id[at(s)]));
+    }
+    comm::agree_on_run(comm_, problem);
+    // What arrives stands where the halo was.
+    id.resize(at(n_owned_slots_));
+    position.resize(at(n_owned_slots_));
+    velocity.resize(at(n_owned_slots_));
+    append(exchange(leaving), cell_of);
+    displacement_.clear();
+  }
+  sort_into_cells(std::move(cell_of));
+}
+
+/// The cells that whole hydrogen groups are in: of their key atoms. Forgets what slots atoms are in.
+std::vector<Index3> Domain::cells_of(std::span<const Particle> particles) {
+  slots_.reset(particles.size());
+  for (std::size_t i = 0; i < particles.size(); ++i) slots_.insert(particles[i].id, static_cast<std::int32_t>(i));
+  std::vector<Index3> cells(particles.size());
+  threads_.parallel_for(std::ssize(particles), [&](std::int64_t begin, std::int64_t end) {
+    for (auto i = begin; i < end; ++i) {
+      const auto key = slots_.find(group_key(particles[at(i)].id), [&](std::int32_t k) { return particles[at(k)].id; });
+      TESSERA_CHECK(key >= 0);
+      cells[at(i)] = grid().cell_of(particles[at(key)].position);
+    }
+  });
+  return cells;
+}
+
+/// Particles to neighbours and from them.
+std::vector<Particle> Domain::exchange(const std::vector<std::vector<Particle>>& leaving) const {
   std::vector<comm::Request> requests;
   std::vector<std::int64_t> send_count(neighbours_.size()), receive_count(neighbours_.size());
   for (std::size_t n = 0; n < neighbours_.size(); ++n) {
     const int peer = neighbours_[n].rank;
-    send_count[n] = static_cast<std::int64_t>(leaving[at(peer)].size());
+    send_count[n] = std::ssize(leaving[n]);
     requests.push_back(comm_.start_receive(std::as_writable_bytes(std::span(&receive_count[n], 1)), peer, count_tag));
     requests.push_back(comm_.start_send(std::as_bytes(std::span(&send_count[n], 1)), peer, count_tag));
   }
@@ -178,94 +194,110 @@ std::vector<Particle> Domain::move_to_owners(std::vector<Particle> particles, bo
     const int peer = neighbours_[n].rank;
     arriving[n].resize(at(receive_count[n]));
     requests.push_back(comm_.start_receive(comm::writable_bytes_of(arriving[n]), peer, structure_tag));
-    requests.push_back(comm_.start_send(comm::bytes_of(leaving[at(peer)]), peer, structure_tag));
+    requests.push_back(comm_.start_send(comm::bytes_of(leaving[n]), peer, structure_tag));
   }
   comm_.wait_all(requests);
-  for (const auto& atoms : arriving) kept.insert(kept.end(), atoms.begin(), atoms.end());
-  return kept;
+  std::vector<Particle> all;
+  for (const auto& atoms : arriving) all.insert(all.end(), atoms.begin(), atoms.end());
+  return all;
 }
 
-void Domain::sort_into_cells(std::vector<Particle> particles) {
-  // Several arrays of atoms at once decide the peak of memory: what the particles tell is dropped here.
-  release(id);
-  release(position);
+/// Adds particles of this rank's cells to the atoms that are to be sorted.
+void Domain::append(const std::vector<Particle>& particles, std::vector<std::int32_t>& cell_of) {
+  const auto cells = cells_of(particles);
+  const auto n = id.size() + particles.size();
+  id.reserve(n);
+  position.reserve(n);
+  velocity.reserve(n);
+  displacement_.reserve(n);
+  for (std::size_t i = 0; i < particles.size(); ++i) {
+    const auto here = local_cell(cells[i]);
+    TESSERA_CHECK(here >= 0 && here < n_owned_cells_);
+    id.push_back(particles[i].id);
+    position.push_back(particles[i].position);
+    velocity.push_back(particles[i].velocity);
+    displacement_.push_back(particles[i].displacement);
+    cell_of.push_back(here);
+  }
+}
+
+/// Values to their slots; padding gets those of no atom.
+template <class Value>
+void Domain::gather(std::vector<Value>& values, const std::vector<std::int32_t>& source) const {
+  std::vector<Value> sorted(source.size());
+  threads_.parallel_for(std::ssize(source), [&](std::int64_t begin, std::int64_t end) {
+    for (auto s = begin; s < end; ++s)
+      if (source[at(s)] >= 0) sorted[at(s)] = values[at(source[at(s)])];
+  });
+  values = std::move(sorted);
+}
+
+/// Puts atoms into the slots of their cells, by the local cell of each; −1: no atom of this rank's.
+void Domain::sort_into_cells(std::vector<std::int32_t> cell_of) {
+  // Several arrays of atoms at once decide the peak of memory: what can be found again is dropped here.
   release(reference);
-  release(velocity);
   release(molecule);
   release(local);
-  // Cell of each atom (its group key's), then a counting sort by cell, then the order within each cell.
-  index_particles(particles);
-  std::vector<std::int32_t> cell_of(particles.size());
-  std::vector<std::int32_t> count(at(n_cells()) + 1, 0);
-  threads_.parallel_for(static_cast<std::int64_t>(particles.size()), [&](std::int64_t begin, std::int64_t end) {
-    for (auto i = begin; i < end; ++i) {
-      const auto key = find_particle(particles, group_key(particles[at(i)].id));
-      TESSERA_CHECK(key >= 0);
-      cell_of[at(i)] = local_cell(grid().cell_of(particles[at(key)].position));
-    }
-  });
+  slots_ = {};
+  std::vector<std::int32_t> count(at(n_owned_cells_), 0);
   for (const auto c : cell_of) {
-    TESSERA_CHECK(c >= 0 && c < n_owned_cells_);
+    if (c < 0) continue;
+    TESSERA_CHECK(c < n_owned_cells_);
     ++count[at(c)];
   }
   cell_begin.assign(at(n_cells()) + 1, 0);
-  std::vector<std::int64_t> particle_begin(at(n_owned_cells_) + 1, 0);
+  n_owned_atoms_ = 0;
   for (std::int32_t c = 0; c < n_owned_cells_; ++c) {
-    particle_begin[at(c) + 1] = particle_begin[at(c)] + count[at(c)];
+    n_owned_atoms_ += count[at(c)];
     cell_begin[at(c) + 1] = cell_begin[at(c)] + (count[at(c)] + cluster_size - 1) / cluster_size;
   }
-  {
-    auto next = particle_begin;
-    auto& place = cell_of;
-    for (auto& p : place) p = static_cast<std::int32_t>(next[at(p)]++);
-    // Swaps until what stands here belongs here: each puts one atom into its place for good.
-    for (std::size_t i = 0; i < place.size(); ++i)
-      while (at(place[i]) != i) {
-        std::swap(particles[i], particles[at(place[i])]);
-        std::swap(place[i], place[at(place[i])]);
-      }
-    release(cell_of);
-  }
-  n_owned_atoms_ = static_cast<std::int32_t>(particles.size());
   n_owned_slots_ = cell_begin[at(n_owned_cells_)] * cluster_size;
-  id.assign(at(n_owned_slots_), -1);
-  position.resize(at(n_owned_slots_));
-  velocity.assign(at(n_owned_slots_), {});
-  // Only a restart brings displacements.
-  const bool displaced =
-      std::any_of(particles.begin(), particles.end(), [](const Particle& p) { return p.displacement != Fraction{}; });
-  displacement_ = std::vector<Fraction>(displaced ? at(n_owned_slots_) : 0);
+  // By slot, where its atom stands: first by cell, then in the order within the cell.
+  std::vector<std::int32_t> source(at(n_owned_slots_), -1);
+  std::fill(count.begin(), count.end(), 0);
+  for (std::size_t s = 0; s < cell_of.size(); ++s)
+    if (const auto c = cell_of[s]; c >= 0)
+      source[at(cell_begin[at(c)] * cluster_size + count[at(c)]++)] = static_cast<std::int32_t>(s);
+  release(cell_of);
+  const auto edges = system_.lattice.edges();
   threads_.parallel_for(n_owned_cells_, [&](std::int64_t begin, std::int64_t end) {
+    std::vector<CellAtom> atoms;
     for (auto c = begin; c < end; ++c) {
-      const std::span atoms(particles.data() + particle_begin[at(c)], at(count[at(c)]));
+      const std::span sources(source.data() + at(cell_begin[at(c)]) * cluster_size, at(count[at(c)]));
       const auto centre = grid().centre(cell[at(c)]);
-      sort_cell(atoms, centre);
-      auto slot = at(cell_begin[at(c)]) * cluster_size;
-      for (const auto& atom : atoms) {
-        id[slot] = atom.id;
-        position[slot] = atom.position;
-        velocity[slot] = atom.velocity;
-        if (displaced) displacement_[slot] = atom.displacement;
-        ++slot;
+      atoms.clear();
+      for (const auto s : sources) {
+        const auto offset = position[at(s)] - centre;
+        atoms.push_back(
+            {{angstrom(offset.x, edges[0]), angstrom(offset.y, edges[1]), angstrom(offset.z, edges[2])}, s, id[at(s)]});
       }
-      for (; slot < at(cell_begin[at(c) + 1]) * cluster_size; ++slot) position[slot] = centre;
+      sort_cell(atoms);
+      std::transform(atoms.begin(), atoms.end(), sources.begin(), [](const CellAtom& atom) { return atom.source; });
     }
   });
-  release(particles);
+  gather(id, source);
+  gather(position, source);
+  gather(velocity, source);
+  if (!displacement_.empty()) gather(displacement_, source);
+  for (std::int32_t c = 0; c < n_owned_cells_; ++c)
+    for (auto s = cell_begin[at(c)] * cluster_size + count[at(c)]; s < cell_begin[at(c) + 1] * cluster_size; ++s) {
+      id[at(s)] = -1;
+      position[at(s)] = grid().centre(cell[at(c)]);
+    }
+  release(source);
   reference.assign(position.begin(), position.end());
   exchange_halo_structure();
   molecule.resize(id.size());
   local.resize(id.size());
+  slots_.reset(id.size());
   threads_.parallel_for(n_slots(), [&](std::int64_t begin, std::int64_t end) {
     look_up_atoms(static_cast<std::int32_t>(begin), static_cast<std::int32_t>(end));
   });
-  slots_.reset(id.size());
-  for (std::int32_t s = 0; s < n_slots(); ++s)
-    if (!is_padding(s)) slots_.insert(id[at(s)], s);
 }
 
 void Domain::look_up_atoms(std::int32_t begin, std::int32_t end) {
   for (auto s = begin; s < end; ++s) {
+    prefetch_slot_of(s);
     if (is_padding(s)) {
       molecule[at(s)] = local[at(s)] = -1;
       continue;
@@ -273,6 +305,7 @@ void Domain::look_up_atoms(std::int32_t begin, std::int32_t end) {
     const auto reference_to = system_.find(id[at(s)]);
     molecule[at(s)] = reference_to.molecule;
     local[at(s)] = reference_to.local;
+    slots_.insert(id[at(s)], s);
   }
 }
 

@@ -15,11 +15,10 @@
 #include "tessera/comm/communicator.h"
 #include "tessera/md/domain/decomposition.h"
 #include "tessera/md/domain/slot_map.h"
+#include "tessera/md/domain/sort_cell.h"
 #include "tessera/model/system.h"
 
 namespace tessera::md::domain {
-
-inline constexpr int cluster_size = 4;
 
 /// Velocity in units of 2⁻²⁰ Å/ps: range ±2048 Å/ps, resolution 1e-6 Å/ps.
 struct Velocity {
@@ -84,6 +83,13 @@ class Domain {
   std::int32_t slot_of(std::int64_t atom) const {
     return slots_.find(atom, [&](std::int32_t slot) { return id[static_cast<std::size_t>(slot)]; });
   }
+  /// For loops over slots that look for atoms of their molecules: places in the map are far from each other, so what it
+  /// has of an atom about a cell further on is asked for now.
+  void prefetch_slot_of(std::int32_t slot) const {
+    constexpr std::size_t ahead = 64;
+    const auto later = static_cast<std::size_t>(slot) + ahead;
+    if (later < id.size() && id[later] >= 0) slots_.prefetch(id[later]);
+  }
   const model::Template& molecule_of(std::int32_t slot) const {
     return system_.templates[static_cast<std::size_t>(molecule[static_cast<std::size_t>(slot)])];
   }
@@ -97,7 +103,7 @@ class Domain {
   std::vector<Velocity> velocity;      // of halo slots: at the last rebuild
   // By owned slot.
   std::vector<Fraction> reference;  // position at the last rebuild
-  // By local cell: owned cells in flat order of the brick, then halo cells.
+  // By local cell: owned cells in columns of the brick, then halo cells.
   std::vector<Index3> cell;
   std::vector<std::int32_t> cell_begin;  // (cells+1) first cluster
 
@@ -108,11 +114,12 @@ class Domain {
     std::int32_t first_receive_cell, n_receive_cells;  // local cells, consecutive
   };
 
-  std::vector<Particle> collect_owned() const;
-  std::vector<Particle> move_to_owners(std::vector<Particle> particles, bool neighbours_only);
-  void index_particles(const std::vector<Particle>& particles);
-  std::int32_t find_particle(std::span<const Particle> particles, std::int64_t atom) const;
-  void sort_into_cells(std::vector<Particle> particles);
+  std::vector<Index3> cells_of(std::span<const Particle> particles);
+  std::vector<Particle> exchange(const std::vector<std::vector<Particle>>& leaving) const;
+  void append(const std::vector<Particle>& particles, std::vector<std::int32_t>& cell_of);
+  void sort_into_cells(std::vector<std::int32_t> cell_of);
+  template <class Value>
+  void gather(std::vector<Value>& values, const std::vector<std::int32_t>& source) const;
   void exchange_halo_structure();
   template <class Value>
   void start_halo(std::vector<Value>& values, int tag);
@@ -135,8 +142,4 @@ class Domain {
   std::vector<std::vector<std::byte>> send_buffers_;
   std::vector<std::vector<std::int64_t>> receive_forces_;
 };
-
-/// Orders a cell's atoms so that every four form a compact cluster: bisection along the widest extent, ties by id.
-void sort_cell(std::span<Particle> atoms, const Fraction& centre);
-
 }  // namespace tessera::md::domain

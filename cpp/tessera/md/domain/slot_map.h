@@ -3,6 +3,7 @@
 // a hydrogen group, looks for the others too.
 #pragma once
 
+#include <atomic>
 #include <bit>
 #include <cstdint>
 #include <vector>
@@ -17,10 +18,13 @@ class SlotMap {
     slots_.assign(capacity, -1);
     shift_ = 64 - std::countr_zero(capacity / ids_together);
   }
+  /// Several threads may insert at once, different ids.
   void insert(std::int64_t id, std::int32_t slot) {
-    std::size_t at = place(id);
-    while (slots_[at] >= 0) at = (at + 1) & (slots_.size() - 1);
-    slots_[at] = slot;
+    for (std::size_t at = place(id);; at = (at + 1) & (slots_.size() - 1)) {
+      const std::atomic_ref<std::int32_t> here(slots_[at]);
+      auto free = here.load(std::memory_order_relaxed);
+      if (free < 0 && here.compare_exchange_strong(free, slot, std::memory_order_relaxed)) return;
+    }
   }
   /// The slot of an atom, or −1 where it isn't on this rank. `id_of(slot)` is the id of the atom in a slot.
   template <class IdOf>
@@ -30,6 +34,8 @@ class SlotMap {
     while (slots_[at] >= 0 && id_of(slots_[at]) != id) at = (at + 1) & (slots_.size() - 1);
     return slots_[at];
   }
+  /// Asks for the cache line that find() or insert() will read first.
+  void prefetch(std::int64_t id) const { __builtin_prefetch(slots_.data() + place(id)); }
   std::size_t bytes() const { return slots_.capacity() * sizeof(std::int32_t); }
 
  private:

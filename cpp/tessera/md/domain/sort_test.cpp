@@ -1,28 +1,28 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <random>
 #include <unordered_map>
 
-#include "tessera/md/domain/domain.h"
+#include "tessera/base/threads.h"
+#include "tessera/md/domain/slot_map.h"
+#include "tessera/md/domain/sort_cell.h"
 
 namespace tessera::md::domain {
 namespace {
 
-std::vector<Particle> cloud(std::size_t n, const Fraction& centre, std::int32_t reach, std::mt19937& random) {
-  std::uniform_int_distribution<std::int32_t> offset(-reach, reach);
-  std::vector<Particle> atoms;
-  for (std::size_t i = 0; i < n; ++i) {
-    Particle p;
-    p.id = static_cast<std::int64_t>(7 * i + 3);
-    p.position = centre + Fraction{offset(random), offset(random), offset(random)};
-    atoms.push_back(p);
-  }
+std::vector<CellAtom> cloud(std::size_t n, int reach, std::mt19937& random) {
+  std::uniform_int_distribution<int> offset(-reach, reach);  // whole numbers, so that there are ties
+  const auto place = [&] { return static_cast<float>(offset(random)); };
+  std::vector<CellAtom> atoms;
+  for (std::size_t i = 0; i < n; ++i)
+    atoms.push_back({{place(), place(), place()}, static_cast<std::int32_t>(i), static_cast<std::int64_t>(7 * i + 3)});
   return atoms;
 }
 
-std::vector<std::int64_t> ids(const std::vector<Particle>& atoms) {
+std::vector<std::int64_t> ids(const std::vector<CellAtom>& atoms) {
   std::vector<std::int64_t> all;
   for (const auto& a : atoms) all.push_back(a.id);
   return all;
@@ -30,16 +30,15 @@ std::vector<std::int64_t> ids(const std::vector<Particle>& atoms) {
 
 TEST(SortCell, AnyOrderOfTheInputGivesTheSameOutput) {
   std::mt19937 random(1);
-  const Fraction border = {std::numeric_limits<std::int32_t>::max(), std::numeric_limits<std::int32_t>::min(), 5};
   for (const std::size_t n : {0, 1, 3, 4, 5, 8, 9, 17, 63, 64, 150})
-    for (const std::int32_t reach : {0, 1, 100000000}) {  // 0 and 1: ties everywhere, the ids decide
-      auto atoms = cloud(n, border, reach, random);
+    for (const int reach : {0, 1, 10000}) {  // 0 and 1: ties everywhere, the ids decide
+      auto atoms = cloud(n, reach, random);
       auto sorted = atoms;
-      sort_cell(sorted, border);
+      sort_cell(sorted);
       for (int trial = 0; trial < 20; ++trial) {
         std::shuffle(atoms.begin(), atoms.end(), random);
         auto again = atoms;
-        sort_cell(again, border);
+        sort_cell(again);
         ASSERT_EQ(ids(again), ids(sorted)) << n << " atoms within " << reach;
       }
       auto all = ids(sorted);
@@ -52,50 +51,53 @@ TEST(SortCell, AnyOrderOfTheInputGivesTheSameOutput) {
 TEST(SortCell, CutsBetweenWholeClustersAlongTheWidestExtent) {
   std::mt19937 random(2);
   for (const std::size_t n : {5, 8, 11, 12, 13, 40, 77}) {
-    auto atoms = cloud(n, {}, 1000000, random);
-    for (auto& a : atoms) a.position.y *= 100;
-    sort_cell(atoms, {});
+    auto atoms = cloud(n, 100, random);
+    for (auto& a : atoms) a.place[1] *= 100;
+    sort_cell(atoms);
     const std::size_t clusters = (n + 3) / 4, left = clusters / 2 * 4;
     ASSERT_EQ(left % 4, 0u);
-    std::int32_t greatest = std::numeric_limits<std::int32_t>::min(), least = std::numeric_limits<std::int32_t>::max();
+    float greatest = std::numeric_limits<float>::lowest(), least = std::numeric_limits<float>::max();
     for (std::size_t i = 0; i < n; ++i) {
       if (i < left)
-        greatest = std::max(greatest, atoms[i].position.y);
+        greatest = std::max(greatest, atoms[i].place[1]);
       else
-        least = std::min(least, atoms[i].position.y);
+        least = std::min(least, atoms[i].place[1]);
     }
     EXPECT_LE(greatest, least) << n;
   }
 }
 
+// Two fours a little apart along x, each of them long in x: the widest extent would cut both.
+TEST(SortCell, TheLastCutIsWhereItLeavesTheSmallestClusters) {
+  std::vector<CellAtom> atoms;
+  for (int i = 0; i < 8; ++i)
+    atoms.push_back({{static_cast<float>(i % 4) * 3, static_cast<float>(i / 4) * 8, 0}, i, i});
+  std::mt19937 random(6);
+  std::shuffle(atoms.begin(), atoms.end(), random);
+  sort_cell(atoms);
+  EXPECT_EQ(ids(atoms), (std::vector<std::int64_t>{0, 1, 2, 3, 4, 5, 6, 7}));
+}
+
 TEST(SortCell, ClustersAreCompact) {
   std::mt19937 random(3);
-  auto atoms = cloud(256, {}, 1 << 28, random);
+  auto atoms = cloud(256, 1 << 20, random);
   const auto mean_extent = [&] {
     double sum = 0;
     for (std::size_t c = 0; c < 64; ++c)
       for (std::size_t i = 0; i < 4; ++i)
         for (std::size_t j = 0; j < i; ++j) {
-          const auto d = atoms[4 * c + i].position - atoms[4 * c + j].position;
-          sum += std::sqrt(double(d.x) * d.x + double(d.y) * d.y + double(d.z) * d.z) / (64 * 6);
+          double r2 = 0;
+          for (std::size_t d = 0; d < 3; ++d) {
+            const double x = atoms[4 * c + i].place[d] - atoms[4 * c + j].place[d];
+            r2 += x * x;
+          }
+          sum += std::sqrt(r2) / (64 * 6);
         }
     return sum;
   };
   const double before = mean_extent();
-  sort_cell(atoms, {});
+  sort_cell(atoms);
   EXPECT_LT(mean_extent(), 0.4 * before);
-}
-
-// Atoms on either side of the box's face are neighbours: offsets count from the cell's centre.
-TEST(SortCell, CellsAcrossTheFaceOfTheBox) {
-  std::mt19937 random(4);
-  const Fraction face = {std::numeric_limits<std::int32_t>::min(), 0, 0};
-  auto here = cloud(50, {}, 1 << 20, random);
-  auto there = here;
-  for (auto& a : there) a.position = a.position + face;
-  sort_cell(here, {});
-  sort_cell(there, face);
-  EXPECT_EQ(ids(here), ids(there));
 }
 
 TEST(SlotMap, FindsWhatWasInserted) {
@@ -120,6 +122,14 @@ TEST(SlotMap, FindsWhatWasInserted) {
       }
     }
   }
+  // Threads that insert at once.
+  ThreadPool threads(4);
+  map.reset(5000);
+  threads.parallel_for(5000, [&](std::int64_t begin, std::int64_t end) {
+    for (auto i = begin; i < end; ++i) map.insert(3 * i, static_cast<std::int32_t>(i));
+  });
+  for (std::int32_t i = 0; i < 5000; ++i)
+    ASSERT_EQ(map.find(3 * i, [](std::int32_t slot) { return std::int64_t{3} * slot; }), i);
   map.reset(4);
   EXPECT_EQ(map.find(3, [](std::int32_t) { return 3; }), -1) << "reset forgets";
   EXPECT_GT(map.bytes(), 0u);

@@ -148,19 +148,32 @@ class Batch {
   HWY_ALIGN std::int32_t position_[most][3][lanes];
 };
 
-/// Calls work(slots, count) for batches of the groups [begin, end).
+/// Asks for the cache lines of some slots.
+HWY_INLINE void Prefetch(const HalfStep& step, const std::int32_t* slots, std::size_t n) {
+  for (std::size_t i = 0; i < n; ++i) {
+    hwy::Prefetch(step.force + 3 * std::ptrdiff_t{slots[i]});
+    hwy::Prefetch(step.velocity + slots[i]);
+    hwy::Prefetch(step.position + slots[i]);
+  }
+}
+
+/// Calls work(slots, count) for batches of the groups [begin, end). Atoms of a group stand anywhere in their cell,
+/// which the processor doesn't foresee: the batch after the next one is asked for ahead.
 template <class Work>
-HWY_INLINE void ForBatches(const constraint::GroupList& list, std::size_t begin, std::size_t end, Work&& work) {
+HWY_INLINE void ForBatches(const constraint::GroupList& list, std::size_t begin, std::size_t end, const HalfStep& step,
+                           Work&& work) {
   const auto n_atoms = static_cast<std::size_t>(list.kind.group.n_atoms);
-  for (std::size_t g = begin; g < end; g += lanes)
+  for (std::size_t g = begin; g < end; g += lanes) {
+    if (g + 3 * lanes <= end) Prefetch(step, list.slots.data() + (g + 2 * lanes) * n_atoms, lanes * n_atoms);
     work(list.slots.data() + g * n_atoms, end - g < lanes ? end - g : lanes);
+  }
 }
 
 template <int N, int A, bool is_water>
 void KickAndDriftKind(const constraint::GroupList& list, std::size_t begin, std::size_t end, const HalfStep& step,
                       Failure& failure) {
   const auto& group = list.kind.group;
-  ForBatches(list, begin, end, [&](const std::int32_t* slots, std::size_t count) HWY_ATTR {
+  ForBatches(list, begin, end, step, [&](const std::int32_t* slots, std::size_t count) HWY_ATTR {
     Batch<A> batch(step, group, slots, count, N < 0 ? group.n_atoms : A);
     Vectors v[A];
     Mask kept = batch.kick(v);
@@ -206,7 +219,7 @@ template <int N, int A>
 void KickAndProjectKind(const constraint::GroupList& list, std::size_t begin, std::size_t end, const HalfStep& step,
                         Failure& failure, EnergyVirial* energies) {
   const auto& group = list.kind.group;
-  ForBatches(list, begin, end, [&](const std::int32_t* slots, std::size_t count) HWY_ATTR {
+  ForBatches(list, begin, end, step, [&](const std::int32_t* slots, std::size_t count) HWY_ATTR {
     Batch<A> batch(step, group, slots, count, N < 0 ? group.n_atoms : A);
     Vectors v[A];
     Mask kept = batch.kick(v);

@@ -1,10 +1,11 @@
 #include "tessera/md/pair/cluster_scheme.h"
 
 #include <algorithm>
-#include <atomic>
+#include <initializer_list>
 #include <utility>
 
 #include "tessera/md/pair/exact_pairs.h"
+#include "tessera/md/shares.h"
 
 namespace tessera::md::pair {
 
@@ -27,32 +28,41 @@ class ClusterList : public PairSum {
   std::size_t other_bytes() const override { return lister_.bytes(); }
 
  protected:
-  struct Piece {
-    const PairListPart* part;
-    RowRange rows;
+  /// Rows of some parts of the list, in pieces: by thread, those that it listed.
+  struct Pieces {
+    struct Piece {
+      const PairListPart* part;
+      RowRange rows;
+    };
+    std::vector<Piece> pieces;
+    std::vector<std::int64_t> begin;  // (threads+1)
   };
 
-  /// Pieces of parts of the list.
-  static void add_pieces(const std::vector<PairListPart>& parts, std::vector<Piece>& pieces) {
+  static Pieces pieces_of(std::initializer_list<const std::vector<PairListPart>*> lists) {
     constexpr std::size_t rows_a_piece = 32;
-    for (const auto& part : parts)
-      for (std::size_t row = 0; row < part.n_rows(); row += rows_a_piece)
-        pieces.push_back({&part, {row, std::min(row + rows_a_piece, part.n_rows())}});
-  }
-  std::vector<Piece> all_pieces() const {
-    std::vector<Piece> pieces;
-    add_pieces(list_.inner, pieces);
-    add_pieces(list_.outer, pieces);
-    return pieces;
+    Pieces all;
+    for (std::size_t thread = 0; thread < (*lists.begin())->size(); ++thread) {
+      all.begin.push_back(std::ssize(all.pieces));
+      for (const auto* parts : lists) {
+        const auto& part = (*parts)[thread];
+        for (std::size_t row = 0; row < part.n_rows(); row += rows_a_piece)
+          all.pieces.push_back({&part, {row, std::min(row + rows_a_piece, part.n_rows())}});
+      }
+    }
+    all.begin.push_back(std::ssize(all.pieces));
+    return all;
   }
 
   /// Calls function(thread, part, rows) for pieces as threads come free: sums across entries are integers, so who runs
   /// what doesn't matter.
   template <class Function>
-  void for_pieces(const std::vector<Piece>& pieces, Function&& function) {
-    std::atomic<std::size_t> next{0};
+  void for_pieces(const Pieces& all, Function&& function) {
+    Shares shares(all.begin);
     data_.threads.run([&](int thread) {
-      for (auto p = next++; p < pieces.size(); p = next++) function(thread, *pieces[p].part, pieces[p].rows);
+      shares.work(thread, 1, [&](std::int64_t p, std::int64_t) {
+        const auto& piece = all.pieces[at(p)];
+        function(thread, *piece.part, piece.rows);
+      });
     });
   }
 
@@ -68,20 +78,17 @@ class ClusterSum final : public ClusterList {
 
   void add_inner_forces(std::span<Accumulator> by_thread, const std::function<void()>& meanwhile) override {
     clear();
-    std::vector<Piece> pieces;
-    add_pieces(list_.inner, pieces);
-    run(pieces, by_thread, meanwhile);
+    run(pieces_of({&list_.inner}), by_thread, meanwhile);
     has_inner_ = true;
   }
 
   void add_forces(std::span<Accumulator> by_thread) override {
-    std::vector<Piece> pieces;
-    if (!std::exchange(has_inner_, false)) {
+    if (std::exchange(has_inner_, false)) {
+      run(pieces_of({&list_.outer}), by_thread, [] {});
+    } else {
       clear();
-      add_pieces(list_.inner, pieces);
+      run(pieces_of({&list_.inner, &list_.outer}), by_thread, [] {});
     }
-    add_pieces(list_.outer, pieces);
-    run(pieces, by_thread, [] {});
     sum_forces(by_thread);
     const bool with_energies = by_thread[0].energies != nullptr;
     const bool any_clash =
@@ -95,12 +102,13 @@ class ClusterSum final : public ClusterList {
     });
     if (!with_energies) return;
     // The energies of excluded pairs, clashing or not: they nearly cancel the self energy, single precision would show.
-    for_pieces(all_pieces(), [&](int thread, const PairListPart& part, const RowRange& rows) {
-      for (auto row = rows.begin; row < rows.end; ++row)
-        for (const auto& entry : part.masked_of(row))
-          exact.add_exclusion_energies(part.rows[row].i_cluster, list_.shifts[cell_of(entry.j)], entry,
-                                       *by_thread[at(thread)].energies);
-    });
+    for_pieces(pieces_of({&list_.inner, &list_.outer}),
+               [&](int thread, const PairListPart& part, const RowRange& rows) {
+                 for (auto row = rows.begin; row < rows.end; ++row)
+                   for (const auto& entry : part.masked_of(row))
+                     exact.add_exclusion_energies(part.rows[row].i_cluster, list_.shifts[cell_of(entry.j)], entry,
+                                                  *by_thread[at(thread)].energies);
+               });
   }
 
   std::size_t other_bytes() const override {
@@ -118,7 +126,7 @@ class ClusterSum final : public ClusterList {
   }
 
   template <class Function>
-  void run(const std::vector<Piece>& pieces, std::span<Accumulator> by_thread, Function&& meanwhile) {
+  void run(const Pieces& pieces, std::span<Accumulator> by_thread, Function&& meanwhile) {
     for_pieces(pieces, [&](int thread, const PairListPart& part, const RowRange& rows) {
       run_cluster_kernel(data_.constants.constants, list_, part, rows, data_.clusters.data(), data_.type.data(),
                          force_[at(thread)].data(), by_thread[at(thread)].energies, clashes_[at(thread)]);
@@ -155,16 +163,17 @@ class ReferenceSum final : public ClusterList {
 
   void add_forces(std::span<Accumulator> by_thread) override {
     const ExactPairs exact(data_);
-    for_pieces(all_pieces(), [&](int thread, const PairListPart& part, const RowRange& rows) {
-      for (auto row = rows.begin; row < rows.end; ++row) {
-        const auto add = [&](const MaskedEntry& entry) {
-          exact.add(part.rows[row].i_cluster, list_.shifts[cell_of(entry.j)], entry, ExactPairs::ExclusionEnergy::add,
-                    by_thread[at(thread)]);
-        };
-        for (const auto& entry : part.masked_of(row)) add(entry);
-        for (const auto j : part.plain_of(row)) add({j, 0xFFFF, 0, false});
-      }
-    });
+    for_pieces(pieces_of({&list_.inner, &list_.outer}),
+               [&](int thread, const PairListPart& part, const RowRange& rows) {
+                 for (auto row = rows.begin; row < rows.end; ++row) {
+                   const auto add = [&](const MaskedEntry& entry) {
+                     exact.add(part.rows[row].i_cluster, list_.shifts[cell_of(entry.j)], entry,
+                               ExactPairs::ExclusionEnergy::add, by_thread[at(thread)]);
+                   };
+                   for (const auto& entry : part.masked_of(row)) add(entry);
+                   for (const auto j : part.plain_of(row)) add({j, 0xFFFF, 0, false});
+                 }
+               });
   }
 };
 

@@ -95,7 +95,7 @@ void PairForces::rebuild() {
     }
   });
   find_exclusions();
-  listed_.resize(data_.clusters.size());
+  listed_.assign(data_.clusters.size(), {});
   data_.reach.assign(n, 0);
   is_listed_ = false;
   sum_->rebuild();
@@ -201,6 +201,7 @@ void PairForces::find_exclusions() {
       const auto first = partners.size();
       for (int i = 0; i < cluster_size; ++i) {
         const auto s = static_cast<std::int32_t>(c * cluster_size + i);
+        data_.domain.prefetch_slot_of(s);
         if (data_.domain.is_padding(s)) continue;
         const auto molecule = at(data_.domain.molecule[at(s)]);
         const auto local = at(data_.domain.local[at(s)]);

@@ -1,10 +1,10 @@
 #include "tessera/md/pair/pair_list.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 
 #include "tessera/base/error.h"
+#include "tessera/md/shares.h"
 
 namespace tessera::md::pair {
 
@@ -306,8 +306,7 @@ void PairLister::build(std::span<const ClusterData> clusters, std::span<const fl
       if (8 * part.n_plain() * n_threads > 9 * written) part.plain = UninitialisedVector<PairEntry>();
   }
   // Cells are handed out as threads come free; who builds a cell's list doesn't change it.
-  std::atomic<std::int32_t> next{0};
-  constexpr std::int32_t batch = 4;
+  Shares cells_of_threads(domain_.n_cells(), threads_.size());
   threads_.run([&](int thread) {
     const auto begin = [&](PairListPart& part, double share) {
       const auto expected = static_cast<std::size_t>(share * promised);
@@ -319,12 +318,13 @@ void PairLister::build(std::span<const ClusterData> clusters, std::span<const fl
     auto inner = begin(list.inner[at(thread)], inner_share_);
     auto outer = begin(list.outer[at(thread)], 1 - inner_share_);
     NeighbourCells cells;
-    for (std::int32_t first = next.fetch_add(batch); first < domain_.n_cells(); first = next.fetch_add(batch))
-      for (auto cell = first; cell < std::min(first + batch, domain_.n_cells()); ++cell) {
+    cells_of_threads.work(thread, 4, [&](std::int64_t first, std::int64_t last) {
+      for (auto cell = static_cast<std::int32_t>(first); cell < last; ++cell) {
         if (domain_.cell_begin[at(cell)] == domain_.cell_begin[at(cell) + 1]) continue;
         find_neighbour_cells(cell, list, cells);
         (is_inner_[at(cell)] ? inner : outer).add_cell(cell, cell_box_[at(cell)], cells);
       }
+    });
     inner.finish();
     outer.finish();
   });
