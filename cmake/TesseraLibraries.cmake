@@ -61,7 +61,7 @@ function(tessera_unit_tests)
     if(tests)
       add_executable(${name}_test ${tests})
       set(backend tessera_comm_serial)
-      if(name MATCHES "^(comm|fft)$")
+      if(name MATCHES "^(comm|fft|md)$")
         set(backend tessera_comm_threaded)
       endif()
       # The backend as a whole: libraries that come after it on the line want parts of it that no test names.

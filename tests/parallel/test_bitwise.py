@@ -86,6 +86,18 @@ def test_searches_at_other_steps_are_the_same_on_any_ranks(runs: Runs, every: in
     check(runs, "peptide", settings, "mpich", 4, 1)
 
 
+@pytest.mark.mpi
+@pytest.mark.parametrize("buffer", [0.1, 0.24])
+def test_searches_that_no_rank_has_foreseen(runs: Runs, buffer: float) -> None:
+    """What was summed while ranks asked each other is thrown away, energies too."""
+    settings: Settings = {**SHORT, "parallel.buffer": buffer, "output.energy_every": 1}
+    alone = runs.run(sample("peptide"), settings)
+    assert alone.report["results"]["pair_searches"] > 12
+    many = runs.run(sample("peptide"), settings, mpi="openmpi", ranks=4)
+    assert many.hash == alone.hash
+    assert (many.folder / "energy.csv").read_text() == (alone.folder / "energy.csv").read_text()
+
+
 @pytest.mark.parametrize("steps", [0, 1, 20])
 def test_lists_that_last_longer_or_shorter(runs: Runs, steps: float) -> None:
     """A pair list is a matter of speed: pairs beyond the cut-off add zeros."""

@@ -12,7 +12,7 @@
 
 namespace tessera::comm {
 
-/// A message under way. Finish every one with Communicator::wait_all.
+/// A message or reduction under way. Finish every one with Communicator::wait_all.
 struct Request {
   alignas(8) std::byte handle[16] = {};  // an MPI_Request of either library
   bool active = false;
@@ -52,6 +52,8 @@ class Communicator {
   void all_reduce_min(std::span<std::int64_t> values) const;
   void all_reduce_max(std::span<double> values) const;
   void all_reduce_sum_for_report(std::span<double> values) const;  // not bitwise reproducible: timings only
+  /// The greatest stand in `values` when it is finished. Ranks start it, and all of the above, in the same order.
+  Request start_all_reduce_max(std::span<std::int64_t> values) const;
 
   Request start_send(std::span<const std::byte> data, int destination, int tag) const;
   Request start_receive(std::span<std::byte> data, int source, int tag) const;

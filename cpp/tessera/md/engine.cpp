@@ -157,17 +157,29 @@ void Engine::search() {
   last_search_ = step_;
 }
 
-/// Whether the list may miss a pair, or is due: the same answer on all ranks. Throws RunError where a rank blew up.
-bool Engine::must_search() {
+/// Two atoms may have moved towards each other; a thousandth covers the list's single precision. Å.
+double Engine::allowed_displacement() const { return 0.5 * settings_.buffer - 1e-3; }
+
+/// A guess, by the last check: whether this step's will find that a search is due. An atom that goes far goes straight.
+bool Engine::expects_search() const {
+  const auto steps = static_cast<double>(step_ - last_search_);
+  const double moved = std::sqrt(std::bit_cast<double>(check_[displacement2]));
+  return is_search_due() || (steps > 1 && moved * (steps + 0.5) / (steps - 1) >= allowed_displacement());
+}
+
+void Engine::start_check() {
   // Squares of lengths are not negative, and such doubles compare like the integers of their bits.
-  std::array<std::int64_t, 2> greatest = {std::bit_cast<std::int64_t>(domain_.greatest_displacement2()),
-                                          blow_up_.empty() ? 0 : 1};
-  comm_.all_reduce_max(greatest);
-  if (greatest[1] != 0) comm::agree_on_run(comm_, blow_up_);
-  // Two atoms may have moved towards each other; a thousandth covers the list's single precision.
-  const double allowed = 0.5 * settings_.buffer - 1e-3;
-  const double moved2 = std::bit_cast<double>(greatest[0]);
-  return step_ - last_search_ >= settings_.search_every || !(moved2 < allowed * allowed);
+  check_ = {std::bit_cast<std::int64_t>(domain_.greatest_displacement2()), !blow_up_.empty(), !pair_.list_holds()};
+  check_request_ = comm_.start_all_reduce_max(check_);
+}
+
+/// Whether cells may miss a pair, or a search is due: the same answer on all ranks. Throws RunError where a rank blew
+/// up.
+bool Engine::must_search() {
+  comm::Communicator::wait_all(std::span(&check_request_, 1));
+  if (check_[has_blown_up] != 0) comm::agree_on_run(comm_, blow_up_);
+  const double moved2 = std::bit_cast<double>(check_[displacement2]);
+  return is_search_due() || !(moved2 < allowed_displacement() * allowed_displacement());
 }
 
 void Engine::clear_forces(bool with_energies) {

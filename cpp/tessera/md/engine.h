@@ -125,7 +125,12 @@ class Engine {
   void work(Phase phase, Function&& function);
   void rebuild_lists();
   void search();
+  bool is_search_due() const { return step_ - last_search_ >= settings_.search_every; }
+  double allowed_displacement() const;
+  bool expects_search() const;
+  void start_check();
   bool must_search();
+  void add_forces(bool make_list);
   void clear_forces(bool with_energies);
   void add_bonded_forces();
   void sum_threads(std::int64_t begin, std::int64_t end);
@@ -161,6 +166,11 @@ class Engine {
   std::vector<EnergyVirial> thread_energies_;
   std::vector<Accumulator> accumulators_;
   std::string blow_up_;  // what this rank found
+  /// What ranks tell each other in a step, of all the greatest: how far an atom has moved since the last search (the
+  /// bits of its square, Å²), and whether a rank has blown up or needs a new pair list.
+  enum : std::size_t { displacement2, has_blown_up, needs_list };
+  std::array<std::int64_t, 3> check_{};  // of this step, or of the last one
+  comm::Request check_request_;
   Energies energies_;
   pair::TailIntegral tail_;
 };

@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <mutex>
 
 #include "tessera/base/error.h"
+#include "tessera/comm/threaded/run_ranks.h"
 #include "tessera/md/test_support.h"
 
 namespace tessera::md {
@@ -337,6 +339,31 @@ TEST(Engine, VirialIsTheDerivativeByTheVolume) {
 }
 
 /// Water with two ions almost in one place, from step 41 on: what the run dies of.
+TEST(Engine, RanksAreOneRankBitForBit) {
+  const auto& sample = warm_water(true);
+  constexpr int n_steps = 40;
+  Simulation alone(sample, settings(true, false));
+  alone.advance(n_steps);
+  std::vector<domain::Particle> found;
+  std::mutex mutex;
+  comm::run_ranks(4, [&](const comm::Communicator& comm) {
+    ThreadPool threads;
+    Engine engine(sample.system, settings(true, false), comm, threads);
+    engine.set_state(comm.is_root() ? sample.particles : std::vector<domain::Particle>(), 0, 0);
+    engine.compute_forces(false);
+    for (int i = 0; i < n_steps; ++i) engine.step(false);
+    const std::lock_guard lock(mutex);
+    for (const auto& p : engine.owned_particles()) found.push_back(p);
+  });
+  std::sort(found.begin(), found.end(), [](const auto& p, const auto& q) { return p.id < q.id; });
+  const auto expected = alone.state();
+  ASSERT_EQ(found.size(), expected.size());
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    EXPECT_EQ(found[i].position + found[i].displacement, expected[i].position + expected[i].displacement);
+    EXPECT_EQ(found[i].velocity, expected[i].velocity);
+  }
+}
+
 void expect_blow_up(bool double_precision) {
   auto sample = make_water(true);
   auto& system = sample.system;

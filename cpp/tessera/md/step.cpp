@@ -19,24 +19,39 @@ void Engine::work(Phase phase, Function&& function) {
 
 void Engine::step(bool with_energies) {
   ++step_;
+  const bool is_search_likely = expects_search();
   work(Phase::first_half, [&] { first_half(); });
-  if (timers_.time(Phase::displacement, [&] { return must_search(); }))
+  work(Phase::pair_list, [&] { pair_.update_owned(); });
+  timers_.time(Phase::displacement, [&] { start_check(); });
+  timers_.time(Phase::halo_positions, [&] { domain_.start_halo_positions(); });
+  work(Phase::clear, [&] { clear_forces(with_energies); });
+  // While ranks hear of each other's displacements and positions, pairs that need neither: in vain before a search.
+  const auto meanwhile = [&] {
+    comm::Communicator::push(std::span(&check_request_, 1));
+    domain_.push_halo_positions();
+  };
+  if (!is_search_likely) work(Phase::pair, [&] { pair_.add_inner_forces(accumulators_, meanwhile); });
+  timers_.time(Phase::halo_positions, [&] { domain_.finish_halo_positions(); });
+  if (timers_.time(Phase::displacement, [&] { return must_search(); })) {
     timers_.time(Phase::search, [&] { search(); });
-  else
-    timers_.time(Phase::halo_positions, [&] { domain_.start_halo_positions(); });
-  compute_forces(with_energies);
+    work(Phase::clear, [&] { clear_forces(with_energies); });
+  }
+  add_forces(check_[needs_list] != 0);
   work(Phase::second_half, [&] { second_half(with_energies); });
   if (with_energies) timers_.time(Phase::energies, [&] { sum_energies(); });
 }
 
 void Engine::compute_forces(bool with_energies) {
   work(Phase::clear, [&] { clear_forces(with_energies); });
-  // While halo positions are on their way, pairs that do not need them; while forces on the halo are, the mesh.
-  work(Phase::pair, [&] { pair_.add_inner_forces(accumulators_, [&] { domain_.push_halo_positions(); }); });
-  timers_.time(Phase::halo_positions, [&] { domain_.finish_halo_positions(); });
+  add_forces(false);
+}
+
+/// Of all that acts, less what has been added. All ranks list pairs in the same steps: none waits for others' lists.
+void Engine::add_forces(bool make_list) {
   work(Phase::bonded, [&] { add_bonded_forces(); });
-  work(Phase::pair_list, [&] { pair_.update(); });
+  work(Phase::pair_list, [&] { pair_.update(make_list); });
   work(Phase::pair, [&] { pair_.add_forces(accumulators_); });
+  // While forces on the halo are on their way, the mesh.
   work(Phase::sum_threads, [&] { sum_threads(3 * std::int64_t{domain_.n_owned_slots()}, force_size()); });
   timers_.time(Phase::halo_forces, [&] { domain_.start_return_of_forces(force_); });
   report_blow_up(mesh_.add_forces(accumulators_, timers_));

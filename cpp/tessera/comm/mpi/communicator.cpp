@@ -153,6 +153,12 @@ void Communicator::all_reduce_max(std::span<double> values) const {
 void Communicator::all_reduce_sum_for_report(std::span<double> values) const {
   reduce_in_place(values, MPI_DOUBLE, MPI_SUM, implementation_->comm);
 }
+Request Communicator::start_all_reduce_max(std::span<std::int64_t> values) const {
+  MPI_Request handle;
+  MPI_Iallreduce(MPI_IN_PLACE, values.data(), static_cast<int>(values.size()), MPI_INT64_T, MPI_MAX,
+                 implementation_->comm, &handle);
+  return from_mpi(handle);
+}
 
 Request Communicator::start_send(std::span<const std::byte> data, int destination, int tag) const {
   TESSERA_CHECK(data.size() <= largest_message);

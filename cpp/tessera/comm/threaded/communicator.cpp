@@ -129,6 +129,11 @@ void Communicator::all_reduce_max(std::span<double> values) const {
 void Communicator::all_reduce_sum_for_report(std::span<double> values) const {
   reduce(*implementation_, values, [](double a, double b) { return a + b; });
 }
+/// Done when it is started.
+Request Communicator::start_all_reduce_max(std::span<std::int64_t> values) const {
+  all_reduce_max(values);
+  return {};
+}
 
 Request Communicator::start_send(std::span<const std::byte> data, int destination, int tag) const {
   auto& job = *implementation_->job;
@@ -161,6 +166,9 @@ void Communicator::wait_all(std::span<Request> requests) {
     mail.pop_front();
   }
 }
+
+/// What is sent is there at once.
+void Communicator::push(std::span<const Request>) {}
 
 std::vector<std::vector<std::byte>> Communicator::gather(std::span<const std::byte> data, int root) const {
   auto all = implementation_->job->exchange(rank(), data);

@@ -52,7 +52,7 @@ Found compute(const test::Sample& sample, const PairSettings& settings, const Op
   PairForces forces(domain, settings, {.most_reach = options.reach * options.buffer},
                     find_pair_scheme(options.scheme, false, settings.function), threads);
   forces.rebuild();
-  forces.update();
+  forces.update(false);
   std::mt19937_64 random(99);
   std::vector<Vec3> move;
   for (std::int64_t id = 0; id < sample.system.n_atoms(); ++id)
@@ -61,7 +61,7 @@ Found compute(const test::Sample& sample, const PairSettings& settings, const Op
     if (!domain.is_padding(s))
       domain.position[index(s)] =
           domain.position[index(s)] + sample.system.lattice.fraction(move[index(domain.id[index(s)])]);
-  forces.update();
+  forces.update(false);
   EXPECT_EQ(forces.n_lists(), options.moved > 0.5 * options.buffer ? 2 : 1);
 
   std::vector<std::vector<std::int64_t>> force(index(options.threads),

@@ -76,6 +76,8 @@ class ClusterSum final : public ClusterList {
   explicit ClusterSum(const PairData& data)
       : ClusterList(data), force_(at(data.threads.size())), clashes_(at(data.threads.size())) {}
 
+  void rebuild() override { has_inner_ = false; }
+
   void add_inner_forces(std::span<Accumulator> by_thread, const std::function<void()>& meanwhile) override {
     clear();
     run(pieces_of({&list_.inner}), by_thread, meanwhile);

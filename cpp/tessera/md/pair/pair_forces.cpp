@@ -98,22 +98,22 @@ void PairForces::rebuild() {
   listed_.assign(data_.clusters.size(), {});
   data_.reach.assign(n, 0);
   is_listed_ = false;
+  own_within_reach_.reset();
   sum_->rebuild();
 }
 
+void PairForces::update_owned() { own_within_reach_ = update_coordinates(0, data_.domain.n_owned_cells()); }
+
 void PairForces::add_inner_forces(std::span<Accumulator> by_thread, const std::function<void()>& meanwhile) {
-  const auto& domain = data_.domain;
-  if (!is_listed_ || domain.n_owned_cells() == domain.n_cells()) return;
-  own_within_reach_ = update_coordinates(0, domain.n_owned_cells());
-  if (*own_within_reach_) sum_->add_inner_forces(by_thread, meanwhile);
+  if (list_holds() && data_.domain.n_owned_cells() < data_.domain.n_cells())
+    sum_->add_inner_forces(by_thread, meanwhile);
 }
 
-void PairForces::update() {
-  const auto n_owned = data_.domain.n_owned_cells();
-  const bool own_within_reach = own_within_reach_ ? *own_within_reach_ : update_coordinates(0, n_owned);
-  const bool halo_within_reach = update_coordinates(n_owned, data_.domain.n_cells());
+void PairForces::update(bool make_list) {
+  if (!own_within_reach_) update_owned();
+  const bool halo_within_reach = update_coordinates(data_.domain.n_owned_cells(), data_.domain.n_cells());
+  make_list |= !list_holds() || !halo_within_reach;
   own_within_reach_.reset();
-  const bool make_list = !is_listed_ || !own_within_reach || !halo_within_reach;
   if (make_list) set_reach();
   sum_->update(make_list);
   if (!make_list) return;

@@ -29,10 +29,14 @@ class PairForces {
 
   /// Parameters and exclusions by slot after the domain was rebuilt.
   void rebuild();
-  /// Coordinates for the kernels from the domain's positions, and a new list where atoms have moved too far for the
-  /// last one. Which list it is doesn't change a bit of the forces: pairs beyond the cut-off add zeros.
-  void update();
-  /// Before update(), while halo positions are on their way: forces of pairs that do not need them, where the last list
+  /// Coordinates of owned atoms for the kernels from the domain's positions.
+  void update_owned();
+  /// After update_owned(): whether the last list still holds for owned atoms.
+  bool list_holds() const { return is_listed_ && own_within_reach_.value_or(false); }
+  /// Coordinates of all atoms, and a new list where one is asked for or atoms have moved too far for the last one.
+  /// Which list it is doesn't change a bit of the forces: pairs beyond the cut-off add zeros.
+  void update(bool make_list);
+  /// Between the two, while halo positions are on their way: forces of pairs that do not need them, where the last list
   /// still holds for owned atoms. `meanwhile` is called now and then, by this thread. Adds nothing where there is no
   /// halo.
   void add_inner_forces(std::span<Accumulator> by_thread, const std::function<void()>& meanwhile);
@@ -71,7 +75,7 @@ class PairForces {
   std::vector<float> stride_;             // by slot, Å: how far it moved in the last step
   std::vector<float> mobility_;           // by slot: of its change of velocity, by mass; hydrogen 1
   bool is_listed_ = false;                // since the last rebuild()
-  std::optional<bool> own_within_reach_;  // once owned atoms' coordinates are this step's
+  std::optional<bool> own_within_reach_;  // since update_owned(), until update()
   std::int64_t n_lists_ = 0;
 };
 

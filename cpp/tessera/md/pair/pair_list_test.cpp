@@ -149,7 +149,7 @@ TEST_P(PairListOfCells, HoldsEachPairWithinRangeOnce) {
   PairForces forces(domain, settings, {.most_reach = 0.5 * buffer},
                     find_pair_scheme("cluster", false, PairFunction::analytic), threads);
   forces.rebuild();
-  forces.update();
+  forces.update(false);
   const auto expected = count_all(sample, domain, forces);
   const auto listed = count_listed(domain, forces);
   ASSERT_GT(expected.size(), 1000u);
@@ -179,14 +179,14 @@ TEST(PairList, IsMadeAnewWhenAnAtomLeavesItsReach) {
   PairForces forces(domain, settings, {.steps = 4, .timestep = 0.002, .most_reach = 1},
                     find_pair_scheme("auto", false, PairFunction::analytic), threads);
   forces.rebuild();
-  forces.update();
+  forces.update(false);
   ASSERT_EQ(forces.n_lists(), 1);
   const auto reach = static_cast<double>(forces.data().reach[0]);
   EXPECT_GT(reach, 4 * 0.8 * 0.04);
   EXPECT_LT(reach, 4 * (0.8 + 2) * 0.04 + 2e-3);
   const auto move = [&](double x) {
     domain.position[0] = domain.position[0] + sample.system.lattice.fraction({x, 0, 0});
-    forces.update();
+    forces.update(false);
   };
   move(0.9 * reach);
   EXPECT_EQ(forces.n_lists(), 1);
@@ -199,7 +199,7 @@ TEST(PairList, IsMadeAnewWhenAnAtomLeavesItsReach) {
   EXPECT_EQ(count_listed(domain, forces).count.size(), expected.size());
   domain.rebuild();
   forces.rebuild();
-  forces.update();
+  forces.update(false);
   EXPECT_EQ(forces.n_lists(), 3);
 }
 
@@ -214,7 +214,7 @@ TEST(PairList, AClusterHasOneRowAtMost) {
   const auto settings = settings_to(8);
   PairForces forces(domain, settings, {}, find_pair_scheme("cluster", false, PairFunction::analytic), threads);
   forces.rebuild();
-  forces.update();
+  forces.update(false);
   std::map<std::int32_t, int> times;
   const auto list = list_of(domain, forces);
   ASSERT_EQ(list.inner.size(), 3u);
