@@ -113,7 +113,7 @@ struct Transform<Real>::Implementation {
     make_links(false, backward_memory);
     shared.emplace(comm, static_cast<std::size_t>(std::max(forward_memory.outgoing, backward_memory.outgoing)),
                    !options.shares_memory);
-    is_large = is_beyond_caches(
+    const bool is_large = is_beyond_caches(
         std::max(forward_memory.outgoing + forward_memory.local, backward_memory.outgoing + backward_memory.local));
     exchanges.emplace(Exchanges{comm, *shared, options.exchange, options.wires, is_large, {}});
     finish(forward, forward_memory, first_tag);
@@ -214,7 +214,7 @@ struct Transform<Real>::Implementation {
       const bool is_last = i + 1 == passes.size();
       std::vector<Block> next = targets;
       if (!is_last) next = {intermediate(way, at, pass, memory)};
-      if (is_large)
+      if (exchanges->is_large)
         for (auto& block : next) block.streams = true;
       add_sweeps(way, pass, sources, next);
       sources = std::move(next);
@@ -384,7 +384,6 @@ struct Transform<Real>::Implementation {
   AlignedBuffer<std::byte> local_values, incoming_values;
   std::size_t bytes = 0;
   std::int64_t plane_bytes = 0;
-  bool is_large = false;                          // results are written past the caches
   std::vector<Desk<Real>> desks;                  // by thread
   std::vector<AlignedBuffer<std::byte>> planes;   // by thread
   std::vector<std::vector<std::byte*>> memories;  // by thread

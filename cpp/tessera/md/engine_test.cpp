@@ -338,7 +338,6 @@ TEST(Engine, VirialIsTheDerivativeByTheVolume) {
   EXPECT_GT(std::abs(expected), 10);
 }
 
-/// Water with two ions almost in one place, from step 41 on: what the run dies of.
 TEST(Engine, RanksAreOneRankBitForBit) {
   const auto& sample = warm_water(true);
   constexpr int n_steps = 40;
@@ -364,6 +363,7 @@ TEST(Engine, RanksAreOneRankBitForBit) {
   }
 }
 
+/// Water with two ions almost in one place, from step 41 on: what the run dies of.
 void expect_blow_up(bool double_precision) {
   auto sample = make_water(true);
   auto& system = sample.system;
