@@ -166,10 +166,19 @@ Choice choose(const Problem& problem, const machine::Wires& wires, const std::op
   candidates = rank_candidates(problem, wires, only, worth_a_look);
   const Corrections corrections(problem, trials);
   if (!corrections.is_empty()) {
-    for (auto& candidate : candidates) candidate.seconds *= corrections.of(candidate);
     const auto is_tried = [&](const Candidate& candidate) {
       return corrections.is_tried(text_of({candidate.entry->name, candidate.parameters}));
     };
+    for (auto& candidate : candidates) {
+      // A trial corrects the whole time; what is known to take longer than a bound is not corrected downwards.
+      if (candidate.is_least && is_tried(candidate)) {
+        const auto plan = candidate.entry->plan(problem, wires, candidate.parameters);
+        candidate.seconds = predict(plan, problem, wires).seconds;
+        candidate.is_least = false;
+      }
+      const double factor = corrections.of(candidate);
+      candidate.seconds *= candidate.is_least ? std::max(1.0, factor) : factor;
+    }
     if (std::any_of(candidates.begin(), candidates.end(), is_tried))
       for (auto& candidate : candidates)
         if (!is_tried(candidate)) candidate.seconds *= untried;

@@ -180,9 +180,10 @@ class Pricing {
       if (n_messages > left_) return std::nullopt;
       left_ -= n_messages;
       double seconds = least_seconds(plan, problem_, wires_);
-      if (seconds <= slack_ * least_) seconds = predict(plan, problem_, wires_, slack_ * least_).seconds;
+      const double most = slack_ * least_;
+      if (seconds <= most) seconds = predict(plan, problem_, wires_, most).seconds;
       least_ = std::min(least_, seconds);
-      candidates.push_back({&entry, parameters, seconds, n_messages});
+      candidates.push_back({&entry, parameters, seconds, n_messages, seconds > most});
       return candidates.back();
     } catch (const TooManyMessages&) {
       return std::nullopt;

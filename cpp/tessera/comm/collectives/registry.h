@@ -53,6 +53,7 @@ struct Candidate {
   Parameters parameters;
   double seconds = 0;
   std::size_t n_messages = 0;
+  bool is_least = false;  // it takes longer than `seconds`: it was not priced to the end
 };
 
 /// Times closer than this are alike to the model; then fewer messages are better, as each takes a core's time.

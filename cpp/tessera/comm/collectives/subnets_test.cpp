@@ -303,6 +303,18 @@ TEST(Choose, TrialsCorrectThePredictions) {
   EXPECT_EQ(text_of({choose(problem, wires, "subnets", trials).ours->entry->name,
                      choose(problem, wires, "subnets", trials).ours->parameters}),
             text);
+  // The slowest by the model took half of that and is still slower than the fastest, by the trials as by the clock.
+  const auto all = rank_candidates(problem, wires);
+  const auto& last = all.back();
+  const auto slow = text_of({last.entry->name, last.parameters});
+  ASSERT_GT(last.seconds, 4 * plain.ours->seconds);
+  trials = {trial(text, plain.ours->seconds, 1, bytes), trial(slow, last.seconds, 0.5, bytes)};
+  choice = choose(problem, wires, std::nullopt, trials);
+  ASSERT_TRUE(choice.ours.has_value());
+  EXPECT_EQ(text_of({choice.ours->entry->name, choice.ours->parameters}), text);
+  for (const auto& candidate : choice.ranked)
+    if (text_of({candidate.entry->name, candidate.parameters}) == slow)
+      EXPECT_NEAR(candidate.seconds, 0.5 * last.seconds, 1e-9);
   // Trials of other sizes, operations and numbers of ranks say nothing.
   for (auto other : {trial(text, 1, 10, 16 * bytes), trial(text, 1, 10, bytes), trial(text, 1, 10, bytes)}) {
     static int turn = 0;
