@@ -53,6 +53,7 @@ class Timing:
     version: str  # of the library
     untried: list[float] = field(default_factory=list)  # s, of the model's choice without trials, in the same turns
     untried_plan: str = ""
+    processors: float | None = None  # s, that processors which hosts share need at least, by the map
 
     def typical(self, times: Sequence[float]) -> float:
         return min(times) if operation(self.operation).is_short else median(times)
@@ -72,6 +73,15 @@ class Timing:
     @property
     def over_bound(self) -> float | None:
         return self.seconds / self.bound if self.bound else None
+
+    @property
+    def reachable(self) -> float | None:
+        """s: the least that wires and processors together allow."""
+        return max(self.bound, self.processors or 0) if self.bound else None
+
+    @property
+    def over_reachable(self) -> float | None:
+        return self.seconds / self.reachable if self.reachable else None
 
     @property
     def library_over_bound(self) -> float | None:
@@ -152,7 +162,10 @@ def broken_promises(timings: Sequence[Timing]) -> list[str]:
     for one in timings:
         where = f"{title(one.spec, one.shuffle)}, {one.operation}, {one.mpi}"
         if one.target and one.over_bound and one.over_bound > one.target:
-            broken.append(f"{where}: {one.over_bound:.2f} times the bound, promised are {one.target:.3g}")
+            missed = f"{where}: {one.over_bound:.2f} times the bound, promised are {one.target:.3g}"
+            if one.bound and (one.processors or 0) > one.bound:
+                missed += f"; {one.over_reachable:.2f} times what the processors allow"
+            broken.append(missed)
         if one.plan != "native" and one.least_gain < NEVER_SLOWER:
             broken.append(f"{where}: the library's own may be faster ({one.gain:.2f}, at least {one.least_gain:.2f})")
     for (spec, shuffle, name), both in same_job(timings).items():

@@ -32,6 +32,7 @@ def test_nothing_to_complain_of() -> None:
     ("change", "message"),
     [
         ({"ours": [1.6] * 5}, r"crow8-pairs, allreduce, openmpi: 1.60 times the bound, promised are 1.5"),
+        ({"ours": [1.6] * 5, "processors": 1.25}, r"promised are 1.5; 1.28 times what the processors allow"),
         ({"ours": [1.7] * 5, "shuffle": 1}, r"crow8-pairs, shuffled, .*: 1.70 times the bound, promised are 1.65"),
         ({"library": [1.35, 1.3, 1.3, 1.5, 1.2]}, r"the library's own may be faster \(0.9\d, at least 0.86\)"),
         ({"spec": "slow-host"}, r"networks not tuned for: 1.43 times as fast as Open MPI, promised are 1.8"),

@@ -155,6 +155,49 @@ def test_an_error_on_one_rank_is_everybodys(run_program: Run, mpi: str) -> None:
     assert "of 4000 threads can be started" in too_many
 
 
+REFUSALS = """
+import random
+import numpy as np
+from mpi4py import MPI
+from tessera import fft
+comm = MPI.COMM_WORLD
+dice = random.Random(5)
+for shape, scheme, shared_memory in [
+    ((8, 9, 10), "auto", True),
+    ((8, 9, 10), "1d_alltoall", True),
+    ((8, 9, 10), "auto", False),
+    ((1, 1, 40), "auto", True),
+]:
+    t = fft.Transform(shape, comm=comm, scheme=scheme, shared_memory=shared_memory)
+    points = np.random.default_rng(1).normal(size=shape)
+    spectrum = np.fft.rfftn(points)[t.output_slices]
+    x = points[t.input_slices].copy()
+    y = t.forward(x)
+    for turn in range(60):
+        call, given, expected = dice.choice([(t.forward, x, spectrum), (t.backward, y, x)])
+        refuses = dice.choice([None, *range(comm.size)])
+        try:
+            found = call([] if refuses == comm.rank else given)
+        except fft.FftError as error:
+            assert refuses is not None and "an array of shape (0,)" in str(error), (turn, refuses, error)
+        else:
+            assert refuses is None, (turn, refuses)
+            np.testing.assert_allclose(found, expected, atol=1e-12)
+print("as it should be")
+"""
+
+
+@pytest.mark.parametrize("ranks", RANKS)
+def test_after_an_error_transforms_go_on(run_program: Run, mpi: str, ranks: int) -> None:
+    """What one rank can't begin leaves nothing behind that a later transform would find."""
+    found = run_program(
+        [*mpirun(mpi, ranks), sys.executable, "-m", "mpi4py", "-c", REFUSALS],  # mpi4py ends all where one fails
+        env={"MPI4PY_LIBMPI": LIBRARIES[mpi]},
+        timeout=60,
+    )
+    assert found.stdout.count("as it should be") == ranks
+
+
 def test_the_example_in_cpp(run_program: Run) -> None:
     program = ENGINES.parent / "examples" / "fft" / "spectrum"
     found = run_program([*mpirun("openmpi", 3), program], timeout=30).stdout
