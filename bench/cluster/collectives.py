@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import datetime
 import sys
+from collections import Counter
 from pathlib import Path
 from statistics import geometric_mean
 from typing import Any
@@ -23,11 +25,12 @@ from bench.cluster.emulated import (
 )
 from bench.cluster.measured import Timing, title
 from bench.common.options import Common
-from bench.common.results import Figure, number, table
+from bench.common.results import ROOT, Figure, commit, machine, number, table
 from tests.cluster import launch
 from tests.cluster import spec as cluster_spec
 
 NAMES = [operation.name for operation in OPERATIONS]
+PIECES = ROOT / "bench" / "cluster" / "pieces"
 EVERYTHING = (*measured.TARGETS, *measured.UNTUNED)
 ENTRIES = ("auto", "native", "predicted")
 
@@ -56,6 +59,12 @@ ENTRIES = ("auto", "native", "predicted")
 )
 @click.option("--check", is_flag=True, help="End with status 1 where a promise is not kept.")
 @click.option("--kept", is_flag=True, help="Measure nothing; the tables of what earlier runs have left.")
+@click.option(
+    "--pieces",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=PIECES,
+    help="Folder of what runs leave; default: bench/cluster/pieces.",
+)
 @trial_options
 @file_options
 def collectives(
@@ -68,6 +77,7 @@ def collectives(
     repeats: int,
     check: bool,
     kept: bool,
+    pieces: Path,
     tune: bool,
     candidates: int,
     timeout: float,
@@ -78,8 +88,8 @@ def collectives(
 ) -> None:
     """Broadcast, all-reduce and others on emulated clusters, Tessera's choice and the MPI library's own in turns.
 
-    What each network, order and MPI gave stays in RESULTS/collectives, and the tables are of all that is there, so a
-    long campaign can be done piece by piece.
+    What each network, order and MPI gave stays in PIECES, and the tables are of all that is there, so a long campaign
+    can be done piece by piece.
 
     \b
     Examples:
@@ -95,10 +105,12 @@ def collectives(
         take_priority()
         trials = candidates if tune else 0
         for name in names or EVERYTHING:
-            campaign(common, name, chosen, mpis or launch.MPIS, shuffle, map_file, measure, repeats, trials, timeout)
-    timings = measured.kept(common.results)
+            campaign(
+                common, pieces, name, chosen, mpis or launch.MPIS, shuffle, map_file, measure, repeats, trials, timeout
+            )
+    timings = measured.kept(pieces)
     if not timings:
-        raise click.ClickException(f"nothing was measured yet in {common.results}")
+        raise click.ClickException(f"nothing was measured yet in {pieces}")
     figure = figure_of(timings)
     figure.write(common.results, as_json=common.as_json, docs=common.docs)
     figure.failures += measured.missing(timings, names or EVERYTHING) if check else []
@@ -109,6 +121,7 @@ def collectives(
 
 def campaign(
     common: Common,
+    pieces: Path,
     name: str,
     chosen: tuple[str, ...],
     mpis: tuple[str, ...],
@@ -121,6 +134,8 @@ def campaign(
 ) -> None:
     """All operations on one network, under each MPI. What fails is said, and the rest goes on."""
     spec = cluster_spec.read(name)
+    here = machine()
+    where = f"{here['processor']}, {here['cores']} cores, {datetime.date.today()}, commit {commit()}"
     with launch.cluster_of(spec) as cluster:
         for mpi in mpis:
             job = Job(spec, cluster, mpi, places(spec, shuffle), timeout)
@@ -137,13 +152,19 @@ def campaign(
                     continue
                 least = bound(spec, operation, root=job.order[0])
                 work = processors_bound(spec, operation, found, root=job.order[0])
-                timing = timing_of(job, operation.name, shuffle, said, least, work)
-                measured.keep(common.results, [timing])
+                timing = timing_of(job, operation.name, shuffle, said, least, work, where)
+                measured.keep(pieces, [timing])
                 common.say(line_of(timing))
 
 
 def timing_of(
-    job: Job, name: str, shuffle: int | None, said: dict[str, Any], least: Bound | None, processors: Bound | None
+    job: Job,
+    name: str,
+    shuffle: int | None,
+    said: dict[str, Any],
+    least: Bound | None,
+    processors: Bound | None,
+    where: str,
 ) -> Timing:
     ours, library, predicted = said["entries"]
     return Timing(
@@ -161,6 +182,7 @@ def timing_of(
         untried=predicted["times"],
         untried_plan=predicted["plan"],
         processors=processors.seconds if processors else None,
+        where=where,
     )
 
 
@@ -198,6 +220,8 @@ def figure_of(timings: list[Timing]) -> Figure:
             f"On networks that nobody tuned for: {number(geometric_mean(gains.values()))} times as fast as Open MPI "
             f"(geometric mean of {len(gains)}), {number(min(gains.values()))} to {number(max(gains.values()))}."
         )
+    places = Counter(one.where for one in timings)
+    figure.notes.append("Measured on " + "; ".join(f"{where} ({n})" for where, n in places.most_common()) + ".")
     figure.failures = measured.broken_promises(timings)
     figure.notes += [f"Failed: {text}." for text in figure.failures]
     return figure

@@ -54,6 +54,7 @@ class Timing:
     untried: list[float] = field(default_factory=list)  # s, of the model's choice without trials, in the same turns
     untried_plan: str = ""
     processors: float | None = None  # s, that processors which hosts share need at least, by the map
+    where: str = ""  # machine, day and commit
 
     def typical(self, times: Sequence[float]) -> float:
         return min(times) if operation(self.operation).is_short else median(times)
@@ -109,7 +110,7 @@ class Timing:
 
 def file_of(folder: Path, spec: str, shuffle: int | None, mpi: str) -> Path:
     order = "job" if shuffle is None else f"shuffle{shuffle}"
-    return folder / "collectives" / f"{spec}.{order}.{mpi}.json"
+    return folder / f"{spec}.{order}.{mpi}.json"
 
 
 def keep(folder: Path, timings: Sequence[Timing]) -> None:
@@ -127,7 +128,7 @@ def _read(path: Path) -> list[Timing]:
 
 def kept(folder: Path) -> list[Timing]:
     """All that was measured, networks in the order of the promises, operations in that of the tables."""
-    found = [timing for path in (folder / "collectives").glob("*.json") for timing in _read(path)]
+    found = [timing for path in folder.glob("*.json") for timing in _read(path)]
     specs, names = [*TARGETS, *UNTUNED], [one.name for one in OPERATIONS]
 
     def place(timing: Timing) -> tuple[int, str, int, int, str]:

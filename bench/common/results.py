@@ -28,6 +28,10 @@ def machine() -> dict[str, Any]:
         text = ""
     if found := re.search(r"^model name\s*: (.*)$", text, flags=re.M):
         processor = found[1]
+    # Generations that share a name are told apart by these.
+    numbers = [re.search(rf"^{word}\s*: (\d+)$", text, flags=re.M) for word in ("cpu family", "model")]
+    if all(numbers):
+        processor += " (family {}, model {})".format(*(found[1] for found in numbers if found))
     if found := re.search(r"^flags\s*: (.*)$", text, flags=re.M):
         flags = found[1]
     widest = next((name for name in ("avx512f", "avx2", "avx", "sse4_1") if name in flags.split()), "unknown")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -67,6 +68,24 @@ def has_mpi4py_fft(python: str) -> bool:
         return False
 
 
+def versions(other_python: str) -> dict[str, str]:
+    """Of those of the peers that are there, and of the MPI under all."""
+    asked = {
+        "FFTW": ["pkg-config", "--modversion", "fftw3"],
+        "mpi4py-fft": [other_python, "-c", "from importlib.metadata import version; print(version('mpi4py-fft'))"],
+        "Open MPI": ["ompi_info", "--parsable", "--version", "ompi", "full"],
+    }
+    found = {}
+    for name, command in asked.items():
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+        except OSError:
+            continue
+        if done.returncode == 0 and (number := re.search(r"\d+(\.\d+)+", done.stdout)):
+            found[name] = number[0]
+    return found
+
+
 def milliseconds(command: Sequence[str | Path], cases: Sequence[Case], steps: int, folder: Path) -> list[float]:
     """Median of each case, over its transforms in one run that does all cases, which differ in their meshes alone."""
     first = cases[0]
@@ -129,7 +148,7 @@ def peers(
         programs["FFTW-MPI"] = [program]
     if has_mpi4py_fft(other_python):
         programs["mpi4py-fft"] = [other_python, *child, "mpi4py_fft"]
-    figure = Figure("fft", "Distributed transforms", {"steps": steps, "repeats": repeats}, {})
+    figure = Figure("fft", "Distributed transforms", {"steps": steps, "repeats": repeats}, versions(other_python))
     figure.notes += [f"{peer} is not installed, and left out." for peer in PROMISES if peer not in programs]
     measured: dict[Case, dict[str, list[float]]] = {}
     for ranks in rank_counts or (2, 4):
@@ -159,6 +178,7 @@ def peers(
     figure.data = {str(case): times for case, times in measured.items()}
     figure.tables.append(table(header, rows))
     figure.failures += broken_promises(measured)
+    figure.notes += [f"Failed: {text}." for text in figure.failures]
     figure.write(common.results, as_json=common.as_json, docs=common.docs)
     if check and figure.failures:
         click.echo("\n".join(figure.failures), err=True)

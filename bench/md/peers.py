@@ -154,8 +154,12 @@ def tessera_series(
 ) -> list[Series]:
     """One rank with all threads; as many ranks of one thread."""
     layouts = [engine.Layout(1, threads, "serial")]
-    if threads > 1 and engine.launch.flavour_of(("mpirun",)) == "openmpi":
-        layouts.append(engine.Layout(threads, 1, "openmpi"))
+    if threads > 1:
+        flavours = [launcher.flavour for launcher in engine.launch.launchers()]
+        if known := [flavour for flavour in ("openmpi", "mpich") if flavour in flavours]:
+            layouts.append(engine.Layout(threads, 1, known[0]))
+        else:
+            figure.failures.append(f"no MPI is installed: {threads} × 1 was not measured (apt-get install openmpi-bin)")
     path = systems.system(common, name)
     settings = engine.merge(
         engine.interactions(cutoff, lj),

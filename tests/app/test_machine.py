@@ -222,9 +222,18 @@ def test_one_rank_has_nobody_to_talk_to() -> None:
     assert explained("--op", "bcast", "--bytes", "8", "--ranks-per-host", "1,0,0,0,0,0,0")["chosen"] == "native"
 
 
-@pytest.mark.parametrize("name", ["alltoallv", "MPI_Reduce_scatter_block", "barrier", "scan", "exscan", "gatherv"])
+@pytest.mark.parametrize("name", ["alltoall", "MPI_Reduce_scatter_block", "barrier", "scan", "exscan", "allgatherv"])
 def test_every_operation_can_be_explained(name: str) -> None:
     assert explained("--op", name, "--bytes", "8KiB")["candidates"]
+
+
+@pytest.mark.parametrize("name", ["scatterv", "MPI_Gatherv", "all_to_allv", "Alltoallw"])
+def test_operations_whose_counts_no_rank_knows_are_the_librarys(name: str) -> None:
+    content = explained("--op", name, "--bytes", "8KiB")
+    assert (content["chosen"], content["candidates"]) == ("native", [])
+    assert "each rank knows only its own counts" in content["reason"]
+    (chosen,) = [line for line in output("explain", MAP, "--op", name, "--bytes", "8KiB").splitlines() if "*" in line]
+    assert "the MPI library's own" in chosen
 
 
 def test_explain_says_what_is_wrong() -> None:

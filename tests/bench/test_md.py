@@ -49,6 +49,15 @@ def test_a_switch_costs_operations_and_the_useful_part_stays() -> None:
     assert plain.useful is not None and plain.useful == switched.useful == pytest.approx(0.48, abs=0.01)
 
 
+def test_parts_of_a_step_that_take_more_than_promised_are_named() -> None:
+    names = [name for _, parts in phases.MOST_MS.values() for name in parts]
+    run = {"system": "apoa1", "layout": "1 × 2", "phases_ms": dict.fromkeys(names, 0.5)}
+    assert phases.broken_promises(run, 12) == []
+    run["phases_ms"]["pair list"] = 1.5
+    assert phases.broken_promises(run, 12) == ["search: 2 ms a step of ApoA1 on two threads, promised are 1.7"]
+    assert phases.broken_promises(run, 9) == phases.broken_promises({**run, "layout": "2 × 1"}, 12) == []
+
+
 def test_every_work_is_a_phase_of_the_report_and_does_something() -> None:
     for work in phases.works(report("cut"), 12):
         assert work.operations > 0 or work.bytes > 0

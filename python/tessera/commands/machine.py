@@ -267,6 +267,9 @@ def explain(map_file: Path, operation: str, n_bytes: int, ranks_per_host: str | 
     content = json.loads(
         _call("explain_collective", str(map_file), operation=name, bytes=n_bytes, ranks_per_host=ranks)
     )
+    if _plain(operation) in KNOWN_TO_PAIRS:
+        reason = "each rank knows only its own counts of it, so that no plan can be made; the MPI library does it"
+        content |= {"candidates": [], "chosen": "native", "native_seconds": 0, "reason": reason}
     click.echo(json.dumps(content, indent=2) if as_json else choice_text(content))
 
 
@@ -304,13 +307,21 @@ def _numbers(text: str | None, option: str, *, least: int) -> list[int]:
     return numbers
 
 
+# What is planned goes by counts that all ranks know.
+KNOWN_TO_PAIRS = ("scatterv", "gatherv", "alltoallv", "alltoallw")
+
+
+def _plain(name: str) -> str:
+    return name.lower().removeprefix("mpi_").replace("_", "").replace("-", "")
+
+
 def _operation(name: str) -> str:
     """An operation of ours by our name or MPI's: all_reduce, allreduce, MPI_Allreduce, MPI_Allgatherv."""
     names = {word.replace("_", ""): word for word in _core().operations()}
     known = {**names, "bcast": "broadcast", "reducescatterblock": "reduce_scatter", "alltoallw": "all_to_all"}
     for vector in ("scatter", "gather", "allgather", "alltoall"):
         known[vector + "v"] = names[vector]
-    plain = name.lower().removeprefix("mpi_").replace("_", "").replace("-", "")
+    plain = _plain(name)
     if plain not in known:
         near = difflib.get_close_matches(plain, known, n=1, cutoff=0.4)
         hint = f"did you mean {known[near[0]]}?" if near else f"they are {', '.join(names.values())}"
