@@ -24,6 +24,7 @@ from bench.cluster.emulated import (
     version_of,
 )
 from bench.cluster.measured import Timing, title
+from bench.cluster.plot import draw
 from bench.common.options import Common
 from bench.common.results import ROOT, Figure, commit, machine, number, table
 from tests.cluster import launch
@@ -112,6 +113,7 @@ def collectives(
     if not timings:
         raise click.ClickException(f"nothing was measured yet in {pieces}")
     figure = figure_of(timings)
+    draw(timings, (ROOT / "docs" / "images" if common.docs else common.results) / "collectives.png")
     figure.write(common.results, as_json=common.as_json, docs=common.docs)
     figure.failures += measured.missing(timings, names or EVERYTHING) if check else []
     if figure.failures and check:
