@@ -5,10 +5,13 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import signal
 import subprocess
 import time
+from collections import Counter
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -139,7 +142,8 @@ def every_entry(run: Run, ranks: int) -> list[Case]:
                 calls = CALLS.get(operation, [operation])
                 call = calls[i % len(calls)]
                 counts = case["counts"] if call in ("all_gatherv", "reduce_scatter") else [max(case["counts"])]
-                cases.append({**case, "operation": call, "entry": name, "counts": counts})
+                case = {**case, "operation": call, "entry": name, "counts": counts}
+                cases.append({**case, "network": "switch"} if name == "hierarchical" else case)
     return cases
 
 
@@ -186,6 +190,49 @@ def test_as_the_library_does(run_program: Run, tmp_path: Path, mpi: str, ranks: 
     wanted = {f"{case['operation']}: {case['entry']}" for case in forced} if ranks > 1 else set()
     assert len(wanted) >= (60 if ranks > 1 else 0)
     assert wanted <= plans, wanted - plans
+
+
+HIERARCHICAL = ["barrier", "broadcast", "all_gather", "all_gatherv", "reduce", "all_reduce", "reduce_scatter"]
+HIERARCHICAL += ["reduce_scatter_block"]
+
+
+@pytest.mark.parametrize("ranks", RANKS)
+def test_hosts_of_any_size(run_program: Run, tmp_path: Path, mpi: str, ranks: int) -> None:
+    """The library's own collectives inside hosts: these may have any ranks, unless order matters; what can't be done is
+    left to the library."""
+    cases: list[Case] = []
+    wanted: Counter[str] = Counter()
+    for turn, name in enumerate(HIERARCHICAL):
+        for commutative in [True, False] if name in REDUCTIONS else [True]:
+            drawn = examples(complete(name, commutative=commutative), 12, 10 * ranks + turn)
+            for i, case in enumerate(drawn):
+                n_hosts = random.Random(100 * turn + i).randint(1, (ranks + 1) // 2)
+                hosts = random.Random(turn + i).choices([f"h{host}" for host in range(n_hosts)], k=ranks)
+                is_free = commutative and name not in ("all_gather", "all_gatherv", *REDUCTIONS[2:])
+                if i % 2:
+                    hosts.sort()
+                n_runs = 1 + sum(a != b for a, b in pairwise(hosts))
+                n_hosts = len(set(hosts))
+                is_possible = 1 < n_hosts < ranks and (is_free or n_runs == n_hosts)
+                if name not in ("all_gatherv", "reduce_scatter"):
+                    case["counts"] = [max(case["counts"])]
+                if not any(case["counts"][:ranks]) and name != "barrier":
+                    continue
+                if not is_possible:  # in a form in which the libraries' own are sound (check.cpp)
+                    case = {"operation": name, "counts": [5], "root": case["root"]}
+                    if not commutative:
+                        case.update(type="affine", op="user-affine")
+                case.update(entry="hierarchical", network="switch", hosts=hosts)
+                if "segment" in case:
+                    case["pattern"] = ["ring", "recursive_halving", "subnets,chain", "binomial"][i % 4]
+                cases.append(case)
+                wanted[f"{name}: {'hierarchical' if is_possible else 'native'}"] += 1
+    result = check(run_program, tmp_path, cases, mpi, ranks)
+    found: Counter[str] = Counter()
+    for plan, count in result["plans"].items():
+        found[plan.split("(")[0]] += count
+    assert found == wanted
+    assert ranks < 3 or len(wanted) > len(HIERARCHICAL)
 
 
 @pytest.mark.parametrize("operation", ["broadcast", "all_reduce"])

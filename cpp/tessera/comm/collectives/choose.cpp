@@ -134,7 +134,7 @@ double native_seconds(const Problem& problem, const machine::Wires& wires) {
   for (const auto& entry : entries()) {
     const bool is_direct = is_all_to_all && entry.name == std::string_view("subnets");
     if (!is_direct && std::find(textbook.begin(), textbook.end(), entry.name) == textbook.end()) continue;
-    if (!entry.can(problem)) continue;
+    if (!entry.can(problem, blind)) continue;
     const auto& seen = is_direct ? wires : blind;
     const auto plan = entry.plan(problem, seen, entry.candidates(problem, seen).front());
     const bool is_long = plan.messages.size() > most_priced;  // then in the library's favour
@@ -157,7 +157,7 @@ Choice choose(const Problem& problem, const machine::Wires& wires, const std::op
     return choice;
   }
   if (only) {
-    if (!entry(*only).can(problem)) {
+    if (!entry(*only).can(problem, wires)) {
       choice.reason = fmt::format("{} can't do this {}; the MPI library does it", *only, name_of(problem.operation));
       return choice;
     }

@@ -50,6 +50,14 @@ std::vector<Action> actions_of(const Plan& plan, int rank) {
   return actions;
 }
 
+Plan between_hosts(Plan plan) {
+  auto& messages = plan.messages;
+  messages.erase(messages.end() - static_cast<std::ptrdiff_t>(plan.n_distributed), messages.end());
+  messages.erase(messages.begin(), messages.begin() + static_cast<std::ptrdiff_t>(plan.n_collected));
+  plan.n_collected = plan.n_distributed = 0;
+  return plan;
+}
+
 const char* name_of(Operation operation) {
   switch (operation) {
     case Operation::barrier:

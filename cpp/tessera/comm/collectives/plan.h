@@ -6,6 +6,7 @@
 // vector cut into segments is pipelined through a tree by itself.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -75,6 +76,11 @@ struct Plan {
   std::int64_t scratch = 0;  // elements
   int window = 0;   // messages of a rank under way at once, until their receivers have taken them; 0: any number
   int horizon = 0;  // a rank sends no message before all but so many of its earlier actions are done; 0: no limit
+  /// The first and the last so many messages stay inside hosts and stand for what the MPI library's own collectives do
+  /// there: the model prices them and tests interpret them, but ranks call the library.
+  std::size_t n_collected = 0, n_distributed = 0;
+
+  bool is_hierarchical() const { return n_collected + n_distributed > 0; }
 };
 
 /// A rank's part of a plan. Message i of a pair of ranks carries tag i, so that messages may overtake each other.
@@ -87,6 +93,9 @@ struct Action {
 /// The actions of one rank in plan order, with dependencies from overlaps: a read waits for earlier writes, a write for
 /// earlier reads and writes, of the same elements of the same buffer.
 std::vector<Action> actions_of(const Plan& plan, int rank);
+
+/// Without what stays inside hosts.
+Plan between_hosts(Plan plan);
 
 const char* name_of(Operation operation);
 

@@ -14,6 +14,7 @@
 #include "tessera/base/integer.h"
 #include "tessera/comm/collectives/classical/build.h"
 #include "tessera/comm/collectives/classical/entries.h"
+#include "tessera/comm/collectives/hierarchical/hierarchical.h"
 #include "tessera/comm/collectives/predict.h"
 #include "tessera/comm/collectives/subnets.h"
 
@@ -76,6 +77,8 @@ std::span<const Entry> entries() {
       star_entry,
       spanning_tree_entry,
       linear_scan_entry,
+      Entry{"hierarchical", "the MPI library's own inside each host, a plan between their leaders (paper 002, §7)",
+            can_hierarchical, plan_hierarchical, candidates_hierarchical},
   };
   return all;
 }
@@ -204,7 +207,7 @@ std::vector<Candidate> rank_candidates(const Problem& problem, const machine::Wi
   if (only) (void)entry(*only);  // throws where there is none
   std::vector<const Entry*> able;
   for (const auto& known : entries())
-    if ((!only || *only == known.name) && known.can(problem)) able.push_back(&known);
+    if ((!only || *only == known.name) && known.can(problem, wires)) able.push_back(&known);
   Pricing pricing(problem, wires, slack, only ? most_messages : most_priced);
   pricing.add(able);
   return std::move(pricing.candidates);

@@ -19,13 +19,13 @@ struct Parameters {
   std::int64_t segment = 0;  // bytes of a piece of the vector that travels by itself; 0: whole
   int degree = 2;            // of k-ary trees
   int depth = 0;             // of k-ary trees: levels below the root; 0: no limit
-  std::string pattern;       // of `subnets`: "chain", "binary", "binomial", "star"
+  std::string pattern;       // of `subnets`: "chain", "binary", "binomial", "star"; of `hierarchical`: "ring", …
 };
 
 struct Entry {
   const char* name;
   const char* about;  // one line, with its source
-  bool (*can)(const Problem& problem);
+  bool (*can)(const Problem& problem, const machine::Wires& wires);
   Plan (*plan)(const Problem& problem, const machine::Wires& wires, const Parameters& parameters);
   /// Parameters worth trying for this problem, the best guess first; never empty.
   std::vector<Parameters> (*candidates)(const Problem& problem, const machine::Wires& wires);

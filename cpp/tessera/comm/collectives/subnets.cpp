@@ -204,7 +204,7 @@ std::string size_text(std::int64_t bytes) {
 
 }  // namespace
 
-bool can_subnets(const Problem& problem) {
+bool can_subnets(const Problem& problem, const machine::Wires&) {
   switch (problem.operation) {
     case Operation::scan:
     case Operation::exscan:

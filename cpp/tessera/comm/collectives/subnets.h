@@ -9,7 +9,7 @@
 
 namespace tessera::comm::collectives {
 
-bool can_subnets(const Problem& problem);
+bool can_subnets(const Problem& problem, const machine::Wires& wires);
 Plan plan_subnets(const Problem& problem, const machine::Wires& wires, const Parameters& parameters);
 std::vector<Parameters> candidates_subnets(const Problem& problem, const machine::Wires& wires);
 

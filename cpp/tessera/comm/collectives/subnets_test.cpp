@@ -258,7 +258,8 @@ TEST(Choose, FollowsTheMapWhereItGainsAndStepsAsideWhereItDoesNot) {
   const auto quads = test::wires_of(test::quads());
   const auto far = choose(problem_of(Operation::broadcast, 32), quads);
   ASSERT_TRUE(far.ours.has_value()) << far.reason;
-  EXPECT_STREQ(far.ours->entry->name, "subnets");
+  EXPECT_STREQ(far.ours->entry->name, "hierarchical");
+  EXPECT_TRUE(far.ours->parameters.pattern.starts_with("subnets")) << far.ours->parameters.pattern;
   EXPECT_GT(far.native_seconds, 2 * far.ours->seconds);
   EXPECT_FALSE(
       choose({Operation::barrier, 32, 0, {1}, 0, true}, test::wires_of(test::one_slow_switch())).ours.has_value());
@@ -268,7 +269,7 @@ TEST(Choose, FollowsTheMapWhereItGainsAndStepsAsideWhereItDoesNot) {
 }
 
 TEST(Choose, TrialsCorrectThePredictions) {
-  const auto wires = test::wires_of(test::quads());
+  const auto wires = test::wires_of(test::network_of(std::vector<test::Group>(4, {8, 1, 100, 40}), 10));
   const auto problem = problem_of(Operation::broadcast, 32);
   const auto plain = choose(problem, wires);
   ASSERT_TRUE(plain.ours.has_value());

@@ -127,7 +127,9 @@ std::string Collectives::find_network(const machine::Network& network, const std
 Collectives::~Collectives() {
   int has_ended = 0;
   MPI_Finalized(&has_ended);
-  if (!has_ended && private_ != MPI_COMM_NULL) MPI_Comm_free(&private_);
+  if (has_ended) return;
+  for (auto* comm : {&inside_, &private_})
+    if (*comm != MPI_COMM_NULL) MPI_Comm_free(comm);
 }
 
 int Collectives::finish(int code) {
@@ -157,7 +159,11 @@ Collectives::Planned Collectives::choose(Problem problem) {
   Planned planned;
   planned.offsets = problem.offsets();
   if (const auto candidate = agree_on_candidate(problem, planned.decision)) {
-    const auto plan = candidate->entry->plan(problem, *wires_, candidate->parameters);
+    auto plan = candidate->entry->plan(problem, *wires_, candidate->parameters);
+    if (plan.is_hierarchical()) {
+      planned.inside = make_inside(problem);
+      plan = between_hosts(std::move(plan));
+    }
     planned.schedule.emplace(actions_of(plan, rank_), rank_, plan.window, plan.horizon);
     planned.decision.name = plan.entry;
     planned.decision.is_ours = true;
@@ -199,7 +205,7 @@ Choice Collectives::choose_here(const Problem& problem) const {
   const bool must_be_ours = !native::fits(largest);
   if (settings_.only && settings_.parameters) {
     const auto& entry = collectives::entry(*settings_.only);
-    if (entry.can(problem)) {
+    if (entry.can(problem, *wires_)) {
       const auto plan = entry.plan(problem, *wires_, *settings_.parameters);
       const double seconds = collectives::predict(plan, problem, *wires_).seconds;
       return {Candidate{&entry, *settings_.parameters, seconds, plan.messages.size()},
@@ -222,6 +228,14 @@ Choice Collectives::choose_here(const Problem& problem) const {
   return choice;
 }
 
+int Collectives::run(const Planned& planned, const Vectors& vectors, const Element& element,
+                     const Reduction& reduction) {
+  int code = planned.inside ? collect(planned, vectors.output, element, reduction) : MPI_SUCCESS;
+  if (code == MPI_SUCCESS) code = run(*planned.schedule, vectors, element, reduction);
+  if (code == MPI_SUCCESS && planned.inside) code = distribute(planned, vectors.output, element);
+  return code;
+}
+
 int Collectives::run(const Schedule& schedule, const Vectors& vectors, const Element& element,
                      const Reduction& reduction) {
   auto complete = vectors;
@@ -234,7 +248,7 @@ int Collectives::barrier() {
   if (!may_plan()) return MPI_Barrier(comm_);
   const auto* planned = plan({Operation::barrier, n_ranks_, 0, {1}, 0, true});
   if (!planned) return MPI_Barrier(comm_);
-  return finish(run(*planned->schedule, {}, no_element()));
+  return finish(run(*planned, {}, no_element()));
 }
 
 }  // namespace tessera::comm::mpi

@@ -87,12 +87,23 @@ class Collectives {
   int exscan(const void* send, void* receive, std::int64_t count, MPI_Datatype type, MPI_Op op);
 
  private:
+  /// This rank's part in what the library does inside its host before and after the messages of a plan.
+  struct Inside {
+    int leader = 0;  // rank in inside_
+    bool is_leader = false;
+    std::size_t first = 0;  // lowest rank of the host
+  };
   struct Planned {
     Problem problem;
     std::vector<std::int64_t> offsets;
     Decision decision;
     std::optional<Schedule> schedule;  // absent: the MPI library's own
+    std::optional<Inside> inside;      // of hierarchical plans, unless the rank is alone on its host
     std::uint64_t used = 0;            // when
+
+    bool writes_output() const {
+      return !schedule->written(Buffer::output).is_empty() || (inside && inside->is_leader);
+    }
   };
   /// A message of an operation whose counts only the two ranks know.
   struct Direct {
@@ -112,7 +123,11 @@ class Collectives {
   Planned choose(Problem problem);
   std::optional<collectives::Candidate> agree_on_candidate(const Problem& problem, Decision& decision);
   collectives::Choice choose_here(const Problem& problem) const;
+  int run(const Planned& planned, const Vectors& vectors, const Element& element, const Reduction& reduction = {});
   int run(const Schedule& schedule, const Vectors& vectors, const Element& element, const Reduction& reduction = {});
+  std::optional<Inside> make_inside(const Problem& problem);
+  int collect(const Planned& planned, std::byte* output, const Element& element, const Reduction& reduction);
+  int distribute(const Planned& planned, std::byte* output, const Element& element);
   /// Ends a call: very large storage goes, and MPI's error handler of the user's communicator hears of an error.
   int finish(int code);
 
@@ -129,6 +144,7 @@ class Collectives {
 
   MPI_Comm comm_;                     // the user's
   MPI_Comm private_ = MPI_COMM_NULL;  // carries the messages of plans
+  MPI_Comm inside_ = MPI_COMM_NULL;   // the ranks of this host; made when first needed
   int rank_ = 0, n_ranks_ = 1;
   Settings settings_;
   bool is_measured_ = false;

@@ -54,11 +54,10 @@ int Collectives::broadcast(void* buffer, std::int64_t count, MPI_Datatype type, 
   const Data data{buffer, count, type};
   const auto* planned = plan_move(Operation::broadcast, {data.bytes()}, root);
   if (!planned) return native::broadcast(buffer, count, type, root, comm_);
-  const auto& schedule = *planned->schedule;
-  if (is_plain(type)) return finish(run(schedule, {nullptr, bytes_at(buffer), nullptr}, Element{}));
+  if (is_plain(type)) return finish(run(*planned, {nullptr, bytes_at(buffer), nullptr}, Element{}));
   auto* bytes = own_storage(output_, {}, {0, data.bytes()});
   int code = rank_ == root ? pack(data, bytes, private_) : MPI_SUCCESS;
-  if (code == MPI_SUCCESS) code = run(schedule, {nullptr, bytes, nullptr}, Element{});
+  if (code == MPI_SUCCESS) code = run(*planned, {nullptr, bytes, nullptr}, Element{});
   if (code == MPI_SUCCESS && rank_ != root) code = unpack(bytes, data, private_);
   return finish(code);
 }
@@ -123,7 +122,7 @@ int Collectives::all_gather_blocks(const Planned& planned, const Data& own, cons
   int code = MPI_SUCCESS;
   if (!is_in_place || !is_plain)
     code = pack(is_in_place ? blocks[rank_] : own, bytes + planned.offsets[static_cast<std::size_t>(rank_)], private_);
-  if (code == MPI_SUCCESS) code = run(*planned.schedule, {nullptr, bytes, nullptr}, Element{});
+  if (code == MPI_SUCCESS) code = run(planned, {nullptr, bytes, nullptr}, Element{});
   for (int rank = 0; rank < n_ranks_ && !is_plain && code == MPI_SUCCESS; ++rank)
     code = unpack(bytes + planned.offsets[static_cast<std::size_t>(rank)], blocks[rank], private_);
   return finish(code);

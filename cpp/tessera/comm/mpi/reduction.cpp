@@ -44,15 +44,14 @@ int Collectives::reduce_vector(const Planned& planned, const void* send, void* r
   int code = MPI_SUCCESS;
   if (!has_result) {
     output = bytes_at(own);  // a leaf of a tree only sends
-    if (!planned.schedule->written(Buffer::output).is_empty()) {
+    if (planned.writes_output()) {
       output = output_.elements(0, count, element);
       code = executor_->copy(own, output, count, element);
     }
   } else if (own != output) {
     code = executor_->copy(own, output, count, element);
   }
-  if (code == MPI_SUCCESS)
-    code = run(*planned.schedule, {nullptr, output, nullptr}, element, {op, planned.problem.commutative});
+  if (code == MPI_SUCCESS) code = run(planned, {nullptr, output, nullptr}, element, {op, planned.problem.commutative});
   return finish(code);
 }
 
@@ -88,8 +87,7 @@ int Collectives::reduce_blocks(const Planned& planned, const void* send, void* r
   const auto mine = offsets[static_cast<std::size_t>(rank_)];
   auto* vector = output_.elements(0, offsets.back(), element);
   int code = executor_->copy(bytes_at(send == MPI_IN_PLACE ? receive : send), vector, offsets.back(), element);
-  if (code == MPI_SUCCESS)
-    code = run(*planned.schedule, {nullptr, vector, nullptr}, element, {op, planned.problem.commutative});
+  if (code == MPI_SUCCESS) code = run(planned, {nullptr, vector, nullptr}, element, {op, planned.problem.commutative});
   if (code == MPI_SUCCESS)
     code = executor_->copy(vector + mine * element.extent, bytes_at(receive),
                            planned.problem.blocks[static_cast<std::size_t>(rank_)], element);

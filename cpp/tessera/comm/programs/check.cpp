@@ -23,6 +23,9 @@
 #include "tessera/comm/programs/calls.h"
 #include "tessera/comm/programs/kinds.h"
 #include "tessera/comm/programs/network.h"
+#include "tessera/comm/programs/samples.h"
+#include "tessera/machine/orders.h"
+#include "tessera/machine/wires.h"
 
 namespace tessera::comm::programs {
 namespace {
@@ -262,6 +265,8 @@ class Checker {
 }  // namespace
 
 nlohmann::json possible_entries(int n_ranks) {
+  const auto sample = sample_network("switch", n_ranks);
+  const machine::Wires wires(sample.network, machine::find_hosts(sample.hosts, sample.network));
   auto possible = nlohmann::json::object();
   for (int o = 0; o <= static_cast<int>(Operation::exscan); ++o)
     for (const bool commutative : {true, false}) {
@@ -273,7 +278,7 @@ nlohmann::json possible_entries(int n_ranks) {
       auto& names = possible[commutative ? "commutative" : "other"][name_of(problem.operation)];
       names = nlohmann::json::array();
       for (const auto& entry : collectives::entries())
-        if (entry.can(problem)) names.push_back(entry.name);
+        if (entry.can(problem, wires)) names.push_back(entry.name);
     }
   return possible;
 }

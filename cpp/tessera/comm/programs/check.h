@@ -13,7 +13,8 @@ namespace tessera::comm::programs {
 /// Collective; the result counts on rank 0. Throws InputError: a case that can't be read.
 nlohmann::json check_cases(const std::string& path, const std::string& map, MPI_Comm comm);
 
-/// Names of the entries that can do each operation, of reductions where the operation commutes and where it does not.
+/// Names of the entries that can do each operation with two ranks on each host of a switch, of reductions where the
+/// operation commutes and where it does not.
 nlohmann::json possible_entries(int n_ranks);
 
 }  // namespace tessera::comm::programs

@@ -9,7 +9,7 @@
 namespace tessera::comm::collectives {
 namespace {
 
-bool can(const Problem& problem) {
+bool can(const Problem& problem, const machine::Wires&) {
   const auto n = static_cast<std::size_t>(problem.n_ranks);
   switch (problem.operation) {
     case Operation::barrier:

@@ -6,7 +6,7 @@
 namespace tessera::comm::collectives {
 namespace {
 
-bool can(const Problem& problem) {
+bool can(const Problem& problem, const machine::Wires&) {
   return problem.operation == Operation::scan || problem.operation == Operation::exscan;
 }
 

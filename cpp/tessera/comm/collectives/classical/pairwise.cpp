@@ -8,7 +8,7 @@ namespace {
 
 std::size_t index(int rank) { return static_cast<std::size_t>(rank); }
 
-bool can(const Problem& problem) {
+bool can(const Problem& problem, const machine::Wires&) {
   const auto n = static_cast<std::size_t>(problem.n_ranks);
   if (n * (n - 1) > most_messages) return false;
   return problem.operation == Operation::all_to_all || problem.operation == Operation::all_gather ||

@@ -75,7 +75,7 @@ void add_scan(Plan& plan, const Problem& problem) {
   }
 }
 
-bool can_doubling(const Problem& problem) {
+bool can_doubling(const Problem& problem, const machine::Wires&) {
   switch (problem.operation) {
     case Operation::barrier:
     case Operation::all_reduce:
@@ -108,7 +108,7 @@ Plan plan_doubling(const Problem& problem, const machine::Wires& wires, const Pa
   return plan;
 }
 
-bool can_halving(const Problem& problem) {
+bool can_halving(const Problem& problem, const machine::Wires&) {
   switch (problem.operation) {
     case Operation::reduce_scatter:
     case Operation::all_reduce:

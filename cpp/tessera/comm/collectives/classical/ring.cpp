@@ -51,7 +51,7 @@ bool can_go_around(const Problem& problem, std::size_t times) {
 
 bool is_chain(Operation operation) { return operation == Operation::broadcast || operation == Operation::reduce; }
 
-bool can_ring(const Problem& problem) {
+bool can_ring(const Problem& problem, const machine::Wires&) {
   if (is_chain(problem.operation)) return true;
   switch (problem.operation) {
     case Operation::all_gather:
@@ -88,7 +88,7 @@ std::vector<Parameters> ring_candidates(const Problem& problem, const machine::W
   return candidates;
 }
 
-bool can_scatter_all_gather(const Problem& problem) {
+bool can_scatter_all_gather(const Problem& problem, const machine::Wires&) {
   return is_chain(problem.operation) && !keeps_rank_order(problem) && can_go_around(problem, 1);
 }
 

@@ -50,8 +50,8 @@ Tree minimal_spanning_tree(const Problem& problem, const machine::Wires& wires) 
   return tree;
 }
 
-bool can(const Problem& problem) {
-  return can_on_tree(problem) && !keeps_rank_order(problem) && problem.n_ranks <= most_ranks;
+bool can(const Problem& problem, const machine::Wires& wires) {
+  return can_on_tree(problem, wires) && !keeps_rank_order(problem) && problem.n_ranks <= most_ranks;
 }
 
 Plan plan(const Problem& problem, const machine::Wires& wires, const Parameters& parameters) {

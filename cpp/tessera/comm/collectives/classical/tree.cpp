@@ -114,7 +114,7 @@ std::vector<Parameters> tree_candidates(const Problem& problem, const machine::W
   }
 }
 
-bool can_on_tree(const Problem& problem) {
+bool can_on_tree(const Problem& problem, const machine::Wires&) {
   switch (problem.operation) {
     case Operation::all_to_all:  // p² blocks would meet at the root
     case Operation::scan:

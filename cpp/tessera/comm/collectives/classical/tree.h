@@ -38,7 +38,7 @@ Tree binomial_tree(const Problem& problem, const machine::Wires& wires);
 std::vector<Parameters> tree_candidates(const Problem& problem, const machine::Wires& wires);
 
 /// Whether an operation can be done by going up or down a tree, or both.
-bool can_on_tree(const Problem& problem);
+bool can_on_tree(const Problem& problem, const machine::Wires& wires);
 /// Adds the messages of the problem's operation along the tree. Rootless operations gather at its root.
 void add_tree(Plan& plan, const Problem& problem, const Tree& tree, const Parameters& parameters);
 

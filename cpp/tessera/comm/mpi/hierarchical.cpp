@@ -1,0 +1,72 @@
+// What the MPI library does inside each host, before and after the messages of a hierarchical plan.
+#include "tessera/comm/collectives/hierarchical/hierarchical.h"
+
+#include <algorithm>
+
+#include "tessera/comm/mpi/collectives.h"
+#include "tessera/comm/mpi/native.h"
+
+namespace tessera::comm::mpi {
+
+/// Collective: the communicators of the hosts are made on the first call.
+std::optional<Collectives::Inside> Collectives::make_inside(const Problem& problem) {
+  const int host = wires_->host_of(rank_);
+  if (inside_ == MPI_COMM_NULL) {
+    MPI_Comm_split(private_, host, rank_, &inside_);
+    MPI_Comm_set_errhandler(inside_, MPI_ERRORS_RETURN);
+  }
+  const auto ranks = wires_->ranks_on(host);
+  if (ranks.size() == 1) return std::nullopt;
+  const int leader = leader_of(problem, *wires_, host);
+  const auto place = std::find(ranks.begin(), ranks.end(), leader) - ranks.begin();
+  return Inside{static_cast<int>(place), rank_ == leader, static_cast<std::size_t>(ranks.front())};
+}
+
+/// What the ranks of a host have comes to its leader.
+int Collectives::collect(const Planned& planned, std::byte* output, const Element& element,
+                         const Reduction& reduction) {
+  const auto& [leader, is_leader, first] = *planned.inside;
+  const auto& blocks = planned.problem.blocks;
+  const auto& offsets = planned.offsets;
+  switch (planned.problem.operation) {
+    case Operation::barrier:
+      return MPI_Barrier(inside_);
+    case Operation::all_gather: {
+      const auto own = static_cast<std::size_t>(rank_);
+      return native::gatherv(is_leader ? MPI_IN_PLACE : output + offsets[own] * element.extent, blocks[own],
+                             element.type, output, &blocks[first], &offsets[first], element.type, leader, inside_);
+    }
+    case Operation::reduce:
+    case Operation::all_reduce:
+    case Operation::reduce_scatter:
+      return native::reduce(is_leader ? MPI_IN_PLACE : output, is_leader ? output : nullptr, offsets.back(),
+                            element.type, reduction.operation, leader, inside_);
+    default:
+      return MPI_SUCCESS;
+  }
+}
+
+/// What a leader has comes to the ranks of its host.
+int Collectives::distribute(const Planned& planned, std::byte* output, const Element& element) {
+  const auto& [leader, is_leader, first] = *planned.inside;
+  const auto& blocks = planned.problem.blocks;
+  const auto& offsets = planned.offsets;
+  switch (planned.problem.operation) {
+    case Operation::barrier:
+      return MPI_Barrier(inside_);
+    case Operation::broadcast:
+    case Operation::all_gather:
+    case Operation::all_reduce:
+      return native::broadcast(output, offsets.back(), element.type, leader, inside_);
+    case Operation::reduce_scatter: {
+      const auto own = static_cast<std::size_t>(rank_);
+      return native::scatterv(output, &blocks[first], &offsets[first], element.type,
+                              is_leader ? MPI_IN_PLACE : output + offsets[own] * element.extent, blocks[own],
+                              element.type, leader, inside_);
+    }
+    default:
+      return MPI_SUCCESS;
+  }
+}
+
+}  // namespace tessera::comm::mpi
