@@ -15,7 +15,8 @@ struct LargeRequest {
   std::string entry = "auto";
 };
 
-/// How many elements came out wrong on all ranks, and how they came. Collective; throws InputError.
+/// How many elements came out wrong on all ranks, and how they came, without a map of the machine. Collective; throws
+/// InputError.
 nlohmann::json check_large(const LargeRequest& request, MPI_Comm comm);
 
 }  // namespace tessera::comm::programs
