@@ -16,7 +16,7 @@ struct LargeRequest {
 };
 
 /// How many elements came out wrong on all ranks, and how they came, without a map of the machine. Collective; throws
-/// InputError.
+/// InputError, and RunError where MPI gives an error.
 nlohmann::json check_large(const LargeRequest& request, MPI_Comm comm);
 
 }  // namespace tessera::comm::programs
