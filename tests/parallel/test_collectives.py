@@ -156,9 +156,7 @@ def types_in_turn(operation: str, commutative: bool, turn: int) -> list[tuple[st
 
 
 def every_entry(run: Run, ranks: int, start: int) -> list[Case]:
-    """Each entry with each operation that it can do: what Hypothesis draws, then every type on few elements. Many ranks
-    take turns on few cores, so where all is to be quick they share the types among the entries."""
-    share = max(1, ranks // 2) if ranks in QUICK else 1
+    """Each entry with each operation that it can do: what Hypothesis draws, then every type on few elements."""
     cases = []
     for commutative, entries in ((True, "commutative"), (False, "other")):
         for operation, names in possible(run, ranks)[entries].items():
@@ -175,8 +173,7 @@ def every_entry(run: Run, ranks: int, start: int) -> list[Case]:
                 if operation == "barrier":
                     continue
                 few = {"counts": [min(count, 5) for count in counts], "rounds": 1, "fractions": False, "mixed": False}
-                types = types_in_turn(operation, commutative, i + start)
-                cases.append({**case, **few, "types": types[i % min(share, len(types)) :: share]})
+                cases.append({**case, **few, "types": types_in_turn(operation, commutative, i + start)})
     return cases
 
 
