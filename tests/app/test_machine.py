@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner, Result
+from matplotlib.figure import Figure
 
 from tessera.cli import cli
+from tessera.machine import plot
 from tessera.machine.quantities import bytes_text, names_text, rate_text, time_text
 
 DATA = Path(__file__).resolve().parents[1] / "data"
@@ -55,12 +59,73 @@ def test_show_json_is_a_map_again(tmp_path: Path) -> None:
     assert len(json.loads(copy.read_text())["network"]["hosts"]) == 7
 
 
-def test_show_draws_a_picture(tmp_path: Path) -> None:
+SIZES = [1, 1000, 1_000_000]
+
+
+def measured_map(path: Path) -> Path:
+    """The map with times of its links, a tenth longer where a host's number is odd; n0 and n1 were not measured."""
+    content = json.loads(Path(MAP).read_text())
+    whole, *leaves = content["network"]["subnets"]
+
+    def seconds(a: str, b: str) -> list[float]:
+        link = next((leaf for leaf in leaves if {a, b} <= set(leaf["hosts"])), whole)["link"]
+        factor = 1.1 if int(a[1]) % 2 or int(b[1]) % 2 else 1.0
+        return [factor * (link["latency"] + size / link["bandwidth"]) for size in SIZES]
+
+    hosts = sorted(EVERY_HOST)
+    pairs = [pair for pair in itertools.combinations(hosts, 2) if pair != ("n0", "n1")]
+    content["measurements"] = {
+        "sizes": SIZES,
+        "hosts": [{"name": name, "slots": 2} for name in hosts],
+        "pairs": [{"from": a, "to": b, "seconds": seconds(a, b)} for a, b in pairs],
+    }
+    path.write_text(json.dumps(content))
+    return path
+
+
+@pytest.fixture
+def drawn(monkeypatch: pytest.MonkeyPatch) -> list[Figure]:
+    """Figures that were to be written, in turn."""
+    figures: list[Figure] = []
+    write = plot.save
+
+    def save(figure: Figure, path: Path) -> None:
+        figures.append(figure)
+        write(figure, path)
+
+    monkeypatch.setattr(plot, "save", save)
+    return figures
+
+
+def test_show_draws_a_picture(tmp_path: Path, drawn: list[Figure]) -> None:
     picture = tmp_path / "map.png"
     assert f"wrote {picture}" in output("show", MAP, "--plot", picture)
     assert picture.read_bytes().startswith(b"\x89PNG")
-    assert picture.stat().st_size > 20_000
     assert "can't write" in str(run("show", MAP, "--plot", tmp_path / "none" / "map.png").exception)
+    matrix, tree, rates, _ = drawn[0].axes  # and the bar of colours
+    assert matrix.get_title("left") == "Time of 128 KiB between hosts, by the links"
+    assert not rates.containers  # no point was measured
+    links = ["93.6 Mbit/s\nup-link 9.36 Mbit/s", "9.2 Mbit/s\nup-link 9.2 Mbit/s", "9.36 Mbit/s"]
+    assert [text.get_text() for text in tree.texts] == [*links, "thick: shared medium"]
+
+
+def test_show_draws_what_was_measured(tmp_path: Path, drawn: list[Figure]) -> None:
+    """The matrix of the longest message, holes where nothing is known, and points beside the lines of the links."""
+    output("show", measured_map(tmp_path / "map.json"), "--plot", tmp_path / "map.svg")
+    matrix, _, rates, bar = drawn[0].axes
+    assert matrix.get_title("left") == "Time of 1 MB between hosts"
+    names = [label.get_text() for label in matrix.get_yticklabels()]
+    assert set(names) == EVERY_HOST
+    times = matrix.images[0].get_array().filled(np.nan)
+    at = names.index
+    assert np.isnan(times[at("n0"), at("n1")]) and np.isnan(times[at("n0"), at("n0")])
+    assert times[at("n0"), at("n2")] == pytest.approx(0.23 + 1e9 / 11.7e6)  # ms
+    assert times[at("n3"), at("w1")] == times[at("w1"), at("n3")] == pytest.approx(1.1 * (0.41 + 1e9 / 1.17e6))
+    assert bar.get_ylabel() == "ms"
+    curves = [line for line in rates.get_lines() if len(line.get_xdata()) == 100]
+    assert len(curves) == 2  # the slow rack and the link between racks have one rate
+    assert len(rates.containers) == len(curves) * len(SIZES)
+    assert {float(point.lines[0].get_xdata()[0]) for point in rates.containers} == set(map(float, SIZES))
 
 
 @pytest.mark.parametrize(

@@ -35,6 +35,7 @@ using collectives::Problem;
 
 struct Case {
   std::string operation, type = "double", receive_type, op = "sum", network;
+  std::vector<std::pair<std::string, std::string>> types;  // with their operations, in turn, instead of these
   mpi::Settings settings;
   int root = 0;
   std::vector<std::int64_t> counts{1};  // items of each rank, over and over
@@ -52,6 +53,7 @@ Case read_case(const nlohmann::json& json) {
   found.type = json.value("type", found.type);
   found.receive_type = json.value("receive_type", found.type);
   found.op = json.value("op", found.op);
+  found.types = json.value("types", found.types);
   found.network = json.value("network", "");
   found.root = json.value("root", 0);
   if (json.contains("counts")) {
@@ -106,19 +108,14 @@ std::vector<Case> read_cases(const std::string& path) {
 
 class Checker {
  public:
-  Checker(const Case& details, MPI_Comm comm) : case_(details), comm_(comm) {
+  Checker(Case details, MPI_Comm comm) : case_(std::move(details)), comm_(comm) {
     MPI_Comm_rank(comm, &rank_);
     MPI_Comm_size(comm, &n_ranks_);
   }
 
-  /// What is wrong on this rank; empty where nothing is. `plan`: what carried it out; `warning`: of the map.
-  std::string run(const std::string& map, std::string& plan, std::string& warning) {
-    const bool is_swapped = case_.mixed && rank_ % 2 == 1;
-    const Kind send_kind(is_swapped ? case_.receive_type : case_.type);
-    const Kind receive_kind(is_swapped ? case_.type : case_.receive_type);
-    const bool reduces = is_reduction(operation_of(case_.operation));
-    const std::string op_name = reduces ? case_.op : "";
-    const Operator op(op_name);
+  /// What is wrong on this rank; empty where nothing is. `plans`: what carried out the calls of each type in turn;
+  /// `warning`: of the map.
+  std::string run(const std::string& map, std::vector<std::string>& plans, std::string& warning) {
     const auto chosen = network_for(case_.network, map, comm_);
     auto settings = case_.settings;
     settings.host =
@@ -126,7 +123,31 @@ class Checker {
     if (!chosen.warning.empty()) settings.only = "native";
     mpi::Collectives ours(comm_, chosen.network, settings);
     warning = chosen.warning.empty() ? ours.warning() : chosen.warning;
-    if (case_.operation == "barrier") return check_barrier(ours, plan);
+    const auto check = [&](auto member) {
+      auto fault = (this->*member)(ours);
+      plans.push_back(ours.latest().name);
+      return fault;
+    };
+    if (case_.operation == "barrier") return check(&Checker::check_barrier);
+    if (case_.types.empty()) return check(&Checker::check_calls);
+    std::string first;  // fault; other ranks may have none, so all calls are made all the same
+    for (const auto& [type, op] : case_.types) {
+      case_.type = case_.receive_type = type;
+      case_.op = op;
+      const auto fault = check(&Checker::check_calls);
+      if (first.empty() && !fault.empty()) first = fmt::format("{} {}: {}", type, op, fault);
+    }
+    return first;
+  }
+
+ private:
+  std::string check_calls(mpi::Collectives& ours) {
+    const bool is_swapped = case_.mixed && rank_ % 2 == 1;
+    const Kind send_kind(is_swapped ? case_.receive_type : case_.type);
+    const Kind receive_kind(is_swapped ? case_.type : case_.receive_type);
+    const bool reduces = is_reduction(operation_of(case_.operation));
+    const std::string op_name = reduces ? case_.op : "";
+    const Operator op(op_name);
     auto call = make_call(send_kind, receive_kind, case_.in_place);
     call.op = op.op();
     std::string first;  // fault; other ranks may have none, so all rounds are made all the same
@@ -139,7 +160,6 @@ class Checker {
       const Memory send_before = send, before = receive;
       call.addresses(send.address(), receive.address());
       const int code = call.run(&ours, comm_);
-      plan = ours.latest().name;
       if (case_.spoil && rank_ == 0) receive.spoil();
       if (code != MPI_SUCCESS) note(fmt::format("MPI error {}", code));
       if (send.bytes() != send_before.bytes()) note("the send buffer was changed");
@@ -154,9 +174,8 @@ class Checker {
     return first;
   }
 
- private:
   /// Nobody leaves before the last has come; told by the clock that ranks of one host share.
-  std::string check_barrier(mpi::Collectives& ours, std::string& plan) const {
+  std::string check_barrier(mpi::Collectives& ours) {
     const auto names = mpi::gather_names(Communicator::host(), comm_);
     std::mt19937_64 random(case_.seed * 1000 + static_cast<std::uint64_t>(rank_));
     std::string fault;
@@ -172,7 +191,6 @@ class Checker {
       if (is_one_host && left < last)
         fault = fmt::format("round {}: left {} ns before the last had come", round, last - left);
     }
-    plan = ours.latest().name;
     return fault;
   }
 
@@ -257,7 +275,7 @@ class Checker {
     return {};
   }
 
-  const Case& case_;
+  Case case_;
   MPI_Comm comm_;
   int rank_ = 0, n_ranks_ = 1;
 };
@@ -291,13 +309,14 @@ nlohmann::json check_cases(const std::string& path, const std::string& map, MPI_
   int rank = 0;
   MPI_Comm_rank(comm, &rank);
   for (std::size_t i = 0; i < cases.size(); ++i) {
-    std::string plan, warning;
-    auto fault = Checker(cases[i], comm).run(map, plan, warning);
+    std::vector<std::string> used;
+    std::string warning;
+    auto fault = Checker(cases[i], comm).run(map, used, warning);
     if (!warning.empty()) warnings.insert(warning);
     if (!fault.empty()) fault = fmt::format("rank {}: {}", rank, fault);
     fault = mpi::agreed_text(fault, comm);
-    ++plans[fmt::format("{}: {}", cases[i].operation, plan)];
-    if (!fault.empty()) failures.push_back({{"case", i + 1}, {"plan", plan}, {"what", fault}});
+    for (const auto& plan : used) ++plans[fmt::format("{}: {}", cases[i].operation, plan)];
+    if (!fault.empty()) failures.push_back({{"case", i + 1}, {"plan", used.back()}, {"what", fault}});
   }
   return {{"cases", cases.size()}, {"failures", failures}, {"plans", plans}, {"warnings", warnings}};
 }

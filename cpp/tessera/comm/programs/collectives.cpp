@@ -9,6 +9,7 @@
 #include "tessera/comm/communicator.h"
 #include "tessera/comm/job.h"
 #include "tessera/comm/programs/check.h"
+#include "tessera/comm/programs/large.h"
 #include "tessera/comm/programs/timing.h"
 #include "tessera/comm/programs/tuning.h"
 
@@ -28,6 +29,13 @@ int run(int argc, char** argv, const Communicator& comm) {
   auto* check = app.add_subcommand("check", "compare with the MPI library's own on random data");
   check->add_option("cases", cases, "a case in each line, as JSON")->required();
   check->add_option("--map", map, "map of the machine; default: all hosts on one switch");
+  LargeRequest large;
+  auto* check_large_command = app.add_subcommand("large", "check a vector of more bytes than an int counts");
+  check_large_command->add_option("--operation", large.operation, "broadcast or all_reduce")->capture_default_str();
+  check_large_command->add_option("--count", large.count, "bytes of the vector")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40))
+      ->required();
+  check_large_command->add_option("--entry", large.entry, "auto, native, or an entry")->capture_default_str();
   TimingRequest request;
   auto* time = app.add_subcommand("time", "time entries side by side");
   time->add_option("--map", request.map, "map of the machine; default: all hosts on one switch");
@@ -81,6 +89,11 @@ int run(int argc, char** argv, const Communicator& comm) {
     if (tuning.output.empty()) tuning.output = tuning.map;
     print_on_root(comm, tune(tuning, MPI_COMM_WORLD).dump() + "\n");
     return 0;
+  }
+  if (*check_large_command) {
+    const auto found = check_large(large, MPI_COMM_WORLD);
+    print_on_root(comm, found.dump() + "\n");
+    return found["wrong"] == 0 ? 0 : 1;
   }
   const auto found = check_cases(cases, map, MPI_COMM_WORLD);
   print_on_root(comm, found.dump() + "\n");

@@ -6,20 +6,67 @@
 #include <complex>
 #include <cstring>
 #include <map>
+#include <type_traits>
 
 #include "tessera/base/error.h"
 #include "tessera/comm/mpi/datatype.h"
 
 namespace tessera::comm::programs {
+
+/// Draws the values of elements in the order of their signature.
+class Draws {
+ public:
+  Draws(std::mt19937_64& random, const std::string& operation, bool fractions)
+      : random_(random), operation_(operation), fractions_(fractions) {}
+
+  const std::vector<std::byte>& bytes() const { return bytes_; }
+
+  template <class Value>
+  void add(Value value) {
+    const auto* bytes = reinterpret_cast<const std::byte*>(&value);
+    bytes_.insert(bytes_.end(), bytes, bytes + sizeof value);
+  }
+
+  template <class Value>
+  void bits() {
+    add(static_cast<Value>(random_()));
+  }
+
+  std::uint64_t below(std::uint64_t end) { return random_() % end; }
+
+  /// Small, so that sums of 16 ranks fit a byte, and products of as many a float.
+  template <class Value>
+  void number() {
+    if constexpr (std::is_same_v<Value, bool>) {
+      add(below(2) == 1);
+    } else if constexpr (!std::is_arithmetic_v<Value>) {
+      using Real = typename Value::value_type;
+      const auto part = [&] { return static_cast<Real>(below(3)) - 1; };
+      const auto real = part();
+      add(Value(real, part()));
+    } else if (std::is_same_v<Value, double> && fractions_) {
+      add(std::uniform_real_distribution<>(-1, 1)(random_));
+    } else if (operation_ == "prod") {
+      const auto draw = below(16);
+      add(static_cast<Value>(draw < 11 ? 1 : draw < 14 ? -1 : 2));
+    } else if (std::is_integral_v<Value> && operation_.starts_with('b')) {
+      bits<Value>();
+    } else {
+      add(static_cast<Value>(static_cast<int>(below(15)) - (std::is_signed_v<Value> ? 7 : 0)));
+    }
+  }
+
+ private:
+  std::mt19937_64& random_;
+  const std::string& operation_;
+  bool fractions_;
+  std::vector<std::byte> bytes_;
+};
+
 namespace {
 
 constexpr std::int64_t guard = 64;  // bytes
 constexpr std::byte untouched{0xA5};
-
-struct DoubleInt {
-  double value;
-  int index;
-};
 
 MPI_Datatype resized(MPI_Datatype inner, MPI_Aint lower, MPI_Aint extent) {
   MPI_Datatype type = MPI_DATATYPE_NULL;
@@ -87,61 +134,107 @@ void compose_maps(void* in, void* inout, int* length, MPI_Datatype* type) {
   }
 }
 
-/// Small numbers, so that sums and products are exact.
-int small_number(std::mt19937_64& random, const std::string& operation) {
-  const auto draw = static_cast<int>(random() % 17);
-  if (operation == "prod") return draw < 11 ? 1 : draw < 14 ? -1 : 2;
-  return draw - 8;
+/// A predefined datatype of MPI, or one of our own (type null: derived() makes it).
+struct Row {
+  MPI_Datatype type;
+  void (*draw)(Draws&);
+  void (*tidy)(std::vector<std::byte>&) = nullptr;
+};
+
+/// What is not of a value goes from packed ones, `stride` bytes apart: all but ten bytes of a long double, and the sign
+/// of a zero that depends on the order of multiplications.
+template <class Real, std::size_t stride = sizeof(Real), bool has_sign_of_zero = true>
+void tidy(std::vector<std::byte>& packed) {
+  for (std::size_t at = 0; at < packed.size(); at += stride) {
+    Real value = 0;
+    std::memcpy(&value, packed.data() + at, sizeof value);
+    if (!has_sign_of_zero) value += Real{0};
+    std::memcpy(packed.data() + at, &value, sizeof value);
+    if (std::is_same_v<Real, long double>) std::memset(packed.data() + at + 10, 0, sizeof value - 10);
+  }
 }
 
-/// The values of one element in the order of its signature.
-template <class Add>
-void draw_element(const std::string& kind, std::mt19937_64& random, const std::string& operation, bool fractions,
-                  Add&& add) {
-  const auto number = [&] { return small_number(random, operation); };
-  if (kind == "int") {
-    add(number());
-  } else if (kind == "float") {
-    add(static_cast<float>(number()));
-  } else if (kind == "complex") {
-    add(std::complex<double>(number() % 2, number() % 2));
-  } else if (kind == "long double") {
-    add(static_cast<long double>(number()));
-  } else if (kind == "double_int") {
-    add(static_cast<double>(number() % 3));
-    add(static_cast<int>(random() % 100));
-  } else if (kind == "struct") {
-    add(static_cast<char>(random()));
-    add(static_cast<double>(number()));
-    add(number());
-  } else if (kind == "affine" || kind == "affine-holes") {
-    add(static_cast<std::uint32_t>(random()));
-    add(static_cast<std::uint32_t>(random()));
-  } else {
-    for (int i = 0; i < (kind == "double" ? 1 : 3); ++i)
-      add(fractions ? std::uniform_real_distribution<>(-1, 1)(random) : static_cast<double>(number()));
-  }
+template <class... Parts>
+void numbers(Draws& draws) {
+  (draws.number<Parts>(), ...);
+}
+
+template <class... Parts>
+void bits(Draws& draws) {
+  (draws.bits<Parts>(), ...);
+}
+
+/// A number that is often drawn by several ranks, and where it is.
+template <class Number>
+void pair(Draws& draws) {
+  draws.add(static_cast<Number>(draws.below(3)));
+  draws.add(static_cast<int>(draws.below(100)));
+}
+
+const Row& row_of(const std::string& name) {
+  static const std::map<std::string, Row> rows{
+      {"char", {MPI_CHAR, bits<char>}},
+      {"wchar", {MPI_WCHAR, bits<wchar_t>}},
+      {"byte", {MPI_BYTE, bits<unsigned char>}},
+      {"bool", {MPI_C_BOOL, numbers<bool>}},
+      {"signed char", {MPI_SIGNED_CHAR, numbers<signed char>}},
+      {"short", {MPI_SHORT, numbers<short>}},
+      {"int", {MPI_INT, numbers<int>}},
+      {"long", {MPI_LONG, numbers<long>}},
+      {"long long", {MPI_LONG_LONG, numbers<long long>}},
+      {"unsigned char", {MPI_UNSIGNED_CHAR, numbers<unsigned char>}},
+      {"unsigned short", {MPI_UNSIGNED_SHORT, numbers<unsigned short>}},
+      {"unsigned", {MPI_UNSIGNED, numbers<unsigned>}},
+      {"unsigned long", {MPI_UNSIGNED_LONG, numbers<unsigned long>}},
+      {"unsigned long long", {MPI_UNSIGNED_LONG_LONG, numbers<unsigned long long>}},
+      {"int8", {MPI_INT8_T, numbers<std::int8_t>}},
+      {"int16", {MPI_INT16_T, numbers<std::int16_t>}},
+      {"int32", {MPI_INT32_T, numbers<std::int32_t>}},
+      {"int64", {MPI_INT64_T, numbers<std::int64_t>}},
+      {"uint8", {MPI_UINT8_T, numbers<std::uint8_t>}},
+      {"uint16", {MPI_UINT16_T, numbers<std::uint16_t>}},
+      {"uint32", {MPI_UINT32_T, numbers<std::uint32_t>}},
+      {"uint64", {MPI_UINT64_T, numbers<std::uint64_t>}},
+      {"aint", {MPI_AINT, numbers<MPI_Aint>}},
+      {"offset", {MPI_OFFSET, numbers<MPI_Offset>}},
+      {"count", {MPI_COUNT, numbers<MPI_Count>}},
+      {"float", {MPI_FLOAT, numbers<float>}},
+      {"double", {MPI_DOUBLE, numbers<double>}},
+      {"long double", {MPI_LONG_DOUBLE, numbers<long double>, tidy<long double>}},
+      {"float complex", {MPI_C_FLOAT_COMPLEX, numbers<std::complex<float>>, tidy<float, sizeof(float), false>}},
+      {"complex", {MPI_C_DOUBLE_COMPLEX, numbers<std::complex<double>>, tidy<double, sizeof(double), false>}},
+      {"long double complex",
+       {MPI_C_LONG_DOUBLE_COMPLEX, numbers<std::complex<long double>>, tidy<long double, sizeof(long double), false>}},
+      {"float_int", {MPI_FLOAT_INT, pair<float>}},
+      {"double_int", {MPI_DOUBLE_INT, pair<double>}},
+      {"long double_int",
+       {MPI_LONG_DOUBLE_INT, pair<long double>, tidy<long double, sizeof(long double) + sizeof(int)>}},
+      {"short_int", {MPI_SHORT_INT, pair<short>}},
+      {"2int", {MPI_2INT, pair<int>}},
+      {"long_int", {MPI_LONG_INT, pair<long>}},
+      {"contiguous", {MPI_DATATYPE_NULL, numbers<double, double, double>}},
+      {"vector", {MPI_DATATYPE_NULL, numbers<double, double, double>}},
+      {"permuted", {MPI_DATATYPE_NULL, numbers<double, double, double>}},
+      {"struct", {MPI_DATATYPE_NULL, numbers<signed char, double, int>}},
+      {"affine", {MPI_DATATYPE_NULL, bits<std::uint32_t, std::uint32_t>}},
+      {"affine-holes", {MPI_DATATYPE_NULL, bits<std::uint32_t, std::uint32_t>}}};
+  const auto found = rows.find(name);
+  if (found == rows.end()) throw InputError(fmt::format("no datatype is called \"{}\"", name));
+  return found->second;
 }
 
 }  // namespace
 
-Kind::Kind(const std::string& name) : name_(name), per_item_(name == "double" ? 3 : 1) {
-  const std::map<std::string, MPI_Datatype> predefined{{"double", MPI_DOUBLE},
-                                                       {"int", MPI_INT},
-                                                       {"float", MPI_FLOAT},
-                                                       {"complex", MPI_C_DOUBLE_COMPLEX},
-                                                       {"long double", MPI_LONG_DOUBLE},
-                                                       {"double_int", MPI_DOUBLE_INT}};
-  if (const auto found = predefined.find(name); found != predefined.end()) {
-    type_ = found->second;
-    return;
-  }
-  type_ = derived(name);
-  is_ours_ = type_ != MPI_DATATYPE_NULL;
-  if (!is_ours_) throw InputError(fmt::format("no datatype is called \"{}\"", name));
+Kind::Kind(const std::string& name) : per_item_(name == "double" ? 3 : 1) {
+  const auto& row = row_of(name);
+  type_ = row.type;
+  draw_ = row.draw;
+  tidy_ = row.tidy;
+  is_ours_ = type_ == MPI_DATATYPE_NULL;
+  if (is_ours_) type_ = derived(name);
 }
 
-Kind::Kind(std::int64_t bytes) : name_("byte"), type_(MPI_BYTE), per_item_(bytes) {}
+Kind::Kind(std::int64_t bytes) : type_(MPI_BYTE), per_item_(bytes) {}
 
 Kind::~Kind() {
   if (is_ours_) MPI_Type_free(&type_);
@@ -183,13 +276,9 @@ Memory::Memory(const Kind& kind, std::int64_t count) : kind_(kind), count_(count
 }
 
 void Memory::fill(std::mt19937_64& random, const std::string& operation, bool fractions) {
-  std::vector<std::byte> drawn;
-  const auto add = [&](auto value) {
-    const auto* bytes = reinterpret_cast<const std::byte*>(&value);
-    drawn.insert(drawn.end(), bytes, bytes + sizeof value);
-  };
-  for (std::int64_t i = 0; i < count_; ++i) draw_element(kind_.name(), random, operation, fractions, add);
-  assign(drawn);
+  Draws draws(random, operation, fractions);
+  for (std::int64_t i = 0; i < count_; ++i) kind_.draw(draws);
+  assign(draws.bytes());
 }
 
 void Memory::assign(const std::vector<std::byte>& values) {
@@ -211,16 +300,7 @@ std::vector<std::byte> Memory::packed(std::int64_t begin, std::int64_t count) co
 
 std::vector<std::byte> Memory::values(std::int64_t begin, std::int64_t count) const {
   auto packed = this->packed(begin, count);
-  if (kind_.name() == "long double")  // ten bytes of a number, the rest is anything
-    for (std::size_t i = 0; i < packed.size(); i += sizeof(long double))
-      std::memset(packed.data() + i + 10, 0, sizeof(long double) - 10);
-  if (kind_.name() == "complex")  // the sign of a zero depends on the order of multiplications
-    for (std::size_t i = 0; i < packed.size(); i += sizeof(double)) {
-      double part = 0;
-      std::memcpy(&part, packed.data() + i, sizeof part);
-      part += 0.0;
-      std::memcpy(packed.data() + i, &part, sizeof part);
-    }
+  kind_.tidy(packed);
   return packed;
 }
 

@@ -11,9 +11,12 @@
 
 namespace tessera::comm::programs {
 
-/// A datatype by name: "double", "int", "float", "complex", "long double", "double_int"; "contiguous", "vector" (with
-/// holes and a lower bound), "permuted": three doubles; "struct": char, double, int; "affine", "affine-holes": a map
-/// x → ax + b of 32-bit integers. Throws InputError for others.
+class Draws;
+
+/// A datatype by name. Those of C that MPI knows, in lower case: "char", "unsigned long", "int64", "bool", "float
+/// complex", "complex" (of doubles), "aint", "float_int", "2int" …; "contiguous", "vector" (with holes and a lower
+/// bound), "permuted": three doubles; "struct": char, double, int; "affine", "affine-holes": a map x → ax + b of 32-bit
+/// integers. Throws InputError for others.
 class Kind {
  public:
   explicit Kind(const std::string& name);
@@ -26,10 +29,16 @@ class Kind {
   MPI_Datatype type() const { return type_; }
   /// Elements that hold as many numbers as an element of others of its signature: 3 for "double".
   std::int64_t per_item() const { return per_item_; }
-  const std::string& name() const { return name_; }
+  /// Draws one element.
+  void draw(Draws& draws) const { draw_(draws); }
+  /// Takes what is not of a value from packed elements.
+  void tidy(std::vector<std::byte>& packed) const {
+    if (tidy_) tidy_(packed);
+  }
 
  private:
-  std::string name_;
+  void (*draw_)(Draws&) = nullptr;
+  void (*tidy_)(std::vector<std::byte>&) = nullptr;
   MPI_Datatype type_ = MPI_DATATYPE_NULL;
   std::int64_t per_item_ = 1;
   bool is_ours_ = false;
