@@ -164,7 +164,7 @@ def broken_promises(timings: Sequence[Timing]) -> list[str]:
         where = f"{title(one.spec, one.shuffle)}, {one.operation}, {one.mpi}"
         if one.target and one.over_bound and one.over_bound > one.target:
             missed = f"{where}: {one.over_bound:.2f} times the bound, promised are {one.target:.3g}"
-            if one.bound and (one.processors or 0) > one.bound:
+            if one.reachable != one.bound:
                 missed += f"; {one.over_reachable:.2f} times what the processors allow"
             broken.append(missed)
         if one.plan != "native" and one.least_gain < NEVER_SLOWER:

@@ -58,6 +58,10 @@ Plan between_hosts(Plan plan) {
   return plan;
 }
 
+bool has_blocks_by_rank(Operation operation) {
+  return operation == Operation::all_gather || operation == Operation::reduce_scatter;
+}
+
 const char* name_of(Operation operation) {
   switch (operation) {
     case Operation::barrier:

@@ -97,6 +97,8 @@ std::vector<Action> actions_of(const Plan& plan, int rank);
 /// Without what stays inside hosts.
 Plan between_hosts(Plan plan);
 
+/// Whether each rank has a block of its own of the vector, of any size: all-gather and reduce-scatter.
+bool has_blocks_by_rank(Operation operation);
 const char* name_of(Operation operation);
 
 }  // namespace tessera::comm::collectives

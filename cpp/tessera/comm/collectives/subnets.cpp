@@ -121,7 +121,7 @@ class Builder {
   /// ranks have something to send from the start.
   template <class Use>
   void for_pieces(Use&& use) {
-    if (problem_.blocks.size() == 1 && !is_by_rank()) {
+    if (problem_.blocks.size() == 1 && !has_blocks_by_rank(problem_.operation)) {
       for (const auto& piece : pieces({0, problem_.blocks.front()}, problem_.element_bytes, parameters_.segment))
         use(problem_.root, piece);
       return;
@@ -140,10 +140,6 @@ class Builder {
   }
 
   bool has_levels() const { return wires_.network().subnets.size() > 1; }
-
-  bool is_by_rank() const {
-    return problem_.operation == Operation::all_gather || problem_.operation == Operation::reduce_scatter;
-  }
 
   Load load(int root, const Range& piece, Direction direction) {
     return {piece, trees_.add_tree(root, bytes(piece), direction)};

@@ -198,10 +198,9 @@ std::optional<Candidate> Collectives::agree_on_candidate(const Problem& problem,
 Choice Collectives::choose_here(const Problem& problem) const {
   Choice choice;
   // The most that the library's function would have to count.
-  const bool has_displacements =
-      problem.operation == Operation::all_gather || problem.operation == Operation::reduce_scatter;
-  const auto largest =
-      has_displacements ? problem.offsets().back() : *std::max_element(problem.blocks.begin(), problem.blocks.end());
+  const auto largest = has_blocks_by_rank(problem.operation)
+                           ? problem.offsets().back()
+                           : *std::max_element(problem.blocks.begin(), problem.blocks.end());
   const bool must_be_ours = !native::fits(largest);
   if (settings_.only && settings_.parameters) {
     const auto& entry = collectives::entry(*settings_.only);

@@ -16,10 +16,6 @@ namespace {
 
 std::size_t index(int i) { return static_cast<std::size_t>(i); }
 
-bool is_by_rank(const Problem& problem) {
-  return problem.operation == Operation::all_gather || problem.operation == Operation::reduce_scatter;
-}
-
 bool are_hosts_consecutive(const Problem& problem, const machine::Wires& wires) {
   for (int rank = 0; rank < problem.n_ranks; ++rank) {
     const auto ranks = wires.ranks_on(wires.host_of(rank));
@@ -39,14 +35,15 @@ Between make_between(const Problem& problem, const machine::Wires& wires) {
   const auto offsets = problem.offsets();
   auto outer = problem;
   outer.root = 0;
-  if (is_by_rank(problem)) outer.blocks.clear();
+  if (has_blocks_by_rank(problem.operation)) outer.blocks.clear();
   std::vector<int> leaders, hosts;
   for (int rank = 0; rank < problem.n_ranks; ++rank) {
     const int host = wires.host_of(rank);
     const auto ranks = wires.ranks_on(host);
     if (ranks.front() != rank) continue;
     if (has_root(problem.operation) && wires.host_of(problem.root) == host) outer.root = static_cast<int>(hosts.size());
-    if (is_by_rank(problem)) outer.blocks.push_back(offsets[index(ranks.back()) + 1] - offsets[index(rank)]);
+    if (has_blocks_by_rank(problem.operation))
+      outer.blocks.push_back(offsets[index(ranks.back()) + 1] - offsets[index(rank)]);
     leaders.push_back(leader_of(problem, wires, host));
     hosts.push_back(host);
   }
@@ -87,7 +84,7 @@ std::vector<Edge> tree_inside(const Problem& problem, std::span<const int> ranks
     for (std::size_t bit = 1; bit < arm.size(); bit *= 2)
       for (std::size_t v = bit; v < arm.size(); v += 2 * bit) {
         auto& edge = edges.emplace_back(Edge{arm[v - bit], arm[v], {}});
-        if (!is_by_rank(problem)) continue;  // else the leader is the lowest
+        if (!has_blocks_by_rank(problem.operation)) continue;  // else the leader is the lowest
         const auto begin = offsets[index(arm[v])], end = offsets[index(arm[std::min(v + bit, arm.size()) - 1]) + 1];
         edge.below = {begin, end - begin};
       }
@@ -114,7 +111,7 @@ bool can_hierarchical(const Problem& problem, const machine::Wires& wires) {
   }
   if (wires.n_hosts() < 2 || wires.n_hosts() == problem.n_ranks) return false;
   if (problem.offsets().back() > std::numeric_limits<int>::max()) return false;  // MPI 3 counts no further
-  return !(is_by_rank(problem) || keeps_rank_order(problem)) || are_hosts_consecutive(problem, wires);
+  return !(has_blocks_by_rank(problem.operation) || keeps_rank_order(problem)) || are_hosts_consecutive(problem, wires);
 }
 
 Plan plan_hierarchical(const Problem& problem, const machine::Wires& wires, const Parameters& parameters) {
