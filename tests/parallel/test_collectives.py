@@ -104,7 +104,7 @@ def details(draw: st.DrawFn) -> Case:
     if draw(st.booleans()):
         case["segment"] = 8 * longest // draw(st.integers(1, 15)) if draw(st.booleans()) else 0
         case["degree"] = draw(st.integers(1, 4))
-        case["pattern"] = draw(st.sampled_from(["chain", "binary", "binomial", "star", "star,chain"]))
+        case["pattern"] = draw(st.sampled_from(["chain", "binary", "binomial", "star", "star,chain", "chain/star"]))
     return case
 
 

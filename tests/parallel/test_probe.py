@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -101,7 +102,7 @@ def test_bad_arguments_are_said_once(
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "spec", ["eco-three-segments", "eco-switched", "fat-and-slow", "crow8-pairs", "crow8-100+1000"]
+    "spec", ["eco-three-segments", "eco-switched", "fat-and-slow", "crow8-pairs", "crow8-100+1000", "racks-64"]
 )
 def test_emulated_cluster(mpi: str, spec: str, probe: Path, on_cluster: Run, tmp_path: Path) -> None:
     """The tree is that of the SPEC, rates are those of its wires, and media and up-links are told apart."""
@@ -110,7 +111,11 @@ def test_emulated_cluster(mpi: str, spec: str, probe: Path, on_cluster: Run, tmp
 
     cluster = read_spec(spec)
     path = tmp_path / "map.json"
-    on_cluster(spec, mpi, probe, "-o", path)
+    done = on_cluster(spec, mpi, probe, "-o", path)
+    said = re.search(r"(\d+) hosts in (\d+) subnets, (\d+) of (\d+) pairs measured in (\d+) s", done.stderr)
+    assert said is not None, done.stderr
+    hosts, _, measured, pairs, seconds = map(int, said.groups())
+    assert seconds <= 121 and (measured < pairs / 2 if hosts > 32 else measured == pairs)
     root, *leaves = read(path)["network"]["subnets"]
     assert root["parts"] == list(range(1, len(leaves) + 1))
     nearest: dict[str, set[str]] = {}  # the hosts of each network, by the card that is asked first

@@ -31,15 +31,20 @@ std::size_t giver(Pattern pattern, std::size_t i) {
 
 }  // namespace
 
-std::vector<Pattern> patterns_of(const std::string& text) {
+std::vector<LevelPatterns> patterns_of(const std::string& text) {
   static const std::vector<std::string> names{"chain", "binary", "binomial", "star"};
-  std::vector<Pattern> patterns;
-  std::istringstream words(text.empty() ? "chain" : text);
-  for (std::string word; std::getline(words, word, ',');) {
+  const auto pattern_named = [](const std::string& word) {
     const auto at = std::find(names.begin(), names.end(), word);
     if (at == names.end())
       throw InputError("unknown pattern \"" + word + "\" of a tree; there are chain, binary, binomial and star");
-    patterns.push_back(static_cast<Pattern>(at - names.begin()));
+    return static_cast<Pattern>(at - names.begin());
+  };
+  std::vector<LevelPatterns> patterns;
+  std::istringstream words(text.empty() ? "chain" : text);
+  for (std::string word; std::getline(words, word, ',');) {
+    const auto slash = word.find('/');
+    const auto on_switch = pattern_named(word.substr(0, slash));
+    patterns.push_back({on_switch, slash == std::string::npos ? on_switch : pattern_named(word.substr(slash + 1))});
   }
   return patterns;
 }
@@ -50,11 +55,12 @@ struct DeliveryTrees::Part {
   std::vector<int> candidates;  // one rank of each of up to most_candidates hosts; of a host: all its ranks
   std::vector<Part> parts;      // none: a rank
   bool is_host = false;
+  bool is_bus = false;
 
   bool has(int rank) const { return std::find(ranks.begin(), ranks.end(), rank) != ranks.end(); }
 };
 
-DeliveryTrees::DeliveryTrees(const machine::Wires& wires, std::vector<Pattern> patterns)
+DeliveryTrees::DeliveryTrees(const machine::Wires& wires, std::vector<LevelPatterns> patterns)
     : wires_(wires), patterns_(std::move(patterns)), load_(wires.wires().size(), 0) {
   const auto& network = wires.network();
   between_.resize(network.hosts.size() * network.hosts.size());
@@ -88,7 +94,9 @@ DeliveryTrees::DeliveryTrees(const machine::Wires& wires, std::vector<Pattern> p
     for (const int below : subnet.subnets)
       if (auto part = self(self, below); !part.ranks.empty()) parts.push_back(std::move(part));
     if (parts.empty()) return {};
+    const bool is_joined = parts.size() > 1;
     auto part = join(std::move(parts));
+    if (is_joined) part.is_bus = subnet.medium == machine::Medium::bus;
     if (!part.is_host && !part.parts.empty()) {
       int last_host = -1;
       for (const int rank : part.ranks)
@@ -210,10 +218,15 @@ std::vector<const DeliveryTrees::Part*> DeliveryTrees::order_of(const Part& part
   return best;
 }
 
+Pattern DeliveryTrees::pattern_of(const Part& part, std::size_t level) const {
+  if (part.is_host) return part.parts.size() <= 4 ? Pattern::star : Pattern::binomial;
+  const auto& patterns = patterns_[std::min(level, patterns_.size() - 1)];
+  return part.is_bus ? patterns.on_bus : patterns.on_switch;
+}
+
 void DeliveryTrees::deliver(const Part& part, int entry, std::size_t level, std::vector<Edge>& edges) {
   if (part.parts.empty()) return;
-  const auto pattern = part.is_host ? (part.parts.size() <= 4 ? Pattern::star : Pattern::binomial)
-                                    : patterns_[std::min(level, patterns_.size() - 1)];
+  const auto pattern = pattern_of(part, level);
   const auto order = order_of(part, entry, pattern);
   std::vector<int> entries{entry};
   std::vector<bool> is_delivered(order.size(), false);

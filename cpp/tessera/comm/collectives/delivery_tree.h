@@ -17,9 +17,15 @@ namespace tessera::comm::collectives {
 /// to all.
 enum class Pattern { chain, binary, binomial, star };
 
-/// "chain", or one for each level of the network from the top down, "chain,star"; the last holds for all levels below.
-/// Throws InputError for another word.
-std::vector<Pattern> patterns_of(const std::string& text);
+/// Of one level: a subnet has the one that suits what joins its parts (paper 002, §7).
+struct LevelPatterns {
+  Pattern on_switch = Pattern::chain;
+  Pattern on_bus = Pattern::chain;
+};
+
+/// "chain", or "chain/star": another one where the parts share a bus; or such a word for each level of the network from
+/// the top down, "chain,binomial/star"; the last holds for all levels below. Throws InputError for another word.
+std::vector<LevelPatterns> patterns_of(const std::string& text);
 
 struct Edge {
   int parent = 0;
@@ -28,7 +34,7 @@ struct Edge {
 
 class DeliveryTrees {
  public:
-  DeliveryTrees(const machine::Wires& wires, std::vector<Pattern> patterns);
+  DeliveryTrees(const machine::Wires& wires, std::vector<LevelPatterns> patterns);
   ~DeliveryTrees();
 
   enum class Direction { from_root, to_root };
@@ -42,6 +48,7 @@ class DeliveryTrees {
  private:
   struct Part;
   void deliver(const Part& part, int entry, std::size_t level, std::vector<Edge>& edges);
+  Pattern pattern_of(const Part& part, std::size_t level) const;
   std::vector<const Part*> order_of(const Part& part, int entry, Pattern pattern);
   Edge crossing(const Part& from, int entry, const Part& to) const;
   template <class Visit>
@@ -50,7 +57,7 @@ class DeliveryTrees {
   void lay(int parent, int child);
 
   const machine::Wires& wires_;
-  std::vector<Pattern> patterns_;
+  std::vector<LevelPatterns> patterns_;
   std::unique_ptr<Part> whole_;
   std::vector<int> spread_;
   std::vector<double> load_;                       // s, of each wire

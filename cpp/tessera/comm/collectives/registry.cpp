@@ -118,6 +118,35 @@ std::vector<int> topology_order(const machine::Wires& wires) {
   return order;
 }
 
+int central_rank(const machine::Wires& wires, double bytes) {
+  const auto& network = wires.network();
+  std::vector<int> n_ranks_below(network.subnets.size(), 0);
+  for (int host = 0; host < static_cast<int>(network.hosts.size()); ++host)
+    for (const int subnet : network.ancestors(host))
+      n_ranks_below[static_cast<std::size_t>(subnet)] += static_cast<int>(wires.ranks_on(host).size());
+  int central = 0;
+  double least = std::numeric_limits<double>::infinity();
+  for (int host = 0; host < static_cast<int>(network.hosts.size()); ++host) {
+    const auto ranks = wires.ranks_on(host);
+    if (ranks.empty()) continue;
+    auto n_reached = static_cast<int>(ranks.size());
+    const auto inside = network.hosts[static_cast<std::size_t>(host)].inside.value_or(machine::Wires::unmeasured_inside);
+    double seconds = (n_reached - 1) * inside.time(bytes);
+    for (const int subnet : network.ancestors(host)) {
+      const int n_below = n_ranks_below[static_cast<std::size_t>(subnet)];
+      if (n_below == n_reached) continue;
+      seconds += (n_below - n_reached) * network.subnets[static_cast<std::size_t>(subnet)].link.time(bytes);
+      n_reached = n_below;
+    }
+    const bool is_lower = ranks.front() < central && seconds <= least * (1 + 1e-9);
+    if (seconds < least * (1 - 1e-9) || is_lower) {
+      least = seconds;
+      central = ranks.front();
+    }
+  }
+  return central;
+}
+
 namespace {
 
 bool have_one_shape(const Parameters& a, const Parameters& b) {

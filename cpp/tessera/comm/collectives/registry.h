@@ -19,7 +19,7 @@ struct Parameters {
   std::int64_t segment = 0;  // bytes of a piece of the vector that travels by itself; 0: whole
   int degree = 2;            // of k-ary trees
   int depth = 0;             // of k-ary trees: levels below the root; 0: no limit
-  std::string pattern;       // of `subnets`: "chain", "binary", "binomial", "star"; of `hierarchical`: "ring", …
+  std::string pattern;       // of `subnets`: delivery_tree.h; of `hierarchical`: "ring", …
 };
 
 struct Entry {
@@ -38,6 +38,10 @@ const Entry& entry(const std::string& name);
 /// Ranks in an order that follows the network: those of a host side by side, hosts of a subnet side by side. Classical
 /// algorithms number ranks by it, so that neighbours in a ring, and the low dimensions of a hypercube, are near.
 std::vector<int> topology_order(const machine::Wires& wires);
+
+/// The rank whose messages of so many bytes reach the others soonest, were each alone on the network; of equals the
+/// lowest. What needs a root and was given none has it there (paper 002, §7).
+int central_rank(const machine::Wires& wires, double bytes);
 
 /// An entry with what was chosen inside it, as people write it: "k_ary:degree=3", "subnets:segment=8192:pattern=chain".
 struct NamedEntry {

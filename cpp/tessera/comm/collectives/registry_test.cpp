@@ -292,6 +292,24 @@ TEST(Scale, ChoosingPricesAFewHundredThousandMessages) {
       << "what is asked for is priced all the same";
 }
 
+TEST(CentralRank, IsWhereTheNetworkIsFast) {
+  // Ranks 0 and 1 on a slow host, the others on fast ones.
+  Network network{hosts(4), std::vector<machine::Subnet>(3)};
+  network.subnets[0] = {-1, {1, 2}, {}, {3e-4, 1e6}, Medium::fabric, {}};
+  network.subnets[1] = {0, {}, {0}, {3e-4, 1e6}, Medium::fabric, {}};
+  network.subnets[2] = {0, {}, {1, 2, 3}, {3e-4, 1e7}, Medium::fabric, {}};
+  const Wires slow_first(network, {0, 0, 1, 1, 2, 2, 3, 3});
+  EXPECT_EQ(central_rank(slow_first, 1e6), 2);
+  EXPECT_EQ(central_rank(slow_first, 0), 0) << "latencies are alike";
+  EXPECT_EQ(central_rank(one_switch(5), 1e6), 0);
+  EXPECT_EQ(central_rank(Wires(network, {3, 0, 2, 1}), 1e6), 0);
+  for (const auto operation : {Operation::all_reduce, Operation::all_gather, Operation::reduce_scatter}) {
+    const Problem problem{operation, 8, 0, counts(operation, 8, 3), 8, true};
+    for (const auto& message : entry("star").plan(problem, slow_first, {}).messages)
+      EXPECT_TRUE(message.from == 2 || message.to == 2) << name_of(operation);
+  }
+}
+
 TEST(Scale, RefusesPlansOfTooManyMessages) {
   const int n_ranks = 4096;
   const auto wires = four_quads(n_ranks);

@@ -37,8 +37,9 @@ class Builder {
 
   void barrier() {
     const Range news{0, 1};
-    send_up(load(0, news, Direction::to_root));
-    send_down(load(0, news, Direction::from_root));
+    const int root = central_rank(wires_, 0);
+    send_up(load(root, news, Direction::to_root));
+    send_down(load(root, news, Direction::from_root));
   }
 
   /// Along trees towards all ranks.
@@ -194,6 +195,15 @@ bool is_collected(const Problem& problem) {
   return problem.operation == Operation::reduce || problem.operation == Operation::reduce_scatter;
 }
 
+/// Only where a part has three parts at least do patterns differ.
+bool has_buses_and_switches(const machine::Network& network) {
+  bool has_bus = false, has_switch = false;
+  for (const auto& subnet : network.subnets)
+    if (subnet.hosts.size() + subnet.subnets.size() > 2)
+      (subnet.medium == machine::Medium::bus ? has_bus : has_switch) = true;
+  return has_bus && has_switch;
+}
+
 std::string size_text(std::int64_t bytes) {
   return bytes % 1024 == 0 ? fmt::format("{} KiB", bytes / 1024) : fmt::format("{} B", bytes);
 }
@@ -267,6 +277,7 @@ std::vector<Parameters> candidates_subnets(const Problem& problem, const machine
   const bool by_rank = problem.blocks.size() > 1;
   const double piece_limit = by_rank ? bytes / problem.n_ranks : bytes;
   const bool has_levels = wires.network().subnets.size() > 1;
+  const bool has_both_kinds = has_buses_and_switches(wires.network());
   const auto patterns = [&](std::int64_t segment) {
     std::vector<std::string> words{"chain", "binomial"};
     // A vector in one piece waits for the depth of its tree, one in many for the busiest wire, which all patterns
@@ -275,6 +286,7 @@ std::vector<Parameters> candidates_subnets(const Problem& problem, const machine
     if (is_one_piece) words.insert(words.end(), {"star", "binary"});
     if (has_levels) words.insert(words.end(), {"chain,binomial", "binomial,chain"});
     if (has_levels && is_one_piece) words.insert(words.end(), {"star,chain", "star,binomial", "chain,star"});
+    if (has_both_kinds) words.insert(words.end(), {"chain/star", "binomial/star", "chain/binomial", "binomial/chain"});
     return words;
   };
   std::vector<Parameters> candidates;

@@ -135,7 +135,7 @@ TEST(Subnets, AThinLinkIsCrossedOnceAPiece) {
 TEST(DeliveryTrees, ReachEveryRankOnceFromAnyRoot) {
   for (const auto& network : {test::quads(), test::two_racks(), test::three_segments(), test::one_slow_switch()}) {
     const auto wires = test::wires_of(network);
-    for (const char* pattern : {"chain", "binary", "binomial", "star", "chain,star", "binomial,chain"}) {
+    for (const char* pattern : {"chain", "binary", "binomial", "star", "chain,star", "binomial,chain", "chain/star"}) {
       DeliveryTrees trees(wires, patterns_of(pattern));
       for (int root = 0; root < wires.n_ranks(); ++root)
         for (const auto direction : {DeliveryTrees::Direction::from_root, DeliveryTrees::Direction::to_root}) {
@@ -152,6 +152,36 @@ TEST(DeliveryTrees, ReachEveryRankOnceFromAnyRoot) {
     }
   }
   EXPECT_THROW(patterns_of("chain,ladder"), InputError);
+  EXPECT_THROW(patterns_of("chain/"), InputError);
+}
+
+/// Four hosts on a bus and four on a switch, joined by a router.
+machine::Network bus_and_switch() {
+  return test::network_of({{4, 1, 10, 10, machine::Medium::bus}, {4, 1, 10, 10}, {1, 1, 10}}, 10);
+}
+
+TEST(DeliveryTrees, ASubnetHasThePatternOfItsKind) {
+  const auto wires = test::wires_of(bus_and_switch());
+  for (const char* pattern : {"chain/star", "binomial,chain/star"}) {
+    std::set<int> givers_on_bus, givers_on_switch;
+    for (const auto& [parent, child] :
+         DeliveryTrees(wires, patterns_of(pattern)).add_tree(0, 1000, DeliveryTrees::Direction::from_root)) {
+      if (wires.level(parent, child) > 1) continue;
+      (parent < 4 ? givers_on_bus : givers_on_switch).insert(parent);
+    }
+    EXPECT_EQ(givers_on_bus, (std::set<int>{0})) << pattern;
+    EXPECT_EQ(givers_on_switch.size(), 3u) << pattern;
+  }
+}
+
+TEST(Subnets, BusesAndSwitchesAreOfferedPatternsOfTheirOwn) {
+  const auto n_mixed = [](const machine::Network& network) {
+    const auto wires = test::wires_of(network);
+    const auto found = candidates_subnets(problem_of(Operation::broadcast, wires.n_ranks()), wires);
+    return std::count_if(found.begin(), found.end(), [](auto& p) { return p.pattern.find('/') != std::string::npos; });
+  };
+  EXPECT_GT(n_mixed(bus_and_switch()), 0);
+  EXPECT_EQ(n_mixed(test::quads()), 0);
 }
 
 TEST(Predict, OneMessageTakesLatencyAndBytes) {

@@ -57,6 +57,8 @@ class Collectives {
 
   /// Why the network is not used: one line, the same on all ranks; empty where it is, or where there is none.
   const std::string& warning() const { return warning_; }
+  /// Of these ranks, on hosts of one switch where there is no network; null where `warning` says why there are none.
+  const machine::Wires* wires() const { return wires_ ? &*wires_ : nullptr; }
   /// How the latest call was carried out.
   const Decision& latest() const { return *latest_; }
 

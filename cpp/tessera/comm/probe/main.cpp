@@ -81,25 +81,31 @@ Status check(Crew& crew, const Layout& layout, const Arguments& arguments, const
 }
 
 /// What a survey found, in a line or two.
-void say_what_was_found(const machine::MachineFile& map, const Arguments& arguments) {
+void say_what_was_found(const machine::MachineFile& map, double seconds, const Arguments& arguments) {
   const auto& network = *map.machine.network;
   const auto leaves = std::ranges::count_if(network.subnets, &machine::Subnet::is_leaf);
+  const auto n_hosts = static_cast<int>(network.hosts.size());
+  int n_measured = 0;
+  for (int a = 0; a < n_hosts; ++a)
+    for (int b = 0; b < a; ++b) n_measured += map.measurements->times.front().is_known(a, b) ? 1 : 0;
   if (network.hosts.size() == 1)
     fmt::print(stderr, "tessera-probe: all ranks are on one host: only its inside was measured, there is no network\n");
-  fmt::print(stderr, "tessera-probe: {} hosts in {} subnets; wrote {}\n", network.hosts.size(), leaves,
-             arguments.output);
+  fmt::print(stderr, "tessera-probe: {} hosts in {} subnets, {} of {} pairs measured in {:.0f} s; wrote {}\n", n_hosts,
+             leaves, n_measured, n_hosts * (n_hosts - 1) / 2, seconds, arguments.output);
 }
 
 Status measure(Crew& crew, const Layout& layout, const Arguments& arguments,
                const std::optional<machine::MachineFile>& old) {
   Reporter reporter(arguments.quiet);
+  const auto start = std::chrono::steady_clock::now();
   auto found = survey(crew, layout, arguments.survey, std::ref(reporter));
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   if (old) found = machine::merge(*old->measurements, found);
   machine::MachineFile map{common_machine(layout, std::filesystem::path(arguments.output).stem().string()), found, {}};
   if (old) map.trials = old->trials;
   map.machine.network = machine::derive_network(found);
   write_atomically(arguments.output, machine::machine_file_text(map));
-  if (!arguments.quiet) say_what_was_found(map, arguments);
+  if (!arguments.quiet) say_what_was_found(map, seconds, arguments);
   return good;
 }
 

@@ -9,6 +9,7 @@
 #include "tessera/comm/communicator.h"
 #include "tessera/comm/job.h"
 #include "tessera/comm/programs/check.h"
+#include "tessera/comm/programs/grid.h"
 #include "tessera/comm/programs/large.h"
 #include "tessera/comm/programs/timing.h"
 #include "tessera/comm/programs/tuning.h"
@@ -65,6 +66,15 @@ int run(int argc, char** argv, const Communicator& comm) {
   tune_command->add_option("--candidates", tuning.candidates, "of each operation and size")
       ->check(CLI::Range(1, 20))
       ->capture_default_str();
+  GridRequest grid;
+  auto* grid_command = app.add_subcommand("grid", "put ranks into a Cartesian grid along the network");
+  grid_command->add_option("--dims", grid.dims, "places along each direction")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 1 << 30))
+      ->required();
+  grid_command->add_flag("--periodic", grid.is_periodic, "the last along each direction is a neighbour of the first");
+  grid_command->add_option("--map", grid.map, "map of the machine; default: all hosts on one switch");
+  grid_command->add_option("--network", grid.network, "instead: switch, racks, segments or quads");
   auto* entries = app.add_subcommand("entries", "print which entries can do which operations");
   int n_ranks = comm.size();
   entries->add_option("--ranks", n_ranks, "so many ranks; default: those of this job")->check(CLI::Range(1, 100'000));
@@ -88,6 +98,10 @@ int run(int argc, char** argv, const Communicator& comm) {
   if (*tune_command) {
     if (tuning.output.empty()) tuning.output = tuning.map;
     print_on_root(comm, tune(tuning, MPI_COMM_WORLD).dump() + "\n");
+    return 0;
+  }
+  if (*grid_command) {
+    print_on_root(comm, make_grid(grid, MPI_COMM_WORLD).dump() + "\n");
     return 0;
   }
   if (*check_large_command) {

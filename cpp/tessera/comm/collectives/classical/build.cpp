@@ -38,7 +38,10 @@ bool has_root(Operation operation) {
          operation == Operation::gather;
 }
 
-int root_of(const Problem& problem) { return has_root(problem.operation) ? problem.root : 0; }
+int root_of(const Problem& problem, const machine::Wires& wires) {
+  if (has_root(problem.operation)) return problem.root;
+  return central_rank(wires, static_cast<double>(whole(problem).length * problem.element_bytes));
+}
 
 Range whole(const Problem& problem) {
   if (problem.operation == Operation::barrier) return {0, 1};

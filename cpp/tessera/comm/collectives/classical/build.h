@@ -43,8 +43,8 @@ Effect combine(const Problem& problem, int from, int to);
 /// Whether results depend on the order of operands, so that partial results must be of neighbouring ranks.
 bool keeps_rank_order(const Problem& problem);
 bool has_root(Operation operation);
-/// The root; of rootless operations the lowest rank.
-int root_of(const Problem& problem);
+/// The root; of rootless operations the central rank.
+int root_of(const Problem& problem, const machine::Wires& wires);
 
 /// All elements of the output.
 Range whole(const Problem& problem);

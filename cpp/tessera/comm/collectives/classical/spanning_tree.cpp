@@ -16,7 +16,7 @@ constexpr int most_ranks = 1024;
 /// host, and one link joins two subnets.
 Tree minimal_spanning_tree(const Problem& problem, const machine::Wires& wires) {
   const auto bytes = static_cast<double>(whole(problem).length * problem.element_bytes);
-  Tree tree(problem.n_ranks, root_of(problem));
+  Tree tree(problem.n_ranks, root_of(problem, wires));
   const auto n = static_cast<std::size_t>(problem.n_ranks);
   std::vector<double> time(n, std::numeric_limits<double>::infinity());
   std::vector<int> nearest(n, -1), joined;

@@ -83,7 +83,7 @@ void grow_binomial(Tree& tree, std::span<const int> sequence) {
 }
 
 std::vector<std::vector<int>> arms(const Problem& problem, const machine::Wires& wires) {
-  const int root = root_of(problem);
+  const int root = root_of(problem, wires);
   if (!keeps_rank_order(problem)) return {order_from(root, wires)};
   std::vector<std::vector<int>> up_and_down(2);
   for (int rank = root; rank < problem.n_ranks; ++rank) up_and_down[0].push_back(rank);
@@ -92,13 +92,13 @@ std::vector<std::vector<int>> arms(const Problem& problem, const machine::Wires&
 }
 
 Tree k_ary_tree(const Problem& problem, const machine::Wires& wires, int degree, int depth) {
-  Tree tree(problem.n_ranks, root_of(problem));
+  Tree tree(problem.n_ranks, root_of(problem, wires));
   for (const auto& arm : arms(problem, wires)) grow_k_ary(tree, arm, degree, depth);
   return tree;
 }
 
 Tree binomial_tree(const Problem& problem, const machine::Wires& wires) {
-  Tree tree(problem.n_ranks, root_of(problem));
+  Tree tree(problem.n_ranks, root_of(problem, wires));
   for (const auto& arm : arms(problem, wires)) grow_binomial(tree, arm);
   return tree;
 }
