@@ -58,6 +58,10 @@ def address(spec: Spec, host: str) -> str:
     return f"{PREFIX}.{spec.hosts.index(host) + 1}"
 
 
+def _mac(spec: Spec, host: str, card: int) -> str:
+    return f"02:00:00:00:{card:02x}:{spec.hosts.index(host) + 1:02x}"
+
+
 def why_not() -> str | None:
     """Why no cluster can be built here, if so."""
     if os.geteuid() != 0:
@@ -180,7 +184,8 @@ def _cable(spec: Spec, cluster: Cluster) -> None:
         for host in network.hosts:
             card = spec.cards[host].index(network.name)
             port = f"{host}.{card}"
-            ip[FABRIC].append(f"link add {port} type veth peer name eth{card} netns {cluster.pids[host]}")
+            of_host = f"eth{card} address {_mac(spec, host, card)} netns {cluster.pids[host]}"
+            ip[FABRIC].append(f"link add {port} type veth peer name {of_host}")
             plug(port, network.name)
             ip[host].append(f"link set dev eth{card} gso_max_segs 1 up")  # real frames, none of 64 KiB
             ip[host] += [f"addr add {address(spec, host)}/24 dev eth0"] if card == 0 else []
@@ -189,7 +194,11 @@ def _cable(spec: Spec, cluster: Cluster) -> None:
             if not network.is_bus:
                 tc[FABRIC].append(_shaper(port, network.rate, network.buffer))
     for a, b in itertools.permutations(spec.hosts, 2):
-        if card := spec.card(a, b):
+        card = spec.card(a, b)
+        # Else hosts ask for each other, and the kernel remembers 1024 answers for all namespaces together.
+        to = _mac(spec, b, spec.cards[b].index(spec.cards[a][card]) if card else 0)
+        ip[a].append(f"neigh add {address(spec, b)} lladdr {to} dev eth{card} nud permanent")
+        if card:
             ip[a].append(f"route add {address(spec, b)} dev eth{card} src {address(spec, a)}")
     delayed: list[list[str]] = []
     for i, cable in enumerate(spec.cables):

@@ -10,11 +10,13 @@
 
 #include "tessera/base/error.h"
 #include "tessera/machine/survey/contention.h"
+#include "tessera/machine/survey/derive_network.h"
 #include "tessera/machine/survey/pairs_to_measure.h"
 
 namespace tessera::comm::probe {
 namespace {
 
+using machine::Experiment;
 using machine::Flow;
 using machine::HostPair;
 using machine::Measurements;
@@ -29,6 +31,8 @@ constexpr double share_of_looks = 0.15;  // of the time left, each
 constexpr double most_of_look = 0.1;     // s, each direction of a pair
 constexpr double tolerance = 1.2;        // of paper 002
 constexpr int flow_repeats = 2;
+constexpr double share_of_media = 0.6;  // of the time left, for media and uplinks
+constexpr double shortest_flow = 0.05;  // s
 
 class Clock {
  public:
@@ -185,19 +189,31 @@ void measure_contention(Crew& crew, const Layout& layout, const Clock& clock, co
     }
     return least;
   };
-  const machine::ContentionOptions options;
+  machine::ContentionOptions options;
+  const auto seconds_of = [&](const Experiment& experiment, const machine::Network& network) {
+    const auto n_flows = static_cast<double>(experiment.flows.size());
+    // Shared processors are taken to carry four flows at once.
+    const double together =
+        std::max(machine::most_seconds(experiment, network), experiment.piece > 0 ? n_flows / 4 * options.seconds : 0);
+    return flow_repeats * (together + (experiment.alone.empty() ? n_flows * options.seconds_of_media : 0));
+  };
+  // Of many subnets each gets less time, but all are looked at.
+  auto network = machine::derive_network(found);
+  double of_media = 0;
+  for (const auto& experiment : machine::contention_experiments(found, options))
+    if (experiment.alone.empty()) of_media += seconds_of(experiment, network);
+  if (of_media > share_of_media * clock.left())
+    options.seconds_of_media = std::max(shortest_flow, options.seconds * share_of_media * clock.left() / of_media);
+
   std::map<std::pair<Flow, std::int64_t>, double> alone;
   for (bool is_any_run = true; is_any_run;) {  // what one round shows may want a closer look in the next
     is_any_run = false;
+    network = machine::derive_network(found);
     auto experiments = machine::contention_experiments(found, options);
     for (std::size_t i = 0; i < experiments.size(); ++i) {
       auto& experiment = experiments[i];
-      const double each = flow_repeats * options.seconds;
-      // On a bus, where nothing is known yet; of processors, that they share out four at once.
-      const double n_in_turn = static_cast<double>(experiment.flows.size()) / (experiment.piece > 0 ? 4 : 1);
-      const double most = 2 * each * n_in_turn;
       progress("several at once", static_cast<int>(i), static_cast<int>(experiments.size()), -1);
-      if (clock.left() < most) continue;
+      if (clock.left() < seconds_of(experiment, network)) continue;
       const bool is_alone_known = !experiment.alone.empty();
       const bool is_one_of_many = is_alone_known && experiment.piece == 0;  // these outvote each other
       if (!is_alone_known)

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <set>
 #include <utility>
 
 #include "tessera/machine/routes/find_routes.h"
 #include "tessera/machine/survey/derive_network.h"
 #include "tessera/machine/survey/split_by_load.h"
+#include "tessera/machine/wires.h"
 
 namespace tessera::machine {
 namespace {
@@ -125,6 +127,7 @@ std::vector<Experiment> contention_experiments(const Measurements& measurements,
     Experiment experiment{flows, bytes_of_flow(link, options.seconds), {}, {}, piece};
     if (piece == short_piece) experiment.bytes = std::max(piece, experiment.bytes / less_of_short);
     const bool are_many = flows.size() > index(options.most_flows);  // to be timed one by one
+    if (piece == 0 && !are_many) experiment.bytes = bytes_of_flow(link, options.seconds_of_media);
     if (piece > 0 || are_many) experiment.alone.assign(flows.size(), link.time(static_cast<double>(experiment.bytes)));
     wanted.push_back(std::move(experiment));
   };
@@ -169,6 +172,25 @@ std::vector<Experiment> contention_experiments(const Measurements& measurements,
     wanted.insert(wanted.end(), loads.begin(), loads.end());
   }
   return wanted;
+}
+
+double most_seconds(const Experiment& experiment, Network network) {
+  network.routes.reset();
+  for (auto& subnet : network.subnets) {
+    if (subnet.medium == Medium::unknown) subnet.medium = Medium::bus;
+    if (!subnet.uplink && subnet.parent >= 0) subnet.uplink = network.subnets[index(subnet.parent)].link.bandwidth;
+  }
+  std::vector<int> one_each(network.hosts.size());
+  std::iota(one_each.begin(), one_each.end(), 0);
+  const Wires wires(network, one_each);
+  std::vector<double> busy(wires.wires().size(), 0);
+  double latency = 0;
+  for (const auto& [from, to] : experiment.flows) {
+    for (const int wire : wires.path(from, to))
+      busy[index(wire)] += static_cast<double>(experiment.bytes) / wires.wires()[index(wire)].bandwidth;
+    latency = std::max(latency, wires.latency(from, to));
+  }
+  return latency + *std::max_element(busy.begin(), busy.end());
 }
 
 void add_contention(Network& network, const std::vector<Experiment>& experiments) {

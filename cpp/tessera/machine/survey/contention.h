@@ -9,8 +9,9 @@
 namespace tessera::machine {
 
 struct ContentionOptions {
-  double seconds = 0.25;  // that a flow should take alone
-  int most_flows = 16;    // at once, out of one subnet
+  double seconds = 0.25;           // that a flow should take alone
+  double seconds_of_media = 0.25;  // the same where it is about a medium or an uplink
+  int most_flows = 16;             // at once, out of one subnet
 };
 
 /// Experiments to do next; call, run, call again until none is left, as a leaf that turns out to have parts is looked
@@ -24,6 +25,10 @@ struct ContentionOptions {
 /// - where hosts share an operating system, and so its processors, all of them at once, each to its neighbour on the
 ///   same switch, in long messages and in short ones.
 std::vector<Experiment> contention_experiments(const Measurements& measurements, const ContentionOptions& options = {});
+
+/// Seconds that the flows of an experiment need together at most, as far as the network is known: what may be a bus
+/// counts as one, and an uplink that was not measured as one host's port.
+double most_seconds(const Experiment& experiment, Network network);
 
 /// Sets medium and uplink of the subnets from the experiments that were done.
 void add_contention(Network& network, const std::vector<Experiment>& experiments);

@@ -50,6 +50,20 @@ TEST(Contention, SegmentsAreBuses) {
   EXPECT_EQ(found.subnets[0].medium, Medium::unknown) << "three parts can't tell";
 }
 
+TEST(Contention, ReckonsWithWhatIsNotKnown) {
+  auto network = tree_of_racks({4, 4}, {0, 1e8}, {0, 1e7});
+  const Experiment crossing{{{0, 4}, {1, 5}, {2, 6}}, 1'000'000, {}, {}, 0},
+      inside{{{0, 1}, {2, 3}}, 1'000'000, {}, {}};
+  for (auto& subnet : network.subnets) subnet.medium = Medium::unknown;
+  EXPECT_NEAR(most_seconds(crossing, network), 0.3, 1e-9) << "one after the other";
+  EXPECT_NEAR(most_seconds(inside, network), 0.02, 1e-9);
+  for (auto& subnet : network.subnets) subnet.medium = Medium::fabric;
+  EXPECT_NEAR(most_seconds(inside, network), 0.01, 1e-9);
+  EXPECT_NEAR(most_seconds(crossing, network), 0.3, 1e-9) << "an uplink may be as thin as a port";
+  for (std::size_t s = 1; s < 3; ++s) network.subnets[s].uplink = 2e7;
+  EXPECT_NEAR(most_seconds(crossing, network), 0.15, 1e-9);
+}
+
 TEST(Contention, ThinUplinksAreFound) {
   auto truth = tree_of_racks({4, 6}, {50e-6, 125e6}, {100e-6, 12.5e6});
   truth.subnets[1].uplink = truth.subnets[2].uplink = 12.5e6;

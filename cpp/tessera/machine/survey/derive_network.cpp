@@ -40,6 +40,7 @@ void split_leaves(std::vector<Subnet>& subnets, const std::vector<Experiment>& e
   const auto n = subnets.size();
   for (std::size_t s = 0; s < n; ++s) {
     if (!subnets[s].is_leaf()) continue;
+    if (!load_experiments(subnets[s].hosts, subnets[s].link, experiments, 1).empty()) continue;  // few explain anything
     const auto parts = split_by_load(subnets[s].hosts, experiments);
     if (parts.size() < 2) continue;
     subnets[s].hosts.clear();

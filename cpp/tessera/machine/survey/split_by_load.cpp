@@ -360,10 +360,15 @@ std::vector<Part> split_by_load(const std::vector<int>& hosts, const std::vector
         best = std::move(division);
       }
     }
-  if (best.n_parts() == 1) return {{hosts, Medium::unknown}};
   std::vector<Part> parts;
   for (const auto medium : best.media) parts.push_back({{}, medium});
   for (std::size_t h = 0; h < hosts.size(); ++h) parts[index(best.part_of[h])].hosts.push_back(hosts[h]);
+  // One host alone beyond a cable of a port's rate is as good as on the switch.
+  const auto is_switch = [](const Part& part) { return part.hosts.size() == 1 || part.medium == Medium::fabric; };
+  const auto is_single = [](const Part& part) { return part.hosts.size() == 1; };
+  const bool is_one_switch = parts.size() == 2 && std::all_of(parts.begin(), parts.end(), is_switch) &&
+                             std::any_of(parts.begin(), parts.end(), is_single);
+  if (parts.size() == 1 || is_one_switch) return {{hosts, Medium::unknown}};
   return parts;
 }
 
