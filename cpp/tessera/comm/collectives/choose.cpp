@@ -36,9 +36,6 @@ constexpr std::array<std::string_view, 10> textbook{
 // Candidates that take so many times as long as the best one before them are not priced to the end.
 constexpr double worth_a_look = 1.5;
 
-// An entry that was tried and may, for all that the turns tell, be slower than this beside the library is no gain.
-constexpr double never_slower = 0.95;
-
 // What was not tried beside what was: the model, even corrected, is wrong by so much.
 constexpr double untried = 1.15;
 

@@ -19,6 +19,9 @@ struct Choice {
   std::vector<Candidate> ranked;  // all that can do it, fastest first; empty where nothing was to be chosen
 };
 
+/// An entry that was tried and may, for all that the turns tell, be slower than this beside the library is no gain.
+inline constexpr double never_slower = 0.95;
+
 /// `only`: an entry forced by name ("native": the MPI library's own); throws InputError for an unknown one. An entry
 /// that can't do the problem gives way to the library, and the reason says so. `trials`, of this MPI library, correct
 /// the predictions: of the same operation on as many ranks, of the nearest size within a factor of four; what was tried

@@ -11,6 +11,7 @@
 
 #include "tessera/base/atomic_file.h"
 #include "tessera/base/error.h"
+#include "tessera/comm/collectives/choose.h"
 #include "tessera/comm/collectives/registry.h"
 #include "tessera/comm/communicator.h"
 #include "tessera/comm/mpi/hosts.h"
@@ -24,6 +25,7 @@ namespace {
 // All-to-all of this many bytes a pair is a job of its own.
 constexpr std::int64_t longest_pair = 131072;
 constexpr int fewest_turns = 3, most_turns = 25;
+constexpr int further_turns = 5;  // at a time
 constexpr double confidence = 0.95;
 
 /// The fastest by the model, and then those that differ most from what was taken already: in their entry or in the size
@@ -60,6 +62,25 @@ double least_gain_of(const std::vector<double>& library, const std::vector<doubl
   }
 }
 
+double median_of(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const auto n = values.size();
+  return (values[(n - 1) / 2] + values[n / 2]) / 2;
+}
+
+/// An entry and the library in turns.
+struct SideBySide {
+  std::string entry;
+  double predicted = 0;                  // s
+  std::vector<double> seconds, library;  // of each turn
+
+  double least_gain() const { return least_gain_of(library, seconds); }
+  /// It seems to be faster than the library, but a turn or two say that it may be slower.
+  bool is_unclear() const {
+    return least_gain() < collectives::never_slower && median_of(seconds) < median_of(library);
+  }
+};
+
 /// Rank 0's list on all ranks.
 std::vector<std::string> shared(const std::vector<std::string>& list, MPI_Comm comm) {
   std::string text;
@@ -77,6 +98,34 @@ std::vector<std::string> shared(const std::vector<std::string>& list, MPI_Comm c
 double shared(double value, MPI_Comm comm) {
   MPI_Bcast(&value, 1, MPI_DOUBLE, 0, comm);
   return value;
+}
+
+/// More turns of the library and the fastest entry until it is clear whether that gains, or so many seconds are over.
+/// Collective; what was tried counts on rank 0.
+void clear_up(std::vector<SideBySide>& tried, TimingRequest timing, double seconds, MPI_Comm comm) {
+  const auto fastest = std::min_element(tried.begin(), tried.end(), [](const auto& a, const auto& b) {
+    return median_of(a.seconds) < median_of(b.seconds);
+  });
+  const double begin = MPI_Wtime();
+  timing.repeats = further_turns;
+  while (true) {
+    timing.entries.clear();
+    if (fastest != tried.end() && fastest->is_unclear() && fastest->seconds.size() < most_turns) {
+      const double a_turn = median_of(fastest->seconds) + median_of(fastest->library);
+      const double needed = (further_turns + 1) * a_turn;  // the first is not timed
+      if (MPI_Wtime() - begin + needed < seconds) timing.entries = {"native", fastest->entry};
+    }
+    timing.entries = shared(timing.entries, comm);
+    if (timing.entries.empty()) return;
+    const auto more = time_entries(timing, comm);
+    if (fastest == tried.end()) continue;
+    const auto add = [&](std::size_t i, std::vector<double>& to) {
+      const std::vector<double> times = more["entries"][i]["times"];
+      to.insert(to.end(), times.begin(), times.end());
+    };
+    add(0, fastest->library);
+    add(1, fastest->seconds);
+  }
 }
 
 bool is_same_case(const machine::Trial& a, const machine::Trial& b) {
@@ -109,10 +158,13 @@ nlohmann::json tune(const TuningRequest& request, MPI_Comm comm) {
   const double begin = MPI_Wtime();
   auto sizes = request.sizes;
   std::sort(sizes.begin(), sizes.end());
+  auto n_cases_left = static_cast<double>(sizes.size() * request.operations.size());
   for (const auto size : sizes)
     for (const auto& operation : request.operations) {
+      const double n_cases = n_cases_left--;
       const bool is_barrier = operation == "barrier";
       if ((is_barrier && size != sizes.front()) || (operation == "all_to_all" && size > longest_pair)) continue;
+      const double case_begin = MPI_Wtime();
       const double left = shared(request.seconds - (MPI_Wtime() - begin), comm);
       TimingRequest timing;
       timing.map = request.map;
@@ -143,20 +195,29 @@ nlohmann::json tune(const TuningRequest& request, MPI_Comm comm) {
       timing.entries = entries;
       timing.repeats = std::clamp(static_cast<int>(shared(0.1 * left / a_turn, comm)), fewest_turns, most_turns);
       const auto found = time_entries(timing, comm);
-      if (rank != 0) continue;
-      for (const auto& entry : found["entries"]) {
-        const bool is_native = entry["entry"] == "native";
-        const double predicted = is_native ? ranked.value("native_predicted", 0.0) : entry.value("predicted", 0.0);
-        const double seconds = entry["median"];
-        if (!(predicted > 0) || !(seconds > 0)) continue;
-        // The library takes turns with them, first.
-        const double least = is_native ? 0 : least_gain_of(found["entries"][0]["times"], entry["times"]);
-        trials.push_back({Communicator::library_version(), operation, n_ranks, timing.bytes, entry["entry"], predicted,
-                          seconds, least});
-        fmt::print(stderr, "tessera-collectives: {} of {} bytes, {}: {:.3g} ms, predicted {:.3g}{}\n", operation,
-                   timing.bytes, trials.back().entry, seconds * 1e3, predicted * 1e3,
-                   is_native ? "" : fmt::format(", library at least {:.2f} times as long", least));
+      std::vector<double> library;
+      std::vector<SideBySide> tried;
+      if (rank == 0) {
+        library = found["entries"][0]["times"].get<std::vector<double>>();
+        for (const auto& entry : found["entries"])
+          if (entry["entry"] != "native" && entry.value("predicted", 0.0) > 0)
+            tried.push_back({entry["entry"], entry["predicted"], entry["times"].get<std::vector<double>>(), library});
       }
+      const double share = std::min(left, 2 * left / n_cases);
+      clear_up(tried, timing, share - (MPI_Wtime() - case_begin), comm);
+      if (rank != 0) continue;
+      for (const auto& entry : tried)
+        if (entry.library.size() > library.size()) library = entry.library;
+      const auto keep = [&](const std::string& entry, double predicted, double seconds, double least) {
+        if (!(predicted > 0) || !(seconds > 0)) return;
+        trials.push_back(
+            {Communicator::library_version(), operation, n_ranks, timing.bytes, entry, predicted, seconds, least});
+        fmt::print(stderr, "tessera-collectives: {} of {} bytes, {}: {:.3g} ms, predicted {:.3g}{}\n", operation,
+                   timing.bytes, entry, seconds * 1e3, predicted * 1e3,
+                   least > 0 ? fmt::format(", library at least {:.2f} times as long", least) : "");
+      };
+      keep("native", ranked.value("native_predicted", 0.0), median_of(library), 0);
+      for (const auto& entry : tried) keep(entry.entry, entry.predicted, median_of(entry.seconds), entry.least_gain());
     }
   nlohmann::json summary{{"trials", trials.size()}, {"left_out", left_out}, {"seconds", MPI_Wtime() - begin}};
   if (rank == 0) {
