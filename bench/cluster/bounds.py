@@ -55,8 +55,8 @@ class Operation:
         return self.bytes < 100_000 and self.kind != "all_to_all"
 
     def turns(self, repeats: int) -> int:
-        """Of what takes milliseconds five times as many."""
-        return repeats * (5 if self.is_short else 1)
+        """Of what takes milliseconds twenty times as many: their least time counts, and it takes many to find that."""
+        return repeats * (20 if self.is_short else 1)
 
 
 OPERATIONS = (

@@ -56,7 +56,7 @@ ENTRIES = ("auto", "native", "predicted")
     type=click.IntRange(1),
     default=5,
     show_default=True,
-    help="Turns of each; five times as many of short operations.",
+    help="Turns of each; twenty times as many of short operations.",
 )
 @click.option("--check", is_flag=True, help="End with status 1 where a promise is not kept.")
 @click.option("--kept", is_flag=True, help="Measure nothing; the tables of what earlier runs have left.")

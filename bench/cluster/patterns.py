@@ -80,7 +80,7 @@ TABLES = {
     type=click.IntRange(2),
     default=7,
     show_default=True,
-    help="Turns of each; five times as many of short operations.",
+    help="Turns of each; twenty times as many of short operations.",
 )
 @click.option("--check", is_flag=True, help="End with status 1 where another pattern is faster.")
 @trial_options

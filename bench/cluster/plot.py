@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bench.cluster.emulated import LIBRARIES
 from bench.cluster.measured import LARGE, Timing, title
+from tessera.plots import STYLE
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 OURS, THEIRS = {"openmpi": "tab:blue", "mpich": "tab:cyan"}, {"openmpi": "tab:red", "mpich": "tab:orange"}
 
@@ -14,6 +19,16 @@ OURS, THEIRS = {"openmpi": "tab:blue", "mpich": "tab:cyan"}, {"openmpi": "tab:re
 def draw(timings: Sequence[Timing], path: Path) -> None:
     """A panel for each long operation, a row for each network and order of ranks: ours and the libraries' own medians,
     over the bound, on a logarithmic axis. What was promised is a bar."""
+    from matplotlib import pyplot as plt
+
+    with plt.rc_context(STYLE | {"axes.grid": False}):
+        figure = _figure(timings)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(path, dpi=110)
+        plt.close(figure)
+
+
+def _figure(timings: Sequence[Timing]) -> Figure:
     from matplotlib import pyplot as plt
 
     rows = list(dict.fromkeys((one.spec, one.shuffle) for one in timings))
@@ -34,12 +49,10 @@ def draw(timings: Sequence[Timing], path: Path) -> None:
         panel.minorticks_off()
         panel.axvline(1, color="0.8", linewidth=0.8, zorder=0)
         panel.set_title(operation)
-        panel.grid(axis="y", color="0.93")
+        panel.grid(axis="y")
     panels[0].set_yticks(range(len(rows)), [title(*row) for row in rows])
     panels[0].invert_yaxis()
     figure.supxlabel("times over what the wires allow")
     known = dict(zip(*reversed(panels[0].get_legend_handles_labels()), strict=True))
-    figure.legend(known.values(), known.keys(), loc="outside upper center", ncols=len(known), frameon=False)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=110)
-    plt.close(figure)
+    figure.legend(known.values(), known.keys(), loc="outside upper center", ncols=len(known))
+    return figure

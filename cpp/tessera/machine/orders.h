@@ -20,7 +20,8 @@ std::vector<int> fill_slots(const Network& network, int n_ranks);
 Wires wires_of_job(const Network& network, int n_ranks);
 
 /// The order of hosts in the host file of paper 000, §2 and Table 1: line i of the 2^d lines goes to computer
-/// ⌊reverse_bits(i) / processors⌋. Both numbers must be powers of two (InputError).
+/// ⌊reverse_bits(i) / processors⌋. Both numbers must be powers of two (InputError). The paper's loop ends
+/// a line too late, and its "12 (1010)" is computer 10; its Table 1 is as here.
 RankOrder bit_reversal_order(int n_computers, int processors);
 
 /// The same from a network, for any numbers: ranks p/2 apart, which exchange the largest part of a vector in a
