@@ -14,7 +14,14 @@ from conftest import ENGINES, mpirun
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
-GRIDS = {1: ["1", "1,1"], 2: ["2", "2,1"], 3: ["3", "1,2"], 4: ["2,2", "3"], 6: ["3,2", "2,2"], 8: ["2,2,2", "4,2", "5"]}
+GRIDS = {
+    1: ["1", "1,1"],
+    2: ["2", "2,1"],
+    3: ["3", "1,2"],
+    4: ["2,2", "3"],
+    6: ["3,2", "2,2"],
+    8: ["2,2,2", "4,2", "5"],
+}
 
 
 def grid(run: Run, mpi: str, ranks: int, *words: str | Path) -> dict[str, Any]:

@@ -130,7 +130,8 @@ int central_rank(const machine::Wires& wires, double bytes) {
     const auto ranks = wires.ranks_on(host);
     if (ranks.empty()) continue;
     auto n_reached = static_cast<int>(ranks.size());
-    const auto inside = network.hosts[static_cast<std::size_t>(host)].inside.value_or(machine::Wires::unmeasured_inside);
+    const auto inside =
+        network.hosts[static_cast<std::size_t>(host)].inside.value_or(machine::Wires::unmeasured_inside);
     double seconds = (n_reached - 1) * inside.time(bytes);
     for (const int subnet : network.ancestors(host)) {
       const int n_below = n_ranks_below[static_cast<std::size_t>(subnet)];

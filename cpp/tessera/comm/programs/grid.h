@@ -16,8 +16,8 @@ struct GridRequest {
 };
 
 /// `ranks`: by place, row by row; `neighbours`: how many pairs of them meet on one host, in one leaf subnet, and so on
-/// up, `renumbered` and `as_numbered`; `warning`: why the map was of no use. Collective; throws InputError for a grid of
-/// more places than ranks.
+/// up, `renumbered` and `as_numbered`; `warning`: why the map was of no use. Collective; throws InputError for a grid
+/// of more places than ranks.
 nlohmann::json make_grid(const GridRequest& request, MPI_Comm comm);
 
 }  // namespace tessera::comm::programs
