@@ -110,13 +110,10 @@ double timed(const Call& call, mpi::Collectives* collectives, MPI_Comm comm) {
   return seconds;
 }
 
-nlohmann::json json_of(Turn& turn) {
-  auto sorted = turn.times;
-  std::sort(sorted.begin(), sorted.end());
-  const auto n = sorted.size();
-  const double median = n == 0 ? 0 : (sorted[(n - 1) / 2] + sorted[n / 2]) / 2;
-  nlohmann::json json{{"entry", turn.name}, {"times", turn.times}, {"median", median}, {"plan", "native"}};
-  json["min"] = n == 0 ? 0 : sorted.front();
+nlohmann::json json_of(const Turn& turn) {
+  const auto& times = turn.times;
+  nlohmann::json json{{"entry", turn.name}, {"times", times}, {"median", median_of(times)}, {"plan", "native"}};
+  json["min"] = times.empty() ? 0 : *std::min_element(times.begin(), times.end());
   if (turn.name == "native") return json;
   const auto& decision = turn.collectives->latest();
   json["plan"] = decision.name;
@@ -128,6 +125,13 @@ nlohmann::json json_of(Turn& turn) {
 }
 
 }  // namespace
+
+double median_of(std::vector<double> values) {
+  const auto n = values.size();
+  if (n == 0) return 0;
+  std::sort(values.begin(), values.end());
+  return (values[(n - 1) / 2] + values[n / 2]) / 2;
+}
 
 nlohmann::json time_entries(const TimingRequest& request, MPI_Comm world) {
   const Kind kind(request.elements);
@@ -167,7 +171,7 @@ nlohmann::json time_entries(const TimingRequest& request, MPI_Comm world) {
   MPI_Comm_size(comm, &n_ranks);
   json["ranks"] = n_ranks;
   json["entries"] = nlohmann::json::array();
-  for (auto& turn : turns) json["entries"].push_back(json_of(turn));
+  for (const auto& turn : turns) json["entries"].push_back(json_of(turn));
   turns.clear();
   MPI_Comm_free(&comm);
   return json;

@@ -28,4 +28,7 @@ struct TimingRequest {
 /// sleep. Collective; the result counts on rank 0. Throws InputError.
 nlohmann::json time_entries(const TimingRequest& request, MPI_Comm comm);
 
+/// 0 of nothing.
+double median_of(std::vector<double> values);
+
 }  // namespace tessera::comm::programs

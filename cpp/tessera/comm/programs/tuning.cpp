@@ -62,12 +62,6 @@ double least_gain_of(const std::vector<double>& library, const std::vector<doubl
   }
 }
 
-double median_of(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const auto n = values.size();
-  return (values[(n - 1) / 2] + values[n / 2]) / 2;
-}
-
 /// An entry and the library in turns.
 struct SideBySide {
   std::string entry;
