@@ -9,7 +9,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from prepare.inputs import alanine_tripeptide, dhfr
-from tessera.system import FORCE_FIELD_COLUMNS, TERM_ATOMS, ForceField, System, SystemFileError, Template, Terms, read
+from tessera.system import (
+    FORCE_FIELD_COLUMNS,
+    TERM_ATOMS,
+    ForceField,
+    LennardJones,
+    System,
+    SystemFileError,
+    Template,
+    Terms,
+    read,
+)
 from tessera.system.blocks import block_of, to_fraction
 
 
@@ -35,7 +45,7 @@ def systems(draw: st.DrawFn) -> System:
         coulomb_constant=332.0,
         coulomb_source="charmm",
         lj_rule="geometric",
-        lj_modifier="cut",
+        lennard_jones=LennardJones("force-switch", 9.5, 8.0, True),
         source="test – ä",
         force_field=field,
         templates=templates,
@@ -79,7 +89,7 @@ def test_what_is_written_is_read(system: System, tmp_path_factory: pytest.TempPa
     path = tmp_path_factory.mktemp("system") / "one.tsr"
     system.write(path)
     again = read(path)
-    for name in ("coulomb_constant", "coulomb_source", "lj_rule", "lj_modifier", "source", "periodic"):
+    for name in ("coulomb_constant", "coulomb_source", "lj_rule", "lennard_jones", "source", "periodic"):
         assert getattr(again, name) == getattr(system, name)
     for name in ("box", "runs", "fraction"):
         assert np.array_equal(getattr(again, name), getattr(system, name))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tessera.prepare.constants import COULOMB
-from tessera.system import ForceField, System, Template
+from tessera.system import USUAL_LENNARD_JONES, ForceField, System, Template
 from tessera.system.blocks import to_fraction
 from tessera.system.model import FloatArray
 
@@ -21,7 +21,7 @@ def charmm_system(
         coulomb_constant=COULOMB["charmm"],
         coulomb_source="charmm",
         lj_rule="lorentz-berthelot",
-        lj_modifier="potential-switch",
+        lennard_jones=USUAL_LENNARD_JONES["charmm"],
         source=source,
         force_field=force_field,
         templates=[template for template, _ in molecules],

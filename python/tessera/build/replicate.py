@@ -38,7 +38,7 @@ def replicate(system: System, copies: tuple[int, int, int]) -> System:
         coulomb_constant=system.coulomb_constant,
         coulomb_source=system.coulomb_source,
         lj_rule=system.lj_rule,
-        lj_modifier=system.lj_modifier,
+        lennard_jones=system.lennard_jones,
         source=f"replicate {'×'.join(map(str, copies))}: {system.source}",
         force_field=system.force_field,
         templates=system.templates,

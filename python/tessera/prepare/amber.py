@@ -58,7 +58,7 @@ def prepare_amber(
         template.exclusions = sorted_pairs(lists.get("exclusion", np.zeros((0, 2), np.int32)))
     force_field.tables, force_field.cmap = tables.tables(), tables.maps()
     names = f"{Path(prmtop).name} {Path(coordinates).name}"
-    origin = Origin("amber", "lorentz-berthelot", "cut", f"prepare amber: {names}")
+    origin = Origin("amber", "lorentz-berthelot", f"prepare amber: {names}")
     report("checking atoms")
     return assemble(flat, pieces.templates, pieces.runs, force_field, found, origin, box, vacuum, notes)
 

@@ -13,7 +13,7 @@ from tessera.prepare.coordinates import Coordinates
 from tessera.prepare.errors import InputError
 from tessera.prepare.flat import FlatTopology
 from tessera.prepare.molecule import complete
-from tessera.system import ForceField, System, Template
+from tessera.system import USUAL_LENNARD_JONES, ForceField, LennardJones, System, Template
 from tessera.system.blocks import to_fraction
 from tessera.system.model import FloatArray, IdArray
 
@@ -26,8 +26,8 @@ class Origin:
 
     program: str
     lj_rule: str
-    lj_modifier: str
     line: str  # the command and the files' names
+    lennard_jones: LennardJones | None = None  # as the input says; None: as the program does by default
 
 
 def assemble(
@@ -55,7 +55,7 @@ def assemble(
         coulomb_constant=COULOMB[origin.program],
         coulomb_source=origin.program,
         lj_rule=origin.lj_rule,
-        lj_modifier=origin.lj_modifier,
+        lennard_jones=origin.lennard_jones or USUAL_LENNARD_JONES[origin.program],
         source=origin.line,
         force_field=field,
         templates=templates,

@@ -55,7 +55,7 @@ def prepare_charmm(
         lookup.fill(template, raw, first)
     lookup.raise_missing()
     names = " ".join(Path(p).name for p in (psf, coordinates, *parameters))
-    origin = Origin("charmm", table.lj_rule, "potential-switch", f"prepare charmm: {names}")
+    origin = Origin("charmm", table.lj_rule, f"prepare charmm: {names}")
     report("checking atoms")
     return assemble(flat, pieces.templates, pieces.runs, lookup.force_field(), found, origin, box, vacuum, notes)
 

@@ -61,7 +61,7 @@ def prepare_gromacs(
     check_coordinates(atoms, found)
     notes = pair_by_name(atoms, found, coordinates, _molecules(pieces.templates, runs), strict=False)
     line = f"prepare gromacs: {Path(top).name} {Path(coordinates).name}"
-    origin = Origin("gromacs", _rule(read), "cut", line)
+    origin = Origin("gromacs", _rule(read), line)
     report("checking atoms")
     return assemble(atoms, pieces.templates, runs, one_of_each.force_field, found, origin, box, vacuum, notes)
 

@@ -39,9 +39,8 @@ def prepare_openmm(
     pieces = split(converted.flat)
     for template, lists in zip(pieces.templates, pieces.raw):
         template.exclusions = sorted_pairs(lists.get("exclusion", np.zeros((0, 2), np.int32)))
-    modifier = "quintic-switch" if converted.uses_switch else "cut"
     line = f"prepare openmm: {Path(system).name} {Path(coordinates).name}"
-    origin = Origin("openmm", "lorentz-berthelot", modifier, line)
+    origin = Origin("openmm", "lorentz-berthelot", line, converted.lennard_jones)
     report("checking atoms")
     return assemble(
         converted.flat,

@@ -13,7 +13,7 @@ from tessera.prepare.errors import InputError
 from tessera.prepare.flat import FlatTopology
 from tessera.prepare.lj_types import force_field_of, sigma_epsilon
 from tessera.prepare.rows import Tables
-from tessera.system import ForceField
+from tessera.system import ForceField, LennardJones
 from tessera.system.model import FloatArray, IdArray, IndexArray
 
 NM = 10.0  # Å
@@ -47,7 +47,7 @@ class AtomNames:
 class Converted:
     flat: FlatTopology
     force_field: ForceField
-    uses_switch: bool
+    lennard_jones: LennardJones | None  # None: no cut-off
 
 
 @dataclass
@@ -67,7 +67,7 @@ class _Gathered:
     charge: FloatArray | None = None
     lj: FloatArray | None = None  # (n,2) σ, ε
     table: tuple[IdArray, FloatArray, FloatArray] | None = None  # type of each atom, A, B
-    uses_switch: bool = False
+    lennard_jones: LennardJones | None = None
 
 
 def convert(system: Any, names: AtomNames, rule: str = "lorentz-berthelot") -> Converted:
@@ -102,7 +102,7 @@ def convert(system: Any, names: AtomNames, rule: str = "lorentz-berthelot") -> C
     _add_torsions(flat, gathered, tables)
     _add_exceptions(flat, gathered, tables)
     force_field.tables, force_field.cmap = tables.tables(), tables.maps()
-    return Converted(flat, force_field, gathered.uses_switch)
+    return Converted(flat, force_field, gathered.lennard_jones)
 
 
 def _value(quantity: Any) -> float:
@@ -186,7 +186,17 @@ def _read_nonbonded(force: Any, out: _Gathered) -> None:
     for index in range(force.getNumExceptions()):
         i, j, product, sigma, epsilon = force.getExceptionParameters(index)
         out.exceptions.append((i, j, _value(product), _value(sigma) * NM, _value(epsilon) * KJ))
-    out.uses_switch |= bool(force.getUseSwitchingFunction())
+    out.lennard_jones = _lennard_jones(force, force.getUseDispersionCorrection())
+
+
+def _lennard_jones(force: Any, tail: bool) -> LennardJones | None:
+    """How a NonbondedForce or a CustomNonbondedForce ends; None: it has no cut-off."""
+    if force.getNonbondedMethod() == force.NoCutoff:
+        return None
+    cutoff = _value(force.getCutoffDistance()) * NM
+    if force.getUseSwitchingFunction():
+        return LennardJones("quintic-switch", cutoff, _value(force.getSwitchingDistance()) * NM, bool(tail))
+    return LennardJones("cut", cutoff, tail=bool(tail))
 
 
 def _read_custom_nonbonded(force: Any, out: _Gathered) -> None:
@@ -211,7 +221,7 @@ def _read_custom_nonbonded(force: Any, out: _Gathered) -> None:
             f"the System has a CustomNonbondedForce with the energy {expression!r}: only tables "
             "of Lennard-Jones coefficients as OpenMM's CHARMM and GROMACS readers make are supported"
         )
-    out.uses_switch |= bool(force.getUseSwitchingFunction())
+    out.lennard_jones = _lennard_jones(force, force.getUseLongRangeCorrection())
 
 
 def _read_custom_bonds(force: Any, out: _Gathered) -> None:

@@ -7,7 +7,9 @@ from tessera.system.file import read, write
 from tessera.system.model import (
     FORCE_FIELD_COLUMNS,
     TERM_ATOMS,
+    USUAL_LENNARD_JONES,
     ForceField,
+    LennardJones,
     System,
     SystemFileError,
     Template,
@@ -17,7 +19,9 @@ from tessera.system.model import (
 __all__ = [
     "FORCE_FIELD_COLUMNS",
     "TERM_ATOMS",
+    "USUAL_LENNARD_JONES",
     "ForceField",
+    "LennardJones",
     "System",
     "SystemFileError",
     "Template",

@@ -16,7 +16,9 @@ from tessera.system.blocks import block_grid, block_order
 from tessera.system.model import (
     FORCE_FIELD_COLUMNS,
     TERM_ATOMS,
+    USUAL_LENNARD_JONES,
     ForceField,
+    LennardJones,
     System,
     SystemFileError,
     Template,
@@ -99,8 +101,12 @@ def _write_root(file: Any, system: System) -> None:
     file.attrs["version"] = np.int32(VERSION)
     file.attrs["periodic"] = np.int32(system.periodic)
     file.attrs["coulomb_constant"] = np.float64(system.coulomb_constant)
-    for name in ("coulomb_source", "lj_rule", "lj_modifier", "source"):
+    for name in ("coulomb_source", "lj_rule", "source"):
         file.attrs[name] = getattr(system, name)
+    lj = system.lennard_jones
+    file.attrs["lj_modifier"] = lj.modifier
+    file.attrs["lj_cutoff"], file.attrs["lj_switch"] = np.float64(lj.cutoff), np.float64(lj.switch)
+    file.attrs["lj_tail"] = np.int32(lj.tail)
     file.attrs["creator"] = _creator()
     file.attrs["n_atoms"] = np.int64(system.n_atoms)
     file["box"] = system.box.astype(np.float64)
@@ -200,13 +206,24 @@ def _read_system(file: Any) -> System:
         coulomb_constant=float(file.attrs["coulomb_constant"]),
         coulomb_source=_text(file.attrs["coulomb_source"]),
         lj_rule=_text(file.attrs["lj_rule"]),
-        lj_modifier=_text(file.attrs["lj_modifier"]),
+        lennard_jones=_read_lennard_jones(file.attrs),
         source=_text(file.attrs["source"]),
         force_field=_read_force_field(file["forcefield"]),
         templates=[_read_template(templates[str(i)]) for i in range(len(templates))],
         runs=file["instances/runs"][...],
         fraction=fraction,
         velocity=velocity,
+    )
+
+
+def _read_lennard_jones(attributes: Any) -> LennardJones:
+    if "lj_cutoff" not in attributes:  # files of the first version
+        return USUAL_LENNARD_JONES[_text(attributes["coulomb_source"])]
+    return LennardJones(
+        _text(attributes["lj_modifier"]),
+        float(attributes["lj_cutoff"]),
+        float(attributes["lj_switch"]),
+        bool(attributes["lj_tail"]),
     )
 
 

@@ -107,6 +107,29 @@ class ForceField:
         return self.tables.get(kind, np.zeros((0, FORCE_FIELD_COLUMNS[kind])))
 
 
+#: how Lennard-Jones may go to zero at its cut-off
+LJ_MODIFIERS = ("cut", "potential-switch", "force-switch", "force-switch-gromacs", "quintic-switch")
+
+
+@dataclass(frozen=True)
+class LennardJones:
+    """How the source program ends Lennard-Jones interactions; a run follows it unless its run file says otherwise."""
+
+    modifier: str  # one of LJ_MODIFIERS
+    cutoff: float  # Å
+    switch: float = 0.0  # Å, where the modifier begins; 0 with cut
+    tail: bool = False  # whether the mean energy and pressure beyond the cut-off are added
+
+
+#: what a program does where its input does not say, by `coulomb_source`
+USUAL_LENNARD_JONES = {
+    "charmm": LennardJones("force-switch", 12.0, 10.0),
+    "amber": LennardJones("cut", 9.0, tail=True),
+    "gromacs": LennardJones("cut", 10.0),
+    "openmm": LennardJones("cut", 10.0, tail=True),
+}
+
+
 @dataclass
 class System:
     """Force field, templates, runs of instances and coordinates (in id order)."""
@@ -116,7 +139,7 @@ class System:
     coulomb_constant: float  # kcal Å mol⁻¹ e⁻²
     coulomb_source: str
     lj_rule: str
-    lj_modifier: str
+    lennard_jones: LennardJones
     source: str
     force_field: ForceField
     templates: list[Template]

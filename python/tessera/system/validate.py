@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tessera.system.model import FORCE_FIELD_COLUMNS, TERM_ATOMS, System, SystemFileError, Template
+from tessera.system.model import FORCE_FIELD_COLUMNS, LJ_MODIFIERS, TERM_ATOMS, System, SystemFileError, Template
 
 
 def _check(condition: bool, message: str) -> None:
@@ -56,6 +56,11 @@ def check_system(system: System) -> None:
     _check(bool((np.diag(box) > 0).all()), f"box edges must be positive, found {np.diag(box)}")
     _check(np.count_nonzero(np.triu(box, 1)) == 0, "the box must be lower triangular")
     _check(system.lj_rule in ("lorentz-berthelot", "geometric"), f"lj_rule {system.lj_rule!r}")
+    lj = system.lennard_jones
+    _check(
+        lj.modifier in LJ_MODIFIERS and 0 < lj.cutoff < np.inf and (lj.modifier == "cut" or 0 <= lj.switch < lj.cutoff),
+        f"Lennard-Jones {lj}",
+    )
     field = system.force_field
     _check(field.type_lj.shape == (len(field.type_name), 2), "type_lj must be (types, 2)")
     _check(bool(np.isfinite(field.type_lj).all()), "type_lj is not finite")
