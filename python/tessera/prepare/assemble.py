@@ -13,6 +13,7 @@ from tessera.prepare.coordinates import Coordinates
 from tessera.prepare.errors import InputError
 from tessera.prepare.flat import FlatTopology
 from tessera.prepare.molecule import complete
+from tessera.prepare.numbering import number_residues
 from tessera.system import USUAL_LENNARD_JONES, ForceField, LennardJones, System, Template
 from tessera.system.blocks import to_fraction
 from tessera.system.model import FloatArray, IdArray
@@ -51,6 +52,7 @@ def assemble(
     check_coordinates(flat, coordinates)
     box, periodic, position = choose_box(coordinates, box, vacuum, origin.coordinates)
     complete(templates, field)
+    residue_numbers = number_residues(flat, coordinates, templates, runs)
     system = System(
         box=box,
         periodic=periodic,
@@ -64,6 +66,7 @@ def assemble(
         runs=runs,
         fraction=to_fraction(position, box),
         velocity=coordinates.velocity,
+        residue_numbers=residue_numbers,
         notes=list(notes),
     )
     check_overlaps(flat, system)
