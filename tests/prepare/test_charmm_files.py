@@ -159,11 +159,23 @@ def test_what_a_stream_may_not_say(tmp_path: Path, text: str, message: str) -> N
 
 
 def test_streams_that_read_each_other_without_end(tmp_path: Path) -> None:
-    for index in range(20):
+    for index in range(12):
         written(tmp_path / f"{index}.str", f"stream {index + 1}.str\nstream {index + 1}.str\n")
-    written(tmp_path / "20.str", parameters(1, "str"))
+    written(tmp_path / "12.str", parameters(1, "str"))
     with pytest.raises(InputError, match=r"0.str reads more than 1000 files"):
         read_parameters([tmp_path / "0.str"])
+
+
+def test_streams_that_grow_without_end(tmp_path: Path) -> None:
+    for index in range(30):
+        written(tmp_path / f"{index}.str", f"stream {index + 1}.str\n")
+    with pytest.raises(InputError, match="more than 20 deep"):
+        read_parameters([tmp_path / "0.str"])
+    with pytest.raises(InputError, match="a variable of more than 4096 characters"):
+        read_parameters([written(tmp_path / "set.str", "set a x\n" + "set a @a@{a}\n" * 60)])
+    nested = "set a 1\n" + "if @a eq 1 " * 5000 + "stream none.str\n"
+    with pytest.raises(InputError, match=r"if.str:2: none.str not found"):
+        read_parameters([written(tmp_path / "if.str", nested)])
 
 
 def test_conditions_choose(tmp_path: Path) -> None:
@@ -191,6 +203,8 @@ def test_conditions_choose(tmp_path: Path) -> None:
         ("DIHEDRALS\nA B C D 1 1.5 0\nEND\n", r"a.prm:2: a dihedral's multiplicity must be a whole number"),
         ("IMPROPER\nA B C D 1\nEND\n", r"a.prm:2: expected an improper"),
         ("CMAP\nA B C D A B C D 4\n1 2 3\nEND\n", r"a.prm:2: a CMAP of 4 × 4 points has 16 numbers, found 3"),
+        ("CMAP\nA B C D A B C D " + "9" * 5000 + "\nEND\n", r"a.prm:2: a number is not finite"),
+        ("CMAP\nA B C D A B C D 24.5\nEND\n", r"a.prm:2: a CMAP must have 4 to 360 points a side, found 24.5"),
         ("NONBONDED\nA 0 0.1 2\nEND\n", r"a.prm:2: a positive ε \(Slater–Kirkwood\) is not supported"),
         ("NONBONDED\nA* 0 -0.1 2\nEND\n", r"a.prm:2: wildcards in types are not supported here: A\*"),
         ("NONBONDED nbxmod 4 -\n\nEND\n", r"a.prm:1: nbxmod 4 is not supported"),
@@ -321,6 +335,8 @@ def test_the_reduced_parameters_are_enough(tmp_path: Path) -> None:
         ("9       0 !NGRP NST2", "9 1 !NGRP NST2", "ST2 waters"),
         ("5 !NDON", "5 !NACC", "section !NACC twice"),
         ("PSF CMAP CHEQ", "PSF CMAP CHEQ\n REMARKS lost", "stands before the first section"),
+        (" AAL ", " AÄL ", "not ASCII"),
+        ("       1       2", " " + "9" * 5000 + " 2", "integer"),
     ],
 )
 def test_sections_of_a_psf_that_are_not_understood(tmp_path: Path, old: str, new: str, message: str) -> None:

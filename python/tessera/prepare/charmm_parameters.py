@@ -187,11 +187,12 @@ class CharmmParameters:
     def _read_cmap(self, lines: list[Line], at: int) -> int:
         """A map from line `at` on; returns where it ends."""
         head = lines[at]
-        if len(head.words) != 9 or not head.words[8].isdigit() or any(_is_number(w) for w in head.words[:8]):
+        if len(head.words) != 9 or any(_is_number(w) for w in head.words[:8]):
             raise head.error("expected a CMAP: eight types and the number of points a side")
-        n = int(head.words[8])
-        if not 4 <= n <= 360:
-            raise head.error(f"a CMAP must have 4 to 360 points a side, found {n}")
+        (points,) = _numbers(head, head.words[8:])
+        if points not in range(4, 361):
+            raise head.error(f"a CMAP must have 4 to 360 points a side, found {head.words[8]}")
+        n = int(points)
         values: list[float] = []
         at += 1
         while at < len(lines) and len(values) < n * n and _is_number(lines[at].words[0]):

@@ -14,7 +14,8 @@ from pathlib import Path
 
 from tessera.prepare.errors import InputError, require_file
 
-_MOST_FILES = 1000  # a stream that reads another twice, which reads another twice, …
+_MOST_FILES, _DEEPEST = 1000, 20  # a stream that reads another twice, which reads another twice, …
+_LONGEST_VALUE = 4096  # characters of a variable that is set to itself twice, again and again
 #: first four letters of commands that change nothing here: what is printed, how errors are taken
 _QUIET = {"WRNL", "BOML", "PRNL", "IOFO", "FAST", "ECHO", "TITL", "CLOS", "UPPE", "LOWE", "DIME", "ENDI"}
 _STREAM = {*_QUIET, "READ", "OPEN", "STRE", "SET", "IF", "RETU", "STOP", "ELSE", "GOTO", "LABE"}
@@ -88,7 +89,7 @@ def lines_of(path: Path) -> list[Line]:
             continue
         more = text.split("!")[0].split()
         where = where if words else f"{path.name}:{number}"
-        words = [*words, *more]
+        words += more
         if more and more[-1] == "-":
             words.pop()
             continue
@@ -125,6 +126,8 @@ class _Reader:
         self._read += 1
         if self._read > _MOST_FILES:
             raise InputError(f"{self._open[0].name} reads more than {_MOST_FILES} files")
+        if len(self._open) == _DEEPEST:
+            raise InputError(f"{self._open[0].name} reads files that read files, more than {_DEEPEST} deep")
         self._open.append(resolved)
         lines = lines_of(path)
         if not lines:
@@ -145,13 +148,16 @@ class _Reader:
                 return
 
     def _command(self, line: Line, stream: _Stream) -> None:
+        while line.command == "IF":
+            then = self._if(line, stream)
+            if then is None:
+                return
+            line = then
         command = line.command
         if command in ("RETU", "STOP") or (command == "END" and len(line.words) == 1):
             stream.ended = True
         elif command == "SET":
             self._set(line)
-        elif command == "IF":
-            self._if(line, stream)
         elif command == "ELSE":  # the end of a block whose condition held
             self._skip_block(line, stream, at_else=False)
         elif command == "OPEN":
@@ -182,10 +188,13 @@ class _Reader:
         names = [a or b for a, b in _VARIABLE.findall(text)]
         if any(self._variables.get(name.upper()) is None for name in names):
             return None
-        return _VARIABLE.sub(lambda m: self._variables[(m[1] or m[2]).upper()] or "", text)
+        value = _VARIABLE.sub(lambda m: self._variables[(m[1] or m[2]).upper()] or "", text)
+        if len(value) > _LONGEST_VALUE:
+            raise InputError(f"{self._open[-1].name} has a variable of more than {_LONGEST_VALUE} characters")
+        return value
 
-    def _if(self, line: Line, stream: _Stream) -> None:
-        """`if A eq B COMMAND`, or `if A eq B then` … `else` … `endif`."""
+    def _if(self, line: Line, stream: _Stream) -> Line | None:
+        """The command of `if A eq B COMMAND` that is to be done; of `if A eq B then` … `else` … `endif` none."""
         if len(line.words) < 5 or line.words[2].strip(".").upper() not in _COMPARE:
             raise line.error("expected `if A eq B` and a command")
         first, operator, second, *rest = line.words[1:]
@@ -193,11 +202,11 @@ class _Reader:
         then = Line(rest, line.where)
         if result is None:
             self._undecided(line, then)
-        elif then.command == "THEN":
-            if not result:
-                self._skip_block(line, stream, at_else=True)
-        elif result:
-            self._command(then, stream)
+        elif then.command != "THEN":
+            return then if result else None
+        elif not result:
+            self._skip_block(line, stream, at_else=True)
+        return None
 
     def _compare(self, first: str, operator: str, second: str) -> bool | None:
         """None where it hangs on what only a running CHARMM knows; a bare first word may name a variable."""

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from tessera.prepare.errors import InputError, require_file
 from tessera.system.model import FloatArray, IdArray, IndexArray
 
-_HEADER = re.compile(rb"^[ \t]*(\d+)(?:[ \t]+(\d+))?[ \t]*!(\w+)[^\n]*\n?", re.MULTILINE)
+_HEADER = re.compile(rb"^[ \t]*(\d{1,15})(?:[ \t]+(\d{1,15}))?[ \t]*!(\w+)[^\n]*\n?", re.MULTILINE)
 #: sections whose entries are so many numbers each
 _WIDTH = {
     b"NBOND": 2, b"NTHETA": 3, b"NPHI": 4, b"NIMPHI": 4, b"NDON": 2, b"NACC": 2, b"NGRP": 3, b"NCRTERM": 8,
@@ -67,7 +67,10 @@ def read_psf(path: str | Path) -> Psf:
     numbers = _atom_numbers(path, columns)
     for name in (*_REQUIRED, b"NCRTERM") if b"CMAP" in flags else _REQUIRED:
         if name not in sections:
-            raise InputError(f"{path.name} is truncated: it has no section !{name.decode()}")
+            section = name.decode()
+            raise InputError(
+                f"{path.name} is truncated: it has no section !{section} (`0 !{section}` says that there is nothing)"
+            )
     return Psf(
         segment=columns[1],
         residue_number=_leading_integers(columns[2]),
@@ -118,6 +121,8 @@ def _numbers(path: Path, section: _Section, n_atoms: int) -> IdArray:
         lines = [line for line in section.text.split(b"\n") if line.strip()]
         if len(lines) > section.count:
             raise InputError(f"{path.name}: !NTITLE announces {section.count} lines and has {len(lines)}")
+    if name == b"NATOM" and not section.text.isascii():
+        raise InputError(f"{path.name}: section !NATOM holds letters that are not ASCII")
     if name in (b"NATOM", b"NTITLE"):
         return np.zeros(0, np.int64)
     if name in _UNSUPPORTED and section.count:
@@ -129,7 +134,7 @@ def _numbers(path: Path, section: _Section, n_atoms: int) -> IdArray:
         raise InputError(f"{path.name} has a section !{name.decode()}, which is not understood")
     try:
         numbers = np.array(section.text.split(), np.int64)
-    except ValueError as error:
+    except (ValueError, OverflowError) as error:
         raise InputError(f"{path.name}: section !{name.decode()} holds text that is no integer: {error}") from None
     if name == b"MOLNT":
         expected = {n_atoms}
@@ -181,7 +186,7 @@ def _atom_columns(path: Path, count: int, text: bytes) -> list[NDArray[np.bytes_
         for offset, row in enumerate(rows):
             if len(row) < 8:
                 raise InputError(f"{path.name}: atom {begin + offset + 1} has too few columns")
-            if row[0].isdigit() and int(row[0]) != begin + offset + 1:
+            if row[0][:15].isdigit() and int(row[0][:15]) != begin + offset + 1:
                 raise InputError(
                     f"{path.name}: atom {begin + offset + 1} has the number {int(row[0])}: is a line lost?"
                 )
