@@ -160,6 +160,10 @@ REFUSED: list[tuple[Callable[[openmm.System], object], str]] = [
         "C3 .* and C5 .* not excluded in",
     ),
     (lambda s: (table(s), table(s)), "two CustomNonbondedForces"),
+    (
+        lambda s: table(s).setNonbondedMethod(openmm.CustomNonbondedForce.CutoffPeriodic),
+        "one is periodic and the other",
+    ),
     (lambda s: pairs(s, (0, 3, 1e-6, 0.0)), r"C1 of BUT 1 .* and C4 .* are purely repulsive or attractive"),
     (lambda s: pairs(s, (0, 3, 0.0, 1e-3)), "purely repulsive or attractive"),
     (lambda s: pairs(s, (0, 3, 1e-6, 1e-3), (3, 0, 1e-6, 1e-3)), "the CustomBondForce has atoms 1 and 4 twice"),
@@ -216,11 +220,22 @@ CUT = LennardJones("cut", 10.0, tail=True)
 def test_methods_that_a_run_has_not_are_noted(
     tmp_path: Path, method: str, notes: list[str], lennard_jones: LennardJones
 ) -> None:
-    found = prepared(tmp_path, butane(getattr(openmm.NonbondedForce, method)))
+    system = butane(getattr(openmm.NonbondedForce, method))
+    nonbonded(system).setUseSwitchingFunction(method == "LJPME")  # which does not use it
+    nonbonded(system).setSwitchingDistance(0.8)
+    found = prepared(tmp_path, system)
     assert len(found.notes) == len(notes)
     assert all(part in note for part, note in zip(notes, found.notes))
     assert found.lennard_jones == lennard_jones
     assert found.periodic == (method not in ("NoCutoff", "CutoffNonPeriodic"))
+
+
+def test_only_forces_between_pairs_make_a_system_periodic(tmp_path: Path) -> None:
+    system = butane()
+    for force in system.getForces()[:2]:
+        force.setUsesPeriodicBoundaryConditions(True)
+    system.addForce(openmm.MonteCarloBarostat(1, 300))
+    assert not prepared(tmp_path, system).periodic
 
 
 def test_what_is_no_interaction_is_noted(tmp_path: Path) -> None:

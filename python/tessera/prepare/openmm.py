@@ -37,7 +37,7 @@ def prepare_openmm(
     report("reading forces")
     converted = convert(found, names)
     notes = converted.notes
-    if found.usesPeriodicBoundaryConditions():
+    if converted.periodic:
         vectors = _vectors(found.getDefaultPeriodicBoxVectors())
         notes += _compare_boxes(vectors, where.box) if box is None and not vacuum else []
         where.box = vectors

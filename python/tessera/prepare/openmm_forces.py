@@ -64,6 +64,7 @@ class Converted:
     force_field: ForceField
     lennard_jones: LennardJones | None  # None: no cut-off
     notes: list[str] = field(default_factory=list)
+    periodic: bool = False  # whether pairs interact across the edges of a box
 
 
 @dataclass
@@ -86,6 +87,7 @@ class _Gathered:
     exclusions: IdArray | None = None  # (·,2) pairs that have no interaction in the table
     lennard_jones: LennardJones | None = None
     notes: list[str] = field(default_factory=list)
+    periodic: set[bool] = field(default_factory=set)  # of the forces between pairs
 
 
 def convert(system: Any, names: AtomNames, rule: str = "lorentz-berthelot") -> Converted:
@@ -120,7 +122,11 @@ def convert(system: Any, names: AtomNames, rule: str = "lorentz-berthelot") -> C
     _add_torsions(flat, gathered, tables)
     _add_exceptions(flat, gathered, tables)
     force_field.tables, force_field.cmap = tables.tables(), tables.maps()
-    return Converted(flat, force_field, gathered.lennard_jones, gathered.notes)
+    if len(gathered.periodic) > 1:
+        raise InputError(
+            "of NonbondedForce and CustomNonbondedForce one is periodic and the other is not: not supported"
+        )
+    return Converted(flat, force_field, gathered.lennard_jones, gathered.notes, gathered.periodic == {True})
 
 
 def _value(quantity: Any) -> float:
@@ -223,9 +229,11 @@ def _read_nonbonded(force: Any, out: _Gathered) -> None:
     if (particles[:, 2] < 0).any() or any(row[4] < 0 for row in out.exceptions):
         raise InputError("the NonbondedForce has a negative ε: not supported")
     _note_method(force, out)
+    out.periodic.add(bool(force.usesPeriodicBoundaryConditions()))
     if out.table is None:  # else that of the table counts
-        tail = force.getUseDispersionCorrection() or force.getNonbondedMethod() == force.LJPME
-        out.lennard_jones = _lennard_jones(force, tail)
+        out.lennard_jones = _lennard_jones(force, force.getUseDispersionCorrection())
+        if force.getNonbondedMethod() == force.LJPME:  # has no switch
+            out.lennard_jones = LennardJones("cut", _value(force.getCutoffDistance()) * NM, tail=True)
 
 
 def _note_method(force: Any, out: _Gathered) -> None:
@@ -292,6 +300,7 @@ def _read_custom_nonbonded(force: Any, out: _Gathered) -> None:
         )
     pairs = [force.getExclusionParticles(i) for i in range(force.getNumExclusions())]
     out.exclusions = np.array(pairs, np.int64).reshape(-1, 2)
+    out.periodic.add(bool(force.usesPeriodicBoundaryConditions()))
     out.lennard_jones = _lennard_jones(force, force.getUseLongRangeCorrection())
 
 
