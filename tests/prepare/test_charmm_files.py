@@ -190,6 +190,11 @@ def test_conditions_choose(tmp_path: Path) -> None:
         assert bond(table, "CT1", "CT3") == (k, 1)
 
 
+def test_numbers_of_types_need_their_topology() -> None:
+    with pytest.raises(InputError, match=r"(?s)are missing.*types as numbers: give the topology that it was made with"):
+        tripeptide(PAR)
+
+
 # lines that are not understood
 
 

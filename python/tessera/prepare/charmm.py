@@ -267,6 +267,10 @@ class _Lookup:
         more = len(self.missing) - _SHOWN
         if more > 0:
             lines.append(f"  … and {more} more")
+        if any(name.isdigit() for name in self.flat.type_names):
+            lines.append(
+                "  (the PSF has atom types as numbers: give the topology that it was made with, which names them)"
+            )
         raise InputError(
             f"{len(self.missing)} parameter(s) are missing from the given files; "
             "add the files that hold them with --params or --topology:\n" + "\n".join(lines)
