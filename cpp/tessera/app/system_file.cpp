@@ -273,6 +273,23 @@ Lattice read_box(const Reader& reader) {
   return {{box[0], 0, 0}, {box[3], box[4], 0}, {box[6], box[7], box[8]}};
 }
 
+/// Rows of first, count, number, step: in order, without overlap, within the instances.
+std::vector<model::ResidueNumbers> read_residue_numbers(const Reader& reader, std::int64_t n_instances) {
+  const std::string dataset = "/instances/residue_numbers";
+  const auto flat = reader.table<std::int64_t>(dataset, {4});
+  std::vector<model::ResidueNumbers> rows;
+  std::int64_t end = 0;
+  for (std::size_t i = 0; i < flat.size(); i += 4) {
+    const model::ResidueNumbers row{flat[i], flat[i + 1], flat[i + 2], flat[i + 3]};
+    if (row.first < end || row.count <= 0 || row.count > n_instances - row.first)
+      reader.fail_in(dataset, fmt::format("numbers {} molecules from {}, expected rows in order within {} molecules",
+                                          row.count, row.first, n_instances));
+    end = row.first + row.count;
+    rows.push_back(row);
+  }
+  return rows;
+}
+
 std::string optional_text(const io::Hdf5File& file, const std::string& name) {
   return file.has_attribute("/", name) ? file.text_attribute("/", name) : "";
 }
@@ -302,6 +319,9 @@ model::System read_system(const std::string& path) {
     runs.emplace_back(static_cast<std::int32_t>(flat[i]), flat[i + 1]);
   }
   system.set_instances(runs);
+  std::int64_t n_instances = 0;
+  for (const auto& run : runs) n_instances += run.second;
+  system.residue_numbers = read_residue_numbers(reader, n_instances);
 
   const auto rows = file.shape("/coordinates/id").at(0);
   const auto n_atoms = file.attribute<std::int64_t>("/", "n_atoms").at(0);

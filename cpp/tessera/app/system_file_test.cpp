@@ -36,6 +36,7 @@ struct Tiny {
   std::vector<double> mass = {15.999, 1.008, 1.008};
   std::vector<std::int32_t> exclusions = {0, 1, 0, 2, 1, 2};
   std::vector<std::int64_t> runs = {0, 2, 1, 3};
+  std::vector<std::int64_t> residue_numbers = {0, 2, 17, 1, 2, 3, 1, 1};
   std::vector<std::int64_t> offset = {0, 3, 5, 9};
   std::vector<std::int64_t> id = {0, 1, 2, 6, 7, 3, 4, 5, 8};
   bool has_velocity = true;
@@ -84,6 +85,8 @@ struct Tiny {
     file.write_text("/templates/1/residue_name", {"SOD"});
     file.write_text("/templates/1/segment_name", {"ION"});
     put(file, "/instances/runs", runs, {static_cast<std::int64_t>(runs.size()) / 2, 2});
+    put(file, "/instances/residue_numbers", residue_numbers,
+        {static_cast<std::int64_t>(residue_numbers.size()) / 4, 4});
     const auto rows = static_cast<std::int64_t>(id.size());
     put(file, "/coordinates/id", id, {rows});
     std::vector<std::int32_t> fraction(id.size() * 3);
@@ -134,7 +137,7 @@ TEST_F(SystemFile, ReadsTheSystem) {
   EXPECT_EQ(system.templates.at(0).bond.atoms.at(1), (std::array<std::int32_t, 2>{0, 2}));
   EXPECT_EQ(system.force_field.cmap.size(), 2U);
   EXPECT_EQ(system.lattice.edges()[2], 20.0);
-  EXPECT_EQ(system.describe(6), "atom 7 (SOD 0 SOD)");
+  EXPECT_EQ(system.describe(3), "atom 4 (TIP3 18 OH2)");
   const auto ab = system.force_field.lj(2, 0);
   EXPECT_DOUBLE_EQ(ab.b, 4 * 0.5 * 64);
   EXPECT_DOUBLE_EQ(ab.a, 4 * 0.5 * 4096);
@@ -189,6 +192,9 @@ TEST_F(SystemFile, RefusesIndicesOutOfRange) {
   expect_says(message([](Tiny& t) { t.exclusions = {0, 1, 2, 0, 1, 2}; }), "expected i < j");
   expect_says(message([](Tiny& t) { t.mass[2] = 0; }), "atom 3 (H2) the mass 0");
   expect_says(message([](Tiny& t) { t.runs = {0, 2, 2, 3}; }), "/instances/runs names row 2");
+  expect_says(message([](Tiny& t) { t.residue_numbers[4] = 1; }), "numbers 3 molecules from 1");
+  expect_says(message([](Tiny& t) { t.residue_numbers[5] = 4; }), "rows in order within 5 molecules");
+  expect_says(message([](Tiny& t) { t.residue_numbers[1] = 0; }), "numbers 0 molecules from 0");
   expect_says(message([](Tiny& t) { t.runs = {0, 2, 1, 4}; }), "its instances make 10 atoms");
   expect_says(message([](Tiny& t) { t.box[1] = 1; }), "lower triangular");
   expect_says(message([](Tiny& t) { t.box[0] = std::numeric_limits<double>::quiet_NaN(); }), "holds nan");

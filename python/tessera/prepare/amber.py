@@ -33,6 +33,7 @@ def prepare_amber(
     box: FloatArray | None = None,
     vacuum: bool = False,
     report: Callable[[str], None] = lambda _: None,
+    trust_order: bool = False,
 ) -> System:
     """`report` hears what is being done. Raises `InputError`."""
     report("reading the prmtop")
@@ -47,18 +48,19 @@ def prepare_amber(
     report("reading coordinates")
     found = read_coordinates(coordinates)
     check_coordinates(flat, found)
-    notes = pair_by_name(flat, found, coordinates, strict=False)
+    notes = pair_by_name(flat, found, coordinates, trust_order=trust_order)
     if found.box is None:
         found.box = raw.box()
-    if raw.pointers[_IFBOX] == 0 and box is None:
+    if raw.pointers[_IFBOX] == 0 and box is None and not vacuum:
         vacuum = True
+        notes.append("the prmtop says that nothing repeats (IFBOX = 0): the system is in vacuum")
     report("finding molecules")
     pieces = split(flat)
     for template, lists in zip(pieces.templates, pieces.raw):
         template.exclusions = sorted_pairs(lists.get("exclusion", np.zeros((0, 2), np.int32)))
     force_field.tables, force_field.cmap = tables.tables(), tables.maps()
     names = f"{Path(prmtop).name} {Path(coordinates).name}"
-    origin = Origin("amber", "lorentz-berthelot", f"prepare amber: {names}")
+    origin = Origin("amber", "lorentz-berthelot", f"prepare amber: {names}", coordinates=Path(coordinates).name)
     report("checking atoms")
     return assemble(flat, pieces.templates, pieces.runs, force_field, found, origin, box, vacuum, notes)
 

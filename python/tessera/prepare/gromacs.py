@@ -45,6 +45,7 @@ def prepare_gromacs(
     box: FloatArray | None = None,
     vacuum: bool = False,
     report: Callable[[str], None] = lambda _: None,
+    trust_order: bool = False,
 ) -> System:
     """`report` hears what is being done. Raises `InputError`."""
     report("reading the topology")
@@ -59,9 +60,10 @@ def prepare_gromacs(
     found = read_coordinates(coordinates)
     atoms = _expand(one_of_each.flat, pieces.runs, pieces.templates, runs)
     check_coordinates(atoms, found)
-    notes = pair_by_name(atoms, found, coordinates, _molecules(pieces.templates, runs), strict=False)
+    molecules = _molecules(pieces.templates, runs)
+    notes = pair_by_name(atoms, found, coordinates, molecules, trust_order=trust_order)
     line = f"prepare gromacs: {Path(top).name} {Path(coordinates).name}"
-    origin = Origin("gromacs", _rule(read), line)
+    origin = Origin("gromacs", _rule(read), line, coordinates=Path(coordinates).name)
     report("checking atoms")
     return assemble(atoms, pieces.templates, runs, one_of_each.force_field, found, origin, box, vacuum, notes)
 

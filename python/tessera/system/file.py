@@ -55,6 +55,7 @@ def write(system: System, path: str | Path) -> None:
             for index, template in enumerate(system.templates):
                 _write_template(templates.create_group(str(index)), template)
             file["instances/runs"] = system.runs.astype(np.int64)
+            _put(file, "instances/residue_numbers", system.residue_numbers, np.int64)
             _write_coordinates(file.create_group("coordinates"), system)
         _flush(temporary)
         os.chmod(temporary, 0o666 & ~_umask())
@@ -211,6 +212,7 @@ def _read_system(file: Any) -> System:
         force_field=_read_force_field(file["forcefield"]),
         templates=[_read_template(templates[str(i)]) for i in range(len(templates))],
         runs=file["instances/runs"][...],
+        residue_numbers=_get(file["instances"], "residue_numbers", (0, 4), np.int64),
         fraction=fraction,
         velocity=velocity,
     )
