@@ -175,7 +175,7 @@ class TermGatherer:
         defaults = self._read.types.defaults
         assert defaults is not None
         ((*given,),) = group.numbers
-        if group.function == 2 and len(given) == 5:
+        if group.function == 2:
             factor, q_i, q_j, v, w = given
             lj = self._pair_lj(v, w, group)
             factors = self._charge_factors(factor * q_i * q_j, first + group.atoms, group)

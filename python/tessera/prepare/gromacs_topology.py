@@ -350,9 +350,11 @@ class Topology:
                 f"{where}: function {function} of [ {section} ]{f' ({what})' if what else ''} is not supported"
             )
         size, other = SIZES[section][function]
-        if numbers and len(numbers) not in (size, size + other):
+        # GROMACS fills in half of what a pair of function 2 lacks
+        expected = {size, size + other} | (set() if (section, function) == ("pairs", 2) else {0})
+        if len(numbers) not in expected:
             raise InputError(
-                f"{where}: function {function} of [ {section} ] needs {size} parameters or none, found {len(numbers)}"
+                f"{where}: function {function} of [ {section} ] needs {size} parameters, found {len(numbers)}"
             )
         return function, numbers
 
