@@ -28,6 +28,17 @@ TERMS = {
 }
 
 
+_LJ = {"A": (0.25, 0.3), "B": (0.28, 0.5), "C": (0.22, 0.7), "H": (0.12, 0.1)}
+_NUMBER = {"A": (6, 12.011), "B": (6, 14.027), "C": (7, 14.007), "H": (1, 1.008)}
+SIGMA_TYPES = "".join(f"{t} {_NUMBER[t][0]} {_NUMBER[t][1]} 0.0 A {s} {e}\n" for t, (s, e) in _LJ.items())
+C6_TYPES = "".join(
+    f"{t} {_NUMBER[t][0]} {_NUMBER[t][1]} 0.0 A {4 * e * s**6!r} {4 * e * s**12!r}\n" for t, (s, e) in _LJ.items()
+)
+_KINDS = "ABBCABCH"
+_CHARGES = (0.2, -0.2, -0.3, 0.3, 0.25, -0.35, -0.1, 0.2)
+ATOMS = "".join(f"{i + 1} {t} 1 CHN {t}{i + 1} 1 {q}\n" for i, (t, q) in enumerate(zip(_KINDS, _CHARGES)))
+
+
 @dataclass
 class Case:
     """Lines of the sections that differ from the plain chain of eight atoms."""
@@ -38,28 +49,20 @@ class Case:
     nrexcl: int = 3
     bonds: str = "\n".join(f"{i} {i + 1} 1 0.15 200000" for i in range(1, N_ATOMS))
     define: str = ""
+    atoms: str = ATOMS
     files: dict[str, str] = field(default_factory=dict)
 
     def write(self, folder: Path) -> None:
         atom_types = C6_TYPES if self.defaults.startswith("1 1") else SIGMA_TYPES
         text = f"[ defaults ]\n{self.defaults}\n[ atomtypes ]\n{atom_types}{self.types}\n"
-        text += f"[ moleculetype ]\nCHAIN {self.nrexcl}\n[ atoms ]\n{ATOMS}[ bonds ]\n{self.bonds}\n{self.molecule}\n"
+        text += (
+            f"[ moleculetype ]\nCHAIN {self.nrexcl}\n[ atoms ]\n{self.atoms}[ bonds ]\n{self.bonds}\n{self.molecule}\n"
+        )
         text += "[ system ]\nsmall\n[ molecules ]\nCHAIN 1\n"
         (folder / "case.top").write_text(text)
         for name, content in self.files.items():
             (folder / name).write_text(content)
         write_gro(folder / "case.gro")
-
-
-_LJ = {"A": (0.25, 0.3), "B": (0.28, 0.5), "C": (0.22, 0.7), "H": (0.12, 0.1)}
-_NUMBER = {"A": (6, 12.011), "B": (6, 14.027), "C": (7, 14.007), "H": (1, 1.008)}
-SIGMA_TYPES = "".join(f"{t} {_NUMBER[t][0]} {_NUMBER[t][1]} 0.0 A {s} {e}\n" for t, (s, e) in _LJ.items())
-C6_TYPES = "".join(
-    f"{t} {_NUMBER[t][0]} {_NUMBER[t][1]} 0.0 A {4 * e * s**6!r} {4 * e * s**12!r}\n" for t, (s, e) in _LJ.items()
-)
-_KINDS = "ABBCABCH"
-_CHARGES = (0.2, -0.2, -0.3, 0.3, 0.25, -0.35, -0.1, 0.2)
-ATOMS = "".join(f"{i + 1} {t} 1 CHN {t}{i + 1} 1 {q}\n" for i, (t, q) in enumerate(zip(_KINDS, _CHARGES)))
 
 
 def write_gro(path: Path) -> None:
@@ -190,34 +193,142 @@ CASES = {
 FIGURES: dict[str, dict[str, float]] = {
     "plain": {"springs": 17.303804, "lj": -0.909536, "lj_14": 0.542998, "coulomb": 39.562253, "coulomb_14": 32.035137},
     "nrexcl 0": {"springs": 17.303804, "lj": 6828.768727, "coulomb": -203.935242},
-    "nrexcl 1": {"springs": 17.303804, "lj": 1024.662072, "lj_14": 0.542998, "coulomb": -143.427136, "coulomb_14": 32.035137},
-    "nrexcl 2": {"springs": 17.303804, "lj": 0.004925, "lj_14": 0.542998, "coulomb": 84.654906, "coulomb_14": 32.035137},
-    "nrexcl 5": {"springs": 17.303804, "lj": -0.039347, "lj_14": 0.542998, "coulomb": -7.814446, "coulomb_14": 32.035137},
+    "nrexcl 1": {
+        "springs": 17.303804,
+        "lj": 1024.662072,
+        "lj_14": 0.542998,
+        "coulomb": -143.427136,
+        "coulomb_14": 32.035137,
+    },
+    "nrexcl 2": {
+        "springs": 17.303804,
+        "lj": 0.004925,
+        "lj_14": 0.542998,
+        "coulomb": 84.654906,
+        "coulomb_14": 32.035137,
+    },
+    "nrexcl 5": {
+        "springs": 17.303804,
+        "lj": -0.039347,
+        "lj_14": 0.542998,
+        "coulomb": -7.814446,
+        "coulomb_14": 32.035137,
+    },
     "exclusions": {"springs": 17.303804, "lj": 1025.293797, "coulomb": -185.479385},
-    "pairs further apart, twice": {"springs": 17.303804, "lj": -0.909536, "lj_14": 460.736689, "coulomb": 39.562253, "coulomb_14": -11.581892},
-    "pairs with their own": {"springs": 17.303804, "lj": -0.909536, "lj_14": 27.639242, "coulomb": 39.562253, "coulomb_14": -0.837441},
-    "pairs of function 2": {"springs": 17.303804, "lj": -0.909536, "lj_14": -0.91874, "coulomb": 39.562253, "coulomb_14": -47.798517},
-    "pairtypes": {"springs": 17.303804, "lj": -0.909536, "lj_14": 0.425545, "coulomb": 39.562253, "coulomb_14": 32.035137},
-    "pairs are not generated": {"springs": 17.303804, "lj": -0.909536, "lj_14": -1.11716, "coulomb": 39.562253, "coulomb_14": 32.035137},
-    "nbfix, rule 1": {"springs": 17.303804, "lj": -0.84153, "lj_14": 2.795533, "coulomb": 39.562253, "coulomb_14": 32.035137},
-    "nbfix, rule 2": {"springs": 17.303804, "lj": -1.087545, "lj_14": 11.948316, "coulomb": 39.562253, "coulomb_14": 32.035137},
-    "nbfix, rule 3": {"springs": 17.303804, "lj": -1.070231, "lj_14": 11.948316, "coulomb": 39.562253, "coulomb_14": 32.035137},
+    "pairs further apart, twice": {
+        "springs": 17.303804,
+        "lj": -0.909536,
+        "lj_14": 460.736689,
+        "coulomb": 39.562253,
+        "coulomb_14": -11.581892,
+    },
+    "pairs with their own": {
+        "springs": 17.303804,
+        "lj": -0.909536,
+        "lj_14": 27.639242,
+        "coulomb": 39.562253,
+        "coulomb_14": -0.837441,
+    },
+    "pairs of function 2": {
+        "springs": 17.303804,
+        "lj": -0.909536,
+        "lj_14": -0.91874,
+        "coulomb": 39.562253,
+        "coulomb_14": -47.798517,
+    },
+    "pairtypes": {
+        "springs": 17.303804,
+        "lj": -0.909536,
+        "lj_14": 0.425545,
+        "coulomb": 39.562253,
+        "coulomb_14": 32.035137,
+    },
+    "pairs are not generated": {
+        "springs": 17.303804,
+        "lj": -0.909536,
+        "lj_14": -1.11716,
+        "coulomb": 39.562253,
+        "coulomb_14": 32.035137,
+    },
+    "nbfix, rule 1": {
+        "springs": 17.303804,
+        "lj": -0.84153,
+        "lj_14": 2.795533,
+        "coulomb": 39.562253,
+        "coulomb_14": 32.035137,
+    },
+    "nbfix, rule 2": {
+        "springs": 17.303804,
+        "lj": -1.087545,
+        "lj_14": 11.948316,
+        "coulomb": 39.562253,
+        "coulomb_14": 32.035137,
+    },
+    "nbfix, rule 3": {
+        "springs": 17.303804,
+        "lj": -1.070231,
+        "lj_14": 11.948316,
+        "coulomb": 39.562253,
+        "coulomb_14": 32.035137,
+    },
     "rule 1": {"springs": 17.303804, "lj": -0.891279, "lj_14": 0.515906, "coulomb": 39.562253, "coulomb_14": 32.035137},
     "rule 3": {"springs": 17.303804, "lj": -0.891279, "lj_14": 0.515906, "coulomb": 39.562253, "coulomb_14": 32.035137},
-    "attraction or repulsion alone, rule 1": {"springs": 17.303804, "lj": -0.815019, "lj_14": 2.993136, "coulomb": 39.562253, "coulomb_14": 28.416355},
-    "a negative sigma repels": {"springs": 17.303804, "lj": -0.641921, "lj_14": 0.743069, "coulomb": 39.562253, "coulomb_14": 32.035137},
-    "bonds of functions 5 and 6": {"springs": 466.817499, "lj": 252.620324, "lj_14": 0.542998, "coulomb": 10.100419, "coulomb_14": 32.035137},
+    "attraction or repulsion alone, rule 1": {
+        "springs": 17.303804,
+        "lj": -0.815019,
+        "lj_14": 2.993136,
+        "coulomb": 39.562253,
+        "coulomb_14": 28.416355,
+    },
+    "a negative sigma repels": {
+        "springs": 17.303804,
+        "lj": -0.641921,
+        "lj_14": 0.743069,
+        "coulomb": 39.562253,
+        "coulomb_14": 32.035137,
+    },
+    "bonds of functions 5 and 6": {
+        "springs": 466.817499,
+        "lj": 252.620324,
+        "lj_14": 0.542998,
+        "coulomb": 10.100419,
+        "coulomb_14": 32.035137,
+    },
     "angles": {"springs": 255.144392, "lj": -0.909536, "coulomb": 39.562253},
     "a later type takes the place": {"springs": 17.303933, "dihedral": 4.300404, "lj": -0.909536, "coulomb": 39.562253},
     "the first of equal wildcards": {"springs": 17.303804, "dihedral": 9.312834, "lj": -0.909536, "coulomb": 39.562253},
     "cosines of one block": {"springs": 17.303804, "dihedral": 6.133674, "lj": -0.909536, "coulomb": 39.562253},
     "a line that two files repeat": {"springs": 17.303804, "dihedral": 5.427938, "lj": -0.909536, "coulomb": 39.562253},
-    "two types for a dihedral": {"springs": 17.303804, "dihedral": 0.802397, "improper": 95.70632, "lj": -0.909536, "coulomb": 39.562253},
-    "all dihedrals": {"springs": 17.303804, "dihedral": 9.838846, "improper": 95.528574, "lj": -0.909536, "coulomb": 39.562253},
+    "two types for a dihedral": {
+        "springs": 17.303804,
+        "dihedral": 0.802397,
+        "improper": 95.70632,
+        "lj": -0.909536,
+        "coulomb": 39.562253,
+    },
+    "all dihedrals": {
+        "springs": 17.303804,
+        "dihedral": 9.838846,
+        "improper": 95.528574,
+        "lj": -0.909536,
+        "coulomb": 39.562253,
+    },
     "maps": {"springs": 17.303804, "cmap": 4.233391, "lj": -0.909536, "coulomb": 39.562253},
     "macros": {"springs": 85.171221, "lj": 1592.771928, "coulomb": -77.263323},
-    "constraints": {"springs": 15.217929, "lj": -0.909536, "lj_14": 0.538033, "coulomb": 39.562253, "coulomb_14": 47.494455},
-    "constraints that are no bonds": {"springs": 15.217929, "lj": 0.442375, "lj_14": 0.542998, "coulomb": 6.991308, "coulomb_14": 32.035137},
+    "constraints": {
+        "springs": 15.217929,
+        "lj": -0.909536,
+        "lj_14": 0.538033,
+        "coulomb": 39.562253,
+        "coulomb_14": 47.494455,
+    },
+    "constraints that are no bonds": {
+        "springs": 15.217929,
+        "lj": 0.442375,
+        "lj_14": 0.542998,
+        "coulomb": 6.991308,
+        "coulomb_14": 32.035137,
+    },
 }
 
 

@@ -204,8 +204,7 @@ class Topology:
             self._add_count(words, place)
         elif section == "intermolecular_interactions":
             raise InputError(f"{self.at(place)}: section [ intermolecular_interactions ] is not supported")
-        elif section not in _PASSED and section != "system":
-            raise InputError(f"{self.at(place)}: expected a section such as [ defaults ], found {text[:40]!r}")
+        # the rest is the system's name, and what stands before the first section (GROMACS' own files have a title)
 
     def _add_molecule(self, words: list[str], place: int) -> None:
         if len(words) < 2:
