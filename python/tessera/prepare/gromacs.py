@@ -58,6 +58,7 @@ def prepare_gromacs(
     runs = _runs(read, pieces.runs, pieces.templates)
     report("reading coordinates")
     found = read_coordinates(coordinates)
+    _check_count(read, len(found.position))
     atoms = _expand(flat, pieces.runs, pieces.templates, runs)
     check_coordinates(atoms, found)
     notes += pair_by_name(atoms, found, coordinates, _molecules(pieces.templates, runs), strict=False)
@@ -65,6 +66,14 @@ def prepare_gromacs(
     origin = Origin("gromacs", _rule(read), line, run.lennard_jones)
     report("checking atoms")
     return assemble(atoms, pieces.templates, runs, force_field, found, origin, box, vacuum, notes)
+
+
+def _check_count(read: Topology, n_found: int) -> None:
+    """Before the system is as large as `[ molecules ]` says."""
+    size = {molecule.name: molecule.n_atoms for molecule in read.molecules}
+    n_atoms = sum(size[name] * count for name, count in read.counts if count)
+    if n_atoms != n_found:
+        raise InputError(f"the topology has {n_atoms} atoms but the coordinate file has {n_found}")
 
 
 def _rule(read: Topology) -> str:
@@ -104,13 +113,14 @@ def _convert(read: Topology, tables: Tables) -> tuple[FlatTopology, ForceField]:
         residue_number=np.array([number for a in atoms for number in a.residue_number], np.int32),
         segment=np.repeat(_texts([m.name for m in read.molecules]), [m.n_atoms for m in read.molecules]),
     )
+    force_field = force_field_of_types(read.types, names, _rule(read))
     gatherer = TermGatherer(read, flat, tables)
     first = 0
     for molecule in read.molecules:
         bonds = gatherer.add(molecule, first)
         flat.add("exclusion", first + _exclusions(read, molecule, bonds))
         first += molecule.n_atoms
-    return flat, force_field_of_types(read.types, names, _rule(read))
+    return flat, force_field
 
 
 def _texts(values: list[str]) -> np.ndarray:

@@ -308,7 +308,7 @@ class Topology:
             words = text.split()
             try:
                 numbers.extend(map(int, words[:size]))
-            except ValueError:
+            except (ValueError, OverflowError):
                 words.clear()
             if len(words) < size:
                 raise InputError(f"{self.at(lines.places[row])}: [ {section} ] needs {size} atoms, found {text[:60]!r}")

@@ -44,6 +44,7 @@ TYPES_OF = {
     "constrainttypes": ("constraints", 2),
 }
 _WILD = "X"
+_NO_INTEGER = 2**31
 _NO_ATOM = {"V": "a virtual site", "D": "a virtual site", "S": "a shell", "B": "a bond shell", "N": "a nucleus"}
 
 
@@ -65,9 +66,12 @@ def numbers_of(words: Sequence[str], where: str) -> Numbers:
 
 def integer_of(word: str, what: str, where: str) -> int:
     try:
-        return int(word)
+        value = int(word)
     except ValueError:
-        raise InputError(f"{where}: expected {what}, a whole number, found {word!r}") from None
+        value = _NO_INTEGER
+    if abs(value) >= _NO_INTEGER:
+        raise InputError(f"{where}: expected {what}, a whole number, found {word[:40]!r}")
+    return value
 
 
 @dataclass(frozen=True)
