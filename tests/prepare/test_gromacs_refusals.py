@@ -31,6 +31,12 @@ REFUSED = [
     (r"no parameters for A-B-B-C \(function 9\), neither in", Case(molecule="[ dihedrals ]\n1 2 3 4 9\n")),
     (r"no parameters for A-C \(function 1\).*\[ pairtypes \]", Case("1 2 no", molecule="[ pairs ]\n1 4\n")),
     (r"case.top:\d+: atom type CTXA is not in \[ atomtypes \]", Case(atoms=ATOMS.replace("8 H ", "8 CTXA "))),
+    (r"case.top:\d+: atom type CTXA is not in \[ atomtypes \]", Case(types="[ pairtypes ]\nA CTXA 1 0.2 0.3\n")),
+    (r"case.top:\d+: no atom of \[ atomtypes \] has the bonded type X1", Case(types="[ bondtypes ]\nA X1 1 0.1 1e5\n")),
+    (r"expected a charge group, a whole number, found 'Q'", Case(atoms=ATOMS.replace("B2 1 ", "B2 Q "))),
+    (r"the name of the system has one line", Case(bonds="[ system ]\nbonds\n1 2 1 0.15 200000")),
+    (r"case.top:\d+: the line is no text: it has the character '.xa0'", Case(bonds="1 2\u00a01 0.15 200000")),
+    (r"case.top:\d+: the line is no text: it has the character '.r'", Case(bonds="1 2 1\r 0.15 200000")),
     (r"expected atom 2 of CHAIN, found 3", Case(atoms=ATOMS.replace("2 B ", "3 B ", 1))),
     (r"virtual site: not supported", Case(types="H 1 1.008 0.0 V 0.1 0.1\n")),
     (r"expected a number, found 'gb_1' \(a macro", Case(bonds="1 2 1 gb_1")),
@@ -83,7 +89,7 @@ def test_refused_by_name(message: str, case: Case, tmp_path: Path) -> None:
 def test_a_compressed_topology_is_no_text(tmp_path: Path) -> None:
     Case().write(tmp_path)
     (tmp_path / "case.top").write_bytes(b"\x1f\x8b\x08\x00" + bytes(range(256)) * 40)
-    with pytest.raises(InputError, match=r"case.top:1: the file is no text"):
+    with pytest.raises(InputError, match=r"case.top:1: the line is no text"):
         prepare_gromacs(tmp_path / "case.top", tmp_path / "case.gro")
 
 

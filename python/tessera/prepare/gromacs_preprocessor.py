@@ -21,6 +21,7 @@ from tessera.prepare.errors import InputError, require_file
 _LONGEST = 4095  # characters of a line, GROMACS' own limit
 _DEEPEST, _MOST_FILES = 64, 10_000  # files inside files, and files in all
 _WORD = re.compile(r"[A-Za-z0-9_]+")
+_NO_TEXT = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]|[^\S\x00-\x7f]")  # control characters and blanks beyond ASCII
 _FILE_SHIFT = 32  # a place is a file's index and, in the lower bits, a line
 
 
@@ -105,18 +106,17 @@ class Preprocessor:
                 continue
             top.line += 1
             place = (top.index << _FILE_SHIFT) + top.line
-            if len(raw) > _LONGEST + 1 or "\0" in raw:
-                self._refuse_text(raw, place)
-            text = raw.strip()
+            text = raw.rstrip("\r\n")
+            odd = _NO_TEXT.search(text.split(";", 1)[0])
+            if odd:
+                raise InputError(f"{self.at(place)}: the line is no text: it has the character {odd[0]!r}")
+            if len(text) > _LONGEST:
+                raise InputError(f"{self.at(place)}: the line has more than {_LONGEST} characters")
+            text = text.strip()
             if text.startswith("#"):
                 self._directive(text[1:].strip(), place)
             elif not top.is_left_out:
                 yield self._expand(text, place), place
-
-    def _refuse_text(self, raw: str, place: int) -> None:
-        if "\0" in raw or "\ufffd" in raw[:64]:
-            raise InputError(f"{self.at(place)}: the file is no text")
-        raise InputError(f"{self.at(place)}: the line has more than {_LONGEST} characters")
 
     def _open(self, path: Path) -> None:
         if len(self._stack) >= _DEEPEST:
@@ -126,7 +126,7 @@ class Preprocessor:
         if len(self._names) >= _MOST_FILES:
             raise InputError(f"{self._path.name} includes more than {_MOST_FILES:,} files")
         try:
-            file = path.open(encoding="utf-8", errors="replace")
+            file = path.open(encoding="utf-8", errors="replace", newline="\n")
         except OSError as error:
             raise InputError(f"cannot read {path}: {error.strerror}") from None
         self._stack.append(_Open(file, len(self._names), path.parent))

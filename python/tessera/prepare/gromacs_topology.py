@@ -133,6 +133,7 @@ class Topology:
         self._takes_state_a = takes_state_a
         self._lines = Preprocessor(path, include, defines)
         self._last: Molecule | None = None
+        self._has_name = False
         self._read()
         name = Path(path).name
         if not any(count for _, count in self.counts):
@@ -204,7 +205,11 @@ class Topology:
             self._add_count(words, place)
         elif section == "intermolecular_interactions":
             raise InputError(f"{self.at(place)}: section [ intermolecular_interactions ] is not supported")
-        # the rest is the system's name, and what stands before the first section (GROMACS' own files have a title)
+        elif section == "system":
+            if self._has_name:
+                raise InputError(f"{self.at(place)}: the name of the system has one line, this is the second")
+            self._has_name = True
+        # what stands before the first section is passed over: GROMACS' own files have a title
 
     def _add_molecule(self, words: list[str], place: int) -> None:
         if len(words) < 2:
@@ -254,6 +259,7 @@ class Topology:
             )
         kind = self._atom_type(words[1], place)
         number = words[2] if words[2][-1:].isdigit() else words[2][:-1]  # an insertion code is a letter behind it
+        integer_of(words[5], "a charge group", self.at(place))
         numbers = numbers_of(words[6:8], self.at(place))
         atoms = molecule.atoms
         atoms.type.append(kind)

@@ -244,6 +244,7 @@ class ForceFieldTypes:
         self.maps: list[MapType] = []
         self.overridden: list[str] = []
         self._bonded: dict[tuple[str, int], BondedTypes] = {}
+        self._bonded_names = {_WILD}
 
     def read(self, section: str, words: list[str], where: str) -> None:
         """Take one line of a section of this kind."""
@@ -277,6 +278,7 @@ class ForceFieldTypes:
         ):
             self.overridden.append(f"{found.where} replaces {old.where} (atom type {found.name})")
         self.atoms[found.name] = found
+        self._bonded_names.add(found.bonded)
 
     def _add_pair(self, section: str, words: list[str], where: str) -> None:
         if len(words) < 5:
@@ -284,6 +286,9 @@ class ForceFieldTypes:
         function = integer_of(words[2], "a function", where)
         if function != 1 and (section, function) != ("pairtypes", 2):
             raise InputError(f"{where}: function {function} of [ {section} ] is not supported, expected 1")
+        for name in words[:2]:
+            if name not in self.atoms:
+                raise InputError(f"{where}: atom type {name} is not in [ atomtypes ]")
         numbers = numbers_of(words[3:], where)
         if len(numbers) not in ((2, 4) if section == "pairtypes" else (2,)):
             raise InputError(f"{where}: [ {section} ] needs two parameters, found {len(numbers)}")
@@ -306,6 +311,7 @@ class ForceFieldTypes:
         if any(residues) and not all(residues):
             raise InputError(f"{where}: a map names the residues of all five atoms or of none")
         names = tuple(p[0] for p in parts) if any(residues) else tuple(words[:5])
+        self._check_names(names, where)
         energies = np.array(numbers_of(words[8:], where)).reshape(n, n)
         self.maps.append(MapType(names, residues if any(residues) else None, energies))
 
@@ -322,6 +328,7 @@ class ForceFieldTypes:
         function = integer_of(function_word, "a function", where)
         if function not in SIZES[kind]:
             return  # whoever uses it is refused
+        self._check_names(names, where)
         numbers = numbers_of(rest, where)
         state_a, state_b = SIZES[kind][function]
         if len(numbers) not in (state_a, state_a + state_b):
@@ -331,6 +338,11 @@ class ForceFieldTypes:
         if len(numbers) == state_a:
             numbers += numbers[:state_b]
         self.bonded(kind, function).add(names, numbers, where, several=kind == "dihedrals" and function == 9)
+
+    def _check_names(self, names: Names, where: str) -> None:
+        for name in names:
+            if name not in self._bonded_names:
+                raise InputError(f"{where}: no atom of [ atomtypes ] has the bonded type {name}")
 
     def coefficients(self, v: float, w: float) -> tuple[float, float]:
         """C6 (kJ/mol nm⁶) and C12 (kJ/mol nm¹²) of two numbers as the combination rule means them."""
