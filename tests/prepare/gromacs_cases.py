@@ -99,6 +99,11 @@ CASES = {
     "nrexcl 1": Case(nrexcl=1, molecule=PAIRS),
     "nrexcl 2": Case(nrexcl=2, molecule=PAIRS),
     "nrexcl 5": Case(nrexcl=5, molecule=PAIRS),
+    "four ways to write an atom type": Case(
+        types="A 0 12.011 0 A 0.25 0.3\nB BB 14.027 0 A 0.28 0.5\nC CC 7 14.007 0 A 0.22 0.7\nH 1.008 0 A 0.12 0.1\n"
+        "[ bondtypes ]\nA BB 1 0.14 1e5\nBB BB 1 0.13 1e5\nBB CC 1 0.16 1e5\nCC A 1 0.17 1e5\nCC H 1 0.1 1e5\n",
+        bonds="\n".join(f"{i} {i + 1}" for i in range(1, N_ATOMS)),
+    ),
     "exclusions": Case(nrexcl=1, molecule="[ exclusions ]\n1 4 5 6\n7 2\n8 8 1\n"),
     "pairs further apart, twice": Case(molecule="[ pairs ]\n1 5 1\n1 5 1\n1 2 1\n2 8 1\n"),
     "pairs with their own": Case(molecule="[ pairs ]\n1 4 1 0.3 0.6\n2 5 1 0.31 0.5 0.31 0.5\n"),
@@ -214,6 +219,7 @@ FIGURES: dict[str, dict[str, float]] = {
         "coulomb": -7.814446,
         "coulomb_14": 32.035137,
     },
+    "four ways to write an atom type": {"springs": 217.294038, "lj": -0.909536, "coulomb": 39.562253},
     "exclusions": {"springs": 17.303804, "lj": 1025.293797, "coulomb": -185.479385},
     "pairs further apart, twice": {
         "springs": 17.303804,

@@ -96,12 +96,17 @@ def read_atom_type(words: Sequence[str], where: str) -> AtomType:
     def is_particle(index: int) -> bool:
         return len(words) > index and len(words[index]) == 1 and words[index].isalpha()
 
+    bonded, number = words[0], "0"
     if is_particle(5):
-        optional, number = 2, words[2]
+        optional, bonded, number = 2, words[1], words[2]
     elif is_particle(3):
-        optional, number = 0, "0"
+        optional = 0
     elif is_particle(4):
-        optional, number = 1, words[1] if words[1].lstrip("-").isdigit() else "0"
+        optional = 1
+        if words[1].lstrip("-").isdigit():
+            number = words[1]
+        else:
+            bonded = words[1]
     else:
         raise InputError(f"{where}: an atom type has a name, mass, charge, particle type (A) and two parameters")
     rest = words[1 + optional :]
@@ -114,10 +119,9 @@ def read_atom_type(words: Sequence[str], where: str) -> AtomType:
     if particle != "A" and particle not in _NO_ATOM:
         raise InputError(f"{where}: atom type {words[0]} has the particle type {rest[2]}, expected A")
     mass, charge, v, w = numbers_of([*rest[:2], *rest[3:]], where)
-    has_bonded = optional == 2 or (optional == 1 and number == "0")
     return AtomType(
         name=words[0],
-        bonded=words[1] if has_bonded else words[0],
+        bonded=bonded,
         number=max(0, integer_of(number, "an atomic number", where)),
         mass=mass,
         charge=charge,
