@@ -95,34 +95,41 @@ def amber_command(
 @prepare.command(name="gromacs")
 @click.option("--top", required=True, type=FILE, help="GROMACS topology.")
 @click.option("--coords", required=True, type=FILE, help="gro or PDB.")
+@click.option("--mdp", type=FILE, help="Run parameters: macros, and how Lennard-Jones ends.")
 @click.option(
     "--include",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Folder of the files that the topology includes; default: that of GROMACS, if found.",
+    help="Folder of the files that the topology includes, searched before those of GROMACS.",
 )
+@click.option("-D", "--define", multiple=True, metavar="NAME[=VALUE]", help="A macro, as FLEXIBLE; repeatable.")
 @pairing_options
 @box_options
 @output_option
 def gromacs_command(
     top: Path,
     coords: Path,
+    mdp: Path | None,
     include: Path | None,
     trust_order: bool,
+    define: tuple[str, ...],
     box: Box,
     vacuum: bool,
     output: Path,
     as_json: bool,
 ) -> None:
-    """GROMACS inputs: topology and coordinates.
+    """GROMACS inputs: topology and coordinates, and perhaps run parameters.
 
     \b
-    Example:
-      tessera prepare gromacs --top topol.top --coords conf.gro -o system.tsr
+    Examples:
+      tessera prepare gromacs --top topol.top --coords conf.gro --mdp md.mdp -o system.tsr
+      tessera prepare gromacs --top topol.top --coords conf.gro -D FLEXIBLE -o system.tsr
     """
     from tessera.prepare.gromacs import prepare_gromacs
 
     run(
-        lambda report: prepare_gromacs(top, coords, include, box_of(box), vacuum, report, trust_order),
+        lambda report: prepare_gromacs(
+            top, coords, include, box_of(box), vacuum, report, trust_order, defines=define, mdp=mdp
+        ),
         output,
         as_json,
     )
