@@ -168,9 +168,9 @@ def _cosines(raw: Prmtop) -> FloatArray:
     columns = ("DIHEDRAL_FORCE_CONSTANT", "DIHEDRAL_PERIODICITY", "DIHEDRAL_PHASE")
     table = np.stack([raw.numbers(flag) for flag in columns], axis=1)
     table[:, 1] = np.abs(table[:, 1])
-    bad = np.flatnonzero(
-        (table[:, 0] != 0) & ((np.abs(table[:, 1] - np.rint(table[:, 1])) > 1e-6) | (table[:, 1] > 100))
-    )
+    periods = table[:, 1]
+    odd = (np.abs(periods - np.rint(periods)) > 1e-6) | (periods < 0.5) | (periods > 100)
+    bad = np.flatnonzero((table[:, 0] != 0) & odd)
     if len(bad):
         found = f"{table[bad[0], 1]:g} is no whole number of periods"
         raise raw.wrong("DIHEDRAL_PERIODICITY", int(bad[0]), found)
