@@ -45,8 +45,8 @@ def outcome(path: Path, text: str, read: Callable[[Path], Any]) -> Any:
 
 def same(first: Any, second: Any) -> bool:
     """Whether two systems, or two sets of coordinates, are equal in all but what they say of their source."""
-    if isinstance(first, np.ndarray):
-        return isinstance(second, np.ndarray) and first.shape == second.shape and bool((first == second).all())
+    if isinstance(first, np.ndarray) or isinstance(second, np.ndarray):
+        return type(first) is type(second) and np.array_equal(first, second)
     if isinstance(first, dict):
         return first.keys() == second.keys() and all(same(first[key], second[key]) for key in first)
     if isinstance(first, list | tuple):

@@ -26,6 +26,7 @@ _POINTERS = (
     "MBPER", "MGPER", "MDPER", "IFBOX", "NMXRS", "IFCAP", "NUMEXTRA", "NCOPY",
 )  # fmt: skip
 _LEAST_POINTERS = 30
+_LONGEST_LINE = 1000
 #: sections that say nothing of forces
 _HARMLESS = {
     "TITLE", "CTITLE", "FORCE_FIELD_TYPE", "SOLTY", "HBCUT", "TREE_CHAIN_CLASSIFICATION", "JOIN_ARRAY", "IROTAT",
@@ -48,7 +49,7 @@ _UNSUPPORTED = {
     "CHARGE_PERT": "perturbed parameters",
 }
 _CHAMBER_MARKS = ("CTITLE", "CHARMM_UREY_BRADLEY_COUNT", "CHARMM_NUM_IMPROPERS", "LENNARD_JONES_14_ACOEF")
-_FORMAT = re.compile(r"%FORMAT\((\d+)\(?([aAiIeEfFdDgG])(\d+)(?:\.\d+)?\)?\)")
+_FORMAT = re.compile(r"%FORMAT\((\d{1,3})\(?([aAiIeEfFdDgG])(\d{1,3})(?:\.\d+)?\)?\)")
 
 
 @dataclass
@@ -164,7 +165,7 @@ class Prmtop:
                 match = _FORMAT.fullmatch("".join(words))
                 # formats such as (i2,a78) are of titles
                 section.form = (int(match[1]), match[2], int(match[3])) if match else (1, "a", 80)
-                if not (section.form[0] and section.form[2]):
+                if not 0 < section.form[0] * section.form[2] <= _LONGEST_LINE:
                     raise text.wrong(line, f"expected a format such as %FORMAT(10I8), found {text.line(line)!r}")
             elif words[0] not in ("%COMMENT", "%VERSION"):
                 raise text.wrong(line, f"expected %FLAG and then %FORMAT, found {text.line(line)[:40]!r}")

@@ -21,6 +21,7 @@ from tessera.system.model import FloatArray, IdArray
 _GZIP = b"\x1f\x8b"
 _OTHER_COMPRESSION = {b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"PK\x03\x04": "zip", b"\x28\xb5\x2f\xfd": "zstd"}
 _EXPANDED_BYTES, _EXPANDED_A_BYTE = 64 << 20, 30  # coordinates as text shrink to a fourth, seldom to a tenth
+_BLANK_LINES = 1_000_000  # no file of millions of lines has fewer than four characters in each
 
 
 @dataclass(frozen=True)
@@ -81,6 +82,8 @@ class Text:
     def __init__(self, data: bytes, name: str) -> None:
         if b"\0" in data:
             raise InputError(f"{name} is a binary file, expected text")
+        if data.count(b"\n") > _BLANK_LINES + len(data) // 4:
+            raise InputError(f"{name} consists of blank lines")
         self.name = name
         self._text = np.frombuffer(data if data.endswith(b"\n") else data + b"\n", np.uint8)
         ends = np.flatnonzero(self._text == ord("\n"))

@@ -16,8 +16,8 @@ from tessera.system.model import FloatArray
 
 AMBER_PS = 20.455  # AMBER's unit of velocity is an Å in 1/20.455 ps
 _TRAJECTORY = "is an AMBER {} trajectory: write one of its frames as a restart (cpptraj: trajout x.rst7)"
-_CRD_COUNT = re.compile(r"\s*(\d+)(\s+EXT)?\s*", re.IGNORECASE)
-_AMBER_COUNT = re.compile(r"\s*(\d+)(\s+[-+.\dEeDd]+){0,2}\s*")
+_CRD_COUNT = re.compile(r"\s*(\d{1,12})(\s+EXT)?\s*", re.IGNORECASE)
+_AMBER_COUNT = re.compile(r"\s*(\d{1,12})(\s+[-+.\dEeDd]+){0,2}\s*")
 
 
 def read_cards(source: Source) -> Coordinates:

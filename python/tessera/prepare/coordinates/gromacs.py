@@ -16,7 +16,7 @@ def read_gro(source: Source) -> Coordinates:
     """The first frame: a title, a count, atoms, a box."""
     text = source.text
     word = text.line(1).strip()
-    if not word.isdecimal() or int(word) == 0:
+    if not word.isdecimal() or len(word) > 12 or int(word) == 0:
         raise text.wrong(1, f"expected the number of atoms, found {text.line(1)[:40]!r}")
     n = int(word)
     if len(text) < n + 3:

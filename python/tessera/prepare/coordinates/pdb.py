@@ -47,7 +47,7 @@ _TOKEN = re.compile(r"""'(?:[^'\n]|'(?=\S))*'|"(?:[^"\n]|"(?=\S))*"|\S+""")
 
 def read_mmcif(source: Source) -> Coordinates:
     """The atoms of the first model of the first block that has any."""
-    lines = source.data.decode("latin-1").splitlines()
+    lines = source.data.decode("latin-1").replace("\r\n", "\n").split("\n")
     columns, rows = _atom_sites(lines, source.name)
 
     def column(*names: str) -> list[str]:
@@ -61,7 +61,7 @@ def read_mmcif(source: Source) -> Coordinates:
         models = column("pdbx_PDB_model_num")
         rows = [row for row, model in zip(rows, models) if model == models[0]]
     try:
-        position = np.array([[float(x) for x in column(f"Cartn_{axis}")] for axis in "xyz"]).T
+        position = np.array([[float(x.replace("_", "?")) for x in column(f"Cartn_{axis}")] for axis in "xyz"]).T
     except ValueError as error:
         raise InputError(f"{source.name}: a coordinate of its _atom_site loop is no number: {error}") from None
     residue = column("auth_seq_id", "label_seq_id")
