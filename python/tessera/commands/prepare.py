@@ -63,11 +63,13 @@ def charmm_command(
 
 @prepare.command(name="amber")
 @click.option("--prmtop", required=True, type=FILE, help="AMBER topology.")
-@click.option("--coords", required=True, type=FILE, help="inpcrd, rst7, NetCDF restart or PDB.")
+@click.option("--coords", required=True, type=FILE, help="inpcrd, rst7, NetCDF restart, PDB or mmCIF.")
 @box_options
 @output_option
 def amber_command(prmtop: Path, coords: Path, box: Box, vacuum: bool, output: Path, as_json: bool) -> None:
     """AMBER inputs: prmtop and coordinates.
+
+    A prmtop with a CHARMM force field (CHAMBER) is understood.
 
     \b
     Example:
