@@ -70,7 +70,7 @@ def charmm_command(
 
 @prepare.command(name="amber")
 @click.option("--prmtop", required=True, type=FILE, help="AMBER topology.")
-@click.option("--coords", required=True, type=FILE, help="inpcrd, rst7, NetCDF restart or PDB.")
+@click.option("--coords", required=True, type=FILE, help="inpcrd, rst7, NetCDF restart, PDB or mmCIF.")
 @pairing_options
 @box_options
 @output_option
@@ -78,6 +78,8 @@ def amber_command(
     prmtop: Path, coords: Path, trust_order: bool, box: Box, vacuum: bool, output: Path, as_json: bool
 ) -> None:
     """AMBER inputs: prmtop and coordinates.
+
+    A prmtop with a CHARMM force field (CHAMBER) is understood.
 
     \b
     Example:
