@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tessera/base/lattice.h"
+#include "tessera/model/lj_truncation.h"
 
 namespace tessera::model {
 
@@ -126,7 +127,8 @@ class System {
   std::vector<Template> templates;
   Lattice lattice;
   bool is_periodic = true;
-  std::string coulomb_source, lj_modifier, source;
+  std::string coulomb_source, source;
+  LjTruncation lj_truncation;  // of the source
 
   /// Sets the runs (first ids are counted here). Throws InputError if a template is out of range.
   void set_instances(const std::vector<std::pair<std::int32_t, std::int64_t>>& template_and_count);
