@@ -4,7 +4,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "tessera/app/config/interactions.h"
 #include "tessera/app/config/read_config.h"
+#include "tessera/app/config/schema.h"
 #include "tessera/app/engine_settings.h"
 #include "tessera/app/gather.h"
 #include "tessera/app/system_file.h"
@@ -16,7 +18,7 @@ namespace tessera::app {
 
 namespace {
 
-nlohmann::json to_json(const md::Engine& engine) {
+nlohmann::json to_json(const RunConfig& config, const md::Engine& engine) {
   const auto& energies = engine.energies();
   nlohmann::json terms = nlohmann::json::object();
   for (std::size_t t = 0; t < md::n_terms; ++t) terms[std::string(md::term_names[t])] = energies.term[t];
@@ -27,6 +29,8 @@ nlohmann::json to_json(const md::Engine& engine) {
                            {"virial", energies.virial},
                            {"pressure_bar", nullptr},
                            {"kinetic", energies.kinetic},
+                           {"interactions", to_json(in_effect(config, settings))["interactions"]},
+                           {"note", note_of_source(config, engine.system())},
                            {"coulomb_constant", settings.pair.coulomb_constant},
                            {"pair_scheme", engine.pair_forces().scheme().name}};
   if (engine.system().is_periodic) result["pressure_bar"] = energies.pressure;
@@ -38,15 +42,12 @@ nlohmann::json to_json(const md::Engine& engine) {
   return result;
 }
 
-std::string to_text(const md::Engine& engine) {
+std::string to_text(const RunConfig& config, const md::Engine& engine) {
   const auto& energies = engine.energies();
-  std::string text = fmt::format("{} atoms, cut-off {} Å", engine.system().n_atoms(), engine.settings().pair.cutoff);
-  const auto& settings = engine.settings();
-  if (settings.pair.electrostatics == md::pair::Electrostatics::pme)
-    text += fmt::format(", PME α {:.4f} Å⁻¹, mesh {} × {} × {}, order {}", settings.pair.alpha, settings.pme_grid[0],
-                        settings.pme_grid[1], settings.pme_grid[2], settings.pme_order);
-  text += fmt::format("; Coulomb constant {} ({})\n\n", settings.pair.coulomb_constant, engine.system().coulomb_source);
-  text += fmt::format("{:<22}{:>20}\n", "term", "kcal/mol");
+  std::string text = describe_interactions(config, engine.system(), engine.settings());
+  const auto note = note_of_source(config, engine.system());
+  if (!note.empty()) text += "note: " + note + "\n";
+  text += fmt::format("\n{:<22}{:>20}\n", "term", "kcal/mol");
   for (std::size_t t = 0; t < md::n_terms; ++t)
     text += fmt::format("{:<22}{:>20.4f}\n", md::term_names[t], energies.term[t]);
   text += fmt::format("{:<22}{:>20.4f}\n\n", "total", energies.potential());
@@ -97,7 +98,7 @@ std::string compute_energy(const EnergyRequest& request, const comm::Communicato
     }
     comm::agree_on_run(comm, problem);
   }
-  return request.json ? to_json(engine).dump(2) + "\n" : to_text(engine);
+  return request.json ? json_text(to_json(config, engine), 2) + "\n" : to_text(config, engine);
 }
 
 }  // namespace tessera::app

@@ -15,6 +15,7 @@
 #include <optional>
 
 #include "tessera/app/checkpoint.h"
+#include "tessera/app/config/interactions.h"
 #include "tessera/app/config/read_config.h"
 #include "tessera/app/drift.h"
 #include "tessera/app/engine_settings.h"
@@ -100,7 +101,6 @@ void prepare_folder(const RunConfig& config, bool restart) {
     }
   if (access(folder.c_str(), W_OK) != 0)
     throw RunError(fmt::format("{} can't be written to: choose another output.folder or mend its permissions", folder));
-  write_atomically(folder + "/settings.toml", to_toml(config));
 }
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
@@ -136,6 +136,7 @@ class Run {
   void read_input();
   void start_new();
   void tune();
+  void tell_what_runs() const;
   void read_checkpoint_of_run();
   void start_from_checkpoint();
   void open_outputs(std::optional<std::int64_t> frames);
@@ -180,7 +181,10 @@ Run::Run(const RunRequest& request, const comm::Communicator& comm) : request_(r
   on_root(comm, [&] { prepare_folder(config_, request_.restart); });
   if (request.restart) read_checkpoint_of_run();
   if (request.tune) tune();
+  tell_what_runs();
   engine_.emplace(system_, settings_, comm, *threads_);
+  on_root(comm,
+          [&] { write_atomically(config_.output.folder + "/settings.toml", to_toml(in_effect(config_, settings_))); });
   if (request.restart)
     start_from_checkpoint();
   else
@@ -249,6 +253,14 @@ void Run::tune() {
     text += fmt::format("{}{:.3f} Å {:.2f} ms", text.empty() ? "" : ", ", split.cutoff, ms_a_step);
   fmt::print(stderr, "tessera-md: note: pme.cutoff = {} Å, mesh {} × {} × {} by trial, a step: {}\n",
              settings_.pair.range(), settings_.pme_grid[0], settings_.pme_grid[1], settings_.pme_grid[2], text);
+}
+
+void Run::tell_what_runs() const {
+  if (!comm_.is_root()) return;
+  const auto note = note_of_source(config_, system_);
+  if (!note.empty()) fmt::print(stderr, "tessera-md: note: {}\n", note);
+  fmt::print("{}", describe_interactions(config_, system_, settings_));
+  std::fflush(stdout);
 }
 
 /// A restart goes on with the pair scheme and the split of Ewald's sum that the run began with, unless the run file
@@ -462,7 +474,7 @@ Report Run::make_report(double seconds) {
                      {"compiler", __VERSION__},
                      {"simd", md::pair::simd_target()}};
   report.machine = machine::describe_this_host();
-  report.settings = to_json(config_);
+  report.settings = to_json(in_effect(config_, settings_));
   report.results = {{"temperature_K", engine_->energies().temperature},
                     {"total_kcal_mol", engine_->energies().total()},
                     {"drift_kT_ns_dof", drift_.slope()},

@@ -1,6 +1,7 @@
 #include "tessera/app/system_file.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -294,6 +295,39 @@ std::string optional_text(const io::Hdf5File& file, const std::string& name) {
   return file.has_attribute("/", name) ? file.text_attribute("/", name) : "";
 }
 
+/// How the source ends Lennard-Jones; files from before these attributes were written have that of its program.
+model::LjTruncation read_lj_truncation(const Reader& reader, const std::string& coulomb_source) {
+  const auto& file = reader.file();
+  if (!file.has_attribute("/", "lj_cutoff")) {
+    if (const auto* program = model::find_source_program(coulomb_source)) return program->usual;
+    std::string known;
+    for (const auto& program : model::source_programs)
+      known += fmt::format("{}\"{}\"", known.empty() ? "" : ", ", program.name);
+    reader.fail(
+        fmt::format("attribute coulomb_source is \"{}\" and there is no lj_cutoff, so nothing says how Lennard-Jones "
+                    "ends; expected one of {}: make the file again",
+                    coulomb_source, known));
+  }
+  const auto& names = model::lj_modifier_names;
+  const auto name = file.text_attribute("/", "lj_modifier");
+  const auto found = std::find(names.begin(), names.end(), name);
+  if (found == names.end())
+    reader.fail(
+        fmt::format("attribute lj_modifier is \"{}\", expected one of \"{}\"", name, fmt::join(names, "\", \"")));
+  model::LjTruncation truncation;
+  truncation.modifier = static_cast<model::LjModifier>(found - names.begin());
+  truncation.cutoff = file.attribute<double>("/", "lj_cutoff").at(0);
+  if (!(truncation.cutoff > 0 && std::isfinite(truncation.cutoff)))
+    reader.fail(fmt::format("attribute lj_cutoff is {}, expected a distance above 0 (Å)", truncation.cutoff));
+  truncation.switch_distance = file.attribute<double>("/", "lj_switch").at(0);
+  if (truncation.modifier != model::LjModifier::cut &&
+      !(truncation.switch_distance >= 0 && truncation.switch_distance < truncation.cutoff))
+    reader.fail(fmt::format("attribute lj_switch is {}, expected a distance from 0 to below lj_cutoff = {} (Å)",
+                            truncation.switch_distance, truncation.cutoff));
+  truncation.has_tail = file.attribute<std::int64_t>("/", "lj_tail").at(0) != 0;
+  return truncation;
+}
+
 }  // namespace
 
 model::System read_system(const std::string& path) {
@@ -303,7 +337,7 @@ model::System read_system(const std::string& path) {
   system.lattice = read_box(reader);
   system.is_periodic = file.attribute<std::int64_t>("/", "periodic").at(0) != 0;
   system.coulomb_source = optional_text(file, "coulomb_source");
-  system.lj_modifier = optional_text(file, "lj_modifier");
+  system.lj_truncation = read_lj_truncation(reader, system.coulomb_source);
   system.source = optional_text(file, "source");
   system.force_field = read_force_field(reader);
 

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <optional>
 
 #include "tessera/base/error.h"
 #include "tessera/io/hdf5.h"
@@ -40,6 +41,13 @@ struct Tiny {
   std::vector<std::int64_t> offset = {0, 3, 5, 9};
   std::vector<std::int64_t> id = {0, 1, 2, 6, 7, 3, 4, 5, 8};
   bool has_velocity = true;
+  std::string source = "charmm";
+  struct Truncation {
+    std::string modifier = "quintic-switch";
+    double cutoff = 11.5, switch_distance = 9.5;
+    std::int32_t tail = 1;
+  };
+  std::optional<Truncation> truncation = Truncation{};
 
   void write(const std::string& path) const {
     auto file = io::Hdf5File::create(path);
@@ -50,7 +58,13 @@ struct Tiny {
     const double coulomb = 332.0636;
     file.write_attribute<double>("/", "coulomb_constant", std::span(&coulomb, 1));
     file.write_text_attribute("/", "lj_rule", "lorentz-berthelot");
-    file.write_text_attribute("/", "lj_modifier", "force-switch");
+    file.write_text_attribute("/", "coulomb_source", source);
+    if (truncation) {
+      file.write_text_attribute("/", "lj_modifier", truncation->modifier);
+      file.write_attribute<double>("/", "lj_cutoff", std::span(&truncation->cutoff, 1));
+      file.write_attribute<double>("/", "lj_switch", std::span(&truncation->switch_distance, 1));
+      file.write_attribute<std::int32_t>("/", "lj_tail", std::span(&truncation->tail, 1));
+    }
     file.write_attribute<std::int64_t>("/", "n_atoms", std::span(&n_atoms, 1));
     put(file, "/box", box, {static_cast<std::int64_t>(box.size()) / 3, 3});
     file.write_text("/forcefield/type_name", {"OW", "HW", "Na"});
@@ -141,6 +155,39 @@ TEST_F(SystemFile, ReadsTheSystem) {
   const auto ab = system.force_field.lj(2, 0);
   EXPECT_DOUBLE_EQ(ab.b, 4 * 0.5 * 64);
   EXPECT_DOUBLE_EQ(ab.a, 4 * 0.5 * 4096);
+}
+
+TEST_F(SystemFile, KeepsHowTheSourceEndsLennardJones) {
+  const auto read = [&](const Tiny& tiny) {
+    tiny.write(path());
+    return read_system(path()).lj_truncation;
+  };
+  Tiny tiny;
+  const auto own = read(tiny);
+  EXPECT_EQ(own.modifier, model::LjModifier::quintic_switch);
+  EXPECT_EQ(own.cutoff, 11.5);
+  EXPECT_EQ(own.switch_distance, 9.5);
+  EXPECT_TRUE(own.has_tail);
+  // Older files hold nothing but the program's name.
+  tiny.truncation.reset();
+  const auto charmm = read(tiny);
+  EXPECT_EQ(charmm.modifier, model::LjModifier::force_switch);
+  EXPECT_EQ(charmm.cutoff, 12);
+  EXPECT_EQ(charmm.switch_distance, 10);
+  EXPECT_FALSE(charmm.has_tail);
+  tiny.source = "amber";
+  EXPECT_EQ(read(tiny).cutoff, 9);
+  EXPECT_TRUE(read(tiny).has_tail);
+
+  const auto refused = [&](auto&& change) { return message([&](Tiny& t) { change(t, *t.truncation); }); };
+  expect_says(message([](Tiny& t) { t.truncation.reset(), t.source = "other"; }),
+              "expected one of \"charmm\", \"amber\", \"gromacs\", \"openmm\"");
+  expect_says(refused([](Tiny&, auto& lj) { lj.modifier = "soft"; }),
+              "lj_modifier is \"soft\", expected one of \"cut\"");
+  expect_says(refused([](Tiny&, auto& lj) { lj.cutoff = std::numeric_limits<double>::quiet_NaN(); }),
+              "lj_cutoff is nan");
+  expect_says(refused([](Tiny&, auto& lj) { lj.cutoff = -1; }), "lj_cutoff is -1");
+  expect_says(refused([](Tiny&, auto& lj) { lj.switch_distance = 11.5; }), "lj_switch is 11.5");
 }
 
 TEST_F(SystemFile, RanksShareWholeBlocks) {

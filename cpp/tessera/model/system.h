@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tessera/base/lattice.h"
+#include "tessera/model/lj_truncation.h"
 
 namespace tessera::model {
 
@@ -135,7 +136,8 @@ class System {
   std::vector<Template> templates;
   Lattice lattice;
   bool is_periodic = true;
-  std::string coulomb_source, lj_modifier, source;
+  std::string coulomb_source, source;
+  LjTruncation lj_truncation;  // of the source
 
   std::vector<ResidueNumbers> residue_numbers;  // in order, without overlap; of templates with several instances
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Iterable
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import h5py
 import numpy as np
 
+from tessera import __version__
 from tessera.system.blocks import block_grid, block_order
 from tessera.system.model import (
     FORCE_FIELD_COLUMNS,
@@ -30,13 +30,6 @@ FORMAT = "tessera-system"
 VERSION = 1
 TEXT = h5py.string_dtype("utf-8")
 LAYOUT = ("v110", "v110")  # what HDF5 1.10 reads, with checksums of the metadata
-
-
-def _creator() -> str:
-    try:
-        return f"tessera {metadata.version('tessera')}"
-    except metadata.PackageNotFoundError:
-        return "tessera (not installed)"
 
 
 def write(system: System, path: str | Path) -> None:
@@ -108,7 +101,7 @@ def _write_root(file: Any, system: System) -> None:
     file.attrs["lj_modifier"] = lj.modifier
     file.attrs["lj_cutoff"], file.attrs["lj_switch"] = np.float64(lj.cutoff), np.float64(lj.switch)
     file.attrs["lj_tail"] = np.int32(lj.tail)
-    file.attrs["creator"] = _creator()
+    file.attrs["creator"] = f"tessera {__version__}"
     file.attrs["n_atoms"] = np.int64(system.n_atoms)
     file["box"] = system.box.astype(np.float64)
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "tessera/app/config/schema.h"
 #include "tessera/app/output/progress.h"
 #include "tessera/base/atomic_file.h"
 
@@ -116,7 +117,7 @@ nlohmann::json report_to_json(const Report& report) {
 }
 
 void write_report(const std::string& path, const Report& report) {
-  write_atomically(path, report_to_json(report).dump(2) + "\n");
+  write_atomically(path, json_text(report_to_json(report), 2) + "\n");
 }
 
 }  // namespace tessera::app
