@@ -5,9 +5,9 @@ import pytest
 from oracle import Settings, pairs_within, reference_energies
 
 from prepare.inputs import alanine_tripeptide, dhfr
+from tessera.build import water
 from tessera.build.lattice import brick_of_sites, cube_edge
 from tessera.build.nacl import LATTICE, make_nacl
-from tessera.build import water
 from tessera.build.replicate import make_whole, replicate
 from tessera.build.water import make_water
 from tessera.prepare.errors import InputError

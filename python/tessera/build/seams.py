@@ -48,16 +48,16 @@ def box_of(liquid: Liquid, edges: FloatArray, count: int, seed: int) -> FloatArr
     axes, signs = random.permutation(3), random.choice([-1.0, 1.0], 3)
     tile = liquid.tile[:, :, axes] * signs + liquid.edge * random.random(3)
     copies = edges / liquid.edge
-    has_seam = np.abs(copies - np.rint(copies)) > 1e-9
+    has_seam: NDArray[np.bool_] = np.abs(copies - np.rint(copies)) > 1e-9
     molecules = _fill(tile, liquid.edge, edges + OVERLAP * has_seam)
     if not has_seam.any():
         return molecules
     first = molecules[:, 0]
-    is_near = has_seam & ((first < OVERLAP + MARGIN + REACH) | (first > edges - MARGIN - REACH))
-    near = np.flatnonzero(is_near.any(axis=1))
-    may_go = (has_seam & ((first < OVERLAP) | (first >= edges))).any(axis=1)
+    is_near: NDArray[np.bool_] = has_seam & ((first < OVERLAP + MARGIN + REACH) | (first > edges - MARGIN - REACH))
+    near = np.flatnonzero(np.any(is_near, axis=1))
+    may_go = np.any(has_seam & ((first < OVERLAP) | (first >= edges)), axis=1)
     gone = _worst(liquid, molecules[near], edges, may_go[near], len(molecules) - count)
-    may_move = (has_seam & ((first < OVERLAP + MARGIN) | (first > edges - MARGIN))).any(axis=1)
+    may_move = np.any(has_seam & ((first < OVERLAP + MARGIN) | (first > edges - MARGIN)), axis=1)
     stays = np.delete(near, gone)
     molecules[stays] = _relaxed(liquid, molecules[stays], edges, may_move[stays])
     return np.delete(molecules, near[gone], axis=0)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from importlib import resources
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tessera.build.charmm import charmm_system
 from tessera.build.lattice import brick_of_sites, sites
@@ -17,7 +18,7 @@ from tessera.prepare.constants import RMIN_TO_SIGMA
 from tessera.prepare.errors import InputError
 from tessera.prepare.molecule import detect_rigid_water
 from tessera.system import ForceField, System, Template, Terms
-from tessera.system.model import FloatArray, IdArray
+from tessera.system.model import FloatArray
 
 DENSITY = 0.997  # g/cm³, at 298 K
 GRAMS = 0.602214076  # g/cm³ in amu/Å³
@@ -114,7 +115,7 @@ def _unit(vectors: FloatArray) -> FloatArray:
     return np.asarray(vectors / np.linalg.norm(vectors, axis=1)[:, None])
 
 
-def quantised(fraction: IdArray) -> IdArray:
+def quantised(fraction: NDArray[np.int32]) -> NDArray[np.int16]:
     """What the tile's file holds: (molecules,3,3) int16 from int32 fractions (atoms,3)."""
     return np.rint(fraction / 65536).astype(np.int64).astype(np.int16).reshape(-1, 3, 3)
 
