@@ -199,4 +199,6 @@ def start(
     if dry_run:
         click.echo(shlex.join(command))
         return
+    if os.isatty(2):
+        os.environ["TESSERA_TERMINAL"] = "1"  # mpirun makes the engine's own standard error a pipe
     execute(command)

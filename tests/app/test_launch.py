@@ -165,3 +165,15 @@ def test_signals_reach_the_engine(tmp_path: Path) -> None:
         process.send_signal(signal.SIGTERM)
         assert process.stdout.read() == "caught\n"
         assert process.wait(timeout=20) == 7
+
+
+@pytest.mark.parametrize("on_terminal", [True, False])
+def test_the_engine_is_told_whether_it_writes_to_a_terminal(
+    place: Path, monkeypatch: pytest.MonkeyPatch, on_terminal: bool
+) -> None:
+    monkeypatch.delenv("TESSERA_TERMINAL", raising=False)
+    monkeypatch.setattr(os, "isatty", lambda _: on_terminal)
+    seen: list[str | None] = []
+    monkeypatch.setattr(launch, "execute", lambda _: seen.append(os.environ.pop("TESSERA_TERMINAL", None)))
+    launch.start(["run.toml"])
+    assert seen == ["1" if on_terminal else None]

@@ -36,7 +36,7 @@ Checkpoint read_one(const std::string& path) {
     checkpoint.step = json.at("step");
     checkpoint.last_search = json.at("last_search");
     checkpoint.trajectory_frames = json.at("trajectory_frames");
-    checkpoint.drift = json.at("drift").get<Drift::State>();
+    checkpoint.averages = json.at("averages").get<Averages::State>();
     checkpoint.simd = json.at("simd");
     checkpoint.settings = json.at("settings");
     const auto n = json.at("atoms").get<std::size_t>();
@@ -138,7 +138,7 @@ CheckpointWriter::CheckpointWriter(const std::string& folder, const Checkpoint& 
   const nlohmann::json json = {{"step", checkpoint.step},
                                {"last_search", checkpoint.last_search},
                                {"trajectory_frames", checkpoint.trajectory_frames},
-                               {"drift", checkpoint.drift},
+                               {"averages", checkpoint.averages},
                                {"simd", checkpoint.simd},
                                {"settings", checkpoint.settings},
                                {"atoms", n_atoms}};

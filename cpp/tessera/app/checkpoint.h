@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "tessera/app/drift.h"
+#include "tessera/app/averages.h"
 #include "tessera/base/atomic_file.h"
 #include "tessera/comm/communicator.h"
 #include "tessera/io/checksum.h"
@@ -23,7 +23,7 @@ struct Checkpoint {
   std::int64_t step = 0;
   std::int64_t last_search = 0;
   std::int64_t trajectory_frames = 0;
-  Drift::State drift{};
+  Averages::State averages{};
   std::string simd;                             // bits are the same per instruction set
   nlohmann::json settings;                      // what decides bits: cut-offs, mesh, time step …
   std::vector<md::domain::Particle> particles;  // of one that was read: by id on the root, nothing elsewhere

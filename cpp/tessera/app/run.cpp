@@ -10,14 +10,15 @@
 #include <cmath>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <limits>
 #include <optional>
 
+#include "tessera/app/averages.h"
 #include "tessera/app/checkpoint.h"
 #include "tessera/app/config/interactions.h"
 #include "tessera/app/config/read_config.h"
-#include "tessera/app/drift.h"
 #include "tessera/app/engine_settings.h"
 #include "tessera/app/gather.h"
 #include "tessera/app/output/energy_table.h"
@@ -162,7 +163,7 @@ class Run {
   std::vector<SplitTrial> split_trials_;
   std::optional<ThreadPool> threads_;
   std::optional<md::Engine> engine_;
-  Drift drift_;
+  Averages averages_;
   std::int64_t first_step_ = 0;
   double work_at_look_ = 0;  // what this rank had worked when last it was looked at how even the ranks' work is
   std::optional<BalanceHistory> balance_;
@@ -227,7 +228,7 @@ void Run::start_new() {
   if (velocities == Velocities::generate)
     engine_->generate_velocities(config_.dynamics.temperature, static_cast<std::uint64_t>(config_.dynamics.seed));
   engine_->measure();
-  drift_ = Drift(0, engine_->energies().total(), engine_->degrees_of_freedom());
+  averages_ = Averages(engine_->degrees_of_freedom());
   open_outputs(std::nullopt);
   record_energies();
   record_frame();
@@ -310,14 +311,14 @@ void Run::read_checkpoint_of_run() {
 void Run::start_from_checkpoint() {
   struct Numbers {
     std::int64_t step, last_search, frames;
-    Drift::State drift;
-  } numbers = {checkpoint_.step, checkpoint_.last_search, checkpoint_.trajectory_frames, checkpoint_.drift};
+    Averages::State averages;
+  } numbers = {checkpoint_.step, checkpoint_.last_search, checkpoint_.trajectory_frames, checkpoint_.averages};
   comm_.broadcast(std::as_writable_bytes(std::span(&numbers, 1)), 0);
   engine_->set_state(std::move(checkpoint_.particles), numbers.step, numbers.last_search);
   checkpoint_ = {};
   engine_->measure();
   first_step_ = numbers.step;
-  drift_ = Drift(numbers.drift);
+  averages_ = Averages(numbers.averages);
   open_outputs(numbers.frames);
 }
 
@@ -328,7 +329,9 @@ void Run::open_outputs(std::optional<std::int64_t> frames) {
                            : EnergyTable::create(path, energy_columns());
     trajectory_.emplace(config_, system_, first_step_, frames);
     auto style = config_.output.progress;
-    if (style == Progress::automatic) style = isatty(STDERR_FILENO) ? Progress::line : Progress::log;
+    // Under mpirun standard error is a pipe; `tessera run` says whether it ends on a terminal.
+    const bool on_terminal = isatty(STDERR_FILENO) || std::getenv("TESSERA_TERMINAL") != nullptr;
+    if (style == Progress::automatic) style = on_terminal ? Progress::line : Progress::log;
     if (style != Progress::none)
       progress_.emplace(style == Progress::line ? ProgressLine::Style::rewrite : ProgressLine::Style::append,
                         first_step_, last_step(), config_.dynamics.timestep, [](std::string_view text) {
@@ -341,10 +344,10 @@ void Run::open_outputs(std::optional<std::int64_t> frames) {
 void Run::record_energies() {
   const auto& e = engine_->energies();
   const auto step = engine_->current_step();
-  drift_.add(time_of(step), e.total(), e.temperature);
+  averages_.add({time_of(step), e.potential(), e.kinetic, e.temperature, e.pressure});
   on_root(comm_, [&] {
     std::vector<double> row(e.term.begin(), e.term.end());
-    for (const double value : {e.potential(), e.kinetic, e.total(), e.temperature, e.pressure, drift_.since_start()})
+    for (const double value : {e.potential(), e.kinetic, e.total(), e.temperature, e.pressure, averages_.drift()})
       row.push_back(value);
     energy_table_->append(step, time_of(step), row);
   });
@@ -363,7 +366,7 @@ void Run::save_checkpoint() {
     const Checkpoint checkpoint = {.step = engine_->current_step(),
                                    .last_search = engine_->last_search(),
                                    .trajectory_frames = trajectory_->n_frames(),
-                                   .drift = drift_.state(),
+                                   .averages = averages_.state(),
                                    .simd = md::pair::simd_target(),
                                    .settings = bit_settings(settings_, system_),
                                    .particles = {}};
@@ -427,13 +430,13 @@ int Run::execute() {
       last_look = step;
     }
     if (progress_ && progress_->is_due(seconds_since(start)))
-      progress_->show({step, engine_->energies().temperature, drift_.since_start()}, seconds_since(start));
+      progress_->show({step, engine_->energies().temperature, averages_.drift()}, seconds_since(start));
   }
   const double seconds = seconds_since(start);
   const auto report = make_report(seconds);
   on_root(comm_, [&] {
     if (progress_) {
-      progress_->show({engine_->current_step(), engine_->energies().temperature, drift_.since_start()}, seconds);
+      progress_->show({engine_->current_step(), engine_->energies().temperature, averages_.drift()}, seconds);
       progress_->finish();
     }
     write_report(config_.output.folder + "/report.json", report);
@@ -453,6 +456,23 @@ Report Run::make_report(double seconds) {
   report.last_step = engine_->current_step();
   report.timestep = config_.dynamics.timestep;
   report.wall_seconds = seconds;
+  for (std::size_t q = 0; q < Averages::n_quantities; ++q) {
+    const auto [mean, fluctuation] = averages_.average(static_cast<Averages::Quantity>(q));
+    report.averages.push_back({Averages::names[q], Averages::units[q], mean, fluctuation});
+  }
+  report.drift = averages_.drift();
+  report.folder = config_.output.folder;
+  for (const auto* name :
+       {"energy.csv", "trajectory.dcd", "trajectory.h5md", "checkpoint.tck", "settings.toml", "report.json"})
+    if (name == std::string_view("report.json") || std::filesystem::exists(report.folder + "/" + name))
+      report.files.emplace_back(name);
+  report.to_go_on = restart_command(request_.run_file, request_.overrides, comm_.size(), request_.threads,
+                                    report.last_step < last_step() ? 0 : 2 * last_step());
+  if (request_.restart && comm_.is_root()) {
+    std::string note;
+    report.earlier_legs = read_legs(report.folder + "/report.json", note);
+    if (!note.empty()) fmt::print(stderr, "tessera-md: note: {}\n", note);
+  }
   for (const auto& use : engine_->memory())
     report.memory.owners.push_back({std::string(use.owner), comm::all_reduce_sum(comm_, use.bytes)});
   report.memory.peak = comm::all_reduce_sum(comm_, peak_bytes());
@@ -477,7 +497,7 @@ Report Run::make_report(double seconds) {
   report.settings = to_json(in_effect(config_, settings_));
   report.results = {{"temperature_K", engine_->energies().temperature},
                     {"total_kcal_mol", engine_->energies().total()},
-                    {"drift_kT_ns_dof", drift_.slope()},
+                    {"drift_kT_ns_dof", averages_.drift()},
                     {"degrees_of_freedom", engine_->degrees_of_freedom()},
                     {"pair_searches", n_searches_before_ + engine_->n_searches()},
                     {"pair_lists", n_lists_before_ + engine_->pair_forces().n_lists()},

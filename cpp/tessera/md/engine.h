@@ -99,6 +99,8 @@ class Engine {
   void check() const { comm::agree_on_run(comm_, blow_up_); }
 
   const Energies& energies() const { return energies_; }
+  /// Pairs of atoms that clashed when forces were last computed with energies, of all ranks. Collective.
+  Clashes find_clashes() const;
   std::int64_t current_step() const { return step_; }
   std::int64_t last_search() const { return last_search_; }
   std::int64_t n_searches() const { return n_searches_; }

@@ -212,7 +212,7 @@ std::vector<Key> make_schema() {
   add(Row(o, "output", "wrap", &O::wrap,
           "true: frames hold whole molecules, first atoms in the box; false: every atom in the box"));
   add(Row(o, "output", "progress", &O::progress, {"auto", "line", "log", "none"},
-          "one line rewritten, a new line each 10 s, or none; auto: line on a terminal, else log"));
+          "one line rewritten, a new line each minute, or none; auto: line on a terminal, else log"));
 
   using L = ParallelConfig;
   const auto l = &C::parallel;
