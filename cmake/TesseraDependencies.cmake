@@ -28,3 +28,10 @@ if(TESSERA_TESTS)
   find_package(GTest REQUIRED)
 endif()
 
+# The target tessera::mpi_<flavour> of an MPI that tessera_find_mpi() has found.
+function(tessera_mpi_target flavour)
+  add_library(tessera::mpi_${flavour} INTERFACE IMPORTED)
+  target_include_directories(tessera::mpi_${flavour} SYSTEM INTERFACE ${TESSERA_MPI_${flavour}_INCLUDE})
+  target_link_libraries(tessera::mpi_${flavour} INTERFACE "${TESSERA_MPI_${flavour}_LINK}" Threads::Threads)
+  target_compile_definitions(tessera::mpi_${flavour} INTERFACE OMPI_SKIP_MPICXX MPICH_SKIP_MPICXX)
+endfunction()

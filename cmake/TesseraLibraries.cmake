@@ -15,6 +15,8 @@ function(tessera_library name)
   endif()
   target_include_directories(${target} ${kind} $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/cpp>
                                                $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+  target_compile_features(${target} ${kind} cxx_std_20)
+  target_compile_options(${target} ${kind} $<INSTALL_INTERFACE:-ffp-contract=off>)
   target_link_libraries(${target} ${kind} ${arg_LINK})
   target_compile_definitions(${target} ${kind} TESSERA_VERSION="${PROJECT_VERSION}")
   tessera_precompile(${target})
@@ -40,18 +42,11 @@ endfunction()
 # tessera_export(target name): installed, and tessera::<name> to those who use it.
 function(tessera_export target name)
   add_library(tessera::${name} ALIAS ${target})
-  set_target_properties(${target} PROPERTIES EXPORT_NAME ${name})
-  install(TARGETS ${target} EXPORT tessera
-          ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} OBJECTS DESTINATION ${CMAKE_INSTALL_LIBDIR}/tessera
-          COMPONENT development)
-endfunction()
-
-# The target tessera::mpi_<flavour> of an MPI that tessera_find_mpi() has found.
-function(tessera_mpi_target flavour)
-  add_library(tessera::mpi_${flavour} INTERFACE IMPORTED)
-  target_include_directories(tessera::mpi_${flavour} SYSTEM INTERFACE ${TESSERA_MPI_${flavour}_INCLUDE})
-  target_link_libraries(tessera::mpi_${flavour} INTERFACE "${TESSERA_MPI_${flavour}_LINK}" Threads::Threads)
-  target_compile_definitions(tessera::mpi_${flavour} INTERFACE OMPI_SKIP_MPICXX MPICH_SKIP_MPICXX)
+  if(NOT SKBUILD)
+    set_target_properties(${target} PROPERTIES EXPORT_NAME ${name})
+    install(TARGETS ${target} EXPORT tessera ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+            OBJECTS DESTINATION ${CMAKE_INSTALL_LIBDIR}/tessera)
+  endif()
 endfunction()
 
 # tessera_comm_backend(flavour): the objects tessera_comm_<flavour> (the libraries that call them are linked after them) and
@@ -85,7 +80,7 @@ endfunction()
 function(tessera_executable name)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin
                                            INSTALL_RPATH_USE_LINK_PATH ON)
-  install(TARGETS ${name} RUNTIME DESTINATION ${TESSERA_INSTALL_PROGRAMS} COMPONENT programs)
+  install(TARGETS ${name} RUNTIME DESTINATION ${TESSERA_INSTALL_PROGRAMS})
 endfunction()
 
 # tessera_mpi_program(name folder): cpp/tessera/comm/<folder> as the executables <name>-<flavour>, one for each MPI.

@@ -146,7 +146,7 @@ def test_a_folder_of_the_other_mpi_is_refused(site: Path) -> None:
     wrapper = install(site / "mpich", "mpicxx", MPICH)
     status, lines = find(site, TESSERA_openmpi_BIN=wrapper.parent)
     assert status != 0
-    assert f"MPI: {wrapper} is MPICH 4.2.1's, and TESSERA_openmpi_BIN names its folder" in lines
+    assert f"MPI: {wrapper} is MPICH 4.2.1's, and TESSERA_openmpi_BIN names its folder" in " ".join(lines)
 
 
 def test_what_pypi_put_beside_python_comes_last(site: Path) -> None:
