@@ -12,21 +12,21 @@ set(TESSERA_openmpi_BIN "" CACHE PATH "folder of the compiler wrapper of an Open
 set(TESSERA_mpich_BIN "" CACHE PATH "folder of the compiler wrapper of an MPICH, Intel or Cray MPI, if not on the path")
 set(TESSERA_MPI_WRAPPERS mpicxx mpic++ mpicxx.openmpi mpicxx.mpich mpiicpx mpiicpc mpigxx)
 
-# What mpi.h calls itself, as "flavour|name version".
+# What mpi.h is, as flavour|name|version; names in quotation marks, as MPICH is a macro in its own header.
 set(TESSERA_MPI_QUESTION [[
 #include <mpi.h>
 #if defined(OPEN_MPI)
-tessera_mpi openmpi|Open MPI| OMPI_MAJOR_VERSION.OMPI_MINOR_VERSION.OMPI_RELEASE_VERSION
+tessera_mpi openmpi|"Open MPI"| OMPI_MAJOR_VERSION.OMPI_MINOR_VERSION.OMPI_RELEASE_VERSION
 #elif defined(I_MPI_VERSION)
-tessera_mpi mpich|Intel MPI| I_MPI_VERSION
+tessera_mpi mpich|"Intel MPI"| I_MPI_VERSION
 #elif defined(CRAY_MPICH_VERSION)
-tessera_mpi mpich|Cray MPICH| CRAY_MPICH_VERSION
+tessera_mpi mpich|"Cray MPICH"| CRAY_MPICH_VERSION
 #elif defined(MVAPICH2_VERSION)
-tessera_mpi mpich|MVAPICH2| MVAPICH2_VERSION
+tessera_mpi mpich|"MVAPICH2"| MVAPICH2_VERSION
 #elif defined(MPICH_VERSION)
-tessera_mpi mpich|MPICH| MPICH_VERSION
+tessera_mpi mpich|"MPICH"| MPICH_VERSION
 #elif defined(MPICH_NAME)
-tessera_mpi mpich|MPICH| MPICH_NAME
+tessera_mpi mpich|"MPICH"| MPICH_NAME
 #endif
 ]])
 
@@ -48,7 +48,7 @@ function(tessera_ask_mpi wrapper)
   if(NOT rc EQUAL 0)
     tessera_first_line("${complaint}" complaint)
     set(problem "does not compile (${rc}): ${complaint}" PARENT_SCOPE)
-  elseif(answer MATCHES "tessera_mpi +([a-z]+)\\|([A-Za-z0-9 ]+)\\|([^\n]*(\n#[^\n]*\n[^\n]+)*)")
+  elseif(answer MATCHES "tessera_mpi +([a-z]+)\\|\"([A-Za-z0-9 ]+)\"\\|([^\n]*(\n#[^\n]*\n[^\n]+)*)")
     set(flavour ${CMAKE_MATCH_1} PARENT_SCOPE)
     set(name "${CMAKE_MATCH_2}")
     string(REGEX REPLACE "\n#[^\n]*\n|[ \"]" "" version "${CMAKE_MATCH_3}")
@@ -148,7 +148,7 @@ function(tessera_find_mpi)
   # One wrapper: keeps what it says, if it is the first of its flavour. `only`: the flavour it must be.
   macro(try_wrapper wrapper only)
     tessera_ask_mpi(${wrapper})
-    if(NOT problem AND "${only}" AND NOT flavour STREQUAL "${only}")
+    if(NOT problem AND NOT "${only}" MATCHES "^(${flavour})?$")
       set(problem "is ${name}'s, and TESSERA_${only}_BIN names its folder")
     elseif(NOT problem AND NOT flavour IN_LIST flavours)
       tessera_mpi_flags(${wrapper})
