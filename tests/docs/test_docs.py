@@ -6,7 +6,7 @@ toml     must parse; written to the file that a comment on its first line names 
 text     after `<!-- printed -->`: must be part of what the bash block before it prints
 console  and other languages are for the eye only
 
-`<!-- not run: reason -->` on the line before a block leaves it out. `examples` and `machines` are there as in a checkout.
+`<!-- not run: reason -->` on the line before a block leaves it out. `examples` and `machines` are as in a checkout.
 """
 
 import os
@@ -60,8 +60,8 @@ def with_code() -> list[Path]:
 
 @pytest.mark.parametrize("document", with_code(), ids=lambda path: str(path.relative_to(ROOT)))
 def test_code_runs(document: Path, tmp_path: Path, run_program: Callable) -> None:
-    for name in ("examples", "machines"):
-        (tmp_path / name).symlink_to(ROOT / name)
+    for folder in ("examples", "machines"):
+        (tmp_path / folder).symlink_to(ROOT / folder)
     printed = ""
     path = f"{ROOT / 'build' / 'release' / 'bin'}:{os.environ['PATH']}"
     for block in blocks(document.read_text()):
