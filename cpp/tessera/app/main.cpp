@@ -1,5 +1,6 @@
 // tessera-md: the engine's command line.
 #include <fmt/format.h>
+#include <hwy/targets.h>
 
 #include <malloc.h>
 
@@ -26,7 +27,17 @@ void print_on_root(const comm::Communicator& comm, const std::string& text) {
   std::fflush(stdout);
 }
 
+/// An engine that was compiled for one instruction set alone runs only where the processor has it.
+void check_processor() {
+  if (HWY_STATIC_TARGET >= HWY_EMU128 || (hwy::SupportedTargets() & HWY_STATIC_TARGET) != 0) return;
+  throw InputError(
+      fmt::format("this engine is compiled for {} alone, which this processor does not have; build it here, or with "
+                  "-DTESSERA_INSTRUCTION_SETS=all",
+                  hwy::TargetName(HWY_STATIC_TARGET)));
+}
+
 int run_command(int argc, char** argv, const comm::Communicator& comm) {
+  check_processor();
   CLI::App app{"Tessera's engine. Run it alone, or under mpirun or srun: mpirun -n 4 tessera-md run.toml"};
   std::string run_file;
   bool restart = false, tune = false, version = false, defaults = false, schema = false;
