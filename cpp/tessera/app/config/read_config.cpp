@@ -14,6 +14,7 @@
 #include <sstream>
 
 #include "tessera/app/config/schema.h"
+#include "tessera/base/descriptor.h"
 #include "tessera/base/error.h"
 
 namespace tessera::app {
@@ -294,13 +295,17 @@ RunConfig parse_run_text(std::string_view text, const std::string& name, const s
 }
 
 RunConfig read_run_file(const std::string& path, const std::vector<std::string>& overrides) {
-  if (std::filesystem::is_directory(path))
+  std::error_code error;
+  const auto status = std::filesystem::status(path, error);
+  if (error && status.type() != std::filesystem::file_type::not_found)  // a loop of links, a name too long
+    throw InputError(fmt::format("{}: can't be read: {}", path, system_error_text(error.value())));
+  if (std::filesystem::is_directory(status))
     throw InputError(
         fmt::format("{}: is a folder, expected a run file (TOML); tessera run --print-defaults shows one", path));
   std::ifstream file(path, std::ios::binary);
   if (!file)
     throw InputError(fmt::format("{}: {}", path,
-                                 std::filesystem::exists(path) ? "may not be read; check its permissions"
+                                 std::filesystem::exists(status) ? "may not be read; check its permissions"
                                                                : "there is no such run file; check the path"));
   const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
   return parse_run_text(text, path, std::filesystem::path(path).parent_path().string(), overrides);
