@@ -294,8 +294,8 @@ def _sleep_with(launcher: subprocess.Popen[bytes]) -> None:
 
 
 def _status_of_run(status: int, asked: int) -> int:
-    """Exit status of `tessera run` by that of the launcher: negative for a signal that it died of itself; that of a rank
-    is 128 + signal under Open MPI, the signal under MPICH."""
+    """Exit status of `tessera run` by that of the launcher: negative for a signal that it died of itself; where a rank
+    died of one, 128 + signal under Open MPI, the signal under MPICH."""
     if status in (0, *FAILURES):
         return status
     if asked:
