@@ -178,7 +178,7 @@ Checkpoint read_checkpoint(const std::string& folder, std::string& note) {
   std::string problems;
   // A kill between the two renames leaves the newest under its first name.
   for (const auto& path : {newest(folder), unplaced(folder), previous(folder)}) {
-    if (!std::filesystem::exists(path)) continue;
+    if (std::error_code ignored; !std::filesystem::exists(path, ignored)) continue;
     try {
       auto checkpoint = read_one(path);
       if (path != newest(folder))

@@ -8,7 +8,6 @@
 #include <array>
 #include <chrono>
 #include <cmath>
-#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -30,25 +29,14 @@
 #include "tessera/base/atomic_file.h"
 #include "tessera/base/error.h"
 #include "tessera/base/units.h"
+#include "tessera/comm/job.h"
+#include "tessera/comm/stop_signal.h"
 #include "tessera/md/balance.h"
 #include "tessera/md/pair/cluster_distance.h"
 
 namespace tessera::app {
 
 namespace {
-
-volatile std::sig_atomic_t stop_signal = 0;
-
-void remember_signal(int signal) { stop_signal = signal; }
-
-/// SIGTERM and SIGINT ask the run to stop at the next step; a second one ends it at once.
-void listen_for_signals() {
-  struct sigaction action {};
-  action.sa_handler = remember_signal;
-  action.sa_flags = SA_RESETHAND | SA_RESTART;
-  sigaction(SIGTERM, &action, nullptr);
-  sigaction(SIGINT, &action, nullptr);
-}
 
 /// Runs a function on the root; its error becomes everybody's.
 template <class Function>
@@ -87,9 +75,10 @@ std::vector<Column> energy_columns() {
 void prepare_folder(const RunConfig& config, bool restart) {
   namespace fs = std::filesystem;
   const auto& folder = config.output.folder;
-  if (!restart && fs::exists(folder) && !config.output.overwrite)
+  std::error_code ignored;
+  if (!restart && fs::exists(folder, ignored) && !config.output.overwrite)
     for (const auto* name : {"energy.csv", "checkpoint.tck", "trajectory.dcd", "trajectory.h5md", "report.json"})
-      if (fs::exists(fs::path(folder) / name))
+      if (fs::exists(fs::path(folder) / name, ignored))
         throw InputError(
             fmt::format("{} already holds a run ({}): choose another output.folder, set output.overwrite = "
                         "true, or continue it with --restart",
@@ -97,7 +86,6 @@ void prepare_folder(const RunConfig& config, bool restart) {
   make_folder(folder);
   if (!restart)
     for (const auto* name : {"checkpoint.tck", "checkpoint.previous.tck", "checkpoint.next.tck", "report.json"}) {
-      std::error_code ignored;
       fs::remove(fs::path(folder) / name, ignored);
     }
   if (access(folder.c_str(), W_OK) != 0)
@@ -146,7 +134,7 @@ class Run {
   void save_checkpoint();
   void look_at_balance();
   void show_progress(bool is_last);
-  bool is_asked_to_stop() const;
+  int asked_to_stop() const;
   Report make_report(double seconds);
   std::int64_t last_step() const { return config_.dynamics.steps; }
   double time_of(std::int64_t step) const { return static_cast<double>(step) * config_.dynamics.timestep; }
@@ -176,8 +164,8 @@ class Run {
 };
 
 Run::Run(const RunRequest& request, const comm::Communicator& comm) : request_(request), comm_(comm) {
+  comm::listen_for_stop_signals();
   read_input();
-  listen_for_signals();
   threads_.emplace(request.threads > 0 ? request.threads : static_cast<int>(config_.parallel.threads));
   on_root(comm, [&] { prepare_folder(config_, request_.restart); });
   if (request.restart) read_checkpoint_of_run();
@@ -379,11 +367,11 @@ void Run::save_checkpoint() {
   on_root(comm_, [&] { writer->finish(); });
 }
 
-/// A signal may reach one rank alone, so ranks ask each other at every few steps.
-bool Run::is_asked_to_stop() const {
+/// The signal that asks to stop, 0: none. It may reach one rank alone, so ranks ask each other at every few steps.
+int Run::asked_to_stop() const {
   constexpr std::int64_t ask_every = 5;
-  if (!is_due(engine_->current_step(), ask_every)) return false;
-  return comm::all_reduce_max(comm_, stop_signal) != 0;
+  const auto step = engine_->current_step();
+  return is_due(step, ask_every) && step < last_step() ? comm::agreed_stop_signal(comm_) : 0;
 }
 
 /// Gives cells to other ranks where that pays: a restart in memory, which no bit remembers.
@@ -415,17 +403,17 @@ int Run::execute() {
   engine_->timers().reset();
   std::int64_t last_look = first_step_;
   work_at_look_ = engine_->work_seconds();
-  bool stopped = false;
-  while (engine_->current_step() < last_step() && !stopped) {
+  int stopped = 0;  // by which signal
+  while (engine_->current_step() < last_step() && stopped == 0) {
     const auto step = engine_->current_step() + 1;
     const bool energies_due = is_due(step, config_.output.energy_every) || step == last_step();
     engine_->step(energies_due);
     if (energies_due) record_energies();
     if (is_due(step, config_.output.trajectory_every)) record_frame();
-    stopped = is_asked_to_stop();
-    if (is_due(step, config_.output.checkpoint_every) || step == last_step() || stopped) save_checkpoint();
+    stopped = asked_to_stop();
+    if (is_due(step, config_.output.checkpoint_every) || step == last_step() || stopped != 0) save_checkpoint();
     const auto next_look = first_step_ + std::max(first_look, 2 * (last_look - first_step_));
-    if (may_balance && !stopped && (step == next_look || (step == last_step() && step - last_look >= first_look))) {
+    if (may_balance && stopped == 0 && (step == next_look || (step == last_step() && step - last_look >= first_look))) {
       look_at_balance();
       last_look = step;
     }
@@ -440,11 +428,13 @@ int Run::execute() {
       progress_->finish();
     }
     write_report(config_.output.folder + "/report.json", report);
-    fmt::print("{}", report_text(report));
-    if (stopped) fmt::print("stopped by a signal at step {}; continue with --restart\n", engine_->current_step());
-    std::fflush(stdout);
+    auto text = report_text(report);
+    if (stopped != 0)
+      text += fmt::format("stopped by a signal at step {}; {}: its checkpoint is written, go on with --restart\n",
+                          engine_->current_step(), comm::name_of_stop_signal(stopped));
+    comm::print(text);
   });
-  return stopped ? 143 : 0;
+  return stopped != 0 ? 128 + stopped : 0;  // as if the signal had ended it
 }
 
 Report Run::make_report(double seconds) {

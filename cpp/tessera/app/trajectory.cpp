@@ -92,7 +92,8 @@ Trajectory::Trajectory(const RunConfig& config, const model::System& system, std
   const auto first_frame = frames ? (first_step / output.trajectory_every + 1) * output.trajectory_every : first_step;
   // A run that wrote none before its checkpoint begins one now.
   const auto goes_on = [&](const std::string& path) {
-    return frames && (*frames > 0 || std::filesystem::exists(path));
+    std::error_code ignored;
+    return frames && (*frames > 0 || std::filesystem::exists(path, ignored));
   };
   if (output.trajectory == TrajectoryFormat::dcd) {
     const io::DcdHeader header{.n_atoms = system.n_atoms(),

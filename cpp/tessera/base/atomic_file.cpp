@@ -84,7 +84,12 @@ void check_place_of_file(const std::string& path) {
 void make_folder(const std::string& folder) {
   std::error_code error;
   std::filesystem::create_directories(folder.empty() ? "." : folder, error);
-  if (error) throw RunError(fmt::format("{}: can't make the folder: {}", folder, system_error_text(error.value())));
+  if (!error) return;
+  const auto text = fmt::format("{}: can't make the folder: {}", folder, system_error_text(error.value()));
+  for (const auto name : {std::errc::file_exists, std::errc::not_a_directory, std::errc::filename_too_long,
+                          std::errc::too_many_symbolic_link_levels, std::errc::invalid_argument})
+    if (error == name) throw InputError(text);
+  throw RunError(text);
 }
 
 }  // namespace tessera

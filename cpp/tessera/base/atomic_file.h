@@ -45,7 +45,7 @@ void check_place_of_file(const std::string& path);
 /// Brings a folder's entries (new names, renames) to the disk.
 void synchronize_folder(const std::string& folder);
 
-/// Makes a folder and the ones above it. Throws RunError.
+/// Makes a folder and the ones above it. Throws InputError where no folder can be called so, else RunError.
 void make_folder(const std::string& folder);
 
 }  // namespace tessera

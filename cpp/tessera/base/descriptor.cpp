@@ -37,6 +37,10 @@ std::string system_error_text(int error) {
       mend = "; choose another folder";
       break;
     case ENOENT:
+    case ENOTDIR:
+    case EEXIST:
+    case ELOOP:
+    case ENAMETOOLONG:
       mend = "; check the path";
       break;
     case EFBIG:

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "tessera/base/descriptor.h"
 #include "tessera/base/error.h"
 #include "tessera/io/hdf5_mark.h"
 
@@ -201,6 +202,8 @@ Hdf5File Hdf5File::open(const std::string& path) {
   silence();
   std::error_code error;
   const auto status = std::filesystem::status(path, error);
+  if (error && status.type() != std::filesystem::file_type::not_found)  // a loop of links, a name too long
+    refuse(path, fmt::format("can't be read: {}", system_error_text(error.value())));
   if (!std::filesystem::exists(status)) refuse(path, "there is no such file; check the path");
   if (std::filesystem::is_directory(status)) refuse(path, "is a folder, expected an HDF5 file");
   const htri_t is_hdf5 = H5Fis_hdf5(path.c_str());
@@ -223,7 +226,7 @@ Hdf5File Hdf5File::open(const std::string& path) {
 }
 
 Hdf5File Hdf5File::open_to_append(const std::string& path) {
-  if (!std::filesystem::exists(path)) refuse(path, "there is no such file; check the path");
+  if (std::error_code ignored; !std::filesystem::exists(path, ignored)) refuse(path, "there is no such file; check the path");
   silence();
   const Handle properties = access_properties();
   H5Pset_libver_bounds(properties, H5F_LIBVER_V110, H5F_LIBVER_LATEST);

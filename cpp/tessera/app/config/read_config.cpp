@@ -14,6 +14,8 @@
 
 #include "tessera/app/config/errors.h"
 #include "tessera/app/config/schema.h"
+#include "tessera/base/descriptor.h"
+#include "tessera/base/error.h"
 
 namespace tessera::app {
 namespace {
@@ -288,13 +290,17 @@ RunConfig parse_run_text(std::string_view text, const std::string& name, const s
 }
 
 RunConfig read_run_file(const std::string& path, const std::vector<std::string>& overrides) {
-  if (std::filesystem::is_directory(path))
+  std::error_code error;
+  const auto status = std::filesystem::status(path, error);
+  if (error && status.type() != std::filesystem::file_type::not_found)  // a loop of links, a name too long
+    throw InputError(fmt::format("{}: can't be read: {}", path, system_error_text(error.value())));
+  if (std::filesystem::is_directory(status))
     throw InputError(
         fmt::format("{}: is a folder, expected a run file (TOML); tessera run --print-defaults shows one", path));
   std::ifstream file(path, std::ios::binary);
   if (!file)
     throw InputError(fmt::format("{}: {}", path,
-                                 std::filesystem::exists(path) ? "may not be read; check its permissions"
+                                 std::filesystem::exists(status) ? "may not be read; check its permissions"
                                                                : "there is no such run file; check the path"));
   std::string text(most_bytes + 1, '\0');
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
