@@ -327,7 +327,7 @@ TEST_F(Files, AZeroedBlockIsNotWaitedFor) {
     ASSERT_TRUE(WIFEXITED(status)) << "block " << block << ", signal " << WTERMSIG(status);
     refused += WEXITSTATUS(status);
   }
-  EXPECT_GT(refused, 5);
+  EXPECT_GT(refused, 0);
 }
 
 /// Kills a process that writes frames as fast as it can; what it had announced as written must be readable.

@@ -216,9 +216,10 @@ void write_texts(const std::string& path, hid_t file, const std::string& object,
 
 }  // namespace
 
-void Hdf5File::fail_write(const std::string& what) {
+void Hdf5File::fail_write(const std::string& what) { fail_write(what, write_error()); }
+
+void Hdf5File::fail_write(const std::string& what, const std::string& reason) {
   has_failed_ = true;
-  const auto reason = write_error();
   if (growing_) clear_open_mark(*growing_);
   throw RunError(fmt::format("{}: {}: {}", path_, what, reason));
 }
@@ -469,17 +470,19 @@ void Hdf5File::append(const std::string& dataset, std::span<const Value> values)
   auto count = dimensions;
   count[0] = values.size() / row;
   dimensions[0] += count[0];
-  const auto write_rows = [&] {
-    if (H5Dset_extent(set, dimensions.data()) < 0) return false;
+  const auto problem_of_writing = [&]() -> std::string {  // told here: closing what is used wipes the error out
+    if (H5Dset_extent(set, dimensions.data()) < 0) return write_error();
     const Handle space(H5Dget_space(set), H5Sclose);
     const Handle memory(H5Screate_simple(static_cast<int>(count.size()), count.data(), nullptr), H5Sclose);
     H5Sselect_hyperslab(space, H5S_SELECT_SET, start.data(), nullptr, count.data(), nullptr);
     // Written now: closing the dataset would write it too, but can't say that it failed.
-    return H5Dwrite(set, memory_type<Value>(), memory, space, H5P_DEFAULT, values.data()) >= 0 && H5Dflush(set) >= 0;
+    const bool is_written =
+        H5Dwrite(set, memory_type<Value>(), memory, space, H5P_DEFAULT, values.data()) >= 0 && H5Dflush(set) >= 0;
+    return is_written ? "" : write_error();
   };
-  if (!write_rows()) {
+  if (const auto problem = problem_of_writing(); !problem.empty()) {
     set.abandon();
-    fail_write(fmt::format("dataset {} can't grow", dataset));
+    fail_write(fmt::format("dataset {} can't grow", dataset), problem);
   }
 }
 

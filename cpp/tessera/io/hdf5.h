@@ -92,6 +92,7 @@ class Hdf5File {
  private:
   Hdf5File(std::string path, std::int64_t handle) : path_(std::move(path)), handle_(handle) {}
   [[noreturn]] void fail_write(const std::string& what);
+  [[noreturn]] void fail_write(const std::string& what, const std::string& reason);
 
   std::string path_;
   std::int64_t handle_;                // hid_t

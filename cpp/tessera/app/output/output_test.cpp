@@ -119,7 +119,7 @@ TEST(Report, SpeedAndPhases) {
   EXPECT_EQ(json["memory"]["by_owner"]["mesh"], 2355800);
   EXPECT_EQ(json["memory"]["bytes"], 2355800 + 7067400);
   EXPECT_EQ(json["memory"]["peak_bytes_of_the_largest_rank"], 4000000);
-  EXPECT_THROW(write_report("/no/such/folder/report.json", report), RunError);
+  EXPECT_THROW(write_report("/no/such/folder/report.json", report), InputError);
 }
 
 }  // namespace
