@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tessera.files import replaced
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -116,7 +118,8 @@ def save(figure: Figure, output: Path) -> None:
     if not output.suffix:  # matplotlib would add one: a file of another name
         raise PlotError(f"{output}: a picture's name has to end in .png, .pdf or .svg")
     try:
-        figure.savefig(output)
+        with replaced(output) as temporary:
+            figure.savefig(temporary, format=output.suffix[1:])
     except OSError as error:
         raise PlotError(f"can't write {output}: {error.strerror}; choose another place") from None
     except ValueError:

@@ -5,6 +5,7 @@
 #include <malloc.h>
 
 #include <CLI/CLI.hpp>
+#include <csignal>
 #include <nlohmann/json.hpp>
 
 #include "tessera/app/config/schema.h"
@@ -102,6 +103,7 @@ int main(int argc, char** argv) {
   // Arrays of atoms come and go at every pair search: give them back to the system at once instead of keeping holes. (A
   // fixed threshold switches off glibc's habit of raising it.)
   mallopt(M_MMAP_THRESHOLD, 256 << 10);
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow (`ulimit -f`) is an error of its write
   return tessera::comm::run_job("tessera-md",
                                 [&](const auto& comm) { return tessera::app::run_command(argc, argv, comm); });
 }

@@ -5,6 +5,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
+#include <set>
+#include <string_view>
 #include <utility>
 
 #include "tessera/base/error.h"
@@ -14,6 +17,47 @@ namespace tessera::app {
 namespace {
 
 constexpr std::int32_t supported_version = 1;
+
+/// Whether a group or dataset may stand in a system file.
+bool is_known_name(const std::string& name) {
+  static const std::set<std::string, std::less<>> others = {"/box",
+                                                            "/forcefield",
+                                                            "/templates",
+                                                            "/instances",
+                                                            "/instances/runs",
+                                                            "/instances/residue_numbers",
+                                                            "/coordinates",
+                                                            "/coordinates/id",
+                                                            "/coordinates/fraction",
+                                                            "/coordinates/velocity",
+                                                            "/coordinates/block_grid",
+                                                            "/coordinates/block_offset"};
+  static const std::set<std::string, std::less<>> terms = {
+      "bond", "angle",  "urey_bradley", "dihedral", "dihedral_rb", "improper_harmonic", "improper_periodic",
+      "cmap", "pair_14"};
+  static const std::set<std::string, std::less<>> types = {"type_name", "type_lj", "nbfix_types", "nbfix_lj",
+                                                           "nbfix_ab"};
+  static const std::set<std::string, std::less<>> of_template = {
+      "atom_name",    "type",         "charge",         "mass",  "atomic_number", "residue",
+      "residue_name", "segment_name", "residue_number", "group", "exclusions"};
+  if (others.contains(name)) return true;
+  const std::string_view force_field = "/forcefield/", templates = "/templates/";
+  if (name.starts_with(force_field)) {
+    const auto leaf = name.substr(force_field.size());
+    return terms.contains(leaf) || types.contains(leaf);
+  }
+  if (!name.starts_with(templates)) return false;
+  const auto inside = std::string_view(name).substr(templates.size());
+  const auto slash = inside.find('/');
+  const auto index = inside.substr(0, slash);
+  if (index.empty() || index.find_first_not_of("0123456789") != std::string_view::npos) return false;
+  if (slash == std::string_view::npos) return true;
+  const auto leaf = inside.substr(slash + 1);
+  const auto group = leaf.substr(0, leaf.find('/'));
+  if (group == leaf) return of_template.contains(leaf) || terms.contains(leaf);
+  const auto column = leaf.substr(group.size() + 1);
+  return terms.contains(group) && (column == "atoms" || column == "parameter");
+}
 
 /// One system file being read; its messages name the file and the dataset.
 class Reader {
@@ -25,9 +69,18 @@ class Reader {
     if (version != supported_version)
       fail(fmt::format("is a system file of version {}, this tessera reads version {}; {}", version, supported_version,
                        version > supported_version ? "use a newer tessera" : "write it again with `tessera prepare`"));
+    names_ = file_.names();
+    std::sort(names_.begin(), names_.end());
+    check_names();
   }
 
   const io::Hdf5File& file() const { return file_; }
+  bool has(const std::string& name) const { return std::binary_search(names_.begin(), names_.end(), name); }
+  std::int64_t n_templates() const {
+    return std::count_if(names_.begin(), names_.end(), [](const std::string& name) {
+      return name.starts_with("/templates/") && name.find('/', std::strlen("/templates/")) == std::string::npos;
+    });
+  }
 
   [[noreturn]] void fail(const std::string& what) const { throw InputError(fmt::format("{}: {}", file_.path(), what)); }
 
@@ -38,7 +91,7 @@ class Reader {
   /// The rows of a dataset with these inner dimensions; none where it is absent.
   template <class Value>
   std::vector<Value> table(const std::string& dataset, const std::vector<std::int64_t>& inner) const {
-    if (!file_.has(dataset)) return {};
+    if (!has(dataset)) return {};
     const auto shape = file_.shape(dataset);
     if (shape.size() != inner.size() + 1 || !std::equal(inner.begin(), inner.end(), shape.begin() + 1)) {
       std::string expected = "(·";
@@ -70,7 +123,7 @@ class Reader {
 
   std::vector<std::string> text(const std::string& dataset, std::size_t rows) const {
     std::vector<std::string> values;
-    if (file_.has(dataset)) values = file_.read_text(dataset);
+    if (has(dataset)) values = file_.read_text(dataset);
     check_rows(dataset, values.size(), rows);
     return values;
   }
@@ -96,7 +149,20 @@ class Reader {
   }
 
  private:
+  /// What is not known is refused, and where something known is missing, its number shows it.
+  void check_names() const {
+    for (const auto& name : names_)
+      if (!is_known_name(name))
+        fail(fmt::format("holds {}, which this tessera does not know; use a newer one, or make the file again", name));
+    if (!file_.has_attribute("/", "n_names")) return;
+    const auto expected = file_.attribute<std::int64_t>("/", "n_names").at(0);
+    if (expected != std::ssize(names_))
+      fail(fmt::format("holds {} groups and datasets, expected {}; the file is damaged: copy it again or make it again",
+                       names_.size(), expected));
+  }
+
   io::Hdf5File file_;
+  std::vector<std::string> names_;  // of groups and datasets, sorted
 };
 
 /// Calls make(row) for every `columns` consecutive numbers.
@@ -120,7 +186,7 @@ std::vector<Record> triples(const Reader& reader, const std::string& dataset) {
 
 std::vector<model::NbfixPair> read_nbfix(const Reader& reader, std::size_t n_types) {
   const auto types = reader.tuples<2>("/forcefield/nbfix_types", n_types);
-  const bool has_ab = reader.file().has("/forcefield/nbfix_ab");
+  const bool has_ab = reader.has("/forcefield/nbfix_ab");
   const std::string dataset = has_ab ? "/forcefield/nbfix_ab" : "/forcefield/nbfix_lj";
   const auto values = reader.numbers(dataset, 2);
   reader.check_rows(dataset, values.size() / 2, types.size());
@@ -138,7 +204,7 @@ std::vector<model::NbfixPair> read_nbfix(const Reader& reader, std::size_t n_typ
 
 std::vector<model::CmapParameter> read_cmap(const Reader& reader) {
   const std::string dataset = "/forcefield/cmap";
-  if (!reader.file().has(dataset)) return {};
+  if (!reader.has(dataset)) return {};
   const auto shape = reader.file().shape(dataset);
   if (shape.size() != 3 || shape[1] != shape[2] || (shape[0] > 0 && shape[1] < 4))
     reader.fail_in(dataset, "is not a list of square maps of 4 × 4 points or more");
@@ -212,7 +278,7 @@ bool flag(const io::Hdf5File& file, const std::string& object, const std::string
 model::Template read_template(const Reader& reader, std::int64_t index, const model::ForceField& field) {
   const auto& file = reader.file();
   const std::string root = fmt::format("/templates/{}", index);
-  if (!file.has(root)) reader.fail(fmt::format("there is no group {}; templates count from 0 without gaps", root));
+  if (!reader.has(root)) reader.fail(fmt::format("there is no group {}; templates count from 0 without gaps", root));
   const auto name = [&](const char* leaf) { return root + "/" + leaf; };
 
   model::Template molecule;
@@ -341,8 +407,7 @@ model::System read_system(const std::string& path) {
   system.source = optional_text(file, "source");
   system.force_field = read_force_field(reader);
 
-  const auto n_templates = static_cast<std::int64_t>(file.children("/templates").size());
-  for (std::int64_t index = 0; index < n_templates; ++index)
+  for (std::int64_t index = 0; index < reader.n_templates(); ++index)
     system.templates.push_back(read_template(reader, index, system.force_field));
 
   const auto flat = reader.table<std::int64_t>("/instances/runs", {2});
@@ -411,7 +476,7 @@ CoordinateBlock read_coordinates(const std::string& path, int rank, int size) {
   block.fraction.reserve(fraction.size() / 3);
   for (std::size_t i = 0; i < fraction.size(); i += 3)
     block.fraction.push_back({fraction[i], fraction[i + 1], fraction[i + 2]});
-  if (file.has("/coordinates/velocity")) {
+  if (reader.has("/coordinates/velocity")) {
     const auto velocity = read_triples("/coordinates/velocity", double{});
     reader.check_finite("/coordinates/velocity", velocity);
     block.velocity.reserve(velocity.size() / 3);

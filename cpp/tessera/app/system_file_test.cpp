@@ -50,6 +50,7 @@ struct Tiny {
   std::optional<Truncation> truncation = Truncation{};
 
   void write(const std::string& path) const {
+    std::filesystem::remove(path);
     auto file = io::Hdf5File::create(path);
     file.write_text_attribute("/", "format", format);
     file.write_attribute<std::int32_t>("/", "version", std::span(&version, 1));

@@ -39,7 +39,7 @@ TEST(Config, KeysAreUniqueAndDocumented) {
     EXPECT_FALSE(key.documentation.empty()) << key.full_name();
     EXPECT_FALSE(section_documentation(key.section).empty()) << key.section;
   }
-  EXPECT_EQ(names.size(), 43U);
+  EXPECT_EQ(names.size(), 44U);
 }
 
 TEST(Config, DefaultsAreAdmittedAndComeBackFromToml) {

@@ -67,6 +67,7 @@ struct OutputConfig {
   bool overwrite = false;
   TrajectoryFormat trajectory = TrajectoryFormat::dcd;
   std::int64_t trajectory_every = 0;
+  bool velocities = false;
   std::int64_t energy_every = 100;
   std::int64_t checkpoint_every = 10000;
   bool wrap = true;

@@ -35,13 +35,17 @@ TEST(EnergyTable, GoesOnAfterACheckpoint) {
   EXPECT_NE(whole.find("10,0.02,-1,0.3333333333333333\n"), std::string::npos);
   for (const char* rest : {"", "50,0.1", "gibberish\n"}) {
     std::ofstream(path, std::ios::app | std::ios::binary) << rest;
-    auto table = EnergyTable::continue_after(path, columns, 25);
+    auto table = EnergyTable::continue_after(path, columns, 25, 3);
+    table.drop_later_rows();
     row(table, 30);
     row(table, 40);
     EXPECT_EQ(content(path), whole);
+    EXPECT_EQ(table.n_rows(), 5);
   }
-  EXPECT_THROW(EnergyTable::continue_after(path, {{"other", ""}}, 25), InputError);
-  EXPECT_THROW(EnergyTable::continue_after(path + ".none", columns, 25), InputError);
+  EXPECT_THROW(EnergyTable::continue_after(path, columns, 45, 6), InputError);  // a row was cut off
+  EXPECT_THROW(EnergyTable::continue_after(path, columns, 45, 4), InputError);
+  EXPECT_THROW(EnergyTable::continue_after(path, {{"other", ""}}, 25, 3), InputError);
+  EXPECT_THROW(EnergyTable::continue_after(path + ".none", columns, 25, 3), InputError);
   EXPECT_THROW(EnergyTable::create("/no/such/folder/energy.csv", columns), RunError);
   std::filesystem::remove(path);
 }
@@ -129,7 +133,7 @@ TEST(Report, SpeedAndPhases) {
   EXPECT_EQ(json["memory"]["peak_bytes_of_the_largest_rank"], 4000000);
   EXPECT_EQ(json["averages"]["temperature"]["mean"], 300.12);
   EXPECT_EQ(json["legs"].size(), 1u);
-  EXPECT_THROW(write_report("/no/such/folder/report.json", report), RunError);
+  EXPECT_THROW(write_report("/no/such/folder/report.json", report), InputError);
 }
 
 TEST(Report, HoldsAllLegsOfARun) {
