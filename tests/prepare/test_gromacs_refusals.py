@@ -9,7 +9,7 @@ from prepare.gromacs_cases import ATOMS, PAIRS, Case
 from tessera.commands.prepare import prepare
 from tessera.prepare.errors import InputError
 from tessera.prepare.gromacs import prepare_gromacs
-from tessera.prepare.gromacs_mdp import read_mdp
+from tessera.prepare.gromacs.mdp import read_mdp
 from tessera.system import USUAL_LENNARD_JONES, LennardJones, System, read
 
 BONDED = "[ dihedraltypes ]\nA B B C 9 0 1 1\nB B C A 9 0 1 1\nA B B C 9 0 2 1\n"

@@ -39,8 +39,6 @@ std::string system_error_text(int error) {
     case ENOENT:
     case ENOTDIR:
     case EEXIST:
-    case ELOOP:
-    case ENAMETOOLONG:
       mend = "; check the path";
       break;
     case ENAMETOOLONG:

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tessera.prepare.errors import InputError
-from tessera.prepare.gromacs_preprocessor import Preprocessor
-from tessera.prepare.gromacs_types import (
+from tessera.prepare.gromacs.preprocessor import Preprocessor
+from tessera.prepare.gromacs.types import (
     SIZES,
     TYPES_OF,
     AtomType,

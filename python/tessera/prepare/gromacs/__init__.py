@@ -16,9 +16,9 @@ from tessera.prepare.constants import atomic_numbers
 from tessera.prepare.coordinates import read_coordinates
 from tessera.prepare.errors import InputError, require_file
 from tessera.prepare.flat import FlatTopology, split
-from tessera.prepare.gromacs_mdp import RunParameters, read_mdp
-from tessera.prepare.gromacs_terms import TermGatherer, force_field_of_types
-from tessera.prepare.gromacs_topology import Molecule, Topology
+from tessera.prepare.gromacs.mdp import RunParameters, read_mdp
+from tessera.prepare.gromacs.terms import TermGatherer, force_field_of_types
+from tessera.prepare.gromacs.topology import Molecule, Topology
 from tessera.prepare.molecule import hydrogen_groups, sorted_pairs
 from tessera.prepare.pairing import pair_by_name
 from tessera.prepare.rows import Tables

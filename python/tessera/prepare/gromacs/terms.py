@@ -9,8 +9,8 @@ import numpy as np
 from tessera.prepare.constants import KJ
 from tessera.prepare.errors import InputError
 from tessera.prepare.flat import FlatTopology
-from tessera.prepare.gromacs_topology import Group, Molecule, Topology
-from tessera.prepare.gromacs_types import ForceFieldTypes, Numbers
+from tessera.prepare.gromacs.topology import Group, Molecule, Topology
+from tessera.prepare.gromacs.types import ForceFieldTypes, Numbers
 from tessera.prepare.lj_types import force_field_of
 from tessera.prepare.rows import Tables
 from tessera.system import ForceField
