@@ -160,6 +160,7 @@ def test_lennard_jones_without_run_parameters(tmp_path: Path) -> None:
         ("DispCorr = maybe", "DispCorr = maybe"),
         ("; FEP\nfree_energy = yes", "run.mdp:2: free-energy = yes: free-energy perturbation is not supported"),
         ("epsilon_r = 15", "dielectric"),
+        ("morse = yes", "Morse bonds"),
         ("define = POSRES", "define needs -DNAME, found POSRES"),
     ],
 )
