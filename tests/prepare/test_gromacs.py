@@ -2,11 +2,13 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from oracle import Settings, reference_energies
 
-from prepare.gromacs_cases import CASES, FIGURES, TERMS, measured
+from prepare.gromacs_cases import CASES, FIGURES, TERMS, Case, measured
 from prepare.gromacs_peer import GMX
+from tessera.prepare.errors import InputError
 from tessera.prepare.gromacs import prepare_gromacs
 from tessera.system import System
 
@@ -81,3 +83,28 @@ def test_types_keep_their_names_and_molecules_their_counts(tmp_path: Path) -> No
     assert ours.force_field.type_name == ["A", "B", "C", "H"]
     assert ours.templates[0].segment_name.tolist() == [b"CHAIN"]
     assert ours.templates[0].atomic_number.tolist() == [6, 6, 6, 7, 6, 6, 7, 1]
+
+
+def test_where_included_files_are_searched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beside the file that includes, then in --include, then in GMXLIB."""
+    library, own, here = tmp_path / "library", tmp_path / "own", tmp_path / "here"
+    for folder in (library / "x.ff", own / "x.ff", here):
+        folder.mkdir(parents=True)
+    angle = "[ angletypes ]\nB B A 1 {} 400\n"
+    Case(types='#include "x.ff/all.itp"\n', molecule="[ angles ]\n1 2 3\n").write(here)
+    (library / "x.ff" / "all.itp").write_text('#include "angles.itp"\n')
+    (library / "x.ff" / "angles.itp").write_text(angle.format(110))
+    (own / "x.ff" / "all.itp").write_text("#include <angles.itp>\n")
+    (own / "x.ff" / "angles.itp").write_text(angle.format(120))
+    monkeypatch.setenv("GMXLIB", str(library))
+    for include, degrees in ((None, 110), (own, 120)):
+        ours = prepare_gromacs(here / "case.top", here / "case.gro", include=include, vacuum=True)
+        assert np.degrees(ours.force_field.table("angle")[0, 1]) == pytest.approx(degrees)
+
+
+def test_more_molecules_than_memory_holds_are_counted_first(tmp_path: Path) -> None:
+    CASES["plain"].write(tmp_path)
+    top = tmp_path / "case.top"
+    top.write_text(top.read_text().replace("CHAIN 1\n", "CHAIN 2000000000\n"))
+    with pytest.raises(InputError, match="the topology has 16000000000 atoms but the coordinate file has 8"):
+        prepare_gromacs(top, tmp_path / "case.gro")

@@ -114,7 +114,7 @@ def test_what_is_left_to_the_user_is_noted(tmp_path: Path) -> None:
     notes = "\n".join(prepared(tmp_path, case).notes)
     assert "no --mdp" in notes
     assert "macro FLEXIBEL is defined but case.top does not ask for it" in notes
-    assert "1 line(s) of the force field replace earlier ones" in notes
+    assert "1 line(s) of the force field replace or repeat earlier ones: the first, case.top:" in notes
     assert "1 bond(s) of [ constraints ] have no force, the first between C7 of CHN 1" in notes
 
 
@@ -160,6 +160,7 @@ def test_lennard_jones_without_run_parameters(tmp_path: Path) -> None:
         ("DispCorr = maybe", "DispCorr = maybe"),
         ("; FEP\nfree_energy = yes", "run.mdp:2: free-energy = yes: free-energy perturbation is not supported"),
         ("epsilon_r = 15", "dielectric"),
+        ("morse = yes", "Morse bonds"),
         ("define = POSRES", "define needs -DNAME, found POSRES"),
     ],
 )

@@ -91,7 +91,9 @@ def _notes(read: Topology, run: RunParameters, top: str | Path) -> list[str]:
         notes.append(f"macro {name} is defined but {Path(top).name} does not ask for it")
     replaced = read.types.overridden
     if replaced:
-        notes.append(f"{len(replaced)} line(s) of the force field replace earlier ones: the first, {replaced[0]}")
+        notes.append(
+            f"{len(replaced)} line(s) of the force field replace or repeat earlier ones: the first, {replaced[0]}"
+        )
     return notes
 
 

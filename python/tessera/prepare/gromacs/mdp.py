@@ -12,7 +12,7 @@ from tessera.prepare.errors import InputError, require_file
 from tessera.system import LennardJones
 
 _NM = 10.0  # Å
-_OFF = {"no", "none", "off", "0", ""}
+_OFF = {"no", "none", "off", "0", "0.0", ""}
 #: options that change the interactions and have no counterpart: what they ask for, and the values that ask for nothing
 _REFUSED = {
     "free-energy": ("free-energy perturbation", _OFF),
@@ -21,11 +21,15 @@ _REFUSED = {
     "qmmm": ("QM/MM", _OFF),
     "energygrp-excl": ("exclusions between groups", _OFF),
     "energygrp-table": ("tables between groups", _OFF),
+    "morse": ("Morse bonds", _OFF),
+    "periodic-molecules": ("molecules that go through the box", _OFF),
     "pull": ("pulling", _OFF),
+    "awh": ("a biasing potential", _OFF),
+    "rotation": ("enforced rotation", _OFF),
     "electric-field-x": ("an electric field", _OFF),
     "electric-field-y": ("an electric field", _OFF),
     "electric-field-z": ("an electric field", _OFF),
-    "epsilon-r": ("a dielectric constant other than 1", {"1", "1.0", ""}),
+    "epsilon-r": ("a dielectric constant other than 1", {"1", "1.0", "1.", "1.00", ""}),
 }
 #: vdwtype and vdw-modifier to the modifier of Lennard-Jones
 _MODIFIERS = {
@@ -56,7 +60,7 @@ def read_mdp(path: str | Path) -> RunParameters:
     options = _options(path)
     for name, (what, off) in _REFUSED.items():
         value, where = options.get(name, ("", ""))
-        if value.lower() not in off:
+        if not off.issuperset(value.lower().split()):
             raise InputError(f"{where}: {name} = {value}: {what} is not supported")
     lennard_jones, notes = _lennard_jones(options, path.name)
     return RunParameters(

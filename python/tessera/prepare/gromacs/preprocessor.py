@@ -211,6 +211,8 @@ class Preprocessor:
 
     def _expand(self, text: str, place: int) -> str:
         after = -1
+        if self._macros.keys().isdisjoint(_WORD.findall(text)) and not self._odd:
+            return text
         while present := self._present(text, after):
             after, name = min(present)
             self._unused.discard(name)

@@ -166,7 +166,7 @@ class _Entry:
 class BondedTypes:
     """The lines of one section of types and one function, in the order of the files."""
 
-    overridden: list[str]  # shared: where a line takes the place of another one
+    overridden: list[str]  # shared: where a line replaces another one, or repeats it
     entries: list[_Entry] = field(default_factory=list)
     _of: dict[Names, list[int]] = field(default_factory=dict)  # by names in one direction
     _first: dict[Names, int] = field(default_factory=dict)  # by names as they stand: twice the entry, +1 if reversed
@@ -183,6 +183,8 @@ class BondedTypes:
                     f"from that of {differing[0].where}: GROMACS refuses it too; leave one of them"
                 )
             if len(differing) < len(same):
+                if follows:  # GROMACS counts it once up to 2025.2, twice from 2025.3 on
+                    self.overridden.append(f"{where} repeats {'-'.join(names)} and is passed over")
                 return
         elif same:
             for entry in differing:
