@@ -108,6 +108,8 @@ def mmcif(atoms: Coordinates) -> str:
         ("a.inpcrd", inpcrd, 5e-8),
         ("a.rst7", lambda atoms: inpcrd(atoms, False), 5e-8),
         ("a.rst7", lambda atoms: inpcrd(atoms, True, False), 5e-8),
+        ("inpcrd", inpcrd, 5e-8),
+        ("run.restart2", crd, 5e-6),
         ("a.cif", mmcif, 1e-12),
     ],
 )

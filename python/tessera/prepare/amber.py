@@ -221,10 +221,9 @@ def _pairs_14(raw: Prmtop, flat: FlatTopology, tables: Tables, lennard_jones: _L
 def _cmaps(raw: Prmtop, flat: FlatTopology, tables: Tables) -> None:
     """Maps and their terms: five atoms in a row, as two dihedrals."""
     for prefix in ("", "CHARMM_"):
-        flag = f"{prefix}CMAP_COUNT"
-        if not raw.has(flag):
+        if not raw.holds_maps(prefix):
             continue
-        terms, kinds = _counts(raw, flag, 2)
+        terms, kinds = _counts(raw, f"{prefix}CMAP_COUNT", 2)
         maps = []
         sizes = raw.integers(f"{prefix}CMAP_RESOLUTION", kinds)
         for index, n in enumerate(sizes.tolist(), start=1):

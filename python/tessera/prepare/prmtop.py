@@ -84,8 +84,12 @@ class Prmtop:
         return self.pointers["NATOM"]
 
     def has(self, flag: str) -> bool:
-        """Whether there is such a section with anything in it."""
-        return flag in self._sections and self._sections[flag].count > 0
+        """Whether there is such a section; one that is empty counts, for its values may be missing."""
+        return flag in self._sections
+
+    def holds_maps(self, prefix: str) -> bool:
+        """Whether a section of CMAP whose name begins so has anything in it."""
+        return any(flag.startswith(f"{prefix}CMAP_") and s.count > 0 for flag, s in self._sections.items())
 
     def numbers(self, flag: str, count: int | None = None) -> FloatArray:
         """All of a section; `count` is for those of which POINTERS says nothing."""
@@ -100,7 +104,14 @@ class Prmtop:
 
     def texts(self, flag: str) -> np.ndarray:
         """(count,) at most eight characters each."""
-        return np.char.strip(self._values(flag, self._counts[flag], "aA")).astype("S8")
+        values = self._values(flag, self._counts[flag], "aA")
+        width = values.dtype.itemsize
+        bad = np.flatnonzero(
+            np.ascontiguousarray(values).view(np.uint8).reshape(-1, width).max(axis=1, initial=0) > 126
+        )
+        if len(bad):
+            raise self.wrong(flag, int(bad[0]), f"{values[bad[0]].decode('latin-1')!r} is not plain ASCII")
+        return np.char.strip(values).astype("S8")
 
     def indices(self, flag: str, limit: int, count: int | None = None) -> IdArray:
         """Whole numbers of 1 to `limit`, counted from 0 here."""
@@ -192,7 +203,7 @@ class Prmtop:
                     raise InputError(f"{self.name} has {what} (section {flag}): not supported")
             if flag not in known and not _MAPS.fullmatch(flag):
                 raise self._text.wrong(section.line, f"section {flag} is not known, and may hold an interaction")
-        if self.has("IPOL") and self._values("IPOL", 1, "iI")[0] != 0:
+        if self._sections.get("IPOL", _Section("IPOL", 0)).count and self._values("IPOL", 1, "iI")[0] != 0:
             raise InputError(f"{self.name} has polarisabilities (IPOL is not 0): not supported")
         if "POINTERS" not in self._sections:
             raise InputError(f"{self.name} is not a prmtop: it has no section POINTERS")

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tessera.prepare.coordinates.binary import GENESIS_MAGIC, is_namd, read_genesis, read_namd
-from tessera.prepare.coordinates.cards import read_cards, read_netcdf
+from tessera.prepare.coordinates.cards import are_cards, read_cards, read_netcdf
 from tessera.prepare.coordinates.gromacs import read_g96, read_gro
 from tessera.prepare.coordinates.model import NO_NUMBER, Coordinates, box_from_lengths
 from tessera.prepare.coordinates.pdb import read_mmcif, read_pdb
@@ -45,11 +45,15 @@ def _reader(source: Source) -> Callable[[Source], Coordinates]:
         raise InputError(
             f"{source.name} holds NAMD's velocities and no coordinates: give the .coor file that was written with it"
         )
-    reader = _READERS.get(source.suffix, read_namd if is_namd(data) else None)
+    reader = _READERS.get(source.suffix)
+    if reader is None and is_namd(data):
+        reader = read_namd
+    if reader is None and are_cards(source):
+        reader = read_cards
     if reader is None:
         known = ", ".join(sorted(_READERS))
         raise InputError(
-            f"cannot tell the format of {source.name}: expected a GENESIS restart, NAMD binary, AMBER NetCDF restart "
+            f"cannot tell the format of {source.name}: expected a GENESIS restart, NAMD binary, AMBER restart "
             f"or one of {known}, each also compressed by gzip"
         )
     return reader

@@ -38,6 +38,16 @@ def read_cards(source: Source) -> Coordinates:
     )  # fmt: skip
 
 
+def are_cards(source: Source) -> bool:
+    """Whether the first lines are CHARMM's or AMBER's: AMBER's users name files `inpcrd` and `restrt`."""
+    start = source.data[:10_000].split(b"\n", 3)
+    if b"\0" in source.data or len(start) < 4:
+        return False
+    title, count, first = (line.decode("latin-1").rstrip() for line in start[:3])
+    is_amber = _AMBER_COUNT.fullmatch(count) and re.fullmatch(r"([ *\d-]{4}\.[*\d]{7}){3,6}", first)
+    return title.startswith("* ") or is_amber is not None
+
+
 def _read_charmm(text: Text) -> Coordinates:
     """A title, a count, then `I5 I5 X A4 X A4 3F10.5 X A4 X A4 F10.5`, or wider columns in the extended form."""
     head = next((i for i in range(len(text)) if not text.line(i).startswith("*")), len(text))

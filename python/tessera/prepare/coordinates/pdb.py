@@ -69,7 +69,11 @@ def read_mmcif(source: Source) -> Coordinates:
         codes = column("pdbx_PDB_ins_code")
         residue = [number + code.strip("?.") for number, code in zip(residue, codes)]
     name = [text.strip("\"'") if text[0] in "\"'" else text for text in column("auth_atom_id", "label_atom_id")]
-    return Coordinates(position, _cell(lines, source.name)).label(np.array(name, "S8"), np.array(residue, "S8"))
+    return Coordinates(position, _cell(lines, source.name)).label(_texts(name), _texts(residue))
+
+
+def _texts(words: list[str]) -> np.ndarray:
+    return np.array([word.encode("latin-1") for word in words], "S8")
 
 
 def _atom_sites(lines: list[str], file: str) -> tuple[list[str], list[list[str]]]:
