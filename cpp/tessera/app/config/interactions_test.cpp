@@ -141,9 +141,9 @@ TEST(Interactions, TheNoteNamesWhatTheRunFileHasOtherwise) {
   EXPECT_EQ(note("amber", "switch = 8\n"),
             "interactions.switch = 8.0 has no effect, as AMBER cuts Lennard-Jones (set interactions.lj to switch it)");
   EXPECT_EQ(note("amber", "lj = \"cut\"\nswitch = 8\n"), "");
-  EXPECT_EQ(note_of_source(parse(to_toml(in_effect(parse(""), plan_settings(parse(""), atoms_from("amber"))))),
-                           atoms_from("amber")),
-            "");
+  const auto amber = atoms_from("amber");
+  const auto written = to_toml(in_effect(parse(""), plan_settings(parse(""), amber)));
+  EXPECT_EQ(note_of_source(parse_run_text(written, "settings.toml", ""), amber), "");
 }
 
 TEST(Interactions, WhatIsInEffectIsARunFileOfTheSameRun) {
