@@ -135,9 +135,7 @@ def begun(runs: Runs, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, P
 
 
 @pytest.mark.parametrize(("part", "change"), [change[1:] for change in CHANGES], ids=[change[0] for change in CHANGES])
-def test_every_number_counts(
-    runs: Runs, begun: tuple[Path, Path], part: str, change: Callable[[System], None]
-) -> None:
+def test_every_number_counts(runs: Runs, begun: tuple[Path, Path], part: str, change: Callable[[System], None]) -> None:
     path, file = begun
     system = copy.deepcopy(full())
     change(system)

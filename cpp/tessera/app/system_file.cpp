@@ -19,19 +19,25 @@ constexpr std::int32_t supported_version = 1;
 
 /// Whether a group or dataset may stand in a system file.
 bool is_known_name(const std::string& name) {
-  static const std::set<std::string, std::less<>> others = {
-      "/box",         "/forcefield",     "/templates",
-      "/instances",   "/instances/runs", "/coordinates",
-      "/coordinates/id", "/coordinates/fraction", "/coordinates/velocity",
-      "/coordinates/block_grid", "/coordinates/block_offset"};
+  static const std::set<std::string, std::less<>> others = {"/box",
+                                                            "/forcefield",
+                                                            "/templates",
+                                                            "/instances",
+                                                            "/instances/runs",
+                                                            "/coordinates",
+                                                            "/coordinates/id",
+                                                            "/coordinates/fraction",
+                                                            "/coordinates/velocity",
+                                                            "/coordinates/block_grid",
+                                                            "/coordinates/block_offset"};
   static const std::set<std::string, std::less<>> terms = {
-      "bond", "angle", "urey_bradley", "dihedral", "dihedral_rb", "improper_harmonic", "improper_periodic", "cmap",
-      "pair_14"};
+      "bond", "angle",  "urey_bradley", "dihedral", "dihedral_rb", "improper_harmonic", "improper_periodic",
+      "cmap", "pair_14"};
   static const std::set<std::string, std::less<>> types = {"type_name", "type_lj", "nbfix_types", "nbfix_lj",
                                                            "nbfix_ab"};
   static const std::set<std::string, std::less<>> of_template = {
-      "atom_name", "type", "charge", "mass", "atomic_number", "residue", "residue_name", "segment_name",
-      "residue_number", "group", "exclusions"};
+      "atom_name",    "type",         "charge",         "mass",  "atomic_number", "residue",
+      "residue_name", "segment_name", "residue_number", "group", "exclusions"};
   if (others.contains(name)) return true;
   const std::string_view force_field = "/forcefield/", templates = "/templates/";
   if (name.starts_with(force_field)) {

@@ -104,7 +104,8 @@ void Trajectory::check(const OutputConfig& output, const model::System& system) 
   if (path(output).empty() || output.trajectory != TrajectoryFormat::dcd) return;
   if (output.velocities)
     throw InputError(
-        "output.velocities = true, but a DCD holds positions alone: set output.trajectory to \"h5md\", or leave it out");
+        "output.velocities = true, but a DCD holds positions alone: set output.trajectory to \"h5md\", or leave it "
+        "out");
   if (system.n_atoms() > io::most_dcd_atoms)
     throw InputError(fmt::format("a DCD holds at most {} atoms, there are {}: set output.trajectory to \"h5md\"",
                                  io::most_dcd_atoms, system.n_atoms()));

@@ -12,9 +12,9 @@
 
 namespace tessera {
 
-/// Writes to a temporary beside `path`, brings it and the folder to the disk, renames it. A symbolic link stays: what it
-/// points to is replaced. Throws RunError (full disk, unwritable folder …), InputError as check_place_of_file does; the
-/// old file then stands and the temporary is gone.
+/// Writes to a temporary beside `path`, brings it and the folder to the disk, renames it. A symbolic link stays: what
+/// it points to is replaced. Throws RunError (full disk, unwritable folder …), InputError as check_place_of_file does;
+/// the old file then stands and the temporary is gone.
 void write_atomically(const std::string& path, std::span<const std::byte> content);
 void write_atomically(const std::string& path, std::string_view text);
 
@@ -46,8 +46,8 @@ void remove_abandoned_temporaries(const std::string& folder);
 /// Brings a folder's entries (new names, renames) to the disk.
 void synchronize_folder(const std::string& folder);
 
-/// Makes a folder and the ones above it. Throws InputError where the path can't be one (a file is in the way, links in a
-/// circle, too long a name), RunError where the system refuses it.
+/// Makes a folder and the ones above it. Throws InputError where the path can't be one (a file is in the way, links in
+/// a circle, too long a name), RunError where the system refuses it.
 void make_folder(const std::string& folder);
 
 /// This host as the system names it, or "unknown".

@@ -99,7 +99,8 @@ Descriptor::~Descriptor() {
 }
 
 bool Descriptor::is_in_place() const {
-  struct stat ours {}, named {};
+  struct stat ours {
+  }, named{};
   if (::fstat(handle_, &ours) != 0) fail(path_, "look at the file");
   return ::stat(path_.c_str(), &named) == 0 && ours.st_dev == named.st_dev && ours.st_ino == named.st_ino;
 }

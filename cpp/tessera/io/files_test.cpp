@@ -110,8 +110,7 @@ TEST_F(Files, Hdf5RoundTrip) {
   EXPECT_EQ(file.attribute<double>("/group", "settle").at(1), 1.5139);
   EXPECT_TRUE(file.has("/group/wide"));
   EXPECT_FALSE(file.has("/nothing/wide"));
-  EXPECT_EQ(file.names(),
-            (std::vector<std::string>{"/group", "/group/empty", "/group/reals", "/group/wide", "/text"}));
+  EXPECT_EQ(file.names(), (std::vector<std::string>{"/group", "/group/empty", "/group/reals", "/group/wide", "/text"}));
 
   expect_says(message_of([&] { file.read<std::int32_t>("/group/wide"); }), "holds int64, expected int32");
   expect_says(message_of([&] { file.read<std::int32_t>("/group/reals"); }), "holds float64, expected int32");

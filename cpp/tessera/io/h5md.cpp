@@ -102,17 +102,17 @@ H5mdWriter H5mdWriter::continue_after(const std::string& path, std::int64_t n_fr
     file.check_index(dataset);
     const auto found = file.shape(dataset).at(0);
     if (found < n_frames)
-      throw InputError(
-          fmt::format("{}: {} holds {} frames, the checkpoint says {}; put the trajectory back, or move it away to begin "
-                      "another from the checkpoint on",
-                      path, dataset, found, n_frames));
+      throw InputError(fmt::format(
+          "{}: {} holds {} frames, the checkpoint says {}; put the trajectory back, or move it away to begin "
+          "another from the checkpoint on",
+          path, dataset, found, n_frames));
   }
   const auto steps = file.read_rows<std::int64_t>(position + "/step", 0, n_frames);
   if (!std::is_sorted(steps.begin(), steps.end(), std::less_equal<>()))
-    throw InputError(
-        fmt::format("{}: the steps of its frames do not rise, so it is damaged; put the trajectory back, or move it away "
-                    "to begin another from the checkpoint on",
-                    path));
+    throw InputError(fmt::format(
+        "{}: the steps of its frames do not rise, so it is damaged; put the trajectory back, or move it away "
+        "to begin another from the checkpoint on",
+        path));
   for (const auto& dataset : growing(header)) file.truncate(dataset, n_frames);
   file.flush();
   writer.n_frames_ = n_frames;

@@ -281,7 +281,10 @@ Hdf5File Hdf5File::create(const std::string& path) {
 }
 
 Hdf5File::Hdf5File(Hdf5File&& other) noexcept
-    : path_(std::move(other.path_)), handle_(std::exchange(other.handle_, -1)), growing_(std::move(other.growing_)), has_failed_(other.has_failed_) {}
+    : path_(std::move(other.path_)),
+      handle_(std::exchange(other.handle_, -1)),
+      growing_(std::move(other.growing_)),
+      has_failed_(other.has_failed_) {}
 
 Hdf5File& Hdf5File::operator=(Hdf5File&& other) noexcept {
   std::swap(path_, other.path_);
@@ -490,7 +493,8 @@ void Hdf5File::check_index(const std::string& dataset) const {
   const Handle set = open_dataset(path_, handle_, dataset), space(H5Dget_space(set), H5Sclose);
   hsize_t n = 0;
   if (H5Dget_num_chunks(set, space, &n) < 0)
-    refuse(path_, fmt::format("where the rows of {} are can't be read: {}; the file is damaged", dataset, last_error()));
+    refuse(path_,
+           fmt::format("where the rows of {} are can't be read: {}; the file is damaged", dataset, last_error()));
 }
 
 void Hdf5File::truncate(const std::string& dataset, std::int64_t rows) {

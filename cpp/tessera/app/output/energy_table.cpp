@@ -36,9 +36,9 @@ EnergyTable EnergyTable::continue_after(const std::string& path, const std::vect
   }
   const std::string header = header_line(columns);
   if (text.compare(0, header.size(), header) != 0)
-    throw InputError(
-        fmt::format("{}: begins with \"{}\", this run writes \"{}\"; move the file away to begin another from the checkpoint on", path,
-                    text.substr(0, text.find('\n')), header.substr(0, header.size() - 1)));
+    throw InputError(fmt::format(
+        "{}: begins with \"{}\", this run writes \"{}\"; move the file away to begin another from the checkpoint on",
+        path, text.substr(0, text.find('\n')), header.substr(0, header.size() - 1)));
   std::size_t end = header.size();
   std::int64_t found = 0;
   while (end < text.size()) {
@@ -50,10 +50,10 @@ EnergyTable EnergyTable::continue_after(const std::string& path, const std::vect
     ++found;
   }
   if (found != n_rows)
-    throw InputError(
-        fmt::format("{}: holds {} whole rows up to step {}, the checkpoint says {}; put the table back, or move it away "
-                    "to begin another from the checkpoint on",
-                    path, found, last_step, n_rows));
+    throw InputError(fmt::format(
+        "{}: holds {} whole rows up to step {}, the checkpoint says {}; put the table back, or move it away "
+        "to begin another from the checkpoint on",
+        path, found, last_step, n_rows));
   EnergyTable table(Descriptor::open_to_change(path), columns.size());
   table.n_rows_ = n_rows;
   table.end_ = static_cast<std::int64_t>(end);

@@ -20,8 +20,8 @@ class EnergyTable {
  public:
   /// Begins a file; nothing may have the name. Throws RunError.
   static EnergyTable create(const std::string& path, const std::vector<Column>& columns);
-  /// Goes on after the first `n_rows` rows, which are those up to `last_step`; drop_later_rows() drops the others. Throws
-  /// InputError if the file is missing, has other columns, or rows are missing.
+  /// Goes on after the first `n_rows` rows, which are those up to `last_step`; drop_later_rows() drops the others.
+  /// Throws InputError if the file is missing, has other columns, or rows are missing.
   static EnergyTable continue_after(const std::string& path, const std::vector<Column>& columns, std::int64_t last_step,
                                     std::int64_t n_rows);
   void drop_later_rows() { file_.truncate(end_); }

@@ -55,8 +55,8 @@ void OutputFolder::move_earlier_run_away() const {
     std::error_code error;
     fs::rename(file, away / name, error);
     if (error)
-      throw RunError(fmt::format("{} can't be moved to {}: {}", file.string(), away.string(),
-                                 system_error_text(error.value())));
+      throw RunError(
+          fmt::format("{} can't be moved to {}: {}", file.string(), away.string(), system_error_text(error.value())));
   }
   if (!away.empty()) synchronize_folder(path_);
 }

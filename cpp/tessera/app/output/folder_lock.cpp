@@ -28,7 +28,8 @@ std::string holder(int handle) {
 
 /// The holder before removes the file at its end, so one that was opened meanwhile may be no one's any more.
 bool is_named(int handle, const std::string& path) {
-  struct stat ours {}, named {};
+  struct stat ours {
+  }, named{};
   return ::fstat(handle, &ours) == 0 && ::stat(path.c_str(), &named) == 0 && ours.st_ino == named.st_ino &&
          ours.st_dev == named.st_dev;
 }
@@ -43,9 +44,8 @@ FolderLock::FolderLock(const std::string& folder) : path_(folder + "/.lock") {
       if (errno != EWOULDBLOCK) return;
       const auto who = holder(handle_);
       ::close(handle_);
-      throw InputError(
-          fmt::format("another run writes into {}{}: wait for its end, stop it, or choose another output.folder", folder,
-                      who));
+      throw InputError(fmt::format(
+          "another run writes into {}{}: wait for its end, stop it, or choose another output.folder", folder, who));
     }
     if (is_named(handle_, path_)) break;
     ::close(handle_);

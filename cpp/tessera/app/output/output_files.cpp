@@ -84,10 +84,10 @@ void OutputFiles::add_frame(std::int64_t step, std::vector<md::domain::Particle>
 void OutputFiles::check_in_place(std::int64_t step_of_checkpoint) const {
   const auto check = [&](const std::string& path, bool is_in_place) {
     if (!is_in_place)
-      throw RunError(
-          fmt::format("{} was removed or replaced while the run wrote to it, so what it held is lost; the checkpoint of "
-                      "step {} is whole: put the file back and go on with --restart",
-                      path, step_of_checkpoint));
+      throw RunError(fmt::format(
+          "{} was removed or replaced while the run wrote to it, so what it held is lost; the checkpoint of "
+          "step {} is whole: put the file back and go on with --restart",
+          path, step_of_checkpoint));
   };
   check(path_of_table(), energy_table_->is_in_place());
   check(Trajectory::path(config_.output), trajectory_->is_in_place());

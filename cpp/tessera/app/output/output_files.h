@@ -23,8 +23,8 @@ class OutputFiles {
   /// A new run of which step 1 is done: what an earlier one left is moved away, and what was held is written. Throws
   /// RunError.
   void begin();
-  /// A restart at a step whose checkpoint counts so many rows and frames. Returns what there is to say of files that are
-  /// gone, which begin anew. Throws InputError where a file holds less, before any is changed.
+  /// A restart at a step whose checkpoint counts so many rows and frames. Returns what there is to say of files that
+  /// are gone, which begin anew. Throws InputError where a file holds less, before any is changed.
   std::string go_on(std::int64_t step, std::int64_t rows, std::int64_t frames);
 
   void add_row(std::int64_t step, const std::vector<double>& row);

@@ -42,9 +42,10 @@ Checkpoint read_one(const std::string& path) {
     const auto digits = std::string_view(line).substr(std::min(line.size(), std::strlen(magic)));
     const auto parsed = std::from_chars(digits.data(), digits.data() + digits.size(), found);
     if (!line.starts_with(magic) || parsed.ec != std::errc()) refuse("is no checkpoint, or is damaged");
-    refuse(fmt::format("is a checkpoint of version {}, this tessera reads version {}: go on with the tessera that wrote it, "
-                       "or begin the run anew",
-                       found, version));
+    refuse(fmt::format(
+        "is a checkpoint of version {}, this tessera reads version {}: go on with the tessera that wrote it, "
+        "or begin the run anew",
+        found, version));
   }
   try {
     const auto json = nlohmann::json::parse(header);

@@ -109,8 +109,7 @@ std::vector<std::string> changed_parts(const nlohmann::json& before, const nlohm
   for (const auto* all : {&before, &now})
     if (all->is_object())
       for (const auto& [part, sum] : all->items())
-        if (value(before, part) != value(now, part) &&
-            std::find(changed.begin(), changed.end(), part) == changed.end())
+        if (value(before, part) != value(now, part) && std::find(changed.begin(), changed.end(), part) == changed.end())
           changed.push_back(part);
   return changed;
 }

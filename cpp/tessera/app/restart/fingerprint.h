@@ -9,8 +9,8 @@
 
 namespace tessera::app {
 
-/// A checksum of each part of the system file ("forcefield/bond", "templates/charge" of all templates, "box" …): all but
-/// coordinates, velocities and the order of blocks. Whatever is added to the system has to be added here.
+/// A checksum of each part of the system file ("forcefield/bond", "templates/charge" of all templates, "box" …): all
+/// but coordinates, velocities and the order of blocks. Whatever is added to the system has to be added here.
 nlohmann::json fingerprint(const model::System& system);
 
 /// The parts in which two fingerprints differ.
