@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import shutil
@@ -234,7 +235,7 @@ def check_frames(output: Path, kind: str, least: int) -> None:
         universe.load_new(str(output / name), format=kind.upper())
         frames = [frame.positions.copy() for frame in universe.trajectory]
     assert len(frames) >= least
-    for before, after in zip(frames, frames[1:]):
+    for before, after in itertools.pairwise(frames):
         assert 0 < np.median(np.abs(after - before)) < 1
 
 

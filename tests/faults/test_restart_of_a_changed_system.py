@@ -120,11 +120,6 @@ def of_the_rest() -> Iterator[Change]:
     for row, column in ((0, 0), (1, 1), (2, 2)):
         yield f"box {row}{column}", "box", lambda s, at=(row, column): setattr(s, "box", add(s.box, at, 1e-9))  # type: ignore[misc]
 
-    def rigid(system: System) -> None:
-        system.templates[0].rigid_water, system.templates[0].settle = True, (0.96, 1.5)
-
-    yield "rigid_water", "templates/rigid_water", rigid
-
 
 CHANGES = [*of_tables(), *of_terms(), *of_templates(), *of_the_rest()]
 
@@ -140,9 +135,7 @@ def begun(runs: Runs, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, P
 
 
 @pytest.mark.parametrize(("part", "change"), [change[1:] for change in CHANGES], ids=[change[0] for change in CHANGES])
-def test_every_number_counts(
-    runs: Runs, begun: tuple[Path, Path], part: str, change: Callable[[System], None]
-) -> None:
+def test_every_number_counts(runs: Runs, begun: tuple[Path, Path], part: str, change: Callable[[System], None]) -> None:
     path, file = begun
     system = copy.deepcopy(full())
     change(system)

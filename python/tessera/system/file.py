@@ -29,7 +29,6 @@ from tessera.system.validate import check_system
 
 FORMAT = "tessera-system"
 VERSION = 1
-TEXT = h5py.string_dtype("utf-8")
 
 TEXTS = ("atom_name", "residue_name", "segment_name")
 INTEGERS = ("type", "atomic_number", "residue", "residue_number", "group")
@@ -75,7 +74,7 @@ def _put(group: Any, name: str, values: Any, dtype: Any) -> None:
 def _put_text(group: Any, name: str, values: Iterable[Any]) -> None:
     texts = [_text(v) for v in values]
     if texts:
-        group.create_dataset(name, data=np.array(texts, dtype=object), dtype=TEXT)
+        hdf5.put_texts(group, name, texts)
 
 
 def _text(value: Any) -> str:
@@ -83,17 +82,17 @@ def _text(value: Any) -> str:
 
 
 def _write_root(file: Any, system: System) -> None:
-    file.attrs["format"] = FORMAT
+    hdf5.put_text_attribute(file, "format", FORMAT)
     file.attrs["version"] = np.int32(VERSION)
     file.attrs["periodic"] = np.int32(system.periodic)
     file.attrs["coulomb_constant"] = np.float64(system.coulomb_constant)
     for name in ("coulomb_source", "lj_rule", "source"):
-        file.attrs[name] = getattr(system, name)
+        hdf5.put_text_attribute(file, name, getattr(system, name))
     lj = system.lennard_jones
-    file.attrs["lj_modifier"] = lj.modifier
+    hdf5.put_text_attribute(file, "lj_modifier", lj.modifier)
     file.attrs["lj_cutoff"], file.attrs["lj_switch"] = np.float64(lj.cutoff), np.float64(lj.switch)
     file.attrs["lj_tail"] = np.int32(lj.tail)
-    file.attrs["creator"] = f"tessera {__version__}"
+    hdf5.put_text_attribute(file, "creator", f"tessera {__version__}")
     file.attrs["n_atoms"] = np.int64(system.n_atoms)
     file["box"] = system.box.astype(np.float64)
 
@@ -110,7 +109,7 @@ def _write_force_field(group: Any, field: ForceField) -> None:
 
 
 def _write_template(group: Any, template: Template) -> None:
-    group.attrs["name"] = template.name
+    hdf5.put_text_attribute(group, "name", template.name)
     group.attrs["rigid_water"] = np.int32(template.rigid_water)
     group.attrs["always_rigid"] = np.int32(template.always_rigid)
     if template.settle is not None:

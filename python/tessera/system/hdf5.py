@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import h5py
+import numpy as np
 
 LAYOUT = ("v110", "v110")  # what HDF5 1.10 reads, with checksums of the metadata
 OWN_FILTERS = (h5py.h5z.FILTER_DEFLATE, h5py.h5z.FILTER_SHUFFLE, h5py.h5z.FILTER_FLETCHER32)
@@ -78,6 +79,23 @@ def written(path: Path) -> Iterator[Any]:
             raise disk.error
     finally:
         disk.close()
+
+
+def put_texts(group: Any, name: str, texts: list[str]) -> None:
+    """A dataset of UTF-8 strings, all as long as the longest."""
+    array = _fixed(texts)
+    group.create_dataset(name, data=array, dtype=array.dtype)
+
+
+def put_text_attribute(group: Any, name: str, text: str) -> None:
+    array = _fixed([text])
+    group.attrs.create(name, array[0], dtype=array.dtype)
+
+
+def _fixed(texts: list[str]) -> Any:
+    """Strings of variable length would stand in a heap that has no checksum; HDF5 reads a damaged one for ever."""
+    encoded = [text.encode() for text in texts]
+    return np.array(encoded, h5py.string_dtype("utf-8", max(1, *map(len, encoded))))
 
 
 def names(file: Any) -> list[str]:

@@ -203,8 +203,7 @@ std::vector<Key> make_schema() {
   add(Row(o, "output", "folder", &O::folder, "where everything that the run writes goes").path());
   add(Row(
       o, "output", "overwrite", &O::overwrite,
-      "where the folder holds an earlier run, move that into previous-1 (or -2, …) in it once step 1 is done; false: "
-      "refuse"));
+      "move the files of an earlier run into previous-1 (or -2, …) in that folder once step 1 is done; false: refuse"));
   add(Row(o, "output", "trajectory", &O::trajectory, {"dcd", "h5md", "none"}, "format of the trajectory"));
   add(Row(o, "output", "trajectory_every", &O::trajectory_every, "steps between frames; 0: no trajectory")
           .range(0, any_count));
