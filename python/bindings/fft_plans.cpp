@@ -5,6 +5,7 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <fmt/format.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
@@ -113,8 +114,13 @@ json exchanges_of(const fft::Plan& plan, std::int64_t real_bytes) {
   return list;
 }
 
+constexpr int most_ranks_to_explain = 262144;
+
 json explain(const std::optional<std::string>& path, const Shape& shape, bool is_real, int ranks,
              std::int64_t real_bytes) {
+  if (ranks > most_ranks_to_explain)
+    throw InputError(fmt::format("{} ranks: plans of more than {} take minutes; give fewer (-n)", ranks,
+                                 most_ranks_to_explain));
   const auto problem = problem_of(shape, is_real, ranks);
   (void)fft::plan_transform("pencil", problem);  // says what is wrong with it
   const auto wires = path ? machine::wires_of_job(machine::read_network(*path), ranks) : fft::wires_of_one_host(ranks);

@@ -44,7 +44,7 @@ def fft() -> None:
 
 @fft.command()
 @click.argument("mesh", type=Shape())
-@click.option("-n", "--ranks", required=True, type=click.IntRange(1, 10_000_000), help="Ranks of the job.")
+@click.option("-n", "--ranks", required=True, type=click.IntRange(1, 2**31 - 1), help="Ranks of the job.")
 @click.option(
     "--machine",
     "map_file",
