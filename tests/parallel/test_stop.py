@@ -45,10 +45,17 @@ USUAL = [
 ]
 
 
+def is_bare_open_mpi(mpi: str, start: str, number: int, target: str) -> bool:
+    """Whether Open MPI's mpirun gets a signal that it takes for its own: after a while it sends SIGTERM to its ranks,
+    and after as long again SIGKILL. Its default of a second is short on a machine that tests."""
+    to_launcher = target not in ("one rank", "every rank")
+    return start == "mpirun" and mpi == "openmpi" and number != SIGUSR1 and to_launcher
+
+
 def expected_status(mpi: str, start: str, number: int, target: str) -> int:
     """Of a run that is stopped."""
-    if start == "mpirun" and mpi == "openmpi" and number != SIGUSR1 and target not in ("one rank", "every rank"):
-        return 1  # a second later it hands on SIGTERM, and after another one SIGKILL
+    if is_bare_open_mpi(mpi, start, number, target):
+        return 1
     return 128 + number
 
 
@@ -84,7 +91,10 @@ def check_gone(mark: int) -> None:
 def check_stop(runs: Runs, mpi: str, start: str, number: int, target: str) -> None:
     run_file = runs.run_file(sample("water"), ENDLESS)
     output = run_file.parent / "output"
-    with command_under_way(command(mpi, start, run_file), ENGINE, {"TESSERA_BIN": str(ENGINES)}) as (process, mark):
+    environment = {"TESSERA_BIN": str(ENGINES)}
+    if is_bare_open_mpi(mpi, start, number, target):
+        environment["OMPI_MCA_odls_base_sigkill_timeout"] = "5"
+    with command_under_way(command(mpi, start, run_file), ENGINE, environment) as (process, mark):
         wait_for(process, output / "energy.csv", 4)
         begin = time.monotonic()
         send(process, mark, number, target)
@@ -110,7 +120,8 @@ def test_usual_stops(runs: Runs, mpi: str, start: str, number: int, target: str)
 @pytest.mark.parametrize("number", SIGNALS)
 @pytest.mark.parametrize("start", STARTS)
 def test_all_stops(runs: Runs, mpi: str, start: str, number: int, target: str) -> None:
-    if mpi == "mpich" and start == "mpirun" and number == SIGHUP and target not in ("one rank", "every rank"):
+    reached = target == "everything" or (start == "mpirun" and target in ("launcher", "group"))
+    if mpi == "mpich" and number == SIGHUP and reached:
         pytest.skip("MPICH's mpiexec dies of SIGHUP and takes its ranks along: use tessera run, or nohup")
     check_stop(runs, mpi, start, number, target)
 
