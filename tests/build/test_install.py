@@ -38,7 +38,9 @@ def test_the_engine_runs_under_its_mpi(installed: Path, mpi: str, run_program: C
 
 
 def test_the_command_finds_its_package_and_engines(installed: Path, tmp_path: Path, run_program: Callable) -> None:
-    (tmp_path / "run.toml").write_text('[input]\nsystem = "w.tsr"\n[interactions]\ncutoff = 6.0\n[dynamics]\nsteps = 2\n')
+    (tmp_path / "run.toml").write_text(
+        '[input]\nsystem = "w.tsr"\n[interactions]\ncutoff = 6.0\nswitch = 5.0\n[dynamics]\nsteps = 2\n'
+    )
     environment = bare(installed)
     run_program(["tessera", "make", "water", "--atoms", "3000", "-o", "w.tsr"], cwd=tmp_path, env=environment)
     run_program(["tessera", "run", "run.toml"], cwd=tmp_path, env=environment)
@@ -72,5 +74,7 @@ def test_the_man_page_and_the_completion_are_there(installed: Path, run_program:
     page = (installed / "share" / "man" / "man1" / "tessera.1").read_text()
     assert ".SH NAME" in page and '.SH "TESSERA RUN"' in page and "\\-\\-system" in page
     script = installed / "share" / "bash-completion" / "completions" / "tessera"
-    ask = f"source {script}; COMP_WORDS=(tessera mach); COMP_CWORD=1; _tessera_completion tessera; echo ${{COMPREPLY[*]}}"
+    ask = (
+        f"source {script}; COMP_WORDS=(tessera mach); COMP_CWORD=1; _tessera_completion tessera; echo ${{COMPREPLY[*]}}"
+    )
     assert run_program(["bash", "-c", ask], env=bare(installed)).stdout.split() == ["machine"]

@@ -1,5 +1,5 @@
-"""What the configuration finds of MPI, asked with wrappers of our own making: scripts that preprocess with an mpi.h of the
-library they stand for, and print the line that its real wrapper would."""
+"""What the configuration finds of MPI, asked with wrappers of our own making: scripts that preprocess with an mpi.h of
+the library they stand for, and print the line that its real wrapper would."""
 
 import os
 import shutil
