@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 
 from tessera.prepare.assemble import Origin, assemble
+from tessera.prepare.contained import contained
 from tessera.prepare.coordinates import Coordinates
 from tessera.prepare.errors import InputError, require_file
 from tessera.prepare.flat import split
 from tessera.prepare.molecule import sorted_pairs
-from tessera.prepare.openmm_forces import NM, AtomNames, convert
+from tessera.prepare.openmm_forces import NM, AtomNames, Converted, convert
 from tessera.system import System
 from tessera.system.model import FloatArray, IndexArray
 
@@ -30,15 +31,11 @@ def prepare_openmm(
     report: Callable[[str], None] = lambda _: None,
 ) -> System:
     """`report` hears what is being done. Raises `InputError`."""
-    report("reading the System")
-    found = _read_system(require_file(system, "System file"))
-    report("reading the PDB")
-    names, where = _read_pdb(require_file(coordinates, "PDB file"))
-    report("reading forces")
-    converted = convert(found, names)
+    files = require_file(system, "System file"), require_file(coordinates, "PDB file")
+    report("reading the System and the PDB")
+    converted, where, vectors = contained(_read, *files, file=files)
     notes = converted.notes
     if converted.periodic:
-        vectors = _vectors(found.getDefaultPeriodicBoxVectors())
         notes += _compare_boxes(vectors, where.box) if box is None and not vacuum else []
         where.box = vectors
     elif box is None and not vacuum:
@@ -61,6 +58,13 @@ def prepare_openmm(
         vacuum,
         notes,
     )
+
+
+def _read(system: Path, pdb: Path) -> tuple[Converted, Coordinates, FloatArray]:
+    """What OpenMM finds in the two files, and the System's box vectors (3,3) Å."""
+    found = _read_system(system)
+    names, where = _read_pdb(pdb)
+    return convert(found, names), where, _vectors(found.getDefaultPeriodicBoxVectors())
 
 
 def _compare_boxes(system: FloatArray, pdb: FloatArray | None) -> list[str]:
