@@ -78,22 +78,31 @@ def ranks_of(mark: int, program: str) -> list[int]:
 
 
 @contextmanager
-def job_under_way(
-    mpi: str, ranks: int, program: str, *arguments: str | Path
+def command_under_way(
+    command: Sequence[str | Path], program: str, env: dict[str, str] | None = None
 ) -> Iterator[tuple[subprocess.Popen[str], int]]:
-    """A program of ours (`program`-`mpi`) that is left running, and the mark by which its ranks are found; whatever is
-    left of it in the end is killed."""
+    """A command that starts ranks of `program` and is left running, and the mark by which its ranks are found; whatever
+    is left of it in the end is killed."""
     mark = time.monotonic_ns()
-    name = f"{program}-{mpi}"
-    process = _start([*mpirun(mpi, ranks), ENGINES / name, *arguments], env={"TESSERA_TEST_RUN": str(mark)})
+    process = _start(command, env={**(env or {}), "TESSERA_TEST_RUN": str(mark)})
     try:
         yield process, mark
     finally:
-        for rank in ranks_of(mark, name):
+        for rank in ranks_of(mark, program):
             os.kill(rank, signal.SIGKILL)
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
+
+
+@contextmanager
+def job_under_way(
+    mpi: str, ranks: int, program: str, *arguments: str | Path
+) -> Iterator[tuple[subprocess.Popen[str], int]]:
+    """As `command_under_way`, of a program of ours (`program`-`mpi`) under the mpirun of its MPI."""
+    name = f"{program}-{mpi}"
+    with command_under_way([*mpirun(mpi, ranks), ENGINES / name, *arguments], name) as found:
+        yield found
 
 
 def _run_program(

@@ -5,6 +5,7 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <fmt/format.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
@@ -77,30 +78,49 @@ std::vector<std::pair<fft::Plan, double>> rank_schemes(const std::string& path, 
   return ranked;
 }
 
-/// Exchanges of forward: those in which anything moves.
+// Of so many ranks every message is counted, of more those of `counted_ranks`, spread evenly.
+constexpr int most_ranks_to_count = 16384, counted_ranks = 1024;
+
+/// Exchanges of forward: those in which anything moves. Of many ranks what some send stands for all: "messages" is then
+/// an estimate.
 json exchanges_of(const fft::Plan& plan, std::int64_t real_bytes) {
+  const int n_ranks = plan.ranks();
+  std::vector<int> senders;
+  if (n_ranks <= most_ranks_to_count) {
+    senders.resize(static_cast<std::size_t>(n_ranks));
+    std::iota(senders.begin(), senders.end(), 0);
+  } else {
+    for (std::int64_t i = 0; i < counted_ranks; ++i) senders.push_back(static_cast<int>(i * n_ranks / counted_ranks));
+  }
   json list = json::array();
-  std::vector<int> all(static_cast<std::size_t>(plan.ranks()));
-  std::iota(all.begin(), all.end(), 0);
   for (const auto& move : plan.forward()) {
-    std::vector<std::int64_t> partners(static_cast<std::size_t>(plan.ranks())), bytes = partners;
-    std::int64_t n = 0;
-    fft::for_messages(plan.problem.grid, move, all, [&](const fft::Message& message) {
-      const auto from = static_cast<std::size_t>(message.from);
-      ++n;
-      ++partners[from];
-      bytes[from] += message.values * move.components * real_bytes;
-    });
+    std::int64_t n = 0, partners = 0, bytes = 0, most_partners = 0, most_bytes = 0;
+    int sender = -1;
+    // The way back is received by who sent the way there.
+    fft::for_messages(plan.problem.grid, {move.to, move.from, move.components}, senders,
+                      [&](const fft::Message& message) {
+                        if (message.to != sender) partners = bytes = 0;
+                        sender = message.to;
+                        ++n;
+                        most_partners = std::max(most_partners, ++partners);
+                        most_bytes = std::max(most_bytes, bytes += message.values * move.components * real_bytes);
+                      });
     if (n > 0)
-      list.push_back({{"messages", n},
-                      {"partners", *std::ranges::max_element(partners)},
-                      {"bytes", *std::ranges::max_element(bytes)}});
+      list.push_back({{"messages", static_cast<std::int64_t>(static_cast<double>(n) * n_ranks /
+                                                             static_cast<double>(senders.size()))},
+                      {"partners", most_partners},
+                      {"bytes", most_bytes}});
   }
   return list;
 }
 
+constexpr int most_ranks_to_explain = 262144;
+
 json explain(const std::optional<std::string>& path, const Shape& shape, bool is_real, int ranks,
              std::int64_t real_bytes) {
+  if (ranks > most_ranks_to_explain)
+    throw InputError(fmt::format("{} ranks: plans of more than {} take minutes; give fewer (-n)", ranks,
+                                 most_ranks_to_explain));
   const auto problem = problem_of(shape, is_real, ranks);
   (void)fft::plan_transform("pencil", problem);  // says what is wrong with it
   const auto wires = path ? machine::wires_of_job(machine::read_network(*path), ranks) : fft::wires_of_one_host(ranks);
@@ -118,6 +138,7 @@ json explain(const std::optional<std::string>& path, const Shape& shape, bool is
     if (std::ranges::none_of(list, [&](const json& one) { return one["scheme"] == scheme.name; }))
       left_out.push_back({{"scheme", scheme.name}, {"why", scheme.restrictions}});
   return {{"shape", shape},  {"ranks", ranks},       {"hosts", wires.n_hosts()},
+          {"estimated", ranks > most_ranks_to_count},
           {"schemes", list}, {"left_out", left_out}, {"chosen", list.front()["scheme"]}};
 }
 

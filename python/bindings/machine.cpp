@@ -121,14 +121,20 @@ std::vector<int> ranks_on_hosts(const machine::Network& network, const std::vect
   return ranks;
 }
 
+// A line each, and an order of them all in memory.
+constexpr std::int64_t most_ranks_in_host_file = 10'000'000;
+
 std::string host_file(const std::string& path, const std::string& format, const std::string& order,
                       const std::vector<int>& dims, std::optional<int> n_ranks) {
   const auto map = map_of(path);
   const auto& network = *map.machine.network;
-  int n = n_ranks.value_or(0);
+  std::int64_t n = n_ranks.value_or(0);
   if (!n_ranks)
     for (const auto& host : network.hosts) n += host.slots;
-  const auto ranks = machine::fill_slots(network, n);
+  if (n > most_ranks_in_host_file)
+    throw InputError(fmt::format("{}: {} ranks, more than the {} that a host file may hold; give fewer (-n)", path, n,
+                                 most_ranks_in_host_file));
+  const auto ranks = machine::fill_slots(network, static_cast<int>(n));
   machine::RankOrder ranks_to_hosts;
   if (order == "ring")
     ranks_to_hosts = machine::ring_order(network, ranks);

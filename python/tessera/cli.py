@@ -30,6 +30,33 @@ COMMANDS = {
 }
 
 
+#: words of the field that are no commands here → what to know instead
+OTHER_WORDS = {
+    "minimise": "there is no minimiser yet; start from a structure that another program has relaxed",
+    "equilibrate": "there is no thermostat yet, so no equilibration; `run` at constant energy is what there is",
+    "grompp": "`prepare` reads GROMACS inputs into a system file, `run` takes that and a run file",
+    "mdrun": "`run` is what starts a simulation",
+    "simulate": "`run` is what starts a simulation",
+    "restart": "`run RUN_FILE --restart` goes on from the last checkpoint",
+    "continue": "`run RUN_FILE --restart` goes on from the last checkpoint",
+    "solvate": "water boxes come from `make water`; solvate a molecule with the program that its inputs come from",
+    "analyse": "`plot` draws what a run has written; trajectories are DCD or H5MD, which analysis programs read",
+    "benchmark": "`run` prints ns/day in its report, `explain` predicts it",
+}
+_SPELLINGS = {
+    "minimize": "minimise",
+    "minimization": "minimise",
+    "minimisation": "minimise",
+    "em": "minimise",
+    "equilibration": "equilibrate",
+    "nvt": "equilibrate",
+    "npt": "equilibrate",
+    "analyze": "analyse",
+    "bench": "benchmark",
+    "md": "simulate",
+}
+
+
 class LazyGroup(click.Group):
     """A group whose commands are imported when they are called, so that `tessera --help` is quick."""
 
@@ -48,9 +75,7 @@ class LazyGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and not args[0].startswith("-") and args[0] not in COMMANDS:
-            near = difflib.get_close_matches(args[0], COMMANDS, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"the commands are {', '.join(COMMANDS)}"
-            raise click.UsageError(f"unknown command {args[0]}; {hint}", ctx)
+            raise click.UsageError(f"unknown command {args[0]}; {_hint(args[0])}", ctx)
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -58,9 +83,18 @@ class LazyGroup(click.Group):
             formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
 
 
-@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+def _hint(word: str) -> str:
+    known = OTHER_WORDS.get(_SPELLINGS.get(word.lower(), word.lower()))
+    if known:
+        return known
+    near = difflib.get_close_matches(word, COMMANDS, n=1, cutoff=0.7)
+    return f"did you mean {near[0]}?" if near else f"the commands are {', '.join(COMMANDS)}"
+
+
+@click.group(cls=LazyGroup, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, "-V", "--version", prog_name="tessera", message="%(prog)s %(version)s")
-def cli() -> None:
+@click.pass_context
+def cli(context: click.Context) -> None:
     """Molecular simulation for parallel machines.
 
     \b
@@ -70,6 +104,8 @@ def cli() -> None:
       tessera run run.toml -n 4
       tessera plot output
     """
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
 
 
 def main() -> NoReturn:
@@ -80,6 +116,7 @@ def main() -> NoReturn:
 def _status() -> int:
     try:
         result = cli.main(prog_name="tessera", standalone_mode=False)
+        sys.stdout.flush()
         return result if isinstance(result, int) else 0
     except click.UsageError as error:
         context = error.ctx
@@ -95,6 +132,14 @@ def _status() -> int:
         return 1
     except BrokenPipeError:  # `tessera … | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except OSError as error:
+        # Files are named by those who open them; what has no name is standard output on a full disk, all but surely.
+        click.echo(f"tessera: error: {error.filename or 'standard output'}: {error.strerror}", err=True)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except MemoryError as error:
+        click.echo(f"tessera: error: not enough memory: {error or 'none is left'}", err=True)
         return 1
     except Exception as error:
         if os.environ.get("TESSERA_TRACEBACK", "") not in ("", "0"):

@@ -4,19 +4,28 @@ The engine is built once for each MPI (`tessera-md-openmpi`, `tessera-md-mpich`)
 so is the probe that measures the machine (`tessera-probe-*`, never without). A build runs only under the `mpirun` of
 its own MPI, so the two are chosen together.
 
+An `mpirun` answers signals in ways of its own: Open MPI's hands some on at once, others a second later, followed by
+SIGKILL after another, and ends with status 1; MPICH's dies of SIGHUP. All hand SIGUSR1 on, and the engine takes it as a
+request to write its checkpoint and end. So `tessera run` stays above its `mpirun` (`supervise`) and says everything
+with SIGUSR1; its exit status is what the engine's would be alone.
+
 Environment: `TESSERA_BIN` (folder of the engines), `TESSERA_MPIRUN` (a launcher, perhaps with options, as in
 `srun --mpi=pmix`).
 """
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import functools
 import os
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
@@ -24,6 +33,8 @@ from typing import NoReturn
 import click
 
 FLAVOURS = ("openmpi", "mpich", "serial")
+BATCH_JOBS = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID")
+MOST_ON_A_CORE = 4  # ranks × threads that need no flag
 _NAMES = {"openmpi": "Open MPI", "mpich": "MPICH", "serial": "no MPI"}
 
 
@@ -76,19 +87,27 @@ def flavour_of(words: tuple[str, ...]) -> str | None:
     return None
 
 
-def launchers() -> list[Launcher]:
+def launchers() -> Iterator[Launcher]:
     """The launchers at hand, the one that the user means first: TESSERA_MPIRUN alone if set, else those on the path,
-    then what PyPI's mpich put beside this Python."""
+    the site's before what PyPI's mpich puts beside this Python (an environment that is first on the path must not hide
+    the cluster's own)."""
     chosen = os.environ.get("TESSERA_MPIRUN")
     if chosen:
         words = tuple(shlex.split(chosen))
         if not words or shutil.which(words[0]) is None:
             raise LaunchError(f"TESSERA_MPIRUN is {chosen!r}, but there is no such program; unset it or mend it")
-        return [Launcher(words, flavour_of(words))]
-    found = [shutil.which(name) for name in ("mpirun", "mpiexec", "mpirun.openmpi", "mpiexec.mpich", "mpiexec.hydra")]
-    found.append(shutil.which("mpiexec", path=str(Path(sys.executable).parent)))
-    unique = list(dict.fromkeys(path for path in found if path))
-    return [Launcher((path,), flavour_of((path,))) for path in unique]
+        yield Launcher(words, flavour_of(words))
+        return
+    own = str(Path(sys.executable).parent)
+    folders = [folder for folder in os.environ.get("PATH", "").split(os.pathsep) if folder] + [own]
+    folders.sort(key=lambda folder: os.path.realpath(folder) == os.path.realpath(own))  # stable
+    seen = set()
+    for name in ("mpirun", "mpiexec", "mpirun.openmpi", "mpiexec.mpich", "mpiexec.hydra"):
+        for folder in folders:
+            path = shutil.which(name, path=folder)
+            if path and os.path.realpath(path) not in seen:
+                seen.add(os.path.realpath(path))
+                yield Launcher((path,), flavour_of((path,)))
 
 
 def usable_cores() -> int:
@@ -103,6 +122,7 @@ def engine_command(
     threads: int | None = None,
     mpi: str = "auto",
     hostfile: Path | None = None,
+    oversubscribe: bool = False,
     program: str = "tessera-md",
 ) -> list[str]:
     """The whole command that runs the engine (or another program) with these arguments.
@@ -120,11 +140,29 @@ def engine_command(
         if ranks > 1:
             raise LaunchError(f"{ranks} ranks need an MPI; leave --mpi serial away, or use threads (-t {ranks})")
         return [str(_built(built, "serial")), *tail]
+    if hostfile is None and not oversubscribe and not is_placed_by_others():
+        _refuse_crowd(ranks, threads or 1)
     launcher, flavour = _choose(built, mpi, ranks)
     options = _options(flavour, ranks, threads or 1)
     if hostfile is not None:
         options += ["--hostfile" if flavour == "openmpi" else "-f", str(hostfile)]
     return [*launcher.words, *options, str(_built(built, flavour)), *tail]
+
+
+def is_placed_by_others() -> bool:
+    """Whether a batch system or a launcher of the user's own knows hosts and cores."""
+    return any(name in os.environ for name in (*BATCH_JOBS, "TESSERA_MPIRUN"))
+
+
+def _refuse_crowd(ranks: int, threads: int) -> None:
+    """Ranks that wait keep a core busy; hundreds on a few cores bring a machine to a halt."""
+    cores = usable_cores()
+    if ranks * threads > MOST_ON_A_CORE * cores:
+        each = f" × {threads} threads" if threads > 1 else ""
+        raise LaunchError(
+            f"{ranks} ranks{each} on the {cores} cores of this host; give at most {MOST_ON_A_CORE * cores} in all, or "
+            "--oversubscribe if you mean it (on a cluster, start it in a batch job)"
+        )
 
 
 def program_path(program: str, flavour: str) -> Path:
@@ -150,8 +188,9 @@ def _built(built: dict[str, Path], flavour: str) -> Path:
 
 
 def _choose(built: dict[str, Path], mpi: str, ranks: int) -> tuple[Launcher, str]:
-    candidates = launchers()
-    for launcher in candidates:
+    candidates = []
+    for launcher in launchers():
+        candidates.append(launcher)
         flavour = launcher.flavour or (mpi if mpi != "auto" else None)
         if flavour is not None and flavour in built and mpi in ("auto", flavour):
             return launcher, flavour
@@ -169,9 +208,7 @@ def _options(flavour: str, ranks: int, threads: int) -> list[str]:
     options = ["-n", str(ranks)]
     if flavour == "openmpi":
         options.append("-q")  # the engine has said what was wrong; no banner below it
-        # Ranks that are told to stop write a checkpoint first: a second would not do.
-        options += ["--mca", "odls_base_sigkill_timeout", "60"]
-        if not any(name in os.environ for name in ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID")):
+        if not any(name in os.environ for name in BATCH_JOBS):
             options.append("--oversubscribe")  # its slots are cores, not hardware threads
         if hasattr(os, "geteuid") and os.geteuid() == 0:
             options.append("--allow-run-as-root")
@@ -191,12 +228,119 @@ def execute(command: Sequence[str]) -> NoReturn:
         raise LaunchError(f"can't start {command[0]}: {error.strerror}") from None
 
 
+STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1)
+SAME_REQUEST = 1.0  # seconds; as in cpp/tessera/comm/stop_signal.h
+ASK_AGAIN = 2.0  # seconds, as a launcher that has not started its ranks yet may lose a signal
+FAILURES = (2, 3, 70)  # of the engine
+
+
+def supervise(command: Sequence[str]) -> NoReturn:
+    """Runs a launcher of engines to its end; ends with the engine's status, or with 128 + the signal that stopped it.
+
+    SIGTERM, SIGINT, SIGHUP and SIGUSR1 ask the run to stop with a checkpoint. Signals within a second are one request;
+    the third makes the launcher kill its ranks, the fourth kills the launcher. Should this process be killed, the
+    launcher gets SIGTERM. Raises LaunchError.
+    """
+    sys.stdout.flush()
+    sys.stderr.flush()
+    stops = {number for number in STOP_SIGNALS if signal.getsignal(number) != signal.SIG_IGN}  # nohup
+    watched = stops | {signal.SIGCHLD, signal.SIGTSTP}
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, watched)
+
+    def in_child() -> None:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        with contextlib.suppress(OSError, AttributeError):  # Linux alone has it
+            ctypes.CDLL(None).prctl(1, signal.SIGTERM)  # PR_SET_PDEATHSIG
+
+    try:
+        # A session of its own: a terminal's Ctrl-C reaches this process alone, and so the ranks as SIGUSR1 only.
+        launcher = subprocess.Popen(
+            list(command), stdin=subprocess.DEVNULL, start_new_session=True, preexec_fn=in_child
+        )
+    except OSError as error:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        raise LaunchError(f"can't start {command[0]}: {error.strerror}") from None
+    asked, requests, latest = 0, 0, -SAME_REQUEST
+    while launcher.poll() is None:
+        found = signal.sigtimedwait(watched, ASK_AGAIN if asked else 3600)
+        number = found.si_signo if found else 0
+        if number == signal.SIGTSTP:
+            _sleep_with(launcher)
+        elif number in stops:
+            asked = asked or number
+            now = time.monotonic()
+            if now - latest >= SAME_REQUEST:
+                requests += 1
+            latest = now
+            _hand_on(launcher, requests)
+        elif asked and number == 0:
+            _hand_on(launcher, requests)
+    sys.exit(_status_of_run(launcher.returncode, asked))
+
+
+def _hand_on(launcher: subprocess.Popen[bytes], requests: int) -> None:
+    if requests > 3:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(launcher.pid, signal.SIGKILL)
+    else:
+        launcher.send_signal(signal.SIGUSR1 if requests < 3 else signal.SIGTERM)
+
+
+def _sleep_with(launcher: subprocess.Popen[bytes]) -> None:
+    """Ctrl-Z, until `fg` or `bg`."""
+    launcher.send_signal(signal.SIGTSTP)
+    os.kill(os.getpid(), signal.SIGSTOP)
+    launcher.send_signal(signal.SIGCONT)
+
+
+def _status_of_run(status: int, asked: int) -> int:
+    """Exit status of `tessera run` by that of the launcher: negative for a signal that it died of itself; where a rank
+    died of one, 128 + signal under Open MPI, the signal under MPICH."""
+    if status in (0, *FAILURES):
+        return status
+    if asked:
+        return 128 + asked
+    if status < 0:
+        return 128 - status
+    number = status - 128 if status > 128 else status
+    if number == 1 or number not in signal.valid_signals():
+        return status
+    click.echo(
+        f"tessera: error: a rank was ended by {signal.Signals(number).name}, and the launcher ended the others; "
+        "--restart goes on from the last checkpoint",
+        err=True,
+    )
+    return 128 + number
+
+
 def start(
-    arguments: Sequence[str], *, ranks: int = 1, threads: int | None = None, mpi: str = "auto", dry_run: bool = False
+    arguments: Sequence[str],
+    *,
+    ranks: int = 1,
+    threads: int | None = None,
+    mpi: str = "auto",
+    oversubscribe: bool = False,
+    dry_run: bool = False,
 ) -> None:
-    """Runs the engine in place of this process, or prints the command."""
-    command = engine_command(arguments, ranks=ranks, threads=threads, mpi=mpi)
+    """Runs the engine in place of this process (several ranks: below it), or prints the command."""
+    command = engine_command(arguments, ranks=ranks, threads=threads, mpi=mpi, oversubscribe=oversubscribe)
     if dry_run:
         click.echo(shlex.join(command))
         return
-    execute(command)
+    if os.isatty(2):
+        os.environ["TESSERA_TERMINAL"] = "1"  # mpirun makes the engine's own standard error a pipe
+    if Path(command[0]) in engines().values():
+        execute(command)
+    else:
+        supervise(command)
+
+
+def check(arguments: Sequence[str], ranks: int) -> None:
+    """Asks the engine without MPI whether a run would start on so many ranks. Raises LaunchError with what it says."""
+    serial = engines().get("serial")
+    if serial is None:
+        return
+    done = subprocess.run([serial, *arguments, "--check", "--ranks", str(ranks)], capture_output=True, text=True)
+    if done.returncode != 0:
+        sys.stderr.write(done.stderr)
+        sys.exit(done.returncode if done.returncode > 0 else 70)

@@ -96,3 +96,65 @@ def test_surprises_are_one_line_and_a_hint(traceback: str) -> None:
     assert "tessera: error: ModuleNotFoundError: No module named 'tessera.no_such_module'" in result.stderr
     assert "TESSERA_TRACEBACK=1" in result.stderr
     assert ("Traceback" in result.stderr) == bool(traceback)
+
+
+def test_bare_tessera_helps() -> None:
+    result = tessera_command()
+    assert result.returncode == 0
+    assert result.stdout == tessera_command("--help").stdout
+
+
+@pytest.mark.parametrize(
+    ("word", "answer"),
+    [
+        ("minimize", "there is no minimiser yet"),
+        ("minimise", "there is no minimiser yet"),
+        ("equilibrate", "there is no thermostat yet"),
+        ("mdrun", "`run` is what starts a simulation"),
+        ("replicat", "did you mean replicate?"),
+        ("frobnicate", "the commands are prepare, make,"),
+    ],
+)
+def test_words_of_the_field_get_an_answer(word: str, answer: str) -> None:
+    result = tessera_command(word)
+    assert result.returncode == 2
+    assert f"unknown command {word}; {answer}" in result.stderr
+
+
+@pytest.mark.parametrize("words", [["--help"], ["run", "--help"], []])
+def test_a_full_standard_output_is_no_success(words: list[str]) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "tessera", *words],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "PYTHONPATH": PYTHON},
+        )
+    assert done.returncode == 1
+    assert done.stderr == "tessera: error: standard output: No space left on device\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "answer"),
+    [
+        (["make", "water", "--atoms", "3000000000000"], "need about 480,000 GB of memory"),
+        (["make", "nacl", "--ions", "3000000000000000000000"], "GB of memory to be made"),
+        (["make", "water", "--atoms", "300", "--seed", "-1"], "Invalid value for '--seed': -1"),
+        (["make", "water", "--atoms", "300", "--seed", "1" * 40], "Invalid value for '--seed'"),
+    ],
+)
+def test_what_can_not_be_made_is_refused(tmp_path: Path, words: list[str], answer: str) -> None:
+    result = tessera_command(*words, "-o", str(tmp_path / "w.tsr"))
+    assert result.returncode == 2
+    assert answer in result.stderr.splitlines()[0]
+    assert not list(tmp_path.iterdir())
+
+
+def test_copies_beyond_memory_are_refused(tmp_path: Path) -> None:
+    system = tmp_path / "w.tsr"
+    assert tessera_command("make", "water", "--atoms", "300", "-o", str(system)).returncode == 0
+    result = tessera_command("replicate", str(system), "--nx", "10" * 6, "--ny", "1000000", "-o", str(tmp_path / "x"))
+    assert result.returncode == 2
+    assert result.stderr.count("\n") == 1 and "make fewer copies" in result.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["w.tsr"]

@@ -60,9 +60,6 @@ def test_open_mpi_from_the_path(place: Path) -> None:
         "-n",
         "4",
         "-q",
-        "--mca",
-        "odls_base_sigkill_timeout",
-        "60",
         "--oversubscribe",
         str(place / "bin" / "tessera-md-openmpi"),
         "run.toml",
@@ -82,6 +79,27 @@ def test_the_engine_follows_the_launcher_that_it_was_built_for(place: Path) -> N
     assert launch.engine_command(["r"], ranks=2)[0] == str(place / "mpiexec")
     with pytest.raises(launch.LaunchError, match="not built for Open MPI"):
         launch.engine_command(["r"], ranks=2, mpi="openmpi")
+
+
+def test_the_sites_launcher_goes_before_the_one_beside_python(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where the environment that holds this Python is first on the path."""
+    site = script(place / "path" / "mpirun", OPEN_MPI)
+    script(place / "mpirun", MPICH)
+    monkeypatch.setenv("PATH", f"{place}:{place / 'path'}")
+    assert launch.engine_command(["r"], ranks=2)[0] == str(site)
+    assert launch.engine_command(["r"], ranks=2, mpi="mpich")[0] == str(place / "mpirun")
+
+
+def test_many_ranks_on_few_cores_need_a_flag(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    script(place / "path" / "mpirun", OPEN_MPI)
+    launch.engine_command(["r"], ranks=16)
+    for sizes in ({"ranks": 17}, {"ranks": 500}, {"ranks": 6, "threads": 3}):
+        with pytest.raises(launch.LaunchError, match=r"on the 4 cores of this host; give at most 16 .*--oversubscribe"):
+            launch.engine_command(["r"], **sizes)
+        launch.engine_command(["r"], **sizes, oversubscribe=True)
+    assert "--hostfile" in launch.engine_command(["r"], ranks=500, hostfile=place / "hosts")
+    monkeypatch.setenv("SLURM_JOB_ID", "1")
+    launch.engine_command(["r"], ranks=500)
 
 
 def test_a_flavour_can_be_chosen(place: Path) -> None:
@@ -165,3 +183,93 @@ def test_signals_reach_the_engine(tmp_path: Path) -> None:
         process.send_signal(signal.SIGTERM)
         assert process.stdout.read() == "caught\n"
         assert process.wait(timeout=20) == 7
+
+
+@pytest.mark.parametrize("on_terminal", [True, False])
+def test_the_engine_is_told_whether_it_writes_to_a_terminal(
+    place: Path, monkeypatch: pytest.MonkeyPatch, on_terminal: bool
+) -> None:
+    monkeypatch.delenv("TESSERA_TERMINAL", raising=False)
+    monkeypatch.setattr(os, "isatty", lambda _: on_terminal)
+    seen: list[str | None] = []
+    monkeypatch.setattr(launch, "execute", lambda _: seen.append(os.environ.pop("TESSERA_TERMINAL", None)))
+    launch.start(["run.toml"])
+    assert seen == ["1" if on_terminal else None]
+
+
+def supervised(folder: Path, text: str, *words: str) -> tuple[dict[str, str], list[str]]:
+    """An environment and a command in which `tessera run -n 2` starts this script as its mpirun."""
+    for flavour in ("openmpi", "serial"):  # the second is asked first whether so many ranks can run
+        script(folder / f"tessera-md-{flavour}", "exit 0")
+    mpirun = script(folder / "mpirun", f'case "$1" in --version) echo "Open MPI";; *) {text};; esac')
+    environment = {**os.environ, "PYTHONPATH": PYTHON, "TESSERA_BIN": str(folder), "TESSERA_MPIRUN": str(mpirun)}
+    return environment, [sys.executable, "-m", "tessera", "run", "a.toml", "-n", "2", "--mpi", "openmpi", *words]
+
+
+@pytest.mark.parametrize(
+    ("said", "status", "message"),
+    [
+        ("exit 0", 0, ""),
+        ("exit 2", 2, ""),
+        ("exit 70", 70, ""),
+        ("exit 1", 1, ""),
+        ("exit 137", 137, "a rank was ended by SIGKILL"),  # Open MPI's
+        ("exit 9", 137, "a rank was ended by SIGKILL"),  # MPICH's
+        ("kill -9 $$", 137, ""),
+    ],
+)
+def test_status_of_the_launcher(tmp_path: Path, said: str, status: int, message: str) -> None:
+    environment, command = supervised(tmp_path, said)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
+    assert done.returncode == status
+    assert message in done.stderr if message else not done.stderr
+
+
+@pytest.mark.parametrize(
+    ("number", "ends", "status"),
+    [
+        (signal.SIGTERM, "exit 138", 143),
+        (signal.SIGINT, "exit 138", 130),
+        (signal.SIGHUP, "exit 138", 129),
+        (signal.SIGUSR1, "exit 138", 138),
+        (signal.SIGTERM, "exit 1", 143),  # of an mpirun that got the signal too
+        (signal.SIGTERM, "exit 0", 0),  # it was at its last step
+        (signal.SIGTERM, "exit 3", 3),
+    ],
+)
+def test_requests_to_stop_reach_the_launcher_as_one_signal(tmp_path: Path, number: int, ends: str, status: int) -> None:
+    loop = "while :; do sleep 0.05; done"
+    environment, command = supervised(tmp_path, f"trap '{ends}' USR1; trap 'exit 99' TERM INT HUP; echo ready; {loop}")
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        process.send_signal(number)
+        assert process.wait(timeout=30) == status
+
+
+def test_a_launcher_that_does_not_end_is_asked_again_and_then_killed(tmp_path: Path) -> None:
+    loop = "while :; do sleep 0.05; done"
+    environment, command = supervised(tmp_path, f"trap 'echo asked' USR1; trap 'echo told' TERM; echo ready; {loop}")
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        process.send_signal(signal.SIGTERM)
+        assert [process.stdout.readline() for _ in range(2)] == ["asked\n"] * 2  # the second by itself
+        for expected in ("asked\n", "told\n"):
+            time.sleep(1.1)
+            process.send_signal(signal.SIGTERM)
+            line = process.stdout.readline()
+            while line == "asked\n" != expected:
+                line = process.stdout.readline()
+            assert line == expected
+        time.sleep(1.1)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=30) == 128 + signal.SIGTERM
+
+
+def test_too_many_ranks_are_refused_before_the_launcher_starts(tmp_path: Path) -> None:
+    environment, command = supervised(tmp_path, "echo started")
+    script(tmp_path / "tessera-md-serial", 'echo "$@" >&2; exit 2')
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "a.toml --check --ranks 2\n"

@@ -136,6 +136,10 @@ def test_show_draws_what_was_measured(tmp_path: Path, drawn: list[Figure]) -> No
         (lambda text: text.replace('"version": 2', '"version": 99'), "version 99"),
         (lambda text: text.replace("11700000.0", "-11700000.0"), "bandwidth"),
         (lambda text: text.replace('"w2"\n', '"w7"\n'), "w7"),
+        (lambda text: text.replace('"w2"', '"w2\\nevil slots=9"'), 'is called "w2\\nevil slots=9", with white space'),
+        (lambda text: text.replace('"w2"', '"-oProxyCommand=x"'), "which a launcher would take for an option"),
+        (lambda text: text.replace('"w2"', '"w2:99"'), 'is called "w2:99"'),
+        (lambda text: text.replace('"w2"', '""'), "has no name"),
     ],
 )
 def test_bad_maps_are_named(tmp_path: Path, change, says: str) -> None:  # type: ignore[no-untyped-def]
@@ -240,6 +244,16 @@ def test_host_files_need_sense() -> None:
     )
     assert "14" in error("hostfile", MAP, "--format", "plain", "-n", "15")
     assert "tape" in error("hostfile", MAP, "--format", "tape")
+
+
+def test_slots_are_added_up_in_64_bits(tmp_path: Path) -> None:
+    content = json.loads(Path(MAP).read_text())
+    for host in content["network"]["hosts"][:2]:
+        host["slots"] = 2**31 - 1
+    large = tmp_path / "large.json"
+    large.write_text(json.dumps(content))
+    assert f"{2 * (2**31 - 1) + 10} ranks, more than the 10000000" in error("hostfile", large, "--format", "openmpi")
+    assert output("hostfile", large, "--format", "plain", "-n", "3").count("\n") == 4
 
 
 def explained(*arguments: str) -> dict:  # type: ignore[type-arg]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import subprocess
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,6 +41,18 @@ def read_table(path: Path) -> dict[str, np.ndarray]:
         rows = list(csv.reader(line for line in file if not line.startswith("#")))
     names = [name.split(" [")[0] for name in rows[0]]
     return {name: np.array([float(row[i]) for row in rows[1:]]) for i, name in enumerate(names)}
+
+
+def wait_for(process: subprocess.Popen[str], path: Path, size: int = 1) -> None:
+    """Until a file is there and has grown to `size` lines or more."""
+    begin = time.monotonic()
+    while time.monotonic() - begin < 90:
+        if path.exists() and path.read_bytes().count(b"\n") >= size:
+            return
+        if process.poll() is not None:
+            pytest.fail(f"ended too soon: {process.communicate()}")
+        time.sleep(0.01)
+    pytest.fail(f"{path} does not grow")
 
 
 @dataclass

@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-import time
 import warnings
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ import numpy as np
 import pytest
 from conftest import ENGINES, job_under_way, ranks_of
 
-from parallel.runs import Runs, Settings, read_table
+from parallel.runs import Runs, Settings, read_table, wait_for
 from parallel.samples import last_state, sample
 from tessera.system import read
 
@@ -30,18 +29,6 @@ LENGTH: Settings = {
     "output.checkpoint_every": 50,
 }
 FORMATS = {"dcd": "trajectory.dcd", "h5md": "trajectory.h5md"}
-
-
-def wait_for(process: subprocess.Popen[str], path: Path, size: int = 1) -> None:
-    """Until a file is there and has grown to `size` lines or more."""
-    begin = time.monotonic()
-    while time.monotonic() - begin < 90:
-        if path.exists() and path.read_bytes().count(b"\n") >= size:
-            return
-        if process.poll() is not None:
-            pytest.fail(f"ended too soon: {process.communicate()}")
-        time.sleep(0.01)
-    pytest.fail(f"{path} does not grow")
 
 
 def rows_but_drift(output: Path) -> list[str]:
@@ -115,7 +102,7 @@ def test_terminate(runs: Runs, kind: str, sizes: tuple[str, int], to_launcher: b
         wait_for(process, output / "energy.csv", 5)
         os.kill(process.pid if to_launcher else ranks_of(mark, ENGINE)[-1], signal.SIGTERM)
         out, err = process.communicate(timeout=60)
-    # Open MPI's mpirun has a word of its own for having been told to end.
+    # Open MPI's mpirun has a word of its own for having been told to end; test_stop.py is about the others.
     assert process.returncode == (1 if mpi == "openmpi" and to_launcher else 143), (out, err)
     assert "stopped by a signal at step" in out, (out, err)
     stopped = int(out.split("stopped by a signal at step")[1].split(";")[0])

@@ -6,7 +6,9 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "tessera/app/config/interactions.h"
 #include "tessera/app/config/read_config.h"
+#include "tessera/app/config/schema.h"
 #include "tessera/app/engine_settings.h"
 #include "tessera/app/output/progress.h"
 #include "tessera/app/output/report.h"
@@ -94,6 +96,42 @@ Layout plan_layout(const model::System& system, const md::EngineSettings& settin
   return layout;
 }
 
+/// How many ranks and threads want one core, where that is most; 1: each has its own.
+struct Crowding {
+  double most = 1;
+  std::string text;  // for people
+};
+
+Crowding find_crowding(const ExplainRequest& request, int threads, const std::string& map) {
+  const auto this_host = machine::describe_this_host().usable_threads.value_or(1);
+  if (map.empty() && request.cores_per_node == 0) {
+    const auto most = std::max(1.0, static_cast<double>(request.ranks) * threads / this_host);
+    return {most, fmt::format("{} ranks × {} threads share this host's {} cores; --cores-per-node plans for others",
+                              request.ranks, threads, this_host)};
+  }
+  if (map.empty()) {  // as many hosts as it takes
+    const int cores = request.cores_per_node, ranks_per_host = std::max(1, cores / threads);
+    return {std::max(1.0, static_cast<double>(threads) / cores),
+            fmt::format("{} hosts of {} cores, at most {} ranks × {} threads on each",
+                        (request.ranks + ranks_per_host - 1) / ranks_per_host, cores,
+                        std::min(request.ranks, ranks_per_host), threads)};
+  }
+  const auto file = machine::read_machine_file(map);
+  const auto ranks = machine::fill_slots(*file.machine.network, request.ranks);
+  Crowding found;
+  for (std::size_t host = 0; host < ranks.size(); ++host) {
+    const int cores = request.cores_per_node > 0 ? request.cores_per_node
+                                                 : file.machine.usable_threads.value_or(
+                                                       file.machine.network->hosts[host].slots);
+    found.most = std::max(found.most, static_cast<double>(ranks[host]) * threads / cores);
+    if (ranks[host] == *std::max_element(ranks.begin(), ranks.end()))
+      found.text = fmt::format("{} hosts of {}, at most {} ranks × {} threads on one of {} cores",
+                               std::count_if(ranks.begin(), ranks.end(), [](int n) { return n > 0; }), map, ranks[host],
+                               threads, cores);
+  }
+  return found;
+}
+
 std::vector<Choice> list_choices(const RunConfig& config, const model::System& system,
                                  const md::EngineSettings& settings, const Layout& layout) {
   const auto& pair = settings.pair;
@@ -109,6 +147,11 @@ std::vector<Choice> list_choices(const RunConfig& config, const model::System& s
        config.parallel.pair_scheme == "auto" ? "the default of this precision, never by timing" : "asked for"});
   choices.push_back(
       {"instruction set", md::pair::simd_target(), "the best this machine has; bits are the same per set"});
+  const auto note = note_of_source(config, system);
+  choices.push_back(
+      {"Lennard-Jones", text_of(lj_in_effect(settings)), note.empty() ? "as the source of the system has it" : note});
+  choices.push_back({"electrostatics", text_of_electrostatics(settings),
+                     "interactions.electrostatics; it doesn't follow the source"});
   choices.push_back({"Coulomb constant", fmt::format("{}", pair.coulomb_constant),
                      fmt::format("of the program the input was written for ({})", system.coulomb_source)});
   if (pair.electrostatics == md::pair::Electrostatics::pme) {
@@ -153,7 +196,8 @@ std::string explain(const ExplainRequest& request) {
                  {"cells_of_a_rank", {layout.least_cells, layout.most_cells}},
                  {"halo_cells", layout.most_halo_cells},
                  {"neighbours", layout.most_peers},
-                 {"machine", machine.summary()}};
+                 {"machine", machine.summary()},
+                 {"settings", to_json(in_effect(config, settings))}};
   for (const auto& choice : choices)
     result["choices"].push_back({{"what", choice.what}, {"value", choice.value}, {"why", choice.why}});
   const double mean_cells = static_cast<double>(layout.grid.size()) / request.ranks;
@@ -183,10 +227,9 @@ std::string explain(const ExplainRequest& request) {
     for (const auto& use : measured.memory) memory.owners.push_back({std::string(use.owner), use.bytes});
     const double bytes_per_atom = static_cast<double>(memory.bytes()) / atoms;
     const double share = static_cast<double>(layout.most_cells) / static_cast<double>(layout.grid.size());
-    const double cores = machine.usable_threads ? *machine.usable_threads : 1;
-    const double crowding = std::max(1.0, request.ranks * threads / cores);
+    const auto crowding = find_crowding(request, threads, settings.machine_file);
     const double exchange_seconds = layout.exchange_seconds.value_or(0);
-    const double seconds = measured.seconds_a_step * share * crowding + exchange_seconds;
+    const double seconds = measured.seconds_a_step * share * crowding.most + exchange_seconds;
     const double ns_per_day = config.dynamics.timestep * 1e-3 * 86400 / seconds;
     const double halo_share =
         static_cast<double>(layout.most_cells + layout.most_halo_cells) / static_cast<double>(layout.grid.size());
@@ -197,6 +240,7 @@ std::string explain(const ExplainRequest& request) {
                               : 0;
     result["predicted"] = {{"ms_per_step", 1e3 * seconds},
                            {"ns_per_day", ns_per_day},
+                           {"ranks_and_threads_per_core", crowding.most},
                            {"measured_ms_per_step_one_rank", 1e3 * measured.seconds_a_step},
                            {"bytes_per_atom", bytes_per_atom},
                            {"megabytes_a_rank", bytes / 1e6},
@@ -212,7 +256,9 @@ std::string explain(const ExplainRequest& request) {
         "  {} steps take {}; trajectory {:.1f} MB, each checkpoint {:.1f} MB\n"
         "  {}communication is not in it{}\n",
         request.measured_steps, 1e3 * measured.seconds_a_step, 1e3 * seconds, ns_per_day,
-        crowding > 1 ? fmt::format(" ({} ranks × {} threads share {:.0f} cores)", request.ranks, threads, cores) : "",
+        crowding.most > 1 || request.cores_per_node > 0 || !settings.machine_file.empty()
+            ? fmt::format(" ({})", crowding.text)
+            : "",
         bytes / 1e6, memory_text(memory, system.n_atoms()), grouped(config.dynamics.steps),
         duration_text(seconds * static_cast<double>(config.dynamics.steps)), frame * frames / 1e6, 44 * atoms / 1e6,
         layout.exchange_seconds
@@ -220,7 +266,13 @@ std::string explain(const ExplainRequest& request) {
             : "",
         layout.exchange_seconds ? "" : ": no map of the machine's links is given (parallel.machine)");
   }
-  return request.json ? result.dump(2) + "\n" : text;
+  return request.json ? json_text(result, 2) + "\n" : text;
+}
+
+void check_run(const std::string& run_file, const std::vector<std::string>& overrides, int ranks) {
+  const auto config = read_run_file(run_file, overrides);
+  const auto system = read_system(config.input.system);
+  (void)md::domain::plan_decomposition(md::plan_cells(system, plan_settings(config, system)), ranks);
 }
 
 }  // namespace tessera::app

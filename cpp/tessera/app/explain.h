@@ -10,12 +10,16 @@ struct ExplainRequest {
   std::string run_file;
   std::vector<std::string> overrides;  // "section.key=value"
   int ranks = 1;
-  int threads = 0;  // 0: as configured
+  int threads = 0;         // 0: as configured
+  int cores_per_node = 0;  // of every host; 0: slots of the map where one is given, else this host's
   bool json = false;
   int measured_steps = 10;  // of the short measurement; 0: none
 };
 
 /// The text for standard output. Plans for any number of ranks on this one. Throws InputError.
 std::string explain(const ExplainRequest& request);
+
+/// Throws InputError where a run of this file on so many ranks would: before any coordinate is read, for launchers.
+void check_run(const std::string& run_file, const std::vector<std::string>& overrides, int ranks);
 
 }  // namespace tessera::app

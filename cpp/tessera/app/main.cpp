@@ -1,11 +1,11 @@
 // tessera-md: the engine's command line.
 #include <fmt/format.h>
+#include <hwy/targets.h>
 
 #include <malloc.h>
 
 #include <CLI/CLI.hpp>
 #include <csignal>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "tessera/app/config/schema.h"
@@ -22,15 +22,23 @@ namespace tessera::app {
 namespace {
 
 void print_on_root(const comm::Communicator& comm, const std::string& text) {
-  if (!comm.is_root()) return;
-  std::fputs(text.c_str(), stdout);
-  std::fflush(stdout);
+  if (comm.is_root()) comm::print(text);
+}
+
+/// An engine that was compiled for one instruction set alone runs only where the processor has it.
+void check_processor() {
+  if (HWY_STATIC_TARGET >= HWY_EMU128 || (hwy::SupportedTargets() & HWY_STATIC_TARGET) != 0) return;
+  throw InputError(
+      fmt::format("this engine is compiled for {} alone, which this processor does not have; build it here, or with "
+                  "-DTESSERA_INSTRUCTION_SETS=all",
+                  hwy::TargetName(HWY_STATIC_TARGET)));
 }
 
 int run_command(int argc, char** argv, const comm::Communicator& comm) {
+  check_processor();
   CLI::App app{"Tessera's engine. Run it alone, or under mpirun or srun: mpirun -n 4 tessera-md run.toml"};
   std::string run_file;
-  bool restart = false, tune = false, version = false, defaults = false, schema = false;
+  bool restart = false, tune = false, check = false, version = false, defaults = false, schema = false;
   EnergyRequest energy;
   ExplainRequest explain_request;
   app.add_option("run_file", run_file, "what to run (TOML; see --print-defaults)");
@@ -45,10 +53,14 @@ int run_command(int argc, char** argv, const comm::Communicator& comm) {
   app.add_flag("--restart", restart, "continue from the newest checkpoint of output.folder");
   app.add_flag("--tune", tune,
                "before step 1, try pair schemes and splits of Ewald's sum, keep the fastest; recorded in checkpoints");
+  app.add_flag("--check", check, "only say whether the run file would run on --ranks; reads no coordinates");
   app.add_option("--explain", explain_request.run_file,
                  "what a run of this file would do; runs a few steps to predict");
-  app.add_option("--ranks", explain_request.ranks, "with --explain: plan for so many ranks")
+  app.add_option("--ranks", explain_request.ranks, "with --explain and --check: plan for so many ranks")
       ->check(CLI::Range(1, 10'000'000));
+  app.add_option("--cores-per-node", explain_request.cores_per_node,
+                 "with --explain: hosts have so many cores each, not this one's")
+      ->check(CLI::Range(1, 1'000'000));
   app.add_option("--measured-steps", explain_request.measured_steps,
                  "with --explain: length of the measurement; 0: none")
       ->check(CLI::Range(0, 1'000'000));
@@ -75,6 +87,8 @@ int run_command(int argc, char** argv, const comm::Communicator& comm) {
     print_on_root(comm, explain(explain_request));
   } else if (run_file.empty()) {
     throw InputError("nothing to do: give a run file (tessera-md run.toml), or see tessera-md --help");
+  } else if (check) {
+    check_run(run_file, energy.overrides, explain_request.ranks);
   } else {
     return run({run_file, energy.overrides, restart, tune, energy.threads}, comm);
   }

@@ -8,13 +8,14 @@
 #include <array>
 #include <chrono>
 #include <cmath>
-#include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <limits>
 #include <optional>
 
+#include "tessera/app/averages.h"
+#include "tessera/app/config/interactions.h"
 #include "tessera/app/config/read_config.h"
-#include "tessera/app/drift.h"
 #include "tessera/app/engine_settings.h"
 #include "tessera/app/gather.h"
 #include "tessera/app/output/output_files.h"
@@ -26,25 +27,14 @@
 #include "tessera/app/trial.h"
 #include "tessera/base/error.h"
 #include "tessera/base/units.h"
+#include "tessera/comm/job.h"
+#include "tessera/comm/stop_signal.h"
 #include "tessera/md/balance.h"
 #include "tessera/md/pair/cluster_distance.h"
 
 namespace tessera::app {
 
 namespace {
-
-volatile std::sig_atomic_t stop_signal = 0;
-
-void remember_signal(int signal) { stop_signal = signal; }
-
-/// SIGTERM and SIGINT ask the run to stop at the next step; a second one ends it at once.
-void listen_for_signals() {
-  struct sigaction action {};
-  action.sa_handler = remember_signal;
-  action.sa_flags = SA_RESETHAND | SA_RESTART;
-  sigaction(SIGTERM, &action, nullptr);
-  sigaction(SIGINT, &action, nullptr);
-}
 
 /// Runs a function on the root; its error becomes everybody's.
 template <class Function>
@@ -103,6 +93,7 @@ class Run {
   void read_input();
   void start_new();
   void tune();
+  void tell_what_runs() const;
   void read_checkpoint_of_run();
   void start_from_checkpoint();
   void begin_outputs();
@@ -112,8 +103,10 @@ class Run {
   void save_checkpoint();
   void look_at_balance();
   void show_progress(bool is_last);
-  bool is_asked_to_stop() const;
+  int asked_to_stop() const;
   Report make_report(double seconds);
+  /// The settings in effect, as a run file.
+  std::string settings_text() const { return to_toml(in_effect(config_, settings_)); }
   std::int64_t last_step() const { return config_.dynamics.steps; }
   double time_of(std::int64_t step) const { return static_cast<double>(step) * config_.dynamics.timestep; }
   static bool is_due(std::int64_t step, std::int64_t every) { return every > 0 && step % every == 0; }
@@ -130,7 +123,7 @@ class Run {
   std::vector<SplitTrial> split_trials_;
   std::optional<ThreadPool> threads_;
   std::optional<md::Engine> engine_;
-  Drift drift_;
+  Averages averages_;
   std::int64_t first_step_ = 0;
   double work_at_look_ = 0;  // what this rank had worked when last it was looked at how even the ranks' work is
   std::optional<BalanceHistory> balance_;
@@ -142,8 +135,8 @@ class Run {
 };
 
 Run::Run(const RunRequest& request, const comm::Communicator& comm) : request_(request), comm_(comm) {
+  comm::listen_for_stop_signals();
   read_input();
-  listen_for_signals();
   threads_.emplace(request.threads > 0 ? request.threads : static_cast<int>(config_.parallel.threads));
   on_root(comm, [&] {
     files_.emplace(config_, system_, request.restart);
@@ -151,6 +144,7 @@ Run::Run(const RunRequest& request, const comm::Communicator& comm) : request_(r
   });
   if (request.restart) read_checkpoint_of_run();
   if (request.tune) tune();
+  tell_what_runs();
   engine_.emplace(system_, settings_, comm, *threads_);
   if (request.restart)
     start_from_checkpoint();
@@ -195,7 +189,7 @@ void Run::start_new() {
   if (velocities == Velocities::generate)
     engine_->generate_velocities(config_.dynamics.temperature, static_cast<std::uint64_t>(config_.dynamics.seed));
   engine_->measure();
-  drift_ = Drift(0, engine_->energies().total(), engine_->degrees_of_freedom());
+  averages_ = Averages(engine_->degrees_of_freedom());
   record_energies();
   record_frame();
 }
@@ -220,6 +214,14 @@ void Run::tune() {
     text += fmt::format("{}{:.3f} Å {:.2f} ms", text.empty() ? "" : ", ", split.cutoff, ms_a_step);
   fmt::print(stderr, "tessera-md: note: pme.cutoff = {} Å, mesh {} × {} × {} by trial, a step: {}\n",
              settings_.pair.range(), settings_.pme_grid[0], settings_.pme_grid[1], settings_.pme_grid[2], text);
+}
+
+void Run::tell_what_runs() const {
+  if (!comm_.is_root()) return;
+  const auto note = note_of_source(config_, system_);
+  if (!note.empty()) fmt::print(stderr, "tessera-md: note: {}\n", note);
+  fmt::print("{}", describe_interactions(config_, system_, settings_));
+  std::fflush(stdout);
 }
 
 /// A restart goes on with the pair scheme and the split of Ewald's sum that the run began with, unless the run file
@@ -273,17 +275,17 @@ void Run::read_checkpoint_of_run() {
 void Run::start_from_checkpoint() {
   struct Numbers {
     std::int64_t step, last_search, rows, frames;
-    Drift::State drift;
+    Averages::State averages;
   } numbers = {checkpoint_.step, checkpoint_.last_search, checkpoint_.energy_rows, checkpoint_.trajectory_frames,
-               checkpoint_.drift};
+               checkpoint_.averages};
   comm_.broadcast(std::as_writable_bytes(std::span(&numbers, 1)), 0);
   engine_->set_state(std::move(checkpoint_.particles), numbers.step, numbers.last_search);
   checkpoint_ = {};
   engine_->measure();
   first_step_ = numbers.step;
-  drift_ = Drift(numbers.drift);
+  averages_ = Averages(numbers.averages);
   on_root(comm_, [&] {
-    const auto note = files_->go_on(numbers.step, numbers.rows, numbers.frames);
+    const auto note = files_->go_on(numbers.step, numbers.rows, numbers.frames, settings_text());
     if (!note.empty()) fmt::print(stderr, "tessera-md: note: {}\n", note);
     show_progress_from_here();
   });
@@ -294,7 +296,7 @@ void Run::start_from_checkpoint() {
 void Run::begin_outputs() {
   engine_->check();
   on_root(comm_, [&] {
-    files_->begin();
+    files_->begin(settings_text());
     show_progress_from_here();
   });
   has_begun_ = true;
@@ -302,7 +304,9 @@ void Run::begin_outputs() {
 
 void Run::show_progress_from_here() {
   auto style = config_.output.progress;
-  if (style == Progress::automatic) style = isatty(STDERR_FILENO) ? Progress::line : Progress::log;
+  // Under mpirun standard error is a pipe; `tessera run` says whether it ends on a terminal.
+  const bool on_terminal = isatty(STDERR_FILENO) || std::getenv("TESSERA_TERMINAL") != nullptr;
+  if (style == Progress::automatic) style = on_terminal ? Progress::line : Progress::log;
   if (style != Progress::none)
     progress_.emplace(style == Progress::line ? ProgressLine::Style::rewrite : ProgressLine::Style::append, first_step_,
                       last_step(), config_.dynamics.timestep, [](std::string_view text) {
@@ -314,10 +318,10 @@ void Run::show_progress_from_here() {
 void Run::record_energies() {
   const auto& e = engine_->energies();
   const auto step = engine_->current_step();
-  drift_.add(time_of(step), e.total(), e.temperature);
+  averages_.add({time_of(step), e.potential(), e.kinetic, e.temperature, e.pressure});
   on_root(comm_, [&] {
     std::vector<double> row(e.term.begin(), e.term.end());
-    for (const double value : {e.potential(), e.kinetic, e.total(), e.temperature, e.pressure, drift_.since_start()})
+    for (const double value : {e.potential(), e.kinetic, e.total(), e.temperature, e.pressure, averages_.drift()})
       row.push_back(value);
     files_->add_row(step, row);
   });
@@ -337,7 +341,7 @@ void Run::save_checkpoint() {
                                    .last_search = engine_->last_search(),
                                    .energy_rows = files_->n_rows(),
                                    .trajectory_frames = files_->n_frames(),
-                                   .drift = drift_.state(),
+                                   .averages = averages_.state(),
                                    .simd = md::pair::simd_target(),
                                    .settings = bit_settings(settings_, fingerprint_),
                                    .start = start_settings(config_.dynamics),
@@ -354,11 +358,11 @@ void Run::save_checkpoint() {
   });
 }
 
-/// A signal may reach one rank alone, so ranks ask each other at every few steps.
-bool Run::is_asked_to_stop() const {
+/// The signal that asks to stop, 0: none. It may reach one rank alone, so ranks ask each other at every few steps.
+int Run::asked_to_stop() const {
   constexpr std::int64_t ask_every = 5;
-  if (!is_due(engine_->current_step(), ask_every)) return false;
-  return comm::all_reduce_max(comm_, stop_signal) != 0;
+  const auto step = engine_->current_step();
+  return is_due(step, ask_every) && step < last_step() ? comm::agreed_stop_signal(comm_) : 0;
 }
 
 /// Gives cells to other ranks where that pays: a restart in memory, which no bit remembers.
@@ -390,38 +394,40 @@ int Run::execute() {
   engine_->timers().reset();
   std::int64_t last_look = first_step_;
   work_at_look_ = engine_->work_seconds();
-  bool stopped = false;
-  while (engine_->current_step() < last_step() && !stopped) {
+  int stopped = 0;  // by which signal
+  while (engine_->current_step() < last_step() && stopped == 0) {
     const auto step = engine_->current_step() + 1;
     const bool energies_due = is_due(step, config_.output.energy_every) || step == last_step();
     engine_->step(energies_due);
     if (!has_begun_) begin_outputs();
     if (energies_due) record_energies();
     if (is_due(step, config_.output.trajectory_every)) record_frame();
-    stopped = is_asked_to_stop();
-    if (is_due(step, config_.output.checkpoint_every) || step == last_step() || stopped) save_checkpoint();
+    stopped = asked_to_stop();
+    if (is_due(step, config_.output.checkpoint_every) || step == last_step() || stopped != 0) save_checkpoint();
     const auto next_look = first_step_ + std::max(first_look, 2 * (last_look - first_step_));
-    if (may_balance && !stopped && (step == next_look || (step == last_step() && step - last_look >= first_look))) {
+    if (may_balance && stopped == 0 && (step == next_look || (step == last_step() && step - last_look >= first_look))) {
       look_at_balance();
       last_look = step;
     }
     if (progress_ && progress_->is_due(seconds_since(start)))
-      progress_->show({step, engine_->energies().temperature, drift_.since_start()}, seconds_since(start));
+      progress_->show({step, engine_->energies().temperature, averages_.drift()}, seconds_since(start));
   }
   if (!has_begun_) begin_outputs();  // a run of no steps
   const double seconds = seconds_since(start);
   const auto report = make_report(seconds);
   on_root(comm_, [&] {
     if (progress_) {
-      progress_->show({engine_->current_step(), engine_->energies().temperature, drift_.since_start()}, seconds);
+      progress_->show({engine_->current_step(), engine_->energies().temperature, averages_.drift()}, seconds);
       progress_->finish();
     }
     write_report(config_.output.folder + "/report.json", report);
-    fmt::print("{}", report_text(report));
-    if (stopped) fmt::print("stopped by a signal at step {}; continue with --restart\n", engine_->current_step());
-    std::fflush(stdout);
+    auto text = report_text(report);
+    if (stopped != 0)
+      text += fmt::format("stopped by a signal at step {}; {}: its checkpoint is written, go on with --restart\n",
+                          engine_->current_step(), comm::name_of_stop_signal(stopped));
+    comm::print(text);
   });
-  return stopped ? 143 : 0;
+  return stopped != 0 ? 128 + stopped : 0;  // as if the signal had ended it
 }
 
 Report Run::make_report(double seconds) {
@@ -433,6 +439,23 @@ Report Run::make_report(double seconds) {
   report.last_step = engine_->current_step();
   report.timestep = config_.dynamics.timestep;
   report.wall_seconds = seconds;
+  for (std::size_t q = 0; q < Averages::n_quantities; ++q) {
+    const auto [mean, fluctuation] = averages_.average(static_cast<Averages::Quantity>(q));
+    report.averages.push_back({Averages::names[q], Averages::units[q], mean, fluctuation});
+  }
+  report.drift = averages_.drift();
+  report.folder = config_.output.folder;
+  for (const auto* name :
+       {"energy.csv", "trajectory.dcd", "trajectory.h5md", "checkpoint.tck", "settings.toml", "report.json"})
+    if (name == std::string_view("report.json") || std::filesystem::exists(report.folder + "/" + name))
+      report.files.emplace_back(name);
+  report.to_go_on = restart_command(request_.run_file, request_.overrides, comm_.size(), request_.threads,
+                                    report.last_step < last_step() ? 0 : 2 * last_step());
+  if (request_.restart && comm_.is_root()) {
+    std::string note;
+    report.earlier_legs = read_legs(report.folder + "/report.json", note);
+    if (!note.empty()) fmt::print(stderr, "tessera-md: note: {}\n", note);
+  }
   for (const auto& use : engine_->memory())
     report.memory.owners.push_back({std::string(use.owner), comm::all_reduce_sum(comm_, use.bytes)});
   report.memory.peak = comm::all_reduce_sum(comm_, peak_bytes());
@@ -454,10 +477,10 @@ Report Run::make_report(double seconds) {
                      {"compiler", __VERSION__},
                      {"simd", md::pair::simd_target()}};
   report.machine = machine::describe_this_host();
-  report.settings = to_json(config_);
+  report.settings = to_json(in_effect(config_, settings_));
   report.results = {{"temperature_K", engine_->energies().temperature},
                     {"total_kcal_mol", engine_->energies().total()},
-                    {"drift_kT_ns_dof", drift_.slope()},
+                    {"drift_kT_ns_dof", averages_.drift()},
                     {"degrees_of_freedom", engine_->degrees_of_freedom()},
                     {"pair_searches", n_searches_before_ + engine_->n_searches()},
                     {"pair_lists", n_lists_before_ + engine_->pair_forces().n_lists()},

@@ -1,6 +1,7 @@
 #include "tessera/app/system_file.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -24,6 +25,7 @@ bool is_known_name(const std::string& name) {
                                                             "/templates",
                                                             "/instances",
                                                             "/instances/runs",
+                                                            "/instances/residue_numbers",
                                                             "/coordinates",
                                                             "/coordinates/id",
                                                             "/coordinates/fraction",
@@ -338,8 +340,58 @@ Lattice read_box(const Reader& reader) {
   return {{box[0], 0, 0}, {box[3], box[4], 0}, {box[6], box[7], box[8]}};
 }
 
+/// Rows of first, count, number, step: in order, without overlap, within the instances.
+std::vector<model::ResidueNumbers> read_residue_numbers(const Reader& reader, std::int64_t n_instances) {
+  const std::string dataset = "/instances/residue_numbers";
+  const auto flat = reader.table<std::int64_t>(dataset, {4});
+  std::vector<model::ResidueNumbers> rows;
+  std::int64_t end = 0;
+  for (std::size_t i = 0; i < flat.size(); i += 4) {
+    const model::ResidueNumbers row{flat[i], flat[i + 1], flat[i + 2], flat[i + 3]};
+    if (row.first < end || row.count <= 0 || row.count > n_instances - row.first)
+      reader.fail_in(dataset, fmt::format("numbers {} molecules from {}, expected rows in order within {} molecules",
+                                          row.count, row.first, n_instances));
+    end = row.first + row.count;
+    rows.push_back(row);
+  }
+  return rows;
+}
+
 std::string optional_text(const io::Hdf5File& file, const std::string& name) {
   return file.has_attribute("/", name) ? file.text_attribute("/", name) : "";
+}
+
+/// How the source ends Lennard-Jones; files from before these attributes were written have that of its program.
+model::LjTruncation read_lj_truncation(const Reader& reader, const std::string& coulomb_source) {
+  const auto& file = reader.file();
+  if (!file.has_attribute("/", "lj_cutoff")) {
+    if (const auto* program = model::find_source_program(coulomb_source)) return program->usual;
+    std::string known;
+    for (const auto& program : model::source_programs)
+      known += fmt::format("{}\"{}\"", known.empty() ? "" : ", ", program.name);
+    reader.fail(
+        fmt::format("attribute coulomb_source is \"{}\" and there is no lj_cutoff, so nothing says how Lennard-Jones "
+                    "ends; expected one of {}: make the file again",
+                    coulomb_source, known));
+  }
+  const auto& names = model::lj_modifier_names;
+  const auto name = file.text_attribute("/", "lj_modifier");
+  const auto found = std::find(names.begin(), names.end(), name);
+  if (found == names.end())
+    reader.fail(
+        fmt::format("attribute lj_modifier is \"{}\", expected one of \"{}\"", name, fmt::join(names, "\", \"")));
+  model::LjTruncation truncation;
+  truncation.modifier = static_cast<model::LjModifier>(found - names.begin());
+  truncation.cutoff = file.attribute<double>("/", "lj_cutoff").at(0);
+  if (!(truncation.cutoff > 0 && std::isfinite(truncation.cutoff)))
+    reader.fail(fmt::format("attribute lj_cutoff is {}, expected a distance above 0 (Å)", truncation.cutoff));
+  truncation.switch_distance = file.attribute<double>("/", "lj_switch").at(0);
+  if (truncation.modifier != model::LjModifier::cut &&
+      !(truncation.switch_distance >= 0 && truncation.switch_distance < truncation.cutoff))
+    reader.fail(fmt::format("attribute lj_switch is {}, expected a distance from 0 to below lj_cutoff = {} (Å)",
+                            truncation.switch_distance, truncation.cutoff));
+  truncation.has_tail = file.attribute<std::int64_t>("/", "lj_tail").at(0) != 0;
+  return truncation;
 }
 
 }  // namespace
@@ -351,7 +403,7 @@ model::System read_system(const std::string& path) {
   system.lattice = read_box(reader);
   system.is_periodic = file.attribute<std::int64_t>("/", "periodic").at(0) != 0;
   system.coulomb_source = optional_text(file, "coulomb_source");
-  system.lj_modifier = optional_text(file, "lj_modifier");
+  system.lj_truncation = read_lj_truncation(reader, system.coulomb_source);
   system.source = optional_text(file, "source");
   system.force_field = read_force_field(reader);
 
@@ -366,6 +418,9 @@ model::System read_system(const std::string& path) {
     runs.emplace_back(static_cast<std::int32_t>(flat[i]), flat[i + 1]);
   }
   system.set_instances(runs);
+  std::int64_t n_instances = 0;
+  for (const auto& run : runs) n_instances += run.second;
+  system.residue_numbers = read_residue_numbers(reader, n_instances);
 
   const auto rows = file.shape("/coordinates/id").at(0);
   const auto n_atoms = file.attribute<std::int64_t>("/", "n_atoms").at(0);

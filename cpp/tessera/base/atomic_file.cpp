@@ -134,9 +134,9 @@ void make_folder(const std::string& folder) {
     error = std::make_error_code(std::errc::not_a_directory);
   if (!error) return;
   const auto message = fmt::format("{}: can't make the folder: {}", folder, system_error_text(error.value()));
-  if (error == std::errc::not_a_directory || error == std::errc::file_exists || error == std::errc::filename_too_long ||
-      error == std::errc::too_many_symbolic_link_levels)
-    throw InputError(message + "; choose another output folder");
+  for (const auto name : {std::errc::file_exists, std::errc::not_a_directory, std::errc::filename_too_long,
+                          std::errc::too_many_symbolic_link_levels, std::errc::invalid_argument})
+    if (error == name) throw InputError(message + "; choose another output folder");
   throw RunError(message);
 }
 

@@ -37,6 +37,8 @@ std::string system_error_text(int error) {
       mend = "; choose another folder";
       break;
     case ENOENT:
+    case ENOTDIR:
+    case EEXIST:
       mend = "; check the path";
       break;
     case ENAMETOOLONG:

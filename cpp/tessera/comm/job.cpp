@@ -2,9 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <cerrno>
 #include <cstdio>
+#include <iostream>
 #include <optional>
 
+#include "tessera/base/descriptor.h"
 #include "tessera/base/error.h"
 
 namespace tessera::comm {
@@ -19,6 +22,10 @@ int run_job(const std::string& program, const std::function<int(const Communicat
   try {
     comm = Communicator::world();
     status = work(*comm);
+    if (comm->is_root()) {
+      std::cout.flush();
+      print("");
+    }
   } catch (const InputError& error) {
     report(error.what(), 2);
   } catch (const RunError& error) {
@@ -30,6 +37,14 @@ int run_job(const std::string& program, const std::function<int(const Communicat
   }
   Communicator::finalize();
   return status;
+}
+
+void print(std::string_view text) {
+  errno = 0;
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
+    throw RunError(fmt::format("standard output can't be written to: {}",
+                               errno != 0 ? system_error_text(errno) : "an earlier part of it was lost"));
 }
 
 }  // namespace tessera::comm

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
 
 #include "tessera/comm/communicator.h"
 
@@ -13,5 +14,8 @@ namespace tessera::comm {
 /// agreed on leave in good order, with the same message once on stderr ("PROGRAM: error: …"); any other exception is a
 /// failure of one rank alone, which takes the others with it (status 70).
 int run_job(const std::string& program, const std::function<int(const Communicator&)>& work);
+
+/// Writes to standard output, at once. Throws RunError where that can't be done (a full disk, a closed pipe).
+void print(std::string_view text);
 
 }  // namespace tessera::comm

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "tessera/base/descriptor.h"
 #include "tessera/base/error.h"
 #include "tessera/io/hdf5_mark.h"
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <numeric>
 #include <unordered_map>
 
@@ -29,7 +30,8 @@ void check_hosts(const std::vector<Host>& hosts, const std::string& name) {
   std::unordered_map<std::string, std::size_t> seen;
   for (std::size_t h = 0; h < hosts.size(); ++h) {
     const auto& host = hosts[h];
-    if (host.name.empty()) throw InputError(fmt::format("{}: host {} has no name; give every host its name", name, h));
+    if (const auto problem = problem_of_host_name(host.name); !problem.empty())
+      throw InputError(fmt::format("{}: host {} {}; give every host the name that launchers know", name, h, problem));
     if (const auto [first, is_new] = seen.emplace(host.name, h); !is_new)
       throw InputError(fmt::format("{}: hosts {} and {} are both called {}; list every host once", name, first->second,
                                    h, host.name));
@@ -40,6 +42,16 @@ void check_hosts(const std::vector<Host>& hosts, const std::string& name) {
 }
 
 }  // namespace
+
+std::string problem_of_host_name(const std::string& name) {
+  if (name.empty()) return "has no name";
+  const auto quoted = nlohmann::json(name).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
+  if (name.front() == '-') return fmt::format("is called {}, which a launcher would take for an option", quoted);
+  const auto is_bad = [](unsigned char c) { return c <= ' ' || c == 0x7f || c == '#' || c == ':' || c == ','; };
+  if (std::any_of(name.begin(), name.end(), is_bad))
+    return fmt::format("is called {}, with white space, control characters or one of # : , in it", quoted);
+  return {};
+}
 
 int Network::leaf_of(int host) const {
   for (std::size_t s = 0; s < subnets.size(); ++s)

@@ -14,6 +14,12 @@ from tessera import launch
 @click.option(
     "--ranks", "-n", default=1, show_default=True, help="Number of ranks to plan for; none of them is started."
 )
+@click.option(
+    "--cores-per-node",
+    type=click.IntRange(1, 1_000_000),
+    metavar="N",
+    help="Plan for hosts of N cores each [the map's, or this host's].",
+)
 @click.option("-t", "--threads", type=int, help="Threads of each rank.")
 @click.option(
     "--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Override a key of the run file; repeatable."
@@ -21,7 +27,13 @@ from tessera import launch
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--dry-run", is_flag=True, help="Print the command that would be run and stop.")
 def explain(
-    run_file: Path, ranks: int, threads: int | None, overrides: tuple[str, ...], as_json: bool, dry_run: bool
+    run_file: Path,
+    ranks: int,
+    cores_per_node: int | None,
+    threads: int | None,
+    overrides: tuple[str, ...],
+    as_json: bool,
+    dry_run: bool,
 ) -> None:
     """Say how RUN_FILE would be laid out on that many ranks: cells, grids, messages, memory, files.
 
@@ -30,11 +42,13 @@ def explain(
     \b
     Examples:
       tessera explain run.toml --ranks 64
-      tessera explain run.toml --ranks 4096 -t 4 --json
+      tessera explain run.toml --ranks 4096 -t 4 --cores-per-node 64 --json
     """
     if ranks < 1:
         raise click.UsageError(f"{ranks} ranks; give at least 1")
     arguments = ["--explain", str(run_file), "--ranks", str(ranks)]
+    if cores_per_node is not None:
+        arguments += ["--cores-per-node", str(cores_per_node)]
     if as_json:
         arguments.append("--json")
     for override in overrides:

@@ -44,7 +44,7 @@ def fft() -> None:
 
 @fft.command()
 @click.argument("mesh", type=Shape())
-@click.option("-n", "--ranks", required=True, type=click.IntRange(1, 10_000_000), help="Ranks of the job.")
+@click.option("-n", "--ranks", required=True, type=click.IntRange(1, 2**31 - 1), help="Ranks of the job.")
 @click.option(
     "--machine",
     "map_file",
@@ -107,7 +107,8 @@ def plan_text(content: dict[str, Any], kind: str, dtype: str, map_file: Path | N
             ]
         )
     lines += table(rows, right=frozenset({2, 3, 4}))
-    lines += ["", "exchanges of forward: messages in all; partners of a rank and bytes it sends, at most", ""]
+    counted = ", estimated by some ranks" if content["estimated"] else ""
+    lines += ["", f"exchanges of forward: messages in all; partners of a rank and bytes it sends, at most{counted}", ""]
     rows = []
     for one in schemes:
         for number, exchange in enumerate(one["exchanges"], 1):

@@ -18,10 +18,16 @@ def make() -> None:
 
 @make.command()
 @click.option("--atoms", required=True, type=int, help="Atoms; rounded to whole molecules.")
-@click.option("--seed", default=1, show_default=True, type=int, help="Seed of the orientations.")
+@click.option(
+    "--seed",
+    default=1,
+    show_default=True,
+    type=click.IntRange(0, 2**63 - 1),
+    help="Seed of how the liquid lies in the box.",
+)
 @output_option
 def water(atoms: int, seed: int, output: Path, as_json: bool) -> None:
-    """A box of rigid TIP3P water at 0.997 g/cm³.
+    """A box of rigid TIP3P water at 0.997 g/cm³, near equilibrium.
 
     \b
     Example:
@@ -49,8 +55,10 @@ def nacl(ions: int, output: Path, as_json: bool) -> None:
 
 def _said(build: Callable[[], System], wanted: int, what: str) -> Callable[[Callable[[str], None]], System]:
     """Build, and say so where the number had to be rounded."""
+    from tessera.build.memory import check_memory
 
     def made(report: Callable[[str], None]) -> System:
+        check_memory(wanted, f"make fewer {what}, and let `tessera replicate` copy them on a machine that holds them")
         report("building")
         system = build()
         if system.n_atoms != wanted:

@@ -24,12 +24,14 @@ def replicate(system: Path, nx: int, ny: int, nz: int, output: Path, as_json: bo
     Example:
       tessera replicate apoa1.tsr --nx 2 --ny 2 --nz 3 -o apoa1_1m.tsr
     """
+    from tessera.build.memory import check_memory
     from tessera.build.replicate import replicate as copy
     from tessera.system import read
 
     def made(report: Callable[[str], None]) -> System:
         report("reading")
         found = read(system)
+        check_memory(found.n_atoms * max(nx, 1) * max(ny, 1) * max(nz, 1), "make fewer copies")
         report("replicating")
         return copy(found, (nx, ny, nz))
 

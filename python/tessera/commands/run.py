@@ -25,6 +25,7 @@ from tessera import launch
 @click.option(
     "--mpi", type=click.Choice(["auto", *launch.FLAVOURS]), default="auto", show_default=True, help="Which MPI."
 )
+@click.option("--oversubscribe", is_flag=True, help="Start more than four ranks a core, outside batch jobs.")
 @click.option("--print-defaults", is_flag=True, help="Print a run file with every key and stop.")
 @click.option("--dry-run", is_flag=True, help="Print the command that would be run and stop.")
 def run(
@@ -35,6 +36,7 @@ def run(
     tune: bool,
     overrides: tuple[str, ...],
     mpi: str,
+    oversubscribe: bool,
     print_defaults: bool,
     dry_run: bool,
 ) -> None:
@@ -59,4 +61,6 @@ def run(
     arguments = [str(run_file), *(["--restart"] if restart else []), *(["--tune"] if tune else [])]
     for override in overrides:
         arguments += ["--set", override]
-    launch.start(arguments, ranks=ranks, threads=threads, mpi=mpi, dry_run=dry_run)
+    if ranks > 1 and not dry_run:
+        launch.check(arguments, ranks)
+    launch.start(arguments, ranks=ranks, threads=threads, mpi=mpi, oversubscribe=oversubscribe, dry_run=dry_run)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import h5py
 import numpy as np
 
+from tessera import __version__
 from tessera.files import replaced
 from tessera.system import hdf5
 from tessera.system.blocks import block_grid, block_order
@@ -34,20 +34,13 @@ TEXTS = ("atom_name", "residue_name", "segment_name")
 INTEGERS = ("type", "atomic_number", "residue", "residue_number", "group")
 FLOATS = ("charge", "mass")
 KNOWN_NAME = re.compile(
-    r"/(box|forcefield|templates|instances|instances/runs|coordinates"
+    r"/(box|forcefield|templates|instances(/(runs|residue_numbers))?|coordinates"
     r"|coordinates/(id|fraction|velocity|block_grid|block_offset)"
     r"|forcefield/(type_name|type_lj|nbfix_types|nbfix_lj|nbfix_ab|{terms})"
     r"|templates/[0-9]+(/({arrays}|exclusions|({terms})(/(atoms|parameter))?))?)".format(
         terms="|".join(TERM_ATOMS), arrays="|".join((*TEXTS, *INTEGERS, *FLOATS))
     )
 )
-
-
-def _creator() -> str:
-    try:
-        return f"tessera {metadata.version('tessera')}"
-    except metadata.PackageNotFoundError:
-        return "tessera (not installed)"
 
 
 def write(system: System, path: str | Path) -> None:
@@ -64,6 +57,7 @@ def write(system: System, path: str | Path) -> None:
             for index, template in enumerate(system.templates):
                 _write_template(templates.create_group(str(index)), template)
             file["instances/runs"] = system.runs.astype(np.int64)
+            _put(file, "instances/residue_numbers", system.residue_numbers, np.int64)
             _write_coordinates(file.create_group("coordinates"), system)
             file.attrs["n_names"] = np.int64(len(hdf5.names(file)))
     except OSError as error:
@@ -98,7 +92,7 @@ def _write_root(file: Any, system: System) -> None:
     hdf5.put_text_attribute(file, "lj_modifier", lj.modifier)
     file.attrs["lj_cutoff"], file.attrs["lj_switch"] = np.float64(lj.cutoff), np.float64(lj.switch)
     file.attrs["lj_tail"] = np.int32(lj.tail)
-    hdf5.put_text_attribute(file, "creator", _creator())
+    hdf5.put_text_attribute(file, "creator", f"tessera {__version__}")
     file.attrs["n_atoms"] = np.int64(system.n_atoms)
     file["box"] = system.box.astype(np.float64)
 
@@ -215,6 +209,7 @@ def _read_system(file: Any) -> System:
         force_field=_read_force_field(file["forcefield"]),
         templates=[_read_template(templates[str(i)]) for i in range(len(templates))],
         runs=file["instances/runs"][...],
+        residue_numbers=_get(file["instances"], "residue_numbers", (0, 4), np.int64),
         fraction=fraction,
         velocity=velocity,
     )

@@ -5,7 +5,6 @@
 #include <filesystem>
 #include <utility>
 
-#include "tessera/app/config/read_config.h"
 #include "tessera/base/atomic_file.h"
 #include "tessera/base/error.h"
 #include "tessera/md/engine.h"
@@ -34,13 +33,13 @@ OutputFolder::Start kind_of_start(const OutputConfig& output, bool is_restart) {
 OutputFiles::OutputFiles(const RunConfig& config, const model::System& system, bool is_restart)
     : config_(config), system_(system), folder_(config.output.folder, kind_of_start(config.output, is_restart)) {}
 
-void OutputFiles::write_settings() const {
-  write_atomically(config_.output.folder + "/settings.toml", to_toml(config_));
+void OutputFiles::write_settings(const std::string& text) const {
+  write_atomically(config_.output.folder + "/settings.toml", text);
 }
 
-void OutputFiles::begin() {
+void OutputFiles::begin(const std::string& settings) {
   folder_.move_earlier_run_away();
-  write_settings();
+  write_settings(settings);
   energy_table_ = EnergyTable::create(path_of_table(), energy_columns());
   trajectory_.emplace(config_, system_, start_.step, std::nullopt);
   const auto start = std::exchange(start_, {});
@@ -48,7 +47,7 @@ void OutputFiles::begin() {
   add_frame(start.step, start.particles);
 }
 
-std::string OutputFiles::go_on(std::int64_t step, std::int64_t rows, std::int64_t frames) {
+std::string OutputFiles::go_on(std::int64_t step, std::int64_t rows, std::int64_t frames, const std::string& settings) {
   std::string gone;
   const auto is_gone = [&](const std::string& path, std::int64_t expected) {
     std::error_code ignored;
@@ -63,7 +62,7 @@ std::string OutputFiles::go_on(std::int64_t step, std::int64_t rows, std::int64_
   is_gone(Trajectory::path(config_.output), frames);
   trajectory_.emplace(config_, system_, step, frames);
   energy_table_->drop_later_rows();
-  write_settings();
+  write_settings(settings);
   return gone;
 }
 

@@ -20,12 +20,12 @@ class OutputFiles {
   /// Takes the folder, as OutputFolder does. Throws InputError, RunError.
   OutputFiles(const RunConfig& config, const model::System& system, bool is_restart);
 
-  /// A new run of which step 1 is done: what an earlier one left is moved away, and what was held is written. Throws
-  /// RunError.
-  void begin();
+  /// A new run of which step 1 is done: what an earlier one left is moved away, and what was held is written;
+  /// `settings` is the content of settings.toml. Throws RunError.
+  void begin(const std::string& settings);
   /// A restart at a step whose checkpoint counts so many rows and frames. Returns what there is to say of files that
   /// are gone, which begin anew. Throws InputError where a file holds less, before any is changed.
-  std::string go_on(std::int64_t step, std::int64_t rows, std::int64_t frames);
+  std::string go_on(std::int64_t step, std::int64_t rows, std::int64_t frames, const std::string& settings);
 
   void add_row(std::int64_t step, const std::vector<double>& row);
   void add_frame(std::int64_t step, std::vector<md::domain::Particle> particles);
@@ -37,7 +37,7 @@ class OutputFiles {
  private:
   std::string path_of_table() const { return config_.output.folder + "/energy.csv"; }
   double time_of(std::int64_t step) const { return static_cast<double>(step) * config_.dynamics.timestep; }
-  void write_settings() const;
+  void write_settings(const std::string& text) const;
 
   struct Start {
     std::int64_t step = 0;

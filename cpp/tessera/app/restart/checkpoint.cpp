@@ -54,7 +54,7 @@ Checkpoint read_one(const std::string& path) {
     checkpoint.last_search = json.at("last_search");
     checkpoint.energy_rows = json.at("energy_rows");
     checkpoint.trajectory_frames = json.at("trajectory_frames");
-    checkpoint.drift = json.at("drift").get<Drift::State>();
+    checkpoint.averages = json.at("averages").get<Averages::State>();
     checkpoint.simd = json.at("simd");
     checkpoint.settings = json.at("settings");
     checkpoint.start = json.at("start");
@@ -149,7 +149,7 @@ CheckpointWriter::CheckpointWriter(const std::string& folder, const Checkpoint& 
                                {"last_search", checkpoint.last_search},
                                {"energy_rows", checkpoint.energy_rows},
                                {"trajectory_frames", checkpoint.trajectory_frames},
-                               {"drift", checkpoint.drift},
+                               {"averages", checkpoint.averages},
                                {"simd", checkpoint.simd},
                                {"settings", checkpoint.settings},
                                {"start", checkpoint.start},

@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "tessera/app/averages.h"
 #include "tessera/app/config/run_config.h"
-#include "tessera/app/drift.h"
 #include "tessera/base/atomic_file.h"
 #include "tessera/comm/communicator.h"
 #include "tessera/io/checksum.h"
@@ -25,7 +25,7 @@ struct Checkpoint {
   std::int64_t last_search = 0;
   std::int64_t energy_rows = 0;
   std::int64_t trajectory_frames = 0;
-  Drift::State drift{};
+  Averages::State averages{};
   std::string simd;                             // bits are the same per instruction set
   nlohmann::json settings;                      // what decides bits: the system, cut-offs, mesh, time step …
   nlohmann::json start;                         // what decided how the run began

@@ -30,7 +30,7 @@ constexpr double busy_between = 0.5;
 constexpr std::size_t most_ranks_to_count = 1024, counted_ranks = 256, messages_on_links = 600'000;
 
 /// Whole hosts, so that their ports are counted to the end, spread evenly in no step that the layout of the mesh might
-/// share (the golden ratio's).
+/// share (the golden ratio's). Of a host with more ranks than any has, as where no map is given, some.
 std::vector<int> ranks_of_some_hosts(const machine::Wires& wires) {
   std::vector<std::span<const int>> by_host;
   for (std::size_t host = 0; host < wires.network().hosts.size(); ++host)
@@ -40,7 +40,8 @@ std::vector<int> ranks_of_some_hosts(const machine::Wires& wires) {
   double place = 0;
   for (; ranks.size() < counted_ranks; place = std::fmod(place + step, 1)) {
     auto& mine = by_host[static_cast<std::size_t>(place * static_cast<double>(by_host.size()))];
-    ranks.insert(ranks.end(), mine.begin(), mine.end());
+    const auto every = mine.size() > most_ranks_to_count ? mine.size() / counted_ranks : 1;
+    for (std::size_t i = 0; i < mine.size(); i += every) ranks.push_back(mine[i]);
     mine = {};
   }
   return ranks;

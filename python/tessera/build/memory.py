@@ -1,0 +1,32 @@
+"""Systems that would not fit into memory are refused before they are built."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from tessera.prepare.errors import InputError
+
+BYTES_PER_ATOM = 160  # at most at one time while a system is made and written: 142 to 150 measured on a million atoms
+
+
+def check_memory(atoms: int, mend: str) -> None:
+    """Raises `InputError` where so many atoms take more memory than this machine has; `mend`: what to ask for instead."""
+    needed, here = BYTES_PER_ATOM * atoms, memory_of_machine()
+    if needed > here:
+        raise InputError(
+            f"{atoms:,} atoms need about {needed / 1e9:,.0f} GB of memory to be made, this machine has "
+            f"{here / 1e9:,.0f} GB; {mend}, or do it on a larger machine"
+        )
+
+
+def memory_of_machine() -> int:
+    """Bytes, or those that a container may use."""
+    total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    limits = [total]
+    for path in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
+        try:
+            limits.append(int(Path(path).read_text()))
+        except (OSError, ValueError):  # not there, or "max"
+            continue
+    return min(limits)

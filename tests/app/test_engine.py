@@ -1,0 +1,108 @@
+"""The engine's command line where the world is not as it should be: paths, a full standard output; and its plans."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from conftest import ENGINES
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+ENGINE = ENGINES / "tessera-md-serial"
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory, run_program: Run) -> Path:
+    """A folder with a water box, a run file of a few steps and paths that nothing can be."""
+    folder = tmp_path_factory.mktemp("engine")
+    make = [sys.executable, "-m", "tessera", "make", "water", "--atoms", "3000", "-o", folder / "water.tsr"]
+    run_program(make)
+    (folder / "run.toml").write_text(
+        '[input]\nsystem = "water.tsr"\n[interactions]\ncutoff = 9.0\nswitch = 8.0\n[dynamics]\nsteps = 5\n'
+    )
+    (folder / "one").symlink_to("two")
+    (folder / "two").symlink_to("one")
+    return folder
+
+
+@pytest.mark.parametrize("path", ["one", "one/x", "run.toml/x", "a" * 300, "a" * 300 + "/x"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["{}"],
+        ["--energy", "{}"],
+        ["run.toml", "--set", "output.folder={}"],
+        ["run.toml", "--restart", "--set", "output.folder={}"],
+        ["run.toml", "--set", "input.system={}"],
+        ["run.toml", "--set", "parallel.machine={}"],
+    ],
+    ids=["run file", "energy", "output", "restart", "system", "map"],
+)
+def test_paths_that_nothing_can_be(run_program: Run, place: Path, words: list[str], path: str) -> None:
+    done = run_program([ENGINE, *(word.format(path) for word in words)], cwd=place, check=False)
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1 and done.stderr.startswith(f"tessera-md: error: {path}: ")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--print-defaults"],
+        ["--help"],
+        ["--version"],
+        ["--energy", "water.tsr"],
+        ["run.toml", "--set", "output.folder=f"],
+    ],
+    ids=lambda words: words[0],
+)
+def test_a_full_standard_output_is_no_success(place: Path, words: list[str]) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [ENGINE, *words], cwd=place, stdout=full, stderr=subprocess.PIPE, text=True, check=False, timeout=120
+        )
+    assert done.returncode == 3
+    assert "tessera-md: error: standard output can't be written to" in done.stderr
+
+
+def test_a_check_says_what_a_run_would(run_program: Run, place: Path) -> None:
+    check = [ENGINE, place / "run.toml", "--set", "output.folder=checked", "--check", "--ranks"]
+    assert run_program([*check, "64"], cwd=place).stdout == ""
+    done = run_program([*check, "65"], cwd=place, check=False)
+    assert done.returncode == 2
+    assert "65 ranks are too many for a box of 4 × 4 × 4 cells" in done.stderr
+    assert not (place / "checked").exists()
+
+
+def test_many_ranks_are_refused_at_once(run_program: Run, place: Path) -> None:
+    """500 on two cores once brought a machine to a halt."""
+    begin = time.monotonic()
+    run = [sys.executable, "-m", "tessera", "run", place / "run.toml", "-n"]
+    done = run_program([*run, "500"], check=False, env={"TESSERA_BIN": str(ENGINES)})
+    assert time.monotonic() - begin < 30
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1 and "500 ranks are too many" in done.stderr
+
+
+def test_explain_plans_for_other_hosts(run_program: Run, place: Path) -> None:
+    explain = [ENGINE, "--explain", place / "run.toml", "--ranks", "64", "--measured-steps", "2"]
+
+    def crowding(*words: str | Path) -> float:
+        done = run_program([*explain, "--json", *words])
+        return float(json.loads(done.stdout)["predicted"]["ranks_and_threads_per_core"])
+
+    assert crowding("--cores-per-node", "32") == crowding("--cores-per-node", "32", "-t", "8") == 1
+    assert crowding("--cores-per-node", "4", "-t", "8") == 2
+    assert "2 hosts of 32 cores, at most 32 ranks" in run_program([*explain, "--cores-per-node", "32"]).stdout
+    content = {"format": "tessera-machine", "version": 2, "usable_threads": 4}
+    hosts = [{"name": f"n{i}", "slots": 32} for i in range(2)]
+    link = {"latency": 1e-6, "bandwidth": 1e9}
+    content["network"] = {"hosts": hosts, "subnets": [{"hosts": ["n0", "n1"], "link": link}]}
+    (place / "map.json").write_text(json.dumps(content))
+    on_map = ["--set", f"parallel.machine={place / 'map.json'}"]
+    assert crowding(*on_map) == 8
+    assert crowding(*on_map, "--cores-per-node", "16") == 2
