@@ -100,7 +100,7 @@ def run(make: Callable[[Callable[[str], None]], System], output: Path, as_json: 
     """Make a system, write it and say what it is; an input error ends with status 2."""
     started = time.perf_counter()
     try:
-        if not output.resolve().parent.is_dir():
+        if not output.parent.is_dir():
             raise InputError(f"the folder of {output} does not exist")
         with _progress(quiet=as_json) as report:
             system = make(report)

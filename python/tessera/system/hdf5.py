@@ -132,5 +132,6 @@ def _check_dataset(member: Any, name: str) -> None:
 
 
 def reason(error: OSError) -> str:
-    """One line of what went wrong; HDF5's own text has several."""
-    return os.strerror(error.errno) if error.errno else " ".join(str(error).split())
+    """One line of what went wrong; HDF5's own text has several, and the system's number in them."""
+    text = error.strerror or str(error)
+    return text if "\n" not in text else os.strerror(error.errno) if error.errno else " ".join(text.split())
