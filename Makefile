@@ -8,9 +8,6 @@ JOBS ?= $(CORES)
 python := .venv/bin/python
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 export PYTHONPATH := $(CURDIR)/python
-ifneq ($(shell command -v ccache),)
-export TESSERA_COMPILER_LAUNCHER ?= ccache
-endif
 
 sources = $(shell git ls-files --cached --others --exclude-standard 'cpp/*.h' 'cpp/*.cpp' 'python/bindings/*.cpp')
 
@@ -18,9 +15,15 @@ sources = $(shell git ls-files --cached --others --exclude-standard 'cpp/*.h' 'c
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | awk -F'\t' '{printf "  make %-12s %s\n", $$1, $$2}'
 
+release_options = -DTESSERA_PYTHON=ON -DPython_EXECUTABLE=$(CURDIR)/$(python)
+
+# Where nothing has been built, the engine for this machine alone is enough, in a fraction of the time.
+demo_preset = $(if $(wildcard build/release/build.ninja),release,demo)
+
 .PHONY: demo
-demo: build ## prepare DHFR in water (23,558 atoms), run it on all cores, draw the plots
-	@scripts/demo
+demo: setup ## prepare DHFR in water (23,558 atoms), run it on all cores, draw the plots
+	@scripts/build $(demo_preset) $(if $(filter release,$(demo_preset)),$(release_options)) --target engines
+	@TESSERA_BIN=$(CURDIR)/build/$(demo_preset)/bin scripts/demo
 
 .PHONY: setup
 setup: ## install what is missing: Debian packages (root or sudo) and .venv
@@ -32,7 +35,7 @@ setup-lint:
 
 .PHONY: build
 build: setup ## build the engine, the tests and the Python module in build/release
-	@scripts/build release -DTESSERA_PYTHON=ON -DPython_EXECUTABLE=$(CURDIR)/$(python)
+	@scripts/build release $(release_options)
 
 .PHONY: test
 test: ## what CI runs: build, lint, unit tests, sanitizers, parallel tests, documents (≤ 25 min on 2 cores)

@@ -13,12 +13,44 @@ function(tessera_library name)
     add_library(${target} INTERFACE)
     set(kind INTERFACE)
   endif()
-  target_include_directories(${target} ${kind} ${PROJECT_SOURCE_DIR}/cpp)
+  target_include_directories(${target} ${kind} $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/cpp>
+                                               $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+  target_compile_features(${target} ${kind} cxx_std_20)
+  target_compile_options(${target} ${kind} $<INSTALL_INTERFACE:-ffp-contract=off>)
   target_link_libraries(${target} ${kind} ${arg_LINK})
   target_compile_definitions(${target} ${kind} TESSERA_VERSION="${PROJECT_VERSION}")
+  tessera_precompile(${target})
+  tessera_export(${target} ${name})
 endfunction()
 
-# tessera_comm_backend(flavour): the objects tessera_comm_<flavour> (the libraries that call them are linked after them) and the executable tessera-md-<flavour>.
+# tessera_precompile(target): reads what nearly every source reads once for all of them. Of those that know JSON, all share
+# what tessera_machine has read; base and model are small.
+option(TESSERA_PRECOMPILED_HEADERS "read the standard library, fmt and JSON once instead of in each source" OFF)
+function(tessera_precompile target)
+  if(NOT TESSERA_PRECOMPILED_HEADERS OR target MATCHES "^tessera_(base|model)$")
+    return()
+  elseif(target STREQUAL "tessera_machine")
+    target_precompile_headers(tessera_machine PRIVATE
+      <algorithm> <array> <atomic> <chrono> <cmath> <complex> <cstdint> <cstring> <filesystem> <fstream> <functional> <limits>
+      <map> <memory> <mutex> <numeric> <optional> <random> <set> <span> <string> <string_view> <thread> <tuple>
+      <unordered_map> <utility> <variant> <vector> <fmt/format.h> <fmt/ranges.h> <nlohmann/json.hpp>)
+  else()
+    target_precompile_headers(${target} REUSE_FROM tessera_machine)
+  endif()
+endfunction()
+
+# tessera_export(target name): installed, and tessera::<name> to those who use it.
+function(tessera_export target name)
+  add_library(tessera::${name} ALIAS ${target})
+  if(NOT SKBUILD)
+    set_target_properties(${target} PROPERTIES EXPORT_NAME ${name})
+    install(TARGETS ${target} EXPORT tessera ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+            OBJECTS DESTINATION ${CMAKE_INSTALL_LIBDIR}/tessera)
+  endif()
+endfunction()
+
+# tessera_comm_backend(flavour): the objects tessera_comm_<flavour> (the libraries that call them are linked after them) and
+# the executable tessera-md-<flavour>.
 function(tessera_comm_backend flavour)
   set(folder mpi)
   if(flavour STREQUAL "serial")
@@ -28,14 +60,27 @@ function(tessera_comm_backend flavour)
   add_library(tessera_comm_${flavour} OBJECT ${sources})
   target_link_libraries(tessera_comm_${flavour} PUBLIC tessera_comm)
   if(NOT flavour STREQUAL "serial")
-    target_link_libraries(tessera_comm_${flavour} PUBLIC mpi_${flavour})
+    target_link_libraries(tessera_comm_${flavour} PUBLIC tessera::mpi_${flavour})
   endif()
-  set(main ${PROJECT_SOURCE_DIR}/cpp/tessera/app/main.cpp)
-  if(EXISTS ${main})
-    add_executable(tessera-md-${flavour} ${main})
-    target_link_libraries(tessera-md-${flavour} PRIVATE tessera_app tessera_comm_${flavour})
-    set_target_properties(tessera-md-${flavour} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
+  tessera_precompile(tessera_comm_${flavour})
+  tessera_export(tessera_comm_${flavour} comm_${flavour})
+  if(NOT TARGET tessera_main)
+    add_library(tessera_main OBJECT ${PROJECT_SOURCE_DIR}/cpp/tessera/app/main.cpp)
+    target_link_libraries(tessera_main PUBLIC tessera_app)
+    tessera_precompile(tessera_main)
+    add_custom_target(engines)
   endif()
+  add_executable(tessera-md-${flavour})
+  target_link_libraries(tessera-md-${flavour} PRIVATE tessera_main tessera_app tessera_comm_${flavour})
+  tessera_executable(tessera-md-${flavour})
+  add_dependencies(engines tessera-md-${flavour})
+endfunction()
+
+# Programs are built into bin and installed; an MPI outside the system's folders is found again where it was.
+function(tessera_executable name)
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin
+                                           INSTALL_RPATH_USE_LINK_PATH ON)
+  install(TARGETS ${name} RUNTIME DESTINATION ${TESSERA_INSTALL_PROGRAMS})
 endfunction()
 
 # tessera_mpi_program(name folder): cpp/tessera/comm/<folder> as the executables <name>-<flavour>, one for each MPI.
@@ -44,7 +89,7 @@ function(tessera_mpi_program name folder)
   foreach(flavour IN LISTS TESSERA_MPI_FLAVOURS)
     add_executable(${name}-${flavour} ${sources})
     target_link_libraries(${name}-${flavour} PRIVATE tessera_comm_${flavour} CLI11::CLI11)
-    set_target_properties(${name}-${flavour} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
+    tessera_executable(${name}-${flavour})
   endforeach()
 endfunction()
 

@@ -7,11 +7,6 @@ used.
 
 from __future__ import annotations
 
-from importlib import metadata
-
-try:
-    __version__ = metadata.version("tessera")
-except metadata.PackageNotFoundError:  # a checkout on PYTHONPATH
-    __version__ = "0.1.0"
+__version__ = "0.1.0"  # and in pyproject.toml and CMakeLists.txt
 
 __all__ = ["__version__"]

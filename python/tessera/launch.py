@@ -326,7 +326,10 @@ def start(
     command = engine_command(arguments, ranks=ranks, threads=threads, mpi=mpi, oversubscribe=oversubscribe)
     if dry_run:
         click.echo(shlex.join(command))
-    elif Path(command[0]) in engines().values():
+        return
+    if os.isatty(2):
+        os.environ["TESSERA_TERMINAL"] = "1"  # mpirun makes the engine's own standard error a pipe
+    if Path(command[0]) in engines().values():
         execute(command)
     else:
         supervise(command)

@@ -1,4 +1,5 @@
-"""Pictures of a run: energies, temperature and drift from `energy.csv`, the time of each phase from `report.json`."""
+"""Pictures of a run: energies, temperature, pressure and drift from `energy.csv`, the time of each phase from
+`report.json`."""
 
 from __future__ import annotations
 
@@ -11,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from tessera.files import replaced
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -95,11 +98,13 @@ def plot_run(folder: str | Path, output: str | Path) -> Path:
     import matplotlib.pyplot as plt
 
     with plt.rc_context(STYLE):
-        figure, axes = plt.subplots(2, 2, figsize=(11, 7.2), dpi=150, layout="constrained")
-        _plot_energies(axes[0, 0], table)
-        _plot_temperature(axes[0, 1], table)
-        _plot_drift(axes[1, 0], table)
-        _plot_phases(axes[1, 1], report)
+        figure = plt.figure(figsize=(11, 10.2), dpi=150, layout="constrained")
+        axes = figure.subplot_mosaic([["energy", "drift"], ["temperature", "pressure"], ["phases", "phases"]])
+        _plot_energies(axes["energy"], table)
+        _plot_drift(axes["drift"], table)
+        _plot_mean(axes["temperature"], table, "temperature", _RED)
+        _plot_mean(axes["pressure"], table, "pressure", _BLUE)
+        _plot_phases(axes["phases"], report)
         figure.suptitle(_title(folder, report), x=0.01, ha="left", fontsize=12, color=GREY)
         try:
             save(figure, output)
@@ -113,7 +118,8 @@ def save(figure: Figure, output: Path) -> None:
     if not output.suffix:  # matplotlib would add one: a file of another name
         raise PlotError(f"{output}: a picture's name has to end in .png, .pdf or .svg")
     try:
-        figure.savefig(output)
+        with replaced(output) as temporary:
+            figure.savefig(temporary, format=output.suffix[1:])
     except OSError as error:
         raise PlotError(f"can't write {output}: {error.strerror}; choose another place") from None
     except ValueError:
@@ -132,10 +138,12 @@ def _read_report(path: Path) -> dict[str, Any] | None:
 
 
 def _title(folder: Path, report: dict[str, Any] | None) -> str:
+    name = folder.resolve().name
     if report is None:
-        return f"{folder}: no report yet"
+        return f"{name}: no report yet"
     ranks, threads = report.get("ranks", 1), report.get("threads", 1)
-    parts = [f"{report.get('n_atoms', 0):,} atoms", f"{report.get('steps', 0):,} steps"]
+    steps = report.get("last_step", report.get("steps", 0))  # of all legs
+    parts = [name, f"{report.get('n_atoms', 0):,} atoms", f"{steps:,} steps"]
     parts.append(f"{ranks} rank{'s' * (ranks != 1)} × {threads} thread{'s' * (threads != 1)}")
     parts.append(f"{report.get('ns_per_day', 0):.3g} ns/day")
     return "   ·   ".join(parts)
@@ -173,39 +181,75 @@ def _plot_energies(axes: Axes, table: EnergyTable) -> None:
         axes.margins(y=0.15)
 
 
-def _plot_temperature(axes: Axes, table: EnergyTable) -> None:
+def _plot_mean(axes: Axes, table: EnergyTable, name: str, colour: str) -> None:
+    """A quantity that fluctuates about a mean: that of the last three quarters, as in the run's report."""
     x = _time_axis(axes, table)
-    axes.set_title("Temperature")
-    if "temperature" not in table.values:
-        axes.text(0.5, 0.5, "no temperature in energy.csv", ha="center", transform=axes.transAxes, color=GREY)
+    axes.set_title(name.capitalize())
+    if name not in table.values:
+        axes.text(0.5, 0.5, f"no {name} in energy.csv", ha="center", transform=axes.transAxes, color=GREY)
         return
-    y = table.values["temperature"]
-    _line(axes, x, y, _RED)
-    axes.axhline(float(y.mean()), color=GREY, linewidth=1, linestyle=(0, (4, 3)))
+    y = table.values[name]
+    _line(axes, x, y, colour)
+    late = y[_settled(len(y))]
+    axes.axhline(float(late.mean()), color=GREY, linewidth=1, linestyle=(0, (4, 3)))
     axes.set_title(
-        f"mean {y.mean():.1f} ± {y.std():.1f} {table.unit['temperature']}", loc="right", color=GREY, weight="normal"
+        f"mean {late.mean():.1f} ± {late.std():.1f} {table.unit[name]}", loc="right", color=GREY, weight="normal"
     )
-    axes.set_ylabel(table.label("temperature"))
+    axes.set_ylabel(table.label(name))
     _plain(axes)
+
+
+def _settled(rows: int) -> slice:
+    """The last three quarters: a run starts with a jump, while its atoms settle."""
+    return slice((rows + 2) // 4 if rows > 1 else 0, None)
+
+
+@dataclass(frozen=True)
+class Drift:
+    """How the conserved energy of a run goes, in kT a degree of freedom: of all rows `change`, and of a straight line
+    through the settled ones (from row `first`) `fit`, both zero where that begins; its `slope` in kT/ns/dof."""
+
+    change: NDArray[np.float64]
+    first: int
+    fit: NDArray[np.float64] | None
+    slope: float
+
+
+def drift_of(table: EnergyTable) -> Drift | None:
+    """None without total energy, kinetic energy and temperature. NaN is the slope of fewer than two settled rows."""
+    name = next((n for n in ("conserved", "total") if n in table.values), None)
+    if name is None or not {"kinetic", "temperature"} <= set(table.values):
+        return None
+    settled = _settled(len(table.values[name]))
+    kinetic = float(table.values["kinetic"][settled].mean())  # of ½ kT a degree of freedom
+    y = table.values[name] / (2 * kinetic) if kinetic > 0 else np.zeros_like(table.values[name])
+    time = table.values["time"]
+    late = time[settled]
+    if len(late) < 2 or np.ptp(late) == 0:
+        return Drift(y - y[settled][0], settled.start, None, float("nan"))
+    slope, offset = np.polyfit(late - late[0], y[settled] - y[settled][0], 1)
+    start = y[settled][0] + offset
+    return Drift(y - start, settled.start, slope * (late - late[0]), 1000 * float(slope))
 
 
 def _plot_drift(axes: Axes, table: EnergyTable) -> None:
-    """Change of the conserved energy since the first row, with the slope of a straight line through it."""
+    """The scale is that of the settled rows: the jump at the start may leave the picture."""
     x = _time_axis(axes, table)
     axes.set_title("Energy drift")
-    name = next((n for n in ("conserved", "total") if n in table.values), None)
-    if name is None:
+    drift = drift_of(table)
+    if drift is None:
         axes.text(0.5, 0.5, "no total energy in energy.csv", ha="center", transform=axes.transAxes, color=GREY)
         return
-    y = table.values[name] - table.values[name][0]
-    _line(axes, x, y, _BLUE)
-    time = table.values["time"]
-    if len(y) >= 3 and np.ptp(time) > 0:
-        slope, offset = np.polyfit(time, y, 1)
-        axes.plot(x, slope * time + offset, color="#2B3038", linewidth=1.4, linestyle=(0, (4, 3)))
-        axes.set_title(f"{slope * 1000:+.3g} {table.unit[name]}/ns", loc="right", color=GREY, weight="normal")
-    axes.set_ylabel(f"E − E₀ ({table.unit[name]})")
-    _plain(axes)
+    _line(axes, x, drift.change, _BLUE)
+    if drift.fit is not None:
+        axes.plot(x[drift.first :], drift.fit, color="#2B3038", linewidth=1.4, linestyle=(0, (4, 3)))
+        axes.set_title(f"{drift.slope:+.2g} kT/ns/dof", loc="right", color=GREY, weight="normal")
+    settled = drift.change[drift.first :]
+    if np.ptp(settled) > 0:
+        margin = 0.15 * float(np.ptp(settled))
+        axes.set_ylim(float(settled.min()) - margin, float(settled.max()) + margin)
+    axes.set_ylabel("change of the total energy (kT/dof)")
+    axes.ticklabel_format(axis="y", useOffset=False, style="sci", scilimits=(-2, 3))
 
 
 def _plot_phases(axes: Axes, report: dict[str, Any] | None) -> None:

@@ -185,6 +185,18 @@ def test_signals_reach_the_engine(tmp_path: Path) -> None:
         assert process.wait(timeout=20) == 7
 
 
+@pytest.mark.parametrize("on_terminal", [True, False])
+def test_the_engine_is_told_whether_it_writes_to_a_terminal(
+    place: Path, monkeypatch: pytest.MonkeyPatch, on_terminal: bool
+) -> None:
+    monkeypatch.delenv("TESSERA_TERMINAL", raising=False)
+    monkeypatch.setattr(os, "isatty", lambda _: on_terminal)
+    seen: list[str | None] = []
+    monkeypatch.setattr(launch, "execute", lambda _: seen.append(os.environ.pop("TESSERA_TERMINAL", None)))
+    launch.start(["run.toml"])
+    assert seen == ["1" if on_terminal else None]
+
+
 def supervised(folder: Path, text: str, *words: str) -> tuple[dict[str, str], list[str]]:
     """An environment and a command in which `tessera run -n 2` starts this script as its mpirun."""
     for flavour in ("openmpi", "serial"):  # the second is asked first whether so many ranks can run

@@ -7,10 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
-from tessera.plots import PlotError, plot_run, read_energy_table
+from tessera import plots
+from tessera.plots import PlotError, drift_of, plot_run, read_energy_table
 
-HEADER = "step,time [ps],kinetic [kcal/mol],potential [kcal/mol],total [kcal/mol],temperature [K]\n"
+HEADER = "step,time [ps],kinetic [kcal/mol],potential [kcal/mol],total [kcal/mol],temperature [K],pressure [bar]\n"
 
 
 def write_run(folder: Path, rows: int, report: bool = True) -> None:
@@ -20,7 +22,9 @@ def write_run(folder: Path, rows: int, report: bool = True) -> None:
         for i in range(rows):
             kinetic = 14000 + 80 * random.normal()
             total = -58000 + 0.01 * i + random.normal()
-            file.write(f"{100 * i},{0.2 * i},{kinetic},{total - kinetic},{total},{kinetic / 46.6}\n")
+            file.write(
+                f"{100 * i},{0.2 * i},{kinetic},{total - kinetic},{total},{kinetic / 46.6},{100 * random.normal()}\n"
+            )
     if report:
         phases = [
             {"name": "pair forces", "seconds": 12.0, "imbalance": 1.2},
@@ -38,6 +42,51 @@ def test_a_picture_is_drawn(tmp_path: Path, rows: int, report: bool) -> None:
     picture = plot_run(tmp_path, tmp_path / "run.png")
     assert picture.read_bytes().startswith(b"\x89PNG")
     assert picture.stat().st_size > 20000
+
+
+def texts(figure: Figure) -> list[str]:
+    found = [figure.get_suptitle()]
+    for axes in figure.axes:
+        found += [axes.get_title(loc=where) for where in ("left", "right")] + [axes.get_ylabel()]
+    return found
+
+
+@pytest.fixture
+def drawn(monkeypatch: pytest.MonkeyPatch) -> list[Figure]:
+    """The figures that plots save."""
+    figures: list[Figure] = []
+    monkeypatch.setattr(plots, "save", lambda figure, output: figures.append(figure))
+    return figures
+
+
+def test_the_name_of_the_run_pressure_and_one_unit_of_drift(tmp_path: Path, drawn: list[Figure]) -> None:
+    folder = tmp_path / "my_run"
+    folder.mkdir()
+    write_run(folder, 200)
+    plot_run(folder, folder / "run.png")
+    found = texts(drawn[0])
+    assert found[0].startswith("my_run ")
+    assert "Pressure" in found and "pressure (bar)" in found
+    assert any(text.endswith(" kT/ns/dof") for text in found)
+    assert not any("kcal/mol/ns" in text for text in found)
+
+
+def test_the_start_is_left_out_of_the_drift_and_of_its_scale(tmp_path: Path, drawn: list[Figure]) -> None:
+    write_run(tmp_path, 400)
+    lines = (tmp_path / "energy.csv").read_text().splitlines(keepends=True)
+    for row in range(1, 40):  # total energy far off while the run settles
+        cells = lines[row].split(",")
+        cells[4] = str(float(cells[4]) - 500)
+        lines[row] = ",".join(cells)
+    (tmp_path / "energy.csv").write_text("".join(lines))
+    drift = drift_of(read_energy_table(tmp_path / "energy.csv"))
+    assert drift is not None and drift.first == 100
+    # 0.01 kcal/mol a row of 0.2 ps, over twice the kinetic energy; noise of 1 kcal/mol over 60 ps
+    assert drift.slope == pytest.approx(50 / 28000, abs=4 * 1000 / 28000 * np.sqrt(12 / 300) / 60)
+    plot_run(tmp_path, tmp_path / "run.png")
+    (axes,) = (axes for axes in drawn[0].axes if axes.get_title(loc="left") == "Energy drift")
+    low, high = axes.get_ylim()
+    assert high - low < 20 / 28000
 
 
 def test_columns_and_units(tmp_path: Path) -> None:

@@ -3,9 +3,10 @@
 bash     runs, and must succeed
 python   runs, and must succeed
 toml     must parse; written to the file that a comment on its first line names (`# run.toml`), if one does
+text     after `<!-- printed -->`: must be part of what the bash block before it prints
 console  and other languages are for the eye only
 
-`<!-- not run: reason -->` on the line before a block leaves it out. `examples` is there as in a checkout.
+`<!-- not run: reason -->` on the line before a block leaves it out. `examples` and `machines` are as in a checkout.
 """
 
 import os
@@ -45,7 +46,9 @@ def blocks(text: str) -> list[Block]:
             if inner == "```":
                 break
             body.append(inner)
-        if fence[1] in LANGUAGES and not re.fullmatch(r"<!-- not run: .+ -->", before):
+        if before == "<!-- printed -->":
+            found.append(Block("printed", "\n".join(body) + "\n", number))
+        elif fence[1] in LANGUAGES and not re.fullmatch(r"<!-- not run: .+ -->", before):
             found.append(Block(fence[1], "\n".join(body) + "\n", number))
         before = ""
     return found
@@ -57,9 +60,14 @@ def with_code() -> list[Path]:
 
 @pytest.mark.parametrize("document", with_code(), ids=lambda path: str(path.relative_to(ROOT)))
 def test_code_runs(document: Path, tmp_path: Path, run_program: Callable) -> None:
-    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    for folder in ("examples", "machines"):
+        (tmp_path / folder).symlink_to(ROOT / folder)
+    printed = ""
     path = f"{ROOT / 'build' / 'release' / 'bin'}:{os.environ['PATH']}"
     for block in blocks(document.read_text()):
+        if block.language == "printed":
+            assert block.text in printed, f"{document.relative_to(ROOT)}:{block.line}: printed was\n{printed}"
+            continue
         if block.language == "toml":
             tomllib.loads(block.text)
             name = re.match(r"# (\S+\.toml)$", block.text.splitlines()[0])
@@ -68,6 +76,7 @@ def test_code_runs(document: Path, tmp_path: Path, run_program: Callable) -> Non
             continue
         command = ["bash", "-euo", "pipefail", "-c"] if block.language == "bash" else [sys.executable, "-c"]
         done = run_program([*command, block.text], cwd=tmp_path, env={"PATH": path}, timeout=LONGEST, check=False)
+        printed = "".join(line.rstrip() + "\n" for line in done.stdout.splitlines())
         if done.returncode != 0:
             pytest.fail(
                 f"{document.relative_to(ROOT)}:{block.line}: exit status {done.returncode}\n"
@@ -78,10 +87,12 @@ def test_code_runs(document: Path, tmp_path: Path, run_program: Callable) -> Non
 def test_blocks_are_found_and_left_out() -> None:
     text = (
         "a\n```bash\nx\n```\n<!-- not run: needs root -->\n```bash\ny\n```\n```console\nz\n```\n```toml\nt = 1\n```\n"
+        "<!-- printed -->\n```text\nx\n```\n```text\ny\n```\n"
     )
     assert [(block.language, block.text, block.line) for block in blocks(text)] == [
         ("bash", "x\n", 2),
         ("toml", "t = 1\n", 12),
+        ("printed", "x\n", 16),
     ]
 
 

@@ -29,7 +29,7 @@ def check(process: subprocess.CompletedProcess[str], last_step: int) -> str:
     message = text[text.index("tessera-md: error:") :].splitlines()[0]
     step = re.search(r"step (\d+)", message)
     assert step and int(step[1]) <= last_step, message
-    assert re.search(r"atom \d+ \(\w+ \d+ \w+\)", message), message
+    assert re.search(r"atom \d+ \(\w+ (\d+ \w+|\w+, molecule \d+)\)", message), message
     assert any(f"is {term}" in message for term in TERMS), message
     return message
 

@@ -1,10 +1,13 @@
 """The house rules as tests, and that they would notice."""
 
+import tomllib
 from pathlib import Path
 
 import house
 import includes
 import pytest
+
+import tessera
 
 
 def test_libraries_include_only_what_they_may() -> None:
@@ -13,6 +16,12 @@ def test_libraries_include_only_what_they_may() -> None:
 
 def test_house_rules() -> None:
     assert not house.violations()
+
+
+def test_one_version() -> None:
+    project = tomllib.loads((house.ROOT / "pyproject.toml").read_text())["project"]
+    assert project["version"] == tessera.__version__
+    assert f"project(tessera VERSION {tessera.__version__} " in (house.ROOT / "CMakeLists.txt").read_text()
 
 
 @pytest.mark.parametrize(

@@ -144,8 +144,7 @@ def test_a_trajectory_that_begins_at_a_restart(runs: Runs, uninterrupted: dict[s
         np.testing.assert_array_equal(h5_arrays(found.folder)["step"], steps)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(100))
+@pytest.mark.parametrize("seed", [*range(4), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(4, 100))])
 def test_kill_at_any_moment(runs: Runs, uninterrupted: dict[str, Path], seed: int) -> None:
     """Killed again and again, each time after a random while, with a checkpoint at every second step."""
     kind = ("dcd", "h5md")[seed % 2]
@@ -344,6 +343,35 @@ def test_other_readers(runs: Runs, kind: str, wrap: bool) -> None:
     else:
         positions = h5_arrays(found.folder)["value"]
     np.testing.assert_array_equal(positions.astype(float), frames)
+
+
+def test_velocities(runs: Runs) -> None:
+    """H5MD frames hold them where asked for, also after a restart; MDAnalysis sees them."""
+    mda = pytest.importorskip("MDAnalysis")
+    settings: Settings = {
+        "dynamics.steps": 10,
+        "output.trajectory_every": 5,
+        "output.trajectory": "h5md",
+        "output.velocities": True,
+    }
+    path = runs.run_file(sample("peptide"), settings)
+    found = runs.start(path)
+    expected = [read(sample("peptide")).velocity, last_state(found.folder)[1]]
+    runs.start(path, "--restart", "--set", "dynamics.steps=15")
+    expected.append(last_state(found.folder)[1])
+    universe = mda.Universe.empty(len(expected[1]), trajectory=False, velocities=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        universe.load_new(str(found.folder / FORMATS["h5md"]), format="H5MD")
+        velocities = [frame.velocities.copy() for frame in universe.trajectory]
+    assert len(velocities) == 4
+    np.testing.assert_allclose(velocities[0], expected[0], atol=2e-3)  # but for those along constrained bonds
+    np.testing.assert_allclose(velocities[2], expected[1], atol=1e-5)
+    np.testing.assert_allclose(velocities[3], expected[2], atol=1e-5)
+    refused = runs.start(
+        path, "--restart", "--set", "dynamics.steps=20", "--set", "output.velocities=false", check=False
+    )
+    assert refused.process.returncode == 2 and "without velocities" in refused.process.stderr
 
 
 def test_both_formats_hold_the_same_frames(uninterrupted: dict[str, Path]) -> None:

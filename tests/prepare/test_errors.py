@@ -25,6 +25,10 @@ def prepared(psf: Path = PSF, pdb: Path = PDB, box: float | None = 40.0) -> Syst
     return prepare_charmm(psf, pdb, ALA3_PARAMETERS, None if box is None else np.diag([box] * 3))
 
 
+def in_vacuum(pdb: Path = PDB) -> System:
+    return prepare_charmm(PSF, pdb, ALA3_PARAMETERS, vacuum=True)
+
+
 def edited(source: Path, folder: Path, old: str, new: str) -> Path:
     text = source.read_text()
     assert old in text
@@ -135,8 +139,10 @@ def test_drude_is_refused(tmp_path: Path) -> None:
         prepared(psf)
 
 
-def test_no_box_is_vacuum() -> None:
-    system = prepared(box=None)
+def test_no_box_is_refused_unless_vacuum_is_asked_for() -> None:
+    with pytest.raises(InputError, match=r"^ala_ala_ala.pdb has no box: give --box or --vacuum$"):
+        prepared(box=None)
+    system = in_vacuum()
     assert not system.periodic
     extent = np.ptp(system.positions(), axis=0)
     assert (np.diag(system.box) >= 3 * extent + 40 - 1e-6).all()
@@ -150,7 +156,7 @@ def test_vacuum_far_from_the_origin(tmp_path: Path) -> None:
         lines.append(line)
     far = tmp_path / "far.pdb"
     far.write_text("\n".join(lines) + "\n")
-    moved, still = prepared(pdb=far, box=None).positions(), prepared(box=None).positions()
+    moved, still = in_vacuum(far).positions(), in_vacuum().positions()
     assert np.allclose(moved - moved[0], still - still[0], atol=1e-6)
 
 
@@ -161,6 +167,14 @@ def test_triclinic_boxes_are_lower_triangular() -> None:
     assert np.linalg.norm(box, axis=1) == pytest.approx([30, 40, 50])
     angle = np.degrees(np.arccos(box[1] @ box[2] / (40 * 50)))
     assert angle == pytest.approx(70)
+
+
+def test_triclinic_boxes_are_refused(tmp_path: Path) -> None:
+    cell = tmp_path / "cell.pdb"
+    cell.write_text("CRYST1   40.000   40.000   40.000  70.53 109.47  90.00 P 1\n" + PDB.read_text())
+    with pytest.raises(InputError, match=r"triclinic \(40.000 × 40.000 × 40.000 Å, angles 70.53°, 109.47°, 90.00°\)"):
+        prepared(pdb=cell, box=None)
+    assert np.diag(prepared(pdb=cell).box).tolist() == [40, 40, 40]
 
 
 def test_namd_binary_and_crd_give_the_same_coordinates(tmp_path: Path) -> None:

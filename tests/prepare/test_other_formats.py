@@ -131,18 +131,6 @@ def test_openmm_refuses_constraints_without_a_force(tmp_path: Path) -> None:
         prepare_openmm(*_serialised(tmp_path, system, psf.topology, positions))
 
 
-def test_gromacs_include_that_is_missing(data_folder: Path, tmp_path: Path) -> None:
-    folder = data_folder / "openmm_systems"
-    with pytest.raises(InputError, match=r"amber99sb.ff/forcefield.itp.*--include"):
-        prepare_gromacs(folder / "explicit.top", folder / "explicit_input.gro", include=tmp_path)
-
-
-def test_gromacs_refuses_virtual_sites(data_folder: Path) -> None:
-    folder = data_folder / "openmm_systems"
-    with pytest.raises(InputError, match=r"LPA of BENX 1 .*virtual site"):
-        prepare_gromacs(folder / "bnz.top", folder / "bnz.gro")
-
-
 SMALL_TOP = """\
 [ defaults ]
 1 {rule} yes 0.5 0.8333

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from prepare.inputs import alanine_tripeptide, dhfr
+from tessera import __version__
 from tessera.system import (
     FORCE_FIELD_COLUMNS,
     TERM_ATOMS,
@@ -88,6 +89,8 @@ def _template(rng: np.random.Generator, n: int, index: int) -> Template:
 def test_what_is_written_is_read(system: System, tmp_path_factory: pytest.TempPathFactory) -> None:
     path = tmp_path_factory.mktemp("system") / "one.tsr"
     system.write(path)
+    with h5py.File(path) as file:
+        assert file.attrs["creator"] == f"tessera {__version__}"
     again = read(path)
     for name in ("coulomb_constant", "coulomb_source", "lj_rule", "lennard_jones", "source", "periodic"):
         assert getattr(again, name) == getattr(system, name)

@@ -4,7 +4,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "tessera/app/config/interactions.h"
 #include "tessera/app/config/read_config.h"
+#include "tessera/app/config/schema.h"
 #include "tessera/app/engine_settings.h"
 #include "tessera/app/gather.h"
 #include "tessera/app/system_file.h"
@@ -16,7 +18,32 @@ namespace tessera::app {
 
 namespace {
 
-nlohmann::json to_json(const md::Engine& engine) {
+std::string describe(const md::Clashes& clashes, const model::System& system) {
+  std::string text;
+  if (clashes.count > 0) {
+    for (const auto& [distance, id, other] : clashes.nearest)
+      text += fmt::format("{}{} and {} {:.3f} Å apart", text.empty() ? "" : "; ", system.describe(id),
+                          system.describe(other), distance);
+    const auto unnamed = clashes.count - std::ssize(clashes.nearest);
+    text = fmt::format("clashes: {}{}; the force of such a pair is given as {:.0f} kcal/mol/Å\n", text,
+                       unnamed > 0 ? fmt::format("; and {} pairs more", unnamed) : "", force_limit);
+  }
+  if (clashes.is_energy_limited)
+    text += fmt::format(
+        "lower bounds: a pair counts with an energy of at most {:.3g} kcal/mol, so the energies of "
+        "clashing atoms and the total are at least those above\n",
+        md::energy_limit);
+  return text;
+}
+
+nlohmann::json to_json(const md::Clashes& clashes) {
+  nlohmann::json nearest = nlohmann::json::array();
+  for (const auto& [distance, id, other] : clashes.nearest)
+    nearest.push_back({{"atoms", {id, other}}, {"distance", distance}});
+  return {{"pairs", clashes.count}, {"nearest", nearest}, {"energies_are_lower_bounds", clashes.is_energy_limited}};
+}
+
+nlohmann::json to_json(const RunConfig& config, const md::Engine& engine, const md::Clashes& clashes) {
   const auto& energies = engine.energies();
   nlohmann::json terms = nlohmann::json::object();
   for (std::size_t t = 0; t < md::n_terms; ++t) terms[std::string(md::term_names[t])] = energies.term[t];
@@ -27,6 +54,9 @@ nlohmann::json to_json(const md::Engine& engine) {
                            {"virial", energies.virial},
                            {"pressure_bar", nullptr},
                            {"kinetic", energies.kinetic},
+                           {"interactions", to_json(in_effect(config, settings))["interactions"]},
+                           {"note", note_of_source(config, engine.system())},
+                           {"clashes", to_json(clashes)},
                            {"coulomb_constant", settings.pair.coulomb_constant},
                            {"pair_scheme", engine.pair_forces().scheme().name}};
   if (engine.system().is_periodic) result["pressure_bar"] = energies.pressure;
@@ -38,15 +68,12 @@ nlohmann::json to_json(const md::Engine& engine) {
   return result;
 }
 
-std::string to_text(const md::Engine& engine) {
+std::string to_text(const RunConfig& config, const md::Engine& engine, const md::Clashes& clashes) {
   const auto& energies = engine.energies();
-  std::string text = fmt::format("{} atoms, cut-off {} Å", engine.system().n_atoms(), engine.settings().pair.cutoff);
-  const auto& settings = engine.settings();
-  if (settings.pair.electrostatics == md::pair::Electrostatics::pme)
-    text += fmt::format(", PME α {:.4f} Å⁻¹, mesh {} × {} × {}, order {}", settings.pair.alpha, settings.pme_grid[0],
-                        settings.pme_grid[1], settings.pme_grid[2], settings.pme_order);
-  text += fmt::format("; Coulomb constant {} ({})\n\n", settings.pair.coulomb_constant, engine.system().coulomb_source);
-  text += fmt::format("{:<22}{:>20}\n", "term", "kcal/mol");
+  std::string text = describe_interactions(config, engine.system(), engine.settings());
+  const auto note = note_of_source(config, engine.system());
+  if (!note.empty()) text += "note: " + note + "\n";
+  text += fmt::format("\n{:<22}{:>20}\n", "term", "kcal/mol");
   for (std::size_t t = 0; t < md::n_terms; ++t)
     text += fmt::format("{:<22}{:>20.4f}\n", md::term_names[t], energies.term[t]);
   text += fmt::format("{:<22}{:>20.4f}\n\n", "total", energies.potential());
@@ -54,7 +81,7 @@ std::string to_text(const md::Engine& engine) {
   text += fmt::format("virial, kcal/mol: xx {:.3f}  yy {:.3f}  zz {:.3f}  xy {:.3f}  xz {:.3f}  yz {:.3f}\n", w[0],
                       w[1], w[2], w[3], w[4], w[5]);
   if (engine.system().is_periodic) text += fmt::format("pressure: {:.2f} bar (no motion)\n", energies.pressure);
-  return text;
+  return text + describe(clashes, engine.system());
 }
 
 }  // namespace
@@ -97,7 +124,8 @@ std::string compute_energy(const EnergyRequest& request, const comm::Communicato
     }
     comm::agree_on_run(comm, problem);
   }
-  return request.json ? to_json(engine).dump(2) + "\n" : to_text(engine);
+  const auto clashes = engine.find_clashes();
+  return request.json ? json_text(to_json(config, engine, clashes), 2) + "\n" : to_text(config, engine, clashes);
 }
 
 }  // namespace tessera::app

@@ -6,7 +6,10 @@
 #include <array>
 #include <cmath>
 #include <cstdlib>
+#include <filesystem>
 
+#include "tessera/app/config/interactions.h"
+#include "tessera/app/config/schema.h"
 #include "tessera/app/system_file.h"
 #include "tessera/base/error.h"
 #include "tessera/md/pme/plan.h"
@@ -14,36 +17,6 @@
 namespace tessera::app {
 
 namespace {
-
-md::pair::LjModifier modifier(LjModifier lj) {
-  switch (lj) {
-    case LjModifier::cut:
-      return md::pair::LjModifier::cut;
-    case LjModifier::potential_switch:
-      return md::pair::LjModifier::potential_switch;
-    case LjModifier::force_switch:
-      return md::pair::LjModifier::force_switch;
-    case LjModifier::force_switch_gromacs:
-      return md::pair::LjModifier::force_switch_gromacs;
-    case LjModifier::quintic_switch:
-      return md::pair::LjModifier::quintic_switch;
-  }
-  return {};
-}
-
-md::pair::Electrostatics electrostatics(Electrostatics kind) {
-  switch (kind) {
-    case Electrostatics::pme:
-      return md::pair::Electrostatics::pme;
-    case Electrostatics::cut:
-      return md::pair::Electrostatics::cut;
-    case Electrostatics::shift:
-      return md::pair::Electrostatics::shift;
-    case Electrostatics::force_switch:
-      return md::pair::Electrostatics::force_switch;
-  }
-  return {};
-}
 
 md::constraint::ConstraintMode constraint_mode(Constraints mode) {
   switch (mode) {
@@ -62,16 +35,17 @@ md::constraint::ConstraintMode constraint_mode(Constraints mode) {
 md::EngineSettings plan_settings(const RunConfig& config, const model::System& system) {
   md::EngineSettings settings;
   auto& pair = settings.pair;
-  pair.cutoff = config.interactions.cutoff;
-  pair.switch_distance = config.interactions.switch_distance;
-  pair.lj = modifier(config.interactions.lj);
-  pair.electrostatics = electrostatics(config.interactions.electrostatics);
+  const auto lj = resolve_lj(config, system);
+  pair.cutoff = lj.cutoff;
+  pair.switch_distance = lj.switch_distance;
+  pair.lj = lj.modifier;
+  settings.lj_tail = lj.has_tail;
+  pair.electrostatics = config.interactions.electrostatics;
   pair.coulomb_switch = config.interactions.coulomb_switch;
   pair.coulomb_constant = system.force_field.coulomb_constant;
-  settings.lj_tail = config.interactions.lj_tail;
   settings.buffer = config.parallel.buffer;
   settings.list_steps = config.parallel.list_steps;
-  settings.search_every = static_cast<int>(config.parallel.pair_search_every);
+  settings.search_every = config.parallel.pair_search_every;
   settings.double_precision = config.parallel.precision == Precision::double_precision;
   pair.function = config.interactions.pair_function == PairFunction::table ? md::pair::PairFunction::table
                                                                            : md::pair::PairFunction::analytic;
@@ -81,15 +55,7 @@ md::EngineSettings plan_settings(const RunConfig& config, const model::System& s
   settings.constraints = constraint_mode(config.dynamics.constraints);
   settings.constraint_tolerance = config.dynamics.constraint_tolerance;
   settings.timestep = config.dynamics.timestep;
-  settings.com_removal_every = static_cast<int>(config.dynamics.com_removal_every);
-  if (!system.is_periodic) {
-    if (pair.electrostatics == md::pair::Electrostatics::pme)
-      throw InputError(
-          "the system has no periodic box, so a mesh can't act: set interactions.electrostatics to \"cut\", \"shift\" "
-          "or \"force-switch\", or prepare the system with --box");
-    if (settings.lj_tail)
-      throw InputError("the system has no periodic box, so interactions.lj_tail has no density: set it to false");
-  }
+  settings.com_removal_every = config.dynamics.com_removal_every;
   if (pair.electrostatics == md::pair::Electrostatics::pme) {
     const auto edges = system.lattice.edges();
     settings.pme_order = static_cast<int>(config.pme.order);
@@ -109,6 +75,28 @@ md::EngineSettings plan_settings(const RunConfig& config, const model::System& s
     settings.machine_file = file;
   settings.buffer = md::widest_buffer(system, settings);
   return settings;
+}
+
+RunConfig in_effect(RunConfig config, const md::EngineSettings& settings) {
+  const auto& pair = settings.pair;
+  auto& n = config.interactions;
+  n.cutoff = pair.cutoff;
+  n.switch_distance = pair.switch_distance;
+  n.lj = pair.lj;
+  n.lj_tail = settings.lj_tail;
+  n.pair_function = pair.function == md::pair::PairFunction::table ? PairFunction::table : PairFunction::analytic;
+  config.parallel.pair_scheme = settings.pair_scheme;
+  if (pair.electrostatics == Electrostatics::pme) {
+    config.pme.cutoff = pair.range();
+    config.pme.alpha = pair.alpha;
+    config.pme.grid.assign(settings.pme_grid.begin(), settings.pme_grid.end());
+  }
+  for (const auto& key : schema()) {
+    if (!key.is_path) continue;
+    const auto path = std::get<std::string>(key.load(config));
+    if (!path.empty()) key.store(config, std::filesystem::absolute(path).lexically_normal().string());
+  }
+  return config;
 }
 
 void check_every_atom_once(const comm::Communicator& comm, const CoordinateBlock& block, const model::System& system,

@@ -13,6 +13,9 @@ namespace tessera::app {
 
 /// α, mesh, Coulomb constant and the rest. Throws InputError where the configuration does not fit the system.
 md::EngineSettings plan_settings(const RunConfig& config, const model::System& system);
+/// The configuration with what these settings chose in place of "auto", and absolute paths: as a run file it gives the
+/// same run from anywhere.
+RunConfig in_effect(RunConfig config, const md::EngineSettings& settings);
 
 struct CoordinateBlock;
 

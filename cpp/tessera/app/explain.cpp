@@ -6,7 +6,9 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "tessera/app/config/interactions.h"
 #include "tessera/app/config/read_config.h"
+#include "tessera/app/config/schema.h"
 #include "tessera/app/engine_settings.h"
 #include "tessera/app/output/progress.h"
 #include "tessera/app/output/report.h"
@@ -145,6 +147,11 @@ std::vector<Choice> list_choices(const RunConfig& config, const model::System& s
        config.parallel.pair_scheme == "auto" ? "the default of this precision, never by timing" : "asked for"});
   choices.push_back(
       {"instruction set", md::pair::simd_target(), "the best this machine has; bits are the same per set"});
+  const auto note = note_of_source(config, system);
+  choices.push_back(
+      {"Lennard-Jones", text_of(lj_in_effect(settings)), note.empty() ? "as the source of the system has it" : note});
+  choices.push_back({"electrostatics", text_of_electrostatics(settings),
+                     "interactions.electrostatics; it doesn't follow the source"});
   choices.push_back({"Coulomb constant", fmt::format("{}", pair.coulomb_constant),
                      fmt::format("of the program the input was written for ({})", system.coulomb_source)});
   if (pair.electrostatics == md::pair::Electrostatics::pme) {
@@ -189,7 +196,8 @@ std::string explain(const ExplainRequest& request) {
                  {"cells_of_a_rank", {layout.least_cells, layout.most_cells}},
                  {"halo_cells", layout.most_halo_cells},
                  {"neighbours", layout.most_peers},
-                 {"machine", machine.summary()}};
+                 {"machine", machine.summary()},
+                 {"settings", to_json(in_effect(config, settings))}};
   for (const auto& choice : choices)
     result["choices"].push_back({{"what", choice.what}, {"value", choice.value}, {"why", choice.why}});
   const double mean_cells = static_cast<double>(layout.grid.size()) / request.ranks;
@@ -258,7 +266,7 @@ std::string explain(const ExplainRequest& request) {
             : "",
         layout.exchange_seconds ? "" : ": no map of the machine's links is given (parallel.machine)");
   }
-  return request.json ? result.dump(2) + "\n" : text;
+  return request.json ? json_text(result, 2) + "\n" : text;
 }
 
 void check_run(const std::string& run_file, const std::vector<std::string>& overrides, int ranks) {

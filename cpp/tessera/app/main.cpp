@@ -1,9 +1,11 @@
 // tessera-md: the engine's command line.
 #include <fmt/format.h>
+#include <hwy/targets.h>
 
 #include <malloc.h>
 
 #include <CLI/CLI.hpp>
+#include <csignal>
 #include <nlohmann/json.hpp>
 
 #include "tessera/app/config/schema.h"
@@ -23,7 +25,17 @@ void print_on_root(const comm::Communicator& comm, const std::string& text) {
   if (comm.is_root()) comm::print(text);
 }
 
+/// An engine that was compiled for one instruction set alone runs only where the processor has it.
+void check_processor() {
+  if (HWY_STATIC_TARGET >= HWY_EMU128 || (hwy::SupportedTargets() & HWY_STATIC_TARGET) != 0) return;
+  throw InputError(
+      fmt::format("this engine is compiled for {} alone, which this processor does not have; build it here, or with "
+                  "-DTESSERA_INSTRUCTION_SETS=all",
+                  hwy::TargetName(HWY_STATIC_TARGET)));
+}
+
 int run_command(int argc, char** argv, const comm::Communicator& comm) {
+  check_processor();
   CLI::App app{"Tessera's engine. Run it alone, or under mpirun or srun: mpirun -n 4 tessera-md run.toml"};
   std::string run_file;
   bool restart = false, tune = false, check = false, version = false, defaults = false, schema = false;
@@ -91,6 +103,7 @@ int main(int argc, char** argv) {
   // Arrays of atoms come and go at every pair search: give them back to the system at once instead of keeping holes. (A
   // fixed threshold switches off glibc's habit of raising it.)
   mallopt(M_MMAP_THRESHOLD, 256 << 10);
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow (`ulimit -f`) is an error of its write
   return tessera::comm::run_job("tessera-md",
                                 [&](const auto& comm) { return tessera::app::run_command(argc, argv, comm); });
 }

@@ -9,22 +9,22 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
-#include <filesystem>
+#include <cstdlib>
 #include <limits>
 #include <optional>
 
-#include "tessera/app/checkpoint.h"
+#include "tessera/app/averages.h"
+#include "tessera/app/config/interactions.h"
 #include "tessera/app/config/read_config.h"
-#include "tessera/app/drift.h"
 #include "tessera/app/engine_settings.h"
 #include "tessera/app/gather.h"
-#include "tessera/app/output/energy_table.h"
+#include "tessera/app/output/output_files.h"
 #include "tessera/app/output/progress.h"
 #include "tessera/app/output/report.h"
+#include "tessera/app/restart/checkpoint.h"
+#include "tessera/app/restart/fingerprint.h"
 #include "tessera/app/system_file.h"
-#include "tessera/app/trajectory.h"
 #include "tessera/app/trial.h"
-#include "tessera/base/atomic_file.h"
 #include "tessera/base/error.h"
 #include "tessera/base/units.h"
 #include "tessera/comm/job.h"
@@ -60,37 +60,6 @@ std::int64_t peak_bytes() {
   return std::int64_t{usage.ru_maxrss} * 1024;
 }
 
-std::vector<Column> energy_columns() {
-  std::vector<Column> columns;
-  for (const auto name : md::term_names) columns.push_back({std::string(name), "kcal/mol"});
-  for (const auto* name : {"potential", "kinetic", "total"}) columns.push_back({name, "kcal/mol"});
-  columns.push_back({"temperature", "K"});
-  columns.push_back({"pressure", "bar"});
-  columns.push_back({"drift", "kT/ns/dof"});
-  return columns;
-}
-
-void prepare_folder(const RunConfig& config, bool restart) {
-  namespace fs = std::filesystem;
-  const auto& folder = config.output.folder;
-  std::error_code ignored;
-  if (!restart && fs::exists(folder, ignored) && !config.output.overwrite)
-    for (const auto* name : {"energy.csv", "checkpoint.tck", "trajectory.dcd", "trajectory.h5md", "report.json"})
-      if (fs::exists(fs::path(folder) / name, ignored))
-        throw InputError(
-            fmt::format("{} already holds a run ({}): choose another output.folder, set output.overwrite = "
-                        "true, or continue it with --restart",
-                        folder, name));
-  make_folder(folder);
-  if (!restart)
-    for (const auto* name : {"checkpoint.tck", "checkpoint.previous.tck", "checkpoint.next.tck", "report.json"}) {
-      fs::remove(fs::path(folder) / name, ignored);
-    }
-  if (access(folder.c_str(), W_OK) != 0)
-    throw RunError(fmt::format("{} can't be written to: choose another output.folder or mend its permissions", folder));
-  write_atomically(folder + "/settings.toml", to_toml(config));
-}
-
 double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
@@ -124,9 +93,11 @@ class Run {
   void read_input();
   void start_new();
   void tune();
+  void tell_what_runs() const;
   void read_checkpoint_of_run();
   void start_from_checkpoint();
-  void open_outputs(std::optional<std::int64_t> frames);
+  void begin_outputs();
+  void show_progress_from_here();
   void record_energies();
   void record_frame();
   void save_checkpoint();
@@ -134,6 +105,8 @@ class Run {
   void show_progress(bool is_last);
   int asked_to_stop() const;
   Report make_report(double seconds);
+  /// The settings in effect, as a run file.
+  std::string settings_text() const { return to_toml(in_effect(config_, settings_)); }
   std::int64_t last_step() const { return config_.dynamics.steps; }
   double time_of(std::int64_t step) const { return static_cast<double>(step) * config_.dynamics.timestep; }
   static bool is_due(std::int64_t step, std::int64_t every) { return every > 0 && step % every == 0; }
@@ -145,29 +118,33 @@ class Run {
   md::EngineSettings settings_;
   CoordinateBlock block_;            // until a new run has started
   Checkpoint checkpoint_;            // of the root, until a restart has
+  bool has_begun_ = false;           // a restart, or a new run of which step 1 is done
   std::vector<SchemeTrial> trials_;  // --tune
   std::vector<SplitTrial> split_trials_;
   std::optional<ThreadPool> threads_;
   std::optional<md::Engine> engine_;
-  Drift drift_;
+  Averages averages_;
   std::int64_t first_step_ = 0;
   double work_at_look_ = 0;  // what this rank had worked when last it was looked at how even the ranks' work is
   std::optional<BalanceHistory> balance_;
   std::int64_t n_searches_before_ = 0, n_lists_before_ = 0;  // of engines that have made way for others
   // Root only.
-  std::optional<EnergyTable> energy_table_;
-  std::optional<Trajectory> trajectory_;
+  std::optional<OutputFiles> files_;
+  nlohmann::json fingerprint_;  // of the system
   std::optional<ProgressLine> progress_;
-  std::int64_t restart_frames_ = 0;
 };
 
 Run::Run(const RunRequest& request, const comm::Communicator& comm) : request_(request), comm_(comm) {
   comm::listen_for_stop_signals();
   read_input();
   threads_.emplace(request.threads > 0 ? request.threads : static_cast<int>(config_.parallel.threads));
-  on_root(comm, [&] { prepare_folder(config_, request_.restart); });
+  on_root(comm, [&] {
+    files_.emplace(config_, system_, request.restart);
+    fingerprint_ = fingerprint(system_);
+  });
   if (request.restart) read_checkpoint_of_run();
   if (request.tune) tune();
+  tell_what_runs();
   engine_.emplace(system_, settings_, comm, *threads_);
   if (request.restart)
     start_from_checkpoint();
@@ -182,6 +159,7 @@ void Run::read_input() {
     config_ = read_run_file(request_.run_file, request_.overrides);
     system_ = read_system(config_.input.system);
     settings_ = plan_settings(config_, system_);
+    Trajectory::check(config_.output, system_);
     if (request_.tune && request_.restart)
       throw InputError("--tune chooses before step 1, and --restart goes on as the run was begun: leave one out");
     if (request_.tune && config_.parallel.pair_scheme != "auto")
@@ -211,8 +189,7 @@ void Run::start_new() {
   if (velocities == Velocities::generate)
     engine_->generate_velocities(config_.dynamics.temperature, static_cast<std::uint64_t>(config_.dynamics.seed));
   engine_->measure();
-  drift_ = Drift(0, engine_->energies().total(), engine_->degrees_of_freedom());
-  open_outputs(std::nullopt);
+  averages_ = Averages(engine_->degrees_of_freedom());
   record_energies();
   record_frame();
 }
@@ -239,6 +216,14 @@ void Run::tune() {
              settings_.pair.range(), settings_.pme_grid[0], settings_.pme_grid[1], settings_.pme_grid[2], text);
 }
 
+void Run::tell_what_runs() const {
+  if (!comm_.is_root()) return;
+  const auto note = note_of_source(config_, system_);
+  if (!note.empty()) fmt::print(stderr, "tessera-md: note: {}\n", note);
+  fmt::print("{}", describe_interactions(config_, system_, settings_));
+  std::fflush(stdout);
+}
+
 /// A restart goes on with the pair scheme and the split of Ewald's sum that the run began with, unless the run file
 /// names others.
 void Run::read_checkpoint_of_run() {
@@ -257,13 +242,17 @@ void Run::read_checkpoint_of_run() {
       choice.split = {checkpoint_.settings.at("pme.cutoff"), checkpoint_.settings.at("pme.grid")};
       settings_ = with_split(config_, system_, choice.split, settings_.pair_scheme);
     }
-    const auto differences = describe_differences(checkpoint_.settings, bit_settings(settings_, system_));
+    const auto differences = describe_differences(checkpoint_.settings, bit_settings(settings_, fingerprint_));
     if (!differences.empty())
       throw InputError(
           fmt::format("the checkpoint in {} is of another run: {}; a restart goes on with the same settings, "
                       "start a new run to change them",
                       config_.output.folder, differences));
     TESSERA_CHECK(static_cast<std::int64_t>(checkpoint_.particles.size()) == system_.n_atoms());
+    const auto unheeded = describe_differences(checkpoint_.start, start_settings(config_.dynamics));
+    if (!unheeded.empty())
+      note += fmt::format("{}{}; that decides how a run begins, and a restart goes on as it is",
+                          note.empty() ? "" : "; ", unheeded);
     if (checkpoint_.step >= last_step())
       throw InputError(
           fmt::format("the run in {} is done: its checkpoint is at step {} and dynamics.steps is {}; raise "
@@ -285,51 +274,63 @@ void Run::read_checkpoint_of_run() {
 
 void Run::start_from_checkpoint() {
   struct Numbers {
-    std::int64_t step, last_search, frames;
-    Drift::State drift;
-  } numbers = {checkpoint_.step, checkpoint_.last_search, checkpoint_.trajectory_frames, checkpoint_.drift};
+    std::int64_t step, last_search, rows, frames;
+    Averages::State averages;
+  } numbers = {checkpoint_.step, checkpoint_.last_search, checkpoint_.energy_rows, checkpoint_.trajectory_frames,
+               checkpoint_.averages};
   comm_.broadcast(std::as_writable_bytes(std::span(&numbers, 1)), 0);
   engine_->set_state(std::move(checkpoint_.particles), numbers.step, numbers.last_search);
   checkpoint_ = {};
   engine_->measure();
   first_step_ = numbers.step;
-  drift_ = Drift(numbers.drift);
-  open_outputs(numbers.frames);
+  averages_ = Averages(numbers.averages);
+  on_root(comm_, [&] {
+    const auto note = files_->go_on(numbers.step, numbers.rows, numbers.frames, settings_text());
+    if (!note.empty()) fmt::print(stderr, "tessera-md: note: {}\n", note);
+    show_progress_from_here();
+  });
+  has_begun_ = true;
 }
 
-void Run::open_outputs(std::optional<std::int64_t> frames) {
+/// Until step 1 is done, a run may still fail on its input.
+void Run::begin_outputs() {
+  engine_->check();
   on_root(comm_, [&] {
-    const auto path = config_.output.folder + "/energy.csv";
-    energy_table_ = frames ? EnergyTable::continue_after(path, energy_columns(), first_step_)
-                           : EnergyTable::create(path, energy_columns());
-    trajectory_.emplace(config_, system_, first_step_, frames);
-    auto style = config_.output.progress;
-    if (style == Progress::automatic) style = isatty(STDERR_FILENO) ? Progress::line : Progress::log;
-    if (style != Progress::none)
-      progress_.emplace(style == Progress::line ? ProgressLine::Style::rewrite : ProgressLine::Style::append,
-                        first_step_, last_step(), config_.dynamics.timestep, [](std::string_view text) {
-                          std::fwrite(text.data(), 1, text.size(), stderr);
-                          std::fflush(stderr);
-                        });
+    files_->begin(settings_text());
+    show_progress_from_here();
   });
+  has_begun_ = true;
+}
+
+void Run::show_progress_from_here() {
+  auto style = config_.output.progress;
+  // Under mpirun standard error is a pipe; `tessera run` says whether it ends on a terminal.
+  const bool on_terminal = isatty(STDERR_FILENO) || std::getenv("TESSERA_TERMINAL") != nullptr;
+  if (style == Progress::automatic) style = on_terminal ? Progress::line : Progress::log;
+  if (style != Progress::none)
+    progress_.emplace(style == Progress::line ? ProgressLine::Style::rewrite : ProgressLine::Style::append, first_step_,
+                      last_step(), config_.dynamics.timestep, [](std::string_view text) {
+                        std::fwrite(text.data(), 1, text.size(), stderr);
+                        std::fflush(stderr);
+                      });
 }
 
 void Run::record_energies() {
   const auto& e = engine_->energies();
   const auto step = engine_->current_step();
-  drift_.add(time_of(step), e.total(), e.temperature);
+  averages_.add({time_of(step), e.potential(), e.kinetic, e.temperature, e.pressure});
   on_root(comm_, [&] {
     std::vector<double> row(e.term.begin(), e.term.end());
-    for (const double value : {e.potential(), e.kinetic, e.total(), e.temperature, e.pressure, drift_.since_start()})
+    for (const double value : {e.potential(), e.kinetic, e.total(), e.temperature, e.pressure, averages_.drift()})
       row.push_back(value);
-    energy_table_->append(step, time_of(step), row);
+    files_->add_row(step, row);
   });
 }
 
 void Run::record_frame() {
-  if (config_.output.trajectory_every <= 0 || config_.output.trajectory == TrajectoryFormat::none) return;
-  const auto particles = gather_particles(*engine_, comm_);
-  on_root(comm_, [&] { trajectory_->append(engine_->current_step(), time_of(engine_->current_step()), particles); });
+  if (Trajectory::path(config_.output).empty()) return;
+  auto particles = gather_particles(*engine_, comm_);
+  on_root(comm_, [&] { files_->add_frame(engine_->current_step(), std::move(particles)); });
 }
 
 void Run::save_checkpoint() {
@@ -338,10 +339,12 @@ void Run::save_checkpoint() {
   on_root(comm_, [&] {
     const Checkpoint checkpoint = {.step = engine_->current_step(),
                                    .last_search = engine_->last_search(),
-                                   .trajectory_frames = trajectory_->n_frames(),
-                                   .drift = drift_.state(),
+                                   .energy_rows = files_->n_rows(),
+                                   .trajectory_frames = files_->n_frames(),
+                                   .averages = averages_.state(),
                                    .simd = md::pair::simd_target(),
-                                   .settings = bit_settings(settings_, system_),
+                                   .settings = bit_settings(settings_, fingerprint_),
+                                   .start = start_settings(config_.dynamics),
                                    .particles = {}};
     writer.emplace(config_.output.folder, checkpoint, system_.n_atoms());
   });
@@ -349,7 +352,10 @@ void Run::save_checkpoint() {
     const auto particles = gather_particles(*engine_, comm_, begin, end);
     on_root(comm_, [&] { writer->append(particles); });
   });
-  on_root(comm_, [&] { writer->finish(); });
+  on_root(comm_, [&] {
+    writer->finish();
+    files_->check_in_place(engine_->current_step());
+  });
 }
 
 /// The signal that asks to stop, 0: none. It may reach one rank alone, so ranks ask each other at every few steps.
@@ -393,6 +399,7 @@ int Run::execute() {
     const auto step = engine_->current_step() + 1;
     const bool energies_due = is_due(step, config_.output.energy_every) || step == last_step();
     engine_->step(energies_due);
+    if (!has_begun_) begin_outputs();
     if (energies_due) record_energies();
     if (is_due(step, config_.output.trajectory_every)) record_frame();
     stopped = asked_to_stop();
@@ -403,13 +410,14 @@ int Run::execute() {
       last_look = step;
     }
     if (progress_ && progress_->is_due(seconds_since(start)))
-      progress_->show({step, engine_->energies().temperature, drift_.since_start()}, seconds_since(start));
+      progress_->show({step, engine_->energies().temperature, averages_.drift()}, seconds_since(start));
   }
+  if (!has_begun_) begin_outputs();  // a run of no steps
   const double seconds = seconds_since(start);
   const auto report = make_report(seconds);
   on_root(comm_, [&] {
     if (progress_) {
-      progress_->show({engine_->current_step(), engine_->energies().temperature, drift_.since_start()}, seconds);
+      progress_->show({engine_->current_step(), engine_->energies().temperature, averages_.drift()}, seconds);
       progress_->finish();
     }
     write_report(config_.output.folder + "/report.json", report);
@@ -431,6 +439,23 @@ Report Run::make_report(double seconds) {
   report.last_step = engine_->current_step();
   report.timestep = config_.dynamics.timestep;
   report.wall_seconds = seconds;
+  for (std::size_t q = 0; q < Averages::n_quantities; ++q) {
+    const auto [mean, fluctuation] = averages_.average(static_cast<Averages::Quantity>(q));
+    report.averages.push_back({Averages::names[q], Averages::units[q], mean, fluctuation});
+  }
+  report.drift = averages_.drift();
+  report.folder = config_.output.folder;
+  for (const auto* name :
+       {"energy.csv", "trajectory.dcd", "trajectory.h5md", "checkpoint.tck", "settings.toml", "report.json"})
+    if (name == std::string_view("report.json") || std::filesystem::exists(report.folder + "/" + name))
+      report.files.emplace_back(name);
+  report.to_go_on = restart_command(request_.run_file, request_.overrides, comm_.size(), request_.threads,
+                                    report.last_step < last_step() ? 0 : 2 * last_step());
+  if (request_.restart && comm_.is_root()) {
+    std::string note;
+    report.earlier_legs = read_legs(report.folder + "/report.json", note);
+    if (!note.empty()) fmt::print(stderr, "tessera-md: note: {}\n", note);
+  }
   for (const auto& use : engine_->memory())
     report.memory.owners.push_back({std::string(use.owner), comm::all_reduce_sum(comm_, use.bytes)});
   report.memory.peak = comm::all_reduce_sum(comm_, peak_bytes());
@@ -452,10 +477,10 @@ Report Run::make_report(double seconds) {
                      {"compiler", __VERSION__},
                      {"simd", md::pair::simd_target()}};
   report.machine = machine::describe_this_host();
-  report.settings = to_json(config_);
+  report.settings = to_json(in_effect(config_, settings_));
   report.results = {{"temperature_K", engine_->energies().temperature},
                     {"total_kcal_mol", engine_->energies().total()},
-                    {"drift_kT_ns_dof", drift_.slope()},
+                    {"drift_kT_ns_dof", averages_.drift()},
                     {"degrees_of_freedom", engine_->degrees_of_freedom()},
                     {"pair_searches", n_searches_before_ + engine_->n_searches()},
                     {"pair_lists", n_lists_before_ + engine_->pair_forces().n_lists()},

@@ -1,9 +1,13 @@
 #include "tessera/app/system_file.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
+#include <set>
+#include <string_view>
 #include <utility>
 
 #include "tessera/base/error.h"
@@ -13,6 +17,47 @@ namespace tessera::app {
 namespace {
 
 constexpr std::int32_t supported_version = 1;
+
+/// Whether a group or dataset may stand in a system file.
+bool is_known_name(const std::string& name) {
+  static const std::set<std::string, std::less<>> others = {"/box",
+                                                            "/forcefield",
+                                                            "/templates",
+                                                            "/instances",
+                                                            "/instances/runs",
+                                                            "/instances/residue_numbers",
+                                                            "/coordinates",
+                                                            "/coordinates/id",
+                                                            "/coordinates/fraction",
+                                                            "/coordinates/velocity",
+                                                            "/coordinates/block_grid",
+                                                            "/coordinates/block_offset"};
+  static const std::set<std::string, std::less<>> terms = {
+      "bond", "angle",  "urey_bradley", "dihedral", "dihedral_rb", "improper_harmonic", "improper_periodic",
+      "cmap", "pair_14"};
+  static const std::set<std::string, std::less<>> types = {"type_name", "type_lj", "nbfix_types", "nbfix_lj",
+                                                           "nbfix_ab"};
+  static const std::set<std::string, std::less<>> of_template = {
+      "atom_name",    "type",         "charge",         "mass",  "atomic_number", "residue",
+      "residue_name", "segment_name", "residue_number", "group", "exclusions"};
+  if (others.contains(name)) return true;
+  const std::string_view force_field = "/forcefield/", templates = "/templates/";
+  if (name.starts_with(force_field)) {
+    const auto leaf = name.substr(force_field.size());
+    return terms.contains(leaf) || types.contains(leaf);
+  }
+  if (!name.starts_with(templates)) return false;
+  const auto inside = std::string_view(name).substr(templates.size());
+  const auto slash = inside.find('/');
+  const auto index = inside.substr(0, slash);
+  if (index.empty() || index.find_first_not_of("0123456789") != std::string_view::npos) return false;
+  if (slash == std::string_view::npos) return true;
+  const auto leaf = inside.substr(slash + 1);
+  const auto group = leaf.substr(0, leaf.find('/'));
+  if (group == leaf) return of_template.contains(leaf) || terms.contains(leaf);
+  const auto column = leaf.substr(group.size() + 1);
+  return terms.contains(group) && (column == "atoms" || column == "parameter");
+}
 
 /// One system file being read; its messages name the file and the dataset.
 class Reader {
@@ -24,9 +69,18 @@ class Reader {
     if (version != supported_version)
       fail(fmt::format("is a system file of version {}, this tessera reads version {}; {}", version, supported_version,
                        version > supported_version ? "use a newer tessera" : "write it again with `tessera prepare`"));
+    names_ = file_.names();
+    std::sort(names_.begin(), names_.end());
+    check_names();
   }
 
   const io::Hdf5File& file() const { return file_; }
+  bool has(const std::string& name) const { return std::binary_search(names_.begin(), names_.end(), name); }
+  std::int64_t n_templates() const {
+    return std::count_if(names_.begin(), names_.end(), [](const std::string& name) {
+      return name.starts_with("/templates/") && name.find('/', std::strlen("/templates/")) == std::string::npos;
+    });
+  }
 
   [[noreturn]] void fail(const std::string& what) const { throw InputError(fmt::format("{}: {}", file_.path(), what)); }
 
@@ -37,7 +91,7 @@ class Reader {
   /// The rows of a dataset with these inner dimensions; none where it is absent.
   template <class Value>
   std::vector<Value> table(const std::string& dataset, const std::vector<std::int64_t>& inner) const {
-    if (!file_.has(dataset)) return {};
+    if (!has(dataset)) return {};
     const auto shape = file_.shape(dataset);
     if (shape.size() != inner.size() + 1 || !std::equal(inner.begin(), inner.end(), shape.begin() + 1)) {
       std::string expected = "(·";
@@ -69,7 +123,7 @@ class Reader {
 
   std::vector<std::string> text(const std::string& dataset, std::size_t rows) const {
     std::vector<std::string> values;
-    if (file_.has(dataset)) values = file_.read_text(dataset);
+    if (has(dataset)) values = file_.read_text(dataset);
     check_rows(dataset, values.size(), rows);
     return values;
   }
@@ -95,7 +149,20 @@ class Reader {
   }
 
  private:
+  /// What is not known is refused, and where something known is missing, its number shows it.
+  void check_names() const {
+    for (const auto& name : names_)
+      if (!is_known_name(name))
+        fail(fmt::format("holds {}, which this tessera does not know; use a newer one, or make the file again", name));
+    if (!file_.has_attribute("/", "n_names")) return;
+    const auto expected = file_.attribute<std::int64_t>("/", "n_names").at(0);
+    if (expected != std::ssize(names_))
+      fail(fmt::format("holds {} groups and datasets, expected {}; the file is damaged: copy it again or make it again",
+                       names_.size(), expected));
+  }
+
   io::Hdf5File file_;
+  std::vector<std::string> names_;  // of groups and datasets, sorted
 };
 
 /// Calls make(row) for every `columns` consecutive numbers.
@@ -119,7 +186,7 @@ std::vector<Record> triples(const Reader& reader, const std::string& dataset) {
 
 std::vector<model::NbfixPair> read_nbfix(const Reader& reader, std::size_t n_types) {
   const auto types = reader.tuples<2>("/forcefield/nbfix_types", n_types);
-  const bool has_ab = reader.file().has("/forcefield/nbfix_ab");
+  const bool has_ab = reader.has("/forcefield/nbfix_ab");
   const std::string dataset = has_ab ? "/forcefield/nbfix_ab" : "/forcefield/nbfix_lj";
   const auto values = reader.numbers(dataset, 2);
   reader.check_rows(dataset, values.size() / 2, types.size());
@@ -137,7 +204,7 @@ std::vector<model::NbfixPair> read_nbfix(const Reader& reader, std::size_t n_typ
 
 std::vector<model::CmapParameter> read_cmap(const Reader& reader) {
   const std::string dataset = "/forcefield/cmap";
-  if (!reader.file().has(dataset)) return {};
+  if (!reader.has(dataset)) return {};
   const auto shape = reader.file().shape(dataset);
   if (shape.size() != 3 || shape[1] != shape[2] || (shape[0] > 0 && shape[1] < 4))
     reader.fail_in(dataset, "is not a list of square maps of 4 × 4 points or more");
@@ -211,7 +278,7 @@ bool flag(const io::Hdf5File& file, const std::string& object, const std::string
 model::Template read_template(const Reader& reader, std::int64_t index, const model::ForceField& field) {
   const auto& file = reader.file();
   const std::string root = fmt::format("/templates/{}", index);
-  if (!file.has(root)) reader.fail(fmt::format("there is no group {}; templates count from 0 without gaps", root));
+  if (!reader.has(root)) reader.fail(fmt::format("there is no group {}; templates count from 0 without gaps", root));
   const auto name = [&](const char* leaf) { return root + "/" + leaf; };
 
   model::Template molecule;
@@ -273,8 +340,58 @@ Lattice read_box(const Reader& reader) {
   return {{box[0], 0, 0}, {box[3], box[4], 0}, {box[6], box[7], box[8]}};
 }
 
+/// Rows of first, count, number, step: in order, without overlap, within the instances.
+std::vector<model::ResidueNumbers> read_residue_numbers(const Reader& reader, std::int64_t n_instances) {
+  const std::string dataset = "/instances/residue_numbers";
+  const auto flat = reader.table<std::int64_t>(dataset, {4});
+  std::vector<model::ResidueNumbers> rows;
+  std::int64_t end = 0;
+  for (std::size_t i = 0; i < flat.size(); i += 4) {
+    const model::ResidueNumbers row{flat[i], flat[i + 1], flat[i + 2], flat[i + 3]};
+    if (row.first < end || row.count <= 0 || row.count > n_instances - row.first)
+      reader.fail_in(dataset, fmt::format("numbers {} molecules from {}, expected rows in order within {} molecules",
+                                          row.count, row.first, n_instances));
+    end = row.first + row.count;
+    rows.push_back(row);
+  }
+  return rows;
+}
+
 std::string optional_text(const io::Hdf5File& file, const std::string& name) {
   return file.has_attribute("/", name) ? file.text_attribute("/", name) : "";
+}
+
+/// How the source ends Lennard-Jones; files from before these attributes were written have that of its program.
+model::LjTruncation read_lj_truncation(const Reader& reader, const std::string& coulomb_source) {
+  const auto& file = reader.file();
+  if (!file.has_attribute("/", "lj_cutoff")) {
+    if (const auto* program = model::find_source_program(coulomb_source)) return program->usual;
+    std::string known;
+    for (const auto& program : model::source_programs)
+      known += fmt::format("{}\"{}\"", known.empty() ? "" : ", ", program.name);
+    reader.fail(
+        fmt::format("attribute coulomb_source is \"{}\" and there is no lj_cutoff, so nothing says how Lennard-Jones "
+                    "ends; expected one of {}: make the file again",
+                    coulomb_source, known));
+  }
+  const auto& names = model::lj_modifier_names;
+  const auto name = file.text_attribute("/", "lj_modifier");
+  const auto found = std::find(names.begin(), names.end(), name);
+  if (found == names.end())
+    reader.fail(
+        fmt::format("attribute lj_modifier is \"{}\", expected one of \"{}\"", name, fmt::join(names, "\", \"")));
+  model::LjTruncation truncation;
+  truncation.modifier = static_cast<model::LjModifier>(found - names.begin());
+  truncation.cutoff = file.attribute<double>("/", "lj_cutoff").at(0);
+  if (!(truncation.cutoff > 0 && std::isfinite(truncation.cutoff)))
+    reader.fail(fmt::format("attribute lj_cutoff is {}, expected a distance above 0 (Å)", truncation.cutoff));
+  truncation.switch_distance = file.attribute<double>("/", "lj_switch").at(0);
+  if (truncation.modifier != model::LjModifier::cut &&
+      !(truncation.switch_distance >= 0 && truncation.switch_distance < truncation.cutoff))
+    reader.fail(fmt::format("attribute lj_switch is {}, expected a distance from 0 to below lj_cutoff = {} (Å)",
+                            truncation.switch_distance, truncation.cutoff));
+  truncation.has_tail = file.attribute<std::int64_t>("/", "lj_tail").at(0) != 0;
+  return truncation;
 }
 
 }  // namespace
@@ -286,12 +403,11 @@ model::System read_system(const std::string& path) {
   system.lattice = read_box(reader);
   system.is_periodic = file.attribute<std::int64_t>("/", "periodic").at(0) != 0;
   system.coulomb_source = optional_text(file, "coulomb_source");
-  system.lj_modifier = optional_text(file, "lj_modifier");
+  system.lj_truncation = read_lj_truncation(reader, system.coulomb_source);
   system.source = optional_text(file, "source");
   system.force_field = read_force_field(reader);
 
-  const auto n_templates = static_cast<std::int64_t>(file.children("/templates").size());
-  for (std::int64_t index = 0; index < n_templates; ++index)
+  for (std::int64_t index = 0; index < reader.n_templates(); ++index)
     system.templates.push_back(read_template(reader, index, system.force_field));
 
   const auto flat = reader.table<std::int64_t>("/instances/runs", {2});
@@ -302,6 +418,9 @@ model::System read_system(const std::string& path) {
     runs.emplace_back(static_cast<std::int32_t>(flat[i]), flat[i + 1]);
   }
   system.set_instances(runs);
+  std::int64_t n_instances = 0;
+  for (const auto& run : runs) n_instances += run.second;
+  system.residue_numbers = read_residue_numbers(reader, n_instances);
 
   const auto rows = file.shape("/coordinates/id").at(0);
   const auto n_atoms = file.attribute<std::int64_t>("/", "n_atoms").at(0);
@@ -357,7 +476,7 @@ CoordinateBlock read_coordinates(const std::string& path, int rank, int size) {
   block.fraction.reserve(fraction.size() / 3);
   for (std::size_t i = 0; i < fraction.size(); i += 3)
     block.fraction.push_back({fraction[i], fraction[i + 1], fraction[i + 2]});
-  if (file.has("/coordinates/velocity")) {
+  if (reader.has("/coordinates/velocity")) {
     const auto velocity = read_triples("/coordinates/velocity", double{});
     reader.check_finite("/coordinates/velocity", velocity);
     block.velocity.reserve(velocity.size() / 3);

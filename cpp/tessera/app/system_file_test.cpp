@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <optional>
 
 #include "tessera/base/error.h"
 #include "tessera/io/hdf5.h"
@@ -36,11 +37,20 @@ struct Tiny {
   std::vector<double> mass = {15.999, 1.008, 1.008};
   std::vector<std::int32_t> exclusions = {0, 1, 0, 2, 1, 2};
   std::vector<std::int64_t> runs = {0, 2, 1, 3};
+  std::vector<std::int64_t> residue_numbers = {0, 2, 17, 1, 2, 3, 1, 1};
   std::vector<std::int64_t> offset = {0, 3, 5, 9};
   std::vector<std::int64_t> id = {0, 1, 2, 6, 7, 3, 4, 5, 8};
   bool has_velocity = true;
+  std::string source = "charmm";
+  struct Truncation {
+    std::string modifier = "quintic-switch";
+    double cutoff = 11.5, switch_distance = 9.5;
+    std::int32_t tail = 1;
+  };
+  std::optional<Truncation> truncation = Truncation{};
 
   void write(const std::string& path) const {
+    std::filesystem::remove(path);
     auto file = io::Hdf5File::create(path);
     file.write_text_attribute("/", "format", format);
     file.write_attribute<std::int32_t>("/", "version", std::span(&version, 1));
@@ -49,7 +59,13 @@ struct Tiny {
     const double coulomb = 332.0636;
     file.write_attribute<double>("/", "coulomb_constant", std::span(&coulomb, 1));
     file.write_text_attribute("/", "lj_rule", "lorentz-berthelot");
-    file.write_text_attribute("/", "lj_modifier", "force-switch");
+    file.write_text_attribute("/", "coulomb_source", source);
+    if (truncation) {
+      file.write_text_attribute("/", "lj_modifier", truncation->modifier);
+      file.write_attribute<double>("/", "lj_cutoff", std::span(&truncation->cutoff, 1));
+      file.write_attribute<double>("/", "lj_switch", std::span(&truncation->switch_distance, 1));
+      file.write_attribute<std::int32_t>("/", "lj_tail", std::span(&truncation->tail, 1));
+    }
     file.write_attribute<std::int64_t>("/", "n_atoms", std::span(&n_atoms, 1));
     put(file, "/box", box, {static_cast<std::int64_t>(box.size()) / 3, 3});
     file.write_text("/forcefield/type_name", {"OW", "HW", "Na"});
@@ -84,6 +100,8 @@ struct Tiny {
     file.write_text("/templates/1/residue_name", {"SOD"});
     file.write_text("/templates/1/segment_name", {"ION"});
     put(file, "/instances/runs", runs, {static_cast<std::int64_t>(runs.size()) / 2, 2});
+    put(file, "/instances/residue_numbers", residue_numbers,
+        {static_cast<std::int64_t>(residue_numbers.size()) / 4, 4});
     const auto rows = static_cast<std::int64_t>(id.size());
     put(file, "/coordinates/id", id, {rows});
     std::vector<std::int32_t> fraction(id.size() * 3);
@@ -134,10 +152,43 @@ TEST_F(SystemFile, ReadsTheSystem) {
   EXPECT_EQ(system.templates.at(0).bond.atoms.at(1), (std::array<std::int32_t, 2>{0, 2}));
   EXPECT_EQ(system.force_field.cmap.size(), 2U);
   EXPECT_EQ(system.lattice.edges()[2], 20.0);
-  EXPECT_EQ(system.describe(6), "atom 7 (SOD 0 SOD)");
+  EXPECT_EQ(system.describe(3), "atom 4 (TIP3 18 OH2)");
   const auto ab = system.force_field.lj(2, 0);
   EXPECT_DOUBLE_EQ(ab.b, 4 * 0.5 * 64);
   EXPECT_DOUBLE_EQ(ab.a, 4 * 0.5 * 4096);
+}
+
+TEST_F(SystemFile, KeepsHowTheSourceEndsLennardJones) {
+  const auto read = [&](const Tiny& tiny) {
+    tiny.write(path());
+    return read_system(path()).lj_truncation;
+  };
+  Tiny tiny;
+  const auto own = read(tiny);
+  EXPECT_EQ(own.modifier, model::LjModifier::quintic_switch);
+  EXPECT_EQ(own.cutoff, 11.5);
+  EXPECT_EQ(own.switch_distance, 9.5);
+  EXPECT_TRUE(own.has_tail);
+  // Older files hold nothing but the program's name.
+  tiny.truncation.reset();
+  const auto charmm = read(tiny);
+  EXPECT_EQ(charmm.modifier, model::LjModifier::force_switch);
+  EXPECT_EQ(charmm.cutoff, 12);
+  EXPECT_EQ(charmm.switch_distance, 10);
+  EXPECT_FALSE(charmm.has_tail);
+  tiny.source = "amber";
+  EXPECT_EQ(read(tiny).cutoff, 9);
+  EXPECT_TRUE(read(tiny).has_tail);
+
+  const auto refused = [&](auto&& change) { return message([&](Tiny& t) { change(t, *t.truncation); }); };
+  expect_says(message([](Tiny& t) { t.truncation.reset(), t.source = "other"; }),
+              "expected one of \"charmm\", \"amber\", \"gromacs\", \"openmm\"");
+  expect_says(refused([](Tiny&, auto& lj) { lj.modifier = "soft"; }),
+              "lj_modifier is \"soft\", expected one of \"cut\"");
+  expect_says(refused([](Tiny&, auto& lj) { lj.cutoff = std::numeric_limits<double>::quiet_NaN(); }),
+              "lj_cutoff is nan");
+  expect_says(refused([](Tiny&, auto& lj) { lj.cutoff = -1; }), "lj_cutoff is -1");
+  expect_says(refused([](Tiny&, auto& lj) { lj.switch_distance = 11.5; }), "lj_switch is 11.5");
 }
 
 TEST_F(SystemFile, RanksShareWholeBlocks) {
@@ -189,6 +240,9 @@ TEST_F(SystemFile, RefusesIndicesOutOfRange) {
   expect_says(message([](Tiny& t) { t.exclusions = {0, 1, 2, 0, 1, 2}; }), "expected i < j");
   expect_says(message([](Tiny& t) { t.mass[2] = 0; }), "atom 3 (H2) the mass 0");
   expect_says(message([](Tiny& t) { t.runs = {0, 2, 2, 3}; }), "/instances/runs names row 2");
+  expect_says(message([](Tiny& t) { t.residue_numbers[4] = 1; }), "numbers 3 molecules from 1");
+  expect_says(message([](Tiny& t) { t.residue_numbers[5] = 4; }), "rows in order within 5 molecules");
+  expect_says(message([](Tiny& t) { t.residue_numbers[1] = 0; }), "numbers 0 molecules from 0");
   expect_says(message([](Tiny& t) { t.runs = {0, 2, 1, 4}; }), "its instances make 10 atoms");
   expect_says(message([](Tiny& t) { t.box[1] = 1; }), "lower triangular");
   expect_says(message([](Tiny& t) { t.box[0] = std::numeric_limits<double>::quiet_NaN(); }), "holds nan");

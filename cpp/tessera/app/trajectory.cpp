@@ -4,6 +4,8 @@
 
 #include <filesystem>
 
+#include "tessera/base/error.h"
+
 namespace tessera::app {
 
 namespace {
@@ -84,31 +86,58 @@ std::vector<float> frame_positions(const model::System& system, const std::vecto
   return frame;
 }
 
+namespace {
+
+/// (n,3) Å/ps.
+std::vector<float> frame_velocities(const std::vector<md::domain::Particle>& particles) {
+  std::vector<float> frame;
+  frame.reserve(3 * particles.size());
+  for (const auto& p : particles)
+    for (const auto v : {p.velocity.x, p.velocity.y, p.velocity.z})
+      frame.push_back(static_cast<float>(v * md::domain::velocity_unit));
+  return frame;
+}
+
+}  // namespace
+
+void Trajectory::check(const OutputConfig& output, const model::System& system) {
+  if (path(output).empty() || output.trajectory != TrajectoryFormat::dcd) return;
+  if (output.velocities)
+    throw InputError(
+        "output.velocities = true, but a DCD holds positions alone: set output.trajectory to \"h5md\", or leave it "
+        "out");
+  if (system.n_atoms() > io::most_dcd_atoms)
+    throw InputError(fmt::format("a DCD holds at most {} atoms, there are {}: set output.trajectory to \"h5md\"",
+                                 io::most_dcd_atoms, system.n_atoms()));
+}
+
+std::string Trajectory::path(const OutputConfig& output) {
+  if (output.trajectory_every <= 0 || output.trajectory == TrajectoryFormat::none) return "";
+  return output.folder + (output.trajectory == TrajectoryFormat::dcd ? "/trajectory.dcd" : "/trajectory.h5md");
+}
+
 Trajectory::Trajectory(const RunConfig& config, const model::System& system, std::int64_t first_step,
                        std::optional<std::int64_t> frames)
-    : system_(system), whole_(config.output.wrap) {
+    : system_(system), whole_(config.output.wrap), with_velocities_(config.output.velocities) {
   const auto& output = config.output;
-  if (output.trajectory_every <= 0) return;
+  const auto file = path(output);
+  if (file.empty()) return;
   const auto first_frame = frames ? (first_step / output.trajectory_every + 1) * output.trajectory_every : first_step;
-  // A run that wrote none before its checkpoint begins one now.
-  const auto goes_on = [&](const std::string& path) {
-    std::error_code ignored;
-    return frames && (*frames > 0 || std::filesystem::exists(path, ignored));
-  };
+  std::error_code ignored;
+  const bool goes_on = frames && std::filesystem::exists(file, ignored);
   if (output.trajectory == TrajectoryFormat::dcd) {
     const io::DcdHeader header{.n_atoms = system.n_atoms(),
                                .first_step = first_frame,
                                .every = output.trajectory_every,
                                .timestep = config.dynamics.timestep,
                                .title = fmt::format("tessera {}", TESSERA_VERSION)};
-    const auto path = output.folder + "/trajectory.dcd";
-    dcd_ = goes_on(path) ? io::DcdWriter::continue_after(path, *frames, header) : io::DcdWriter::create(path, header);
-  } else if (output.trajectory == TrajectoryFormat::h5md) {
-    const io::H5mdHeader header{
-        .n_atoms = system.n_atoms(), .is_periodic = system.is_periodic, .creator_version = TESSERA_VERSION};
-    const auto path = output.folder + "/trajectory.h5md";
-    h5md_ =
-        goes_on(path) ? io::H5mdWriter::continue_after(path, *frames, header) : io::H5mdWriter::create(path, header);
+    dcd_ = goes_on ? io::DcdWriter::continue_after(file, *frames, header) : io::DcdWriter::create(file, header);
+  } else {
+    const io::H5mdHeader header{.n_atoms = system.n_atoms(),
+                                .has_velocities = with_velocities_,
+                                .is_periodic = system.is_periodic,
+                                .creator_version = TESSERA_VERSION};
+    h5md_ = goes_on ? io::H5mdWriter::continue_after(file, *frames, header) : io::H5mdWriter::create(file, header);
   }
 }
 
@@ -116,9 +145,13 @@ void Trajectory::append(std::int64_t step, double time, const std::vector<md::do
   if (!is_active()) return;
   const auto frame = frame_positions(system_, particles, whole_);
   if (dcd_) dcd_->append(system_.lattice, frame);
-  if (h5md_) h5md_->append(step, time, system_.lattice, frame);
+  if (h5md_)
+    h5md_->append(step, time, system_.lattice, frame,
+                  with_velocities_ ? frame_velocities(particles) : std::vector<float>());
 }
 
 std::int64_t Trajectory::n_frames() const { return dcd_ ? dcd_->n_frames() : h5md_ ? h5md_->n_frames() : 0; }
+
+bool Trajectory::is_in_place() const { return dcd_ ? dcd_->is_in_place() : !h5md_ || h5md_->is_in_place(); }
 
 }  // namespace tessera::app

@@ -2,33 +2,86 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
+#include <charconv>
+#include <csignal>
 #include <cstdio>
 #include <filesystem>
+#include <optional>
 
 #include "tessera/base/error.h"
 
 namespace tessera {
 
+namespace fs = std::filesystem;
+
 namespace {
 
-std::string temporary_beside(const std::string& path) { return fmt::format("{}.{}.part", path, ::getpid()); }
+// Temporaries are ".tessera.HOST.PROCESS.NUMBER.part": short whatever the file is called, and anyone on HOST can tell
+// whether PROCESS still lives.
+std::string temporary_prefix() { return fmt::format(".tessera.{}.", host_name()); }
+constexpr std::string_view temporary_ending = ".part";
 
-void replace(const std::string& path, const std::string& temporary) {
-  if (std::rename(temporary.c_str(), path.c_str()) != 0)
-    throw RunError(fmt::format("{}: can't replace the file: {}", path, system_error_text(errno)));
-  synchronize_folder(std::filesystem::path(path).parent_path().string());
+Descriptor create_temporary(const std::string& path) {
+  const auto folder = fs::path(path).parent_path();
+  for (int number = 0;; ++number) {
+    const auto name = fmt::format("{}{}.{}{}", temporary_prefix(), ::getpid(), number, temporary_ending);
+    if (auto file = Descriptor::create_if_absent((folder / name).string())) return std::move(*file);
+  }
+}
+
+/// The process whose temporary this is, where it is one of this host's.
+std::optional<pid_t> process_of(std::string_view name) {
+  const auto prefix = temporary_prefix();
+  if (!name.starts_with(prefix) || !name.ends_with(temporary_ending)) return std::nullopt;
+  name = name.substr(prefix.size(), name.size() - prefix.size() - temporary_ending.size());
+  pid_t process = 0;
+  int number = 0;
+  const char* const end = name.data() + name.size();
+  const auto first = std::from_chars(name.data(), end, process);
+  if (first.ec != std::errc() || first.ptr == end || *first.ptr != '.') return std::nullopt;
+  const auto second = std::from_chars(first.ptr + 1, end, number);
+  if (second.ec != std::errc() || second.ptr != end || process <= 0) return std::nullopt;
+  return process;
+}
+
+/// Where the content of a file called `path` stands, or is to stand: what links lead to. Throws as check_place_of_file.
+std::string place_of_file(const std::string& path) {
+  const auto refuse = [&](const std::string& reason) { throw InputError(fmt::format("{}: {}", path, reason)); };
+  constexpr int most_links = 40;
+  std::error_code error;
+  fs::path place = path;
+  for (int links = 0; fs::is_symlink(fs::symlink_status(place, error)); ++links) {
+    if (links == most_links) refuse("its symbolic links lead in a circle; choose another name");
+    const auto next = fs::read_symlink(place, error);
+    if (error) refuse(fmt::format("can't follow the symbolic link: {}", system_error_text(error.value())));
+    place = place.parent_path() / next;
+  }
+  // "/dev/stdout" is a link to a name that says "pipe", so the kernel is asked, not the name.
+  struct stat found {};
+  if (::stat(path.c_str(), &found) != 0) {
+    if (errno != ENOENT) refuse(fmt::format("can't be written: {}", system_error_text(errno)));
+  } else if (S_ISDIR(found.st_mode)) {
+    refuse("is a folder; choose the name of a file");
+  } else if (!S_ISREG(found.st_mode)) {
+    refuse("is no regular file but a device, a pipe or the like, which is not replaced; choose another name");
+  }
+  const auto folder = place.parent_path();
+  if (!folder.empty() && !fs::is_directory(folder, error))
+    refuse(fmt::format("there is no folder {}; make it, or choose another place", folder.string()));
+  return place.string();
 }
 
 }  // namespace
 
-AtomicFile::AtomicFile(std::string path)
-    : path_(std::move(path)), temporary_(temporary_beside(path_)), file_(Descriptor::create(temporary_)) {}
+AtomicFile::AtomicFile(const std::string& path) : path_(place_of_file(path)), file_(create_temporary(path_)) {}
 
 AtomicFile::~AtomicFile() {
-  if (!temporary_.empty()) std::remove(temporary_.c_str());
+  if (is_open_) std::remove(file_.path().c_str());
 }
 
 void AtomicFile::append(std::span<const std::byte> content) {
@@ -38,20 +91,10 @@ void AtomicFile::append(std::span<const std::byte> content) {
 
 void AtomicFile::commit() {
   file_.synchronize();
-  replace(path_, temporary_);
-  temporary_.clear();
-}
-
-void write_atomically(const std::string& path, const std::function<void(const std::string&)>& write) {
-  const std::string temporary = temporary_beside(path);
-  try {
-    write(temporary);
-    Descriptor::open_to_change(temporary).synchronize();
-    replace(path, temporary);
-  } catch (...) {
-    std::remove(temporary.c_str());
-    throw;
-  }
+  if (std::rename(file_.path().c_str(), path_.c_str()) != 0)
+    throw RunError(fmt::format("{}: can't replace the file: {}", path_, system_error_text(errno)));
+  is_open_ = false;
+  synchronize_folder(fs::path(path_).parent_path().string());
 }
 
 void write_atomically(const std::string& path, std::span<const std::byte> content) {
@@ -72,24 +115,34 @@ void synchronize_folder(const std::string& folder) {
   ::close(handle);
 }
 
-void check_place_of_file(const std::string& path) {
-  const auto folder = std::filesystem::path(path).parent_path();
+void check_place_of_file(const std::string& path) { place_of_file(path); }
+
+void remove_abandoned_temporaries(const std::string& folder) {
   std::error_code ignored;
-  if (!folder.empty() && !std::filesystem::is_directory(folder, ignored))
-    throw InputError(fmt::format("{}: there is no folder {}; make it, or choose another place", path, folder.string()));
-  if (std::filesystem::is_directory(path, ignored))
-    throw InputError(fmt::format("{}: is a folder; choose the name of a file", path));
+  for (fs::directory_iterator entry(folder, ignored), end; entry != end; entry.increment(ignored)) {
+    const auto process = process_of(entry->path().filename().string());
+    if (process && ::kill(*process, 0) != 0 && errno == ESRCH && fs::is_regular_file(entry->symlink_status(ignored)))
+      fs::remove(entry->path(), ignored);
+    if (ignored) return;
+  }
 }
 
 void make_folder(const std::string& folder) {
   std::error_code error;
-  std::filesystem::create_directories(folder.empty() ? "." : folder, error);
+  fs::create_directories(folder.empty() ? "." : folder, error);
+  if (!error && !folder.empty() && !fs::is_directory(folder, error) && !error)
+    error = std::make_error_code(std::errc::not_a_directory);
   if (!error) return;
-  const auto text = fmt::format("{}: can't make the folder: {}", folder, system_error_text(error.value()));
+  const auto message = fmt::format("{}: can't make the folder: {}", folder, system_error_text(error.value()));
   for (const auto name : {std::errc::file_exists, std::errc::not_a_directory, std::errc::filename_too_long,
                           std::errc::too_many_symbolic_link_levels, std::errc::invalid_argument})
-    if (error == name) throw InputError(text);
-  throw RunError(text);
+    if (error == name) throw InputError(message + "; choose another output folder");
+  throw RunError(message);
+}
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  return ::gethostname(name.data(), name.size() - 1) == 0 && name[0] != '\0' ? name.data() : "unknown";
 }
 
 }  // namespace tessera

@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -13,15 +12,16 @@
 
 namespace tessera {
 
-/// Writes to a temporary beside `path`, brings it and the folder to the disk, renames it.
-/// Throws RunError (full disk, unwritable folder …); the old file then stands and the temporary is gone.
+/// Writes to a temporary beside `path`, brings it and the folder to the disk, renames it. A symbolic link stays: what
+/// it points to is replaced. Throws RunError (full disk, unwritable folder …), InputError as check_place_of_file does;
+/// the old file then stands and the temporary is gone.
 void write_atomically(const std::string& path, std::span<const std::byte> content);
 void write_atomically(const std::string& path, std::string_view text);
 
 /// The same piece by piece. Without commit() the old file stands.
 class AtomicFile {
  public:
-  explicit AtomicFile(std::string path);
+  explicit AtomicFile(const std::string& path);
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
   ~AtomicFile();
@@ -30,22 +30,27 @@ class AtomicFile {
   void commit();
 
  private:
-  std::string path_, temporary_;
+  std::string path_;
   Descriptor file_;
+  bool is_open_ = true;  // neither committed nor given up
   std::int64_t size_ = 0;
 };
 
-/// The same where another library writes: `write(temporary)` makes the file of that name.
-void write_atomically(const std::string& path, const std::function<void(const std::string& temporary)>& write);
-
-/// For what is written only after long work. Throws InputError where no file can be made at `path`: its folder is not
-/// there, or it is a folder itself.
+/// For what is written only after long work. Throws InputError where no file can be made or replaced at `path`: its
+/// folder is not there, or a folder, a device or a pipe has the name.
 void check_place_of_file(const std::string& path);
+
+/// Removes the temporaries in a folder that processes of this host left behind when they were killed.
+void remove_abandoned_temporaries(const std::string& folder);
 
 /// Brings a folder's entries (new names, renames) to the disk.
 void synchronize_folder(const std::string& folder);
 
-/// Makes a folder and the ones above it. Throws InputError where no folder can be called so, else RunError.
+/// Makes a folder and the ones above it. Throws InputError where the path can't be one (a file is in the way, links in
+/// a circle, too long a name), RunError where the system refuses it.
 void make_folder(const std::string& folder);
+
+/// This host as the system names it, or "unknown".
+std::string host_name();
 
 }  // namespace tessera

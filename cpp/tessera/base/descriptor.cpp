@@ -39,9 +39,13 @@ std::string system_error_text(int error) {
     case ENOENT:
     case ENOTDIR:
     case EEXIST:
-    case ELOOP:
-    case ENAMETOOLONG:
       mend = "; check the path";
+      break;
+    case ENAMETOOLONG:
+      mend = "; choose a shorter name";
+      break;
+    case ELOOP:
+      mend = "; its symbolic links lead in a circle";
       break;
     case EFBIG:
       mend = "; the file system or `ulimit -f` allows no larger file";
@@ -52,10 +56,23 @@ std::string system_error_text(int error) {
   return fmt::format("{}{}", std::strerror(error), mend);
 }
 
-Descriptor Descriptor::create(const std::string& path) {
-  const int handle = ::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+std::optional<Descriptor> Descriptor::create_if_absent(const std::string& path) {
+  const int handle = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+  if (handle < 0 && errno == EEXIST) return std::nullopt;
   if (handle < 0) fail(path, "make the file");
-  return {path, handle};
+  return Descriptor(path, handle);
+}
+
+Descriptor Descriptor::create(const std::string& path) {
+  auto file = create_if_absent(path);
+  if (!file) throw RunError(fmt::format("{}: can't make the file: something has that name; move it away", path));
+  return std::move(*file);
+}
+
+Descriptor Descriptor::duplicate(const std::string& path, int handle) {
+  const int second = ::fcntl(handle, F_DUPFD_CLOEXEC, 0);
+  if (second < 0) fail(path, "open the file again");
+  return {path, second};
 }
 
 Descriptor Descriptor::open_to_change(const std::string& path) {
@@ -81,6 +98,13 @@ Descriptor& Descriptor::operator=(Descriptor&& other) noexcept {
 
 Descriptor::~Descriptor() {
   if (handle_ >= 0) ::close(handle_);
+}
+
+bool Descriptor::is_in_place() const {
+  struct stat ours {
+  }, named{};
+  if (::fstat(handle_, &ours) != 0) fail(path_, "look at the file");
+  return ::stat(path_.c_str(), &named) == 0 && ours.st_dev == named.st_dev && ours.st_ino == named.st_ino;
 }
 
 std::int64_t Descriptor::size() const {

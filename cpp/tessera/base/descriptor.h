@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace tessera {
@@ -10,15 +11,21 @@ namespace tessera {
 class Descriptor {
  public:
   /// Throws RunError naming the file and the reason, like everything here.
-  static Descriptor create(const std::string& path);          // emptied if it exists
+  static Descriptor create(const std::string& path);          // nothing may have the name, not even a link
   static Descriptor open_to_change(const std::string& path);  // must exist
   static Descriptor open_to_read(const std::string& path);    // throws InputError
+  /// As create(), but nothing where something has the name.
+  static std::optional<Descriptor> create_if_absent(const std::string& path);
+  /// A second handle of a file that another library has open.
+  static Descriptor duplicate(const std::string& path, int handle);
 
   Descriptor(Descriptor&& other) noexcept;
   Descriptor& operator=(Descriptor&& other) noexcept;
   ~Descriptor();
 
   const std::string& path() const { return path_; }
+  /// Whether its path still names this file: false once it was removed, moved or replaced.
+  bool is_in_place() const;
   std::int64_t size() const;
   /// Bytes read: fewer than asked at the end of the file.
   std::size_t read_at(void* data, std::size_t bytes, std::int64_t offset) const;

@@ -72,10 +72,9 @@ std::vector<char> header_text(const DcdHeader& header) {
 }  // namespace
 
 DcdWriter DcdWriter::create(const std::string& path, const DcdHeader& header) {
-  constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max() / 4;
-  if (header.n_atoms > most)
+  if (header.n_atoms > most_dcd_atoms)
     throw InputError(fmt::format("{}: a DCD holds at most {} atoms, there are {}; write another format (h5md)", path,
-                                 most, header.n_atoms));
+                                 most_dcd_atoms, header.n_atoms));
   DcdWriter writer(Descriptor::create(path), header);
   const auto text = header_text(header);
   writer.file_.write_at(text.data(), text.size(), 0);
@@ -94,13 +93,13 @@ DcdWriter DcdWriter::continue_after(const std::string& path, std::int64_t n_fram
   if (bytes != found.size() || !same(4, 4) || !same(header_bytes - 8, 4) || !same(16, 4) || !same(44, 4))
     throw InputError(
         fmt::format("{}: is not the trajectory of this run ({} atoms, a frame each {} steps of {} ps); move "
-                    "it away or begin the run anew",
+                    "it away to begin another from the checkpoint on",
                     path, header.n_atoms, header.every, header.timestep));
   const std::int64_t whole = (writer.file_.size() - header_bytes) / frame_bytes(header.n_atoms);
   if (whole < n_frames)
     throw InputError(
-        fmt::format("{}: holds {} whole frames, the checkpoint says {}; put the trajectory back or begin the "
-                    "run anew",
+        fmt::format("{}: holds {} whole frames, the checkpoint says {}; put the trajectory back, or move it away "
+                    "to begin another from the checkpoint on",
                     path, whole, n_frames));
   writer.n_frames_ = n_frames;
   writer.file_.truncate(header_bytes + n_frames * frame_bytes(header.n_atoms));

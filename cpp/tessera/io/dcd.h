@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <string>
 
@@ -9,6 +10,9 @@
 #include "tessera/base/lattice.h"
 
 namespace tessera::io {
+
+/// The length of a record of coordinates has 31 bits.
+inline constexpr std::int64_t most_dcd_atoms = std::numeric_limits<std::int32_t>::max() / 4;
 
 /// What a DCD says of itself; frame i stands at step first_step + i·every.
 struct DcdHeader {
@@ -22,7 +26,7 @@ struct DcdHeader {
 /// Appends frames. A frame goes out in one piece, then the count in the header: a kill costs at most that frame.
 class DcdWriter {
  public:
-  /// Begins a file (an old one is emptied). Throws InputError if a DCD can't hold this, RunError if it can't be made.
+  /// Begins a file; nothing may have the name. Throws InputError with too many atoms, RunError if it can't be made.
   static DcdWriter create(const std::string& path, const DcdHeader& header);
   /// Goes on after the first `n_frames` frames; later ones are cut off. Throws InputError if the file has fewer, or is
   /// not of these atoms.
@@ -31,6 +35,8 @@ class DcdWriter {
   /// Appends a frame: positions (n,3) Å. Throws RunError.
   void append(const Lattice& lattice, std::span<const float> positions);
   std::int64_t n_frames() const { return n_frames_; }
+  /// False once the file was removed, moved or replaced.
+  bool is_in_place() const { return file_.is_in_place(); }
   /// Waits until all frames are on the disk.
   void synchronize() const { file_.synchronize(); }
 

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
@@ -21,8 +22,10 @@
 #include "tessera/io/hdf5.h"
 
 namespace {
-/// Pages of memory that this process may still write before it ends; a negative number knows no end.
+/// Pages of memory that this process may still write before it ends, or its disk is full; a negative number knows no
+/// end.
 long pages_left = -1;
+bool is_disk_limited = false;
 }  // namespace
 
 /// HDF5's writes, page by page as a kernel makes them: SIGKILL can come between any two.
@@ -30,6 +33,10 @@ extern "C" ssize_t pwrite(int file, const void* data, std::size_t size, off_t of
   const long page = sysconf(_SC_PAGESIZE);
   std::size_t done = 0;
   while (done < size) {
+    if (pages_left == 0 && is_disk_limited) {
+      errno = ENOSPC;
+      return done > 0 ? static_cast<ssize_t>(done) : -1;
+    }
     if (pages_left == 0) _exit(0);
     if (pages_left > 0) --pages_left;
     const auto at = offset + static_cast<off_t>(done);
@@ -103,7 +110,7 @@ TEST_F(Files, Hdf5RoundTrip) {
   EXPECT_EQ(file.attribute<double>("/group", "settle").at(1), 1.5139);
   EXPECT_TRUE(file.has("/group/wide"));
   EXPECT_FALSE(file.has("/nothing/wide"));
-  EXPECT_EQ(file.children("/group").size(), 3U);
+  EXPECT_EQ(file.names(), (std::vector<std::string>{"/group", "/group/empty", "/group/reals", "/group/wide", "/text"}));
 
   expect_says(message_of([&] { file.read<std::int32_t>("/group/wide"); }), "holds int64, expected int32");
   expect_says(message_of([&] { file.read<std::int32_t>("/group/reals"); }), "holds float64, expected int32");
@@ -215,6 +222,7 @@ TEST_F(Files, FramesSurviveAnEndBetweenAnyTwoPages) {
       writer.append(f, 0.001 * f, box, frame(n_atoms, f), frame(n_atoms, -f));
     };
     {
+      std::filesystem::remove(path("start.h5md"));
       auto writer = H5mdWriter::create(path("start.h5md"), header);
       for (int f = 0; f < before; ++f) append(writer, f);
     }
@@ -241,11 +249,92 @@ TEST_F(Files, FramesSurviveAnEndBetweenAnyTwoPages) {
   }
 }
 
+/// A disk that is full from any page on: the writer says so, nothing crashes, and the frames before are whole.
+TEST_F(Files, FramesSurviveAFullDisk) {
+  const int before = 20, after = 2;
+  for (const std::int32_t n_atoms : {7, 6000}) {
+    const H5mdHeader header{n_atoms, true, true, "me", "tessera", "0", ""};
+    const auto append = [&](H5mdWriter& writer, int f) {
+      writer.append(f, 0.001 * f, box, frame(n_atoms, f), frame(n_atoms, -f));
+    };
+    {
+      std::filesystem::remove(path("start.h5md"));
+      auto writer = H5mdWriter::create(path("start.h5md"), header);
+      for (int f = 0; f < before; ++f) append(writer, f);
+    }
+    bool is_whole = false;
+    for (long pages = 0; !is_whole; pages += n_atoms == 6000 ? 5 : 1) {
+      std::filesystem::copy_file(path("start.h5md"), path("full.h5md"),
+                                 std::filesystem::copy_options::overwrite_existing);
+      const pid_t child = fork();
+      if (child == 0) {
+        int status = 1;
+        std::string message;
+        {
+          auto writer = H5mdWriter::continue_after(path("full.h5md"), before, header);
+          pages_left = pages;
+          is_disk_limited = true;
+          try {
+            for (int f = before; f < before + after; ++f) append(writer, f);
+          } catch (const RunError& error) {
+            message = error.what();
+            status = message.find("the disk is full") == std::string::npos ? 2 : 0;
+          }
+        }
+        std::exit(status);
+      }
+      int status = 0;
+      waitpid(child, &status, 0);
+      ASSERT_TRUE(WIFEXITED(status)) << pages << " pages, signal " << WTERMSIG(status);
+      ASSERT_LT(WEXITSTATUS(status), 2) << pages;
+      is_whole = WEXITSTATUS(status) == 1;
+      const auto file = Hdf5File::open(path("full.h5md"));
+      ASSERT_GE(file.shape("/particles/all/position/step").at(0), before) << pages;
+      for (int f = 0; f < before; ++f)
+        ASSERT_EQ(file.read_rows<float>("/velocities", f, 1), frame(n_atoms, -f)) << pages << " pages, frame " << f;
+    }
+  }
+}
+
+/// Blocks of zeros, as a disk that failed gives them: the trajectory is refused or continued, and quickly.
+TEST_F(Files, AZeroedBlockIsNotWaitedFor) {
+  const H5mdHeader header{50, true, true, "me", "tessera", "0", ""};
+  {
+    auto writer = H5mdWriter::create(path("start.h5md"), header);
+    for (int f = 0; f < 3000; ++f) writer.append(f, 0.001 * f, box, frame(50, 1), frame(50, 2));
+  }
+  const auto size = static_cast<std::int64_t>(std::filesystem::file_size(path("start.h5md")));
+  int refused = 0;
+  for (std::int64_t block = 0; block < size / 4096; block += 1 + block / 12) {
+    std::filesystem::copy_file(path("start.h5md"), path("zeroed.h5md"),
+                               std::filesystem::copy_options::overwrite_existing);
+    const std::vector<char> zeros(4096);
+    Descriptor::open_to_change(path("zeroed.h5md")).write_at(zeros.data(), zeros.size(), block * 4096);
+    const pid_t child = fork();
+    if (child == 0) {
+      alarm(10);
+      try {
+        auto writer = H5mdWriter::continue_after(path("zeroed.h5md"), 2990, header);
+        for (int f = 2990; f < 3000; ++f) writer.append(f, 0.001 * f, box, frame(50, 1), frame(50, 2));
+      } catch (const std::runtime_error&) {
+        std::exit(1);
+      }
+      std::exit(0);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    ASSERT_TRUE(WIFEXITED(status)) << "block " << block << ", signal " << WTERMSIG(status);
+    refused += WEXITSTATUS(status);
+  }
+  EXPECT_GT(refused, 0);
+}
+
 /// Kills a process that writes frames as fast as it can; what it had announced as written must be readable.
 TEST_F(Files, TrajectoriesSurviveKills) {
   const H5mdHeader header{200, false, true, "me", "tessera", "0", ""};
   const DcdHeader dcd{200, 0, 1, 0.001, "killed"};
   for (int round = 0; round < 15; ++round) {
+    for (const char* name : {"killed.h5md", "killed.dcd"}) std::filesystem::remove(path(name));
     int pipe_ends[2];
     ASSERT_EQ(pipe(pipe_ends), 0);
     const pid_t child = fork();

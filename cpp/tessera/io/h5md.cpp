@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <filesystem>
+#include <functional>
 #include <vector>
 
 #include "tessera/base/error.h"
@@ -42,8 +42,6 @@ std::vector<std::string> growing(const H5mdHeader& header) {
 
 H5mdWriter H5mdWriter::create(const std::string& path, const H5mdHeader& header) {
   TESSERA_CHECK(header.n_atoms > 0);
-  std::error_code ignored;
-  std::filesystem::remove(path, ignored);
   H5mdWriter writer(Hdf5File::create(path), header);
   auto& file = writer.file_;
   file.make_group("/h5md/author");
@@ -97,18 +95,25 @@ H5mdWriter H5mdWriter::continue_after(const std::string& path, std::int64_t n_fr
   if (!is_ours || file.shape(position + "/value").at(1) != header.n_atoms ||
       file.has(velocity) != header.has_velocities)
     throw InputError(
-        fmt::format("{}: is not the trajectory of this run ({} atoms, {} velocities); move it away or begin "
-                    "the run anew",
+        fmt::format("{}: is not the trajectory of this run ({} atoms, {} velocities); move it away to "
+                    "begin another from the checkpoint on",
                     path, header.n_atoms, header.has_velocities ? "with" : "without"));
   for (const auto& dataset : growing(header)) {
+    file.check_index(dataset);
     const auto found = file.shape(dataset).at(0);
     if (found < n_frames)
-      throw InputError(
-          fmt::format("{}: {} holds {} frames, the checkpoint says {}; put the trajectory back or begin the "
-                      "run anew",
-                      path, dataset, found, n_frames));
-    file.truncate(dataset, n_frames);
+      throw InputError(fmt::format(
+          "{}: {} holds {} frames, the checkpoint says {}; put the trajectory back, or move it away to begin "
+          "another from the checkpoint on",
+          path, dataset, found, n_frames));
   }
+  const auto steps = file.read_rows<std::int64_t>(position + "/step", 0, n_frames);
+  if (!std::is_sorted(steps.begin(), steps.end(), std::less_equal<>()))
+    throw InputError(fmt::format(
+        "{}: the steps of its frames do not rise, so it is damaged; put the trajectory back, or move it away "
+        "to begin another from the checkpoint on",
+        path));
+  for (const auto& dataset : growing(header)) file.truncate(dataset, n_frames);
   file.flush();
   writer.n_frames_ = n_frames;
   file.start_growing();

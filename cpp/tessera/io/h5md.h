@@ -25,7 +25,7 @@ struct H5mdHeader {
 /// Appends frames. Each is handed to the operating system before `append` returns; the file can be read at any moment.
 class H5mdWriter {
  public:
-  /// Begins a file (an old one is replaced). Throws RunError.
+  /// Begins a file; nothing may have the name. Throws RunError.
   static H5mdWriter create(const std::string& path, const H5mdHeader& header);
   /// Goes on after the first `n_frames` frames; later ones are cut off. Throws InputError if the file has fewer, or is
   /// not of these atoms.
@@ -35,6 +35,8 @@ class H5mdWriter {
   void append(std::int64_t step, double time, const Lattice& lattice, std::span<const float> positions,
               std::span<const float> velocities = {});
   std::int64_t n_frames() const { return n_frames_; }
+  /// False once the file was removed, moved or replaced.
+  bool is_in_place() const { return file_.is_in_place(); }
 
  private:
   H5mdWriter(Hdf5File file, const H5mdHeader& header) : file_(std::move(file)), header_(header) {}

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
 #include <utility>
 
@@ -29,13 +30,20 @@ class Handle {
   }
   operator hid_t() const { return id_; }
   bool is_valid() const { return id_ >= 0; }
+  /// Leaves it open: closing what can't be written crashes HDF5.
+  void abandon() { id_ = -1; }
 
  private:
   hid_t id_;
   herr_t (*close_)(hid_t);
 };
 
-void silence() { H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr); }
+/// Before every first call. What could not be written is not tried again when the program ends.
+void silence() {
+  static const herr_t once = H5dont_atexit();
+  static_cast<void>(once);
+  H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
+}
 
 /// The innermost descriptions of HDF5's last error.
 std::string last_error() {
@@ -80,8 +88,17 @@ std::string type_name() {
   throw InputError(fmt::format("{}: {}", path, what));
 }
 
-[[noreturn]] void fail_write(const std::string& path, const std::string& what) {
-  throw RunError(fmt::format("{}: {}: {}; is the disk full, or the file in use?", path, what, last_error()));
+/// Why the last write failed: the system's reason where HDF5's stack of errors names its number.
+std::string write_error() {
+  const std::string stack = stack_text(), mark = "errno = ";
+  const auto at = stack.find(mark);
+  int number = 0;
+  if (at != std::string::npos) std::from_chars(stack.data() + at + mark.size(), stack.data() + stack.size(), number);
+  return number > 0 ? system_error_text(number) : last_error() + "; is the disk full, or the file in use?";
+}
+
+[[noreturn]] void fail_to_write(const std::string& path, const std::string& what) {
+  throw RunError(fmt::format("{}: {}: {}", path, what, write_error()));
 }
 
 /// Refuses a stored type that the asked one can't hold.
@@ -150,6 +167,8 @@ Handle link_properties() {
 Handle access_properties() {
   const hid_t id = H5Pcreate(H5P_FILE_ACCESS);
   H5Pset_file_locking(id, 0, 1);
+  // Of a growing file HDF5 reads a block again where its checksum is wrong, after twice as long each time.
+  H5Pset_metadata_read_attempts(id, 20);
   return {id, H5Pclose};
 }
 
@@ -193,19 +212,27 @@ void write_texts(const std::string& path, hid_t file, const std::string& object,
       H5Acreate_by_name(file, object.c_str(), name.c_str(), type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT),
       H5Aclose);
   if (!id.is_valid() || H5Awrite(id, type, static_cast<const void*>(pointers.data())) < 0)
-    fail_write(path, fmt::format("attribute {} of {} can't be written", name, object));
+    fail_to_write(path, fmt::format("attribute {} of {} can't be written", name, object));
 }
 
 }  // namespace
+
+void Hdf5File::fail_write(const std::string& what) { fail_write(what, write_error()); }
+
+void Hdf5File::fail_write(const std::string& what, const std::string& reason) {
+  has_failed_ = true;
+  if (growing_) clear_open_mark(*growing_);
+  throw RunError(fmt::format("{}: {}: {}", path_, what, reason));
+}
 
 Hdf5File Hdf5File::open(const std::string& path) {
   silence();
   std::error_code error;
   const auto status = std::filesystem::status(path, error);
-  if (error && status.type() != std::filesystem::file_type::not_found)  // a loop of links, a name too long
-    refuse(path, fmt::format("can't be read: {}", system_error_text(error.value())));
-  if (!std::filesystem::exists(status)) refuse(path, "there is no such file; check the path");
+  if (status.type() == std::filesystem::file_type::not_found) refuse(path, "there is no such file; check the path");
+  if (error) refuse(path, fmt::format("can't be read: {}", system_error_text(error.value())));
   if (std::filesystem::is_directory(status)) refuse(path, "is a folder, expected an HDF5 file");
+  if (!std::filesystem::is_regular_file(status)) refuse(path, "is a device, a pipe or the like, expected an HDF5 file");
   const htri_t is_hdf5 = H5Fis_hdf5(path.c_str());
   if (is_hdf5 == 0) refuse(path, "is not an HDF5 file (or was cut off at its very start); make it again");
   const Handle properties = access_properties();  // closed last: closing it would wipe the error out
@@ -226,7 +253,8 @@ Hdf5File Hdf5File::open(const std::string& path) {
 }
 
 Hdf5File Hdf5File::open_to_append(const std::string& path) {
-  if (std::error_code ignored; !std::filesystem::exists(path, ignored)) refuse(path, "there is no such file; check the path");
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) refuse(path, "there is no such file; check the path");
   silence();
   const Handle properties = access_properties();
   H5Pset_libver_bounds(properties, H5F_LIBVER_V110, H5F_LIBVER_LATEST);
@@ -248,23 +276,27 @@ Hdf5File Hdf5File::create(const std::string& path) {
   const Handle layout(H5Pcreate(H5P_FILE_CREATE), H5Pclose);
   H5Pset_file_space_strategy(layout, H5F_FSPACE_STRATEGY_PAGE, false, 1);
   H5Pset_file_space_page_size(layout, static_cast<hsize_t>(sysconf(_SC_PAGESIZE)));
-  const hid_t id = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, layout, properties);
-  if (id < 0) fail_write(path, "can't be made");
+  const hid_t id = H5Fcreate(path.c_str(), H5F_ACC_EXCL, layout, properties);
+  if (id < 0) fail_to_write(path, "can't be made");
   return {path, id};
 }
 
 Hdf5File::Hdf5File(Hdf5File&& other) noexcept
-    : path_(std::move(other.path_)), handle_(std::exchange(other.handle_, -1)), is_growing_(other.is_growing_) {}
+    : path_(std::move(other.path_)),
+      handle_(std::exchange(other.handle_, -1)),
+      growing_(std::move(other.growing_)),
+      has_failed_(other.has_failed_) {}
 
 Hdf5File& Hdf5File::operator=(Hdf5File&& other) noexcept {
   std::swap(path_, other.path_);
   std::swap(handle_, other.handle_);
-  std::swap(is_growing_, other.is_growing_);
+  std::swap(growing_, other.growing_);
+  std::swap(has_failed_, other.has_failed_);
   return *this;
 }
 
 Hdf5File::~Hdf5File() {
-  if (handle_ >= 0) H5Fclose(handle_);
+  if (handle_ >= 0 && !has_failed_) H5Fclose(handle_);
 }
 
 bool Hdf5File::has(const std::string& name) const {
@@ -272,23 +304,14 @@ bool Hdf5File::has(const std::string& name) const {
   // H5Lexists asks for one link of the path at a time.
   for (std::size_t end = name.find('/', 1);; end = name.find('/', end + 1)) {
     const std::string prefix = name.substr(0, end);
-    if (prefix != "/" && H5Lexists(handle_, prefix.c_str(), H5P_DEFAULT) <= 0) return false;
+    const htri_t found = prefix == "/" ? 1 : H5Lexists(handle_, prefix.c_str(), H5P_DEFAULT);
+    if (found == 0) return false;
+    if (found < 0 || H5Oexists_by_name(handle_, prefix.c_str(), H5P_DEFAULT) <= 0)
+      refuse(path_, fmt::format("it can't be told whether it has {}: {}; the file is damaged: copy it again or make it "
+                                "again",
+                                name, last_error()));
     if (end == std::string::npos) return true;
   }
-}
-
-std::vector<std::string> Hdf5File::children(const std::string& group) const {
-  silence();
-  std::vector<std::string> names;
-  const herr_t status = H5Literate_by_name(
-      handle_, group.c_str(), H5_INDEX_NAME, H5_ITER_INC, nullptr,
-      [](hid_t, const char* name, const H5L_info_t*, void* data) -> herr_t {
-        static_cast<std::vector<std::string>*>(data)->emplace_back(name);
-        return 0;
-      },
-      &names, H5P_DEFAULT);
-  if (status < 0) refuse(path_, fmt::format("there is no group {}; the file is incomplete or of another kind", group));
-  return names;
 }
 
 std::vector<std::int64_t> Hdf5File::shape(const std::string& dataset) const {
@@ -346,7 +369,11 @@ std::vector<std::string> Hdf5File::read_text(const std::string& dataset) const {
 
 bool Hdf5File::has_attribute(const std::string& object, const std::string& name) const {
   silence();
-  return H5Aexists_by_name(handle_, object.c_str(), name.c_str(), H5P_DEFAULT) > 0;
+  const htri_t found = H5Aexists_by_name(handle_, object.c_str(), name.c_str(), H5P_DEFAULT);
+  if (found < 0)
+    refuse(path_, fmt::format("it can't be told whether {} has an attribute {}: {}; the file is damaged", object, name,
+                              last_error()));
+  return found > 0;
 }
 
 template <class Value>
@@ -378,7 +405,7 @@ void Hdf5File::make_group(const std::string& group) {
   if (has(group)) return;
   const Handle links = link_properties();
   const Handle id(H5Gcreate2(handle_, group.c_str(), links, H5P_DEFAULT, H5P_DEFAULT), H5Gclose);
-  if (!id.is_valid()) fail_write(path_, fmt::format("group {} can't be made", group));
+  if (!id.is_valid()) fail_write(fmt::format("group {} can't be made", group));
 }
 
 template <class Value>
@@ -396,7 +423,7 @@ void Hdf5File::write(const std::string& dataset, std::span<const Value> values,
                    H5Dclose);
   if (!set.is_valid() ||
       (!values.empty() && H5Dwrite(set, memory_type<Value>(), H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()) < 0))
-    fail_write(path_, fmt::format("dataset {} can't be written", dataset));
+    fail_write(fmt::format("dataset {} can't be written", dataset));
 }
 
 void Hdf5File::write_text(const std::string& dataset, const std::vector<std::string>& values) {
@@ -411,7 +438,7 @@ void Hdf5File::write_text(const std::string& dataset, const std::vector<std::str
   const Handle set(H5Dcreate2(handle_, dataset.c_str(), type, space, links, H5P_DEFAULT, H5P_DEFAULT), H5Dclose);
   if (!set.is_valid() ||
       (n > 0 && H5Dwrite(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, static_cast<const void*>(pointers.data())) < 0))
-    fail_write(path_, fmt::format("dataset {} can't be written", dataset));
+    fail_write(fmt::format("dataset {} can't be written", dataset));
 }
 
 template <class Value>
@@ -427,12 +454,12 @@ void Hdf5File::make_extendible(const std::string& dataset, const std::vector<std
   H5Pset_chunk(properties, static_cast<int>(chunk.size()), chunk.data());
   const Handle set(H5Dcreate2(handle_, dataset.c_str(), memory_type<Value>(), space, links, properties, H5P_DEFAULT),
                    H5Dclose);
-  if (!set.is_valid()) fail_write(path_, fmt::format("dataset {} can't be made", dataset));
+  if (!set.is_valid()) fail_write(fmt::format("dataset {} can't be made", dataset));
 }
 
 template <class Value>
 void Hdf5File::append(const std::string& dataset, std::span<const Value> values) {
-  const Handle set = open_dataset(path_, handle_, dataset);
+  Handle set = open_dataset(path_, handle_, dataset);
   std::vector<hsize_t> dimensions, start;
   {
     const Handle space(H5Dget_space(set), H5Sclose);
@@ -447,12 +474,28 @@ void Hdf5File::append(const std::string& dataset, std::span<const Value> values)
   auto count = dimensions;
   count[0] = values.size() / row;
   dimensions[0] += count[0];
-  if (H5Dset_extent(set, dimensions.data()) < 0) fail_write(path_, fmt::format("dataset {} can't grow", dataset));
-  const Handle space(H5Dget_space(set), H5Sclose);
-  const Handle memory(H5Screate_simple(static_cast<int>(count.size()), count.data(), nullptr), H5Sclose);
-  H5Sselect_hyperslab(space, H5S_SELECT_SET, start.data(), nullptr, count.data(), nullptr);
-  if (H5Dwrite(set, memory_type<Value>(), memory, space, H5P_DEFAULT, values.data()) < 0)
-    fail_write(path_, fmt::format("dataset {} can't be written", dataset));
+  const auto problem_of_writing = [&]() -> std::string {  // told here: closing what is used wipes the error out
+    if (H5Dset_extent(set, dimensions.data()) < 0) return write_error();
+    const Handle space(H5Dget_space(set), H5Sclose);
+    const Handle memory(H5Screate_simple(static_cast<int>(count.size()), count.data(), nullptr), H5Sclose);
+    H5Sselect_hyperslab(space, H5S_SELECT_SET, start.data(), nullptr, count.data(), nullptr);
+    // Written now: closing the dataset would write it too, but can't say that it failed.
+    const bool is_written =
+        H5Dwrite(set, memory_type<Value>(), memory, space, H5P_DEFAULT, values.data()) >= 0 && H5Dflush(set) >= 0;
+    return is_written ? "" : write_error();
+  };
+  if (const auto problem = problem_of_writing(); !problem.empty()) {
+    set.abandon();
+    fail_write(fmt::format("dataset {} can't grow", dataset), problem);
+  }
+}
+
+void Hdf5File::check_index(const std::string& dataset) const {
+  const Handle set = open_dataset(path_, handle_, dataset), space(H5Dget_space(set), H5Sclose);
+  hsize_t n = 0;
+  if (H5Dget_num_chunks(set, space, &n) < 0)
+    refuse(path_,
+           fmt::format("where the rows of {} are can't be read: {}; the file is damaged", dataset, last_error()));
 }
 
 void Hdf5File::truncate(const std::string& dataset, std::int64_t rows) {
@@ -462,14 +505,14 @@ void Hdf5File::truncate(const std::string& dataset, std::int64_t rows) {
   TESSERA_CHECK(!dimensions.empty() && rows >= 0);
   if (static_cast<hsize_t>(rows) >= dimensions[0]) return;
   dimensions[0] = static_cast<hsize_t>(rows);
-  if (H5Dset_extent(set, dimensions.data()) < 0) fail_write(path_, fmt::format("dataset {} can't be cut", dataset));
+  if (H5Dset_extent(set, dimensions.data()) < 0) fail_write(fmt::format("dataset {} can't be cut", dataset));
 }
 
 void Hdf5File::link(const std::string& existing, const std::string& name) {
   silence();
   const Handle links = link_properties();
   if (H5Lcreate_hard(handle_, existing.c_str(), handle_, name.c_str(), links, H5P_DEFAULT) < 0)
-    fail_write(path_, fmt::format("link {} can't be made", name));
+    fail_write(fmt::format("link {} can't be made", name));
 }
 
 template <class Value>
@@ -481,7 +524,7 @@ void Hdf5File::write_attribute(const std::string& object, const std::string& nam
                                     H5P_DEFAULT, H5P_DEFAULT),
                   H5Aclose);
   if (!id.is_valid() || H5Awrite(id, memory_type<Value>(), values.data()) < 0)
-    fail_write(path_, fmt::format("attribute {} of {} can't be written", name, object));
+    fail_write(fmt::format("attribute {} of {} can't be written", name, object));
 }
 
 void Hdf5File::write_text_attribute(const std::string& object, const std::string& name, const std::string& value) {
@@ -494,14 +537,16 @@ void Hdf5File::write_text_attribute(const std::string& object, const std::string
 }
 
 void Hdf5File::flush() {
-  if (H5Fflush(handle_, H5F_SCOPE_GLOBAL) < 0) fail_write(path_, "can't be written");
-  if (is_growing_) clear_open_mark(path_);
+  if (H5Fflush(handle_, H5F_SCOPE_GLOBAL) < 0) fail_write("can't be written");
+  if (growing_) clear_open_mark(*growing_);
 }
 
 void Hdf5File::start_growing() {
   silence();
-  if (H5Fstart_swmr_write(handle_) < 0) fail_write(path_, "can't be written frame by frame");
-  is_growing_ = true;
+  if (H5Fstart_swmr_write(handle_) < 0) fail_write("can't be written frame by frame");
+  void* handle = nullptr;
+  if (H5Fget_vfd_handle(handle_, H5P_DEFAULT, &handle) < 0) fail_write("can't be written frame by frame");
+  growing_ = Descriptor::duplicate(path_, *static_cast<int*>(handle));
   flush();
 }
 

@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "tessera/base/descriptor.h"
+
 namespace tessera::io {
 
 /// One open HDF5 file. Names are paths inside it ("/coordinates/id"); arrays come and go flat, in row-major order.
@@ -21,7 +23,7 @@ class Hdf5File {
   static Hdf5File open(const std::string& path);
   /// Opens an existing file for reading and writing; one that a killed run left marked as open is taken over.
   static Hdf5File open_to_append(const std::string& path);
-  /// Makes a new file, or empties an old one. Throws RunError.
+  /// Makes a new file; nothing may have the name. Throws RunError.
   static Hdf5File create(const std::string& path);
 
   Hdf5File(Hdf5File&&) noexcept;
@@ -29,8 +31,11 @@ class Hdf5File {
   ~Hdf5File();
 
   const std::string& path() const { return path_; }
+  /// Throws InputError where the file is damaged so that it can't be told.
   bool has(const std::string& name) const;
-  std::vector<std::string> children(const std::string& group) const;
+  /// The paths of all groups and datasets. Throws InputError where one can't be had from this file alone: it is a soft
+  /// or external link, its numbers stand in another file, or a filter that is none of HDF5's own has packed them.
+  std::vector<std::string> names() const;
 
   /// Extents of a dataset.
   std::vector<std::int64_t> shape(const std::string& dataset) const;
@@ -60,6 +65,9 @@ class Hdf5File {
   /// Adds whole rows to an extendible dataset.
   template <class Value>
   void append(const std::string& dataset, std::span<const Value> values);
+  /// Reads where all rows of an extendible dataset are. Throws InputError where that is damaged, which HDF5 takes for
+  /// not yet written once the file grows: it would wait for it.
+  void check_index(const std::string& dataset) const;
   /// Cuts an extendible dataset to its first `rows` rows.
   void truncate(const std::string& dataset, std::int64_t rows);
   /// A second name of an object (hard link).
@@ -78,13 +86,18 @@ class Hdf5File {
 
   /// Hands everything to the operating system: what was appended before survives a kill of this process.
   void flush();
+  /// Of a growing file: whether its path still names it.
+  bool is_in_place() const { return growing_->is_in_place(); }
 
  private:
   Hdf5File(std::string path, std::int64_t handle) : path_(std::move(path)), handle_(handle) {}
+  [[noreturn]] void fail_write(const std::string& what);
+  [[noreturn]] void fail_write(const std::string& what, const std::string& reason);
 
   std::string path_;
-  std::int64_t handle_;  // hid_t
-  bool is_growing_ = false;
+  std::int64_t handle_;                // hid_t
+  std::optional<Descriptor> growing_;  // HDF5's own file, once it grows
+  bool has_failed_ = false;            // HDF5 holds what it can't write, and must not try again
 };
 
 }  // namespace tessera::io

@@ -9,8 +9,6 @@
 #include <cstdint>
 #include <cstring>
 
-#include "tessera/base/descriptor.h"
-
 namespace tessera::io {
 namespace {
 
@@ -49,8 +47,7 @@ std::uint32_t lookup3(const std::uint8_t* data, std::size_t size) {
 
 }  // namespace
 
-void clear_open_mark(const std::string& path) {
-  const auto file = Descriptor::open_to_change(path);
+void clear_open_mark(const Descriptor& file) {
   std::array<std::uint8_t, checked_bytes + 4> block{};
   if (file.read_at(block.data(), block.size(), 0) != block.size()) return;
   if (std::memcmp(block.data(), "\211HDF\r\n\032\n", 8) != 0 || block[version_byte] != 3 ||

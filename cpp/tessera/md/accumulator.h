@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -50,24 +52,93 @@ inline constexpr std::array<std::string_view, n_terms> term_names = {"bond",
                                                                      "coulomb_self",
                                                                      "coulomb_background"};
 
+/// Two atoms so close that the force between them was limited.
+struct ClashingAtoms {
+  double distance;         // Å
+  std::int64_t id, other;  // of the atoms
+
+  auto operator<=>(const ClashingAtoms&) const = default;
+};
+
+/// The nearest of the pairs that clash, and how many there are.
+struct Clashes {
+  static constexpr std::size_t most_named = 5;
+  std::vector<ClashingAtoms> nearest;  // in rising order
+  std::int64_t count = 0;
+  bool is_energy_limited = false;
+
+  void add(const ClashingAtoms& clash) {
+    ++count;
+    nearest.insert(std::upper_bound(nearest.begin(), nearest.end(), clash), clash);
+    if (nearest.size() > most_named) nearest.pop_back();
+  }
+  void merge(const Clashes& other) {
+    const auto sum = count + other.count;
+    for (const auto& clash : other.nearest) add(clash);
+    count = sum;
+    is_energy_limited |= other.is_energy_limited;
+  }
+};
+
+/// What energies of atoms that clash are split at, kcal/mol: whole multiples are summed apart.
+inline constexpr double large_energy = 1048576;
+/// No contribution counts as more, kcal/mol: the pair of atoms is 0.1 Å apart or less.
+inline constexpr double energy_limit = 1152921504606846976;
+
 /// Fixed-point energies and virial: W = Σ r⊗F over interactions, components xx yy zz xy xz yz (xy: r_x F_y); for a
 /// pair, r = r_i − r_j and F the force on i. Pressure = (2K + tr W)/3V.
 struct EnergyVirial {
-  std::array<std::int64_t, n_terms> energy{};  // units of energy_unit
-  std::array<std::int64_t, 6> virial{};        // units of energy_unit
+  std::array<std::int64_t, n_terms> energy{};  // units of energy_unit; and in units of large_energy:
+  std::array<std::int64_t, n_terms> energy_of_clashes{};
+  std::array<std::int64_t, 6> virial{};
+  std::array<std::int64_t, 6> virial_of_clashes{};
+  Clashes clashes;
 
-  void add(Term term, double value) { add_fixed(energy[static_cast<std::size_t>(term)], to_fixed(value, energy_unit)); }
+  void add(Term term, double value) {
+    const auto t = static_cast<std::size_t>(term);
+    if (!add_split(energy[t], energy_of_clashes[t], value)) clashes.is_energy_limited = true;
+  }
+  void add_virial(std::size_t component, double value) {
+    add_split(virial[component], virial_of_clashes[component], value);
+  }
   void add_virial(const Vec3& r, const Vec3& f) {
-    add_fixed(virial[0], to_fixed(r.x * f.x, energy_unit));
-    add_fixed(virial[1], to_fixed(r.y * f.y, energy_unit));
-    add_fixed(virial[2], to_fixed(r.z * f.z, energy_unit));
-    add_fixed(virial[3], to_fixed(r.x * f.y, energy_unit));
-    add_fixed(virial[4], to_fixed(r.x * f.z, energy_unit));
-    add_fixed(virial[5], to_fixed(r.y * f.z, energy_unit));
+    add_virial(0, r.x * f.x);
+    add_virial(1, r.y * f.y);
+    add_virial(2, r.z * f.z);
+    add_virial(3, r.x * f.y);
+    add_virial(4, r.x * f.z);
+    add_virial(5, r.y * f.z);
+  }
+  /// kcal/mol.
+  double operator[](Term term) const {
+    const auto t = static_cast<std::size_t>(term);
+    return from_fixed(energy[t], energy_unit) + from_fixed(energy_of_clashes[t], large_energy);
   }
   void merge(const EnergyVirial& other) {
-    for (std::size_t i = 0; i < energy.size(); ++i) add_fixed(energy[i], other.energy[i]);
-    for (std::size_t i = 0; i < virial.size(); ++i) add_fixed(virial[i], other.virial[i]);
+    for (std::size_t i = 0; i < energy.size(); ++i) {
+      add_fixed(energy[i], other.energy[i]);
+      add_fixed(energy_of_clashes[i], other.energy_of_clashes[i]);
+    }
+    for (std::size_t i = 0; i < virial.size(); ++i) {
+      add_fixed(virial[i], other.virial[i]);
+      add_fixed(virial_of_clashes[i], other.virial_of_clashes[i]);
+    }
+    clashes.merge(other.clashes);
+  }
+
+ private:
+  /// False where the value (or NaN) had to be limited.
+  static bool add_split(std::int64_t& sum, std::int64_t& of_clashes, double value) {
+    if (std::abs(value) < large_energy) {
+      add_fixed(sum, to_fixed(value, energy_unit));
+      return true;
+    }
+    const bool fits = std::abs(value) <= energy_limit;
+    if (!fits) value = value < 0 ? -energy_limit : energy_limit;
+    const double whole = std::trunc(value / large_energy);
+    add_fixed(of_clashes, static_cast<std::int64_t>(whole));
+    add_fixed(sum, to_fixed(value - whole * large_energy, energy_unit));
+    return fits;
   }
 };
 

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <random>
 
 namespace tessera::md {
@@ -35,6 +37,49 @@ TEST(SparseForces, AddUpToThoseOfAllSlots) {
       sparse.add_block_to(total, block, cut, total.size());
     }
     EXPECT_EQ(total, expected);
+  }
+}
+
+TEST(EnergyVirial, ClashesDoNotWrapAndOrderMakesNoDifference) {
+  std::vector<double> values = {5e15, 5e15, -3e14, 4e10, 3e10, 1e6, -0.25, 1048576, -1048576.5, 17.125, 1e30, NAN};
+  EnergyVirial expected;
+  for (const double value : values) expected.add(Term::lj, value);
+  EXPECT_DOUBLE_EQ(expected[Term::lj], 1e16 - 3e14 + 7e10 + 1e6 - 0.75 + 17.125 + 2 * energy_limit);
+  EXPECT_TRUE(expected.clashes.is_energy_limited);
+  std::mt19937_64 random(5);
+  for (int turn = 0; turn < 20; ++turn) {
+    std::shuffle(values.begin(), values.end(), random);
+    std::array<EnergyVirial, 2> parts;
+    for (std::size_t i = 0; i < values.size(); ++i) parts[i % 2].add(Term::lj, values[i]);
+    parts[0].merge(parts[1]);
+    EXPECT_EQ(parts[0].energy, expected.energy);
+    EXPECT_EQ(parts[0].energy_of_clashes, expected.energy_of_clashes);
+  }
+}
+
+TEST(Accumulator, ManyClashesOnOneAtomPushTheirWay) {
+  std::vector<std::int64_t> force(3);
+  Accumulator accumulator(force, nullptr);
+  for (int i = 0; i < 500; ++i) accumulator.add_force(0, {1e12, -INFINITY, -7});
+  EXPECT_EQ(from_fixed(force[0], force_unit), 500 * force_limit);
+  EXPECT_EQ(from_fixed(force[1], force_unit), -500 * force_limit);
+  EXPECT_EQ(from_fixed(force[2], force_unit), -3500);
+}
+
+TEST(Clashes, TheNearestAreKeptWhateverTheOrder) {
+  std::vector<ClashingAtoms> all;
+  for (int i = 0; i < 12; ++i) all.push_back({0.01 * (i % 6), i, i + 20});
+  auto nearest = all;
+  std::sort(nearest.begin(), nearest.end());
+  nearest.resize(Clashes::most_named);
+  std::mt19937_64 random(7);
+  for (int turn = 0; turn < 10; ++turn) {
+    std::shuffle(all.begin(), all.end(), random);
+    Clashes one, other;
+    for (std::size_t i = 0; i < all.size(); ++i) (i % 3 == 0 ? one : other).add(all[i]);
+    one.merge(other);
+    EXPECT_EQ(one.nearest, nearest);
+    EXPECT_EQ(one.count, 12);
   }
 }
 

@@ -212,6 +212,16 @@ void Engine::sum_threads(std::int64_t begin, std::int64_t end) {
   });
 }
 
+Clashes Engine::find_clashes() const {
+  Clashes own, all;
+  for (const auto& part : thread_energies_) own.merge(part.clashes);
+  for (const auto& block : comm_.all_gather(comm::bytes_of(own.nearest)))
+    for (const auto& clash : comm::values_of<ClashingAtoms>(block)) all.add(clash);
+  all.count = comm::all_reduce_sum(comm_, own.count);
+  all.is_energy_limited = comm::all_reduce_max(comm_, own.is_energy_limited ? 1 : 0) != 0;
+  return all;
+}
+
 /// A rank's trouble that names no atom: blamed on the fastest one. Told to all ranks by the next check.
 void Engine::report_blow_up(const std::string& problem) {
   if (problem.empty() || !blow_up_.empty()) return;

@@ -28,14 +28,14 @@ struct EngineSettings {
   std::string machine_file;  // the map of the machine, by which scheme and bricks are chosen; empty: none
   bool reorder = true;       // neighbouring bricks to ranks of one host, then of one subnet; else as numbered
   double buffer = 2.8;       // Å: how far two atoms together may move between searches, which sort atoms into cells
-  int search_every = 40;     // steps
-  double list_steps = 4;     // about how many a list of near pairs lasts; the result is the same
+  std::int64_t search_every = 40;  // steps
+  double list_steps = 4;           // about how many a list of near pairs lasts; the result is the same
   bool double_precision = false;
   std::string pair_scheme = "auto";
   constraint::ConstraintMode constraints = constraint::ConstraintMode::h_bonds;
   double constraint_tolerance = 1e-10;
-  double timestep = 0.002;      // ps
-  int com_removal_every = 100;  // steps; 0: never
+  double timestep = 0.002;               // ps
+  std::int64_t com_removal_every = 100;  // steps; 0: never
 };
 
 /// What a step's forces came from, summed over all ranks. kcal/mol, K, bar.
@@ -99,6 +99,8 @@ class Engine {
   void check() const { comm::agree_on_run(comm_, blow_up_); }
 
   const Energies& energies() const { return energies_; }
+  /// Pairs of atoms that clashed when forces were last computed with energies, of all ranks. Collective.
+  Clashes find_clashes() const;
   std::int64_t current_step() const { return step_; }
   std::int64_t last_search() const { return last_search_; }
   std::int64_t n_searches() const { return n_searches_; }

@@ -386,8 +386,8 @@ void expect_blow_up(bool double_precision) {
   } catch (const RunError& error) {
     const std::string text = error.what();
     EXPECT_NE(text.find("step 42"), std::string::npos) << text;
-    EXPECT_TRUE(text.find("atom 646 (SOD 1 SOD)") != std::string::npos ||
-                text.find("atom 647 (SOD 1 SOD)") != std::string::npos)
+    EXPECT_TRUE(text.find("atom 646 (SOD SOD, molecule 216)") != std::string::npos ||
+                text.find("atom 647 (SOD SOD, molecule 217)") != std::string::npos)
         << text;
     EXPECT_NE(text.find("is lj"), std::string::npos) << text;
     EXPECT_NE(text.find("blown up"), std::string::npos) << text;

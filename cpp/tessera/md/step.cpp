@@ -64,14 +64,20 @@ void Engine::sum_energies() {
   check();
   EnergyVirial sum;
   for (const auto& part : thread_energies_) sum.merge(part);
-  std::array<std::int64_t, n_terms + 7> all;
+  constexpr std::size_t n_values = n_terms + 6;  // and what each has of clashes; and the kinetic energy
+  std::array<std::int64_t, 2 * n_values + 1> all;
   std::copy(sum.energy.begin(), sum.energy.end(), all.begin());
   std::copy(sum.virial.begin(), sum.virial.end(), all.begin() + n_terms);
+  std::copy(sum.energy_of_clashes.begin(), sum.energy_of_clashes.end(), all.begin() + n_values);
+  std::copy(sum.virial_of_clashes.begin(), sum.virial_of_clashes.end(), all.begin() + n_values + n_terms);
   all.back() = kinetic_energy();
   comm_.all_reduce_sum(all);
   energies_ = {};
-  for (std::size_t t = 0; t < n_terms; ++t) energies_.term[t] = from_fixed(all[t], energy_unit);
-  for (std::size_t c = 0; c < 6; ++c) energies_.virial[c] = from_fixed(all[n_terms + c], energy_unit);
+  const auto value = [&](std::size_t i) {
+    return from_fixed(all[i], energy_unit) + from_fixed(all[n_values + i], large_energy);
+  };
+  for (std::size_t t = 0; t < n_terms; ++t) energies_.term[t] = value(t);
+  for (std::size_t c = 0; c < 6; ++c) energies_.virial[c] = value(n_terms + c);
   energies_.kinetic = from_fixed(all.back(), energy_unit);
 
   // Terms that depend on the composition and the box alone.

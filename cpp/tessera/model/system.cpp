@@ -24,11 +24,13 @@ LennardJonesAB ForceField::lj(int type_a, int type_b) const {
 void System::set_instances(const std::vector<std::pair<std::int32_t, std::int64_t>>& template_and_count) {
   instances_.clear();
   n_atoms_ = 0;
+  std::int64_t instance = 0;
   for (const auto& [molecule, count] : template_and_count) {
     if (molecule < 0 || static_cast<std::size_t>(molecule) >= templates.size() || count < 0)
       throw InputError(fmt::format("instance run names template {} {} times, but there are {} templates", molecule,
                                    count, templates.size()));
-    instances_.push_back({n_atoms_, count, molecule});
+    instances_.push_back({n_atoms_, count, molecule, instance});
+    instance += count;
     n_atoms_ += count * templates[static_cast<std::size_t>(molecule)].n_atoms();
   }
 }
@@ -40,7 +42,7 @@ AtomReference System::find(std::int64_t id) const {
   const auto& run = *std::prev(after);
   const std::int64_t n = templates[static_cast<std::size_t>(run.molecule)].n_atoms();
   const std::int64_t offset = id - run.first_id;
-  return {run.molecule, static_cast<std::int32_t>(offset % n), id - offset % n};
+  return {run.molecule, static_cast<std::int32_t>(offset % n), id - offset % n, run.first_instance + offset / n};
 }
 
 double System::net_charge() const {
@@ -72,8 +74,26 @@ std::string System::describe(std::int64_t id) const {
   const auto& molecule = templates[static_cast<std::size_t>(reference.molecule)];
   const auto local = static_cast<std::size_t>(reference.local);
   const auto residue = static_cast<std::size_t>(molecule.residue[local]);
-  return fmt::format("atom {} ({} {} {})", id + 1, molecule.residue_name[residue], molecule.residue_number[residue],
-                     molecule.atom_name[local]);
+  const auto& name = molecule.residue_name[residue];
+  const auto& atom = molecule.atom_name[local];
+  const std::int64_t number = molecule.residue_number[residue];
+
+  const auto after = std::upper_bound(residue_numbers.begin(), residue_numbers.end(), reference.instance,
+                                      [](std::int64_t value, const ResidueNumbers& row) { return value < row.first; });
+  if (after != residue_numbers.begin()) {
+    const auto& row = *std::prev(after);
+    const std::int64_t i = reference.instance - row.first;
+    if (i < row.count)
+      return fmt::format("atom {} ({} {} {})", id + 1, name,
+                         row.number + i * row.step + number - molecule.residue_number.front(), atom);
+  }
+  std::int64_t count = 0;
+  for (const auto& run : instances_)
+    if (run.molecule == reference.molecule) count += run.count;
+  if (count == 1) return fmt::format("atom {} ({} {} {})", id + 1, name, number, atom);
+  // The template's number is that of one instance: within a molecule of one residue it says nothing.
+  const auto within = molecule.residue_number.size() > 1 ? fmt::format(" {}", number) : std::string();
+  return fmt::format("atom {} ({}{} {}, molecule {})", id + 1, name, within, atom, reference.instance + 1);
 }
 
 }  // namespace tessera::model

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tessera/base/lattice.h"
+#include "tessera/model/lj_truncation.h"
 
 namespace tessera::model {
 
@@ -111,13 +112,22 @@ struct InstanceRun {
   std::int64_t first_id;
   std::int64_t count;
   std::int32_t molecule;  // index of the template
+  std::int64_t first_instance = 0;
 };
 
-/// Where an atom id stands: its template, the id of its molecule's first atom, its index in the template.
+/// How the input numbers the residues of `count` molecules: molecule `first` + i, of all instances in order, begins
+/// with residue `number` + i·`step`.
+struct ResidueNumbers {
+  std::int64_t first, count, number, step;
+};
+
+/// Where an atom id stands: its template, the id of its molecule's first atom, its index in the template, and which of
+/// all instances its molecule is.
 struct AtomReference {
   std::int32_t molecule;
   std::int32_t local;
   std::int64_t first_id;
+  std::int64_t instance;
 };
 
 class System {
@@ -126,7 +136,10 @@ class System {
   std::vector<Template> templates;
   Lattice lattice;
   bool is_periodic = true;
-  std::string coulomb_source, lj_modifier, source;
+  std::string coulomb_source, source;
+  LjTruncation lj_truncation;  // of the source
+
+  std::vector<ResidueNumbers> residue_numbers;  // in order, without overlap; of templates with several instances
 
   /// Sets the runs (first ids are counted here). Throws InputError if a template is out of range.
   void set_instances(const std::vector<std::pair<std::int32_t, std::int64_t>>& template_and_count);
@@ -138,7 +151,8 @@ class System {
   double sum_of_squared_charges() const;  // e²
   /// Number of atoms of each Lennard-Jones type.
   std::vector<std::int64_t> type_counts() const;
-  /// "atom 4711 (TIP3 1203 H1)": for messages; ids are printed counting from 1.
+  /// "atom 4711 (TIP3 1203 H1)": for messages, with the input's residue number, or with the number of the molecule
+  /// where that is not known ("atom 4711 (TIP3 H1, molecule 1203)"); all count from 1.
   std::string describe(std::int64_t id) const;
 
  private:

@@ -75,7 +75,29 @@ TEST(System, Sums) {
   EXPECT_EQ(system.type_counts(), (std::vector<std::int64_t>{11, 14}));
 }
 
-TEST(System, DescribesAtomsCountingFromOne) { EXPECT_EQ(three_runs().describe(4), "atom 5 (WAT 7 A1)"); }
+TEST(System, DescribesAtomsByTheInputsNumbers) {
+  auto system = three_runs();
+  EXPECT_EQ(system.describe(4), "atom 5 (WAT A1, molecule 2)");
+  system.residue_numbers = {{0, 5, 731, 1}, {9, 2, 3, -2}};
+  EXPECT_EQ(system.describe(13), "atom 14 (WAT 735 A1)");
+  EXPECT_EQ(system.describe(15), "atom 16 (ION A0, molecule 6)");
+  EXPECT_EQ(system.describe(24), "atom 25 (WAT 1 A2)");
+  system.set_instances({{0, 1}, {1, 1}});
+  system.residue_numbers.clear();
+  EXPECT_EQ(system.describe(1), "atom 2 (WAT 7 A1)");
+}
+
+TEST(System, DescribesResiduesOfCopies) {
+  auto system = three_runs();
+  auto& chain = system.templates[0];
+  chain.residue = {0, 1, 1};
+  chain.residue_name = {"ALA", "GLY"};
+  chain.residue_number = {7, 9};
+  EXPECT_EQ(system.describe(5), "atom 6 (GLY 9 A2, molecule 2)");
+  system.residue_numbers = {{0, 5, 7, 10}};
+  EXPECT_EQ(system.describe(5), "atom 6 (GLY 19 A2)");
+  EXPECT_EQ(system.describe(3), "atom 4 (ALA 17 A0)");
+}
 
 TEST(System, RefusesRunsOfUnknownTemplates) {
   auto system = three_runs();

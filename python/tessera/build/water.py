@@ -1,11 +1,19 @@
-"""A box of rigid TIP3P water (CHARMM's, with Lennard-Jones sites on the hydrogens)."""
+"""A box of rigid TIP3P water (CHARMM's, with Lennard-Jones sites on the hydrogens) near equilibrium.
+
+A tile of 216 molecules that scripts/water_tile has brought to equilibrium fills space, and a box is cut out of it
+(seams.py). Fewer molecules than a tile holds stand on a lattice instead.
+"""
 
 from __future__ import annotations
 
+from importlib import resources
+
 import numpy as np
+from numpy.typing import NDArray
 
 from tessera.build.charmm import charmm_system
 from tessera.build.lattice import brick_of_sites, sites
+from tessera.build.seams import Liquid, box_of
 from tessera.prepare.constants import RMIN_TO_SIGMA
 from tessera.prepare.errors import InputError
 from tessera.prepare.molecule import detect_rigid_water
@@ -17,6 +25,9 @@ GRAMS = 0.602214076  # g/cm³ in amu/Å³
 OH, ANGLE, HH = 0.9572, np.radians(104.52), 1.5139  # Å, radian, Å
 CHARGE = np.array([-0.834, 0.417, 0.417])
 MASS = np.array([15.9994, 1.008, 1.008])
+VOLUME = MASS.sum() / (DENSITY * GRAMS)  # Å³ of a molecule
+TILE_MOLECULES = 216
+TILE_EDGE = (TILE_MOLECULES * VOLUME) ** (1 / 3)
 LJ = np.array([[2 * 1.7682 * RMIN_TO_SIGMA, 0.1521], [2 * 0.2245 * RMIN_TO_SIGMA, 0.046]])
 
 
@@ -57,23 +68,72 @@ def water_force_field() -> ForceField:
 
 
 def make_water(atoms: int, seed: int = 1) -> System:
-    """About `atoms` atoms (rounded to whole molecules) at 0.997 g/cm³: oxygens on a cubic lattice,
-    orientations random by a counter, so that molecule m of a seed always stands the same way.
+    """About `atoms` atoms (rounded to whole molecules) at 0.997 g/cm³. `seed` draws how the liquid lies in the box.
 
     Raises `InputError` for fewer than eight molecules.
     """
     count = round(atoms / 3)
     if count < 8:
         raise InputError(f"--atoms {atoms}: a box of water needs at least 24 atoms")
+    if count < TILE_MOLECULES:
+        return water_on_lattice(count, seed)
+    edges = box_edges(count)
+    position = box_of(Liquid(tile(), TILE_EDGE, CHARGE, LJ[[0, 1, 1]], rigid), edges, count, seed)
+    return _system(f"make water --atoms {atoms} --seed {seed}", edges, position)
+
+
+def box_edges(count: int) -> FloatArray:
+    """(3,) Å: a cube, or nearly one that is whole tiles long in two directions, so that it has fewer seams."""
+    edge = (count * VOLUME) ** (1 / 3)
+    tiles = round(edge / TILE_EDGE)
+    if abs(tiles * TILE_EDGE / edge - 1) < 0.05:
+        side = tiles * TILE_EDGE
+        return np.array([side, side, count * VOLUME / side**2])
+    return np.full(3, edge)
+
+
+def tile() -> FloatArray:
+    """(216,3,3) Å: molecules of exactly the constrained shape, which fill space when repeated each `TILE_EDGE`."""
+    with resources.files("tessera.build").joinpath("water_tile.npy").open("rb") as file:
+        fraction = np.load(file)
+    # Hydrogens from their oxygen: differences of wrapped integers are the nearest images'.
+    atoms = (fraction[:, :1].astype(np.int64) + (fraction - fraction[:, :1])) * (TILE_EDGE / 65536)
+    return rigid(atoms)
+
+
+def rigid(atoms: FloatArray) -> FloatArray:
+    """(m,3,3) Å: molecules of exactly the constrained shape nearest to these, about their centres of mass."""
+    centre = np.einsum("a,maj->mj", MASS / MASS.sum(), atoms)
+    across = _unit(atoms[:, 1] - atoms[:, 2])
+    along = atoms[:, 1] + atoms[:, 2] - 2 * atoms[:, 0]
+    along = _unit(along - np.einsum("mj,mj->m", along, across)[:, None] * across)
+    axes = np.stack([across, along], axis=1)  # of molecule(): x and y
+    return np.asarray(centre[:, None, :] + molecule()[:, :2] @ axes)
+
+
+def _unit(vectors: FloatArray) -> FloatArray:
+    return np.asarray(vectors / np.linalg.norm(vectors, axis=1)[:, None])
+
+
+def quantised(fraction: NDArray[np.int32]) -> NDArray[np.int16]:
+    """What the tile's file holds: (molecules,3,3) int16 from int32 fractions (atoms,3)."""
+    return np.rint(fraction / 65536).astype(np.int64).astype(np.int16).reshape(-1, 3, 3)
+
+
+def water_on_lattice(count: int, seed: int) -> System:
+    """`count` molecules at 0.997 g/cm³: centres of mass on a cubic lattice, orientations random by a counter, so that
+    molecule m of a seed always stands the same way."""
     brick = brick_of_sites(count, spare=0.15)
-    volume = count * MASS.sum() / (DENSITY * GRAMS)
-    spacing = (volume / np.prod([float(n) for n in brick])) ** (1 / 3)
-    oxygen = sites(brick, count) * spacing
-    position = oxygen[:, None, :] + np.einsum("mij,aj->mai", rotations(count, seed), molecule())
+    spacing = (count * VOLUME / np.prod([float(n) for n in brick])) ** (1 / 3)
+    centre = sites(brick, count) * spacing
+    position = centre[:, None, :] + np.einsum("mij,aj->mai", rotations(count, seed), molecule())
+    return _system(f"water on a lattice, seed {seed}", spacing * np.array(brick, np.float64), position)
+
+
+def _system(source: str, edges: FloatArray, position: FloatArray) -> System:
+    """Of `position` (molecules,3,3) Å."""
     field = water_force_field()
-    source = f"make water --atoms {atoms} --seed {seed}"
-    edges = spacing * np.array(brick, np.float64)
-    return charmm_system(source, edges, position.reshape(-1, 3), field, [(water_template(field), count)])
+    return charmm_system(source, edges, position.reshape(-1, 3), field, [(water_template(field), len(position))])
 
 
 def molecule() -> FloatArray:
@@ -99,3 +159,4 @@ def rotations(count: int, seed: int) -> FloatArray:
         ],
         axis=1,
     )
+

@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from tessera import launch
+from tessera.files import write_text
 from tessera.machine.quantities import Bytes
 
 FILE = click.Path(path_type=Path)
@@ -235,7 +236,7 @@ def hostfile(
         click.echo(text, nl=False)
         return
     try:
-        output.write_text(text)
+        write_text(output, text)
     except OSError as error:
         raise MapError(f"{output}: {error.strerror}; choose another place (-o)") from None
 

@@ -19,11 +19,15 @@ def make() -> None:
 @make.command()
 @click.option("--atoms", required=True, type=int, help="Atoms; rounded to whole molecules.")
 @click.option(
-    "--seed", default=1, show_default=True, type=click.IntRange(0, 2**63 - 1), help="Seed of the orientations."
+    "--seed",
+    default=1,
+    show_default=True,
+    type=click.IntRange(0, 2**63 - 1),
+    help="Seed of how the liquid lies in the box.",
 )
 @output_option
 def water(atoms: int, seed: int, output: Path, as_json: bool) -> None:
-    """A box of rigid TIP3P water at 0.997 g/cm³.
+    """A box of rigid TIP3P water at 0.997 g/cm³, near equilibrium.
 
     \b
     Example:

@@ -11,7 +11,7 @@ import click
 @click.argument("folder", type=click.Path(path_type=Path))
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="The picture (PNG, PDF, SVG) [FOLDER/run.png].")
 def plot(folder: Path, output: Path | None) -> None:
-    """Draw energies, temperature, drift and the time of each phase of the run in FOLDER.
+    """Draw energies, temperature, pressure, drift and the time of each phase of the run in FOLDER.
 
     \b
     Examples:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from tessera.prepare.options import SeveralValues, box_of, box_options, output_option, run
+from tessera.prepare.options import SeveralValues, box_of, box_options, output_option, pairing_options, run
 
 FILE = click.Path(dir_okay=False, path_type=Path)
 Box = tuple[float, float, float] | None
@@ -29,15 +29,22 @@ def prepare() -> None:
     type=FILE,
     help="PDB, CRD, NAMD binary (.coor) or GENESIS restart.",
 )
-@click.option("--params", multiple=True, type=FILE, help="Parameter or stream files; repeatable.")
-@click.option("--topology", multiple=True, type=FILE, help="Topology or stream files; repeatable.")
+@click.option(
+    "--params",
+    "--topology",
+    "parameters",
+    multiple=True,
+    type=FILE,
+    help="Parameter, topology, stream and list files, in the order in which CHARMM reads them; repeatable.",
+)
+@pairing_options
 @box_options
 @output_option
 def charmm_command(
     psf: Path,
     coords: Path,
-    params: tuple[Path, ...],
-    topology: tuple[Path, ...],
+    parameters: tuple[Path, ...],
+    trust_order: bool,
     box: Box,
     vacuum: bool,
     output: Path,
@@ -48,14 +55,14 @@ def charmm_command(
     \b
     Examples:
       tessera prepare charmm --psf dhfr.psf --coords dhfr.pdb \\
-          --params par_all22_prot.inp --topology charmm22.rtf \\
-          --params toppar_water_ions.str --box 62.23 62.23 62.23 -o dhfr.tsr
-      tessera prepare charmm --psf jac.psf --coords rst --params par.prm -o jac.tsr
+          --topology charmm22.rtf --params par_all22_prot.inp toppar_water_ions.str \\
+          --box 62.23 62.23 62.23 -o dhfr.tsr
+      tessera prepare charmm --psf jac.psf --coords rst --params toppar.str -o jac.tsr
     """
     from tessera.prepare.charmm import prepare_charmm
 
     run(
-        lambda report: prepare_charmm(psf, coords, [*topology, *params], box_of(box), vacuum, report),
+        lambda report: prepare_charmm(psf, coords, parameters, box_of(box), vacuum, report, trust_order),
         output,
         as_json,
     )
@@ -63,11 +70,16 @@ def charmm_command(
 
 @prepare.command(name="amber")
 @click.option("--prmtop", required=True, type=FILE, help="AMBER topology.")
-@click.option("--coords", required=True, type=FILE, help="inpcrd, rst7, NetCDF restart or PDB.")
+@click.option("--coords", required=True, type=FILE, help="inpcrd, rst7, NetCDF restart, PDB or mmCIF.")
+@pairing_options
 @box_options
 @output_option
-def amber_command(prmtop: Path, coords: Path, box: Box, vacuum: bool, output: Path, as_json: bool) -> None:
+def amber_command(
+    prmtop: Path, coords: Path, trust_order: bool, box: Box, vacuum: bool, output: Path, as_json: bool
+) -> None:
     """AMBER inputs: prmtop and coordinates.
+
+    A prmtop with a CHARMM force field (CHAMBER) is understood.
 
     \b
     Example:
@@ -76,7 +88,7 @@ def amber_command(prmtop: Path, coords: Path, box: Box, vacuum: bool, output: Pa
     from tessera.prepare.amber import prepare_amber
 
     run(
-        lambda report: prepare_amber(prmtop, coords, box_of(box), vacuum, report),
+        lambda report: prepare_amber(prmtop, coords, box_of(box), vacuum, report, trust_order),
         output,
         as_json,
     )
@@ -85,32 +97,41 @@ def amber_command(prmtop: Path, coords: Path, box: Box, vacuum: bool, output: Pa
 @prepare.command(name="gromacs")
 @click.option("--top", required=True, type=FILE, help="GROMACS topology.")
 @click.option("--coords", required=True, type=FILE, help="gro or PDB.")
+@click.option("--mdp", type=FILE, help="Run parameters: macros, and how Lennard-Jones ends.")
 @click.option(
     "--include",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Folder of the files that the topology includes; default: that of GROMACS, if found.",
+    help="Folder of the files that the topology includes, searched before those of GROMACS.",
 )
+@click.option("-D", "--define", multiple=True, metavar="NAME[=VALUE]", help="A macro, as FLEXIBLE; repeatable.")
+@pairing_options
 @box_options
 @output_option
 def gromacs_command(
     top: Path,
     coords: Path,
+    mdp: Path | None,
     include: Path | None,
+    trust_order: bool,
+    define: tuple[str, ...],
     box: Box,
     vacuum: bool,
     output: Path,
     as_json: bool,
 ) -> None:
-    """GROMACS inputs: topology and coordinates.
+    """GROMACS inputs: topology and coordinates, and perhaps run parameters.
 
     \b
-    Example:
-      tessera prepare gromacs --top topol.top --coords conf.gro -o system.tsr
+    Examples:
+      tessera prepare gromacs --top topol.top --coords conf.gro --mdp md.mdp -o system.tsr
+      tessera prepare gromacs --top topol.top --coords conf.gro -D FLEXIBLE -o system.tsr
     """
     from tessera.prepare.gromacs import prepare_gromacs
 
     run(
-        lambda report: prepare_gromacs(top, coords, include, box_of(box), vacuum, report),
+        lambda report: prepare_gromacs(
+            top, coords, include, box_of(box), vacuum, report, trust_order, defines=define, mdp=mdp
+        ),
         output,
         as_json,
     )

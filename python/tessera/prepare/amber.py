@@ -1,30 +1,31 @@
-"""AMBER: prmtop and inpcrd/rst7 to a `System`, through the raw arrays of ParmEd's `AmberFormat`."""
+"""AMBER: prmtop and coordinates to a `System`.
+
+A prmtop may hold CHARMM's force field (CHAMBER): Urey–Bradley terms, harmonic impropers and Lennard-Jones parameters of
+1-4 pairs have sections of their own then, and charges are multiplied by the root of CHARMM's Coulomb constant.
+"""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tessera.prepare.assemble import Origin, assemble, check_coordinates
-from tessera.prepare.constants import atomic_numbers
-from tessera.prepare.coordinates import box_from_lengths, read_coordinates
-from tessera.prepare.errors import InputError, require_file
+from tessera.prepare.constants import COULOMB, atomic_numbers
+from tessera.prepare.coordinates import Coordinates, box_from_lengths, read_coordinates
+from tessera.prepare.errors import InputError
 from tessera.prepare.flat import FlatTopology, split
 from tessera.prepare.lj_types import force_field_of, sigma_epsilon
 from tessera.prepare.molecule import sorted_pairs
 from tessera.prepare.pairing import pair_by_name
+from tessera.prepare.prmtop import Prmtop
 from tessera.prepare.rows import Tables
-from tessera.system import ForceField, System
+from tessera.system import System
 from tessera.system.model import FloatArray, IdArray
 
-# rows of the POINTERS section
-_NATOM, _IFPERT, _IFBOX, _NUMEXTRA = 0, 20, 27, 30
 _DEFAULT_SCEE, _DEFAULT_SCNB = 1.2, 2.0  # prmtop files before AMBER 11 do not say
+_AMBER_CHARGE = 18.2223  # in a prmtop charges are multiplied by it: the root of AMBER's Coulomb constant
 
 
 def prepare_amber(
@@ -33,119 +34,88 @@ def prepare_amber(
     box: FloatArray | None = None,
     vacuum: bool = False,
     report: Callable[[str], None] = lambda _: None,
+    trust_order: bool = False,
 ) -> System:
     """`report` hears what is being done. Raises `InputError`."""
     report("reading the prmtop")
-    raw = _Prmtop(prmtop)
+    raw = Prmtop(prmtop)
     tables = Tables()
-    flat = _flat(raw)
-    force_field = _lennard_jones(raw, flat.type_names)
+    lennard_jones = _LennardJones(raw)
+    flat = _flat(raw, lennard_jones)
     _bonded(raw, flat, tables)
     _exclusions(raw, flat)
-    _pairs_14(raw, flat, tables)
+    _pairs_14(raw, flat, tables, lennard_jones)
     _cmaps(raw, flat, tables)
+    if raw.is_chamber:
+        _charmm_terms(raw, flat, tables)
     report("reading coordinates")
     found = read_coordinates(coordinates)
     check_coordinates(flat, found)
-    notes = pair_by_name(flat, found, coordinates, strict=False)
-    if found.box is None:
-        found.box = raw.box()
-    if raw.pointers[_IFBOX] == 0 and box is None:
-        vacuum = True
+    notes = pair_by_name(flat, found, coordinates, trust_order=trust_order)
+    if box is None and not vacuum:
+        vacuum = raw.pointers["IFBOX"] == 0
+        notes += _choose_box(raw, found, Path(coordinates).name)
     report("finding molecules")
     pieces = split(flat)
     for template, lists in zip(pieces.templates, pieces.raw):
         template.exclusions = sorted_pairs(lists.get("exclusion", np.zeros((0, 2), np.int32)))
+    force_field = force_field_of(flat.type_names, lennard_jones.a, lennard_jones.b, "lorentz-berthelot")
     force_field.tables, force_field.cmap = tables.tables(), tables.maps()
+    program = "amber"
+    if raw.is_chamber:
+        program = "charmm"
+        notes.append(f"{raw.name} holds a CHARMM force field (CHAMBER): CHARMM's Coulomb constant and switching")
     names = f"{Path(prmtop).name} {Path(coordinates).name}"
-    origin = Origin("amber", "lorentz-berthelot", f"prepare amber: {names}")
+    line = f"prepare amber: {names}"
+    origin = Origin(program, "lorentz-berthelot", line, coordinates=Path(coordinates).name)
     report("checking atoms")
     return assemble(flat, pieces.templates, pieces.runs, force_field, found, origin, box, vacuum, notes)
 
 
-class _Prmtop:
-    """Sections by flag, as arrays."""
+class _LennardJones:
+    """A kcal/mol Å¹² and B kcal/mol Å⁶ of the pairs of types that atoms have, (T,T)."""
 
-    def __init__(self, path: str | Path) -> None:
-        from parmed.amber import AmberFormat
+    def __init__(self, raw: Prmtop) -> None:
+        types = raw.pointers["NTYPES"]
+        self.used, self.kind = np.unique(raw.indices("ATOM_TYPE_INDEX", types), return_inverse=True)
+        index = raw.integers("NONBONDED_PARM_INDEX")
+        largest = types * (types + 1) // 2
+        bad = np.flatnonzero((index > largest) | (index == 0) | (index < -raw.pointers["NPHB"]))
+        if len(bad):
+            raise raw.wrong(
+                "NONBONDED_PARM_INDEX", int(bad[0]), f"{index[bad[0]]} is no row of {largest} pairs of types"
+            )
+        square = index.reshape(types, types)
+        if (square != square.T).any():
+            raise raw.wrong("NONBONDED_PARM_INDEX", int(np.argmax(square != square.T)), "the table is not symmetric")
+        if (index < 0).any() and any(raw.numbers(f"HBOND_{letter}COEF").any() for letter in "AB"):
+            raise InputError(f"{raw.name} has 10-12 hydrogen bonds: not supported")
+        self._square = square[np.ix_(self.used, self.used)]
+        self.a, self.b = self._table(raw, "LENNARD_JONES")
+        self.a_14, self.b_14 = self._table(raw, "LENNARD_JONES_14") if raw.is_chamber else (self.a, self.b)
 
-        path = require_file(path, "prmtop file")
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                self._data: Any = AmberFormat(str(path)).parm_data
-        except Exception as error:  # ParmEd raises many kinds
-            raise InputError(f"cannot read {path.name} as a prmtop: {error}") from error
-        self.name = path.name
-        if "POINTERS" not in self._data:
-            raise InputError(f"{path.name} is not a prmtop: it has no section POINTERS")
-        self.pointers = self.integers("POINTERS")
-        self.n_atoms = int(self.pointers[_NATOM])
-        self._refuse()
-
-    def _refuse(self) -> None:
-        unsupported = {
-            "CTITLE": "a CHAMBER prmtop (CHARMM force field): prepare from its PSF instead",
-            "LENNARD_JONES_CCOEF": "12-6-4 ions",
-            "POLARIZABILITY": "polarisabilities",
-        }
-        for flag, what in unsupported.items():
-            if flag in self._data and len(self._data[flag]):
-                raise InputError(f"{self.name} has {what}: not supported")
-        extra = self.pointers[_NUMEXTRA] if len(self.pointers) > _NUMEXTRA else 0
-        if extra:
-            raise InputError(f"{self.name} has {extra} extra points (virtual sites): not supported")
-        if self.pointers[_IFPERT]:
-            raise InputError(f"{self.name} has perturbed parameters: not supported")
-
-    def has(self, flag: str) -> bool:
-        return flag in self._data and len(self._data[flag]) > 0
-
-    def numbers(self, flag: str, size: int | None = None) -> FloatArray:
-        return self._sized(flag, np.array(self._data.get(flag, []), np.float64), size)
-
-    def integers(self, flag: str, size: int | None = None) -> IdArray:
-        return self._sized(flag, np.array(self._data.get(flag, []), np.int64), size)
-
-    def text(self, flag: str, size: int) -> NDArray[np.bytes_]:
-        values = [str(v).strip() for v in self._data.get(flag, [])]
-        return self._sized(flag, np.array(values, "S8"), size)  # type: ignore[no-any-return]
-
-    def _sized(self, flag: str, values: Any, size: int | None) -> Any:
-        if size is not None and len(values) != size:
-            raise InputError(f"{self.name} is truncated: section {flag} has {len(values)} values, expected {size}")
-        return values
-
-    def rows(self, flag: str, width: int) -> IdArray:
-        values = self.integers(flag)
-        if len(values) % width:
-            raise InputError(f"{self.name} is truncated: section {flag} ends inside a term")
-        return values.reshape(-1, width)
-
-    def box(self) -> FloatArray | None:
-        if not self.has("BOX_DIMENSIONS"):
-            return None
-        beta, a, b, c = self.numbers("BOX_DIMENSIONS", 4)
-        octahedron = self.pointers[_IFBOX] == 2
-        return box_from_lengths((a, b, c), (beta, beta, beta) if octahedron else (90, beta, 90))
+    def _table(self, raw: Prmtop, flag: str) -> tuple[FloatArray, FloatArray]:
+        a, b = (raw.numbers(f"{flag}_{letter}COEF") for letter in "AB")
+        rows = np.maximum(self._square - 1, 0)
+        return np.where(self._square > 0, a[rows], 0.0), np.where(self._square > 0, b[rows], 0.0)
 
 
-def _flat(raw: _Prmtop) -> FlatTopology:
+def _flat(raw: Prmtop, lennard_jones: _LennardJones) -> FlatTopology:
     n = raw.n_atoms
-    mass = raw.numbers("MASS", n)
-    name = raw.text("ATOM_NAME", n)
-    pointer = raw.integers("RESIDUE_POINTER") - 1
+    mass, name = raw.numbers("MASS"), raw.texts("ATOM_NAME")
+    pointer = raw.indices("RESIDUE_POINTER", n)
+    if not len(pointer) or pointer[0] != 0 or (np.diff(pointer) <= 0).any():
+        at = int(np.argmax(np.diff(pointer, prepend=-1) <= 0)) if len(pointer) and pointer[0] == 0 else 0
+        raise raw.wrong("RESIDUE_POINTER", at, "residues do not begin at 1 and follow each other")
     size = np.diff(np.append(pointer, n))
-    kind = raw.integers("ATOM_TYPE_INDEX", n) - 1
-    known = raw.integers("ATOMIC_NUMBER", n) if raw.has("ATOMIC_NUMBER") else None
     flat = FlatTopology(
         name=name,
-        type=kind.astype(np.int32),
-        type_names=_type_names(raw, kind),
-        charge=raw.numbers("CHARGE", n),  # ParmEd has divided by 18.2223
+        type=lennard_jones.kind.reshape(-1).astype(np.int32),
+        type_names=_type_names(raw, lennard_jones.kind.reshape(-1)),
+        charge=raw.numbers("CHARGE") / (np.sqrt(COULOMB["charmm"]) if raw.is_chamber else _AMBER_CHARGE),
         mass=mass,
-        atomic_number=atomic_numbers(mass, name) if known is None else known.astype(np.int32),
-        residue_name=np.repeat(raw.text("RESIDUE_LABEL", len(pointer)), size),
+        atomic_number=_atomic_numbers(raw, mass, name),
+        residue_name=np.repeat(raw.texts("RESIDUE_LABEL"), size),
         residue_number=np.repeat(np.arange(1, len(pointer) + 1), size).astype(np.int32),
         segment=np.full(n, b"", "S8"),
     )
@@ -155,110 +125,169 @@ def _flat(raw: _Prmtop) -> FlatTopology:
     return flat
 
 
-def _type_names(raw: _Prmtop, kind: IdArray) -> list[str]:
+def _atomic_numbers(raw: Prmtop, mass: FloatArray, name: np.ndarray) -> np.ndarray:
+    """As the file says; older files do not, and ParmEd writes −1 for what it does not know."""
+    guessed = atomic_numbers(mass, name)
+    if not raw.has("ATOMIC_NUMBER"):
+        return guessed
+    known = raw.integers("ATOMIC_NUMBER")
+    return np.where((known > 0) & (known < 119), known, guessed).astype(np.int32)
+
+
+def _type_names(raw: Prmtop, kind: IdArray) -> list[str]:
     """AMBER merges types of equal Lennard-Jones parameters: the first name stands for all."""
-    names = raw.text("AMBER_ATOM_TYPE", raw.n_atoms)
-    unique, first = np.unique(kind, return_index=True)
-    out = [f"type{i + 1}" for i in range(int(kind.max()) + 1)]
-    for index, atom in zip(unique, first):
-        out[index] = names[atom].decode()
-    return out
+    names = raw.texts("AMBER_ATOM_TYPE")
+    _, first = np.unique(kind, return_index=True)
+    return [names[atom].decode("latin-1") for atom in first]
 
 
-def _coefficients(raw: _Prmtop, types: int) -> tuple[FloatArray, FloatArray]:
-    index = raw.integers("NONBONDED_PARM_INDEX", types * types).reshape(types, types)
-    if (index < 0).any():
-        acoef, bcoef = raw.numbers("HBOND_ACOEF"), raw.numbers("HBOND_BCOEF")
-        if np.any(acoef) or np.any(bcoef):
-            raise InputError(f"{raw.name} has 10-12 hydrogen bonds: not supported")
-    a, b = raw.numbers("LENNARD_JONES_ACOEF"), raw.numbers("LENNARD_JONES_BCOEF")
-    rows = np.clip(index - 1, 0, len(a) - 1)
-    used = index > 0
-    return np.where(used, a[rows], 0.0), np.where(used, b[rows], 0.0)
-
-
-def _lennard_jones(raw: _Prmtop, names: list[str]) -> ForceField:
-    return force_field_of(names, *_coefficients(raw, len(names)), "lorentz-berthelot")
-
-
-def _bonded(raw: _Prmtop, flat: FlatTopology, tables: Tables) -> None:
-    for flag, kind, constant, value in (
-        ("BONDS", "bond", "BOND_FORCE_CONSTANT", "BOND_EQUIL_VALUE"),
-        ("ANGLES", "angle", "ANGLE_FORCE_CONSTANT", "ANGLE_EQUIL_VALUE"),
-    ):
-        width = 3 if kind == "bond" else 4
-        rows = np.concatenate([raw.rows(f"{flag}_{part}_HYDROGEN", width) for part in ("INC", "WITHOUT")])
-        parameter = np.stack([raw.numbers(constant), raw.numbers(value)], axis=1)
-        index = tables[kind].add_many(parameter)
-        flat.add(kind, rows[:, :-1] // 3, index[rows[:, -1] - 1])
+def _bonded(raw: Prmtop, flat: FlatTopology, tables: Tables) -> None:
+    for kind, width, types in (("bond", 2, "NUMBND"), ("angle", 3, "NUMANG")):
+        flag = kind.upper()
+        lists = [raw.terms(f"{flag}S_{part}_HYDROGEN", width, raw.pointers[types]) for part in ("INC", "WITHOUT")]
+        rows = np.concatenate(lists)
+        parameter = np.stack([raw.numbers(f"{flag}_FORCE_CONSTANT"), raw.numbers(f"{flag}_EQUIL_VALUE")], axis=1)
+        flat.add(kind, rows[:, :-1] // 3, tables[kind].add_many(parameter[rows[:, -1]]))
     rows = _dihedral_rows(raw)
-    atoms, kind_of = np.abs(rows[:, :4]) // 3, rows[:, 4] - 1
-    cosines = _cosines(raw)[kind_of]
+    atoms = np.abs(rows[:, :4]) // 3
+    cosines = _cosines(raw)[rows[:, 4]]
     # a negative fourth atom marks an improper
     for kind, chosen in (("dihedral", rows[:, 3] >= 0), ("improper_periodic", rows[:, 3] < 0)):
         chosen = chosen & (cosines[:, 0] != 0)
         flat.add(kind, atoms[chosen], tables[kind].add_many(cosines[chosen]))
 
 
-def _dihedral_rows(raw: _Prmtop) -> IdArray:
+def _dihedral_rows(raw: Prmtop) -> IdArray:
     """(·,5): the cosines of one dihedral stand next to each other."""
-    rows = np.concatenate([raw.rows(f"DIHEDRALS_{part}_HYDROGEN", 5) for part in ("INC", "WITHOUT")])
-    key = np.abs(rows[:, :4])
-    _, first, inverse = np.unique(key, axis=0, return_index=True, return_inverse=True)
+    lists = [raw.terms(f"DIHEDRALS_{part}_HYDROGEN", 4, raw.pointers["NPTRA"]) for part in ("INC", "WITHOUT")]
+    rows = np.concatenate(lists)
+    _, first, inverse = np.unique(np.abs(rows[:, :4]), axis=0, return_index=True, return_inverse=True)
     return rows[np.argsort(first[inverse.reshape(-1)], kind="stable")]
 
 
-def _cosines(raw: _Prmtop) -> FloatArray:
+def _cosines(raw: Prmtop) -> FloatArray:
+    """(·,3) force constant, periodicity, phase."""
     columns = ("DIHEDRAL_FORCE_CONSTANT", "DIHEDRAL_PERIODICITY", "DIHEDRAL_PHASE")
-    table = np.stack([raw.numbers(flag) for flag in columns], axis=1).reshape(-1, 3)
+    table = np.stack([raw.numbers(flag) for flag in columns], axis=1)
     table[:, 1] = np.abs(table[:, 1])
+    periods = table[:, 1]
+    odd = (np.abs(periods - np.rint(periods)) > 1e-6) | (periods < 0.5) | (periods > 100)
+    bad = np.flatnonzero((table[:, 0] != 0) & odd)
+    if len(bad):
+        found = f"{table[bad[0], 1]:g} is no whole number of periods"
+        raise raw.wrong("DIHEDRAL_PERIODICITY", int(bad[0]), found)
     return table
 
 
-def _exclusions(raw: _Prmtop, flat: FlatTopology) -> None:
-    count = raw.integers("NUMBER_EXCLUDED_ATOMS", raw.n_atoms)
-    partner = raw.integers("EXCLUDED_ATOMS_LIST", int(count.sum())) - 1
+def _exclusions(raw: Prmtop, flat: FlatTopology) -> None:
+    count = raw.integers("NUMBER_EXCLUDED_ATOMS")
+    partner = raw.integers("EXCLUDED_ATOMS_LIST")
+    if (count < 0).any() or count.sum() != len(partner):
+        raise raw.wrong(
+            "NUMBER_EXCLUDED_ATOMS", 0, f"the atoms' counts add up to {count.sum()}, and EXCLUDED_ATOMS_LIST has "
+            f"{len(partner)} (NNB of POINTERS)"
+        )  # fmt: skip
     owner = np.repeat(np.arange(raw.n_atoms), count)
+    bad = np.flatnonzero((partner < 0) | (partner > raw.n_atoms) | (partner == owner + 1))
+    if len(bad):
+        raise raw.wrong("EXCLUDED_ATOMS_LIST", int(bad[0]), f"{partner[bad[0]]} is no other of {raw.n_atoms} atoms")
     # an atom without exclusions still lists one zero
-    flat.add("exclusion", np.stack([owner, partner], axis=1)[partner >= 0])
+    flat.add("exclusion", np.stack([owner, partner - 1], axis=1)[partner > 0])
 
 
-def _pairs_14(raw: _Prmtop, flat: FlatTopology, tables: Tables) -> None:
+def _pairs_14(raw: Prmtop, flat: FlatTopology, tables: Tables, lennard_jones: _LennardJones) -> None:
     rows = _dihedral_rows(raw)
     rows = rows[(rows[:, 2] >= 0) & (rows[:, 3] >= 0)]
-    pairs, kind = np.sort(rows[:, [0, 3]] // 3, axis=1), rows[:, 4] - 1
+    pairs, kind = np.sort(rows[:, [0, 3]] // 3, axis=1), rows[:, 4]
     pairs, first = np.unique(pairs, axis=0, return_index=True)
-    kind = kind[first]
     scee, scnb = (
-        raw.numbers(flag)[kind] if raw.has(flag) else np.full(len(pairs), default)
-        for flag, default in (
-            ("SCEE_SCALE_FACTOR", _DEFAULT_SCEE),
-            ("SCNB_SCALE_FACTOR", _DEFAULT_SCNB),
-        )
+        raw.numbers(flag)[kind[first]] if raw.has(flag) else np.zeros(len(pairs))
+        for flag in ("SCEE_SCALE_FACTOR", "SCNB_SCALE_FACTOR")
     )
-    a, b = _coefficients(raw, len(flat.type_names))
     types = flat.type[pairs]
-    pair_a, pair_b = a[types[:, 0], types[:, 1]], b[types[:, 0], types[:, 1]]
+    pair_a, pair_b = (table[types[:, 0], types[:, 1]] for table in (lennard_jones.a_14, lennard_jones.b_14))
     lopsided = np.flatnonzero((pair_a > 0) != (pair_b > 0))
     if len(lopsided):
         i, j = (flat.describe(int(atom)) for atom in pairs[lopsided[0]])
         raise InputError(f"1-4 pair {i} and {j} is purely repulsive or attractive: not supported")
     sigma, epsilon = sigma_epsilon(pair_a, pair_b)
     # a scale of 0 means the default in old files
-    scnb = np.where(scnb > 0, scnb, _DEFAULT_SCNB)
-    scee = np.where(scee > 0, scee, _DEFAULT_SCEE)
+    scnb = np.where(scnb > 0, scnb, 1.0 if raw.is_chamber else _DEFAULT_SCNB)
+    scee = np.where(scee > 0, scee, 1.0 if raw.is_chamber else _DEFAULT_SCEE)
     rows14 = np.stack([sigma, epsilon / scnb, 1.0 / scee], axis=1)
     flat.add("pair_14", pairs, tables["pair_14"].add_many(rows14))
 
 
-def _cmaps(raw: _Prmtop, flat: FlatTopology, tables: Tables) -> None:
-    prefix = next((p for p in ("", "CHARMM_") if raw.has(f"{p}CMAP_COUNT")), None)
-    if prefix is None:
-        return
-    maps = []
-    for index, n in enumerate(raw.integers(f"{prefix}CMAP_RESOLUTION"), start=1):
-        energies = raw.numbers(f"{prefix}CMAP_PARAMETER_{index:02d}", int(n * n))
-        maps.append(tables.add_map(energies.reshape(int(n), int(n))))
-    rows = raw.rows(f"{prefix}CMAP_INDEX", 6)
-    five = rows[:, :5] - 1
-    flat.add("cmap", five[:, [0, 1, 2, 3, 1, 2, 3, 4]], np.array(maps, np.int64)[rows[:, 5] - 1])
+def _cmaps(raw: Prmtop, flat: FlatTopology, tables: Tables) -> None:
+    """Maps and their terms: five atoms in a row, as two dihedrals."""
+    for prefix in ("", "CHARMM_"):
+        if not raw.holds_maps(prefix):
+            continue
+        terms, kinds = _counts(raw, f"{prefix}CMAP_COUNT", 2)
+        maps = []
+        sizes = raw.integers(f"{prefix}CMAP_RESOLUTION", kinds)
+        for index, n in enumerate(sizes.tolist(), start=1):
+            if n != sizes[0] or not 4 <= n <= 360:
+                found = f"a map of {n} × {n} energies beside one of {sizes[0]}: not supported"
+                raise raw.wrong(f"{prefix}CMAP_RESOLUTION", index - 1, found)
+            energies = raw.numbers(f"{prefix}CMAP_PARAMETER_{index:02d}", n * n)
+            maps.append(tables.add_map(energies.reshape(n, n)))
+        five, kind = _plain_terms(raw, f"{prefix}CMAP_INDEX", 5, terms, kinds)
+        flat.add("cmap", five[:, [0, 1, 2, 3, 1, 2, 3, 4]], np.array(maps, np.int64)[kind])
+
+
+def _charmm_terms(raw: Prmtop, flat: FlatTopology, tables: Tables) -> None:
+    """Urey–Bradley terms and harmonic impropers: K (x − x₀)², Å and radians."""
+    terms, kinds = _counts(raw, "CHARMM_UREY_BRADLEY_COUNT", 2)
+    atoms, kind = _plain_terms(raw, "CHARMM_UREY_BRADLEY", 2, terms, kinds)
+    columns = [raw.numbers(f"CHARMM_UREY_BRADLEY_{name}", kinds) for name in ("FORCE_CONSTANT", "EQUIL_VALUE")]
+    flat.add("urey_bradley", atoms, tables["urey_bradley"].add_many(np.stack(columns, axis=1)[kind]))
+    (terms,), (kinds,) = (_counts(raw, f"CHARMM_NUM_{name}", 1) for name in ("IMPROPERS", "IMPR_TYPES"))
+    atoms, kind = _plain_terms(raw, "CHARMM_IMPROPERS", 4, terms, kinds)
+    columns = [raw.numbers(f"CHARMM_IMPROPER_{name}", kinds) for name in ("FORCE_CONSTANT", "PHASE")]
+    bad = np.flatnonzero(np.abs(columns[1]) > 2 * np.pi)
+    if len(bad):
+        found = f"{columns[1][bad[0]]:g} is no angle in radians (old versions of ParmEd wrote degrees)"
+        raise raw.wrong("CHARMM_IMPROPER_PHASE", int(bad[0]), found)
+    flat.add("improper_harmonic", atoms, tables["improper_harmonic"].add_many(np.stack(columns, axis=1)[kind]))
+
+
+def _counts(raw: Prmtop, flag: str, size: int) -> list[int]:
+    values = raw.integers(flag, size).tolist()
+    if min(values) < 0:
+        raise raw.wrong(flag, 0, "a negative count")
+    return values
+
+
+def _plain_terms(raw: Prmtop, flag: str, width: int, terms: int, kinds: int) -> tuple[IdArray, IdArray]:
+    """Atoms (m, width) and kinds (m,), counted from 0; these sections list atoms, not three times them."""
+    rows = raw.integers(flag, terms * (width + 1)).reshape(-1, width + 1)
+    limit = np.array([*[raw.n_atoms] * width, kinds])
+    bad = np.flatnonzero((rows < 1) | (rows > limit))
+    if len(bad):
+        largest = limit[bad[0] % (width + 1)]
+        raise raw.wrong(flag, int(bad[0]), f"{rows.reshape(-1)[bad[0]]} is not within 1 to {largest}")
+    bad = np.flatnonzero((np.diff(np.sort(rows[:, :-1], axis=1), axis=1) == 0).any(axis=1))
+    if len(bad):
+        raise raw.wrong(flag, int(bad[0]) * (width + 1), "a term names one atom twice")
+    return rows[:, :-1] - 1, rows[:, -1] - 1
+
+
+def _choose_box(raw: Prmtop, found: Coordinates, file: str) -> list[str]:
+    """Gives `found` the prmtop's box where a file without room for one has none; returns notes."""
+    kind = raw.pointers["IFBOX"]
+    if kind == 0:
+        unused = "" if found.box is None else f", and the box of {file} is not used"
+        return [f"{raw.name} says that nothing repeats (IFBOX = 0): the system is in vacuum{unused}"]
+    if found.box is not None:
+        return []
+    if found.name is None:  # restarts have a box, and a line may be missing
+        raise InputError(
+            f"{file} has no box, but {raw.name} says that the system repeats (IFBOX is {kind}): is its last line "
+            "missing? Give --box or --vacuum otherwise"
+        )
+    if kind > 2 or not raw.has("BOX_DIMENSIONS"):
+        return []
+    beta, a, b, c = raw.numbers("BOX_DIMENSIONS")
+    found.box = box_from_lengths((a, b, c), (beta, beta, beta) if kind == 2 else (90, beta, 90))
+    return [f"{file} has no box: that of {raw.name} is used"] if found.box is not None else []

@@ -13,11 +13,13 @@ from tessera.prepare.coordinates import Coordinates
 from tessera.prepare.errors import InputError
 from tessera.prepare.flat import FlatTopology
 from tessera.prepare.molecule import complete
+from tessera.prepare.numbering import number_residues
 from tessera.system import USUAL_LENNARD_JONES, ForceField, LennardJones, System, Template
 from tessera.system.blocks import to_fraction
 from tessera.system.model import FloatArray, IdArray
 
 OVERLAP = 0.1  # Å: two atoms nearer than this cannot be meant
+_RECTANGULAR = 1e-6  # Å: what rounding leaves off the axes of a rectangular box
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,7 @@ class Origin:
     lj_rule: str
     line: str  # the command and the files' names
     lennard_jones: LennardJones | None = None  # as the input says; None: as the program does by default
+    coordinates: str = "the coordinate file"  # its name, for messages
 
 
 def assemble(
@@ -41,14 +44,15 @@ def assemble(
     vacuum: bool = False,
     notes: Sequence[str] = (),
 ) -> System:
-    """The system. `box` (3,3) Å overrides the file's; no box anywhere means vacuum. `notes` are for the summary.
+    """The system. `box` (3,3) Å overrides the file's; `vacuum` asks for none. `notes` are for the summary.
 
-    Raises `InputError` for counts that differ, numbers that are not finite, a box that is none
-    and atoms on top of each other.
+    Raises `InputError` for counts that differ, numbers that are not finite, a box that is missing,
+    none or not rectangular, and atoms on top of each other.
     """
     check_coordinates(flat, coordinates)
-    box, periodic, position = choose_box(coordinates, box, vacuum)
+    box, periodic, position = choose_box(coordinates, box, vacuum, origin.coordinates)
     complete(templates, field)
+    residue_numbers = number_residues(flat, coordinates, templates, runs)
     system = System(
         box=box,
         periodic=periodic,
@@ -62,6 +66,7 @@ def assemble(
         runs=runs,
         fraction=to_fraction(position, box),
         velocity=coordinates.velocity,
+        residue_numbers=residue_numbers,
         notes=list(notes),
     )
     check_overlaps(flat, system)
@@ -84,12 +89,19 @@ def check_coordinates(flat: FlatTopology, coordinates: Coordinates) -> None:
             )
 
 
-def choose_box(coordinates: Coordinates, box: FloatArray | None, vacuum: bool) -> tuple[FloatArray, bool, FloatArray]:
-    """Box (3,3) Å, whether it repeats, and positions (moved to the middle of a vacuum box)."""
+def choose_box(
+    coordinates: Coordinates, box: FloatArray | None, vacuum: bool, file: str = "the coordinate file"
+) -> tuple[FloatArray, bool, FloatArray]:
+    """Box (3,3) Å, whether it repeats, and positions (moved to the middle of a vacuum box).
+
+    Raises `InputError` where no box is known and none was asked for: vacuum is never meant by silence.
+    """
     if vacuum and box is not None:
         raise InputError("--vacuum and --box exclude each other")
     chosen = coordinates.box if box is None else box
-    if not vacuum and chosen is not None:
+    if not vacuum:
+        if chosen is None:
+            raise InputError(f"{file} has no box: give --box or --vacuum")
         return check_box(chosen), True, coordinates.position
     low, high = coordinates.position.min(axis=0), coordinates.position.max(axis=0)
     edges = 3.0 * (high - low) + 40.0
@@ -100,37 +112,32 @@ def choose_box(coordinates: Coordinates, box: FloatArray | None, vacuum: bool) -
 
 
 def check_box(box: FloatArray) -> FloatArray:
-    """A box that can repeat, or `InputError`."""
+    """A rectangular box that can repeat, or `InputError`."""
     edges = np.diag(box)
     if not np.isfinite(box).all() or (edges <= 0).any():
         raise InputError(f"box edges must be positive lengths in Å, found {edges.tolist()}")
-    if np.count_nonzero(np.abs(np.triu(box, 1)) > 1e-9):
-        raise InputError("box vectors must be lower triangular: a along x, b in the xy plane")
-    return np.tril(box)
-
-
-def is_triclinic(box: FloatArray) -> bool:
-    """Whether a box vector leaves its axis."""
-    return bool(np.count_nonzero(box - np.diag(np.diag(box))))
+    if not (np.abs(box - np.diag(edges)) > _RECTANGULAR).any():
+        return np.diag(edges)
+    a, b, c = box / np.linalg.norm(box, axis=1)[:, None]
+    angles = ", ".join(f"{np.degrees(np.arccos(np.clip(cosine, -1, 1))):.2f}°" for cosine in (b @ c, a @ c, a @ b))
+    lengths = " × ".join(f"{length:.3f}" for length in np.linalg.norm(box, axis=1))
+    raise InputError(
+        f"the box is triclinic ({lengths} Å, angles {angles}): only boxes with right angles are supported; solvate "
+        "the molecules in a rectangular box, or name one of the same crystal with --box"
+    )
 
 
 def check_overlaps(flat: FlatTopology, system: System) -> None:
     """Raise `InputError` that names the nearest two atoms where any are closer than `OVERLAP`."""
     _check_coincident(flat, system)
-    position = system.positions()
-    if is_triclinic(system.box):
-        tree = cKDTree(position)
-    else:
-        edges = np.diag(system.box)
-        wrapped = np.mod(position, edges)
-        wrapped[wrapped >= edges] = 0.0
-        position, tree = wrapped, cKDTree(wrapped, boxsize=edges)
-    pairs = tree.query_pairs(OVERLAP, output_type="ndarray")
+    edges = np.diag(system.box)
+    position = np.mod(system.positions(), edges)
+    position[position >= edges] = 0.0
+    pairs = cKDTree(position, boxsize=edges).query_pairs(OVERLAP, output_type="ndarray")
     if not len(pairs):
         return
     difference = position[pairs[:, 0]] - position[pairs[:, 1]]
-    if not is_triclinic(system.box):
-        difference -= np.diag(system.box) * np.rint(difference / np.diag(system.box))
+    difference -= edges * np.rint(difference / edges)
     distance = np.linalg.norm(difference, axis=1)
     excluded = _excluded(system, pairs)
     if excluded.all():

@@ -35,8 +35,12 @@ def prepare_charmm(
     box: FloatArray | None = None,
     vacuum: bool = False,
     report: Callable[[str], None] = lambda _: None,
+    trust_order: bool = False,
 ) -> System:
-    """`report` hears what is being done. Raises `InputError`."""
+    """`parameters` in the order in which CHARMM would read them; `report` hears what is being done.
+
+    Raises `InputError`.
+    """
     if not parameters:
         raise InputError("no parameter files: give --params (and --topology)")
     report("reading parameters")
@@ -46,7 +50,7 @@ def prepare_charmm(
     report("reading coordinates")
     found = read_coordinates(coordinates)
     check_coordinates(flat, found)
-    notes = pair_by_name(flat, found, coordinates)
+    notes = pair_by_name(flat, found, coordinates, trust_order=trust_order)
     report("finding molecules")
     pieces = split(flat)
     report("looking parameters up")
@@ -55,7 +59,8 @@ def prepare_charmm(
         lookup.fill(template, raw, first)
     lookup.raise_missing()
     names = " ".join(Path(p).name for p in (psf, coordinates, *parameters))
-    origin = Origin("charmm", table.lj_rule, f"prepare charmm: {names}")
+    origin = Origin("charmm", table.lj_rule, f"prepare charmm: {names}", coordinates=Path(coordinates).name)
+    notes = [*notes, *table.notes()]
     report("checking atoms")
     return assemble(flat, pieces.templates, pieces.runs, lookup.force_field(), found, origin, box, vacuum, notes)
 
@@ -262,6 +267,10 @@ class _Lookup:
         more = len(self.missing) - _SHOWN
         if more > 0:
             lines.append(f"  … and {more} more")
+        if any(name.isdigit() for name in self.flat.type_names):
+            lines.append(
+                "  (the PSF has atom types as numbers: give the topology that it was made with, which names them)"
+            )
         raise InputError(
             f"{len(self.missing)} parameter(s) are missing from the given files; "
             "add the files that hold them with --params or --topology:\n" + "\n".join(lines)

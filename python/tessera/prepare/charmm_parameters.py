@@ -1,94 +1,272 @@
-"""Reads CHARMM topology, parameter and stream files through ParmEd and looks terms up in them."""
+"""CHARMM's parameters: what the cards of topology and parameter files say, and terms looked up in it.
+
+A later definition replaces an earlier one, whichever file it stands in; `notes` says so for the parameters that a
+system uses. Every line is understood or refused by file and line.
+"""
 
 from __future__ import annotations
 
-import warnings
-from collections import OrderedDict
+import math
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
+from tessera.prepare.charmm_stream import PARAMETER, Card, Line, read_cards
 from tessera.prepare.constants import RMIN_TO_SIGMA
-from tessera.prepare.errors import InputError, require_file
+from tessera.prepare.errors import InputError
+from tessera.system import USUAL_LENNARD_JONES
 from tessera.system.model import FloatArray
 
 Key = tuple[str, ...]
+Row = tuple[float, ...]
+
+#: first letters of what may stand in a topology; only MASS counts here, the PSF says the rest
+_TOPOLOGY = {
+    "MASS", "DECL", "DEFA", "AUTO", "RESI", "PRES", "GROU", "ATOM", "BOND", "DOUB", "TRIP", "AROM", "ANGL", "THET",
+    "DIHE", "PHI", "IMPR", "IMPH", "CMAP", "CROS", "DONO", "ACCE", "IC", "BILD", "BUIL", "PATC", "DELE", "LONE", "ANIS",
+    "PRIN",
+}  # fmt: skip
+#: of the NONBONDED line: words without a value, and with one, of which only some matter for energies
+_FLAGS = {
+    "ATOM", "CDIE", "SHIF", "FSHI", "SWIT", "FSWI", "VATO", "VDIS", "VSHI", "VSWI", "VFSW", "VFSH", "BYGR", "BYCU",
+    "BYCB", "EXTE", "NOEX", "NOEW", "EWAL", "PMEW", "PMEWALD", "FAST", "LRC", "LRC_MS", "IPS", "NOIP", "NOGR",
+}  # fmt: skip
+_VALUES = {
+    "NBXM", "CUTN", "CTOF", "CTON", "EPS", "E14F", "WMIN", "WRNM", "INBF", "IMGF", "CUTI", "KAPP", "ORDE", "FFTX",
+    "FFTY", "FFTZ", "CTVT",
+}  # fmt: skip
+_VDW = {"VSHI": "vshift", "VSWI": "vswitch", "VFSW": "vfswitch", "VFSH": "vfshift"}
 
 
-class _TypesOnDemand(OrderedDict):  # type: ignore[type-arg]
-    """Atom types by name, made when first asked for.
+@dataclass
+class _Table:
+    """Rows by key; where a later one replaced another, from where to where."""
 
-    ParmEd stops assigning Lennard-Jones parameters at the first type that no MASS line declared,
-    and drops NBFIX pairs of such types. Masses come from the PSF here, so no MASS is needed.
-    """
+    kind: str
+    either_way: bool = True  # whether A-B-C and C-B-A are the same
+    rows: dict[Key, Row] = field(default_factory=dict)
+    where: dict[Key, str] = field(default_factory=dict)
+    replaced: dict[Key, tuple[str, str]] = field(default_factory=dict)
 
-    def __missing__(self, name: str) -> Any:
-        from parmed.topologyobjects import AtomType
+    def key(self, key: Key) -> Key:
+        return min(key, key[::-1]) if self.either_way else key
 
-        self[name] = AtomType(name=name, number=-1, mass=0.0, atomic_number=0)
-        return self[name]
+    def put(self, key: Key, row: Row, where: str) -> None:
+        key = self.key(key)
+        if key in self.rows and self.rows[key] != row:
+            self.replaced[key] = (self.where[key], where)
+        self.rows[key], self.where[key] = row, where
 
-
-def read_parameters(paths: Sequence[str | Path]) -> CharmmParameters:
-    """Files in any order and mix: topologies first, then parameters, then streams.
-
-    Raises `InputError` that names the file which cannot be read.
-    """
-    from parmed.charmm import CharmmParameterSet
-
-    found = CharmmParameterSet()
-    found.atom_types_str = _TypesOnDemand()
-    readers = (
-        ("topology", found.read_topology_file),
-        ("parameter", found.read_parameter_file),
-        ("stream", found.read_stream_file),
-    )
-    files = [require_file(path, "parameter file") for path in paths]
-    kinds = [_kind(path) for path in files]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for kind, reader in readers:
-            for path in (p for p, k in zip(files, kinds) if k == kind):
-                try:
-                    reader(str(path))
-                except Exception as error:  # ParmEd raises many kinds
-                    raise InputError(f"cannot read {kind} file {path.name}: {error}") from error
-    return CharmmParameters(found)
-
-
-def _kind(path: Path) -> str:
-    """`topology`, `parameter` or `stream`, by the ending or, where that says nothing, by content."""
-    by_suffix = {".rtf": "topology", ".top": "topology", ".str": "stream"}
-    by_suffix |= {".prm": "parameter", ".par": "parameter"}
-    if path.suffix.lower() in by_suffix:
-        return by_suffix[path.suffix.lower()]
-    text = path.read_text(errors="replace").upper()
-    heads = {" ".join(line.split()[:2]) for line in text.splitlines() if line[:1] not in "*!"}
-    if any(head.startswith(("READ RTF", "READ PARA")) for head in heads):
-        return "stream"
-    first_words = {head.split()[0] for head in heads if head}
-    is_topology = "RESI" in first_words and "NONBONDED" not in first_words
-    return "topology" if is_topology else "parameter"
+    def get(self, key: Key, used: dict[str, None]) -> Row | None:
+        """`used` takes a note where the row replaced another."""
+        key = self.key(key)
+        if key in self.replaced:
+            first, second = self.replaced[key]
+            used[f"{self.kind} {'-'.join(key)} of {first} is replaced by that of {second}"] = None
+        return self.rows.get(key)
 
 
 class CharmmParameters:
     """Lookups by type names (upper case); `None` where a parameter is missing. Radians, kcal, Å."""
 
-    def __init__(self, parameters: Any) -> None:
-        self._set = parameters
+    def __init__(self, cards: Sequence[Card]) -> None:
+        self._bonds, self._angles = _Table("bond"), _Table("angle")
+        self._dihedrals: dict[Key, dict[int, tuple[float, float]]] = {}
+        self._cosines = _Table("dihedral", either_way=False)  # keys end with the multiplicity
+        self._impropers = _Table("improper", either_way=False)
+        self._cmaps = _Table("CMAP")
+        self._lj = _Table("Lennard-Jones")
+        self._nbfix = _Table("NBFIX")
+        self._mass: dict[tuple[str, int], float] = {}  # by name and number of a type
+        self._geometric: tuple[bool, str] | None = None
+        self._scale_14: tuple[float, str] | None = None
+        self._files_of: dict[Key, list[str]] = {}
+        self._used: dict[str, None] = {}
+        self._endings: dict[str, None] = {}
+        for card in cards:
+            (self._read_topology if card.kind == "rtf" else self._read_parameters)(card)
+
+    def notes(self) -> list[str]:
+        """What a person should know of the parameters that were looked up, a line each."""
+        return [*self._used, *self._endings]
 
     @property
     def lj_rule(self) -> str:
-        is_geometric = self._set.combining_rule == "geometric"
-        return "geometric" if is_geometric else "lorentz-berthelot"
+        return "geometric" if self._geometric and self._geometric[0] else "lorentz-berthelot"
 
     def electrostatic_14_scale(self) -> float:
-        """E14FAC: ParmEd keeps its inverse with the dihedrals."""
-        for dihedrals in self._set.dihedral_types.values():
-            return 1.0 / float(dihedrals[0].scee)
-        return 1.0
+        """E14FAC."""
+        return 1.0 if self._scale_14 is None else self._scale_14[0]
+
+    # reading
+
+    def _read_topology(self, card: Card) -> None:
+        for index, line in enumerate(card.lines):
+            if line.command == "MASS":
+                self._read_mass(line)
+            elif line.command not in _TOPOLOGY and not (index == 0 and line.words[0].isdigit()):  # the version
+                raise _not_understood(line, "a topology")
+
+    def _read_mass(self, line: Line) -> None:
+        if not 4 <= len(line.words) <= 5:
+            raise line.error("expected MASS, a number, a type's name, a mass and perhaps an element")
+        number, mass = _numbers(line, [line.words[1], line.words[3]])
+        self._mass[line.words[2].upper(), int(number)] = mass
+
+    def _read_parameters(self, card: Card) -> None:
+        readers = {
+            "ATOMS": self._read_atom,
+            "BONDS": self._read_bond,
+            "ANGLES": self._read_angle,
+            "DIHEDRALS": self._read_dihedral,
+            "IMPROPERS": self._read_improper,
+            "NBFIX": self._read_nbfix,
+            "THOLE": _check_thole,
+        }
+        section = ""
+        at = 0
+        while at < len(card.lines):
+            line = card.lines[at]
+            at += 1
+            head = PARAMETER.get(line.words[0].upper())
+            if head is not None and (len(line.words) == 1 or head in ("NONBONDED", "HBOND", "THOLE")):
+                section = head
+                if section == "NONBONDED":
+                    at = self._read_nonbonded_head(card.lines, at - 1)
+            elif line.command == "PRIN" and len(line.words) == 2:
+                continue
+            elif section == "CMAP":
+                at = self._read_cmap(card.lines, at - 1)
+            elif section == "NONBONDED":
+                self._read_lj(line)
+            elif section in readers:
+                readers[section](line)
+            elif section == "HBOND":
+                raise line.error("10-12 hydrogen bonds are not supported")
+            else:
+                raise _not_understood(line, "parameters")
+
+    def _read_atom(self, line: Line) -> None:
+        if line.command != "MASS":
+            raise _not_understood(line, "the section ATOMS")
+        self._read_mass(line)
+
+    def _read_bond(self, line: Line) -> None:
+        key, row = _row(line, 2, (2,), "a bond: two types, a force constant and a length")
+        self._bonds.put(key, row, line.where)
+
+    def _read_angle(self, line: Line) -> None:
+        what = "an angle: three types, a force constant, an angle and perhaps two numbers of Urey–Bradley"
+        key, row = _row(line, 3, (2, 4), what)
+        self._angles.put(key, row, line.where)
+
+    def _read_dihedral(self, line: Line) -> None:
+        key, (k, n, delta) = _row(line, 4, (3,), "a dihedral: four types, a force constant, a multiplicity and a phase")
+        if n != int(n) or n < 0:
+            raise line.error(f"a dihedral's multiplicity must be a whole number from 0, found {n}")
+        key = min(key, key[::-1])
+        file = line.where.rpartition(":")[0]
+        cosines, files = self._dihedrals.setdefault(key, {}), self._files_of.setdefault(key, [])
+        cosines[int(n)] = (k, delta)
+        if file not in files:
+            files.append(file)
+        self._cosines.put((*key, f"n = {int(n)}"), (k, delta), line.where)
+
+    def _read_improper(self, line: Line) -> None:
+        what = "an improper: four types, a force constant, a multiplicity and an angle"
+        key, row = _row(line, 4, (2, 3), what)
+        if len(row) == 3:
+            k, n, angle = row
+            if n != int(n) or n < 0:
+                raise line.error(f"an improper's multiplicity must be a whole number from 0, found {n}")
+            row = (k, n, angle) if n else (k, angle)
+        self._impropers.put(key, row, line.where)
+
+    def _read_cmap(self, lines: list[Line], at: int) -> int:
+        """A map from line `at` on; returns where it ends."""
+        head = lines[at]
+        if len(head.words) != 9 or any(_is_number(w) for w in head.words[:8]):
+            raise head.error("expected a CMAP: eight types and the number of points a side")
+        (points,) = _numbers(head, head.words[8:])
+        if points not in range(4, 361):
+            raise head.error(f"a CMAP must have 4 to 360 points a side, found {head.words[8]}")
+        n = int(points)
+        values: list[float] = []
+        at += 1
+        while at < len(lines) and len(values) < n * n and _is_number(lines[at].words[0]):
+            values.extend(_numbers(lines[at], lines[at].words))
+            at += 1
+        if len(values) != n * n:
+            raise head.error(f"a CMAP of {n} × {n} points has {n * n} numbers, found {len(values)}")
+        self._cmaps.put(tuple(w.upper() for w in head.words[:8]), tuple(values), head.where)
+        return at
+
+    def _read_nonbonded_head(self, lines: list[Line], at: int) -> int:
+        """The words of NONBONDED, perhaps on lines of their own; returns where the rows begin."""
+        words, where = lines[at].words[1:], lines[at]
+        at += 1
+        while at < len(lines) and words and lines[at].command in _FLAGS | _VALUES and not _is_lj(lines[at]):
+            words = [*words, *lines[at].words]
+            at += 1
+        if words:
+            self._take_nonbonded(where, words)
+        return at
+
+    def _take_nonbonded(self, line: Line, words: list[str]) -> None:
+        values: dict[str, float] = {}
+        flags: list[str] = []
+        rest = iter(words)
+        for word in rest:
+            short = word[:4].upper()
+            if short in _VALUES:
+                values[short] = _numbers(line, [next(rest, "nothing")])[0]
+            elif short in _FLAGS or short == "GEOM":
+                flags.append(short)
+            elif short != "ARIT":
+                raise line.error(f"{word} of NONBONDED is not understood or not supported")
+        for short, name, expected in (("EPS", "eps", 1.0), ("NBXM", "nbxmod", 5.0)):
+            if abs(values.get(short, expected)) != expected:
+                raise line.error(f"{name} {values[short]:g} is not supported: only {expected:g} is")
+        self._agree("e14fac", "_scale_14", values.get("E14F", 1.0), line)
+        self._agree("geom", "_geometric", "GEOM" in flags, line)
+        self._take_ending(line, values, flags)
+
+    def _agree(self, name: str, attribute: str, value: float | bool, line: Line) -> None:
+        known = getattr(self, attribute)
+        if known is not None and known[0] != value:
+            raise line.error(f"{name} is {value} here and {known[0]} in {known[1]}: these files do not go together")
+        setattr(self, attribute, known or (value, line.where))
+
+    def _take_ending(self, line: Line, values: dict[str, float], flags: list[str]) -> None:
+        """A note where the file switches Lennard-Jones off in another way than a run will."""
+        usual = USUAL_LENNARD_JONES["charmm"]
+        kind = next((_VDW[f] for f in flags if f in _VDW), None)
+        begin, end = values.get("CTON", usual.switch), values.get("CTOF", usual.cutoff)
+        if (kind or "vfswitch", begin, end) == ("vfswitch", usual.switch, usual.cutoff):
+            return
+        note = (
+            f"the parameters say {kind or 'vfswitch'} from {begin:g} to {end:g} Å; a run takes CHARMM's usual "
+            f"force switch from {usual.switch:g} to {usual.cutoff:g} Å unless its run file says otherwise"
+        )
+        self._endings[note] = None
+
+    def _read_lj(self, line: Line) -> None:
+        what = "Lennard-Jones: a type, a number, ε and Rmin/2, perhaps the same three for 1-4 pairs"
+        key, row = _row(line, 1, (3, 6), what)
+        _refuse_wildcards(line, key)
+        if row[1] > 0 or (len(row) == 6 and row[4] > 0):
+            raise line.error("a positive ε (Slater–Kirkwood) is not supported: expected it negative")
+        self._lj.put(key, row[1:3] if len(row) == 3 else (*row[1:3], *row[4:]), line.where)
+
+    def _read_nbfix(self, line: Line) -> None:
+        what = "an NBFIX: two types, ε and Rmin, perhaps the same two for 1-4 pairs"
+        key, row = _row(line, 2, (2, 4), what)
+        _refuse_wildcards(line, key)
+        self._nbfix.put(key, row, line.where)
+
+    # looking up
 
     def type_name(self, name: str, mass: float) -> str:
         """The name of a type that a CHARMM-format PSF gives as a number.
@@ -98,8 +276,7 @@ class CharmmParameters:
         """
         if not name.isdigit():
             return name.upper()
-        types = self._set.atom_types_tuple.items()
-        claims = {n: float(t.mass) for (n, number), t in types if number == int(name)}
+        claims = {n: found for (n, number), found in self._mass.items() if number == int(name)}
         fitting = sorted(n for n, found in claims.items() if abs(found - mass) < 0.02)
         if len(fitting) > 1:
             raise InputError(
@@ -111,77 +288,120 @@ class CharmmParameters:
 
     def lj(self, name: str) -> tuple[float, float, float, float] | None:
         """σ Å, ε kcal/mol, and both for 1-4 pairs."""
-        found = self._set.atom_types_str.get(name)
-        if found is None or found.epsilon is None:
+        row = self._lj.get((name,), self._used)
+        if row is None:
             return None
+        epsilon, half, *pair = row
+        epsilon_14, half_14 = pair or (epsilon, half)
         to_sigma = 2.0 * RMIN_TO_SIGMA
-        return (
-            float(found.rmin) * to_sigma,
-            abs(float(found.epsilon)),
-            float(found.rmin_14) * to_sigma,
-            abs(float(found.epsilon_14)),
-        )
+        return half * to_sigma, abs(epsilon), half_14 * to_sigma, abs(epsilon_14)
 
     def nbfix(self, names: Sequence[str]) -> dict[Key, tuple[float, float, float, float]]:
         """Pairs of `names` with parameters of their own: σ, ε, and both for 1-4 pairs."""
         wanted = {name: index for index, name in enumerate(names)}
         out: dict[Key, tuple[float, float, float, float]] = {}
-        for name in names:
-            for partner, values in self._set.atom_types_str[name].nbfix.items():
-                if partner in wanted and wanted[name] <= wanted[partner]:
-                    rmin, epsilon, rmin14, epsilon14 = (float(v) for v in values)
-                    out[name, partner] = (
-                        rmin * RMIN_TO_SIGMA,
-                        abs(epsilon),
-                        rmin14 * RMIN_TO_SIGMA,
-                        abs(epsilon14),
-                    )
-        return out
+        for key in self._nbfix.rows:
+            row = self._nbfix.get(key, self._used) if key[0] in wanted and key[1] in wanted else None
+            if row is None:
+                continue
+            epsilon, rmin, *pair = row
+            epsilon_14, rmin_14 = pair or (epsilon, rmin)
+            first, second = sorted(key, key=wanted.__getitem__)
+            out[first, second] = (rmin * RMIN_TO_SIGMA, abs(epsilon), rmin_14 * RMIN_TO_SIGMA, abs(epsilon_14))
+        return dict(sorted(out.items(), key=lambda item: [wanted[n] for n in item[0]]))
 
     def bond(self, key: Key) -> tuple[float, float] | None:
-        found = self._either_way(self._set.bond_types, key)
-        return None if found is None else (float(found.k), float(found.req))
+        row = self._bonds.get(key, self._used)
+        return None if row is None else (row[0], row[1])
 
     def angle(self, key: Key) -> tuple[float, float] | None:
-        found = self._either_way(self._set.angle_types, key)
-        return None if found is None else (float(found.k), float(np.radians(found.theteq)))
+        row = self._angles.get(key, self._used)
+        return None if row is None else (row[0], math.radians(row[1]))
 
     def urey_bradley(self, key: Key) -> tuple[float, float] | None:
-        found = self._either_way(self._set.urey_bradley_types, key)
-        if found is None or not hasattr(found, "req") or not found.k:
-            return None
-        return float(found.k), float(found.req)
+        row = self._angles.get(key, self._used)
+        return (row[2], row[3]) if row is not None and len(row) == 4 and row[2] else None
 
     def dihedral(self, key: Key) -> list[tuple[float, float, float]] | None:
         """Cosines k, n, δ; a multiplicity of 0 is CHARMM's harmonic form."""
         a, b, c, d = key
         for candidate in (key, ("X", b, c, "X"), ("X", b, c, d), (a, b, c, "X")):
-            found = self._either_way(self._set.dihedral_types, candidate)
-            if found is not None:
-                return [(float(t.phi_k), float(t.per), float(np.radians(t.phase))) for t in found]
+            candidate = min(candidate, candidate[::-1])
+            cosines = self._dihedrals.get(candidate)
+            if cosines is None:
+                continue
+            files = self._files_of[candidate]
+            if len(files) > 1:
+                self._used[f"dihedral {'-'.join(candidate)} has cosines of {' and of '.join(files)}"] = None
+            for n in cosines:
+                self._cosines.get((*candidate, f"n = {n}"), self._used)
+            return [(k, float(n), math.radians(delta)) for n, (k, delta) in cosines.items()]
         return None
 
     def improper(self, key: Key) -> tuple[float, ...] | None:
         """(k, φ₀), or (k, n, δ) where the parameter has a multiplicity."""
         a, b, c, d = key
-        candidates = (key, (a, "X", "X", d), ("X", b, c, d), ("X", b, c, "X"), ("X", "X", c, d))
-        for candidate in candidates:
-            found = self._either_way(self._set.improper_types, candidate)
-            if found is not None:
-                return float(found.psi_k), float(np.radians(found.psi_eq))
-            found = self._either_way(self._set.improper_periodic_types, candidate)
-            if found is not None:
-                return float(found.phi_k), float(found.per), float(np.radians(found.phase))
+        for candidate in (key, (a, "X", "X", d), ("X", b, c, d), ("X", b, c, "X"), ("X", "X", c, d)):
+            for way in (candidate, candidate[::-1]):
+                row = self._impropers.get(way, self._used)
+                if row is not None:
+                    return (*row[:-1], math.radians(row[-1]))
         return None
 
     def cmap(self, key: Key) -> FloatArray | None:
-        found = self._either_way(self._set.cmap_types, key)
-        if found is None:
-            return None
-        n = int(found.resolution)
-        return np.array([float(x) for x in found.grid], np.float64).reshape(n, n)
+        row = self._cmaps.get(key, self._used)
+        return None if row is None else np.array(row, np.float64).reshape(math.isqrt(len(row)), -1)
 
-    @staticmethod
-    def _either_way(table: Any, key: Key) -> Any:
-        found = table.get(key)
-        return found if found is not None else table.get(key[::-1])
+
+def read_parameters(paths: Sequence[str | Path]) -> CharmmParameters:
+    """Topology, parameter and stream files, in the order in which CHARMM would read them.
+
+    Raises `InputError` that names the file and line which cannot be read.
+    """
+    return CharmmParameters(read_cards(paths))
+
+
+def _not_understood(line: Line, where: str) -> InputError:
+    return line.error(f"{' '.join(line.words)[:60]!r} is not understood in {where}")
+
+
+def _is_number(word: str) -> bool:
+    try:
+        float(word.upper().replace("D", "E"))
+    except ValueError:
+        return False
+    return not word.isalpha()  # nan and inf may be types
+
+
+def _is_lj(line: Line) -> bool:
+    """Whether a line is a row of NONBONDED: a type, and then numbers alone."""
+    return len(line.words) in (4, 7) and all(_is_number(word) for word in line.words[1:])
+
+
+def _numbers(line: Line, words: Sequence[str]) -> Row:
+    """Numbers as Fortran writes them."""
+    for word in words:
+        if not _is_number(word):
+            raise line.error(f"expected a number, found {word!r}")
+    values = tuple(float(word.upper().replace("D", "E")) for word in words)
+    if not all(map(math.isfinite, values)):
+        raise line.error(f"a number is not finite: {' '.join(words)}")
+    return values
+
+
+def _row(line: Line, types: int, counts: tuple[int, ...], what: str) -> tuple[Key, Row]:
+    """The types and numbers of a row."""
+    names, words = line.words[:types], line.words[types:]
+    if len(words) not in counts or not all(map(_is_number, words)) or (types > 1 and any(map(_is_number, names))):
+        raise line.error(f"expected {what}; found {' '.join(line.words)[:60]!r}")
+    return tuple(name.upper() for name in names), _numbers(line, words)
+
+
+def _refuse_wildcards(line: Line, key: Key) -> None:
+    if any(character in name for name in key for character in "*%#"):
+        raise line.error(f"wildcards in types are not supported here: {' '.join(key)}")
+
+
+def _check_thole(line: Line) -> None:
+    """Screening between Drude particles, which no PSF that is read here has."""
+    _row(line, 2, (1,), "two types and a number")

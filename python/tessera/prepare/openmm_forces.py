@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,15 +19,29 @@ from tessera.system.model import FloatArray, IdArray, IndexArray
 
 NM = 10.0  # Å
 _A_UNIT, _B_UNIT = KJ * NM**12, KJ * NM**6
-#: forces of a System that are no interaction
-_NO_INTERACTION = {"CMMotionRemover", "AndersenThermostat", "MonteCarloBarostat"}
-#: energy of a CustomTorsionForce (blanks removed, up to the first ;) and its factor of k
-_HARMONIC = {
-    "k*min(dtheta,2*pi-dtheta)^2": 1.0,
-    "0.5*k*min(dtheta,2*pi-dtheta)^2": 0.5,
-    "k*(theta-theta0)^2": 1.0,
-    "0.5*k*(thetap-theta0)^2": 0.5,
+#: forces of a System that are no interaction, and what becomes of them
+_NO_INTERACTION = {
+    "CMMotionRemover": "com_removal_every of the run file says how often the drift is removed",
+    "AndersenThermostat": "temperature is not held",
+    "MonteCarloBarostat": "pressure is not held",
+    "MonteCarloAnisotropicBarostat": "pressure is not held",
+    "MonteCarloFlexibleBarostat": "pressure is not held",
+    "MonteCarloMembraneBarostat": "pressure is not held",
 }
+#: energies of a CustomTorsionForce as `_plain` writes them, and their factor of k; the last is periodic for θ₀ = 0 only
+_UNWRAPPED = "k*(theta-theta0)^2"
+_WRAPPED = {
+    "min(dtheta,2*pi-dtheta)^2": "dtheta=abs(theta-theta0)",
+    "(thetap-theta0)^2": "thetap=step(-(theta-theta0+pi))*2*pi+theta+step(theta-theta0-pi)*(-2*pi)",
+    "dtheta_torus^2": "dtheta=theta-theta0;dtheta_torus=dtheta-floor(dtheta/(2*pi)+0.5)*(2*pi)",
+    "(theta-theta0)^2": "",
+}
+_HARMONIC = {
+    f"{prefix}k*{square}" + (f";{rest}" if rest else ""): factor
+    for square, rest in _WRAPPED.items()
+    for prefix, factor in (("", 1.0), ("0.5*", 0.5))
+}
+_PI = re.compile(r"(?<![\w.])3\.14159\d*(?![\w.])")
 _TABLE_LJ = "(a/r6)^2-b/r6;r6=r^6;a=acoef(type1,type2);b=bcoef(type1,type2)"
 _PRODUCT_LJ = "A1*A2/r^12-C1*C2/r^6"
 _PAIR_LJ = "-C/r^6+A/r^12"
@@ -48,6 +63,8 @@ class Converted:
     flat: FlatTopology
     force_field: ForceField
     lennard_jones: LennardJones | None  # None: no cut-off
+    notes: list[str] = field(default_factory=list)
+    periodic: bool = False  # whether pairs interact across the edges of a box
 
 
 @dataclass
@@ -67,7 +84,10 @@ class _Gathered:
     charge: FloatArray | None = None
     lj: FloatArray | None = None  # (n,2) σ, ε
     table: tuple[IdArray, FloatArray, FloatArray] | None = None  # type of each atom, A, B
+    exclusions: IdArray | None = None  # (·,2) pairs that have no interaction in the table
     lennard_jones: LennardJones | None = None
+    notes: list[str] = field(default_factory=list)
+    periodic: set[bool] = field(default_factory=set)  # of the forces between pairs
 
 
 def convert(system: Any, names: AtomNames, rule: str = "lorentz-berthelot") -> Converted:
@@ -102,7 +122,11 @@ def convert(system: Any, names: AtomNames, rule: str = "lorentz-berthelot") -> C
     _add_torsions(flat, gathered, tables)
     _add_exceptions(flat, gathered, tables)
     force_field.tables, force_field.cmap = tables.tables(), tables.maps()
-    return Converted(flat, force_field, gathered.lennard_jones)
+    if len(gathered.periodic) > 1:
+        raise InputError(
+            "of NonbondedForce and CustomNonbondedForce one is periodic and the other is not: not supported"
+        )
+    return Converted(flat, force_field, gathered.lennard_jones, gathered.notes, gathered.periodic == {True})
 
 
 def _value(quantity: Any) -> float:
@@ -115,7 +139,9 @@ def _read_force(force: Any, out: _Gathered) -> None:
     reader = _READERS.get(kind)
     if reader is not None:
         reader(force, out)
-    elif kind not in _NO_INTERACTION:
+    elif kind in _NO_INTERACTION:
+        out.notes.append(f"the System's {kind} is left out: {_NO_INTERACTION[kind]}")
+    else:
         named = f" ({force.getName()})" if force.getName() != kind else ""
         raise InputError(f"the System has a {kind}{named}: this force is not supported")
 
@@ -146,18 +172,30 @@ def _read_rb_torsions(force: Any, out: _Gathered) -> None:
         out.rb_torsions.append((*atoms, *(_value(c) * KJ for c in (c0, c1, c2, c3, c4, c5))))
 
 
+def _plain(expression: str) -> str:
+    """An energy without blanks, with π by name, and its definitions in the order of the alphabet."""
+    energy, *definitions = _PI.sub("pi", expression.replace(" ", "")).strip(";").split(";")
+    return ";".join([energy, *sorted(d for d in definitions if d not in ("", "pi=pi"))])
+
+
 def _read_custom_torsions(force: Any, out: _Gathered) -> None:
-    expression = force.getEnergyFunction().replace(" ", "")
-    factor = _HARMONIC.get(expression.split(";")[0])
+    expression = _plain(force.getEnergyFunction())
+    factor = _HARMONIC.get(expression)
     columns = [force.getPerTorsionParameterName(i) for i in range(force.getNumPerTorsionParameters())]
-    if factor is None or set(columns) != {"k", "theta0"}:
+    extra = [force.getGlobalParameterName(i) for i in range(force.getNumGlobalParameters())]
+    if factor is None or set(columns) != {"k", "theta0"} or "pi" in extra:
         raise InputError(
-            f"the System has a CustomTorsionForce with the energy {expression!r}: only the "
+            f"the System has a CustomTorsionForce with the energy {force.getEnergyFunction()!r}: only the "
             "harmonic improper of CHARMM and GROMACS is supported"
         )
     for index in range(force.getNumTorsions()):
         *atoms, values = force.getTorsionParameters(index)
         named = dict(zip(columns, values))
+        if expression.endswith(_UNWRAPPED) and named["theta0"] != 0:
+            raise InputError(
+                f"the System has a CustomTorsionForce with the energy {_UNWRAPPED} and θ₀ = {named['theta0']:g}, which "
+                "jumps at 180°: only θ₀ = 0 is supported where the difference of angles is not wrapped"
+            )
         out.impropers.append((*atoms, factor * named["k"] * KJ, named["theta0"]))
 
 
@@ -181,12 +219,44 @@ def _read_nonbonded(force: Any, out: _Gathered) -> None:
     particles = np.array(
         [[_value(v) for v in force.getParticleParameters(i)] for i in range(force.getNumParticles())]
     ).reshape(-1, 3)
+    if not force.getIncludeDirectSpace():
+        raise InputError("the NonbondedForce leaves direct space out: not supported")
     out.charge = particles[:, 0].copy()
     out.lj = np.stack([particles[:, 1] * NM, particles[:, 2] * KJ], axis=1)
     for index in range(force.getNumExceptions()):
         i, j, product, sigma, epsilon = force.getExceptionParameters(index)
         out.exceptions.append((i, j, _value(product), _value(sigma) * NM, _value(epsilon) * KJ))
-    out.lennard_jones = _lennard_jones(force, force.getUseDispersionCorrection())
+    if (particles[:, 2] < 0).any() or any(row[4] < 0 for row in out.exceptions):
+        raise InputError("the NonbondedForce has a negative ε: not supported")
+    _note_method(force, out)
+    out.periodic.add(bool(force.usesPeriodicBoundaryConditions()))
+    if out.table is None:  # else that of the table counts
+        out.lennard_jones = _lennard_jones(force, force.getUseDispersionCorrection())
+        if force.getNonbondedMethod() == force.LJPME:  # has no switch
+            out.lennard_jones = LennardJones("cut", _value(force.getCutoffDistance()) * NM, tail=True)
+
+
+def _note_method(force: Any, out: _Gathered) -> None:
+    """What a run cannot do as OpenMM does it."""
+    cutoff = f"{_value(force.getCutoffDistance()) * NM:g} Å"
+    method = force.getNonbondedMethod()
+    if method == force.LJPME:
+        out.notes.append(
+            f"OpenMM sums dispersion over all periodic images (LJPME); a run cuts it off at {cutoff} and adds the mean "
+            "energy and pressure of what lies beyond"
+        )
+    elif method == force.CutoffPeriodic:
+        out.notes.append(
+            f"OpenMM ends electrostatics with a reaction field at {cutoff}; a run sums them over all periodic images "
+            "(particle-mesh Ewald) unless its run file says otherwise"
+        )
+    elif method == force.CutoffNonPeriodic:
+        out.notes.append(
+            f"OpenMM ends electrostatics with a reaction field at {cutoff}; a run without a periodic box does not "
+            "unless its run file says so"
+        )
+    elif method == force.Ewald:
+        out.notes.append("OpenMM's Ewald sum becomes a particle-mesh Ewald sum, which has the same limit")
 
 
 def _lennard_jones(force: Any, tail: bool) -> LennardJones | None:
@@ -201,7 +271,11 @@ def _lennard_jones(force: Any, tail: bool) -> LennardJones | None:
 
 def _read_custom_nonbonded(force: Any, out: _Gathered) -> None:
     """The tables that OpenMM's CHARMM and GROMACS readers write for NBFIX and C6, C12 rules."""
-    expression = force.getEnergyFunction().replace(" ", "")
+    if out.table is not None:
+        raise InputError("the System has two CustomNonbondedForces: only one is supported")
+    if force.getNumInteractionGroups():
+        raise InputError("the CustomNonbondedForce acts between interaction groups only: not supported")
+    expression = force.getEnergyFunction().replace(" ", "").strip(";")
     n = force.getNumParticles()
     rows = np.array([force.getParticleParameters(i) for i in range(n)], np.float64)
     if expression == _TABLE_LJ:
@@ -209,6 +283,9 @@ def _read_custom_nonbonded(force: Any, out: _Gathered) -> None:
             force.getTabulatedFunctionName(i): force.getTabulatedFunction(i)
             for i in range(force.getNumTabulatedFunctions())
         }
+        kinds = {type(named.get(f)).__name__ for f in ("acoef", "bcoef")}
+        if kinds != {"Discrete2DFunction"}:
+            raise InputError("the CustomNonbondedForce's tables are not discrete: not supported")
         (size, _, a), (_, _, b) = (named[f].getFunctionParameters() for f in ("acoef", "bcoef"))
         acoef, bcoef = (np.array(v).reshape(size, size) for v in (a, b))
         out.table = (rows[:, 0].astype(np.int64), acoef**2 * _A_UNIT, bcoef * _B_UNIT)
@@ -221,16 +298,24 @@ def _read_custom_nonbonded(force: Any, out: _Gathered) -> None:
             f"the System has a CustomNonbondedForce with the energy {expression!r}: only tables "
             "of Lennard-Jones coefficients as OpenMM's CHARMM and GROMACS readers make are supported"
         )
+    pairs = [force.getExclusionParticles(i) for i in range(force.getNumExclusions())]
+    out.exclusions = np.array(pairs, np.int64).reshape(-1, 2)
+    out.periodic.add(bool(force.usesPeriodicBoundaryConditions()))
     out.lennard_jones = _lennard_jones(force, force.getUseLongRangeCorrection())
 
 
 def _read_custom_bonds(force: Any, out: _Gathered) -> None:
-    expression = force.getEnergyFunction().replace(" ", "")
-    if expression != _PAIR_LJ:
+    expression = force.getEnergyFunction().replace(" ", "").strip(";")
+    columns = [force.getPerBondParameterName(i) for i in range(force.getNumPerBondParameters())]
+    if expression != _PAIR_LJ or set(columns) != {"A", "C"}:
         raise InputError(f"the System has a CustomBondForce with the energy {expression!r}: not supported")
     for index in range(force.getNumBonds()):
-        i, j, (c, a) = force.getBondParameters(index)
-        out.pair_lj[min(i, j), max(i, j)] = (a * _A_UNIT, c * _B_UNIT)
+        i, j, values = force.getBondParameters(index)
+        named = dict(zip(columns, values))
+        pair = min(i, j), max(i, j)
+        if pair in out.pair_lj:
+            raise InputError(f"the CustomBondForce has atoms {pair[0] + 1} and {pair[1] + 1} twice: not supported")
+        out.pair_lj[pair] = (named["A"] * _A_UNIT, named["C"] * _B_UNIT)
 
 
 _READERS = {
@@ -336,6 +421,7 @@ def _add_exceptions(flat: FlatTopology, found: _Gathered, tables: Tables) -> Non
     order = np.lexsort((ids[:, 1], ids[:, 0]))
     ids, rows = ids[order], rows[order]
     flat.add("exclusion", ids)
+    _check_pairs(flat, found, ids, rows[:, 4])
     for code, (i, j) in enumerate(ids.tolist()):
         if (i, j) in found.pair_lj:
             sigma, epsilon = sigma_epsilon(*(np.array(v) for v in found.pair_lj[i, j]))
@@ -354,3 +440,29 @@ def _add_exceptions(flat: FlatTopology, found: _Gathered, tables: Tables) -> Non
     # the quotient of charges comes back with rounding in its last digits
     pair = np.stack([sigma, rows[:, 4], np.round(scale, 12)], axis=1)[kept]
     flat.add("pair_14", ids[kept], tables["pair_14"].add_many(pair))
+
+
+def _check_pairs(flat: FlatTopology, found: _Gathered, exceptions: IdArray, epsilon: FloatArray) -> None:
+    """Exceptions (·,2), i < j, with ε (·,), against the pairs that other forces leave out or add."""
+    n = flat.n_atoms
+
+    def refuse(code: int, what: str) -> None:
+        i, j = (flat.describe(atom) for atom in divmod(code, n))
+        raise InputError(f"{i} and {j} {what}: not supported")
+
+    codes = _codes(exceptions, n)
+    if found.exclusions is not None:
+        excluded = _codes(found.exclusions, n)
+        for code in np.setdiff1d(excluded, codes)[:1].tolist():
+            refuse(code, "are excluded in the CustomNonbondedForce and no exception of the NonbondedForce")
+        for code in np.setdiff1d(codes, excluded)[:1].tolist():
+            refuse(code, "are an exception of the NonbondedForce and not excluded in the CustomNonbondedForce")
+    known = dict(zip(codes.tolist(), epsilon.tolist()))
+    for (i, j), (a, b) in found.pair_lj.items():
+        code = i * n + j
+        if code not in known:
+            refuse(code, "have a CustomBondForce and are no exception of the NonbondedForce")
+        if known[code] != 0:
+            refuse(code, "have Lennard-Jones parameters both in a CustomBondForce and as an exception")
+        if (a > 0) != (b > 0) or a < 0:
+            refuse(code, "are purely repulsive or attractive in the CustomBondForce")

@@ -65,6 +65,15 @@ def output_option(function: Callable[..., None]) -> Callable[..., None]:
     )(function)
 
 
+def pairing_options(function: Callable[..., None]) -> Callable[..., None]:
+    """`--trust-order`."""
+    return click.option(
+        "--trust-order",
+        is_flag=True,
+        help="Take the rows of the coordinate file in their order, whatever atom names they have.",
+    )(function)
+
+
 def box_options(function: Callable[..., None]) -> Callable[..., None]:
     """`--box A B C` and `--vacuum`."""
     function = click.option("--vacuum", is_flag=True, help="No periodic box, even where a file has one.")(function)
@@ -74,7 +83,7 @@ def box_options(function: Callable[..., None]) -> Callable[..., None]:
         type=float,
         default=None,
         metavar="A B C",
-        help="Edges of the box in Å; default: the box of the coordinate file.",
+        help="Edges of the box in Å; default: that of the input; needed, or --vacuum, where none has one.",
     )(function)
 
 

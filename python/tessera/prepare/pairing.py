@@ -1,8 +1,16 @@
 """Which coordinate row belongs to which atom of the topology: by order, checked and mended by name.
 
-Files of coordinates and topologies list the same atoms, but programs order the atoms of a residue in different ways.
-Rows are taken in order where names agree, matched by name within a residue where only the order differs, and refused
-otherwise: positions on the wrong atoms would look like a bad structure and cost days.
+Files of coordinates and topologies list the same atoms, but programs order and name the atoms of a residue in different
+ways. One rule holds for all programs, residue by residue:
+
+1. The same names in the same order: nothing to do. Names of waters and ions that mean the same are the same.
+2. The same names in another order: rows are matched by name, and a note says so.
+3. Other names: rows are taken in order where nothing speaks against it, and a note says so. A row's name must begin
+   with the same letter as the atom's, and neither name may stand elsewhere in the residue, where it would belong to
+   another atom. Hydrogens whose names differ in their last digit only (HB1, HB2 for HB2, HB3) may.
+4. Anything else is refused: positions on the wrong atoms would look like a bad structure and cost days.
+
+Who knows that the rows are in the topology's order, whatever their names, says so (`--trust-order`).
 
 Names of residues and segments are no reason to refuse, nor are residue numbers that were made anew: programs write
 them as they please. Residue numbers refuse a file in which they are those of the topology in another order.
@@ -50,22 +58,25 @@ def pair_by_name(
     found: Coordinates,
     source: str | Path,
     molecule: IdArray | None = None,
-    strict: bool = True,
+    trust_order: bool = False,
 ) -> list[str]:
     """Reorders `found` in place to the topology's atoms; returns what a person should know of it, a line each.
 
-    `molecule` (n,) tells residues of equal number and name apart. Without `strict`, names that differ in more than
-    their order are only reported as long as their first letters agree. Nothing is checked where the file has no
-    names. Raises `InputError` naming the first atom without a counterpart.
+    `molecule` (n,) tells residues of equal number and name apart. With `trust_order` rows are taken in order and names
+    only reported. Nothing is checked where the file has no names. Raises `InputError` naming the first atom without a
+    counterpart.
     """
     if found.name is None:
         return []
     file = Path(source).name
     names = _names(flat, found.name, found.name_width, molecule)
+    if trust_order:
+        differing = np.flatnonzero(names.atom != names.row)
+        return [_differ(flat, names, differing, file)] if len(differing) else []
     order, unmatched = _order(names, found)
     notes = []
     if unmatched.any():
-        notes.append(_unmatched(flat, names, unmatched, file, strict))
+        notes.append(_unmatched(flat, names, unmatched, file))
     moved = int(np.count_nonzero(order != np.arange(flat.n_atoms)))
     if moved:
         notes.append(f"{moved:,} atoms reordered by name: {file} lists them in another order than the topology")
@@ -144,28 +155,53 @@ def _order(names: _Names, found: Coordinates) -> tuple[IdArray, NDArray[np.bool_
     return order, unmatched
 
 
-def _unmatched(flat: FlatTopology, names: _Names, unmatched: NDArray[np.bool_], file: str, strict: bool) -> str:
+def _unmatched(flat: FlatTopology, names: _Names, unmatched: NDArray[np.bool_], file: str) -> str:
     """A note on names that differ, or `InputError`."""
     differing = np.flatnonzero(unmatched & (names.atom != names.row))
-    if not len(differing):  # equal names, in order, with residue labels that change within a residue
-        differing = np.flatnonzero(unmatched)
-    passed = _numbered(names, differing)
-    if not strict:
-        initial = np.array([t[:1] for t in names.text])
-        passed |= initial[names.atom[differing]] == initial[names.row[differing]]
+    passed = _numbered(names, differing) | _renamed(names, differing)
     if passed.all():
-        atom = int(differing[0])
-        return (
-            f"{len(differing):,} atom names of {file} differ from the topology's; its rows were taken in order: "
-            f"the first is {names.text[names.row[atom]]} for {flat.describe(atom)}"
-        )
+        return _differ(flat, names, differing, file)
     atom = _first_stranger(names, differing[~passed])
     raise InputError(
         f"{file}: row {atom + 1} is atom {names.text[names.row[atom]] or '(blank)'}, but the topology has "
         f"{flat.describe(atom)} there, and no other order of that residue's atoms fits; give the coordinates that "
-        "were written with this topology, rename or reorder the atoms, or, if you are sure of the order, give a "
-        "file without names (NAMD binary or a restart)"
+        "were written with this topology, rename or reorder the atoms, or, if the rows are in the topology's order, "
+        "add --trust-order"
     )
+
+
+def _differ(flat: FlatTopology, names: _Names, differing: IdArray, file: str) -> str:
+    atom = int(differing[0])
+    return (
+        f"{len(differing):,} atom names of {file} differ from the topology's; its rows were taken in order: "
+        f"the first is {names.text[names.row[atom]]} for {flat.describe(atom)}"
+    )
+
+
+def _renamed(names: _Names, atoms: IdArray) -> NDArray[np.bool_]:
+    """Which of `atoms` have a row that can only be theirs under another name."""
+    initial, stem = (np.array([cut(t) for t in names.text]) for cut in (lambda t: t[:1], _without_digit))
+    atom, row = names.atom[atoms], names.row[atoms]
+    mine = np.isin(names.residue, names.residue[atoms])
+
+    def key(codes: Codes, where: IdArray | NDArray[np.bool_]) -> Codes:
+        return names.residue[where] * len(names.text) + codes
+
+    elsewhere = np.isin(key(row, atoms), key(names.atom[mine], mine))
+    elsewhere |= np.isin(key(atom, atoms), key(names.row[mine], mine))
+    sisters = (initial[atom] == "H") & (stem[atom] == stem[row])
+    twice = _repeated(key(names.row[mine], mine))  # a name that two rows have is no name
+    sisters &= ~np.isin(key(row, atoms), twice)
+    return (initial[atom] == initial[row]) & (~elsewhere | sisters)
+
+
+def _without_digit(name: str) -> str:
+    return name[:-1] if name[-1:].isdigit() else name
+
+
+def _repeated(keys: Codes) -> Codes:
+    unique, count = np.unique(keys, return_counts=True)
+    return unique[count > 1]
 
 
 def _numbered(names: _Names, atoms: IdArray) -> NDArray[np.bool_]:

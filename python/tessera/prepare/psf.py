@@ -18,7 +18,14 @@ from numpy.typing import NDArray
 from tessera.prepare.errors import InputError, require_file
 from tessera.system.model import FloatArray, IdArray, IndexArray
 
-_HEADER = re.compile(rb"^[ \t]*(\d+)(?:[ \t]+\d+)*[ \t]*!(\w+)[^\n]*\n?", re.MULTILINE)
+_HEADER = re.compile(rb"^[ \t]*(\d{1,15})(?:[ \t]+(\d{1,15}))?[ \t]*!(\w+)[^\n]*\n?", re.MULTILINE)
+#: sections whose entries are so many numbers each
+_WIDTH = {
+    b"NBOND": 2, b"NTHETA": 3, b"NPHI": 4, b"NIMPHI": 4, b"NDON": 2, b"NACC": 2, b"NGRP": 3, b"NCRTERM": 8,
+}  # fmt: skip
+#: sections that every program writes: a file without them was cut
+_REQUIRED = (b"NBOND", b"NTHETA", b"NPHI", b"NIMPHI", b"NNB")
+_UNSUPPORTED = {b"NUMLP": "lone pairs (virtual sites)", b"NUMANISO": "anisotropic polarisabilities"}
 _COLUMNS = ("S10", "S8", "S8", "S8", "S8", "S8", "S24", "S24")
 _CHUNK = 100_000  # lines at a time, so that a million atoms do not live as Python text at once
 
@@ -43,21 +50,27 @@ class Psf:
 
 
 def read_psf(path: str | Path) -> Psf:
-    """Raises `InputError` for a missing, truncated, Drude or lone-pair PSF."""
+    """Raises `InputError` for a missing, cut, Drude or lone-pair PSF, and for what is not understood in it."""
     path = require_file(path, "PSF file")
     data = path.read_bytes().replace(b"\r\n", b"\n")
     if not data.startswith(b"PSF"):
         raise InputError(f"{path.name} is not a PSF file: it does not start with PSF")
-    if b"DRUDE" in data[: data.find(b"\n")].upper():
+    flags = data[: data.find(b"\n")].upper().split()
+    if b"DRUDE" in flags:
         raise InputError(f"{path.name} is a Drude PSF: polarisable force fields are not supported")
-    sections = _sections(data)
+    sections = _sections(path, data)
     if b"NATOM" not in sections:
-        raise InputError(f"{path.name} has no !NATOM section")
-    if sections.get(b"NUMLP", (0, b""))[0] > 0:
-        raise InputError(f"{path.name} has lone pairs (virtual sites): they are not supported")
-    count, text = sections[b"NATOM"]
-    columns = _atom_columns(path, count, text)
+        raise InputError(f"{path.name} has no section !NATOM")
+    count = sections[b"NATOM"].count
+    lists = {name: _numbers(path, section, count) for name, section in sections.items()}
+    columns = _atom_columns(path, count, sections[b"NATOM"].text)
     numbers = _atom_numbers(path, columns)
+    for name in (*_REQUIRED, b"NCRTERM") if b"CMAP" in flags else _REQUIRED:
+        if name not in sections:
+            section = name.decode()
+            raise InputError(
+                f"{path.name} is truncated: it has no section !{section} (`0 !{section}` says that there is nothing)"
+            )
     return Psf(
         segment=columns[1],
         residue_number=_leading_integers(columns[2]),
@@ -66,57 +79,91 @@ def read_psf(path: str | Path) -> Psf:
         type=columns[5],
         charge=numbers[0],
         mass=numbers[1],
-        bonds=_ids(path, sections, b"NBOND", 2),
-        angles=_ids(path, sections, b"NTHETA", 3),
-        dihedrals=_ids(path, sections, b"NPHI", 4),
-        impropers=_ids(path, sections, b"NIMPHI", 4),
-        cross_terms=_ids(path, sections, b"NCRTERM", 8),
-        exclusions=_explicit_exclusions(path, sections, count),
+        bonds=_ids(lists, b"NBOND"),
+        angles=_ids(lists, b"NTHETA"),
+        dihedrals=_ids(lists, b"NPHI"),
+        impropers=_ids(lists, b"NIMPHI"),
+        cross_terms=_ids(lists, b"NCRTERM"),
+        exclusions=_explicit_exclusions(path, lists[b"NNB"], sections[b"NNB"].count, count),
     )
 
 
-def _sections(data: bytes) -> dict[bytes, tuple[int, bytes]]:
-    """Count and text of each section, by the name behind the `!`."""
+@dataclass(frozen=True)
+class _Section:
+    name: bytes
+    count: int
+    second: int  # NST2 of NGRP, NUMLPH of NUMLP
+    text: bytes
+
+
+def _sections(path: Path, data: bytes) -> dict[bytes, _Section]:
+    """Sections by the name behind the `!`; `InputError` for any that comes twice and for text outside them."""
     headers = list(_HEADER.finditer(data))
+    if not headers:
+        raise InputError(f"{path.name} is cut or no PSF: it has no sections")
+    between = data[data.find(b"\n") : headers[0].start()].strip()
+    if between:
+        raise InputError(f"{path.name}: {between[:40]!r} stands before the first section")
     ends = [h.start() for h in headers[1:]] + [len(data)]
-    return {header[2].upper(): (int(header[1]), data[header.end() : end]) for header, end in zip(headers, ends)}
+    out: dict[bytes, _Section] = {}
+    for header, end in zip(headers, ends):
+        name = header[3].upper()
+        if name in out:
+            raise InputError(f"{path.name} has section !{name.decode()} twice")
+        out[name] = _Section(name, int(header[1]), int(header[2] or 0), data[header.end() : end])
+    return out
 
 
-def _numbers(text: bytes) -> IdArray:
-    return np.array(text.split(), np.int64)
-
-
-def _ids(path: Path, sections: dict[bytes, tuple[int, bytes]], name: bytes, width: int) -> IdArray:
-    count, text = sections.get(name, (0, b""))
-    if not count:
-        return np.zeros((0, width), np.int64)
-    numbers = _section_numbers(path, name, text)
-    if len(numbers) != count * width:
-        raise InputError(
-            f"{path.name} is truncated: section !{name.decode()} announces {count} entries "
-            f"({count * width} numbers) and holds {len(numbers)} numbers"
-        )
-    return numbers.reshape(count, width) - 1
-
-
-def _section_numbers(path: Path, name: bytes, text: bytes) -> IdArray:
+def _numbers(path: Path, section: _Section, n_atoms: int) -> IdArray:
+    """The numbers of a section, as many as it announces; none of the atoms' and the title's lines."""
+    name = section.name
+    if name == b"NTITLE":
+        lines = [line for line in section.text.split(b"\n") if line.strip()]
+        if len(lines) > section.count:
+            raise InputError(f"{path.name}: !NTITLE announces {section.count} lines and has {len(lines)}")
+    if name == b"NATOM" and not section.text.isascii():
+        raise InputError(f"{path.name}: section !NATOM holds letters that are not ASCII")
+    if name in (b"NATOM", b"NTITLE"):
+        return np.zeros(0, np.int64)
+    if name in _UNSUPPORTED and section.count:
+        raise InputError(f"{path.name} has {_UNSUPPORTED[name]}: they are not supported")
+    if name == b"NGRP" and section.second:
+        raise InputError(f"{path.name} has ST2 waters: they are not supported")
+    known = name in _WIDTH or name in _UNSUPPORTED or name in (b"NNB", b"MOLNT")
+    if not known and (section.count or section.text.strip()):
+        raise InputError(f"{path.name} has a section !{name.decode()}, which is not understood")
     try:
-        return _numbers(text)
-    except ValueError as error:
+        numbers = np.array(section.text.split(), np.int64)
+    except (ValueError, OverflowError) as error:
         raise InputError(f"{path.name}: section !{name.decode()} holds text that is no integer: {error}") from None
+    if name == b"MOLNT":
+        expected = {n_atoms}
+    elif name == b"NNB":  # the ends of the atoms' parts; left out by some where there are none
+        expected = {section.count + n_atoms} if section.count else {0, n_atoms}
+    else:
+        expected = {section.count * _WIDTH.get(name, 0)}
+    if len(numbers) not in expected:
+        raise InputError(
+            f"{path.name} is truncated: section !{name.decode()} announces {section.count} entries "
+            f"({max(expected)} numbers) and holds {len(numbers)} numbers"
+        )
+    return numbers
 
 
-def _explicit_exclusions(path: Path, sections: dict[bytes, tuple[int, bytes]], n_atoms: int) -> IdArray:
+def _ids(lists: dict[bytes, IdArray], name: bytes) -> IdArray:
+    """0-based ids (·,k)."""
+    return lists.get(name, np.zeros(0, np.int64)).reshape(-1, _WIDTH[name]) - 1
+
+
+def _explicit_exclusions(path: Path, numbers: IdArray, count: int, n_atoms: int) -> IdArray:
     """NNB lists the excluded atoms, then for each atom where its part of that list ends."""
-    count, text = sections.get(b"NNB", (0, b""))
     if not count:
         return np.zeros((0, 2), np.int64)
-    numbers = _section_numbers(path, b"NNB", text)
-    if len(numbers) != count + n_atoms:
-        raise InputError(f"{path.name}: section !NNB is truncated")
     partners, ends = numbers[:count] - 1, numbers[count:]
-    owner = np.repeat(np.arange(n_atoms), np.diff(np.concatenate([[0], ends])))
-    return np.stack([owner, partners], axis=1)
+    sizes = np.diff(ends, prepend=0)
+    if ends[-1] != count or (sizes < 0).any():
+        raise InputError(f"{path.name}: the ends of the atoms' parts of section !NNB are not in order")
+    return np.stack([np.repeat(np.arange(n_atoms), sizes), partners], axis=1)
 
 
 def _split_atom(line: bytes) -> list[bytes]:
@@ -139,6 +186,10 @@ def _atom_columns(path: Path, count: int, text: bytes) -> list[NDArray[np.bytes_
         for offset, row in enumerate(rows):
             if len(row) < 8:
                 raise InputError(f"{path.name}: atom {begin + offset + 1} has too few columns")
+            if row[0][:15].isdigit() and int(row[0][:15]) != begin + offset + 1:
+                raise InputError(
+                    f"{path.name}: atom {begin + offset + 1} has the number {int(row[0])}: is a line lost?"
+                )
         chunks.append([np.array(column, dtype) for column, dtype in zip(zip(*rows), _COLUMNS)])
     return [np.concatenate(parts) for parts in zip(*chunks)]
 

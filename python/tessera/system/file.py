@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
+import re
 from collections.abc import Iterable
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import h5py
 import numpy as np
 
+from tessera import __version__
+from tessera.files import replaced
+from tessera.system import hdf5
 from tessera.system.blocks import block_grid, block_order
 from tessera.system.model import (
     FORCE_FIELD_COLUMNS,
@@ -28,15 +29,18 @@ from tessera.system.validate import check_system
 
 FORMAT = "tessera-system"
 VERSION = 1
-TEXT = h5py.string_dtype("utf-8")
-LAYOUT = ("v110", "v110")  # what HDF5 1.10 reads, with checksums of the metadata
 
-
-def _creator() -> str:
-    try:
-        return f"tessera {metadata.version('tessera')}"
-    except metadata.PackageNotFoundError:
-        return "tessera (not installed)"
+TEXTS = ("atom_name", "residue_name", "segment_name")
+INTEGERS = ("type", "atomic_number", "residue", "residue_number", "group")
+FLOATS = ("charge", "mass")
+KNOWN_NAME = re.compile(
+    r"/(box|forcefield|templates|instances(/(runs|residue_numbers))?|coordinates"
+    r"|coordinates/(id|fraction|velocity|block_grid|block_offset)"
+    r"|forcefield/(type_name|type_lj|nbfix_types|nbfix_lj|nbfix_ab|{terms})"
+    r"|templates/[0-9]+(/({arrays}|exclusions|({terms})(/(atoms|parameter))?))?)".format(
+        terms="|".join(TERM_ATOMS), arrays="|".join((*TEXTS, *INTEGERS, *FLOATS))
+    )
+)
 
 
 def write(system: System, path: str | Path) -> None:
@@ -45,38 +49,19 @@ def write(system: System, path: str | Path) -> None:
     path = Path(path)
     if not path.parent.is_dir():
         raise SystemFileError(f"the folder {path.parent} does not exist")
-    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    os.close(handle)
     try:
-        with h5py.File(temporary, "w", libver=LAYOUT) as file:
+        with replaced(path) as temporary, hdf5.written(temporary) as file:
             _write_root(file, system)
             _write_force_field(file.create_group("forcefield"), system.force_field)
             templates = file.create_group("templates")
             for index, template in enumerate(system.templates):
                 _write_template(templates.create_group(str(index)), template)
             file["instances/runs"] = system.runs.astype(np.int64)
+            _put(file, "instances/residue_numbers", system.residue_numbers, np.int64)
             _write_coordinates(file.create_group("coordinates"), system)
-        _flush(temporary)
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, path)
-        _flush(str(path.parent))
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
-
-
-def _flush(path: str) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+            file.attrs["n_names"] = np.int64(len(hdf5.names(file)))
+    except OSError as error:
+        raise SystemFileError(f"{path} can't be written: {hdf5.reason(error)}; choose another place") from error
 
 
 def _put(group: Any, name: str, values: Any, dtype: Any) -> None:
@@ -89,7 +74,7 @@ def _put(group: Any, name: str, values: Any, dtype: Any) -> None:
 def _put_text(group: Any, name: str, values: Iterable[Any]) -> None:
     texts = [_text(v) for v in values]
     if texts:
-        group.create_dataset(name, data=np.array(texts, dtype=object), dtype=TEXT)
+        hdf5.put_texts(group, name, texts)
 
 
 def _text(value: Any) -> str:
@@ -97,17 +82,17 @@ def _text(value: Any) -> str:
 
 
 def _write_root(file: Any, system: System) -> None:
-    file.attrs["format"] = FORMAT
+    hdf5.put_text_attribute(file, "format", FORMAT)
     file.attrs["version"] = np.int32(VERSION)
     file.attrs["periodic"] = np.int32(system.periodic)
     file.attrs["coulomb_constant"] = np.float64(system.coulomb_constant)
     for name in ("coulomb_source", "lj_rule", "source"):
-        file.attrs[name] = getattr(system, name)
+        hdf5.put_text_attribute(file, name, getattr(system, name))
     lj = system.lennard_jones
-    file.attrs["lj_modifier"] = lj.modifier
+    hdf5.put_text_attribute(file, "lj_modifier", lj.modifier)
     file.attrs["lj_cutoff"], file.attrs["lj_switch"] = np.float64(lj.cutoff), np.float64(lj.switch)
     file.attrs["lj_tail"] = np.int32(lj.tail)
-    file.attrs["creator"] = _creator()
+    hdf5.put_text_attribute(file, "creator", f"tessera {__version__}")
     file.attrs["n_atoms"] = np.int64(system.n_atoms)
     file["box"] = system.box.astype(np.float64)
 
@@ -124,16 +109,16 @@ def _write_force_field(group: Any, field: ForceField) -> None:
 
 
 def _write_template(group: Any, template: Template) -> None:
-    group.attrs["name"] = template.name
+    hdf5.put_text_attribute(group, "name", template.name)
     group.attrs["rigid_water"] = np.int32(template.rigid_water)
     group.attrs["always_rigid"] = np.int32(template.always_rigid)
     if template.settle is not None:
         group.attrs["settle"] = np.array(template.settle, np.float64)
-    for name in ("atom_name", "residue_name", "segment_name"):
+    for name in TEXTS:
         _put_text(group, name, getattr(template, name))
-    for name in ("type", "atomic_number", "residue", "residue_number", "group"):
+    for name in INTEGERS:
         _put(group, name, getattr(template, name), np.int32)
-    for name in ("charge", "mass"):
+    for name in FLOATS:
         _put(group, name, getattr(template, name), np.float64)
     for kind in TERM_ATOMS:
         terms = template.term(kind)
@@ -168,6 +153,7 @@ def read(path: str | Path) -> System:
     with file:
         try:
             _check_kind(path, file)
+            _check_names(path, file)
             return _read_system(file)
         except (OSError, KeyError, IndexError, ValueError, TypeError, RuntimeError) as error:  # HDF5's, and absences
             raise SystemFileError(f"{path} is damaged: {error}") from error
@@ -180,6 +166,18 @@ def _check_kind(path: Path, file: Any) -> None:
     version = int(file.attrs["version"])
     if version != VERSION:
         raise SystemFileError(f"{path} has version {version}; this program reads {VERSION}")
+
+
+def _check_names(path: Path, file: Any) -> None:
+    """What is not known is refused, and where something known is missing, the number of names shows it."""
+    found = hdf5.names(file)
+    for name in found:
+        if not KNOWN_NAME.fullmatch(name):
+            raise SystemFileError(f"{path} holds {name}, which this program does not know")
+    if int(file.attrs.get("n_names", len(found))) != len(found):
+        raise SystemFileError(
+            f"{path} is damaged: it holds {len(found)} groups and datasets, expected {file.attrs['n_names']}"
+        )
 
 
 def _get(group: Any, name: str, shape: tuple[int, ...], dtype: Any) -> Any:
@@ -211,6 +209,7 @@ def _read_system(file: Any) -> System:
         force_field=_read_force_field(file["forcefield"]),
         templates=[_read_template(templates[str(i)]) for i in range(len(templates))],
         runs=file["instances/runs"][...],
+        residue_numbers=_get(file["instances"], "residue_numbers", (0, 4), np.int64),
         fraction=fraction,
         velocity=velocity,
     )
@@ -241,11 +240,9 @@ def _read_force_field(group: Any) -> ForceField:
 
 
 def _read_template(group: Any) -> Template:
-    texts = {k: _get_text(group, k) for k in ("atom_name", "residue_name", "segment_name")}
-    integers = {
-        k: _get(group, k, (0,), np.int32) for k in ("type", "atomic_number", "residue", "residue_number", "group")
-    }
-    floats = {k: _get(group, k, (0,), np.float64) for k in ("charge", "mass")}
+    texts = {k: _get_text(group, k) for k in TEXTS}
+    integers = {k: _get(group, k, (0,), np.int32) for k in INTEGERS}
+    floats = {k: _get(group, k, (0,), np.float64) for k in FLOATS}
     settle = group.attrs.get("settle")
     return Template(
         name=_text(group.attrs["name"]),

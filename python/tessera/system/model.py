@@ -146,6 +146,9 @@ class System:
     runs: IdArray  # (R,2) template, count
     fraction: NDArray[np.int32]  # (N,3), position = fraction·2⁻³²·box
     velocity: FloatArray | None = None  # (N,3) Å/ps
+    #: (K,4) first, count, number, step: molecules first, … of all instances begin with the input's residues number,
+    #: number + step, …; in order, without overlap
+    residue_numbers: IdArray = field(default_factory=lambda: np.zeros((0, 4), np.int64))
     notes: list[str] = field(default_factory=list)  # for who made the system; not in the file
 
     @property

@@ -79,6 +79,11 @@ def check_system(system: System) -> None:
         expected == system.n_atoms,
         f"the runs hold {expected} atoms but there are {system.n_atoms} coordinates",
     )
+    numbers = system.residue_numbers
+    _check(numbers.ndim == 2 and numbers.shape[1] == 4, "residue_numbers must be (rows, 4)")
+    ends = np.append(0, numbers[:, 0] + numbers[:, 1])
+    in_order = (numbers[:, 0] >= ends[:-1]).all() and (numbers[:, 1] > 0).all() and ends[-1] <= system.n_instances
+    _check(bool(in_order), f"residue_numbers must be in order within {system.n_instances} instances")
     if system.velocity is not None:
         _check(system.velocity.shape == system.fraction.shape, "velocities and coordinates differ")
         _check(bool(np.isfinite(system.velocity).all()), "a velocity is not finite")

@@ -8,11 +8,11 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <sstream>
 
+#include "tessera/app/config/errors.h"
 #include "tessera/app/config/schema.h"
 #include "tessera/base/descriptor.h"
 #include "tessera/base/error.h"
@@ -20,22 +20,15 @@
 namespace tessera::app {
 namespace {
 
-/// Everything wrong, to be reported at once.
-class Errors {
- public:
-  void add(const std::string& place, const std::string& what) { lines_.push_back(place + ": " + what); }
+constexpr std::size_t most_bytes = 1'000'000;  // of a run file; one with every key has 10,000
 
-  void raise(const std::string& name) const {
-    if (lines_.empty()) return;
-    if (lines_.size() == 1) throw InputError(lines_.front());
-    std::string text = fmt::format("{}: {} errors", name, lines_.size());
-    for (const auto& line : lines_) text += "\n  " + line;
-    throw InputError(text);
-  }
-
- private:
-  std::vector<std::string> lines_;
-};
+/// The reader of TOML follows nested values by recursion: brackets to a limit of its own, the dots of keys to the end
+/// of the stack. Throws InputError.
+void check_nesting(std::string_view text, const std::string& place) {
+  constexpr std::ptrdiff_t most = 2000;
+  if (const auto dots = std::count(text.begin(), text.end(), '.'); dots > most)
+    throw InputError(fmt::format("{}: holds {} dots, expected at most {} (keys are section.key)", place, dots, most));
+}
 
 const Key* find_key(const std::string& section, const std::string& name) {
   for (const auto& key : schema())
@@ -52,6 +45,14 @@ std::vector<std::string> section_names() {
 
 std::string did_you_mean(const std::string& nearest, const std::string& otherwise) {
   return nearest.empty() ? otherwise : fmt::format("did you mean {}?", nearest);
+}
+
+/// The beginning of a long text, for messages.
+std::string shortened(const std::string& text) {
+  std::size_t end = 100;
+  if (text.size() <= end) return text;
+  while ((static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;  // whole characters of UTF-8
+  return text.substr(0, end) + "…";
 }
 
 /// "unknown key …" with where it belongs: another section that has it, or the nearest name.
@@ -84,6 +85,7 @@ std::optional<std::int64_t> whole(const toml::node& node) {
 
 /// The node as a value of the key's type; nothing where the type is wrong.
 std::optional<Value> convert(const Key& key, const toml::node& node) {
+  if (const auto* value = node.as_string(); value && key.may_be_auto && is_auto(value->get())) return value->get();
   switch (key.type) {
     case ValueType::boolean:
       if (const auto* value = node.as_boolean()) return value->get();
@@ -114,6 +116,7 @@ std::optional<Value> convert(const Key& key, const toml::node& node) {
 }
 
 bool is_admitted(const Key& key, const Value& value) {
+  if (key.may_be_auto && is_auto(value)) return true;
   switch (key.type) {
     case ValueType::boolean:
       return true;
@@ -141,7 +144,7 @@ bool is_admitted(const Key& key, const Value& value) {
 std::string found_text(const toml::node& node) {
   std::ostringstream text;
   node.visit([&](const auto& n) { text << n; });
-  return text.str();
+  return shortened(text.str());
 }
 
 /// Checks a node against its key and stores it.
@@ -180,7 +183,7 @@ void apply_table(RunConfig& config, const toml::table& table, const std::string&
                  Errors& errors) {
   const auto names = section_names();
   for (const auto& [section_key, node] : table) {
-    const std::string section(section_key.str());
+    const std::string section = shortened(std::string(section_key.str()));
     const auto* keys = node.as_table();
     if (std::find(names.begin(), names.end(), section) == names.end()) {
       // A key that stands before the first section, or a section that does not exist.
@@ -198,10 +201,11 @@ void apply_table(RunConfig& config, const toml::table& table, const std::string&
       continue;
     }
     for (const auto& [key_name, value] : *keys) {
-      if (const Key* key = find_key(section, std::string(key_name.str())))
+      const std::string key_text = shortened(std::string(key_name.str()));
+      if (const Key* key = find_key(section, key_text))
         set_key(config, *key, value, folder, line_of(name, value), errors);
       else
-        errors.add(line_of(name, value), unknown_key(section, std::string(key_name.str())));
+        errors.add(line_of(name, value), unknown_key(section, key_text));
     }
   }
 }
@@ -214,9 +218,9 @@ std::string trimmed(const std::string& text) {
 
 /// "section.key=value".
 void apply_override(RunConfig& config, const std::string& text, Errors& errors) {
-  const std::string place = "--set " + text;
+  const std::string place = "--set " + shortened(text);
   const auto equals = text.find('=');
-  const std::string full = trimmed(text.substr(0, equals));
+  const std::string full = shortened(trimmed(text.substr(0, equals)));
   const auto dot = full.find('.');
   if (equals == std::string::npos || full.empty()) return errors.add(place, "expected section.key=value");
   if (dot == std::string::npos) {
@@ -242,8 +246,10 @@ void apply_override(RunConfig& config, const std::string& text, Errors& errors) 
   if (is_bare_text) {
     table.insert("value", value);
   } else {
+    check_nesting(value, place);
     try {
       table = toml::parse("value = " + value);
+      if (table.size() != 1) table = toml::table{{"value", value}};
     } catch (const toml::parse_error&) {
       table.insert("value", value);  // so that the message says what was found and what was expected
     }
@@ -252,26 +258,14 @@ void apply_override(RunConfig& config, const std::string& text, Errors& errors) 
 }
 
 /// What no single key can tell.
-void check_together(const RunConfig& config, const std::string& name, bool is_system_needed, Errors& errors) {
-  const auto& n = config.interactions;
-  if (is_system_needed && config.input.system.empty())
+void check_together(const RunConfig& config, const std::string& name, Errors& errors) {
+  if (config.input.system.empty())
     errors.add(name, "input.system is missing: write the path of the system file below [input]");
-  if (n.lj != LjModifier::cut && n.switch_distance >= n.cutoff)
-    errors.add(name, fmt::format("interactions.switch = {} Å must be less than interactions.cutoff = {} Å; set "
-                                 "interactions.switch, or interactions.lj = \"cut\"",
-                                 n.switch_distance, n.cutoff));
-  if (n.electrostatics == Electrostatics::force_switch && n.coulomb_switch >= n.cutoff)
-    errors.add(name, fmt::format("interactions.coulomb_switch = {} Å must be less than interactions.cutoff = {} Å",
-                                 n.coulomb_switch, n.cutoff));
-  if (n.electrostatics == Electrostatics::pme) {
-    if (config.pme.cutoff > 0 && config.pme.cutoff < n.cutoff)
-      errors.add(name, fmt::format("pme.cutoff = {} Å must be at least interactions.cutoff = {} Å, or 0 for the same",
-                                   config.pme.cutoff, n.cutoff));
+  if (config.interactions.electrostatics == Electrostatics::pme)
     for (const auto points : config.pme.grid)
       if (points < config.pme.order)
         errors.add(name, fmt::format("pme.grid holds {}, expected at least pme.order = {} points along each box vector",
                                      points, config.pme.order));
-  }
 }
 
 }  // namespace
@@ -281,6 +275,7 @@ RunConfig parse_run_text(std::string_view text, const std::string& name, const s
   RunConfig config;
   Errors errors;
   config.output.folder = (std::filesystem::path(folder) / config.output.folder).lexically_normal().string();
+  check_nesting(text, name);
   try {
     apply_table(config, toml::parse(text), name, folder, errors);
   } catch (const toml::parse_error& error) {
@@ -289,7 +284,7 @@ RunConfig parse_run_text(std::string_view text, const std::string& name, const s
   for (const auto& text_of_override : overrides) apply_override(config, text_of_override, errors);
   // Only values that are right by themselves are held against each other.
   errors.raise(name);
-  check_together(config, name, true, errors);
+  check_together(config, name, errors);
   errors.raise(name);
   return config;
 }
@@ -307,7 +302,13 @@ RunConfig read_run_file(const std::string& path, const std::vector<std::string>&
     throw InputError(fmt::format("{}: {}", path,
                                  std::filesystem::exists(status) ? "may not be read; check its permissions"
                                                                : "there is no such run file; check the path"));
-  const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  std::string text(most_bytes + 1, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(file.gcount()));
+  if (text.size() > most_bytes)
+    throw InputError(
+        fmt::format("{}: is larger than {} MB, expected a run file (TOML); tessera run --print-defaults shows one",
+                    path, most_bytes / 1'000'000));
   return parse_run_text(text, path, std::filesystem::path(path).parent_path().string(), overrides);
 }
 
@@ -317,7 +318,7 @@ RunConfig config_of_system(const std::string& system_path, const std::vector<std
   config.input.system = system_path;
   for (const auto& text : overrides) apply_override(config, text, errors);
   errors.raise("--set");
-  check_together(config, "--set", true, errors);
+  check_together(config, "--set", errors);
   errors.raise("--set");
   return config;
 }

@@ -1,16 +1,17 @@
 // What a run file says, as C++ values in internal units (ps, Å, K). The initial values here are the defaults.
 #pragma once
 
-#include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
+
+#include "tessera/md/pair/functions.h"
 
 namespace tessera::app {
 
 // Choices stand in the order of their names in schema.cpp.
-enum class LjModifier { cut, potential_switch, force_switch, force_switch_gromacs, quintic_switch };
-enum class Electrostatics { pme, cut, shift, force_switch };
+using md::pair::Electrostatics, md::pair::LjModifier;
 enum class PairFunction { automatic, analytic, table };
 enum class Ensemble { nve };
 enum class Constraints { none, h_bonds, all_bonds };
@@ -24,10 +25,11 @@ struct InputConfig {
 };
 
 struct InteractionsConfig {
-  double cutoff = 12.0;           // Å
-  double switch_distance = 10.0;  // Å
-  LjModifier lj = LjModifier::force_switch;
-  bool lj_tail = false;
+  // Nothing: "auto", by which they follow the source of the system (interactions.h).
+  std::optional<double> cutoff;           // Å
+  std::optional<double> switch_distance;  // Å
+  std::optional<LjModifier> lj;
+  std::optional<bool> lj_tail;
   Electrostatics electrostatics = Electrostatics::pme;
   double coulomb_switch = 0.0;  // Å
   PairFunction pair_function = PairFunction::automatic;
@@ -65,6 +67,7 @@ struct OutputConfig {
   bool overwrite = false;
   TrajectoryFormat trajectory = TrajectoryFormat::dcd;
   std::int64_t trajectory_every = 0;
+  bool velocities = false;
   std::int64_t energy_every = 100;
   std::int64_t checkpoint_every = 10000;
   bool wrap = true;

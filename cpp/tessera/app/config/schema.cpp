@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
 #include <type_traits>
 
 #include "tessera/base/error.h"
@@ -15,44 +17,56 @@
 namespace tessera::app {
 namespace {
 
+/// What a member holds: T of T and of std::optional<T>.
+template <class Field>
+struct HeldType {
+  using Type = Field;
+};
+template <class Field>
+struct HeldType<std::optional<Field>> {
+  using Type = Field;
+};
+template <class Field>
+using Held = typename HeldType<Field>::Type;
+
 /// Fluent row of the table: `Row(section, name, member…).unit("Å").range(…)`.
 class Row {
  public:
-  /// A bool, integer, real, text or list of integers.
+  /// A bool, integer, real, text or list of integers; "auto" too where the member is optional.
   template <class Section, class Field>
   Row(Section RunConfig::*section, const char* section_name, const char* name, Field Section::*field,
       const char* documentation) {
     key_.section = section_name;
     key_.name = name;
     key_.documentation = documentation;
-    if constexpr (std::is_same_v<Field, bool>) key_.type = ValueType::boolean;
-    if constexpr (std::is_same_v<Field, std::int64_t>) key_.type = ValueType::integer;
-    if constexpr (std::is_same_v<Field, double>) key_.type = ValueType::real;
-    if constexpr (std::is_same_v<Field, std::string>) key_.type = ValueType::text;
-    if constexpr (std::is_same_v<Field, std::vector<std::int64_t>>) key_.type = ValueType::integers;
-    key_.store = [section, field](RunConfig& config, const Value& value) {
-      (config.*section).*field = std::get<Field>(value);
-    };
-    key_.load = [section, field](const RunConfig& config) -> Value { return (config.*section).*field; };
+    using Type = Held<Field>;
+    if constexpr (std::is_same_v<Type, bool>) key_.type = ValueType::boolean;
+    if constexpr (std::is_same_v<Type, std::int64_t>) key_.type = ValueType::integer;
+    if constexpr (std::is_same_v<Type, double>) key_.type = ValueType::real;
+    if constexpr (std::is_same_v<Type, std::string>) key_.type = ValueType::text;
+    if constexpr (std::is_same_v<Type, std::vector<std::int64_t>>) key_.type = ValueType::integers;
+    bind(
+        section, field, [](const Value& value) { return std::get<Type>(value); },
+        [](const Type& held) -> Value { return held; });
   }
 
-  /// A choice: the names of the enumeration's values, in their order.
-  template <class Section, class Choice>
-  Row(Section RunConfig::*section, const char* section_name, const char* name, Choice Section::*field,
+  /// A choice: the names of the enumeration's values, in their order; "auto" too where the member is optional.
+  template <class Section, class Field>
+  Row(Section RunConfig::*section, const char* section_name, const char* name, Field Section::*field,
       const std::vector<std::string>& names, const char* documentation) {
     key_.section = section_name;
     key_.name = name;
     key_.type = ValueType::text;
     key_.documentation = documentation;
     key_.allowed = names;
-    key_.store = [section, field, names](RunConfig& config, const Value& value) {
-      const auto found = std::find(names.begin(), names.end(), std::get<std::string>(value));
-      TESSERA_CHECK(found != names.end());
-      (config.*section).*field = static_cast<Choice>(found - names.begin());
-    };
-    key_.load = [section, field, names](const RunConfig& config) -> Value {
-      return names.at(static_cast<std::size_t>((config.*section).*field));
-    };
+    bind(
+        section, field,
+        [names](const Value& value) {
+          const auto found = std::find(names.begin(), names.end(), std::get<std::string>(value));
+          TESSERA_CHECK(found != names.end());
+          return static_cast<Held<Field>>(found - names.begin());
+        },
+        [names](Held<Field> held) -> Value { return names.at(static_cast<std::size_t>(held)); });
   }
 
   Row unit(const char* unit) && { return key_.unit = unit, std::move(*this); }
@@ -69,8 +83,9 @@ class Row {
     key_.store = [store = key_.store](RunConfig& config, const Value& value) {
       store(config, std::get<double>(value) / 1000.0);
     };
+    // Fifteen digits bring back what was written.
     key_.load = [load = key_.load](const RunConfig& config) -> Value {
-      return std::get<double>(load(config)) * 1000.0;
+      return std::stod(fmt::format("{:.15g}", std::get<double>(load(config)) * 1000.0));
     };
     return std::move(*this);
   }
@@ -78,6 +93,27 @@ class Row {
   Key take() && { return std::move(key_); }
 
  private:
+  /// An optional member without a value is "auto".
+  template <class Section, class Field, class ToHeld, class ToValue>
+  void bind(Section RunConfig::*section, Field Section::*field, ToHeld to_held, ToValue to_value) {
+    constexpr bool is_optional = !std::is_same_v<Field, Held<Field>>;
+    key_.may_be_auto = is_optional;
+    key_.store = [=](RunConfig& config, const Value& value) {
+      auto& member = (config.*section).*field;
+      if constexpr (is_optional) {
+        if (is_auto(value)) return member.reset();
+      }
+      member = to_held(value);
+    };
+    key_.load = [=](const RunConfig& config) -> Value {
+      const auto& member = (config.*section).*field;
+      if constexpr (is_optional)
+        return member ? to_value(*member) : Value(std::string("auto"));
+      else
+        return to_value(member);
+    };
+  }
+
   Key key_;
 };
 
@@ -93,17 +129,19 @@ std::vector<Key> make_schema() {
 
   using N = InteractionsConfig;
   const auto n = &C::interactions;
-  add(Row(n, "interactions", "cutoff", &N::cutoff, "no direct interaction beyond this distance")
+  add(Row(n, "interactions", "cutoff", &N::cutoff,
+          "no direct interaction beyond this distance; auto: as the source of the system has it")
           .unit("Å")
           .above(0, 1e6));
-  add(Row(n, "interactions", "switch", &N::switch_distance, "where the switching of Lennard-Jones begins")
+  add(Row(n, "interactions", "switch", &N::switch_distance,
+          "where the switching of Lennard-Jones begins; auto: as far below the cut-off as the source has it, or 2 Å")
           .unit("Å")
           .range(0, 1e6));
-  add(Row(n, "interactions", "lj", &N::lj,
-          {"cut", "potential-switch", "force-switch", "force-switch-gromacs", "quintic-switch"},
-          "how Lennard-Jones goes to zero at the cut-off"));
+  add(Row(n, "interactions", "lj", &N::lj, {model::lj_modifier_names.begin(), model::lj_modifier_names.end()},
+          "how Lennard-Jones goes to zero at the cut-off; auto: as the source of the system has it"));
   add(Row(n, "interactions", "lj_tail", &N::lj_tail,
-          "add the mean energy and pressure of Lennard-Jones beyond the cut-off"));
+          "add the mean energy and pressure of Lennard-Jones beyond the cut-off; auto: as the source of the system, "
+          "false without a box"));
   add(Row(n, "interactions", "electrostatics", &N::electrostatics, {"pme", "cut", "shift", "force-switch"},
           "particle-mesh Ewald, or a cut-off with or without shift or switch"));
   add(Row(n, "interactions", "coulomb_switch", &N::coulomb_switch,
@@ -163,10 +201,13 @@ std::vector<Key> make_schema() {
   using O = OutputConfig;
   const auto o = &C::output;
   add(Row(o, "output", "folder", &O::folder, "where everything that the run writes goes").path());
-  add(Row(o, "output", "overwrite", &O::overwrite, "replace the output of an earlier run in that folder"));
+  add(Row(
+      o, "output", "overwrite", &O::overwrite,
+      "move the files of an earlier run into previous-1 (or -2, …) in that folder once step 1 is done; false: refuse"));
   add(Row(o, "output", "trajectory", &O::trajectory, {"dcd", "h5md", "none"}, "format of the trajectory"));
   add(Row(o, "output", "trajectory_every", &O::trajectory_every, "steps between frames; 0: no trajectory")
           .range(0, any_count));
+  add(Row(o, "output", "velocities", &O::velocities, "frames hold velocities too (trajectory = \"h5md\")"));
   add(Row(o, "output", "energy_every", &O::energy_every, "steps between rows of energy.csv; 0: none")
           .range(0, any_count));
   add(Row(o, "output", "checkpoint_every", &O::checkpoint_every, "steps between checkpoints; 0: at the end only")
@@ -174,7 +215,7 @@ std::vector<Key> make_schema() {
   add(Row(o, "output", "wrap", &O::wrap,
           "true: frames hold whole molecules, first atoms in the box; false: every atom in the box"));
   add(Row(o, "output", "progress", &O::progress, {"auto", "line", "log", "none"},
-          "one line rewritten, a new line each 10 s, or none; auto: line on a terminal, else log"));
+          "one line rewritten, a new line each minute, or none; auto: line on a terminal, else log"));
 
   using L = ParallelConfig;
   const auto l = &C::parallel;
@@ -215,6 +256,30 @@ std::string expected_number(const Key& key, const char* kind) {
   if (!range.empty()) text += " " + range;
   if (!key.unit.empty()) text += " (" + key.unit + ")";
   return text;
+}
+
+std::string describe_type(const Key& key) {
+  switch (key.type) {
+    case ValueType::boolean:
+      return "true or false";
+    case ValueType::integer:
+      if (!key.integers.empty()) return fmt::format("one of {}", fmt::join(key.integers, ", "));
+      return expected_number(key, "an integer");
+    case ValueType::real:
+      return expected_number(key, "a number");
+    case ValueType::text:
+      return key.allowed.empty() ? "text in quotes" : fmt::format("one of \"{}\"", fmt::join(key.allowed, "\", \""));
+    case ValueType::integers:
+      return expected_number(key, "[] or three integers in brackets, each");
+  }
+  return "";
+}
+
+/// All that a choice takes; empty where the key is no choice.
+std::vector<std::string> names_of_choice(const Key& key) {
+  auto names = key.allowed;
+  if (key.may_be_auto && !names.empty()) names.insert(names.begin(), "auto");
+  return names;
 }
 
 const char* type_word(ValueType type) {
@@ -258,6 +323,10 @@ std::string section_documentation(const std::string& section) {
   return "";
 }
 
+std::string json_text(const nlohmann::json& json, int indent) {
+  return json.dump(indent, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
 std::string toml_text(const Value& value) {
   return std::visit(
       [](const auto& v) -> std::string {
@@ -265,33 +334,22 @@ std::string toml_text(const Value& value) {
         if constexpr (std::is_same_v<T, bool>) return v ? "true" : "false";
         if constexpr (std::is_same_v<T, std::int64_t>) return fmt::format("{}", v);
         if constexpr (std::is_same_v<T, double>) {
-          // Fifteen digits bring back what was written, also where a unit was converted; else all that are needed.
-          std::string text = fmt::format("{:.15g}", v);
+          std::string text = fmt::format("{}", v);  // the fewest digits that bring the value back
           if (text.find_first_of(".en") == std::string::npos) text += ".0";
           return text;
         }
-        if constexpr (std::is_same_v<T, std::string>) return nlohmann::json(v).dump();
+        if constexpr (std::is_same_v<T, std::string>) return json_text(v);
         if constexpr (std::is_same_v<T, std::vector<std::int64_t>>) return fmt::format("[{}]", fmt::join(v, ", "));
       },
       value);
 }
 
-std::string describe_expected(const Key& key) {
-  switch (key.type) {
-    case ValueType::boolean:
-      return "true or false";
-    case ValueType::integer:
-      if (!key.integers.empty()) return fmt::format("one of {}", fmt::join(key.integers, ", "));
-      return expected_number(key, "an integer");
-    case ValueType::real:
-      return expected_number(key, "a number");
-    case ValueType::text:
-      return key.allowed.empty() ? "text in quotes" : fmt::format("one of \"{}\"", fmt::join(key.allowed, "\", \""));
-    case ValueType::integers:
-      return expected_number(key, "[] or three integers in brackets, each");
-  }
-  return "";
+bool is_auto(const Value& value) {
+  const auto* text = std::get_if<std::string>(&value);
+  return text && *text == "auto";
 }
+
+std::string describe_expected(const Key& key) { return describe_type(key) + (key.may_be_auto ? " or \"auto\"" : ""); }
 
 std::string print_defaults() {
   const RunConfig defaults;
@@ -310,7 +368,8 @@ std::string print_defaults() {
         fmt::format("{} = {}", key.name, is_needed ? "\"system.tsr\"" : toml_text(key.load(defaults)));
     std::string comment = key.documentation;
     if (!key.unit.empty()) comment += fmt::format(", {}", key.unit);
-    if (!key.allowed.empty() && key.allowed.size() > 1) comment += fmt::format(" ({})", fmt::join(key.allowed, ", "));
+    const auto names = names_of_choice(key);
+    if (names.size() > 1) comment += fmt::format(" ({})", fmt::join(names, ", "));
     if (!key.integers.empty()) comment += fmt::format(" ({})", fmt::join(key.integers, ", "));
     text += fmt::format("{:<28}  # {}\n", line, comment);
   }
@@ -332,7 +391,7 @@ nlohmann::json schema_to_json() {
                             {"documentation", key.documentation}};
     std::visit([&](const auto& value) { entry["default"] = value; }, key.load(defaults));
     if (key.full_name() == "input.system") entry["default"] = nullptr;
-    if (!key.allowed.empty()) entry["allowed"] = key.allowed;
+    if (!key.allowed.empty()) entry["allowed"] = names_of_choice(key);
     if (!key.integers.empty()) entry["allowed"] = key.integers;
     if (key.range.minimum > -1e300) entry[key.range.is_open_below ? "above" : "minimum"] = key.range.minimum;
     if (key.range.maximum < any_count) entry["maximum"] = key.range.maximum;

@@ -15,7 +15,7 @@
 
 namespace tessera::app {
 
-/// A value as a run file writes it: in the key's own unit, a choice by its name.
+/// A value as a run file writes it: in the key's own unit, a choice by its name, what is left to Tessera as "auto".
 using Value = std::variant<bool, std::int64_t, double, std::string, std::vector<std::int64_t>>;
 
 enum class ValueType { boolean, integer, real, text, integers };
@@ -40,6 +40,7 @@ struct Key {
   std::string documentation;  // one line
   bool is_path = false;       // relative to the run file
   bool may_be_empty = false;  // of a path: none
+  bool may_be_auto = false;   // "auto" beside values of the type
 
   std::function<void(RunConfig&, const Value&)> store;  // of a checked value
   std::function<Value(const RunConfig&)> load;
@@ -59,8 +60,14 @@ std::string print_defaults();
 /// The table, for the Python package and the reference page.
 nlohmann::json schema_to_json();
 
+/// True of "auto".
+bool is_auto(const Value& value);
+
 /// "an integer", "one of cut, shift": what a key takes, for messages and documentation.
 std::string describe_expected(const Key& key);
+
+/// JSON on one line, or with this indent; bytes of paths that are no UTF-8 become U+FFFD.
+std::string json_text(const nlohmann::json& json, int indent = -1);
 
 /// A value as TOML.
 std::string toml_text(const Value& value);

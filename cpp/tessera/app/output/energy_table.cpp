@@ -27,7 +27,7 @@ EnergyTable EnergyTable::create(const std::string& path, const std::vector<Colum
 }
 
 EnergyTable EnergyTable::continue_after(const std::string& path, const std::vector<Column>& columns,
-                                        std::int64_t last_step) {
+                                        std::int64_t last_step, std::int64_t n_rows) {
   std::string text;
   {
     const auto file = Descriptor::open_to_read(path);
@@ -36,20 +36,27 @@ EnergyTable EnergyTable::continue_after(const std::string& path, const std::vect
   }
   const std::string header = header_line(columns);
   if (text.compare(0, header.size(), header) != 0)
-    throw InputError(
-        fmt::format("{}: begins with \"{}\", this run writes \"{}\"; move the file away or begin the run anew", path,
-                    text.substr(0, text.find('\n')), header.substr(0, header.size() - 1)));
+    throw InputError(fmt::format(
+        "{}: begins with \"{}\", this run writes \"{}\"; move the file away to begin another from the checkpoint on",
+        path, text.substr(0, text.find('\n')), header.substr(0, header.size() - 1)));
   std::size_t end = header.size();
+  std::int64_t found = 0;
   while (end < text.size()) {
     const auto newline = text.find('\n', end);
     std::int64_t step = 0;
     const auto parsed = std::from_chars(text.data() + end, text.data() + text.size(), step);
     if (newline == std::string::npos || parsed.ec != std::errc() || step > last_step) break;
     end = newline + 1;
+    ++found;
   }
+  if (found != n_rows)
+    throw InputError(fmt::format(
+        "{}: holds {} whole rows up to step {}, the checkpoint says {}; put the table back, or move it away "
+        "to begin another from the checkpoint on",
+        path, found, last_step, n_rows));
   EnergyTable table(Descriptor::open_to_change(path), columns.size());
+  table.n_rows_ = n_rows;
   table.end_ = static_cast<std::int64_t>(end);
-  table.file_.truncate(table.end_);
   return table;
 }
 
@@ -60,6 +67,7 @@ void EnergyTable::append(std::int64_t step, double time, std::span<const double>
   line += '\n';
   file_.write_at(line.data(), line.size(), end_);
   end_ += static_cast<std::int64_t>(line.size());
+  ++n_rows_;
 }
 
 }  // namespace tessera::app

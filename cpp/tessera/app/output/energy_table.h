@@ -18,21 +18,26 @@ struct Column {
 /// Columns `step` and `time [ps]` stand first, then those given. Numbers have as many digits as bring back their bits.
 class EnergyTable {
  public:
-  /// Begins a file (an old one is emptied). Throws RunError.
+  /// Begins a file; nothing may have the name. Throws RunError.
   static EnergyTable create(const std::string& path, const std::vector<Column>& columns);
-  /// Goes on after the row of `last_step`; later rows and half a row are dropped. Throws InputError if the file is
-  /// missing or has other columns.
-  static EnergyTable continue_after(const std::string& path, const std::vector<Column>& columns,
-                                    std::int64_t last_step);
+  /// Goes on after the first `n_rows` rows, which are those up to `last_step`; drop_later_rows() drops the others.
+  /// Throws InputError if the file is missing, has other columns, or rows are missing.
+  static EnergyTable continue_after(const std::string& path, const std::vector<Column>& columns, std::int64_t last_step,
+                                    std::int64_t n_rows);
+  void drop_later_rows() { file_.truncate(end_); }
 
   /// Adds a row: time in ps, one value a column given. Throws RunError.
   void append(std::int64_t step, double time, std::span<const double> values);
+  std::int64_t n_rows() const { return n_rows_; }
+  /// False once the file was removed, moved or replaced.
+  bool is_in_place() const { return file_.is_in_place(); }
 
  private:
   EnergyTable(Descriptor file, std::size_t n_columns) : file_(std::move(file)), n_columns_(n_columns) {}
 
   Descriptor file_;
   std::size_t n_columns_;
+  std::int64_t n_rows_ = 0;
   std::int64_t end_ = 0;  // bytes
 };
 

@@ -35,13 +35,17 @@ TEST(EnergyTable, GoesOnAfterACheckpoint) {
   EXPECT_NE(whole.find("10,0.02,-1,0.3333333333333333\n"), std::string::npos);
   for (const char* rest : {"", "50,0.1", "gibberish\n"}) {
     std::ofstream(path, std::ios::app | std::ios::binary) << rest;
-    auto table = EnergyTable::continue_after(path, columns, 25);
+    auto table = EnergyTable::continue_after(path, columns, 25, 3);
+    table.drop_later_rows();
     row(table, 30);
     row(table, 40);
     EXPECT_EQ(content(path), whole);
+    EXPECT_EQ(table.n_rows(), 5);
   }
-  EXPECT_THROW(EnergyTable::continue_after(path, {{"other", ""}}, 25), InputError);
-  EXPECT_THROW(EnergyTable::continue_after(path + ".none", columns, 25), InputError);
+  EXPECT_THROW(EnergyTable::continue_after(path, columns, 45, 6), InputError);  // a row was cut off
+  EXPECT_THROW(EnergyTable::continue_after(path, columns, 45, 4), InputError);
+  EXPECT_THROW(EnergyTable::continue_after(path, {{"other", ""}}, 25, 3), InputError);
+  EXPECT_THROW(EnergyTable::continue_after(path + ".none", columns, 25, 3), InputError);
   EXPECT_THROW(EnergyTable::create("/no/such/folder/energy.csv", columns), RunError);
   std::filesystem::remove(path);
 }
@@ -65,8 +69,8 @@ TEST(Progress, OneLineSaysItAll) {
   ProgressLine log(ProgressLine::Style::append, 0, 10, 0.002, [&](std::string_view text) { shown += text; });
   log.show({5, 300, 0}, 1);
   log.finish();
-  EXPECT_FALSE(log.is_due(10.5));
-  EXPECT_TRUE(log.is_due(11));
+  EXPECT_FALSE(log.is_due(60.5));
+  EXPECT_TRUE(log.is_due(61));
   EXPECT_EQ(shown.find('\r'), std::string::npos);
   EXPECT_EQ(std::count(shown.begin(), shown.end(), '\n'), 1);
 }
@@ -92,13 +96,25 @@ TEST(Report, SpeedAndPhases) {
   report.memory = {{{"mesh", 2355800}, {"pairs: list", 7067400}}, 12000000, 4000000};
   report.state_hash = "ab";
   report.balance = BalanceHistory{1.34, 1.06, 2};
+  report.averages = {{"temperature", "K", 300.12, 1.94}, {"total", "kcal/mol", -75000, 0.4}};
+  report.drift = -0.006;
+  report.folder = "first";
+  report.files = {"energy.csv", "report.json"};
+  report.to_go_on = restart_command("run.toml", {"dynamics.steps=1000"}, 4, 0, 2000);
   EXPECT_DOUBLE_EQ(report.ns_per_day(), 8.64);
   EXPECT_DOUBLE_EQ(report.ms_per_step(), 20);
   const std::string text = report_text(report);
   EXPECT_NE(text.find("pair forces                      12.000   60.0 %      12.0000       1.25"), std::string::npos)
       << text;
-  EXPECT_NE(text.find("8.64 ns/day, 20 ms/step: 23,558 atoms, 1,000 steps on 4 ranks × 1 thread (20 s)."),
-            std::string::npos)
+  EXPECT_TRUE(text.starts_with(
+      "2 ps simulated in 1,000 steps: 23,558 atoms, 8.64 ns/day, 20 ms/step on 4 ranks × 1 thread (20 s).\n\n"
+      "temperature           300.1 ± 1.9 K\n"
+      "total              -75000.0 ± 0.4 kcal/mol\n"
+      "drift                -0.006 kT/ns/dof\n"
+      "(mean ± fluctuation of the last three quarters of the samples)\n\n"
+      "Output in first: energy.csv, report.json\n"
+      "To go on: tessera run run.toml -n 4 --restart --set dynamics.steps=2000\n\n"
+      "phase "))
       << text;
   EXPECT_NE(
       text.find("Memory: 400 bytes an atom: pairs: list 300, mesh 100; 12 MB at the peak of all ranks, 4 MB of the "
@@ -115,7 +131,60 @@ TEST(Report, SpeedAndPhases) {
   EXPECT_EQ(json["memory"]["by_owner"]["mesh"], 2355800);
   EXPECT_EQ(json["memory"]["bytes"], 2355800 + 7067400);
   EXPECT_EQ(json["memory"]["peak_bytes_of_the_largest_rank"], 4000000);
-  EXPECT_THROW(write_report("/no/such/folder/report.json", report), RunError);
+  EXPECT_EQ(json["averages"]["temperature"]["mean"], 300.12);
+  EXPECT_EQ(json["legs"].size(), 1u);
+  EXPECT_THROW(write_report("/no/such/folder/report.json", report), InputError);
+}
+
+TEST(Report, HoldsAllLegsOfARun) {
+  const std::string path = testing::TempDir() + "tessera_report_" + std::to_string(getpid()) + ".json";
+  std::string note;
+  EXPECT_TRUE(read_legs(path, note).empty());
+  EXPECT_NE(note.find("is missing"), std::string::npos);
+  Report report;
+  report.timestep = 0.002;
+  for (int leg = 0; leg < 3; ++leg) {
+    report.first_step = report.last_step;
+    report.last_step += 1000 * (leg + 1);
+    report.ranks = leg + 1;
+    report.wall_seconds = 10;
+    note.clear();
+    if (leg > 0) report.earlier_legs = read_legs(path, note);
+    EXPECT_EQ(note, "");
+    write_report(path, report);
+  }
+  const auto json = nlohmann::json::parse(content(path));
+  ASSERT_EQ(json["legs"].size(), 3u);
+  for (int leg = 0; leg < 3; ++leg) {
+    EXPECT_EQ(json["legs"][leg]["ranks"], leg + 1);
+    EXPECT_EQ(json["legs"][leg]["last_step"].get<int>() - json["legs"][leg]["first_step"].get<int>(), 1000 * (leg + 1));
+  }
+  EXPECT_NE(report_text(report).find("The whole run is now 12 ps long, 6,000 steps.\n"), std::string::npos)
+      << report_text(report);
+  // of an earlier version, and damaged
+  auto old = json;
+  old.erase("legs");
+  std::ofstream(path) << old;
+  const auto legs = read_legs(path, note);
+  EXPECT_EQ(note, "");
+  ASSERT_EQ(legs.size(), 1u);
+  EXPECT_EQ(legs[0]["first_step"], 3000);
+  for (const char* text : {"{", "[]", "{\"a\": 1}"}) {
+    std::ofstream(path) << text;
+    note.clear();
+    EXPECT_TRUE(read_legs(path, note).empty());
+    EXPECT_NE(note.find("can't be understood"), std::string::npos) << text;
+  }
+  std::filesystem::remove(path);
+}
+
+TEST(Report, TheCommandToGoOnIsTheShells) {
+  EXPECT_EQ(restart_command("run.toml", {}, 1, 0, 0), "tessera run run.toml --restart");
+  EXPECT_EQ(restart_command("my run.toml", {"dynamics.steps=10", "output.folder=it's", "pme.grid=[8, 8, 8]"}, 2, 3, 20),
+            "tessera run 'my run.toml' -n 2 -t 3 --restart --set 'output.folder=it'\\''s' --set 'pme.grid=[8, 8, 8]' "
+            "--set dynamics.steps=20");
+  EXPECT_EQ(restart_command("run.toml", {"dynamics.steps=10"}, 1, 0, 0),
+            "tessera run run.toml --restart --set dynamics.steps=10");
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 namespace tessera::app {
 namespace {
 
-constexpr double rewrite_seconds = 0.5, append_seconds = 10.0;
+constexpr double rewrite_seconds = 0.5, append_seconds = 60.0;
 
 }  // namespace
 

@@ -18,7 +18,7 @@ struct ProgressSample {
 /// Decides when a line is due and words it; where it goes is the caller's (`write`), since libraries do not print.
 class ProgressLine {
  public:
-  enum class Style { rewrite, append };  // one line rewritten with \r; a new line each 10 s
+  enum class Style { rewrite, append };  // one line rewritten with \r; a new line each minute
   using Write = std::function<void(std::string_view)>;
 
   /// Steps `first_step` to `last_step` are to be done; timestep in ps.

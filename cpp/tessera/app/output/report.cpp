@@ -3,7 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <cstring>
+#include <fstream>
 
+#include "tessera/app/config/schema.h"
 #include "tessera/app/output/progress.h"
 #include "tessera/base/atomic_file.h"
 
@@ -33,9 +38,85 @@ std::string memory_text(const Memory& memory, std::int64_t n_atoms) {
   return text;
 }
 
+namespace {
+
+std::string counted(std::int64_t n, const char* what) { return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s"); }
+
+std::string length_text(double ps) {
+  return ps < 1000 ? fmt::format("{:.6g} ps", ps) : fmt::format("{:.6g} ns", ps / 1000);
+}
+
+std::string summary_text(const Report& report) {
+  const auto ps = [&](std::int64_t steps) { return static_cast<double>(steps) * report.timestep; };
+  std::string text = fmt::format("{} simulated in {} steps: {} atoms, {:.4g} ns/day, {:.4g} ms/step on {} × {} ({}).\n",
+                                 length_text(ps(report.steps())), grouped(report.steps()), grouped(report.n_atoms),
+                                 report.ns_per_day(), report.ms_per_step(), counted(report.ranks, "rank"),
+                                 counted(report.threads, "thread"), duration_text(report.wall_seconds));
+  if (report.first_step > 0)
+    text += fmt::format("The whole run is now {} long, {} steps.\n", length_text(ps(report.last_step)),
+                        grouped(report.last_step));
+  text += '\n';
+  for (const auto& [name, unit, mean, fluctuation] : report.averages)
+    if (std::isfinite(mean)) text += fmt::format("{:<12} {:>14.1f} ± {:.1f} {}\n", name, mean, fluctuation, unit);
+  if (std::isfinite(report.drift)) text += fmt::format("{:<12} {:>14.2g} kT/ns/dof\n", "drift", report.drift);
+  if (!report.averages.empty()) text += "(mean ± fluctuation of the last three quarters of the samples)\n";
+  if (!report.files.empty()) text += fmt::format("\nOutput in {}: {}\n", report.folder, fmt::join(report.files, ", "));
+  if (!report.to_go_on.empty()) text += fmt::format("To go on: {}\n", report.to_go_on);
+  return text + '\n';
+}
+
+nlohmann::json leg_of(const nlohmann::json& report) {
+  nlohmann::json leg;
+  for (const auto* key :
+       {"first_step", "last_step", "ranks", "threads", "wall_seconds", "ns_per_day", "ms_per_step", "state_hash"})
+    leg[key] = report.at(key);
+  return leg;
+}
+
+/// A word of a shell's command.
+std::string quoted(const std::string& word) {
+  const auto is_plain = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) || std::strchr("_-./=:,+@%", c);
+  };
+  if (!word.empty() && std::all_of(word.begin(), word.end(), is_plain)) return word;
+  std::string text = "'";
+  for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return text + "'";
+}
+
+}  // namespace
+
+std::string restart_command(const std::string& run_file, const std::vector<std::string>& overrides, int ranks,
+                            int threads, std::int64_t steps) {
+  std::string text = fmt::format("tessera run {}", quoted(run_file));
+  if (ranks > 1) text += fmt::format(" -n {}", ranks);
+  if (threads > 0) text += fmt::format(" -t {}", threads);
+  text += " --restart";
+  for (const auto& word : overrides)
+    if (!(steps > 0 && word.starts_with("dynamics.steps"))) text += fmt::format(" --set {}", quoted(word));
+  if (steps > 0) text += fmt::format(" --set dynamics.steps={}", steps);
+  return text;
+}
+
+nlohmann::json read_legs(const std::string& path, std::string& note) {
+  std::ifstream file(path);
+  if (!file) {
+    note = fmt::format("{} is missing, as after a kill: the report holds this leg of the run alone", path);
+    return nlohmann::json::array();
+  }
+  try {
+    const auto report = nlohmann::json::parse(file);
+    if (const auto legs = report.find("legs"); legs != report.end() && legs->is_array()) return *legs;
+    return nlohmann::json::array({leg_of(report)});  // of an earlier version
+  } catch (const nlohmann::json::exception&) {
+    note = fmt::format("{} can't be understood: the new report holds this leg of the run alone", path);
+    return nlohmann::json::array();
+  }
+}
+
 std::string report_text(const Report& report) {
-  std::string text =
-      fmt::format("{:<28} {:>10} {:>8} {:>12} {:>10}\n", "phase", "seconds", "share", "ms/step", "imbalance");
+  std::string text = summary_text(report);
+  text += fmt::format("{:<28} {:>10} {:>8} {:>12} {:>10}\n", "phase", "seconds", "share", "ms/step", "imbalance");
   const double steps = static_cast<double>(std::max<std::int64_t>(1, report.steps()));
   const auto row = [&](const std::string& name, double seconds, const std::string& imbalance) {
     const double share = report.wall_seconds > 0 ? 100 * seconds / report.wall_seconds : 0;
@@ -49,11 +130,7 @@ std::string report_text(const Report& report) {
   }
   if (report.wall_seconds > sum) row("rest", report.wall_seconds - sum, "");
   row("all", report.wall_seconds, "");
-  text += fmt::format("\n{:.4g} ns/day, {:.4g} ms/step: {} atoms, {} steps on {} × {} ({}).\n", report.ns_per_day(),
-                      report.ms_per_step(), grouped(report.n_atoms), grouped(report.steps()),
-                      fmt::format("{} rank{}", report.ranks, report.ranks == 1 ? "" : "s"),
-                      fmt::format("{} thread{}", report.threads, report.threads == 1 ? "" : "s"),
-                      duration_text(report.wall_seconds));
+  text += '\n';
   if (!report.memory.owners.empty())
     text += fmt::format("Memory: {}; {:.0f} MB at the peak{}.\n", memory_text(report.memory, report.n_atoms),
                         static_cast<double>(report.memory.peak) / 1e6,
@@ -89,34 +166,42 @@ nlohmann::json report_to_json(const Report& report) {
             {"cells", report.halo->cells},
             {"cells_between_hosts", report.halo->between_hosts},
             {"cells_between_hosts_as_numbered", report.halo->as_numbered}};
-  return {{"format", "tessera-report"},
-          {"version", 1},
-          {"n_atoms", report.n_atoms},
-          {"ranks", report.ranks},
-          {"threads", report.threads},
-          {"first_step", report.first_step},
-          {"last_step", report.last_step},
-          {"steps", report.steps()},
-          {"wall_seconds", report.wall_seconds},
-          {"ns_per_day", report.ns_per_day()},
-          {"ms_per_step", report.ms_per_step()},
-          {"memory",
-           {{"bytes", report.memory.bytes()},
-            {"by_owner", std::move(owners)},
-            {"peak_bytes", report.memory.peak},
-            {"peak_bytes_of_the_largest_rank", report.memory.most_peak}}},
-          {"phases", std::move(phases)},
-          {"balance", std::move(balance)},
-          {"halo", std::move(halo)},
-          {"state_hash", report.state_hash.empty() ? nlohmann::json(nullptr) : nlohmann::json(report.state_hash)},
-          {"versions", report.versions},
-          {"machine", machine::to_json(report.machine)},
-          {"settings", report.settings},
-          {"results", report.results}};
+  nlohmann::json averages = nlohmann::json::object();
+  for (const auto& [name, unit, mean, fluctuation] : report.averages)
+    averages[name] = {{"mean", mean}, {"fluctuation", fluctuation}, {"unit", unit}};
+  nlohmann::json json = {
+      {"format", "tessera-report"},
+      {"version", 1},
+      {"n_atoms", report.n_atoms},
+      {"ranks", report.ranks},
+      {"threads", report.threads},
+      {"first_step", report.first_step},
+      {"last_step", report.last_step},
+      {"steps", report.steps()},
+      {"wall_seconds", report.wall_seconds},
+      {"ns_per_day", report.ns_per_day()},
+      {"ms_per_step", report.ms_per_step()},
+      {"memory",
+       {{"bytes", report.memory.bytes()},
+        {"by_owner", std::move(owners)},
+        {"peak_bytes", report.memory.peak},
+        {"peak_bytes_of_the_largest_rank", report.memory.most_peak}}},
+      {"phases", std::move(phases)},
+      {"balance", std::move(balance)},
+      {"halo", std::move(halo)},
+      {"state_hash", report.state_hash.empty() ? nlohmann::json(nullptr) : nlohmann::json(report.state_hash)},
+      {"versions", report.versions},
+      {"machine", machine::to_json(report.machine)},
+      {"settings", report.settings},
+      {"averages", std::move(averages)},
+      {"results", report.results}};
+  json["legs"] = report.earlier_legs;
+  json["legs"].push_back(leg_of(json));
+  return json;
 }
 
 void write_report(const std::string& path, const Report& report) {
-  write_atomically(path, report_to_json(report).dump(2) + "\n");
+  write_atomically(path, json_text(report_to_json(report), 2) + "\n");
 }
 
 }  // namespace tessera::app

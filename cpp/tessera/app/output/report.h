@@ -1,8 +1,10 @@
-// What a run leaves behind about itself: a table of phases for people, report.json for programs. Names in the JSON are
+// What a run leaves behind about itself: what came of it and a table of phases for people, report.json for programs.
+// Names in the JSON are
 // stable: others read them.
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -47,12 +49,24 @@ struct HaloTraffic {
   std::int64_t as_numbered = 0;  // between hosts, if bricks were given to ranks by their numbers
 };
 
+/// Of what was sampled; both NaN where nothing was.
+struct Mean {
+  std::string name, unit;
+  double mean = 0, fluctuation = 0;
+};
+
 struct Report {
   std::int64_t n_atoms = 0;
   int ranks = 1, threads = 1;
   std::int64_t first_step = 0, last_step = 0;
   double timestep = 0;      // ps
   double wall_seconds = 0;  // of the steps alone
+  std::vector<Mean> averages;
+  double drift = std::numeric_limits<double>::quiet_NaN();  // kT/ns/dof
+  std::string folder;                                       // of the output
+  std::vector<std::string> files;                           // in it
+  std::string to_go_on;                                     // a command
+  nlohmann::json earlier_legs = nlohmann::json::array();    // of a run that was continued: as read_legs()
   Memory memory;
   std::vector<Phase> phases;                    // in the order of the step
   std::optional<BalanceHistory> balance;        // of several ranks
@@ -71,10 +85,19 @@ struct Report {
 /// "537 bytes an atom: pairs: list 201, mesh 115, …": the largest first.
 std::string memory_text(const Memory& memory, std::int64_t n_atoms);
 
-/// The table of phases with shares of the wall time, the speed and the memory below.
+/// What a person asks first: length, speed, means, where the output is and how to go on; then the table of phases with
+/// shares of the wall time, and the memory.
 std::string report_text(const Report& report);
 
 nlohmann::json report_to_json(const Report& report);
+
+/// The legs of a run that its last report.json tells of: steps, size and speed from one start to its end. None, with a
+/// note, where there is no such report.
+nlohmann::json read_legs(const std::string& path, std::string& note);
+
+/// The shell's words that continue a run. `steps`: dynamics.steps of then; 0: as it is. `threads` 0: not given.
+std::string restart_command(const std::string& run_file, const std::vector<std::string>& overrides, int ranks,
+                            int threads, std::int64_t steps);
 
 /// Writes report.json, whole or not at all. Throws RunError.
 void write_report(const std::string& path, const Report& report);

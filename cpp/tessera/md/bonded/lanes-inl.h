@@ -187,9 +187,9 @@ class Places {
   V ax_, bx_, by_, cx_, cy_, cz_;
 };
 
-/// to_fixed() of fixed_point.h for a power of two as unit.
-HWY_INLINE VL Fixed(V value, double unit) {
-  const V scaled = hn::Mul(value, set(1 / unit)), limit = set(9.0e18);
+/// to_fixed_force() of fixed_point.h.
+HWY_INLINE VL FixedForce(V value) {
+  const V scaled = hn::Mul(value, set(1 / force_unit)), limit = set(force_limit / force_unit);
   // What is not less than the limit may be NaN.
   const V bounded = hn::Max(hn::IfThenElse(hn::Lt(scaled, limit), scaled, limit), hn::Neg(limit));
 #if HWY_TARGET <= HWY_AVX3
@@ -208,8 +208,7 @@ HWY_INLINE void AddBalanced(Accumulator& accumulator, const Batch<arity>& batch,
   alignas(64) std::int64_t fixed[n + 1][3][lanes];
   VL x = hn::Zero(d), y = x, z = x;
   for (std::size_t a = 0; a < n; ++a) {
-    const VL fx = Fixed(forces[a].x, force_unit), fy = Fixed(forces[a].y, force_unit),
-             fz = Fixed(forces[a].z, force_unit);
+    const VL fx = FixedForce(forces[a].x), fy = FixedForce(forces[a].y), fz = FixedForce(forces[a].z);
     hn::Store(fx, d, fixed[a][0]);
     hn::Store(fy, d, fixed[a][1]);
     hn::Store(fz, d, fixed[a][2]);
@@ -248,16 +247,17 @@ struct TermVirial {
   }
 };
 
-HWY_INLINE void AddFixed(std::int64_t& sum, V value, std::size_t count) {
-  alignas(64) std::int64_t fixed[lanes];
-  hn::Store(Fixed(value, energy_unit), DL(), fixed);
-  for (std::size_t lane = 0; lane < count; ++lane) add_fixed(sum, fixed[lane]);
-}
 HWY_INLINE void AddEnergy(EnergyVirial& energies, Term term, V value, std::size_t count) {
-  AddFixed(energies.energy[static_cast<std::size_t>(term)], value, count);
+  HWY_ALIGN double of_lane[lanes];
+  hn::Store(value, D(), of_lane);
+  for (std::size_t lane = 0; lane < count; ++lane) energies.add(term, of_lane[lane]);
 }
 HWY_INLINE void AddVirial(EnergyVirial& energies, const TermVirial& virial, std::size_t count) {
-  for (std::size_t i = 0; i < 6; ++i) AddFixed(energies.virial[i], virial.w[i], count);
+  HWY_ALIGN double of_lane[lanes];
+  for (std::size_t i = 0; i < 6; ++i) {
+    hn::Store(virial.w[i], D(), of_lane);
+    for (std::size_t lane = 0; lane < count; ++lane) energies.add_virial(i, of_lane[lane]);
+  }
 }
 
 }  // namespace HWY_NAMESPACE

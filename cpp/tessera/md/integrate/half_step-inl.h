@@ -210,8 +210,7 @@ HWY_INLINE void AddVirial(const lanewise::Impulses<N>& impulses, int n, std::siz
   HWY_ALIGN double of_lane[lanes];
   for (std::size_t c = 0; c < 6; ++c) {
     hn::Store(sum[c], D(), of_lane);
-    for (std::size_t lane = 0; lane < count; ++lane)
-      add_fixed(energies.virial[c], to_fixed(of_lane[lane], energy_unit));
+    for (std::size_t lane = 0; lane < count; ++lane) energies.add_virial(c, of_lane[lane]);
   }
 }
 

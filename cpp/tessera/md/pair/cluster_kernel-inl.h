@@ -168,7 +168,7 @@ class EnergySums {
     };
     energies.add(Term::lj, total(0));
     energies.add(Term::coulomb_real, total(1));
-    for (std::size_t c = 0; c < 6; ++c) add_fixed(energies.virial[c], to_fixed(total(2 + c), energy_unit));
+    for (std::size_t c = 0; c < 6; ++c) energies.add_virial(c, total(2 + c));
   }
 
  private:

@@ -58,8 +58,10 @@ PreparedConstants prepare_constants(const PairSettings& settings, KernelRule rul
   }
   c.inverse_cutoff6 = f(1 / (rc3 * rc3));
   c.inverse_cutoff3 = f(1 / rc3);
-  c.shift12 = f(1 / (rs3 * rs3 * rc3 * rc3));
-  c.shift6 = f(1 / (rs3 * rc3));
+  if (rs > 0) {
+    c.shift12 = f(1 / (rs3 * rs3 * rc3 * rc3));
+    c.shift6 = f(1 / (rs3 * rc3));
+  }
   if (c.lj == LjModifier::force_switch_gromacs) {
     const auto power = [&](double p, float& a, float& b, float& shift) {
       if (rs >= rc) {

@@ -22,9 +22,9 @@ struct alignas(64) ClusterForces {
 };
 inline constexpr std::size_t force_offset[3] = {0, 8, 4};  // of x, y and z
 
-/// F/r beyond which a pair is too much for the kernel's integers, in its units: 1000 kcal/mol/Å². Healthy contacts stay
-/// below 100.
-inline constexpr float clash_force_over_r = 1000 * 262144.0f;
+/// F/r beyond which a pair is too much for the kernel's integers, in its units: 250 kcal/mol/Å². Healthy contacts stay
+/// below 100. Sixteen pairs 2 Å apart that push one way just fit, more than find room on one side of an atom.
+inline constexpr float clash_force_over_r = 250 * 262144.0f;
 
 /// Degree of the Ewald polynomials: the lower one serves α·cutoff up to about 3.2 (a tolerance of 1e-5), the higher one
 /// whatever people ask for.

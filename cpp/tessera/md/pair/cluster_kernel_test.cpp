@@ -24,7 +24,7 @@ struct Found {
     return {from_fixed(force[3 * id], force_unit), from_fixed(force[3 * id + 1], force_unit),
             from_fixed(force[3 * id + 2], force_unit)};
   }
-  double operator[](Term t) const { return from_fixed(energies.energy[static_cast<std::size_t>(t)], energy_unit); }
+  double operator[](Term t) const { return energies[t]; }
 };
 
 struct Options {
@@ -350,11 +350,33 @@ TEST(PairSchemes, ForcesOnClashingAtomsAreFiniteAndLarge) {
           EXPECT_GT(found[Term::lj], 100);
         }
       const auto found = two_ions(0, 0, scheme, settings.function);
-      EXPECT_GT(found[Term::lj], 1e6);
-      if (scheme != "reference") {
-        EXPECT_GT(norm(found.force_on(0)), 1e6);
-      }
+      EXPECT_EQ(found[Term::lj], energy_limit);
+      EXPECT_TRUE(found.energies.clashes.is_energy_limited);
+      EXPECT_EQ(std::abs(found.force_on(0).x), force_limit);
+      EXPECT_EQ(found.force_on(1).x, -found.force_on(0).x);
     });
+  });
+}
+
+TEST(PairSchemes, EnergiesOfClashingAtomsAreRight) {
+  for_schemes({}, [](const PairSettings& settings, const std::string& scheme) {
+    for (const double distance : {1.0, 0.5, 0.3, 0.2, 0.13}) {
+      SCOPED_TRACE(distance);
+      const auto found = two_ions(distance, 0, scheme, settings.function);
+      const auto lj = lennard_jones(short_range(LjModifier::force_switch, Electrostatics::pme),
+                                    4 * 0.3 * std::pow(3.5, 12), 4 * 0.3 * std::pow(3.5, 6), distance * distance);
+      EXPECT_NEAR(found[Term::lj], lj.energy, 1e-5 * lj.energy);  // positions are rounded to 10⁻⁸ Å
+      const double exact = lj.force_over_r * distance;
+      EXPECT_NEAR(found.force_on(1).x, std::min(exact, force_limit), 1e-5 * force_limit);
+      EXPECT_FALSE(found.energies.clashes.is_energy_limited);
+      ASSERT_EQ(found.energies.clashes.count, exact > force_limit ? 1 : 0);
+      if (exact > force_limit) {
+        const auto& clash = found.energies.clashes.nearest[0];
+        EXPECT_EQ(clash.id, 0);
+        EXPECT_EQ(clash.other, 1);
+        EXPECT_NEAR(clash.distance, distance, 1e-6);
+      }
+    }
   });
 }
 

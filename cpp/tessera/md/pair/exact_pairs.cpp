@@ -9,6 +9,18 @@ namespace {
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
+/// Atoms nearer than this count as 10⁻⁸ Å apart, so that every function of distance is finite.
+constexpr double least_r2 = 1e-16;
+
+bool is_limited(double force_over_r, double r) { return !(std::abs(force_over_r) * r < force_limit); }
+
+/// The force in its direction, which atoms in one place do not have: they are pushed apart along x.
+Vec3 limited(double force_over_r, double r, const Vec3& d) {
+  if (!is_limited(force_over_r, r)) return force_over_r * d;
+  const double length = norm(d), sign = force_over_r < 0 ? -1 : 1;
+  return length > 0 ? (sign * force_limit / length) * d : Vec3{sign * force_limit, 0, 0};
+}
+
 }  // namespace
 
 ExactPairs::ExactPairs(const PairData& data)
@@ -35,7 +47,7 @@ Vec3 ExactPairs::exact_shift(const std::array<float, 3>& shift) const {
 
 void ExactPairs::add_pair(std::int32_t i, std::int32_t j, const Vec3& d, bool excluded,
                           ExclusionEnergy exclusion_energy, Accumulator& accumulator) const {
-  const double r2 = norm2(d);
+  const double r2 = std::max(norm2(d), least_r2);
   if (r2 >= settings_.range() * settings_.range()) return;
   const double qq = settings_.coulomb_constant * data_.charge[at(i)] * data_.charge[at(j)];
   ForceEnergy lj, real, exclusion;
@@ -46,7 +58,8 @@ void ExactPairs::add_pair(std::int32_t i, std::int32_t j, const Vec3& d, bool ex
   } else if (settings_.electrostatics == Electrostatics::pme) {
     exclusion = ewald_exclusion(settings_.alpha, r2);
   }
-  const Vec3 f = (lj.force_over_r + qq * (real.force_over_r + exclusion.force_over_r)) * d;
+  const double force_over_r = lj.force_over_r + qq * (real.force_over_r + exclusion.force_over_r);
+  const Vec3 f = limited(force_over_r, std::sqrt(r2), d);
   accumulator.add_force(i, f);
   accumulator.add_force(j, -f);
   if (accumulator.energies == nullptr) return;
@@ -54,7 +67,12 @@ void ExactPairs::add_pair(std::int32_t i, std::int32_t j, const Vec3& d, bool ex
   accumulator.energies->add(Term::coulomb_real, qq * real.energy);
   if (exclusion_energy == ExclusionEnergy::add)
     accumulator.energies->add(Term::coulomb_exclusion, qq * exclusion.energy);
-  accumulator.energies->add_virial(d, f);
+  // The virial with the whole force: only what many atoms share must be limited.
+  accumulator.energies->add_virial(d, force_over_r * d);
+  if (is_limited(force_over_r, std::sqrt(r2))) {
+    const auto [id, other] = std::minmax(domain_.id[at(i)], domain_.id[at(j)]);
+    accumulator.energies->clashes.add({norm(d), id, other});
+  }
 }
 
 void ExactPairs::add(std::int32_t i_cluster, const std::array<float, 3>& shift, const MaskedEntry& entry,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tessera/base/error.h"
 #include "tessera/base/units.h"
 
 namespace tessera::md::pair {
@@ -127,21 +128,21 @@ TailIntegral lj_tail(const PairSettings& settings, double a, double b) {
   integral.energy = a / (9 * std::pow(rc, 9)) - b / (3 * std::pow(rc, 3));
   integral.virial = 12 * a / (9 * std::pow(rc, 9)) - 6 * b / (3 * std::pow(rc, 3));
   if (settings.lj != LjModifier::cut) {
-    // Inside, what the modifier took away: Simpson's rule from the switching distance (smooth there), and the constant
-    // shift below it.
-    const double rs = std::min(settings.switch_distance, rc);
+    // Inside, what the modifier took away: Simpson's rule in ln r from the switching distance (smooth there, and powers
+    // of r as easy anywhere), and the constant shift below it. What a switch takes from r⁻¹² has no integral from 0 on.
+    const double top = rc * (1 - 1e-12), rs = std::min(settings.switch_distance, top);
+    TESSERA_CHECK(rs > 0);
     const auto plain = [&](double r) { return a * std::pow(r, -12) - b * std::pow(r, -6); };
     const auto plain_force = [&](double r) { return 12 * a * std::pow(r, -13) - 6 * b * std::pow(r, -7); };
     constexpr int intervals = 2000;
-    const double top = rc * (1 - 1e-12), h = (top - rs) / intervals;
-    for (int i = 0; i <= intervals && h > 0; ++i) {
-      const double r = rs + i * h, weight = (i == 0 || i == intervals ? 1 : i % 2 ? 4 : 2) * h / 3;
+    const double h = std::log(top / rs) / intervals;
+    for (int i = 0; i <= intervals; ++i) {
+      const double r = rs * std::exp(i * h), weight = (i == 0 || i == intervals ? 1 : i % 2 ? 4 : 2) * h / 3;
       const auto modified = lennard_jones(settings, a, b, r * r);
-      integral.energy += weight * r * r * (plain(r) - modified.energy);
-      integral.virial += weight * r * r * r * (plain_force(r) - modified.force_over_r * r);
+      integral.energy += weight * r * r * r * (plain(r) - modified.energy);
+      integral.virial += weight * r * r * r * r * (plain_force(r) - modified.force_over_r * r);
     }
-    const double probe = std::max(0.5 * rs, 1e-3);
-    const double constant = plain(probe) - lennard_jones(settings, a, b, probe * probe).energy;
+    const double constant = plain(rs) - lennard_jones(settings, a, b, rs * rs).energy;
     integral.energy += constant * rs * rs * rs / 3;
   }
   integral.energy *= 2 * units::pi;

@@ -18,9 +18,11 @@
 
 #include <algorithm>
 
+#include "tessera/model/lj_truncation.h"
+
 namespace tessera::md::pair {
 
-enum class LjModifier { cut, potential_switch, force_switch, force_switch_gromacs, quintic_switch };
+using model::LjModifier;
 enum class Electrostatics { pme, cut, shift, force_switch };
 enum class PairFunction { analytic, table };  // how fast kernels compute them: table.h
 
@@ -55,7 +57,8 @@ ForceEnergy coulomb(const PairSettings& settings, double r2);
 ForceEnergy ewald_exclusion(double alpha, double r2);
 
 /// ∫ of 4πr²(U₀ − U)dr/2 for one pair of types per unit density: what the modifier and cut-off leave out of a uniform
-/// fluid, kcal/mol·Å³, and the same of −r dU/dr/3 for the pressure.
+/// fluid, kcal/mol·Å³, and the same of −r dU/dr/3 for the pressure. A modifier must begin beyond 0: from 0 on the
+/// integral is infinite.
 struct TailIntegral {
   double energy = 0, virial = 0;
 };

@@ -187,7 +187,7 @@ TEST(EwaldExclusion, IsWhatTheRealSpaceSumLacksOfCoulomb) {
   }
 }
 
-/// What the tail leaves out, by midpoints to 12 Å and in x = 1/r beyond; independent of the closed forms.
+/// What the tail leaves out, by midpoints in ln r to 12 Å and in x = 1/r beyond; independent of the closed forms.
 TailIntegral numeric_tail(const PairSettings& s) {
   TailIntegral sum;
   const auto add = [&](double r, double dr) {
@@ -198,22 +198,31 @@ TailIntegral numeric_tail(const PairSettings& s) {
     sum.virial += 2 * units::pi / 3 * r * r * r * (plain_force - used.force_over_r * r) * dr;
   };
   const int n = 60000;
-  for (int i = 0; i < n; ++i) add(1 + 11 * (i + 0.5) / n, 11.0 / n);
+  const double lowest = s.switch_distance > 0 ? std::min(1.0, s.switch_distance) : 1, h = std::log(12 / lowest) / n;
+  for (int i = 0; i < n; ++i) {
+    const double r = lowest * std::exp((i + 0.5) * h);
+    add(r, r * h);
+  }
   for (int i = 0; i < n; ++i) {
     const double x = (i + 0.5) / n / 12;
     add(1 / x, 1 / (12.0 * n) / (x * x));
   }
-  // Below 1 Å the difference is the modifier's constant.
-  const double constant = a - b - lennard_jones(s, a, b, 1).energy;
-  sum.energy += 2 * units::pi * constant / 3;
+  // Below, the difference is the modifier's constant.
+  const double constant =
+      a * std::pow(lowest, -12) - b * std::pow(lowest, -6) - lennard_jones(s, a, b, lowest * lowest).energy;
+  sum.energy += 2 * units::pi * std::pow(lowest, 3) * constant / 3;
   return sum;
 }
 
 TEST(LjTail, IsTheIntegralOfWhatTheModifierTookAway) {
   for (const auto lj : modifiers)
-    for (const double rs : {8.0, 10.0, 12.0}) {
+    for (const double rs : {0.0, 1.0, 3.2, 8.0, 10.0, 12.0}) {
       auto s = settings(lj);
       s.switch_distance = rs;
+      if (rs == 0 && lj != LjModifier::cut) {  // infinite
+        EXPECT_THROW(lj_tail(s, a, b), std::exception);
+        continue;
+      }
       const auto found = lj_tail(s, a, b), expected = numeric_tail(s);
       EXPECT_NEAR(found.energy, expected.energy, 2e-6 * std::abs(expected.energy)) << static_cast<int>(lj) << " " << rs;
       EXPECT_NEAR(found.virial, expected.virial, 2e-6 * std::abs(expected.virial)) << static_cast<int>(lj) << " " << rs;

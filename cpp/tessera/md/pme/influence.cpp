@@ -140,7 +140,7 @@ void Influence<Real>::add_line_energy(const std::complex<Real>* values, const Re
   const auto add = [&](std::size_t component, double isotropic, double base_p, double base_q, double step_p,
                        double step_q) {
     const double shear = sum * base_p * base_q + sum_k * (base_p * step_q + step_p * base_q) + sum_kk * step_p * step_q;
-    add_fixed(energies.virial[component], to_fixed(isotropic - 2 * weight * shear, energy_unit));
+    energies.add_virial(component, isotropic - 2 * weight * shear);
   };
   add(0, energy, base.x, base.x, step.x, step.x);
   add(1, energy, base.y, base.y, step.y, step.y);

@@ -1,20 +1,25 @@
-#include "tessera/app/checkpoint.h"
+#include "tessera/app/restart/checkpoint.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 
 #include "tessera/app/config/schema.h"
+#include "tessera/app/restart/fingerprint.h"
 #include "tessera/base/error.h"
 
 namespace tessera::app {
 
 namespace {
 
-constexpr const char* magic = "tessera-checkpoint 1";
+constexpr const char* magic = "tessera-checkpoint ";
+constexpr int version = 2;
+constexpr const char* system_key = "input.system";
 
 std::string newest(const std::string& folder) { return folder + "/checkpoint.tck"; }
 std::string previous(const std::string& folder) { return folder + "/checkpoint.previous.tck"; }
@@ -24,29 +29,45 @@ std::string unplaced(const std::string& folder) { return folder + "/checkpoint.n
 constexpr std::size_t record_bytes = 44;
 
 Checkpoint read_one(const std::string& path) {
+  const auto refuse = [&](const std::string& problem) { throw InputError(fmt::format("{} {}", path, problem)); };
+  std::error_code error;
+  const auto size = static_cast<std::int64_t>(std::filesystem::file_size(path, error));
   std::ifstream file(path, std::ios::binary);
-  if (!file) throw InputError(fmt::format("{} can't be opened", path));
+  if (error || !file) refuse("can't be opened");
   std::string line, header;
   std::getline(file, line);
   std::getline(file, header);
-  if (line != magic) throw InputError(fmt::format("{} is not a checkpoint of this version", path));
+  if (line != fmt::format("{}{}", magic, version)) {
+    int found = 0;
+    const auto digits = std::string_view(line).substr(std::min(line.size(), std::strlen(magic)));
+    const auto parsed = std::from_chars(digits.data(), digits.data() + digits.size(), found);
+    if (!line.starts_with(magic) || parsed.ec != std::errc()) refuse("is no checkpoint, or is damaged");
+    refuse(fmt::format(
+        "is a checkpoint of version {}, this tessera reads version {}: go on with the tessera that wrote it, "
+        "or begin the run anew",
+        found, version));
+  }
   try {
     const auto json = nlohmann::json::parse(header);
     Checkpoint checkpoint;
     checkpoint.step = json.at("step");
     checkpoint.last_search = json.at("last_search");
+    checkpoint.energy_rows = json.at("energy_rows");
     checkpoint.trajectory_frames = json.at("trajectory_frames");
-    checkpoint.drift = json.at("drift").get<Drift::State>();
+    checkpoint.averages = json.at("averages").get<Averages::State>();
     checkpoint.simd = json.at("simd");
     checkpoint.settings = json.at("settings");
+    checkpoint.start = json.at("start");
     const auto n = json.at("atoms").get<std::size_t>();
+    constexpr std::int64_t checksum_bytes = 64;
+    const auto records = size - static_cast<std::int64_t>(file.tellg()) - checksum_bytes;
+    if (records < 0 || static_cast<std::size_t>(records) / record_bytes != n) refuse("is truncated");
     std::vector<char> data(n * record_bytes);
     file.read(data.data(), static_cast<std::streamsize>(data.size()));
-    if (static_cast<std::size_t>(file.gcount()) != data.size()) throw InputError(fmt::format("{} is truncated", path));
     const auto sum = io::Checksum().add(comm::bytes_of(header)).add(comm::bytes_of(data)).finish();
     std::string stored(sum.size(), ' ');
     file.read(stored.data(), static_cast<std::streamsize>(stored.size()));
-    if (stored != sum) throw InputError(fmt::format("{} is damaged: its checksum does not match", path));
+    if (stored != sum) refuse("is damaged: its checksum does not match");
     checkpoint.particles.resize(n);
     for (std::size_t i = 0; i < n; ++i) {
       auto& p = checkpoint.particles[i];
@@ -64,34 +85,12 @@ Checkpoint read_one(const std::string& path) {
 
 }  // namespace
 
-namespace {
-
-/// SHA-256 of what the system is: atoms, molecules, parameters; not where its atoms start.
-std::string fingerprint(const model::System& system) {
-  io::Checksum sum;
-  const auto& field = system.force_field;
-  sum.add(comm::bytes_of(field.type_lj)).add(comm::bytes_of(field.nbfix)).add(comm::bytes_of(field.bond));
-  sum.add(comm::bytes_of(field.angle)).add(comm::bytes_of(field.urey_bradley)).add(comm::bytes_of(field.dihedral));
-  sum.add(comm::bytes_of(field.dihedral_rb)).add(comm::bytes_of(field.improper_harmonic));
-  sum.add(comm::bytes_of(field.improper_periodic)).add(comm::bytes_of(field.pair_14));
-  for (const auto& cmap : field.cmap) sum.add(comm::bytes_of(cmap.energy));
-  for (const auto& molecule : system.templates) {
-    sum.add(comm::bytes_of(molecule.type)).add(comm::bytes_of(molecule.charge)).add(comm::bytes_of(molecule.mass));
-    sum.add(comm::bytes_of(molecule.bond.atoms)).add(comm::bytes_of(molecule.exclusions));
-  }
-  std::vector<std::int64_t> runs;
-  for (const auto& run : system.instances()) runs.insert(runs.end(), {run.first_id, run.count, run.molecule});
-  const auto edges = system.lattice.edges();
-  return sum.add(comm::bytes_of(runs)).add(comm::bytes_of(edges)).finish();
-}
-
-}  // namespace
-
-nlohmann::json bit_settings(const md::EngineSettings& settings, const model::System& system) {
-  return {{"input.system (its content)", fingerprint(system)},
+nlohmann::json bit_settings(const md::EngineSettings& settings, const nlohmann::json& fingerprint) {
+  return {{system_key, fingerprint},
           {"interactions.cutoff", settings.pair.cutoff},
           {"interactions.switch", settings.pair.switch_distance},
           {"interactions.lj", static_cast<int>(settings.pair.lj)},
+          {"interactions.lj_tail", settings.lj_tail},
           {"interactions.electrostatics", static_cast<int>(settings.pair.electrostatics)},
           {"interactions.coulomb_switch", settings.pair.coulomb_switch},
           {"interactions.pair_function is table", settings.pair.function == md::pair::PairFunction::table},
@@ -108,6 +107,12 @@ nlohmann::json bit_settings(const md::EngineSettings& settings, const model::Sys
           {"dynamics.constraint_tolerance", settings.constraint_tolerance},
           {"dynamics.timestep (ps)", settings.timestep},
           {"dynamics.com_removal_every", settings.com_removal_every}};
+}
+
+nlohmann::json start_settings(const DynamicsConfig& dynamics) {
+  return {{"dynamics.temperature", dynamics.temperature},
+          {"dynamics.seed", dynamics.seed},
+          {"dynamics.velocities", static_cast<int>(dynamics.velocities)}};
 }
 
 namespace {
@@ -127,6 +132,11 @@ std::string describe_differences(const nlohmann::json& checkpoint, const nlohman
   for (const auto& [key, value] : run.items()) {
     const auto before = checkpoint.value(key, nlohmann::json());
     if (before == value) continue;
+    if (key == system_key) {
+      direct += fmt::format("{}{} (its content: {}) has changed", direct.empty() ? "" : "; ", key,
+                            fmt::join(changed_parts(before, value), ", "));
+      continue;
+    }
     auto& text = key == "pme.alpha" || key == "pme.grid" ? derived : direct;
     text += fmt::format("{}{} was {}, is {}", text.empty() ? "" : "; ", key, text_of(key, before), text_of(key, value));
   }
@@ -137,13 +147,15 @@ CheckpointWriter::CheckpointWriter(const std::string& folder, const Checkpoint& 
     : folder_(folder), file_(unplaced(folder)) {
   const nlohmann::json json = {{"step", checkpoint.step},
                                {"last_search", checkpoint.last_search},
+                               {"energy_rows", checkpoint.energy_rows},
                                {"trajectory_frames", checkpoint.trajectory_frames},
-                               {"drift", checkpoint.drift},
+                               {"averages", checkpoint.averages},
                                {"simd", checkpoint.simd},
                                {"settings", checkpoint.settings},
+                               {"start", checkpoint.start},
                                {"atoms", n_atoms}};
   const std::string header = json.dump();
-  file_.append(comm::bytes_of(fmt::format("{}\n{}\n", magic, header)));
+  file_.append(comm::bytes_of(fmt::format("{}{}\n{}\n", magic, version, header)));
   sum_.add(comm::bytes_of(header));
 }
 
@@ -178,7 +190,8 @@ Checkpoint read_checkpoint(const std::string& folder, std::string& note) {
   std::string problems;
   // A kill between the two renames leaves the newest under its first name.
   for (const auto& path : {newest(folder), unplaced(folder), previous(folder)}) {
-    if (std::error_code ignored; !std::filesystem::exists(path, ignored)) continue;
+    std::error_code ignored;
+    if (!std::filesystem::is_regular_file(path, ignored)) continue;
     try {
       auto checkpoint = read_one(path);
       if (path != newest(folder))

@@ -11,7 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "tessera/app/drift.h"
+#include "tessera/app/averages.h"
+#include "tessera/app/config/run_config.h"
 #include "tessera/base/atomic_file.h"
 #include "tessera/comm/communicator.h"
 #include "tessera/io/checksum.h"
@@ -22,15 +23,20 @@ namespace tessera::app {
 struct Checkpoint {
   std::int64_t step = 0;
   std::int64_t last_search = 0;
+  std::int64_t energy_rows = 0;
   std::int64_t trajectory_frames = 0;
-  Drift::State drift{};
+  Averages::State averages{};
   std::string simd;                             // bits are the same per instruction set
-  nlohmann::json settings;                      // what decides bits: cut-offs, mesh, time step …
+  nlohmann::json settings;                      // what decides bits: the system, cut-offs, mesh, time step …
+  nlohmann::json start;                         // what decided how the run began
   std::vector<md::domain::Particle> particles;  // of one that was read: by id on the root, nothing elsewhere
 };
 
-/// The settings that decide the bits of a trajectory: a restart must have the same.
-nlohmann::json bit_settings(const md::EngineSettings& settings, const model::System& system);
+/// The settings that decide the bits of a trajectory, the system's content among them: a restart must have the same.
+nlohmann::json bit_settings(const md::EngineSettings& settings, const nlohmann::json& fingerprint);
+
+/// The settings that only the start of a run looks at.
+nlohmann::json start_settings(const DynamicsConfig& dynamics);
 
 /// "interactions.cutoff was 9.0, is 10.0; …": what differs between a checkpoint's settings and a run's, those that
 /// people set first; empty where nothing does.

@@ -1,0 +1,48 @@
+# For which instruction sets the vector kernels are compiled; where there are several, a processor takes its best.
+set(TESSERA_INSTRUCTION_SETS all CACHE STRING "all: AVX3 (AVX-512), AVX2, SSE4 and EMU128, which is for any processor; \
+native: the best of the processor that compiles, alone, in a quarter of the time; or one of them by name")
+
+# tessera_native_instruction_set(out): the best one of this machine's processor among those that kernels know.
+function(tessera_native_instruction_set out)
+  set(source ${PROJECT_BINARY_DIR}/native.cpp)
+  file(WRITE ${source} [[
+#include <hwy/targets.h>
+#include <cstdio>
+int main() {
+  const auto sets = hwy::SupportedTargets() & ~(HWY_SSSE3 | HWY_AVX3_DL);
+  std::puts(hwy::TargetName(sets & -sets));
+}
+]])
+  try_run(rc compiled ${PROJECT_BINARY_DIR}/native ${source} LINK_LIBRARIES tessera::hwy RUN_OUTPUT_VARIABLE name
+          COMPILE_OUTPUT_VARIABLE complaint)
+  if(NOT compiled OR NOT rc EQUAL 0)
+    message(FATAL_ERROR "TESSERA_INSTRUCTION_SETS=native: the processor can't be asked; name one of AVX3, AVX2, SSE4, "
+                        "EMU128\n${complaint}")
+  endif()
+  string(STRIP "${name}" name)
+  if(name STREQUAL "Scalar" OR name STREQUAL "Unknown")
+    set(name EMU128)
+  endif()
+  set(${out} ${name} PARENT_SCOPE)
+endfunction()
+
+# Highway switches its 128-bit emulation (EMU128) off for GCC < 12.3 because of a miscompiled 16-bit multiply (GCC bug
+# 106322), which no kernel here uses; the alternative has one lane. Tests run every instruction set against the reference.
+set(definitions HWY_BROKEN_EMU128=0)
+if(TESSERA_SANITIZE)
+  # One instruction set shows what there is to show; instrumented, the others take minutes to compile.
+  list(APPEND definitions HWY_COMPILE_ONLY_STATIC HWY_DISABLE_PCLMUL_AES)
+  target_compile_options(tessera_base PUBLIC -msse4.2)
+elseif(TESSERA_INSTRUCTION_SETS STREQUAL "all")
+  list(APPEND definitions "HWY_DISABLED_TARGETS=(HWY_SSSE3|HWY_AVX3_DL)")
+else()
+  set(name ${TESSERA_INSTRUCTION_SETS})
+  if(name STREQUAL "native")
+    tessera_native_instruction_set(name)
+  elseif(NOT name MATCHES "^[A-Z]+[A-Z0-9_]*$")
+    message(FATAL_ERROR "TESSERA_INSTRUCTION_SETS=${name}: expected all, native, or a name like AVX3, AVX2, SSE4, EMU128")
+  endif()
+  message(STATUS "Instruction set: ${name} alone")
+  list(APPEND definitions HWY_COMPILE_ONLY_STATIC HWY_BASELINE_TARGETS=HWY_${name})
+endif()
+target_compile_definitions(tessera_base PUBLIC ${definitions})

@@ -1,0 +1,34 @@
+// Everything that is wrong with a run file, reported at once.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "tessera/base/error.h"
+
+namespace tessera::app {
+
+class Errors {
+ public:
+  void add(std::string what) { lines_.push_back(std::move(what)); }
+  void add(const std::string& place, const std::string& what) { lines_.push_back(place + ": " + what); }
+
+  /// Throws InputError if there are any; of very many, the first.
+  void raise(const std::string& name) const {
+    constexpr std::size_t most = 20;
+    if (lines_.empty()) return;
+    if (lines_.size() == 1) throw InputError(lines_.front());
+    std::string text = fmt::format("{}: {} errors", name, lines_.size());
+    for (std::size_t i = 0; i < std::min(most, lines_.size()); ++i) text += "\n  " + lines_[i];
+    if (lines_.size() > most) text += "\n  …";
+    throw InputError(text);
+  }
+
+ private:
+  std::vector<std::string> lines_;
+};
+
+}  // namespace tessera::app

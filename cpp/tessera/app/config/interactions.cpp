@@ -1,0 +1,164 @@
+#include "tessera/app/config/interactions.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <optional>
+
+#include "tessera/app/config/errors.h"
+#include "tessera/app/config/schema.h"
+#include "tessera/app/output/progress.h"
+
+namespace tessera::app {
+
+namespace {
+
+constexpr double usual_width = 2;  // Å, between switch and cut-off
+
+/// "CHARMM".
+std::string title_of_source(const model::System& system) {
+  const auto* program = model::find_source_program(system.coulomb_source);
+  return program ? std::string(program->title) : system.coulomb_source;
+}
+
+/// "interactions.cutoff = 9.0 Å", with the word "auto" where the run file leaves it to Tessera.
+std::string text_of_length(const std::string& name, double value, bool is_given) {
+  return fmt::format("{} = {} Å{}", name, toml_text(value), is_given ? "" : " (auto)");
+}
+
+/// Beyond the switch the tail takes a uniform fluid, which is wrong where atoms repel each other, and infinite at 0.
+std::string describe_crowded_tail(const model::LjTruncation& lj, const model::System& system) {
+  constexpr double accepted = 1;  // kcal/mol, somewhat more than kT
+  const auto& field = system.force_field;
+  const auto counts = system.type_counts();
+  const int n = static_cast<int>(counts.size());
+  const double r6 = std::pow(lj.switch_distance, 6);
+  for (int i = 0; i < n; ++i)
+    for (int j = i; j < n; ++j) {
+      if (counts[static_cast<std::size_t>(i)] == 0 || counts[static_cast<std::size_t>(j)] == 0) continue;
+      const auto [a, b] = field.lj(i, j);
+      if ((a == 0 && b == 0) || (r6 > 0 && (a / r6 - b) / r6 <= accepted)) continue;
+      return fmt::format(
+          "interactions.lj_tail takes the fluid to be uniform beyond interactions.switch = {} Å, where atoms of the "
+          "types {} "
+          "and {} still repel each other: raise the switch, or set interactions.lj_tail = false",
+          toml_text(lj.switch_distance), field.type_name[static_cast<std::size_t>(i)],
+          field.type_name[static_cast<std::size_t>(j)]);
+    }
+  return "";
+}
+
+void check(const RunConfig& config, const model::LjTruncation& lj, const model::System& system) {
+  Errors errors;
+  const auto& n = config.interactions;
+  const auto cutoff = text_of_length("interactions.cutoff", lj.cutoff, n.cutoff.has_value());
+  const bool is_switched = lj.modifier != LjModifier::cut;
+  if (is_switched && lj.switch_distance >= lj.cutoff)
+    errors.add(fmt::format("{} must be less than {}; set interactions.switch, or interactions.lj = \"cut\"",
+                           text_of_length("interactions.switch", lj.switch_distance, n.switch_distance.has_value()),
+                           cutoff));
+  else if (is_switched && lj.has_tail && system.is_periodic)
+    if (const auto problem = describe_crowded_tail(lj, system); !problem.empty()) errors.add(problem);
+  if (n.electrostatics == Electrostatics::force_switch && n.coulomb_switch >= lj.cutoff)
+    errors.add(
+        fmt::format("interactions.coulomb_switch = {} Å must be less than {}", toml_text(n.coulomb_switch), cutoff));
+  if (n.electrostatics == Electrostatics::pme && config.pme.cutoff > 0 && config.pme.cutoff < lj.cutoff)
+    errors.add(
+        fmt::format("pme.cutoff = {} Å must be at least {}, or 0 for the same", toml_text(config.pme.cutoff), cutoff));
+  if (!system.is_periodic && n.electrostatics == Electrostatics::pme)
+    errors.add(
+        "the system has no periodic box, so a mesh can't act: set interactions.electrostatics to \"cut\", \"shift\" or "
+        "\"force-switch\", or prepare the system with --box");
+  if (!system.is_periodic && lj.has_tail)
+    errors.add("the system has no periodic box, so interactions.lj_tail has no density: set it to false");
+  errors.raise("the settings in effect");
+}
+
+}  // namespace
+
+model::LjTruncation resolve_lj(const RunConfig& config, const model::System& system) {
+  const auto& n = config.interactions;
+  const auto& source = system.lj_truncation;
+  model::LjTruncation lj;
+  lj.modifier = n.lj.value_or(source.modifier);
+  lj.cutoff = n.cutoff.value_or(source.cutoff);
+  if (lj.modifier != LjModifier::cut) {
+    const bool has_width = source.modifier != LjModifier::cut;
+    const double width = has_width ? source.cutoff - source.switch_distance : usual_width;
+    lj.switch_distance = has_width && !n.cutoff ? source.switch_distance : std::max(0.0, lj.cutoff - width);
+  }
+  lj.switch_distance = n.switch_distance.value_or(lj.switch_distance);
+  lj.has_tail = n.lj_tail.value_or(source.has_tail && system.is_periodic);
+  check(config, lj, system);
+  return lj;
+}
+
+model::LjTruncation lj_in_effect(const md::EngineSettings& settings) {
+  return {settings.pair.lj, settings.pair.cutoff, settings.pair.switch_distance, settings.lj_tail};
+}
+
+std::string text_of(const model::LjTruncation& lj) {
+  const std::string_view tail = lj.has_tail ? "with tail" : "no tail";
+  if (lj.modifier == LjModifier::cut) return fmt::format("cut at {} Å, {}", lj.cutoff, tail);
+  return fmt::format("{} from {} to {} Å, {}", lj.name(), lj.switch_distance, lj.cutoff, tail);
+}
+
+std::string text_of_electrostatics(const md::EngineSettings& settings) {
+  const auto& pair = settings.pair;
+  const auto& mesh = settings.pme_grid;
+  switch (pair.electrostatics) {
+    case Electrostatics::pme:
+      return fmt::format("PME to {} Å, α {:.5f} Å⁻¹, mesh {} × {} × {}, order {}", pair.range(), pair.alpha, mesh[0],
+                         mesh[1], mesh[2], settings.pme_order);
+    case Electrostatics::cut:
+      return fmt::format("cut at {} Å", pair.cutoff);
+    case Electrostatics::shift:
+      return fmt::format("shifted, to {} Å", pair.cutoff);
+    case Electrostatics::force_switch:
+      return fmt::format("force-switch from {} to {} Å", pair.coulomb_switch, pair.cutoff);
+  }
+  return "";
+}
+
+std::string describe_interactions(const RunConfig& config, const model::System& system,
+                                  const md::EngineSettings& settings) {
+  return fmt::format("{}: {} atoms, from {}\nLennard-Jones: {}\nelectrostatics: {}; Coulomb constant {}\n",
+                     std::filesystem::path(config.input.system).filename().string(), grouped(system.n_atoms()),
+                     title_of_source(system), text_of(lj_in_effect(settings)), text_of_electrostatics(settings),
+                     settings.pair.coulomb_constant);
+}
+
+std::string note_of_source(const RunConfig& config, const model::System& system) {
+  const auto& source = system.lj_truncation;
+  const auto lj = resolve_lj(config, system);
+  const auto& n = config.interactions;
+  std::vector<std::string> others;
+  const auto compare = [&](const char* name, const auto& given, const auto& of_source) {
+    if (!given || *given == of_source) return;
+    const auto& keys = schema();
+    const auto key = std::find_if(keys.begin(), keys.end(), [&](const Key& k) { return k.full_name() == name; });
+    others.push_back(fmt::format("{} = {}", name, toml_text(key->load(config))));
+  };
+  compare("interactions.lj", n.lj, source.modifier);
+  compare("interactions.cutoff", n.cutoff, source.cutoff);
+  const bool is_switched = lj.modifier != LjModifier::cut;
+  if (is_switched)
+    compare("interactions.switch", n.switch_distance, source.modifier == LjModifier::cut ? -1 : source.switch_distance);
+  compare("interactions.lj_tail", n.lj_tail, source.has_tail && system.is_periodic);
+  std::string note;
+  if (!others.empty())
+    note =
+        fmt::format("{} {} set, and {} comes from {}, which has Lennard-Jones {}", fmt::join(others, ", "),
+                    others.size() == 1 ? "is" : "are", std::filesystem::path(config.input.system).filename().string(),
+                    title_of_source(system), text_of(source));
+  if (!is_switched && n.switch_distance && !n.lj)
+    note += fmt::format(
+        "{}interactions.switch = {} has no effect, as {} cuts Lennard-Jones (set interactions.lj to switch it)",
+        note.empty() ? "" : "; ", toml_text(*n.switch_distance), title_of_source(system));
+  return note;
+}
+
+}  // namespace tessera::app

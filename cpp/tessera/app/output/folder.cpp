@@ -1,0 +1,64 @@
+#include "tessera/app/output/folder.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+
+#include "tessera/base/atomic_file.h"
+#include "tessera/base/error.h"
+
+namespace tessera::app {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+/// A link counts too, wherever it leads.
+bool is_there(const fs::path& path) {
+  std::error_code ignored;
+  return fs::exists(fs::symlink_status(path, ignored));
+}
+
+std::string made_and_writable(const std::string& path) {
+  make_folder(path);
+  if (access(path.c_str(), W_OK | X_OK) != 0)
+    throw RunError(fmt::format("{} can't be written to: {}; choose another output.folder or mend its permissions", path,
+                               system_error_text(errno)));
+  return path;
+}
+
+}  // namespace
+
+OutputFolder::OutputFolder(const std::string& path, Start start) : path_(made_and_writable(path)), lock_(path_) {
+  if (start == Start::new_run)
+    for (const auto name : files_of_a_run)
+      if (name != "settings.toml" && is_there(fs::path(path_) / name))
+        throw InputError(
+            fmt::format("{} already holds a run ({}): choose another output.folder, set output.overwrite = true, or "
+                        "continue it with --restart",
+                        path_, name));
+  remove_abandoned_temporaries(path_);
+}
+
+void OutputFolder::move_earlier_run_away() const {
+  fs::path away;
+  for (const auto name : files_of_a_run) {
+    const auto file = fs::path(path_) / name;
+    if (!is_there(file)) continue;
+    for (int number = 1; away.empty(); ++number)
+      if (const auto free = fs::path(path_) / fmt::format("previous-{}", number); !is_there(free)) {
+        make_folder(free.string());
+        away = free;
+      }
+    std::error_code error;
+    fs::rename(file, away / name, error);
+    if (error)
+      throw RunError(
+          fmt::format("{} can't be moved to {}: {}", file.string(), away.string(), system_error_text(error.value())));
+  }
+  if (!away.empty()) synchronize_folder(path_);
+}
+
+}  // namespace tessera::app

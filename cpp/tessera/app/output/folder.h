@@ -1,0 +1,33 @@
+// The folder that a run writes into: one run at a time, and no file of an earlier one lost.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "tessera/app/output/folder_lock.h"
+
+namespace tessera::app {
+
+/// Everything that a run writes, by its name in output.folder.
+inline constexpr std::string_view files_of_a_run[] = {
+    "energy.csv",          "trajectory.dcd",          "trajectory.h5md", "checkpoint.tck",
+    "checkpoint.next.tck", "checkpoint.previous.tck", "report.json",     "settings.toml"};
+
+/// On the root rank alone.
+class OutputFolder {
+ public:
+  enum class Start { new_run, overwrite, restart };
+
+  /// Makes the folder and locks it until the end. Throws InputError where another run writes into it, or where it holds
+  /// an earlier run's files and this is a new run; RunError where it can't be written to. Touches none of those files.
+  OutputFolder(const std::string& path, Start start);
+
+  /// Moves what an earlier run left into previous-1, or the first such name that is free. Throws RunError.
+  void move_earlier_run_away() const;
+
+ private:
+  std::string path_;
+  FolderLock lock_;
+};
+
+}  // namespace tessera::app

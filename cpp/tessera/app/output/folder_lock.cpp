@@ -1,0 +1,64 @@
+// flock(2) on the file ".lock", which says who holds it. The system lets go of it when the process ends, however that
+// comes about, and NFS passes it on to its server.
+#include "tessera/app/output/folder_lock.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+
+#include "tessera/base/atomic_file.h"
+#include "tessera/base/error.h"
+
+namespace tessera::app {
+
+namespace {
+
+/// "process 4711 on node3", or nothing where the file does not say.
+std::string holder(int handle) {
+  std::array<char, 400> text{};
+  const auto n = ::pread(handle, text.data(), text.size(), 0);
+  const std::string line(text.data(), n > 0 ? static_cast<std::size_t>(n) : 0);
+  return line.ends_with('\n') ? fmt::format(" ({})", line.substr(0, line.find('\n'))) : "";
+}
+
+/// The holder before removes the file at its end, so one that was opened meanwhile may be no one's any more.
+bool is_named(int handle, const std::string& path) {
+  struct stat ours {
+  }, named{};
+  return ::fstat(handle, &ours) == 0 && ::stat(path.c_str(), &named) == 0 && ours.st_ino == named.st_ino &&
+         ours.st_dev == named.st_dev;
+}
+
+}  // namespace
+
+FolderLock::FolderLock(const std::string& folder) : path_(folder + "/.lock") {
+  for (;;) {
+    handle_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
+    if (handle_ < 0) throw RunError(fmt::format("{}: can't make the file: {}", path_, system_error_text(errno)));
+    if (::flock(handle_, LOCK_EX | LOCK_NB) != 0) {
+      if (errno != EWOULDBLOCK) return;
+      const auto who = holder(handle_);
+      ::close(handle_);
+      throw InputError(fmt::format(
+          "another run writes into {}{}: wait for its end, stop it, or choose another output.folder", folder, who));
+    }
+    if (is_named(handle_, path_)) break;
+    ::close(handle_);
+  }
+  const auto text = fmt::format("process {} on {}\n", ::getpid(), host_name());
+  if (::ftruncate(handle_, 0) != 0 || ::pwrite(handle_, text.data(), text.size(), 0) < 0) {
+    // The lock holds without its holder's name.
+  }
+}
+
+FolderLock::~FolderLock() {
+  if (is_named(handle_, path_)) ::unlink(path_.c_str());
+  ::close(handle_);
+}
+
+}  // namespace tessera::app

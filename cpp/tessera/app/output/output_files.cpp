@@ -1,0 +1,95 @@
+#include "tessera/app/output/output_files.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <utility>
+
+#include "tessera/base/atomic_file.h"
+#include "tessera/base/error.h"
+#include "tessera/md/engine.h"
+
+namespace tessera::app {
+
+namespace {
+
+std::vector<Column> energy_columns() {
+  std::vector<Column> columns;
+  for (const auto name : md::term_names) columns.push_back({std::string(name), "kcal/mol"});
+  for (const auto* name : {"potential", "kinetic", "total"}) columns.push_back({name, "kcal/mol"});
+  columns.push_back({"temperature", "K"});
+  columns.push_back({"pressure", "bar"});
+  columns.push_back({"drift", "kT/ns/dof"});
+  return columns;
+}
+
+OutputFolder::Start kind_of_start(const OutputConfig& output, bool is_restart) {
+  using Start = OutputFolder::Start;
+  return is_restart ? Start::restart : output.overwrite ? Start::overwrite : Start::new_run;
+}
+
+}  // namespace
+
+OutputFiles::OutputFiles(const RunConfig& config, const model::System& system, bool is_restart)
+    : config_(config), system_(system), folder_(config.output.folder, kind_of_start(config.output, is_restart)) {}
+
+void OutputFiles::write_settings(const std::string& text) const {
+  write_atomically(config_.output.folder + "/settings.toml", text);
+}
+
+void OutputFiles::begin(const std::string& settings) {
+  folder_.move_earlier_run_away();
+  write_settings(settings);
+  energy_table_ = EnergyTable::create(path_of_table(), energy_columns());
+  trajectory_.emplace(config_, system_, start_.step, std::nullopt);
+  const auto start = std::exchange(start_, {});
+  add_row(start.step, start.row);
+  add_frame(start.step, start.particles);
+}
+
+std::string OutputFiles::go_on(std::int64_t step, std::int64_t rows, std::int64_t frames, const std::string& settings) {
+  std::string gone;
+  const auto is_gone = [&](const std::string& path, std::int64_t expected) {
+    std::error_code ignored;
+    if (path.empty() || std::filesystem::exists(path, ignored)) return false;
+    if (expected > 0)
+      gone += fmt::format("{}{} is gone and begins anew after step {}", gone.empty() ? "" : "; ", path, step);
+    return true;
+  };
+  energy_table_ = is_gone(path_of_table(), rows)
+                      ? EnergyTable::create(path_of_table(), energy_columns())
+                      : EnergyTable::continue_after(path_of_table(), energy_columns(), step, rows);
+  is_gone(Trajectory::path(config_.output), frames);
+  trajectory_.emplace(config_, system_, step, frames);
+  energy_table_->drop_later_rows();
+  write_settings(settings);
+  return gone;
+}
+
+void OutputFiles::add_row(std::int64_t step, const std::vector<double>& row) {
+  if (energy_table_)
+    energy_table_->append(step, time_of(step), row);
+  else
+    start_.step = step, start_.row = row;
+}
+
+void OutputFiles::add_frame(std::int64_t step, std::vector<md::domain::Particle> particles) {
+  if (trajectory_)
+    trajectory_->append(step, time_of(step), particles);
+  else
+    start_.step = step, start_.particles = std::move(particles);
+}
+
+void OutputFiles::check_in_place(std::int64_t step_of_checkpoint) const {
+  const auto check = [&](const std::string& path, bool is_in_place) {
+    if (!is_in_place)
+      throw RunError(fmt::format(
+          "{} was removed or replaced while the run wrote to it, so what it held is lost; the checkpoint of "
+          "step {} is whole: put the file back and go on with --restart",
+          path, step_of_checkpoint));
+  };
+  check(path_of_table(), energy_table_->is_in_place());
+  check(Trajectory::path(config_.output), trajectory_->is_in_place());
+}
+
+}  // namespace tessera::app

@@ -1,0 +1,56 @@
+// What a run writes as it goes: energy.csv, the trajectory and settings.toml in its folder.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tessera/app/config/run_config.h"
+#include "tessera/app/output/energy_table.h"
+#include "tessera/app/output/folder.h"
+#include "tessera/app/trajectory.h"
+
+namespace tessera::app {
+
+/// On the root rank alone. Until a new run begins its files, or a restart goes on with those that are there, nothing in
+/// the folder changes: the row and the frame of the start are held. References must outlive it.
+class OutputFiles {
+ public:
+  /// Takes the folder, as OutputFolder does. Throws InputError, RunError.
+  OutputFiles(const RunConfig& config, const model::System& system, bool is_restart);
+
+  /// A new run of which step 1 is done: what an earlier one left is moved away, and what was held is written;
+  /// `settings` is the content of settings.toml. Throws RunError.
+  void begin(const std::string& settings);
+  /// A restart at a step whose checkpoint counts so many rows and frames. Returns what there is to say of files that
+  /// are gone, which begin anew. Throws InputError where a file holds less, before any is changed.
+  std::string go_on(std::int64_t step, std::int64_t rows, std::int64_t frames, const std::string& settings);
+
+  void add_row(std::int64_t step, const std::vector<double>& row);
+  void add_frame(std::int64_t step, std::vector<md::domain::Particle> particles);
+  std::int64_t n_rows() const { return energy_table_->n_rows(); }
+  std::int64_t n_frames() const { return trajectory_->n_frames(); }
+  /// Throws RunError where a file was removed or replaced by others, so that what is written is lost.
+  void check_in_place(std::int64_t step_of_checkpoint) const;
+
+ private:
+  std::string path_of_table() const { return config_.output.folder + "/energy.csv"; }
+  double time_of(std::int64_t step) const { return static_cast<double>(step) * config_.dynamics.timestep; }
+  void write_settings(const std::string& text) const;
+
+  struct Start {
+    std::int64_t step = 0;
+    std::vector<double> row;
+    std::vector<md::domain::Particle> particles;
+  };
+
+  const RunConfig& config_;
+  const model::System& system_;
+  OutputFolder folder_;
+  Start start_;
+  std::optional<EnergyTable> energy_table_;
+  std::optional<Trajectory> trajectory_;
+};
+
+}  // namespace tessera::app

@@ -1,0 +1,47 @@
+// How Lennard-Jones interactions end at a distance. Programs do it in different ways, and force fields were fitted with
+// one of them, so a System keeps that of its source.
+#pragma once
+
+#include <array>
+#include <string_view>
+
+namespace tessera::model {
+
+/// How Lennard-Jones goes to zero at the cut-off; formulas in md/pair/functions.h.
+enum class LjModifier { cut, potential_switch, force_switch, force_switch_gromacs, quintic_switch };
+
+/// Of the modifiers, in their order: in run files and system files.
+inline constexpr std::array<std::string_view, 5> lj_modifier_names = {"cut", "potential-switch", "force-switch",
+                                                                      "force-switch-gromacs", "quintic-switch"};
+
+struct LjTruncation {
+  LjModifier modifier = LjModifier::cut;
+  double cutoff = 0;           // Å
+  double switch_distance = 0;  // Å, where the modifier begins; of no meaning with cut
+  bool has_tail = false;       // whether the mean energy and pressure beyond the cut-off are added
+
+  std::string_view name() const { return lj_modifier_names[static_cast<std::size_t>(modifier)]; }
+};
+
+/// A program whose inputs system files come from, and what it does where an input does not say.
+struct SourceProgram {
+  std::string_view name;   // `coulomb_source` of system files
+  std::string_view title;  // for people
+  LjTruncation usual;
+};
+
+inline constexpr std::array<SourceProgram, 4> source_programs = {{
+    {"charmm", "CHARMM", {LjModifier::force_switch, 12, 10, false}},
+    {"amber", "AMBER", {LjModifier::cut, 9, 0, true}},
+    {"gromacs", "GROMACS", {LjModifier::cut, 10, 0, false}},
+    {"openmm", "OpenMM", {LjModifier::cut, 10, 0, true}},
+}};
+
+/// Nothing where the name is not one of them.
+constexpr const SourceProgram* find_source_program(std::string_view name) {
+  for (const auto& program : source_programs)
+    if (program.name == name) return &program;
+  return nullptr;
+}
+
+}  // namespace tessera::model

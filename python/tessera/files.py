@@ -1,0 +1,70 @@
+"""Replacing files: a name holds the whole old content or the whole new one, and only regular files are replaced."""
+
+from __future__ import annotations
+
+import errno
+import itertools
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+
+@contextmanager
+def replaced(path: str | Path) -> Iterator[Path]:
+    """A new, empty file beside `path` to write to; when the block ends it takes the place of `path`.
+
+    A symbolic link stays: what it points to is replaced. If the block fails, `path` is as it was.
+
+    Raises `OSError` where the folder is missing, or where a folder, a device or a pipe has the name.
+    """
+    place = _place_of(Path(path))
+    temporary = _create_beside(place)
+    try:
+        yield temporary
+        _flush(temporary)
+        os.replace(temporary, place)
+        _flush(place.parent)
+    except BaseException:
+        with suppress(OSError):
+            temporary.unlink()
+        raise
+
+
+def write_text(path: str | Path, text: str) -> None:
+    """`replaced` with a text."""
+    with replaced(path) as temporary:
+        temporary.write_text(text)
+
+
+def _place_of(path: Path) -> Path:
+    """Where the content stands, or is to stand: what links lead to."""
+    if path.exists() and not path.is_file():
+        kind = "is a folder" if path.is_dir() else "is no regular file but a device, a pipe or the like"
+        raise OSError(errno.EINVAL, kind, str(path))
+    if not path.is_symlink():
+        return path
+    try:
+        return path.resolve()
+    except RuntimeError:  # what pathlib says of links in a circle
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path)) from None
+
+
+def _create_beside(place: Path) -> Path:
+    """Named so that the engine finds what a killed process of this host has left."""
+    for number in itertools.count():
+        name = f".tessera.{socket.gethostname()}.{os.getpid()}.{number}.part"
+        with suppress(FileExistsError):
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+            os.close(os.open(place.parent / name, flags, 0o666))
+            return place.parent / name
+    raise AssertionError
+
+
+def _flush(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

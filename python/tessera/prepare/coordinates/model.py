@@ -1,0 +1,65 @@
+"""What a file of coordinates holds."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tessera.prepare.errors import InputError
+from tessera.system.model import FloatArray, IndexArray
+
+NO_NUMBER = np.iinfo(np.int32).min  # a residue number that is none, or in another notation than decimal
+
+
+@dataclass
+class Coordinates:
+    """Positions (n,3) Å, box (3,3) Å lower triangular, velocities (n,3) Å/ps; names for checking, as texts of at most
+    eight characters, where the file has them."""
+
+    position: FloatArray
+    box: FloatArray | None = None
+    velocity: FloatArray | None = None
+    name: np.ndarray | None = None  # (n,) atom names
+    name_width: int | None = None  # characters that the format has room for
+    residue: np.ndarray | None = None  # (n,) residue labels, insertion codes and all
+    residue_number: IndexArray | None = None  # (n,) or `NO_NUMBER`
+
+    def label(self, name: np.ndarray, residue: np.ndarray, width: int | None = None) -> Coordinates:
+        """Itself, with names."""
+        self.name, self.name_width = name, width
+        self.residue, self.residue_number = residue, _residue_numbers(residue)
+        return self
+
+
+def box_from_lengths(lengths: Any, angles: Any = (90.0, 90.0, 90.0)) -> FloatArray | None:
+    """Edges (3) Å and angles (3) degrees to lower triangular rows; no box where an edge is 0.
+
+    Raises `InputError` where they make no box.
+    """
+    a, b, c = (float(x) for x in lengths)
+    angles = [float(x) for x in angles]
+    if min(a, b, c) == 0:
+        return None
+    if not (np.isfinite([a, b, c, *angles]).all() and min(a, b, c) > 0 and all(0 < x < 180 for x in angles)):
+        raise InputError(f"the box has edges {a:g}, {b:g}, {c:g} Å and angles {', '.join(f'{x:g}' for x in angles)}°")
+    if all(abs(x - 90.0) < 1e-6 for x in angles):
+        return np.diag([a, b, c])
+    alpha, beta, gamma = np.radians(angles)
+    bx, by = b * np.cos(gamma), b * np.sin(gamma)
+    cx = c * np.cos(beta)
+    cy = c * (np.cos(alpha) - np.cos(beta) * np.cos(gamma)) / np.sin(gamma)
+    height = c * c - cx * cx - cy * cy
+    if height <= 0:
+        raise InputError(f"no box has the angles {', '.join(f'{x:g}' for x in angles)}°")
+    return np.array([[a, 0, 0], [bx, by, 0], [cx, cy, np.sqrt(height)]], np.float64)
+
+
+def _residue_numbers(labels: np.ndarray) -> IndexArray:
+    """Numbers of labels such as `52` and `52A` (an insertion code); letters elsewhere are no number."""
+    unique, inverse = np.unique(labels.astype("S8").view(np.uint64), return_inverse=True)
+    matches = [re.fullmatch(rb"\s*(-?\d+)[A-Za-z]?\s*", text) for text in unique.view("S8")]
+    numbers = [int(match[1]) if match and len(match[1]) < 9 else NO_NUMBER for match in matches]
+    return np.array(numbers, np.int32)[inverse]

@@ -1,0 +1,113 @@
+"""PDB and mmCIF."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from tessera.prepare.coordinates.model import Coordinates, box_from_lengths
+from tessera.prepare.errors import InputError
+from tessera.prepare.text import Source, Text
+from tessera.system.model import FloatArray, IdArray
+
+_CRYST1_COLUMNS = ((6, 9), (15, 9), (24, 9), (33, 7), (40, 7), (47, 7))
+
+
+def read_pdb(source: Source) -> Coordinates:
+    """The atoms of the first model."""
+    text = source.text
+    head = text.columns(np.arange(len(text)), 0, 6)
+    atoms = _first_model(head)
+    if not len(atoms):
+        raise InputError(f"{source.name} holds no atoms: no line begins with ATOM or HETATM")
+    found = Coordinates(text.numbers(atoms, 30, 8, 3), _cryst1(text, head, atoms))
+    return found.label(text.columns(atoms, 12, 16), text.columns(atoms, 22, 27), 4)
+
+
+def _first_model(head: np.ndarray) -> IdArray:
+    """The lines of atoms up to the end of the first model; `head` (lines,) holds the first six characters of each."""
+    atoms = np.flatnonzero((head == b"ATOM  ") | (head == b"HETATM") | (head.astype("S5") == b"ATOM "))
+    ends = np.flatnonzero((head == b"ENDMDL") | (head == b"END   ") | (head == b"MODEL "))
+    ends = ends[ends > atoms[0]] if len(atoms) else ends
+    return atoms[atoms < ends[0]] if len(ends) else atoms
+
+
+def _cryst1(text: Text, head: np.ndarray, atoms: IdArray) -> FloatArray | None:
+    lines = np.flatnonzero(head[: atoms[0]] == b"CRYST1")[:1]
+    if not len(lines):
+        return None
+    numbers = [float(text.numbers(lines, begin, width, 1)[0, 0]) for begin, width in _CRYST1_COLUMNS]
+    # 1 Å cubes are what programs write for "no box"
+    return None if 0 <= max(numbers[:3]) <= 1.0 else box_from_lengths(numbers[:3], numbers[3:])
+
+
+_TOKEN = re.compile(r"""'(?:[^'\n]|'(?=\S))*'|"(?:[^"\n]|"(?=\S))*"|\S+""")
+
+
+def read_mmcif(source: Source) -> Coordinates:
+    """The atoms of the first model of the first block that has any."""
+    lines = source.data.decode("latin-1").replace("\r\n", "\n").split("\n")
+    columns, rows = _atom_sites(lines, source.name)
+
+    def column(*names: str) -> list[str]:
+        for name in names:
+            if name in columns:
+                index = columns.index(name)
+                return [row[index] for row in rows]
+        raise InputError(f"{source.name} has no {names[-1]} in its _atom_site loop")
+
+    if "pdbx_PDB_model_num" in columns:
+        models = column("pdbx_PDB_model_num")
+        rows = [row for row, model in zip(rows, models) if model == models[0]]
+    try:
+        position = np.array([[float(x.replace("_", "?")) for x in column(f"Cartn_{axis}")] for axis in "xyz"]).T
+    except ValueError as error:
+        raise InputError(f"{source.name}: a coordinate of its _atom_site loop is no number: {error}") from None
+    residue = column("auth_seq_id", "label_seq_id")
+    if "pdbx_PDB_ins_code" in columns:
+        codes = column("pdbx_PDB_ins_code")
+        residue = [number + code.strip("?.") for number, code in zip(residue, codes)]
+    name = [text.strip("\"'") if text[0] in "\"'" else text for text in column("auth_atom_id", "label_atom_id")]
+    return Coordinates(position, _cell(lines, source.name)).label(_texts(name), _texts(residue))
+
+
+def _texts(words: list[str]) -> np.ndarray:
+    return np.array([word.encode("latin-1") for word in words], "S8")
+
+
+def _atom_sites(lines: list[str], file: str) -> tuple[list[str], list[list[str]]]:
+    """Names of the columns and the rows."""
+    begin = next((i for i, line in enumerate(lines) if line.startswith("_atom_site.")), None)
+    if begin is None:
+        raise InputError(f"{file} holds no atoms: it has no _atom_site loop")
+    columns = []
+    while begin < len(lines) and lines[begin].startswith("_atom_site."):
+        columns.append(lines[begin].split(".", 1)[1].strip())
+        begin += 1
+    rows = []
+    for number, line in enumerate(lines[begin:], start=begin + 1):
+        if not line.strip() or line[0] in "#_" or line.startswith(("loop_", "data_")):
+            break
+        words = _TOKEN.findall(line) if "'" in line or '"' in line else line.split()
+        if len(words) != len(columns):
+            raise InputError(
+                f"{file}, line {number}: an atom has {len(words)} values, expected the {len(columns)} of its loop"
+            )
+        rows.append(words)
+    if not rows:
+        raise InputError(f"{file} holds no atoms: its _atom_site loop is empty")
+    return columns, rows
+
+
+def _cell(lines: list[str], file: str) -> FloatArray | None:
+    words = dict(line.split()[:2] for line in lines if line.startswith("_cell.") and len(line.split()) > 1)
+    values = [words.get(f"_cell.{n}", "?") for n in ("length_a", "length_b", "length_c")]
+    values += [words.get(f"_cell.angle_{n}", "90") for n in ("alpha", "beta", "gamma")]
+    if not {"?", "."}.isdisjoint(values):
+        return None
+    try:
+        numbers = [float(re.sub(r"\(\d+\)$", "", value)) for value in values]  # 61.2(3): an uncertainty
+    except ValueError:
+        raise InputError(f"{file}: the box in _cell is {' '.join(values)}, expected numbers") from None
+    return None if 0 <= max(numbers[:3]) <= 1.0 else box_from_lengths(numbers[:3], numbers[3:])

@@ -1,0 +1,80 @@
+"""`cmake --install`: what is installed runs and can be built against, wherever the folder is."""
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from conftest import mpirun
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = ROOT / "build" / "release"
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory, run_program: Callable) -> Path:
+    """The build of this checkout, installed for /usr under DESTDIR and then moved."""
+    if not (BUILD / "cmake_install.cmake").exists():
+        pytest.skip("nothing is built in build/release: make build")
+    root = tmp_path_factory.mktemp("installed")
+    run_program(["cmake", "--install", BUILD, "--prefix", "/usr"], env={"DESTDIR": str(root / "staged")}, timeout=300)
+    assert sorted(path.name for path in (root / "staged").iterdir()) == ["usr"]
+    return (root / "staged" / "usr").rename(root / "moved")
+
+
+def bare(installed: Path) -> dict[str, str]:
+    """An environment that knows of the installation by its path alone."""
+    gone = {"PYTHONPATH": "", "TESSERA_BIN": "", "LD_LIBRARY_PATH": ""}
+    return {**gone, "PATH": f"{installed / 'bin'}:{os.environ['PATH']}"}
+
+
+def test_the_engine_runs_under_its_mpi(installed: Path, mpi: str, run_program: Callable) -> None:
+    done = run_program([*mpirun(mpi, 2), installed / "bin" / "tessera-md", "--version"], env=bare(installed))
+    assert done.stdout.startswith("tessera 0.")
+    assert ("Open MPI" in done.stdout) == (mpi == "openmpi")
+    for program in ("tessera-probe", "tessera-collectives"):
+        run_program([installed / "bin" / f"{program}-{mpi}", "--help"], env=bare(installed))
+
+
+def test_the_command_finds_its_package_and_engines(installed: Path, tmp_path: Path, run_program: Callable) -> None:
+    (tmp_path / "run.toml").write_text(
+        '[input]\nsystem = "w.tsr"\n[interactions]\ncutoff = 6.0\nswitch = 5.0\n[dynamics]\nsteps = 2\n'
+    )
+    environment = bare(installed)
+    run_program(["tessera", "make", "water", "--atoms", "3000", "-o", "w.tsr"], cwd=tmp_path, env=environment)
+    run_program(["tessera", "run", "run.toml"], cwd=tmp_path, env=environment)
+    done = run_program(["tessera", "run", "run.toml", "--dry-run"], cwd=tmp_path, env=environment)
+    assert str(installed / "bin") in done.stdout
+    run_program(["tessera", "fft", "plan", "30", "-n", "4"], cwd=tmp_path, env=environment)
+
+
+def test_programs_build_against_the_package(installed: Path, tmp_path: Path, mpi: str, run_program: Callable) -> None:
+    source = tmp_path / "source"
+    shutil.copytree(ROOT / "examples" / "fft", source)  # away from Tessera's sources
+    options = [f"-DCMAKE_PREFIX_PATH={installed}", f"-DMPI={mpi}"]
+    run_program(["cmake", "-S", source, "-B", tmp_path / "build", *options], timeout=120)
+    run_program(["cmake", "--build", tmp_path / "build"], timeout=300)
+    done = run_program([*mpirun(mpi, 2), tmp_path / "build" / "spectrum"], env=bare(installed))
+    assert "and back 1\n" in done.stdout
+
+
+def test_headers_need_no_others_than_are_installed(installed: Path, tmp_path: Path, run_program: Callable) -> None:
+    wanted = {
+        line.split('"')[1]
+        for header in installed.glob("include/tessera/**/*.h")
+        for line in header.read_text().splitlines()
+        if line.startswith('#include "tessera/')
+    }
+    assert wanted
+    assert [name for name in sorted(wanted) if not (installed / "include" / name).exists()] == []
+
+
+def test_the_man_page_and_the_completion_are_there(installed: Path, run_program: Callable) -> None:
+    page = (installed / "share" / "man" / "man1" / "tessera.1").read_text()
+    assert ".SH NAME" in page and '.SH "TESSERA RUN"' in page and "\\-\\-system" in page
+    script = installed / "share" / "bash-completion" / "completions" / "tessera"
+    ask = (
+        f"source {script}; COMP_WORDS=(tessera mach); COMP_CWORD=1; _tessera_completion tessera; echo ${{COMPREPLY[*]}}"
+    )
+    assert run_program(["bash", "-c", ask], env=bare(installed)).stdout.split() == ["machine"]

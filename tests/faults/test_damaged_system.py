@@ -1,0 +1,233 @@
+"""A damaged system file is refused in one line or gives the energies that it gave before; nothing crashes or hangs.
+
+Numbers carry no checksum: a bit of one that flips gives another system, if one that can be. Everything else of the file
+does.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+from conftest import ENGINES
+from parallel.runs import Runs
+from parallel.samples import changed, sample
+
+from tessera.build.water import make_water
+from tessera.system import SystemFileError, read
+
+SETTINGS = ["--set=interactions.cutoff=2.0", "--set=interactions.switch=1.5", "--set=parallel.buffer=0.2"]
+CUT = ["--set=interactions.electrostatics=cut"]
+
+
+def energies(path: Path) -> subprocess.CompletedProcess[str]:
+    command = [ENGINES / "tessera-md-serial", "--energy", path, "--json", *SETTINGS, *CUT]
+    return subprocess.run(command, capture_output=True, text=True, timeout=10)
+
+
+@cache
+def small(name: str) -> bytes:
+    if name == "water":
+        path = sample("tripeptide").parent / "small_water.tsr"
+        make_water(375).write(path)
+        return path.read_bytes()
+    return sample("tripeptide").read_bytes()
+
+
+def raw(path: Path) -> np.ndarray:
+    """Which bytes of a file are numbers of its datasets."""
+    is_raw = np.zeros(path.stat().st_size, bool)
+
+    def mark(_: str, member: object) -> None:
+        if isinstance(member, h5py.Dataset) and member.dtype.kind != "O" and member.id.get_offset() is not None:
+            begin = member.id.get_offset()
+            is_raw[begin : begin + member.id.get_storage_size()] = True
+
+    with h5py.File(path) as file:
+        file.visititems(mark)
+    return is_raw
+
+
+def damaged(content: bytes, is_raw: np.ndarray, seed: int) -> tuple[bytes, bool]:
+    """A copy with a bit flipped, a byte changed or a block zeroed, mostly where no numbers are; whether numbers were
+    hit."""
+    random = np.random.default_rng(seed)
+    places = np.flatnonzero(~is_raw) if seed % 5 else np.flatnonzero(is_raw)
+    at = int(random.choice(places))
+    out = bytearray(content)
+    length = 1
+    if seed % 4 == 3:
+        length = int(random.integers(2, 600))
+        out[at : at + length] = bytes(len(out[at : at + length]))
+    elif seed % 4 == 2:
+        out[at] = int(random.integers(256))
+    else:
+        out[at] ^= 1 << int(random.integers(8))
+    return bytes(out), bool(is_raw[at : at + length].any())
+
+
+def check_damage(name: str, seeds: range, folder: Path) -> None:
+    path = folder / "damaged.tsr"
+    path.write_bytes(small(name))
+    is_raw, good = raw(path), energies(path)
+    assert good.returncode == 0, good.stderr
+    refused = 0
+    for seed in seeds:
+        content, hit_numbers = damaged(small(name), is_raw, seed)
+        path.write_bytes(content)
+        found = energies(path)
+        if found.returncode == 2:
+            refused += 1
+            lines = [line for line in found.stderr.splitlines() if not line.startswith("tessera-md: note:")]
+            assert len(lines) == 1 and lines[0].startswith("tessera-md: error:"), (seed, found.stderr)
+        elif found.returncode == 3:
+            assert hit_numbers, (seed, found.stderr)
+        else:
+            assert found.returncode == 0, (seed, found.returncode, found.stderr)
+            assert hit_numbers or found.stdout == good.stdout, seed
+    assert refused > len(seeds) // 4
+
+
+@pytest.mark.parametrize("name", ["water", "peptide"])
+def test_bits_that_flip(tmp_path: Path, name: str) -> None:
+    check_damage(name, range(120), tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["water", "peptide"])
+@pytest.mark.parametrize("part", range(10))
+def test_many_bits_that_flip(tmp_path: Path, name: str, part: int) -> None:
+    check_damage(name, range(1000 + 500 * part, 1500 + 500 * part), tmp_path)
+
+
+READ_ALL = """
+import sys
+from tessera.system import SystemFileError, read
+for path in sys.argv[1:]:
+    try:
+        read(path)
+    except SystemFileError as error:
+        assert len(str(error).splitlines()) == 1, error
+    print(path, flush=True)
+"""
+
+
+def check_reading(name: str, seeds: range, folder: Path) -> None:
+    (folder / "good.tsr").write_bytes(small(name))
+    is_raw, paths = raw(folder / "good.tsr"), []
+    for seed in seeds:
+        paths.append(folder / f"{seed}.tsr")
+        paths[-1].write_bytes(damaged(small(name), is_raw, seed)[0])
+    found = subprocess.run([sys.executable, "-c", READ_ALL, *paths], capture_output=True, text=True, timeout=300)
+    assert found.returncode == 0, (found.stdout.splitlines()[-1:], found.stderr[-2000:])
+
+
+@pytest.mark.parametrize("name", ["water", "peptide"])
+def test_python_reads_or_refuses(tmp_path: Path, name: str) -> None:
+    check_reading(name, range(120), tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(10))
+def test_python_reads_or_refuses_many(tmp_path: Path, part: int) -> None:
+    check_reading("peptide", range(1000 + 500 * part, 1500 + 500 * part), tmp_path)
+
+
+def test_a_link_that_cannot_be_read_is_not_absent(tmp_path: Path) -> None:
+    """One bit in the group of a template: its dihedrals were gone before, and all else went well."""
+    content = small("peptide")
+    at = content.index(b"dihedral")
+    path = tmp_path / "bit.tsr"
+    path.write_bytes(content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :])
+    found = energies(path)
+    assert found.returncode == 2 and "bit.tsr" in found.stderr, found.stderr
+    with pytest.raises(SystemFileError):
+        read(path)
+
+
+def external_link(file: h5py.File) -> str:
+    file.move("box", "hidden")
+    del file["hidden"]
+    file["box"] = h5py.ExternalLink("other.h5", "/box")
+    return "/box is a link"
+
+
+def soft_link(file: h5py.File) -> str:
+    del file["forcefield/angle"]
+    file["forcefield/angle"] = h5py.SoftLink("/forcefield/bond")
+    return "/forcefield/angle is a link"
+
+
+def external_storage(file: h5py.File) -> str:
+    del file["box"]
+    file.create_dataset("box", shape=(3, 3), dtype="f8", external=[("numbers.bin", 0, 72)])
+    return "/box keeps its numbers in another file"
+
+
+def virtual(file: h5py.File) -> str:
+    del file["box"]
+    layout = h5py.VirtualLayout((3, 3), "f8")
+    layout[...] = h5py.VirtualSource("other.h5", "box", (3, 3))
+    file.create_virtual_dataset("box", layout)
+    return "/box keeps its numbers in another file"
+
+
+def other_filter(file: h5py.File) -> str:
+    box = file["box"][...]
+    del file["box"]
+    file.create_dataset("box", data=box, chunks=True, compression="lzf")
+    return "/box is packed by filter 32000"
+
+
+def unknown_dataset(file: h5py.File) -> str:
+    file["forcefield/drude"] = np.zeros(3)
+    return "/forcefield/drude"
+
+
+def unknown_group(file: h5py.File) -> str:
+    file.create_group("templates/0/virtual_site")
+    return "/templates/0/virtual_site"
+
+
+def missing(file: h5py.File) -> str:
+    del file["templates/0/dihedral/atoms"], file["templates/0/dihedral/parameter"], file["templates/0/dihedral"]
+    return "groups and datasets, expected"
+
+
+CHANGES = [external_link, soft_link, external_storage, virtual, other_filter, unknown_dataset, unknown_group, missing]
+
+
+@pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
+def test_what_is_not_the_files_own(tmp_path: Path, change: Callable[[h5py.File], str]) -> None:
+    path = tmp_path / "changed.tsr"
+    path.write_bytes(small("peptide"))
+    box = changed("tripeptide").box
+    box.tofile(tmp_path / "numbers.bin")
+    with h5py.File(tmp_path / "other.h5", "w") as other:
+        other["box"] = box
+    with h5py.File(path, "r+") as file:
+        words = change(file)
+    found = energies(path)
+    assert found.returncode == 2 and words in found.stderr, found.stderr
+    assert len(found.stderr.splitlines()) == 1
+    with pytest.raises(SystemFileError, match=words):
+        read(path)
+
+
+def test_packed_by_hdf5_itself(runs: Runs, tmp_path: Path) -> None:
+    """What h5repack makes of a system file is read as before."""
+    path = tmp_path / "packed.tsr"
+    path.write_bytes(small("peptide"))
+    good = energies(path)
+    with h5py.File(path, "r+") as file:
+        fraction = file["coordinates/fraction"][...]
+        del file["coordinates/fraction"]
+        file.create_dataset("coordinates/fraction", data=fraction, compression="gzip", shuffle=True, fletcher32=True)
+    assert energies(path).stdout == good.stdout
+    np.testing.assert_array_equal(read(path).box, changed("tripeptide").box)

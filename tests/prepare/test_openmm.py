@@ -1,0 +1,293 @@
+"""OpenMM Systems: what is kept of them, what is noted, and what is refused by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import openmm
+import pytest
+from openmm import unit
+from oracle import OPENMM_COULOMB, Settings, reference_energies
+
+from prepare.peers import energies
+from tessera.prepare.errors import InputError
+from tessera.prepare.openmm import prepare_openmm
+from tessera.system import LennardJones, System
+
+ANGSTROM = unit.angstrom
+TABLE = "(a/r6)^2-b/r6; r6=r^6; a=acoef(type1, type2); b=bcoef(type1, type2)"
+PAIR = "-C/r^6+A/r^12"
+
+
+def butane(method: int = openmm.NonbondedForce.NoCutoff, edge: float = 40.0) -> openmm.System:
+    """Four beads in a chain with a dihedral, and one alone; kJ/mol, nm."""
+    system = openmm.System()
+    for _ in range(5):
+        system.addParticle(12.0)
+    system.setDefaultPeriodicBoxVectors(*(np.eye(3) * edge / 10))
+    bonds, angles, nonbonded = openmm.HarmonicBondForce(), openmm.HarmonicAngleForce(), openmm.NonbondedForce()
+    for i in range(3):
+        bonds.addBond(i, i + 1, 0.15, 2e5)
+    for i in range(2):
+        angles.addAngle(i, i + 1, i + 2, 1.9, 400)
+    for i in range(5):
+        nonbonded.addParticle(0.1 * (i - 2), 0.34, 0.4)
+    for i, j in ((0, 1), (1, 2), (2, 3), (0, 2), (1, 3)):
+        nonbonded.addException(i, j, 0, 0.1, 0)
+    nonbonded.addException(0, 3, -0.01, 0.3, 0.2)
+    nonbonded.setNonbondedMethod(method)
+    for force in (bonds, angles, nonbonded):
+        system.addForce(force)
+    return system
+
+
+PLACES = np.array([[0, 0, 0], [1.5, 0, 0], [2.0, 1.4, 0], [3.4, 1.6, 0.5], [6, 6, 6]])
+
+
+def written(folder: Path, system: openmm.System, cryst1: str = "", numbers: tuple[int, int] = (1, 2)) -> list[Path]:
+    lines = [cryst1] if cryst1 else []
+    for i, (x, y, z) in enumerate(PLACES):
+        name, residue = ("BUT", numbers[0]) if i < 4 else ("ONE", numbers[1])
+        lines.append(
+            f"HETATM{i + 1:5d}  C{i + 1}  {name} A{residue:4d}    {x:8.3f}{y:8.3f}{z:8.3f}  1.00  0.00           C"
+        )
+    (folder / "a.xml").write_text(openmm.XmlSerializer.serialize(system))
+    (folder / "a.pdb").write_text("\n".join([*lines, "END", ""]))
+    return [folder / "a.xml", folder / "a.pdb"]
+
+
+def prepared(folder: Path, system: openmm.System, **options: Any) -> System:
+    return prepare_openmm(*written(folder, system), **options)
+
+
+def nonbonded(system: openmm.System) -> openmm.NonbondedForce:
+    return next(f for f in system.getForces() if isinstance(f, openmm.NonbondedForce))
+
+
+def table(system: openmm.System) -> openmm.CustomNonbondedForce:
+    """Lennard-Jones moved into a table; exclusions as the NonbondedForce has them."""
+    force, base = openmm.CustomNonbondedForce(TABLE), nonbonded(system)
+    force.addPerParticleParameter("type")
+    a, b = 2 * np.sqrt(0.4) * 0.34**6, 4 * 0.4 * 0.34**6
+    force.addTabulatedFunction("acoef", openmm.Discrete2DFunction(1, 1, [a]))
+    force.addTabulatedFunction("bcoef", openmm.Discrete2DFunction(1, 1, [b]))
+    for i in range(5):
+        base.setParticleParameters(i, 0.1 * (i - 2), 0.34, 0.0)
+        force.addParticle([0])
+    for index in range(base.getNumExceptions()):
+        force.addExclusion(*base.getExceptionParameters(index)[:2])
+    system.addForce(force)
+    return force
+
+
+def pairs(system: openmm.System, *rows: tuple[int, int, float, float]) -> openmm.CustomBondForce:
+    force = openmm.CustomBondForce(PAIR)
+    force.addPerBondParameter("A")  # the other order than OpenMM's GROMACS reader has
+    force.addPerBondParameter("C")
+    base = nonbonded(system)
+    base.setExceptionParameters(5, 0, 3, -0.01, 0.3, 0.0)
+    for i, j, a, c in rows:
+        force.addBond(i, j, [a, c])
+    system.addForce(force)
+    return force
+
+
+def torsion(system: openmm.System, energy: str, theta0: float = 0.5) -> openmm.CustomTorsionForce:
+    force = openmm.CustomTorsionForce(energy)
+    force.addPerTorsionParameter("k")
+    force.addPerTorsionParameter("theta0")
+    force.addTorsion(0, 1, 2, 3, [10.0, theta0])
+    system.addForce(force)
+    return force
+
+
+WRAPPED = (
+    "k*min(dtheta, 2*pi-dtheta)^2; dtheta = abs(theta-theta0);pi = 3.141593;",
+    "0.5*k*min(dtheta, 2*3.141592653589793-dtheta)^2; dtheta = abs(theta-theta0)",
+    "0.5*k*(thetap-theta0)^2; thetap = step(-(theta-theta0+pi))*2*pi+theta+step(theta-theta0-pi)*(-2*pi); "
+    "pi = 3.14159265358979",
+    "k*dtheta_torus^2;dtheta_torus = dtheta - floor(dtheta/(2*pi)+0.5)*(2*pi);dtheta = theta - theta0;pi = 3.141593",
+)
+
+
+@pytest.mark.parametrize("energy", WRAPPED)
+@pytest.mark.parametrize("theta0", [0.5, 3.0, -3.0])
+def test_harmonic_impropers_have_openmms_energy(tmp_path: Path, energy: str, theta0: float) -> None:
+    system = butane()
+    torsion(system, energy, theta0)
+    found = reference_energies(prepared(tmp_path, system), Settings(cutoff=None))
+    peer = energies(system, PLACES * ANGSTROM)
+    assert found["improper"] == pytest.approx(peer["CustomTorsionForce"], rel=1e-5)
+    assert found["bond"] == pytest.approx(peer["HarmonicBondForce"], rel=1e-6)
+    assert found["angle"] == pytest.approx(peer["HarmonicAngleForce"], rel=1e-6)
+    coulomb = (found["coulomb"] + found["coulomb_14"]) * OPENMM_COULOMB / prepared(tmp_path, system).coulomb_constant
+    assert found["lj"] + found["lj_14"] + coulomb == pytest.approx(peer["NonbondedForce"], rel=1e-6)
+
+
+def test_tables_and_pairs_have_openmms_energy(tmp_path: Path) -> None:
+    system = butane()
+    table(system)
+    pairs(system, (3, 0, 1e-6, 1e-3))
+    found = reference_energies(prepared(tmp_path, system), Settings(cutoff=None))
+    peer = energies(system, PLACES * ANGSTROM)
+    assert found["lj"] == pytest.approx(peer["CustomNonbondedForce"], rel=1e-6)
+    assert found["lj_14"] == pytest.approx(peer["CustomBondForce"], rel=1e-6)
+
+
+def _group(system: openmm.System) -> None:
+    table(system).addInteractionGroup([0], [4])
+
+
+def _parameter(system: openmm.System, name: str) -> None:
+    nonbonded(system).addGlobalParameter("lambda", 0.0)
+    if name == "particle":
+        nonbonded(system).addParticleParameterOffset("lambda", 0, 1.0, 0, 0)
+    else:
+        nonbonded(system).addExceptionParameterOffset("lambda", 0, 1.0, 0, 0)
+
+
+REFUSED: list[tuple[Callable[[openmm.System], object], str]] = [
+    (_group, "CustomNonbondedForce acts between interaction groups only"),
+    (
+        lambda s: table(s).addExclusion(1, 4),
+        r"C2 of BUT 1 in A .* and C5 of ONE 2 in A .* are excluded in",
+    ),
+    (
+        lambda s: (table(s), nonbonded(s).addException(2, 4, 0, 1, 0)),
+        "C3 .* and C5 .* not excluded in",
+    ),
+    (lambda s: (table(s), table(s)), "two CustomNonbondedForces"),
+    (
+        lambda s: table(s).setNonbondedMethod(openmm.CustomNonbondedForce.CutoffPeriodic),
+        "one is periodic and the other",
+    ),
+    (lambda s: pairs(s, (0, 3, 1e-6, 0.0)), r"C1 of BUT 1 .* and C4 .* are purely repulsive or attractive"),
+    (lambda s: pairs(s, (0, 3, 0.0, 1e-3)), "purely repulsive or attractive"),
+    (lambda s: pairs(s, (0, 3, 1e-6, 1e-3), (3, 0, 1e-6, 1e-3)), "the CustomBondForce has atoms 1 and 4 twice"),
+    (lambda s: pairs(s, (0, 4, 1e-6, 1e-3)), "have a CustomBondForce and are no exception"),
+    (
+        lambda s: torsion(s, WRAPPED[0].replace("abs(theta-theta0)", "abs(theta-2*theta0)")),
+        "CustomTorsionForce with the energy",
+    ),
+    (lambda s: torsion(s, WRAPPED[0].replace("3.141593", "1.5")), "CustomTorsionForce with the energy"),
+    (lambda s: torsion(s, "k*min(dtheta, 2-dtheta)^2; dtheta = theta"), "CustomTorsionForce with the energy"),
+    (lambda s: torsion(s, "k*(theta-theta0)^2"), r"θ₀ = 0.5, which jumps at 180°"),
+    (lambda s: _parameter(s, "particle"), "parameter offsets"),
+    (lambda s: _parameter(s, "exception"), "parameter offsets"),
+    (lambda s: nonbonded(s).setIncludeDirectSpace(False), "leaves direct space out"),
+    (lambda s: nonbonded(s).setParticleParameters(0, 0, 0.3, -0.1), "negative ε"),
+    (lambda s: s.addForce(openmm.CustomAngleForce("theta")), "CustomAngleForce: this force is not supported"),
+    (lambda s: s.addForce(openmm.CustomBondForce("r^2")), "CustomBondForce with the energy 'r\\^2'"),
+]
+
+
+@pytest.mark.parametrize(("change", "message"), REFUSED)
+def test_what_is_refused_by_name(tmp_path: Path, change: Callable[[openmm.System], object], message: str) -> None:
+    system = butane()
+    change(system)
+    with pytest.raises(InputError, match=message):
+        prepared(tmp_path, system)
+
+
+def test_an_improper_that_is_not_wrapped_counts_about_zero(tmp_path: Path) -> None:
+    system = butane()
+    torsion(system, "k*(theta-theta0)^2", 0.0)
+    found = reference_energies(prepared(tmp_path, system), Settings(cutoff=None))
+    assert found["improper"] == pytest.approx(energies(system, PLACES * ANGSTROM)["CustomTorsionForce"], rel=1e-6)
+
+
+CUT = LennardJones("cut", 10.0, tail=True)
+
+
+@pytest.mark.parametrize(
+    ("method", "notes", "lennard_jones"),
+    [
+        ("NoCutoff", ["the System has no periodic box: the system is in vacuum"], LennardJones("cut", 10.0, tail=True)),
+        ("PME", [], CUT),
+        ("Ewald", ["OpenMM's Ewald sum becomes a particle-mesh Ewald sum"], CUT),
+        ("LJPME", ["a run cuts it off at 10 Å and adds the mean"], CUT),
+        ("CutoffPeriodic", ["OpenMM ends electrostatics with a reaction field at 10 Å; a run sums them"], CUT),
+        (
+            "CutoffNonPeriodic",
+            ["OpenMM ends electrostatics with a reaction field at 10 Å; a run without", "in vacuum"],
+            CUT,
+        ),
+    ],
+)
+def test_methods_that_a_run_has_not_are_noted(
+    tmp_path: Path, method: str, notes: list[str], lennard_jones: LennardJones
+) -> None:
+    system = butane(getattr(openmm.NonbondedForce, method))
+    nonbonded(system).setUseSwitchingFunction(method == "LJPME")  # which does not use it
+    nonbonded(system).setSwitchingDistance(0.8)
+    found = prepared(tmp_path, system)
+    assert len(found.notes) == len(notes)
+    assert all(part in note for part, note in zip(notes, found.notes))
+    assert found.lennard_jones == lennard_jones
+    assert found.periodic == (method not in ("NoCutoff", "CutoffNonPeriodic"))
+
+
+def test_only_forces_between_pairs_make_a_system_periodic(tmp_path: Path) -> None:
+    system = butane()
+    for force in system.getForces()[:2]:
+        force.setUsesPeriodicBoundaryConditions(True)
+    system.addForce(openmm.MonteCarloBarostat(1, 300))
+    assert not prepared(tmp_path, system).periodic
+
+
+def test_what_is_no_interaction_is_noted(tmp_path: Path) -> None:
+    system = butane(openmm.NonbondedForce.PME)
+    for force in (openmm.MonteCarloBarostat(1, 300), openmm.AndersenThermostat(300, 1), openmm.CMMotionRemover()):
+        system.addForce(force)
+    notes = prepared(tmp_path, system).notes
+    assert [note.split(":")[0] for note in notes] == [
+        f"the System's {name} is left out" for name in ("MonteCarloBarostat", "AndersenThermostat", "CMMotionRemover")
+    ]
+
+
+def test_the_systems_box_counts(tmp_path: Path) -> None:
+    system = butane(openmm.NonbondedForce.PME, edge=41.0)
+    files = written(tmp_path, system, "CRYST1   40.000   40.000   40.000  90.00  90.00  90.00 P 1")
+    found = prepare_openmm(*files)
+    assert np.diag(found.box) == pytest.approx([41, 41, 41])
+    assert found.notes == [
+        "the System's box is taken, 41.000 × 41.000 × 41.000 Å; the PDB has another, 40.000 × 40.000 × 40.000 Å"
+    ]
+    given = prepare_openmm(*files, box=np.diag([42.0] * 3))
+    assert np.diag(given.box).tolist() == [42, 42, 42] and not given.notes
+    system.setDefaultPeriodicBoxVectors([4.1, 0, 0], [0, 4.1, 0], [1.0, 1.0, 4.1])
+    with pytest.raises(InputError, match="the box is triclinic"):
+        prepared(tmp_path, system)
+
+
+def test_residues_have_the_pdbs_numbers(tmp_path: Path) -> None:
+    system = butane()
+    for i in range(3):
+        system.getForces()[0].setBondParameters(i, i, i + 1, 0.15, 2e5)
+    found = prepare_openmm(*written(tmp_path, system, numbers=(17, 735)))
+    assert [t.residue_number.tolist() for t in found.templates] == [[17], [735]]
+
+
+def test_charmm_force_switch_is_kept_from_a_switching_function(tmp_path: Path) -> None:
+    system = butane(openmm.NonbondedForce.PME)
+    nonbonded(system).setUseSwitchingFunction(True)
+    nonbonded(system).setSwitchingDistance(0.8)
+    nonbonded(system).setUseDispersionCorrection(False)
+    assert prepared(tmp_path, system).lennard_jones == LennardJones("quintic-switch", 10.0, 8.0, False)
+
+
+def test_a_table_says_how_lennard_jones_ends_whichever_force_comes_first(tmp_path: Path) -> None:
+    system = butane(openmm.NonbondedForce.PME)
+    force = table(system)
+    force.setNonbondedMethod(force.CutoffPeriodic)
+    force.setCutoffDistance(0.9)
+    turned = openmm.XmlSerializer.clone(system)
+    for index in reversed(range(turned.getNumForces())):
+        turned.removeForce(index)
+    for other in reversed(system.getForces()):
+        turned.addForce(openmm.XmlSerializer.clone(other))
+    for order in (system, turned):
+        assert prepared(tmp_path, order).lennard_jones == LennardJones("cut", 9.0)
