@@ -38,6 +38,11 @@ MOST_ON_A_CORE = 4  # ranks × threads that need no flag
 _NAMES = {"openmpi": "Open MPI", "mpich": "MPICH", "serial": "no MPI"}
 
 
+oversubscribe_option = click.option(
+    "--oversubscribe", is_flag=True, help="Start more than four ranks a core, outside batch jobs."
+)
+
+
 class LaunchError(click.ClickException):
     """The engine or its `mpirun` can't be found or used: says what was looked for and how to mend it."""
 

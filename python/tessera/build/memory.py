@@ -11,7 +11,10 @@ BYTES_PER_ATOM = 160  # at most at one time while a system is made and written: 
 
 
 def check_memory(atoms: int, mend: str) -> None:
-    """Raises `InputError` where so many atoms take more memory than this machine has; `mend`: what to ask for instead."""
+    """Raises `InputError` where so many atoms take more memory than this machine has.
+
+    `mend`: what to ask for instead.
+    """
     needed, here = BYTES_PER_ATOM * atoms, memory_of_machine()
     if needed > here:
         raise InputError(

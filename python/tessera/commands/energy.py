@@ -21,6 +21,7 @@ from tessera import launch
 @click.option(
     "--mpi", type=click.Choice(["auto", *launch.FLAVOURS]), default="auto", show_default=True, help="Which MPI."
 )
+@launch.oversubscribe_option
 @click.option("--dry-run", is_flag=True, help="Print the command that would be run and stop.")
 def energy(
     system: Path,
@@ -30,6 +31,7 @@ def energy(
     threads: int | None,
     overrides: tuple[str, ...],
     mpi: str,
+    oversubscribe: bool,
     dry_run: bool,
 ) -> None:
     """Energies by term (kcal/mol) of the configuration in SYSTEM (*.tsr).
@@ -47,4 +49,4 @@ def energy(
         arguments += ["--forces", str(forces)]
     for override in overrides:
         arguments += ["--set", override]
-    launch.start(arguments, ranks=ranks, threads=threads, mpi=mpi, dry_run=dry_run)
+    launch.start(arguments, ranks=ranks, threads=threads, mpi=mpi, oversubscribe=oversubscribe, dry_run=dry_run)

@@ -75,6 +75,7 @@ def machine(context: click.Context, probe: str | None) -> None:
 @click.option("--seconds", type=click.FloatRange(min=0, min_open=True), help="Time that all of it may take [120].")
 @click.option("--merge", type=FILE, help="An older map of this machine; the least times of both are kept.")
 @click.option("--check", is_flag=True, help="Only say whether the map OUTPUT still holds; exit status 1 where not.")
+@launch.oversubscribe_option
 @click.option("--dry-run", is_flag=True, help="Print the command that would be run and stop.")
 def measure(
     ranks: int,
@@ -86,6 +87,7 @@ def measure(
     seconds: float | None,
     merge: Path | None,
     check: bool,
+    oversubscribe: bool,
     dry_run: bool,
 ) -> None:
     """Measure round trips between hosts, one pair at a time, and what shares a wire; write the map.
@@ -100,7 +102,9 @@ def measure(
     for name, value in (("--sizes", sizes), ("--repeats", repeats), ("--seconds", seconds), ("--merge", merge)):
         if value is not None:
             arguments += [name, str(value)]
-    command = launch.engine_command(arguments, ranks=ranks, mpi=mpi, hostfile=hostfile, program=PROBE)
+    command = launch.engine_command(
+        arguments, ranks=ranks, mpi=mpi, hostfile=hostfile, oversubscribe=oversubscribe, program=PROBE
+    )
     if dry_run:
         click.echo(shlex.join(command))
         return
@@ -118,6 +122,7 @@ def measure(
 @click.option("--ops", metavar="NAME,…", help="Operations, as in allreduce,bcast [the usual ones].")
 @click.option("--sizes", metavar="BYTES,…", help="As in 1KiB,1M [1024,16384,131072,1048576].")
 @click.option("--seconds", type=click.FloatRange(min=0, min_open=True), help="Time that all of it may take [120].")
+@launch.oversubscribe_option
 @click.option("--dry-run", is_flag=True, help="Print the command that would be run and stop.")
 def tune(
     map_file: Path,
@@ -128,6 +133,7 @@ def tune(
     ops: str | None,
     sizes: str | None,
     seconds: float | None,
+    oversubscribe: bool,
     dry_run: bool,
 ) -> None:
     """Try the most promising collectives beside the MPI library's own and keep what they took in MAP.
@@ -149,7 +155,9 @@ def tune(
         arguments += ["--sizes", ",".join(str(bytes_type.convert(word, None, None)) for word in sizes.split(","))]
     if seconds is not None:
         arguments += ["--seconds", str(seconds)]
-    command = launch.engine_command(arguments, ranks=ranks, mpi=mpi, hostfile=hostfile, program=COLLECTIVES)
+    command = launch.engine_command(
+        arguments, ranks=ranks, mpi=mpi, hostfile=hostfile, oversubscribe=oversubscribe, program=COLLECTIVES
+    )
     if dry_run:
         click.echo(shlex.join(command))
         return

@@ -25,7 +25,7 @@ from tessera import launch
 @click.option(
     "--mpi", type=click.Choice(["auto", *launch.FLAVOURS]), default="auto", show_default=True, help="Which MPI."
 )
-@click.option("--oversubscribe", is_flag=True, help="Start more than four ranks a core, outside batch jobs.")
+@launch.oversubscribe_option
 @click.option("--print-defaults", is_flag=True, help="Print a run file with every key and stop.")
 @click.option("--dry-run", is_flag=True, help="Print the command that would be run and stop.")
 def run(
