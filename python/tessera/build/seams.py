@@ -127,14 +127,14 @@ def _worst(
     return np.flatnonzero(~stays)
 
 
-def _relaxed(
-    liquid: Liquid, molecules: FloatArray, edges: FloatArray, may_move: NDArray[np.bool_]
-) -> FloatArray:
+def _relaxed(liquid: Liquid, molecules: FloatArray, edges: FloatArray, may_move: NDArray[np.bool_]) -> FloatArray:
     """Downhill, but no further than to the energy that molecules have in the tile: a run that starts with it keeps its
     temperature."""
     tile_edges = np.full(3, liquid.edge)
     tile_pairs, tile_image = _neighbours(liquid.tile, tile_edges)
-    of_liquid = sum(e.sum() for *_, e, _ in _interactions(liquid, liquid.tile, tile_pairs, tile_image)) / len(liquid.tile)
+    of_liquid = sum(e.sum() for *_, e, _ in _interactions(liquid, liquid.tile, tile_pairs, tile_image)) / len(
+        liquid.tile
+    )
     pairs, image = _neighbours(molecules, edges)
     acts = may_move[pairs].any(axis=1)
     pairs, image = pairs[acts], image[acts]

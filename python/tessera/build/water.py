@@ -159,4 +159,3 @@ def rotations(count: int, seed: int) -> FloatArray:
         ],
         axis=1,
     )
-
