@@ -1,11 +1,11 @@
 #include "fft_plans.h"
 
+#include <fmt/format.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/array.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
-#include <fmt/format.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
@@ -119,8 +119,8 @@ constexpr int most_ranks_to_explain = 262144;
 json explain(const std::optional<std::string>& path, const Shape& shape, bool is_real, int ranks,
              std::int64_t real_bytes) {
   if (ranks > most_ranks_to_explain)
-    throw InputError(fmt::format("{} ranks: plans of more than {} take minutes; give fewer (-n)", ranks,
-                                 most_ranks_to_explain));
+    throw InputError(
+        fmt::format("{} ranks: plans of more than {} take minutes; give fewer (-n)", ranks, most_ranks_to_explain));
   const auto problem = problem_of(shape, is_real, ranks);
   (void)fft::plan_transform("pencil", problem);  // says what is wrong with it
   const auto wires = path ? machine::wires_of_job(machine::read_network(*path), ranks) : fft::wires_of_one_host(ranks);
@@ -137,9 +137,13 @@ json explain(const std::optional<std::string>& path, const Shape& shape, bool is
   for (const auto& scheme : fft::schemes())
     if (std::ranges::none_of(list, [&](const json& one) { return one["scheme"] == scheme.name; }))
       left_out.push_back({{"scheme", scheme.name}, {"why", scheme.restrictions}});
-  return {{"shape", shape},  {"ranks", ranks},       {"hosts", wires.n_hosts()},
+  return {{"shape", shape},
+          {"ranks", ranks},
+          {"hosts", wires.n_hosts()},
           {"estimated", ranks > most_ranks_to_count},
-          {"schemes", list}, {"left_out", left_out}, {"chosen", list.front()["scheme"]}};
+          {"schemes", list},
+          {"left_out", left_out},
+          {"chosen", list.front()["scheme"]}};
 }
 
 }  // namespace

@@ -138,7 +138,7 @@ def test_a_full_standard_output_is_no_success(words: list[str]) -> None:
 @pytest.mark.parametrize(
     ("words", "answer"),
     [
-        (["make", "water", "--atoms", "3000000000000"], "need about 480,000 GB of memory"),
+        (["make", "water", "--atoms", "3000000000000"], "need about 960,000 GB of memory"),
         (["make", "nacl", "--ions", "3000000000000000000000"], "GB of memory to be made"),
         (["make", "water", "--atoms", "300", "--seed", "-1"], "Invalid value for '--seed': -1"),
         (["make", "water", "--atoms", "300", "--seed", "1" * 40], "Invalid value for '--seed'"),

@@ -120,9 +120,9 @@ Crowding find_crowding(const ExplainRequest& request, int threads, const std::st
   const auto ranks = machine::fill_slots(*file.machine.network, request.ranks);
   Crowding found;
   for (std::size_t host = 0; host < ranks.size(); ++host) {
-    const int cores = request.cores_per_node > 0 ? request.cores_per_node
-                                                 : file.machine.usable_threads.value_or(
-                                                       file.machine.network->hosts[host].slots);
+    const int cores = request.cores_per_node > 0
+                          ? request.cores_per_node
+                          : file.machine.usable_threads.value_or(file.machine.network->hosts[host].slots);
     found.most = std::max(found.most, static_cast<double>(ranks[host]) * threads / cores);
     if (ranks[host] == *std::max_element(ranks.begin(), ranks.end()))
       found.text = fmt::format("{} hosts of {}, at most {} ranks × {} threads on one of {} cores",

@@ -4,7 +4,6 @@
 
 #include <cerrno>
 #include <cstdio>
-#include <iostream>
 #include <optional>
 
 #include "tessera/base/descriptor.h"
@@ -22,10 +21,7 @@ int run_job(const std::string& program, const std::function<int(const Communicat
   try {
     comm = Communicator::world();
     status = work(*comm);
-    if (comm->is_root()) {
-      std::cout.flush();
-      print("");
-    }
+    if (comm->is_root()) print("");  // what was printed otherwise is out, or this says that it is not
   } catch (const InputError& error) {
     report(error.what(), 2);
   } catch (const RunError& error) {

@@ -1,7 +1,7 @@
 // Signals that ask a job to end in good order: SIGTERM, SIGINT, SIGHUP and SIGUSR1.
 //
-// Launchers and batch systems send one request many times: to every process at once, to a launcher that hands it on, and
-// again some seconds later. So
+// Launchers and batch systems send one request many times: to every process at once, to a launcher that hands it on,
+// and again some seconds later. So
 //   - a signal to any one rank is a request to all (agreed_stop_signal);
 //   - what comes within a second of another is the same request;
 //   - the second request changes nothing: the checkpoint under way is written to its end;

@@ -52,8 +52,8 @@ struct Processors {
   friend bool operator==(const Processors&, const Processors&) = default;
 };
 
-/// What is wrong with the name of a host, empty where nothing is. Names go into host files and onto the command lines of
-/// launchers, so they hold neither white space nor control characters, nor `#` or `:`, and begin with no `-`.
+/// What is wrong with the name of a host, empty where nothing is. Names go into host files and onto the command lines
+/// of launchers, so they hold neither white space nor control characters, nor `#` or `:`, and begin with no `-`.
 std::string problem_of_host_name(const std::string& name);
 
 struct Network {

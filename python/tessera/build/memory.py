@@ -7,15 +7,16 @@ from pathlib import Path
 
 from tessera.prepare.errors import InputError
 
-BYTES_PER_ATOM = 160  # at most at one time while a system is made and written: 142 to 150 measured on a million atoms
+# At most at one time while a system is made and written, measured on a million atoms; a liquid is also relaxed.
+BYTES_PER_ATOM, BYTES_PER_ATOM_OF_LIQUID = 160, 320
 
 
-def check_memory(atoms: int, mend: str) -> None:
+def check_memory(atoms: int, mend: str, bytes_per_atom: int = BYTES_PER_ATOM) -> None:
     """Raises `InputError` where so many atoms take more memory than this machine has.
 
     `mend`: what to ask for instead.
     """
-    needed, here = BYTES_PER_ATOM * atoms, memory_of_machine()
+    needed, here = bytes_per_atom * atoms, memory_of_machine()
     if needed > here:
         raise InputError(
             f"{atoms:,} atoms need about {needed / 1e9:,.0f} GB of memory to be made, this machine has "

@@ -55,10 +55,12 @@ def nacl(ions: int, output: Path, as_json: bool) -> None:
 
 def _said(build: Callable[[], System], wanted: int, what: str) -> Callable[[Callable[[str], None]], System]:
     """Build, and say so where the number had to be rounded."""
-    from tessera.build.memory import check_memory
+    from tessera.build.memory import BYTES_PER_ATOM, BYTES_PER_ATOM_OF_LIQUID, check_memory
+
+    bytes_per_atom = BYTES_PER_ATOM_OF_LIQUID if what == "atoms" else BYTES_PER_ATOM
 
     def made(report: Callable[[str], None]) -> System:
-        check_memory(wanted, f"make fewer {what}, and let `tessera replicate` copy them on a machine that holds them")
+        check_memory(wanted, f"make fewer {what}", bytes_per_atom)
         report("building")
         system = build()
         if system.n_atoms != wanted:

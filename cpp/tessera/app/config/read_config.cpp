@@ -301,7 +301,7 @@ RunConfig read_run_file(const std::string& path, const std::vector<std::string>&
   if (!file)
     throw InputError(fmt::format("{}: {}", path,
                                  std::filesystem::exists(status) ? "may not be read; check its permissions"
-                                                               : "there is no such run file; check the path"));
+                                                                 : "there is no such run file; check the path"));
   std::string text(most_bytes + 1, '\0');
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<std::size_t>(file.gcount()));
