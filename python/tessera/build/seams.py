@@ -132,9 +132,8 @@ def _relaxed(liquid: Liquid, molecules: FloatArray, edges: FloatArray, may_move:
     temperature."""
     tile_edges = np.full(3, liquid.edge)
     tile_pairs, tile_image = _neighbours(liquid.tile, tile_edges)
-    of_liquid = sum(e.sum() for *_, e, _ in _interactions(liquid, liquid.tile, tile_pairs, tile_image)) / len(
-        liquid.tile
-    )
+    energies = [e.sum() for *_, e, _ in _interactions(liquid, liquid.tile, tile_pairs, tile_image)]
+    of_liquid = sum(energies) / len(liquid.tile)
     pairs, image = _neighbours(molecules, edges)
     acts = may_move[pairs].any(axis=1)
     pairs, image = pairs[acts], image[acts]
