@@ -446,9 +446,11 @@ Report Run::make_report(double seconds) {
   report.drift = averages_.drift();
   report.folder = config_.output.folder;
   for (const auto* name :
-       {"energy.csv", "trajectory.dcd", "trajectory.h5md", "checkpoint.tck", "settings.toml", "report.json"})
-    if (name == std::string_view("report.json") || std::filesystem::exists(report.folder + "/" + name))
+       {"energy.csv", "trajectory.dcd", "trajectory.h5md", "checkpoint.tck", "settings.toml", "report.json"}) {
+    std::error_code ignored;
+    if (name == std::string_view("report.json") || std::filesystem::exists(report.folder + "/" + name, ignored))
       report.files.emplace_back(name);
+  }
   report.to_go_on = restart_command(request_.run_file, request_.overrides, comm_.size(), request_.threads,
                                     report.last_step < last_step() ? 0 : 2 * last_step());
   if (request_.restart && comm_.is_root()) {

@@ -183,6 +183,7 @@ TEST(Report, TheCommandToGoOnIsTheShells) {
   EXPECT_EQ(restart_command("my run.toml", {"dynamics.steps=10", "output.folder=it's", "pme.grid=[8, 8, 8]"}, 2, 3, 20),
             "tessera run 'my run.toml' -n 2 -t 3 --restart --set 'output.folder=it'\\''s' --set 'pme.grid=[8, 8, 8]' "
             "--set dynamics.steps=20");
+  EXPECT_EQ(restart_command("run.toml", {"output.overwrite=true"}, 1, 0, 0), "tessera run run.toml --restart");
   EXPECT_EQ(restart_command("run.toml", {"dynamics.steps=10"}, 1, 0, 0),
             "tessera run run.toml --restart --set dynamics.steps=10");
 }

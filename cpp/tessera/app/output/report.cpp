@@ -92,8 +92,10 @@ std::string restart_command(const std::string& run_file, const std::vector<std::
   if (ranks > 1) text += fmt::format(" -n {}", ranks);
   if (threads > 0) text += fmt::format(" -t {}", threads);
   text += " --restart";
-  for (const auto& word : overrides)
-    if (!(steps > 0 && word.starts_with("dynamics.steps"))) text += fmt::format(" --set {}", quoted(word));
+  for (const auto& word : overrides) {
+    const bool is_replaced = steps > 0 && word.starts_with("dynamics.steps");
+    if (!is_replaced && !word.starts_with("output.overwrite")) text += fmt::format(" --set {}", quoted(word));
+  }
   if (steps > 0) text += fmt::format(" --set dynamics.steps={}", steps);
   return text;
 }
