@@ -90,7 +90,7 @@ def test_what_is_written_is_read(system: System, tmp_path_factory: pytest.TempPa
     path = tmp_path_factory.mktemp("system") / "one.tsr"
     system.write(path)
     with h5py.File(path) as file:
-        assert file.attrs["creator"] == f"tessera {__version__}"
+        assert file.attrs["creator"].decode() == f"tessera {__version__}"
     again = read(path)
     for name in ("coulomb_constant", "coulomb_source", "lj_rule", "lennard_jones", "source", "periodic"):
         assert getattr(again, name) == getattr(system, name)

@@ -16,8 +16,8 @@
 namespace tessera::md::bonded::test {
 
 /// Force constants of tests are this many times the usual: energies are kept in steps of 4e-9 kcal/mol, and a finite
-/// difference of a small one would show the steps.
-inline constexpr double strong = 65536;
+/// difference of a small one would show the steps. Forces stay within force_limit.
+inline constexpr double strong = 1e3;
 
 /// A test that runs with each instruction set.
 class WithInstructionSet : public testing::TestWithParam<std::int64_t> {
@@ -38,7 +38,7 @@ struct Result {
   EnergyVirial fixed;
   std::vector<std::int64_t> fixed_force;
 
-  double term(Term t) const { return from_fixed(fixed.energy[static_cast<std::size_t>(t)], energy_unit); }
+  double term(Term t) const { return fixed[t]; }
 };
 
 using Add = std::function<void(const Lattice&, Positions, Accumulator&)>;
@@ -52,8 +52,10 @@ inline Result measure(const Lattice& lattice, const std::vector<Fraction>& posit
     const std::int64_t* f = &result.fixed_force[3 * i];
     result.force.push_back({from_fixed(f[0], force_unit), from_fixed(f[1], force_unit), from_fixed(f[2], force_unit)});
   }
-  for (std::int64_t e : result.fixed.energy) result.energy += from_fixed(e, energy_unit);
-  for (std::size_t i = 0; i < 6; ++i) result.virial[i] = from_fixed(result.fixed.virial[i], energy_unit);
+  for (int term = 0; term < n_terms; ++term) result.energy += result.fixed[static_cast<Term>(term)];
+  for (std::size_t i = 0; i < 6; ++i)
+    result.virial[i] =
+        from_fixed(result.fixed.virial[i], energy_unit) + from_fixed(result.fixed.virial_of_clashes[i], large_energy);
   return result;
 }
 
@@ -158,6 +160,8 @@ inline void check_potential(const Lattice& lattice, const std::vector<Vec3>& r, 
   EXPECT_EQ(there.fixed_force, here.fixed_force);
   EXPECT_EQ(there.fixed.energy, here.fixed.energy);
   EXPECT_EQ(there.fixed.virial, here.fixed.virial);
+  EXPECT_EQ(there.fixed.energy_of_clashes, here.fixed.energy_of_clashes);
+  EXPECT_EQ(there.fixed.virial_of_clashes, here.fixed.virial_of_clashes);
 }
 
 /// The energy is the same and the forces turn along when the atoms are turned about an axis.
