@@ -144,8 +144,8 @@ Run::Run(const RunRequest& request, const comm::Communicator& comm) : request_(r
   });
   if (request.restart) read_checkpoint_of_run();
   if (request.tune) tune();
-  tell_what_runs();
   engine_.emplace(system_, settings_, comm, *threads_);
+  tell_what_runs();
   if (request.restart)
     start_from_checkpoint();
   else
