@@ -7,7 +7,8 @@ from pathlib import Path
 
 from tessera.prepare.errors import InputError
 
-# At most at one time while a system is made and written, measured on a million atoms; a liquid is also relaxed.
+# At most at one time while a system is made and written, measured on a million atoms; a liquid, which is also relaxed,
+# on 600,000.
 BYTES_PER_ATOM, BYTES_PER_ATOM_OF_LIQUID = 160, 320
 
 
