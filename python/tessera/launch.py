@@ -341,7 +341,8 @@ def start(
 
 
 def check(arguments: Sequence[str], ranks: int) -> None:
-    """Asks the engine without MPI whether a run would start on so many ranks. Raises LaunchError with what it says."""
+    """Asks the engine without MPI whether a run would start on so many ranks; where it would not, prints what the
+    engine says and ends with its status."""
     serial = engines().get("serial")
     if serial is None:
         return

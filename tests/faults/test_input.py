@@ -167,18 +167,6 @@ def test_coordinates_that_are_not_numbers(tmp_path: Path) -> None:
 # Folders.
 
 
-@pytest.fixture
-def tiny_disk(tmp_path: Path) -> Path:
-    """A file system of 1 MB."""
-    path = tmp_path / "tiny"
-    path.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=1M", "tmpfs", str(path)]
-    if os.geteuid() != 0 or subprocess.run(command, capture_output=True).returncode != 0:
-        pytest.skip("needs root and the right to mount")
-    yield path  # type: ignore[misc]
-    subprocess.run(["umount", "-l", str(path)], check=False, capture_output=True)
-
-
 def test_full_disk(runs: Runs, sizes: dict[str, object], tiny_disk: Path) -> None:
     """The disk fills while frames are written; the message names the file and the reason."""
     settings: Settings = {

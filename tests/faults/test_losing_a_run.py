@@ -239,31 +239,19 @@ def check_frames(output: Path, kind: str, least: int) -> None:
         assert 0 < np.median(np.abs(after - before)) < 1
 
 
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Path:
-    """A file system of 1 MB."""
-    path = tmp_path / "small"
-    path.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=1M", "tmpfs", str(path)]
-    if os.geteuid() != 0 or subprocess.run(command, capture_output=True).returncode != 0:
-        pytest.skip("needs root and the right to mount")
-    yield path  # type: ignore[misc]
-    subprocess.run(["umount", "-l", str(path)], check=False, capture_output=True)
-
-
 @pytest.mark.parametrize("velocities", [False, True])
-def test_a_full_disk_and_h5md(runs: Runs, small_disk: Path, velocities: bool) -> None:
+def test_a_full_disk_and_h5md(runs: Runs, tiny_disk: Path, velocities: bool) -> None:
     settings: Settings = {
         **SHORT,
         "dynamics.steps": 100,
-        "output.folder": str(small_disk / "output"),
+        "output.folder": str(tiny_disk / "output"),
         "output.trajectory": "h5md",
         "output.velocities": velocities,
         "output.checkpoint_every": 0,
     }
     found = runs.run(sample("peptide"), settings, check=False)
     message(found.process, FAILURE, "trajectory.h5md", "the disk is full")
-    check_frames(small_disk / "output", "h5md", 10)
+    check_frames(tiny_disk / "output", "h5md", 10)
 
 
 # Places that are no files.

@@ -102,7 +102,6 @@ class Run {
   void record_frame();
   void save_checkpoint();
   void look_at_balance();
-  void show_progress(bool is_last);
   int asked_to_stop() const;
   Report make_report(double seconds);
   /// The settings in effect, as a run file.
