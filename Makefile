@@ -71,8 +71,8 @@ format: setup-lint ## put every source file into the house format
 long_physics = Engine.(ConservesEnergy|RunsBackwards|EnergyErrorIs|KeepsMomentum|RigidWaters|EnergiesDoNot|GeneratesVel|ForcesAreMinus)
 
 # What CI has time for; `make asan` and `make tsan` take md and app too.
-quick_tests := base_test machine_test comm_test fft_test io_test model_test
-quick_pattern := ^(base|machine|comm|fft|io|model)\.
+quick_tests := base_test machine_test collectives_test comm_test fft_test io_test model_test
+quick_pattern := ^(base|machine|collectives|comm|fft|io|model)\.
 
 .PHONY: asan
 asan: setup ## unit tests under the address and undefined-behaviour sanitizers

@@ -1,10 +1,10 @@
 # tessera_library(name LINK targets…): the library of cpp/tessera/<name>, all its sources except tests, `main` files and
-# the backends and MPI programs of comm.
+# the backends of comm.
 function(tessera_library name)
   cmake_parse_arguments(arg "" "" "LINK" ${ARGN})
   set(root ${PROJECT_SOURCE_DIR}/cpp/tessera/${name})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${root}/*.cpp)
-  list(FILTER sources EXCLUDE REGEX "_test\\.cpp$|/main\\.cpp$|/comm/(mpi|serial|threaded|programs|probe)/")
+  list(FILTER sources EXCLUDE REGEX "_test\\.cpp$|/main\\.cpp$|/comm/(mpi|serial|threaded)/")
   set(target tessera_${name})
   if(sources)
     add_library(${target} STATIC ${sources})
@@ -83,9 +83,9 @@ function(tessera_executable name)
   install(TARGETS ${name} RUNTIME DESTINATION ${TESSERA_INSTALL_PROGRAMS})
 endfunction()
 
-# tessera_mpi_program(name folder): cpp/tessera/comm/<folder> as the executables <name>-<flavour>, one for each MPI.
+# tessera_mpi_program(name folder): cpp/tessera/programs/<folder> as the executables <name>-<flavour>, one for each MPI.
 function(tessera_mpi_program name folder)
-  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/cpp/tessera/comm/${folder}/*.cpp)
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/cpp/tessera/programs/${folder}/*.cpp)
   foreach(flavour IN LISTS TESSERA_MPI_FLAVOURS)
     add_executable(${name}-${flavour} ${sources})
     target_link_libraries(${name}-${flavour} PRIVATE tessera_comm_${flavour} CLI11::CLI11)
@@ -101,12 +101,12 @@ function(tessera_unit_tests)
   file(GLOB threaded CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/cpp/tessera/comm/threaded/*.cpp)
   add_library(tessera_comm_threaded OBJECT ${threaded})
   target_link_libraries(tessera_comm_threaded PUBLIC tessera_comm)
-  foreach(name base machine comm fft io model md app)
+  foreach(name base machine collectives comm fft io model md app)
     file(GLOB_RECURSE tests CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/cpp/tessera/${name}/*_test.cpp)
     if(tests)
       add_executable(${name}_test ${tests})
       set(backend tessera_comm_serial)
-      if(name MATCHES "^(comm|fft|md)$")
+      if(name MATCHES "^(comm|fft|md|app)$")
         set(backend tessera_comm_threaded)
       endif()
       # The backend as a whole: libraries that come after it on the line want parts of it that no test names.

@@ -37,7 +37,7 @@ from tests.cluster import spec as cluster_spec
 from tests.cluster.spec import Spec
 
 PAYLOAD = 1448 / 1538  # of the bytes that a full frame takes on the wire
-VECTOR = 54_212 * 3 * 8  # bytes: forces on HIV integrase in water (paper 000, table 2)
+VECTOR = 54_212 * 3 * 8  # bytes: forces on HIV integrase in water (Borštnik et al. 2004, table 2)
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class Bound:
 
 
 class Wires:
-    """The rates of a spec, and the greatest one at which given pairs of hosts can talk at once."""
+    """The rates of a spec, and the greatest one at which given pairs of hosts can communicate at once."""
 
     def __init__(self, spec: Spec) -> None:
         self.spec = spec
@@ -165,7 +165,7 @@ def partitions(spec: Spec) -> list[list[Hosts]]:
 
 
 def bytes_into(operation: Operation, spec: Spec, group: Hosts, root: str) -> float:
-    """What must enter a set of hosts."""
+    """The bytes that must enter a set of hosts."""
     inside = sum(spec.slots[host] for host in group)
     share = inside / spec.ranks
     return {
@@ -178,7 +178,7 @@ def bytes_into(operation: Operation, spec: Spec, group: Hosts, root: str) -> flo
 
 
 def bytes_touching(operation: Operation, spec: Spec, parts: Sequence[Hosts], root: str) -> float:
-    """What must pass between these parts, and between them and the rest."""
+    """The bytes that must pass between these parts, and between them and the rest."""
     inside = frozenset().union(*parts)
     edges = len(parts) - 1 + (len(inside) < len(spec.hosts))
     ranks = [sum(spec.slots[host] for host in part) for part in parts]

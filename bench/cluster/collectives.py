@@ -90,7 +90,7 @@ def collectives(
     """Broadcast, all-reduce and others on emulated clusters, Tessera's choice and the MPI library's own in turns.
 
     What each network, order and MPI gave stays in PIECES, and the tables are of all that is there, so a long campaign
-    can be done piece by piece.
+    can be done network by network.
 
     \b
     Examples:
@@ -189,7 +189,7 @@ def timing_of(
 
 
 def line_of(one: Timing) -> str:
-    """Progress."""
+    """Prints progress to standard error."""
     over = f", {one.over_bound:.2f} times the bound" if one.over_bound else ""
     return (
         f"{title(one.spec, one.shuffle)}, {one.operation}, {LIBRARIES[one.mpi]}: {number(one.seconds * 1e3)} ms{over}, "

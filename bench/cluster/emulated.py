@@ -21,11 +21,11 @@ from tests.cluster.namespaces import Cluster
 from tests.cluster.spec import Spec
 
 LIBRARIES = {"openmpi": "Open MPI", "mpich": "MPICH"}
-PRIORITY = -15  # ranks and shapers before whatever else the machine does
+PRIORITY = -15  # gives ranks and shapers precedence over other work of the machine
 
 
 def take_priority() -> None:
-    """Of this process and those that it starts; without the right to it, measurements are what they are."""
+    """Sets the priority of this process and those that it starts, where that is permitted."""
     if os.geteuid() == 0 and os.nice(0) > PRIORITY:
         os.nice(PRIORITY - os.nice(0))
 
@@ -158,12 +158,12 @@ def trial_options(function: Callable[..., None]) -> Callable[..., None]:
 
 
 def file_options(function: Callable[..., None]) -> Callable[..., None]:
-    """Where files are left, what is printed."""
+    """Options that the scripts of this folder share: where files are left, what is printed."""
     folder = click.Path(path_type=Path, file_okay=False)
     results = ROOT / "build" / "bench" / "results"
     for option in (
         click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object."),
-        click.option("--docs", is_flag=True, help="Put the table into docs/performance.md."),
+        click.option("--docs", is_flag=True, help="Put the tables into docs/records."),
         click.option(
             "--results", type=folder, default=results, help="Folder of results; default: build/bench/results."
         ),

@@ -1,4 +1,4 @@
-"""What was measured on emulated clusters, and what was promised of it."""
+"""Times measured on emulated clusters, and the promises that they are checked against."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TARGETS: dict[str, tuple[float, ...]] = {
 }
 SHUFFLED = 1.1  # times as much where ranks are scattered over the hosts
 NEVER_SLOWER = 0.95  # least library / ours
-UNTUNED = ("slow-host", "three-levels", "three-rates", "uneven-groups")  # seen by nobody who chose a constant
+UNTUNED = ("slow-host", "three-levels", "three-rates", "uneven-groups")  # networks by which no constant was chosen
 LEAST_GAIN = 1.8  # geometric mean of Open MPI / ours over those
 CONFIDENCE = 0.95  # that a ratio is above its lower bound
 
@@ -102,7 +102,7 @@ class Timing:
 
     @property
     def target(self) -> float | None:
-        """Most times over the bound."""
+        """The most times over the bound that are promised."""
         if self.spec not in TARGETS or self.operation not in LARGE:
             return None
         return TARGETS[self.spec][LARGE.index(self.operation)] * (1 if self.shuffle is None else SHUFFLED)
@@ -147,7 +147,7 @@ def same_job(timings: Iterable[Timing]) -> dict[tuple[str, int | None, str], lis
 
 
 def missing(timings: Sequence[Timing], specs: Iterable[str]) -> list[str]:
-    """What was not measured, in words: every operation under both MPIs, in the order of the hosts and shuffled."""
+    """What was not measured, in words: every operation is expected under both MPIs, in order and shuffled."""
     there = {(one.spec, one.shuffle is None, one.operation, one.mpi) for one in timings}
     wanted = itertools.product(dict.fromkeys(specs), (True, False), [one.name for one in OPERATIONS], MPIS)
     return [
@@ -158,7 +158,7 @@ def missing(timings: Sequence[Timing], specs: Iterable[str]) -> list[str]:
 
 
 def broken_promises(timings: Sequence[Timing]) -> list[str]:
-    """In words, one each."""
+    """Broken promises in words, one each."""
     broken = []
     for one in timings:
         where = f"{title(one.spec, one.shuffle)}, {one.operation}, {one.mpi}"

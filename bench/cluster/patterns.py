@@ -1,4 +1,5 @@
-"""Tables 3, 6 and 7 of paper 002 on networks like those: Tessera's choice beside star, k-ary trees, ring, butterfly."""
+"""Tables 3, 6 and 7 of Lowekamp and Beguelin (1995) on networks like theirs: Tessera's choice beside star, k-ary trees,
+ring, butterfly."""
 
 from __future__ import annotations
 
@@ -100,7 +101,8 @@ def patterns(
     docs: bool,
     as_json: bool,
 ) -> None:
-    """Broadcast, all-reduce and all-gather by the patterns of paper 002, on emulations of its networks.
+    """Broadcast, all-reduce and all-gather by the patterns of Lowekamp and Beguelin (1995), on emulations of their
+    networks.
 
     Patterns take turns. The paper measured applications in tables 6 and 7; here it is the operations that they use, on
     vectors of 130 kB. Tessera's choice is that after a trial, in the map afterwards (WORK/maps/tuned); what the model
@@ -117,7 +119,9 @@ def patterns(
     common = Common(work.resolve(), results.resolve(), None, as_json, docs)
     check_place()
     take_priority()
-    figure = Figure("patterns", "Patterns of paper 002", {"mpi": mpi, "repeats": repeats, "shuffle": shuffle}, {})
+    figure = Figure(
+        "patterns", "Patterns of Lowekamp and Beguelin (1995)", {"mpi": mpi, "repeats": repeats, "shuffle": shuffle}, {}
+    )
     for number_of in chosen:
         one = TABLES[number_of]
         spec = cluster_spec.read(one.network)

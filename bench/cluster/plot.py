@@ -1,4 +1,4 @@
-"""Collectives at a glance: times over what the wires allow."""
+"""A picture of collectives: their times over the least that the wires allow."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ class Layout:
 
     @classmethod
     def parse(cls, text: str, mpi: str = "auto") -> Layout:
-        """From `2x1`: two ranks of one thread."""
+        """Reads a layout: `2x1` is two ranks of one thread."""
         try:
             ranks, threads = (int(word) for word in text.lower().split("x"))
         except ValueError:
@@ -56,7 +56,7 @@ def interactions(cutoff: float, lj: str = "force-switch") -> Settings:
 
 
 def merge(*parts: Settings) -> Settings:
-    """Later ones go before earlier ones."""
+    """Merges settings; later ones replace earlier ones."""
     result: Settings = {}
     for part in parts:
         for section, keys in part.items():
@@ -65,7 +65,7 @@ def merge(*parts: Settings) -> Settings:
 
 
 def run_file(settings: Settings) -> str:
-    """Settings as TOML."""
+    """The settings as the text of a TOML file."""
     lines = []
     for section, keys in settings.items():
         lines.append(f"[{section}]")

@@ -31,12 +31,12 @@ class Run:
 
 
 def program() -> str | None:
-    """gmx, if it is installed."""
+    """The program gmx, where it is installed."""
     return shutil.which("gmx")
 
 
 def version() -> dict[str, str]:
-    """Version and vector instructions."""
+    """The version and the vector instructions of gmx."""
     text = subprocess.run(["gmx", "--version"], capture_output=True, text=True, timeout=60).stdout
     found = dict(re.findall(r"^([A-Za-z ]+):\s+(\S.*)$", text, flags=re.M))
     return {"GROMACS": found.get("GROMACS version", "?"), "SIMD of GROMACS": found.get("SIMD instructions", "?")}
@@ -78,7 +78,7 @@ def parameters(cutoff: float, energy_every: int = 100) -> str:
 
 
 def inputs(common: Common, name: str) -> tuple[Path, Path]:
-    """Topology and coordinates."""
+    """The paths of topology and coordinates."""
     if name == "apoa1":
         folder = systems.apoa1_folder(common, "gromacs")
         return folder / "apoa1_merge.top", folder / "apoa1_merge.gro"

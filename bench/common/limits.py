@@ -16,7 +16,7 @@ SOURCE = Path(__file__).with_name("limits.c")
 
 
 def program(common: Common) -> Path:
-    """The compiled program. Needs a C compiler."""
+    """Compiles the program, which needs a C compiler."""
     path = common.work / "limits"
     if not path.exists() or path.stat().st_mtime < SOURCE.stat().st_mtime:
         compiler = os.environ.get("CC") or shutil.which("cc")

@@ -14,7 +14,7 @@ from bench.common.results import ROOT
 
 @dataclass(frozen=True)
 class Common:
-    """Where inputs are, where files may be left, what is printed."""
+    """Options that all scripts have: where inputs are, where files may be left, what is printed."""
 
     work: Path
     results: Path
@@ -23,7 +23,7 @@ class Common:
     docs: bool
 
     def say(self, text: str) -> None:
-        """Progress, out of the way of --json."""
+        """Prints progress to standard error, so that --json stays readable."""
         click.echo(text, err=True)
 
 
@@ -85,7 +85,7 @@ def common_options(
                     default=ROOT / "build" / "bench" / "results",
                     help="Folder for NAME.json and NAME.md; default: build/bench/results.",
                 ),
-                click.option("--docs", is_flag=True, help="Put the table into docs/performance.md."),
+                click.option("--docs", is_flag=True, help="Put the tables into docs/records."),
                 click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object."),
             ]
         ):

@@ -23,7 +23,6 @@ class Outcome:
     stdout: str
     stderr: str
     wall_seconds: float
-    cpu_seconds: float
     peaks: tuple[int, ...]
 
     @property
@@ -61,14 +60,8 @@ def measure(
         except subprocess.TimeoutExpired:
             raise click.ClickException(f"{words[launcher]} did not end within {timeout:.0f} s") from None
         wall = time.perf_counter() - begin
-        found = [path.read_text().split() for path in sorted(Path(scratch).glob("peak.*"))]
+        found = [int(path.read_text()) for path in sorted(Path(scratch).glob("peak.*"))]
     if result.returncode != 0:
         tail = "\n".join((result.stdout + result.stderr).strip().splitlines()[-25:])
         raise click.ClickException(f"{' '.join(words)}\nended with status {result.returncode}:\n{tail}")
-    return Outcome(
-        result.stdout,
-        result.stderr,
-        wall,
-        sum(float(seconds) for _, seconds in found),
-        tuple(int(peak) for peak, _ in found),
-    )
+    return Outcome(result.stdout, result.stderr, wall, tuple(found))

@@ -16,7 +16,7 @@ from typing import Any
 import click
 
 ROOT = Path(__file__).resolve().parents[2]
-PERFORMANCE = ROOT / "docs" / "performance.md"
+RECORDS = ROOT / "docs" / "records"
 
 
 def machine() -> dict[str, Any]:
@@ -78,7 +78,7 @@ def _cell(value: Any) -> str:
 
 
 def number(value: float) -> str:
-    """Three significant figures."""
+    """The number with three significant figures."""
     if value == 0 or not abs(value) < float("inf"):
         return f"{value:g}"
     if abs(value) >= 1000:
@@ -89,7 +89,7 @@ def number(value: float) -> str:
 
 @dataclass
 class Figure:
-    """The outcome of one script. `name` is that of its files and of its marker in docs/performance.md."""
+    """The outcome of one script. `name` is that of its files, of its record and of the markers in it."""
 
     name: str
     title: str
@@ -98,7 +98,7 @@ class Figure:
     data: dict[str, Any] = field(default_factory=dict)
     tables: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    failures: list[str] = field(default_factory=list)  # floors that were not met
+    failures: list[str] = field(default_factory=list)  # promises that were not kept
     started: str = field(default_factory=lambda: datetime.datetime.now(datetime.UTC).date().isoformat())
     at_start: dict[str, Any] = field(default_factory=machine)
 
@@ -128,7 +128,7 @@ class Figure:
         return "\n\n".join([*self.tables, *self.notes, where]) + "\n"
 
     def write(self, folder: Path, *, as_json: bool, docs: bool) -> None:
-        """Writes NAME.json and NAME.md, prints one of them, and puts the latter into the documentation if asked to."""
+        """Writes NAME.json and NAME.md, prints one of them, and puts the latter into its record in docs if asked to."""
         folder.mkdir(parents=True, exist_ok=True)
         found = self.as_json()
         text = self.markdown(found)
@@ -136,7 +136,7 @@ class Figure:
         (folder / f"{self.name}.md").write_text(text)
         click.echo(json.dumps(found, indent=2) if as_json else f"\n{self.title}\n\n{text}")
         if docs:
-            insert(PERFORMANCE, self.name, text)
+            insert(RECORDS / f"{self.name}.md", self.name, text)
 
 
 def insert(path: Path, name: str, text: str) -> None:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from bench.common.engine import ROOT  # its import makes `tessera` importable from a checkout
 from tessera import system as system_file
+from tessera.system import write
 
 assert ROOT
 MAGIC = b"tessera-checkpoint 1\n"
@@ -39,11 +40,11 @@ def continue_from(system: Path, folder: Path, output: Path, *, keep_velocities: 
     value = system_file.read(system)
     value.fraction, velocity = read_checkpoint(folder)
     value.velocity = velocity if keep_velocities else None
-    value.write(output)
+    write(value, output)
 
 
 def momentum(system: Path, folder: Path) -> float:
-    """Length of the sum of momenta at the end of a run over the sum of their lengths; 0 is perfect."""
+    """Length of the sum of momenta at the end of a run over the sum of their lengths; 0 is exact conservation."""
     mass = system_file.read(system).atom_field("mass")
     _, velocity = read_checkpoint(folder)
     momenta = mass[:, None] * velocity

@@ -31,7 +31,7 @@ ENVIRONMENT = {
 
 @dataclass(frozen=True)
 class Case:
-    """What is transformed, and by how many ranks."""
+    """One case: what is transformed, and by how many ranks."""
 
     ranks: int
     mesh: str
@@ -69,7 +69,7 @@ def has_mpi4py_fft(python: str) -> bool:
 
 
 def versions(other_python: str) -> dict[str, str]:
-    """Of those of the peers that are there, and of the MPI under all."""
+    """The versions of the peers that are installed, and of the MPI under all programs."""
     asked = {
         "FFTW": ["pkg-config", "--modversion", "fftw3"],
         "mpi4py-fft": [other_python, "-c", "from importlib.metadata import version; print(version('mpi4py-fft'))"],

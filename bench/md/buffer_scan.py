@@ -13,7 +13,7 @@ from bench.common.results import Figure, number, table
 
 
 def numbers(text: str) -> list[float]:
-    """From `0.8,1,1.2`."""
+    """Reads a list of numbers: `0.8,1,1.2`."""
     try:
         return [float(word) for word in text.split(",") if word.strip()]
     except ValueError:

@@ -57,17 +57,17 @@ class Series:
         return fitted, error * float(np.sqrt((1 + correlation) / (1 - correlation)))
 
     def unit(self) -> float:
-        """kcal/mol/ps in one kT/ns/dof."""
+        """How many kcal/mol/ps one kT/ns/dof is."""
         return BOLTZMANN * float(self.temperature.mean()) * self.degrees_of_freedom / 1000
 
     def drift(self) -> tuple[float, float]:
-        """Slope and its standard error, kT/ns/dof."""
+        """The slope and its standard error, in kT/ns/dof."""
         fitted, error = self.line()
         slope = (fitted[-1] - fitted[0]) / (self.time[-1] - self.time[0])
         return float(slope / self.unit()), error / self.unit()
 
     def fluctuation(self) -> float:
-        """Standard deviation about the line, kcal/mol."""
+        """The standard deviation about the line, in kcal/mol."""
         return float(np.std(self.total - self.line()[0], ddof=2))
 
 

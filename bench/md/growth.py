@@ -21,7 +21,7 @@ SEARCHES_AT_START, LISTS_AT_START = 2, 1  # placing atoms and constraining them;
 
 
 def numbers(text: str) -> list[int]:
-    """From `1,4`."""
+    """Reads a list of numbers: `1,4`."""
     try:
         found = [int(word) for word in text.replace("_", "").split(",") if word.strip()]
     except ValueError:
@@ -134,7 +134,7 @@ def growth(
 
 
 def steps_of(n_atoms: int, steps: int) -> int:
-    """As much work for each size, in whole periods of energies, one at least."""
+    """Steps that give each size as much work, in whole periods of energies and at least one."""
     return min(steps, LEAST_STEPS * max(1, steps * 24_000 // n_atoms // LEAST_STEPS))
 
 

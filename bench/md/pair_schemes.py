@@ -89,7 +89,7 @@ def pair_schemes(
 
 
 def summary(report: dict[str, Any]) -> dict[str, float]:
-    """What one run tells."""
+    """What one run has measured."""
     seconds = {phase["name"]: phase["seconds"] for phase in report["phases"]}
     results = report["results"]
     # The first list was made before the first step.
@@ -112,7 +112,7 @@ def medians(runs: list[dict[str, float]]) -> dict[str, Any]:
 
 
 def table_1(entries: list[dict[str, Any]]) -> str:
-    """Memory and interactions."""
+    """The table of memory and interactions."""
     rows = []
     for scheme, title, paper in ENTRIES:
         found = next((e for e in entries if e["scheme"] == scheme), None)
@@ -126,7 +126,7 @@ def table_1(entries: list[dict[str, Any]]) -> str:
 
 
 def table_2(entries: list[dict[str, Any]], function: str) -> str:
-    """Times with one kind of interaction function."""
+    """The table of times with one kind of interaction function."""
     rows = []
     for scheme, title, paper in ENTRIES:
         found = next((e for e in entries if (e["scheme"], e["function"]) == (scheme, function)), None)

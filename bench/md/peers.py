@@ -152,7 +152,7 @@ def peers(
 def tessera_series(
     common: Common, figure: Figure, name: str, cutoff: float, threads: int, lj: str, steps: int
 ) -> list[Series]:
-    """One rank with all threads; as many ranks of one thread."""
+    """The layouts to time: one rank with all threads, and as many ranks of one thread."""
     layouts = [engine.Layout(1, threads, "serial")]
     if threads > 1:
         flavours = [launcher.flavour for launcher in engine.launch.launchers()]
@@ -182,7 +182,7 @@ def tessera_series(
 def peer_series(
     common: Common, figure: Figure, name: str, cutoff: float, threads: int, steps: int, openmm_steps: int
 ) -> list[Series]:
-    """GROMACS and OpenMM, those that are installed."""
+    """Those of GROMACS and OpenMM that are installed."""
     found: list[Series] = []
     if gromacs.program() is not None:
         tpr = gromacs.prepare(common, name, cutoff)
@@ -213,7 +213,7 @@ def peer_series(
 
 
 def summarise(figure: Figure, series: list[Series]) -> None:
-    """Tables, ratios of medians, floors."""
+    """Fills in the tables, the ratios of medians and the promises that were not kept."""
     figure.data["series"] = [one.as_json() for one in series]
     figure.tables.append(
         table(

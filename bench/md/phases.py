@@ -108,7 +108,7 @@ def phases(
 
 
 def broken_promises(run: dict[str, Any], cutoff: float) -> list[str]:
-    """In words; of what was promised of this system, layout and cut-off."""
+    """Broken promises in words, of those made for this system, layout and cut-off."""
     if (run["system"], run["layout"], cutoff) != ("apoa1", "1 × 2", 12):
         return []
     broken = []
@@ -121,17 +121,17 @@ def broken_promises(run: dict[str, Any], cutoff: float) -> list[str]:
 
 @dataclass(frozen=True)
 class Work:
-    """What a phase has to do at least, each step."""
+    """The least that a phase has to do each step."""
 
     phase: str
     operations: float = 0
     bytes: float = 0
     mesh_bytes: int = 0  # of the arrays that the phase goes through, in all
-    useful: float | None = None  # part of the operations that were for something
+    useful: float | None = None  # the part of the operations that were for pairs within the cut-off
 
 
 def works(report: dict[str, Any], cutoff: float) -> list[Work]:
-    """Of the phases that one can count."""
+    """The work of those phases whose operations or bytes can be counted."""
     results, n_atoms = report["results"], report["n_atoms"]
     found = []
     if results["pair_scheme"] == "cluster":

@@ -38,14 +38,14 @@ if TYPE_CHECKING:
 SCHEMES = ("slab", "pencil", "2d_alltoall", "1d_alltoall")
 COLOURS = dict(zip(SCHEMES, ("#5A6270", "#009E73", "#E69F00", "#0072B2")))
 REAL_BYTES = 8
-NEAR = 1.05  # times the winner's: as good
+NEAR = 1.05  # times the quickest: counts as good
 LEAST_RIGHT = 0.9  # of all cases: the share in which the quickest is to be chosen
 AT_ONCE = 16384  # ranks whose messages are held at a time
 
 
 def platforms(ranks: int) -> list[Platform]:
     """The torus is like the K computer's Tofu, in three directions; the fat tree like Oakforest-PACS' Omni-Path, with
-    the memory rate of its nodes (paper 001, p. 4)."""
+    the memory rate of its nodes (Jung et al. 2019, p. 4)."""
     found = []
     for per_node in (1, 32):
         nodes = ranks // per_node
@@ -94,7 +94,7 @@ class Case:
     compared: list[tuple[str, int, int, float, float]] = field(default_factory=list)
     """Scheme, exchange, messages, s on the links, s by SMPI: of what SMPI has simulated."""
     n_exchanges: int = 0  # between nodes, of all schemes, forward
-    commit: str = ""  # that planned what was simulated
+    commit: str = ""  # of the program that planned the simulated messages
     chosen: str = ""
     chosen_seconds: float | None = None  # where the choice has another order of ranks than what was simulated
     choose_seconds: float = 0.0
@@ -105,7 +105,7 @@ class Case:
 
     @property
     def judge(self) -> str:
-        """SMPI: of every exchange; both: of some."""
+        """Which model gave the times: "SMPI" for every exchange, "both" where only for some, else "links"."""
         if not self.compared:
             return "links"
         return "SMPI" if len(self.compared) == self.n_exchanges else "both"
@@ -120,7 +120,7 @@ class Case:
 
     @property
     def lost(self) -> float:
-        """Time of the choice over the winner's."""
+        """The time of the choice over that of the quickest."""
         return (self.chosen_seconds or self.total[self.chosen]) / self.total[self.winner]
 
     @property
@@ -129,7 +129,7 @@ class Case:
 
 
 def schemes_for(grid: int, ranks: int) -> list[str]:
-    """Slabs only while every rank has a layer."""
+    """The schemes that are simulated: slabs only while every rank has a layer."""
     return [name for name in SCHEMES if name != "slab" or ranks <= grid]
 
 
@@ -151,7 +151,7 @@ def simulate(grid: int, where: list[Platform], replay: Path | None = None) -> li
                 for exchange in found:
                     exchange.add(messages)
             for case, exchange in zip(cases, found):
-                # Backward is forward's way back: the same bytes over the same ports and as busy links.
+                # Backward reverses forward: the same bytes go over the same ports, and links are as busy.
                 once = exchange.seconds()
                 case.exchanges[scheme] += 2 * once
                 if i == 0 and scheme in ("slab", "pencil"):
@@ -169,7 +169,7 @@ def simulate(grid: int, where: list[Platform], replay: Path | None = None) -> li
 
 
 def choose(case: Case, platform: Platform) -> None:
-    """What Tessera takes, told no more than a survey of the platform would find."""
+    """Sets the scheme that Tessera chooses from what a survey of the platform would find."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "machine.json"
         path.write_text(json.dumps(platform.machine_file()))
@@ -191,7 +191,7 @@ def choose(case: Case, platform: Platform) -> None:
 
 
 def _seconds(plan: core.FftPlan, platform: Platform) -> float:
-    """Of forward and backward exchanges, on the links."""
+    """Seconds of forward and backward exchanges, by loads of links."""
     found = 0.0
     for i in range(plan.n_exchanges):
         exchange = Exchange(platform)
@@ -201,7 +201,7 @@ def _seconds(plan: core.FftPlan, platform: Platform) -> float:
 
 
 def draw(cases: list[Case], path: Path, *, speed_up: bool) -> None:
-    """Time of the exchanges (as paper 001, Figure 4), or speed-up of transforms (as its Figure 5), by ranks."""
+    """Time of the exchanges (as Jung et al. 2019, Figure 4), or speed-up of transforms (as its Figure 5), by ranks."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -280,7 +280,7 @@ def report(cases: list[Case]) -> tuple[list[str], list[str]]:
 
 
 def failures(cases: list[Case]) -> list[str]:
-    """What is promised and not kept."""
+    """The promises that were not kept."""
     right = sum(c.is_right for c in cases) / len(cases)
     return [] if right >= LEAST_RIGHT else [f"the quickest is chosen in {right:.0%} of cases, not in {LEAST_RIGHT:.0%}"]
 
@@ -297,7 +297,7 @@ def keep(folder: Path, case: Case) -> None:
 
 
 def kept(folder: Path) -> list[Case]:
-    """All that was simulated."""
+    """All cases that were simulated."""
     return [Case(**json.loads(path.read_text())) for path in (folder / "scale_fft").glob("*.json")]
 
 
@@ -349,7 +349,7 @@ def main(
 
 
 def _simulated(ranks: str, smpi_ranks: int, grids: str, per_node: str, networks: str, results: Path) -> list[Case]:
-    """Each kept as soon as it is there."""
+    """Simulates the cases and keeps each as soon as it is done."""
     replay = smpi.build(results) if smpi.is_there() else None
     cases: list[Case] = []
     for n, grid, of_node in product(*(map(int, option.split(",")) for option in (ranks, grids, per_node))):

@@ -1,4 +1,4 @@
-"""One step of the systems of paper 001 on 65,536 ranks, planned whole: where its time would go.
+"""One step of the systems of Jung et al. (2019) on 65,536 ranks, planned whole: where its time would go.
 
     python -m bench.scale.md_step [--ranks 65536] [--system apoa1 --data DATA] [--docs]
 
@@ -37,7 +37,7 @@ POSITION_BYTES, FORCE_BYTES, REAL_BYTES = (
 )  # of a halo atom, there and back; of a mesh point in mixed precision
 HALO_RANKS = 2048  # whose halo is planned
 PHASES = ("pair", "neighbours", "bonded", "mesh", "transform", "transform's exchanges", "halo", "integration")
-# Paper 001, Table 3, of 9936.63 s; its own 13.68 % for integration is a misprint of 520.03 s.
+# Jung et al. (2019), Table 3, of 9936.63 s; its own 13.68 % for integration is a misprint of 520.03 s.
 TABLE_3 = {"integration": 520.03, "bonded": 13.68, "real space": 2272.25, "reciprocal space": 5493.88}
 TABLE_3_TOTAL = 9936.63
 PARTS = {
@@ -60,7 +60,7 @@ class System:
 
     @property
     def atoms(self) -> float:
-        """As dense as STMV in water."""
+        """The number of atoms, as dense as STMV in water."""
         return STMV_ATOMS * math.prod(self.edges) / STMV_EDGE**3
 
 
@@ -85,7 +85,7 @@ class Rates:
 
 
 def rates_of(report: dict[str, Any]) -> Rates:
-    """From the report of a run on one core."""
+    """Takes the rates from the report of a run on one core."""
     spent = {p["name"]: p["seconds"] / report["steps"] for p in report["phases"]}
     atoms, points = report["n_atoms"], math.prod(report["results"]["pme_grid"])
 
@@ -104,7 +104,7 @@ def rates_of(report: dict[str, Any]) -> Rates:
 
 
 def seconds(platform: Platform, messages: list[np.ndarray]) -> float:
-    """Of one exchange."""
+    """Seconds of one exchange."""
     exchange = Exchange(platform)
     for part in messages:
         exchange.add(part)
@@ -112,7 +112,10 @@ def seconds(platform: Platform, messages: list[np.ndarray]) -> float:
 
 
 def halo_seconds(plan: core.MdPlan, system: System, where: list[Platform]) -> np.ndarray:
-    """Of positions to the halo and forces back, by platform. Ranks are alike, so the first of them stand for all."""
+    """Seconds of sending positions to the halo and forces back, by platform.
+
+    Ranks are alike, so only the first are counted.
+    """
     cells = plan.halo(0, min(where[0].ranks, HALO_RANKS))
     atoms = system.atoms / math.prod(plan.cells)
     found = np.zeros(len(where))
@@ -140,10 +143,10 @@ def chosen_scheme(plan: core.MdPlan, system: System, platform: Platform) -> str:
 
 
 def transform_seconds(plan: core.FftPlan, where: list[Platform]) -> np.ndarray:
-    """Of forward from bricks and backward to the points that atoms need, by platform."""
+    """Seconds of forward from bricks and backward to the points that atoms need, by platform."""
     ranks, last = where[0].ranks, plan.n_exchanges - 1
     found = np.zeros(len(where))
-    # Backward is forward's way back, but for its last exchange.
+    # Backward makes the exchanges of forward in reverse, but for the last one.
     todo = [(0, False, 1), *((i, False, 2) for i in range(1, last + 1)), (last, True, 1)]
     for i, backward, times in todo:
         exchanges = [Exchange(p) for p in where]
@@ -189,7 +192,7 @@ def step(system: System, where: list[Platform], rates: Rates, cores: int) -> lis
 
 
 def shares(spent: dict[str, float]) -> dict[str, float]:
-    """Of the whole, by the parts of Table 3."""
+    """Shares of the whole step, by the parts of Table 3."""
     whole = sum(spent.values())
     return {part: sum(spent[name] for name in names) / whole for part, names in PARTS.items()}
 
@@ -206,11 +209,14 @@ def tables(steps: list[dict[str, Any]]) -> list[str]:
         [part, f"{paper[part]:.1%}", *(f"{shares(s['seconds'])[part]:.1%}" for s in steps)] for part in PARTS
     ]
     compared.append(["not named", f"{1 - sum(paper.values()):.1%}", *("–" for _ in steps)])
-    return [table(["phase", *columns], rows), table(["share", "paper 001, Table 3 (GATA4)", *columns], compared)]
+    return [
+        table(["phase", *columns], rows),
+        table(["share", "Jung et al. (2019), Table 3 (GATA4)", *columns], compared),
+    ]
 
 
 def draw(steps: list[dict[str, Any]], path: Path) -> None:
-    """Phases of a step, one on the other, beside Table 3."""
+    """Draws the phases of a step as stacked bars beside Table 3."""
     import matplotlib
 
     matplotlib.use("Agg")

@@ -65,7 +65,7 @@ class Network(Protocol):
 
 @dataclass(frozen=True)
 class Torus:
-    """Nodes in rings along three directions, the last fastest; six links a node, one for each way."""
+    """Nodes in rings along three directions, the last fastest; six links a node, two in each direction."""
 
     shape: tuple[int, int, int]
     bandwidth: float
@@ -181,7 +181,7 @@ class Platform:
         return self.network.nodes * self.node.ranks
 
     def machine_file(self) -> dict[str, Any]:
-        """What a survey of such a machine would leave (docs/reference/machine_file.md)."""
+        """The map that a survey of such a machine would write (docs/reference/machine_file.md)."""
         # A rank copies at its share of the node's memory, which it reads and writes.
         share = self.node.memory / (2 * self.node.ranks)
         inside = {"latency": self.node.inside_latency, "bandwidth": share}
@@ -211,7 +211,7 @@ FOLDER = ROOT / "build" / "bench" / "scale"
 
 @cache
 def _library() -> ctypes.CDLL:
-    """loads.cpp, compiled where it is newer than what was."""
+    """Compiles loads.cpp where it is newer than the compiled program."""
     source, library = Path(__file__).with_name("loads.cpp"), FOLDER / "loads.so"
     if not library.exists() or library.stat().st_mtime < source.stat().st_mtime:
         FOLDER.mkdir(parents=True, exist_ok=True)
@@ -225,7 +225,7 @@ def _library() -> ctypes.CDLL:
 
 @dataclass
 class Exchange:
-    """The messages of one exchange on a platform, taken piece by piece."""
+    """The messages of one exchange on a platform, added in batches."""
 
     platform: Platform
 

@@ -1,5 +1,5 @@
-"""SimGrid's SMPI as the judge: it sends the messages of a plan over a simulated platform, links shared fairly moment by
-moment by the messages under way (apt-get install libsimgrid-dev)."""
+"""SimGrid's SMPI as the reference: it sends the messages of a plan over a simulated platform, links shared fairly
+moment by moment by the messages under way (apt-get install libsimgrid-dev)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def is_there() -> bool:
 
 
 def build(folder: Path) -> Path:
-    """Compiles replay.cpp where it is newer than what was."""
+    """Compiles replay.cpp where it is newer than the compiled program."""
     folder.mkdir(parents=True, exist_ok=True)
     program = folder.resolve() / "replay"
     source = Path(__file__).with_name("replay.cpp")

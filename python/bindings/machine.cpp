@@ -19,8 +19,8 @@
 
 #include "arrays.h"
 #include "tessera/base/error.h"
-#include "tessera/comm/collectives/choose.h"
-#include "tessera/comm/collectives/predict.h"
+#include "tessera/collectives/choose.h"
+#include "tessera/collectives/predict.h"
 #include "tessera/machine/hostfile.h"
 #include "tessera/machine/machine.h"
 #include "tessera/machine/network_json.h"
@@ -37,7 +37,6 @@ namespace {
 
 using namespace tessera;
 using nlohmann::json;
-namespace collectives = comm::collectives;
 
 constexpr int n_operations = static_cast<int>(collectives::Operation::exscan) + 1;
 
@@ -48,7 +47,8 @@ machine::MachineFile map_of(const std::string& path) {
   return file;
 }
 
-/// Hosts, their subnets by Figure 2 of paper 002, and the whole tree with the least time between the parts of each.
+/// Hosts, their subnets by Figure 2 of Lowekamp and Beguelin (1995), and the whole tree with the least time between the
+/// parts of each.
 json partition_of(const std::string& path) {
   const auto [hosts, times] = machine::read_rtt_csv(path);
   machine::Network network;
@@ -146,7 +146,7 @@ std::string host_file(const std::string& path, const std::string& format, const 
 }
 
 /// The wire that a plan keeps busy longest, and for how long (s).
-std::pair<std::string, double> bound_of(const collectives::Prediction& prediction, const machine::Wires& wires) {
+std::pair<std::string, double> bound_of(const collectives::PlanPrediction& prediction, const machine::Wires& wires) {
   const auto most = std::ranges::max_element(prediction.wire_busy);
   if (most == prediction.wire_busy.end()) return {"", 0};
   return {wires.wires()[static_cast<std::size_t>(most - prediction.wire_busy.begin())].name, *most};
@@ -161,9 +161,9 @@ collectives::Operation operation_of(const std::string& name) {
 
 /// A problem as benchmarks of MPI libraries count bytes: the whole vector, of which every rank has an equal share where
 /// the operation has shares; in an all-to-all the block of one pair.
-collectives::Problem problem_of(collectives::Operation operation, std::int64_t bytes, int n_ranks) {
+collectives::CollectiveProblem problem_of(collectives::Operation operation, std::int64_t bytes, int n_ranks) {
   using collectives::Operation;
-  collectives::Problem problem;
+  collectives::CollectiveProblem problem;
   problem.operation = operation;
   problem.n_ranks = n_ranks;
   problem.element_bytes = problem.reduces() ? 8 : 1;  // double

@@ -14,7 +14,7 @@ from typing import NoReturn
 
 import click
 
-from tessera import __version__
+from tessera.version import __version__
 
 #: name → where it is defined, one line for the list
 COMMANDS = {

@@ -14,7 +14,6 @@ Needs the compiled part of Tessera for the MPI that mpi4py runs on; without a co
 
 from __future__ import annotations
 
-import importlib
 import math
 import operator
 import os
@@ -24,6 +23,8 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+from tessera import flavours
 
 __all__ = ["FftError", "Transform", "exchanges", "schemes"]
 
@@ -43,7 +44,7 @@ def schemes() -> list[str]:
 
 
 def exchanges() -> list[str]:
-    """Names of the ways to carry out what moves between ranks."""
+    """Names of the ways to carry out an exchange between ranks."""
     return list(_module("serial").exchanges())
 
 
@@ -88,7 +89,7 @@ class Transform:
         except FftError as error:
             complaint = str(error)
         if comm is not None:
-            if not hasattr(comm, "allgather") or getattr(comm, "is_inter", False):
+            if not flavours.is_communicator(comm):
                 raise FftError(f"comm is {comm!r}; expected an mpi4py communicator of one group, or None")
             settings = comm.allgather(
                 (complaint, None if complaint else (shape, kind, precision, scheme, exchange, batch, shared_memory))
@@ -117,7 +118,7 @@ class Transform:
                 scheme=scheme,
                 machine_file=machine,
                 exchange=exchange,
-                fortran_handle=None if comm is None or module.__name__.endswith("serial") else comm.py2f(),
+                fortran_handle=flavours.handle_of(module, comm),
                 threads=threads,
                 fields=batch or 1,
                 shares_memory=bool(shared_memory),
@@ -133,17 +134,17 @@ class Transform:
 
     @property
     def scheme(self) -> str:
-        """The one in use."""
+        """The name of the scheme in use."""
         return str(self._native.scheme)
 
     @property
     def input_shape(self) -> tuple[int, ...]:
-        """Of this rank's points, with the batch."""
+        """The shape of this rank's points, with the batch."""
         return self._local(self.input_slices)
 
     @property
     def output_shape(self) -> tuple[int, ...]:
-        """Of this rank's part of the spectrum, with the batch."""
+        """The shape of this rank's part of the spectrum, with the batch."""
         return self._local(self.output_slices)
 
     def forward(self, x: ArrayLike, out: NDArray[Any] | None = None) -> NDArray[Any]:
@@ -158,7 +159,7 @@ class Transform:
         return out
 
     def backward(self, y: ArrayLike, out: NDArray[Any] | None = None) -> NDArray[Any]:
-        """The way back: backward(forward(x)) is x but for rounding. `y` is kept. Collective."""
+        """The inverse of `forward`: backward(forward(x)) is x but for rounding. `y` is kept. Collective."""
         with self._one_at_a_time:
             y, out = self._arrays(y, self.output_shape, self.complex_dtype, out, self.input_shape, self.input_dtype)
             (self._native.backward_real if self.kind == "r2c" else self._native.backward_complex)(y, out)
@@ -181,7 +182,7 @@ class Transform:
         out_shape: tuple[int, ...],
         out_dtype: np.dtype[Any],
     ) -> tuple[NDArray[Any], NDArray[Any]]:
-        """What is read and what is written, checked on all ranks."""
+        """The arrays to read and to write, checked on all ranks."""
         complaint = ""
         try:
             values = _fitting(given, shape, dtype)
@@ -285,19 +286,14 @@ def _slices(bounds: list[tuple[int, int]]) -> Slices:
 
 def _module(flavour: str) -> ModuleType:
     try:
-        return importlib.import_module(f"tessera._fft_{flavour}")
+        return flavours.load("fft", flavour)
     except ImportError as error:
-        raise FftError(f"the compiled part of tessera.fft for {flavour} can't be loaded ({error}); build it") from None
+        raise FftError(str(error)) from None
 
 
 def _module_of(comm: Any) -> ModuleType:
-    """The one built for the MPI that the communicator belongs to."""
-    if comm is None or comm.size == 1:
-        return _module("serial")
-    from mpi4py import MPI
-
-    version = MPI.Get_library_version()
-    module = _module("openmpi" if version.startswith("Open MPI") else "mpich")
-    if not version.startswith(module.library().split(" v")[0].split(" ")[0]):
-        raise FftError(f"mpi4py runs on {version.splitlines()[0]}, but {module.__name__} on {module.library()}")
-    return module
+    """The compiled module for the MPI that the communicator belongs to."""
+    try:
+        return flavours.module_of("fft", comm)
+    except ImportError as error:
+        raise FftError(str(error)) from None

@@ -33,13 +33,13 @@ def replaced(path: str | Path) -> Iterator[Path]:
 
 
 def write_text(path: str | Path, text: str) -> None:
-    """`replaced` with a text."""
+    """Replaces the file by a text, as `replaced` does."""
     with replaced(path) as temporary:
         temporary.write_text(text)
 
 
 def _place_of(path: Path) -> Path:
-    """Where the content stands, or is to stand: what links lead to."""
+    """The file that holds the content, or will hold it: the one that links lead to."""
     if path.exists() and not path.is_file():
         kind = "is a folder" if path.is_dir() else "is no regular file but a device, a pipe or the like"
         raise OSError(errno.EINVAL, kind, str(path))
@@ -47,7 +47,7 @@ def _place_of(path: Path) -> Path:
         return path
     try:
         return path.resolve()
-    except RuntimeError:  # what pathlib says of links in a circle
+    except RuntimeError:  # pathlib raises it for links that form a loop
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path)) from None
 
 

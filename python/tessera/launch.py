@@ -58,7 +58,7 @@ class Launcher:
 
 
 def engine_folders() -> list[Path]:
-    """Where engines are looked for, first come first served."""
+    """The folders in which engines are looked for; the first that has one counts."""
     package = Path(__file__).resolve().parent
     folders = [Path(os.environ["TESSERA_BIN"])] if os.environ.get("TESSERA_BIN") else []
     return [*folders, package / "bin", package.parents[1] / "build" / "release" / "bin"]
@@ -171,7 +171,7 @@ def _refuse_crowd(ranks: int, threads: int) -> None:
 
 
 def program_path(program: str, flavour: str) -> Path:
-    """Of a program built for that MPI. Raises LaunchError."""
+    """The path of a program built for that MPI. Raises LaunchError."""
     return _built(engines(program) or _missing(program), flavour)
 
 
@@ -292,7 +292,7 @@ def _hand_on(launcher: subprocess.Popen[bytes], requests: int) -> None:
 
 
 def _sleep_with(launcher: subprocess.Popen[bytes]) -> None:
-    """Ctrl-Z, until `fg` or `bg`."""
+    """Suspends the run on Ctrl-Z, until `fg` or `bg`."""
     launcher.send_signal(signal.SIGTSTP)
     os.kill(os.getpid(), signal.SIGSTOP)
     launcher.send_signal(signal.SIGCONT)

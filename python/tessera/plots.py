@@ -163,7 +163,7 @@ def _line(axes: Axes, x: NDArray[np.float64], y: NDArray[np.float64], colour: st
 
 
 def _plain(axes: Axes) -> None:
-    """Whole numbers on the axis, no offset to add in the head."""
+    """Writes whole numbers on the axis, without an offset to be added."""
     axes.ticklabel_format(axis="y", useOffset=False, style="plain")
 
 

@@ -1,4 +1,4 @@
-"""The engine's command line where the world is not as it should be: paths, a full standard output; and its plans."""
+"""The engine's command line where something fails: paths, a full standard output; and its plans."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_a_check_says_what_a_run_would(run_program: Run, place: Path) -> None:
 
 
 def test_many_ranks_are_refused_at_once(run_program: Run, place: Path) -> None:
-    """500 on two cores once brought a machine to a halt."""
+    """Too many ranks are refused: 500 on two cores once brought a machine to a halt."""
     begin = time.monotonic()
     run = [sys.executable, "-m", "tessera", "run", place / "run.toml", "-n"]
     done = run_program([*run, "500"], check=False, env={"TESSERA_BIN": str(ENGINES)})

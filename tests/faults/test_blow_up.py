@@ -11,6 +11,8 @@ import pytest
 from parallel.runs import Runs, Settings
 from parallel.samples import changed, last_state, sample
 
+from tessera.system import write
+
 pytestmark = pytest.mark.mpi
 SIZES = [("serial", 1), ("openmpi", 3), ("mpich", 3)]
 TERMS = ("bond", "angle", "urey_bradley", "dihedral", "improper", "cmap", "lj", "lj_14", "coulomb")
@@ -40,7 +42,7 @@ def overlapping(folder: Path, distance: float) -> Path:
     move = system.fraction[33].astype(np.int64) - system.fraction[2001]
     move[0] += round(distance / system.box[0, 0] * 2**32)
     system.fraction[2001:2004] = (system.fraction[2001:2004] + move).astype(np.uint32).astype(np.int32)
-    system.write(folder / "overlapping.tsr")
+    write(system, folder / "overlapping.tsr")
     return folder / "overlapping.tsr"
 
 

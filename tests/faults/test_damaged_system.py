@@ -20,7 +20,7 @@ from parallel.runs import Runs
 from parallel.samples import changed, sample
 
 from tessera.build.water import make_water
-from tessera.system import SystemFileError, read
+from tessera.system import SystemFileError, read, write
 
 SETTINGS = ["--set=interactions.cutoff=2.0", "--set=interactions.switch=1.5", "--set=parallel.buffer=0.2"]
 CUT = ["--set=interactions.electrostatics=cut"]
@@ -35,7 +35,7 @@ def energies(path: Path) -> subprocess.CompletedProcess[str]:
 def small(name: str) -> bytes:
     if name == "water":
         path = sample("tripeptide").parent / "small_water.tsr"
-        make_water(375).write(path)
+        write(make_water(375), path)
         return path.read_bytes()
     return sample("tripeptide").read_bytes()
 

@@ -13,6 +13,8 @@ import pytest
 from parallel.runs import Runs, Settings
 from parallel.samples import changed, sample
 
+from tessera.system import write
+
 pytestmark = pytest.mark.mpi
 SIZES = [("serial", 1), ("openmpi", 3), ("mpich", 3)]
 NAMES = [f"{mpi}-{ranks}" for mpi, ranks in SIZES]
@@ -253,6 +255,6 @@ def test_restart_with_another_system(runs: Runs, sizes: dict[str, object], tmp_p
     smaller = changed("peptide")
     smaller.runs[1, 1] -= 1
     smaller.fraction, smaller.velocity = smaller.fraction[:-3], None
-    smaller.write(system)
+    write(smaller, system)
     found = runs.start(path, "--restart", "--set", "dynamics.steps=9", **sizes)
     check(found.process, BAD_INPUT, "input.system")

@@ -8,23 +8,25 @@ ROOT = Path(__file__).resolve().parents[2]
 MAY_USE = {  # of our libraries, besides itself
     "base": "",
     "machine": "base",
-    "comm": "machine base",
-    "fft": "comm machine base",
+    "collectives": "machine base",
+    "comm": "collectives machine base",
+    "programs": "comm collectives machine base",
+    "fft": "comm collectives machine base",
     "grid": "fft comm machine base",
     "io": "comm machine base",
     "model": "base",
     "md": "model fft comm machine base",
-    "app": "md model io grid fft comm machine base",
+    "app": "md model io grid fft comm collectives machine base",
 }
 ONLY_IN = {  # headers of others that only some libraries may include
-    r"mpi\.h": "comm io app",
+    r"mpi\.h": "comm programs io app",
     r"hdf5\.h|H5.*": "io",
     r"fftw3.*": "fft",
     r"openssl/.*": "io app",
-    r"CLI/.*": "comm app",
+    r"CLI/.*": "programs app",
     r"toml\+\+/.*": "app",
     r"hwloc\.h": "machine",
-    r"nlohmann/.*": "machine comm app",
+    r"nlohmann/.*": "machine comm programs app",
 }
 
 

@@ -3,6 +3,8 @@
 import tomllib
 from pathlib import Path
 
+import circles
+import citations
 import house
 import includes
 import pytest
@@ -12,6 +14,14 @@ import tessera
 
 def test_libraries_include_only_what_they_may() -> None:
     assert not includes.violations()
+
+
+def test_no_files_need_each_other() -> None:
+    assert not circles.violations()
+
+
+def test_what_is_cited_stands_in_the_bibliography() -> None:
+    assert not citations.violations()
 
 
 def test_house_rules() -> None:
@@ -28,6 +38,7 @@ def test_one_version() -> None:
     ("library", "line"),
     [
         ("base", '#include "tessera/comm/communicator.h"'),
+        ("collectives", '#include "tessera/comm/communicator.h"'),
         ("md", '#include "tessera/io/segment.h"'),
         ("io", '#include "tessera/md/engine.h"'),
         ("md", "#include <mpi.h>"),
@@ -56,3 +67,27 @@ def test_a_dead_link_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     (tmp_path / "a.md").write_text("# A heading\n[x](b.md) [y](#a-heading) [z](#another)\n")
     monkeypatch.setattr(house, "ROOT", tmp_path)
     assert len(house.dead_links([Path("a.md")])) == 2
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"python/a/b.py": "from a import c", "python/a/c.py": "def f():\n    import a.b"},
+        {"cpp/tessera/io/a.h": '#include "tessera/io/b.h"', "cpp/tessera/io/b.cpp": '#include "tessera/io/a.h"'},
+        {"cpp/tessera/io/a/a.h": '#include "tessera/io/b/b.h"', "cpp/tessera/io/b/c.h": '#include "tessera/io/a/d.h"'},
+    ],
+)
+def test_a_circle_is_found(files: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text + "\n")
+    monkeypatch.setattr(circles, "ROOT", tmp_path)
+    assert len(circles.violations()) == 1
+
+
+def test_a_citation_of_nothing_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "// Nobody et al. (2@1), 10.1@@/none.1; Else and\n// Nobody 2@2; papers @4"  # @: not found in this file
+    (tmp_path / "a.h").write_text(text.replace("@", "00"))
+    monkeypatch.setattr(house, "ROOT", tmp_path)
+    monkeypatch.setattr(house, "files", lambda: [Path("a.h")])
+    assert len(citations.violations()) == 4

@@ -26,7 +26,7 @@ def toml_value(value: Setting) -> str:
 
 
 def write_run_file(path: Path, settings: Settings) -> Path:
-    """`settings` by "section.key"."""
+    """Writes a run file; `settings` are by "section.key"."""
     sections: dict[str, list[str]] = {}
     for name, value in settings.items():
         section, key = name.split(".")
@@ -36,7 +36,7 @@ def write_run_file(path: Path, settings: Settings) -> Path:
 
 
 def read_table(path: Path) -> dict[str, np.ndarray]:
-    """Columns of energy.csv by name (without unit)."""
+    """The columns of energy.csv by name (without unit)."""
     with path.open() as file:
         rows = list(csv.reader(line for line in file if not line.startswith("#")))
     names = [name.split(" [")[0] for name in rows[0]]
@@ -44,7 +44,7 @@ def read_table(path: Path) -> dict[str, np.ndarray]:
 
 
 def wait_for(process: subprocess.Popen[str], path: Path, size: int = 1) -> None:
-    """Until a file is there and has grown to `size` lines or more."""
+    """Waits until a file has `size` lines or more."""
     begin = time.monotonic()
     while time.monotonic() - begin < 90:
         if path.exists() and path.read_bytes().count(b"\n") >= size:
@@ -98,14 +98,14 @@ class Runs:
         return self.start(self.run_file(system, settings), check=check, **sizes)
 
     def hash_of_one_rank(self, system: Path, settings: Settings) -> str:
-        """Of the run without MPI, on one thread; remembered."""
+        """The result of the run without MPI on one thread; it is computed once."""
         key = f"{system} {sorted(settings.items(), key=str)}"
         if key not in self.hashes:
             self.hashes[key] = self.run(system, settings, timeout=600).hash
         return self.hashes[key]
 
     def energy(self, system: Path, settings: Settings | None = None, **sizes: Any) -> dict[str, Any]:
-        """What --energy --json prints."""
+        """The object that --energy --json prints."""
         return dict(json.loads(self.energy_text(system, settings, **sizes)))
 
     def energy_text(self, system: Path, settings: Settings | None = None, *more: str, **sizes: Any) -> str:

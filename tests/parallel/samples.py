@@ -29,7 +29,7 @@ from tessera.build.water import make_water
 from tessera.prepare.amber import prepare_amber
 from tessera.prepare.charmm import prepare_charmm
 from tessera.prepare.gromacs import prepare_gromacs
-from tessera.system import System, read
+from tessera.system import System, read, write
 from tessera.system.blocks import to_fraction
 
 VELOCITY_UNIT = 2.0**-20  # Å/ps, of checkpoints
@@ -47,7 +47,7 @@ def folder() -> Path:
 def sample(name: str) -> Path:
     """The system file of a name above."""
     path = folder() / f"{name}.tsr"
-    _MAKERS[name]().write(path)
+    write(_MAKERS[name](), path)
     return path
 
 
@@ -155,7 +155,7 @@ def _relax(system: System, rounds: tuple[tuple[float, int], ...]) -> System:
         pytest.fail(f"{engine} is missing: make build")
     path, work = folder() / "relax.tsr", folder() / "relax"
     for index, (timestep, steps) in enumerate(rounds):
-        system.write(path)
+        write(system, path)
         (folder() / "relax.toml").write_text(
             f'[input]\nsystem = "{path}"\n[interactions]\ncutoff = 9.0\nswitch = 8.0\n'
             f'[dynamics]\ntimestep = {timestep}\nsteps = {steps}\nvelocities = "generate"\nseed = {index}\n'

@@ -1,4 +1,4 @@
-"""Cells go to other ranks where some have more to do, and no bit tells."""
+"""Cells move to other ranks where some have more to do, and results stay the same bits."""
 
 from __future__ import annotations
 

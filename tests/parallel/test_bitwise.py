@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import subprocess
 from collections.abc import Callable
+from typing import Any
 
 import pytest
+from conftest import ENGINES
 
 from parallel.runs import Runs, Settings
 from parallel.samples import sample
@@ -36,7 +38,7 @@ def test_peptide(runs: Runs, mpi: str, ranks: int, threads: int) -> None:
 @pytest.mark.parametrize("electrostatics", ["pme", "shift"])
 @pytest.mark.parametrize("constraints", ["none", "h-bonds"])
 def test_settings(runs: Runs, precision: str, electrostatics: str, constraints: str) -> None:
-    """Whatever the forces and constraints."""
+    """Bits are the same with any forces and constraints."""
     settings: Settings = {
         **SHORT,
         "dynamics.timestep": 0.5,
@@ -89,7 +91,7 @@ def test_searches_at_other_steps_are_the_same_on_any_ranks(runs: Runs, every: in
 @pytest.mark.mpi
 @pytest.mark.parametrize("buffer", [0.1, 0.24])
 def test_searches_that_no_rank_has_foreseen(runs: Runs, buffer: float) -> None:
-    """What was summed while ranks asked each other is thrown away, energies too."""
+    """Forces and energies summed before a late list was made are discarded."""
     settings: Settings = {**SHORT, "parallel.buffer": buffer, "output.energy_every": 1}
     alone = runs.run(sample("peptide"), settings)
     assert alone.report["results"]["pair_searches"] > 12
@@ -111,15 +113,59 @@ def test_dhfr(runs: Runs, mpi: str, ranks: int, threads: int) -> None:
     check(runs, "dhfr", {**DHFR, "dynamics.steps": 12}, mpi, ranks, threads)
 
 
+# State hashes after 200 steps, every setting at its default, energies every 10 steps: by system and instruction set.
+# A commit that must change bits says so in the changelog and writes the new ones here.
+GOLDEN = {
+    "dhfr": {"AVX2": "c260644e3cffa166acaf1c28c8eb2e91dbb9c16745b34db81944475174896d84"},
+    "apoa1": {"AVX2": "603b385bc9202c600dd3752e0dd57500b9a6ac3b5f8a5c94f645b4445bb83423"},
+}
+FULL: Settings = {
+    "interactions.cutoff": "auto",
+    "interactions.switch": "auto",
+    "dynamics.steps": 200,
+    "output.energy_every": 10,
+}
+
+
+def check_golden(runs: Runs, name: str, **sizes: Any) -> None:
+    found = runs.run(sample(name), FULL, timeout=1200, **sizes)
+    instruction_set = found.report["versions"]["simd"]
+    golden = GOLDEN[name].get(instruction_set)
+    if golden is None:
+        pytest.skip(f"no golden hash of {name} for {instruction_set}; found {found.hash}")
+    assert found.hash == golden
+
+
+def test_golden_hash(runs: Runs) -> None:
+    check_golden(runs, "dhfr", threads=2)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("ranks", [1, 2, 3, 4, 6, 8])
+@pytest.mark.parametrize("name", GOLDEN)
+def test_golden_hashes_on_any_ranks(runs: Runs, name: str, ranks: int, threads: int) -> None:
+    check_golden(runs, name, mpi="openmpi", ranks=ranks, threads=threads)
+
+
+@pytest.mark.slow
+def test_a_box_that_changes_in_every_step(run_program: Callable[..., subprocess.CompletedProcess[str]]) -> None:
+    """What a barostat will rely on: DHFR on 1, 3 and 4 ranks, and fresh starts from where it got."""
+    program = ENGINES.parent / "test" / "app_test"
+    run_program(
+        [program, "--gtest_filter=Box.OfARealSystem*"], env={"TESSERA_TEST_SYSTEM": str(sample("dhfr"))}, timeout=900
+    )
+
+
 def test_energy_rows_are_the_same(runs: Runs, mpi: str) -> None:
-    """Not only the state: every printed digit of every term."""
+    """Every printed digit of every term is the same, not only the state."""
     alone = runs.run(sample("peptide"), SHORT)
     found = runs.run(sample("peptide"), SHORT, mpi=mpi, ranks=4)
     assert (found.folder / "energy.csv").read_text() == (alone.folder / "energy.csv").read_text()
 
 
 def in_pieces(runs: Runs, name: str, settings: Settings, mpi: str, pieces: list[tuple[int, int, int]]) -> str:
-    """The hash after restarts; a piece is its last step, ranks and threads."""
+    """The hash after restarts; each leg of the run is given by its last step, ranks and threads."""
     path = runs.run_file(sample(name), settings)
     for index, (last, ranks, threads) in enumerate(pieces):
         restart = ["--restart"] if index else []

@@ -246,6 +246,15 @@ def test_as_the_library_does(run_program: Run, tmp_path: Path, mpi: str, ranks: 
     assert wanted <= used, wanted - used
 
 
+@pytest.mark.parametrize("ranks", QUICK)
+def test_operations_of_the_engine(run_program: Run, mpi: str, ranks: int) -> None:
+    """Every collective operation of a communicator has the same results by every entry and by the library."""
+    command = [*mpirun(mpi, ranks), ENGINES / f"tessera-collectives-{mpi}", "operations"]
+    found = json.loads(run_program(command, timeout=60 + 20 * ranks).stdout)
+    assert {"no network", "auto", "ring", "subnets", "hierarchical"} <= set(found["runs"])
+    assert not found["wrong"]
+
+
 def available_bytes() -> int:
     lines = Path("/proc/meminfo").read_text().splitlines()
     return next(1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:"))

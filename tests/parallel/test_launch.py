@@ -1,4 +1,4 @@
-"""Programs under the mpirun of another MPI: each rank would be alone, without a word."""
+"""Programs under the mpirun of another MPI: each rank would run alone without notice."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def is_bare_open_mpi(mpi: str, start: str, number: int, target: str) -> bool:
 
 
 def expected_status(mpi: str, start: str, number: int, target: str) -> int:
-    """Of a run that is stopped."""
+    """The options of a run that is stopped."""
     if is_bare_open_mpi(mpi, start, number, target):
         return 1
     return 128 + number

@@ -11,7 +11,7 @@ from parallel.runs import Runs, Settings
 from parallel.samples import changed, sample
 
 from tessera.build.water import make_water
-from tessera.system import System
+from tessera.system import System, write
 
 FIRST: Settings = {"dynamics.timestep": 2.0, "output.energy_every": 10}
 
@@ -19,7 +19,7 @@ FIRST: Settings = {"dynamics.timestep": 2.0, "output.energy_every": 10}
 @pytest.mark.parametrize("atoms", [648, 651, 999, 3000])
 def test_made_water_keeps_its_temperature(runs: Runs, tmp_path: Path, atoms: int) -> None:
     """Two picoseconds at constant energy from velocities at 300 K."""
-    make_water(atoms).write(tmp_path / "water.tsr")
+    write(make_water(atoms), tmp_path / "water.tsr")
     found = runs.run(tmp_path / "water.tsr", {**FIRST, "dynamics.steps": 1000}, threads=2, timeout=300)
     # 648 atoms fluctuate by 7 K themselves
     assert found.table["temperature"][20:].mean() == pytest.approx(300, abs=20)
@@ -111,7 +111,7 @@ def clashing(distance: float) -> System:
 @pytest.mark.parametrize("precision", ["mixed", "double"])
 @pytest.mark.parametrize("distance", [0.12, 0.2, 0.3])
 def test_energies_of_clashing_atoms_are_right(runs: Runs, tmp_path: Path, distance: float, precision: str) -> None:
-    clashing(distance).write(tmp_path / "clash.tsr")
+    write(clashing(distance), tmp_path / "clash.tsr")
     found, forces = runs.forces(tmp_path / "clash.tsr", {"parallel.precision": precision})
     a = 4 * 0.1521 * (2 * 1.7682 / 2 ** (1 / 6)) ** 12
     pairs = [distance, distance * np.hypot(1, 0.3), 0.3 * distance]
@@ -127,14 +127,14 @@ def test_energies_of_clashing_atoms_are_right(runs: Runs, tmp_path: Path, distan
 @pytest.mark.mpi
 @pytest.mark.parametrize("mpi", ["openmpi", "mpich"])
 def test_clashes_are_the_same_on_any_ranks(runs: Runs, tmp_path: Path, mpi: str) -> None:
-    clashing(0.12).write(tmp_path / "clash.tsr")
+    write(clashing(0.12), tmp_path / "clash.tsr")
     one = runs.energy(tmp_path / "clash.tsr")
     for ranks, threads in ((2, 1), (3, 2)):
         assert runs.energy(tmp_path / "clash.tsr", mpi=mpi, ranks=ranks, threads=threads) == one
 
 
 def test_clashes_are_named(runs: Runs, tmp_path: Path) -> None:
-    clashing(0.2).write(tmp_path / "clash.tsr")
+    write(clashing(0.2), tmp_path / "clash.tsr")
     text = runs.run_engine(
         "--energy", tmp_path / "clash.tsr", "--set=interactions.cutoff=9", "--set=interactions.switch=8"
     ).stdout

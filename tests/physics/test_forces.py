@@ -11,7 +11,7 @@ import pytest
 from parallel.runs import Runs, Settings
 from parallel.samples import changed, sample
 
-from tessera.system import System
+from tessera.system import System, write
 from tessera.system.model import Terms
 
 DOUBLE: Settings = {"parallel.precision": "double"}
@@ -21,7 +21,7 @@ BAR = 69476.95  # of 1 kcal/mol/Å³
 
 
 def only(system: System, kinds: set[str]) -> System:
-    """Without the terms of other kinds; "lj" and "coulomb" are kinds too."""
+    """The system without the terms of other kinds; "lj" and "coulomb" are kinds too."""
     out = copy.deepcopy(system)
     for template in out.templates:
         template.terms = {kind: terms for kind, terms in template.terms.items() if kind in kinds}
@@ -45,7 +45,7 @@ def with_rb(system: System) -> System:
 
 
 def moved(system: System, steps: np.ndarray) -> System:
-    """By so many integer steps (n,3) of 2⁻³² box."""
+    """The system with atoms moved by integer steps (n,3) of 2⁻³² box."""
     out = copy.copy(system)
     out.fraction = (system.fraction.astype(np.int64) + steps.astype(np.int64)).astype(np.uint32).astype(np.int32)
     return out
@@ -62,7 +62,7 @@ def check_gradient(runs: Runs, folder: Path, system: System, settings: Settings,
     `rough`: for energies whose second or third derivative jumps somewhere.
     """
     h, tolerance = (1e-3, 2e-5) if rough else (4e-3, 3e-6)
-    system.write(folder / "start.tsr")
+    write(system, folder / "start.tsr")
     _, forces = runs.forces(folder / "start.tsr", settings)
     assert np.abs(forces).max() > 0.01
     random = np.random.default_rng(3)
@@ -73,7 +73,7 @@ def check_gradient(runs: Runs, folder: Path, system: System, settings: Settings,
         for times in (1, 2, 4):
             ends = []
             for sign in (1, -1):
-                moved(system, sign * times * steps).write(folder / "moved.tsr")
+                write(moved(system, sign * times * steps), folder / "moved.tsr")
                 ends.append(runs.energy(folder / "moved.tsr", settings)["total"])
             slopes[times] = (ends[0] - ends[1]) / (2 * times * h)
         slope = (64 * slopes[1] - 20 * slopes[2] + slopes[4]) / 45
@@ -83,7 +83,7 @@ def check_gradient(runs: Runs, folder: Path, system: System, settings: Settings,
 
 
 def bent(system: System) -> System:
-    """Off its minima, so that every term pulls."""
+    """Atoms moved off their minima, so that every term has a force."""
     return moved(system, steps_of(system, 0.05 * np.random.default_rng(11).normal(size=system.fraction.shape)))
 
 
@@ -150,7 +150,7 @@ def check_same(
 ) -> None:
     """`turn` takes the sample's forces to those that `other` should have."""
     here, forces = runs.forces(sample("peptide"), settings)
-    other.write(folder / "other.tsr")
+    write(other, folder / "other.tsr")
     there, found = runs.forces(folder / "other.tsr", settings)
     for term, value in here["terms"].items():
         assert there["terms"][term] == pytest.approx(value, rel=tolerance, abs=tolerance * 10), term
@@ -219,7 +219,7 @@ def strain_slope(runs: Runs, folder: Path, system: System, settings: Settings, a
     for size in (1e-4, 2e-4):
         ends = []
         for sign in (1, -1):
-            stretched(system, axes, 1 + sign * size).write(folder / "stretched.tsr")
+            write(stretched(system, axes, 1 + sign * size), folder / "stretched.tsr")
             ends.append(runs.energy(folder / "stretched.tsr", settings)["total"])
         slopes.append((ends[0] - ends[1]) / (2 * size))
     return (4 * slopes[0] - slopes[1]) / 3
@@ -249,11 +249,11 @@ def test_virial_and_pressure(runs: Runs, tmp_path: Path, electrostatics: str, lj
 
 
 def test_virial_of_a_charged_box(runs: Runs, tmp_path: Path) -> None:
-    """The neutralising background pushes too."""
+    """The neutralising background contributes to the virial."""
     system = changed("peptide")
     system.templates[0].charge = system.templates[0].charge + 0.2
     settings: Settings = {**MESH, "pme.alpha": 0.5, "pme.order": 8, "pme.grid": [64, 64, 64]}
-    system.write(tmp_path / "charged.tsr")
+    write(system, tmp_path / "charged.tsr")
     found = runs.energy(tmp_path / "charged.tsr", settings)
     assert found["terms"]["coulomb_background"] < -0.1
     slope = strain_slope(runs, tmp_path, system, settings, [0, 1, 2])

@@ -14,7 +14,7 @@ from prepare.test_pairing import rows, topology
 from prepare.test_split import flat_of
 from tessera.prepare.flat import FlatTopology, split
 from tessera.prepare.numbering import number_residues, progressions
-from tessera.system import read
+from tessera.system import read, write
 
 
 @given(st.lists(st.integers(-9, 9), max_size=30))
@@ -34,7 +34,7 @@ def test_numbers_that_start_again_are_few_rows() -> None:
 def test_waters_keep_the_psfs_numbers(tmp_path: Path) -> None:
     system = dhfr()
     assert system.residue_numbers.tolist() == [[1, 7023, 1, 1]]
-    system.write(tmp_path / "a.tsr")
+    write(system, tmp_path / "a.tsr")
     assert np.array_equal(read(tmp_path / "a.tsr").residue_numbers, system.residue_numbers)
 
 

@@ -9,7 +9,7 @@
 #include "tessera/app/config/schema.h"
 #include "tessera/app/engine_settings.h"
 #include "tessera/app/gather.h"
-#include "tessera/app/system_file.h"
+#include "tessera/app/system/system_file.h"
 #include "tessera/base/atomic_file.h"
 #include "tessera/base/error.h"
 #include "tessera/io/npy.h"
@@ -58,7 +58,7 @@ nlohmann::json to_json(const RunConfig& config, const md::Engine& engine, const 
                            {"note", note_of_source(config, engine.system())},
                            {"clashes", to_json(clashes)},
                            {"coulomb_constant", settings.pair.coulomb_constant},
-                           {"pair_scheme", engine.pair_forces().scheme().name}};
+                           {"pair_scheme", engine.forces().pairs().scheme().name}};
   if (engine.system().is_periodic) result["pressure_bar"] = energies.pressure;
   if (settings.pair.electrostatics == md::pair::Electrostatics::pme)
     result["pme"] = {{"cutoff", settings.pair.range()},
@@ -108,9 +108,10 @@ std::string compute_energy(const EnergyRequest& request, const comm::Communicato
   for (auto& v : block.velocity) v = {};
 
   ThreadPool threads(request.threads > 0 ? request.threads : static_cast<int>(config.parallel.threads));
-  md::Engine engine(system, settings, comm, threads);
+  md::Engine engine(system, settings, md::plan_for_ranks(system, settings, system.lattice, comm, threads), comm,
+                    threads);
   check_every_atom_once(comm, block, system, request.system);
-  engine.set_state(make_particles(block), 0, 0);
+  engine.set_state(make_start(system, block));
   engine.compute_forces(true);
   engine.sum_energies();
   if (!request.forces.empty()) {

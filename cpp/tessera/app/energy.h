@@ -1,4 +1,4 @@
-// `tessera energy`: every term of one configuration, and its forces.
+// `tessera energy` prints every term of one configuration, and writes its forces.
 #pragma once
 
 #include <string>

@@ -10,27 +10,12 @@
 
 #include "tessera/app/config/interactions.h"
 #include "tessera/app/config/schema.h"
-#include "tessera/app/system_file.h"
+#include "tessera/app/system/system_file.h"
 #include "tessera/base/error.h"
+#include "tessera/fft/choice/wisdom.h"
 #include "tessera/md/pme/plan.h"
 
 namespace tessera::app {
-
-namespace {
-
-md::constraint::ConstraintMode constraint_mode(Constraints mode) {
-  switch (mode) {
-    case Constraints::none:
-      return md::constraint::ConstraintMode::none;
-    case Constraints::h_bonds:
-      return md::constraint::ConstraintMode::h_bonds;
-    case Constraints::all_bonds:
-      return md::constraint::ConstraintMode::all_bonds;
-  }
-  return {};
-}
-
-}  // namespace
 
 md::EngineSettings plan_settings(const RunConfig& config, const model::System& system) {
   md::EngineSettings settings;
@@ -46,13 +31,12 @@ md::EngineSettings plan_settings(const RunConfig& config, const model::System& s
   settings.buffer = config.parallel.buffer;
   settings.list_steps = config.parallel.list_steps;
   settings.search_every = config.parallel.pair_search_every;
-  settings.double_precision = config.parallel.precision == Precision::double_precision;
-  pair.function = config.interactions.pair_function == PairFunction::table ? md::pair::PairFunction::table
-                                                                           : md::pair::PairFunction::analytic;
+  settings.precision = config.parallel.precision;
+  pair.function = config.interactions.pair_function.value_or(PairFunction::analytic);
   pair.table_density = config.interactions.table_density;
   settings.pair_scheme =
-      md::pair::find_pair_scheme(config.parallel.pair_scheme, settings.double_precision, pair.function).name;
-  settings.constraints = constraint_mode(config.dynamics.constraints);
+      md::pair::find_pair_scheme(config.parallel.pair_scheme, settings.precision, pair.function).name;
+  settings.constraints = config.dynamics.constraints;
   settings.constraint_tolerance = config.dynamics.constraint_tolerance;
   settings.timestep = config.dynamics.timestep;
   settings.com_removal_every = config.dynamics.com_removal_every;
@@ -63,6 +47,7 @@ md::EngineSettings plan_settings(const RunConfig& config, const model::System& s
     pair.alpha =
         config.pme.alpha > 0 ? config.pme.alpha : md::pme::alpha_from_tolerance(pair.range(), config.pme.tolerance);
     settings.fft_scheme = config.fft.scheme;
+    settings.fft_wisdom_file = fft::default_wisdom_file();
     settings.fft_exchange = config.fft.exchange;
     if (config.pme.grid.empty())
       settings.pme_grid = md::pme::grid_from_spacing(edges, config.pme.spacing);
@@ -73,7 +58,8 @@ md::EngineSettings plan_settings(const RunConfig& config, const model::System& s
   settings.machine_file = config.parallel.machine;
   if (const char* file = std::getenv("TESSERA_MACHINE"); file && settings.machine_file.empty())
     settings.machine_file = file;
-  settings.buffer = md::widest_buffer(system, settings);
+  (void)md::plan_cells(md::summary_of(system), settings,
+                       system.lattice);  // a box that is too small is told of before anything else
   return settings;
 }
 
@@ -84,18 +70,20 @@ RunConfig in_effect(RunConfig config, const md::EngineSettings& settings) {
   n.switch_distance = pair.switch_distance;
   n.lj = pair.lj;
   n.lj_tail = settings.lj_tail;
-  n.pair_function = pair.function == md::pair::PairFunction::table ? PairFunction::table : PairFunction::analytic;
+  n.pair_function = pair.function;
   config.parallel.pair_scheme = settings.pair_scheme;
   if (pair.electrostatics == Electrostatics::pme) {
     config.pme.cutoff = pair.range();
     config.pme.alpha = pair.alpha;
     config.pme.grid.assign(settings.pme_grid.begin(), settings.pme_grid.end());
   }
-  for (const auto& key : schema()) {
-    if (!key.is_path) continue;
-    const auto path = std::get<std::string>(key.load(config));
-    if (!path.empty()) key.store(config, std::filesystem::absolute(path).lexically_normal().string());
-  }
+  for (const auto& section : run_schema().sections)
+    for (std::size_t row = 0; row < section.n_rows(config); ++row)
+      for (const auto& key : section.keys) {
+        if (!key.is_path) continue;
+        const auto path = std::get<std::string>(key.load(config, row));
+        if (!path.empty()) key.store(config, std::filesystem::absolute(path).lexically_normal().string(), row);
+      }
   return config;
 }
 
@@ -128,17 +116,21 @@ void check_every_atom_once(const comm::Communicator& comm, const CoordinateBlock
                     path, system.n_atoms()));
 }
 
-std::vector<md::domain::Particle> make_particles(const CoordinateBlock& block) {
-  const auto rounded = [](double v) { return static_cast<std::int32_t>(std::lrint(v / md::domain::velocity_unit)); };
-  std::vector<md::domain::Particle> particles(block.id.size());
-  for (std::size_t i = 0; i < particles.size(); ++i) {
-    particles[i].id = block.id[i];
-    particles[i].position = block.fraction[i];
-    if (block.velocity.empty()) continue;
-    const auto& v = block.velocity[i];
-    particles[i].velocity = {rounded(v.x), rounded(v.y), rounded(v.z)};
+md::Velocity rounded_velocity(const Vec3& velocity) {
+  const auto rounded = [](double v) { return static_cast<std::int32_t>(std::lrint(v / md::velocity_unit)); };
+  return {rounded(velocity.x), rounded(velocity.y), rounded(velocity.z)};
+}
+
+md::Snapshot make_start(const model::System& system, const CoordinateBlock& block) {
+  md::Snapshot start;
+  start.box = start.search_box = system.lattice;
+  start.atoms.resize(block.id.size());
+  for (std::size_t i = 0; i < start.atoms.size(); ++i) {
+    start.atoms[i].id = block.id[i];
+    start.atoms[i].position = block.fraction[i];
+    if (!block.velocity.empty()) start.atoms[i].velocity = rounded_velocity(block.velocity[i]);
   }
-  return particles;
+  return start;
 }
 
 }  // namespace tessera::app

@@ -22,7 +22,10 @@ struct CoordinateBlock;
 /// Throws InputError unless the ranks' rows hold each atom id once. Collective.
 void check_every_atom_once(const comm::Communicator& comm, const CoordinateBlock& block, const model::System& system,
                            const std::string& path);
-/// The particles of a rank's coordinate rows, velocities rounded to the engine's unit (zero where the file has none).
-std::vector<md::domain::Particle> make_particles(const CoordinateBlock& block);
+/// Å/ps in the engine's unit.
+md::Velocity rounded_velocity(const Vec3& velocity);
+/// The state at step 0 with the atoms of a rank's coordinate rows, velocities rounded to the engine's unit (zero where
+/// the file has none).
+md::Snapshot make_start(const model::System& system, const CoordinateBlock& block);
 
 }  // namespace tessera::app

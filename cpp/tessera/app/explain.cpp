@@ -10,9 +10,9 @@
 #include "tessera/app/config/read_config.h"
 #include "tessera/app/config/schema.h"
 #include "tessera/app/engine_settings.h"
-#include "tessera/app/output/progress.h"
+#include "tessera/app/numbers_text.h"
 #include "tessera/app/output/report.h"
-#include "tessera/app/system_file.h"
+#include "tessera/app/system/system_file.h"
 #include "tessera/app/trial.h"
 #include "tessera/base/units.h"
 #include "tessera/fft/choice/choose.h"
@@ -31,68 +31,63 @@ namespace {
 using nlohmann::json;
 
 /// A choice that was made, and why.
-struct Choice {
+struct Decision {
   std::string what, value, why;
 };
 
 /// How a run on these ranks is laid out; all by plans, without MPI.
-struct Layout {
-  md::domain::CellGrid grid;
+struct RankLayout {
+  md::CellPlan cells;
   std::int64_t least_cells = 0, most_cells = 0, most_halo_cells = 0;
   std::size_t most_peers = 0;
   std::string mesh;                        // empty: none
-  Choice order;                            // of ranks
-  Choice transform;                        // of the mesh
+  Decision order;                          // of ranks
+  Decision transform;                      // of the mesh
   std::optional<double> exchange_seconds;  // of its transforms in a step, on the map that is given
 };
 
-Layout plan_layout(const model::System& system, const md::EngineSettings& settings, int ranks) {
-  Layout layout;
-  layout.grid = md::plan_cells(system, settings);
+RankLayout plan_layout(const model::System& system, const md::EngineSettings& settings, int ranks) {
+  RankLayout layout;
   const auto& file = settings.machine_file;
   const auto wires =
       file.empty() ? fft::wires_of_one_host(ranks) : machine::wires_of_job(machine::read_network(file), ranks);
   const std::string network = file.empty() ? "one host" : "the map " + file;
   const auto line = settings.reorder ? comm::RankLine::along(wires) : comm::RankLine::as_numbered(ranks);
-  const auto decomposition = md::domain::plan_decomposition(layout.grid, line);
+  const auto plan_transform = [&](const fft::Problem& problem) {
+    const std::int64_t real_bytes = settings.precision == Precision::double_precision ? 8 : 4;
+    const bool is_tried = settings.fft_scheme == "trial";
+    auto candidates = fft::rank_schemes(problem, real_bytes, wires, is_tried ? "auto" : settings.fft_scheme);
+    layout.transform = {"transform", candidates.front().plan.scheme,
+                        fmt::format("{} on {}; predicted: {}",
+                                    is_tried                        ? "least predicted time (the run will try)"
+                                    : settings.fft_scheme == "auto" ? "least time"
+                                                                    : "asked for",
+                                    network, fft::text_of(candidates))};
+    if (!file.empty()) layout.exchange_seconds = candidates.front().predicted.exchanges;
+    return std::move(candidates.front().plan);
+  };
+  const auto plan = md::make_plan(md::summary_of(system), settings, system.lattice, line, plan_transform);
+  layout.cells = plan.cells;
   layout.order = {"cells of ranks", settings.reorder ? "neighbours on one host, then in one subnet" : "as numbered",
                   settings.reorder ? network : "asked for"};
-  layout.least_cells = layout.grid.size();
-  for (const auto& brick : decomposition.bricks()) {
+  layout.least_cells = layout.cells.grid.size();
+  for (const auto& brick : plan.bricks.bricks()) {
     layout.least_cells = std::min(layout.least_cells, brick.size());
     layout.most_cells = std::max(layout.most_cells, brick.size());
   }
   // The halo of the ranks with the largest bricks; a few stand for all on large machines.
   int looked_at = 0;
   for (int rank = 0; rank < ranks && looked_at < 64; ++rank) {
-    if (decomposition.brick(rank).size() != layout.most_cells) continue;
+    if (plan.bricks.brick(rank).size() != layout.most_cells) continue;
     ++looked_at;
-    const auto halo = md::domain::plan_halo(decomposition, rank);
+    const auto halo = md::domain::plan_halo(plan.bricks, rank);
     std::int64_t cells = 0;
     for (const auto& peer : halo.peers) cells += static_cast<std::int64_t>(peer.receive.size());
     layout.most_halo_cells = std::max(layout.most_halo_cells, cells);
     layout.most_peers = std::max(layout.most_peers, halo.peers.size());
   }
-  if (settings.pair.electrostatics == md::pair::Electrostatics::pme) {
-    const auto plan_transform = [&](const fft::Problem& problem) {
-      const std::int64_t real_bytes = settings.double_precision ? 8 : 4;
-      const bool is_tried = settings.fft_scheme == "trial";
-      auto candidates = fft::rank_schemes(problem, real_bytes, wires, is_tried ? "auto" : settings.fft_scheme);
-      layout.transform = {"transform", candidates.front().plan.scheme,
-                          fmt::format("{} on {}; predicted: {}",
-                                      is_tried                        ? "least predicted time (the run will try)"
-                                      : settings.fft_scheme == "auto" ? "least time"
-                                                                      : "asked for",
-                                      network, fft::text_of(candidates))};
-      if (!file.empty()) layout.exchange_seconds = candidates.front().predicted.exchanges;
-      return std::move(candidates.front().plan);
-    };
-    layout.mesh = md::pme::plan_pme({settings.pme_order, settings.pair.alpha, settings.pme_grid},
-                                    system.lattice.edges(), layout.grid.n, decomposition.bricks(),
-                                    md::group_radius(system) + 0.5 * settings.buffer, plan_transform)
-                      .summary();
-    while (layout.mesh.ends_with('\n')) layout.mesh.pop_back();
-  }
+  if (plan.mesh) layout.mesh = plan.mesh->summary();
+  while (layout.mesh.ends_with('\n')) layout.mesh.pop_back();
   return layout;
 }
 
@@ -132,15 +127,16 @@ Crowding find_crowding(const ExplainRequest& request, int threads, const std::st
   return found;
 }
 
-std::vector<Choice> list_choices(const RunConfig& config, const model::System& system,
-                                 const md::EngineSettings& settings, const Layout& layout) {
+std::vector<Decision> list_choices(const RunConfig& config, const model::System& system,
+                                   const md::EngineSettings& settings, const RankLayout& layout) {
   const auto& pair = settings.pair;
-  std::vector<Choice> choices;
+  std::vector<Decision> choices;
   choices.push_back({"cells",
-                     fmt::format("{} × {} × {}, edges {:.2f} {:.2f} {:.2f} Å", layout.grid.n[0], layout.grid.n[1],
-                                 layout.grid.n[2], layout.grid.edge[0], layout.grid.edge[1], layout.grid.edge[2]),
+                     fmt::format("{} × {} × {}, edges {:.2f} {:.2f} {:.2f} Å", layout.cells.grid.n[0],
+                                 layout.cells.grid.n[1], layout.cells.grid.n[2], layout.cells.grid.edge[0],
+                                 layout.cells.grid.edge[1], layout.cells.grid.edge[2]),
                      fmt::format("at least half of {:.2f} Å, cut-off and buffer; from the box and the cut-off alone",
-                                 pair.range() + settings.buffer)});
+                                 pair.range() + layout.cells.buffer)});
   choices.push_back(layout.order);
   choices.push_back(
       {"pair scheme", settings.pair_scheme,
@@ -166,10 +162,10 @@ std::vector<Choice> list_choices(const RunConfig& config, const model::System& s
                            : "asked for"});
     choices.push_back(layout.transform);
   }
-  choices.push_back(
-      {"pair search",
-       fmt::format("every {} steps or when an atom has moved {:.2f} Å", settings.search_every, 0.5 * settings.buffer),
-       "no pair may be missed: two atoms may close the buffer between them"});
+  choices.push_back({"pair search",
+                     fmt::format("every {} steps or when an atom has moved {:.2f} Å", settings.search_every,
+                                 0.5 * layout.cells.buffer),
+                     "no pair may be missed: two atoms may close the buffer between them"});
   choices.push_back(
       {"pair list",
        fmt::format("made anew when an atom has gone further than about {} steps would take it", settings.list_steps),
@@ -192,7 +188,7 @@ std::string explain(const ExplainRequest& request) {
   json result = {{"atoms", system.n_atoms()},
                  {"ranks", request.ranks},
                  {"threads", threads},
-                 {"cells", layout.grid.n},
+                 {"cells", layout.cells.grid.n},
                  {"cells_of_a_rank", {layout.least_cells, layout.most_cells}},
                  {"halo_cells", layout.most_halo_cells},
                  {"neighbours", layout.most_peers},
@@ -200,13 +196,14 @@ std::string explain(const ExplainRequest& request) {
                  {"settings", to_json(in_effect(config, settings))}};
   for (const auto& choice : choices)
     result["choices"].push_back({{"what", choice.what}, {"value", choice.value}, {"why", choice.why}});
-  const double mean_cells = static_cast<double>(layout.grid.size()) / request.ranks;
+  const double mean_cells = static_cast<double>(layout.cells.grid.size()) / request.ranks;
   const double imbalance = static_cast<double>(layout.most_cells) / mean_cells;
   result["imbalance_of_cells"] = imbalance;
 
-  std::string text = fmt::format("{} atoms in {} × {} × {} cells on {} rank{} × {} thread{}\n",
-                                 grouped(system.n_atoms()), layout.grid.n[0], layout.grid.n[1], layout.grid.n[2],
-                                 request.ranks, request.ranks == 1 ? "" : "s", threads, threads == 1 ? "" : "s");
+  std::string text =
+      fmt::format("{} atoms in {} × {} × {} cells on {} rank{} × {} thread{}\n", grouped(system.n_atoms()),
+                  layout.cells.grid.n[0], layout.cells.grid.n[1], layout.cells.grid.n[2], request.ranks,
+                  request.ranks == 1 ? "" : "s", threads, threads == 1 ? "" : "s");
   text += fmt::format("this machine: {}\n\nlayout\n", machine.summary());
   text += fmt::format(
       "  a rank owns {} to {} cells (largest over mean {:.2f}), has up to {} halo cells from {} neighbours\n",
@@ -226,13 +223,13 @@ std::string explain(const ExplainRequest& request) {
     Memory memory;
     for (const auto& use : measured.memory) memory.owners.push_back({std::string(use.owner), use.bytes});
     const double bytes_per_atom = static_cast<double>(memory.bytes()) / atoms;
-    const double share = static_cast<double>(layout.most_cells) / static_cast<double>(layout.grid.size());
+    const double share = static_cast<double>(layout.most_cells) / static_cast<double>(layout.cells.grid.size());
     const auto crowding = find_crowding(request, threads, settings.machine_file);
     const double exchange_seconds = layout.exchange_seconds.value_or(0);
     const double seconds = measured.seconds_a_step * share * crowding.most + exchange_seconds;
     const double ns_per_day = config.dynamics.timestep * 1e-3 * 86400 / seconds;
     const double halo_share =
-        static_cast<double>(layout.most_cells + layout.most_halo_cells) / static_cast<double>(layout.grid.size());
+        static_cast<double>(layout.most_cells + layout.most_halo_cells) / static_cast<double>(layout.cells.grid.size());
     const double bytes = bytes_per_atom * atoms * std::min(1.0, halo_share);
     const double frame = 12 * atoms;
     const double frames = config.output.trajectory_every > 0
@@ -272,7 +269,8 @@ std::string explain(const ExplainRequest& request) {
 void check_run(const std::string& run_file, const std::vector<std::string>& overrides, int ranks) {
   const auto config = read_run_file(run_file, overrides);
   const auto system = read_system(config.input.system);
-  (void)md::domain::plan_decomposition(md::plan_cells(system, plan_settings(config, system)), ranks);
+  (void)md::domain::plan_decomposition(
+      md::plan_cells(md::summary_of(system), plan_settings(config, system), system.lattice).grid, ranks);
 }
 
 }  // namespace tessera::app

@@ -4,51 +4,93 @@
 
 namespace tessera::app {
 
-std::vector<md::domain::Particle> gather_particles(const md::Engine& engine, const comm::Communicator& comm) {
-  std::vector<md::domain::Particle> all;
-  if (comm.is_root()) all.reserve(static_cast<std::size_t>(engine.system().n_atoms()));
+namespace {
+
+std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
+
+}  // namespace
+
+md::Snapshot gather_state(const md::Engine& engine, const comm::Communicator& comm) {
+  auto all = engine.snapshot(0, 0);
+  if (comm.is_root()) all.atoms.reserve(at(engine.system().n_atoms()));
   for_id_ranges(engine.system().n_atoms(), [&](std::int64_t begin, std::int64_t end) {
-    const auto some = gather_particles(engine, comm, begin, end);
-    all.insert(all.end(), some.begin(), some.end());
+    const auto some = gather_state(engine, comm, begin, end);
+    all.atoms.insert(all.atoms.end(), some.atoms.begin(), some.atoms.end());
+    for (std::size_t f = 0; f < all.fields.size(); ++f)
+      all.fields[f].values.insert(all.fields[f].values.end(), some.fields[f].values.begin(),
+                                  some.fields[f].values.end());
   });
   return all;
 }
 
-std::vector<md::domain::Particle> gather_particles(const md::Engine& engine, const comm::Communicator& comm,
-                                                   std::int64_t begin, std::int64_t end) {
-  const auto gathered = comm.gather(comm::bytes_of(engine.owned_particles(begin, end)), 0);
-  if (!comm.is_root()) return {};
-  std::vector<md::domain::Particle> particles(static_cast<std::size_t>(end - begin));
+md::Snapshot gather_state(const md::Engine& engine, const comm::Communicator& comm, std::int64_t begin,
+                          std::int64_t end) {
+  auto own = engine.snapshot(begin, end);
+  const auto atoms = comm.gather(comm::bytes_of(own.atoms), 0);
+  std::vector<std::vector<std::vector<std::byte>>> fields;
+  for (const auto& field : own.fields) fields.push_back(comm.gather(comm::bytes_of(field.values), 0));
+  own.atoms.clear();
+  for (auto& field : own.fields) field.values.clear();
+  if (!comm.is_root()) return own;
+  own.atoms.resize(at(end - begin));
+  for (auto& field : own.fields) field.values.resize(at(end - begin) * field.width);
   std::int64_t n = 0;
-  for (const auto& block : gathered)
-    for (const auto& particle : comm::values_of<md::domain::Particle>(block)) {
-      particles[static_cast<std::size_t>(particle.id - begin)] = particle;
-      ++n;
+  for (std::size_t rank = 0; rank < atoms.size(); ++rank) {
+    const auto of_rank = comm::values_of<md::Particle>(atoms[rank]);
+    for (const auto& atom : of_rank) own.atoms[at(atom.id - begin)] = atom;
+    n += std::ssize(of_rank);
+    for (std::size_t f = 0; f < fields.size(); ++f) {
+      const auto values = comm::values_of<double>(fields[f][rank]);
+      const auto width = own.fields[f].width;
+      for (std::size_t i = 0; i < of_rank.size(); ++i)
+        for (std::size_t k = 0; k < width; ++k)
+          own.fields[f].values[at(of_rank[i].id - begin) * width + k] = values[i * width + k];
     }
+  }
   TESSERA_CHECK(n == end - begin);
-  return particles;
+  return own;
+}
+
+namespace {
+
+/// (n,3).
+std::vector<double> by_id(const std::vector<std::vector<std::byte>>& gathered, std::int64_t n_atoms) {
+  std::vector<double> values(3 * at(n_atoms));
+  for (const auto& block : gathered)
+    for (const auto& [id, value] : comm::values_of<AtomVector>(block)) {
+      const auto first = 3 * at(id);
+      values[first] = value.x;
+      values[first + 1] = value.y;
+      values[first + 2] = value.z;
+    }
+  return values;
+}
+
+}  // namespace
+
+std::vector<AtomVector> own_vectors(const md::Engine& engine, Quantity quantity) {
+  const auto& domain = engine.domain();
+  const auto& state = engine.state();
+  std::vector<AtomVector> own;
+  own.reserve(static_cast<std::size_t>(domain.n_owned_atoms()));
+  for (std::int32_t slot = 0; slot < domain.n_owned_slots(); ++slot) {
+    if (domain.is_padding(slot)) continue;
+    const auto& [x, y, z] = state.velocity[at(slot)];
+    const Vec3 velocity = {md::velocity_unit * x, md::velocity_unit * y, md::velocity_unit * z};
+    own.push_back({state.id[at(slot)], quantity == Quantity::position   ? state.box.cartesian(state.position[at(slot)])
+                                       : quantity == Quantity::velocity ? velocity
+                                                                        : engine.force(slot)});
+  }
+  return own;
+}
+
+std::vector<double> all_vectors(const md::Engine& engine, const comm::Communicator& comm, Quantity quantity) {
+  return by_id(comm.all_gather(comm::bytes_of(own_vectors(engine, quantity))), engine.system().n_atoms());
 }
 
 std::vector<double> gather_forces(const md::Engine& engine, const comm::Communicator& comm) {
-  struct AtomForce {
-    std::int64_t id;
-    Vec3 force;
-  };
-  std::vector<AtomForce> own;
-  for (std::int32_t s = 0; s < engine.domain().n_owned_slots(); ++s)
-    if (!engine.domain().is_padding(s))
-      own.push_back({engine.domain().id[static_cast<std::size_t>(s)], engine.force(s)});
-  const auto gathered = comm.gather(comm::bytes_of(own), 0);
-  if (!comm.is_root()) return {};
-  std::vector<double> forces(3 * static_cast<std::size_t>(engine.system().n_atoms()));
-  for (const auto& block : gathered)
-    for (const auto& atom : comm::values_of<AtomForce>(block)) {
-      const auto at = 3 * static_cast<std::size_t>(atom.id);
-      forces[at] = atom.force.x;
-      forces[at + 1] = atom.force.y;
-      forces[at + 2] = atom.force.z;
-    }
-  return forces;
+  const auto gathered = comm.gather(comm::bytes_of(own_vectors(engine, Quantity::force)), 0);
+  return comm.is_root() ? by_id(gathered, engine.system().n_atoms()) : std::vector<double>{};
 }
 
 }  // namespace tessera::app

@@ -1,4 +1,4 @@
-// A rank's atoms brought together on the root, in id order.
+// Gathers the ranks' atoms on the root, in id order.
 #pragma once
 
 #include <algorithm>
@@ -10,14 +10,13 @@
 
 namespace tessera::app {
 
-/// All atoms' particles (place at the last search, displacement since, velocity) on the root; empty elsewhere.
-/// Collective.
-std::vector<md::domain::Particle> gather_particles(const md::Engine& engine, const comm::Communicator& comm);
+/// The state with all atoms on the root, without atoms elsewhere. Collective.
+md::Snapshot gather_state(const md::Engine& engine, const comm::Communicator& comm);
 
-/// Of the atoms with ids from begin to end, which a caller that needs all of them in turn can't hold at once.
-/// Collective.
-std::vector<md::domain::Particle> gather_particles(const md::Engine& engine, const comm::Communicator& comm,
-                                                   std::int64_t begin, std::int64_t end);
+/// The same with the atoms with ids from begin to end alone, for a caller that needs all of them in turn but can't hold
+/// them at once. Collective.
+md::Snapshot gather_state(const md::Engine& engine, const comm::Communicator& comm, std::int64_t begin,
+                          std::int64_t end);
 
 /// Calls function(begin, end) for id after id of all atoms, some at a time.
 template <class Function>
@@ -26,6 +25,19 @@ void for_id_ranges(std::int64_t n_atoms, Function&& function) {
   const auto step = std::max(least_atoms, (n_atoms + most_ranges - 1) / most_ranges);
   for (std::int64_t begin = 0; begin < n_atoms; begin += step) function(begin, std::min(begin + step, n_atoms));
 }
+
+/// What atoms have three numbers of, and their unit.
+enum class Quantity { position, velocity, force };  // Å in the box, Å/ps, kcal/mol/Å
+
+struct AtomVector {
+  std::int64_t id;
+  Vec3 value;
+};
+
+/// Of this rank's atoms, in no particular order.
+std::vector<AtomVector> own_vectors(const md::Engine& engine, Quantity quantity);
+/// Of all atoms by id, (n,3), on all ranks. Collective.
+std::vector<double> all_vectors(const md::Engine& engine, const comm::Communicator& comm, Quantity quantity);
 
 /// (n,3) kcal/mol/Å on the root; empty elsewhere. Collective.
 std::vector<double> gather_forces(const md::Engine& engine, const comm::Communicator& comm);

@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "tessera/app/engine_settings.h"
+#include "tessera/app/simulation.h"
 #include "tessera/base/error.h"
 
 namespace tessera::app {
@@ -20,21 +21,18 @@ void sort_by_time(Trials& trials) {
 
 }  // namespace
 
-Trial run_trial(const RunConfig& config, const model::System& system, const md::EngineSettings& settings,
-                const CoordinateBlock& block, const comm::Communicator& comm, ThreadPool& threads, int steps) {
-  md::Engine engine(system, settings, comm, threads);
-  auto particles = make_particles(block);
-  for (auto& particle : particles) particle.velocity = {};
-  engine.set_state(std::move(particles), 0, 0);
-  engine.constrain_start();
-  engine.generate_velocities(config.dynamics.temperature, static_cast<std::uint64_t>(config.dynamics.seed));
-  engine.measure();
-  engine.step(false);
+TimedRun run_trial(const RunConfig& config, const model::System& system, const md::EngineSettings& settings,
+                   const CoordinateBlock& block, const comm::Communicator& comm, ThreadPool& threads, int steps) {
+  auto drawn_anew = config;
+  drawn_anew.dynamics.velocities = Velocities::generate;
+  Simulation simulation(system, drawn_anew, settings, comm, threads);
+  simulation.start(block);
+  simulation.step(1, false);
   const auto start = std::chrono::steady_clock::now();
-  for (int step = 0; step < steps; ++step) engine.step(false);
+  simulation.step(steps, false);
   double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   comm.all_reduce_max(std::span(&seconds, 1));
-  return {seconds / steps, engine.memory()};
+  return {seconds / steps, simulation.engine().memory()};
 }
 
 std::vector<SchemeTrial> try_pair_schemes(const RunConfig& config, const model::System& system,
@@ -43,9 +41,7 @@ std::vector<SchemeTrial> try_pair_schemes(const RunConfig& config, const model::
   std::vector<SchemeTrial> trials;
   for (const auto& scheme : md::pair::pair_schemes()) {
     // Schemes of more precision than asked for are no rivals.
-    if (scheme.in_double != settings.double_precision ||
-        !scheme.serves(settings.double_precision, settings.pair.function))
-      continue;
+    if (scheme.precision != settings.precision || !scheme.serves(settings.precision, settings.pair.function)) continue;
     settings.pair_scheme = scheme.name;
     const auto trial = run_trial(config, system, settings, block, comm, threads, trial_steps);
     trials.push_back({settings.pair_scheme, 1000 * trial.seconds_a_step});

@@ -6,20 +6,20 @@
 #include <vector>
 
 #include "tessera/app/config/run_config.h"
-#include "tessera/app/system_file.h"
+#include "tessera/app/system/system_file.h"
 #include "tessera/md/engine.h"
 #include "tessera/md/pme/splits.h"
 
 namespace tessera::app {
 
-struct Trial {
+struct TimedRun {
   double seconds_a_step = 0;          // of the slowest rank
   std::vector<md::MemoryUse> memory;  // of this rank
 };
 
 /// Runs so many steps from this rank's share of the start, with velocities drawn anew. Collective.
-Trial run_trial(const RunConfig& config, const model::System& system, const md::EngineSettings& settings,
-                const CoordinateBlock& block, const comm::Communicator& comm, ThreadPool& threads, int steps);
+TimedRun run_trial(const RunConfig& config, const model::System& system, const md::EngineSettings& settings,
+                   const CoordinateBlock& block, const comm::Communicator& comm, ThreadPool& threads, int steps);
 
 struct SchemeTrial {
   std::string scheme;

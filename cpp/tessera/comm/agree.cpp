@@ -5,7 +5,7 @@ namespace tessera::comm {
 
 namespace {
 
-/// The text of the lowest rank that has one; empty where none has.
+/// Returns the text of the lowest rank that has one; empty where none has.
 std::string first_message(const Communicator& comm, const std::string& message) {
   std::int64_t first = message.empty() ? comm.size() : comm.rank();
   comm.all_reduce_min(std::span(&first, 1));

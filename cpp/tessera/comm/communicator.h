@@ -1,18 +1,23 @@
-// The ranks that run together, and what they can say to each other. No MPI type appears here: the engine is compiled
-// once and linked with one backend of this class for each MPI library (folders mpi/ and serial/).
+// The ranks of a job and their messages to each other. No MPI type appears here: the engine is compiled once and linked
+// with one backend of this class for each MPI library (folders mpi/ and serial/).
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <type_traits>
 #include <vector>
 
+namespace tessera::machine {
+struct Network;
+}
+
 namespace tessera::comm {
 
-/// A message or reduction under way. Finish every one with Communicator::wait_all.
+/// A message or reduction that is under way. Every one must be finished with Communicator::wait_all.
 struct Request {
   alignas(8) std::byte handle[16] = {};  // an MPI_Request of either library
   bool active = false;
@@ -22,18 +27,20 @@ class Communicator {
  public:
   struct Implementation;
 
-  /// All ranks of this job. Starts MPI on the first call (master thread only: MPI_THREAD_FUNNELED). Where the launcher
-  /// of another MPI started several processes, its first throws InputError and the others end.
+  /// Returns the communicator of all ranks of this job. Starts MPI on the first call (master thread only:
+  /// MPI_THREAD_FUNNELED). Where the launcher of another MPI started several processes, its first process throws
+  /// InputError and the others end.
   static Communicator world();
-  /// The ranks of another program's communicator, by its Fortran handle (as mpi4py's py2f); MPI is running. Collective.
+  /// Returns a duplicate of another program's communicator, given by its Fortran handle (mpi4py's py2f). MPI must be
+  /// running. Collective.
   static Communicator duplicate_of(int fortran_handle);
-  /// Ends MPI; call once, last.
+  /// Ends MPI. It is called once, as the last function.
   static void finalize();
   /// Ends the whole job at once with this exit status.
   [[noreturn]] static void abort(int status);
   /// "Open MPI v4.1.4", "MPICH 5.0.2", "serial".
   static std::string library_version();
-  /// Name of the host that this rank runs on, as MPI gives it.
+  /// Returns the name of the host that this rank runs on, as MPI gives it.
   static std::string host();
 
   Communicator(Communicator&&) noexcept;
@@ -44,6 +51,14 @@ class Communicator {
   int size() const;
   bool is_root() const { return rank() == 0; }
 
+  /// Makes collective operations follow a network: each is carried out by the plan that is predicted to be the fastest,
+  /// or by the MPI library where no gain is predicted. Without a network, as in the beginning, all are carried out by
+  /// the library. `entry` names an entry of the registry of collective algorithms, which is then used for all
+  /// operations that it can do. Arguments are the same on all ranks. Returns why the network can't be used (one line,
+  /// the same on all ranks); empty where it is used. Throws InputError for an unknown entry. Collective.
+  std::string follow(std::shared_ptr<const machine::Network> network,
+                     const std::optional<std::string>& entry = std::nullopt);
+
   void barrier() const;
   void broadcast(std::span<std::byte> data, int root) const;
 
@@ -52,22 +67,34 @@ class Communicator {
   void all_reduce_min(std::span<std::int64_t> values) const;
   void all_reduce_max(std::span<double> values) const;
   void all_reduce_sum_for_report(std::span<double> values) const;  // not bitwise reproducible: timings only
-  /// The greatest stand in `values` when it is finished. Ranks start it, and all of the above, in the same order.
+  /// Starts a reduction; `values` holds the greatest values when it is finished. Ranks start it and all operations
+  /// above in the same order. It is always the MPI library's, as a plan progresses only while its rank is inside a
+  /// call.
   Request start_all_reduce_max(std::span<std::int64_t> values) const;
 
   Request start_send(std::span<const std::byte> data, int destination, int tag) const;
   Request start_receive(std::span<std::byte> data, int source, int tag) const;
   static void wait_all(std::span<Request> requests);
-  /// Lets messages get on that the library moves within its calls only; does not wait for them.
-  static void push(std::span<const Request> requests);
+  /// Lets the MPI library progress messages that it moves only inside its calls. It does not wait for them.
+  static void progress(std::span<const Request> requests);
 
-  /// Bytes of every rank, in rank order, on `root` (empty elsewhere). Counts may differ and exceed 2³¹ in total.
+  /// Gathers blocks of one size in rank order into `all`, which is used on `root` alone.
+  void gather(std::span<const std::byte> block, std::span<std::byte> all, int root) const;
+  /// Gathers blocks, whose sizes all ranks know, in rank order into `all` on every rank.
+  void all_gather(std::span<const std::byte> block, std::span<const std::int64_t> sizes,
+                  std::span<std::byte> all) const;
+  /// Exchanges blocks of one size: block r of `outgoing` goes to rank r, block r of `incoming` comes from it.
+  void all_to_all(std::span<const std::byte> outgoing, std::span<std::byte> incoming) const;
+
+  /// Returns the bytes of every rank in rank order on `root`, and nothing on other ranks. Sizes may differ and exceed
+  /// 2³¹ in total.
   std::vector<std::vector<std::byte>> gather(std::span<const std::byte> data, int root) const;
   std::vector<std::vector<std::byte>> all_gather(std::span<const std::byte> data) const;
-  /// outgoing[r] goes to rank r; returns what came, by source rank.
+  /// Sends outgoing[r] to rank r, and returns what was received by source rank.
   std::vector<std::vector<std::byte>> all_to_all(const std::vector<std::vector<std::byte>>& outgoing) const;
 
-  /// The MPI library's own: sizes[r] bytes at offsets[r] of `outgoing` go to rank r, and into places of `incoming`.
+  /// Exchanges by the MPI library's own function: send_sizes[r] bytes at send_offsets[r] of `outgoing` go to rank r,
+  /// and receive_sizes[r] bytes come from it to receive_offsets[r] of `incoming`.
   void all_to_all(const std::byte* outgoing, std::span<const std::int64_t> send_sizes,
                   std::span<const std::int64_t> send_offsets, std::byte* incoming,
                   std::span<const std::int64_t> receive_sizes, std::span<const std::int64_t> receive_offsets) const;
@@ -79,7 +106,7 @@ class Communicator {
   std::unique_ptr<Implementation> implementation_;
 };
 
-/// A contiguous array of trivially copyable values as bytes.
+/// Views a contiguous array of trivially copyable values as bytes.
 template <class Container>
 std::span<const std::byte> bytes_of(const Container& values) {
   static_assert(std::is_trivially_copyable_v<std::remove_cvref_t<decltype(*std::data(values))>>);
@@ -92,7 +119,7 @@ std::span<std::byte> writable_bytes_of(Container& values) {
   return std::as_writable_bytes(std::span(std::data(values), std::size(values)));
 }
 
-/// The values that a byte block received from another rank holds.
+/// Views a block of bytes that was received from another rank as values.
 template <class Value>
 std::span<const Value> values_of(const std::vector<std::byte>& bytes) {
   static_assert(std::is_trivially_copyable_v<Value>);
@@ -108,7 +135,7 @@ inline std::int64_t all_reduce_max(const Communicator& comm, std::int64_t value)
   return value;
 }
 
-/// A string or vector of trivially copyable values of `root`, on all ranks, whatever they held. Collective.
+/// Sends a string or vector of trivially copyable values from `root` to all ranks, whatever they held. Collective.
 template <class Container>
 void broadcast_resized(const Communicator& comm, Container& values, int root = 0) {
   auto n = static_cast<std::int64_t>(values.size());
@@ -117,8 +144,8 @@ void broadcast_resized(const Communicator& comm, Container& values, int root = 0
   comm.broadcast(writable_bytes_of(values), root);
 }
 
-/// Agrees on a verdict: if `message` is not empty on any rank, every rank throws an InputError (or RunError) with the
-/// text of the lowest such rank. Collective.
+/// Agrees on the outcome of a check: if `message` is not empty on any rank, every rank throws an InputError (or
+/// RunError) with the text of the lowest such rank. Collective.
 void agree_on_input(const Communicator& comm, const std::string& message);
 void agree_on_run(const Communicator& comm, const std::string& message);
 

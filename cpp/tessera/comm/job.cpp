@@ -11,7 +11,7 @@
 
 namespace tessera::comm {
 
-int run_job(const std::string& program, const std::function<int(const Communicator&)>& work) {
+int run_job(const std::string& program, const std::function<int(Communicator&)>& work) {
   std::optional<Communicator> comm;
   int status = 0;
   const auto report = [&](const char* what, int code) {
@@ -21,7 +21,7 @@ int run_job(const std::string& program, const std::function<int(const Communicat
   try {
     comm = Communicator::world();
     status = work(*comm);
-    if (comm->is_root()) print("");  // what was printed otherwise is out, or this says that it is not
+    if (comm->is_root()) print("");  // flushes what was printed by other means, and throws where that fails
   } catch (const InputError& error) {
     report(error.what(), 2);
   } catch (const RunError& error) {

@@ -1,10 +1,10 @@
-// Plans that move bytes and combine nothing, carried out again and again.
+// Plans that move bytes and combine nothing, for execution again and again.
 #pragma once
 
 #include <cstddef>
 #include <memory>
 
-#include "tessera/comm/collectives/plan.h"
+#include "tessera/collectives/plan.h"
 #include "tessera/comm/communicator.h"
 
 namespace tessera::comm {
@@ -18,9 +18,9 @@ class PlannedMoves {
   PlannedMoves(PlannedMoves&&) noexcept;
   ~PlannedMoves();
 
-  /// The same plan on all ranks, of elements of one byte. Returns its number.
-  int add(const collectives::Plan& plan);
-  /// From the plan's input to its output. All ranks the same plan. Collective.
+  /// Adds a plan of elements of one byte, which is the same on all ranks, and returns its number.
+  int add(const collectives::MessagePlan& plan);
+  /// Moves bytes from the plan's input to its output. All ranks execute the same plan. Collective.
   void execute(int plan, const std::byte* input, std::byte* output);
 
  private:

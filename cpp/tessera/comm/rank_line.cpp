@@ -2,7 +2,7 @@
 
 #include <numeric>
 
-#include "tessera/comm/collectives/registry.h"
+#include "tessera/collectives/registry.h"
 #include "tessera/comm/wires_of_ranks.h"
 
 namespace tessera::comm {

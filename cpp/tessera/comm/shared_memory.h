@@ -8,21 +8,23 @@
 
 namespace tessera::comm {
 
-/// Each rank has some of its own to write to, and sees that of the ranks on its host. Where the system gives no shared
-/// memory, every rank is alone.
+/// Each rank has memory of its own to write to, and reads that of the ranks on its host. Where the system gives no
+/// shared memory, every rank is alone.
 class SharedMemory {
  public:
   struct Implementation;
 
-  /// `bytes` that this rank writes, on a page's edge and zero. `is_alone`: no rank shall see another's. Collective.
+  /// Reserves `bytes` for this rank, zero and aligned to a page. Where `is_alone`, no rank reads another's memory.
+  /// Collective.
   SharedMemory(const Communicator& comm, std::size_t bytes, bool is_alone = false);
   SharedMemory(SharedMemory&&) noexcept;
   ~SharedMemory();
 
   std::byte* mine() const;
-  /// What a rank writes; nullptr where that rank is on another host.
+  /// Returns the memory that a rank writes to; nullptr where that rank is on another host.
   const std::byte* of(int rank) const;
-  /// What any rank of the host wrote before, all of them see afterwards. Collective on the host.
+  /// Waits for all ranks of the host; what any of them wrote before, all of them see afterwards. Collective on the
+  /// host.
   void synchronise() const;
 
  private:

@@ -14,10 +14,10 @@
 
 namespace tessera::comm {
 
-/// From now on the signals ask. Those that are ignored stay so (`nohup`, background jobs of scripts).
+/// Makes the signals requests from now on. Signals that are ignored remain so (`nohup`, background jobs of scripts).
 void listen_for_stop_signals();
 
-/// The signal that asked some rank to stop, the same on all; 0: none. Collective.
+/// Returns the signal that asked some rank to stop, the same on all ranks; 0 where there was none. Collective.
 int agreed_stop_signal(const Communicator& comm);
 
 /// "SIGINT"

@@ -15,9 +15,10 @@ struct RankWires {
   bool is_measured = false;                     // on rank 0
 };
 
-/// By a machine file, which rank 0 reads; without one (an empty path) one host, or hosts on one switch of a link that
-/// is assumed. One rank alone, whose host need not be in the file, is on one host. Throws InputError on all ranks: a
-/// file that can't be read, holds no network or lacks hosts of these ranks. Collective.
+/// Finds the network in a machine file, which rank 0 reads. Without a file (an empty path) the ranks are on one host,
+/// or their hosts are on one switch with an assumed link. One rank alone, whose host need not be in the file, is on one
+/// host. Throws InputError on all ranks for a file that can't be read, holds no network or lacks hosts of these ranks.
+/// Collective.
 RankWires wires_of_ranks(const Communicator& comm, const std::string& machine_file);
 
 }  // namespace tessera::comm

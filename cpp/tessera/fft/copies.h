@@ -1,4 +1,4 @@
-// Values copied between blocks where no sweep does it on its way.
+// Copies values between blocks where no sweep does so.
 #pragma once
 
 #include <cstddef>

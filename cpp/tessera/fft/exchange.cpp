@@ -7,13 +7,11 @@
 #include <utility>
 
 #include "tessera/base/error.h"
-#include "tessera/comm/collectives/predict.h"
+#include "tessera/collectives/predict.h"
 
 namespace tessera::fft {
 
 namespace {
-
-using comm::collectives::Plan;
 
 // More blocks than this are not looked at by the model message by message: seconds.
 constexpr std::size_t most_blocks = 100'000;
@@ -32,32 +30,30 @@ void check_exchange(const std::string& name) {
     throw InputError(fmt::format("no exchange is called \"{}\"; {}", name, suggestion(name, known)));
 }
 
-std::optional<Plan> plan_blocks(const Exchanges& exchanges, const std::vector<comm::collectives::Block>& blocks) {
-  Plan plan;
+std::optional<collectives::MessagePlan> plan_blocks(const Exchanges& exchanges,
+                                                    const std::vector<collectives::ExchangeBlock>& blocks) {
+  std::vector<std::byte> chosen;  // empty: none
   if (exchanges.comm.is_root()) {
     const auto& wires = *exchanges.wires;
-    auto direct = plan_direct_exchange(blocks, wires);
+    const auto direct = plan_direct_exchange(blocks, wires);
     const bool is_asked_for = exchanges.name == "collectives";
     if (blocks.size() > most_blocks) {
-      if (is_asked_for) plan = std::move(direct);
+      if (is_asked_for) chosen = serialise(direct);
     } else {
-      auto gathered = plan_gathered_exchange(blocks, wires);
-      comm::collectives::Problem problem;
+      const auto gathered = plan_gathered_exchange(blocks, wires);
+      collectives::CollectiveProblem problem;
       problem.n_ranks = exchanges.comm.size();
-      const double seconds = comm::collectives::predict(direct, problem, wires).seconds;
-      const double by_host = comm::collectives::predict(gathered, problem, wires).seconds;
+      const double seconds = collectives::predict(direct, problem, wires).seconds;
+      const double by_host = collectives::predict(gathered, problem, wires).seconds;
       if (by_host < least_gain * seconds)
-        plan = std::move(gathered);
+        chosen = serialise(gathered);
       else if (is_asked_for)
-        plan = std::move(direct);
+        chosen = serialise(direct);
     }
   }
-  const auto& comm = exchanges.comm;
-  comm::broadcast_resized(comm, plan.entry);
-  if (plan.entry.empty()) return {};
-  comm::broadcast_resized(comm, plan.messages);
-  comm.broadcast(std::as_writable_bytes(std::span(&plan.scratch, 1)), 0);
-  return plan;
+  comm::broadcast_resized(exchanges.comm, chosen);
+  if (chosen.empty()) return {};
+  return collectives::deserialise(chosen);
 }
 
 }  // namespace tessera::fft

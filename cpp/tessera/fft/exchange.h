@@ -15,7 +15,7 @@
 #include <string_view>
 #include <vector>
 
-#include "tessera/comm/collectives/exchange.h"
+#include "tessera/collectives/exchange.h"
 #include "tessera/comm/communicator.h"
 #include "tessera/comm/planned_moves.h"
 #include "tessera/comm/shared_memory.h"
@@ -42,7 +42,7 @@ struct Exchanges {
 };
 
 /// The plan for these blocks (rank 0 alone has all of them) by the model, on all ranks; none: pairwise. Collective.
-std::optional<comm::collectives::Plan> plan_blocks(const Exchanges& exchanges,
-                                                   const std::vector<comm::collectives::Block>& blocks);
+std::optional<collectives::MessagePlan> plan_blocks(const Exchanges& exchanges,
+                                                    const std::vector<collectives::ExchangeBlock>& blocks);
 
 }  // namespace tessera::fft

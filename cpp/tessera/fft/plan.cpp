@@ -39,7 +39,7 @@ void for_images(const Index3& grid, const IndexBox& to, Function&& function) {
       }
 }
 
-void add_pieces(const Index3& grid, const IndexBox& from, const IndexBox& to, int peer, std::vector<Piece>& pieces) {
+void add_pieces(const Index3& grid, const IndexBox& from, const IndexBox& to, int peer, std::vector<MovedBox>& pieces) {
   if (from.is_empty()) return;
   for_images(grid, to, [&](const IndexBox& box, const Index3& shift) {
     const IndexBox common = intersection(from, box);

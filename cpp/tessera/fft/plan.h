@@ -70,18 +70,18 @@ struct Plan {
   std::string summary() const;
 };
 
-/// A box that goes from one rank to another. `box` is where the sender has it; the receiver has it at box + shift
+/// A box that one rank sends to another. The sender has it at `box`, the receiver at box + shift
 /// (shift is not zero only where the receiver's box sticks out of the mesh).
-struct Piece {
+struct MovedBox {
   int peer = 0;
   IndexBox box;
   Index3 shift{};
 };
 
 /// One rank's part in a redistribution, by peer. Two ranks list the pieces between them in the same order; what a rank
-/// keeps stands in both lists.
+/// keeps is in both lists.
 struct Exchange {
-  std::vector<Piece> send, receive;
+  std::vector<MovedBox> send, receive;
 };
 
 /// From disjoint boxes inside the mesh to any boxes. O(ranks).

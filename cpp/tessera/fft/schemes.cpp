@@ -8,22 +8,21 @@
 #include <string>
 
 #include "tessera/base/error.h"
-#include "tessera/fft/choice/choose.h"
 
 namespace tessera::fft {
 
 namespace {
 
 // Here directions are counted in the order in which forward sweeps them: 0 is swept first (and halved), then 1, then 2.
-// `Layout` puts boxes back into x, y, z.
+// `PlanBuilder` puts boxes back into x, y, z.
 
-struct Range {
+struct Interval {
   std::int64_t begin = 0, end = 0;
   std::int64_t size() const { return end - begin; }
 };
-using Ranges = std::array<Range, 3>;
+using Intervals = std::array<Interval, 3>;
 
-Range share(const Range& all, std::int64_t part, std::int64_t parts) {
+Interval share(const Interval& all, std::int64_t part, std::int64_t parts) {
   return {all.begin + all.size() * part / parts, all.begin + all.size() * (part + 1) / parts};
 }
 
@@ -48,7 +47,7 @@ std::pair<std::int64_t, std::int64_t> split(std::int64_t m, std::int64_t n, std:
 }
 
 /// Part `member` of the rectangle of directions d and e when `parts` ranks share it; nothing for those too many.
-void take_part(Ranges& box, int d, int e, std::pair<std::int64_t, std::int64_t> parts, std::int64_t member) {
+void take_part(Intervals& box, int d, int e, std::pair<std::int64_t, std::int64_t> parts, std::int64_t member) {
   auto &m = box[static_cast<std::size_t>(d)], &n = box[static_cast<std::size_t>(e)];
   if (member >= parts.first * parts.second) {
     m.end = m.begin;
@@ -58,9 +57,9 @@ void take_part(Ranges& box, int d, int e, std::pair<std::int64_t, std::int64_t> 
   n = share(n, member % parts.second, parts.second);
 }
 
-class Layout {
+class PlanBuilder {
  public:
-  Layout(std::string_view scheme, const Problem& problem) : problem_(problem) {
+  PlanBuilder(std::string_view scheme, const Problem& problem) : problem_(problem) {
     plan_.scheme = scheme;
     const Index3 waves = problem.spectrum_grid();
     for (std::size_t i = 0; i < 3; ++i) {
@@ -73,14 +72,14 @@ class Layout {
   const Index3& waves() const { return waves_; }
   std::size_t direction(std::size_t i) const { return static_cast<std::size_t>(problem_.order[i]); }
 
-  Ranges all_points() const { return {{{0, points_[0]}, {0, points_[1]}, {0, points_[2]}}}; }
-  Ranges all_waves() const { return {{{0, waves_[0]}, {0, waves_[1]}, {0, waves_[2]}}}; }
+  Intervals all_points() const { return {{{0, points_[0]}, {0, points_[1]}, {0, points_[2]}}}; }
+  Intervals all_waves() const { return {{{0, waves_[0]}, {0, waves_[1]}, {0, waves_[2]}}}; }
 
-  IndexBox box(const Ranges& ranges) const {
+  IndexBox box(const Intervals& intervals) const {
     IndexBox result;
     for (std::size_t i = 0; i < 3; ++i) {
-      result.lower[direction(i)] = ranges[i].begin;
-      result.upper[direction(i)] = ranges[i].end;
+      result.lower[direction(i)] = intervals[i].begin;
+      result.upper[direction(i)] = intervals[i].end;
     }
     return result.is_empty() ? IndexBox{} : result;
   }
@@ -90,10 +89,10 @@ class Layout {
   void add(int sweep, Function&& box_of) {
     Stage stage;
     for (std::int64_t rank = 0; rank < problem_.ranks; ++rank) {
-      Ranges ranges = box_of(rank);
-      stage.boxes.push_back(box(ranges));
-      if (sweep == 0) ranges[0].end = waves_[0];
-      stage.swept.push_back(stage.boxes.back().is_empty() ? IndexBox{} : box(ranges));
+      Intervals intervals = box_of(rank);
+      stage.boxes.push_back(box(intervals));
+      if (sweep == 0) intervals[0].end = waves_[0];
+      stage.swept.push_back(stage.boxes.back().is_empty() ? IndexBox{} : box(intervals));
     }
     if (sweep >= 0) stage.sweeps = {static_cast<int>(direction(static_cast<std::size_t>(sweep)))};
     plan_.stages.push_back(std::move(stage));
@@ -146,19 +145,19 @@ std::pair<std::int64_t, std::int64_t> choose_pencils(const Index3& points, const
 
 /// Bricks in rows along every direction: the cuts, and where each rank is.
 struct Bricks {
-  std::array<std::vector<Range>, 3> ranges;
+  std::array<std::vector<Interval>, 3> intervals;
   std::vector<Index3> at;  // by rank; −1 for ranks without a brick
 
-  std::int64_t n(std::size_t d) const { return static_cast<std::int64_t>(ranges[d].size()); }
-  Ranges brick(const Index3& place) const {
-    Ranges box;
-    for (std::size_t d = 0; d < 3; ++d) box[d] = ranges[d][static_cast<std::size_t>(place[d])];
+  std::int64_t n(std::size_t d) const { return static_cast<std::int64_t>(intervals[d].size()); }
+  Intervals brick(const Index3& place) const {
+    Intervals box;
+    for (std::size_t d = 0; d < 3; ++d) box[d] = intervals[d][static_cast<std::size_t>(place[d])];
     return box;
   }
 };
 
 /// p × q × r bricks of about the same size, p·q·r ≤ ranks, of least predicted cost.
-Bricks choose_bricks(const Layout& layout, std::int64_t ranks) {
+Bricks choose_bricks(const PlanBuilder& layout, std::int64_t ranks) {
   const auto& points = layout.points();
   const auto& waves = layout.waves();
   Index3 best{1, 1, 1};
@@ -180,7 +179,7 @@ Bricks choose_bricks(const Layout& layout, std::int64_t ranks) {
     }
   Bricks bricks;
   for (std::size_t d = 0; d < 3; ++d)
-    for (std::int64_t i = 0; i < best[d]; ++i) bricks.ranges[d].push_back(share({0, points[d]}, i, best[d]));
+    for (std::int64_t i = 0; i < best[d]; ++i) bricks.intervals[d].push_back(share({0, points[d]}, i, best[d]));
   for (std::int64_t rank = 0; rank < ranks; ++rank) {
     const bool is_idle = rank >= best[0] * best[1] * best[2];
     bricks.at.push_back(is_idle ? Index3{-1, -1, -1}
@@ -190,7 +189,7 @@ Bricks choose_bricks(const Layout& layout, std::int64_t ranks) {
 }
 
 /// The input's own bricks, where they stand in rows along every direction: the first exchange is then one-dimensional.
-std::optional<Bricks> find_bricks(const Layout& layout, const std::vector<IndexBox>& input) {
+std::optional<Bricks> find_bricks(const PlanBuilder& layout, const std::vector<IndexBox>& input) {
   Bricks bricks;
   for (std::size_t i = 0; i < 3; ++i) {
     const std::size_t d = layout.direction(i);
@@ -199,47 +198,48 @@ std::optional<Bricks> find_bricks(const Layout& layout, const std::vector<IndexB
       if (!box.is_empty()) cuts.push_back(box.lower[d]);
     std::sort(cuts.begin(), cuts.end());
     cuts.erase(std::unique(cuts.begin(), cuts.end()), cuts.end());
-    for (std::size_t c = 0; c + 1 < cuts.size(); ++c) bricks.ranges[i].push_back({cuts[c], cuts[c + 1]});
+    for (std::size_t c = 0; c + 1 < cuts.size(); ++c) bricks.intervals[i].push_back({cuts[c], cuts[c + 1]});
   }
   for (std::size_t rank = 0; rank < input.size(); ++rank) {
     auto& at = bricks.at.emplace_back(Index3{-1, -1, -1});
     if (input[rank].is_empty()) continue;
     for (std::size_t i = 0; i < 3; ++i) {
-      const auto& ranges = bricks.ranges[i];
+      const auto& intervals = bricks.intervals[i];
       const auto begin = input[rank].lower[layout.direction(i)];
-      const auto place = std::lower_bound(ranges.begin(), ranges.end(), begin,
-                                          [](const Range& range, std::int64_t value) { return range.begin < value; });
-      if (place == ranges.end() || place->end != input[rank].upper[layout.direction(i)]) return {};
-      at[i] = place - ranges.begin();
+      const auto place =
+          std::lower_bound(intervals.begin(), intervals.end(), begin,
+                           [](const Interval& range, std::int64_t value) { return range.begin < value; });
+      if (place == intervals.end() || place->end != input[rank].upper[layout.direction(i)]) return {};
+      at[i] = place - intervals.begin();
     }
   }
   return bricks;
 }
 
-Bricks bricks_of(const Layout& layout, const Problem& problem) {
+Bricks bricks_of(const PlanBuilder& layout, const Problem& problem) {
   if (!problem.input.empty())
     if (auto bricks = find_bricks(layout, problem.input)) return *std::move(bricks);
   return choose_bricks(layout, problem.ranks);
 }
 
 /// The bricks of waves: as those of points, but that the first direction has fewer.
-Bricks bricks_of_waves(const Layout& layout, Bricks bricks) {
+Bricks bricks_of_waves(const PlanBuilder& layout, Bricks bricks) {
   const std::int64_t n = bricks.n(0);
   if (layout.waves()[0] != layout.points()[0])
     for (std::int64_t i = 0; i < n; ++i)
-      bricks.ranges[0][static_cast<std::size_t>(i)] = share({0, layout.waves()[0]}, i, n);
+      bricks.intervals[0][static_cast<std::size_t>(i)] = share({0, layout.waves()[0]}, i, n);
   return bricks;
 }
 
 /// Boxes of whole lines along d: the ranks whose bricks lie in a row share its lines, cut along the direction that is
 /// slower in memory if that will do.
-auto lines_in_rows(const Layout& layout, const Bricks& bricks, int d, std::int64_t whole) {
+auto lines_in_rows(const PlanBuilder& layout, const Bricks& bricks, int d, std::int64_t whole) {
   int e = d == 0 ? 1 : 0, f = d == 2 ? 1 : 2;
   if (layout.direction(static_cast<std::size_t>(e)) > layout.direction(static_cast<std::size_t>(f))) std::swap(e, f);
-  return [&bricks, d, e, f, whole](std::int64_t rank) -> Ranges {
+  return [&bricks, d, e, f, whole](std::int64_t rank) -> Intervals {
     const Index3 at = bricks.at[static_cast<std::size_t>(rank)];
     if (at[0] < 0) return {};
-    Ranges box = bricks.brick(at);
+    Intervals box = bricks.brick(at);
     box[static_cast<std::size_t>(d)] = {0, whole};
     const auto parts = split(box[static_cast<std::size_t>(e)].size(), box[static_cast<std::size_t>(f)].size(),
                              bricks.n(static_cast<std::size_t>(d)));
@@ -248,7 +248,7 @@ auto lines_in_rows(const Layout& layout, const Bricks& bricks, int d, std::int64
   };
 }
 
-std::vector<IndexBox> boxes_of(const Layout& layout, const Bricks& bricks) {
+std::vector<IndexBox> boxes_of(const PlanBuilder& layout, const Bricks& bricks) {
   std::vector<IndexBox> boxes;
   for (const auto& at : bricks.at) boxes.push_back(at[0] < 0 ? IndexBox{} : layout.box(bricks.brick(at)));
   return boxes;
@@ -257,15 +257,15 @@ std::vector<IndexBox> boxes_of(const Layout& layout, const Bricks& bricks) {
 }  // namespace
 
 Plan plan_slab(const Problem& problem) {
-  Layout layout("slab", problem);
-  const auto across = [&](std::size_t d, Ranges box) {
+  PlanBuilder layout("slab", problem);
+  const auto across = [&](std::size_t d, Intervals box) {
     return [&problem, d, box](std::int64_t rank) {
-      Ranges mine = box;
+      Intervals mine = box;
       mine[d] = share(mine[d], rank, problem.ranks);
       return mine;
     };
   };
-  Ranges halved = layout.all_waves();
+  Intervals halved = layout.all_waves();
   layout.add(0, across(2, layout.all_points()));
   layout.add(1, across(2, halved));
   layout.add(2, across(1, halved));
@@ -273,11 +273,11 @@ Plan plan_slab(const Problem& problem) {
 }
 
 Plan plan_pencil(const Problem& problem) {
-  Layout layout("pencil", problem);
+  PlanBuilder layout("pencil", problem);
   const auto [p, q] = choose_pencils(layout.points(), layout.waves(), problem.ranks);
-  const auto cut = [n = std::pair(p, q)](int d, int e, const Ranges& box) {
+  const auto cut = [n = std::pair(p, q)](int d, int e, const Intervals& box) {
     return [=](std::int64_t rank) {
-      Ranges mine = box;
+      Intervals mine = box;
       take_part(mine, d, e, n, rank);
       return mine;
     };
@@ -289,11 +289,11 @@ Plan plan_pencil(const Problem& problem) {
 }
 
 Plan plan_1d_alltoall(const Problem& problem) {
-  Layout layout("1d_alltoall", problem);
+  PlanBuilder layout("1d_alltoall", problem);
   const Bricks bricks = bricks_of(layout, problem), waves = bricks_of_waves(layout, bricks);
-  const auto brick = [&](std::int64_t rank) -> Ranges {
+  const auto brick = [&](std::int64_t rank) -> Intervals {
     const Index3 at = waves.at[static_cast<std::size_t>(rank)];
-    return at[0] < 0 ? Ranges{} : waves.brick(at);
+    return at[0] < 0 ? Intervals{} : waves.brick(at);
   };
   layout.add(0, lines_in_rows(layout, bricks, 0, layout.points()[0]));
   layout.add(-1, brick);
@@ -304,29 +304,29 @@ Plan plan_1d_alltoall(const Problem& problem) {
 }
 
 Plan plan_2d_alltoall(const Problem& problem) {
-  Layout layout("2d_alltoall", problem);
+  PlanBuilder layout("2d_alltoall", problem);
   const Bricks bricks = bricks_of(layout, problem);
   layout.add(0, lines_in_rows(layout, bricks, 0, layout.points()[0]));
   // Ranks of one layer of bricks share its lines along direction 1, cut along 0 and, where there are few waves,
   // along 2.
   std::int64_t thickest = 0;
-  for (const auto& range : bricks.ranges[2]) thickest = std::max(thickest, range.size());
+  for (const auto& range : bricks.intervals[2]) thickest = std::max(thickest, range.size());
   const auto parts = split(layout.waves()[0], thickest, bricks.n(0) * bricks.n(1),
                            points_per_partner * bricks.n(2) / layout.waves()[1]);
   const auto member = [&](const Index3& at) { return at[0] * bricks.n(1) + at[1]; };
-  layout.add(1, [&](std::int64_t rank) -> Ranges {
+  layout.add(1, [&](std::int64_t rank) -> Intervals {
     const Index3 at = bricks.at[static_cast<std::size_t>(rank)];
     if (at[0] < 0) return {};
-    Ranges box = layout.all_waves();
-    box[2] = bricks.ranges[2][static_cast<std::size_t>(at[2])];
+    Intervals box = layout.all_waves();
+    box[2] = bricks.intervals[2][static_cast<std::size_t>(at[2])];
     take_part(box, 0, 2, parts, member(at));
     return box;
   });
   // Ranks with the same part of direction 0 share its lines along 2.
-  layout.add(2, [&](std::int64_t rank) -> Ranges {
+  layout.add(2, [&](std::int64_t rank) -> Intervals {
     const Index3 at = bricks.at[static_cast<std::size_t>(rank)];
     if (at[0] < 0 || member(at) >= parts.first * parts.second) return {};
-    Ranges box = layout.all_waves();
+    Intervals box = layout.all_waves();
     box[0] = share(box[0], member(at) / parts.second, parts.first);
     box[1] = share(box[1], at[2] * parts.second + member(at) % parts.second, bricks.n(2) * parts.second);
     return box;
@@ -381,11 +381,7 @@ Plan plan_transform(std::string_view scheme, Problem problem) {
   TESSERA_CHECK(problem.output.empty() || static_cast<int>(problem.output.size()) == problem.ranks);
   TESSERA_CHECK(std::is_permutation(problem.order.begin(), problem.order.end(), std::array{0, 1, 2}.begin()));
   TESSERA_CHECK(problem.places.empty() || is_order_of_ranks(problem.places, problem.ranks));
-  if (scheme == "auto")
-    return rank_schemes(problem, static_cast<std::int64_t>(sizeof(double)), wires_of_one_host(problem.ranks))
-        .front()
-        .plan;
-  std::vector<std::string> known{"auto"};
+  std::vector<std::string> known{"auto"};  // which choice/choose.h knows, and a user may have meant
   for (const auto& entry : schemes()) {
     if (entry.name == scheme) return placed(entry.plan(problem), problem);
     known.emplace_back(entry.name);

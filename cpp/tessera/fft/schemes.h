@@ -29,8 +29,7 @@ struct Scheme {
 
 const std::vector<Scheme>& schemes();
 
-/// The plan of the scheme of that name, or of the quickest ("auto") on one host. Throws InputError where there is none
-/// or the problem can't be transformed.
+/// The plan of the scheme of that name. Throws InputError where there is none or the problem can't be transformed.
 Plan plan_transform(std::string_view scheme, Problem problem);
 
 Plan plan_slab(const Problem& problem);

@@ -15,7 +15,7 @@
 #include "tessera/fft/copies.h"
 #include "tessera/fft/exchange.h"
 #include "tessera/fft/lines/lines.h"
-#include "tessera/fft/link.h"
+#include "tessera/fft/reshape.h"
 #include "tessera/machine/machine.h"
 
 namespace tessera::fft {
@@ -30,7 +30,7 @@ constexpr std::int64_t cached_bytes = 256 * 1024;
 // Where a rank has no more of the mesh than this, what it sends forward and backward has places of its own.
 constexpr std::int64_t apart_bytes = std::int64_t{8} << 20;
 
-/// Bytes that the largest caches of this host hold together; where that is unknown, as many as there can be.
+/// The total size of the largest caches of this host, bytes; where that is unknown, the largest number.
 std::int64_t largest_caches() {
   static const std::int64_t bytes = [] {
     const auto host = machine::describe_this_host();
@@ -57,8 +57,8 @@ struct Sweep {
   bool from_plane = false, to_plane = false;  // rows of that side are counted within the layers in cache
 };
 
-/// One pass over memory between two links: lines along one direction; or along two, some layers of x at a time, so that
-/// the second finds in cache what the first has left; or no lines, only copies.
+/// One pass over memory between two reshapes: lines along one direction; or along two, some layers of x at a time, so
+/// that the second finds in cache what the first has left; or no lines, only copies.
 template <class Real>
 struct Pass {
   std::vector<int> directions;
@@ -68,18 +68,18 @@ struct Pass {
   std::optional<Copies> copies;
 };
 
-/// One direction of a transform: link, passes, link, …, passes, link.
+/// A forward or backward transform: reshape, passes, reshape, …, passes, reshape.
 template <class Real>
-struct Way {
-  std::vector<Link> links;
-  std::vector<std::vector<Pass<Real>>> passes;  // [i] between links i and i + 1
+struct Pipeline {
+  std::vector<Reshape> reshapes;
+  std::vector<std::vector<Pass<Real>>> passes;  // [i] between reshapes i and i + 1
   bool is_forward = true;
-  bool meets = false;  // its links have the ranks of a host wait for each other
+  bool meets = false;  // its reshapes have the ranks of a host wait for each other
 };
 
 /// What a thread needs to transform a bundle of lines.
 template <class Real>
-struct Desk {
+struct Workspace {
   AlignedBuffer<Real> values, scratch;
   std::vector<const Real*> in;  // where each point stands
   std::vector<Real*> out;
@@ -104,20 +104,20 @@ struct Transform<Real>::Implementation {
       backward_lines.emplace_back(is_real ? LineKind::real_backward : LineKind::backward, n);
     }
     MemoryPlan forward_memory{options.fields}, backward_memory{options.fields};
-    make_links(true, forward_memory);
+    make_reshapes(true, forward_memory);
     const Index3& n = plan.problem.grid;
     if (n[0] * n[1] * n[2] * options.fields * static_cast<std::int64_t>(sizeof(Complex)) <= apart_bytes * comm.size()) {
       are_apart = true;
       backward_memory.outgoing = forward_memory.outgoing;
     }
-    make_links(false, backward_memory);
+    make_reshapes(false, backward_memory);
     shared.emplace(comm, static_cast<std::size_t>(std::max(forward_memory.outgoing, backward_memory.outgoing)),
                    !options.shares_memory);
     const bool is_large = is_beyond_caches(
         std::max(forward_memory.outgoing + forward_memory.local, backward_memory.outgoing + backward_memory.local));
     exchanges.emplace(Exchanges{comm, *shared, options.exchange, options.wires, is_large, {}});
     finish(forward, forward_memory, first_tag);
-    finish(backward, backward_memory, first_tag + static_cast<int>(forward.links.size()));
+    finish(backward, backward_memory, first_tag + static_cast<int>(forward.reshapes.size()));
 
     const auto own = [](std::int64_t size) { return AlignedBuffer<std::byte>(size); };
     local_values = own(std::max(forward_memory.local, backward_memory.local));
@@ -135,24 +135,24 @@ struct Transform<Real>::Implementation {
 
     const std::int64_t longest = *std::max_element(plan.problem.grid.begin(), plan.problem.grid.end());
     for (int i = 0; i < threads.size(); ++i) {
-      auto& desk = desks.emplace_back();
-      desk.values = AlignedBuffer<Real>(2 * longest * lanes<Real>);
-      desk.scratch = AlignedBuffer<Real>(LinePlan<Real>::scratch_size(longest));
-      desk.in.resize(static_cast<std::size_t>(longest + 2));
-      desk.out.resize(static_cast<std::size_t>(longest + 2));
-      desk.streams = std::make_unique<bool[]>(static_cast<std::size_t>(longest + 2));
+      auto& workspace = workspaces.emplace_back();
+      workspace.values = AlignedBuffer<Real>(2 * longest * lanes<Real>);
+      workspace.scratch = AlignedBuffer<Real>(LinePlan<Real>::scratch_size(longest));
+      workspace.in.resize(static_cast<std::size_t>(longest + 2));
+      workspace.out.resize(static_cast<std::size_t>(longest + 2));
+      workspace.streams = std::make_unique<bool[]>(static_cast<std::size_t>(longest + 2));
       planes.emplace_back(plane_bytes);
       memories[static_cast<std::size_t>(i)][plane] = planes.back().data();
     }
   }
 
-  void make_links(bool is_forward, MemoryPlan& memory) {
-    Way<Real>& way = is_forward ? forward : backward;
-    way.is_forward = is_forward;
+  void make_reshapes(bool is_forward, MemoryPlan& memory) {
+    Pipeline<Real>& pipeline = is_forward ? forward : backward;
+    pipeline.is_forward = is_forward;
     const auto add = [&](const Redistribution& move) {
-      way.links.emplace_back(plan.problem.grid, move, comm.rank(),
-                             move.components * static_cast<std::int64_t>(sizeof(Real)), way.links.empty(),
-                             way.links.size() == plan.stages.size(), memory);
+      pipeline.reshapes.emplace_back(plan.problem.grid, move, comm.rank(),
+                                     move.components * static_cast<std::int64_t>(sizeof(Real)),
+                                     pipeline.reshapes.empty(), pipeline.reshapes.size() == plan.stages.size(), memory);
     };
     if (!is_forward) add({plan.spectrum(), plan.spectrum(), 2});
     for (const auto& move : is_forward ? plan.forward() : plan.backward()) add(move);
@@ -173,23 +173,24 @@ struct Transform<Real>::Implementation {
 
   bool is_real(int direction) const { return plan.problem.kind == Kind::real && direction == plan.problem.order[0]; }
 
-  /// Once the links know where everything comes from.
-  void finish(Way<Real>& way, MemoryPlan& memory, int tag) {
-    for (auto& link : way.links) {
-      link.connect(*exchanges, tag++, memory);
-      way.meets = way.meets || link.meets();
+  /// Once the reshapes know where everything comes from.
+  void finish(Pipeline<Real>& pipeline, MemoryPlan& memory, int tag) {
+    for (auto& reshape : pipeline.reshapes) {
+      reshape.connect(*exchanges, tag++, memory);
+      pipeline.meets = pipeline.meets || reshape.meets();
     }
     const std::size_t n = plan.stages.size();
     for (std::size_t i = 0; i < n; ++i)
-      way.passes.push_back(passes_of(way, plan.stages[way.is_forward ? i : n - 1 - i], i, memory));
+      pipeline.passes.push_back(passes_of(pipeline, plan.stages[pipeline.is_forward ? i : n - 1 - i], i, memory));
   }
 
-  std::vector<Pass<Real>> passes_of(const Way<Real>& way, const Stage& stage, std::size_t at, MemoryPlan& memory) {
+  std::vector<Pass<Real>> passes_of(const Pipeline<Real>& pipeline, const Stage& stage, std::size_t at,
+                                    MemoryPlan& memory) {
     std::vector<Pass<Real>> passes;
-    IndexBox box = way.is_forward ? stage.boxes[rank] : stage.swept[rank];
-    const IndexBox last = way.is_forward ? stage.swept[rank] : stage.boxes[rank];
+    IndexBox box = pipeline.is_forward ? stage.boxes[rank] : stage.swept[rank];
+    const IndexBox last = pipeline.is_forward ? stage.swept[rank] : stage.boxes[rank];
     auto directions = stage.sweeps;
-    if (!way.is_forward) std::reverse(directions.begin(), directions.end());
+    if (!pipeline.is_forward) std::reverse(directions.begin(), directions.end());
     for (std::size_t i = 0; i < directions.size();) {
       const bool is_pair = directions[i] != 0 && i + 1 < directions.size() && directions[i + 1] != 0;
       auto& pass = passes.emplace_back();
@@ -201,8 +202,8 @@ struct Transform<Real>::Implementation {
       pass.after = box;
     }
 
-    std::vector<Block> sources = way.links[at].sources();
-    const auto& targets = way.links[at + 1].targets();
+    std::vector<Block> sources = pipeline.reshapes[at].sources();
+    const auto& targets = pipeline.reshapes[at + 1].targets();
     if (passes.empty()) {
       auto& pass = passes.emplace_back();
       pass.copies.emplace(static_cast<std::int64_t>(sizeof(Complex)));
@@ -213,33 +214,33 @@ struct Transform<Real>::Implementation {
       auto& pass = passes[i];
       const bool is_last = i + 1 == passes.size();
       std::vector<Block> next = targets;
-      if (!is_last) next = {intermediate(way, at, pass, memory)};
+      if (!is_last) next = {intermediate(pipeline, at, pass, memory)};
       if (exchanges->is_large)
         for (auto& block : next) block.streams = true;
-      add_sweeps(way, pass, sources, next);
+      add_sweeps(pipeline, pass, sources, next);
       sources = std::move(next);
     }
     return passes;
   }
 
   /// Where values, complex ones, stand between two passes of a stage: in the caller's arrays if they fit there.
-  Block intermediate(const Way<Real>& way, std::size_t at, const Pass<Real>& pass, MemoryPlan& memory) const {
-    const bool is_first = at == 0, is_last = at + 2 == way.links.size();
+  Block intermediate(const Pipeline<Real>& pipeline, std::size_t at, const Pass<Real>& pass, MemoryPlan& memory) const {
+    const bool is_first = at == 0, is_last = at + 2 == pipeline.reshapes.size();
     const IndexBox& spectrum = plan.spectrum()[rank];
     if (pass.after == spectrum) {
-      if (way.is_forward && is_last) return whole_array(spectrum, user_output);
-      if (!way.is_forward && is_first && options.spoils_spectrum) return whole_array(spectrum, user_input);
+      if (pipeline.is_forward && is_last) return whole_array(spectrum, user_output);
+      if (!pipeline.is_forward && is_first && options.spoils_spectrum) return whole_array(spectrum, user_input);
     }
     return memory.take(pass.after, local, memory.local, static_cast<std::int64_t>(sizeof(Complex)));
   }
 
-  void add_sweeps(const Way<Real>& way, Pass<Real>& pass, const std::vector<Block>& sources,
+  void add_sweeps(const Pipeline<Real>& pipeline, Pass<Real>& pass, const std::vector<Block>& sources,
                   const std::vector<Block>& targets) {
     const auto sweep_of = [&](int d, const IndexBox& before, const std::vector<Block>& from, const IndexBox& after,
                               const std::vector<Block>& to) {
-      const auto& lines = (way.is_forward ? forward_lines : backward_lines)[static_cast<std::size_t>(d)];
-      const bool is_last = !way.is_forward && d == plan.problem.order[0];
-      pass.sweeps.push_back({&lines, way.is_forward && is_real(d), !way.is_forward && is_real(d),
+      const auto& lines = (pipeline.is_forward ? forward_lines : backward_lines)[static_cast<std::size_t>(d)];
+      const bool is_last = !pipeline.is_forward && d == plan.problem.order[0];
+      pass.sweeps.push_back({&lines, pipeline.is_forward && is_real(d), !pipeline.is_forward && is_real(d),
                              static_cast<Real>(is_last ? options.backward_scale : 1), Side(d, before, from),
                              Side(d, after, to)});
       pass.sweeps.back().streams = pass.sweeps.back().targets.streams();
@@ -268,13 +269,13 @@ struct Transform<Real>::Implementation {
   }
 
   /// Bundles begin … end of a sweep of rows from `row` on: lines are read where they lie and written where they are
-  /// wanted if those of a bundle lie side by side there, else by way of `values`.
+  /// wanted if those of a bundle lie side by side there, else through `values`.
   template <class From, class To>
   void run_lines(const Sweep<Real>& sweep, std::byte* const* where, std::size_t thread, std::int64_t field,
                  std::int64_t row, const Bundles<lanes<Real>>& bundles, std::int64_t begin, std::int64_t end) {
-    auto& desk = desks[thread];
-    auto* in = reinterpret_cast<From*>(desk.values.data());
-    auto* out = reinterpret_cast<To*>(desk.values.data());
+    auto& workspace = workspaces[thread];
+    auto* in = reinterpret_cast<From*>(workspace.values.data());
+    auto* out = reinterpret_cast<To*>(workspace.values.data());
     const auto list = [](auto* values, std::int64_t points, auto& places) {
       for (std::int64_t i = 0; i < points; ++i)
         places[static_cast<std::size_t>(i)] = reinterpret_cast<Real*>(values + i * lanes<Real>);
@@ -285,16 +286,16 @@ struct Transform<Real>::Implementation {
                    target = bundle.moved_by(sweep.to_plane ? 0 : row);
       const bool is_full = bundle.n == lanes<Real>;
       // The other lanes of a short bundle hold what was there before; nobody takes what becomes of it.
-      if (!is_full || !sweep.sources.template find_places<From>(where, field, source, desk.in.data())) {
+      if (!is_full || !sweep.sources.template find_places<From>(where, field, source, workspace.in.data())) {
         sweep.sources.template gather<lanes<Real>>(where, field, source, in);
-        list(in, sweep.sources.n_points(), desk.in);
+        list(in, sweep.sources.n_points(), workspace.in);
       }
-      const bool is_direct =
-          is_full && sweep.targets.template find_places<To>(where, field, target, desk.out.data(), desk.streams.get());
-      if (!is_direct) list(out, sweep.targets.n_points(), desk.out);
-      const bool streams = sweep.streams && is_direct && are_on_lines(desk.out, sweep.targets.n_points());
-      sweep.lines->execute(desk.in.data(), desk.out.data(), sweep.scale, streams ? desk.streams.get() : nullptr,
-                           desk.scratch.data());
+      const bool is_direct = is_full && sweep.targets.template find_places<To>(
+                                            where, field, target, workspace.out.data(), workspace.streams.get());
+      if (!is_direct) list(out, sweep.targets.n_points(), workspace.out);
+      const bool streams = sweep.streams && is_direct && are_on_lines(workspace.out, sweep.targets.n_points());
+      sweep.lines->execute(workspace.in.data(), workspace.out.data(), sweep.scale,
+                           streams ? workspace.streams.get() : nullptr, workspace.scratch.data());
       if (!is_direct) sweep.targets.template scatter<lanes<Real>>(where, field, target, out);
     }
   }
@@ -345,20 +346,20 @@ struct Transform<Real>::Implementation {
     });
   }
 
-  void run(Way<Real>& way, const void* input, void* output) {
+  void run(Pipeline<Real>& pipeline, const void* input, void* output) {
     for (auto& list : memories) {
       list[user_input] = static_cast<std::byte*>(const_cast<void*>(input));  // written to if it may be spoilt
       list[user_output] = static_cast<std::byte*>(output);
     }
     // Who is late may still read what the last transform has left for it, unless that is elsewhere: then all have come
     // to the last transform, and so have read what the one before left here.
-    const bool is_free = last_way == nullptr || (are_apart && last_way != &way && last_way->meets);
-    if (way.meets && !is_free) shared->synchronise();
-    last_way = &way;
-    for (std::size_t i = 0; i < way.links.size(); ++i) {
-      way.links[i].execute(memories[0].data(), *exchanges, threads);
-      if (i < way.passes.size())
-        for (const auto& pass : way.passes[i]) run_pass(pass);
+    const bool is_free = last_pipeline == nullptr || (are_apart && last_pipeline != &pipeline && last_pipeline->meets);
+    if (pipeline.meets && !is_free) shared->synchronise();
+    last_pipeline = &pipeline;
+    for (std::size_t i = 0; i < pipeline.reshapes.size(); ++i) {
+      pipeline.reshapes[i].execute(memories[0].data(), *exchanges, threads);
+      if (i < pipeline.passes.size())
+        for (const auto& pass : pipeline.passes[i]) run_pass(pass);
     }
   }
 
@@ -376,15 +377,15 @@ struct Transform<Real>::Implementation {
   const comm::Communicator& comm;
   ThreadPool& threads;
   std::vector<LinePlan<Real>> forward_lines, backward_lines;  // by direction
-  Way<Real> forward, backward;
-  bool are_apart = false;               // what they send
-  const Way<Real>* last_way = nullptr;  // that was run
+  Pipeline<Real> forward, backward;
+  bool are_apart = false;                         // what they send
+  const Pipeline<Real>* last_pipeline = nullptr;  // that was run
   std::optional<comm::SharedMemory> shared;
   std::optional<Exchanges> exchanges;
   AlignedBuffer<std::byte> local_values, incoming_values;
   std::size_t bytes = 0;
   std::int64_t plane_bytes = 0;
-  std::vector<Desk<Real>> desks;                  // by thread
+  std::vector<Workspace<Real>> workspaces;        // by thread
   std::vector<AlignedBuffer<std::byte>> planes;   // by thread
   std::vector<std::vector<std::byte*>> memories;  // by thread
 };
@@ -417,9 +418,9 @@ const IndexBox& Transform<Real>::spectrum_box() const {
 template <class Real>
 std::vector<std::string> Transform<Real>::exchanges() const {
   std::vector<std::string> names;
-  for (const auto* way : {&implementation_->forward, &implementation_->backward})
-    for (const auto& link : way->links)
-      if (link.is_moving()) names.push_back(link.name());
+  for (const auto* pipeline : {&implementation_->forward, &implementation_->backward})
+    for (const auto& reshape : pipeline->reshapes)
+      if (reshape.is_moving()) names.push_back(reshape.name());
   return names;
 }
 template <class Real>

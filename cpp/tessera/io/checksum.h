@@ -8,7 +8,7 @@
 
 namespace tessera::io {
 
-/// A checksum that grows piece by piece.
+/// A checksum of data that are added in parts.
 class Checksum {
  public:
   Checksum();

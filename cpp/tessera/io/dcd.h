@@ -14,7 +14,7 @@ namespace tessera::io {
 /// The length of a record of coordinates has 31 bits.
 inline constexpr std::int64_t most_dcd_atoms = std::numeric_limits<std::int32_t>::max() / 4;
 
-/// What a DCD says of itself; frame i stands at step first_step + i·every.
+/// The header of a DCD file; frame i is of step first_step + i·every.
 struct DcdHeader {
   std::int64_t n_atoms = 0;
   std::int64_t first_step = 0;
@@ -23,13 +23,14 @@ struct DcdHeader {
   std::string title = {};  // up to 79 characters
 };
 
-/// Appends frames. A frame goes out in one piece, then the count in the header: a kill costs at most that frame.
+/// Appends frames. A frame is written at once, then the count in the header: a process that is killed loses at most
+/// that frame.
 class DcdWriter {
  public:
   /// Begins a file; nothing may have the name. Throws InputError with too many atoms, RunError if it can't be made.
   static DcdWriter create(const std::string& path, const DcdHeader& header);
-  /// Goes on after the first `n_frames` frames; later ones are cut off. Throws InputError if the file has fewer, or is
-  /// not of these atoms.
+  /// Continues after the first `n_frames` frames; later ones are cut off. Throws InputError if the file has fewer
+  /// frames or another number of atoms.
   static DcdWriter continue_after(const std::string& path, std::int64_t n_frames, const DcdHeader& header);
 
   /// Appends a frame: positions (n,3) Å. Throws RunError.

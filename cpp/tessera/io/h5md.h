@@ -27,8 +27,8 @@ class H5mdWriter {
  public:
   /// Begins a file; nothing may have the name. Throws RunError.
   static H5mdWriter create(const std::string& path, const H5mdHeader& header);
-  /// Goes on after the first `n_frames` frames; later ones are cut off. Throws InputError if the file has fewer, or is
-  /// not of these atoms.
+  /// Continues after the first `n_frames` frames; later ones are cut off. Throws InputError if the file has fewer
+  /// frames or another number of atoms.
   static H5mdWriter continue_after(const std::string& path, std::int64_t n_frames, const H5mdHeader& header);
 
   /// Appends a frame: time in ps, positions (n,3) Å, velocities (n,3) Å/ps where the header says so. Throws RunError.

@@ -38,7 +38,7 @@ class Handle {
   herr_t (*close_)(hid_t);
 };
 
-/// Before every first call. What could not be written is not tried again when the program ends.
+/// Is called before every first call. Data that could not be written are not tried again when the program ends.
 void silence() {
   static const herr_t once = H5dont_atexit();
   static_cast<void>(once);
@@ -101,7 +101,7 @@ std::string write_error() {
   throw RunError(fmt::format("{}: {}: {}", path, what, write_error()));
 }
 
-/// Refuses a stored type that the asked one can't hold.
+/// Refuses a stored type whose values do not fit into the requested type.
 template <class Value>
 void check_type(const std::string& path, const std::string& what, hid_t stored) {
   const H5T_class_t kind = H5Tget_class(stored);
@@ -117,8 +117,8 @@ void check_type(const std::string& path, const std::string& what, hid_t stored) 
                            type_name<Value>()));
 }
 
-/// Elements of these dimensions; refuses what a file of this size can't hold, even compressed, before memory is asked
-/// for.
+/// The number of elements of these dimensions. Refuses more than a file of this size can hold, even compressed, before
+/// memory is allocated.
 template <class Value>
 std::vector<Value> room_for(const std::string& path, const std::string& what, const std::vector<hsize_t>& dimensions) {
   constexpr double greatest_compression = 1100;  // deflate: 1032
@@ -250,6 +250,16 @@ Hdf5File Hdf5File::open(const std::string& path) {
     refuse(path, fmt::format("can't be opened as an HDF5 file: {}; copy it again or make it again", last_error()));
   }
   return {path, id};
+}
+
+Hdf5File Hdf5File::open_image(const std::string& name, std::span<const std::byte> image) {
+  silence();
+  const Handle properties = access_properties();
+  H5Pset_fapl_core(properties, 1 << 20, 0);
+  H5Pset_file_image(properties, const_cast<std::byte*>(image.data()), image.size());
+  const hid_t id = H5Fopen(name.c_str(), H5F_ACC_RDONLY, properties);
+  if (id < 0) refuse(name, fmt::format("is no image of an HDF5 file: {}", last_error()));
+  return {name, id};
 }
 
 Hdf5File Hdf5File::open_to_append(const std::string& path) {

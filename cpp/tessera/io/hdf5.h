@@ -1,5 +1,5 @@
-// HDF5 files as named arrays: a thin owner of handles over the C API. Every failure is an InputError (reading) or a
-// RunError (writing) that names the file and the dataset; HDF5's own printed error stack is silenced.
+// HDF5 files as named arrays, a thin wrapper of the C API that owns its handles. Every failure is an InputError
+// (reading) or a RunError (writing) that names the file and the dataset; HDF5's own error messages are switched off.
 //
 // The library is the serial one: calls come from one thread of a process at a time.
 #pragma once
@@ -15,13 +15,15 @@
 
 namespace tessera::io {
 
-/// One open HDF5 file. Names are paths inside it ("/coordinates/id"); arrays come and go flat, in row-major order.
+/// One open HDF5 file. Names are paths inside it ("/coordinates/id"); arrays are flat, in row-major order.
 /// `Value` is one of double, float, std::int32_t, std::int64_t, std::uint8_t.
 class Hdf5File {
  public:
   /// Opens for reading. Throws InputError: missing, no HDF5 file, truncated.
   static Hdf5File open(const std::string& path);
-  /// Opens an existing file for reading and writing; one that a killed run left marked as open is taken over.
+  /// Opens the bytes of a file for reading; `name` stands for it in messages. HDF5 makes a copy. Throws InputError.
+  static Hdf5File open_image(const std::string& name, std::span<const std::byte> image);
+  /// Opens an existing file for reading and writing, even if a killed run left it marked as open.
   static Hdf5File open_to_append(const std::string& path);
   /// Makes a new file; nothing may have the name. Throws RunError.
   static Hdf5File create(const std::string& path);
@@ -31,10 +33,10 @@ class Hdf5File {
   ~Hdf5File();
 
   const std::string& path() const { return path_; }
-  /// Throws InputError where the file is damaged so that it can't be told.
+  /// Throws InputError where the file is too damaged to find out.
   bool has(const std::string& name) const;
-  /// The paths of all groups and datasets. Throws InputError where one can't be had from this file alone: it is a soft
-  /// or external link, its numbers stand in another file, or a filter that is none of HDF5's own has packed them.
+  /// The paths of all groups and datasets. Throws InputError where one can't be read from this file alone: it is a soft
+  /// or external link, its numbers are in another file, or a filter compressed them that is none of HDF5's own.
   std::vector<std::string> names() const;
 
   /// Extents of a dataset.
@@ -65,8 +67,8 @@ class Hdf5File {
   /// Adds whole rows to an extendible dataset.
   template <class Value>
   void append(const std::string& dataset, std::span<const Value> values);
-  /// Reads where all rows of an extendible dataset are. Throws InputError where that is damaged, which HDF5 takes for
-  /// not yet written once the file grows: it would wait for it.
+  /// Reads the index of the chunks of an extendible dataset. Throws InputError where it is damaged: once the file
+  /// grows, HDF5 would take that for an index that is not written yet, and wait for it.
   void check_index(const std::string& dataset) const;
   /// Cuts an extendible dataset to its first `rows` rows.
   void truncate(const std::string& dataset, std::int64_t rows);
@@ -84,9 +86,9 @@ class Hdf5File {
   /// being written is taken off again after each flush, so that readers which know nothing of it open it too.
   void start_growing();
 
-  /// Hands everything to the operating system: what was appended before survives a kill of this process.
+  /// Hands everything to the operating system, so that it is kept even if this process is killed.
   void flush();
-  /// Of a growing file: whether its path still names it.
+  /// Whether the path of a growing file still names it.
   bool is_in_place() const { return growing_->is_in_place(); }
 
  private:

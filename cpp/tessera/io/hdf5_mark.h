@@ -1,11 +1,11 @@
-// The mark "being written" in the superblock of an HDF5 file.
+// Clears the mark "being written" in the superblock of an HDF5 file.
 #pragma once
 
 #include "tessera/base/descriptor.h"
 
 namespace tessera::io {
 
-/// Takes the mark off a file of superblock version 3, as `h5clear --status` does, while the file stays open for writing
+/// Clears the mark of a file of superblock version 3, as `h5clear --status` does, while the file stays open for writing
 /// elsewhere. A file without such a superblock is left alone. Throws RunError where the file can't be written.
 void clear_open_mark(const Descriptor& file);
 

@@ -1,4 +1,4 @@
-// What stands in an HDF5 file, and that all of it stands there.
+// Lists the objects of an HDF5 file and checks that the file holds all of their data.
 #include <fmt/format.h>
 #include <hdf5.h>
 
@@ -15,10 +15,11 @@ namespace {
 
 struct Found {
   std::vector<std::string> names;
-  std::string elsewhere;  // the first link that leads out of the file, or anywhere by name
+  std::string elsewhere;  // the first soft or external link
 };
 
-/// What is wrong with a dataset's numbers; empty where they stand in the file as they are or packed by HDF5 itself.
+/// What is wrong with how a dataset is stored; empty where its numbers are in the file, plain or compressed by HDF5's
+/// own filters.
 std::string problem_of_dataset(hid_t dataset) {
   const hid_t properties = H5Dget_create_plist(dataset);
   std::string problem;

@@ -1,4 +1,4 @@
-// NumPy's array file, version 1.0, of doubles.
+// Writes arrays of doubles as NumPy files, version 1.0.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,6 @@
-// How long a broadcast takes along a tree when the cost of every edge is known: the model of paper 002, §4, by which
-// its Table 1 compares a minimal spanning tree with a binary one. Times are in the unit of the matrix.
+// How long a broadcast takes along a tree when the cost of every edge is known: the model of Lowekamp and Beguelin
+// (1995), §4, by which its Table 1 compares a minimal spanning tree with a binary one. Times are in the unit of the
+// matrix.
 #pragma once
 
 #include <vector>

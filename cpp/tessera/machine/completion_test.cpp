@@ -9,10 +9,10 @@
 namespace tessera::machine {
 namespace {
 
-/// The network of Figure 1 of paper 002. The text gives its completion times, not its costs. Of all pairings of a–f and
-/// all small whole costs, these reproduce all four entries of Table 1 whatever the order in which a host sends to its
-/// children, and are natural: three subnets in a line, 1 inside a subnet and 2 more for each of the two bridges
-/// crossed.
+/// The network of Figure 1 of Lowekamp and Beguelin (1995). The text gives its completion times, not its costs. Of all
+/// pairings of a–f and all small whole costs, these reproduce all four entries of Table 1 whatever the order in which a
+/// host sends to its children, and are natural: three subnets in a line, 1 inside a subnet and 2 more for each of the
+/// two bridges crossed.
 TimeMatrix figure_1() {
   constexpr int subnet[] = {0, 1, 2, 1, 0, 2};  // of a to f
   TimeMatrix times(6);

@@ -12,7 +12,7 @@
 
 namespace tessera::machine {
 
-/// An object of a file and where it stands there: "map.json: network.subnets[2]".
+/// An object of a file and its place in it: "map.json: network.subnets[2]".
 class JsonReader {
  public:
   JsonReader(const nlohmann::json& json, std::string where) : json_(json), where_(std::move(where)) {

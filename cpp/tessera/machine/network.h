@@ -1,5 +1,5 @@
-// The measured network as a value: hosts, and the subnets that they form, level by level (paper 002, §4.1, applied
-// again to the subnets). What was not measured is absent or `unknown`, never guessed.
+// The measured network as a value: hosts, and the subnets that they form, level by level (Lowekamp and Beguelin 1995,
+// §4.1, applied again to the subnets). What was not measured is absent or `unknown`, never guessed.
 #pragma once
 
 #include <optional>
@@ -19,7 +19,7 @@ struct Link {
   friend bool operator==(const Link&, const Link&) = default;
 };
 
-/// Whether disjoint pairs that talk at once share one bandwidth (a bus) or each have their own (a switch).
+/// Whether disjoint pairs that communicate at once share one bandwidth (a bus) or have one each (a switch).
 enum class Medium { unknown, bus, fabric };
 
 struct Host {

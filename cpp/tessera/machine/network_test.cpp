@@ -132,7 +132,7 @@ TEST(Wires, AMillionPathsTakeLittleTime) {
   for (int i = 0; i < 1'000'000; ++i) n += wires.path(i & 3, (i >> 2) & 3).size();
   EXPECT_GT(n, 4'000'000U);
   // 0.03 s on an idle core; the bound only tells microseconds from tens of nanoseconds.
-  EXPECT_LT(static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC, 1.0);
+  EXPECT_LT(static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC, 2.0);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Which host every rank of a job goes to, so that those who talk most are joined by the fastest links. An order is the
-// host of each rank in turn, by index in Network::hosts.
+// Places the ranks of a job on hosts so that those which communicate most are connected by the fastest links. An order
+// is the host of each rank in turn, by index in Network::hosts.
 #pragma once
 
 #include <string>
@@ -19,9 +19,9 @@ std::vector<int> fill_slots(const Network& network, int n_ranks);
 /// The wires of a job of n ranks that fills slots so. Throws InputError as fill_slots.
 Wires wires_of_job(const Network& network, int n_ranks);
 
-/// The order of hosts in the host file of paper 000, §2 and Table 1: line i of the 2^d lines goes to computer
-/// ⌊reverse_bits(i) / processors⌋. Both numbers must be powers of two (InputError). The paper's loop ends
-/// a line too late, and its "12 (1010)" is computer 10; its Table 1 is as here.
+/// The order of hosts in the host file of Borštnik et al. (2004), §2 and Table 1: line i of the 2^d lines goes to
+/// computer ⌊reverse_bits(i) / processors⌋. Both numbers must be powers of two (InputError). The paper's loop ends a
+/// line too late, and its "12 (1010)" is computer 10; its Table 1 is as here.
 RankOrder bit_reversal_order(int n_computers, int processors);
 
 /// The same from a network, for any numbers: ranks p/2 apart, which exchange the largest part of a vector in a
@@ -29,7 +29,8 @@ RankOrder bit_reversal_order(int n_computers, int processors);
 /// bit_reversal_order along the tree; else slots of the two halves of every subnet alternate in proportion.
 RankOrder hypercube_order(const Network& network, const std::vector<int>& ranks_on_host);
 
-/// Neighbours in a ring (or chain) on one host, then in one subnet: hosts depth first (paper 002, §4.3 and §6.2).
+/// Neighbours in a ring (or chain) on one host, then in one subnet: hosts depth first (Lowekamp and Beguelin 1995, §4.3
+/// and §6.2).
 RankOrder ring_order(const Network& network, const std::vector<int>& ranks_on_host);
 
 /// Neighbours in a Cartesian grid, ranks row by row (last dimension fastest, as MPI numbers them): the grid is cut in

@@ -1,5 +1,5 @@
-// Hosts divided into subnets by the times between them: paper 002, §4.1 and Figure 2, and the same again with subnets
-// in the place of hosts, for networks of several levels.
+// Hosts divided into subnets by the times between them: Lowekamp and Beguelin (1995), §4.1 and Figure 2, and the same
+// again with subnets in the place of hosts, for networks of several levels.
 #pragma once
 
 #include <cmath>
@@ -33,9 +33,9 @@ class TimeMatrix {
   std::vector<double> times_;
 };
 
-/// Figure 2 of paper 002: hosts that reach each other within `tolerance` times the least time of either and of their
-/// subnets so far. An unknown time never joins two hosts; a few that are too long do no harm. Groups are in the order
-/// of their first hosts, hosts ascending.
+/// Figure 2 of Lowekamp and Beguelin (1995): hosts that reach each other within `tolerance` times the least time of
+/// either and of their subnets so far. An unknown time never joins two hosts; a few that are too long do no harm.
+/// Groups are in the order of their first hosts, hosts ascending.
 std::vector<std::vector<int>> partition(const TimeMatrix& times, double tolerance = 1.20);
 
 /// The tree of subnets, as Network::subnets without links and rates: hosts partitioned, then the subnets (the time

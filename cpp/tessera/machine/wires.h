@@ -21,7 +21,7 @@ struct Wire {
 /// The wires of a network as the ranks of one job see them. Wires are: every rank (its core copies each message once,
 /// at the memory's rate); every host's port in and out, for each level of the network at which it talks; every bus;
 /// every subnet's uplink in and out; processors that hosts share. A message that crosses levels occupies its ports of
-/// all levels below, every bus and every uplink on its way. Where routes are known, the links on its way stand for
+/// all levels below, every bus and every uplink on its path. Where routes are known, the links on its path stand for
 /// uplinks. Those of ranks stand first, by rank.
 class Wires {
  public:

@@ -1,9 +1,14 @@
 #include "tessera/md/blow_up.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "tessera/md/bonded/bonded.h"
 
@@ -26,45 +31,33 @@ struct Strongest {
 
 std::string find_strongest_force(const domain::Domain& domain, const bonded::LocalTerms& terms,
                                  const bonded::ForceTables& tables, const pair::PairForces& pair, std::int32_t slot) {
-  const auto& lattice = domain.system().lattice;
+  const auto& lattice = domain.state().box;
   Strongest strongest;
 
+  const bonded::Atoms atoms{lattice, domain.state().position, pair.charge()};
+  std::vector<std::pair<std::string, std::array<std::int64_t, 3>>> of_terms;  // by what reports call them
   std::vector<std::int64_t> force(3 * at(domain.n_slots()));
-  const auto offer_list = [&](std::string_view name, auto&& add) {
+  model::for_each_kind([&](auto kind) {
+    using Kernel = bonded::Kernel<decltype(kind)>;
     std::fill(force.begin(), force.end(), 0);
     Accumulator accumulator{force, nullptr};
-    add(accumulator);
-    const auto* f = &force[3 * at(slot)];
+    Kernel::add(atoms, terms[kind], 0, terms[kind].size(), tables[kind], accumulator);
+    std::vector<std::string_view> names;
+    for (const auto term : Kernel::reported_as) names.push_back(term_names[static_cast<std::size_t>(term)]);
+    const auto name = fmt::format("{}", fmt::join(names, " and "));
+    auto found = std::find_if(of_terms.begin(), of_terms.end(), [&](const auto& one) { return one.first == name; });
+    if (found == of_terms.end()) found = of_terms.insert(found, {name, {}});
+    for (std::size_t d = 0; d < 3; ++d) add_fixed(found->second[d], force[3 * at(slot) + d]);
+  });
+  for (const auto& [name, f] : of_terms)
     strongest.offer(name,
                     norm({from_fixed(f[0], force_unit), from_fixed(f[1], force_unit), from_fixed(f[2], force_unit)}));
-  };
-  const auto& x = domain.position;
-  using namespace bonded;
-  offer_list("bond", [&](auto& a) { add_bonds(lattice, x, terms.bond, 0, terms.bond.size(), tables.bond, a); });
-  offer_list("angle", [&](auto& a) { add_angles(lattice, x, terms.angle, 0, terms.angle.size(), tables.angle, a); });
-  offer_list("urey_bradley", [&](auto& a) {
-    add_urey_bradleys(lattice, x, terms.urey_bradley, 0, terms.urey_bradley.size(), tables.urey_bradley, a);
-  });
-  offer_list("dihedral", [&](auto& a) {
-    add_dihedrals(lattice, x, terms.dihedral, 0, terms.dihedral.size(), tables.dihedral, a);
-    add_dihedrals_rb(lattice, x, terms.dihedral_rb, 0, terms.dihedral_rb.size(), tables.dihedral_rb, a);
-  });
-  offer_list("improper", [&](auto& a) {
-    add_impropers_harmonic(lattice, x, terms.improper_harmonic, 0, terms.improper_harmonic.size(),
-                           tables.improper_harmonic, a);
-    add_impropers_periodic(lattice, x, terms.improper_periodic, 0, terms.improper_periodic.size(),
-                           tables.improper_periodic, a);
-  });
-  offer_list("cmap", [&](auto& a) { add_cmaps(lattice, x, terms.cmap, 0, terms.cmap.size(), tables.cmap, a); });
-  offer_list("lj_14 and coulomb_14", [&](auto& a) {
-    add_pairs_14(lattice, x, pair.charge(), terms.pair_14, 0, terms.pair_14.size(), tables.pair_14, a);
-  });
 
   // Pairs: every local atom, whether listed or not.
   const auto& settings = pair.settings();
   const auto& molecule = domain.molecule_of(slot);
-  const auto local = domain.local[at(slot)];
-  const auto first_id = domain.id[at(slot)] - local;
+  const auto local = domain.state().local[at(slot)];
+  const auto first_id = domain.state().id[at(slot)] - local;
   const auto is_excluded = [&](std::int64_t id) {
     const auto other = id - first_id;
     if (other < 0 || other >= molecule.n_atoms()) return false;
@@ -77,10 +70,10 @@ std::string find_strongest_force(const domain::Domain& domain, const bonded::Loc
   std::int64_t nearest = -1;
   for (std::int32_t s = 0; s < domain.n_slots(); ++s) {
     if (s == slot || domain.is_padding(s)) continue;
-    const Vec3 d = lattice.displacement(x[at(s)], x[at(slot)]);
+    const Vec3 d = lattice.displacement(domain.state().position[at(s)], domain.state().position[at(slot)]);
     const double r2 = norm2(d);
-    if (r2 >= settings.range() * settings.range() || is_excluded(domain.id[at(s)])) continue;
-    if (r2 < nearest2) nearest2 = r2, nearest = domain.id[at(s)];
+    if (r2 >= settings.range() * settings.range() || is_excluded(domain.state().id[at(s)])) continue;
+    if (r2 < nearest2) nearest2 = r2, nearest = domain.state().id[at(s)];
     const auto ab = domain.system().force_field.lj(pair.type()[at(slot)], pair.type()[at(s)]);
     const double safe2 = std::max(r2, 1e-8);
     lj += pair::lennard_jones(settings, ab.a, ab.b, safe2).force_over_r * d;

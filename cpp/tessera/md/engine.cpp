@@ -8,9 +8,6 @@
 
 #include "tessera/base/error.h"
 #include "tessera/base/units.h"
-#include "tessera/md/blow_up.h"
-#include "tessera/md/bonded/bonded.h"
-#include "tessera/md/pme/plan.h"
 
 namespace tessera::md {
 
@@ -18,158 +15,158 @@ namespace {
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
-/// How far apart the key atom of a bonded term and another of its atoms may be, Å: a stretched 1-4 pair.
-constexpr double bonded_reach = 4.5;
-
-double mesh_reach(const model::System& system, const EngineSettings& settings) {
-  if (settings.pair.electrostatics != pair::Electrostatics::pme) return 0;
-  return pme::spline_reach(system.lattice.edges(), settings.pme_grid, settings.pme_order);
-}
-
-/// What a search finds must hold until the next: atoms may come closer by the buffer meanwhile.
-domain::CellDemands cell_demands(const model::System& system, const EngineSettings& settings) {
-  return {.list_range = settings.pair.range() + settings.buffer,
-          .group_radius = group_radius(system),
-          .bonded_reach = bonded_reach,
-          .mesh_reach = mesh_reach(system, settings),
-          .buffer = settings.buffer};
-}
-
-void check_cutoff(const model::System& system, const EngineSettings& settings) {
-  const auto edges = system.lattice.edges();
-  if (!system.is_periodic) return;
-  for (std::size_t d = 0; d < 3; ++d)
-    if (edges[d] < 2 * settings.pair.range())
-      throw InputError(fmt::format(
-          "box edge {} is {:.3f} Å, less than twice {} = {} Å; an atom would meet two images of another: use a larger "
-          "box or a cut-off of at most {:.3f} Å",
-          "xyz"[d], edges[d], settings.pair.range() > settings.pair.cutoff ? "pme.cutoff" : "interactions.cutoff",
-          settings.pair.range(), 0.5 * edges[d]));
-}
-
 }  // namespace
 
-double Energies::potential() const {
-  double sum = 0;
-  for (const double t : term) sum += t;
-  return sum;
+void search_here(Snapshot& snapshot) {
+  snapshot.search_box = snapshot.box;
+  snapshot.last_search = snapshot.step;
+  for (auto& atom : snapshot.atoms) {
+    atom.position = atom.position + atom.displacement;
+    atom.displacement = {};
+  }
 }
 
-domain::CellGrid plan_cells(const model::System& system, const EngineSettings& settings) {
-  check_cutoff(system, settings);
-  return domain::plan_cell_grid(system.lattice, cell_demands(system, settings));
-}
+Engine::Layout::Layout(Engine& engine, Plan its_plan)
+    : plan(std::move(its_plan)),
+      domain(engine.system_, plan.bricks, engine.state_, engine.comm_, engine.threads_),
+      forces(engine.system_, engine.settings_, plan, domain, engine.topology_, engine.comm_, engine.threads_),
+      motion(engine.settings_, engine.state_, domain, engine.topology_, forces, engine.comm_, engine.threads_) {}
 
-double widest_buffer(const model::System& system, const EngineSettings& settings) {
-  const double spare = domain::spare_buffer(plan_cells(system, settings), cell_demands(system, settings));
-  return settings.buffer + std::min(spare, settings.buffer);
-}
-
-domain::Decomposition plan_decomposition(const model::System& system, const EngineSettings& settings,
-                                         const comm::Communicator& comm) {
-  const auto line = settings.reorder ? comm::agree_on_line(comm, settings.machine_file).line
-                                     : comm::RankLine::as_numbered(comm.size());
-  return domain::plan_decomposition(plan_cells(system, settings), line);
-}
-
-Engine::Engine(const model::System& system, const EngineSettings& settings, const comm::Communicator& comm,
-               ThreadPool& threads)
-    : Engine(system, settings, plan_decomposition(system, settings, comm), comm, threads) {}
-
-Engine::Engine(const model::System& system, const EngineSettings& settings, domain::Decomposition decomposition,
-               const comm::Communicator& comm, ThreadPool& threads)
+Engine::Engine(const model::System& system, const EngineSettings& settings, Plan plan, const comm::Communicator& comm,
+               ThreadPool& threads, std::unique_ptr<integrate::Integrator> integrator)
     : system_(system),
       settings_(settings),
       comm_(comm),
       threads_(threads),
-      domain_(system, std::move(decomposition), comm, threads),
       topology_(system, settings.constraints),
-      tables_(bonded::make_force_tables(system.force_field)),
-      pair_(domain_, settings.pair,
-            {.steps = settings.list_steps, .timestep = settings.timestep, .most_reach = 0.5 * settings.buffer},
-            pair::find_pair_scheme(settings.pair_scheme, settings.double_precision, settings.pair.function), threads),
-      mesh_({.active = settings.pair.electrostatics == pair::Electrostatics::pme,
-             .double_precision = settings.double_precision,
-             .order = settings.pme_order,
-             .alpha = settings.pair.alpha,
-             .grid = settings.pme_grid,
-             .coulomb_constant = settings.pair.coulomb_constant,
-             .stray = group_radius(system) + 0.5 * settings.buffer,
-             .fft_scheme = settings.fft_scheme,
-             .fft_exchange = settings.fft_exchange,
-             .machine_file = settings.machine_file},
-            domain_, comm, threads) {
-  // Three degrees of freedom go with the centre of mass, which stays where it is.
-  degrees_of_freedom_ = std::max<std::int64_t>(1, 3 * system.n_atoms() - topology_.n_constraints() - 3);
-  if (settings.lj_tail) tail_ = pair_.tail();
-  thread_force_.resize(at(threads.size()) - 1);
-  thread_energies_.resize(at(threads.size()));
-  accumulators_.resize(at(threads.size()));
+      integrator_(integrator ? std::move(integrator) : integrate::make_integrator(settings)) {
+  state_.box = state_.search_box = system.lattice;
+  state_.velocity_time = integrator_->velocity_time();
+  degrees_of_freedom_ = std::max<std::int64_t>(
+      1, 3 * system.n_atoms() - topology_.n_constraints() - integrator_->removed_degrees_of_freedom());
+  layout_ = std::make_unique<Layout>(*this, std::move(plan));
 }
 
-void Engine::set_state(std::vector<domain::Particle> particles, std::int64_t step, std::int64_t last_search) {
-  domain_.distribute(std::move(particles));
+/// Executes another plan; place() follows.
+void Engine::lay_out(Plan plan) {
+  const auto energies = layout_->motion.energies();
+  n_pair_lists_before_ += layout_->forces.pairs().n_lists();
+  layout_.reset();  // two of them might not fit into memory
+  layout_ = std::make_unique<Layout>(*this, std::move(plan));
+  layout_->motion.set_energies(energies);
+}
+
+void Engine::set_state(Snapshot snapshot) {
+  if (snapshot.velocity_time != integrator_->velocity_time())
+    throw InputError(fmt::format(
+        "the velocities of this state stand {}, and {} takes them {}: start from a state of the same integrator",
+        snapshot.velocity_time == VelocityTime::whole_step ? "at whole steps" : "half a step before",
+        settings_.integrator,
+        integrator_->velocity_time() == VelocityTime::whole_step ? "at whole steps" : "half a step before"));
+  const bool is_same_box = snapshot.search_box == state_.search_box && snapshot.box == state_.box;
+  static_cast<GlobalState&>(state_) = std::move(static_cast<GlobalState&>(snapshot));
+  if (!is_same_box) lay_out(plan_for_ranks(system_, settings_, state_.search_box, comm_, threads_));
+  place(std::move(static_cast<Particles&>(snapshot)));
+}
+
+Snapshot Engine::snapshot(std::int64_t begin, std::int64_t end) const {
+  Snapshot snapshot;
+  static_cast<GlobalState&>(snapshot) = state_;
+  for (const auto& field : state_.fields) snapshot.fields.push_back({field.name, field.width, {}});
+  snapshot.atoms.reserve(at(std::min<std::int64_t>(domain().n_owned_atoms(), end - begin)));
+  for (std::int32_t s = 0; s < domain().n_owned_slots(); ++s) {
+    if (state_.id[at(s)] < begin || state_.id[at(s)] >= end) continue;  // padding too
+    snapshot.atoms.push_back({state_.id[at(s)], state_.reference[at(s)], state_.velocity[at(s)],
+                              state_.position[at(s)] - state_.reference[at(s)]});
+    for (std::size_t f = 0; f < state_.fields.size(); ++f) {
+      const auto& [name, width, values] = state_.fields[f];
+      const auto first = values.begin() + static_cast<std::ptrdiff_t>(at(s) * width);
+      snapshot.fields[f].values.insert(snapshot.fields[f].values.end(), first,
+                                       first + static_cast<std::ptrdiff_t>(width));
+    }
+  }
+  return snapshot;
+}
+
+void Engine::set_bricks(domain::Decomposition bricks) {
+  Snapshot own = snapshot();
+  lay_out(plan_for_ranks(system_, settings_, state_.search_box, comm_, threads_, std::move(bricks)));
+  place(std::move(static_cast<Particles&>(own)));
+}
+
+/// Every atom to the rank of its cell at the last search, and from there to where it is now.
+void Engine::place(Particles particles) {
+  layout_->domain.distribute(std::move(particles));
   rebuild_lists();
-  domain_.apply_displacements();
-  step_ = step;
-  last_search_ = last_search;
-}
-
-std::vector<domain::Particle> Engine::owned_particles(std::int64_t begin, std::int64_t end) const {
-  std::vector<domain::Particle> particles;
-  particles.reserve(at(std::min<std::int64_t>(domain_.n_owned_atoms(), end - begin)));
-  for (std::int32_t s = 0; s < domain_.n_owned_slots(); ++s)
-    if (domain_.id[at(s)] >= begin && domain_.id[at(s)] < end)  // not that of padding
-      particles.push_back({domain_.id[at(s)], domain_.reference[at(s)], domain_.velocity[at(s)],
-                           domain_.position[at(s)] - domain_.reference[at(s)]});
-  return particles;
-}
-
-Vec3 Engine::force(std::int32_t slot) const {
-  const auto* f = &force_[3 * at(slot)];
-  return {from_fixed(f[0], force_unit), from_fixed(f[1], force_unit), from_fixed(f[2], force_unit)};
+  layout_->domain.apply_displacements();
 }
 
 /// Everything that follows from which atoms are in which slots.
 void Engine::rebuild_lists() {
-  inverse_mass_.assign(at(domain_.n_owned_slots()), 0);
-  threads_.parallel_for(domain_.n_owned_slots(), [&](std::int64_t begin, std::int64_t end) {
-    for (auto s = static_cast<std::int32_t>(begin); s < end; ++s)
-      if (!domain_.is_padding(s)) inverse_mass_[at(s)] = 1 / domain_.molecule_of(s).mass[at(domain_.local[at(s)])];
-  });
-  force_.assign(3 * at(domain_.n_slots()), 0);  // resize() would take more room than that
-  for (auto& force : thread_force_) force.resize(at(domain_.n_slots()));
   std::string torn;
   try {
-    topology_.rebuild(domain_, threads_);
+    topology_.rebuild(domain(), threads_);
   } catch (const RunError& error) {
-    torn = fmt::format("step {}: {}", step_, error.what());
+    torn = fmt::format("step {}: {}", state_.step, error.what());
   }
   comm::agree_on_run(comm_, torn);
-  pair_.rebuild();
-  mesh_.rebuild(pair_.charge());
+  layout_->forces.rebuild();
+  layout_->motion.rebuild();
   ++n_searches_;
 }
 
+/// Atoms to the cells that they are in now, and all that follows from that.
 void Engine::search() {
-  domain_.rebuild();
+  state_.last_search = state_.step;
+  if (!(state_.search_box == state_.box)) follow_box();
+  layout_->domain.rebuild();
   rebuild_lists();
-  last_search_ = step_;
 }
 
-/// Two atoms may have moved towards each other; a thousandth covers the list's single precision. Å.
-double Engine::allowed_displacement() const { return 0.5 * settings_.buffer - 1e-3; }
+/// The cell grid is that of the box at the search, whatever it was before.
+void Engine::follow_box() {
+  state_.search_box = state_.box;
+  CellPlan cells;
+  try {
+    cells = plan_cells(summary_of(system_), settings_, state_.box);
+  } catch (const InputError& error) {
+    throw RunError(fmt::format("step {}: the box has changed: {}", state_.step, error.what()));  // on every rank
+  }
+  auto& plan = layout_->plan;
+  const bool mesh_holds = !plan.mesh || pme::holds(*plan.mesh, state_.box.edges(), cells.margin());
+  if (cells.grid.n == plan.cells.grid.n && mesh_holds) {
+    plan.cells = cells;
+    layout_->forces.set_most_reach(0.5 * cells.buffer);
+    return;
+  }
+  auto own = snapshot();
+  search_here(own);
+  lay_out(plan_for_ranks(system_, settings_, state_.box, comm_, threads_));
+  layout_->domain.distribute(std::move(static_cast<Particles&>(own)));
+}
+
+/// Two atoms may have moved towards each other, and a box that shrinks brings cells together; a thousandth covers the
+/// list's single precision. Å.
+double Engine::allowed_displacement() const {
+  double least_scale = 1;
+  const auto edges = state_.box.edges(), search_edges = state_.search_box.edges();
+  for (std::size_t d = 0; d < 3; ++d) least_scale = std::min(least_scale, edges[d] / search_edges[d]);
+  const auto& [grid, group_radius, buffer] = plan().cells;
+  const double furthest = settings_.pair.range() + buffer + 2 * group_radius;
+  return 0.5 * buffer - 1e-3 - 0.5 * (1 - least_scale) * furthest;
+}
 
 /// A guess, by the last check: whether this step's will find that a search is due. An atom that goes far goes straight.
 bool Engine::expects_search() const {
-  const auto steps = static_cast<double>(step_ - last_search_);
+  const auto steps = static_cast<double>(state_.step - state_.last_search);
   const double moved = std::sqrt(std::bit_cast<double>(check_[displacement2]));
   return is_search_due() || (steps > 1 && moved * (steps + 0.5) / (steps - 1) >= allowed_displacement());
 }
 
 void Engine::start_check() {
   // Squares of lengths are not negative, and such doubles compare like the integers of their bits.
-  check_ = {std::bit_cast<std::int64_t>(domain_.greatest_displacement2()), !blow_up_.empty(), !pair_.list_holds()};
+  check_ = {std::bit_cast<std::int64_t>(layout_->domain.greatest_displacement2()), !blow_up_.empty(),
+            !layout_->forces.pairs().list_holds()};
   check_request_ = comm_.start_all_reduce_max(check_);
 }
 
@@ -178,79 +175,69 @@ void Engine::start_check() {
 bool Engine::must_search() {
   comm::Communicator::wait_all(std::span(&check_request_, 1));
   if (check_[has_blown_up] != 0) comm::agree_on_run(comm_, blow_up_);
-  const double moved2 = std::bit_cast<double>(check_[displacement2]);
-  return is_search_due() || !(moved2 < allowed_displacement() * allowed_displacement());
+  const double moved2 = std::bit_cast<double>(check_[displacement2]), allowed = allowed_displacement();
+  return is_search_due() || allowed <= 0 || !(moved2 < allowed * allowed);
 }
 
-void Engine::clear_forces(bool with_energies) {
-  threads_.run([&](int thread) {
-    const auto n = std::ssize(force_), n_threads = std::ptrdiff_t{threads_.size()};
-    std::fill(force_.begin() + n * thread / n_threads, force_.begin() + n * (thread + 1) / n_threads, 0);
-    auto* own = thread == 0 ? nullptr : &thread_force_[at(thread) - 1];
-    if (own != nullptr) own->clear();
-    thread_energies_[at(thread)] = {};
-    accumulators_[at(thread)] = {force_, with_energies ? &thread_energies_[at(thread)] : nullptr, own};
-  });
+void Engine::constrain_start() {
+  comm::agree_on_input(comm_, layout_->motion.constrain_positions());
+  search();
+  report(layout_->motion.kick_and_project(0, false));
 }
 
-void Engine::add_bonded_forces() {
-  threads_.run([&](int thread) {
-    bonded::add_all(system_.lattice, domain_.position, pair_.charge(), topology_.terms(), tables_, thread,
-                    threads_.size(), accumulators_[at(thread)]);
-  });
+void Engine::generate_velocities(double temperature, std::uint64_t seed) {
+  auto& motion = layout_->motion;
+  motion.draw_velocities(temperature, seed);
+  report(motion.kick_and_project(0, false));
+  motion.remove_centre_of_mass_motion();
+  // Exactly the temperature asked for, whatever the draw.
+  const double kinetic = from_fixed(comm::all_reduce_sum(comm_, motion.kinetic_energy()), energy_unit);
+  const double wanted = 0.5 * static_cast<double>(degrees_of_freedom_) * units::boltzmann * temperature;
+  motion.scale_velocities(kinetic > 0 ? std::sqrt(wanted / kinetic) : 0);
 }
 
-/// Of the elements [begin, end) of force_.
-void Engine::sum_threads(std::int64_t begin, std::int64_t end) {
-  if (thread_force_.empty()) return;
-  constexpr auto block_values = static_cast<std::int64_t>(SparseForces::block_values);
-  const auto first = begin / block_values, n_blocks = (end + block_values - 1) / block_values - first;
-  threads_.parallel_for(n_blocks, [&](std::int64_t from, std::int64_t to) {
-    for (const auto& force : thread_force_)
-      for (auto block = first + from; block < first + to; ++block)
-        force.add_block_to(force_, at(block), at(begin), at(end));
-  });
+void Engine::measure() {
+  compute_forces(true);
+  if (topology_.n_constraints() > 0) {
+    report(layout_->motion.add_constraint_virial());
+    check();
+  }
+  sum_energies();
 }
 
-Clashes Engine::find_clashes() const {
-  Clashes own, all;
-  for (const auto& part : thread_energies_) own.merge(part.clashes);
-  for (const auto& block : comm_.all_gather(comm::bytes_of(own.nearest)))
-    for (const auto& clash : comm::values_of<ClashingAtoms>(block)) all.add(clash);
-  all.count = comm::all_reduce_sum(comm_, own.count);
-  all.is_energy_limited = comm::all_reduce_max(comm_, own.is_energy_limited ? 1 : 0) != 0;
-  return all;
+/// Keeps what an integrator failed on, to be told to all ranks by the next check.
+void Engine::report(const integrate::Failure& failure) {
+  if (failure.slot < 0 || !blow_up_.empty()) return;
+  const auto atom = system_.describe(state_.id[at(failure.slot)]);
+  blow_up_ = fmt::format("step {}: {}: the run has blown up; {}", state_.step,
+                         failure.speed > 0 ? fmt::format("{} moves at {:.0f} Å/ps", atom, failure.speed)
+                                           : fmt::format("the constraints of {} can't be kept", atom),
+                         layout_->forces.describe_strongest(failure.slot));
 }
 
-/// A rank's trouble that names no atom: blamed on the fastest one. Told to all ranks by the next check.
+/// Keeps a rank's trouble that names no atom, blamed on the fastest one.
 void Engine::report_blow_up(const std::string& problem) {
   if (problem.empty() || !blow_up_.empty()) return;
   std::int32_t fastest = 0;
   double greatest = -1;
-  for (std::int32_t s = 0; s < domain_.n_owned_slots(); ++s) {
-    const auto& v = domain_.velocity[at(s)];
-    const double speed2 = norm2(domain::velocity_unit *
-                                Vec3{static_cast<double>(v.x), static_cast<double>(v.y), static_cast<double>(v.z)});
-    if (!domain_.is_padding(s) && speed2 > greatest) greatest = speed2, fastest = s;
+  for (std::int32_t s = 0; s < domain().n_owned_slots(); ++s) {
+    const auto& v = state_.velocity[at(s)];
+    const double speed2 =
+        norm2(velocity_unit * Vec3{static_cast<double>(v.x), static_cast<double>(v.y), static_cast<double>(v.z)});
+    if (!domain().is_padding(s) && speed2 > greatest) greatest = speed2, fastest = s;
   }
-  blow_up_ = fmt::format("step {}: {}: the run has blown up; the fastest atom is {} at {:.0f} Å/ps, {}", step_, problem,
-                         system_.describe(domain_.id[at(fastest)]), std::sqrt(greatest),
-                         find_strongest_force(domain_, topology_.terms(), tables_, pair_, fastest));
+  blow_up_ = fmt::format("step {}: {}: the run has blown up; the fastest atom is {} at {:.0f} Å/ps, {}", state_.step,
+                         problem, system_.describe(state_.id[at(fastest)]), std::sqrt(greatest),
+                         layout_->forces.describe_strongest(fastest));
 }
 
 std::vector<MemoryUse> Engine::memory() const {
-  std::size_t forces = force_.capacity() * sizeof(std::int64_t);
-  for (const auto& force : thread_force_) forces += force.bytes();
-  const auto use = [](std::string_view owner, std::size_t bytes) {
-    return MemoryUse{owner, static_cast<std::int64_t>(bytes)};
-  };
-  return {use("atoms and halo", domain_.bytes() + inverse_mass_.capacity() * sizeof(double)),
-          use("bonded terms and groups", topology_.bytes()),
-          use("forces", forces),
-          use("pairs: atoms as kernels see them", pair_.bytes()),
-          use("pairs: list", pair_.sum().list_bytes()),
-          use("pairs: forces by thread", pair_.sum().other_bytes()),
-          use("mesh", mesh_.bytes())};
+  const auto atoms = state_.bytes() + domain().bytes() + layout_->motion.bytes();
+  std::vector<MemoryUse> uses = {{"atoms and halo", static_cast<std::int64_t>(atoms)},
+                                 {"bonded terms and groups", static_cast<std::int64_t>(topology_.bytes())}};
+  const auto of_forces = layout_->forces.memory();
+  uses.insert(uses.end(), of_forces.begin(), of_forces.end());
+  return uses;
 }
 
 }  // namespace tessera::md

@@ -7,25 +7,13 @@
 #include <set>
 
 #include "tessera/base/error.h"
+#include "tessera/md/bonded/tables.h"
 
 namespace tessera::md {
 
 namespace {
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
-
-template <int Arity, class Keep>
-void index_terms(const model::Terms<Arity>& terms, std::int64_t n_atoms, int key, Keep&& keep,
-                 std::vector<std::int32_t>& begin, std::vector<std::int32_t>& term) {
-  begin.assign(at(n_atoms) + 1, 0);
-  for (std::size_t t = 0; t < terms.atoms.size(); ++t)
-    if (keep(terms.atoms[t])) ++begin[at(terms.atoms[t][at(key)]) + 1];
-  for (std::size_t a = 0; a < at(n_atoms); ++a) begin[a + 1] += begin[a];
-  term.resize(at(begin.back()));
-  auto next = begin;
-  for (std::size_t t = 0; t < terms.atoms.size(); ++t)
-    if (keep(terms.atoms[t])) term[at(next[at(terms.atoms[t][at(key)])]++)] = static_cast<std::int32_t>(t);
-}
 
 template <int Arity>
 std::size_t list_bytes(const bonded::TermList<Arity>& list) {
@@ -34,23 +22,6 @@ std::size_t list_bytes(const bonded::TermList<Arity>& list) {
 
 }  // namespace
 
-/// Calls visit(terms of a template, their index, their list) for each kind of bonded term.
-template <class Visit>
-void Topology::for_kinds(Visit&& visit) {
-  using M = model::Template;
-  using I = TemplateIndex;
-  using L = bonded::LocalTerms;
-  visit(&M::bond, &I::bond, &L::bond);
-  visit(&M::angle, &I::angle, &L::angle);
-  visit(&M::urey_bradley, &I::urey_bradley, &L::urey_bradley);
-  visit(&M::dihedral, &I::dihedral, &L::dihedral);
-  visit(&M::dihedral_rb, &I::dihedral_rb, &L::dihedral_rb);
-  visit(&M::improper_harmonic, &I::improper_harmonic, &L::improper_harmonic);
-  visit(&M::improper_periodic, &I::improper_periodic, &L::improper_periodic);
-  visit(&M::cmap, &I::cmap, &L::cmap);
-  visit(&M::pair_14, &I::pair_14, &L::pair_14);
-}
-
 Topology::Topology(const model::System& system, constraint::ConstraintMode mode) : system_(system) {
   const auto constraints = constraint::make_constraints(system, mode);
   for (std::size_t m = 0; m < system.templates.size(); ++m) {
@@ -58,6 +29,21 @@ Topology::Topology(const model::System& system, constraint::ConstraintMode mode)
     index_groups(system.templates[m], constraints[m], index_[m]);
   }
   n_constraints_ = constraint::count_constraints(system, constraints);
+}
+
+template <int Arity, class Keep>
+Topology::Keyed Topology::index_terms(const model::Terms<Arity>& terms, std::int64_t n_atoms, std::size_t key,
+                                      Keep&& keep) {
+  Keyed keyed;
+  keyed.begin.assign(at(n_atoms) + 1, 0);
+  for (const auto& atoms : terms.atoms)
+    if (keep(atoms)) ++keyed.begin[at(atoms[key]) + 1];
+  for (std::size_t a = 0; a < at(n_atoms); ++a) keyed.begin[a + 1] += keyed.begin[a];
+  keyed.term.resize(at(keyed.begin.back()));
+  auto next = keyed.begin;
+  for (std::size_t t = 0; t < terms.atoms.size(); ++t)
+    if (keep(terms.atoms[t])) keyed.term[at(next[at(terms.atoms[t][key])]++)] = static_cast<std::int32_t>(t);
+  return keyed;
 }
 
 Topology::TemplateIndex Topology::index_template(const model::Template& molecule,
@@ -70,25 +56,17 @@ Topology::TemplateIndex Topology::index_template(const model::Template& molecule
       held.insert(std::minmax(group.atoms[at(i)], group.atoms[at(j)]));
     }
   const bool rigid = constraints.settle.has_value();
-  const auto keep = [&](const auto& atoms) {
-    if (rigid && *std::max_element(atoms.begin(), atoms.end()) < 3) return false;
-    return atoms.size() != 2 || !held.contains(std::minmax(atoms[0], atoms[1]));
+  const auto is_constant = [&](bonded::MadeConstant by, const auto& atoms) {
+    if (by == bonded::MadeConstant::never) return false;
+    if (rigid && *std::max_element(atoms.begin(), atoms.end()) < 3) return true;
+    return by == bonded::MadeConstant::by_any_constraint && held.contains(std::minmax(atoms[0], atoms[1]));
   };
-  const auto all = [](const auto&) { return true; };
-  const auto n = molecule.n_atoms();
   TemplateIndex index;
-  index_terms(molecule.bond, n, 0, keep, index.bond.begin, index.bond.term);
-  index_terms(molecule.angle, n, 1, keep, index.angle.begin, index.angle.term);
-  // A Urey–Bradley term pulls the ends of an angle, which no constraint of a bond holds.
-  index_terms(
-      molecule.urey_bradley, n, 0, [&](const auto& atoms) { return !rigid || std::max(atoms[0], atoms[1]) >= 3; },
-      index.urey_bradley.begin, index.urey_bradley.term);
-  index_terms(molecule.dihedral, n, 1, all, index.dihedral.begin, index.dihedral.term);
-  index_terms(molecule.dihedral_rb, n, 1, all, index.dihedral_rb.begin, index.dihedral_rb.term);
-  index_terms(molecule.improper_harmonic, n, 1, all, index.improper_harmonic.begin, index.improper_harmonic.term);
-  index_terms(molecule.improper_periodic, n, 1, all, index.improper_periodic.begin, index.improper_periodic.term);
-  index_terms(molecule.cmap, n, 2, all, index.cmap.begin, index.cmap.term);
-  index_terms(molecule.pair_14, n, 0, all, index.pair_14.begin, index.pair_14.term);
+  model::for_each_kind([&](auto kind) {
+    using Kernel = bonded::Kernel<decltype(kind)>;
+    const auto keep = [&](const auto& atoms) { return !is_constant(Kernel::made_constant, atoms); };
+    index.keyed[kind] = index_terms(molecule.terms[kind], molecule.n_atoms(), Kernel::key_atom, keep);
+  });
   return index;
 }
 
@@ -129,8 +107,8 @@ std::int32_t Topology::list_of(const constraint::GroupKind& kind) {
 template <int Arity>
 void Topology::add_terms(const domain::Domain& domain, std::int32_t slot, const model::Terms<Arity>& terms,
                          const Keyed& keyed, bonded::TermList<Arity>& list) const {
-  const auto local = at(domain.local[at(slot)]);
-  const auto first_id = domain.id[at(slot)] - domain.local[at(slot)];
+  const auto local = at(domain.state().local[at(slot)]);
+  const auto first_id = domain.state().id[at(slot)] - domain.state().local[at(slot)];
   for (auto k = keyed.begin[local]; k < keyed.begin[local + 1]; ++k) {
     const auto term = at(keyed.term[at(k)]);
     std::array<std::int32_t, Arity> slots;
@@ -138,7 +116,7 @@ void Topology::add_terms(const domain::Domain& domain, std::int32_t slot, const 
       slots[a] = domain.slot_of(first_id + terms.atoms[term][a]);
       if (slots[a] < 0)
         throw RunError(fmt::format("{} and {} are bonded but more than a cell apart: the molecule is torn",
-                                   system_.describe(domain.id[at(slot)]),
+                                   system_.describe(domain.state().id[at(slot)]),
                                    system_.describe(first_id + terms.atoms[term][a])));
     }
     list.add(slots, terms.parameter[term]);
@@ -147,12 +125,11 @@ void Topology::add_terms(const domain::Domain& domain, std::int32_t slot, const 
 
 void Topology::add_terms_and_groups(const domain::Domain& domain, std::int32_t slot, Found& found) const {
   const auto& molecule = domain.molecule_of(slot);
-  const auto& index = index_[at(domain.molecule[at(slot)])];
-  for_kinds([&](auto of_template, auto of_index, auto of_list) {
-    add_terms(domain, slot, molecule.*of_template, index.*of_index, found.terms.*of_list);
-  });
-  const auto local = at(domain.local[at(slot)]);
-  const auto first_id = domain.id[at(slot)] - domain.local[at(slot)];
+  const auto& index = index_[at(domain.state().molecule[at(slot)])];
+  model::for_each_kind(
+      [&](auto kind) { add_terms(domain, slot, molecule.terms[kind], index.keyed[kind], found.terms[kind]); });
+  const auto local = at(domain.state().local[at(slot)]);
+  const auto first_id = domain.state().id[at(slot)] - domain.state().local[at(slot)];
   for (auto g = index.group_begin[local]; g < index.group_begin[local + 1]; ++g) {
     const auto& group = index.group[at(g)];
     auto& slots = found.group_slots[at(group.list)];
@@ -184,9 +161,11 @@ void Topology::rebuild(const domain::Domain& domain, ThreadPool& threads) {
     all.reserve(n);
     for (auto& one : found) all.insert(all.end(), of(one).begin(), of(one).end());
   };
-  for_kinds([&](auto, auto, auto list) {
-    join((terms_.*list).slots, [&](Found & one) -> auto& { return (one.terms.*list).slots; });
-    join((terms_.*list).parameter, [&](Found & one) -> auto& { return (one.terms.*list).parameter; });
+  model::for_each_kind([&](auto kind) {
+    join(
+        terms_[kind].slots, [&](Found & one) -> auto& { return one.terms[kind].slots; });
+    join(
+        terms_[kind].parameter, [&](Found & one) -> auto& { return one.terms[kind].parameter; });
   });
   for (std::size_t g = 0; g < groups_.size(); ++g)
     join(
@@ -196,7 +175,7 @@ void Topology::rebuild(const domain::Domain& domain, ThreadPool& threads) {
 std::size_t Topology::bytes() const {
   std::size_t n = groups_.capacity() * sizeof(constraint::GroupList);
   for (const auto& list : groups_) n += list.slots.capacity() * sizeof(std::int32_t);
-  for_kinds([&](auto, auto, auto list) { n += list_bytes(terms_.*list); });
+  model::for_each_kind([&](auto kind) { n += list_bytes(terms_[kind]); });
   return n;
 }
 
@@ -204,10 +183,11 @@ double group_radius(const model::System& system) {
   double longest = 0;
   for (const auto& molecule : system.templates) {
     longest = std::max(longest, molecule.water_oh);
-    for (std::size_t t = 0; t < molecule.bond.atoms.size(); ++t) {
-      const auto& [i, j] = molecule.bond.atoms[t];
+    const auto& bonds = molecule.terms[model::bond];
+    for (std::size_t t = 0; t < bonds.atoms.size(); ++t) {
+      const auto& [i, j] = bonds.atoms[t];
       if (molecule.group[at(i)] == molecule.group[at(j)] && (molecule.group[at(i)] == i || molecule.group[at(i)] == j))
-        longest = std::max(longest, system.force_field.bond[at(molecule.bond.parameter[t])].r0);
+        longest = std::max(longest, system.force_field.parameters[model::bond][at(bonds.parameter[t])].r0);
     }
   }
   return 1.1 * longest;

@@ -38,17 +38,21 @@ class Topology {
   struct Keyed {
     std::vector<std::int32_t> begin, term;
   };
+  template <class>
+  using KeyedOf = Keyed;
   struct TemplateGroup {
     std::int32_t first;  // of group_atoms
     std::int32_t list;   // of groups_
   };
   struct TemplateIndex {
-    Keyed bond, angle, urey_bradley, dihedral, dihedral_rb, improper_harmonic, improper_periodic, cmap, pair_14;
+    model::ByKind<KeyedOf> keyed;
     std::vector<std::int32_t> group_begin;  // (atoms+1) the groups whose first atom it is
     std::vector<TemplateGroup> group;
     std::vector<std::int32_t> group_atoms;  // of the template, rising within a group
   };
 
+  template <int Arity, class Keep>
+  static Keyed index_terms(const model::Terms<Arity>& terms, std::int64_t n_atoms, std::size_t key, Keep&& keep);
   TemplateIndex index_template(const model::Template& molecule,
                                const constraint::TemplateConstraints& constraints) const;
   template <int Arity>
@@ -57,8 +61,6 @@ class Topology {
   void index_groups(const model::Template& molecule, const constraint::TemplateConstraints& constraints,
                     TemplateIndex& index);
   std::int32_t list_of(const constraint::GroupKind& kind);
-  template <class Visit>
-  static void for_kinds(Visit&& visit);
   /// What a thread found, in the order of slots.
   struct Found {
     bonded::LocalTerms terms;

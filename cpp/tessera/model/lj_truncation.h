@@ -1,5 +1,5 @@
-// How Lennard-Jones interactions end at a distance. Programs do it in different ways, and force fields were fitted with
-// one of them, so a System keeps that of its source.
+// How Lennard-Jones interactions are truncated. Programs differ in this, and each force field was fitted with one
+// truncation, so a System keeps that of its source.
 #pragma once
 
 #include <array>
@@ -10,20 +10,21 @@ namespace tessera::model {
 /// How Lennard-Jones goes to zero at the cut-off; formulas in md/pair/functions.h.
 enum class LjModifier { cut, potential_switch, force_switch, force_switch_gromacs, quintic_switch };
 
-/// Of the modifiers, in their order: in run files and system files.
+/// The names of the modifiers in run files and system files, in their order.
 inline constexpr std::array<std::string_view, 5> lj_modifier_names = {"cut", "potential-switch", "force-switch",
                                                                       "force-switch-gromacs", "quintic-switch"};
+constexpr const auto& names_of(LjModifier) { return lj_modifier_names; }
 
 struct LjTruncation {
   LjModifier modifier = LjModifier::cut;
   double cutoff = 0;           // Å
-  double switch_distance = 0;  // Å, where the modifier begins; of no meaning with cut
+  double switch_distance = 0;  // Å, where the modifier begins; unused with cut
   bool has_tail = false;       // whether the mean energy and pressure beyond the cut-off are added
 
   std::string_view name() const { return lj_modifier_names[static_cast<std::size_t>(modifier)]; }
 };
 
-/// A program whose inputs system files come from, and what it does where an input does not say.
+/// A program from whose inputs system files are made, and the truncation it uses where an input does not say.
 struct SourceProgram {
   std::string_view name;   // `coulomb_source` of system files
   std::string_view title;  // for people

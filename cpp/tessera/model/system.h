@@ -1,5 +1,5 @@
-// The inert System: what is simulated, and nothing of how. Force field tables, molecule templates, runs of instances,
-// the box. It is small whatever the number of atoms; coordinates live elsewhere (docs/reference/system_file.md).
+// The inert System says what is simulated, and not how: force-field tables, molecule templates, runs of instances and
+// the box. It is small for any number of atoms; coordinates are kept elsewhere (docs/reference/system_file.md).
 //
 // Units: Å, amu, kcal/mol, elementary charge, radian.
 #pragma once
@@ -10,28 +10,11 @@
 #include <vector>
 
 #include "tessera/base/lattice.h"
+#include "tessera/model/bonded_kinds.h"
 #include "tessera/model/lj_truncation.h"
 
 namespace tessera::model {
 
-struct BondParameter {  // k(r − r₀)²; Urey–Bradley too
-  double k, r0;
-};
-struct AngleParameter {  // k(θ − θ₀)²
-  double k, theta0;
-};
-struct DihedralParameter {  // k[1 + cos(nφ − δ)]
-  double k, n, delta;
-};
-struct RyckaertBellemansParameter {  // Σ cₙ cosⁿ(φ − 180°)
-  std::array<double, 6> c;
-};
-struct ImproperParameter {  // k(φ − φ₀)²
-  double k, phi0;
-};
-struct Pair14Parameter {  // 4ε[(σ/r)¹² − (σ/r)⁶] + f·C·qᵢqⱼ/r
-  double sigma, epsilon, charge_factor;
-};
 struct LennardJones {  // 4ε[(σ/r)¹² − (σ/r)⁶]
   double sigma, epsilon;
 };
@@ -39,12 +22,6 @@ struct LennardJones {  // 4ε[(σ/r)¹² − (σ/r)⁶]
 struct LennardJonesAB {
   double a, b;
 };
-/// Energies on an n × n grid over φ, ψ = −180° + 360°·i/n, [i_φ·n + i_ψ].
-struct CmapParameter {
-  int n = 0;
-  std::vector<double> energy;
-};
-
 enum class LjRule { lorentz_berthelot, geometric };
 
 struct NbfixPair {
@@ -52,21 +29,17 @@ struct NbfixPair {
   LennardJonesAB ab;
 };
 
+/// The table of parameters of one kind of term.
+template <class Kind>
+using ParametersOf = std::vector<typename Kind::Parameter>;
+
 struct ForceField {
   double coulomb_constant = 0;  // kcal Å mol⁻¹ e⁻²
   LjRule lj_rule = LjRule::lorentz_berthelot;
   std::vector<std::string> type_name;
   std::vector<LennardJones> type_lj;
   std::vector<NbfixPair> nbfix;
-  std::vector<BondParameter> bond;
-  std::vector<AngleParameter> angle;
-  std::vector<BondParameter> urey_bradley;
-  std::vector<DihedralParameter> dihedral;
-  std::vector<RyckaertBellemansParameter> dihedral_rb;
-  std::vector<ImproperParameter> improper_harmonic;
-  std::vector<DihedralParameter> improper_periodic;
-  std::vector<CmapParameter> cmap;
-  std::vector<Pair14Parameter> pair_14;
+  ByKind<ParametersOf> parameters;
 
   /// A and B of a pair of types: the rule, or the exception listed for the pair.
   LennardJonesAB lj(int type_a, int type_b) const;
@@ -78,6 +51,9 @@ struct Terms {
   std::vector<std::array<std::int32_t, Arity>> atoms;
   std::vector<std::int32_t> parameter;
 };
+
+template <class Kind>
+using TermsOf = Terms<Kind::arity>;
 
 struct Template {
   std::string name;
@@ -96,12 +72,7 @@ struct Template {
   std::vector<std::int32_t> residue_number;
   std::vector<std::int32_t> group;  // local index of the hydrogen group's key atom
 
-  Terms<2> bond;
-  Terms<3> angle;
-  Terms<2> urey_bradley;
-  Terms<4> dihedral, dihedral_rb, improper_harmonic, improper_periodic;
-  Terms<8> cmap;
-  Terms<2> pair_14;
+  ByKind<TermsOf> terms;
   std::vector<std::array<std::int32_t, 2>> exclusions;  // i < j
 
   std::int64_t n_atoms() const { return static_cast<std::int64_t>(type.size()); }
@@ -121,8 +92,8 @@ struct ResidueNumbers {
   std::int64_t first, count, number, step;
 };
 
-/// Where an atom id stands: its template, the id of its molecule's first atom, its index in the template, and which of
-/// all instances its molecule is.
+/// What an atom id refers to: a template, the index in it, the id of the molecule's first atom, and the number of the
+/// molecule among all instances.
 struct AtomReference {
   std::int32_t molecule;
   std::int32_t local;

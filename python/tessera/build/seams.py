@@ -1,8 +1,8 @@
 """Boxes cut out of a liquid that copies of a tile fill.
 
-Where a box does not hold whole tiles, its faces are seams, at which molecules meet images of others. More than are
-wanted are taken there; those that fit worst go, one after another; and the molecules near the seams are pushed and
-turned along their forces until their energy is that of the liquid.
+Where a box does not hold whole tiles, its faces are seams, at which molecules meet images of others. More molecules
+than wanted are placed there, and those of greatest energy are removed one after another. Then the molecules near the
+seams are shifted and turned along their forces until their energy is that of the liquid.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def _interactions(
 def _worst(
     liquid: Liquid, molecules: FloatArray, edges: FloatArray, may_go: NDArray[np.bool_], count: int
 ) -> NDArray[np.intp]:
-    """`count` molecules to leave out: one after another goes the one of greatest energy with those that are left."""
+    """`count` molecules to remove: one after another that of greatest energy with those that are left."""
     pairs, image = _neighbours(molecules, edges)
     energy = np.zeros(len(pairs))
     for *_, of_atoms, _ in _interactions(liquid, molecules, pairs, image):
@@ -116,7 +116,7 @@ def _worst(
     while count > 0:
         negative, worst = heapq.heappop(heap)
         if not stays[worst] or -negative != total[worst]:
-            continue  # it has gone, or lost a neighbour meanwhile
+            continue  # it is removed already, or has lost a neighbour meanwhile
         stays[worst] = False
         count -= 1
         for k in range(begin[worst], begin[worst + 1]):
@@ -128,8 +128,8 @@ def _worst(
 
 
 def _relaxed(liquid: Liquid, molecules: FloatArray, edges: FloatArray, may_move: NDArray[np.bool_]) -> FloatArray:
-    """Downhill, but no further than to the energy that molecules have in the tile: a run that starts with it keeps its
-    temperature."""
+    """Moves molecules along their forces until they have the energy of those in the tile, and no further: a run that
+    starts with it keeps its temperature."""
     tile_edges = np.full(3, liquid.edge)
     tile_pairs, tile_image = _neighbours(liquid.tile, tile_edges)
     energies = [e.sum() for *_, e, _ in _interactions(liquid, liquid.tile, tile_pairs, tile_image)]
@@ -137,7 +137,7 @@ def _relaxed(liquid: Liquid, molecules: FloatArray, edges: FloatArray, may_move:
     pairs, image = _neighbours(molecules, edges)
     acts = may_move[pairs].any(axis=1)
     pairs, image = pairs[acts], image[acts]
-    share = may_move[pairs].mean(axis=1)  # of a pair's energy: that of the molecules that move
+    share = may_move[pairs].mean(axis=1)  # the part of a pair's energy that belongs to molecules that move
     one, n = np.ones(len(pairs)), np.arange(len(pairs))
     sums = [sparse.csr_array((one, (pairs[:, side], n)), shape=(len(molecules), len(pairs))) for side in (0, 1)]
     molecules = molecules.copy()
@@ -147,15 +147,15 @@ def _relaxed(liquid: Liquid, molecules: FloatArray, edges: FloatArray, may_move:
         for i, j, between, of_pairs, slope in _interactions(liquid, molecules, pairs, image):
             energy += of_pairs
             nearest2 = np.minimum(nearest2, np.einsum("nd,nd->n", between, between))
-            push = slope[:, None] * between
-            on_pairs[0, :, i] += push
-            on_pairs[1, :, j] -= push
+            force_on_i = slope[:, None] * between
+            on_pairs[0, :, i] += force_on_i
+            on_pairs[1, :, j] -= force_on_i
         force = (sums[0] @ on_pairs[0].reshape(len(pairs), -1) + sums[1] @ on_pairs[1].reshape(len(pairs), -1)).reshape(
             molecules.shape
         )
         moves = may_move
         if share @ np.minimum(energy, CLASH) <= of_liquid * may_move.sum():
-            # What is still too near goes on with those around it.
+            # Molecules that are still too near, and those around them, move on.
             clashes = np.zeros(len(molecules), bool)
             clashes[pairs[nearest2 < NEAREST**2]] = True
             if not clashes.any():

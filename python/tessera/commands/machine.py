@@ -45,7 +45,7 @@ class _Group(click.Group):
 @click.option("--probe", type=click.Choice(["openmpi", "mpich"]), help="Print the path of the native probe and stop.")
 @click.pass_context
 def machine(context: click.Context, probe: str | None) -> None:
-    """Measure the network once, then talk along its structure.
+    """Measure the network once; ranks and collectives then follow its structure.
 
     \b
     Examples:

@@ -37,7 +37,7 @@ class Subnet:
 
 @dataclass(frozen=True)
 class Processors:
-    """What hosts share: busy for work.time(n) at each end of a message of n bytes."""
+    """Processors that hosts share: they are busy for work.time(n) at each end of a message of n bytes."""
 
     hosts: tuple[int, ...]
     work: Link
@@ -45,7 +45,7 @@ class Processors:
 
 @dataclass(frozen=True)
 class Routes:
-    """Of a torus (hosts along each direction) or a tree (ports of a switch down and up)."""
+    """Routes of a torus (`shape`: hosts along each direction) or a tree (ports of a switch down and up)."""
 
     kind: str  # "torus" or "tree"
     shape: tuple[int, ...]
@@ -61,7 +61,7 @@ class Network:
 
     @staticmethod
     def from_json(json: dict[str, Any]) -> Network:
-        """From `network` of a machine file (docs/reference/machine_file.md), checked before."""
+        """Makes it from `network` of a machine file (docs/reference/machine_file.md) that was checked before."""
 
         def link(value: dict[str, float] | None) -> Link | None:
             return None if value is None else Link(value["latency"], value["bandwidth"])
@@ -99,7 +99,7 @@ class Network:
         return self.subnets[next(s for s in one if s in other)]
 
     def levels(self) -> int:
-        """Of subnets, the whole included."""
+        """The number of levels of subnets, the whole network included."""
         return max(len(self._ancestors(host)) for host in range(len(self.hosts)))
 
     def tree(self, subnet: int = 0, lead: str = "", tail: str = "") -> Iterator[tuple[str, int]]:

@@ -30,7 +30,7 @@ class Times:
 
 
 def times_of(measurements: dict[str, Any]) -> Times:
-    """From `measurements` of a machine file, checked before."""
+    """Makes it from `measurements` of a machine file that was checked before."""
     number = {host["name"]: i for i, host in enumerate(measurements["hosts"])}
     values = np.full((len(measurements["sizes"]), len(number), len(number)), np.nan)
     for pair in measurements["pairs"]:
@@ -152,7 +152,8 @@ def _plot_tree(axes: Axes, network: Network, order: list[int]) -> None:
 
 
 def _plot_bandwidth(axes: Axes, network: Network, times: Times | None) -> None:
-    """As Fig. 3.1 of paper 003: how long a message must be for the bandwidth; one line for each class of links."""
+    """How long a message must be for the bandwidth, as in Fig. 3.1 of Kristensen et al. (2011); one line for each class
+    of links."""
     axes.set_title("Bandwidth and message size")
     axes.set_xscale("log")
     axes.set_yscale("log")

@@ -55,7 +55,7 @@ def time_text(seconds: float) -> str:
 
 
 def bytes_text(n: float) -> str:
-    """Powers of two where they come out even, else powers of ten: "128 KiB", "1.3 MB"."""
+    """Uses powers of two where the number is a multiple of one, else powers of ten: "128 KiB", "1.3 MB"."""
     for factor, unit in ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB")):
         if n >= factor and n % factor == 0:
             return f"{n / factor:.0f} {unit}"
@@ -63,7 +63,7 @@ def bytes_text(n: float) -> str:
 
 
 def names_text(names: list[str]) -> str:
-    """Names in short: n0 n1 n2 m7 as "n[0-2] m7"."""
+    """Abbreviates names: n0 n1 n2 m7 as "n[0-2] m7"."""
     runs: list[tuple[str, str, list[str]]] = []  # prefix, suffix, numbers that follow each other
     for name in names:
         match = re.fullmatch(r"(.*?)(\d+)(\D*)", name)

@@ -126,7 +126,7 @@ def _flat(raw: Prmtop, lennard_jones: _LennardJones) -> FlatTopology:
 
 
 def _atomic_numbers(raw: Prmtop, mass: FloatArray, name: np.ndarray) -> np.ndarray:
-    """As the file says; older files do not, and ParmEd writes −1 for what it does not know."""
+    """Atomic numbers of the file; those that it lacks (older files) or has as −1 (ParmEd) are guessed from masses."""
     guessed = atomic_numbers(mass, name)
     if not raw.has("ATOMIC_NUMBER"):
         return guessed

@@ -18,13 +18,13 @@ from tessera.system import USUAL_LENNARD_JONES, ForceField, LennardJones, System
 from tessera.system.blocks import to_fraction
 from tessera.system.model import FloatArray, IdArray
 
-OVERLAP = 0.1  # Å: two atoms nearer than this cannot be meant
+OVERLAP = 0.1  # Å: two atoms nearer than this are a mistake of the input
 _RECTANGULAR = 1e-6  # Å: what rounding leaves off the axes of a rectangular box
 
 
 @dataclass(frozen=True)
 class Origin:
-    """What the source program stands for: its Coulomb constant and Lennard-Jones habits."""
+    """The conventions of the source program: its Coulomb constant and how it ends Lennard-Jones interactions."""
 
     program: str
     lj_rule: str
@@ -74,7 +74,7 @@ def assemble(
 
 
 def check_coordinates(flat: FlatTopology, coordinates: Coordinates) -> None:
-    """Counts agree and every coordinate is finite."""
+    """Raises `InputError` where counts differ or a coordinate is not finite."""
     position = coordinates.position
     if len(position) != flat.n_atoms:
         raise InputError(f"the topology has {flat.n_atoms} atoms but the coordinate file has {len(position)}")
@@ -94,7 +94,7 @@ def choose_box(
 ) -> tuple[FloatArray, bool, FloatArray]:
     """Box (3,3) Å, whether it repeats, and positions (moved to the middle of a vacuum box).
 
-    Raises `InputError` where no box is known and none was asked for: vacuum is never meant by silence.
+    Raises `InputError` where no box is known and none was asked for: vacuum is never assumed.
     """
     if vacuum and box is not None:
         raise InputError("--vacuum and --box exclude each other")

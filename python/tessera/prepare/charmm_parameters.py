@@ -89,7 +89,7 @@ class CharmmParameters:
             (self._read_topology if card.kind == "rtf" else self._read_parameters)(card)
 
     def notes(self) -> list[str]:
-        """What a person should know of the parameters that were looked up, a line each."""
+        """Notes for the user on the parameters that were looked up, one line each."""
         return [*self._used, *self._endings]
 
     @property
@@ -97,7 +97,7 @@ class CharmmParameters:
         return "geometric" if self._geometric and self._geometric[0] else "lorentz-berthelot"
 
     def electrostatic_14_scale(self) -> float:
-        """E14FAC."""
+        """The factor E14FAC of 1-4 electrostatics."""
         return 1.0 if self._scale_14 is None else self._scale_14[0]
 
     # reading
@@ -185,7 +185,7 @@ class CharmmParameters:
         self._impropers.put(key, row, line.where)
 
     def _read_cmap(self, lines: list[Line], at: int) -> int:
-        """A map from line `at` on; returns where it ends."""
+        """Reads a map from line `at` on and returns the line after it."""
         head = lines[at]
         if len(head.words) != 9 or any(_is_number(w) for w in head.words[:8]):
             raise head.error("expected a CMAP: eight types and the number of points a side")
@@ -240,7 +240,7 @@ class CharmmParameters:
         setattr(self, attribute, known or (value, line.where))
 
     def _take_ending(self, line: Line, values: dict[str, float], flags: list[str]) -> None:
-        """A note where the file switches Lennard-Jones off in another way than a run will."""
+        """A note where the file switches Lennard-Jones off with another function than a run will."""
         usual = USUAL_LENNARD_JONES["charmm"]
         kind = next((_VDW[f] for f in flags if f in _VDW), None)
         begin, end = values.get("CTON", usual.switch), values.get("CTOF", usual.cutoff)

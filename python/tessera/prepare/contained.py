@@ -50,7 +50,7 @@ def contained(
     sys.stdout.flush()
     sys.stderr.flush()
     with warnings.catch_warnings():
-        # a thread that draws progress is none of the child's business
+        # the thread that draws progress does not exist in the child
         warnings.simplefilter("ignore", DeprecationWarning)
         child = os.fork()
     if child == 0:
@@ -63,7 +63,7 @@ def contained(
 
 
 def _child(sink: int, function: Callable[..., Any], arguments: Sequence[Any], seconds: float, memory: int) -> None:
-    """Never returns. What libraries print goes nowhere."""
+    """Runs in the child and never returns. What libraries print is discarded."""
     try:
         faulthandler.disable()
         nowhere = open(os.devnull, "r+")  # noqa: SIM115
@@ -85,12 +85,12 @@ def _child(sink: int, function: Callable[..., Any], arguments: Sequence[Any], se
             data = pickle.dumps(("refused", str(error)))
         except MemoryError:
             data = pickle.dumps(("memory", ""))
-        except Exception as error:  # libraries raise anything at a broken file
+        except Exception as error:  # libraries may raise any exception at a broken file
             data = pickle.dumps(("memory", "") if "bad_alloc" in str(error) else ("failed", _reason(error)))
         with os.fdopen(sink, "wb") as file:
             file.write(data)
         os._exit(0)
-    except BaseException:  # the parent goes by the exit status
+    except BaseException:  # the parent reads the exit status
         os._exit(1)
 
 

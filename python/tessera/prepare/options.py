@@ -15,7 +15,7 @@ import numpy as np
 
 from tessera.prepare.errors import InputError
 from tessera.prepare.summary import describe, summary
-from tessera.system import System, SystemFileError
+from tessera.system import System, SystemFileError, write
 from tessera.system.model import FloatArray
 
 
@@ -105,7 +105,7 @@ def run(make: Callable[[Callable[[str], None]], System], output: Path, as_json: 
         with _progress(quiet=as_json) as report:
             system = make(report)
             report("writing")
-            system.write(output)
+            write(system, output)
     except (InputError, SystemFileError, OSError) as error:
         click.echo(f"tessera: error: {error}", err=True)
         raise SystemExit(2) from None

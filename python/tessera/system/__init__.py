@@ -1,9 +1,9 @@
 """The system file: templates × instances, the force field they use and where the atoms stand.
 
-`read` and `System.write` follow `docs/reference/system_file.md` to the letter.
+`read` and `write` follow `docs/reference/system_file.md` to the letter.
 """
 
-from tessera.system.file import read, write
+from tessera.system.file import image, read, write
 from tessera.system.model import (
     FORCE_FIELD_COLUMNS,
     TERM_ATOMS,
@@ -26,6 +26,7 @@ __all__ = [
     "SystemFileError",
     "Template",
     "Terms",
+    "image",
     "read",
     "write",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Iterable
 from pathlib import Path
@@ -10,7 +11,6 @@ from typing import Any
 import h5py
 import numpy as np
 
-from tessera import __version__
 from tessera.files import replaced
 from tessera.system import hdf5
 from tessera.system.blocks import block_grid, block_order
@@ -26,6 +26,7 @@ from tessera.system.model import (
     Terms,
 )
 from tessera.system.validate import check_system
+from tessera.version import __version__
 
 FORMAT = "tessera-system"
 VERSION = 1
@@ -44,28 +45,44 @@ KNOWN_NAME = re.compile(
 
 
 def write(system: System, path: str | Path) -> None:
-    """Write `system` so that `path` holds either the old file or the whole new one."""
+    """Write `system` so that `path` holds either the old file or the whole new one.
+
+    Raises `SystemFileError` where an index is out of range or a number is not finite.
+    """
     check_system(system)
     path = Path(path)
     if not path.parent.is_dir():
         raise SystemFileError(f"the folder {path.parent} does not exist")
     try:
         with replaced(path) as temporary, hdf5.written(temporary) as file:
-            _write_root(file, system)
-            _write_force_field(file.create_group("forcefield"), system.force_field)
-            templates = file.create_group("templates")
-            for index, template in enumerate(system.templates):
-                _write_template(templates.create_group(str(index)), template)
-            file["instances/runs"] = system.runs.astype(np.int64)
-            _put(file, "instances/residue_numbers", system.residue_numbers, np.int64)
-            _write_coordinates(file.create_group("coordinates"), system)
-            file.attrs["n_names"] = np.int64(len(hdf5.names(file)))
+            _write_system(file, system)
     except OSError as error:
         raise SystemFileError(f"{path} can't be written: {hdf5.reason(error)}; choose another place") from error
 
 
+def image(system: System) -> bytes:
+    """The bytes of a file that `write` would make, without one."""
+    check_system(system)
+    memory = io.BytesIO()
+    with h5py.File(memory, "w", libver=hdf5.LAYOUT) as file:
+        _write_system(file, system)
+    return memory.getvalue()
+
+
+def _write_system(file: Any, system: System) -> None:
+    _write_root(file, system)
+    _write_force_field(file.create_group("forcefield"), system.force_field)
+    templates = file.create_group("templates")
+    for index, template in enumerate(system.templates):
+        _write_template(templates.create_group(str(index)), template)
+    file["instances/runs"] = system.runs.astype(np.int64)
+    _put(file, "instances/residue_numbers", system.residue_numbers, np.int64)
+    _write_coordinates(file.create_group("coordinates"), system)
+    file.attrs["n_names"] = np.int64(len(hdf5.names(file)))
+
+
 def _put(group: Any, name: str, values: Any, dtype: Any) -> None:
-    """An absent dataset is an empty one."""
+    """Writes a dataset unless it is empty: an absent dataset counts as an empty one."""
     array = np.asarray(values)
     if array.size:
         group[name] = array.astype(dtype)
@@ -155,7 +172,8 @@ def read(path: str | Path) -> System:
             _check_kind(path, file)
             _check_names(path, file)
             return _read_system(file)
-        except (OSError, KeyError, IndexError, ValueError, TypeError, RuntimeError) as error:  # HDF5's, and absences
+        except (OSError, KeyError, IndexError, ValueError, TypeError, RuntimeError) as error:
+            # An error of HDF5, or a missing member.
             raise SystemFileError(f"{path} is damaged: {error}") from error
 
 
@@ -169,7 +187,7 @@ def _check_kind(path: Path, file: Any) -> None:
 
 
 def _check_names(path: Path, file: Any) -> None:
-    """What is not known is refused, and where something known is missing, the number of names shows it."""
+    """Refuses unknown names; the number of names shows whether a known one is missing."""
     found = hdf5.names(file)
     for name in found:
         if not KNOWN_NAME.fullmatch(name):

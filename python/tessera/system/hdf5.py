@@ -1,4 +1,4 @@
-"""HDF5 files that are written whole or refused, and read only where all of them is theirs."""
+"""Writes HDF5 files whole or not at all, and reads only those that keep all their data in one file."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ OWN_FILTERS = (h5py.h5z.FILTER_DEFLATE, h5py.h5z.FILTER_SHUFFLE, h5py.h5z.FILTER
 
 
 class _Disk(io.RawIOBase):
-    """A file for HDF5 that keeps a failed write to itself.
+    """A file object that hides a failed write from HDF5.
 
-    HDF5 holds on to what it could not write, tries again when the file is closed and crashes. So it is told that all is
-    well, and `error` says afterwards that it was not.
+    HDF5 holds on to what it could not write, tries again when the file is closed and crashes. So every
+    write seems to succeed, and `error` holds the failure afterwards.
     """
 
     def __init__(self, path: Path) -> None:
@@ -132,6 +132,6 @@ def _check_dataset(member: Any, name: str) -> None:
 
 
 def reason(error: OSError) -> str:
-    """One line of what went wrong; HDF5's own text has several, and the system's number in them."""
+    """One line of what went wrong; HDF5's own text has several lines, with the system's error number."""
     text = error.strerror or str(error)
     return text if "\n" not in text else os.strerror(error.errno) if error.errno else " ".join(text.split())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -84,7 +83,7 @@ class Template:
         return len(self.type)
 
     def term(self, kind: str) -> Terms:
-        """The terms of a kind, perhaps none."""
+        """The terms of a kind; there may be none."""
         return self.terms.get(kind) or Terms.empty(kind)
 
 
@@ -101,7 +100,7 @@ class ForceField:
     cmap: FloatArray = field(default_factory=lambda: np.zeros((0, 24, 24)))  # kcal/mol
 
     def table(self, kind: str) -> FloatArray:
-        """The rows of a kind of term, perhaps none."""
+        """The rows of a kind of term; there may be none."""
         if kind == "cmap":
             return self.cmap
         return self.tables.get(kind, np.zeros((0, FORCE_FIELD_COLUMNS[kind])))
@@ -149,7 +148,7 @@ class System:
     #: (K,4) first, count, number, step: molecules first, … of all instances begin with the input's residues number,
     #: number + step, …; in order, without overlap
     residue_numbers: IdArray = field(default_factory=lambda: np.zeros((0, 4), np.int64))
-    notes: list[str] = field(default_factory=list)  # for who made the system; not in the file
+    notes: list[str] = field(default_factory=list)  # for the user who makes the system; not in the file
 
     @property
     def n_atoms(self) -> int:
@@ -216,7 +215,7 @@ class System:
         return (self.fraction * 2.0**-32) @ self.box
 
     def net_charge(self) -> float:
-        """Elementary charges."""
+        """The charge of the whole system, in elementary charges."""
         template, count = self.runs.T
         charges = np.array([t.charge.sum() for t in self.templates])
         return float((charges[template] * count).sum())
@@ -228,12 +227,3 @@ class System:
         return {
             kind: int(sum(len(t.term(kind)) * int(c) for t, c in zip(self.templates, count))) for kind in TERM_ATOMS
         }
-
-    def write(self, path: str | Path) -> None:
-        """Write to a temporary beside `path`, flush to disk, then rename.
-
-        Raises `SystemFileError` where an index is out of range or a number is not finite.
-        """
-        from tessera.system.file import write
-
-        write(self, path)

@@ -1,12 +1,16 @@
 #include <gtest/gtest.h>
 
+#include <array>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
+#include <string_view>
 
 #include "tessera/app/config/read_config.h"
 #include "tessera/app/config/schema.h"
+#include "tessera/app/config/schema_builder.h"
 #include "tessera/base/error.h"
 
 namespace tessera::app {
@@ -34,10 +38,12 @@ std::string message_of(const std::string& text, const std::vector<std::string>& 
 
 TEST(Config, KeysAreUniqueAndDocumented) {
   std::set<std::string> names;
-  for (const auto& key : schema()) {
-    EXPECT_TRUE(names.insert(key.full_name()).second) << key.full_name();
-    EXPECT_FALSE(key.documentation.empty()) << key.full_name();
-    EXPECT_FALSE(section_documentation(key.section).empty()) << key.section;
+  for (const auto& section : run_schema().sections) {
+    EXPECT_FALSE(section.documentation.empty()) << section.name;
+    for (const auto& key : section.keys) {
+      EXPECT_TRUE(names.insert(key.full_name()).second) << key.full_name();
+      EXPECT_FALSE(key.documentation.empty()) << key.full_name();
+    }
   }
   EXPECT_EQ(names.size(), 44U);
 }
@@ -197,12 +203,115 @@ TEST(Config, ContradictionsAreRefused) {
 }
 
 TEST(Config, SchemaAsJsonHoldsEveryKey) {
-  std::size_t n = 0;
   const auto json = schema_to_json();
-  for (const auto& section : json["sections"]) n += section["keys"].size();
-  EXPECT_EQ(n, schema().size());
+  ASSERT_EQ(json["sections"].size(), run_schema().sections.size());
+  for (std::size_t i = 0; i < json["sections"].size(); ++i) {
+    EXPECT_EQ(json["sections"][i]["keys"].size(), run_schema().sections[i].keys.size());
+    EXPECT_EQ(json["sections"][i]["repeated"], false);
+  }
   EXPECT_EQ(json["sections"][1]["keys"][0]["unit"], "Å");
   EXPECT_EQ(json["sections"][4]["keys"][1]["default"], 2.0);
+  EXPECT_EQ(json["sections"][0]["keys"][0]["default"], nullptr);
+  EXPECT_EQ(json["sections"][1]["keys"][0]["decides"], "bits");
+  EXPECT_EQ(run_schema().key("dynamics.seed").decides, Decides::start);
+  EXPECT_EQ(run_schema().key("dynamics.steps").decides, Decides::nothing);
+}
+
+enum class Shape { flat, round };
+constexpr std::array<std::string_view, 2> shape_names = {"flat", "round"};
+constexpr const auto& names_of(Shape) { return shape_names; }
+
+struct Wall {
+  std::string atoms;
+  double k = 10;
+  Shape shape = Shape::flat;
+  std::optional<std::int64_t> every;
+};
+
+struct ConfigWithWalls : RunConfig {
+  std::vector<Wall> wall;
+};
+
+Schema schema_with_walls() {
+  Schema schema;
+  auto pme = add_section(schema, "pme", "Of this schema too.", &ConfigWithWalls::pme);
+  pme.key("alpha", &PmeConfig::alpha, "splitting parameter").range(0, 10);
+  auto wall = add_repeated_section(schema, "wall", "Keeps atoms on one side.", &ConfigWithWalls::wall);
+  wall.key("atoms", &Wall::atoms, "which").must_be_given("\"all\"");
+  wall.key("k", &Wall::k, "force constant").unit("kcal/mol/Å²").above(0, 1e6).decides_bits();
+  wall.key("shape", &Wall::shape, "of the surface");
+  wall.key("every", &Wall::every, "steps between looks").range(1, 100);
+  return schema;
+}
+
+ConfigWithWalls parse_walls(const std::string& text, const std::vector<std::string>& overrides = {}) {
+  ConfigWithWalls config;
+  read_run_text(config, schema_with_walls(), text, "run.toml", "", overrides);
+  return config;
+}
+
+std::string message_of_walls(const std::string& text, const std::vector<std::string>& overrides = {}) {
+  try {
+    parse_walls(text, overrides);
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+constexpr const char* two_walls =
+    "[[wall]]\natoms = \"C1\"\n[pme]\nalpha = 0.5\n[[wall]]\nk = 3\nshape = \"round\"\natoms = \"C2\"\nevery = 7\n";
+
+TEST(RepeatedSection, RowsAreReadInOrderAndComeBackFromToml) {
+  EXPECT_TRUE(parse_walls("").wall.empty());
+  const auto config = parse_walls(two_walls, {"wall.1.k=4.5", "wall.0.shape = round"});
+  ASSERT_EQ(config.wall.size(), 2U);
+  EXPECT_EQ(config.pme.alpha, 0.5);
+  EXPECT_EQ(config.wall[0].atoms, "C1");
+  EXPECT_EQ(config.wall[0].k, 10);
+  EXPECT_EQ(config.wall[0].shape, Shape::round);
+  EXPECT_EQ(config.wall[0].every, std::nullopt);
+  EXPECT_EQ(config.wall[1].k, 4.5);
+  EXPECT_EQ(config.wall[1].every, 7);
+  const auto schema = schema_with_walls();
+  const auto again = parse_walls(to_toml(config, schema));
+  EXPECT_EQ(to_json(again, schema), to_json(config, schema));
+  EXPECT_EQ(to_json(config, schema)["wall"][1]["atoms"], "C2");
+  EXPECT_EQ(to_json(parse_walls(""), schema)["wall"], nlohmann::json::array());
+}
+
+TEST(RepeatedSection, MistakesAreRefusedWithTheirLine) {
+  expect_says(message_of_walls("[[wall]]\natoms = \"a\"\n[[wall]]\natoms = \"b\"\nk = -1\n"),
+              "run.toml:5: wall.k = -1, expected a number more than 0");
+  expect_says(message_of_walls("[[wall]]\natoms = \"a\"\nshap = \"flat\"\n"),
+              "run.toml:3: unknown key wall.shap; did you mean wall.shape?");
+  expect_says(message_of_walls("[[wall]]\natoms = \"a\"\nshape = \"flt\"\n"), "did you mean \"flat\"?");
+  expect_says(message_of_walls("\n[[wall]]\nk = 1\n"),
+              "run.toml:2: wall.atoms is missing; write for example atoms = \"all\"");
+  expect_says(message_of_walls("[wall]\natoms = \"a\"\n"),
+              "wall is the section [wall], expected [[wall]], once for each");
+  expect_says(message_of_walls("wall = [1, 2]\n"), "wall is a value, expected [[wall]]");
+  expect_says(message_of_walls("[[wal]]\nk = 1\n"), "did you mean wall?");
+  expect_says(message_of_walls("[[pme]]\nalpha = 1\n"), "pme is a value, expected the section [pme]");
+  expect_says(message_of_walls("k = 1\n"), "k stands in no section; write it below [[wall]]");
+}
+
+TEST(RepeatedSection, OverridesNameARow) {
+  expect_says(message_of_walls(two_walls, {"wall.k=1"}), "expected wall.NUMBER.key=value");
+  expect_says(message_of_walls(two_walls, {"wall.2.k=1"}),
+              "there is no [[wall]] number 2: the run file has 2, which count from 0");
+  expect_says(message_of_walls(two_walls, {"wall.0.kk=1"}), "did you mean wall.k?");
+  expect_says(message_of_walls(two_walls, {"wall.0.k=-1"}), "expected a number more than 0");
+}
+
+TEST(RepeatedSection, IsDescribed) {
+  const auto json = schema_to_json(schema_with_walls());
+  EXPECT_EQ(json["sections"][1]["repeated"], true);
+  EXPECT_EQ(json["sections"][1]["keys"][0]["default"], nullptr);
+  EXPECT_EQ(json["sections"][1]["keys"][1]["default"], 10.0);
+  const auto text = print_defaults(schema_with_walls());
+  expect_says(text, "# [[wall]]  # Keeps atoms on one side. Any number of times.\n# atoms = \"all\"");
+  EXPECT_TRUE(parse_walls(text).wall.empty());
 }
 
 }  // namespace

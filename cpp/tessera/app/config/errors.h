@@ -1,4 +1,4 @@
-// Everything that is wrong with a run file, reported at once.
+// Collects all errors of a run file, so that one message reports them together.
 #pragma once
 
 #include <fmt/format.h>
@@ -16,7 +16,7 @@ class Errors {
   void add(std::string what) { lines_.push_back(std::move(what)); }
   void add(const std::string& place, const std::string& what) { lines_.push_back(place + ": " + what); }
 
-  /// Throws InputError if there are any; of very many, the first.
+  /// Throws InputError if there are any errors; the message lists the first of very many.
   void raise(const std::string& name) const {
     constexpr std::size_t most = 20;
     if (lines_.empty()) return;

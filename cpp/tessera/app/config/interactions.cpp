@@ -10,7 +10,7 @@
 
 #include "tessera/app/config/errors.h"
 #include "tessera/app/config/schema.h"
-#include "tessera/app/output/progress.h"
+#include "tessera/app/numbers_text.h"
 
 namespace tessera::app {
 
@@ -24,12 +24,12 @@ std::string title_of_source(const model::System& system) {
   return program ? std::string(program->title) : system.coulomb_source;
 }
 
-/// "interactions.cutoff = 9.0 Å", with the word "auto" where the run file leaves it to Tessera.
+/// "interactions.cutoff = 9.0 Å", followed by "(auto)" where the run file does not give the value.
 std::string text_of_length(const std::string& name, double value, bool is_given) {
   return fmt::format("{} = {} Å{}", name, toml_text(value), is_given ? "" : " (auto)");
 }
 
-/// Beyond the switch the tail takes a uniform fluid, which is wrong where atoms repel each other, and infinite at 0.
+/// The tail assumes a uniform fluid beyond the switch, which is wrong where atoms repel each other, and diverges at 0.
 std::string describe_crowded_tail(const model::LjTruncation& lj, const model::System& system) {
   constexpr double accepted = 1;  // kcal/mol, somewhat more than kT
   const auto& field = system.force_field;
@@ -138,9 +138,7 @@ std::string note_of_source(const RunConfig& config, const model::System& system)
   std::vector<std::string> others;
   const auto compare = [&](const char* name, const auto& given, const auto& of_source) {
     if (!given || *given == of_source) return;
-    const auto& keys = schema();
-    const auto key = std::find_if(keys.begin(), keys.end(), [&](const Key& k) { return k.full_name() == name; });
-    others.push_back(fmt::format("{} = {}", name, toml_text(key->load(config))));
+    others.push_back(fmt::format("{} = {}", name, toml_text(run_schema().key(name).load(config))));
   };
   compare("interactions.lj", n.lj, source.modifier);
   compare("interactions.cutoff", n.cutoff, source.cutoff);

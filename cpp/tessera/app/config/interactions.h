@@ -1,8 +1,8 @@
-// Which interactions run. What the run file leaves to "auto" follows the program that the system comes from:
+// The interactions of a run. What the run file leaves to "auto" follows the program that the system comes from:
 //
-//   lj, cutoff  as the source has them
-//   switch      as far below the cut-off as the source has it (2 Å where the source has no switch), never below 0
-//   lj_tail     as the source has it; false without a box
+//   lj, cutoff  are those of the source
+//   switch      is as far below the cut-off as in the source (2 Å where the source has no switch), never below 0
+//   lj_tail     is that of the source; false without a box
 #pragma once
 
 #include <string>
@@ -13,11 +13,11 @@
 
 namespace tessera::app {
 
-/// The Lennard-Jones that runs. Throws InputError where the values in effect contradict each other, those of
-/// electrostatics and the mesh too, or are of no sense for the system.
+/// The Lennard-Jones interactions in effect. Throws InputError where the values in effect, those of electrostatics and
+/// the mesh included, contradict each other or do not suit the system.
 model::LjTruncation resolve_lj(const RunConfig& config, const model::System& system);
 
-/// The Lennard-Jones of these settings.
+/// The Lennard-Jones interactions of these settings.
 model::LjTruncation lj_in_effect(const md::EngineSettings& settings);
 
 /// "force-switch from 10 to 12 Å, no tail".
@@ -26,11 +26,11 @@ std::string text_of(const model::LjTruncation& truncation);
 /// "PME to 12 Å, α 0.25989 Å⁻¹, mesh 64 × 64 × 64, order 4".
 std::string text_of_electrostatics(const md::EngineSettings& settings);
 
-/// The system and what acts in it, a line each: what a run begins with.
+/// Describes the system and its interactions in a line each, for the start of a run.
 std::string describe_interactions(const RunConfig& config, const model::System& system,
                                   const md::EngineSettings& settings);
 
-/// One line about what the run file sets and the system's source has otherwise; empty: nothing.
+/// One line about settings that differ from those of the system's source; empty where none does.
 std::string note_of_source(const RunConfig& config, const model::System& system);
 
 }  // namespace tessera::app

@@ -5,6 +5,7 @@
 #include <toml++/toml.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -13,7 +14,6 @@
 #include <sstream>
 
 #include "tessera/app/config/errors.h"
-#include "tessera/app/config/schema.h"
 #include "tessera/base/descriptor.h"
 #include "tessera/base/error.h"
 
@@ -22,24 +22,17 @@ namespace {
 
 constexpr std::size_t most_bytes = 1'000'000;  // of a run file; one with every key has 10,000
 
-/// The reader of TOML follows nested values by recursion: brackets to a limit of its own, the dots of keys to the end
-/// of the stack. Throws InputError.
+/// The TOML parser recurses into nested values: it limits the depth of brackets, but dots in keys would exhaust the
+/// stack. Throws InputError.
 void check_nesting(std::string_view text, const std::string& place) {
   constexpr std::ptrdiff_t most = 2000;
   if (const auto dots = std::count(text.begin(), text.end(), '.'); dots > most)
     throw InputError(fmt::format("{}: holds {} dots, expected at most {} (keys are section.key)", place, dots, most));
 }
 
-const Key* find_key(const std::string& section, const std::string& name) {
-  for (const auto& key : schema())
-    if (key.section == section && key.name == name) return &key;
-  return nullptr;
-}
-
-std::vector<std::string> section_names() {
+std::vector<std::string> section_names(const Schema& schema) {
   std::vector<std::string> names;
-  for (const auto& key : schema())
-    if (names.empty() || names.back() != key.section) names.push_back(key.section);
+  for (const auto& section : schema.sections) names.push_back(section.name);
   return names;
 }
 
@@ -55,22 +48,25 @@ std::string shortened(const std::string& text) {
   return text.substr(0, end) + "…";
 }
 
-/// "unknown key …" with where it belongs: another section that has it, or the nearest name.
-std::string unknown_key(const std::string& section, const std::string& name) {
+/// "unknown key …" with a suggestion: another section that has the key, or the nearest name.
+std::string unknown_key(const Schema& schema, const Section& section, const std::string& name) {
+  for (const auto& other : schema.sections)
+    if (const Key* key = other.find(name))
+      return fmt::format("unknown key {}.{}; did you mean {}?", section.name, name, key->full_name());
   std::vector<std::string> here;
-  for (const auto& key : schema()) {
-    if (key.section == section) here.push_back(key.name);
-    if (key.name == name) return fmt::format("unknown key {}.{}; did you mean {}?", section, name, key.full_name());
-  }
+  for (const auto& key : section.keys) here.push_back(key.name);
   const std::string nearest = nearest_word(name, here);
-  if (!nearest.empty()) return fmt::format("unknown key {}.{}; did you mean {}.{}?", section, name, section, nearest);
-  return fmt::format("unknown key {}.{}; [{}] has the keys {}", section, name, section, fmt::join(here, ", "));
+  if (!nearest.empty())
+    return fmt::format("unknown key {}.{}; did you mean {}.{}?", section.name, name, section.name, nearest);
+  return fmt::format("unknown key {}.{}; {} has the keys {}", section.name, name, section.header(),
+                     fmt::join(here, ", "));
 }
 
-std::string unknown_section(const std::string& section) {
-  return fmt::format("unknown section [{}]; {}", section,
-                     did_you_mean(nearest_word(section, section_names()),
-                                  fmt::format("the sections are {}", fmt::join(section_names(), ", "))));
+std::string unknown_section(const Schema& schema, const std::string& section) {
+  const auto names = section_names(schema);
+  return fmt::format(
+      "unknown section [{}]; {}", section,
+      did_you_mean(nearest_word(section, names), fmt::format("the sections are {}", fmt::join(names, ", "))));
 }
 
 /// A whole number, also where it is written as 1e6.
@@ -123,10 +119,10 @@ bool is_admitted(const Key& key, const Value& value) {
     case ValueType::integer: {
       const auto v = std::get<std::int64_t>(value);
       if (!key.integers.empty()) return std::find(key.integers.begin(), key.integers.end(), v) != key.integers.end();
-      return key.range.contains(static_cast<double>(v));
+      return key.bounds.contains(static_cast<double>(v));
     }
     case ValueType::real:
-      return std::isfinite(std::get<double>(value)) && key.range.contains(std::get<double>(value));
+      return std::isfinite(std::get<double>(value)) && key.bounds.contains(std::get<double>(value));
     case ValueType::text: {
       const auto& v = std::get<std::string>(value);
       return key.allowed.empty() || std::find(key.allowed.begin(), key.allowed.end(), v) != key.allowed.end();
@@ -134,7 +130,7 @@ bool is_admitted(const Key& key, const Value& value) {
     case ValueType::integers: {
       const auto& v = std::get<std::vector<std::int64_t>>(value);
       return (v.empty() || v.size() == 3) && std::all_of(v.begin(), v.end(), [&](std::int64_t i) {
-               return key.range.contains(static_cast<double>(i));
+               return key.bounds.contains(static_cast<double>(i));
              });
     }
   }
@@ -147,8 +143,8 @@ std::string found_text(const toml::node& node) {
   return shortened(text.str());
 }
 
-/// Checks a node against its key and stores it.
-void set_key(RunConfig& config, const Key& key, const toml::node& node, const std::string& folder,
+/// Checks a node against its key and stores it in this row of its section.
+void set_key(RunConfig& config, const Key& key, std::size_t row, const toml::node& node, const std::string& folder,
              const std::string& place, Errors& errors) {
   auto value = convert(key, node);
   if (!value || !is_admitted(key, *value)) {
@@ -167,7 +163,7 @@ void set_key(RunConfig& config, const Key& key, const toml::node& node, const st
       return errors.add(place, fmt::format("{} is empty, expected a path", key.full_name()));
     if (!path.empty()) path = (std::filesystem::path(folder) / path).lexically_normal().string();
   }
-  key.store(config, *value);
+  key.store(config, *value, row);
 }
 
 std::string line_of(const std::string& name, const toml::node& node) {
@@ -179,33 +175,58 @@ std::string syntax_error(const std::string& place, const toml::parse_error& erro
                      error.description());
 }
 
-void apply_table(RunConfig& config, const toml::table& table, const std::string& name, const std::string& folder,
-                 Errors& errors) {
-  const auto names = section_names();
+/// The keys of one [section], or of one row of a [[section]].
+void apply_keys(RunConfig& config, const Schema& schema, const Section& section, std::size_t row,
+                const toml::table& keys, const std::string& name, const std::string& folder, Errors& errors) {
+  for (const auto& [key_name, value] : keys) {
+    const std::string key_text = shortened(std::string(key_name.str()));
+    if (const Key* key = section.find(key_text))
+      set_key(config, *key, row, value, folder, line_of(name, value), errors);
+    else
+      errors.add(line_of(name, value), unknown_key(schema, section, key_text));
+  }
+  if (!section.is_repeated()) return;  // may be given by an override
+  for (const auto& key : section.keys)
+    if (key.must_be_given() && !keys.contains(key.name))
+      errors.add(line_of(name, keys),
+                 fmt::format("{} is missing; write for example {} = {}", key.full_name(), key.name, key.example));
+}
+
+void apply_rows(RunConfig& config, const Schema& schema, const Section& section, const toml::node& node,
+                const std::string& name, const std::string& folder, Errors& errors) {
+  const auto* rows = node.as_array();
+  if (!rows || !std::all_of(rows->begin(), rows->end(), [](const toml::node& row) { return row.is_table(); }))
+    return errors.add(
+        line_of(name, node),
+        fmt::format("{} is {}, expected {}, once for each", section.name,
+                    node.is_table() ? "the section [" + section.name + "]" : "a value", section.header()));
+  for (const auto& row : *rows) {
+    section.append(config);
+    apply_keys(config, schema, section, section.n_rows(config) - 1, *row.as_table(), name, folder, errors);
+  }
+}
+
+void apply_table(RunConfig& config, const Schema& schema, const toml::table& table, const std::string& name,
+                 const std::string& folder, Errors& errors) {
   for (const auto& [section_key, node] : table) {
-    const std::string section = shortened(std::string(section_key.str()));
-    const auto* keys = node.as_table();
-    if (std::find(names.begin(), names.end(), section) == names.end()) {
-      // A key that stands before the first section, or a section that does not exist.
-      const auto owner =
-          std::find_if(schema().begin(), schema().end(), [&](const Key& k) { return k.name == section; });
-      if (!keys && owner != schema().end())
+    const std::string section_name = shortened(std::string(section_key.str()));
+    const auto* section = schema.find(section_name);
+    if (!section) {
+      // This is a key before the first section, or a section that does not exist.
+      const auto owner = std::find_if(schema.sections.begin(), schema.sections.end(),
+                                      [&](const Section& one) { return one.find(section_name) != nullptr; });
+      if (!node.is_table() && owner != schema.sections.end())
         errors.add(line_of(name, node),
-                   fmt::format("{} stands in no section; write it below [{}]", section, owner->section));
+                   fmt::format("{} stands in no section; write it below {}", section_name, owner->header()));
       else
-        errors.add(line_of(name, node), unknown_section(section));
-      continue;
-    }
-    if (!keys) {
-      errors.add(line_of(name, node), fmt::format("{} is a value, expected the section [{}]", section, section));
-      continue;
-    }
-    for (const auto& [key_name, value] : *keys) {
-      const std::string key_text = shortened(std::string(key_name.str()));
-      if (const Key* key = find_key(section, key_text))
-        set_key(config, *key, value, folder, line_of(name, value), errors);
-      else
-        errors.add(line_of(name, value), unknown_key(section, key_text));
+        errors.add(line_of(name, node), unknown_section(schema, section_name));
+    } else if (section->is_repeated()) {
+      apply_rows(config, schema, *section, node, name, folder, errors);
+    } else if (const auto* keys = node.as_table()) {
+      apply_keys(config, schema, *section, 0, *keys, name, folder, errors);
+    } else {
+      errors.add(line_of(name, node),
+                 fmt::format("{} is a value, expected the section [{}]", section_name, section_name));
     }
   }
 }
@@ -216,8 +237,32 @@ std::string trimmed(const std::string& text) {
   return text.substr(begin, text.find_last_not_of(" \t") - begin + 1);
 }
 
-/// "section.key=value".
-void apply_override(RunConfig& config, const std::string& text, Errors& errors) {
+/// The row that `name` ("2.key") says, which it then no longer holds; nothing, and an error, where there is no such
+/// row.
+std::optional<std::size_t> row_of(const Section& section, const RunConfig& config, std::string& name,
+                                  const std::string& place, Errors& errors) {
+  if (!section.is_repeated()) return 0;
+  const auto dot = name.find('.');
+  const std::string number = name.substr(0, dot);
+  std::size_t row = 0;
+  const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), row);
+  if (dot == std::string::npos || error != std::errc() || end != number.data() + number.size()) {
+    errors.add(place, fmt::format("expected {}.NUMBER.key=value, as {} may stand several times; the first is number 0",
+                                  section.name, section.header()));
+    return std::nullopt;
+  }
+  const auto n = section.n_rows(config);
+  if (row >= n) {
+    errors.add(place, fmt::format("there is no {} number {}: the run file has {}, which count from 0", section.header(),
+                                  row, n));
+    return std::nullopt;
+  }
+  name = name.substr(dot + 1);
+  return row;
+}
+
+/// "section.key=value", or "section.NUMBER.key=value" where the section is repeated.
+void apply_override(RunConfig& config, const Schema& schema, const std::string& text, Errors& errors) {
   const std::string place = "--set " + shortened(text);
   const auto equals = text.find('=');
   const std::string full = shortened(trimmed(text.substr(0, equals)));
@@ -225,20 +270,23 @@ void apply_override(RunConfig& config, const std::string& text, Errors& errors) 
   if (equals == std::string::npos || full.empty()) return errors.add(place, "expected section.key=value");
   if (dot == std::string::npos) {
     std::vector<std::string> names;
-    for (const auto& key : schema()) {
-      if (key.name == full) return errors.add(place, fmt::format("expected section.key=value: {}=…", key.full_name()));
-      names.push_back(key.full_name());
-    }
+    for (const auto& section : schema.sections)
+      for (const auto& key : section.keys) {
+        if (key.name == full)
+          return errors.add(place, fmt::format("expected section.key=value: {}=…", key.full_name()));
+        names.push_back(key.full_name());
+      }
     return errors.add(place,
                       "expected section.key=value; " +
                           did_you_mean(nearest_word(full, names), "tessera run --print-defaults lists the keys"));
   }
-  const std::string section = full.substr(0, dot), name = full.substr(dot + 1);
-  const auto sections = section_names();
-  if (std::find(sections.begin(), sections.end(), section) == sections.end())
-    return errors.add(place, unknown_section(section));
-  const Key* key = find_key(section, name);
-  if (!key) return errors.add(place, unknown_key(section, name));
+  const Section* section = schema.find(full.substr(0, dot));
+  if (!section) return errors.add(place, unknown_section(schema, full.substr(0, dot)));
+  std::string name = full.substr(dot + 1);
+  const auto row = row_of(*section, config, name, place, errors);
+  if (!row) return;
+  const Key* key = section->find(name);
+  if (!key) return errors.add(place, unknown_key(schema, *section, name));
 
   const std::string value = trimmed(text.substr(equals + 1));
   const bool is_bare_text = key->type == ValueType::text && (value.empty() || (value[0] != '"' && value[0] != '\''));
@@ -254,7 +302,7 @@ void apply_override(RunConfig& config, const std::string& text, Errors& errors) 
       table.insert("value", value);  // so that the message says what was found and what was expected
     }
   }
-  set_key(config, *key, *table.get("value"), "", place, errors);
+  set_key(config, *key, *row, *table.get("value"), "", place, errors);
 }
 
 /// What no single key can tell.
@@ -270,20 +318,26 @@ void check_together(const RunConfig& config, const std::string& name, Errors& er
 
 }  // namespace
 
-RunConfig parse_run_text(std::string_view text, const std::string& name, const std::string& folder,
-                         const std::vector<std::string>& overrides) {
-  RunConfig config;
+void read_run_text(RunConfig& config, const Schema& schema, std::string_view text, const std::string& name,
+                   const std::string& folder, const std::vector<std::string>& overrides) {
   Errors errors;
-  config.output.folder = (std::filesystem::path(folder) / config.output.folder).lexically_normal().string();
   check_nesting(text, name);
   try {
-    apply_table(config, toml::parse(text), name, folder, errors);
+    apply_table(config, schema, toml::parse(text), name, folder, errors);
   } catch (const toml::parse_error& error) {
     throw InputError(syntax_error(name, error));
   }
-  for (const auto& text_of_override : overrides) apply_override(config, text_of_override, errors);
-  // Only values that are right by themselves are held against each other.
+  for (const auto& text_of_override : overrides) apply_override(config, schema, text_of_override, errors);
   errors.raise(name);
+}
+
+RunConfig parse_run_text(std::string_view text, const std::string& name, const std::string& folder,
+                         const std::vector<std::string>& overrides) {
+  RunConfig config;
+  config.output.folder = (std::filesystem::path(folder) / config.output.folder).lexically_normal().string();
+  read_run_text(config, run_schema(), text, name, folder, overrides);
+  // Only values that are right by themselves are held against each other.
+  Errors errors;
   check_together(config, name, errors);
   errors.raise(name);
   return config;
@@ -316,29 +370,35 @@ RunConfig config_of_system(const std::string& system_path, const std::vector<std
   RunConfig config;
   Errors errors;
   config.input.system = system_path;
-  for (const auto& text : overrides) apply_override(config, text, errors);
+  for (const auto& text : overrides) apply_override(config, run_schema(), text, errors);
   errors.raise("--set");
   check_together(config, "--set", errors);
   errors.raise("--set");
   return config;
 }
 
-std::string to_toml(const RunConfig& config) {
-  std::string text, section;
-  for (const auto& key : schema()) {
-    if (key.section != section) {
-      text += fmt::format("{}[{}]\n", section.empty() ? "" : "\n", key.section);
-      section = key.section;
+std::string to_toml(const RunConfig& config, const Schema& schema) {
+  std::string text;
+  for (const auto& section : schema.sections)
+    for (std::size_t row = 0; row < section.n_rows(config); ++row) {
+      text += fmt::format("{}{}\n", text.empty() ? "" : "\n", section.header());
+      for (const auto& key : section.keys) text += fmt::format("{} = {}\n", key.name, toml_text(key.load(config, row)));
     }
-    text += fmt::format("{} = {}\n", key.name, toml_text(key.load(config)));
-  }
   return text;
 }
 
-nlohmann::json to_json(const RunConfig& config) {
+nlohmann::json to_json(const RunConfig& config, const Schema& schema) {
   nlohmann::json json = nlohmann::json::object();
-  for (const auto& key : schema())
-    std::visit([&](const auto& value) { json[key.section][key.name] = value; }, key.load(config));
+  for (const auto& section : schema.sections) {
+    auto rows = nlohmann::json::array();
+    for (std::size_t row = 0; row < section.n_rows(config); ++row) {
+      auto values = nlohmann::json::object();
+      for (const auto& key : section.keys)
+        std::visit([&](const auto& value) { values[key.name] = value; }, key.load(config, row));
+      rows.push_back(std::move(values));
+    }
+    json[section.name] = section.is_repeated() ? std::move(rows) : std::move(rows.front());
+  }
   return json;
 }
 

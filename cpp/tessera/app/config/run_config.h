@@ -1,38 +1,52 @@
-// What a run file says, as C++ values in internal units (ps, Å, K). The initial values here are the defaults.
+// The settings of a run file as C++ values in internal units (ps, Å, K). The initial values here are the defaults.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "tessera/md/constraint/groups.h"
 #include "tessera/md/pair/functions.h"
 
 namespace tessera::app {
 
-// Choices stand in the order of their names in schema.cpp.
-using md::pair::Electrostatics, md::pair::LjModifier;
-enum class PairFunction { automatic, analytic, table };
+// A choice is an enumeration with its names in their order; those of the interactions are the engine's own.
+using md::constraint::ConstraintMode;
+using md::pair::Electrostatics, md::pair::LjModifier, md::pair::PairFunction, md::pair::Precision;
+
 enum class Ensemble { nve };
-enum class Constraints { none, h_bonds, all_bonds };
+inline constexpr std::array<std::string_view, 1> ensemble_names = {"nve"};
+constexpr const auto& names_of(Ensemble) { return ensemble_names; }
+
+/// Where a run's first velocities come from.
 enum class Velocities { automatic, generate, file, zero };
+inline constexpr std::array<std::string_view, 4> velocities_names = {"auto", "generate", "file", "zero"};
+constexpr const auto& names_of(Velocities) { return velocities_names; }
+
 enum class TrajectoryFormat { dcd, h5md, none };
+inline constexpr std::array<std::string_view, 3> trajectory_format_names = {"dcd", "h5md", "none"};
+constexpr const auto& names_of(TrajectoryFormat) { return trajectory_format_names; }
+
 enum class Progress { automatic, line, log, none };
-enum class Precision { mixed, double_precision };
+inline constexpr std::array<std::string_view, 4> progress_names = {"auto", "line", "log", "none"};
+constexpr const auto& names_of(Progress) { return progress_names; }
 
 struct InputConfig {
   std::string system;  // path, already relative to the working directory
 };
 
 struct InteractionsConfig {
-  // Nothing: "auto", by which they follow the source of the system (interactions.h).
+  // Without a value they are "auto" and follow the source of the system (interactions.h).
   std::optional<double> cutoff;           // Å
   std::optional<double> switch_distance;  // Å
   std::optional<LjModifier> lj;
   std::optional<bool> lj_tail;
   Electrostatics electrostatics = Electrostatics::pme;
-  double coulomb_switch = 0.0;  // Å
-  PairFunction pair_function = PairFunction::automatic;
+  double coulomb_switch = 0.0;                // Å
+  std::optional<PairFunction> pair_function;  // nothing: analytic
   double table_density = 100.0;
 };
 
@@ -54,7 +68,7 @@ struct DynamicsConfig {
   std::int64_t steps = 1000;
   double timestep = 0.002;  // ps
   Ensemble ensemble = Ensemble::nve;
-  Constraints constraints = Constraints::h_bonds;
+  ConstraintMode constraints = ConstraintMode::h_bonds;
   double constraint_tolerance = 1e-10;
   double temperature = 300.0;  // K
   Velocities velocities = Velocities::automatic;

@@ -1,13 +1,18 @@
-// The one table of run-file keys. Parsing, validation, `--print-defaults`, `--schema` and the reference page come from
-// it.
+// The one table of run-file keys. Parsing, validation, `--print-defaults`, `--schema`, the reference page and what a
+// restart compares come from it.
 //
-// To add a key: a member with its default in run_config.h, a row in schema.cpp. Nothing else.
+// To add a key: a member with its default in run_config.h, a row in run_schema.cpp. Nothing else. A choice is an
+// enumeration with its names beside it, which `names_of(choice)` returns.
+//
+// A schema is a value: those who read or write run files are given one, and run_schema() is that of run files.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -21,44 +26,79 @@ using Value = std::variant<bool, std::int64_t, double, std::string, std::vector<
 enum class ValueType { boolean, integer, real, text, integers };
 
 /// What numbers a key takes; the default admits all finite ones.
-struct Range {
+struct Bounds {
   double minimum = -1e300, maximum = 1e300;
   bool is_open_below = false;  // the minimum itself is refused
 
   bool contains(double value) const { return (is_open_below ? value > minimum : value >= minimum) && value <= maximum; }
+  bool has_minimum() const { return minimum > -1e300; }
+  bool has_maximum() const;
   /// "more than 0 and at most 10"; empty where everything is admitted.
   std::string describe() const;
 };
+
+/// What a key decides about a trajectory. A restart must have the same values of keys that decide bits, and does not
+/// look at those that decide how a run begins.
+enum class Decides { nothing, bits, start };
+inline constexpr std::array<std::string_view, 3> decides_names = {"nothing", "bits", "start"};
 
 struct Key {
   std::string section, name;
   ValueType type;
   std::string unit;                    // empty: a pure number
   std::vector<std::string> allowed;    // names of a choice; empty: any
-  std::vector<std::int64_t> integers;  // allowed integers; empty: any in the range
-  Range range;
+  std::vector<std::int64_t> integers;  // allowed integers; empty: any in the bounds
+  Bounds bounds;
   std::string documentation;  // one line
+  Value default_value;
+  std::string example;        // as TOML, of a key that has no default and must be given
   bool is_path = false;       // relative to the run file
   bool may_be_empty = false;  // of a path: none
   bool may_be_auto = false;   // "auto" beside values of the type
+  Decides decides = Decides::nothing;
+  std::function<bool(const RunConfig&)> has_effect;  // whether the value is used at all; empty: always
 
-  std::function<void(RunConfig&, const Value&)> store;  // of a checked value
-  std::function<Value(const RunConfig&)> load;
+  // Of the row'th record of a section that is repeated.
+  std::function<void(RunConfig&, std::size_t row, const Value&)> store_in;  // of a checked value
+  std::function<Value(const RunConfig&, std::size_t row)> load_from;
 
+  void store(RunConfig& config, const Value& value, std::size_t row = 0) const { store_in(config, row, value); }
+  Value load(const RunConfig& config, std::size_t row = 0) const { return load_from(config, row); }
+  bool must_be_given() const { return !example.empty(); }
   std::string full_name() const { return section + "." + name; }
 };
 
-/// All keys, sections together, in the order of documentation.
-const std::vector<Key>& schema();
+/// [name], or [[name]], which may stand any number of times.
+struct Section {
+  std::string name;
+  std::string documentation;  // one line
+  std::vector<Key> keys;      // in the order of documentation
+  // Of a repeated section; otherwise empty.
+  std::function<std::size_t(const RunConfig&)> count;
+  std::function<void(RunConfig&)> append;
 
-/// One line about a section.
-std::string section_documentation(const std::string& section);
+  bool is_repeated() const { return static_cast<bool>(append); }
+  std::size_t n_rows(const RunConfig& config) const { return is_repeated() ? count(config) : 1; }
+  const Key* find(std::string_view key) const;
+  std::string header() const { return is_repeated() ? "[[" + name + "]]" : "[" + name + "]"; }
+};
+
+struct Schema {
+  std::vector<Section> sections;
+
+  const Section* find(std::string_view section) const;
+  /// The key of this full name, which must exist.
+  const Key& key(std::string_view full_name) const;
+};
+
+/// The schema of run files.
+const Schema& run_schema();
 
 /// Every key with its default and documentation, as a TOML file to start from.
-std::string print_defaults();
+std::string print_defaults(const Schema& schema = run_schema());
 
 /// The table, for the Python package and the reference page.
-nlohmann::json schema_to_json();
+nlohmann::json schema_to_json(const Schema& schema = run_schema());
 
 /// True of "auto".
 bool is_auto(const Value& value);

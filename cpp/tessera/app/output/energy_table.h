@@ -1,4 +1,4 @@
-// energy.csv: one row a sample, handed to the operating system as it is written.
+// energy.csv has one row for each sample, which is handed to the operating system at once.
 #pragma once
 
 #include <cstdint>
@@ -15,12 +15,12 @@ struct Column {
   std::string name, unit;
 };
 
-/// Columns `step` and `time [ps]` stand first, then those given. Numbers have as many digits as bring back their bits.
+/// The columns are `step`, `time [ps]` and those given. Numbers have enough digits to restore their bits.
 class EnergyTable {
  public:
   /// Begins a file; nothing may have the name. Throws RunError.
   static EnergyTable create(const std::string& path, const std::vector<Column>& columns);
-  /// Goes on after the first `n_rows` rows, which are those up to `last_step`; drop_later_rows() drops the others.
+  /// Continues after the first `n_rows` rows, which are those up to `last_step`; drop_later_rows() drops the others.
   /// Throws InputError if the file is missing, has other columns, or rows are missing.
   static EnergyTable continue_after(const std::string& path, const std::vector<Column>& columns, std::int64_t last_step,
                                     std::int64_t n_rows);

@@ -1,4 +1,4 @@
-// The folder that a run writes into: one run at a time, and no file of an earlier one lost.
+// The folder that a run writes into: one run at a time writes into it, and no file of an earlier run is lost.
 #pragma once
 
 #include <string>
@@ -13,13 +13,14 @@ inline constexpr std::string_view files_of_a_run[] = {
     "energy.csv",          "trajectory.dcd",          "trajectory.h5md", "checkpoint.tck",
     "checkpoint.next.tck", "checkpoint.previous.tck", "report.json",     "settings.toml"};
 
-/// On the root rank alone.
+/// Only the root rank has one.
 class OutputFolder {
  public:
   enum class Start { new_run, overwrite, restart };
 
   /// Makes the folder and locks it until the end. Throws InputError where another run writes into it, or where it holds
-  /// an earlier run's files and this is a new run; RunError where it can't be written to. Touches none of those files.
+  /// an earlier run's files and this is a new run; RunError where it can't be written to. Leaves those files as they
+  /// are.
   OutputFolder(const std::string& path, Start start);
 
   /// Moves what an earlier run left into previous-1, or the first such name that is free. Throws RunError.

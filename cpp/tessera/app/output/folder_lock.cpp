@@ -1,5 +1,5 @@
-// flock(2) on the file ".lock", which says who holds it. The system lets go of it when the process ends, however that
-// comes about, and NFS passes it on to its server.
+// flock(2) on the file ".lock", which names the process that has locked it. The system releases the lock when the
+// process ends, however it ends, and NFS forwards the lock to its server.
 #include "tessera/app/output/folder_lock.h"
 
 #include <fcntl.h>
@@ -26,7 +26,7 @@ std::string holder(int handle) {
   return line.ends_with('\n') ? fmt::format(" ({})", line.substr(0, line.find('\n'))) : "";
 }
 
-/// The holder before removes the file at its end, so one that was opened meanwhile may be no one's any more.
+/// The process before removes the file when it ends, so a file that was opened meanwhile may have been removed.
 bool is_named(int handle, const std::string& path) {
   struct stat ours {
   }, named{};
@@ -52,7 +52,7 @@ FolderLock::FolderLock(const std::string& folder) : path_(folder + "/.lock") {
   }
   const auto text = fmt::format("process {} on {}\n", ::getpid(), host_name());
   if (::ftruncate(handle_, 0) != 0 || ::pwrite(handle_, text.data(), text.size(), 0) < 0) {
-    // The lock holds without its holder's name.
+    // The folder is locked even where the name of the process can't be written.
   }
 }
 

@@ -5,10 +5,10 @@
 
 namespace tessera::app {
 
-/// Holds the folder until its end, whatever ends the process. Where the file system knows no locks, nothing is held.
+/// Locks the folder until the process ends, however it ends. Locks nothing where the file system has no locks.
 class FolderLock {
  public:
-  /// Throws InputError, naming host and process, where another one holds the folder.
+  /// Throws InputError that names host and process where another process has locked the folder.
   explicit FolderLock(const std::string& folder);
   FolderLock(const FolderLock&) = delete;
   FolderLock& operator=(const FolderLock&) = delete;

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "tessera/app/output/energy_columns.h"
 #include "tessera/base/atomic_file.h"
 #include "tessera/base/error.h"
 #include "tessera/md/engine.h"
@@ -13,12 +14,9 @@ namespace tessera::app {
 
 namespace {
 
-std::vector<Column> energy_columns() {
-  std::vector<Column> columns;
-  for (const auto name : md::term_names) columns.push_back({std::string(name), "kcal/mol"});
-  for (const auto* name : {"potential", "kinetic", "total"}) columns.push_back({name, "kcal/mol"});
-  columns.push_back({"temperature", "K"});
-  columns.push_back({"pressure", "bar"});
+/// Of energy.csv.
+std::vector<Column> table_columns() {
+  auto columns = energy_columns();
   columns.push_back({"drift", "kT/ns/dof"});
   return columns;
 }
@@ -40,11 +38,11 @@ void OutputFiles::write_settings(const std::string& text) const {
 void OutputFiles::begin(const std::string& settings) {
   folder_.move_earlier_run_away();
   write_settings(settings);
-  energy_table_ = EnergyTable::create(path_of_table(), energy_columns());
+  energy_table_ = EnergyTable::create(path_of_table(), table_columns());
   trajectory_.emplace(config_, system_, start_.step, std::nullopt);
   const auto start = std::exchange(start_, {});
   add_row(start.step, start.row);
-  add_frame(start.step, start.particles);
+  add_frame(start.step, start.state);
 }
 
 std::string OutputFiles::go_on(std::int64_t step, std::int64_t rows, std::int64_t frames, const std::string& settings) {
@@ -57,8 +55,8 @@ std::string OutputFiles::go_on(std::int64_t step, std::int64_t rows, std::int64_
     return true;
   };
   energy_table_ = is_gone(path_of_table(), rows)
-                      ? EnergyTable::create(path_of_table(), energy_columns())
-                      : EnergyTable::continue_after(path_of_table(), energy_columns(), step, rows);
+                      ? EnergyTable::create(path_of_table(), table_columns())
+                      : EnergyTable::continue_after(path_of_table(), table_columns(), step, rows);
   is_gone(Trajectory::path(config_.output), frames);
   trajectory_.emplace(config_, system_, step, frames);
   energy_table_->drop_later_rows();
@@ -73,11 +71,11 @@ void OutputFiles::add_row(std::int64_t step, const std::vector<double>& row) {
     start_.step = step, start_.row = row;
 }
 
-void OutputFiles::add_frame(std::int64_t step, std::vector<md::domain::Particle> particles) {
+void OutputFiles::add_frame(std::int64_t step, md::Snapshot state) {
   if (trajectory_)
-    trajectory_->append(step, time_of(step), particles);
+    trajectory_->append(step, time_of(step), state);
   else
-    start_.step = step, start_.particles = std::move(particles);
+    start_.step = step, start_.state = std::move(state);
 }
 
 void OutputFiles::check_in_place(std::int64_t step_of_checkpoint) const {

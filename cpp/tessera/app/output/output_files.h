@@ -9,29 +9,29 @@
 #include "tessera/app/config/run_config.h"
 #include "tessera/app/output/energy_table.h"
 #include "tessera/app/output/folder.h"
-#include "tessera/app/trajectory.h"
+#include "tessera/app/output/trajectory.h"
 
 namespace tessera::app {
 
-/// On the root rank alone. Until a new run begins its files, or a restart goes on with those that are there, nothing in
-/// the folder changes: the row and the frame of the start are held. References must outlive it.
+/// Only the root rank has one. Nothing in the folder changes until a new run begins its files or a restart goes on with
+/// those that are there: until then the first row and frame are kept in memory. References must outlive it.
 class OutputFiles {
  public:
-  /// Takes the folder, as OutputFolder does. Throws InputError, RunError.
+  /// Locks the folder, as OutputFolder does. Throws InputError, RunError.
   OutputFiles(const RunConfig& config, const model::System& system, bool is_restart);
 
-  /// A new run of which step 1 is done: what an earlier one left is moved away, and what was held is written;
+  /// Called when step 1 of a new run is done: moves away what an earlier run left and writes the first row and frame;
   /// `settings` is the content of settings.toml. Throws RunError.
   void begin(const std::string& settings);
-  /// A restart at a step whose checkpoint counts so many rows and frames. Returns what there is to say of files that
-  /// are gone, which begin anew. Throws InputError where a file holds less, before any is changed.
+  /// Continues at a step whose checkpoint counts this many rows and frames. Returns a note about files that are
+  /// missing, which begin anew. Throws InputError where a file holds less, before any file is changed.
   std::string go_on(std::int64_t step, std::int64_t rows, std::int64_t frames, const std::string& settings);
 
   void add_row(std::int64_t step, const std::vector<double>& row);
-  void add_frame(std::int64_t step, std::vector<md::domain::Particle> particles);
+  void add_frame(std::int64_t step, md::Snapshot state);
   std::int64_t n_rows() const { return energy_table_->n_rows(); }
   std::int64_t n_frames() const { return trajectory_->n_frames(); }
-  /// Throws RunError where a file was removed or replaced by others, so that what is written is lost.
+  /// Throws RunError where a file was removed or replaced by others, so that what is written would be lost.
   void check_in_place(std::int64_t step_of_checkpoint) const;
 
  private:
@@ -39,16 +39,17 @@ class OutputFiles {
   double time_of(std::int64_t step) const { return static_cast<double>(step) * config_.dynamics.timestep; }
   void write_settings(const std::string& text) const;
 
-  struct Start {
+  /// What the folder gets first, held until the run has begun.
+  struct FirstSample {
     std::int64_t step = 0;
     std::vector<double> row;
-    std::vector<md::domain::Particle> particles;
+    md::Snapshot state;
   };
 
   const RunConfig& config_;
   const model::System& system_;
   OutputFolder folder_;
-  Start start_;
+  FirstSample start_;
   std::optional<EnergyTable> energy_table_;
   std::optional<Trajectory> trajectory_;
 };

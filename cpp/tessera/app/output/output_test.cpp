@@ -6,6 +6,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "tessera/app/numbers_text.h"
 #include "tessera/app/output/energy_table.h"
 #include "tessera/app/output/progress.h"
 #include "tessera/app/output/report.h"

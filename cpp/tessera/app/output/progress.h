@@ -8,14 +8,14 @@
 
 namespace tessera::app {
 
-/// What a progress line tells. A drift that is not known yet is NaN.
+/// What a progress line shows. A drift that is not known yet is NaN.
 struct ProgressSample {
   std::int64_t step = 0;
   double temperature = 0;  // K
   double drift = 0;        // kT per ns and degree of freedom
 };
 
-/// Decides when a line is due and words it; where it goes is the caller's (`write`), since libraries do not print.
+/// Decides when a line is due and composes it; the caller's `write` prints it, since libraries do not print.
 class ProgressLine {
  public:
   enum class Style { rewrite, append };  // one line rewritten with \r; a new line each minute
@@ -41,11 +41,5 @@ class ProgressLine {
   double next_ = 0;        // seconds
   std::size_t width_ = 0;  // of the line on the screen
 };
-
-/// "12 s", "1 min 20 s", "3 h 05 min", "2 d 4 h".
-std::string duration_text(double seconds);
-
-/// 1234567 → "1,234,567".
-std::string grouped(std::int64_t number);
 
 }  // namespace tessera::app

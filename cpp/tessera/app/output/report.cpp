@@ -9,7 +9,7 @@
 #include <fstream>
 
 #include "tessera/app/config/schema.h"
-#include "tessera/app/output/progress.h"
+#include "tessera/app/numbers_text.h"
 #include "tessera/base/atomic_file.h"
 
 namespace tessera::app {

@@ -1,6 +1,5 @@
-// What a run leaves behind about itself: what came of it and a table of phases for people, report.json for programs.
-// Names in the JSON are
-// stable: others read them.
+// The report of a run: its results and a table of phases for people, report.json for programs. Names in the JSON are
+// stable, because other programs read them.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +14,7 @@
 
 namespace tessera::app {
 
-/// A line of Engine::step(): seconds of the mean and of the slowest rank over the whole run.
+/// A phase of a step: seconds of the mean and of the slowest rank over the whole run.
 struct Phase {
   std::string name;
   double mean_seconds = 0, max_seconds = 0;
@@ -24,14 +23,14 @@ struct Phase {
   double imbalance() const { return mean_seconds > 0 ? max_seconds / mean_seconds : 1.0; }
 };
 
-/// What the ranks hold between steps, by owner.
+/// The memory that ranks use between steps, by owner.
 struct Memory {
   struct Owner {
     std::string name;
     std::int64_t bytes = 0;  // of all ranks
   };
   std::vector<Owner> owners;
-  std::int64_t peak = 0, most_peak = 0;  // bytes: the greatest that ranks ever had in memory, all and the largest
+  std::int64_t peak = 0, most_peak = 0;  // bytes: peak of all ranks together and of the largest
 
   std::int64_t bytes() const;
 };
@@ -42,14 +41,14 @@ struct BalanceHistory {
   int moves = 0;  // of cells between ranks
 };
 
-/// Where the cells around each rank's own come from, at the end of the run, of all ranks.
+/// Whose cells the halos of all ranks hold at the end of the run.
 struct HaloTraffic {
   int hosts = 1;
   std::int64_t cells = 0, between_hosts = 0;
   std::int64_t as_numbered = 0;  // between hosts, if bricks were given to ranks by their numbers
 };
 
-/// Of what was sampled; both NaN where nothing was.
+/// Mean and fluctuation of a sampled quantity; both are NaN where nothing was sampled.
 struct Mean {
   std::string name, unit;
   double mean = 0, fluctuation = 0;
@@ -82,20 +81,21 @@ struct Report {
   double ms_per_step() const;
 };
 
-/// "537 bytes an atom: pairs: list 201, mesh 115, …": the largest first.
+/// "537 bytes an atom: pairs: list 201, mesh 115, …", with the largest owner first.
 std::string memory_text(const Memory& memory, std::int64_t n_atoms);
 
-/// What a person asks first: length, speed, means, where the output is and how to go on; then the table of phases with
-/// shares of the wall time, and the memory.
+/// First what people look for first: length, speed, means, where the output is and how to continue. Then the table of
+/// phases with their shares of the wall time, and the memory.
 std::string report_text(const Report& report);
 
 nlohmann::json report_to_json(const Report& report);
 
-/// The legs of a run that its last report.json tells of: steps, size and speed from one start to its end. None, with a
-/// note, where there is no such report.
+/// The legs of a run in its last report.json: steps, size and speed from each start to its end. Empty, with a note,
+/// where there is no such report.
 nlohmann::json read_legs(const std::string& path, std::string& note);
 
-/// The shell's words that continue a run. `steps`: dynamics.steps of then; 0: as it is. `threads` 0: not given.
+/// The shell command that continues a run. `steps` is the new dynamics.steps, 0 for the present one; `threads` 0: not
+/// given.
 std::string restart_command(const std::string& run_file, const std::vector<std::string>& overrides, int ranks,
                             int threads, std::int64_t steps);
 

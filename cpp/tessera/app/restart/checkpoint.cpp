@@ -10,6 +10,7 @@
 #include <fstream>
 
 #include "tessera/app/config/schema.h"
+#include "tessera/app/engine_settings.h"
 #include "tessera/app/restart/fingerprint.h"
 #include "tessera/base/error.h"
 
@@ -18,15 +19,54 @@ namespace tessera::app {
 namespace {
 
 constexpr const char* magic = "tessera-checkpoint ";
-constexpr int version = 2;
+constexpr int version = 3;
 constexpr const char* system_key = "input.system";
 
 std::string newest(const std::string& folder) { return folder + "/checkpoint.tck"; }
 std::string previous(const std::string& folder) { return folder + "/checkpoint.previous.tck"; }
 std::string unplaced(const std::string& folder) { return folder + "/checkpoint.next.tck"; }
 
-// Id, place, velocity, displacement of an atom.
-constexpr std::size_t record_bytes = 44;
+/// Id, place, velocity and displacement of an atom, then the values of each field.
+std::size_t record_bytes(const md::Snapshot& state) {
+  std::size_t n = 44;
+  for (const auto& field : state.fields) n += field.width * sizeof(double);
+  return n;
+}
+
+nlohmann::json to_json(const Lattice& box) {
+  const auto &a = box.a(), &b = box.b(), &c = box.c();
+  return {a.x, b.x, b.y, c.x, c.y, c.z};  // Å
+}
+
+Lattice box_from(const nlohmann::json& json) {
+  const auto v = json.get<std::array<double, 6>>();
+  return Lattice({v[0], 0, 0}, {v[1], v[2], 0}, {v[3], v[4], v[5]});
+}
+
+/// All of a state but its atoms. Doubles go there and back to the last bit.
+nlohmann::json globals_to_json(const md::Snapshot& state) {
+  nlohmann::json fields = nlohmann::json::array();
+  for (const auto& field : state.fields) fields.push_back({{"name", field.name}, {"width", field.width}});
+  return {{"step", state.step},
+          {"last_search", state.last_search},
+          {"box", to_json(state.box)},
+          {"search_box", to_json(state.search_box)},
+          {"velocity_time", static_cast<int>(state.velocity_time)},
+          {"coupling", state.coupling},
+          {"fields", fields}};
+}
+
+md::Snapshot globals_from(const nlohmann::json& json) {
+  md::Snapshot state;
+  state.step = json.at("step");
+  state.last_search = json.at("last_search");
+  state.box = box_from(json.at("box"));
+  state.search_box = box_from(json.at("search_box"));
+  state.velocity_time = static_cast<md::VelocityTime>(json.at("velocity_time").get<int>());
+  state.coupling = json.at("coupling").get<decltype(state.coupling)>();
+  for (const auto& field : json.at("fields")) state.fields.push_back({field.at("name"), field.at("width"), {}});
+  return state;
+}
 
 Checkpoint read_one(const std::string& path) {
   const auto refuse = [&](const std::string& problem) { throw InputError(fmt::format("{} {}", path, problem)); };
@@ -50,8 +90,7 @@ Checkpoint read_one(const std::string& path) {
   try {
     const auto json = nlohmann::json::parse(header);
     Checkpoint checkpoint;
-    checkpoint.step = json.at("step");
-    checkpoint.last_search = json.at("last_search");
+    checkpoint.state = globals_from(json.at("state"));
     checkpoint.energy_rows = json.at("energy_rows");
     checkpoint.trajectory_frames = json.at("trajectory_frames");
     checkpoint.averages = json.at("averages").get<Averages::State>();
@@ -61,21 +100,29 @@ Checkpoint read_one(const std::string& path) {
     const auto n = json.at("atoms").get<std::size_t>();
     constexpr std::int64_t checksum_bytes = 64;
     const auto records = size - static_cast<std::int64_t>(file.tellg()) - checksum_bytes;
-    if (records < 0 || static_cast<std::size_t>(records) / record_bytes != n) refuse("is truncated");
-    std::vector<char> data(n * record_bytes);
+    const auto bytes_of_atom = record_bytes(checkpoint.state);
+    if (records < 0 || static_cast<std::size_t>(records) / bytes_of_atom != n) refuse("is truncated");
+    std::vector<char> data(n * bytes_of_atom);
     file.read(data.data(), static_cast<std::streamsize>(data.size()));
     const auto sum = io::Checksum().add(comm::bytes_of(header)).add(comm::bytes_of(data)).finish();
     std::string stored(sum.size(), ' ');
     file.read(stored.data(), static_cast<std::streamsize>(stored.size()));
     if (stored != sum) refuse("is damaged: its checksum does not match");
-    checkpoint.particles.resize(n);
-    for (std::size_t i = 0; i < n; ++i) {
-      auto& p = checkpoint.particles[i];
-      const char* at = data.data() + i * record_bytes;
-      std::memcpy(&p.id, at, 8);
-      std::memcpy(&p.position, at + 8, 12);
-      std::memcpy(&p.velocity, at + 20, 12);
-      std::memcpy(&p.displacement, at + 32, 12);
+    checkpoint.state.atoms.resize(n);
+    const char* at = data.data();
+    const auto take = [&](void* to, std::size_t n_bytes) {
+      std::memcpy(to, at, n_bytes);
+      at += n_bytes;
+    };
+    for (auto& p : checkpoint.state.atoms) {
+      take(&p.id, 8);
+      take(&p.position, 12);
+      take(&p.velocity, 12);
+      take(&p.displacement, 12);
+      for (auto& field : checkpoint.state.fields) {
+        field.values.resize(field.values.size() + field.width);
+        take(field.values.data() + field.values.size() - field.width, field.width * sizeof(double));
+      }
     }
     return checkpoint;
   } catch (const nlohmann::json::exception&) {
@@ -85,47 +132,34 @@ Checkpoint read_one(const std::string& path) {
 
 }  // namespace
 
-nlohmann::json bit_settings(const md::EngineSettings& settings, const nlohmann::json& fingerprint) {
-  return {{system_key, fingerprint},
-          {"interactions.cutoff", settings.pair.cutoff},
-          {"interactions.switch", settings.pair.switch_distance},
-          {"interactions.lj", static_cast<int>(settings.pair.lj)},
-          {"interactions.lj_tail", settings.lj_tail},
-          {"interactions.electrostatics", static_cast<int>(settings.pair.electrostatics)},
-          {"interactions.coulomb_switch", settings.pair.coulomb_switch},
-          {"interactions.pair_function is table", settings.pair.function == md::pair::PairFunction::table},
-          {"interactions.table_density", settings.pair.table_density},
-          {"pme.cutoff", settings.pair.direct_cutoff},
-          {"pme.alpha", settings.pair.alpha},
-          {"pme.order", settings.pme_order},
-          {"pme.grid", settings.pme_grid},
-          {"parallel.buffer", settings.buffer},
-          {"parallel.pair_search_every", settings.search_every},
-          {"parallel.precision is double", settings.double_precision},
-          {"parallel.pair_scheme", settings.pair_scheme},
-          {"dynamics.constraints", static_cast<int>(settings.constraints)},
-          {"dynamics.constraint_tolerance", settings.constraint_tolerance},
-          {"dynamics.timestep (ps)", settings.timestep},
-          {"dynamics.com_removal_every", settings.com_removal_every}};
-}
-
-nlohmann::json start_settings(const DynamicsConfig& dynamics) {
-  return {{"dynamics.temperature", dynamics.temperature},
-          {"dynamics.seed", dynamics.seed},
-          {"dynamics.velocities", static_cast<int>(dynamics.velocities)}};
-}
-
 namespace {
 
-/// A setting as a run file writes it: bit_settings() holds a choice as its number in the schema.
-std::string text_of(const std::string& key, const nlohmann::json& value) {
-  for (const auto& known : schema())
-    if (known.full_name() == key && value.is_number_integer() && value.get<std::size_t>() < known.allowed.size())
-      return nlohmann::json(known.allowed[value.get<std::size_t>()]).dump();
-  return value.dump();
+/// The keys that decide this, with their values in a configuration.
+nlohmann::json settings_that_decide(Decides what, const RunConfig& config) {
+  auto settings = nlohmann::json::object();
+  for (const auto& section : run_schema().sections)
+    for (std::size_t row = 0; row < section.n_rows(config); ++row)
+      for (const auto& key : section.keys) {
+        if (key.decides != what || (key.has_effect && !key.has_effect(config))) continue;
+        const auto name =
+            section.is_repeated() ? fmt::format("{}.{}.{}", section.name, row, key.name) : key.full_name();
+        std::visit([&](const auto& value) { settings[name] = value; }, key.load(config, row));
+      }
+  return settings;
 }
 
 }  // namespace
+
+nlohmann::json bit_settings(const RunConfig& config, const md::EngineSettings& settings,
+                            const nlohmann::json& fingerprint) {
+  auto effective = in_effect(config, settings);
+  effective.parallel.buffer = settings.buffer;  // as wide as the cells allow; in_effect() keeps what was asked for
+  auto json = settings_that_decide(Decides::bits, effective);
+  json[system_key] = fingerprint;
+  return json;
+}
+
+nlohmann::json start_settings(const RunConfig& config) { return settings_that_decide(Decides::start, config); }
 
 std::string describe_differences(const nlohmann::json& checkpoint, const nlohmann::json& run) {
   std::string direct, derived;
@@ -137,16 +171,16 @@ std::string describe_differences(const nlohmann::json& checkpoint, const nlohman
                             fmt::join(changed_parts(before, value), ", "));
       continue;
     }
-    auto& text = key == "pme.alpha" || key == "pme.grid" ? derived : direct;
-    text += fmt::format("{}{} was {}, is {}", text.empty() ? "" : "; ", key, text_of(key, before), text_of(key, value));
+    // A key that the checkpoint lacks had no effect in its run.
+    auto& text = before.is_null() || key == "pme.alpha" || key == "pme.grid" ? derived : direct;
+    text += fmt::format("{}{} was {}, is {}", text.empty() ? "" : "; ", key, before.dump(), value.dump());
   }
   return direct.empty() ? derived : direct;  // α and mesh follow from the others
 }
 
 CheckpointWriter::CheckpointWriter(const std::string& folder, const Checkpoint& checkpoint, std::int64_t n_atoms)
     : folder_(folder), file_(unplaced(folder)) {
-  const nlohmann::json json = {{"step", checkpoint.step},
-                               {"last_search", checkpoint.last_search},
+  const nlohmann::json json = {{"state", globals_to_json(checkpoint.state)},
                                {"energy_rows", checkpoint.energy_rows},
                                {"trajectory_frames", checkpoint.trajectory_frames},
                                {"averages", checkpoint.averages},
@@ -159,15 +193,19 @@ CheckpointWriter::CheckpointWriter(const std::string& folder, const Checkpoint& 
   sum_.add(comm::bytes_of(header));
 }
 
-void CheckpointWriter::append(std::span<const md::domain::Particle> particles) {
-  std::vector<char> records(particles.size() * record_bytes);
-  char* at = records.data();
-  for (const auto& p : particles) {
-    std::memcpy(at, &p.id, 8);
-    std::memcpy(at + 8, &p.position, 12);
-    std::memcpy(at + 20, &p.velocity, 12);
-    std::memcpy(at + 32, &p.displacement, 12);
-    at += record_bytes;
+void CheckpointWriter::append(const md::Particles& atoms) {
+  std::vector<char> records;
+  const auto add = [&](const void* from, std::size_t n_bytes) {
+    const auto* bytes = static_cast<const char*>(from);
+    records.insert(records.end(), bytes, bytes + n_bytes);
+  };
+  for (std::size_t i = 0; i < atoms.size(); ++i) {
+    const auto& p = atoms.atoms[i];
+    add(&p.id, 8);
+    add(&p.position, 12);
+    add(&p.velocity, 12);
+    add(&p.displacement, 12);
+    for (const auto& field : atoms.fields) add(&field.values[i * field.width], field.width * sizeof(double));
   }
   file_.append(comm::bytes_of(records));
   sum_.add(comm::bytes_of(records));
@@ -175,7 +213,7 @@ void CheckpointWriter::append(std::span<const md::domain::Particle> particles) {
 
 void CheckpointWriter::finish() {
   file_.append(comm::bytes_of(sum_.finish()));
-  // The old newest becomes the previous only when the new one is safe beside it: write, then rename twice.
+  // The newest becomes the previous one only when the new one is on the disk: write, then rename twice.
   file_.commit();
   std::error_code ignored;
   std::filesystem::rename(newest(folder_), previous(folder_), ignored);  // none yet: fine
@@ -188,7 +226,7 @@ void CheckpointWriter::finish() {
 
 Checkpoint read_checkpoint(const std::string& folder, std::string& note) {
   std::string problems;
-  // A kill between the two renames leaves the newest under its first name.
+  // A process that was killed between the two renames left the newest under its first name.
   for (const auto& path : {newest(folder), unplaced(folder), previous(folder)}) {
     std::error_code ignored;
     if (!std::filesystem::is_regular_file(path, ignored)) continue;
@@ -206,15 +244,22 @@ Checkpoint read_checkpoint(const std::string& folder, std::string& note) {
   throw InputError(fmt::format("no good checkpoint in {}: {}", folder, problems));
 }
 
-void add_state(std::span<const md::domain::Particle> particles, io::Checksum& hash) {
-  struct State {
+void share_globals(const comm::Communicator& comm, md::Snapshot& state) {
+  std::string text;
+  if (comm.is_root()) text = globals_to_json(state).dump();
+  comm::broadcast_resized(comm, text);
+  if (!comm.is_root()) state = globals_from(nlohmann::json::parse(text));
+}
+
+void add_state(const md::Particles& atoms, io::Checksum& hash) {
+  struct PlaceAndVelocity {
     Fraction position;
-    md::domain::Velocity velocity;
+    md::Velocity velocity;
   };
-  std::vector<State> states;
-  states.reserve(particles.size());
-  for (const auto& p : particles) states.push_back({p.position + p.displacement, p.velocity});
-  hash.add(comm::bytes_of(states));
+  std::vector<PlaceAndVelocity> values;
+  values.reserve(atoms.size());
+  for (const auto& p : atoms.atoms) values.push_back({p.position + p.displacement, p.velocity});
+  hash.add(comm::bytes_of(values));
 }
 
 }  // namespace tessera::app

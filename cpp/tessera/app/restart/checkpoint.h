@@ -1,8 +1,9 @@
 // The state that a run continues from, bit for bit and on any number of ranks.
 //
-// A checkpoint holds each atom's place at the last pair search, how far it has moved since, and its velocity, all in
-// the engine's integers: the restarted run builds the same cells and the same list. File: a JSON header line, the
-// arrays in id order, and their SHA-256. Two generations are kept: `checkpoint.tck` and `checkpoint.previous.tck`.
+// A checkpoint holds each atom's position at the last pair search, its displacement since and its velocity, all in the
+// engine's integers, so that the restarted run builds the same cells and the same list. The file holds a version line,
+// a JSON header line, the arrays in id order, and their SHA-256. Two generations are kept: `checkpoint.tck` and
+// `checkpoint.previous.tck`.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "tessera/app/averages.h"
 #include "tessera/app/config/run_config.h"
+#include "tessera/app/observers/averages.h"
 #include "tessera/base/atomic_file.h"
 #include "tessera/comm/communicator.h"
 #include "tessera/io/checksum.h"
@@ -20,36 +21,40 @@
 
 namespace tessera::app {
 
-struct Checkpoint {
-  std::int64_t step = 0;
-  std::int64_t last_search = 0;
+/// How far a run is, and what it has written.
+struct CheckpointNumbers {
   std::int64_t energy_rows = 0;
   std::int64_t trajectory_frames = 0;
   Averages::State averages{};
-  std::string simd;                             // bits are the same per instruction set
-  nlohmann::json settings;                      // what decides bits: the system, cut-offs, mesh, time step …
-  nlohmann::json start;                         // what decided how the run began
-  std::vector<md::domain::Particle> particles;  // of one that was read: by id on the root, nothing elsewhere
 };
 
-/// The settings that decide the bits of a trajectory, the system's content among them: a restart must have the same.
-nlohmann::json bit_settings(const md::EngineSettings& settings, const nlohmann::json& fingerprint);
+struct Checkpoint : CheckpointNumbers {
+  std::string simd;         // bits are the same per instruction set
+  nlohmann::json settings;  // bit_settings()
+  nlohmann::json start;     // start_settings()
+  md::Snapshot state;       // of one that was read: with all atoms by id on the root, without atoms elsewhere
+};
 
-/// The settings that only the start of a run looks at.
-nlohmann::json start_settings(const DynamicsConfig& dynamics);
+/// The keys of the run file that decide the bits of a trajectory, with their values in effect, and the system's
+/// content: a restart must have the same.
+nlohmann::json bit_settings(const RunConfig& config, const md::EngineSettings& settings,
+                            const nlohmann::json& fingerprint);
+
+/// The keys that only the start of a run looks at.
+nlohmann::json start_settings(const RunConfig& config);
 
 /// "interactions.cutoff was 9.0, is 10.0; …": what differs between a checkpoint's settings and a run's, those that
 /// people set first; empty where nothing does.
 std::string describe_differences(const nlohmann::json& checkpoint, const nlohmann::json& run);
 
-/// Root only: writes a checkpoint whole or not at all, keeping the one before. Its atoms come piece by piece, so that
-/// they need not all be in memory at once. Throws RunError.
+/// Writes a checkpoint, on the root alone, completely or not at all, and keeps the one before. The atoms are appended
+/// in parts, so that they need not all be in memory at once. Throws RunError.
 class CheckpointWriter {
  public:
-  /// All of the checkpoint but its particles.
+  /// Everything but the atoms.
   CheckpointWriter(const std::string& folder, const Checkpoint& checkpoint, std::int64_t n_atoms);
   /// The next atoms in id order.
-  void append(std::span<const md::domain::Particle> particles);
+  void append(const md::Particles& atoms);
   /// Puts it in its place.
   void finish();
 
@@ -59,11 +64,14 @@ class CheckpointWriter {
   io::Checksum sum_;
 };
 
-/// Reads the newest good checkpoint of a folder; `note` says where an older one had to serve. Throws InputError where
-/// there is none, or none is good.
+/// Reads the newest intact checkpoint of a folder; `note` says why an older one is used. Throws InputError where there
+/// is none, or none is intact.
 Checkpoint read_checkpoint(const std::string& folder, std::string& note);
 
+/// Sends all of the state but its atoms from the root to all ranks. Collective.
+void share_globals(const comm::Communicator& comm, md::Snapshot& state);
+
 /// Adds positions and velocities, in id order, to a hash of the state.
-void add_state(std::span<const md::domain::Particle> particles, io::Checksum& hash);
+void add_state(const md::Particles& atoms, io::Checksum& hash);
 
 }  // namespace tessera::app

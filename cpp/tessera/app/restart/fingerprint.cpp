@@ -4,32 +4,64 @@
 #include <cstdint>
 #include <map>
 #include <span>
+#include <string_view>
+#include <type_traits>
 
+#include "tessera/app/system/system_layout.h"
 #include "tessera/io/checksum.h"
 
 namespace tessera::app {
 
 namespace {
 
-/// Checksums by part. Every list goes in with its length, so that no two contents look alike.
-class Parts {
+/// A visitor that adds each part to a checksum of its own. Every list goes in with its length, so that no two contents
+/// look alike.
+class Fingerprint {
  public:
-  template <class Value>
-  void add(const std::string& part, const std::vector<Value>& values) {
-    static_assert(std::has_unique_object_representations_v<Value> || std::is_floating_point_v<Value> ||
-                      sizeof(Value) % sizeof(double) == 0,
-                  "no padding, which holds anything");
-    const auto n = static_cast<std::int64_t>(values.size());
-    sums_[part].add(std::as_bytes(std::span(&n, 1))).add(std::as_bytes(std::span(values)));
+  /// The parts that are visited next are in this group of the file ("templates/").
+  Fingerprint& in(std::string group) {
+    group_ = std::move(group);
+    return *this;
   }
-  void add(const std::string& part, const std::vector<std::string>& texts) {
-    add(part, std::vector<std::int64_t>{static_cast<std::int64_t>(texts.size())});
+
+  template <class Value, class Layout>
+  void operator()(std::string_view part, const std::vector<Value>& values, Layout) {
+    add(part, values);
+  }
+  template <class Layout>
+  void operator()(std::string_view part, const std::vector<std::string>& texts, Layout) {
+    add(part, std::vector<std::size_t>{texts.size()});
     for (const auto& text : texts) add(part, std::vector<char>(text.begin(), text.end()));
   }
+  void operator()(std::string_view part, const std::vector<model::CmapParameter>& maps, layout::AnyRows) {
+    for (const auto& map : maps) add(part, map.energy);
+  }
   template <int Arity>
-  void add(const std::string& part, const model::Terms<Arity>& terms) {
+  void operator()(std::string_view part, const model::Terms<Arity>& terms, layout::TermTable) {
     add(part, terms.atoms);
     add(part, terms.parameter);
+  }
+  void operator()(std::string_view part, const Lattice& lattice, layout::AnyRows) {
+    const auto &a = lattice.a(), &b = lattice.b(), &c = lattice.c();
+    add(part, std::vector<double>{a.x, a.y, a.z, b.x, b.y, b.z, c.x, c.y, c.z});
+  }
+  void operator()(std::string_view part, const model::Template& molecule, layout::SettleLengths) {
+    add(part, std::vector<double>{molecule.water_oh, molecule.water_hh});
+  }
+  void operator()(std::string_view part, const model::System& system, layout::Runs) {
+    std::vector<std::int64_t> runs;
+    for (const auto& run : system.instances()) runs.insert(runs.end(), {run.molecule, run.count});
+    add(part, runs);
+  }
+  template <class Value>
+  void operator()(std::string_view name, const Value& value, layout::Attribute attribute) {
+    const auto part = attribute.part.empty() ? name : attribute.part;
+    if constexpr (std::is_same_v<Value, std::string>)
+      (*this)(part, std::vector<std::string>{value}, layout::AnyRows{});
+    else if constexpr (std::is_same_v<Value, double>)
+      add(part, std::vector<double>{value});
+    else
+      add(part, std::vector<int>{static_cast<int>(value)});
   }
 
   nlohmann::json finish() {
@@ -40,65 +72,29 @@ class Parts {
   }
 
  private:
+  template <class Value>
+  void add(std::string_view part, const std::vector<Value>& values) {
+    static_assert(std::has_unique_object_representations_v<Value> || std::is_floating_point_v<Value> ||
+                      sizeof(Value) % sizeof(double) == 0,
+                  "no padding, which holds anything");
+    const auto n = static_cast<std::int64_t>(values.size());
+    sums_[group_ + std::string(part)].add(std::as_bytes(std::span(&n, 1))).add(std::as_bytes(std::span(values)));
+  }
+
+  std::string group_;
   std::map<std::string, io::Checksum> sums_;
 };
-
-void add_force_field(Parts& parts, const model::ForceField& field) {
-  parts.add("coulomb_constant", std::vector<double>{field.coulomb_constant});
-  parts.add("lj_rule", std::vector<int>{static_cast<int>(field.lj_rule)});
-  parts.add("forcefield/type_name", field.type_name);
-  parts.add("forcefield/type_lj", field.type_lj);
-  parts.add("forcefield/nbfix", field.nbfix);
-  parts.add("forcefield/bond", field.bond);
-  parts.add("forcefield/angle", field.angle);
-  parts.add("forcefield/urey_bradley", field.urey_bradley);
-  parts.add("forcefield/dihedral", field.dihedral);
-  parts.add("forcefield/dihedral_rb", field.dihedral_rb);
-  parts.add("forcefield/improper_harmonic", field.improper_harmonic);
-  parts.add("forcefield/improper_periodic", field.improper_periodic);
-  parts.add("forcefield/pair_14", field.pair_14);
-  for (const auto& map : field.cmap) parts.add("forcefield/cmap", map.energy);
-}
-
-void add_template(Parts& parts, const model::Template& molecule) {
-  parts.add("templates/name", std::vector<std::string>{molecule.name});
-  parts.add("templates/rigid_water", std::vector<int>{molecule.rigid_water, molecule.always_rigid});
-  parts.add("templates/settle", std::vector<double>{molecule.water_oh, molecule.water_hh});
-  parts.add("templates/atom_name", molecule.atom_name);
-  parts.add("templates/type", molecule.type);
-  parts.add("templates/charge", molecule.charge);
-  parts.add("templates/mass", molecule.mass);
-  parts.add("templates/atomic_number", molecule.atomic_number);
-  parts.add("templates/residue", molecule.residue);
-  parts.add("templates/residue_name", molecule.residue_name);
-  parts.add("templates/segment_name", molecule.segment_name);
-  parts.add("templates/residue_number", molecule.residue_number);
-  parts.add("templates/group", molecule.group);
-  parts.add("templates/bond", molecule.bond);
-  parts.add("templates/angle", molecule.angle);
-  parts.add("templates/urey_bradley", molecule.urey_bradley);
-  parts.add("templates/dihedral", molecule.dihedral);
-  parts.add("templates/dihedral_rb", molecule.dihedral_rb);
-  parts.add("templates/improper_harmonic", molecule.improper_harmonic);
-  parts.add("templates/improper_periodic", molecule.improper_periodic);
-  parts.add("templates/cmap", molecule.cmap);
-  parts.add("templates/pair_14", molecule.pair_14);
-  parts.add("templates/exclusions", molecule.exclusions);
-}
 
 }  // namespace
 
 nlohmann::json fingerprint(const model::System& system) {
-  Parts parts;
-  const auto &a = system.lattice.a(), &b = system.lattice.b(), &c = system.lattice.c();
-  parts.add("box", std::vector<double>{a.x, a.y, a.z, b.x, b.y, b.z, c.x, c.y, c.z});
-  parts.add("periodic", std::vector<int>{system.is_periodic});
-  add_force_field(parts, system.force_field);
-  for (const auto& molecule : system.templates) add_template(parts, molecule);
-  std::vector<std::int64_t> runs;
-  for (const auto& run : system.instances()) runs.insert(runs.end(), {run.molecule, run.count});
-  parts.add("instances/runs", runs);
-  return parts.finish();
+  Fingerprint visitor;
+  layout::visit_root(system, visitor);
+  layout::visit_force_field(system.force_field, visitor.in("forcefield/"));
+  for (const auto& molecule : system.templates)
+    layout::visit_template(molecule, system.force_field, visitor.in("templates/"));
+  layout::visit_instances(system, visitor.in("instances/"));
+  return visitor.finish();
 }
 
 std::vector<std::string> changed_parts(const nlohmann::json& before, const nlohmann::json& now) {

@@ -1,4 +1,4 @@
-// What a system is, in a few bytes: whether a restart goes on with the system that its run began with.
+// Checksums of a system, by which a restart checks that it continues with the system that the run began with.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -9,8 +9,8 @@
 
 namespace tessera::app {
 
-/// A checksum of each part of the system file ("forcefield/bond", "templates/charge" of all templates, "box" …): all
-/// but coordinates, velocities and the order of blocks. Whatever is added to the system has to be added here.
+/// A checksum of each part of the system file ("forcefield/bond", "templates/charge" of all templates, "box" …): of all
+/// that system_layout.h visits.
 nlohmann::json fingerprint(const model::System& system);
 
 /// The parts in which two fingerprints differ.

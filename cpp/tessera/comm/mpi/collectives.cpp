@@ -8,7 +8,7 @@
 #include <functional>
 
 #include "tessera/base/error.h"
-#include "tessera/comm/collectives/predict.h"
+#include "tessera/collectives/predict.h"
 #include "tessera/comm/communicator.h"
 #include "tessera/comm/mpi/hosts.h"
 #include "tessera/comm/mpi/native.h"
@@ -17,11 +17,11 @@
 namespace tessera::comm::mpi {
 namespace {
 
-using collectives::Candidate;
-using collectives::Choice;
+using collectives::EntryChoice;
 using collectives::Parameters;
+using collectives::PricedEntry;
 
-/// Differs (all but surely) where networks do.
+/// Returns a number that differs (almost surely) where networks differ.
 std::uint64_t fingerprint(const machine::Network& network) {
   std::string text;
   const auto add = [&](const machine::Link& link) { text += fmt::format("{} {};", link.latency, link.bandwidth); };
@@ -41,7 +41,7 @@ std::uint64_t fingerprint(const machine::Network& network) {
   return std::hash<std::string>{}(text);
 }
 
-/// A candidate as bytes, for the one message that makes it known.
+/// A choice as bytes, for the one message that tells it to other ranks.
 struct Chosen {
   bool is_ours = false;
   char entry[64] = {};
@@ -57,7 +57,7 @@ void copy_text(const std::string& text, char (&to)[size]) {
   std::memcpy(to, text.data(), std::min(text.size(), size - 1));
 }
 
-Chosen bytes_of(const Choice& choice) {
+Chosen bytes_of(const EntryChoice& choice) {
   Chosen chosen;
   chosen.native_seconds = choice.native_seconds;
   copy_text(choice.reason, chosen.reason);
@@ -76,16 +76,20 @@ Chosen bytes_of(const Choice& choice) {
 
 }  // namespace
 
-Collectives::Collectives(MPI_Comm comm, std::shared_ptr<const machine::Network> network, Settings settings)
-    : comm_(comm), settings_(std::move(settings)) {
-  if (settings_.only && settings_.only != "native") collectives::entry(*settings_.only);
-  planned_.reserve(std::max<std::size_t>(1, settings_.kept_plans));
+Collectives::Collectives(MPI_Comm comm) : comm_(comm) {
   MPI_Comm_rank(comm, &rank_);
   MPI_Comm_size(comm, &n_ranks_);
+}
+
+Collectives::Collectives(MPI_Comm comm, std::shared_ptr<const machine::Network> network, CollectiveSettings settings)
+    : Collectives(comm) {
+  settings_ = std::move(settings);
+  if (settings_.only && settings_.only != "native") collectives::entry(*settings_.only);
+  planned_.reserve(std::max<std::size_t>(1, settings_.kept_plans));
   int is_between_groups = 0;
   MPI_Comm_test_inter(comm, &is_between_groups);
   if (is_between_groups) return;
-  // Not a duplicate: what users attach to their communicator is none of ours.
+  // The communicator is not a duplicate, as attributes that users attach to theirs must not be copied.
   MPI_Group group = MPI_GROUP_NULL;
   MPI_Comm_group(comm, &group);
   MPI_Comm_create(comm, group, &private_);
@@ -138,7 +142,7 @@ int Collectives::finish(int code) {
   return code;
 }
 
-const Collectives::Planned* Collectives::plan(Problem problem) {
+const Collectives::Planned* Collectives::plan(CollectiveProblem problem) {
   ++n_calls_;
   auto place = std::find_if(planned_.begin(), planned_.end(), [&](const auto& p) { return p.problem == problem; });
   if (place == planned_.end()) {
@@ -155,7 +159,7 @@ const Collectives::Planned* Collectives::plan(Problem problem) {
   return place->schedule ? &*place : nullptr;
 }
 
-Collectives::Planned Collectives::choose(Problem problem) {
+Collectives::Planned Collectives::choose(CollectiveProblem problem) {
   Planned planned;
   planned.offsets = problem.offsets();
   if (const auto candidate = agree_on_candidate(problem, planned.decision)) {
@@ -164,7 +168,7 @@ Collectives::Planned Collectives::choose(Problem problem) {
       planned.inside = make_inside(problem);
       plan = between_hosts(std::move(plan));
     }
-    planned.schedule.emplace(actions_of(plan, rank_), rank_, plan.window, plan.horizon);
+    planned.schedule.emplace(plan, rank_);
     planned.decision.name = plan.entry;
     planned.decision.is_ours = true;
     planned.decision.seconds = candidate->seconds;
@@ -173,9 +177,9 @@ Collectives::Planned Collectives::choose(Problem problem) {
   return planned;
 }
 
-/// Rank 0 chooses for all: choosing takes a while, and times predicted on unlike processors might differ in the last
-/// bit.
-std::optional<Candidate> Collectives::agree_on_candidate(const Problem& problem, Decision& decision) {
+/// Rank 0 chooses for all ranks, as choosing takes a while, and times that are predicted on different processors might
+/// differ in the last bit.
+std::optional<PricedEntry> Collectives::agree_on_candidate(const CollectiveProblem& problem, Decision& decision) {
   Chosen chosen;
   if (rank_ == 0) {
     try {
@@ -191,13 +195,13 @@ std::optional<Candidate> Collectives::agree_on_candidate(const Problem& problem,
   decision.reason = chosen.reason;
   decision.native_seconds = chosen.native_seconds;
   if (!chosen.is_ours) return std::nullopt;
-  return Candidate{
+  return PricedEntry{
       &collectives::entry(chosen.entry), {chosen.segment, chosen.degree, chosen.depth, chosen.pattern}, chosen.seconds};
 }
 
-Choice Collectives::choose_here(const Problem& problem) const {
-  Choice choice;
-  // The most that the library's function would have to count.
+EntryChoice Collectives::choose_here(const CollectiveProblem& problem) const {
+  EntryChoice choice;
+  // This is the largest count that the library's function would need.
   const auto largest = has_blocks_by_rank(problem.operation)
                            ? problem.offsets().back()
                            : *std::max_element(problem.blocks.begin(), problem.blocks.end());
@@ -207,7 +211,7 @@ Choice Collectives::choose_here(const Problem& problem) const {
     if (entry.can(problem, *wires_)) {
       const auto plan = entry.plan(problem, *wires_, *settings_.parameters);
       const double seconds = collectives::predict(plan, problem, *wires_).seconds;
-      return {Candidate{&entry, *settings_.parameters, seconds, plan.messages.size()},
+      return {PricedEntry{&entry, *settings_.parameters, seconds, plan.messages.size()},
               0,
               fmt::format("{} was asked for", entry.name),
               {}};
@@ -227,7 +231,7 @@ Choice Collectives::choose_here(const Problem& problem) const {
   return choice;
 }
 
-int Collectives::run(const Planned& planned, const Vectors& vectors, const Element& element,
+int Collectives::run(const Planned& planned, const BufferAddresses& vectors, const Element& element,
                      const Reduction& reduction) {
   int code = planned.inside ? collect(planned, vectors.output, element, reduction) : MPI_SUCCESS;
   if (code == MPI_SUCCESS) code = run(*planned.schedule, vectors, element, reduction);
@@ -235,11 +239,11 @@ int Collectives::run(const Planned& planned, const Vectors& vectors, const Eleme
   return code;
 }
 
-int Collectives::run(const Schedule& schedule, const Vectors& vectors, const Element& element,
+int Collectives::run(const Schedule& schedule, const BufferAddresses& vectors, const Element& element,
                      const Reduction& reduction) {
   auto complete = vectors;
   const auto& range = schedule.touched(Buffer::scratch);
-  complete.scratch = scratch_.elements(range.begin, range.end, element);
+  complete.scratch = scratch_.elements(range, element);
   return executor_->execute(schedule, complete, element, reduction);
 }
 

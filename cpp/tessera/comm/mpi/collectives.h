@@ -1,6 +1,6 @@
-// Collective operations with MPI's arguments, counts of 64 bits and MPI's error codes, carried out by the plan that is
-// predicted to be the fastest on the measured network, or by the MPI library's own where no gain is predicted, where
-// nothing is known of the network, or where arguments are odd (so that it may say so).
+// Collective operations with MPI's arguments, counts of 64 bits and MPI's error codes. Each is carried out by the plan
+// that is predicted to be the fastest on the measured network, or by the MPI library's own function where no gain is
+// predicted, where nothing is known of the network, or where arguments are invalid (so that the library may say so).
 #pragma once
 
 #include <mpi.h>
@@ -12,17 +12,17 @@
 #include <string>
 #include <vector>
 
-#include "tessera/comm/collectives/choose.h"
+#include "tessera/collectives/choose.h"
 #include "tessera/comm/mpi/datatype.h"
 #include "tessera/comm/mpi/execute.h"
 #include "tessera/machine/wires.h"
 
 namespace tessera::comm::mpi {
 
+using collectives::CollectiveProblem;
 using collectives::Operation;
-using collectives::Problem;
 
-struct Settings {
+struct CollectiveSettings {
   std::optional<std::string> only;                    // an entry of the registry, or "native"; absent: the fastest
   std::optional<collectives::Parameters> parameters;  // of that entry; absent: the best
   std::vector<machine::Trial> trials;                 // of this MPI library, on rank 0
@@ -31,7 +31,7 @@ struct Settings {
   Limits limits;
 };
 
-/// How an operation is carried out.
+/// Says how an operation is carried out.
 struct Decision {
   std::string name = "native";  // of the plan
   bool is_ours = false;
@@ -42,24 +42,28 @@ struct Decision {
       candidates;  // entries with their parameters, fastest first; on rank 0, where it had to choose
 };
 
-/// The collectives of one communicator. All ranks make the same calls in the same order, as MPI demands; one thread at
-/// a time. Arguments that MPI ignores on a rank are ignored.
+/// The collective operations of one communicator. All ranks make the same calls in the same order, as MPI demands, and
+/// from one thread at a time. Arguments that MPI ignores on a rank are ignored.
 class Collectives {
  public:
-  /// Collective. The network and the settings (but for `host`) are the same on all ranks. Without a network, or with
-  /// one that these ranks are not on, the MPI library does everything. Throws InputError for an unknown entry. `comm`
-  /// outlives this.
-  Collectives(MPI_Comm comm, std::shared_ptr<const machine::Network> network, Settings settings = {});
-  /// Collective, unless MPI has ended.
+  /// Leaves all operations to the MPI library. `comm` outlives this object.
+  explicit Collectives(MPI_Comm comm);
+  /// Plans for a network, which is the same on all ranks, as are the settings (but for `host`). Without a network, or
+  /// with one that these ranks are not on, the MPI library carries out all operations, unless an entry is asked for.
+  /// Throws InputError for an unknown entry. `comm` outlives this object. Collective.
+  Collectives(MPI_Comm comm, std::shared_ptr<const machine::Network> network, CollectiveSettings settings = {});
+  /// The destructor is collective, unless MPI has ended.
   ~Collectives();
   Collectives(const Collectives&) = delete;
   Collectives& operator=(const Collectives&) = delete;
 
-  /// Why the network is not used: one line, the same on all ranks; empty where it is, or where there is none.
+  /// Says why the network is not used, in one line that is the same on all ranks. It is empty where the network is
+  /// used, or where there is none.
   const std::string& warning() const { return warning_; }
-  /// Of these ranks, on hosts of one switch where there is no network; null where `warning` says why there are none.
+  /// Returns the wires of these ranks, which are on hosts of one switch where there is no network; null where `warning`
+  /// says why there are none.
   const machine::Wires* wires() const { return wires_ ? &*wires_ : nullptr; }
-  /// How the latest call was carried out.
+  /// Says how the latest call was carried out.
   const Decision& latest() const { return *latest_; }
 
   int barrier();
@@ -83,6 +87,8 @@ class Collectives {
                   const std::int64_t* receive_displacements, MPI_Datatype receive_type);
   int reduce(const void* send, void* receive, std::int64_t count, MPI_Datatype type, MPI_Op op, int root);
   int all_reduce(const void* send, void* receive, std::int64_t count, MPI_Datatype type, MPI_Op op);
+  /// Starts a reduction from `values` to `values` by the library, as plans progress only inside calls.
+  int start_all_reduce(void* values, std::int64_t count, MPI_Datatype type, MPI_Op op, MPI_Request* request);
   int reduce_scatter(const void* send, void* receive, const std::int64_t* counts, MPI_Datatype type, MPI_Op op);
   int reduce_scatter_block(const void* send, void* receive, std::int64_t count, MPI_Datatype type, MPI_Op op);
   int scan(const void* send, void* receive, std::int64_t count, MPI_Datatype type, MPI_Op op);
@@ -96,7 +102,7 @@ class Collectives {
     std::size_t first = 0;  // lowest rank of the host
   };
   struct Planned {
-    Problem problem;
+    CollectiveProblem problem;
     std::vector<std::int64_t> offsets;
     Decision decision;
     std::optional<Schedule> schedule;  // absent: the MPI library's own
@@ -113,28 +119,30 @@ class Collectives {
     int peer = 0;
     Data data;
   };
-  struct Blocks;
+  struct BlocksByRank;
 
   std::string find_network(const machine::Network& network, const std::vector<std::string>& names);
   bool may_plan() const { return wires_.has_value() && n_ranks_ > 1; }
   bool is_rank(int rank) const { return rank >= 0 && rank < n_ranks_; }
   bool is_direct() const { return may_plan() && settings_.only && settings_.only != "native"; }
 
-  /// What to execute; null for the MPI library's own.
-  const Planned* plan(Problem problem);
-  Planned choose(Problem problem);
-  std::optional<collectives::Candidate> agree_on_candidate(const Problem& problem, Decision& decision);
-  collectives::Choice choose_here(const Problem& problem) const;
-  int run(const Planned& planned, const Vectors& vectors, const Element& element, const Reduction& reduction = {});
-  int run(const Schedule& schedule, const Vectors& vectors, const Element& element, const Reduction& reduction = {});
-  std::optional<Inside> make_inside(const Problem& problem);
+  /// Returns what to execute; null for the MPI library's own function.
+  const Planned* plan(CollectiveProblem problem);
+  Planned choose(CollectiveProblem problem);
+  std::optional<collectives::PricedEntry> agree_on_candidate(const CollectiveProblem& problem, Decision& decision);
+  collectives::EntryChoice choose_here(const CollectiveProblem& problem) const;
+  int run(const Planned& planned, const BufferAddresses& vectors, const Element& element,
+          const Reduction& reduction = {});
+  int run(const Schedule& schedule, const BufferAddresses& vectors, const Element& element,
+          const Reduction& reduction = {});
+  std::optional<Inside> make_inside(const CollectiveProblem& problem);
   int collect(const Planned& planned, std::byte* output, const Element& element, const Reduction& reduction);
   int distribute(const Planned& planned, std::byte* output, const Element& element);
-  /// Ends a call: very large storage goes, and MPI's error handler of the user's communicator hears of an error.
+  /// Ends a call: frees very large storage, and passes an error to the error handler of the user's communicator.
   int finish(int code);
 
   const Planned* plan_move(Operation operation, std::vector<std::int64_t> bytes, int root = 0);
-  int all_gather_blocks(const Planned& planned, const Data& own, const Blocks& blocks);
+  int all_gather_blocks(const Planned& planned, const Data& own, const BlocksByRank& blocks);
   int send_directly(std::span<const Direct> messages);
   int copy_block(const Data& from, const Data& to);
 
@@ -148,7 +156,7 @@ class Collectives {
   MPI_Comm private_ = MPI_COMM_NULL;  // carries the messages of plans
   MPI_Comm inside_ = MPI_COMM_NULL;   // the ranks of this host; made when first needed
   int rank_ = 0, n_ranks_ = 1;
-  Settings settings_;
+  CollectiveSettings settings_;
   bool is_measured_ = false;
   std::string warning_;
   std::optional<machine::Wires> wires_;

@@ -1,9 +1,12 @@
-// What stands behind a Communicator in the backend over MPI.
+// The implementation of Communicator in the backend over MPI.
 #pragma once
 
 #include <mpi.h>
 
+#include <memory>
+
 #include "tessera/comm/communicator.h"
+#include "tessera/comm/mpi/collectives.h"
 
 namespace tessera::comm {
 
@@ -12,8 +15,18 @@ struct Communicator::Implementation {
   int rank = 0;
   int size = 1;
   bool is_own = false;  // a duplicate, which is freed in the end
+  /// Every collective operation goes through here.
+  std::unique_ptr<mpi::Collectives> collectives;
 
+  Implementation(MPI_Comm of_ranks, bool is_duplicate) : comm(of_ranks), is_own(is_duplicate) {
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &size);
+    collectives = std::make_unique<mpi::Collectives>(comm);
+  }
+  Implementation(const Implementation&) = delete;
+  Implementation& operator=(const Implementation&) = delete;
   ~Implementation() {
+    collectives.reset();
     int ended = 0;
     MPI_Finalized(&ended);
     if (is_own && !ended) MPI_Comm_free(&comm);

@@ -24,7 +24,7 @@ int combiner_of(MPI_Datatype type) {
   return combiner;
 }
 
-/// The type that a copy or a run of one type was made from; the caller frees it if it is not predefined.
+/// Returns the type that a copy or a run of one type was made from; the caller frees it if it is not predefined.
 MPI_Datatype part_of(MPI_Datatype type) {
   MPI_Datatype part = MPI_DATATYPE_NULL;
 #if MPI_VERSION >= 4
@@ -138,11 +138,11 @@ std::byte* Storage::bytes(std::int64_t size) {
   return memory_.get();
 }
 
-std::byte* Storage::elements(std::int64_t begin, std::int64_t end, const Element& element) {
-  if (end <= begin) return nullptr;
-  const auto span = (end - begin - 1) * element.extent;  // negative where elements go backwards
+std::byte* Storage::elements(const collectives::ElementRange& range, const Element& element) {
+  if (range.is_empty()) return nullptr;
+  const auto span = (range.length - 1) * element.extent;  // negative where elements go backwards
   const auto lowest = std::min<std::int64_t>(0, span) + element.true_lower;
-  return bytes(std::abs(span) + element.true_extent) - lowest - begin * element.extent;
+  return bytes(std::abs(span) + element.true_extent) - lowest - range.begin * element.extent;
 }
 
 void Storage::trim() {

@@ -1,5 +1,5 @@
-// MPI datatypes as the collectives see them. What is only moved travels as bytes, so that ranks may describe the same
-// data by different types; what is combined travels as elements, because the operation must know them.
+// MPI datatypes as the collective operations use them. What is only moved travels as bytes, so that ranks may describe
+// the same data by different types; what is combined travels as elements, because the operation must know them.
 #pragma once
 
 #include <mpi.h>
@@ -8,12 +8,14 @@
 #include <cstdint>
 #include <memory>
 
+#include "tessera/collectives/plan.h"
+
 namespace tessera::comm::mpi {
 
-/// Counts of MPI 3 are int; longer messages are cut into pieces of so many elements.
+/// Counts of MPI 3 are int, so longer messages are cut into pieces of so many elements.
 constexpr std::int64_t largest_count = std::int64_t{1} << 30;
 
-/// What vectors are made of.
+/// The elements of vectors.
 struct Element {
   MPI_Datatype type = MPI_BYTE;
   std::int64_t size = 1;         // bytes that travel
@@ -25,12 +27,12 @@ struct Element {
   bool has_holes() const { return size != extent || true_lower != 0 || true_extent != extent; }
 };
 
-/// Of a valid datatype.
+/// Describes a valid datatype.
 Element element_of(MPI_Datatype type);
 Element no_element();
 
-/// Whether bytes in memory are the data in the order of the type's signature: a predefined type, or a run of such. A
-/// type that permutes its parts has no holes either, but is not plain.
+/// Tells whether bytes in memory are the data in the order of the type's signature, as for a predefined type or a run
+/// of such. A type that permutes its parts has no holes either, but is not plain.
 bool is_plain(MPI_Datatype type);
 bool is_predefined(MPI_Datatype type);
 
@@ -43,18 +45,18 @@ struct Data {
   std::int64_t bytes() const;  // that travel
 };
 
-/// Between a user's memory and plain bytes in the order of the signature; an MPI error code.
+/// Copy data between a user's memory and plain bytes in the order of the signature, and return an MPI error code.
 int pack(const Data& from, std::byte* to, MPI_Comm comm);
 int unpack(const std::byte* from, const Data& to, MPI_Comm comm);
 
-/// Storage that is kept from call to call, unless it is very large. Its contents are not.
+/// Storage that is kept from call to call, unless it is very large. Its contents are not kept.
 class Storage {
  public:
-  /// Valid until the next call.
+  /// Returns so many bytes, which are valid until the next call.
   std::byte* bytes(std::int64_t size);
-  /// Address of element 0 of `begin` … `end` − 1.
-  std::byte* elements(std::int64_t begin, std::int64_t end, const Element& element);
-  /// Gives memory back where there is much of it.
+  /// Keeps these elements, and returns the address at which element 0 would be; null where the range is empty.
+  std::byte* elements(const collectives::ElementRange& range, const Element& element);
+  /// Frees the memory where there is much of it.
   void trim();
 
  private:

@@ -11,20 +11,15 @@
 namespace tessera::comm::mpi {
 
 using collectives::Effect;
-using collectives::Message;
+using collectives::PlannedMessage;
 
-void Range::include(const Range& other) {
-  if (other.is_empty()) return;
-  if (is_empty()) {
-    *this = other;
-  } else {
-    begin = std::min(begin, other.begin);
-    end = std::max(end, other.end);
-  }
+Schedule::Schedule(const collectives::MessagePlan& plan, int rank)
+    : Schedule(collectives::actions_of(plan, rank), rank) {
+  window_ = plan.window;
+  horizon_ = plan.horizon;
 }
 
-Schedule::Schedule(std::vector<Action> actions, int rank, int window, int horizon)
-    : actions_(std::move(actions)), window_(window), horizon_(horizon) {
+Schedule::Schedule(std::vector<Action> actions, int rank) : actions_(std::move(actions)) {
   const auto n = actions_.size();
   first_.assign(n + 1, 0);
   neighbour_.assign(n, -1);
@@ -33,22 +28,22 @@ Schedule::Schedule(std::vector<Action> actions, int rank, int window, int horizo
     const auto& [message, tag, depends_on] = actions_[i];
     const bool combines = message.effect != Effect::replace;
     if (message.length == 0) {
-      kinds_.push_back(Kind::nothing);
+      roles_.push_back(Role::nothing);
     } else if (message.from == message.to) {
-      kinds_.push_back(Kind::copy);
+      roles_.push_back(Role::copy);
     } else if (message.from == rank) {
-      kinds_.push_back(Kind::send);
+      roles_.push_back(Role::send);
       neighbour_[i] =
           neighbour_of_rank.try_emplace(message.to, static_cast<int>(neighbour_of_rank.size())).first->second;
       sends_.resize(neighbour_of_rank.size());
       sends_[static_cast<std::size_t>(neighbour_[i])].push_back(static_cast<int>(i));
     } else {
-      kinds_.push_back(combines ? Kind::combine : Kind::receive);
+      roles_.push_back(combines ? Role::combine : Role::receive);
     }
     if (message.from == rank)
-      touched_[static_cast<std::size_t>(message.source)].include({message.begin, message.begin + message.length});
+      touched_[static_cast<std::size_t>(message.source)].include({message.begin, message.length});
     if (message.to == rank) {
-      const Range range{message.at, message.at + message.length};
+      const ElementRange range{message.at, message.length};
       touched_[static_cast<std::size_t>(message.target)].include(range);
       written_[static_cast<std::size_t>(message.target)].include(range);
       if (combines) longest_combined_ = std::max(longest_combined_, message.length);
@@ -80,10 +75,10 @@ std::byte* Executor::address(Buffer buffer, std::int64_t element) const {
   return base + element * element_.extent;
 }
 
-/// Address of element 0 of a slot.
+/// Returns the address of element 0 of a slot.
 std::byte* Executor::landing(int slot) { return landing_base_ + slot * slot_stride_; }
 
-int Executor::execute(const Schedule& schedule, const Vectors& vectors, const Element& element,
+int Executor::execute(const Schedule& schedule, const BufferAddresses& vectors, const Element& element,
                       const Reduction& reduction) {
   vectors_ = vectors;
   element_ = element;
@@ -125,7 +120,7 @@ void Executor::begin(const Schedule& schedule) {
   if (schedule.longest_combined_ > 0) {
     const auto span = std::abs((schedule.longest_combined_ - 1) * element_.extent) + element_.true_extent;
     slot_stride_ = std::max<std::int64_t>(1, (span + 63) / 64) * 64;  // 64: a cache line
-    // One to work with on this rank (the first), one that is kept for the frontier.
+    // The first slot is for work on this rank, and one is reserved for the action at the frontier.
     const auto n_slots = 2 + std::clamp<std::int64_t>(limits_.landing_bytes / slot_stride_, 1, limits_.receives);
     const auto lowest =
         std::min<std::int64_t>(0, (schedule.longest_combined_ - 1) * element_.extent) + element_.true_lower;
@@ -133,8 +128,8 @@ void Executor::begin(const Schedule& schedule) {
     for (auto slot = n_slots - 1; slot > 0; --slot) free_slots_.push_back(static_cast<int>(slot));
   }
   for (std::size_t i = 0; i < n; ++i) {
-    // A message that is combined lands in storage of its own, so it may come before its time.
-    if (schedule.kinds_[i] == Kind::combine) ready_receives_.push_back(static_cast<int>(i));
+    // A message that is combined is received in separate storage, so it may arrive before its turn.
+    if (schedule.roles_[i] == Role::combine) ready_receives_.push_back(static_cast<int>(i));
     if (waits_[i] == 0) make_ready(static_cast<int>(i));
   }
 }
@@ -145,18 +140,18 @@ void Executor::make_ready(int action) {
     std::push_heap(heap.begin(), heap.end(), std::greater<>());
   };
   const auto i = static_cast<std::size_t>(action);
-  switch (schedule_->kinds_[i]) {
-    case Kind::send:
+  switch (schedule_->roles_[i]) {
+    case Role::send:
       push(ready_sends_);
       break;
-    case Kind::receive:
+    case Role::receive:
       push(ready_receives_);
       break;
-    case Kind::combine:
+    case Role::combine:
       if (has_arrived_[i]) local_.push_back(action);
       break;
-    case Kind::copy:
-    case Kind::nothing:
+    case Role::copy:
+    case Role::nothing:
       local_.push_back(action);
       break;
   }
@@ -181,9 +176,9 @@ int Executor::do_local_work() {
     const auto i = static_cast<std::size_t>(action);
     const auto& message = schedule_->actions_[i].message;
     int code = MPI_SUCCESS;
-    if (schedule_->kinds_[i] == Kind::combine) {
+    if (schedule_->roles_[i] == Role::combine) {
       code = combine(landing(slot_[i]), message, true);
-    } else if (schedule_->kinds_[i] == Kind::copy) {
+    } else if (schedule_->roles_[i] == Role::copy) {
       const auto* from = address(message.source, message.begin);
       code = message.effect == Effect::replace
                  ? copy(from, address(message.target, message.at), message.length, element_)
@@ -195,12 +190,12 @@ int Executor::do_local_work() {
   return MPI_SUCCESS;
 }
 
-/// `from_is_ours`: it may be overwritten.
-int Executor::combine(const std::byte* from, const Message& message, bool from_is_ours) {
+/// Combines elements with the target of a message. Where `from_is_ours`, `from` may be overwritten.
+int Executor::combine(const std::byte* from, const PlannedMessage& message, bool from_is_ours) {
   if (element_.is_empty) return MPI_SUCCESS;
   auto* target = address(message.target, message.at);
   if (message.effect == Effect::combine_left || reduction_.is_commutative) return reduce(from, target, message.length);
-  // The result stands where the right operand was.
+  // The result replaces the right operand.
   auto* right = from_is_ours ? const_cast<std::byte*>(from) : landing(0);
   if (!from_is_ours)
     if (const int code = copy(from, right, message.length, element_); code != MPI_SUCCESS) return code;
@@ -208,7 +203,7 @@ int Executor::combine(const std::byte* from, const Message& message, bool from_i
   return copy(right, target, message.length, element_);
 }
 
-/// right = left ∘ right
+/// Computes right = left ∘ right.
 int Executor::reduce(const std::byte* left, std::byte* right, std::int64_t count) {
   for (std::int64_t begin = 0; begin < count; begin += limits_.piece) {
     const auto n = static_cast<int>(std::min(limits_.piece, count - begin));
@@ -225,8 +220,8 @@ int Executor::copy(const std::byte* from, std::byte* to, std::int64_t count, con
     std::memcpy(to, from, static_cast<std::size_t>(count * element.extent));
     return MPI_SUCCESS;
   }
-  // Holes belong to the user; the library knows where they are. Nobody else sends to us on this communicator with our
-  // own rank as the source.
+  // Holes belong to the user, and the library knows where they are. No other rank sends on this communicator with this
+  // rank as the source.
   for (std::int64_t begin = 0; begin < count; begin += limits_.piece) {
     const auto n = static_cast<int>(std::min(limits_.piece, count - begin));
     const auto offset = begin * element.extent;
@@ -249,7 +244,7 @@ int Executor::start_messages(std::vector<int>& ready, bool are_sends) {
     const bool is_first = action == frontier_;
     // Two messages between the same ranks may bear the same tag only where one is done before the other starts.
     if (!is_first && (n_under_way >= limit || action - frontier_ >= furthest)) break;
-    if (schedule_->kinds_[i] == Kind::combine) {
+    if (schedule_->roles_[i] == Role::combine) {
       if (free_slots_.size() < (is_first ? 1U : 2U)) break;
       slot_[i] = free_slots_.back();
       free_slots_.pop_back();
@@ -267,13 +262,13 @@ int Executor::start_messages(std::vector<int>& ready, bool are_sends) {
   return MPI_SUCCESS;
 }
 
-/// Whether a send may start before earlier ones to the same neighbour. The first of them always may.
+/// Tells whether a send may start before earlier ones to the same neighbour. The first of them always may.
 bool Executor::may_go_ahead(int action) const {
   const auto neighbour = static_cast<std::size_t>(schedule_->neighbour_[static_cast<std::size_t>(action)]);
   return schedule_->sends_[neighbour][n_started_in_order_[neighbour]] == action || n_ahead_[neighbour] < limits_.ahead;
 }
 
-/// Those that were held back get another chance when an earlier one starts.
+/// Notes that a send has started. Sends that were held back become ready again when an earlier one starts.
 void Executor::note_start(int action) {
   const auto neighbour = static_cast<std::size_t>(schedule_->neighbour_[static_cast<std::size_t>(action)]);
   const auto& sends = schedule_->sends_[neighbour];
@@ -289,27 +284,27 @@ void Executor::note_start(int action) {
   held_[neighbour].clear();
 }
 
-/// The next piece of a message; pieces follow each other, so that they arrive in order.
+/// Starts the next piece of a message. Pieces follow each other, so that they arrive in order.
 int Executor::start_piece(int action) {
   const auto i = static_cast<std::size_t>(action);
   const auto& [message, number, depends_on] = schedule_->actions_[i];
-  const auto kind = schedule_->kinds_[i];
+  const auto kind = schedule_->roles_[i];
   const auto length = std::min(limits_.piece, message.length - sent_[i]);
   const auto count = element_.is_empty ? 0 : static_cast<int>(length);
   const int tag = number % limits_.tags;
-  auto* memory = kind == Kind::send      ? address(message.source, message.begin + sent_[i])
-                 : kind == Kind::combine ? landing(slot_[i]) + sent_[i] * element_.extent
+  auto* memory = kind == Role::send      ? address(message.source, message.begin + sent_[i])
+                 : kind == Role::combine ? landing(slot_[i]) + sent_[i] * element_.extent
                                          : address(message.target, message.at + sent_[i]);
   sent_[i] += length;
   owners_.push_back(action);
   auto& request = requests_.emplace_back(MPI_REQUEST_NULL);
-  if (kind != Kind::send) return MPI_Irecv(memory, count, element_.type, message.from, tag, comm_, &request);
-  // A send may be over as soon as the library has a copy; a synchronous one when its receiver has taken it.
+  if (kind != Role::send) return MPI_Irecv(memory, count, element_.type, message.from, tag, comm_, &request);
+  // A send may be complete as soon as the library has a copy, a synchronous one only when its receiver has taken it.
   const auto send = schedule_->window_ > 0 ? MPI_Issend : MPI_Isend;
   return send(memory, count, element_.type, message.to, tag, comm_, &request);
 }
 
-/// Waits inside MPI until messages have gone or come, and goes on with what depended on them.
+/// Waits inside MPI until messages were sent or received, and continues with what depended on them.
 int Executor::wait() {
   const auto n = requests_.size();
   completed_.resize(n);
@@ -341,8 +336,8 @@ int Executor::wait() {
       if (const int error = start_piece(action); error != MPI_SUCCESS) return error;
       continue;
     }
-    --(schedule_->kinds_[i] == Kind::send ? n_sends_ : n_receives_);
-    if (schedule_->kinds_[i] == Kind::combine) {
+    --(schedule_->roles_[i] == Role::send ? n_sends_ : n_receives_);
+    if (schedule_->roles_[i] == Role::combine) {
       has_arrived_[i] = 1;
       if (waits_[i] == 0) local_.push_back(action);
     } else {
@@ -352,11 +347,11 @@ int Executor::wait() {
   return MPI_SUCCESS;
 }
 
-/// After an error: nothing of ours may be touched by messages that still arrive.
+/// Cancels messages after an error, so that those that still arrive do not touch our memory.
 void Executor::abandon() {
   for (std::size_t r = 0; r < requests_.size(); ++r) {
     if (requests_[r] == MPI_REQUEST_NULL) continue;
-    if (schedule_->kinds_[static_cast<std::size_t>(owners_[r])] != Kind::send) MPI_Cancel(&requests_[r]);
+    if (schedule_->roles_[static_cast<std::size_t>(owners_[r])] != Role::send) MPI_Cancel(&requests_[r]);
     MPI_Request_free(&requests_[r]);
   }
   requests_.clear();

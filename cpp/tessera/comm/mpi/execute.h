@@ -1,10 +1,10 @@
-// Carries out one rank's part of a plan with messages of MPI. It is driven by data: every action starts as soon as
-// those that it depends on are done, earlier ones of the plan first.
+// Carries out one rank's part of a plan with messages of MPI. Every action starts as soon as those that it depends on
+// are done; of several that may start, the earliest of the plan comes first.
 //
-// It can't block for good where the plan is sound: the first action that is not done on a rank may always start,
-// whatever the limits, so the first message of the plan that is not done anywhere can be sent and received. Nor does a
-// library keep any number of messages that nobody has asked for yet: libfabric's TCP provider, on which MPICH stands,
-// reads no more from a neighbour once 64 of them have come. So no more than Limits::ahead messages to a neighbour go
+// Execution can't block for good where the plan is sound: the first action that is not done on a rank may always start,
+// whatever the limits, so the first message of the plan that is not done anywhere can be sent and received. Libraries
+// do not buffer any number of unexpected messages either: libfabric's TCP provider, on which MPICH stands, reads no
+// more from a neighbour once 64 of them have come. So no more than Limits::ahead messages to a neighbour are sent
 // before one that comes earlier in the plan.
 #pragma once
 
@@ -15,51 +15,43 @@
 #include <cstdint>
 #include <vector>
 
-#include "tessera/comm/collectives/plan.h"
+#include "tessera/collectives/plan.h"
 #include "tessera/comm/mpi/datatype.h"
 
 namespace tessera::comm::mpi {
 
 using collectives::Action;
 using collectives::Buffer;
-
-/// Elements begin … end − 1.
-struct Range {
-  std::int64_t begin = 0;
-  std::int64_t end = 0;
-
-  bool is_empty() const { return end <= begin; }
-  bool contains(const Range& other) const { return other.is_empty() || (begin <= other.begin && other.end <= end); }
-  void include(const Range& other);
-};
+using collectives::ElementRange;
 
 /// The actions of a rank, ready to be executed any number of times.
 class Schedule {
  public:
-  /// `window`, `horizon`: as of Plan.
-  Schedule(std::vector<Action> actions, int rank, int window = 0, int horizon = 0);
+  Schedule(const collectives::MessagePlan& plan, int rank);
+  /// Takes the actions of a plan of which only this part is known.
+  Schedule(std::vector<Action> actions, int rank);
 
-  /// What of a buffer the rank reads or writes, and what it writes.
-  const Range& touched(Buffer buffer) const { return touched_[static_cast<std::size_t>(buffer)]; }
-  const Range& written(Buffer buffer) const { return written_[static_cast<std::size_t>(buffer)]; }
+  /// Return the range of a buffer that the rank reads or writes, and the range that it writes.
+  const ElementRange& touched(Buffer buffer) const { return touched_[static_cast<std::size_t>(buffer)]; }
+  const ElementRange& written(Buffer buffer) const { return written_[static_cast<std::size_t>(buffer)]; }
 
  private:
   friend class Executor;
-  enum class Kind : std::uint8_t { send, receive, combine, copy, nothing };  // combine: receive, then combine
+  enum class Role : std::uint8_t { send, receive, combine, copy, nothing };  // combine: receive, then combine
 
   std::vector<Action> actions_;
-  std::vector<Kind> kinds_;
+  std::vector<Role> roles_;
   std::vector<int> n_waits_;            // of each action
   std::vector<int> first_, followers_;  // actions that wait for action i: followers_[first_[i]] … [first_[i + 1] − 1]
   std::vector<std::vector<int>> sends_;  // by neighbour: the sends to it
   std::vector<int> neighbour_;           // of each send: its neighbour
-  std::array<Range, 3> touched_, written_;
+  std::array<ElementRange, 3> touched_, written_;
   std::int64_t longest_combined_ = 0;  // elements of a message that is combined
   int window_ = 0, horizon_ = 0;
 };
 
 /// Addresses of element 0 of a rank's buffers.
-struct Vectors {
+struct BufferAddresses {
   std::byte* input = nullptr;
   std::byte* output = nullptr;
   std::byte* scratch = nullptr;
@@ -70,7 +62,7 @@ struct Reduction {
   bool is_commutative = true;
 };
 
-/// How much may be under way at once.
+/// The numbers of messages and bytes that may be under way at once.
 struct Limits {
   int receives = 64;
   int sends = 64;
@@ -82,16 +74,17 @@ struct Limits {
 
 class Executor {
  public:
-  /// `comm` carries nothing else. Its error handler must return.
+  /// `comm` carries no other messages. Its error handler must return.
   Executor(MPI_Comm comm, const Limits& limits);
 
-  /// Returns an MPI error code. After an error, messages may be left under way.
-  int execute(const Schedule& schedule, const Vectors& vectors, const Element& element, const Reduction& reduction);
+  /// Executes a schedule and returns an MPI error code. After an error, messages may still be under way.
+  int execute(const Schedule& schedule, const BufferAddresses& vectors, const Element& element,
+              const Reduction& reduction);
   /// Copies elements on this rank; ranges may not overlap.
   int copy(const std::byte* from, std::byte* to, std::int64_t count, const Element& element);
 
  private:
-  using Kind = Schedule::Kind;
+  using Role = Schedule::Role;
 
   void begin(const Schedule& schedule);
   void make_ready(int action);
@@ -102,7 +95,7 @@ class Executor {
   bool may_go_ahead(int action) const;
   void note_start(int action);
   int wait();
-  int combine(const std::byte* from, const collectives::Message& message, bool from_is_ours);
+  int combine(const std::byte* from, const collectives::PlannedMessage& message, bool from_is_ours);
   int reduce(const std::byte* left, std::byte* right, std::int64_t count);
   void abandon();
   std::byte* address(Buffer buffer, std::int64_t element) const;
@@ -114,7 +107,7 @@ class Executor {
 
   // of the execution under way; kept for their storage
   const Schedule* schedule_ = nullptr;
-  Vectors vectors_;
+  BufferAddresses vectors_;
   Element element_;
   Reduction reduction_;
   std::vector<int> waits_;                         // of each action: for how many it still waits

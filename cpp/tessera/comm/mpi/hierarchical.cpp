@@ -1,5 +1,5 @@
-// What the MPI library does inside each host, before and after the messages of a hierarchical plan.
-#include "tessera/comm/collectives/hierarchical/hierarchical.h"
+// The calls of the MPI library inside each host, before and after the messages of a hierarchical plan.
+#include "tessera/collectives/hierarchical/hierarchical.h"
 
 #include <algorithm>
 
@@ -8,8 +8,8 @@
 
 namespace tessera::comm::mpi {
 
-/// Collective: the communicators of the hosts are made on the first call.
-std::optional<Collectives::Inside> Collectives::make_inside(const Problem& problem) {
+/// Finds this rank's part inside its host. The communicators of the hosts are made on the first call. Collective.
+std::optional<Collectives::Inside> Collectives::make_inside(const CollectiveProblem& problem) {
   const int host = wires_->host_of(rank_);
   if (inside_ == MPI_COMM_NULL) {
     MPI_Comm_split(private_, host, rank_, &inside_);
@@ -22,7 +22,7 @@ std::optional<Collectives::Inside> Collectives::make_inside(const Problem& probl
   return Inside{static_cast<int>(place), rank_ == leader, static_cast<std::size_t>(ranks.front())};
 }
 
-/// What the ranks of a host have comes to its leader.
+/// Collects the data of the ranks of a host on its leader.
 int Collectives::collect(const Planned& planned, std::byte* output, const Element& element,
                          const Reduction& reduction) {
   const auto& [leader, is_leader, first] = *planned.inside;
@@ -46,7 +46,7 @@ int Collectives::collect(const Planned& planned, std::byte* output, const Elemen
   }
 }
 
-/// What a leader has comes to the ranks of its host.
+/// Distributes the data of a leader to the ranks of its host.
 int Collectives::distribute(const Planned& planned, std::byte* output, const Element& element) {
   const auto& [leader, is_leader, first] = *planned.inside;
   const auto& blocks = planned.problem.blocks;

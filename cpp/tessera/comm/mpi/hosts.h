@@ -1,4 +1,4 @@
-// What all ranks must know alike of the hosts that they run on and of the map of the machine.
+// Names of hosts and the map of the machine, which must be the same on all ranks.
 #pragma once
 
 #include <mpi.h>
@@ -12,10 +12,10 @@
 
 namespace tessera::comm::mpi {
 
-/// The names that all ranks give, by rank. Collective.
+/// Returns the names that all ranks give, by rank. Collective.
 std::vector<std::string> gather_names(const std::string& name, MPI_Comm comm);
 
-/// The text of the lowest rank that has one, on all ranks; empty if none has. Collective.
+/// Returns the text of the lowest rank that has one, on all ranks; empty if none has. Collective.
 std::string agreed_text(const std::string& text, MPI_Comm comm);
 
 struct MapReading {
@@ -23,7 +23,7 @@ struct MapReading {
   std::vector<machine::Trial> trials;               // of this MPI library; on rank 0
   std::string warning;                              // one line, the same on all ranks
 };
-/// The network of a machine file, which rank 0 reads for all. Collective.
+/// Returns the network of a machine file, which rank 0 reads for all ranks. Collective.
 MapReading read_map(const std::string& path, MPI_Comm comm);
 
 }  // namespace tessera::comm::mpi

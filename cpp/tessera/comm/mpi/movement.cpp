@@ -1,5 +1,5 @@
-// Operations that move data and combine nothing. Plans are of bytes in the order of the types' signatures; a user's
-// buffer is used as it is where it is just that, else its data are packed.
+// Operations that move data and combine nothing. Plans are of bytes in the order of the types' signatures. A user's
+// buffer is used where its bytes are in that order; else its data are packed.
 #include <algorithm>
 #include <cstring>
 
@@ -9,7 +9,7 @@
 namespace tessera::comm::mpi {
 
 /// A user's buffer with a block for each rank, side by side unless there are displacements.
-struct Collectives::Blocks {
+struct Collectives::BlocksByRank {
   std::byte* address = nullptr;
   MPI_Datatype type = MPI_BYTE;
   std::int64_t count = 0;                         // of each block
@@ -21,7 +21,7 @@ struct Collectives::Blocks {
     return {address + (displacements ? displacements[rank] : rank * count) * extent, counts ? counts[rank] : count,
             type};
   }
-  /// Whether memory is what plans see: blocks without gaps in the order of ranks.
+  /// Tells whether the memory has the form that plans need: blocks without gaps in the order of ranks.
   bool is_plain(const std::vector<std::int64_t>& offsets) const {
     if (!mpi::is_plain(type)) return false;
     for (std::size_t rank = 0; displacements && rank + 1 < offsets.size(); ++rank)
@@ -34,10 +34,10 @@ namespace {
 
 std::byte* bytes_at(const void* address) { return static_cast<std::byte*>(const_cast<void*>(address)); }
 
-/// Storage for what the schedule touches of a buffer, and for `also`; address of byte 0.
-std::byte* own_storage(Storage& storage, Range range, const Range& also) {
+/// Takes storage for a range that a schedule touches and for `also`, and returns the address of byte 0.
+std::byte* own_storage(Storage& storage, ElementRange range, const ElementRange& also) {
   range.include(also);
-  return storage.elements(range.begin, range.end, Element{});
+  return storage.elements(range, Element{});
 }
 
 }  // namespace
@@ -72,7 +72,7 @@ int Collectives::scatter(const void* send, std::int64_t n_send, MPI_Datatype sen
   if (!planned) return native::scatter(send, n_send, send_type, receive, n_receive, receive_type, root, comm_);
   const auto& schedule = *planned->schedule;
   const auto& touched = schedule.touched(Buffer::output);
-  const Range mine{rank_ * block, (rank_ + 1) * block};
+  const ElementRange mine{rank_ * block, block};
   int code = MPI_SUCCESS;
   if (is_root) {
     auto* bytes = bytes_at(send);
@@ -105,7 +105,7 @@ int Collectives::gather(const void* send, std::int64_t n_send, MPI_Datatype send
   if (is_root) return all_gather_blocks(*planned, own, {bytes_at(receive), receive_type, n_receive});
   const auto& schedule = *planned->schedule;
   const auto& touched = schedule.touched(Buffer::output);
-  const Range mine{rank_ * block, (rank_ + 1) * block};
+  const ElementRange mine{rank_ * block, block};
   if (is_plain(send_type) && mine.contains(touched) && schedule.written(Buffer::output).is_empty())
     return finish(run(schedule, {nullptr, bytes_at(send) - mine.begin, nullptr}, Element{}));
   auto* bytes = own_storage(output_, touched, mine);
@@ -114,8 +114,8 @@ int Collectives::gather(const void* send, std::int64_t n_send, MPI_Datatype send
   return finish(code);
 }
 
-/// For a rank that ends with the blocks of all. `own.address` may be MPI_IN_PLACE.
-int Collectives::all_gather_blocks(const Planned& planned, const Data& own, const Blocks& blocks) {
+/// Carries out a plan on a rank that ends with the blocks of all ranks. `own.address` may be MPI_IN_PLACE.
+int Collectives::all_gather_blocks(const Planned& planned, const Data& own, const BlocksByRank& blocks) {
   const bool is_in_place = own.address == MPI_IN_PLACE;
   const bool is_plain = blocks.is_plain(planned.offsets);
   auto* bytes = is_plain ? blocks.address : own_storage(output_, {}, {0, planned.offsets.back()});
@@ -173,21 +173,22 @@ int Collectives::all_to_all(const void* send, std::int64_t n_send, MPI_Datatype 
   return finish(code);
 }
 
-// Operations whose counts are known to pairs of ranks alone: no rank can plan them, so data go straight to their ranks,
-// in an order that needs no counts; and only where an entry is asked for, as a gain can't be predicted.
+// The counts of the following operations are known only to pairs of ranks, so no rank can plan them: data go straight
+// to their ranks, in an order that needs no counts. This is done only where an entry is asked for, as a gain can't be
+// predicted.
 
-/// Messages in the order of a plan.
+/// Sends and receives messages in the order of a plan.
 int Collectives::send_directly(std::span<const Direct> messages) {
   latest_ = &direct_;
   std::int64_t total = 0;
   for (const auto& message : messages) total += message.data.bytes();
-  // All of them in storage of our own: their places in the users' buffers may be anywhere.
+  // All messages use storage of our own, as their places in the users' buffers may be anywhere.
   auto* bytes = own_storage(output_, {}, {0, total});
   std::vector<collectives::Action> actions;
   int code = MPI_SUCCESS;
   std::int64_t at = 0;
   for (const auto& [is_send, peer, data] : messages) {
-    collectives::Message message;
+    collectives::PlannedMessage message;
     message.from = is_send ? rank_ : peer;
     message.to = is_send ? peer : rank_;
     message.begin = message.at = at;
@@ -206,7 +207,7 @@ int Collectives::send_directly(std::span<const Direct> messages) {
   return finish(code);
 }
 
-/// On this rank, between types of the same signature.
+/// Copies a block on this rank, between types of the same signature.
 int Collectives::copy_block(const Data& from, const Data& to) {
   auto* bytes = input_.bytes(from.bytes());
   int code = pack(from, bytes, private_);
@@ -226,7 +227,7 @@ int Collectives::scatterv(const void* send, const std::int64_t* counts, const st
     messages.push_back({false, root, own});
     return send_directly(messages);
   }
-  const Blocks blocks{bytes_at(send), send_type, 0, counts, displacements};
+  const BlocksByRank blocks{bytes_at(send), send_type, 0, counts, displacements};
   for (const int rank : collectives::topology_order(*wires_))
     if (rank != root) messages.push_back({true, rank, blocks[rank]});
   const int code = send_directly(messages);
@@ -246,7 +247,7 @@ int Collectives::gatherv(const void* send, std::int64_t n_send, MPI_Datatype sen
     messages.push_back({true, root, own});
     return send_directly(messages);
   }
-  const Blocks blocks{bytes_at(receive), receive_type, 0, counts, displacements};
+  const BlocksByRank blocks{bytes_at(receive), receive_type, 0, counts, displacements};
   for (const int rank : collectives::topology_order(*wires_))
     if (rank != root) messages.push_back({false, rank, blocks[rank]});
   const int code = send_directly(messages);
@@ -261,10 +262,11 @@ int Collectives::all_to_allv(const void* send, const std::int64_t* send_counts, 
   if (!is_direct())
     return native::all_to_allv(send, send_counts, send_displacements, send_type, receive, receive_counts,
                                receive_displacements, receive_type, comm_);
-  const Blocks to{bytes_at(receive), receive_type, 0, receive_counts, receive_displacements};
-  const auto from = send == MPI_IN_PLACE ? to : Blocks{bytes_at(send), send_type, 0, send_counts, send_displacements};
+  const BlocksByRank to{bytes_at(receive), receive_type, 0, receive_counts, receive_displacements};
+  const auto from =
+      send == MPI_IN_PLACE ? to : BlocksByRank{bytes_at(send), send_type, 0, send_counts, send_displacements};
   if (direct_order_.empty()) {
-    const Problem alike{Operation::all_to_all, n_ranks_, 0, {1}, 1, true};
+    const CollectiveProblem alike{Operation::all_to_all, n_ranks_, 0, {1}, 1, true};
     for (const auto& message : collectives::entry("subnets").plan(alike, *wires_, {}).messages)
       if (message.from == rank_ || message.to == rank_) direct_order_.emplace_back(message.from, message.to);
   }

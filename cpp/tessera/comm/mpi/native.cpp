@@ -20,7 +20,7 @@ using Count = int;
 using Displacement = int;
 #endif
 
-/// `values` of all ranks in the library's type; none where the argument does not count on this rank.
+/// The values of all ranks in the library's type; none where the argument is not used on this rank.
 template <class Integer>
 class Array {
  public:
@@ -139,6 +139,12 @@ int all_reduce(const void* send, void* receive, std::int64_t count, MPI_Datatype
                MPI_Comm comm) {
   if (!fits(count)) return too_large(comm);
   return TESSERA_LARGE(MPI_Allreduce)(send, receive, to_count(count), type, operation, comm);
+}
+
+int start_all_reduce(void* values, std::int64_t count, MPI_Datatype type, MPI_Op operation, MPI_Comm comm,
+                     MPI_Request* request) {
+  if (!fits(count)) return too_large(comm);
+  return TESSERA_LARGE(MPI_Iallreduce)(MPI_IN_PLACE, values, to_count(count), type, operation, comm, request);
 }
 
 int reduce_scatter(const void* send, void* receive, Counts counts, MPI_Datatype type, MPI_Op operation, MPI_Comm comm) {

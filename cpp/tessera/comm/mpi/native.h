@@ -1,5 +1,6 @@
-// The MPI library's own collectives with counts of 64 bits: as they are where the library has such functions (MPI 4),
-// else MPI_ERR_COUNT where a count is too large for an int. Arguments are MPI's, and so are the checks of them.
+// The MPI library's own collectives with counts of 64 bits: the library's functions for large counts where it has them
+// (MPI 4); else a count that is too large for an int gives MPI_ERR_COUNT. Arguments are MPI's, and the library checks
+// them.
 #pragma once
 
 #include <mpi.h>
@@ -10,7 +11,7 @@ namespace tessera::comm::mpi::native {
 
 using Counts = const std::int64_t*;
 
-/// Whether the library can count so far.
+/// Tells whether the library's counts can hold this number.
 bool fits(std::int64_t count);
 
 int broadcast(void* buffer, std::int64_t count, MPI_Datatype type, int root, MPI_Comm comm);
@@ -33,6 +34,9 @@ int all_to_allv(const void* send, Counts send_counts, Counts send_displacements,
 int reduce(const void* send, void* receive, std::int64_t count, MPI_Datatype type, MPI_Op operation, int root,
            MPI_Comm comm);
 int all_reduce(const void* send, void* receive, std::int64_t count, MPI_Datatype type, MPI_Op operation, MPI_Comm comm);
+/// Starts a reduction in place.
+int start_all_reduce(void* values, std::int64_t count, MPI_Datatype type, MPI_Op operation, MPI_Comm comm,
+                     MPI_Request* request);
 int reduce_scatter(const void* send, void* receive, Counts counts, MPI_Datatype type, MPI_Op operation, MPI_Comm comm);
 int reduce_scatter_block(const void* send, void* receive, std::int64_t count, MPI_Datatype type, MPI_Op operation,
                          MPI_Comm comm);

@@ -34,16 +34,15 @@ PlannedMoves::PlannedMoves(const Communicator& comm) : implementation_(new Imple
 PlannedMoves::PlannedMoves(PlannedMoves&&) noexcept = default;
 PlannedMoves::~PlannedMoves() = default;
 
-int PlannedMoves::add(const collectives::Plan& plan) {
+int PlannedMoves::add(const collectives::MessagePlan& plan) {
   auto& schedules = implementation_->schedules;
-  schedules.emplace_back(collectives::actions_of(plan, implementation_->rank), implementation_->rank, plan.window);
+  schedules.emplace_back(plan, implementation_->rank);
   return static_cast<int>(schedules.size()) - 1;
 }
 
 void PlannedMoves::execute(int plan, const std::byte* input, std::byte* output) {
   const auto& schedule = implementation_->schedules[static_cast<std::size_t>(plan)];
-  const auto& range = schedule.touched(mpi::Buffer::scratch);
-  auto* scratch = implementation_->scratch.elements(range.begin, range.end, mpi::Element{});
+  auto* scratch = implementation_->scratch.elements(schedule.touched(mpi::Buffer::scratch), mpi::Element{});
   const int code = implementation_->executor->execute(schedule, {const_cast<std::byte*>(input), output, scratch},
                                                       mpi::Element{}, {});
   TESSERA_CHECK(code == MPI_SUCCESS);

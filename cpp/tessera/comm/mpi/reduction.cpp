@@ -1,4 +1,4 @@
-// Operations that combine. Plans are of elements of the datatype, which is the same on all ranks.
+// Operations that combine data. Plans are of elements of the datatype, which is the same on all ranks.
 #include <algorithm>
 
 #include "tessera/comm/mpi/collectives.h"
@@ -15,7 +15,8 @@ bool is_commutative(MPI_Op op) {
   return commutes != 0;
 }
 
-/// What the library would refuse, or does otherwise, is left to it.
+/// Tells whether plans may combine such elements; what the library would refuse, or does in another manner, is left to
+/// it.
 bool can_combine(MPI_Datatype type, MPI_Op op) {
   if (type == MPI_DATATYPE_NULL || op == MPI_OP_NULL || op == MPI_REPLACE || op == MPI_NO_OP) return false;
   const MPI_Op predefined[]{MPI_MAX, MPI_MIN, MPI_SUM,  MPI_PROD, MPI_LAND,   MPI_BAND,
@@ -35,7 +36,7 @@ const Collectives::Planned* Collectives::plan_reduction(Operation operation, std
   return plan({operation, n_ranks_, root, std::move(counts), element_of(type).size, is_commutative(op)});
 }
 
-/// For operations on one block. `has_result`: the rank has a receive buffer.
+/// Carries out an operation on one block. Where `has_result`, the rank has a receive buffer.
 int Collectives::reduce_vector(const Planned& planned, const void* send, void* receive, std::int64_t count,
                                MPI_Datatype type, MPI_Op op, bool has_result) {
   const auto element = element_of(type);
@@ -45,7 +46,7 @@ int Collectives::reduce_vector(const Planned& planned, const void* send, void* r
   if (!has_result) {
     output = bytes_at(own);  // a leaf of a tree only sends
     if (planned.writes_output()) {
-      output = output_.elements(0, count, element);
+      output = output_.elements({0, count}, element);
       code = executor_->copy(own, output, count, element);
     }
   } else if (own != output) {
@@ -67,6 +68,11 @@ int Collectives::all_reduce(const void* send, void* receive, std::int64_t count,
   return reduce_vector(*planned, send, receive, count, type, op, true);
 }
 
+int Collectives::start_all_reduce(void* values, std::int64_t count, MPI_Datatype type, MPI_Op op,
+                                  MPI_Request* request) {
+  return native::start_all_reduce(values, count, type, op, comm_, request);
+}
+
 int Collectives::scan(const void* send, void* receive, std::int64_t count, MPI_Datatype type, MPI_Op op) {
   const auto* planned = plan_reduction(Operation::scan, {count}, type, op);
   if (!planned) return native::scan(send, receive, count, type, op, comm_);
@@ -76,16 +82,16 @@ int Collectives::scan(const void* send, void* receive, std::int64_t count, MPI_D
 int Collectives::exscan(const void* send, void* receive, std::int64_t count, MPI_Datatype type, MPI_Op op) {
   const auto* planned = plan_reduction(Operation::exscan, {count}, type, op);
   if (!planned) return native::exscan(send, receive, count, type, op, comm_);
-  // The first rank has no result; its receive buffer stays as it is.
+  // The first rank has no result, so its receive buffer is not changed.
   return reduce_vector(*planned, send, receive, count, type, op, rank_ > 0);
 }
 
-/// Works on a copy of the whole vector and keeps this rank's block of it.
+/// Combines a copy of the whole vector and keeps this rank's block of it.
 int Collectives::reduce_blocks(const Planned& planned, const void* send, void* receive, MPI_Datatype type, MPI_Op op) {
   const auto element = element_of(type);
   const auto& offsets = planned.offsets;
   const auto mine = offsets[static_cast<std::size_t>(rank_)];
-  auto* vector = output_.elements(0, offsets.back(), element);
+  auto* vector = output_.elements({0, offsets.back()}, element);
   int code = executor_->copy(bytes_at(send == MPI_IN_PLACE ? receive : send), vector, offsets.back(), element);
   if (code == MPI_SUCCESS) code = run(planned, {nullptr, vector, nullptr}, element, {op, planned.problem.commutative});
   if (code == MPI_SUCCESS)

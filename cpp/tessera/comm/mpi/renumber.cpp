@@ -9,7 +9,7 @@
 namespace tessera::comm::mpi {
 namespace {
 
-/// Places of the grid; 0 where it has none or more than there are ranks.
+/// Returns the number of places of the grid; 0 where it has none or more than there are ranks.
 int places_of(std::span<const int> dims, int n_ranks) {
   std::int64_t n = dims.empty() ? 0 : 1;
   for (const int d : dims) {
@@ -20,7 +20,7 @@ int places_of(std::span<const int> dims, int n_ranks) {
   return static_cast<int>(n);
 }
 
-/// Ranks of the grid by its places, then those that are left over.
+/// Returns the ranks of the grid by its places, then the ranks that have none.
 std::vector<int> ranks_of_grid(const machine::Wires& wires, std::span<const int> dims, int n_places) {
   const auto& network = wires.network();
   std::vector<int> left(network.hosts.size(), 0), in_grid(network.hosts.size(), 0);

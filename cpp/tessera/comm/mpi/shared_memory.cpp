@@ -1,5 +1,5 @@
-// POSIX shared memory rather than MPI's windows: setting free is then each rank's own affair, at any time, and a system
-// with too little of it says so instead of ending the job at the first touch.
+// POSIX shared memory is used rather than MPI's windows: each rank may then free its own at any time, and a system with
+// too little of it says so instead of ending the job at the first access.
 #include "tessera/comm/shared_memory.h"
 
 #include <fcntl.h>
@@ -26,7 +26,7 @@ namespace {
 
 constexpr std::size_t page = 4096;
 
-/// Bytes mapped into this process; nullptr where that failed.
+/// Memory that is mapped into this process; nullptr where that failed.
 class Mapping {
  public:
   Mapping() = default;
@@ -50,8 +50,8 @@ class Mapping {
   std::size_t size_ = 0;
 };
 
-/// A rank's memory as others find it. The name is random, so that ranks which do not share a file system, as in
-/// containers, never take another's for it.
+/// A rank's memory as other ranks find it. The name is random, so that ranks which do not share a file system, as in
+/// containers, never take another's memory for it.
 struct Segment {
   std::array<std::uint64_t, 2> key{};
   std::uint64_t size = 0;
@@ -67,7 +67,7 @@ Segment make_segment(std::size_t bytes) {
   return segment;
 }
 
-/// A new segment with its memory reserved.
+/// Makes a new segment and reserves its memory.
 Mapping create(const Segment& segment) {
   const int file = shm_open(segment.name().c_str(), O_CREAT | O_EXCL | O_RDWR, 0600);
   if (file < 0) return {};

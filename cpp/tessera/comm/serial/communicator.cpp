@@ -1,4 +1,4 @@
-// One rank without MPI: unit tests, sanitizer builds, the Python module, machines that have no MPI.
+// One rank without MPI, for unit tests, sanitizer builds, the Python module and machines that have no MPI.
 #include "tessera/comm/communicator.h"
 
 #include <unistd.h>
@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "tessera/base/error.h"
+#include "tessera/collectives/registry.h"
 
 namespace tessera::comm {
 
@@ -31,6 +32,13 @@ std::string Communicator::host() {
 
 int Communicator::rank() const { return 0; }
 int Communicator::size() const { return 1; }
+
+/// There is nothing to plan for one rank.
+std::string Communicator::follow(std::shared_ptr<const machine::Network>, const std::optional<std::string>& entry) {
+  if (entry) (void)collectives::entry(*entry);
+  return {};
+}
+
 void Communicator::barrier() const {}
 void Communicator::broadcast(std::span<std::byte>, int) const {}
 void Communicator::all_reduce_sum(std::span<std::int64_t>) const {}
@@ -46,19 +54,24 @@ Request Communicator::start_send(std::span<const std::byte>, int, int) const {
 }
 Request Communicator::start_receive(std::span<std::byte>, int, int) const { fail_check("no peer", __FILE__, __LINE__); }
 void Communicator::wait_all(std::span<Request>) {}
-void Communicator::push(std::span<const Request>) {}
+void Communicator::progress(std::span<const Request>) {}
 
-std::vector<std::vector<std::byte>> Communicator::gather(std::span<const std::byte> data, int) const {
-  return {{data.begin(), data.end()}};
-}
-std::vector<std::vector<std::byte>> Communicator::all_gather(std::span<const std::byte> data) const {
-  return {{data.begin(), data.end()}};
-}
-std::vector<std::vector<std::byte>> Communicator::all_to_all(
-    const std::vector<std::vector<std::byte>>& outgoing) const {
-  return outgoing;
+namespace {
+
+void copy(std::span<const std::byte> from, std::span<std::byte> to) {
+  if (!from.empty()) std::memcpy(to.data(), from.data(), from.size());
 }
 
+}  // namespace
+
+void Communicator::gather(std::span<const std::byte> block, std::span<std::byte> all, int) const { copy(block, all); }
+void Communicator::all_gather(std::span<const std::byte> block, std::span<const std::int64_t>,
+                              std::span<std::byte> all) const {
+  copy(block, all);
+}
+void Communicator::all_to_all(std::span<const std::byte> outgoing, std::span<std::byte> incoming) const {
+  copy(outgoing, incoming);
+}
 void Communicator::all_to_all(const std::byte* outgoing, std::span<const std::int64_t> send_sizes,
                               std::span<const std::int64_t> send_offsets, std::byte* incoming,
                               std::span<const std::int64_t>, std::span<const std::int64_t> receive_offsets) const {

@@ -9,7 +9,7 @@ PlannedMoves::PlannedMoves(const Communicator&) {}
 PlannedMoves::PlannedMoves(PlannedMoves&&) noexcept = default;
 PlannedMoves::~PlannedMoves() = default;
 
-int PlannedMoves::add(const collectives::Plan&) { return 0; }
+int PlannedMoves::add(const collectives::MessagePlan&) { return 0; }
 void PlannedMoves::execute(int, const std::byte*, std::byte*) {}
 
 }  // namespace tessera::comm

@@ -2,12 +2,16 @@
 #include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <numeric>
 #include <thread>
 #include <utility>
 
 #include "tessera/base/error.h"
+#include "tessera/collectives/choose.h"
+#include "tessera/comm/threaded/execute.h"
 #include "tessera/comm/threaded/job.h"
 #include "tessera/comm/threaded/run_ranks.h"
+#include "tessera/machine/orders.h"
 
 namespace tessera::comm {
 
@@ -16,15 +20,40 @@ namespace {
 thread_local std::shared_ptr<Job> current_job;  // of the rank that this thread is
 thread_local int current_rank = 0;
 
-/// A receive under way; sends are done when they are started.
+/// A receive that is under way; sends are done when they are started.
 struct Receive {
   Job* job;
   int source, rank, tag;
   std::span<std::byte> data;
 };
 
-template <class Value, class Combine>
-void reduce(const Communicator::Implementation& self, std::span<Value> values, Combine&& combine) {
+/// Returns the plan for the network that the ranks follow; none where they follow none or where the choice is the
+/// backend's own operation.
+std::optional<collectives::MessagePlan> plan_for(const Communicator::Implementation& self,
+                                                 collectives::Operation operation, std::vector<std::int64_t> blocks,
+                                                 int root, std::int64_t element_bytes) {
+  const bool is_empty = std::all_of(blocks.begin(), blocks.end(), [](auto size) { return size == 0; });
+  if (!self.wires || is_empty) return {};
+  const collectives::CollectiveProblem problem{operation,         self.job->size(), root,
+                                               std::move(blocks), element_bytes,    true};
+  const auto chosen = collectives::choose(problem, *self.wires, self.entry).ours;
+  if (!chosen) return {};
+  return chosen->entry->plan(problem, *self.wires, chosen->parameters);
+}
+
+template <class Value, class CombineTwo>
+void reduce(const Communicator& comm, const Communicator::Implementation& self, std::span<Value> values,
+            CombineTwo&& combine) {
+  const auto count = static_cast<std::int64_t>(values.size());
+  if (const auto plan = plan_for(self, collectives::Operation::all_reduce, {count}, 0, sizeof(Value))) {
+    const auto combine_bytes = [&](const std::byte* elements, std::byte* target, std::int64_t n) {
+      const auto* from = reinterpret_cast<const Value*>(elements);
+      auto* to = reinterpret_cast<Value*>(target);
+      for (std::int64_t i = 0; i < n; ++i) to[i] = combine(to[i], from[i]);
+    };
+    execute(*plan, comm, sizeof(Value), nullptr, std::as_writable_bytes(values).data(), combine_bytes);
+    return;
+  }
   const std::vector<Value> own(values.begin(), values.end());
   const auto all = self.job->exchange(self.rank, std::as_bytes(std::span(own)));
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
@@ -32,6 +61,11 @@ void reduce(const Communicator::Implementation& self, std::span<Value> values, C
     TESSERA_CHECK(other.size() == values.size());
     for (std::size_t i = 0; i < values.size(); ++i) values[i] = rank == 0 ? other[i] : combine(values[i], other[i]);
   }
+}
+
+void copy_in_order(const std::vector<std::vector<std::byte>>& blocks, std::span<std::byte> all) {
+  auto at = all.begin();
+  for (const auto& block : blocks) at = std::copy(block.begin(), block.end(), at);
 }
 
 }  // namespace
@@ -87,7 +121,7 @@ Communicator::Communicator(Communicator&&) noexcept = default;
 Communicator& Communicator::operator=(Communicator&&) noexcept = default;
 Communicator::~Communicator() = default;
 
-/// A thread that is no rank of run_ranks is alone.
+/// A thread that run_ranks did not start is the only rank of its job.
 Communicator Communicator::world() {
   if (!current_job)
     return Communicator(std::make_unique<Implementation>(std::make_shared<Job>(std::vector<std::string>{"host"}), 0));
@@ -103,9 +137,35 @@ std::string Communicator::host() {
 
 int Communicator::rank() const { return implementation_->rank; }
 int Communicator::size() const { return implementation_->job->size(); }
-void Communicator::barrier() const { implementation_->job->barrier(); }
+
+std::string Communicator::follow(std::shared_ptr<const machine::Network> network,
+                                 const std::optional<std::string>& entry) {
+  if (entry && *entry != "native") (void)collectives::entry(*entry);
+  auto& [job, rank, wires, chosen_entry] = *implementation_;
+  wires.reset();
+  if (!network) return {};
+  try {
+    wires = std::make_shared<const machine::Wires>(*network, machine::find_hosts(job->hosts, *network));
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  chosen_entry = entry;
+  return {};
+}
+
+void Communicator::barrier() const {
+  if (const auto plan = plan_for(*implementation_, collectives::Operation::barrier, {1}, 0, 0))
+    execute(*plan, *this, 0, nullptr, nullptr);
+  else
+    implementation_->job->barrier();
+}
 
 void Communicator::broadcast(std::span<std::byte> data, int root) const {
+  const auto length = static_cast<std::int64_t>(data.size());
+  if (const auto plan = plan_for(*implementation_, collectives::Operation::broadcast, {length}, root, 1)) {
+    execute(*plan, *this, 1, nullptr, data.data());
+    return;
+  }
   const auto all = implementation_->job->exchange(rank(), data);
   const auto& given = all[static_cast<std::size_t>(root)];
   TESSERA_CHECK(given.size() == data.size());
@@ -113,23 +173,23 @@ void Communicator::broadcast(std::span<std::byte> data, int root) const {
 }
 
 void Communicator::all_reduce_sum(std::span<std::int64_t> values) const {
-  reduce(*implementation_, values, [](std::int64_t a, std::int64_t b) {
+  reduce(*this, *implementation_, values, [](std::int64_t a, std::int64_t b) {
     return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
   });
 }
 void Communicator::all_reduce_max(std::span<std::int64_t> values) const {
-  reduce(*implementation_, values, [](std::int64_t a, std::int64_t b) { return std::max(a, b); });
+  reduce(*this, *implementation_, values, [](std::int64_t a, std::int64_t b) { return std::max(a, b); });
 }
 void Communicator::all_reduce_min(std::span<std::int64_t> values) const {
-  reduce(*implementation_, values, [](std::int64_t a, std::int64_t b) { return std::min(a, b); });
+  reduce(*this, *implementation_, values, [](std::int64_t a, std::int64_t b) { return std::min(a, b); });
 }
 void Communicator::all_reduce_max(std::span<double> values) const {
-  reduce(*implementation_, values, [](double a, double b) { return std::max(a, b); });
+  reduce(*this, *implementation_, values, [](double a, double b) { return std::max(a, b); });
 }
 void Communicator::all_reduce_sum_for_report(std::span<double> values) const {
-  reduce(*implementation_, values, [](double a, double b) { return a + b; });
+  reduce(*this, *implementation_, values, [](double a, double b) { return a + b; });
 }
-/// Done when it is started.
+/// The reduction is done when it is started.
 Request Communicator::start_all_reduce_max(std::span<std::int64_t> values) const {
   all_reduce_max(values);
   return {};
@@ -167,27 +227,47 @@ void Communicator::wait_all(std::span<Request> requests) {
   }
 }
 
-/// What is sent is there at once.
-void Communicator::push(std::span<const Request>) {}
+/// Messages arrive when they are sent, so there is nothing to do.
+void Communicator::progress(std::span<const Request>) {}
 
-std::vector<std::vector<std::byte>> Communicator::gather(std::span<const std::byte> data, int root) const {
-  auto all = implementation_->job->exchange(rank(), data);
-  if (rank() != root) all.clear();
-  return all;
+void Communicator::gather(std::span<const std::byte> block, std::span<std::byte> all, int root) const {
+  const auto n = static_cast<std::size_t>(size()), own = static_cast<std::size_t>(rank()) * block.size();
+  const std::vector<std::int64_t> sizes(n, static_cast<std::int64_t>(block.size()));
+  const auto plan = plan_for(*implementation_, collectives::Operation::gather, sizes, root, 1);
+  if (!plan) {
+    const auto shown = implementation_->job->exchange(rank(), block);
+    if (rank() == root) copy_in_order(shown, all);
+    return;
+  }
+  std::vector<std::byte> output(n * block.size());
+  std::copy(block.begin(), block.end(), output.begin() + static_cast<std::ptrdiff_t>(own));
+  execute(*plan, *this, 1, nullptr, output.data());
+  if (rank() == root) std::copy(output.begin(), output.end(), all.begin());
 }
-std::vector<std::vector<std::byte>> Communicator::all_gather(std::span<const std::byte> data) const {
-  return implementation_->job->exchange(rank(), data);
+
+void Communicator::all_gather(std::span<const std::byte> block, std::span<const std::int64_t> sizes,
+                              std::span<std::byte> all) const {
+  const auto plan = plan_for(*implementation_, collectives::Operation::all_gather, {sizes.begin(), sizes.end()}, 0, 1);
+  if (!plan) {
+    copy_in_order(implementation_->job->exchange(rank(), block), all);
+    return;
+  }
+  std::copy(block.begin(), block.end(), all.begin() + std::accumulate(sizes.begin(), sizes.begin() + rank(), 0L));
+  execute(*plan, *this, 1, nullptr, all.data());
 }
-std::vector<std::vector<std::byte>> Communicator::all_to_all(
-    const std::vector<std::vector<std::byte>>& outgoing) const {
-  std::vector<std::vector<std::byte>> incoming(outgoing.size());
-  const std::span<const std::vector<std::byte>> all(outgoing);
-  const auto shown = implementation_->job->exchange(rank(), std::as_bytes(std::span(&all, 1)));
-  for (std::size_t source = 0; source < shown.size(); ++source)
-    incoming[source] =
-        values_of<std::span<const std::vector<std::byte>>>(shown[source])[0][static_cast<std::size_t>(rank())];
-  barrier();
-  return incoming;
+
+void Communicator::all_to_all(std::span<const std::byte> outgoing, std::span<std::byte> incoming) const {
+  const auto block = static_cast<std::int64_t>(outgoing.size()) / size();
+  if (const auto plan = plan_for(*implementation_, collectives::Operation::all_to_all, {block}, 0, 1)) {
+    const auto own = outgoing.begin() + rank() * block;
+    std::copy(own, own + block, incoming.begin() + rank() * block);
+    execute(*plan, *this, 1, outgoing.data(), incoming.data());
+    return;
+  }
+  const std::vector<std::int64_t> sizes(static_cast<std::size_t>(size()), block);
+  std::vector<std::int64_t> offsets;
+  for (int peer = 0; peer < size(); ++peer) offsets.push_back(peer * block);
+  all_to_all(outgoing.data(), sizes, offsets, incoming.data(), sizes, offsets);
 }
 
 void Communicator::all_to_all(const std::byte* outgoing, std::span<const std::int64_t> send_sizes,

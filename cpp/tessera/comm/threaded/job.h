@@ -1,4 +1,4 @@
-// What the ranks of one process share.
+// The data that the ranks of one process share.
 #pragma once
 
 #include <condition_variable>
@@ -7,11 +7,13 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <vector>
 
 #include "tessera/comm/communicator.h"
+#include "tessera/machine/wires.h"
 
 namespace tessera::comm {
 
@@ -20,7 +22,7 @@ struct Job {
 
   int size() const { return static_cast<int>(hosts.size()); }
   void barrier();
-  /// What every rank shows, as all see it; each may go on to the next when all have seen it.
+  /// Returns the data of all ranks; a rank returns when all have read them.
   std::vector<std::vector<std::byte>> exchange(int rank, std::span<const std::byte> data);
 
   std::vector<std::string> hosts;  // by rank
@@ -35,6 +37,8 @@ struct Job {
 struct Communicator::Implementation {
   std::shared_ptr<Job> job;
   int rank = 0;
+  std::shared_ptr<const machine::Wires> wires;  // that plans are made for; null: none are made
+  std::optional<std::string> entry;             // of all plans
 };
 
 }  // namespace tessera::comm

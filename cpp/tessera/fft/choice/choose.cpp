@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "tessera/base/error.h"
-#include "tessera/comm/collectives/registry.h"
+#include "tessera/collectives/registry.h"
 #include "tessera/fft/schemes.h"
 #include "tessera/machine/orders.h"
 
@@ -194,7 +194,7 @@ std::vector<Order> orders_of(const Plan& plan, const machine::Wires& wires) {
                                                        [&](const Order& order) { return order.places == places; });
     if (!is_known) orders.push_back({std::move(name), std::move(places)});
   };
-  const auto along = comm::collectives::topology_order(wires);
+  const auto along = collectives::topology_order(wires);
   for (int d = 2; d >= 0; --d)
     if (dims[static_cast<std::size_t>(d)] > 1)
       add(fmt::format("{} nearest", "xyz"[plan.problem.order[static_cast<std::size_t>(d)]]),
@@ -237,19 +237,19 @@ Prediction predict(const Plan& plan, std::int64_t real_bytes, const machine::Wir
   return predicted;
 }
 
-std::vector<Candidate> rank_schemes(const Problem& problem, std::int64_t real_bytes, const machine::Wires& wires,
-                                    std::string_view only) {
+std::vector<RankedPlan> rank_schemes(const Problem& problem, std::int64_t real_bytes, const machine::Wires& wires,
+                                     std::string_view only) {
   TESSERA_CHECK(wires.n_ranks() == problem.ranks);
-  std::vector<Candidate> candidates;
+  std::vector<RankedPlan> candidates;
   const auto layers = *std::max_element(problem.grid.begin(), problem.grid.end());
   for (const auto& scheme : schemes()) {
     if (only != "auto" && only != scheme.name) continue;
     // Slabs of more ranks than layers: ranks² messages, and nothing for most ranks to do.
     if (only == "auto" && scheme.plan == &plan_slab && problem.ranks > layers) continue;
     const auto plain = plan_transform(scheme.name, problem);
-    std::vector<Candidate> found;
+    std::vector<RankedPlan> found;
     for (auto& [name, places] : orders_of(plain, wires)) {
-      auto& candidate = found.emplace_back(Candidate{plain, std::move(name), {}});
+      auto& candidate = found.emplace_back(RankedPlan{plain, std::move(name), {}});
       if (!places.empty()) {
         auto ordered = problem;
         ordered.places = std::move(places);
@@ -262,13 +262,13 @@ std::vector<Candidate> rank_schemes(const Problem& problem, std::int64_t real_by
     })));
   }
   if (candidates.empty()) (void)plan_transform(only, problem);  // says that there is no such scheme
-  std::stable_sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
+  std::stable_sort(candidates.begin(), candidates.end(), [](const RankedPlan& a, const RankedPlan& b) {
     return a.predicted.seconds() < b.predicted.seconds();
   });
   return candidates;
 }
 
-std::string text_of(const std::vector<Candidate>& candidates) {
+std::string text_of(const std::vector<RankedPlan>& candidates) {
   std::string text;
   for (const auto& [plan, order, predicted] : candidates)
     text += fmt::format("{}{} {:.3g} ms", text.empty() ? "" : ", ", plan.scheme, 1e3 * predicted.seconds());

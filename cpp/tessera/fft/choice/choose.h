@@ -29,7 +29,7 @@ struct Prediction {
 /// Of numbers of `real_bytes` (float 4, double 8).
 Prediction predict(const Plan& plan, std::int64_t real_bytes, const machine::Wires& wires);
 
-struct Candidate {
+struct RankedPlan {
   Plan plan;
   std::string order;  // how ranks stand in the layout, for people
   Prediction predicted;
@@ -44,11 +44,11 @@ inline constexpr int most_ranks_to_order = 2048;
 /// Orders: the ranks' own numbers; ranks along the network (hosts of a subnet, ranks of a host side by side) with each
 /// direction of the layout as the nearest in turn; and blocks of the layout on a host (machine/orders.h), where every
 /// rank has a place.
-std::vector<Candidate> rank_schemes(const Problem& problem, std::int64_t real_bytes, const machine::Wires& wires,
-                                    std::string_view only = "auto");
+std::vector<RankedPlan> rank_schemes(const Problem& problem, std::int64_t real_bytes, const machine::Wires& wires,
+                                     std::string_view only = "auto");
 
 /// "slab 1.2 ms, pencil 1.3 ms; ranks stand as numbered": what was chosen from, in one line.
-std::string text_of(const std::vector<Candidate>& candidates);
+std::string text_of(const std::vector<RankedPlan>& candidates);
 
 /// What is assumed where nothing is known: all ranks on one host.
 machine::Wires wires_of_one_host(int ranks);

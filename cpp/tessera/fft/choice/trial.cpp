@@ -85,13 +85,13 @@ Agreed agree_or_try(const comm::Communicator& comm, ThreadPool& threads, const P
     return agree_on_plan(comm, problem, alone);
   }
   const auto known = comm::wires_of_ranks(comm, request.machine_file);
-  std::vector<Candidate> candidates;
+  std::vector<RankedPlan> candidates;
   std::string question, fault;
   Agreed agreed;
   if (comm.is_root()) {
     try {
       candidates = rank_schemes(problem, request.real_bytes, *known.wires);
-      std::erase_if(candidates, [limit = hopeless * candidates.front().predicted.seconds()](const Candidate& one) {
+      std::erase_if(candidates, [limit = hopeless * candidates.front().predicted.seconds()](const RankedPlan& one) {
         return one.predicted.seconds() > limit;
       });
       agreed.exchange = resolved_exchange(request.exchange, known);

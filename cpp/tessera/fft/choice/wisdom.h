@@ -8,7 +8,7 @@
 namespace tessera::fft {
 
 struct Wisdom {
-  std::string scheme, order;  // of a Candidate
+  std::string scheme, order;  // of a RankedPlan
   std::string exchange;
   double seconds = 0;  // of a forward and a backward transform
 };

@@ -4,9 +4,9 @@
 #include <optional>
 #include <vector>
 
+#include "tessera/machine/experiment.h"
 #include "tessera/machine/network.h"
 #include "tessera/machine/routes/routes.h"
-#include "tessera/machine/survey/measurements.h"
 
 namespace tessera::machine {
 

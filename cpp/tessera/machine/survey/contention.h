@@ -1,4 +1,5 @@
-// Which pairs to let talk at once, to tell a shared medium from a switch and to find what a subnet's uplink carries.
+// Chooses pairs that communicate at once, to distinguish a shared medium from a switch and to measure a subnet's
+// uplink.
 #pragma once
 
 #include <vector>
@@ -29,11 +30,5 @@ std::vector<Experiment> contention_experiments(const Measurements& measurements,
 /// Seconds that the flows of an experiment need together at most, as far as the network is known: what may be a bus
 /// counts as one, and an uplink that was not measured as one host's port.
 double most_seconds(const Experiment& experiment, Network network);
-
-/// Sets medium and uplink of the subnets from the experiments that were done.
-void add_contention(Network& network, const std::vector<Experiment>& experiments);
-
-/// Adds the processors that hosts share, where their messages together took half again as long as the wires explain.
-void add_processors(Network& network, const Measurements& measurements);
 
 }  // namespace tessera::machine

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "tessera/machine/survey/contention_results.h"
 #include "tessera/machine/survey/derive_network.h"
 #include "tessera/machine/test_support.h"
 

@@ -5,7 +5,7 @@
 
 #include "tessera/base/error.h"
 #include "tessera/machine/routes/find_routes.h"
-#include "tessera/machine/survey/contention.h"
+#include "tessera/machine/survey/contention_results.h"
 #include "tessera/machine/survey/split_by_load.h"
 
 namespace tessera::machine {
@@ -20,9 +20,9 @@ double median(std::vector<double>& values) {
   return *middle;
 }
 
-/// The 20 % of paper 002, or twice what 95 % of the pairs stay below when their two directions, measured each by
-/// itself, are compared: a pair is compared with the least of many, so that a size at which times scatter splits
-/// nothing by chance.
+/// The 20 % of Lowekamp and Beguelin (1995), or twice what 95 % of the pairs stay below when their two directions,
+/// measured each by itself, are compared: a pair is compared with the least of many, so that a size at which times
+/// scatter splits nothing by chance.
 double tolerance_of(const TimeMatrix& times) {
   std::vector<double> differences;
   for (int a = 0; a < times.n_hosts(); ++a)
@@ -35,7 +35,7 @@ double tolerance_of(const TimeMatrix& times) {
   return std::max(1.20, std::exp(2 * *most));
 }
 
-/// Leaves whose hosts get in each other's way as no single switch or bus would have it become subnets of their own.
+/// Leaves whose hosts slow each other down as no single switch or bus would explain become subnets of their own.
 void split_leaves(std::vector<Subnet>& subnets, const std::vector<Experiment>& experiments) {
   const auto n = subnets.size();
   for (std::size_t s = 0; s < n; ++s) {

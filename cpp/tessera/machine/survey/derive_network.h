@@ -11,12 +11,11 @@
 
 namespace tessera::machine {
 
-/// The tree from the times of all sizes together: two hosts are joined only if they pass the rule of paper 002 at every
-/// size, since a further switch shows in short messages and a thin link in long ones. Latency and bandwidth of a link
-/// class are fitted to the medians of its pairs; medium and uplink come from the experiments, and stay unknown without.
-/// Routes too (routes/find_routes.h).
-/// Leaves that the experiments show to have parts are divided (split_by_load.h).
-/// Throws InputError where nothing was measured.
+/// The tree from the times of all sizes together: two hosts are joined only if they pass the rule of Lowekamp and
+/// Beguelin (1995) at every size, since a further switch shows in short messages and a thin link in long ones. Latency
+/// and bandwidth of a link class are fitted to the medians of its pairs; medium and uplink come from the experiments,
+/// and stay unknown without. Routes too (routes/find_routes.h). Leaves that the experiments show to have parts are
+/// divided (split_by_load.h). Throws InputError where nothing was measured.
 Network derive_network(const Measurements& measurements);
 
 /// The same from the times between pairs alone.

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "tessera/machine/experiment.h"
 #include "tessera/machine/machine.h"
 #include "tessera/machine/network.h"
 #include "tessera/machine/partition.h"
@@ -22,29 +23,8 @@ struct MeasuredHost {
   friend bool operator==(const MeasuredHost&, const MeasuredHost&) = default;
 };
 
-/// A stream of messages from one host to another, by index in Measurements::hosts.
-struct Flow {
-  int from = 0;
-  int to = 0;
-
-  friend auto operator<=>(const Flow&, const Flow&) = default;
-};
-
 /// Bytes that a link carries in about so many seconds, 64 KiB to 64 MiB.
 std::int64_t bytes_of_flow(const Link& link, double seconds);
-
-/// Flows that are sent one by one and then all at once.
-struct Experiment {
-  std::vector<Flow> flows;
-  std::int64_t bytes = 0;        // of each flow
-  std::vector<double> alone;     // s, of each flow with nothing else on the network; empty: not yet run
-  std::vector<double> together;  // s, of each flow from the common start until its last byte has arrived
-
-  std::int64_t piece = 0;  // bytes of a message; 0: as many as a wire is filled by. Else it is about processors
-
-  bool is_done() const { return !flows.empty() && alone.size() == flows.size() && together.size() == flows.size(); }
-  friend bool operator==(const Experiment&, const Experiment&) = default;
-};
 
 struct Measurements {
   std::vector<MeasuredHost> hosts;

@@ -11,7 +11,7 @@ namespace tessera::machine {
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
-constexpr double tolerance = 1.20;  // paper 002, §4.1
+constexpr double tolerance = 1.20;  // Lowekamp and Beguelin (1995), §4.1
 // Sorted times belong to two classes where one is this much longer than the last, and 20 % longer than the first, of
 // its class: noise alone fills such a gap.
 constexpr double gap = 1.08;

@@ -2,29 +2,23 @@
 
 namespace tessera::md::bonded {
 
+ForceTables make_force_tables(const model::ForceField& field) {
+  ForceTables tables;
+  model::for_each_kind([&](auto kind) {
+    for (const auto& parameter : field.parameters[kind])
+      tables[kind].push_back(Kernel<decltype(kind)>::prepare(parameter, field));
+  });
+  return tables;
+}
+
 void add_all(const Lattice& lattice, Positions position, std::span<const double> charge, const LocalTerms& terms,
              const ForceTables& tables, int thread, int n_threads, Accumulator& accumulator) {
+  const Atoms atoms{lattice, position, charge};
   // Each list is cut by itself: its terms cost the same, so the shares do too.
-  const auto share = [&](const auto& list, auto&& add) {
-    const std::int64_t n = list.size();
+  model::for_each_kind([&](auto kind) {
+    const std::int64_t n = terms[kind].size();
     const std::int64_t begin = n * thread / n_threads, end = n * (thread + 1) / n_threads;
-    if (begin < end) add(list, begin, end);
-  };
-  const auto with = [&](auto* add, const auto& table) {
-    return [&, add](const auto& list, std::int64_t begin, std::int64_t end) {
-      add(lattice, position, list, begin, end, table, accumulator);
-    };
-  };
-  share(terms.bond, with(add_bonds, tables.bond));
-  share(terms.angle, with(add_angles, tables.angle));
-  share(terms.urey_bradley, with(add_urey_bradleys, tables.urey_bradley));
-  share(terms.dihedral, with(add_dihedrals, tables.dihedral));
-  share(terms.dihedral_rb, with(add_dihedrals_rb, tables.dihedral_rb));
-  share(terms.improper_harmonic, with(add_impropers_harmonic, tables.improper_harmonic));
-  share(terms.improper_periodic, with(add_impropers_periodic, tables.improper_periodic));
-  share(terms.cmap, with(add_cmaps, tables.cmap));
-  share(terms.pair_14, [&](const TermList<2>& list, std::int64_t begin, std::int64_t end) {
-    add_pairs_14(lattice, position, charge, list, begin, end, tables.pair_14, accumulator);
+    if (begin < end) Kernel<decltype(kind)>::add(atoms, terms[kind], begin, end, tables[kind], accumulator);
   });
 }
 

@@ -16,35 +16,36 @@ TESSERA_WITH_EACH_INSTRUCTION_SET(AddAll);
 model::ForceField every_kind(double scale) {
   model::ForceField field;
   field.coulomb_constant = 332 * scale;
-  field.bond = {{300 * scale, 1.5}, {250 * scale, 1.3}};
-  field.urey_bradley = {{20 * scale, 2.4}};
-  field.angle = {{50 * scale, 1.9}};
-  for (int n = 1; n <= 4; ++n) field.dihedral.push_back({0.4 * n * scale, double(n), 0.7 * n});
-  field.dihedral_rb = {{{1 * scale, -2 * scale, 0.5 * scale, 0, 0.25 * scale, 0.1 * scale}}};
-  field.improper_harmonic = {{5 * scale, 0.2}};
-  field.improper_periodic = {{2 * scale, 2, units::pi}};
+  field.parameters[model::bond] = {{300 * scale, 1.5}, {250 * scale, 1.3}};
+  field.parameters[model::urey_bradley] = {{20 * scale, 2.4}};
+  field.parameters[model::angle] = {{50 * scale, 1.9}};
+  for (int n = 1; n <= 4; ++n) field.parameters[model::dihedral].push_back({0.4 * n * scale, double(n), 0.7 * n});
+  field.parameters[model::dihedral_rb] = {{{1 * scale, -2 * scale, 0.5 * scale, 0, 0.25 * scale, 0.1 * scale}}};
+  field.parameters[model::improper_harmonic] = {{5 * scale, 0.2}};
+  field.parameters[model::improper_periodic] = {{2 * scale, 2, units::pi}};
   model::CmapParameter cmap{6, {}};
   for (int i = 0; i < 36; ++i) cmap.energy.push_back(scale * ((i * 11) % 7));
-  field.cmap = {cmap};
-  field.pair_14 = {{2.8, 0.05 * scale, 0.8}};
+  field.parameters[model::cmap] = {cmap};
+  field.parameters[model::pair_14] = {{2.8, 0.05 * scale, 0.8}};
   return field;
 }
 
 LocalTerms chain_terms(std::int32_t n) {
   LocalTerms terms;
-  for (std::int32_t i = 0; i + 1 < n; ++i) terms.bond.add({i, i + 1}, i % 2);
+  for (std::int32_t i = 0; i + 1 < n; ++i) terms[model::bond].add({i, i + 1}, i % 2);
   for (std::int32_t i = 0; i + 2 < n; ++i) {
-    terms.angle.add({i, i + 1, i + 2}, 0);
-    terms.urey_bradley.add({i, i + 2}, 0);
+    terms[model::angle].add({i, i + 1, i + 2}, 0);
+    terms[model::urey_bradley].add({i, i + 2}, 0);
   }
   for (std::int32_t i = 0; i + 3 < n; ++i) {
-    for (std::int32_t row = 0; row <= i % 4; ++row) terms.dihedral.add({i, i + 1, i + 2, i + 3}, row);
-    if (i % 3 == 0) terms.dihedral_rb.add({i, i + 1, i + 2, i + 3}, 0);
-    if (i % 5 == 0) terms.improper_harmonic.add({i, i + 1, i + 2, i + 3}, 0);
-    if (i % 4 == 0) terms.improper_periodic.add({i, i + 1, i + 2, i + 3}, 0);
-    terms.pair_14.add({i, i + 3}, 0);
+    for (std::int32_t row = 0; row <= i % 4; ++row) terms[model::dihedral].add({i, i + 1, i + 2, i + 3}, row);
+    if (i % 3 == 0) terms[model::dihedral_rb].add({i, i + 1, i + 2, i + 3}, 0);
+    if (i % 5 == 0) terms[model::improper_harmonic].add({i, i + 1, i + 2, i + 3}, 0);
+    if (i % 4 == 0) terms[model::improper_periodic].add({i, i + 1, i + 2, i + 3}, 0);
+    terms[model::pair_14].add({i, i + 3}, 0);
   }
-  for (std::int32_t i = 0; i + 4 < n; i += 2) terms.cmap.add({i, i + 1, i + 2, i + 3, i + 1, i + 2, i + 3, i + 4}, 0);
+  for (std::int32_t i = 0; i + 4 < n; i += 2)
+    terms[model::cmap].add({i, i + 1, i + 2, i + 3, i + 1, i + 2, i + 3, i + 4}, 0);
   return terms;
 }
 
@@ -89,7 +90,7 @@ TEST_P(AddAll, ObeysTheLaws) {
   while (checked < 5) {
     const auto r = random_chain(random, 7);
     double nearest = 10;
-    for (const auto& s : terms.pair_14.slots) {
+    for (const auto& s : terms[model::pair_14].slots) {
       nearest = std::min(nearest, norm(r[static_cast<std::size_t>(s[0])] - r[static_cast<std::size_t>(s[1])]));
     }
     if (nearest < 1.8) continue;
@@ -98,21 +99,12 @@ TEST_P(AddAll, ObeysTheLaws) {
   }
 }
 
-TEST(LocalTerms, CountAndClear) {
-  LocalTerms terms = chain_terms(9);
-  EXPECT_EQ(terms.bond.size(), 8);
-  EXPECT_EQ(terms.angle.size(), 7);
-  EXPECT_GT(terms.size(), 30);
-  terms.clear();
-  EXPECT_EQ(terms.size(), 0);
-}
-
 TEST(ForceTables, RefuseWhatCannotBeUsed) {
   auto field = every_kind(1);
-  field.improper_periodic[0].n = 1.5;
+  field.parameters[model::improper_periodic][0].n = 1.5;
   EXPECT_THROW(make_force_tables(field), InputError);
   field = every_kind(1);
-  field.cmap[0].energy.pop_back();
+  field.parameters[model::cmap][0].energy.pop_back();
   EXPECT_THROW(make_force_tables(field), InputError);
 }
 

@@ -68,6 +68,9 @@ inline std::vector<Fraction> fractions(const Lattice& lattice, const std::vector
 /// 20 Å triclinic: a step of the integer fractions is 5e-9 Å.
 inline Lattice small_box() { return {{20, 0, 0}, {3, 21, 0}, {-2, 4, 19}}; }
 
+/// Lengths are whole 2⁻²⁷ Å, so that positions of tests are exact.
+inline Lattice cube() { return {{32, 0, 0}, {0, 32, 0}, {0, 0, 32}}; }
+
 /// A chain with bonds of about 1.5 Å and nowhere in line: angles and dihedrals are well defined.
 inline std::vector<Vec3> random_chain(std::mt19937_64& random, int n_atoms) {
   std::uniform_real_distribution<double> uniform(-1, 1);

@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "tessera/model/bonded_kinds.h"
+
 namespace tessera::md::bonded {
 
 template <int Arity>
@@ -18,36 +20,11 @@ struct TermList {
     slots.push_back(term_slots);
     parameter.push_back(row);
   }
-  void clear() {
-    slots.clear();
-    parameter.clear();
-  }
   std::int64_t size() const { return static_cast<std::int64_t>(slots.size()); }
 };
 
-struct LocalTerms {
-  TermList<2> bond;
-  TermList<3> angle;
-  TermList<2> urey_bradley;
-  TermList<4> dihedral, dihedral_rb, improper_harmonic, improper_periodic;
-  TermList<8> cmap;
-  TermList<2> pair_14;
-
-  void clear() {
-    bond.clear();
-    angle.clear();
-    urey_bradley.clear();
-    dihedral.clear();
-    dihedral_rb.clear();
-    improper_harmonic.clear();
-    improper_periodic.clear();
-    cmap.clear();
-    pair_14.clear();
-  }
-  std::int64_t size() const {
-    return bond.size() + angle.size() + urey_bradley.size() + dihedral.size() + dihedral_rb.size() +
-           improper_harmonic.size() + improper_periodic.size() + cmap.size() + pair_14.size();
-  }
-};
+template <class Kind>
+using TermListOf = TermList<Kind::arity>;
+using LocalTerms = model::ByKind<TermListOf>;
 
 }  // namespace tessera::md::bonded

@@ -37,12 +37,12 @@ std::map<Pair, double> constrained_bonds(const model::ForceField& field, const m
                                          ConstraintMode mode, bool settled) {
   std::map<Pair, double> bonds;
   if (mode == ConstraintMode::none) return bonds;
-  for (std::size_t t = 0; t < molecule.bond.atoms.size(); ++t) {
-    auto [i, j] = molecule.bond.atoms[t];
+  for (std::size_t t = 0; t < molecule.terms[model::bond].atoms.size(); ++t) {
+    auto [i, j] = molecule.terms[model::bond].atoms[t];
     if (i > j) std::swap(i, j);
     if (settled && j < 3) continue;
     if (mode == ConstraintMode::h_bonds && !is_hydrogen(molecule, i) && !is_hydrogen(molecule, j)) continue;
-    const double length = field.bond.at(at(molecule.bond.parameter[t])).r0;
+    const double length = field.parameters[model::bond].at(at(molecule.terms[model::bond].parameter[t])).r0;
     if (!(length > 0)) {
       refuse(molecule, "the bond of " + describe(molecule, i) + " and " + describe(molecule, j) + " has length " +
                            std::to_string(length) + " A, expected a positive number");

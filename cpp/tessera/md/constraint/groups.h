@@ -4,8 +4,10 @@
 // stays in one cell: constraints need no communication. Units: Å, amu
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "tessera/md/constraint/settle.h"
@@ -14,7 +16,10 @@
 
 namespace tessera::md::constraint {
 
+/// Which bonds have a fixed length.
 enum class ConstraintMode { none, h_bonds, all_bonds };
+inline constexpr std::array<std::string_view, 3> constraint_mode_names = {"none", "h-bonds", "all-bonds"};
+constexpr const auto& names_of(ConstraintMode) { return constraint_mode_names; }
 
 struct TemplateGroup {
   std::vector<std::int32_t> atoms;  // of the template, rising: atom a of the group is atoms[a]

@@ -9,7 +9,7 @@ namespace {
 
 model::ForceField field() {
   model::ForceField f;
-  f.bond = {{340, 1.09}, {310, 1.526}, {450, 0.9572}, {0, 1.5139}, {434, 1.01}};
+  f.parameters[model::bond] = {{340, 1.09}, {310, 1.526}, {450, 0.9572}, {0, 1.5139}, {434, 1.01}};
   return f;
 }
 
@@ -29,8 +29,8 @@ model::Template molecule(const std::string& name, const std::vector<std::int32_t
 }
 
 void bond(model::Template& t, std::int32_t i, std::int32_t j, std::int32_t parameter) {
-  t.bond.atoms.push_back({i, j});
-  t.bond.parameter.push_back(parameter);
+  t.terms[model::bond].atoms.push_back({i, j});
+  t.terms[model::bond].parameter.push_back(parameter);
 }
 
 // CH3–CH2–OH-like: C 0 with H 1 2 3, C 4 with H 5 6, O 7 with H 8

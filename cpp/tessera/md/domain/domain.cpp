@@ -26,6 +26,29 @@ void release(std::vector<Value>& list) {
   list = std::vector<Value>();
 }
 
+/// Adds the bytes of an atom and of what the fields say of it.
+void pack(const Particle& particle, const std::vector<AtomField>& fields, std::size_t atom,
+          std::vector<std::byte>& bytes) {
+  const auto add = [&](std::span<const std::byte> some) { bytes.insert(bytes.end(), some.begin(), some.end()); };
+  add(std::as_bytes(std::span(&particle, 1)));
+  for (const auto& field : fields) add(std::as_bytes(std::span(field.values).subspan(atom * field.width, field.width)));
+}
+
+/// Adds the atoms that pack() has put into bytes; `particles` knows the fields.
+void unpack(std::span<const std::byte> bytes, Particles& particles) {
+  const auto take = [&](std::span<std::byte> to) {
+    std::copy_n(bytes.begin(), to.size(), to.begin());
+    bytes = bytes.subspan(to.size());
+  };
+  while (!bytes.empty()) {
+    take(std::as_writable_bytes(std::span(&particles.atoms.emplace_back(), 1)));
+    for (auto& field : particles.fields) {
+      field.values.resize(field.values.size() + field.width);
+      take(std::as_writable_bytes(std::span(field.values).last(field.width)));
+    }
+  }
+}
+
 /// The cells of a brick: columns along z of 4 × 4 cells one after the other, each layer by layer. What a cell's pairs
 /// and its part of the mesh need lies within a few layers of a column, which a core's own cache holds whatever the size
 /// of the brick; of whole planes it would not.
@@ -43,9 +66,9 @@ std::vector<Index3> in_columns(const IndexBox& brick) {
 
 }  // namespace
 
-Domain::Domain(const model::System& system, Decomposition decomposition, const comm::Communicator& comm,
+Domain::Domain(const model::System& system, Decomposition decomposition, State& state, const comm::Communicator& comm,
                ThreadPool& threads)
-    : system_(system), decomposition_(std::move(decomposition)), comm_(comm), threads_(threads) {
+    : system_(system), state_(state), decomposition_(std::move(decomposition)), comm_(comm), threads_(threads) {
   brick_ = decomposition_.brick(comm.rank());
   for (int d = 0; d < 3; ++d) {
     table_lower_[at(d)] = brick_.lower[at(d)] - 1;
@@ -94,30 +117,27 @@ std::int64_t Domain::group_key(std::int64_t atom) const {
   return reference_to.first_id + system_.templates[at(reference_to.molecule)].group[at(reference_to.local)];
 }
 
-void Domain::distribute(std::vector<Particle> particles) {
+void Domain::distribute(Particles particles) {
   if (comm_.size() > 1) {
-    const auto cells = cells_of(particles);
+    const auto cells = cells_of(particles.atoms);
     std::vector<std::vector<std::byte>> outgoing(at(comm_.size()));
-    for (std::size_t i = 0; i < particles.size(); ++i) {
-      auto& bytes = outgoing[at(decomposition_.owner(cells[i]))];
-      const auto of_one = std::as_bytes(std::span(&particles[i], 1));
-      bytes.insert(bytes.end(), of_one.begin(), of_one.end());
-    }
-    release(particles);
-    for (const auto& incoming : comm_.all_to_all(outgoing)) {
-      const auto values = comm::values_of<Particle>(incoming);
-      particles.insert(particles.end(), values.begin(), values.end());
-    }
+    for (std::size_t i = 0; i < particles.size(); ++i)
+      pack(particles.atoms[i], particles.fields, i, outgoing[at(decomposition_.owner(cells[i]))]);
+    release(particles.atoms);
+    for (auto& field : particles.fields) release(field.values);
+    for (const auto& incoming : comm_.all_to_all(outgoing)) unpack(incoming, particles);
   }
-  id.clear();
-  position.clear();
-  velocity.clear();
+  state_.id.clear();
+  state_.position.clear();
+  state_.velocity.clear();
   displacement_.clear();
+  state_.fields.clear();
+  for (const auto& field : particles.fields) state_.fields.push_back({field.name, field.width, {}});
   std::vector<std::int32_t> cell_of;
   append(particles, cell_of);
   if (std::all_of(displacement_.begin(), displacement_.end(), [](const Fraction& f) { return f == Fraction{}; }))
     release(displacement_);  // only a restart brings any
-  release(particles);
+  particles = {};
   sort_into_cells(std::move(cell_of));
 }
 
@@ -125,10 +145,10 @@ void Domain::rebuild() {
   // The local cell of each owned atom is that of its group's key atom; those of other ranks' cells leave.
   std::vector<std::int32_t> cell_of(at(n_owned_slots_), -1);
   const auto cell_now = [&](std::int32_t slot) {
-    const auto here = local[at(slot)], group = molecule_of(slot).group[at(here)];
-    const auto key = group == here ? slot : slot_of(id[at(slot)] - here + group);
+    const auto here = state_.local[at(slot)], group = molecule_of(slot).group[at(here)];
+    const auto key = group == here ? slot : slot_of(state_.id[at(slot)] - here + group);
     TESSERA_CHECK(key >= 0 && key < n_owned_slots_);
-    return grid().cell_of(position[at(key)]);
+    return grid().cell_of(state_.position[at(key)]);
   };
   threads_.parallel_for(n_owned_slots_, [&](std::int64_t begin, std::int64_t end) {
     for (auto s = static_cast<std::int32_t>(begin); s < end; ++s) {
@@ -137,7 +157,7 @@ void Domain::rebuild() {
     }
   });
   if (comm_.size() > 1) {
-    std::vector<std::vector<Particle>> leaving(neighbours_.size());
+    std::vector<std::vector<std::byte>> leaving(neighbours_.size());
     std::string problem;
     for (std::int32_t s = 0; s < n_owned_slots_; ++s) {
       if (is_padding(s) || (cell_of[at(s)] >= 0 && cell_of[at(s)] < n_owned_cells_)) continue;
@@ -146,16 +166,17 @@ void Domain::rebuild() {
       const auto to =
           std::find_if(neighbours_.begin(), neighbours_.end(), [&](const auto& n) { return n.rank == owner; });
       if (to != neighbours_.end())
-        leaving[at(to - neighbours_.begin())].push_back({id[at(s)], position[at(s)], velocity[at(s)], {}});
+        pack({state_.id[at(s)], state_.position[at(s)], state_.velocity[at(s)], {}}, state_.fields, at(s),
+             leaving[at(to - neighbours_.begin())]);
       else if (problem.empty())
         problem = fmt::format("{} moved by more than a cell between two pair searches: the run has blown up",
-                              system_.describe(id[at(s)]));
+                              system_.describe(state_.id[at(s)]));
     }
     comm::agree_on_run(comm_, problem);
     // What arrives stands where the halo was.
-    id.resize(at(n_owned_slots_));
-    position.resize(at(n_owned_slots_));
-    velocity.resize(at(n_owned_slots_));
+    state_.id.resize(at(n_owned_slots_));
+    state_.position.resize(at(n_owned_slots_));
+    state_.velocity.resize(at(n_owned_slots_));
     append(exchange(leaving), cell_of);
     displacement_.clear();
   }
@@ -177,57 +198,64 @@ std::vector<Index3> Domain::cells_of(std::span<const Particle> particles) {
   return cells;
 }
 
-/// Particles to neighbours and from them.
-std::vector<Particle> Domain::exchange(const std::vector<std::vector<Particle>>& leaving) const {
+/// Sends particles to neighbours and returns those that come from them.
+Particles Domain::exchange(const std::vector<std::vector<std::byte>>& leaving) const {
   std::vector<comm::Request> requests;
-  std::vector<std::int64_t> send_count(neighbours_.size()), receive_count(neighbours_.size());
+  std::vector<std::int64_t> send_bytes(neighbours_.size()), receive_bytes(neighbours_.size());
   for (std::size_t n = 0; n < neighbours_.size(); ++n) {
     const int peer = neighbours_[n].rank;
-    send_count[n] = std::ssize(leaving[n]);
-    requests.push_back(comm_.start_receive(std::as_writable_bytes(std::span(&receive_count[n], 1)), peer, count_tag));
-    requests.push_back(comm_.start_send(std::as_bytes(std::span(&send_count[n], 1)), peer, count_tag));
+    send_bytes[n] = std::ssize(leaving[n]);
+    requests.push_back(comm_.start_receive(std::as_writable_bytes(std::span(&receive_bytes[n], 1)), peer, count_tag));
+    requests.push_back(comm_.start_send(std::as_bytes(std::span(&send_bytes[n], 1)), peer, count_tag));
   }
   comm_.wait_all(requests);
   requests.clear();
-  std::vector<std::vector<Particle>> arriving(neighbours_.size());
+  std::vector<std::vector<std::byte>> arriving(neighbours_.size());
   for (std::size_t n = 0; n < neighbours_.size(); ++n) {
     const int peer = neighbours_[n].rank;
-    arriving[n].resize(at(receive_count[n]));
-    requests.push_back(comm_.start_receive(comm::writable_bytes_of(arriving[n]), peer, structure_tag));
-    requests.push_back(comm_.start_send(comm::bytes_of(leaving[n]), peer, structure_tag));
+    arriving[n].resize(at(receive_bytes[n]));
+    requests.push_back(comm_.start_receive(arriving[n], peer, structure_tag));
+    requests.push_back(comm_.start_send(leaving[n], peer, structure_tag));
   }
   comm_.wait_all(requests);
-  std::vector<Particle> all;
-  for (const auto& atoms : arriving) all.insert(all.end(), atoms.begin(), atoms.end());
+  Particles all;
+  for (const auto& field : state_.fields) all.fields.push_back({field.name, field.width, {}});
+  for (const auto& bytes : arriving) unpack(bytes, all);
   return all;
 }
 
 /// Adds particles of this rank's cells to the atoms that are to be sorted.
-void Domain::append(const std::vector<Particle>& particles, std::vector<std::int32_t>& cell_of) {
-  const auto cells = cells_of(particles);
-  const auto n = id.size() + particles.size();
-  id.reserve(n);
-  position.reserve(n);
-  velocity.reserve(n);
+void Domain::append(const Particles& particles, std::vector<std::int32_t>& cell_of) {
+  const auto cells = cells_of(particles.atoms);
+  const auto n = state_.id.size() + particles.size();
+  state_.id.reserve(n);
+  state_.position.reserve(n);
+  state_.velocity.reserve(n);
   displacement_.reserve(n);
   for (std::size_t i = 0; i < particles.size(); ++i) {
     const auto here = local_cell(cells[i]);
     TESSERA_CHECK(here >= 0 && here < n_owned_cells_);
-    id.push_back(particles[i].id);
-    position.push_back(particles[i].position);
-    velocity.push_back(particles[i].velocity);
-    displacement_.push_back(particles[i].displacement);
+    const auto& atom = particles.atoms[i];
+    state_.id.push_back(atom.id);
+    state_.position.push_back(atom.position);
+    state_.velocity.push_back(atom.velocity);
+    displacement_.push_back(atom.displacement);
     cell_of.push_back(here);
+  }
+  for (std::size_t f = 0; f < state_.fields.size(); ++f) {
+    const auto& values = particles.fields[f].values;
+    state_.fields[f].values.insert(state_.fields[f].values.end(), values.begin(), values.end());
   }
 }
 
-/// Values to their slots; padding gets those of no atom.
+/// Moves values, `width` an atom, to the slots of their atoms; padding gets zeros.
 template <class Value>
-void Domain::gather(std::vector<Value>& values, const std::vector<std::int32_t>& source) const {
-  std::vector<Value> sorted(source.size());
+void Domain::gather(std::vector<Value>& values, const std::vector<std::int32_t>& source, std::size_t width) const {
+  std::vector<Value> sorted(source.size() * width);
   threads_.parallel_for(std::ssize(source), [&](std::int64_t begin, std::int64_t end) {
     for (auto s = begin; s < end; ++s)
-      if (source[at(s)] >= 0) sorted[at(s)] = values[at(source[at(s)])];
+      for (std::size_t k = 0; k < width && source[at(s)] >= 0; ++k)
+        sorted[at(s) * width + k] = values[at(source[at(s)]) * width + k];
   });
   values = std::move(sorted);
 }
@@ -235,9 +263,9 @@ void Domain::gather(std::vector<Value>& values, const std::vector<std::int32_t>&
 /// Puts atoms into the slots of their cells, by the local cell of each; −1: no atom of this rank's.
 void Domain::sort_into_cells(std::vector<std::int32_t> cell_of) {
   // Several arrays of atoms at once decide the peak of memory: what can be found again is dropped here.
-  release(reference);
-  release(molecule);
-  release(local);
+  release(state_.reference);
+  release(state_.molecule);
+  release(state_.local);
   slots_ = {};
   std::vector<std::int32_t> count(at(n_owned_cells_), 0);
   for (const auto c : cell_of) {
@@ -259,7 +287,7 @@ void Domain::sort_into_cells(std::vector<std::int32_t> cell_of) {
     if (const auto c = cell_of[s]; c >= 0)
       source[at(cell_begin[at(c)] * cluster_size + count[at(c)]++)] = static_cast<std::int32_t>(s);
   release(cell_of);
-  const auto edges = system_.lattice.edges();
+  const auto edges = state_.search_box.edges();
   threads_.parallel_for(n_owned_cells_, [&](std::int64_t begin, std::int64_t end) {
     std::vector<CellAtom> atoms;
     for (auto c = begin; c < end; ++c) {
@@ -267,29 +295,31 @@ void Domain::sort_into_cells(std::vector<std::int32_t> cell_of) {
       const auto centre = grid().centre(cell[at(c)]);
       atoms.clear();
       for (const auto s : sources) {
-        const auto offset = position[at(s)] - centre;
-        atoms.push_back(
-            {{angstrom(offset.x, edges[0]), angstrom(offset.y, edges[1]), angstrom(offset.z, edges[2])}, s, id[at(s)]});
+        const auto offset = state_.position[at(s)] - centre;
+        atoms.push_back({{angstrom(offset.x, edges[0]), angstrom(offset.y, edges[1]), angstrom(offset.z, edges[2])},
+                         s,
+                         state_.id[at(s)]});
       }
       sort_cell(atoms);
       std::transform(atoms.begin(), atoms.end(), sources.begin(), [](const CellAtom& atom) { return atom.source; });
     }
   });
-  gather(id, source);
-  gather(position, source);
-  gather(velocity, source);
+  gather(state_.id, source);
+  gather(state_.position, source);
+  gather(state_.velocity, source);
+  for (auto& field : state_.fields) gather(field.values, source, field.width);
   if (!displacement_.empty()) gather(displacement_, source);
   for (std::int32_t c = 0; c < n_owned_cells_; ++c)
     for (auto s = cell_begin[at(c)] * cluster_size + count[at(c)]; s < cell_begin[at(c) + 1] * cluster_size; ++s) {
-      id[at(s)] = -1;
-      position[at(s)] = grid().centre(cell[at(c)]);
+      state_.id[at(s)] = -1;
+      state_.position[at(s)] = grid().centre(cell[at(c)]);
     }
   release(source);
-  reference.assign(position.begin(), position.end());
+  state_.reference.assign(state_.position.begin(), state_.position.end());
   exchange_halo_structure();
-  molecule.resize(id.size());
-  local.resize(id.size());
-  slots_.reset(id.size());
+  state_.molecule.resize(state_.id.size());
+  state_.local.resize(state_.id.size());
+  slots_.reset(state_.id.size());
   threads_.parallel_for(n_slots(), [&](std::int64_t begin, std::int64_t end) {
     look_up_atoms(static_cast<std::int32_t>(begin), static_cast<std::int32_t>(end));
   });
@@ -299,13 +329,13 @@ void Domain::look_up_atoms(std::int32_t begin, std::int32_t end) {
   for (auto s = begin; s < end; ++s) {
     prefetch_slot_of(s);
     if (is_padding(s)) {
-      molecule[at(s)] = local[at(s)] = -1;
+      state_.molecule[at(s)] = state_.local[at(s)] = -1;
       continue;
     }
-    const auto reference_to = system_.find(id[at(s)]);
-    molecule[at(s)] = reference_to.molecule;
-    local[at(s)] = reference_to.local;
-    slots_.insert(id[at(s)], s);
+    const auto reference_to = system_.find(state_.id[at(s)]);
+    state_.molecule[at(s)] = reference_to.molecule;
+    state_.local[at(s)] = reference_to.local;
+    slots_.insert(state_.id[at(s)], s);
   }
 }
 
@@ -327,19 +357,19 @@ void Domain::exchange_halo_structure() {
       cell_begin[at(c) + 1] = cell_begin[at(c)] + received[n][at(k)];
     }
   const auto slots = at(cell_begin.back()) * cluster_size;
-  id.resize(slots);
-  position.resize(slots);
-  velocity.resize(slots);
-  start_halo(id, structure_tag);
+  state_.id.resize(slots);
+  state_.position.resize(slots);
+  state_.velocity.resize(slots);
+  start_halo(state_.id, structure_tag);
   finish();
-  start_halo(velocity, structure_tag);
+  start_halo(state_.velocity, structure_tag);
   finish();
   start_halo_positions();
   finish();
 }
 
 void Domain::apply_displacements() {
-  for (std::size_t s = 0; s < displacement_.size(); ++s) position[s] = position[s] + displacement_[s];
+  for (std::size_t s = 0; s < displacement_.size(); ++s) state_.position[s] = state_.position[s] + displacement_[s];
   displacement_ = {};
   start_halo_positions();
   finish();
@@ -370,7 +400,7 @@ void Domain::finish() {
   requests_.clear();
 }
 
-void Domain::start_halo_positions() { start_halo(position, position_tag); }
+void Domain::start_halo_positions() { start_halo(state_.position, position_tag); }
 
 void Domain::finish_halo_positions() { finish(); }
 
@@ -399,26 +429,20 @@ void Domain::finish_return_of_forces(std::span<std::int64_t> force) {
 }
 
 double Domain::greatest_displacement2() {
-  const auto edges = system_.lattice.edges();
+  const auto edges = state_.box.edges();
   const double sx = edges[0] / 4294967296.0, sy = edges[1] / 4294967296.0, sz = edges[2] / 4294967296.0;
   std::vector<double> greatest(at(threads_.size()), 0);
   threads_.run([&](int thread) {
     const std::int64_t n = n_owned_slots_;
     double most = 0;
     for (auto s = n * thread / threads_.size(); s < n * (thread + 1) / threads_.size(); ++s) {
-      const auto moved = position[at(s)] - reference[at(s)];
+      const auto moved = state_.position[at(s)] - state_.reference[at(s)];
       const double x = moved.x * sx, y = moved.y * sy, z = moved.z * sz;
       most = std::max(most, x * x + y * y + z * z);
     }
     greatest[at(thread)] = most;
   });
   return *std::max_element(greatest.begin(), greatest.end());
-}
-
-std::size_t Domain::bytes() const {
-  return id.capacity() * sizeof(id[0]) + position.capacity() * sizeof(position[0]) +
-         (molecule.capacity() + local.capacity()) * sizeof(std::int32_t) + velocity.capacity() * sizeof(velocity[0]) +
-         reference.capacity() * sizeof(reference[0]) + slots_.bytes();
 }
 
 }  // namespace tessera::md::domain

@@ -16,32 +16,19 @@
 #include "tessera/md/domain/decomposition.h"
 #include "tessera/md/domain/slot_map.h"
 #include "tessera/md/domain/sort_cell.h"
+#include "tessera/md/state.h"
 #include "tessera/model/system.h"
 
 namespace tessera::md::domain {
 
-/// Velocity in units of 2⁻²⁰ Å/ps: range ±2048 Å/ps, resolution 1e-6 Å/ps.
-struct Velocity {
-  std::int32_t x = 0, y = 0, z = 0;
-
-  friend constexpr bool operator==(const Velocity&, const Velocity&) = default;
-};
-inline constexpr double velocity_unit = 1.0 / 1048576.0;  // Å/ps
-
-/// An atom on the move between ranks, files and checkpoints.
-struct Particle {
-  std::int64_t id = -1;
-  Fraction position;  // decides the cell and the order in it
-  Velocity velocity;
-  Fraction displacement;  // added by apply_displacements(): how far a restarted atom had moved since the last search
-};
-
 class Domain {
  public:
-  Domain(const model::System& system, Decomposition decomposition, const comm::Communicator& comm, ThreadPool& threads);
+  /// Keeps the slots of `state`, which must outlive this; the decomposition is of the state's search_box.
+  Domain(const model::System& system, Decomposition decomposition, State& state, const comm::Communicator& comm,
+         ThreadPool& threads);
 
   /// Gives every rank the atoms of its cells, whoever has them now. Collective.
-  void distribute(std::vector<Particle> particles);
+  void distribute(Particles particles);
 
   /// Moves groups to the cells (and ranks) they are in now, sorts cells, rebuilds the halo. Collective.
   void rebuild();
@@ -53,7 +40,7 @@ class Domain {
   /// Asks for halo positions from their owners; those of owned atoms stay as they are until it is finished. Collective.
   void start_halo_positions();
   /// Helps messages on whose library moves them within its calls only. For the thread that started them.
-  void push_halo_positions() { comm::Communicator::push(requests_); }
+  void progress_halo_positions() { comm::Communicator::progress(requests_); }
   /// Halo positions are there after this. Nothing to do where none were asked for.
   void finish_halo_positions();
 
@@ -67,42 +54,42 @@ class Domain {
   double greatest_displacement2();
 
   const model::System& system() const { return system_; }
+  const State& state() const { return state_; }
   const CellGrid& grid() const { return decomposition_.grid(); }
+  /// In the box as it is, Å.
+  std::array<double, 3> cell_edges() const {
+    auto edges = state_.box.edges();
+    for (std::size_t d = 0; d < 3; ++d) edges[d] /= static_cast<double>(grid().n[d]);
+    return edges;
+  }
   const Decomposition& decomposition() const { return decomposition_; }
   const IndexBox& brick() const { return brick_; }
 
-  std::int32_t n_slots() const { return static_cast<std::int32_t>(id.size()); }
+  std::int32_t n_slots() const { return static_cast<std::int32_t>(state_.id.size()); }
   std::int32_t n_owned_slots() const { return n_owned_slots_; }
   std::int32_t n_clusters() const { return n_slots() / cluster_size; }
   std::int32_t n_owned_atoms() const { return n_owned_atoms_; }
   std::int32_t n_cells() const { return static_cast<std::int32_t>(cell.size()); }
   std::int32_t n_owned_cells() const { return n_owned_cells_; }
-  bool is_padding(std::int32_t slot) const { return id[static_cast<std::size_t>(slot)] < 0; }
+  bool is_padding(std::int32_t slot) const { return state_.id[static_cast<std::size_t>(slot)] < 0; }
   /// Local index of a cell of the grid (wrapped), or −1.
   std::int32_t local_cell(const Index3& wrapped) const;
   std::int32_t slot_of(std::int64_t atom) const {
-    return slots_.find(atom, [&](std::int32_t slot) { return id[static_cast<std::size_t>(slot)]; });
+    return slots_.find(atom, [&](std::int32_t slot) { return state_.id[static_cast<std::size_t>(slot)]; });
   }
   /// For loops over slots that look for atoms of their molecules: places in the map are far from each other, so what it
   /// has of an atom about a cell further on is asked for now.
   void prefetch_slot_of(std::int32_t slot) const {
     constexpr std::size_t ahead = 64;
     const auto later = static_cast<std::size_t>(slot) + ahead;
-    if (later < id.size() && id[later] >= 0) slots_.prefetch(id[later]);
+    if (later < state_.id.size() && state_.id[later] >= 0) slots_.prefetch(state_.id[later]);
   }
   const model::Template& molecule_of(std::int32_t slot) const {
-    return system_.templates[static_cast<std::size_t>(molecule[static_cast<std::size_t>(slot)])];
+    return system_.templates[static_cast<std::size_t>(state_.molecule[static_cast<std::size_t>(slot)])];
   }
-  std::size_t bytes() const;
+  /// Beside those of the state.
+  std::size_t bytes() const { return slots_.bytes(); }
 
-  // By slot: owned first, then halo.
-  std::vector<std::int64_t> id;  // −1: padding
-  std::vector<Fraction> position;
-  std::vector<std::int32_t> molecule;  // template of the atom's molecule
-  std::vector<std::int32_t> local;     // index in the template
-  std::vector<Velocity> velocity;      // of halo slots: at the last rebuild
-  // By owned slot.
-  std::vector<Fraction> reference;  // position at the last rebuild
   // By local cell: owned cells in columns of the brick, then halo cells.
   std::vector<Index3> cell;
   std::vector<std::int32_t> cell_begin;  // (cells+1) first cluster
@@ -115,11 +102,11 @@ class Domain {
   };
 
   std::vector<Index3> cells_of(std::span<const Particle> particles);
-  std::vector<Particle> exchange(const std::vector<std::vector<Particle>>& leaving) const;
-  void append(const std::vector<Particle>& particles, std::vector<std::int32_t>& cell_of);
+  Particles exchange(const std::vector<std::vector<std::byte>>& leaving) const;
+  void append(const Particles& particles, std::vector<std::int32_t>& cell_of);
   void sort_into_cells(std::vector<std::int32_t> cell_of);
   template <class Value>
-  void gather(std::vector<Value>& values, const std::vector<std::int32_t>& source) const;
+  void gather(std::vector<Value>& values, const std::vector<std::int32_t>& source, std::size_t width = 1) const;
   void exchange_halo_structure();
   template <class Value>
   void start_halo(std::vector<Value>& values, int tag);
@@ -128,6 +115,7 @@ class Domain {
   std::int64_t group_key(std::int64_t atom) const;
 
   const model::System& system_;
+  State& state_;
   Decomposition decomposition_;
   const comm::Communicator& comm_;
   ThreadPool& threads_;

@@ -69,7 +69,7 @@ class Batch {
   }
 
   HWY_INLINE void store_velocities(const Vectors* velocity) {
-    const V per_unit = set(1 / domain::velocity_unit);
+    const V per_unit = set(1 / velocity_unit);
     for (int a = 0; a < n_; ++a) {
       hn::Store(rounded(per_unit * velocity[a].x), DI32(), velocity_[a][0]);
       hn::Store(rounded(per_unit * velocity[a].y), DI32(), velocity_[a][1]);
@@ -106,7 +106,7 @@ class Batch {
   }
 
   HWY_INLINE V kicked(int a, int d, V w) const {
-    const V v = set(domain::velocity_unit) * hn::PromoteTo(D(), hn::Load(DI32(), velocity_[a][d]));
+    const V v = set(velocity_unit) * hn::PromoteTo(D(), hn::Load(DI32(), velocity_[a][d]));
     return hn::MulAdd(w, hn::ConvertTo(D(), hn::Load(DI64(), force_[a][d])), v);
   }
 
@@ -129,7 +129,7 @@ class Batch {
     for (int a = 0; a < n_; ++a) {
       double speed2 = 0;
       for (int d = 0; d < 3; ++d) {
-        const double v = velocity_[a][d][lane] * domain::velocity_unit +
+        const double v = velocity_[a][d][lane] * velocity_unit +
                          group_.inverse_mass[a] * acceleration() * static_cast<double>(force_[a][d][lane]);
         speed2 += v * v;
       }

@@ -30,7 +30,7 @@ struct HalfStep {
   double timestep = 0;                  // ps
   double tolerance = 1e-10;             // of constrained distances, relative
   const std::int64_t* force = nullptr;  // (3·slots) units of force_unit
-  domain::Velocity* velocity = nullptr;
+  Velocity* velocity = nullptr;
   Fraction* position = nullptr;
 };
 

@@ -9,7 +9,7 @@
 #include "tessera/base/test_support/instruction_sets.h"
 #include "tessera/base/units.h"
 #include "tessera/md/constraint/constraint_test_support.h"
-#include "tessera/md/test_support.h"
+#include "tessera/md/test_support/systems.h"
 
 namespace tessera::md::integrate {
 namespace {
@@ -26,7 +26,7 @@ struct Sample {
   std::vector<GroupList> lists;
   std::vector<std::vector<double>> mass;  // of each list's groups
   std::vector<Fraction> position;
-  std::vector<domain::Velocity> velocity;
+  std::vector<Velocity> velocity;
   std::vector<std::int64_t> force;
 
   HalfStep step(double kick = 0.5 * timestep) {
@@ -34,7 +34,7 @@ struct Sample {
   }
   Vec3 exact_velocity(std::int32_t slot) const {
     const auto& v = velocity[index(slot)];
-    return {v.x * domain::velocity_unit, v.y * domain::velocity_unit, v.z * domain::velocity_unit};
+    return {v.x * velocity_unit, v.y * velocity_unit, v.z * velocity_unit};
   }
   Vec3 exact_force(std::int32_t slot) const {
     const auto* f = &force[3 * index(slot)];
@@ -70,7 +70,7 @@ Sample make_sample(int each) {
         sample.lists[m].slots.push_back(*slot);
         sample.position[index(*slot)] = lattice.fraction(place[a]);
         const auto v = constraint::test::random_vector(random, 15 / std::sqrt(molecules[m].mass[a]));
-        const auto component = [](double x) { return static_cast<std::int32_t>(x / domain::velocity_unit); };
+        const auto component = [](double x) { return static_cast<std::int32_t>(x / velocity_unit); };
         sample.velocity[index(*slot)] = {component(v.x), component(v.y), component(v.z)};
         add_fixed_force(&sample.force[3 * index(*slot)], constraint::test::random_vector(random, 60));
       }
@@ -100,9 +100,9 @@ void for_groups(const Sample& sample, Visit&& visit) {
 /// Atoms move at `v`, within a rounding.
 void expect_velocity(const Sample& sample, std::int32_t slot, const Vec3& v) {
   const Vec3 found = sample.exact_velocity(slot);
-  EXPECT_NEAR(found.x, v.x, domain::velocity_unit);
-  EXPECT_NEAR(found.y, v.y, domain::velocity_unit);
-  EXPECT_NEAR(found.z, v.z, domain::velocity_unit);
+  EXPECT_NEAR(found.x, v.x, velocity_unit);
+  EXPECT_NEAR(found.y, v.y, velocity_unit);
+  EXPECT_NEAR(found.z, v.z, velocity_unit);
 }
 
 void check_drift() {
@@ -210,7 +210,7 @@ void check_failure() {
       Sample broken = start;
       auto culprit = group[n - 1];
       if (too_fast) {
-        broken.velocity[index(culprit)].x = static_cast<std::int32_t>(1500 / domain::velocity_unit);
+        broken.velocity[index(culprit)].x = static_cast<std::int32_t>(1500 / velocity_unit);
       } else {  // a bond without direction
         const auto [i, j] = constraints.pair[0];
         broken.position[index(group[index(i)])] = broken.position[index(group[index(j)])];
@@ -224,7 +224,7 @@ void check_failure() {
       for (std::size_t s = 0; s < place.size(); ++s) {
         const bool is_stopped = std::find(group.begin(), group.end(), static_cast<std::int32_t>(s)) != group.end();
         EXPECT_EQ(broken.position[s], is_stopped ? place[s] : whole.position[s]);
-        EXPECT_EQ(broken.velocity[s], is_stopped ? domain::Velocity{} : whole.velocity[s]);
+        EXPECT_EQ(broken.velocity[s], is_stopped ? Velocity{} : whole.velocity[s]);
       }
     }
 }

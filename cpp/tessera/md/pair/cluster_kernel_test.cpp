@@ -6,7 +6,7 @@
 #include "tessera/base/error.h"
 #include "tessera/base/test_support/instruction_sets.h"
 #include "tessera/md/pair/pair_forces.h"
-#include "tessera/md/test_support.h"
+#include "tessera/md/test_support/systems.h"
 #include "tessera/md/topology.h"
 
 namespace tessera::md::pair {
@@ -37,7 +37,7 @@ struct Options {
 };
 
 /// So fast that every atom's reach is the greatest, half the buffer.
-constexpr domain::Velocity fast = {1 << 30, 0, 0};
+constexpr Velocity fast = {1 << 30, 0, 0};
 
 Found compute(const test::Sample& sample, const PairSettings& settings, const Options& options) {
   ThreadPool threads(options.threads);
@@ -45,12 +45,13 @@ Found compute(const test::Sample& sample, const PairSettings& settings, const Op
   const double range = settings.range() + options.buffer;
   const auto grid =
       domain::plan_cell_grid(sample.system.lattice, {.list_range = range, .group_radius = group_radius(sample.system)});
-  domain::Domain domain(sample.system, domain::plan_decomposition(grid, 1), comm, threads);
+  auto state = test::state_in(sample.system.lattice);
+  domain::Domain domain(sample.system, domain::plan_decomposition(grid, 1), state, comm, threads);
   auto particles = sample.particles;
   for (auto& particle : particles) particle.velocity = fast;
-  domain.distribute(particles);
+  domain.distribute({particles, {}});
   PairForces forces(domain, settings, {.most_reach = options.reach * options.buffer},
-                    find_pair_scheme(options.scheme, false, settings.function), threads);
+                    find_pair_scheme(options.scheme, Precision::mixed, settings.function), threads);
   forces.rebuild();
   forces.update(false);
   std::mt19937_64 random(99);
@@ -59,8 +60,8 @@ Found compute(const test::Sample& sample, const PairSettings& settings, const Op
     move.push_back(options.moved * test::random_direction(random));
   for (std::int32_t s = 0; s < domain.n_slots(); ++s)
     if (!domain.is_padding(s))
-      domain.position[index(s)] =
-          domain.position[index(s)] + sample.system.lattice.fraction(move[index(domain.id[index(s)])]);
+      state.position[index(s)] =
+          domain.state().position[index(s)] + sample.system.lattice.fraction(move[index(domain.state().id[index(s)])]);
   forces.update(false);
   EXPECT_EQ(forces.n_lists(), options.moved > 0.5 * options.buffer ? 2 : 1);
 
@@ -83,11 +84,11 @@ Found compute(const test::Sample& sample, const PairSettings& settings, const Op
         if (domain.is_padding(s))
           found.padding += std::abs(f);
         else
-          add_fixed(found.force[3 * index(domain.id[index(s)]) + d], f);
+          add_fixed(found.force[3 * index(domain.state().id[index(s)]) + d], f);
       }
   }
   for (std::int32_t s = 0; s < domain.n_slots(); ++s)
-    if (!domain.is_padding(s)) found.position[index(domain.id[index(s)])] = domain.position[index(s)];
+    if (!domain.is_padding(s)) found.position[index(domain.state().id[index(s)])] = domain.state().position[index(s)];
   return found;
 }
 
@@ -243,7 +244,7 @@ void for_schemes(PairSettings settings, Check&& check) {
   int n = 0;
   for (const auto& scheme : pair_schemes())
     for (const auto function : {PairFunction::analytic, PairFunction::table}) {
-      if (!scheme.serves(false, function)) continue;
+      if (!scheme.serves(Precision::mixed, function)) continue;
       SCOPED_TRACE(std::string(scheme.name) + (function == PairFunction::table ? ", table" : ""));
       settings.function = function;
       settings.table_density = 20;
@@ -321,7 +322,7 @@ Found two_ions(double distance, double charge, const std::string& scheme,
   system.force_field.type_lj = {{3.5, 0.3}};
   system.templates = {test::molecule("ION", {"P"}, {0}, {charge}, {40})};
   system.set_instances({{0, 2}});
-  domain::Particle p, q;
+  Particle p, q;
   p.id = 0;
   q.id = 1;
   p.position = system.lattice.fraction(at);
@@ -391,17 +392,17 @@ TEST(PairSchemes, NothingBeyondTheCutoff) {
 
 TEST(FindPairScheme, ByNameOrByWhatItHas) {
   constexpr auto analytic = PairFunction::analytic, table = PairFunction::table;
-  EXPECT_EQ(find_pair_scheme("auto", false, analytic).name, "cluster");
-  EXPECT_EQ(find_pair_scheme("auto", true, analytic).name, "reference");
-  EXPECT_EQ(find_pair_scheme("auto", false, table).name, "cell_flag_soa");
-  EXPECT_EQ(find_pair_scheme("reference", false, analytic).name, "reference");
-  EXPECT_EQ(find_pair_scheme("list_aos", false, table).name, "list_aos");
-  for (const auto& [name, in_double, function] : {std::tuple("clustr", false, analytic),
-                                                  {"clu", false, analytic},
-                                                  {"cluster", true, analytic},
-                                                  {"cluster", false, table},
-                                                  {"auto", true, table}})
-    EXPECT_THROW(find_pair_scheme(name, in_double, function), InputError) << name;
+  EXPECT_EQ(find_pair_scheme("auto", Precision::mixed, analytic).name, "cluster");
+  EXPECT_EQ(find_pair_scheme("auto", Precision::double_precision, analytic).name, "reference");
+  EXPECT_EQ(find_pair_scheme("auto", Precision::mixed, table).name, "cell_flag_soa");
+  EXPECT_EQ(find_pair_scheme("reference", Precision::mixed, analytic).name, "reference");
+  EXPECT_EQ(find_pair_scheme("list_aos", Precision::mixed, table).name, "list_aos");
+  for (const auto& [name, precision, function] : {std::tuple("clustr", Precision::mixed, analytic),
+                                                  {"clu", Precision::mixed, analytic},
+                                                  {"cluster", Precision::double_precision, analytic},
+                                                  {"cluster", Precision::mixed, table},
+                                                  {"auto", Precision::double_precision, table}})
+    EXPECT_THROW(find_pair_scheme(name, precision, function), InputError) << name;
 }
 
 }  // namespace

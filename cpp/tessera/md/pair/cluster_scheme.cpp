@@ -18,6 +18,8 @@ class ClusterList : public PairSum {
  public:
   explicit ClusterList(const PairData& data) : data_(data), lister_(data.domain, data.threads) {}
 
+  void set_box() override { list_.shifts = half_shell_shifts(data_.domain); }
+
   void update(bool make_list) override {
     if (!make_list) return;
     lister_.build(data_.clusters, data_.reach, data_.exclusions, data_.table_pairs, data_.type,

@@ -25,7 +25,7 @@ Vec3 limited(double force_over_r, double r, const Vec3& d) {
 
 ExactPairs::ExactPairs(const PairData& data)
     : data_(data), domain_(data.domain), settings_(data.settings), cell_(at(data.domain.n_clusters())) {
-  const auto edges = domain_.system().lattice.edges();
+  const auto edges = domain_.state().box.edges();
   scale_ = {edges[0] / 4294967296.0, edges[1] / 4294967296.0, edges[2] / 4294967296.0};
   for (std::int32_t c = 0; c < domain_.n_cells(); ++c)
     std::fill(cell_.begin() + domain_.cell_begin[at(c)], cell_.begin() + domain_.cell_begin[at(c) + 1], c);
@@ -34,13 +34,13 @@ ExactPairs::ExactPairs(const PairData& data)
 /// Å from the centre of the atom's cell.
 Vec3 ExactPairs::relative(std::int32_t slot) const {
   const auto cell = domain_.cell[at(cell_[at(slot / cluster_size)])];
-  const auto f = domain_.position[at(slot)] - domain_.grid().centre(cell);
+  const auto f = domain_.state().position[at(slot)] - domain_.grid().centre(cell);
   return {f.x * scale_.x, f.y * scale_.y, f.z * scale_.z};
 }
 
 /// The shift as whole cell edges in double precision.
 Vec3 ExactPairs::exact_shift(const std::array<float, 3>& shift) const {
-  const auto& edge = domain_.grid().edge;
+  const auto edge = domain_.cell_edges();
   return {std::round(shift[0] / edge[0]) * edge[0], std::round(shift[1] / edge[1]) * edge[1],
           std::round(shift[2] / edge[2]) * edge[2]};
 }
@@ -70,7 +70,7 @@ void ExactPairs::add_pair(std::int32_t i, std::int32_t j, const Vec3& d, bool ex
   // The virial with the whole force: only what many atoms share must be limited.
   accumulator.energies->add_virial(d, force_over_r * d);
   if (is_limited(force_over_r, std::sqrt(r2))) {
-    const auto [id, other] = std::minmax(domain_.id[at(i)], domain_.id[at(j)]);
+    const auto [id, other] = std::minmax(domain_.state().id[at(i)], domain_.state().id[at(j)]);
     accumulator.energies->clashes.add({norm(d), id, other});
   }
 }

@@ -17,6 +17,8 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
+#include <string_view>
 
 #include "tessera/model/lj_truncation.h"
 
@@ -24,7 +26,16 @@ namespace tessera::md::pair {
 
 using model::LjModifier;
 enum class Electrostatics { pme, cut, shift, force_switch };
-enum class PairFunction { analytic, table };  // how fast kernels compute them: table.h
+enum class PairFunction { analytic, table };       // how fast kernels compute the functions: cells/pair_table.h
+enum class Precision { mixed, double_precision };  // mixed: single with exact accumulation
+
+// Their names in run files, in their order.
+inline constexpr std::array<std::string_view, 4> electrostatics_names = {"pme", "cut", "shift", "force-switch"};
+inline constexpr std::array<std::string_view, 2> pair_function_names = {"analytic", "table"};
+inline constexpr std::array<std::string_view, 2> precision_names = {"mixed", "double"};
+constexpr const auto& names_of(Electrostatics) { return electrostatics_names; }
+constexpr const auto& names_of(PairFunction) { return pair_function_names; }
+constexpr const auto& names_of(Precision) { return precision_names; }
 
 struct PairSettings {
   double cutoff = 12;           // Å, of Lennard-Jones, and of Coulomb where nothing else is said

@@ -77,12 +77,12 @@ void PairForces::rebuild() {
     for (auto s = begin; s < end; ++s) {
       if (data_.domain.is_padding(static_cast<std::int32_t>(s))) continue;
       const auto& molecule = data_.domain.molecule_of(static_cast<std::int32_t>(s));
-      const auto local = at(data_.domain.local[at(s)]);
+      const auto local = at(data_.domain.state().local[at(s)]);
       data_.charge[at(s)] = molecule.charge[local];
       data_.type[at(s)] = molecule.type[local];
-      const auto& v = data_.domain.velocity[at(s)];
+      const auto& v = data_.domain.state().velocity[at(s)];
       const Vec3 velocity = {static_cast<double>(v.x), static_cast<double>(v.y), static_cast<double>(v.z)};
-      stride_[at(s)] = static_cast<float>(list_settings_.timestep * domain::velocity_unit * norm(velocity));
+      stride_[at(s)] = static_cast<float>(list_settings_.timestep * velocity_unit * norm(velocity));
       mobility_[at(s)] = static_cast<float>(std::min(1.0, 1 / std::cbrt(molecule.mass[local])));
       const auto& lj = force_field.type_lj[at(data_.type[at(s)])];
       auto& cluster = data_.clusters[at(s / cluster_size)];
@@ -100,6 +100,30 @@ void PairForces::rebuild() {
   is_listed_ = false;
   own_within_reach_.reset();
   sum_->rebuild();
+}
+
+void PairForces::set_box(const Lattice& before) {
+  // A pair that was left out because it was further apart than the cut-off and both reaches may now be closer by as
+  // much as the box has shrunk along its shortest side: both atoms' reaches cover that. A box that grows takes nothing.
+  const auto edges = data_.domain.state().box.edges(), old_edges = before.edges();
+  double least_scale = 1;
+  for (std::size_t d = 0; d < 3; ++d) least_scale = std::min(least_scale, edges[d] / old_edges[d]);
+  const double furthest = data_.settings.range() + list_rounding + 2 * list_settings_.most_reach;
+  const auto less = static_cast<float>(0.5 * (1 - least_scale) * furthest);
+  for (auto& reach : data_.reach) {
+    reach -= less;
+    if (reach < 0) is_listed_ = false;  // a new list is due even where no atom moves
+  }
+  // Where atoms were listed follows the box as they do.
+  const auto scale = [&](std::size_t d) { return static_cast<float>(edges[d] / old_edges[d]); };
+  const float sx = scale(0), sy = scale(1), sz = scale(2);
+  for (auto& cluster : listed_)
+    for (std::size_t i = 0; i < cluster_size; ++i) {
+      cluster.x[i] *= sx;
+      cluster.y[i] *= sy;
+      cluster.z[i] *= sz;
+    }
+  sum_->set_box();
 }
 
 void PairForces::update_owned() { own_within_reach_ = update_coordinates(0, data_.domain.n_owned_cells()); }
@@ -149,7 +173,7 @@ void PairForces::set_reach() {
 /// step; false where one has gone beyond its reach since it was listed.
 bool PairForces::update_coordinates(std::int64_t first_cell, std::int64_t last_cell) {
   const auto& grid = data_.domain.grid();
-  const auto edges = data_.domain.system().lattice.edges();
+  const auto edges = data_.domain.state().box.edges();
   const float sx = static_cast<float>(edges[0] / 4294967296.0), sy = static_cast<float>(edges[1] / 4294967296.0),
               sz = static_cast<float>(edges[2] / 4294967296.0);
   std::vector<char> left(at(data_.threads.size()), 0);
@@ -168,7 +192,7 @@ bool PairForces::update_coordinates(std::int64_t first_cell, std::int64_t last_c
             cluster.x[i] = cluster.y[i] = cluster.z[i] = padding_distance * static_cast<float>(i + 1);
             continue;
           }
-          const auto r = data_.domain.position[slot] - centre;
+          const auto r = data_.domain.state().position[slot] - centre;
           const float x = static_cast<float>(r.x) * sx, y = static_cast<float>(r.y) * sy,
                       z = static_cast<float>(r.z) * sz;
           const auto length2 = [&](float from_x, float from_y, float from_z) {
@@ -203,9 +227,9 @@ void PairForces::find_exclusions() {
         const auto s = static_cast<std::int32_t>(c * cluster_size + i);
         data_.domain.prefetch_slot_of(s);
         if (data_.domain.is_padding(s)) continue;
-        const auto molecule = at(data_.domain.molecule[at(s)]);
-        const auto local = at(data_.domain.local[at(s)]);
-        const auto first_id = data_.domain.id[at(s)] - data_.domain.local[at(s)];
+        const auto molecule = at(data_.domain.state().molecule[at(s)]);
+        const auto local = at(data_.domain.state().local[at(s)]);
+        const auto first_id = data_.domain.state().id[at(s)] - data_.domain.state().local[at(s)];
         const auto& partner_begin = template_partner_begin_[molecule];
         for (auto k = partner_begin[local]; k < partner_begin[local + 1]; ++k) {
           const auto partner = data_.domain.slot_of(first_id + template_partner_[molecule][at(k)]);
@@ -242,8 +266,7 @@ TailIntegral PairForces::tail() const {
       total.energy += pairs * one.energy;
       total.virial += pairs * one.virial;
     }
-  const double volume = data_.domain.system().lattice.volume();
-  return {total.energy / volume, total.virial / volume};
+  return total;
 }
 
 std::size_t PairForces::bytes() const {

@@ -29,6 +29,10 @@ class PairForces {
 
   /// Parameters and exclusions by slot after the domain was rebuilt.
   void rebuild();
+  /// After the box of the state has changed from `before` without a search: the last list holds for less far.
+  void set_box(const Lattice& before);
+  /// How far an atom may go from where it was listed, at most, Å.
+  void set_most_reach(double reach) { list_settings_.most_reach = reach; }
   /// Coordinates of owned atoms for the kernels from the domain's positions.
   void update_owned();
   /// After update_owned(): whether the last list still holds for owned atoms.
@@ -49,7 +53,7 @@ class PairForces {
   std::int64_t n_lists() const { return n_lists_; }                  // made so far
   std::span<const double> charge() const { return data_.charge; }    // by slot, e; padding 0
   std::span<const std::int32_t> type() const { return data_.type; }  // by slot; padding −1
-  /// Energy and one diagonal component of the virial of the long-range Lennard-Jones tail (times the number density).
+  /// Energy and one diagonal component of the virial of the long-range Lennard-Jones tail, times the volume of the box.
   TailIntegral tail() const;
   /// Beside those of the scheme.
   std::size_t bytes() const;

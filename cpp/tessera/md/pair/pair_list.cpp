@@ -34,12 +34,12 @@ const std::vector<CellOffset>& half_shell() {
   return offsets;
 }
 
-std::vector<std::array<float, 3>> half_shell_shifts(const domain::CellGrid& grid) {
+std::vector<std::array<float, 3>> half_shell_shifts(const domain::Domain& domain) {
+  const auto edge = domain.cell_edges();
   std::vector<std::array<float, 3>> shifts;
   for (const auto& offset : half_shell()) {
     auto& shift = shifts.emplace_back();
-    for (std::size_t d = 0; d < 3; ++d)
-      shift[d] = static_cast<float>(static_cast<double>(offset.cell[d]) * grid.edge[d]);
+    for (std::size_t d = 0; d < 3; ++d) shift[d] = static_cast<float>(static_cast<double>(offset.cell[d]) * edge[d]);
   }
   return shifts;
 }
@@ -284,7 +284,7 @@ void PairLister::build(std::span<const ClusterData> clusters, std::span<const fl
                        const ExcludedClusters& excluded, const TablePairs& table, std::span<const std::int32_t> type,
                        double cutoff, PairList& list) {
   TESSERA_CHECK(domain_.n_clusters() < most_clusters);
-  list.shifts = half_shell_shifts(domain_.grid());
+  list.shifts = half_shell_shifts(domain_);
   set_bounds(clusters, reach);
   const ClusterSet set = {clusters.data(), reach.data(), bounds_};
   list.inner.resize(at(threads_.size()));
@@ -292,7 +292,7 @@ void PairLister::build(std::span<const ClusterData> clusters, std::span<const fl
   // Doubling a list that is as large as all else would cost its size again: begin with what the density promises, an
   // entry for each cluster within range, which reaches a cluster's own width further and what atoms may move; and twice
   // a thread's even share, as threads take cells when they are free. Only what is written takes memory.
-  const auto edges = domain_.system().lattice.edges();
+  const auto edges = domain_.state().box.edges();
   const double density = static_cast<double>(domain_.system().n_atoms()) / (edges[0] * edges[1] * edges[2]);
   const double sphere = 4.0 / 3 * 3.1416 * std::pow(cutoff + 2.9, 3) * density / (2 * cluster_size);
   const auto n_threads = list.inner.size();

@@ -88,8 +88,8 @@ struct CellOffset {
 };
 /// Half of the 5 × 5 × 5 neighbourhood, the cell itself first; n_neighbour_cells of them.
 const std::vector<CellOffset>& half_shell();
-/// The vectors of the offsets, Å.
-std::vector<std::array<float, 3>> half_shell_shifts(const domain::CellGrid& grid);
+/// The vectors of the offsets in the box as it is, Å.
+std::vector<std::array<float, 3>> half_shell_shifts(const domain::Domain& domain);
 /// The local cell at an offset from one, or −1 where another rank has the pair.
 std::int32_t find_partner_cell(const domain::Domain& domain, std::int32_t cell, const CellOffset& offset);
 

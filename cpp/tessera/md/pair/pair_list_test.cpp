@@ -7,7 +7,7 @@
 #include <random>
 
 #include "tessera/md/pair/pair_forces.h"
-#include "tessera/md/test_support.h"
+#include "tessera/md/test_support/systems.h"
 #include "tessera/md/topology.h"
 
 namespace tessera::md::pair {
@@ -51,7 +51,8 @@ Listed count_listed(const domain::Domain& domain, const PairForces& forces) {
   for (std::int32_t c = 0; c < domain.n_cells(); ++c)
     for (auto k = domain.cell_begin[index(c)]; k < domain.cell_begin[index(c) + 1]; ++k) cell_at[index(k)] = c;
   const auto relative = [&](std::int32_t slot) {
-    const auto f = domain.position[index(slot)] - grid.centre(domain.cell[index(cell_at[index(slot / cluster_size)])]);
+    const auto f =
+        domain.state().position[index(slot)] - grid.centre(domain.cell[index(cell_at[index(slot / cluster_size)])]);
     return Vec3{f.x * edges[0] / 4294967296.0, f.y * edges[1] / 4294967296.0, f.z * edges[2] / 4294967296.0};
   };
   Listed listed;
@@ -69,7 +70,7 @@ Listed count_listed(const domain::Domain& domain, const PairForces& forces) {
             if (norm2(relative(p) - relative(q) - shift) >= range * range) continue;
             ++within;
             const auto bit = 1u << (4 * i + j);
-            const auto ids = std::minmax(domain.id[index(p)], domain.id[index(q)]);
+            const auto ids = std::minmax(domain.state().id[index(p)], domain.state().id[index(q)]);
             if (interact & bit) ++listed.count[ids][0];
             if (excluded & bit) ++listed.count[ids][1];
           }
@@ -91,8 +92,8 @@ Count count_all(const test::Sample& sample, const domain::Domain& domain, const 
     for (const auto& q : sample.particles) {
       if (q.id <= p.id) continue;
       const double range = forces.settings().cutoff + reach(p.id) + reach(q.id) - tolerance;
-      const Vec3 nearest = lattice.displacement(domain.position[index(domain.slot_of(p.id))],
-                                                domain.position[index(domain.slot_of(q.id))]);
+      const Vec3 nearest = lattice.displacement(domain.state().position[index(domain.slot_of(p.id))],
+                                                domain.state().position[index(domain.slot_of(q.id))]);
       int n = 0;
       for (int x = -1; x <= 1; ++x)
         for (int y = -1; y <= 1; ++y)
@@ -139,15 +140,16 @@ TEST_P(PairListOfCells, HoldsEachPairWithinRangeOnce) {
   const auto grid =
       domain::plan_cell_grid(sample.system.lattice, {.list_range = range, .group_radius = group_radius(sample.system)});
   ASSERT_EQ(grid.n, (Index3{n, n, n}));
-  domain::Domain domain(sample.system, domain::plan_decomposition(grid, 1), comm, threads);
+  auto state = test::state_in(sample.system.lattice);
+  domain::Domain domain(sample.system, domain::plan_decomposition(grid, 1), state, comm, threads);
   auto particles = sample.particles;
   std::mt19937_64 random(3);
-  std::normal_distribution<double> speed(0, 60 / domain::velocity_unit);
+  std::normal_distribution<double> speed(0, 60 / velocity_unit);
   for (auto& particle : particles) particle.velocity = {static_cast<std::int32_t>(speed(random)), 0, 0};
-  domain.distribute(particles);
+  domain.distribute({particles, {}});
   const auto settings = settings_to(cutoff);
   PairForces forces(domain, settings, {.most_reach = 0.5 * buffer},
-                    find_pair_scheme("cluster", false, PairFunction::analytic), threads);
+                    find_pair_scheme("cluster", Precision::mixed, PairFunction::analytic), threads);
   forces.rebuild();
   forces.update(false);
   const auto expected = count_all(sample, domain, forces);
@@ -171,13 +173,14 @@ TEST(PairList, IsMadeAnewWhenAnAtomLeavesItsReach) {
   const auto comm = comm::Communicator::world();
   const auto grid =
       domain::plan_cell_grid(sample.system.lattice, {.list_range = 10, .group_radius = group_radius(sample.system)});
-  domain::Domain domain(sample.system, domain::plan_decomposition(grid, 1), comm, threads);
+  auto state = test::state_in(sample.system.lattice);
+  domain::Domain domain(sample.system, domain::plan_decomposition(grid, 1), state, comm, threads);
   auto particles = sample.particles;
-  for (auto& particle : particles) particle.velocity = {static_cast<std::int32_t>(20 / domain::velocity_unit), 0, 0};
-  domain.distribute(particles);
+  for (auto& particle : particles) particle.velocity = {static_cast<std::int32_t>(20 / velocity_unit), 0, 0};
+  domain.distribute({particles, {}});
   const auto settings = settings_to(8);
   PairForces forces(domain, settings, {.steps = 4, .timestep = 0.002, .most_reach = 1},
-                    find_pair_scheme("auto", false, PairFunction::analytic), threads);
+                    find_pair_scheme("auto", Precision::mixed, PairFunction::analytic), threads);
   forces.rebuild();
   forces.update(false);
   ASSERT_EQ(forces.n_lists(), 1);
@@ -185,7 +188,7 @@ TEST(PairList, IsMadeAnewWhenAnAtomLeavesItsReach) {
   EXPECT_GT(reach, 4 * 0.8 * 0.04);
   EXPECT_LT(reach, 4 * (0.8 + 2) * 0.04 + 2e-3);
   const auto move = [&](double x) {
-    domain.position[0] = domain.position[0] + sample.system.lattice.fraction({x, 0, 0});
+    state.position[0] = domain.state().position[0] + sample.system.lattice.fraction({x, 0, 0});
     forces.update(false);
   };
   move(0.9 * reach);
@@ -209,10 +212,12 @@ TEST(PairList, AClusterHasOneRowAtMost) {
   const auto comm = comm::Communicator::world();
   const auto grid =
       domain::plan_cell_grid(sample.system.lattice, {.list_range = 9, .group_radius = group_radius(sample.system)});
-  domain::Domain domain(sample.system, domain::plan_decomposition(grid, 1), comm, threads);
-  domain.distribute(sample.particles);
+  auto state = test::state_in(sample.system.lattice);
+  domain::Domain domain(sample.system, domain::plan_decomposition(grid, 1), state, comm, threads);
+  domain.distribute({sample.particles, {}});
   const auto settings = settings_to(8);
-  PairForces forces(domain, settings, {}, find_pair_scheme("cluster", false, PairFunction::analytic), threads);
+  PairForces forces(domain, settings, {}, find_pair_scheme("cluster", Precision::mixed, PairFunction::analytic),
+                    threads);
   forces.rebuild();
   forces.update(false);
   std::map<std::int32_t, int> times;
@@ -236,10 +241,11 @@ TEST(Domain, PutsGroupsIntoTheCellOfTheirKeyAtom) {
   const auto comm = comm::Communicator::world();
   const auto grid =
       domain::plan_cell_grid(sample.system.lattice, {.list_range = 9, .group_radius = group_radius(sample.system)});
-  domain::Domain domain(sample.system, domain::plan_decomposition(grid, 1), comm, threads);
+  auto state = test::state_in(sample.system.lattice);
+  domain::Domain domain(sample.system, domain::plan_decomposition(grid, 1), state, comm, threads);
   auto particles = sample.particles;
-  domain.distribute(particles);
-  const auto ids = domain.id;
+  domain.distribute({particles, {}});
+  const auto ids = domain.state().id;
   EXPECT_EQ(domain.n_owned_atoms(), static_cast<std::int32_t>(sample.particles.size()));
   std::int32_t atoms = 0;
   for (std::int32_t c = 0; c < domain.n_cells(); ++c) {
@@ -253,25 +259,25 @@ TEST(Domain, PutsGroupsIntoTheCellOfTheirKeyAtom) {
       }
       ASSERT_FALSE(padded) << "an atom after padding";
       ++atoms;
-      const auto id = domain.id[index(s)];
+      const auto id = domain.state().id[index(s)];
       EXPECT_EQ(domain.slot_of(id), s);
       const auto reference = sample.system.find(id);
       const auto key = reference.first_id + domain.molecule_of(s).group[index(reference.local)];
       EXPECT_EQ(grid.cell_of(sample.particles[index(key)].position), domain.cell[index(c)]);
-      EXPECT_EQ(domain.position[index(s)], sample.particles[index(id)].position);
-      EXPECT_EQ(domain.local[index(s)], reference.local);
+      EXPECT_EQ(domain.state().position[index(s)], sample.particles[index(id)].position);
+      EXPECT_EQ(domain.state().local[index(s)], reference.local);
     }
   }
   EXPECT_EQ(atoms, domain.n_owned_atoms());
   EXPECT_EQ(domain.greatest_displacement2(), 0);
-  domain.position[0] = domain.position[0] + sample.system.lattice.fraction({0.3, 0, -0.4});
+  state.position[0] = domain.state().position[0] + sample.system.lattice.fraction({0.3, 0, -0.4});
   EXPECT_NEAR(domain.greatest_displacement2(), 0.25, 1e-6);
   // Whatever order the atoms come in, the slots are the same.
   std::reverse(particles.begin(), particles.end());
-  domain.distribute(particles);
-  EXPECT_EQ(domain.id, ids);
+  domain.distribute({particles, {}});
+  EXPECT_EQ(domain.state().id, ids);
   domain.rebuild();
-  EXPECT_EQ(domain.id, ids);
+  EXPECT_EQ(domain.state().id, ids);
 }
 
 }  // namespace

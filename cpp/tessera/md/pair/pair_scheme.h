@@ -44,6 +44,8 @@ class PairSum {
   virtual ~PairSum() = default;
   /// Atoms have been sorted into cells anew; an update(true) follows.
   virtual void rebuild() {}
+  /// The box has changed between searches: cells have moved apart or together.
+  virtual void set_box() = 0;
   /// Atoms have moved. Where asked to, lists anew the pairs that may come within the cut-off as long as no atom moves
   /// further than its reach.
   virtual void update(bool make_list) = 0;
@@ -64,12 +66,12 @@ class PairSum {
 struct PairScheme {
   std::string_view name;
   std::string_view description;
-  bool in_double;  // precision
+  Precision precision;
   bool has_table;  // knows PairFunction::table beside the analytic one
   std::unique_ptr<PairSum> (*make)(const PairData& data);
 
-  bool serves(bool double_precision, PairFunction function) const {
-    return in_double >= double_precision && (has_table || function == PairFunction::analytic);
+  bool serves(Precision least, PairFunction function) const {
+    return precision >= least && (has_table || function == PairFunction::analytic);
   }
 };
 
@@ -77,6 +79,6 @@ struct PairScheme {
 std::span<const PairScheme> pair_schemes();
 /// The scheme of this name; "auto" is the first that has this precision and function. Throws InputError where the named
 /// one has not.
-const PairScheme& find_pair_scheme(std::string_view name, bool double_precision, PairFunction function);
+const PairScheme& find_pair_scheme(std::string_view name, Precision precision, PairFunction function);
 
 }  // namespace tessera::md::pair

@@ -12,7 +12,7 @@
 #include "tessera/base/test_support/instruction_sets.h"
 #include "tessera/base/test_support/random_bricks.h"
 #include "tessera/md/pme/plan.h"
-#include "tessera/md/test_support.h"
+#include "tessera/md/test_support/systems.h"
 
 namespace tessera::md::pme {
 namespace {

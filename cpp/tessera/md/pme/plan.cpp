@@ -17,7 +17,7 @@ bool has_small_factors(std::int64_t n) {
   return n == 1;
 }
 
-/// The points whose potential atoms of a brick may need: p/2 on either side of it and what atoms stray; no more than
+/// The points whose potential atoms of a brick may need: p/2 on either side of it and the margin; no more than
 /// once round the mesh where the brick nearly spans it.
 IndexBox padded_brick(const IndexBox& brick, const Index3& grid, int order, const Index3& margin) {
   IndexBox padded = brick;
@@ -31,6 +31,14 @@ IndexBox padded_brick(const IndexBox& brick, const Index3& grid, int order, cons
     }
   }
   return padded;
+}
+
+/// Mesh points that a length spans along each edge.
+Index3 points_of(const Index3& grid, const std::array<double, 3>& edges, double length) {
+  Index3 points;
+  for (std::size_t d = 0; d < 3; ++d)
+    points[d] = static_cast<std::int64_t>(std::ceil(length * (static_cast<double>(grid[d]) / edges[d])));
+  return points;
 }
 
 void check_settings(const PmeSettings& settings) {
@@ -111,38 +119,43 @@ std::string PmePlan::summary() const {
 }
 
 PmePlan plan_pme(const PmeSettings& settings, const std::array<double, 3>& edges, const Index3& cells,
-                 const std::vector<IndexBox>& cell_bricks, double stray,
+                 const std::vector<IndexBox>& cell_bricks, double margin,
                  const std::function<fft::Plan(const fft::Problem&)>& plan_transform) {
   check_settings(settings);
   PmePlan plan;
   plan.settings = settings;
   plan.bricks = plan_bricks(settings.grid, cells, cell_bricks);
-  Index3 margin;
+  plan.margin = points_of(settings.grid, edges, margin);
   for (std::size_t d = 0; d < 3; ++d) {
     const double points_per_length = static_cast<double>(settings.grid[d]) / edges[d];
-    margin[d] = static_cast<std::int64_t>(std::ceil(stray * points_per_length));
     const bool is_cut = std::any_of(cell_bricks.begin(), cell_bricks.end(), [&](const IndexBox& brick) {
       return !brick.is_empty() && brick.extent(static_cast<int>(d)) < cells[d];
     });
     const double cell_points = static_cast<double>(settings.grid[d]) / static_cast<double>(cells[d]);
-    const double needed = settings.order / 2 + stray * points_per_length;
+    const double needed = settings.order / 2 + margin * points_per_length;
     if (is_cut && cell_points * (1 + 1e-9) < needed)
       throw InputError(
           fmt::format("cells along edge {} are {:.2f} mesh points wide, but a spline of order {} needs {:.2f} (atoms "
-                      "may stray {:.2f} "
-                      "Å): use a smaller pme.spacing or pme.order, or larger cells",
-                      "xyz"[d], cell_points, settings.order, needed, stray));
+                      "may be {:.2f} Å outside their cell): use a smaller pme.spacing or pme.order, or larger cells",
+                      "xyz"[d], cell_points, settings.order, needed, margin));
   }
   for (std::size_t rank = 0; rank < cell_bricks.size(); ++rank)
     plan.padded.push_back(cell_bricks[rank].is_empty()
                               ? IndexBox{}
-                              : padded_brick(plan.bricks[rank], settings.grid, settings.order, margin));
+                              : padded_brick(plan.bricks[rank], settings.grid, settings.order, plan.margin));
   fft::Problem problem{settings.grid};
   problem.ranks = static_cast<int>(plan.bricks.size());
   problem.input = plan.bricks;
   problem.output = plan.padded;
   plan.transform = plan_transform(problem);
   return plan;
+}
+
+bool holds(const PmePlan& plan, const std::array<double, 3>& edges, double margin) {
+  const auto needed = points_of(plan.settings.grid, edges, margin);
+  for (std::size_t d = 0; d < 3; ++d)
+    if (needed[d] > plan.margin[d]) return false;
+  return true;
 }
 
 }  // namespace tessera::md::pme

@@ -4,7 +4,8 @@
 // −½ and cells and mesh share their origin. A rank that owns cells [lo, hi) of n owns the mesh points
 // [⌈lo·K/n⌉, ⌈hi·K/n⌉): the same points whatever the number of ranks. An atom at u reaches the points
 // ⌊u⌋ − p/2 + 1 … ⌊u⌋ + p/2 (p the spline's order), so a rank can fill its brick from its own atoms and one layer of
-// halo cells without moving any charge mesh between ranks, if cells are p/2 points wide (plus what atoms stray).
+// halo cells without moving any charge mesh between ranks, if cells are p/2 points wide and as much more as atoms may
+// be outside their cell.
 //
 // Sources: U. Essmann et al., J. Chem. Phys. 103, 8577 (1995), doi:10.1063/1.470117; bricks and no charge-mesh
 // exchange: J. Jung et al., J. Comput. Chem. 40, 1919 (2019), doi:10.1002/jcc.25840. Units: Å, 1/Å. Cost: O(ranks).
@@ -44,15 +45,19 @@ struct PmePlan {
   PmeSettings settings;
   std::vector<IndexBox> bricks;  // by rank: mesh points whose charge the rank sums
   std::vector<IndexBox> padded;  // by rank: mesh points whose potential the rank's atoms need; sticks out periodically
+  Index3 margin{};               // of padded bricks beyond the spline: mesh points that atoms may be outside their cell
   fft::Plan transform;           // from bricks to padded bricks
 
   std::string summary() const;
 };
 
-/// `edges` of the box and `stray`, how far outside its cell an atom may be, in Å. `plan_transform` lays the transform
+/// `edges` of the box and `margin`, how far outside its cell an atom may be, in Å. `plan_transform` lays the transform
 /// out. Throws InputError where the settings can't be used or cells are too narrow for the spline.
 PmePlan plan_pme(const PmeSettings& settings, const std::array<double, 3>& edges, const Index3& cells,
-                 const std::vector<IndexBox>& cell_bricks, double stray,
+                 const std::vector<IndexBox>& cell_bricks, double margin,
                  const std::function<fft::Plan(const fft::Problem&)>& plan_transform);
+
+/// Whether the plan also serves a box of other edges (Å) with another margin (Å).
+bool holds(const PmePlan& plan, const std::array<double, 3>& edges, double margin);
 
 }  // namespace tessera::md::pme

@@ -15,7 +15,7 @@ GENESIS_MAGIC = b"GD150608"
 
 
 def is_namd(data: bytes) -> bool:
-    """Whether the size is that of the atoms which the first number announces."""
+    """Whether the size of the file fits the number of atoms that it begins with."""
     return len(data) > 4 and len(data) == 4 + 24 * int(struct.unpack("<i", data[:4])[0])
 
 

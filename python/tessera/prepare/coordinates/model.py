@@ -28,7 +28,7 @@ class Coordinates:
     residue_number: IndexArray | None = None  # (n,) or `NO_NUMBER`
 
     def label(self, name: np.ndarray, residue: np.ndarray, width: int | None = None) -> Coordinates:
-        """Itself, with names."""
+        """Sets the names and returns itself."""
         self.name, self.name_width = name, width
         self.residue, self.residue_number = residue, _residue_numbers(residue)
         return self

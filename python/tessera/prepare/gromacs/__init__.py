@@ -71,7 +71,7 @@ def prepare_gromacs(
 
 
 def _check_count(read: Topology, n_found: int) -> None:
-    """Before the system is as large as `[ molecules ]` says."""
+    """Checks counts before arrays as large as `[ molecules ]` says are made."""
     size = {molecule.name: molecule.n_atoms for molecule in read.molecules}
     n_atoms = sum(size[name] * count for name, count in read.counts if count)
     if n_atoms != n_found:
@@ -190,7 +190,7 @@ def _check_constraints(
 
 
 def _pieces_of(read: Topology, runs: IdArray, templates: list[Template]) -> dict[str, list[list[int]]]:
-    """Runs (template, count) of one molecule of each kind: a kind may fall into several pieces."""
+    """Runs (template, count) of one molecule of each kind: a kind may be split into several templates."""
     queue = [list(map(int, run)) for run in runs]
     out: dict[str, list[list[int]]] = {}
     for molecule in read.molecules:

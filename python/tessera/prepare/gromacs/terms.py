@@ -197,7 +197,7 @@ class TermGatherer:
         return np.round(product / own, 12) if product else np.zeros(len(own))
 
     def _pair_lj(self, v: float, w: float, group: Group) -> tuple[float, float]:
-        """σ and ε."""
+        """σ and ε of listed pairs."""
         defaults = self._read.types.defaults
         assert defaults is not None
         if defaults.rule != 1 and v > 0:

@@ -19,10 +19,11 @@ class CellSum : public PairSum {
       : data_(data), layout_(layout), force_(at(data.threads.size())), close_(at(data.threads.size())) {
     if (data.settings.function == PairFunction::table)
       table_ = make_pair_table(data.settings, data.settings.table_density);
-    cells_.shift = half_shell_shifts(data.domain.grid());
+    cells_.shift = half_shell_shifts(data.domain);
   }
 
   void rebuild() override;
+  void set_box() override { cells_.shift = half_shell_shifts(data_.domain); }
   void update(bool make_list) override;
   void add_forces(std::span<Accumulator> by_thread) override;
   std::size_t other_bytes() const override;

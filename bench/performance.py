@@ -1,0 +1,248 @@
+"""Makes the tables and pictures of docs/performance.md from the records in docs/records.
+
+Nothing is measured here: run a benchmark with --docs, which writes its record, and then this.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING
+
+import click
+
+from bench.cluster.measured import LEAST_GAIN
+from bench.common.results import RECORDS, ROOT, insert, number, table
+from bench.fft.peers import PROMISES
+from bench.md.conservation import MOST_DRIFT
+from bench.md.growth import GREATEST_SPREAD
+from bench.md.memory import LARGE, MOST_BYTES_PER_ATOM
+from bench.md.phases import MOST_MS
+from tessera.plots import STYLE
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+PAGE = ROOT / "docs" / "performance.md"
+IMAGES = ROOT / "docs" / "images"
+Table = list[list[str]]  # the header first
+COLOURS = ["#0072B2", "#56B4E9", "#E69F00", "#5A6270"]
+
+
+def text_of(name: str) -> str:
+    return (RECORDS / f"{name}.md").read_text()
+
+
+def table_of(name: str, title: str) -> Table:
+    """The first table of a record that has a column of that title."""
+    for block in re.findall(r"(?:^\|.*\n)+", text_of(name), flags=re.M):
+        rows = [[cell.strip() for cell in line.strip().strip("|").split(" | ")] for line in block.splitlines()]
+        if title in rows[0]:
+            return [rows[0], *rows[2:]]
+    raise click.ClickException(f"docs/records/{name}.md has no table with a column {title!r}")
+
+
+def value(cell: str) -> float:
+    return float(cell.replace(",", ""))
+
+
+def column(rows: Table, title: str) -> list[float]:
+    at = rows[0].index(title)
+    return [value(row[at]) for row in rows[1:]]
+
+
+def row_of(rows: Table, title: str) -> list[float]:
+    return next([value(cell) for cell in row[1:]] for row in rows if row[0] == title)
+
+
+def phases(layout: str) -> dict[str, float]:
+    """ms a step by phase."""
+    rows = table_of("phases", layout)
+    at = rows[0].index(layout)
+    last = next(i for i, row in enumerate(rows) if row[0] == "**all**")
+    return {row[0]: value(row[at]) for row in rows[1:last]}
+
+
+def transforms(peer: str) -> list[float]:
+    """Times the speed of a peer, of each case that it took part in."""
+    rows = table_of("fft", "mesh")
+    at = rows[0].index(f"{peer}, ms") + 1
+    return [value(row[at]) for row in rows[1:] if row[at] != "–"]
+
+
+def limits() -> tuple[list[float], list[float]]:
+    """Of each collective of which something was promised: time over the least that the wires allow, and that limit."""
+    rows = table_of("collectives", "promised")
+    at = rows[0].index("promised")
+    limited = [row for row in rows[1:] if row[at] != "–"]
+    return [value(row[at - 1]) for row in limited], [value(row[at].removeprefix("≤ ")) for row in limited]
+
+
+def ratios() -> str:
+    """What is claimed, what was found, what was promised."""
+    rows: list[list[str]] = []
+
+    def add(record: str, claim: str, found: str, promised: str, met: bool | str) -> None:
+        rows.append([claim, found, promised, met if isinstance(met, str) else "yes" if met else "**no**",
+                     f"[{record}](records/{record}.md)"])  # fmt: skip
+
+    for claim, found, turns, floor, met in table_of("peers", "ratio of medians")[1:]:
+        add("peers", claim, found if turns == "–" else f"{found} ({turns})", floor, met if met != "no" else False)
+    for peer, promised in PROMISES.items():
+        found_all = transforms(peer)
+        n_met = sum(one >= promised for one in found_all)
+        add("fft", f"Transforms on 2 and 4 ranks: speed over {peer}, median of {len(found_all)} cases",
+            f"{number(median(found_all))} ({number(min(found_all))}–{number(max(found_all))})",
+            f"≥ {promised:g} in each", f"in {n_met}" if n_met < len(found_all) else True)  # fmt: skip
+    gain = re.search(r"nobody tuned for: ([\d.]+) times as fast as Open MPI \(geometric mean of (\d+)\), "
+                     r"([\d.]+) to ([\d.]+)\.", text_of("collectives"))  # fmt: skip
+    if gain:
+        add("collectives", f"Collectives on networks nobody tuned for: speed over Open MPI, mean of {gain[2]}",
+            f"{gain[1]} ({gain[3]}–{gain[4]})", f"≥ {LEAST_GAIN:g}", value(gain[1]) >= LEAST_GAIN)  # fmt: skip
+    over, most = limits()
+    n_met = sum(one <= limit for one, limit in zip(over, most))
+    add("collectives", f"Collectives: time over the least that the wires allow, {len(over)} cases",
+        f"{number(median(over))} ({number(min(over))}–{number(max(over))})",
+        f"≤ {min(most):g} to {max(most):g}, by network", f"in {n_met}" if n_met < len(over) else True)  # fmt: skip
+    spread = max(totals := row_of(table_of("growth", "ns a step and atom"), "**all**")) / min(totals)
+    add("growth", "Time of a step and atom, 24,000 to 3,000,000 atoms: slowest over quickest", number(spread),
+        f"≤ {GREATEST_SPREAD:g}", spread <= GREATEST_SPREAD)  # fmt: skip
+    memory = table_of("memory", "B/atom")
+    sizes = [value(re.sub(r"[^\d]", "", title)) for title in memory[0][1:]]
+    peak = max(found for found, n in zip(row_of(memory, "**resident at the peak**"), sizes) if n >= LARGE)
+    add("memory", "Bytes an atom at the peak, from 100,000 atoms on", number(peak), f"≤ {MOST_BYTES_PER_ATOM}",
+        peak <= MOST_BYTES_PER_ATOM)  # fmt: skip
+    drift = max(abs(one) for one in column(table_of("conservation", "drift, kT/ns/dof"), "drift, kT/ns/dof"))
+    add("conservation", "Drift of the energy at 2 fs, kT/ns/dof", number(drift), f"≤ {MOST_DRIFT:g}",
+        drift <= MOST_DRIFT)  # fmt: skip
+    parts = phases("ApoA1, 1 × 2")
+    for part, (limit, names) in MOST_MS.items():
+        found_ms = sum(parts[name] for name in names)
+        add("phases", f"ApoA1 on two threads: ms a step in the {part}", number(found_ms), f"≤ {limit:g}",
+            found_ms <= limit)  # fmt: skip
+    return table(["claim", "found (least–most)", "promised", "met", "record"], rows)
+
+
+def draw_peers(figure: Figure) -> None:
+    rows = table_of("peers", "ns/day")
+    cases = list(dict.fromkeys((row[0], row[1]) for row in rows[1:]))
+    for panel, (system, cutoff) in zip(figure.subplots(1, len(cases)), cases, strict=True):
+        own = [row for row in rows[1:] if row[:2] == [system, cutoff]]
+        names = [f"{row[2]}, {row[3]}" for row in own]
+        bars = panel.barh(names, [value(row[4]) for row in own], color=COLOURS)
+        panel.bar_label(bars, [row[4] for row in own], padding=3)
+        panel.set(title=f"{system}, {cutoff} Å", xlabel="ns/day")
+        panel.set_xmargin(0.2)
+        panel.invert_yaxis()
+        panel.grid(visible=False)
+        if (system, cutoff) != cases[0]:
+            panel.set_yticks([])
+
+
+def draw_fft(figure: Figure) -> None:
+    rows = table_of("fft", "mesh")
+    panels = figure.subplots(1, 2, sharey=True)
+    for panel, ranks in zip(panels, ("2", "4"), strict=True):
+        own = [row for row in rows[1:] if row[0] == ranks]
+        meshes = list(dict.fromkeys(row[1] for row in own))
+        for (peer, promised), colour in zip(PROMISES.items(), COLOURS[::2]):
+            at = rows[0].index(f"{peer}, ms") + 1
+            points = [(meshes.index(row[1]), value(row[at])) for row in own if row[at] != "–"]
+            panel.plot(*zip(*points), "o", color=colour, alpha=0.7, label=f"over {peer}")
+            panel.axhline(promised, color=colour, linestyle="--", linewidth=1)
+        panel.set(title=f"{ranks} ranks")
+        panel.set_xticks(range(len(meshes)), meshes, rotation=30, ha="right")
+    panels[0].set_ylim(0, None)
+    panels[0].set_ylabel("times the speed (dashed: promised)")
+    panels[0].legend()
+
+
+def draw_phases(figure: Figure) -> None:
+    panel = figure.subplots()
+    parts = {name: ms for name, ms in phases("ApoA1, 1 × 2").items() if ms >= 0.05}
+    bars = panel.barh(list(parts), list(parts.values()), color=COLOURS[0])
+    panel.bar_label(bars, [number(ms) for ms in parts.values()], padding=3)
+    panel.set(title="ApoA1 on two threads at 12 Å", xlabel="ms a step")
+    panel.invert_yaxis()
+    panel.grid(visible=False, axis="y")
+
+
+def draw_conservation(figure: Figure) -> None:
+    panel = figure.subplots()
+    rows = table_of("conservation", "time step, fs")[1:]
+    for system, colour in zip(dict.fromkeys(row[0] for row in rows), COLOURS[::2]):
+        steps, found = zip(*((value(row[1]), value(row[2])) for row in rows if row[0] == system))
+        panel.loglog(steps, found, "o-", color=colour, label=system)
+        panel.loglog(steps, [found[-1] * (step / steps[-1]) ** 2 for step in steps], "--", color=colour, linewidth=1)
+    panel.set(title="Fluctuation of the energy", xlabel="time step, fs (dashed: Δt²)", ylabel="kcal/mol")
+    panel.set_xticks(steps, [f"{step:g}" for step in steps])
+    panel.minorticks_off()
+    panel.legend()
+
+
+def draw_growth(figure: Figure) -> None:
+    panel = figure.subplots()
+    rows = table_of("growth", "ns a step and atom")
+    sizes = [value(re.sub(r"[^\d]", "", title)) for title in rows[0][1:]]
+    total = row_of(rows, "**all**")
+    panel.semilogx(sizes, total, "o-", color=COLOURS[0])
+    panel.axhspan(min(total), GREATEST_SPREAD * min(total), color=COLOURS[1], alpha=0.2)
+    panel.set(title="Water at 300 K on two threads", xlabel="atoms (band: promised)", ylabel="ns a step and atom")
+    panel.set_ylim(0, None)
+
+
+def draw_memory(figure: Figure) -> None:
+    panel = figure.subplots()
+    rows = table_of("memory", "B/atom")
+    sizes, peak = [title.removeprefix("water, ") for title in rows[0][1:]], row_of(rows, "**resident at the peak**")
+    panel.bar(sizes, peak, color=COLOURS[1], label="resident at the peak")
+    panel.bar(sizes, row_of(rows, "all that the engine holds"), color=COLOURS[0], width=0.5, label="arrays")
+    panel.axhline(MOST_BYTES_PER_ATOM, color=COLOURS[3], linestyle="--", linewidth=1)
+    panel.set(title="Water on two threads at 12 Å", ylabel="bytes an atom (dashed: promised)")
+    panel.legend(loc="lower right", frameon=True)
+    panel.grid(visible=False, axis="x")
+
+
+PICTURES: dict[str, tuple[Callable[[Figure], None], tuple[float, float]]] = {
+    "peers": (draw_peers, (12, 2.6)),
+    "fft": (draw_fft, (10, 3.6)),
+    "phases": (draw_phases, (8, 4)),
+    "conservation": (draw_conservation, (5.5, 3.4)),
+    "growth": (draw_growth, (5.5, 3.4)),
+    "memory": (draw_memory, (5.5, 3.4)),
+}
+
+
+def draw(name: str, folder: Path) -> Path:
+    """The same record gives the same bytes."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot as plt
+
+    paint, size = PICTURES[name]
+    path = folder / f"performance_{name}.svg"
+    with plt.rc_context(STYLE | {"svg.hashsalt": name, "svg.fonttype": "none"}):
+        figure = plt.figure(figsize=size, layout="constrained")
+        paint(figure)
+        figure.savefig(path, metadata={"Date": None, "Creator": None})
+        plt.close(figure)
+    return path
+
+
+@click.command()
+@click.option("--check", is_flag=True, help="Write nothing; end with status 1 where the page's table is stale.")
+def main(*, check: bool) -> None:
+    """Make the table and the pictures of docs/performance.md from docs/records."""
+    if check:
+        sys.exit(None if ratios() in PAGE.read_text() else f"{PAGE} is stale: run python -m bench.performance")
+    insert(PAGE, "ratios", ratios())
+    for name in PICTURES:
+        click.echo(draw(name, IMAGES))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,196 @@
+#include "tessera/app/config/schema_builder.h"
+#include "tessera/fft/exchange.h"
+#include "tessera/fft/schemes.h"
+#include "tessera/md/pair/pair_scheme.h"
+
+namespace tessera::app {
+namespace {
+
+constexpr double any_count = 9e15;
+
+bool has_mesh(const RunConfig& config) { return config.interactions.electrostatics == Electrostatics::pme; }
+
+Schema make_run_schema() {
+  Schema schema;
+
+  auto input = add_section(schema, "input", "What is simulated.", &RunConfig::input);
+  input.key("system", &InputConfig::system, "the system file (*.tsr); needed").path().must_be_given("\"system.tsr\"");
+
+  auto interactions =
+      add_section(schema, "interactions", "Forces between atoms that no bond joins.", &RunConfig::interactions);
+  interactions
+      .key("cutoff", &InteractionsConfig::cutoff,
+           "no direct interaction beyond this distance; auto: as the source of the system has it")
+      .unit("Å")
+      .above(0, 1e6)
+      .decides_bits();
+  interactions
+      .key("switch", &InteractionsConfig::switch_distance,
+           "where the switching of Lennard-Jones begins; auto: as far below the cut-off as the source has it, or 2 Å")
+      .unit("Å")
+      .range(0, 1e6)
+      .decides_bits();
+  interactions
+      .key("lj", &InteractionsConfig::lj,
+           "how Lennard-Jones goes to zero at the cut-off; auto: as the source of the system has it")
+      .decides_bits();
+  interactions
+      .key("lj_tail", &InteractionsConfig::lj_tail,
+           "add the mean energy and pressure of Lennard-Jones beyond the cut-off; auto: as the source of the system, "
+           "false without a box")
+      .decides_bits();
+  interactions
+      .key("electrostatics", &InteractionsConfig::electrostatics,
+           "particle-mesh Ewald, or a cut-off with or without shift or switch")
+      .decides_bits();
+  interactions
+      .key("coulomb_switch", &InteractionsConfig::coulomb_switch,
+           "where the switching begins with electrostatics = \"force-switch\"")
+      .unit("Å")
+      .range(0, 1e6)
+      .decides_bits();
+  interactions
+      .key("pair_function", &InteractionsConfig::pair_function,
+           "how forces follow from distance: by formula, or from a table in 1/r² (some pair schemes); auto: analytic")
+      .decides_bits();
+  interactions
+      .key("table_density", &InteractionsConfig::table_density,
+           "of pair_function = \"table\": points between 1/r² = 0 and that of the cut-off; errors go with 1/density²")
+      .range(4, 10000)
+      .decides_bits();
+
+  auto pme =
+      add_section(schema, "pme", "Particle-mesh Ewald; of no effect with other electrostatics.", &RunConfig::pme);
+  pme.key("order", &PmeConfig::order, "order of the B-splines").one_of({4, 6, 8}).decides_bits().used_where(has_mesh);
+  pme.key("cutoff", &PmeConfig::cutoff,
+          "where the direct sum ends, at or beyond interactions.cutoff; 0: there. The further, the coarser a grid "
+          "serves")
+      .unit("Å")
+      .range(0, 1e6)
+      .decides_bits()
+      .used_where(has_mesh);
+  pme.key("spacing", &PmeConfig::spacing, "greatest distance of grid points").unit("Å").range(0.1, 10);
+  pme.key("tolerance", &PmeConfig::tolerance, "erfc(alpha·cutoff): what the direct sum leaves out").above(0, 0.1);
+  pme.key("alpha", &PmeConfig::alpha, "splitting parameter; 0: from the tolerance")
+      .unit("1/Å")
+      .range(0, 10)
+      .decides_bits()
+      .used_where(has_mesh);
+  pme.key("grid", &PmeConfig::grid, "three numbers of grid points; []: from the spacing")
+      .range(4, 65536)
+      .decides_bits()
+      .used_where(has_mesh);
+
+  std::vector<std::string> layouts = {"auto", "trial"};
+  for (const auto& scheme : fft::schemes()) layouts.emplace_back(scheme.name);
+  std::vector<std::string> exchanges = {"auto"};
+  exchanges.insert(exchanges.end(), fft::exchanges().begin(), fft::exchanges().end());
+  auto transform =
+      add_section(schema, "fft", "Transforms of the mesh; the result does not depend on it.", &RunConfig::fft);
+  transform
+      .key("scheme", &FftConfig::scheme,
+           "how the mesh is laid out over ranks; auto: the one of least predicted time; trial: of least measured time, "
+           "which is remembered")
+      .one_of(std::move(layouts));
+  transform
+      .key("exchange", &FftConfig::exchange,
+           "how parts of the mesh go between ranks; auto: pairwise, or collectives where parallel.machine predicts a "
+           "gain")
+      .one_of(std::move(exchanges));
+
+  auto dynamics = add_section(schema, "dynamics", "How the atoms move.", &RunConfig::dynamics);
+  dynamics.key("steps", &DynamicsConfig::steps, "number of steps, counted from the start of the first run")
+      .range(0, any_count);
+  dynamics.key("timestep", &DynamicsConfig::timestep, "length of a step").femtoseconds().above(0, 100).decides_bits();
+  dynamics.key("ensemble", &DynamicsConfig::ensemble, "what is held constant").decides_bits();
+  dynamics
+      .key("constraints", &DynamicsConfig::constraints,
+           "bonds of fixed length; rigid waters are rigid unless this is none")
+      .decides_bits();
+  dynamics
+      .key("constraint_tolerance", &DynamicsConfig::constraint_tolerance, "greatest relative error of a fixed length")
+      .above(0, 1e-3)
+      .decides_bits();
+  dynamics.key("temperature", &DynamicsConfig::temperature, "of generated velocities")
+      .unit("K")
+      .range(0, 1e6)
+      .decides_start();
+  dynamics
+      .key("velocities", &DynamicsConfig::velocities,
+           "where they come from; auto: the system file if it has them, else generated")
+      .decides_start();
+  dynamics.key("seed", &DynamicsConfig::seed, "of random numbers").range(0, any_count).decides_start();
+  dynamics
+      .key("com_removal_every", &DynamicsConfig::com_removal_every,
+           "steps between removals of the motion of the centre of mass; 0: never")
+      .range(0, any_count)
+      .decides_bits();
+
+  auto output = add_section(schema, "output", "What is written, and how often.", &RunConfig::output);
+  output.key("folder", &OutputConfig::folder, "where everything that the run writes goes").path();
+  output.key(
+      "overwrite", &OutputConfig::overwrite,
+      "move the files of an earlier run into previous-1 (or -2, …) in that folder once step 1 is done; false: refuse");
+  output.key("trajectory", &OutputConfig::trajectory, "format of the trajectory");
+  output.key("trajectory_every", &OutputConfig::trajectory_every, "steps between frames; 0: no trajectory")
+      .range(0, any_count);
+  output.key("velocities", &OutputConfig::velocities, "frames hold velocities too (trajectory = \"h5md\")");
+  output.key("energy_every", &OutputConfig::energy_every, "steps between rows of energy.csv; 0: none")
+      .range(0, any_count);
+  output.key("checkpoint_every", &OutputConfig::checkpoint_every, "steps between checkpoints; 0: at the end only")
+      .range(0, any_count);
+  output.key("wrap", &OutputConfig::wrap,
+             "true: frames hold whole molecules, first atoms in the box; false: every atom in the box");
+  output.key("progress", &OutputConfig::progress,
+             "one line rewritten, a new line each minute, or none; auto: line on a terminal, else log");
+
+  auto parallel = add_section(schema, "parallel", "How the work is done; results do not depend on threads or ranks.",
+                              &RunConfig::parallel);
+  parallel.key("threads", &ParallelConfig::threads, "threads of each rank").range(1, 4096);
+  parallel
+      .key("pair_search_every", &ParallelConfig::pair_search_every,
+           "greatest number of steps between searches, which sort atoms into cells")
+      .range(1, 10000)
+      .decides_bits();
+  parallel
+      .key("buffer", &ParallelConfig::buffer,
+           "how far two atoms together may move between searches; more where cells have room for it")
+      .unit("Å")
+      .range(0, 100)
+      .decides_bits();
+  parallel
+      .key("list_steps", &ParallelConfig::list_steps,
+           "about how many steps a list of near pairs lasts; few: shorter lists, made more often; the result is the "
+           "same")
+      .range(0, 100);
+  parallel.key("balance", &ParallelConfig::balance,
+               "give cells to other ranks where some have more to do than others; the result is the same");
+  parallel.key(
+      "reorder", &ParallelConfig::reorder,
+      "give neighbouring cells to ranks of one host, then of one subnet of the map, whatever their numbers; the "
+      "result is the same");
+  parallel.key("precision", &ParallelConfig::precision, "of the direct sum: single with exact accumulation, or double")
+      .decides_bits();
+  std::vector<std::string> schemes = {"auto"};
+  for (const auto& scheme : md::pair::pair_schemes()) schemes.emplace_back(scheme.name);
+  parallel
+      .key("pair_scheme", &ParallelConfig::pair_scheme,
+           "way of finding and summing pairs; auto: the first that has this precision and pair_function")
+      .one_of(std::move(schemes))
+      .decides_bits();
+  parallel
+      .key("machine", &ParallelConfig::machine,
+           "the map that tessera machine measure wrote, by which the layout is chosen; \"\": TESSERA_MACHINE of the "
+           "environment, or no map")
+      .path_or_none();
+  return schema;
+}
+
+}  // namespace
+
+const Schema& run_schema() {
+  static const Schema schema = make_run_schema();
+  return schema;
+}
+
+}  // namespace tessera::app

@@ -1,0 +1,15 @@
+// Numbers as people read them in messages and reports.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace tessera::app {
+
+/// "12 s", "1 min 20 s", "3 h 05 min", "2 d 4 h".
+std::string duration_text(double seconds);
+
+/// 1234567 → "1,234,567".
+std::string grouped(std::int64_t number);
+
+}  // namespace tessera::app

@@ -1,0 +1,49 @@
+// Energies of a run: averages, and rows of energy.csv.
+#pragma once
+
+#include <vector>
+
+#include "tessera/app/observers/averages.h"
+#include "tessera/app/on_root.h"
+#include "tessera/app/output/energy_columns.h"
+#include "tessera/app/output/output_files.h"
+#include "tessera/app/simulation.h"
+
+namespace tessera::app {
+
+class EnergyRecorder final : public Observer {
+ public:
+  /// `files`: on the root, nothing elsewhere.
+  EnergyRecorder(std::int64_t every, OutputFiles* files) : every_(every), files_(files) {}
+  /// A restart: the start has been sampled.
+  void go_on_from(const Averages::State& state) { averages_.emplace(state); }
+  const Averages& averages() const { return *averages_; }
+
+  void start(Simulation& simulation) override {
+    if (averages_) return;
+    averages_.emplace(simulation.engine().degrees_of_freedom());
+    record(simulation);
+  }
+  bool needs_energies(std::int64_t step) const override { return is_due(step, every_); }
+  void after_step(Simulation& simulation) override {
+    const auto step = simulation.current_step();
+    if (is_due(step, every_) || step == simulation.last_step()) record(simulation);
+  }
+
+ private:
+  void record(const Simulation& simulation) {
+    const auto& e = simulation.energies();
+    averages_->add({simulation.time(), e.potential(), e.kinetic, e.temperature, e.pressure});
+    on_root(simulation.comm(), [&] {
+      auto row = energy_values(e);
+      row.push_back(averages_->drift());
+      files_->add_row(simulation.current_step(), row);
+    });
+  }
+
+  std::int64_t every_;
+  OutputFiles* files_;
+  std::optional<Averages> averages_;
+};
+
+}  // namespace tessera::app

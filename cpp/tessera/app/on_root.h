@@ -1,0 +1,28 @@
+// What rank 0 alone does for all.
+#pragma once
+
+#include <string>
+
+#include "tessera/base/error.h"
+#include "tessera/comm/communicator.h"
+
+namespace tessera::app {
+
+/// Runs a function on the root; its error becomes everybody's. Collective.
+template <class Function>
+void on_root(const comm::Communicator& comm, Function&& function) {
+  std::string input_problem, run_problem;
+  if (comm.is_root()) {
+    try {
+      function();
+    } catch (const InputError& error) {
+      input_problem = error.what();
+    } catch (const RunError& error) {
+      run_problem = error.what();
+    }
+  }
+  comm::agree_on_input(comm, input_problem);
+  comm::agree_on_run(comm, run_problem);
+}
+
+}  // namespace tessera::app

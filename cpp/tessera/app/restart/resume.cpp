@@ -1,0 +1,58 @@
+#include "tessera/app/restart/resume.h"
+
+#include <fmt/format.h>
+
+#include "tessera/app/on_root.h"
+#include "tessera/app/restart/fingerprint.h"
+#include "tessera/app/trial.h"
+#include "tessera/md/pair/cluster_distance.h"
+
+namespace tessera::app {
+
+namespace {
+
+/// Whether the direct sum of the run goes beyond the cut-off of its Lennard-Jones.
+bool was_split_tuned(const Checkpoint& checkpoint) {
+  return checkpoint.settings.value("pme.cutoff", 0.0) > checkpoint.settings.value("interactions.cutoff", 0.0);
+}
+
+}  // namespace
+
+Checkpoint resume(const std::string& folder, const RunConfig& config, const model::System& system,
+                  const comm::Communicator& comm, md::EngineSettings& settings, std::string& note) {
+  Checkpoint checkpoint;
+  md::pme::Split split;  // cut-off 0: as configured
+  on_root(comm, [&] {
+    checkpoint = read_checkpoint(folder, note);
+    if (config.parallel.pair_scheme == "auto")
+      settings.pair_scheme = checkpoint.settings.value("parallel.pair_scheme", settings.pair_scheme);
+    if (may_choose_split(config) && was_split_tuned(checkpoint)) {
+      split = {checkpoint.settings.at("pme.cutoff"), checkpoint.settings.at("pme.grid")};
+      settings = with_split(config, system, split, settings.pair_scheme);
+    }
+    const auto differences =
+        describe_differences(checkpoint.settings, bit_settings(config, settings, fingerprint(system)));
+    if (!differences.empty())
+      throw InputError(
+          fmt::format("the checkpoint in {} is of another run: {}; a restart goes on with the same settings, "
+                      "start a new run to change them",
+                      folder, differences));
+    TESSERA_CHECK(static_cast<std::int64_t>(checkpoint.state.size()) == system.n_atoms());
+    const auto unheeded = describe_differences(checkpoint.start, start_settings(config));
+    if (!unheeded.empty())
+      note += fmt::format("{}{}; that decides how a run begins, and a restart goes on as it is",
+                          note.empty() ? "" : "; ", unheeded);
+    if (checkpoint.simd != md::pair::simd_target())
+      note +=
+          fmt::format("{}the checkpoint was written with {}, this machine has {}: the run goes on, but not bit for bit",
+                      note.empty() ? "" : "; ", checkpoint.simd, md::pair::simd_target());
+  });
+  comm.broadcast(std::as_writable_bytes(std::span(static_cast<CheckpointNumbers*>(&checkpoint), 1)), 0);
+  share_globals(comm, checkpoint.state);
+  comm.broadcast(std::as_writable_bytes(std::span(&split, 1)), 0);
+  comm::broadcast_resized(comm, settings.pair_scheme);
+  if (split.cutoff > 0) settings = with_split(config, system, split, settings.pair_scheme);
+  return checkpoint;
+}
+
+}  // namespace tessera::app

@@ -1,0 +1,16 @@
+// Going on from a checkpoint: whether it fits, and what of its choices a run keeps.
+#pragma once
+
+#include <string>
+
+#include "tessera/app/restart/checkpoint.h"
+
+namespace tessera::app {
+
+/// The newest good checkpoint of a folder, its numbers on all ranks. `settings` get the pair scheme and the split of
+/// Ewald's sum that its run began with, unless the configuration names others. `note`, on the root, is what there is to
+/// say. Throws InputError where it is of another run. Collective.
+Checkpoint resume(const std::string& folder, const RunConfig& config, const model::System& system,
+                  const comm::Communicator& comm, md::EngineSettings& settings, std::string& note);
+
+}  // namespace tessera::app

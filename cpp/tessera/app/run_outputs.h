@@ -1,0 +1,48 @@
+// Everything that a run leaves behind: its files, what watches it to write them, and its report.
+#pragma once
+
+#include <array>
+#include <memory>
+
+#include "tessera/app/observers/balance.h"
+#include "tessera/app/observers/checkpoints.h"
+#include "tessera/app/observers/energies.h"
+#include "tessera/app/observers/frames.h"
+#include "tessera/app/observers/progress_display.h"
+#include "tessera/app/output/output_files.h"
+#include "tessera/app/output/report.h"
+#include "tessera/app/simulation.h"
+
+namespace tessera::app {
+
+/// All members are collective. References must outlive it.
+class RunOutputs final : public Observer {
+ public:
+  /// Takes the output folder. Throws InputError, RunError.
+  RunOutputs(const RunConfig& config, const model::System& system, bool is_restart, const comm::Communicator& comm);
+  /// A restart goes on with what its checkpoint counts.
+  void go_on_from(const CheckpointNumbers& checkpoint);
+  /// Attaches all that records the run, itself first.
+  void attach_to(Simulation& simulation);
+  void detach_from(Simulation& simulation);
+
+  /// What came of the run, `to_go_on` left out; `balancer` may be none.
+  Report report(Simulation& simulation, const CellBalancer* balancer) const;
+
+  void start(Simulation& simulation) override;
+  void after_step(Simulation& simulation) override;
+  void finish(Simulation& simulation) override { after_step(simulation); }
+
+ private:
+  std::array<Observer*, 5> observers() { return {this, &energies_, &trajectory_, &checkpoints_, &progress_}; }
+
+  bool is_restart_, has_begun_ = false;  // a restart, or a new run of which step 1 is done
+  std::int64_t rows_ = 0, frames_ = 0;   // of the checkpoint
+  std::unique_ptr<OutputFiles> files_;   // on the root
+  EnergyRecorder energies_;
+  FrameRecorder trajectory_;
+  CheckpointSaver checkpoints_;
+  ProgressDisplay progress_;
+};
+
+}  // namespace tessera::app

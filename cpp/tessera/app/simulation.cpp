@@ -1,0 +1,115 @@
+#include "tessera/app/simulation.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "tessera/app/engine_settings.h"
+#include "tessera/app/gather.h"
+#include "tessera/app/on_root.h"
+#include "tessera/app/restart/fingerprint.h"
+#include "tessera/md/pair/cluster_distance.h"
+
+namespace tessera::app {
+
+Simulation::Simulation(const model::System& system, const RunConfig& config, const md::EngineSettings& settings,
+                       const comm::Communicator& comm, ThreadPool& threads)
+    : system_(system), config_(config), settings_(settings), comm_(comm), threads_(threads) {
+  auto plan = md::plan_for_ranks(system_, settings_, system_.lattice, comm_, threads_);
+  engine_.emplace(system_, settings_, std::move(plan), comm_, threads_);
+}
+
+void Simulation::start(CoordinateBlock block) {
+  const bool has_velocities = comm::all_reduce_max(comm_, block.velocity.empty() ? 0 : 1) != 0;
+  auto velocities = config_.dynamics.velocities;
+  if (velocities == Velocities::automatic) velocities = has_velocities ? Velocities::file : Velocities::generate;
+  if (velocities == Velocities::file && !has_velocities)
+    throw InputError(
+        fmt::format("{} holds no velocities: set dynamics.velocities to \"generate\"", config_.input.system));
+  if (velocities != Velocities::file)
+    for (auto& v : block.velocity) v = {};
+  check_every_atom_once(comm_, block, system_, config_.input.system);
+  auto start = make_start(system_, block);
+  block = {};
+  engine_->set_state(std::move(start));
+  engine_->constrain_start();
+  if (velocities == Velocities::generate)
+    engine_->generate_velocities(config_.dynamics.temperature, static_cast<std::uint64_t>(config_.dynamics.seed));
+  engine_->measure();
+}
+
+void Simulation::start(Checkpoint& checkpoint) {
+  engine_->set_state(std::exchange(checkpoint.state, {}));
+  engine_->measure();
+}
+
+void Simulation::place(md::Snapshot state) {
+  md::search_here(state);
+  engine_->set_state(std::move(state));
+  engine_->constrain_start();
+  engine_->measure();
+}
+
+void Simulation::detach(const Observer& observer) { std::erase(observers_, &observer); }
+
+void Simulation::run() {
+  first_step_ = current_step();
+  for (auto* observer : observers_) observer->start(*this);
+  engine_->timers().reset();
+  const auto start = std::chrono::steady_clock::now();
+  advance(last_step(), true);
+  seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  for (auto* observer : observers_) observer->finish(*this);
+}
+
+void Simulation::advance(std::int64_t last_step, bool with_energies) {
+  is_stopped_ = false;
+  while (current_step() < last_step && !is_stopped_) {
+    const auto step = current_step() + 1;
+    engine_->step((with_energies && step == last_step) ||
+                  std::any_of(observers_.begin(), observers_.end(),
+                              [&](const auto* observer) { return observer->needs_energies(step); }));
+    for (auto* observer : observers_) observer->after_step(*this);
+  }
+}
+
+std::string Simulation::state_hash() const {
+  io::Checksum hash;
+  for_id_ranges(system_.n_atoms(), [&](std::int64_t begin, std::int64_t end) {
+    add_state(gather_state(*engine_, comm_, begin, end), hash);
+  });
+  std::string text;
+  if (comm_.is_root()) text = hash.finish();
+  comm::broadcast_resized(comm_, text);
+  return text;
+}
+
+void Simulation::save(const std::string& folder, Checkpoint checkpoint) {
+  engine_->check();
+  std::optional<CheckpointWriter> writer;
+  on_root(comm_, [&] {
+    if (fingerprint_.is_null()) fingerprint_ = fingerprint(system_);
+    checkpoint.state = engine_->snapshot(0, 0);
+    checkpoint.simd = md::pair::simd_target();
+    checkpoint.settings = bit_settings(config_, settings_, fingerprint_);
+    checkpoint.start = start_settings(config_);
+    writer.emplace(folder, checkpoint, system_.n_atoms());
+  });
+  for_id_ranges(system_.n_atoms(), [&](std::int64_t begin, std::int64_t end) {
+    const auto some = gather_state(*engine_, comm_, begin, end);
+    on_root(comm_, [&] { writer->append(some); });
+  });
+  on_root(comm_, [&] { writer->finish(); });
+}
+
+void Simulation::move_cells(md::domain::Decomposition decomposition) {
+  engine_->check();
+  const auto timers = engine_->timers();
+  engine_->set_bricks(std::move(decomposition));
+  engine_->measure();
+  engine_->timers() = timers;
+}
+
+}  // namespace tessera::app

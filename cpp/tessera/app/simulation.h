@@ -1,0 +1,85 @@
+// A system under way: an engine, the loop that advances it, and the observers of that loop. tessera-md and Python hold
+// the same object.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tessera/app/config/run_config.h"
+#include "tessera/app/observers/observer.h"
+#include "tessera/app/restart/checkpoint.h"
+#include "tessera/app/system/system_file.h"
+#include "tessera/md/engine.h"
+
+namespace tessera::app {
+
+/// All members are collective, but those that are const and return what this rank has. References must outlive it.
+class Simulation {
+ public:
+  /// Checks settings against the system (InputError).
+  Simulation(const model::System& system, const RunConfig& config, const md::EngineSettings& settings,
+             const comm::Communicator& comm, ThreadPool& threads);
+
+  /// Begins at step 0 with these rows of the system's coordinates, and velocities as dynamics.velocities says. Throws
+  /// InputError.
+  void start(CoordinateBlock block);
+  /// Goes on from a checkpoint, of which it takes the state.
+  void start(Checkpoint& checkpoint);
+
+  /// Puts atoms elsewhere, or gives them other velocities: each on any one rank, whole hydrogen groups together, their
+  /// constrained distances put right. Throws InputError.
+  void place(md::Snapshot state);
+
+  /// From now on the observer is told of every step, after those that came before it.
+  void attach(Observer& observer) { observers_.push_back(&observer); }
+  void detach(const Observer& observer);
+  /// Advances so many steps; the energies of the last are those of energies() unless they are not wanted. Throws
+  /// RunError on blow-up.
+  void step(std::int64_t n, bool with_energies = true) { advance(current_step() + n, with_energies); }
+  /// Starts the observers, advances to dynamics.steps and finishes the observers.
+  void run();
+  /// Ends step() or run() after the step under way: to be called by an observer, on all ranks.
+  void stop() { is_stopped_ = true; }
+  bool is_stopped() const { return is_stopped_; }
+
+  std::int64_t current_step() const { return engine_->current_step(); }
+  std::int64_t first_step() const { return first_step_; }  // of run()
+  std::int64_t last_step() const { return config_.dynamics.steps; }
+  double time() const { return static_cast<double>(current_step()) * config_.dynamics.timestep; }  // ps
+  double seconds() const { return seconds_; }                           // that the steps of run() took
+  const md::Energies& energies() const { return engine_->energies(); }  // of the last step that summed them
+  const md::Engine& engine() const { return *engine_; }
+  const model::System& system() const { return system_; }
+  const RunConfig& config() const { return config_; }
+  const md::EngineSettings& settings() const { return settings_; }
+  const comm::Communicator& comm() const { return comm_; }
+  const ThreadPool& threads() const { return threads_; }
+  md::Timers& timers() { return engine_->timers(); }
+
+  /// SHA-256 of positions and velocities by atom id, the same on any ranks.
+  std::string state_hash() const;
+  /// Writes a checkpoint into a folder; how far output files and averages are stands in `checkpoint` already. Throws
+  /// RunError.
+  void save(const std::string& folder, Checkpoint checkpoint = {});
+  /// Gives cells to other ranks: a restart in memory, which changes no bit.
+  void move_cells(md::domain::Decomposition decomposition);
+
+ private:
+  void advance(std::int64_t last_step, bool with_energies);
+
+  const model::System& system_;
+  RunConfig config_;
+  md::EngineSettings settings_;
+  const comm::Communicator& comm_;
+  ThreadPool& threads_;
+  std::optional<md::Engine> engine_;
+  std::vector<Observer*> observers_;
+  bool is_stopped_ = false;
+  std::int64_t first_step_ = 0;
+  double seconds_ = 0;
+  nlohmann::json fingerprint_;  // of the system; on the root, once one is saved
+};
+
+}  // namespace tessera::app

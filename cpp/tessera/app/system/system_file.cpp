@@ -1,0 +1,488 @@
+#include "tessera/app/system/system_file.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <initializer_list>
+#include <set>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include "tessera/app/system/system_layout.h"
+#include "tessera/base/error.h"
+#include "tessera/io/hdf5.h"
+
+namespace tessera::app {
+namespace {
+
+constexpr std::int32_t supported_version = 1;
+
+/// A visitor that collects the names of datasets.
+class DatasetNames {
+ public:
+  /// Those that are visited next are in this group.
+  DatasetNames& in(std::string group) {
+    group_ = std::move(group);
+    return *this;
+  }
+  template <class Member, class Layout>
+  void operator()(std::string_view name, const Member&, Layout) {
+    using namespace layout;
+    if constexpr (std::is_same_v<Layout, TypePairs>)
+      add(name, {"_types", "_lj", "_ab"});
+    else if constexpr (std::is_same_v<Layout, TermTable>)
+      add(name, {"", "/atoms", "/parameter"});
+    else if constexpr (!std::is_same_v<Layout, Attribute> && !std::is_same_v<Layout, SettleLengths>)
+      add(name, {""});
+  }
+  bool contains(const std::string& name) const { return names_.contains(name); }
+
+ private:
+  void add(std::string_view name, std::initializer_list<const char*> endings) {
+    for (const auto* ending : endings) names_.insert(fmt::format("{}{}{}", group_, name, ending));
+  }
+
+  std::string group_;
+  std::set<std::string> names_;
+};
+
+/// Whether a group or dataset may stand in a system file.
+bool is_known_name(const std::string& name) {
+  static const std::set<std::string> others = {"/forcefield",
+                                               "/templates",
+                                               "/instances",
+                                               "/coordinates",
+                                               "/coordinates/id",
+                                               "/coordinates/fraction",
+                                               "/coordinates/velocity",
+                                               "/coordinates/block_grid",
+                                               "/coordinates/block_offset"};
+  static const DatasetNames datasets = [] {
+    model::System system;
+    model::Template molecule;
+    DatasetNames names;
+    layout::visit_root(system, names.in("/"));
+    layout::visit_force_field(system.force_field, names.in("/forcefield/"));
+    layout::visit_template(molecule, system.force_field, names.in("/templates/"));
+    layout::visit_instances(system, names.in("/instances/"));
+    return names;
+  }();
+  if (others.contains(name) || datasets.contains(name)) return true;
+  const std::string_view templates = "/templates/";
+  if (!name.starts_with(templates)) return false;
+  const auto slash = name.find('/', templates.size());
+  const auto index = std::string_view(name).substr(0, slash).substr(templates.size());
+  if (index.empty() || index.find_first_not_of("0123456789") != std::string_view::npos) return false;
+  return slash == std::string::npos || datasets.contains(std::string(templates) + name.substr(slash + 1));
+}
+
+/// One system file being read; its messages name the file and the dataset.
+class Reader {
+ public:
+  explicit Reader(const SystemSource& source)
+      : file_(source.image.empty() ? io::Hdf5File::open(source.name)
+                                   : io::Hdf5File::open_image(source.name, source.image)) {
+    if (!file_.has_attribute("/", "format") || file_.text_attribute("/", "format") != "tessera-system")
+      fail("is an HDF5 file but not a system file; make one with `tessera prepare` or `tessera make`");
+    const auto version = file_.attribute<std::int64_t>("/", "version").at(0);
+    if (version != supported_version)
+      fail(fmt::format("is a system file of version {}, this tessera reads version {}; {}", version, supported_version,
+                       version > supported_version ? "use a newer tessera" : "write it again with `tessera prepare`"));
+    names_ = file_.names();
+    std::sort(names_.begin(), names_.end());
+    check_names();
+  }
+
+  const io::Hdf5File& file() const { return file_; }
+  bool has(const std::string& name) const { return std::binary_search(names_.begin(), names_.end(), name); }
+  std::int64_t n_templates() const {
+    return std::count_if(names_.begin(), names_.end(), [](const std::string& name) {
+      return name.starts_with("/templates/") && name.find('/', std::strlen("/templates/")) == std::string::npos;
+    });
+  }
+
+  [[noreturn]] void fail(const std::string& what) const { throw InputError(fmt::format("{}: {}", file_.path(), what)); }
+
+  [[noreturn]] void fail_in(const std::string& dataset, const std::string& what) const {
+    fail(fmt::format("dataset {} {}; the file is damaged or was not written by tessera: make it again", dataset, what));
+  }
+
+  /// The rows of a dataset with these inner dimensions; none where it is absent.
+  template <class Value>
+  std::vector<Value> table(const std::string& dataset, const std::vector<std::int64_t>& inner) const {
+    if (!has(dataset)) return {};
+    const auto shape = file_.shape(dataset);
+    if (shape.size() != inner.size() + 1 || !std::equal(inner.begin(), inner.end(), shape.begin() + 1)) {
+      std::string expected = "(·";
+      for (const auto extent : inner) expected += fmt::format(",{}", extent);
+      fail_in(dataset, fmt::format("has {} dimensions of {} elements in all, expected {})", shape.size(),
+                                   file_.read<Value>(dataset).size(), expected));
+    }
+    return file_.read<Value>(dataset);
+  }
+
+  /// Finite numbers in rows of `columns`.
+  std::vector<double> numbers(const std::string& dataset, std::int64_t columns) const {
+    auto values = table<double>(dataset, {columns});
+    check_finite(dataset, values);
+    return values;
+  }
+
+  void check_finite(const std::string& dataset, const std::vector<double>& values) const {
+    const auto bad = std::find_if(values.begin(), values.end(), [](double v) { return !std::isfinite(v); });
+    if (bad != values.end()) fail_in(dataset, fmt::format("holds {} at element {}", *bad, bad - values.begin()));
+  }
+
+  template <class Value>
+  std::vector<Value> column(const std::string& dataset, std::size_t rows) const {
+    auto values = table<Value>(dataset, {});
+    check_rows(dataset, values.size(), rows);
+    return values;
+  }
+
+  std::vector<std::string> text(const std::string& dataset, std::size_t rows) const {
+    std::vector<std::string> values;
+    if (has(dataset)) values = file_.read_text(dataset);
+    check_rows(dataset, values.size(), rows);
+    return values;
+  }
+
+  void check_rows(const std::string& dataset, std::size_t found, std::size_t expected) const {
+    if (found != expected) fail_in(dataset, fmt::format("has {} rows, expected {}", found, expected));
+  }
+
+  template <class Values>
+  void check_indices(const std::string& dataset, const Values& values, std::size_t bound) const {
+    for (const auto value : values)
+      if (value < 0 || static_cast<std::size_t>(value) >= bound)
+        fail_in(dataset, fmt::format("names row {}, expected 0 to {}", value, static_cast<std::int64_t>(bound) - 1));
+  }
+
+  template <std::size_t Columns>
+  std::vector<std::array<std::int32_t, Columns>> tuples(const std::string& dataset, std::size_t bound) const {
+    const auto flat = table<std::int32_t>(dataset, {static_cast<std::int64_t>(Columns)});
+    check_indices(dataset, flat, bound);
+    std::vector<std::array<std::int32_t, Columns>> rows(flat.size() / Columns);
+    for (std::size_t i = 0; i < flat.size(); ++i) rows[i / Columns][i % Columns] = flat[i];
+    return rows;
+  }
+
+ private:
+  /// What is not known is refused, and where something known is missing, its number shows it.
+  void check_names() const {
+    for (const auto& name : names_)
+      if (!is_known_name(name))
+        fail(fmt::format("holds {}, which this tessera does not know; use a newer one, or make the file again", name));
+    if (!file_.has_attribute("/", "n_names")) return;
+    const auto expected = file_.attribute<std::int64_t>("/", "n_names").at(0);
+    if (expected != std::ssize(names_))
+      fail(fmt::format("holds {} groups and datasets, expected {}; the file is damaged: copy it again or make it again",
+                       names_.size(), expected));
+  }
+
+  io::Hdf5File file_;
+  std::vector<std::string> names_;  // of groups and datasets, sorted
+};
+
+/// A visitor that reads what it is shown, and checks every index.
+class Filler {
+ public:
+  Filler(const Reader& reader, std::string group) : reader_(reader), file_(reader.file()), group_(std::move(group)) {}
+
+  /// Rows of numbers alone.
+  template <class Row>
+  void operator()(std::string_view name, std::vector<Row>& rows, layout::AnyRows) const {
+    static_assert(std::is_trivially_copyable_v<Row> && sizeof(Row) % sizeof(double) == 0);
+    constexpr std::size_t columns = sizeof(Row) / sizeof(double);
+    const auto flat = reader_.numbers(dataset(name), columns);
+    rows.resize(flat.size() / columns);
+    std::memcpy(rows.data(), flat.data(), rows.size() * sizeof(Row));
+  }
+  void operator()(std::string_view name, std::vector<std::int32_t>& values, layout::AnyRows) const {
+    values = reader_.table<std::int32_t>(dataset(name), {});
+  }
+  /// Square maps, all of one size.
+  void operator()(std::string_view name, std::vector<model::CmapParameter>& maps, layout::AnyRows) const {
+    if (!reader_.has(dataset(name))) return;
+    const auto shape = file_.shape(dataset(name));
+    if (shape.size() != 3 || shape[1] != shape[2] || (shape[0] > 0 && shape[1] < 4))
+      reader_.fail_in(dataset(name), "is not a list of square maps of 4 × 4 points or more");
+    const auto values = file_.read<double>(dataset(name));
+    reader_.check_finite(dataset(name), values);
+    maps.resize(static_cast<std::size_t>(shape[0]));
+    const std::int64_t points = shape[1] * shape[2];
+    for (std::size_t m = 0; m < maps.size(); ++m) {
+      maps[m].n = static_cast<int>(shape[1]);
+      const auto begin = values.begin() + static_cast<std::int64_t>(m) * points;
+      maps[m].energy.assign(begin, begin + points);
+    }
+  }
+  void operator()(std::string_view name, Lattice& lattice, layout::AnyRows) const {
+    const auto box = reader_.numbers(dataset(name), 3);
+    reader_.check_rows(dataset(name), box.size() / 3, 3);
+    if (box[1] != 0 || box[2] != 0 || box[5] != 0 || !(box[0] > 0) || !(box[4] > 0) || !(box[8] > 0))
+      reader_.fail_in(dataset(name), "is not lower triangular with a positive diagonal (a along x, b in the xy plane)");
+    lattice = {{box[0], 0, 0}, {box[3], box[4], 0}, {box[6], box[7], box[8]}};
+  }
+  /// Rows of first, count, number, step.
+  void operator()(std::string_view name, std::vector<model::ResidueNumbers>& rows, layout::AnyRows) const {
+    const auto flat = reader_.table<std::int64_t>(dataset(name), {4});
+    for (std::size_t i = 0; i < flat.size(); i += 4) rows.push_back({flat[i], flat[i + 1], flat[i + 2], flat[i + 3]});
+  }
+  template <class Value>
+  void operator()(std::string_view name, std::vector<Value>& values, layout::Scalars scalars) const {
+    values = reader_.column<Value>(dataset(name), scalars.rows);
+    if constexpr (std::is_same_v<Value, double>) reader_.check_finite(dataset(name), values);
+  }
+  void operator()(std::string_view name, std::vector<std::string>& texts, layout::Scalars scalars) const {
+    texts = reader_.text(dataset(name), scalars.rows);
+  }
+  void operator()(std::string_view name, std::vector<std::int32_t>& values, layout::FirstColumn column) const {
+    values = reader_.table<std::int32_t>(dataset(name), {});
+    if (values.empty()) reader_.fail_in(dataset(name), "has no rows, expected one an atom");
+    reader_.check_indices(dataset(name), values, column.bound);
+  }
+  void operator()(std::string_view name, std::vector<std::int32_t>& values, layout::Indices indices) const {
+    values = reader_.column<std::int32_t>(dataset(name), indices.rows);
+    reader_.check_indices(dataset(name), values, indices.bound);
+  }
+  void operator()(std::string_view name, std::vector<std::array<std::int32_t, 2>>& pairs,
+                  layout::AtomPairs table) const {
+    pairs = reader_.tuples<2>(dataset(name), table.n_atoms);
+  }
+  template <int Arity>
+  void operator()(std::string_view name, model::Terms<Arity>& terms, layout::TermTable table) const {
+    terms.atoms = reader_.tuples<Arity>(dataset(name) + "/atoms", table.n_atoms);
+    terms.parameter = reader_.column<std::int32_t>(dataset(name) + "/parameter", terms.atoms.size());
+    reader_.check_indices(dataset(name) + "/parameter", terms.parameter, table.n_parameters);
+  }
+  void operator()(std::string_view name, std::vector<model::NbfixPair>& pairs, layout::TypePairs table) const {
+    const auto types = reader_.tuples<2>(dataset(name) + "_types", table.n_types);
+    const bool has_ab = reader_.has(dataset(name) + "_ab");
+    const std::string numbers = dataset(name) + (has_ab ? "_ab" : "_lj");
+    const auto values = reader_.numbers(numbers, 2);
+    reader_.check_rows(numbers, values.size() / 2, types.size());
+    for (std::size_t i = 0; i < types.size(); ++i) {
+      model::LennardJonesAB ab{values[2 * i], values[2 * i + 1]};
+      if (!has_ab) {
+        const double sigma6 = std::pow(values[2 * i], 6), epsilon = values[2 * i + 1];
+        ab = {4 * epsilon * sigma6 * sigma6, 4 * epsilon * sigma6};
+      }
+      pairs.push_back({types[i][0], types[i][1], ab});
+    }
+  }
+  /// The instances, in runs of one template.
+  void operator()(std::string_view name, model::System& system, layout::Runs) const {
+    const auto flat = reader_.table<std::int64_t>(dataset(name), {2});
+    std::vector<std::pair<std::int32_t, std::int64_t>> runs;
+    for (std::size_t i = 0; i < flat.size(); i += 2) {
+      reader_.check_indices(dataset(name), std::array{flat[i]}, system.templates.size());
+      if (flat[i + 1] <= 0) reader_.fail_in(dataset(name), fmt::format("counts {} molecules in a run", flat[i + 1]));
+      runs.emplace_back(static_cast<std::int32_t>(flat[i]), flat[i + 1]);
+    }
+    system.set_instances(runs);
+  }
+
+  void operator()(std::string_view name, std::string& text, layout::Attribute attribute) const {
+    if (is_there(name, attribute)) text = file_.text_attribute(object(), std::string(name));
+  }
+  void operator()(std::string_view name, bool& flag, layout::Attribute attribute) const {
+    if (is_there(name, attribute)) flag = file_.attribute<std::int64_t>(object(), std::string(name)).at(0) != 0;
+  }
+  void operator()(std::string_view name, double& number, layout::Attribute) const {
+    number = file_.attribute<double>(object(), std::string(name)).at(0);
+  }
+  void operator()(std::string_view name, model::LjRule& rule, layout::Attribute) const {
+    const auto text = file_.text_attribute(object(), std::string(name));
+    if (text != "lorentz-berthelot" && text != "geometric")
+      reader_.fail(fmt::format("attribute {} is \"{}\", expected \"lorentz-berthelot\" or \"geometric\"", name, text));
+    rule = text == "geometric" ? model::LjRule::geometric : model::LjRule::lorentz_berthelot;
+  }
+  void operator()(std::string_view name, model::Template& molecule, layout::SettleLengths) const {
+    if (!molecule.rigid_water) return;
+    const auto settle = file_.attribute<double>(object(), std::string(name));
+    if (molecule.n_atoms() < 3 || settle.size() != 2 || !(settle[0] > 0) || !(settle[1] > 0) ||
+        !(settle[1] < 2 * settle[0]))
+      reader_.fail(fmt::format("{} is a rigid water without three atoms and two lengths (attribute {}: O–H, H–H, Å)",
+                               object(), name));
+    molecule.water_oh = settle[0];
+    molecule.water_hh = settle[1];
+  }
+
+ private:
+  std::string dataset(std::string_view name) const { return group_ + std::string(name); }
+  /// The group itself: "/" of the root.
+  std::string object() const { return group_.size() > 1 ? group_.substr(0, group_.size() - 1) : group_; }
+  /// False only where the attribute need not be there.
+  bool is_there(std::string_view name, layout::Attribute attribute) const {
+    return !attribute.may_be_absent || file_.has_attribute(object(), std::string(name));
+  }
+
+  const Reader& reader_;
+  const io::Hdf5File& file_;
+  std::string group_;  // ends with a slash
+};
+
+/// Keys are keys of themselves and stand in the same molecule, so a group never reaches out of it.
+void check_groups(const Reader& reader, const std::string& dataset, const std::vector<std::int32_t>& group) {
+  for (std::size_t a = 0; a < group.size(); ++a) {
+    const auto key = static_cast<std::size_t>(group[a]);
+    if (group[key] != group[a])
+      reader.fail_in(dataset,
+                     fmt::format("gives atom {} the key {}, which is in the group of atom {}", a, key, group[key]));
+  }
+}
+
+model::Template read_template(const Reader& reader, std::int64_t index, const model::ForceField& field) {
+  const std::string root = fmt::format("/templates/{}", index);
+  if (!reader.has(root)) reader.fail(fmt::format("there is no group {}; templates count from 0 without gaps", root));
+  model::Template molecule;
+  layout::visit_template(molecule, field, Filler(reader, root + "/"));
+  for (std::size_t a = 0; a < molecule.mass.size(); ++a)
+    if (!(molecule.mass[a] > 0))
+      reader.fail(
+          fmt::format("dataset {}/mass gives atom {} ({}) the mass {}; Tessera moves every atom, so give it a mass",
+                      root, a + 1, molecule.atom_name[a], molecule.mass[a]));
+  check_groups(reader, root + "/group", molecule.group);
+  for (const auto& [i, j] : molecule.exclusions)
+    if (i >= j) reader.fail_in(root + "/exclusions", fmt::format("holds the pair {}, {}, expected i < j", i, j));
+  return molecule;
+}
+
+/// Rows must stand in order, without overlap, within the instances.
+void check_residue_numbers(const Reader& reader, const model::System& system) {
+  std::int64_t n_instances = 0, end = 0;
+  for (const auto& run : system.instances()) n_instances += run.count;
+  for (const auto& row : system.residue_numbers) {
+    if (row.first < end || row.count <= 0 || row.count > n_instances - row.first)
+      reader.fail_in("/instances/residue_numbers",
+                     fmt::format("numbers {} molecules from {}, expected rows in order within {} molecules", row.count,
+                                 row.first, n_instances));
+    end = row.first + row.count;
+  }
+}
+
+std::string optional_text(const io::Hdf5File& file, const std::string& name) {
+  return file.has_attribute("/", name) ? file.text_attribute("/", name) : "";
+}
+
+/// How the source ends Lennard-Jones; files from before these attributes were written have that of its program.
+model::LjTruncation read_lj_truncation(const Reader& reader, const std::string& coulomb_source) {
+  const auto& file = reader.file();
+  if (!file.has_attribute("/", "lj_cutoff")) {
+    if (const auto* program = model::find_source_program(coulomb_source)) return program->usual;
+    std::string known;
+    for (const auto& program : model::source_programs)
+      known += fmt::format("{}\"{}\"", known.empty() ? "" : ", ", program.name);
+    reader.fail(
+        fmt::format("attribute coulomb_source is \"{}\" and there is no lj_cutoff, so nothing says how Lennard-Jones "
+                    "ends; expected one of {}: make the file again",
+                    coulomb_source, known));
+  }
+  const auto& names = model::lj_modifier_names;
+  const auto name = file.text_attribute("/", "lj_modifier");
+  const auto found = std::find(names.begin(), names.end(), name);
+  if (found == names.end())
+    reader.fail(
+        fmt::format("attribute lj_modifier is \"{}\", expected one of \"{}\"", name, fmt::join(names, "\", \"")));
+  model::LjTruncation truncation;
+  truncation.modifier = static_cast<model::LjModifier>(found - names.begin());
+  truncation.cutoff = file.attribute<double>("/", "lj_cutoff").at(0);
+  if (!(truncation.cutoff > 0 && std::isfinite(truncation.cutoff)))
+    reader.fail(fmt::format("attribute lj_cutoff is {}, expected a distance above 0 (Å)", truncation.cutoff));
+  truncation.switch_distance = file.attribute<double>("/", "lj_switch").at(0);
+  if (truncation.modifier != model::LjModifier::cut &&
+      !(truncation.switch_distance >= 0 && truncation.switch_distance < truncation.cutoff))
+    reader.fail(fmt::format("attribute lj_switch is {}, expected a distance from 0 to below lj_cutoff = {} (Å)",
+                            truncation.switch_distance, truncation.cutoff));
+  truncation.has_tail = file.attribute<std::int64_t>("/", "lj_tail").at(0) != 0;
+  return truncation;
+}
+
+}  // namespace
+
+model::System read_system(const SystemSource& source) {
+  const Reader reader(source);
+  const auto& file = reader.file();
+  model::System system;
+  layout::visit_root(system, Filler(reader, "/"));
+  if (const double c = system.force_field.coulomb_constant; !(c > 0 && c < 1000))
+    reader.fail(fmt::format("attribute coulomb_constant is {}, expected about 332 kcal Å mol⁻¹ e⁻²", c));
+  system.coulomb_source = optional_text(file, "coulomb_source");
+  system.lj_truncation = read_lj_truncation(reader, system.coulomb_source);
+  system.source = optional_text(file, "source");
+  layout::visit_force_field(system.force_field, Filler(reader, "/forcefield/"));
+  for (std::int64_t index = 0; index < reader.n_templates(); ++index)
+    system.templates.push_back(read_template(reader, index, system.force_field));
+  layout::visit_instances(system, Filler(reader, "/instances/"));
+  check_residue_numbers(reader, system);
+
+  const auto rows = file.shape("/coordinates/id").at(0);
+  const auto n_atoms = file.attribute<std::int64_t>("/", "n_atoms").at(0);
+  if (system.n_atoms() == 0) reader.fail("holds no atoms; there is nothing to simulate");
+  if (rows != system.n_atoms() || n_atoms != system.n_atoms())
+    reader.fail(
+        fmt::format("its instances make {} atoms, but n_atoms is {} and there are coordinates of {}; the file is "
+                    "incomplete: make it again",
+                    system.n_atoms(), n_atoms, rows));
+  return system;
+}
+
+std::pair<std::int64_t, std::int64_t> share_of_rows(const std::vector<std::int64_t>& block_offset, int rank, int size) {
+  // A rank's first row is the block boundary nearest to rank/size of the rows: monotonic, and the same on every rank.
+  const auto boundary = [&](std::int64_t r) {
+    const std::int64_t rows = block_offset.back();
+    const std::int64_t ideal = rows / size * r + rows % size * r / size;
+    const auto above = std::lower_bound(block_offset.begin(), block_offset.end(), ideal);
+    if (above == block_offset.begin()) return *above;
+    const std::int64_t below = *std::prev(above);
+    return ideal - below < *above - ideal ? below : *above;
+  };
+  return {boundary(rank), boundary(rank + 1)};
+}
+
+CoordinateBlock read_coordinates(const SystemSource& source, int rank, int size) {
+  const Reader reader(source);
+  const auto& file = reader.file();
+  const auto n_atoms = file.attribute<std::int64_t>("/", "n_atoms").at(0);
+  const auto grid = reader.column<std::int32_t>("/coordinates/block_grid", 3);
+  for (const auto n : grid)
+    if (n < 1) reader.fail_in("/coordinates/block_grid", fmt::format("holds {}, expected 1 or more", n));
+  const std::size_t n_blocks =
+      static_cast<std::size_t>(grid[0]) * static_cast<std::size_t>(grid[1]) * static_cast<std::size_t>(grid[2]);
+  const auto offset = reader.column<std::int64_t>("/coordinates/block_offset", n_blocks + 1);
+  if (offset.front() != 0 || offset.back() != n_atoms || !std::is_sorted(offset.begin(), offset.end()))
+    reader.fail_in("/coordinates/block_offset", fmt::format("does not rise from 0 to {} atoms", n_atoms));
+
+  const auto [begin, end] = share_of_rows(offset, rank, size);
+  const std::int64_t count = end - begin;
+  CoordinateBlock block;
+  block.id = file.read_rows<std::int64_t>("/coordinates/id", begin, count);
+  for (const auto id : block.id)
+    if (id < 0 || id >= n_atoms) reader.fail_in("/coordinates/id", fmt::format("names atom {} of {}", id, n_atoms));
+
+  const auto read_triples = [&](const std::string& dataset, auto zero) {
+    const auto shape = file.shape(dataset);
+    if (shape.size() != 2 || shape[1] != 3 || shape[0] != n_atoms)
+      reader.fail_in(dataset, fmt::format("is not of shape ({}, 3)", n_atoms));
+    return file.read_rows<decltype(zero)>(dataset, begin, count);
+  };
+  const auto fraction = read_triples("/coordinates/fraction", std::int32_t{});
+  block.fraction.reserve(fraction.size() / 3);
+  for (std::size_t i = 0; i < fraction.size(); i += 3)
+    block.fraction.push_back({fraction[i], fraction[i + 1], fraction[i + 2]});
+  if (reader.has("/coordinates/velocity")) {
+    const auto velocity = read_triples("/coordinates/velocity", double{});
+    reader.check_finite("/coordinates/velocity", velocity);
+    block.velocity.reserve(velocity.size() / 3);
+    for (std::size_t i = 0; i < velocity.size(); i += 3)
+      block.velocity.push_back({velocity[i], velocity[i + 1], velocity[i + 2]});
+  }
+  return block;
+}
+
+}  // namespace tessera::app

@@ -1,0 +1,43 @@
+// Chooses the entry that carries out a collective operation: the fastest by the model if it is faster than the MPI
+// library's own algorithm, else the library itself, so that nobody is slower because of Tessera.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tessera/collectives/registry.h"
+#include "tessera/machine/survey/trial.h"
+
+namespace tessera::collectives {
+
+struct EntryChoice {
+  std::optional<PricedEntry> ours;  // absent: the MPI library's own
+  double native_seconds = 0;        // what the library is thought to need
+  std::string reason;               // one line for people
+  std::vector<PricedEntry> ranked;  // all that can do it, fastest first; empty where nothing was to be chosen
+};
+
+/// An entry that was tried is taken only where the lower bound of the ratio of the library's time to the entry's is at
+/// least this; else it may be slower than the library.
+inline constexpr double never_slower = 0.95;
+
+/// Chooses by predicted times. `only` forces an entry by name ("native" is the MPI library's own); an unknown one
+/// throws InputError. An entry that can't do the problem gives way to the library, and the reason says so. `trials`, of
+/// this MPI library, correct the predictions; they are of the same operation on as many ranks, of the nearest size
+/// within a factor of four. What was tried is corrected by its own measured time over the predicted one, other
+/// parameters of a tried entry by that entry's mean, the rest by the mean of all; and what was not tried counts 15 %
+/// more, as it may take that much longer.
+EntryChoice choose(const CollectiveProblem& problem, const machine::Wires& wires,
+                   const std::optional<std::string>& only = std::nullopt, std::span<const machine::Trial> trials = {});
+
+/// Returns the size by which trials are compared: the bytes of all blocks together.
+std::int64_t bytes_of(const CollectiveProblem& problem);
+
+/// Estimates the time of the MPI library's own algorithm: a tenth more than the best of the textbook ones with ranks in
+/// the order of the job, which is less than what was measured. For an all-to-all it is the time of the direct plan, and
+/// a quarter more where all its messages at once would flood an uplink.
+double native_seconds(const CollectiveProblem& problem, const machine::Wires& wires);
+
+}  // namespace tessera::collectives

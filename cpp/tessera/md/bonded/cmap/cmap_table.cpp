@@ -1,0 +1,124 @@
+// Builds and evaluates CMAP surfaces; formulas and sources in cmap_table.h.
+#include "tessera/md/bonded/cmap/cmap_table.h"
+
+#include <cmath>
+#include <string>
+
+#include "tessera/base/error.h"
+#include "tessera/base/units.h"
+
+namespace tessera::md::bonded {
+namespace {
+
+// Slopes (per grid step) at the knots of the periodic cubic spline through `value`: they solve the cyclic system
+// s[i−1] + 4 s[i] + s[i+1] = 3 (value[i+1] − value[i−1]), by elimination with the last unknown kept apart
+// (s = p + s[n−1]·q).
+std::vector<double> periodic_spline_slopes(const std::vector<double>& value) {
+  const std::size_t n = value.size(), last = n - 1;
+  const auto right = [&](std::size_t i) { return 3 * (value[(i + 1) % n] - value[(i + n - 1) % n]); };
+  std::vector<double> upper(last), p(last), q(last);
+  for (std::size_t i = 0; i < last; ++i) {
+    const double pivot = i == 0 ? 4.0 : 4.0 - upper[i - 1];
+    upper[i] = 1 / pivot;
+    double right_q = 0;
+    if (i == 0) right_q -= 1;
+    if (i == last - 1) right_q -= 1;
+    p[i] = (right(i) - (i == 0 ? 0.0 : p[i - 1])) / pivot;
+    q[i] = (right_q - (i == 0 ? 0.0 : q[i - 1])) / pivot;
+  }
+  for (std::size_t i = last - 1; i-- > 0;) {
+    p[i] -= upper[i] * p[i + 1];
+    q[i] -= upper[i] * q[i + 1];
+  }
+  std::vector<double> slope(n);
+  slope[last] = (right(last) - p[0] - p[last - 1]) / (4 + q[0] + q[last - 1]);
+  for (std::size_t i = 0; i < last; ++i) slope[i] = p[i] + slope[last] * q[i];
+  return slope;
+}
+
+// The four cubic Hermite polynomials of t in [0, 1]: value at 0, value at 1, slope at 0, slope at 1.
+struct Hermite {
+  std::array<double, 4> value, slope;
+
+  explicit Hermite(double t) {
+    const double u = 1 - t;
+    value = {(1 + 2 * t) * u * u, t * t * (3 - 2 * t), t * u * u, -t * t * u};
+    slope = {-6 * t * u, 6 * t * u, u * (1 - 3 * t), t * (3 * t - 2)};
+  }
+};
+
+// Square and place in it of an angle: −180° is grid point 0.
+struct Place {
+  int index;
+  double t;
+};
+Place locate(double angle, double inverse_step, int n) {
+  const double x = (angle + units::pi) * inverse_step;
+  const double floor = std::floor(x);
+  int index = static_cast<int>(floor) % n;
+  if (index < 0) index += n;
+  return {index, x - floor};
+}
+
+}  // namespace
+
+CmapTable make_cmap_table(const model::CmapParameter& parameter) {
+  const int n = parameter.n;
+  if (n < 3 || parameter.energy.size() != static_cast<std::size_t>(n) * static_cast<std::size_t>(n)) {
+    throw InputError("CMAP: " + std::to_string(parameter.energy.size()) +
+                     " energies for a grid of n = " + std::to_string(n) + ", expected n*n of them and n at least 3");
+  }
+  for (double energy : parameter.energy) {
+    if (!std::isfinite(energy)) throw InputError("CMAP: the grid holds an energy that is not a finite number");
+  }
+  const auto size = static_cast<std::size_t>(n);
+  CmapTable table;
+  table.n_ = n;
+  table.inverse_step_ = n / (2 * units::pi);
+  table.nodes_.resize(size * size);
+  for (std::size_t i = 0; i < size * size; ++i) table.nodes_[i][0] = parameter.energy[i];
+
+  // component `to` = slope of component `from` along the index of stride `stride`
+  const auto differentiate = [&](std::size_t from, std::size_t to, std::size_t stride) {
+    const std::size_t other = stride == 1 ? size : 1;
+    std::vector<double> line(size);
+    for (std::size_t j = 0; j < size; ++j) {
+      for (std::size_t i = 0; i < size; ++i) line[i] = table.nodes_[i * stride + j * other][from];
+      const std::vector<double> slope = periodic_spline_slopes(line);
+      for (std::size_t i = 0; i < size; ++i) table.nodes_[i * stride + j * other][to] = slope[i];
+    }
+  };
+  differentiate(0, 1, size);
+  differentiate(0, 2, 1);
+  differentiate(1, 3, 1);
+  return table;
+}
+
+CmapTable::Value CmapTable::evaluate(double phi, double psi) const {
+  const Place along_phi = locate(phi, inverse_step_, n_), along_psi = locate(psi, inverse_step_, n_);
+  const Hermite f(along_phi.t), g(along_psi.t);
+  const int i0 = along_phi.index, i1 = i0 + 1 == n_ ? 0 : i0 + 1;
+  const int j0 = along_psi.index, j1 = j0 + 1 == n_ ? 0 : j0 + 1;
+
+  Value result{0, 0, 0};
+  const auto add_corner = [&](int i, int j, std::size_t a, std::size_t b) {
+    const Node& node = nodes_[static_cast<std::size_t>(i) * static_cast<std::size_t>(n_) + static_cast<std::size_t>(j)];
+    // along ψ first: the value and the φ-slope at this corner's grid line
+    const double value = node[0] * g.value[b] + node[2] * g.value[b + 2];
+    const double tilt = node[1] * g.value[b] + node[3] * g.value[b + 2];
+    const double value_slope = node[0] * g.slope[b] + node[2] * g.slope[b + 2];
+    const double tilt_slope = node[1] * g.slope[b] + node[3] * g.slope[b + 2];
+    result.energy += value * f.value[a] + tilt * f.value[a + 2];
+    result.slope_phi += value * f.slope[a] + tilt * f.slope[a + 2];
+    result.slope_psi += value_slope * f.value[a] + tilt_slope * f.value[a + 2];
+  };
+  add_corner(i0, j0, 0, 0);
+  add_corner(i0, j1, 0, 1);
+  add_corner(i1, j0, 1, 0);
+  add_corner(i1, j1, 1, 1);
+  result.slope_phi *= inverse_step_;
+  result.slope_psi *= inverse_step_;
+  return result;
+}
+
+}  // namespace tessera::md::bonded

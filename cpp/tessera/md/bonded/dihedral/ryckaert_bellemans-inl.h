@@ -1,0 +1,28 @@
+// The body of dihedrals of Ryckaert and Bellemans, included once for each instruction set by ryckaert_bellemans.cpp.
+#include "tessera/md/bonded/dihedral/dihedral-inl.h"
+#include "tessera/md/bonded/dihedral/ryckaert_bellemans.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tessera::md::bonded {
+namespace HWY_NAMESPACE {
+
+HWY_INLINE EnergySlope Evaluate(const DihedralAngle& dihedral,
+                                std::span<const model::RyckaertBellemansParameter> parameters, VI rows) {
+  using P = model::RyckaertBellemansParameter;
+  const V x = hn::Neg(dihedral.cosine);  // cos(φ − 180°), and dx/dφ = sin φ
+  V energy = Column<P>(parameters[0].c[5], rows), slope = set(0);
+  for (std::size_t n = 5; n-- > 0;) {
+    slope = hn::MulAdd(slope, x, energy);
+    energy = hn::MulAdd(energy, x, Column<P>(parameters[0].c[n], rows));
+  }
+  return {energy, hn::Mul(slope, dihedral.sine)};
+}
+
+void AddRyckaertBellemans(const Atoms& atoms, const TermList<4>& terms, std::int64_t begin, std::int64_t end,
+                          std::span<const model::RyckaertBellemansParameter> parameters, Accumulator& accumulator) {
+  AddDihedrals(atoms, terms, begin, end, parameters, accumulator, Term::dihedral);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace tessera::md::bonded
+HWY_AFTER_NAMESPACE();

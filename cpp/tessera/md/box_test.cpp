@@ -1,0 +1,154 @@
+// A box that changes in a run: what a barostat will rely on.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <mutex>
+
+#include "tessera/comm/threaded/run_ranks.h"
+#include "tessera/md/test_support/barostat.h"
+#include "tessera/md/test_support/water.h"
+
+namespace tessera::md {
+namespace {
+
+using namespace test;
+
+/// Energies by term of a state, found without the steps that led to it.
+Energies energies_of(const model::System& system, const EngineSettings& s, const Snapshot& snapshot) {
+  const auto comm = comm::Communicator::world();
+  ThreadPool threads;
+  auto engine = make_engine(system, s, comm, threads);
+  engine.set_state(snapshot);
+  engine.measure();
+  return engine.energies();
+}
+
+void expect_equal(const Course& found, const Course& expected) {
+  EXPECT_TRUE(found.end.box == expected.end.box);
+  EXPECT_EQ(found.cells, expected.cells);
+  EXPECT_EQ(found.energies.term, expected.energies.term);
+  ASSERT_EQ(found.end.atoms.size(), expected.end.atoms.size());
+  for (std::size_t i = 0; i < found.end.atoms.size(); ++i) {
+    const auto &p = found.end.atoms[i], &q = expected.end.atoms[i];
+    ASSERT_TRUE(p.id == q.id && p.position == q.position && p.velocity == q.velocity &&
+                p.displacement == q.displacement);
+  }
+}
+
+// Each step changes the box; the end is what a start from there finds, on any ranks, also where the number of cells
+// changes on the way.
+TEST(Box, MayChangeInEveryStep) {
+  const auto& sample = warm_water(true);
+  auto s = settings(true, false);
+  s.list_steps = 3;
+  for (const double bar : {4000., -4000.}) {
+    SCOPED_TRACE(bar);
+    const auto alone = run_with_barostat(sample.system, s, snapshot_of(sample), bar, 1, 60);
+    const double edge = alone.end.box.edges()[0];
+    EXPECT_GT(std::abs(edge - 18.7), 0.05);
+    const auto fresh = energies_of(sample.system, s, alone.end);
+    EXPECT_EQ(alone.energies.term, fresh.term);
+    EXPECT_EQ(alone.energies.kinetic, fresh.kinetic);
+    for (const int ranks : {3, 4})
+      expect_equal(run_with_barostat(sample.system, s, snapshot_of(sample), bar, ranks, 60), alone);
+  }
+}
+
+TEST(Box, ScalingKeepsConstraints) {
+  const auto course =
+      run_with_barostat(warm_water(true).system, settings(true, false), snapshot_of(warm_water(true)), 4000, 1, 20);
+  const auto& [box, atoms] = std::pair(course.end.box, course.end.atoms);
+  for (std::size_t m = 0; m < 216; ++m) {
+    std::array<Fraction, 3> x;
+    for (std::size_t k = 0; k < 3; ++k) x[k] = atoms[3 * m + k].position + atoms[3 * m + k].displacement;
+    EXPECT_NEAR(norm(box.displacement(x[0], x[1])), 0.9572, 2e-6);
+    EXPECT_NEAR(norm(box.displacement(x[1], x[2])), 1.5139, 2e-6);
+  }
+}
+
+// What a Monte-Carlo move needs: after a move that is refused, everything is as it was, to the bit.
+TEST(Box, ASnapshotBringsEverythingBack) {
+  Simulation run(warm_water(true), settings(true, false)), other(warm_water(true), settings(true, false));
+  run.advance(13, true);
+  const auto kept = run.engine.snapshot();
+  auto tried = kept;
+  tried.box = box(18.4, 18.9, 18.8);
+  search_here(tried);
+  run.engine.set_state(tried);
+  run.engine.measure();
+  const double energy_tried = run.engine.energies().potential();
+  run.engine.set_state(kept);
+  run.engine.measure();
+  EXPECT_NE(run.engine.energies().potential(), energy_tried);
+  other.advance(13, true);
+  run.advance(20, true);
+  other.advance(20, true);
+  EXPECT_EQ(run.engine.energies().term, other.engine.energies().term);
+  EXPECT_EQ(run.engine.energies().kinetic, other.engine.energies().kinetic);
+}
+
+// A group of forces has its own array and virial; all groups together are what one group of all is, to the bit.
+TEST(ForceGroups, AreTheSameForcesInParts) {
+  const auto s = settings(false, false);
+  auto apart = s;
+  apart.force_groups.group_of = {0, 1, 2};
+  Simulation one(warm_water(false), s), three(warm_water(false), apart);
+  one.advance(15, true);
+  three.advance(15, true);
+  EXPECT_EQ(one.engine.energies().term, three.engine.energies().term);
+  EXPECT_EQ(one.engine.energies().virial, three.engine.energies().virial);
+  const auto& forces = three.engine.forces();
+  ASSERT_EQ(forces.n_groups(), 3u);
+  const auto n_owned = 3 * index(three.engine.domain().n_owned_slots());
+  for (std::size_t i = 0; i < n_owned; ++i) {
+    ASSERT_EQ(forces.total()[i], one.engine.forces().total()[i]);
+    ASSERT_EQ(forces.total()[i], forces.of_group(0)[i] + forces.of_group(1)[i] + forces.of_group(2)[i]);
+  }
+  const auto& virial = three.engine.energies().group_virial;
+  ASSERT_EQ(virial.size(), 3u);
+  for (std::size_t c = 0; c < 6; ++c)
+    EXPECT_NEAR(virial[0][c] + virial[1][c] + virial[2][c], three.engine.energies().virial[c], 1e-6);
+}
+
+// What a run adds to atoms goes with them through searches, to other ranks and back.
+TEST(State, FieldsFollowTheirAtoms) {
+  const auto& sample = warm_water(true);
+  constexpr int n_steps = 45;
+  std::int64_t n_found = 0;
+  std::mutex mutex;
+  comm::run_ranks(4, [&](const comm::Communicator& comm) {
+    ThreadPool threads;
+    auto s = settings(true, false);
+    s.timestep = 0.004;  // some waters change cells
+    auto engine = make_engine(sample.system, s, comm, threads);
+    auto start = snapshot_of(sample);
+    for (auto& atom : start.atoms) atom.velocity = {atom.velocity.x * 2, atom.velocity.y * 2, atom.velocity.z * 2};
+    start.fields = {{"reference", 3, {}}, {"flag", 1, {}}};
+    for (const auto& atom : start.atoms) {
+      const auto id = static_cast<double>(atom.id);
+      for (const double value : {id, id / 3, -id}) start.fields[0].values.push_back(value);
+      start.fields[1].values.push_back(id * id);
+    }
+    if (!comm.is_root()) {
+      start.atoms.clear();
+      for (auto& field : start.fields) field.values.clear();
+    }
+    engine.set_state(start);
+    engine.measure();
+    for (int i = 0; i < n_steps; ++i) engine.step(false);
+    const auto own = engine.snapshot();
+    const std::lock_guard lock(mutex);
+    ASSERT_EQ(own.fields.size(), 2u);
+    for (std::size_t i = 0; i < own.atoms.size(); ++i, ++n_found) {
+      const auto id = static_cast<double>(own.atoms[i].id);
+      ASSERT_EQ(own.fields[0].values[3 * i], id);
+      ASSERT_EQ(own.fields[0].values[3 * i + 1], id / 3);
+      ASSERT_EQ(own.fields[0].values[3 * i + 2], -id);
+      ASSERT_EQ(own.fields[1].values[i], id * id);
+    }
+  });
+  EXPECT_EQ(n_found, sample.system.n_atoms());
+}
+
+}  // namespace
+}  // namespace tessera::md

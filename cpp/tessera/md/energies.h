@@ -1,0 +1,30 @@
+// Energies and what follows from them, summed over all ranks.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <vector>
+
+#include "tessera/md/accumulator.h"
+
+namespace tessera::md {
+
+/// What a step's forces came from. kcal/mol, K, bar.
+struct Energies {
+  std::array<double, n_terms> term{};
+  std::array<double, 6> virial{};                   // xx yy zz xy xz yz, with that of the constraints
+  std::vector<std::array<double, 6>> group_virial;  // by force group, where there are several
+  double kinetic = 0;
+
+  double temperature = 0;
+  double pressure = 0;  // bar; 0 without a box
+  double potential() const {
+    double sum = 0;
+    for (const double t : term) sum += t;
+    return sum;
+  }
+  double total() const { return potential() + kinetic; }
+  double operator[](Term t) const { return term[static_cast<std::size_t>(t)]; }
+};
+
+}  // namespace tessera::md

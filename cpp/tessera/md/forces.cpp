@@ -1,0 +1,195 @@
+#include "tessera/md/forces.h"
+
+#include <algorithm>
+
+#include "tessera/base/units.h"
+#include "tessera/md/blow_up.h"
+#include "tessera/md/bonded/bonded.h"
+#include "tessera/md/pme/influence.h"
+
+namespace tessera::md {
+
+namespace {
+
+std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
+
+}  // namespace
+
+Forces::Forces(const model::System& system, const EngineSettings& settings, const Plan& plan, domain::Domain& domain,
+               const Topology& topology, const comm::Communicator& comm, ThreadPool& threads)
+    : system_(system),
+      settings_(settings),
+      domain_(domain),
+      topology_(topology),
+      comm_(comm),
+      threads_(threads),
+      tables_(bonded::make_force_tables(system.force_field)),
+      pair_(domain, settings.pair,
+            {.steps = settings.list_steps, .timestep = settings.timestep, .most_reach = 0.5 * plan.cells.buffer},
+            pair::find_pair_scheme(settings.pair_scheme, settings.precision, settings.pair.function), threads),
+      mesh_(settings, plan, domain, comm, threads),
+      groups_(settings.force_groups.size()),
+      constraint_virial_(at(threads.size())) {
+  if (settings.lj_tail) tail_ = pair_.tail();
+  for (auto& group : groups_) {
+    group.of_thread.resize(at(threads.size()) - 1);
+    group.energies.resize(at(threads.size()));
+    group.accumulators.resize(at(threads.size()));
+  }
+}
+
+void Forces::rebuild() {
+  for (auto& group : groups_) {
+    group.force.assign(3 * at(domain_.n_slots()), 0);  // resize() would take more room than that
+    for (auto& force : group.of_thread) force.resize(at(domain_.n_slots()));
+  }
+  pair_.rebuild();
+  mesh_.rebuild(pair_.charge());
+}
+
+void Forces::set_box(const Lattice& before) {
+  pair_.set_box(before);
+  mesh_.set_box(domain_.state().box);
+}
+
+void Forces::clear(bool with_energies) {
+  threads_.run([&](int thread) {
+    for (auto& [force, of_thread, energies, accumulators] : groups_) {
+      const auto n = std::ssize(force), n_threads = std::ptrdiff_t{threads_.size()};
+      std::fill(force.begin() + n * thread / n_threads, force.begin() + n * (thread + 1) / n_threads, 0);
+      auto* own = thread == 0 ? nullptr : &of_thread[at(thread) - 1];
+      if (own != nullptr) own->clear();
+      energies[at(thread)] = {};
+      accumulators[at(thread)] = {force, with_energies ? &energies[at(thread)] : nullptr, own};
+    }
+    constraint_virial_[at(thread)] = {};
+  });
+}
+
+void Forces::add_bonded() {
+  threads_.run([&](int thread) {
+    bonded::add_all(domain_.state().box, domain_.state().position, pair_.charge(), topology_.terms(), tables_, thread,
+                    threads_.size(), group_of(ForceSource::bonded).accumulators[at(thread)]);
+  });
+}
+
+/// Adds the forces of other threads to the elements [begin, end) of the group's forces.
+void Forces::sum_threads(Group& group, std::int64_t begin, std::int64_t end) {
+  if (group.of_thread.empty()) return;
+  constexpr auto block_values = static_cast<std::int64_t>(SparseForces::block_values);
+  const auto first = begin / block_values, n_blocks = (end + block_values - 1) / block_values - first;
+  threads_.parallel_for(n_blocks, [&](std::int64_t from, std::int64_t to) {
+    for (const auto& force : group.of_thread)
+      for (auto block = first + from; block < first + to; ++block)
+        force.add_block_to(group.force, at(block), at(begin), at(end));
+  });
+}
+
+void Forces::start_return() {
+  // The mesh adds to owned atoms alone. Of several groups, the last one's forces travel while the mesh is at work.
+  for (std::size_t g = 0; g < groups_.size(); ++g) {
+    auto& force = groups_[g].force;
+    sum_threads(groups_[g], n_owned_values(), std::ssize(force));
+    domain_.start_return_of_forces(force);
+    if (g + 1 < groups_.size()) domain_.finish_return_of_forces(force);
+  }
+}
+
+void Forces::sum_threads_of_owned() {
+  for (auto& group : groups_) sum_threads(group, 0, n_owned_values());
+}
+
+void Forces::finish_return() {
+  domain_.finish_return_of_forces(groups_.back().force);
+  if (groups_.size() == 1) return;
+  total_ = groups_.front().force;
+  for (std::size_t g = 1; g < groups_.size(); ++g)
+    for (std::size_t i = 0; i < at(n_owned_values()); ++i) add_fixed(total_[i], groups_[g].force[i]);
+}
+
+Vec3 Forces::on(std::int32_t slot) const {
+  const auto* f = &total()[3 * at(slot)];
+  return {from_fixed(f[0], force_unit), from_fixed(f[1], force_unit), from_fixed(f[2], force_unit)};
+}
+
+Energies Forces::sum_energies(std::int64_t kinetic, std::int64_t degrees_of_freedom) const {
+  constexpr std::size_t n_values = n_terms + 6;  // of a group, and as many in the unit of clashes
+  std::vector<EnergyVirial> sums(groups_.size() + 1);
+  for (std::size_t g = 0; g < groups_.size(); ++g)
+    for (const auto& part : groups_[g].energies) sums[g].merge(part);
+  for (const auto& part : constraint_virial_) sums.back().merge(part);
+  std::vector<std::int64_t> all;
+  all.reserve(2 * n_values * sums.size() + 1);
+  for (const auto& sum : sums) {
+    all.insert(all.end(), sum.energy.begin(), sum.energy.end());
+    all.insert(all.end(), sum.virial.begin(), sum.virial.end());
+    all.insert(all.end(), sum.energy_of_clashes.begin(), sum.energy_of_clashes.end());
+    all.insert(all.end(), sum.virial_of_clashes.begin(), sum.virial_of_clashes.end());
+  }
+  all.push_back(kinetic);
+  comm_.all_reduce_sum(all);
+
+  const auto value = [&](std::size_t group, std::size_t i) {
+    const auto* of_group = &all[2 * n_values * group];
+    return from_fixed(of_group[i], energy_unit) + from_fixed(of_group[n_values + i], large_energy);
+  };
+  Energies energies;
+  if (groups_.size() > 1) energies.group_virial.resize(groups_.size());
+  for (std::size_t g = 0; g < energies.group_virial.size(); ++g)
+    for (std::size_t c = 0; c < 6; ++c) energies.group_virial[g][c] = value(g, n_terms + c);
+  for (std::size_t g = 1; g < sums.size(); ++g)  // integers first, so that groups change no bit of the sum
+    for (std::size_t i = 0; i < 2 * n_values; ++i) add_fixed(all[i], all[2 * n_values * g + i]);
+  for (std::size_t t = 0; t < n_terms; ++t) energies.term[t] = value(0, t);
+  for (std::size_t c = 0; c < 6; ++c) energies.virial[c] = value(0, n_terms + c);
+  energies.kinetic = from_fixed(all.back(), energy_unit);
+
+  // Terms that depend on the composition and the box alone.
+  const auto& pair = settings_.pair;
+  const double volume = domain_.state().box.volume();
+  auto& term = energies.term;
+  if (pair.electrostatics == pair::Electrostatics::pme) {
+    term[static_cast<std::size_t>(Term::coulomb_self)] =
+        pme::self_energy(pair.coulomb_constant, pair.alpha, system_.sum_of_squared_charges());
+    term[static_cast<std::size_t>(Term::coulomb_background)] =
+        pme::background_energy(pair.coulomb_constant, pair.alpha, system_.net_charge(), volume);
+  }
+  term[static_cast<std::size_t>(Term::lj_tail)] = tail_.energy / volume;
+  for (std::size_t d = 0; d < 3; ++d)  // both go with 1/V: each diagonal component is the energy's, or P·V
+    energies.virial[d] += energies[Term::coulomb_background] + tail_.virial / volume;
+
+  energies.temperature = 2 * energies.kinetic / (static_cast<double>(degrees_of_freedom) * units::boltzmann);
+  const double trace = energies.virial[0] + energies.virial[1] + energies.virial[2];
+  if (system_.is_periodic) energies.pressure = (2 * energies.kinetic + trace) / (3 * volume) * units::bar;
+  return energies;
+}
+
+Clashes Forces::find_clashes() const {
+  Clashes own, all;
+  for (const auto& group : groups_)
+    for (const auto& part : group.energies) own.merge(part.clashes);
+  for (const auto& block : comm_.all_gather(comm::bytes_of(own.nearest)))
+    for (const auto& clash : comm::values_of<ClashingAtoms>(block)) all.add(clash);
+  all.count = comm::all_reduce_sum(comm_, own.count);
+  all.is_energy_limited = comm::all_reduce_max(comm_, own.is_energy_limited ? 1 : 0) != 0;
+  return all;
+}
+
+std::string Forces::describe_strongest(std::int32_t slot) const {
+  return find_strongest_force(domain_, topology_.terms(), tables_, pair_, slot);
+}
+
+std::vector<MemoryUse> Forces::memory() const {
+  std::size_t forces = total_.capacity() * sizeof(std::int64_t);
+  for (const auto& group : groups_) {
+    forces += group.force.capacity() * sizeof(std::int64_t);
+    for (const auto& force : group.of_thread) forces += force.bytes();
+  }
+  const auto use = [](std::string_view owner, std::size_t bytes) {
+    return MemoryUse{owner, static_cast<std::int64_t>(bytes)};
+  };
+  return {use("forces", forces), use("pairs: atoms as kernels see them", pair_.bytes()),
+          use("pairs: list", pair_.sum().list_bytes()), use("pairs: forces by thread", pair_.sum().other_bytes()),
+          use("mesh", mesh_.bytes())};
+}
+
+}  // namespace tessera::md

@@ -1,0 +1,108 @@
+// All forces on a rank's atoms: bonded terms, the direct sum, the mesh. They are added in groups (force_groups.h), as
+// integers, so that neither threads nor ranks nor the order of adding change a bit.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tessera/md/accumulator.h"
+#include "tessera/md/bonded/tables.h"
+#include "tessera/md/energies.h"
+#include "tessera/md/pair/pair_forces.h"
+#include "tessera/md/phases.h"
+#include "tessera/md/plan.h"
+#include "tessera/md/pme/mesh.h"
+#include "tessera/md/topology.h"
+
+namespace tessera::md {
+
+/// Bytes by who holds them.
+struct MemoryUse {
+  std::string_view owner;
+  std::int64_t bytes;
+};
+
+class Forces {
+ public:
+  /// All that is referred to must outlive this. Collective.
+  Forces(const model::System& system, const EngineSettings& settings, const Plan& plan, domain::Domain& domain,
+         const Topology& topology, const comm::Communicator& comm, ThreadPool& threads);
+
+  /// After a search, when the topology knows the new slots.
+  void rebuild();
+  /// After the box of the state has changed from `before` without a search.
+  void set_box(const Lattice& before);
+
+  /// How far an atom may go from where a pair list has it, at most, Å.
+  void set_most_reach(double reach) { pair_.set_most_reach(reach); }
+
+  // One step in this order. Forces are complete after finish().
+  void clear(bool with_energies);
+  /// Coordinates of owned atoms for the pair kernels, as soon as these have moved.
+  void update_owned() { pair_.update_owned(); }
+  /// While halo positions are on their way: the pairs that need none. `meanwhile` is called now and then.
+  void add_inner_pairs(const std::function<void()>& meanwhile) {
+    pair_.add_inner_forces(group_of(ForceSource::direct).accumulators, meanwhile);
+  }
+  void add_bonded();
+  void update_pair_list(bool make_list) { pair_.update(make_list); }
+  void add_pairs() { pair_.add_forces(group_of(ForceSource::direct).accumulators); }
+  /// Forces on halo atoms leave for their owners.
+  void start_return();
+  /// Returns what went wrong on this rank; empty where nothing did.
+  [[nodiscard]] std::string add_mesh(Timers& timers) {
+    return mesh_.add_forces(group_of(ForceSource::mesh).accumulators, timers);
+  }
+  void sum_threads_of_owned();
+  void finish_return();
+
+  /// Of all groups together, (3·slots) in units of force_unit; those of owned slots are complete.
+  const std::vector<std::int64_t>& total() const { return groups_.size() > 1 ? total_ : groups_.front().force; }
+  /// Of one group.
+  const std::vector<std::int64_t>& of_group(std::size_t group) const { return groups_[group].force; }
+  std::size_t n_groups() const { return groups_.size(); }
+  /// Force on an owned slot, kcal/mol/Å.
+  Vec3 on(std::int32_t slot) const;
+  /// Where a thread adds the virial of constraint forces.
+  EnergyVirial& constraint_virial(int thread) { return constraint_virial_[static_cast<std::size_t>(thread)]; }
+
+  /// Energies and virial since clear(true) over all threads and ranks, with the terms that depend on the composition
+  /// and the box alone; `kinetic` is this rank's kinetic energy in energy units. Collective.
+  Energies sum_energies(std::int64_t kinetic, std::int64_t degrees_of_freedom) const;
+  /// Pairs of atoms that clashed when forces were last computed with energies, of all ranks. Collective.
+  Clashes find_clashes() const;
+  /// Which force acts most on an owned atom, for messages.
+  std::string describe_strongest(std::int32_t slot) const;
+
+  const pair::PairForces& pairs() const { return pair_; }
+  std::vector<MemoryUse> memory() const;
+
+ private:
+  struct Group {
+    std::vector<std::int64_t> force;        // (3·slots), of all threads once they are summed
+    std::vector<SparseForces> of_thread;    // by thread beyond the first
+    std::vector<EnergyVirial> energies;     // by thread
+    std::vector<Accumulator> accumulators;  // by thread
+  };
+  Group& group_of(ForceSource source) { return groups_[settings_.force_groups[source]]; }
+  void sum_threads(Group& group, std::int64_t begin, std::int64_t end);
+  std::int64_t n_owned_values() const { return 3 * std::int64_t{domain_.n_owned_slots()}; }
+
+  const model::System& system_;
+  const EngineSettings& settings_;
+  domain::Domain& domain_;
+  const Topology& topology_;
+  const comm::Communicator& comm_;
+  ThreadPool& threads_;
+  bonded::ForceTables tables_;
+  pair::PairForces pair_;
+  pme::Mesh mesh_;
+  std::vector<Group> groups_;
+  std::vector<std::int64_t> total_;  // where there are several groups
+  std::vector<EnergyVirial> constraint_virial_;
+  pair::TailIntegral tail_;  // times the volume
+};
+
+}  // namespace tessera::md

@@ -1,0 +1,202 @@
+#include "tessera/md/integrate/motion.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "tessera/base/random.h"
+#include "tessera/base/units.h"
+
+namespace tessera::md::integrate {
+
+namespace {
+
+std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
+
+double total_mass(const model::System& system) {
+  double sum = 0;
+  for (const auto& run : system.instances())
+    for (const double m : system.templates[at(run.molecule)].mass) sum += m * static_cast<double>(run.count);
+  return sum;
+}
+
+Velocity rounded(const Vec3& v) {
+  const auto component = [](double value) {
+    return static_cast<std::int32_t>(std::lrint(std::clamp(value / velocity_unit, -2147483647., 2147483647.)));
+  };
+  return {component(v.x), component(v.y), component(v.z)};
+}
+
+Vec3 exact(const Velocity& v) { return {v.x * velocity_unit, v.y * velocity_unit, v.z * velocity_unit}; }
+
+}  // namespace
+
+Motion::Motion(const EngineSettings& settings, State& state, const domain::Domain& domain, const Topology& topology,
+               Forces& forces, const comm::Communicator& comm, ThreadPool& threads)
+    : settings_(settings),
+      state_(state),
+      domain_(domain),
+      topology_(topology),
+      forces_(forces),
+      comm_(comm),
+      threads_(threads),
+      total_mass_(total_mass(domain.system())) {}
+
+void Motion::rebuild() {
+  inverse_mass_.assign(at(domain_.n_owned_slots()), 0);
+  threads_.parallel_for(domain_.n_owned_slots(), [&](std::int64_t begin, std::int64_t end) {
+    for (auto s = static_cast<std::int32_t>(begin); s < end; ++s)
+      if (!domain_.is_padding(s)) inverse_mass_[at(s)] = 1 / domain_.molecule_of(s).mass[at(state_.local[at(s)])];
+  });
+}
+
+/// Calls half(thread, step, failure) on every thread. Returns the failure to tell of.
+template <class Half>
+Failure Motion::run_half_step(double kick, const std::vector<std::int64_t>& force, Half&& half) {
+  const HalfStep step = {.edges = state_.box.edges(),
+                         .kick = kick,
+                         .timestep = settings_.timestep,
+                         .tolerance = settings_.constraint_tolerance,
+                         .force = force.data(),
+                         .velocity = state_.velocity.data(),
+                         .position = state_.position.data()};
+  std::vector<Failure> failures(at(threads_.size()));
+  threads_.run([&](int thread) { half(thread, step, failures[at(thread)]); });
+  Failure first;
+  for (const auto& failure : failures) first.offer(failure);
+  return first;
+}
+
+Failure Motion::kick_and_drift(double kick, const std::vector<std::int64_t>& force) {
+  const auto failure = run_half_step(kick, force, [&](int thread, const auto& step, auto& failed) {
+    integrate::kick_and_drift(topology_.groups(), thread, threads_.size(), step, failed);
+  });
+  if (failure.slot >= 0) undo_drift();
+  return failure;
+}
+
+Failure Motion::kick_and_project(double kick, const std::vector<std::int64_t>& force, bool with_virial) {
+  return run_half_step(kick, force, [&](int thread, const auto& step, auto& failed) {
+    integrate::kick_and_project(topology_.groups(), thread, threads_.size(), step, failed,
+                                with_virial ? &forces_.constraint_virial(thread) : nullptr);
+  });
+}
+
+/// Within a rounding of the velocities.
+void Motion::undo_drift() {
+  const double dt = settings_.timestep * velocity_unit;
+  for (std::int32_t s = 0; s < domain_.n_owned_slots(); ++s) {
+    const auto& v = state_.velocity[at(s)];
+    state_.position[at(s)] = state_.position[at(s)] - state_.box.fraction({dt * v.x, dt * v.y, dt * v.z});
+  }
+}
+
+void Motion::remove_centre_of_mass_motion() {
+  constexpr double momentum_unit = 1.0 / 1048576.0;  // amu Å/ps
+  std::array<std::int64_t, 3> momentum{};
+  for (std::int32_t s = 0; s < domain_.n_owned_slots(); ++s) {
+    if (domain_.is_padding(s)) continue;
+    const auto& v = state_.velocity[at(s)];
+    const double mass = velocity_unit / inverse_mass_[at(s)];
+    add_fixed(momentum[0], to_fixed(mass * v.x, momentum_unit));
+    add_fixed(momentum[1], to_fixed(mass * v.y, momentum_unit));
+    add_fixed(momentum[2], to_fixed(mass * v.z, momentum_unit));
+  }
+  comm_.all_reduce_sum(momentum);
+  const double scale = momentum_unit / (total_mass_ * velocity_unit);
+  const auto shift = [&](std::int64_t p) {
+    return static_cast<std::int32_t>(std::lrint(static_cast<double>(p) * scale));
+  };
+  const Velocity mean = {shift(momentum[0]), shift(momentum[1]), shift(momentum[2])};
+  for (std::int32_t s = 0; s < domain_.n_owned_slots(); ++s) {
+    if (domain_.is_padding(s)) continue;
+    auto& v = state_.velocity[at(s)];
+    v = {v.x - mean.x, v.y - mean.y, v.z - mean.z};
+  }
+}
+
+void Motion::scale_velocities(double factor) {
+  for (std::int32_t s = 0; s < domain_.n_owned_slots(); ++s)
+    state_.velocity[at(s)] = rounded(factor * exact(state_.velocity[at(s)]));
+}
+
+void Motion::set_box(const Lattice& box) {
+  const auto before = state_.box;
+  for (const auto& list : topology_.groups()) {
+    const auto n_atoms = std::int64_t{list.kind.group.n_atoms};
+    if (n_atoms == 1) continue;
+    threads_.parallel_for(std::ssize(list.slots) / n_atoms, [&](std::int64_t begin, std::int64_t end) {
+      for (auto group = begin; group < end; ++group) {
+        const auto first = state_.position[at(list.slots[at(group * n_atoms)])];
+        for (auto k = group * n_atoms + 1; k < (group + 1) * n_atoms; ++k) {
+          auto& position = state_.position[at(list.slots[at(k)])];
+          position = first + box.fraction(before.displacement(first, position));
+        }
+      }
+    });
+  }
+  state_.box = box;
+  forces_.set_box(before);
+}
+
+std::string Motion::constrain_positions() {
+  // The corrections of a drift of no length: positions move to the constraints along their present bonds.
+  std::string problem;
+  topology_.for_constrained([&](const auto& atoms) {
+    const auto before = places(atoms, state_.box, state_.position);
+    auto after = before;
+    if (!atoms.correct_positions(before, after, settings_.constraint_tolerance) && problem.empty())
+      problem = fmt::format("{} {} to be constrained; minimise the structure first",
+                            domain_.system().describe(state_.id[at(atoms.slots[0])]), atoms.too_far);
+    for (std::size_t k = 0; k < atoms.slots.size(); ++k) {
+      auto& position = state_.position[at(atoms.slots[k])];
+      position = position + state_.box.fraction(after[k] - before[k]);
+    }
+  });
+  return problem;
+}
+
+void Motion::draw_velocities(double temperature, std::uint64_t seed) {
+  for (std::int32_t s = 0; s < domain_.n_owned_slots(); ++s) {
+    if (domain_.is_padding(s)) continue;
+    const auto normal = random_normals(seed, RandomStream::velocity, static_cast<std::uint64_t>(state_.id[at(s)]),
+                                       static_cast<std::uint64_t>(state_.step));
+    const double sigma = std::sqrt(units::boltzmann * temperature * units::acceleration * inverse_mass_[at(s)]);
+    state_.velocity[at(s)] = rounded({sigma * normal[0], sigma * normal[1], sigma * normal[2]});
+  }
+}
+
+Failure Motion::add_constraint_virial() {
+  Failure failure;
+  const double dt = settings_.timestep;
+  topology_.for_constrained([&](const auto& atoms) {
+    const auto before = places(atoms, state_.box, state_.position);
+    auto free = collect(atoms, [&](std::int32_t slot) {
+      return exact(state_.velocity[at(slot)]) +
+             (0.5 * dt * units::acceleration * inverse_mass_[at(slot)]) * forces_.on(slot);
+    });
+    for (std::size_t k = 0; k < atoms.slots.size(); ++k) free[k] = before[k] + dt * free[k];
+    auto after = free;
+    if (!atoms.correct_positions(before, after, settings_.constraint_tolerance)) failure.offer({atoms.slots[0]});
+    for (std::size_t k = 0; k < atoms.slots.size(); ++k) {
+      const double stiffness = 2 / (dt * dt * units::acceleration * inverse_mass_[at(atoms.slots[k])]);
+      forces_.constraint_virial(0).add_virial(before[k], stiffness * (after[k] - free[k]));
+    }
+  });
+  return failure;
+}
+
+std::int64_t Motion::kinetic_energy() const {
+  std::int64_t sum = 0;
+  constexpr double scale = 0.5 * velocity_unit * velocity_unit / units::acceleration;
+  for (std::int32_t s = 0; s < domain_.n_owned_slots(); ++s) {
+    if (domain_.is_padding(s)) continue;
+    const auto& v = state_.velocity[at(s)];
+    const Vec3 w = {static_cast<double>(v.x), static_cast<double>(v.y), static_cast<double>(v.z)};
+    add_fixed(sum, to_fixed(scale * norm2(w) / inverse_mass_[at(s)], energy_unit));
+  }
+  return sum;
+}
+
+}  // namespace tessera::md::integrate

@@ -1,0 +1,85 @@
+// What integrators are made of: the operations that move a rank's atoms. Each runs on all threads; none depends on how
+// atoms are shared between ranks and threads.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tessera/base/threads.h"
+#include "tessera/comm/communicator.h"
+#include "tessera/md/domain/domain.h"
+#include "tessera/md/forces.h"
+#include "tessera/md/integrate/half_step.h"
+#include "tessera/md/settings.h"
+#include "tessera/md/state.h"
+#include "tessera/md/topology.h"
+
+namespace tessera::md::integrate {
+
+class Motion {
+ public:
+  /// All that is referred to must outlive this.
+  Motion(const EngineSettings& settings, State& state, const domain::Domain& domain, const Topology& topology,
+         Forces& forces, const comm::Communicator& comm, ThreadPool& threads);
+
+  /// After a search.
+  void rebuild();
+
+  double timestep() const { return settings_.timestep; }  // ps
+  std::int64_t step() const { return state_.step; }
+  const State& state() const { return state_; }
+  /// Energies when they were last summed, the same on every rank.
+  const Energies& energies() const { return energies_; }
+  void set_energies(const Energies& energies) { energies_ = energies; }
+
+  /// v += kick·F/m, turned so that the drift keeps the constraints; x += timestep·v. `kick` in ps. Where a rank finds
+  /// that the run has blown up, its atoms go back to where their forces are known.
+  [[nodiscard]] Failure kick_and_drift(double kick, const std::vector<std::int64_t>& force);
+  /// v += kick·F/m without what would change constrained distances; adds the virial of that where asked for.
+  [[nodiscard]] Failure kick_and_project(double kick, const std::vector<std::int64_t>& force, bool with_virial);
+  /// The same with all forces.
+  [[nodiscard]] Failure kick_and_drift(double kick) { return kick_and_drift(kick, forces_.total()); }
+  [[nodiscard]] Failure kick_and_project(double kick, bool with_virial) {
+    return kick_and_project(kick, forces_.total(), with_virial);
+  }
+  /// Takes the motion of the centre of mass from all velocities. Collective.
+  void remove_centre_of_mass_motion();
+  /// Scales all velocities.
+  void scale_velocities(double factor);
+
+  /// Changes the box, the same on every rank, and the atoms with it: the first atom of each constraint group keeps its
+  /// fractions of the box, the others of the group keep their distance from it in Å, so that constraints hold. An atom
+  /// without constraints is a group of its own. The change may be of a few per cent between two searches.
+  void set_box(const Lattice& box);
+
+  /// Puts constrained distances right along the present bonds. Returns what can't be put right on this rank.
+  [[nodiscard]] std::string constrain_positions();
+  /// Velocities from a Maxwell distribution (K), keyed by seed, atom id and step.
+  void draw_velocities(double temperature, std::uint64_t seed);
+  /// Adds the virial of the constraint forces of a state: of those that would bend its first half step.
+  [[nodiscard]] Failure add_constraint_virial();
+  /// Of this rank's atoms, in energy units.
+  std::int64_t kinetic_energy() const;
+
+  std::size_t bytes() const { return inverse_mass_.capacity() * sizeof(double); }
+
+ private:
+  template <class Half>
+  Failure run_half_step(double kick, const std::vector<std::int64_t>& force, Half&& half);
+  void undo_drift();
+
+  const EngineSettings& settings_;
+  State& state_;
+  const domain::Domain& domain_;
+  const Topology& topology_;
+  Forces& forces_;
+  const comm::Communicator& comm_;
+  ThreadPool& threads_;
+  double total_mass_ = 0;             // of the system, amu
+  std::vector<double> inverse_mass_;  // by owned slot, amu⁻¹; padding 0
+  Energies energies_;
+};
+
+}  // namespace tessera::md::integrate

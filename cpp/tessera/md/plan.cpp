@@ -1,0 +1,83 @@
+#include "tessera/md/plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "tessera/base/error.h"
+#include "tessera/fft/choice/trial.h"
+#include "tessera/md/topology.h"
+
+namespace tessera::md {
+
+namespace {
+
+/// How far apart the key atom of a bonded term and another of its atoms may be, Å: a stretched 1-4 pair.
+constexpr double bonded_reach = 4.5;
+
+bool has_mesh(const EngineSettings& settings) { return settings.pair.electrostatics == pair::Electrostatics::pme; }
+
+/// What a search finds must hold until the next: atoms may come closer by the buffer meanwhile.
+domain::CellDemands cell_demands(const SystemSummary& system, const EngineSettings& settings, const Lattice& box) {
+  return {.list_range = settings.pair.range() + settings.buffer,
+          .group_radius = system.group_radius,
+          .bonded_reach = bonded_reach,
+          .mesh_reach = has_mesh(settings) ? pme::spline_reach(box.edges(), settings.pme_grid, settings.pme_order) : 0,
+          .buffer = settings.buffer};
+}
+
+void check_cutoff(const EngineSettings& settings, const Lattice& box) {
+  const auto edges = box.edges();
+  for (std::size_t d = 0; d < 3; ++d)
+    if (edges[d] < 2 * settings.pair.range())
+      throw InputError(fmt::format(
+          "box edge {} is {:.3f} Å, less than twice {} = {} Å; an atom would meet two images of another: use a larger "
+          "box or a cut-off of at most {:.3f} Å",
+          "xyz"[d], edges[d], settings.pair.range() > settings.pair.cutoff ? "pme.cutoff" : "interactions.cutoff",
+          settings.pair.range(), 0.5 * edges[d]));
+}
+
+}  // namespace
+
+SystemSummary summary_of(const model::System& system) { return {system.is_periodic, group_radius(system)}; }
+
+CellPlan plan_cells(const SystemSummary& system, const EngineSettings& settings, const Lattice& box) {
+  if (system.is_periodic) check_cutoff(settings, box);
+  const auto demands = cell_demands(system, settings, box);
+  const auto grid = domain::plan_cell_grid(box, demands);
+  const double spare = domain::spare_buffer(grid, demands);
+  return {grid, system.group_radius, settings.buffer + std::min(spare, settings.buffer)};
+}
+
+Plan make_plan(const SystemSummary& system, const EngineSettings& settings, const Lattice& box,
+               const comm::RankLine& line, const TransformPlanner& plan_transform,
+               std::optional<domain::Decomposition> bricks) {
+  Plan plan;
+  plan.cells = plan_cells(system, settings, box);
+  plan.bricks = bricks ? std::move(*bricks) : domain::plan_decomposition(plan.cells.grid, line);
+  if (has_mesh(settings))
+    plan.mesh = pme::plan_pme({settings.pme_order, settings.pair.alpha, settings.pme_grid}, box.edges(),
+                              plan.cells.grid.n, plan.bricks.bricks(), plan.cells.margin(), plan_transform);
+  return plan;
+}
+
+Plan plan_for_ranks(const model::System& system, const EngineSettings& settings, const Lattice& box,
+                    const comm::Communicator& comm, ThreadPool& threads, std::optional<domain::Decomposition> bricks) {
+  const auto line = bricks             ? bricks->line()
+                    : settings.reorder ? comm::agree_on_line(comm, settings.machine_file).line
+                                       : comm::RankLine::as_numbered(comm.size());
+  fft::Agreed agreed;
+  const auto plan_transform = [&](const fft::Problem& problem) {
+    const bool in_double = settings.precision == pair::Precision::double_precision;
+    const fft::Request request{settings.fft_scheme, settings.machine_file, in_double ? 8 : 4, settings.fft_exchange};
+    const auto agree = in_double ? fft::agree_or_try<double> : fft::agree_or_try<float>;
+    agreed = agree(comm, threads, problem, request, {}, settings.fft_wisdom_file);
+    return agreed.plan;
+  };
+  auto plan = make_plan(summary_of(system), settings, box, line, plan_transform, std::move(bricks));
+  plan.exchange = agreed.exchange;
+  plan.wires = agreed.wires;
+  return plan;
+}
+
+}  // namespace tessera::md

@@ -1,0 +1,67 @@
+// How a system is laid out on ranks: cells, bricks, mesh, transform. A plan is a pure function of the system, the
+// settings, the box and the ranks; the engine executes it, `tessera explain` prints it, and it is made for 65,536 ranks
+// without MPI.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "tessera/base/threads.h"
+#include "tessera/comm/communicator.h"
+#include "tessera/comm/rank_line.h"
+#include "tessera/machine/wires.h"
+#include "tessera/md/domain/decomposition.h"
+#include "tessera/md/pme/plan.h"
+#include "tessera/md/settings.h"
+#include "tessera/model/system.h"
+
+namespace tessera::md {
+
+/// What a plan needs to know of a system.
+struct SystemSummary {
+  bool is_periodic = true;
+  double group_radius = 0;  // Å: how far an atom may be from the key atom of its hydrogen group, whose cell it is in
+};
+SystemSummary summary_of(const model::System& system);
+
+/// The cell grid of a box, the same on any ranks.
+struct CellPlan {
+  domain::CellGrid grid;
+  double group_radius = 0;  // Å
+  double buffer = 0;  // Å: how far two atoms together may move between searches: what was asked for, and up to as much
+                      // again where the cells have room for it
+
+  /// How far outside its cell an atom may be until the next search, Å.
+  double margin() const { return group_radius + 0.5 * buffer; }
+};
+
+struct Plan {
+  CellPlan cells;
+  domain::Decomposition bricks;
+  std::optional<pme::PmePlan> mesh;             // with particle-mesh Ewald
+  std::string exchange = "pairwise";            // of its transforms, an entry of fft/exchange.h
+  std::shared_ptr<const machine::Wires> wires;  // on rank 0, where the exchange needs the map
+};
+
+/// Lays a transform out: the scheme and the order of ranks.
+using TransformPlanner = std::function<fft::Plan(const fft::Problem&)>;
+
+/// Throws InputError where the box is too small for the cut-off or for two cells along an edge, or is triclinic.
+CellPlan plan_cells(const SystemSummary& system, const EngineSettings& settings, const Lattice& box);
+
+/// The plan for ranks that stand in this line. `bricks`: those of another plan for the same cells, instead of bricks of
+/// equal cost. Throws InputError as plan_cells, domain::plan_decomposition and pme::plan_pme do. Cost: O(ranks).
+Plan make_plan(const SystemSummary& system, const EngineSettings& settings, const Lattice& box,
+               const comm::RankLine& line, const TransformPlanner& plan_transform,
+               std::optional<domain::Decomposition> bricks = std::nullopt);
+
+/// The same for the ranks of a communicator, by the map of the machine: one plan on all ranks. Throws InputError, also
+/// as comm::wires_of_ranks does. Collective.
+Plan plan_for_ranks(const model::System& system, const EngineSettings& settings, const Lattice& box,
+                    const comm::Communicator& comm, ThreadPool& threads,
+                    std::optional<domain::Decomposition> bricks = std::nullopt);
+
+}  // namespace tessera::md

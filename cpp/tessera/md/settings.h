@@ -1,0 +1,37 @@
+// What decides how a system is simulated: one value for each choice, made before anything is built.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "tessera/base/index_box.h"
+#include "tessera/md/constraint/groups.h"
+#include "tessera/md/force_groups.h"
+#include "tessera/md/pair/functions.h"
+
+namespace tessera::md {
+
+struct EngineSettings {
+  pair::PairSettings pair;  // alpha and coulomb_constant are chosen already (app: plan_settings)
+  bool lj_tail = false;
+  // The mesh is chosen once, by the starting box, and stays when the box changes.
+  int pme_order = 4;
+  Index3 pme_grid{};
+  std::string fft_scheme = "auto", fft_exchange = "auto";
+  std::string fft_wisdom_file;  // what fft_scheme = "trial" has found before (fft/choice/wisdom.h); empty: nothing
+  std::string machine_file;     // the map of the machine, by which scheme and bricks are chosen; empty: none
+  bool reorder = true;          // true: neighbouring bricks go to ranks of one host, then of one subnet
+  double buffer = 2.8;          // Å: how far two atoms together may at least move between searches; see Plan::buffer
+  std::int64_t search_every = 40;  // steps
+  double list_steps = 4;           // about how many steps a pair list lasts; the result is the same
+  pair::Precision precision = pair::Precision::mixed;
+  std::string pair_scheme = "auto";
+  ForceGroups force_groups;
+  constraint::ConstraintMode constraints = constraint::ConstraintMode::h_bonds;
+  double constraint_tolerance = 1e-10;
+  std::string integrator = "velocity-verlet";
+  double timestep = 0.002;               // ps
+  std::int64_t com_removal_every = 100;  // steps; 0: never
+};
+
+}  // namespace tessera::md

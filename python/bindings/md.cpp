@@ -1,0 +1,370 @@
+// The Python module tessera._md_<mpi>: simulations in process, built once for each MPI. tessera/simulation.py wraps it.
+#include <fmt/format.h>
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/function.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <cstdint>
+#include <exception>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <system_error>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "tessera/app/config/read_config.h"
+#include "tessera/app/engine_settings.h"
+#include "tessera/app/gather.h"
+#include "tessera/app/on_root.h"
+#include "tessera/app/output/energy_columns.h"
+#include "tessera/app/restart/resume.h"
+#include "tessera/app/run_outputs.h"
+#include "tessera/app/simulation.h"
+#include "tessera/base/error.h"
+#include "tessera/base/threads.h"
+#include "tessera/comm/communicator.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace {
+
+using namespace tessera;
+
+template <class Value>
+using Array = nb::ndarray<nb::numpy, Value>;
+using Rows = nb::ndarray<const double, nb::shape<-1, 3>, nb::c_contig, nb::device::cpu>;
+using Image = nb::ndarray<const std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Call = std::function<void()>;
+
+template <class Value>
+Array<Value> array_of(std::vector<Value> values, std::initializer_list<std::size_t> shape) {
+  auto* kept = new std::vector<Value>(std::move(values));
+  const nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<Value>*>(p); });
+  return {kept->data(), shape, owner};
+}
+
+/// (n,3).
+Array<double> rows_of(std::vector<double> values) {
+  const std::size_t n = values.size() / 3;
+  return array_of(std::move(values), {n, 3});
+}
+
+/// Calls Python on every rank. What one of them raises is raised there again, and ends the step on the others.
+void call_on_all(const comm::Communicator& comm, const Call& function) {
+  std::exception_ptr raised;
+  std::string text;
+  {
+    const nb::gil_scoped_acquire python;
+    try {
+      function();
+    } catch (const nb::python_error& error) {
+      raised = std::current_exception();
+      text = fmt::format("rank {}: {}: {}", comm.rank(), nb::str(error.type().attr("__name__")).c_str(),
+                         nb::str(error.value()).c_str());
+    }
+  }
+  try {
+    comm::agree_on_run(comm, text);
+  } catch (const RunError&) {
+    if (raised) std::rethrow_exception(raised);
+    throw;
+  }
+}
+
+class Hook final : public app::Observer {
+ public:
+  Hook(std::int64_t every, Call function) : every_(every), function_(std::move(function)) {}
+  bool needs_energies(std::int64_t step) const override { return app::is_due(step, every_); }
+  void after_step(app::Simulation& simulation) override {
+    if (app::is_due(simulation.current_step(), every_)) call_on_all(simulation.comm(), function_);
+  }
+
+ private:
+  std::int64_t every_;
+  Call function_;
+};
+
+/// Python's signals (Ctrl-C) on any rank end the step.
+class Interruption final : public app::Observer {
+ public:
+  void after_step(app::Simulation& simulation) override {
+    constexpr std::int64_t ask_every = 5;
+    if (!app::is_due(simulation.current_step(), ask_every)) return;
+    call_on_all(simulation.comm(), [] {
+      if (PyErr_CheckSignals() != 0) throw nb::python_error();
+    });
+  }
+};
+
+/// Energies as they were recorded, at the steps of energy.csv.
+class History final : public app::Observer {
+ public:
+  using Row = std::vector<double>;
+  explicit History(std::int64_t every) : every_(every) {}
+  bool needs_energies(std::int64_t step) const override { return app::is_due(step, every_); }
+  void after_step(app::Simulation& simulation) override {
+    if (app::is_due(simulation.current_step(), every_)) record(simulation);
+  }
+  /// The state as it is, where its step was not recorded yet.
+  void record(const app::Simulation& simulation) {
+    const auto step = static_cast<double>(simulation.current_step());
+    if (!rows_.empty() && rows_.back().front() == step) rows_.pop_back();
+    const auto values = app::energy_values(simulation.energies());
+    Row row = {step, simulation.time()};
+    row.insert(row.end(), values.begin(), values.end());
+    rows_.push_back(std::move(row));
+  }
+  static std::vector<std::string> columns() {
+    std::vector<std::string> names = {"step", "time"};
+    for (const auto& column : app::energy_columns()) names.push_back(column.name);
+    return names;
+  }
+  const std::vector<Row>& rows() const { return rows_; }
+
+ private:
+  std::int64_t every_;
+  std::vector<Row> rows_;
+};
+
+/// A simulation and all that it refers to.
+class Session {
+ public:
+  /// `settings`: a run file's text. `image`: the bytes of a system file; empty where input.system names one.
+  Session(const std::string& settings, const Image& image, std::optional<int> fortran_handle, int threads)
+      : comm_(fortran_handle ? comm::Communicator::duplicate_of(*fortran_handle) : comm::Communicator::world()) {
+    std::string problem;
+    app::CoordinateBlock block;
+    try {
+      config_ = app::parse_run_text(settings, "settings", "");
+      const app::SystemSource source(config_.input.system, std::as_bytes(std::span(image.data(), image.size())));
+      system_ = app::read_system(source);
+      settings_ = app::plan_settings(config_, system_);
+      app::Trajectory::check(config_.output, system_);
+      threads_.emplace(threads > 0 ? threads : static_cast<int>(config_.parallel.threads));
+      block = app::read_coordinates(source, comm_.rank(), comm_.size());
+    } catch (const InputError& error) {
+      problem = error.what();
+    } catch (const std::system_error& error) {
+      problem = error.what();
+    }
+    comm::agree_on_input(comm_, problem);
+    check_same(settings);
+    history_.emplace(config_.output.energy_every);
+    make_simulation();
+    simulation_->start(std::move(block));
+    history_->record(*simulation_);
+  }
+
+  void step(std::int64_t n) {
+    advance([&] { simulation_->step(n); });
+  }
+
+  /// To dynamics.steps; with the output files of a run where `writes`.
+  void run(bool writes) {
+    if (!writes) return advance([&] { simulation_->step(simulation_->last_step() - simulation_->current_step()); });
+    const bool goes_on = continued_ && continued_step_ == simulation_->current_step();
+    app::RunOutputs outputs(config_, system_, goes_on, comm_);
+    if (goes_on) outputs.go_on_from(*continued_);
+    outputs.attach_to(*simulation_);
+    try {
+      advance([&] { simulation_->run(); });
+    } catch (...) {
+      outputs.detach_from(*simulation_);
+      throw;
+    }
+    outputs.detach_from(*simulation_);
+    const auto report = outputs.report(*simulation_, balancer_ ? &*balancer_ : nullptr);
+    app::on_root(comm_, [&] { app::write_report(config_.output.folder + "/report.json", report); });
+  }
+
+  void add_hook(std::int64_t every, Call function) {
+    simulation_->attach(*hooks_.emplace_back(std::make_unique<Hook>(every, std::move(function))));
+  }
+
+  void save(const std::string& folder) { simulation_->save(folder); }
+
+  /// Returns what there is to say, on the root.
+  std::string restore(const std::string& folder) {
+    std::string note;
+    auto checkpoint = app::resume(folder, config_, system_, comm_, settings_, note);
+    make_simulation();
+    simulation_->start(checkpoint);
+    history_->record(*simulation_);
+    continued_.reset();
+    std::error_code ignored;
+    if (std::filesystem::equivalent(folder, config_.output.folder, ignored)) continued_ = checkpoint;
+    continued_step_ = simulation_->current_step();
+    return note;
+  }
+
+  std::vector<double> all(app::Quantity quantity) const {
+    return app::all_vectors(simulation_->engine(), comm_, quantity);
+  }
+  std::vector<app::AtomVector> own(app::Quantity quantity) const {
+    return app::own_vectors(simulation_->engine(), quantity);
+  }
+
+  /// (n,3) Å or Å/ps, the same on all ranks; either may be missing.
+  void place(const std::optional<Rows>& positions, const std::optional<Rows>& velocities) {
+    const auto row = [](const Rows& rows, std::int64_t id) {
+      const double* at = rows.data() + 3 * id;
+      return Vec3{at[0], at[1], at[2]};
+    };
+    auto state = simulation_->engine().snapshot();
+    for (auto& atom : state.atoms) {
+      if (positions) {
+        atom.position = state.box.fraction(row(*positions, atom.id));
+        atom.displacement = {};
+      }
+      if (velocities) atom.velocity = app::rounded_velocity(row(*velocities, atom.id));
+    }
+    simulation_->place(std::move(state));
+    history_->record(*simulation_);
+  }
+
+  std::string state_hash() const { return simulation_->state_hash(); }
+  void agree(const std::string& problem) const { comm::agree_on_input(comm_, problem); }
+  const app::Simulation& simulation() const { return *simulation_; }
+  const History& history() const { return *history_; }
+  const model::System& system() const { return system_; }
+
+ private:
+  /// Ranks that ask for different things would wait for each other for ever.
+  void check_same(const std::string& settings) const {
+    auto first = settings;
+    comm::broadcast_resized(comm_, first);
+    const auto differs = first == settings ? "" : fmt::format("ranks 0 and {} have different settings", comm_.rank());
+    comm::agree_on_input(comm_, differs);
+  }
+
+  void make_simulation() {
+    balancer_.reset();
+    simulation_.emplace(system_, config_, settings_, comm_, *threads_);
+    if (config_.parallel.balance && comm_.size() > 1) simulation_->attach(balancer_.emplace(*simulation_));
+    simulation_->attach(interruption_);
+    simulation_->attach(*history_);
+    for (const auto& hook : hooks_) simulation_->attach(*hook);
+  }
+
+  template <class Function>
+  void advance(Function&& function) {
+    function();
+    history_->record(*simulation_);
+  }
+
+  comm::Communicator comm_;
+  app::RunConfig config_;
+  model::System system_;
+  md::EngineSettings settings_;
+  std::optional<ThreadPool> threads_;
+  std::optional<app::Simulation> simulation_;
+  std::optional<app::CellBalancer> balancer_;
+  std::optional<app::CheckpointNumbers> continued_;  // from output.folder, at the step
+  std::int64_t continued_step_ = 0;
+  std::optional<History> history_;
+  Interruption interruption_;
+  std::vector<std::unique_ptr<Hook>> hooks_;
+};
+
+using Release = nb::call_guard<nb::gil_scoped_release>;
+
+/// Python's classes for our errors, which are the same for all modules: what it raises is what users catch.
+void register_errors() {
+  nb::register_exception_translator(
+      [](const std::exception_ptr& raised, void*) {
+        const auto raise = [](const char* name, const char* text) {
+          const auto type = nb::module_::import_("tessera.errors").attr(name);
+          PyErr_SetString(type.ptr(), text);
+        };
+        try {
+          std::rethrow_exception(raised);
+        } catch (const InputError& error) {
+          raise("InputError", error.what());
+        } catch (const RunError& error) {
+          raise("RunError", error.what());
+        }
+      },
+      nullptr);
+}
+
+}  // namespace
+
+NB_MODULE(TESSERA_MD_MODULE, module) {
+  module.doc() = "Simulations on one MPI.";
+  register_errors();
+  module.def("library", &comm::Communicator::library_version, "The MPI library this module runs on.");
+  module.def("columns", &History::columns);
+  nb::enum_<app::Quantity>(module, "Quantity")
+      .value("position", app::Quantity::position)
+      .value("velocity", app::Quantity::velocity)
+      .value("force", app::Quantity::force);
+  nb::class_<Session>(module, "Simulation")
+      .def(nb::init<const std::string&, const Image&, std::optional<int>, int>(), "settings"_a, "image"_a,
+           "fortran_handle"_a.none(), "threads"_a, Release())
+      .def("step", &Session::step, Release())
+      .def("run", &Session::run, Release())
+      .def("save", &Session::save, Release())
+      .def("restore", &Session::restore, Release())
+      .def("agree", &Session::agree, Release())
+      .def("state_hash", &Session::state_hash, Release())
+      .def("place", &Session::place, "positions"_a.none(), "velocities"_a.none(), Release())
+      .def("add_hook", &Session::add_hook)
+      .def("all",
+           [](const Session& session, app::Quantity quantity) {
+             std::vector<double> values;
+             {
+               const nb::gil_scoped_release others;
+               values = session.all(quantity);
+             }
+             return rows_of(std::move(values));
+           })
+      .def("own",
+           [](const Session& session, app::Quantity quantity) {
+             std::vector<std::int64_t> ids;
+             std::vector<double> values;
+             for (const auto& [id, value] : session.own(quantity)) {
+               ids.push_back(id);
+               values.insert(values.end(), {value.x, value.y, value.z});
+             }
+             const std::size_t n = ids.size();
+             return std::pair(array_of(std::move(ids), {n}), rows_of(std::move(values)));
+           })
+      .def("box",
+           [](const Session& session) {
+             const auto& box = session.simulation().engine().state().box;
+             std::vector<double> rows;
+             for (const auto& v : {box.a(), box.b(), box.c()}) rows.insert(rows.end(), {v.x, v.y, v.z});
+             return rows_of(std::move(rows));
+           })
+      .def("history",
+           [](const Session& session) {
+             std::vector<double> values;
+             for (const auto& row : session.history().rows()) values.insert(values.end(), row.begin(), row.end());
+             const std::size_t n = session.history().rows().size();
+             return array_of(std::move(values), {n, History::columns().size()});
+           })
+      .def("energies",
+           [](const Session& session) {
+             History now(0);
+             now.record(session.simulation());
+             return now.rows().front();
+           })
+      .def_prop_ro("virial",
+                   [](const Session& session) {
+                     const auto& virial = session.simulation().energies().virial;
+                     return std::vector<double>(virial.begin(), virial.end());
+                   })
+      .def_prop_ro("current_step", [](const Session& session) { return session.simulation().current_step(); })
+      .def_prop_ro("time", [](const Session& session) { return session.simulation().time(); })
+      .def_prop_ro("n_atoms", [](const Session& session) { return session.system().n_atoms(); });
+}

@@ -1,0 +1,40 @@
+"""The compiled module that belongs to the MPI of a communicator: each is built once for each MPI and once without."""
+
+from __future__ import annotations
+
+import importlib
+from types import ModuleType
+from typing import Any
+
+
+def load(part: str, flavour: str) -> ModuleType:
+    """`tessera._<part>_<flavour>`. Raises `ImportError` with how to mend it."""
+    try:
+        return importlib.import_module(f"tessera._{part}_{flavour}")
+    except ImportError as error:
+        raise ImportError(
+            f"the compiled part of tessera.{part} for {flavour} can't be loaded ({error}); build it"
+        ) from None
+
+
+def is_communicator(comm: Any) -> bool:
+    """Whether it is one of mpi4py's, of one group."""
+    return hasattr(comm, "allgather") and not getattr(comm, "is_inter", False)
+
+
+def module_of(part: str, comm: Any) -> ModuleType:
+    """The one built for the MPI that the communicator belongs to. Raises `ImportError`."""
+    if comm is None or comm.size == 1:
+        return load(part, "serial")
+    from mpi4py import MPI
+
+    version = MPI.Get_library_version()
+    module = load(part, "openmpi" if version.startswith("Open MPI") else "mpich")
+    if not version.startswith(module.library().split(" v")[0].split(" ")[0]):
+        raise ImportError(f"mpi4py runs on {version.splitlines()[0]}, but {module.__name__} on {module.library()}")
+    return module
+
+
+def handle_of(module: ModuleType, comm: Any) -> int | None:
+    """What a module takes for the communicator."""
+    return None if comm is None or module.__name__.endswith("serial") else comm.py2f()

@@ -1,0 +1,324 @@
+"""Molecular dynamics in this process: the engine of `tessera run`, held by Python.
+
+    sim = tessera.Simulation("dhfr.tsr", {"dynamics": {"timestep": 2.0, "seed": 7}})
+    sim.step(40)
+    sim.energies["potential"], sim.positions, sim.state_hash
+
+Trajectories are the same bits as those of `tessera run` with the same settings, on any number of ranks and threads.
+With a communicator of mpi4py, all members but `step_number`, `time`, `n_atoms`, `box` and `own_share` are collective:
+all ranks use them, in the same order. Errors are raised by all ranks alike.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+import threading
+import warnings
+import weakref
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tessera import flavours
+from tessera.errors import InputError, RunError
+
+if TYPE_CHECKING:
+    import pandas
+
+    from tessera.system import System
+
+__all__ = ["Energies", "Share", "Simulation"]
+
+FloatArray = NDArray[np.float64]
+Settings = Mapping[str, Mapping[str, Any]]
+
+
+class Energies(Mapping[str, float]):
+    """Energies by term, kcal/mol, as energy.csv names them, with `coulomb` (the sum of its parts), `potential`,
+    `kinetic` and `total`, and `temperature` (K) and `pressure` (bar) beside them.
+
+    `history` has those of earlier steps: at the start, at every output.energy_every steps, and wherever `step` ended.
+    `virial`: xx, yy, zz, xy, xz, yz, kcal/mol.
+    """
+
+    def __init__(self, columns: list[str], values: list[float], history: FloatArray, virial: list[float]) -> None:
+        self._values = dict(zip(columns, values))
+        self.step_number = int(self._values.pop("step"))
+        self.time = self._values.pop("time")  # ps
+        self._values["coulomb"] = sum(value for name, value in self._values.items() if name.startswith("coulomb_"))
+        self.columns = columns
+        self.history = history  # (rows, columns)
+        self.virial = virial
+
+    def __getitem__(self, name: str) -> float:
+        return self._values[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __repr__(self) -> str:
+        return f"<energies of step {self.step_number}: {self._values}>"
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """The history as a table, by step."""
+        import pandas
+
+        table = pandas.DataFrame(self.history, columns=self.columns)
+        return table.astype({"step": int}).set_index("step")
+
+
+class Share:
+    """What this rank owns, in no particular order: `ids` (n,), and by atom `positions` Å, `velocities` Å/ps and
+    `forces` kcal/mol/Å, (n, 3)."""
+
+    def __init__(self, native: Any, quantity: Any) -> None:
+        self.ids: NDArray[np.int64]
+        self.ids, self.positions = native.own(quantity.position)
+        self.velocities: FloatArray = native.own(quantity.velocity)[1]
+        self.forces: FloatArray = native.own(quantity.force)[1]
+
+
+class Simulation:
+    """A system under way.
+
+    `system`: the path of a system file, or a `tessera.system.System`. `settings`: sections of a run file, as in
+    `{"dynamics": {"timestep": 2.0}}`, with its keys, units and defaults; paths are relative to the working directory.
+    `comm`: an mpi4py communicator; None: this process alone. `threads` of each rank work on it. Raises `InputError`.
+    """
+
+    def __init__(
+        self, system: str | os.PathLike[str] | System, settings: Settings | None = None, comm: Any = None,
+        threads: int = 1,
+    ) -> None:  # fmt: skip
+        if comm is not None and not flavours.is_communicator(comm):
+            raise InputError(f"comm is {comm!r}; expected an mpi4py communicator of one group, or None")
+        module = flavours.module_of("md", comm)
+        problem, text, image = "", "", b""
+        try:
+            text, image = _input(system, settings or {})
+            if not 1 <= threads <= 4096:
+                raise InputError(f"threads is {threads}, expected a whole number from 1 to 4096")
+        except InputError as error:
+            problem = str(error)
+        if comm is not None:
+            problem = next((other for other in comm.allgather(problem) if other), "")
+        if problem:
+            raise InputError(problem)
+        self._module = module
+        self._writes = "folder" in (settings or {}).get("output", {})
+        try:
+            self._native = module.Simulation(
+                settings=text,
+                image=np.frombuffer(image, np.uint8),
+                fortran_handle=flavours.handle_of(module, comm),
+                threads=threads,
+            )
+        except InputError as error:
+            raise InputError(re.sub(r"\bsettings:\d+: ", "", str(error))) from None  # lines that nobody wrote
+        self._hooks: list[Callable[[Simulation], object]] = []
+        self._one_at_a_time = threading.RLock()
+        self._is_stepping = False
+
+    def step(self, n: int = 1) -> None:
+        """Advance n steps. Raises `RunError` where the system blows up, and what a hook raises."""
+        with self._alone("step"):
+            if n < 0:
+                raise InputError(f"{n} steps, expected 0 or more")
+            self._advance(self._native.step, n)
+
+    def run(self) -> None:
+        """Advance to dynamics.steps. Where the settings name output.folder, it gets all that `tessera run` writes;
+        after `restore` from that folder, its files go on."""
+        with self._alone("run"):
+            self._advance(self._native.run, self._writes)
+
+    def add_hook(self, function: Callable[[Simulation], object], every: int = 1) -> None:
+        """Call `function(simulation)` after every so many steps. It may read the state, not change it. What it raises
+        ends the step: there, and as `RunError` on the other ranks."""
+        if every < 1:
+            raise InputError(f"a hook every {every} steps, expected 1 or more")
+        with self._alone("add_hook"):
+            index, this = len(self._hooks), weakref.ref(self)  # the engine may not keep alive what holds it
+            self._hooks.append(function)
+
+            def call() -> None:
+                if (simulation := this()) is not None:
+                    simulation._hooks[index](simulation)
+
+            self._native.add_hook(every, call)
+
+    @property
+    def energies(self) -> Energies:
+        """Of the last step of `step` or `run`, or, in a hook, of its step."""
+        with self._one_at_a_time:
+            native = self._native
+            return Energies(self._module.columns(), native.energies(), native.history(), native.virial)
+
+    @property
+    def positions(self) -> FloatArray:
+        """(n_atoms, 3) Å by atom id on every rank, each atom in the box, which spans −½ to ½ of its vectors.
+
+        Set: atoms stand there, and constrained distances are put right.
+        """
+        return self._all("position")
+
+    @positions.setter
+    def positions(self, values: ArrayLike) -> None:
+        self._place(positions=values)
+
+    @property
+    def velocities(self) -> FloatArray:
+        """(n_atoms, 3) Å/ps by atom id on every rank. Set: velocities along constraints are taken away."""
+        return self._all("velocity")
+
+    @velocities.setter
+    def velocities(self, values: ArrayLike) -> None:
+        self._place(velocities=values)
+
+    @property
+    def forces(self) -> FloatArray:
+        """(n_atoms, 3) kcal/mol/Å by atom id on every rank, without those of constraints."""
+        return self._all("force")
+
+    def own_share(self) -> Share:
+        """What this rank owns; no other is asked."""
+        with self._one_at_a_time:
+            return Share(self._native, self._module.Quantity)
+
+    @property
+    def box(self) -> FloatArray:
+        """(3, 3) Å, rows are the box vectors."""
+        return np.asarray(self._native.box())
+
+    @property
+    def n_atoms(self) -> int:
+        return int(self._native.n_atoms)
+
+    @property
+    def step_number(self) -> int:
+        """How many steps the state is from the start."""
+        return int(self._native.current_step)
+
+    @property
+    def time(self) -> float:
+        """ps."""
+        return float(self._native.time)
+
+    @property
+    def state_hash(self) -> str:
+        """SHA-256 of positions and velocities, as in report.json: the same bits, the same hash."""
+        with self._one_at_a_time:
+            return str(self._native.state_hash())
+
+    def save(self, folder: str | os.PathLike[str]) -> None:
+        """Write a checkpoint into a folder that is there, as `tessera run` does; the one before stays beside it."""
+        with self._one_at_a_time:
+            problem = "" if Path(folder).is_dir() else f"{folder}: there is no such folder; make it first"
+            self._native.agree(problem)
+            self._native.save(os.fspath(folder))
+
+    def restore(self, folder: str | os.PathLike[str]) -> None:
+        """Go on from the newest good checkpoint of a folder, bit for bit. Raises `InputError` where it is of another
+        system or of other settings."""
+        with self._alone("restore"):
+            if note := self._native.restore(os.fspath(folder)):
+                warnings.warn(note, stacklevel=2)
+
+    def _all(self, quantity: str) -> FloatArray:
+        with self._one_at_a_time:
+            return np.asarray(self._native.all(getattr(self._module.Quantity, quantity)))
+
+    def _place(self, **arrays: ArrayLike) -> None:
+        with self._alone("a change of positions or velocities"):
+            problem, checked = "", {}
+            for name, values in arrays.items():
+                try:
+                    rows = np.ascontiguousarray(values, np.float64)
+                except (TypeError, ValueError) as error:
+                    problem = f"{name}: {error}"
+                    continue
+                if rows.shape != (self.n_atoms, 3):
+                    problem = f"{name} have the shape {rows.shape}, expected {(self.n_atoms, 3)}"
+                elif not np.isfinite(rows).all():
+                    problem = f"{name} are not all finite"
+                checked[name] = rows
+            self._native.agree(problem)
+            self._native.place(positions=checked.get("positions"), velocities=checked.get("velocities"))
+
+    def _alone(self, what: str) -> threading.RLock:
+        """The lock; a hook has it already, and may not change what is under way."""
+        with self._one_at_a_time:
+            if self._is_stepping:
+                raise RunError(f"{what} in a hook: a hook may read the state, not change it")
+        return self._one_at_a_time
+
+    def _advance(self, function: Callable[..., None], *arguments: Any) -> None:
+        self._is_stepping = True
+        try:
+            function(*arguments)
+        finally:
+            self._is_stepping = False
+
+    def __repr__(self) -> str:
+        return f"<tessera.Simulation: {self.n_atoms} atoms at step {self.step_number}>"
+
+
+def _input(system: Any, settings: Settings) -> tuple[str, bytes]:
+    """The text of a run file, and the image of a system that is no file."""
+    from tessera.system import System, SystemFileError, image
+
+    sections = {name: dict(keys) if isinstance(keys, Mapping) else keys for name, keys in settings.items()}
+    if isinstance(sections.get("output", {}), dict):
+        sections.setdefault("output", {}).setdefault("progress", "none")
+    inputs = sections.setdefault("input", {})
+    if isinstance(inputs, dict) and "system" in inputs:
+        raise InputError("settings name input.system; expected the system as the first argument alone")
+    data = b""
+    if isinstance(system, System):
+        try:
+            data, name = image(system), "system"
+        except SystemFileError as error:
+            raise InputError(str(error)) from None
+    else:
+        name = os.fspath(system)
+    if isinstance(inputs, dict):
+        inputs["system"] = name
+    return _toml(sections), data
+
+
+def _toml(sections: Mapping[str, Any]) -> str:
+    lines = [f"{_key(name)} = {_value(name, keys)}" for name, keys in sections.items() if not isinstance(keys, dict)]
+    for name, keys in sections.items():
+        if isinstance(keys, dict):
+            lines.append(f"[{_key(name)}]")
+            lines += [f"{_key(key)} = {_value(f'{name}.{key}', value)}" for key, value in keys.items()]
+    return "\n".join(lines) + "\n"
+
+
+def _key(name: Any) -> str:
+    return json.dumps(str(name), ensure_ascii=False)
+
+
+def _value(name: str, value: Any) -> str:
+    if isinstance(value, np.generic | np.ndarray):
+        value = value.tolist()
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return repr(value) if math.isfinite(value) else "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, str | os.PathLike):
+        return json.dumps(os.fspath(value), ensure_ascii=False)
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(_value(name, element) for element in value)}]"
+    raise InputError(f"{name} is {value!r}; expected a number, a text, true or false, or a list of numbers")

@@ -1,0 +1,252 @@
+"""`tessera.Simulation` in one process: the same bits as the engine's, its errors, and what Python may do in between."""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from parallel.runs import Runs, runs  # noqa: F401
+
+import tessera
+from tessera import system as systems
+from tessera.cli import cli
+
+pytest.importorskip("tessera._md_serial", reason="the Python modules are not built")
+
+SHORT: dict[str, Any] = {
+    "interactions": {"cutoff": 9.0, "switch": 8.0},
+    "dynamics": {"seed": 7, "steps": 20},
+}
+SAME_RUN: dict[str, Any] = {"dynamics.seed": 7, "dynamics.steps": 20}
+
+
+@pytest.fixture(scope="module")
+def water(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("water") / "water.tsr"
+    made = CliRunner().invoke(cli, ["make", "water", "--atoms", "3000", "-o", str(path)])
+    assert made.exit_code == 0, made.output
+    return path
+
+
+def with_dynamics(**keys: Any) -> dict[str, Any]:
+    return {**SHORT, "dynamics": {**SHORT["dynamics"], **keys}}
+
+
+def test_steps_are_those_of_the_engine(runs: Runs, water: Path) -> None:  # noqa: F811
+    sim = tessera.Simulation(water, SHORT)
+    for _ in range(4):
+        sim.step(5)
+    assert sim.state_hash == runs.hash_of_one_rank(water, SAME_RUN)
+    threads = tessera.Simulation(os.fspath(water), SHORT, threads=2)
+    threads.run()
+    assert threads.state_hash == sim.state_hash
+    assert dict(threads.energies) == dict(sim.energies)
+
+
+def test_a_run_writes_what_the_engine_writes(runs: Runs, water: Path, tmp_path: Path) -> None:  # noqa: F811
+    settings = {**SHORT, "output": {"folder": str(tmp_path / "out"), "energy_every": 10, "trajectory_every": 10}}
+    sim = tessera.Simulation(water, settings)
+    assert not (tmp_path / "out").exists()
+    sim.run()
+    engine = runs.run(water, {**SAME_RUN, "output.energy_every": 10, "output.trajectory_every": 10})
+    assert (tmp_path / "out/energy.csv").read_bytes() == (engine.folder / "energy.csv").read_bytes()
+    assert json.loads((tmp_path / "out/report.json").read_text())["state_hash"] == engine.hash
+    frames = (tmp_path / "out/trajectory.dcd").read_bytes()
+    assert len(frames) == (engine.folder / "trajectory.dcd").stat().st_size
+
+    longer = tessera.Simulation(water, {**settings, "dynamics": {**settings["dynamics"], "steps": 40}})
+    longer.restore(tmp_path / "out")
+    longer.run()
+    straight = tessera.Simulation(water, with_dynamics(steps=40))
+    straight.run()
+    assert longer.state_hash == straight.state_hash
+    assert (tmp_path / "out/energy.csv").read_text().count("\n") == 6  # header, steps 0, 10, … 40
+
+
+def test_a_system_in_memory_is_that_of_its_file(water: Path) -> None:
+    from_file, from_memory = tessera.Simulation(water, SHORT), tessera.Simulation(systems.read(water), SHORT)
+    from_file.step(3)
+    from_memory.step(3)
+    assert from_file.state_hash == from_memory.state_hash
+
+
+def test_arrays(water: Path) -> None:
+    sim, system = tessera.Simulation(water, with_dynamics(constraints="none")), systems.read(water)
+    assert sim.n_atoms == system.n_atoms
+    assert np.allclose(sim.box, system.box)
+    away = (sim.positions - system.positions()) / np.diag(sim.box)
+    assert np.abs(away - np.rint(away)).max() < 1e-3  # constraints were put right where the water is rigid
+    mass = system.atom_field("mass")[:, None]
+    kinetic = 0.5 * float((mass * sim.velocities**2).sum()) / 418.4
+    assert kinetic == pytest.approx(sim.energies["kinetic"], rel=1e-6)
+    share = sim.own_share()
+    assert sorted(share.ids) == list(range(sim.n_atoms))
+    for own, of_all in ((share.positions, sim.positions), (share.velocities, sim.velocities),
+                        (share.forces, sim.forces)):  # fmt: skip
+        assert np.array_equal(own, of_all[share.ids])
+    energies = sim.energies
+    assert energies["total"] == pytest.approx(energies["potential"] + energies["kinetic"])
+    assert energies["coulomb"] == sum(value for name, value in energies.items() if name.startswith("coulomb_"))
+
+
+def test_state_can_be_set(water: Path) -> None:
+    sim = tessera.Simulation(water, SHORT)
+    before = sim.state_hash
+    positions, velocities = sim.positions, sim.velocities
+    sim.step(5)
+    assert sim.state_hash != before
+    sim.positions, sim.velocities = positions, velocities
+    assert np.allclose(sim.velocities, velocities, atol=5e-6)
+    assert np.allclose(sim.positions, positions, atol=1e-6)
+    sim.velocities = np.zeros((sim.n_atoms, 3))
+    assert sim.energies["kinetic"] == 0
+
+
+def test_checkpoints(water: Path, tmp_path: Path) -> None:
+    sim = tessera.Simulation(water, SHORT)
+    sim.step(7)
+    saved = sim.state_hash
+    sim.save(tmp_path)
+    sim.step(9)
+    other = tessera.Simulation(water, SHORT)
+    other.restore(tmp_path)
+    assert (other.step_number, other.state_hash) == (7, saved)
+    other.step(9)
+    assert other.state_hash == sim.state_hash
+    with pytest.raises(tessera.InputError, match=r"is of another run: dynamics\.timestep"):
+        tessera.Simulation(water, with_dynamics(timestep=1.0)).restore(tmp_path)
+    with pytest.raises(tessera.InputError, match="there is no such folder"):
+        sim.save(tmp_path / "nowhere")
+
+
+def test_hooks(water: Path) -> None:
+    sim = tessera.Simulation(water, SHORT)
+    seen: list[tuple[int, float]] = []
+    sim.add_hook(lambda s: seen.append((s.step_number, s.energies["total"])), every=4)
+    sim.step(10)
+    assert [step for step, _ in seen] == [4, 8]
+    alone = tessera.Simulation(water, SHORT)
+    alone.step(8)
+    assert alone.energies["total"] == seen[-1][1]
+
+    def fail(_: tessera.Simulation) -> None:
+        raise KeyError("of the hook")
+
+    sim.add_hook(fail)
+    with pytest.raises(KeyError, match="of the hook"):
+        sim.step(3)
+    assert sim.step_number == 11
+    reader = tessera.Simulation(water, SHORT)
+    reader.add_hook(lambda s: s.step(1))
+    with pytest.raises(tessera.RunError, match="a hook may read the state"):
+        reader.step(1)
+
+
+def test_control_c_ends_a_step(water: Path) -> None:
+    """Another thread of Python goes on meanwhile."""
+    sim = tessera.Simulation(water, SHORT)
+    timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        sim.step(10**6)
+    assert 0 < sim.step_number < 10**6
+    sim.step(1)
+
+
+def test_history(water: Path) -> None:
+    sim = tessera.Simulation(water, {**SHORT, "output": {"energy_every": 4}})
+    sim.step(10)
+    history = sim.energies.history
+    assert history[:, 0].tolist() == [0, 4, 8, 10]
+    pytest.importorskip("pandas")
+    assert sim.energies.to_pandas()["total"].loc[10] == sim.energies["total"]
+
+
+def test_two_at_once(water: Path) -> None:
+    one, other = tessera.Simulation(water, SHORT), tessera.Simulation(water, with_dynamics(seed=8))
+    for _ in range(3):
+        one.step(2)
+        other.step(2)
+    alone = tessera.Simulation(water, SHORT)
+    alone.step(6)
+    assert one.state_hash == alone.state_hash != other.state_hash
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"interactions": {"cutof": 9}}, r"^unknown key interactions\.cutof; did you mean interactions.cutoff\?"),
+        ({"interaction": {"cutoff": 9}}, r"unknown section \[interaction\]"),
+        ({"dynamics": {"timestep": "two"}}, 'dynamics.timestep = .*two.*, expected a number'),
+        ({"dynamics": 3}, "dynamics is a value, expected the section"),
+        ({"dynamics": {"timestep": None}}, "dynamics.timestep is None; expected a number"),
+        ({"interactions": {"cutoff": 40.0, "switch": 30.0}}, "less than twice interactions.cutoff"),
+        ({"input": {"system": "other.tsr"}}, "settings name input.system"),
+    ],
+)  # fmt: skip
+def test_wrong_settings(water: Path, settings: dict[str, Any], said: str) -> None:
+    with pytest.raises(tessera.InputError, match=said):
+        tessera.Simulation(water, settings)
+
+
+def test_wrong_arguments(water: Path, tmp_path: Path) -> None:
+    with pytest.raises(tessera.InputError, match="there is no such file"):
+        tessera.Simulation(tmp_path / "no.tsr")
+    with pytest.raises(tessera.InputError, match="threads is 0"):
+        tessera.Simulation(water, SHORT, threads=0)
+    with pytest.raises(tessera.InputError, match="expected an mpi4py communicator"):
+        tessera.Simulation(water, SHORT, comm="world")
+    sim = tessera.Simulation(water, SHORT)
+    with pytest.raises(tessera.InputError, match=r"positions have the shape \(2, 3\)"):
+        sim.positions = np.zeros((2, 3))
+    with pytest.raises(tessera.InputError, match="velocities are not all finite"):
+        sim.velocities = np.full((sim.n_atoms, 3), np.nan)
+    with pytest.raises(tessera.InputError, match="-1 steps"):
+        sim.step(-1)
+
+
+def test_a_blow_up_is_an_exception(water: Path) -> None:
+    with pytest.raises(tessera.RunError, match="the run has blown up"):
+        tessera.Simulation(water, with_dynamics(timestep=20.0)).step(50)
+
+
+CYCLES = """
+import gc, sys
+import tessera
+from tessera import system
+from resource import getpagesize
+water = system.read(sys.argv[1])
+resident = lambda: int(open("/proc/self/statm").read().split()[1]) * getpagesize() / 1e6
+def cycle(n):
+    for _ in range(n):
+        sim = tessera.Simulation(water, {"interactions": {"cutoff": 9.0, "switch": 8.0}}, threads=2)
+        sim.add_hook(lambda s, sim=sim: None)  # a circle
+        sim.step(1)
+        del sim
+        gc.collect()
+cycle(10)
+before = resident()
+cycle(int(sys.argv[2]))
+print(resident() - before)
+"""
+
+
+@pytest.mark.parametrize("cycles", [100, pytest.param(1000, marks=pytest.mark.slow)])
+def test_memory_is_given_back(water: Path, cycles: int) -> None:
+    """A cycle that kept its simulation would keep a megabyte and two threads."""
+    found = subprocess.run(
+        [sys.executable, "-c", CYCLES, water, str(cycles)], capture_output=True, text=True, check=False
+    )
+    assert found.returncode == 0, found.stderr
+    assert float(found.stdout) < 8
+    gc.collect()

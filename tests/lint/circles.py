@@ -1,0 +1,60 @@
+"""Finds files that need each other in a circle: none of them can be understood, or tested, before the others."""
+
+import ast
+import re
+import sys
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path, PurePath
+
+ROOT = Path(__file__).resolve().parents[2]
+Graph = dict[str, set[str]]
+# Sources that name what is built upon their header: a registry its entries, the list of messages its check.
+KNOW_THEIR_USERS = re.compile(r"registry\.cpp|pair_scheme\.cpp|collectives/plan\.cpp")
+
+
+def modules() -> Graph:
+    """Modules of the package and those that they import, within functions too."""
+    found = ROOT.glob("python/**/*.py")
+    files = {".".join(f.relative_to(ROOT / "python").with_suffix("").parts).removesuffix(".__init__"): f for f in found}
+    graph: Graph = {}
+    for module, file in files.items():
+        graph[module] = set()
+        for node in ast.walk(ast.parse(file.read_text())):
+            for alias in node.names if isinstance(node, ast.Import | ast.ImportFrom) else []:
+                name = f"{node.module}.{alias.name}" if isinstance(node, ast.ImportFrom) else alias.name
+                used = name if name in files else name.rpartition(".")[0]
+                if used in files and used != module:
+                    graph[module].add(used)
+    return graph
+
+
+def sources() -> tuple[Graph, Graph]:
+    """Headers, each with the source of its name, and those that they include; the same of folders that lie side by
+    side. Tests may include anything; an `-inl.h` is a piece of a source."""
+    graph: Graph = {}
+    folders: Graph = {}
+    for file in ROOT.glob("cpp/tessera/**/*.[hc]*"):
+        name = file.relative_to(ROOT / "cpp").as_posix()
+        if re.search(r"_test\.cpp|test_support|-inl\.h", name) or KNOW_THEIR_USERS.search(name):
+            continue
+        for header in re.findall(r'#include "(tessera/.*)(?<!-inl)\.h"', file.read_text()):
+            if header != PurePath(name).with_suffix("").as_posix():
+                graph.setdefault(name.rpartition(".")[0], set()).add(header)
+                here, there = PurePath(name).parent, PurePath(header).parent
+                if not (here.is_relative_to(there) or there.is_relative_to(here)):
+                    folders.setdefault(str(here), set()).add(str(there))
+    return graph, folders
+
+
+def violations() -> list[str]:
+    found = []
+    for graph in (modules(), *sources()):
+        try:
+            TopologicalSorter(graph).prepare()
+        except CycleError as error:
+            found.append("they need each other: " + " ← ".join(error.args[1]))
+    return found
+
+
+if __name__ == "__main__":
+    sys.exit("\n".join(violations()) or None)
