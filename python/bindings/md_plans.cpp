@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "arrays.h"
+#include "tessera/base/box.h"
 #include "tessera/base/error.h"
-#include "tessera/base/lattice.h"
 #include "tessera/fft/schemes.h"
 #include "tessera/md/plan.h"
 
@@ -30,7 +30,7 @@ md::Plan plan_md(const std::array<double, 3>& edges, const Index3& mesh, int ran
   settings.pme_order = order;
   settings.pme_grid = mesh;
   settings.buffer = buffer;
-  const Lattice box({edges[0], 0, 0}, {0, edges[1], 0}, {0, 0, edges[2]});
+  const Box box = orthorhombic(edges[0], edges[1], edges[2]);
   return md::make_plan({.group_radius = group_radius}, settings, box, comm::RankLine::as_numbered(ranks),
                        fft::plan_pencil);
 }

@@ -108,8 +108,7 @@ std::string compute_energy(const EnergyRequest& request, const comm::Communicato
   for (auto& v : block.velocity) v = {};
 
   ThreadPool threads(request.threads > 0 ? request.threads : static_cast<int>(config.parallel.threads));
-  md::Engine engine(system, settings, md::plan_for_ranks(system, settings, system.lattice, comm, threads), comm,
-                    threads);
+  md::Engine engine(system, settings, md::plan_for_ranks(system, settings, system.box, comm, threads), comm, threads);
   check_every_atom_once(comm, block, system, request.system);
   engine.set_state(make_start(system, block));
   engine.compute_forces(true);

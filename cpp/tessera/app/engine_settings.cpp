@@ -41,7 +41,7 @@ md::EngineSettings plan_settings(const RunConfig& config, const model::System& s
   settings.timestep = config.dynamics.timestep;
   settings.com_removal_every = config.dynamics.com_removal_every;
   if (pair.electrostatics == md::pair::Electrostatics::pme) {
-    const auto edges = system.lattice.edges();
+    const auto edges = system.box.edges();
     settings.pme_order = static_cast<int>(config.pme.order);
     pair.direct_cutoff = std::max(config.pme.cutoff, pair.cutoff);
     pair.alpha =
@@ -59,7 +59,7 @@ md::EngineSettings plan_settings(const RunConfig& config, const model::System& s
   if (const char* file = std::getenv("TESSERA_MACHINE"); file && settings.machine_file.empty())
     settings.machine_file = file;
   (void)md::plan_cells(md::summary_of(system), settings,
-                       system.lattice);  // a box that is too small is told of before anything else
+                       system.box);  // a box that is too small is told of before anything else
   return settings;
 }
 
@@ -123,7 +123,7 @@ md::Velocity rounded_velocity(const Vec3& velocity) {
 
 md::Snapshot make_start(const model::System& system, const CoordinateBlock& block) {
   md::Snapshot start;
-  start.box = start.search_box = system.lattice;
+  start.box = start.search_box = system.box;
   start.atoms.resize(block.id.size());
   for (std::size_t i = 0; i < start.atoms.size(); ++i) {
     start.atoms[i].id = block.id[i];

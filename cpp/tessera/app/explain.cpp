@@ -66,7 +66,7 @@ RankLayout plan_layout(const model::System& system, const md::EngineSettings& se
     if (!file.empty()) layout.exchange_seconds = candidates.front().predicted.exchanges;
     return std::move(candidates.front().plan);
   };
-  const auto plan = md::make_plan(md::summary_of(system), settings, system.lattice, line, plan_transform);
+  const auto plan = md::make_plan(md::summary_of(system), settings, system.box, line, plan_transform);
   layout.cells = plan.cells;
   layout.order = {"cells of ranks", settings.reorder ? "neighbours on one host, then in one subnet" : "as numbered",
                   settings.reorder ? network : "asked for"};
@@ -270,7 +270,7 @@ void check_run(const std::string& run_file, const std::vector<std::string>& over
   const auto config = read_run_file(run_file, overrides);
   const auto system = read_system(config.input.system);
   (void)md::domain::plan_decomposition(
-      md::plan_cells(md::summary_of(system), plan_settings(config, system), system.lattice).grid, ranks);
+      md::plan_cells(md::summary_of(system), plan_settings(config, system), system.box).grid, ranks);
 }
 
 }  // namespace tessera::app

@@ -17,7 +17,7 @@ namespace tessera::app {
 Simulation::Simulation(const model::System& system, const RunConfig& config, const md::EngineSettings& settings,
                        const comm::Communicator& comm, ThreadPool& threads)
     : system_(system), config_(config), settings_(settings), comm_(comm), threads_(threads) {
-  auto plan = md::plan_for_ranks(system_, settings_, system_.lattice, comm_, threads_);
+  auto plan = md::plan_for_ranks(system_, settings_, system_.box, comm_, threads_);
   engine_.emplace(system_, settings_, std::move(plan), comm_, threads_);
 }
 

@@ -76,7 +76,7 @@ std::vector<SplitTrial> try_splits(const RunConfig& config, const model::System&
   const md::pme::Split first{settings.pair.range(), settings.pme_grid};
   std::vector<SplitTrial> trials{{first, time(first)}};
   double best = trials.front().ms_a_step;
-  for (const auto& split : md::pme::coarser_splits(first, system.lattice.edges(), widest * first.cutoff)) {
+  for (const auto& split : md::pme::coarser_splits(first, system.box.edges(), widest * first.cutoff)) {
     try {
       trials.push_back({split, time(split)});
     } catch (const InputError&) {

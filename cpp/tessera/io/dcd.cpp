@@ -113,17 +113,13 @@ void DcdWriter::write_counts() const {
   file_.write_at(&steps, sizeof steps, steps_offset);
 }
 
-void DcdWriter::append(const Lattice& lattice, std::span<const float> positions) {
+void DcdWriter::append(const Box& box, std::span<const float> positions) {
   const auto n = static_cast<std::size_t>(header_.n_atoms);
   TESSERA_CHECK(positions.size() == 3 * n);
-  const auto edges = lattice.edges();
+  const auto edges = box.edges();
   const auto cosine = [](const Vec3& p, const Vec3& q) { return dot(p, q) / (norm(p) * norm(q)); };
-  const std::array<double, 6> cell = {edges[0],
-                                      cosine(lattice.a(), lattice.b()),
-                                      edges[1],
-                                      cosine(lattice.a(), lattice.c()),
-                                      cosine(lattice.b(), lattice.c()),
-                                      edges[2]};
+  const std::array<double, 6> cell = {
+      edges[0], cosine(box.a(), box.b()), edges[1], cosine(box.a(), box.c()), cosine(box.b(), box.c()), edges[2]};
   Buffer buffer;
   buffer.reserve(frame_bytes(header_.n_atoms));
   buffer.put(std::int32_t{48});

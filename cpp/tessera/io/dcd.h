@@ -6,8 +6,8 @@
 #include <span>
 #include <string>
 
+#include "tessera/base/box.h"
 #include "tessera/base/descriptor.h"
-#include "tessera/base/lattice.h"
 
 namespace tessera::io {
 
@@ -34,7 +34,7 @@ class DcdWriter {
   static DcdWriter continue_after(const std::string& path, std::int64_t n_frames, const DcdHeader& header);
 
   /// Appends a frame: positions (n,3) Å. Throws RunError.
-  void append(const Lattice& lattice, std::span<const float> positions);
+  void append(const Box& box, std::span<const float> positions);
   std::int64_t n_frames() const { return n_frames_; }
   /// False once the file was removed, moved or replaced.
   bool is_in_place() const { return file_.is_in_place(); }

@@ -78,7 +78,7 @@ void expect_says(const std::string& message, const std::string& part) {
   EXPECT_PRED_FORMAT2(testing::IsSubstring, part, message);
 }
 
-const Lattice box({30, 0, 0}, {5, 28, 0}, {3, -4, 25});
+const Box box({30, 0, 0}, {5, 28, 0}, {3, -4, 25});
 
 std::vector<float> frame(int n_atoms, int number) {
   std::vector<float> values(static_cast<std::size_t>(3 * n_atoms));
@@ -201,14 +201,14 @@ TEST(Samples, Trajectories) {
   const char* folder = std::getenv("TESSERA_SAMPLES");
   if (!folder) GTEST_SKIP() << "TESSERA_SAMPLES names no folder";
   const std::string root = folder;
-  const std::vector<std::pair<std::string, Lattice>> boxes = {{"triclinic", box},
-                                                              {"cuboid", {{30, 0, 0}, {0, 28, 0}, {0, 0, 25}}}};
-  for (const auto& [name, lattice] : boxes) {
+  const std::vector<std::pair<std::string, Box>> boxes = {{"triclinic", box},
+                                                          {"cuboid", {{30, 0, 0}, {0, 28, 0}, {0, 0, 25}}}};
+  for (const auto& [name, box] : boxes) {
     auto dcd = DcdWriter::create(root + "/" + name + ".dcd", {50, 1000, 250, 0.002, "a sample of tessera"});
     auto h5md = H5mdWriter::create(root + "/" + name + ".h5", {50, true, true, "a test", "tessera", "0", ""});
     for (int f = 0; f < 40; ++f) {
-      dcd.append(lattice, frame(50, f));
-      h5md.append(1000 + 250 * f, 2 + 0.5 * f, lattice, frame(50, f), frame(50, -f));
+      dcd.append(box, frame(50, f));
+      h5md.append(1000 + 250 * f, 2 + 0.5 * f, box, frame(50, f), frame(50, -f));
     }
   }
 }

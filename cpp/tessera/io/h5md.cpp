@@ -120,11 +120,11 @@ H5mdWriter H5mdWriter::continue_after(const std::string& path, std::int64_t n_fr
   return writer;
 }
 
-void H5mdWriter::append(std::int64_t step, double time, const Lattice& lattice, std::span<const float> positions,
+void H5mdWriter::append(std::int64_t step, double time, const Box& box, std::span<const float> positions,
                         std::span<const float> velocities) {
   TESSERA_CHECK(positions.size() == 3 * static_cast<std::size_t>(header_.n_atoms));
   TESSERA_CHECK(velocities.size() == (header_.has_velocities ? positions.size() : 0));
-  const Vec3 &a = lattice.a(), &b = lattice.b(), &c = lattice.c();
+  const Vec3 &a = box.a(), &b = box.b(), &c = box.c();
   const auto degrees = [](const Vec3& p, const Vec3& q) {
     // 90° exactly where the vectors are orthogonal.
     return 90.0 - std::asin(dot(p, q) / (norm(p) * norm(q))) * (180.0 / units::pi);
@@ -136,7 +136,7 @@ void H5mdWriter::append(std::int64_t step, double time, const Lattice& lattice, 
   file_.append<float>(position + "/value", positions);
   if (header_.has_velocities) file_.append<float>(velocity + "/value", velocities);
   file_.append<double>(edges + "/value", box);
-  file_.append<double>("/cell_lengths", lattice.edges());
+  file_.append<double>("/cell_lengths", box.edges());
   file_.append<double>("/cell_angles", angles);
   file_.append<double>(position + "/time", std::span(&time, 1));
   file_.append<std::int64_t>(position + "/step", std::span(&step, 1));

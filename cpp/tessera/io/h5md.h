@@ -7,7 +7,7 @@
 #include <span>
 #include <string>
 
-#include "tessera/base/lattice.h"
+#include "tessera/base/box.h"
 #include "tessera/io/hdf5.h"
 
 namespace tessera::io {
@@ -32,7 +32,7 @@ class H5mdWriter {
   static H5mdWriter continue_after(const std::string& path, std::int64_t n_frames, const H5mdHeader& header);
 
   /// Appends a frame: time in ps, positions (n,3) Å, velocities (n,3) Å/ps where the header says so. Throws RunError.
-  void append(std::int64_t step, double time, const Lattice& lattice, std::span<const float> positions,
+  void append(std::int64_t step, double time, const Box& box, std::span<const float> positions,
               std::span<const float> velocities = {});
   std::int64_t n_frames() const { return n_frames_; }
   /// False once the file was removed, moved or replaced.

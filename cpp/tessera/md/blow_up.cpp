@@ -31,10 +31,10 @@ struct Strongest {
 
 std::string find_strongest_force(const domain::Domain& domain, const bonded::LocalTerms& terms,
                                  const bonded::ForceTables& tables, const pair::PairForces& pair, std::int32_t slot) {
-  const auto& lattice = domain.state().box;
+  const auto& box = domain.state().box;
   Strongest strongest;
 
-  const bonded::Atoms atoms{lattice, domain.state().position, pair.charge()};
+  const bonded::Atoms atoms{box, domain.state().position, pair.charge()};
   std::vector<std::pair<std::string, std::array<std::int64_t, 3>>> of_terms;  // by what reports call them
   std::vector<std::int64_t> force(3 * at(domain.n_slots()));
   model::for_each_kind([&](auto kind) {
@@ -70,7 +70,7 @@ std::string find_strongest_force(const domain::Domain& domain, const bonded::Loc
   std::int64_t nearest = -1;
   for (std::int32_t s = 0; s < domain.n_slots(); ++s) {
     if (s == slot || domain.is_padding(s)) continue;
-    const Vec3 d = lattice.displacement(domain.state().position[at(s)], domain.state().position[at(slot)]);
+    const Vec3 d = box.displacement(domain.state().position[at(s)], domain.state().position[at(slot)]);
     const double r2 = norm2(d);
     if (r2 >= settings.range() * settings.range() || is_excluded(domain.state().id[at(s)])) continue;
     if (r2 < nearest2) nearest2 = r2, nearest = domain.state().id[at(s)];

@@ -72,7 +72,7 @@ TEST(Box, ASnapshotBringsEverythingBack) {
   run.advance(13, true);
   const auto kept = run.engine.snapshot();
   auto tried = kept;
-  tried.box = box(18.4, 18.9, 18.8);
+  tried.box = orthorhombic(18.4, 18.9, 18.8);
   search_here(tried);
   run.engine.set_state(tried);
   run.engine.measure();

@@ -40,7 +40,7 @@ Engine::Engine(const model::System& system, const EngineSettings& settings, Plan
       threads_(threads),
       topology_(system, settings.constraints),
       integrator_(integrator ? std::move(integrator) : integrate::make_integrator(settings)) {
-  state_.box = state_.search_box = system.lattice;
+  state_.box = state_.search_box = system.box;
   state_.velocity_time = integrator_->velocity_time();
   degrees_of_freedom_ = std::max<std::int64_t>(
       1, 3 * system.n_atoms() - topology_.n_constraints() - integrator_->removed_degrees_of_freedom());

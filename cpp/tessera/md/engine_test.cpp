@@ -90,9 +90,9 @@ TEST(Engine, RunsBackwardsToWhereItStarted) {
     const auto end = backwards.state();
     for (std::size_t i = 0; i < end.size(); ++i) {
       const auto to = end[i].position + end[i].displacement;
-      worst = std::max(worst, norm(sample.system.lattice.displacement(sample.particles[i].position, to)));
+      worst = std::max(worst, norm(sample.system.box.displacement(sample.particles[i].position, to)));
       moved = std::max(
-          moved, norm(sample.system.lattice.displacement(sample.particles[i].position, turned.particles[i].position)));
+          moved, norm(sample.system.box.displacement(sample.particles[i].position, turned.particles[i].position)));
     }
     EXPECT_GT(moved, 0.2);
     EXPECT_LT(worst, 1e-5) << (rigid ? "rigid" : "flexible");
@@ -121,13 +121,13 @@ TEST(Engine, RigidWatersStayRigid) {
   Simulation run(warm_water(true), settings(true, false));
   run.advance(100);
   const auto state = run.state();
-  const auto& lattice = run.system.lattice;
+  const auto& box = run.system.box;
   for (std::size_t m = 0; m < 216; ++m) {
     std::array<Fraction, 3> x;
     for (std::size_t k = 0; k < 3; ++k) x[k] = state[3 * m + k].position + state[3 * m + k].displacement;
-    EXPECT_NEAR(norm(lattice.displacement(x[0], x[1])), 0.9572, 2e-6);
-    EXPECT_NEAR(norm(lattice.displacement(x[0], x[2])), 0.9572, 2e-6);
-    EXPECT_NEAR(norm(lattice.displacement(x[1], x[2])), 1.5139, 2e-6);
+    EXPECT_NEAR(norm(box.displacement(x[0], x[1])), 0.9572, 2e-6);
+    EXPECT_NEAR(norm(box.displacement(x[0], x[2])), 0.9572, 2e-6);
+    EXPECT_NEAR(norm(box.displacement(x[1], x[2])), 1.5139, 2e-6);
   }
 }
 
@@ -192,7 +192,7 @@ TEST(Engine, ForcesAreMinusTheGradientOfTheEnergy) {
     force.push_back(run.engine.force(run.engine.domain().slot_of(id)));
   const auto energy = [&](std::size_t atom, const Vec3& by) {
     auto moved = test::snapshot_of(sample);
-    moved.atoms[atom].position = moved.atoms[atom].position + sample.system.lattice.fraction(by);
+    moved.atoms[atom].position = moved.atoms[atom].position + sample.system.box.fraction(by);
     run.engine.set_state(moved);
     run.engine.compute_forces(true);
     run.engine.sum_energies();
@@ -217,7 +217,7 @@ TEST(Engine, VirialIsTheDerivativeByTheVolume) {
   const auto energy = [&](double scale) {
     auto scaled = sample;
     const double edge = 18.7 * scale;
-    scaled.system.lattice = test::box(edge, edge, edge);  // positions are fractions: they follow
+    scaled.system.box = orthorhombic(edge, edge, edge);  // positions are fractions: they follow
     return Simulation(scaled, s).engine.energies();
   };
   const auto here = energy(1);
@@ -270,7 +270,7 @@ void expect_blow_up(bool double_precision) {
   for (const double x : {0.0, 0.3}) {
     Particle p;
     p.id = static_cast<std::int64_t>(sample.particles.size());
-    p.position = system.lattice.fraction(centre + Vec3{x, 0, 0});
+    p.position = system.box.fraction(centre + Vec3{x, 0, 0});
     sample.particles.push_back(p);
   }
   Simulation run(sample, settings(true, double_precision), 1, 41, 40);
@@ -297,7 +297,7 @@ TEST(Engine, RefusesACutoffOverHalfTheBox) {
   s.pair.cutoff = 9.4;
   const auto sample = make_water(true);
   try {
-    plan_cells(summary_of(sample.system), s, sample.system.lattice);
+    plan_cells(summary_of(sample.system), s, sample.system.box);
     FAIL() << "nothing thrown";
   } catch (const InputError& error) {
     EXPECT_NE(std::string(error.what()).find("9.350"), std::string::npos) << error.what();

@@ -47,7 +47,7 @@ void Forces::rebuild() {
   mesh_.rebuild(pair_.charge());
 }
 
-void Forces::set_box(const Lattice& before) {
+void Forces::set_box(const Box& before) {
   pair_.set_box(before);
   mesh_.set_box(domain_.state().box);
 }

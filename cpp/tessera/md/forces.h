@@ -33,7 +33,7 @@ class Forces {
   /// After a search, when the topology knows the new slots.
   void rebuild();
   /// After the box of the state has changed from `before` without a search.
-  void set_box(const Lattice& before);
+  void set_box(const Box& before);
 
   /// How far an atom may go from where a pair list has it, at most, Å.
   void set_most_reach(double reach) { pair_.set_most_reach(reach); }

@@ -18,7 +18,7 @@ constexpr double bonded_reach = 4.5;
 bool has_mesh(const EngineSettings& settings) { return settings.pair.electrostatics == pair::Electrostatics::pme; }
 
 /// What a search finds must hold until the next: atoms may come closer by the buffer meanwhile.
-domain::CellDemands cell_demands(const SystemSummary& system, const EngineSettings& settings, const Lattice& box) {
+domain::CellDemands cell_demands(const SystemSummary& system, const EngineSettings& settings, const Box& box) {
   return {.list_range = settings.pair.range() + settings.buffer,
           .group_radius = system.group_radius,
           .bonded_reach = bonded_reach,
@@ -26,7 +26,7 @@ domain::CellDemands cell_demands(const SystemSummary& system, const EngineSettin
           .buffer = settings.buffer};
 }
 
-void check_cutoff(const EngineSettings& settings, const Lattice& box) {
+void check_cutoff(const EngineSettings& settings, const Box& box) {
   const auto edges = box.edges();
   for (std::size_t d = 0; d < 3; ++d)
     if (edges[d] < 2 * settings.pair.range())
@@ -41,7 +41,7 @@ void check_cutoff(const EngineSettings& settings, const Lattice& box) {
 
 SystemSummary summary_of(const model::System& system) { return {system.is_periodic, group_radius(system)}; }
 
-CellPlan plan_cells(const SystemSummary& system, const EngineSettings& settings, const Lattice& box) {
+CellPlan plan_cells(const SystemSummary& system, const EngineSettings& settings, const Box& box) {
   if (system.is_periodic) check_cutoff(settings, box);
   const auto demands = cell_demands(system, settings, box);
   const auto grid = domain::plan_cell_grid(box, demands);
@@ -49,9 +49,8 @@ CellPlan plan_cells(const SystemSummary& system, const EngineSettings& settings,
   return {grid, system.group_radius, settings.buffer + std::min(spare, settings.buffer)};
 }
 
-Plan make_plan(const SystemSummary& system, const EngineSettings& settings, const Lattice& box,
-               const comm::RankLine& line, const TransformPlanner& plan_transform,
-               std::optional<domain::Decomposition> bricks) {
+Plan make_plan(const SystemSummary& system, const EngineSettings& settings, const Box& box, const comm::RankLine& line,
+               const TransformPlanner& plan_transform, std::optional<domain::Decomposition> bricks) {
   Plan plan;
   plan.cells = plan_cells(system, settings, box);
   plan.bricks = bricks ? std::move(*bricks) : domain::plan_decomposition(plan.cells.grid, line);
@@ -61,7 +60,7 @@ Plan make_plan(const SystemSummary& system, const EngineSettings& settings, cons
   return plan;
 }
 
-Plan plan_for_ranks(const model::System& system, const EngineSettings& settings, const Lattice& box,
+Plan plan_for_ranks(const model::System& system, const EngineSettings& settings, const Box& box,
                     const comm::Communicator& comm, ThreadPool& threads, std::optional<domain::Decomposition> bricks) {
   const auto line = bricks             ? bricks->line()
                     : settings.reorder ? comm::agree_on_line(comm, settings.machine_file).line

@@ -50,17 +50,16 @@ struct Plan {
 using TransformPlanner = std::function<fft::Plan(const fft::Problem&)>;
 
 /// Throws InputError where the box is too small for the cut-off or for two cells along an edge, or is triclinic.
-CellPlan plan_cells(const SystemSummary& system, const EngineSettings& settings, const Lattice& box);
+CellPlan plan_cells(const SystemSummary& system, const EngineSettings& settings, const Box& box);
 
 /// The plan for ranks that stand in this line. `bricks`: those of another plan for the same cells, instead of bricks of
 /// equal cost. Throws InputError as plan_cells, domain::plan_decomposition and pme::plan_pme do. Cost: O(ranks).
-Plan make_plan(const SystemSummary& system, const EngineSettings& settings, const Lattice& box,
-               const comm::RankLine& line, const TransformPlanner& plan_transform,
-               std::optional<domain::Decomposition> bricks = std::nullopt);
+Plan make_plan(const SystemSummary& system, const EngineSettings& settings, const Box& box, const comm::RankLine& line,
+               const TransformPlanner& plan_transform, std::optional<domain::Decomposition> bricks = std::nullopt);
 
 /// The same for the ranks of a communicator, by the map of the machine: one plan on all ranks. Throws InputError, also
 /// as comm::wires_of_ranks does. Collective.
-Plan plan_for_ranks(const model::System& system, const EngineSettings& settings, const Lattice& box,
+Plan plan_for_ranks(const model::System& system, const EngineSettings& settings, const Box& box,
                     const comm::Communicator& comm, ThreadPool& threads,
                     std::optional<domain::Decomposition> bricks = std::nullopt);
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "tessera/base/lattice.h"
+#include "tessera/base/box.h"
 
 namespace tessera::md {
 
@@ -26,8 +26,8 @@ enum class VelocityTime : std::int32_t { whole_step, half_step_before };
 
 /// What of a state is one for all atoms, the same on every rank.
 struct GlobalState {
-  Lattice box;         // now
-  Lattice search_box;  // at the last search: the cell grid follows from it
+  Box box;         // now
+  Box search_box;  // at the last search: the cell grid follows from it
   std::int64_t step = 0, last_search = 0;
   VelocityTime velocity_time = VelocityTime::whole_step;
   std::map<std::string, std::vector<double>> coupling;  // variables of thermostats and barostats, by name

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "tessera/base/lattice.h"
+#include "tessera/base/box.h"
 #include "tessera/model/bonded_kinds.h"
 #include "tessera/model/lj_truncation.h"
 
@@ -105,7 +105,7 @@ class System {
  public:
   ForceField force_field;
   std::vector<Template> templates;
-  Lattice lattice;
+  Box box;
   bool is_periodic = true;
   std::string coulomb_source, source;
   LjTruncation lj_truncation;  // of the source

@@ -22,7 +22,7 @@ void expect_says(const std::string& message, const std::string& part) {
 model::System atoms_from(const std::string& program) {
   model::System system;
   const double edge = 43.21;
-  system.lattice = {{edge, 0, 0}, {0, edge, 0}, {0, 0, edge}};
+  system.box = {{edge, 0, 0}, {0, edge, 0}, {0, 0, edge}};
   system.coulomb_source = program;
   system.lj_truncation = model::find_source_program(program)->usual;
   system.force_field.coulomb_constant = 332;

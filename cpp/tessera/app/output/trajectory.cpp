@@ -53,7 +53,7 @@ BondTree make_bond_tree(const model::Template& molecule) {
 }  // namespace
 
 std::vector<float> frame_positions(const model::System& system, const md::Snapshot& state, bool whole) {
-  const auto& lattice = state.box;
+  const auto& box = state.box;
   const auto& particles = state.atoms;
   std::vector<float> frame(3 * particles.size());
   const auto store = [&](std::size_t atom, const Vec3& r) {
@@ -63,7 +63,7 @@ std::vector<float> frame_positions(const model::System& system, const md::Snapsh
   };
   const auto now = [&](std::size_t atom) { return particles[atom].position + particles[atom].displacement; };
   if (!whole) {
-    for (std::size_t i = 0; i < particles.size(); ++i) store(i, lattice.cartesian(now(i)));
+    for (std::size_t i = 0; i < particles.size(); ++i) store(i, box.cartesian(now(i)));
     return frame;
   }
   std::vector<BondTree> trees;
@@ -77,8 +77,8 @@ std::vector<float> frame_positions(const model::System& system, const md::Snapsh
       const auto first = at(run.first_id) + at(instance) * n;
       for (std::size_t k = 0; k < n; ++k) {
         const auto atom = at(tree.order[k]), parent = at(tree.parent[k]);
-        placed[atom] = atom == parent ? lattice.cartesian(now(first + atom))
-                                      : placed[parent] + lattice.displacement(now(first + parent), now(first + atom));
+        placed[atom] = atom == parent ? box.cartesian(now(first + atom))
+                                      : placed[parent] + box.displacement(now(first + parent), now(first + atom));
         store(first + atom, placed[atom]);
       }
     }

@@ -33,14 +33,14 @@ std::size_t record_bytes(const md::Snapshot& state) {
   return n;
 }
 
-nlohmann::json to_json(const Lattice& box) {
+nlohmann::json to_json(const Box& box) {
   const auto &a = box.a(), &b = box.b(), &c = box.c();
   return {a.x, b.x, b.y, c.x, c.y, c.z};  // Å
 }
 
-Lattice box_from(const nlohmann::json& json) {
+Box box_from(const nlohmann::json& json) {
   const auto v = json.get<std::array<double, 6>>();
-  return Lattice({v[0], 0, 0}, {v[1], v[2], 0}, {v[3], v[4], v[5]});
+  return Box({v[0], 0, 0}, {v[1], v[2], 0}, {v[3], v[4], v[5]});
 }
 
 /// All of a state but its atoms. Doubles go there and back to the last bit.

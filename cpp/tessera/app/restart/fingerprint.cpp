@@ -41,8 +41,8 @@ class Fingerprint {
     add(part, terms.atoms);
     add(part, terms.parameter);
   }
-  void operator()(std::string_view part, const Lattice& lattice, layout::AnyRows) {
-    const auto &a = lattice.a(), &b = lattice.b(), &c = lattice.c();
+  void operator()(std::string_view part, const Box& box, layout::AnyRows) {
+    const auto &a = box.a(), &b = box.b(), &c = box.c();
     add(part, std::vector<double>{a.x, a.y, a.z, b.x, b.y, b.z, c.x, c.y, c.z});
   }
   void operator()(std::string_view part, const model::Template& molecule, layout::SettleLengths) {

@@ -221,12 +221,12 @@ class Filler {
       maps[m].energy.assign(begin, begin + points);
     }
   }
-  void operator()(std::string_view name, Lattice& lattice, layout::AnyRows) const {
-    const auto box = reader_.numbers(dataset(name), 3);
-    reader_.check_rows(dataset(name), box.size() / 3, 3);
-    if (box[1] != 0 || box[2] != 0 || box[5] != 0 || !(box[0] > 0) || !(box[4] > 0) || !(box[8] > 0))
+  void operator()(std::string_view name, Box& box, layout::AnyRows) const {
+    const auto rows = reader_.numbers(dataset(name), 3);
+    reader_.check_rows(dataset(name), rows.size() / 3, 3);
+    if (rows[1] != 0 || rows[2] != 0 || rows[5] != 0 || !(rows[0] > 0) || !(rows[4] > 0) || !(rows[8] > 0))
       reader_.fail_in(dataset(name), "is not lower triangular with a positive diagonal (a along x, b in the xy plane)");
-    lattice = {{box[0], 0, 0}, {box[3], box[4], 0}, {box[6], box[7], box[8]}};
+    box = {{rows[0], 0, 0}, {rows[3], rows[4], 0}, {rows[6], rows[7], rows[8]}};
   }
   /// Rows of first, count, number, step.
   void operator()(std::string_view name, std::vector<model::ResidueNumbers>& rows, layout::AnyRows) const {

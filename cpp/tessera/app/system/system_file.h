@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "tessera/base/lattice.h"
+#include "tessera/base/box.h"
 #include "tessera/base/vec3.h"
 #include "tessera/model/system.h"
 

@@ -151,7 +151,7 @@ TEST_F(SystemFile, ReadsTheSystem) {
   EXPECT_EQ(system.templates.at(0).water_hh, 1.5139);
   EXPECT_EQ(system.templates.at(0).terms[model::bond].atoms.at(1), (std::array<std::int32_t, 2>{0, 2}));
   EXPECT_EQ(system.force_field.parameters[model::cmap].size(), 2U);
-  EXPECT_EQ(system.lattice.edges()[2], 20.0);
+  EXPECT_EQ(system.box.edges()[2], 20.0);
   EXPECT_EQ(system.describe(3), "atom 4 (TIP3 18 OH2)");
   const auto ab = system.force_field.lj(2, 0);
   EXPECT_DOUBLE_EQ(ab.b, 4 * 0.5 * 64);

@@ -43,7 +43,7 @@ struct SettleLengths {};  // an attribute
 
 template <class System, class Visitor>
 void visit_root(System& system, Visitor&& visit) {
-  visit("box", system.lattice, AnyRows{});
+  visit("box", system.box, AnyRows{});
   visit("periodic", system.is_periodic, Attribute{});
   visit("coulomb_constant", system.force_field.coulomb_constant, Attribute{});
   visit("lj_rule", system.force_field.lj_rule, Attribute{});

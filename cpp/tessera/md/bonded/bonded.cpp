@@ -11,9 +11,9 @@ ForceTables make_force_tables(const model::ForceField& field) {
   return tables;
 }
 
-void add_all(const Lattice& lattice, Positions position, std::span<const double> charge, const LocalTerms& terms,
+void add_all(const Box& box, Positions position, std::span<const double> charge, const LocalTerms& terms,
              const ForceTables& tables, int thread, int n_threads, Accumulator& accumulator) {
-  const Atoms atoms{lattice, position, charge};
+  const Atoms atoms{box, position, charge};
   // Each list is cut by itself: its terms cost the same, so the shares do too.
   model::for_each_kind([&](auto kind) {
     const std::int64_t n = terms[kind].size();

@@ -52,16 +52,16 @@ LocalTerms chain_terms(std::int32_t n) {
 TEST_P(AddAll, ThreadsAddUpToTheSameBits) {
   std::mt19937_64 random(13);
   const std::int32_t n = 23;
-  const Lattice box({60, 0, 0}, {0, 60, 0}, {0, 0, 60});
+  const Box box({60, 0, 0}, {0, 60, 0}, {0, 0, 60});
   const auto x = fractions(box, random_chain(random, n));
   std::vector<double> charge;
   for (std::int32_t i = 0; i < n; ++i) charge.push_back(0.1 * (i % 5) - 0.2);
   const LocalTerms terms = chain_terms(n);
   const ForceTables tables = make_force_tables(every_kind(1));
   const auto with_threads = [&](int n_threads) {
-    return measure(box, x, [&](const Lattice& lattice, Positions r, Accumulator& a) {
+    return measure(box, x, [&](const Box& box, Positions r, Accumulator& a) {
       for (int thread = n_threads - 1; thread >= 0; --thread) {
-        add_all(lattice, r, charge, terms, tables, thread, n_threads, a);
+        add_all(box, r, charge, terms, tables, thread, n_threads, a);
       }
     });
   };
@@ -83,9 +83,7 @@ TEST_P(AddAll, ObeysTheLaws) {
   const LocalTerms terms = chain_terms(7);
   const ForceTables tables = make_force_tables(every_kind(strong));
   const std::vector<double> charge{0.1, -0.2, 0.3, -0.1, 0.05, 0.2, -0.3};
-  const Add add = [&](const Lattice& lattice, Positions r, Accumulator& a) {
-    add_all(lattice, r, charge, terms, tables, 0, 1, a);
-  };
+  const Add add = [&](const Box& box, Positions r, Accumulator& a) { add_all(box, r, charge, terms, tables, 0, 1, a); };
   int checked = 0;
   while (checked < 5) {
     const auto r = random_chain(random, 7);

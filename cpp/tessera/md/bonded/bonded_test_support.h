@@ -41,13 +41,13 @@ struct Result {
   double term(Term t) const { return fixed[t]; }
 };
 
-using Add = std::function<void(const Lattice&, Positions, Accumulator&)>;
+using Add = std::function<void(const Box&, Positions, Accumulator&)>;
 
-inline Result measure(const Lattice& lattice, const std::vector<Fraction>& position, const Add& add) {
+inline Result measure(const Box& box, const std::vector<Fraction>& position, const Add& add) {
   Result result;
   result.fixed_force.assign(3 * position.size(), 0);
   Accumulator accumulator{result.fixed_force, &result.fixed};
-  add(lattice, position, accumulator);
+  add(box, position, accumulator);
   for (std::size_t i = 0; i < position.size(); ++i) {
     const std::int64_t* f = &result.fixed_force[3 * i];
     result.force.push_back({from_fixed(f[0], force_unit), from_fixed(f[1], force_unit), from_fixed(f[2], force_unit)});
@@ -59,17 +59,17 @@ inline Result measure(const Lattice& lattice, const std::vector<Fraction>& posit
   return result;
 }
 
-inline std::vector<Fraction> fractions(const Lattice& lattice, const std::vector<Vec3>& r) {
+inline std::vector<Fraction> fractions(const Box& box, const std::vector<Vec3>& r) {
   std::vector<Fraction> f;
-  for (const Vec3& x : r) f.push_back(lattice.fraction(x));
+  for (const Vec3& x : r) f.push_back(box.fraction(x));
   return f;
 }
 
 /// 20 Å triclinic: a step of the integer fractions is 5e-9 Å.
-inline Lattice small_box() { return {{20, 0, 0}, {3, 21, 0}, {-2, 4, 19}}; }
+inline Box small_box() { return {{20, 0, 0}, {3, 21, 0}, {-2, 4, 19}}; }
 
 /// Lengths are whole 2⁻²⁷ Å, so that positions of tests are exact.
-inline Lattice cube() { return {{32, 0, 0}, {0, 32, 0}, {0, 0, 32}}; }
+inline Box cube() { return {{32, 0, 0}, {0, 32, 0}, {0, 0, 32}}; }
 
 /// A chain with bonds of about 1.5 Å and nowhere in line: angles and dihedrals are well defined.
 inline std::vector<Vec3> random_chain(std::mt19937_64& random, int n_atoms) {
@@ -94,25 +94,24 @@ inline std::vector<Vec3> random_chain(std::mt19937_64& random, int n_atoms) {
 
 /// Force = −∇U, virial = −dU/dstrain, no net force to the last bit, no net torque, the same without energies and in
 /// another image.
-inline void check_potential(const Lattice& lattice, const std::vector<Vec3>& r, const Add& add,
-                            double tolerance = 2e-7) {
-  const std::vector<Fraction> position = fractions(lattice, r);
-  const Result here = measure(lattice, position, add);
+inline void check_potential(const Box& box, const std::vector<Vec3>& r, const Add& add, double tolerance = 2e-7) {
+  const std::vector<Fraction> position = fractions(box, r);
+  const Result here = measure(box, position, add);
   double scale = 1;
   for (const Vec3& f : here.force) scale = std::max(scale, norm(f));
   ASSERT_TRUE(std::isfinite(scale));
 
-  const auto energy = [&](const Lattice& box, const std::vector<Fraction>& x) { return measure(box, x, add).energy; };
+  const auto energy = [&](const Box& box, const std::vector<Fraction>& x) { return measure(box, x, add).energy; };
   // Steps of whole fractions, fourth-order difference: error about step⁴ of the fifth derivative
   const std::int32_t step = 1 << 16;
   for (std::size_t i = 0; i < position.size(); ++i) {
     const std::array<std::int32_t Fraction::*, 3> axes{&Fraction::x, &Fraction::y, &Fraction::z};
-    const std::array<Vec3, 3> vectors{lattice.a(), lattice.b(), lattice.c()};
+    const std::array<Vec3, 3> vectors{box.a(), box.b(), box.c()};
     for (std::size_t axis = 0; axis < 3; ++axis) {
       const auto moved = [&](int steps) {
         std::vector<Fraction> x = position;
         x[i].*axes[axis] += steps * step;
-        return energy(lattice, x);
+        return energy(box, x);
       };
       const double slope = (8 * (moved(1) - moved(-1)) - (moved(2) - moved(-2))) / (12 * step / 4294967296.0);
       const double along = dot(here.force[i], vectors[axis]);
@@ -121,7 +120,7 @@ inline void check_potential(const Lattice& lattice, const std::vector<Vec3>& r, 
   }
 
   const auto strained = [&](int component, double e) {
-    Vec3 a = lattice.a(), b = lattice.b(), c = lattice.c();
+    Vec3 a = box.a(), b = box.b(), c = box.c();
     for (Vec3* v : {&a, &b, &c}) {
       const Vec3 old = *v;
       if (component == 0) v->x += e * old.x;
@@ -147,19 +146,19 @@ inline void check_potential(const Lattice& lattice, const std::vector<Vec3>& r, 
   EXPECT_EQ(net, (std::array<std::int64_t, 3>{}));
   Vec3 torque;
   for (std::size_t i = 0; i < r.size(); ++i) {
-    torque += cross(lattice.displacement(position[0], position[i]), here.force[i]);
+    torque += cross(box.displacement(position[0], position[i]), here.force[i]);
   }
   EXPECT_NEAR(norm(torque), 0, 1e-8 + 1e-12 * scale);
 
   std::vector<std::int64_t> forces_only(here.fixed_force.size(), 0);
   Accumulator accumulator{forces_only, nullptr};
-  add(lattice, position, accumulator);
+  add(box, position, accumulator);
   EXPECT_EQ(forces_only, here.fixed_force);
 
   // A shift by half the box puts the atoms on both sides of the boundary; differences are the same integers.
   std::vector<Fraction> shifted = position;
   for (Fraction& x : shifted) x = x + Fraction{INT32_MIN, 123456789, -987654321};
-  const Result there = measure(lattice, shifted, add);
+  const Result there = measure(box, shifted, add);
   EXPECT_EQ(there.fixed_force, here.fixed_force);
   EXPECT_EQ(there.fixed.energy, here.fixed.energy);
   EXPECT_EQ(there.fixed.virial, here.fixed.virial);
@@ -168,8 +167,7 @@ inline void check_potential(const Lattice& lattice, const std::vector<Vec3>& r, 
 }
 
 /// The energy is the same and the forces turn along when the atoms are turned about an axis.
-inline void check_rotation(const Lattice& lattice, const std::vector<Vec3>& r, const Add& add,
-                           std::mt19937_64& random) {
+inline void check_rotation(const Box& box, const std::vector<Vec3>& r, const Add& add, std::mt19937_64& random) {
   std::uniform_real_distribution<double> uniform(-1, 1);
   const Vec3 raw{uniform(random), uniform(random), uniform(random) + 2};
   const Vec3 axis = (1 / norm(raw)) * raw;
@@ -180,13 +178,13 @@ inline void check_rotation(const Lattice& lattice, const std::vector<Vec3>& r, c
     near.push_back(x - r[0]);
     far.push_back(turned(x - r[0]));
   }
-  const Result before = measure(lattice, fractions(lattice, near), add);
-  const Result after = measure(lattice, fractions(lattice, far), add);
+  const Result before = measure(box, fractions(box, near), add);
+  const Result after = measure(box, fractions(box, far), add);
   // Both sets of positions are rounded to half a fraction step: allow what a shake of 16 steps does to this potential.
-  std::vector<Fraction> shaken = fractions(lattice, near);
+  std::vector<Fraction> shaken = fractions(box, near);
   std::uniform_int_distribution<int> sign(0, 1);
   for (Fraction& x : shaken) x = x + Fraction{32 * sign(random) - 16, 32 * sign(random) - 16, 32 * sign(random) - 16};
-  const Result shake = measure(lattice, shaken, add);
+  const Result shake = measure(box, shaken, add);
   double energy_tolerance = 1e-6 + std::abs(shake.energy - before.energy), force_tolerance = 1e-6;
   for (std::size_t i = 0; i < r.size(); ++i) {
     force_tolerance += norm(shake.force[i] - before.force[i]);

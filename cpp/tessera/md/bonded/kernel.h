@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <span>
 
-#include "tessera/base/lattice.h"
+#include "tessera/base/box.h"
 #include "tessera/md/accumulator.h"
 #include "tessera/md/bonded/terms.h"
 #include "tessera/model/system.h"
@@ -23,7 +23,7 @@ using Positions = std::span<const Fraction>;  // (slots)
 /// A rank's atoms as bonded terms see them. A position may be in any image: differences are taken to the nearest one,
 /// so a term must be smaller than half of the box.
 struct Atoms {
-  const Lattice& lattice;
+  const Box& box;
   Positions position;
   std::span<const double> charge = {};  // (slots) e; may be empty where there are no 1-4 pairs
 };

@@ -6,7 +6,7 @@
 #include <numbers>
 #include <span>
 
-#include "tessera/base/lattice.h"
+#include "tessera/base/box.h"
 #include "tessera/md/accumulator.h"
 #include "tessera/md/bonded/terms.h"
 
@@ -114,17 +114,17 @@ HWY_INLINE V Column(std::span<const Row> table, double Row::*member, VI rows) {
   return Column<Row>(table[0].*member, rows);
 }
 
-/// Positions of one atom of each term, and the lattice that gives their differences length.
+/// Positions of one atom of each term, and the box that gives their differences length.
 class Places {
  public:
-  HWY_INLINE Places(const Lattice& lattice, std::span<const Fraction> position)
+  HWY_INLINE Places(const Box& box, std::span<const Fraction> position)
       : position_(position.data()),
-        ax_(set(lattice.a().x * unit)),
-        bx_(set(lattice.b().x * unit)),
-        by_(set(lattice.b().y * unit)),
-        cx_(set(lattice.c().x * unit)),
-        cy_(set(lattice.c().y * unit)),
-        cz_(set(lattice.c().z * unit)) {}
+        ax_(set(box.a().x * fraction_unit)),
+        bx_(set(box.b().x * fraction_unit)),
+        by_(set(box.b().y * fraction_unit)),
+        cx_(set(box.c().x * fraction_unit)),
+        cy_(set(box.c().y * fraction_unit)),
+        cz_(set(box.c().z * fraction_unit)) {}
 
   struct Place {
     VI x, y, z;
@@ -168,8 +168,6 @@ class Places {
   }
 
  private:
-  static constexpr double unit = 1.0 / 4294967296.0;
-
   /// The fraction of lane `lane`, and in the upper half of eight lanes that of lane + 4.
   template <class Tag, int arity>
   HWY_INLINE hn::Vec<Tag> fractions(Tag d, const Batch<arity>& batch, std::size_t atom, std::size_t lane) const {

@@ -7,7 +7,7 @@
 #include <span>
 #include <string_view>
 
-#include "tessera/base/lattice.h"
+#include "tessera/base/box.h"
 #include "tessera/md/constraint/settle.h"
 #include "tessera/md/constraint/shake.h"
 
@@ -48,10 +48,10 @@ typename Atoms::Vectors collect(const Atoms& atoms, Get&& get) {
 
 /// Places relative to the first atom, Å.
 template <class Atoms>
-typename Atoms::Vectors places(const Atoms& atoms, const Lattice& lattice, std::span<const Fraction> position) {
+typename Atoms::Vectors places(const Atoms& atoms, const Box& box, std::span<const Fraction> position) {
   const auto first = position[static_cast<std::size_t>(atoms.slots[0])];
-  return collect(
-      atoms, [&](std::int32_t slot) { return lattice.displacement(first, position[static_cast<std::size_t>(slot)]); });
+  return collect(atoms,
+                 [&](std::int32_t slot) { return box.displacement(first, position[static_cast<std::size_t>(slot)]); });
 }
 
 }  // namespace tessera::md::constraint

@@ -15,11 +15,11 @@ double CellDemands::least_edge_for_motion() const {
   return std::max(0.5 * list_range, mesh_reach + 0.5 * buffer) + group_radius;
 }
 
-CellGrid plan_cell_grid(const Lattice& lattice, const CellDemands& demands) {
-  if (!lattice.is_orthorhombic())
+CellGrid plan_cell_grid(const Box& box, const CellDemands& demands) {
+  if (!box.is_orthorhombic())
     throw InputError("the box is triclinic; the engine runs orthorhombic boxes only: prepare the system in one");
   CellGrid grid;
-  const auto edges = lattice.edges();
+  const auto edges = box.edges();
   for (std::size_t d = 0; d < 3; ++d) {
     grid.n[d] = static_cast<std::int64_t>(std::floor(edges[d] / demands.least_edge()));
     grid.n[d] = std::min<std::int64_t>(grid.n[d], std::int64_t{1} << 20);

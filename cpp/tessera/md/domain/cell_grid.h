@@ -7,8 +7,8 @@
 // doi:10.1002/jcc.23591).
 #pragma once
 
+#include "tessera/base/box.h"
 #include "tessera/base/index_box.h"
-#include "tessera/base/lattice.h"
 
 namespace tessera::md::domain {
 
@@ -59,7 +59,7 @@ struct CellDemands {
 
 /// The finest grid whose cells are at least `demands.least_edge()` wide. Throws InputError where the box is too small
 /// for two cells along some edge.
-CellGrid plan_cell_grid(const Lattice& lattice, const CellDemands& demands);
+CellGrid plan_cell_grid(const Box& box, const CellDemands& demands);
 
 /// How much further than `demands.buffer` two atoms together may move between searches before they need fewer cells
 /// than the grid has, Å.

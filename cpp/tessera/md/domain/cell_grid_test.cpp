@@ -13,8 +13,6 @@ namespace {
 constexpr std::int32_t least = std::numeric_limits<std::int32_t>::min();
 constexpr std::int32_t most = std::numeric_limits<std::int32_t>::max();
 
-Lattice box(double x, double y, double z) { return Lattice({x, 0, 0}, {0, y, 0}, {0, 0, z}); }
-
 TEST(CellDemands, TheLargestDemandSetsTheEdge) {
   CellDemands demands = {.list_range = 13.5, .group_radius = 1.2, .bonded_reach = 4, .mesh_reach = 3, .buffer = 1.5};
   EXPECT_DOUBLE_EQ(demands.least_edge(), 6.75 + 1.2);
@@ -30,21 +28,21 @@ TEST(PlanCellGrid, IsTheFinestWhoseCellsAreWideEnough) {
   for (int i = 0; i < 1000; ++i) {
     const CellDemands demands = {.list_range = range(random), .group_radius = 1.1};
     const double w = demands.least_edge();
-    const auto lattice = box(w * edge(random), w * edge(random), w * edge(random));
-    const auto grid = plan_cell_grid(lattice, demands);
+    const auto box = orthorhombic(w * edge(random), w * edge(random), w * edge(random));
+    const auto grid = plan_cell_grid(box, demands);
     for (std::size_t d = 0; d < 3; ++d) {
       EXPECT_GE(grid.edge[d], w);
-      EXPECT_NEAR(grid.edge[d] * static_cast<double>(grid.n[d]), lattice.edges()[d], 1e-9);
-      EXPECT_LT(lattice.edges()[d] / static_cast<double>(grid.n[d] + 1), w);
+      EXPECT_NEAR(grid.edge[d] * static_cast<double>(grid.n[d]), box.edges()[d], 1e-9);
+      EXPECT_LT(box.edges()[d] / static_cast<double>(grid.n[d] + 1), w);
     }
   }
 }
 
 TEST(PlanCellGrid, RefusesBoxesTooSmallAndSaysWhich) {
   const CellDemands demands = {.list_range = 10};
-  EXPECT_EQ(plan_cell_grid(box(10, 10, 10), demands).n, (Index3{2, 2, 2}));
+  EXPECT_EQ(plan_cell_grid(orthorhombic(10, 10, 10), demands).n, (Index3{2, 2, 2}));
   try {
-    plan_cell_grid(box(20, 9.9, 20), demands);
+    plan_cell_grid(orthorhombic(20, 9.9, 20), demands);
     FAIL() << "nothing thrown";
   } catch (const InputError& error) {
     const std::string text = error.what();
@@ -52,12 +50,12 @@ TEST(PlanCellGrid, RefusesBoxesTooSmallAndSaysWhich) {
     EXPECT_NE(text.find("5.000"), std::string::npos) << text;
   }
   try {
-    plan_cell_grid(box(30, 30, 30), {.list_range = 10, .mesh_reach = 18});
+    plan_cell_grid(orthorhombic(30, 30, 30), {.list_range = 10, .mesh_reach = 18});
     FAIL() << "nothing thrown";
   } catch (const InputError& error) {
     EXPECT_NE(std::string(error.what()).find("charges reach 18.00 Å; use a finer mesh"), std::string::npos);
   }
-  EXPECT_THROW(plan_cell_grid(Lattice({30, 0, 0}, {5, 30, 0}, {0, 0, 30}), demands), InputError);
+  EXPECT_THROW(plan_cell_grid(Box({30, 0, 0}, {5, 30, 0}, {0, 0, 30}), demands), InputError);
 }
 
 TEST(CellGrid, CellsOfExtremeFractions) {

@@ -15,11 +15,6 @@ constexpr int position_tag = 11, force_tag = 12, count_tag = 13, structure_tag =
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
-/// Of a component of a fraction, along an edge of the box.
-float angstrom(std::int32_t fraction, double edge) {
-  return static_cast<float>(fraction) * static_cast<float>(edge / 4294967296.0);
-}
-
 /// Gives the memory back, which assigning {} would not.
 template <class Value>
 void release(std::vector<Value>& list) {
@@ -287,7 +282,8 @@ void Domain::sort_into_cells(std::vector<std::int32_t> cell_of) {
     if (const auto c = cell_of[s]; c >= 0)
       source[at(cell_begin[at(c)] * cluster_size + count[at(c)]++)] = static_cast<std::int32_t>(s);
   release(cell_of);
-  const auto edges = state_.search_box.edges();
+  const auto unit = state_.search_box.unit_lengths();
+  const auto ux = static_cast<float>(unit.x), uy = static_cast<float>(unit.y), uz = static_cast<float>(unit.z);
   threads_.parallel_for(n_owned_cells_, [&](std::int64_t begin, std::int64_t end) {
     std::vector<CellAtom> atoms;
     for (auto c = begin; c < end; ++c) {
@@ -296,9 +292,10 @@ void Domain::sort_into_cells(std::vector<std::int32_t> cell_of) {
       atoms.clear();
       for (const auto s : sources) {
         const auto offset = state_.position[at(s)] - centre;
-        atoms.push_back({{angstrom(offset.x, edges[0]), angstrom(offset.y, edges[1]), angstrom(offset.z, edges[2])},
-                         s,
-                         state_.id[at(s)]});
+        atoms.push_back(
+            {{static_cast<float>(offset.x) * ux, static_cast<float>(offset.y) * uy, static_cast<float>(offset.z) * uz},
+             s,
+             state_.id[at(s)]});
       }
       sort_cell(atoms);
       std::transform(atoms.begin(), atoms.end(), sources.begin(), [](const CellAtom& atom) { return atom.source; });
@@ -429,15 +426,14 @@ void Domain::finish_return_of_forces(std::span<std::int64_t> force) {
 }
 
 double Domain::greatest_displacement2() {
-  const auto edges = state_.box.edges();
-  const double sx = edges[0] / 4294967296.0, sy = edges[1] / 4294967296.0, sz = edges[2] / 4294967296.0;
+  const auto unit = state_.box.unit_lengths();
   std::vector<double> greatest(at(threads_.size()), 0);
   threads_.run([&](int thread) {
     const std::int64_t n = n_owned_slots_;
     double most = 0;
     for (auto s = n * thread / threads_.size(); s < n * (thread + 1) / threads_.size(); ++s) {
       const auto moved = state_.position[at(s)] - state_.reference[at(s)];
-      const double x = moved.x * sx, y = moved.y * sy, z = moved.z * sz;
+      const double x = moved.x * unit.x, y = moved.y * unit.y, z = moved.z * unit.z;
       most = std::max(most, x * x + y * y + z * z);
     }
     greatest[at(thread)] = most;

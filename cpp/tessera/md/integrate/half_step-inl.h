@@ -92,8 +92,6 @@ class Batch {
   }
 
  private:
-  static constexpr double turn = 4294967296.0;  // a box edge in units of a fraction
-
   double acceleration() const { return units::acceleration * step_.kick * force_unit; }
 
   /// To the nearest integer, within its range.
@@ -101,7 +99,7 @@ class Batch {
 
   HWY_INLINE V apart(int a, int d) const {
     const DI32 di;
-    return set(step_.edges[d] / turn) *
+    return set(fraction_unit * step_.edges[d]) *
            hn::PromoteTo(D(), hn::Sub(hn::Load(di, position_[a][d]), hn::Load(di, position_[0][d])));
   }
 
@@ -112,7 +110,7 @@ class Batch {
 
   HWY_INLINE void drift(int a, int d, V velocity) {
     const DI32 di;
-    const auto moved = rounded(set(step_.timestep) * velocity * set(turn / step_.edges[d]));
+    const auto moved = rounded(set(step_.timestep) * velocity * set(1 / (fraction_unit * step_.edges[d])));
     hn::Store(hn::Add(hn::Load(di, position_[a][d]), moved), di, position_[a][d]);
   }
 

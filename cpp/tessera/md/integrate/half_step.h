@@ -14,7 +14,7 @@
 #include <cstdint>
 #include <span>
 
-#include "tessera/base/lattice.h"
+#include "tessera/base/box.h"
 #include "tessera/md/accumulator.h"
 #include "tessera/md/constraint/group_list.h"
 #include "tessera/md/domain/domain.h"

@@ -19,7 +19,7 @@ using constraint::GroupList;
 using constraint::test::Molecule;
 using test::index;
 
-const Lattice lattice = test::box(40, 41, 42);
+const Box box = orthorhombic(40, 41, 42);
 constexpr double timestep = 0.002;
 
 struct Sample {
@@ -30,7 +30,7 @@ struct Sample {
   std::vector<std::int64_t> force;
 
   HalfStep step(double kick = 0.5 * timestep) {
-    return {lattice.edges(), kick, timestep, 1e-10, force.data(), velocity.data(), position.data()};
+    return {box.edges(), kick, timestep, 1e-10, force.data(), velocity.data(), position.data()};
   }
   Vec3 exact_velocity(std::int32_t slot) const {
     const auto& v = velocity[index(slot)];
@@ -68,7 +68,7 @@ Sample make_sample(int each) {
       const auto place = constraint::test::placed(molecules[m].shape, random, 60);
       for (std::size_t a = 0; a < place.size(); ++a, ++slot) {
         sample.lists[m].slots.push_back(*slot);
-        sample.position[index(*slot)] = lattice.fraction(place[a]);
+        sample.position[index(*slot)] = box.fraction(place[a]);
         const auto v = constraint::test::random_vector(random, 15 / std::sqrt(molecules[m].mass[a]));
         const auto component = [](double x) { return static_cast<std::int32_t>(x / velocity_unit); };
         sample.velocity[index(*slot)] = {component(v.x), component(v.y), component(v.z)};
@@ -88,7 +88,7 @@ void for_groups(const Sample& sample, Visit&& visit) {
       const auto slots = std::span(list.slots).subspan(first, n);
       std::vector<Vec3> place, velocity;
       for (std::size_t a = 0; a < n; ++a) {
-        place.push_back(lattice.displacement(sample.position[index(slots[0])], sample.position[index(slots[a])]));
+        place.push_back(box.displacement(sample.position[index(slots[0])], sample.position[index(slots[a])]));
         velocity.push_back(sample.exact_velocity(slots[a]) +
                            (0.5 * timestep * units::acceleration / sample.mass[m][a]) * sample.exact_force(slots[a]));
       }
@@ -125,8 +125,8 @@ void check_drift() {
     for (std::size_t a = 0; a < place.size(); ++a) {
       const Vec3 moved = drifted[a] - place[a];
       expect_velocity(after, slots[a], (1 / timestep) * moved);
-      const auto expected = before.position[index(slots[a])] + lattice.fraction(moved);
-      EXPECT_LT(norm(lattice.displacement(expected, after.position[index(slots[a])])), 2e-8);  // two units a direction
+      const auto expected = before.position[index(slots[a])] + box.fraction(moved);
+      EXPECT_LT(norm(box.displacement(expected, after.position[index(slots[a])])), 2e-8);  // two units a direction
     }
   });
 }

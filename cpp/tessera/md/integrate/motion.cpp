@@ -121,7 +121,7 @@ void Motion::scale_velocities(double factor) {
     state_.velocity[at(s)] = rounded(factor * exact(state_.velocity[at(s)]));
 }
 
-void Motion::set_box(const Lattice& box) {
+void Motion::set_box(const Box& box) {
   const auto before = state_.box;
   for (const auto& list : topology_.groups()) {
     const auto n_atoms = std::int64_t{list.kind.group.n_atoms};

@@ -52,7 +52,7 @@ class Motion {
   /// Changes the box, the same on every rank, and the atoms with it: the first atom of each constraint group keeps its
   /// fractions of the box, the others of the group keep their distance from it in Å, so that constraints hold. An atom
   /// without constraints is a group of its own. The change may be of a few per cent between two searches.
-  void set_box(const Lattice& box);
+  void set_box(const Box& box);
 
   /// Puts constrained distances right along the present bonds. Returns what can't be put right on this rank.
   [[nodiscard]] std::string constrain_positions();

@@ -19,7 +19,7 @@ using V = hn::Vec<D>;
 constexpr std::size_t lanes = hn::MaxLanes(D()), registers = 16 / lanes;
 
 /// One cluster's box, and the cut-off with how far its atoms may move.
-struct Box {
+struct Extents {
   V lower[3], upper[3], range;
 };
 
@@ -35,7 +35,7 @@ HWY_INLINE std::uint32_t Bits(hn::Mask<D> mask) {
 }
 
 /// Which of the next boxes may come within the box's range, by their reach.
-HWY_INLINE std::uint32_t NearBoxes(const Box& box, const Faces& faces, std::size_t first) {
+HWY_INLINE std::uint32_t NearBoxes(const Extents& box, const Faces& faces, std::size_t first) {
   const D d;
   V gap2 = hn::Zero(d);
   HWY_UNROLL(3)
@@ -78,7 +78,7 @@ void FindCandidates(const CellBox& cell_box, const NeighbourCells& cells, const 
   const hn::RebindToUnsigned<D> du;
   const auto box_from = [&](float x, float y, float z) HWY_ATTR {
     const float origin[3] = {x, y, z};
-    Box box;
+    Extents box;
     for (std::size_t c = 0; c < 3; ++c) {
       box.lower[c] = hn::Set(d, cell_box.lower[c] - origin[c]);
       box.upper[c] = hn::Set(d, cell_box.upper[c] - origin[c]);
@@ -125,7 +125,7 @@ void FindNearClusters(std::int32_t i, std::size_t first, const Candidates& candi
   const hn::RebindToUnsigned<D> du;
   const auto at = static_cast<std::size_t>(i);
   const ClusterData& ci = set.clusters[at];
-  Box box;
+  Extents box;
   for (std::size_t c = 0; c < 3; ++c) {
     box.lower[c] = hn::Set(d, set.bounds.lower[c][at]);
     box.upper[c] = hn::Set(d, set.bounds.upper[c][at]);

@@ -44,8 +44,8 @@ Found compute(const test::Sample& sample, const PairSettings& settings, const Op
   const auto comm = comm::Communicator::world();
   const double range = settings.range() + options.buffer;
   const auto grid =
-      domain::plan_cell_grid(sample.system.lattice, {.list_range = range, .group_radius = group_radius(sample.system)});
-  auto state = test::state_in(sample.system.lattice);
+      domain::plan_cell_grid(sample.system.box, {.list_range = range, .group_radius = group_radius(sample.system)});
+  auto state = test::state_in(sample.system.box);
   domain::Domain domain(sample.system, domain::plan_decomposition(grid, 1), state, comm, threads);
   auto particles = sample.particles;
   for (auto& particle : particles) particle.velocity = fast;
@@ -61,7 +61,7 @@ Found compute(const test::Sample& sample, const PairSettings& settings, const Op
   for (std::int32_t s = 0; s < domain.n_slots(); ++s)
     if (!domain.is_padding(s))
       state.position[index(s)] =
-          domain.state().position[index(s)] + sample.system.lattice.fraction(move[index(domain.state().id[index(s)])]);
+          domain.state().position[index(s)] + sample.system.box.fraction(move[index(domain.state().id[index(s)])]);
   forces.update(false);
   EXPECT_EQ(forces.n_lists(), options.moved > 0.5 * options.buffer ? 2 : 1);
 
@@ -208,7 +208,7 @@ TEST(PairSchemes, SwitchesOfNoWidthArePlain) {
 test::Sample sample_of_cells(std::int64_t n, const PairSettings& settings, double buffer) {
   const double cell = 0.5 * (settings.cutoff + buffer) + 1.1 * 0.96;
   const double edge = std::max(static_cast<double>(n) * cell, 2 * settings.cutoff) + 0.01;
-  return test::make_mixture({.lattice = test::box(edge, edge, edge), .seed = static_cast<std::uint64_t>(n)});
+  return test::make_mixture({.box = orthorhombic(edge, edge, edge), .seed = static_cast<std::uint64_t>(n)});
 }
 
 // With few cells a cell meets the same cell in several images; with many the shell of neighbours must reach far enough.
@@ -221,7 +221,7 @@ TEST(PairSchemes, AnyNumberOfCells) {
     const double buffer = n == 2 ? 3 : 1.5;
     const auto sample = sample_of_cells(n, settings, buffer);
     const auto grid = domain::plan_cell_grid(
-        sample.system.lattice, {.list_range = settings.cutoff + buffer, .group_radius = group_radius(sample.system)});
+        sample.system.box, {.list_range = settings.cutoff + buffer, .group_radius = group_radius(sample.system)});
     ASSERT_EQ(grid.n[0], n);
     for (const double moved : {0.0, 0.499 * buffer, 0.51 * buffer}) {
       SCOPED_TRACE("moved by " + std::to_string(moved));
@@ -316,7 +316,7 @@ Found two_ions(double distance, double charge, const std::string& scheme,
   const Vec3 at = {1, 2, 3};
   test::Sample sample;
   auto& system = sample.system;
-  system.lattice = test::box(24, 24, 24);
+  system.box = orthorhombic(24, 24, 24);
   system.force_field.coulomb_constant = 332.0637;
   system.force_field.type_name = {"P"};
   system.force_field.type_lj = {{3.5, 0.3}};
@@ -325,8 +325,8 @@ Found two_ions(double distance, double charge, const std::string& scheme,
   Particle p, q;
   p.id = 0;
   q.id = 1;
-  p.position = system.lattice.fraction(at);
-  q.position = system.lattice.fraction(at + Vec3{distance, 0, 0});
+  p.position = system.box.fraction(at);
+  q.position = system.box.fraction(at + Vec3{distance, 0, 0});
   sample.particles = {p, q};
   auto settings = short_range(LjModifier::force_switch, Electrostatics::pme);
   settings.function = function;

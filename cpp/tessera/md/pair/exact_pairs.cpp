@@ -24,9 +24,11 @@ Vec3 limited(double force_over_r, double r, const Vec3& d) {
 }  // namespace
 
 ExactPairs::ExactPairs(const PairData& data)
-    : data_(data), domain_(data.domain), settings_(data.settings), cell_(at(data.domain.n_clusters())) {
-  const auto edges = domain_.state().box.edges();
-  scale_ = {edges[0] / 4294967296.0, edges[1] / 4294967296.0, edges[2] / 4294967296.0};
+    : data_(data),
+      domain_(data.domain),
+      settings_(data.settings),
+      cell_(at(data.domain.n_clusters())),
+      scale_(domain_.state().box.unit_lengths()) {
   for (std::int32_t c = 0; c < domain_.n_cells(); ++c)
     std::fill(cell_.begin() + domain_.cell_begin[at(c)], cell_.begin() + domain_.cell_begin[at(c) + 1], c);
 }

@@ -37,8 +37,8 @@ class ExactPairs {
   const PairData& data_;
   const domain::Domain& domain_;
   const PairSettings& settings_;
-  Vec3 scale_;                      // Å a fraction unit
   std::vector<std::int32_t> cell_;  // of each cluster
+  Vec3 scale_;                      // Å a fraction unit
 };
 
 }  // namespace tessera::md::pair

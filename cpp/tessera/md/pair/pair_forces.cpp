@@ -102,7 +102,7 @@ void PairForces::rebuild() {
   sum_->rebuild();
 }
 
-void PairForces::set_box(const Lattice& before) {
+void PairForces::set_box(const Box& before) {
   // A pair that was left out because it was further apart than the cut-off and both reaches may now be closer by as
   // much as the box has shrunk along its shortest side: both atoms' reaches cover that. A box that grows takes nothing.
   const auto edges = data_.domain.state().box.edges(), old_edges = before.edges();
@@ -173,9 +173,8 @@ void PairForces::set_reach() {
 /// step; false where one has gone beyond its reach since it was listed.
 bool PairForces::update_coordinates(std::int64_t first_cell, std::int64_t last_cell) {
   const auto& grid = data_.domain.grid();
-  const auto edges = data_.domain.state().box.edges();
-  const float sx = static_cast<float>(edges[0] / 4294967296.0), sy = static_cast<float>(edges[1] / 4294967296.0),
-              sz = static_cast<float>(edges[2] / 4294967296.0);
+  const auto unit = data_.domain.state().box.unit_lengths();
+  const auto sx = static_cast<float>(unit.x), sy = static_cast<float>(unit.y), sz = static_cast<float>(unit.z);
   std::vector<char> left(at(data_.threads.size()), 0);
   data_.threads.run([&](int thread) {
     const auto n = last_cell - first_cell;

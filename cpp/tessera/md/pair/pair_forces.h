@@ -30,7 +30,7 @@ class PairForces {
   /// Parameters and exclusions by slot after the domain was rebuilt.
   void rebuild();
   /// After the box of the state has changed from `before` without a search: the last list holds for less far.
-  void set_box(const Lattice& before);
+  void set_box(const Box& before);
   /// How far an atom may go from where it was listed, at most, Å.
   void set_most_reach(double reach) { list_settings_.most_reach = reach; }
   /// Coordinates of owned atoms for the kernels from the domain's positions.

@@ -46,7 +46,7 @@ Listed count_listed(const domain::Domain& domain, const PairForces& forces) {
   const auto list = list_of(domain, forces);
   const auto& reach = forces.data().reach;
   const auto& grid = domain.grid();
-  const auto edges = domain.system().lattice.edges();
+  const auto edges = domain.system().box.edges();
   std::vector<std::int32_t> cell_at(index(domain.n_clusters()));
   for (std::int32_t c = 0; c < domain.n_cells(); ++c)
     for (auto k = domain.cell_begin[index(c)]; k < domain.cell_begin[index(c) + 1]; ++k) cell_at[index(k)] = c;
@@ -86,14 +86,14 @@ Listed count_listed(const domain::Domain& domain, const PairForces& forces) {
 Count count_all(const test::Sample& sample, const domain::Domain& domain, const PairForces& forces) {
   Count count;
   const auto reach = [&](std::int64_t id) { return forces.data().reach[index(domain.slot_of(id))]; };
-  const auto& lattice = sample.system.lattice;
-  const auto edges = lattice.edges();
+  const auto& box = sample.system.box;
+  const auto edges = box.edges();
   for (const auto& p : sample.particles)
     for (const auto& q : sample.particles) {
       if (q.id <= p.id) continue;
       const double range = forces.settings().cutoff + reach(p.id) + reach(q.id) - tolerance;
-      const Vec3 nearest = lattice.displacement(domain.state().position[index(domain.slot_of(p.id))],
-                                                domain.state().position[index(domain.slot_of(q.id))]);
+      const Vec3 nearest = box.displacement(domain.state().position[index(domain.slot_of(p.id))],
+                                            domain.state().position[index(domain.slot_of(q.id))]);
       int n = 0;
       for (int x = -1; x <= 1; ++x)
         for (int y = -1; y <= 1; ++y)
@@ -134,13 +134,13 @@ TEST_P(PairListOfCells, HoldsEachPairWithinRangeOnce) {
   // Just above what this many cells take, or twice the cut-off; the edges differ a little.
   const double edge = std::max(static_cast<double>(n) * cell, 2 * cutoff) + 1e-3;
   const auto sample = test::make_mixture(
-      {.lattice = test::box(edge, edge + 0.3, edge + 0.7), .with_nbfix = true, .seed = static_cast<std::uint64_t>(n)});
+      {.box = orthorhombic(edge, edge + 0.3, edge + 0.7), .with_nbfix = true, .seed = static_cast<std::uint64_t>(n)});
   ThreadPool threads(2);
   const auto comm = comm::Communicator::world();
   const auto grid =
-      domain::plan_cell_grid(sample.system.lattice, {.list_range = range, .group_radius = group_radius(sample.system)});
+      domain::plan_cell_grid(sample.system.box, {.list_range = range, .group_radius = group_radius(sample.system)});
   ASSERT_EQ(grid.n, (Index3{n, n, n}));
-  auto state = test::state_in(sample.system.lattice);
+  auto state = test::state_in(sample.system.box);
   domain::Domain domain(sample.system, domain::plan_decomposition(grid, 1), state, comm, threads);
   auto particles = sample.particles;
   std::mt19937_64 random(3);
@@ -172,8 +172,8 @@ TEST(PairList, IsMadeAnewWhenAnAtomLeavesItsReach) {
   ThreadPool threads(2);
   const auto comm = comm::Communicator::world();
   const auto grid =
-      domain::plan_cell_grid(sample.system.lattice, {.list_range = 10, .group_radius = group_radius(sample.system)});
-  auto state = test::state_in(sample.system.lattice);
+      domain::plan_cell_grid(sample.system.box, {.list_range = 10, .group_radius = group_radius(sample.system)});
+  auto state = test::state_in(sample.system.box);
   domain::Domain domain(sample.system, domain::plan_decomposition(grid, 1), state, comm, threads);
   auto particles = sample.particles;
   for (auto& particle : particles) particle.velocity = {static_cast<std::int32_t>(20 / velocity_unit), 0, 0};
@@ -188,7 +188,7 @@ TEST(PairList, IsMadeAnewWhenAnAtomLeavesItsReach) {
   EXPECT_GT(reach, 4 * 0.8 * 0.04);
   EXPECT_LT(reach, 4 * (0.8 + 2) * 0.04 + 2e-3);
   const auto move = [&](double x) {
-    state.position[0] = domain.state().position[0] + sample.system.lattice.fraction({x, 0, 0});
+    state.position[0] = domain.state().position[0] + sample.system.box.fraction({x, 0, 0});
     forces.update(false);
   };
   move(0.9 * reach);
@@ -211,8 +211,8 @@ TEST(PairList, AClusterHasOneRowAtMost) {
   ThreadPool threads(3);
   const auto comm = comm::Communicator::world();
   const auto grid =
-      domain::plan_cell_grid(sample.system.lattice, {.list_range = 9, .group_radius = group_radius(sample.system)});
-  auto state = test::state_in(sample.system.lattice);
+      domain::plan_cell_grid(sample.system.box, {.list_range = 9, .group_radius = group_radius(sample.system)});
+  auto state = test::state_in(sample.system.box);
   domain::Domain domain(sample.system, domain::plan_decomposition(grid, 1), state, comm, threads);
   domain.distribute({sample.particles, {}});
   const auto settings = settings_to(8);
@@ -240,8 +240,8 @@ TEST(Domain, PutsGroupsIntoTheCellOfTheirKeyAtom) {
   ThreadPool threads(2);
   const auto comm = comm::Communicator::world();
   const auto grid =
-      domain::plan_cell_grid(sample.system.lattice, {.list_range = 9, .group_radius = group_radius(sample.system)});
-  auto state = test::state_in(sample.system.lattice);
+      domain::plan_cell_grid(sample.system.box, {.list_range = 9, .group_radius = group_radius(sample.system)});
+  auto state = test::state_in(sample.system.box);
   domain::Domain domain(sample.system, domain::plan_decomposition(grid, 1), state, comm, threads);
   auto particles = sample.particles;
   domain.distribute({particles, {}});
@@ -270,7 +270,7 @@ TEST(Domain, PutsGroupsIntoTheCellOfTheirKeyAtom) {
   }
   EXPECT_EQ(atoms, domain.n_owned_atoms());
   EXPECT_EQ(domain.greatest_displacement2(), 0);
-  state.position[0] = domain.state().position[0] + sample.system.lattice.fraction({0.3, 0, -0.4});
+  state.position[0] = domain.state().position[0] + sample.system.box.fraction({0.3, 0, -0.4});
   EXPECT_NEAR(domain.greatest_displacement2(), 0.25, 1e-6);
   // Whatever order the atoms come in, the slots are the same.
   std::reverse(particles.begin(), particles.end());

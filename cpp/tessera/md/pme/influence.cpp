@@ -17,10 +17,9 @@ double wave_number(std::int64_t m, std::int64_t n) { return static_cast<double>(
 
 }  // namespace
 
-std::array<Vec3, 3> reciprocal_vectors(const Lattice& lattice) {
-  const double scale = 1 / lattice.volume();
-  return {scale * cross(lattice.b(), lattice.c()), scale * cross(lattice.c(), lattice.a()),
-          scale * cross(lattice.a(), lattice.b())};
+std::array<Vec3, 3> reciprocal_vectors(const Box& box) {
+  const double scale = 1 / box.volume();
+  return {scale * cross(box.b(), box.c()), scale * cross(box.c(), box.a()), scale * cross(box.a(), box.b())};
 }
 
 std::vector<double> spline_moduli(int order, std::int64_t n) {
@@ -59,13 +58,13 @@ Influence<Real>::Influence(const PmeSettings& settings, const IndexBox& box, dou
 }
 
 template <class Real>
-void Influence<Real>::set_lattice(const Lattice& lattice) {
-  reciprocal_ = reciprocal_vectors(lattice);
-  const double scale = coulomb_constant_ / (pi * lattice.volume());
+void Influence<Real>::set_box(const Box& box) {
+  reciprocal_ = reciprocal_vectors(box);
+  const double scale = coulomb_constant_ / (pi * box.volume());
   const double decay = -pi * pi / (settings_.alpha * settings_.alpha);
   const auto& n = settings_.grid;
   // exp(−π²m²/α²) is a product over directions where box vectors are orthogonal; that saves an exp a point.
-  const bool is_separable = lattice.is_orthorhombic();
+  const bool is_separable = box.is_orthorhombic();
   std::array<std::vector<double>, 3> screen;
   for (std::size_t d = 0; d < 3; ++d)
     for (std::int64_t m = 0; m < n[d]; ++m) {

@@ -16,8 +16,8 @@
 #include <span>
 #include <vector>
 
+#include "tessera/base/box.h"
 #include "tessera/base/index_box.h"
-#include "tessera/base/lattice.h"
 #include "tessera/base/threads.h"
 #include "tessera/md/accumulator.h"
 #include "tessera/md/pme/plan.h"
@@ -25,7 +25,7 @@
 namespace tessera::md::pme {
 
 /// a*, b*, c* with a*·a = 1, 1/Å.
-std::array<Vec3, 3> reciprocal_vectors(const Lattice& lattice);
+std::array<Vec3, 3> reciprocal_vectors(const Box& box);
 
 /// |b(m)|² for m in [0, n): 1/|Σ_k M_p(k+1) exp(2πi mk/n)|².
 std::vector<double> spline_moduli(int order, std::int64_t n);
@@ -37,7 +37,7 @@ class Influence {
   Influence(const PmeSettings& settings, const IndexBox& box, double coulomb_constant, ThreadPool& threads);
 
   /// Must be called before apply() and whenever the box changes.
-  void set_lattice(const Lattice& lattice);
+  void set_box(const Box& box);
 
   /// F(m) → G(m) F(m); adds this rank's share of energy and virial where `energies` is not null.
   void apply(std::span<std::complex<Real>> spectrum, EnergyVirial* energies);

@@ -15,8 +15,8 @@
 #include <type_traits>
 #include <vector>
 
+#include "tessera/base/box.h"
 #include "tessera/base/index_box.h"
-#include "tessera/base/lattice.h"
 #include "tessera/md/pme/spline.h"
 
 namespace tessera::md::pme {

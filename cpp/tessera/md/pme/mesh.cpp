@@ -52,8 +52,8 @@ void Mesh::rebuild(std::span<const double> charge) {
   implementation_->visit([&](auto& sized) { sized.charge.assign(charge.begin(), charge.end()); });
 }
 
-void Mesh::set_box(const Lattice& box) {
-  implementation_->visit([&](auto& sized) { sized.pme.set_lattice(box); });
+void Mesh::set_box(const Box& box) {
+  implementation_->visit([&](auto& sized) { sized.pme.set_box(box); });
 }
 
 std::string Mesh::add_forces(std::span<Accumulator> by_thread, Timers& timers) {

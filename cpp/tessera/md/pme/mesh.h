@@ -23,7 +23,7 @@ class Mesh {
   /// Charges by slot after a search.
   void rebuild(std::span<const double> charge);
   /// The box has changed; mesh points and splitting stay.
-  void set_box(const Lattice& box);
+  void set_box(const Box& box);
   /// Spread, transform, solve, transform back, interpolate: each timed as its own phase. Returns what went wrong on
   /// this rank (charges piled up, an atom out of its rank's reach), empty where nothing did: every rank stays in step.
   [[nodiscard]] std::string add_forces(std::span<Accumulator> by_thread, Timers& timers);

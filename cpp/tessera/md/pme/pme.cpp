@@ -72,11 +72,11 @@ struct Pme<Real>::Implementation {
 };
 
 template <class Real>
-Pme<Real>::Pme(const PmePlan& plan, const Lattice& lattice, double coulomb_constant, const comm::Communicator& comm,
+Pme<Real>::Pme(const PmePlan& plan, const Box& box, double coulomb_constant, const comm::Communicator& comm,
                ThreadPool& threads, const fft::TransformOptions& options) {
   TESSERA_CHECK(plan.transform.ranks() == comm.size());
   implementation_ = std::make_unique<Implementation>(plan, coulomb_constant, comm, threads, options);
-  set_lattice(lattice);
+  set_box(box);
 }
 template <class Real>
 Pme<Real>::~Pme() = default;
@@ -84,10 +84,10 @@ template <class Real>
 Pme<Real>::Pme(Pme&&) noexcept = default;
 
 template <class Real>
-void Pme<Real>::set_lattice(const Lattice& lattice) {
+void Pme<Real>::set_box(const Box& box) {
   auto& p = *implementation_;
-  p.influence.set_lattice(lattice);
-  const auto reciprocal = reciprocal_vectors(lattice);
+  p.influence.set_box(box);
+  const auto reciprocal = reciprocal_vectors(box);
   for (std::size_t d = 0; d < 3; ++d) p.gradient_to_force[d] = -static_cast<double>(p.settings.grid[d]) * reciprocal[d];
 }
 

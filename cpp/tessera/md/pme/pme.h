@@ -16,7 +16,7 @@
 #include <memory>
 #include <span>
 
-#include "tessera/base/lattice.h"
+#include "tessera/base/box.h"
 #include "tessera/base/threads.h"
 #include "tessera/comm/communicator.h"
 #include "tessera/fft/transform.h"
@@ -29,13 +29,13 @@ template <class Real>
 class Pme {
  public:
   /// `comm` and `threads` must outlive this; `coulomb_constant` in kcal Å/mol/e²; `options` of the transform.
-  Pme(const PmePlan& plan, const Lattice& lattice, double coulomb_constant, const comm::Communicator& comm,
-      ThreadPool& threads, const fft::TransformOptions& options = {});
+  Pme(const PmePlan& plan, const Box& box, double coulomb_constant, const comm::Communicator& comm, ThreadPool& threads,
+      const fft::TransformOptions& options = {});
   ~Pme();
   Pme(Pme&&) noexcept;
 
   /// A box that changed shape; mesh and splitting stay.
-  void set_lattice(const Lattice& lattice);
+  void set_box(const Box& box);
 
   /// Charges (e) of all local atoms, owned and halo, each once; slots without charge (padding) are skipped.
   void spread(std::span<const Fraction> position, std::span<const Real> charge);

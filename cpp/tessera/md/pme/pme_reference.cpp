@@ -7,10 +7,10 @@
 
 namespace tessera::md::pme {
 
-ReciprocalSum direct_reciprocal_sum(const Lattice& lattice, std::span<const Fraction> position,
-                                    std::span<const double> charge, double coulomb_constant, double alpha, int limit) {
+ReciprocalSum direct_reciprocal_sum(const Box& box, std::span<const Fraction> position, std::span<const double> charge,
+                                    double coulomb_constant, double alpha, int limit) {
   using units::pi;
-  const auto reciprocal = reciprocal_vectors(lattice);
+  const auto reciprocal = reciprocal_vectors(box);
   ReciprocalSum sum;
   sum.force.resize(position.size());
   std::vector<std::complex<double>> phase(position.size());
@@ -21,12 +21,12 @@ ReciprocalSum direct_reciprocal_sum(const Lattice& lattice, std::span<const Frac
         const Vec3 m = double(h) * reciprocal[0] + double(k) * reciprocal[1] + double(l) * reciprocal[2];
         std::complex<double> structure = 0;
         for (std::size_t i = 0; i < position.size(); ++i) {
-          phase[i] = std::polar(charge[i], 2 * pi * dot(m, lattice.cartesian(position[i])));
+          phase[i] = std::polar(charge[i], 2 * pi * dot(m, box.cartesian(position[i])));
           structure += phase[i];
         }
         const double m2 = norm2(m);
         const double weight =
-            coulomb_constant / (2 * pi * lattice.volume()) * std::exp(-pi * pi * m2 / (alpha * alpha)) / m2;
+            coulomb_constant / (2 * pi * box.volume()) * std::exp(-pi * pi * m2 / (alpha * alpha)) / m2;
         const double energy = weight * std::norm(structure);
         sum.energy += energy;
         const double shape = 2 * (1 + pi * pi * m2 / (alpha * alpha)) / m2;

@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-#include "tessera/base/lattice.h"
+#include "tessera/base/box.h"
 
 namespace tessera::md::pme {
 
@@ -21,7 +21,7 @@ struct ReciprocalSum {
 };
 
 /// Sums |h|, |k|, |l| ≤ limit.
-ReciprocalSum direct_reciprocal_sum(const Lattice& lattice, std::span<const Fraction> position,
-                                    std::span<const double> charge, double coulomb_constant, double alpha, int limit);
+ReciprocalSum direct_reciprocal_sum(const Box& box, std::span<const Fraction> position, std::span<const double> charge,
+                                    double coulomb_constant, double alpha, int limit);
 
 }  // namespace tessera::md::pme

@@ -19,14 +19,14 @@ namespace {
 constexpr double coulomb_constant = 332.0637;
 
 struct Charges {
-  Lattice lattice;
+  Box box;
   std::vector<Fraction> position;
   std::vector<double> charge;
 };
 
-Charges random_charges(std::size_t n, const Lattice& lattice, unsigned seed) {
+Charges random_charges(std::size_t n, const Box& box, unsigned seed) {
   std::mt19937 random(seed);
-  Charges charges{lattice, {}, {}};
+  Charges charges{box, {}, {}};
   double net = 0;
   for (std::size_t i = 0; i < n; ++i) {
     charges.position.push_back({static_cast<std::int32_t>(random()), static_cast<std::int32_t>(random()),
@@ -51,9 +51,8 @@ template <class Real>
 Result compute(const Charges& charges, const PmeSettings& settings, int size = 1) {
   const auto comm = comm::Communicator::world();
   ThreadPool threads(size);
-  const auto plan =
-      plan_pme(settings, charges.lattice.edges(), {3, 3, 3}, {{{0, 0, 0}, {3, 3, 3}}}, 0.5, fft::plan_pencil);
-  Pme<Real> pme(plan, charges.lattice, coulomb_constant, comm, threads);
+  const auto plan = plan_pme(settings, charges.box.edges(), {3, 3, 3}, {{{0, 0, 0}, {3, 3, 3}}}, 0.5, fft::plan_pencil);
+  Pme<Real> pme(plan, charges.box, coulomb_constant, comm, threads);
   const std::vector<Real> charge(charges.charge.begin(), charges.charge.end());
   const std::size_t n = charge.size();
   std::vector<std::vector<std::int64_t>> force(static_cast<std::size_t>(size), std::vector<std::int64_t>(3 * n));
@@ -81,7 +80,7 @@ double relative_error(const std::vector<Vec3>& a, const std::vector<Vec3>& b) {
   return std::sqrt(difference / size);
 }
 
-const Lattice brick_lattice({21, 0, 0}, {0, 24, 0}, {0, 0, 18});
+const Box brick_box({21, 0, 0}, {0, 24, 0}, {0, 0, 18});
 
 // The mesh's error falls as (spacing)^order; the bounds are twice what these systems show. Float stays near 1e-6, where
 // the charges' integers end.
@@ -93,11 +92,11 @@ class PmeOrder : public testing::TestWithParam<Accuracy> {};
 
 TEST_P(PmeOrder, AgreesWithTheDefiningSum) {
   const auto [order, double_tolerance, float_tolerance] = GetParam();
-  for (const auto& lattice : {brick_lattice, Lattice({21, 0, 0}, {4, 22, 0}, {-3, 5, 19})}) {
-    const auto charges = random_charges(60, lattice, 11);
+  for (const auto& box : {brick_box, Box({21, 0, 0}, {4, 22, 0}, {-3, 5, 19})}) {
+    const auto charges = random_charges(60, box, 11);
     const PmeSettings settings{order, 0.3, {50, 56, 48}};
     const auto expected =
-        direct_reciprocal_sum(lattice, charges.position, charges.charge, coulomb_constant, settings.alpha, 16);
+        direct_reciprocal_sum(box, charges.position, charges.charge, coulomb_constant, settings.alpha, 16);
     const auto check = [&](const Result& result, double tolerance) {
       EXPECT_NEAR(result.energy() / expected.energy, 1.0, tolerance);
       EXPECT_LT(relative_error(result.force, expected.force), tolerance);
@@ -117,12 +116,12 @@ TEST(Pme, MadelungConstantOfRockSalt) {
   constexpr double spacing = 2.8, madelung = 1.747564594633182;
   constexpr int n = 4;
   const double edge = n * spacing;
-  Charges charges{Lattice({edge, 0, 0}, {0, edge, 0}, {0, 0, edge}), {}, {}};
+  Charges charges{Box({edge, 0, 0}, {0, edge, 0}, {0, 0, edge}), {}, {}};
   double squares = 0;
   for (int x = 0; x < n; ++x)
     for (int y = 0; y < n; ++y)
       for (int z = 0; z < n; ++z) {
-        charges.position.push_back(charges.lattice.fraction({(x + 0.3) * spacing, y * spacing, (z + 0.1) * spacing}));
+        charges.position.push_back(charges.box.fraction({(x + 0.3) * spacing, y * spacing, (z + 0.1) * spacing}));
         charges.charge.push_back((x + y + z) % 2 == 0 ? 1 : -1);
         squares += 1;
       }
@@ -130,7 +129,7 @@ TEST(Pme, MadelungConstantOfRockSalt) {
   double real = 0;
   for (std::size_t i = 0; i < charges.position.size(); ++i)
     for (std::size_t j = 0; j < i; ++j) {
-      const double r = norm(charges.lattice.displacement(charges.position[i], charges.position[j]));
+      const double r = norm(charges.box.displacement(charges.position[i], charges.position[j]));
       if (r < cutoff) real += charges.charge[i] * charges.charge[j] * std::erfc(alpha * r) / r;
     }
   const auto result = compute<double>(charges, {8, alpha, {90, 90, 90}});
@@ -140,12 +139,12 @@ TEST(Pme, MadelungConstantOfRockSalt) {
 }
 
 TEST(Pme, ForceIsMinusTheGradient) {
-  auto charges = random_charges(12, Lattice({12, 0, 0}, {1, 11, 0}, {2, -1, 13}), 4);
+  auto charges = random_charges(12, Box({12, 0, 0}, {1, 11, 0}, {2, -1, 13}), 4);
   const PmeSettings settings{6, 0.35, {20, 18, 24}};
   const auto at_rest = compute<double>(charges, settings);
   constexpr double step = 1e-4;
   for (const Vec3 direction : {Vec3{1, 0, 0}, Vec3{0, 1, 0}, Vec3{0, 0, 1}}) {
-    const Fraction start = charges.position[3], move = charges.lattice.fraction(step * direction);
+    const Fraction start = charges.position[3], move = charges.box.fraction(step * direction);
     charges.position[3] = start + move;
     const double up = compute<double>(charges, settings).energy();
     charges.position[3] = start - move;
@@ -157,12 +156,12 @@ TEST(Pme, ForceIsMinusTheGradient) {
 }
 
 TEST(Pme, VirialIsTheDerivativeByTheBox) {
-  auto charges = random_charges(20, brick_lattice, 9);
+  auto charges = random_charges(20, brick_box, 9);
   const PmeSettings settings{6, 0.3, {40, 40, 40}};
   const auto at_rest = compute<double>(charges, settings);
   constexpr double strain = 1e-5;
   const auto strained = [&](double e) {
-    charges.lattice = Lattice({21 * (1 + e), 0, 0}, {0, 24, 0}, {0, 0, 18});
+    charges.box = Box({21 * (1 + e), 0, 0}, {0, 24, 0}, {0, 0, 18});
     return compute<double>(charges, settings).energy();
   };
   EXPECT_NEAR((strained(-strain) - strained(strain)) / (2 * strain),
@@ -170,7 +169,7 @@ TEST(Pme, VirialIsTheDerivativeByTheBox) {
 }
 
 TEST(Pme, ThreadsDoNotChangeBits) {
-  const auto charges = random_charges(500, brick_lattice, 2);
+  const auto charges = random_charges(500, brick_box, 2);
   for (const int order : {4, 6, 8}) {
     const PmeSettings settings{order, 0.3, {20, 24, 18}};
     const auto one_float = compute<float>(charges, settings);
@@ -188,7 +187,7 @@ TEST(Pme, ThreadsDoNotChangeBits) {
 }
 
 TEST(Pme, TranslationByMeshVectorsChangesNothing) {
-  auto charges = random_charges(50, brick_lattice, 8);
+  auto charges = random_charges(50, brick_box, 8);
   const PmeSettings settings{4, 0.3, {32, 16, 64}};  // powers of two: a mesh vector is a whole number of fractions
   const auto before = compute<double>(charges, settings);
   const Fraction shift{(1 << 27) * 5, (1 << 28) * 3, -(1 << 26) * 9};
@@ -201,7 +200,7 @@ TEST(Pme, TranslationByMeshVectorsChangesNothing) {
 TEST(Pme, PaddingSlotsAreSkippedAndForcesAreOfOwnedSlotsOnly) {
   const auto comm = comm::Communicator::world();
   ThreadPool threads(2);
-  auto charges = random_charges(10, brick_lattice, 8);
+  auto charges = random_charges(10, brick_box, 8);
   const PmeSettings settings{4, 0.3, {20, 24, 18}};
   const auto expected = compute<float>(charges, settings);
   charges.position.insert(charges.position.begin() + 3, Fraction{});
@@ -213,7 +212,7 @@ TEST(Pme, PaddingSlotsAreSkippedAndForcesAreOfOwnedSlotsOnly) {
 }
 
 TEST(Pme, CollapsedChargesAreARunError) {
-  Charges charges{brick_lattice, std::vector<Fraction>(1000), std::vector<double>(1000, 1.0)};
+  Charges charges{brick_box, std::vector<Fraction>(1000), std::vector<double>(1000, 1.0)};
   EXPECT_THROW(compute<float>(charges, {4, 0.3, {20, 24, 18}}), RunError);
 }
 

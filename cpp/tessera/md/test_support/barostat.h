@@ -24,7 +24,7 @@ class ToyBarostat final : public integrate::Integrator {
     const double difference = motion.energies().pressure - bar_;
     const auto scale = [&](double gain) { return 1 + std::clamp(gain * difference, -4e-4, 4e-4); };
     const auto& box = motion.state().box;
-    motion.set_box(Lattice(scale(1e-7) * box.a(), scale(1.1e-7) * box.b(), scale(0.9e-7) * box.c()));
+    motion.set_box(Box(scale(1e-7) * box.a(), scale(1.1e-7) * box.b(), scale(0.9e-7) * box.c()));
     return inner_->before_forces(motion);
   }
   integrate::Failure after_forces(integrate::Motion& motion, bool with_virial) override {
@@ -57,7 +57,7 @@ inline Course run_with_barostat(
   std::mutex mutex;
   comm::run_ranks(n_ranks, [&](const comm::Communicator& comm) {
     ThreadPool threads;
-    Engine engine(system, settings, plan_for_ranks(system, settings, system.lattice, comm, threads), comm, threads,
+    Engine engine(system, settings, plan_for_ranks(system, settings, system.box, comm, threads), comm, threads,
                   make_toy_barostat(settings, bar));
     auto start = from;
     if (!comm.is_root()) start.atoms.clear();

@@ -18,8 +18,6 @@ namespace tessera::md::test {
 
 inline std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
 
-inline Lattice box(double x, double y, double z) { return Lattice({x, 0, 0}, {0, y, 0}, {0, 0, z}); }
-
 /// A molecule of one residue whose atoms form one hydrogen group around the first.
 inline model::Template molecule(const std::string& name, std::vector<std::string> atoms, std::vector<std::int32_t> type,
                                 std::vector<double> charge, std::vector<double> mass) {
@@ -52,7 +50,7 @@ struct Sample {
 /// The sample as a run finds it.
 inline Snapshot snapshot_of(const Sample& sample, std::int64_t step = 0, std::int64_t last_search = 0) {
   Snapshot snapshot;
-  snapshot.box = snapshot.search_box = sample.system.lattice;
+  snapshot.box = snapshot.search_box = sample.system.box;
   snapshot.step = step;
   snapshot.last_search = last_search;
   snapshot.atoms = sample.particles;
@@ -60,7 +58,7 @@ inline Snapshot snapshot_of(const Sample& sample, std::int64_t step = 0, std::in
 }
 
 /// A state without atoms in the sample's box.
-inline State state_in(const Lattice& box) {
+inline State state_in(const Box& box) {
   State state;
   state.box = state.search_box = box;
   return state;
@@ -73,7 +71,7 @@ inline Vec3 random_direction(std::mt19937_64& random) {
 }
 
 struct MixtureOptions {
-  Lattice lattice = box(24, 25, 26);
+  Box box = orthorhombic(24, 25, 26);
   double spacing = 4.2;  // Å between molecules
   model::LjRule rule = model::LjRule::lorentz_berthelot;
   bool with_nbfix = false;
@@ -84,7 +82,7 @@ struct MixtureOptions {
 inline Sample make_mixture(const MixtureOptions& options) {
   Sample sample;
   auto& system = sample.system;
-  system.lattice = options.lattice;
+  system.box = options.box;
   auto& force_field = system.force_field;
   force_field.coulomb_constant = 332.0637;
   force_field.lj_rule = options.rule;
@@ -100,7 +98,7 @@ inline Sample make_mixture(const MixtureOptions& options) {
   std::mt19937_64 random(options.seed);
   std::uniform_real_distribution<double> jitter(-0.35, 0.35);
   std::array<std::vector<Vec3>, 3> places;  // by template
-  const auto edges = options.lattice.edges();
+  const auto edges = options.box.edges();
   std::array<int, 3> n;
   for (std::size_t d = 0; d < 3; ++d) n[d] = static_cast<int>(edges[d] / options.spacing);
   for (int x = 0; x < n[0]; ++x)
@@ -119,7 +117,7 @@ inline Sample make_mixture(const MixtureOptions& options) {
   const auto add = [&](const Vec3& r) {
     Particle p;
     p.id = static_cast<std::int64_t>(sample.particles.size());
-    p.position = options.lattice.fraction(r);
+    p.position = options.box.fraction(r);
     sample.particles.push_back(p);
   };
   for (std::size_t kind = 0; kind < 3; ++kind)
@@ -166,7 +164,7 @@ inline Oracle all_pairs(const model::System& system, const std::vector<Fraction>
   }
   for (std::size_t i = 0; i < n; ++i)
     for (std::size_t j = 0; j < i; ++j) {
-      const Vec3 d = system.lattice.displacement(position[j], position[i]);
+      const Vec3 d = system.box.displacement(position[j], position[i]);
       const double r2 = norm2(d);
       if (r2 >= settings.range() * settings.range()) continue;
       const double qq = settings.coulomb_constant * charge[i] * charge[j];

@@ -23,7 +23,7 @@ inline model::Template tip3p(bool rigid) {
 inline Sample make_water(bool rigid) {
   Sample sample;
   auto& system = sample.system;
-  system.lattice = box(18.7, 18.7, 18.7);
+  system.box = orthorhombic(18.7, 18.7, 18.7);
   system.force_field.coulomb_constant = 332.0637;
   system.force_field.type_name = {"OT", "HT"};
   system.force_field.type_lj = {{3.1507, 0.1521}, {0.4, 0.046}};
@@ -42,7 +42,7 @@ inline Sample make_water(bool rigid) {
     for (const auto& r : {centre, centre + height * u + half * v, centre + height * u - half * v}) {
       Particle p;
       p.id = static_cast<std::int64_t>(sample.particles.size());
-      p.position = system.lattice.fraction(r);
+      p.position = system.box.fraction(r);
       sample.particles.push_back(p);
     }
   }
@@ -70,7 +70,7 @@ inline EngineSettings settings(bool rigid, bool double_precision) {
 
 inline Engine make_engine(const model::System& system, const EngineSettings& s, const comm::Communicator& comm,
                           ThreadPool& threads) {
-  return Engine(system, s, plan_for_ranks(system, s, system.lattice, comm, threads), comm, threads);
+  return Engine(system, s, plan_for_ranks(system, s, system.box, comm, threads), comm, threads);
 }
 
 struct Simulation {

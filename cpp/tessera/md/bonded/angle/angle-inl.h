@@ -10,7 +10,7 @@ template <bool with_energy>
 void AddAnglesLoop(const Atoms& atoms, const TermList<3>& terms, std::int64_t begin, std::int64_t end,
                    std::span<const model::AngleParameter> parameters, Accumulator& accumulator) {
   using P = model::AngleParameter;
-  const Places places(atoms.lattice, atoms.position);
+  const Places places(atoms.box, atoms.position);
   ForBatches(terms, begin, end, [&](const Batch<3>& batch) HWY_ATTR {
     const auto centre = places(batch, 1);
     const V3 u = places.displacement(centre, places(batch, 0)), v = places.displacement(centre, places(batch, 2));

@@ -10,7 +10,7 @@ using namespace test;
 TESSERA_WITH_EACH_INSTRUCTION_SET(Angle);
 
 Add angles(TermList<3> terms, std::vector<model::AngleParameter> p) {
-  return [=](const Lattice& box, Positions x, Accumulator& a) {
+  return [=](const Box& box, Positions x, Accumulator& a) {
     Kernel<model::Angle>::add({box, x}, terms, 0, terms.size(), p, a);
   };
 }

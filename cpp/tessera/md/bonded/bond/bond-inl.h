@@ -10,7 +10,7 @@ template <bool with_energy>
 void AddSpringsLoop(const Atoms& atoms, const TermList<2>& terms, std::int64_t begin, std::int64_t end,
                     std::span<const model::BondParameter> parameters, Accumulator& accumulator, Term reported_as) {
   using P = model::BondParameter;
-  const Places places(atoms.lattice, atoms.position);
+  const Places places(atoms.box, atoms.position);
   ForBatches(terms, begin, end, [&](const Batch<2>& batch) HWY_ATTR {
     const V3 d = places.displacement(places(batch, 1), places(batch, 0));
     const VI rows = batch.rows();

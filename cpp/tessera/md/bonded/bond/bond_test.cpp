@@ -10,7 +10,7 @@ using namespace test;
 TESSERA_WITH_EACH_INSTRUCTION_SET(Bond);
 
 Add bonds(TermList<2> terms, std::vector<model::BondParameter> p) {
-  return [=](const Lattice& box, Positions x, Accumulator& a) {
+  return [=](const Box& box, Positions x, Accumulator& a) {
     Kernel<model::Bond>::add({box, x}, terms, 0, terms.size(), p, a);
   };
 }
@@ -43,7 +43,7 @@ TEST_P(Bond, UreyBradleyIsABondReportedApart) {
   const TermList<2> terms{{{0, 1}}, {0}};
   const auto x = fractions(cube(), {{1, 2, 3}, {2.5, 2.25, 3}});
   const Result bond = measure(cube(), x, bonds(terms, p));
-  const Result urey = measure(cube(), x, [&](const Lattice& box, Positions r, Accumulator& a) {
+  const Result urey = measure(cube(), x, [&](const Box& box, Positions r, Accumulator& a) {
     Kernel<model::UreyBradley>::add({box, r}, terms, 0, 1, p, a);
   });
   EXPECT_EQ(bond.fixed_force, urey.fixed_force);

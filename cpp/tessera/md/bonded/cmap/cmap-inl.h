@@ -9,7 +9,7 @@ namespace HWY_NAMESPACE {
 template <bool with_energy>
 void AddCmapsLoop(const Atoms& atoms, const TermList<8>& terms, std::int64_t begin, std::int64_t end,
                   std::span<const CmapTable> tables, Accumulator& accumulator) {
-  const Places places(atoms.lattice, atoms.position);
+  const Places places(atoms.box, atoms.position);
   ForBatches(terms, begin, end, [&](const Batch<8>& batch) HWY_ATTR {
     const DihedralAngle phi(places, batch, 0), psi(places, batch, 4);
     // Each lane looks into its own square of its own table: one after the other.

@@ -152,14 +152,14 @@ const std::vector<OpenmmCase>& openmm_cases() {
 }
 
 TEST_P(Cmap, AgreesWithOpenmm) {
-  const Lattice box({20, 0, 0}, {0, 20, 0}, {0, 0, 20});
+  const Box box({20, 0, 0}, {0, 20, 0}, {0, 0, 20});
   const std::vector<CmapTable> tables{make_cmap_table(rough_grid(24))};
   const TermList<8> terms{{{0, 1, 2, 3, 1, 2, 3, 4}}, {0}};
   for (const OpenmmCase& expected : openmm_cases()) {
     std::vector<Vec3> r;
     for (const Vec3& x : expected.position) r.push_back((20.0 / 1024) * x);
-    const Result result = measure(box, fractions(box, r), [&](const Lattice& lattice, Positions x, Accumulator& a) {
-      Kernel<model::Cmap>::add({lattice, x}, terms, 0, 1, tables, a);
+    const Result result = measure(box, fractions(box, r), [&](const Box& box, Positions x, Accumulator& a) {
+      Kernel<model::Cmap>::add({box, x}, terms, 0, 1, tables, a);
     });
     EXPECT_NEAR(result.term(Term::cmap), expected.energy, 4e-9);
     for (std::size_t i = 0; i < 5; ++i) EXPECT_LT(norm(result.force[i] - expected.force[i]), 2e-9) << "atom " << i;
@@ -170,7 +170,7 @@ TEST_P(Cmap, RandomChainsObeyTheLaws) {
   std::mt19937_64 random(11);
   const std::vector<CmapTable> tables{make_cmap_table(rough_grid(6, strong))};
   const TermList<8> terms{{{0, 1, 2, 3, 1, 2, 3, 4}, {3, 2, 1, 0, 2, 3, 4, 5}}, {0, 0}};
-  const Add add = [&](const Lattice& box, Positions x, Accumulator& a) {
+  const Add add = [&](const Box& box, Positions x, Accumulator& a) {
     Kernel<model::Cmap>::add({box, x}, terms, 0, 2, tables, a);
   };
   for (int trial = 0; trial < 20; ++trial) {

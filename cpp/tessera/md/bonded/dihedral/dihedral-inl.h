@@ -73,7 +73,7 @@ struct EnergySlope {
 template <bool with_energy, class Parameter>
 void AddDihedralsLoop(const Atoms& atoms, const TermList<4>& terms, std::int64_t begin, std::int64_t end,
                       std::span<const Parameter> parameters, Accumulator& accumulator, Term reported_as) {
-  const Places places(atoms.lattice, atoms.position);
+  const Places places(atoms.box, atoms.position);
   ForBatches(terms, begin, end, [&](const Batch<4>& batch) HWY_ATTR {
     const DihedralAngle dihedral(places, batch, 0);
     const EnergySlope u = Evaluate(dihedral, parameters, batch.rows());

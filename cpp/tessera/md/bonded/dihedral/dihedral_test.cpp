@@ -21,13 +21,13 @@ std::vector<Vec3> butane(double phi) {
 }
 
 Add cosines(TermList<4> terms, std::vector<CosineTerm> p) {
-  return [=](const Lattice& box, Positions x, Accumulator& a) {
+  return [=](const Box& box, Positions x, Accumulator& a) {
     Kernel<model::Dihedral>::add({box, x}, terms, 0, terms.size(), p, a);
   };
 }
 
 TEST_P(Dihedrals, AngleFollowsIupac) {
-  const Lattice box = small_box();
+  const Box box = small_box();
   for (int degrees = -179; degrees <= 180; ++degrees) {
     const double phi = degrees * degree;
     // k[1 + cos(φ − δ)] is steepest where δ is a quarter turn away: its energy there says φ, and on which side.
@@ -39,7 +39,7 @@ TEST_P(Dihedrals, AngleFollowsIupac) {
 }
 
 TEST_P(Dihedrals, CosineEnergiesOfKnownAngles) {
-  const Lattice box = small_box();
+  const Box box = small_box();
   for (int n = 0; n <= 6; ++n) {
     for (double delta : {0.0, 180.0, 90.0, 37.0}) {
       for (double phi : {0.0, 180.0, 60.0, -60.0, 121.0, -17.5}) {
@@ -113,7 +113,7 @@ TEST_P(Dihedrals, ATermGivesTheSameBitsInAnyBatch) {
   const Result whole = measure(small_box(), x, cosines(terms, p));
   for (std::int64_t cut = 0; cut <= terms.size(); ++cut) {
     for (std::int64_t second = cut; second <= terms.size(); ++second) {
-      const Result parts = measure(small_box(), x, [&](const Lattice& box, Positions r, Accumulator& a) {
+      const Result parts = measure(small_box(), x, [&](const Box& box, Positions r, Accumulator& a) {
         Kernel<model::Dihedral>::add({box, r}, terms, second, terms.size(), p, a);
         Kernel<model::Dihedral>::add({box, r}, terms, 0, cut, p, a);
         Kernel<model::Dihedral>::add({box, r}, terms, cut, second, p, a);
@@ -130,7 +130,7 @@ TEST_P(RyckaertBellemans, EnergiesOfKnownAngles) {
   const TermList<4> terms{{{0, 1, 2, 3}}, {0}};
   for (double phi : {0.0, 180.0, 60.0, -100.0}) {
     const Result result = measure(small_box(), fractions(small_box(), butane(phi * degree)),
-                                  [&](const Lattice& box, Positions x, Accumulator& a) {
+                                  [&](const Box& box, Positions x, Accumulator& a) {
                                     Kernel<model::DihedralRb>::add({box, x}, terms, 0, 1, p, a);
                                   });
     double expected = 0;
@@ -144,7 +144,7 @@ TEST_P(RyckaertBellemans, RandomChainsObeyTheLaws) {
   std::vector<model::RyckaertBellemansParameter> p{{{1.1, -0.7, 2.3, 0.4, -1.9, 0.8}}};
   for (double& c : p[0].c) c *= strong;
   const TermList<4> terms{{{0, 1, 2, 3}}, {0}};
-  const Add add = [&](const Lattice& box, Positions x, Accumulator& a) {
+  const Add add = [&](const Box& box, Positions x, Accumulator& a) {
     Kernel<model::DihedralRb>::add({box, x}, terms, 0, 1, p, a);
   };
   for (int trial = 0; trial < 20; ++trial) {
@@ -160,7 +160,7 @@ TEST_P(Improper, HarmonicTakesTheShortWayRound) {
     for (double phi : {0.0, 1.0, -1.0, 90.0, 179.5, -179.5}) {
       const std::vector<HarmonicDihedral> p{make_harmonic_dihedral({10, phi0 * degree})};
       const Result result = measure(small_box(), fractions(small_box(), butane(phi * degree)),
-                                    [&](const Lattice& box, Positions x, Accumulator& a) {
+                                    [&](const Box& box, Positions x, Accumulator& a) {
                                       Kernel<model::ImproperHarmonic>::add({box, x}, terms, 0, 1, p, a);
                                     });
       const double deviation = std::remainder(phi - phi0, 360.0) * degree;
@@ -175,7 +175,7 @@ TEST_P(Improper, RandomChainsObeyTheLaws) {
                                         make_harmonic_dihedral({20 * strong, 0.6})};
   const std::vector<CosineTerm> q{make_cosine_term({10.5 * strong, 2, units::pi})};
   const TermList<4> harmonic{{{0, 1, 2, 3}, {0, 1, 2, 3}}, {0, 1}}, periodic{{{3, 1, 0, 2}}, {0}};
-  const Add add = [&](const Lattice& box, Positions x, Accumulator& a) {
+  const Add add = [&](const Box& box, Positions x, Accumulator& a) {
     Kernel<model::ImproperHarmonic>::add({box, x}, harmonic, 0, 2, p, a);
     Kernel<model::ImproperPeriodic>::add({box, x}, periodic, 0, 1, q, a);
   };

@@ -14,7 +14,7 @@ TEST_P(Pair14s, TwoAtomsByHand) {
   const std::vector<Pair14Row> p{make_pair_14({3, 0.1, 0.8}, 332)};
   const TermList<2> terms{{{0, 1}}, {0}};
   const Result result =
-      measure(cube(), fractions(cube(), {{1, 0, 0}, {4, 0, 0}}), [&](const Lattice& box, Positions x, Accumulator& a) {
+      measure(cube(), fractions(cube(), {{1, 0, 0}, {4, 0, 0}}), [&](const Box& box, Positions x, Accumulator& a) {
         Kernel<model::Pair14>::add({box, x, charge}, terms, 0, 1, p, a);
       });
   const double coulomb = -0.8 * 332 * 0.125 / 3;
@@ -28,7 +28,7 @@ TEST_P(Pair14s, AtomsInOnePlaceSaturateSoThatItShows) {
   const std::vector<Pair14Row> p{make_pair_14({3, 0.1, 0.8}, 332)};
   const TermList<2> terms{{{0, 1}}, {0}};
   const Result result =
-      measure(cube(), fractions(cube(), {{1, 2, 3}, {1, 2, 3}}), [&](const Lattice& box, Positions x, Accumulator& a) {
+      measure(cube(), fractions(cube(), {{1, 2, 3}, {1, 2, 3}}), [&](const Box& box, Positions x, Accumulator& a) {
         Kernel<model::Pair14>::add({box, x, charge}, terms, 0, 1, p, a);
       });
   for (std::size_t d = 0; d < 3; ++d) EXPECT_EQ(result.fixed_force[d], to_fixed(force_limit, force_unit));
@@ -42,7 +42,7 @@ TEST_P(Pair14s, RandomPairsObeyTheLaws) {
   const std::vector<Pair14Row> p{make_pair_14({3.1, 0.1 * strong, 0.8}, 332 * strong),
                                  make_pair_14({2.5, 0.2 * strong, 1}, 332 * strong)};
   const TermList<2> terms{{{0, 3}, {2, 1}}, {0, 1}};
-  const Add add = [&](const Lattice& box, Positions x, Accumulator& a) {
+  const Add add = [&](const Box& box, Positions x, Accumulator& a) {
     Kernel<model::Pair14>::add({box, x, charge}, terms, 0, 2, p, a);
   };
   int checked = 0;

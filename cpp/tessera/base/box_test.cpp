@@ -1,4 +1,4 @@
-#include "tessera/base/lattice.h"
+#include "tessera/base/box.h"
 
 #include <gtest/gtest.h>
 
@@ -23,8 +23,8 @@ TEST(Fraction, DifferencesAndSumsWrap) {
   }
 }
 
-TEST(Lattice, WrapsAnyPositionIntoTheBox) {
-  const Lattice box({10, 0, 0}, {0, 20, 0}, {0, 0, 40});
+TEST(Box, WrapsAnyPositionIntoTheBox) {
+  const Box box({10, 0, 0}, {0, 20, 0}, {0, 0, 40});
   EXPECT_EQ(box.fraction({0, 0, 0}), (Fraction{0, 0, 0}));
   EXPECT_EQ(box.fraction({2.5, 5, 10}), (Fraction{1 << 30, 1 << 30, 1 << 30}));
   EXPECT_EQ(box.fraction({5, 10, 20}), (Fraction{least, least, least}));
@@ -35,8 +35,8 @@ TEST(Lattice, WrapsAnyPositionIntoTheBox) {
   EXPECT_EQ(box.fraction({std::nextafter(5.0, 0.0), 0, 0}).x, least);
 }
 
-TEST(Lattice, NearestImageIsExactAndShortest) {
-  const Lattice box({31, 0, 0}, {0, 27, 0}, {0, 0, 45});
+TEST(Box, NearestImageIsExactAndShortest) {
+  const Box box({31, 0, 0}, {0, 27, 0}, {0, 0, 45});
   std::mt19937_64 random(2);
   std::uniform_real_distribution<double> uniform(-60, 60);
   for (int i = 0; i < 2000; ++i) {
@@ -50,8 +50,8 @@ TEST(Lattice, NearestImageIsExactAndShortest) {
   }
 }
 
-TEST(Lattice, TriclinicRoundTrip) {
-  const Lattice box({30, 0, 0}, {-7, 25, 0}, {4, -6, 28});
+TEST(Box, TriclinicRoundTrip) {
+  const Box box({30, 0, 0}, {-7, 25, 0}, {4, -6, 28});
   EXPECT_FALSE(box.is_orthorhombic());
   EXPECT_DOUBLE_EQ(box.volume(), dot(box.a(), cross(box.b(), box.c())));
   EXPECT_DOUBLE_EQ(box.edges()[1], std::sqrt(7.0 * 7 + 25 * 25));
@@ -65,8 +65,8 @@ TEST(Lattice, TriclinicRoundTrip) {
   }
 }
 
-TEST(Lattice, ResolvesLargeBoxes) {
-  const Lattice box({2000, 0, 0}, {0, 2000, 0}, {0, 0, 2000});
+TEST(Box, ResolvesLargeBoxes) {
+  const Box box({2000, 0, 0}, {0, 2000, 0}, {0, 0, 2000});
   const auto f = box.fraction({999.9, -999.9, 0.1234567});
   EXPECT_NEAR(norm(box.cartesian(f) - Vec3{999.9, -999.9, 0.1234567}), 0, 5e-7);
 }

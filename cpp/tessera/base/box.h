@@ -36,11 +36,14 @@ constexpr Fraction operator+(const Fraction& a, const Fraction& b) {
   return {add(a.x, b.x), add(a.y, b.y), add(a.z, b.z)};
 }
 
+/// One unit of a fraction, in box vectors.
+inline constexpr double fraction_unit = 1.0 / 4294967296.0;
+
 /// The box: lower triangular vectors a = (ax,0,0), b = (bx,by,0), c = (cx,cy,cz), Å.
-class Lattice {
+class Box {
  public:
-  Lattice() = default;
-  Lattice(const Vec3& a, const Vec3& b, const Vec3& c) : a_(a), b_(b), c_(c) {}
+  Box() = default;
+  Box(const Vec3& a, const Vec3& b, const Vec3& c) : a_(a), b_(b), c_(c) {}
 
   const Vec3& a() const { return a_; }
   const Vec3& b() const { return b_; }
@@ -48,10 +51,12 @@ class Lattice {
   double volume() const { return a_.x * b_.y * c_.z; }  // Å³
   bool is_orthorhombic() const { return b_.x == 0 && c_.x == 0 && c_.y == 0; }
   std::array<double, 3> edges() const { return {norm(a_), norm(b_), norm(c_)}; }  // Å
+  /// What one unit of a fraction is long along each edge, Å.
+  Vec3 unit_lengths() const { return fraction_unit * Vec3{norm(a_), norm(b_), norm(c_)}; }
 
   /// The Cartesian vector of a fraction, Å.
   Vec3 cartesian(const Fraction& f) const {
-    const double x = f.x * unit, y = f.y * unit, z = f.z * unit;
+    const double x = f.x * fraction_unit, y = f.y * fraction_unit, z = f.z * fraction_unit;
     return {a_.x * x + b_.x * y + c_.x * z, b_.y * y + c_.y * z, c_.z * z};
   }
 
@@ -66,19 +71,20 @@ class Lattice {
     return {wrapped(x), wrapped(y), wrapped(z)};
   }
 
-  friend bool operator==(const Lattice& p, const Lattice& q) {
+  friend bool operator==(const Box& p, const Box& q) {
     return norm2(p.a_ - q.a_) == 0 && norm2(p.b_ - q.b_) == 0 && norm2(p.c_ - q.c_) == 0;
   }
 
  private:
-  static constexpr double unit = 1.0 / 4294967296.0;
-
   static std::int32_t wrapped(double fraction) {
     const double turns = fraction - std::floor(fraction + 0.5);  // [−½, ½)
-    return static_cast<std::int32_t>(static_cast<std::uint32_t>(std::llrint(turns * 4294967296.0)));
+    return static_cast<std::int32_t>(static_cast<std::uint32_t>(std::llrint(turns / fraction_unit)));
   }
 
   Vec3 a_{1, 0, 0}, b_{0, 1, 0}, c_{0, 0, 1};
 };
+
+/// The box with edges x, y and z (Å) along the axes.
+inline Box orthorhombic(double x, double y, double z) { return {{x, 0, 0}, {0, y, 0}, {0, 0, z}}; }
 
 }  // namespace tessera
