@@ -8,6 +8,8 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <filesystem>
@@ -43,8 +45,13 @@ using namespace tessera;
 template <class Value>
 using Array = nb::ndarray<nb::numpy, Value>;
 using Rows = nb::ndarray<const double, nb::shape<-1, 3>, nb::c_contig, nb::device::cpu>;
+using Parts = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using SixParts = nb::ndarray<const double, nb::shape<-1, 6>, nb::c_contig, nb::device::cpu>;
 using Image = nb::ndarray<const std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Call = std::function<void()>;
+/// Ids (n,), positions (n,3) Å, the box (3,3) Å and the step; returns forces (n,3), parts of the energy (k,) and of the
+/// virial (m,6).
+using ForceCall = std::function<nb::tuple(Array<std::int64_t>, Array<double>, Array<double>, std::int64_t)>;
 
 template <class Value>
 Array<Value> array_of(std::vector<Value> values, std::initializer_list<std::size_t> shape) {
@@ -57,6 +64,13 @@ Array<Value> array_of(std::vector<Value> values, std::initializer_list<std::size
 Array<double> rows_of(std::vector<double> values) {
   const std::size_t n = values.size() / 3;
   return array_of(std::move(values), {n, 3});
+}
+
+/// (3,3), rows are the box vectors.
+Array<double> rows_of(const Box& box) {
+  std::vector<double> rows;
+  for (const auto& v : {box.a(), box.b(), box.c()}) rows.insert(rows.end(), {v.x, v.y, v.z});
+  return rows_of(std::move(rows));
 }
 
 /// Calls Python on every rank. What one of them raises is raised there again, and ends the step on the others.
@@ -191,6 +205,34 @@ class Session {
     simulation_->attach(*hooks_.emplace_back(std::make_unique<Hook>(every, std::move(function))));
   }
 
+  /// A force that Python computes, on the atoms with these ids or on each rank's own. What the function raises on any
+  /// rank is raised, and the force is not added.
+  void add_force(ForceCall function, std::optional<std::vector<std::int64_t>> ids) {
+    auto own = ids.value_or(std::vector<std::int64_t>{});
+    own.push_back(ids ? 1 : 0);
+    auto first = own;
+    comm::broadcast_resized(comm_, first);
+    comm::agree_on_input(comm_, first == own ? "" : "ranks list different atoms, expected the same in the same order");
+    auto force = std::make_shared<md::external::ExternalForce>();
+    force->atoms = std::move(ids);
+    force->function = [this, call = std::move(function)](const md::external::ExternalAtoms& atoms) {
+      return call_force(call, atoms);
+    };
+    auto before = forces_;
+    forces_.push_back(std::move(force));
+    try {
+      use_forces();
+    } catch (...) {
+      forces_ = std::move(before);
+      use_forces();
+      throw;
+    }
+  }
+  void remove_force(std::size_t index) {
+    forces_.erase(forces_.begin() + static_cast<std::ptrdiff_t>(index));
+    use_forces();
+  }
+
   void save(const std::string& folder) { simulation_->save(folder); }
 
   /// Returns what there is to say, on the root.
@@ -199,7 +241,7 @@ class Session {
     auto checkpoint = app::resume(folder, config_, system_, comm_, settings_, note);
     make_simulation();
     simulation_->start(checkpoint);
-    history_->record(*simulation_);
+    use_forces();
     continued_.reset();
     std::error_code ignored;
     if (std::filesystem::equivalent(folder, config_.output.folder, ignored)) continued_ = checkpoint;
@@ -229,6 +271,16 @@ class Session {
       if (velocities) atom.velocity = app::rounded_velocity(row(*velocities, atom.id));
     }
     simulation_->place(std::move(state));
+    is_half_way_ = false;
+    history_->record(*simulation_);
+  }
+
+  /// Atoms go with the box. Throws InputError.
+  void set_box(const Rows& rows) {
+    const auto row = [&](std::int64_t i) {
+      return Vec3{rows.data()[3 * i], rows.data()[3 * i + 1], rows.data()[3 * i + 2]};
+    };
+    simulation_->set_box({row(0), row(1), row(2)});
     history_->record(*simulation_);
   }
 
@@ -258,8 +310,43 @@ class Session {
 
   template <class Function>
   void advance(Function&& function) {
+    if (is_half_way_)
+      throw RunError(
+          fmt::format("an external force failed in step {}, which is half done: restore a checkpoint, or set positions "
+                      "and velocities",
+                      simulation_->current_step()));
     function();
     history_->record(*simulation_);
+  }
+
+  /// After forces have been added or removed, or a state has been restored.
+  void use_forces() {
+    simulation_->set_external_forces(forces_);
+    is_half_way_ = false;
+    history_->record(*simulation_);
+  }
+
+  md::external::ExternalResult call_force(const ForceCall& call, const md::external::ExternalAtoms& atoms) {
+    md::external::ExternalResult result;
+    is_half_way_ = true;
+    call_on_all(comm_, [&] {
+      std::vector<double> positions;
+      positions.reserve(3 * atoms.position.size());
+      for (const auto& r : atoms.position) positions.insert(positions.end(), {r.x, r.y, r.z});
+      const auto returned = call(array_of(std::vector(atoms.id.begin(), atoms.id.end()), {atoms.id.size()}),
+                                 rows_of(std::move(positions)), rows_of(atoms.box), atoms.step);
+      const auto force = nb::cast<Rows>(returned[0]);
+      const auto energy = nb::cast<Parts>(returned[1]);
+      const auto virial = nb::cast<SixParts>(returned[2]);
+      for (const auto* f = force.data(); f != force.data() + force.size(); f += 3)
+        result.force.push_back({f[0], f[1], f[2]});
+      result.energy.assign(energy.data(), energy.data() + energy.size());
+      result.virial.resize(virial.shape(0));
+      for (std::size_t i = 0; i < result.virial.size(); ++i)
+        std::copy_n(virial.data() + 6 * i, 6, result.virial[i].begin());
+    });
+    is_half_way_ = false;
+    return result;
   }
 
   comm::Communicator comm_;
@@ -274,6 +361,8 @@ class Session {
   std::optional<History> history_;
   Interruption interruption_;
   std::vector<std::unique_ptr<Hook>> hooks_;
+  md::external::ExternalForces forces_;
+  bool is_half_way_ = false;  // an external force has failed in a step
 };
 
 using Release = nb::call_guard<nb::gil_scoped_release>;
@@ -318,7 +407,10 @@ NB_MODULE(TESSERA_MD_MODULE, module) {
       .def("agree", &Session::agree, Release())
       .def("state_hash", &Session::state_hash, Release())
       .def("place", &Session::place, "positions"_a.none(), "velocities"_a.none(), Release())
+      .def("set_box", &Session::set_box, Release())
       .def("add_hook", &Session::add_hook)
+      .def("add_force", &Session::add_force, "function"_a, "ids"_a.none(), Release())
+      .def("remove_force", &Session::remove_force, Release())
       .def("all",
            [](const Session& session, app::Quantity quantity) {
              std::vector<double> values;
@@ -339,13 +431,7 @@ NB_MODULE(TESSERA_MD_MODULE, module) {
              const std::size_t n = ids.size();
              return std::pair(array_of(std::move(ids), {n}), rows_of(std::move(values)));
            })
-      .def("box",
-           [](const Session& session) {
-             const auto& box = session.simulation().engine().state().box;
-             std::vector<double> rows;
-             for (const auto& v : {box.a(), box.b(), box.c()}) rows.insert(rows.end(), {v.x, v.y, v.z});
-             return rows_of(std::move(rows));
-           })
+      .def("box", [](const Session& session) { return rows_of(session.simulation().engine().state().box); })
       .def("history",
            [](const Session& session) {
              std::vector<double> values;

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from tessera.system import System
 
-__all__ = ["Energies", "Share", "Simulation"]
+__all__ = ["Atoms", "Energies", "Share", "Simulation"]
 
 FloatArray = NDArray[np.float64]
 Settings = Mapping[str, Mapping[str, Any]]
@@ -87,6 +87,22 @@ class Share:
         self.forces: FloatArray = native.own(quantity.force)[1]
 
 
+class Atoms:
+    """What an external force is told: `ids` (n,), `positions` (n, 3) Å, each in the box, which spans −½ to ½ of its
+    vectors, `box` (3, 3) Å, and the `step_number` of these positions."""
+
+    def __init__(self, ids: NDArray[np.int64], positions: FloatArray, box: FloatArray, step_number: int) -> None:
+        self.ids = ids
+        self.positions = positions
+        self.box = box
+        self.step_number = step_number
+
+    def nearest_image(self, vectors: ArrayLike) -> FloatArray:
+        """The vectors (…, 3) Å less whole box vectors, so that each is the shortest along every edge of the box."""
+        given = np.asarray(vectors, np.float64)
+        return np.asarray(given - np.rint(given @ np.linalg.inv(self.box)) @ self.box)
+
+
 class Simulation:
     """A system under way.
 
@@ -125,6 +141,7 @@ class Simulation:
         except InputError as error:
             raise InputError(re.sub(r"\bsettings:\d+: ", "", str(error))) from None  # lines that nobody wrote
         self._hooks: list[Callable[[Simulation], object]] = []
+        self._forces: list[Callable[[Atoms], Any]] = []
         self._one_at_a_time = threading.RLock()
         self._is_stepping = False
 
@@ -155,6 +172,46 @@ class Simulation:
                     simulation._hooks[index](simulation)
 
             self._native.add_hook(every, call)
+
+    def add_force(self, function: Callable[[Atoms], Any], atoms: ArrayLike | None = None) -> None:
+        """Add a force that `function(atoms)` computes in every step, from now on.
+
+        It is told of the atoms whose ids are listed in `atoms`, in that order, on every rank; without a list, on each
+        rank of those that the rank owns. It returns the forces on them, (n, 3) kcal/mol/Å, or a tuple of these, the
+        energy (kcal/mol) and the virial Σ r⊗F (xx, yy, zz, xy, xz, yz, kcal/mol), which count as 0 where they are left
+        out. Energy and virial may be in parts, (k,) and (k, 6), such as one for each atom: parts are summed so that the
+        sum is the same bits on any number of ranks. Of a function with listed atoms, the energy and virial that rank 0
+        returns are taken.
+
+        The energy is the term `external` of `energies`. Checkpoints hold no function: a `restore` keeps the functions
+        that the simulation has. What the function raises ends the step half way: there, and as `RunError` on the other
+        ranks; `restore`, or setting positions and velocities, makes the simulation whole again. Raises `InputError`.
+        """
+        with self._alone("add_force"):
+            problem, ids = "", None
+            try:
+                ids = None if atoms is None else self._ids(atoms)
+            except InputError as error:
+                problem = str(error)
+            self._native.agree(problem)
+            this = weakref.ref(self)  # the engine may not keep alive what holds it
+
+            def call(*told: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
+                if this() is None:
+                    raise RunError("the simulation is gone")
+                return _checked_force(function, Atoms(*told))
+
+            self._native.add_force(call, ids)
+            self._forces.append(function)
+
+    def remove_force(self, function: Callable[[Atoms], Any]) -> None:
+        """Take a force away that `add_force` has added. Raises `InputError` where it was not added."""
+        with self._alone("remove_force"):
+            known = function in self._forces
+            self._native.agree("" if known else f"{_name(function)} is no force of this simulation")
+            index = self._forces.index(function)
+            del self._forces[index]
+            self._native.remove_force(index)
 
     @property
     def energies(self) -> Energies:
@@ -196,8 +253,20 @@ class Simulation:
 
     @property
     def box(self) -> FloatArray:
-        """(3, 3) Å, rows are the box vectors."""
+        """(3, 3) Å, rows are the box vectors.
+
+        Set: atoms keep their places relative to the box, groups of atoms with constrained distances as a whole.
+        """
         return np.asarray(self._native.box())
+
+    @box.setter
+    def box(self, values: ArrayLike) -> None:
+        with self._alone("a change of the box"):
+            rows, problem = _rows(values, 3, "the box")
+            if not problem and (np.triu(rows, 1).any() or not (np.diag(rows) > 0).all()):
+                problem = "the box is not lower triangular with a positive diagonal (a along x, b in the xy plane)"
+            self._native.agree(problem)
+            self._native.set_box(rows)
 
     @property
     def n_atoms(self) -> int:
@@ -241,18 +310,20 @@ class Simulation:
         with self._alone("a change of positions or velocities"):
             problem, checked = "", {}
             for name, values in arrays.items():
-                try:
-                    rows = np.ascontiguousarray(values, np.float64)
-                except (TypeError, ValueError) as error:
-                    problem = f"{name}: {error}"
-                    continue
-                if rows.shape != (self.n_atoms, 3):
-                    problem = f"{name} have the shape {rows.shape}, expected {(self.n_atoms, 3)}"
-                elif not np.isfinite(rows).all():
-                    problem = f"{name} are not all finite"
-                checked[name] = rows
+                checked[name], found = _rows(values, self.n_atoms, name)
+                problem = problem or found
             self._native.agree(problem)
             self._native.place(positions=checked.get("positions"), velocities=checked.get("velocities"))
+
+    def _ids(self, atoms: ArrayLike) -> list[int]:
+        ids = np.asarray(atoms)
+        if ids.ndim != 1 or not np.issubdtype(ids.dtype, np.integer):
+            raise InputError(f"atoms is {atoms!r}, expected a list of atom ids")
+        if len(ids) and not 0 <= ids.min() <= ids.max() < self.n_atoms:
+            raise InputError(f"atoms lists {ids.min()} to {ids.max()}, expected ids from 0 to {self.n_atoms - 1}")
+        if len(np.unique(ids)) < len(ids):
+            raise InputError("atoms lists an atom twice")
+        return [int(i) for i in ids]
 
     def _alone(self, what: str) -> threading.RLock:
         """The lock; a hook has it already, and may not change what is under way."""
@@ -270,6 +341,41 @@ class Simulation:
 
     def __repr__(self) -> str:
         return f"<tessera.Simulation: {self.n_atoms} atoms at step {self.step_number}>"
+
+
+def _rows(values: ArrayLike, n: int, name: str) -> tuple[FloatArray, str]:
+    """The values as (n, 3), and what is wrong with them."""
+    try:
+        rows = np.ascontiguousarray(values, np.float64)
+    except (TypeError, ValueError) as error:
+        return np.zeros((n, 3)), f"{name}: {error}"
+    if rows.shape != (n, 3):
+        return rows, f"{name}: found the shape {rows.shape}, expected {(n, 3)}"
+    return rows, "" if np.isfinite(rows).all() else f"{name}: not all numbers are finite"
+
+
+def _name(function: Any) -> str:
+    return str(getattr(function, "__name__", type(function).__name__))
+
+
+def _checked_force(function: Callable[[Atoms], Any], atoms: Atoms) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Forces (n, 3), parts of the energy (k,) and of the virial (m, 6). Raises `InputError` where it is not these."""
+    returned = function(atoms)
+    parts = returned if isinstance(returned, tuple) else (returned,)
+    if not 1 <= len(parts) <= 3:
+        raise InputError(f"{_name(function)} returns {len(parts)} values, expected forces, energy and virial")
+    forces, problem = _rows(parts[0], len(atoms.ids), f"the forces that {_name(function)} returns")
+    if problem:
+        raise InputError(problem)
+    energy = np.ascontiguousarray(parts[1] if len(parts) > 1 else [], np.float64).reshape(-1)
+    virial = np.ascontiguousarray(parts[2] if len(parts) > 2 else np.zeros((0, 6)), np.float64)
+    if virial.shape == (6,):
+        virial = virial.reshape(1, 6)
+    if virial.ndim != 2 or virial.shape[1] != 6:
+        raise InputError(f"the virial that {_name(function)} returns has the shape {virial.shape}, expected (6,)")
+    if not (np.isfinite(energy).all() and np.isfinite(virial).all()):
+        raise InputError(f"the energy or virial that {_name(function)} returns is not finite")
+    return forces, energy, virial
 
 
 def _input(system: Any, settings: Settings) -> tuple[str, bytes]:

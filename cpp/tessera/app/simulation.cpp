@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
+#include <span>
 #include <utility>
 
 #include "tessera/app/engine_settings.h"
@@ -13,6 +15,28 @@
 #include "tessera/md/pair/cluster_distance.h"
 
 namespace tessera::app {
+
+namespace {
+
+/// Adds positions and velocities of atoms in id order.
+void add_to(io::Checksum& hash, const md::Particles& atoms) {
+  struct PlaceAndVelocity {
+    Fraction position;
+    md::Velocity velocity;
+  };
+  std::vector<PlaceAndVelocity> values;
+  values.reserve(atoms.size());
+  for (const auto& p : atoms.atoms) values.push_back({p.position + p.displacement, p.velocity});
+  hash.add(comm::bytes_of(values));
+}
+
+void add_to(io::Checksum& hash, const Box& box) {
+  const auto &a = box.a(), &b = box.b(), &c = box.c();
+  const std::array<double, 6> values = {a.x, b.x, b.y, c.x, c.y, c.z};
+  hash.add(std::as_bytes(std::span(values)));
+}
+
+}  // namespace
 
 Simulation::Simulation(const model::System& system, const RunConfig& config, const md::EngineSettings& settings,
                        const comm::Communicator& comm, ThreadPool& threads)
@@ -52,6 +76,17 @@ void Simulation::place(md::Snapshot state) {
   engine_->measure();
 }
 
+void Simulation::set_external_forces(md::external::ExternalForces forces) {
+  engine_->set_external_forces(std::move(forces));
+  engine_->measure();
+}
+
+void Simulation::set_box(const Box& box) {
+  engine_->set_box(box);
+  engine_->constrain_start();
+  engine_->measure();
+}
+
 void Simulation::detach(const Observer& observer) { std::erase(observers_, &observer); }
 
 void Simulation::run() {
@@ -77,9 +112,10 @@ void Simulation::advance(std::int64_t last_step, bool with_energies) {
 
 std::string Simulation::state_hash() const {
   io::Checksum hash;
-  for_id_ranges(system_.n_atoms(), [&](std::int64_t begin, std::int64_t end) {
-    add_state(gather_state(*engine_, comm_, begin, end), hash);
-  });
+  for_id_ranges(system_.n_atoms(),
+                [&](std::int64_t begin, std::int64_t end) { add_to(hash, gather_state(*engine_, comm_, begin, end)); });
+  // A run that keeps its box is known by its atoms alone.
+  if (const auto& box = engine_->state().box; !(box == system_.box)) add_to(hash, box);
   std::string text;
   if (comm_.is_root()) text = hash.finish();
   comm::broadcast_resized(comm_, text);

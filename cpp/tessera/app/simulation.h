@@ -32,6 +32,11 @@ class Simulation {
   /// constrained distances put right. Throws InputError.
   void place(md::Snapshot state);
 
+  /// Changes the box, and the atoms with it (md::integrate::Motion::set_box). Throws InputError.
+  void set_box(const Box& box);
+  /// Takes the place of all external forces. They belong to no checkpoint.
+  void set_external_forces(md::external::ExternalForces forces);
+
   /// From now on the observer is told of every step, after those that came before it.
   void attach(Observer& observer) { observers_.push_back(&observer); }
   void detach(const Observer& observer);
@@ -58,7 +63,8 @@ class Simulation {
   const ThreadPool& threads() const { return threads_; }
   md::Timers& timers() { return engine_->timers(); }
 
-  /// SHA-256 of positions and velocities by atom id, the same on any ranks.
+  /// SHA-256 of positions and velocities by atom id, and of the box where it is not that of the system any more. The
+  /// same on any ranks.
   std::string state_hash() const;
   /// Writes a checkpoint into a folder; how far output files and averages are stands in `checkpoint` already. Throws
   /// RunError.

@@ -33,9 +33,10 @@ enum class Term : int {
   coulomb_reciprocal,
   coulomb_exclusion,
   coulomb_self,
-  coulomb_background
+  coulomb_background,
+  external
 };
-inline constexpr int n_terms = 15;
+inline constexpr int n_terms = 16;
 inline constexpr std::array<std::string_view, n_terms> term_names = {"bond",
                                                                      "angle",
                                                                      "urey_bradley",
@@ -50,7 +51,8 @@ inline constexpr std::array<std::string_view, n_terms> term_names = {"bond",
                                                                      "coulomb_reciprocal",
                                                                      "coulomb_exclusion",
                                                                      "coulomb_self",
-                                                                     "coulomb_background"};
+                                                                     "coulomb_background",
+                                                                     "external"};
 
 /// Two atoms so close that the force between them was limited.
 struct ClashingAtoms {

@@ -87,29 +87,6 @@ TEST(Box, ASnapshotBringsEverythingBack) {
   EXPECT_EQ(run.engine.energies().kinetic, other.engine.energies().kinetic);
 }
 
-// A group of forces has its own array and virial; all groups together are what one group of all is, to the bit.
-TEST(ForceGroups, AreTheSameForcesInParts) {
-  const auto s = settings(false, false);
-  auto apart = s;
-  apart.force_groups.group_of = {0, 1, 2};
-  Simulation one(warm_water(false), s), three(warm_water(false), apart);
-  one.advance(15, true);
-  three.advance(15, true);
-  EXPECT_EQ(one.engine.energies().term, three.engine.energies().term);
-  EXPECT_EQ(one.engine.energies().virial, three.engine.energies().virial);
-  const auto& forces = three.engine.forces();
-  ASSERT_EQ(forces.n_groups(), 3u);
-  const auto n_owned = 3 * index(three.engine.domain().n_owned_slots());
-  for (std::size_t i = 0; i < n_owned; ++i) {
-    ASSERT_EQ(forces.total()[i], one.engine.forces().total()[i]);
-    ASSERT_EQ(forces.total()[i], forces.of_group(0)[i] + forces.of_group(1)[i] + forces.of_group(2)[i]);
-  }
-  const auto& virial = three.engine.energies().group_virial;
-  ASSERT_EQ(virial.size(), 3u);
-  for (std::size_t c = 0; c < 6; ++c)
-    EXPECT_NEAR(virial[0][c] + virial[1][c] + virial[2][c], three.engine.energies().virial[c], 1e-6);
-}
-
 // What a run adds to atoms goes with them through searches, to other ranks and back.
 TEST(State, FieldsFollowTheirAtoms) {
   const auto& sample = warm_water(true);

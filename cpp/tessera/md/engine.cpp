@@ -29,7 +29,8 @@ void search_here(Snapshot& snapshot) {
 Engine::Layout::Layout(Engine& engine, Plan its_plan)
     : plan(std::move(its_plan)),
       domain(engine.system_, plan.bricks, engine.state_, engine.comm_, engine.threads_),
-      forces(engine.system_, engine.settings_, plan, domain, engine.topology_, engine.comm_, engine.threads_),
+      forces(engine.system_, engine.settings_, plan, domain, engine.topology_, engine.external_forces_, engine.comm_,
+             engine.threads_),
       motion(engine.settings_, engine.state_, domain, engine.topology_, forces, engine.comm_, engine.threads_) {}
 
 Engine::Engine(const model::System& system, const EngineSettings& settings, Plan plan, const comm::Communicator& comm,
@@ -92,6 +93,21 @@ void Engine::set_bricks(domain::Decomposition bricks) {
   Snapshot own = snapshot();
   lay_out(plan_for_ranks(system_, settings_, state_.search_box, comm_, threads_, std::move(bricks)));
   place(std::move(static_cast<Particles&>(own)));
+}
+
+void Engine::set_box(const Box& box) {
+  plan_cells(summary_of(system_), settings_, box);
+  layout_->motion.set_box(box);
+  auto own = snapshot();
+  search_here(own);
+  lay_out(plan_for_ranks(system_, settings_, box, comm_, threads_));
+  static_cast<GlobalState&>(state_) = std::move(static_cast<GlobalState&>(own));
+  place(std::move(static_cast<Particles&>(own)));
+}
+
+void Engine::set_external_forces(external::ExternalForces forces) {
+  external_forces_ = std::move(forces);
+  layout_->forces.follow_external();
 }
 
 /// Every atom to the rank of its cell at the last search, and from there to where it is now.

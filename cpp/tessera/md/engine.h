@@ -39,6 +39,12 @@ class Engine {
   /// Velocities from a Maxwell distribution, keyed by seed and atom id, exactly at the temperature (K). Collective.
   void generate_velocities(double temperature, std::uint64_t seed);
 
+  /// Changes the box, and the atoms with it (Motion::set_box), by any factor; a search follows. Throws InputError where
+  /// the cutoff doesn't fit, before anything has changed. measure() comes next. Collective.
+  void set_box(const Box& box);
+  /// Takes the place of all external forces. measure() comes next. Collective.
+  void set_external_forces(external::ExternalForces forces);
+
   /// Forces (and energies) at the current positions. Collective.
   void compute_forces(bool with_energies);
   /// Sums what compute_forces(true) left on threads and ranks into energies(). Collective.
@@ -87,7 +93,7 @@ class Engine {
 
   template <class Function>
   void work(Phase phase, Function&& function);
-  void follow_atoms(bool with_energies);
+  void follow_atoms(bool with_energies, GroupSet due);
   void add_forces(bool make_list);
   void lay_out(Plan plan);
   void place(Particles particles);
@@ -108,6 +114,7 @@ class Engine {
   ThreadPool& threads_;
   State state_;
   Topology topology_;
+  external::ExternalForces external_forces_;
   std::unique_ptr<integrate::Integrator> integrator_;
   std::unique_ptr<Layout> layout_;
   Timers timers_;

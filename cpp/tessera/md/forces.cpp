@@ -16,7 +16,8 @@ std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 }  // namespace
 
 Forces::Forces(const model::System& system, const EngineSettings& settings, const Plan& plan, domain::Domain& domain,
-               const Topology& topology, const comm::Communicator& comm, ThreadPool& threads)
+               const Topology& topology, const external::ExternalForces& external, const comm::Communicator& comm,
+               ThreadPool& threads)
     : system_(system),
       settings_(settings),
       domain_(domain),
@@ -28,6 +29,7 @@ Forces::Forces(const model::System& system, const EngineSettings& settings, cons
             {.steps = settings.list_steps, .timestep = settings.timestep, .most_reach = 0.5 * plan.cells.buffer},
             pair::find_pair_scheme(settings.pair_scheme, settings.precision, settings.pair.function), threads),
       mesh_(settings, plan, domain, comm, threads),
+      external_(external, domain, comm),
       groups_(settings.force_groups.size()),
       constraint_virial_(at(threads.size())) {
   if (settings.lj_tail) tail_ = pair_.tail();
@@ -45,6 +47,7 @@ void Forces::rebuild() {
   }
   pair_.rebuild();
   mesh_.rebuild(pair_.charge());
+  external_.rebuild();
 }
 
 void Forces::set_box(const Box& before) {
@@ -52,9 +55,12 @@ void Forces::set_box(const Box& before) {
   mesh_.set_box(domain_.state().box);
 }
 
-void Forces::clear(bool with_energies) {
+void Forces::clear(bool with_energies, GroupSet due) {
+  due_ = due;
   threads_.run([&](int thread) {
-    for (auto& [force, of_thread, energies, accumulators] : groups_) {
+    for (std::size_t g = 0; g < groups_.size(); ++g) {
+      if (!due_[g]) continue;
+      auto& [force, of_thread, energies, accumulators] = groups_[g];
       const auto n = std::ssize(force), n_threads = std::ptrdiff_t{threads_.size()};
       std::fill(force.begin() + n * thread / n_threads, force.begin() + n * (thread + 1) / n_threads, 0);
       auto* own = thread == 0 ? nullptr : &of_thread[at(thread) - 1];
@@ -67,6 +73,7 @@ void Forces::clear(bool with_energies) {
 }
 
 void Forces::add_bonded() {
+  if (!is_due(ForceSource::bonded)) return;
   threads_.run([&](int thread) {
     bonded::add_all(domain_.state().box, domain_.state().position, pair_.charge(), topology_.terms(), tables_, thread,
                     threads_.size(), group_of(ForceSource::bonded).accumulators[at(thread)]);
@@ -85,22 +92,33 @@ void Forces::sum_threads(Group& group, std::int64_t begin, std::int64_t end) {
   });
 }
 
+/// The number of groups where none is due.
+std::size_t Forces::last_due_group() const {
+  for (auto g = groups_.size(); g-- > 0;)
+    if (due_[g]) return g;
+  return groups_.size();
+}
+
 void Forces::start_return() {
   // The mesh adds to owned atoms alone. Of several groups, the last one's forces travel while the mesh is at work.
+  const auto last = last_due_group();
   for (std::size_t g = 0; g < groups_.size(); ++g) {
+    if (!due_[g]) continue;
     auto& force = groups_[g].force;
     sum_threads(groups_[g], n_owned_values(), std::ssize(force));
     domain_.start_return_of_forces(force);
-    if (g + 1 < groups_.size()) domain_.finish_return_of_forces(force);
+    if (g != last) domain_.finish_return_of_forces(force);
   }
 }
 
 void Forces::sum_threads_of_owned() {
-  for (auto& group : groups_) sum_threads(group, 0, n_owned_values());
+  for (std::size_t g = 0; g < groups_.size(); ++g)
+    if (due_[g]) sum_threads(groups_[g], 0, n_owned_values());
 }
 
 void Forces::finish_return() {
-  domain_.finish_return_of_forces(groups_.back().force);
+  const auto last = last_due_group();
+  if (last < groups_.size()) domain_.finish_return_of_forces(groups_[last].force);
   if (groups_.size() == 1) return;
   total_ = groups_.front().force;
   for (std::size_t g = 1; g < groups_.size(); ++g)

@@ -10,6 +10,7 @@
 #include "tessera/md/accumulator.h"
 #include "tessera/md/bonded/tables.h"
 #include "tessera/md/energies.h"
+#include "tessera/md/external/external_sum.h"
 #include "tessera/md/pair/pair_forces.h"
 #include "tessera/md/phases.h"
 #include "tessera/md/plan.h"
@@ -28,7 +29,8 @@ class Forces {
  public:
   /// All that is referred to must outlive this. Collective.
   Forces(const model::System& system, const EngineSettings& settings, const Plan& plan, domain::Domain& domain,
-         const Topology& topology, const comm::Communicator& comm, ThreadPool& threads);
+         const Topology& topology, const external::ExternalForces& external, const comm::Communicator& comm,
+         ThreadPool& threads);
 
   /// After a search, when the topology knows the new slots.
   void rebuild();
@@ -38,27 +40,39 @@ class Forces {
   /// How far an atom may go from where a pair list has it, at most, Å.
   void set_most_reach(double reach) { pair_.set_most_reach(reach); }
 
-  // One step in this order. Forces are complete after finish().
-  void clear(bool with_energies);
+  /// After external forces were added or removed.
+  void follow_external() { external_.rebuild(); }
+
+  // One step in this order. Forces are complete after finish_return(). Only the groups that are due are computed; the
+  // others keep the forces of the last step in which they were, up to the next rebuild().
+  void clear(bool with_energies, GroupSet due = all_groups);
   /// Coordinates of owned atoms for the pair kernels, as soon as these have moved.
   void update_owned() { pair_.update_owned(); }
   /// While halo positions are on their way: the pairs that need none. `meanwhile` is called now and then.
   void add_inner_pairs(const std::function<void()>& meanwhile) {
-    pair_.add_inner_forces(group_of(ForceSource::direct).accumulators, meanwhile);
+    if (is_due(ForceSource::direct)) pair_.add_inner_forces(group_of(ForceSource::direct).accumulators, meanwhile);
   }
   void add_bonded();
+  bool has_external() const { return !external_.is_empty(); }
+  /// Collective.
+  void add_external() {
+    if (is_due(ForceSource::external)) external_.add(group_of(ForceSource::external).accumulators.front());
+  }
   void update_pair_list(bool make_list) { pair_.update(make_list); }
-  void add_pairs() { pair_.add_forces(group_of(ForceSource::direct).accumulators); }
+  void add_pairs() {
+    if (is_due(ForceSource::direct)) pair_.add_forces(group_of(ForceSource::direct).accumulators);
+  }
   /// Forces on halo atoms leave for their owners.
   void start_return();
   /// Returns what went wrong on this rank; empty where nothing did.
   [[nodiscard]] std::string add_mesh(Timers& timers) {
-    return mesh_.add_forces(group_of(ForceSource::mesh).accumulators, timers);
+    return is_due(ForceSource::mesh) ? mesh_.add_forces(group_of(ForceSource::mesh).accumulators, timers) : "";
   }
   void sum_threads_of_owned();
   void finish_return();
 
-  /// Of all groups together, (3·slots) in units of force_unit; those of owned slots are complete.
+  /// Of all groups together as they were last computed, (3·slots) in units of force_unit; those of owned slots are
+  /// complete.
   const std::vector<std::int64_t>& total() const { return groups_.size() > 1 ? total_ : groups_.front().force; }
   /// Of one group.
   const std::vector<std::int64_t>& of_group(std::size_t group) const { return groups_[group].force; }
@@ -87,6 +101,8 @@ class Forces {
     std::vector<Accumulator> accumulators;  // by thread
   };
   Group& group_of(ForceSource source) { return groups_[settings_.force_groups[source]]; }
+  bool is_due(ForceSource source) const { return due_[settings_.force_groups[source]]; }
+  std::size_t last_due_group() const;
   void sum_threads(Group& group, std::int64_t begin, std::int64_t end);
   std::int64_t n_owned_values() const { return 3 * std::int64_t{domain_.n_owned_slots()}; }
 
@@ -99,7 +115,9 @@ class Forces {
   bonded::ForceTables tables_;
   pair::PairForces pair_;
   pme::Mesh mesh_;
+  external::ExternalSum external_;
   std::vector<Group> groups_;
+  GroupSet due_;                     // in this step
   std::vector<std::int64_t> total_;  // where there are several groups
   std::vector<EnergyVirial> constraint_virial_;
   pair::TailIntegral tail_;  // times the volume

@@ -15,6 +15,7 @@ enum class Phase : std::size_t {
   halo_positions,
   clear,
   bonded,
+  external,
   pair_list,
   pair,
   pme_spread,
@@ -27,13 +28,14 @@ enum class Phase : std::size_t {
   second_half,
   energies
 };
-inline constexpr std::size_t n_phases = 17;
+inline constexpr std::size_t n_phases = 18;
 inline constexpr std::array<std::string_view, n_phases> phase_names = {"kick, drift, constrain",
                                                                        "displacement check",
                                                                        "sort and migration",
                                                                        "halo positions",
                                                                        "clear forces",
                                                                        "bonded forces",
+                                                                       "external forces",
                                                                        "pair list",
                                                                        "pair forces",
                                                                        "mesh: spread charges",

@@ -16,8 +16,9 @@ void Engine::work(Phase phase, Function&& function) {
 void Engine::step(bool with_energies) {
   ++state_.step;
   with_energies |= integrator_->needs_energies(state_.step);
+  const auto due = with_energies ? all_groups : integrator_->due_groups(state_.step);
   work(Phase::first_half, [&] { report(integrator_->before_forces(layout_->motion)); });
-  follow_atoms(with_energies);
+  follow_atoms(with_energies, due);
   add_forces(check_[needs_list] != 0);
   work(Phase::second_half, [&] { report(integrator_->after_forces(layout_->motion, with_energies)); });
   if (with_energies) timers_.time(Phase::energies, [&] { sum_energies(); });
@@ -25,13 +26,13 @@ void Engine::step(bool with_energies) {
 
 /// Brings halo atoms to where their owners have moved them, and all atoms to their cells where a search is due. While
 /// ranks hear of each other's positions, it adds the forces of the pairs that need none of them.
-void Engine::follow_atoms(bool with_energies) {
+void Engine::follow_atoms(bool with_energies, GroupSet due) {
   const bool is_search_likely = expects_search();
   auto& [plan, domain, forces, motion] = *layout_;
   work(Phase::pair_list, [&] { forces.update_owned(); });
   timers_.time(Phase::displacement, [&] { start_check(); });
   timers_.time(Phase::halo_positions, [&] { domain.start_halo_positions(); });
-  work(Phase::clear, [&] { forces.clear(with_energies); });
+  work(Phase::clear, [&] { forces.clear(with_energies, due); });
   const auto meanwhile = [&] {
     comm::Communicator::progress(std::span(&check_request_, 1));
     domain.progress_halo_positions();
@@ -40,14 +41,16 @@ void Engine::follow_atoms(bool with_energies) {
   timers_.time(Phase::halo_positions, [&] { domain.finish_halo_positions(); });
   if (timers_.time(Phase::displacement, [&] { return must_search(); })) {
     timers_.time(Phase::search, [&] { search(); });
-    work(Phase::clear, [&] { layout_->forces.clear(with_energies); });  // the search may have made them anew
+    work(Phase::clear, [&] { layout_->forces.clear(with_energies, due); });  // the search may have made them anew
   }
 }
 
-/// Adds all forces not yet added. All ranks list pairs in the same steps, so that none waits for the lists of others.
+/// Adds all forces of the groups that are due and not yet added. All ranks list pairs in the same steps, so that none
+/// waits for the lists of others.
 void Engine::add_forces(bool make_list) {
   auto& forces = layout_->forces;
   work(Phase::bonded, [&] { forces.add_bonded(); });
+  if (forces.has_external()) timers_.time(Phase::external, [&] { forces.add_external(); });
   work(Phase::pair_list, [&] { forces.update_pair_list(make_list); });
   work(Phase::pair, [&] { forces.add_pairs(); });
   timers_.time(Phase::halo_forces, [&] { forces.start_return(); });  // and while they travel, the mesh

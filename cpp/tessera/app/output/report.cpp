@@ -127,6 +127,7 @@ std::string report_text(const Report& report) {
   };
   double sum = 0;
   for (const auto& phase : report.phases) {
+    if (phase.mean_seconds == 0) continue;  // the run has none of it
     row(phase.name, phase.mean_seconds, fmt::format("{:.2f}", phase.imbalance()));
     sum += phase.mean_seconds;
   }

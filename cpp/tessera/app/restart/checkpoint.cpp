@@ -251,15 +251,4 @@ void share_globals(const comm::Communicator& comm, md::Snapshot& state) {
   if (!comm.is_root()) state = globals_from(nlohmann::json::parse(text));
 }
 
-void add_state(const md::Particles& atoms, io::Checksum& hash) {
-  struct PlaceAndVelocity {
-    Fraction position;
-    md::Velocity velocity;
-  };
-  std::vector<PlaceAndVelocity> values;
-  values.reserve(atoms.size());
-  for (const auto& p : atoms.atoms) values.push_back({p.position + p.displacement, p.velocity});
-  hash.add(comm::bytes_of(values));
-}
-
 }  // namespace tessera::app

@@ -71,7 +71,4 @@ Checkpoint read_checkpoint(const std::string& folder, std::string& note);
 /// Sends all of the state but its atoms from the root to all ranks. Collective.
 void share_globals(const comm::Communicator& comm, md::Snapshot& state);
 
-/// Adds positions and velocities, in id order, to a hash of the state.
-void add_state(const md::Particles& atoms, io::Checksum& hash);
-
 }  // namespace tessera::app

@@ -21,6 +21,9 @@ class Integrator {
 
   /// Whether the coming step needs energies, virial and temperature beside those that are asked for.
   virtual bool needs_energies(std::int64_t /*step*/) const { return false; }
+  /// The groups of forces that the coming step needs. Those of the other groups stay what they were when they were last
+  /// computed until the next search, and are not known after it. Where energies are asked for, all groups are computed.
+  virtual GroupSet due_groups(std::int64_t /*step*/) const { return all_groups; }
   /// The quantity that this motion conserves, kcal/mol: the total energy, and what coupling has taken out of it.
   virtual double conserved(const Energies& energies, const State& /*state*/) const { return energies.total(); }
   /// Degrees of freedom that the integrator itself removes, beside the constraints.

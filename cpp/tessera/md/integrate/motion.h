@@ -30,6 +30,7 @@ class Motion {
   double timestep() const { return settings_.timestep; }  // ps
   std::int64_t step() const { return state_.step; }
   const State& state() const { return state_; }
+  const Forces& forces() const { return forces_; }
   /// Energies when they were last summed, the same on every rank.
   const Energies& energies() const { return energies_; }
   void set_energies(const Energies& energies) { energies_ = energies; }
