@@ -141,7 +141,7 @@ class Simulation:
         except InputError as error:
             raise InputError(re.sub(r"\bsettings:\d+: ", "", str(error))) from None  # lines that nobody wrote
         self._hooks: list[Callable[[Simulation], object]] = []
-        self._forces: list[Callable[[Atoms], Any]] = []
+        self._forces: dict[int, Callable[[Atoms], Any]] = {}  # by a number of its own, as the engine orders them
         self._one_at_a_time = threading.RLock()
         self._is_stepping = False
 
@@ -194,24 +194,30 @@ class Simulation:
             except InputError as error:
                 problem = str(error)
             self._native.agree(problem)
+            number = 1 + max(self._forces, default=0)
             this = weakref.ref(self)  # the engine may not keep alive what holds it
 
             def call(*told: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
-                if this() is None:
-                    raise RunError("the simulation is gone")
-                return _checked_force(function, Atoms(*told))
+                simulation = this()
+                assert simulation is not None
+                return _checked_force(simulation._forces[number], Atoms(*told))
 
-            self._native.add_force(call, ids)
-            self._forces.append(function)
+            self._forces[number] = function
+            try:
+                self._advance(self._native.add_force, call, ids)
+            except BaseException:
+                del self._forces[number]
+                raise
 
     def remove_force(self, function: Callable[[Atoms], Any]) -> None:
         """Take a force away that `add_force` has added. Raises `InputError` where it was not added."""
         with self._alone("remove_force"):
-            known = function in self._forces
-            self._native.agree("" if known else f"{_name(function)} is no force of this simulation")
-            index = self._forces.index(function)
-            del self._forces[index]
-            self._native.remove_force(index)
+            functions = list(self._forces.values())
+            problem = "" if function in functions else f"{_name(function)} is no force of this simulation"
+            self._native.agree(problem)
+            index = functions.index(function)
+            self._advance(self._native.remove_force, index)
+            del self._forces[list(self._forces)[index]]
 
     @property
     def energies(self) -> Energies:
@@ -262,7 +268,7 @@ class Simulation:
     @box.setter
     def box(self, values: ArrayLike) -> None:
         with self._alone("a change of the box"):
-            rows, problem = _rows(values, 3, "the box")
+            rows, problem = _rows(values, 3, "the box has")
             if not problem and (np.triu(rows, 1).any() or not (np.diag(rows) > 0).all()):
                 problem = "the box is not lower triangular with a positive diagonal (a along x, b in the xy plane)"
             self._native.agree(problem)
@@ -310,7 +316,7 @@ class Simulation:
         with self._alone("a change of positions or velocities"):
             problem, checked = "", {}
             for name, values in arrays.items():
-                checked[name], found = _rows(values, self.n_atoms, name)
+                checked[name], found = _rows(values, self.n_atoms, f"{name} have")
                 problem = problem or found
             self._native.agree(problem)
             self._native.place(positions=checked.get("positions"), velocities=checked.get("velocities"))
@@ -343,15 +349,15 @@ class Simulation:
         return f"<tessera.Simulation: {self.n_atoms} atoms at step {self.step_number}>"
 
 
-def _rows(values: ArrayLike, n: int, name: str) -> tuple[FloatArray, str]:
-    """The values as (n, 3), and what is wrong with them."""
+def _rows(values: ArrayLike, n: int, subject: str) -> tuple[FloatArray, str]:
+    """The values as (n, 3), and what is wrong with them, as a sentence that begins with the subject and its verb."""
     try:
         rows = np.ascontiguousarray(values, np.float64)
     except (TypeError, ValueError) as error:
-        return np.zeros((n, 3)), f"{name}: {error}"
+        return np.zeros((n, 3)), f"{subject} no numbers that can be read: {error}"
     if rows.shape != (n, 3):
-        return rows, f"{name}: found the shape {rows.shape}, expected {(n, 3)}"
-    return rows, "" if np.isfinite(rows).all() else f"{name}: not all numbers are finite"
+        return rows, f"{subject} the shape {rows.shape}, expected {(n, 3)}"
+    return rows, "" if np.isfinite(rows).all() else f"{subject} numbers that are not finite"
 
 
 def _name(function: Any) -> str:
@@ -364,7 +370,7 @@ def _checked_force(function: Callable[[Atoms], Any], atoms: Atoms) -> tuple[Floa
     parts = returned if isinstance(returned, tuple) else (returned,)
     if not 1 <= len(parts) <= 3:
         raise InputError(f"{_name(function)} returns {len(parts)} values, expected forces, energy and virial")
-    forces, problem = _rows(parts[0], len(atoms.ids), f"the forces that {_name(function)} returns")
+    forces, problem = _rows(parts[0], len(atoms.ids), f"the forces that {_name(function)} returns have")
     if problem:
         raise InputError(problem)
     energy = np.ascontiguousarray(parts[1] if len(parts) > 1 else [], np.float64).reshape(-1)

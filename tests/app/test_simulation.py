@@ -209,7 +209,7 @@ def test_wrong_arguments(water: Path, tmp_path: Path) -> None:
     sim = tessera.Simulation(water, SHORT)
     with pytest.raises(tessera.InputError, match=r"positions have the shape \(2, 3\)"):
         sim.positions = np.zeros((2, 3))
-    with pytest.raises(tessera.InputError, match="velocities are not all finite"):
+    with pytest.raises(tessera.InputError, match="velocities have numbers that are not finite"):
         sim.velocities = np.full((sim.n_atoms, 3), np.nan)
     with pytest.raises(tessera.InputError, match="-1 steps"):
         sim.step(-1)

@@ -62,6 +62,48 @@ def test_steps_are_those_of_the_engine(run_program: Run, runs: Runs, dhfr: Path,
     assert found.stdout.strip() == runs.hash_of_one_rank(dhfr, SETTINGS)
 
 
+FORCES = """
+import sys
+from mpi4py import MPI
+import numpy as np
+import tessera
+comm = MPI.COMM_WORLD
+sim = tessera.Simulation(sys.argv[1], {
+    "interactions": {"cutoff": 9.0, "switch": 8.0}, "dynamics": {"timestep": 2.0, "steps": 40}}, comm=comm)
+anchors = sim.positions
+def springs(atoms):
+    away = atoms.nearest_image(atoms.positions - anchors[atoms.ids])
+    energy = 0.5 * 3.0 * (away**2).sum(axis=1)
+    x, y, z = away.T
+    return -3.0 * away, energy, -3.0 * np.stack([x * x, y * y, z * z, x * y, x * z, y * z], axis=1)
+def push(atoms):
+    apart = atoms.nearest_image(atoms.positions[1] - atoms.positions[0])
+    return np.array([apart, -apart]), 0.5 * (apart @ apart)
+if len(sys.argv) > 2:
+    sim.add_force(springs, atoms=np.arange(sim.n_atoms))
+else:
+    sim.add_force(springs)
+sim.add_force(push, atoms=[20, 1500])
+sim.step(40)
+found, energies = sim.state_hash, sim.energies
+if comm.rank == 0:
+    print(found, energies["external"].hex(), energies["pressure"].hex())
+"""
+
+
+def test_external_forces_are_the_same_bits(run_program: Run, dhfr: Path, mpi: str) -> None:
+    """On any ranks, told of each rank's own atoms or of all."""
+
+    def of(ranks: int, *listed: str) -> str:
+        environment = {"MPI4PY_LIBMPI": LIBRARIES[mpi]}
+        command = [*mpirun(mpi, ranks), sys.executable, "-c", FORCES, dhfr, *listed]
+        return run_program(command, env=environment, timeout=120).stdout
+
+    alone = of(1)
+    assert of(3) == alone
+    assert of(2, "listed") == alone
+
+
 ERRORS = """
 import sys
 from mpi4py import MPI
@@ -98,4 +140,4 @@ def test_errors_of_one_rank_are_those_of_all(run_program: Run, dhfr: Path, mpi: 
         assert "InputError: no.tsr: there is no such file" in line
         assert "InputError: ranks 0 and 1 have different settings" in line
         assert ("'ValueError: of one rank'" if rank == 1 else "RunError: rank 1: ValueError: of one rank") in line
-        assert "InputError: positions: could not convert string to float" in line
+        assert "InputError: positions have no numbers that can be read: could not convert string to float" in line
