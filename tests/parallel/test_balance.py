@@ -24,10 +24,11 @@ def test_half_of_the_box_is_empty(runs: Runs, mpi: str, ranks: int) -> None:
 
 @pytest.mark.mpi
 def test_bricks_that_fit_by_chance(runs: Runs) -> None:
-    """Three ranks share a box of 8 × 4 × 4 cells as well as they can from the first."""
+    """Three bricks of 8 × 4 × 4 cells can't be equal, but none is empty, as half of two, four or eight would be."""
     found = runs.run(sample("half_empty"), STEPS, mpi="mpich", ranks=3, threads=2)
     assert found.hash == runs.hash_of_one_rank(sample("half_empty"), STEPS)
-    assert found.report["balance"]["first"] < 1.4
+    # 1.2 to 1.5 as processors and their noise have it; two ranks begin at 1.9.
+    assert found.report["balance"]["first"] < 1.7
 
 
 @pytest.mark.mpi
