@@ -97,14 +97,16 @@ void call_on_all(const comm::Communicator& comm, const Call& function) {
 
 class Hook final : public app::Observer {
  public:
-  Hook(std::int64_t every, Call function) : every_(every), function_(std::move(function)) {}
-  bool needs_energies(std::int64_t step) const override { return app::is_due(step, every_); }
+  Hook(std::int64_t every, bool with_energies, Call function)
+      : every_(every), with_energies_(with_energies), function_(std::move(function)) {}
+  bool needs_energies(std::int64_t step) const override { return with_energies_ && app::is_due(step, every_); }
   void after_step(app::Simulation& simulation) override {
     if (app::is_due(simulation.current_step(), every_)) call_on_all(simulation.comm(), function_);
   }
 
  private:
   std::int64_t every_;
+  bool with_energies_;
   Call function_;
 };
 
@@ -201,8 +203,8 @@ class Session {
     app::on_root(comm_, [&] { app::write_report(config_.output.folder + "/report.json", report); });
   }
 
-  void add_hook(std::int64_t every, Call function) {
-    simulation_->attach(*hooks_.emplace_back(std::make_unique<Hook>(every, std::move(function))));
+  void add_hook(std::int64_t every, bool with_energies, Call function) {
+    simulation_->attach(*hooks_.emplace_back(std::make_unique<Hook>(every, with_energies, std::move(function))));
   }
 
   /// A force that Python computes, on the atoms with these ids or on each rank's own. What the function raises on any
@@ -450,6 +452,8 @@ NB_MODULE(TESSERA_MD_MODULE, module) {
                      const auto& virial = session.simulation().energies().virial;
                      return std::vector<double>(virial.begin(), virial.end());
                    })
+      .def_prop_ro("energies_step",
+                   [](const Session& session) { return session.simulation().engine().energies_step(); })
       .def_prop_ro("current_step", [](const Session& session) { return session.simulation().current_step(); })
       .def_prop_ro("time", [](const Session& session) { return session.simulation().time(); })
       .def_prop_ro("n_atoms", [](const Session& session) { return session.system().n_atoms(); });

@@ -158,9 +158,12 @@ class Simulation:
         with self._alone("run"):
             self._advance(self._native.run, self._writes)
 
-    def add_hook(self, function: Callable[[Simulation], object], every: int = 1) -> None:
-        """Call `function(simulation)` after every so many steps. It may read the state, not change it. What it raises
-        ends the step: there, and as `RunError` on the other ranks."""
+    def add_hook(
+        self, function: Callable[[Simulation], object], every: int = 1, energies: bool = False
+    ) -> None:  # fmt: skip
+        """Call `function(simulation)` after every so many steps. It may read the state, not change it; with `energies`
+        it may read those of its step too, which take time to compute. What it raises ends the step: there, and as
+        `RunError` on the other ranks."""
         if every < 1:
             raise InputError(f"a hook every {every} steps, expected 1 or more")
         with self._alone("add_hook"):
@@ -171,7 +174,7 @@ class Simulation:
                 if (simulation := this()) is not None:
                     simulation._hooks[index](simulation)
 
-            self._native.add_hook(every, call)
+            self._native.add_hook(every, energies, call)
 
     def add_force(self, function: Callable[[Atoms], Any], atoms: ArrayLike | None = None) -> None:
         """Add a force that `function(atoms)` computes in every step, from now on.
@@ -221,9 +224,13 @@ class Simulation:
 
     @property
     def energies(self) -> Energies:
-        """Of the last step of `step` or `run`, or, in a hook, of its step."""
+        """Of the last step of `step` or `run`, or, in a hook with energies, of its step."""
         with self._one_at_a_time:
             native = self._native
+            if native.energies_step != native.current_step:
+                raise RunError(
+                    f"the energies of step {native.current_step} were not computed: add the hook with energies=True"
+                )
             return Energies(self._module.columns(), native.energies(), native.history(), native.virial)
 
     @property

@@ -132,7 +132,7 @@ def test_checkpoints(water: Path, tmp_path: Path) -> None:
 def test_hooks(water: Path) -> None:
     sim = tessera.Simulation(water, SHORT)
     seen: list[tuple[int, float]] = []
-    sim.add_hook(lambda s: seen.append((s.step_number, s.energies["total"])), every=4)
+    sim.add_hook(lambda s: seen.append((s.step_number, s.energies["total"])), every=4, energies=True)
     sim.step(10)
     assert [step for step, _ in seen] == [4, 8]
     alone = tessera.Simulation(water, SHORT)
@@ -146,6 +146,10 @@ def test_hooks(water: Path) -> None:
     with pytest.raises(KeyError, match="of the hook"):
         sim.step(3)
     assert sim.step_number == 11
+    without = tessera.Simulation(water, SHORT)
+    without.add_hook(lambda s: s.energies)
+    with pytest.raises(tessera.RunError, match="the energies of step 1 were not computed"):
+        without.step(2)
     reader = tessera.Simulation(water, SHORT)
     reader.add_hook(lambda s: s.step(1))
     with pytest.raises(tessera.RunError, match="a hook may read the state"):

@@ -58,6 +58,8 @@ class Engine {
   void check() const { comm::agree_on_run(comm_, blow_up_); }
 
   const Energies& energies() const { return layout_->motion.energies(); }
+  /// The step of energies().
+  std::int64_t energies_step() const { return energies_step_; }
   /// The quantity that the integrator conserves, of the last energies, kcal/mol.
   double conserved() const { return integrator_->conserved(energies(), state_); }
   /// Pairs of atoms that clashed when forces were last computed with energies, of all ranks. Collective.
@@ -119,7 +121,7 @@ class Engine {
   std::unique_ptr<Layout> layout_;
   Timers timers_;
   double work_seconds_ = 0;
-  std::int64_t n_searches_ = 0, n_pair_lists_before_ = 0, degrees_of_freedom_ = 0;
+  std::int64_t n_searches_ = 0, n_pair_lists_before_ = 0, degrees_of_freedom_ = 0, energies_step_ = 0;
   std::string blow_up_;  // what this rank found
   /// What ranks tell each other in a step, the greatest of all ranks: how far an atom has moved since the last search
   /// (the bits of its square, Å²), and whether a rank has blown up or needs a new pair list.

@@ -66,6 +66,7 @@ void Engine::compute_forces(bool with_energies) {
 
 void Engine::sum_energies() {
   check();
+  energies_step_ = state_.step;
   auto& motion = layout_->motion;
   motion.set_energies(layout_->forces.sum_energies(motion.kinetic_energy(), degrees_of_freedom_));
 }
