@@ -16,8 +16,8 @@ namespace {
 
 std::int64_t floor_divide(std::int64_t a, std::int64_t b) { return a >= 0 ? a / b : -((-a + b - 1) / b); }
 
-/// Calls function(box, shift) for each part of `to` in the periodic mesh that is inside it; the part stands at box +
-/// shift in `to`.
+/// Calls function(box, shift) for each part of `to` in the periodic mesh that is inside it; the part is at box + shift
+/// in `to`.
 template <class Function>
 void for_images(const Index3& grid, const IndexBox& to, Function&& function) {
   if (to.is_empty()) return;
@@ -47,8 +47,8 @@ void add_pieces(const Index3& grid, const IndexBox& from, const IndexBox& to, in
   });
 }
 
-/// Which boxes overlap a given one: the mesh in bins about as wide as the boxes are, each with the boxes in it. Boxes
-/// stand in the bins themselves, as looking each up elsewhere would take longer than all else.
+/// Finds the boxes that overlap a given one. The mesh is divided into bins about as wide as the boxes, and each bin
+/// stores copies of its boxes, as looking them up elsewhere would take longer than everything else.
 class BoxIndex {
  public:
   BoxIndex(const Index3& grid, const std::vector<IndexBox>& boxes) {
@@ -66,13 +66,13 @@ class BoxIndex {
       });
   }
 
-  /// Calls function(i, points) for each image of a box i that has points in common with one inside the mesh.
+  /// Calls function(i, points) for each image of a box i that shares points with a box inside the mesh.
   template <class Function>
   void for_overlaps(const IndexBox& box, Function&& function) {
     for_bins(box, [&](const IndexBox& region, const std::vector<Entry>& bin) {
       for (const auto& [i, part] : bin) {
         const IndexBox common = intersection(part, box);
-        // Boxes may meet in several bins: they count where the first of their points is.
+        // Boxes that share several bins count once, in the bin of their first common point.
         if (!common.is_empty() && region.contains(common.lower)) function(i, common.size());
       }
     });
@@ -84,7 +84,7 @@ class BoxIndex {
     IndexBox part;  // inside the mesh
   };
 
-  /// Calls function(region, bin) for each bin that the box reaches.
+  /// Calls function(region, bin) for each bin that the box overlaps.
   template <class Function>
   void for_bins(const IndexBox& box, Function&& function) {
     if (box.is_empty()) return;

@@ -18,11 +18,12 @@ namespace tessera::fft {
 
 namespace {
 
-constexpr double hopeless = 5;  // times the best predicted time: not tried
+constexpr double hopeless = 5;  // times the best predicted time; not tried
 constexpr int most_turns = 7;
 constexpr double seconds_for_each = 0.5;
 
-/// What an answer holds for: all that times depend on, but for which hosts of a cluster a job was given.
+/// Returns the key of an answer in the file: everything that times depend on, except which hosts of a cluster the job
+/// got.
 std::string question_of(const Problem& problem, const machine::Wires& wires, const Request& request,
                         const TransformOptions& options, int threads) {
   std::string hosts;
@@ -32,7 +33,7 @@ std::string question_of(const Problem& problem, const machine::Wires& wires, con
     hosts += fmt::format("{}{}", hosts.empty() ? "" : "+", n);
     n = 0;
   }
-  std::uint64_t boxes = 14695981039346656037u;  // FNV-1a of the caller's boxes
+  std::uint64_t boxes = 14695981039346656037u;  // FNV-1a hash of the caller's boxes
   const auto add = [&](std::int64_t value) { boxes = (boxes ^ static_cast<std::uint64_t>(value)) * 1099511628211u; };
   for (const auto* list : {&problem.input, &problem.output})
     for (const auto& box : *list)
@@ -45,7 +46,8 @@ std::string question_of(const Problem& problem, const machine::Wires& wires, con
       request.exchange, problem.input.empty() ? "" : fmt::format(", boxes {:016x}", boxes));
 }
 
-/// s of a forward and a backward transform: the median of several, each as slow as its slowest rank. The same on all.
+/// Measures a forward and a backward transform in s: the median of several runs, each as slow as its slowest rank. The
+/// result is the same on all ranks.
 template <class Real>
 double measure(const Plan& plan, const comm::Communicator& comm, ThreadPool& threads, const TransformOptions& options) {
   using Complex = std::complex<Real>;
@@ -130,7 +132,7 @@ Agreed agree_or_try(const comm::Communicator& comm, ThreadPool& threads, const P
   double least = 0;
   std::string text;
   std::size_t best = 0;
-  /// Times one candidate by one exchange, the same result on all ranks.
+  /// Times one candidate with one exchange; the result is the same on all ranks.
   const auto try_out = [&](std::size_t i, const std::string& exchange) {
     auto tried = options;
     tried.exchange = exchange;

@@ -14,7 +14,7 @@ namespace tessera::fft {
 
 namespace {
 
-// FFTW's planner is one for the process; only it needs the lock, executing does not.
+// FFTW's planner is shared by the process and needs a lock; executing a plan does not.
 std::mutex& planner_mutex() {
   static std::mutex mutex;
   return mutex;
@@ -127,8 +127,8 @@ void LinePlan<Real>::execute_fftw(const Real* const* in, Real* const* out, Real 
 
 template <class Real>
 void LinePlan<Real>::check_lanes() const {
-  // The same line in every lane must come out with the same bits in every lane: FFTW could run the last lanes of a
-  // bundle through another codelet, and then a line would depend on how lines are shared out.
+  // A line must give the same bits in every lane. FFTW could run the last lanes of a bundle through another codelet,
+  // and then a line's result would depend on the distribution of lines.
   const auto in_parts = static_cast<int>(in_width() / lanes<Real>),
              out_parts = static_cast<int>(out_width()) / lanes<Real>;
   const AlignedBuffer<Real> values(2 * n_ * lanes<Real>), scratch(scratch_size(n_));
