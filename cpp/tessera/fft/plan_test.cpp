@@ -1,4 +1,4 @@
-// Properties of transform plans for any number of ranks: no MPI needed.
+// Checks properties of transform plans for any number of ranks; no MPI is needed.
 #include "tessera/fft/schemes.h"
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ void expect_exact_cover(const std::vector<IndexBox>& boxes, const Index3& grid) 
   EXPECT_EQ(std::count(owners.begin(), owners.end(), 1), static_cast<std::ptrdiff_t>(owners.size()));
 }
 
-/// Every point of every target box comes from exactly one piece, and both sides list the same pieces.
+/// Checks that every point of every target box comes from exactly one piece, and that both sides list the same pieces.
 void expect_matching(const Index3& grid, const std::vector<IndexBox>& from, const std::vector<IndexBox>& to) {
   const int ranks = static_cast<int>(from.size());
   std::vector<Exchange> exchanges;
@@ -64,7 +64,7 @@ void expect_matching(const Index3& grid, const std::vector<IndexBox>& from, cons
 
 const std::array<int, 3> forwards{0, 1, 2}, backwards{2, 1, 0};
 
-/// The largest box of each stage has no more than a few times its fair share of points.
+/// Checks that the largest box of each stage has no more than a few times its fair share of points.
 void expect_balance(const Plan& plan, double most) {
   for (const auto& stage : plan.stages) {
     std::int64_t all = 0, largest = 0;
@@ -127,7 +127,7 @@ TEST(FftPlan, MessagesAreThoseOfEveryRank) {
       }
 }
 
-// As many exchanges, and partners in each, as the schemes' names promise (Jung et al. 2019, appendix A).
+// Exchanges and partners in each are as many as the schemes' names promise (Jung et al. 2019, appendix A).
 TEST(FftPlan, SchemesHaveTheirNumberOfExchanges) {
   const Index3 grid{64, 64, 64};
   for (const auto kind : {Kind::real, Kind::complex})
@@ -159,14 +159,14 @@ TEST(FftPlan, BricksInRowsAreKept) {
     const auto plan = plan_transform(name, {grid, Kind::real, forwards, 6, bricks, padded(bricks, 2)});
     EXPECT_EQ(plan.processes, (Index3{2, 3, 1}));
     for (const auto& message : plan_messages(grid, plan.forward().front()))
-      EXPECT_EQ(message.from / 2, message.to / 2);  // along x alone
+      EXPECT_EQ(message.from / 2, message.to / 2);  // along x only
   }
 }
 
 TEST(FftPlan, AnyNumberOfRanksIsBalanced) {
   for (const auto& scheme : schemes())
     for (int ranks = 1; ranks <= 100; ++ranks) {
-      if (scheme.name == "slab" && ranks > 50) continue;  // whole layers: at best one rank has two
+      if (scheme.name == "slab" && ranks > 50) continue;  // slabs are whole layers, so some rank has at least two
       expect_balance(plan_transform(scheme.name, {{100, 108, 96}, Kind::real, backwards, ranks}), 2.01);
     }
 }
@@ -212,7 +212,7 @@ TEST(FftPlan, MessagesByReceiver) {
 }
 
 TEST(FftPlan, WhatRanksSendIsWhatTheyWouldReceiveTheOtherWay) {
-  // Padded boxes stick out of the mesh at both ends, and one goes round it.
+  // Padded boxes leave the mesh at both ends, and one spans it more than once.
   const Index3 grid{12, 10, 9};
   auto problem = Problem{grid, Kind::real, forwards, 6};
   problem.input = plan_transform("1d_alltoall", problem).problem.input;
@@ -230,7 +230,8 @@ TEST(FftPlan, WhatRanksSendIsWhatTheyWouldReceiveTheOtherWay) {
 }
 
 TEST(FftPlan, OfManyRanksTheMessagesOfSomeAreCounted) {
-  // 2,048 ranks just above the limit on 64 hosts of 8 subnets with thin uplinks: within a tenth of all messages' load.
+  // There are 2,048 ranks, just above the limit, on 64 hosts of 8 subnets with thin uplinks. The estimate must be
+  // within a tenth of the load by all messages.
   machine::Network network;
   network.subnets.resize(9);
   for (int host = 0; host < 64; ++host) {
@@ -286,12 +287,13 @@ TEST(FftPlan, SixtyFiveThousandRanksChooseOnOneCore) {
     host_of_rank.insert(host_of_rank.end(), 32, host);
   }
   EXPECT_EQ(rank_schemes(problem, 8, machine::Wires(network, host_of_rank)).size(), 3u);
-  // About half a second; every message would take more than half a minute.
+  // This takes about half a second; counting every message would take more than half a minute.
   EXPECT_LT(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), 10.0);
 }
 
 TEST(FftPlan, TheQuickestIsChosen) {
-  // On one host the fewest exchanges; across hosts with slow starts of messages, few partners; one rank: any.
+  // One host favours few exchanges; hosts with a high cost of starting messages favour few partners; for one rank all
+  // schemes are equal.
   const Problem few{{64, 64, 64}, Kind::real, forwards, 4};
   EXPECT_EQ(rank_schemes(few, 8, wires_of_one_host(few.ranks)).front().plan.scheme, "slab");
   const Problem many{{64, 64, 64}, Kind::real, forwards, 512};
@@ -310,7 +312,7 @@ TEST(FftPlan, TheQuickestIsChosen) {
     EXPECT_LE(ranked[i - 1].predicted.seconds(), ranked[i].predicted.seconds());
 }
 
-/// Two racks of hosts behind thin uplinks.
+/// Returns two racks of hosts behind thin uplinks.
 machine::Wires two_racks(int hosts, int ranks, std::vector<int> host_of_rank) {
   machine::Network network;
   network.subnets.push_back({-1, {1, 2}, {}, {1e-5, 1e9}, machine::Medium::fabric, {}});
@@ -349,7 +351,7 @@ TEST(FftPlan, RanksTakePlacesAsAsked) {
 
 TEST(FftPlan, OrdersFollowTheNetwork) {
   const Problem problem{{64, 64, 64}, Kind::complex, forwards, 32};
-  // Whichever hosts the ranks are on, they take their places along the network.
+  // Ranks take their places along the network, whatever their hosts.
   std::vector<int> shuffled;
   for (int rank = 0; rank < 32; ++rank) shuffled.push_back(rank / 4);
   const auto filled = two_racks(8, 32, shuffled);
@@ -363,7 +365,7 @@ TEST(FftPlan, OrdersFollowTheNetwork) {
     EXPECT_NEAR(b[0].predicted.seconds(), a[0].predicted.seconds(), 1e-9) << scheme.name;
     const auto own = predict(plan_transform(scheme.name, problem), 8, mixed);
     EXPECT_LE(b[0].predicted.exchanges, own.exchanges * (1 + 1e-9)) << scheme.name;
-    if (scheme.name != "slab") {  // one exchange of all with all has no better order
+    if (scheme.name != "slab") {  // an exchange of all with all has no better order
       EXPECT_LT(b[0].predicted.exchanges, 0.9 * own.exchanges) << scheme.name;
       EXPECT_NE(b[0].order, "as numbered");
     }

@@ -1,5 +1,6 @@
-// Transforms on several ranks (threads of this process): each scheme, exchange, kind and batch, any boxes, more ranks
-// than there is work, ranks on one host or on many. Points and spectra must be those of one rank, bit for bit.
+// Tests transforms on several ranks (threads of this process) with each scheme, exchange, kind and batch, any boxes,
+// more ranks than can have work, and ranks on one host or on many. Points and spectra must be those of one rank, bit
+// for bit.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -24,7 +25,7 @@ namespace {
 
 template <class Value>
 struct Field {
-  IndexBox box;  // of one field
+  IndexBox box;  // per field
   int fields = 1;
   std::vector<Value> values = std::vector<Value>(static_cast<std::size_t>(box.size() * fields));
 
@@ -54,7 +55,7 @@ Field<Value> random_field(const Index3& grid, int fields) {
   return field;
 }
 
-/// What all ranks together have: the spectrum, and what backward leaves in each rank's output box.
+/// The results of all ranks together: the spectrum, and each rank's output box after backward.
 template <class Real, class Points>
 struct Outcome {
   Field<std::complex<Real>> spectrum;
@@ -124,7 +125,8 @@ TEST(FftRanks, RealDouble) { expect_as_on_one_rank<double, double>(Kind::real); 
 TEST(FftRanks, ComplexSingle) { expect_as_on_one_rank<float, std::complex<float>>(Kind::complex); }
 TEST(FftRanks, ComplexDouble) { expect_as_on_one_rank<double, std::complex<double>>(Kind::complex); }
 
-// A rank may be late to read what others have for it. Values twice as large come out twice as large, to the bit.
+// A rank may be slow to read what others have left for it. The values of each transform are twice those of the last,
+// and so must the results be, to the bit.
 TEST(FftRanks, TransformsInAnyOrder) {
   auto points = random_field<std::complex<double>>({12, 10, 9}, 1);
   const std::string order = "fbffbbfbfffbbbfb";
@@ -161,7 +163,7 @@ TEST(FftRanks, TransformsInAnyOrder) {
   }
 }
 
-// One rank against the defining sum: complex points, a batch, directions swept in the order of NumPy.
+// One rank is compared with the defining sum: complex points, a batch, directions swept in NumPy's order.
 TEST(FftRanks, ComplexBatchIsTheDefiningSum) {
   const Index3 grid{4, 3, 5};
   auto points = random_field<std::complex<double>>(grid, 2);

@@ -1,4 +1,4 @@
-// What rank 0 chooses for all, on hosts of any names.
+// Checks what rank 0 chooses for all ranks, on hosts with any names.
 #include "tessera/fft/choice/agree.h"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@
 namespace tessera::fft {
 namespace {
 
-/// Hosts n0 … in two racks; ranks of a host scattered over the job.
+/// Returns hosts n0 … in two racks; the ranks of a host are scattered over the job.
 std::vector<std::string> scattered(int hosts, int ranks) {
   std::vector<std::string> names;
   for (int rank = 0; rank < ranks; ++rank) names.push_back("n" + std::to_string(rank * hosts / ranks));
@@ -101,7 +101,7 @@ TEST_F(FftAgree, WhatIsWrongIsSaidByAllRanks) {
   EXPECT_NE(said({"n0", "n1"}, {"auto", map_ + ".none", 8}).find(".none"), std::string::npos);
   EXPECT_NE(said({"n0", "n1"}, {"pencils", map_, 8}).find("did you mean \"pencil\"?"), std::string::npos);
   EXPECT_NE(said({"n0"}, {"auto", map_ + ".none", 8}).find(".none"), std::string::npos);
-  EXPECT_EQ(said({"m7"}, {"auto", map_, 8}), "");  // one rank has nothing to choose, wherever it is
+  EXPECT_EQ(said({"m7"}, {"auto", map_, 8}), "");  // a single rank has nothing to choose, on any host
 }
 
 }  // namespace

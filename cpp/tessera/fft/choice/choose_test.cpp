@@ -1,4 +1,4 @@
-// Predicted times beside a count of every message, on a torus whose routes are known.
+// Compares predicted times with a count of every message, on a torus with known routes.
 #include "tessera/fft/choice/choose.h"
 
 #include <gtest/gtest.h>
@@ -29,7 +29,7 @@ machine::Wires torus(const std::vector<int>& shape, int ranks_per_host, bool has
   return {network, host_of_rank};
 }
 
-/// s of forward and backward exchanges: the busiest wire, all messages counted, without latencies.
+/// Returns the s of forward and backward exchanges: the load of the busiest wire by all messages, without latencies.
 double counted(const Plan& plan, const machine::Wires& wires) {
   double seconds = 0;
   for (const auto& move : plan.forward()) {
@@ -51,8 +51,8 @@ TEST(FftChoose, ExchangesTakeAsLongAsTheBusiestLink) {
   const auto known = torus({4, 4, 4}, 1, true);
   EXPECT_DOUBLE_EQ(predict(pencils, 8, known).exchanges, counted(pencils, known));
 
-  // A ring: every host sends the same to each of the 63 others, 1, …, 32 links up or 1, …, 31 down. So each link
-  // upwards carries 1 + … + 32 = 528 of such messages, and each port 63.
+  // On a ring every host sends the same amount to each of the 63 others, 1, …, 32 links up or 1, …, 31 down. Each link
+  // upwards therefore carries 1 + … + 32 = 528 such messages, and each port 63.
   const auto slabs = plan_transform("slab", {{64, 64, 64}, Kind::complex, {2, 1, 0}, 64});
   const auto ring = torus({64}, 1, true), ports = torus({64}, 1, false);
   EXPECT_DOUBLE_EQ(predict(slabs, 8, ports).exchanges, counted(slabs, ports));
@@ -71,7 +71,7 @@ TEST(FftChoose, PassesTakeAsLongAsTheMapSaysThatARankCopies) {
   const auto slabs = plan_transform("slab", {{64, 64, 64}, Kind::complex, {2, 1, 0}, 2});
   machine::Host host{"n0", 2, machine::Link{1e-6, 2e10}};
   const std::vector<int> host_of_rank{0, 0};
-  // Two stages, forward and backward, of half of the mesh each, read and written: 16 bytes a point.
+  // There are two stages, forward and backward, each of half of the mesh, read and written: 16 bytes per point.
   const double bytes = 2 * 2 * 2 * (64 * 64 * 64 / 2) * 16.0;
   EXPECT_DOUBLE_EQ(predict(slabs, 8, {machine::one_switch({host}, {1e-6, 1e9}), host_of_rank}).passes, bytes / 2e10);
   host.inside.reset();

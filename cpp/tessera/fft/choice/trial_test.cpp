@@ -1,4 +1,4 @@
-// Trials on ranks that are threads of this process, and the file that remembers them.
+// Tests trials on ranks that are threads of this process, and the file that remembers them.
 #include "tessera/fft/choice/trial.h"
 
 #include <gtest/gtest.h>

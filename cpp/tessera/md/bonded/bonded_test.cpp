@@ -1,4 +1,4 @@
-// All kinds together: threads, tables, the list of terms.
+// Tests all kinds of bonded terms together: threads, tables and the list of terms.
 #include "tessera/md/bonded/bonded.h"
 
 #include <gtest/gtest.h>
