@@ -13,7 +13,7 @@
 
 namespace tessera::fft {
 
-/// A box of values in memory, z fastest. All numbers count values.
+/// Holds the values of a box in memory, z fastest. All numbers count values.
 struct Block {
   IndexBox box;
   int memory = 0;           // index in the memories of the block's user
@@ -43,7 +43,7 @@ inline Block padded_block(const IndexBox& box, int memory, std::int64_t offset, 
   return {box, memory, offset, layer, row, layer * box.extent(0)};
 }
 
-/// A set of `n` lines that are transformed together, from `first` on. Lines are counted over `width` columns of all
+/// Describes `n` lines that are transformed together, from `first` on. Lines are counted over `width` columns of all
 /// rows from column `v_begin` on, v fastest.
 struct Bundle {
   std::int64_t first = 0, n = 0, v_begin = 0, width = 0;
@@ -75,8 +75,8 @@ class Bundles {
   std::int64_t rows_, columns_, whole_, rest_;
 };
 
-/// The input or the output side of a sweep: the blocks that the lines of a box along one direction pass through. Lines
-/// are counted over the two other directions, the last fastest.
+/// Describes the input or the output side of a sweep: the blocks that the lines of a box along one direction pass
+/// through. Lines are counted over the two other directions, the last fastest.
 class Side {
  public:
   Side() = default;
@@ -151,7 +151,8 @@ class Side {
   }
 
  private:
-  /// A block's part of the lines: `length` points from point `begin` on, in lines from u_begin and v_begin on.
+  /// Describes a block's part of the lines: `length` points from point `begin` on, in lines from u_begin and v_begin
+  /// on.
   struct Strip {
     int memory;
     bool streams;

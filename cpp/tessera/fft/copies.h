@@ -10,7 +10,7 @@
 
 namespace tessera::fft {
 
-/// A list of boxes to copy, whose rows threads share.
+/// Lists boxes to copy, whose rows threads share.
 class Copies {
  public:
   explicit Copies(std::int64_t value_size) : value_size_(value_size) {}
@@ -22,7 +22,7 @@ class Copies {
   void run(std::byte* const* memories, std::int64_t fields, ThreadPool& threads) const;
 
  private:
-  /// A set of rows along z; offsets and strides are in bytes.
+  /// Describes rows along z; offsets and strides are in bytes.
   struct Copy {
     int from, to;  // indices of memories
     std::int64_t source, source_x, source_y, source_batch;

@@ -33,7 +33,7 @@ const std::vector<std::string>& exchanges();
 /// Throws InputError if there is no such entry.
 void check_exchange(const std::string& name);
 
-/// The state that the exchanges of one transform share.
+/// Holds the state that the exchanges of one transform share.
 struct Exchanges {
   const comm::Communicator& comm;
   const comm::SharedMemory& shared;

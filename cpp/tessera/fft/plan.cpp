@@ -116,27 +116,27 @@ std::string largest(const std::vector<IndexBox>& boxes) {
 
 }  // namespace
 
-Index3 Problem::spectrum_grid() const {
+Index3 TransformProblem::spectrum_grid() const {
   Index3 waves = grid;
-  if (kind == Kind::real) {
+  if (kind == TransformKind::real) {
     auto& halved = waves[static_cast<std::size_t>(order[0])];
     halved = halved / 2 + 1;
   }
   return waves;
 }
 
-std::vector<Redistribution> Plan::forward() const {
+std::vector<Redistribution> TransformPlan::forward() const {
   std::vector<Redistribution> list;
   bool is_swept = false;
   for (std::size_t i = 0; i < stages.size(); ++i) {
     list.push_back({i == 0 ? problem.input : stages[i - 1].swept, stages[i].boxes,
-                    problem.kind == Kind::complex || is_swept ? 2 : 1});
+                    problem.kind == TransformKind::complex || is_swept ? 2 : 1});
     is_swept = is_swept || !stages[i].sweeps.empty();
   }
   return list;
 }
 
-std::vector<Redistribution> Plan::backward() const {
+std::vector<Redistribution> TransformPlan::backward() const {
   std::vector<Redistribution> list;
   const auto down = forward();
   for (std::size_t i = stages.size(); i-- > 0;)
@@ -144,10 +144,10 @@ std::vector<Redistribution> Plan::backward() const {
   return list;
 }
 
-std::string Plan::summary() const {
+std::string TransformPlan::summary() const {
   std::string text =
       fmt::format("transform of {} {} points on {} rank{}, scheme {}", text_of(problem.grid),
-                  problem.kind == Kind::real ? "real" : "complex", ranks(), ranks() == 1 ? "" : "s", scheme);
+                  problem.kind == TransformKind::real ? "real" : "complex", ranks(), ranks() == 1 ? "" : "s", scheme);
   if (processes[0] > 0) text += fmt::format(" ({} processes)", text_of(processes));
   text += fmt::format("\n  largest boxes: input {}", largest(problem.input));
   for (const auto& stage : stages) {
@@ -171,7 +171,7 @@ Exchange plan_exchange(const Index3& grid, const std::vector<IndexBox>& from, co
 }
 
 void for_messages(const Index3& grid, const Redistribution& redistribution, std::span<const int> receivers,
-                  const std::function<void(const Message&)>& function) {
+                  const std::function<void(const RedistributionMessage&)>& function) {
   const auto& [from, to, components] = redistribution;
   BoxIndex senders(grid, from);
   std::vector<int> partners;
@@ -192,13 +192,14 @@ void for_messages(const Index3& grid, const Redistribution& redistribution, std:
   }
 }
 
-std::vector<Message> plan_messages(const Index3& grid, const Redistribution& redistribution) {
-  std::vector<Message> messages;
+std::vector<RedistributionMessage> plan_messages(const Index3& grid, const Redistribution& redistribution) {
+  std::vector<RedistributionMessage> messages;
   std::vector<int> all(redistribution.to.size());
   std::iota(all.begin(), all.end(), 0);
-  for_messages(grid, redistribution, all, [&](const Message& message) { messages.push_back(message); });
-  std::sort(messages.begin(), messages.end(),
-            [](const Message& a, const Message& b) { return std::pair(a.from, a.to) < std::pair(b.from, b.to); });
+  for_messages(grid, redistribution, all, [&](const RedistributionMessage& message) { messages.push_back(message); });
+  std::sort(messages.begin(), messages.end(), [](const RedistributionMessage& a, const RedistributionMessage& b) {
+    return std::pair(a.from, a.to) < std::pair(b.from, b.to);
+  });
   return messages;
 }
 

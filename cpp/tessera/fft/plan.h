@@ -23,15 +23,15 @@
 
 namespace tessera::fft {
 
-enum class Kind {
+enum class TransformKind {
   real,    // r2c forward, c2r backward
   complex  // c2c
 };
 
-/// What to transform, and how it is distributed.
-struct Problem {
+/// Tells what to transform, and how it is distributed.
+struct TransformProblem {
   Index3 grid{};
-  Kind kind = Kind::real;
+  TransformKind kind = TransformKind::real;
   std::array<int, 3> order{0, 1, 2};  // directions in forward order; real points are halved along the first
   int ranks = 1;
   std::vector<IndexBox> input{};   // by rank: points, disjoint, cover the mesh; empty: the scheme's choice
@@ -48,17 +48,17 @@ struct Stage {
   std::vector<IndexBox> swept;  // by rank: after them (differs where real points become waves)
 };
 
-/// A move of values from the boxes of one stage to those of the next.
+/// Describes a move of values from the boxes of one stage to those of the next.
 struct Redistribution {
   const std::vector<IndexBox>& from;
   const std::vector<IndexBox>& to;
   int components;  // numbers per value: 1 (real) or 2 (complex)
 };
 
-struct Plan {
+struct TransformPlan {
   std::string scheme;
-  Problem problem;     // including the chosen boxes
-  Index3 processes{};  // number of ranks along each direction of the layout, for reports
+  TransformProblem problem;  // including the chosen boxes
+  Index3 processes{};        // number of ranks along each direction of the layout, for reports
   std::vector<Stage> stages;
 
   int ranks() const { return problem.ranks; }
@@ -72,16 +72,16 @@ struct Plan {
   std::string summary() const;
 };
 
-/// A box that one rank sends to another. It is at `box` for the sender and at box + shift for the receiver; shift is
-/// not zero only where the receiver's box leaves the mesh.
+/// Describes a box that one rank sends to another. It is at `box` for the sender and at box + shift for the receiver;
+/// shift is not zero only where the receiver's box leaves the mesh.
 struct MovedBox {
   int peer = 0;
   IndexBox box;
   Index3 shift{};
 };
 
-/// One rank's part in a redistribution, by peer. Two ranks list the pieces between them in the same order; pieces that
-/// a rank keeps are in both lists.
+/// Lists one rank's part in a redistribution, by peer. Two ranks list the pieces between them in the same order; pieces
+/// that a rank keeps are in both lists.
 struct Exchange {
   std::vector<MovedBox> send, receive;
 };
@@ -90,22 +90,26 @@ struct Exchange {
 Exchange plan_exchange(const Index3& grid, const std::vector<IndexBox>& from, const std::vector<IndexBox>& to,
                        int rank);
 
-/// Everything that one rank sends to another in a redistribution, in one message of values · components · bytes per
-/// number.
-struct Message {
+/// Describes everything that one rank sends to another in a redistribution, in one message of values · components ·
+/// bytes per number.
+struct RedistributionMessage {
   int from = 0, to = 0;
   std::int64_t values = 0;
 
-  friend bool operator==(const Message&, const Message&) = default;
+  friend bool operator==(const RedistributionMessage&, const RedistributionMessage&) = default;
 };
 
 /// Calls function(message) for the messages of one receiver after the other, by sender. It needs O(ranks) memory,
 /// because all messages of tens of thousands of ranks would not fit. Values that stay on a rank make no message. Boxes
 /// of either side may leave the mesh, so the messages that ranks send are found by exchanging `from` and `to`.
 void for_messages(const Index3& grid, const Redistribution& redistribution, std::span<const int> receivers,
-                  const std::function<void(const Message&)>& function);
+                  const std::function<void(const RedistributionMessage&)>& function);
 
 /// Returns the messages of all ranks by sender, then receiver.
-std::vector<Message> plan_messages(const Index3& grid, const Redistribution& redistribution);
+std::vector<RedistributionMessage> plan_messages(const Index3& grid, const Redistribution& redistribution);
+
+// These are the former names, which md/plan.* and app/explain.cpp still use.
+using Problem = TransformProblem;
+using Plan = TransformPlan;
 
 }  // namespace tessera::fft

@@ -14,7 +14,7 @@ constexpr std::int64_t largest_message = std::int64_t{1} << 30;  // the communic
 
 }  // namespace
 
-Block MemoryPlan::take(const IndexBox& box, Memory memory, std::int64_t& used, std::int64_t value_size) const {
+Block MemoryPlan::take(const IndexBox& box, TransformMemory memory, std::int64_t& used, std::int64_t value_size) const {
   const Block block = padded_block(box, memory, used / value_size, value_size);
   used += (block.batch_stride * fields * value_size + 63) / 64 * 64;
   return block;
@@ -135,7 +135,7 @@ void Reshape::connect(Exchanges& exchanges, int tag, MemoryPlan& memory) {
     if (!here) part.begin = memory.incoming;
     part.end = part.begin;
     for (const auto& piece : part.pieces) {
-      const auto where = here ? static_cast<Memory>(first_peer + part.peer) : incoming;
+      const auto where = here ? static_cast<TransformMemory>(first_peer + part.peer) : incoming;
       const Block block = memory.take(piece.box, where, part.end, value_size_);
       if (to_user_)
         unpack_.add(piece.box, block, user_output_, piece.shift);

@@ -16,17 +16,17 @@
 
 namespace tessera::fft {
 
-/// The memories that contain a transform's blocks (Block::memory). Those from first_peer on hold what each rank of this
-/// host sends.
-enum Memory : int { user_input, user_output, plane, local, outgoing, incoming, first_peer };
+/// Numbers the memories that contain a transform's blocks (Block::memory). Those from first_peer on hold what each rank
+/// of this host sends.
+enum TransformMemory : int { user_input, user_output, plane, local, outgoing, incoming, first_peer };
 
-/// The bytes allocated so far in each memory of a transform.
+/// Counts the bytes allocated so far in each memory of a transform.
 struct MemoryPlan {
   std::int64_t fields = 1;  // per batch
   std::int64_t local = 0, outgoing = 0, incoming = 0;
 
   /// Allocates a block for this box; `used` is the member above for that memory.
-  Block take(const IndexBox& box, Memory memory, std::int64_t& used, std::int64_t value_size) const;
+  Block take(const IndexBox& box, TransformMemory memory, std::int64_t& used, std::int64_t value_size) const;
 };
 
 class Reshape {
@@ -54,8 +54,8 @@ class Reshape {
   void execute(std::byte* const* memories, Exchanges& exchanges, ThreadPool& threads);
 
  private:
-  /// What goes to or comes from one rank, as bytes of `outgoing`, of `incoming`, or of the sender's memory if it is
-  /// visible.
+  /// Describes what goes to or comes from one rank, as bytes of `outgoing`, of `incoming`, or of the sender's memory if
+  /// it is visible.
   struct Part {
     int peer;
     std::int64_t begin = 0, end = 0;

@@ -28,7 +28,7 @@ Interval share(const Interval& all, std::int64_t part, std::int64_t parts) {
 
 std::int64_t largest_share(std::int64_t n, std::int64_t parts) { return (n + parts - 1) / parts; }
 
-// The cost of one more partner in points of work, which is about a message's latency. It decides between shapes of
+// One more partner costs this many points of work, which is about a message's latency. It decides between shapes of
 // equal load.
 constexpr std::int64_t points_per_partner = 500;
 
@@ -60,7 +60,7 @@ void take_part(Intervals& box, int d, int e, std::pair<std::int64_t, std::int64_
 
 class PlanBuilder {
  public:
-  PlanBuilder(std::string_view scheme, const Problem& problem) : problem_(problem) {
+  PlanBuilder(std::string_view scheme, const TransformProblem& problem) : problem_(problem) {
     plan_.scheme = scheme;
     const Index3 waves = problem.spectrum_grid();
     for (std::size_t i = 0; i < 3; ++i) {
@@ -100,7 +100,7 @@ class PlanBuilder {
   }
 
   /// Merges stages between which nothing moves, and sets the input and output boxes of the plan.
-  Plan finish(Index3 processes, std::vector<IndexBox> input) {
+  TransformPlan finish(Index3 processes, std::vector<IndexBox> input) {
     for (std::size_t i = 0; i < 3; ++i) plan_.processes[direction(i)] = processes[i];
     std::vector<Stage> merged;
     for (auto& stage : plan_.stages)
@@ -117,11 +117,11 @@ class PlanBuilder {
     return std::move(plan_);
   }
 
-  Plan finish(Index3 processes) { return finish(processes, plan_.stages.front().boxes); }
+  TransformPlan finish(Index3 processes) { return finish(processes, plan_.stages.front().boxes); }
 
  private:
-  const Problem& problem_;
-  Plan plan_;
+  const TransformProblem& problem_;
+  TransformPlan plan_;
   Index3 points_{}, waves_{};
 };
 
@@ -144,7 +144,7 @@ std::pair<std::int64_t, std::int64_t> choose_pencils(const Index3& points, const
   return best;
 }
 
-/// A grid of bricks: its cuts, and the place of each rank.
+/// Describes a grid of bricks: its cuts, and the place of each rank.
 struct Bricks {
   std::array<std::vector<Interval>, 3> intervals;
   std::vector<Index3> at;  // by rank; −1 for ranks without a brick
@@ -217,7 +217,7 @@ std::optional<Bricks> find_bricks(const PlanBuilder& layout, const std::vector<I
   return bricks;
 }
 
-Bricks bricks_of(const PlanBuilder& layout, const Problem& problem) {
+Bricks bricks_of(const PlanBuilder& layout, const TransformProblem& problem) {
   if (!problem.input.empty())
     if (auto bricks = find_bricks(layout, problem.input)) return *std::move(bricks);
   return choose_bricks(layout, problem.ranks);
@@ -257,7 +257,7 @@ std::vector<IndexBox> boxes_of(const PlanBuilder& layout, const Bricks& bricks) 
 
 }  // namespace
 
-Plan plan_slab(const Problem& problem) {
+TransformPlan plan_slab(const TransformProblem& problem) {
   PlanBuilder layout("slab", problem);
   const auto across = [&](std::size_t d, Intervals box) {
     return [&problem, d, box](std::int64_t rank) {
@@ -273,7 +273,7 @@ Plan plan_slab(const Problem& problem) {
   return layout.finish({1, 1, problem.ranks});
 }
 
-Plan plan_pencil(const Problem& problem) {
+TransformPlan plan_pencil(const TransformProblem& problem) {
   PlanBuilder layout("pencil", problem);
   const auto [p, q] = choose_pencils(layout.points(), layout.waves(), problem.ranks);
   const auto cut = [n = std::pair(p, q)](int d, int e, const Intervals& box) {
@@ -289,7 +289,7 @@ Plan plan_pencil(const Problem& problem) {
   return layout.finish({1, p, q});
 }
 
-Plan plan_1d_alltoall(const Problem& problem) {
+TransformPlan plan_1d_alltoall(const TransformProblem& problem) {
   PlanBuilder layout("1d_alltoall", problem);
   const Bricks bricks = bricks_of(layout, problem), waves = bricks_of_waves(layout, bricks);
   const auto brick = [&](std::int64_t rank) -> Intervals {
@@ -304,7 +304,7 @@ Plan plan_1d_alltoall(const Problem& problem) {
   return layout.finish({bricks.n(0), bricks.n(1), bricks.n(2)}, boxes_of(layout, bricks));
 }
 
-Plan plan_2d_alltoall(const Problem& problem) {
+TransformPlan plan_2d_alltoall(const TransformProblem& problem) {
   PlanBuilder layout("2d_alltoall", problem);
   const Bricks bricks = bricks_of(layout, problem);
   layout.add(0, lines_in_rows(layout, bricks, 0, layout.points()[0]));
@@ -339,7 +339,7 @@ namespace {
 
 /// Returns the plan with the layout's boxes moved to the places that the problem asks for; boxes that the problem gives
 /// stay.
-Plan placed(Plan plan, const Problem& asked) {
+TransformPlan placed(TransformPlan plan, const TransformProblem& asked) {
   if (asked.places.empty()) return plan;
   const auto move = [&](std::vector<IndexBox>& boxes) {
     const auto layout = boxes;
@@ -374,7 +374,7 @@ const std::vector<Scheme>& schemes() {
   return entries;
 }
 
-Plan plan_transform(std::string_view scheme, Problem problem) {
+TransformPlan plan_transform(std::string_view scheme, TransformProblem problem) {
   if (*std::min_element(problem.grid.begin(), problem.grid.end()) < 1)
     throw InputError(fmt::format("a mesh of {}×{}×{} has no points; every direction needs at least one",
                                  problem.grid[0], problem.grid[1], problem.grid[2]));

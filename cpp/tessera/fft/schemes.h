@@ -24,17 +24,17 @@ namespace tessera::fft {
 struct Scheme {
   std::string_view name;
   std::string_view restrictions;
-  Plan (*plan)(const Problem& problem);
+  TransformPlan (*plan)(const TransformProblem& problem);
 };
 
 const std::vector<Scheme>& schemes();
 
 /// Returns the plan of the scheme of that name. Throws InputError if there is none or the problem can't be transformed.
-Plan plan_transform(std::string_view scheme, Problem problem);
+TransformPlan plan_transform(std::string_view scheme, TransformProblem problem);
 
-Plan plan_slab(const Problem& problem);
-Plan plan_pencil(const Problem& problem);
-Plan plan_2d_alltoall(const Problem& problem);
-Plan plan_1d_alltoall(const Problem& problem);
+TransformPlan plan_slab(const TransformProblem& problem);
+TransformPlan plan_pencil(const TransformProblem& problem);
+TransformPlan plan_2d_alltoall(const TransformProblem& problem);
+TransformPlan plan_1d_alltoall(const TransformProblem& problem);
 
 }  // namespace tessera::fft

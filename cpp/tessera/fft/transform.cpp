@@ -24,7 +24,7 @@ namespace {
 
 constexpr int first_tag = 7100;
 
-// The share of a core's own cache that the layers of a pass may fill, beside the data that streams through it.
+// The layers of a pass may fill this share of a core's own cache, beside the data that streams through it.
 constexpr std::int64_t cached_bytes = 256 * 1024;
 
 // If a rank has no more of the mesh than this, the values sent forward and backward have places of their own.
@@ -46,7 +46,7 @@ IndexBox cut(const IndexBox& box, std::int64_t begin, std::int64_t end) {
 
 }  // namespace
 
-/// The transform of all lines of a box along one direction.
+/// Transforms all lines of a box along one direction.
 template <class Real>
 struct Sweep {
   const LinePlan<Real>* lines;
@@ -57,8 +57,8 @@ struct Sweep {
   bool from_plane = false, to_plane = false;  // whether rows of that side are counted within the layers in cache
 };
 
-/// One pass over memory between two reshapes. It transforms lines along one direction, or along two for some layers of
-/// x at a time, so that the second finds the first's results in cache. A pass without lines only copies.
+/// Describes one pass over memory between two reshapes. It transforms lines along one direction, or along two for some
+/// layers of x at a time, so that the second finds the first's results in cache. A pass without lines only copies.
 template <class Real>
 struct Pass {
   std::vector<int> directions;
@@ -68,7 +68,7 @@ struct Pass {
   std::optional<Copies> copies;
 };
 
-/// A forward or backward transform: reshape, passes, reshape, …, passes, reshape.
+/// Describes a forward or backward transform: reshape, passes, reshape, …, passes, reshape.
 template <class Real>
 struct Pipeline {
   std::vector<Reshape> reshapes;
@@ -77,7 +77,7 @@ struct Pipeline {
   bool meets = false;  // whether its reshapes make the ranks of a host wait for each other
 };
 
-/// The buffers that a thread needs to transform a bundle of lines.
+/// Holds the buffers that a thread needs to transform a bundle of lines.
 template <class Real>
 struct Workspace {
   AlignedBuffer<Real> values, scratch;
@@ -88,7 +88,7 @@ struct Workspace {
 
 template <class Real>
 struct Transform<Real>::Implementation {
-  Implementation(const Plan& given, const comm::Communicator& communicator, ThreadPool& pool,
+  Implementation(const TransformPlan& given, const comm::Communicator& communicator, ThreadPool& pool,
                  const TransformOptions& chosen)
       : plan(given),
         options(chosen),
@@ -98,7 +98,7 @@ struct Transform<Real>::Implementation {
     TESSERA_CHECK(plan.ranks() == comm.size() && options.fields >= 1);
     const int halved = plan.problem.order[0];
     for (int d = 0; d < 3; ++d) {
-      const bool is_real = plan.problem.kind == Kind::real && d == halved;
+      const bool is_real = plan.problem.kind == TransformKind::real && d == halved;
       const std::int64_t n = plan.problem.grid[static_cast<std::size_t>(d)];
       forward_lines.emplace_back(is_real ? LineKind::real_forward : LineKind::forward, n);
       backward_lines.emplace_back(is_real ? LineKind::real_backward : LineKind::backward, n);
@@ -165,13 +165,15 @@ struct Transform<Real>::Implementation {
     std::int64_t here = 0;
     for (int peer = 0; peer < comm.size(); ++peer) here += shared->of(peer) != nullptr;
     const auto size = static_cast<std::int64_t>(sizeof(Real));
-    const std::int64_t arrays = (plan.problem.input[rank].size() * (plan.problem.kind == Kind::real ? 1 : 2) +
+    const std::int64_t arrays = (plan.problem.input[rank].size() * (plan.problem.kind == TransformKind::real ? 1 : 2) +
                                  plan.spectrum()[rank].size() * 2) *
                                 options.fields * size;
     return here * (arrays + between) > largest_caches();
   }
 
-  bool is_real(int direction) const { return plan.problem.kind == Kind::real && direction == plan.problem.order[0]; }
+  bool is_real(int direction) const {
+    return plan.problem.kind == TransformKind::real && direction == plan.problem.order[0];
+  }
 
   /// Completes a pipeline once the reshapes know where all values come from.
   void finish(Pipeline<Real>& pipeline, MemoryPlan& memory, int tag) {
@@ -368,11 +370,11 @@ struct Transform<Real>::Implementation {
   void check(std::size_t points, const IndexBox& box, std::size_t spectrum) const {
     const auto size = [&](const IndexBox& b) { return static_cast<std::size_t>(b.size() * options.fields); };
     constexpr bool is_real_given = std::is_same_v<Points, Real>;
-    TESSERA_CHECK((plan.problem.kind == Kind::real) == is_real_given);
+    TESSERA_CHECK((plan.problem.kind == TransformKind::real) == is_real_given);
     TESSERA_CHECK(points == size(box) && spectrum == size(plan.spectrum()[rank]));
   }
 
-  const Plan plan;
+  const TransformPlan plan;
   const TransformOptions options;
   std::size_t rank;
   const comm::Communicator& comm;
@@ -392,7 +394,7 @@ struct Transform<Real>::Implementation {
 };
 
 template <class Real>
-Transform<Real>::Transform(const Plan& plan, const comm::Communicator& comm, ThreadPool& threads,
+Transform<Real>::Transform(const TransformPlan& plan, const comm::Communicator& comm, ThreadPool& threads,
                            const TransformOptions& options)
     : implementation_(std::make_unique<Implementation>(plan, comm, threads, options)) {}
 template <class Real>

@@ -39,7 +39,7 @@ class Transform {
 
   /// Requires that the plan's number of ranks is the communicator's. Both references must outlive the transform.
   /// Collective.
-  Transform(const Plan& plan, const comm::Communicator& comm, ThreadPool& threads,
+  Transform(const TransformPlan& plan, const comm::Communicator& comm, ThreadPool& threads,
             const TransformOptions& options = {});
   ~Transform();
   Transform(Transform&&) noexcept;

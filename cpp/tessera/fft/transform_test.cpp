@@ -64,7 +64,8 @@ TYPED_TEST(FftTransform, AgreesWithTheDefiningSumParsevalAndRoundTrip) {
       const IndexBox whole{{0, 0, 0}, n};
       IndexBox out = whole;  // leaves the mesh, and spans the smallest more than once
       for (std::size_t d = 0; d < 3; ++d) out.lower[d] -= 2, out.upper[d] += 3;
-      Transform<Real> transform(plan_transform("pencil", {n, Kind::real, {0, 1, 2}, 1, {whole}, {out}}), comm, threads);
+      Transform<Real> transform(plan_transform("pencil", {n, TransformKind::real, {0, 1, 2}, 1, {whole}, {out}}), comm,
+                                threads);
       const auto mesh = random_values<Real>(whole.size(), 3);
       std::vector<std::complex<Real>> spectrum(static_cast<std::size_t>(transform.spectrum_box().size()));
       transform.forward(mesh, spectrum);

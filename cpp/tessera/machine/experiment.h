@@ -6,7 +6,7 @@
 
 namespace tessera::machine {
 
-/// A stream of messages from one host to another, by index in the list of hosts.
+/// Describes a stream of messages from one host to another, by index in the list of hosts.
 struct Flow {
   int from = 0;
   int to = 0;
@@ -14,7 +14,7 @@ struct Flow {
   friend auto operator<=>(const Flow&, const Flow&) = default;
 };
 
-/// A set of flows that are sent one by one and then all at once.
+/// Describes flows that are sent one by one and then all at once.
 struct Experiment {
   std::vector<Flow> flows;
   std::int64_t bytes = 0;        // per flow

@@ -12,7 +12,7 @@
 
 namespace tessera::machine {
 
-/// An object in a file and its place there, such as "map.json: network.subnets[2]".
+/// Reads an object in a file and knows its place there, such as "map.json: network.subnets[2]".
 class JsonReader {
  public:
   JsonReader(const nlohmann::json& json, std::string where) : json_(json), where_(std::move(where)) {

@@ -32,7 +32,7 @@ struct Host {
   friend bool operator==(const Host&, const Host&) = default;
 };
 
-/// A set of hosts, or of smaller subnets, that reach each other over links of one class.
+/// Describes a set of hosts, or of smaller subnets, that reach each other over links of one class.
 struct Subnet {
   int parent = -1;           // index in Network::subnets; -1: the whole network
   std::vector<int> subnets;  // indices in Network::subnets of its parts; empty in a leaf
@@ -45,8 +45,8 @@ struct Subnet {
   friend bool operator==(const Subnet&, const Subnet&) = default;
 };
 
-/// A set of hosts whose messages compete for the same processors: containers or virtual machines on one node, where the
-/// processors and not the wires are the limit.
+/// Describes hosts whose messages compete for the same processors: containers or virtual machines on one node, where
+/// the processors and not the wires are the limit.
 struct Processors {
   std::vector<int> hosts;  // indices in Network::hosts
   Link work;               // a message of n bytes occupies them for latency + n / bandwidth at each of its ends

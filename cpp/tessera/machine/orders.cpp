@@ -19,7 +19,7 @@ namespace {
 
 std::size_t index(int i) { return static_cast<std::size_t>(i); }
 
-/// A node of a binary tree over the ranks in topology order: every subnet is divided in two between its parts, as
+/// Is a node of a binary tree over the ranks in topology order: every subnet is divided in two between its parts, as
 /// evenly as possible. Places are counted in ranks; the ranks of a host are a leaf.
 struct Half {
   int begin = 0, end = 0;     // places in topology order

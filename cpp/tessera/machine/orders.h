@@ -42,7 +42,7 @@ RankOrder cartesian_order(const Network& network, const std::vector<int>& ranks_
 /// Returns which of the ranks that are already placed takes each place of an order of the same hosts.
 std::vector<int> ranks_in_order(const std::vector<int>& host_of_rank, const RankOrder& order);
 
-/// The link that is assumed between hosts that were not measured: Ethernet of 1 Gbit/s.
+/// This link is assumed between hosts that were not measured: Ethernet of 1 Gbit/s.
 inline constexpr Link unmeasured_between{50e-6, 1.2e8};
 
 /// Returns the hosts of these ranks as one switch, for when nothing was measured. `names` has the host of each rank.

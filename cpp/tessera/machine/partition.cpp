@@ -72,7 +72,7 @@ std::vector<TimeMatrix> between_groups(std::span<const TimeMatrix> by_size,
   return result;
 }
 
-/// The least time of each size so far, by host or subnet.
+/// Holds the least time of each size so far, by host or subnet.
 class Least {
  public:
   Least(std::size_t n, std::size_t n_sizes) : n_sizes_(n_sizes), times_(n * n_sizes, infinity) {}

@@ -10,8 +10,8 @@
 
 namespace tessera::machine {
 
-/// Times between hosts in any one unit, half of a round trip; NaN: not measured. Directions may differ; the diagonal is
-/// ignored.
+/// Holds times between hosts in any one unit, half of a round trip; NaN: not measured. Directions may differ; the
+/// diagonal is ignored.
 class TimeMatrix {
  public:
   explicit TimeMatrix(int n_hosts = 0);

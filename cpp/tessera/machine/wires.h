@@ -18,14 +18,14 @@ struct Wire {
   bool is_of_subnet = false;  // whether it is a subnet's bus or uplink
 };
 
-/// The wires of a network that the ranks of one job use. Wires are: every rank (its core copies each message once, at
-/// the memory's rate); every host's port in and out, for each level of the network at which it communicates; every bus;
-/// every subnet's uplink in and out; processors that hosts share. A message that crosses levels occupies its ports of
-/// all levels below, every bus and every uplink on its path. If routes are known, the links on its path replace
-/// uplinks. Wires of ranks come first, by rank.
+/// Holds the wires of a network that the ranks of one job use. Wires are: every rank (its core copies each message
+/// once, at the memory's rate); every host's port in and out, for each level of the network at which it communicates;
+/// every bus; every subnet's uplink in and out; processors that hosts share. A message that crosses levels occupies its
+/// ports of all levels below, every bus and every uplink on its path. If routes are known, the links on its path
+/// replace uplinks. Wires of ranks come first, by rank.
 class Wires {
  public:
-  /// The link that is assumed for shared memory that was not measured.
+  /// This link is assumed for shared memory that was not measured.
   static constexpr Link unmeasured_inside = {1e-6, 5e9};
 
   /// Takes the index in network.hosts of each rank's host. Throws InputError if the network is invalid
@@ -56,7 +56,8 @@ class Wires {
   int level(int from, int to) const;
 
  private:
-  /// One direction of one host: its ports, then the buses and uplinks, leaf first. Only existing ones are listed.
+  /// Lists the wires of one direction of one host: its ports, then the buses and uplinks, leaf first. Only existing
+  /// ones are listed.
   struct Side {
     std::vector<int> ports, lines;
     std::vector<std::size_t> n_ports, n_lines;  // by level: how many of each a message uses that turns round there

@@ -21,11 +21,11 @@ struct Velocity {
 };
 inline constexpr double velocity_unit = 1.0 / 1048576.0;  // Å/ps
 
-/// The time of the velocities relative to the positions of the same state. Each integrator declares its own, and
+/// Tells the time of the velocities relative to the positions of the same state. Each integrator declares its own, and
 /// checkpoints record it.
 enum class VelocityTime : std::int32_t { whole_step, half_step_before };
 
-/// The part of a state that belongs to all atoms and is the same on every rank.
+/// Holds the part of a state that belongs to all atoms and is the same on every rank.
 struct GlobalState {
   Box box;         // current
   Box search_box;  // box at the last search, from which the cell grid follows
@@ -34,7 +34,7 @@ struct GlobalState {
   std::map<std::string, std::vector<double>> coupling;  // variables of thermostats and barostats, by name
 };
 
-/// Values that a run adds to each atom, such as the reference of a restraint or a flag. They stay with their atom
+/// Holds values that a run adds to each atom, such as the reference of a restraint or a flag. They stay with their atom
 /// through searches, moves to other ranks and checkpoints. All ranks have the same fields in the same order.
 struct AtomField {
   std::string name;
@@ -42,7 +42,7 @@ struct AtomField {
   std::vector<double> values;  // (atoms, width)
 };
 
-/// An atom as ranks, files and checkpoints exchange it.
+/// Holds an atom as ranks, files and checkpoints exchange it.
 struct Particle {
   std::int64_t id = -1;
   Fraction position;  // at the last search; it decides the cell and the order in the cell
@@ -50,7 +50,7 @@ struct Particle {
   Fraction displacement;  // since the last search
 };
 
-/// Atoms without slots, in any order.
+/// Holds atoms without slots, in any order.
 struct Particles {
   std::vector<Particle> atoms;
   std::vector<AtomField> fields;  // by atom
@@ -58,12 +58,12 @@ struct Particles {
   std::size_t size() const { return atoms.size(); }
 };
 
-/// A state without slots that holds any subset of the atoms. Checkpoints, load balancing, trajectory writers and Python
+/// Holds a state without slots, for any subset of the atoms. Checkpoints, load balancing, trajectory writers and Python
 /// exchange it.
 struct Snapshot : GlobalState, Particles {};
 
-/// The state of one rank. Its slots are clusters of four atoms in cells (domain/domain.h); owned cells come first, then
-/// halo cells.
+/// Holds the state of one rank. Its slots are clusters of four atoms in cells (domain/domain.h); owned cells come
+/// first, then halo cells.
 struct State : GlobalState {
   // These are indexed by slot, owned and halo.
   std::vector<std::int64_t> id;        // −1: padding

@@ -34,7 +34,7 @@ class Topology {
   std::size_t bytes() const;
 
  private:
-  /// The terms of one kind of one template, by key atom (compressed rows).
+  /// Lists the terms of one kind of one template, by key atom (compressed rows).
   struct Keyed {
     std::vector<std::int32_t> begin, term;
   };
@@ -61,7 +61,7 @@ class Topology {
   void index_groups(const model::Template& molecule, const constraint::TemplateConstraints& constraints,
                     TemplateIndex& index);
   std::int32_t list_of(const constraint::GroupKind& kind);
-  /// What one thread found, in the order of slots.
+  /// Holds what one thread found, in the order of slots.
   struct Found {
     bonded::LocalTerms terms;
     std::vector<std::vector<std::int32_t>> group_slots;  // by index into groups_

@@ -1,4 +1,4 @@
-// A vector that leaves new elements uninitialised. The system assigns no pages to memory that is never written, so a
+// Leaves new elements of a vector uninitialised. The system assigns no pages to memory that is never written, so a
 // generous size costs nothing.
 #pragma once
 

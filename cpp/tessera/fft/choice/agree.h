@@ -13,15 +13,17 @@
 
 namespace tessera::fft {
 
-struct Request {
+struct TransformRequest {
   std::string scheme = "auto";  // or the name of a scheme
   std::string machine_file;     // written by `tessera machine measure`, read by rank 0; empty: hosts on one switch
   std::int64_t real_bytes = 8;  // per number
   std::string exchange = "auto";
 };
 
+using Request = TransformRequest;  // the former name, which md/plan.cpp still uses
+
 struct Agreed {
-  Plan plan;
+  TransformPlan plan;
   std::string reason;                 // the reasons as text, on all ranks
   std::string exchange = "pairwise";  // for TransformOptions, with the wires, which only rank 0 has
   std::shared_ptr<const machine::Wires> wires;
@@ -32,10 +34,10 @@ struct Agreed {
 std::string resolved_exchange(const std::string& asked, const comm::RankWires& wires);
 
 /// Gives rank 0's plan to all ranks, which recompute it from the problem that all know. Collective.
-Plan share_plan(const comm::Communicator& comm, const Problem& problem, Plan plan);
+TransformPlan share_plan(const comm::Communicator& comm, const TransformProblem& problem, TransformPlan plan);
 
 /// Takes the same arguments on all ranks. Throws InputError on all ranks, like plan_transform and comm::wires_of_ranks.
 /// Collective.
-Agreed agree_on_plan(const comm::Communicator& comm, const Problem& problem, const Request& request);
+Agreed agree_on_plan(const comm::Communicator& comm, const TransformProblem& problem, const TransformRequest& request);
 
 }  // namespace tessera::fft

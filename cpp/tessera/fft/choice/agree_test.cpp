@@ -47,7 +47,7 @@ class FftAgree : public testing::Test {
 
   const std::string map_ =
       (std::filesystem::path(testing::TempDir()) / ("agree_test_map" + std::to_string(getpid()) + ".json")).string();
-  const Problem problem_{{32, 32, 32}, Kind::complex, {0, 1, 2}, 16};
+  const TransformProblem problem_{{32, 32, 32}, TransformKind::complex, {0, 1, 2}, 16};
 };
 
 TEST_F(FftAgree, AllRanksHaveThePlanOfRankZero) {
@@ -73,11 +73,11 @@ TEST_F(FftAgree, AllRanksHaveThePlanOfRankZero) {
 TEST_F(FftAgree, WithoutAMapHostsAreKnownByName) {
   std::string one, four;
   comm::run_ranks(4, [&](const comm::Communicator& comm) {
-    const auto agreed = agree_on_plan(comm, {{8, 8, 8}, Kind::real, {0, 1, 2}, 4}, {});
+    const auto agreed = agree_on_plan(comm, {{8, 8, 8}, TransformKind::real, {0, 1, 2}, 4}, {});
     if (comm.is_root()) one = agreed.reason;
   });
   comm::run_ranks({"a", "b", "c", "d"}, [&](const comm::Communicator& comm) {
-    const auto agreed = agree_on_plan(comm, {{8, 8, 8}, Kind::real, {0, 1, 2}, 4}, {});
+    const auto agreed = agree_on_plan(comm, {{8, 8, 8}, TransformKind::real, {0, 1, 2}, 4}, {});
     if (comm.is_root()) four = agreed.reason;
   });
   EXPECT_NE(one.find("least time on one host"), std::string::npos) << one;
@@ -85,11 +85,11 @@ TEST_F(FftAgree, WithoutAMapHostsAreKnownByName) {
 }
 
 TEST_F(FftAgree, WhatIsWrongIsSaidByAllRanks) {
-  const auto said = [&](const std::vector<std::string>& hosts, const Request& request) {
+  const auto said = [&](const std::vector<std::string>& hosts, const TransformRequest& request) {
     std::vector<std::string> texts(hosts.size());
     comm::run_ranks(hosts, [&](const comm::Communicator& comm) {
       try {
-        (void)agree_on_plan(comm, {{8, 8, 8}, Kind::real, {0, 1, 2}, comm.size()}, request);
+        (void)agree_on_plan(comm, {{8, 8, 8}, TransformKind::real, {0, 1, 2}, comm.size()}, request);
       } catch (const InputError& error) {
         texts[static_cast<std::size_t>(comm.rank())] = error.what();
       }

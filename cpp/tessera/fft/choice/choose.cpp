@@ -20,8 +20,8 @@ namespace tessera::fft {
 
 namespace {
 
-// The fraction of the latency between two hosts that occupies a rank, for sending one message and receiving another;
-// the rest is travel time. Within a host all of the latency occupies the rank.
+// This fraction of the latency between two hosts occupies a rank, for sending one message and receiving another; the
+// rest is travel time. Within a host all of the latency occupies the rank.
 constexpr double busy_between = 0.5;
 
 // Up to `most_ranks_to_count` ranks every message is counted, which takes a tenth of a second; of more ranks, the
@@ -66,7 +66,7 @@ std::vector<int> ranks_to_count(const Index3& grid, const Redistribution& move, 
   if (!wires.network().routes) return ranks_of_some_hosts(wires);
   const auto some = one_of_neighbours(n_ranks, n_ranks / 64);
   std::size_t n = 1;
-  for_messages(grid, move, some, [&](const Message&) { ++n; });
+  for_messages(grid, move, some, [&](const RedistributionMessage&) { ++n; });
   const auto most_ranks = std::max<std::size_t>(1, messages_on_links * some.size() / n);
   return one_of_neighbours(n_ranks, (n_ranks + most_ranks - 1) / most_ranks);
 }
@@ -137,11 +137,11 @@ double seconds_of(const Index3& grid, const Redistribution& move, std::int64_t r
         if (const int wire = wires.processors_of(host); wire >= 0) occupy(wire, bytes);
   };
   const auto counted = ranks_to_count(grid, move, wires);
-  for_messages(grid, move, counted, [&](const Message& m) { add(m.from, m.to, m.values); });
+  for_messages(grid, move, counted, [&](const RedistributionMessage& m) { add(m.from, m.to, m.values); });
   if (counted.size() < move.to.size()) {
     std::vector<char> is_counted(move.to.size());
     for (const int rank : counted) is_counted[static_cast<std::size_t>(rank)] = 1;
-    for_messages(grid, {move.to, move.from, move.components}, counted, [&](const Message& m) {
+    for_messages(grid, {move.to, move.from, move.components}, counted, [&](const RedistributionMessage& m) {
       if (is_counted[static_cast<std::size_t>(m.from)] == 0) add(m.to, m.from, m.values);
     });
   }
@@ -181,7 +181,7 @@ std::vector<int> places_along(const Index3& dims, int nearest, const std::vector
   return places;
 }
 
-std::vector<Order> orders_of(const Plan& plan, const machine::Wires& wires) {
+std::vector<Order> orders_of(const TransformPlan& plan, const machine::Wires& wires) {
   std::vector<Order> orders{{"as numbered", {}}};
   const int n_used = wires.n_hosts();
   const bool is_flat = wires.network().subnets.size() == 1 && n_used == wires.n_ranks();
@@ -219,7 +219,7 @@ std::vector<Order> orders_of(const Plan& plan, const machine::Wires& wires) {
 
 }  // namespace
 
-Prediction predict(const Plan& plan, std::int64_t real_bytes, const machine::Wires& wires) {
+Prediction predict(const TransformPlan& plan, std::int64_t real_bytes, const machine::Wires& wires) {
   // Wires are the same in both directions, so times differ only for the exchange with the user's own boxes.
   Prediction predicted;
   const auto forward = plan.forward();
@@ -239,8 +239,8 @@ Prediction predict(const Plan& plan, std::int64_t real_bytes, const machine::Wir
   return predicted;
 }
 
-std::vector<RankedPlan> rank_schemes(const Problem& problem, std::int64_t real_bytes, const machine::Wires& wires,
-                                     std::string_view only) {
+std::vector<RankedPlan> rank_schemes(const TransformProblem& problem, std::int64_t real_bytes,
+                                     const machine::Wires& wires, std::string_view only) {
   TESSERA_CHECK(wires.n_ranks() == problem.ranks);
   std::vector<RankedPlan> candidates;
   const auto layers = *std::max_element(problem.grid.begin(), problem.grid.end());

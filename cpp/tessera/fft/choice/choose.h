@@ -27,15 +27,15 @@ struct Prediction {
 };
 
 /// Predicts times for numbers of `real_bytes` (float 4, double 8).
-Prediction predict(const Plan& plan, std::int64_t real_bytes, const machine::Wires& wires);
+Prediction predict(const TransformPlan& plan, std::int64_t real_bytes, const machine::Wires& wires);
 
 struct RankedPlan {
-  Plan plan;
+  TransformPlan plan;
   std::string order;  // the order of ranks in the layout, as text
   Prediction predicted;
 };
 
-/// The number of ranks beyond which only the given order is considered, because trying every order would take seconds.
+/// Beyond this number of ranks only the given order is considered, because trying every order would take seconds.
 inline constexpr int most_ranks_to_order = 2048;
 
 /// Returns a plan of every scheme with work for the ranks (or of the named one), each with its best order of ranks,
@@ -44,8 +44,8 @@ inline constexpr int most_ranks_to_order = 2048;
 /// These orders are considered: the ranks' own numbers; ranks along the network (hosts of a subnet and ranks of a host
 /// side by side) with each direction of the layout in turn as the fastest; and blocks of the layout on each host
 /// (machine/orders.h), if every rank has a place.
-std::vector<RankedPlan> rank_schemes(const Problem& problem, std::int64_t real_bytes, const machine::Wires& wires,
-                                     std::string_view only = "auto");
+std::vector<RankedPlan> rank_schemes(const TransformProblem& problem, std::int64_t real_bytes,
+                                     const machine::Wires& wires, std::string_view only = "auto");
 
 /// Returns one line such as "slab 1.2 ms, pencil 1.3 ms; ranks stand as numbered" about the candidates.
 std::string text_of(const std::vector<RankedPlan>& candidates);

@@ -24,7 +24,7 @@ constexpr double seconds_for_each = 0.5;
 
 /// Returns the key of an answer in the file: everything that times depend on, except which hosts of a cluster the job
 /// got.
-std::string question_of(const Problem& problem, const machine::Wires& wires, const Request& request,
+std::string question_of(const TransformProblem& problem, const machine::Wires& wires, const TransformRequest& request,
                         const TransformOptions& options, int threads) {
   std::string hosts;
   for (int rank = 0, n = 0; rank < wires.n_ranks(); ++rank) {
@@ -41,7 +41,7 @@ std::string question_of(const Problem& problem, const machine::Wires& wires, con
   return fmt::format(
       "{}, {} ranks on hosts as {}, {} threads, {}×{}×{} {} order {}{}{}, {} bytes, batch {}, {}, exchange {}{}",
       comm::Communicator::library_version(), wires.n_ranks(), hosts, threads, problem.grid[0], problem.grid[1],
-      problem.grid[2], problem.kind == Kind::real ? "real" : "complex", problem.order[0], problem.order[1],
+      problem.grid[2], problem.kind == TransformKind::real ? "real" : "complex", problem.order[0], problem.order[1],
       problem.order[2], request.real_bytes, options.fields, options.shares_memory ? "shared" : "messages",
       request.exchange, problem.input.empty() ? "" : fmt::format(", boxes {:016x}", boxes));
 }
@@ -49,7 +49,8 @@ std::string question_of(const Problem& problem, const machine::Wires& wires, con
 /// Measures a forward and a backward transform in s: the median of several runs, each as slow as its slowest rank. The
 /// result is the same on all ranks.
 template <class Real>
-double measure(const Plan& plan, const comm::Communicator& comm, ThreadPool& threads, const TransformOptions& options) {
+double measure(const TransformPlan& plan, const comm::Communicator& comm, ThreadPool& threads,
+               const TransformOptions& options) {
   using Complex = std::complex<Real>;
   Transform<Real> transform(plan, comm, threads, options);
   const auto size = [&](const IndexBox& box) { return static_cast<std::size_t>(box.size() * options.fields); };
@@ -72,14 +73,14 @@ double measure(const Plan& plan, const comm::Communicator& comm, ThreadPool& thr
     std::nth_element(times.begin(), times.begin() + turns / 2, times.end());
     return times[static_cast<std::size_t>(turns / 2)];
   };
-  return plan.problem.kind == Kind::real ? time(Real()) : time(Complex());
+  return plan.problem.kind == TransformKind::real ? time(Real()) : time(Complex());
 }
 
 }  // namespace
 
 template <class Real>
-Agreed agree_or_try(const comm::Communicator& comm, ThreadPool& threads, const Problem& problem, const Request& request,
-                    const TransformOptions& options, const std::string& wisdom_file) {
+Agreed agree_or_try(const comm::Communicator& comm, ThreadPool& threads, const TransformProblem& problem,
+                    const TransformRequest& request, const TransformOptions& options, const std::string& wisdom_file) {
   if (request.scheme != "trial") return agree_on_plan(comm, problem, request);
   if (comm.size() == 1) {
     auto alone = request;
@@ -161,9 +162,9 @@ Agreed agree_or_try(const comm::Communicator& comm, ThreadPool& threads, const P
   return agreed;
 }
 
-template Agreed agree_or_try<float>(const comm::Communicator&, ThreadPool&, const Problem&, const Request&,
-                                    const TransformOptions&, const std::string&);
-template Agreed agree_or_try<double>(const comm::Communicator&, ThreadPool&, const Problem&, const Request&,
-                                     const TransformOptions&, const std::string&);
+template Agreed agree_or_try<float>(const comm::Communicator&, ThreadPool&, const TransformProblem&,
+                                    const TransformRequest&, const TransformOptions&, const std::string&);
+template Agreed agree_or_try<double>(const comm::Communicator&, ThreadPool&, const TransformProblem&,
+                                     const TransformRequest&, const TransformOptions&, const std::string&);
 
 }  // namespace tessera::fft

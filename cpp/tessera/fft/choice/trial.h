@@ -16,7 +16,7 @@ namespace tessera::fft {
 /// exchange open. The fastest is taken, and later jobs on as many ranks, hosts and threads find it in `wisdom_file` (on
 /// rank 0; empty: none). Collective.
 template <class Real>
-Agreed agree_or_try(const comm::Communicator& comm, ThreadPool& threads, const Problem& problem, const Request& request,
-                    const TransformOptions& options, const std::string& wisdom_file);
+Agreed agree_or_try(const comm::Communicator& comm, ThreadPool& threads, const TransformProblem& problem,
+                    const TransformRequest& request, const TransformOptions& options, const std::string& wisdom_file);
 
 }  // namespace tessera::fft

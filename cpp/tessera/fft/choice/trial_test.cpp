@@ -50,7 +50,7 @@ TEST_F(FftTrial, AFileOfAnotherKindIsReplacedAndABadFolderIsSaid) {
 }
 
 TEST_F(FftTrial, TheQuickestIsTakenByAllAndRemembered) {
-  const Problem problem{{12, 10, 8}, Kind::complex, {0, 1, 2}, 4};
+  const TransformProblem problem{{12, 10, 8}, TransformKind::complex, {0, 1, 2}, 4};
   const auto choose = [&](int threads) {
     std::vector<Agreed> found(4);
     comm::run_ranks({"a", "a", "b", "b"}, [&](const comm::Communicator& comm) {

@@ -25,7 +25,7 @@ struct Api;
 
 template <>
 struct Api<float> {
-  using Plan = fftwf_plan;
+  using FftwPlan = fftwf_plan;
   using Complex = fftwf_complex;
   static constexpr auto many = &fftwf_plan_many_dft;
   static constexpr auto many_forward = &fftwf_plan_many_dft_r2c;
@@ -38,7 +38,7 @@ struct Api<float> {
 
 template <>
 struct Api<double> {
-  using Plan = fftw_plan;
+  using FftwPlan = fftw_plan;
   using Complex = fftw_complex;
   static constexpr auto many = &fftw_plan_many_dft;
   static constexpr auto many_forward = &fftw_plan_many_dft_r2c;
@@ -87,7 +87,7 @@ template <class Real>
 LinePlan<Real>::~LinePlan() {
   if (plan_ == nullptr) return;
   const std::lock_guard lock(planner_mutex());
-  Api<Real>::destroy(static_cast<typename Api<Real>::Plan>(plan_));
+  Api<Real>::destroy(static_cast<typename Api<Real>::FftwPlan>(plan_));
 }
 
 template <class Real>
@@ -105,7 +105,7 @@ void LinePlan<Real>::execute(const Real* const* in, Real** out, Real scale, bool
 template <class Real>
 void LinePlan<Real>::execute_fftw(const Real* const* in, Real* const* out, Real scale, Real* scratch) const {
   using Complex = typename Api<Real>::Complex;
-  auto* plan = static_cast<typename Api<Real>::Plan>(plan_);
+  auto* plan = static_cast<typename Api<Real>::FftwPlan>(plan_);
   Real* results = scratch + 2 * (n_ + 2) * lanes<Real>;
   for (std::int64_t j = 0; j < in_points(); ++j) std::copy_n(in[j], in_width(), scratch + j * in_width());
   switch (kind_) {

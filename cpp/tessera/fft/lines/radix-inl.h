@@ -165,7 +165,7 @@ HWY_INLINE Complexes<float> zip(const Complexes<float>& x) { return unzip(x.re, 
 
 /// Points stored as all real parts, then all imaginary parts.
 template <class Real>
-struct Split {
+struct SplitPoints {
   Real* at;
 
   HWY_INLINE Complexes<Real> load(std::int64_t j, std::int64_t v) const {
@@ -300,7 +300,7 @@ void run_pass(const RadixPass& pass, const Real* turns, const From& from, const 
 /// Computes the transform of n real points from that of n/2 complex ones. Lanes of real lines are in an order of their
 /// own.
 template <class Real>
-void from_halves(const RadixPlan<Real>& plan, const Split<Real>& from, Real* const* out, Real scale) {
+void from_halves(const RadixPlan<Real>& plan, const SplitPoints<Real>& from, Real* const* out, Real scale) {
   const D<Real> d;
   const std::int64_t h = plan.n / 2;
   const auto half = hn::Set(d, static_cast<Real>(0.5));
@@ -328,7 +328,7 @@ void from_halves(const RadixPlan<Real>& plan, const Split<Real>& from, Real* con
 /// Inverts from_halves() except for a factor of 2. The imaginary parts of the first and the last wave are taken as
 /// zero.
 template <class Real>
-void to_halves(const RadixPlan<Real>& plan, const Real* const* in, const Split<Real>& to) {
+void to_halves(const RadixPlan<Real>& plan, const Real* const* in, const SplitPoints<Real>& to) {
   const D<Real> d;
   const auto load = [&](std::int64_t k, std::int64_t v) HWY_ATTR {
     Complexes<Real> x;
@@ -358,7 +358,7 @@ HWY_INLINE void execute(const RadixPlan<Real>& plan, const Real* const* in, Real
   const bool is_backward = plan.kind == LineKind::backward || plan.kind == LineKind::real_backward;
   const std::int64_t n = is_real ? plan.n / 2 : plan.n;
   const Real* turns = plan.turns.data();
-  Split<Real> here{scratch}, there{scratch + 2 * n * lanes<Real>};
+  SplitPoints<Real> here{scratch}, there{scratch + 2 * n * lanes<Real>};
   const auto& passes = plan.passes;
   if (plan.kind == LineKind::real_backward) {
     to_halves(plan, in, there);

@@ -26,12 +26,12 @@ enum class LineKind {
   backward
 };
 
-/// The number of lines that are transformed together: the numbers that fit into a cache line.
+/// This many lines are transformed together: as many numbers as fit into a cache line.
 template <class Real>
 inline constexpr int lanes = static_cast<int>(64 / sizeof(Real));
 
-/// One pass over m · radix · s points: it combines the points q + s (p + m i), i < radix, into the points q + s (radix
-/// p + i).
+/// Describes one pass over m · radix · s points: it combines the points q + s (p + m i), i < radix, into the points q +
+/// s (radix p + i).
 struct RadixPass {
   int radix = 0;
   std::int64_t m = 0, s = 0;

@@ -12,7 +12,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 using Words = hn::CappedTag<std::uint64_t, 8>;
 using HalfWords = hn::Repartition<std::uint32_t, Words>;
 
-/// The number of 16-byte blocks in a vector. Vectors of unknown length do not use tiles.
+/// A vector has this number of 16-byte blocks. Vectors of unknown length do not use tiles.
 #if HWY_HAVE_SCALABLE || HWY_TARGET == HWY_SCALAR
 constexpr int n_blocks = 0;
 #else

@@ -10,7 +10,7 @@ namespace tessera::machine {
 namespace {
 
 constexpr int n_random = 8;
-// The limit of the mean difference of logarithms, both for accepting routes and for needing an explanation.
+// This limits the mean difference of logarithms, both for accepting routes and for needing an explanation.
 constexpr double tolerance = 0.1;
 
 std::vector<Routes> hypotheses(const Network& network) {

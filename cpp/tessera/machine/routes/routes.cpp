@@ -14,7 +14,7 @@
 namespace tessera::machine {
 namespace {
 
-/// The switches of one level of a tree: each has `below` hosts under it, and `links` go up from it.
+/// Describes the switches of one level of a tree: each has `below` hosts under it, and `links` go up from it.
 struct Level {
   int below, links, first_link;  // first_link: upwards, followed by as many downwards
 };

@@ -6,7 +6,8 @@
 
 namespace tessera::machine {
 
-/// The routes between hosts, which are numbered as in Network::hosts. A link carries `bandwidth` in each direction.
+/// Describes the routes between hosts, which are numbered as in Network::hosts. A link carries `bandwidth` in each
+/// direction.
 ///
 ///   torus   one direction after the other, the shorter way around (upwards if both are equal)
 ///   tree    up to the lowest common switch by ports that follow from the receiver's number (destination mod k, as in

@@ -109,7 +109,7 @@ void add_contention(Network& network, const std::vector<Experiment>& experiments
 
 void add_processors(Network& network, const Measurements& measurements) {
   for (const auto& hosts : hosts_by_kernel(measurements)) {
-    // The work of one end of a flow, s; n_messages and bytes tell what it consists of.
+    // Holds the work of one end of a flow, s; n_messages and bytes tell what it consists of.
     struct Work {
       double n_messages = 0, bytes = 0, seconds = 0, alone = 0, together = 0;
     } longs, shorts;

@@ -9,7 +9,7 @@
 
 namespace tessera::machine {
 
-/// The size of the short messages by which the work of processors is measured, in bytes.
+/// The work of processors is measured by short messages of this size, in bytes.
 inline constexpr std::int64_t short_piece = 2'000;
 
 /// Returns the sets of two or more hosts that run on one operating system.

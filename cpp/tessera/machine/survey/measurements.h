@@ -45,7 +45,7 @@ struct Measurements {
 /// kept), as disturbances only add to a time. Hosts are in the order of `first`. Throws InputError if the hosts differ.
 Measurements merge(const Measurements& first, const Measurements& second);
 
-/// A round trip that is measured now, to check whether a survey is still valid.
+/// Describes a round trip that is measured now, to check whether a survey is still valid.
 struct SpotCheck {
   int from = 0;  // index in Measurements::hosts
   int to = 0;

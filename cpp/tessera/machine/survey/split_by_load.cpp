@@ -33,7 +33,7 @@ constexpr double price_of_part = 0.25;
 constexpr unsigned most_random_parts = 4;  // number of parts of random starts
 constexpr int n_random_starts = 8;         // for each number of parts
 
-/// A division of hosts into parts, each a switch with a cable or a bus.
+/// Divides hosts into parts, each a switch with a cable or a bus.
 struct Division {
   std::vector<int> part_of;   // by host
   std::vector<Medium> media;  // by part: fabric or bus

@@ -21,8 +21,8 @@ namespace tessera::md::bonded {
 
 using Positions = std::span<const Fraction>;  // (slots)
 
-/// A rank's atoms as bonded terms read them. A position may be in any image: differences are taken to the nearest one,
-/// so a term must be smaller than half of the box.
+/// Holds a rank's atoms as bonded terms read them. A position may be in any image: differences are taken to the nearest
+/// one, so a term must be smaller than half of the box.
 struct Atoms {
   const Box& box;
   Positions position;
@@ -44,7 +44,7 @@ enum class MadeConstant { never, within_rigid_water, by_any_constraint };
 template <class Kind>
 struct Kernel;
 
-/// The specialisation for kinds whose parameters need no preparation.
+/// This specialisation serves kinds whose parameters need no preparation.
 template <class Kind>
 struct UnpreparedRows {
   using Row = typename Kind::Parameter;

@@ -73,7 +73,8 @@ HWY_INLINE V Atan2(V y, V x) {
   return hn::CopySign(hn::IfThenElse(hn::Lt(x, set(0)), hn::Sub(set(std::numbers::pi), angle), angle), y);
 }
 
-/// A batch of terms of one kind, one per lane. Lanes from `count` on repeat a term, and their results are not used.
+/// Holds a batch of terms of one kind, one per lane. Lanes from `count` on repeat a term, and their results are not
+/// used.
 template <int arity>
 struct Batch {
   const std::array<std::int32_t, arity>* slots;  // (lanes)
@@ -116,7 +117,7 @@ HWY_INLINE V Column(std::span<const Row> table, double Row::*member, VI rows) {
   return Column<Row>(table[0].*member, rows);
 }
 
-/// Positions of one atom of each term, and the box that converts their differences to lengths.
+/// Holds positions of one atom of each term, and the box that converts their differences to lengths.
 class Places {
  public:
   HWY_INLINE Places(const Box& box, std::span<const Fraction> position)
@@ -230,8 +231,8 @@ HWY_INLINE void AddBalanced(Accumulator& accumulator, const Batch<arity>& batch,
   }
 }
 
-/// The virial Σ r⊗F of each lane's term in floating point, xx yy zz xy xz yz in kcal/mol; it is rounded to fixed point
-/// once per term.
+/// Holds the virial Σ r⊗F of each lane's term in floating point, xx yy zz xy xz yz in kcal/mol; it is rounded to fixed
+/// point once per term.
 struct TermVirial {
   V w[6];
 

@@ -16,7 +16,7 @@
 
 namespace tessera::md::constraint {
 
-/// Which bonds have a fixed length.
+/// Tells which bonds have a fixed length.
 enum class ConstraintMode { none, h_bonds, all_bonds };
 inline constexpr std::array<std::string_view, 3> constraint_mode_names = {"none", "h-bonds", "all-bonds"};
 constexpr const auto& names_of(ConstraintMode) { return constraint_mode_names; }

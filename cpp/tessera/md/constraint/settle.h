@@ -16,7 +16,7 @@
 
 namespace tessera::md::constraint {
 
-/// The canonical triangle; make_settle makes it. Atoms are in the order O, H, H.
+/// Holds the canonical triangle, as make_settle() computes it. Atoms are in the order O, H, H.
 struct SettleParameters {
   double oh = 0, hh = 0;                     // Å
   double weight_o = 0, weight_h = 0;         // share of the molecule's mass

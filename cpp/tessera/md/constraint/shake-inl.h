@@ -91,7 +91,7 @@ HWY_INLINE Mask Shake(const ConstraintGroup& group, const Vectors* position, Vec
   }
 }
 
-/// The result of RATTLE: an impulse μ_k along each constrained vector r_k, amu·(unit of velocity)/Å.
+/// Holds the result of RATTLE: an impulse μ_k along each constrained vector r_k, amu·(unit of velocity)/Å.
 template <int N>
 struct Impulses {
   V mu[Sizes<N>::most];

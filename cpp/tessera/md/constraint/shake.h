@@ -25,7 +25,7 @@ namespace tessera::md::constraint {
 inline constexpr int max_group_atoms = 8;
 inline constexpr int max_group_constraints = 12;
 
-/// A group of constraints; make_constraint_group makes it.
+/// Holds a group of constraints, as make_constraint_group() prepares it.
 struct ConstraintGroup {
   int n_atoms = 0;
   int n_constraints = 0;
@@ -33,7 +33,7 @@ struct ConstraintGroup {
   std::array<double, max_group_constraints> distance2{};                  // Å²
   std::array<double, max_group_atoms> inverse_mass{};                     // amu⁻¹
 
-  /// The effect of an impulse along constraint l on the vector of constraint k, amu⁻¹: (n,n) [k·n + l].
+  /// An impulse along constraint l changes the vector of constraint k by this factor, amu⁻¹: (n,n) [k·n + l].
   std::array<double, max_group_constraints * max_group_constraints> coupling{};
 
   friend bool operator==(const ConstraintGroup&, const ConstraintGroup&) = default;

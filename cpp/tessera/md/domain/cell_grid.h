@@ -43,7 +43,7 @@ struct CellGrid {
   }
 };
 
-/// The lengths that a cell must be wide enough for, Å.
+/// Lists the lengths that a cell must be wide enough for, Å.
 struct CellDemands {
   double list_range = 0;    // cut-off plus buffer
   double group_radius = 0;  // how far an atom may be from its hydrogen group's key atom

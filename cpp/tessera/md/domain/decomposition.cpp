@@ -15,7 +15,7 @@ namespace tessera::md::domain {
 
 namespace {
 
-/// A possible cut of a brick into two parts.
+/// Describes a possible cut of a brick into two parts.
 struct Halving {
   int dimension = -1, left_ranks = 0;
   std::int64_t position = 0;  // cells on the left side
@@ -32,7 +32,7 @@ double total(const BrickCost& cost) { return std::accumulate(cost.by_layer[0].be
 
 }  // namespace
 
-/// The costs of the bricks that overlap a box.
+/// Holds the costs of the bricks that overlap a box.
 class CostField {
  public:
   explicit CostField(std::span<const BrickCost> costs) {

@@ -12,7 +12,7 @@
 
 namespace tessera::md::domain {
 
-/// The cost of a brick of cells, in any unit, and how it is distributed over the brick's layers along each edge; each
+/// Holds the cost of a brick of cells, in any unit, and its distribution over the brick's layers along each edge; each
 /// list has the same sum. The cost of a single cell follows as if the three distributions were independent.
 struct BrickCost {
   IndexBox brick;
@@ -64,7 +64,7 @@ Decomposition plan_decomposition(const CellGrid& grid, int ranks);
 /// Returns the cost of the cells of a box.
 double cost_of(const IndexBox& box, std::span<const BrickCost> costs);
 
-/// The layer of cells around a rank's brick with their owners, and which ranks need which of this rank's cells.
+/// Lists the layer of cells around a rank's brick with their owners, and which ranks need which of this rank's cells.
 struct HaloPlan {
   struct Peer {
     int rank;
@@ -76,7 +76,7 @@ struct HaloPlan {
 
 HaloPlan plan_halo(const Decomposition& decomposition, int rank);
 
-/// The number of cells in a rank's halo, and the number of those that ranks of other hosts own.
+/// Counts the cells in a rank's halo, and those of them that ranks of other hosts own.
 struct HaloCells {
   std::int64_t all = 0, from_other_hosts = 0;
 };

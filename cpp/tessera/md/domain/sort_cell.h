@@ -9,7 +9,7 @@ namespace tessera::md::domain {
 
 inline constexpr int cluster_size = 4;
 
-/// An atom to be sorted.
+/// Describes an atom to be sorted.
 struct CellAtom {
   std::array<float, 3> place;  // Å, relative to the cell's centre
   std::int32_t source;         // the caller's index of it

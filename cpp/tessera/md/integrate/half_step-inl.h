@@ -18,8 +18,8 @@ using lanewise::Vectors;
 using DI32 = hn::Rebind<std::int32_t, D>;
 using DI64 = hn::Rebind<std::int64_t, D>;
 
-/// A batch of groups of up to `most` atoms, one group per lane, that is loaded, changed and stored. The last batch of a
-/// list is filled up with copies of its first group, which is stored once.
+/// Loads, changes and stores a batch of groups of up to `most` atoms, one group per lane. The last batch of a list is
+/// filled up with copies of its first group, which is stored once.
 template <int most>
 class Batch {
  public:

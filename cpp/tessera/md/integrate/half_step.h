@@ -22,7 +22,7 @@
 
 namespace tessera::md::integrate {
 
-/// The speed beyond which a run counts as blown up, Å/ps: 2 Å in a 2 fs step, thirty times a hydrogen's thermal speed.
+/// A run counts as blown up beyond this speed, Å/ps: 2 Å in a 2 fs step, thirty times a hydrogen's thermal speed.
 inline constexpr double speed_limit = 1000;
 
 struct HalfStep {
@@ -35,8 +35,8 @@ struct HalfStep {
   Fraction* position = nullptr;
 };
 
-/// An atom that shows that the run has blown up: it is too fast after the kick, or its group's constraints can't be
-/// satisfied. The group stays where it is, without velocity.
+/// Names an atom that shows that the run has blown up: it is too fast after the kick, or its group's constraints can't
+/// be satisfied. The group stays where it is, without velocity.
 struct Failure {
   std::int32_t slot = -1;
   double speed = 0;  // Å/ps; 0: its constraints failed

@@ -29,7 +29,7 @@ class Integrator {
   virtual VelocityTime velocity_time() const { return VelocityTime::whole_step; }
 };
 
-/// An entry of the registry.
+/// Describes an integrator in the registry.
 struct IntegratorEntry {
   std::string_view name;
   std::string_view description;

@@ -7,7 +7,8 @@ namespace tessera::md::pair {
 
 inline constexpr int cluster_size = domain::cluster_size;
 
-/// Coordinates and parameters of a cluster as kernels read them; coordinates are in Å relative to the cell's centre.
+/// Holds coordinates and parameters of a cluster as kernels read them; coordinates are in Å relative to the cell's
+/// centre.
 struct alignas(32) ClusterData {
   float x[4], y[4], z[4];
   float q[4];        // charge × √(C·scale)

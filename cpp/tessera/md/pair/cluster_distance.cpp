@@ -19,12 +19,12 @@ using D = hn::CappedTag<float, 16>;
 using V = hn::Vec<D>;
 constexpr std::size_t lanes = hn::MaxLanes(D()), registers = 16 / lanes;
 
-/// One cluster's box, and the cut-off plus the reach of its atoms.
+/// Holds one cluster's box, and the cut-off plus the reach of its atoms.
 struct Extents {
   V lower[3], upper[3], range;
 };
 
-/// The faces and reaches of many boxes.
+/// Refers to the faces and reaches of many boxes.
 struct Faces {
   const float *lower[3], *upper[3], *reach;
 };

@@ -11,11 +11,11 @@
 
 namespace tessera::md::pair {
 
-/// Half of the 5 × 5 × 5 neighbour cells, the cell itself first.
+/// This is half of the 5 × 5 × 5 neighbour cells, including the cell itself, which comes first.
 inline constexpr int n_neighbour_cells = 63;
 
-/// Axis-aligned boxes around clusters' atoms, Å relative to the cell's centre, and the greatest reach of each cluster's
-/// atoms. There is one array per face, padded so that whole registers may be read past the last cluster.
+/// Holds axis-aligned boxes around clusters' atoms, Å relative to the cell's centre, and the greatest reach of each
+/// cluster's atoms. There is one array per face, padded so that whole registers may be read past the last cluster.
 struct ClusterBounds {
   std::array<std::vector<float>, 3> lower, upper;
   std::vector<float> reach;
@@ -28,8 +28,8 @@ struct ClusterBounds {
   std::size_t bytes() const { return 7 * reach.capacity() * sizeof(float); }
 };
 
-/// The cells that a cell's clusters are paired with: their clusters, the vectors to them and boxes around their atoms
-/// (Å relative to the first cell's centre). Cells that are not in the list have no clusters.
+/// Lists the cells that a cell's clusters are paired with: their clusters, the vectors to them and boxes around their
+/// atoms (Å relative to the first cell's centre). Cells that are not in the list have no clusters.
 struct alignas(64) NeighbourCells {
   static constexpr std::size_t room = 64;  // a multiple of a register's lanes
   std::array<std::int32_t, room> begin{}, end{};
@@ -37,7 +37,7 @@ struct alignas(64) NeighbourCells {
   std::array<float, room> reach{};
 };
 
-/// A cluster and the number of its neighbour cell: cluster · 64 + neighbour cell.
+/// Combines a cluster and the number of its neighbour cell: cluster · 64 + neighbour cell.
 using PairEntry = std::uint32_t;
 inline constexpr int cell_bits = 6;
 inline constexpr std::int64_t most_clusters = std::int64_t{1} << (32 - cell_bits);  // 268 million atoms a rank
@@ -45,8 +45,8 @@ static_assert(n_neighbour_cells <= 1 << cell_bits);
 inline std::int32_t cluster_of(PairEntry entry) { return static_cast<std::int32_t>(entry >> cell_bits); }
 inline std::size_t cell_of(PairEntry entry) { return entry % (1u << cell_bits); }
 
-/// The clusters of the neighbour cells that come near some cluster of a cell, in the order of the cells; each cluster
-/// of the cell searches only these. Boxes are relative to the centre of the cell.
+/// Lists the clusters of the neighbour cells that come near some cluster of a cell, in the order of the cells; each
+/// cluster of the cell searches only these. Boxes are relative to the centre of the cell.
 struct Candidates : ClusterBounds {
   std::vector<PairEntry> entry;
   std::size_t n = 0;
@@ -58,14 +58,14 @@ struct Candidates : ClusterBounds {
   }
 };
 
-/// The clusters that find_near_clusters() searches. `reach` (4·clusters) is how far each atom may still move.
+/// Refers to the clusters that find_near_clusters() searches. `reach` (4·clusters) is how far each atom may still move.
 struct ClusterSet {
   const ClusterData* clusters;
   const float* reach;
   const ClusterBounds& bounds;
 };
 
-/// A set of candidates, by index.
+/// Marks candidates, by index.
 class CandidateMarks {
  public:
   void reserve(std::size_t candidates) { bits_.resize(std::max(bits_.size(), candidates / 8 + 8)); }
@@ -82,14 +82,14 @@ class CandidateMarks {
   std::vector<std::uint8_t> bits_;
 };
 
-/// The clusters near a given one. Each array needs room for 16 more entries than there are candidates.
+/// Lists the clusters near a given one. Each array needs room for 16 more entries than there are candidates.
 struct NearClusters {
   PairEntry* plain;                        // certainly near
   std::vector<PairEntry> marked, unclear;  // marked and possibly near; scratch
   std::size_t n_plain = 0, n_marked = 0;
 };
 
-/// A box around a cell's atoms, Å relative to its centre, and their greatest reach.
+/// Holds a box around a cell's atoms, Å relative to its centre, and their greatest reach.
 struct CellBox {
   std::array<float, 3> lower, upper;
   float reach;

@@ -8,7 +8,7 @@ namespace HWY_NAMESPACE {
 
 constexpr std::size_t at_once = registers == 1 ? 4 : 1;  // entries that are computed together
 
-/// An i-cluster's values, spread over registers.
+/// Holds an i-cluster's values, spread over registers.
 struct ICluster {
   HWY_ALIGN float x[16], y[16], z[16], q[16], sigma[16], epsilon[16];
 
@@ -25,7 +25,7 @@ struct ICluster {
   }
 };
 
-/// The forces that a row adds to its i-cluster, lane by lane, in pair_force_unit.
+/// Sums the forces that a row adds to its i-cluster, lane by lane, in pair_force_unit.
 struct IForces {
   VI x[registers], y[registers], z[registers];
 
@@ -50,7 +50,7 @@ struct IForces {
   }
 };
 
-/// 12A and 6B of all 16 pairs, from the table of types.
+/// Looks up 12A and 6B of all 16 pairs in the table of types.
 struct TableLookup {
   HWY_ALIGN float a12[16], b6[16];
 
@@ -68,7 +68,7 @@ struct TableLookup {
   }
 };
 
-/// The interaction masks of several entries.
+/// Combines the interaction masks of several entries.
 template <std::size_t entries>
 HWY_INLINE MaskPack<entries * registers> Masks(const MaskedEntry* masked, std::uint16_t MaskedEntry::*which) {
   MaskPack<entries * registers> mask;
@@ -80,7 +80,7 @@ HWY_INLINE MaskPack<entries * registers> Masks(const MaskedEntry* masked, std::u
   return mask;
 }
 
-/// An i-cluster's parameter, repeated for each of several entries.
+/// Repeats an i-cluster's parameter for each of several entries.
 template <std::size_t entries>
 HWY_INLINE Pack<entries * registers> OfI(const float* values) {
   Pack<entries * registers> pack;
@@ -88,7 +88,7 @@ HWY_INLINE Pack<entries * registers> OfI(const float* values) {
   return pack;
 }
 
-/// A parameter of the j-clusters of several entries.
+/// Combines a parameter of the j-clusters of several entries.
 template <std::size_t entries>
 HWY_INLINE Pack<entries * registers> OfJ(const ClusterData* const* clusters, const float (ClusterData::*values)[4]) {
   Pack<entries * registers> pack;
@@ -97,7 +97,7 @@ HWY_INLINE Pack<entries * registers> OfJ(const ClusterData* const* clusters, con
   return pack;
 }
 
-/// One component of the shifts of several entries.
+/// Combines one component of the shifts of several entries.
 template <std::size_t entries>
 HWY_INLINE Pack<entries * registers> OfCell(const float* const* shift, std::size_t component) {
   Pack<entries * registers> pack;
@@ -128,15 +128,15 @@ HWY_INLINE void SubtractJForces(const W* fx, const W* fy, const W* fz, std::int3
   }
 }
 
-/// What the loop over a part reads and writes, except constants and the list.
+/// Refers to what the loop over a part reads and writes, except constants and the list.
 struct Loop {
   const std::array<float, 3>* shifts;
   const ClusterData* clusters;
   ClusterForces* force;
 };
 
-/// The energies and the virial of a row. Each entry's contribution is rounded to a multiple of 2⁻²⁴ kcal/mol, so that
-/// the sums are exact in any order.
+/// Sums the energies and the virial of a row. Each entry's contribution is rounded to a multiple of 2⁻²⁴ kcal/mol, so
+/// that the sums are exact in any order.
 class EnergySums {
  public:
   HWY_INLINE void Clear() {

@@ -16,23 +16,23 @@ namespace tessera::md::pair {
 /// The kernel's unit of force is 2⁻¹⁸ kcal/mol/Å; the range is ±8192.
 inline constexpr double pair_force_unit = 1.0 / 262144.0;
 
-/// A cluster's forces in the kernel's unit, in one cache line: x, z and y of its four atoms, and scratch space for the
-/// kernel.
+/// Holds a cluster's forces in the kernel's unit, in one cache line: x, z and y of its four atoms, and scratch space
+/// for the kernel.
 struct alignas(64) ClusterForces {
   std::int32_t value[16];
 };
 inline constexpr std::size_t force_offset[3] = {0, 8, 4};  // of x, y and z
 
-/// The F/r beyond which a pair would overflow the kernel's integers, in its units: 250 kcal/mol/Å². Contacts in a sound
-/// system stay below 100. The limit leaves room for sixteen pairs 2 Å apart that push in one direction, more than fit
-/// on one side of an atom.
+/// A pair with a greater F/r than this might overflow the kernel's integers; in their units it is 250 kcal/mol/Å².
+/// Contacts in a sound system stay below 100. The limit leaves room for sixteen pairs 2 Å apart that push in one
+/// direction, more than fit on one side of an atom.
 inline constexpr float clash_force_over_r = 250 * 262144.0f;
 
-/// The degree of the Ewald polynomials: the lower one is enough for α·cutoff up to about 3.2 (a tolerance of 1e-5), the
-/// higher one for all other settings.
+/// These are the degrees of the Ewald polynomials: the lower one is enough for α·cutoff up to about 3.2 (a tolerance of
+/// 1e-5), the higher one for all other settings.
 inline constexpr int ewald_degree = 12, ewald_degree_high = 16;
 
-/// A cluster pair that the kernel left out, which the caller computes in double precision.
+/// Names a cluster pair that the kernel left out, which the caller computes in double precision.
 struct Clash {
   std::int32_t i_cluster;
   MaskedEntry entry;
@@ -72,14 +72,14 @@ struct KernelConstants {
   std::int32_t n_types;
 };
 
-/// The constants for given settings, and the polynomials' greatest relative error in force (for reports).
+/// Holds the constants for given settings, and the polynomials' greatest relative error in force (for reports).
 struct PreparedConstants {
   KernelConstants constants{};
   double ewald_force_error = 0;
 };
 PreparedConstants prepare_constants(const PairSettings& settings, KernelRule rule);
 
-/// A range of rows of a part of the list.
+/// Describes a range of rows of a part of the list.
 struct RowRange {
   std::size_t begin, end;
 };

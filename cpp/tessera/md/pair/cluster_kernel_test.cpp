@@ -36,7 +36,7 @@ struct Options {
   double moved = 0;    // Å, of each atom after the search, in a direction of its own
 };
 
-/// A velocity so high that every atom gets the greatest reach, half the buffer.
+/// This velocity is so high that every atom gets the greatest reach, half the buffer.
 constexpr Velocity fast = {1 << 30, 0, 0};
 
 Found compute(const test::Sample& sample, const PairSettings& settings, const Options& options) {

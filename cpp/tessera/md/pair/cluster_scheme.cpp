@@ -13,7 +13,7 @@ namespace {
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
-/// The scheme that computes pairs of clusters from a list.
+/// Computes pairs of clusters from a list.
 class ClusterList : public PairSum {
  public:
   explicit ClusterList(const PairData& data) : data_(data), lister_(data.domain, data.threads) {}

@@ -28,7 +28,7 @@ std::vector<double> interpolate(Function&& function, double low, double high, in
                                           static_cast<double>(n));
     chebyshev[j] *= (j == 0 ? 1.0 : 2.0) / static_cast<double>(n);
   }
-  // T₀ = 1, T₁ = t, Tⱼ₊₁ = 2tTⱼ − Tⱼ₋₁
+  // The recurrence is T₀ = 1, T₁ = t, Tⱼ₊₁ = 2tTⱼ − Tⱼ₋₁.
   std::vector<double> coefficient(n, 0);
   std::vector<double> previous(n, 0), current(n, 0);
   previous[0] = 1;

@@ -6,7 +6,7 @@
 
 namespace tessera::md::pair {
 
-/// The coefficients of powers of t = 2r²/r_c² − 1 on [0, r_c], and the greatest error relative to 1/r at the same
+/// Holds the coefficients of powers of t = 2r²/r_c² − 1 on [0, r_c], and the greatest error relative to 1/r at the same
 /// distance, beyond 1 Å.
 struct Polynomial {
   std::vector<double> coefficient;
@@ -16,8 +16,8 @@ struct Polynomial {
 /// Fits F·r: erf(αr)/r − 2α/√π·exp(−α²r²).
 Polynomial fit_ewald_force(double alpha, double cutoff, int degree);
 
-/// The same function in pieces: with x = r²·scale − ½, its nearest integer n and u = x − n, the coefficient of uᶜ is
-/// coefficient[c][n]. There are as many pieces as a register of AVX-512 has lanes.
+/// Holds the same function in pieces: with x = r²·scale − ½, its nearest integer n and u = x − n, the coefficient of uᶜ
+/// is coefficient[c][n]. There are as many pieces as a register of AVX-512 has lanes.
 struct PiecewisePolynomial {
   static constexpr int n_pieces = 16, degree = 4;
   double scale = 0;  // Å⁻²

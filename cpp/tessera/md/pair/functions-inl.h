@@ -29,7 +29,8 @@ HWY_INLINE V set(float value) { return hn::Set(D(), value); }
 // A kernel has a long chain of dependent operations, and a processor's out-of-order window is limited. The functions
 // below therefore work on packs of registers, in which several independent chains run side by side.
 
-/// A value of `n` registers. An operation on packs acts on each register; a single register stands for n equal ones.
+/// Holds `n` registers as one value. An operation on packs acts on each register; a single register stands for n equal
+/// ones.
 template <std::size_t n>
 struct Pack {
   V part[n];
@@ -106,7 +107,7 @@ TESSERA_PACK_3(IfThenElse)
 #undef TESSERA_PACK_2
 #undef TESSERA_PACK_3
 
-/// The number one, for which operations are free.
+/// Stands for the number one, with which operations are free.
 struct One {};
 template <class B>
 HWY_INLINE B Mul(One, const B& b) {
@@ -184,7 +185,7 @@ HWY_INLINE V4 SumBlocks(W v) {
   }
 }
 
-/// The settings that a loop is compiled for; `Runtime` reads them from the constants each time.
+/// Fixes the settings that a loop is compiled for; `Runtime` reads them from the constants each time.
 struct Runtime {
   static constexpr bool fixed = false;
   static constexpr int ewald_degree = ewald_degree_high;

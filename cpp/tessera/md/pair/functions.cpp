@@ -10,7 +10,7 @@ namespace tessera::md::pair {
 
 namespace {
 
-/// A smooth switch in r² and its derivative by r².
+/// Holds a smooth switch in r² and its derivative by r².
 struct Switch {
   double value, derivative;
 };

@@ -67,9 +67,9 @@ ForceEnergy coulomb(const PairSettings& settings, double r2);
 /// Computes the correction for an excluded pair, which the mesh includes: −erf(αr)/r for C qᵢqⱼ = 1. Finite at r = 0.
 ForceEnergy ewald_exclusion(double alpha, double r2);
 
-/// The integral ∫ of 4πr²(U₀ − U)dr/2 for one pair of types per unit density: the energy that modifier and cut-off
-/// remove in a uniform fluid, kcal/mol·Å³, and the same of −r dU/dr/3 for the pressure. The switching distance must be
-/// greater than 0; otherwise the integral is infinite.
+/// Holds the integral ∫ of 4πr²(U₀ − U)dr/2 for one pair of types per unit density: the energy that modifier and
+/// cut-off remove in a uniform fluid, kcal/mol·Å³, and the same of −r dU/dr/3 for the pressure. The switching distance
+/// must be greater than 0; otherwise the integral is infinite.
 struct TailIntegral {
   double energy = 0, virial = 0;
 };

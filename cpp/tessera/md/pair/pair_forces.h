@@ -12,8 +12,8 @@
 
 namespace tessera::md::pair {
 
-/// How long a pair list lasts. Each atom is given a reach according to its speed; a new list is made once an atom has
-/// moved further.
+/// Decides how long a pair list lasts. Each atom is given a reach according to its speed; a new list is made once an
+/// atom has moved further.
 struct ListSettings {
   double steps = 4;         // about how many steps a list lasts; with more, lists are longer and made less often
   double timestep = 0.002;  // ps
@@ -61,7 +61,7 @@ class PairForces {
   std::size_t bytes() const;
 
  private:
-  /// Positions of a cluster's atoms, Å relative to the cell's centre.
+  /// Holds positions of a cluster's atoms, Å relative to the cell's centre.
   struct Places {
     float x[cluster_size], y[cluster_size], z[cluster_size];
   };

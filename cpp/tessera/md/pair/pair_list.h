@@ -17,8 +17,8 @@
 
 namespace tessera::md::pair {
 
-/// An i-cluster against a j-cluster of which not all 16 pairs interact fully. Bit 4·i + j of a mask is atom i of the
-/// i-cluster with atom j of the j-cluster.
+/// Pairs an i-cluster with a j-cluster of which not all 16 pairs of atoms interact fully. Bit 4·i + j of a mask is atom
+/// i of the i-cluster with atom j of the j-cluster.
 struct MaskedEntry {
   PairEntry j;
   std::uint16_t interact;  // pairs with the full interaction
@@ -32,7 +32,7 @@ struct Row {
   std::int64_t masked_begin, plain_begin;
 };
 
-/// One thread's part of the list.
+/// Holds one thread's part of the list.
 struct PairListPart {
   std::vector<Row> rows;  // one more row marks the end of the last
   std::vector<MaskedEntry> masked;
@@ -56,7 +56,8 @@ struct PairList {
   std::size_t bytes() const;
 };
 
-/// The atoms of other clusters that the force field excludes for a cluster's atoms; by cluster, both ways, in no order.
+/// Lists the atoms of other clusters that the force field excludes for a cluster's atoms; by cluster, both ways, in no
+/// order.
 struct ExcludedClusters {
   struct Partner {
     std::int32_t cluster;
@@ -71,7 +72,7 @@ struct ExcludedClusters {
   }
 };
 
-/// The types whose pairs have parameters of their own.
+/// Tells which types have pairs with parameters of their own.
 struct TablePairs {
   std::int32_t n_types = 0;
   std::vector<std::uint8_t> needs_table;  // (types × types) 1: does not follow the combination rule
@@ -79,10 +80,11 @@ struct TablePairs {
   bool any = false;
 };
 
-/// The margin by which lists extend the range, Å; it generously covers distances in single precision.
+/// Lists extend the range by this margin, Å; it generously covers distances in single precision.
 inline constexpr double list_rounding = 2e-3;
 
-/// An offset of the half shell of cells around a cell: j-cell = i-cell + offset, midpoint cell = i-cell + midpoint.
+/// Describes an offset of the half shell of cells around a cell: j-cell = i-cell + offset, midpoint cell = i-cell +
+/// midpoint.
 struct CellOffset {
   Index3 cell, midpoint;
 };

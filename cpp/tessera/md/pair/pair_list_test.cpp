@@ -15,7 +15,7 @@ namespace {
 
 using test::index;
 
-/// The number of images of a pair of atoms (lower id first) within range, interacting and excluded ones separately.
+/// Counts the images of a pair of atoms (lower id first) within range, interacting and excluded ones separately.
 using Count = std::map<std::pair<std::int64_t, std::int64_t>, std::array<int, 2>>;
 
 struct Listed {

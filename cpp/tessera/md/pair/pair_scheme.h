@@ -21,7 +21,7 @@
 
 namespace tessera::md::pair {
 
-/// A rank's atoms as all schemes read them; PairForces owns it.
+/// Holds a rank's atoms as all schemes read them; PairForces owns it.
 struct PairData {
   const domain::Domain& domain;
   ThreadPool& threads;
@@ -38,7 +38,7 @@ struct PairData {
   std::vector<float> reach{};  // by slot, Å: how far it may move before the next list
 };
 
-/// A scheme on one rank. It is constructed once; its data must outlive it.
+/// Runs a scheme on one rank. It is constructed once; its data must outlive it.
 class PairSum {
  public:
   virtual ~PairSum() = default;
@@ -62,7 +62,7 @@ class PairSum {
   virtual std::size_t other_bytes() const = 0;
 };
 
-/// An entry of the registry.
+/// Describes a scheme in the registry.
 struct PairScheme {
   std::string_view name;
   std::string_view description;

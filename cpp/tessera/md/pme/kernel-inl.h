@@ -93,7 +93,7 @@ HWY_INLINE void FillSpline(V w, V* weight, V* slope) {
   }
 }
 
-/// The splines of several atoms, one atom per lane.
+/// Computes the splines of several atoms, one atom per lane.
 template <int order, bool with_slopes>
 struct Block {
   static constexpr int parts = order > 4 ? 2 : 1;  // groups of four that an atom's weights fill
@@ -201,7 +201,7 @@ void Spread(const SpreadTarget<float>& target, int order, const std::int32_t* at
   SpreadOrder<8>(target, atoms, n, position, charge);
 }
 
-/// One atom's sums, still in four lanes along z.
+/// Holds one atom's sums, still in four lanes along z.
 struct Sums {
   V4 x, y, z;
 };

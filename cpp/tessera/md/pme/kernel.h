@@ -22,7 +22,7 @@
 
 namespace tessera::md::pme {
 
-/// The integers that charges are summed as. For float a point holds up to ±128 e in steps of 6e-8 e, and rounding p³
+/// Charges are summed as these integers. For float a point holds up to ±128 e in steps of 6e-8 e, and rounding p³
 /// weights per atom leaves a relative error of 3e-7 (order 4) to 1e-6 (order 8) in forces. For double a point holds
 /// ±5·10⁵ e in steps of 6e-14 e.
 template <class Real>
@@ -47,11 +47,11 @@ struct MeshWindow {
   }
 };
 
-/// The number of values past an array's last row that kernels may read, and may write arbitrary values to.
+/// Kernels may read this many values past an array's last row, and may write arbitrary values to them.
 inline constexpr std::int64_t mesh_slack = 16;
 
-/// A brick of the mesh with p−1 more points on every side, so that a spline which touches the brick fits. The values at
-/// these extra points are never read. Rows of planes x outside [x_begin, x_end) (of the array) do not change.
+/// Refers to a brick of the mesh with p−1 more points on every side, so that a spline which touches the brick fits. The
+/// values at these extra points are never read. Rows of planes x outside [x_begin, x_end) (of the array) do not change.
 template <class Real>
 struct SpreadTarget {
   MeshWindow window;

@@ -12,7 +12,7 @@
 
 namespace tessera::md::pme {
 
-/// The mesh part of particle-mesh Ewald as a step uses it. Without electrostatics by PME it does nothing.
+/// Computes the mesh part of particle-mesh Ewald as a step uses it. Without electrostatics by PME it does nothing.
 class Mesh {
  public:
   Mesh(const EngineSettings& settings, const Plan& plan, const domain::Domain& domain, const comm::Communicator& comm,

@@ -120,7 +120,7 @@ std::string PmePlan::summary() const {
 
 PmePlan plan_pme(const PmeSettings& settings, const std::array<double, 3>& edges, const Index3& cells,
                  const std::vector<IndexBox>& cell_bricks, double margin,
-                 const std::function<fft::Plan(const fft::Problem&)>& plan_transform) {
+                 const std::function<fft::TransformPlan(const fft::TransformProblem&)>& plan_transform) {
   check_settings(settings);
   PmePlan plan;
   plan.settings = settings;
@@ -143,7 +143,7 @@ PmePlan plan_pme(const PmeSettings& settings, const std::array<double, 3>& edges
     plan.padded.push_back(cell_bricks[rank].is_empty()
                               ? IndexBox{}
                               : padded_brick(plan.bricks[rank], settings.grid, settings.order, plan.margin));
-  fft::Problem problem{settings.grid};
+  fft::TransformProblem problem{settings.grid};
   problem.ranks = static_cast<int>(plan.bricks.size());
   problem.input = plan.bricks;
   problem.output = plan.padded;

@@ -47,7 +47,7 @@ struct PmePlan {
   std::vector<IndexBox> bricks;  // by rank: mesh points whose charge the rank sums
   std::vector<IndexBox> padded;  // by rank: mesh points whose potential its atoms need, periodic images included
   Index3 margin{};               // mesh points by which atoms may be outside their cell, included in padded bricks
-  fft::Plan transform;           // from bricks to padded bricks
+  fft::TransformPlan transform;  // from bricks to padded bricks
 
   std::string summary() const;
 };
@@ -56,7 +56,7 @@ struct PmePlan {
 /// the transform. Throws InputError if the settings can't be used or cells are too narrow for the spline.
 PmePlan plan_pme(const PmeSettings& settings, const std::array<double, 3>& edges, const Index3& cells,
                  const std::vector<IndexBox>& cell_bricks, double margin,
-                 const std::function<fft::Plan(const fft::Problem&)>& plan_transform);
+                 const std::function<fft::TransformPlan(const fft::TransformProblem&)>& plan_transform);
 
 /// Tells whether the plan is also valid for a box of other edges (Å) with another margin (Å).
 bool holds(const PmePlan& plan, const std::array<double, 3>& edges, double margin);

@@ -34,7 +34,7 @@ inline void fill_spline(Value w, Value* weight, Value* slope) {
   }
 }
 
-/// A mesh coordinate along one direction: point ⌊u⌋ in [0, n) and the rest of u in units of 2⁻³².
+/// Holds a mesh coordinate along one direction: point ⌊u⌋ in [0, n) and the rest of u in units of 2⁻³².
 struct MeshCoordinate {
   std::int64_t point;
   std::uint32_t rest;

@@ -8,7 +8,7 @@
 
 namespace tessera::md::pme {
 
-/// A cut-off of the direct sum, with the mesh that computes the rest.
+/// Holds a cut-off of the direct sum, with the mesh that computes the rest.
 struct Split {
   double cutoff = 0;  // Å
   Index3 grid{};

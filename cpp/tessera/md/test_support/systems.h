@@ -134,7 +134,7 @@ inline Sample make_mixture(const MixtureOptions& options) {
   return sample;
 }
 
-/// The forces by atom id and the energies of a set of positions (by id): every pair in its nearest image, by
+/// Holds the forces by atom id and the energies of a set of positions (by id): every pair in its nearest image, by
 /// definition.
 struct Oracle {
   std::vector<Vec3> force;

@@ -36,7 +36,7 @@ std::vector<double> periodic_spline_slopes(const std::vector<double>& value) {
   return slope;
 }
 
-// The four cubic Hermite polynomials of t in [0, 1]: value at 0, value at 1, slope at 0, slope at 1.
+// Holds the four cubic Hermite polynomials of t in [0, 1]: value at 0, value at 1, slope at 0, slope at 1.
 struct Hermite {
   std::array<double, 4> value, slope;
 
@@ -47,7 +47,7 @@ struct Hermite {
   }
 };
 
-// The grid square of an angle and the place in it; −180° is grid point 0.
+// Holds the grid square of an angle and the place in it; −180° is grid point 0.
 struct Place {
   int index;
   double t;

@@ -32,7 +32,7 @@ class CmapTable {
   friend CmapTable make_cmap_table(const model::CmapParameter&);
 
  private:
-  /// A grid point's U, h·∂U/∂φ, h·∂U/∂ψ, h²·∂²U/∂φ∂ψ with h the grid step, all in kcal/mol.
+  /// Holds a grid point's U, h·∂U/∂φ, h·∂U/∂ψ, h²·∂²U/∂φ∂ψ with h the grid step, all in kcal/mol.
   using Node = std::array<double, 4>;
 
   int n_ = 0;

@@ -5,8 +5,8 @@
 
 namespace tessera::md::bonded {
 
-/// A term k[1 + cos(nφ − δ)] with n ≥ 0; the phase is given by cosine and sine, so that no trigonometric function is
-/// needed.
+/// Holds a term k[1 + cos(nφ − δ)] with n ≥ 0; the phase is given by cosine and sine, so that no trigonometric function
+/// is needed.
 struct CosineTerm {
   double k;  // kcal/mol
   double cos_delta, sin_delta;

@@ -7,8 +7,8 @@ HWY_BEFORE_NAMESPACE();
 namespace tessera::md::bonded {
 namespace HWY_NAMESPACE {
 
-/// The dihedral of atoms `first` to `first` + 3 of a term: cosine and sine of φ (IUPAC: trans is 180°, clockwise
-/// positive) and the factors of its gradient, without trigonometric functions.
+/// Computes the dihedral of atoms `first` to `first` + 3 of a term: cosine and sine of φ (IUPAC: trans is 180°,
+/// clockwise positive) and the factors of its gradient, without trigonometric functions.
 ///
 /// Formula: F = rᵢ − rⱼ, G = rⱼ − r_k, H = r_l − r_k, A = F×G, B = H×G;
 ///   cos φ = A·B/|A||B|, sin φ = (B×A)·G/|A||B||G| = −|G|(F·B)/|A||B|; ∂φ/∂rᵢ = −|G|A/A², ∂φ/∂r_l = |G|B/B²

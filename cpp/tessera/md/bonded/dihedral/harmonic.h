@@ -5,7 +5,7 @@
 
 namespace tessera::md::bonded {
 
-/// A term k(φ − φ₀)²; φ₀ is given by cosine and sine.
+/// Holds a term k(φ − φ₀)²; φ₀ is given by cosine and sine.
 struct HarmonicDihedral {
   double k;  // kcal/mol/rad²
   double cos_phi0, sin_phi0;

@@ -5,7 +5,7 @@
 
 namespace tessera::md::bonded {
 
-/// A term c12/r¹² − c6/r⁶ + charge_factor·qᵢqⱼ/r.
+/// Holds a term c12/r¹² − c6/r⁶ + charge_factor·qᵢqⱼ/r.
 struct Pair14Row {
   double c12, c6;        // kcal/mol·Å¹², kcal/mol·Å⁶
   double charge_factor;  // f·C, kcal Å mol⁻¹ e⁻²

@@ -14,7 +14,7 @@ using namespace pair::HWY_NAMESPACE;  // NOLINT(google-build-using-namespace): t
 constexpr auto width = static_cast<std::int32_t>(lanes);
 using P = Pack<1>;
 
-/// The x, y and z of some atoms.
+/// Holds x, y and z of some atoms.
 template <class T>
 struct Triple {
   T x, y, z;
@@ -77,7 +77,7 @@ struct Access<Layout::structure_of_arrays> {
   }
 };
 
-/// A register of consecutive j-atoms.
+/// Loads consecutive j-atoms into a register.
 template <Layout layout>
 struct Consecutive {
   std::int32_t first;
@@ -95,7 +95,7 @@ struct Consecutive {
   }
 };
 
-/// A register of j-atoms at arbitrary slots, all different.
+/// Loads j-atoms at arbitrary slots, all different, into a register.
 template <Layout layout>
 struct Indexed {
   VI slots;
@@ -116,7 +116,7 @@ struct Indexed {
 /// Returns a mask of the first `n` lanes; n may be negative or greater than the number of lanes.
 HWY_INLINE M FirstLanes(std::int32_t n) { return hn::FirstN(D(), static_cast<std::size_t>(std::clamp(n, 0, width))); }
 
-/// An i-atom's values, spread over registers.
+/// Holds an i-atom's values, spread over registers.
 struct IAtom {
   V x, y, z, q, sigma, epsilon;
   bool by_table;  // its type has parameters of its own with some other type
@@ -140,14 +140,14 @@ struct IAtom {
 // Results must not depend on the list, but the atoms in neighbouring lanes do. Each pair is therefore rounded by
 // itself, and all sums are sums of integers.
 
-/// The force on an i-atom, in pair_force_unit.
+/// Sums the force on an i-atom, in pair_force_unit.
 struct ForceSum {
   VI x, y, z;
 
   HWY_INLINE void Clear() { x = y = z = hn::Zero(DI()); }
 };
 
-/// A sum of values that are first rounded to whole numbers of energy_unit; sums of such numbers in doubles are exact.
+/// Sums values that are first rounded to whole numbers of energy_unit; sums of such numbers in doubles are exact.
 class ExactSum {
  public:
   HWY_INLINE void Clear() { lower_ = upper_ = hn::Zero(wide); }
@@ -175,7 +175,7 @@ class ExactSum {
   hn::Vec<Wide> lower_, upper_;
 };
 
-/// The sums of energies and virial.
+/// Sums energies and virial.
 struct EnergySums {
   ExactSum lj, real, virial[6];
 
@@ -190,7 +190,7 @@ struct EnergySums {
   }
 };
 
-/// The table's functions, interpolated between two points.
+/// Holds the table's functions, interpolated between two points.
 struct Interpolated {
   V repulsion, dispersion, coulomb;
 };
@@ -214,14 +214,14 @@ HWY_INLINE Interpolated Interpolate(const std::vector<float>& values, VI point, 
           hn::MulAdd(fraction, step[2], value[2])};
 }
 
-/// The arguments of the functions of distance: r⁻⁶ and r⁻¹² are multiplied by 6B and 12A, Coulomb by the product of the
-/// charges.
+/// Holds the arguments of the functions of distance: r⁻⁶ and r⁻¹² are multiplied by 6B and 12A, Coulomb by the product
+/// of the charges.
 struct PairTerms {
   V r2, inverse, inverse2, b6, a12, qq;
   M interact, excluded;  // excluded pairs get the mesh correction only
 };
 
-/// F/r, and energies if requested; values are meaningless for pairs that are `too_close` for the functions.
+/// Holds F/r, and energies if requested; values are meaningless for pairs that are `too_close` for the functions.
 struct PairValues {
   V force_over_r, lj, coulomb;
   M too_close;

@@ -14,20 +14,20 @@
 
 namespace tessera::md::pair::cells {
 
-/// The layout of coordinates and forces: x y z of one atom after another, or all x, then all y, then all z.
+/// Tells how coordinates and forces are stored: x y z of one atom after another, or all x, then all y, then all z.
 enum class Layout { array_of_structures, structure_of_arrays };
 
-/// The room of one register beyond the last slot of arrays by slot; coordinates there are far away.
+/// Arrays by slot have room for a register beyond the last slot; coordinates there are far away.
 inline constexpr std::int32_t spare_slots = 16;
 
-/// The cells and the pairs of cells that this rank computes.
+/// Lists the cells and the pairs of cells that this rank computes.
 struct CellPairs {
   std::vector<std::int32_t> begin, end;                              // by local cell: slots of its atoms
   std::vector<std::array<std::int32_t, n_neighbour_cells>> partner;  // by local cell and offset; −1: another rank's
   std::vector<std::array<float, 3>> shift;                           // by offset, Å
 };
 
-/// What searches and kernels read. Coordinates are in Å relative to the cell's centre; parameters are as in
+/// Holds what searches and kernels read. Coordinates are in Å relative to the cell's centre; parameters are as in
 /// ClusterData.
 struct CellAtoms {
   Layout layout;
@@ -43,13 +43,13 @@ struct CellAtoms {
   const PairTable* table;  // null: analytic functions
 };
 
-/// The neighbours of an i-atom in one cell, those that the force field excludes first. They end where those of the next
-/// row begin.
+/// Marks the neighbours of an i-atom in one cell, those that the force field excludes first. They end where those of
+/// the next row begin.
 struct NeighbourRow {
   std::int32_t slot, begin, n_excluded;
 };
 
-/// One thread's lists of neighbours, by pairs of cells.
+/// Holds one thread's lists of neighbours, by pairs of cells.
 struct NeighbourList {
   struct CellPair {
     std::int32_t offset, row_begin;
@@ -62,7 +62,7 @@ struct NeighbourList {
   std::size_t bytes() const;
 };
 
-/// A pair too close for a kernel's integers or table, which the caller computes in double precision.
+/// Names a pair too close for a kernel's integers or table, which the caller computes in double precision.
 struct ClosePair {
   std::int32_t i, j, offset;
   bool is_excluded;

@@ -12,7 +12,7 @@ namespace {
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
-/// What both schemes share: atoms in their layout, forces by thread, and pairs left to double precision.
+/// Holds what both schemes share: atoms in their layout, forces by thread, and pairs left to double precision.
 class CellSum : public PairSum {
  public:
   CellSum(const PairData& data, Layout layout)

@@ -8,7 +8,7 @@
 namespace tessera::md::pair::cells {
 namespace {
 
-/// The greatest errors of interpolated F/r and U, relative to an unmodified r⁻¹², r⁻⁶ or 1/r.
+/// Holds the greatest errors of interpolated F/r and U, relative to an unmodified r⁻¹², r⁻⁶ or 1/r.
 struct Errors {
   double force = 0, energy = 0;
 };
