@@ -256,7 +256,7 @@ void Domain::gather(std::vector<Value>& values, const std::vector<std::int32_t>&
   values = std::move(sorted);
 }
 
-/// Sorts atoms into the slots of their cells, by the local cell of each; −1 means that the atom has left this rank.
+/// Sorts atoms into the slots of their cells, by the local cell of each; −1 means that there is no atom of this rank.
 void Domain::sort_into_cells(std::vector<std::int32_t> cell_of) {
   // The peak of memory is reached while several arrays of atoms exist at once, so arrays that can be recomputed are
   // freed here.
@@ -277,7 +277,7 @@ void Domain::sort_into_cells(std::vector<std::int32_t> cell_of) {
     cell_begin[at(c) + 1] = cell_begin[at(c)] + (count[at(c)] + cluster_size - 1) / cluster_size;
   }
   n_owned_slots_ = cell_begin[at(n_owned_cells_)] * cluster_size;
-  // For each new slot, this is the old place of its atom: sorted by cell, then by the order within the cell.
+  // This is the old place of each new slot's atom. It is sorted by cell first, and below also within the cells.
   std::vector<std::int32_t> source(at(n_owned_slots_), -1);
   std::fill(count.begin(), count.end(), 0);
   for (std::size_t s = 0; s < cell_of.size(); ++s)
