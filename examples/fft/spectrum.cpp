@@ -17,7 +17,8 @@ void transform_a_field() {
   ThreadPool threads(2);
 
   // Real points, z swept first: the direction that is halved. Rank 0 chooses the scheme for all.
-  const fft::Problem problem{.grid = {60, 45, 50}, .kind = fft::Kind::real, .order = {2, 1, 0}, .ranks = comm.size()};
+  const fft::TransformProblem problem{
+      .grid = {60, 45, 50}, .kind = fft::TransformKind::real, .order = {2, 1, 0}, .ranks = comm.size()};
   const auto plan = fft::agree_on_plan(comm, problem, {}).plan;
   fft::Transform<double> transform(plan, comm, threads);
 

@@ -45,8 +45,8 @@ Bounds bounds_of(const IndexBox& box) {
   return bounds;
 }
 
-fft::Problem problem_of(const std::array<std::int64_t, 3>& shape, bool is_real, int ranks) {
-  return {shape, is_real ? fft::Kind::real : fft::Kind::complex, order, ranks};
+fft::TransformProblem problem_of(const std::array<std::int64_t, 3>& shape, bool is_real, int ranks) {
+  return {shape, is_real ? fft::TransformKind::real : fft::TransformKind::complex, order, ranks};
 }
 
 /// What one rank's system refuses, all ranks hear.

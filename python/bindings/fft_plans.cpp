@@ -35,9 +35,10 @@ using nlohmann::json;
 using Shape = std::array<std::int64_t, 3>;
 
 /// As tessera.fft: the last direction is swept first, and halved.
-fft::Problem problem_of(const Shape& shape, bool is_real, int ranks, const std::optional<Boxes>& input = {},
-                        const std::optional<Boxes>& output = {}) {
-  fft::Problem problem{shape, is_real ? fft::Kind::real : fft::Kind::complex, {2, 1, 0}, ranks};
+fft::TransformProblem problem_of(const Shape& shape, bool is_real, int ranks, const std::optional<Boxes>& input = {},
+                                 const std::optional<Boxes>& output = {}) {
+  fft::TransformProblem problem{
+      shape, is_real ? fft::TransformKind::real : fft::TransformKind::complex, {2, 1, 0}, ranks};
   for (const auto& [given, list] : {std::pair(&input, &problem.input), {&output, &problem.output}}) {
     if (!*given) continue;
     if (static_cast<int>((*given)->shape(0)) != ranks) throw InputError("input and output: a box for each rank");
@@ -46,7 +47,7 @@ fft::Problem problem_of(const Shape& shape, bool is_real, int ranks, const std::
   return problem;
 }
 
-Rows messages(const fft::Plan& plan, std::size_t exchange, int first, int last, bool backward) {
+Rows messages(const fft::TransformPlan& plan, std::size_t exchange, int first, int last, bool backward) {
   const auto moves = backward ? plan.backward() : plan.forward();
   if (exchange >= moves.size() || first < 0 || last > plan.ranks() || first > last)
     throw InputError("a plan has no such exchange or ranks");
@@ -54,16 +55,17 @@ Rows messages(const fft::Plan& plan, std::size_t exchange, int first, int last, 
   std::vector<int> receivers(static_cast<std::size_t>(last - first));
   std::iota(receivers.begin(), receivers.end(), first);
   const auto& move = moves[exchange];
-  fft::for_messages(plan.problem.grid, move, receivers, [&](const fft::Message& message) {
+  fft::for_messages(plan.problem.grid, move, receivers, [&](const fft::RedistributionMessage& message) {
     rows.push_back({message.from, message.to, message.values * move.components});
   });
   return matrix(std::move(rows));
 }
 
-std::vector<std::pair<fft::Plan, double>> rank_schemes(const std::string& path, int ranks_per_host, const Shape& shape,
-                                                       bool is_real, std::int64_t real_bytes,
-                                                       const std::optional<Boxes>& input,
-                                                       const std::optional<Boxes>& output) {
+std::vector<std::pair<fft::TransformPlan, double>> rank_schemes(const std::string& path, int ranks_per_host,
+                                                                const Shape& shape, bool is_real,
+                                                                std::int64_t real_bytes,
+                                                                const std::optional<Boxes>& input,
+                                                                const std::optional<Boxes>& output) {
   const auto network = machine::read_network(path);
   std::vector<int> host_of_rank;
   for (std::size_t host = 0; host < network.hosts.size(); ++host)
@@ -71,7 +73,7 @@ std::vector<std::pair<fft::Plan, double>> rank_schemes(const std::string& path, 
                         static_cast<int>(host));
   if (host_of_rank.empty()) throw InputError("no ranks on any host; give at least one");
   const machine::Wires wires(network, host_of_rank);
-  std::vector<std::pair<fft::Plan, double>> ranked;
+  std::vector<std::pair<fft::TransformPlan, double>> ranked;
   for (auto& candidate :
        fft::rank_schemes(problem_of(shape, is_real, wires.n_ranks(), input, output), real_bytes, wires))
     ranked.emplace_back(std::move(candidate.plan), candidate.predicted.seconds());
@@ -83,7 +85,7 @@ constexpr int most_ranks_to_count = 16384, counted_ranks = 1024;
 
 /// Exchanges of forward: those in which anything moves. Of many ranks what some send stands for all: "messages" is then
 /// an estimate.
-json exchanges_of(const fft::Plan& plan, std::int64_t real_bytes) {
+json exchanges_of(const fft::TransformPlan& plan, std::int64_t real_bytes) {
   const int n_ranks = plan.ranks();
   std::vector<int> senders;
   if (n_ranks <= most_ranks_to_count) {
@@ -98,7 +100,7 @@ json exchanges_of(const fft::Plan& plan, std::int64_t real_bytes) {
     int sender = -1;
     // The way back is received by who sent the way there.
     fft::for_messages(plan.problem.grid, {move.to, move.from, move.components}, senders,
-                      [&](const fft::Message& message) {
+                      [&](const fft::RedistributionMessage& message) {
                         if (message.to != sender) partners = bytes = 0;
                         sender = message.to;
                         ++n;
@@ -149,24 +151,25 @@ json explain(const std::optional<std::string>& path, const Shape& shape, bool is
 }  // namespace
 
 void register_fft_plans(nb::module_& module) {
-  nb::class_<fft::Plan>(module, "FftPlan")
+  nb::class_<fft::TransformPlan>(module, "FftPlan")
       .def(
           "__init__",
-          [](fft::Plan* self, const std::string& scheme, const Shape& shape, bool is_real, int ranks,
+          [](fft::TransformPlan* self, const std::string& scheme, const Shape& shape, bool is_real, int ranks,
              const std::optional<Boxes>& input, const std::optional<Boxes>& output) {
-            new (self) fft::Plan(fft::plan_transform(scheme, problem_of(shape, is_real, ranks, input, output)));
+            new (self)
+                fft::TransformPlan(fft::plan_transform(scheme, problem_of(shape, is_real, ranks, input, output)));
           },
           "scheme"_a, "shape"_a, nb::kw_only(), "is_real"_a, "ranks"_a, "input"_a = nb::none(), "output"_a = nb::none(),
           "`input`, `output`: (ranks, 2, 3) first point and end of each rank's box; none: as the scheme likes best.")
-      .def_ro("scheme", &fft::Plan::scheme)
+      .def_ro("scheme", &fft::TransformPlan::scheme)
       .def_prop_ro(
-          "is_ordered", [](const fft::Plan& plan) { return !plan.problem.places.empty(); },
+          "is_ordered", [](const fft::TransformPlan& plan) { return !plan.problem.places.empty(); },
           "Whether ranks stand otherwise than numbered.")
-      .def_prop_ro("processes", [](const fft::Plan& plan) { return plan.processes; })
-      .def_prop_ro("n_exchanges", [](const fft::Plan& plan) { return plan.stages.size(); })
+      .def_prop_ro("processes", [](const fft::TransformPlan& plan) { return plan.processes; })
+      .def_prop_ro("n_exchanges", [](const fft::TransformPlan& plan) { return plan.stages.size(); })
       .def_prop_ro(
           "largest_boxes",
-          [](const fft::Plan& plan) {
+          [](const fft::TransformPlan& plan) {
             std::vector<std::int64_t> values;
             for (const auto& stage : plan.stages) {
               values.push_back(0);

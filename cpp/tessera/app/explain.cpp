@@ -53,7 +53,7 @@ RankLayout plan_layout(const model::System& system, const md::EngineSettings& se
       file.empty() ? fft::wires_of_one_host(ranks) : machine::wires_of_job(machine::read_network(file), ranks);
   const std::string network = file.empty() ? "one host" : "the map " + file;
   const auto line = settings.reorder ? comm::RankLine::along(wires) : comm::RankLine::as_numbered(ranks);
-  const auto plan_transform = [&](const fft::Problem& problem) {
+  const auto plan_transform = [&](const fft::TransformProblem& problem) {
     const std::int64_t real_bytes = settings.precision == Precision::double_precision ? 8 : 4;
     const bool is_tried = settings.fft_scheme == "trial";
     auto candidates = fft::rank_schemes(problem, real_bytes, wires, is_tried ? "auto" : settings.fft_scheme);

@@ -31,7 +31,7 @@ TEST(Box, WrapsAnyPositionIntoTheBox) {
   EXPECT_EQ(box.fraction({-5, -10, -20}), (Fraction{least, least, least}));
   for (const double turns : {-1000.0, -3.0, -1.0, 1.0, 7.0, 1000.0})
     EXPECT_EQ(box.fraction({2.5 + 10 * turns, 5 - 20 * turns, 10 + 40 * turns}), (Fraction{1 << 30, 1 << 30, 1 << 30}));
-  // Nearer to the upper face than half a unit: the face itself, which is the lower one.
+  // A position closer to the upper face than half a unit is on the face itself, which is the lower one.
   EXPECT_EQ(box.fraction({std::nextafter(5.0, 0.0), 0, 0}).x, least);
 }
 

@@ -35,7 +35,7 @@ TEST(FixedPoint, WhatDoesNotFitIsTheLargestMagnitude) {
   EXPECT_EQ(to_fixed(-1e300, force_unit), -most);
   EXPECT_EQ(to_fixed(3e9, force_unit), most);
   EXPECT_EQ(std::abs(to_fixed(std::numeric_limits<double>::quiet_NaN(), force_unit)), most);
-  // The last that fits does not saturate.
+  // The largest value that fits does not saturate.
   EXPECT_EQ(to_fixed(2.0e9, force_unit), std::int64_t{2000000000} << 32);
 }
 
@@ -44,13 +44,13 @@ TEST(FixedPoint, SumsDoNotDependOnOrderEvenThroughOverflow) {
   std::uniform_real_distribution<double> uniform(-2e9, 2e9);
   std::vector<std::int64_t> values;
   for (int i = 0; i < 100; ++i) values.push_back(to_fixed(uniform(random), force_unit));
-  // A run of positive values first: it overflows on the way to a total that fits.
+  // The run of positive values at the start overflows on the way to a total that fits.
   const auto total = [&] {
     std::int64_t sum = 0;
     for (const auto v : values) add_fixed(sum, v);
     return sum;
   };
-  values.push_back(-total());  // now the whole is zero
+  values.push_back(-total());  // the total is now zero
   values.push_back(to_fixed(12.5, force_unit));
   for (int i = 0; i < 50; ++i) {
     std::shuffle(values.begin(), values.end(), random);

@@ -9,7 +9,7 @@ namespace {
 
 using Words = std::array<std::uint32_t, 4>;
 
-// The "philox 4x32 10" lines of Random123's kat_vectors.
+// These are the "philox 4x32 10" lines of Random123's kat_vectors.
 TEST(Random, PhiloxKnownAnswers) {
   const r123::Philox4x32 philox;
   const auto answer = [&](const Words& counter, const std::array<std::uint32_t, 2>& key) {
@@ -24,7 +24,7 @@ TEST(Random, PhiloxKnownAnswers) {
             (Words{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}));
 }
 
-// The same vectors by way of our own counter: step and stream share its last word.
+// The same vectors must follow from our own counter, in which step and stream share the last word.
 TEST(Random, WordsArePhiloxOfSeedIdStepAndStream) {
   EXPECT_EQ(random_words(0, RandomStream::velocity, 0, std::uint64_t{1} << 48),
             (Words{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
@@ -61,7 +61,7 @@ TEST(Random, NormalsHaveTheMomentsOfTheNormalDistribution) {
     for (std::size_t a = 0; a < 4; ++a)
       for (std::size_t b = 0; b < a; ++b) product += x[a] * x[b] / (6.0 * n);
   }
-  // Four standard errors of 2·10⁵ deviates.
+  // The tolerance is four standard errors of 2·10⁵ deviates.
   const double error = 4 / std::sqrt(4.0 * n);
   EXPECT_NEAR(moment[1], 0, error);
   EXPECT_NEAR(moment[2], 1, error * std::sqrt(2.0));

@@ -21,7 +21,7 @@ TEST_P(ThreadPoolOfSize, EveryThreadRunsOnceInEachOfManyRuns) {
   ThreadPool pool(GetParam());
   ASSERT_EQ(pool.size(), GetParam());
   const int n_runs = 300;
-  std::vector<std::int64_t> count(static_cast<std::size_t>(pool.size()), 0);  // each written by its own thread only
+  std::vector<std::int64_t> count(static_cast<std::size_t>(pool.size()), 0);  // each is written by its own thread only
   for (int run = 0; run < n_runs; ++run) {
     pool.run([&](int thread) { ++count.at(static_cast<std::size_t>(thread)); });
     for (const auto c : count) ASSERT_EQ(c, run + 1);  // all have finished
@@ -79,7 +79,7 @@ TEST_P(ThreadPoolOfSize, ThrowsWhatAnyThreadThrewAndGoesOn) {
     } catch (const std::runtime_error& error) {
       EXPECT_EQ(error.what(), "thread " + std::to_string(thrower));
     }
-    EXPECT_EQ(finished, pool.size() - 1);  // the others were waited for
+    EXPECT_EQ(finished, pool.size() - 1);  // the other threads were waited for
     std::atomic<int> ran = 0;
     EXPECT_NO_THROW(pool.run([&](int) { ++ran; }));
     EXPECT_EQ(ran, pool.size());
@@ -112,7 +112,8 @@ TEST(ThreadPool, SaysHowManyThreadsTheSystemHas) {
   rlim_t pages = 0;
   std::ifstream("/proc/self/statm") >> pages;
   rlimit tight = before;
-  tight.rlim_cur = pages * static_cast<rlim_t>(sysconf(_SC_PAGESIZE)) + (rlim_t{256} << 20);  // too few stacks' room
+  // This leaves not enough room for all stacks.
+  tight.rlim_cur = pages * static_cast<rlim_t>(sysconf(_SC_PAGESIZE)) + (rlim_t{256} << 20);
   ASSERT_EQ(setrlimit(RLIMIT_AS, &tight), 0);
   std::string said;
   try {

@@ -1,4 +1,4 @@
-// Plans of exchanges, carried out on bytes without MPI.
+// Tests plans of exchanges by carrying them out on bytes without MPI.
 #include "tessera/collectives/exchange.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ namespace {
 
 using Bytes = std::vector<std::uint8_t>;
 
-/// Blocks of any sizes for about two of three pairs of ranks, side by side in no order.
+/// Returns blocks of any sizes for about two of three pairs of ranks, side by side in no order.
 std::vector<ExchangeBlock> random_blocks(int ranks, std::mt19937& random) {
   std::vector<ExchangeBlock> blocks;
   for (int from = 0; from < ranks; ++from)
@@ -35,7 +35,7 @@ std::vector<ExchangeBlock> random_blocks(int ranks, std::mt19937& random) {
   return blocks;
 }
 
-/// Carries out the messages one by one; every byte of every block must come where it is wanted.
+/// Carries out the messages one by one; every byte of every block must arrive at its destination.
 void expect_delivery(const MessagePlan& plan, const std::vector<ExchangeBlock>& blocks, int ranks,
                      std::mt19937& random) {
   const std::size_t most = 50u * static_cast<std::size_t>(ranks);

@@ -1,4 +1,4 @@
-// The interpreter has to notice every way in which a plan can be wrong, or the tests of the entries prove nothing.
+// Checks that the interpreter notices every way in which a plan can be wrong; the tests of the entries rely on that.
 #include "tessera/collectives/interpret.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// Every entry, on every operation that it says it can do, gives every rank what it should have: carried out message by
-// message, and in random orders that respect only what its ranks wait for.
+// Checks that every entry, on every operation that it supports, gives every rank the right values. Plans are carried
+// out message by message, and in random orders that respect only what their ranks wait for.
 #include "tessera/collectives/registry.h"
 
 #include <fmt/format.h>
@@ -36,7 +36,8 @@ std::vector<machine::Host> hosts(int n) {
 
 Wires one_switch(int n_ranks) { return {machine::one_switch(hosts(n_ranks), {5e-5, 1e8}), rank_order(n_ranks)}; }
 
-/// Hosts of two racks that share a link of a single host's rate; the job's ranks are spread without order.
+/// Returns hosts of two racks that share a link with the rate of a single host; the job's ranks are spread without
+/// order.
 Wires two_racks(int n_ranks) {
   Network network;
   network.hosts = hosts(6);
@@ -49,7 +50,8 @@ Wires two_racks(int n_ranks) {
   return {network, host_of_rank};
 }
 
-/// Three Ethernet segments of uneven size (Lowekamp and Beguelin 1995, §6.1); ranks go round the hosts.
+/// Returns three Ethernet segments of uneven size (Lowekamp and Beguelin 1995, §6.1); ranks are dealt to the hosts in
+/// turn.
 Wires three_buses(int n_ranks) {
   Network network;
   network.hosts = hosts(8);
@@ -63,14 +65,15 @@ Wires three_buses(int n_ranks) {
   return {network, host_of_rank};
 }
 
-/// Four hosts on a switch, each with a quarter of the ranks, side by side.
+/// Returns four hosts on a switch, each with a quarter of the ranks, side by side.
 Wires four_quads(int n_ranks) {
   std::vector<int> host_of_rank;
   for (int rank = 0; rank < n_ranks; ++rank) host_of_rank.push_back(4 * rank / n_ranks);
   return {machine::one_switch(hosts(4), {5e-5, 1e8}), host_of_rank};
 }
 
-/// Counts by number: nothing, one element, an odd number, and blocks of different lengths of which some are empty.
+/// Returns counts by number: nothing, one element, an odd number, and blocks of different lengths of which some are
+/// empty.
 std::vector<std::int64_t> counts(Operation operation, int n_ranks, int which) {
   const bool by_rank = operation == Operation::scatter || operation == Operation::gather ||
                        operation == Operation::all_gather || operation == Operation::reduce_scatter;
@@ -81,7 +84,7 @@ std::vector<std::int64_t> counts(Operation operation, int n_ranks, int which) {
   return blocks;
 }
 
-/// The parameters that an entry would try, those with small segments, and k-ary trees of all kinds.
+/// Returns the parameters that an entry would try, those with small segments, and k-ary trees of all kinds.
 std::vector<Parameters> parameters_of(const Entry& known, const CollectiveProblem& problem, const Wires& wires) {
   auto all = known.candidates(problem, wires);
   EXPECT_FALSE(all.empty()) << known.name;
@@ -112,7 +115,7 @@ TEST_P(EveryEntry, GivesEveryRankItsResult) {
               operation,  n_ranks, root, counts(operation, n_ranks, which), operation == Operation::barrier ? 0 : 8,
               commutative};
           if (!commutative && !problem.reduces()) continue;
-          // Larger jobs take turns through what smaller ones try in full.
+          // Larger jobs test a random half of what smaller ones test in full.
           if (n_ranks > 9 && random() % 2 == 0) continue;
           for (const auto& known : entries()) {
             if (!known.can(problem, networks[network])) continue;
@@ -180,7 +183,7 @@ TEST(Registry, SaysWhoCanDoWhat) {
   const Names scans{"linear_scan", "recursive_doubling"};
   for (const auto operation : {Operation::scan, Operation::exscan})
     for (const bool commutative : {true, false}) EXPECT_EQ(able(operation, commutative), scans);
-  // The order of a ring, or of subnets, is not that of ranks.
+  // The orders of a ring and of subnets differ from that of ranks.
   const Names ordered{"star", "k_ary", "binomial", "recursive_halving"};
   EXPECT_EQ(able(Operation::reduce, false), with(ordered, {"ring"}));
   EXPECT_EQ(able(Operation::all_reduce, false), with(ordered, {"recursive_doubling"}));
@@ -222,7 +225,7 @@ TEST(Registry, RanksCandidatesBySeconds) {
   }
   EXPECT_EQ(seen.size(), 9U);
   for (const auto& candidate : rank_candidates(problem, wires, "k_ary")) EXPECT_STREQ(candidate.entry->name, "k_ary");
-  // A megabyte along a chain over a thin link beats a star across it.
+  // For a megabyte a chain over a thin link is faster than a star across it.
   EXPECT_LT(rank_candidates(problem, wires, "ring").front().seconds,
             0.5 * rank_candidates(problem, wires, "star").front().seconds);
 }
@@ -235,8 +238,8 @@ std::map<int, std::int64_t> elements_by_level(const MessagePlan& plan, const Wir
 }
 
 TEST(Hypercube, MostDataCrossesTheNearestDimension) {
-  // Borštnik et al. (2004), Figure 2: of a vector of N each rank sends N/2 through the first dimension, then N/4, then
-  // N/8. Pairs of ranks share a host, pairs of hosts a rack.
+  // According to Borštnik et al. (2004), Figure 2, each rank sends N/2 of a vector of N through the first dimension,
+  // then N/4, then N/8. Pairs of ranks share a host, and pairs of hosts a rack.
   Network network;
   network.hosts = hosts(4);
   network.subnets = {{-1, {1, 2}, {}, {1e-4, 1e8}, Medium::fabric, std::nullopt},
@@ -250,7 +253,7 @@ TEST(Hypercube, MostDataCrossesTheNearestDimension) {
   broadcast.operation = Operation::all_gather;
   EXPECT_EQ(elements_by_level(entry("recursive_doubling").plan(broadcast, wires, {}), wires), halves);
   EXPECT_EQ(make_hypercube(sum, wires).dimensions, (std::vector<int>{0, 1, 2}));
-  // Where all are equally far, what is sent at once is consecutive: one message a step.
+  // If all ranks are equally far apart, the blocks sent at once are consecutive: one message per step.
   EXPECT_EQ(make_hypercube(sum, one_switch(8)).dimensions, (std::vector<int>{2, 1, 0}));
   EXPECT_EQ(entry("recursive_halving").plan(sum, one_switch(8), {}).messages.size(), 8U * 3);
 }
@@ -309,7 +312,7 @@ TEST(Scale, ChoosingPricesAFewHundredThousandMessages) {
 }
 
 TEST(CentralRank, IsWhereTheNetworkIsFast) {
-  // Ranks 0 and 1 on a slow host, the others on fast ones.
+  // Ranks 0 and 1 are on a slow host, the others on fast ones.
   Network network{hosts(4), std::vector<machine::Subnet>(3)};
   network.subnets[0] = {-1, {1, 2}, {}, {3e-4, 1e6}, Medium::fabric, {}};
   network.subnets[1] = {0, {}, {0}, {3e-4, 1e6}, Medium::fabric, {}};
@@ -331,7 +334,7 @@ TEST(Scale, RefusesPlansOfTooManyMessages) {
   const auto wires = four_quads(n_ranks);
   const CollectiveProblem problem{Operation::all_to_all, n_ranks, 0, {1}, 8, true};
   for (const char* name : {"pairwise", "bruck"}) EXPECT_FALSE(entry(name).can(problem, wires)) << name;
-  // Ranks without order on two racks: the blocks that a hypercube sends at once are not consecutive.
+  // On two racks without order the blocks that a hypercube sends at once are not consecutive.
   const CollectiveProblem scattered{Operation::all_gather, n_ranks, 0, std::vector<std::int64_t>(n_ranks, 1), 8, true};
   EXPECT_THROW(entry("recursive_doubling").plan(scattered, two_racks(n_ranks), {}), TooManyMessages);
 }

@@ -28,10 +28,11 @@ CollectiveProblem problem_of(Operation operation, int n_ranks) {
   return problem;
 }
 
-/// ms of bytes over a wire of so many Mbit/s.
+/// Returns the ms of some bytes over a wire of this many Mbit/s.
 double ms(double bytes, double rate) { return 1e3 * bytes / test::mbit(rate); }
 
-/// Least predicted time over all candidates of `subnets`, and the busiest wire of that plan (ms).
+/// Returns the least predicted time over all candidates of `subnets`, and the load of the busiest wire of that plan
+/// (ms).
 std::pair<double, double> best(const CollectiveProblem& problem, const machine::Wires& wires) {
   std::pair<double, double> least{1e300, 0};
   for (const auto& parameters : candidates_subnets(problem, wires)) {
@@ -52,7 +53,8 @@ TEST(Subnets, ComeNearTheBandwidthBoundOfEveryNetwork) {
   constexpr double vector_bytes = 8.0 * vector_length, message = 1e6, block = 8192;
   const Operation operations[] = {Operation::broadcast, Operation::all_reduce, Operation::reduce_scatter,
                                   Operation::all_gather, Operation::all_to_all};
-  // Bytes that must cross the busiest wire: a group's ports together for groups, a host's port for one switch.
+  // The bounds follow from the bytes that must cross the busiest wire: a group's ports together for groups, a host's
+  // port for one switch.
   const Case cases[] = {
       {"quads",
        test::quads(),
@@ -86,8 +88,8 @@ TEST(Subnets, ComeNearTheBandwidthBoundOfEveryNetwork) {
   }
 }
 
-/// Where processors are as busy with the fast links inside groups as the slow ones between them are long, a reduction
-/// must not do one after the other.
+/// If the slow links between groups are busy as long as the processors are with the fast links inside groups, a
+/// reduction must do both at the same time.
 TEST(Subnets, LevelsOfAReductionOverlap) {
   auto network = test::quads();
   std::vector<int> all(network.hosts.size());
@@ -155,7 +157,7 @@ TEST(DeliveryTrees, ReachEveryRankOnceFromAnyRoot) {
   EXPECT_THROW(patterns_of("chain/"), InputError);
 }
 
-/// Four hosts on a bus and four on a switch, joined by a router.
+/// Returns four hosts on a bus and four on a switch, joined by a router.
 machine::Network bus_and_switch() {
   return test::network_of({{4, 1, 10, 10, machine::Medium::bus}, {4, 1, 10, 10}, {1, 1, 10}}, 10);
 }
@@ -265,7 +267,7 @@ TEST(Predict, GivesUpBeyondALimit) {
                    *std::max_element(whole.wire_busy.begin(), whole.wire_busy.end()));
 }
 
-/// Over TCP: two hosts that send to one port at once, and a message that the library asks for first.
+/// Over TCP two hosts that send to one port at once take longer, and so does a message that the library requests first.
 TEST(Predict, CrowdedPortsAndLongMessagesTakeLonger) {
   const auto wires = test::wires_of(test::one_slow_switch());
   const auto seconds = [&](std::vector<std::pair<int, int>> messages, std::int64_t length) {
@@ -308,18 +310,18 @@ TEST(Choose, TrialsCorrectThePredictions) {
     return machine::Trial{"any", "broadcast", 32, bytes, entry, predicted, factor * predicted};
   };
   const auto bytes = bytes_of(problem);
-  // What was best takes ten times as long as thought: another one, or the library, takes its place.
+  // The best entry takes ten times as long as predicted, so another one, or the library, takes its place.
   std::vector trials{trial(text, plain.ours->seconds, 10, bytes)};
   auto choice = choose(problem, wires, std::nullopt, trials);
   EXPECT_TRUE(!choice.ours || text_of({choice.ours->entry->name, choice.ours->parameters}) != text);
-  // The library is as fast as what was tried: it is left to it.
+  // The library is as fast as the entry that was tried, so it is chosen.
   trials = {trial(text, plain.ours->seconds, 1, bytes),
             trial("native", plain.native_seconds, plain.ours->seconds / plain.native_seconds, bytes)};
   choice = choose(problem, wires, std::nullopt, trials);
   EXPECT_FALSE(choice.ours.has_value()) << choice.reason;
   EXPECT_NE(choice.reason.find("tried"), std::string::npos);
   EXPECT_NEAR(choice.native_seconds, plain.ours->seconds, 1e-9);
-  // Faster by the median, but the turns scatter: it can't be told from the library, until they don't.
+  // The entry is faster by the median, but with scattered times it is not clearly faster than the library.
   for (const double least : {0.8, 1.5}) {
     trials = {trial(text, plain.ours->seconds, 1, bytes), trial("native", plain.native_seconds, 1, bytes)};
     trials[0].least_gain = least;
@@ -327,14 +329,14 @@ TEST(Choose, TrialsCorrectThePredictions) {
     const bool is_faster = of_these.ranked.front().seconds < 0.9 * plain.native_seconds;
     EXPECT_EQ(is_faster, least == 1.5) << least;
   }
-  // What was not tried must be clearly better than what was.
+  // An entry that was not tried must be clearly better than one that was.
   const auto& second = plain.ranked[1];
   trials = {trial(text, plain.ours->seconds, 1.1 * second.seconds / plain.ours->seconds, bytes),
-            trial("subnets:segment=1", 1, 1, bytes)};  // the model is right of others of its kind
+            trial("subnets:segment=1", 1, 1, bytes)};  // the model is right for others of its kind
   EXPECT_EQ(text_of({choose(problem, wires, "subnets", trials).ours->entry->name,
                      choose(problem, wires, "subnets", trials).ours->parameters}),
             text);
-  // The slowest by the model took half of that and is still slower than the fastest, by the trials as by the clock.
+  // The slowest entry by the model took half of the predicted time, but is still slower than the fastest.
   const auto all = rank_candidates(problem, wires);
   const auto& last = all.back();
   const auto slow = text_of({last.entry->name, last.parameters});
@@ -347,7 +349,7 @@ TEST(Choose, TrialsCorrectThePredictions) {
     if (text_of({candidate.entry->name, candidate.parameters}) != slow) continue;
     EXPECT_NEAR(candidate.seconds, 0.5 * last.seconds, 1e-9);
   }
-  // Trials of other sizes, operations and numbers of ranks say nothing.
+  // Trials of other sizes, operations and numbers of ranks have no effect.
   for (auto other : {trial(text, 1, 10, 16 * bytes), trial(text, 1, 10, bytes), trial(text, 1, 10, bytes)}) {
     static int turn = 0;
     if (turn == 1) other.operation = "all_gather";

@@ -1,4 +1,4 @@
-// Every collective operation has the same results by plans and without.
+// Checks that every collective operation has the same results with plans and without.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@
 namespace tessera::comm {
 namespace {
 
-/// Two racks of two hosts with a thin link between them.
+/// Returns two racks of two hosts with a thin link between them.
 std::shared_ptr<const machine::Network> two_racks() {
   machine::Network network;
   network.subnets = {{-1, {1, 2}, {}, {1e-4, 1e7}, machine::Medium::fabric, {}},

@@ -1,6 +1,6 @@
-// Boxes of mesh values somewhere in memory, and lines of values gathered from them and scattered to them. A sweep reads
-// its lines where the exchange before has left them and writes them to where the exchange after takes them: packing and
-// unpacking are passes over memory that do not happen.
+// Describes boxes of mesh values in memory, from which lines are gathered and to which they are scattered. A sweep
+// reads its lines from where the previous exchange left them and writes them to where the next one reads them, which
+// saves separate passes over memory to pack and unpack.
 #pragma once
 
 #include <algorithm>
@@ -13,28 +13,28 @@
 
 namespace tessera::fft {
 
-/// The values of a box, z fastest. Counted in values.
+/// Holds the values of a box in memory, z fastest. All numbers count values.
 struct Block {
   IndexBox box;
-  int memory = 0;           // index in the list of memories that the user of the block has
+  int memory = 0;           // index in the memories of the block's user
   std::int64_t offset = 0;  // of box.lower
   std::int64_t stride_x = 0, stride_y = 0;
   std::int64_t batch_stride = 0;  // from one field of a batch to the next
-  bool streams = false;           // what is written there goes past the caches, where possible
+  bool streams = false;           // values are written past the caches if possible
 
   std::int64_t flat(std::int64_t x, std::int64_t y, std::int64_t z) const {
     return offset + (x - box.lower[0]) * stride_x + (y - box.lower[1]) * stride_y + (z - box.lower[2]);
   }
 };
 
-/// The block that is a whole array: no padding.
+/// Returns the block that is a whole array, without padding.
 inline Block whole_array(const IndexBox& box, int memory) {
   return {box, memory, 0, box.extent(1) * box.extent(2), box.extent(2), box.size()};
 }
 
-/// A block of a buffer: rows begin on cache lines, and layers are not a multiple of a page apart, as lines along x
-/// would all fall into the same few sets of the cache. Layouts follow from box and size of a value alone: two ranks
-/// agree.
+/// Returns a padded block of a buffer. Rows start on cache lines, and the size of a layer is not a multiple of a page,
+/// as lines along x would then map to few sets of the cache. The layout depends on the box and the size of a value
+/// alone, so two ranks agree on it.
 inline Block padded_block(const IndexBox& box, int memory, std::int64_t offset, std::int64_t value_size) {
   const std::int64_t line = std::max<std::int64_t>(1, 64 / value_size), page = 4096 / value_size;
   const std::int64_t row = (box.extent(2) + line - 1) / line * line;
@@ -43,16 +43,17 @@ inline Block padded_block(const IndexBox& box, int memory, std::int64_t offset, 
   return {box, memory, offset, layer, row, layer * box.extent(0)};
 }
 
-/// Lines that are transformed together: `n` of them from `first` on, counted over `width` columns of all rows from
-/// column `v_begin` on, v fastest.
+/// Describes `n` lines that are transformed together, from `first` on. Lines are counted over `width` columns of all
+/// rows from column `v_begin` on, v fastest.
 struct Bundle {
   std::int64_t first = 0, n = 0, v_begin = 0, width = 0;
 
   Bundle moved_by(std::int64_t rows) const { return {first + rows * width, n, v_begin, width}; }
 };
 
-/// Rows of lines in bundles of `lanes`. Bundles begin where rows do, so that their lines are neighbours in memory and
-/// on cache lines' edges; what is left at the ends of `lanes` rows fills bundles of its own.
+/// Divides rows of lines into bundles of `lanes`. Bundles start at the start of a row, so that their lines are
+/// neighbours in memory and aligned to cache lines; the remainders at the ends of `lanes` rows fill bundles of their
+/// own.
 template <int lanes>
 class Bundles {
  public:
@@ -74,8 +75,8 @@ class Bundles {
   std::int64_t rows_, columns_, whole_, rest_;
 };
 
-/// One side of a sweep: which blocks the lines of a box along one direction pass through. Lines are counted over the
-/// two other directions, the last fastest.
+/// Describes the input or the output side of a sweep: the blocks that the lines of a box along one direction pass
+/// through. Lines are counted over the two other directions, the last fastest.
 class Side {
  public:
   Side() = default;
@@ -101,18 +102,18 @@ class Side {
     }
   }
 
-  /// Of a line.
+  /// Returns the number of points of a line.
   std::int64_t n_points() const { return n_points_; }
   std::int64_t rows() const { return static_cast<std::int64_t>(row_end_.size()); }
   std::int64_t columns() const { return n_v_; }
 
-  /// Whether anything is written past the caches.
+  /// Tells whether anything is written past the caches.
   bool streams() const {
     return std::any_of(strips_.begin(), strips_.end(), [](const Strip& strip) { return strip.streams; });
   }
 
-  /// Where each point of the lines of a bundle stands, one after the other in memory: fills `places`, and `streams` as
-  /// the blocks say. False where they don't lie so.
+  /// Finds where each point of the lines of a bundle is, if these are consecutive in memory: fills `places`, and
+  /// `streams` with the blocks' values. Returns false if they are not consecutive.
   template <class Value, class Place>
   bool find_places(std::byte* const* memories, std::int64_t field, const Bundle& bundle, Place* places,
                    bool* streams = nullptr) const {
@@ -130,7 +131,7 @@ class Side {
     return found == n_points_;
   }
 
-  /// The lines of a bundle of one field of a batch into scratch: point i of line l at i · lanes + l.
+  /// Gathers the lines of a bundle of one field of a batch into scratch: point i of line l at i · lanes + l.
   template <int lanes, class Value>
   void gather(std::byte* const* memories, std::int64_t field, const Bundle& bundle, Value* scratch) const {
     for_runs(bundle, [&](const Strip& s, std::int64_t offset, std::int64_t line, std::int64_t count) {
@@ -139,7 +140,7 @@ class Side {
     });
   }
 
-  /// The way back. Points that stand in several blocks go to all of them.
+  /// Scatters lines from scratch. Points that are in several blocks are written to all of them.
   template <int lanes, class Value>
   void scatter(std::byte* const* memories, std::int64_t field, const Bundle& bundle, const Value* scratch) const {
     for_runs(bundle, [&](const Strip& s, std::int64_t offset, std::int64_t line, std::int64_t count) {
@@ -150,7 +151,8 @@ class Side {
   }
 
  private:
-  /// What one block has of the lines: `length` points from point `begin` on; lines with u from u_begin, v from v_begin.
+  /// Describes a block's part of the lines: `length` points from point `begin` on, in lines from u_begin and v_begin
+  /// on.
   struct Strip {
     int memory;
     bool streams;
@@ -176,7 +178,7 @@ class Side {
     }
   }
 
-  /// `length` points of `count` lines. Lines or points stand one after the other on either side.
+  /// Copies `length` points of `count` lines. On either side the lines or the points are consecutive.
   template <int lanes, class Value>
   static void copy_lines(const Value* from, std::int64_t from_point, std::int64_t from_line, Value* to,
                          std::int64_t to_point, std::int64_t to_line, std::int64_t length, std::int64_t count,
@@ -194,8 +196,8 @@ class Side {
 
   std::int64_t n_v_ = 0, n_points_ = 0;
   std::vector<Strip> strips_;
-  std::vector<int> entries_;          // strips of row after row
-  std::vector<std::size_t> row_end_;  // in entries_
+  std::vector<int> entries_;          // indices of strips, row after row
+  std::vector<std::size_t> row_end_;  // index into entries_
 };
 
 }  // namespace tessera::fft

@@ -1,4 +1,4 @@
-// Memory on a cache line's edge, which vector code likes.
+// Allocates memory that is aligned to cache lines.
 #pragma once
 
 #include <cstddef>

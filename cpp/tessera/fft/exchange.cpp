@@ -13,7 +13,7 @@ namespace tessera::fft {
 
 namespace {
 
-// More blocks than this are not looked at by the model message by message: seconds.
+// With more blocks than this the model, which looks at every message, would take seconds.
 constexpr std::size_t most_blocks = 100'000;
 
 }  // namespace

@@ -1,12 +1,14 @@
-// How an exchange is carried out. Each entry moves the same values to the same places.
+// Defines the ways to carry out an exchange. Each entry moves the same values to the same places.
 //
-//   pairwise      ranks of one host read from shared memory, others send each other one message for each pair
+//   pairwise      ranks of one host read from shared memory; others send one message for each pair
 //   alltoall      the MPI library's own all-to-all, within hosts too
-//   collectives   by the plan that takes least predicted time on the map: blocks straight to their ranks, slowest links
-//                 first, or all that one host has for another in one message
+//   collectives   the plan with the least predicted time on the map: blocks go straight to their ranks, over the
+//   slowest
+//                 links first, or all blocks from one host to another go in one message
 //
-// "auto": for each exchange, pairwise, or the plan where that is predicted to take less than `least_gain` of its time;
-// without a map, pairwise. What the MPI library's algorithm would take is not known to the model: a trial finds out.
+// "auto" decides for each exchange: it is pairwise unless the plan is predicted to take less than `least_gain` of the
+// time; without a map it is pairwise. The model does not know the MPI library's algorithm, so only a trial can choose
+// that.
 #pragma once
 
 #include <memory>
@@ -25,23 +27,24 @@ namespace tessera::fft {
 
 inline constexpr double least_gain = 0.9;
 
-/// Names of the entries, without "auto".
+/// Returns the names of the entries, without "auto".
 const std::vector<std::string>& exchanges();
 
-/// Throws InputError where there is no such entry.
+/// Throws InputError if there is no such entry.
 void check_exchange(const std::string& name);
 
-/// What the exchanges of one transform share.
+/// Holds the state that the exchanges of one transform share.
 struct Exchanges {
   const comm::Communicator& comm;
   const comm::SharedMemory& shared;
-  std::string name;                             // of an entry, or "auto"
-  std::shared_ptr<const machine::Wires> wires;  // on rank 0
-  bool is_large = false;                        // the transform is more than the caches of a host hold
+  std::string name;                             // an entry, or "auto"
+  std::shared_ptr<const machine::Wires> wires;  // on rank 0 only
+  bool is_large = false;                        // the transform exceeds a host's caches
   std::optional<comm::PlannedMoves> moves;      // made with the first plan
 };
 
-/// The plan for these blocks (rank 0 alone has all of them) by the model, on all ranks; none: pairwise. Collective.
+/// Returns the model's plan for these blocks (rank 0 alone has all of them) on all ranks; nothing means pairwise.
+/// Collective.
 std::optional<collectives::MessagePlan> plan_blocks(const Exchanges& exchanges,
                                                     const std::vector<collectives::ExchangeBlock>& blocks);
 

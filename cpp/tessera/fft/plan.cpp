@@ -16,8 +16,8 @@ namespace {
 
 std::int64_t floor_divide(std::int64_t a, std::int64_t b) { return a >= 0 ? a / b : -((-a + b - 1) / b); }
 
-/// Calls function(box, shift) for each part of `to` in the periodic mesh that is inside it; the part stands at box +
-/// shift in `to`.
+/// Calls function(box, shift) for each part of `to` in the periodic mesh that is inside it; the part is at box + shift
+/// in `to`.
 template <class Function>
 void for_images(const Index3& grid, const IndexBox& to, Function&& function) {
   if (to.is_empty()) return;
@@ -47,8 +47,8 @@ void add_pieces(const Index3& grid, const IndexBox& from, const IndexBox& to, in
   });
 }
 
-/// Which boxes overlap a given one: the mesh in bins about as wide as the boxes are, each with the boxes in it. Boxes
-/// stand in the bins themselves, as looking each up elsewhere would take longer than all else.
+/// Finds the boxes that overlap a given one. The mesh is divided into bins about as wide as the boxes, and each bin
+/// stores copies of its boxes, as looking them up elsewhere would take longer than everything else.
 class BoxIndex {
  public:
   BoxIndex(const Index3& grid, const std::vector<IndexBox>& boxes) {
@@ -66,13 +66,13 @@ class BoxIndex {
       });
   }
 
-  /// Calls function(i, points) for each image of a box i that has points in common with one inside the mesh.
+  /// Calls function(i, points) for each image of a box i that shares points with a box inside the mesh.
   template <class Function>
   void for_overlaps(const IndexBox& box, Function&& function) {
     for_bins(box, [&](const IndexBox& region, const std::vector<Entry>& bin) {
       for (const auto& [i, part] : bin) {
         const IndexBox common = intersection(part, box);
-        // Boxes may meet in several bins: they count where the first of their points is.
+        // Boxes that share several bins count once, in the bin of their first common point.
         if (!common.is_empty() && region.contains(common.lower)) function(i, common.size());
       }
     });
@@ -84,7 +84,7 @@ class BoxIndex {
     IndexBox part;  // inside the mesh
   };
 
-  /// Calls function(region, bin) for each bin that the box reaches.
+  /// Calls function(region, bin) for each bin that the box overlaps.
   template <class Function>
   void for_bins(const IndexBox& box, Function&& function) {
     if (box.is_empty()) return;
@@ -116,27 +116,27 @@ std::string largest(const std::vector<IndexBox>& boxes) {
 
 }  // namespace
 
-Index3 Problem::spectrum_grid() const {
+Index3 TransformProblem::spectrum_grid() const {
   Index3 waves = grid;
-  if (kind == Kind::real) {
+  if (kind == TransformKind::real) {
     auto& halved = waves[static_cast<std::size_t>(order[0])];
     halved = halved / 2 + 1;
   }
   return waves;
 }
 
-std::vector<Redistribution> Plan::forward() const {
+std::vector<Redistribution> TransformPlan::forward() const {
   std::vector<Redistribution> list;
   bool is_swept = false;
   for (std::size_t i = 0; i < stages.size(); ++i) {
     list.push_back({i == 0 ? problem.input : stages[i - 1].swept, stages[i].boxes,
-                    problem.kind == Kind::complex || is_swept ? 2 : 1});
+                    problem.kind == TransformKind::complex || is_swept ? 2 : 1});
     is_swept = is_swept || !stages[i].sweeps.empty();
   }
   return list;
 }
 
-std::vector<Redistribution> Plan::backward() const {
+std::vector<Redistribution> TransformPlan::backward() const {
   std::vector<Redistribution> list;
   const auto down = forward();
   for (std::size_t i = stages.size(); i-- > 0;)
@@ -144,10 +144,10 @@ std::vector<Redistribution> Plan::backward() const {
   return list;
 }
 
-std::string Plan::summary() const {
+std::string TransformPlan::summary() const {
   std::string text =
       fmt::format("transform of {} {} points on {} rank{}, scheme {}", text_of(problem.grid),
-                  problem.kind == Kind::real ? "real" : "complex", ranks(), ranks() == 1 ? "" : "s", scheme);
+                  problem.kind == TransformKind::real ? "real" : "complex", ranks(), ranks() == 1 ? "" : "s", scheme);
   if (processes[0] > 0) text += fmt::format(" ({} processes)", text_of(processes));
   text += fmt::format("\n  largest boxes: input {}", largest(problem.input));
   for (const auto& stage : stages) {
@@ -171,7 +171,7 @@ Exchange plan_exchange(const Index3& grid, const std::vector<IndexBox>& from, co
 }
 
 void for_messages(const Index3& grid, const Redistribution& redistribution, std::span<const int> receivers,
-                  const std::function<void(const Message&)>& function) {
+                  const std::function<void(const RedistributionMessage&)>& function) {
   const auto& [from, to, components] = redistribution;
   BoxIndex senders(grid, from);
   std::vector<int> partners;
@@ -192,13 +192,14 @@ void for_messages(const Index3& grid, const Redistribution& redistribution, std:
   }
 }
 
-std::vector<Message> plan_messages(const Index3& grid, const Redistribution& redistribution) {
-  std::vector<Message> messages;
+std::vector<RedistributionMessage> plan_messages(const Index3& grid, const Redistribution& redistribution) {
+  std::vector<RedistributionMessage> messages;
   std::vector<int> all(redistribution.to.size());
   std::iota(all.begin(), all.end(), 0);
-  for_messages(grid, redistribution, all, [&](const Message& message) { messages.push_back(message); });
-  std::sort(messages.begin(), messages.end(),
-            [](const Message& a, const Message& b) { return std::pair(a.from, a.to) < std::pair(b.from, b.to); });
+  for_messages(grid, redistribution, all, [&](const RedistributionMessage& message) { messages.push_back(message); });
+  std::sort(messages.begin(), messages.end(), [](const RedistributionMessage& a, const RedistributionMessage& b) {
+    return std::pair(a.from, a.to) < std::pair(b.from, b.to);
+  });
   return messages;
 }
 

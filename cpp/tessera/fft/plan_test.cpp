@@ -1,4 +1,4 @@
-// Properties of transform plans for any number of ranks: no MPI needed.
+// Checks properties of transform plans for any number of ranks; no MPI is needed.
 #include "tessera/fft/schemes.h"
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ void expect_exact_cover(const std::vector<IndexBox>& boxes, const Index3& grid) 
   EXPECT_EQ(std::count(owners.begin(), owners.end(), 1), static_cast<std::ptrdiff_t>(owners.size()));
 }
 
-/// Every point of every target box comes from exactly one piece, and both sides list the same pieces.
+/// Checks that every point of every target box comes from exactly one piece, and that both sides list the same pieces.
 void expect_matching(const Index3& grid, const std::vector<IndexBox>& from, const std::vector<IndexBox>& to) {
   const int ranks = static_cast<int>(from.size());
   std::vector<Exchange> exchanges;
@@ -64,8 +64,8 @@ void expect_matching(const Index3& grid, const std::vector<IndexBox>& from, cons
 
 const std::array<int, 3> forwards{0, 1, 2}, backwards{2, 1, 0};
 
-/// The largest box of each stage has no more than a few times its fair share of points.
-void expect_balance(const Plan& plan, double most) {
+/// Checks that the largest box of each stage has no more than a few times its fair share of points.
+void expect_balance(const TransformPlan& plan, double most) {
   for (const auto& stage : plan.stages) {
     std::int64_t all = 0, largest = 0;
     for (const auto& box : stage.swept) all += box.size(), largest = std::max(largest, box.size());
@@ -79,8 +79,8 @@ TEST(FftPlan, EveryPointHasOneOwnerAndMessagesMatch) {
   for (const Index3 grid : {Index3{8, 6, 10}, Index3{5, 7, 3}, Index3{14, 9, 15}, Index3{1, 2, 12}})
     for (const auto& scheme : schemes())
       for (int ranks = 1; ranks <= 64; ranks += ranks < 12 ? 1 : 13) {
-        Problem problem{grid, ++turn % 2 == 0 ? Kind::real : Kind::complex, turn % 3 == 0 ? backwards : forwards,
-                        ranks};
+        TransformProblem problem{grid, ++turn % 2 == 0 ? TransformKind::real : TransformKind::complex,
+                                 turn % 3 == 0 ? backwards : forwards, ranks};
         if (turn % 5 < 3) {
           problem.input = random_bricks(grid, ranks, random);
           problem.output = padded(problem.input, 2);
@@ -111,10 +111,11 @@ TEST(FftPlan, MessagesAreThoseOfEveryRank) {
     for (const auto& scheme : schemes())
       for (const int ranks : {1, 2, 7, 24}) {
         const auto bricks = random_bricks(grid, ranks, random);
-        const auto plan = plan_transform(scheme.name, {grid, Kind::real, forwards, ranks, bricks, padded(bricks, 3)});
+        const auto plan =
+            plan_transform(scheme.name, {grid, TransformKind::real, forwards, ranks, bricks, padded(bricks, 3)});
         for (const auto& list : {plan.forward(), plan.backward()})
           for (const auto& move : list) {
-            std::vector<Message> expected;
+            std::vector<RedistributionMessage> expected;
             for (int rank = 0; rank < ranks; ++rank)
               for (const auto& piece : plan_exchange(grid, move.from, move.to, rank).send) {
                 if (piece.peer == rank) continue;
@@ -127,10 +128,10 @@ TEST(FftPlan, MessagesAreThoseOfEveryRank) {
       }
 }
 
-// As many exchanges, and partners in each, as the schemes' names promise (Jung et al. 2019, appendix A).
+// Exchanges and partners in each are as many as the schemes' names promise (Jung et al. 2019, appendix A).
 TEST(FftPlan, SchemesHaveTheirNumberOfExchanges) {
   const Index3 grid{64, 64, 64};
-  for (const auto kind : {Kind::real, Kind::complex})
+  for (const auto kind : {TransformKind::real, TransformKind::complex})
     for (const auto& [name, exchanges, partners] : {std::tuple<const char*, int, int>{"slab", 1, 63},
                                                     {"pencil", 2, 7},
                                                     {"2d_alltoall", 3, 15},
@@ -156,25 +157,25 @@ TEST(FftPlan, BricksInRowsAreKept) {
   for (const auto& [y, y_end] : {std::pair{0, 5}, {5, 14}, {14, 20}})
     for (const auto& [x, x_end] : {std::pair{0, 11}, {11, 30}}) bricks.push_back({{x, y, 0}, {x_end, y_end, 24}});
   for (const auto& name : {"1d_alltoall", "2d_alltoall"}) {
-    const auto plan = plan_transform(name, {grid, Kind::real, forwards, 6, bricks, padded(bricks, 2)});
+    const auto plan = plan_transform(name, {grid, TransformKind::real, forwards, 6, bricks, padded(bricks, 2)});
     EXPECT_EQ(plan.processes, (Index3{2, 3, 1}));
     for (const auto& message : plan_messages(grid, plan.forward().front()))
-      EXPECT_EQ(message.from / 2, message.to / 2);  // along x alone
+      EXPECT_EQ(message.from / 2, message.to / 2);  // along x only
   }
 }
 
 TEST(FftPlan, AnyNumberOfRanksIsBalanced) {
   for (const auto& scheme : schemes())
     for (int ranks = 1; ranks <= 100; ++ranks) {
-      if (scheme.name == "slab" && ranks > 50) continue;  // whole layers: at best one rank has two
-      expect_balance(plan_transform(scheme.name, {{100, 108, 96}, Kind::real, backwards, ranks}), 2.01);
+      if (scheme.name == "slab" && ranks > 50) continue;  // slabs are whole layers, so some rank has at least two
+      expect_balance(plan_transform(scheme.name, {{100, 108, 96}, TransformKind::real, backwards, ranks}), 2.01);
     }
 }
 
 TEST(FftPlan, SixtyFiveThousandRanksPlanOnOneCore) {
   const Index3 grid{2048, 2048, 2048};
   for (const auto& scheme : schemes()) {
-    const auto plan = plan_transform(scheme.name, {grid, Kind::real, forwards, 65536});
+    const auto plan = plan_transform(scheme.name, {grid, TransformKind::real, forwards, 65536});
     if (scheme.name == "slab") continue;
     expect_balance(plan, 1.6);
     std::int64_t most = 0;
@@ -187,7 +188,7 @@ TEST(FftPlan, SixtyFiveThousandRanksPlanOnOneCore) {
 
 TEST(FftPlan, MessagesOfFourThousandRanks) {
   const Index3 grid{512, 512, 512};
-  const auto plan = plan_transform("1d_alltoall", {grid, Kind::complex, forwards, 4096});
+  const auto plan = plan_transform("1d_alltoall", {grid, TransformKind::complex, forwards, 4096});
   std::int64_t n = 0;
   for (const auto& move : plan.forward()) n += static_cast<std::int64_t>(plan_messages(grid, move).size());
   EXPECT_EQ(n, 5 * 4096 * 15);
@@ -195,26 +196,28 @@ TEST(FftPlan, MessagesOfFourThousandRanks) {
 
 TEST(FftPlan, MessagesByReceiver) {
   const Index3 grid{12, 10, 9};
-  const auto plan = plan_transform("2d_alltoall", {grid, Kind::real, forwards, 17});
+  const auto plan = plan_transform("2d_alltoall", {grid, TransformKind::real, forwards, 17});
   for (const auto& move : plan.forward()) {
-    std::vector<Message> found;
+    std::vector<RedistributionMessage> found;
     for (const std::vector<int>& receivers :
          {std::vector{0, 1, 2, 3, 4}, {5}, {6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}})
-      for_messages(grid, move, receivers, [&](const Message& message) {
+      for_messages(grid, move, receivers, [&](const RedistributionMessage& message) {
         EXPECT_TRUE(receivers.front() <= message.to && message.to <= receivers.back());
         found.push_back(message);
       });
     auto by_receiver = plan_messages(grid, move);
     std::sort(by_receiver.begin(), by_receiver.end(),
-              [](const Message& a, const Message& b) { return std::pair(a.to, a.from) < std::pair(b.to, b.from); });
+              [](const RedistributionMessage& a, const RedistributionMessage& b) {
+                return std::pair(a.to, a.from) < std::pair(b.to, b.from);
+              });
     EXPECT_EQ(found, by_receiver);
   }
 }
 
 TEST(FftPlan, WhatRanksSendIsWhatTheyWouldReceiveTheOtherWay) {
-  // Padded boxes stick out of the mesh at both ends, and one goes round it.
+  // Padded boxes leave the mesh at both ends, and one spans it more than once.
   const Index3 grid{12, 10, 9};
-  auto problem = Problem{grid, Kind::real, forwards, 6};
+  auto problem = TransformProblem{grid, TransformKind::real, forwards, 6};
   problem.input = plan_transform("1d_alltoall", problem).problem.input;
   problem.output = problem.input;
   for (auto& box : problem.output)
@@ -223,14 +226,16 @@ TEST(FftPlan, WhatRanksSendIsWhatTheyWouldReceiveTheOtherWay) {
   for (const auto& move : plan.backward()) {
     auto sent = plan_messages(grid, {move.to, move.from, move.components});
     for (auto& message : sent) std::swap(message.from, message.to);
-    std::sort(sent.begin(), sent.end(),
-              [](const Message& a, const Message& b) { return std::pair(a.from, a.to) < std::pair(b.from, b.to); });
+    std::sort(sent.begin(), sent.end(), [](const RedistributionMessage& a, const RedistributionMessage& b) {
+      return std::pair(a.from, a.to) < std::pair(b.from, b.to);
+    });
     EXPECT_EQ(sent, plan_messages(grid, move));
   }
 }
 
 TEST(FftPlan, OfManyRanksTheMessagesOfSomeAreCounted) {
-  // 2,048 ranks just above the limit on 64 hosts of 8 subnets with thin uplinks: within a tenth of all messages' load.
+  // There are 2,048 ranks, just above the limit, on 64 hosts of 8 subnets with thin uplinks. The estimate must be
+  // within a tenth of the load by all messages.
   machine::Network network;
   network.subnets.resize(9);
   for (int host = 0; host < 64; ++host) {
@@ -251,7 +256,7 @@ TEST(FftPlan, OfManyRanksTheMessagesOfSomeAreCounted) {
   std::vector<int> host_of_rank;
   for (int rank = 0; rank < 2048; ++rank) host_of_rank.push_back(rank / 32);
   const machine::Wires wires(network, host_of_rank);
-  const Problem problem{{256, 256, 256}, Kind::complex, forwards, 2048};
+  const TransformProblem problem{{256, 256, 256}, TransformKind::complex, forwards, 2048};
   for (const auto& scheme : {"pencil", "2d_alltoall", "1d_alltoall"}) {
     const auto plan = plan_transform(scheme, problem);
     double expected = 0;
@@ -272,7 +277,7 @@ TEST(FftPlan, OfManyRanksTheMessagesOfSomeAreCounted) {
 
 TEST(FftPlan, SixtyFiveThousandRanksChooseOnOneCore) {
   const auto start = std::chrono::steady_clock::now();
-  const Problem problem{{2048, 2048, 2048}, Kind::real, forwards, 65536};
+  const TransformProblem problem{{2048, 2048, 2048}, TransformKind::real, forwards, 65536};
   machine::Network network;
   network.subnets.resize(1);
   network.subnets[0].link = {2e-6, 10e9};
@@ -286,15 +291,16 @@ TEST(FftPlan, SixtyFiveThousandRanksChooseOnOneCore) {
     host_of_rank.insert(host_of_rank.end(), 32, host);
   }
   EXPECT_EQ(rank_schemes(problem, 8, machine::Wires(network, host_of_rank)).size(), 3u);
-  // About half a second; every message would take more than half a minute.
+  // This takes about half a second; counting every message would take more than half a minute.
   EXPECT_LT(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), 10.0);
 }
 
 TEST(FftPlan, TheQuickestIsChosen) {
-  // On one host the fewest exchanges; across hosts with slow starts of messages, few partners; one rank: any.
-  const Problem few{{64, 64, 64}, Kind::real, forwards, 4};
+  // One host favours few exchanges; hosts with a high cost of starting messages favour few partners; for one rank all
+  // schemes are equal.
+  const TransformProblem few{{64, 64, 64}, TransformKind::real, forwards, 4};
   EXPECT_EQ(rank_schemes(few, 8, wires_of_one_host(few.ranks)).front().plan.scheme, "slab");
-  const Problem many{{64, 64, 64}, Kind::real, forwards, 512};
+  const TransformProblem many{{64, 64, 64}, TransformKind::real, forwards, 512};
   EXPECT_NE(rank_schemes(many, 8, wires_of_one_host(many.ranks)).front().plan.scheme, "slab");
   std::vector<machine::Host> hosts(512);
   std::vector<int> host_of_rank;
@@ -310,7 +316,7 @@ TEST(FftPlan, TheQuickestIsChosen) {
     EXPECT_LE(ranked[i - 1].predicted.seconds(), ranked[i].predicted.seconds());
 }
 
-/// Two racks of hosts behind thin uplinks.
+/// Returns two racks of hosts behind thin uplinks.
 machine::Wires two_racks(int hosts, int ranks, std::vector<int> host_of_rank) {
   machine::Network network;
   network.subnets.push_back({-1, {1, 2}, {}, {1e-5, 1e9}, machine::Medium::fabric, {}});
@@ -330,7 +336,7 @@ TEST(FftPlan, RanksTakePlacesAsAsked) {
   for (const auto& scheme : schemes())
     for (const int ranks : {2, 7, 24})
       for (const bool has_input : {false, true}) {
-        Problem problem{grid, Kind::real, backwards, ranks};
+        TransformProblem problem{grid, TransformKind::real, backwards, ranks};
         if (has_input) problem.input = random_bricks(grid, ranks, random);
         const auto plain = plan_transform(scheme.name, problem);
         for (int i = 0; i < ranks; ++i) problem.places.push_back((i + 1) % ranks);
@@ -348,8 +354,8 @@ TEST(FftPlan, RanksTakePlacesAsAsked) {
 }
 
 TEST(FftPlan, OrdersFollowTheNetwork) {
-  const Problem problem{{64, 64, 64}, Kind::complex, forwards, 32};
-  // Whichever hosts the ranks are on, they take their places along the network.
+  const TransformProblem problem{{64, 64, 64}, TransformKind::complex, forwards, 32};
+  // Ranks take their places along the network, whatever their hosts.
   std::vector<int> shuffled;
   for (int rank = 0; rank < 32; ++rank) shuffled.push_back(rank / 4);
   const auto filled = two_racks(8, 32, shuffled);
@@ -363,7 +369,7 @@ TEST(FftPlan, OrdersFollowTheNetwork) {
     EXPECT_NEAR(b[0].predicted.seconds(), a[0].predicted.seconds(), 1e-9) << scheme.name;
     const auto own = predict(plan_transform(scheme.name, problem), 8, mixed);
     EXPECT_LE(b[0].predicted.exchanges, own.exchanges * (1 + 1e-9)) << scheme.name;
-    if (scheme.name != "slab") {  // one exchange of all with all has no better order
+    if (scheme.name != "slab") {  // an exchange of all with all has no better order
       EXPECT_LT(b[0].predicted.exchanges, 0.9 * own.exchanges) << scheme.name;
       EXPECT_NE(b[0].order, "as numbered");
     }
@@ -372,7 +378,7 @@ TEST(FftPlan, OrdersFollowTheNetwork) {
 
 TEST(FftPlan, ProcessorsThatHostsShareCount) {
   auto network = machine::one_switch({{"a", 1, {}}, {"b", 1, {}}}, {1e-5, 1e9});
-  const Problem problem{{64, 64, 64}, Kind::real, forwards, 2};
+  const TransformProblem problem{{64, 64, 64}, TransformKind::real, forwards, 2};
   const auto plan = plan_transform("slab", problem);
   const auto apart = predict(plan, 8, {network, {0, 1}});
   network.processors.push_back({{0, 1}, {1e-4, 1e7}});
@@ -384,7 +390,7 @@ TEST(FftPlan, ProcessorsThatHostsShareCount) {
 TEST(FftPlan, UnknownSchemeAndEmptyMeshAreInputErrors) {
   EXPECT_THROW(plan_transform("pencils", {{4, 4, 4}}), InputError);
   EXPECT_THROW(plan_transform("pencil", {{4, 0, 4}}), InputError);
-  EXPECT_THROW(plan_transform("pencil", {{4, 4, 4}, Kind::real, forwards, 0}), InputError);
+  EXPECT_THROW(plan_transform("pencil", {{4, 4, 4}, TransformKind::real, forwards, 0}), InputError);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
-// Transforms on several ranks (threads of this process): each scheme, exchange, kind and batch, any boxes, more ranks
-// than there is work, ranks on one host or on many. Points and spectra must be those of one rank, bit for bit.
+// Tests transforms on several ranks (threads of this process) with each scheme, exchange, kind and batch, any boxes,
+// more ranks than can have work, and ranks on one host or on many. Points and spectra must be those of one rank, bit
+// for bit.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -24,7 +25,7 @@ namespace {
 
 template <class Value>
 struct Field {
-  IndexBox box;  // of one field
+  IndexBox box;  // per field
   int fields = 1;
   std::vector<Value> values = std::vector<Value>(static_cast<std::size_t>(box.size() * fields));
 
@@ -54,7 +55,7 @@ Field<Value> random_field(const Index3& grid, int fields) {
   return field;
 }
 
-/// What all ranks together have: the spectrum, and what backward leaves in each rank's output box.
+/// Holds the results of all ranks together: the spectrum, and each rank's output box after backward.
 template <class Real, class Points>
 struct Outcome {
   Field<std::complex<Real>> spectrum;
@@ -62,7 +63,7 @@ struct Outcome {
 };
 
 template <class Real, class Points>
-Outcome<Real, Points> run(const Plan& plan, const std::vector<std::string>& hosts, Field<Points> points,
+Outcome<Real, Points> run(const TransformPlan& plan, const std::vector<std::string>& hosts, Field<Points> points,
                           const std::string& exchange = "pairwise") {
   Outcome<Real, Points> outcome{{{{0, 0, 0}, plan.problem.spectrum_grid()}, points.fields}, {}};
   for (const auto& box : plan.problem.output) outcome.output.push_back({box, points.fields});
@@ -86,7 +87,7 @@ Outcome<Real, Points> run(const Plan& plan, const std::vector<std::string>& host
 }
 
 template <class Real, class Points>
-void expect_as_on_one_rank(Kind kind) {
+void expect_as_on_one_rank(TransformKind kind) {
   std::mt19937 random(12);
   int turn = 0;
   for (const Index3 grid : {Index3{12, 10, 9}, Index3{3, 2, 7}, Index3{1, 16, 5}})
@@ -94,7 +95,7 @@ void expect_as_on_one_rank(Kind kind) {
       const auto points = random_field<Points>(grid, fields);
       auto alone = run<Real>(plan_transform("pencil", {grid, kind}), {"host"}, points);
       for (const auto& scheme : schemes()) {
-        Problem problem{grid, kind, {0, 1, 2}, ranks};
+        TransformProblem problem{grid, kind, {0, 1, 2}, ranks};
         std::vector<std::string> hosts;
         ++turn;
         for (int rank = 0; rank < ranks; ++rank) hosts.push_back("n" + std::to_string(rank % (1 + turn % 4)));
@@ -119,17 +120,18 @@ void expect_as_on_one_rank(Kind kind) {
     }
 }
 
-TEST(FftRanks, RealSingle) { expect_as_on_one_rank<float, float>(Kind::real); }
-TEST(FftRanks, RealDouble) { expect_as_on_one_rank<double, double>(Kind::real); }
-TEST(FftRanks, ComplexSingle) { expect_as_on_one_rank<float, std::complex<float>>(Kind::complex); }
-TEST(FftRanks, ComplexDouble) { expect_as_on_one_rank<double, std::complex<double>>(Kind::complex); }
+TEST(FftRanks, RealSingle) { expect_as_on_one_rank<float, float>(TransformKind::real); }
+TEST(FftRanks, RealDouble) { expect_as_on_one_rank<double, double>(TransformKind::real); }
+TEST(FftRanks, ComplexSingle) { expect_as_on_one_rank<float, std::complex<float>>(TransformKind::complex); }
+TEST(FftRanks, ComplexDouble) { expect_as_on_one_rank<double, std::complex<double>>(TransformKind::complex); }
 
-// A rank may be late to read what others have for it. Values twice as large come out twice as large, to the bit.
+// A rank may be slow to read what others have left for it. The values of each transform are twice those of the last,
+// and so must the results be, to the bit.
 TEST(FftRanks, TransformsInAnyOrder) {
   auto points = random_field<std::complex<double>>({12, 10, 9}, 1);
   const std::string order = "fbffbbfbfffbbbfb";
   for (const auto& scheme : schemes()) {
-    const auto plan = plan_transform(scheme.name, {{12, 10, 9}, Kind::complex, {2, 1, 0}, 4});
+    const auto plan = plan_transform(scheme.name, {{12, 10, 9}, TransformKind::complex, {2, 1, 0}, 4});
     SCOPED_TRACE(plan.summary());
     comm::run_ranks({"host", "host", "host", "host"}, [&](const comm::Communicator& comm) {
       ThreadPool threads(1);
@@ -161,11 +163,11 @@ TEST(FftRanks, TransformsInAnyOrder) {
   }
 }
 
-// One rank against the defining sum: complex points, a batch, directions swept in the order of NumPy.
+// One rank is compared with the defining sum: complex points, a batch, directions swept in NumPy's order.
 TEST(FftRanks, ComplexBatchIsTheDefiningSum) {
   const Index3 grid{4, 3, 5};
   auto points = random_field<std::complex<double>>(grid, 2);
-  auto found = run<double>(plan_transform("slab", {grid, Kind::complex, {2, 1, 0}}), {"host"}, points);
+  auto found = run<double>(plan_transform("slab", {grid, TransformKind::complex, {2, 1, 0}}), {"host"}, points);
   const auto phase = [&](const Index3& k, const Index3& r) {
     double turns = 0;
     for (std::size_t d = 0; d < 3; ++d) turns += static_cast<double>(k[d] * r[d]) / static_cast<double>(grid[d]);

@@ -10,11 +10,11 @@ namespace tessera::fft {
 
 namespace {
 
-constexpr std::int64_t largest_message = std::int64_t{1} << 30;  // Communicator's
+constexpr std::int64_t largest_message = std::int64_t{1} << 30;  // the communicator's limit
 
 }  // namespace
 
-Block MemoryPlan::take(const IndexBox& box, Memory memory, std::int64_t& used, std::int64_t value_size) const {
+Block MemoryPlan::take(const IndexBox& box, TransformMemory memory, std::int64_t& used, std::int64_t value_size) const {
   const Block block = padded_block(box, memory, used / value_size, value_size);
   used += (block.batch_stride * fields * value_size + 63) / 64 * 64;
   return block;
@@ -76,7 +76,7 @@ Reshape::Reshape(const Index3& grid, const Redistribution& redistribution, int r
   }
 }
 
-/// Rank 0 hears of all blocks, with the places where they would come in.
+/// Gives rank 0 all blocks, with the places where they would arrive, and returns the plan that it chooses.
 std::optional<collectives::MessagePlan> Reshape::agree_on_plan(const Exchanges& exchanges,
                                                                const MemoryPlan& memory) const {
   struct End {
@@ -135,7 +135,7 @@ void Reshape::connect(Exchanges& exchanges, int tag, MemoryPlan& memory) {
     if (!here) part.begin = memory.incoming;
     part.end = part.begin;
     for (const auto& piece : part.pieces) {
-      const auto where = here ? static_cast<Memory>(first_peer + part.peer) : incoming;
+      const auto where = here ? static_cast<TransformMemory>(first_peer + part.peer) : incoming;
       const Block block = memory.take(piece.box, where, part.end, value_size_);
       if (to_user_)
         unpack_.add(piece.box, block, user_output_, piece.shift);
@@ -144,8 +144,8 @@ void Reshape::connect(Exchanges& exchanges, int tag, MemoryPlan& memory) {
     }
     if (!here) memory.incoming = part.end;
   }
-  // A core that has read a line keeps a copy: to write there again is to wait until that core has dropped it, the
-  // longer the farther it is. What goes past the caches does not wait.
+  // A core that has read a cache line keeps a copy, and a write must wait until that core has dropped it, longer for
+  // distant cores. Writes past the caches do not wait.
   for (const auto& part : sends_)
     for (auto& block : targets_) {
       const std::int64_t begin = block.offset * value_size_;
@@ -186,7 +186,8 @@ void Reshape::list_shares(int ranks) {
   }
 }
 
-/// Memory gives one line after the other several times faster than lines of a mesh across it.
+/// Reads received values in the order of memory, which is several times faster than reading lines of the mesh across
+/// it.
 void Reshape::fetch(std::byte* const* memories, ThreadPool& threads) const {
   constexpr std::int64_t line = 64;
   if (seen_.empty()) return;

@@ -1,5 +1,5 @@
 // Carries out one redistribution of a plan. A rank writes what it sends into its own memory, from which ranks on the
-// same host read it; ranks of other hosts get one message from each rank; or another entry of exchange.h does it.
+// same host read it; each rank of another host gets one message. Other entries of exchange.h may replace this.
 #pragma once
 
 #include <cstddef>
@@ -16,44 +16,46 @@
 
 namespace tessera::fft {
 
-/// The memories in which blocks of a transform are (Block::memory). From first_peer on: what each rank of this host
-/// sends.
-enum Memory : int { user_input, user_output, plane, local, outgoing, incoming, first_peer };
+/// Numbers the memories that contain a transform's blocks (Block::memory). Those from first_peer on hold what each rank
+/// of this host sends.
+enum TransformMemory : int { user_input, user_output, plane, local, outgoing, incoming, first_peer };
 
-/// The bytes allocated so far in each memory of a transform.
+/// Counts the bytes allocated so far in each memory of a transform.
 struct MemoryPlan {
-  std::int64_t fields = 1;  // of a batch
+  std::int64_t fields = 1;  // per batch
   std::int64_t local = 0, outgoing = 0, incoming = 0;
 
-  /// Allocates a block for this box; `used` is the count above of that memory.
-  Block take(const IndexBox& box, Memory memory, std::int64_t& used, std::int64_t value_size) const;
+  /// Allocates a block for this box; `used` is the member above for that memory.
+  Block take(const IndexBox& box, TransformMemory memory, std::int64_t& used, std::int64_t value_size) const;
 };
 
 class Reshape {
  public:
-  /// `from_user`: it sends from user_input; `to_user`: it receives into user_output.
+  /// Uses user_input to send from if `from_user`, and user_output to receive into if `to_user`.
   Reshape(const Index3& grid, const Redistribution& redistribution, int rank, std::int64_t value_size, bool from_user,
           bool to_user, MemoryPlan& memory);
 
-  /// Learns where other ranks leave what they send to this one. Collective; is called once, before all that follows.
+  /// Learns where other ranks leave what they send to this one. Collective; must be called once, before all functions
+  /// below.
   void connect(Exchanges& exchanges, int tag, MemoryPlan& memory);
 
-  /// The exchange that is used: "pairwise", "alltoall", "direct" or "gathered".
+  /// Returns the exchange in use: "pairwise", "alltoall", "direct" or "gathered".
   const std::string& name() const { return name_; }
 
-  /// Whether ranks of a host wait for each other, because they read from each other's memory.
+  /// Tells whether ranks of a host wait for each other, because they read from each other's memory.
   bool meets() const { return is_moving_ && name_ == "pairwise"; }
-  /// Whether any rank sends something to another.
+  /// Tells whether any rank sends something to another.
   bool is_moving() const { return is_moving_; }
-  /// Where the sweep before writes values, and where the sweep after reads them.
+  /// Returns where the previous sweep writes values; sources() is where the next sweep reads them.
   const std::vector<Block>& targets() const { return targets_; }
   const std::vector<Block>& sources() const { return sources_; }
 
-  /// Is called between the sweep before and the sweep after. Collective.
+  /// Moves the values; must be called between the previous and the next sweep. Collective.
   void execute(std::byte* const* memories, Exchanges& exchanges, ThreadPool& threads);
 
  private:
-  /// What goes to or comes from one rank: bytes of `outgoing` or `incoming`, or of the sender's where that is seen.
+  /// Describes what goes to or comes from one rank, as bytes of `outgoing`, of `incoming`, or of the sender's memory if
+  /// it is visible.
   struct Part {
     int peer;
     std::int64_t begin = 0, end = 0;
@@ -70,14 +72,14 @@ class Reshape {
   bool is_moving_, to_user_;
   Block user_output_;
   std::vector<Block> targets_, sources_;
-  std::vector<Part> sends_, receives_;  // without what stays
-  std::vector<Part> seen_;              // what is read where its sender has it, and fetched first
+  std::vector<Part> sends_, receives_;  // without values that stay on the rank
+  std::vector<Part> seen_;              // parts read from their sender's memory, which are fetched first
   Copies pack_, unpack_;
   int tag_ = 0;
   std::string name_ = "pairwise";
-  int planned_ = -1;  // number of a plan among Exchanges::moves
+  int planned_ = -1;  // index of a plan in Exchanges::moves
   std::vector<comm::Request> requests_;
-  std::vector<std::int64_t> sent_, from_, received_, to_;  // by rank, for an all-to-all: bytes and where they begin
+  std::vector<std::int64_t> sent_, from_, received_, to_;  // by rank, for an all-to-all: bytes and their offsets
 };
 
 }  // namespace tessera::fft

@@ -13,8 +13,8 @@ namespace tessera::fft {
 
 namespace {
 
-// Here directions are counted in the order in which forward sweeps them: 0 is swept first (and halved), then 1, then 2.
-// `PlanBuilder` puts boxes back into x, y, z.
+// In this file directions are counted in the order in which forward sweeps them: 0 is swept first (and halved), then 1,
+// then 2. `PlanBuilder` converts boxes to x, y, z.
 
 struct Interval {
   std::int64_t begin = 0, end = 0;
@@ -28,11 +28,12 @@ Interval share(const Interval& all, std::int64_t part, std::int64_t parts) {
 
 std::int64_t largest_share(std::int64_t n, std::int64_t parts) { return (n + parts - 1) / parts; }
 
-// What one more partner costs, in points of work: about a message's latency. It decides between shapes of equal load.
+// One more partner costs this many points of work, which is about a message's latency. It decides between shapes of
+// equal load.
 constexpr std::int64_t points_per_partner = 500;
 
-/// a·b ≤ parts that cut a rectangle of m × n points into parts whose largest costs least: b = 1 where that is as good,
-/// and with `cost_of_b` points for each more.
+/// Returns a and b, a·b ≤ parts, that divide a rectangle of m × n points into parts with the least cost of the largest.
+/// b = 1 is preferred; each unit of b costs `cost_of_b` points.
 std::pair<std::int64_t, std::int64_t> split(std::int64_t m, std::int64_t n, std::int64_t parts,
                                             std::int64_t cost_of_b = 0) {
   std::pair<std::int64_t, std::int64_t> best{parts, 1};
@@ -46,7 +47,7 @@ std::pair<std::int64_t, std::int64_t> split(std::int64_t m, std::int64_t n, std:
   return best;
 }
 
-/// Part `member` of the rectangle of directions d and e when `parts` ranks share it; nothing for those too many.
+/// Takes part `member` of the rectangle of directions d and e that `parts` ranks share; superfluous ranks get nothing.
 void take_part(Intervals& box, int d, int e, std::pair<std::int64_t, std::int64_t> parts, std::int64_t member) {
   auto &m = box[static_cast<std::size_t>(d)], &n = box[static_cast<std::size_t>(e)];
   if (member >= parts.first * parts.second) {
@@ -59,7 +60,7 @@ void take_part(Intervals& box, int d, int e, std::pair<std::int64_t, std::int64_
 
 class PlanBuilder {
  public:
-  PlanBuilder(std::string_view scheme, const Problem& problem) : problem_(problem) {
+  PlanBuilder(std::string_view scheme, const TransformProblem& problem) : problem_(problem) {
     plan_.scheme = scheme;
     const Index3 waves = problem.spectrum_grid();
     for (std::size_t i = 0; i < 3; ++i) {
@@ -84,7 +85,7 @@ class PlanBuilder {
     return result.is_empty() ? IndexBox{} : result;
   }
 
-  /// A stage that sweeps direction `sweep` (none: −1), of boxes box_of(rank).
+  /// Adds a stage that sweeps direction `sweep` (none: −1), with boxes box_of(rank).
   template <class Function>
   void add(int sweep, Function&& box_of) {
     Stage stage;
@@ -98,8 +99,8 @@ class PlanBuilder {
     plan_.stages.push_back(std::move(stage));
   }
 
-  /// Stages between which nothing moves become one; the input and output boxes stand in the plan.
-  Plan finish(Index3 processes, std::vector<IndexBox> input) {
+  /// Merges stages between which nothing moves, and sets the input and output boxes of the plan.
+  TransformPlan finish(Index3 processes, std::vector<IndexBox> input) {
     for (std::size_t i = 0; i < 3; ++i) plan_.processes[direction(i)] = processes[i];
     std::vector<Stage> merged;
     for (auto& stage : plan_.stages)
@@ -116,16 +117,16 @@ class PlanBuilder {
     return std::move(plan_);
   }
 
-  Plan finish(Index3 processes) { return finish(processes, plan_.stages.front().boxes); }
+  TransformPlan finish(Index3 processes) { return finish(processes, plan_.stages.front().boxes); }
 
  private:
-  const Problem& problem_;
-  Plan plan_;
+  const TransformProblem& problem_;
+  TransformPlan plan_;
   Index3 points_{}, waves_{};
 };
 
-/// The p × q with the least predicted cost, p·q ≤ ranks. Lines of direction 0 are shared by p × q ranks in (1, 2), of
-/// direction 1 in (0, 2), of direction 2 in (0, 1).
+/// Returns p × q with the least predicted cost, p·q ≤ ranks. Lines of direction 0 are divided among p × q ranks in (1,
+/// 2), of direction 1 in (0, 2), of direction 2 in (0, 1).
 std::pair<std::int64_t, std::int64_t> choose_pencils(const Index3& points, const Index3& waves, std::int64_t ranks) {
   std::pair<std::int64_t, std::int64_t> best{1, 1};
   std::int64_t least = -1;
@@ -143,7 +144,7 @@ std::pair<std::int64_t, std::int64_t> choose_pencils(const Index3& points, const
   return best;
 }
 
-/// Bricks in rows along every direction: the cuts, and where each rank is.
+/// Describes a grid of bricks: its cuts, and the place of each rank.
 struct Bricks {
   std::array<std::vector<Interval>, 3> intervals;
   std::vector<Index3> at;  // by rank; −1 for ranks without a brick
@@ -156,7 +157,7 @@ struct Bricks {
   }
 };
 
-/// p × q × r bricks of about the same size, p·q·r ≤ ranks, of least predicted cost.
+/// Chooses p × q × r bricks of about the same size, p·q·r ≤ ranks, with the least predicted cost.
 Bricks choose_bricks(const PlanBuilder& layout, std::int64_t ranks) {
   const auto& points = layout.points();
   const auto& waves = layout.waves();
@@ -188,7 +189,7 @@ Bricks choose_bricks(const PlanBuilder& layout, std::int64_t ranks) {
   return bricks;
 }
 
-/// The input's own bricks, where they stand in rows along every direction: the first exchange is then one-dimensional.
+/// Returns the input's own bricks if they form a grid; the first exchange is then one-dimensional.
 std::optional<Bricks> find_bricks(const PlanBuilder& layout, const std::vector<IndexBox>& input) {
   Bricks bricks;
   for (std::size_t i = 0; i < 3; ++i) {
@@ -216,13 +217,13 @@ std::optional<Bricks> find_bricks(const PlanBuilder& layout, const std::vector<I
   return bricks;
 }
 
-Bricks bricks_of(const PlanBuilder& layout, const Problem& problem) {
+Bricks bricks_of(const PlanBuilder& layout, const TransformProblem& problem) {
   if (!problem.input.empty())
     if (auto bricks = find_bricks(layout, problem.input)) return *std::move(bricks);
   return choose_bricks(layout, problem.ranks);
 }
 
-/// The bricks of waves: as those of points, but that the first direction has fewer.
+/// Returns the bricks of waves, which differ from those of points as the first direction has fewer waves.
 Bricks bricks_of_waves(const PlanBuilder& layout, Bricks bricks) {
   const std::int64_t n = bricks.n(0);
   if (layout.waves()[0] != layout.points()[0])
@@ -231,8 +232,8 @@ Bricks bricks_of_waves(const PlanBuilder& layout, Bricks bricks) {
   return bricks;
 }
 
-/// Boxes of whole lines along d: the ranks whose bricks lie in a row share its lines, cut along the direction that is
-/// slower in memory if that will do.
+/// Returns a function for boxes of whole lines along d: the ranks of a row of bricks share its lines, preferably
+/// divided along the direction that is slower in memory.
 auto lines_in_rows(const PlanBuilder& layout, const Bricks& bricks, int d, std::int64_t whole) {
   int e = d == 0 ? 1 : 0, f = d == 2 ? 1 : 2;
   if (layout.direction(static_cast<std::size_t>(e)) > layout.direction(static_cast<std::size_t>(f))) std::swap(e, f);
@@ -256,7 +257,7 @@ std::vector<IndexBox> boxes_of(const PlanBuilder& layout, const Bricks& bricks) 
 
 }  // namespace
 
-Plan plan_slab(const Problem& problem) {
+TransformPlan plan_slab(const TransformProblem& problem) {
   PlanBuilder layout("slab", problem);
   const auto across = [&](std::size_t d, Intervals box) {
     return [&problem, d, box](std::int64_t rank) {
@@ -272,7 +273,7 @@ Plan plan_slab(const Problem& problem) {
   return layout.finish({1, 1, problem.ranks});
 }
 
-Plan plan_pencil(const Problem& problem) {
+TransformPlan plan_pencil(const TransformProblem& problem) {
   PlanBuilder layout("pencil", problem);
   const auto [p, q] = choose_pencils(layout.points(), layout.waves(), problem.ranks);
   const auto cut = [n = std::pair(p, q)](int d, int e, const Intervals& box) {
@@ -288,7 +289,7 @@ Plan plan_pencil(const Problem& problem) {
   return layout.finish({1, p, q});
 }
 
-Plan plan_1d_alltoall(const Problem& problem) {
+TransformPlan plan_1d_alltoall(const TransformProblem& problem) {
   PlanBuilder layout("1d_alltoall", problem);
   const Bricks bricks = bricks_of(layout, problem), waves = bricks_of_waves(layout, bricks);
   const auto brick = [&](std::int64_t rank) -> Intervals {
@@ -303,12 +304,12 @@ Plan plan_1d_alltoall(const Problem& problem) {
   return layout.finish({bricks.n(0), bricks.n(1), bricks.n(2)}, boxes_of(layout, bricks));
 }
 
-Plan plan_2d_alltoall(const Problem& problem) {
+TransformPlan plan_2d_alltoall(const TransformProblem& problem) {
   PlanBuilder layout("2d_alltoall", problem);
   const Bricks bricks = bricks_of(layout, problem);
   layout.add(0, lines_in_rows(layout, bricks, 0, layout.points()[0]));
-  // Ranks of one layer of bricks share its lines along direction 1, cut along 0 and, where there are few waves,
-  // along 2.
+  // Ranks of one layer of bricks share its lines along direction 1, divided along 0 and, if there are few waves, along
+  // 2.
   std::int64_t thickest = 0;
   for (const auto& range : bricks.intervals[2]) thickest = std::max(thickest, range.size());
   const auto parts = split(layout.waves()[0], thickest, bricks.n(0) * bricks.n(1),
@@ -336,8 +337,9 @@ Plan plan_2d_alltoall(const Problem& problem) {
 
 namespace {
 
-/// The plan with the boxes of the layout where the problem wants them; boxes that the problem gives stay.
-Plan placed(Plan plan, const Problem& asked) {
+/// Returns the plan with the layout's boxes moved to the places that the problem asks for; boxes that the problem gives
+/// stay.
+TransformPlan placed(TransformPlan plan, const TransformProblem& asked) {
   if (asked.places.empty()) return plan;
   const auto move = [&](std::vector<IndexBox>& boxes) {
     const auto layout = boxes;
@@ -372,7 +374,7 @@ const std::vector<Scheme>& schemes() {
   return entries;
 }
 
-Plan plan_transform(std::string_view scheme, Problem problem) {
+TransformPlan plan_transform(std::string_view scheme, TransformProblem problem) {
   if (*std::min_element(problem.grid.begin(), problem.grid.end()) < 1)
     throw InputError(fmt::format("a mesh of {}×{}×{} has no points; every direction needs at least one",
                                  problem.grid[0], problem.grid[1], problem.grid[2]));
@@ -381,7 +383,7 @@ Plan plan_transform(std::string_view scheme, Problem problem) {
   TESSERA_CHECK(problem.output.empty() || static_cast<int>(problem.output.size()) == problem.ranks);
   TESSERA_CHECK(std::is_permutation(problem.order.begin(), problem.order.end(), std::array{0, 1, 2}.begin()));
   TESSERA_CHECK(problem.places.empty() || is_order_of_ranks(problem.places, problem.ranks));
-  std::vector<std::string> known{"auto"};  // which choice/choose.h knows, and a user may have meant
+  std::vector<std::string> known{"auto"};  // choice/choose.h knows it, and a user may have meant it
   for (const auto& entry : schemes()) {
     if (entry.name == scheme) return placed(entry.plan(problem), problem);
     known.emplace_back(entry.name);

@@ -1,4 +1,4 @@
-// Boxes as awkward as users' may be.
+// Makes boxes as awkward as those of users may be.
 #pragma once
 
 #include <algorithm>
@@ -10,14 +10,14 @@
 
 namespace tessera::fft {
 
-/// Disjoint boxes that cover the mesh, in any order. Some may be empty.
+/// Returns disjoint boxes that cover the mesh, in any order. Some may be empty.
 inline std::vector<IndexBox> random_bricks(const Index3& grid, int ranks, std::mt19937& random) {
   auto boxes = test::random_bricks(grid, ranks, random, 0);
   std::shuffle(boxes.begin(), boxes.end(), random);
   return boxes;
 }
 
-/// Boxes that stick out of the mesh by so many points on every side.
+/// Returns boxes that extend beyond the given ones by this many points on every side.
 inline std::vector<IndexBox> padded(std::vector<IndexBox> boxes, std::int64_t by) {
   for (auto& box : boxes)
     if (!box.is_empty())

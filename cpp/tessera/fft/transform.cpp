@@ -24,13 +24,13 @@ namespace {
 
 constexpr int first_tag = 7100;
 
-// What a core's own cache holds beside the rest that passes through it.
+// The layers of a pass may fill this share of a core's own cache, beside the data that streams through it.
 constexpr std::int64_t cached_bytes = 256 * 1024;
 
-// Where a rank has no more of the mesh than this, what it sends forward and backward has places of its own.
+// If a rank has no more of the mesh than this, the values sent forward and backward have places of their own.
 constexpr std::int64_t apart_bytes = std::int64_t{8} << 20;
 
-/// The total size of the largest caches of this host, bytes; where that is unknown, the largest number.
+/// Returns the total size of the largest caches of this host in bytes; if that is unknown, the largest number.
 std::int64_t largest_caches() {
   static const std::int64_t bytes = [] {
     const auto host = machine::describe_this_host();
@@ -46,49 +46,49 @@ IndexBox cut(const IndexBox& box, std::int64_t begin, std::int64_t end) {
 
 }  // namespace
 
-/// All lines of a box along one direction.
+/// Transforms all lines of a box along one direction.
 template <class Real>
 struct Sweep {
   const LinePlan<Real>* lines;
   bool is_real_in, is_real_out;
-  Real scale;  // of its results
+  Real scale;  // factor of its results
   Side sources, targets;
-  bool streams = false;                       // some of its results
-  bool from_plane = false, to_plane = false;  // rows of that side are counted within the layers in cache
+  bool streams = false;                       // whether some results are written past the caches
+  bool from_plane = false, to_plane = false;  // whether rows of that side are counted within the layers in cache
 };
 
-/// One pass over memory between two reshapes: lines along one direction; or along two, some layers of x at a time, so
-/// that the second finds in cache what the first has left; or no lines, only copies.
+/// Describes one pass over memory between two reshapes. It transforms lines along one direction, or along two for some
+/// layers of x at a time, so that the second finds the first's results in cache. A pass without lines only copies.
 template <class Real>
 struct Pass {
   std::vector<int> directions;
   IndexBox before, after;
   std::vector<Sweep<Real>> sweeps;
-  std::int64_t layers = 1;  // at a time
+  std::int64_t layers = 1;  // processed at once
   std::optional<Copies> copies;
 };
 
-/// A forward or backward transform: reshape, passes, reshape, …, passes, reshape.
+/// Describes a forward or backward transform: reshape, passes, reshape, …, passes, reshape.
 template <class Real>
 struct Pipeline {
   std::vector<Reshape> reshapes;
   std::vector<std::vector<Pass<Real>>> passes;  // [i] between reshapes i and i + 1
   bool is_forward = true;
-  bool meets = false;  // its reshapes have the ranks of a host wait for each other
+  bool meets = false;  // whether its reshapes make the ranks of a host wait for each other
 };
 
-/// What a thread needs to transform a bundle of lines.
+/// Holds the buffers that a thread needs to transform a bundle of lines.
 template <class Real>
 struct Workspace {
   AlignedBuffer<Real> values, scratch;
-  std::vector<const Real*> in;  // where each point stands
+  std::vector<const Real*> in;  // address of each point
   std::vector<Real*> out;
-  std::unique_ptr<bool[]> streams;  // which of these go past the caches
+  std::unique_ptr<bool[]> streams;  // which of these are written past the caches
 };
 
 template <class Real>
 struct Transform<Real>::Implementation {
-  Implementation(const Plan& given, const comm::Communicator& communicator, ThreadPool& pool,
+  Implementation(const TransformPlan& given, const comm::Communicator& communicator, ThreadPool& pool,
                  const TransformOptions& chosen)
       : plan(given),
         options(chosen),
@@ -98,7 +98,7 @@ struct Transform<Real>::Implementation {
     TESSERA_CHECK(plan.ranks() == comm.size() && options.fields >= 1);
     const int halved = plan.problem.order[0];
     for (int d = 0; d < 3; ++d) {
-      const bool is_real = plan.problem.kind == Kind::real && d == halved;
+      const bool is_real = plan.problem.kind == TransformKind::real && d == halved;
       const std::int64_t n = plan.problem.grid[static_cast<std::size_t>(d)];
       forward_lines.emplace_back(is_real ? LineKind::real_forward : LineKind::forward, n);
       backward_lines.emplace_back(is_real ? LineKind::real_backward : LineKind::backward, n);
@@ -129,7 +129,7 @@ struct Transform<Real>::Implementation {
     all[local] = local_values.data();
     all[outgoing] = shared->mine();
     all[incoming] = incoming_values.data();
-    for (int peer = 0; peer < comm.size(); ++peer)  // blocks that are read only
+    for (int peer = 0; peer < comm.size(); ++peer)  // these blocks are only read
       all[static_cast<std::size_t>(first_peer + peer)] = const_cast<std::byte*>(shared->of(peer));
     memories.assign(static_cast<std::size_t>(threads.size()), all);
 
@@ -159,21 +159,23 @@ struct Transform<Real>::Implementation {
     if (is_forward) add({plan.spectrum(), plan.spectrum(), 2});
   }
 
-  /// Whether points, spectrum and what stands between them, of all ranks of this host, are more than its caches hold:
-  /// what a pass leaves is then fetched from memory by the next, and is better written there straight away.
+  /// Tells whether points, spectrum and intermediate values of all ranks of this host exceed its caches. The next pass
+  /// then has to read from memory anyway, so it is better to write past the caches.
   bool is_beyond_caches(std::int64_t between) const {
     std::int64_t here = 0;
     for (int peer = 0; peer < comm.size(); ++peer) here += shared->of(peer) != nullptr;
     const auto size = static_cast<std::int64_t>(sizeof(Real));
-    const std::int64_t arrays = (plan.problem.input[rank].size() * (plan.problem.kind == Kind::real ? 1 : 2) +
+    const std::int64_t arrays = (plan.problem.input[rank].size() * (plan.problem.kind == TransformKind::real ? 1 : 2) +
                                  plan.spectrum()[rank].size() * 2) *
                                 options.fields * size;
     return here * (arrays + between) > largest_caches();
   }
 
-  bool is_real(int direction) const { return plan.problem.kind == Kind::real && direction == plan.problem.order[0]; }
+  bool is_real(int direction) const {
+    return plan.problem.kind == TransformKind::real && direction == plan.problem.order[0];
+  }
 
-  /// Once the reshapes know where everything comes from.
+  /// Completes a pipeline once the reshapes know where all values come from.
   void finish(Pipeline<Real>& pipeline, MemoryPlan& memory, int tag) {
     for (auto& reshape : pipeline.reshapes) {
       reshape.connect(*exchanges, tag++, memory);
@@ -223,7 +225,8 @@ struct Transform<Real>::Implementation {
     return passes;
   }
 
-  /// Where values, complex ones, stand between two passes of a stage: in the caller's arrays if they fit there.
+  /// Returns the block for the (complex) values between two passes of a stage: in the caller's arrays if they fit
+  /// there.
   Block intermediate(const Pipeline<Real>& pipeline, std::size_t at, const Pass<Real>& pass, MemoryPlan& memory) const {
     const bool is_first = at == 0, is_last = at + 2 == pipeline.reshapes.size();
     const IndexBox& spectrum = plan.spectrum()[rank];
@@ -256,11 +259,11 @@ struct Transform<Real>::Implementation {
       return padded_block(cut(middle, middle.lower[0], middle.lower[0] + n), plane, 0, sizeof(Complex));
     };
     const std::int64_t layer_bytes = layers_of(1).stride_x * static_cast<std::int64_t>(sizeof(Complex));
-    // Several layers fill the bundles that one does not.
+    // Several layers together fill bundles that a single one leaves incomplete.
     if (middle.extent(1) % lanes<Real> != 0 || middle.extent(2) % lanes<Real> != 0)
       pass.layers = std::clamp<std::int64_t>(cached_bytes / layer_bytes, 1, lanes<Real>);
     Block block = layers_of(pass.layers);
-    block.batch_stride = 0;  // every field in the same place
+    block.batch_stride = 0;  // all fields use the same place
     plane_bytes = std::max(plane_bytes, pass.layers * layer_bytes);
     const auto in_cache = [&](IndexBox box) { return cut(box, box.lower[0], box.lower[0] + pass.layers); };
     sweep_of(pass.directions[0], pass.before, sources, in_cache(middle), {block});
@@ -268,8 +271,8 @@ struct Transform<Real>::Implementation {
     pass.sweeps[0].to_plane = pass.sweeps[1].from_plane = true;
   }
 
-  /// Bundles begin … end of a sweep of rows from `row` on: lines are read where they lie and written where they are
-  /// wanted if those of a bundle lie side by side there, else through `values`.
+  /// Transforms bundles begin … end of a sweep of rows from `row` on. Lines are read and written in place if those of a
+  /// bundle are side by side there, else through `values`.
   template <class From, class To>
   void run_lines(const Sweep<Real>& sweep, std::byte* const* where, std::size_t thread, std::int64_t field,
                  std::int64_t row, const Bundles<lanes<Real>>& bundles, std::int64_t begin, std::int64_t end) {
@@ -285,7 +288,7 @@ struct Transform<Real>::Implementation {
       const Bundle source = bundle.moved_by(sweep.from_plane ? 0 : row),
                    target = bundle.moved_by(sweep.to_plane ? 0 : row);
       const bool is_full = bundle.n == lanes<Real>;
-      // The other lanes of a short bundle hold what was there before; nobody takes what becomes of it.
+      // Unused lanes of a short bundle hold old values, and their results are not used.
       if (!is_full || !sweep.sources.template find_places<From>(where, field, source, workspace.in.data())) {
         sweep.sources.template gather<lanes<Real>>(where, field, source, in);
         list(in, sweep.sources.n_points(), workspace.in);
@@ -348,11 +351,11 @@ struct Transform<Real>::Implementation {
 
   void run(Pipeline<Real>& pipeline, const void* input, void* output) {
     for (auto& list : memories) {
-      list[user_input] = static_cast<std::byte*>(const_cast<void*>(input));  // written to if it may be spoilt
+      list[user_input] = static_cast<std::byte*>(const_cast<void*>(input));  // only written to if spoils_spectrum
       list[user_output] = static_cast<std::byte*>(output);
     }
-    // Who is late may still read what the last transform has left for it, unless that is elsewhere: then all have come
-    // to the last transform, and so have read what the one before left here.
+    // A slow rank may still read what the last transform has left for it. If this one uses another place, it need not
+    // wait: all ranks have reached the last transform, so they have read what the one before left here.
     const bool is_free = last_pipeline == nullptr || (are_apart && last_pipeline != &pipeline && last_pipeline->meets);
     if (pipeline.meets && !is_free) shared->synchronise();
     last_pipeline = &pipeline;
@@ -367,19 +370,19 @@ struct Transform<Real>::Implementation {
   void check(std::size_t points, const IndexBox& box, std::size_t spectrum) const {
     const auto size = [&](const IndexBox& b) { return static_cast<std::size_t>(b.size() * options.fields); };
     constexpr bool is_real_given = std::is_same_v<Points, Real>;
-    TESSERA_CHECK((plan.problem.kind == Kind::real) == is_real_given);
+    TESSERA_CHECK((plan.problem.kind == TransformKind::real) == is_real_given);
     TESSERA_CHECK(points == size(box) && spectrum == size(plan.spectrum()[rank]));
   }
 
-  const Plan plan;
+  const TransformPlan plan;
   const TransformOptions options;
   std::size_t rank;
   const comm::Communicator& comm;
   ThreadPool& threads;
   std::vector<LinePlan<Real>> forward_lines, backward_lines;  // by direction
   Pipeline<Real> forward, backward;
-  bool are_apart = false;                         // what they send
-  const Pipeline<Real>* last_pipeline = nullptr;  // that was run
+  bool are_apart = false;                         // whether forward and backward send from different places
+  const Pipeline<Real>* last_pipeline = nullptr;  // that ran last
   std::optional<comm::SharedMemory> shared;
   std::optional<Exchanges> exchanges;
   AlignedBuffer<std::byte> local_values, incoming_values;
@@ -391,7 +394,7 @@ struct Transform<Real>::Implementation {
 };
 
 template <class Real>
-Transform<Real>::Transform(const Plan& plan, const comm::Communicator& comm, ThreadPool& threads,
+Transform<Real>::Transform(const TransformPlan& plan, const comm::Communicator& comm, ThreadPool& threads,
                            const TransformOptions& options)
     : implementation_(std::make_unique<Implementation>(plan, comm, threads, options)) {}
 template <class Real>

@@ -1,12 +1,12 @@
-// The three-dimensional transform of a periodic mesh that is spread over ranks, after a plan.
+// Executes a plan: the three-dimensional transform of a periodic mesh that is distributed over ranks.
 //
 //   forward    F(k) = Σ_r f(r) exp(−2πi k·r)          r = (x/nx, y/ny, z/nz), k integer
 //   backward   f(r) = Σ_k F(k) exp(+2πi k·r)          neither divides by nx·ny·nz (but see options)
 //
-// Points stand as the plan's input and output boxes, spectra as plan.spectrum(), z fastest, the fields of a batch one
+// Points are in the plan's input and output boxes and spectra in plan.spectrum(), z fastest, the fields of a batch one
 // after the other. Results are the same bits on any ranks, threads and schemes, since every line is transformed alike
-// wherever it is (lines.h). Each stage of the plan is one pass over memory: lines are gathered from what the exchange
-// before brought, transformed in cache, and scattered to where the exchange after takes them from.
+// wherever it is (lines.h). Each stage of the plan is one pass over memory: lines are gathered from where the previous
+// exchange left them, transformed in cache, and scattered to where the next exchange reads them.
 // Cost: 5 N log2 N operations for N complex points, half of that for real ones.
 #pragma once
 
@@ -24,12 +24,12 @@
 namespace tessera::fft {
 
 struct TransformOptions {
-  int fields = 1;               // transformed at once, in one exchange
-  bool spoils_spectrum = true;  // backward may use the memory of its input
-  double backward_scale = 1;    // what backward multiplies its result by
-  bool shares_memory = true;    // ranks of one host read what others have for them where it is; else, all in messages
+  int fields = 1;               // transformed together, in one exchange
+  bool spoils_spectrum = true;  // whether backward may use the memory of its input
+  double backward_scale = 1;    // factor of backward's results
+  bool shares_memory = true;    // whether ranks of one host read each other's memory; else all values go in messages
   std::string exchange = "pairwise";                 // an entry of exchange.h, or "auto"
-  std::shared_ptr<const machine::Wires> wires = {};  // on rank 0, for exchanges that the map decides
+  std::shared_ptr<const machine::Wires> wires = {};  // on rank 0, for exchanges that depend on the map
 };
 
 template <class Real>
@@ -37,8 +37,9 @@ class Transform {
  public:
   using Complex = std::complex<Real>;
 
-  /// The plan's rank count is the communicator's. Both references must outlive the transform. Collective.
-  Transform(const Plan& plan, const comm::Communicator& comm, ThreadPool& threads,
+  /// Requires that the plan's number of ranks is the communicator's. Both references must outlive the transform.
+  /// Collective.
+  Transform(const TransformPlan& plan, const comm::Communicator& comm, ThreadPool& threads,
             const TransformOptions& options = {});
   ~Transform();
   Transform(Transform&&) noexcept;
@@ -48,16 +49,16 @@ class Transform {
   const IndexBox& output_box() const;
   const IndexBox& spectrum_box() const;
 
-  /// From the input box to the spectrum, of real or of complex points, as the plan's kind is. Collective.
+  /// Transforms the input box to the spectrum, from real or complex points according to the plan's kind. Collective.
   void forward(std::span<const Real> input, std::span<Complex> spectrum);
   void forward(std::span<const Complex> input, std::span<Complex> spectrum);
-  /// From the spectrum to the output box. Collective.
+  /// Transforms the spectrum to the output box. Collective.
   void backward(std::span<Complex> spectrum, std::span<Real> output);
   void backward(std::span<Complex> spectrum, std::span<Complex> output);
 
-  /// How the exchanges of forward and of backward are carried out, those that move anything: "gathered".
+  /// Returns how the exchanges of forward and of backward that move anything are carried out, such as "gathered".
   std::vector<std::string> exchanges() const;
-  /// Of its own, beside what it is given.
+  /// Counts the transform's own memory, without its arguments.
   std::size_t bytes() const;
 
  private:

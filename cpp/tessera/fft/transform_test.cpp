@@ -1,4 +1,4 @@
-// Transforms on one rank against the defining sum; several ranks: ranks_test.cpp.
+// Compares transforms on one rank with the defining sum; ranks_test.cpp tests several ranks.
 #include "tessera/fft/transform.h"
 
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ std::vector<Real> random_values(std::int64_t n, unsigned seed) {
   return values;
 }
 
-/// F(k) for kx ∈ [0, nx/2], z fastest, one direction after the other in double.
+/// Returns F(k) for kx ∈ [0, nx/2], z fastest, one direction after the other in double.
 template <class Real>
 std::vector<std::complex<double>> naive(const std::vector<Real>& mesh, const Index3& n) {
   std::vector<std::complex<double>> values(mesh.begin(), mesh.end());
@@ -62,15 +62,16 @@ TYPED_TEST(FftTransform, AgreesWithTheDefiningSumParsevalAndRoundTrip) {
          {Index3{8, 6, 10}, Index3{5, 7, 3}, Index3{12, 14, 15}, Index3{1, 20, 21}, Index3{36, 2, 9}}) {
       ThreadPool threads(size);
       const IndexBox whole{{0, 0, 0}, n};
-      IndexBox out = whole;  // sticks out of the mesh, more than once round for the smallest
+      IndexBox out = whole;  // leaves the mesh, and spans the smallest more than once
       for (std::size_t d = 0; d < 3; ++d) out.lower[d] -= 2, out.upper[d] += 3;
-      Transform<Real> transform(plan_transform("pencil", {n, Kind::real, {0, 1, 2}, 1, {whole}, {out}}), comm, threads);
+      Transform<Real> transform(plan_transform("pencil", {n, TransformKind::real, {0, 1, 2}, 1, {whole}, {out}}), comm,
+                                threads);
       const auto mesh = random_values<Real>(whole.size(), 3);
       std::vector<std::complex<Real>> spectrum(static_cast<std::size_t>(transform.spectrum_box().size()));
       transform.forward(mesh, spectrum);
       const auto expected = naive(mesh, n);
       ASSERT_EQ(spectrum.size(), expected.size());
-      // Rounding grows as √log N; sums are of size √N.
+      // Rounding grows as √log N, and sums are of size √N.
       const double tolerance = 8 * std::numeric_limits<Real>::epsilon() * std::sqrt(static_cast<double>(whole.size()));
       double power = 0, mesh_power = 0;
       for (std::size_t i = 0; i < spectrum.size(); ++i) {
@@ -112,7 +113,8 @@ TYPED_TEST(FftTransform, ThreadsDoNotChangeBits) {
   }
 }
 
-/// Every lane has the same line but the last, which has another: bits must not depend on the lane nor on neighbours.
+/// All lanes but the last have the same line, and the last has another: bits must depend neither on the lane nor on its
+/// neighbours.
 template <class Real>
 void expect_line(LineKind kind, std::int64_t n, bool streams = false) {
   constexpr std::int64_t width = lanes<Real>;
@@ -120,7 +122,7 @@ void expect_line(LineKind kind, std::int64_t n, bool streams = false) {
   const std::int64_t half = n / 2 + 1, in_points = is_real_out ? half : n, out_points = is_real_in ? half : n;
   const std::int64_t in_parts = is_real_in ? 1 : 2, out_parts = is_real_out ? 1 : 2;
   const auto line = random_values<Real>(in_points * in_parts, 7), other = random_values<Real>(in_points * in_parts, 8);
-  // Not on a cache line's edge but where streams want it: the caller's arrays need not be.
+  // Only writes past the caches need aligned arrays; the caller's arrays need not be aligned.
   const std::int64_t off_edge = streams ? 0 : 1;
   const AlignedBuffer<Real> in(in_points * in_parts * width + 1), out(out_points * out_parts * width + 1);
   std::vector<const Real*> from(static_cast<std::size_t>(n + 2));
@@ -144,7 +146,7 @@ void expect_line(LineKind kind, std::int64_t n, bool streams = false) {
     const std::int64_t k = is_real_out && j >= half ? n - j : j;
     const auto at = static_cast<std::size_t>(k * in_parts);
     if (is_real_in) return static_cast<long double>(line[at]);
-    // The spectrum of real points is Hermitian: the first and the last wave are real.
+    // The spectrum of real points is Hermitian, so the first and the last wave are real.
     const bool is_real = is_real_out && (k == 0 || 2 * k == n);
     const std::complex<long double> x(static_cast<long double>(line[at]),
                                       is_real ? 0 : static_cast<long double>(line[at + 1]));
@@ -156,7 +158,7 @@ void expect_line(LineKind kind, std::int64_t n, bool streams = false) {
     values.push_back(value(j));
     roots.push_back(std::polar(1.0L, sign * 2 * pi * static_cast<long double>(j) / static_cast<long double>(n)));
   }
-  // Rounding grows as log n; sums are of size √n.
+  // Rounding grows as log n, and sums are of size √n.
   const double tolerance = 4 * std::numeric_limits<Real>::epsilon() * std::sqrt(static_cast<double>(n)) *
                            (1 + std::log2(static_cast<double>(n)));
   for (std::int64_t k = 0; k < out_points; ++k) {

@@ -22,13 +22,13 @@
 #include "tessera/io/hdf5.h"
 
 namespace {
-/// Pages of memory that this process may still write before it ends, or its disk is full; a negative number knows no
-/// end.
+/// The number of memory pages that this process may still write before it ends, or before its disk is full; a negative
+/// number means no limit.
 long pages_left = -1;
 bool is_disk_limited = false;
 }  // namespace
 
-/// HDF5's writes, page by page as a kernel makes them: SIGKILL can come between any two.
+/// Replaces HDF5's writes and writes page by page like a kernel: SIGKILL can come between any two pages.
 extern "C" ssize_t pwrite(int file, const void* data, std::size_t size, off_t offset) {
   const long page = sysconf(_SC_PAGESIZE);
   std::size_t done = 0;
@@ -196,7 +196,7 @@ TEST_F(Files, H5mdGoesOnAfterRestart) {
               "not the trajectory of this run");
 }
 
-/// Writes trajectories for tests/app/test_trajectories.py, which opens them with other people's readers.
+/// Writes trajectories for tests/app/test_trajectories.py, which opens them with third-party readers.
 TEST(Samples, Trajectories) {
   const char* folder = std::getenv("TESSERA_SAMPLES");
   if (!folder) GTEST_SKIP() << "TESSERA_SAMPLES names no folder";
@@ -213,7 +213,7 @@ TEST(Samples, Trajectories) {
   }
 }
 
-/// Ends a process between any two pages that it writes after its first frames: none of those may be lost.
+/// Ends a process between any two pages that it writes after its first frames; none of those frames may be lost.
 TEST_F(Files, FramesSurviveAnEndBetweenAnyTwoPages) {
   const int before = 20, after = 2;
   for (const std::int32_t n_atoms : {7, 500, 6000}) {
@@ -249,7 +249,8 @@ TEST_F(Files, FramesSurviveAnEndBetweenAnyTwoPages) {
   }
 }
 
-/// A disk that is full from any page on: the writer says so, nothing crashes, and the frames before are whole.
+/// Simulates a disk that fills up at any page: the writer must report it without a crash, and earlier frames must be
+/// whole.
 TEST_F(Files, FramesSurviveAFullDisk) {
   const int before = 20, after = 2;
   for (const std::int32_t n_atoms : {7, 6000}) {
@@ -296,7 +297,7 @@ TEST_F(Files, FramesSurviveAFullDisk) {
   }
 }
 
-/// Blocks of zeros, as a disk that failed gives them: the trajectory is refused or continued, and quickly.
+/// Writes blocks of zeros, as a failed disk returns them: the trajectory must be refused or continued, and quickly.
 TEST_F(Files, AZeroedBlockIsNotWaitedFor) {
   const H5mdHeader header{50, true, true, "me", "tessera", "0", ""};
   {
@@ -329,7 +330,7 @@ TEST_F(Files, AZeroedBlockIsNotWaitedFor) {
   EXPECT_GT(refused, 0);
 }
 
-/// Kills a process that writes frames as fast as it can; what it had announced as written must be readable.
+/// Kills a process that writes frames as fast as it can; every frame that it announced as written must be readable.
 TEST_F(Files, TrajectoriesSurviveKills) {
   const H5mdHeader header{200, false, true, "me", "tessera", "0", ""};
   const DcdHeader dcd{200, 0, 1, 0.001, "killed"};

@@ -49,7 +49,7 @@ BroadcastTree binary_tree(int n_hosts, int root) {
 
 double completion_time(const BroadcastTree& tree, const TimeMatrix& times) {
   double last = 0;
-  std::vector<std::pair<int, double>> informed = {{tree.root, 0.0}};  // host, when it has the message
+  std::vector<std::pair<int, double>> informed = {{tree.root, 0.0}};  // host, time when it has the message
   for (std::size_t i = 0; i < informed.size(); ++i) {
     auto [host, time] = informed[i];
     last = std::max(last, time);

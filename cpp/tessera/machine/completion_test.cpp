@@ -9,12 +9,12 @@
 namespace tessera::machine {
 namespace {
 
-/// The network of Figure 1 of Lowekamp and Beguelin (1995). The text gives its completion times, not its costs. Of all
-/// pairings of a–f and all small whole costs, these reproduce all four entries of Table 1 whatever the order in which a
-/// host sends to its children, and are natural: three subnets in a line, 1 inside a subnet and 2 more for each of the
-/// two bridges crossed.
+/// Returns the network of Figure 1 of Lowekamp and Beguelin (1995). The text gives its completion times, not its costs.
+/// Among all pairings of a–f and all small whole costs, these reproduce all four entries of Table 1 for any order in
+/// which a host sends to its children. They are also plausible: three subnets in a line, 1 inside a subnet and 2 more
+/// for each of the two bridges crossed.
 TimeMatrix figure_1() {
-  constexpr int subnet[] = {0, 1, 2, 1, 0, 2};  // of a to f
+  constexpr int subnet[] = {0, 1, 2, 1, 0, 2};  // for a to f
   TimeMatrix times(6);
   for (int a = 0; a < 6; ++a)
     for (int b = a + 1; b < 6; ++b) times.set_both(a, b, 1 + 2 * std::abs(subnet[a] - subnet[b]));

@@ -1,4 +1,4 @@
-// What is tried on a network to see which messages wait for each other, and how long it took.
+// Describes an experiment that shows which messages delay each other, and its results.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,7 @@
 
 namespace tessera::machine {
 
-/// A stream of messages from one host to another, by index in the list of hosts.
+/// Describes a stream of messages from one host to another, by index in the list of hosts.
 struct Flow {
   int from = 0;
   int to = 0;
@@ -14,14 +14,14 @@ struct Flow {
   friend auto operator<=>(const Flow&, const Flow&) = default;
 };
 
-/// Flows that are sent one by one and then all at once.
+/// Describes flows that are sent one by one and then all at once.
 struct Experiment {
   std::vector<Flow> flows;
-  std::int64_t bytes = 0;        // of each flow
-  std::vector<double> alone;     // s, of each flow with nothing else on the network; empty: not yet run
-  std::vector<double> together;  // s, of each flow from the common start until its last byte has arrived
+  std::int64_t bytes = 0;        // per flow
+  std::vector<double> alone;     // s, of each flow with nothing else on the network; empty: not run yet
+  std::vector<double> together;  // s, of each flow, from the common start to the arrival of its last byte
 
-  std::int64_t piece = 0;  // bytes of a message; 0: as many as a wire is filled by. Else it is about processors
+  std::int64_t piece = 0;  // bytes per message, to measure processors; 0: as many as fill a wire
 
   bool is_done() const { return !flows.empty() && alone.size() == flows.size() && together.size() == flows.size(); }
   friend bool operator==(const Experiment&, const Experiment&) = default;

@@ -19,15 +19,15 @@ constexpr std::array<std::pair<const char*, HostFileFormat>, 4> formats = {{{"op
 
 std::string name_of(const Network& network, int host) { return network.hosts[static_cast<std::size_t>(host)].name; }
 
-/// The shortest beginning that the order repeats, cut short or not at its end.
+/// Returns the length of the shortest prefix that the order repeats; the last repetition may be incomplete.
 std::size_t period(const RankOrder& order) {
   for (std::size_t length = 1; length < order.size(); ++length)
     if (std::equal(order.begin() + static_cast<std::ptrdiff_t>(length), order.end(), order.begin())) return length;
   return order.size();
 }
 
-/// MPICH's launcher goes round a list of hosts again and again; a host that is listed twice it takes for two nodes,
-/// whose ranks then have no memory in common. So one round is written, wherever the order is made of rounds.
+/// MPICH's launcher goes around a list of hosts repeatedly. It treats a host that is listed twice as two nodes, whose
+/// ranks do not share memory. Therefore only one round is written if the order consists of rounds.
 std::string mpich_file(const Network& network, const RankOrder& order) {
   std::string text = fmt::format("# MPICH: mpiexec -n {} -f THIS_FILE PROGRAM\n", order.size());
   std::string lines;
@@ -63,7 +63,7 @@ std::string host_file(const Network& network, const RankOrder& order, HostFileFo
     case HostFileFormat::mpich:
       return mpich_file(network, order);
     case HostFileFormat::open_mpi:
-      // Slots of a host are filled together unless the sequential mapper takes the lines one by one.
+      // The slots of a host are filled together unless the sequential mapper takes the lines one by one.
       text = fmt::format("# Open MPI: mpirun -n {} --hostfile THIS_FILE --map-by seq PROGRAM\n", order.size());
       break;
     case HostFileFormat::slurm:

@@ -1,4 +1,4 @@
-// Text of host files that make an MPI launcher place ranks in a given order.
+// Writes host files that make an MPI launcher place ranks in a given order.
 #pragma once
 
 #include <string>
@@ -11,10 +11,10 @@ namespace tessera::machine {
 
 enum class HostFileFormat { open_mpi, mpich, slurm, plain };
 
-/// "openmpi", "mpich", "slurm" or "plain"; throws InputError naming the nearest.
+/// Takes "openmpi", "mpich", "slurm" or "plain"; throws InputError that suggests the nearest name.
 HostFileFormat host_file_format(const std::string& name);
 
-/// The file, ranks in the given order; its first lines are comments that say how to use it.
+/// Returns the file with ranks in the given order; comments in its first lines explain its use.
 std::string host_file(const Network& network, const RankOrder& order, HostFileFormat format);
 
 }  // namespace tessera::machine

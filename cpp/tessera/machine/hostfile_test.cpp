@@ -19,7 +19,8 @@ TEST(HostFile, OneLineARank) {
   EXPECT_EQ(host_file(pair, {1}, host_file_format("plain")), "# the host of each of 1 ranks in turn\nn1.site.int\n");
 }
 
-/// Found with MPICH 5.0.2: hosts a:1, b:1 and 4 ranks give a b a b on two nodes; a b a b in four lines give four nodes.
+/// The behaviour is that of MPICH 5.0.2: hosts a:1, b:1 and 4 ranks give a b a b on two nodes; a b a b in four lines
+/// give four nodes.
 TEST(HostFile, MpichGoesRound) {
   const auto lines = [](const RankOrder& order) {
     const auto text = host_file(pair, order, HostFileFormat::mpich);

@@ -1,4 +1,4 @@
-// Members of a JSON object, each with one clear message where it is absent or of another type.
+// Reads members of a JSON object, with one clear message for each that is absent or of another type.
 #pragma once
 
 #include <fmt/format.h>
@@ -12,7 +12,7 @@
 
 namespace tessera::machine {
 
-/// An object of a file and its place in it: "map.json: network.subnets[2]".
+/// Reads an object in a file and knows its place there, such as "map.json: network.subnets[2]".
 class JsonReader {
  public:
   JsonReader(const nlohmann::json& json, std::string where) : json_(json), where_(std::move(where)) {

@@ -67,7 +67,7 @@ nlohmann::json json_of(const std::optional<Value>& value) {
   return value ? nlohmann::json(*value) : nlohmann::json(nullptr);
 }
 
-/// A member that may be absent or null; a wrong type is refused.
+/// Reads a member that may be absent or null; throws if its type is wrong.
 template <class Value>
 void read(const nlohmann::json& json, const std::string& file, const char* key, std::optional<Value>& value) {
   const auto found = json.find(key);
@@ -91,12 +91,12 @@ Machine describe_this_host() {
   if (gethostname(host.data(), host.size() - 1) == 0) machine.name = host.data();
   machine.nodes = 1;
   const auto supported = static_cast<std::int64_t>(hwy::SupportedTargets());
-  if (supported != 0) machine.simd = hwy::TargetName(supported & -supported);  // the lowest bit is the best
+  if (supported != 0) machine.simd = hwy::TargetName(supported & -supported);  // the lowest bit is the best set
 
   hwloc_topology_t raw = nullptr;
   if (hwloc_topology_init(&raw) != 0) return machine;
   const Topology topology(raw, &hwloc_topology_destroy);
-  // The whole machine is described, also where a container or a scheduler lends a part of it.
+  // The whole machine is described, even if a container or a scheduler restricts the process to a part of it.
   hwloc_topology_set_flags(raw, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
   if (hwloc_topology_load(raw) != 0) return machine;
   machine.sockets = count_of(raw, HWLOC_OBJ_PACKAGE);

@@ -86,7 +86,7 @@ void Network::check(const std::string& name) const {
   std::vector<int> listed_by(subnets.size(), -1);
   for (int s = 0; s < n_subnets; ++s) {
     const auto& subnet = subnets[static_cast<std::size_t>(s)];
-    // Parents before parts: what makes a loop impossible, and one pass over the list enough.
+    // Parents must precede parts, so there can be no loop and one pass over the list suffices.
     if (s == 0 ? subnet.parent != -1 : subnet.parent < 0 || subnet.parent >= s)
       throw InputError(fmt::format("{}: subnet {} has the parent {}, expected {}; parents stand before their parts",
                                    name, s, subnet.parent, s == 0 ? "-1" : fmt::format("one of 0 to {}", s - 1)));
@@ -114,7 +114,7 @@ void Network::check(const std::string& name) const {
                                      hosts[static_cast<std::size_t>(host)].name, owner, s));
       owner = s;
     }
-    // Nobody talks over the link of a subnet with one member, so it may be absent.
+    // No message uses the link of a subnet with one member, so it may be absent.
     const bool is_used = subnet.hosts.size() + subnet.subnets.size() > 1;
     if (is_used || subnet.link != Link{}) check_link(subnet.link, name, fmt::format("of subnet {}", s));
     if (subnet.uplink && !is_rate(*subnet.uplink))

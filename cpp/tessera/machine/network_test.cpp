@@ -11,7 +11,7 @@
 namespace tessera::machine {
 namespace {
 
-/// Two racks of two hosts on 1 Gbit/s, joined by a 100 Mbit/s uplink.
+/// Returns two racks of two hosts on 1 Gbit/s, joined by a 100 Mbit/s uplink.
 Network two_racks() {
   Network network;
   for (const char* name : {"f0", "f1", "f2", "f3"}) network.hosts.push_back({name, 4, std::nullopt});
@@ -117,7 +117,7 @@ TEST(Wires, ABusIsOneWireForAll) {
                      {0, {}, {3}, {}, Medium::unknown, std::nullopt}};
   const Wires wires(network, {0, 1, 3});
   EXPECT_EQ(names(wires, 0, 1), (Names{"rank 0", "a out", "subnet 1 bus", "b in", "rank 1"}));
-  // d is alone in its subnet, whose link is not known: it has no port there.
+  // d is alone in its subnet, whose link is unknown, so it has no port there.
   EXPECT_EQ(names(wires, 2, 0),
             (Names{"rank 2", "d out 1", "subnet 0 bus", "subnet 1 bus", "a in 1", "a in", "rank 0"}));
   EXPECT_DOUBLE_EQ(wires.latency(0, 2), 2e-3);
@@ -127,11 +127,11 @@ TEST(Wires, RefusesRanksOnUnknownHosts) { EXPECT_THROW(Wires(two_racks(), {0, 4}
 
 TEST(Wires, AMillionPathsTakeLittleTime) {
   const Wires wires(two_racks(), {0, 1, 2, 3});
-  const auto start = std::clock();  // of this process: others may be at work
+  const auto start = std::clock();  // of this process, as others may be busy
   std::size_t n = 0;
   for (int i = 0; i < 1'000'000; ++i) n += wires.path(i & 3, (i >> 2) & 3).size();
   EXPECT_GT(n, 4'000'000U);
-  // 0.03 s on an idle core; the bound only tells microseconds from tens of nanoseconds.
+  // An idle core needs 0.03 s; the bound only distinguishes microseconds from tens of nanoseconds per call.
   EXPECT_LT(static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC, 2.0);
 }
 

@@ -19,8 +19,8 @@ namespace {
 
 std::size_t index(int i) { return static_cast<std::size_t>(i); }
 
-/// A binary tree over the ranks in topology order: every subnet cut in two between its parts, as evenly as they allow.
-/// Places are counted in ranks; a host (or what is left of one) is a leaf.
+/// Is a node of a binary tree over the ranks in topology order: every subnet is divided in two between its parts, as
+/// evenly as possible. Places are counted in ranks; the ranks of a host are a leaf.
 struct Half {
   int begin = 0, end = 0;     // places in topology order
   int left = -1, right = -1;  // indices of halves; -1: all on one host
@@ -41,7 +41,7 @@ class Halves {
 
  private:
   int subnet(int s) {
-    std::vector<int> parts;  // halves; those without ranks are left out
+    std::vector<int> parts;  // indices of halves with ranks
     const auto& node = network_.subnets[index(s)];
     for (const int part : node.subnets)
       if (const int half = subnet(part); half >= 0) parts.push_back(half);
@@ -87,7 +87,8 @@ RankOrder alternate(const Halves& halves, int at) {
   RankOrder order;
   std::size_t l = 0;
   std::size_t r = 0;
-  // Both advance in proportion to their lengths: whoever has got less far comes next, the left one if they are even.
+  // Both sides advance in proportion to their lengths: the next entry comes from the side with less progress, or from
+  // the left one if they are equal.
   while (l < left.size() || r < right.size()) {
     const bool is_left = r == right.size() || (l < left.size() && l * right.size() <= r * left.size());
     order.push_back(is_left ? left[l++] : right[r++]);
@@ -95,7 +96,7 @@ RankOrder alternate(const Halves& halves, int at) {
   return order;
 }
 
-/// Lays sets of grid cells on halves of the network.
+/// Assigns sets of grid cells to halves of the network.
 class GridCutter {
  public:
   GridCutter(const Halves& halves, const std::vector<int>& dims) : halves_(halves), dims_(dims), strides_(dims.size()) {
@@ -115,7 +116,7 @@ class GridCutter {
  private:
   std::int64_t coordinate(std::int64_t cell, std::size_t d) const { return cell / strides_[d] % dims_[d]; }
 
-  /// Cells sorted along a dimension, the others in turn after it, so that any prefix is a block with a ragged face.
+  /// Sorts cells along a dimension, then along the others in turn, so that any prefix is a block with a ragged face.
   void sort_along(std::span<std::int64_t> cells, std::size_t first) const {
     std::sort(cells.begin(), cells.end(), [&](std::int64_t a, std::int64_t b) {
       for (std::size_t i = 0; i < dims_.size(); ++i) {
@@ -126,7 +127,7 @@ class GridCutter {
     });
   }
 
-  /// Neighbours among these cells that a cut after the first n would part.
+  /// Counts the neighbours among these cells that a cut after the first n would separate.
   std::int64_t parted(std::span<const std::int64_t> cells, std::size_t n) {
     ++mark_;
     for (std::size_t i = 0; i < n; ++i) side_[static_cast<std::size_t>(cells[i])] = 2 * mark_;
@@ -165,7 +166,7 @@ class GridCutter {
   const Halves& halves_;
   const std::vector<int>& dims_;
   std::vector<std::int64_t> strides_;
-  std::vector<std::int64_t> side_;  // of each cell: marks of the last cut that looked at it
+  std::vector<std::int64_t> side_;  // by cell: mark of the last cut that included it
   std::int64_t mark_ = 0;
   RankOrder order_;
 };
@@ -180,7 +181,7 @@ std::string list_of(const std::vector<std::string>& names) {
   return names.size() > longest_list ? fmt::format("{} and {} more", text, names.size() - longest_list) : text;
 }
 
-/// Index of each host by its name and, where unique, by its short name.
+/// Returns the index of each host by its name and, if unique, by its short name.
 std::map<std::string, int> index_of(const std::vector<Host>& hosts) {
   std::map<std::string, int> index, shortened;
   for (std::size_t h = 0; h < hosts.size(); ++h) {

@@ -12,7 +12,7 @@
 namespace tessera::machine {
 namespace {
 
-/// Subnets of these numbers of hosts, each host with `slots`; one root over them.
+/// Returns subnets with these numbers of hosts, each host with `slots`, under one root.
 Network racks(const std::vector<int>& sizes, int slots) {
   Network network;
   network.subnets.push_back({-1, {}, {}, {1e-4, 1e7}, Medium::fabric, std::nullopt});
@@ -46,7 +46,7 @@ void expect_uses_slots(const RankOrder& order, const std::vector<int>& ranks_on_
 TEST(Orders, Table1OfTheHypercubePaper) {
   struct Row {
     int computers, processors;
-    std::vector<int> hosts;  // as printed: numbered from 1, one round of the repeated ones
+    std::vector<int> hosts;  // as printed: numbered from 1, one round only
   };
   const std::vector<Row> rows = {
       {1, 2, {1}},
@@ -70,11 +70,11 @@ TEST(Orders, Table1OfTheHypercubePaper) {
   EXPECT_THROW(bit_reversal_order(4, 0), InputError);
 }
 
-/// CROW8's published network: pairs of hosts on the second fastest links.
+/// Uses CROW8's published network, in which pairs of hosts are on the second fastest links.
 TEST(Orders, HypercubeFollowsTheTree) {
   auto network = racks({2, 2, 2, 2, 2, 2, 2, 2}, 2);
   EXPECT_EQ(hypercube_order(network, all_slots(network)), bit_reversal_order(16, 2));
-  // Hosts listed in another order: the tree decides, not the list.
+  // The list has the hosts in another order, but the tree decides.
   std::vector<int> moved(16);
   std::iota(moved.begin(), moved.end(), 0);
   std::mt19937 random(1);
@@ -154,7 +154,7 @@ TEST(Orders, CartesianBlocksCutFewEdges) {
     std::vector<int> sizes;
     int slots;
     std::vector<int> dims;
-    Cuts most;  // derived by hand where blocks fit, else what is found
+    Cuts most;  // derived by hand where blocks fit, else as found
   };
   const std::vector<Case> cases = {
       {{2, 2}, 4, {4, 4}, {8, 4}},         // 2 × 2 blocks: 8 edges between them, 4 between halves

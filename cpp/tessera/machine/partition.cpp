@@ -12,7 +12,7 @@ namespace {
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
 
-using Times = std::vector<double>;  // one of each message size; NaN: not known
+using Times = std::vector<double>;  // one per message size; NaN: not known
 
 struct Edge {
   double key;
@@ -23,7 +23,7 @@ bool is_known_at_some_size(std::span<const TimeMatrix> by_size, int a, int b) {
   return std::any_of(by_size.begin(), by_size.end(), [&](const TimeMatrix& times) { return times.is_known(a, b); });
 }
 
-/// Edges of known time, shortest first; equal ones by their hosts.
+/// Returns the edges of known time, shortest first; equal ones are ordered by their hosts.
 std::vector<Edge> sorted_edges(std::span<const TimeMatrix> by_size) {
   const int n = by_size.empty() ? 0 : by_size[0].n_hosts();
   Times least(by_size.size(), infinity);
@@ -52,7 +52,7 @@ std::vector<Edge> sorted_edges(std::span<const TimeMatrix> by_size) {
   return edges;
 }
 
-/// The time between two groups: the least between their hosts.
+/// Returns the times between groups, each the least between their hosts.
 std::vector<TimeMatrix> between_groups(std::span<const TimeMatrix> by_size,
                                        const std::vector<std::vector<int>>& groups) {
   std::vector<TimeMatrix> result;
@@ -72,7 +72,7 @@ std::vector<TimeMatrix> between_groups(std::span<const TimeMatrix> by_size,
   return result;
 }
 
-/// Per host or subnet: the least time of each size so far.
+/// Holds the least time of each size so far, by host or subnet.
 class Least {
  public:
   Least(std::size_t n, std::size_t n_sizes) : n_sizes_(n_sizes), times_(n * n_sizes, infinity) {}
@@ -101,7 +101,7 @@ std::vector<std::vector<int>> partition(std::span<const TimeMatrix> by_size, std
   const auto n_sizes = by_size.size();
   const auto edges = sorted_edges(by_size);
   Least of_host(n, n_sizes);    // node.min_edge
-  Least of_subnet(n, n_sizes);  // subnet_min_edge, by the subnet's root; infinite: in none yet
+  Least of_subnet(n, n_sizes);  // subnet_min_edge, by the subnet's root; infinite: no edge yet
   for (const auto& edge : edges)
     for (const int host : {edge.a, edge.b})
       for (std::size_t k = 0; k < n_sizes; ++k) {
@@ -124,7 +124,7 @@ std::vector<std::vector<int>> partition(std::span<const TimeMatrix> by_size, std
     if (a == b) continue;
     bool is_near = true;
     for (std::size_t k = 0; k < n_sizes && is_near; ++k) {
-      const double time = by_size[k].between(edge.a, edge.b);  // NaN exceeds nothing
+      const double time = by_size[k].between(edge.a, edge.b);  // comparisons with NaN are false
       is_near = !(time > tolerances[k] * of_host.at(static_cast<std::size_t>(edge.a), k) ||
                   time > tolerances[k] * of_host.at(static_cast<std::size_t>(edge.b), k) ||
                   time > tolerances[k] * of_subnet.at(a, k) || time > tolerances[k] * of_subnet.at(b, k));
@@ -136,7 +136,7 @@ std::vector<std::vector<int>> partition(std::span<const TimeMatrix> by_size, std
       of_subnet.at(first, k) =
           std::fmin(by_size[k].between(edge.a, edge.b), std::min(of_subnet.at(a, k), of_subnet.at(b, k)));
   }
-  // The root of a subnet is its first host, so groups come out in order.
+  // The root of a subnet is its first host, so groups are ordered by their first hosts.
   std::vector<std::vector<int>> groups;
   std::vector<std::size_t> group_of(n);
   for (std::size_t host = 0; host < n; ++host) {
@@ -158,7 +158,7 @@ std::vector<Subnet> hierarchy(std::span<const TimeMatrix> by_size, std::span<con
     int first_host = 0;
   };
   std::vector<Node> nodes;
-  std::vector<int> top;  // nodes that nothing holds yet
+  std::vector<int> top;  // nodes without a parent so far
   auto groups = partition(by_size, tolerances);
   for (auto& group : groups) {
     top.push_back(static_cast<int>(nodes.size()));
@@ -166,7 +166,7 @@ std::vector<Subnet> hierarchy(std::span<const TimeMatrix> by_size, std::span<con
   }
   for (auto between = between_groups(by_size, groups); top.size() > 1; between = between_groups(between, groups)) {
     groups = partition(between, tolerances);
-    if (groups.size() == top.size()) {  // nothing known joins them
+    if (groups.size() == top.size()) {  // no known time joins them
       groups.assign(1, std::vector<int>(top.size()));
       std::iota(groups[0].begin(), groups[0].end(), 0);
     }
@@ -192,8 +192,8 @@ std::vector<Subnet> hierarchy(std::span<const TimeMatrix> by_size, std::span<con
       for (const int member : group) {
         const int part = top[static_cast<std::size_t>(member)];
         const auto& node = nodes[static_cast<std::size_t>(part)];
-        // Where one group is closer together than the rest, the rest joins first and the group a step later at the same
-        // cost: one level of the network, not two.
+        // If one group is closer together than the rest, the rest would join first and the group one step later at the
+        // same cost. This is one level of the network, not two, so the inner level is dissolved.
         if (is_as_near(node))
           whole.parts.insert(whole.parts.end(), node.parts.begin(), node.parts.end());
         else

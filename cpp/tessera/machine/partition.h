@@ -1,5 +1,5 @@
-// Hosts divided into subnets by the times between them: Lowekamp and Beguelin (1995), §4.1 and Figure 2, and the same
-// again with subnets in the place of hosts, for networks of several levels.
+// Divides hosts into subnets by the times between them: Lowekamp and Beguelin (1995), §4.1 and Figure 2, applied again
+// to the subnets for networks of several levels.
 #pragma once
 
 #include <cmath>
@@ -10,8 +10,8 @@
 
 namespace tessera::machine {
 
-/// Times between hosts in one unit of any kind, half of a round trip; NaN: not measured. Directions may differ; the
-/// diagonal is not looked at.
+/// Holds times between hosts in any one unit, half of a round trip; NaN: not measured. Directions may differ; the
+/// diagonal is ignored.
 class TimeMatrix {
  public:
   explicit TimeMatrix(int n_hosts = 0);
@@ -20,7 +20,7 @@ class TimeMatrix {
   double& at(int from, int to) { return times_[index(from, to)]; }
   double at(int from, int to) const { return times_[index(from, to)]; }
   void set_both(int a, int b, double time) { at(a, b) = at(b, a) = time; }
-  /// The lesser of the two directions, as what disturbs a measurement only adds to it; NaN where both are unknown.
+  /// Returns the lesser time of the two directions, as disturbances only add to it; NaN if both are unknown.
   double between(int a, int b) const { return std::fmin(at(a, b), at(b, a)); }
   bool is_known(int a, int b) const { return !std::isnan(at(a, b)) || !std::isnan(at(b, a)); }
 
@@ -33,20 +33,20 @@ class TimeMatrix {
   std::vector<double> times_;
 };
 
-/// Figure 2 of Lowekamp and Beguelin (1995): hosts that reach each other within `tolerance` times the least time of
-/// either and of their subnets so far. An unknown time never joins two hosts; a few that are too long do no harm.
-/// Groups are in the order of their first hosts, hosts ascending.
+/// Returns the partition of Figure 2 of Lowekamp and Beguelin (1995): hosts are in one group if they reach each other
+/// within `tolerance` times the least time of either and of their subnets so far. An unknown time never joins two
+/// hosts; a few that are too long do no harm. Groups are in the order of their first hosts, hosts ascending.
 std::vector<std::vector<int>> partition(const TimeMatrix& times, double tolerance = 1.20);
 
-/// The tree of subnets, as Network::subnets without links and rates: hosts partitioned, then the subnets (the time
-/// between two is the least between their hosts), and so on until one is left. Groups between which nothing was
-/// measured are put side by side under one root. No subnet but a leaf has fewer than two parts, and none is as far
-/// apart, within the tolerance, as the one that holds it.
+/// Returns the tree of subnets, like Network::subnets without links and rates. First hosts are partitioned, then the
+/// subnets (the time between two is the least between their hosts), until one is left. Groups between which nothing was
+/// measured are put side by side under one root. Every subnet except leaves has at least two parts, and the time
+/// between its parts is less, by more than the tolerance, than that between the parts of its parent.
 std::vector<Subnet> hierarchy(const TimeMatrix& times, double tolerance = 1.20);
 
-/// The same from times of several message sizes, each with its tolerance: the rule must hold at every size at which an
-/// edge is known, for a further switch shows in short messages and a thin link in long ones. Edges are sorted by the
-/// mean logarithm of their times, each relative to the least of its size.
+/// Do the same for times of several message sizes, each with its tolerance. The rule must hold at every size at which
+/// an edge is known, because a further switch shows in short messages and a thin link in long ones. Edges are sorted by
+/// the mean logarithm of their times, each relative to the least of its size.
 std::vector<std::vector<int>> partition(std::span<const TimeMatrix> by_size, std::span<const double> tolerances);
 std::vector<Subnet> hierarchy(std::span<const TimeMatrix> by_size, std::span<const double> tolerances);
 

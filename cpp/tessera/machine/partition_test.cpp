@@ -20,7 +20,7 @@ using test::times_of_groups;
 
 constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
 
-/// Like the tree of a network: "((0 1) (2 3))".
+/// Returns text like the tree of a network: "((0 1) (2 3))".
 std::string text_of(const std::vector<Subnet>& tree, int at = 0) {
   const auto& subnet = tree[static_cast<std::size_t>(at)];
   std::string text = "(";
@@ -44,13 +44,14 @@ TEST(Partition, Figure1) {
   const std::vector<int> group_of = {0, 1, 2, 1, 0, 2};  // as in the test of Table 1
   const auto times = times_of_groups(group_of, {1, 1, 1}, [](int g, int k) { return 1 + 2 * std::abs(g - k); });
   EXPECT_EQ(partition(times), (Groups{{0, 4}, {1, 3}, {2, 5}}));
-  // The middle one reaches both others within the tolerance, so nothing tells the three apart further up.
+  // The middle subnet reaches both others within the tolerance, so no higher level separates the three.
   const auto tree = hierarchy(times);
   expect_sound(times, tree);
   EXPECT_EQ(text_of(tree), "((0 4) (1 3) (2 5))");
 }
 
-/// Three Ethernet segments on one bridge: 16 kB take 13 ms inside a segment and go twice over the wire across it.
+/// Times three Ethernet segments on one bridge: 16 kB take 13 ms inside a segment and occupy the wire twice across the
+/// bridge.
 TEST(Partition, ThreeBridgedSegments) {
   const auto group_of = group_of_sizes({3, 3, 2});
   auto times = times_of_groups(group_of, {13.1, 13.1, 13.1}, [](int, int) { return 15.9; });
@@ -60,8 +61,9 @@ TEST(Partition, ThreeBridgedSegments) {
   EXPECT_EQ(text_of(hierarchy(times)), "((0 1 2) (3 4 5) (6 7))");
 }
 
-/// The 20 machines of Table 7: six Alphas on two bridged Ethernets, five PowerPCs on an Ethernet, two Alphas on
-/// switched FDDI, seven INDYs on switched Ethernet; a router between the four kinds. Milliseconds of 16 kB.
+/// Uses the 20 machines of Table 7: six Alphas on two bridged Ethernets, five PowerPCs on an Ethernet, two Alphas on
+/// switched FDDI, seven INDYs on switched Ethernet, and a router between the four kinds. Times are the milliseconds of
+/// 16 kB.
 TEST(Partition, TwentyMachinesOfTable7) {
   const auto group_of = group_of_sizes({3, 3, 5, 2, 7});
   auto times = times_of_groups(group_of, {13.1, 13.1, 13.3, 1.7, 14.2}, [](int g, int k) {
@@ -130,13 +132,13 @@ TEST(Partition, IsTheSameForAnyOrderOfHosts) {
 TEST(Partition, DirectionsMayDifferAndPairsMayLack) {
   TimeMatrix times(5);
   times.at(0, 1) = 1;
-  times.at(1, 0) = 9;  // disturbed: the lesser counts
+  times.at(1, 0) = 9;  // disturbed; the lesser direction counts
   times.at(2, 3) = 1.1;
   times.at(1, 2) = 2;
   EXPECT_EQ(partition(times), (Groups{{0, 1}, {2, 3}, {4}}));
   const auto tree = hierarchy(times);
   expect_sound(times, tree);
-  EXPECT_EQ(text_of(tree), "(((0 1) (2 3)) (4))");  // of 4 nothing is known: beside the rest, under a root
+  EXPECT_EQ(text_of(tree), "(((0 1) (2 3)) (4))");  // no time of 4 is known, so it is beside the rest under a root
 }
 
 TEST(Partition, TheToleranceIsARule) {
@@ -148,7 +150,7 @@ TEST(Partition, TheToleranceIsARule) {
   times.set_both(1, 2, 1.21);
   EXPECT_EQ(partition(times), (Groups{{0, 1}, {2}}));
   EXPECT_EQ(partition(times, 1.25), (Groups{{0, 1, 2}}));
-  TimeMatrix chain(4);  // each near enough to the next, but the subnet of 2 has its least time from 0 and 1
+  TimeMatrix chain(4);  // each is near enough to the next, but the subnet of 2 has its least time from 0 and 1
   chain.set_both(0, 1, 1);
   chain.set_both(1, 2, 1.15);
   chain.set_both(2, 3, 1.3);
@@ -177,9 +179,9 @@ TEST(Partition, AThousandHosts) {
       times_of_groups(group_of, std::vector<double>(25, 10), [](int g, int k) { return g / 5 == k / 5 ? 20 : 40; });
   std::mt19937 random(6);
   add_noise(times, 0.1, random);
-  const auto start = std::clock();  // of this process: others may be at work
+  const auto start = std::clock();  // of this process, as others may be busy
   const auto tree = hierarchy(times);
-  // What is asked for; 0.15 s on an idle core.
+  // The bound is what users need; an idle core takes 0.15 s.
   EXPECT_LT(static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC, 2.0);
   EXPECT_EQ(test::leaves_of(tree), groups_of(group_of));
   EXPECT_EQ(tree.size(), 1U + 5U + 25U);

@@ -1,4 +1,4 @@
-// Networks made up for tests: what would be measured on a given tree of subnets.
+// Makes networks for tests, and what would be measured on a given tree of subnets.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace tessera::machine::test {
 
 using Groups = std::vector<std::vector<int>>;
 
-/// Times for hosts of which `group_of[h]` names the subnet: `inside[g]` in subnet g, `across(g, k)` between two.
+/// Returns times for hosts in the subnets `group_of[h]`: `inside[g]` in subnet g, `across(g, k)` between two.
 template <class Across>
 TimeMatrix times_of_groups(const std::vector<int>& group_of, const std::vector<double>& inside, Across&& across) {
   TimeMatrix times(static_cast<int>(group_of.size()));
@@ -29,7 +29,7 @@ TimeMatrix times_of_groups(const std::vector<int>& group_of, const std::vector<d
   return times;
 }
 
-/// Numbers of hosts as group numbers: {3, 3, 2} gives 0 0 0 1 1 1 2 2.
+/// Converts numbers of hosts to group numbers: {3, 3, 2} gives 0 0 0 1 1 1 2 2.
 inline std::vector<int> group_of_sizes(const std::vector<int>& sizes) {
   std::vector<int> group_of;
   for (std::size_t g = 0; g < sizes.size(); ++g)
@@ -46,7 +46,7 @@ inline Groups groups_of(const std::vector<int>& group_of) {
   return groups;
 }
 
-/// Every direction of every pair by itself longer by up to `most` (0.03: 3 %), as a measured minimum is.
+/// Lengthens every direction of every pair independently by up to `most` (0.03: 3 %), like a measured minimum.
 inline void add_noise(TimeMatrix& times, double most, std::mt19937& random) {
   std::uniform_real_distribution<double> factor(1.0, 1.0 + most);
   for (int a = 0; a < times.n_hosts(); ++a)
@@ -54,7 +54,7 @@ inline void add_noise(TimeMatrix& times, double most, std::mt19937& random) {
       if (a != b) times.at(a, b) *= factor(random);
 }
 
-/// The hosts of every leaf, in the order of their first hosts.
+/// Returns the hosts of every leaf, in the order of their first hosts.
 inline Groups leaves_of(const std::vector<Subnet>& subnets) {
   Groups leaves;
   for (const auto& subnet : subnets)
@@ -63,7 +63,7 @@ inline Groups leaves_of(const std::vector<Subnet>& subnets) {
   return leaves;
 }
 
-/// Racks of these numbers of hosts under one root; one rack alone is the whole. Ports are not shared.
+/// Returns racks of these numbers of hosts under one root; a single rack is the whole. Ports are not shared.
 inline Network tree_of_racks(const std::vector<int>& sizes, Link inside, Link between) {
   Network network;
   if (sizes.size() > 1) network.subnets.push_back({-1, {}, {}, between, Medium::fabric, std::nullopt});
@@ -85,7 +85,7 @@ inline Wires one_rank_a_host(const Network& network) {
   return {network, hosts};
 }
 
-/// What a survey of this network would find, without noise.
+/// Returns what a survey of this network would measure, without noise.
 inline Measurements measure(const Network& network, const std::vector<std::int64_t>& sizes) {
   std::vector<MeasuredHost> hosts;
   for (const auto& host : network.hosts) hosts.push_back({host.name, host.slots, {}, {}, -1});
@@ -101,7 +101,7 @@ inline Measurements measure(const Network& network, const std::vector<std::int64
 }
 
 /// Runs an experiment on the wires: flows that meet on a wire share it, so each takes as long as its fullest wire.
-/// What is filled in as `alone` stays.
+/// Values already filled in as `alone` stay.
 inline void run(const Network& network, Experiment& experiment) {
   const auto wires = one_rank_a_host(network);
   const auto bytes = static_cast<double>(experiment.bytes);

@@ -99,7 +99,7 @@ Wires::Side Wires::side_of(int host, bool is_out) const {
   for (std::size_t level = 0; level < above.size(); ++level) {
     if (ports[level] >= 0) side.ports.push_back(ports[level]);
     side.n_ports.push_back(side.ports.size());
-    // The subnet in which a message turns round is not left: its uplink is idle, its bus is added once by path().
+    // A message does not leave the subnet in which it turns round: the uplink is idle, and path() adds the bus once.
     side.n_lines.push_back(side.lines.size());
     for (const int wire : {bus_[index(above[level])], uplinks[index(above[level])]})
       if (wire >= 0) side.lines.push_back(wire);

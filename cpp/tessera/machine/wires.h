@@ -1,5 +1,5 @@
-// What messages compete for: every message between two ranks occupies a list of wires, each for bytes / bandwidth of
-// the wire. This is the static load model by which plans are judged without running them.
+// Models what messages compete for: every message between two ranks occupies a list of wires, each for bytes /
+// bandwidth of the wire. Plans are judged by this static load model without being run.
 #pragma once
 
 #include <span>
@@ -15,46 +15,49 @@ struct Wire {
   double bandwidth = 0;    // bytes/s
   double per_message = 0;  // s
   bool is_processors = false;
-  bool is_of_subnet = false;  // its bus or uplink
+  bool is_of_subnet = false;  // whether it is a subnet's bus or uplink
 };
 
-/// The wires of a network as the ranks of one job see them. Wires are: every rank (its core copies each message once,
-/// at the memory's rate); every host's port in and out, for each level of the network at which it talks; every bus;
-/// every subnet's uplink in and out; processors that hosts share. A message that crosses levels occupies its ports of
-/// all levels below, every bus and every uplink on its path. Where routes are known, the links on its path stand for
-/// uplinks. Those of ranks stand first, by rank.
+/// Holds the wires of a network that the ranks of one job use. Wires are: every rank (its core copies each message
+/// once, at the memory's rate); every host's port in and out, for each level of the network at which it communicates;
+/// every bus; every subnet's uplink in and out; processors that hosts share. A message that crosses levels occupies its
+/// ports of all levels below, every bus and every uplink on its path. If routes are known, the links on its path
+/// replace uplinks. Wires of ranks come first, by rank.
 class Wires {
  public:
-  /// What is assumed of shared memory that was not measured.
+  /// This link is assumed for shared memory that was not measured.
   static constexpr Link unmeasured_inside = {1e-6, 5e9};
 
-  /// `host_of_rank[r]`: index in network.hosts. Throws InputError where the network is not sound (Network::check).
+  /// Takes the index in network.hosts of each rank's host. Throws InputError if the network is invalid
+  /// (Network::check).
   Wires(const Network& network, std::vector<int> host_of_rank);
 
   int n_ranks() const { return static_cast<int>(host_of_rank_.size()); }
   int host_of(int rank) const { return host_of_rank_[static_cast<std::size_t>(rank)]; }
-  /// Ranks on a host, ascending; none on a host that the job does not use.
+  /// Returns the ranks on a host, ascending; none on a host that the job does not use.
   std::span<const int> ranks_on(int host) const { return ranks_on_[static_cast<std::size_t>(host)]; }
-  /// Hosts that have ranks.
+  /// Returns the number of hosts that have ranks.
   int n_hosts() const { return n_hosts_; }
   const Network& network() const { return network_; }
   std::span<const Wire> wires() const { return wires_; }
 
-  /// Wires of a message from one rank to another, sender's side first. Valid until the next call of path or time.
+  /// Returns the wires of a message from one rank to another, sender's side first. Valid until the next call of path or
+  /// time.
   std::span<const int> path(int from, int to) const;
-  /// The wire that stands for the processors that a host shares with others, which a message between hosts occupies at
-  /// each of its ends; -1: none. Not part of a path, as one way is as good as another to them.
+  /// Returns the wire for the processors that a host shares with others, which a message between hosts occupies at each
+  /// of its ends; -1: none. It is not part of a path, as all paths load it alike.
   int processors_of(int host) const { return processors_[static_cast<std::size_t>(host)]; }
-  /// s, of a message without bytes.
+  /// Returns the time of a message without bytes, s.
   double latency(int from, int to) const;
-  /// Seconds of a message alone on the network.
+  /// Returns the time of a message alone on the network, s.
   double time(int from, int to, double bytes) const;
-  /// 0: same host, 1: same leaf subnet, 2: same parent of leaves, and so on (where branches differ in depth: by the
-  /// deepest below the subnet that both are in).
+  /// Returns 0 on the same host, 1 in the same leaf subnet, 2 for the same parent of leaves, and so on (if branches
+  /// differ in depth, by the deepest below the common subnet).
   int level(int from, int to) const;
 
  private:
-  /// One direction of one host: its ports, then the buses and uplinks, leaf first; only those that exist.
+  /// Lists the wires of one direction of one host: its ports, then the buses and uplinks, leaf first. Only existing
+  /// ones are listed.
   struct Side {
     std::vector<int> ports, lines;
     std::vector<std::size_t> n_ports, n_lines;  // by level: how many of each a message uses that turns round there
@@ -66,17 +69,17 @@ class Wires {
 
   Network network_;
   std::vector<int> host_of_rank_;
-  std::vector<std::vector<int>> ranks_on_;  // of each host
+  std::vector<std::vector<int>> ranks_on_;  // by host
   int n_hosts_ = 0;
   std::vector<Wire> wires_;
-  std::vector<std::vector<int>> ancestors_;  // of each host, leaf first
-  std::vector<int> depth_, height_;          // of each subnet: edges up to the whole, down to the deepest leaf
-  std::vector<int> rank_wire_;               // of each rank
-  std::vector<int> processors_;              // of each host; -1: its own
+  std::vector<std::vector<int>> ancestors_;  // by host, leaf first
+  std::vector<int> depth_, height_;          // by subnet: edges up to the whole, down to the deepest leaf
+  std::vector<int> rank_wire_;               // by rank
+  std::vector<int> processors_;              // by host; -1: its own
   std::vector<std::vector<int>> out_, in_;   // ports of each host, by level (0: leaf); -1: none
-  std::vector<int> bus_, up_, down_;         // of each subnet; -1: none
-  int first_link_ = 0;                       // of the routes
-  std::vector<Side> sender_, receiver_;      // of each host
+  std::vector<int> bus_, up_, down_;         // by subnet; -1: none
+  int first_link_ = 0;                       // index of the routes' first link
+  std::vector<Side> sender_, receiver_;      // by host
   mutable std::vector<int> path_;
 };
 

@@ -35,7 +35,7 @@ std::string find_strongest_force(const domain::Domain& domain, const bonded::Loc
   Strongest strongest;
 
   const bonded::Atoms atoms{box, domain.state().position, pair.charge()};
-  std::vector<std::pair<std::string, std::array<std::int64_t, 3>>> of_terms;  // by what reports call them
+  std::vector<std::pair<std::string, std::array<std::int64_t, 3>>> of_terms;  // by the names that reports use
   std::vector<std::int64_t> force(3 * at(domain.n_slots()));
   model::for_each_kind([&](auto kind) {
     using Kernel = bonded::Kernel<decltype(kind)>;
@@ -53,7 +53,7 @@ std::string find_strongest_force(const domain::Domain& domain, const bonded::Loc
     strongest.offer(name,
                     norm({from_fixed(f[0], force_unit), from_fixed(f[1], force_unit), from_fixed(f[2], force_unit)}));
 
-  // Pairs: every local atom, whether listed or not.
+  // Every local atom counts, whether the pair is listed or not.
   const auto& settings = pair.settings();
   const auto& molecule = domain.molecule_of(slot);
   const auto local = domain.state().local[at(slot)];

@@ -1,4 +1,4 @@
-// Which force tore an atom away: for the message of a run that blew up.
+// Finds the force that tore an atom away, for the message of a run that blew up.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 
 namespace tessera::md {
 
-/// "the strongest force on it is lj, 3.1e+09 kcal/mol/Å (nearest: atom 12 (ALA 2 CB) at 0.213 Å)". Looks at every term
-/// of this rank that acts on the owned atom, in double precision.
+/// Returns a phrase such as "the strongest force on it is lj, 3.1e+09 kcal/mol/Å (nearest: atom 12 (ALA 2 CB) at 0.213
+/// Å)". It evaluates every term of this rank that acts on the owned atom, in double precision.
 std::string find_strongest_force(const domain::Domain& domain, const bonded::LocalTerms& terms,
                                  const bonded::ForceTables& tables, const pair::PairForces& pair, std::int32_t slot);
 

@@ -1,4 +1,4 @@
-// A box that changes in a run: what a barostat will rely on.
+// Tests a box that changes in a run, as barostats require.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace {
 
 using namespace test;
 
-/// Energies by term of a state, found without the steps that led to it.
+/// Returns the energies by term of a state, computed without the steps that led to it.
 Energies energies_of(const model::System& system, const EngineSettings& s, const Snapshot& snapshot) {
   const auto comm = comm::Communicator::world();
   ThreadPool threads;
@@ -35,7 +35,7 @@ void expect_equal(const Course& found, const Course& expected) {
   }
 }
 
-// Each step changes the box; the end is what a start from there finds, on any ranks, also where the number of cells
+// Each step changes the box. The end must agree with a start from there, on any ranks, even if the number of cells
 // changes on the way.
 TEST(Box, MayChangeInEveryStep) {
   const auto& sample = warm_water(true);
@@ -66,7 +66,7 @@ TEST(Box, ScalingKeepsConstraints) {
   }
 }
 
-// What a Monte-Carlo move needs: after a move that is refused, everything is as it was, to the bit.
+// A Monte-Carlo move needs this: after a refused move everything is as before, to the bit.
 TEST(Box, ASnapshotBringsEverythingBack) {
   Simulation run(warm_water(true), settings(true, false)), other(warm_water(true), settings(true, false));
   run.advance(13, true);
@@ -87,7 +87,7 @@ TEST(Box, ASnapshotBringsEverythingBack) {
   EXPECT_EQ(run.engine.energies().kinetic, other.engine.energies().kinetic);
 }
 
-// What a run adds to atoms goes with them through searches, to other ranks and back.
+// Values that a run adds to atoms stay with them through searches and moves to other ranks.
 TEST(State, FieldsFollowTheirAtoms) {
   const auto& sample = warm_water(true);
   constexpr int n_steps = 45;
@@ -96,7 +96,7 @@ TEST(State, FieldsFollowTheirAtoms) {
   comm::run_ranks(4, [&](const comm::Communicator& comm) {
     ThreadPool threads;
     auto s = settings(true, false);
-    s.timestep = 0.004;  // some waters change cells
+    s.timestep = 0.004;  // some waters change cells at this step
     auto engine = make_engine(sample.system, s, comm, threads);
     auto start = snapshot_of(sample);
     for (auto& atom : start.atoms) atom.velocity = {atom.velocity.x * 2, atom.velocity.y * 2, atom.velocity.z * 2};

@@ -1,4 +1,4 @@
-// Dynamics of a small box of water: what a step must keep.
+// Tests the dynamics of a small box of water: the quantities that a step must conserve.
 #include "tessera/md/engine.h"
 
 #include <gtest/gtest.h>
@@ -31,7 +31,7 @@ Vec3 momentum(const Simulation& run) {
   return sum;
 }
 
-/// Standard deviation and drift (last quarter minus first) of the total energy over a time (ps), kcal/mol.
+/// Returns standard deviation and drift (last quarter minus first) of the total energy over a time (ps), kcal/mol.
 std::array<double, 2> energy_spread(const test::Sample& sample, EngineSettings s, double timestep, double time) {
   s.timestep = timestep;
   Simulation run(sample, s);
@@ -49,11 +49,11 @@ std::array<double, 2> energy_spread(const test::Sample& sample, EngineSettings s
   return {std::sqrt(sum2 - sum * sum), last - first};
 }
 
-// 216 waters at 300 K have some 390 kcal/mol of kinetic energy.
+// 216 waters at 300 K have about 390 kcal/mol of kinetic energy.
 TEST(Engine, ConservesEnergy) {
   for (const bool rigid : {true, false})
     for (const bool double_precision : {true, false}) {
-      if (double_precision && !rigid) continue;  // slow, and the second order is tested below
+      if (double_precision && !rigid) continue;  // slow; the second order is tested below
       SCOPED_TRACE(rigid ? "rigid" : "flexible");
       const auto [spread, drift] = energy_spread(warm_water(rigid), settings(rigid, double_precision), 0.001, 0.2);
       EXPECT_LT(spread, rigid ? 1.0 : 2.5) << "double " << double_precision;
@@ -62,10 +62,10 @@ TEST(Engine, ConservesEnergy) {
     }
 }
 
-// Verlet's energy wavers with the square of the time step.
+// The energy error of velocity Verlet is proportional to the square of the time step.
 TEST(Engine, EnergyErrorIsOfSecondOrder) {
   auto s = settings(false, true);
-  s.pair.alpha = 0.55;  // no jump at the cut-off
+  s.pair.alpha = 0.55;  // avoids a jump at the cut-off
   const double coarse = energy_spread(warm_water(false), s, 0.001, 0.06)[0];
   const double fine = energy_spread(warm_water(false), s, 0.0005, 0.06)[0];
   EXPECT_GT(coarse / fine, 2.5);
@@ -106,7 +106,8 @@ TEST(Engine, KeepsMomentum) {
   const Vec3 start = momentum(pairs);
   pairs.advance(100);
   EXPECT_LT(norm(momentum(pairs) - start), 0.05);
-  // The mesh's net force is not removed (pme.h): a tenth of a kcal/mol/Å on this coarse mesh. The whole weighs 3890.
+  // The mesh's net force is not removed (pme.h); on this coarse mesh it is a tenth of a kcal/mol/Å. The total mass is
+  // 3890.
   s = settings(true, false);
   Simulation meshed(warm_water(true), s);
   meshed.advance(100);
@@ -178,13 +179,13 @@ TEST(Engine, GeneratesVelocitiesAtTheTemperature) {
   run.engine.compute_forces(true);
   run.engine.sum_energies();
   EXPECT_NEAR(run.engine.energies().temperature, 350, 1e-2);
-  EXPECT_EQ(run.engine.degrees_of_freedom(), 3 * 648 - 3 * 216);  // nothing removes the motion of the centre of mass
+  EXPECT_EQ(run.engine.degrees_of_freedom(), 3 * 648 - 3 * 216);  // the motion of the centre of mass is not removed
   EXPECT_LT(norm(momentum(run)), 216 * 18 * velocity_unit);
 }
 
 TEST(Engine, ForcesAreMinusTheGradientOfTheEnergy) {
   auto s = settings(false, true);
-  s.pair.alpha = 0.625;  // erfc(5): no jump where a pair crosses the cut-off
+  s.pair.alpha = 0.625;  // erfc(5): no jump at the cut-off
   const auto& sample = warm_water(false);
   Simulation run(sample, s);
   std::vector<Vec3> force;
@@ -208,7 +209,7 @@ TEST(Engine, ForcesAreMinusTheGradientOfTheEnergy) {
     }
 }
 
-// Flexible water without constraints: 3V·(P − P_kinetic) is −dU/d(ln scale) of positions and box together.
+// For flexible water without constraints 3V·(P − P_kinetic) is −dU/d(ln scale), scaling positions and box together.
 TEST(Engine, VirialIsTheDerivativeByTheVolume) {
   auto s = settings(false, true);
   s.pair.alpha = 0.625;
@@ -217,7 +218,7 @@ TEST(Engine, VirialIsTheDerivativeByTheVolume) {
   const auto energy = [&](double scale) {
     auto scaled = sample;
     const double edge = 18.7 * scale;
-    scaled.system.box = orthorhombic(edge, edge, edge);  // positions are fractions: they follow
+    scaled.system.box = orthorhombic(edge, edge, edge);  // positions are fractions, so they scale too
     return Simulation(scaled, s).engine.energies();
   };
   const auto here = energy(1);
@@ -257,7 +258,7 @@ TEST(Engine, RanksAreOneRankBitForBit) {
   }
 }
 
-/// Water with two ions almost in one place, from step 41 on: what the run dies of.
+/// Runs water with two ions that are almost at the same place from step 41 on, and checks the message of the failure.
 void expect_blow_up(bool double_precision) {
   auto sample = make_water(true);
   auto& system = sample.system;
@@ -265,7 +266,7 @@ void expect_blow_up(bool double_precision) {
   system.force_field.type_lj.push_back({2.5, 0.05});
   system.templates.push_back(test::molecule("SOD", {"SOD"}, {2}, {1}, {22.99}));
   system.set_instances({{0, 215}, {1, 2}});
-  sample.particles.resize(645);  // the last water gives way
+  sample.particles.resize(645);  // the last water is replaced
   const Vec3 centre = (18.7 / 6) * Vec3{5.5, 5.5, 5.5};
   for (const double x : {0.0, 0.3}) {
     Particle p;

@@ -66,9 +66,10 @@ Plan plan_for_ranks(const model::System& system, const EngineSettings& settings,
                     : settings.reorder ? comm::agree_on_line(comm, settings.machine_file).line
                                        : comm::RankLine::as_numbered(comm.size());
   fft::Agreed agreed;
-  const auto plan_transform = [&](const fft::Problem& problem) {
+  const auto plan_transform = [&](const fft::TransformProblem& problem) {
     const bool in_double = settings.precision == pair::Precision::double_precision;
-    const fft::Request request{settings.fft_scheme, settings.machine_file, in_double ? 8 : 4, settings.fft_exchange};
+    const fft::TransformRequest request{settings.fft_scheme, settings.machine_file, in_double ? 8 : 4,
+                                        settings.fft_exchange};
     const auto agree = in_double ? fft::agree_or_try<double> : fft::agree_or_try<float>;
     agreed = agree(comm, threads, problem, request, {}, settings.fft_wisdom_file);
     return agreed.plan;

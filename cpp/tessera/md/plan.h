@@ -47,7 +47,7 @@ struct Plan {
 };
 
 /// Lays a transform out: the scheme and the order of ranks.
-using TransformPlanner = std::function<fft::Plan(const fft::Problem&)>;
+using TransformPlanner = std::function<fft::TransformPlan(const fft::TransformProblem&)>;
 
 /// Throws InputError where the box is too small for the cut-off or for two cells along an edge, or is triclinic.
 CellPlan plan_cells(const SystemSummary& system, const EngineSettings& settings, const Box& box);

@@ -1,4 +1,4 @@
-// What decides how a system is simulated: one value for each choice, made before anything is built.
+// Holds the settings that decide how a system is simulated; all are fixed before anything is built.
 #pragma once
 
 #include <cstdint>
@@ -12,18 +12,18 @@
 namespace tessera::md {
 
 struct EngineSettings {
-  pair::PairSettings pair;  // alpha and coulomb_constant are chosen already (app: plan_settings)
+  pair::PairSettings pair;  // alpha and coulomb_constant are already set (app: plan_settings)
   bool lj_tail = false;
-  // The mesh is chosen once, by the starting box, and stays when the box changes.
+  // The mesh is chosen once, from the starting box, and stays when the box changes.
   int pme_order = 4;
   Index3 pme_grid{};
   std::string fft_scheme = "auto", fft_exchange = "auto";
-  std::string fft_wisdom_file;  // what fft_scheme = "trial" has found before (fft/choice/wisdom.h); empty: nothing
-  std::string machine_file;     // the map of the machine, by which scheme and bricks are chosen; empty: none
+  std::string fft_wisdom_file;  // results of earlier trials for fft_scheme = "trial" (fft/choice/wisdom.h); empty: none
+  std::string machine_file;     // the machine file that decides scheme and bricks; empty: none
   bool reorder = true;          // true: neighbouring bricks go to ranks of one host, then of one subnet
-  double buffer = 2.8;          // Å: how far two atoms together may at least move between searches; see Plan::buffer
+  double buffer = 2.8;          // Å: how far two atoms together may move between searches at least; see Plan::buffer
   std::int64_t search_every = 40;  // steps
-  double list_steps = 4;           // about how many steps a pair list lasts; the result is the same
+  double list_steps = 4;           // about how many steps a pair list lasts; results do not depend on it
   pair::Precision precision = pair::Precision::mixed;
   std::string pair_scheme = "auto";
   ForceGroups force_groups;

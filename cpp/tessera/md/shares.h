@@ -1,4 +1,4 @@
-// Work handed out to threads as they come free, yet so that each stays where it is.
+// Hands out work to threads as they become free, while each piece mostly stays with the same thread.
 #pragma once
 
 #include <algorithm>
@@ -9,8 +9,8 @@
 
 namespace tessera::md {
 
-/// Hands out numbered pieces of work: to each thread those of its own share, in order, then what other threads have
-/// left. Pieces that follow each other read the same atoms, so a thread finds them in its own cache.
+/// Hands out numbered pieces of work. Each thread first gets those of its own share, in order, then those that other
+/// threads have left. Consecutive pieces read the same atoms, so a thread finds them in its own cache.
 class Shares {
  public:
   /// Thread t's share is [begin[t], begin[t + 1]).
@@ -20,10 +20,10 @@ class Shares {
       shares_[t].end = begin[t + 1];
     }
   }
-  /// Even shares of [0, n).
+  /// Divides [0, n) into equal shares.
   Shares(std::int64_t n, int threads) : Shares(even(n, threads)) {}
 
-  /// Calls function(begin, end) for batches of pieces until none is left.
+  /// Calls function(begin, end) for batches of pieces until no piece is left.
   template <class Function>
   void work(int thread, std::int64_t batch, Function&& function) {
     for (std::size_t k = 0; k < shares_.size(); ++k) {

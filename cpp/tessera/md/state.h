@@ -1,5 +1,6 @@
-// What changes in a run. A State is plain data: the box, the step, the atoms of this rank in their slots. Domain keeps
-// the slots in order, Forces read the state, an Integrator moves it, checkpoints hold it as a Snapshot.
+// Holds what changes in a run. A State is plain data: the box, the step and the atoms of this rank in their slots.
+// Domain sorts the atoms into slots, Forces read the state, an Integrator moves it, and checkpoints hold it as a
+// Snapshot.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +13,7 @@
 
 namespace tessera::md {
 
-/// Velocity in units of 2⁻²⁰ Å/ps: range ±2048 Å/ps, resolution 1e-6 Å/ps.
+/// A velocity in units of 2⁻²⁰ Å/ps has a range of ±2048 Å/ps and a resolution of 1e-6 Å/ps.
 struct Velocity {
   std::int32_t x = 0, y = 0, z = 0;
 
@@ -20,36 +21,36 @@ struct Velocity {
 };
 inline constexpr double velocity_unit = 1.0 / 1048576.0;  // Å/ps
 
-/// The time at which velocities stand, relative to the positions of the same state. An integrator says which one it
-/// keeps, and a checkpoint holds it.
+/// Tells the time of the velocities relative to the positions of the same state. Each integrator declares its own, and
+/// checkpoints record it.
 enum class VelocityTime : std::int32_t { whole_step, half_step_before };
 
-/// What of a state is one for all atoms, the same on every rank.
+/// Holds the part of a state that belongs to all atoms and is the same on every rank.
 struct GlobalState {
-  Box box;         // now
-  Box search_box;  // at the last search: the cell grid follows from it
+  Box box;         // current
+  Box search_box;  // box at the last search, from which the cell grid follows
   std::int64_t step = 0, last_search = 0;
   VelocityTime velocity_time = VelocityTime::whole_step;
   std::map<std::string, std::vector<double>> coupling;  // variables of thermostats and barostats, by name
 };
 
-/// Values that a run adds to each atom, such as the reference of a restraint or a flag. They go where their atom goes:
-/// through searches, to other ranks, into checkpoints. All ranks have the same fields in the same order.
+/// Holds values that a run adds to each atom, such as the reference of a restraint or a flag. They stay with their atom
+/// through searches, moves to other ranks and checkpoints. All ranks have the same fields in the same order.
 struct AtomField {
   std::string name;
-  std::size_t width = 1;       // values an atom
+  std::size_t width = 1;       // values per atom
   std::vector<double> values;  // (atoms, width)
 };
 
-/// An atom on its way between ranks, files and checkpoints.
+/// Holds an atom as ranks, files and checkpoints exchange it.
 struct Particle {
   std::int64_t id = -1;
-  Fraction position;  // at the last search: it decides the cell and the order in the cell
+  Fraction position;  // at the last search; it decides the cell and the order in the cell
   Velocity velocity;
   Fraction displacement;  // since the last search
 };
 
-/// Atoms outside slots, in any order.
+/// Holds atoms without slots, in any order.
 struct Particles {
   std::vector<Particle> atoms;
   std::vector<AtomField> fields;  // by atom
@@ -57,18 +58,20 @@ struct Particles {
   std::size_t size() const { return atoms.size(); }
 };
 
-/// A state outside slots: any share of the atoms. Checkpoints, balance, writers of trajectories and Python exchange it.
+/// Holds a state without slots, for any subset of the atoms. Checkpoints, load balancing, trajectory writers and Python
+/// exchange it.
 struct Snapshot : GlobalState, Particles {};
 
-/// The state of one rank. Slots: clusters of four atoms in cells (domain/domain.h), owned cells first, then halo cells.
+/// Holds the state of one rank. Its slots are clusters of four atoms in cells (domain/domain.h); owned cells come
+/// first, then halo cells.
 struct State : GlobalState {
-  // By slot, owned and halo.
+  // These are indexed by slot, owned and halo.
   std::vector<std::int64_t> id;        // −1: padding
-  std::vector<Fraction> position;      // of halo slots: as last received
-  std::vector<std::int32_t> molecule;  // template of the atom's molecule
+  std::vector<Fraction> position;      // halo slots: as last received
+  std::vector<std::int32_t> molecule;  // template index of the atom's molecule
   std::vector<std::int32_t> local;     // index in the template
-  std::vector<Velocity> velocity;      // of halo slots: at the last search
-  // By owned slot.
+  std::vector<Velocity> velocity;      // halo slots: at the last search
+  // These are indexed by owned slot.
   std::vector<Fraction> reference;  // position at the last search
   std::vector<AtomField> fields;
 

@@ -48,7 +48,7 @@ Topology::Keyed Topology::index_terms(const model::Terms<Arity>& terms, std::int
 
 Topology::TemplateIndex Topology::index_template(const model::Template& molecule,
                                                  const constraint::TemplateConstraints& constraints) const {
-  // Bonds that are held need no force, nor does anything inside a rigid water.
+  // Constrained bonds need no force, and neither does any term inside a rigid water.
   std::set<std::pair<std::int32_t, std::int32_t>> held;
   for (const auto& group : constraints.groups)
     for (int c = 0; c < group.group.n_constraints; ++c) {
@@ -70,7 +70,7 @@ Topology::TemplateIndex Topology::index_template(const model::Template& molecule
   return index;
 }
 
-/// The groups of a template: rigid water, hydrogens held to an atom, and each atom that no constraint touches.
+/// Finds the groups of a template: rigid waters, hydrogens constrained to an atom, and single unconstrained atoms.
 void Topology::index_groups(const model::Template& molecule, const constraint::TemplateConstraints& constraints,
                             TemplateIndex& index) {
   std::vector<bool> is_free(at(molecule.n_atoms()), true);
@@ -96,7 +96,7 @@ void Topology::index_groups(const model::Template& molecule, const constraint::T
   std::partial_sum(index.group_begin.begin(), index.group_begin.end(), index.group_begin.begin());
 }
 
-/// Index into groups_ of the list of this kind, which is made where there is none yet.
+/// Returns the index into groups_ of the list of this kind, and makes the list if there is none yet.
 std::int32_t Topology::list_of(const constraint::GroupKind& kind) {
   std::size_t i = 0;
   while (i < groups_.size() && groups_[i].kind != kind) ++i;

@@ -1,6 +1,6 @@
-// What the molecules' templates say about a rank's atoms: bonded terms and constraint groups by slot, rebuilt after
-// every search. A bonded term is computed by the rank that owns its key atom (a middle one), so that its other atoms
-// are never further away than the halo; a constraint group lies in one cell.
+// Finds a rank's bonded terms and constraint groups by slot, from the molecules' templates; it is rebuilt after every
+// search. A bonded term is computed by the rank that owns its key atom (a middle one), so that its other atoms are
+// never further away than the halo. A constraint group lies in one cell.
 #pragma once
 
 #include <array>
@@ -17,15 +17,15 @@ namespace tessera::md {
 
 class Topology {
  public:
-  /// Throws InputError where the constraints can't be kept.
+  /// Throws InputError if the constraints can't be satisfied.
   Topology(const model::System& system, constraint::ConstraintMode mode);
 
-  /// Finds the slots of all terms and groups of owned atoms. Throws RunError where an atom of a term is not within the
-  /// halo (a molecule torn apart).
+  /// Finds the slots of all terms and groups of owned atoms. Throws RunError if an atom of a term is not within the
+  /// halo, which means that a molecule was torn apart.
   void rebuild(const domain::Domain& domain, ThreadPool& threads);
 
   const bonded::LocalTerms& terms() const { return terms_; }
-  /// All owned atoms, by kind of group.
+  /// Returns the groups of all owned atoms, by kind of group.
   std::span<const constraint::GroupList> groups() const { return groups_; }
   /// Calls visit(RigidWater) or visit(BondGroup) for each of this rank's groups that has constraints.
   template <class Visit>
@@ -34,21 +34,21 @@ class Topology {
   std::size_t bytes() const;
 
  private:
-  /// Terms of one kind of one template, by key atom (compressed rows).
+  /// Lists the terms of one kind of one template, by key atom (compressed rows).
   struct Keyed {
     std::vector<std::int32_t> begin, term;
   };
   template <class>
   using KeyedOf = Keyed;
   struct TemplateGroup {
-    std::int32_t first;  // of group_atoms
-    std::int32_t list;   // of groups_
+    std::int32_t first;  // index into group_atoms
+    std::int32_t list;   // index into groups_
   };
   struct TemplateIndex {
     model::ByKind<KeyedOf> keyed;
-    std::vector<std::int32_t> group_begin;  // (atoms+1) the groups whose first atom it is
+    std::vector<std::int32_t> group_begin;  // (atoms+1) the groups whose first atom this is
     std::vector<TemplateGroup> group;
-    std::vector<std::int32_t> group_atoms;  // of the template, rising within a group
+    std::vector<std::int32_t> group_atoms;  // template indices, ascending within a group
   };
 
   template <int Arity, class Keep>
@@ -61,10 +61,10 @@ class Topology {
   void index_groups(const model::Template& molecule, const constraint::TemplateConstraints& constraints,
                     TemplateIndex& index);
   std::int32_t list_of(const constraint::GroupKind& kind);
-  /// What a thread found, in the order of slots.
+  /// Holds what one thread found, in the order of slots.
   struct Found {
     bonded::LocalTerms terms;
-    std::vector<std::vector<std::int32_t>> group_slots;  // by list of groups_
+    std::vector<std::vector<std::int32_t>> group_slots;  // by index into groups_
   };
   void add_terms_and_groups(const domain::Domain& domain, std::int32_t slot, Found& found) const;
 
@@ -91,8 +91,8 @@ void Topology::for_constrained(Visit&& visit) const {
   }
 }
 
-/// How far atoms of a hydrogen group may lie from their key atom, Å: the longest bond between the two kinds of atom
-/// that any template asks for, and a tenth for vibration.
+/// Returns how far atoms of a hydrogen group may lie from their key atom, Å: the longest bond between the two kinds of
+/// atom in any template, plus a tenth for vibration.
 double group_radius(const model::System& system);
 
 }  // namespace tessera::md

@@ -1,4 +1,4 @@
-// A vector whose new elements hold whatever was there: of memory that is never written the system gives no pages, so a
+// Leaves new elements of a vector uninitialised. The system assigns no pages to memory that is never written, so a
 // generous size costs nothing.
 #pragma once
 

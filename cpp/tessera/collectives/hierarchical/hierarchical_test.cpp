@@ -18,7 +18,7 @@ namespace {
 
 constexpr machine::Link inside{2e-6, 3e9}, between{5e-5, 1e8};
 
-/// Ranks on the hosts of one switch.
+/// Returns the wires of ranks on the hosts of one switch.
 machine::Wires on_hosts(const std::vector<int>& host_of_rank) {
   std::vector<machine::Host> hosts;
   for (int i = 0; i <= *std::max_element(host_of_rank.begin(), host_of_rank.end()); ++i)
@@ -35,7 +35,7 @@ CollectiveProblem problem_of(Operation operation, int n_ranks, std::int64_t leng
 
 using Names = std::set<std::string>;
 
-/// The operations that it can do; of reductions that do not commute with "ordered " before them.
+/// Returns the operations that the entry supports; reductions that do not commute have "ordered " before them.
 Names done_on(const std::vector<int>& host_of_rank, std::int64_t length = 10) {
   const auto wires = on_hosts(host_of_rank);
   Names names;

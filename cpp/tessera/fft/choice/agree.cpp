@@ -19,7 +19,7 @@ std::string resolved_exchange(const std::string& asked, const comm::RankWires& k
   return has_choice ? "auto" : "pairwise";
 }
 
-Plan share_plan(const comm::Communicator& comm, const Problem& problem, Plan plan) {
+TransformPlan share_plan(const comm::Communicator& comm, const TransformProblem& problem, TransformPlan plan) {
   comm::broadcast_resized(comm, plan.scheme);
   comm::broadcast_resized(comm, plan.problem.places);
   if (comm.is_root()) return plan;
@@ -28,7 +28,7 @@ Plan share_plan(const comm::Communicator& comm, const Problem& problem, Plan pla
   return plan_transform(plan.scheme, std::move(ordered));
 }
 
-Agreed agree_on_plan(const comm::Communicator& comm, const Problem& problem, const Request& request) {
+Agreed agree_on_plan(const comm::Communicator& comm, const TransformProblem& problem, const TransformRequest& request) {
   const auto known = comm::wires_of_ranks(comm, request.machine_file);
   Agreed agreed;
   std::string fault;

@@ -1,4 +1,4 @@
-// What rank 0 chooses for all, on hosts of any names.
+// Checks what rank 0 chooses for all ranks, on hosts with any names.
 #include "tessera/fft/choice/agree.h"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@
 namespace tessera::fft {
 namespace {
 
-/// Hosts n0 … in two racks; ranks of a host scattered over the job.
+/// Returns hosts n0 … in two racks; the ranks of a host are scattered over the job.
 std::vector<std::string> scattered(int hosts, int ranks) {
   std::vector<std::string> names;
   for (int rank = 0; rank < ranks; ++rank) names.push_back("n" + std::to_string(rank * hosts / ranks));
@@ -47,7 +47,7 @@ class FftAgree : public testing::Test {
 
   const std::string map_ =
       (std::filesystem::path(testing::TempDir()) / ("agree_test_map" + std::to_string(getpid()) + ".json")).string();
-  const Problem problem_{{32, 32, 32}, Kind::complex, {0, 1, 2}, 16};
+  const TransformProblem problem_{{32, 32, 32}, TransformKind::complex, {0, 1, 2}, 16};
 };
 
 TEST_F(FftAgree, AllRanksHaveThePlanOfRankZero) {
@@ -73,11 +73,11 @@ TEST_F(FftAgree, AllRanksHaveThePlanOfRankZero) {
 TEST_F(FftAgree, WithoutAMapHostsAreKnownByName) {
   std::string one, four;
   comm::run_ranks(4, [&](const comm::Communicator& comm) {
-    const auto agreed = agree_on_plan(comm, {{8, 8, 8}, Kind::real, {0, 1, 2}, 4}, {});
+    const auto agreed = agree_on_plan(comm, {{8, 8, 8}, TransformKind::real, {0, 1, 2}, 4}, {});
     if (comm.is_root()) one = agreed.reason;
   });
   comm::run_ranks({"a", "b", "c", "d"}, [&](const comm::Communicator& comm) {
-    const auto agreed = agree_on_plan(comm, {{8, 8, 8}, Kind::real, {0, 1, 2}, 4}, {});
+    const auto agreed = agree_on_plan(comm, {{8, 8, 8}, TransformKind::real, {0, 1, 2}, 4}, {});
     if (comm.is_root()) four = agreed.reason;
   });
   EXPECT_NE(one.find("least time on one host"), std::string::npos) << one;
@@ -85,11 +85,11 @@ TEST_F(FftAgree, WithoutAMapHostsAreKnownByName) {
 }
 
 TEST_F(FftAgree, WhatIsWrongIsSaidByAllRanks) {
-  const auto said = [&](const std::vector<std::string>& hosts, const Request& request) {
+  const auto said = [&](const std::vector<std::string>& hosts, const TransformRequest& request) {
     std::vector<std::string> texts(hosts.size());
     comm::run_ranks(hosts, [&](const comm::Communicator& comm) {
       try {
-        (void)agree_on_plan(comm, {{8, 8, 8}, Kind::real, {0, 1, 2}, comm.size()}, request);
+        (void)agree_on_plan(comm, {{8, 8, 8}, TransformKind::real, {0, 1, 2}, comm.size()}, request);
       } catch (const InputError& error) {
         texts[static_cast<std::size_t>(comm.rank())] = error.what();
       }
@@ -101,7 +101,7 @@ TEST_F(FftAgree, WhatIsWrongIsSaidByAllRanks) {
   EXPECT_NE(said({"n0", "n1"}, {"auto", map_ + ".none", 8}).find(".none"), std::string::npos);
   EXPECT_NE(said({"n0", "n1"}, {"pencils", map_, 8}).find("did you mean \"pencil\"?"), std::string::npos);
   EXPECT_NE(said({"n0"}, {"auto", map_ + ".none", 8}).find(".none"), std::string::npos);
-  EXPECT_EQ(said({"m7"}, {"auto", map_, 8}), "");  // one rank has nothing to choose, wherever it is
+  EXPECT_EQ(said({"m7"}, {"auto", map_, 8}), "");  // a single rank has nothing to choose, on any host
 }
 
 }  // namespace

@@ -20,17 +20,19 @@ namespace tessera::fft {
 
 namespace {
 
-// The share of the latency between two hosts for which sending one message and receiving another keeps a rank; the rest
-// is the way. Inside a host latency is all work.
+// This fraction of the latency between two hosts occupies a rank, for sending one message and receiving another; the
+// rest is travel time. Within a host all of the latency occupies the rank.
 constexpr double busy_between = 0.5;
 
-// Up to so many ranks every message is counted, which takes a tenth of a second; of more, those of about
-// `counted_ranks`. Where routes are known, links are many and each is counted on its own, so as many ranks are as have
-// about `messages_on_links`: the fewer messages there are, the more of them decide what the busiest link carries.
+// Up to `most_ranks_to_count` ranks every message is counted, which takes a tenth of a second; of more ranks, the
+// messages of about `counted_ranks` are. If routes are known, there are many links, each counted on its own, so as many
+// ranks are counted as have about `messages_on_links`: the fewer messages there are, the larger the share of them that
+// decides the load of the busiest link.
 constexpr std::size_t most_ranks_to_count = 1024, counted_ranks = 256, messages_on_links = 600'000;
 
-/// Whole hosts, so that their ports are counted to the end, spread evenly in no step that the layout of the mesh might
-/// share (the golden ratio's). Of a host with more ranks than any has, as where no map is given, some.
+/// Returns the ranks of whole hosts, so that all messages of their ports are counted. The hosts are spread evenly with
+/// the golden ratio as step, which the layout of the mesh does not share. Of a host with very many ranks, as without a
+/// map, only some are returned.
 std::vector<int> ranks_of_some_hosts(const machine::Wires& wires) {
   std::vector<std::span<const int>> by_host;
   for (std::size_t host = 0; host < wires.network().hosts.size(); ++host)
@@ -47,8 +49,8 @@ std::vector<int> ranks_of_some_hosts(const machine::Wires& wires) {
   return ranks;
 }
 
-/// One of every few neighbours, so that all parts of the network have their share, drawn at random (the same on all
-/// machines), so that no step is shared with the layout of the mesh.
+/// Returns one of every `few` neighbouring ranks, so that all parts of the network are represented. It is drawn at
+/// random (with the same result on all machines), so that its step is not that of the mesh's layout.
 std::vector<int> one_of_neighbours(std::size_t n_ranks, std::size_t few) {
   std::mt19937 random(1);
   std::vector<int> ranks;
@@ -57,32 +59,32 @@ std::vector<int> one_of_neighbours(std::size_t n_ranks, std::size_t few) {
   return ranks;
 }
 
-/// Ranks whose messages are counted: all, or some.
+/// Returns the ranks whose messages are counted: all, or some.
 std::vector<int> ranks_to_count(const Index3& grid, const Redistribution& move, const machine::Wires& wires) {
   const auto n_ranks = move.to.size();
   if (n_ranks <= most_ranks_to_count) return one_of_neighbours(n_ranks, 1);
   if (!wires.network().routes) return ranks_of_some_hosts(wires);
   const auto some = one_of_neighbours(n_ranks, n_ranks / 64);
   std::size_t n = 1;
-  for_messages(grid, move, some, [&](const Message&) { ++n; });
+  for_messages(grid, move, some, [&](const RedistributionMessage&) { ++n; });
   const auto most_ranks = std::max<std::size_t>(1, messages_on_links * some.size() / n);
   return one_of_neighbours(n_ranks, (n_ranks + most_ranks - 1) / most_ranks);
 }
 
-/// From what wires were busy with the messages that were counted to what they are with all. `n_laid[wire]`: how many
-/// loads were added up.
+/// Extrapolates the load of wires from the messages that were counted to all messages. `n_laid[wire]` is the number of
+/// loads that were added.
 void extrapolate(const machine::Wires& wires, double share_seen, const std::vector<int>& n_laid,
                  std::vector<double>& busy) {
   if (wires.network().routes) {
-    // Ranks that were counted are counted to the end; every other wire has had its share, which for one of n loads
-    // differs by chance by 1/√n. The largest of many such is as much above what it stands for as normal numbers'.
+    // The wires of counted ranks carry their full load. Every other wire has a sample of n loads, with a relative error
+    // of about 1/√n; the expected excess of the largest of many such is that of normal variables.
     const double largest = std::sqrt(2 * std::log(static_cast<double>(busy.size())) * (1 - share_seen));
     for (std::size_t i = static_cast<std::size_t>(wires.n_ranks()); i < busy.size(); ++i)
       if (n_laid[i] > 0) busy[i] /= share_seen * (1 + largest / std::sqrt(n_laid[i]));
     return;
   }
-  // Subnets are taken to be alike: each wire of theirs has the mean of those as fast.
-  std::map<double, std::pair<double, double>> alike;  // by bandwidth: how busy, how many
+  // Subnets are assumed to be alike: each of their wires gets the mean of those of equal bandwidth.
+  std::map<double, std::pair<double, double>> alike;  // by bandwidth: sum of loads, number
   for (std::size_t i = 0; i < busy.size(); ++i)
     if (const auto& wire = wires.wires()[i]; wire.is_of_subnet) {
       auto& [sum, n] = alike[wire.bandwidth];
@@ -94,20 +96,20 @@ void extrapolate(const machine::Wires& wires, double share_seen, const std::vect
 
 double seconds_of(const Index3& grid, const Redistribution& move, std::int64_t real_bytes,
                   const machine::Wires& wires) {
-  // Bytes until the end, so that nothing else of a wire is read for a message.
+  // Loads are kept in bytes until the end, so that adding a message reads nothing else of a wire.
   std::vector<double> busy(wires.wires().size()), starts(2 * move.from.size());
   std::vector<int> n_laid(busy.size());
   const auto occupy = [&](int wire, double bytes) {
     busy[static_cast<std::size_t>(wire)] += bytes;
     ++n_laid[static_cast<std::size_t>(wire)];
   };
-  // Messages that follow each other from one host to another take the same way. Where links are known, that is many of
-  // them: such messages are laid on them at once.
+  // Consecutive messages from one host to another take the same path. With known links a path has many of them, so such
+  // messages are added to the links together.
   struct {
     int from = -1, to = -1;         // ranks
     int sends = -1, receives = -1;  // their hosts
     double start = 0;               // s
-    double bytes = 0;               // not yet on links
+    double bytes = 0;               // not yet added to links
   } way;
   const bool has_routes = wires.network().routes.has_value();
   const auto occupy_links = [&] {
@@ -135,11 +137,11 @@ double seconds_of(const Index3& grid, const Redistribution& move, std::int64_t r
         if (const int wire = wires.processors_of(host); wire >= 0) occupy(wire, bytes);
   };
   const auto counted = ranks_to_count(grid, move, wires);
-  for_messages(grid, move, counted, [&](const Message& m) { add(m.from, m.to, m.values); });
+  for_messages(grid, move, counted, [&](const RedistributionMessage& m) { add(m.from, m.to, m.values); });
   if (counted.size() < move.to.size()) {
     std::vector<char> is_counted(move.to.size());
     for (const int rank : counted) is_counted[static_cast<std::size_t>(rank)] = 1;
-    for_messages(grid, {move.to, move.from, move.components}, counted, [&](const Message& m) {
+    for_messages(grid, {move.to, move.from, move.components}, counted, [&](const RedistributionMessage& m) {
       if (is_counted[static_cast<std::size_t>(m.from)] == 0) add(m.to, m.from, m.values);
     });
   }
@@ -163,7 +165,7 @@ struct Order {
   std::vector<int> places;  // by rank; empty: the rank's own number
 };
 
-/// Ranks[i] stands where the i-th step through the layout comes, direction `nearest` fastest.
+/// Places ranks[i] at step i through the layout, with direction `nearest` fastest.
 std::vector<int> places_along(const Index3& dims, int nearest, const std::vector<int>& ranks) {
   std::array<std::size_t, 3> turn{0, 1, 2};  // slowest first
   std::rotate(std::find(turn.begin(), turn.end(), static_cast<std::size_t>(nearest)),
@@ -179,13 +181,13 @@ std::vector<int> places_along(const Index3& dims, int nearest, const std::vector
   return places;
 }
 
-std::vector<Order> orders_of(const Plan& plan, const machine::Wires& wires) {
+std::vector<Order> orders_of(const TransformPlan& plan, const machine::Wires& wires) {
   std::vector<Order> orders{{"as numbered", {}}};
   const int n_used = wires.n_hosts();
   const bool is_flat = wires.network().subnets.size() == 1 && n_used == wires.n_ranks();
   if (n_used == 1 || is_flat || wires.n_ranks() > most_ranks_to_order) return orders;
 
-  Index3 dims{};  // as the schemes count places: the direction that is swept first is slowest
+  Index3 dims{};  // in the schemes' order: the direction that is swept first is slowest
   for (std::size_t i = 0; i < 3; ++i) dims[i] = plan.processes[static_cast<std::size_t>(plan.problem.order[i])];
   const auto add = [&](std::string name, std::vector<int> places) {
     std::vector<int> own(places.size());
@@ -217,8 +219,8 @@ std::vector<Order> orders_of(const Plan& plan, const machine::Wires& wires) {
 
 }  // namespace
 
-Prediction predict(const Plan& plan, std::int64_t real_bytes, const machine::Wires& wires) {
-  // Wires are the same in both directions, and so are times but of the exchange with the user's own boxes.
+Prediction predict(const TransformPlan& plan, std::int64_t real_bytes, const machine::Wires& wires) {
+  // Wires are the same in both directions, so times differ only for the exchange with the user's own boxes.
   Prediction predicted;
   const auto forward = plan.forward();
   for (std::size_t i = 0; i < forward.size(); ++i) {
@@ -231,20 +233,20 @@ Prediction predict(const Plan& plan, std::int64_t real_bytes, const machine::Wir
     double most = 0;
     for (std::size_t rank = 0; rank < stage.swept.size(); ++rank)
       most = std::max(most, static_cast<double>(stage.swept[rank].size()) / wires.wires()[rank].bandwidth);
-    // Read and written, forward and backward.
+    // Values are read and written, forward and backward.
     predicted.passes += 4 * static_cast<double>(2 * real_bytes) * most;
   }
   return predicted;
 }
 
-std::vector<RankedPlan> rank_schemes(const Problem& problem, std::int64_t real_bytes, const machine::Wires& wires,
-                                     std::string_view only) {
+std::vector<RankedPlan> rank_schemes(const TransformProblem& problem, std::int64_t real_bytes,
+                                     const machine::Wires& wires, std::string_view only) {
   TESSERA_CHECK(wires.n_ranks() == problem.ranks);
   std::vector<RankedPlan> candidates;
   const auto layers = *std::max_element(problem.grid.begin(), problem.grid.end());
   for (const auto& scheme : schemes()) {
     if (only != "auto" && only != scheme.name) continue;
-    // Slabs of more ranks than layers: ranks² messages, and nothing for most ranks to do.
+    // With more ranks than layers, slabs would need ranks² messages and leave most ranks idle.
     if (only == "auto" && scheme.plan == &plan_slab && problem.ranks > layers) continue;
     const auto plain = plan_transform(scheme.name, problem);
     std::vector<RankedPlan> found;
@@ -261,7 +263,7 @@ std::vector<RankedPlan> rank_schemes(const Problem& problem, std::int64_t real_b
       return a.predicted.seconds() < b.predicted.seconds();
     })));
   }
-  if (candidates.empty()) (void)plan_transform(only, problem);  // says that there is no such scheme
+  if (candidates.empty()) (void)plan_transform(only, problem);  // throws that there is no such scheme
   std::stable_sort(candidates.begin(), candidates.end(), [](const RankedPlan& a, const RankedPlan& b) {
     return a.predicted.seconds() < b.predicted.seconds();
   });

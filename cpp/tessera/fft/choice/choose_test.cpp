@@ -1,4 +1,4 @@
-// Predicted times beside a count of every message, on a torus whose routes are known.
+// Compares predicted times with a count of every message, on a torus with known routes.
 #include "tessera/fft/choice/choose.h"
 
 #include <gtest/gtest.h>
@@ -29,14 +29,14 @@ machine::Wires torus(const std::vector<int>& shape, int ranks_per_host, bool has
   return {network, host_of_rank};
 }
 
-/// s of forward and backward exchanges: the busiest wire, all messages counted, without latencies.
-double counted(const Plan& plan, const machine::Wires& wires) {
+/// Returns the s of forward and backward exchanges: the load of the busiest wire by all messages, without latencies.
+double counted(const TransformPlan& plan, const machine::Wires& wires) {
   double seconds = 0;
   for (const auto& move : plan.forward()) {
     std::vector<double> busy(wires.wires().size());
     std::vector<int> all(static_cast<std::size_t>(plan.ranks()));
     std::iota(all.begin(), all.end(), 0);
-    for_messages(plan.problem.grid, move, all, [&](const Message& m) {
+    for_messages(plan.problem.grid, move, all, [&](const RedistributionMessage& m) {
       for (const int wire : wires.path(m.from, m.to))
         busy[static_cast<std::size_t>(wire)] += static_cast<double>(m.values * move.components * 8) /
                                                 wires.wires()[static_cast<std::size_t>(wire)].bandwidth;
@@ -47,13 +47,13 @@ double counted(const Plan& plan, const machine::Wires& wires) {
 }
 
 TEST(FftChoose, ExchangesTakeAsLongAsTheBusiestLink) {
-  const auto pencils = plan_transform("pencil", {{32, 32, 32}, Kind::real, {2, 1, 0}, 64});
+  const auto pencils = plan_transform("pencil", {{32, 32, 32}, TransformKind::real, {2, 1, 0}, 64});
   const auto known = torus({4, 4, 4}, 1, true);
   EXPECT_DOUBLE_EQ(predict(pencils, 8, known).exchanges, counted(pencils, known));
 
-  // A ring: every host sends the same to each of the 63 others, 1, …, 32 links up or 1, …, 31 down. So each link
-  // upwards carries 1 + … + 32 = 528 of such messages, and each port 63.
-  const auto slabs = plan_transform("slab", {{64, 64, 64}, Kind::complex, {2, 1, 0}, 64});
+  // On a ring every host sends the same amount to each of the 63 others, 1, …, 32 links up or 1, …, 31 down. Each link
+  // upwards therefore carries 1 + … + 32 = 528 such messages, and each port 63.
+  const auto slabs = plan_transform("slab", {{64, 64, 64}, TransformKind::complex, {2, 1, 0}, 64});
   const auto ring = torus({64}, 1, true), ports = torus({64}, 1, false);
   EXPECT_DOUBLE_EQ(predict(slabs, 8, ports).exchanges, counted(slabs, ports));
   EXPECT_NEAR(predict(slabs, 8, ring).exchanges / predict(slabs, 8, ports).exchanges, 528.0 / 63, 1e-9);
@@ -62,16 +62,16 @@ TEST(FftChoose, ExchangesTakeAsLongAsTheBusiestLink) {
 TEST(FftChoose, APartOfManyRanksTellsWhatAllWould) {
   const auto wires = torus({8, 8, 8}, 32, true);
   for (const auto* scheme : {"2d_alltoall", "1d_alltoall"}) {
-    const auto plan = plan_transform(scheme, {{256, 256, 256}, Kind::real, {2, 1, 0}, wires.n_ranks()});
+    const auto plan = plan_transform(scheme, {{256, 256, 256}, TransformKind::real, {2, 1, 0}, wires.n_ranks()});
     EXPECT_NEAR(predict(plan, 8, wires).exchanges / counted(plan, wires), 1, 0.05) << scheme;
   }
 }
 
 TEST(FftChoose, PassesTakeAsLongAsTheMapSaysThatARankCopies) {
-  const auto slabs = plan_transform("slab", {{64, 64, 64}, Kind::complex, {2, 1, 0}, 2});
+  const auto slabs = plan_transform("slab", {{64, 64, 64}, TransformKind::complex, {2, 1, 0}, 2});
   machine::Host host{"n0", 2, machine::Link{1e-6, 2e10}};
   const std::vector<int> host_of_rank{0, 0};
-  // Two stages, forward and backward, of half of the mesh each, read and written: 16 bytes a point.
+  // There are two stages, forward and backward, each of half of the mesh, read and written: 16 bytes per point.
   const double bytes = 2 * 2 * 2 * (64 * 64 * 64 / 2) * 16.0;
   EXPECT_DOUBLE_EQ(predict(slabs, 8, {machine::one_switch({host}, {1e-6, 1e9}), host_of_rank}).passes, bytes / 2e10);
   host.inside.reset();

@@ -18,12 +18,13 @@ namespace tessera::fft {
 
 namespace {
 
-constexpr double hopeless = 5;  // times the best predicted time: not tried
+constexpr double hopeless = 5;  // times the best predicted time; not tried
 constexpr int most_turns = 7;
 constexpr double seconds_for_each = 0.5;
 
-/// What an answer holds for: all that times depend on, but for which hosts of a cluster a job was given.
-std::string question_of(const Problem& problem, const machine::Wires& wires, const Request& request,
+/// Returns the key of an answer in the file: everything that times depend on, except which hosts of a cluster the job
+/// got.
+std::string question_of(const TransformProblem& problem, const machine::Wires& wires, const TransformRequest& request,
                         const TransformOptions& options, int threads) {
   std::string hosts;
   for (int rank = 0, n = 0; rank < wires.n_ranks(); ++rank) {
@@ -32,7 +33,7 @@ std::string question_of(const Problem& problem, const machine::Wires& wires, con
     hosts += fmt::format("{}{}", hosts.empty() ? "" : "+", n);
     n = 0;
   }
-  std::uint64_t boxes = 14695981039346656037u;  // FNV-1a of the caller's boxes
+  std::uint64_t boxes = 14695981039346656037u;  // FNV-1a hash of the caller's boxes
   const auto add = [&](std::int64_t value) { boxes = (boxes ^ static_cast<std::uint64_t>(value)) * 1099511628211u; };
   for (const auto* list : {&problem.input, &problem.output})
     for (const auto& box : *list)
@@ -40,14 +41,16 @@ std::string question_of(const Problem& problem, const machine::Wires& wires, con
   return fmt::format(
       "{}, {} ranks on hosts as {}, {} threads, {}×{}×{} {} order {}{}{}, {} bytes, batch {}, {}, exchange {}{}",
       comm::Communicator::library_version(), wires.n_ranks(), hosts, threads, problem.grid[0], problem.grid[1],
-      problem.grid[2], problem.kind == Kind::real ? "real" : "complex", problem.order[0], problem.order[1],
+      problem.grid[2], problem.kind == TransformKind::real ? "real" : "complex", problem.order[0], problem.order[1],
       problem.order[2], request.real_bytes, options.fields, options.shares_memory ? "shared" : "messages",
       request.exchange, problem.input.empty() ? "" : fmt::format(", boxes {:016x}", boxes));
 }
 
-/// s of a forward and a backward transform: the median of several, each as slow as its slowest rank. The same on all.
+/// Measures a forward and a backward transform in s: the median of several runs, each as slow as its slowest rank. The
+/// result is the same on all ranks.
 template <class Real>
-double measure(const Plan& plan, const comm::Communicator& comm, ThreadPool& threads, const TransformOptions& options) {
+double measure(const TransformPlan& plan, const comm::Communicator& comm, ThreadPool& threads,
+               const TransformOptions& options) {
   using Complex = std::complex<Real>;
   Transform<Real> transform(plan, comm, threads, options);
   const auto size = [&](const IndexBox& box) { return static_cast<std::size_t>(box.size() * options.fields); };
@@ -70,14 +73,14 @@ double measure(const Plan& plan, const comm::Communicator& comm, ThreadPool& thr
     std::nth_element(times.begin(), times.begin() + turns / 2, times.end());
     return times[static_cast<std::size_t>(turns / 2)];
   };
-  return plan.problem.kind == Kind::real ? time(Real()) : time(Complex());
+  return plan.problem.kind == TransformKind::real ? time(Real()) : time(Complex());
 }
 
 }  // namespace
 
 template <class Real>
-Agreed agree_or_try(const comm::Communicator& comm, ThreadPool& threads, const Problem& problem, const Request& request,
-                    const TransformOptions& options, const std::string& wisdom_file) {
+Agreed agree_or_try(const comm::Communicator& comm, ThreadPool& threads, const TransformProblem& problem,
+                    const TransformRequest& request, const TransformOptions& options, const std::string& wisdom_file) {
   if (request.scheme != "trial") return agree_on_plan(comm, problem, request);
   if (comm.size() == 1) {
     auto alone = request;
@@ -130,7 +133,7 @@ Agreed agree_or_try(const comm::Communicator& comm, ThreadPool& threads, const P
   double least = 0;
   std::string text;
   std::size_t best = 0;
-  /// Times one candidate by one exchange, the same result on all ranks.
+  /// Times one candidate with one exchange; the result is the same on all ranks.
   const auto try_out = [&](std::size_t i, const std::string& exchange) {
     auto tried = options;
     tried.exchange = exchange;
@@ -159,9 +162,9 @@ Agreed agree_or_try(const comm::Communicator& comm, ThreadPool& threads, const P
   return agreed;
 }
 
-template Agreed agree_or_try<float>(const comm::Communicator&, ThreadPool&, const Problem&, const Request&,
-                                    const TransformOptions&, const std::string&);
-template Agreed agree_or_try<double>(const comm::Communicator&, ThreadPool&, const Problem&, const Request&,
-                                     const TransformOptions&, const std::string&);
+template Agreed agree_or_try<float>(const comm::Communicator&, ThreadPool&, const TransformProblem&,
+                                    const TransformRequest&, const TransformOptions&, const std::string&);
+template Agreed agree_or_try<double>(const comm::Communicator&, ThreadPool&, const TransformProblem&,
+                                     const TransformRequest&, const TransformOptions&, const std::string&);
 
 }  // namespace tessera::fft

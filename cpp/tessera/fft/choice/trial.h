@@ -1,5 +1,5 @@
-// The layout that is quickest when tried on the ranks themselves, where the model is not trusted: asked for, never done
-// unasked. Layouts and exchanges agree bit for bit, so a result does not depend on what wins.
+// Finds the fastest layout by trials on the ranks themselves, on request, for cases where the model is not trusted.
+// Layouts and exchanges agree bit for bit, so a result does not depend on the winner.
 #pragma once
 
 #include <string>
@@ -11,12 +11,12 @@
 
 namespace tessera::fft {
 
-/// As agree_on_plan; with the scheme "trial", the schemes that the model doesn't find far slower than the best are
-/// timed, forward and backward, then the other exchanges with the quickest, where the request leaves the exchange open;
-/// the quickest is taken, and later jobs on as many ranks, hosts and threads find it in
-/// `wisdom_file` (of rank 0; empty: none). Collective.
+/// Does what agree_on_plan does. With the scheme "trial", it times the schemes that the model does not find far slower
+/// than the best, forward and backward, and then the other exchanges with the fastest scheme, if the request leaves the
+/// exchange open. The fastest is taken, and later jobs on as many ranks, hosts and threads find it in `wisdom_file` (on
+/// rank 0; empty: none). Collective.
 template <class Real>
-Agreed agree_or_try(const comm::Communicator& comm, ThreadPool& threads, const Problem& problem, const Request& request,
-                    const TransformOptions& options, const std::string& wisdom_file);
+Agreed agree_or_try(const comm::Communicator& comm, ThreadPool& threads, const TransformProblem& problem,
+                    const TransformRequest& request, const TransformOptions& options, const std::string& wisdom_file);
 
 }  // namespace tessera::fft

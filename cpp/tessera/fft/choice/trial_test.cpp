@@ -1,4 +1,4 @@
-// Trials on ranks that are threads of this process, and the file that remembers them.
+// Tests trials on ranks that are threads of this process, and the file that remembers them.
 #include "tessera/fft/choice/trial.h"
 
 #include <gtest/gtest.h>
@@ -50,7 +50,7 @@ TEST_F(FftTrial, AFileOfAnotherKindIsReplacedAndABadFolderIsSaid) {
 }
 
 TEST_F(FftTrial, TheQuickestIsTakenByAllAndRemembered) {
-  const Problem problem{{12, 10, 8}, Kind::complex, {0, 1, 2}, 4};
+  const TransformProblem problem{{12, 10, 8}, TransformKind::complex, {0, 1, 2}, 4};
   const auto choose = [&](int threads) {
     std::vector<Agreed> found(4);
     comm::run_ranks({"a", "a", "b", "b"}, [&](const comm::Communicator& comm) {

@@ -61,7 +61,7 @@ std::string keep(const std::string& file, const std::string& question, const Wis
   try {
     make_folder(std::filesystem::path(file).parent_path().string());
     write_atomically(file, fmt::format("{}\n{}\n", first_line, fmt::join(lines, "\n")));
-  } catch (const std::runtime_error& error) {  // the folder, the disk: what was learned is not kept
+  } catch (const std::runtime_error& error) {  // the folder or disk is not writable; the result is not kept
     return error.what();
   }
   return "";

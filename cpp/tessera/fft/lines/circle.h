@@ -1,4 +1,4 @@
-// Cosines and sines that are known when a kernel is compiled.
+// Computes cosines and sines at compile time.
 #pragma once
 
 #include <array>
@@ -9,7 +9,7 @@ namespace tessera::fft {
 
 inline constexpr long double pi = std::numbers::pi_v<long double>;
 
-/// Taylor's series of cos (term 0) or sin (term 1), |x| ≤ π.
+/// Returns Taylor's series of cos (term 0) or sin (term 1), |x| ≤ π.
 constexpr long double taylor(long double x, int term) {
   long double sum = 0, power = term == 0 ? 1 : x;
   for (; term < 50; term += 2) {
@@ -19,7 +19,7 @@ constexpr long double taylor(long double x, int term) {
   return sum;
 }
 
-/// cos and sin of 2π e/n, 0 ≤ e < n.
+/// Returns cos and sin of 2π e/n, 0 ≤ e < n.
 template <int n>
 class Circle {
   template <class Real>

@@ -14,7 +14,7 @@ namespace tessera::fft {
 
 namespace {
 
-// FFTW's planner is one for the process; only it needs the lock, executing does not.
+// FFTW's planner is shared by the process and needs a lock; executing a plan does not.
 std::mutex& planner_mutex() {
   static std::mutex mutex;
   return mutex;
@@ -25,7 +25,7 @@ struct Api;
 
 template <>
 struct Api<float> {
-  using Plan = fftwf_plan;
+  using FftwPlan = fftwf_plan;
   using Complex = fftwf_complex;
   static constexpr auto many = &fftwf_plan_many_dft;
   static constexpr auto many_forward = &fftwf_plan_many_dft_r2c;
@@ -38,7 +38,7 @@ struct Api<float> {
 
 template <>
 struct Api<double> {
-  using Plan = fftw_plan;
+  using FftwPlan = fftw_plan;
   using Complex = fftw_complex;
   static constexpr auto many = &fftw_plan_many_dft;
   static constexpr auto many_forward = &fftw_plan_many_dft_r2c;
@@ -87,7 +87,7 @@ template <class Real>
 LinePlan<Real>::~LinePlan() {
   if (plan_ == nullptr) return;
   const std::lock_guard lock(planner_mutex());
-  Api<Real>::destroy(static_cast<typename Api<Real>::Plan>(plan_));
+  Api<Real>::destroy(static_cast<typename Api<Real>::FftwPlan>(plan_));
 }
 
 template <class Real>
@@ -105,7 +105,7 @@ void LinePlan<Real>::execute(const Real* const* in, Real** out, Real scale, bool
 template <class Real>
 void LinePlan<Real>::execute_fftw(const Real* const* in, Real* const* out, Real scale, Real* scratch) const {
   using Complex = typename Api<Real>::Complex;
-  auto* plan = static_cast<typename Api<Real>::Plan>(plan_);
+  auto* plan = static_cast<typename Api<Real>::FftwPlan>(plan_);
   Real* results = scratch + 2 * (n_ + 2) * lanes<Real>;
   for (std::int64_t j = 0; j < in_points(); ++j) std::copy_n(in[j], in_width(), scratch + j * in_width());
   switch (kind_) {
@@ -127,8 +127,8 @@ void LinePlan<Real>::execute_fftw(const Real* const* in, Real* const* out, Real 
 
 template <class Real>
 void LinePlan<Real>::check_lanes() const {
-  // The same line in every lane must come out with the same bits in every lane: FFTW could run the last lanes of a
-  // bundle through another codelet, and then a line would depend on how lines are shared out.
+  // A line must give the same bits in every lane. FFTW could run the last lanes of a bundle through another codelet,
+  // and then a line's result would depend on the distribution of lines.
   const auto in_parts = static_cast<int>(in_width() / lanes<Real>),
              out_parts = static_cast<int>(out_width()) / lanes<Real>;
   const AlignedBuffer<Real> values(2 * n_ * lanes<Real>), scratch(scratch_size(n_));

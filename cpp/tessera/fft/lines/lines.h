@@ -1,14 +1,14 @@
-// Bundles of one-dimensional transforms: always the same number of lines, side by side.
+// Transforms bundles of one-dimensional lines: always the same number of lines, side by side.
 //
 //   forward   X(k) = Σ_j x(j) exp(−2πi jk/n)        backward   x(j) = Σ_k X(k) exp(+2πi jk/n), both without 1/n
 //
 // A line's bits depend only on its values and its length: plans follow from (kind, length), never from timings, nor
-// from how many lines a rank has; short bundles have lanes that nobody reads. Lengths of small factors go through
-// passes of our own (radix.h), others through FFTW (FFTW_ESTIMATE), where a line's place in the bundle is found to make
-// no difference when the plan is made.
+// from the number of a rank's lines; short bundles have unused lanes. Lengths with small factors use our own passes
+// (radix.h), others FFTW (FFTW_ESTIMATE). For FFTW a check at planning time ensures that a line's place in the bundle
+// makes no difference.
 //
 // Source: M. Frigo, S. G. Johnson, Proc. IEEE 93, 216 (2005), doi:10.1109/JPROC.2004.840301.
-// Cost: 5 n log2 n operations a complex line.
+// Cost: 5 n log2 n operations per complex line.
 #pragma once
 
 #include <complex>
@@ -27,13 +27,14 @@ class LinePlan {
   LinePlan(LinePlan&&) noexcept;
   LinePlan& operator=(LinePlan&&) = delete;
 
-  /// Point j of the lines stands at in[j], those of the other lines right after it; likewise out, which has two places
-  /// more than the longer of both kinds of line. A point is one number or two, as the kind says. Results, which may
-  /// replace the input, are multiplied by `scale`. `streams`, of as many places as out: which of the points (complex
-  /// ones, all on cache lines' edges) go past the caches, if our own passes do the length; nullptr: none.
+  /// Transforms a bundle. Point j of the first line is at in[j], and those of the other lines follow it; `out` is alike
+  /// and has two more places than the longer of both kinds of line. A point is one number or two, according to the
+  /// kind. Results, which may replace the input, are multiplied by `scale`. `streams` has as many entries as `out` and
+  /// tells which points (complex ones, aligned to cache lines) are written past the caches, if our own passes transform
+  /// this length; nullptr: none.
   void execute(const Real* const* in, Real** out, Real scale, bool* streams, Real* scratch) const;
 
-  /// Numbers of the scratch, on a cache line's edge.
+  /// Returns the size of the scratch in numbers; it must be aligned to cache lines.
   static std::int64_t scratch_size(std::int64_t n) { return 4 * (n + 2) * lanes<Real>; }
 
  private:
@@ -47,7 +48,7 @@ class LinePlan {
   LineKind kind_;
   std::int64_t n_;
   RadixPlan<Real> radix_;
-  void* plan_ = nullptr;  // fftw_plan or fftwf_plan, where the length has large factors
+  void* plan_ = nullptr;  // fftw_plan or fftwf_plan, for lengths with large factors
 };
 
 }  // namespace tessera::fft

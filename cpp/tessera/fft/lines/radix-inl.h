@@ -1,8 +1,8 @@
-// The passes of radix.h, included once for each instruction set by radix.cpp. Complex numbers are split into vectors of
-// real and imaginary parts, so that a multiplication by i costs nothing and no lanes are moved between the first and
-// the last pass.
+// Contains the passes of radix.h; radix.cpp includes it once for each instruction set. Complex numbers are split into
+// vectors of real and imaginary parts, so that a multiplication by i is free and no lanes are permuted between the
+// first and the last pass.
 
-// Arrays of vectors stay in registers only where their loops are unrolled early.
+// Arrays of vectors stay in registers only if their loops are unrolled early.
 #undef TESSERA_UNROLL
 #define TESSERA_UNROLL _Pragma("GCC unroll 16")
 
@@ -28,12 +28,12 @@ template <class Real>
 HWY_INLINE Complexes<Real> operator-(const Complexes<Real>& a, const Complexes<Real>& b) {
   return {hn::Sub(a.re, b.re), hn::Sub(a.im, b.im)};
 }
-/// a (c + i s)
+/// Returns a (c + i s).
 template <class Real>
 HWY_INLINE Complexes<Real> turn(const Complexes<Real>& a, hn::Vec<D<Real>> c, hn::Vec<D<Real>> s) {
   return {hn::MulSub(a.re, c, hn::Mul(a.im, s)), hn::MulAdd(a.im, c, hn::Mul(a.re, s))};
 }
-/// a exp(−2πi e/n), e and n known to the compiler.
+/// Returns a exp(−2πi e/n), with e and n known to the compiler.
 template <class Real, int n>
 HWY_INLINE Complexes<Real> turn_by(const Complexes<Real>& a, int e) {
   const D<Real> d;
@@ -47,7 +47,7 @@ HWY_INLINE Complexes<Real> turn_by(const Complexes<Real>& a, int e) {
   return turn<Real>(a, hn::Set(d, Circle<n>::template cosine<Real>[e]), hn::Set(d, -Circle<n>::template sine<Real>[e]));
 }
 
-// The transform of r points in registers, in place. Its loops vanish: their bounds are constants.
+// Transforms r points in registers, in place. All loop bounds are constants, so the loops are unrolled completely.
 template <class Real, int r>
 struct Butterfly;
 
@@ -71,7 +71,7 @@ struct Butterfly<Real, 4> {
   }
 };
 
-/// An odd prime: sums and differences of the points i and r − i.
+/// The butterfly of an odd prime uses sums and differences of the points i and r − i.
 template <class Real, int r>
 struct OddButterfly {
   static HWY_INLINE void run(Complexes<Real>* x) {
@@ -111,7 +111,8 @@ struct Butterfly<Real, 5> : OddButterfly<Real, 5> {};
 template <class Real>
 struct Butterfly<Real, 7> : OddButterfly<Real, 7> {};
 
-/// r = a b: b transforms of a points, turns, a transforms of b points.
+/// The butterfly of r = a b does b transforms of a points, multiplies by twiddle factors, and does a transforms of b
+/// points.
 template <class Real, int a, int b>
 struct ProductButterfly {
   static HWY_INLINE void run(Complexes<Real>* x) {
@@ -149,8 +150,8 @@ struct Butterfly<Real, 12> : ProductButterfly<Real, 3, 4> {};
 template <class Real>
 struct Butterfly<Real, 16> : ProductButterfly<Real, 4, 4> {};
 
-// Neighbouring complex numbers of two vectors into two vectors of parts and back: in the order that is cheapest, the
-// same both ways.
+// Converts neighbouring complex numbers of two vectors to two vectors of parts and back. The lanes are in the cheapest
+// order, which is the same both ways.
 HWY_INLINE Complexes<double> unzip(hn::Vec<D<double>> a, hn::Vec<D<double>> b) {
   return {hn::InterleaveLower(D<double>(), a, b), hn::InterleaveUpper(D<double>(), a, b)};
 }
@@ -160,11 +161,11 @@ HWY_INLINE Complexes<float> unzip(hn::Vec<D<float>> a, hn::Vec<D<float>> b) {
 }
 HWY_INLINE Complexes<float> zip(const Complexes<float>& x) { return unzip(x.re, x.im); }
 
-// Where the points of a pass come from and go to; v: the first lane.
+// The following types load and store the points of a pass; v is the first lane.
 
-/// All real parts of a point, then all imaginary ones.
+/// Points stored as all real parts, then all imaginary parts.
 template <class Real>
-struct Split {
+struct SplitPoints {
   Real* at;
 
   HWY_INLINE Complexes<Real> load(std::int64_t j, std::int64_t v) const {
@@ -188,14 +189,14 @@ struct FromComplex {
     const Real* p = rows[j] + 2 * v;
     return unzip(hn::LoadU(d, p), hn::LoadU(d, p + hn::Lanes(d)));
   }
-  /// The lines beside these are wanted next. Across memory they touch a page a point, which no hardware foresees.
+  /// Prefetches the next lines. Each point of a line is on another page, which no hardware prefetcher predicts.
   HWY_INLINE void prefetch(std::int64_t j) const {
     hwy::Prefetch(rows[j] + 2 * lanes<Real>);
     hwy::Prefetch(rows[j] + 3 * lanes<Real>);
   }
 };
 
-/// Points 2j and 2j + 1 as one complex one.
+/// Points 2j and 2j + 1, combined into a complex one.
 template <class Real>
 struct FromReal {
   const Real* const* rows;
@@ -211,7 +212,7 @@ struct FromReal {
 
 HWY_INLINE void prefetch_to_write(const void* p) { __builtin_prefetch(p, 1); }
 
-/// Backward transforms are forward ones whose results are counted down: result j goes to place n − j.
+/// Stores complex results. A backward transform is a forward one whose result j goes to place n − j.
 template <class Real, bool may_stream>
 struct ToComplex {
   Real* const* rows;
@@ -296,9 +297,10 @@ void run_pass(const RadixPass& pass, const Real* turns, const From& from, const 
   }
 }
 
-/// Of the transform of n/2 complex points, that of n real ones. Real lines have lanes in their own order.
+/// Computes the transform of n real points from that of n/2 complex ones. Lanes of real lines are in an order of their
+/// own.
 template <class Real>
-void from_halves(const RadixPlan<Real>& plan, const Split<Real>& from, Real* const* out, Real scale) {
+void from_halves(const RadixPlan<Real>& plan, const SplitPoints<Real>& from, Real* const* out, Real scale) {
   const D<Real> d;
   const std::int64_t h = plan.n / 2;
   const auto half = hn::Set(d, static_cast<Real>(0.5));
@@ -323,9 +325,10 @@ void from_halves(const RadixPlan<Real>& plan, const Split<Real>& from, Real* con
   }
 }
 
-/// The way back, but for a factor 2. The imaginary parts of the first and the last wave are taken to be zero.
+/// Inverts from_halves() except for a factor of 2. The imaginary parts of the first and the last wave are taken as
+/// zero.
 template <class Real>
-void to_halves(const RadixPlan<Real>& plan, const Real* const* in, const Split<Real>& to) {
+void to_halves(const RadixPlan<Real>& plan, const Real* const* in, const SplitPoints<Real>& to) {
   const D<Real> d;
   const auto load = [&](std::int64_t k, std::int64_t v) HWY_ATTR {
     Complexes<Real> x;
@@ -355,7 +358,7 @@ HWY_INLINE void execute(const RadixPlan<Real>& plan, const Real* const* in, Real
   const bool is_backward = plan.kind == LineKind::backward || plan.kind == LineKind::real_backward;
   const std::int64_t n = is_real ? plan.n / 2 : plan.n;
   const Real* turns = plan.turns.data();
-  Split<Real> here{scratch}, there{scratch + 2 * n * lanes<Real>};
+  SplitPoints<Real> here{scratch}, there{scratch + 2 * n * lanes<Real>};
   const auto& passes = plan.passes;
   if (plan.kind == LineKind::real_backward) {
     to_halves(plan, in, there);

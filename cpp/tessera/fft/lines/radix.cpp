@@ -1,4 +1,4 @@
-// The passes once for each instruction set; sources and conventions: radix.h.
+// Compiles the passes once for each instruction set; sources and conventions: radix.h.
 #include "tessera/fft/lines/radix.h"
 
 #include <algorithm>
@@ -28,8 +28,8 @@ namespace {
 
 constexpr std::array radices{16, 12, 10, 9, 8, 7, 6, 5, 4, 3, 2};
 
-/// Of all ways to write n as a product of at least two radices, the largest first: one with the fewest factors, and
-/// among these the least sum.
+/// Finds the factorisation of n into at least two radices, in descending order, with the fewest factors and among these
+/// the least sum.
 struct Factors {
   std::vector<int> best, now;
   int best_sum = 0;
@@ -51,7 +51,7 @@ struct Factors {
   }
 };
 
-/// cos and sin of −2π k/n to the last bit, from angles of at most an eighth of the circle.
+/// Writes cos and sin of −2π k/n, exact to the last bit, from angles of at most an eighth of the circle.
 template <class Real>
 void write_turn(std::int64_t k, std::int64_t n, Real* to) {
   k %= n;

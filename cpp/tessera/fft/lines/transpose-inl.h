@@ -1,5 +1,5 @@
-// The tiles of transpose.h, included once for each instruction set by transpose.cpp.
-// Arrays of vectors stay in registers only where their loops are unrolled early.
+// Contains the tiles of transpose.h; transpose.cpp includes it once for each instruction set. Arrays of vectors stay in
+// registers only if their loops are unrolled early.
 #undef TESSERA_UNROLL
 #define TESSERA_UNROLL _Pragma("GCC unroll 16")
 
@@ -12,14 +12,14 @@ namespace hn = hwy::HWY_NAMESPACE;
 using Words = hn::CappedTag<std::uint64_t, 8>;
 using HalfWords = hn::Repartition<std::uint32_t, Words>;
 
-/// Blocks of 16 bytes in a vector. Vectors of unknown length do without tiles.
+/// A vector has this number of 16-byte blocks. Vectors of unknown length do not use tiles.
 #if HWY_HAVE_SCALABLE || HWY_TARGET == HWY_SCALAR
 constexpr int n_blocks = 0;
 #else
 constexpr int n_blocks = static_cast<int>(hn::MaxLanes(Words()) / 2);
 #endif
 
-/// Block i of vector j and block j of vector i change places.
+/// Exchanges block i of vector j with block j of vector i.
 HWY_INLINE void transpose_blocks(hn::Vec<Words>* v) {
 #if !HWY_HAVE_SCALABLE && HWY_TARGET != HWY_SCALAR
   const Words d;
@@ -38,7 +38,7 @@ HWY_INLINE void transpose_blocks(hn::Vec<Words>* v) {
 #endif
 }
 
-/// A square tile of values of `size` bytes, as many as a vector holds either way.
+/// Transposes a square tile of values of `size` bytes, with as many values per side as a vector holds.
 template <int size, class Load, class Store>
 HWY_INLINE void transpose_tile(const Load& load, const Store& store) {
   const Words d;
@@ -134,7 +134,7 @@ HWY_INLINE void transpose_sized(int size, const std::byte* from, std::int64_t fr
 
 void Transpose(int size, const std::byte* from, std::int64_t from_stride, std::int64_t rows, std::int64_t columns,
                std::byte* to, std::int64_t to_stride, bool streams) {
-  // Less than a whole cache line at a time would be written to memory piece by piece.
+  // Writing past the caches is only efficient for whole cache lines.
   constexpr std::uintptr_t line = 64;
   if (streams && n_blocks * 16 == line && (reinterpret_cast<std::uintptr_t>(to) | to_stride * size) % line == 0)
     transpose_sized<true>(size, from, from_stride, rows, columns, to, to_stride);

@@ -1,4 +1,4 @@
-// The tiles once for each instruction set.
+// Compiles the tiles once for each instruction set.
 #include "tessera/fft/lines/transpose.h"
 
 #include <complex>

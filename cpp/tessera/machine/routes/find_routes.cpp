@@ -10,7 +10,7 @@ namespace tessera::machine {
 namespace {
 
 constexpr int n_random = 8;
-// Mean difference of logarithms, of the routes that are believed and of what needs explaining.
+// This limits the mean difference of logarithms, both for accepting routes and for needing an explanation.
 constexpr double tolerance = 0.1;
 
 std::vector<Routes> hypotheses(const Network& network) {
@@ -21,7 +21,7 @@ std::vector<Routes> hypotheses(const Network& network) {
     for (int b = 1; n % a == 0 && b <= n / a; ++b)
       if (n / a % b == 0 && (b > 1 || a == 1) && n / a / b > 1)
         all.push_back({Routes::Kind::torus, {a, b, n / a / b}, rate});
-  // Hosts are numbered leaf by leaf, and leaves are full but for the last.
+  // The hosts of a tree are numbered leaf by leaf, and all leaves but the last are full.
   std::size_t down = 0, leaves = 0;
   bool are_alike = network.subnets.size() > 1;
   std::optional<double> uplink;
@@ -41,7 +41,7 @@ std::vector<Routes> hypotheses(const Network& network) {
   return all;
 }
 
-/// How many flows share the busiest link; 1 where none do.
+/// Returns how many flows share the busiest link, at least 1.
 double slowdown(const Routes& routes, int n_hosts, const std::vector<Flow>& flows) {
   std::vector<int> load(static_cast<std::size_t>(routes.n_links(n_hosts))), links;
   int most = 1;
@@ -64,7 +64,8 @@ std::vector<std::vector<Flow>> route_patterns(int n_hosts) {
   std::mt19937 random(static_cast<std::mt19937::result_type>(n_hosts));
   std::vector<int> partner(static_cast<std::size_t>(n_hosts));
   for (int turn = 0; turn < n_random; ++turn) {
-    std::iota(partner.begin(), partner.end(), 0);  // Sattolo: one cycle, so that nobody sends to itself
+    std::iota(partner.begin(), partner.end(), 0);
+    // Sattolo's algorithm makes one cycle, so that no host sends to itself.
     for (std::size_t i = partner.size() - 1; i > 0; --i) std::swap(partner[i], partner[random() % i]);
     auto& flows = patterns.emplace_back();
     for (int host = 0; host < n_hosts; ++host) flows.push_back({host, partner[static_cast<std::size_t>(host)]});

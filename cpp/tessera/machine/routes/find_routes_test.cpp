@@ -15,7 +15,7 @@ using test::tree_of_racks;
 
 constexpr Link link{1e-6, 1e9};
 
-/// All patterns on the wires of this network, each slowest flow longer by up to `noise`.
+/// Returns all patterns on the wires of this network, with the slowest flow of each longer by up to `noise`.
 std::vector<Experiment> measured(const Network& truth, double noise = 0) {
   std::mt19937 random(1);
   std::uniform_real_distribution<double> factor(1, 1 + noise);
@@ -63,7 +63,7 @@ TEST(FindRoutes, TreesOfTheLeavesAreFound) {
   auto truth = known;
   truth.routes = Routes{Routes::Kind::tree, {8, 8}, link.bandwidth};
   EXPECT_EQ(find_routes(known, measured(truth)), truth.routes);
-  // Half as many ports up, which the survey has seen as thin uplinks.
+  // Half of the ports up are missing, which the survey has seen as thin uplinks.
   auto thin = known;
   for (std::size_t s = 1; s < thin.subnets.size(); ++s) thin.subnets[s].uplink = 4 * link.bandwidth;
   truth.routes->shape = {8, 4};

@@ -14,9 +14,9 @@
 namespace tessera::machine {
 namespace {
 
-/// Switches of one level of a tree, or what lies below them: each holds `below` hosts, and `links` go up from it.
+/// Describes the switches of one level of a tree: each has `below` hosts under it, and `links` go up from it.
 struct Level {
-  int below, links, first_link;  // first_link: upwards; as many downwards follow
+  int below, links, first_link;  // first_link: upwards, followed by as many downwards
 };
 
 template <class Function>

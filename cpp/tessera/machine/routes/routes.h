@@ -1,5 +1,4 @@
-// Fixed routes over the links of a torus or a fat tree: which messages meet, beyond what latencies and the rates of
-// subnets tell.
+// Describes fixed routes over the links of a torus or a fat tree, which tell which messages share links.
 #pragma once
 
 #include <string>
@@ -7,11 +6,12 @@
 
 namespace tessera::machine {
 
-/// Hosts are numbered as they stand in Network::hosts. A link carries `bandwidth` in each direction.
+/// Describes the routes between hosts, which are numbered as in Network::hosts. A link carries `bandwidth` in each
+/// direction.
 ///
-///   torus   direction after direction, the shorter way round (of two as short, upwards)
-///   tree    up to the lowest common switch by ports that the receiver's number gives, as tables of destinations do
-///           (destination mod k: X. Yuan et al., IPDPS 2007, doi:10.1109/IPDPS.2007.370211), then down
+///   torus   one direction after the other, the shorter way around (upwards if both are equal)
+///   tree    up to the lowest common switch by ports that follow from the receiver's number (destination mod k, as in
+///           routing tables: X. Yuan et al., IPDPS 2007, doi:10.1109/IPDPS.2007.370211), then down
 struct Routes {
   enum class Kind { torus, tree };
 
@@ -22,13 +22,14 @@ struct Routes {
   int n_links(int n_hosts) const;
   /// Appends the numbers of the links that a message takes.
   void add_links(int n_hosts, int from, int to, std::vector<int>& links) const;
-  /// Throws InputError: not a shape of so many hosts, or no rate. `name` stands for the file in messages.
+  /// Throws InputError if the shape does not fit the number of hosts, or without a rate. `name` stands for the file in
+  /// messages.
   void check(int n_hosts, const std::string& name) const;
 
   friend bool operator==(const Routes&, const Routes&) = default;
 };
 
-/// "torus", "tree".
+/// Returns "torus" or "tree".
 const char* name_of(Routes::Kind kind);
 
 }  // namespace tessera::machine

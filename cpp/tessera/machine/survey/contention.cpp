@@ -14,14 +14,15 @@
 namespace tessera::machine {
 namespace {
 
-// Messages by which the work of processors is measured; of short ones this many times fewer bytes.
+// The work of processors is measured by messages of this size, and by short ones with this many times fewer bytes in
+// all.
 constexpr std::int64_t long_piece = 30'000, less_of_short = 4;
-// Links slower than this part of the fastest would be waited for, not the processors.
+// Links slower than this fraction of the fastest are left out, as they and not the processors would be the limit.
 constexpr double slower = 0.75;
 
 std::size_t index(int i) { return static_cast<std::size_t>(i); }
 
-/// Hosts of a subnet in turn from each of its parts, so that any beginning of the list is spread over all.
+/// Returns the hosts of a subnet, in turn from each of its parts, so that any prefix of the list is spread over all.
 std::vector<int> spread_hosts(const Network& network, int subnet) {
   const auto& node = network.subnets[index(subnet)];
   if (node.is_leaf()) return node.hosts;
@@ -39,8 +40,8 @@ std::vector<int> spread_hosts(const Network& network, int subnet) {
   return hosts;
 }
 
-/// A ring in each of the fastest switched leaves: what processors must carry most of, and wires need no longer for than
-/// for one flow alone. `link`: the slowest of these.
+/// Returns a ring in each of the fastest switched leaves. It loads the processors most, while each wire carries no more
+/// than one flow. `link` becomes the slowest link of these leaves.
 std::vector<Flow> neighbours(const Network& network, const std::vector<int>& hosts, Link& link) {
   std::vector<std::pair<Link, std::vector<int>>> rings;
   double fastest = 0;
@@ -74,7 +75,7 @@ std::vector<Experiment> contention_experiments(const Measurements& measurements,
     if (std::any_of(measurements.experiments.begin(), measurements.experiments.end(), is_done)) return;
     Experiment experiment{flows, bytes_of_flow(link, options.seconds), {}, {}, piece};
     if (piece == short_piece) experiment.bytes = std::max(piece, experiment.bytes / less_of_short);
-    const bool are_many = flows.size() > index(options.most_flows);  // to be timed one by one
+    const bool are_many = flows.size() > index(options.most_flows);  // too many to time one by one
     if (piece == 0 && !are_many) experiment.bytes = bytes_of_flow(link, options.seconds_of_media);
     if (piece > 0 || are_many) experiment.alone.assign(flows.size(), link.time(static_cast<double>(experiment.bytes)));
     wanted.push_back(std::move(experiment));
@@ -99,7 +100,8 @@ std::vector<Experiment> contention_experiments(const Measurements& measurements,
     if (subnet.parent < 0) continue;
     const auto senders = spread_hosts(network, static_cast<int>(s));
     const std::set<int> inside(senders.begin(), senders.end());
-    // Beside it, so that no thinner uplink further up is on the way; farther away only where there is nobody else.
+    // Partners are in the parent subnet, so that no thinner uplink further up is on the path; hosts farther away are
+    // used only if it has none.
     std::vector<int> partners;
     for (const int around : {subnet.parent, 0}) {
       if (partners.size() >= 2) break;
@@ -108,7 +110,7 @@ std::vector<Experiment> contention_experiments(const Measurements& measurements,
         if (!inside.contains(host)) partners.push_back(host);
     }
     const auto n_flows = std::min({senders.size(), partners.size(), index(options.most_flows)});
-    if (n_flows < 2) continue;  // one host alone: its uplink is its port
+    if (n_flows < 2) continue;  // the uplink of a single host is its port
     std::vector<Flow> flows;
     for (std::size_t i = 0; i < n_flows; ++i) flows.push_back({senders[i], partners[i]});
     add(std::move(flows), network.subnets[index(subnet.parent)].link);

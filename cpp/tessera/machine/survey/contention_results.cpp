@@ -8,21 +8,21 @@
 namespace tessera::machine {
 namespace {
 
-// Of the extra time that flows need when they share one wire, the part that they did need: 1 on a bus, 0 on a switch.
-// Between the two bounds nothing is said.
+// These bound the measured fraction of the extra time that flows would need if they shared one wire: 1 on a bus, 0 on a
+// switch. Between the two bounds the medium stays unknown.
 constexpr double shared = 0.6;
 constexpr double apart = 0.3;
-// All together carry less than this part of what they would at their rates alone: the uplink is the limit.
+// The uplink is the limit if all flows together carry less than this fraction of the sum of their rates alone.
 constexpr double limited = 0.75;
 
-// Processors are the limit where the wires could have done it in less than this part of the time.
+// The processors are the limit if the wires would have needed less than this fraction of the time.
 constexpr double idle_wires = 0.67;
-// Of the work for a long message, at most so much is there without its bytes.
+// The part of the work for a long message that does not depend on its bytes is at most this fraction.
 constexpr double most_per_message = 0.9;
 
 std::size_t index(int i) { return static_cast<std::size_t>(i); }
 
-/// For each subnet, which of its parts (or hosts, in a leaf) holds a host; -1: none.
+/// Finds for each subnet which of its parts (or hosts, in a leaf) holds a host; -1: none.
 class Tree {
  public:
   explicit Tree(const Network& network) : network_(network), leaf_(network.hosts.size(), 0) {
@@ -30,7 +30,7 @@ class Tree {
       for (const int host : network.subnets[s].hosts) leaf_[index(host)] = static_cast<int>(s);
   }
 
-  int common(int a, int b) const {  // parents stand before their parts
+  int common(int a, int b) const {  // parents precede their parts
     while (a != b) (a > b ? a : b) = network_.subnets[index(std::max(a, b))].parent;
     return a;
   }
@@ -95,7 +95,7 @@ void add_contention(Network& network, const std::vector<Experiment>& experiments
     std::multiset<int> parts;
     for (const int host : all) parts.insert(tree.part_of(within, host));
     const bool are_disjoint = std::all_of(parts.begin(), parts.end(), [&](int part) { return parts.count(part) == 1; });
-    // Where flows share a part that is itself a subnet, its own wires may be what slows them.
+    // If flows share a part that is itself a subnet, its own wires may be what slows them down.
     if (!subnet.is_leaf() && !are_disjoint) continue;
     double one_by_one = 0;
     for (const double seconds : experiment.alone) one_by_one += seconds;
@@ -109,7 +109,7 @@ void add_contention(Network& network, const std::vector<Experiment>& experiments
 
 void add_processors(Network& network, const Measurements& measurements) {
   for (const auto& hosts : hosts_by_kernel(measurements)) {
-    // Work of an end of a flow, s: messages times the work of one, and bytes.
+    // Holds the work of one end of a flow, s; n_messages and bytes tell what it consists of.
     struct Work {
       double n_messages = 0, bytes = 0, seconds = 0, alone = 0, together = 0;
     } longs, shorts;
@@ -122,7 +122,8 @@ void add_processors(Network& network, const Measurements& measurements) {
       const Work work{bytes / static_cast<double>(experiment.piece), bytes,
                       seconds / (2 * static_cast<double>(experiment.flows.size())),
                       *std::max_element(experiment.alone.begin(), experiment.alone.end()), seconds};
-      // Where it was asked for again, as the network was seen otherwise, what took least: disturbances only add.
+      // If an experiment was repeated, because the network was seen differently then, the least time counts, as
+      // disturbances only add.
       auto& known = experiment.piece == short_piece ? shorts : longs;
       if (known.bytes == 0 || work.seconds < known.seconds) known = work;
     }

@@ -22,7 +22,7 @@ int n_experiments(const std::vector<Experiment>& experiments, std::size_t n_flow
                                         [&](const Experiment& e) { return e.flows.size() == n_flows; }));
 }
 
-/// Surveyed, experiments run on the wires of the true network, derived again.
+/// Derives the network again from a survey, with experiments run on the wires of the true network.
 Network survey(const Network& truth) {
   auto measurements = measure(truth, {1, 1500, 16384, 131072});
   int n_rounds = 0;
@@ -44,7 +44,7 @@ TEST(Contention, SegmentsAreBuses) {
   ASSERT_EQ(test::leaves_of(found.subnets), test::leaves_of(truth.subnets));
   for (std::size_t s = 1; s < 4; ++s) {
     EXPECT_EQ(found.subnets[s].medium, Medium::bus) << s;
-    // All that leaves a bus goes over it.
+    // Everything that leaves a bus uses it.
     ASSERT_TRUE(found.subnets[s].uplink.has_value());
     EXPECT_NEAR(*found.subnets[s].uplink, 1.25e6, 0.1e6);
   }
@@ -78,7 +78,7 @@ TEST(Contention, ThinUplinksAreFound) {
 }
 
 TEST(Contention, WideUplinksAreNoLimit) {
-  // Every host has a slow port of its own between the groups, as in CROW8's 100+1000 network.
+  // Between the groups every host has a slow port of its own, as in CROW8's 100+1000 network.
   const auto truth = tree_of_racks({4, 4, 4, 4}, {60e-6, 12.5e6}, {100e-6, 1.25e6});
   const auto found = survey(truth);
   ASSERT_EQ(found.subnets.size(), 5U);
@@ -86,7 +86,7 @@ TEST(Contention, WideUplinksAreNoLimit) {
   for (const auto& subnet : found.subnets) EXPECT_EQ(subnet.medium, Medium::fabric);
 }
 
-/// ECO's two networks, where a message on its own takes as long between the parts as inside them.
+/// Uses ECO's two networks, where a single message takes as long between the parts as inside them.
 TEST(Contention, PartsThatPairsDontShow) {
   auto switches = tree_of_racks({5, 3}, {2e-4, 1.2e6}, {2e-4, 1.2e6});
   for (std::size_t s = 1; s < 3; ++s) switches.subnets[s].uplink = 1.2e6;
@@ -111,7 +111,7 @@ TEST(Contention, ASharedBackboneIsABus) {
   EXPECT_EQ(survey(truth).subnets[0].medium, Medium::bus);
 }
 
-/// Hosts 1 to 8 of nine are containers on one node, whose processors need so long for an end of a message.
+/// Hosts 1 to 8 of nine are containers on one node, whose processors need this long for an end of a message.
 TEST(Contention, ProcessorsThatHostsShare) {
   const auto truth = tree_of_racks({9}, {60e-6, 12.5e6}, {60e-6, 12.5e6});
   const auto found = [&](const Link& work) {
@@ -149,11 +149,11 @@ TEST(Contention, ProcessorsThatHostsShare) {
 TEST(Contention, AsksForWhatCanTell) {
   const auto of = [](const std::vector<int>& sizes) {
     auto wanted = contention_experiments(measure(tree_of_racks(sizes, {50e-6, 1e8}, {1e-4, 1e7}), {1, 100000}));
-    std::erase_if(wanted, [](const Experiment& e) { return !e.alone.empty(); });  // those of split_by_load
+    std::erase_if(wanted, [](const Experiment& e) { return !e.alone.empty(); });  // leaves out those of split_by_load
     return wanted;
   };
   const auto two_racks = of({6, 3});
-  // Media of the two leaves; uplinks with three hosts on either side.
+  // These are the media of the two leaves, and the uplinks with three hosts on either side.
   ASSERT_EQ(two_racks.size(), 4U);
   EXPECT_EQ(n_experiments(two_racks, 2), 2);
   EXPECT_EQ(n_experiments(two_racks, 3), 2);
@@ -165,7 +165,7 @@ TEST(Contention, AsksForWhatCanTell) {
   }
   EXPECT_EQ(n_experiments(of({20, 20}), 16), 2);  // no more than 16 at once
   EXPECT_TRUE(of({1}).empty());
-  // 0.25 s at the link's rate
+  // The flow takes 0.25 s at the link's rate.
   EXPECT_NEAR(static_cast<double>(of({4})[0].bytes), 0.25e8, 0.01e8);
 }
 
@@ -182,7 +182,7 @@ TEST(Contention, WhatCantTellSaysNothing) {
   add_contention(network, {experiment});
   EXPECT_EQ(network.subnets[0].medium, Medium::fabric);
 
-  // Both flows use rack 0, whose own bus may be what they share.
+  // Both flows use rack 0, so they may share its own bus.
   auto racks = tree_of_racks({2, 2, 2}, {50e-6, 1e8}, {1e-4, 1e7});
   racks.subnets[0].medium = Medium::unknown;
   add_contention(racks, {{{{0, 2}, {4, 1}}, 1 << 20, {0.1, 0.1}, {0.2, 0.2}}});

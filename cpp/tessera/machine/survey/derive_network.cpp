@@ -20,9 +20,9 @@ double median(std::vector<double>& values) {
   return *middle;
 }
 
-/// The 20 % of Lowekamp and Beguelin (1995), or twice what 95 % of the pairs stay below when their two directions,
-/// measured each by itself, are compared: a pair is compared with the least of many, so that a size at which times
-/// scatter splits nothing by chance.
+/// Returns the 20 % of Lowekamp and Beguelin (1995), or, if that is more, twice the 95th percentile of the differences
+/// between the two directions of a pair. A pair is compared with the least of many, so a size with scattered times must
+/// not split a subnet by chance.
 double tolerance_of(const TimeMatrix& times) {
   std::vector<double> differences;
   for (int a = 0; a < times.n_hosts(); ++a)
@@ -35,12 +35,12 @@ double tolerance_of(const TimeMatrix& times) {
   return std::max(1.20, std::exp(2 * *most));
 }
 
-/// Leaves whose hosts slow each other down as no single switch or bus would explain become subnets of their own.
+/// Makes subnets of leaves whose hosts slow each other down in a way that no single switch or bus explains.
 void split_leaves(std::vector<Subnet>& subnets, const std::vector<Experiment>& experiments) {
   const auto n = subnets.size();
   for (std::size_t s = 0; s < n; ++s) {
     if (!subnets[s].is_leaf()) continue;
-    if (!load_experiments(subnets[s].hosts, subnets[s].link, experiments, 1).empty()) continue;  // few explain anything
+    if (!load_experiments(subnets[s].hosts, subnets[s].link, experiments, 1).empty()) continue;  // results are missing
     const auto parts = split_by_load(subnets[s].hosts, experiments);
     if (parts.size() < 2) continue;
     subnets[s].hosts.clear();
@@ -57,7 +57,7 @@ void split_leaves(std::vector<Subnet>& subnets, const std::vector<Experiment>& e
   }
 }
 
-/// The deepest subnet that holds each pair of leaves; parents stand before their parts.
+/// Returns the deepest subnet that holds both leaves; parents precede their parts.
 int common_subnet(const std::vector<Subnet>& subnets, int a, int b) {
   while (a != b) {
     if (a < b) std::swap(a, b);
@@ -69,8 +69,8 @@ int common_subnet(const std::vector<Subnet>& subnets, int a, int b) {
 }  // namespace
 
 std::optional<Link> fit_link(std::span<const std::int64_t> sizes, std::span<const double> seconds) {
-  // The line through the shortest and the longest message. What lies between must not bend it: a shaper lets a burst
-  // pass at a higher rate, MPI libraries change their protocol.
+  // The line goes through the shortest and the longest message. Sizes in between must not bend it, because a traffic
+  // shaper lets a burst pass at a higher rate, and MPI libraries change their protocol.
   std::size_t shortest = 0, longest = 0, n = 0;
   for (std::size_t k = 0; k < sizes.size(); ++k) {
     if (std::isnan(seconds[k])) continue;
@@ -81,7 +81,7 @@ std::optional<Link> fit_link(std::span<const std::int64_t> sizes, std::span<cons
   const auto bytes = [&](std::size_t k) { return static_cast<double>(sizes[k]); };
   if (n == 1) return Link{0, bytes(longest) / seconds[longest]};
   const double slowness = (seconds[longest] - seconds[shortest]) / (bytes(longest) - bytes(shortest));
-  if (slowness <= 0)  // long messages as fast as short ones: the link is at least this good
+  if (slowness <= 0)  // long messages are as fast as short ones; the link is at least this good
     return Link{seconds[shortest], bytes(longest) / seconds[longest]};
   return Link{std::max(0.0, seconds[shortest] - bytes(shortest) * slowness), 1 / slowness};
 }

@@ -32,7 +32,7 @@ TEST(FitLink, FindsLatencyAndBandwidth) {
   const auto partly = fit({link.time(1), unknown, unknown, link.time(131072)});
   EXPECT_NEAR(partly->latency, 1e-4, 1e-10);
   EXPECT_NEAR(partly->bandwidth, 1e7, 1);
-  // Longer messages in less time: a floor of latency, no negative bandwidth.
+  // Longer messages in less time must give a latency and no negative bandwidth.
   const auto flat = fit({1e-4, 9e-5, 8e-5, 8e-5});
   EXPECT_GT(flat->bandwidth, 0);
   EXPECT_GE(flat->latency, 0);
@@ -40,8 +40,8 @@ TEST(FitLink, FindsLatencyAndBandwidth) {
   EXPECT_GE(steep->latency, 0);
   EXPECT_FALSE(fit({unknown, unknown, unknown, unknown}).has_value());
   EXPECT_NEAR(fit({unknown, unknown, unknown, 0.1})->bandwidth, 1310720, 1);
-  // Measured on 10 Mbit/s (1.177e6 bytes/s of payload) behind a token bucket that lets two frames pass at once; 2 %
-  // because the longest message has them too.
+  // The times were measured on 10 Mbit/s (1.177e6 bytes/s of payload) behind a token bucket that lets two frames pass
+  // at once. The tolerance is 2 % because the longest message includes them too.
   const auto burst = fit({2.62e-4, 2.79e-4, 1.22e-2, 1.097e-1});
   EXPECT_NEAR(burst->bandwidth, 1.177e6, 0.02 * 1.177e6);
   EXPECT_NEAR(burst->latency, 2.62e-4, 1e-6);
@@ -62,8 +62,8 @@ TEST(DeriveNetwork, TwoRacks) {
   EXPECT_NEAR(found.hosts[2].inside->bandwidth / truth.hosts[2].inside->bandwidth, 1, 1e-6);
 }
 
-/// One more switch costs a short message its store and forward, and long ones nothing; a thin link costs long messages
-/// alone. Either is seen where the other is not.
+/// One more switch delays a short message by its store and forward, and long ones hardly; a thin link delays long
+/// messages alone. Each must be found even if the other is absent.
 TEST(DeriveNetwork, SplitsAtAnySize) {
   const auto group_of = group_of_sizes({3, 3, 4});
   auto measurements = measure(tree_of_racks({3, 3, 4}, {1e-3, 1e6}, {1e-3, 1e6}), {1, 1500, 131072});
@@ -76,7 +76,7 @@ TEST(DeriveNetwork, SplitsAtAnySize) {
   };
   lengthen(1, 0, 1.35);  // group 0 is behind a further switch
   EXPECT_EQ(leaves_of(derive_network(measurements).subnets), (test::Groups{{0, 1, 2}, {3, 4, 5, 6, 7, 8, 9}}));
-  lengthen(2, 2, 5);  // group 2 behind a thin link
+  lengthen(2, 2, 5);  // group 2 is behind a thin link
   EXPECT_EQ(leaves_of(derive_network(measurements).subnets), groups_of(group_of));
 }
 
@@ -84,7 +84,8 @@ TEST(DeriveNetwork, NoiseSplitsNothing) {
   std::mt19937 random(1);
   for (int trial = 0; trial < 20; ++trial) {
     auto measurements = measure(tree_of_racks({5, 4, 6}, {1e-4, 1e8}, {2e-4, 2e7}), {1, 1500, 16384, 131072});
-    test::add_noise(measurements.times[0], 0.9, random);  // short messages scatter, by naps and interrupts
+    // Short messages scatter, because of sleeping cores and interrupts.
+    test::add_noise(measurements.times[0], 0.9, random);
     for (std::size_t k = 1; k < 4; ++k) test::add_noise(measurements.times[k], 0.08, random);
     const auto found = derive_network(measurements);
     EXPECT_EQ(leaves_of(found.subnets), groups_of(group_of_sizes({5, 4, 6}))) << trial;

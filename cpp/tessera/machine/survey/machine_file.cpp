@@ -15,7 +15,7 @@
 namespace tessera::machine {
 namespace {
 
-/// A time, or null where it was not measured.
+/// Reads a time, or null if it was not measured.
 double time_of(const nlohmann::json& value, const std::string& where) {
   return value.is_null() ? std::numeric_limits<double>::quiet_NaN() : JsonReader::convert<double>(value, where);
 }
@@ -82,7 +82,8 @@ Trial trial_of(const nlohmann::json& json, const std::string& where) {
   return trial;
 }
 
-/// Members of objects a line each, and so the entries of lists of lists or objects; numbers of a list on one line.
+/// Writes each member of an object on a line of its own, and each entry of a list of lists or objects; the numbers of a
+/// list are on one line.
 void write(const nlohmann::json& json, const std::string& indent, int depth, std::string& text) {
   const bool is_list = json.is_array() && !json.empty() && json[0].is_structured();
   if ((!is_list && !json.is_object()) || json.empty() || depth == 0) {
@@ -101,7 +102,7 @@ void write(const nlohmann::json& json, const std::string& indent, int depth, std
   text += "\n" + indent + (is_list ? "]" : "}");
 }
 
-/// "line 3, column 7" of a byte, counted from 1.
+/// Returns the place of a byte as "line 3, column 7", counted from 1.
 std::string place(const std::string& text, std::size_t byte) {
   const auto end = text.begin() + static_cast<std::ptrdiff_t>(std::min(byte > 0 ? byte - 1 : 0, text.size()));
   const auto line = std::count(text.begin(), end, '\n') + 1;

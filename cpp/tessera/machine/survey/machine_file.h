@@ -1,5 +1,5 @@
-// The machine file: the Machine with its network, the measurements from which the network was derived, and trials.
-// JSON; the schema is docs/reference/machine_file.md.
+// Reads and writes the machine file: the Machine with its network, the measurements from which the network was derived,
+// and trials. The format is JSON; the schema is docs/reference/machine_file.md.
 #pragma once
 
 #include <filesystem>
@@ -24,13 +24,13 @@ nlohmann::json to_json(const Measurements& measurements);
 /// Throws InputError that names `name`, the member, what was found and what was expected.
 Measurements measurements_from_json(const nlohmann::json& json, const std::string& name);
 
-/// The text of a machine file, one line a pair. Write it with AtomicFile.
+/// Returns the text of a machine file, one line per pair of hosts. Write it with AtomicFile.
 std::string machine_file_text(const MachineFile& file);
-/// Throws InputError: not JSON (with line and column), cut off, another format or version, unsound members. `name`
-/// stands for the file in messages.
+/// Throws InputError if the text is not JSON (with line and column), is truncated, has another format or version, or
+/// has invalid members. `name` stands for the file in messages.
 MachineFile machine_file_from_text(const std::string& text, const std::string& name);
 MachineFile read_machine_file(const std::filesystem::path& path);
-/// The network alone. Throws InputError also where the file knows none.
+/// Reads the network alone. Throws InputError also if the file has none.
 Network read_network(const std::filesystem::path& path);
 
 }  // namespace tessera::machine

@@ -26,7 +26,7 @@ MachineFile surveyed() {
   for (int round = 0; round < 2; ++round)
     for (auto experiment : contention_experiments(*file.measurements)) {
       test::run(truth, experiment);
-      if (experiment.piece > 0)  // of processors, which are the limit
+      if (experiment.piece > 0)  // about processors, which are the limit
         for (double& seconds : experiment.together) seconds *= 3;
       file.measurements->experiments.push_back(experiment);
     }
@@ -64,7 +64,7 @@ TEST(MachineFile, KeepsEverything) {
   EXPECT_NE(text.find("\n      {\"from\":\"n0\",\"seconds\":["), std::string::npos) << "a line a pair";
 }
 
-/// The networks of publications that come with the sources.
+/// Reads the machine files of published networks that come with the sources.
 TEST(MachineFile, ReadsThePublishedMachines) {
   const auto folder = std::filesystem::path(__FILE__).parent_path() / "../../../../machines";
   int n_files = 0;

@@ -27,7 +27,7 @@ std::map<std::string, int> index_by_name(const std::vector<MeasuredHost>& hosts)
   return index;
 }
 
-/// Takes over the times of `from`, whose host h is `to_host[h]` here.
+/// Copies the times of `from`, whose host h is `to_host[h]` here, if they are less.
 void take_over(Measurements& into, const Measurements& from, const std::vector<int>& to_host) {
   for (std::size_t k = 0; k < from.sizes.size(); ++k) {
     const auto size = std::find(into.sizes.begin(), into.sizes.end(), from.sizes[k]) - into.sizes.begin();
@@ -161,7 +161,7 @@ std::vector<std::string> what_is_stale(const Measurements& measurements, const N
       differences.push_back(
           fmt::format("host {} has {} ranks, the map knows {} slots", host.name, host.n_ranks, slots));
   }
-  std::optional<Wires> wires;  // made when the first unmeasured pair is met
+  std::optional<Wires> wires;  // made for the first unmeasured pair
   for (const auto& check : checks) {
     const auto size = std::find(measurements.sizes.begin(), measurements.sizes.end(), check.bytes);
     double then = unknown;

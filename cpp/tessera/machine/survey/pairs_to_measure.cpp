@@ -12,11 +12,11 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double tolerance = 1.20;  // Lowekamp and Beguelin (1995), §4.1
-// Sorted times belong to two classes where one is this much longer than the last, and 20 % longer than the first, of
-// its class: noise alone fills such a gap.
+// A sorted list of times is divided before a time that is longer than the last of its class by this factor, and 20 %
+// longer than the first. Without the second condition noise alone would fill all gaps.
 constexpr double gap = 1.08;
 constexpr int all_pairs_up_to = 16;   // hosts
-constexpr int n_pivots_alike = 3;     // that find no difference, before a group is taken for one
+constexpr int n_pivots_alike = 3;     // pivots without a difference before a group counts as one
 constexpr int n_pairs_of_groups = 2;  // measured between two subnets
 
 std::size_t index(int i) { return static_cast<std::size_t>(i); }
@@ -44,7 +44,7 @@ class Survey {
   }
 
  private:
-  using Times = std::vector<double>;  // one of each size
+  using Times = std::vector<double>;  // one per size
 
   bool is_known(int a, int b) const {
     return std::any_of(known_.begin(), known_.end(), [&](const TimeMatrix& times) { return times.is_known(a, b); });
@@ -64,16 +64,16 @@ class Survey {
     return found;
   }
 
-  /// Whether a and b are nearer to each other, at some size, than whoever needs `far` to reach either: then he reaches
-  /// both over the same links, and one of them tells for the other.
+  /// Tells whether a and b are nearer to each other, at some size, than to a third host at the time `far` from either.
+  /// That host then reaches both over the same links, so one of them stands for the other.
   static bool is_nearer(const Times& near, const Times& far) {
     for (std::size_t k = 0; k < near.size(); ++k)
       if (near[k] * tolerance < far[k]) return true;
     return false;
   }
 
-  /// Finds out how a group falls apart, as far as the known times tell, and asks for what would tell more. `outer`: the
-  /// time at which the group was told from others; empty for all hosts.
+  /// Finds out how a group is divided, as far as the known times tell, and asks for further times. `outer` is the time
+  /// by which the group was separated from others; it is empty for all hosts.
   void resolve(const std::vector<int>& group, const Times& outer) {
     const auto m = group.size();
     if (m < 2) return;
@@ -85,24 +85,25 @@ class Survey {
     for (int i = 0; i < n_pivots_alike; ++i) {
       const auto pivot = (static_cast<std::size_t>(i) * m) / n_pivots_alike;
       const auto seen = view_from(group, pivot, outer);
-      if (seen.empty()) return;  // wait for what was asked
+      if (seen.empty()) return;  // the times asked for must be measured first
       const auto classes = classify(group, pivot, seen);
       if (classes.size() < 2) continue;
       for (std::size_t c = 0; c < classes.size(); ++c) {
         auto part = classes[c].hosts;
         if (c == 0) part.insert(std::lower_bound(part.begin(), part.end(), group[pivot]), group[pivot]);
-        // The nearest are told from the others by the time to the next; each other class by its own.
+        // The nearest class is separated from the others by the time to the next one, every other class by its own
+        // time.
         resolve(part, classes[c == 0 ? 1 : c].times);
       }
       return;
     }
   }
 
-  /// The times from a pivot to each of its group, of which some are those of a near neighbour in the list; empty where
-  /// any had to be asked for.
+  /// Returns the times from a pivot to each host of its group, some of which are taken from a near neighbour in the
+  /// list. Returns an empty list if any had to be asked for.
   std::vector<Times> view_from(const std::vector<int>& group, std::size_t pivot, const Times& outer) {
     std::vector<Times> seen(group.size());
-    std::vector<Times> expected(group.size(), outer);  // of those that were asked for or wait
+    std::vector<Times> expected(group.size(), outer);  // of hosts whose times are not known yet
     bool is_complete = true;
     for (std::size_t i = 0; i < group.size(); ++i) {
       if (i == pivot) continue;
@@ -117,7 +118,7 @@ class Survey {
         const auto& from_pivot = seen[j].empty() ? expected[j] : seen[j];
         const bool is_near = !from_pivot.empty() && is_nearer(step, from_pivot);
         if (is_near && !seen[j].empty()) seen[i] = seen[j];
-        // The neighbour is to be measured first, and will tell if it is as far as expected.
+        // The neighbour is measured first, which shows whether it is as far away as expected.
         may_wait |= is_near;
         if (!is_near && !from_pivot.empty()) expected[i] = greater(step, from_pivot);
       }
@@ -135,12 +136,12 @@ class Survey {
   }
 
   struct Class {
-    Times times;             // of its first host
+    Times times;             // to its first host
     std::vector<int> hosts;  // ascending
   };
 
-  /// The hosts of a group by their times from a pivot, nearest class first: a class for each combination of classes at
-  /// the sizes.
+  /// Divides the hosts of a group into classes by their times from a pivot, nearest first; each combination of classes
+  /// at the different sizes is a class.
   std::vector<Class> classify(const std::vector<int>& group, std::size_t pivot, const std::vector<Times>& seen) const {
     std::vector<std::vector<int>> labels(group.size());
     std::vector<std::size_t> order;
@@ -177,8 +178,8 @@ class Survey {
 
   static bool before(double x, double y) { return std::isnan(y) ? !std::isnan(x) : x < y; }
 
-  /// A few pairs of every two subnets found so far (of many subnets: of each with those 1, 2, 4… further on): what
-  /// stands between them is to be known, and a host that a bad measurement has torn out finds back.
+  /// Asks for a few pairs of every two subnets found so far (if there are many, of each with those 1, 2, 4… further
+  /// on). This measures the links between them, and returns a host that a bad measurement has separated to its subnet.
   void verify() {
     const std::vector<double> tolerances(known_.size(), tolerance);
     const auto groups = partition(known_, tolerances);
@@ -201,7 +202,7 @@ class Survey {
   std::set<HostPair> wanted_;
 };
 
-/// In tiles, since both triangles of a large matrix are read.
+/// Counts in tiles, since both triangles of a large matrix are read.
 std::int64_t count_known(std::span<const TimeMatrix> known) {
   constexpr int tile = 64;
   const int n = known[0].n_hosts();
@@ -227,7 +228,7 @@ std::vector<HostPair> pairs_to_measure(std::span<const TimeMatrix> known, std::i
   auto wanted = Survey(known).next();
   const auto left = std::max<std::int64_t>(budget - n_known, 0);
   if (static_cast<std::int64_t>(wanted.size()) > left) {
-    // A part of what was asked for, spread evenly over it.
+    // The budget allows only a part of these pairs, which is spread evenly over the list.
     std::vector<HostPair> part;
     for (std::int64_t i = 0; i < left; ++i)
       part.push_back(wanted[static_cast<std::size_t>(i * static_cast<std::int64_t>(wanted.size()) / left)]);

@@ -22,7 +22,7 @@ struct Survey {
   int n_rounds = 0;
 };
 
-/// Asks and answers from the true times until nothing more is asked.
+/// Answers from the true times until nothing more is asked.
 Survey survey(const std::function<double(int, int)>& time, int n, std::int64_t budget) {
   Survey result{TimeMatrix(n)};
   for (;;) {
@@ -37,8 +37,8 @@ Survey survey(const std::function<double(int, int)>& time, int n, std::int64_t b
   }
 }
 
-/// Times on a random tree of two or three levels, every measurement up to `noise` longer; hosts in the order of the
-/// tree or not.
+/// Returns times on a random tree of two or three levels, with every measurement up to `noise` longer; hosts are in the
+/// order of the tree or not.
 TimeMatrix random_tree(int n, double noise, bool is_shuffled, std::mt19937& random) {
   const auto draw = [&](int low, int high) { return std::uniform_int_distribution<int>(low, high)(random); };
   std::vector<int> rack(static_cast<std::size_t>(n));
@@ -77,7 +77,7 @@ TEST(PairsToMeasure, FindsTheSameSubnetsAsAllPairs) {
   for (const bool is_shuffled : {false, true})
     for (const int n : {20, 64, 150, 300, 512}) {
       double part = 0;
-      const int n_trials = n < 300 ? 10 : 3;  // the matrix in full takes the time
+      const int n_trials = n < 300 ? 10 : 3;  // computing the full matrix takes most of the time
       for (int trial = 0; trial < n_trials; ++trial) {
         const auto times = random_tree(n, 0.05, is_shuffled, random);
         const auto result = survey([&](int a, int b) { return times.between(a, b); }, n, n_pairs(n));
@@ -94,7 +94,7 @@ TEST(PairsToMeasure, FindsTheSameSubnetsAsAllPairs) {
 TEST(PairsToMeasure, BadMeasurementsAreOutvoted) {
   std::mt19937 random(2);
   for (int trial = 0; trial < 20; ++trial) {
-    std::vector<int> rack(128);  // of 16, in order or dealt out
+    std::vector<int> rack(128);  // racks of 16, in order or dealt out
     for (std::size_t h = 0; h < rack.size(); ++h) rack[h] = static_cast<int>(trial % 2 == 0 ? h / 16 : h % 8);
     auto times = test::times_of_groups(rack, std::vector<double>(8, 10), [](int, int) { return 20; });
     test::add_noise(times, 0.05, random);
@@ -108,7 +108,7 @@ TEST(PairsToMeasure, BadMeasurementsAreOutvoted) {
 }
 
 TEST(PairsToMeasure, ALoneHostDoesNotDecide) {
-  std::vector<int> rack(61);  // host 0 by itself: everyone is as far from it; the others dealt out to three racks
+  std::vector<int> rack(61);  // host 0 is alone, equally far from all others, which are dealt out to three racks
   for (std::size_t h = 1; h < rack.size(); ++h) rack[h] = 1 + static_cast<int>(h % 3);
   const auto times = test::times_of_groups(rack, std::vector<double>(4, 10), [](int, int) { return 20; });
   const auto result = survey([&](int a, int b) { return times.between(a, b); }, 61, default_pair_budget(61));

@@ -1,4 +1,4 @@
-// A whole file as text.
+// Reads a whole file as text.
 #pragma once
 
 #include <fmt/format.h>
@@ -12,7 +12,7 @@
 
 namespace tessera::machine {
 
-/// Throws InputError where it can't be read.
+/// Throws InputError if the file can't be read.
 inline std::string read_text(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
   std::error_code ignored;

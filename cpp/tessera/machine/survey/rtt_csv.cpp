@@ -19,7 +19,7 @@ std::string trimmed(const std::string& text) {
   return first == std::string::npos ? "" : text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
 }
 
-/// Fields of a line, without the quotes around them (doubled quotes inside stand for one).
+/// Returns the fields of a line, without the quotes around them (doubled quotes inside stand for one).
 std::vector<std::string> fields_of(const std::string& line) {
   std::vector<std::string> fields(1);
   bool is_quoted = false;
@@ -58,7 +58,7 @@ RttTable rtt_table_from_text(const std::string& text, const std::string& name) {
   RttTable table;
   std::size_t n_rows = 0;
   int line_number = 0;
-  std::size_t begin = text.starts_with("\xEF\xBB\xBF") ? 3 : 0;  // a byte order mark, as spreadsheets write
+  std::size_t begin = text.starts_with("\xEF\xBB\xBF") ? 3 : 0;  // byte order mark, which spreadsheets write
   while (begin < text.size()) {
     const auto end = std::min(text.find('\n', begin), text.size());
     const auto line = text.substr(begin, end - begin);

@@ -1,4 +1,4 @@
-// Times between hosts from a table that anything may have written.
+// Reads times between hosts from a table in CSV.
 #pragma once
 
 #include <filesystem>
@@ -14,8 +14,9 @@ struct RttTable {
   TimeMatrix times;  // in the unit of the file
 };
 
-/// A square matrix, host names in the first row and the first column, in the same order; an empty field or nan is
-/// unknown, the diagonal is not looked at; fields may be quoted. Throws InputError naming file, line and column.
+/// Reads a square matrix with host names in the first row and the first column, in the same order. An empty field or
+/// nan is unknown, the diagonal is ignored, and fields may be quoted. Throws InputError that names file, line and
+/// column.
 RttTable read_rtt_csv(const std::filesystem::path& path);
 RttTable rtt_table_from_text(const std::string& text, const std::string& name);
 

@@ -14,28 +14,29 @@
 namespace tessera::machine {
 namespace {
 
-constexpr std::size_t fewest_hosts = 4;  // that two disjoint pairs need
-constexpr std::size_t most_hosts = 32;   // that are asked to send at once
-constexpr int n_first = 3;               // rounds in which everyone sends
-constexpr int n_first_pairs = 4;         // of flows
-constexpr int n_further = 3;             // where these can't be explained
-constexpr int n_further_pairs = 12;      // at least; more where there are more hosts
+constexpr std::size_t fewest_hosts = 4;  // needed for two disjoint pairs
+constexpr std::size_t most_hosts = 32;   // number of hosts that send at once
+constexpr int n_first = 3;               // rounds in which all hosts send
+constexpr int n_first_pairs = 4;         // pairs of flows
+constexpr int n_further = 3;             // further rounds, if the first are not explained
+constexpr int n_further_pairs = 12;      // the least number; grows with the number of hosts
 constexpr double infinity = std::numeric_limits<double>::infinity();
-// Logarithms of times: TCP shares a wire with this much unfairness, and a flow further off than `off` needs a reason.
+// The unit is the logarithm of times. TCP shares a wire with this much unfairness, and a flow further off than `off`
+// needs an explanation.
 constexpr double unfairness = 0.2;
 constexpr double off = 0.4;
 constexpr double most_off = 0.8;
-constexpr double fewest_at_once = 2;  // flows at full rate: what carries fewer is a bus
+constexpr double fewest_at_once = 2;  // flows at full rate; a medium that carries fewer is a bus
 constexpr int n_off = 3;
-// What one more part must explain: a flow that is off by this.
+// One more part must lower the sum of squared errors by at least this.
 constexpr double price_of_part = 0.25;
-constexpr unsigned most_random_parts = 4;  // of divisions from which the search starts
-constexpr int n_random_starts = 8;         // of each number of parts
+constexpr unsigned most_random_parts = 4;  // number of parts of random starts
+constexpr int n_random_starts = 8;         // for each number of parts
 
-/// Hosts in parts, each a switch with a cable or a bus.
+/// Divides hosts into parts, each a switch with a cable or a bus.
 struct Division {
-  std::vector<int> part_of;   // of each host
-  std::vector<Medium> media;  // of each part: fabric or bus
+  std::vector<int> part_of;   // by host
+  std::vector<Medium> media;  // by part: fabric or bus
 
   static Division all_of(std::vector<int> part_of, Medium medium) {
     const auto n_parts = static_cast<std::size_t>(*std::max_element(part_of.begin(), part_of.end())) + 1;
@@ -46,14 +47,14 @@ struct Division {
 };
 
 struct Load {
-  std::vector<std::pair<int, int>> flows;  // by place in the list of hosts
+  std::vector<std::pair<int, int>> flows;  // indices in the list of hosts
   std::vector<double> slowdown;            // together / alone
 };
 
 std::size_t index(int i) { return static_cast<std::size_t>(i); }
 
-/// The experiments among these hosts, by place. Those that took longer than one flow after another are left out: others
-/// were at work.
+/// Returns the experiments among these hosts, by index in the list. Those that took longer than one flow after another
+/// are left out, because other jobs disturbed them.
 std::vector<Load> loads_of(const std::vector<int>& hosts, const std::vector<Experiment>& experiments) {
   std::map<int, int> place;
   for (std::size_t i = 0; i < hosts.size(); ++i) place.emplace(hosts[i], static_cast<int>(i));
@@ -75,19 +76,19 @@ std::vector<Load> loads_of(const std::vector<int>& hosts, const std::vector<Expe
   return loads;
 }
 
-/// How far a division into parts is from explaining the loads.
+/// Measures how well a division into parts explains the loads.
 class Model {
  public:
   Model(const std::vector<Load>& loads, std::size_t n_hosts) : loads_(loads), n_hosts_(static_cast<int>(n_hosts)) {}
 
-  /// Logarithms of seen by expected time, flow after flow.
+  /// Returns the logarithms of measured over expected times, flow after flow.
   std::vector<double> errors(const Division& division) const {
     std::vector<std::vector<double>> expected;
     std::vector<std::vector<int>> wires;
     for (const auto& load : loads_) {
       wires.clear();
       for (const auto& [from, to] : load.flows) {
-        // Ports out and in, then two wires a part: out and in of a switch, or the bus.
+        // A path has ports out and in, then two wires per part: out and in of a switch, or the bus.
         auto& path = wires.emplace_back(std::vector<int>{from, n_hosts_ + to});
         const int a = division.part_of[index(from)];
         const int b = division.part_of[index(to)];
@@ -98,7 +99,8 @@ class Model {
       }
       expected.push_back(fair_times(wires, 2 * n_hosts_ + 2 * division.n_parts()));
     }
-    // Where processors or a backplane carry no more than so many flows at full rate, all are slower by one factor.
+    // If processors or a backplane carry only a limited number of flows at full rate, all flows are slower by one
+    // factor.
     auto best = errors_with(expected, infinity);
     if (std::count(division.media.begin(), division.media.end(), Medium::bus) > 0) return best;
     for (std::size_t e = 0; e < loads_.size(); ++e) {
@@ -113,7 +115,7 @@ class Model {
     return best;
   }
 
-  /// What was disturbed must not outweigh the rest.
+  /// Limits each error, so that disturbed flows do not outweigh the rest.
   static double sum_of_squares(const std::vector<double>& errors) {
     double sum = 0;
     for (const double error : errors) sum += std::min(error * error, most_off * most_off);
@@ -124,7 +126,8 @@ class Model {
     return sum_of_squares(errors(division)) + price_of_part * division.n_parts();
   }
 
-  /// By one switch. (One bus and several look much alike, so a bus is always looked at more closely.)
+  /// Tells whether one switch explains the loads. (One bus and several look much alike, so a bus is always examined
+  /// further.)
   bool is_explained() const {
     const auto found = errors(Division::all_of(std::vector<int>(index(n_hosts_), 0), Medium::fabric));
     const auto n_far = std::count_if(found.begin(), found.end(), [](double error) { return std::abs(error) > off; });
@@ -132,7 +135,7 @@ class Model {
   }
 
  private:
-  /// `most`: flows that all can carry at once at their full rates.
+  /// Takes in `most` the number of flows that the medium can carry together at their full rates.
   std::vector<double> errors_with(const std::vector<std::vector<double>>& expected, double most) const {
     std::vector<double> found;
     for (std::size_t e = 0; e < expected.size(); ++e) {
@@ -147,7 +150,7 @@ class Model {
   int n_hosts_;
 };
 
-/// Parts numbered from 0 in the order of their first hosts; those without hosts are gone.
+/// Numbers the parts from 0 in the order of their first hosts and removes empty ones.
 void renumber(Division& division) {
   std::map<int, int> number;
   std::vector<Medium> media;
@@ -159,8 +162,7 @@ void renumber(Division& division) {
   division.media = std::move(media);
 }
 
-/// Moves a host, joins two parts or many, makes a bus of a switch or the other way, as long as such a step lowers the
-/// cost.
+/// Moves a host, joins two or more parts, or exchanges bus and switch, as long as such a step lowers the cost.
 double improve(const Model& model, Division& division) {
   double cost = model.cost(division);
   const auto take_if_better = [&](Division candidate) {
@@ -171,7 +173,7 @@ double improve(const Model& model, Division& division) {
     division = std::move(candidate);
     return true;
   };
-  /// These hosts together, in a part of their own or in `part`.
+  /// Returns the division with these hosts together, in a part of their own or in `part`.
   const auto gathered = [&](auto&& is_meant, int part, Medium medium) {
     auto candidate = division;
     if (part == division.n_parts()) candidate.media.push_back(medium);
@@ -191,13 +193,14 @@ double improve(const Model& model, Division& division) {
         if (take_if_better(gathered(is_it, part, medium))) is_better = true;
       }
     for (int a = 0; a < division.n_parts(); ++a)
-      for (int b = a; b < division.n_parts(); ++b)  // a and b alike: another medium
+      for (int b = a; b < division.n_parts(); ++b)  // with a equal to b only the medium changes
         for (const auto medium : both) {
           if (b >= division.n_parts() || (a == b && medium == division.media[index(a)])) continue;
           const auto is_in_b = [&](std::size_t h) { return division.part_of[h] == b; };
           if (take_if_better(gathered(is_in_b, a, medium))) is_better = true;
         }
-    // Joined one by one they would be worse off until the last is there: all small parts, or all but one part.
+    // Joining these one by one would only pay off with the last, so all small parts are joined at once, or all parts
+    // but one.
     for (int kept = 0; kept < division.n_parts(); ++kept)
       for (const auto medium : both) {
         if (kept >= division.n_parts()) break;
@@ -212,8 +215,8 @@ double improve(const Model& model, Division& division) {
   return cost;
 }
 
-/// Hosts grouped by the mean slowdown of flows between them: those behind a shared wire reach each other quickly even
-/// when all talk.
+/// Groups hosts by the mean slowdown of flows between them: hosts behind a shared wire reach each other quickly even if
+/// all send.
 std::vector<int> grouped_by_slowdown(const std::vector<Load>& loads, std::size_t n_hosts) {
   TimeMatrix sums(static_cast<int>(n_hosts));
   TimeMatrix counts(static_cast<int>(n_hosts));
@@ -250,7 +253,8 @@ std::vector<double> fair_times(const std::vector<std::vector<int>>& wires, int n
     for (std::size_t f = 0; f < n; ++f)
       if (left[f] > 0)
         for (const int wire : wires[f]) ++users[index(wire)];
-    // The wire with the least for each of its flows settles them; what they leave on others is shared further.
+    // The wire with the smallest share per flow determines the rates of its flows; the capacity that they leave on
+    // other wires is shared by the rest.
     for (std::size_t n_open = n_active; n_open > 0;) {
       double least = infinity;
       for (std::size_t w = 0; w < free.size(); ++w)
@@ -303,7 +307,7 @@ std::vector<Experiment> load_experiments(const std::vector<int>& hosts, const Li
     for (int round = 0; round < n_rounds; ++round) {
       shuffle();
       const auto n = std::min(order.size(), most_hosts);
-      std::vector<Flow> flows;  // a ring: everyone sends to one and receives from another
+      std::vector<Flow> flows;  // a ring: each host sends to one and receives from another
       for (std::size_t i = 0; i < n; ++i) flows.push_back({order[i], order[(i + 1) % n]});
       add(std::move(flows));
     }
@@ -363,7 +367,7 @@ std::vector<Part> split_by_load(const std::vector<int>& hosts, const std::vector
   std::vector<Part> parts;
   for (const auto medium : best.media) parts.push_back({{}, medium});
   for (std::size_t h = 0; h < hosts.size(); ++h) parts[index(best.part_of[h])].hosts.push_back(hosts[h]);
-  // One host alone beyond a cable of a port's rate is as good as on the switch.
+  // A single host behind a cable of a port's rate is equivalent to one on the switch.
   const auto is_switch = [](const Part& part) { return part.hosts.size() == 1 || part.medium == Medium::fabric; };
   const auto is_single = [](const Part& part) { return part.hosts.size() == 1; };
   const bool is_one_switch = parts.size() == 2 && std::all_of(parts.begin(), parts.end(), is_switch) &&

@@ -14,7 +14,8 @@ using test::group_of_sizes;
 using test::Groups;
 using test::groups_of;
 
-/// Does what is asked on parts of these hosts, in fair shares with up to `noise` more.
+/// Runs the requested experiments on parts of these hosts, in fair shares with up to `noise` more, and returns the
+/// parts found.
 std::vector<Part> found(const std::vector<int>& part_of, const std::vector<Medium>& media, double noise, unsigned seed,
                         int* n_done = nullptr) {
   const int n = static_cast<int>(part_of.size());
@@ -56,11 +57,11 @@ Groups hosts_of(const std::vector<Part>& parts) {
 const std::vector<Medium> switches{Medium::fabric}, buses{Medium::bus};  // all parts alike
 
 TEST(FairTimes, AreMaxMin) {
-  // One flow alone; two that share a wire, of which one shares another wire with two more.
+  // These are one flow alone, then two that share a wire, of which one shares another wire with two more.
   EXPECT_EQ(fair_times({{0}}, 1), (std::vector<double>{1}));
   EXPECT_EQ(fair_times({{0}, {0}}, 1), (std::vector<double>{2, 2}));
-  // Wire 1 gives a third to each of its flows, wire 0 the other two thirds to the first; when that is over, after 1.5,
-  // nothing changes on wire 1.
+  // Wire 1 gives a third to each of its flows, and wire 0 the other two thirds to the first. The first ends after 1.5,
+  // and nothing changes on wire 1.
   const auto times = fair_times({{0}, {0, 1}, {1}, {1}}, 2);
   EXPECT_NEAR(times[0], 1.5, 1e-9);
   for (std::size_t f = 1; f < 4; ++f) EXPECT_NEAR(times[f], 3, 1e-9);
@@ -107,7 +108,7 @@ TEST(SplitByLoad, SwitchesBesideBuses) {
 
 TEST(SplitByLoad, DisturbedExperimentsAreLeftOut) {
   const std::vector<int> hosts = {0, 1, 2, 3};
-  // Two buses; then twice as long as even one flow after another would take, which no wires explain.
+  // There are two buses at first; then the flows take twice as long as one after another, which no wires explain.
   std::vector<Experiment> done = {{{{0, 1}, {2, 3}}, 1, {1, 1}, {1, 1}},
                                   {{{0, 2}, {1, 3}}, 1, {1, 1}, {2, 2}},
                                   {{{0, 1}, {1, 0}}, 1, {1, 1}, {2, 2}},

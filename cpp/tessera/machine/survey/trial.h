@@ -1,4 +1,4 @@
-// A collective that was tried on the machine: what it took beside what the model had predicted.
+// Records a collective that was tried on the machine: the measured time beside the predicted one.
 #pragma once
 
 #include <cstdint>
@@ -7,11 +7,11 @@
 namespace tessera::machine {
 
 struct Trial {
-  std::string library;  // MPI library and version: "Open MPI v4.1.4"
+  std::string library;  // MPI library and version, such as "Open MPI v4.1.4"
   std::string operation;
   int n_ranks = 0;
   std::int64_t bytes = 0;  // of all blocks together
-  std::string entry;       // with its parameters, "subnets:segment=8192:pattern=chain"; "native": the library's own
+  std::string entry;       // with parameters, "subnets:segment=8192:pattern=chain"; "native": the library's own
   double predicted = 0;    // s, by the model
   double seconds = 0;      // s, median of the slowest rank's times
   double least_gain = 0;   // lower confidence bound of the library's time over this one's; 0: not known

@@ -14,7 +14,7 @@ ForceTables make_force_tables(const model::ForceField& field) {
 void add_all(const Box& box, Positions position, std::span<const double> charge, const LocalTerms& terms,
              const ForceTables& tables, int thread, int n_threads, Accumulator& accumulator) {
   const Atoms atoms{box, position, charge};
-  // Each list is cut by itself: its terms cost the same, so the shares do too.
+  // Each list is divided by itself: its terms cost the same, so equal shares do too.
   model::for_each_kind([&](auto kind) {
     const std::int64_t n = terms[kind].size();
     const std::int64_t begin = n * thread / n_threads, end = n * (thread + 1) / n_threads;

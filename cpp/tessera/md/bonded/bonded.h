@@ -1,4 +1,4 @@
-// Forces, energies and virial of all bonded terms.
+// Computes forces, energies and virial of all bonded terms.
 #pragma once
 
 #include <span>
@@ -7,7 +7,7 @@
 
 namespace tessera::md::bonded {
 
-/// Thread `thread` of `n_threads` adds its share of every list. `charge`: (slots) e, may be empty where there are no
+/// Adds thread `thread`'s share, of `n_threads`, of every list. `charge`: (slots) e; it may be empty if there are no
 /// 1-4 pairs.
 void add_all(const Box&, Positions, std::span<const double> charge, const LocalTerms&, const ForceTables&, int thread,
              int n_threads, Accumulator&);

@@ -1,4 +1,4 @@
-// All kinds together: threads, tables, the list of terms.
+// Tests all kinds of bonded terms together: threads, tables and the list of terms.
 #include "tessera/md/bonded/bonded.h"
 
 #include <gtest/gtest.h>
@@ -59,9 +59,9 @@ TEST_P(AddAll, ThreadsAddUpToTheSameBits) {
   const LocalTerms terms = chain_terms(n);
   const ForceTables tables = make_force_tables(every_kind(1));
   const auto with_threads = [&](int n_threads) {
-    return measure(box, x, [&](const Box& box, Positions r, Accumulator& a) {
+    return measure(box, x, [&](const Box& its_box, Positions r, Accumulator& a) {
       for (int thread = n_threads - 1; thread >= 0; --thread) {
-        add_all(box, r, charge, terms, tables, thread, n_threads, a);
+        add_all(its_box, r, charge, terms, tables, thread, n_threads, a);
       }
     });
   };

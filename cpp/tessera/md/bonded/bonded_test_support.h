@@ -1,5 +1,5 @@
-// A handful of atoms with terms, measured: forces, energies and virial in double, and the checks every potential
-// passes.
+// Measures forces, energies and virial of a few atoms with terms in double, and provides the checks that every
+// potential must pass.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -15,11 +15,11 @@
 
 namespace tessera::md::bonded::test {
 
-/// Force constants of tests are this many times the usual: energies are kept in steps of 4e-9 kcal/mol, and a finite
-/// difference of a small one would show the steps. Forces stay within force_limit.
+/// Force constants of tests are this many times the usual ones. Energies are stored in steps of 4e-9 kcal/mol, and a
+/// finite difference of small energies would show the steps. Forces stay within force_limit.
 inline constexpr double strong = 1e3;
 
-/// A test that runs with each instruction set.
+/// Runs a test with each instruction set.
 class WithInstructionSet : public testing::TestWithParam<std::int64_t> {
  protected:
   void SetUp() override { tessera::test::choose_instruction_set(GetParam()); }
@@ -65,13 +65,13 @@ inline std::vector<Fraction> fractions(const Box& box, const std::vector<Vec3>& 
   return f;
 }
 
-/// 20 Å triclinic: a step of the integer fractions is 5e-9 Å.
+/// Returns a triclinic box of 20 Å, in which a step of the integer fractions is 5e-9 Å.
 inline Box small_box() { return {{20, 0, 0}, {3, 21, 0}, {-2, 4, 19}}; }
 
-/// Lengths are whole 2⁻²⁷ Å, so that positions of tests are exact.
+/// Returns a cube in which positions that are multiples of 2⁻²⁷ Å are exact.
 inline Box cube() { return {{32, 0, 0}, {0, 32, 0}, {0, 0, 32}}; }
 
-/// A chain with bonds of about 1.5 Å and nowhere in line: angles and dihedrals are well defined.
+/// Returns a chain with bonds of about 1.5 Å and no three atoms in line, so that angles and dihedrals are well defined.
 inline std::vector<Vec3> random_chain(std::mt19937_64& random, int n_atoms) {
   std::uniform_real_distribution<double> uniform(-1, 1);
   const auto direction = [&] {
@@ -92,8 +92,8 @@ inline std::vector<Vec3> random_chain(std::mt19937_64& random, int n_atoms) {
   return r;
 }
 
-/// Force = −∇U, virial = −dU/dstrain, no net force to the last bit, no net torque, the same without energies and in
-/// another image.
+/// Checks that the force is −∇U, the virial is −dU/dstrain, the net force is exactly zero, the net torque vanishes, and
+/// the forces are the same without energies and in another image.
 inline void check_potential(const Box& box, const std::vector<Vec3>& r, const Add& add, double tolerance = 2e-7) {
   const std::vector<Fraction> position = fractions(box, r);
   const Result here = measure(box, position, add);
@@ -101,8 +101,9 @@ inline void check_potential(const Box& box, const std::vector<Vec3>& r, const Ad
   for (const Vec3& f : here.force) scale = std::max(scale, norm(f));
   ASSERT_TRUE(std::isfinite(scale));
 
-  const auto energy = [&](const Box& box, const std::vector<Fraction>& x) { return measure(box, x, add).energy; };
-  // Steps of whole fractions, fourth-order difference: error about step⁴ of the fifth derivative
+  const auto energy = [&](const Box& of, const std::vector<Fraction>& x) { return measure(of, x, add).energy; };
+  // The steps are whole fractions, and the difference is of fourth order: its error is about step⁴ times the fifth
+  // derivative.
   const std::int32_t step = 1 << 16;
   for (std::size_t i = 0; i < position.size(); ++i) {
     const std::array<std::int32_t Fraction::*, 3> axes{&Fraction::x, &Fraction::y, &Fraction::z};
@@ -155,7 +156,7 @@ inline void check_potential(const Box& box, const std::vector<Vec3>& r, const Ad
   add(box, position, accumulator);
   EXPECT_EQ(forces_only, here.fixed_force);
 
-  // A shift by half the box puts the atoms on both sides of the boundary; differences are the same integers.
+  // A shift by half the box puts the atoms on both sides of the boundary; their differences are the same integers.
   std::vector<Fraction> shifted = position;
   for (Fraction& x : shifted) x = x + Fraction{INT32_MIN, 123456789, -987654321};
   const Result there = measure(box, shifted, add);
@@ -166,21 +167,22 @@ inline void check_potential(const Box& box, const std::vector<Vec3>& r, const Ad
   EXPECT_EQ(there.fixed.virial_of_clashes, here.fixed.virial_of_clashes);
 }
 
-/// The energy is the same and the forces turn along when the atoms are turned about an axis.
+/// Checks that the energy is unchanged and the forces rotate with the atoms when these are turned about an axis.
 inline void check_rotation(const Box& box, const std::vector<Vec3>& r, const Add& add, std::mt19937_64& random) {
   std::uniform_real_distribution<double> uniform(-1, 1);
   const Vec3 raw{uniform(random), uniform(random), uniform(random) + 2};
   const Vec3 axis = (1 / norm(raw)) * raw;
   const double c = std::cos(2 * uniform(random)), s = std::sqrt(1 - c * c);
   const auto turned = [&](const Vec3& v) { return c * v + s * cross(axis, v) + ((1 - c) * dot(axis, v)) * axis; };
-  std::vector<Vec3> near, far;  // about the first atom, so that nothing leaves half the box
+  std::vector<Vec3> near, far;  // relative to the first atom, so that none is half the box away
   for (const Vec3& x : r) {
     near.push_back(x - r[0]);
     far.push_back(turned(x - r[0]));
   }
   const Result before = measure(box, fractions(box, near), add);
   const Result after = measure(box, fractions(box, far), add);
-  // Both sets of positions are rounded to half a fraction step: allow what a shake of 16 steps does to this potential.
+  // Both sets of positions are rounded to half a fraction step. The tolerance is the effect of displacements of 16
+  // steps on this potential.
   std::vector<Fraction> shaken = fractions(box, near);
   std::uniform_int_distribution<int> sign(0, 1);
   for (Fraction& x : shaken) x = x + Fraction{32 * sign(random) - 16, 32 * sign(random) - 16, 32 * sign(random) - 16};

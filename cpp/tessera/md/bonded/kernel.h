@@ -1,10 +1,11 @@
-// What each kind of bonded term brings along: its prepared parameters and the function that adds its forces.
+// Defines what each kind of bonded term provides: its prepared parameters and the function that adds its forces.
 //
 // Each function takes a range of its list, so that threads share it; the sums are in fixed point and do not depend on
-// how it is shared. Energies and virial are skipped where `Accumulator::energies` is null.
+// how it is shared. Energies and virial are skipped if `Accumulator::energies` is null.
 //
-// Terms are computed several at a time, one a lane of a vector register, in double precision, by the widest instruction
-// set that the machine has. A term's bits do not depend on the terms beside it: ranges may cut a list anywhere.
+// Terms are computed several at a time, one per lane of a vector register, in double precision, by the widest
+// instruction set that the machine has. A term's bits do not depend on the terms beside it, so ranges may divide a list
+// anywhere.
 #pragma once
 
 #include <array>
@@ -20,21 +21,22 @@ namespace tessera::md::bonded {
 
 using Positions = std::span<const Fraction>;  // (slots)
 
-/// A rank's atoms as bonded terms see them. A position may be in any image: differences are taken to the nearest one,
-/// so a term must be smaller than half of the box.
+/// Holds a rank's atoms as bonded terms read them. A position may be in any image: differences are taken to the nearest
+/// one, so a term must be smaller than half of the box.
 struct Atoms {
   const Box& box;
   Positions position;
-  std::span<const double> charge = {};  // (slots) e; may be empty where there are no 1-4 pairs
+  std::span<const double> charge = {};  // (slots) e; may be empty without 1-4 pairs
 };
 
-/// Which terms of a kind constraints make constant, so that no force of them is needed.
+/// Tells which terms of a kind are constant under constraints and therefore need no force.
 enum class MadeConstant { never, within_rigid_water, by_any_constraint };
 
-/// Each kind in `model::BondedKinds` has a specialisation in a folder of its own or of its like, with
+/// Each kind in `model::BondedKinds` has a specialisation, in a folder of its own or with similar kinds. It has these
+/// members:
 ///
-///   Row              a row of the prepared table, with what depends only on parameters computed once
-///   prepare(p, f)    the row of a parameter of a force field; throws InputError where it can't be used
+///   Row              a row of the prepared table, with everything that depends on parameters alone
+///   prepare(p, f)    makes a row from a force field's parameter; throws InputError if it can't be used
 ///   key_atom         the atom whose owner computes the term: a middle one, so that the others are near
 ///   made_constant    which terms are left out
 ///   reported_as      the energies that the term counts to
@@ -42,7 +44,7 @@ enum class MadeConstant { never, within_rigid_water, by_any_constraint };
 template <class Kind>
 struct Kernel;
 
-/// Of a kind whose parameters need no preparation.
+/// This specialisation serves kinds whose parameters need no preparation.
 template <class Kind>
 struct UnpreparedRows {
   using Row = typename Kind::Parameter;

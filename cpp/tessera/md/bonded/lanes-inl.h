@@ -1,5 +1,6 @@
-// What all bonded loops share, included once for each instruction set: batches of terms, one term a lane, in double
-// precision. A lane's result does not depend on the other lanes, so a term gives the same bits in whatever batch it is.
+// Contains what all bonded loops share: batches of terms, one term per lane, in double precision. It is included once
+// for each instruction set. A lane's result does not depend on the other lanes, so a term gives the same bits in any
+// batch.
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -49,10 +50,10 @@ HWY_INLINE V3 Cross(const V3& a, const V3& b) {
           hn::MulSub(a.x, b.y, hn::Mul(a.y, b.x))};
 }
 
-/// atan2(y, x) within two units of the last place; 0 where both are 0.
+/// Returns atan2(y, x) within two units of the last place; 0 if both are 0.
 ///
-/// Formula: |y|/|x| is brought to |q| ≤ tan π/8 by a turn of π/4 or π/2; atan q = q + q³P(q²), P of degree 10
-///   interpolating at Chebyshev's points of [0, tan² π/8], error 7e-18
+/// Formula: |y|/|x| is reduced to |q| ≤ tan π/8 by a rotation of π/4 or π/2; atan q = q + q³P(q²), where P of degree 10
+///   interpolates at Chebyshev's points of [0, tan² π/8] with an error of 7e-18
 HWY_INLINE V Atan2(V y, V x) {
   constexpr double p[] = {-0.3333333333333333,   0.19999999999995516, -0.14285714284665682, 0.11111111015187018,
                           -0.0909090457530649,   0.07692183125376892, -0.06664510525508936, 0.05858140904866328,
@@ -72,7 +73,8 @@ HWY_INLINE V Atan2(V y, V x) {
   return hn::CopySign(hn::IfThenElse(hn::Lt(x, set(0)), hn::Sub(set(std::numbers::pi), angle), angle), y);
 }
 
-/// Terms of one kind, one a lane. Lanes from `count` on repeat a term: their results are not used.
+/// Holds a batch of terms of one kind, one per lane. Lanes from `count` on repeat a term, and their results are not
+/// used.
 template <int arity>
 struct Batch {
   const std::array<std::int32_t, arity>* slots;  // (lanes)
@@ -102,7 +104,8 @@ HWY_INLINE void ForBatches(const TermList<arity>& terms, std::int64_t begin, std
   }
 }
 
-/// A column of a table of doubles, at each lane's row: `first` is the column's value in row 0, rows are `Row`s.
+/// Returns a column of a table of doubles at each lane's row: `first` is the column's value in row 0, and rows are
+/// `Row`s.
 template <class Row>
 HWY_INLINE V Column(const double& first, VI rows) {
   static_assert(sizeof(Row) % sizeof(double) == 0);
@@ -114,7 +117,7 @@ HWY_INLINE V Column(std::span<const Row> table, double Row::*member, VI rows) {
   return Column<Row>(table[0].*member, rows);
 }
 
-/// Positions of one atom of each term, and the box that gives their differences length.
+/// Holds positions of one atom of each term, and the box that converts their differences to lengths.
 class Places {
  public:
   HWY_INLINE Places(const Box& box, std::span<const Fraction> position)
@@ -143,8 +146,8 @@ class Places {
       }
       return {hn::Load(d, x), hn::Load(d, y), hn::Load(d, z)};
     } else {
-      // Fractions of four lanes (eight: two fours side by side), turned from rows into columns: a vector that is read
-      // right after its lanes were written one by one has to wait for all of them.
+      // The fractions of four lanes (or twice four lanes) are loaded as rows and transposed to columns. Writing lanes
+      // one by one and then reading the vector would wait for all the writes.
       const auto p0 = fractions(d, batch, atom, 0), p1 = fractions(d, batch, atom, 1);
       const auto p2 = fractions(d, batch, atom, 2), p3 = fractions(d, batch, atom, 3);
       const hn::RepartitionToWide<DI> pairs;
@@ -158,7 +161,7 @@ class Places {
     }
   }
 
-  /// Vectors from `from` to `to` in the nearest image, Å.
+  /// Returns the vectors from `from` to `to` in the nearest image, Å.
   HWY_INLINE V3 displacement(const Place& from, const Place& to) const {
     const D d;
     const V x = hn::PromoteTo(d, hn::Sub(to.x, from.x)), y = hn::PromoteTo(d, hn::Sub(to.y, from.y)),
@@ -168,7 +171,7 @@ class Places {
   }
 
  private:
-  /// The fraction of lane `lane`, and in the upper half of eight lanes that of lane + 4.
+  /// Returns the fraction of lane `lane`; the upper half of eight lanes holds that of lane + 4.
   template <class Tag, int arity>
   HWY_INLINE hn::Vec<Tag> fractions(Tag d, const Batch<arity>& batch, std::size_t atom, std::size_t lane) const {
     const hn::FixedTag<std::int32_t, 4> d4;
@@ -185,10 +188,10 @@ class Places {
   V ax_, bx_, by_, cx_, cy_, cz_;
 };
 
-/// to_fixed_force() of fixed_point.h.
+/// Computes to_fixed_force() of fixed_point.h.
 HWY_INLINE VL FixedForce(V value) {
   const V scaled = hn::Mul(value, set(1 / force_unit)), limit = set(force_limit / force_unit);
-  // What is not less than the limit may be NaN.
+  // Values that are not less than the limit include NaN.
   const V bounded = hn::Max(hn::IfThenElse(hn::Lt(scaled, limit), scaled, limit), hn::Neg(limit));
 #if HWY_TARGET <= HWY_AVX3
   return VL{_mm512_cvtpd_epi64(bounded.raw)};
@@ -197,8 +200,8 @@ HWY_INLINE VL FixedForce(V value) {
 #endif
 }
 
-/// Adds the forces on n of a term's atoms, and to atom `balance` the negative of their rounded sum: a term never pushes
-/// the system as a whole, to the last bit.
+/// Adds the forces on n of a term's atoms, and the negative of their rounded sum to atom `balance`, so that the net
+/// force of a term is exactly zero.
 template <int n, int arity>
 HWY_INLINE void AddBalanced(Accumulator& accumulator, const Batch<arity>& batch, const std::size_t (&atoms)[n],
                             const V3 (&forces)[n], std::size_t balance) {
@@ -228,7 +231,8 @@ HWY_INLINE void AddBalanced(Accumulator& accumulator, const Batch<arity>& batch,
   }
 }
 
-/// Σ r⊗F of each lane's term in floating point; rounded to fixed point once a term. kcal/mol: xx yy zz xy xz yz.
+/// Holds the virial Σ r⊗F of each lane's term in floating point, xx yy zz xy xz yz in kcal/mol; it is rounded to fixed
+/// point once per term.
 struct TermVirial {
   V w[6];
 

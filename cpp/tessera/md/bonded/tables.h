@@ -1,4 +1,4 @@
-// Force-field tables prepared for the loops: what depends only on the parameters is computed once.
+// Prepares force-field tables for the loops, with everything that depends on parameters alone.
 //
 // Units: Å, kcal/mol, elementary charge, radian.
 #pragma once
@@ -19,7 +19,7 @@ template <class Kind>
 using RowsOf = std::vector<typename Kernel<Kind>::Row>;
 using ForceTables = model::ByKind<RowsOf>;
 
-/// Throws InputError where a row can't be used: a multiplicity that is not a whole number, a CMAP grid of a wrong size.
+/// Throws InputError if a row can't be used: a multiplicity that is not an integer, or a CMAP grid of a wrong size.
 ForceTables make_force_tables(const model::ForceField&);
 
 }  // namespace tessera::md::bonded

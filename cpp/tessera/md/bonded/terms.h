@@ -1,6 +1,6 @@
-// A rank's bonded terms as flat arrays: which slots (indices into the rank-local atom arrays) and which parameter row.
+// Lists a rank's bonded terms as flat arrays of slots (indices into the rank-local atom arrays) and parameter rows.
 //
-// The order of a list is the order of the template's terms. A dihedral with several cosines is several terms.
+// A list is in the order of the template's terms. A dihedral with several cosines is several terms.
 #pragma once
 
 #include <array>

@@ -1,6 +1,6 @@
-// Atoms that constraints join, one group at a time, as the start of a run sees them (steps: integrate/half_step.h).
-// RigidWater and BondGroup look alike, so that one loop over both serves; they are two types, because a water's three
-// atoms are known to the compiler.
+// Represents constrained atoms one group at a time, for the start of a run (steps use integrate/half_step.h).
+// RigidWater and BondGroup have the same interface, so that one loop serves both; they are two types, because the
+// compiler then knows that a water has three atoms.
 #pragma once
 
 #include <array>
@@ -26,7 +26,7 @@ struct RigidWater {
 };
 
 struct BondGroup {
-  using Vectors = std::array<Vec3, max_group_atoms>;  // the first ones are those of `slots`
+  using Vectors = std::array<Vec3, max_group_atoms>;  // only the first ones are used, one for each of `slots`
   static constexpr std::string_view too_far = "has bonds too far from their lengths";
 
   const ConstraintGroup& kind;
@@ -38,7 +38,7 @@ struct BondGroup {
   }
 };
 
-/// What `get` says of each slot.
+/// Returns `get` of each slot.
 template <class Atoms, class Get>
 typename Atoms::Vectors collect(const Atoms& atoms, Get&& get) {
   typename Atoms::Vectors vectors;
@@ -46,7 +46,7 @@ typename Atoms::Vectors collect(const Atoms& atoms, Get&& get) {
   return vectors;
 }
 
-/// Places relative to the first atom, Å.
+/// Returns the positions relative to the first atom, Å.
 template <class Atoms>
 typename Atoms::Vectors places(const Atoms& atoms, const Box& box, std::span<const Fraction> position) {
   const auto first = position[static_cast<std::size_t>(atoms.slots[0])];

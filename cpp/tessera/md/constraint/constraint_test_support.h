@@ -1,4 +1,4 @@
-// Small rigid molecules in random places, and what every constraint method must keep.
+// Provides small rigid molecules in random places, and checks that every constraint method must pass.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ inline Vec3 random_vector(std::mt19937_64& random, double size) {
   return {uniform(random), uniform(random), uniform(random)};
 }
 
-/// Turned about a random axis through the origin, then moved.
+/// Returns the shape, turned about a random axis through the origin, then moved.
 inline std::vector<Vec3> placed(std::vector<Vec3> shape, std::mt19937_64& random, double far = 20) {
   Vec3 u, v;
   do {
@@ -54,7 +54,7 @@ inline Molecule water() {
   return {{{0, 0, 0}, {half, height, 0}, {-half, height, 0}}, {15.9994, 1.008, 1.008}, {{0, 1}, {0, 2}, {1, 2}}};
 }
 
-/// A heavy atom with n hydrogens at tetrahedral places.
+/// Returns a heavy atom with n hydrogens at tetrahedral places.
 inline Molecule star(int n_hydrogens, double heavy_mass, double length) {
   const double e = length / std::sqrt(3.0);
   const std::vector<Vec3> places{{e, e, e}, {-e, -e, e}, {-e, e, -e}, {e, -e, -e}};
@@ -67,9 +67,9 @@ inline Molecule star(int n_hydrogens, double heavy_mass, double length) {
   return molecule;
 }
 
-/// Groups of every size that has a loop of its own, and two larger ones.
+/// Returns groups of every size that has a loop of its own, and two larger ones.
 inline std::vector<Molecule> molecules() {
-  Molecule rigid_methane = star(4, 12.011, 1.09);  // H···H too, one left out: 4 + 5 = 9 constraints, a rigid body
+  Molecule rigid_methane = star(4, 12.011, 1.09);  // with H···H constraints, one left out: 4 + 5 = 9, a rigid body
   for (std::int32_t i = 1; i <= 4; ++i) {
     for (std::int32_t j = i + 1; j <= 4; ++j) {
       if (!(i == 3 && j == 4)) rigid_methane.pairs.push_back({i, j});
@@ -94,7 +94,7 @@ inline std::vector<Molecule> molecules() {
 }
 
 struct Momenta {
-  Vec3 linear, angular;  // amu·Å; about the origin, amu·Å²
+  Vec3 linear, angular;  // amu·Å; amu·Å² about the origin
 };
 inline Momenta momenta(std::span<const double> mass, std::span<const Vec3> position, std::span<const Vec3> change) {
   Momenta sum;
@@ -105,7 +105,7 @@ inline Momenta momenta(std::span<const double> mass, std::span<const Vec3> posit
   return sum;
 }
 
-/// Distances are right, and the correction changed neither momentum.
+/// Checks that distances are correct, and that the correction changed neither momentum.
 inline void check_positions(const Molecule& molecule, std::span<const Vec3> before, std::span<const Vec3> unconstrained,
                             std::span<const Vec3> after, double tolerance) {
   const auto distance = molecule.distances();
@@ -130,7 +130,7 @@ inline void check_velocities(const Molecule& molecule, std::span<const Vec3> pos
     EXPECT_NEAR(dot(position[i] - position[j], after[i] - after[j]), 0, 1e-11);
   }
   std::vector<Vec3> change, relative;
-  double removed = 0;  // by the constraint forces, which do no work on what stays
+  double removed = 0;  // by the constraint forces, which do no work on the remaining motion
   for (std::size_t i = 0; i < after.size(); ++i) {
     change.push_back(after[i] - before[i]);
     relative.push_back(position[i] - position[0]);
@@ -139,15 +139,17 @@ inline void check_velocities(const Molecule& molecule, std::span<const Vec3> pos
   const Momenta sum = momenta(molecule.mass, relative, change);
   EXPECT_NEAR(norm(sum.linear), 0, 1e-11);
   EXPECT_NEAR(norm(sum.angular), 0, 1e-11);
-  EXPECT_NEAR(removed, 0, 1e-9);  // a projection: what is taken away is orthogonal to what is kept
+  EXPECT_NEAR(removed, 0, 1e-9);  // a projection: the removed part is orthogonal to the rest
 }
 
-/// A molecule that tumbles freely for 10⁴ steps: `positions(before, after)` and `velocities(position, velocity)` are
-/// the method. Energy stays within what a time step of this size allows, without drift; momenta stay to rounding.
+/// Lets a molecule tumble freely for 10⁴ steps by the method `positions(before, after)`, `velocities(position,
+/// velocity)`. Checks that the energy stays within the error of this time step without drift, and momenta within
+/// rounding.
 template <class Positions, class Velocities>
 void check_free_rotor(const Molecule& molecule, std::vector<Vec3> position, std::vector<Vec3> velocity, double dt,
                       Positions&& positions, Velocities&& velocities) {
-  // In place: far from the origin positions have fewer digits, and velocities are differences of them here.
+  // The molecule stays near the origin, because positions have fewer digits far away and velocities are their
+  // differences here.
   Vec3 drift;
   double total_mass = 0;
   for (std::size_t i = 0; i < position.size(); ++i) {
@@ -179,7 +181,7 @@ void check_free_rotor(const Molecule& molecule, std::vector<Vec3> position, std:
   }
   EXPECT_NEAR(late / early, 1, 1e-5);
   const Momenta momenta_end = momenta(molecule.mass, position, velocity);
-  // 1e-16 of positions over dt, a random walk of 10⁴ steps
+  // The rounding of positions is 1e-16 over dt, and it makes a random walk of 10⁴ steps.
   EXPECT_NEAR(norm(momenta_end.linear - momenta_start.linear), 0, 1e-8);
   EXPECT_NEAR(norm(momenta_end.angular - momenta_start.angular), 0, 1e-7);
 }

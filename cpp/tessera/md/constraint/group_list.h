@@ -1,5 +1,5 @@
-// A rank's atoms by the constraints that join them: all groups of one kind side by side, so that vectors hold one group
-// a lane. Every atom is in one group; a free one is a group without constraints.
+// Lists a rank's atoms by the constraints that join them. All groups of one kind are side by side, so that vectors hold
+// one group per lane. Every atom is in one group; a free one is a group without constraints.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ namespace tessera::md::constraint {
 
 struct GroupKind {
   ConstraintGroup group;
-  std::optional<SettleParameters> settle;  // of a rigid water, whose three constraints are `group` too
+  std::optional<SettleParameters> settle;  // of a rigid water; `group` has its three constraints too
 
   friend bool operator==(const GroupKind&, const GroupKind&) = default;
 };

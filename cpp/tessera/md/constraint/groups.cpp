@@ -32,7 +32,7 @@ std::string describe(const model::Template& molecule, std::int32_t atom) {
 
 using Pair = std::array<std::int32_t, 2>;
 
-// Constrained bonds and their lengths, each pair once, i < j, in rising order.
+// Returns constrained bonds and their lengths, each pair once, i < j, in ascending order.
 std::map<Pair, double> constrained_bonds(const model::ForceField& field, const model::Template& molecule,
                                          ConstraintMode mode, bool settled) {
   std::map<Pair, double> bonds;
@@ -57,7 +57,7 @@ std::map<Pair, double> constrained_bonds(const model::ForceField& field, const m
   return bonds;
 }
 
-// root[i]: the least atom that i is joined to by constraints.
+// Returns root[i], the lowest atom that i is joined to by constraints.
 std::vector<std::int32_t> components(std::int64_t n_atoms, const std::map<Pair, double>& bonds) {
   std::vector<std::int32_t> root(static_cast<std::size_t>(n_atoms));
   std::iota(root.begin(), root.end(), 0);

@@ -33,7 +33,7 @@ void bond(model::Template& t, std::int32_t i, std::int32_t j, std::int32_t param
   t.terms[model::bond].parameter.push_back(parameter);
 }
 
-// CH3–CH2–OH-like: C 0 with H 1 2 3, C 4 with H 5 6, O 7 with H 8
+// Returns a molecule like CH3–CH2–OH: C 0 with H 1 2 3, C 4 with H 5 6, O 7 with H 8.
 model::Template ethanol() {
   model::Template t = molecule("ETOH", {6, 1, 1, 1, 6, 1, 1, 8, 1}, {0, 0, 0, 0, 4, 4, 4, 7, 7});
   bond(t, 4, 0, 1);
@@ -97,7 +97,7 @@ TEST(Groups, WaterIsSettledWhereItIsRigid) {
       EXPECT_TRUE(c.groups.empty());
     }
   }
-  // a water not marked rigid: its listed bonds, H–H among them, by SHAKE
+  // A water that is not marked rigid has its listed bonds, H–H among them, held by SHAKE.
   const auto c = make_template_constraints(field(), water(false, false), ConstraintMode::h_bonds);
   EXPECT_FALSE(c.settle);
   ASSERT_EQ(c.groups.size(), 1u);
@@ -109,7 +109,7 @@ TEST(Groups, HydrogenByMassWhereTheElementIsUnknown) {
   t.atomic_number.assign(9, 0);
   t.mass[8] = 3.024;  // hydrogen mass repartitioning
   EXPECT_EQ(make_template_constraints(field(), t, ConstraintMode::h_bonds).n_constraints, 6);
-  t.atomic_number[8] = 3;  // lithium, whatever it weighs
+  t.atomic_number[8] = 3;  // lithium, whatever its mass
   EXPECT_EQ(make_template_constraints(field(), t, ConstraintMode::h_bonds).n_constraints, 5);
 }
 
@@ -136,7 +136,7 @@ TEST(Groups, RefusesWhatCannotBeKept) {
 
   model::Template twice = molecule("OH", {8, 1}, {0, 0});
   bond(twice, 0, 1, 2);
-  bond(twice, 1, 0, 2);  // the same: counted once
+  bond(twice, 1, 0, 2);  // a repeated bond counts once
   EXPECT_EQ(make_template_constraints(field(), twice, ConstraintMode::h_bonds).n_constraints, 1);
   bond(twice, 1, 0, 4);
   EXPECT_NE(message_of(twice, ConstraintMode::h_bonds).find("listed twice"), std::string::npos);

@@ -1,4 +1,5 @@
-// Vectors of doubles with one molecule a lane, and three-vectors of them. Included once for each instruction set.
+// Defines vectors of doubles with one molecule per lane, and three-vectors of them. It is included once for each
+// instruction set.
 //
 // Every operation acts on each lane alone, so that a molecule's bits do not depend on which others share its batch.
 HWY_BEFORE_NAMESPACE();
@@ -22,11 +23,11 @@ struct Vectors {
 HWY_INLINE Vectors Add(const Vectors& a, const Vectors& b) { return {a.x + b.x, a.y + b.y, a.z + b.z}; }
 HWY_INLINE Vectors Sub(const Vectors& a, const Vectors& b) { return {a.x - b.x, a.y - b.y, a.z - b.z}; }
 HWY_INLINE Vectors Mul(V s, const Vectors& a) { return {s * a.x, s * a.y, s * a.z}; }
-/// s·a + b
+/// Returns s·a + b.
 HWY_INLINE Vectors MulAdd(V s, const Vectors& a, const Vectors& b) {
   return {hn::MulAdd(s, a.x, b.x), hn::MulAdd(s, a.y, b.y), hn::MulAdd(s, a.z, b.z)};
 }
-/// b − s·a
+/// Returns b − s·a.
 HWY_INLINE Vectors NegMulAdd(V s, const Vectors& a, const Vectors& b) {
   return {hn::NegMulAdd(s, a.x, b.x), hn::NegMulAdd(s, a.y, b.y), hn::NegMulAdd(s, a.z, b.z)};
 }

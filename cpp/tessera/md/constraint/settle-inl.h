@@ -1,21 +1,23 @@
-// SETTLE with one water a lane; formula and sources in settle.h. Included once for each instruction set.
+// Implements SETTLE with one water per lane; formula and sources are in settle.h. It is included once for each
+// instruction set.
 // Cost: about 170 operations, five square roots and four divisions for a vector of waters.
 HWY_BEFORE_NAMESPACE();
 namespace tessera::md::constraint {
 namespace HWY_NAMESPACE {
 
-/// Turns `velocity` (O, H, H) so that a drift over `timestep` from `position` keeps the shape. Returns the lanes where
-/// that was possible; the others hold no numbers that mean anything.
+/// Changes `velocity` (O, H, H) so that a drift over `timestep` from `position` keeps the shape. Returns the lanes
+/// where that was possible; values in the others are undefined.
 HWY_INLINE Mask Settle(const SettleParameters& p, const Vectors* position, Vectors* velocity, double timestep) {
   const V dt = set(timestep), one = set(1);
   const Vectors b0 = Sub(position[1], position[0]), c0 = Sub(position[2], position[0]);
-  // Relative to the oxygen, then to the centre of mass, after a drift without constraints.
+  // These are relative to the oxygen, then to the centre of mass, after a drift without constraints.
   const Vectors from_o_to_b = MulAdd(dt, Sub(velocity[1], velocity[0]), b0);
   const Vectors from_o_to_c = MulAdd(dt, Sub(velocity[2], velocity[0]), c0);
   const Vectors from_o_to_centre = Mul(set(p.weight_h), Add(from_o_to_b, from_o_to_c));
   const Vectors b1 = Sub(from_o_to_b, from_o_to_centre), c1 = Sub(from_o_to_c, from_o_to_centre);
 
-  // The frame of the paper: z normal to the old plane, y along the new oxygen's direction in that plane.
+  // The frame is that of the paper: z is normal to the old plane, and y is the direction of the new oxygen within that
+  // plane.
   Vectors z = Cross(b0, c0);
   Vectors x = Cross(z, from_o_to_centre);
   const V z2 = Dot(z, z), x2 = Dot(x, x);
@@ -28,7 +30,7 @@ HWY_INLINE Mask Settle(const SettleParameters& p, const Vectors* position, Vecto
   const V c1x = Dot(x, c1), c1y = Dot(y, c1), c1z = Dot(z, c1);
   const V a1z = hn::Neg(Dot(z, from_o_to_centre));
 
-  // Tilts out of the plane, from the heights that the unconstrained step gave the atoms.
+  // The molecule tilts out of the plane, according to the heights of the atoms after the unconstrained step.
   const V sin_phi = a1z * set(1 / p.centre_to_o);
   const V cos2_phi = hn::NegMulAdd(sin_phi, sin_phi, one);
   const V cos_phi = hn::Sqrt(cos2_phi);
@@ -40,17 +42,17 @@ HWY_INLINE Mask Settle(const SettleParameters& p, const Vectors* position, Vecto
   const V down = set(-p.centre_to_hh) * cos_phi, lean = set(p.half_hh) * sin_psi * sin_phi;
   const V b2y = down - lean, c2y = down + lean;
 
-  // The turn in the plane that leaves angular momentum alone: α sin θ + β cos θ = γ.
+  // The rotation in the plane conserves angular momentum: α sin θ + β cos θ = γ.
   const V alpha = hn::MulAdd(b2x, b0x - c0x, hn::MulAdd(b0y, b2y, c0y * c2y));
   const V beta = hn::MulAdd(b2x, c0y - b0y, hn::MulAdd(b0x, b2y, c0x * c2y));
   const V gamma = hn::MulAdd(b0x, b1y, hn::MulAdd(c0x, c1y, hn::Neg(hn::MulAdd(b1x, b0y, c1x * c0y))));
   const V length2 = hn::MulAdd(alpha, alpha, beta * beta), root2 = hn::NegMulAdd(gamma, gamma, length2);
-  // From the same α, β, γ the cosine comes without 1 − sin², which would lose digits for a large turn.
+  // The cosine follows from the same α, β and γ without 1 − sin², which would lose digits for a large rotation.
   const V root = hn::Sqrt(root2), inverse = one / length2;
   const V sin_theta = hn::MulSub(alpha, gamma, beta * root) * inverse;
   const V cos_theta = hn::MulAdd(beta, gamma, alpha * root) * inverse;
 
-  // How far each atom goes: as the drifting oxygen to the centre of mass, from there to its place.
+  // Each atom is displaced like the drifting oxygen to the centre of mass, and from there to its new place.
   const V per_time = set(1 / timestep);
   const Vectors centre = MulAdd(dt, velocity[0], from_o_to_centre);
   const auto placed = [&](V px, V py, V pz) HWY_ATTR { return MulAdd(px, x, MulAdd(py, y, MulAdd(pz, z, centre))); };

@@ -1,4 +1,4 @@
-// Rigid water in closed form; formula and sources in settle.h.
+// Implements rigid water in closed form; formula and sources are in settle.h.
 #include "tessera/md/constraint/settle.h"
 
 #include <cmath>
@@ -31,13 +31,14 @@ SettleParameters make_settle(double mass_o, double mass_h, double oh, double hh)
 }
 
 bool settle_positions(const SettleParameters& p, const std::array<Vec3, 3>& before, std::array<Vec3, 3>& after) {
-  // Everything relative to the oxygen or the centre of mass, so that digits don't go into where the molecule is.
+  // All positions are relative to the oxygen or the centre of mass, so that no digits are lost to the molecule's place.
   const Vec3 b0 = before[1] - before[0], c0 = before[2] - before[0];
   const Vec3 from_o_to_b = after[1] - after[0], from_o_to_c = after[2] - after[0];
   const Vec3 from_o_to_centre = p.weight_h * (from_o_to_b + from_o_to_c);
   const Vec3 a1 = -from_o_to_centre, b1 = from_o_to_b - from_o_to_centre, c1 = from_o_to_c - from_o_to_centre;
 
-  // The frame of the paper: z normal to the old plane, y along the new oxygen's direction in that plane.
+  // The frame is that of the paper: z is normal to the old plane, and y is the direction of the new oxygen within that
+  // plane.
   Vec3 z = cross(b0, c0);
   Vec3 x = cross(a1, z);
   Vec3 y = cross(z, x);
@@ -52,7 +53,7 @@ bool settle_positions(const SettleParameters& p, const std::array<Vec3, 3>& befo
   const double b1x = dot(x, b1), b1y = dot(y, b1), b1z = dot(z, b1);
   const double c1x = dot(x, c1), c1y = dot(y, c1), c1z = dot(z, c1);
 
-  // Tilts out of the plane, from the heights that the unconstrained step gave the atoms.
+  // The molecule tilts out of the plane, according to the heights of the atoms after the unconstrained step.
   const double sin_phi = a1z / p.centre_to_o, cos2_phi = 1 - sin_phi * sin_phi;
   if (!(cos2_phi > 0)) return false;
   const double cos_phi = std::sqrt(cos2_phi);
@@ -65,13 +66,13 @@ bool settle_positions(const SettleParameters& p, const std::array<Vec3, 3>& befo
   const double down = -p.centre_to_hh * cos_phi, lean = p.half_hh * sin_psi * sin_phi;
   const double b2y = down - lean, c2y = down + lean;
 
-  // The turn in the plane that leaves angular momentum alone: α sin θ + β cos θ = γ.
+  // The rotation in the plane conserves angular momentum: α sin θ + β cos θ = γ.
   const double alpha = b2x * (b0x - c0x) + b0y * b2y + c0y * c2y;
   const double beta = b2x * (c0y - b0y) + b0x * b2y + c0x * c2y;
   const double gamma = b0x * b1y - b1x * b0y + c0x * c1y - c1x * c0y;
   const double length2 = alpha * alpha + beta * beta, root2 = length2 - gamma * gamma;
   if (!(root2 >= 0 && length2 > 0)) return false;
-  // From the same α, β, γ the cosine comes without 1 − sin², which would lose digits for a large turn.
+  // The cosine follows from the same α, β and γ without 1 − sin², which would lose digits for a large rotation.
   const double root = std::sqrt(root2);
   const double sin_theta = (alpha * gamma - beta * root) / length2;
   const double cos_theta = (beta * gamma + alpha * root) / length2;

@@ -1,12 +1,13 @@
-// SETTLE: a rigid three-site water put back to its shape in closed form.
+// Implements SETTLE, which restores the shape of a rigid three-site water in closed form.
 //
-// Formula: two tilts and a turn of the canonical triangle about its centre of mass, found from the unconstrained
-//   positions; the displacements lie in the plane of the molecule before the step and keep both momenta
+// Formula: two tilts and a rotation of the canonical triangle about its centre of mass are found from the unconstrained
+//   positions; the displacements lie in the plane of the molecule before the step and conserve both momenta.
 // Source: Miyamoto, Kollman, J. Comput. Chem. 13, 952 (1992), 10.1002/jcc.540130805; velocities are left to RATTLE
-//   (shake.h), whose equations for the three constraints are linear
-// Units: Å, amu
-// Cost: six square roots, no iteration
-// One water at a time here: the start of a run, and the oracle of settle-inl.h, which has one a lane.
+//   (shake.h), whose equations for the three constraints are linear.
+// Units: Å, amu.
+// Cost: six square roots, no iteration.
+// This version computes one water at a time. The start of a run uses it, and tests compare settle-inl.h with it, which
+// has one water per lane.
 #pragma once
 
 #include <array>
@@ -15,7 +16,7 @@
 
 namespace tessera::md::constraint {
 
-/// Made by make_settle; atoms stand in the order O, H, H.
+/// Holds the canonical triangle, as make_settle() computes it. Atoms are in the order O, H, H.
 struct SettleParameters {
   double oh = 0, hh = 0;                     // Å
   double weight_o = 0, weight_h = 0;         // share of the molecule's mass
@@ -28,9 +29,9 @@ struct SettleParameters {
 /// Throws InputError unless masses and distances are positive and form a triangle.
 SettleParameters make_settle(double mass_o, double mass_h, double oh, double hh);
 
-/// `before`: positions that satisfy the constraints, whose bonds are the directions of the corrections. `after`: the
-/// unconstrained new positions in the same frame, corrected in place. False, with `after` left alone, where the
-/// molecule was torn so far that no correction exists.
+/// Corrects the unconstrained new positions `after` in place. `before` holds positions that satisfy the constraints,
+/// whose bonds are the directions of the corrections; both are in the same frame. Returns false and leaves `after`
+/// unchanged if the molecule was torn so far that no correction exists.
 [[nodiscard]] bool settle_positions(const SettleParameters&, const std::array<Vec3, 3>& before,
                                     std::array<Vec3, 3>& after);
 

@@ -27,7 +27,7 @@ TEST(Settle, LeavesAMovedMoleculeAlone) {
 }
 
 TEST(Settle, AStretchedSymmetricMoleculeByHand) {
-  // Hydrogens pulled straight apart along H–H by x each: the correction pushes them back, nothing turns.
+  // Both hydrogens are pulled apart along H–H by x; the correction pushes them back without a rotation.
   const Three before = three(water().shape);
   Three after = before;
   after[1].x += 0.05;
@@ -36,7 +36,7 @@ TEST(Settle, AStretchedSymmetricMoleculeByHand) {
   EXPECT_NEAR(after[1].x, 1.5139 / 2, 1e-14);
   EXPECT_NEAR(after[2].x, -1.5139 / 2, 1e-14);
   EXPECT_NEAR(after[0].x, 0, 1e-14);
-  // symmetric and on the same axis: only the centre of mass fixes the height
+  // The result is symmetric and on the same axis; only the centre of mass determines the height.
   EXPECT_NEAR(after[0].y, before[0].y, 1e-13);
 }
 
@@ -44,7 +44,7 @@ TEST(Settle, RestoresDistancesAndKeepsMomenta) {
   std::mt19937_64 random(22);
   for (int trial = 0; trial < 2000; ++trial) {
     const Three before = three(placed(water().shape, random));
-    const double size = trial % 4 == 0 ? 0.15 : 0.03;  // usual steps move a hydrogen by 0.03 Å
+    const double size = trial % 4 == 0 ? 0.15 : 0.03;  // a usual step moves a hydrogen by 0.03 Å
     Three after = before;
     for (Vec3& r : after) r += random_vector(random, size);
     const Three unconstrained = after;

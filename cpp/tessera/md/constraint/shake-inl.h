@@ -1,7 +1,8 @@
-// SHAKE and RATTLE with one group a lane; formulas and sources in shake.h. Included once for each instruction set.
+// Implements SHAKE and RATTLE with one group per lane; formulas and sources are in shake.h. It is included once for
+// each instruction set.
 //
-// N: the number of constraints where the compiler shall know it, else −1. Systems are solved without row exchanges: at
-// positions that keep the constraints the matrix is symmetric and positive definite, and close to that nearby.
+// N is the number of constraints if it is known to the compiler, else −1. Systems are solved without row exchanges: at
+// positions that satisfy the constraints the matrix is symmetric and positive definite, and it is close to that nearby.
 HWY_BEFORE_NAMESPACE();
 namespace tessera::md::constraint {
 namespace HWY_NAMESPACE {
@@ -11,7 +12,7 @@ struct Sizes {
   static constexpr int most = N < 0 ? max_group_constraints : (N == 0 ? 1 : N);
 };
 
-/// matrix·x = right by elimination, in place.
+/// Solves matrix·x = right by elimination, in place.
 template <int N>
 HWY_INLINE void Solve(V* matrix, V* right, int size) {
   const int n = N < 0 ? size : N;
@@ -30,14 +31,14 @@ HWY_INLINE void Solve(V* matrix, V* right, int size) {
   }
 }
 
-/// vectors[k] = value[i] − value[j] of constraint k
+/// Computes vectors[k] = value[i] − value[j] of constraint k.
 template <int N>
 HWY_INLINE void Differences(const ConstraintGroup& group, const Vectors* value, Vectors* vectors) {
   const int n = N < 0 ? group.n_constraints : N;
   for (int k = 0; k < n; ++k) vectors[k] = Sub(value[group.pair[k][0]], value[group.pair[k][1]]);
 }
 
-/// velocity[i] += w_i·impulse, velocity[j] −= w_j·impulse with impulse = strength_k·direction_k
+/// Applies velocity[i] += w_i·impulse and velocity[j] −= w_j·impulse with impulse = strength_k·direction_k.
 template <int N>
 HWY_INLINE void Apply(const ConstraintGroup& group, const V* strength, const Vectors* direction, Vectors* velocity) {
   const int n = N < 0 ? group.n_constraints : N;
@@ -48,13 +49,13 @@ HWY_INLINE void Apply(const ConstraintGroup& group, const V* strength, const Vec
   }
 }
 
-/// Turns `velocity` so that a drift over `timestep` from `position` keeps the distances to a relative error of
-/// `tolerance`. Returns the lanes where Newton's method got there.
+/// Changes `velocity` so that a drift over `timestep` from `position` keeps the distances to a relative error of
+/// `tolerance`. Returns the lanes where Newton's method converged.
 template <int N>
 HWY_INLINE Mask Shake(const ConstraintGroup& group, const Vectors* position, Vectors* velocity, double timestep,
                       double tolerance) {
   constexpr int most = Sizes<N>::most;
-  constexpr int max_iterations = 30;  // it takes 3 or 4; a molecule that needs more has blown up
+  constexpr int max_iterations = 30;  // 3 or 4 suffice; a molecule that needs more has blown up
   const int n = N < 0 ? group.n_constraints : N;
   const D d;
   Vectors s[most], start[most], r[most];
@@ -80,9 +81,9 @@ HWY_INLINE Mask Shake(const ConstraintGroup& group, const Vectors* position, Vec
     for (int k = 0; k < n; ++k)
       for (int l = 0; l < n; ++l) matrix[k * n + l] = set(group.coupling[k * n + l]) * Dot(r[k], s[l]);
     Solve<N>(matrix, step, n);
-    // A lane that is done stays as it is, however many steps the others take.
+    // A converged lane stays as it is, however many iterations the others take.
     for (int k = 0; k < n; ++k) lambda[k] = lambda[k] + hn::IfThenZeroElse(done, step[k]);
-    // From the start each time: no error adds up over iterations.
+    // Velocities are computed from the initial ones each time, so that no error adds up over iterations.
     for (int k = 0; k < n; ++k) {
       r[k] = start[k];
       for (int l = 0; l < n; ++l) r[k] = MulAdd(set(group.coupling[k * n + l]) * lambda[l], s[l], r[k]);
@@ -90,7 +91,7 @@ HWY_INLINE Mask Shake(const ConstraintGroup& group, const Vectors* position, Vec
   }
 }
 
-/// What RATTLE did: an impulse μ_k along each constrained vector r_k, amu·(unit of velocity)/Å.
+/// Holds the result of RATTLE: an impulse μ_k along each constrained vector r_k, amu·(unit of velocity)/Å.
 template <int N>
 struct Impulses {
   V mu[Sizes<N>::most];
@@ -98,7 +99,7 @@ struct Impulses {
   Mask is_solved;
 };
 
-/// Takes from `velocity` what would change the distances.
+/// Removes the part of `velocity` that would change the distances.
 template <int N>
 HWY_INLINE Impulses<N> Rattle(const ConstraintGroup& group, const Vectors* position, Vectors* velocity) {
   constexpr int most = Sizes<N>::most;

@@ -1,4 +1,4 @@
-// Matrix SHAKE and RATTLE; formula and sources in shake.h.
+// Implements matrix SHAKE and RATTLE; formula and sources are in shake.h.
 #include "tessera/md/constraint/shake.h"
 
 #include <cmath>
@@ -26,7 +26,7 @@ bool solve(double* matrix, double* right, int size) {
       std::swap(right[k], right[best]);
     }
     const double pivot = matrix[k * n + k];
-    if (!(std::abs(pivot) > 0)) return false;  // NaN too
+    if (!(std::abs(pivot) > 0)) return false;  // catches NaN too
     const double inverse = 1 / pivot;
     matrix[k * n + k] = inverse;
     for (int i = k + 1; i < n; ++i) {
@@ -43,7 +43,7 @@ bool solve(double* matrix, double* right, int size) {
   return true;
 }
 
-// vectors[k] = value[i] − value[j] of constraint k
+// Computes vectors[k] = value[i] − value[j] of constraint k.
 void differences(const ConstraintGroup& group, std::span<const Vec3> value, int n, Vec3* vectors) {
   for (int k = 0; k < n; ++k) {
     const auto& pair = group.pair[at(k)];
@@ -51,7 +51,7 @@ void differences(const ConstraintGroup& group, std::span<const Vec3> value, int 
   }
 }
 
-// value[i] += w_i·impulse, value[j] −= w_j·impulse with impulse = strength_k·direction_k
+// Applies value[i] += w_i·impulse and value[j] −= w_j·impulse with impulse = strength_k·direction_k.
 void apply(const ConstraintGroup& group, const double* strength, const Vec3* direction, int n, std::span<Vec3> value) {
   for (int k = 0; k < n; ++k) {
     const auto& pair = group.pair[at(k)];
@@ -64,7 +64,7 @@ void apply(const ConstraintGroup& group, const double* strength, const Vec3* dir
 template <int N>
 bool shake(const ConstraintGroup& group, std::span<const Vec3> before, std::span<Vec3> after, double tolerance) {
   constexpr int capacity = N > 0 ? N : max_group_constraints;
-  constexpr int max_iterations = 30;  // it takes 3 or 4; a molecule that needs more has blown up
+  constexpr int max_iterations = 30;  // 3 or 4 suffice; a molecule that needs more has blown up
   const int n = N > 0 ? N : group.n_constraints;
   const double* const coupling = group.coupling.data();
   Vec3 s[capacity], start[capacity], r[capacity];
@@ -89,7 +89,7 @@ bool shake(const ConstraintGroup& group, std::span<const Vec3> before, std::span
     }
     if (!solve<N>(matrix, step, n)) return false;
     for (int k = 0; k < n; ++k) lambda[k] += step[k];
-    // From the start each time: no error adds up over iterations.
+    // Positions are computed from the initial ones each time, so that no error adds up over iterations.
     for (int k = 0; k < n; ++k) {
       r[k] = start[k];
       for (int l = 0; l < n; ++l) r[k] += (coupling[k * n + l] * lambda[l]) * s[l];

@@ -9,13 +9,13 @@ namespace {
 using namespace test;
 
 TEST(Shake, OneBondByHand) {
-  // Two equal masses pulled apart along the bond: each goes half of the way back.
+  // Two equal masses are pulled apart along the bond; each returns half of the way.
   Molecule bond{{{0, 0, 0}, {1, 0, 0}}, {2, 2}, {{0, 1}}};
   std::vector<Vec3> after{{-0.1, 0, 0}, {1.1, 0, 0}};
   ASSERT_TRUE(shake_positions(bond.group(), bond.shape, after));
   EXPECT_NEAR(after[0].x, 0, 1e-10);
   EXPECT_NEAR(after[1].x, 1, 1e-10);
-  // Across the bond: Δx² + Δy² = 1 with the correction along the old bond.
+  // After a displacement across the bond Δx² + Δy² = 1 holds, with the correction along the old bond.
   after = {{0, 0, 0}, {1, 0.6, 0}};
   ASSERT_TRUE(shake_positions(bond.group(), bond.shape, after));
   EXPECT_NEAR(after[1].x - after[0].x, 0.8, 1e-10);
@@ -71,7 +71,7 @@ TEST(Shake, VelocitiesAreAProjection) {
 }
 
 TEST(Shake, FreeMethylsKeepTheirEnergy) {
-  // Rigid methane, as methyl hydrogens without angles would run into each other.
+  // The molecule is rigid methane, as the hydrogens of a methyl group without angles would collide.
   std::mt19937_64 random(34);
   for (const Molecule& molecule : {molecules()[6], star(1, 15.9994, 0.96)}) {
     const ConstraintGroup group = molecule.group();
@@ -91,7 +91,7 @@ TEST(Shake, FreeMethylsKeepTheirEnergy) {
 TEST(Shake, SaysWhenItFails) {
   const Molecule bond = star(1, 12, 1);
   const std::vector<Vec3> before = bond.shape;
-  // moved across by more than the length: no point along the old bond is near enough
+  // The atoms are displaced sideways by more than the length, so no point along the old bond is near enough.
   std::vector<Vec3> after = before;
   after[1] += 5.0 * Vec3{1, -1, 0};
   const std::vector<Vec3> torn = after;

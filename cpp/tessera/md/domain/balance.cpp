@@ -9,9 +9,9 @@ namespace {
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
-/// This rank's costs along x, y and z in one array: what ranks tell each other.
+/// Returns this rank's costs along x, y and z in one array, as ranks exchange them.
 std::vector<double> measured_costs(const Domain& domain, double seconds) {
-  constexpr double empty_cell = 0.1;  // of what a cluster costs
+  constexpr double empty_cell = 0.1;  // in units of a cluster's cost
   const auto& brick = domain.brick();
   std::array<std::size_t, 4> begin{};
   for (int d = 0; d < 3; ++d) begin[at(d) + 1] = begin[at(d)] + at(brick.extent(d));
@@ -49,7 +49,7 @@ Balance find_balance(const Domain& domain, double seconds, const comm::Communica
   Balance balance;
   if (!(mean > 0)) return balance;
   balance.imbalance = most / mean;
-  // Below a few hundredths it isn't worth the time that moving takes, nor certain.
+  // A smaller gain would be uncertain and not worth the time of the move.
   constexpr double tolerated = 1.05, worth = 0.97;
   if (balance.imbalance < tolerated) return balance;
   auto better = plan_decomposition(domain.grid(), domain.decomposition().line(), costs);

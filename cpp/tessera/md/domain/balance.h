@@ -1,5 +1,5 @@
-// Sharing cells between ranks by what they have cost. Whose cells are whose changes no bit, so this may follow the
-// clock.
+// Shares cells between ranks by their measured cost. Which rank owns a cell does not change a bit of the result, so the
+// shares may depend on timings.
 #pragma once
 
 #include <optional>
@@ -9,11 +9,11 @@
 namespace tessera::md::domain {
 
 struct Balance {
-  double imbalance = 1;                 // the longest work of a rank over the mean
-  std::optional<Decomposition> better;  // where another would clearly be
+  double imbalance = 1;                 // the longest time of a rank divided by the mean
+  std::optional<Decomposition> better;  // a decomposition that is clearly better, if there is one
 };
 
-/// `seconds`: what this rank has worked since it got its cells or since the last look. Collective.
+/// Takes the seconds that this rank has worked since it got its cells or since the last call. Collective.
 Balance find_balance(const Domain& domain, double seconds, const comm::Communicator& comm);
 
 }  // namespace tessera::md::domain

@@ -1,10 +1,10 @@
-// The global cell grid. It follows from the box, the list range and the molecules, never from ranks or threads, so that
-// everything computed in a cell or a pair of cells is the same on any machine layout.
+// Plans the global cell grid. It follows from the box, the list range and the molecules, never from ranks or threads,
+// so that everything computed in a cell or a pair of cells is the same on any machine layout.
 //
-// Cells are at least half the list range wide (plus what hydrogen groups stick out), so interacting atoms are at most
-// two cells apart and the midpoint cell of a pair is at most one cell from either: a rank that owns a brick of cells
-// needs one layer of halo cells (midpoint cell method: J. Jung, T. Mori, Y. Sugita, J. Comput. Chem. 35, 1064 (2014),
-// doi:10.1002/jcc.23591).
+// Cells are at least half the list range wide (plus the reach of hydrogen groups), so interacting atoms are at most two
+// cells apart and the midpoint cell of a pair is at most one cell from either. A rank that owns a brick of cells
+// therefore needs one layer of halo cells (midpoint cell method: J. Jung, T. Mori, Y. Sugita, J. Comput. Chem. 35, 1064
+// (2014), doi:10.1002/jcc.23591).
 #pragma once
 
 #include "tessera/base/box.h"
@@ -19,13 +19,13 @@ struct CellGrid {
   std::int64_t size() const { return n[0] * n[1] * n[2]; }
   std::int64_t flat(const Index3& cell) const { return (cell[0] * n[1] + cell[1]) * n[2] + cell[2]; }
   Index3 unflat(std::int64_t index) const { return {index / (n[1] * n[2]), index / n[2] % n[1], index % n[2]}; }
-  /// The cell that holds a position.
+  /// Returns the cell that contains a position.
   Index3 cell_of(const Fraction& f) const { return {along(f.x, n[0]), along(f.y, n[1]), along(f.z, n[2])}; }
-  /// The fraction of a cell's centre.
+  /// Returns the fractional position of a cell's centre.
   Fraction centre(const Index3& cell) const {
     return {middle(cell[0], n[0]), middle(cell[1], n[1]), middle(cell[2], n[2])};
   }
-  /// The cell wrapped into the grid.
+  /// Returns the cell wrapped into the grid.
   Index3 wrapped(const Index3& cell) const {
     Index3 w;
     for (int d = 0; d < 3; ++d) w[d] = ((cell[d] % n[d]) + n[d]) % n[d];
@@ -43,7 +43,7 @@ struct CellGrid {
   }
 };
 
-/// What asks for room in a cell, Å.
+/// Lists the lengths that a cell must be wide enough for, Å.
 struct CellDemands {
   double list_range = 0;    // cut-off plus buffer
   double group_radius = 0;  // how far an atom may be from its hydrogen group's key atom
@@ -51,18 +51,18 @@ struct CellDemands {
   double mesh_reach = 0;    // half the support of the mesh's spline
   double buffer = 0;        // how far two atoms together may move between searches
 
-  /// The least edge of a cell that serves them all.
+  /// Returns the least cell edge that satisfies all demands.
   double least_edge() const;
-  /// Of those demands that grow with the buffer, by half of it.
+  /// Returns the least cell edge for the demands that contain the buffer; it grows by half of the buffer.
   double least_edge_for_motion() const;
 };
 
-/// The finest grid whose cells are at least `demands.least_edge()` wide. Throws InputError where the box is too small
-/// for two cells along some edge.
+/// Returns the finest grid whose cells are at least `demands.least_edge()` wide. Throws InputError if the box is too
+/// small for two cells along some edge.
 CellGrid plan_cell_grid(const Box& box, const CellDemands& demands);
 
-/// How much further than `demands.buffer` two atoms together may move between searches before they need fewer cells
-/// than the grid has, Å.
+/// Returns how much further than `demands.buffer` two atoms together may move between searches before the grid would
+/// need fewer cells, Å.
 double spare_buffer(const CellGrid& grid, const CellDemands& demands);
 
 }  // namespace tessera::md::domain

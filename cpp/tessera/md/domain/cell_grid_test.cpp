@@ -68,7 +68,7 @@ TEST(CellGrid, CellsOfExtremeFractions) {
   }
 }
 
-// Cell c holds the fractions f with c ≤ (f + 2³¹)·n/2³² < c + 1: checked at both sides of every border.
+// Cell c holds the fractions f with c ≤ (f + 2³¹)·n/2³² < c + 1, which is checked at both sides of every border.
 TEST(CellGrid, BordersBelongToTheUpperCell) {
   for (const std::int64_t n : {2, 3, 5, 7, 64, 999}) {
     const CellGrid grid = {{n, n + 1, n + 2}, {1, 1, 1}};

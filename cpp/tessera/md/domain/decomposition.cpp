@@ -15,14 +15,14 @@ namespace tessera::md::domain {
 
 namespace {
 
-/// One way to halve a brick.
+/// Describes a possible cut of a brick into two parts.
 struct Halving {
   int dimension = -1, left_ranks = 0;
-  std::int64_t position = 0;  // cells to the left
+  std::int64_t position = 0;  // cells on the left side
   double cost = 1e300;
 };
 
-/// Of a brick's cost, that of the layers of `part` along an edge.
+/// Returns the cost of the layers of `part` along an edge of a brick.
 double cost_along(const BrickCost& cost, const IndexBox& part, std::size_t d) {
   const auto first = cost.by_layer[d].begin() - cost.brick.lower[d];
   return std::accumulate(first + part.lower[d], first + part.upper[d], 0.0);
@@ -32,7 +32,7 @@ double total(const BrickCost& cost) { return std::accumulate(cost.by_layer[0].be
 
 }  // namespace
 
-/// The costs that matter to a box.
+/// Holds the costs of the bricks that overlap a box.
 class CostField {
  public:
   explicit CostField(std::span<const BrickCost> costs) {
@@ -43,7 +43,7 @@ class CostField {
       if (!intersection(cost->brick, box).is_empty()) costs_.push_back(cost);
   }
 
-  /// Costs of a box's layers along an edge.
+  /// Returns the cost of each layer of a box along an edge.
   std::vector<double> by_layer(const IndexBox& box, std::size_t d) const {
     std::vector<double> layers(static_cast<std::size_t>(box.upper[d] - box.lower[d]), 0);
     for (const auto* cost : costs_) {
@@ -64,7 +64,7 @@ class CostField {
 
 namespace {
 
-/// The numbers of ranks, of those of a part of the line, after which the network parts them most.
+/// Returns the numbers of ranks to the left of each joint of the highest network level in a range of the line.
 std::vector<std::int64_t> joints(std::span<const int> level) {
   const int highest = *std::max_element(level.begin() + 1, level.end());
   std::vector<std::int64_t> places;
@@ -73,8 +73,8 @@ std::vector<std::int64_t> joints(std::span<const int> level) {
   return places;
 }
 
-/// The cut that leaves the ranks most alike in cost, near the middle of a long edge and at a joint of the network.
-/// `level`: of the ranks of the box. There is always one for 1 < ranks ≤ cells.
+/// Chooses the cut that makes the cost per rank most equal, preferring the middle of a long edge and a joint of the
+/// network. `level` belongs to the ranks of the box. A cut exists for 1 < ranks ≤ cells.
 Halving choose_halving(const CellGrid& grid, const IndexBox& box, std::span<const int> level, const CostField& costs) {
   const auto ranks = static_cast<std::int64_t>(level.size());
   const auto joint = joints(level);
@@ -91,7 +91,7 @@ Halving choose_halving(const CellGrid& grid, const IndexBox& box, std::span<cons
     for (std::int64_t position = 1; position < n; ++position) {
       left += by_layer[static_cast<std::size_t>(position - 1)];
       const double share = all > 0 ? left / all : static_cast<double>(position) / static_cast<double>(n);
-      // Ranks in proportion to costs, but never more ranks than cells on either side.
+      // Ranks are shared in proportion to costs, but neither side gets more ranks than cells.
       const auto fewest = std::max<std::int64_t>(1, ranks - (n - position) * layer),
                  most = std::min<std::int64_t>(position * layer, ranks - 1),
                  fair = std::clamp<std::int64_t>(std::llround(static_cast<double>(ranks) * share), fewest, most);
@@ -103,7 +103,7 @@ Halving choose_halving(const CellGrid& grid, const IndexBox& box, std::span<cons
         const bool is_joint = std::binary_search(joint.begin(), joint.end(), left_ranks);
         const double cost =
             load * (1 + 0.25 * off_centre) * (1 + 0.25 * (1 - length / longest)) * (is_joint ? 1 : 1.25);
-        // Of cuts alike, the first: not by the last digit.
+        // The first of equal cuts is taken, and rounding in the last digit does not count as a difference.
         if (cost < best.cost * (1 - 1e-9)) best = {d, static_cast<int>(left_ranks), position, cost};
       };
       consider(fair);
@@ -190,10 +190,10 @@ double cost_of(const IndexBox& box, std::span<const BrickCost> costs) {
 
 namespace {
 
-/// Calls function(cell) for every cell of the brick grown by one layer, wrapped; some cells may come twice.
+/// Calls function(cell) for every cell of the brick grown by one layer, wrapped; some cells may be visited twice.
 template <class Function>
 void for_grown(const CellGrid& grid, const IndexBox& brick, Function&& function) {
-  // A brick that spans the grid has no layer along that edge; going round more than once adds nothing.
+  // A brick that spans the grid has no halo layer along that edge, and wrapping around more than once adds no cells.
   IndexBox grown = brick;
   for (int d = 0; d < 3; ++d) {
     if (brick.extent(d) == grid.n[d]) continue;
@@ -219,7 +219,7 @@ HaloPlan plan_halo(const Decomposition& decomposition, int rank) {
     auto& entry = plan.peers.emplace_back();
     entry.rank = peer;
     for (const auto flat : cells) entry.receive.push_back(grid.unflat(flat));
-    // Adjacency is mutual, so who owns our halo also needs some of our cells.
+    // Adjacency is mutual, so each owner of our halo also needs some of our cells.
     std::set<std::int64_t> wanted;
     for_grown(grid, decomposition.brick(peer), [&](const Index3& cell) {
       if (mine.contains(cell)) wanted.insert(grid.flat(cell));

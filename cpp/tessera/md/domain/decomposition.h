@@ -1,5 +1,5 @@
-// Which rank owns which cells: bricks of whole cells by recursive bisection, for any number of ranks. A plan: pure,
-// small, the same on every rank.
+// Decides which rank owns which cells: bricks of whole cells by recursive bisection, for any number of ranks. A
+// decomposition is a plan: a small value, the same on every rank, made without communication.
 #pragma once
 
 #include <array>
@@ -12,8 +12,8 @@
 
 namespace tessera::md::domain {
 
-/// What a brick of cells costs, in any unit, and how that spreads over its layers along each edge: each list has the
-/// same sum. What lies within follows as if the three were independent.
+/// Holds the cost of a brick of cells, in any unit, and its distribution over the brick's layers along each edge; each
+/// list has the same sum. The cost of a single cell follows as if the three distributions were independent.
 struct BrickCost {
   IndexBox brick;
   std::array<std::vector<double>, 3> by_layer;
@@ -24,21 +24,21 @@ class CostField;
 class Decomposition {
  public:
   const CellGrid& grid() const { return grid_; }
-  /// Ranks by place: those of a part of the line hold one brick together.
+  /// Returns the ranks by place; consecutive ranks of the line hold one brick together.
   const comm::RankLine& line() const { return line_; }
-  /// Hosts of ranks, as the line tells.
+  /// Returns the host of each rank, according to the line.
   const std::vector<int>& host_of_rank() const { return host_of_rank_; }
   int ranks() const { return static_cast<int>(bricks_.size()); }
   const IndexBox& brick(int rank) const { return bricks_[static_cast<std::size_t>(rank)]; }
   const std::vector<IndexBox>& bricks() const { return bricks_; }
-  /// The rank that owns a cell (of the grid, not wrapped). O(log ranks).
+  /// Returns the rank that owns a cell (of the grid, not wrapped) in O(log ranks).
   int owner(const Index3& cell) const;
 
  private:
   friend Decomposition plan_decomposition(const CellGrid&, const comm::RankLine&, std::span<const BrickCost>);
   struct Cut {
     int dimension = 0;
-    std::int64_t position = 0;  // cells below it are the left node's
+    std::int64_t position = 0;  // cells below it belong to the left node
     int left = -1, right = -1;  // nodes
     int rank = -1;              // of a leaf
   };
@@ -51,32 +51,32 @@ class Decomposition {
   std::vector<Cut> tree_;
 };
 
-/// Halves bricks again and again, ranks in proportion to costs, for any count up to the number of cells; the line of
-/// ranks is halved with them, between subnets or hosts where that can be, so that most neighbours are joined well.
-/// Throws InputError naming the counts of ranks that do. `costs`: of bricks that cover the grid, such as those of
-/// another decomposition of it.
+/// Halves bricks recursively, with ranks in proportion to costs, for any number of ranks up to the number of cells. The
+/// line of ranks is halved along with the bricks, between subnets or hosts where possible, so that most neighbours have
+/// a fast connection. Throws InputError, which names the possible numbers of ranks. `costs` belong to bricks that cover
+/// the grid, such as those of another decomposition of it.
 Decomposition plan_decomposition(const CellGrid& grid, const comm::RankLine& line, std::span<const BrickCost> costs);
-/// The same where all cells cost alike.
+/// Plans a decomposition in which all cells cost the same.
 Decomposition plan_decomposition(const CellGrid& grid, const comm::RankLine& line);
-/// And ranks stand as numbered.
+/// Plans a decomposition in which all cells cost the same and ranks keep their numbers' order.
 Decomposition plan_decomposition(const CellGrid& grid, int ranks);
 
-/// What the cells of a box cost.
+/// Returns the cost of the cells of a box.
 double cost_of(const IndexBox& box, std::span<const BrickCost> costs);
 
-/// The layer of cells around a rank's brick and who owns them; who needs which of this rank's cells.
+/// Lists the layer of cells around a rank's brick with their owners, and which ranks need which of this rank's cells.
 struct HaloPlan {
   struct Peer {
     int rank;
-    std::vector<Index3> send;     // cells of ours that the peer needs, by flat index
+    std::vector<Index3> send;     // our cells that the peer needs, by flat index
     std::vector<Index3> receive;  // cells of the peer that we need, by flat index
   };
-  std::vector<Peer> peers;  // of other hosts first: what takes longest; each rank begins with another one
+  std::vector<Peer> peers;  // those of other hosts, which take longest, first; each rank starts with a different one
 };
 
 HaloPlan plan_halo(const Decomposition& decomposition, int rank);
 
-/// Cells of the halo of a rank, and those of them that ranks of other hosts hold.
+/// Counts the cells in a rank's halo, and those of them that ranks of other hosts own.
 struct HaloCells {
   std::int64_t all = 0, from_other_hosts = 0;
 };

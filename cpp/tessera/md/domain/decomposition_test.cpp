@@ -29,7 +29,7 @@ const std::vector<CellGrid> grids = {
     grid_of({64, 3, 2}),
 };
 
-/// Largest over mean number of cells: what a rank waits for.
+/// Returns the largest number of cells over the mean, as ranks wait for the largest.
 double imbalance(const Decomposition& plan) {
   std::int64_t largest = 0;
   for (const auto& brick : plan.bricks()) largest = std::max(largest, brick.size());
@@ -60,7 +60,7 @@ TEST(Decomposition, BricksAreDisjointAndCoverTheGridForAnyRanks) {
   }
 }
 
-/// Costs as the ranks of a decomposition would measure them.
+/// Returns costs as the ranks of a decomposition would measure them.
 template <class CostOfCell>
 std::vector<BrickCost> measure(const Decomposition& plan, CostOfCell&& cost_of_cell) {
   std::vector<BrickCost> costs;
@@ -80,7 +80,7 @@ std::vector<BrickCost> measure(const Decomposition& plan, CostOfCell&& cost_of_c
   return costs;
 }
 
-/// The greatest cost of a rank over the mean.
+/// Returns the greatest cost of a rank over the mean.
 double imbalance(const std::vector<BrickCost>& costs) {
   double all = 0, most = 0;
   for (const auto& cost : costs) {
@@ -140,8 +140,7 @@ TEST(Decomposition, EveryRankCountUpToTheNumberOfCellsStarts) {
     }
 }
 
-// Cutting planes lie between cells, so the loads differ by what a layer of cells is; the more cells a rank has, the
-// less.
+// Cuts lie between cells, so the loads differ by about a layer of cells, which matters less the more cells a rank has.
 TEST(Decomposition, LoadsAreBalanced) {
   for (const auto& grid : grids)
     for (int ranks = 1; ranks <= 64; ++ranks) {
@@ -152,12 +151,13 @@ TEST(Decomposition, LoadsAreBalanced) {
       EXPECT_LE(imbalance(plan), bound) << ranks << " ranks on " << grid.n[0] << " × " << grid.n[1] << " × "
                                         << grid.n[2];
     }
-  // Powers of two on a divisible grid are exact.
+  // Powers of two divide the grid exactly.
   for (const int ranks : {1, 2, 4, 8, 16, 32, 64, 512, 4096})
     EXPECT_EQ(imbalance(plan_decomposition(grid_of({16, 16, 16}), ranks)), 1.0);
 }
 
-/// So many ranks on each host, hosts of each subnet by their numbers, ranks numbered round robin over hosts.
+/// Returns a line with these numbers of ranks on each host, the hosts listed by subnet, and ranks numbered round robin
+/// over hosts.
 comm::RankLine scattered(const std::vector<std::vector<int>>& subnets) {
   std::vector<std::vector<int>> ranks;
   std::vector<int> left;
@@ -182,7 +182,7 @@ comm::RankLine scattered(const std::vector<std::vector<int>>& subnets) {
   return line;
 }
 
-/// Halo cells that come from other hosts, in all.
+/// Returns the total number of halo cells that come from other hosts.
 std::int64_t between_hosts(const Decomposition& plan, const std::vector<int>& host) {
   std::int64_t cells = 0;
   for (int rank = 0; rank < plan.ranks(); ++rank)
@@ -312,7 +312,7 @@ TEST(Decomposition, PlansLargeMachinesInTime) {
   EXPECT_LT(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), 2.0);
 }
 
-/// The wrapped layer of cells around a brick, by definition.
+/// Returns the wrapped layer of cells around a brick, by definition.
 std::set<std::int64_t> layer_around(const CellGrid& grid, const IndexBox& brick) {
   std::set<std::int64_t> layer;
   for (std::int64_t i = 0; i < brick.size(); ++i) {

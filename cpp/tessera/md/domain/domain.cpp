@@ -15,13 +15,13 @@ constexpr int position_tag = 11, force_tag = 12, count_tag = 13, structure_tag =
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
-/// Gives the memory back, which assigning {} would not.
+/// Frees the memory; assigning {} would keep it.
 template <class Value>
 void release(std::vector<Value>& list) {
   list = std::vector<Value>();
 }
 
-/// Adds the bytes of an atom and of what the fields say of it.
+/// Appends the bytes of an atom and of its field values.
 void pack(const Particle& particle, const std::vector<AtomField>& fields, std::size_t atom,
           std::vector<std::byte>& bytes) {
   const auto add = [&](std::span<const std::byte> some) { bytes.insert(bytes.end(), some.begin(), some.end()); };
@@ -29,7 +29,7 @@ void pack(const Particle& particle, const std::vector<AtomField>& fields, std::s
   for (const auto& field : fields) add(std::as_bytes(std::span(field.values).subspan(atom * field.width, field.width)));
 }
 
-/// Adds the atoms that pack() has put into bytes; `particles` knows the fields.
+/// Adds the atoms that pack() has put into bytes; `particles` has the fields' names and widths.
 void unpack(std::span<const std::byte> bytes, Particles& particles) {
   const auto take = [&](std::span<std::byte> to) {
     std::copy_n(bytes.begin(), to.size(), to.begin());
@@ -44,9 +44,9 @@ void unpack(std::span<const std::byte> bytes, Particles& particles) {
   }
 }
 
-/// The cells of a brick: columns along z of 4 × 4 cells one after the other, each layer by layer. What a cell's pairs
-/// and its part of the mesh need lies within a few layers of a column, which a core's own cache holds whatever the size
-/// of the brick; of whole planes it would not.
+/// Returns the cells of a brick in columns along z of 4 × 4 cells, one column after another and each layer by layer.
+/// The cells that a cell's pairs and its part of the mesh need lie within a few layers of a column. These fit into a
+/// core's own cache whatever the size of the brick, which whole planes would not.
 std::vector<Index3> in_columns(const IndexBox& brick) {
   constexpr std::int64_t width = 4;
   std::vector<Index3> cells;
@@ -131,13 +131,13 @@ void Domain::distribute(Particles particles) {
   std::vector<std::int32_t> cell_of;
   append(particles, cell_of);
   if (std::all_of(displacement_.begin(), displacement_.end(), [](const Fraction& f) { return f == Fraction{}; }))
-    release(displacement_);  // only a restart brings any
+    release(displacement_);  // only a restart provides any
   particles = {};
   sort_into_cells(std::move(cell_of));
 }
 
 void Domain::rebuild() {
-  // The local cell of each owned atom is that of its group's key atom; those of other ranks' cells leave.
+  // Each owned atom's local cell is that of its group's key atom; atoms in cells of other ranks leave.
   std::vector<std::int32_t> cell_of(at(n_owned_slots_), -1);
   const auto cell_now = [&](std::int32_t slot) {
     const auto here = state_.local[at(slot)], group = molecule_of(slot).group[at(here)];
@@ -168,7 +168,7 @@ void Domain::rebuild() {
                               system_.describe(state_.id[at(s)]));
     }
     comm::agree_on_run(comm_, problem);
-    // What arrives stands where the halo was.
+    // Arriving atoms take the place of the halo.
     state_.id.resize(at(n_owned_slots_));
     state_.position.resize(at(n_owned_slots_));
     state_.velocity.resize(at(n_owned_slots_));
@@ -178,7 +178,8 @@ void Domain::rebuild() {
   sort_into_cells(std::move(cell_of));
 }
 
-/// The cells that whole hydrogen groups are in: of their key atoms. Forgets what slots atoms are in.
+/// Returns the cell of each atom's hydrogen group, which is that of its key atom. Overwrites the map from atoms to
+/// slots.
 std::vector<Index3> Domain::cells_of(std::span<const Particle> particles) {
   slots_.reset(particles.size());
   for (std::size_t i = 0; i < particles.size(); ++i) slots_.insert(particles[i].id, static_cast<std::int32_t>(i));
@@ -193,7 +194,7 @@ std::vector<Index3> Domain::cells_of(std::span<const Particle> particles) {
   return cells;
 }
 
-/// Sends particles to neighbours and returns those that come from them.
+/// Sends particles to neighbours and returns those received from them.
 Particles Domain::exchange(const std::vector<std::vector<std::byte>>& leaving) const {
   std::vector<comm::Request> requests;
   std::vector<std::int64_t> send_bytes(neighbours_.size()), receive_bytes(neighbours_.size());
@@ -219,7 +220,7 @@ Particles Domain::exchange(const std::vector<std::vector<std::byte>>& leaving) c
   return all;
 }
 
-/// Adds particles of this rank's cells to the atoms that are to be sorted.
+/// Adds particles of this rank's cells to the atoms that will be sorted.
 void Domain::append(const Particles& particles, std::vector<std::int32_t>& cell_of) {
   const auto cells = cells_of(particles.atoms);
   const auto n = state_.id.size() + particles.size();
@@ -243,7 +244,7 @@ void Domain::append(const Particles& particles, std::vector<std::int32_t>& cell_
   }
 }
 
-/// Moves values, `width` an atom, to the slots of their atoms; padding gets zeros.
+/// Moves values, `width` per atom, to the slots of their atoms; padding gets zeros.
 template <class Value>
 void Domain::gather(std::vector<Value>& values, const std::vector<std::int32_t>& source, std::size_t width) const {
   std::vector<Value> sorted(source.size() * width);
@@ -255,9 +256,10 @@ void Domain::gather(std::vector<Value>& values, const std::vector<std::int32_t>&
   values = std::move(sorted);
 }
 
-/// Puts atoms into the slots of their cells, by the local cell of each; −1: no atom of this rank's.
+/// Sorts atoms into the slots of their cells, by the local cell of each; −1 means that there is no atom of this rank.
 void Domain::sort_into_cells(std::vector<std::int32_t> cell_of) {
-  // Several arrays of atoms at once decide the peak of memory: what can be found again is dropped here.
+  // The peak of memory is reached while several arrays of atoms exist at once, so arrays that can be recomputed are
+  // freed here.
   release(state_.reference);
   release(state_.molecule);
   release(state_.local);
@@ -275,7 +277,7 @@ void Domain::sort_into_cells(std::vector<std::int32_t> cell_of) {
     cell_begin[at(c) + 1] = cell_begin[at(c)] + (count[at(c)] + cluster_size - 1) / cluster_size;
   }
   n_owned_slots_ = cell_begin[at(n_owned_cells_)] * cluster_size;
-  // By slot, where its atom stands: first by cell, then in the order within the cell.
+  // This is the old place of each new slot's atom. It is sorted by cell first, and below also within the cells.
   std::vector<std::int32_t> source(at(n_owned_slots_), -1);
   std::fill(count.begin(), count.end(), 0);
   for (std::size_t s = 0; s < cell_of.size(); ++s)
@@ -337,7 +339,7 @@ void Domain::look_up_atoms(std::int32_t begin, std::int32_t end) {
 }
 
 void Domain::exchange_halo_structure() {
-  // First how many clusters each halo cell has, then what whole cells hold.
+  // The number of clusters of each halo cell is sent first, then the contents of whole cells.
   std::vector<comm::Request> requests;
   std::vector<std::vector<std::int32_t>> sent(neighbours_.size()), received(neighbours_.size());
   for (std::size_t n = 0; n < neighbours_.size(); ++n) {
@@ -372,7 +374,7 @@ void Domain::apply_displacements() {
   finish();
 }
 
-/// Values of halo slots from their owners.
+/// Fetches values of halo slots from their owners.
 template <class Value>
 void Domain::start_halo(std::vector<Value>& values, int tag) {
   for (std::size_t n = 0; n < neighbours_.size(); ++n) {

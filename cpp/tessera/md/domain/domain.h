@@ -1,8 +1,9 @@
-// A rank's atoms: those of the cells it owns, then those of the halo cells around them.
+// Holds a rank's atoms: those of the cells it owns, then those of the halo cells around them.
 //
-// Atoms stand in slots, four to a cluster, clusters in cells; a cell's last cluster is padded. Within a cell the order
-// depends only on positions and ids, so that a cell looks the same on the rank that owns it and on every rank that has
-// it in its halo. Hydrogen groups (and waters) belong to the cell of their key atom, so constraints never cross ranks.
+// Atoms are stored in slots, four to a cluster, and clusters in cells; a cell's last cluster is padded. Within a cell
+// the order depends only on positions and ids, so that a cell looks the same on the rank that owns it and on every rank
+// that has it in its halo. Hydrogen groups (and waters) belong to the cell of their key atom, so constraints never
+// cross ranks.
 #pragma once
 
 #include <cstddef>
@@ -23,40 +24,42 @@ namespace tessera::md::domain {
 
 class Domain {
  public:
-  /// Keeps the slots of `state`, which must outlive this; the decomposition is of the state's search_box.
+  /// Keeps the slots of `state`, which must outlive this; the decomposition belongs to the state's search_box.
   Domain(const model::System& system, Decomposition decomposition, State& state, const comm::Communicator& comm,
          ThreadPool& threads);
 
-  /// Gives every rank the atoms of its cells, whoever has them now. Collective.
+  /// Gives every rank the atoms of its cells, from whichever rank has them now. Collective.
   void distribute(Particles particles);
 
-  /// Moves groups to the cells (and ranks) they are in now, sorts cells, rebuilds the halo. Collective.
+  /// Moves groups to the cells (and ranks) they are in now, sorts cells, and rebuilds the halo. Collective.
   void rebuild();
 
-  /// After distribute(): puts every atom where it is now, leaving cells and order as they were at the search that the
-  /// checkpoint remembers. Collective.
+  /// Moves every atom to its current position after distribute(), and keeps the cells and the order of the search that
+  /// the checkpoint remembers. Collective.
   void apply_displacements();
 
-  /// Asks for halo positions from their owners; those of owned atoms stay as they are until it is finished. Collective.
+  /// Starts to fetch halo positions from their owners; those of owned atoms must not change until that has finished.
+  /// Collective.
   void start_halo_positions();
-  /// Helps messages on whose library moves them within its calls only. For the thread that started them.
+  /// Progresses the messages of MPI libraries that only do so within calls. Only the thread that started them may call
+  /// this.
   void progress_halo_positions() { comm::Communicator::progress(requests_); }
-  /// Halo positions are there after this. Nothing to do where none were asked for.
+  /// Waits until halo positions have arrived; does nothing if none were requested.
   void finish_halo_positions();
 
-  /// Forces on halo atoms, (3·slots) in units of force_unit, leave for their owners; they may not change until they
-  /// have arrived, those on owned atoms may. Collective.
+  /// Starts to send the forces on halo atoms, (3·slots) in units of force_unit, to their owners. They must not change
+  /// until they have arrived; those on owned atoms may. Collective.
   void start_return_of_forces(std::span<const std::int64_t> force);
-  /// Adds what has come to forces on owned atoms and zeroes those on halo atoms.
+  /// Adds the received forces to those on owned atoms and zeroes those on halo atoms.
   void finish_return_of_forces(std::span<std::int64_t> force);
 
-  /// The greatest distance an owned atom has moved since the last rebuild, Å².
+  /// Returns the square of the greatest distance that an owned atom has moved since the last rebuild, Å².
   double greatest_displacement2();
 
   const model::System& system() const { return system_; }
   const State& state() const { return state_; }
   const CellGrid& grid() const { return decomposition_.grid(); }
-  /// In the box as it is, Å.
+  /// Returns the cell edges in the current box, Å.
   std::array<double, 3> cell_edges() const {
     auto edges = state_.box.edges();
     for (std::size_t d = 0; d < 3; ++d) edges[d] /= static_cast<double>(grid().n[d]);
@@ -72,13 +75,13 @@ class Domain {
   std::int32_t n_cells() const { return static_cast<std::int32_t>(cell.size()); }
   std::int32_t n_owned_cells() const { return n_owned_cells_; }
   bool is_padding(std::int32_t slot) const { return state_.id[static_cast<std::size_t>(slot)] < 0; }
-  /// Local index of a cell of the grid (wrapped), or −1.
+  /// Returns the local index of a cell of the grid (wrapped), or −1.
   std::int32_t local_cell(const Index3& wrapped) const;
   std::int32_t slot_of(std::int64_t atom) const {
     return slots_.find(atom, [&](std::int32_t slot) { return state_.id[static_cast<std::size_t>(slot)]; });
   }
-  /// For loops over slots that look for atoms of their molecules: places in the map are far from each other, so what it
-  /// has of an atom about a cell further on is asked for now.
+  /// Prefetches the map entry of an atom about one cell ahead, for loops over slots that look up atoms of their
+  /// molecules. The entries are scattered in memory.
   void prefetch_slot_of(std::int32_t slot) const {
     constexpr std::size_t ahead = 64;
     const auto later = static_cast<std::size_t>(slot) + ahead;
@@ -87,12 +90,12 @@ class Domain {
   const model::Template& molecule_of(std::int32_t slot) const {
     return system_.templates[static_cast<std::size_t>(state_.molecule[static_cast<std::size_t>(slot)])];
   }
-  /// Beside those of the state.
+  /// Counts the memory beside that of the state.
   std::size_t bytes() const { return slots_.bytes(); }
 
-  // By local cell: owned cells in columns of the brick, then halo cells.
+  // These are indexed by local cell: owned cells in columns of the brick, then halo cells.
   std::vector<Index3> cell;
-  std::vector<std::int32_t> cell_begin;  // (cells+1) first cluster
+  std::vector<std::int32_t> cell_begin;  // (cells+1) first cluster of each
 
  private:
   struct Neighbour {
@@ -126,7 +129,7 @@ class Domain {
   SlotMap slots_;
   std::int32_t n_owned_slots_ = 0, n_owned_atoms_ = 0, n_owned_cells_ = 0;
   std::vector<Fraction> displacement_;   // by owned slot, until applied
-  std::vector<comm::Request> requests_;  // under way
+  std::vector<comm::Request> requests_;  // in progress
   std::vector<std::vector<std::byte>> send_buffers_;
   std::vector<std::vector<std::int64_t>> receive_forces_;
 };

@@ -1,6 +1,6 @@
-// Atom id → its place in a list: open addressing, rebuilt at every search. The map holds places alone, and reads ids
-// where the list has them. Four ids that follow each other stand together: whoever looks for an atom of a water, or of
-// a hydrogen group, looks for the others too.
+// Maps atom ids to slots by open addressing; the map is rebuilt at every search. It stores slots alone and reads ids
+// from the list. Four consecutive ids are stored together, because a lookup of one atom of a water or of a hydrogen
+// group is followed by lookups of the others.
 #pragma once
 
 #include <atomic>
@@ -12,13 +12,13 @@ namespace tessera::md::domain {
 
 class SlotMap {
  public:
-  /// Forgets what was there.
+  /// Removes all entries.
   void reset(std::size_t expected) {
     const std::size_t capacity = std::bit_ceil(expected + expected / 3 + 16);  // at most three quarters full
     slots_.assign(capacity, -1);
     shift_ = 64 - std::countr_zero(capacity / ids_together);
   }
-  /// Several threads may insert at once, different ids.
+  /// Inserts an entry; several threads may insert different ids at once.
   void insert(std::int64_t id, std::int32_t slot) {
     for (std::size_t at = place(id);; at = (at + 1) & (slots_.size() - 1)) {
       const std::atomic_ref<std::int32_t> here(slots_[at]);
@@ -26,7 +26,7 @@ class SlotMap {
       if (free < 0 && here.compare_exchange_strong(free, slot, std::memory_order_relaxed)) return;
     }
   }
-  /// The slot of an atom, or −1 where it isn't on this rank. `id_of(slot)` is the id of the atom in a slot.
+  /// Returns the slot of an atom, or −1 if it isn't on this rank. `id_of(slot)` is the id of the atom in a slot.
   template <class IdOf>
   std::int32_t find(std::int64_t id, IdOf&& id_of) const {
     if (slots_.empty()) return -1;
@@ -34,7 +34,7 @@ class SlotMap {
     while (slots_[at] >= 0 && id_of(slots_[at]) != id) at = (at + 1) & (slots_.size() - 1);
     return slots_[at];
   }
-  /// Asks for the cache line that find() or insert() will read first.
+  /// Prefetches the cache line that find() or insert() will read first.
   void prefetch(std::int64_t id) const { __builtin_prefetch(slots_.data() + place(id)); }
   std::size_t bytes() const { return slots_.capacity() * sizeof(std::int32_t); }
 

@@ -13,10 +13,11 @@ float extent(std::span<const CellAtom> atoms, std::size_t d) {
   return high->place[d] - low->place[d];
 }
 
-/// Of a box around the atoms, the sum of its edges: what it adds to the reach of a cluster, mean over directions.
+/// Returns the sum of the edges of the box around the atoms, which measures how much it adds to a cluster's reach,
+/// averaged over directions.
 float girth(std::span<const CellAtom> atoms) { return extent(atoms, 0) + extent(atoms, 1) + extent(atoms, 2); }
 
-/// Puts those that come first along d on the left.
+/// Puts the `left` atoms that come first along d on the left side.
 void cut(std::span<CellAtom> atoms, std::size_t left, std::size_t d) {
   std::nth_element(atoms.begin(), atoms.begin() + static_cast<std::ptrdiff_t>(left), atoms.end(),
                    [&](const CellAtom& a, const CellAtom& b) {
@@ -29,7 +30,7 @@ std::size_t widest(std::span<const CellAtom> atoms) {
   return static_cast<std::size_t>(std::max_element(extents.begin(), extents.end()) - extents.begin());
 }
 
-/// Along which two clusters become smallest.
+/// Returns the direction in which a cut makes two clusters smallest.
 std::size_t best_last_cut(std::span<CellAtom> atoms) {
   std::size_t best = 0;
   float least = std::numeric_limits<float>::infinity();
@@ -48,7 +49,7 @@ void sort_cell(std::span<CellAtom> atoms) {
     std::sort(atoms.begin(), atoms.end(), [](const CellAtom& a, const CellAtom& b) { return a.id < b.id; });
     return;
   }
-  // A whole number of clusters on the left, so that only a cell's last cluster is padded.
+  // The left side gets a whole number of clusters, so that only a cell's last cluster is padded.
   const std::size_t clusters = (atoms.size() + cluster_size - 1) / cluster_size;
   const std::size_t left = clusters / 2 * cluster_size;
   cut(atoms, left, clusters == 2 ? best_last_cut(atoms) : widest(atoms));

@@ -14,7 +14,7 @@ namespace tessera::md::domain {
 namespace {
 
 std::vector<CellAtom> cloud(std::size_t n, int reach, std::mt19937& random) {
-  std::uniform_int_distribution<int> offset(-reach, reach);  // whole numbers, so that there are ties
+  std::uniform_int_distribution<int> offset(-reach, reach);  // integers, so that there are ties
   const auto place = [&] { return static_cast<float>(offset(random)); };
   std::vector<CellAtom> atoms;
   for (std::size_t i = 0; i < n; ++i)
@@ -31,7 +31,7 @@ std::vector<std::int64_t> ids(const std::vector<CellAtom>& atoms) {
 TEST(SortCell, AnyOrderOfTheInputGivesTheSameOutput) {
   std::mt19937 random(1);
   for (const std::size_t n : {0, 1, 3, 4, 5, 8, 9, 17, 63, 64, 150})
-    for (const int reach : {0, 1, 10000}) {  // 0 and 1: ties everywhere, the ids decide
+    for (const int reach : {0, 1, 10000}) {  // 0 and 1 give ties everywhere, which ids resolve
       auto atoms = cloud(n, reach, random);
       auto sorted = atoms;
       sort_cell(sorted);
@@ -67,7 +67,7 @@ TEST(SortCell, CutsBetweenWholeClustersAlongTheWidestExtent) {
   }
 }
 
-// Two fours a little apart along x, each of them long in x: the widest extent would cut both.
+// Two groups of four are slightly apart along x, and each is long in x; a cut along the widest extent would cut both.
 TEST(SortCell, TheLastCutIsWhereItLeavesTheSmallestClusters) {
   std::vector<CellAtom> atoms;
   for (int i = 0; i < 8; ++i)
@@ -122,7 +122,7 @@ TEST(SlotMap, FindsWhatWasInserted) {
       }
     }
   }
-  // Threads that insert at once.
+  // Several threads insert at once.
   ThreadPool threads(4);
   map.reset(5000);
   threads.parallel_for(5000, [&](std::int64_t begin, std::int64_t end) {

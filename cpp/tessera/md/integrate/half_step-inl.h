@@ -1,7 +1,7 @@
-// The bodies of the half steps, included once for each instruction set by half_step.cpp.
+// Contains the bodies of the half steps; half_step.cpp includes it once for each instruction set.
 //
-// Cost: the bound is memory. An atom's force, velocity and place are 48 bytes, of which the first half writes 24 back,
-// the second 12; a list is walked once.
+// Cost: memory is the bound. An atom's force, velocity and position are 48 bytes, of which the first half step writes
+//   24 back and the second 12; a list is read once.
 HWY_BEFORE_NAMESPACE();
 namespace tessera::md::integrate {
 namespace HWY_NAMESPACE {
@@ -18,8 +18,8 @@ using lanewise::Vectors;
 using DI32 = hn::Rebind<std::int32_t, D>;
 using DI64 = hn::Rebind<std::int64_t, D>;
 
-/// A batch of groups of up to `most` atoms, one group a lane, on its way between memory and registers. The last batch
-/// of a list is filled up with its first group, which is stored once.
+/// Loads, changes and stores a batch of groups of up to `most` atoms, one group per lane. The last batch of a list is
+/// filled up with copies of its first group, which is stored once.
 template <int most>
 class Batch {
  public:
@@ -40,14 +40,15 @@ class Batch {
     }
   }
 
-  /// Å, relative to the first atom.
+  /// Loads positions relative to the first atom, Å.
   HWY_INLINE void places(Vectors* place) const {
     const V zero = hn::Zero(D());
     place[0] = {zero, zero, zero};
     for (int a = 1; a < n_; ++a) place[a] = {apart(a, 0), apart(a, 1), apart(a, 2)};
   }
 
-  /// Å/ps, after the forces have acted. Returns the lanes where all atoms are within the speed limit.
+  /// Computes velocities (Å/ps) after the forces have acted. Returns the lanes in which all atoms are within the speed
+  /// limit.
   HWY_INLINE Mask kick(Vectors* velocity) const {
     Mask is_slow = hn::Eq(hn::Zero(D()), hn::Zero(D()));
     for (int a = 0; a < n_; ++a) {
@@ -58,7 +59,7 @@ class Batch {
     return is_slow;
   }
 
-  /// Stops the groups whose lane is not `kept`, and reports one of them.
+  /// Stops the groups whose lane is not in `kept`, and reports the first of them.
   HWY_INLINE void stop_failed(Mask kept, Vectors* velocity, Failure& failure) const {
     if (HWY_LIKELY(hn::AllTrue(D(), kept))) return;
     for (int a = 0; a < n_; ++a) velocity[a] = IfThenElseZero(kept, velocity[a]);
@@ -94,7 +95,7 @@ class Batch {
  private:
   double acceleration() const { return units::acceleration * step_.kick * force_unit; }
 
-  /// To the nearest integer, within its range.
+  /// Rounds to the nearest integer, saturating at the ends of its range.
   static HWY_INLINE hn::Vec<DI32> rounded(V value) { return hn::DemoteTo(DI32(), hn::Round(value)); }
 
   HWY_INLINE V apart(int a, int d) const {
@@ -146,7 +147,7 @@ class Batch {
   HWY_ALIGN std::int32_t position_[most][3][lanes];
 };
 
-/// Asks for the cache lines of some slots.
+/// Prefetches the cache lines of some slots.
 HWY_INLINE void Prefetch(const HalfStep& step, const std::int32_t* slots, std::size_t n) {
   for (std::size_t i = 0; i < n; ++i) {
     hwy::Prefetch(step.force + 3 * std::ptrdiff_t{slots[i]});
@@ -155,8 +156,8 @@ HWY_INLINE void Prefetch(const HalfStep& step, const std::int32_t* slots, std::s
   }
 }
 
-/// Calls work(slots, count) for batches of the groups [begin, end). Atoms of a group stand anywhere in their cell,
-/// which the processor doesn't foresee: the batch after the next one is asked for ahead.
+/// Calls work(slots, count) for batches of the groups [begin, end). Atoms of a group are scattered over their cell,
+/// which the hardware can't predict, so the batch after the next one is prefetched.
 template <class Work>
 HWY_INLINE void ForBatches(const constraint::GroupList& list, std::size_t begin, std::size_t end, const HalfStep& step,
                            Work&& work) {
@@ -189,7 +190,7 @@ void KickAndDriftKind(const constraint::GroupList& list, std::size_t begin, std:
   });
 }
 
-/// W = Σ_k μ_k r_k⊗r_k, a group a lane, in fixed point.
+/// Adds W = Σ_k μ_k r_k⊗r_k, one group per lane, in fixed point.
 template <int N>
 HWY_INLINE void AddVirial(const lanewise::Impulses<N>& impulses, int n, std::size_t count, double to_force,
                           EnergyVirial& energies) {
@@ -233,8 +234,8 @@ void KickAndProjectKind(const constraint::GroupList& list, std::size_t begin, st
   });
 }
 
-/// Calls run<N, A>() with the numbers of constraints and atoms of a list's groups: −1 constraints and the most atoms
-/// where no loop is compiled for its shape.
+/// Calls run<N, A>() with the numbers of constraints and atoms of a list's groups, or with −1 constraints and the
+/// greatest number of atoms if no loop is compiled for this shape.
 template <class Run>
 HWY_INLINE void WithShape(const constraint::GroupList& list, Run&& run) {
   const auto& group = list.kind.group;
@@ -250,7 +251,7 @@ HWY_INLINE void WithShape(const constraint::GroupList& list, Run&& run) {
 
 void KickAndDrift(const constraint::GroupList& list, std::size_t begin, std::size_t end, const HalfStep& step,
                   Failure& failure) {
-  // A triangle of three atoms is rigid water.
+  // Three constraints between three atoms make a rigid water.
   WithShape(list, [&]<int N, int A> { KickAndDriftKind<N, A, N == 3 && A == 3>(list, begin, end, step, failure); });
 }
 

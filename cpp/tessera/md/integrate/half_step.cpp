@@ -1,4 +1,4 @@
-// The half steps once for each instruction set; formulas, sources and units: half_step.h.
+// Compiles the half steps once for each instruction set; formulas, sources and units: half_step.h.
 #include "tessera/md/integrate/half_step.h"
 
 #include <cmath>

@@ -1,13 +1,14 @@
-// The two halves of a step of velocity Verlet with constraints, each in one pass over a rank's groups of atoms:
+// Declares the two halves of a step of velocity Verlet with constraints, each in one pass over a rank's groups of
+// atoms:
 //
-//   kick_and_drift     v(t+½) = v(t) + ½dt·F(t)/m, turned so that the drift keeps the constraints (SETTLE, SHAKE);
+//   kick_and_drift     v(t+½) = v(t) + ½dt·F(t)/m, corrected so that the drift keeps the constraints (SETTLE, SHAKE);
 //                      x(t+1) = x(t) + dt·v(t+½)
-//   kick_and_project   v(t+1) = v(t+½) + ½dt·F(t+1)/m, less what would change constrained distances (RATTLE)
+//   kick_and_project   v(t+1) = v(t+½) + ½dt·F(t+1)/m, minus its part along constrained distances (RATTLE)
 //
 // Sources: W. C. Swope et al., J. Chem. Phys. 76, 637 (1982), doi:10.1063/1.442716; H. C. Andersen, J. Comput. Phys.
-// 52, 24 (1983), doi:10.1016/0021-9991(83)90014-1. Units: Å, ps, amu, kcal/mol.
-// A group is doubles between its loads and its stores, one group a lane, and integers outside. What becomes of it
-// depends on nothing else: the bits are the same in any batch, on any rank and thread (of one instruction set).
+//   52, 24 (1983), doi:10.1016/0021-9991(83)90014-1. Units: Å, ps, amu, kcal/mol.
+// A group is computed in doubles, one group per lane, and stored as integers. Its result depends on nothing but the
+// group, so the bits are the same in any batch, on any rank and thread (of one instruction set).
 #pragma once
 
 #include <array>
@@ -21,12 +22,12 @@
 
 namespace tessera::md::integrate {
 
-/// Faster atoms have blown up, Å/ps: 2 Å in a 2 fs step, thirty times a hydrogen's thermal speed.
+/// A run counts as blown up beyond this speed, Å/ps: 2 Å in a 2 fs step, thirty times a hydrogen's thermal speed.
 inline constexpr double speed_limit = 1000;
 
 struct HalfStep {
   std::array<double, 3> edges{};        // of the box, Å
-  double kick = 0;                      // ps: for how long the forces act
+  double kick = 0;                      // ps, the time for which the forces act
   double timestep = 0;                  // ps
   double tolerance = 1e-10;             // of constrained distances, relative
   const std::int64_t* force = nullptr;  // (3·slots) units of force_unit
@@ -34,23 +35,24 @@ struct HalfStep {
   Fraction* position = nullptr;
 };
 
-/// An atom by which a rank has found the run blown up: too fast after the kick, or of a group whose constraints can't
-/// be kept. The group stays where it is, without velocity.
+/// Names an atom that shows that the run has blown up: it is too fast after the kick, or its group's constraints can't
+/// be satisfied. The group stays where it is, without velocity.
 struct Failure {
   std::int32_t slot = -1;
-  double speed = 0;  // Å/ps; 0: the constraints
+  double speed = 0;  // Å/ps; 0: its constraints failed
 
-  /// Of two, the one that is told: by the least slot, whichever thread found it.
+  /// Keeps the failure with the lower slot, so that the report does not depend on threads.
   void offer(const Failure& other) {
     if (other.slot >= 0 && (slot < 0 || other.slot < slot)) *this = other;
   }
 };
 
-/// Works on share `share` of `n_shares` of each list.
+/// Advances share `share` of `n_shares` of each list.
 void kick_and_drift(std::span<const constraint::GroupList> lists, int share, int n_shares, const HalfStep& step,
                     Failure& failure);
 
-/// As above. The impulse is half a step of the constraint force: its virial is added where `energies` is not null.
+/// Advances like kick_and_drift. The impulse is half a step of the constraint force; its virial is added if `energies`
+/// is not null.
 void kick_and_project(std::span<const constraint::GroupList> lists, int share, int n_shares, const HalfStep& step,
                       Failure& failure, EnergyVirial* energies);
 

@@ -1,4 +1,4 @@
-// The half steps against one group at a time, with every instruction set that this machine has.
+// Compares the half steps with one group at a time, with every instruction set that this machine has.
 #include "tessera/md/integrate/half_step.h"
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ constexpr double timestep = 0.002;
 
 struct Sample {
   std::vector<GroupList> lists;
-  std::vector<std::vector<double>> mass;  // of each list's groups
+  std::vector<std::vector<double>> mass;  // of the groups of each list
   std::vector<Fraction> position;
   std::vector<Velocity> velocity;
   std::vector<std::int64_t> force;
@@ -42,7 +42,7 @@ struct Sample {
   }
 };
 
-/// Groups of every kind in random places and slots, at some 300 K; `each` of a kind.
+/// Returns groups of every kind in random places and slots, at about 300 K; `each` of a kind.
 Sample make_sample(int each) {
   std::mt19937_64 random(41);
   auto molecules = constraint::test::molecules();
@@ -97,7 +97,7 @@ void for_groups(const Sample& sample, Visit&& visit) {
   }
 }
 
-/// Atoms move at `v`, within a rounding.
+/// Checks that an atom moves at `v`, within rounding.
 void expect_velocity(const Sample& sample, std::int32_t slot, const Vec3& v) {
   const Vec3 found = sample.exact_velocity(slot);
   EXPECT_NEAR(found.x, v.x, velocity_unit);
@@ -126,7 +126,7 @@ void check_drift() {
       const Vec3 moved = drifted[a] - place[a];
       expect_velocity(after, slots[a], (1 / timestep) * moved);
       const auto expected = before.position[index(slots[a])] + box.fraction(moved);
-      EXPECT_LT(norm(box.displacement(expected, after.position[index(slots[a])])), 2e-8);  // two units a direction
+      EXPECT_LT(norm(box.displacement(expected, after.position[index(slots[a])])), 2e-8);  // two units per direction
     }
   });
 }
@@ -158,8 +158,8 @@ void check_projection() {
   EXPECT_EQ(without.velocity, after.velocity);
 }
 
-/// The same bits whatever else is in a batch: in any number of shares, and with another group first. The tolerance is
-/// loose, so that an iteration more than a group asks for would show.
+/// Checks that the rest of a batch changes no bits, in any number of shares and with another group first. The tolerance
+/// is loose, so that an iteration beyond those that a group needs would show.
 void check_independence() {
   for (const bool drift : {true, false}) {
     const Sample start = make_sample(21);
@@ -194,7 +194,7 @@ void check_independence() {
   }
 }
 
-/// A group of each kind can't go on: it is stopped and named, the others don't notice.
+/// Lets a group of each kind fail: it must be stopped and reported, and the others must not change.
 void check_failure() {
   Sample start = make_sample(13);
   std::fill(start.force.begin(), start.force.end(), 0);
@@ -211,7 +211,7 @@ void check_failure() {
       auto culprit = group[n - 1];
       if (too_fast) {
         broken.velocity[index(culprit)].x = static_cast<std::int32_t>(1500 / velocity_unit);
-      } else {  // a bond without direction
+      } else {  // gives a bond no direction
         const auto [i, j] = constraints.pair[0];
         broken.position[index(group[index(i)])] = broken.position[index(group[index(j)])];
         culprit = group[0];

@@ -1,5 +1,5 @@
-// What a step does to atoms before and after their forces are computed. To add an integrator: a file with a class and
-// its entry, one line in registry.cpp.
+// Defines what a step does to atoms before and after their forces are computed. A new integrator needs a file with a
+// class and its entry, and one line in registry.cpp.
 #pragma once
 
 #include <memory>
@@ -14,25 +14,25 @@ class Integrator {
  public:
   virtual ~Integrator() = default;
 
-  /// From the positions of a step to those of the next; forces are those of the old positions. Collective.
+  /// Advances positions to the next step; forces are those at the old positions. Collective.
   [[nodiscard]] virtual Failure before_forces(Motion& motion) = 0;
-  /// Forces are those of the new positions. Adds the virial of the constraints where asked for. Collective.
+  /// Is called with the forces at the new positions. Adds the virial of the constraints if requested. Collective.
   [[nodiscard]] virtual Failure after_forces(Motion& motion, bool with_virial) = 0;
 
-  /// Whether the coming step needs energies, virial and temperature beside those that are asked for.
+  /// Tells whether the integrator needs energies, virial and temperature in the coming step, even if nobody else does.
   virtual bool needs_energies(std::int64_t /*step*/) const { return false; }
-  /// The groups of forces that the coming step needs. Those of the other groups stay what they were when they were last
-  /// computed until the next search, and are not known after it. Where energies are asked for, all groups are computed.
+  /// Returns the groups of forces that the coming step needs. Those of other groups stay what they were when they were
+  /// last computed until the next search, and are unknown after it. A step whose energies are requested computes all.
   virtual GroupSet due_groups(std::int64_t /*step*/) const { return all_groups; }
-  /// The quantity that this motion conserves, kcal/mol: the total energy, and what coupling has taken out of it.
+  /// Returns the quantity that this motion conserves, kcal/mol: the total energy plus what coupling has removed.
   virtual double conserved(const Energies& energies, const State& /*state*/) const { return energies.total(); }
-  /// Degrees of freedom that the integrator itself removes, beside the constraints.
+  /// Returns the degrees of freedom that the integrator itself removes, beside the constraints.
   virtual std::int64_t removed_degrees_of_freedom() const = 0;
-  /// Where velocities stand after a step. Checkpoints hold it.
+  /// Returns the time of the velocities after a step, which checkpoints record.
   virtual VelocityTime velocity_time() const { return VelocityTime::whole_step; }
 };
 
-/// An entry of the registry.
+/// Describes an integrator in the registry.
 struct IntegratorEntry {
   std::string_view name;
   std::string_view description;
@@ -40,7 +40,7 @@ struct IntegratorEntry {
 };
 
 std::span<const IntegratorEntry> integrators();
-/// Throws InputError where there is none of this name.
+/// Throws InputError if there is no integrator of this name.
 std::unique_ptr<Integrator> make_integrator(const EngineSettings& settings);
 
 }  // namespace tessera::md::integrate

@@ -51,7 +51,7 @@ void Motion::rebuild() {
   });
 }
 
-/// Calls half(thread, step, failure) on every thread. Returns the failure to tell of.
+/// Calls half(thread, step, failure) on every thread. Returns the failure to report.
 template <class Half>
 Failure Motion::run_half_step(double kick, const std::vector<std::int64_t>& force, Half&& half) {
   const HalfStep step = {.edges = state_.box.edges(),
@@ -83,7 +83,7 @@ Failure Motion::kick_and_project(double kick, const std::vector<std::int64_t>& f
   });
 }
 
-/// Within a rounding of the velocities.
+/// Restores the positions to within a rounding of the velocities.
 void Motion::undo_drift() {
   const double dt = settings_.timestep * velocity_unit;
   for (std::int32_t s = 0; s < domain_.n_owned_slots(); ++s) {
@@ -141,7 +141,7 @@ void Motion::set_box(const Box& box) {
 }
 
 std::string Motion::constrain_positions() {
-  // The corrections of a drift of no length: positions move to the constraints along their present bonds.
+  // Positions are moved onto the constraints along their present bonds, like after a drift of zero length.
   std::string problem;
   topology_.for_constrained([&](const auto& atoms) {
     const auto before = places(atoms, state_.box, state_.position);

@@ -1,5 +1,5 @@
-// What integrators are made of: the operations that move a rank's atoms. Each runs on all threads; none depends on how
-// atoms are shared between ranks and threads.
+// Provides the operations that integrators are made of; each moves a rank's atoms. They run on all threads, and no
+// result depends on how atoms are shared between ranks and threads.
 #pragma once
 
 #include <cstdint>
@@ -20,48 +20,49 @@ namespace tessera::md::integrate {
 
 class Motion {
  public:
-  /// All that is referred to must outlive this.
+  /// Keeps references to all arguments, which must outlive this.
   Motion(const EngineSettings& settings, State& state, const domain::Domain& domain, const Topology& topology,
          Forces& forces, const comm::Communicator& comm, ThreadPool& threads);
 
-  /// After a search.
+  /// Updates the masses by slot after a search.
   void rebuild();
 
   double timestep() const { return settings_.timestep; }  // ps
   std::int64_t step() const { return state_.step; }
   const State& state() const { return state_; }
   const Forces& forces() const { return forces_; }
-  /// Energies when they were last summed, the same on every rank.
+  /// Returns the energies of the last summation, the same on every rank.
   const Energies& energies() const { return energies_; }
   void set_energies(const Energies& energies) { energies_ = energies; }
 
-  /// v += kick·F/m, turned so that the drift keeps the constraints; x += timestep·v. `kick` in ps. Where a rank finds
-  /// that the run has blown up, its atoms go back to where their forces are known.
+  /// Applies v += kick·F/m, corrected so that the drift keeps the constraints, and x += timestep·v. `kick` is in ps. If
+  /// a rank finds that the run has blown up, its atoms return to where their forces are known.
   [[nodiscard]] Failure kick_and_drift(double kick, const std::vector<std::int64_t>& force);
-  /// v += kick·F/m without what would change constrained distances; adds the virial of that where asked for.
+  /// Applies v += kick·F/m minus its part along constrained distances; adds the virial of that part if requested.
   [[nodiscard]] Failure kick_and_project(double kick, const std::vector<std::int64_t>& force, bool with_virial);
-  /// The same with all forces.
+  /// Does the same with all forces.
   [[nodiscard]] Failure kick_and_drift(double kick) { return kick_and_drift(kick, forces_.total()); }
   [[nodiscard]] Failure kick_and_project(double kick, bool with_virial) {
     return kick_and_project(kick, forces_.total(), with_virial);
   }
-  /// Takes the motion of the centre of mass from all velocities. Collective.
+  /// Removes the motion of the centre of mass from all velocities. Collective.
   void remove_centre_of_mass_motion();
-  /// Scales all velocities.
   void scale_velocities(double factor);
 
-  /// Changes the box, the same on every rank, and the atoms with it: the first atom of each constraint group keeps its
-  /// fractions of the box, the others of the group keep their distance from it in Å, so that constraints hold. An atom
-  /// without constraints is a group of its own. The change may be of a few per cent between two searches.
+  /// Changes the box, the same on every rank, and the atoms with it. The first atom of each constraint group keeps its
+  /// fractions of the box, and the others of the group keep their distance from it in Å, so that constraints still
+  /// hold. An atom without constraints is a group of its own. Between two searches the box may change by a few per
+  /// cent.
   void set_box(const Box& box);
 
-  /// Puts constrained distances right along the present bonds. Returns what can't be put right on this rank.
+  /// Corrects constrained distances along the present bonds. Returns a message about a group of this rank that can't be
+  /// corrected.
   [[nodiscard]] std::string constrain_positions();
-  /// Velocities from a Maxwell distribution (K), keyed by seed, atom id and step.
+  /// Draws velocities from a Maxwell distribution (K), keyed by seed, atom id and step.
   void draw_velocities(double temperature, std::uint64_t seed);
-  /// Adds the virial of the constraint forces of a state: of those that would bend its first half step.
+  /// Adds the virial of the constraint forces of a state, which are those that act in its first half step.
   [[nodiscard]] Failure add_constraint_virial();
-  /// Of this rank's atoms, in energy units.
+  /// Returns the kinetic energy of this rank's atoms, in energy units.
   std::int64_t kinetic_energy() const;
 
   std::size_t bytes() const { return inverse_mass_.capacity() * sizeof(double); }

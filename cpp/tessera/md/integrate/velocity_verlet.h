@@ -1,4 +1,4 @@
-// Velocity Verlet at constant energy, with SETTLE, SHAKE and RATTLE. Velocities stand at whole steps.
+// Integrates at constant energy by velocity Verlet, with SETTLE, SHAKE and RATTLE. Velocities are at whole steps.
 //
 //   v(t+½) = v(t) + ½dt·F(t)/m,  x(t+1) = x(t) + dt·v(t+½),  v(t+1) = v(t+½) + ½dt·F(t+1)/m
 //

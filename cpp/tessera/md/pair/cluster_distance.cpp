@@ -1,4 +1,5 @@
-// Distances between clusters, compiled for every instruction set that Highway knows here and chosen at run time.
+// Computes distances between clusters, compiled for every instruction set that Highway supports here and chosen at run
+// time.
 #include "tessera/md/pair/cluster_distance.h"
 
 #include <bit>
@@ -18,12 +19,12 @@ using D = hn::CappedTag<float, 16>;
 using V = hn::Vec<D>;
 constexpr std::size_t lanes = hn::MaxLanes(D()), registers = 16 / lanes;
 
-/// One cluster's box, and the cut-off with how far its atoms may move.
+/// Holds one cluster's box, and the cut-off plus the reach of its atoms.
 struct Extents {
   V lower[3], upper[3], range;
 };
 
-/// Faces of many boxes.
+/// Refers to the faces and reaches of many boxes.
 struct Faces {
   const float *lower[3], *upper[3], *reach;
 };
@@ -34,7 +35,7 @@ HWY_INLINE std::uint32_t Bits(hn::Mask<D> mask) {
   return static_cast<std::uint32_t>(bytes[0] | (bytes[1] << 8));
 }
 
-/// Which of the next boxes may come within the box's range, by their reach.
+/// Returns a bit for each of the next boxes that may come within range of this box, given the reach of each.
 HWY_INLINE std::uint32_t NearBoxes(const Extents& box, const Faces& faces, std::size_t first) {
   const D d;
   V gap2 = hn::Zero(d);
@@ -48,7 +49,7 @@ HWY_INLINE std::uint32_t NearBoxes(const Extents& box, const Faces& faces, std::
   return Bits(hn::Lt(gap2, hn::Mul(range, range)));
 }
 
-/// The first `left` bits, at most all lanes.
+/// Returns a mask of the first `left` bits, or of all lanes if there are fewer.
 template <class Left>
 HWY_INLINE std::uint32_t FirstBits(Left left) {
   return left < static_cast<Left>(lanes) ? (1u << left) - 1 : (1u << lanes) - 1;
@@ -59,7 +60,7 @@ HWY_INLINE hn::Mask<D> MaskOf(std::uint32_t bits) {
   return hn::LoadMaskBits(D(), bytes);
 }
 
-/// Appends the entries of the bits' clusters to `list`. Stores whole registers.
+/// Appends the entries whose bits are set to `list`. It stores whole registers.
 HWY_INLINE PairEntry* Append(hn::Vec<hn::RebindToUnsigned<D>> entries, std::uint32_t bits, PairEntry* list) {
   const hn::RebindToUnsigned<D> du;
   hn::StoreU(hn::Compress(entries, hn::RebindMask(du, MaskOf(bits))), du, list);
@@ -140,7 +141,7 @@ void FindNearClusters(std::int32_t i, std::size_t first, const Candidates& candi
     unclear = Append(entries, is_near ^ is_marked, unclear);
     if (is_marked != 0) marked = Append(entries, is_marked, marked);
   }
-  // One block of four lanes holds one i-atom against the four j-atoms.
+  // A block of four lanes holds one i-atom against the four j-atoms.
   HWY_ALIGN float spread[4][16];
   for (std::size_t k = 0; k < 16; ++k) {
     spread[0][k] = ci.x[k / 4];
@@ -155,7 +156,7 @@ void FindNearClusters(std::int32_t i, std::size_t first, const Candidates& candi
             yj = hn::Add(hn::LoadDup128(d, cj.y), hn::Set(d, cells.shift[1][cell])),
             zj = hn::Add(hn::LoadDup128(d, cj.z), hn::Set(d, cells.shift[2][cell]));
     const V reach = hn::LoadDup128(d, set.reach + 4 * j);
-    auto least = hn::Zero(d);  // of squares of distances beyond the range
+    auto least = hn::Zero(d);  // the least squared distance minus the squared range
     HWY_UNROLL(4)
     for (std::size_t r = 0; r < registers; ++r) {
       const auto dx = hn::Sub(hn::Load(d, spread[0] + r * lanes), xj);
@@ -165,7 +166,7 @@ void FindNearClusters(std::int32_t i, std::size_t first, const Candidates& candi
       const auto r2 = hn::MulAdd(dx, dx, hn::MulAdd(dy, dy, hn::Mul(dz, dz)));
       least = hn::Min(least, hn::NegMulAdd(within, within, r2));
     }
-    *plain = *entry;  // stays if it is near: no branch that can't be foretold
+    *plain = *entry;  // the entry is kept if it is near; a branch here could not be predicted
     plain += hn::AllFalse(d, hn::Lt(least, hn::Zero(d))) ? 0 : 1;
   }
   near.n_plain = static_cast<std::size_t>(plain - near.plain);

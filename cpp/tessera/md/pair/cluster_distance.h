@@ -1,4 +1,4 @@
-// The inner loop of the pair list: which clusters of the cells around come near one.
+// Finds the clusters in the neighbour cells that come near a given cluster; this is the inner loop of the pair list.
 #pragma once
 
 #include <algorithm>
@@ -11,11 +11,11 @@
 
 namespace tessera::md::pair {
 
-/// Half of the 5 × 5 × 5 cells around one, the cell itself first.
+/// This is half of the 5 × 5 × 5 neighbour cells, including the cell itself, which comes first.
 inline constexpr int n_neighbour_cells = 63;
 
-/// Axis-aligned boxes around clusters' atoms, Å relative to the cell's centre: one array a face, padded so that whole
-/// registers may be read past the last cluster; and the greatest reach of a cluster's atoms.
+/// Holds axis-aligned boxes around clusters' atoms, Å relative to the cell's centre, and the greatest reach of each
+/// cluster's atoms. There is one array per face, padded so that whole registers may be read past the last cluster.
 struct ClusterBounds {
   std::array<std::vector<float>, 3> lower, upper;
   std::vector<float> reach;
@@ -28,16 +28,16 @@ struct ClusterBounds {
   std::size_t bytes() const { return 7 * reach.capacity() * sizeof(float); }
 };
 
-/// The cells that a cell's clusters are paired with: their clusters, the vectors to them and boxes around what they
-/// hold (Å relative to the first cell's centre). Cells that are not in the list have no clusters.
+/// Lists the cells that a cell's clusters are paired with: their clusters, the vectors to them and boxes around their
+/// atoms (Å relative to the first cell's centre). Cells that are not in the list have no clusters.
 struct alignas(64) NeighbourCells {
-  static constexpr std::size_t room = 64;  // whole registers
+  static constexpr std::size_t room = 64;  // a multiple of a register's lanes
   std::array<std::int32_t, room> begin{}, end{};
   std::array<std::array<float, room>, 3> shift{}, lower{}, upper{};
   std::array<float, room> reach{};
 };
 
-/// A cluster and which of the cells around it is in: cluster · 64 + neighbour cell.
+/// Combines a cluster and the number of its neighbour cell: cluster · 64 + neighbour cell.
 using PairEntry = std::uint32_t;
 inline constexpr int cell_bits = 6;
 inline constexpr std::int64_t most_clusters = std::int64_t{1} << (32 - cell_bits);  // 268 million atoms a rank
@@ -45,8 +45,8 @@ static_assert(n_neighbour_cells <= 1 << cell_bits);
 inline std::int32_t cluster_of(PairEntry entry) { return static_cast<std::int32_t>(entry >> cell_bits); }
 inline std::size_t cell_of(PairEntry entry) { return entry % (1u << cell_bits); }
 
-/// What of the cells around comes near some cluster of a cell, in the order of the cells: each cluster of the cell
-/// looks through these. Boxes are relative to the centre of the cell.
+/// Lists the clusters of the neighbour cells that come near some cluster of a cell, in the order of the cells; each
+/// cluster of the cell searches only these. Boxes are relative to the centre of the cell.
 struct Candidates : ClusterBounds {
   std::vector<PairEntry> entry;
   std::size_t n = 0;
@@ -58,20 +58,20 @@ struct Candidates : ClusterBounds {
   }
 };
 
-/// The clusters that find_near_clusters() looks at. `reach` (4·clusters): how far each atom may still move.
+/// Refers to the clusters that find_near_clusters() searches. `reach` (4·clusters) is how far each atom may still move.
 struct ClusterSet {
   const ClusterData* clusters;
   const float* reach;
   const ClusterBounds& bounds;
 };
 
-/// A set of candidates, by place.
+/// Marks candidates, by index.
 class CandidateMarks {
  public:
   void reserve(std::size_t candidates) { bits_.resize(std::max(bits_.size(), candidates / 8 + 8)); }
   void set(std::size_t place) { bits_[place / 8] |= static_cast<std::uint8_t>(1u << (place % 8)); }
   void clear(std::size_t place) { bits_[place / 8] = 0; }
-  /// Of sixteen candidates from one on: bit k of place first + k.
+  /// Returns sixteen candidates from `first` on: bit k is that of index first + k.
   std::uint32_t sixteen(std::size_t first) const {
     std::uint32_t bits;
     std::memcpy(&bits, bits_.data() + first / 8, sizeof bits);
@@ -82,14 +82,14 @@ class CandidateMarks {
   std::vector<std::uint8_t> bits_;
 };
 
-/// Clusters near one. Each array needs room for 16 more than all candidates.
+/// Lists the clusters near a given one. Each array needs room for 16 more entries than there are candidates.
 struct NearClusters {
-  PairEntry* plain;                        // near for certain
-  std::vector<PairEntry> marked, unclear;  // marked and perhaps near; what is worked on
+  PairEntry* plain;                        // certainly near
+  std::vector<PairEntry> marked, unclear;  // marked and possibly near; scratch
   std::size_t n_plain = 0, n_marked = 0;
 };
 
-/// A box around a cell's atoms, Å relative to its centre, and their greatest reach.
+/// Holds a box around a cell's atoms, Å relative to its centre, and their greatest reach.
 struct CellBox {
   std::array<float, 3> lower, upper;
   float reach;
@@ -99,13 +99,13 @@ struct CellBox {
 void find_candidates(const CellBox& box, const NeighbourCells& cells, const ClusterBounds& bounds, float cutoff,
                      Candidates& candidates);
 
-/// Finds the candidates, from place `first` on, that have an atom j closer than cutoff + reach_i + reach_j to an atom i
-/// of cluster `i`: by bounding boxes first, then by all 16 distances. Marked candidates are listed apart, and by their
-/// boxes alone.
+/// Finds the candidates, from index `first` on, that have an atom j closer than cutoff + reach_i + reach_j to an atom i
+/// of cluster `i`: by bounding boxes first, then by all 16 distances. Marked candidates are listed apart, and only
+/// their boxes are tested.
 void find_near_clusters(std::int32_t i, std::size_t first, const Candidates& candidates, const NeighbourCells& cells,
                         const ClusterSet& set, const CandidateMarks& marks, float cutoff, NearClusters& near);
 
-/// The name of the instruction set that kernels use on this machine.
+/// Returns the name of the instruction set that kernels use on this machine.
 const char* simd_target();
 
 }  // namespace tessera::md::pair

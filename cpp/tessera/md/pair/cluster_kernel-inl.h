@@ -1,4 +1,4 @@
-// The kernel's body, included once for each instruction set by cluster_kernel.cpp.
+// Contains the kernel's body; cluster_kernel.cpp includes it once for each instruction set.
 #include "tessera/base/fixed_point.h"
 #include "tessera/md/pair/functions-inl.h"
 
@@ -6,9 +6,9 @@ HWY_BEFORE_NAMESPACE();
 namespace tessera::md::pair {
 namespace HWY_NAMESPACE {
 
-constexpr std::size_t at_once = registers == 1 ? 4 : 1;  // entries
+constexpr std::size_t at_once = registers == 1 ? 4 : 1;  // entries that are computed together
 
-/// One i-cluster's registers.
+/// Holds an i-cluster's values, spread over registers.
 struct ICluster {
   HWY_ALIGN float x[16], y[16], z[16], q[16], sigma[16], epsilon[16];
 
@@ -25,7 +25,7 @@ struct ICluster {
   }
 };
 
-/// What a row adds to its i-cluster, lane by lane, in pair_force_unit.
+/// Sums the forces that a row adds to its i-cluster, lane by lane, in pair_force_unit.
 struct IForces {
   VI x[registers], y[registers], z[registers];
 
@@ -50,7 +50,7 @@ struct IForces {
   }
 };
 
-/// 12A and 6B of all 16 pairs from the table of types.
+/// Looks up 12A and 6B of all 16 pairs in the table of types.
 struct TableLookup {
   HWY_ALIGN float a12[16], b6[16];
 
@@ -68,7 +68,7 @@ struct TableLookup {
   }
 };
 
-/// The masks of several entries.
+/// Combines the interaction masks of several entries.
 template <std::size_t entries>
 HWY_INLINE MaskPack<entries * registers> Masks(const MaskedEntry* masked, std::uint16_t MaskedEntry::*which) {
   MaskPack<entries * registers> mask;
@@ -80,7 +80,7 @@ HWY_INLINE MaskPack<entries * registers> Masks(const MaskedEntry* masked, std::u
   return mask;
 }
 
-/// What an i-cluster brings to each of several entries.
+/// Repeats an i-cluster's parameter for each of several entries.
 template <std::size_t entries>
 HWY_INLINE Pack<entries * registers> OfI(const float* values) {
   Pack<entries * registers> pack;
@@ -88,7 +88,7 @@ HWY_INLINE Pack<entries * registers> OfI(const float* values) {
   return pack;
 }
 
-/// What the j-clusters of several entries bring.
+/// Combines a parameter of the j-clusters of several entries.
 template <std::size_t entries>
 HWY_INLINE Pack<entries * registers> OfJ(const ClusterData* const* clusters, const float (ClusterData::*values)[4]) {
   Pack<entries * registers> pack;
@@ -97,7 +97,7 @@ HWY_INLINE Pack<entries * registers> OfJ(const ClusterData* const* clusters, con
   return pack;
 }
 
-/// One component of the shifts of several entries.
+/// Combines one component of the shifts of several entries.
 template <std::size_t entries>
 HWY_INLINE Pack<entries * registers> OfCell(const float* const* shift, std::size_t component) {
   Pack<entries * registers> pack;
@@ -105,11 +105,11 @@ HWY_INLINE Pack<entries * registers> OfCell(const float* const* shift, std::size
   return pack;
 }
 
-/// Subtracts from a j-cluster's forces the sums over i-atoms, rounded.
+/// Subtracts the rounded sums over i-atoms from a j-cluster's forces.
 template <class W>  // a template, so that only the branch of this width is compiled
 HWY_INLINE void SubtractJForces(const W* fx, const W* fy, const W* fz, std::int32_t* fj) {
   if constexpr (lanes == 16) {
-    // Blocks of four lanes are i-atoms. All three sums end in one register: x, z, y and z again.
+    // Blocks of four lanes are i-atoms. The three sums are combined in one register: x, z, y and z again.
     const D d;
     const DI di;
     const W xy = hn::Add(hn::ConcatLowerLower(d, *fy, *fx), hn::ConcatUpperUpper(d, *fy, *fx));
@@ -128,22 +128,22 @@ HWY_INLINE void SubtractJForces(const W* fx, const W* fy, const W* fz, std::int3
   }
 }
 
-/// What the loop over a part reads and writes besides constants and the list.
+/// Refers to what the loop over a part reads and writes, except constants and the list.
 struct Loop {
   const std::array<float, 3>* shifts;
   const ClusterData* clusters;
   ClusterForces* force;
 };
 
-/// Energies and virial of a row. Each entry's share is rounded to a multiple of 2⁻²⁴ kcal/mol, so that the sums are
-/// exact and their order makes no difference.
+/// Sums the energies and the virial of a row. Each entry's contribution is rounded to a multiple of 2⁻²⁴ kcal/mol, so
+/// that the sums are exact in any order.
 class EnergySums {
  public:
   HWY_INLINE void Clear() {
     for (auto& one : sum_) one = hn::Zero(D2());
   }
 
-  /// Of the entry that stands at `part` of the packs: Lennard-Jones, Coulomb, distances and forces.
+  /// Adds the entry at `part` of the packs: Lennard-Jones, Coulomb, distances and forces.
   template <class P>
   HWY_INLINE void Add(const P& lj, const P& real, const P* d, const P* f, std::size_t part) {
     const auto sum_of = [&](auto&& value) HWY_ATTR {
@@ -186,8 +186,8 @@ class EnergySums {
   hn::Vec<D2> sum_[8];
 };
 
-/// All 16 pairs of each of some entries; false, with nothing added, where two atoms are so close that the sums'
-/// integers might overflow. `masked`: their masks; `table`: their parameters, if they come from there.
+/// Adds all 16 pairs of each of some entries. Returns false and adds nothing if two atoms are so close that the integer
+/// sums might overflow. `masked` holds the entries' masks; `table` holds their parameters if these come from the table.
 template <class Choice, std::size_t entries, bool Masked, bool WithEnergy>
 [[nodiscard]] HWY_INLINE bool AddEntries(const KernelConstants& k, const Loop& loop, const ICluster& ci,
                                          const PairEntry* j, const MaskedEntry* masked, const TableLookup* table,
@@ -206,12 +206,12 @@ template <class Choice, std::size_t entries, bool Masked, bool WithEnergy>
                          Sub(OfI<entries>(ci.z), Add(OfJ<entries>(cj, &ClusterData::z), OfCell<entries>(shift, 2)))};
   const auto& [dx, dy, dz] = distance;
   const P distance2 = MulAdd(dx, dx, MulAdd(dy, dy, Mul(dz, dz)));
-  auto active = Lt(distance2, set(k.range2));  // pairs that feel anything
-  const P r2 = Max(distance2, set(1e-4f));     // atoms on top of each other: finite, and huge
+  auto active = Lt(distance2, set(k.range2));  // pairs within any cut-off
+  const P r2 = Max(distance2, set(1e-4f));     // keeps the force of coinciding atoms finite, yet huge
   const P inverse = InverseSqrt(r2), inverse2 = Mul(inverse, inverse);
   const P qq = Mul(OfI<entries>(ci.q), OfJ<entries>(cj, &ClusterData::q));
 
-  // In units of the dispersion 6B/r⁶, to which the repulsion 12A/r¹² is as s⁶ to one.
+  // Forces are in units of the dispersion 6B/r⁶; the repulsion 12A/r¹² is then s⁶.
   const P si = OfI<entries>(ci.sigma), sj = OfJ<entries>(cj, &ClusterData::sigma);
   const P sigma = ChosenRule<Choice>(k) == KernelRule::lorentz_berthelot ? Add(si, sj) : Mul(si, sj);
   const P s1 = Mul(sigma, inverse), s2 = Mul(s1, s1), s6 = Mul(Mul(s2, s2), s2);
@@ -231,7 +231,7 @@ template <class Choice, std::size_t entries, bool Masked, bool WithEnergy>
   auto interact = active;
   if constexpr (Masked) interact = And(active, Masks<entries>(masked, &MaskedEntry::interact));
   if (ChosenCoulomb<Choice>(k) == Electrostatics::pme) {
-    // 1/r less the mesh's share for pairs that interact, its share alone for excluded ones
+    // Pairs that interact feel 1/r minus the mesh's contribution; excluded ones feel only minus that contribution.
     P direct = inverse;
     if constexpr (Masked) {
       active = And(active, Or(interact, Masks<entries>(masked, &MaskedEntry::excluded)));
@@ -273,8 +273,8 @@ template <class Choice, std::size_t entries, bool Masked, bool WithEnergy>
   return true;
 }
 
-/// Entries of a row that need no parameters from the table: as many at once as there are, at most `entries`. `masked`
-/// goes with them where they have masks.
+/// Adds the entries of a row that need no parameters from the table, `entries` at once and then the rest in smaller
+/// numbers. `masked` holds their masks if they have any.
 template <class Choice, std::size_t entries, bool Masked, bool WithEnergy, class OnClash>
 HWY_INLINE void AddAll(const KernelConstants& k, const Loop& loop, const ICluster& ci, const PairEntry* j,
                        const MaskedEntry* masked, std::size_t n, IForces& sums, EnergySums& energies,
@@ -301,7 +301,7 @@ HWY_INLINE void AddAll(const KernelConstants& k, const Loop& loop, const ICluste
 template <class Choice, bool WithEnergy>
 void RunLoop(const KernelConstants& constants, const PairListPart& part, const RowRange& rows, const std::int32_t* type,
              const Loop& loop, EnergyVirial* total, std::vector<Clash>& clashes) {
-  const KernelConstants k = constants;  // of our own: nothing that is stored changes them
+  const KernelConstants k = constants;  // a local copy, which no store can alias
   ICluster ci;
   IForces sums;
   EnergySums energies;
@@ -351,7 +351,7 @@ void RunRows(const KernelConstants& k, const PairList& list, const PairListPart&
   [[maybe_unused]] const FlushDenormals flush;
   const Loop loop = {list.shifts.data(), clusters, force};
   const auto run = [&](auto body) { body(k, part, rows, type, loop, energies, clashes); };
-  // Energies are rare, so one loop serves them all; its forces are the same bits, being the same operations.
+  // Energies are rare, so one loop serves all cases; it does the same operations, so its forces are the same bits.
   if (energies != nullptr) return run(RunLoop<Runtime, true>);
   const bool common =
       k.electrostatics == Electrostatics::pme && k.rule == KernelRule::lorentz_berthelot && !k.needs_high_degree;

@@ -1,10 +1,10 @@
-// What: pair forces between 4-atom clusters, one cluster pair in 16 lanes (one AVX-512 register, two AVX2 registers,
-//   four of 128 bits): block i of four lanes is i-atom i against the four j-atoms.
-// Formulas: functions.h. Coulomb's 1/r − erf(αr)/r by rsqrt with one Newton step and a polynomial in r²: one
-//   for all distances or, with AVX-512, sixteen shorter ones, whose coefficients wait in a register each.
-// Units: Å; forces in 2⁻¹⁸ kcal/mol/Å (charges and ε come scaled so that no conversion is needed).
-// Order: floating point within a cluster pair, fixed point beyond, so that the result depends neither on ranks and
-//   threads nor on the order of the list.
+// Computes pair forces between 4-atom clusters, one cluster pair in 16 lanes (one AVX-512 register, two AVX2 registers,
+// four of 128 bits). Block i of four lanes is i-atom i against the four j-atoms.
+// Formulas: functions.h. Coulomb's 1/r − erf(αr)/r is computed by rsqrt with one Newton step and a polynomial in r²:
+//   one for all distances or, with AVX-512, sixteen shorter ones, whose coefficients are held one to a register.
+// Units: Å; forces in 2⁻¹⁸ kcal/mol/Å (charges and ε are scaled beforehand, so that no conversion is needed).
+// Order: sums are in floating point within a cluster pair and in fixed point beyond, so that the result depends neither
+//   on ranks and threads nor on the order of the list.
 // Cost: about 70 instructions for 16 pairs.
 #include "tessera/md/pair/cluster_kernel.h"
 
@@ -35,7 +35,7 @@ PreparedConstants prepare_constants(const PairSettings& settings, KernelRule rul
   const double rc = settings.cutoff, rs = settings.switch_distance, rc3 = rc * rc * rc, rs3 = rs * rs * rs;
   const auto f = [](double value) { return static_cast<float>(value); };
   c.lj = settings.lj;
-  // A switch of no width is the plain function, shifted where the modifier shifts.
+  // A switch without width is the plain function, shifted if the modifier shifts.
   if (rs >= rc && (c.lj == LjModifier::potential_switch || c.lj == LjModifier::quintic_switch)) c.lj = LjModifier::cut;
   c.electrostatics = settings.electrostatics;
   c.rule = rule;
@@ -91,7 +91,7 @@ PreparedConstants prepare_constants(const PairSettings& settings, KernelRule rul
   }
   c.ewald_scale = f(2 / (range * range));
   if (settings.electrostatics == Electrostatics::pme) {
-    constexpr double accepted = 2e-6;  // of single precision's own errors
+    constexpr double accepted = 2e-6;  // below the errors of single precision
     auto force = fit_ewald_force(settings.alpha, range, ewald_degree);
     c.needs_high_degree = force.error > accepted;
     if (c.needs_high_degree) force = fit_ewald_force(settings.alpha, range, ewald_degree_high);

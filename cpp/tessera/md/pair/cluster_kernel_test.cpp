@@ -1,4 +1,4 @@
-// The pair schemes against all pairs by definition.
+// Compares the pair schemes with all pairs by definition.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -32,11 +32,11 @@ struct Options {
   int threads = 1;
   bool with_energies = true;
   double buffer = 1.5;
-  double reach = 0.5;  // of each atom, in buffers
-  double moved = 0;    // Å, each atom after the search, in a direction of its own
+  double reach = 0.5;  // of each atom, in units of the buffer
+  double moved = 0;    // Å, of each atom after the search, in a direction of its own
 };
 
-/// So fast that every atom's reach is the greatest, half the buffer.
+/// This velocity is so high that every atom gets the greatest reach, half the buffer.
 constexpr Velocity fast = {1 << 30, 0, 0};
 
 Found compute(const test::Sample& sample, const PairSettings& settings, const Options& options) {
@@ -101,7 +101,7 @@ void expect_agreement(const Found& found, const test::Oracle& oracle, bool with_
     for (std::size_t d = 0; d < 3; ++d) sum[d] += static_cast<std::uint64_t>(found.force[3 * id + d]);
   }
   ASSERT_GT(size2, 0);
-  const double energy_tolerance = 0.05 * tolerance;  // single precision: 10⁻⁶ of what was summed
+  const double energy_tolerance = 0.05 * tolerance;  // 10⁻⁶ of the sum, for single precision
   EXPECT_LE(std::sqrt(error2 / size2), tolerance) << "relative error of forces, RMS";
   EXPECT_EQ(found.padding, 0);
   const auto near = [&](double value, double expected, double size, const char* name) {
@@ -127,7 +127,7 @@ PairSettings short_range(LjModifier lj, Electrostatics e) {
   return s;
 }
 
-/// The direct sum goes further than Lennard-Jones.
+/// Extends the direct sum beyond the Lennard-Jones cut-off.
 PairSettings with_two_cutoffs(PairSettings settings) {
   settings.direct_cutoff = settings.cutoff;
   settings.cutoff = 6.9;
@@ -140,7 +140,7 @@ constexpr LjModifier modifiers[] = {LjModifier::cut, LjModifier::potential_switc
 constexpr Electrostatics electrostatics[] = {Electrostatics::pme, Electrostatics::cut, Electrostatics::shift,
                                              Electrostatics::force_switch};
 
-/// The fast schemes other than that of clusters.
+/// Returns the fast schemes other than the one with clusters.
 std::vector<std::string> cell_schemes() {
   std::vector<std::string> names;
   for (const auto& scheme : pair_schemes())
@@ -204,7 +204,7 @@ TEST(PairSchemes, SwitchesOfNoWidthArePlain) {
   }
 }
 
-/// A box of this many cells along each edge, just large enough.
+/// Returns a box of this many cells along each edge, just large enough.
 test::Sample sample_of_cells(std::int64_t n, const PairSettings& settings, double buffer) {
   const double cell = 0.5 * (settings.cutoff + buffer) + 1.1 * 0.96;
   const double edge = std::max(static_cast<double>(n) * cell, 2 * settings.cutoff) + 0.01;
@@ -216,7 +216,7 @@ TEST(PairSchemes, AnyNumberOfCells) {
   for (const std::int64_t n : {2, 3, 4, 5, 7}) {
     SCOPED_TRACE(std::to_string(n) + " cells");
     auto settings = short_range(LjModifier::cut, Electrostatics::cut);  // every pair up to the cut-off counts
-    if (n == 2) settings.cutoff = 5;                                    // twice the cut-off fits into two cells
+    if (n == 2) settings.cutoff = 5;                                    // two cells are as wide as twice the cut-off
     if (n >= 5) settings.cutoff = 6;
     const double buffer = n == 2 ? 3 : 1.5;
     const auto sample = sample_of_cells(n, settings, buffer);
@@ -228,7 +228,7 @@ TEST(PairSchemes, AnyNumberOfCells) {
       const auto exact = compute(sample, settings, {.scheme = "reference", .buffer = buffer, .moved = moved});
       const auto oracle = test::all_pairs(sample.system, exact.position, settings);
       expect_agreement(exact, oracle, true, 1e-7);  // a cell's centre is rounded to 2⁻³² of the box
-      // A move may push atoms into each other, where single precision has less to say.
+      // A move may push atoms into each other, where single precision is less exact.
       if (moved == 0) {
         expect_agreement(compute(sample, settings, {.buffer = buffer}), oracle, true, 2e-5);
         for (const auto& scheme : cell_schemes())
@@ -238,7 +238,7 @@ TEST(PairSchemes, AnyNumberOfCells) {
   }
 }
 
-/// Calls check(settings, name) for every scheme with every function that it has.
+/// Calls check(settings, name) for every scheme with each of its functions.
 template <class Check>
 void for_schemes(PairSettings settings, Check&& check) {
   int n = 0;
@@ -271,7 +271,7 @@ TEST(PairSchemes, TheSameBitsOnAnyThreads) {
   });
 }
 
-// Ranks make their lists when they please.
+// Ranks may make their lists at different times.
 TEST(PairSchemes, WhichListItIsChangesNoBit) {
   const auto sample = test::make_mixture({.with_nbfix = true});
   for_schemes(short_range(LjModifier::potential_switch, Electrostatics::pme),
@@ -303,14 +303,14 @@ TEST(PairSchemes, PairForcesSumToNothingExactly) {
     for (std::size_t i = 0; i < found.force.size(); ++i)
       sum[i % 3] += found.force[i], size[i % 3] += std::abs(found.force[i]);
     for (std::size_t d = 0; d < 3; ++d) {
-      // The kernel of clusters rounds the two sides of a cluster pair apart, to 2⁻¹⁸.
+      // The cluster kernel rounds the two sides of a cluster pair separately, to 2⁻¹⁸.
       EXPECT_LE(from_fixed(std::abs(sum[d]), force_unit), scheme.name == "cluster" ? 0.01 : 0.0) << scheme.name;
       EXPECT_GT(size[d], 0);
     }
   }
 }
 
-/// Two ions of one kind at a distance along x, alone in a box.
+/// Computes two equal ions at a distance along x, alone in a box.
 Found two_ions(double distance, double charge, const std::string& scheme,
                PairFunction function = PairFunction::analytic) {
   const Vec3 at = {1, 2, 3};
@@ -341,10 +341,10 @@ TEST(PairSchemes, ForcesOnClashingAtomsAreFiniteAndLarge) {
         for (const double distance : {1.5, 1.0, 0.5, 0.1, 0.01, 0.001}) {
           SCOPED_TRACE(distance);
           const auto found = two_ions(distance, charge, scheme, settings.function);
-          // On the left the force points left, on the right it points right: repelling, not wrapped around.
+          // The force points left on the left and right on the right: the ions repel, and no integer has overflowed.
           EXPECT_LT(found.force_on(0).x, -100);
           EXPECT_GT(found.force_on(1).x, 100);
-          // Beyond what the kernels' integers hold, the pair is summed in double precision.
+          // Beyond the range of the kernels' integers the pair is computed in double precision.
           const double exact = two_ions(distance, charge, "reference").force_on(0).x;
           EXPECT_NEAR(found.force_on(0).x, exact, 1e-5 * std::abs(exact));
           EXPECT_NEAR(found.force_on(1).x, -exact, 1e-5 * std::abs(exact));

@@ -13,7 +13,7 @@ namespace {
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
-/// A list of cluster pairs.
+/// Computes pairs of clusters from a list.
 class ClusterList : public PairSum {
  public:
   explicit ClusterList(const PairData& data) : data_(data), lister_(data.domain, data.threads) {}
@@ -30,7 +30,7 @@ class ClusterList : public PairSum {
   std::size_t other_bytes() const override { return lister_.bytes(); }
 
  protected:
-  /// Rows of some parts of the list, in pieces: by thread, those that it listed.
+  /// Rows of some parts of the list, in pieces; each thread's share are the rows that it listed.
   struct Pieces {
     struct Piece {
       const PairListPart* part;
@@ -55,8 +55,8 @@ class ClusterList : public PairSum {
     return all;
   }
 
-  /// Calls function(thread, part, rows) for pieces as threads come free: sums across entries are integers, so who runs
-  /// what doesn't matter.
+  /// Calls function(thread, part, rows) for pieces as threads become free. Sums across entries are sums of integers, so
+  /// it does not matter which thread runs a piece.
   template <class Function>
   void for_pieces(const Pieces& all, Function&& function) {
     Shares shares(all.begin);
@@ -105,7 +105,8 @@ class ClusterSum final : public ClusterList {
                   ExactPairs::ExclusionEnergy::leave_out, by_thread[at(thread)]);
     });
     if (!with_energies) return;
-    // The energies of excluded pairs, clashing or not: they nearly cancel the self energy, single precision would show.
+    // The energies of excluded pairs nearly cancel the self energy, so single precision would show. They are computed
+    // here, for clashing pairs too.
     for_pieces(pieces_of({&list_.inner, &list_.outer}),
                [&](int thread, const PairListPart& part, const RowRange& rows) {
                  for (auto row = rows.begin; row < rows.end; ++row)
@@ -138,8 +139,8 @@ class ClusterSum final : public ClusterList {
     });
   }
 
-  /// From x[4] y[4] z[4] of each cluster in the kernel's unit to x y z of each slot in force_unit, all threads
-  /// together.
+  /// Converts x[4] y[4] z[4] of each cluster in the kernel's unit to x y z of each slot in force_unit, summed over
+  /// threads.
   void sum_forces(std::span<Accumulator> by_thread) {
     constexpr std::int64_t scale = static_cast<std::int64_t>(pair_force_unit / force_unit);
     data_.threads.run([&](int thread) {
@@ -158,7 +159,7 @@ class ClusterSum final : public ClusterList {
 
   std::vector<std::vector<ClusterForces>> force_;  // by thread
   std::vector<std::vector<Clash>> clashes_;        // by thread
-  bool has_inner_ = false;                         // what add_inner_forces() adds
+  bool has_inner_ = false;                         // whether add_inner_forces() has anything to add
 };
 
 class ReferenceSum final : public ClusterList {

@@ -1,4 +1,5 @@
-// Pairs of 4-atom clusters from a list: in SIMD single precision, or one by one in double precision.
+// Declares the schemes that compute pairs of 4-atom clusters from a list: in SIMD single precision, or one by one in
+// double precision.
 #pragma once
 
 #include <memory>
@@ -7,9 +8,10 @@
 
 namespace tessera::md::pair {
 
-/// The fast kernel of cluster_kernel.h.
+/// Makes the scheme that runs the fast kernel of cluster_kernel.h.
 std::unique_ptr<PairSum> make_cluster_scheme(const PairData& data);
-/// exact_pairs.h over the same list: the oracle, and what precision = "double" runs.
+/// Makes the scheme that runs exact_pairs.h over the same list: the reference of tests, and the one for precision =
+/// "double".
 std::unique_ptr<PairSum> make_reference_scheme(const PairData& data);
 
 }  // namespace tessera::md::pair

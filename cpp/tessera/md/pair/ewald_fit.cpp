@@ -1,4 +1,5 @@
-// Chebyshev interpolation of the two functions, which are entire in r², turned into powers for a Horner scheme.
+// Interpolates the two functions, which are entire in r², at Chebyshev points and converts the result to powers for a
+// Horner scheme.
 #include "tessera/md/pair/ewald_fit.h"
 
 #include <algorithm>
@@ -11,7 +12,7 @@ namespace tessera::md::pair {
 
 namespace {
 
-/// Coefficients of powers of t, which goes from −1 to 1 over [low, high] of r².
+/// Returns the coefficients of powers of t, which runs from −1 to 1 over [low, high] of r².
 template <class Function>
 std::vector<double> interpolate(Function&& function, double low, double high, int degree) {
   const auto n = static_cast<std::size_t>(degree) + 1;
@@ -27,7 +28,7 @@ std::vector<double> interpolate(Function&& function, double low, double high, in
                                           static_cast<double>(n));
     chebyshev[j] *= (j == 0 ? 1.0 : 2.0) / static_cast<double>(n);
   }
-  // T₀ = 1, T₁ = t, Tⱼ₊₁ = 2tTⱼ − Tⱼ₋₁
+  // The recurrence is T₀ = 1, T₁ = t, Tⱼ₊₁ = 2tTⱼ − Tⱼ₋₁.
   std::vector<double> coefficient(n, 0);
   std::vector<double> previous(n, 0), current(n, 0);
   previous[0] = 1;
@@ -45,7 +46,7 @@ std::vector<double> interpolate(Function&& function, double low, double high, in
   return coefficient;
 }
 
-/// The greatest difference of two functions of r² between 1 Å and the cut-off, times r.
+/// Returns the greatest difference of two functions of r² between 1 Å and the cut-off, times r.
 template <class Function, class Fit>
 double greatest_error(Function&& function, Fit&& fit, double cutoff) {
   double error = 0;
@@ -81,7 +82,7 @@ Polynomial fit_ewald_force(double alpha, double cutoff, int degree) {
 PiecewisePolynomial fit_ewald_force_piecewise(double alpha, double cutoff) {
   const auto function = [&](double r2) { return ewald_force_times_r(alpha, r2); };
   PiecewisePolynomial pieces;
-  // A little less than all pieces, so that rounding never leads beyond the last one.
+  // The scale is slightly too small, so that rounding never leads beyond the last piece.
   pieces.scale = (PiecewisePolynomial::n_pieces - 0.001) / (cutoff * cutoff);
   for (std::size_t n = 0; n < PiecewisePolynomial::n_pieces; ++n) {
     const auto low = static_cast<double>(n) / pieces.scale, high = static_cast<double>(n + 1) / pieces.scale;

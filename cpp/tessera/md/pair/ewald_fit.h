@@ -1,4 +1,4 @@
-// Polynomials in r² for the smooth part of Ewald's real-space sum.
+// Fits polynomials in r² to the smooth part of Ewald's real-space sum.
 #pragma once
 
 #include <array>
@@ -6,27 +6,27 @@
 
 namespace tessera::md::pair {
 
-/// Coefficients of powers of t = 2r²/r_c² − 1 on [0, r_c], and the greatest error relative to 1/r at the same
-/// distance beyond 1 Å.
+/// Holds the coefficients of powers of t = 2r²/r_c² − 1 on [0, r_c], and the greatest error relative to 1/r at the same
+/// distance, beyond 1 Å.
 struct Polynomial {
   std::vector<double> coefficient;
   double error = 0;
 };
 
-/// F·r: erf(αr)/r − 2α/√π·exp(−α²r²).
+/// Fits F·r: erf(αr)/r − 2α/√π·exp(−α²r²).
 Polynomial fit_ewald_force(double alpha, double cutoff, int degree);
 
-/// The same function piece by piece: with x = r²·scale − ½, its nearest whole number n and u = x − n, the coefficient
-/// of uᶜ is coefficient[c][n]. As many pieces as a register of AVX-512 has lanes.
+/// Holds the same function in pieces: with x = r²·scale − ½, its nearest integer n and u = x − n, the coefficient of uᶜ
+/// is coefficient[c][n]. There are as many pieces as a register of AVX-512 has lanes.
 struct PiecewisePolynomial {
   static constexpr int n_pieces = 16, degree = 4;
   double scale = 0;  // Å⁻²
   std::array<std::array<double, n_pieces>, degree + 1> coefficient{};
-  double error = 0;  // as of Polynomial
+  double error = 0;  // as for Polynomial
 };
 PiecewisePolynomial fit_ewald_force_piecewise(double alpha, double cutoff);
 
-/// erf(αr)/r.
+/// Fits erf(αr)/r.
 Polynomial fit_ewald_energy(double alpha, double cutoff, int degree);
 
 }  // namespace tessera::md::pair

@@ -9,12 +9,12 @@ namespace {
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
-/// Atoms nearer than this count as 10⁻⁸ Å apart, so that every function of distance is finite.
+/// Atoms closer than this are treated as 10⁻⁸ Å apart, so that every function of distance is finite.
 constexpr double least_r2 = 1e-16;
 
 bool is_limited(double force_over_r, double r) { return !(std::abs(force_over_r) * r < force_limit); }
 
-/// The force in its direction, which atoms in one place do not have: they are pushed apart along x.
+/// Returns the limited force along d; atoms at the same place are pushed apart along x.
 Vec3 limited(double force_over_r, double r, const Vec3& d) {
   if (!is_limited(force_over_r, r)) return force_over_r * d;
   const double length = norm(d), sign = force_over_r < 0 ? -1 : 1;
@@ -33,14 +33,14 @@ ExactPairs::ExactPairs(const PairData& data)
     std::fill(cell_.begin() + domain_.cell_begin[at(c)], cell_.begin() + domain_.cell_begin[at(c) + 1], c);
 }
 
-/// Å from the centre of the atom's cell.
+/// Returns the position of an atom relative to the centre of its cell, Å.
 Vec3 ExactPairs::relative(std::int32_t slot) const {
   const auto cell = domain_.cell[at(cell_[at(slot / cluster_size)])];
   const auto f = domain_.state().position[at(slot)] - domain_.grid().centre(cell);
   return {f.x * scale_.x, f.y * scale_.y, f.z * scale_.z};
 }
 
-/// The shift as whole cell edges in double precision.
+/// Returns the shift as a whole number of cell edges in double precision.
 Vec3 ExactPairs::exact_shift(const std::array<float, 3>& shift) const {
   const auto edge = domain_.cell_edges();
   return {std::round(shift[0] / edge[0]) * edge[0], std::round(shift[1] / edge[1]) * edge[1],
@@ -69,7 +69,7 @@ void ExactPairs::add_pair(std::int32_t i, std::int32_t j, const Vec3& d, bool ex
   accumulator.energies->add(Term::coulomb_real, qq * real.energy);
   if (exclusion_energy == ExclusionEnergy::add)
     accumulator.energies->add(Term::coulomb_exclusion, qq * exclusion.energy);
-  // The virial with the whole force: only what many atoms share must be limited.
+  // The virial uses the unlimited force; only sums that many atoms share must be limited.
   accumulator.energies->add_virial(d, force_over_r * d);
   if (is_limited(force_over_r, std::sqrt(r2))) {
     const auto [id, other] = std::minmax(domain_.state().id[at(i)], domain_.state().id[at(j)]);

@@ -1,5 +1,5 @@
-// Pairs in double precision: the oracle of the fast kernels, what precision = "double" runs, and
-// what the fast kernel hands over.
+// Computes pairs in double precision. Tests compare the fast kernels with it, precision = "double" runs it, and the
+// fast kernel leaves clashing pairs to it.
 #pragma once
 
 #include <cstdint>
@@ -12,17 +12,17 @@ namespace tessera::md::pair {
 
 class ExactPairs {
  public:
-  /// The data must outlive this.
+  /// Keeps a reference to the data, which must outlive this.
   explicit ExactPairs(const PairData& data);
 
   enum class ExclusionEnergy { add, leave_out };
-  /// Adds forces, energies and virial of all pairs of an entry; the energies of excluded pairs where asked to.
+  /// Adds forces, energies and virial of all pairs of an entry, and the energies of excluded pairs if requested.
   void add(std::int32_t i_cluster, const std::array<float, 3>& shift, const MaskedEntry& entry,
            ExclusionEnergy exclusion_energy, Accumulator& accumulator) const;
   /// Adds only the energies of an entry's excluded pairs.
   void add_exclusion_energies(std::int32_t i_cluster, const std::array<float, 3>& shift, const MaskedEntry& entry,
                               EnergyVirial& energies) const;
-  /// The same for one pair of atoms.
+  /// Adds forces, energies and virial of one pair of atoms.
   void add(std::int32_t i, std::int32_t j, const std::array<float, 3>& shift, bool excluded,
            ExclusionEnergy exclusion_energy, Accumulator& accumulator) const;
   void add_exclusion_energy(std::int32_t i, std::int32_t j, const std::array<float, 3>& shift,
@@ -38,7 +38,7 @@ class ExactPairs {
   const domain::Domain& domain_;
   const PairSettings& settings_;
   std::vector<std::int32_t> cell_;  // of each cluster
-  Vec3 scale_;                      // Å a fraction unit
+  Vec3 scale_;                      // Å per unit of Fraction
 };
 
 }  // namespace tessera::md::pair

@@ -1,5 +1,5 @@
-// The functions of distance (functions.h) as kernels compute them, on packs of registers in single precision: included
-// once for each instruction set by the kernels' bodies.
+// Computes the functions of distance (functions.h) for kernels, on packs of registers in single precision. The kernels
+// include it once for each instruction set.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -26,10 +26,11 @@ constexpr std::size_t registers = 16 / lanes;
 
 HWY_INLINE V set(float value) { return hn::Set(D(), value); }
 
-// A kernel's chain of operations is long, and a processor sees only so far ahead: what follows works on packs of
-// registers, in which several chains go side by side.
+// A kernel has a long chain of dependent operations, and a processor's out-of-order window is limited. The functions
+// below therefore work on packs of registers, in which several independent chains run side by side.
 
-/// `n` registers as one value. An operation on packs acts on each; a plain register stands for n alike.
+/// Holds `n` registers as one value. An operation on packs acts on each register; a single register stands for n equal
+/// ones.
 template <std::size_t n>
 struct Pack {
   V part[n];
@@ -106,7 +107,7 @@ TESSERA_PACK_3(IfThenElse)
 #undef TESSERA_PACK_2
 #undef TESSERA_PACK_3
 
-/// The number one, with which no operation is spent.
+/// Stands for the number one, with which operations are free.
 struct One {};
 template <class B>
 HWY_INLINE B Mul(One, const B& b) {
@@ -121,12 +122,12 @@ HWY_INLINE auto NegMulAdd(One, const B& b, const C& c) {
   return Sub(c, b);
 }
 
-/// 1/√v to float accuracy.
+/// Returns 1/√v to float accuracy.
 template <std::size_t n>
 HWY_INLINE Pack<n> InverseSqrt(const Pack<n>& v) {
   Pack<n> guess;
-#if HWY_ARCH_X86 && HWY_TARGET != HWY_EMU128 && HWY_TARGET != HWY_SCALAR  // their guess has eight bits, not twelve
-  Pack<n> half;  // by its exponent: multiplications are what kernels wait for
+#if HWY_ARCH_X86 && HWY_TARGET != HWY_EMU128 && HWY_TARGET != HWY_SCALAR  // here the guess has eight bits, not twelve
+  Pack<n> half;  // by its exponent, as multiplications are the kernels' bottleneck
   for (std::size_t i = 0; i < n; ++i) {
     guess.part[i] = hn::ApproximateReciprocalSqrt(v.part[i]);
     half.part[i] = hn::BitCast(D(), hn::Sub(hn::BitCast(DI(), guess.part[i]), hn::Set(DI(), 1 << 23)));
@@ -138,7 +139,7 @@ HWY_INLINE Pack<n> InverseSqrt(const Pack<n>& v) {
 #endif
 }
 
-/// Σ cᵢtⁱ, even and odd powers in two chains. Leading zeros do not change the result.
+/// Returns Σ cᵢtⁱ, with even and odd powers in two chains. Leading zeros do not change the result.
 template <int degree, std::size_t n>
 HWY_INLINE Pack<n> Evaluate(const float* c, const Pack<n>& t) {
   const auto t2 = Mul(t, t);
@@ -150,7 +151,8 @@ HWY_INLINE Pack<n> Evaluate(const float* c, const Pack<n>& t) {
   return MulAdd(odd, t, even);
 }
 
-/// The nearest integers of values that fit; hn::NearestInt also mends those that do not, in four operations more.
+/// Returns the nearest integers of values that fit; hn::NearestInt handles all values, at the cost of four more
+/// operations.
 template <class W>  // a template, so that only the branch of this width is compiled
 HWY_INLINE auto ToIntegers(W v) {
 #if HWY_TARGET <= HWY_SSE4 && HWY_ARCH_X86
@@ -168,7 +170,7 @@ HWY_INLINE auto ToIntegers(W v) {
 #endif
 }
 
-/// Sum over the blocks of four lanes: what each j-atom gets from all i-atoms of the register.
+/// Returns the sum over the blocks of four lanes, which is the force on each j-atom from all i-atoms of the register.
 template <class W>  // a template, so that only the branch of this width is compiled
 HWY_INLINE V4 SumBlocks(W v) {
   constexpr std::size_t width = hn::MaxLanes(hn::DFromV<W>());
@@ -183,7 +185,7 @@ HWY_INLINE V4 SumBlocks(W v) {
   }
 }
 
-/// Which choices a loop is compiled for; `Runtime` reads them from the constants each time.
+/// Fixes the settings that a loop is compiled for; `Runtime` reads them from the constants each time.
 struct Runtime {
   static constexpr bool fixed = false;
   static constexpr int ewald_degree = ewald_degree_high;
@@ -218,16 +220,16 @@ HWY_INLINE KernelRule ChosenRule(const KernelConstants& k) {
     return k.rule;
 }
 
-/// `direct` less F·r of what the mesh does between unit charges, erf(αr)/r − 2α/√π e^(−α²r²). Sixteen short polynomials
-/// are looked up with fewer operations than it takes to compute a long one, and on ports that multiplications leave
-/// idle.
+/// Returns `direct` minus F·r of the mesh's contribution between unit charges, erf(αr)/r − 2α/√π e^(−α²r²). Looking up
+/// sixteen short polynomials takes fewer operations than computing a long one, and it uses ports that multiplications
+/// leave idle.
 template <class Choice, std::size_t n>
 HWY_INLINE Pack<n> WithoutMesh(const KernelConstants& k, const Pack<n>& r2, const Pack<n>& direct) {
 #if HWY_TARGET <= HWY_AVX3 && HWY_ARCH_X86
   if constexpr (lanes == PiecewisePolynomial::n_pieces)
     if (Choice::fixed || !k.needs_high_degree) {
       const auto x = MulAdd(r2, set(k.ewald_pieces_scale), set(-0.5f));
-      const auto to_integer = set(0x1.8p23f);  // the nearest one of x is in the last bits of the sum
+      const auto to_integer = set(0x1.8p23f);  // puts the nearest integer of x into the last bits of the sum
       const auto shifted = Add(x, to_integer), u = Sub(x, Sub(shifted, to_integer));
       const auto coefficient = [&](int c) HWY_ATTR {
         const V of_pieces = hn::Load(D(), k.ewald_pieces[c]);
@@ -253,13 +255,13 @@ HWY_INLINE bool HasTwoCutoffs(const KernelConstants& k) {
     return k.has_two_cutoffs;
 }
 
-/// F·r, which is what most formulas come to, and the energy.
+/// F·r, which most formulas yield directly, and the energy.
 template <class T>
 struct PairForce {
   T force_times_r, energy;
 };
 
-/// Lennard-Jones from the repulsion R = 12A/r¹² and dispersion P = 6B/r⁶, in units of both.
+/// Computes Lennard-Jones from the repulsion R = 12A/r¹² and the dispersion P = 6B/r⁶, in units of both.
 template <class Choice, bool WithEnergy, class T, class U>
 HWY_INLINE PairForce<T> LennardJones(const KernelConstants& k, const T& repulsion, const U& dispersion, const T& r2,
                                      const T& inverse) {
@@ -281,7 +283,7 @@ HWY_INLINE PairForce<T> LennardJones(const KernelConstants& k, const T& repulsio
     case LjModifier::force_switch: {
       const auto r3 = Mul(Mul(r2, r2), inverse), r6 = Mul(r3, r3);
       const auto one = set(1.0f);
-      // k (1 − (r/r_c)ⁿ) falls to one at r_s: what is greater is inside.
+      // k (1 − (r/r_c)ⁿ) falls to one at r_s; greater values belong to distances inside r_s.
       const auto f12 = Min(NegMulAdd(r6, set(k.k12_over_cutoff6), set(k.k12)), one);
       const auto f6 = Min(NegMulAdd(r3, set(k.k6_over_cutoff3), set(k.k6)), one);
       T energy = hn::Zero(D());
@@ -323,7 +325,7 @@ HWY_INLINE PairForce<T> LennardJones(const KernelConstants& k, const T& repulsio
   return {hn::Zero(D()), hn::Zero(D())};
 }
 
-/// Coulomb of unit charge product without a mesh.
+/// Computes Coulomb's interaction of unit charge product without a mesh.
 template <bool WithEnergy, class T>
 HWY_INLINE PairForce<T> PlainCoulomb(const KernelConstants& k, const T& r2, const T& inverse) {
   switch (k.electrostatics) {
@@ -352,7 +354,7 @@ HWY_INLINE PairForce<T> PlainCoulomb(const KernelConstants& k, const T& r2, cons
   }
 }
 
-/// Denormals of padding and of distant exponentials cost half the speed: flush them while the kernel runs.
+/// Flushes denormals while the kernel runs: those of padding and of distant exponentials would halve its speed.
 class FlushDenormals {
  public:
 #if HWY_ARCH_X86

@@ -10,7 +10,7 @@ namespace tessera::md::pair {
 
 namespace {
 
-/// A smooth switch in r² and its derivative with respect to r².
+/// Holds a smooth switch in r² and its derivative by r².
 struct Switch {
   double value, derivative;
 };
@@ -22,7 +22,7 @@ Switch switch_in_r2(double switch_distance, double cutoff, double r2) {
   return {(1 - u) * (1 - u) * (1 + 2 * u), -6 * u * (1 - u) / width};
 }
 
-/// One power of GROMACS' force switch: F/r and U of r⁻ᵖ.
+/// Computes F/r and U of r⁻ᵖ under GROMACS' force switch.
 ForceEnergy gromacs_force_switch(double p, double rs, double rc, double r) {
   const double width = rc - rs;
   const double a = -p * ((p + 4) * rc - (p + 1) * rs) / (std::pow(rc, p + 2) * width * width);
@@ -41,7 +41,7 @@ ForceEnergy lennard_jones(const PairSettings& settings, double a, double b, doub
   const double inverse2 = 1 / r2, inverse6 = inverse2 * inverse2 * inverse2;
   const double repulsion = a * inverse6 * inverse6, dispersion = b * inverse6;
   const ForceEnergy plain = {(12 * repulsion - 6 * dispersion) * inverse2, repulsion - dispersion};
-  // A switching distance at the cut-off leaves no room for a switch: the plain function.
+  // A switching distance at the cut-off leaves no room for a switch, so the plain function is used.
   const bool has_switch = rs < rc;
   switch (settings.lj) {
     case LjModifier::cut:
@@ -108,12 +108,12 @@ ForceEnergy coulomb(const PairSettings& settings, double r2) {
   return {};
 }
 
-// Essmann et al., J. Chem. Phys. 103, 8577 (1995), doi:10.1063/1.470117, eq. 2.5
+// Source: Essmann et al., J. Chem. Phys. 103, 8577 (1995), doi:10.1063/1.470117, eq. 2.5.
 ForceEnergy ewald_exclusion(double alpha, double r2) {
   const double z = alpha * alpha * r2;
   const double front = 2 * alpha / std::sqrt(units::pi);
   if (z < 1e-3) {
-    // erf(x)/x = 2/√π Σ (−z)ⁿ/(n!(2n+1)); the closed form loses its digits here
+    // This uses erf(x)/x = 2/√π Σ (−z)ⁿ/(n!(2n+1)), as the closed form loses digits for small x.
     return {front * alpha * alpha * (-2.0 / 3 + z * (2.0 / 5 - z * (1.0 / 7))),
             -front * (1 - z * (1.0 / 3 - z * (1.0 / 10 - z * (1.0 / 42))))};
   }
@@ -124,12 +124,13 @@ ForceEnergy ewald_exclusion(double alpha, double r2) {
 TailIntegral lj_tail(const PairSettings& settings, double a, double b) {
   const double rc = settings.cutoff;
   TailIntegral integral;
-  // Beyond the cut-off, in closed form.
+  // The part beyond the cut-off has a closed form.
   integral.energy = a / (9 * std::pow(rc, 9)) - b / (3 * std::pow(rc, 3));
   integral.virial = 12 * a / (9 * std::pow(rc, 9)) - 6 * b / (3 * std::pow(rc, 3));
   if (settings.lj != LjModifier::cut) {
-    // Inside, what the modifier took away: Simpson's rule in ln r from the switching distance (smooth there, and powers
-    // of r as easy anywhere), and the constant shift below it. What a switch takes from r⁻¹² has no integral from 0 on.
+    // The part inside the cut-off is what the modifier removes. From the switching distance on it is integrated by
+    // Simpson's rule in ln r, in which the integrand is smooth; below, it is the constant shift. What a switch removes
+    // from r⁻¹² has no integral from 0 on.
     const double top = rc * (1 - 1e-12), rs = std::min(settings.switch_distance, top);
     TESSERA_CHECK(rs > 0);
     const auto plain = [&](double r) { return a * std::pow(r, -12) - b * std::pow(r, -6); };

@@ -1,5 +1,5 @@
-// The functions of distance that act between two atoms, in double precision: the oracle of the fast kernels and the
-// values that reports quote.
+// Computes the functions of distance that act between two atoms, in double precision. Tests compare the fast kernels
+// with them, and reports quote their values.
 //
 //   Lennard-Jones  U₀ = A/r¹² − B/r⁶ with a modifier:
 //     cut                   U₀ up to r_c
@@ -26,10 +26,10 @@ namespace tessera::md::pair {
 
 using model::LjModifier;
 enum class Electrostatics { pme, cut, shift, force_switch };
-enum class PairFunction { analytic, table };       // how fast kernels compute the functions: cells/pair_table.h
+enum class PairFunction { analytic, table };       // how fast kernels evaluate the functions: cells/pair_table.h
 enum class Precision { mixed, double_precision };  // mixed: single with exact accumulation
 
-// Their names in run files, in their order.
+// These are the names in run files, in the order of the enumerators.
 inline constexpr std::array<std::string_view, 4> electrostatics_names = {"pme", "cut", "shift", "force-switch"};
 inline constexpr std::array<std::string_view, 2> pair_function_names = {"analytic", "table"};
 inline constexpr std::array<std::string_view, 2> precision_names = {"mixed", "double"};
@@ -38,7 +38,7 @@ constexpr const auto& names_of(PairFunction) { return pair_function_names; }
 constexpr const auto& names_of(Precision) { return precision_names; }
 
 struct PairSettings {
-  double cutoff = 12;           // Å, of Lennard-Jones, and of Coulomb where nothing else is said
+  double cutoff = 12;           // Å, of Lennard-Jones, and of Coulomb unless stated otherwise
   double switch_distance = 10;  // Å
   LjModifier lj = LjModifier::force_switch;
   Electrostatics electrostatics = Electrostatics::pme;
@@ -49,7 +49,7 @@ struct PairSettings {
   PairFunction function = PairFunction::analytic;
   double table_density = 0;  // of PairFunction::table: points of r_c²/r²
 
-  /// No pair further apart interacts directly, Å.
+  /// Returns the distance beyond which no pair interacts directly, Å.
   double range() const { return std::max(cutoff, electrostatics == Electrostatics::pme ? direct_cutoff : 0); }
 };
 
@@ -58,18 +58,18 @@ struct ForceEnergy {
   double energy = 0;        // kcal/mol
 };
 
-/// A/r¹² − B/r⁶ under the modifier; zero beyond the cut-off.
+/// Computes A/r¹² − B/r⁶ under the modifier; zero beyond the cut-off.
 ForceEnergy lennard_jones(const PairSettings& settings, double a, double b, double r2);
 
-/// The real-space Coulomb interaction of C qᵢqⱼ = 1; zero beyond the cut-off.
+/// Computes the real-space Coulomb interaction of C qᵢqⱼ = 1; zero beyond the cut-off.
 ForceEnergy coulomb(const PairSettings& settings, double r2);
 
-/// What the mesh has too much of an excluded pair, negated: −erf(αr)/r for C qᵢqⱼ = 1. Finite at r = 0.
+/// Computes the correction for an excluded pair, which the mesh includes: −erf(αr)/r for C qᵢqⱼ = 1. Finite at r = 0.
 ForceEnergy ewald_exclusion(double alpha, double r2);
 
-/// ∫ of 4πr²(U₀ − U)dr/2 for one pair of types per unit density: what the modifier and cut-off leave out of a uniform
-/// fluid, kcal/mol·Å³, and the same of −r dU/dr/3 for the pressure. A modifier must begin beyond 0: from 0 on the
-/// integral is infinite.
+/// Holds the integral ∫ of 4πr²(U₀ − U)dr/2 for one pair of types per unit density: the energy that modifier and
+/// cut-off remove in a uniform fluid, kcal/mol·Å³, and the same of −r dU/dr/3 for the pressure. The switching distance
+/// must be greater than 0; otherwise the integral is infinite.
 struct TailIntegral {
   double energy = 0, virial = 0;
 };

@@ -10,7 +10,7 @@
 namespace tessera::md::pair {
 namespace {
 
-constexpr double a = 600000, b = 600;  // close to oxygen: minimum at 3.55 Å
+constexpr double a = 600000, b = 600;  // similar to oxygen: minimum at 3.55 Å
 constexpr LjModifier modifiers[] = {LjModifier::cut, LjModifier::potential_switch, LjModifier::force_switch,
                                     LjModifier::force_switch_gromacs, LjModifier::quintic_switch};
 constexpr Electrostatics electrostatics[] = {Electrostatics::pme, Electrostatics::cut, Electrostatics::shift,
@@ -28,7 +28,7 @@ PairSettings settings(LjModifier lj = LjModifier::cut, Electrostatics e = Electr
   return s;
 }
 
-/// −dU/dr/r by Richardson's extrapolation of central differences.
+/// Returns −dU/dr/r by Richardson's extrapolation of central differences.
 template <class Energy>
 double slope(Energy&& energy, double r) {
   const auto central = [&](double h) { return (energy(r - h) - energy(r + h)) / (2 * h); };
@@ -63,7 +63,7 @@ TEST(CoulombFunction, ForceIsMinusTheSlopeOfTheEnergy) {
     }
 }
 
-// Energy and force are continuous where the switch begins, and zero at the cut-off but for the plain functions.
+// Energy and force are continuous where the switch begins, and zero at the cut-off except for the plain functions.
 TEST(LennardJonesFunction, ContinuousAtTheSwitchAndAtTheCutoff) {
   for (const auto lj : modifiers) {
     const auto s = settings(lj);
@@ -115,8 +115,9 @@ void expect_known(const ForceEnergy& found, const Known& known) {
   EXPECT_NEAR(found.energy, known.energy, 5e-12 * std::abs(known.energy) + 1e-16) << known.r;
 }
 
-// A = 6·10⁵, B = 600, 10 and 12 Å: forces of the papers' equations, energies their integrals to the cut-off by
-// Gauss–Legendre quadrature, in Python. The CHARMM switches are products as CHARMM's documentation writes them.
+// With A = 6·10⁵, B = 600, 10 and 12 Å, forces are those of the papers' equations, and energies are their integrals to
+// the cut-off by Gauss–Legendre quadrature, computed in Python. The CHARMM switches are the products given in CHARMM's
+// documentation.
 TEST(LennardJonesFunction, KnownValues) {
   for (const auto& known : {Known{3.5, 4.922891440385e-02, -1.484918525932e-01},
                             {8, -1.703517045826e-03, -1.933065926802e-03},
@@ -164,7 +165,8 @@ TEST(EwaldExclusion, SeriesMeetsTheClosedForm) {
         static_cast<double>(-(erf_over_r - 2 * alpha / root_pi * std::exp(-x * x)) / (static_cast<long double>(r) * r)),
         static_cast<double>(-erf_over_r)};
   };
-  // The series serves α²r² < 10⁻³; from 0.03 Å on the closed form in long double has digits to compare with.
+  // The series is used for α²r² < 10⁻³; from 0.03 Å on the closed form in long double has enough digits for a
+  // comparison.
   for (const double r : {0.03, 0.05, 0.08, 0.1, 0.1053, 0.1055, 0.12, 0.5, 1.0, 3.0, 12.0}) {
     const auto found = ewald_exclusion(alpha, r * r), expected = closed(r);
     EXPECT_NEAR(found.energy, expected.energy, 1e-12 * std::abs(expected.energy)) << r;
@@ -187,7 +189,7 @@ TEST(EwaldExclusion, IsWhatTheRealSpaceSumLacksOfCoulomb) {
   }
 }
 
-/// What the tail leaves out, by midpoints in ln r to 12 Å and in x = 1/r beyond; independent of the closed forms.
+/// Computes the tail integrals by midpoints in ln r to 12 Å and in x = 1/r beyond, independently of the closed forms.
 TailIntegral numeric_tail(const PairSettings& s) {
   TailIntegral sum;
   const auto add = [&](double r, double dr) {
@@ -207,7 +209,7 @@ TailIntegral numeric_tail(const PairSettings& s) {
     const double x = (i + 0.5) / n / 12;
     add(1 / x, 1 / (12.0 * n) / (x * x));
   }
-  // Below, the difference is the modifier's constant.
+  // Below the switching distance the difference is the modifier's constant.
   const double constant =
       a * std::pow(lowest, -12) - b * std::pow(lowest, -6) - lennard_jones(s, a, b, lowest * lowest).energy;
   sum.energy += 2 * units::pi * std::pow(lowest, 3) * constant / 3;
@@ -219,7 +221,7 @@ TEST(LjTail, IsTheIntegralOfWhatTheModifierTookAway) {
     for (const double rs : {0.0, 1.0, 3.2, 8.0, 10.0, 12.0}) {
       auto s = settings(lj);
       s.switch_distance = rs;
-      if (rs == 0 && lj != LjModifier::cut) {  // infinite
+      if (rs == 0 && lj != LjModifier::cut) {  // the integral is infinite
         EXPECT_THROW(lj_tail(s, a, b), std::exception);
         continue;
       }
@@ -234,10 +236,10 @@ TEST(EwaldFit, ErrorsAtTheUsualSplittings) {
     for (const double product : {3.12, 3.5}) {
       const double alpha = product / cutoff;
       const auto force = fit_ewald_force(alpha, cutoff, 12), energy = fit_ewald_energy(alpha, cutoff, 12);
-      // Degree 12 is made for tolerances of 10⁻⁵ (3.12); a tenfold smaller one costs the force a digit.
+      // Degree 12 is made for tolerances of 10⁻⁵ (3.12); a tolerance ten times smaller costs the force a digit.
       EXPECT_LE(force.error, product < 3.2 ? 1e-6 : 1e-5) << product;
       EXPECT_LE(energy.error, 1e-6) << product;
-      // The error stated is the error found, at distances that the fit did not look at.
+      // The reported error is the error at distances that the fit did not use.
       double worst_force = 0, worst_energy = 0;
       for (double r = 1.0003; r < cutoff; r += 0.00371) {
         const double t = 2 * r * r / (cutoff * cutoff) - 1;
@@ -262,7 +264,7 @@ TEST(EwaldFit, PiecesAreAsGoodAsTheLongPolynomial) {
       const double alpha = product / cutoff;
       const auto pieces = fit_ewald_force_piecewise(alpha, cutoff);
       EXPECT_LE(pieces.error, product < 3.2 ? 1e-6 : 3e-6) << product;
-      double worst = 0;  // as the kernels look it up: in single precision
+      double worst = 0;  // in single precision, as the kernels evaluate it
       for (double r = 1.0003; r < cutoff; r += 0.00371) {
         const auto x = static_cast<float>(r * r * pieces.scale - 0.5), n = std::nearbyint(x);
         ASSERT_TRUE(n >= 0 && n < PiecewisePolynomial::n_pieces);

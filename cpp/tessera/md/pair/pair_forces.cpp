@@ -103,8 +103,8 @@ void PairForces::rebuild() {
 }
 
 void PairForces::set_box(const Box& before) {
-  // A pair that was left out because it was further apart than the cut-off and both reaches may now be closer by as
-  // much as the box has shrunk along its shortest side: both atoms' reaches cover that. A box that grows takes nothing.
+  // A pair beyond the cut-off plus both reaches is not in the list. It may now be closer by as much as the box has
+  // shrunk along its shortest side, so both reaches are reduced by half of that. A growing box needs no reduction.
   const auto edges = data_.domain.state().box.edges(), old_edges = before.edges();
   double least_scale = 1;
   for (std::size_t d = 0; d < 3; ++d) least_scale = std::min(least_scale, edges[d] / old_edges[d]);
@@ -112,9 +112,9 @@ void PairForces::set_box(const Box& before) {
   const auto less = static_cast<float>(0.5 * (1 - least_scale) * furthest);
   for (auto& reach : data_.reach) {
     reach -= less;
-    if (reach < 0) is_listed_ = false;  // a new list is due even where no atom moves
+    if (reach < 0) is_listed_ = false;  // a new list is due even if no atom moves
   }
-  // Where atoms were listed follows the box as they do.
+  // The positions at listing scale with the box, as the atoms do.
   const auto scale = [&](std::size_t d) { return static_cast<float>(edges[d] / old_edges[d]); };
   const float sx = scale(0), sy = scale(1), sz = scale(2);
   for (auto& cluster : listed_)
@@ -156,8 +156,8 @@ void PairForces::update(bool make_list) {
   ++n_lists_;
 }
 
-/// A reach for each atom that it will hardly leave in the steps that a list is meant to last: by its last step, and by
-/// how much its velocity may turn out different. Figures: docs/decisions/0010.
+/// Gives each atom a reach that it will hardly leave during the intended life of a list, from its last step and the
+/// likely change of its velocity. Measurements: docs/decisions/0010.
 void PairForces::set_reach() {
   double sum2 = 0;
   for (const float stride : stride_) sum2 += static_cast<double>(stride) * stride;
@@ -169,8 +169,8 @@ void PairForces::set_reach() {
   });
 }
 
-/// Coordinates for the kernels from the domain's positions in some cells, and how far atoms have moved in the last
-/// step; false where one has gone beyond its reach since it was listed.
+/// Converts the domain's positions in some cells to the kernels' coordinates, and records how far atoms have moved in
+/// the last step. Returns false if an atom has moved beyond its reach since it was listed.
 bool PairForces::update_coordinates(std::int64_t first_cell, std::int64_t last_cell) {
   const auto& grid = data_.domain.grid();
   const auto unit = data_.domain.state().box.unit_lengths();
@@ -211,7 +211,7 @@ bool PairForces::update_coordinates(std::int64_t first_cell, std::int64_t last_c
   return std::none_of(left.begin(), left.end(), [](char one) { return one != 0; });
 }
 
-/// Which clusters hold excluded partners of which, from the templates.
+/// Finds the clusters that hold excluded partners of each cluster, from the templates.
 void PairForces::find_exclusions() {
   const auto n = data_.domain.n_clusters();
   const auto n_threads = data_.threads.size();

@@ -1,4 +1,5 @@
-// Non-bonded forces of a rank: its atoms as kernels see them, how long a list lasts, and the scheme that sums.
+// Computes a rank's non-bonded forces: it prepares atoms for the kernels, decides how long a pair list lasts, and runs
+// a scheme.
 #pragma once
 
 #include <functional>
@@ -11,10 +12,10 @@
 
 namespace tessera::md::pair {
 
-/// How long a pair list lasts. Each atom is given a reach by how fast it moves; the list is made anew when one has gone
-/// beyond.
+/// Decides how long a pair list lasts. Each atom is given a reach according to its speed; a new list is made once an
+/// atom has moved further.
 struct ListSettings {
-  double steps = 4;         // about so many; more: longer lists, made less often
+  double steps = 4;         // about how many steps a list lasts; with more, lists are longer and made less often
   double timestep = 0.002;  // ps
   double most_reach = 1.5;  // Å
 };
@@ -24,25 +25,25 @@ class PairForces {
   PairForces(const domain::Domain& domain, const PairSettings& settings, const ListSettings& list,
              const PairScheme& scheme, ThreadPool& threads);
 
-  PairForces(const PairForces&) = delete;  // the scheme refers to the data
+  PairForces(const PairForces&) = delete;  // the scheme keeps a reference to the data
   PairForces& operator=(const PairForces&) = delete;
 
-  /// Parameters and exclusions by slot after the domain was rebuilt.
+  /// Finds parameters and exclusions by slot after the domain was rebuilt.
   void rebuild();
-  /// After the box of the state has changed from `before` without a search: the last list holds for less far.
+  /// Shortens the reaches of the last list after the box of the state has changed from `before` without a search.
   void set_box(const Box& before);
-  /// How far an atom may go from where it was listed, at most, Å.
+  /// Sets the greatest distance that an atom may move from where it was listed, Å.
   void set_most_reach(double reach) { list_settings_.most_reach = reach; }
-  /// Coordinates of owned atoms for the kernels from the domain's positions.
+  /// Converts the domain's positions of owned atoms to the kernels' coordinates.
   void update_owned();
-  /// After update_owned(): whether the last list still holds for owned atoms.
+  /// Tells after update_owned() whether the last list is still valid for owned atoms.
   bool list_holds() const { return is_listed_ && own_within_reach_.value_or(false); }
-  /// Coordinates of all atoms, and a new list where one is asked for or atoms have moved too far for the last one.
-  /// Which list it is doesn't change a bit of the forces: pairs beyond the cut-off add zeros.
+  /// Updates the coordinates of all atoms, and makes a new list if requested or if atoms have moved too far for the
+  /// last one. The forces are the same bits with any valid list, because pairs beyond the cut-off add zeros.
   void update(bool make_list);
-  /// Between the two, while halo positions are on their way: forces of pairs that do not need them, where the last list
-  /// still holds for owned atoms. `meanwhile` is called now and then, by this thread. Adds nothing where there is no
-  /// halo.
+  /// Adds forces of pairs without halo atoms, between update_owned() and update(), while halo positions are on their
+  /// way, if the last list is still valid for owned atoms. This thread calls `meanwhile` now and then. Adds nothing
+  /// without a halo.
   void add_inner_forces(std::span<Accumulator> by_thread, const std::function<void()>& meanwhile);
   void add_forces(std::span<Accumulator> by_thread) { sum_->add_forces(by_thread); }
 
@@ -53,13 +54,14 @@ class PairForces {
   std::int64_t n_lists() const { return n_lists_; }                  // made so far
   std::span<const double> charge() const { return data_.charge; }    // by slot, e; padding 0
   std::span<const std::int32_t> type() const { return data_.type; }  // by slot; padding −1
-  /// Energy and one diagonal component of the virial of the long-range Lennard-Jones tail, times the volume of the box.
+  /// Returns the energy and one diagonal component of the virial of the long-range Lennard-Jones tail, times the volume
+  /// of the box.
   TailIntegral tail() const;
-  /// Beside those of the scheme.
+  /// Counts the memory beside that of the scheme.
   std::size_t bytes() const;
 
  private:
-  /// Of a cluster's atoms, Å relative to the cell's centre.
+  /// Holds positions of a cluster's atoms, Å relative to the cell's centre.
   struct Places {
     float x[cluster_size], y[cluster_size], z[cluster_size];
   };
@@ -75,11 +77,11 @@ class PairForces {
   std::unique_ptr<PairSum> sum_;
   std::vector<float> table_12a_, table_6b_;                                           // (types × types), force units
   std::vector<std::vector<std::int32_t>> template_partner_begin_, template_partner_;  // excluded partners by template
-  std::vector<Places> listed_;            // by cluster: where its atoms were when the list was made
+  std::vector<Places> listed_;            // by cluster: positions of its atoms when the list was made
   std::vector<float> stride_;             // by slot, Å: how far it moved in the last step
-  std::vector<float> mobility_;           // by slot: of its change of velocity, by mass; hydrogen 1
-  bool is_listed_ = false;                // since the last rebuild()
-  std::optional<bool> own_within_reach_;  // since update_owned(), until update()
+  std::vector<float> mobility_;           // by slot: factor for its change of velocity, by mass; hydrogen 1
+  bool is_listed_ = false;                // whether there is a list since the last rebuild()
+  std::optional<bool> own_within_reach_;  // set by update_owned(), cleared by update()
   std::int64_t n_lists_ = 0;
 };
 

@@ -25,7 +25,7 @@ std::vector<CellOffset> make_half_shell() {
   return offsets;
 }
 
-constexpr float nowhere = 1e30f;  // the lower face of a box that nothing is near; the upper one is its negative
+constexpr float nowhere = 1e30f;  // lower face of an empty box; the upper face is its negative
 
 }  // namespace
 
@@ -46,7 +46,7 @@ std::vector<std::array<float, 3>> half_shell_shifts(const domain::Domain& domain
 
 std::int32_t find_partner_cell(const domain::Domain& domain, std::int32_t cell, const CellOffset& offset) {
   const Index3 here = domain.cell[at(cell)], n = domain.grid().n;
-  // At most two cells out of a grid of at least two: one turn wraps it.
+  // Offsets are at most two cells in a grid of at least two, so one turn wraps them.
   const auto cell_at = [&](const Index3& by) {
     Index3 place;
     for (std::size_t d = 0; d < 3; ++d) {
@@ -62,7 +62,7 @@ std::int32_t find_partner_cell(const domain::Domain& domain, std::int32_t cell, 
   return partner;
 }
 
-/// One thread's work on one part of the list.
+/// Writes one thread's part of the list.
 class PairListWriter {
  public:
   PairListWriter(const domain::Domain& domain, const ClusterSet& set, const ExcludedClusters& excluded,
@@ -79,7 +79,7 @@ class PairListWriter {
     part_.masked.clear();
   }
 
-  /// The rows of the clusters of one local cell.
+  /// Adds the rows of the clusters of one local cell.
   void add_cell(std::int32_t cell, const CellBox& box, const NeighbourCells& cells) {
     std::size_t most = 16;
     for (std::size_t o = 0; o < NeighbourCells::room; ++o) most += at(cells.end[o] - cells.begin[o]);
@@ -92,7 +92,7 @@ class PairListWriter {
     }
     find_candidates(box, cells, set_.bounds, cutoff_, candidates_);
     index_candidates();
-    // The cell's own clusters, all near it, come first: each pair of them once.
+    // The cell's own clusters, which are all near it, come first, so that each pair of them is listed once.
     const bool is_paired_with_itself = cells.end[0] > cells.begin[0];
     const auto begin = domain_.cell_begin[at(cell)], end = domain_.cell_begin[at(cell) + 1];
     for (auto ci = begin; ci < end; ++ci) {
@@ -108,7 +108,7 @@ class PairListWriter {
     part_.rows.push_back({ci, static_cast<std::int64_t>(part_.masked.size()), static_cast<std::int64_t>(n_plain_)});
   }
 
-  /// So that for_places() finds them.
+  /// Records the candidates' places for for_places().
   void index_candidates() {
     for (std::size_t k = 0; k < candidates_.n; ++k) {
       auto& last = place_[at(cluster_of(candidates_.entry[k]))];
@@ -117,10 +117,11 @@ class PairListWriter {
     }
   }
 
-  /// Calls visit(place) for each candidate that is this cluster: several where periodicity makes cells the same.
+  /// Calls visit(place) for each candidate with this cluster; there are several if periodicity makes neighbour cells
+  /// equal.
   template <class Visit>
   void for_places(std::int32_t cluster, Visit&& visit) const {
-    // What earlier cells have left in the index is no place of this cluster, or not before the last one.
+    // Entries that earlier cells left in the index either belong to another cluster or do not come before the last one.
     std::size_t before = candidates_.n;
     for (std::size_t k = place_[at(cluster)]; k < before && cluster_of(candidates_.entry[k]) == cluster;
          k = earlier_place_[k]) {
@@ -188,7 +189,7 @@ class PairListWriter {
   PairListPart& part_;
   Candidates candidates_;
   std::vector<std::uint32_t> place_, earlier_place_;  // by cluster; by candidate
-  CandidateMarks marks_;                              // the current cluster and those that its exclusions name
+  CandidateMarks marks_;                              // the current cluster and its excluded partners
   NearClusters near_;
   std::size_t n_plain_ = 0;
 };
@@ -216,7 +217,7 @@ PairLister::PairLister(const domain::Domain& domain, ThreadPool& threads)
   for (std::int32_t cell = 0; cell < domain.n_owned_cells(); ++cell) {
     const auto is_ours = [&](const CellOffset& offset) {
       const auto partner = find_partner_cell(domain, cell, offset);
-      return partner < domain.n_owned_cells();  // −1: not our pair
+      return partner < domain.n_owned_cells();  // −1: another rank computes the pair
     };
     is_inner_[at(cell)] = std::all_of(half_shell().begin(), half_shell().end(), is_ours);
     n_inner += is_inner_[at(cell)];
@@ -224,7 +225,7 @@ PairLister::PairLister(const domain::Domain& domain, ThreadPool& threads)
   if (n_inner > 0) inner_share_ = static_cast<double>(n_inner) / domain.n_owned_cells();
 }
 
-/// Boxes around clusters and around cells. Empty cells have boxes that nothing is near.
+/// Sets boxes around clusters and around cells. The boxes of empty cells are near no other.
 void PairLister::set_bounds(std::span<const ClusterData> clusters, std::span<const float> reach) {
   bounds_.resize(clusters.size());
   cell_box_.resize(at(domain_.n_cells()));
@@ -234,7 +235,7 @@ void PairLister::set_bounds(std::span<const ClusterData> clusters, std::span<con
       for (auto c = domain_.cell_begin[at(cell)]; c < domain_.cell_begin[at(cell) + 1]; ++c) {
         const auto& cluster = clusters[at(c)];
         const float* r[3] = {cluster.x, cluster.y, cluster.z};
-        // Padding comes last.
+        // Padding atoms come last.
         int n = cluster_size;
         while (n > 1 && domain_.is_padding(c * cluster_size + n - 1)) --n;
         for (std::size_t d = 0; d < 3; ++d) {
@@ -258,7 +259,7 @@ void PairLister::set_bounds(std::span<const ClusterData> clusters, std::span<con
   });
 }
 
-/// The cells whose pair with this cell is ours.
+/// Finds the cells whose pair with this cell this rank computes.
 void PairLister::find_neighbour_cells(std::int32_t cell, const PairList& list, NeighbourCells& cells) const {
   const auto& offsets = half_shell();
   cells = {};
@@ -289,23 +290,24 @@ void PairLister::build(std::span<const ClusterData> clusters, std::span<const fl
   const ClusterSet set = {clusters.data(), reach.data(), bounds_};
   list.inner.resize(at(threads_.size()));
   list.outer.resize(at(threads_.size()));
-  // Doubling a list that is as large as all else would cost its size again: begin with what the density promises, an
-  // entry for each cluster within range, which reaches a cluster's own width further and what atoms may move; and twice
-  // a thread's even share, as threads take cells when they are free. Only what is written takes memory.
+  // The list is the largest array, so doubling it would be costly. It starts with the size expected from the density:
+  // an entry for each cluster within range, which extends the cut-off by a cluster's width and by the atoms' reach.
+  // Each thread gets room for twice its even share, because threads take cells as they become free. Memory that is
+  // never written is never used.
   const auto edges = domain_.state().box.edges();
   const double density = static_cast<double>(domain_.system().n_atoms()) / (edges[0] * edges[1] * edges[2]);
   const double sphere = 4.0 / 3 * 3.1416 * std::pow(cutoff + 2.9, 3) * density / (2 * cluster_size);
   const auto n_threads = list.inner.size();
   const double promised = sphere * domain_.n_owned_atoms() / cluster_size *
                           static_cast<double>(std::min<std::size_t>(2, n_threads)) / static_cast<double>(n_threads);
-  // What a thread has written stays taken: not where it was much more than its share by chance.
+  // Memory that a thread has written stays in use, so it is freed if the thread got much more than its share by chance.
   for (auto* parts : {&list.inner, &list.outer}) {
     std::size_t written = 0;
     for (const auto& part : *parts) written += part.n_plain();
     for (auto& part : *parts)
       if (8 * part.n_plain() * n_threads > 9 * written) part.plain = UninitialisedVector<PairEntry>();
   }
-  // Cells are handed out as threads come free; who builds a cell's list doesn't change it.
+  // Cells are handed out as threads become free; a cell's list does not depend on the thread that makes it.
   Shares cells_of_threads(domain_.n_cells(), threads_.size());
   threads_.run([&](int thread) {
     const auto begin = [&](PairListPart& part, double share) {

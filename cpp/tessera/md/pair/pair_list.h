@@ -1,8 +1,8 @@
-// Which clusters of four atoms are near which: the list that every pair scheme works from.
+// Lists which clusters of four atoms are near each other; every pair scheme starts from these.
 //
 // A rank lists the cell pairs whose midpoint cell it owns (midpoint cell method, cell_grid.h), so each pair of atoms is
-// listed on one rank. A *row* is one i-cluster with all that is near it, in any order: what is summed over entries is
-// summed in fixed point.
+// listed on one rank. A *row* is one i-cluster with all clusters near it, in any order, because sums over entries are
+// in fixed point.
 #pragma once
 
 #include <array>
@@ -17,26 +17,26 @@
 
 namespace tessera::md::pair {
 
-/// An i-cluster against a j-cluster where not all 16 pairs interact plainly. Bit 4·i + j of a mask is atom i of the
-/// i-cluster with atom j of the j-cluster.
+/// Pairs an i-cluster with a j-cluster of which not all 16 pairs of atoms interact fully. Bit 4·i + j of a mask is atom
+/// i of the i-cluster with atom j of the j-cluster.
 struct MaskedEntry {
   PairEntry j;
-  std::uint16_t interact;  // pairs that interact in full
-  std::uint16_t excluded;  // pairs that the force field excludes: only the mesh's correction acts
-  bool by_table;           // some pair of types has parameters of its own (NBFIX): look them up
+  std::uint16_t interact;  // pairs with the full interaction
+  std::uint16_t excluded;  // pairs that the force field excludes, to which only the mesh correction applies
+  bool by_table;           // some pair of types has parameters of its own (NBFIX)
 };
 
-/// Its entries end where those of the next row begin.
+/// A row's entries end where those of the next row begin.
 struct Row {
   std::int32_t i_cluster;
   std::int64_t masked_begin, plain_begin;
 };
 
-/// One thread's part of the list.
+/// Holds one thread's part of the list.
 struct PairListPart {
-  std::vector<Row> rows;  // and one more, which ends the last
+  std::vector<Row> rows;  // one more row marks the end of the last
   std::vector<MaskedEntry> masked;
-  UninitialisedVector<PairEntry> plain;  // and room beyond the last row's end
+  UninitialisedVector<PairEntry> plain;  // may have room beyond the last row's end
 
   std::size_t n_rows() const { return rows.empty() ? 0 : rows.size() - 1; }
   std::size_t n_plain() const { return rows.empty() ? 0 : static_cast<std::size_t>(rows.back().plain_begin); }
@@ -49,14 +49,15 @@ struct PairListPart {
 };
 
 struct PairList {
-  std::vector<PairListPart> inner, outer;    // by thread: of cells all of whose partners are owned, and of the others
+  std::vector<PairListPart> inner, outer;    // by thread: cells all of whose partner cells are owned, and the others
   std::vector<std::array<float, 3>> shifts;  // Å, by neighbour cell: its centre minus that of the i-cluster's cell
 
   std::int64_t n_entries() const;
   std::size_t bytes() const;
 };
 
-/// Which atoms of a cluster the force field excludes from which of others, both ways; by cluster, in no order.
+/// Lists the atoms of other clusters that the force field excludes for a cluster's atoms; by cluster, both ways, in no
+/// order.
 struct ExcludedClusters {
   struct Partner {
     std::int32_t cluster;
@@ -71,35 +72,36 @@ struct ExcludedClusters {
   }
 };
 
-/// What a type needs to know about its pairs with parameters of their own.
+/// Tells which types have pairs with parameters of their own.
 struct TablePairs {
   std::int32_t n_types = 0;
-  std::vector<std::uint8_t> needs_table;  // (types × types) 1: not by the rule
-  std::vector<std::uint8_t> has_table;    // (types) 1: with some type
+  std::vector<std::uint8_t> needs_table;  // (types × types) 1: does not follow the combination rule
+  std::vector<std::uint8_t> has_table;    // (types) 1: in some pair
   bool any = false;
 };
 
-/// Å, by which lists reach further than needed: for distances in single precision, generously.
+/// Lists extend the range by this margin, Å; it generously covers distances in single precision.
 inline constexpr double list_rounding = 2e-3;
 
-/// One offset of the half shell of cells around a cell: j-cell = i-cell + offset, midpoint cell = i-cell + midpoint.
+/// Describes an offset of the half shell of cells around a cell: j-cell = i-cell + offset, midpoint cell = i-cell +
+/// midpoint.
 struct CellOffset {
   Index3 cell, midpoint;
 };
-/// Half of the 5 × 5 × 5 neighbourhood, the cell itself first; n_neighbour_cells of them.
+/// Returns half of the 5 × 5 × 5 neighbourhood, the cell itself first; there are n_neighbour_cells of them.
 const std::vector<CellOffset>& half_shell();
-/// The vectors of the offsets in the box as it is, Å.
+/// Returns the vectors of the offsets in the current box, Å.
 std::vector<std::array<float, 3>> half_shell_shifts(const domain::Domain& domain);
-/// The local cell at an offset from one, or −1 where another rank has the pair.
+/// Returns the local cell at an offset from a cell, or −1 if another rank computes the pair.
 std::int32_t find_partner_cell(const domain::Domain& domain, std::int32_t cell, const CellOffset& offset);
 
-/// Makes lists of cluster pairs; holds what lasts between lists.
+/// Makes lists of cluster pairs and keeps what they share.
 class PairLister {
  public:
   PairLister(const domain::Domain& domain, ThreadPool& threads);
 
-  /// Lists all cluster pairs with a pair of atoms closer than cutoff + reach_i + reach_j (Å; `reach` by slot): those
-  /// that may interact as long as no atom moves further than its reach. Exact: no pair is missing.
+  /// Lists all cluster pairs with a pair of atoms closer than cutoff + reach_i + reach_j (Å; `reach` by slot), which
+  /// may interact as long as no atom moves further than its reach. No such pair is missing.
   void build(std::span<const ClusterData> clusters, std::span<const float> reach, const ExcludedClusters& excluded,
              const TablePairs& table, std::span<const std::int32_t> type, double cutoff, PairList& list);
 
@@ -113,8 +115,8 @@ class PairLister {
   ThreadPool& threads_;
   ClusterBounds bounds_;
   std::vector<CellBox> cell_box_;
-  std::vector<char> is_inner_;  // by local cell: it and all its partners are owned
-  double inner_share_ = 0;      // of owned cells
+  std::vector<char> is_inner_;  // by local cell: whether it and all its partners are owned
+  double inner_share_ = 0;      // fraction of owned cells
 };
 
 }  // namespace tessera::md::pair

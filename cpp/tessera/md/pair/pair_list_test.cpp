@@ -1,4 +1,4 @@
-// The list against all pairs of all images.
+// Compares the list with all pairs of all images.
 #include "tessera/md/pair/pair_list.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ namespace {
 
 using test::index;
 
-/// How many images of a pair of atoms (lower id first) lie within range, those that interact and those excluded apart.
+/// Counts the images of a pair of atoms (lower id first) within range, interacting and excluded ones separately.
 using Count = std::map<std::pair<std::int64_t, std::int64_t>, std::array<int, 2>>;
 
 struct Listed {
@@ -23,10 +23,10 @@ struct Listed {
   std::int64_t entries = 0, empty_entries = 0;  // an empty one has no pair of atoms within range
 };
 
-/// Distances near the range may fall on either side in single precision.
+/// Distances this close to the range may be on either side in single precision.
 constexpr double tolerance = 2e-5;
 
-/// The list that schemes of clusters make.
+/// Makes a list as the schemes with clusters do.
 PairList list_of(const domain::Domain& domain, const PairForces& forces) {
   const auto& data = forces.data();
   PairList list;
@@ -114,7 +114,7 @@ PairSettings settings_to(double cutoff) {
 }
 
 struct Case {
-  std::int64_t n;  // cells along each edge
+  std::int64_t n;  // along each edge
   double cutoff, buffer;
 };
 
@@ -131,7 +131,7 @@ INSTANTIATE_TEST_SUITE_P(Cells, PairListOfCells,
 TEST_P(PairListOfCells, HoldsEachPairWithinRangeOnce) {
   const auto [n, cutoff, buffer] = GetParam();
   const double range = cutoff + buffer, cell = 0.5 * range + 1.1 * 0.96;
-  // Just above what this many cells take, or twice the cut-off; the edges differ a little.
+  // The box is slightly larger than this many cells or twice the cut-off; its edges differ a little.
   const double edge = std::max(static_cast<double>(n) * cell, 2 * cutoff) + 1e-3;
   const auto sample = test::make_mixture(
       {.box = orthorhombic(edge, edge + 0.3, edge + 0.7), .with_nbfix = true, .seed = static_cast<std::uint64_t>(n)});
@@ -162,11 +162,11 @@ TEST_P(PairListOfCells, HoldsEachPairWithinRangeOnce) {
     ASSERT_EQ(found->second, count) << "atoms " << ids.first << " and " << ids.second;
   }
   EXPECT_EQ(16 * listed.entries, forces.sum().n_evaluated());
-  // Padding of two clusters may look near, which small cells have much of.
+  // Padding of two clusters may appear near, and small cells have much padding.
   EXPECT_LE(static_cast<double>(listed.empty_entries), 0.15 * static_cast<double>(listed.entries));
 }
 
-// A list lasts until an atom has gone beyond its reach, and is then made for where atoms are.
+// A list lasts until an atom has moved beyond its reach; the next list is made for the current positions.
 TEST(PairList, IsMadeAnewWhenAnAtomLeavesItsReach) {
   const auto sample = test::make_mixture({});
   ThreadPool threads(2);
@@ -195,7 +195,7 @@ TEST(PairList, IsMadeAnewWhenAnAtomLeavesItsReach) {
   EXPECT_EQ(forces.n_lists(), 1);
   move(0.2 * reach);
   EXPECT_EQ(forces.n_lists(), 2);
-  // It was fast when that list was made, the others stood still: a reach for it and hardly any for them.
+  // It was fast when that list was made and the others were at rest, so it has a large reach and they have hardly any.
   EXPECT_GT(forces.data().reach[0], 4 * 0.8 * 0.2 * reach);
   EXPECT_LT(forces.data().reach[1], 0.1 * reach);
   const auto expected = count_all(sample, domain, forces);
@@ -234,7 +234,8 @@ TEST(PairList, AClusterHasOneRowAtMost) {
   for (const auto& [cluster, n] : times) EXPECT_EQ(n, 1) << cluster;
 }
 
-// What a domain looks like: cells in order, clusters of four, padding last; every atom in the cell of its group's key.
+// In a domain cells are in order, clusters have four atoms with padding last, and every atom is in the cell of its
+// group's key.
 TEST(Domain, PutsGroupsIntoTheCellOfTheirKeyAtom) {
   const auto sample = test::make_mixture({});
   ThreadPool threads(2);
@@ -272,7 +273,7 @@ TEST(Domain, PutsGroupsIntoTheCellOfTheirKeyAtom) {
   EXPECT_EQ(domain.greatest_displacement2(), 0);
   state.position[0] = domain.state().position[0] + sample.system.box.fraction({0.3, 0, -0.4});
   EXPECT_NEAR(domain.greatest_displacement2(), 0.25, 1e-6);
-  // Whatever order the atoms come in, the slots are the same.
+  // The slots are the same for any order of the given atoms.
   std::reverse(particles.begin(), particles.end());
   domain.distribute({particles, {}});
   EXPECT_EQ(domain.state().id, ids);

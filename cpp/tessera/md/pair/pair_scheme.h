@@ -1,8 +1,8 @@
-// The ways of finding near pairs and summing over them: what each is given, what it must do, and the registry of all.
+// Defines the interface of pair schemes, which find near pairs and sum their forces, and the registry of all schemes.
 //
-// Every scheme works from the same data and gives the same forces up to rounding. Within a scheme bits depend on
-// neither ranks nor threads: floating point inside a pair of clusters or of atoms, fixed point beyond. Which scheme
-// runs decides bits, so the default follows from precision and function, never from timing.
+// All schemes work from the same data and give the same forces up to rounding. Within a scheme the result depends on
+// neither ranks nor threads to the bit: sums are in floating point inside a pair of clusters or of atoms and in fixed
+// point beyond. The scheme does affect bits, so the default follows from precision and function, never from timings.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@
 
 namespace tessera::md::pair {
 
-/// A rank's atoms as all schemes see them; PairForces keeps it.
+/// Holds a rank's atoms as all schemes read them; PairForces owns it.
 struct PairData {
   const domain::Domain& domain;
   ThreadPool& threads;
@@ -30,44 +30,44 @@ struct PairData {
   std::vector<model::LennardJonesAB> type_pairs{};  // (types × types)
   TablePairs table_pairs{};
 
-  // After each sort.
+  // These are set after each search.
   std::vector<double> charge{};         // by slot, e; padding 0
   std::vector<std::int32_t> type{};     // by slot; padding −1
-  std::vector<ClusterData> clusters{};  // coordinates: each step
+  std::vector<ClusterData> clusters{};  // coordinates are updated each step
   ExcludedClusters exclusions{};
   std::vector<float> reach{};  // by slot, Å: how far it may move before the next list
 };
 
-/// A scheme at work on one rank. Made once; its data outlive it.
+/// Runs a scheme on one rank. It is constructed once; its data must outlive it.
 class PairSum {
  public:
   virtual ~PairSum() = default;
-  /// Atoms have been sorted into cells anew; an update(true) follows.
+  /// Is called after atoms have been sorted into cells again; an update(true) follows.
   virtual void rebuild() {}
-  /// The box has changed between searches: cells have moved apart or together.
+  /// Is called after the box has changed between searches, which moves cells apart or together.
   virtual void set_box() = 0;
-  /// Atoms have moved. Where asked to, lists anew the pairs that may come within the cut-off as long as no atom moves
-  /// further than its reach.
+  /// Is called after atoms have moved. If requested, makes a new list of the pairs that may come within the cut-off as
+  /// long as no atom moves further than its reach.
   virtual void update(bool make_list) = 0;
-  /// Adds forces and energies of pairs that need no halo atom, by the last list; add_forces() then adds the rest. What
-  /// is such a pair doesn't depend on the list. A scheme that leaves all to add_forces() has nothing to do. `meanwhile`
-  /// is called now and then by the thread that called this.
+  /// Adds forces and energies of pairs that need no halo atom, by the last list; add_forces() then adds the rest. The
+  /// set of such pairs does not depend on the list. A scheme may do nothing here and leave all pairs to add_forces().
+  /// The calling thread calls `meanwhile` now and then.
   virtual void add_inner_forces(std::span<Accumulator> /*by_thread*/, const std::function<void()>& /*meanwhile*/) {}
-  /// Adds the forces (and energies where an accumulator wants them) of all pairs within the cut-off.
+  /// Adds the forces, and the energies for accumulators that want them, of all pairs within the cut-off.
   virtual void add_forces(std::span<Accumulator> by_thread) = 0;
-  /// Pairs of atoms that add_forces() evaluates, near or not.
+  /// Returns the number of pairs of atoms that add_forces() evaluates, including those beyond the cut-off.
   virtual std::int64_t n_evaluated() const = 0;
-  /// Bytes of the list of near pairs, and of everything that the scheme holds beside it.
+  /// Returns the bytes of the list of near pairs, and of everything else that the scheme holds.
   virtual std::size_t list_bytes() const = 0;
   virtual std::size_t other_bytes() const = 0;
 };
 
-/// An entry of the registry.
+/// Describes a scheme in the registry.
 struct PairScheme {
   std::string_view name;
   std::string_view description;
   Precision precision;
-  bool has_table;  // knows PairFunction::table beside the analytic one
+  bool has_table;  // supports PairFunction::table beside the analytic one
   std::unique_ptr<PairSum> (*make)(const PairData& data);
 
   bool serves(Precision least, PairFunction function) const {
@@ -75,10 +75,10 @@ struct PairScheme {
   }
 };
 
-/// All schemes, those preferred first.
+/// Returns all schemes, preferred ones first.
 std::span<const PairScheme> pair_schemes();
-/// The scheme of this name; "auto" is the first that has this precision and function. Throws InputError where the named
-/// one has not.
+/// Returns the scheme of this name; "auto" means the first with this precision and function. Throws InputError if the
+/// named one does not have them.
 const PairScheme& find_pair_scheme(std::string_view name, Precision precision, PairFunction function);
 
 }  // namespace tessera::md::pair

@@ -12,7 +12,7 @@ using units::pi;
 
 namespace {
 
-/// The wave number of index m of n: m or m − n, whichever is nearer to zero.
+/// Returns the wave number of index m of n: m or m − n, whichever is closer to zero.
 double wave_number(std::int64_t m, std::int64_t n) { return static_cast<double>(2 * m <= n ? m : m - n); }
 
 }  // namespace
@@ -23,7 +23,7 @@ std::array<Vec3, 3> reciprocal_vectors(const Box& box) {
 }
 
 std::vector<double> spline_moduli(int order, std::int64_t n) {
-  // M_p(1) … M_p(p−1) are the weights of an atom that sits on a mesh point.
+  // M_p(1) … M_p(p−1) are the weights of an atom on a mesh point.
   std::array<double, max_order> weights{}, slopes{};
   switch (order) {
     case 4:
@@ -63,7 +63,7 @@ void Influence<Real>::set_box(const Box& box) {
   const double scale = coulomb_constant_ / (pi * box.volume());
   const double decay = -pi * pi / (settings_.alpha * settings_.alpha);
   const auto& n = settings_.grid;
-  // exp(−π²m²/α²) is a product over directions where box vectors are orthogonal; that saves an exp a point.
+  // For orthogonal box vectors exp(−π²m²/α²) is a product over directions, which saves an exp per point.
   const bool is_separable = box.is_orthorhombic();
   std::array<std::vector<double>, 3> screen;
   for (std::size_t d = 0; d < 3; ++d)
@@ -113,7 +113,7 @@ void Influence<Real>::apply(std::span<std::complex<Real>> spectrum, EnergyVirial
 template <class Real>
 void Influence<Real>::add_line_energy(const std::complex<Real>* values, const Real* influence, const Index3& first,
                                       EnergyVirial& energies) const {
-  // Points with 0 < kx < nx/2 stand for themselves and for their mirror image −m.
+  // Points with 0 < kx < nx/2 represent themselves and their mirror image −m.
   const double weight = first[0] == 0 || 2 * first[0] == settings_.grid[0] ? 0.5 : 1.0;
   const Vec3 base = wave_number(first[0], settings_.grid[0]) * reciprocal_[0] +
                     wave_number(first[1], settings_.grid[1]) * reciprocal_[1];

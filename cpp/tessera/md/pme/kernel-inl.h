@@ -1,11 +1,11 @@
-// The bodies of the mesh loops, included once for each instruction set by kernel.cpp.
+// Contains the bodies of the mesh loops; kernel.cpp includes it once for each instruction set.
 HWY_BEFORE_NAMESPACE();
 namespace tessera::md::pme {
 namespace HWY_NAMESPACE {
 
 #if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
 
-// No vectors worth the name (and Highway's emulation of them is refused by some compilers): the references are as fast.
+// Without useful vectors the references are as fast, and some compilers refuse Highway's emulation of vectors.
 void Spread(const SpreadTarget<float>& target, int order, const std::int32_t* atoms, std::size_t n,
             const Fraction* position, const float* charge) {
   spread_reference(target, order, std::span(atoms, n), position, charge);
@@ -36,7 +36,8 @@ constexpr std::size_t lanes = hn::MaxLanes(D());
 
 HWY_INLINE V set(float value) { return hn::Set(D(), value); }
 
-/// To the nearest integer; values fit. Highway's own version also mends overflow, which costs more than the conversion.
+/// Rounds to the nearest integer; values must fit. Highway's own version also handles overflow, which costs more than
+/// the conversion.
 HWY_INLINE hn::Vec<DI4> Rounded(V4 value) {
 #if HWY_ARCH_X86
   return hn::Vec<DI4>{_mm_cvtps_epi32(value.raw)};
@@ -45,13 +46,13 @@ HWY_INLINE hn::Vec<DI4> Rounded(V4 value) {
 #endif
 }
 
-// An atom's row along z, in as few vectors as there are: eight floats are one vector from AVX2 on.
+// An atom's row along z takes as few vectors as possible: eight floats are one vector from AVX2 on.
 template <int order>
 using RowTag = hn::CappedTag<float, (order > 4 ? 8 : 4)>;
 template <int order>
 constexpr int row_parts = (order > 4 ? 8 : 4) / static_cast<int>(hn::MaxLanes(RowTag<order>()));
 
-/// Part `part` of a row of weights that are kept in fours, `apart` floats from four to four.
+/// Returns part `part` of a row of weights that are stored in fours, `apart` floats from one four to the next.
 template <class Tag>
 HWY_INLINE hn::Vec<Tag> RowWeights(Tag tag, const float* fours, std::size_t apart, int part) {
   if constexpr (hn::MaxLanes(tag) == 8) {
@@ -68,7 +69,7 @@ HWY_INLINE hn::Vec<hn::FixedTag<std::int32_t, 8> > Rounded(hn::Vec<hn::FixedTag<
 }
 #endif
 
-/// As fill_spline() of spline.h, with fused multiply-adds.
+/// Computes the same as fill_spline() of spline.h, with fused multiply-adds.
 template <int order>
 HWY_INLINE void FillSpline(V w, V* weight, V* slope) {
   weight[0] = hn::Sub(set(1.0f), w);
@@ -92,10 +93,10 @@ HWY_INLINE void FillSpline(V w, V* weight, V* slope) {
   }
 }
 
-/// Splines of one atom a lane.
+/// Computes the splines of several atoms, one atom per lane.
 template <int order, bool with_slopes>
 struct Block {
-  static constexpr int parts = order > 4 ? 2 : 1;  // fours that hold an atom's weights
+  static constexpr int parts = order > 4 ? 2 : 1;  // groups of four that an atom's weights fill
 
   alignas(64) std::int32_t fraction[3][lanes];
   alignas(64) std::int32_t first[3][lanes];
@@ -106,7 +107,7 @@ struct Block {
     const DU du;
     const DI di;
     for (std::size_t d = 0; d < 3; ++d) {
-      // fraction·n in two halves, as 32 × 32 → 64 bits is slow across lanes; n < 2¹⁶.
+      // fraction·n is computed in two halves, because 32 × 32 → 64 bits is slow across lanes; n < 2¹⁶.
       const auto n = hn::Set(du, static_cast<std::uint32_t>(window.grid[d]));
       const auto f = hn::Xor(hn::BitCast(du, hn::Load(di, fraction[d])), hn::Set(du, 0x80000000u));
       const auto low_bits = hn::Set(du, 0xffffu);
@@ -165,7 +166,7 @@ HWY_INLINE void AddRows(const MeshWindow& window, const Block& block, std::size_
 template <int order>
 void SpreadOrder(const SpreadTarget<float>& target, const std::int32_t* atoms, std::size_t n, const Fraction* position,
                  const float* charge) {
-  const MeshWindow window = target.window;  // a copy: the mesh may alias the target for all the compiler knows
+  const MeshWindow window = target.window;  // a copy: the compiler must assume that the mesh aliases the target
   const std::int64_t x_begin = target.x_begin, x_end = target.x_end;
   std::int32_t* mesh = target.mesh;
   Block<order, false> block;
@@ -200,12 +201,12 @@ void Spread(const SpreadTarget<float>& target, int order, const std::int32_t* at
   SpreadOrder<8>(target, atoms, n, position, charge);
 }
 
-/// One atom's sums, still in four parts along z.
+/// Holds one atom's sums, still in four lanes along z.
 struct Sums {
   V4 x, y, z;
 };
 
-/// The sum of a row's vectors as one of four.
+/// Adds the lanes of a row's sum up to four lanes.
 template <class Tag>
 HWY_INLINE V4 InFour(Tag tag, hn::Vec<Tag> v) {
   if constexpr (hn::MaxLanes(tag) == 8) {

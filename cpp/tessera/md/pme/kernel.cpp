@@ -1,8 +1,10 @@
-// The mesh loops for float with vectors, once for each instruction set. Formulas, source and units: kernel.h.
+// Implements the mesh loops for float with vectors, once for each instruction set. Formulas, source and units:
+// kernel.h.
 //
-// Weights are computed for a block of atoms, one a lane, then transposed so that an atom's weights along z are vectors
-// of four; rows along z are contiguous in the mesh. Orders 6 and 8 use two such vectors (6 with zeros at its end).
-// Cost: order 4: about 120 instructions an atom to spread, 150 to gather.
+// Weights are computed for a block of atoms, one atom per lane, then transposed so that an atom's weights along z are
+// vectors of four; rows along z are contiguous in the mesh. Orders 6 and 8 use two such vectors (6 with zeros at its
+// end).
+// Cost: for order 4 about 120 instructions per atom to spread, 150 to gather.
 #include "tessera/md/pme/kernel.h"
 
 #undef HWY_TARGET_INCLUDE

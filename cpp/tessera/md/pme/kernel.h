@@ -1,13 +1,14 @@
-// The two inner loops of the particle mesh: charges to mesh points, and mesh potentials to gradients at atoms.
+// Declares the two inner loops of the particle mesh: charges to mesh points, and mesh potentials to gradients at atoms.
 //
-//   spread   Q(k) += q M_p(u₁−k₁) M_p(u₂−k₂) M_p(u₃−k₃), rounded to an integer of 1/scale e: sums do not depend on
-//   order gather   g_d = ∂/∂u_d Σ_k φ(k) M_p(u₁−k₁) M_p(u₂−k₂) M_p(u₃−k₃)
+//   spread   Q(k) += q M_p(u₁−k₁) M_p(u₂−k₂) M_p(u₃−k₃), rounded to an integer multiple of 1/scale e
+//   gather   g_d = ∂/∂u_d Σ_k φ(k) M_p(u₁−k₁) M_p(u₂−k₂) M_p(u₃−k₃)
 //
-// An atom's weights follow from its fractions only, so every rank and thread that meets it adds the same integers.
-// There is one scalar version for any precision (kernel_reference.cpp, the oracle) and one with vectors for float.
+// An atom's weights follow from its fractions only, so every rank and thread that has it adds the same integers, and
+// sums of integers do not depend on their order. There is one scalar version for any precision (kernel_reference.cpp,
+// the reference of tests) and one with vectors for float.
 //
 // Source: U. Essmann et al., J. Chem. Phys. 103, 8577 (1995), eqs. 4.6, 4.9, doi:10.1063/1.470117.
-// Units: e, mesh points. Cost: p³ multiply-adds an atom for each loop.
+// Units: e, mesh points. Cost: p³ multiply-adds per atom for each loop.
 #pragma once
 
 #include <cstdint>
@@ -21,23 +22,23 @@
 
 namespace tessera::md::pme {
 
-/// The integers that charges are summed as. Float: a point holds up to ±128 e in steps of 6e-8 e; rounding p³ weights
-/// an atom to them leaves relative noise of 3e-7 (order 4) to 1e-6 (order 8) in forces. Double: ±5·10⁵ e in steps of
-/// 6e-14 e.
+/// Charges are summed as these integers. For float a point holds up to ±128 e in steps of 6e-8 e, and rounding p³
+/// weights per atom leaves a relative error of 3e-7 (order 4) to 1e-6 (order 8) in forces. For double a point holds
+/// ±5·10⁵ e in steps of 6e-14 e.
 template <class Real>
 using FixedCharge = std::conditional_t<std::is_same_v<Real, float>, std::int32_t, std::int64_t>;
 template <class Real>
 inline constexpr double charge_scale = std::is_same_v<Real, float> ? 16777216.0 : 17592186044416.0;  // per e
 
-/// How an atom finds its points in an array that holds part of the mesh: along each direction its first point is at
-/// (point + offset) mod n, and at the periodic images of that which still lie in the array.
+/// Locates an atom's points in an array that holds part of the mesh. Along each direction the first point is at (point
+/// + offset) mod n, and at those of its periodic images that lie in the array.
 struct MeshWindow {
   Index3 grid{};    // n
   Index3 offset{};  // in [0, n)
   Index3 extent{};  // of the array
   std::int64_t stride_x = 0, stride_y = 0;
 
-  /// The array's first point (of the mesh, any image) and extents. Rows are `row` values apart.
+  /// Takes the array's first point (any image of a mesh point) and extents. Rows are `row` values apart.
   MeshWindow(const Index3& grid, const Index3& lower, const Index3& extent, std::int64_t row, int order);
 
   std::int64_t first(int d, const MeshCoordinate& at) const {
@@ -46,11 +47,11 @@ struct MeshWindow {
   }
 };
 
-/// Values past an array's last row that kernels may read (and spread garbage to).
+/// Kernels may read this many values past an array's last row, and may write arbitrary values to them.
 inline constexpr std::int64_t mesh_slack = 16;
 
-/// A brick of the mesh with p−1 points more on every side, so that a spline which touches the brick fits; what falls on
-/// those is never read. Rows of planes x outside [x_begin, x_end) (of the array) are left alone.
+/// Refers to a brick of the mesh with p−1 more points on every side, so that a spline which touches the brick fits. The
+/// values at these extra points are never read. Rows of planes x outside [x_begin, x_end) (of the array) do not change.
 template <class Real>
 struct SpreadTarget {
   MeshWindow window;
@@ -58,7 +59,7 @@ struct SpreadTarget {
   std::int64_t x_begin, x_end;
 };
 
-/// Lists the atoms (with a charge) whose splines touch planes [x_begin, x_end) of the window.
+/// Lists the charged atoms whose splines touch planes [x_begin, x_end) of the window.
 template <class Real>
 void select_atoms(const MeshWindow& window, int order, std::int64_t x_begin, std::int64_t x_end,
                   std::span<const Fraction> position, std::span<const Real> charge, std::vector<std::int32_t>& atoms);
@@ -67,16 +68,16 @@ template <class Real>
 void spread_reference(const SpreadTarget<Real>& target, int order, std::span<const std::int32_t> atoms,
                       const Fraction* position, const Real* charge);
 
-/// Gradients by u of n atoms, (n,3). Returns false if some atom's spline does not fit the window.
+/// Computes the gradients by u of n atoms, (n,3). Returns false if some atom's spline does not fit the window.
 template <class Real>
 bool gather_reference(const MeshWindow& window, const Real* mesh, int order, std::int64_t n, const Fraction* position,
                       const Real* charge, Real* gradient);
 
-/// Integers to charges; returns the greatest magnitude among the integers.
+/// Converts integers to charges; returns the greatest magnitude among the integers.
 template <class Real>
 std::int64_t convert_reference(const FixedCharge<Real>* fixed, Real* charge, std::int64_t n);
 
-// The versions that run: for float those with vectors, for double the references.
+// These versions are the ones that run: those with vectors for float, the references for double.
 void spread(const SpreadTarget<float>& target, int order, std::span<const std::int32_t> atoms, const Fraction* position,
             const float* charge);
 bool gather(const MeshWindow& window, const float* mesh, int order, std::int64_t n, const Fraction* position,

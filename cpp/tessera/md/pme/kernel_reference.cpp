@@ -32,7 +32,7 @@ struct Splines {
     for (int d = 0; d < 3; ++d) {
       const auto at = mesh_coordinate(fraction[d], window.grid[static_cast<std::size_t>(d)]);
       first[d] = window.first(d, at);
-      // 24 bits of the rest fit a float exactly, so it can't round up to the next point.
+      // The upper 24 bits of the rest fit a float exactly, so it can't be rounded up to the next point.
       fill_spline<order>(static_cast<Real>(at.rest >> 8) * static_cast<Real>(1.0 / 16777216.0), weight[d], slope[d]);
     }
   }
@@ -55,7 +55,7 @@ void select_atoms(const MeshWindow& window, int order, std::int64_t x_begin, std
   atoms.resize(position.size());
   std::size_t selected = 0;
   for (std::size_t i = 0; i < position.size(); ++i) {
-    // The first image whose last point is at or after x_begin.
+    // This is the first image whose last point is at or after x_begin.
     std::int64_t first = window.first(0, mesh_coordinate(position[i].x, n));
     while (first + order <= x_begin) first += n;
     atoms[selected] = static_cast<std::int32_t>(i);

@@ -1,5 +1,5 @@
-// The kernels against their references, with every instruction set that this machine has, and that bricks sum the same
-// integers as the whole mesh.
+// Compares the kernels with their references, with every instruction set that this machine has, and checks that bricks
+// sum the same integers as the whole mesh.
 #include "tessera/md/pme/kernel.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@
 namespace tessera::md::pme {
 namespace {
 
-/// The integers of a brick, spread by the reference or the version that runs.
+/// Returns the integers of a brick, spread by the reference or by the version that runs.
 template <class Real>
 std::vector<FixedCharge<Real>> spread_brick(const PmeSettings& settings, const IndexBox& brick,
                                             const std::vector<Fraction>& position, const std::vector<Real>& charge,
@@ -63,7 +63,7 @@ void check_bricks() {
                             static_cast<std::int32_t>(random())});
         charge.push_back(static_cast<Real>(random() % 1000) / Real(1000) - Real(0.5));
       }
-      // The ends of the box along each direction.
+      // These positions are at the ends of the box along each direction.
       position[0] = {INT32_MIN, INT32_MIN, INT32_MIN};
       position[1] = {INT32_MAX, INT32_MAX, INT32_MAX};
       const IndexBox whole_box{{0, 0, 0}, settings.grid};
@@ -72,7 +72,7 @@ void check_bricks() {
       double net = 0, expected_net = 0;
       for (std::size_t i = 0; i < whole.size(); ++i) {
         net += static_cast<double>(whole[i]) / charge_scale<Real>;
-        // Each of about 200 contributions to a point may round the other way, weights differ in the last place.
+        // About 200 contributions to a point may each be rounded the other way, as weights differ in the last place.
         EXPECT_NEAR(static_cast<double>(whole[i]), static_cast<double>(reference[i]),
                     (std::is_same_v<Real, float> ? 100 : 0));
       }
@@ -110,7 +110,7 @@ void check_gather() {
       EXPECT_TRUE(gather(window, mesh.data(), order, n, position.data(), charge.data(), found.data()));
       for (std::size_t i = 0; i < expected.size(); ++i)
         EXPECT_NEAR(found[i], expected[i], 32 * std::numeric_limits<Real>::epsilon());
-      // An atom whose spline does not fit is reported.
+      // An atom whose spline does not fit must be reported.
       const MeshWindow small(grid, lower, {order, order, order}, order, order);
       EXPECT_FALSE(n == 100 && gather(small, mesh.data(), order, n, position.data(), charge.data(), found.data()));
     }

@@ -23,7 +23,7 @@ struct Mesh::Implementation {
   const domain::Domain& domain;
   std::variant<std::monostate, Sized<float>, Sized<double>> sized;
 
-  /// Calls function(sized) for the precision in use; nothing without a mesh.
+  /// Calls function(sized) for the precision in use; does nothing without a mesh.
   template <class Function>
   void visit(Function&& function) {
     if (auto* single = std::get_if<Sized<float>>(&sized)) function(*single);

@@ -1,4 +1,4 @@
-// The long-range part of electrostatics, in the run's precision, or none.
+// Holds the long-range part of electrostatics in the run's precision, or nothing.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@
 
 namespace tessera::md::pme {
 
-/// Particle mesh Ewald's mesh part as a step sees it. A mesh that was not asked for does nothing.
+/// Computes the mesh part of particle-mesh Ewald as a step uses it. Without electrostatics by PME it does nothing.
 class Mesh {
  public:
   Mesh(const EngineSettings& settings, const Plan& plan, const domain::Domain& domain, const comm::Communicator& comm,
@@ -20,12 +20,13 @@ class Mesh {
   ~Mesh();
   Mesh(Mesh&&) noexcept;
 
-  /// Charges by slot after a search.
+  /// Takes the charges by slot after a search.
   void rebuild(std::span<const double> charge);
-  /// The box has changed; mesh points and splitting stay.
+  /// Adapts to a changed box; mesh points and splitting stay the same.
   void set_box(const Box& box);
-  /// Spread, transform, solve, transform back, interpolate: each timed as its own phase. Returns what went wrong on
-  /// this rank (charges piled up, an atom out of its rank's reach), empty where nothing did: every rank stays in step.
+  /// Spreads, transforms, solves, transforms back and interpolates, each timed as its own phase. Returns a message if
+  /// something went wrong on this rank (too much charge at a point, or an atom beyond its rank's reach), else an empty
+  /// string, so that all ranks stay in step.
   [[nodiscard]] std::string add_forces(std::span<Accumulator> by_thread, Timers& timers);
   std::size_t bytes() const;
 

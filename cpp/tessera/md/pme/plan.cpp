@@ -17,8 +17,8 @@ bool has_small_factors(std::int64_t n) {
   return n == 1;
 }
 
-/// The points whose potential atoms of a brick may need: p/2 on either side of it and the margin; no more than
-/// once round the mesh where the brick nearly spans it.
+/// Returns the points whose potential the atoms of a brick may need: p/2 plus the margin on either side of it, but at
+/// most once around the mesh.
 IndexBox padded_brick(const IndexBox& brick, const Index3& grid, int order, const Index3& margin) {
   IndexBox padded = brick;
   for (int d = 0; d < 3; ++d) {
@@ -33,7 +33,7 @@ IndexBox padded_brick(const IndexBox& brick, const Index3& grid, int order, cons
   return padded;
 }
 
-/// Mesh points that a length spans along each edge.
+/// Returns the number of mesh points that a length spans along each edge.
 Index3 points_of(const Index3& grid, const std::array<double, 3>& edges, double length) {
   Index3 points;
   for (std::size_t d = 0; d < 3; ++d)
@@ -76,7 +76,7 @@ Index3 grid_from_spacing(const std::array<double, 3>& edges, double spacing) {
   if (!(spacing > 0)) throw InputError(fmt::format("pme.spacing is {} Å; it must be greater than 0", spacing));
   Index3 grid;
   for (std::size_t d = 0; d < 3; ++d) {
-    // A box that was written with an edge of n·spacing must not get the next larger mesh for a last digit.
+    // A box that was written with an edge of n·spacing must not get the next larger mesh because of rounding.
     const double points = edges[d] / spacing * (1 - 1e-12);
     if (!(points < 65535))
       throw InputError(fmt::format("pme.spacing {} Å asks for more than 65535 mesh points along an edge of {} Å",
@@ -120,7 +120,7 @@ std::string PmePlan::summary() const {
 
 PmePlan plan_pme(const PmeSettings& settings, const std::array<double, 3>& edges, const Index3& cells,
                  const std::vector<IndexBox>& cell_bricks, double margin,
-                 const std::function<fft::Plan(const fft::Problem&)>& plan_transform) {
+                 const std::function<fft::TransformPlan(const fft::TransformProblem&)>& plan_transform) {
   check_settings(settings);
   PmePlan plan;
   plan.settings = settings;
@@ -143,7 +143,7 @@ PmePlan plan_pme(const PmeSettings& settings, const std::array<double, 3>& edges
     plan.padded.push_back(cell_bricks[rank].is_empty()
                               ? IndexBox{}
                               : padded_brick(plan.bricks[rank], settings.grid, settings.order, plan.margin));
-  fft::Problem problem{settings.grid};
+  fft::TransformProblem problem{settings.grid};
   problem.ranks = static_cast<int>(plan.bricks.size());
   problem.input = plan.bricks;
   problem.output = plan.padded;

@@ -1,4 +1,4 @@
-// Mesh bricks for random cell bricks, and settings.
+// Tests mesh bricks for random cell bricks, and settings.
 #include "tessera/md/pme/plan.h"
 
 #include <gtest/gtest.h>

@@ -49,7 +49,7 @@ struct Pme<Real>::Implementation {
     charge_or_potential.resize(size(std::max(brick.size(), padded.size() + mesh_slack)));
   }
 
-  /// The brick grown by `margin`.
+  /// Returns the integer mesh, which is the brick grown by `margin`.
   FixedCharge<Real>* fixed() { return reinterpret_cast<FixedCharge<Real>*>(integers_or_spectrum.data()); }
   std::span<std::complex<Real>> spectrum() {
     return {reinterpret_cast<std::complex<Real>*>(integers_or_spectrum.data()),
@@ -66,7 +66,7 @@ struct Pme<Real>::Implementation {
   fft::Transform<Real> transform;
   Influence<Real> influence;
   std::array<Vec3, 3> gradient_to_force{};  // −K_d a*_d
-  // Each serves two that are never wanted at once: a mesh is a large part of what a rank holds.
+  // Each array serves two purposes at different times, because a mesh is a large part of a rank's memory.
   std::vector<std::byte> integers_or_spectrum;
   std::vector<Real> charge_or_potential;
 };
@@ -101,13 +101,13 @@ void Pme<Real>::spread(std::span<const Fraction> position, std::span<const Real>
   FixedCharge<Real>* const fixed = p.fixed();
   Real* const points = p.charge().data();
   std::atomic<std::int64_t> greatest{0};
-  // A thread owns a slab of planes: it adds there only, so no point is shared.
+  // Each thread adds only to its own slab of planes, so no point is shared.
   p.threads.run([&](int thread) {
     const std::int64_t begin = p.margin + n_x * thread / p.threads.size();
     const std::int64_t end = p.margin + n_x * (thread + 1) / p.threads.size();
     if (begin == end) return;
     std::fill(fixed + begin * window.stride_x, fixed + end * window.stride_x, FixedCharge<Real>(0));
-    // A block of atoms at a time is still in cache when it is spread.
+    // A block of atoms is small enough to be still in cache when it is spread.
     constexpr std::size_t block = 4096;
     std::vector<std::int32_t> atoms;
     for (std::size_t first = 0; first < position.size(); first += block) {
@@ -126,7 +126,7 @@ void Pme<Real>::spread(std::span<const Fraction> position, std::span<const Real>
     while (seen < mine && !greatest.compare_exchange_weak(seen, mine)) {
     }
   });
-  // Half the range: a sum that has just wrapped round is near its ends.
+  // The limit is half the range, because a sum that has just wrapped around is near the ends of the range.
   if (greatest.load() > std::numeric_limits<FixedCharge<Real>>::max() / 2)
     throw RunError("a mesh point holds more than 64 e of charge: atoms have collapsed onto each other");
 }

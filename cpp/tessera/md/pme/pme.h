@@ -1,15 +1,15 @@
-// The smooth particle mesh: the long-range part of Coulomb's energy of a periodic box.
+// Computes the long-range part of Coulomb's energy of a periodic box by smooth particle-mesh Ewald.
 //
 //   E = C/(2πV) Σ_{m≠0} exp(−π²m²/α²)/m² |S(m)|²,  S(m) ≈ b₁b₂b₃ F(m),  F the transform of the spread charges
 //   f_i = −q_i ∇_i Σ_k φ(k) M_p(u_i − k),  φ the back transform of G·F (influence.h)
 //
-// One step is spread, forward, solve, backward, add_forces, in this order; the caller times them. Each rank spreads all
-// its local atoms on its own brick and receives the potential on its padded brick, so charges never move between ranks.
-// Results are the same bits on any ranks and threads. Energies are this rank's share: sum them over ranks. The net
-// force is not zero (Essmann, section 5); it is not removed here.
+// A step calls spread, forward, solve, backward and add_forces in this order; the caller times them. Each rank spreads
+// all its local atoms on its own brick and receives the potential on its padded brick, so charges never move between
+// ranks. Results are the same bits on any ranks and threads. Energies are this rank's share and must be summed over
+// ranks. The net force is not zero (Essmann, section 5); it is not removed here.
 //
 // Source: U. Essmann et al., J. Chem. Phys. 103, 8577 (1995), doi:10.1063/1.470117.
-// Units: Å, e, kcal/mol. Error: (spacing)^p in forces. Cost: p³ an atom twice, two transforms.
+// Units: Å, e, kcal/mol. Error: (spacing)^p in forces. Cost: p³ per atom twice, and two transforms.
 #pragma once
 
 #include <complex>
@@ -28,30 +28,32 @@ namespace tessera::md::pme {
 template <class Real>
 class Pme {
  public:
-  /// `comm` and `threads` must outlive this; `coulomb_constant` in kcal Å/mol/e²; `options` of the transform.
+  /// Keeps references to `comm` and `threads`, which must outlive this; `coulomb_constant` is in kcal Å/mol/e²;
+  /// `options` are those of the transform.
   Pme(const PmePlan& plan, const Box& box, double coulomb_constant, const comm::Communicator& comm, ThreadPool& threads,
       const fft::TransformOptions& options = {});
   ~Pme();
   Pme(Pme&&) noexcept;
 
-  /// A box that changed shape; mesh and splitting stay.
+  /// Adapts to a box that changed shape; mesh and splitting stay the same.
   void set_box(const Box& box);
 
-  /// Charges (e) of all local atoms, owned and halo, each once; slots without charge (padding) are skipped.
+  /// Spreads the charges (e) of all local atoms, owned and halo, each given once; slots without charge (padding) are
+  /// skipped.
   void spread(std::span<const Fraction> position, std::span<const Real> charge);
-  /// Collective.
+  /// Transforms the charge mesh to the spectrum. Collective.
   void forward();
-  /// Adds energy and virial where `energies` is not null.
+  /// Multiplies by the influence function, and adds energy and virial if `energies` is not null.
   void solve(EnergyVirial* energies);
-  /// Collective.
+  /// Transforms the spectrum to the potential. Collective.
   void backward();
-  /// Adds forces on the first `n_owned` slots, one accumulator a thread. Throws RunError if an atom has left the region
-  /// that its rank has the potential of.
+  /// Adds forces on the first `n_owned` slots, with one accumulator per thread. Throws RunError if an atom has left the
+  /// region where its rank has the potential.
   void add_forces(std::span<const Fraction> position, std::span<const Real> charge, std::int64_t n_owned,
                   std::span<Accumulator> by_thread);
 
-  /// What stands on this rank: charges of its brick after spread(), the spectrum after forward() and solve(), the
-  /// potential (kcal/mol/e) on its padded brick after backward().
+  /// These return this rank's values: charges of its brick after spread(), the spectrum after forward() and solve(),
+  /// the potential (kcal/mol/e) on its padded brick after backward().
   std::span<const Real> charge_mesh() const;
   std::span<const std::complex<Real>> spectrum() const;
   std::span<const Real> potential_mesh() const;

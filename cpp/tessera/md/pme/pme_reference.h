@@ -1,4 +1,4 @@
-// The reciprocal part of Ewald's sum by its definition, in double: the oracle of the mesh.
+// Computes the reciprocal part of Ewald's sum by its definition, in double; tests compare the mesh with it.
 //
 //   E = C/(2πV) Σ_{m≠0} exp(−π²m²/α²)/m² |S(m)|²,  S(m) = Σ_i q_i exp(2πi m·r_i),  m = h a* + k b* + l c*
 //
@@ -20,7 +20,7 @@ struct ReciprocalSum {
   std::vector<Vec3> force;         // (n) kcal/mol/Å
 };
 
-/// Sums |h|, |k|, |l| ≤ limit.
+/// Sums over |h|, |k|, |l| ≤ limit.
 ReciprocalSum direct_reciprocal_sum(const Box& box, std::span<const Fraction> position, std::span<const double> charge,
                                     double coulomb_constant, double alpha, int limit);
 

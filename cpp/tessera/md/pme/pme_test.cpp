@@ -1,4 +1,4 @@
-// The mesh against Ewald's sum by definition, against known lattices, and against itself on threads.
+// Compares the mesh with Ewald's sum by definition, with known lattices, and with itself on several threads.
 #include "tessera/md/pme/pme.h"
 
 #include <gtest/gtest.h>
@@ -82,8 +82,8 @@ double relative_error(const std::vector<Vec3>& a, const std::vector<Vec3>& b) {
 
 const Box brick_box({21, 0, 0}, {0, 24, 0}, {0, 0, 18});
 
-// The mesh's error falls as (spacing)^order; the bounds are twice what these systems show. Float stays near 1e-6, where
-// the charges' integers end.
+// The mesh's error is proportional to (spacing)^order; the bounds are twice the errors of these systems. The errors of
+// float stay near 1e-6, because of the charges' integers.
 struct Accuracy {
   int order;
   double double_tolerance, float_tolerance;
@@ -150,7 +150,7 @@ TEST(Pme, ForceIsMinusTheGradient) {
     charges.position[3] = start - move;
     const double down = compute<double>(charges, settings).energy();
     charges.position[3] = start;
-    // Positions come in steps of 3e-9 Å, energies in steps of 4e-9 kcal/mol.
+    // Positions have steps of 3e-9 Å, energies steps of 4e-9 kcal/mol.
     EXPECT_NEAR((down - up) / (2 * step), dot(at_rest.force[3], direction), 1e-3);
   }
 }
@@ -188,7 +188,7 @@ TEST(Pme, ThreadsDoNotChangeBits) {
 
 TEST(Pme, TranslationByMeshVectorsChangesNothing) {
   auto charges = random_charges(50, brick_box, 8);
-  const PmeSettings settings{4, 0.3, {32, 16, 64}};  // powers of two: a mesh vector is a whole number of fractions
+  const PmeSettings settings{4, 0.3, {32, 16, 64}};  // powers of two: a mesh spacing is a whole number of fractions
   const auto before = compute<double>(charges, settings);
   const Fraction shift{(1 << 27) * 5, (1 << 28) * 3, -(1 << 26) * 9};
   for (auto& position : charges.position) position = position + shift;

@@ -1,4 +1,4 @@
-// Cardinal B-splines: the weights of the mesh points around an atom, and where the atom is on the mesh.
+// Computes cardinal B-splines: an atom's mesh coordinate and the weights of the mesh points around it.
 //
 //   M_p(x) = [x M_{p−1}(x) + (p − x) M_{p−1}(x − 1)]/(p − 1),   M_p'(x) = M_{p−1}(x) − M_{p−1}(x − 1)
 //
@@ -13,8 +13,8 @@ namespace tessera::md::pme {
 
 inline constexpr int max_order = 8;
 
-/// Weights of points ⌊u⌋ − p/2 + 1 + j, j in [0, p), for an atom at u = ⌊u⌋ + w, and their derivatives by u.
-/// `Value` is a number or anything with its operators.
+/// Computes the weights of points ⌊u⌋ − p/2 + 1 + j, j in [0, p), for an atom at u = ⌊u⌋ + w, and their derivatives by
+/// u. `Value` is a number or any type with its operators.
 template <int order, class Value>
 inline void fill_spline(Value w, Value* weight, Value* slope) {
   weight[0] = Value(1) - w;
@@ -34,7 +34,7 @@ inline void fill_spline(Value w, Value* weight, Value* slope) {
   }
 }
 
-/// Along one direction: point ⌊u⌋ in [0, n) and the rest of u in units of 2⁻³².
+/// Holds a mesh coordinate along one direction: point ⌊u⌋ in [0, n) and the rest of u in units of 2⁻³².
 struct MeshCoordinate {
   std::int64_t point;
   std::uint32_t rest;

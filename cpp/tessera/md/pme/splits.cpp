@@ -5,7 +5,7 @@
 namespace tessera::md::pme {
 
 std::vector<Split> coarser_splits(const Split& first, const std::array<double, 3>& edges, double greatest) {
-  constexpr double finest_step = 1.02;  // smaller ones are not worth a trial
+  constexpr double finest_step = 1.02;  // smaller steps are not worth a trial
   const double first_spacing = widest_spacing(edges, first.grid);
   std::vector<Split> splits;
   double last = first_spacing;

@@ -7,7 +7,7 @@
 namespace tessera::md::pme {
 namespace {
 
-// What decides the accuracy stays: α·cutoff by the tolerance, α times the greatest spacing by the splits.
+// Two numbers decide the accuracy: the tolerance fixes α·cutoff, and splits keep α times the greatest spacing.
 TEST(Splits, KeepTheAccuracy) {
   const std::array<double, 3> edges{108.86, 108.86, 77.76};
   const Split first{9, grid_from_spacing(edges, 1.1)};
@@ -32,7 +32,7 @@ TEST(Splits, KeepTheAccuracy) {
 TEST(Splits, NoneWithoutRoom) {
   const std::array<double, 3> edges{40, 40, 40};
   EXPECT_TRUE(coarser_splits({9, {40, 40, 40}}, edges, 9).empty());
-  // A mesh finer along one edge than along another: the greatest spacing counts.
+  // If the mesh is finer along one edge than along another, the greatest spacing counts.
   for (const auto& split : coarser_splits({9, {80, 40, 40}}, edges, 14))
     EXPECT_NEAR(split.cutoff * static_cast<double>(split.grid[1]), 9 * 40, 1e-9);
 }

@@ -1,5 +1,5 @@
-// A toy barostat for tests: before every step the box is scaled a little towards a pressure. It samples no ensemble; it
-// shows what an integrator may do with the box.
+// Provides a toy barostat for tests: before every step the box is scaled slightly towards a pressure. It samples no
+// ensemble, but shows what an integrator may do with the box.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,8 @@
 
 namespace tessera::md::test {
 
-/// Like H. J. C. Berendsen et al., J. Chem. Phys. 81, 3684 (1984), doi:10.1063/1.448118, unlike along the three edges.
+/// Scales like H. J. C. Berendsen et al., J. Chem. Phys. 81, 3684 (1984), doi:10.1063/1.448118, but differently along
+/// the three edges.
 class ToyBarostat final : public integrate::Integrator {
  public:
   ToyBarostat(const EngineSettings& settings, double bar)
@@ -48,8 +49,8 @@ struct Course {
   std::vector<std::int64_t> cells;  // along x at each search
 };
 
-/// The course of so many steps under the toy barostat on some ranks; of no steps: what a start from the state finds.
-/// `begin(engine)` is called on every rank before the first energies.
+/// Returns the course of some steps under the toy barostat on some ranks; without steps it is that of a start from the
+/// state. `begin(engine)` is called on every rank before the first energies.
 inline Course run_with_barostat(
     const model::System& system, const EngineSettings& settings, const Snapshot& from, double bar, int n_ranks,
     int n_steps, const std::function<void(Engine&)>& begin = [](Engine&) {}) {

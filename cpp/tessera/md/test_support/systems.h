@@ -1,4 +1,4 @@
-// Small systems built in code for the tests of md, and forces by definition: all pairs in double precision.
+// Builds small systems in code for the tests of md, and computes forces by definition: all pairs in double precision.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ namespace tessera::md::test {
 
 inline std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
 
-/// A molecule of one residue whose atoms form one hydrogen group around the first.
+/// Returns a molecule of one residue whose atoms form one hydrogen group around the first.
 inline model::Template molecule(const std::string& name, std::vector<std::string> atoms, std::vector<std::int32_t> type,
                                 std::vector<double> charge, std::vector<double> mass) {
   model::Template t;
@@ -47,7 +47,7 @@ struct Sample {
   std::vector<Particle> particles;  // by id
 };
 
-/// The sample as a run finds it.
+/// Returns the sample as the snapshot that a run starts from.
 inline Snapshot snapshot_of(const Sample& sample, std::int64_t step = 0, std::int64_t last_search = 0) {
   Snapshot snapshot;
   snapshot.box = snapshot.search_box = sample.system.box;
@@ -57,7 +57,7 @@ inline Snapshot snapshot_of(const Sample& sample, std::int64_t step = 0, std::in
   return snapshot;
 }
 
-/// A state without atoms in the sample's box.
+/// Returns a state without atoms in the sample's box.
 inline State state_in(const Box& box) {
   State state;
   state.box = state.search_box = box;
@@ -72,13 +72,13 @@ inline Vec3 random_direction(std::mt19937_64& random) {
 
 struct MixtureOptions {
   Box box = orthorhombic(24, 25, 26);
-  double spacing = 4.2;  // Å between molecules
+  double spacing = 4.2;  // Å, between molecules
   model::LjRule rule = model::LjRule::lorentz_berthelot;
   bool with_nbfix = false;
   std::uint64_t seed = 1;
 };
 
-/// Bent triatomics, positive ions (so that there is a net charge) and neutral atoms, on a jittered lattice.
+/// Returns bent triatomics, positive ions (so that there is a net charge) and neutral atoms, on a jittered lattice.
 inline Sample make_mixture(const MixtureOptions& options) {
   Sample sample;
   auto& system = sample.system;
@@ -134,11 +134,12 @@ inline Sample make_mixture(const MixtureOptions& options) {
   return sample;
 }
 
-/// Forces by atom id and energies of a set of positions (by id): every pair in its nearest image, by definition.
+/// Holds the forces by atom id and the energies of a set of positions (by id): every pair in its nearest image, by
+/// definition.
 struct Oracle {
   std::vector<Vec3> force;
   double lj = 0, real = 0, exclusion = 0;
-  double lj_size = 0, real_size = 0, exclusion_size = 0;  // Σ |energy| over pairs: what rounding is relative to
+  double lj_size = 0, real_size = 0, exclusion_size = 0;  // Σ |energy| over pairs, the scale of rounding errors
   std::array<double, 6> virial{};                         // xx yy zz xy xz yz
 };
 

@@ -1,4 +1,4 @@
-// Boxes of water for the tests of md, and a simulation of one without files.
+// Provides boxes of water for the tests of md, and a simulation of one without files.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@ inline model::Template tip3p(bool rigid) {
   return water;
 }
 
-/// 216 waters on a lattice, each turned at random.
+/// Returns 216 waters on a lattice, each in a random orientation.
 inline Sample make_water(bool rigid) {
   Sample sample;
   auto& system = sample.system;
@@ -89,7 +89,7 @@ struct Simulation {
   void advance(int n, bool with_energies = false) {
     for (int i = 0; i < n; ++i) engine.step(with_energies);
   }
-  /// Where atoms are and how fast they move, by id.
+  /// Returns positions and velocities of the atoms, by id.
   std::vector<Particle> state() const {
     auto particles = engine.snapshot().atoms;
     std::sort(particles.begin(), particles.end(), [](const auto& p, const auto& q) { return p.id < q.id; });
@@ -97,7 +97,7 @@ struct Simulation {
   }
 };
 
-/// Water of some 300 K without close contacts: made once for each kind.
+/// Returns water at about 300 K without close contacts; it is made once for each kind.
 inline const Sample& warm_water(bool rigid) {
   static const auto make = [](bool is_rigid) {
     auto sample = make_water(is_rigid);

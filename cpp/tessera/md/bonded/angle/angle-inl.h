@@ -1,4 +1,4 @@
-// The body of angles, included once for each instruction set by angle.cpp.
+// Contains the body of angles; angle.cpp includes it once for each instruction set.
 #include "tessera/md/bonded/angle/angle.h"
 #include "tessera/md/bonded/lanes-inl.h"
 
@@ -19,7 +19,7 @@ void AddAnglesLoop(const Atoms& atoms, const TermList<3>& terms, std::int64_t be
     const V3 normal = Cross(u, v);
     const V u2 = Dot(u, u), v2 = Dot(v, v), n2 = Dot(normal, normal), length = hn::Sqrt(n2);
     const V deviation = hn::Sub(Atan2(length, Dot(u, v)), Column(parameters, &P::theta0, rows));
-    // In line, the direction of the force is undefined (and for θ₀ = 180° the force is zero).
+    // For atoms in line the direction of the force is undefined (and for θ₀ = 180° the force is zero).
     const V slope = hn::Mul(hn::Mul(set(2), k), deviation);
     const V scale = Where(hn::Gt(n2, hn::Mul(set(1e-20), hn::Mul(u2, v2))),
                           hn::Div(hn::Neg(slope), hn::Mul(length, hn::Mul(u2, v2))));

@@ -3,7 +3,7 @@
 // Source: Swope, Ferguson, J. Comput. Chem. 13, 585 (1992), 10.1002/jcc.540130508 (angles without 1/sin θ);
 //   θ from the arctangent keeps its digits near 0 and 180°, where the arccosine loses half of them
 // Units: Å, kcal/mol, rad
-// Cost: one square root and two divisions an angle, in lanes of double
+// Cost: one square root and two divisions per angle, in lanes of double
 #include "tessera/md/bonded/angle/angle.h"
 
 #undef HWY_TARGET_INCLUDE

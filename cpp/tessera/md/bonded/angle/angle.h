@@ -1,4 +1,4 @@
-// Angles of three atoms.
+// Declares the terms of angles between three atoms.
 #pragma once
 
 #include "tessera/md/bonded/kernel.h"

@@ -21,7 +21,7 @@ TEST_P(Angle, RightAngleByHand) {
   const Result result = measure(cube(), fractions(cube(), {{2, 0, 0}, {0, 0, 0}, {0, 1, 0}}), add);
   const double deviation = units::pi / 2 - theta0;
   EXPECT_NEAR(result.term(Term::angle), 40 * deviation * deviation, 1e-8);
-  // too wide: the outer atoms are pushed towards each other, with force 2kΔ/r
+  // The angle is too wide, so the outer atoms are pushed towards each other with force 2kΔ/r.
   EXPECT_NEAR(result.force[0].y, 80 * deviation / 2, 1e-9);
   EXPECT_NEAR(result.force[2].x, 80 * deviation / 1, 1e-9);
   EXPECT_NEAR(result.force[0].x, 0, 1e-9);
@@ -40,14 +40,14 @@ TEST_P(Angle, InLineIsFinite) {
 }
 
 TEST_P(Angle, NearlyStraightKeepsItsDigits) {
-  const double bend = 1.0 / (1 << 20);  // rad, 1e-6: 1 + cos would keep 4 digits of it
+  const double bend = 1.0 / (1 << 20);  // rad, 1e-6; 1 + cos would keep only 4 digits of it
   const auto add = angles({{{0, 1, 2}}, {0}}, {{40 * strong, units::pi}});
   const Result result = measure(cube(), fractions(cube(), {{1, 0, 0}, {0, 0, 0}, {-1, bend, 0}}), add);
   EXPECT_NEAR(result.force[0].y / (-2 * 40 * strong * bend), 1, 1e-8);
 }
 
 TEST_P(Angle, FollowsTheArctangentAllTheWayRound) {
-  const double k = 40 * strong;  // an energy step is 1e-15 rad²
+  const double k = 40 * strong;  // an energy step is then 1e-15 rad²
   const auto add = angles({{{0, 1, 2}}, {0}}, {{k, 0}});
   for (int i = 0; i <= 1000; ++i) {
     const double turn = units::pi * i / 1000;

@@ -1,4 +1,4 @@
-// The body of bonds and Urey-Bradley terms, included once for each instruction set by bond.cpp.
+// Contains the body of bonds and Urey-Bradley terms; bond.cpp includes it once for each instruction set.
 #include "tessera/md/bonded/bond/bond.h"
 #include "tessera/md/bonded/lanes-inl.h"
 
@@ -16,7 +16,7 @@ void AddSpringsLoop(const Atoms& atoms, const TermList<2>& terms, std::int64_t b
     const VI rows = batch.rows();
     const V k = Column(parameters, &P::k, rows);
     const V r = hn::Sqrt(Dot(d, d)), stretch = hn::Sub(r, Column(parameters, &P::r0, rows));
-    // Two atoms in one place: the direction is undefined and no force is.
+    // For two atoms at the same place the direction is undefined, and the force is set to zero.
     const V scale = Where(hn::Gt(r, set(0)), hn::Div(hn::Mul(hn::Mul(set(-2), k), stretch), r));
     const V3 on_i = Mul(scale, d);
     AddBalanced(accumulator, batch, {0}, {on_i}, 1);

@@ -1,6 +1,6 @@
 // Formula: k(r − r₀)²
 // Units: Å, kcal/mol
-// Cost: one square root and one division a term, in lanes of double
+// Cost: one square root and one division per term, in lanes of double
 #include "tessera/md/bonded/bond/bond.h"
 
 #undef HWY_TARGET_INCLUDE

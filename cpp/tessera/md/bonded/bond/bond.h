@@ -1,4 +1,4 @@
-// Bonds and Urey-Bradley terms: springs between two atoms, reported apart.
+// Declares bonds and Urey-Bradley terms: both are springs between two atoms, and they are reported separately.
 #pragma once
 
 #include "tessera/md/bonded/kernel.h"
@@ -17,7 +17,7 @@ struct Kernel<model::Bond> : UnpreparedRows<model::Bond> {
 template <>
 struct Kernel<model::UreyBradley> : UnpreparedRows<model::UreyBradley> {
   static constexpr std::size_t key_atom = 0;
-  // The term pulls the ends of an angle, which no constraint of a bond holds.
+  // The term acts between the ends of an angle, whose distance no bond constraint fixes.
   static constexpr auto made_constant = MadeConstant::within_rigid_water;
   static constexpr std::array reported_as = {Term::urey_bradley};
   static void add(const Atoms&, const TermList<2>&, std::int64_t begin, std::int64_t end, std::span<const Row>,

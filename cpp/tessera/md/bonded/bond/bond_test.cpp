@@ -19,10 +19,10 @@ TEST_P(Bond, TwoAtomsByHand) {
   const auto add = bonds({{{0, 1}}, {0}}, {{100, 1.25}});
   const Result result = measure(cube(), fractions(cube(), {{1, 2, 3}, {2.5, 2, 3}}), add);
   EXPECT_DOUBLE_EQ(result.term(Term::bond), 100 * 0.25 * 0.25);
-  EXPECT_DOUBLE_EQ(result.force[0].x, 2 * 100 * 0.25);  // pulled together
+  EXPECT_DOUBLE_EQ(result.force[0].x, 2 * 100 * 0.25);  // the atoms are pulled together
   EXPECT_DOUBLE_EQ(result.force[1].x, -2 * 100 * 0.25);
   EXPECT_DOUBLE_EQ(result.force[0].y, 0);
-  EXPECT_DOUBLE_EQ(result.virial[0], -1.5 * 50);  // attraction: negative pressure
+  EXPECT_DOUBLE_EQ(result.virial[0], -1.5 * 50);  // attraction gives negative pressure
 }
 
 TEST_P(Bond, AcrossTheBoundary) {

@@ -1,4 +1,4 @@
-// The body of CMAP corrections, included once for each instruction set by cmap.cpp.
+// Contains the body of CMAP corrections; cmap.cpp includes it once for each instruction set.
 #include "tessera/md/bonded/cmap/cmap.h"
 #include "tessera/md/bonded/dihedral/dihedral-inl.h"
 
@@ -12,7 +12,7 @@ void AddCmapsLoop(const Atoms& atoms, const TermList<8>& terms, std::int64_t beg
   const Places places(atoms.box, atoms.position);
   ForBatches(terms, begin, end, [&](const Batch<8>& batch) HWY_ATTR {
     const DihedralAngle phi(places, batch, 0), psi(places, batch, 4);
-    // Each lane looks into its own square of its own table: one after the other.
+    // Each lane reads another square of another table, so the lanes are done one after the other.
     const D d;
     alignas(64) double angle_phi[lanes], angle_psi[lanes], slope_phi[lanes], slope_psi[lanes], energy[lanes];
     hn::Store(phi.angle(), d, angle_phi);

@@ -1,6 +1,6 @@
 // Formula: U(φ, ψ) of a CmapTable
 // Units: Å, kcal/mol, rad
-// Cost: four square roots, four divisions and two arctangents a term, in lanes of double
+// Cost: four square roots, four divisions and two arctangents per term, in lanes of double
 #include "tessera/md/bonded/cmap/cmap.h"
 
 #undef HWY_TARGET_INCLUDE

@@ -1,4 +1,4 @@
-// CMAP corrections: an energy of two dihedral angles from a table.
+// Declares CMAP corrections, which are energies of two dihedral angles from a table.
 #pragma once
 
 #include "tessera/md/bonded/cmap/cmap_table.h"

@@ -1,4 +1,4 @@
-// Builds and evaluates CMAP surfaces; formulas and sources in cmap_table.h.
+// Builds and evaluates CMAP surfaces; formulas and sources are in cmap_table.h.
 #include "tessera/md/bonded/cmap/cmap_table.h"
 
 #include <cmath>
@@ -10,9 +10,9 @@
 namespace tessera::md::bonded {
 namespace {
 
-// Slopes (per grid step) at the knots of the periodic cubic spline through `value`: they solve the cyclic system
-// s[i−1] + 4 s[i] + s[i+1] = 3 (value[i+1] − value[i−1]), by elimination with the last unknown kept apart
-// (s = p + s[n−1]·q).
+// Returns the slopes (per grid step) at the knots of the periodic cubic spline through `value`. They solve the cyclic
+// system s[i−1] + 4 s[i] + s[i+1] = 3 (value[i+1] − value[i−1]), by elimination with the last unknown kept apart (s = p
+// + s[n−1]·q).
 std::vector<double> periodic_spline_slopes(const std::vector<double>& value) {
   const std::size_t n = value.size(), last = n - 1;
   const auto right = [&](std::size_t i) { return 3 * (value[(i + 1) % n] - value[(i + n - 1) % n]); };
@@ -36,7 +36,7 @@ std::vector<double> periodic_spline_slopes(const std::vector<double>& value) {
   return slope;
 }
 
-// The four cubic Hermite polynomials of t in [0, 1]: value at 0, value at 1, slope at 0, slope at 1.
+// Holds the four cubic Hermite polynomials of t in [0, 1]: value at 0, value at 1, slope at 0, slope at 1.
 struct Hermite {
   std::array<double, 4> value, slope;
 
@@ -47,7 +47,7 @@ struct Hermite {
   }
 };
 
-// Square and place in it of an angle: −180° is grid point 0.
+// Holds the grid square of an angle and the place in it; −180° is grid point 0.
 struct Place {
   int index;
   double t;
@@ -78,7 +78,7 @@ CmapTable make_cmap_table(const model::CmapParameter& parameter) {
   table.nodes_.resize(size * size);
   for (std::size_t i = 0; i < size * size; ++i) table.nodes_[i][0] = parameter.energy[i];
 
-  // component `to` = slope of component `from` along the index of stride `stride`
+  // Sets component `to` to the slope of component `from` along the index of stride `stride`.
   const auto differentiate = [&](std::size_t from, std::size_t to, std::size_t stride) {
     const std::size_t other = stride == 1 ? size : 1;
     std::vector<double> line(size);
@@ -103,7 +103,7 @@ CmapTable::Value CmapTable::evaluate(double phi, double psi) const {
   Value result{0, 0, 0};
   const auto add_corner = [&](int i, int j, std::size_t a, std::size_t b) {
     const Node& node = nodes_[static_cast<std::size_t>(i) * static_cast<std::size_t>(n_) + static_cast<std::size_t>(j)];
-    // along ψ first: the value and the φ-slope at this corner's grid line
+    // These are the value and the φ-slope at this corner's grid line, interpolated along ψ first.
     const double value = node[0] * g.value[b] + node[2] * g.value[b + 2];
     const double tilt = node[1] * g.value[b] + node[3] * g.value[b + 2];
     const double value_slope = node[0] * g.slope[b] + node[2] * g.slope[b + 2];

@@ -1,14 +1,13 @@
-// CMAP correction maps: a smooth periodic surface U(φ, ψ) through energies on a grid.
+// Represents CMAP correction maps: a smooth periodic surface U(φ, ψ) through energies on a grid.
 //
-// Formula: bicubic on each grid square, from U, ∂U/∂φ, ∂U/∂ψ, ∂²U/∂φ∂ψ at its corners; the derivatives are those of
-//   periodic cubic splines along grid lines, so U is the tensor product of periodic cubic splines (twice continuously
-//   differentiable).
+// Formula: U is bicubic on each grid square, from U, ∂U/∂φ, ∂U/∂ψ, ∂²U/∂φ∂ψ at its corners. The derivatives are those
+//   of periodic cubic splines along grid lines, so U is the tensor product of periodic cubic splines (twice
+//   continuously differentiable).
 // Source: MacKerell, Feig, Brooks, J. Comput. Chem. 25, 1400 (2004), 10.1002/jcc.20065, appendix; splines as in de
-// Boor,
-//   A Practical Guide to Splines (1978), chapter IV.
+//   Boor, A Practical Guide to Splines (1978), chapter IV.
 // Units: radian, kcal/mol.
-// Cost: four doubles a grid point (18 kB for 24 × 24: stays in the first cache, where 16 coefficients a square would
-//   not); an evaluation is 16 multiply-adds for each of U and its two slopes.
+// Cost: four doubles per grid point (18 kB for 24 × 24, which stays in the first cache; 16 coefficients per square
+//   would not); an evaluation is 16 multiply-adds for each of U and its two slopes.
 #pragma once
 
 #include <array>
@@ -25,7 +24,7 @@ class CmapTable {
     double slope_phi, slope_psi;  // kcal/mol/rad
   };
 
-  /// U and its slopes; angles in rad, a few turns at most.
+  /// Returns U and its slopes; angles are in rad, a few turns at most.
   Value evaluate(double phi, double psi) const;
 
   int size() const { return n_; }
@@ -33,7 +32,7 @@ class CmapTable {
   friend CmapTable make_cmap_table(const model::CmapParameter&);
 
  private:
-  /// U, h·∂U/∂φ, h·∂U/∂ψ, h²·∂²U/∂φ∂ψ with h the grid step: all in kcal/mol.
+  /// Holds a grid point's U, h·∂U/∂φ, h·∂U/∂ψ, h²·∂²U/∂φ∂ψ with h the grid step, all in kcal/mol.
   using Node = std::array<double, 4>;
 
   int n_ = 0;

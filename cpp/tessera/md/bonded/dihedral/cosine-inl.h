@@ -1,4 +1,4 @@
-// The body of dihedrals and periodic impropers, included once for each instruction set by cosine.cpp.
+// Contains the body of dihedrals and periodic impropers; cosine.cpp includes it once for each instruction set.
 #include "tessera/md/bonded/dihedral/cosine.h"
 #include "tessera/md/bonded/dihedral/dihedral-inl.h"
 
@@ -10,7 +10,7 @@ HWY_INLINE EnergySlope Evaluate(const DihedralAngle& dihedral, std::span<const C
   const V k = Column(parameters, &CosineTerm::k, rows), n = Column(parameters, &CosineTerm::n, rows);
   const V cos_delta = Column(parameters, &CosineTerm::cos_delta, rows);
   const V sin_delta = Column(parameters, &CosineTerm::sin_delta, rows);
-  // cos nφ and sin nφ: each lane keeps what it meets at its own n.
+  // This computes cos nφ and sin nφ; each lane keeps the values at its own n.
   V cosine = dihedral.cosine, sine = dihedral.sine;
   V cos_n = set(1), sin_n = set(0);
   const double highest = hn::GetLane(hn::MaxOfLanes(D(), n));

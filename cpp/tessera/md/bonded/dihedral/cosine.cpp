@@ -1,6 +1,6 @@
-// Formula: k[1 + cos(nφ − δ)], cos nφ and sin nφ by adding φ again and again, so no trigonometric function is called
+// Formula: k[1 + cos(nφ − δ)]; cos nφ and sin nφ follow by repeated addition of φ, without trigonometric functions
 // Units: Å, kcal/mol, rad
-// Cost: two square roots and two divisions a row, in lanes of double
+// Cost: two square roots and two divisions per row, in lanes of double
 #include "tessera/md/bonded/dihedral/cosine.h"
 
 #include <cmath>
@@ -23,12 +23,12 @@ HWY_EXPORT(AddCosines);
 
 CosineTerm make_cosine_term(const model::DihedralParameter& p) {
   const double n = std::nearbyint(p.n);
-  // A fraction would make U jump where φ passes from 180° to −180°.
+  // A fractional n would make U discontinuous where φ passes from 180° to −180°.
   if (!(std::abs(p.n - n) < 1e-6) || std::abs(n) > 64) {
     throw InputError("dihedral: multiplicity n = " + std::to_string(p.n) +
                      ", expected a whole number between -64 and 64 in k[1 + cos(n phi - delta)]");
   }
-  // cos(−nφ − δ) = cos(nφ + δ)
+  // A negative n is replaced by cos(−nφ − δ) = cos(nφ + δ).
   const double delta = n < 0 ? -p.delta : p.delta;
   return {p.k, std::cos(delta), std::sin(delta), std::abs(n)};
 }

@@ -1,18 +1,19 @@
-// Dihedrals and periodic impropers: a cosine of the dihedral angle, reported apart.
+// Declares dihedrals and periodic impropers: both are cosines of the dihedral angle, and they are reported separately.
 #pragma once
 
 #include "tessera/md/bonded/kernel.h"
 
 namespace tessera::md::bonded {
 
-/// k[1 + cos(nφ − δ)] with n ≥ 0 and the phase as cosine and sine, so that no trigonometric function is left to call.
+/// Holds a term k[1 + cos(nφ − δ)] with n ≥ 0; the phase is given by cosine and sine, so that no trigonometric function
+/// is needed.
 struct CosineTerm {
   double k;  // kcal/mol
   double cos_delta, sin_delta;
   double n;  // a whole number
 };
 
-/// Throws InputError where the multiplicity is not a whole number.
+/// Throws InputError if the multiplicity is not an integer.
 CosineTerm make_cosine_term(const model::DihedralParameter&);
 
 template <>

@@ -1,4 +1,5 @@
-// The dihedral angle and the loop over terms of it, included once for each instruction set by each kind of dihedral.
+// Computes the dihedral angle and loops over terms of it; each kind of dihedral includes it once for each instruction
+// set.
 #include "tessera/md/bonded/kernel.h"
 #include "tessera/md/bonded/lanes-inl.h"
 
@@ -6,8 +7,8 @@ HWY_BEFORE_NAMESPACE();
 namespace tessera::md::bonded {
 namespace HWY_NAMESPACE {
 
-/// The dihedral of atoms `first` to `first` + 3 of a term: cosine and sine of φ (IUPAC: trans is 180°, clockwise
-/// positive) and what its gradient needs, without calling a trigonometric function.
+/// Computes the dihedral of atoms `first` to `first` + 3 of a term: cosine and sine of φ (IUPAC: trans is 180°,
+/// clockwise positive) and the factors of its gradient, without trigonometric functions.
 ///
 /// Formula: F = rᵢ − rⱼ, G = rⱼ − r_k, H = r_l − r_k, A = F×G, B = H×G;
 ///   cos φ = A·B/|A||B|, sin φ = (B×A)·G/|A||B||G| = −|G|(F·B)/|A||B|; ∂φ/∂rᵢ = −|G|A/A², ∂φ/∂r_l = |G|B/B²
@@ -18,7 +19,7 @@ struct DihedralAngle {
   std::size_t first;
   V3 f, g, h, a, b;
   V cosine, sine;
-  V scale_a, scale_b;  // |G|/A², |G|/B², Å⁻¹; 0 where three atoms are in line and φ means nothing
+  V scale_a, scale_b;  // |G|/A², |G|/B², Å⁻¹; 0 where three atoms are in line and φ is undefined
   V along_f, along_h;  // F·G/G², H·G/G²
 
   template <int arity>
@@ -35,10 +36,10 @@ struct DihedralAngle {
     const V length = hn::Sqrt(g2);
     const V x = Dot(a, b), y = hn::Neg(hn::Mul(length, Dot(f, b)));  // (B×A)·G = −G²(F·B)
     const V inverse =
-        hn::Div(set(1), hn::Sqrt(hn::MulAdd(x, x, hn::Mul(y, y))));  // cos² + sin² = 1 near 0 and 180° too
+        hn::Div(set(1), hn::Sqrt(hn::MulAdd(x, x, hn::Mul(y, y))));  // normalises cos² + sin² to 1 near 0 and 180° too
     cosine = hn::IfThenElse(defined, hn::Mul(x, inverse), set(1));
     sine = Where(defined, hn::Mul(y, inverse));
-    // One division for 1/A², 1/B² and 1/G².
+    // One division yields 1/A², 1/B² and 1/G².
     const V a2b2 = hn::Mul(a2, b2), all = Where(defined, hn::Div(set(1), hn::Mul(a2b2, g2)));
     const V all_g3 = hn::Mul(all, hn::Mul(g2, length)), inverse_g2 = hn::Mul(all, a2b2);
     scale_a = hn::Mul(all_g3, b2);
@@ -56,7 +57,7 @@ struct DihedralAngle {
     const V3 on_k = MulAdd(along_f, on_i, MulSub(along_h, on_l, on_l));
     AddBalanced(accumulator, batch, {first, first + 2, first + 3}, {on_i, on_k, on_l}, first + 1);
     if constexpr (with_energy) {
-      // from atom j: r_i − r_j = F, r_k − r_j = −G, r_l − r_j = H − G
+      // Vectors from atom j are r_i − r_j = F, r_k − r_j = −G and r_l − r_j = H − G.
       virial.add(f, on_i);
       virial.add(Neg(g), on_k);
       virial.add(Sub(h, g), on_l);
@@ -69,7 +70,8 @@ struct EnergySlope {
   V slope;   // dU/dφ, kcal/mol/rad
 };
 
-/// Terms whose energy is a function of one dihedral angle: Evaluate(angle, parameters, rows) of the kind gives it.
+/// Adds terms whose energy is a function of one dihedral angle, which Evaluate(angle, parameters, rows) of the kind
+/// computes.
 template <bool with_energy, class Parameter>
 void AddDihedralsLoop(const Atoms& atoms, const TermList<4>& terms, std::int64_t begin, std::int64_t end,
                       std::span<const Parameter> parameters, Accumulator& accumulator, Term reported_as) {

@@ -14,9 +14,9 @@ TESSERA_WITH_EACH_INSTRUCTION_SET(Improper);
 
 constexpr double degree = units::pi / 180;
 
-// Four atoms with dihedral φ by IUPAC: looking from j to k, l is turned clockwise from i by φ.
+// Returns four atoms with dihedral φ by IUPAC: looking from j to k, l is rotated clockwise from i by φ.
 std::vector<Vec3> butane(double phi) {
-  // axis along z; looking along +z, clockwise is from x towards y
+  // The axis is along z; looking along +z, clockwise is from x towards y.
   return {{1.2, 0, -0.5}, {0, 0, 0}, {0, 0, 1.5}, {1.1 * std::cos(phi), 1.1 * std::sin(phi), 1.9}};
 }
 
@@ -30,7 +30,7 @@ TEST_P(Dihedrals, AngleFollowsIupac) {
   const Box box = small_box();
   for (int degrees = -179; degrees <= 180; ++degrees) {
     const double phi = degrees * degree;
-    // k[1 + cos(φ − δ)] is steepest where δ is a quarter turn away: its energy there says φ, and on which side.
+    // k[1 + cos(φ − δ)] is steepest if δ is a quarter turn away, so its energy there determines φ with its sign.
     const std::vector<CosineTerm> p{make_cosine_term({1, 1, phi - units::pi / 2})};
     const auto x = fractions(box, butane(phi));
     EXPECT_NEAR(measure(box, x, cosines({{{0, 1, 2, 3}}, {0}}, p)).energy, 1, 4e-8) << degrees;
@@ -182,7 +182,8 @@ TEST_P(Improper, RandomChainsObeyTheLaws) {
   int checked = 0;
   while (checked < 20) {
     const auto r = random_chain(random, 4);
-    // the harmonic has a kink half a turn from φ₀, and the periodic one takes its atoms in an order that may be in line
+    // The harmonic term has a kink half a turn from φ₀, and the periodic one takes its atoms in an order that may be in
+    // line.
     const Vec3 f = r[0] - r[1], g = r[1] - r[2], h = r[3] - r[2];
     const double phi = std::atan2(-norm(g) * dot(f, cross(h, g)), dot(cross(f, g), cross(h, g)));
     const double in_line = std::min(norm(cross(r[3] - r[1], r[1] - r[0])), norm(cross(r[2] - r[0], r[1] - r[0])));

@@ -1,4 +1,4 @@
-// The body of harmonic impropers, included once for each instruction set by harmonic.cpp.
+// Contains the body of harmonic impropers; harmonic.cpp includes it once for each instruction set.
 #include "tessera/md/bonded/dihedral/dihedral-inl.h"
 #include "tessera/md/bonded/dihedral/harmonic.h"
 
@@ -10,7 +10,7 @@ HWY_INLINE EnergySlope Evaluate(const DihedralAngle& dihedral, std::span<const H
   using P = HarmonicDihedral;
   const V k = Column(parameters, &P::k, rows);
   const V cos_phi0 = Column(parameters, &P::cos_phi0, rows), sin_phi0 = Column(parameters, &P::sin_phi0, rows);
-  // the angle of φ turned back by φ₀: already in (−π, π], and exact near φ₀ wherever that is
+  // φ is rotated back by φ₀, so that its angle is in (−π, π] and accurate near any φ₀.
   const V deviation = Atan2(hn::MulSub(dihedral.sine, cos_phi0, hn::Mul(dihedral.cosine, sin_phi0)),
                             hn::MulAdd(dihedral.cosine, cos_phi0, hn::Mul(dihedral.sine, sin_phi0)));
   const V half_slope = hn::Mul(k, deviation);

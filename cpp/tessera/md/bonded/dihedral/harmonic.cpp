@@ -1,6 +1,6 @@
 // Formula: k(φ − φ₀)² with the difference in (−π, π]
 // Units: Å, kcal/mol, rad
-// Cost: two square roots, two divisions and one arctangent a row, in lanes of double
+// Cost: two square roots, two divisions and one arctangent per row, in lanes of double
 #include "tessera/md/bonded/dihedral/harmonic.h"
 
 #include <cmath>

@@ -1,11 +1,11 @@
-// Harmonic impropers: a spring in the dihedral angle.
+// Declares harmonic impropers, which are springs in the dihedral angle.
 #pragma once
 
 #include "tessera/md/bonded/kernel.h"
 
 namespace tessera::md::bonded {
 
-/// k(φ − φ₀)², φ₀ as cosine and sine.
+/// Holds a term k(φ − φ₀)²; φ₀ is given by cosine and sine.
 struct HarmonicDihedral {
   double k;  // kcal/mol/rad²
   double cos_phi0, sin_phi0;

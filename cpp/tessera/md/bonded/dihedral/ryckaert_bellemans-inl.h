@@ -1,4 +1,4 @@
-// The body of dihedrals of Ryckaert and Bellemans, included once for each instruction set by ryckaert_bellemans.cpp.
+// Contains the body of Ryckaert-Bellemans dihedrals; ryckaert_bellemans.cpp includes it once for each instruction set.
 #include "tessera/md/bonded/dihedral/dihedral-inl.h"
 #include "tessera/md/bonded/dihedral/ryckaert_bellemans.h"
 

@@ -1,7 +1,7 @@
 // Formula: Σ Cₙ cosⁿ(φ − 180°)
 // Source: Ryckaert, Bellemans, Chem. Phys. Lett. 30, 123 (1975), 10.1016/0009-2614(75)85513-8
 // Units: Å, kcal/mol, rad
-// Cost: two square roots and two divisions a row, in lanes of double
+// Cost: two square roots and two divisions per row, in lanes of double
 #include "tessera/md/bonded/dihedral/ryckaert_bellemans.h"
 
 #undef HWY_TARGET_INCLUDE

@@ -1,4 +1,4 @@
-// Dihedrals of Ryckaert and Bellemans: a polynomial in the cosine.
+// Declares Ryckaert-Bellemans dihedrals, which are polynomials in the cosine.
 #pragma once
 
 #include "tessera/md/bonded/kernel.h"

@@ -1,4 +1,4 @@
-// The body of 1-4 pairs, included once for each instruction set by pair_14.cpp.
+// Contains the body of 1-4 pairs; pair_14.cpp includes it once for each instruction set.
 #include "tessera/md/bonded/lanes-inl.h"
 #include "tessera/md/bonded/pair_14/pair_14.h"
 
@@ -13,7 +13,7 @@ void AddPairs14Loop(const Atoms& atoms, const TermList<2>& terms, std::int64_t b
   ForBatches(terms, begin, end, [&](const Batch<2>& batch) HWY_ATTR {
     const V3 d = places.displacement(places(batch, 1), places(batch, 0));
     const VI rows = batch.rows();
-    // Two atoms in one place give infinities on purpose: fixed point saturates and the run stops as blown up.
+    // Two atoms at the same place give infinities on purpose: fixed point saturates, and the run stops as blown up.
     const V r2_inverse = hn::Div(set(1), Dot(d, d)), r6_inverse = hn::Mul(r2_inverse, hn::Mul(r2_inverse, r2_inverse));
     const V attraction = hn::Mul(Column(parameters, &Pair14Row::c6, rows), r6_inverse);
     const V repulsion = hn::Mul(hn::Mul(Column(parameters, &Pair14Row::c12, rows), r6_inverse), r6_inverse);

@@ -1,7 +1,7 @@
 // Formula: 4ε[(σ/r)¹² − (σ/r)⁶] + f·C·qᵢqⱼ/r, without a cut-off
 // Source: Cornell et al., J. Am. Chem. Soc. 117, 5179 (1995), 10.1021/ja00124a002 (scaled 1-4 interactions)
 // Units: Å, kcal/mol, elementary charge
-// Cost: one square root and one division a pair, in lanes of double
+// Cost: one square root and one division per pair, in lanes of double
 #include "tessera/md/bonded/pair_14/pair_14.h"
 
 #undef HWY_TARGET_INCLUDE

@@ -1,11 +1,11 @@
-// Pairs three bonds apart, with Lennard-Jones and Coulomb parameters of their own.
+// Declares pairs of atoms three bonds apart, which have Lennard-Jones and Coulomb parameters of their own.
 #pragma once
 
 #include "tessera/md/bonded/kernel.h"
 
 namespace tessera::md::bonded {
 
-/// c12/r¹² − c6/r⁶ + charge_factor·qᵢqⱼ/r.
+/// Holds a term c12/r¹² − c6/r⁶ + charge_factor·qᵢqⱼ/r.
 struct Pair14Row {
   double c12, c6;        // kcal/mol·Å¹², kcal/mol·Å⁶
   double charge_factor;  // f·C, kcal Å mol⁻¹ e⁻²

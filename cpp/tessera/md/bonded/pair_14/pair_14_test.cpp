@@ -50,7 +50,7 @@ TEST_P(Pair14s, RandomPairsObeyTheLaws) {
     auto r = random_chain(random, 4);
     for (Vec3& x : r) x = r[0] + 1.8 * (x - r[0]);
     if (norm(r[3] - r[0]) < 2 || norm(r[2] - r[1]) < 2) continue;
-    check_potential(small_box(), r, add, 2e-6);  // r⁻¹⁴ bends more than the finite difference follows
+    check_potential(small_box(), r, add, 2e-6);  // the curvature of r⁻¹⁴ limits the finite difference
     check_rotation(small_box(), r, add, random);
     ++checked;
   }

@@ -1,5 +1,5 @@
-// What the two kernels share: layouts, and one i-atom against a register of j-atoms. Included once for each instruction
-// set.
+// Contains what the two kernels share: layouts, and one i-atom against a register of j-atoms. It is included once for
+// each instruction set.
 #include "tessera/base/fixed_point.h"
 #include "tessera/md/pair/cells/cell_kernel.h"
 #include "tessera/md/pair/functions-inl.h"
@@ -14,7 +14,7 @@ using namespace pair::HWY_NAMESPACE;  // NOLINT(google-build-using-namespace): t
 constexpr auto width = static_cast<std::int32_t>(lanes);
 using P = Pack<1>;
 
-/// x, y and z of some atoms.
+/// Holds x, y and z of some atoms.
 template <class T>
 struct Triple {
   T x, y, z;
@@ -77,7 +77,7 @@ struct Access<Layout::structure_of_arrays> {
   }
 };
 
-/// j-atoms that follow one another.
+/// Loads consecutive j-atoms into a register.
 template <Layout layout>
 struct Consecutive {
   std::int32_t first;
@@ -95,7 +95,7 @@ struct Consecutive {
   }
 };
 
-/// j-atoms wherever they are; no two alike.
+/// Loads j-atoms at arbitrary slots, all different, into a register.
 template <Layout layout>
 struct Indexed {
   VI slots;
@@ -113,13 +113,13 @@ struct Indexed {
   }
 };
 
-/// The first `n` lanes: none where n is negative, all where it is more than there are.
+/// Returns a mask of the first `n` lanes; n may be negative or greater than the number of lanes.
 HWY_INLINE M FirstLanes(std::int32_t n) { return hn::FirstN(D(), static_cast<std::size_t>(std::clamp(n, 0, width))); }
 
-/// The registers of an i-atom.
+/// Holds an i-atom's values, spread over registers.
 struct IAtom {
   V x, y, z, q, sigma, epsilon;
-  bool by_table;  // pairs of its type with some other have parameters of their own
+  bool by_table;  // its type has parameters of its own with some other type
   std::int32_t table_row;
 
   template <Layout layout>
@@ -137,27 +137,27 @@ struct IAtom {
   }
 };
 
-// Which list it is may not change a bit, and a neighbour's lane depends on the list: so each pair is rounded by itself,
-// and all sums are integers.
+// Results must not depend on the list, but the atoms in neighbouring lanes do. Each pair is therefore rounded by
+// itself, and all sums are sums of integers.
 
-/// Force on an i-atom, in pair_force_unit.
+/// Sums the force on an i-atom, in pair_force_unit.
 struct ForceSum {
   VI x, y, z;
 
   HWY_INLINE void Clear() { x = y = z = hn::Zero(DI()); }
 };
 
-/// A sum of values, each rounded to a whole number of energy_unit first: doubles that hold such numbers add exactly.
+/// Sums values that are first rounded to whole numbers of energy_unit; sums of such numbers in doubles are exact.
 class ExactSum {
  public:
   HWY_INLINE void Clear() { lower_ = upper_ = hn::Zero(wide); }
-  /// Of values in pair_force_unit.
+  /// Adds values in pair_force_unit.
   HWY_INLINE void Add(V value) {
     const hn::Half<D> half;
     lower_ = hn::Add(lower_, Round(hn::PromoteTo(wide, hn::LowerHalf(half, value))));
     upper_ = hn::Add(upper_, Round(hn::PromoteTo(wide, hn::UpperHalf(half, value))));
   }
-  /// In energy_unit.
+  /// Returns the sum in energy_unit.
   std::int64_t Total() const {
     return std::llrint(hn::GetLane(hn::SumOfLanes(wide, hn::Add(lower_, upper_))) * (pair_force_unit / energy_unit));
   }
@@ -166,7 +166,7 @@ class ExactSum {
   using Wide = hn::Repartition<double, D>;
   static constexpr Wide wide{};
 
-  /// Next to this number doubles are whole numbers of energy_unit apart.
+  /// Rounds by adding a number near which doubles are whole numbers of energy_unit apart.
   static HWY_INLINE hn::Vec<Wide> Round(hn::Vec<Wide> value) {
     const auto large = hn::Set(wide, 1.5 * 4503599627370496.0 * (energy_unit / pair_force_unit));
     return hn::Sub(hn::Add(value, large), large);
@@ -175,7 +175,7 @@ class ExactSum {
   hn::Vec<Wide> lower_, upper_;
 };
 
-/// Energies and virial.
+/// Sums energies and virial.
 struct EnergySums {
   ExactSum lj, real, virial[6];
 
@@ -190,12 +190,12 @@ struct EnergySums {
   }
 };
 
-/// The table's functions between two points.
+/// Holds the table's functions, interpolated between two points.
 struct Interpolated {
   V repulsion, dispersion, coulomb;
 };
 
-/// Row by row and then transposed, because gathers cost more.
+/// Reads row by row and transposes, because gathers cost more.
 HWY_INLINE Interpolated Interpolate(const std::vector<float>& values, VI point, V fraction) {
   static_assert(PairTable::stride == 8 && PairTable::repulsion == 0 && PairTable::dispersion == 2 &&
                 PairTable::coulomb == 4);
@@ -214,26 +214,27 @@ HWY_INLINE Interpolated Interpolate(const std::vector<float>& values, VI point, 
           hn::MulAdd(fraction, step[2], value[2])};
 }
 
-/// What the functions of distance are given: r⁻⁶ and r⁻¹² come with 6B and 12A, Coulomb with the charges' product.
+/// Holds the arguments of the functions of distance: r⁻⁶ and r⁻¹² are multiplied by 6B and 12A, Coulomb by the product
+/// of the charges.
 struct PairTerms {
   V r2, inverse, inverse2, b6, a12, qq;
-  M interact, excluded;  // the excluded feel the mesh's correction only
+  M interact, excluded;  // excluded pairs get the mesh correction only
 };
 
-/// F/r, and energies where asked for; of no meaning for pairs that the functions are `too_close` for.
+/// Holds F/r, and energies if requested; values are meaningless for pairs that are `too_close` for the functions.
 struct PairValues {
   V force_over_r, lj, coulomb;
   M too_close;
 };
 
-/// F·r of Coulomb without what the mesh does: of excluded pairs only what it does, to be taken away.
+/// Returns F·r of Coulomb minus the mesh's contribution; for excluded pairs, only minus that contribution.
 template <class Choice>
 HWY_INLINE V CoulombWithoutMesh(const KernelConstants& k, const PairTerms& pair) {
   const P direct = hn::IfThenElseZero(pair.interact, pair.inverse);
   return hn::Mul(pair.qq, WithoutMesh<Choice>(k, P(pair.r2), direct).part[0]);
 }
 
-/// The functions of functions-inl.h, compiled for a choice of modifiers.
+/// Evaluates the functions of functions-inl.h, compiled for a choice of modifiers.
 template <class Choice>
 struct Analytic {
   template <bool WithEnergy>
@@ -269,7 +270,7 @@ struct Analytic {
   }
 };
 
-/// Those of pair_table.h.
+/// Evaluates the functions of pair_table.h.
 struct Tabulated {
   template <bool WithEnergy>
   static HWY_INLINE PairValues Compute(const CellAtoms& atoms, const PairTerms& pair) {
@@ -297,8 +298,8 @@ struct Tabulated {
   static HWY_INLINE bool AddsSigmas(const KernelConstants& k) { return k.rule == KernelRule::lorentz_berthelot; }
 };
 
-/// One i-atom with a register of j-atoms, of which those `within` are meant and those `excluded` feel the mesh's
-/// correction only. Returns those left out because they are too close for the sums' integers or the table.
+/// Computes one i-atom with a register of j-atoms. Pairs `within` interact; the `excluded` ones among them get the mesh
+/// correction only. Returns the pairs left out because they are too close for the integer sums or the table.
 template <class Function, bool WithEnergy, class JAtoms>
 [[nodiscard]] HWY_INLINE M AddPairs(const CellAtoms& atoms, const IAtom& i, const JAtoms& j, M within, M excluded,
                                     std::int32_t* force_of, ForceSum& sum, EnergySums& energies) {
@@ -311,7 +312,7 @@ template <class Function, bool WithEnergy, class JAtoms>
   PairTerms pair;
   pair.excluded = hn::And(active, excluded);
   pair.interact = hn::AndNot(excluded, active);
-  pair.r2 = hn::Max(distance2, set(1e-4f));  // atoms on top of each other: finite, and huge
+  pair.r2 = hn::Max(distance2, set(1e-4f));  // keeps the force of coinciding atoms finite, yet huge
   pair.inverse = InverseSqrt(P(pair.r2)).part[0];
   pair.inverse2 = hn::Mul(pair.inverse, pair.inverse);
   pair.qq = hn::Mul(i.q, j.Values(atoms.q));
@@ -370,8 +371,8 @@ HWY_INLINE void AddIForce(const CellAtoms& atoms, const ForceSum& sum, std::int3
   }
 }
 
-/// Calls visit(first, mask) for registers of the slots [begin, end) in which an atom is closer than
-/// cutoff + reach_i + reach_j to an i-atom, until it returns false.
+/// Calls visit(first, mask) for registers of the slots [begin, end) in which an atom is closer than cutoff + reach_i +
+/// reach_j to an i-atom, until it returns false.
 template <Layout layout, class Visit>
 HWY_INLINE void FindNear(const CellAtoms& atoms, std::int32_t i, const std::array<float, 3>& shift, float cutoff,
                          std::int32_t begin, std::int32_t end, Visit&& visit) {
@@ -389,7 +390,7 @@ HWY_INLINE void FindNear(const CellAtoms& atoms, std::int32_t i, const std::arra
   }
 }
 
-/// Names the pairs that AddPairs() left out.
+/// Appends the pairs that AddPairs() left out to `close`.
 HWY_INLINE void NameClose(std::int32_t i, VI slots, M too_close, M excluded, std::int32_t offset,
                           std::vector<ClosePair>& close) {
   HWY_ALIGN std::int32_t j[lanes];
@@ -410,13 +411,13 @@ void WithLayout(const CellAtoms& atoms, Run&& run) {
     run(std::integral_constant<Layout, Layout::structure_of_arrays>());
 }
 
-/// Calls run(function, layout) for the functions and the layout that the atoms ask for.
+/// Calls run(function, layout) with the functions and the layout of the atoms.
 template <bool WithEnergy, class Run>
 void Dispatch(const CellAtoms& atoms, Run&& run) {
   const auto with_layout = [&](auto function) { WithLayout(atoms, [&](auto layout) { run(function, layout); }); };
   const auto& k = atoms.constants;
   if (atoms.table != nullptr) return with_layout(Tabulated());
-  if constexpr (!WithEnergy) {  // energies are rare, so one loop serves them all
+  if constexpr (!WithEnergy) {  // energies are rare, so one loop serves all cases
     if (k.electrostatics == Electrostatics::pme && k.rule == KernelRule::lorentz_berthelot && !k.needs_high_degree) {
       if (k.lj == LjModifier::force_switch) return with_layout(Analytic<Fixed<LjModifier::force_switch>>());
       if (k.lj == LjModifier::potential_switch) return with_layout(Analytic<Fixed<LjModifier::potential_switch>>());

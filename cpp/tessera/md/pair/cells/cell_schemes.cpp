@@ -12,7 +12,7 @@ namespace {
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
-/// What both kinds share: atoms in their layout, forces by thread, and what kernels leave to double precision.
+/// Holds what both schemes share: atoms in their layout, forces by thread, and pairs left to double precision.
 class CellSum : public PairSum {
  public:
   CellSum(const PairData& data, Layout layout)
@@ -32,7 +32,7 @@ class CellSum : public PairSum {
   virtual void make_lists() = 0;
   virtual void run_kernels(std::span<Accumulator> by_thread) = 0;
 
-  /// Calls function(thread, cell) for all cells that have pairs as threads come free.
+  /// Calls function(thread, cell) for all cells that have pairs, as threads become free.
   template <class Function>
   void for_cells(Function&& function) {
     constexpr std::int32_t batch = 4;
@@ -74,7 +74,7 @@ class CellSum : public PairSum {
   void add_exclusion_energies(const ExactPairs& exact, std::span<Accumulator> by_thread);
 
   std::optional<PairTable> table_;
-  std::int64_t n_slots_ = 0;  // with the spare ones
+  std::int64_t n_slots_ = 0;  // including the spare ones
   std::vector<float> place_, q_, sigma_, epsilon_, reach_;
   std::vector<std::int32_t> type_;
 };
@@ -138,7 +138,8 @@ void CellSum::add_forces(std::span<Accumulator> by_thread) {
     close_[at(thread)].clear();
   });
   run_kernels(by_thread);
-  // From the layout and the kernels' unit to x y z of each slot in force_unit, all threads together.
+  // Forces are converted from the layout and the kernels' unit to x y z of each slot in force_unit, summed over
+  // threads.
   constexpr std::int64_t scale = static_cast<std::int64_t>(pair_force_unit / force_unit);
   data_.threads.run([&](int thread) {
     const std::int64_t n = data_.domain.n_slots(), n_threads = data_.threads.size();
@@ -162,7 +163,7 @@ void CellSum::add_forces(std::span<Accumulator> by_thread) {
   if (with_energies) add_exclusion_energies(exact, by_thread);
 }
 
-/// In double precision: they nearly cancel the self energy, single precision would show.
+/// Uses double precision, because these energies nearly cancel the self energy, so single precision would show.
 void CellSum::add_exclusion_energies(const ExactPairs& exact, std::span<Accumulator> by_thread) {
   for_cells([&](int thread, std::int32_t cell) {
     for (std::size_t o = 0; o < n_neighbour_cells; ++o) {
@@ -214,7 +215,7 @@ class ListSum final : public CellSum {
     for (auto& list : lists_) {
       list.cell_pairs.push_back({0, static_cast<std::int32_t>(list.rows.size())});
       list.rows.push_back({-1, list.n, 0});
-      list.neighbour.resize(std::max(list.neighbour.size(), at(list.n + spare_slots)));  // read in whole registers
+      list.neighbour.resize(std::max(list.neighbour.size(), at(list.n + spare_slots)));  // whole registers are read
     }
   }
 
@@ -236,7 +237,7 @@ class ListSum final : public CellSum {
     });
   }
 
-  std::vector<NeighbourList> lists_;  // by thread that made it
+  std::vector<NeighbourList> lists_;  // by the thread that made it
 };
 
 class CellFlagSum final : public CellSum {

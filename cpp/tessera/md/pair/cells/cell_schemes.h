@@ -1,4 +1,4 @@
-// The pair schemes that go from cell to cell: lists of neighbours per atom and cell, or flags (cell_kernel.h).
+// Declares the pair schemes that go from cell to cell: lists of neighbours per atom and cell, or flags (cell_kernel.h).
 #pragma once
 
 #include <memory>

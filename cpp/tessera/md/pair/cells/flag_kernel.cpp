@@ -1,6 +1,5 @@
-// Algorithms 3 and 4: one flag for each atom and cell; a flagged atom meets all atoms of the cell, one after another in
-// memory.
-// Order: each pair is rounded to integers, so that it changes no bit.
+// Implements algorithms 3 and 4: there is one flag for each atom and cell, and a flagged atom meets all atoms of the
+// cell, which are contiguous in memory. Each pair is rounded to integers, so that the order changes no bit.
 #include "tessera/md/pair/cells/cell_kernel.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -38,7 +37,7 @@ void FlagNeighbours(const CellAtoms& atoms, std::int32_t cell, float cutoff, Nei
   WithLayout(atoms, [&](auto layout) { FlagCell<decltype(layout)::value>(atoms, cell, cutoff, flags); });
 }
 
-/// The excluded ones among the atoms of a row, a register's mask at a time.
+/// Finds the excluded atoms of a row, a register's mask at a time.
 class ExcludedOfRow {
  public:
   HWY_INLINE void Find(const CellAtoms& atoms, std::int32_t i, std::int32_t begin, std::int32_t end) {

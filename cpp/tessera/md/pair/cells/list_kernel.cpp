@@ -1,5 +1,5 @@
-// Algorithms 1 and 2: a list of neighbours for each atom and cell, whose coordinates are gathered.
-// Order: each pair is rounded to integers, so that neither the order nor what else is in the list changes a bit.
+// Implements algorithms 1 and 2: there is a list of neighbours for each atom and cell, and their coordinates are
+// gathered. Each pair is rounded to integers, so that neither the order nor the rest of the list changes a bit.
 #include "tessera/md/pair/cells/cell_kernel.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -13,7 +13,8 @@ HWY_BEFORE_NAMESPACE();
 namespace tessera::md::pair::cells {
 namespace HWY_NAMESPACE {
 
-/// Puts the excluded of a row's `n` neighbours first and counts them; without a mesh nothing acts on them, and they go.
+/// Puts the excluded ones among a row's `n` neighbours first and counts them. Without a mesh they do not interact and
+/// are dropped.
 std::int32_t SortExcluded(const CellAtoms& atoms, std::int32_t i, std::int32_t* row, std::int32_t& n) {
   std::int32_t n_excluded = 0;
   for_excluded(atoms.excluded, i, [&](std::int32_t partner) {
@@ -46,7 +47,7 @@ void ListCell(const CellAtoms& atoms, std::int32_t cell, float cutoff, Neighbour
       std::int32_t n = 0;
       FindNear<layout>(atoms, i, cells.shift[o], cutoff, o == 0 ? i + 1 : begin, end, [&](std::int32_t j, M near) {
         const VI slots = hn::Add(iota, hn::Set(DI(), j));
-        // Compressed in a register: straight to memory is slow on some processors.
+        // Compressing in a register is faster on some processors than compressing straight to memory.
         hn::StoreU(hn::Compress(slots, hn::RebindMask(DI(), near)), DI(), row + n);
         n += static_cast<std::int32_t>(hn::CountTrue(D(), near));
         return true;

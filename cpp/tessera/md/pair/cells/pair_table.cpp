@@ -16,7 +16,7 @@ PairTable make_pair_table(const PairSettings& settings, double density) {
     values.assign((last + 1) * PairTable::stride, 0);
     std::vector<std::array<double, 3>> at(last + 1);
     for (std::size_t point = 1; point <= last; ++point) {
-      // Up to each cut-off as seen from inside; beyond it what continues the line to there.
+      // Points up to each cut-off take the value inside it; the point beyond continues the line.
       const auto inside = [&](double cutoff) {
         return std::min(scale / static_cast<double>(point), cutoff * cutoff * (1 - 1e-12));
       };

@@ -1,4 +1,4 @@
-// The table against the functions that it stands for.
+// Compares the table with the functions that it replaces.
 #include "tessera/md/pair/cells/pair_table.h"
 
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 namespace tessera::md::pair::cells {
 namespace {
 
-/// Greatest error of interpolated F/r and U, over what an unmodified r⁻¹², r⁻⁶ or 1/r has there.
+/// Holds the greatest errors of interpolated F/r and U, relative to an unmodified r⁻¹², r⁻⁶ or 1/r.
 struct Errors {
   double force = 0, energy = 0;
 };
@@ -68,7 +68,7 @@ TEST(PairTable, AnyFunctionConverges) {
     }
 }
 
-// Where atoms are close, points are dense: the error there is that of single precision.
+// Points are dense where atoms are close, so the error there is that of single precision.
 TEST(PairTable, IsDensestWhereAtomsAreClose) {
   auto near = settings_of(LjModifier::cut, Electrostatics::pme);
   const auto table = make_pair_table(near, 100);
