@@ -31,7 +31,8 @@ Engine::Layout::Layout(Engine& engine, Plan its_plan)
       domain(engine.system_, plan.bricks, engine.state_, engine.comm_, engine.threads_),
       forces(engine.system_, engine.settings_, plan, domain, engine.topology_, engine.external_forces_, engine.comm_,
              engine.threads_),
-      motion(engine.settings_, engine.state_, domain, engine.topology_, forces, engine.comm_, engine.threads_) {}
+      motion(engine.settings_, engine.state_, domain, engine.topology_, forces, engine.degrees_of_freedom_,
+             engine.comm_, engine.threads_) {}
 
 Engine::Engine(const model::System& system, const EngineSettings& settings, Plan plan, const comm::Communicator& comm,
                ThreadPool& threads, std::unique_ptr<integrate::Integrator> integrator)

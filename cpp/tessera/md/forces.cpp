@@ -31,7 +31,8 @@ Forces::Forces(const model::System& system, const EngineSettings& settings, cons
       mesh_(settings, plan, domain, comm, threads),
       external_(external, domain, comm),
       groups_(settings.force_groups.size()),
-      constraint_virial_(at(threads.size())) {
+      constraint_virial_(at(threads.size())),
+      virial_within_groups_(at(threads.size())) {
   if (settings.lj_tail) tail_ = pair_.tail();
   for (auto& group : groups_) {
     group.of_thread.resize(at(threads.size()) - 1);
@@ -68,7 +69,7 @@ void Forces::clear(bool with_energies, GroupSet due) {
       energies[at(thread)] = {};
       accumulators[at(thread)] = {force, with_energies ? &energies[at(thread)] : nullptr, own};
     }
-    constraint_virial_[at(thread)] = {};
+    constraint_virial_[at(thread)] = virial_within_groups_[at(thread)] = {};
   });
 }
 
@@ -132,10 +133,12 @@ Vec3 Forces::on(std::int32_t slot) const {
 
 Energies Forces::sum_energies(std::int64_t kinetic, std::int64_t degrees_of_freedom) const {
   constexpr std::size_t n_values = n_terms + 6;  // of a group, and as many in the unit of clashes
-  std::vector<EnergyVirial> sums(groups_.size() + 1);
+  const auto within_groups = groups_.size(), of_constraints = within_groups + 1;
+  std::vector<EnergyVirial> sums(groups_.size() + 2);
   for (std::size_t g = 0; g < groups_.size(); ++g)
     for (const auto& part : groups_[g].energies) sums[g].merge(part);
-  for (const auto& part : constraint_virial_) sums.back().merge(part);
+  for (const auto& part : virial_within_groups_) sums[within_groups].merge(part);
+  for (const auto& part : constraint_virial_) sums[of_constraints].merge(part);
   std::vector<std::int64_t> all;
   all.reserve(2 * n_values * sums.size() + 1);
   for (const auto& sum : sums) {
@@ -155,8 +158,13 @@ Energies Forces::sum_energies(std::int64_t kinetic, std::int64_t degrees_of_free
   if (groups_.size() > 1) energies.group_virial.resize(groups_.size());
   for (std::size_t g = 0; g < energies.group_virial.size(); ++g)
     for (std::size_t c = 0; c < 6; ++c) energies.group_virial[g][c] = value(g, n_terms + c);
-  for (std::size_t g = 1; g < sums.size(); ++g)  // integers first, so that groups change no bit of the sum
+  const auto add = [&](std::size_t g) {  // integers first, so that groups change no bit of the sum
     for (std::size_t i = 0; i < 2 * n_values; ++i) add_fixed(all[i], all[2 * n_values * g + i]);
+  };
+  for (std::size_t g = 1; g < groups_.size(); ++g) add(g);
+  for (std::size_t c = 0; c < 6; ++c)
+    energies.group_scaling_virial[c] = value(0, n_terms + c) - value(within_groups, n_terms + c);
+  add(of_constraints);
   for (std::size_t t = 0; t < n_terms; ++t) energies.term[t] = value(0, t);
   for (std::size_t c = 0; c < 6; ++c) energies.virial[c] = value(0, n_terms + c);
   energies.kinetic = from_fixed(all.back(), energy_unit);
@@ -173,11 +181,16 @@ Energies Forces::sum_energies(std::int64_t kinetic, std::int64_t degrees_of_free
   }
   term[static_cast<std::size_t>(Term::lj_tail)] = tail_.energy / volume;
   for (std::size_t d = 0; d < 3; ++d)  // both go with 1/V: each diagonal component is the energy's, or P·V
-    energies.virial[d] += energies[Term::coulomb_background] + tail_.virial / volume;
+    for (auto* virial : {&energies.virial, &energies.group_scaling_virial})
+      (*virial)[d] += energies[Term::coulomb_background] + tail_.virial / volume;
 
   energies.temperature = 2 * energies.kinetic / (static_cast<double>(degrees_of_freedom) * units::boltzmann);
   const double trace = energies.virial[0] + energies.virial[1] + energies.virial[2];
-  if (system_.is_periodic) energies.pressure = (2 * energies.kinetic + trace) / (3 * volume) * units::bar;
+  energies.box = domain_.state().box;
+  if (system_.is_periodic) {
+    energies.pressure = (2 * energies.kinetic + trace) / (3 * volume) * units::bar;
+    energies.density = system_.total_mass() / volume * units::density;
+  }
   return energies;
 }
 

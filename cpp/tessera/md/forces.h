@@ -81,6 +81,8 @@ class Forces {
   Vec3 on(std::int32_t slot) const;
   /// Where a thread adds the virial of constraint forces.
   EnergyVirial& constraint_virial(int thread) { return constraint_virial_[static_cast<std::size_t>(thread)]; }
+  /// Where a thread adds the part of the virial that is within constraint groups.
+  EnergyVirial& virial_within_groups(int thread) { return virial_within_groups_[static_cast<std::size_t>(thread)]; }
 
   /// Energies and virial since clear(true) over all threads and ranks, with the terms that depend on the composition
   /// and the box alone; `kinetic` is this rank's kinetic energy in energy units. Collective.
@@ -117,10 +119,10 @@ class Forces {
   pme::Mesh mesh_;
   external::ExternalSum external_;
   std::vector<Group> groups_;
-  GroupSet due_;                     // in this step
-  std::vector<std::int64_t> total_;  // where there are several groups
-  std::vector<EnergyVirial> constraint_virial_;
-  pair::TailIntegral tail_;  // times the volume
+  GroupSet due_;                                                        // in this step
+  std::vector<std::int64_t> total_;                                     // where there are several groups
+  std::vector<EnergyVirial> constraint_virial_, virial_within_groups_;  // by thread
+  pair::TailIntegral tail_;                                             // times the volume
 };
 
 }  // namespace tessera::md

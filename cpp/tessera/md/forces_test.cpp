@@ -52,7 +52,7 @@ class TwoTimes final : public integrate::Integrator {
     integrate::Failure failure;
     if ((motion.step() - 1) % n_inner == 0)
       failure.offer(motion.kick_and_project(n_inner * half, forces.of_group(slow), false));
-    failure.offer(motion.kick_and_drift(half, forces.of_group(fast)));
+    failure.offer(motion.kick_and_drift(half, motion.timestep(), forces.of_group(fast)));
     return failure;
   }
   integrate::Failure after_forces(integrate::Motion& motion, bool with_virial) override {

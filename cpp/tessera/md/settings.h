@@ -7,6 +7,7 @@
 #include "tessera/base/index_box.h"
 #include "tessera/md/constraint/groups.h"
 #include "tessera/md/force_groups.h"
+#include "tessera/md/integrate/coupling/settings.h"
 #include "tessera/md/pair/functions.h"
 
 namespace tessera::md {
@@ -30,6 +31,7 @@ struct EngineSettings {
   constraint::ConstraintMode constraints = constraint::ConstraintMode::h_bonds;
   double constraint_tolerance = 1e-10;
   std::string integrator = "velocity-verlet";
+  integrate::CouplingSettings coupling;
   double timestep = 0.002;               // ps
   std::int64_t com_removal_every = 100;  // steps; 0: never
 };

@@ -68,7 +68,10 @@ void Engine::sum_energies() {
   check();
   energies_step_ = state_.step;
   auto& motion = layout_->motion;
-  motion.set_energies(layout_->forces.sum_energies(motion.kinetic_energy(), degrees_of_freedom_));
+  motion.add_virial_within_groups();
+  auto energies = layout_->forces.sum_energies(motion.kinetic_energy(), degrees_of_freedom_);
+  energies.conserved = integrator_->conserved(energies, state_);
+  motion.set_energies(energies);
 }
 
 }  // namespace tessera::md

@@ -29,6 +29,7 @@ Topology::Topology(const model::System& system, constraint::ConstraintMode mode)
     index_groups(system.templates[m], constraints[m], index_[m]);
   }
   n_constraints_ = constraint::count_constraints(system, constraints);
+  for (const auto& run : system.instances()) n_groups_ += run.count * std::ssize(index_[at(run.molecule)].group);
 }
 
 template <int Arity, class Keep>

@@ -31,6 +31,7 @@ class Topology {
   template <class Visit>
   void for_constrained(Visit&& visit) const;
   std::int64_t n_constraints() const { return n_constraints_; }  // of the whole system
+  std::int64_t n_groups() const { return n_groups_; }            // of the whole system
   std::size_t bytes() const;
 
  private:
@@ -72,7 +73,7 @@ class Topology {
   std::vector<TemplateIndex> index_;
   bonded::LocalTerms terms_;
   std::vector<constraint::GroupList> groups_;
-  std::int64_t n_constraints_ = 0;
+  std::int64_t n_constraints_ = 0, n_groups_ = 0;
 };
 
 template <class Visit>

@@ -45,6 +45,14 @@ AtomReference System::find(std::int64_t id) const {
   return {run.molecule, static_cast<std::int32_t>(offset % n), id - offset % n, run.first_instance + offset / n};
 }
 
+double System::total_mass() const {
+  double sum = 0;
+  for (const auto& run : instances_)
+    for (const double m : templates[static_cast<std::size_t>(run.molecule)].mass)
+      sum += m * static_cast<double>(run.count);
+  return sum;
+}
+
 double System::net_charge() const {
   double sum = 0;
   for (const auto& run : instances_)

@@ -119,6 +119,7 @@ class System {
   std::int64_t n_atoms() const { return n_atoms_; }
   AtomReference find(std::int64_t id) const;
   double net_charge() const;              // e
+  double total_mass() const;              // amu
   double sum_of_squared_charges() const;  // e²
   /// Number of atoms of each Lennard-Jones type.
   std::vector<std::int64_t> type_counts() const;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tessera/md/constraint/groups.h"
+#include "tessera/md/integrate/coupling/settings.h"
 #include "tessera/md/pair/functions.h"
 
 namespace tessera::app {
@@ -17,8 +18,10 @@ namespace tessera::app {
 using md::constraint::ConstraintMode;
 using md::pair::Electrostatics, md::pair::LjModifier, md::pair::PairFunction, md::pair::Precision;
 
-enum class Ensemble { nve };
-inline constexpr std::array<std::string_view, 1> ensemble_names = {"nve"};
+using md::integrate::Barostat, md::integrate::PressureCoupling, md::integrate::Thermostat;
+
+enum class Ensemble { nve, nvt, npt };
+inline constexpr std::array<std::string_view, 3> ensemble_names = {"nve", "nvt", "npt"};
 constexpr const auto& names_of(Ensemble) { return ensemble_names; }
 
 /// Where a run's first velocities come from.
@@ -74,6 +77,16 @@ struct DynamicsConfig {
   Velocities velocities = Velocities::automatic;
   std::int64_t seed = 1;
   std::int64_t com_removal_every = 100;
+  // Baths: used with ensemble = "nvt" or "npt".
+  Thermostat thermostat = Thermostat::bussi;
+  double tau_t = 1.0;  // ps
+  Barostat barostat = Barostat::c_rescale;
+  PressureCoupling coupling = PressureCoupling::isotropic;
+  double pressure = 1.0;            // bar
+  double tau_p = 5.0;               // ps
+  double compressibility = 4.5e-5;  // 1/bar
+  double surface_tension = 0.0;     // bar nm
+  std::int64_t coupling_every = 10;
 };
 
 struct OutputConfig {

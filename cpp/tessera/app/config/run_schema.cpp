@@ -8,6 +8,13 @@ namespace {
 
 constexpr double any_count = 9e15;
 
+bool has_thermostat(const RunConfig& config) { return config.dynamics.ensemble != Ensemble::nve; }
+bool has_barostat(const RunConfig& config) { return config.dynamics.ensemble == Ensemble::npt; }
+bool has_noise(const RunConfig& config) {
+  const auto thermostat = config.dynamics.thermostat;
+  return (has_thermostat(config) && (thermostat == Thermostat::bussi || thermostat == Thermostat::langevin)) ||
+         (has_barostat(config) && config.dynamics.barostat == Barostat::c_rescale);
+}
 bool has_mesh(const RunConfig& config) { return config.interactions.electrostatics == Electrostatics::pme; }
 
 Schema make_run_schema() {
@@ -102,7 +109,10 @@ Schema make_run_schema() {
   dynamics.key("steps", &DynamicsConfig::steps, "number of steps, counted from the start of the first run")
       .range(0, any_count);
   dynamics.key("timestep", &DynamicsConfig::timestep, "length of a step").femtoseconds().above(0, 100).decides_bits();
-  dynamics.key("ensemble", &DynamicsConfig::ensemble, "what is held constant").decides_bits();
+  dynamics
+      .key("ensemble", &DynamicsConfig::ensemble,
+           "nve: constant energy and box; nvt: constant temperature; npt: constant temperature and pressure")
+      .decides_bits();
   dynamics
       .key("constraints", &DynamicsConfig::constraints,
            "bonds of fixed length; rigid waters are rigid unless this is none")
@@ -111,20 +121,70 @@ Schema make_run_schema() {
       .key("constraint_tolerance", &DynamicsConfig::constraint_tolerance, "greatest relative error of a fixed length")
       .above(0, 1e-3)
       .decides_bits();
-  dynamics.key("temperature", &DynamicsConfig::temperature, "of generated velocities")
+  dynamics.key("temperature", &DynamicsConfig::temperature, "of generated velocities, and of the heat bath")
       .unit("K")
       .range(0, 1e6)
-      .decides_start();
+      .decides_start()
+      .decides_bits_where(has_thermostat);
   dynamics
       .key("velocities", &DynamicsConfig::velocities,
            "where they come from; auto: the system file if it has them, else generated")
       .decides_start();
-  dynamics.key("seed", &DynamicsConfig::seed, "of random numbers").range(0, any_count).decides_start();
+  dynamics.key("seed", &DynamicsConfig::seed, "of random numbers")
+      .range(0, any_count)
+      .decides_start()
+      .decides_bits_where(has_noise);
   dynamics
       .key("com_removal_every", &DynamicsConfig::com_removal_every,
            "steps between removals of the motion of the centre of mass; 0: never")
       .range(0, any_count)
       .decides_bits();
+  dynamics
+      .key("thermostat", &DynamicsConfig::thermostat,
+           "heat bath of nvt and npt; bussi: stochastic velocity rescaling; berendsen samples no ensemble")
+      .decides_bits()
+      .used_where(has_thermostat);
+  dynamics.key("tau_t", &DynamicsConfig::tau_t, "time in which the temperature follows that of the bath")
+      .unit("ps")
+      .above(0, 1e6)
+      .decides_bits()
+      .used_where(has_thermostat);
+  dynamics
+      .key("barostat", &DynamicsConfig::barostat,
+           "pressure bath of npt; c-rescale: stochastic cell rescaling; berendsen samples no ensemble")
+      .decides_bits()
+      .used_where(has_barostat);
+  dynamics
+      .key("coupling", &DynamicsConfig::coupling,
+           "which edges of the box change together; semi-isotropic: x and y; constant-area: z alone changes")
+      .decides_bits()
+      .used_where(has_barostat);
+  dynamics.key("pressure", &DynamicsConfig::pressure, "of the pressure bath")
+      .unit("bar")
+      .range(-1e6, 1e6)
+      .decides_bits()
+      .used_where(has_barostat);
+  dynamics.key("tau_p", &DynamicsConfig::tau_p, "time in which the pressure follows that of the bath")
+      .unit("ps")
+      .above(0, 1e6)
+      .decides_bits()
+      .used_where(has_barostat);
+  dynamics.key("compressibility", &DynamicsConfig::compressibility, "of the system, about; scales tau_p")
+      .unit("1/bar")
+      .above(0, 1)
+      .decides_bits()
+      .used_where(has_barostat);
+  dynamics
+      .key("surface_tension", &DynamicsConfig::surface_tension,
+           "of all surfaces along x and y together; with coupling = \"semi-isotropic\"")
+      .unit("bar nm")
+      .range(-1e9, 1e9)
+      .decides_bits()
+      .used_where(has_barostat);
+  dynamics.key("coupling_every", &DynamicsConfig::coupling_every, "steps between actions of the baths")
+      .range(1, 10000)
+      .decides_bits()
+      .used_where(has_thermostat);
 
   auto output = add_section(schema, "output", "What is written, and how often.", &RunConfig::output);
   output.key("folder", &OutputConfig::folder, "where everything that the run writes goes").path();

@@ -56,7 +56,8 @@ struct Key {
   bool may_be_empty = false;  // of a path: none
   bool may_be_auto = false;   // "auto" beside values of the type
   Decides decides = Decides::nothing;
-  std::function<bool(const RunConfig&)> has_effect;  // whether the value is used at all; empty: always
+  std::function<bool(const RunConfig&)> decides_bits_where;  // whatever `decides` says; empty: nowhere
+  std::function<bool(const RunConfig&)> has_effect;          // whether the value is used at all; empty: always
 
   // Of the row'th record of a section that is repeated.
   std::function<void(RunConfig&, std::size_t row, const Value&)> store_in;  // of a checked value
@@ -65,6 +66,9 @@ struct Key {
   void store(RunConfig& config, const Value& value, std::size_t row = 0) const { store_in(config, row, value); }
   Value load(const RunConfig& config, std::size_t row = 0) const { return load_from(config, row); }
   bool must_be_given() const { return !example.empty(); }
+  Decides decides_with(const RunConfig& config) const {
+    return decides_bits_where && decides_bits_where(config) ? Decides::bits : decides;
+  }
   std::string full_name() const { return section + "." + name; }
 };
 

@@ -49,6 +49,10 @@ class KeyBuilder {
   KeyBuilder must_be_given(const char* example) { return key_.example = example, *this; }
   KeyBuilder decides_bits() { return key_.decides = Decides::bits, *this; }
   KeyBuilder decides_start() { return key_.decides = Decides::start, *this; }
+  /// Decides bits under a condition, whatever it decides otherwise.
+  KeyBuilder decides_bits_where(std::function<bool(const RunConfig&)> condition) {
+    return key_.decides_bits_where = std::move(condition), *this;
+  }
   KeyBuilder used_where(std::function<bool(const RunConfig&)> condition) {
     return key_.has_effect = std::move(condition), *this;
   }

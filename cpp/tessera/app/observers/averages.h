@@ -16,6 +16,8 @@ struct Sample {
   double time = 0;                       // ps
   double potential = 0, kinetic = 0;     // kcal/mol
   double temperature = 0, pressure = 0;  // K, bar
+  double density = 0;                    // g/cm³
+  double conserved = 0;                  // kcal/mol
   double total() const { return potential + kinetic; }
 };
 
@@ -24,11 +26,12 @@ struct Sample {
 /// are full, each two become one.
 class Averages {
  public:
-  enum Quantity : std::size_t { temperature, pressure, potential, kinetic, total };
-  static constexpr std::size_t n_quantities = 5;
-  static constexpr std::array<const char*, n_quantities> names = {"temperature", "pressure", "potential", "kinetic",
-                                                                  "total"};
-  static constexpr std::array<const char*, n_quantities> units = {"K", "bar", "kcal/mol", "kcal/mol", "kcal/mol"};
+  enum Quantity : std::size_t { temperature, pressure, density, potential, kinetic, total, conserved };
+  static constexpr std::size_t n_quantities = 7;
+  static constexpr std::array<const char*, n_quantities> names = {"temperature", "pressure", "density",  "potential",
+                                                                  "kinetic",     "total",    "conserved"};
+  static constexpr std::array<const char*, n_quantities> units = {"K",        "bar",      "g/cm³",   "kcal/mol",
+                                                                  "kcal/mol", "kcal/mol", "kcal/mol"};
   struct Average {
     double mean = std::numeric_limits<double>::quiet_NaN(), fluctuation = 0;  // RMS about the mean
   };
@@ -46,7 +49,7 @@ class Averages {
     block.n += 1;
     block.t += t;
     block.tt += t * t;
-    block.te += t * (value[total] - origin_[total]);
+    block.te += t * (value[conserved] - origin_[conserved]);
     for (std::size_t q = 0; q < n_quantities; ++q) {
       value[q] -= origin_[q];
       block.sum[q] += value[q];
@@ -61,13 +64,13 @@ class Averages {
     const double mean = late.sum[quantity] / late.n;
     return {origin_[quantity] + mean, std::sqrt(std::max(0.0, late.square[quantity] / late.n - mean * mean))};
   }
-  /// The slope of a line through the total energy, k_BT per nanosecond and degree of freedom. NaN: too few samples.
+  /// The slope of a line through the conserved energy, k_BT per nanosecond and degree of freedom. NaN: too few samples.
   double drift() const {
     const auto late = of_last_three_quarters();
     const double spread = late.n * late.tt - late.t * late.t;
     const double thermal = tessera::units::boltzmann * average(temperature).mean * degrees_;
     if (!(spread > 0) || !(thermal > 0)) return std::numeric_limits<double>::quiet_NaN();
-    return (late.n * late.te - late.t * late.sum[total]) / spread * 1000 / thermal;
+    return (late.n * late.te - late.t * late.sum[conserved]) / spread * 1000 / thermal;
   }
 
   /// All it knows, for a checkpoint, and back.
@@ -112,7 +115,9 @@ class Averages {
     }
   };
 
-  static Values values_of(const Sample& s) { return {s.temperature, s.pressure, s.potential, s.kinetic, s.total()}; }
+  static Values values_of(const Sample& s) {
+    return {s.temperature, s.pressure, s.density, s.potential, s.kinetic, s.total(), s.conserved};
+  }
 
   void merge_pairs() {
     for (std::size_t p = 0; p < n_blocks / 2; ++p) {

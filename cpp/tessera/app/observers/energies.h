@@ -33,7 +33,7 @@ class EnergyRecorder final : public Observer {
  private:
   void record(const Simulation& simulation) {
     const auto& e = simulation.energies();
-    averages_->add({simulation.time(), e.potential(), e.kinetic, e.temperature, e.pressure});
+    averages_->add({simulation.time(), e.potential(), e.kinetic, e.temperature, e.pressure, e.density, e.conserved});
     on_root(simulation.comm(), [&] {
       auto row = energy_values(e);
       row.push_back(averages_->drift());

@@ -46,6 +46,12 @@ std::string length_text(double ps) {
   return ps < 1000 ? fmt::format("{:.6g} ps", ps) : fmt::format("{:.6g} ns", ps / 1000);
 }
 
+/// With the digits that the fluctuation leaves.
+std::string average_text(const std::string& name, const std::string& unit, double mean, double fluctuation) {
+  const int digits = fluctuation > 0 ? std::clamp(static_cast<int>(std::floor(-std::log10(fluctuation))) + 1, 1, 6) : 1;
+  return fmt::format("{:<12} {:>14.{}f} ± {:.{}f} {}\n", name, mean, digits, fluctuation, digits, unit);
+}
+
 std::string summary_text(const Report& report) {
   const auto ps = [&](std::int64_t steps) { return static_cast<double>(steps) * report.timestep; };
   std::string text = fmt::format("{} simulated in {} steps: {} atoms, {:.4g} ns/day, {:.4g} ms/step on {} × {} ({}).\n",
@@ -57,7 +63,7 @@ std::string summary_text(const Report& report) {
                         grouped(report.last_step));
   text += '\n';
   for (const auto& [name, unit, mean, fluctuation] : report.averages)
-    if (std::isfinite(mean)) text += fmt::format("{:<12} {:>14.1f} ± {:.1f} {}\n", name, mean, fluctuation, unit);
+    if (std::isfinite(mean)) text += average_text(name, unit, mean, fluctuation);
   if (std::isfinite(report.drift)) text += fmt::format("{:<12} {:>14.2g} kT/ns/dof\n", "drift", report.drift);
   if (!report.averages.empty()) text += "(mean ± fluctuation of the last three quarters of the samples)\n";
   if (!report.files.empty()) text += fmt::format("\nOutput in {}: {}\n", report.folder, fmt::join(report.files, ", "));

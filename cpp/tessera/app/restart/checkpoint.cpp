@@ -140,7 +140,7 @@ nlohmann::json settings_that_decide(Decides what, const RunConfig& config) {
   for (const auto& section : run_schema().sections)
     for (std::size_t row = 0; row < section.n_rows(config); ++row)
       for (const auto& key : section.keys) {
-        if (key.decides != what || (key.has_effect && !key.has_effect(config))) continue;
+        if (key.decides_with(config) != what || (key.has_effect && !key.has_effect(config))) continue;
         const auto name =
             section.is_repeated() ? fmt::format("{}.{}.{}", section.name, row, key.name) : key.full_name();
         std::visit([&](const auto& value) { settings[name] = value; }, key.load(config, row));

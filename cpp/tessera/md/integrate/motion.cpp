@@ -14,13 +14,6 @@ namespace {
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
-double total_mass(const model::System& system) {
-  double sum = 0;
-  for (const auto& run : system.instances())
-    for (const double m : system.templates[at(run.molecule)].mass) sum += m * static_cast<double>(run.count);
-  return sum;
-}
-
 Velocity rounded(const Vec3& v) {
   const auto component = [](double value) {
     return static_cast<std::int32_t>(std::lrint(std::clamp(value / velocity_unit, -2147483647., 2147483647.)));
@@ -33,7 +26,7 @@ Vec3 exact(const Velocity& v) { return {v.x * velocity_unit, v.y * velocity_unit
 }  // namespace
 
 Motion::Motion(const EngineSettings& settings, State& state, const domain::Domain& domain, const Topology& topology,
-               Forces& forces, const comm::Communicator& comm, ThreadPool& threads)
+               Forces& forces, std::int64_t degrees_of_freedom, const comm::Communicator& comm, ThreadPool& threads)
     : settings_(settings),
       state_(state),
       domain_(domain),
@@ -41,7 +34,8 @@ Motion::Motion(const EngineSettings& settings, State& state, const domain::Domai
       forces_(forces),
       comm_(comm),
       threads_(threads),
-      total_mass_(total_mass(domain.system())) {}
+      degrees_of_freedom_(degrees_of_freedom),
+      total_mass_(domain.system().total_mass()) {}
 
 void Motion::rebuild() {
   inverse_mass_.assign(at(domain_.n_owned_slots()), 0);
@@ -53,10 +47,10 @@ void Motion::rebuild() {
 
 /// Calls half(thread, step, failure) on every thread. Returns the failure to report.
 template <class Half>
-Failure Motion::run_half_step(double kick, const std::vector<std::int64_t>& force, Half&& half) {
+Failure Motion::run_half_step(double kick, double drift, const std::vector<std::int64_t>& force, Half&& half) {
   const HalfStep step = {.edges = state_.box.edges(),
                          .kick = kick,
-                         .timestep = settings_.timestep,
+                         .timestep = drift,
                          .tolerance = settings_.constraint_tolerance,
                          .force = force.data(),
                          .velocity = state_.velocity.data(),
@@ -68,24 +62,24 @@ Failure Motion::run_half_step(double kick, const std::vector<std::int64_t>& forc
   return first;
 }
 
-Failure Motion::kick_and_drift(double kick, const std::vector<std::int64_t>& force) {
-  const auto failure = run_half_step(kick, force, [&](int thread, const auto& step, auto& failed) {
+Failure Motion::kick_and_drift(double kick, double drift, const std::vector<std::int64_t>& force) {
+  const auto failure = run_half_step(kick, drift, force, [&](int thread, const auto& step, auto& failed) {
     integrate::kick_and_drift(topology_.groups(), thread, threads_.size(), step, failed);
   });
-  if (failure.slot >= 0) undo_drift();
+  if (failure.slot >= 0) undo_drift(drift);
   return failure;
 }
 
 Failure Motion::kick_and_project(double kick, const std::vector<std::int64_t>& force, bool with_virial) {
-  return run_half_step(kick, force, [&](int thread, const auto& step, auto& failed) {
+  return run_half_step(kick, settings_.timestep, force, [&](int thread, const auto& step, auto& failed) {
     integrate::kick_and_project(topology_.groups(), thread, threads_.size(), step, failed,
                                 with_virial ? &forces_.constraint_virial(thread) : nullptr);
   });
 }
 
 /// Restores the positions to within a rounding of the velocities.
-void Motion::undo_drift() {
-  const double dt = settings_.timestep * velocity_unit;
+void Motion::undo_drift(double drift) {
+  const double dt = drift * velocity_unit;
   for (std::int32_t s = 0; s < domain_.n_owned_slots(); ++s) {
     const auto& v = state_.velocity[at(s)];
     state_.position[at(s)] = state_.position[at(s)] - state_.box.fraction({dt * v.x, dt * v.y, dt * v.z});
@@ -119,6 +113,44 @@ void Motion::remove_centre_of_mass_motion() {
 void Motion::scale_velocities(double factor) {
   for (std::int32_t s = 0; s < domain_.n_owned_slots(); ++s)
     state_.velocity[at(s)] = rounded(factor * exact(state_.velocity[at(s)]));
+}
+
+void Motion::apply_friction_and_noise(double decay, double temperature, std::uint64_t seed) {
+  const double thermal = (1 - decay * decay) * units::boltzmann * temperature * units::acceleration;
+  threads_.parallel_for(domain_.n_owned_slots(), [&](std::int64_t begin, std::int64_t end) {
+    for (auto s = static_cast<std::int32_t>(begin); s < end; ++s) {
+      if (domain_.is_padding(s)) continue;
+      const auto normal = random_normals(seed, RandomStream::thermostat, static_cast<std::uint64_t>(state_.id[at(s)]),
+                                         static_cast<std::uint64_t>(state_.step));
+      const double sigma = std::sqrt(thermal * inverse_mass_[at(s)]);
+      auto& v = state_.velocity[at(s)];
+      v = rounded(decay * exact(v) + sigma * Vec3{normal[0], normal[1], normal[2]});
+    }
+  });
+}
+
+std::vector<double>& Motion::coupling(const std::string& name, std::size_t n) {
+  auto& variables = state_.coupling[name];
+  variables.resize(n, 0);
+  return variables;
+}
+
+void Motion::add_virial_within_groups() {
+  threads_.run([&](int thread) {
+    auto& sum = forces_.virial_within_groups(thread);
+    for (const auto& list : topology_.groups()) {
+      const auto n_atoms = std::int64_t{list.kind.group.n_atoms};
+      if (n_atoms == 1) continue;
+      const auto n = static_cast<std::int64_t>(list.size());
+      for (auto group = n * thread / threads_.size(); group < n * (thread + 1) / threads_.size(); ++group) {
+        const auto first = state_.position[at(list.slots[at(group * n_atoms)])];
+        for (auto k = group * n_atoms + 1; k < (group + 1) * n_atoms; ++k) {
+          const auto slot = list.slots[at(k)];
+          sum.add_virial(state_.box.displacement(first, state_.position[at(slot)]), forces_.on(slot));
+        }
+      }
+    }
+  });
 }
 
 void Motion::set_box(const Box& box) {

@@ -22,7 +22,7 @@ class Motion {
  public:
   /// Keeps references to all arguments, which must outlive this.
   Motion(const EngineSettings& settings, State& state, const domain::Domain& domain, const Topology& topology,
-         Forces& forces, const comm::Communicator& comm, ThreadPool& threads);
+         Forces& forces, std::int64_t degrees_of_freedom, const comm::Communicator& comm, ThreadPool& threads);
 
   /// Updates the masses by slot after a search.
   void rebuild();
@@ -34,20 +34,31 @@ class Motion {
   /// Returns the energies of the last summation, the same on every rank.
   const Energies& energies() const { return energies_; }
   void set_energies(const Energies& energies) { energies_ = energies; }
+  std::int64_t degrees_of_freedom() const { return degrees_of_freedom_; }  // of the whole system
+  std::int64_t n_groups() const { return topology_.n_groups(); }           // of the whole system
+  /// Returns the variables of a bath, so many, zeros at first. They must be changed alike on all ranks.
+  std::vector<double>& coupling(const std::string& name, std::size_t n);
+  /// Gives all ranks the root's value. Ranks compute the same, but processors of different kinds may round differently.
+  void share(std::span<double> values) const { comm_.broadcast(std::as_writable_bytes(values), 0); }
+  void share(double& value) const { share(std::span(&value, 1)); }
 
-  /// Applies v += kick·F/m, corrected so that the drift keeps the constraints, and x += timestep·v. `kick` is in ps. If
-  /// a rank finds that the run has blown up, its atoms return to where their forces are known.
-  [[nodiscard]] Failure kick_and_drift(double kick, const std::vector<std::int64_t>& force);
+  /// Applies v += kick·F/m, corrected so that the drift keeps the constraints, and x += drift·v; both in ps. If a rank
+  /// finds that the run has blown up, its atoms return to where their forces are known.
+  [[nodiscard]] Failure kick_and_drift(double kick, double drift, const std::vector<std::int64_t>& force);
   /// Applies v += kick·F/m minus its part along constrained distances; adds the virial of that part if requested.
   [[nodiscard]] Failure kick_and_project(double kick, const std::vector<std::int64_t>& force, bool with_virial);
   /// Does the same with all forces.
-  [[nodiscard]] Failure kick_and_drift(double kick) { return kick_and_drift(kick, forces_.total()); }
+  [[nodiscard]] Failure kick_and_drift(double kick, double drift) {
+    return kick_and_drift(kick, drift, forces_.total());
+  }
   [[nodiscard]] Failure kick_and_project(double kick, bool with_virial) {
     return kick_and_project(kick, forces_.total(), with_virial);
   }
   /// Removes the motion of the centre of mass from all velocities. Collective.
   void remove_centre_of_mass_motion();
   void scale_velocities(double factor);
+  /// Applies v ← decay·v + √((1−decay²)·kT/m)·R, with normal deviates R keyed by seed, atom id and step.
+  void apply_friction_and_noise(double decay, double temperature, std::uint64_t seed);
 
   /// Changes the box, the same on every rank, and the atoms with it. The first atom of each constraint group keeps its
   /// fractions of the box, and the others of the group keep their distance from it in Å, so that constraints still
@@ -64,13 +75,22 @@ class Motion {
   [[nodiscard]] Failure add_constraint_virial();
   /// Returns the kinetic energy of this rank's atoms, in energy units.
   std::int64_t kinetic_energy() const;
+  /// Returns that of all ranks, kcal/mol. Collective.
+  double total_kinetic_energy() const { return sum_of_ranks(kinetic_energy()); }
+  /// Returns the sum of the ranks' values in energy units, kcal/mol. Collective.
+  double sum_of_ranks(std::int64_t energy) const {
+    return from_fixed(comm::all_reduce_sum(comm_, energy), energy_unit);
+  }
+  /// Adds Σ (r − R)⊗F over all atoms, R the place of the first atom of an atom's constraint group: the part of the
+  /// virial that set_box() does no work against, as it moves groups as a whole.
+  void add_virial_within_groups();
 
   std::size_t bytes() const { return inverse_mass_.capacity() * sizeof(double); }
 
  private:
   template <class Half>
-  Failure run_half_step(double kick, const std::vector<std::int64_t>& force, Half&& half);
-  void undo_drift();
+  Failure run_half_step(double kick, double drift, const std::vector<std::int64_t>& force, Half&& half);
+  void undo_drift(double drift);
 
   const EngineSettings& settings_;
   State& state_;
@@ -79,6 +99,7 @@ class Motion {
   Forces& forces_;
   const comm::Communicator& comm_;
   ThreadPool& threads_;
+  std::int64_t degrees_of_freedom_;
   double total_mass_ = 0;             // of the system, amu
   std::vector<double> inverse_mass_;  // by owned slot, amu⁻¹; padding 0
   Energies energies_;

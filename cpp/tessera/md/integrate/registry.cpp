@@ -7,12 +7,13 @@
 #include <vector>
 
 #include "tessera/base/error.h"
+#include "tessera/md/integrate/langevin.h"
 #include "tessera/md/integrate/velocity_verlet.h"
 
 namespace tessera::md::integrate {
 
 std::span<const IntegratorEntry> integrators() {
-  static const std::array entries = {velocity_verlet};
+  static const std::array entries = {velocity_verlet, langevin};
   return entries;
 }
 

@@ -1,0 +1,49 @@
+// Weak coupling: the temperature goes to that of the bath exponentially. It samples no ensemble: fluctuations of the
+// kinetic energy are too small.
+//
+//   λ² = 1 + (Δt/τ)·(T₀/T − 1)
+//
+// Source: H. J. C. Berendsen et al., J. Chem. Phys. 81, 3684 (1984), doi:10.1063/1.448118, eq. 11.
+#include <algorithm>
+#include <cmath>
+
+#include "tessera/base/units.h"
+#include "tessera/md/integrate/coupling/coupling.h"
+
+namespace tessera::md::integrate {
+
+namespace {
+
+class BerendsenThermostat final : public Coupling {
+ public:
+  explicit BerendsenThermostat(const CouplingSettings& settings) : settings_(settings) {}
+
+  void after_step(Motion& motion) override {
+    if (motion.step() % settings_.every != 0) return;
+    const double kinetic = motion.total_kinetic_energy();
+    if (!(kinetic > 0)) return;
+    const auto n = static_cast<double>(motion.degrees_of_freedom());
+    const double wanted = 0.5 * n * units::boltzmann * settings_.temperature;
+    const double share = static_cast<double>(settings_.every) * motion.timestep() / settings_.tau_t;
+    constexpr double least = 0.8, greatest = 1.25;  // one step may not change velocities by more
+    double factor = std::clamp(std::sqrt(std::max(0.0, 1 + share * (wanted / kinetic - 1))), least, greatest);
+    motion.share(factor);
+    motion.scale_velocities(factor);
+    motion.coupling("berendsen", 1)[0] += motion.total_kinetic_energy() - kinetic;
+  }
+
+  double energy(const Energies& /*energies*/, const State& state) const override {
+    return -coupling_of(state, "berendsen", 0);
+  }
+
+ private:
+  CouplingSettings settings_;
+};
+
+}  // namespace
+
+std::unique_ptr<Coupling> make_berendsen_thermostat(const CouplingSettings& settings) {
+  return std::make_unique<BerendsenThermostat>(settings);
+}
+
+}  // namespace tessera::md::integrate

@@ -1,0 +1,70 @@
+// Stochastic velocity rescaling: the kinetic energy follows the Langevin equation of a system with as many degrees of
+// freedom, and all velocities are scaled to it.
+//
+//   α² = c + (1−c)·(K̄/(N K))·(R₁² + Σ_{i=2..N} R_i²) + 2·R₁·√(c(1−c)·K̄/(N K)),  c = exp(−Δt/τ),  K̄ = N·kT/2
+//
+// Source: G. Bussi, D. Donadio, M. Parrinello, J. Chem. Phys. 126, 014101 (2007), doi:10.1063/1.2408420, eq. A7.
+#include <cmath>
+
+#include "tessera/base/random.h"
+#include "tessera/base/units.h"
+#include "tessera/md/integrate/coupling/coupling.h"
+
+namespace tessera::md::integrate {
+
+namespace {
+
+/// Returns a deviate of the gamma distribution of this shape and scale 1, a function of seed and step.
+/// Source: G. Marsaglia, W. W. Tsang, ACM Trans. Math. Softw. 26, 363 (2000), doi:10.1145/358407.358414.
+double gamma_deviate(double shape, std::uint64_t seed, std::uint64_t step) {
+  const auto uniform = [](std::uint32_t word) { return (word + 0.5) / 4294967296.0; };
+  constexpr std::uint64_t first_try = 1;  // id 0 is the first normal of the step
+  if (shape < 1) {
+    const auto words = random_words(seed, RandomStream::thermostat, first_try, step);
+    return gamma_deviate(shape + 1, seed, step) * std::pow(uniform(words[3]), 1 / shape);
+  }
+  const double d = shape - 1.0 / 3, c = 1 / std::sqrt(9 * d);
+  for (std::uint64_t attempt = first_try;; ++attempt) {
+    const double x = random_normals(seed, RandomStream::thermostat, attempt, step)[0];
+    const double v = std::pow(1 + c * x, 3);
+    const double u = uniform(random_words(seed, RandomStream::thermostat, attempt, step)[2]);
+    if (v > 0 && std::log(u) < 0.5 * x * x + d - d * v + d * std::log(v)) return d * v;
+  }
+}
+
+class Bussi final : public Coupling {
+ public:
+  explicit Bussi(const CouplingSettings& settings) : settings_(settings) {}
+
+  void after_step(Motion& motion) override {
+    if (motion.step() % settings_.every != 0) return;
+    const double kinetic = motion.total_kinetic_energy();
+    if (!(kinetic > 0)) return;
+    const auto step = static_cast<std::uint64_t>(motion.step());
+    const auto n = static_cast<double>(motion.degrees_of_freedom());
+    const double c = std::exp(-static_cast<double>(settings_.every) * motion.timestep() / settings_.tau_t);
+    // K̄/(N K): the mean kinetic energy of a degree of freedom over what the system has.
+    const double ratio = 0.5 * units::boltzmann * settings_.temperature / kinetic;
+    const double r = random_normals(settings_.seed, RandomStream::thermostat, 0, step)[0];
+    const double others = n > 1 ? 2 * gamma_deviate(0.5 * (n - 1), settings_.seed, step) : 0;
+    const double square = c + (1 - c) * ratio * (r * r + others) + 2 * r * std::sqrt(c * (1 - c) * ratio);
+    const double sign = r + std::sqrt(c / ((1 - c) * ratio)) < 0 ? -1 : 1;
+    double factor = sign * std::sqrt(std::max(0.0, square));
+    motion.share(factor);
+    motion.scale_velocities(factor);
+    motion.coupling("bussi", 1)[0] += motion.total_kinetic_energy() - kinetic;
+  }
+
+  double energy(const Energies& /*energies*/, const State& state) const override {
+    return -coupling_of(state, "bussi", 0);
+  }
+
+ private:
+  CouplingSettings settings_;
+};
+
+}  // namespace
+
+std::unique_ptr<Coupling> make_bussi(const CouplingSettings& settings) { return std::make_unique<Bussi>(settings); }
+
+}  // namespace tessera::md::integrate

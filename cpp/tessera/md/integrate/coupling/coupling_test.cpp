@@ -1,0 +1,152 @@
+// Heat and pressure baths: the same bits on any ranks and over restarts, conserved quantities, means.
+#include "tessera/md/integrate/coupling/coupling.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "tessera/base/units.h"
+#include "tessera/comm/threaded/run_ranks.h"
+#include "tessera/md/test_support/water.h"
+
+namespace tessera::md::integrate {
+namespace {
+
+using namespace test;
+
+struct Baths {
+  const char* name;
+  bool has_barostat;
+  Thermostat thermostat;
+  Barostat barostat;
+  PressureCoupling coupling;
+};
+
+EngineSettings with_baths(const Baths& baths, bool rigid = true) {
+  auto s = settings(rigid, false);
+  s.coupling.has_thermostat = true;
+  s.coupling.has_barostat = baths.has_barostat;
+  s.coupling.thermostat = baths.thermostat;
+  s.coupling.barostat = baths.barostat;
+  s.coupling.coupling = baths.coupling;
+  s.coupling.tau_t = 0.1;
+  s.coupling.tau_p = 0.5;
+  s.coupling.every = 5;
+  if (baths.thermostat == Thermostat::langevin) s.integrator = "langevin";
+  return s;
+}
+
+/// The state of all ranks by id, and its energies.
+struct End {
+  Snapshot state;
+  Energies energies;
+};
+
+/// Runs so many steps from a state on some ranks.
+End run(const model::System& system, const EngineSettings& s, const Snapshot& from, int n_ranks, int n_steps) {
+  End end;
+  std::mutex mutex;
+  comm::run_ranks(n_ranks, [&](const comm::Communicator& comm) {
+    ThreadPool threads;
+    auto engine = make_engine(system, s, comm, threads);
+    auto start = from;
+    if (!comm.is_root()) start.atoms.clear();
+    engine.set_state(start);
+    engine.measure();
+    for (int i = 0; i < n_steps; ++i) engine.step(i + 1 == n_steps);
+    const auto own = engine.snapshot();
+    const std::lock_guard lock(mutex);
+    static_cast<GlobalState&>(end.state) = own;
+    end.state.atoms.insert(end.state.atoms.end(), own.atoms.begin(), own.atoms.end());
+    end.energies = engine.energies();
+  });
+  std::sort(end.state.atoms.begin(), end.state.atoms.end(), [](const auto& p, const auto& q) { return p.id < q.id; });
+  return end;
+}
+
+class AllBaths : public testing::TestWithParam<Baths> {};
+
+TEST_P(AllBaths, AreTheSameBitsOnAnyRanksAndOverRestarts) {
+  const auto& sample = warm_water(true);
+  const auto s = with_baths(GetParam());
+  const auto start = snapshot_of(sample);
+  const auto straight = run(sample.system, s, start, 1, 47);
+  const auto first_part = run(sample.system, s, start, 3, 23);
+  const auto found = run(sample.system, s, first_part.state, 4, 24);
+  EXPECT_TRUE(found.state.box == straight.state.box);
+  EXPECT_EQ(found.state.coupling, straight.state.coupling);
+  EXPECT_EQ(found.energies.term, straight.energies.term);
+  EXPECT_EQ(found.energies.conserved, straight.energies.conserved);
+  ASSERT_EQ(found.state.atoms.size(), straight.state.atoms.size());
+  for (std::size_t i = 0; i < found.state.atoms.size(); ++i)
+    ASSERT_EQ(found.state.atoms[i].velocity, straight.state.atoms[i].velocity);
+  EXPECT_NE(straight.energies.conserved, straight.energies.total());
+  if (GetParam().has_barostat) EXPECT_FALSE(straight.state.box == start.box);
+}
+
+TEST_P(AllBaths, ConserveWhatTheySay) {
+  const auto& sample = warm_water(true);
+  auto s = with_baths(GetParam());
+  s.coupling.temperature = 330;
+  Simulation simulation(sample, s);
+  simulation.engine.measure();
+  const auto before = simulation.engine.energies();
+  double furthest = 0;
+  for (int i = 0; i < 20; ++i) {
+    simulation.advance(24);
+    simulation.advance(1, true);
+    furthest = std::max(furthest, std::abs(simulation.engine.energies().conserved - before.conserved));
+  }
+  const auto after = simulation.engine.energies();
+  const auto thermal = 0.5 * 1295 * units::boltzmann * 30;  // of 216 rigid waters between 300 and 330 K
+  EXPECT_GT(std::abs(after.total() - before.total()), 0.2 * thermal) << "the bath has done nothing";
+  EXPECT_LT(furthest, 0.1 * thermal);
+  EXPECT_GT(after.temperature, 310);
+}
+
+INSTANTIATE_TEST_SUITE_P(Coupling, AllBaths,
+                         testing::Values(Baths{"bussi", false, Thermostat::bussi, {}, {}},
+                                         Baths{"nose_hoover", false, Thermostat::nose_hoover, {}, {}},
+                                         Baths{"langevin", false, Thermostat::langevin, {}, {}},
+                                         Baths{"berendsen", false, Thermostat::berendsen, {}, {}},
+                                         Baths{"bussi_isotropic", true, Thermostat::bussi, Barostat::c_rescale,
+                                               PressureCoupling::isotropic},
+                                         Baths{"nose_hoover_anisotropic", true, Thermostat::nose_hoover,
+                                               Barostat::c_rescale, PressureCoupling::anisotropic},
+                                         Baths{"langevin_semi_isotropic", true, Thermostat::langevin,
+                                               Barostat::c_rescale, PressureCoupling::semi_isotropic},
+                                         Baths{"berendsen_constant_area", true, Thermostat::berendsen,
+                                               Barostat::berendsen, PressureCoupling::constant_area}),
+                         [](const auto& baths) { return std::string(baths.param.name); });
+
+/// The work of a small change of the box is minus the derivative of the energy, as the barostat takes it.
+TEST(GroupScalingVirial, IsTheDerivativeOfTheEnergy) {
+  for (const bool rigid : {true, false}) {
+    const auto& sample = warm_water(rigid);
+    auto s = settings(rigid, true);
+    const auto energy = [&](std::size_t edge, double change) {
+      Simulation simulation(sample, s);
+      std::array<double, 3> scale{1, 1, 1};
+      scale[edge] += change;
+      const auto& box = sample.system.box;
+      simulation.engine.set_box(Box(scale[0] * box.a(), scale[1] * box.b(), scale[2] * box.c()));
+      simulation.engine.compute_forces(true);
+      simulation.engine.sum_energies();
+      return simulation.engine.energies();
+    };
+    for (std::size_t edge = 0; edge < 3; ++edge) {
+      const double h = 1e-4;
+      const double slope = (energy(edge, h).potential() - energy(edge, -h).potential()) / (2 * h);
+      const double virial = energy(edge, 0).group_scaling_virial[edge];
+      // Ewald's mesh has an error of 1e-4 of its energies.
+      EXPECT_NEAR(virial, -slope, 2e-3 * std::abs(slope) + 1) << "edge " << edge << (rigid ? " rigid" : " flexible");
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tessera::md::integrate

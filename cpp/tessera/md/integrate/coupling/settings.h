@@ -1,0 +1,39 @@
+// Holds the settings of the heat bath and of the pressure bath of a system.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+namespace tessera::md::integrate {
+
+enum class Thermostat { bussi, nose_hoover, langevin, berendsen };
+inline constexpr std::array<std::string_view, 4> thermostat_names = {"bussi", "nose-hoover", "langevin", "berendsen"};
+constexpr const auto& names_of(Thermostat) { return thermostat_names; }
+
+enum class Barostat { c_rescale, berendsen };
+inline constexpr std::array<std::string_view, 2> barostat_names = {"c-rescale", "berendsen"};
+constexpr const auto& names_of(Barostat) { return barostat_names; }
+
+/// Tells which edges of the box change together.
+enum class PressureCoupling { isotropic, semi_isotropic, anisotropic, constant_area };
+inline constexpr std::array<std::string_view, 4> pressure_coupling_names = {"isotropic", "semi-isotropic",
+                                                                            "anisotropic", "constant-area"};
+constexpr const auto& names_of(PressureCoupling) { return pressure_coupling_names; }
+
+struct CouplingSettings {
+  bool has_thermostat = false, has_barostat = false;
+  Thermostat thermostat = Thermostat::bussi;
+  Barostat barostat = Barostat::c_rescale;
+  PressureCoupling coupling = PressureCoupling::isotropic;
+  double temperature = 300;         // K
+  double tau_t = 1;                 // ps
+  double pressure = 1;              // bar
+  double tau_p = 5;                 // ps
+  double compressibility = 4.5e-5;  // 1/bar
+  double surface_tension = 0;       // bar Å, of all surfaces together; with semi-isotropic coupling
+  std::int64_t every = 10;          // steps
+  std::uint64_t seed = 1;
+};
+
+}  // namespace tessera::md::integrate

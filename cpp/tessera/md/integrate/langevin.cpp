@@ -1,0 +1,54 @@
+#include "tessera/md/integrate/langevin.h"
+
+#include <cmath>
+
+#include "tessera/md/integrate/coupling/coupling.h"
+
+namespace tessera::md::integrate {
+
+namespace {
+
+class Langevin final : public Integrator {
+ public:
+  explicit Langevin(const EngineSettings& settings) : settings_(settings.coupling), couplings_(settings.coupling) {}
+
+  Failure before_forces(Motion& motion) override {
+    couplings_.before_step(motion);
+    const double half = 0.5 * motion.timestep();
+    auto failure = motion.kick_and_drift(half, half);
+    failure.offer(motion.kick_and_project(0, false));  // noise and friction act on velocities that keep constraints
+    const auto before = motion.kinetic_energy();
+    motion.apply_friction_and_noise(std::exp(-motion.timestep() / settings_.tau_t), settings_.temperature,
+                                    settings_.seed);
+    failure.offer(motion.kick_and_project(0, false));
+    motion.coupling(name, 1)[0] += motion.sum_of_ranks(motion.kinetic_energy() - before);
+    failure.offer(motion.kick_and_drift(0, half));
+    return failure;
+  }
+
+  Failure after_forces(Motion& motion, bool with_virial) override {
+    const auto failure = motion.kick_and_project(0.5 * motion.timestep(), with_virial);
+    couplings_.after_step(motion);
+    return failure;
+  }
+
+  bool needs_energies(std::int64_t step) const override { return couplings_.needs_energies(step); }
+  double conserved(const Energies& energies, const State& state) const override {
+    return energies.total() - coupling_of(state, name, 0) + couplings_.energy(energies, state);
+  }
+  std::int64_t removed_degrees_of_freedom() const override { return 0; }
+
+ private:
+  static constexpr const char* name = "langevin";  // the heat that the bath has given, kcal/mol
+
+  CouplingSettings settings_;
+  Couplings couplings_;
+};
+
+}  // namespace
+
+std::unique_ptr<Integrator> make_langevin(const EngineSettings& settings) {
+  return std::make_unique<Langevin>(settings);
+}
+
+}  // namespace tessera::md::integrate
