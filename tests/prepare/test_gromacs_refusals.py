@@ -1,4 +1,4 @@
-"""What a GROMACS topology or run-parameter file may not hold, refused by its name; and what `prepare` notes."""
+"""Tests what is refused, by name, in a GROMACS topology or run-parameter file, and what `prepare` notes."""
 
 from pathlib import Path
 
