@@ -172,7 +172,7 @@ def test_other_names_in_the_same_order_are_reported() -> None:
 @pytest.mark.parametrize(
     ("expected", "found", "row"),
     [
-        ([b"N", b"HN", b"CA"], [b"N", b"CA", b"H"], "row 3 is atom H, but the topology has CA"),  # an atom of another element
+        ([b"N", b"HN", b"CA"], [b"N", b"CA", b"H"], "row 3 is atom H, but the topology has CA"),  # another element
         ([b"CA", b"CB", b"CG", b"HN"], [b"CG", b"CB", b"CA", b"H"], "row 1 is atom CG"),  # the name of another atom
         ([b"HD11", b"HD21", b"HN"], [b"HD21", b"HD11", b"H"], "row 1 is atom HD21"),  # a hydrogen of another heavy atom
         ([b"CD1", b"CD2", b"HN"], [b"CD2", b"CD3", b"H"], "row 2 is atom CD3"),  # a heavy atom of another name
