@@ -16,7 +16,7 @@ from tessera.machine import plot
 from tessera.machine.quantities import bytes_text, names_text, rate_text, time_text
 
 DATA = Path(__file__).resolve().parents[1] / "data"
-MAP = str(DATA / "two_racks.json")  # a switch of four hosts and a shared medium of three, joined by a thin link
+MAP = str(DATA / "two_racks.json")  # a switch of four hosts and a shared medium of three, joined by a slow link
 EVERY_HOST = {f"n{i}" for i in range(4)} | {f"w{i}" for i in range(3)}
 
 

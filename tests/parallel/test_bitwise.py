@@ -57,8 +57,8 @@ def test_settings(runs: Runs, precision: str, electrostatics: str, constraints: 
 @pytest.mark.parametrize("function", ["analytic", "table"])
 @pytest.mark.parametrize("scheme", PAIR_SCHEMES)
 def test_pair_schemes(runs: Runs, scheme: str, function: str) -> None:
-    """Each scheme and function has bits of its own, which are the same on any number of ranks and threads, with
-    energies and with searches at times that differ between ranks."""
+    """Each scheme and function has other bits than the others, which are the same on any number of ranks and threads,
+    with energies and with searches at times that differ between ranks."""
     settings: Settings = {
         **SHORT,
         "dynamics.steps": 12,

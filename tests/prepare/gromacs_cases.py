@@ -1,7 +1,7 @@
 """Small topologies, one for each rule of GROMACS that a reader easily misses, and GROMACS' energies of them.
 
 `FIGURES` are energies in kJ/mol of GROMACS 2022.5 in double precision (`python -m prepare.gromacs_cases` in this
-folder's parent prints them anew where `gmx_d` is on the path).
+folder's parent computes and prints them where `gmx_d` is on the path).
 """
 
 from __future__ import annotations

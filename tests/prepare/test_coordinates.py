@@ -150,7 +150,7 @@ def test_first_frame_of_several(tmp_path: Path) -> None:
         path.write_text(text * 2)
         assert np.abs(read_coordinates(path).position - first.position).max() < 6e-3
     (tmp_path / "a.gro").write_text(gro(first) + gro(second))
-    with pytest.raises(InputError, match=r"a.gro, line 11: expected nothing behind the box of 7 atoms"):
+    with pytest.raises(InputError, match=r"a.gro, line 11: expected nothing after the box of 7 atoms"):
         read_coordinates(tmp_path / "a.gro")
 
 

@@ -64,11 +64,11 @@ def test_the_summary_says_so(tmp_path: Path) -> None:
     [
         lambda line: line[:17] + "HIS" + line[20:],  # another residue name
         lambda line: line[:72] + "OTHR" + line[76:],  # another segment
-        lambda line: line[:22] + f"{int(line[22:26]) + 40:4d}" + line[26:],  # numbered anew
+        lambda line: line[:22] + f"{int(line[22:26]) + 40:4d}" + line[26:],  # other numbers
         lambda line: line[:22] + f"A00{line[25]}" + line[26:],  # numbers that overflowed
         lambda line: "HETATM" + line[6:26] + "B" + line[27:],  # insertion codes
         lambda line: line[:12] + f"{line[12:16].strip():<4s}" + line[16:],  # names in the first column
-        lambda line: line[:54],  # nothing behind the coordinates
+        lambda line: line[:54],  # nothing after the coordinates
     ],
 )
 def test_what_programs_write_as_they_please(tmp_path: Path, change: object) -> None:

@@ -327,4 +327,4 @@ def _refuse_rest(lines: Iterator[Line]) -> None:
         if line.command in ("RETU", "STOP"):
             return
         if line.command != "END":
-            raise line.error("this stands behind END, where CHARMM does not read it: remove it, or that END")
+            raise line.error("this is after END, where CHARMM does not read it: remove it, or that END")

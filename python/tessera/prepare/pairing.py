@@ -3,12 +3,13 @@
 Files of coordinates and topologies list the same atoms, but programs order and name the atoms of a residue in different
 ways. One rule holds for all programs, residue by residue:
 
-1. The same names in the same order: nothing to do. Names of waters and ions that mean the same are the same.
-2. The same names in another order: rows are matched by name, and a note says so.
-3. Other names: rows are taken in order where nothing speaks against it, and a note says so. A row's name must begin
-   with the same letter as the atom's, and neither name may stand elsewhere in the residue, where it would belong to
-   another atom. Hydrogens whose names differ in their last digit only (HB1, HB2 for HB2, HB3) may.
-4. Anything else is refused: positions on the wrong atoms would look like a bad structure and cost days.
+1. If the names and their order are the same, there is nothing to do. Different names of the same water or ion count as
+   equal.
+2. If the names are the same in another order, rows are matched by name, and a note says so.
+3. If names differ, rows are taken in order where possible, and a note says so. A row's name must begin with the same
+   letter as the atom's, and neither name may be that of another atom in the residue, except for hydrogens with names
+   that differ only in their last digit (HB1, HB2 for HB2, HB3).
+4. Anything else is refused, because positions on the wrong atoms look like a bad structure and are hard to find.
 
 A user who knows that the rows are in the topology's order, whatever their names, says so (`--trust-order`).
 

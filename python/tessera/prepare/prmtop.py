@@ -186,7 +186,7 @@ class Prmtop:
                 if lines:
                     raise text.wrong(line + 1, "expected %FLAG and %FORMAT before values")
             elif lines and section.count:
-                raise text.wrong(line, f"section {section.flag} goes on behind {words[0]}")
+                raise text.wrong(line, f"section {section.flag} continues after {words[0]}")
             elif lines:
                 section.line, section.count = line + 1, lines
         if section is not None and section.form is None:

@@ -104,7 +104,7 @@ def _sections(path: Path, data: bytes) -> dict[bytes, _Section]:
         raise InputError(f"{path.name} is cut or no PSF: it has no sections")
     between = data[data.find(b"\n") : headers[0].start()].strip()
     if between:
-        raise InputError(f"{path.name}: {between[:40]!r} stands before the first section")
+        raise InputError(f"{path.name}: {between[:40]!r} is before the first section")
     ends = [h.start() for h in headers[1:]] + [len(data)]
     out: dict[bytes, _Section] = {}
     for header, end in zip(headers, ends):

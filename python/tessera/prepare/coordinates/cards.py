@@ -35,7 +35,7 @@ def read_cards(source: Source) -> Coordinates:
         raise InputError(f"{text.name} {_TRAJECTORY.format('text')}")
     raise text.wrong(
         1, f"expected a CHARMM coordinate file (a title of lines with *) or an AMBER restart (a count of atoms "
-        f"behind one title), found {text.line(1)[:40]!r}"
+        f"after one title), found {text.line(1)[:40]!r}"
     )  # fmt: skip
 
 

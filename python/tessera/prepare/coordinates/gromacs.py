@@ -22,7 +22,7 @@ def read_gro(source: Source) -> Coordinates:
     if len(text) < n + 3:
         raise InputError(f"{source.name} is truncated: {n} atoms need {n + 3} lines, and it has {len(text)}")
     if len(text) > n + 3 and (len(text) % (n + 3) or text.line(n + 4).strip() != word):
-        raise text.wrong(n + 3, f"expected nothing behind the box of {n} atoms, found {text.line(n + 3)[:40]!r}")
+        raise text.wrong(n + 3, f"expected nothing after the box of {n} atoms, found {text.line(n + 3)[:40]!r}")
     rows = np.arange(2, n + 2)
     width, has_velocities = _columns(text)
     position = text.numbers(rows, 20, width, 3) * _NM

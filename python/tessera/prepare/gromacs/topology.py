@@ -180,19 +180,19 @@ class Topology:
         """Returns the list that takes the lines of a molecule's section, or None for other sections."""
         if section in _TYPES:
             if section != "defaults" and self.types.defaults is None:
-                raise InputError(f"{self.at(place)}: section [ {section} ] stands before [ defaults ]")
+                raise InputError(f"{self.at(place)}: section [ {section} ] is before [ defaults ]")
             if self._molecules:
                 raise InputError(
-                    f"{self.at(place)}: section [ {section} ] stands behind the first [ moleculetype ]: the force "
+                    f"{self.at(place)}: section [ {section} ] is after the first [ moleculetype ]: the force "
                     "field's sections come first"
                 )
         if section not in _MOLECULE:
             return None
         if self._last is None:
-            raise InputError(f"{self.at(place)}: section [ {section} ] stands before the first [ moleculetype ]")
+            raise InputError(f"{self.at(place)}: section [ {section} ] is before the first [ moleculetype ]")
         if self.counts:
             raise InputError(
-                f"{self.at(place)}: section [ {section} ] behind [ molecules ]: interactions between molecules are not "
+                f"{self.at(place)}: section [ {section} ] after [ molecules ]: interactions between molecules are not "
                 "supported"
             )
         return self._last.sections.setdefault(section, Lines())
