@@ -1,6 +1,6 @@
 """Makes the tables and pictures of docs/performance.md from the records in docs/records.
 
-Nothing is measured here: run a benchmark with --docs, which writes its record, and then this.
+It measures nothing: a benchmark with --docs writes its record first.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def text_of(name: str) -> str:
 
 
 def table_of(name: str, title: str) -> Table:
-    """The first table of a record that has a column of that title."""
+    """Returns the first table of a record that has a column of that title."""
     for block in re.findall(r"(?:^\|.*\n)+", text_of(name), flags=re.M):
         rows = [[cell.strip() for cell in line.strip().strip("|").split(" | ")] for line in block.splitlines()]
         if title in rows[0]:
@@ -59,7 +59,7 @@ def row_of(rows: Table, title: str) -> list[float]:
 
 
 def phases(layout: str) -> dict[str, float]:
-    """ms a step by phase."""
+    """Returns ms a step by phase."""
     rows = table_of("phases", layout)
     at = rows[0].index(layout)
     last = next(i for i, row in enumerate(rows) if row[0] == "**all**")
@@ -67,14 +67,14 @@ def phases(layout: str) -> dict[str, float]:
 
 
 def transforms(peer: str) -> list[float]:
-    """Times the speed of a peer, of each case that it took part in."""
+    """Returns the ratio of speeds to a peer for each case that it took part in."""
     rows = table_of("fft", "mesh")
     at = rows[0].index(f"{peer}, ms") + 1
     return [value(row[at]) for row in rows[1:] if row[at] != "–"]
 
 
 def limits() -> tuple[list[float], list[float]]:
-    """Of each collective of which something was promised: time over the least that the wires allow, and that limit."""
+    """Returns the ratio of time to bound and the promised limit for each collective that has a promise."""
     rows = table_of("collectives", "promised")
     at = rows[0].index("promised")
     limited = [row for row in rows[1:] if row[at] != "–"]
@@ -82,7 +82,7 @@ def limits() -> tuple[list[float], list[float]]:
 
 
 def ratios() -> str:
-    """What is claimed, what was found, what was promised."""
+    """Returns the table of claims, with what was found and what was promised."""
     rows: list[list[str]] = []
 
     def add(record: str, claim: str, found: str, promised: str, met: bool | str) -> None:
@@ -217,7 +217,7 @@ PICTURES: dict[str, tuple[Callable[[Figure], None], tuple[float, float]]] = {
 
 
 def draw(name: str, folder: Path) -> Path:
-    """The same record gives the same bytes."""
+    """Draws a picture. The same record gives the same bytes."""
     import matplotlib
 
     matplotlib.use("Agg")

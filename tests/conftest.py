@@ -1,4 +1,4 @@
-"""What all tests share: reference data, the built engine, and programs that never hang.
+"""Fixtures of all tests: reference data, the built engine, and programs with a time limit.
 
 data_folder    the folder of reference data (TESSERA_DATA), or a loud skip
 run_program    runs any command, with a time limit for its whole process group
@@ -22,12 +22,12 @@ ENGINES = Path(os.environ.get("TESSERA_BIN", ROOT / "build" / "release" / "bin")
 FLAVOURS = ("openmpi", "mpich")
 NO_DATA = "no reference data: set TESSERA_DATA to the folder that holds them"
 
-# Python programs that tests start see the sources of this checkout, and plots need no screen.
+# Python programs that tests start import the sources of this checkout, and plots need no screen.
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT / "python"), os.environ.get("PYTHONPATH")]))
 os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
 os.environ.setdefault("MPLBACKEND", "Agg")
 
-# Tests start more ranks than there are cores: no binding, and waiting ranks give way.
+# Tests start more ranks than there are cores, so ranks are not bound to cores, and waiting ranks yield.
 os.environ.update(
     OMPI_ALLOW_RUN_AS_ROOT="1",
     OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
@@ -51,7 +51,7 @@ def data_folder() -> Path:
 def _start(
     command: Sequence[str | Path], *, cwd: Path | None = None, env: dict[str, str] | None = None
 ) -> subprocess.Popen[str]:
-    """A process group of its own with what it says in pipes."""
+    """Starts a command in a process group of its own, with its output in pipes."""
     return subprocess.Popen(
         [str(word) for word in command],
         cwd=cwd,
@@ -65,14 +65,15 @@ def _start(
 
 
 def ranks_of(mark: int, program: str) -> list[int]:
-    """Processes of a job under way whose executable is called so, by the mark in their environment."""
+    """Returns the ids of those processes of a running job whose executable has this name. The mark in their environment
+    identifies the job."""
     found = []
     for entry in Path("/proc").iterdir():
         try:
             is_program = entry.name.isdigit() and program in os.readlink(entry / "exe")
             if is_program and f"TESSERA_TEST_RUN={mark}".encode() in (entry / "environ").read_bytes().split(b"\0"):
                 found.append(int(entry.name))
-        except OSError:  # gone meanwhile
+        except OSError:  # the process has ended meanwhile
             continue
     return sorted(found)
 
@@ -81,8 +82,8 @@ def ranks_of(mark: int, program: str) -> list[int]:
 def command_under_way(
     command: Sequence[str | Path], program: str, env: dict[str, str] | None = None
 ) -> Iterator[tuple[subprocess.Popen[str], int]]:
-    """A command that starts ranks of `program` and is left running, and the mark by which its ranks are found; whatever
-    is left of it in the end is killed."""
+    """Starts a command that starts ranks of `program`, and yields its process and the mark by which its ranks are
+    found. Processes that are left at the end are killed."""
     mark = time.monotonic_ns()
     process = _start(command, env={**(env or {}), "TESSERA_TEST_RUN": str(mark)})
     try:
@@ -99,7 +100,7 @@ def command_under_way(
 def job_under_way(
     mpi: str, ranks: int, program: str, *arguments: str | Path
 ) -> Iterator[tuple[subprocess.Popen[str], int]]:
-    """As `command_under_way`, of a program of ours (`program`-`mpi`) under the mpirun of its MPI."""
+    """Does the same as `command_under_way` for a program of Tessera (`program`-`mpi`) under the mpirun of its MPI."""
     name = f"{program}-{mpi}"
     with command_under_way([*mpirun(mpi, ranks), ENGINES / name, *arguments], name) as found:
         yield found
@@ -113,7 +114,8 @@ def _run_program(
     timeout: float = 120,
     check: bool = True,
 ) -> subprocess.CompletedProcess[str]:
-    """Runs a command to its end. After `timeout` seconds all its processes are killed and the test fails."""
+    """Runs a command to its end. If it has not ended after `timeout` seconds, kills its processes and fails the
+    test."""
     process = _start(command, cwd=cwd, env=env)
     try:
         out, err = process.communicate(timeout=timeout)
@@ -135,7 +137,7 @@ def run_program() -> Callable[..., subprocess.CompletedProcess[str]]:
 
 
 def mpirun(flavour: str, ranks: int) -> list[str]:
-    """The words that start `ranks` ranks under this MPI; none for "serial"."""
+    """Returns the words that start `ranks` ranks under this MPI, and none for "serial"."""
     if flavour == "serial":
         return []
     program = "mpirun.openmpi" if flavour == "openmpi" else str(Path(sys.executable).parent / "mpiexec")
@@ -188,7 +190,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 def _show_errors(terminalreporter: pytest.TerminalReporter) -> None:
-    """The greatest errors that regression tests found (user property "greatest error"), as a table."""
+    """Prints a table of the greatest errors that regression tests found (user property "greatest error")."""
     rows: dict[tuple[str, str, str], float] = {}
     for outcome in ("passed", "failed"):
         for report in terminalreporter.stats.get(outcome, []):

@@ -1,9 +1,8 @@
-"""OpenMM's Reference platform as the oracle of the engine.
+"""OpenMM's Reference platform gives the reference energies and forces for tests of the engine.
 
-`openmm_system` builds an OpenMM system from a system file, one force group a term. Positions come
-from the integer fractions, so that engine and oracle see the same numbers. `reference_energies`
-and `reference_forces` evaluate it in double precision; the parts of PME that OpenMM does not report
-apart are summed here with NumPy, pair by pair.
+`openmm_system` builds an OpenMM system from a system file, one force group a term. Positions come from the integer
+fractions, so that engine and reference read the same numbers. `reference_energies` and `reference_forces` evaluate it
+in double precision; NumPy sums, pair by pair, the parts of PME that OpenMM does not report separately.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ GROUP = {term: index for index, term in enumerate(TERMS)}
 
 @dataclass(frozen=True)
 class Settings:
-    """What the engine's run file says under `[interactions]` and `[pme]`; Å."""
+    """The settings of `[interactions]` and `[pme]` in the engine's run file, in Å."""
 
     cutoff: float | None = 12.0  # None: no cut-off (vacuum only)
     switch: float = 10.0
@@ -57,7 +56,7 @@ def load(system: str | Path | System) -> System:
 
 
 def openmm_system(system: str | Path | System, settings: Settings) -> openmm.System:
-    """The OpenMM system of a system file; force group `GROUP[term]` holds each term."""
+    """Builds the OpenMM system of a system file; force group `GROUP[term]` holds each term."""
     found = load(system)
     out = openmm.System()
     for mass in found.atom_field("mass"):
@@ -113,7 +112,7 @@ def _angles(system: System) -> Any:
 
 
 def _dihedrals(system: System, kind: str, term: str) -> Any:
-    # a CustomTorsionForce, because PeriodicTorsionForce takes no multiplicity below 1
+    # This is a CustomTorsionForce, because PeriodicTorsionForce takes no multiplicity below 1.
     force = openmm.CustomTorsionForce(f"{KCAL}*k*(1+cos(n*theta-delta))")
     for name in ("k", "n", "delta"):
         force.addPerTorsionParameter(name)
@@ -144,7 +143,7 @@ def _cmaps(system: System) -> Any:
     force = _grouped(openmm.CMAPTorsionForce(), "cmap", system.periodic)
     for energies in system.force_field.cmap:
         n = len(energies)
-        # OpenMM's maps start at 0°, ours at −180°; its first index runs fastest
+        # OpenMM's maps start at 0° and Tessera's at −180°; OpenMM's first index runs fastest.
         turned = np.roll(energies, (-(n // 2), -(n // 2)), axis=(0, 1)) * KCAL
         force.addMap(n, turned.T.reshape(-1).tolist())
     atoms, rows = system.expand("cmap")
@@ -172,7 +171,7 @@ def _coulomb_14(system: System) -> Any:
 
 
 def lj_coefficients(system: System) -> tuple[np.ndarray, np.ndarray]:
-    """A (T,T) kcal/mol Å¹² and B (T,T) kcal/mol Å⁶ of every pair of types."""
+    """Returns A (T,T) kcal/mol Å¹² and B (T,T) kcal/mol Å⁶ of every pair of types."""
     sigma, epsilon = system.force_field.type_lj.T
     if system.lj_rule == "geometric":
         mixed = np.sqrt(np.outer(sigma, sigma))
@@ -284,9 +283,9 @@ def _coulomb(system: System, settings: Settings) -> Any:
     force.setCutoffDistance(settings.cutoff * 0.1)
     force.setPMEParameters(settings.alpha * 10, *settings.grid)
     force.setUseDispersionCorrection(False)
-    # molecules may stand on both sides of the box: positions are wrapped atom by atom
+    # Positions are wrapped atom by atom, so parts of one molecule may be on opposite sides of the box.
     force.setExceptionsUsePeriodicBoundaryConditions(True)
-    # the source program's constant by way of the charges, so that forces follow too
+    # Scaled charges apply the source program's Coulomb constant to energies and forces alike.
     scale = np.sqrt(system.coulomb_constant / OPENMM_COULOMB)
     for q in charge:
         force.addParticle(q * scale, 0.1, 0.0)
@@ -308,10 +307,10 @@ def _context(system: System, settings: Settings) -> openmm.Context:
 def reference_energies(
     system: str | Path | System, settings: Settings, terms: tuple[str, ...] = TERMS
 ) -> dict[str, float]:
-    """kcal/mol of each term. With all terms and PME also the parts of `coulomb` by name.
+    """Returns the energy of each term in kcal/mol, and with all terms and PME also the parts of `coulomb` by name.
 
-    `coulomb` is everything but 1-4 pairs: with PME it equals real + reciprocal + self + exclusion
-    + background. `total` sums the terms (and `lj_tail`, where the settings ask for it).
+    `coulomb` leaves out 1-4 pairs: with PME it equals real + reciprocal + self + exclusion + background. `total` is the
+    sum of the terms (and of `lj_tail`, where the settings ask for it).
     """
     found = load(system)
     context = _context(found, settings)
@@ -328,18 +327,18 @@ def reference_energies(
 
 
 def reference_forces(system: str | Path | System, settings: Settings, terms: tuple[str, ...] = TERMS) -> np.ndarray:
-    """(n,3) kcal/mol/Å in id order, summed over `terms`."""
+    """Returns forces (n,3) kcal/mol/Å in id order, summed over `terms`."""
     context = _context(load(system), settings)
     state = context.getState(getForces=True, groups={GROUP[t] for t in terms})
     forces = state.getForces(asNumpy=True)
     return np.asarray(forces.value_in_unit(unit.kilocalories_per_mole / unit.angstrom))
 
 
-# The NumPy side: sums over pairs, double precision.
+# Sums over pairs by NumPy, in double precision.
 
 
 def nearest_image(system: System, difference: np.ndarray) -> np.ndarray:
-    """(m,3) Å; orthorhombic boxes."""
+    """Returns the differences to the nearest images, (m,3) Å, in an orthorhombic box."""
     if not system.periodic:
         return difference
     edges = np.diag(system.box)
@@ -347,7 +346,7 @@ def nearest_image(system: System, difference: np.ndarray) -> np.ndarray:
 
 
 def pairs_within(system: System, cutoff: float) -> tuple[np.ndarray, np.ndarray]:
-    """Pairs (m,2) that interact directly (excluded ones left out) and their distances (m,) Å."""
+    """Returns pairs (m,2) that interact directly, without excluded ones, and their distances (m,) Å."""
     position, box = system.positions(), None
     if system.periodic:
         box = np.diag(system.box)
@@ -363,7 +362,7 @@ def pairs_within(system: System, cutoff: float) -> tuple[np.ndarray, np.ndarray]
 
 
 def coulomb_parts(system: System, settings: Settings, coulomb: float) -> dict[str, float]:
-    """`coulomb_real`, `_exclusion`, `_self`, `_background` and, as the rest, `_reciprocal`."""
+    """Returns `coulomb_real`, `_exclusion`, `_self`, `_background` and, as the rest, `_reciprocal`."""
     assert settings.cutoff is not None
     charge, constant, alpha = (
         system.atom_field("charge"),
@@ -394,7 +393,7 @@ def coulomb_parts(system: System, settings: Settings, coulomb: float) -> dict[st
 def lj_pair_energy(
     settings: Settings,
 ) -> Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]:
-    """V(r, A, B) in kcal/mol of the settings' form, for r within the cut-off."""
+    """Returns the function V(r, A, B) in kcal/mol of the settings' form, for r within the cut-off."""
     k = _constants(settings)
     c, s = k["c"], k["s"]
 
@@ -427,7 +426,7 @@ def lj_pair_energy(
 
 
 def lj_sum(system: str | Path | System, settings: Settings) -> float:
-    """kcal/mol of the direct Lennard-Jones sum by NumPy: checks OpenMM's, and is quicker."""
+    """Returns the direct Lennard-Jones sum in kcal/mol. It checks OpenMM's sum, and NumPy computes it faster."""
     found = load(system)
     assert settings.cutoff is not None
     pairs, distance = pairs_within(found, settings.cutoff)
@@ -438,10 +437,10 @@ def lj_sum(system: str | Path | System, settings: Settings) -> float:
 
 
 def lj_tail(system: System, settings: Settings) -> float:
-    """kcal/mol of all that cut and modifier take away, were every pair distribution 1.
+    """Returns the energy in kcal/mol that the cut-off and the modifier take away where every pair distribution is 1.
 
-    The constant by which the force switches shift the potential below `switch` counts too, as in GROMACS.
-    Every atom counts as a partner of every other (no correction for excluded pairs).
+    It includes the constant by which the force switches shift the potential below `switch`, as in GROMACS. Every atom
+    counts as a partner of every other: there is no correction for excluded pairs.
     """
     assert settings.cutoff is not None
     counts = np.bincount(system.atom_field("type"), minlength=len(system.force_field.type_name)).astype(float)

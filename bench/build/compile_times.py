@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""What compiling costs: CPU seconds of every object (user and system, no cache of compilers), summed by target.
+"""Measures what compiling costs: CPU seconds of every object (user and system, without ccache), summed by target.
 
 python -m bench.build.compile_times [TARGET…] [--option NAME=VALUE…] [--preset release] [--folder build/compile_times]
                                     [--longest 25]
 
-Configures a build folder of its own from nothing, builds the targets (all, if none is named) and prints two tables: by
-target, and the costliest objects. CPU seconds hardly depend on what else the machine does; wall time would.
+It configures a new build folder, builds the targets (all, if none is named) and prints two tables: by target, and the
+costliest objects. CPU seconds, unlike wall time, hardly depend on the machine's other work.
 
-As `compile_times.py --run LOG COMMAND…` it is what CMake puts before the compiler: runs it and notes what it took.
+CMake starts the compiler by `compile_times.py --run LOG COMMAND…`, which runs the command and records its CPU time.
 """
 
 import argparse
@@ -27,13 +27,13 @@ def run_and_note(log: str, command: list[str]) -> int:
     status = subprocess.run(command, check=False).returncode
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     output = command[command.index("-o") + 1] if "-o" in command else command[-1]
-    with open(log, "a") as file:  # one short line: whole also where several compilers end at once
+    with open(log, "a") as file:  # one short line stays whole where several compilers end at once
         file.write(f"{used.ru_utime + used.ru_stime:.2f}\t{output}\n")
     return status
 
 
 def read_log(log: Path) -> dict[tuple[str, str], float]:
-    """(target, source) → CPU seconds."""
+    """Returns (target, source) → CPU seconds."""
     seconds: dict[tuple[str, str], float] = {}
     for line in log.read_text().splitlines():
         used, output = line.split("\t")

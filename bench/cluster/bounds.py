@@ -1,7 +1,8 @@
-"""Least times of collective operations on an emulated cluster: what its wires can carry against what must cross them.
+"""Computes least times of collective operations on an emulated cluster, from its wires' rates and the bytes that must
+cross them.
 
-Hosts are gathered into parts; inside a part everything is free. Which bytes must pass between parts follows from the
-operation alone, as every element is one unicast message after another, forwarded or combined by hosts:
+Hosts are divided into parts, inside which communication costs nothing. The bytes that must pass between parts follow
+from the operation alone, because every element travels in unicast messages that hosts forward or combine:
 
     into a set G     broadcast  K, if the root is outside          all-reduce      S
                      reduce-scatter  S_G (results of G)            all-gather      S − S_G
@@ -12,10 +13,11 @@ operation alone, as every element is one unicast message after another, forwarde
                      reduce-scatter, all-gather  (n − 1 + R) S: one such tree
                      all-to-all  A (Σ p_i p_j + 2 Σ p_i (P − Σ p_j))
 
-where K, S, A are bytes of the message, of the vector, of one pair's block, p ranks in a part, P all ranks. The time is
-at least these bytes over the greatest rate at which the pairs concerned can talk at once, max Σ f_pair with
-Σ f_pair ≤ rate on each wire (a linear programme). The bound is the largest over hosts, networks, sides of cables and
-partitions by speed. It counts no latency, and shared memory as free; not every bound can be reached.
+Here K, S and A are the bytes of the message, of the vector and of one pair's block, p is the number of ranks in a part
+and P that of all ranks. The time is at least these bytes over the greatest rate at which these pairs can communicate at
+once, max Σ f_pair with Σ f_pair ≤ rate on each wire (a linear programme). The bound is the largest over hosts,
+networks, sides of cables and partitions by speed. Latency and shared memory count as free; not every bound can be
+reached.
 """
 
 from __future__ import annotations
@@ -36,26 +38,27 @@ from bench.common.results import table
 from tests.cluster import spec as cluster_spec
 from tests.cluster.spec import Spec
 
-PAYLOAD = 1448 / 1538  # of the bytes that a full frame takes on the wire
+PAYLOAD = 1448 / 1538  # share of the bytes of a full frame on the wire
 VECTOR = 54_212 * 3 * 8  # bytes: forces on HIV integrase in water (Borštnik et al. 2004, table 2)
 
 
 @dataclass(frozen=True)
 class Operation:
-    """One that is measured: `bytes` of the message, of the whole vector, or of one pair's block."""
+    """An operation that is measured; `bytes` are those of the message, of the whole vector, or of one pair's block."""
 
     name: str
     kind: str  # name_of(Operation) in C++
-    call: str  # what tessera-collectives calls it
+    call: str  # its name in tessera-collectives
     bytes: int
 
     @property
     def is_short(self) -> bool:
-        """Whether latency counts: the least of many times is then compared, not the median."""
+        """Whether latency dominates, so that the least of many times is compared in place of the median."""
         return self.bytes < 100_000 and self.kind != "all_to_all"
 
     def turns(self, repeats: int) -> int:
-        """Of what takes milliseconds twenty times as many: their least time counts, and it takes many to find that."""
+        """Returns the number of repeats: short operations need twenty times as many, because their least time
+        counts."""
         return repeats * (20 if self.is_short else 1)
 
 
@@ -79,7 +82,8 @@ class Bound:
 
 
 class Wires:
-    """The rates of a spec, and the greatest one at which given pairs of hosts can communicate at once."""
+    """The rates of a spec's wires, from which follows the rate at which given pairs of hosts can communicate at
+    once."""
 
     def __init__(self, spec: Spec) -> None:
         self.spec = spec
@@ -94,14 +98,14 @@ class Wires:
         self.partitions = partitions(spec)
 
     def capacity(self, pairs: Iterable[tuple[str, str]]) -> float:
-        """bit/s, payload and headers."""
+        """Returns the greatest rate of these pairs together in bit/s, with headers."""
         chosen = frozenset(pairs)
         if chosen not in self.known:
             self.known[chosen] = self._capacity(chosen)
         return self.known[chosen]
 
     def _capacity(self, pairs: frozenset[tuple[str, str]]) -> float:
-        # Pairs over the same wires are one unknown.
+        # Pairs that use the same wires share one unknown.
         routes = sorted({tuple(self.paths[pair]) for pair in pairs})
         names = sorted({name for route in routes for name in route})
         row = {name: i for i, name in enumerate(names)}
@@ -115,7 +119,7 @@ class Wires:
 
 
 def groups(spec: Spec) -> dict[Hosts, str]:
-    """Sets of hosts across whose edge a bottleneck may lie, with a name for people."""
+    """Returns sets of hosts that a bottleneck may separate from the others, each with a name for people."""
     found: dict[Hosts, str] = {}
     everything = frozenset(spec.hosts)
     for name, network in spec.networks.items():
@@ -132,7 +136,7 @@ def groups(spec: Spec) -> dict[Hosts, str]:
 
 
 def _side(spec: Spec, ends: tuple[str, str]) -> Hosts:
-    """Hosts whose first network is on this side of a cable."""
+    """Returns the hosts whose first network is on this side of a cable."""
     reached, todo = {ends[0]}, [ends[0]]
     for here in todo:
         for cable in spec.cables:
@@ -145,7 +149,7 @@ def _side(spec: Spec, ends: tuple[str, str]) -> Hosts:
 
 
 def partitions(spec: Spec) -> list[list[Hosts]]:
-    """Single hosts; hosts by network; hosts that reach each other at some speed."""
+    """Returns partitions into single hosts, by network, and into hosts that reach each other at a given speed."""
     found: dict[frozenset[Hosts], None] = {}
     rates = {pair: spec.path_rate(*pair) for pair in cluster_spec.pairs(spec)}
     for least in sorted(set(rates.values())):
@@ -165,7 +169,7 @@ def partitions(spec: Spec) -> list[list[Hosts]]:
 
 
 def bytes_into(operation: Operation, spec: Spec, group: Hosts, root: str) -> float:
-    """The bytes that must enter a set of hosts."""
+    """Returns the bytes that must enter a set of hosts."""
     inside = sum(spec.slots[host] for host in group)
     share = inside / spec.ranks
     return {
@@ -178,7 +182,7 @@ def bytes_into(operation: Operation, spec: Spec, group: Hosts, root: str) -> flo
 
 
 def bytes_touching(operation: Operation, spec: Spec, parts: Sequence[Hosts], root: str) -> float:
-    """The bytes that must pass between these parts, and between them and the rest."""
+    """Returns the bytes that must pass between these parts, and between them and the rest."""
     inside = frozenset().union(*parts)
     edges = len(parts) - 1 + (len(inside) < len(spec.hosts))
     ranks = [sum(spec.slots[host] for host in part) for part in parts]
@@ -193,8 +197,8 @@ def bytes_touching(operation: Operation, spec: Spec, parts: Sequence[Hosts], roo
 
 
 def bound(spec: Spec, operation: Operation, root: str | None = None) -> Bound | None:
-    """Seconds that no algorithm can beat, with rank 0 of a broadcast on host `root` (default: the first); None for a
-    barrier, which moves no bytes."""
+    """Returns the least time of any algorithm, s, with rank 0 of a broadcast on host `root` (default: the first), or
+    None for a barrier, which moves no bytes."""
     if operation.kind == "barrier":
         return None
     wires, root, best = _wires(spec.path), root or spec.hosts[0], Bound(0, "nothing")
@@ -223,8 +227,9 @@ def bound(spec: Spec, operation: Operation, root: str | None = None) -> Bound | 
 
 
 def processors_bound(spec: Spec, operation: Operation, map_file: Path, root: str | None = None) -> Bound | None:
-    """Seconds that processors which hosts share need at least, by a map of the machine (`processors`): for both ends of
-    the bytes that must move between hosts, or one where some hosts are not theirs. None where the map has none."""
+    """Returns the least time, s, that processors shared by hosts need according to a map of the machine (`processors`).
+    They work at both ends of a message between their hosts, and at one end of a message to another host. Returns None
+    where the map names no such processors."""
     network = json.loads(map_file.read_text()).get("network") or {}
     best: Bound | None = None
     for place, shared in enumerate(network.get("processors", [])):
@@ -246,15 +251,15 @@ def _wires(path: Path) -> Wires:
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("names", nargs=-1, metavar="SPEC...")
-@click.option("--reasons", is_flag=True, help="Say what limits each.")
+@click.option("--reasons", is_flag=True, help="Print what limits each time.")
 @click.option(
     "--map",
     "map_file",
     type=click.Path(path_type=Path, exists=True),
-    help="Map of the one SPEC, measured here: a second row counts the processors that its hosts share.",
+    help="Map of the one SPEC, measured here: a second row has the times of the processors that its hosts share.",
 )
 def bounds(names: tuple[str, ...], reasons: bool, map_file: Path | None) -> None:
-    """Least times of the measured operations on these clusters (default: Tessera's own), ms."""
+    """Print least times of the measured operations on these clusters (default: Tessera's own), ms."""
     if map_file and len(names) != 1:
         raise click.UsageError("--map is of one network; name it")
     specs = [

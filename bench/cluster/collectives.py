@@ -1,4 +1,5 @@
-"""Collectives on emulated clusters: ours and the MPI library's own, over what the wires allow."""
+"""Measures collectives on emulated clusters, Tessera's and the MPI library's own, relative to the wires' least
+times."""
 
 from __future__ import annotations
 
@@ -38,7 +39,7 @@ ENTRIES = ("auto", "native", "predicted")
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.option(
-    "--spec", "names", multiple=True, help="Network; repeatable; default: all with a promise, and the untuned."
+    "--spec", "names", multiple=True, help="Network; repeatable; default: all with a promise, and those not tuned for."
 )
 @click.option(
     "--operation",
@@ -56,15 +57,15 @@ ENTRIES = ("auto", "native", "predicted")
     type=click.IntRange(1),
     default=5,
     show_default=True,
-    help="Turns of each; twenty times as many of short operations.",
+    help="Repeats of each; twenty times as many of short operations.",
 )
 @click.option("--check", is_flag=True, help="End with status 1 where a promise is not kept.")
-@click.option("--kept", is_flag=True, help="Measure nothing; the tables of what earlier runs have left.")
+@click.option("--kept", is_flag=True, help="Measure nothing; make the tables from earlier runs.")
 @click.option(
     "--pieces",
     type=click.Path(path_type=Path, file_okay=False),
     default=PIECES,
-    help="Folder of what runs leave; default: bench/cluster/pieces.",
+    help="Folder of the runs' results; default: bench/cluster/pieces.",
 )
 @trial_options
 @file_options
@@ -87,10 +88,10 @@ def collectives(
     docs: bool,
     as_json: bool,
 ) -> None:
-    """Broadcast, all-reduce and others on emulated clusters, Tessera's choice and the MPI library's own in turns.
+    """Measure broadcast, all-reduce and others on emulated clusters, Tessera's choice and the MPI library's in turn.
 
-    What each network, order and MPI gave stays in PIECES, and the tables are of all that is there, so a long campaign
-    can be done network by network.
+    The results of each network, order and MPI stay in PIECES. The tables contain all results in that folder, so a long
+    campaign can be done network by network.
 
     \b
     Examples:
@@ -134,7 +135,7 @@ def campaign(
     candidates: int,
     timeout: float,
 ) -> None:
-    """All operations on one network, under each MPI. What fails is said, and the rest goes on."""
+    """Measures all operations on one network, under each MPI. After a failure, says so and continues with the rest."""
     spec = cluster_spec.read(name)
     here = machine()
     where = f"{here['processor']}, {here['cores']} cores, {datetime.date.today()}, commit {commit()}"
@@ -198,7 +199,7 @@ def line_of(one: Timing) -> str:
 
 
 def figure_of(timings: list[Timing]) -> Figure:
-    """Tables and failures of all that was measured."""
+    """Makes the tables and failures of all measurements."""
     figure = Figure(
         "collectives",
         "Collectives on emulated clusters",
@@ -230,7 +231,7 @@ def figure_of(timings: list[Timing]) -> Figure:
 
 
 def summary(timings: list[Timing]) -> str:
-    """A row for each network and order: ours under each MPI (the better library)."""
+    """Returns a table with a row for each network and order: Tessera under each MPI (and the better library)."""
     jobs = measured.same_job(timings)
     rows = []
     for spec, shuffle in dict.fromkeys((one.spec, one.shuffle) for one in timings):

@@ -1,4 +1,4 @@
-"""Tessera's programs on an emulated cluster: its map measured, collectives timed there."""
+"""Runs Tessera's programs on an emulated cluster: measures its map and times collectives."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.cluster.namespaces import Cluster
 from tests.cluster.spec import Spec
 
 LIBRARIES = {"openmpi": "Open MPI", "mpich": "MPICH"}
-PRIORITY = -15  # gives ranks and shapers precedence over other work of the machine
+PRIORITY = -15  # gives ranks and rate limits precedence over other work of the machine
 
 
 def take_priority() -> None:
@@ -32,16 +32,16 @@ def take_priority() -> None:
 
 @dataclass(frozen=True)
 class Job:
-    """Ranks of one MPI on a cluster that is up: where each is, and the map that they use."""
+    """The ranks of one MPI on a cluster that is up: the host of each, and the map that they use."""
 
     spec: Spec
     cluster: Cluster
     mpi: str
-    order: Sequence[str]  # host of each rank
+    order: Sequence[str]  # the host of each rank
     timeout: float  # s, of one start
 
     def run(self, *words: str | Path) -> str:
-        """What the program prints. Raises ClickException with the end of what it said where it fails."""
+        """Runs a program and returns its output. Raises ClickException with the end of the output where it fails."""
         command, environment = launch.command([str(word) for word in words], self.order, mpi=self.mpi)
         done = launch.start(self.cluster, command, environment, timeout=self.timeout, capture=True)
         if done.returncode:
@@ -57,7 +57,7 @@ class Job:
         return path
 
     def find_map(self, common: Common, given: Path | None, *, again: bool = False) -> Path:
-        """The map that was given, or that of an earlier run. Measures it where there is none, or `again`."""
+        """Returns the map that is given, or that of an earlier run. Measures it where there is none, or `again`."""
         found = given or common.work / "maps" / f"{self.spec.name}.{self.mpi}.json"
         if again or not found.exists():
             common.say(f"{self.spec.name}, {LIBRARIES[self.mpi]}: measuring the map")
@@ -65,13 +65,13 @@ class Job:
         return found
 
     def tuned_map(self, work: Path, shuffle: int | None) -> Path:
-        """Where the map with trials of this job is kept; another order of ranks is another job."""
+        """Returns the path of the map with trials of this job; another order of ranks is another job."""
         order = "job" if shuffle is None else f"shuffle{shuffle}"
         return work / "maps" / "tuned" / f"{self.spec.name}.{order}.{self.mpi}.json"
 
     def tune(self, path: Path, operation: Operation, tuned: Path, *, candidates: int) -> None:
-        """Tries the entries of which the map promises most, and keeps what they took in `tuned`: the map with the
-        trials of all operations since it was measured."""
+        """Tries the entries with the least predicted times and stores their times in `tuned`, the map with the trials
+        of all operations since it was measured."""
         if not tuned.exists() or tuned.stat().st_mtime < path.stat().st_mtime:
             tuned.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(path, tuned)
@@ -92,8 +92,8 @@ class Job:
         candidates: int,
         repeats: int,
     ) -> dict[str, Any]:
-        """What `time` finds, after a trial of `candidates` entries (0: none). Raises ClickException where the map does
-        not hold."""
+        """Returns the result of `time` after a trial of `candidates` entries (0: none). Raises ClickException where the
+        map no longer matches the cluster."""
         used = map_file
         if candidates:
             used = self.tuned_map(common.work, shuffle)
@@ -107,7 +107,8 @@ class Job:
     def time(
         self, operation: str, size: int, repeats: int, *, map_file: Path | None, entries: Sequence[str], root: int = 0
     ) -> dict[str, Any]:
-        """What `tessera-collectives time` finds: entries take turns, a time is that of the slowest rank."""
+        """Returns the result of `tessera-collectives time`: entries take turns, and a time is that of the slowest
+        rank."""
         words = ["--operation", operation, "--bytes", str(size), "--repeats", str(repeats), "--root", str(root)]
         words += ["--map", str(map_file)] if map_file else []
         said = self.run(launch.program("tessera-collectives", self.mpi), "time", *words, "--entries", ",".join(entries))
@@ -115,7 +116,7 @@ class Job:
 
 
 def _object(said: str) -> str:
-    """The last line that is a JSON object."""
+    """Returns the last line that is a JSON object."""
     lines = [line for line in said.splitlines() if line.startswith("{")]
     if not lines:
         raise click.ClickException(f"tessera-collectives printed no JSON but:\n{said[-1000:]}")
@@ -123,7 +124,7 @@ def _object(said: str) -> str:
 
 
 def places(spec: Spec, shuffle: int | None) -> list[str]:
-    """The host of each rank."""
+    """Returns the host of each rank."""
     return launch.host_by_host(spec) if shuffle is None else launch.shuffled(spec, shuffle)
 
 
@@ -136,29 +137,29 @@ def check_place() -> None:
 
 
 def version_of(library: str) -> str:
-    """The number alone."""
+    """Returns the version of a library without its name."""
     found = re.search(r"\d+(\.\d+)+", library)
     return found[0] if found else library
 
 
 def trial_options(function: Callable[..., None]) -> Callable[..., None]:
-    """Whether the choice is corrected by trials."""
+    """Adds options that say whether trials correct the choice."""
     for option in (
         click.option(
             "--candidates",
             type=click.IntRange(1, 20),
             default=5,
             show_default=True,
-            help="Entries that are tried beside the library's own.",
+            help="Entries that are tried besides the library's own.",
         ),
-        click.option("--tune/--no-tune", default=True, help="Try candidates first; else as the model predicts."),
+        click.option("--tune/--no-tune", default=True, help="Try candidates first, or take the model's choice."),
     ):
         function = option(function)
     return function
 
 
 def file_options(function: Callable[..., None]) -> Callable[..., None]:
-    """Options that the scripts of this folder share: where files are left, what is printed."""
+    """Adds the options that the scripts of this folder share: folders for files, and what is printed."""
     folder = click.Path(path_type=Path, file_okay=False)
     results = ROOT / "build" / "bench" / "results"
     for option in (
@@ -170,7 +171,7 @@ def file_options(function: Callable[..., None]) -> Callable[..., None]:
         click.option(
             "--work", type=folder, default=ROOT / "build" / "bench", help="Folder of maps; default: build/bench."
         ),
-        click.option("--timeout", default=900.0, show_default=True, help="Seconds of one start."),
+        click.option("--timeout", default=900.0, show_default=True, help="Most seconds of one start."),
     ):
         function = option(function)
     return function

@@ -1,4 +1,4 @@
-"""Times measured on emulated clusters, and the promises that they are checked against."""
+"""Times that were measured on emulated clusters, and the promises with which they are compared."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from scipy.stats import binom
 from bench.cluster.bounds import OPERATIONS, Operation
 from tests.cluster.launch import MPIS
 
-# Most times over the bound, by operation in the order of LARGE: medians, under either MPI.
+# The promised ratios of time to bound, at most, by operation in the order of LARGE: medians, under either MPI.
 LARGE = ("bcast-1m", "allreduce", "reduce-scatter", "allgatherv", "all-to-all")
 TARGETS: dict[str, tuple[float, ...]] = {
     "crow8-100+1000": (1.5, 1.5, 1.5, 1.5, 1.15),
@@ -25,11 +25,11 @@ TARGETS: dict[str, tuple[float, ...]] = {
     "eco-three-segments": (1.3, 1.3, 1.15, 1.15, 1.05),
     "eco-switched": (1.2, 1.3, 1.15, 1.05, 1.05),
 }
-SHUFFLED = 1.1  # times as much where ranks are scattered over the hosts
-NEVER_SLOWER = 0.95  # least library / ours
-UNTUNED = ("slow-host", "three-levels", "three-rates", "uneven-groups")  # networks by which no constant was chosen
-LEAST_GAIN = 1.8  # geometric mean of Open MPI / ours over those
-CONFIDENCE = 0.95  # that a ratio is above its lower bound
+SHUFFLED = 1.1  # factor of these where ranks are scattered over the hosts
+NEVER_SLOWER = 0.95  # least ratio of the library's time to Tessera's
+UNTUNED = ("slow-host", "three-levels", "three-rates", "uneven-groups")  # not used to choose constants
+LEAST_GAIN = 1.8  # geometric mean over these networks of Open MPI's time over Tessera's
+CONFIDENCE = 0.95  # probability that a ratio is above its lower bound
 
 
 def operation(name: str) -> Operation:
@@ -38,7 +38,7 @@ def operation(name: str) -> Operation:
 
 @dataclass(frozen=True)
 class Timing:
-    """One operation on one network under one MPI: times of ours and of the library, s, in turns."""
+    """Times of one operation on one network under one MPI: Tessera's (`ours`) and the library's, s, taken in turn."""
 
     spec: str
     ranks: int
@@ -48,12 +48,12 @@ class Timing:
     bound: float | None  # s
     ours: list[float]
     library: list[float]
-    plan: str  # what was chosen; "native": the library's own
+    plan: str  # the choice; "native": the library's own
     predicted: float | None
     version: str  # of the library
-    untried: list[float] = field(default_factory=list)  # s, of the model's choice without trials, in the same turns
+    untried: list[float] = field(default_factory=list)  # s, the model's choice without trials, in the same turns
     untried_plan: str = ""
-    processors: float | None = None  # s, that processors which hosts share need at least, by the map
+    processors: float | None = None  # s, least time of the processors that hosts share, by the map
     where: str = ""  # machine, day and commit
 
     def typical(self, times: Sequence[float]) -> float:
@@ -77,7 +77,7 @@ class Timing:
 
     @property
     def reachable(self) -> float | None:
-        """s: the least that wires and processors together allow."""
+        """The least time that wires and processors allow together, s."""
         return max(self.bound, self.processors or 0) if self.bound else None
 
     @property
@@ -94,15 +94,16 @@ class Timing:
 
     @property
     def least_gain(self) -> float:
-        """Lower confidence bound of the median of library / ours over pairs of neighbouring turns: the k-th smallest of
-        n, by the binomial distribution, whatever the noise is like; of fewer than five pairs the smallest."""
+        """The lower confidence bound of the median of library / ours over pairs of neighbouring turns. It is the k-th
+        smallest of n by the binomial distribution, for any distribution of the noise, or the smallest of fewer than
+        five pairs."""
         ratios = sorted(theirs / mine for theirs, mine in zip(self.library, self.ours))
-        below = binom.cdf(range(len(ratios)), len(ratios), 0.5)  # that at most i pairs fall below the median
+        below = binom.cdf(range(len(ratios)), len(ratios), 0.5)  # probability that at most i pairs are below the median
         return ratios[max(0, int(sum(below <= 1 - CONFIDENCE)) - 1)]
 
     @property
     def target(self) -> float | None:
-        """The most times over the bound that are promised."""
+        """The greatest ratio of time to bound that is promised."""
         if self.spec not in TARGETS or self.operation not in LARGE:
             return None
         return TARGETS[self.spec][LARGE.index(self.operation)] * (1 if self.shuffle is None else SHUFFLED)
@@ -114,7 +115,7 @@ def file_of(folder: Path, spec: str, shuffle: int | None, mpi: str) -> Path:
 
 
 def keep(folder: Path, timings: Sequence[Timing]) -> None:
-    """Puts timings beside those of other operations of the same network, order and MPI."""
+    """Writes timings to the file of their network, order and MPI, beside those of other operations."""
     for timing in timings:
         path = file_of(folder, timing.spec, timing.shuffle, timing.mpi)
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -127,7 +128,7 @@ def _read(path: Path) -> list[Timing]:
 
 
 def kept(folder: Path) -> list[Timing]:
-    """All that was measured, networks in the order of the promises, operations in that of the tables."""
+    """Returns all measurements, networks in the order of the promises and operations in that of the tables."""
     found = [timing for path in folder.glob("*.json") for timing in _read(path)]
     specs, names = [*TARGETS, *UNTUNED], [one.name for one in OPERATIONS]
 
@@ -139,7 +140,7 @@ def kept(folder: Path) -> list[Timing]:
 
 
 def same_job(timings: Iterable[Timing]) -> dict[tuple[str, int | None, str], list[Timing]]:
-    """By network, order and operation: one of each MPI."""
+    """Groups timings by network, order and operation; each group has one of each MPI."""
     found: dict[tuple[str, int | None, str], list[Timing]] = {}
     for timing in timings:
         found.setdefault((timing.spec, timing.shuffle, timing.operation), []).append(timing)
@@ -147,7 +148,7 @@ def same_job(timings: Iterable[Timing]) -> dict[tuple[str, int | None, str], lis
 
 
 def missing(timings: Sequence[Timing], specs: Iterable[str]) -> list[str]:
-    """What was not measured, in words: every operation is expected under both MPIs, in order and shuffled."""
+    """Returns in words what was not measured. Every operation is expected under both MPIs, in order and shuffled."""
     there = {(one.spec, one.shuffle is None, one.operation, one.mpi) for one in timings}
     wanted = itertools.product(dict.fromkeys(specs), (True, False), [one.name for one in OPERATIONS], MPIS)
     return [
@@ -158,7 +159,7 @@ def missing(timings: Sequence[Timing], specs: Iterable[str]) -> list[str]:
 
 
 def broken_promises(timings: Sequence[Timing]) -> list[str]:
-    """Broken promises in words, one each."""
+    """Returns a sentence for each broken promise."""
     broken = []
     for one in timings:
         where = f"{title(one.spec, one.shuffle)}, {one.operation}, {one.mpi}"
@@ -184,7 +185,7 @@ def broken_promises(timings: Sequence[Timing]) -> list[str]:
 
 
 def untuned_gains(timings: Sequence[Timing]) -> dict[str, float]:
-    """Open MPI's own over ours, on networks that nobody tuned for."""
+    """Returns the ratios of Open MPI's time to Tessera's on networks that were not tuned for."""
     chosen = [one for one in timings if one.spec in UNTUNED and one.mpi == "openmpi"]
     return {f"{title(one.spec, one.shuffle)}, {one.operation}": one.gain for one in chosen}
 

@@ -1,5 +1,5 @@
-"""Tables 3, 6 and 7 of Lowekamp and Beguelin (1995) on networks like theirs: Tessera's choice beside star, k-ary trees,
-ring, butterfly."""
+"""Measures Tables 3, 6 and 7 of Lowekamp and Beguelin (1995) on similar networks: Tessera's choice beside star, k-ary
+trees, ring and butterfly."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tests.cluster import launch
 from tests.cluster import spec as cluster_spec
 
 OURS, PREDICTED = "auto", "predicted"
-PATTERNS = {  # as the paper calls them: whole messages, the trees along the ranks
+PATTERNS = {  # by their names in the paper: whole messages, trees in the order of ranks
     OURS: "Tessera",
     PREDICTED: "Tessera, by the model alone",
     "star:segment=0": "star",
@@ -48,12 +48,12 @@ GATHER = Operation("allgatherv", "all_gather", "all_gatherv", VECTOR // 10)
 
 @dataclass(frozen=True)
 class Table:
-    """One of the paper's: its network, what is measured there, beside which patterns."""
+    """A table of the paper: its network, the operations that are measured there, and the patterns."""
 
     network: str
     operations: tuple[Operation, ...]
     patterns: tuple[str, ...]
-    slack: float  # most times the fastest other pattern that ours may take
+    slack: float  # greatest ratio of Tessera's time to the fastest other pattern's
 
     def entries(self, operation: Operation) -> list[str]:
         butterfly = "binomial:segment=0" if operation.kind == "broadcast" else "recursive_halving"
@@ -66,7 +66,7 @@ NOISE = 1.05  # of times on these networks
 TABLES = {
     3: Table("eco-three-segments", (SHORT,), (STAR, TWO, THREE), 1.0),
     6: Table("eco-switched", (SHORT, LONG, SUM, GATHER), (TWO, THREE, "butterfly"), NOISE),
-    # After a trial ours may be one of these patterns.
+    # After a trial Tessera may choose one of these patterns.
     7: Table("eco-table7", (SHORT, SUM, GATHER), (STAR, FOUR, "ring", "butterfly"), NOISE),
 }
 
@@ -81,7 +81,7 @@ TABLES = {
     type=click.IntRange(2),
     default=7,
     show_default=True,
-    help="Turns of each; twenty times as many of short operations.",
+    help="Repeats of each; twenty times as many of short operations.",
 )
 @click.option("--check", is_flag=True, help="End with status 1 where another pattern is faster.")
 @trial_options
@@ -101,12 +101,12 @@ def patterns(
     docs: bool,
     as_json: bool,
 ) -> None:
-    """Broadcast, all-reduce and all-gather by the patterns of Lowekamp and Beguelin (1995), on emulations of their
-    networks.
+    """Measure broadcast, all-reduce and all-gather by the patterns of Lowekamp and Beguelin (1995) on emulations of
+    their networks.
 
-    Patterns take turns. The paper measured applications in tables 6 and 7; here it is the operations that they use, on
-    vectors of 130 kB. Tessera's choice is that after a trial, in the map afterwards (WORK/maps/tuned); what the model
-    alone would have chosen takes turns with it.
+    Patterns take turns. The paper measured applications in tables 6 and 7; this script measures the operations that
+    they use, on vectors of 130 kB. Tessera's choice is made after a trial, which is stored in the map
+    (WORK/maps/tuned); the model's choice without a trial takes turns with it.
 
     \b
     Examples:
@@ -153,7 +153,8 @@ def patterns(
 
 
 def add(figure: Figure, number_of: int, operation: Operation, said: dict[str, Any], least: float | None) -> None:
-    """A table, and whether ours is the fastest. A pattern that can't do the operation has no row."""
+    """Adds a table, and a failure where Tessera is not the fastest. A pattern that can't do the operation has no
+    row."""
     one = TABLES[number_of]
     rows, typical = [], {}
     for found in said["entries"]:

@@ -1,4 +1,4 @@
-"""A picture of collectives: their times over the least that the wires allow."""
+"""Draws times of collectives relative to the least times that the wires allow."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ OURS, THEIRS = {"openmpi": "tab:blue", "mpich": "tab:cyan"}, {"openmpi": "tab:re
 
 
 def draw(timings: Sequence[Timing], path: Path) -> None:
-    """A panel for each long operation, a row for each network and order of ranks: ours and the libraries' own medians,
-    over the bound, on a logarithmic axis. What was promised is a bar."""
+    """Draws a panel for each long operation, with a row for each network and order of ranks: the medians of Tessera and
+    of the libraries over the bound, on a logarithmic axis. A bar is what was promised."""
     from matplotlib import pyplot as plt
 
     with plt.rc_context(STYLE | {"axes.grid": False}):

@@ -1,4 +1,4 @@
-"""Runs of Tessera's engine."""
+"""Runs Tessera's engine."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Settings = dict[str, dict[str, Any]]  # section → key → value
 
 @dataclass(frozen=True)
 class Layout:
-    """Ranks × threads; several ranks under the named MPI."""
+    """A number of ranks and threads; several ranks run under the named MPI."""
 
     ranks: int
     threads: int
@@ -45,8 +45,9 @@ class Layout:
 
 
 def interactions(cutoff: float, lj: str = "force-switch") -> Settings:
-    """The setting of the comparisons. 12 Å: switch from 10 Å, mesh of at most 1.1 Å. Shorter: no switch, at most 1.2 Å.
-    Everywhere order 4, tolerance 1e-5, 2 fs, bonds with hydrogen constrained."""
+    """Returns the settings of the comparisons. At 12 Å there is a switch from 10 Å and the mesh is at most 1.1 Å; at
+    shorter cut-offs there is no switch and the mesh is at most 1.2 Å. The order is 4, the tolerance 1e-5, the time step
+    2 fs, and bonds with hydrogen are constrained."""
     long = cutoff > 10
     return {
         "interactions": {"cutoff": cutoff, "switch": cutoff - 2, "lj": lj if long else "cut", "electrostatics": "pme"},
@@ -65,7 +66,7 @@ def merge(*parts: Settings) -> Settings:
 
 
 def run_file(settings: Settings) -> str:
-    """The settings as the text of a TOML file."""
+    """Returns the settings as the text of a TOML file."""
     lines = []
     for section, keys in settings.items():
         lines.append(f"[{section}]")
@@ -75,7 +76,7 @@ def run_file(settings: Settings) -> str:
 
 @dataclass(frozen=True)
 class Run:
-    """A finished run: its report, its energies, what it took."""
+    """A finished run: its report, its energies, its time and memory."""
 
     folder: Path
     report: dict[str, Any]
@@ -85,7 +86,7 @@ class Run:
         return read_energy_table(self.folder / "energy.csv")
 
     def initial_potential(self) -> float:
-        """kcal/mol."""
+        """The potential energy at the start, kcal/mol."""
         return float(self.energies().values["potential"][0])
 
     def versions(self) -> dict[str, str]:
@@ -94,7 +95,7 @@ class Run:
 
 
 def start(arguments: list[str], folder: Path, layout: Layout, *, timeout: float | None = None) -> Outcome:
-    """The engine with these arguments, measured. Raises ClickException."""
+    """Runs the engine with these arguments and measures it. Raises ClickException."""
     words = launch.engine_command(arguments, ranks=layout.ranks, threads=layout.threads, mpi=layout.mpi)
     engine = next(i for i, word in enumerate(words) if Path(word).name.startswith("tessera-md"))
     return measure(words, folder=folder, launcher=engine, timeout=timeout)

@@ -1,4 +1,4 @@
-"""Systems at 300 K, from those that were built or prepared."""
+"""Brings systems that were built or prepared to 300 K."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ SEGMENT = 0.5  # ps of each piece
 
 
 def equilibrated(common: Common, name: str, base: engine.Settings, ps: float, layout: engine.Layout) -> Path:
-    """The system file after `ps` at 300 K by short runs, each with new velocities; kept in the work folder."""
+    """Returns the system file after `ps` of short runs, each with new velocities at 300 K; it is kept in the work
+    folder."""
     original = systems.system(common, name)
     pieces = round(ps / SEGMENT)
     if pieces == 0:

@@ -1,4 +1,4 @@
-"""Runs of an installed GROMACS on the same inputs."""
+"""Runs an installed GROMACS on the same inputs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ KCAL = 4.184  # kJ
 
 @dataclass(frozen=True)
 class Run:
-    """Speed over the timed steps, and what it took."""
+    """The speed over the timed steps, and the run's memory."""
 
     ns_per_day: float
     initial_potential: float  # kcal/mol
@@ -31,19 +31,19 @@ class Run:
 
 
 def program() -> str | None:
-    """The program gmx, where it is installed."""
+    """Returns the program gmx where it is installed."""
     return shutil.which("gmx")
 
 
 def version() -> dict[str, str]:
-    """The version and the vector instructions of gmx."""
+    """Returns the version and the vector instructions of gmx."""
     text = subprocess.run(["gmx", "--version"], capture_output=True, text=True, timeout=60).stdout
     found = dict(re.findall(r"^([A-Za-z ]+):\s+(\S.*)$", text, flags=re.M))
     return {"GROMACS": found.get("GROMACS version", "?"), "SIMD of GROMACS": found.get("SIMD instructions", "?")}
 
 
 def parameters(cutoff: float, energy_every: int = 100) -> str:
-    """The mdp of the comparison; see bench.common.engine.interactions."""
+    """Returns the mdp of the comparison; see bench.common.engine.interactions."""
     long = cutoff > 10
     lines = {
         "integrator": "md",
@@ -55,7 +55,7 @@ def parameters(cutoff: float, energy_every: int = 100) -> str:
         "nstlog": 1000,
         "nstxout-compressed": 0,
         "cutoff-scheme": "Verlet",
-        "nstlist": 100,  # what mdrun chooses where there is a thermostat; without one it changes nothing
+        "nstlist": 100,  # mdrun's choice where there is a thermostat; without one it changes nothing
         "verlet-buffer-tolerance": 0.005,
         "coulombtype": "PME",
         "rcoulomb": cutoff / 10,
@@ -78,7 +78,7 @@ def parameters(cutoff: float, energy_every: int = 100) -> str:
 
 
 def inputs(common: Common, name: str) -> tuple[Path, Path]:
-    """The paths of topology and coordinates."""
+    """Returns the paths of topology and coordinates."""
     if name == "apoa1":
         folder = systems.apoa1_folder(common, "gromacs")
         return folder / "apoa1_merge.top", folder / "apoa1_merge.gro"
@@ -92,7 +92,7 @@ def inputs(common: Common, name: str) -> tuple[Path, Path]:
 
 
 def read_gro(gro: Path) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Positions (n,3) and edges of the box (3,), nm; any number of decimals."""
+    """Reads positions (n,3) and edges of the box (3,), nm, with any number of decimals."""
     lines = gro.read_text().splitlines()
     n = int(lines[1])
     first, second = (found.start() for found in list(re.finditer(r"\.", lines[2][20:]))[:2])
@@ -102,7 +102,8 @@ def read_gro(gro: Path) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
 
 
 def write_dhfr(top: Path, gro: Path) -> None:
-    """From CHARMM's files through ParmEd: rigid water by SETTLE, Lennard-Jones on its hydrogens as in CHARMM."""
+    """Converts CHARMM's files with ParmEd: water is rigid by SETTLE, with Lennard-Jones on its hydrogens as in
+    CHARMM."""
     try:
         import parmed
     except ImportError:
@@ -122,15 +123,15 @@ def write_dhfr(top: Path, gro: Path) -> None:
         parmed.gromacs.GromacsGroFile.write(structure, str(gro), precision=4)
     if "[ settles ]" not in top.read_text():
         raise click.ClickException(f"ParmEd {parmed.__version__} has written water that is not rigid")
-    # σ, nm, and ε, kJ/mol, of pairs three bonds apart: CHARMM has its own, and ParmEd leaves them out.
+    # σ, nm, and ε, kJ/mol, of pairs three bonds apart: CHARMM has separate values, which ParmEd leaves out.
     depth = [abs(atom.epsilon_14) * KCAL for atom in structure.atoms]
     size = [atom.sigma_14 / 10 for atom in structure.atoms]
     top.write_text(complete(top.read_text(), size, depth))
 
 
 def complete(topology: str, size_14: list[float], depth_14: list[float]) -> str:
-    """CHARMM's files hold -ε, and ParmEd keeps the sign; pairs get their σ and ε (of the first molecule, the only one
-    with pairs)."""
+    """Corrects the sign of ε (CHARMM's files hold -ε, and ParmEd keeps the sign), and gives pairs their σ and ε (in the
+    first molecule, which is the only one with pairs)."""
     section, lines = "", []
     for line in topology.splitlines():
         is_row = bool(line.strip()) and not line.startswith((";", "["))
@@ -146,21 +147,21 @@ def complete(topology: str, size_14: list[float], depth_14: list[float]) -> str:
 
 
 def prepare(common: Common, name: str, cutoff: float) -> Path:
-    """A tpr of the system, made where it is not there yet."""
+    """Returns a tpr of the system, and makes it where it is not there yet."""
     folder = common.work / "gromacs"
     tpr = folder / f"{name}_{cutoff:g}.tpr"
     if not tpr.exists():
         top, gro = inputs(common, name)
         folder.mkdir(parents=True, exist_ok=True)
         (folder / f"{cutoff:g}.mdp").write_text(parameters(cutoff))
-        # one warning is expected: plain NVE with a Verlet buffer; another where the charge is not zero
+        # One warning is expected, for NVE with a Verlet buffer, and another where the charge is not zero.
         words = ["gmx", "grompp", "-f", f"{cutoff:g}.mdp", "-c", str(gro), "-p", str(top), "-o", str(tpr)]
         measure([*words, "-po", f"{name}_{cutoff:g}.mdp", "-maxwarn", "3"], folder=folder)
     return tpr
 
 
 def run(tpr: Path, folder: Path, steps: int, threads: int, *, timeout: float | None = None) -> Run:
-    """`steps` timed steps after the warm-up."""
+    """Runs `steps` timed steps after the warm-up."""
     words = ["gmx", "mdrun", "-s", str(tpr), "-deffnm", "run", "-ntmpi", "1", "-ntomp", str(threads), "-pin", "on"]
     words += ["-nsteps", str(steps + WARM_UP), "-resetstep", str(WARM_UP), "-noconfout", "-notunepme"]
     for old in folder.glob("*run.*"):
@@ -182,7 +183,7 @@ def run(tpr: Path, folder: Path, steps: int, threads: int, *, timeout: float | N
 
 
 def _first_energy(log: str, name: str) -> float:
-    """kJ/mol: energies stand in columns of 15 under their names."""
+    """Returns an energy in kJ/mol. Energies are in columns of 15 characters under their names."""
     lines = log[log.index("Energies (kJ/mol)") :].splitlines()[1:]
     for names, values in zip(lines[::2], lines[1::2]):
         columns = [names[i : i + 15].strip() for i in range(0, len(names), 15)]

@@ -1,6 +1,6 @@
-/* What the cores of this machine can do at most, on some threads at once:
+/* Measures the greatest rates of this machine's cores, on a number of threads at once:
  *   limits flops THREADS          fused multiply-adds of single precision, operations/s (two each)
- *   limits copy THREADS BYTES     reading and writing arrays of so many bytes in all, bytes/s (what is read and written)
+ *   limits copy THREADS BYTES     reading and writing arrays of BYTES bytes in all, bytes/s (read and written)
  * Prints the best of several tries. */
 #define _GNU_SOURCE
 #include <pthread.h>

@@ -1,4 +1,4 @@
-"""What the cores of this machine can do at most: operations and bytes a second, measured (limits.c)."""
+"""Measures how many operations and bytes a second the cores of this machine can do at most (limits.c)."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ def measured(common: Common, *words: str) -> float:
 
 
 def flops(common: Common, cores: int) -> float:
-    """Operations/s of single precision, a fused multiply-add counting two."""
+    """Returns operations/s of single precision; a fused multiply-add counts as two."""
     return measured(common, "flops", str(cores))
 
 
 def bandwidth(common: Common, cores: int, size: int) -> float:
-    """Bytes/s that are read and written when arrays of `size` bytes in all are copied."""
+    """Returns bytes/s that are read and written when arrays of `size` bytes in all are copied."""
     return measured(common, "copy", str(cores), str(size))

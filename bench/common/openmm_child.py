@@ -1,4 +1,4 @@
-"""One timed run of OpenMM: `openmm_child.py FOLDER STEPS THREADS` prints its speed as JSON."""
+"""Does one timed run of OpenMM: `openmm_child.py FOLDER STEPS THREADS` prints its speed as JSON."""
 
 import json
 import sys

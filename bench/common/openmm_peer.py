@@ -1,7 +1,7 @@
-"""Runs of OpenMM's CPU platform on the inputs of GROMACS.
+"""Runs OpenMM's CPU platform on the inputs of GROMACS.
 
-The system is built once and kept as XML; each run is a process of its own (`openmm_child.py`), so that its memory is
-that of a simulation alone.
+The system is built once and kept as XML. Each run is a separate process (`openmm_child.py`), so that its memory is that
+of the simulation alone.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ CHILD = Path(__file__).with_name("openmm_child.py")
 
 @dataclass(frozen=True)
 class Run:
-    """Speed over the timed steps, and what it took."""
+    """The speed over the timed steps, and the run's memory."""
 
     ns_per_day: float
     initial_potential: float  # kcal/mol
@@ -42,10 +42,10 @@ def version() -> dict[str, str]:
 
 
 def prepare(common: Common, name: str, cutoff: float, alpha: float, grid: list[int]) -> Path:
-    """A folder with system.xml and positions.npy.
+    """Returns a folder with system.xml and positions.npy.
 
-    The mesh is that of the others (OpenMM's order is 5, always). Pairs of types with parameters of their own are left
-    out (ApoA1 has one, NC2 with OC), since with one OpenMM takes a slow path.
+    The mesh is that of the other programs (OpenMM's order is always 5). Pairs of types with parameters of their own
+    (ApoA1 has one, NC2 with OC) are left out, because OpenMM takes a slow path with them.
     """
     folder = common.work / "openmm" / f"{name}_{cutoff:g}"
     if (folder / "positions.npy").exists():
@@ -80,7 +80,7 @@ def prepare(common: Common, name: str, cutoff: float, alpha: float, grid: list[i
 
 
 def run(prepared: Path, steps: int, threads: int, *, timeout: float | None = None) -> Run:
-    """`steps` timed steps after a few to warm up."""
+    """Runs `steps` timed steps after a few to warm up."""
     words = [sys.executable, str(CHILD), str(prepared), str(steps), str(threads)]
     outcome = measure(words, folder=prepared, timeout=timeout)
     found = json.loads(outcome.stdout.strip().splitlines()[-1])

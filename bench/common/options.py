@@ -14,7 +14,7 @@ from bench.common.results import ROOT
 
 @dataclass(frozen=True)
 class Common:
-    """Options that all scripts have: where inputs are, where files may be left, what is printed."""
+    """The values of options that all scripts have: folders of inputs and of files to write, and what is printed."""
 
     work: Path
     results: Path
@@ -28,10 +28,10 @@ class Common:
 
 
 def run_options(command: Callable[..., None]) -> Callable[..., None]:
-    """--layout, --mpi and --cutoff of runs that are all alike in them."""
+    """Adds --layout, --mpi and --cutoff, which are the same for all runs of a script."""
     for option in (
         click.option("--cutoff", default=12.0, show_default=True, help="Å."),
-        click.option("--mpi", default="openmpi", show_default=True, help="Of a layout with several ranks."),
+        click.option("--mpi", default="openmpi", show_default=True, help="MPI of a layout with several ranks."),
         click.option("--layout", default="1x2", show_default=True, help="RANKSxTHREADS."),
     ):
         command = option(command)
@@ -41,7 +41,7 @@ def run_options(command: Callable[..., None]) -> Callable[..., None]:
 def common_options(
     *, steps: int, repeats: int, steps_help: str
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """--steps and --repeats with these defaults; the rest arrives as one argument `common`."""
+    """Adds --steps and --repeats with these defaults; the other common options arrive as one argument `common`."""
 
     def decorate(function: Callable[..., None]) -> Callable[..., None]:
         def command(**given: Any) -> None:
@@ -65,7 +65,7 @@ def common_options(
                     type=click.IntRange(1),
                     default=repeats,
                     show_default=True,
-                    help="Times each run is done.",
+                    help="Number of times that each run is done.",
                 ),
                 click.option(
                     "--data",

@@ -1,7 +1,7 @@
-"""Runs a command and writes how much memory it took at its peak: `peak.py PREFIX COMMAND...` writes PREFIX.<pid>.
+"""Runs a command and writes its peak memory: `peak.py PREFIX COMMAND...` writes PREFIX.<pid>.
 
-Standing between mpirun and the ranks, it makes a file a rank. It imports next to nothing: what a process holds before
-it becomes another program counts as that program's peak.
+mpirun starts it in place of each rank, so there is one file for each rank. It imports very little, because the memory
+of a process before it becomes another program counts towards that program's peak.
 """
 
 import os

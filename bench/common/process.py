@@ -1,4 +1,4 @@
-"""Running a program and measuring it from outside."""
+"""Runs a program and measures it from outside."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PEAK = Path(__file__).with_name("peak.py")
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a measured command did; memory of each of its processes in bytes."""
+    """The output and times of a measured command, and the memory of each of its processes in bytes."""
 
     stdout: str
     stderr: str
@@ -38,8 +38,8 @@ def measure(
     environment: Mapping[str, str] | None = None,
     timeout: float | None = None,
 ) -> Outcome:
-    """Runs `command` in `folder`. The first `launcher` words start it (mpirun and its options): each process that they
-    start is measured, they are not. Raises ClickException with the end of what it said where it fails.
+    """Runs `command` in `folder`. The first `launcher` words are mpirun and its options: each process that they start
+    is measured, but not mpirun itself. Raises ClickException with the end of the output where the command fails.
     """
     words = [str(word) for word in command]
     folder.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""What every figure carries with it: the machine, its load, the versions; written as JSON and as a Markdown table."""
+"""Writes figures as JSON and as Markdown tables, with the machine, its load and the versions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ RECORDS = ROOT / "docs" / "records"
 
 
 def machine() -> dict[str, Any]:
-    """Processor, cores that may be used, memory and load now."""
+    """Returns the processor, the cores that may be used, the memory and the current load."""
     processor, flags = platform.processor(), ""
     try:
         text = Path("/proc/cpuinfo").read_text()
@@ -28,7 +28,7 @@ def machine() -> dict[str, Any]:
         text = ""
     if found := re.search(r"^model name\s*: (.*)$", text, flags=re.M):
         processor = found[1]
-    # Generations that share a name are told apart by these.
+    # These numbers distinguish generations with the same name.
     numbers = [re.search(rf"^{word}\s*: (\d+)$", text, flags=re.M) for word in ("cpu family", "model")]
     if all(numbers):
         processor += " (family {}, model {})".format(*(found[1] for found in numbers if found))
@@ -45,12 +45,12 @@ def machine() -> dict[str, Any]:
 
 
 def load() -> float:
-    """Mean number of processes that wanted a core in the last minute."""
+    """Returns the mean number of processes that wanted a core in the last minute."""
     return round(os.getloadavg()[0], 2)
 
 
 def commit() -> str:
-    """Short name of the commit, `+` where tracked files differ from it."""
+    """Returns the short name of the commit, with `+` where tracked files differ from it."""
     options: dict[str, Any] = {"cwd": ROOT, "capture_output": True, "text": True, "timeout": 60}
     try:
         name = subprocess.run(["git", "rev-parse", "--short", "HEAD"], **options).stdout.strip()
@@ -61,7 +61,8 @@ def commit() -> str:
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """A Markdown table; floats with three significant figures, whole numbers with separators, None as a dash."""
+    """Returns a Markdown table; floats have three significant figures, whole numbers have separators, None is a
+    dash."""
     lines = ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
     lines += ["| " + " | ".join(_cell(value) for value in row) + " |" for row in rows]
     return "\n".join(lines)
@@ -78,7 +79,7 @@ def _cell(value: Any) -> str:
 
 
 def number(value: float) -> str:
-    """The number with three significant figures."""
+    """Returns the number with three significant figures."""
     if value == 0 or not abs(value) < float("inf"):
         return f"{value:g}"
     if abs(value) >= 1000:
@@ -89,7 +90,7 @@ def number(value: float) -> str:
 
 @dataclass
 class Figure:
-    """The outcome of one script. `name` is that of its files, of its record and of the markers in it."""
+    """The outcome of one script. Its files, its record and the markers in the record have the name `name`."""
 
     name: str
     title: str
@@ -140,7 +141,7 @@ class Figure:
 
 
 def insert(path: Path, name: str, text: str) -> None:
-    """Replaces what stands between the markers `<!-- bench:NAME -->` and `<!-- /bench:NAME -->`."""
+    """Replaces the text between the markers `<!-- bench:NAME -->` and `<!-- /bench:NAME -->`."""
     begin, end = f"<!-- bench:{name} -->", f"<!-- /bench:{name} -->"
     page = path.read_text()
     if page.count(begin) != 1 or page.count(end) != 1:

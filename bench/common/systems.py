@@ -1,4 +1,4 @@
-"""The systems that are measured, prepared once and kept in the work folder."""
+"""Prepares the systems that are measured, once each, and keeps them in the work folder."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DHFR_TOPOLOGY = "charmm22.rtf"
 
 
 def apoa1_folder(common: Common, kind: str) -> Path:
-    """`kind` is charmm or gromacs."""
+    """Returns the folder of ApoA1's inputs; `kind` is charmm or gromacs."""
     if common.data is None:
         raise click.UsageError("ApoA1 does not come with Tessera: name the folder of the data sets with --data")
     folder = common.data.resolve() / "apoa1" / kind
@@ -34,13 +34,13 @@ def apoa1_folder(common: Common, kind: str) -> Path:
 
 
 def tessera(arguments: list[str], folder: Path) -> Outcome:
-    """`python -m tessera …`, measured."""
+    """Runs and measures `python -m tessera …`."""
     path = os.pathsep.join(p for p in (str(ROOT / "python"), os.environ.get("PYTHONPATH", "")) if p)
     return measure([sys.executable, "-m", "tessera", *arguments], folder=folder, environment={"PYTHONPATH": path})
 
 
 def prepare_arguments(name: str, common: Common, output: Path) -> list[str]:
-    """The command that makes a system file, without `tessera`."""
+    """Returns the command that makes a system file, without `tessera`."""
     if name == "dhfr":
         parameters = [w for file in DHFR_PARAMETERS for w in ("--params", str(DHFR / file))]
         return [
@@ -71,12 +71,12 @@ def made(common: Common, name: str, arguments: Callable[[Path], list[str]]) -> P
 
 
 def system(common: Common, name: str) -> Path:
-    """The system file, made where it is not there yet."""
+    """Returns the system file, and makes it where it is not there yet."""
     return made(common, name, lambda path: prepare_arguments(name, common, path))
 
 
 def replicated(common: Common, original: Path, copies: tuple[int, int, int]) -> Path:
-    """Copies of a system file side by side."""
+    """Returns a system file with copies of a system side by side."""
     if copies == (1, 1, 1):
         return original
     counts = [word for axis, n in zip("xyz", copies) for word in (f"--n{axis}", str(n))]

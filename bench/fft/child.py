@@ -1,5 +1,5 @@
-"""One rank of transforms that are timed by peers.py: mesh and seconds of each forward and backward transform, one a
-line.
+"""Runs one rank of the transforms that peers.py times. Prints one line for each forward and backward transform, with
+its mesh and seconds.
 
 python -m bench.fft.child tessera|mpi4py_fft r2c|c2c float32|float64 NXxNYxNZ:REPEATS...
 """

@@ -1,4 +1,5 @@
-// FFTW-MPI's side of bench/fft/peers.py: mesh and seconds of each forward and backward transform, one a line.
+// The FFTW-MPI program of bench/fft/peers.py: prints one line for each transform, with its mesh and
+// seconds.
 //   fftw_mpi r2c|c2c float32|float64 NXxNYxNZ:REPEATS...
 #include <fftw3-mpi.h>
 #include <mpi.h>
@@ -19,7 +20,7 @@ void repeat(const std::string& mesh, int n, Execute&& execute) {
   }
 }
 
-// The same text for both precisions of FFTW's interface; transposed order saves FFTW an exchange.
+// One text is used for both precisions of FFTW's interface; transposed order saves FFTW an exchange.
 #define RUN(fftw, Real)                                                                                           \
   {                                                                                                               \
     ptrdiff_t n0, begin0, n1, begin1;                                                                             \

@@ -1,4 +1,4 @@
-"""Distributed transforms beside FFTW-MPI and mpi4py-fft: forward and backward, in turns, under Open MPI."""
+"""Compares distributed transforms with FFTW-MPI and mpi4py-fft: forward and backward, in turn, under Open MPI."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from bench.common.results import ROOT, Figure, table
 
 MESHES = ("64x64x64", "100x100x72", "108x108x108", "128x128x128", "144x144x144", "256x256x256")
 KINDS = ("c2c:float64", "r2c:float64", "c2c:float32")
-PROMISES = {"FFTW-MPI": 1.3, "mpi4py-fft": 2.0}  # least ratio of a peer's time to ours
+PROMISES = {"FFTW-MPI": 1.3, "mpi4py-fft": 2.0}  # least ratio of a peer's time to Tessera's
 ENVIRONMENT = {
     "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "python"), os.environ.get("PYTHONPATH", "")]),
     "MPI4PY_LIBMPI": "libmpi.so.40",
@@ -31,7 +31,7 @@ ENVIRONMENT = {
 
 @dataclass(frozen=True)
 class Case:
-    """One case: what is transformed, and by how many ranks."""
+    """One case: a mesh, a kind of numbers, and the number of ranks."""
 
     ranks: int
     mesh: str
@@ -47,7 +47,7 @@ class Case:
 
 
 def compiled(folder: Path) -> Path | None:
-    """FFTW-MPI's program; None where that is not installed."""
+    """Compiles and returns FFTW-MPI's program; returns None where FFTW-MPI is not installed."""
     folder.mkdir(parents=True, exist_ok=True)
     program = folder / "fftw_mpi"
     source = Path(__file__).with_name("fftw_mpi.cpp")
@@ -69,7 +69,7 @@ def has_mpi4py_fft(python: str) -> bool:
 
 
 def versions(other_python: str) -> dict[str, str]:
-    """The versions of the peers that are installed, and of the MPI under all programs."""
+    """Returns the versions of the installed peers, and of the MPI that all programs use."""
     asked = {
         "FFTW": ["pkg-config", "--modversion", "fftw3"],
         "mpi4py-fft": [other_python, "-c", "from importlib.metadata import version; print(version('mpi4py-fft'))"],
@@ -87,7 +87,8 @@ def versions(other_python: str) -> dict[str, str]:
 
 
 def milliseconds(command: Sequence[str | Path], cases: Sequence[Case], steps: int, folder: Path) -> list[float]:
-    """Median of each case, over its transforms in one run that does all cases, which differ in their meshes alone."""
+    """Returns the median time of each case in ms. One run does the transforms of all cases, which differ only in their
+    meshes."""
     first = cases[0]
     launcher = ["mpirun.openmpi", "-n", str(first.ranks)]
     meshes = [f"{case.mesh}:{steps or max(3, min(100, 12_000_000 // case.points))}" for case in cases]
@@ -100,7 +101,7 @@ def milliseconds(command: Sequence[str | Path], cases: Sequence[Case], steps: in
 
 
 def ratios(times: Mapping[str, Sequence[float]], peer: str) -> list[float]:
-    """A peer's time over ours, turn by turn."""
+    """Returns the ratio of a peer's time to Tessera's for each turn."""
     return [theirs / ours for theirs, ours in zip(times[peer], times["tessera"], strict=True)]
 
 
@@ -121,7 +122,7 @@ def broken_promises(measured: Mapping[Case, Mapping[str, Sequence[float]]]) -> l
 @click.option("--mesh", "meshes", multiple=True, type=click.Choice(MESHES), help="Repeatable; default: all.")
 @click.option("--mpi4py-fft", "other_python", default=sys.executable, help="Python with mpi4py-fft.")
 @click.option("--check", is_flag=True, help="End with status 1 where a promise is not kept.")
-@common_options(steps=0, repeats=3, steps_help="Transforms of each mesh in a run; 0: less than a second's worth.")
+@common_options(steps=0, repeats=3, steps_help="Transforms of each mesh in a run; 0: as many as take about a second.")
 def peers(
     common: Common,
     rank_counts: tuple[int, ...],
@@ -132,10 +133,10 @@ def peers(
     steps: int,
     repeats: int,
 ) -> None:
-    """Milliseconds of a forward and a backward transform, medians of turns, and the median of the ratios of each turn.
+    """Measure a forward and a backward transform in ms, as medians of turns, and the median of the ratios of each turn.
 
-    FFTW-MPI: `apt-get install libfftw3-mpi-dev`. mpi4py-fft: `apt-get install libfftw3-dev; pip install mpi4py-fft`
-    into an environment of its own, whose Python is named by --mpi4py-fft.
+    FFTW-MPI needs `apt-get install libfftw3-mpi-dev`. mpi4py-fft needs `apt-get install libfftw3-dev; pip install
+    mpi4py-fft` in an environment of its own; --mpi4py-fft names the Python of that environment.
 
     \b
     Examples:

@@ -1,4 +1,4 @@
-"""Time of a step over the buffer of the pair list and the greatest number of steps between searches."""
+"""Measures the time of a step by the buffer of the pair list and the greatest number of steps between searches."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ def buffer_scan(
     steps: int,
     repeats: int,
 ) -> None:
-    """Milliseconds a step for each buffer and each number of steps between searches.
+    """Measure milliseconds a step for each buffer and each number of steps between searches.
 
-    The engine searches earlier where atoms have moved half the buffer, so that a great number leaves the choice to it.
+    The engine searches earlier where atoms have moved by half the buffer, so a large number leaves the choice to it.
 
     \b
     Examples:
@@ -94,7 +94,7 @@ def scan(
     steps: int,
     repeats: int,
 ) -> list[dict[str, Any]]:
-    """One point for each pair of values; a whole grid is run before the next repeat."""
+    """Returns one point for each pair of values. The whole grid is run before the next repeat."""
     times: dict[tuple[float, int], list[float]] = {}
     points: dict[tuple[float, int], dict[str, Any]] = {}
     for turn in range(repeats):

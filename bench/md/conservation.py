@@ -1,4 +1,4 @@
-"""How well energy and momentum are kept at constant energy."""
+"""Measures how well a run at constant energy conserves energy and momentum."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LAG = 0.02  # ps between rows of energies
 
 @dataclass(frozen=True)
 class Series:
-    """Energies of a run without its row 0, whose kinetic energy is of generated velocities as they were drawn."""
+    """The energies of a run without row 0, where the kinetic energy is that of velocities as they were drawn."""
 
     time: NDArray[np.float64]  # ps
     total: NDArray[np.float64]  # kcal/mol
@@ -43,8 +43,8 @@ class Series:
         )
 
     def line(self) -> tuple[NDArray[np.float64], float]:
-        """The straight line through the total energies, and the standard error of its slope (kcal/mol/ps), with the
-        number of independent points taken from how far residuals are correlated."""
+        """Returns the straight line through the total energies and the standard error of its slope (kcal/mol/ps). The
+        number of independent points follows from the correlation of residuals."""
         slope, origin = np.polyfit(self.time, self.total, 1)
         fitted = slope * self.time + origin
         residual = self.total - fitted
@@ -57,17 +57,17 @@ class Series:
         return fitted, error * float(np.sqrt((1 + correlation) / (1 - correlation)))
 
     def unit(self) -> float:
-        """How many kcal/mol/ps one kT/ns/dof is."""
+        """Returns one kT/ns/dof in kcal/mol/ps."""
         return BOLTZMANN * float(self.temperature.mean()) * self.degrees_of_freedom / 1000
 
     def drift(self) -> tuple[float, float]:
-        """The slope and its standard error, in kT/ns/dof."""
+        """Returns the slope and its standard error, in kT/ns/dof."""
         fitted, error = self.line()
         slope = (fitted[-1] - fitted[0]) / (self.time[-1] - self.time[0])
         return float(slope / self.unit()), error / self.unit()
 
     def fluctuation(self) -> float:
-        """The standard deviation about the line, in kcal/mol."""
+        """Returns the standard deviation about the line, in kcal/mol."""
         return float(np.std(self.total - self.line()[0], ddof=2))
 
 
@@ -75,12 +75,12 @@ class Series:
 @click.option(
     "--system", "names", multiple=True, type=click.Choice(systems.NAMES), help="Repeatable; default: dhfr and water24k."
 )
-@click.option("--ps", default=100.0, show_default=True, help="Length of the run at 2 fs; --steps goes before it.")
+@click.option("--ps", default=100.0, show_default=True, help="Length of the run at 2 fs; --steps takes precedence.")
 @click.option(
     "--fluctuation-ps", default=4.0, show_default=True, help="Length of the runs at 0.5, 1 and 2 fs; 0: none."
 )
 @click.option(
-    "--equilibrate-ps", default=10.0, show_default=True, help="By pieces of 0.5 ps with new velocities; 0: not."
+    "--equilibrate-ps", default=10.0, show_default=True, help="In pieces of 0.5 ps with new velocities; 0: none."
 )
 @click.option("--cutoff", default=12.0, show_default=True, help="Å.")
 @click.option("--precision", type=click.Choice(["mixed", "double"]), default="mixed", show_default=True)
@@ -107,7 +107,7 @@ def conservation(
     steps: int,
     repeats: int,
 ) -> None:
-    """Drift at 2 fs with bonds to hydrogen constrained, fluctuation by time step, momentum.
+    """Measure drift at 2 fs with bonds to hydrogen constrained, fluctuation by time step, and momentum.
 
     The start is equilibrated at 300 K by short runs, each with new velocities, and kept in the work folder. Repeats
     have velocities of other seeds. Motion of the centre of mass is not removed.
@@ -198,7 +198,7 @@ def dynamics(
     seed: int,
     layout: engine.Layout,
 ) -> engine.Run:
-    """A run with generated velocities and an energy row every LAG; the rows of runs of any time step are as many."""
+    """Runs with generated velocities and an energy row every LAG, so that runs of any time step have as many rows."""
     every = max(1, round(1000 * LAG / timestep))
     settings = engine.merge(
         base,
@@ -215,7 +215,7 @@ def dynamics(
 def by_timestep(
     common: Common, figure: Figure, start: Path, base: engine.Settings, ps: float, layout: engine.Layout
 ) -> list[dict[str, Any]]:
-    """Fluctuation of the total energy over equal times from one start; σ/Δt² should be constant."""
+    """Returns the fluctuation of the total energy over equal times from one start; σ/Δt² should be constant."""
     found = []
     for timestep in TIMESTEPS:
         common.say(f"{start.stem}: {ps:g} ps in steps of {timestep:g} fs")
@@ -278,7 +278,7 @@ def summarise(figure: Figure, drifts: list[dict[str, Any]], fluctuations: list[d
 
 
 def picture(path: Path, runs: dict[str, list[Series]], fluctuations: list[dict[str, Any]]) -> None:
-    """Total energies with their lines; fluctuations over the time step beside a square."""
+    """Draws total energies with their lines, and fluctuations by time step beside its square."""
     import matplotlib
 
     matplotlib.use("Agg")

@@ -1,4 +1,4 @@
-"""How the time of a step grows with the number of atoms: boxes of water at 300 K of up to three million."""
+"""Measures how the time of a step grows with the number of atoms, for water at 300 K of up to three million atoms."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from bench.common.equilibrate import equilibrated
 from bench.common.options import Common, common_options, run_options
 from bench.common.results import Figure, table
 
-COPIES = (1, 4, 12, 45, 125)  # of a box of 24,000 atoms
+COPIES = (1, 4, 12, 45, 125)  # copies of a box of 24,000 atoms
 EQUILIBRATION = 4.0  # ps
-GREATEST_SPREAD = 1.15  # time a step and atom: the largest over the smallest of all sizes
-LEAST_STEPS = 30  # two or three sorts into cells and some eight pair lists; energies once, for each size alike
-SEARCHES_AT_START, LISTS_AT_START = 2, 1  # placing atoms and constraining them; the first forces
+GREATEST_SPREAD = 1.15  # largest time a step and atom over the smallest, of all sizes
+LEAST_STEPS = 30  # two or three sorts into cells, about eight pair lists, and energies once, for each size
+SEARCHES_AT_START, LISTS_AT_START = 2, 1  # atoms are placed and constrained; the first forces need a list
 
 
 def numbers(text: str) -> list[int]:
@@ -32,7 +32,7 @@ def numbers(text: str) -> list[int]:
 
 
 def shape(copies: int) -> tuple[int, int, int]:
-    """The three factors that differ least, rising."""
+    """Returns the three factors that differ least, in ascending order."""
     return min(
         (
             (a, b, copies // (a * b))
@@ -50,11 +50,11 @@ def shape(copies: int) -> tuple[int, int, int]:
     "copies_text",
     default=",".join(map(str, COPIES)),
     show_default=True,
-    help="Of an equilibrated box of 24,000 atoms, for each size.",
+    help="Copies of an equilibrated box of 24,000 atoms, for each size.",
 )
 @run_options
 @click.option("--check", is_flag=True, help="End with status 1 where time an atom grows by more than promised.")
-@common_options(steps=390, repeats=2, steps_help="Steps of 24,000 atoms; larger systems fewer, at least 30.")
+@common_options(steps=390, repeats=2, steps_help="Steps of 24,000 atoms; larger systems run fewer, at least 30.")
 def growth(
     common: Common,
     copies_text: str,
@@ -65,10 +65,10 @@ def growth(
     steps: int,
     repeats: int,
 ) -> None:
-    """Nanoseconds a step and atom by the number of atoms, and by phase: medians over repeats that take turns.
+    """Measure ns a step and atom by the number of atoms and by phase, as medians over repeats that take turns.
 
-    All sizes are copies of one box in equilibrium, with velocities of 300 K: a start that heats up would make lists and
-    sort at another rate in its first steps than later, and larger systems run fewer steps.
+    All sizes are copies of one box in equilibrium, with velocities at 300 K. A start that heats up would make lists and
+    sort more often in its first steps than later, and larger systems run fewer steps.
 
     \b
     Examples:
@@ -134,12 +134,12 @@ def growth(
 
 
 def steps_of(n_atoms: int, steps: int) -> int:
-    """Steps that give each size as much work, in whole periods of energies and at least one."""
+    """Returns the steps that give each size the same work, in whole periods of energies and at least one."""
     return min(steps, LEAST_STEPS * max(1, steps * 24_000 // n_atoms // LEAST_STEPS))
 
 
 def point(reports: list[dict[str, Any]], peak: int) -> dict[str, Any]:
-    """Medians over the reports of one size."""
+    """Returns medians over the reports of one size."""
     first = reports[0]
     n = first["n_atoms"]
     ms = median(report["ms_per_step"] for report in reports)

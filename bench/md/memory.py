@@ -1,4 +1,4 @@
-"""Memory of a run by size of the system, and which part of the engine holds it."""
+"""Measures the memory of a run by size of the system and by part of the engine."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bench.common import engine, systems
 from bench.common.options import Common, common_options, run_options
 from bench.common.results import Figure, number, table
 
-MOST_BYTES_PER_ATOM = 600  # resident, of a large system of water at 12 Å
+MOST_BYTES_PER_ATOM = 600  # resident memory of a large system of water at 12 Å
 LARGE = 100_000  # atoms
 
 
@@ -36,10 +36,10 @@ def memory(
     steps: int,
     repeats: int,
 ) -> None:
-    """Resident memory at the peak of a run, an atom, and what the engine holds between steps by owner.
+    """Measure resident memory an atom at the peak of a run, and what the engine holds between steps, by owner.
 
-    Resident is the greatest that the kernel counted for each process, summed over ranks, less what a run takes
-    whatever its size. A run reads its system, sorts its atoms, writes a checkpoint and a report.
+    Resident memory is the kernel's peak of each process, summed over ranks, without the part that does not depend on
+    the size. A run reads its system, sorts its atoms, and writes a checkpoint and a report.
 
     \b
     Examples:
@@ -59,7 +59,7 @@ def memory(
         {},
     )
     smallest = engine.run(systems.system(common, "water3k"), settings, common.work / "runs" / "memory", chosen)
-    program = smallest.outcome.peak_bytes - smallest.report["memory"]["bytes"]  # of all ranks
+    program = smallest.outcome.peak_bytes - smallest.report["memory"]["bytes"]  # over all ranks
     runs: list[dict[str, Any]] = []
     for name in names or ("water24k", "water300k", "water1m"):
         path = systems.system(common, name)

@@ -1,5 +1,5 @@
-"""Tables 1 and 2 of J. Jung et al., J. Comput. Chem. 40, 1919 (2019), doi:10.1002/jcc.25840, made again with every pair
-scheme: memory of the lists of neighbours, pairs of atoms that are evaluated, time of searching and of summing."""
+"""Tables 1 and 2 of J. Jung et al., J. Comput. Chem. 40, 1919 (2019), doi:10.1002/jcc.25840, repeated with every pair
+scheme: memory of the pair lists, pairs of atoms that are evaluated, times of the search and of the sum."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bench.common.results import Figure, table
 
 LIST, KERNEL = "pair list", "pair forces"
 PAPER_STEPS, PAPER_LIST_EVERY = 2000, 10
-# Scheme, name in the paper, the paper's memory (MiB), pairs, and seconds of searching and summing.
+# Scheme, name in the paper, and the paper's memory (MiB), pairs, and seconds of the search and of the sum.
 ENTRIES: list[tuple[str, str, tuple[float, int, float, float] | None]] = [
     ("list_aos", "Algorithm 1 (AoS)", (305.88, 47_364_470, 9.95, 36.42)),
     ("list_soa", "Algorithm 1 (SoA)", (305.88, 47_364_470, 6.60, 33.71)),
@@ -33,10 +33,10 @@ ENTRIES: list[tuple[str, str, tuple[float, int, float, float] | None]] = [
 def pair_schemes(
     common: Common, name: str, layout: str, functions: tuple[str, ...], buffer: float, steps: int, repeats: int
 ) -> None:
-    """Memory, pairs and time of each pair scheme, runs of all of them in turn.
+    """Measure memory, pairs and time of each pair scheme; their runs take turns.
 
-    Cut-off 12 Å, potential switch from 10 Å, particle-mesh Ewald, 2 fs; lists reach about as far as the paper's and are
-    made at each sort.
+    The cut-off is 12 Å with a potential switch from 10 Å, with particle-mesh Ewald and steps of 2 fs. Lists reach about
+    as far as the paper's and are made at each sort.
 
     \b
     Examples:
@@ -62,7 +62,7 @@ def pair_schemes(
                 {
                     "interactions": {"pair_function": function},
                     "dynamics": {"steps": steps},
-                    # Every atom may move half the buffer: one list a sort, as in the paper.
+                    # Every atom may move by half the buffer, so there is one list for each sort, as in the paper.
                     "parallel": {"pair_scheme": scheme, "buffer": buffer, "list_steps": 100},
                     "output": {"trajectory": "none", "energy_every": 0},
                 },
@@ -89,7 +89,7 @@ def pair_schemes(
 
 
 def summary(report: dict[str, Any]) -> dict[str, float]:
-    """What one run has measured."""
+    """Returns the figures of one run."""
     seconds = {phase["name"]: phase["seconds"] for phase in report["phases"]}
     results = report["results"]
     # The first list was made before the first step.
@@ -112,7 +112,7 @@ def medians(runs: list[dict[str, float]]) -> dict[str, Any]:
 
 
 def table_1(entries: list[dict[str, Any]]) -> str:
-    """The table of memory and interactions."""
+    """Returns the table of memory and interactions."""
     rows = []
     for scheme, title, paper in ENTRIES:
         found = next((e for e in entries if e["scheme"] == scheme), None)
@@ -126,7 +126,7 @@ def table_1(entries: list[dict[str, Any]]) -> str:
 
 
 def table_2(entries: list[dict[str, Any]], function: str) -> str:
-    """The table of times with one kind of interaction function."""
+    """Returns the table of times with one kind of interaction function."""
     rows = []
     for scheme, title, paper in ENTRIES:
         found = next((e for e in entries if (e["scheme"], e["function"]) == (scheme, function)), None)

@@ -1,4 +1,4 @@
-"""Speed and memory beside GROMACS and OpenMM on the same machine and the same input."""
+"""Compares speed and memory with GROMACS and OpenMM on the same machine and the same input."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from bench.common import engine, gromacs, openmm_peer, systems
 from bench.common.options import Common, common_options
 from bench.common.results import Figure, load, number, table
 
-# What has been promised, by system and cut-off: beside Debian's GROMACS (SSE4.1 kernels) what comes to 1.2 times the
-# speed of one built for AVX-512 on ApoA1 and 1.1 times on DHFR at 12 Å, and to the same speed at 9 Å.
+# The promised ratios of speed by system and cut-off. They are relative to Debian's GROMACS (SSE4.1 kernels) and
+# correspond to 1.2 times the speed of GROMACS built for AVX-512 on ApoA1 and 1.1 times on DHFR at 12 Å, and to the same
+# speed at 9 Å.
 LEAST_OF_GROMACS: dict[tuple[str, float], float] = {
     ("apoa1", 12): 1.55,
     ("dhfr", 12): 1.65,
@@ -24,12 +25,12 @@ LEAST_OF_GROMACS: dict[tuple[str, float], float] = {
 }
 LEAST_OF_OPENMM: dict[tuple[str, float], float] = {("apoa1", 12): 6.0, ("dhfr", 12): 6.0}
 MOST_BYTES_PER_ATOM = 1500  # on ApoA1
-GREATEST_DIFFERENCE = 0.02  # of the potential energy at the start: switches and shifts differ, nothing else does
+GREATEST_DIFFERENCE = 0.02  # of the potential energy at the start: only switches and shifts differ
 
 
 @dataclass
 class Series:
-    """All repeats of one program on one system. `start` does one run and gives ns/day, bytes, kcal/mol."""
+    """All repeats of one program on one system. `start` does one run and returns ns/day, bytes and kcal/mol."""
 
     system: str
     cutoff: float
@@ -83,7 +84,7 @@ class Series:
     "--system", "names", multiple=True, type=click.Choice(["dhfr", "apoa1"]), help="Repeatable; default: both."
 )
 @click.option(
-    "--cutoff", "cutoffs", multiple=True, type=float, help="Å; repeatable; default: 12. 9 is the other usual one."
+    "--cutoff", "cutoffs", multiple=True, type=float, help="Å; repeatable; default: 12. The other usual value is 9."
 )
 @click.option("--threads", default=2, show_default=True, help="Cores for each program.")
 @click.option("--openmm-steps", type=click.IntRange(1), help="Timed steps of OpenMM; default: an eighth of --steps.")
@@ -101,11 +102,11 @@ def peers(
     steps: int,
     repeats: int,
 ) -> None:
-    """Speed and memory of Tessera, GROMACS and OpenMM, one after another in turn, on the same cores.
+    """Measure speed and memory of Tessera, GROMACS and OpenMM, which take turns on the same cores.
 
-    Particle-mesh Ewald of order 4, 2 fs, bonds with hydrogen constrained, energies every 100 steps. At 12 Å
-    Lennard-Jones forces are switched off from 10 Å and the mesh is at most 1.1 Å; at 9 Å nothing is switched and the
-    mesh is at most 1.2 Å.
+    All use particle-mesh Ewald of order 4, steps of 2 fs, constrained bonds with hydrogen, and energies every 100
+    steps. At 12 Å Lennard-Jones forces are switched off from 10 Å and the mesh is at most 1.1 Å; at 9 Å nothing is
+    switched and the mesh is at most 1.2 Å.
 
     \b
     Examples:
@@ -152,7 +153,7 @@ def peers(
 def tessera_series(
     common: Common, figure: Figure, name: str, cutoff: float, threads: int, lj: str, steps: int
 ) -> list[Series]:
-    """The layouts to time: one rank with all threads, and as many ranks of one thread."""
+    """Returns the series of Tessera's layouts: one rank with all threads, and as many ranks of one thread."""
     layouts = [engine.Layout(1, threads, "serial")]
     if threads > 1:
         flavours = [launcher.flavour for launcher in engine.launch.launchers()]
@@ -182,7 +183,7 @@ def tessera_series(
 def peer_series(
     common: Common, figure: Figure, name: str, cutoff: float, threads: int, steps: int, openmm_steps: int
 ) -> list[Series]:
-    """Those of GROMACS and OpenMM that are installed."""
+    """Returns the series of GROMACS and OpenMM, where they are installed."""
     found: list[Series] = []
     if gromacs.program() is not None:
         tpr = gromacs.prepare(common, name, cutoff)
@@ -194,7 +195,7 @@ def peer_series(
 
         found.append(Series(name, cutoff, "GROMACS", f"1 × {threads}", start_gromacs, [], [], []))
     if openmm_peer.is_installed():
-        # The mesh is the engine's own choice: a run of no steps says what it is.
+        # The engine chooses the mesh; a run of no steps reports it.
         probe = engine.run(
             systems.system(common, name),
             engine.merge(engine.interactions(cutoff), {"dynamics": {"steps": 1}}),

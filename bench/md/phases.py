@@ -1,5 +1,5 @@
-"""Where the time of a step goes: the phases of Engine::step() by system and by ranks × threads; how far its kernels are
-from what the cores can do."""
+"""Measures where the time of a step goes: the phases of Engine::step() by system and by ranks × threads, and how close
+the kernels are to what the cores can do."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from bench.common.results import Figure, table
 SEARCH = "sort and migration"
 KERNELS = "pair forces"
 
-# Additions and multiplications of one pair in the cluster kernel for AVX-512 (cluster_kernel-inl.h; a fused one counts
-# two, what only compares, looks up or changes the format none), and what it takes to switch LJ forces off.
+# Additions and multiplications of one pair in the cluster kernel for AVX-512 (cluster_kernel-inl.h), with those that
+# switch LJ forces off. A fused operation counts as two; comparisons, look-ups and conversions do not count.
 OPERATIONS_A_PAIR = 51
 OPERATIONS_OF_SWITCH = 9
 
-# Most ms a step of ApoA1 at 12 Å on two threads, by what phases are for.
+# The promised times, at most, in ms a step of ApoA1 at 12 Å on two threads, by purpose of the phases.
 MOST_MS = {
     "mesh": (9.0, ("mesh: spread charges", "mesh: forward transform", "mesh: solve", "mesh: backward transform",
                    "mesh: forces")),
@@ -37,7 +37,7 @@ MOST_MS = {
     "--system", "names", multiple=True, type=click.Choice(systems.NAMES), help="Repeatable; default: dhfr and apoa1."
 )
 @click.option("--layout", "layouts", multiple=True, help="RANKSxTHREADS; repeatable; default: 1x1, 1x2 and 2x1.")
-@click.option("--mpi", default="openmpi", show_default=True, help="Of layouts with several ranks.")
+@click.option("--mpi", default="openmpi", show_default=True, help="MPI of layouts with several ranks.")
 @click.option("--cutoff", default=12.0, show_default=True, help="Å.")
 @click.option("--check", is_flag=True, help="End with status 1 where a part of the step takes more than promised.")
 @common_options(steps=200, repeats=3, steps_help="Steps of each run.")
@@ -51,8 +51,8 @@ def phases(
     steps: int,
     repeats: int,
 ) -> None:
-    """Time of each phase of a step, ms, medians over repeats that take turns; operations and bytes a second beside what
-    the cores can do.
+    """Measure the time of each phase of a step, ms, as medians over repeats that take turns, and compare operations and
+    bytes a second with what the cores can do.
 
     \b
     Examples:
@@ -108,7 +108,7 @@ def phases(
 
 
 def broken_promises(run: dict[str, Any], cutoff: float) -> list[str]:
-    """Broken promises in words, of those made for this system, layout and cut-off."""
+    """Returns a sentence for each broken promise for this system, layout and cut-off."""
     if (run["system"], run["layout"], cutoff) != ("apoa1", "1 × 2", 12):
         return []
     broken = []
@@ -121,28 +121,28 @@ def broken_promises(run: dict[str, Any], cutoff: float) -> list[str]:
 
 @dataclass(frozen=True)
 class Work:
-    """The least that a phase has to do each step."""
+    """The least work that a phase has to do in each step."""
 
     phase: str
     operations: float = 0
     bytes: float = 0
-    mesh_bytes: int = 0  # of the arrays that the phase goes through, in all
-    useful: float | None = None  # the part of the operations that were for pairs within the cut-off
+    mesh_bytes: int = 0  # total size of the arrays that the phase reads or writes
+    useful: float | None = None  # share of the operations that is for pairs within the cut-off
 
 
 def works(report: dict[str, Any], cutoff: float) -> list[Work]:
-    """The work of those phases whose operations or bytes can be counted."""
+    """Returns the work of those phases whose operations or bytes can be counted."""
     results, n_atoms = report["results"], report["n_atoms"]
     found = []
     if results["pair_scheme"] == "cluster":
         is_switched = report["settings"]["interactions"]["lj"] != "cut"
         pairs = results["pairs_evaluated"]
-        # Of a liquid: 0.1 atoms/Å³.
+        # A liquid has 0.1 atoms/Å³.
         within = n_atoms * 0.1 * 4 / 3 * pi * cutoff**3 / 2
         each = OPERATIONS_A_PAIR + (OPERATIONS_OF_SWITCH if is_switched else 0)
         found.append(Work(KERNELS, operations=each * pairs, useful=min(1.0, within / pairs)))
     n = prod(results["pme_grid"])
-    atoms, forces = 20 * n_atoms, 48 * n_atoms  # place and charge; forces read and written
+    atoms, forces = 20 * n_atoms, 48 * n_atoms  # position and charge; forces are read and written
     transform = {"operations": 2.5 * n * log2(n), "bytes": 8 * n, "mesh_bytes": 8 * n}
     return [
         *found,
@@ -189,7 +189,7 @@ def limit_table(rows: list[dict[str, Any]]) -> str:
 
 
 def summary(reports: list[dict[str, Any]]) -> dict[str, Any]:
-    """Medians over the reports of one system and layout."""
+    """Returns medians over the reports of one system and layout."""
     names = [phase["name"] for phase in reports[0]["phases"]]
     per_step = {
         name: median(1000 * report["phases"][i]["seconds"] / report["steps"] for report in reports)

@@ -1,4 +1,4 @@
-"""Time and memory of making system files, up to a million atoms."""
+"""Measures time and memory of making system files of up to a million atoms."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from bench.common.results import Figure, table
 @click.option("--layout", default="1x2", show_default=True, help="RANKSxTHREADS of the run with --steps.")
 @common_options(steps=0, repeats=3, steps_help="Steps to run of the million atoms, for the engine's memory; 0: none.")
 def million(common: Common, layout: str, steps: int, repeats: int) -> None:
-    """Time and memory of `tessera prepare` for ApoA1 and of `tessera replicate` to 1,106,688 atoms.
+    """Measure time and memory of `tessera prepare` for ApoA1 and of `tessera replicate` to 1,106,688 atoms.
 
     \b
     Examples:

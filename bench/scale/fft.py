@@ -1,14 +1,14 @@
-"""Distributed transforms on 64 to 65,536 ranks of a torus and a fat tree, simulated, as molecular dynamics needs them:
-from bricks and back to them, whatever the scheme.
+"""Simulates distributed transforms on 64 to 65,536 ranks of a torus and a fat tree. As molecular dynamics needs them,
+they begin and end with bricks, by any scheme.
 
     python -m bench.scale.fft [--ranks 64,256,1024,4096,16384,65536] [--grids 1024,2048] [--per-node 1,32]
     python -m bench.scale.fft --kept --check --docs
 
-Each exchange of each scheme's plan is laid on the links of the platform (bench/scale/platforms.py); on up to
-`--smpi-ranks` ranks SimGrid's SMPI sends the same messages (bench/scale/smpi.py). Beside them stands the scheme that
-Tessera chooses from a map of the platform. Times are for comparison with each other.
+The messages of each exchange of each scheme are distributed over the links of the platform (bench/scale/platforms.py);
+on up to `--smpi-ranks` ranks SimGrid's SMPI sends the same messages (bench/scale/smpi.py). The results are compared
+with the scheme that Tessera chooses from a map of the platform. Times can only be compared with each other.
 
-What was simulated is kept, so that it can be done piece by piece; --kept puts pieces together.
+Results are kept, so the simulation can be done in pieces; --kept puts them together.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ if TYPE_CHECKING:
 SCHEMES = ("slab", "pencil", "2d_alltoall", "1d_alltoall")
 COLOURS = dict(zip(SCHEMES, ("#5A6270", "#009E73", "#E69F00", "#0072B2")))
 REAL_BYTES = 8
-NEAR = 1.05  # times the quickest: counts as good
-LEAST_RIGHT = 0.9  # of all cases: the share in which the quickest is to be chosen
-AT_ONCE = 16384  # ranks whose messages are held at a time
+NEAR = 1.05  # a choice within this factor of the quickest counts as good
+LEAST_RIGHT = 0.9  # least share of cases in which the quickest is chosen
+AT_ONCE = 16384  # number of ranks whose messages are held at a time
 
 
 def platforms(ranks: int) -> list[Platform]:
-    """The torus is like the K computer's Tofu, in three directions; the fat tree like Oakforest-PACS' Omni-Path, with
-    the memory rate of its nodes (Jung et al. 2019, p. 4)."""
+    """Returns the platforms. The torus is like the K computer's Tofu in three directions; the fat tree is like the
+    Omni-Path of Oakforest-PACS, with the memory rate of its nodes (Jung et al. 2019, p. 4)."""
     found = []
     for per_node in (1, 32):
         nodes = ranks // per_node
@@ -57,7 +57,7 @@ def platforms(ranks: int) -> list[Platform]:
 
 
 def torus_shape(nodes: int) -> tuple[int, int, int]:
-    """A power of two as three that are as near each other as can be, ascending."""
+    """Returns three ascending powers of two that are as close as possible and whose product is `nodes`."""
     power = nodes.bit_length() - 1
     if nodes != 1 << power:
         raise click.ClickException(f"{nodes} nodes; expected a power of two")
@@ -66,8 +66,8 @@ def torus_shape(nodes: int) -> tuple[int, int, int]:
 
 
 def bricks(grid: int, platform: Platform) -> np.ndarray:
-    """(ranks, 2, 3) points: a brick a rank, the bricks of a node side by side (4 × 4 × 2 of them, where it has 32), and
-    nodes as on a torus."""
+    """Returns the begin and the end of each rank's brick in points (ranks, 2, 3). The bricks of a node are side by side
+    (4 × 4 × 2 of them where it has 32 ranks), and nodes are arranged as on a torus."""
     inside = (4, 4, 2) if platform.node.ranks == 32 else (1, 1, 1)
     nodes = torus_shape(platform.network.nodes)
     node = np.stack(np.unravel_index(np.arange(platform.network.nodes), nodes), axis=1)
@@ -79,24 +79,24 @@ def bricks(grid: int, platform: Platform) -> np.ndarray:
 
 @dataclass
 class Case:
-    """Seconds of forward and backward by scheme, ranks as numbered; `chosen` is what Tessera takes."""
+    """Seconds of forward and backward by scheme, with ranks in their order; `chosen` is Tessera's choice."""
 
     grid: int
     platform: str
     ranks: int
     ranks_per_node: int
     exchanges: dict[str, float] = field(default_factory=dict)  # on the links
-    to_own: dict[str, float] = field(default_factory=dict)  # of these: from bricks to the scheme's first boxes and back
+    to_own: dict[str, float] = field(default_factory=dict)  # from bricks to the first boxes and back
     passes: dict[str, float] = field(
         default_factory=dict
-    )  # over a node's memory: each stage reads and writes all points
-    smpi: dict[str, float] = field(default_factory=dict)  # exchanges by SMPI where it can, and starts of messages
+    )  # through a node's memory: each stage reads and writes all points
+    smpi: dict[str, float] = field(default_factory=dict)  # exchanges that SMPI simulates, and starts of messages
     compared: list[tuple[str, int, int, float, float]] = field(default_factory=list)
-    """Scheme, exchange, messages, s on the links, s by SMPI: of what SMPI has simulated."""
+    """Scheme, exchange, messages, s on the links and s by SMPI of each exchange that SMPI has simulated."""
     n_exchanges: int = 0  # between nodes, of all schemes, forward
     commit: str = ""  # of the program that planned the simulated messages
     chosen: str = ""
-    chosen_seconds: float | None = None  # where the choice has another order of ranks than what was simulated
+    chosen_seconds: float | None = None  # where the choice has another order of ranks than the simulation
     choose_seconds: float = 0.0
 
     @property
@@ -105,7 +105,7 @@ class Case:
 
     @property
     def judge(self) -> str:
-        """Which model gave the times: "SMPI" for every exchange, "both" where only for some, else "links"."""
+        """The model that gave the times: "SMPI" for every exchange, "both" if only for some, else "links"."""
         if not self.compared:
             return "links"
         return "SMPI" if len(self.compared) == self.n_exchanges else "both"
@@ -120,7 +120,7 @@ class Case:
 
     @property
     def lost(self) -> float:
-        """The time of the choice over that of the quickest."""
+        """The ratio of the choice's time to that of the quickest."""
         return (self.chosen_seconds or self.total[self.chosen]) / self.total[self.winner]
 
     @property
@@ -129,12 +129,13 @@ class Case:
 
 
 def schemes_for(grid: int, ranks: int) -> list[str]:
-    """The schemes that are simulated: slabs only while every rank has a layer."""
+    """Returns the schemes that are simulated: slabs only while every rank has a layer."""
     return [name for name in SCHEMES if name != "slab" or ranks <= grid]
 
 
 def simulate(grid: int, where: list[Platform], replay: Path | None = None) -> list[Case]:
-    """Platforms with as many nodes and ranks at once, as their messages are the same. `replay`: SMPI's program."""
+    """Simulates platforms with the same numbers of nodes and ranks together, because their messages are the same.
+    `replay` is SMPI's program."""
     ranks, per_node = where[0].ranks, where[0].node.ranks
     cases = [Case(grid, p.name, ranks, per_node) for p in where]
     own = bricks(grid, where[0])
@@ -151,13 +152,14 @@ def simulate(grid: int, where: list[Platform], replay: Path | None = None) -> li
                 for exchange in found:
                     exchange.add(messages)
             for case, exchange in zip(cases, found):
-                # Backward reverses forward: the same bytes go over the same ports, and links are as busy.
+                # Backward reverses forward: the same bytes go through the same ports, and the loads of links are the
+                # same.
                 once = exchange.seconds()
                 case.exchanges[scheme] += 2 * once
                 if i == 0 and scheme in ("slab", "pencil"):
                     case.to_own[scheme] = 2 * once
                 case.n_exchanges += bool(exchange.far_messages.any())
-                # SMPI's messages inside a node do not share its memory: that is added.
+                # SMPI's messages inside a node do not share its memory, so that time is added.
                 if replay and exchange.far_messages.any() and len(messages) <= smpi.MOST_MESSAGES:
                     starts = exchange.starts()
                     by_smpi = smpi.seconds(replay, messages, exchange.platform, about=once - starts)
@@ -169,7 +171,7 @@ def simulate(grid: int, where: list[Platform], replay: Path | None = None) -> li
 
 
 def choose(case: Case, platform: Platform) -> None:
-    """Sets the scheme that Tessera chooses from what a survey of the platform would find."""
+    """Sets the scheme that Tessera chooses from the map that the probe would write on the platform."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "machine.json"
         path.write_text(json.dumps(platform.machine_file()))
@@ -186,12 +188,12 @@ def choose(case: Case, platform: Platform) -> None:
     case.choose_seconds = time.process_time() - begin
     plan = ranked[0][0]
     case.chosen = plan.scheme
-    # What was simulated has ranks as numbered; where the choice has them otherwise, that is laid on the links.
+    # The simulation has ranks in their order. Where the choice reorders them, its messages are distributed over links.
     case.chosen_seconds = _seconds(plan, platform) + case.passes[plan.scheme] if plan.is_ordered else None
 
 
 def _seconds(plan: core.FftPlan, platform: Platform) -> float:
-    """Seconds of forward and backward exchanges, by loads of links."""
+    """Returns the seconds of forward and backward exchanges, by loads of links."""
     found = 0.0
     for i in range(plan.n_exchanges):
         exchange = Exchange(platform)
@@ -201,7 +203,8 @@ def _seconds(plan: core.FftPlan, platform: Platform) -> float:
 
 
 def draw(cases: list[Case], path: Path, *, speed_up: bool) -> None:
-    """Time of the exchanges (as Jung et al. 2019, Figure 4), or speed-up of transforms (as its Figure 5), by ranks."""
+    """Draws the time of the exchanges (as in Jung et al. 2019, Figure 4) or the speed-up of transforms (as in their
+    Figure 5) by the number of ranks."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -243,7 +246,7 @@ def _lines(ax: Axes, cases: list[Case], speed_up: bool) -> None:
 
 
 def report(cases: list[Case]) -> tuple[list[str], list[str]]:
-    """Tables, and in how many cases the choice is right."""
+    """Returns tables, and notes that say in how many cases the choice is right."""
     rows = []
     for c in cases:
         times = [1e3 * c.exchanges[s] if s in c.exchanges else None for s in SCHEMES]
@@ -280,7 +283,7 @@ def report(cases: list[Case]) -> tuple[list[str], list[str]]:
 
 
 def failures(cases: list[Case]) -> list[str]:
-    """The promises that were not kept."""
+    """Returns the promises that were not kept."""
     right = sum(c.is_right for c in cases) / len(cases)
     return [] if right >= LEAST_RIGHT else [f"the quickest is chosen in {right:.0%} of cases, not in {LEAST_RIGHT:.0%}"]
 
@@ -297,17 +300,17 @@ def keep(folder: Path, case: Case) -> None:
 
 
 def kept(folder: Path) -> list[Case]:
-    """All cases that were simulated."""
+    """Returns all cases that were simulated."""
     return [Case(**json.loads(path.read_text())) for path in (folder / "scale_fft").glob("*.json")]
 
 
 @click.command()
 @click.option("--ranks", default="64,256,1024,4096,16384,65536", show_default=True, help="Powers of two from 64 up.")
-@click.option("--smpi-ranks", default=1024, show_default=True, help="The most that SMPI simulates as well.")
+@click.option("--smpi-ranks", default=1024, show_default=True, help="Most ranks that SMPI simulates too.")
 @click.option("--grids", default="1024,2048", show_default=True, help="Points along an edge.")
 @click.option("--per-node", default="1,32", show_default=True, help="Ranks of a node.")
-@click.option("--networks", default="torus,fat tree", show_default=True, help="Of which to simulate.")
-@click.option("--kept", "only_kept", is_flag=True, help="Simulate nothing: choose for what earlier runs have left.")
+@click.option("--networks", default="torus,fat tree", show_default=True, help="Networks to simulate.")
+@click.option("--kept", "only_kept", is_flag=True, help="Simulate nothing; choose for the results of earlier runs.")
 @click.option("--check", is_flag=True, help="End with status 1 where the quickest is chosen too rarely.")
 @click.option("--results", type=click.Path(path_type=Path), default=ROOT / "build" / "bench" / "results")
 @click.option("--docs", is_flag=True, help="Put tables and plots into docs.")
@@ -324,7 +327,7 @@ def main(
     docs: bool,
     as_json: bool,
 ) -> None:
-    """Simulated times of exchanges, forward and backward from bricks to bricks, and the scheme that is chosen."""
+    """Simulate the times of exchanges, forward and backward from bricks to bricks, and choose a scheme."""
     cases = kept(results) if only_kept else _simulated(ranks, smpi_ranks, grids, per_node, networks, results)
     if not cases:
         raise click.ClickException(f"nothing was simulated yet in {results}")

@@ -1,11 +1,12 @@
-// Lays messages on the links of a torus or a fat tree: the inner loop of bench/scale/platforms.py, which says how.
+// Distributes messages over the links of a torus or a fat tree. It is the inner loop of bench/scale/platforms.py, which
+// describes the routes.
 #include <cstdint>
 
 namespace {
 
 using Number = std::int64_t;
 
-/// (direction, ring, way, place): how loads change from place to place along rings cut open and laid twice.
+/// (direction, ring, way, place): differences of loads from place to place along rings, cut open and repeated once.
 void route_torus(const Number* shape, Number nodes, Number a, Number b, double bytes, double* kept) {
   const Number strides[3] = {shape[1] * shape[2], shape[2], 1};
   Number at = a;

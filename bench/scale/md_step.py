@@ -1,11 +1,12 @@
-"""One step of the systems of Jung et al. (2019) on 65,536 ranks, planned whole: where its time would go.
+"""Plans one step of the systems of Jung et al. (2019) on 65,536 ranks and estimates the time of its phases.
 
     python -m bench.scale.md_step [--ranks 65536] [--system apoa1 --data DATA] [--docs]
 
-The engine's own plans (cells, bricks, halo, mesh, transform: nothing is run) say how many atoms, cells and mesh points
-the busiest rank has and what it sends; messages are laid on the links of the platforms (bench/scale/platforms.py).
-What a core computes is taken from a run of the engine on one core: seconds of each phase an atom, a mesh point, a point
-and its lines' logarithm. Such cores are not the paper's, so shares are the thing to compare, not seconds.
+No step is run: the engine's plans (cells, bricks, halo, mesh, transform) give the atoms, cells, mesh points and
+messages of the busiest rank, and messages are distributed over the links of the platforms (bench/scale/platforms.py). A
+run of the engine on one core gives the rates of computation: seconds of each phase for an atom, for a mesh point, or
+for a mesh point and the logarithm of its line. These cores are not the paper's, so shares can be compared, but seconds
+can't.
 """
 
 from __future__ import annotations
@@ -34,10 +35,10 @@ POSITION_BYTES, FORCE_BYTES, REAL_BYTES = (
     12,
     24,
     4,
-)  # of a halo atom, there and back; of a mesh point in mixed precision
-HALO_RANKS = 2048  # whose halo is planned
+)  # of a halo atom in both directions; of a mesh point in mixed precision
+HALO_RANKS = 2048  # number of ranks for which the halo is planned
 PHASES = ("pair", "neighbours", "bonded", "mesh", "transform", "transform's exchanges", "halo", "integration")
-# Jung et al. (2019), Table 3, of 9936.63 s; its own 13.68 % for integration is a misprint of 520.03 s.
+# From Jung et al. (2019), Table 3, of 9936.63 s in all; the 13.68 % for integration there is a misprint of 520.03 s.
 TABLE_3 = {"integration": 520.03, "bonded": 13.68, "real space": 2272.25, "reciprocal space": 5493.88}
 TABLE_3_TOTAL = 9936.63
 PARTS = {
@@ -60,7 +61,7 @@ class System:
 
     @property
     def atoms(self) -> float:
-        """The number of atoms, as dense as STMV in water."""
+        """The number of atoms at the density of STMV in water."""
         return STMV_ATOMS * math.prod(self.edges) / STMV_EDGE**3
 
 
@@ -73,7 +74,8 @@ SYSTEMS = (
 
 @dataclass(frozen=True)
 class Rates:
-    """Seconds on one core: an atom, a mesh point, or a mesh point and the logarithm (base 2) of a mesh's points."""
+    """Seconds on one core for an atom, for a mesh point, or for a mesh point and the logarithm (base 2) of a mesh's
+    points."""
 
     pair: float
     neighbours: float
@@ -85,7 +87,7 @@ class Rates:
 
 
 def rates_of(report: dict[str, Any]) -> Rates:
-    """Takes the rates from the report of a run on one core."""
+    """Computes the rates from the report of a run on one core."""
     spent = {p["name"]: p["seconds"] / report["steps"] for p in report["phases"]}
     atoms, points = report["n_atoms"], math.prod(report["results"]["pme_grid"])
 
@@ -104,7 +106,7 @@ def rates_of(report: dict[str, Any]) -> Rates:
 
 
 def seconds(platform: Platform, messages: list[np.ndarray]) -> float:
-    """Seconds of one exchange."""
+    """Returns the seconds of one exchange."""
     exchange = Exchange(platform)
     for part in messages:
         exchange.add(part)
@@ -112,9 +114,9 @@ def seconds(platform: Platform, messages: list[np.ndarray]) -> float:
 
 
 def halo_seconds(plan: core.MdPlan, system: System, where: list[Platform]) -> np.ndarray:
-    """Seconds of sending positions to the halo and forces back, by platform.
+    """Returns the seconds for positions to the halo and forces back, by platform.
 
-    Ranks are alike, so only the first are counted.
+    Ranks are alike, so only the first HALO_RANKS are counted.
     """
     cells = plan.halo(0, min(where[0].ranks, HALO_RANKS))
     atoms = system.atoms / math.prod(plan.cells)
@@ -143,10 +145,10 @@ def chosen_scheme(plan: core.MdPlan, system: System, platform: Platform) -> str:
 
 
 def transform_seconds(plan: core.FftPlan, where: list[Platform]) -> np.ndarray:
-    """Seconds of forward from bricks and backward to the points that atoms need, by platform."""
+    """Returns the seconds of forward from bricks and backward to the points that atoms need, by platform."""
     ranks, last = where[0].ranks, plan.n_exchanges - 1
     found = np.zeros(len(where))
-    # Backward makes the exchanges of forward in reverse, but for the last one.
+    # Backward makes the exchanges of forward in reverse, apart from the last one.
     todo = [(0, False, 1), *((i, False, 2) for i in range(1, last + 1)), (last, True, 1)]
     for i, backward, times in todo:
         exchanges = [Exchange(p) for p in where]
@@ -159,7 +161,7 @@ def transform_seconds(plan: core.FftPlan, where: list[Platform]) -> np.ndarray:
 
 
 def step(system: System, where: list[Platform], rates: Rates, cores: int) -> list[dict[str, Any]]:
-    """Seconds of each phase on the busiest rank, by platform; a rank's cores share its work evenly."""
+    """Returns the seconds of each phase on the busiest rank, by platform; a rank's cores share its work evenly."""
     ranks = where[0].ranks
     plan = core.MdPlan(system.edges, system.mesh, ranks=ranks, cutoff=CUTOFF, buffer=BUFFER, group_radius=GROUP_RADIUS)
     bricks = plan.cell_bricks
@@ -192,7 +194,7 @@ def step(system: System, where: list[Platform], rates: Rates, cores: int) -> lis
 
 
 def shares(spent: dict[str, float]) -> dict[str, float]:
-    """Shares of the whole step, by the parts of Table 3."""
+    """Returns the shares of the whole step, by the parts of Table 3."""
     whole = sum(spent.values())
     return {part: sum(spent[name] for name in names) / whole for part, names in PARTS.items()}
 
@@ -246,7 +248,7 @@ def draw(steps: list[dict[str, Any]], path: Path) -> None:
 @click.option("--system", "name", default="apoa1", show_default=True, type=click.Choice(systems.NAMES))
 @common_options(steps=100, repeats=1, steps_help="Steps of the run that gives the rates.")
 def main(common: Common, ranks: int, cores: int, name: str, steps: int, repeats: int) -> None:
-    """Where the time of a step would go: phases of the paper's systems, from plans, link loads and a core's rates."""
+    """Estimate the phases of a step of the paper's systems from plans, link loads and a core's rates."""
     settings = engine.merge(
         engine.interactions(CUTOFF), {"dynamics": {"steps": steps}, "output": {"trajectory": "none"}}
     )

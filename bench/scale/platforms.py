@@ -1,13 +1,13 @@
-"""Networks of large machines as a static model sees them: which links a message takes, and what an exchange costs.
+"""A static model of the networks of large machines: the links that a message takes, and the time of an exchange.
 
 All messages of an exchange are under way at once. It takes
 
     latency + what its busiest rank or node needs to start messages + the busiest of links, ports and memories
 
-where a link is busy for its bytes / bandwidth. Routes are fixed: on a torus x, then y, then z, the shorter way round
-(of two that are as short, upwards); on a fat tree up to the lowest common
-switch by the port that the receiver's number gives (destination mod k), then down. Nothing is said of packets or of who
-waits for whom: such times are for comparison with each other.
+where a link is busy for its bytes / bandwidth. Routes are fixed. On a torus they go along x, then y, then z, the
+shorter way round (upwards if both are equal). On a fat tree they go up to the lowest common switch by the port of the
+receiver's number (destination mod k), then down. The model has no packets and no waiting, so its times can only be
+compared with each other.
 
 Sources: X. Yuan et al., IEEE IPDPS 2007, doi:10.1109/IPDPS.2007.370211 (routing on fat trees); Y. Ajima, S. Sumimoto,
 T. Shimizu, Computer 42, 36 (2009), doi:10.1109/MC.2009.370 (Tofu: 5 GB/s a link and direction, four engines a node).
@@ -37,26 +37,26 @@ Loads = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Node:
-    """What a node gives: s, bytes/s."""
+    """The rates and latencies of a node, bytes/s and s."""
 
-    injection: float  # bytes/s that it sends, and as many that it receives
+    injection: float  # bytes/s that it sends, and that it receives
     memory: float  # bytes/s that its ranks read and write together
     latency: float  # s, of a message from rank to rank
-    overhead: float  # s for which a message keeps the sender's core, and the receiver's
+    overhead: float  # s for which a message occupies the sender's core, and the receiver's
     gap: float  # s between two messages that a node sends, or receives
     ranks: int = 1
-    inside_latency: float = 0.5e-6  # s, of a message between two ranks of a node, all of it the work of cores
+    inside_latency: float = 0.5e-6  # s, of a message between two ranks of a node, all of it work of the cores
 
 
 class Network(Protocol):
-    """`kept` numbers are kept while messages are laid on links (loads.cpp); `loads` are then bytes on each link."""
+    """A network on which loads.cpp adds up messages in `kept` numbers, from which `loads` makes bytes on each link."""
 
     @property
     def bandwidth(self) -> float: ...  # bytes/s of a link in one direction
     @property
     def nodes(self) -> int: ...
     @property
-    def numbers(self) -> tuple[int, ...]: ...  # of the topology, for loads.cpp
+    def numbers(self) -> tuple[int, ...]: ...  # the topology, for loads.cpp
     @property
     def kept(self) -> int: ...
     def loads(self, kept: Loads) -> Loads: ...
@@ -65,7 +65,8 @@ class Network(Protocol):
 
 @dataclass(frozen=True)
 class Torus:
-    """Nodes in rings along three directions, the last fastest; six links a node, two in each direction."""
+    """Nodes in rings along three directions, of which the last varies fastest. A node has six links, two in each
+    direction."""
 
     shape: tuple[int, int, int]
     bandwidth: float
@@ -80,11 +81,12 @@ class Torus:
 
     @property
     def kept(self) -> int:
-        """(direction, ring, way, place): how loads change from place to place along rings cut open and laid twice."""
+        """The size of (direction, ring, way, place): differences of loads along rings that are cut open and repeated
+        once."""
         return 3 * 4 * self.nodes
 
     def loads(self, kept: Loads) -> Loads:
-        """(direction · ring · way · place,): of the link that leaves a place."""
+        """Returns the load of each link that leaves a place (direction · ring · way · place,)."""
         found = []
         for part, k in zip(kept.reshape(3, -1), self.shape):
             laid = np.cumsum(part.reshape(-1, 2, k * 2), axis=2)
@@ -92,7 +94,7 @@ class Torus:
         return np.concatenate(found)
 
     def subnets(self, node: Node) -> list[dict[str, Any]]:
-        """Blocks of blocks, each twice as wide: as many bytes/s leave a block as links do."""
+        """Returns nested blocks, each twice as wide; the links that leave a block limit its bytes/s."""
         blocks = [self.shape]
         while max(blocks[-1]) > 2:
             widest = 2 ** (max(blocks[-1]).bit_length() - 1)
@@ -111,8 +113,8 @@ class Torus:
 
 @dataclass(frozen=True)
 class FatTree:
-    """Switches of three levels, `down` ports to the nodes or switches below and `up` above; as many at the top as
-    there are groups. A node has one link."""
+    """Switches on three levels, with `down` ports to the nodes or switches below and `up` ports above. There are as
+    many switches at the top as groups. A node has one link."""
 
     nodes: int
     bandwidth: float
@@ -129,7 +131,7 @@ class FatTree:
 
     @property
     def kept(self) -> int:
-        """Links of leaf switches up and down, of middle switches up and down."""
+        """The number of links up and down of leaf switches and of middle switches."""
         low, high = self._sizes()
         return 2 * (low + high)
 
@@ -137,7 +139,7 @@ class FatTree:
         return kept
 
     def subnets(self, node: Node) -> list[dict[str, Any]]:
-        """Groups and leaf switches, with uplinks where there are fewer of them than ports below."""
+        """Returns groups and leaf switches, with up-links where a switch has fewer of them than ports below."""
         numbers = np.arange(self.nodes)
         keys = [numbers * 0]
         uplinks: list[float | None] = [None]
@@ -150,7 +152,7 @@ class FatTree:
 
 
 def _tree(keys: list[Numbers], uplinks: list[float | None], latency: float, bandwidth: float) -> list[dict[str, Any]]:
-    """The member `subnets` of a machine file: keys[level][node] says which part of that level a node is in."""
+    """Returns the member `subnets` of a machine file; keys[level][node] is the part of that level that holds a node."""
     subnets: list[dict[str, Any]] = []
     above: dict[int, int] = {}
     for level, key in enumerate(keys):
@@ -170,7 +172,7 @@ def _tree(keys: list[Numbers], uplinks: list[float | None], latency: float, band
 
 @dataclass
 class Platform:
-    """A network with ranks on its nodes, node by node."""
+    """A network with ranks on its nodes; the ranks of a node follow each other."""
 
     name: str
     network: Network
@@ -181,8 +183,8 @@ class Platform:
         return self.network.nodes * self.node.ranks
 
     def machine_file(self) -> dict[str, Any]:
-        """The map that a survey of such a machine would write (docs/reference/machine_file.md)."""
-        # A rank copies at its share of the node's memory, which it reads and writes.
+        """Returns the map that the probe would write on such a machine (docs/reference/machine_file.md)."""
+        # A rank copies at its share of the node's memory rate, and each copy reads and writes.
         share = self.node.memory / (2 * self.node.ranks)
         inside = {"latency": self.node.inside_latency, "bandwidth": share}
         hosts = [{"name": f"n{i}", "slots": self.node.ranks, "inside": inside} for i in range(self.network.nodes)]
@@ -195,12 +197,12 @@ class Platform:
         return file
 
     def _slowdowns(self) -> list[float]:
-        """What a survey would see of routes: times of flows at once, beside the time of one alone."""
+        """Returns the times of simultaneous flows relative to one alone, from which the probe infers routes."""
         alone = self._flows(np.array([[0, self.network.nodes - 1, 1]]))
         return [self._flows(pattern) / alone for pattern in core.route_patterns(self.network.nodes)]
 
     def _flows(self, flows: Numbers) -> float:
-        """s until the last of these flows between nodes is over. (n, 3): sender, receiver, 1."""
+        """Returns s until the last of these flows between nodes ends. `flows` (n, 3): sender, receiver, 1."""
         exchange = Exchange(replace(self, node=replace(self.node, ranks=1)))
         exchange.add(flows * (1, 1, 64 << 20))
         return exchange.seconds()
@@ -232,13 +234,13 @@ class Exchange:
     def __post_init__(self) -> None:
         network, ranks = self.platform.network, self.platform.ranks
         self.kept = np.zeros(network.kept)
-        self.far_messages = np.zeros((2, ranks), np.int64)  # sent, received, between nodes
+        self.far_messages = np.zeros((2, ranks), np.int64)  # sent and received between nodes
         self.near_messages = np.zeros((2, ranks), np.int64)
         self.near_bytes = np.zeros(network.nodes)
         self.port_bytes = np.zeros((2, network.nodes))
 
     def add(self, messages: Numbers) -> None:
-        """(n, 3): sender, receiver, bytes."""
+        """Adds messages (n, 3): sender, receiver, bytes."""
         network = self.platform.network
         messages = np.ascontiguousarray(messages, np.int64)
         numbers = np.array(network.numbers, np.int64)
@@ -252,7 +254,7 @@ class Exchange:
         )
 
     def starts(self) -> float:
-        """s that the busiest rank or node needs to start its messages."""
+        """Returns s that the busiest rank or node needs to start its messages."""
         node = self.platform.node
         by_node = self.far_messages.reshape(2, -1, node.ranks).sum(axis=2)
         return max(
@@ -261,11 +263,11 @@ class Exchange:
         )
 
     def inside_seconds(self) -> float:
-        """s that the busiest node's memory needs for messages between its own ranks."""
+        """Returns s that the busiest node's memory needs for messages between its own ranks."""
         return 2 * float(self.near_bytes.max()) / self.platform.node.memory
 
     def seconds(self) -> float:
-        """s, and 0 where nothing moves."""
+        """Returns the time of the exchange in s, and 0 where nothing moves."""
         p, node = self.platform, self.platform.node
         if not self.far_messages.any() and not self.near_messages.any():
             return 0.0

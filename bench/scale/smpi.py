@@ -1,5 +1,5 @@
-"""SimGrid's SMPI as the reference: it sends the messages of a plan over a simulated platform, links shared fairly
-moment by moment by the messages under way (apt-get install libsimgrid-dev)."""
+"""Runs SimGrid's SMPI as the reference: it sends the messages of a plan over a simulated platform, on which messages
+under way share links fairly at each moment (apt-get install libsimgrid-dev)."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ import numpy as np
 
 from bench.scale.platforms import FatTree, Platform, Torus
 
-HOP = 1e-7  # s, of a link
-MOST_MESSAGES = 70_000  # of an exchange: half a minute to a minute of a core
-STEPS = 500  # moments at which bandwidths are shared anew: those nearer each other are taken as one
+HOP = 1e-7  # s, latency of a link
+MOST_MESSAGES = 70_000  # of an exchange; simulating them takes up to a minute on one core
+STEPS = 500  # most moments at which bandwidths are shared anew; moments that are closer count as one
 SETTINGS = (
     "smpi/privatization:no",
     "contexts/factory:raw",
@@ -46,7 +46,8 @@ def build(folder: Path) -> Path:
 
 
 def platform_file(platform: Platform) -> str:
-    """As SimGrid reads it, but for ports of nodes narrower than their links. Memory is read and written."""
+    """Returns the platform file for SimGrid, without ports of nodes that are narrower than their links. A message
+    through memory is read and written."""
     network, node = platform.network, platform.node
     if isinstance(network, Torus):
         topology, shape = "TORUS", ",".join(str(n) for n in network.shape if n > 1)
@@ -67,7 +68,8 @@ def platform_file(platform: Platform) -> str:
 
 
 def hosts(platform: Platform) -> list[int]:
-    """SimGrid's number of each node: it counts along x first, and goes along what it counts first."""
+    """Returns SimGrid's number of each node. SimGrid numbers along x first, and routes along its first direction
+    first."""
     numbers = np.arange(platform.network.nodes)
     if isinstance(platform.network, Torus):
         return numbers.reshape(platform.network.shape[::-1]).transpose(2, 1, 0).ravel().tolist()
@@ -75,12 +77,12 @@ def hosts(platform: Platform) -> list[int]:
 
 
 def seconds(program: Path, messages: np.ndarray, platform: Platform, *, about: float, timeout: float = 3600) -> float:
-    """s of an exchange; `about`: what it may take. `messages` (n, 3): sender, receiver, bytes."""
+    """Returns the time of an exchange in s. `about`: the expected time. `messages` (n, 3): sender, receiver, bytes."""
     ranks = platform.ranks
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         lines: list[list[str]] = [[] for _ in range(ranks)]
-        # Each rank sends first to the one after it, as ranks that all begin with rank 0 would queue there.
+        # Each rank sends first to the next one, because ranks that all begin with rank 0 would queue there.
         turns = np.argsort((messages[:, 1] - messages[:, 0]) % ranks, kind="stable")
         for sender, receiver, n_bytes in messages[turns].tolist():
             lines[sender].append(f"{receiver} {n_bytes} 1")

@@ -1,8 +1,8 @@
 """Tessera: molecular simulation for parallel machines.
 
 `tessera.system` reads and writes system files, `tessera.prepare` makes them from other programs' inputs,
-`tessera.launch` starts the engine, `tessera.plots` draws what a run has written. `tessera.Simulation` is the engine in
-this process, on the ranks of an mpi4py communicator. Nothing heavy is imported before it is used.
+`tessera.launch` starts the engine, and `tessera.plots` draws the output of a run. `tessera.Simulation` is the engine in
+this process, on the ranks of an mpi4py communicator. Large packages are imported only when they are used.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`python -m tessera`."""
+"""Makes `python -m tessera` run the command line."""
 
 from tessera.cli import main
 

@@ -1,6 +1,6 @@
-"""The command `tessera`: finds the subcommand, turns failures into one line.
+"""The command `tessera` finds the subcommand and prints failures in one line.
 
-Exit status: 0 done, 1 something broke, 2 the input is wrong; a run gives the engine's own.
+The exit status is 0 for success, 1 for a failure and 2 for wrong input; a run ends with the engine's status.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ import click
 
 from tessera.version import __version__
 
-#: name → where it is defined, one line for the list
+#: name → module and function, and the line in the list of commands
 COMMANDS = {
     "prepare": ("tessera.commands.prepare:prepare", "Make a system file from CHARMM, AMBER, GROMACS or OpenMM inputs."),
-    "make": ("tessera.commands.make:make", "Make a system file from nothing: water boxes, crystals."),
+    "make": ("tessera.commands.make:make", "Make a system file without input files: water boxes, crystals."),
     "replicate": ("tessera.commands.replicate:replicate", "Repeat a system along its box vectors."),
     "run": ("tessera.commands.run:run", "Run a simulation."),
-    "energy": ("tessera.commands.energy:energy", "Energies and forces of a system file."),
-    "explain": ("tessera.commands.explain:explain", "Say how a run would be laid out, without running it."),
-    "machine": ("tessera.commands.machine:machine", "Measure the network, draw it, lay ranks out on it."),
-    "fft": ("tessera.commands.fft:fft", "Say how a distributed Fourier transform would be laid out."),
-    "plot": ("tessera.commands.plot:plot", "Draw what a run has written."),
+    "energy": ("tessera.commands.energy:energy", "Compute energies and forces of a system file."),
+    "explain": ("tessera.commands.explain:explain", "Show the plan of a run, without running it."),
+    "machine": ("tessera.commands.machine:machine", "Measure the network, draw it, place ranks on it."),
+    "fft": ("tessera.commands.fft:fft", "Show the plan of a distributed Fourier transform."),
+    "plot": ("tessera.commands.plot:plot", "Draw the output of a run."),
 }
 
 
-#: words of the field that are no commands here → what to know instead
+#: usual words that are no commands here → the hint in the message
 OTHER_WORDS = {
     "minimise": "there is no minimiser yet; start from a structure that another program has relaxed",
     "equilibrate": "there is no thermostat yet, so no equilibration; `run` at constant energy is what there is",
@@ -58,7 +58,7 @@ _SPELLINGS = {
 
 
 class LazyGroup(click.Group):
-    """A group whose commands are imported when they are called, so that `tessera --help` is quick."""
+    """A group of commands that are imported when they are called, so that `tessera --help` is fast."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -109,7 +109,7 @@ def cli(context: click.Context) -> None:
 
 
 def main() -> NoReturn:
-    """Runs the command line; never returns."""
+    """Runs the command line and ends the process."""
     sys.exit(_status())
 
 
@@ -134,7 +134,7 @@ def _status() -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except OSError as error:
-        # Files are named by those who open them; what has no name is standard output on a full disk, all but surely.
+        # Errors of files have a file name. An error without one is almost certainly standard output on a full disk.
         click.echo(f"tessera: error: {error.filename or 'standard output'}: {error.strerror}", err=True)
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
@@ -144,7 +144,8 @@ def _status() -> int:
     except Exception as error:
         if os.environ.get("TESSERA_TRACEBACK", "") not in ("", "0"):
             traceback.print_exc()
-        # What the user did wrong has a message made for the user; of the rest, the kind of error helps to find it.
+        # Tessera's own exceptions have a message for the user. For others the class of the exception helps to find the
+        # cause.
         meant = type(error).__module__.startswith("tessera.")
         click.echo(f"tessera: error: {error if meant else f'{type(error).__name__}: {error}'}", err=True)
         if not meant:

@@ -1,11 +1,11 @@
-"""What goes wrong in the engine, with the words of its command line."""
+"""Exceptions of the engine, with the messages of its command line."""
 
 from __future__ import annotations
 
 
 class InputError(ValueError):
-    """Settings, a system, a checkpoint or arrays that can't be used; raised by all ranks alike."""
+    """Settings, a system, a checkpoint or arrays can't be used; all ranks raise it."""
 
 
 class RunError(RuntimeError):
-    """A simulation that can't go on: atoms that blow up, a disk that is full; raised by all ranks alike."""
+    """A simulation can't go on, as where it blows up or the disk is full; all ranks raise it."""

@@ -1,15 +1,16 @@
-"""Three-dimensional Fourier transforms of NumPy arrays that are spread over the ranks of an MPI communicator.
+"""Three-dimensional Fourier transforms of NumPy arrays that are distributed over the ranks of an MPI communicator.
 
     transform = Transform((128, 128, 128), comm=MPI.COMM_WORLD)
-    x = field[transform.input_slices]          # what this rank owns of the points
-    y = transform.forward(x)                   # what it owns of the spectrum: rfftn(field)[transform.output_slices]
+    x = field[transform.input_slices]          # this rank's part of the points
+    y = transform.forward(x)                   # its part of the spectrum: rfftn(field)[transform.output_slices]
     x = transform.backward(y)                  # x again
 
-As in `numpy.fft`, forward does not scale, backward divides by the number of points, and real points have their last
-direction halved. Results are the same bits on any number of ranks and threads and with any scheme, since a line is
-always transformed by the same plan. Any shape and any number of ranks will do; a rank may own nothing.
+As in `numpy.fft`, forward does not scale, backward divides by the number of points, and the spectrum of real points has
+about half the length in its last direction. Results are the same bits on any number of ranks and threads and with any
+scheme, because a line is always transformed by the same plan. Any shape and any number of ranks are possible; a rank
+may have no points.
 
-Needs the compiled part of Tessera for the MPI that mpi4py runs on; without a communicator, neither.
+It needs the compiled part of Tessera for the MPI that mpi4py uses; without a communicator it needs neither.
 """
 
 from __future__ import annotations
@@ -30,36 +31,37 @@ __all__ = ["FftError", "Transform", "exchanges", "schemes"]
 
 Slices = tuple[slice, slice, slice]
 
-#: of a mesh: complex numbers of 16 bytes, in addresses of 64 bits
+#: The most points of a mesh: complex numbers of 16 bytes in addresses of 64 bits.
 MOST_POINTS = 2**58
 
 
 class FftError(ValueError):
-    """A transform that can't be made, or an array that does not fit one; raised by all ranks alike."""
+    """A transform can't be made, or an array does not fit it; all ranks raise it."""
 
 
 def schemes() -> list[str]:
-    """Names of the ways to lay a transform out over ranks."""
+    """Returns the names of the ways to distribute a transform over ranks."""
     return list(_module("serial").schemes())
 
 
 def exchanges() -> list[str]:
-    """Names of the ways to carry out an exchange between ranks."""
+    """Returns the names of the ways to carry out an exchange between ranks."""
     return list(_module("serial").exchanges())
 
 
 class Transform:
-    """Transforms of one shape on one communicator. Making one, and each transform, is collective.
+    """Transforms of one shape on one communicator. The constructor and each transform are collective.
 
-    `shape`: points along x, y, z. `comm`: an mpi4py communicator; None: this process alone. `kind`: "r2c" real points,
-    or "c2c" complex. `dtype`: a NumPy type of either precision, float32 or float64 (complex64 and complex128 say the
-    same). `scheme`: one of `schemes()`; "auto": of least predicted time; "trial": of least measured time, which later
-    transforms find in $XDG_CACHE_HOME/tessera. `threads` of this rank work on it. `batch`: arrays have that many
-    fields, a leading dimension, which are transformed at once. `shared_memory`: ranks of one host read what others have
-    for them where it is; False: everything goes in messages. `machine`: the map that `tessera machine measure` wrote,
-    by which the scheme is chosen and ranks take their places in it; None: the one that TESSERA_MACHINE names, or none;
-    rank 0 reads it for all. `exchange`: one of `exchanges()`; "auto": "pairwise", or "collectives" where the map
-    predicts a gain. print(transform) says what was chosen, and why. Raises FftError.
+    `shape`: points along x, y, z. `comm`: an mpi4py communicator; None: this process alone. `kind`: "r2c" for real
+    points, or "c2c" for complex ones. `dtype`: a NumPy type of either precision, float32 or float64 (complex64 and
+    complex128 mean the same). `scheme`: one of `schemes()`; "auto": the one with the least predicted time; "trial": the
+    one with the least measured time, which later transforms find in $XDG_CACHE_HOME/tessera. `threads`: the number of
+    threads of this rank. `batch`: the number of fields in an array, its leading dimension, which are transformed
+    together. `shared_memory`: ranks of one host read each other's data directly; False: all data go in messages.
+    `machine`: the map from `tessera machine measure`, by which the scheme and the places of ranks are chosen; None: the
+    map that TESSERA_MACHINE names, or none; rank 0 reads it for all. `exchange`: one of `exchanges()`; "auto":
+    "pairwise", or "collectives" where the map predicts a gain. print(transform) shows the choice and its reason. Raises
+    FftError.
     """
 
     def __init__(
@@ -148,10 +150,10 @@ class Transform:
         return self._local(self.output_slices)
 
     def forward(self, x: ArrayLike, out: NDArray[Any] | None = None) -> NDArray[Any]:
-        """This rank's part of the spectrum of the field of which `x` is this rank's part. Collective.
+        """Transforms this rank's part `x` of the points and returns its part of the spectrum. Collective.
 
-        Arrays that are not contiguous or of another type are copied first. `out`: where the result goes, contiguous and
-        of the right type. Raises FftError on all ranks if anything does not fit on one.
+        Arrays that are not contiguous or of another type are copied first. `out`: the array for the result, contiguous
+        and of the right type. Raises FftError on all ranks if an array of any rank does not fit.
         """
         with self._one_at_a_time:
             x, out = self._arrays(x, self.input_shape, self.input_dtype, out, self.output_shape, self.complex_dtype)
@@ -159,7 +161,7 @@ class Transform:
         return out
 
     def backward(self, y: ArrayLike, out: NDArray[Any] | None = None) -> NDArray[Any]:
-        """The inverse of `forward`: backward(forward(x)) is x but for rounding. `y` is kept. Collective."""
+        """Inverts `forward`: backward(forward(x)) is x within rounding. `y` does not change. Collective."""
         with self._one_at_a_time:
             y, out = self._arrays(y, self.output_shape, self.complex_dtype, out, self.input_shape, self.input_dtype)
             (self._native.backward_real if self.kind == "r2c" else self._native.backward_complex)(y, out)
@@ -182,7 +184,7 @@ class Transform:
         out_shape: tuple[int, ...],
         out_dtype: np.dtype[Any],
     ) -> tuple[NDArray[Any], NDArray[Any]]:
-        """The arrays to read and to write, checked on all ranks."""
+        """Returns the arrays to read and to write, after a check on all ranks."""
         complaint = ""
         try:
             values = _fitting(given, shape, dtype)
@@ -201,7 +203,8 @@ class Transform:
 
 
 def _aligned_empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
-    """An array that begins on a cache line: vectors of neighbouring lines then lie in one each, not in two."""
+    """Returns an array that begins on a cache line, so that a vector of neighbouring lines is in one cache line, not
+    two."""
     size = int(np.prod(shape)) * dtype.itemsize
     memory = np.empty(size + 64, np.uint8)
     begin = -memory.ctypes.data % 64
@@ -209,7 +212,7 @@ def _aligned_empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]
 
 
 def _fitting(given: ArrayLike, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Contiguous values of that shape and type, copied if they have to be. Raises FftError."""
+    """Returns contiguous values of that shape and type, copied if necessary. Raises FftError."""
     try:
         values = np.asarray(given)
     except (TypeError, ValueError, RuntimeError) as error:
@@ -272,7 +275,7 @@ def _checked_number(name: str, value: Any) -> int:
 
 
 def _checked_path(machine: Any) -> str:
-    """Of the map; empty: none."""
+    """Returns the path of the map, or an empty string for none."""
     try:
         return os.environ.get("TESSERA_MACHINE", "") if machine is None else os.fsdecode(machine)
     except TypeError:
@@ -292,7 +295,7 @@ def _module(flavour: str) -> ModuleType:
 
 
 def _module_of(comm: Any) -> ModuleType:
-    """The compiled module for the MPI that the communicator belongs to."""
+    """Returns the compiled module for the communicator's MPI."""
     try:
         return flavours.module_of("fft", comm)
     except ImportError as error:

@@ -1,4 +1,4 @@
-"""Replacing files: a name holds the whole old content or the whole new one, and only regular files are replaced."""
+"""Replaces files: a name always has the whole old content or the whole new one, and only regular files are replaced."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from pathlib import Path
 
 @contextmanager
 def replaced(path: str | Path) -> Iterator[Path]:
-    """A new, empty file beside `path` to write to; when the block ends it takes the place of `path`.
+    """Yields a new, empty file beside `path` to write to; when the block ends it takes the place of `path`.
 
-    A symbolic link stays: what it points to is replaced. If the block fails, `path` is as it was.
+    A symbolic link stays, and its target is replaced. If the block fails, `path` is unchanged.
 
     Raises `OSError` where the folder is missing, or where a folder, a device or a pipe has the name.
     """
@@ -33,13 +33,13 @@ def replaced(path: str | Path) -> Iterator[Path]:
 
 
 def write_text(path: str | Path, text: str) -> None:
-    """Replaces the file by a text, as `replaced` does."""
+    """Replaces the file's content by a text, in the way of `replaced`."""
     with replaced(path) as temporary:
         temporary.write_text(text)
 
 
 def _place_of(path: Path) -> Path:
-    """The file that holds the content, or will hold it: the one that links lead to."""
+    """Returns the file that has or will have the content, after following links."""
     if path.exists() and not path.is_file():
         kind = "is a folder" if path.is_dir() else "is no regular file but a device, a pipe or the like"
         raise OSError(errno.EINVAL, kind, str(path))
@@ -52,7 +52,7 @@ def _place_of(path: Path) -> Path:
 
 
 def _create_beside(place: Path) -> Path:
-    """Named so that the engine finds what a killed process of this host has left."""
+    """Creates a file with a name by which the engine finds files that a killed process of this host has left."""
     for number in itertools.count():
         name = f".tessera.{socket.gethostname()}.{os.getpid()}.{number}.part"
         with suppress(FileExistsError):

@@ -1,4 +1,4 @@
-"""The compiled module that belongs to the MPI of a communicator: each is built once for each MPI and once without."""
+"""Loads the compiled module for the MPI of a communicator. Each module is built once for each MPI and once without."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 def load(part: str, flavour: str) -> ModuleType:
-    """`tessera._<part>_<flavour>`. Raises `ImportError` with how to mend it."""
+    """Imports `tessera._<part>_<flavour>`. Raises `ImportError` that says how to mend it."""
     try:
         return importlib.import_module(f"tessera._{part}_{flavour}")
     except ImportError as error:
@@ -18,12 +18,12 @@ def load(part: str, flavour: str) -> ModuleType:
 
 
 def is_communicator(comm: Any) -> bool:
-    """Whether it is one of mpi4py's, of one group."""
+    """Returns whether `comm` is an mpi4py communicator of one group."""
     return hasattr(comm, "allgather") and not getattr(comm, "is_inter", False)
 
 
 def module_of(part: str, comm: Any) -> ModuleType:
-    """The one built for the MPI that the communicator belongs to. Raises `ImportError`."""
+    """Returns the module that is built for the communicator's MPI. Raises `ImportError`."""
     if comm is None or comm.size == 1:
         return load(part, "serial")
     from mpi4py import MPI
@@ -36,5 +36,5 @@ def module_of(part: str, comm: Any) -> ModuleType:
 
 
 def handle_of(module: ModuleType, comm: Any) -> int | None:
-    """What a module takes for the communicator."""
+    """Returns the handle by which the module takes the communicator."""
     return None if comm is None or module.__name__.endswith("serial") else comm.py2f()

@@ -1,13 +1,13 @@
-"""Starting the engine: which build of it, under which `mpirun`, with which options.
+"""Starts the engine: chooses its build, its `mpirun` and their options.
 
 The engine is built once for each MPI (`tessera-md-openmpi`, `tessera-md-mpich`) and once without (`tessera-md-serial`);
-so is the probe that measures the machine (`tessera-probe-*`, never without). A build runs only under the `mpirun` of
-its own MPI, so the two are chosen together.
+the probe that measures the machine (`tessera-probe-*`) is always built with MPI. A build runs only under the `mpirun`
+of its own MPI, so the two are chosen together.
 
-An `mpirun` answers signals in ways of its own: Open MPI's hands some on at once, others a second later, followed by
-SIGKILL after another, and ends with status 1; MPICH's dies of SIGHUP. All hand SIGUSR1 on, and the engine takes it as a
-request to write its checkpoint and end. So `tessera run` stays above its `mpirun` (`supervise`) and says everything
-with SIGUSR1; its exit status is what the engine's would be alone.
+Each `mpirun` reacts to signals in its own way. Open MPI's forwards some at once and others after a second, sends
+SIGKILL after another second, and ends with status 1; MPICH's dies of SIGHUP. All forward SIGUSR1, which the engine
+takes as a request to write its checkpoint and end. So `tessera run` stays the parent of its `mpirun` (`supervise`) and
+sends every request as SIGUSR1; its exit status is the one that the engine has without a launcher.
 
 Environment: `TESSERA_BIN` (folder of the engines), `TESSERA_MPIRUN` (a launcher, perhaps with options, as in
 `srun --mpi=pmix`).
@@ -34,7 +34,7 @@ import click
 
 FLAVOURS = ("openmpi", "mpich", "serial")
 BATCH_JOBS = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID")
-MOST_ON_A_CORE = 4  # ranks × threads that need no flag
+MOST_ON_A_CORE = 4  # ranks × threads that are allowed without --oversubscribe
 _NAMES = {"openmpi": "Open MPI", "mpich": "MPICH", "serial": "no MPI"}
 
 
@@ -44,28 +44,28 @@ oversubscribe_option = click.option(
 
 
 class LaunchError(click.ClickException):
-    """The engine or its `mpirun` can't be found or used: says what was looked for and how to mend it."""
+    """Raised where the engine or its `mpirun` can't be found or used; says what was looked for and how to mend it."""
 
     exit_code = 2
 
 
 @dataclass(frozen=True)
 class Launcher:
-    """An `mpirun` and the MPI it belongs to (None: it does not say)."""
+    """An `mpirun` and its MPI (None: unknown)."""
 
     words: tuple[str, ...]
     flavour: str | None
 
 
 def engine_folders() -> list[Path]:
-    """The folders in which engines are looked for; the first that has one counts."""
+    """Returns the folders in which engines are looked for; the first that has one counts."""
     package = Path(__file__).resolve().parent
     folders = [Path(os.environ["TESSERA_BIN"])] if os.environ.get("TESSERA_BIN") else []
     return [*folders, package / "bin", package.parents[1] / "build" / "release" / "bin"]
 
 
 def engines(program: str = "tessera-md") -> dict[str, Path]:
-    """Flavour → engine (or another program built for each MPI), of those that are there."""
+    """Returns flavour → path of the engine (or of another program built for each MPI), for those that exist."""
     found: dict[str, Path] = {}
     for folder in engine_folders():
         for flavour in FLAVOURS:
@@ -77,7 +77,7 @@ def engines(program: str = "tessera-md") -> dict[str, Path]:
 
 @functools.cache
 def flavour_of(words: tuple[str, ...]) -> str | None:
-    """Which MPI a launcher belongs to, from what `--version` says."""
+    """Returns the MPI of a launcher, from its output with `--version`."""
     try:
         result = subprocess.run(
             [*words, "--version"], capture_output=True, text=True, timeout=20, stdin=subprocess.DEVNULL
@@ -93,9 +93,9 @@ def flavour_of(words: tuple[str, ...]) -> str | None:
 
 
 def launchers() -> Iterator[Launcher]:
-    """The launchers at hand, the one that the user means first: TESSERA_MPIRUN alone if set, else those on the path,
-    the site's before what PyPI's mpich puts beside this Python (an environment that is first on the path must not hide
-    the cluster's own)."""
+    """Yields launchers in order of preference: TESSERA_MPIRUN alone if it is set, else those on the path. The mpirun
+    that PyPI's mpich puts beside this Python comes last, because an environment that is first on the path must not hide
+    the cluster's own."""
     chosen = os.environ.get("TESSERA_MPIRUN")
     if chosen:
         words = tuple(shlex.split(chosen))
@@ -105,7 +105,7 @@ def launchers() -> Iterator[Launcher]:
         return
     own = str(Path(sys.executable).parent)
     folders = [folder for folder in os.environ.get("PATH", "").split(os.pathsep) if folder] + [own]
-    folders.sort(key=lambda folder: os.path.realpath(folder) == os.path.realpath(own))  # stable
+    folders.sort(key=lambda folder: os.path.realpath(folder) == os.path.realpath(own))  # a stable sort
     seen = set()
     for name in ("mpirun", "mpiexec", "mpirun.openmpi", "mpiexec.mpich", "mpiexec.hydra"):
         for folder in folders:
@@ -116,7 +116,7 @@ def launchers() -> Iterator[Launcher]:
 
 
 def usable_cores() -> int:
-    """Hardware threads that this process may use."""
+    """Returns the number of hardware threads that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -130,10 +130,10 @@ def engine_command(
     oversubscribe: bool = False,
     program: str = "tessera-md",
 ) -> list[str]:
-    """The whole command that runs the engine (or another program) with these arguments.
+    """Returns the whole command that runs the engine (or another program) with these arguments.
 
-    `mpi` is a flavour or `auto`: one rank needs no MPI; several take the first `mpirun` that an engine is built for.
-    Raises LaunchError.
+    `mpi` is a flavour or `auto`: one rank needs no MPI; several ranks take the first `mpirun` for which an engine is
+    built. Raises LaunchError.
     """
     if ranks < 1:
         raise LaunchError(f"{ranks} ranks; give at least 1 (-n)")
@@ -155,12 +155,13 @@ def engine_command(
 
 
 def is_placed_by_others() -> bool:
-    """Whether a batch system or a launcher of the user's own knows hosts and cores."""
+    """Returns whether a batch system or the user's own launcher places ranks on hosts and cores."""
     return any(name in os.environ for name in (*BATCH_JOBS, "TESSERA_MPIRUN"))
 
 
 def _refuse_crowd(ranks: int, threads: int) -> None:
-    """Ranks that wait keep a core busy; hundreds on a few cores bring a machine to a halt."""
+    """Refuses too many ranks: ranks that wait keep a core busy, and hundreds on a few cores bring a machine to a
+    halt."""
     cores = usable_cores()
     if ranks * threads > MOST_ON_A_CORE * cores:
         each = f" × {threads} threads" if threads > 1 else ""
@@ -171,7 +172,7 @@ def _refuse_crowd(ranks: int, threads: int) -> None:
 
 
 def program_path(program: str, flavour: str) -> Path:
-    """The path of a program built for that MPI. Raises LaunchError."""
+    """Returns the path of a program built for that MPI. Raises LaunchError."""
     return _built(engines(program) or _missing(program), flavour)
 
 
@@ -212,19 +213,20 @@ def _choose(built: dict[str, Path], mpi: str, ranks: int) -> tuple[Launcher, str
 def _options(flavour: str, ranks: int, threads: int) -> list[str]:
     options = ["-n", str(ranks)]
     if flavour == "openmpi":
-        options.append("-q")  # the engine has said what was wrong; no banner below it
+        options.append("-q")  # the engine has printed its message, so Open MPI's banner is not needed
         if not any(name in os.environ for name in BATCH_JOBS):
-            options.append("--oversubscribe")  # its slots are cores, not hardware threads
+            options.append("--oversubscribe")  # Open MPI's slots are cores, not hardware threads
         if hasattr(os, "geteuid") and os.geteuid() == 0:
             options.append("--allow-run-as-root")
-        # Binding to one core would put all threads of a rank there, or several ranks.
+        # Binding to one core would put all threads of a rank, or several ranks, on it.
         if threads > 1 or ranks * threads > usable_cores():
             options += ["--bind-to", "none"]
     return options
 
 
 def execute(command: Sequence[str]) -> NoReturn:
-    """Becomes the command: signals and the exit status are then its own. Raises LaunchError."""
+    """Replaces this process by the command, so that signals and the exit status are those of the command. Raises
+    LaunchError."""
     sys.stdout.flush()
     sys.stderr.flush()
     try:
@@ -235,30 +237,32 @@ def execute(command: Sequence[str]) -> NoReturn:
 
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1)
 SAME_REQUEST = 1.0  # seconds; as in cpp/tessera/comm/stop_signal.h
-ASK_AGAIN = 2.0  # seconds, as a launcher that has not started its ranks yet may lose a signal
-FAILURES = (2, 3, 70)  # of the engine
+ASK_AGAIN = 2.0  # seconds; a launcher that has not started its ranks yet may lose a signal
+FAILURES = (2, 3, 70)  # exit status of an engine that failed
 
 
 def supervise(command: Sequence[str]) -> NoReturn:
-    """Runs a launcher of engines to its end; ends with the engine's status, or with 128 + the signal that stopped it.
+    """Runs a launcher of engines to its end, and ends with the engine's status, or with 128 + the signal that stopped
+    it.
 
     SIGTERM, SIGINT, SIGHUP and SIGUSR1 ask the run to stop with a checkpoint. Signals within a second are one request;
-    the third makes the launcher kill its ranks, the fourth kills the launcher. Should this process be killed, the
-    launcher gets SIGTERM. Raises LaunchError.
+    the third makes the launcher kill its ranks, the fourth kills the launcher. If this process is killed, the launcher
+    gets SIGTERM. Raises LaunchError.
     """
     sys.stdout.flush()
     sys.stderr.flush()
-    stops = {number for number in STOP_SIGNALS if signal.getsignal(number) != signal.SIG_IGN}  # nohup
+    stops = {number for number in STOP_SIGNALS if signal.getsignal(number) != signal.SIG_IGN}  # nohup ignores some
     watched = stops | {signal.SIGCHLD, signal.SIGTSTP}
     before = signal.pthread_sigmask(signal.SIG_BLOCK, watched)
 
     def in_child() -> None:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        with contextlib.suppress(OSError, AttributeError):  # Linux alone has it
+        with contextlib.suppress(OSError, AttributeError):  # only Linux has it
             ctypes.CDLL(None).prctl(1, signal.SIGTERM)  # PR_SET_PDEATHSIG
 
     try:
-        # A session of its own: a terminal's Ctrl-C reaches this process alone, and so the ranks as SIGUSR1 only.
+        # The launcher has a session of its own, so a terminal's Ctrl-C reaches only this process, and the ranks only
+        # get SIGUSR1.
         launcher = subprocess.Popen(
             list(command), stdin=subprocess.DEVNULL, start_new_session=True, preexec_fn=in_child
         )
@@ -292,15 +296,15 @@ def _hand_on(launcher: subprocess.Popen[bytes], requests: int) -> None:
 
 
 def _sleep_with(launcher: subprocess.Popen[bytes]) -> None:
-    """Suspends the run on Ctrl-Z, until `fg` or `bg`."""
+    """Suspends the run on Ctrl-Z until `fg` or `bg`."""
     launcher.send_signal(signal.SIGTSTP)
     os.kill(os.getpid(), signal.SIGSTOP)
     launcher.send_signal(signal.SIGCONT)
 
 
 def _status_of_run(status: int, asked: int) -> int:
-    """Exit status of `tessera run` by that of the launcher: negative for a signal that it died of itself; where a rank
-    died of one, 128 + signal under Open MPI, the signal under MPICH."""
+    """Returns the exit status of `tessera run` from that of the launcher. The launcher's is negative if it died of a
+    signal itself. If a rank died of a signal, it is 128 + signal under Open MPI and the signal under MPICH."""
     if status in (0, *FAILURES):
         return status
     if asked:
@@ -327,7 +331,7 @@ def start(
     oversubscribe: bool = False,
     dry_run: bool = False,
 ) -> None:
-    """Runs the engine in place of this process (several ranks: below it), or prints the command."""
+    """Runs the engine in place of this process (with several ranks, as its child), or prints the command."""
     command = engine_command(arguments, ranks=ranks, threads=threads, mpi=mpi, oversubscribe=oversubscribe)
     if dry_run:
         click.echo(shlex.join(command))
@@ -341,8 +345,8 @@ def start(
 
 
 def check(arguments: Sequence[str], ranks: int) -> None:
-    """Asks the engine without MPI whether a run would start on so many ranks; where it would not, prints what the
-    engine says and ends with its status."""
+    """Asks the engine without MPI whether a run would start on this number of ranks. If not, prints the engine's
+    message and ends with its status."""
     serial = engines().get("serial")
     if serial is None:
         return

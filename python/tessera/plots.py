@@ -1,4 +1,4 @@
-"""Pictures of a run: energies, temperature, pressure and drift from `energy.csv`, the time of each phase from
+"""Draws a run: energies, temperature, pressure and drift from `energy.csv`, and the time of each phase from
 `report.json`."""
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# A palette that stays apart for all kinds of colour vision (Okabe and Ito, 2008).
+# Colours that people with any kind of colour vision can distinguish (Okabe and Ito, 2008).
 _BLUE, _ORANGE, _GREEN, _RED, GREY = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#5A6270"
 
 STYLE = {
@@ -44,7 +44,7 @@ STYLE = {
 
 
 class PlotError(Exception):
-    """There is nothing to draw: says what was looked for and how to mend it."""
+    """Raised where there is nothing to draw; says what was looked for and how to mend it."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,8 @@ class EnergyTable:
 
 
 def read_energy_table(path: str | Path) -> EnergyTable:
-    """The table of a run, also while it is being written (half a last row is left out). Raises PlotError."""
+    """Reads the table of a run, also while it is being written (an incomplete last row is left out). Raises
+    PlotError."""
     path = Path(path)
     try:
         with path.open(newline="") as file:
@@ -83,7 +84,7 @@ def read_energy_table(path: str | Path) -> EnergyTable:
 
 
 def plot_run(folder: str | Path, output: str | Path) -> Path:
-    """Draw the run in `folder` to `output` (PNG, PDF or SVG by its ending) and return that path. Raises PlotError."""
+    """Draws the run in `folder` to `output` (PNG, PDF or SVG by its ending) and returns that path. Raises PlotError."""
     folder, output = Path(folder), Path(output)
     table = read_energy_table(folder / "energy.csv")
     if len(table.values["step"]) == 0:
@@ -114,8 +115,8 @@ def plot_run(folder: str | Path, output: str | Path) -> Path:
 
 
 def save(figure: Figure, output: Path) -> None:
-    """Write the picture in the format that the ending of its name says. Raises PlotError."""
-    if not output.suffix:  # matplotlib would add one: a file of another name
+    """Writes the picture in the format of its name's ending. Raises PlotError."""
+    if not output.suffix:  # matplotlib would add an ending and write a file of another name
         raise PlotError(f"{output}: a picture's name has to end in .png, .pdf or .svg")
     try:
         with replaced(output) as temporary:
@@ -127,7 +128,7 @@ def save(figure: Figure, output: Path) -> None:
 
 
 def _read_report(path: Path) -> dict[str, Any] | None:
-    """The report, or None while the run has not ended."""
+    """Returns the report, or None while the run has not ended."""
     try:
         report = json.loads(path.read_text())
     except FileNotFoundError:
@@ -142,7 +143,7 @@ def _title(folder: Path, report: dict[str, Any] | None) -> str:
     if report is None:
         return f"{name}: no report yet"
     ranks, threads = report.get("ranks", 1), report.get("threads", 1)
-    steps = report.get("last_step", report.get("steps", 0))  # of all legs
+    steps = report.get("last_step", report.get("steps", 0))  # including those before restarts
     parts = [name, f"{report.get('n_atoms', 0):,} atoms", f"{steps:,} steps"]
     parts.append(f"{ranks} rank{'s' * (ranks != 1)} × {threads} thread{'s' * (threads != 1)}")
     parts.append(f"{report.get('ns_per_day', 0):.3g} ns/day")
@@ -182,7 +183,8 @@ def _plot_energies(axes: Axes, table: EnergyTable) -> None:
 
 
 def _plot_mean(axes: Axes, table: EnergyTable, name: str, colour: str) -> None:
-    """A quantity that fluctuates about a mean: that of the last three quarters, as in the run's report."""
+    """Draws a quantity that fluctuates about a mean, which is taken over the last three quarters as in the run's
+    report."""
     x = _time_axis(axes, table)
     axes.set_title(name.capitalize())
     if name not in table.values:
@@ -200,14 +202,16 @@ def _plot_mean(axes: Axes, table: EnergyTable, name: str, colour: str) -> None:
 
 
 def _settled(rows: int) -> slice:
-    """The last three quarters: a run starts with a jump, while its atoms settle."""
+    """Returns the last three quarters of the rows, because quantities jump at the start of a run while its atoms
+    settle."""
     return slice((rows + 2) // 4 if rows > 1 else 0, None)
 
 
 @dataclass(frozen=True)
 class Drift:
-    """How the conserved energy of a run goes, in kT a degree of freedom: of all rows `change`, and of a straight line
-    through the settled ones (from row `first`) `fit`, both zero where that begins; its `slope` in kT/ns/dof."""
+    """The drift of a run's conserved energy in kT a degree of freedom. `change` is that of all rows, `fit` that of a
+    straight line through the settled rows (from row `first`), and both are zero where the line begins; `slope` is the
+    line's slope in kT/ns/dof."""
 
     change: NDArray[np.float64]
     first: int
@@ -216,12 +220,13 @@ class Drift:
 
 
 def drift_of(table: EnergyTable) -> Drift | None:
-    """None without total energy, kinetic energy and temperature. NaN is the slope of fewer than two settled rows."""
+    """Returns the drift, or None without total energy, kinetic energy and temperature. The slope of fewer than two
+    settled rows is NaN."""
     name = next((n for n in ("conserved", "total") if n in table.values), None)
     if name is None or not {"kinetic", "temperature"} <= set(table.values):
         return None
     settled = _settled(len(table.values[name]))
-    kinetic = float(table.values["kinetic"][settled].mean())  # of ½ kT a degree of freedom
+    kinetic = float(table.values["kinetic"][settled].mean())  # ½ kT a degree of freedom
     y = table.values[name] / (2 * kinetic) if kinetic > 0 else np.zeros_like(table.values[name])
     time = table.values["time"]
     late = time[settled]
@@ -233,7 +238,7 @@ def drift_of(table: EnergyTable) -> Drift | None:
 
 
 def _plot_drift(axes: Axes, table: EnergyTable) -> None:
-    """The scale is that of the settled rows: the jump at the start may leave the picture."""
+    """Draws the drift on the scale of the settled rows, so the jump at the start may be outside the picture."""
     x = _time_axis(axes, table)
     axes.set_title("Energy drift")
     drift = drift_of(table)

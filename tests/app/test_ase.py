@@ -1,4 +1,4 @@
-"""`tessera.ase`: energies, forces and stress as ASE has them, against differences of energies."""
+"""`tessera.ase`: energies, forces and stress in ASE's conventions agree with differences of energies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command line: help, unknown words, failures in one line, exit status."""
+"""Tests the command line: help, unknown words, failures in one line and the exit status."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The engine's command line where something fails: paths, a full standard output; and its plans."""
+"""Tests the engine's command line where paths are bad or standard output is full, and the plans that it explains."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ ENGINE = ENGINES / "tessera-md-serial"
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory, run_program: Run) -> Path:
-    """A folder with a water box, a run file of a few steps and paths that nothing can be."""
+    """Returns a folder with a box of water, a run file of a few steps, and paths that can be neither read nor
+    written."""
     folder = tmp_path_factory.mktemp("engine")
     make = [sys.executable, "-m", "tessera", "make", "water", "--atoms", "3000", "-o", folder / "water.tsr"]
     run_program(make)
@@ -79,7 +80,7 @@ def test_a_check_says_what_a_run_would(run_program: Run, place: Path) -> None:
 
 
 def test_many_ranks_are_refused_at_once(run_program: Run, place: Path) -> None:
-    """Too many ranks are refused: 500 on two cores once brought a machine to a halt."""
+    """Too many ranks are refused: 500 ranks on two cores once brought a machine to a halt."""
     begin = time.monotonic()
     run = [sys.executable, "-m", "tessera", "run", place / "run.toml", "-n"]
     done = run_program([*run, "500"], check=False, env={"TESSERA_BIN": str(ENGINES)})

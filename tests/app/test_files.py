@@ -1,4 +1,4 @@
-"""Files that commands write: whole or not at all, and only in the place of regular files."""
+"""Commands write a file whole or not at all, and they replace regular files only."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_what_is_no_place_of_a_file(tmp_path: Path, name: str) -> None:
 
 @pytest.mark.parametrize("kib", [0, 1, 4, 8, 16, 32, 48, 64, 68])
 def test_no_room_for_a_system_file(tmp_path: Path, kib: int) -> None:
-    """A full disk gives one message, though HDF5 crashes when a write fails."""
+    """A full disk gives one message, although HDF5 itself crashes when a write fails."""
     path = tmp_path / "water.tsr"
     write(make_water(24), path)
     before = path.read_bytes()

@@ -1,4 +1,4 @@
-"""Finding engines and launchers, with stand-ins for both: shell scripts that say who they are."""
+"""Engines and launchers are found. Shell scripts that print their own name stand in for both."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def script(path: Path, text: str) -> Path:
 
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A folder with engines of all flavours in `bin` and nothing on the path."""
+    """Yields a folder with engines of all flavours in `bin`; nothing is on the path."""
     for flavour in launch.FLAVOURS:
         script(tmp_path / "bin" / f"tessera-md-{flavour}", f'echo "{flavour} engine $*"')
     monkeypatch.setattr(launch, "engine_folders", lambda: [tmp_path / "bin"])
@@ -82,7 +82,7 @@ def test_the_engine_follows_the_launcher_that_it_was_built_for(place: Path) -> N
 
 
 def test_the_sites_launcher_goes_before_the_one_beside_python(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also where the environment that holds this Python is first on the path."""
+    """This holds also where the environment of this Python is first on the path."""
     site = script(place / "path" / "mpirun", OPEN_MPI)
     script(place / "mpirun", MPICH)
     monkeypatch.setenv("PATH", f"{place}:{place / 'path'}")
@@ -146,7 +146,7 @@ def test_what_is_missing_is_named(place: Path) -> None:
 
 
 def engine(folder: Path, text: str) -> dict[str, str]:
-    """An environment in which `tessera run` starts this script."""
+    """Returns an environment in which `tessera run` starts this script."""
     script(folder / "tessera-md-serial", text)
     return {**os.environ, "PYTHONPATH": PYTHON, "TESSERA_BIN": str(folder)}
 
@@ -198,8 +198,8 @@ def test_the_engine_is_told_whether_it_writes_to_a_terminal(
 
 
 def supervised(folder: Path, text: str, *words: str) -> tuple[dict[str, str], list[str]]:
-    """An environment and a command in which `tessera run -n 2` starts this script as its mpirun."""
-    for flavour in ("openmpi", "serial"):  # the second is asked first whether so many ranks can run
+    """Returns an environment and a command by which `tessera run -n 2` starts this script as its mpirun."""
+    for flavour in ("openmpi", "serial"):  # the serial engine first says whether so many ranks can run
         script(folder / f"tessera-md-{flavour}", "exit 0")
     mpirun = script(folder / "mpirun", f'case "$1" in --version) echo "Open MPI";; *) {text};; esac')
     environment = {**os.environ, "PYTHONPATH": PYTHON, "TESSERA_BIN": str(folder), "TESSERA_MPIRUN": str(mpirun)}
@@ -213,8 +213,8 @@ def supervised(folder: Path, text: str, *words: str) -> tuple[dict[str, str], li
         ("exit 2", 2, ""),
         ("exit 70", 70, ""),
         ("exit 1", 1, ""),
-        ("exit 137", 137, "a rank was ended by SIGKILL"),  # Open MPI's
-        ("exit 9", 137, "a rank was ended by SIGKILL"),  # MPICH's
+        ("exit 137", 137, "a rank was ended by SIGKILL"),  # as Open MPI's mpirun ends
+        ("exit 9", 137, "a rank was ended by SIGKILL"),  # as MPICH's mpirun ends
         ("kill -9 $$", 137, ""),
     ],
 )
@@ -232,8 +232,8 @@ def test_status_of_the_launcher(tmp_path: Path, said: str, status: int, message:
         (signal.SIGINT, "exit 138", 130),
         (signal.SIGHUP, "exit 138", 129),
         (signal.SIGUSR1, "exit 138", 138),
-        (signal.SIGTERM, "exit 1", 143),  # of an mpirun that got the signal too
-        (signal.SIGTERM, "exit 0", 0),  # it was at its last step
+        (signal.SIGTERM, "exit 1", 143),  # an mpirun that got the signal too
+        (signal.SIGTERM, "exit 0", 0),  # the run was at its last step
         (signal.SIGTERM, "exit 3", 3),
     ],
 )

@@ -1,4 +1,4 @@
-"""`tessera machine` on a stored map: what it shows, writes and explains, and what it says of bad input."""
+"""Tests `tessera machine` on a stored map: what it shows, writes and explains, and its messages on bad input."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tessera.machine import plot
 from tessera.machine.quantities import bytes_text, names_text, rate_text, time_text
 
 DATA = Path(__file__).resolve().parents[1] / "data"
-MAP = str(DATA / "two_racks.json")  # a switch of four hosts and a shared medium of three, joined by a thin link
+MAP = str(DATA / "two_racks.json")  # a switch of four hosts and a shared medium of three, joined by a slow link
 EVERY_HOST = {f"n{i}" for i in range(4)} | {f"w{i}" for i in range(3)}
 
 
@@ -31,7 +31,7 @@ def output(*arguments: str | Path) -> str:
 
 
 def error(*arguments: str | Path) -> str:
-    """The message of a command that must fail with exit status 2, in one line."""
+    """Returns the one-line message of a command, which must fail with exit status 2."""
     result = run(*arguments)
     assert result.exit_code == 2, result.output
     message = result.output.strip().splitlines()[-1].removeprefix("Error: ")
@@ -63,7 +63,8 @@ SIZES = [1, 1000, 1_000_000]
 
 
 def measured_map(path: Path) -> Path:
-    """The map with times of its links, a tenth longer where a host's number is odd; n0 and n1 were not measured."""
+    """Writes the map with times of its links. They are a tenth longer where a host's number is odd; the pair n0 and n1
+    was not measured."""
     content = json.loads(Path(MAP).read_text())
     whole, *leaves = content["network"]["subnets"]
 
@@ -85,7 +86,7 @@ def measured_map(path: Path) -> Path:
 
 @pytest.fixture
 def drawn(monkeypatch: pytest.MonkeyPatch) -> list[Figure]:
-    """Figures that were to be written, in turn."""
+    """Returns a list to which each figure is appended in place of being written."""
     figures: list[Figure] = []
     write = plot.save
 
@@ -102,7 +103,7 @@ def test_show_draws_a_picture(tmp_path: Path, drawn: list[Figure]) -> None:
     assert f"wrote {picture}" in output("show", MAP, "--plot", picture)
     assert picture.read_bytes().startswith(b"\x89PNG")
     assert "can't write" in str(run("show", MAP, "--plot", tmp_path / "none" / "map.png").exception)
-    matrix, tree, rates, _ = drawn[0].axes  # and the bar of colours
+    matrix, tree, rates, _ = drawn[0].axes  # the fourth is the colour bar
     assert matrix.get_title("left") == "Time of 128 KiB between hosts, by the links"
     assert not rates.containers  # no point was measured
     links = ["93.6 Mbit/s\nup-link 9.36 Mbit/s", "9.2 Mbit/s\nup-link 9.2 Mbit/s", "9.36 Mbit/s"]
@@ -110,7 +111,8 @@ def test_show_draws_a_picture(tmp_path: Path, drawn: list[Figure]) -> None:
 
 
 def test_show_draws_what_was_measured(tmp_path: Path, drawn: list[Figure]) -> None:
-    """The matrix of the longest message, holes where nothing is known, and points beside the lines of the links."""
+    """The matrix is that of the longest message, with gaps where nothing is known; points stand beside the links'
+    lines."""
     output("show", measured_map(tmp_path / "map.json"), "--plot", tmp_path / "map.svg")
     matrix, _, rates, bar = drawn[0].axes
     assert matrix.get_title("left") == "Time of 1 MB between hosts"
@@ -276,10 +278,10 @@ def test_explain_orders_candidates_and_chooses_one() -> None:
         7,
     )
     seconds = [candidate["seconds"] for candidate in content["candidates"]]
-    # Of those within 4 % of the fastest the one with the fewest messages stands first.
+    # The first is the one with the fewest messages among all within 4 % of the fastest.
     assert seconds[1:] == sorted(seconds[1:]) and seconds[0] <= 1.05 * min(seconds)
     assert len(seconds) > 3
-    # 1.3 MB over the thin link of 1.17 MB/s: no candidate can be quicker, and none says it is.
+    # No candidate can move 1.3 MB over the link of 1.17 MB/s in less time than this.
     assert min(seconds) > 1.3 / 1.17
     gains = content["native_seconds"] / seconds[0] >= 1.1
     assert content["chosen"] == (content["candidates"][0]["plan"] if gains else "native")

@@ -1,4 +1,4 @@
-"""Pictures of a run: they are drawn, also of runs that are short, unfinished or damaged."""
+"""Pictures of a run are drawn, also where the run is short, unfinished or damaged."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def texts(figure: Figure) -> list[str]:
 
 @pytest.fixture
 def drawn(monkeypatch: pytest.MonkeyPatch) -> list[Figure]:
-    """The figures that plots save."""
+    """Returns a list to which each saved figure is appended."""
     figures: list[Figure] = []
     monkeypatch.setattr(plots, "save", lambda figure, output: figures.append(figure))
     return figures
@@ -74,14 +74,14 @@ def test_the_name_of_the_run_pressure_and_one_unit_of_drift(tmp_path: Path, draw
 def test_the_start_is_left_out_of_the_drift_and_of_its_scale(tmp_path: Path, drawn: list[Figure]) -> None:
     write_run(tmp_path, 400)
     lines = (tmp_path / "energy.csv").read_text().splitlines(keepends=True)
-    for row in range(1, 40):  # total energy far off while the run settles
+    for row in range(1, 40):  # the total energy is far off while the run settles
         cells = lines[row].split(",")
         cells[4] = str(float(cells[4]) - 500)
         lines[row] = ",".join(cells)
     (tmp_path / "energy.csv").write_text("".join(lines))
     drift = drift_of(read_energy_table(tmp_path / "energy.csv"))
     assert drift is not None and drift.first == 100
-    # 0.01 kcal/mol a row of 0.2 ps, over twice the kinetic energy; noise of 1 kcal/mol over 60 ps
+    # The total energy rises by 0.01 kcal/mol in each row of 0.2 ps; the noise is 1 kcal/mol over 60 ps.
     assert drift.slope == pytest.approx(50 / 28000, abs=4 * 1000 / 28000 * np.sqrt(12 / 300) / 60)
     plot_run(tmp_path, tmp_path / "run.png")
     (axes,) = (axes for axes in drawn[0].axes if axes.get_title(loc="left") == "Energy drift")
@@ -92,7 +92,7 @@ def test_the_start_is_left_out_of_the_drift_and_of_its_scale(tmp_path: Path, dra
 def test_columns_and_units(tmp_path: Path) -> None:
     write_run(tmp_path, 3)
     with (tmp_path / "energy.csv").open("a") as file:
-        file.write("300,0.6,140")  # being written
+        file.write("300,0.6,140")  # a row that is still being written
     table = read_energy_table(tmp_path / "energy.csv")
     assert table.values["step"].tolist() == [0, 100, 200]
     assert table.unit["kinetic"] == "kcal/mol"

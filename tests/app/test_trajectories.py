@@ -1,4 +1,4 @@
-"""DCD and H5MD as other people's readers see them: frames, times, boxes. The files come from `io_test`."""
+"""Other programs' readers find the right frames, times and boxes in DCD and H5MD files, which `io_test` writes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BOXES = {
 
 @pytest.fixture(scope="module")
 def samples(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with triclinic.dcd, triclinic.h5, cuboid.dcd and cuboid.h5."""
+    """Returns a folder with triclinic.dcd, triclinic.h5, cuboid.dcd and cuboid.h5."""
     for folder in launch.engine_folders():
         program = folder.parent / "test" / "io_test"
         if program.exists():

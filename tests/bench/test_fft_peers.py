@@ -1,4 +1,4 @@
-"""What bench.fft.peers makes of the times that it has measured."""
+"""Tests what bench.fft.peers computes from measured times."""
 
 from bench.fft.peers import Case, broken_promises, ratios
 

@@ -1,4 +1,4 @@
-"""What the benchmarks of single-node MD compute around the runs."""
+"""Tests what the benchmarks of single-node MD compute before and after their runs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def report(lj: str) -> dict[str, Any]:
 
 def test_larger_systems_run_fewer_steps_but_never_too_few() -> None:
     assert [growth.steps_of(n, 390) for n in (24_000, 96_000, 3_000_000)] == [390, 90, growth.LEAST_STEPS]
-    assert growth.steps_of(3_000_000, 5) == 5  # who asks for less gets less
+    assert growth.steps_of(3_000_000, 5) == 5  # a lower number of steps that is asked for is kept
 
 
 @pytest.mark.parametrize("text", ["", "a", "4,x", "0,1"])

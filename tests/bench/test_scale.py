@@ -1,4 +1,5 @@
-"""Routes, loads and times of the static model (bench/scale), on networks small enough to count by hand."""
+"""Tests routes, loads and times of the static model (bench/scale) on networks that are small enough to count by
+hand."""
 
 import json
 from dataclasses import replace
@@ -16,7 +17,7 @@ NODE = Node(injection=8.0, memory=100.0, latency=0.5, overhead=0.25, gap=0.0, in
 
 
 def walk(torus: Torus, a: int, b: int) -> dict[tuple[int, tuple[int, ...], int], int]:
-    """Links that a message takes, step by step: (direction, place that it leaves, way) → how often."""
+    """Follows a message link by link; returns how often it takes each link (direction, node that it leaves, way)."""
     at, goal = list(np.unravel_index(a, torus.shape)), np.unravel_index(b, torus.shape)
     taken: dict[tuple[int, tuple[int, ...], int], int] = {}
     for d, k in enumerate(torus.shape):
@@ -58,7 +59,7 @@ def test_loads_of_a_torus_are_those_of_messages_that_walk(shape: tuple[int, int,
 
 
 def test_a_ring_of_four_by_hand() -> None:
-    # From 0 to 1 over one link, to 2 up over two, to 3 down over one.
+    # Node 0 reaches node 1 over one link, node 2 over two links upwards, and node 3 over one link downwards.
     torus = Torus((1, 1, 4), 1.0)
     loads = torus.loads(laid(torus, (0, 1, 1), (0, 2, 10), (0, 3, 100)).kept)
     assert loads.reshape(3, -1)[2].reshape(2, 4).tolist() == [[11, 10, 0, 0], [100, 0, 0, 0]]
@@ -68,7 +69,7 @@ def test_fat_tree_by_hand() -> None:
     tree = FatTree(8, 1.0, down=2, up=2)  # leaves of 2 nodes, groups of 2 leaves
     kept = laid(tree, (0, 1, 1), (0, 3, 10), (0, 6, 100)).kept
     leaf_up, leaf_down, high = kept[:8].reshape(4, 2), kept[8:16].reshape(4, 2), kept[16:].reshape(2, 2, 2, 2)
-    assert leaf_up[0].tolist() == [100, 10]  # 6 by port 0, 3 by port 1
+    assert leaf_up[0].tolist() == [100, 10]  # 6 goes by port 0, 3 by port 1
     assert leaf_down[1].tolist() == [0, 10] and leaf_down[3].tolist() == [100, 0]
     assert high[0, 0, 0, 1] == 100 and high[1, 1, 0, 1] == 100 and kept[16:].sum() == 200  # leaf 3: port 1
     assert kept.sum() == 2 * 110 + 200
@@ -97,7 +98,7 @@ def test_the_map_of_a_torus_has_blocks_and_what_leaves_them(shape: tuple[int, in
     subnets = json.loads(core.read_map(str(path)))["network"]["subnets"]
     leaves = [s for s in subnets if "hosts" in s]
     assert {len(s["hosts"]) for s in leaves} == {8}
-    # A cube of 2 × 2 × 2 has 24 links outwards, 8 fewer where the torus is no wider.
+    # A cube of 2 × 2 × 2 nodes has 24 links outwards, and 8 fewer where the torus is no wider than the cube.
     assert {s["uplink"] for s in leaves} == {5.0 * (16 if shape[0] == 2 else 24)}
 
 
@@ -111,7 +112,7 @@ def test_a_survey_of_times_finds_the_routes(network: Torus | FatTree) -> None:
 
 
 def test_messages_of_a_plan_are_what_numpy_counts() -> None:
-    """Bytes that each exchange carries: all that changes hands; the same in pieces as at once."""
+    """Each exchange carries all bytes that change their rank, and carries the same in pieces as at once."""
     plan = core.FftPlan("1d_alltoall", (32, 32, 32), is_real=False, ranks=64)
     assert plan.n_exchanges == 5 and plan.processes == [4, 4, 4]
     for i in range(plan.n_exchanges):
@@ -135,7 +136,8 @@ def test_bricks_cover_the_mesh_and_lie_side_by_side_on_a_node(per_node: int) -> 
 
 
 def test_transforms_begin_with_the_bricks_that_are_given() -> None:
-    """The spectrum of pencils needs an exchange more from bricks; back is the same way."""
+    """A transform of pencils that begins with bricks has one exchange more; backward sends the same messages in
+    reverse."""
     platform = fft.platforms(64)[0]
     own = fft.bricks(32, platform)
     plan = core.FftPlan("pencil", (32,) * 3, is_real=True, ranks=64, input=own)
@@ -158,7 +160,7 @@ def test_the_choice_is_the_quickest_of_the_model() -> None:
 def test_pieces_are_put_together(tmp_path: Path) -> None:
     runner = CliRunner()
     pieces = ["--grids", "64", "--per-node", "1", "--smpi-ranks", "0", "--results", str(tmp_path)]
-    assert runner.invoke(fft.main, ["--kept", "--results", str(tmp_path)]).exit_code == 1  # nothing yet
+    assert runner.invoke(fft.main, ["--kept", "--results", str(tmp_path)]).exit_code == 1  # no results yet
     for networks, ranks in (("torus", "64"), ("fat tree", "64,128")):
         assert runner.invoke(fft.main, [*pieces, "--ranks", ranks, "--networks", networks]).exit_code == 0
     done = runner.invoke(fft.main, ["--kept", "--results", str(tmp_path), "--json"])
@@ -193,7 +195,7 @@ def test_a_step_is_planned_by_the_engines_plans() -> None:
     assert np.prod(plan.bricks[:, 1] - plan.bricks[:, 0], axis=1).sum() == 192 * 144 * 144
     assert np.prod(plan.cell_bricks[:, 1] - plan.cell_bricks[:, 0], axis=1).sum() == np.prod(plan.cells)
     halo = plan.halo(0, 64)
-    assert set(map(tuple, halo[:, :2].tolist())) == set(map(tuple, halo[:, 1::-1].tolist()))  # mutual
+    assert set(map(tuple, halo[:, :2].tolist())) == set(map(tuple, halo[:, 1::-1].tolist()))  # in both directions
     assert (plan.padded[:, 0] < plan.bricks[:, 0]).all() and (plan.padded[:, 1] > plan.bricks[:, 1]).all()
 
 

@@ -1,4 +1,5 @@
-# Prints what tessera_find_mpi() finds: cmake -D… -P find_mpi.cmake. CODE is the checkout, PROJECT_SOURCE_DIR where .venv would be.
+# Prints the result of tessera_find_mpi(): cmake -D… -P find_mpi.cmake. CODE is the checkout, PROJECT_SOURCE_DIR the
+# folder of .venv.
 cmake_minimum_required(VERSION 3.25)
 include(${CODE}/cmake/TesseraMpi.cmake)
 tessera_find_mpi()

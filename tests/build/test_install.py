@@ -1,4 +1,4 @@
-"""`cmake --install`: what is installed runs and can be built against, wherever the folder is."""
+"""What `cmake --install` installs runs, and other programs build against it, wherever the folder is."""
 
 import os
 import shutil
@@ -14,7 +14,7 @@ BUILD = ROOT / "build" / "release"
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory, run_program: Callable) -> Path:
-    """The build of this checkout, installed for /usr under DESTDIR and then moved."""
+    """Installs the build of this checkout for /usr under DESTDIR and moves the folder."""
     if not (BUILD / "cmake_install.cmake").exists():
         pytest.skip("nothing is built in build/release: make build")
     root = tmp_path_factory.mktemp("installed")
@@ -24,7 +24,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory, run_program: Callable) -
 
 
 def bare(installed: Path) -> dict[str, str]:
-    """An environment that knows of the installation by its path alone."""
+    """Returns an environment that finds the installation by its path alone."""
     gone = {"PYTHONPATH": "", "TESSERA_BIN": "", "LD_LIBRARY_PATH": ""}
     return {**gone, "PATH": f"{installed / 'bin'}:{os.environ['PATH']}"}
 
@@ -51,7 +51,7 @@ def test_the_command_finds_its_package_and_engines(installed: Path, tmp_path: Pa
 
 def test_programs_build_against_the_package(installed: Path, tmp_path: Path, mpi: str, run_program: Callable) -> None:
     source = tmp_path / "source"
-    shutil.copytree(ROOT / "examples" / "fft", source)  # away from Tessera's sources
+    shutil.copytree(ROOT / "examples" / "fft", source)  # outside Tessera's sources
     options = [f"-DCMAKE_PREFIX_PATH={installed}", f"-DMPI={mpi}"]
     run_program(["cmake", "-S", source, "-B", tmp_path / "build", *options], timeout=120)
     run_program(["cmake", "--build", tmp_path / "build"], timeout=300)

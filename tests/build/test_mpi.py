@@ -1,5 +1,5 @@
-"""What the configuration finds of MPI, asked with wrappers of our own making: scripts that preprocess with an mpi.h of
-the library they stand for, and print the line that its real wrapper would."""
+"""Tests which MPI libraries the configuration finds. Scripts stand in for compiler wrappers: each preprocesses with an
+mpi.h of its library and prints the line that the library's real wrapper prints."""
 
 import os
 import shutil
@@ -30,7 +30,7 @@ exec c++ -I{include} "$@"
 
 @pytest.fixture
 def site(tmp_path: Path) -> Path:
-    """A machine without MPI: `bin` is all of the path, with the compiler and no wrapper."""
+    """Makes a machine without MPI: the path consists of `bin`, which has the compiler and no wrapper."""
     (tmp_path / "bin").mkdir()
     for name in ("c++", "cc1plus", "as", "sh"):
         found = shutil.which(name)
@@ -40,7 +40,7 @@ def site(tmp_path: Path) -> Path:
 
 
 def install(folder: Path, name: str, header: str, *, option: str = "-show", line: str = "") -> Path:
-    """An MPI library under `folder` with the wrapper bin/`name`."""
+    """Writes an MPI library under `folder`, and returns its wrapper, bin/`name`."""
     for part in ("bin", "include", "lib"):
         (folder / part).mkdir(parents=True, exist_ok=True)
     (folder / "include" / "mpi.h").write_text(textwrap.dedent(header))
@@ -55,7 +55,7 @@ def install(folder: Path, name: str, header: str, *, option: str = "-show", line
 def find(
     site: Path, *folders: Path, environment: dict[str, str] | None = None, **options: object
 ) -> tuple[int, list[str]]:
-    """Exit status and lines of the configuration, with these folders in front of the path."""
+    """Returns the exit status and the lines of the configuration, with these folders in front of the path."""
     cmake = shutil.which("cmake")
     assert cmake
     path = os.pathsep.join(str(folder) for folder in [*folders, site / "bin"])

@@ -1,1 +1,1 @@
-"""A cluster on one Linux machine: hosts are namespaces, links are shaped, MPI is real. `python -m tests.cluster -h`."""
+"""Emulates a cluster on one Linux machine: hosts are namespaces, links have limited rates, and MPI is real."""

@@ -1,4 +1,4 @@
-"""`python -m tests.cluster`: real MPI programs on an emulated cluster."""
+"""The command line `python -m tests.cluster`, which runs real MPI programs on an emulated cluster."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ def up(spec: str) -> None:
 
 @main.command()
 def down() -> None:
-    """Kill all that runs on the hosts and remove everything."""
+    """Kill all processes on the hosts and remove the cluster."""
     namespaces.down()
 
 
 @main.command()
 @click.argument("spec", required=False)
 def show(spec: str | None) -> None:
-    """Networks, cables, and the rate between any two hosts, of SPEC or of what is up."""
+    """Show networks, cables, and the rate between any two hosts, of SPEC or of the cluster that is up."""
     now = namespaces.current()
     if spec is None and now is None:
         raise ClusterError(f"no cluster is up; name a SPEC ({', '.join(names())})")
@@ -92,8 +92,8 @@ def run(
     timeout: float,
     keep: bool,
 ) -> None:
-    """mpirun over the cluster: `run SPEC [options] -- [options of mpirun] PROGRAM…`. It is built, and removed again,
-    unless it is up already. The status is that of mpirun."""
+    """Run a program with mpirun on the cluster: `run SPEC [options] -- [options of mpirun] PROGRAM…`. The cluster is
+    built, and removed at the end, unless it is up already. The exit status is that of mpirun."""
     spec = read(name)
     if shuffle is not None and order is not None:
         raise click.UsageError("--shuffle and --order exclude each other")

@@ -1,4 +1,4 @@
-"""Starting MPI programs on a cluster that is up: command line and environment for each of the two libraries."""
+"""Starts MPI programs on a cluster that is up: makes the command line and the environment for each MPI library."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SUBNET = f"{namespaces.PREFIX}.0/24"
 
 
 def mpirun(mpi: str) -> Path:
-    """The launcher of this MPI on this machine."""
+    """Returns the launcher of this MPI on this machine."""
     for found in launch.launchers():
         if found.flavour == mpi and len(found.words) == 1:
             return Path(found.words[0])
@@ -34,7 +34,7 @@ def mpirun(mpi: str) -> Path:
 
 
 def program(name: str, mpi: str) -> Path:
-    """A program of Tessera that is built for this MPI."""
+    """Returns the path of a program of Tessera that is built for this MPI."""
     folders = launch.engine_folders()
     for folder in folders:
         path = folder / f"{name}-{mpi}"
@@ -45,19 +45,19 @@ def program(name: str, mpi: str) -> Path:
 
 
 def host_by_host(spec: Spec) -> list[str]:
-    """The host of each rank: all slots of the first, then those of the next."""
+    """Returns the host of each rank: ranks fill all slots of the first host, then those of the next."""
     return [host for host, slots in spec.slots.items() for _ in range(slots)]
 
 
 def shuffled(spec: Spec, seed: int) -> list[str]:
-    """The host of each rank, scattered as by a batch system."""
+    """Returns the host of each rank, where ranks are scattered as a batch system may do."""
     order = host_by_host(spec)
     random.Random(seed).shuffle(order)
     return order
 
 
 def read_order(spec: Spec, path: Path) -> list[str]:
-    """The host of each rank from a file: a line each, `HOST`, `HOST:N` or `HOST slots=N` (N ranks in a row)."""
+    """Reads the host of each rank from a file with lines `HOST`, `HOST:N` or `HOST slots=N` (N ranks in a row)."""
     order: list[str] = []
     for number, line in enumerate(path.read_text().splitlines(), 1):
         words = line.partition("#")[0].strip()
@@ -80,8 +80,8 @@ def command(
     nap: int = NAP,
     launcher: Path | None = None,
 ) -> tuple[list[str], dict[str, str]]:
-    """The words that start one rank on each host of `order`, in that order, and their environment. What is set in the
-    environment already stays."""
+    """Returns the words that start one rank on each host of `order`, in that order, and their environment. Variables
+    that are already set keep their values."""
     agent = str(namespaces.STATE / "agent")
     environment = {"TMPDIR": str(namespaces.STATE / "tmp")}
     passed = [name for name in os.environ if name.startswith("TESSERA_")]
@@ -132,7 +132,8 @@ def command(
 def start(
     cluster: Cluster, words: Sequence[str], environment: dict[str, str], *, timeout: float, capture: bool = False
 ) -> subprocess.CompletedProcess[str]:
-    """Runs the launcher on the first host of the cluster until it ends, at most `timeout` seconds (status 124)."""
+    """Runs the launcher on the first host of the cluster until it ends, or for `timeout` seconds (the status is then
+    124)."""
     first = next(host for host in cluster.pids if host != FABRIC)
     limited = ["env", "-C", os.getcwd(), "timeout", "-k", "5", f"{timeout:g}", *words]
     return subprocess.run(
@@ -147,7 +148,7 @@ def start(
 
 @contextmanager
 def cluster_of(spec: Spec, *, keep: bool = False) -> Iterator[Cluster]:
-    """The cluster, built unless it is up already; what was built is removed again."""
+    """Yields the cluster. It is built, and removed at the end, unless it is up already."""
     now = namespaces.current()
     if now is not None and now.spec != str(spec.path):
         raise ClusterError(f"another cluster is up ({now.spec}); remove it with `python -m tests.cluster down`")

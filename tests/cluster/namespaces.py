@@ -1,4 +1,4 @@
-"""Building a cluster from a spec, and removing it.
+"""Builds a cluster from a spec, and removes it.
 
 A host is a set of network, UTS, IPC and mount namespaces: interfaces, a host name, /dev/shm and /etc/hosts of its own,
 so that MPI uses TCP between hosts and shared memory inside one. All bridges and shapers live in one more namespace, the
@@ -25,28 +25,28 @@ from .spec import FABRIC, ClusterError, Network, Spec
 
 STATE = Path(os.environ.get("TESSERA_CLUSTER_STATE", "/run/tessera-cluster"))
 PREFIX = "10.77.0"  # host i is PREFIX.(i+1); seen only inside the namespaces
-FRAME = "overhead 24 mpu 84"  # preamble, checksum and gap: what a frame takes on the wire besides its own bytes
-FRAME_BYTES = 1514  # of the largest, without those
-HOST_QUEUE = 2e6  # bytes waiting in a host for its card
+FRAME = "overhead 24 mpu 84"  # preamble, checksum and gap, which a frame occupies besides its own bytes
+FRAME_BYTES = 1514  # of the largest frame, without the overhead
+HOST_QUEUE = 2e6  # bytes that may wait in a host for its card
 RELAY = Path(__file__).with_name("relay.py")
 
 
 @dataclass(frozen=True)
 class Cluster:
-    """One that is up: its spec, and the process that holds each host's namespaces."""
+    """A cluster that is up: its spec, and the process that holds each host's namespaces."""
 
     spec: str
     pids: dict[str, int]
 
     def enter(self, host: str, *command: str) -> list[str]:
-        """The words that run a command on a host."""
+        """Returns the words that run a command on a host."""
         if host not in self.pids:
             raise ClusterError(f"there is no host {host}; there are {' '.join(h for h in self.pids if h != FABRIC)}")
         return ["nsenter", "-t", str(self.pids[host]), "-n", "-u", "-i", "-m", "--", *command]
 
 
 def current() -> Cluster | None:
-    """The cluster that is up."""
+    """Returns the cluster that is up, if there is one."""
     try:
         found = json.loads((STATE / "state.json").read_text())
         return Cluster(found["spec"], found["pids"])
@@ -63,7 +63,7 @@ def _mac(spec: Spec, host: str, card: int) -> str:
 
 
 def why_not() -> str | None:
-    """Why no cluster can be built here, if so."""
+    """Returns the reason why no cluster can be built here, or None where one can."""
     if os.geteuid() != 0:
         return (
             "emulating a cluster needs root (namespaces, bridges, tc); without: "
@@ -92,7 +92,7 @@ def up(spec: Spec) -> Cluster:
     try:
         for name in (FABRIC, *spec.hosts):
             cluster.pids[name] = _hold(name)
-            # written after each, so that `down` knows all of them whatever happens
+            # written after each, so that `down` finds all of them after any failure
             (STATE / "state.json").write_text(json.dumps({"spec": cluster.spec, "pids": cluster.pids}))
         _cable(spec, cluster)
         _write_agent(spec, cluster)
@@ -107,7 +107,7 @@ def down() -> None:
     spaces = set()
     for pid in (current() or Cluster("", {})).pids.values():
         try:
-            if b"infinity" in Path(f"/proc/{pid}/cmdline").read_bytes():  # the number has not gone to another process
+            if b"infinity" in Path(f"/proc/{pid}/cmdline").read_bytes():  # no other process has got this id meanwhile
                 spaces.add(os.readlink(f"/proc/{pid}/ns/net"))
         except OSError:
             pass
@@ -118,7 +118,7 @@ def down() -> None:
 
 
 def _kill_in(spaces: set[str]) -> bool:
-    """Whether there was anything to kill."""
+    """Kills all processes in these namespaces; returns whether there were any."""
     found = False
     for process in Path("/proc").glob("[0-9]*"):
         try:
@@ -131,7 +131,7 @@ def _kill_in(spaces: set[str]) -> bool:
 
 
 def _hold(name: str) -> int:
-    """Starts the process that keeps a host's namespaces alive; its id."""
+    """Starts the process that keeps a host's namespaces alive; returns its id."""
     setup = f"""set -e; trap '' HUP CHLD; hostname {name}
         mount -t sysfs sysfs /sys; mount -t tmpfs -o size=25% shm /dev/shm
         mount --bind {STATE}/hosts /etc/hosts; ip link set lo up
@@ -153,7 +153,7 @@ def _hold(name: str) -> int:
 
 
 def _write_agent(spec: Spec, cluster: Cluster) -> None:
-    """What stands in for ssh: `agent [options] HOST command…`."""
+    """Writes the program that takes the place of ssh: `agent [options] HOST command…`."""
     cases = " ".join(f"{host}) pid={cluster.pids[host]};;" for host in spec.hosts)
     enter = "nsenter -t $pid -n -u -i -m --"
     agent = STATE / "agent"
@@ -170,10 +170,10 @@ def _write_agent(spec: Spec, cluster: Cluster) -> None:
 
 
 def _cable(spec: Spec, cluster: Cluster) -> None:
-    """All commands of `ip` and `tc`, then one batch of each for each namespace."""
+    """Collects all commands of `ip` and `tc`, then runs one batch of each in each namespace."""
     ip: dict[str, list[str]] = defaultdict(list)
     tc: dict[str, list[str]] = defaultdict(list)
-    ports: dict[str, list[str]] = defaultdict(list)  # of each network
+    ports: dict[str, list[str]] = defaultdict(list)  # the ports of each network
 
     def plug(port: str, network: str) -> None:
         ip[FABRIC].append(f"link set dev {port} master br-{network} gso_max_segs 1 up")
@@ -187,7 +187,7 @@ def _cable(spec: Spec, cluster: Cluster) -> None:
             of_host = f"eth{card} address {_mac(spec, host, card)} netns {cluster.pids[host]}"
             ip[FABRIC].append(f"link add {port} type veth peer name {of_host}")
             plug(port, network.name)
-            ip[host].append(f"link set dev eth{card} gso_max_segs 1 up")  # real frames, none of 64 KiB
+            ip[host].append(f"link set dev eth{card} gso_max_segs 1 up")  # frames of real size instead of 64 KiB
             ip[host] += [f"addr add {address(spec, host)}/24 dev eth0"] if card == 0 else []
             assert network.rate
             tc[host].append(_shaper(f"eth{card}", network.rate, HOST_QUEUE))
@@ -195,7 +195,7 @@ def _cable(spec: Spec, cluster: Cluster) -> None:
                 tc[FABRIC].append(_shaper(port, network.rate, network.buffer))
     for a, b in itertools.permutations(spec.hosts, 2):
         card = spec.card(a, b)
-        # Else hosts ask for each other, and the kernel remembers 1024 answers for all namespaces together.
+        # Otherwise hosts ask for each other's addresses, and the kernel keeps only 1024 answers for all namespaces.
         to = _mac(spec, b, spec.cards[b].index(spec.cards[a][card]) if card else 0)
         ip[a].append(f"neigh add {address(spec, b)} lladdr {to} dev eth{card} nud permanent")
         if card:
@@ -236,7 +236,7 @@ def _shaper(device: str, rate: float, buffer: float) -> str:
 
 
 def _bus(spec: Spec, network: Network, ports: Sequence[str]) -> list[str]:
-    """All frames that enter a segment pass one class; its senders, and what comes over cables, take turns."""
+    """All frames that enter a segment pass one class, in which its senders and the frames from cables take turns."""
     assert network.rate
     device, rate, shares = f"wire-{network.name}", network.rate, len(network.hosts) + 1
     frame = f"burst {FRAME_BYTES} cburst {FRAME_BYTES} quantum {FRAME_BYTES} {FRAME}"

@@ -1,4 +1,5 @@
-/* MPI libraries poll. Where many ranks share few cores, a rank that polls in vain must sleep, or those with work wait.
+/* MPI libraries poll. Where many ranks share few cores, a rank that polls without success must sleep, or
+   ranks with work have to wait.
    Preloaded into every rank; CLUSTER_NAP: microseconds that it sleeps after some empty polls. */
 #define _GNU_SOURCE
 #include <poll.h>

@@ -1,10 +1,10 @@
-"""A small cluster that tests share."""
+"""Defines a small cluster for several tests."""
 
 from __future__ import annotations
 
 
 def two_racks(scale: int) -> str:
-    """The text of a spec: two racks of two hosts with two slots each, rates divided by `scale`."""
+    """Returns the text of a spec: two racks of two hosts with two slots each, and rates divided by `scale`."""
     return f"""
 about = "two racks of two"
 scale = {scale}
@@ -24,7 +24,7 @@ rate = "200mbit"
 
 
 def map_of_two_racks() -> dict[str, object]:
-    """The map that a survey of the cluster would write, without what was measured for it."""
+    """Returns the map that the probe writes of this cluster, without its measurements."""
 
     def link(latency: float, bandwidth: float) -> dict[str, float]:
         return {"latency": latency, "bandwidth": bandwidth}

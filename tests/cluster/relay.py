@@ -1,4 +1,4 @@
-"""A long cable: carries frames between two TAP devices, each some time late. `relay.py DEVICE DEVICE SECONDS`."""
+"""Emulates a long cable: carries frames between two TAP devices with a delay. `relay.py DEVICE DEVICE SECONDS`."""
 
 import contextlib
 import fcntl
@@ -21,14 +21,14 @@ def open_tap(name: str) -> int:
 
 def relay(a: str, b: str, delay: float) -> None:
     taps = [open_tap(a), open_tap(b)]
-    under_way: deque[tuple[float, int, bytes]] = deque()  # when due, where to, the frame
+    under_way: deque[tuple[float, int, bytes]] = deque()  # time of arrival, destination, frame
     while True:
         wait = max(0.0, under_way[0][0] - time.monotonic()) if under_way else None
         for tap in select.select(taps, [], [], wait)[0]:
             under_way.append((time.monotonic() + delay, taps[taps[0] == tap], os.read(tap, 65536)))
         while under_way and under_way[0][0] <= time.monotonic():
             _, to, frame = under_way.popleft()
-            with contextlib.suppress(OSError):  # device down: the frame is lost, as on a real wire
+            with contextlib.suppress(OSError):  # the device is down, and the frame is lost as on a real wire
                 os.write(to, frame)
 
 

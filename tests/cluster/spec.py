@@ -1,4 +1,4 @@
-"""What a cluster looks like: hosts, the networks they are on, the cables between those, from a TOML file.
+"""Reads a TOML file that describes a cluster: its hosts, their networks, and the cables between networks.
 
     about  = "two racks"
     scale  = 10                   # every rate is divided by this (default 1)
@@ -19,8 +19,8 @@
     rate   = "100mbit"            # if slower than its ends
     delay  = "2ms"                # one way; for long, slow links only
 
-The first network that lists a host carries its address. A later one is a further card: talk among the hosts of that
-network goes over it, all else over the first.
+The first network that lists a host carries its address. A later one is a further card: messages among the hosts of that
+network take it, and all others take the first.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ from typing import Any
 import click
 
 SPECS = Path(__file__).with_name("specs")
-FABRIC = "fabric"  # the namespace of all bridges and shapers
-MOST_HOSTS = 250  # addresses of one /24
+FABRIC = "fabric"  # the namespace of all bridges and rate limits
+MOST_HOSTS = 250  # the addresses of one /24 network
 UNITS = {"kbit": 1e3, "mbit": 1e6, "gbit": 1e9, "kb": 1e3, "mb": 1e6, "us": 1e-6, "ms": 1e-3, "s": 1.0}
 KEYS = {
     "": {"about", "scale", "slots", "node_slots", "rates", "switch", "segment", "link"},
@@ -48,11 +48,11 @@ KEYS = {
 
 
 class ClusterError(click.ClickException):
-    """A cluster can't be described, built or used: says what was found and how to mend it."""
+    """Raised where a cluster can't be described, built or used; says what was found and how to mend it."""
 
 
 def quantity(value: object) -> float:
-    """`100mbit` → 1e8 bit/s, `64kb` → 64,000 bytes, `2ms` → 0.002 s."""
+    """Converts a quantity: `100mbit` → 1e8 bit/s, `64kb` → 64,000 bytes, `2ms` → 0.002 s."""
     match = re.fullmatch(r"(\d+\.?\d*)\s*([a-z]+)", str(value).strip().lower())
     if not match or match[2] not in UNITS:
         raise ClusterError(f"{value!r} is no quantity; write a number and one of {', '.join(UNITS)}, as in 100mbit")
@@ -60,7 +60,7 @@ def quantity(value: object) -> float:
 
 
 def expand(names: str | list[str]) -> list[str]:
-    """`n[0-2,5] m` → n0 n1 n2 n5 m; a list item by item."""
+    """Expands `n[0-2,5] m` to n0 n1 n2 n5 m; a list is expanded item by item."""
     words = names.split() if isinstance(names, str) else [word for item in names for word in item.split()]
     found = []
     for word in words:
@@ -76,18 +76,18 @@ def expand(names: str | list[str]) -> list[str]:
 
 @dataclass(frozen=True)
 class Network:
-    """A switch, whose ports have `rate` each way, or a segment, which has it in all."""
+    """A switch, each port of which has `rate` each way, or a segment, which has `rate` in all."""
 
     name: str
     is_bus: bool
     hosts: tuple[str, ...]
-    rate: float | None  # bit/s; None: a switch of no hosts, whose cables say how fast they are
+    rate: float | None  # bit/s; None: a switch without hosts, where each cable has its own rate
     buffer: float  # bytes
 
 
 @dataclass(frozen=True)
 class Cable:
-    """Joins two networks; passes whole frames on."""
+    """A cable that joins two networks and forwards whole frames."""
 
     ends: tuple[str, str]
     rate: float | None  # bit/s; None: as fast as its ends
@@ -97,7 +97,7 @@ class Cable:
 
 @dataclass(frozen=True)
 class Wire:
-    """What messages compete for: one direction of a port or a cable, or a bus."""
+    """A resource that messages share: one direction of a port or of a cable, or a bus."""
 
     name: str
     rate: float  # bit/s
@@ -105,7 +105,7 @@ class Wire:
 
 @dataclass
 class Spec:
-    """A spec file, read and checked. Rates are bit/s after scaling."""
+    """The content of a spec file after all checks. Rates are bit/s after scaling."""
 
     path: Path
     about: str
@@ -128,11 +128,11 @@ class Spec:
         return sum(self.slots.values())
 
     def card(self, a: str, b: str) -> int:
-        """Which card of `a` leads to `b`: that on the last network that both are on, else the first."""
+        """Returns the card of `a` that leads to `b`: the one on the last network that both are on, else the first."""
         return max((i for i, name in enumerate(self.cards[a]) if name in self.cards[b]), default=0)
 
     def route(self, a: str, b: str) -> list[str] | None:
-        """The networks that a frame crosses from one host to another; None where no cables lead there."""
+        """Returns the networks that a frame crosses from one host to another, or None where no cables lead there."""
         start, goal = self.cards[a][self.card(a, b)], self.cards[b][self.card(b, a)]
         came_from: dict[str, str | None] = {start: None}
         todo = [start]
@@ -152,7 +152,7 @@ class Spec:
         return back[::-1]
 
     def wires(self, a: str, b: str) -> list[Wire]:
-        """What a message from one host to another occupies, sender's side first."""
+        """Returns the wires that a message from one host to another occupies, from the sender on."""
         route = self.route(a, b)
         assert route is not None, "checked when the file was read"
         found: list[Wire] = []
@@ -172,11 +172,11 @@ class Spec:
         return found
 
     def path_rate(self, a: str, b: str) -> float:
-        """bit/s of the slowest wire between two hosts, both directions alike."""
+        """Returns the rate, bit/s, of the slowest wire between two hosts; it is the same in both directions."""
         return min(wire.rate for wire in self.wires(a, b))
 
     def show(self) -> str:
-        """For people: networks, cables, and the rate between any two hosts."""
+        """Returns a description for people: networks, cables, and the rate between any two hosts."""
 
         def mbit(rate: float | None) -> str:
             return f"{rate / 1e6:g} Mbit/s" if rate else "–"
@@ -195,12 +195,12 @@ class Spec:
 
 
 def names() -> list[str]:
-    """Tessera's own specs."""
+    """Returns the names of Tessera's own specs."""
     return sorted(path.stem for path in SPECS.glob("*.toml"))
 
 
 def find(name: str) -> Path:
-    """A spec by path, or one of Tessera's own by name."""
+    """Finds a spec by its path, or one of Tessera's own by its name."""
     for path in (Path(name), SPECS / f"{name}.toml"):
         if path.is_file():
             return path.resolve()
@@ -283,7 +283,7 @@ def _cable(table: dict[str, Any], rate: float | None, networks: dict[str, Networ
 
 
 def _check_paths(spec: Spec) -> None:
-    """Frames circle for ever in a loop of bridges, and a host without a way to another is no cluster."""
+    """Refuses loops, in which frames would circle for ever, and hosts without a path to each other."""
     group = {name: name for name in spec.networks}
     for cable in spec.cables:
         a, b = (group[end] for end in cable.ends)
@@ -296,5 +296,5 @@ def _check_paths(spec: Spec) -> None:
 
 
 def pairs(spec: Spec) -> Iterator[tuple[str, str]]:
-    """All ordered pairs of hosts."""
+    """Yields all ordered pairs of hosts."""
     return itertools.permutations(spec.hosts, 2)

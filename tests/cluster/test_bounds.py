@@ -1,4 +1,4 @@
-"""Bounds that follow from a spec's wires, against those found by hand for each network."""
+"""Compares bounds that follow from a spec's wires with bounds that were computed by hand for each network."""
 
 import json
 from pathlib import Path
@@ -17,20 +17,21 @@ def ms(n_bytes: float, mbit: float) -> float:
 
 
 def one_switch(n: int, slots: int, rate: float) -> list[float]:
-    """n hosts with one port each."""
+    """Returns the bounds in ms for n hosts with one port each."""
     halves = (n - 1) / n * S
     exchange = slots * (n * slots - slots) * A
     return [ms(x, rate) for x in (K, M, 2 * halves, halves, halves, exchange)]
 
 
 def groups(n: int, hosts: int, slots: int, rate: float) -> list[float]:
-    """n groups, each host with one slow port out of its group, or a cable in place of all of them (hosts = 1)."""
+    """Returns the bounds in ms for n groups in which each host has one slow port out of its group. With hosts = 1 a
+    cable takes the place of all these ports."""
     halves, ranks = (n - 1) / n * S, hosts * slots
     return [ms(x, hosts * rate) for x in (K, M, 2 * halves, halves, halves, ranks * (n - 1) * ranks * A)]
 
 
 def three_buses(rate: float) -> list[float]:
-    """Of 3, 3 and 2 hosts: what appears on the busiest, message by message."""
+    """Returns the bounds in ms for buses of 3, 3 and 2 hosts, from the messages on the busiest bus."""
     gather = S / 8 * (3 * 2 + 5 * 3 + 3)
     return [ms(x, rate) for x in (3 * K, 3 * M, 6 * S, S * (2 + 3 / 8 + 5 / 8), gather, (3 * 2 + 2 * 3 * 5) * A)]
 
@@ -68,7 +69,7 @@ def test_processors_bound_counts_both_ends_of_what_moves_between_hosts(tmp_path:
         least = bounds.processors_bound(cluster, reduce_scatter, found)
         return least.seconds if least else None
 
-    # Each element is combined over a tree of all 16 hosts; of half of them 8 edges at least have one end there.
+    # Each element is combined over a tree of all 16 hosts. At least 8 edges of a tree have an end in half of the hosts.
     assert seconds(list(cluster.hosts)) == pytest.approx(2 * 15 * S / 1.5e8)
     assert seconds(list(cluster.hosts)[:8]) == pytest.approx(8 * S / 1.5e8)
     assert seconds([]) is None
@@ -85,8 +86,8 @@ def write(folder: Path, text: str) -> spec.Spec:
 )
 @pytest.mark.parametrize("root", ["b0", "f"])
 def test_a_bus_and_a_host_behind_it(tmp_path: Path, far: float, message: float, results: float, root: str) -> None:
-    """Behind a slow card the host is the limit: one message, and all that it gives of the others' results. Else the bus
-    is: three of its hosts receive, or two and the bridge."""
+    """A host behind a slow card sets the limit, by one message and by its part of the others' results. Otherwise the
+    bus sets it: three of its hosts receive, or two of them and the bridge."""
     found = write(
         tmp_path,
         f"""
@@ -108,7 +109,8 @@ def test_a_bus_and_a_host_behind_it(tmp_path: Path, far: float, message: float, 
 
 
 def test_uneven_slots_count(tmp_path: Path) -> None:
-    """Three ranks on one host, one on the other: 3 blocks of 8 KiB one way, 3 the other; S/4 and 3 S/4 of results."""
+    """With three ranks on one host and one on the other, 3 blocks of 8 KiB go each way, and results of S/4 and 3
+    S/4."""
     found = write(
         tmp_path,
         """

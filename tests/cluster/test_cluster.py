@@ -1,4 +1,4 @@
-"""The emulated cluster itself: what specs say, and that a link is as fast as it should be."""
+"""Tests the emulated cluster itself: how specs are read, and that a link has the rate of its spec."""
 
 import shutil
 import subprocess
@@ -12,7 +12,7 @@ import pytest
 from tests.cluster import launch, namespaces, spec
 from tests.cluster.racks import two_racks
 
-PAYLOAD = 1448 / 1538  # of a full frame: without Ethernet's, IP's and TCP's own bytes
+PAYLOAD = 1448 / 1538  # share of a full frame that is left without the headers of Ethernet, IP and TCP
 COMPILERS = {"openmpi": "mpicc.openmpi", "mpich": str(Path(sys.executable).parent / "mpicc")}
 
 FOUR = two_racks(scale=10)
@@ -111,7 +111,7 @@ def test_orders(four: spec.Spec, tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def own_state(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Clusters of this test leave alone one that somebody has up."""
+    """Gives clusters of this test a state folder of their own, so that a cluster that is up stays as it is."""
     folder = tmp_path_factory.mktemp("cluster")
     namespaces.STATE = folder / "state"
 
@@ -130,7 +130,8 @@ def ping_pong(request: pytest.FixtureRequest, tmp_path: Path, own_state: None) -
 
 @pytest.mark.mpi
 def test_a_slow_link_is_as_slow_as_it_should_be(four: spec.Spec, ping_pong: tuple[str, Path]) -> None:
-    """Ranks 0 and 1 share n0 and so memory; 4 is on n2, behind 20 Mbit/s. In the second order 1 is there."""
+    """Ranks 0 and 1 are on n0 and share memory; rank 4 is on n2, behind 20 Mbit/s. In the second order rank 1 is
+    there."""
     mpi, program = ping_pong
     size = 128 << 10
 
@@ -146,12 +147,12 @@ def test_a_slow_link_is_as_slow_as_it_should_be(four: spec.Spec, ping_pong: tupl
         reordered = seconds(cluster, ["n0", "n2", "n1", "n3", "n0", "n2", "n1", "n3"], 1)
         processes = list(cluster.pids.values())
     expected = size * 8 / (20e6 * PAYLOAD)
-    # 5 % are missing at this size while TCP opens its window; the bucket of the shaper gives 3 % too much
+    # At this size the rate is 5 % lower while TCP opens its window; the bucket of the rate limit makes it 3 % higher.
     assert across == pytest.approx(expected, rel=0.15)
     assert reordered == pytest.approx(expected, rel=0.15)
     assert inside < expected / 10
     assert namespaces.current() is None
-    # The last of them may take a moment to go on a busy machine.
+    # On a busy machine the last process may take a moment to end.
     deadline = time.monotonic() + 10
     while any(_is_alive(process) for process in processes) and time.monotonic() < deadline:
         time.sleep(0.1)

@@ -1,4 +1,5 @@
-"""Transforms on an emulated cluster: the map decides where ranks stand, and the bits stay those of one process."""
+"""On an emulated cluster the map decides which part of a transform each rank has; the bits stay those of one
+process."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ LIBRARIES = {"openmpi": "libmpi.so.40", "mpich": str(Path(sys.executable).parent
 @pytest.mark.mpi
 @pytest.mark.parametrize("mpi", launch.MPIS)
 def test_ranks_stand_along_the_network(mpi: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ranks scattered over hosts take other places than their numbers; nothing else changes."""
+    """Ranks that are scattered over hosts take other places than their numbers; nothing else changes."""
     if (reason := namespaces.why_not()) is not None:
         pytest.skip(reason)
     monkeypatch.setattr(namespaces, "STATE", tmp_path / "state")

@@ -1,4 +1,4 @@
-"""Dynamics on an emulated cluster: neighbouring cells go to ranks of one host; the bits stay those of one process."""
+"""On an emulated cluster neighbouring cells go to ranks of one host; the bits of a run stay those of one process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""That the check of the benchmark fails where a promise is broken, and only there."""
+"""The check of the benchmark fails where a promise is broken, and only there."""
 
 import re
 from dataclasses import replace
@@ -75,7 +75,8 @@ def test_timings_are_kept_beside_each_other(tmp_path: Path) -> None:
 
 
 def test_the_lower_bound_is_an_order_statistic() -> None:
-    """The eighth smallest of 25: P(B(25, ½) ≤ 7) = 0.022, ≤ 8: 0.054. The smallest of 5: P(B(5, ½) = 0) = 0.031."""
+    """It is the eighth smallest of 25, since P(B(25, ½) ≤ 7) = 0.022 and P(B(25, ½) ≤ 8) = 0.054, and the smallest of
+    5, since P(B(5, ½) = 0) = 0.031."""
     times = [1.0] * 25
     assert replace(GOOD, ours=times, library=[float(i) for i in range(1, 26)]).least_gain == 8
     assert replace(GOOD, ours=times[:5], library=[3.0, 2.0, 5.0, 4.0, 9.0]).least_gain == 2

@@ -1,4 +1,4 @@
-"""Runs the code in README.md and docs/: each document's blocks in order, in one empty folder of its own.
+"""Runs the code in README.md and docs/: the blocks of each document run in order, in an empty folder.
 
 bash     runs, and must succeed
 python   runs, and must succeed

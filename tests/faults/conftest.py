@@ -8,7 +8,7 @@ from parallel.runs import runs  # noqa: F401
 
 @pytest.fixture
 def tiny_disk(tmp_path: Path) -> Path:
-    """A file system of 1 MB."""
+    """Mounts a file system of 1 MB and yields its folder."""
     path = tmp_path / "tiny"
     path.mkdir()
     command = ["mount", "-t", "tmpfs", "-o", "size=1M", "tmpfs", str(path)]

@@ -1,4 +1,4 @@
-"""A run that blows up ends at once, says which atom, residue, force and step, and leaves its last good checkpoint."""
+"""A run that blows up ends at once, names the atom, residue, force and step, and leaves its last good checkpoint."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def check(process: subprocess.CompletedProcess[str], last_step: int) -> str:
 
 
 def overlapping(folder: Path, distance: float) -> Path:
-    """Two water oxygens at a distance, Å."""
+    """Writes a system in which two water oxygens are `distance` Å apart."""
     system = changed("peptide")
     move = system.fraction[33].astype(np.int64) - system.fraction[2001]
     move[0] += round(distance / system.box[0, 0] * 2**32)
@@ -59,7 +59,7 @@ def test_overlapping_atoms(
 
 @pytest.mark.parametrize("constraints", ["h-bonds", "none"])
 def test_long_time_step(runs: Runs, sizes: dict[str, object], constraints: str) -> None:
-    """50 fs: far beyond what any bond allows."""
+    """A step of 50 fs is far longer than any bond allows."""
     settings: Settings = {
         "dynamics.steps": 200,
         "dynamics.timestep": 50.0,
@@ -69,14 +69,14 @@ def test_long_time_step(runs: Runs, sizes: dict[str, object], constraints: str) 
     }
     found = runs.run(sample("peptide"), settings, **sizes)
     check(found.process, 10)
-    # the checkpoint before it broke is whole
+    # a checkpoint from before the failure is whole
     if (found.folder / "checkpoint.tck").exists():
         fraction, velocity = last_state(found.folder)
         assert len(fraction) == changed("peptide").n_atoms and np.isfinite(velocity).all()
 
 
 def test_the_last_good_checkpoint_stays(runs: Runs, sizes: dict[str, object]) -> None:
-    """Just beyond what bonds to hydrogen allow (period/π): about ten steps pass, and their checkpoints are good."""
+    """The step is just longer than bonds to hydrogen allow (period/π): about ten steps pass with good checkpoints."""
     settings: Settings = {"output.checkpoint_every": 2, "dynamics.timestep": 3.2}
     path = runs.run_file(sample("peptide"), {**settings, "dynamics.constraints": "none"})
     found = runs.start(path, "--set", "dynamics.steps=500", **sizes)

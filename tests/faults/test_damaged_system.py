@@ -1,7 +1,7 @@
 """A damaged system file is refused in one line or gives the energies that it gave before; nothing crashes or hangs.
 
-Numbers carry no checksum: a bit of one that flips gives another system, if one that can be. Everything else of the file
-does.
+Everything in the file but the numbers of its datasets has a checksum. A flipped bit in a number gives another system,
+which is refused only where its values are impossible.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def small(name: str) -> bytes:
 
 
 def raw(path: Path) -> np.ndarray:
-    """Which bytes of a file are numbers of its datasets."""
+    """Returns a mask of the bytes of a file that belong to numbers of its datasets."""
     is_raw = np.zeros(path.stat().st_size, bool)
 
     def mark(_: str, member: object) -> None:
@@ -55,8 +55,8 @@ def raw(path: Path) -> np.ndarray:
 
 
 def damaged(content: bytes, is_raw: np.ndarray, seed: int) -> tuple[bytes, bool]:
-    """A copy with a bit flipped, a byte changed or a block zeroed, mostly where no numbers are; whether numbers were
-    hit."""
+    """Returns a copy with a bit flipped, a byte changed or a block zeroed, mostly outside numbers, and whether numbers
+    were hit."""
     random = np.random.default_rng(seed)
     places = np.flatnonzero(~is_raw) if seed % 5 else np.flatnonzero(is_raw)
     at = int(random.choice(places))
@@ -140,7 +140,7 @@ def test_python_reads_or_refuses_many(tmp_path: Path, part: int) -> None:
 
 
 def test_a_link_that_cannot_be_read_is_not_absent(tmp_path: Path) -> None:
-    """One bit in the group of a template: its dihedrals were gone before, and all else went well."""
+    """One wrong bit in the group of a template once lost its dihedrals without an error."""
     content = small("peptide")
     at = content.index(b"dihedral")
     path = tmp_path / "bit.tsr"
@@ -221,7 +221,7 @@ def test_what_is_not_the_files_own(tmp_path: Path, change: Callable[[h5py.File],
 
 
 def test_packed_by_hdf5_itself(runs: Runs, tmp_path: Path) -> None:
-    """What h5repack makes of a system file is read as before."""
+    """A system file that h5repack has rewritten is read with the same content."""
     path = tmp_path / "packed.tsr"
     path.write_bytes(small("peptide"))
     good = energies(path)

@@ -1,4 +1,5 @@
-"""Bad input: one message that says what was found, a status that is not 0, on one rank and on three, and no hanging."""
+"""Bad input gives one message that says what was found and a status other than 0, on one rank and on three; nothing
+hangs."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ def sizes(request: pytest.FixtureRequest) -> dict[str, object]:
 
 
 def check(process: subprocess.CompletedProcess[str], status: int, *words: str) -> str:
-    """Exactly one message, with these words in it; the message."""
+    """Checks that there is exactly one message and that these words are in it; returns the message."""
     text = process.stderr
     assert process.returncode == status, text
     messages = [line for line in text.splitlines() if line.startswith("tessera-md: error:")]
@@ -118,7 +119,7 @@ def test_not_a_system(runs: Runs, sizes: dict[str, object], tmp_path: Path) -> N
 
 
 def edited(folder: Path, name: str, at: object, value: float) -> Path:
-    """The sample with one number of one dataset replaced."""
+    """Writes the sample with one number of one dataset replaced."""
     path = folder / "edited.tsr"
     shutil.copy(sample("peptide"), path)
     with h5py.File(path, "r+") as file:
@@ -152,7 +153,7 @@ def test_numbers_that_cannot_be(
 
 
 def test_coordinates_that_are_not_numbers(tmp_path: Path) -> None:
-    """They do not get as far as a system file: fractions are integers."""
+    """They can't be written to a system file, because fractions are integers."""
     pytest.importorskip("openmm")
     from prepare.inputs import ALA3_PARAMETERS, SMALL
 
@@ -170,7 +171,7 @@ def test_coordinates_that_are_not_numbers(tmp_path: Path) -> None:
 
 
 def test_full_disk(runs: Runs, sizes: dict[str, object], tiny_disk: Path) -> None:
-    """The disk fills while frames are written; the message names the file and the reason."""
+    """The disk becomes full while frames are written; the message names the file and the reason."""
     settings: Settings = {
         "dynamics.steps": 200,
         "output.folder": str(tiny_disk / "output"),
@@ -190,7 +191,7 @@ def test_folder_that_cannot_be_made(runs: Runs, sizes: dict[str, object], tmp_pa
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 def test_unwritable_folder(runs: Runs, sizes: dict[str, object], tmp_path: Path) -> None:
-    """Root writes anywhere, but for a file system that is read-only."""
+    """The file system is read-only, because root may write anywhere else."""
     folder = tmp_path / "fixed"
     folder.mkdir()
     command = ["mount", "-t", "tmpfs", "-o", "ro,size=1M", "tmpfs", str(folder)]
@@ -247,7 +248,7 @@ def test_restart_of_a_run_that_is_done(runs: Runs, sizes: dict[str, object]) -> 
 
 
 def test_restart_with_another_system(runs: Runs, sizes: dict[str, object], tmp_path: Path) -> None:
-    """Same path, other content: fewer atoms than the checkpoint has."""
+    """The path is the same, but the system has fewer atoms than the checkpoint."""
     system = tmp_path / "system.tsr"
     shutil.copy(sample("peptide"), system)
     path = runs.run_file(system, {"dynamics.steps": 5})

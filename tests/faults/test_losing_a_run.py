@@ -1,4 +1,4 @@
-"""What an earlier run has written, and what is being written, is never lost without a message."""
+"""Files of an earlier run, and those that are being written, are never lost without a message."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 def message(process: subprocess.CompletedProcess[str], status: int, *words: str) -> str:
-    """One line that says what went wrong, with these words in it."""
+    """Checks that standard error has one line with an error, and that these words are in it; returns that line."""
     lines = [line for line in process.stderr.splitlines() if line.startswith("tessera-md: error:")]
     assert process.returncode == status and len(lines) == 1, (process.returncode, process.stderr)
     assert "HDF5-DIAG" not in process.stderr
@@ -58,7 +58,7 @@ def test_overwrite_moves_the_earlier_run_away(runs: Runs) -> None:
 
 
 def overlapping(folder: Path) -> Path:
-    """Two water oxygens at one place: the run fails at step 0 or 1."""
+    """Writes a system with two water oxygens at one place, with which a run fails at step 0 or 1."""
     system = changed("peptide")
     move = system.fraction[33].astype(np.int64) - system.fraction[2001]
     system.fraction[2001:2004] = (system.fraction[2001:2004] + move).astype(np.uint32).astype(np.int32)
@@ -210,7 +210,7 @@ def test_temporaries_of_killed_runs_go(runs: Runs) -> None:
 
 
 def limited(kib: int, *words: str | Path) -> subprocess.CompletedProcess[str]:
-    """A program that may make no file of more than so many KiB."""
+    """Runs a program that can't write a file of more than `kib` KiB."""
     command = ["bash", "-c", f'ulimit -f {kib}; exec "$@"', "bash", *map(str, words)]
     return subprocess.run(command, capture_output=True, text=True, timeout=120)
 
@@ -226,7 +226,7 @@ def test_files_that_may_not_grow(runs: Runs, kind: str, kib: int) -> None:
 
 
 def check_frames(output: Path, kind: str, least: int) -> None:
-    """Readers see so many frames that are whole."""
+    """Checks that a reader finds at least `least` frames, all of them whole."""
     import warnings
 
     mda = pytest.importorskip("MDAnalysis")

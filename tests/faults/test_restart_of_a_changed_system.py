@@ -1,4 +1,4 @@
-"""A restart goes on with the system that its run began with: a change of any number of its file is refused by name."""
+"""A restart continues with the system with which its run began: it names and refuses a change of any number."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ VACUUM: Settings = {
     "dynamics.constraints": "none",
     "output.energy_every": 0,
 }
-Change = tuple[str, str, Callable[[System], None]]  # its name, the part that the refusal names, what it does
+Change = tuple[str, str, Callable[[System], None]]  # name, part in the message, function that changes the system
 
 
 def full() -> System:
-    """A tripeptide whose file has every table with a row to spare, every kind of term and a template to spare."""
+    """Returns a tripeptide with every kind of term, an unused row in every table and an unused template."""
     system = changed("tripeptide")
     field, template = system.force_field, system.templates[0]
     for kind, columns in FORCE_FIELD_COLUMNS.items():
@@ -45,13 +45,14 @@ def full() -> System:
 
 
 def part_of(dataset: str) -> str:
-    """Which part of the fingerprint holds a dataset."""
+    """Returns the name of the fingerprint's part that covers a dataset."""
     part = re.sub(r"^templates/[0-9]+", "templates", dataset)
     return re.sub(r"/(atoms|parameter)$|(?<=nbfix)_(types|lj|ab)$", "", part)
 
 
 def columns(file: Path) -> list[tuple[str, int]]:
-    """All columns of all datasets but those that a checkpoint has itself, and those of a second template."""
+    """Returns all columns of all datasets, without those that a checkpoint holds too and those of the second
+    template."""
     found: list[tuple[str, int]] = []
 
     def visit(name: str, item: object) -> None:
@@ -64,7 +65,7 @@ def columns(file: Path) -> list[tuple[str, int]]:
 
 
 def places(dataset: h5py.Dataset, column: int) -> list[tuple[int, ...]]:
-    """Where a column may be changed: box vectors have zeros that must stay."""
+    """Returns the places at which a column may be changed. Zeros of box vectors have to stay."""
     if dataset.name == "/box":
         return [(column, column)]
     rows = [0, len(dataset) - 1, len(dataset) // 2]
@@ -72,7 +73,7 @@ def places(dataset: h5py.Dataset, column: int) -> list[tuple[int, ...]]:
 
 
 def others(dataset: h5py.Dataset, place: tuple[int, ...]) -> Iterator[object]:
-    """Other values that a place may hold, though not each makes a good file."""
+    """Yields other values for a place. Not every one of them makes a valid file."""
     value = dataset[place]
     if isinstance(value, bytes):
         yield b"#" + value[1:]
@@ -109,7 +110,7 @@ CHANGES = [*of_attributes(), *of_rows()]
 
 @pytest.fixture(scope="module")
 def begun(runs: Runs, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """A run file and the system file that its run began with."""
+    """Returns a run file and the system file with which its run began."""
     system = tmp_path_factory.mktemp("system") / "system.tsr"
     write(full(), system)
     path = runs.run_file(system, VACUUM)
@@ -153,7 +154,7 @@ def test_every_column_of_every_dataset_counts(runs: Runs, begun: tuple[Path, Pat
                 break
         else:
             unnoticed.append((name, column, refusals))
-    # Another number of molecules does not fit the coordinates, nor other numbers of residues the one molecule.
+    # Another number of molecules does not fit the coordinates; other residue numbers do not fit the one molecule.
     refused_anyway = [("instances/residue_numbers", 0), ("instances/residue_numbers", 1), ("instances/runs", 1)]
     assert [(name, column) for name, column, _ in unnoticed] == refused_anyway, unnoticed
     assert {f"{group}/{kind}" for group in ("forcefield", "templates") for kind in TERM_ATOMS} <= parts
@@ -174,7 +175,7 @@ def test_the_length_of_a_settled_water(runs: Runs, tmp_path: Path) -> None:
 
 
 def test_coordinates_blocks_and_the_source_do_not_count(runs: Runs, begun: tuple[Path, Path]) -> None:
-    """A checkpoint has its own."""
+    """A checkpoint has its own coordinates, and the other two change nothing."""
     path, file = begun
     system = full()
     system.source = "another way to the same system"

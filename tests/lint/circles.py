@@ -1,4 +1,4 @@
-"""Finds files that need each other in a circle: none of them can be understood, or tested, before the others."""
+"""Finds files that depend on each other in a circle. None of them can be understood or tested without the others."""
 
 import ast
 import re
@@ -8,12 +8,12 @@ from pathlib import Path, PurePath
 
 ROOT = Path(__file__).resolve().parents[2]
 Graph = dict[str, set[str]]
-# Sources that name what is built upon their header: a registry its entries, the list of messages its check.
+# These sources name users of their own header: a registry names its entries, the list of messages names its check.
 KNOW_THEIR_USERS = re.compile(r"registry\.cpp|pair_scheme\.cpp|collectives/plan\.cpp")
 
 
 def modules() -> Graph:
-    """Modules of the package and those that they import, within functions too."""
+    """Returns the modules that each module of the package imports, also inside functions."""
     found = ROOT.glob("python/**/*.py")
     files = {".".join(f.relative_to(ROOT / "python").with_suffix("").parts).removesuffix(".__init__"): f for f in found}
     graph: Graph = {}
@@ -29,8 +29,8 @@ def modules() -> Graph:
 
 
 def sources() -> tuple[Graph, Graph]:
-    """Headers, each with the source of its name, and those that they include; the same of folders that lie side by
-    side. Tests may include anything; an `-inl.h` is a piece of a source."""
+    """Returns the headers that each header and the source of the same name include, and the same for folders of which
+    neither holds the other. Tests may include anything; an `-inl.h` counts as part of a source."""
     graph: Graph = {}
     folders: Graph = {}
     for file in ROOT.glob("cpp/tessera/**/*.[hc]*"):

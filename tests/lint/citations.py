@@ -1,4 +1,4 @@
-"""Finds citations that docs/bibliography.md does not know: authors with a year, and DOIs."""
+"""Finds citations (authors with a year, and DOIs) that are not in docs/bibliography.md."""
 
 import re
 import sys
@@ -17,7 +17,7 @@ def violations() -> list[str]:
     for path in house.files():
         if path.suffix not in {".h", ".cpp", ".py", ".md", ".toml"} or path.parts[0] == "machines":
             continue
-        text = re.sub(r"\n\s*(//+|#)?\s*", " ", (house.ROOT / path).read_text())  # a citation may go over two lines
+        text = re.sub(r"\n\s*(//+|#)?\s*", " ", (house.ROOT / path).read_text())  # a citation may span two lines
         for match in AUTHORS.finditer(text):
             key = f"{match[1]} ({match[2]})"
             if f"{key}**" not in known:

@@ -1,4 +1,4 @@
-"""House rules that a reader should never have to check by eye."""
+"""Checks the rules of CONTRIBUTING.md that a program can check."""
 
 import re
 import subprocess

@@ -1,11 +1,11 @@
-"""Fails where a library includes one that it may not know (docs/decisions/0002)."""
+"""Finds libraries that include another one that they may not include (docs/decisions/0002)."""
 
 import re
 import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-MAY_USE = {  # of our libraries, besides itself
+MAY_USE = {  # the libraries that each may include, besides itself
     "base": "",
     "machine": "base",
     "collectives": "machine base",
@@ -18,7 +18,7 @@ MAY_USE = {  # of our libraries, besides itself
     "md": "model fft comm machine base",
     "app": "md model io grid fft comm collectives machine base",
 }
-ONLY_IN = {  # headers of others that only some libraries may include
+ONLY_IN = {  # other projects' headers that only some libraries may include
     r"mpi\.h": "comm programs io app",
     r"hdf5\.h|H5.*": "io",
     r"fftw3.*": "fft",

@@ -17,8 +17,9 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 
 @pytest.fixture
 def on_cluster(run_program: Run, tmp_path: Path) -> Iterator[Run]:
-    """Starts a program on all places of an emulated cluster, `on_cluster(spec, mpi, program, *arguments, shuffle=None,
-    timeout=400)`; skips where none can be built. What a start that failed has left up is removed in the end."""
+    """Yields a function that starts a program on all slots of an emulated cluster: `on_cluster(spec, mpi, program,
+    *arguments, shuffle=None, timeout=400)`. Skips the test where no cluster can be built. A cluster that is left up by
+    a failed start is removed at the end."""
     from tests.cluster import namespaces
 
     if (reason := namespaces.why_not()) is not None:

@@ -1,5 +1,5 @@
-"""Transforms of given cases, beside NumPy's: run by test_fft.py on every rank. Prints what each says of itself,
-then in the last line a digest of each spectrum and of the points that come back.
+"""Compares transforms of given cases with NumPy's; test_fft.py runs it on every rank. Prints the description of each
+transform, then in the last line a digest of each spectrum and of the points that come back.
 
     python fft_cases.py CASES.json [mpi]
 """
@@ -20,7 +20,7 @@ Case = dict[str, Any]
 
 
 def field_of(case: Case) -> np.ndarray:
-    """All points, the same on every rank."""
+    """Returns all points, which are the same on every rank."""
     random = np.random.default_rng(len(str(case["shape"])))
     shape = (*([case["batch"]] if case["batch"] else []), *case["shape"])
     field = random.uniform(-1, 1, shape)
@@ -31,7 +31,7 @@ def field_of(case: Case) -> np.ndarray:
 
 
 def digest(comm: Any, part: np.ndarray, where: tuple[slice, ...], shape: tuple[int, ...]) -> str:
-    """Of the whole array whose parts the ranks have; every point must have one owner."""
+    """Returns a digest of the whole array, of which each rank has a part. Every point must have exactly one owner."""
     whole = np.zeros(shape, part.dtype)
     owners = np.zeros(shape, np.int32)
     for other, at in [(part, where)] if comm is None else comm.allgather((part, where)):
@@ -42,7 +42,8 @@ def digest(comm: Any, part: np.ndarray, where: tuple[slice, ...], shape: tuple[i
 
 
 def run(case: Case, comm: Any) -> tuple[list[str], str]:
-    """Digests of the spectrum and of what comes back; what the transform says of itself."""
+    """Runs a case; returns digests of the spectrum and of the points that come back, and the transform's
+    description."""
     transform = fft.Transform(
         tuple(case["shape"]),
         comm=comm,
@@ -60,7 +61,7 @@ def run(case: Case, comm: Any) -> tuple[list[str], str]:
     every = (slice(None),) if case["batch"] else ()
     inside, outside = (*every, *transform.input_slices), (*every, *transform.output_slices)
     x = field[inside]
-    # Errors grow as √log N at most; sums are of size √N.
+    # Errors grow at most as √log N, and sums have the size √N.
     epsilon, size = np.finfo(case["dtype"]).eps, np.sqrt(np.prod(case["shape"]))
     y = transform.forward(x)
     assert y.dtype == np.result_type(case["dtype"], np.complex64)

@@ -1,4 +1,4 @@
-"""Starting the engine in tests: run files from dotted keys, what came of a run, energies and forces as arrays."""
+"""Starts the engine in tests: writes run files from dotted keys, and reads a run's results, energies and forces."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import pytest
 Setting = bool | int | float | str | list[int]
 Settings = dict[str, Setting]
 
-#: of most runs: cut-offs that the small box holds, no chatter
+#: settings of most runs: the small box allows these cut-offs
 SHORT_RANGE: Settings = {"interactions.cutoff": 9.0, "interactions.switch": 8.0}
 
 
@@ -26,7 +26,7 @@ def toml_value(value: Setting) -> str:
 
 
 def write_run_file(path: Path, settings: Settings) -> Path:
-    """Writes a run file; `settings` are by "section.key"."""
+    """Writes a run file; the keys of `settings` are "section.key"."""
     sections: dict[str, list[str]] = {}
     for name, value in settings.items():
         section, key = name.split(".")
@@ -36,7 +36,7 @@ def write_run_file(path: Path, settings: Settings) -> Path:
 
 
 def read_table(path: Path) -> dict[str, np.ndarray]:
-    """The columns of energy.csv by name (without unit)."""
+    """Returns the columns of energy.csv by name (without unit)."""
     with path.open() as file:
         rows = list(csv.reader(line for line in file if not line.startswith("#")))
     names = [name.split(" [")[0] for name in rows[0]]
@@ -44,7 +44,7 @@ def read_table(path: Path) -> dict[str, np.ndarray]:
 
 
 def wait_for(process: subprocess.Popen[str], path: Path, size: int = 1) -> None:
-    """Waits until a file has `size` lines or more."""
+    """Waits until a file has at least `size` lines."""
     begin = time.monotonic()
     while time.monotonic() - begin < 90:
         if path.exists() and path.read_bytes().count(b"\n") >= size:
@@ -76,14 +76,14 @@ class Outcome:
 
 
 class Runs:
-    """Runs in a folder of their own; `sizes` are mpi, ranks and threads."""
+    """Starts runs, each in a folder of its own; `sizes` are mpi, ranks and threads."""
 
     def __init__(self, run_engine: Callable[..., subprocess.CompletedProcess[str]], work: Path) -> None:
         self.run_engine, self.work, self.count = run_engine, work, 0
         self.hashes: dict[str, str] = {}
 
     def run_file(self, system: Path, settings: Settings, name: str = "") -> Path:
-        """A run file in a new folder, whose output goes to `output` beside it."""
+        """Writes a run file into a new folder; the run's output goes to `output` beside it."""
         self.count += 1
         place = self.work / (name or f"run{self.count}")
         place.mkdir(parents=True, exist_ok=True)
@@ -98,14 +98,14 @@ class Runs:
         return self.start(self.run_file(system, settings), check=check, **sizes)
 
     def hash_of_one_rank(self, system: Path, settings: Settings) -> str:
-        """The result of the run without MPI on one thread; it is computed once."""
+        """Returns the state hash of the run without MPI on one thread; it is computed once."""
         key = f"{system} {sorted(settings.items(), key=str)}"
         if key not in self.hashes:
             self.hashes[key] = self.run(system, settings, timeout=600).hash
         return self.hashes[key]
 
     def energy(self, system: Path, settings: Settings | None = None, **sizes: Any) -> dict[str, Any]:
-        """The object that --energy --json prints."""
+        """Returns the object that --energy --json prints."""
         return dict(json.loads(self.energy_text(system, settings, **sizes)))
 
     def energy_text(self, system: Path, settings: Settings | None = None, *more: str, **sizes: Any) -> str:
@@ -114,7 +114,7 @@ class Runs:
         return str(self.run_engine("--energy", system, "--json", *words, *more, **sizes).stdout)
 
     def forces(self, system: Path, settings: Settings | None = None, **sizes: Any) -> tuple[dict[str, Any], np.ndarray]:
-        """Energies, and forces (n,3) kcal/mol/Å in id order."""
+        """Returns that object, and forces (n,3) kcal/mol/Å in id order."""
         self.count += 1
         path = self.work / f"forces{self.count}.npy"
         found = json.loads(self.energy_text(system, settings, "--forces", str(path), **sizes))

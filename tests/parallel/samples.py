@@ -1,9 +1,8 @@
-"""Systems to run: each is written once a session, into a folder that goes when the session ends.
+"""Systems to run. Each is written once a session, into a folder that is removed when the session ends.
 
 `peptide` is the small one: a tripeptide (CHARMM22 with CMAP) in about 1,000 rigid waters, at 300 K; `half_empty` has a
-vacuum of the same size beside it. `water` is 24,000
-atoms of water on a lattice, `dhfr` the 23,558 atoms of the demo, `tripeptide` and `dipeptide` have no box. The others
-need the reference data.
+vacuum of the same size beside it. `water` is 24,000 atoms of water on a lattice, `dhfr` is the 23,558 atoms of the
+demo, and `tripeptide` and `dipeptide` have no box. The others need the reference data.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ from tessera.prepare.gromacs import prepare_gromacs
 from tessera.system import System, read, write
 from tessera.system.blocks import to_fraction
 
-VELOCITY_UNIT = 2.0**-20  # Å/ps, of checkpoints
+VELOCITY_UNIT = 2.0**-20  # Å/ps; the unit in checkpoints
 RECORD = np.dtype([("id", "<i8"), ("place", "<i4", 3), ("velocity", "<i4", 3), ("moved", "<i4", 3)])
 
 
@@ -45,14 +44,14 @@ def folder() -> Path:
 
 @cache
 def sample(name: str) -> Path:
-    """The system file of a name above."""
+    """Returns the system file of one of the names above."""
     path = folder() / f"{name}.tsr"
     write(_MAKERS[name](), path)
     return path
 
 
 def data(*parts: str) -> Path:
-    """A path of the reference data, or a loud skip."""
+    """Returns a path in the reference data; skips the test with a message where there is none."""
     if not os.environ.get("TESSERA_DATA"):
         pytest.skip(NO_DATA)
     return Path(os.environ["TESSERA_DATA"], *parts)
@@ -102,9 +101,9 @@ def _genesis() -> System:
 
 
 def join(first: System, second: System, keep: np.ndarray) -> System:
-    """One molecule of each template of `first` among those molecules of `second`'s one template that `keep` says.
+    """Puts one molecule of each template of `first` among those molecules of `second` for which `keep` is true.
 
-    The box is that of `second`; both have the same rules.
+    `second` has one template, and the box is its box. Both systems have the same combination rule.
     """
     assert first.lj_rule == second.lj_rule and len(second.templates) == 1
     a, b = first.force_field, copy.deepcopy(second.force_field)
@@ -138,7 +137,7 @@ def put_into_water(solute: System, atoms: int, clearance: float = 2.4) -> System
 
 
 def last_state(output: Path) -> tuple[np.ndarray, np.ndarray]:
-    """Fractions (n,3) int32 and velocities (n,3) Å/ps of a run's newest checkpoint, in id order."""
+    """Returns fractions (n,3) int32 and velocities (n,3) Å/ps of a run's newest checkpoint, in id order."""
     content = (output / "checkpoint.tck").read_bytes()
     begin = content.index(b"\n", content.index(b"\n") + 1) + 1
     header = json.loads(content.splitlines()[1])
@@ -149,7 +148,7 @@ def last_state(output: Path) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _relax(system: System, rounds: tuple[tuple[float, int], ...]) -> System:
-    """Runs of so many fs × steps, velocities drawn anew at 300 K before each."""
+    """Runs the system in rounds of (time step in fs, steps); velocities are drawn at 300 K before each round."""
     engine = ENGINES / "tessera-md-serial"
     if not engine.exists():
         pytest.fail(f"{engine} is missing: make build")
@@ -169,7 +168,7 @@ def _relax(system: System, rounds: tuple[tuple[float, int], ...]) -> System:
 
 
 def _tripeptide() -> System:
-    """As `prepare.inputs` has it, but with the PDB's atoms in the order of the PSF's."""
+    """Returns the tripeptide of `prepare.inputs`, with the PDB's atoms in the order of the PSF."""
     names = [line.split() for line in (SMALL / "ala_ala_ala.psf").read_text().splitlines()]
     order = [(words[2], words[4]) for words in names if len(words) > 8 and words[1] == "AAL"]
     lines = (SMALL / "ala_ala_ala.pdb").read_text().splitlines()
@@ -184,7 +183,7 @@ def _peptide() -> System:
 
 
 def _half_empty() -> System:
-    """The peptide's box, molecules whole, with as much vacuum beside it."""
+    """Returns the peptide's system with whole molecules, and with a vacuum of the same size beside it."""
     system = changed("peptide")
     first = np.repeat(
         np.cumsum([0, *(system.templates[m].n_atoms for m, n in system.runs for _ in range(n))][:-1]),
@@ -192,7 +191,7 @@ def _half_empty() -> System:
     )
     start = system.fraction[first]
     with np.errstate(over="ignore"):
-        within = system.fraction - start  # wraps to the nearest image
+        within = system.fraction - start  # integer overflow gives the nearest image
     position = (start.astype(float) + within) * 2.0**-32 @ system.box
     edge = system.box[0, 0]
     system.box = system.box * np.diag([2.0, 1.0, 1.0])
@@ -218,5 +217,5 @@ _MAKERS = {
 
 
 def changed(name: str) -> System:
-    """A copy of a sample to change; write it elsewhere."""
+    """Returns a copy of a sample that a test may change and write to another path."""
     return read(sample(name))

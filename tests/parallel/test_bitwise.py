@@ -1,4 +1,4 @@
-"""A trajectory is the same, bit for bit, on any ranks and threads, with any MPI, and across restarts."""
+"""A trajectory is the same, bit for bit, on any number of ranks and threads, with any MPI, and across restarts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from parallel.samples import sample
 RANKS = (1, 2, 3, 4, 6, 8)
 SHORT: Settings = {"dynamics.steps": 40, "output.energy_every": 10}
 DHFR: Settings = {"interactions.cutoff": 12.0, "interactions.switch": 10.0}
-PAIR_SCHEMES = ("list_aos", "list_soa", "cell_flag_aos", "cell_flag_soa")  # beside the defaults
+PAIR_SCHEMES = ("list_aos", "list_soa", "cell_flag_aos", "cell_flag_soa")  # all but the defaults
 LONG: Settings = {**DHFR, "dynamics.steps": 200, "output.energy_every": 50}
 
 
@@ -38,7 +38,7 @@ def test_peptide(runs: Runs, mpi: str, ranks: int, threads: int) -> None:
 @pytest.mark.parametrize("electrostatics", ["pme", "shift"])
 @pytest.mark.parametrize("constraints", ["none", "h-bonds"])
 def test_settings(runs: Runs, precision: str, electrostatics: str, constraints: str) -> None:
-    """Bits are the same with any forces and constraints."""
+    """Bits do not depend on ranks and threads, with any forces and constraints."""
     settings: Settings = {
         **SHORT,
         "dynamics.timestep": 0.5,
@@ -57,7 +57,8 @@ def test_settings(runs: Runs, precision: str, electrostatics: str, constraints: 
 @pytest.mark.parametrize("function", ["analytic", "table"])
 @pytest.mark.parametrize("scheme", PAIR_SCHEMES)
 def test_pair_schemes(runs: Runs, scheme: str, function: str) -> None:
-    """Each has bits of its own, on any ranks and threads; energies too, and lists that ranks make when they please."""
+    """Each scheme and function has other bits than the others, which are the same on any number of ranks and threads,
+    with energies and with searches at times that differ between ranks."""
     settings: Settings = {
         **SHORT,
         "dynamics.steps": 12,
@@ -91,7 +92,7 @@ def test_searches_at_other_steps_are_the_same_on_any_ranks(runs: Runs, every: in
 @pytest.mark.mpi
 @pytest.mark.parametrize("buffer", [0.1, 0.24])
 def test_searches_that_no_rank_has_foreseen(runs: Runs, buffer: float) -> None:
-    """Forces and energies summed before a late list was made are discarded."""
+    """Forces and energies that were summed before a late search are discarded."""
     settings: Settings = {**SHORT, "parallel.buffer": buffer, "output.energy_every": 1}
     alone = runs.run(sample("peptide"), settings)
     assert alone.report["results"]["pair_searches"] > 12
@@ -102,7 +103,7 @@ def test_searches_that_no_rank_has_foreseen(runs: Runs, buffer: float) -> None:
 
 @pytest.mark.parametrize("steps", [0, 1, 20])
 def test_lists_that_last_longer_or_shorter(runs: Runs, steps: float) -> None:
-    """A pair list is a matter of speed: pairs beyond the cut-off add zeros."""
+    """The lifetime of a pair list changes only the speed, because pairs beyond the cut-off add zeros."""
     settings: Settings = {**SHORT, "parallel.list_steps": steps}
     alone = runs.run(sample("peptide"), SHORT)
     assert runs.run(sample("peptide"), settings, threads=2).hash == alone.hash
@@ -113,8 +114,8 @@ def test_dhfr(runs: Runs, mpi: str, ranks: int, threads: int) -> None:
     check(runs, "dhfr", {**DHFR, "dynamics.steps": 12}, mpi, ranks, threads)
 
 
-# State hashes after 200 steps, every setting at its default, energies every 10 steps: by system and instruction set.
-# A commit that must change bits says so in the changelog and writes the new ones here.
+# These are state hashes after 200 steps by system and instruction set, with every setting at its default and energies
+# every 10 steps. A commit that changes bits says so in the changelog and writes the new hashes here.
 GOLDEN = {
     "dhfr": {"AVX2": "c260644e3cffa166acaf1c28c8eb2e91dbb9c16745b34db81944475174896d84"},
     "apoa1": {"AVX2": "603b385bc9202c600dd3752e0dd57500b9a6ac3b5f8a5c94f645b4445bb83423"},
@@ -150,7 +151,8 @@ def test_golden_hashes_on_any_ranks(runs: Runs, name: str, ranks: int, threads: 
 
 @pytest.mark.slow
 def test_a_box_that_changes_in_every_step(run_program: Callable[..., subprocess.CompletedProcess[str]]) -> None:
-    """What a barostat will rely on: DHFR on 1, 3 and 4 ranks, and fresh starts from where it got."""
+    """DHFR gives the same bits on 1, 3 and 4 ranks, and after fresh starts in between, while the box changes as under a
+    barostat."""
     program = ENGINES.parent / "test" / "app_test"
     run_program(
         [program, "--gtest_filter=Box.OfARealSystem*"], env={"TESSERA_TEST_SYSTEM": str(sample("dhfr"))}, timeout=900
@@ -158,14 +160,14 @@ def test_a_box_that_changes_in_every_step(run_program: Callable[..., subprocess.
 
 
 def test_energy_rows_are_the_same(runs: Runs, mpi: str) -> None:
-    """Every printed digit of every term is the same, not only the state."""
+    """Not only the state but every printed digit of every term is the same."""
     alone = runs.run(sample("peptide"), SHORT)
     found = runs.run(sample("peptide"), SHORT, mpi=mpi, ranks=4)
     assert (found.folder / "energy.csv").read_text() == (alone.folder / "energy.csv").read_text()
 
 
 def in_pieces(runs: Runs, name: str, settings: Settings, mpi: str, pieces: list[tuple[int, int, int]]) -> str:
-    """The hash after restarts; each leg of the run is given by its last step, ranks and threads."""
+    """Returns the hash after restarts. Each piece of the run is given by its last step, ranks and threads."""
     path = runs.run_file(sample(name), settings)
     for index, (last, ranks, threads) in enumerate(pieces):
         restart = ["--restart"] if index else []
@@ -175,7 +177,7 @@ def in_pieces(runs: Runs, name: str, settings: Settings, mpi: str, pieces: list[
 
 
 def test_restarts_on_other_ranks(runs: Runs, mpi: str) -> None:
-    """Breaks fall between two searches, at one, and a step after one."""
+    """The run is interrupted between two searches, at a search, and one step after a search."""
     alone = runs.hash_of_one_rank(sample("peptide"), SHORT)
     assert in_pieces(runs, "peptide", SHORT, mpi, [(5, 3, 1), (20, 1, 2), (21, 4, 1), (40, 2, 1)]) == alone
 

@@ -1,5 +1,6 @@
-"""Collectives carried out by plans, against the MPI library's own: every entry × operation, and whatever Hypothesis
-thinks of. Ranks of one machine carry out plans for networks that exist only as values."""
+"""Compares collective operations that plans carry out with those of the MPI library: every entry with every operation,
+on examples that Hypothesis draws. The plans are for networks that exist only as data; the ranks of one machine carry
+them out."""
 
 from __future__ import annotations
 
@@ -30,15 +31,17 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 MOVES = ["broadcast", "scatter", "scatterv", "gather", "gatherv", "all_gather", "all_gatherv", "all_to_all"]
 MOVES += ["all_to_allv"]
 REDUCTIONS = ["reduce", "all_reduce", "reduce_scatter", "reduce_scatter_block", "scan", "exscan"]
-#: how a call is made whose plan is of that operation
+#: the calls that use a plan of each operation
 CALLS = {"all_gather": ["all_gather", "all_gatherv"], "reduce_scatter": ["reduce_scatter", "reduce_scatter_block"]}
-#: operations whose counts only pairs of ranks know: planned where an entry is asked for, by messages straight to ranks
+#: Only pairs of ranks know the counts of these operations. They are planned where an entry is asked for, with messages
+#: straight to ranks.
 DIRECT = ["scatterv", "gatherv", "all_to_allv"]
 
 
 @pytest.fixture(autouse=True)
 def polite_ranks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """MPICH's waiting ranks sleep for a moment now and then: there are more of them than cores, and many messages."""
+    """Makes MPICH's waiting ranks sleep from time to time, because there are more ranks than cores, and many
+    messages."""
     monkeypatch.setenv("MPIR_CVAR_CH4_PROGRESS_THROTTLE", "1")
     monkeypatch.setenv("MPIR_CVAR_CH4_PROGRESS_THROTTLE_NO_PROGRESS_COUNT", "1000")
 
@@ -48,7 +51,7 @@ WHOLE = [*ORDERED, "land", "band", "lor", "bor", "lxor", "bxor"]
 INTEGERS = ["signed char", "short", "int", "long", "long long", "int8", "int16", "int32", "int64"]
 INTEGERS += ["unsigned char", "unsigned short", "unsigned", "unsigned long", "unsigned long long"]
 INTEGERS += ["uint8", "uint16", "uint32", "uint64", "aint", "offset", "count"]
-#: datatypes with the operations that MPI defines for them, and a user's
+#: datatypes with the operations that MPI defines for them, and with a user's operation
 COMBINED: dict[str, list[str]] = {
     name: operations
     for names, operations in [
@@ -65,10 +68,10 @@ COMBINED: dict[str, list[str]] = {
 REDUCED = st.sampled_from([(name, op) for name, operations in COMBINED.items() for op in operations])
 AFFINE = ["affine", "affine-holes"]
 THREE_DOUBLES = ["double", "contiguous", "vector", "permuted"]
-#: those that only move, too
+#: with the types that can only be moved
 EVERY_TYPE = [*COMBINED, "char", "wchar", "permuted", "struct", *AFFINE]
 NOT_COMMUTATIVE = st.tuples(st.sampled_from(AFFINE), st.just("user-affine"))
-#: types of one signature, and others
+#: pairs of types with one signature, and single types
 MOVED = st.one_of(
     st.tuples(*[st.sampled_from(THREE_DOUBLES)] * 2),
     st.sampled_from(EVERY_TYPE).map(lambda name: (name, name)),
@@ -87,7 +90,7 @@ LIMITS = st.fixed_dictionaries(
 
 @st.composite
 def details(draw: st.DrawFn) -> Case:
-    """All of a case but operation, entry and type."""
+    """Draws all of a case but operation, entry and type."""
     case: Case = {
         "root": draw(st.integers(0, 63)),
         "counts": draw(st.lists(COUNT, min_size=1, max_size=5)),
@@ -97,7 +100,7 @@ def details(draw: st.DrawFn) -> Case:
         "seed": draw(st.integers(0, 2**20)),
         "limits": draw(LIMITS),
     }
-    # So many pieces that all play a part, and so few that waiting ranks, who take turns, get through.
+    # There are enough pieces for pipelining, but so few that ranks that share cores finish in time.
     longest = max(case["counts"])
     if draw(st.booleans()):
         case["limits"]["piece"] = max(1, longest // draw(st.integers(1, 7)))
@@ -122,7 +125,7 @@ def complete(draw: st.DrawFn, operation: str, *, commutative: bool = True) -> Ca
 
 
 def examples(strategy: st.SearchStrategy[Case], count: int, start: int) -> list[Case]:
-    """So many different ones. They are tried together in one launch, which is what takes time."""
+    """Draws `count` different cases. They run in one launch, because launches take most of the time."""
     found: list[Case] = []
 
     @seed(start)
@@ -143,13 +146,13 @@ def examples(strategy: st.SearchStrategy[Case], count: int, start: int) -> list[
 
 @cache
 def possible(run: Run, ranks: int) -> dict[str, dict[str, list[str]]]:
-    """Entries by operation; of operations that commute, and of others."""
+    """Returns the possible entries by operation, for commutative operations and for others."""
     program = ENGINES / "tessera-collectives-openmpi"
     return dict(json.loads(run([*mpirun("openmpi", 1), program, "entries", "--ranks", str(ranks)]).stdout))
 
 
 def types_in_turn(operation: str, commutative: bool, turn: int) -> list[tuple[str, str]]:
-    """Every type, each with one of its operations; another one in each turn."""
+    """Returns every type with one of its operations, a different one in each turn."""
     if operation in MOVES:
         return [(name, "") for name in EVERY_TYPE]
     if not commutative:
@@ -158,7 +161,8 @@ def types_in_turn(operation: str, commutative: bool, turn: int) -> list[tuple[st
 
 
 def every_entry(run: Run, ranks: int, start: int) -> list[Case]:
-    """Each entry with each operation that it can do: what Hypothesis draws, then every type on few elements."""
+    """Returns cases of each entry with each operation that it can do: those that Hypothesis draws, then every type on
+    few elements."""
     cases = []
     for commutative, entries in ((True, "commutative"), (False, "other")):
         for operation, names in possible(run, ranks)[entries].items():
@@ -182,7 +186,7 @@ def every_entry(run: Run, ranks: int, start: int) -> list[Case]:
 
 
 def anything(count: int, start: int) -> list[Case]:
-    """The library's own choice, and operations that need no plan."""
+    """Returns cases with the automatic choice and with operations that need no plan."""
     free = st.sampled_from(MOVES + REDUCTIONS + ["barrier"]).flatmap(complete)
     cases = examples(free, count, start)
     for i, case in enumerate(cases):
@@ -197,7 +201,7 @@ def anything(count: int, start: int) -> list[Case]:
                 del case["segment"]
     few = {"entry": "subnets", "counts": [3, 0, 5], "rounds": 1}
     cases += [{"operation": operation, **few, "types": types_in_turn(operation, True, 0)} for operation in DIRECT]
-    # As the library would be called, for each operation.
+    # One plain call of the library for each operation.
     plain = [{"operation": operation, "entry": "native", "counts": [7]} for operation in MOVES + REDUCTIONS]
     return cases + plain
 
@@ -212,7 +216,7 @@ def check(
     status: int = 0,
     timeout: float = 60,
 ) -> dict[str, Any]:
-    """What the program says of these cases."""
+    """Runs the program on these cases and returns its result."""
     file = folder / "cases.jsonl"
     file.write_text("".join(json.dumps(case) + "\n" for case in cases))
     command = [*mpirun(mpi, ranks), ENGINES / f"tessera-collectives-{mpi}", "check", file, *arguments]
@@ -226,7 +230,7 @@ def check(
 
 
 def calls_by_entry(result: dict[str, Any]) -> Counter[str]:
-    """How often each operation was carried out by each entry, whatever its parameters: "broadcast: ring"."""
+    """Counts by "operation: entry" how often each entry carried out each operation, with any parameters."""
     found: Counter[str] = Counter()
     for plan, times in result["plans"].items():
         found[plan.split("(")[0]] += times
@@ -248,7 +252,7 @@ def test_as_the_library_does(run_program: Run, tmp_path: Path, mpi: str, ranks: 
 
 @pytest.mark.parametrize("ranks", QUICK)
 def test_operations_of_the_engine(run_program: Run, mpi: str, ranks: int) -> None:
-    """Every collective operation of a communicator has the same results by every entry and by the library."""
+    """Every collective operation of a communicator has the same results with every entry and with the library."""
     command = [*mpirun(mpi, ranks), ENGINES / f"tessera-collectives-{mpi}", "operations"]
     found = json.loads(run_program(command, timeout=60 + 20 * ranks).stdout)
     assert {"no network", "auto", "ring", "subnets", "hierarchical"} <= set(found["runs"])
@@ -264,7 +268,7 @@ def available_bytes() -> int:
 @pytest.mark.parametrize("entry", ["auto", "native", "ring"])
 @pytest.mark.parametrize("operation", ["broadcast", "all_reduce"])
 def test_more_than_an_int_counts(run_program: Run, mpi: str, operation: str, entry: str) -> None:
-    """Open MPI 4.1 counts in ints, so a plan is used there, and its own function ends with a clear message."""
+    """Open MPI 4.1 counts in ints: a plan is used there, and its own function ends with a clear message."""
     if available_bytes() < 16e9:
         pytest.skip("less than 16 GB of memory are free")
     program = ENGINES / f"tessera-collectives-{mpi}"
@@ -289,8 +293,8 @@ HIERARCHICAL += ["reduce_scatter_block"]
 
 @pytest.mark.parametrize("ranks", RANKS)
 def test_hosts_of_any_size(run_program: Run, tmp_path: Path, mpi: str, ranks: int) -> None:
-    """The library's own collectives inside hosts: these may have any ranks, unless order matters; what can't be done is
-    left to the library."""
+    """The library's own collectives run inside hosts. A host may have any ranks, unless the order of ranks matters;
+    operations that can't be split in this way are left to the library."""
     cases: list[Case] = []
     wanted: Counter[str] = Counter()
     for turn, name in enumerate(HIERARCHICAL):
@@ -309,7 +313,7 @@ def test_hosts_of_any_size(run_program: Run, tmp_path: Path, mpi: str, ranks: in
                     case["counts"] = [max(case["counts"])]
                 if not any(case["counts"][:ranks]) and name != "barrier":
                     continue
-                if not is_possible:  # in a form in which the libraries' own are sound (check.cpp)
+                if not is_possible:  # a form in which the libraries' results are right (check.cpp)
                     case = {"operation": name, "counts": [5], "root": case["root"]}
                     if not commutative:
                         case.update(type="affine", op="user-affine")
@@ -337,7 +341,7 @@ HOSTS = ["a", "b", "c", "d"]
 
 
 def machine_map() -> dict[str, Any]:
-    """Two racks of two hosts, as a machine file."""
+    """Returns a map of two racks of two hosts."""
     link = {"latency": 5e-5, "bandwidth": 1.2e8}
     thin = {"latency": 2e-4, "bandwidth": 1.2e6}
     return {
@@ -371,7 +375,7 @@ def test_a_map_is_used(run_program: Run, tmp_path: Path, mpi: str) -> None:
 
 
 def changed(key: str, value: Any) -> str:
-    """The map with another value in its last subnet's link."""
+    """Returns the map with another value in its last subnet's link."""
     text = machine_map()
     text["network"]["subnets"][2]["link"][key] = value
     return json.dumps(text)
@@ -395,7 +399,7 @@ def changed(key: str, value: Any) -> str:
 def test_a_map_that_is_no_use(
     run_program: Run, tmp_path: Path, text: str | None, hosts: list[str], said: str, request: pytest.FixtureRequest
 ) -> None:
-    """One clear message, and the library's own collectives with right results."""
+    """There is one clear message, and the library's own collectives give right results."""
     mpi = "mpich" if request.node.callspec.id in ("truncated", "host") else "openmpi"
     result = check_on_map(run_program, tmp_path, text, mpi, {**ON_MAP, "hosts": hosts})
     (warning,) = result["warnings"]
@@ -405,7 +409,7 @@ def test_a_map_that_is_no_use(
 
 
 def test_an_unknown_entry(run_program: Run, tmp_path: Path) -> None:
-    """All ranks leave with one message, which names what was meant."""
+    """All ranks end with one message, which suggests a known entry."""
     program = ENGINES / "tessera-collectives-openmpi"
     command = [*mpirun("openmpi", 3), program, "time", "--operation", "all_reduce", "--entries", "rign"]
     found = run_program(command, timeout=60, check=False)
@@ -431,12 +435,12 @@ def test_times(run_program: Run, mpi: str) -> None:
 
 
 def test_trials_are_kept_in_the_map(run_program: Run, tmp_path: Path, mpi: str) -> None:
-    """And correct what is predicted from it, for the same library."""
+    """Trials that are stored in the map correct its predictions for the same MPI library."""
     file = tmp_path / "map.json"
     run_program([*mpirun(mpi, 4), ENGINES / f"tessera-probe-{mpi}", "-o", file, "--seconds", "5", "-q"], timeout=60)
     program = ENGINES / f"tessera-collectives-{mpi}"
     words = ["--operations", "broadcast,all_reduce,barrier", "--sizes", "1000,200000", "--candidates", "2"]
-    for turn in range(2):  # the second replaces what the first has found
+    for turn in range(2):  # the second trial replaces the result of the first
         found = json.loads(run_program([*mpirun(mpi, 4), program, "tune", file, *words], timeout=60).stdout)
         assert found["trials"] >= 10 and found["left_out"] == [], turn
     trials = json.loads(file.read_text())["trials"]
@@ -453,8 +457,8 @@ def test_trials_are_kept_in_the_map(run_program: Run, tmp_path: Path, mpi: str) 
 
     assert all(("least_gain" in t) == (t["entry"] != "native") for t in trials)
 
-    # A library that takes ten seconds is never left to itself, unless that may be chance; of another library nothing
-    # is said.
+    # A library that takes ten seconds is not chosen, unless the difference may be chance. The times say nothing of
+    # another library.
     content = json.loads(file.read_text())
     time = [*mpirun(mpi, 4), program, "time", "--map", file, "--operation", "broadcast", "--bytes", "200000"]
     for least_gain in (0.5, 1e7):
@@ -473,7 +477,7 @@ def test_trials_are_kept_in_the_map(run_program: Run, tmp_path: Path, mpi: str) 
 
 
 def test_trials_of_another_cluster(run_program: Run, tmp_path: Path) -> None:
-    """All ranks leave with one message, and the map stays as it was."""
+    """All ranks end with one message, and the map stays as it was."""
     file = tmp_path / "map.json"
     file.write_text(json.dumps(machine_map()))
     before = file.read_text()
@@ -494,7 +498,7 @@ def test_what_a_trial_could_not_keep_is_not_begun(run_program: Run, tmp_path: Pa
 
 
 def test_a_flooded_uplink_is_paced(run_program: Run, tmp_path: Path, mpi: str) -> None:
-    """An all-to-all over a thin link between racks keeps few messages under way."""
+    """An all-to-all over a slow link between racks has few messages under way at a time."""
     case = {"operation": "all_to_all", "entry": "subnets", "pattern": "direct", "network": "racks", "counts": [4000]}
     result = check(run_program, tmp_path, [case, {**case, "in_place": True}, {**case, "counts": [3]}], mpi, 8)
     assert result["plans"] == {"all_to_all: subnets(direct, paced)": 2, "all_to_all: subnets(direct)": 1}
@@ -502,8 +506,9 @@ def test_a_flooded_uplink_is_paced(run_program: Run, tmp_path: Path, mpi: str) -
 
 @pytest.mark.slow
 def test_unexpected_messages_do_not_pile_up(on_cluster: Run, tmp_path: Path) -> None:
-    """On pairs of hosts with ranks scattered over them, pieces of an all-reduce come to a rank faster than their turn.
-    libfabric reads no more from a neighbour once 64 of them wait, so this hung until sends kept closer to the plan."""
+    """With ranks scattered over pairs of hosts, pieces of an all-reduce arrive at a rank before it asks for them.
+    libfabric stops reading from a neighbour once 64 pieces wait, so this hung until sends followed the plan more
+    closely."""
     file = tmp_path / "map.json"
     on_cluster("crow8-pairs", "mpich", ENGINES / "tessera-probe-mpich", "-o", file)
     words = ["--map", file, "--operation", "all_reduce", "--bytes", "1301088", "--repeats", "2", "--entries", "auto"]
@@ -523,12 +528,12 @@ def processor_seconds(process: int) -> float:
 
 
 def test_a_rank_dies(mpi: str) -> None:
-    """Killed in the middle of one, it takes the job with it, within seconds and with an error of MPI's own."""
+    """A rank that is killed in the middle of an operation ends the job within seconds, with an error of MPI."""
     name, ranks = f"tessera-collectives-{mpi}", 3
     words = ["time", "--operation", "all_reduce", "--bytes", "8000000", "--repeats", "1000000", "--entries", "ring"]
     with job_under_way(mpi, ranks, "tessera-collectives", *words) as (process, mark):
         begin = time.monotonic()
-        # Each has worked for a while, so it is past its start.
+        # A rank that has computed for half a second has finished its start.
         while len(found := ranks_of(mark, name)) < ranks or min(map(processor_seconds, found)) < 0.5:
             assert process.poll() is None, process.communicate()
             assert time.monotonic() - begin < 60

@@ -1,4 +1,4 @@
-"""tessera.fft under both MPIs: NumPy's results, and the same bits on any ranks, threads and schemes."""
+"""tessera.fft gives NumPy's results under both MPIs, and the same bits on any ranks and threads and by any scheme."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PROGRAM = Path(__file__).parent / "fft_cases.py"
 RANKS = [1, 2, 3, 4, 6, 8]
 SCHEMES = ["slab", "pencil", "2d_alltoall", "1d_alltoall", "auto"]
 EXCHANGES = ["auto", "pairwise", "alltoall", "collectives"]
-# mpi4py's own choice is the first library that it finds, whatever started it.
+# By itself mpi4py takes the first library that it finds, whichever launcher started it.
 LIBRARIES = {"openmpi": "libmpi.so.40", "mpich": str(Path(sys.executable).parents[1] / "lib" / "libmpi.so.12")}
 
 lengths = st.one_of(st.integers(1, 12), st.sampled_from([16, 18, 25, 30, 33]))
@@ -47,7 +47,7 @@ case = st.fixed_dictionaries(
 
 
 def cases() -> list[Case]:
-    """Each with every scheme, tried together in one launch, which is what takes time."""
+    """Returns cases with every scheme. They run in one launch, because launches take most of the time."""
     found: list[Case] = []
 
     @seed(4)
@@ -58,7 +58,7 @@ def cases() -> list[Case]:
         found.extend({**one, "scheme": scheme} for scheme in SCHEMES)
 
     add()
-    # A trial runs all schemes and exchanges many times: once is enough.
+    # One trial is enough, because it runs all schemes and exchanges many times.
     return [*found, {**found[0], "scheme": "trial", "exchange": "auto"}]
 
 
@@ -69,7 +69,7 @@ def test_schemes_and_exchanges_are_those_tested() -> None:
 
 @pytest.fixture(scope="module")
 def expected() -> list[list[str]]:
-    """Digests from this process alone, which has checked them against NumPy."""
+    """Returns the digests from this process alone, which has compared the results with NumPy's."""
     found = [run(one, None)[0] for one in cases()]
     assert found[-1] == found[0]
     for i in range(0, len(found) - 1, len(SCHEMES)):
@@ -190,9 +190,9 @@ print("as it should be")
 
 @pytest.mark.parametrize("ranks", RANKS)
 def test_after_an_error_transforms_go_on(run_program: Run, mpi: str, ranks: int) -> None:
-    """What one rank can't begin leaves nothing behind that a later transform would find."""
+    """A transform that one rank can't begin leaves nothing behind that disturbs a later transform."""
     found = run_program(
-        [*mpirun(mpi, ranks), sys.executable, "-m", "mpi4py", "-c", REFUSALS],  # mpi4py ends all where one fails
+        [*mpirun(mpi, ranks), sys.executable, "-m", "mpi4py", "-c", REFUSALS],  # if one rank fails, all end
         env={"MPI4PY_LIBMPI": LIBRARIES[mpi]},
         timeout=60,
     )
@@ -225,7 +225,7 @@ print("both done")
 
 
 def test_threads_of_python_wait_for_other_ranks_side_by_side(run_program: Run, mpi: str) -> None:
-    """Rank 0 begins with one transform, rank 1 with the other."""
+    """Rank 0 begins with one transform and rank 1 with the other."""
     found = run_program(
         [*mpirun(mpi, 2), sys.executable, "-c", THREADS_OF_PYTHON],
         env={"MPI4PY_LIBMPI": LIBRARIES[mpi]},
@@ -272,7 +272,7 @@ def test_meshes_that_no_memory_holds_are_not_planned(words: list[str]) -> None:
 
 
 def test_plans_of_many_ranks_take_seconds() -> None:
-    """A prime number of ranks, whose boxes overlap in many pieces, on a host that none is as large as."""
+    """The number of ranks is prime, so boxes overlap in many pieces; no host has so many cores."""
     begin = time.process_time()
     result = CliRunner().invoke(cli, ["fft", "plan", "4096", "-n", "65537"])
     assert result.exit_code == 0
@@ -286,7 +286,7 @@ def test_plans_of_many_ranks_take_seconds() -> None:
 
 
 def test_arrays_of_any_kind() -> None:
-    """Other types, orders and strides are copied; results go where they are wanted."""
+    """Arrays of other types, orders and strides are copied, and results go into the array that is given for them."""
     transform = fft.Transform((6, 5, 8), dtype="float32", kind="c2c")
     field = np.asfortranarray(np.arange(6 * 10 * 8).reshape(6, 10, 8))[:, ::2].astype(np.float32)
     out = np.empty((6, 5, 8), np.complex64)

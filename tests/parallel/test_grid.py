@@ -1,4 +1,4 @@
-"""Ranks renumbered along the network: neighbours in a Cartesian grid on one host, then in one subnet."""
+"""Ranks are renumbered so that neighbours in a Cartesian grid are on one host where possible, then in one subnet."""
 
 from __future__ import annotations
 
@@ -32,20 +32,20 @@ def grid(run: Run, mpi: str, ranks: int, *words: str | Path) -> dict[str, Any]:
 
 @pytest.mark.parametrize(("ranks", "dims"), [(ranks, dims) for ranks, grids in GRIDS.items() for dims in grids])
 def test_neighbours_are_near(run_program: Run, mpi: str, ranks: int, dims: str) -> None:
-    """Two racks, ranks dealt over their hosts: what is far as numbered comes together."""
+    """On two racks with ranks dealt out to hosts in turn, neighbours that were far apart come together."""
     found = grid(run_program, mpi, ranks, "--dims", dims, "--network", "racks")
     places = prod(map(int, dims.split(",")))
     assert found["warning"] == ""
     assert len(set(found["ranks"])) == places and set(found["ranks"]) <= set(range(ranks))
     ours, numbered = found["neighbours"]["renumbered"], found["neighbours"]["as_numbered"]
     assert sum(ours) == sum(numbered)
-    # Beyond each level no more pairs than before.
+    # At each level no more pairs of neighbours are apart than before.
     for level in range(max(len(ours), len(numbered))):
         assert sum(ours[level:]) <= sum(numbered[level:])
 
 
 def test_a_ring(run_program: Run, mpi: str) -> None:
-    """Eight ranks on two racks of two hosts: round the ring each host, then each rack, is left once."""
+    """With eight ranks on two racks of two hosts, a walk round the ring leaves each host and each rack once."""
     found = grid(run_program, mpi, 8, "--dims", "8", "--periodic", "--network", "racks")
     assert found["neighbours"] == {"renumbered": [4, 2, 2], "as_numbered": [0, 0, 8]}
 

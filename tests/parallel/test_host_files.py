@@ -1,4 +1,4 @@
-"""Launchers take the host files that are written for them."""
+"""Launchers accept the host files that are written for them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 
 @pytest.mark.parametrize("order", ["hypercube", "ring", "cartesian"])
 def test_a_launcher_takes_its_file(run_program: Run, tmp_path: Path, mpi: str, order: str) -> None:
-    """Four ranks on this host, which is all of the map's network."""
+    """Starts four ranks on this host, which is the only one in the map."""
     host = {"name": socket.gethostname(), "slots": 4}
     leaf = {"hosts": [host["name"]], "link": {"latency": 0, "bandwidth": 0}, "medium": "unknown"}
     content = {"format": "tessera-machine", "version": 2, "network": {"hosts": [host], "subnets": [leaf]}}

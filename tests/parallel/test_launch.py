@@ -1,4 +1,4 @@
-"""Programs under the mpirun of another MPI: each rank would run alone without notice."""
+"""Programs refuse the mpirun of another MPI, under which each rank would run alone without a message."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ OTHER = dict(zip(FLAVOURS, reversed(FLAVOURS)))
 
 @pytest.fixture(params=["tessera-md", "tessera-probe", "tessera-collectives"])
 def foreign(request: pytest.FixtureRequest, mpi: str) -> Path:
-    """A program that was built for the other MPI."""
+    """Returns a program that was built for the other MPI."""
     path = ENGINES / f"{request.param}-{OTHER[mpi]}"
     if not path.exists():
         pytest.skip(f"{path} was not built")
@@ -32,12 +32,13 @@ def test_the_other_mpi_is_said_once(run_program: Run, mpi: str, foreign: Path) -
 
 
 def test_one_process_is_no_mistake(run_program: Run) -> None:
-    """Open MPI's programs start alone under any launcher. (MPICH's do not where the launcher speaks PMIx.)"""
+    """A program of Open MPI starts alone under any launcher. (A program of MPICH does not where the launcher uses
+    PMIx.)"""
     engine = ENGINES / "tessera-md-openmpi"
     if not engine.exists():
         pytest.skip(f"{engine} was not built")
     done = run_program([*mpirun("mpich", 1), engine, "--version"], timeout=60)
     assert "Open MPI" in done.stdout
-    # A job of one inside a job of several: the launcher nearest to it is right.
+    # In a job of one process inside a job of several, the innermost launcher counts.
     done = run_program([engine, "--version"], env={"PMI_SIZE": "1", "SLURM_STEP_NUM_TASKS": "4"}, timeout=60)
     assert "Open MPI" in done.stdout

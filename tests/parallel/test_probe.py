@@ -1,4 +1,4 @@
-"""The probe: on this machine (one host), and on an emulated cluster where tests/cluster can build one."""
+"""Tests the probe on this machine (one host), and on an emulated cluster where tests/cluster can build one."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_one_host_has_an_inside_only(mpi: str, ranks: int, probe: Path, run_prog
     if ranks == 1:
         assert host["inside"] is None
     else:
-        # between 50 MB/s (emulated memory) and 500 GB/s, and less than 10 ms: any machine that runs this
+        # On any machine the rate is between 50 MB/s (emulated memory) and 500 GB/s, and the latency below 10 ms.
         assert 5e7 < host["inside"]["bandwidth"] < 5e11
         assert 0 <= host["inside"]["latency"] < 1e-2
     assert list(tmp_path.iterdir()) == [path]  # no temporary is left
@@ -62,7 +62,7 @@ def test_merge_keeps_the_least(mpi: str, probe: Path, run_program: Run, tmp_path
 
 
 def inside(measurements: dict[str, Any]) -> list[float]:
-    """Seconds by message size, of the first host."""
+    """Returns the times inside the first host by message size, in seconds."""
     return list(measurements["hosts"][0]["inside"])
 
 
@@ -105,7 +105,7 @@ def test_bad_arguments_are_said_once(
     "spec", ["eco-three-segments", "eco-switched", "fat-and-slow", "crow8-pairs", "crow8-100+1000", "racks-64"]
 )
 def test_emulated_cluster(mpi: str, spec: str, probe: Path, on_cluster: Run, tmp_path: Path) -> None:
-    """The tree is that of the SPEC, rates are those of its wires, and media and up-links are told apart."""
+    """The probe finds the tree of the spec and the rates of its wires, and tells media and up-links apart."""
     from tests.cluster.spec import Wire
     from tests.cluster.spec import read as read_spec
 
@@ -118,16 +118,16 @@ def test_emulated_cluster(mpi: str, spec: str, probe: Path, on_cluster: Run, tmp
     assert seconds <= 121 and (measured < pairs / 2 if hosts > 32 else measured == pairs)
     root, *leaves = read(path)["network"]["subnets"]
     assert root["parts"] == list(range(1, len(leaves) + 1))
-    nearest: dict[str, set[str]] = {}  # the hosts of each network, by the card that is asked first
+    nearest: dict[str, set[str]] = {}  # the hosts of each network, by each host's first card
     for host, cards in cluster.cards.items():
         nearest.setdefault(cards[-1], set()).add(host)
     assert sorted(sorted(leaf["hosts"]) for leaf in leaves) == sorted(map(sorted, nearest.values()))
 
     def carried(rate: float) -> float:
-        """Bytes/s of messages: 1448 of 1538 bytes on the wire are theirs."""
+        """Returns bytes/s of messages, which have 1448 of 1538 bytes on the wire."""
         return rate / 8 * 1448 / 1538
 
-    # 10 %: protocol of the MPI library, noise of the emulation
+    # The 10 % allow for the MPI library's protocol and the noise of the emulation.
     between = cluster.path_rate(leaves[0]["hosts"][0], leaves[1]["hosts"][0])
     assert root["link"]["bandwidth"] == pytest.approx(carried(between), rel=0.1)
     for leaf in leaves:

@@ -1,4 +1,4 @@
-"""Runs that are stopped, killed or damaged go on as if nothing had happened."""
+"""Runs that were stopped, killed or damaged continue with the same results as runs that were not."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ FORMATS = {"dcd": "trajectory.dcd", "h5md": "trajectory.h5md"}
 
 
 def rows_but_drift(output: Path) -> list[str]:
-    """Drift stands last; `test_drift_goes_on_after_a_restart` is about it."""
+    """Returns the rows without the last column, drift, which `test_drift_goes_on_after_a_restart` checks."""
     return [line.rsplit(",", 1)[0] for line in (output / "energy.csv").read_text().splitlines()]
 
 
 def check_whole(found: Path, uninterrupted: Path, end: int = STEPS) -> None:
-    """Rows and frames of the two runs are the same: none twice, none missing."""
+    """Checks that rows and frames of the two runs are the same: none is there twice, and none is missing."""
     assert rows_but_drift(found) == rows_but_drift(uninterrupted)
     steps = read_table(found / "energy.csv")["step"]
     np.testing.assert_array_equal(steps, np.arange(0, end + 1, 10))
@@ -57,7 +57,7 @@ def h5_arrays(output: Path) -> dict[str, np.ndarray]:
 
 @pytest.fixture(scope="module")
 def uninterrupted(runs: Runs) -> dict[str, Path]:
-    """The output folder by trajectory format, of one rank."""
+    """Returns the output folders of runs on one rank, by trajectory format."""
     return {kind: runs.run(sample("peptide"), {**LENGTH, "output.trajectory": kind}).folder for kind in ("dcd", "h5md")}
 
 
@@ -66,10 +66,11 @@ def hash_of(output: Path) -> str:
 
 
 def check_goes_on(runs: Runs, path: Path, settings: Settings, stopped: int, **sizes: Any) -> dict[str, Any]:
-    """Restarted, a run that was stopped about a step ends as one that was never stopped; its report.
+    """Checks that a run that was stopped near this step and is restarted ends as one that was never stopped. Returns
+    its report.
 
-    Runs that are to be stopped are given more steps than any machine gets through before the signal; where they end
-    follows from where they were stopped.
+    Runs that tests stop have more steps than any machine can finish before the signal. The step at which the restarted
+    run ends follows from the step at which it was stopped.
     """
     end = 20 * (stopped // 20 + 5)
     found = runs.start(path, "--restart", "--set", f"dynamics.steps={end}", **sizes)
@@ -93,7 +94,7 @@ def check_goes_on(runs: Runs, path: Path, settings: Settings, stopped: int, **si
     ids=["alone", "openmpi-rank", "openmpi-mpirun", "mpich-rank", "mpich-mpiexec"],
 )
 def test_terminate(runs: Runs, kind: str, sizes: tuple[str, int], to_launcher: bool) -> None:
-    """SIGTERM, to one rank or to the launcher: a checkpoint, status 143, and the same bits after --restart."""
+    """SIGTERM to one rank or to the launcher gives a checkpoint, status 143, and the same bits after --restart."""
     mpi, ranks = sizes
     settings: Settings = {**LENGTH, "output.trajectory": kind, "output.checkpoint_every": 0}
     path = runs.run_file(sample("peptide"), {**settings, "dynamics.steps": ENDLESS})
@@ -102,7 +103,7 @@ def test_terminate(runs: Runs, kind: str, sizes: tuple[str, int], to_launcher: b
         wait_for(process, output / "energy.csv", 5)
         os.kill(process.pid if to_launcher else ranks_of(mark, ENGINE)[-1], signal.SIGTERM)
         out, err = process.communicate(timeout=60)
-    # Open MPI's mpirun has a word of its own for having been told to end; test_stop.py is about the others.
+    # Open MPI's mpirun has a status of its own where it is told to end; test_stop.py tests the other cases.
     assert process.returncode == (1 if mpi == "openmpi" and to_launcher else 143), (out, err)
     assert "stopped by a signal at step" in out, (out, err)
     stopped = int(out.split("stopped by a signal at step")[1].split(";")[0])
@@ -115,7 +116,7 @@ def test_terminate(runs: Runs, kind: str, sizes: tuple[str, int], to_launcher: b
 @pytest.mark.parametrize("kind", ["dcd", "h5md"])
 @pytest.mark.parametrize(("mpi_name", "ranks"), [("serial", 1), ("openmpi", 2), ("mpich", 3)])
 def test_kill(runs: Runs, kind: str, mpi_name: str, ranks: int) -> None:
-    """SIGKILL to every rank at once: the run goes on from the periodic checkpoint."""
+    """After SIGKILL to every rank at once, the run continues from the periodic checkpoint."""
     settings: Settings = {**LENGTH, "output.trajectory": kind}
     path = runs.run_file(sample("peptide"), {**settings, "dynamics.steps": ENDLESS})
     output = path.parent / "output"
@@ -146,7 +147,7 @@ def test_a_trajectory_that_begins_at_a_restart(runs: Runs, uninterrupted: dict[s
 
 @pytest.mark.parametrize("seed", [*range(4), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(4, 100))])
 def test_kill_at_any_moment(runs: Runs, uninterrupted: dict[str, Path], seed: int) -> None:
-    """Killed again and again, each time after a random while, with a checkpoint at every second step."""
+    """The run is killed repeatedly, each time after a random time, with a checkpoint at every second step."""
     kind = ("dcd", "h5md")[seed % 2]
     random = np.random.default_rng(seed)
     path = runs.run_file(sample("peptide"), {**LENGTH, "output.trajectory": kind, "output.checkpoint_every": 2})
@@ -174,7 +175,7 @@ def test_kill_at_any_moment(runs: Runs, uninterrupted: dict[str, Path], seed: in
 
 
 def partial(runs: Runs, last: int = 150) -> Path:
-    """A run file whose run ended at `last`, with checkpoints of the two last fifties."""
+    """Returns a run file of which a run ended at step `last`, with checkpoints at the last two multiples of 50."""
     path = runs.run_file(sample("peptide"), LENGTH)
     runs.start(path, "--set", f"dynamics.steps={last}")
     return path
@@ -211,7 +212,8 @@ def test_drift_goes_on_after_a_restart(runs: Runs, uninterrupted: dict[str, Path
 
 @pytest.mark.mpi
 def test_a_tuned_run_goes_on_with_its_choice(runs: Runs) -> None:
-    """Trials choose the pair scheme and the split of Ewald's sum; then bits follow from what the checkpoint says."""
+    """Trials choose the pair scheme and the split of Ewald's sum; after a restart the checkpoint's choice decides the
+    bits."""
     length: Settings = {"dynamics.steps": 10}
     path = runs.run_file(sample("peptide"), length)
     begun = runs.start(path, "--tune", mpi="mpich", ranks=2)
@@ -240,7 +242,7 @@ def test_a_tuned_run_goes_on_with_its_choice(runs: Runs) -> None:
 
 
 def test_a_restart_keeps_the_pair_scheme(runs: Runs) -> None:
-    """Also one that is no default; a run file that names another is refused."""
+    """This includes a scheme that is not the default. A run file that names another one is refused."""
     path = runs.run_file(sample("peptide"), {"dynamics.steps": 5})
     runs.start(path, "--set", "parallel.pair_scheme=cell_flag_soa")
     further = ("--restart", "--set", "dynamics.steps=8")
@@ -252,7 +254,7 @@ def test_a_restart_keeps_the_pair_scheme(runs: Runs) -> None:
 
 @pytest.mark.mpi
 def test_a_restart_keeps_the_split(runs: Runs) -> None:
-    """Between pairs and mesh; a run file that names another is refused."""
+    """The split between pairs and mesh stays. A run file that names another one is refused."""
     path = runs.run_file(sample("peptide"), {"dynamics.steps": 5})
     split = ("--set", "pme.cutoff=10.5", "--set", "pme.grid=[26, 26, 26]")
     runs.start(path, *split)
@@ -296,13 +298,13 @@ def test_no_good_checkpoint(runs: Runs) -> None:
     assert found.process.stderr.count("tessera-md: error") == 1
 
 
-# What others read.
+# What other programs read.
 
 
 @pytest.mark.parametrize("wrap", [True, False])
 @pytest.mark.parametrize("kind", ["dcd", "h5md"])
 def test_other_readers(runs: Runs, kind: str, wrap: bool) -> None:
-    """MDAnalysis and mdtraj see the right boxes, times and positions."""
+    """MDAnalysis and mdtraj read the right boxes, times and positions."""
     mda = pytest.importorskip("MDAnalysis")
     mdtraj = pytest.importorskip("mdtraj")
     settings: Settings = {
@@ -332,7 +334,7 @@ def test_other_readers(runs: Runs, kind: str, wrap: bool) -> None:
         np.testing.assert_allclose(difference - edges * np.rint(difference / edges), 0, atol=1e-5)
     if not wrap:
         assert (np.abs(frames[-1]) <= 0.5 * edges + 1e-4).all()
-    if wrap:  # waters in one piece
+    if wrap:  # waters are in one piece
         waters = frames[-1][33:].reshape(-1, 3, 3)
         assert np.linalg.norm(waters[:, 1:] - waters[:, :1], axis=2).max() < 1.0
     if kind == "dcd":
@@ -346,7 +348,7 @@ def test_other_readers(runs: Runs, kind: str, wrap: bool) -> None:
 
 
 def test_velocities(runs: Runs) -> None:
-    """H5MD frames hold them where asked for, also after a restart; MDAnalysis sees them."""
+    """H5MD frames hold velocities where the run file asks for them, also after a restart; MDAnalysis reads them."""
     mda = pytest.importorskip("MDAnalysis")
     settings: Settings = {
         "dynamics.steps": 10,
@@ -365,7 +367,7 @@ def test_velocities(runs: Runs) -> None:
         universe.load_new(str(found.folder / FORMATS["h5md"]), format="H5MD")
         velocities = [frame.velocities.copy() for frame in universe.trajectory]
     assert len(velocities) == 4
-    np.testing.assert_allclose(velocities[0], expected[0], atol=2e-3)  # but for those along constrained bonds
+    np.testing.assert_allclose(velocities[0], expected[0], atol=2e-3)  # velocities along constrained bonds differ
     np.testing.assert_allclose(velocities[2], expected[1], atol=1e-5)
     np.testing.assert_allclose(velocities[3], expected[2], atol=1e-5)
     refused = runs.start(

@@ -1,4 +1,4 @@
-"""Any number of ranks starts: nothing need divide anything. Too many for the cells is said so once."""
+"""Any number of ranks starts; it need not divide anything. If there are too many for the cells, one message says so."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FULL: Settings = {"interactions.cutoff": 12.0, "interactions.switch": 10.0}
 
 
 def check(runs: Runs, name: str, mpi: str, ranks: int) -> None:
-    """Energies to the last digit, and forces where the sample is small, equal those of one rank."""
+    """Checks that energies, and forces where the sample is small, equal those of one rank to the last digit."""
     alone, forces = ONE_RANK.get(name) or ONE_RANK.setdefault(name, runs.forces(sample(name), FULL))
     found, theirs = runs.forces(sample(name), FULL, mpi=mpi, ranks=ranks, timeout=300)
     assert found == alone
@@ -65,7 +65,8 @@ def test_as_many_ranks_as_cells(runs: Runs, mpi: str) -> None:
 def test_explain_prices_exchanges_on_a_map(
     runs: Runs, run_engine: Callable[..., subprocess.CompletedProcess[str]]
 ) -> None:
-    """Of the mesh, between racks that a thin link joins; without a map nothing is said of links."""
+    """The exchanges are those of the mesh, between racks that a slow link joins. Without a map nothing is said of
+    links."""
     run_file = runs.run_file(sample("peptide"), {"dynamics.steps": 5})
 
     def predicted(*more: str) -> dict[str, float]:

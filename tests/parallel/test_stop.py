@@ -1,9 +1,9 @@
-"""Runs that are told to stop: which signal, sent to whom, under which MPI, started how.
+"""Tests runs that are told to stop, by different signals to different processes, with each MPI and each way to start.
 
-What must hold is one rule: a checkpoint within a few steps, exit status 128 + signal, and a restart from there. What
-launchers make of signals to themselves is in `expected_status`: where `mpirun` is started bare, its status is its own.
-Limits of time are wide, as machines that test have other work too, but below the half minute after which batch systems
-kill.
+One rule must hold: a checkpoint within a few steps, exit status 128 + signal, and a restart from there.
+`expected_status` says how launchers react to signals to themselves: where `mpirun` is started directly, its status is
+its own. Limits of time are wide, because machines that run tests have other work too, but below the half minute after
+which batch systems kill.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from parallel.samples import sample
 Run = Callable[..., subprocess.CompletedProcess[str]]
 ENGINE = "tessera-md"
 RANKS = 3
-SECONDS = 15.0  # for what takes 0.2 to 2.5 where nothing else runs
+SECONDS = 15.0  # for ends that take 0.2 to 2.5 s on an idle machine
 ENDLESS: Settings = {
     "dynamics.steps": 1_000_000,
     "output.energy_every": 5,
@@ -37,7 +37,7 @@ ENDLESS: Settings = {
 SIGNALS = (SIGTERM, SIGINT, SIGHUP, SIGUSR1)
 TARGETS = ("launcher", "group", "one rank", "every rank", "everything")
 STARTS = ("tessera run", "mpirun")
-#: start, signal, target: what people and batch systems do most
+#: start, signal and target of the most frequent cases
 USUAL = [
     ("tessera run", SIGINT, "group"),  # Ctrl-C
     ("tessera run", SIGTERM, "everything"),  # scancel
@@ -46,14 +46,14 @@ USUAL = [
 
 
 def is_bare_open_mpi(mpi: str, start: str, number: int, target: str) -> bool:
-    """Whether Open MPI's mpirun gets a signal that it takes for its own: after a while it sends SIGTERM to its ranks,
-    and after as long again SIGKILL. Its default of a second is short on a machine that tests."""
+    """Returns whether Open MPI's mpirun gets a signal on which it acts itself: after a while it sends SIGTERM to its
+    ranks, and after the same time again SIGKILL. Its default of a second is short on a machine that runs tests."""
     to_launcher = target not in ("one rank", "every rank")
     return start == "mpirun" and mpi == "openmpi" and number != SIGUSR1 and to_launcher
 
 
 def expected_status(mpi: str, start: str, number: int, target: str) -> int:
-    """The options of a run that is stopped."""
+    """Returns the exit status of a run that is stopped."""
     if is_bare_open_mpi(mpi, start, number, target):
         return 1
     return 128 + number
@@ -66,7 +66,7 @@ def command(mpi: str, start: str, run_file: Path) -> list[str | Path]:
 
 
 def send(process: subprocess.Popen[str], mark: int, number: int, target: str) -> None:
-    """To the launcher (of `tessera run`: that), its process group, or its ranks."""
+    """Sends a signal to the launcher (or to `tessera run` where that was started), its process group, or its ranks."""
     ranks = ranks_of(mark, ENGINE)
     assert len(ranks) == RANKS
     if target == "launcher":
@@ -155,7 +155,8 @@ def test_ranks_stop_with_a_checkpoint_where_tessera_run_is_killed(runs: Runs, mp
 
 @pytest.mark.parametrize("start", STARTS)
 def test_what_fails_on_its_input_is_gone_at_once(runs: Runs, run_program: Run, mpi: str, start: str) -> None:
-    """It took a minute once: Open MPI's mpirun gave the ranks beside the first that had failed so long to end."""
+    """It once took a minute, because Open MPI's mpirun gave the other ranks this time to end after the first had
+    failed."""
     run_file = runs.run_file(sample("water"), {"dynamics.steps": 5, "dynamics.velocities": "file"})
     begin = time.monotonic()
     environment = {"TESSERA_BIN": str(ENGINES)}
@@ -168,7 +169,7 @@ def test_what_fails_on_its_input_is_gone_at_once(runs: Runs, run_program: Run, m
 
 
 def test_requests_within_a_second_are_one(runs: Runs) -> None:
-    """More are told apart in stop_signal_test.cpp."""
+    """stop_signal_test.cpp tests which requests count as further ones."""
     run_file = runs.run_file(sample("water"), ENDLESS)
     output = run_file.parent / "output"
     with command_under_way([ENGINES / f"{ENGINE}-serial", run_file], ENGINE) as (process, _):
@@ -182,7 +183,7 @@ def test_requests_within_a_second_are_one(runs: Runs) -> None:
 
 
 def test_ignored_signals_stay_ignored(runs: Runs) -> None:
-    """nohup, and background jobs of scripts."""
+    """nohup and background jobs of scripts ignore signals."""
     run_file = runs.run_file(sample("water"), ENDLESS)
     output = run_file.parent / "output"
     with command_under_way(["nohup", ENGINES / f"{ENGINE}-serial", run_file], ENGINE) as (process, _):

@@ -1,5 +1,5 @@
-"""What a first run shows: water that keeps its temperature, a drift without the start, a report that goes on; and what
-clashes look like."""
+"""A first run keeps the temperature of water, leaves its start out of the drift, and adds to its report when it is
+restarted; a run with clashing atoms names them."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ FIRST: Settings = {"dynamics.timestep": 2.0, "output.energy_every": 10}
 
 @pytest.mark.parametrize("atoms", [648, 651, 999, 3000])
 def test_made_water_keeps_its_temperature(runs: Runs, tmp_path: Path, atoms: int) -> None:
-    """Two picoseconds at constant energy from velocities at 300 K."""
+    """The run lasts two picoseconds at constant energy, from velocities at 300 K."""
     write(make_water(atoms), tmp_path / "water.tsr")
     found = runs.run(tmp_path / "water.tsr", {**FIRST, "dynamics.steps": 1000}, threads=2, timeout=300)
-    # 648 atoms fluctuate by 7 K themselves
+    # the temperature of 648 atoms fluctuates by 7 K
     assert found.table["temperature"][20:].mean() == pytest.approx(300, abs=20)
     assert abs(found.report["results"]["drift_kT_ns_dof"]) < 0.5
 
@@ -72,7 +72,7 @@ def test_the_report_holds_all_legs(runs: Runs) -> None:
     ]
     assert "The whole run is now 0.12 ps long, 60 steps." in third.process.stdout
     whole = runs.run(sample("peptide"), {**FIRST, "dynamics.steps": 60})
-    assert third.table["drift"][2:].tolist() == whole.table["drift"][2:].tolist()  # two rows know of none
+    assert third.table["drift"][2:].tolist() == whole.table["drift"][2:].tolist()  # two rows have no drift
     for damage in (lambda file: file.unlink(), lambda file: file.write_text("{")):
         damage(third.folder / "report.json")
         steps = int(third.table["step"][-1]) + 10
@@ -82,10 +82,11 @@ def test_the_report_holds_all_legs(runs: Runs) -> None:
 
 
 def test_progress_is_rewritten_where_the_launcher_saw_a_terminal(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The engine's standard error is a pipe here, read as text: a carriage return is a line's end."""
+    """The engine's standard error is a pipe here, and reading it as text turns a carriage return into the end of a
+    line."""
     settings: Settings = {**FIRST, "dynamics.steps": 20, "output.progress": "auto"}
 
-    def progress() -> str:  # behind the note on the run file
+    def progress() -> str:  # what follows the note on the run file
         text = runs.run(sample("peptide"), settings).process.stderr
         return text[text.index("\n") + 1 :] if text.startswith("tessera-md: note: ") else text
 
@@ -98,7 +99,7 @@ def test_progress_is_rewritten_where_the_launcher_saw_a_terminal(runs: Runs, mon
 
 
 def clashing(distance: float) -> System:
-    """The oxygens of two more waters at this distance (Å) from that of a third, on one side of it."""
+    """Adds two waters whose oxygens are `distance` Å from the oxygen of a third, on one side of it."""
     system = changed("peptide")
     for other, aside in ((2001, 0.0), (2004, 0.3 * distance)):
         move = system.fraction[33].astype(np.int64) - system.fraction[other]
@@ -116,7 +117,7 @@ def test_energies_of_clashing_atoms_are_right(runs: Runs, tmp_path: Path, distan
     a = 4 * 0.1521 * (2 * 1.7682 / 2 ** (1 / 6)) ** 12
     pairs = [distance, distance * np.hypot(1, 0.3), 0.3 * distance]
     assert found["terms"]["lj"] == pytest.approx(sum(min(a / r**12, 2.0**60) for r in pairs), rel=1e-3)
-    assert forces[33, 0] < -4e6  # away from both, not turned about
+    assert forces[33, 0] < -4e6  # the force points away from both, so its sign is right
     clashes = found["clashes"]
     assert clashes["pairs"] >= 3
     assert clashes["nearest"][0]["atoms"] == [2001, 2004]

@@ -1,4 +1,5 @@
-"""Forces are minus the gradient of the energy, the virial its derivative by the box; symmetries of space hold."""
+"""Forces are minus the gradient of the energy, the virial is its derivative by the box, and symmetries of space
+hold."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ BAR = 69476.95  # of 1 kcal/mol/Å³
 
 
 def only(system: System, kinds: set[str]) -> System:
-    """The system without the terms of other kinds; "lj" and "coulomb" are kinds too."""
+    """Returns the system with terms of these kinds only; "lj" and "coulomb" are kinds too."""
     out = copy.deepcopy(system)
     for template in out.templates:
         template.terms = {kind: terms for kind, terms in template.terms.items() if kind in kinds}
@@ -35,7 +36,7 @@ def only(system: System, kinds: set[str]) -> System:
 
 
 def with_rb(system: System) -> System:
-    """Every dihedral as a Ryckaert–Bellemans one of the same atoms."""
+    """Returns the system with a Ryckaert–Bellemans dihedral in place of every dihedral."""
     out = copy.deepcopy(system)
     out.force_field.tables["dihedral_rb"] = np.array([[2.1, -1.3, 0.7, 1.9, -0.4, 0.3]])
     template = out.templates[0]
@@ -45,7 +46,7 @@ def with_rb(system: System) -> System:
 
 
 def moved(system: System, steps: np.ndarray) -> System:
-    """The system with atoms moved by integer steps (n,3) of 2⁻³² box."""
+    """Returns the system with atoms moved by integer steps (n,3) of 2⁻³² box."""
     out = copy.copy(system)
     out.fraction = (system.fraction.astype(np.int64) + steps.astype(np.int64)).astype(np.uint32).astype(np.int32)
     return out
@@ -56,10 +57,10 @@ def steps_of(system: System, displacement: np.ndarray) -> np.ndarray:
 
 
 def check_gradient(runs: Runs, folder: Path, system: System, settings: Settings, rough: bool = False) -> None:
-    """Along three random directions in which all atoms move at once: one number has every force in it.
+    """Moves all atoms at once along three random directions, so that each difference of energies contains every force.
 
-    Differences over h, 2h and 4h leave an error of h⁶, and the resolution of energies, 6·10⁻⁸ kcal/mol a term.
-    `rough`: for energies whose second or third derivative jumps somewhere.
+    Differences over h, 2h and 4h leave an error of order h⁶ and that of the resolution of energies, 6·10⁻⁸ kcal/mol a
+    term. `rough` is for energies whose second or third derivative jumps somewhere.
     """
     h, tolerance = (1e-3, 2e-5) if rough else (4e-3, 3e-6)
     write(system, folder / "start.tsr")
@@ -83,7 +84,7 @@ def check_gradient(runs: Runs, folder: Path, system: System, settings: Settings,
 
 
 def bent(system: System) -> System:
-    """Atoms moved off their minima, so that every term has a force."""
+    """Returns the system with atoms moved from their minima, so that every term has a force."""
     return moved(system, steps_of(system, 0.05 * np.random.default_rng(11).normal(size=system.fraction.shape)))
 
 
@@ -107,7 +108,7 @@ def test_ryckaert_bellemans(runs: Runs, tmp_path: Path) -> None:
 @pytest.mark.parametrize("electrostatics", ["shift", "force-switch", "pme"])
 @pytest.mark.parametrize("lj", ["potential-switch", "force-switch", "force-switch-gromacs", "quintic-switch"])
 def test_everything_in_a_box(runs: Runs, tmp_path: Path, electrostatics: str, lj: str) -> None:
-    """A direct sum that ends at the cut-off leaves a jump in the energy of PME: α is large enough to hide it."""
+    """The energy of PME jumps where the direct sum ends at the cut-off; α is so large that the jump can't be seen."""
     settings: Settings = {
         **MESH,
         "pme.alpha": 0.5,
@@ -126,7 +127,7 @@ def test_everything_in_a_box(runs: Runs, tmp_path: Path, electrostatics: str, lj
 @pytest.mark.parametrize("name", ["peptide", "tripeptide"])
 def test_forces_sum_to_nothing(runs: Runs, name: str, precision: str) -> None:
     _, forces = runs.forces(sample(name), {**VACUUM, "parallel.precision": precision})
-    # roundings remain: 2⁻¹⁷ kcal/mol/Å for each of the sums that the kernel makes in single precision
+    # Rounding remains: 2⁻¹⁷ kcal/mol/Å for each of the sums that the kernel makes in single precision.
     limit = 1e-4 if precision == "mixed" else 1e-6
     assert np.abs(forces.sum(axis=0)).max() < limit * np.abs(forces).max()
 
@@ -148,7 +149,7 @@ def check_same(
     settings: Settings,
     tolerance: float,
 ) -> None:
-    """`turn` takes the sample's forces to those that `other` should have."""
+    """Checks that `other` has the forces that `turn` makes of the sample's forces."""
     here, forces = runs.forces(sample("peptide"), settings)
     write(other, folder / "other.tsr")
     there, found = runs.forces(folder / "other.tsr", settings)
@@ -160,7 +161,8 @@ def check_same(
 
 @pytest.mark.parametrize("precision", ["mixed", "double"])
 def test_translation(runs: Runs, tmp_path: Path, precision: str) -> None:
-    """By a random vector, longer than the box. The mesh is where it was: its error shows, here 10⁻⁵ of forces."""
+    """The vector is random and longer than the box. The mesh does not move, so its error, here 10⁻⁵ of forces,
+    remains."""
     other = changed("peptide")
     shift = np.random.default_rng(5).integers(-(2**31), 2**31, 3)
     other.fraction = (other.fraction.astype(np.int64) + shift).astype(np.uint32).astype(np.int32)
@@ -214,7 +216,7 @@ def stretched(system: System, axes: list[int], by: float) -> System:
 
 
 def strain_slope(runs: Runs, folder: Path, system: System, settings: Settings, axes: list[int]) -> float:
-    """dE/d ln λ of a box, and all positions, stretched by λ along axes."""
+    """Returns dE/d ln λ where the box and all positions are stretched by λ along the axes."""
     slopes = []
     for size in (1e-4, 2e-4):
         ends = []

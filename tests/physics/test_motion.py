@@ -1,4 +1,4 @@
-"""What a run in the microcanonical ensemble conserves, and the velocities it starts from."""
+"""Tests what a run in the microcanonical ensemble conserves, and the velocities with which it starts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from parallel.samples import changed, last_state, sample
 
 BOLTZMANN = 0.0019872043  # kcal/mol/K
 KINETIC = 1 / 418.4  # kcal/mol of 1 amu Å²/ps²
-# every step's energy, switched forces throughout so that only the integrator errs
+# Energies of every step are written; all forces are switched, so that the integrator makes the only error.
 WATCH: Settings = {
     "output.energy_every": 1,
     "output.checkpoint_every": 0,
@@ -19,14 +19,14 @@ WATCH: Settings = {
 
 
 def fluctuation(found: Outcome) -> float:
-    """Standard deviation of the total energy about its line, kcal/mol."""
+    """Returns the standard deviation of the total energy about its fitted line, kcal/mol."""
     table = found.table
     line = np.polyfit(table["time"], table["total"], 1)
     return float(np.std(table["total"] - np.polyval(line, table["time"])))
 
 
 def drift(found: Outcome) -> tuple[float, float]:
-    """Slope of the total energy and its standard error, kT/ns per degree of freedom."""
+    """Returns the slope of the total energy and its standard error, kT/ns per degree of freedom."""
     table, degrees = found.table, found.report["results"]["degrees_of_freedom"]
     scale = 1000 / (BOLTZMANN * table["temperature"].mean() * degrees)
     line, covariance = np.polyfit(table["time"], table["total"], 1, cov=True)
@@ -35,7 +35,8 @@ def drift(found: Outcome) -> tuple[float, float]:
 
 @pytest.mark.parametrize("constraints", ["h-bonds", "none"])
 def test_the_fluctuation_goes_with_the_square_of_the_step(runs: Runs, constraints: str) -> None:
-    """Velocity Verlet keeps a shadow energy whose distance from the true one is of second order in the step."""
+    """Velocity Verlet conserves a shadow energy, which differs from the true one by a term of second order in the
+    step."""
     sizes = (0.5, 1.0, 2.0) if constraints == "h-bonds" else (0.25, 0.5, 1.0)
     found = []
     for timestep in sizes:
@@ -53,8 +54,8 @@ def test_the_fluctuation_goes_with_the_square_of_the_step(runs: Runs, constraint
 
 
 def test_short_drift(runs: Runs) -> None:
-    """A picosecond at 2 fs with the default mesh and buffer. In so short a time the slope's own error is what limits;
-    a wrong force term, or pairs that the list missed, show as 1 kT/ns per degree of freedom and more."""
+    """Runs a picosecond at 2 fs with the default mesh and buffer. In so short a time the statistical error of the slope
+    sets the limit; a wrong force term, or pairs that the list misses, give 1 kT/ns per degree of freedom and more."""
     settings: Settings = {**WATCH, "dynamics.steps": 500, "dynamics.timestep": 2.0}
     found = runs.run(sample("peptide"), settings)
     slope, error = drift(found)
@@ -65,7 +66,7 @@ def test_short_drift(runs: Runs) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "steps", "limit"), [("peptide", 50_000, 0.05), ("dhfr", 10_000, 0.1)])
 def test_long_drift(runs: Runs, name: str, steps: int, limit: float) -> None:
-    """100 ps of the small system and 20 ps of DHFR (after 2 ps to settle) at 2 fs."""
+    """Runs 100 ps of the small system and 20 ps of DHFR (after 2 ps to settle) at 2 fs."""
     settings: Settings = {**WATCH, "dynamics.steps": steps, "dynamics.timestep": 2.0, "output.energy_every": 50}
     found = runs.run(sample(name), settings, timeout=7200, threads=2)
     slope, error = drift(found)
@@ -78,7 +79,8 @@ def momentum(system_name: str, velocity: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("constraints", ["h-bonds", "none"])
 def test_momentum_is_conserved(runs: Runs, constraints: str) -> None:
-    """Without a mesh; velocities are rounded to 2⁻²⁰ Å/ps at every half step, which walks at random."""
+    """There is no mesh. Velocities are rounded to 2⁻²⁰ Å/ps at every half step, which makes the momentum walk at
+    random."""
     steps = 100
     settings: Settings = {
         **WATCH,
@@ -132,7 +134,7 @@ def test_generated_velocities_have_their_temperature(runs: Runs, temperature: fl
         for kind in np.unique(mass[33:]):  # hydrogens and oxygens of water alike, in each direction
             squares = KINETIC * kind * velocity[mass == kind] ** 2 / (BOLTZMANN * temperature)
             assert np.abs(squares.mean(axis=0) - 1).max() < 5 * np.sqrt(2 / len(squares))
-        # and a Maxwell distribution: its fourth moment
+        # The fourth moment is that of a Maxwell distribution.
         scaled = velocity * np.sqrt(KINETIC * mass / (BOLTZMANN * temperature))[:, None]
         assert (scaled**4).mean() == pytest.approx(3, abs=5 * np.sqrt(96 / scaled.size))
 

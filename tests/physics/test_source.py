@@ -1,4 +1,4 @@
-"""Which Lennard-Jones runs: that of the program the system comes from, unless the run file says otherwise."""
+"""A run takes the Lennard-Jones form of the program from which the system comes, unless the run file sets another."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from parallel.samples import sample
 
 
 def run(runs: Runs, folder: Path, system: Path, settings: Settings, *words: str, check: bool = True) -> Outcome:
-    """A run with every default but the length, and these settings."""
+    """Runs the system with these settings and the defaults of all others but the length."""
     base: Settings = {"input.system": str(system), "dynamics.steps": 3, "output.folder": "output"}
     path = write_run_file(folder / "run.toml", {**base, "output.progress": "none", **settings})
     return runs.start(path, *words, check=check)
@@ -32,7 +32,7 @@ def first_lines(found: Outcome) -> list[str]:
 
 
 def in_effect(found: Outcome) -> dict[str, Any]:
-    """`settings.toml`, the same as the report's."""
+    """Returns the content of `settings.toml`, after a check that the report has the same."""
     written = tomllib.loads((found.folder / "settings.toml").read_text())
     assert written == found.report["settings"]
     return written
@@ -84,7 +84,7 @@ def test_an_amber_system_has_the_energies_of_openmm(runs: Runs) -> None:
 def test_the_settings_in_effect_give_the_same_run(runs: Runs, tmp_path: Path, name: str, settings: Settings) -> None:
     found = run(runs, tmp_path, sample(name), settings)
     text = (found.folder / "settings.toml").read_text()
-    # Of transforms, layout and start alone does "auto" remain: what a run does not depend on, or has found by then.
+    # "auto" remains only where the result does not depend on the value, or where the run has already found it.
     left = {line.split(" = ")[0] for line in text.splitlines() if line.endswith('"auto"')}
     assert left <= {"scheme", "exchange", "velocities", "progress"}
     again = runs.start(found.folder / "settings.toml", "--set", f"output.folder={tmp_path / 'again'}")
@@ -96,7 +96,7 @@ def test_the_settings_in_effect_give_the_same_run(runs: Runs, tmp_path: Path, na
 
 
 def test_the_settings_in_effect_are_a_run_file_from_anywhere(runs: Runs, tmp_path: Path) -> None:
-    """The run file's own paths are relative to it, those of a command line to the working directory."""
+    """Paths in the run file are relative to it; those on a command line are relative to the working directory."""
     shutil.copy(sample("tripeptide"), tmp_path / "a.tsr")
     settings: Settings = {"interactions.electrostatics": "shift", "dynamics.steps": 3, "output.progress": "none"}
     write_run_file(tmp_path / "run.toml", {"input.system": "a.tsr", **settings})
@@ -116,7 +116,7 @@ def test_files_without_the_attributes_follow_the_program(runs: Runs, tmp_path: P
     with h5py.File(path, "r+") as file:
         for name in ("lj_cutoff", "lj_switch", "lj_tail"):
             del file.attrs[name]
-        file.attrs["lj_modifier"] = "potential-switch"  # a hint at best, then
+        file.attrs["lj_modifier"] = "potential-switch"  # this is only a hint then
     assert energy(runs, path) == energy(runs, sample("dipeptide_water"))
 
 
@@ -153,7 +153,7 @@ def test_no_tail_without_a_box(runs: Runs, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("lj", ["force-switch", "force-switch-gromacs", "potential-switch", "quintic-switch"])
 def test_a_tail_that_begins_within_atoms_is_refused(runs: Runs, tmp_path: Path, lj: str) -> None:
-    """From a switch of 0 on it is infinite."""
+    """The tail from a switch of 0 is infinite."""
     settings: Settings = {"interactions.lj": lj, "interactions.lj_tail": True, "interactions.switch": 0.0}
     found = run(runs, tmp_path, sample("peptide"), settings, check=False)
     assert found.process.returncode == 2
@@ -171,7 +171,7 @@ def test_a_tail_that_begins_within_atoms_is_refused(runs: Runs, tmp_path: Path, 
 
 
 def test_periods_beyond_32_bits(runs: Runs, tmp_path: Path) -> None:
-    """2³² + 1 steps between removals is never within a few."""
+    """With a period of 2³² + 1 steps nothing is removed in a run of a few steps."""
     long, never = (
         run(runs, tmp_path, sample("peptide"), {"output.overwrite": True, "dynamics.com_removal_every": every}).hash
         for every in (2**32 + 1, 0)

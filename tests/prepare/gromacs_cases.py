@@ -1,7 +1,7 @@
-"""Small topologies, one for each rule of GROMACS that is easily missed, and what GROMACS makes of them.
+"""Small topologies, one for each rule of GROMACS that a reader easily misses, and GROMACS' energies of them.
 
 `FIGURES` are energies in kJ/mol of GROMACS 2022.5 in double precision (`python -m prepare.gromacs_cases` in this
-folder's parent prints them anew where `gmx_d` is on the path).
+folder's parent computes and prints them where `gmx_d` is on the path).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 from prepare.gromacs_peer import gromacs_energies
 
 N_ATOMS = 8
-#: which of our terms hold what GROMACS reports
+#: Tessera's terms that add up to each figure
 TERMS = {
     "springs": (("bond", "angle", "urey_bradley"), ("Bond", "Harmonic Pot.", "Angle", "U-B")),
     "dihedral": (("dihedral",), ("Proper Dih.", "Ryckaert-Bell.", "Fourier Dih.")),
@@ -41,7 +41,7 @@ ATOMS = "".join(f"{i + 1} {t} 1 CHN {t}{i + 1} 1 {q}\n" for i, (t, q) in enumera
 
 @dataclass
 class Case:
-    """Lines of the sections that differ from the plain chain of eight atoms."""
+    """The lines of sections in which a topology differs from the plain chain of eight atoms."""
 
     defaults: str = "1 2 yes 0.5 0.8333"
     types: str = ""
@@ -66,7 +66,7 @@ class Case:
 
 
 def write_gro(path: Path) -> None:
-    """A crooked chain: 1.5 Å between neighbours, no two atoms nearer than that by chance."""
+    """Writes a bent chain with 1.5 Å between neighbours, in which no other two atoms are closer."""
     generator = np.random.default_rng(11)
     place = [np.full(3, 2.5)]
     while len(place) < N_ATOMS:
@@ -87,7 +87,7 @@ PAIRS = "[ pairs ]\n1 4\n2 5 1\n3 6 1\n"
 
 
 def _map(factor: float) -> str:
-    """24 × 24 points, smooth: programs differ in how they interpolate a coarse map."""
+    """Returns 24 × 24 points of a smooth map, because programs interpolate a coarse map differently."""
     angle = np.radians(np.arange(24) * 15.0)
     energy = factor * (np.sin(angle[:, None]) + 0.5 * np.cos(2 * angle[:, None] - angle))
     return "\\\n".join(" ".join(f"{value:.5f}" for value in row) for row in energy)
@@ -194,7 +194,7 @@ CASES = {
     ),
 }
 
-# what is not named is 0
+# Energies that are not named are 0.
 FIGURES: dict[str, dict[str, float]] = {
     "plain": {"springs": 17.303804, "lj": -0.909536, "lj_14": 0.542998, "coulomb": 39.562253, "coulomb_14": 32.035137},
     "nrexcl 0": {"springs": 17.303804, "lj": 6828.768727, "coulomb": -203.935242},
@@ -339,7 +339,7 @@ FIGURES: dict[str, dict[str, float]] = {
 
 
 def measured(case: Case, folder: Path) -> dict[str, float]:
-    """kJ/mol of GROMACS by our names."""
+    """Returns GROMACS' energies in kJ/mol by Tessera's names."""
     case.write(folder)
     found = gromacs_energies(folder, "case.top", "case.gro", case.define)
     return {name: sum(found.get(theirs, 0.0) for theirs in terms) for name, (_, terms) in TERMS.items()}

@@ -1,4 +1,4 @@
-"""Energies by GROMACS itself, in double precision, where `gmx_d` is on the path."""
+"""Computes energies with GROMACS in double precision, where `gmx_d` is on the path."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 GMX = shutil.which("gmx_d")
 
-#: all atoms of a small neutral system are within the cut-offs, so what GROMACS shifts by cancels
+#: All atoms of a small neutral system are within the cut-offs, so GROMACS' shifts cancel.
 PLAIN = """\
 integrator = md
 nsteps = 0
@@ -27,7 +27,7 @@ define = {define}
 
 
 def gromacs_energies(folder: Path, top: str, gro: str, define: str = "", mdp: str = PLAIN) -> dict[str, float]:
-    """kJ/mol by GROMACS' own names of the terms. Files of `folder` by name."""
+    """Returns energies in kJ/mol by GROMACS' names of the terms. Files are given by their names in `folder`."""
     assert GMX is not None
     (folder / "plain.mdp").write_text(mdp.format(define=define))
     grompp = ["grompp", "-f", "plain.mdp", "-p", top, "-c", gro, "-o", "plain.tpr", "-po", "out.mdp", "-maxwarn", "9"]

@@ -1,4 +1,4 @@
-"""Systems that several tests prepare, each once a session."""
+"""Systems that several tests need. Each is prepared once a session."""
 
 from __future__ import annotations
 
@@ -26,19 +26,20 @@ def dhfr() -> System:
 
 @cache
 def alanine_tripeptide() -> System:
-    """33 atoms in vacuum, CHARMM22 with CMAP."""
+    """Returns 33 atoms in vacuum, CHARMM22 with CMAP."""
     return prepare_charmm(SMALL / "ala_ala_ala.psf", SMALL / "ala_ala_ala.pdb", ALA3_PARAMETERS, vacuum=True)
 
 
 @cache
 def alanine_dipeptide() -> System:
-    """22 atoms in vacuum, AMBER."""
+    """Returns 22 atoms in vacuum, AMBER."""
     name = SMALL / "alanine-dipeptide-implicit"
     return prepare_amber(name.with_suffix(".prmtop"), name.with_suffix(".inpcrd"))
 
 
 def ordered_tripeptide(folder: Path) -> Path:
-    """The tripeptide's PDB with its atoms in the order of the PSF: as shipped, the last residue is in another."""
+    """Writes the tripeptide's PDB with atoms in the order of the PSF; in the original the last residue's order
+    differs."""
     words = [line.split() for line in (SMALL / "ala_ala_ala.psf").read_text().splitlines()]
     order = [(w[2], w[4]) for w in words if len(w) > 8 and w[1] == "AAL"]
     lines = [line for line in (SMALL / "ala_ala_ala.pdb").read_text().splitlines() if line.startswith("ATOM")]

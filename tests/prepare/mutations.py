@@ -1,4 +1,5 @@
-"""Damaged copies of a text file: with each line gone or twice, cut anywhere, with characters changed."""
+"""Makes damaged copies of a text file: without each line, with each line twice, cut anywhere, or with other
+characters."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ _LETTERS = "0123456789-+. %ABCDEFnaXYZ*\n\t\x00é"
 
 
 def without_lines(text: str) -> Iterator[tuple[str, str]]:
-    """What was done, and the text: each line deleted, and each line doubled."""
+    """Yields a description and the text without each line, and with each line twice."""
     lines = text.splitlines(keepends=True)
     for i in range(len(lines)):
         yield f"without line {i + 1}", "".join(lines[:i] + lines[i + 1 :])
@@ -23,7 +24,7 @@ def without_lines(text: str) -> Iterator[tuple[str, str]]:
 
 
 def damaged(text: str, count: int, seed: int = 1) -> Iterator[tuple[str, str]]:
-    """Truncated, or with characters replaced, deleted or inserted, at random."""
+    """Yields a description and the text, truncated or with characters replaced, deleted or inserted at random."""
     chance = random.Random(seed)
     for _ in range(count):
         at, letter = chance.randrange(len(text)), chance.choice(_LETTERS)
@@ -34,7 +35,7 @@ def damaged(text: str, count: int, seed: int = 1) -> Iterator[tuple[str, str]]:
 
 
 def outcome(path: Path, text: str, read: Callable[[Path], Any]) -> Any:
-    """What is read, None where it is refused in one line; any other exception is a failure of the test."""
+    """Returns what is read, or None where the file is refused in one line. Any other exception fails the test."""
     path.write_text(text, encoding="latin-1")
     try:
         return read(path)
@@ -44,7 +45,7 @@ def outcome(path: Path, text: str, read: Callable[[Path], Any]) -> Any:
 
 
 def same(first: Any, second: Any) -> bool:
-    """Whether two systems, or two sets of coordinates, are equal in all but what they say of their source."""
+    """Returns whether two systems, or two sets of coordinates, are equal in all but the note of their source."""
     if isinstance(first, np.ndarray) or isinstance(second, np.ndarray):
         return type(first) is type(second) and np.array_equal(first, second)
     if isinstance(first, dict):

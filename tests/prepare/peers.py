@@ -1,4 +1,4 @@
-"""Energies by OpenMM's own readers, to compare with: nothing of ours takes part."""
+"""Computes energies with OpenMM and its readers alone, for comparison."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ NANOMETRE = 10.0  # Å
 
 
 def energies(system: openmm.System, positions: Any, alpha: float = 0.38, grid: int = 48) -> dict[str, float]:
-    """kcal/mol by the force's class, numbered where a class comes twice; no dispersion correction."""
+    """Returns energies in kcal/mol by the force's class, numbered where a class comes twice, without a dispersion
+    correction."""
     for index, force in enumerate(system.getForces()):
         force.setForceGroup(index)
         if isinstance(force, openmm.NonbondedForce):

@@ -1,4 +1,4 @@
-"""AMBER's prmtop: CHARMM's force field in it, sections that are refused, and damage."""
+"""Tests AMBER's prmtop: CHARMM's force field in it, sections that are refused, and damaged files."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -24,7 +24,7 @@ Values = Sequence[int] | Sequence[float]
 
 
 def section(flag: str, form: str, values: Values, per_line: int = 10) -> str:
-    """A section; `form` formats one value."""
+    """Returns the text of a section; `form` formats one value."""
     words = [form.format(value) for value in values]
     lines = ["".join(words[i : i + per_line]) for i in range(0, len(words), per_line)] or [""]
     width = len(words[0]) if words else 8
@@ -42,7 +42,7 @@ def reals(flag: str, values: Values) -> str:
 
 
 def changed(folder: Path, *sections: str, drop: Sequence[str] = ()) -> Path:
-    """The dipeptide's prmtop with sections replaced, added or dropped."""
+    """Writes the dipeptide's prmtop with sections replaced, added or dropped."""
     parts = PRMTOP.read_text().split("%FLAG ")
     by_flag = {part.split()[0]: part for part in parts[1:] if part.split()[0] not in drop}
     by_flag |= {text.split()[1]: text.removeprefix("%FLAG ") for text in sections}
@@ -56,7 +56,7 @@ def pointers(**changes: int) -> str:
 
 
 def chamber(folder: Path) -> tuple[Path, Path]:
-    """The tripeptide as a CHAMBER prmtop with an empty title, and its inpcrd."""
+    """Writes the tripeptide as a CHAMBER prmtop with an empty title, and its inpcrd."""
     structure = parmed.charmm.CharmmPsfFile(str(SMALL / "ala_ala_ala.psf"))
     parameters = parmed.charmm.CharmmParameterSet(str(ALA3_PARAMETERS[0]))
     parameters.read_parameter_file(str(ALA3_PARAMETERS[1]))
@@ -70,7 +70,7 @@ def chamber(folder: Path) -> tuple[Path, Path]:
 
 
 def without_title(prmtop: Path, flag: str) -> Path:
-    """The section of the title, called `flag`, without its text."""
+    """Writes the prmtop with an empty title section of the name `flag`."""
     lines = prmtop.read_text().splitlines()
     at = next(i for i, line in enumerate(lines) if line.startswith("%FLAG CTITLE"))
     end = next(i for i in range(at + 2, len(lines)) if lines[i].startswith("%"))
@@ -82,7 +82,7 @@ def without_title(prmtop: Path, flag: str) -> Path:
 
 @pytest.mark.parametrize("title", ["CTITLE", "TITLE"])
 def test_chamber_equals_the_psf_and_openmm(tmp_path: Path, title: str) -> None:
-    """An empty title, and the title of other prmtop files: the other sections tell."""
+    """The title is empty or has the name that it has in other prmtop files; the other sections show the force field."""
     prmtop, inpcrd = chamber(tmp_path)
     ours = prepare_amber(without_title(prmtop, title), inpcrd)
     found, expected = (reference_energies(s, VACUUM) for s in (ours, alanine_tripeptide()))
@@ -93,7 +93,7 @@ def test_chamber_equals_the_psf_and_openmm(tmp_path: Path, title: str) -> None:
     peer = energies(app.AmberPrmtopFile(str(prmtop)).createSystem(), ours.positions() * 0.1)
     assert found["improper"] == pytest.approx(peer["CustomTorsionForce"], rel=1e-6)
     assert found["cmap"] == pytest.approx(peer["CMAPTorsionForce"], rel=1e-6)
-    # OpenMM divides these charges by AMBER's constant
+    # OpenMM divides these charges by AMBER's Coulomb constant.
     coulomb = (found["coulomb"] + found["coulomb_14"]) * OPENMM_COULOMB / 18.2223**2
     assert found["lj"] + found["lj_14"] + coulomb == pytest.approx(peer["NonbondedForce"], rel=1e-6)
 
@@ -121,7 +121,7 @@ def test_cmap_in_an_amber_prmtop(tmp_path: Path, prefix: str) -> None:
         section(f"{prefix}CMAP_INDEX", "{:8d}", term, 6),
     ]
     ours = prepare_amber(changed(tmp_path, *sections), INPCRD)
-    # OpenMM reads names with a prefix in CHAMBER files only
+    # OpenMM reads names with a prefix only in CHAMBER files.
     plain = changed(tmp_path, *(text.replace("CHARMM_", "") for text in sections))
     peer = energies(app.AmberPrmtopFile(str(plain)).createSystem(), ours.positions() * 0.1)
     assert abs(peer["CMAPTorsionForce"]) > 0.01
@@ -131,7 +131,7 @@ def test_cmap_in_an_amber_prmtop(tmp_path: Path, prefix: str) -> None:
 
 
 def test_types_that_no_atom_has_are_counted(tmp_path: Path) -> None:
-    """As in a prmtop from which atoms were stripped."""
+    """Such types are in a prmtop from which atoms were stripped."""
     raw = Prmtop(PRMTOP)
     types = raw.pointers["NTYPES"]
     index = np.zeros((types + 1, types + 1), int)
@@ -197,7 +197,7 @@ def test_a_line_that_is_missing_is_named_by_its_section(tmp_path: Path) -> None:
 
 
 def check_lines(folder: Path, text: str, read: Callable[[Path], System], step: int = 1) -> None:
-    """Without any of its lines, or with one twice, a file is refused or gives the same system."""
+    """Checks that a file without one of its lines, or with one twice, is refused or gives the same system."""
     whole = outcome(folder / "whole.prmtop", text, read)
     assert whole is not None
     refused = 0
@@ -236,7 +236,7 @@ def test_periodic_prmtop_whose_restart_has_no_box(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"has no box, but changed.prmtop says that the system repeats \(IFBOX is 1\)"):
         prepare_amber(prmtop, INPCRD)
     assert not prepare_amber(prmtop, INPCRD, vacuum=True).periodic
-    # each line but the box, whose place the last coordinates then take
+    # Every line but the box is left out in turn; the last coordinates are then in the place of the box.
     for line in range(len(box)):
         inpcrd.write_text("\n".join(box[:line] + box[line + 1 :]) + "\n")
         with pytest.raises(InputError):

@@ -1,4 +1,4 @@
-"""Systems made from nothing, and copies of systems."""
+"""Tests systems that are made without input files, and copies of systems."""
 
 import numpy as np
 import pytest
@@ -47,7 +47,8 @@ def test_water_is_drawn_by_its_seed() -> None:
 
 @pytest.mark.parametrize("atoms", [648, 651, 750, 3000, 5184])
 def test_water_starts_with_the_energy_of_the_liquid(atoms: int) -> None:
-    """−9.7 kcal/mol a molecule; 0.02 kcal/mol are a kelvin of what a run at constant energy goes on with."""
+    """The energy is −9.7 kcal/mol a molecule. A deviation of 0.02 kcal/mol changes the temperature of a run at constant
+    energy by 1 K."""
     settings = Settings(cutoff=9, switch=8, alpha=0.35, grid=(48, 48, 48))
     found = reference_energies(make_water(atoms), settings, terms=("lj", "coulomb"))
     assert found["total"] / (atoms / 3) == pytest.approx(-9.72, abs=0.35)
@@ -61,7 +62,7 @@ def test_the_tile_is_that_of_its_script() -> None:
 
 
 def test_seams_keep_what_lies_far_from_them() -> None:
-    """A box a little longer than whole tiles: the middle of it is the liquid as it was."""
+    """In a box that is a little longer than whole tiles, the liquid in the middle is unchanged."""
     whole, longer = (make_water(3 * n).positions().reshape(-1, 3, 3) for n in (8 * 216, 8 * 216 + 40))
     same = [np.abs(longer[:, 0] - oxygen).max(axis=1).min() < 1e-4 for oxygen in whole[:, 0]]
     assert 0.3 < np.mean(same) < 0.9

@@ -1,4 +1,4 @@
-"""CHARMM inputs against energies of programs that share no code with us."""
+"""Compares energies of CHARMM inputs with those of programs that share no code with Tessera."""
 
 import json
 from pathlib import Path
@@ -29,7 +29,7 @@ def test_dhfr_equals_the_reference() -> None:
     assert close(found["improper"], 9.376913)
     assert found["cmap"] == 0
     assert close(found["lj"] + found["lj_14"], 3959.203553)
-    # OpenMM's own reader of the PSF, scaled from its Coulomb constant to CHARMM's
+    # From OpenMM's own reader of the PSF, scaled from its Coulomb constant to CHARMM's.
     expected = -72144.517232 * 332.0716 / OPENMM_COULOMB
     assert close(found["coulomb"] + found["coulomb_14"], expected)
     assert close(found["coulomb_background"], -1.8137, absolute=1e-4)
@@ -118,12 +118,12 @@ def test_genesis_restart_equals_the_reference_log(data_folder: Path) -> None:
         "improper": "IMPROPER",
         "cmap": "CMAP",
     }.items():
-        # GENESIS prints four decimals
+        # GENESIS prints four decimals.
         assert found[term] == pytest.approx(log[column], abs=1e-4 + 1e-6 * abs(log[column])), term
 
 
 def _genesis_step(log: Path, step: int) -> dict[str, float]:
-    """Energies of a step; the initial ones (0) stand in a block of their own before the table."""
+    """Returns the energies of a step. The initial ones (step 0) are in a separate block before the table."""
     names: list[str] = []
     for line in log.read_text().splitlines():
         words = line.split()

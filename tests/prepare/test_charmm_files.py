@@ -1,4 +1,4 @@
-"""CHARMM's files: their order, the files that they name, and what is refused in them."""
+"""Tests CHARMM's files: their order, the files that they name, and what is refused in them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def bond(table: CharmmParameters, *types: str) -> tuple[float, float] | None:
     return table.bond(types)
 
 
-# the order of reading
+# The order of reading.
 
 
 def parameters(k: float, kind: str = "prm") -> str:
@@ -91,7 +91,7 @@ def test_a_switch_that_a_run_does_not_take_is_noted(tmp_path: Path) -> None:
         assert f"say {words[0]} from 10 to {float(words[1]):g} Å; a run takes" in note
 
 
-# files that name files
+# Files that name other files.
 
 
 def test_a_list_file_is_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -115,7 +115,7 @@ def test_a_list_file_is_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_the_force_field_of_charmm_36(data_folder: Path, tmp_path: Path) -> None:
-    """The same from a list file as from the files; water's NBFIX names types of files read before."""
+    """A list file gives the same as the files themselves. Water's NBFIX names types of files that are read before."""
     folder = data_folder / "charmm36_toppar"
     names = ["top_all36_prot.rtf", "par_all36m_prot.prm", "toppar_water_ions.str"]
     listed = written(
@@ -179,7 +179,7 @@ def test_streams_that_grow_without_end(tmp_path: Path) -> None:
 
 
 def test_conditions_choose(tmp_path: Path) -> None:
-    """One of two models in a file, and an option that only a running CHARMM could know."""
+    """A file chooses one of two models, and has an option that only a running CHARMM knows."""
     text = (
         'set nat ?NATC\nset app\nif "@NAT" ne "?NATC" if @nat ne 0 set app append\nset model {}\n'
         "if model eq 1 then\nread para card flex @app\nBONDS\nCT1 CT3 1 1\nEND\n{}endif\n"
@@ -195,7 +195,7 @@ def test_numbers_of_types_need_their_topology() -> None:
         tripeptide(PAR)
 
 
-# lines that are not understood
+# Lines that are not understood.
 
 
 @pytest.mark.parametrize(
@@ -219,7 +219,7 @@ def test_numbers_of_types_need_their_topology() -> None:
         ("HBOND CUTHB 0.5\nN* O* -4 2\nEND\n", r"a.prm:2: 10-12 hydrogen bonds are not supported"),
         ("NBFIX\nA B 1\nEND\n", r"a.prm:2: expected an NBFIX"),
         ("BONDS\nA B 1 2\nPOLES\nEND\n", r"a.prm:3: expected a bond"),
-        ("BONDS\nEND\nNBFIX\nA B 1 2\n", r"a.prm:3: this stands behind END"),
+        ("BONDS\nEND\nNBFIX\nA B 1 2\n", r"a.prm:3: this is after END"),
         ("36 1\nMASS -1 H\nEND\n", r"a.prm:2: expected MASS"),
         ("36 1\nRESI A 0\nTWIST A B\nEND\n", r"a.prm:3: 'TWIST A B' is not understood in a topology"),
     ],
@@ -237,11 +237,11 @@ def test_files_that_do_not_go_together(tmp_path: Path) -> None:
     assert read_parameters(files[1:]).electrostatic_14_scale() == 0.4
 
 
-# cut and mutilated files
+# Cut and damaged files.
 
 
 def _same(one: System, other: System) -> bool:
-    """Equal templates, terms and parameters; where they came from aside."""
+    """Returns whether templates, terms and parameters are equal; their source may differ."""
     field, peer = one.force_field, other.force_field
     tables = {*field.tables, *peer.tables}
     return (
@@ -287,7 +287,7 @@ def test_a_psf_without_any_line_is_refused_or_the_same(tmp_path: Path) -> None:
 
 
 def test_parameters_without_any_line_of_structure_are_refused_or_the_same(tmp_path: Path) -> None:
-    """A row that is lost whole leaves a good file behind; all other lines cannot be."""
+    """A file that lacks a whole row of a map may be valid, but no other line may be missing."""
     rows = _used_lines()
     for what, text in _mutations(rows).items():
         path = written(tmp_path / "mutated.par", text)
@@ -307,7 +307,8 @@ def _is_row(line: str) -> bool:
 
 
 def _used_lines() -> str:
-    """The parameters of CHARMM22 for backbone and alanine only, so that each line can be left out in turn."""
+    """Returns those parameters of CHARMM22 that backbone and alanine need, so that a test can leave out each line in
+    turn."""
     types = {"NH1", "NH3", "C", "CC", "CT1", "CT3", "O", "OC", "H", "HC", "HB", "HA", "X"}
     kept, skipping = [], False
     for line in PAR.read_text().splitlines(keepends=True):
@@ -339,7 +340,7 @@ def test_the_reduced_parameters_are_enough(tmp_path: Path) -> None:
         ("1 !MOLNT", "1 !NOTES", "section !NOTES, which is not understood"),
         ("9       0 !NGRP NST2", "9 1 !NGRP NST2", "ST2 waters"),
         ("5 !NDON", "5 !NACC", "section !NACC twice"),
-        ("PSF CMAP CHEQ", "PSF CMAP CHEQ\n REMARKS lost", "stands before the first section"),
+        ("PSF CMAP CHEQ", "PSF CMAP CHEQ\n REMARKS lost", "is before the first section"),
         (" AAL ", " AÄL ", "not ASCII"),
         ("       1       2", " " + "9" * 5000 + " 2", "integer"),
     ],

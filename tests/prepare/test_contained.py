@@ -1,4 +1,4 @@
-"""A reader in a child process: whatever it does, there is a result or one message."""
+"""A reader in a child process gives a result or one message, whatever it does."""
 
 import ctypes
 import os
@@ -82,5 +82,5 @@ def test_a_reader_that_sleeps_is_ended(file: Path) -> None:
     with pytest.raises(InputError, match="not done after 0 s"):
         contained(time.sleep, 60, file=file, seconds=0.2)
     assert time.monotonic() - started < 5
-    with pytest.raises(ChildProcessError):  # none is left
+    with pytest.raises(ChildProcessError):  # no child is left
         os.waitpid(-1, os.WNOHANG)

@@ -1,4 +1,4 @@
-"""Files of coordinates: every format gives what was written, damage is refused, and what is no such file is named."""
+"""Every format of coordinates gives what was written, damaged files are refused, and other kinds of file are named."""
 
 import bz2
 import gzip
@@ -22,7 +22,7 @@ AMBER_PS = 20.455
 
 
 def some_atoms(n: int = ATOMS) -> Coordinates:
-    """Positions with ten decimals, velocities, a rectangular box."""
+    """Returns positions with ten decimals, velocities and a rectangular box."""
     random = np.random.default_rng(5)
     names = np.array([f"C{i + 1}" for i in range(n)], "S8")
     position = random.uniform(-30, 30, (n, 3)).round(10)
@@ -104,7 +104,7 @@ def mmcif(atoms: Coordinates) -> str:
         ("a.g96", g96, 5e-9),
         ("a.crd", crd, 5e-6),
         ("a.cor", lambda atoms: crd(atoms, True), 1e-12),
-        ("a.crd", inpcrd, 5e-8),  # AMBER's users name it so
+        ("a.crd", inpcrd, 5e-8),  # AMBER users give it this name
         ("a.inpcrd", inpcrd, 5e-8),
         ("a.rst7", lambda atoms: inpcrd(atoms, False), 5e-8),
         ("a.rst7", lambda atoms: inpcrd(atoms, True, False), 5e-8),
@@ -150,7 +150,7 @@ def test_first_frame_of_several(tmp_path: Path) -> None:
         path.write_text(text * 2)
         assert np.abs(read_coordinates(path).position - first.position).max() < 6e-3
     (tmp_path / "a.gro").write_text(gro(first) + gro(second))
-    with pytest.raises(InputError, match=r"a.gro, line 11: expected nothing behind the box of 7 atoms"):
+    with pytest.raises(InputError, match=r"a.gro, line 11: expected nothing after the box of 7 atoms"):
         read_coordinates(tmp_path / "a.gro")
 
 
@@ -248,8 +248,8 @@ def files() -> dict[str, str]:
 
 @pytest.mark.parametrize("name", files())
 def test_lines_missing_or_twice(tmp_path: Path, name: str) -> None:
-    """Refused, or the same, or without the box, or of fewer atoms where a format does not count them: the topology
-    does."""
+    """Such a file is refused, or gives the same, or the same without the box. Where a format has no number of atoms, it
+    may give fewer; the topology's number then shows it."""
     text = files()[name]
     whole = outcome(tmp_path / name, text, read_coordinates)
     counted = not name.endswith((".pdb", ".cif", ".g96"))

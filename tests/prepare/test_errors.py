@@ -1,4 +1,4 @@
-"""Broken inputs: one message that says what was found and where, status 2, no traceback."""
+"""Broken inputs give one message that says what was found and where, status 2 and no traceback."""
 
 import json
 import shutil
@@ -83,7 +83,7 @@ def test_coordinates_that_are_not_finite(tmp_path: Path, bad: str) -> None:
 
 def test_overlapping_atoms_are_named(tmp_path: Path) -> None:
     atoms = [line for line in PDB.read_text().splitlines() if line.startswith("ATOM")]
-    # the last atom upon the first, over the edge of the box
+    # Moves the last atom onto the first, across the edge of the box.
     moved = float(atoms[0][30:38]) + 40.0 + 0.05
     pdb = edited(PDB, tmp_path, atoms[-1], atoms[-1][:30] + f"{moved:8.3f}" + atoms[0][38:54] + atoms[-1][54:])
     with pytest.raises(InputError, match=r"closer than 0.1 Å.*0.0500 Å apart: N of ALA 1 in AAL \(atom 1\) and"):
@@ -92,7 +92,7 @@ def test_overlapping_atoms_are_named(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("atoms", [range(33), (0, 4)])
 def test_atoms_in_one_place_are_named(tmp_path: Path, atoms: Sequence[int]) -> None:
-    """All zero, as where a program knew no coordinates, and two that are bonded."""
+    """All coordinates are zero, as from a program that had none, or two bonded atoms are in one place."""
     lines = [line for line in PDB.read_text().splitlines() if line.startswith("ATOM")]
     for atom in atoms:
         lines[atom] = lines[atom][:30] + f"{0:8.3f}" * 3 + lines[atom][54:]
@@ -257,7 +257,7 @@ def test_amber_file_that_is_cut(tmp_path: Path) -> None:
 
 
 def test_a_residue_in_another_order_is_matched_by_name(tmp_path: Path) -> None:
-    """The shipped tripeptide's PDB lists its last residue in another order than the PSF."""
+    """The original PDB of the tripeptide lists its last residue in another order than the PSF."""
     lines = [line for line in PDB.read_text().splitlines(True) if line.startswith("ATOM")]
     other = tmp_path / "other.pdb"
     other.write_text("".join([*lines[:12][::-1], *lines[12:]]) + "END\n")

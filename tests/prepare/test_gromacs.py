@@ -1,4 +1,4 @@
-"""GROMACS topologies against GROMACS itself in double precision, and what is refused."""
+"""Compares energies of GROMACS topologies with GROMACS in double precision, and tests what is refused."""
 
 from pathlib import Path
 
@@ -27,7 +27,7 @@ def test_energies_are_those_of_gromacs(name: str, tmp_path: Path) -> None:
     found = reference_energies(prepared(tmp_path, name), Settings(cutoff=None))
     for term, (ours, _) in TERMS.items():
         energy = sum(found[part] for part in ours) * KILOJOULE
-        # figures have six decimals, and positions are rounded to 2⁻³² of the box
+        # Figures have six decimals, and positions are rounded to 2⁻³² of the box.
         assert energy == pytest.approx(FIGURES[name].get(term, 0.0), rel=1e-6, abs=3e-6), term
 
 
@@ -86,7 +86,7 @@ def test_types_keep_their_names_and_molecules_their_counts(tmp_path: Path) -> No
 
 
 def test_where_included_files_are_searched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Beside the file that includes, then in --include, then in GMXLIB."""
+    """They are searched beside the file that includes them, then in --include, then in GMXLIB."""
     library, own, here = tmp_path / "library", tmp_path / "own", tmp_path / "here"
     for folder in (library / "x.ff", own / "x.ff", here):
         folder.mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""What a GROMACS topology or run-parameter file may not hold, refused by its name; and what `prepare` notes."""
+"""Tests what is refused, by name, in a GROMACS topology or run-parameter file, and what `prepare` notes."""
 
 from pathlib import Path
 
@@ -46,7 +46,7 @@ REFUSED = [
     (r"state B that differs.*free-energy = no", Case(bonds="1 2 1 0.15 1e5 0.16 1e5")),
     (r"state B that differs", Case(atoms=ATOMS.replace("H8 1 0.2", "H8 1 0.2 1.008 H 0.1"))),
     (r"a second block of parameters for the dihedral type A-B-B-C.*case.top:\d+: GROMACS", Case(types=BONDED)),
-    (r"\[ angletypes \] stands behind the first \[ molec", Case(molecule="[ angletypes ]\nA B B 1 110 400\n")),
+    (r"\[ angletypes \] is after the first \[ molec", Case(molecule="[ angletypes ]\nA B B 1 110 400\n")),
     (r"is included from 64 files inside", Case(types='#include "a.itp"\n', files={"a.itp": '#include "a.itp"\n'})),
     (r"cannot find the included file absent.itp .*--include", Case(types='#include "absent.itp"\n')),
     (r"#if is no directive", Case(types="#if 0\n#endif\n")),

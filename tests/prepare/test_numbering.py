@@ -1,4 +1,4 @@
-"""The input's residue numbers: kept in few rows, and named in messages."""
+"""The input's residue numbers are kept in few rows and appear in messages."""
 
 from __future__ import annotations
 

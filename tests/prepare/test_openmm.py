@@ -1,4 +1,4 @@
-"""OpenMM Systems: what is kept of them, what is noted, and what is refused by name."""
+"""Tests what is kept of OpenMM Systems, what is noted, and what is refused by name."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PAIR = "-C/r^6+A/r^12"
 
 
 def butane(method: int = openmm.NonbondedForce.NoCutoff, edge: float = 40.0) -> openmm.System:
-    """Four beads in a chain with a dihedral, and one alone; kJ/mol, nm."""
+    """Returns a chain of four beads with a dihedral, and one bead alone, in kJ/mol and nm."""
     system = openmm.System()
     for _ in range(5):
         system.addParticle(12.0)
@@ -68,7 +68,7 @@ def nonbonded(system: openmm.System) -> openmm.NonbondedForce:
 
 
 def table(system: openmm.System) -> openmm.CustomNonbondedForce:
-    """Lennard-Jones moved into a table; exclusions as the NonbondedForce has them."""
+    """Moves Lennard-Jones into a table, with the exclusions of the NonbondedForce."""
     force, base = openmm.CustomNonbondedForce(TABLE), nonbonded(system)
     force.addPerParticleParameter("type")
     a, b = 2 * np.sqrt(0.4) * 0.34**6, 4 * 0.4 * 0.34**6
@@ -85,7 +85,7 @@ def table(system: openmm.System) -> openmm.CustomNonbondedForce:
 
 def pairs(system: openmm.System, *rows: tuple[int, int, float, float]) -> openmm.CustomBondForce:
     force = openmm.CustomBondForce(PAIR)
-    force.addPerBondParameter("A")  # the other order than OpenMM's GROMACS reader has
+    force.addPerBondParameter("A")  # not the order of OpenMM's GROMACS reader
     force.addPerBondParameter("C")
     base = nonbonded(system)
     base.setExceptionParameters(5, 0, 3, -0.01, 0.3, 0.0)
@@ -221,7 +221,7 @@ def test_methods_that_a_run_has_not_are_noted(
     tmp_path: Path, method: str, notes: list[str], lennard_jones: LennardJones
 ) -> None:
     system = butane(getattr(openmm.NonbondedForce, method))
-    nonbonded(system).setUseSwitchingFunction(method == "LJPME")  # which does not use it
+    nonbonded(system).setUseSwitchingFunction(method == "LJPME")  # LJPME ignores the function
     nonbonded(system).setSwitchingDistance(0.8)
     found = prepared(tmp_path, system)
     assert len(found.notes) == len(notes)

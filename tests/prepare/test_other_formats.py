@@ -1,4 +1,4 @@
-"""AMBER, OpenMM and GROMACS inputs against OpenMM's own readers."""
+"""Compares AMBER, OpenMM and GROMACS inputs with OpenMM's own readers."""
 
 import json
 from pathlib import Path
@@ -27,7 +27,7 @@ def torsions(found: dict[str, float]) -> float:
 
 
 def nonbonded(found: dict[str, float], system: System) -> float:
-    """As OpenMM's NonbondedForce sums it, with OpenMM's Coulomb constant."""
+    """Returns the energy that OpenMM's NonbondedForce has, with OpenMM's Coulomb constant."""
     coulomb = (found["coulomb"] + found["coulomb_14"]) * OPENMM_COULOMB / system.coulomb_constant
     return found["lj"] + found["lj_14"] + coulomb
 
@@ -40,7 +40,7 @@ def test_alanine_dipeptide_in_vacuum() -> None:
     ours = alanine_dipeptide()
     assert not ours.periodic
     found = reference_energies(ours, VACUUM)
-    # positions are rounded to 2⁻³² of the box
+    # Positions are rounded to 2⁻³² of the box.
     assert found["bond"] == pytest.approx(peer["HarmonicBondForce"], abs=1e-6)
     assert found["angle"] == pytest.approx(peer["HarmonicAngleForce"], rel=1e-6)
     assert torsions(found) == pytest.approx(peer["PeriodicTorsionForce"], rel=1e-6)
@@ -182,7 +182,7 @@ CHAIN 1
 
 
 def _small_gromacs(folder: Path, rule: int) -> tuple[Path, Path]:
-    """Two kinds of molecule; with rule 1 the numbers are C6, C12 of the same σ, ε."""
+    """Writes two kinds of molecule. With rule 1 the numbers are C6 and C12 of the same σ and ε."""
     numbers = []
     for sigma, epsilon in ((0.35, 0.3), (0.39, 0.5)):
         c6, c12 = 4 * epsilon * sigma**6, 4 * epsilon * sigma**12
@@ -212,11 +212,11 @@ def test_gromacs_combination_rules(tmp_path: Path, rule: int) -> None:
     assert [t.always_rigid for t in ours.templates] == [False, True]
     chain = ours.templates[0]
     assert len(chain.term("dihedral_rb")) == 1 and len(chain.term("dihedral")) == 1
-    # only the listed pair acts; the other three bonds apart is excluded
+    # Only the listed pair acts; the other pair three bonds apart is excluded.
     assert chain.term("pair_14").atoms.tolist() == [[0, 3]]
     assert [1, 4] in chain.exclusions.tolist()
     sigma, epsilon, scale = ours.force_field.table("pair_14")[chain.term("pair_14").parameter[0]]
-    # GROMACS scales generated pairs by fudgeLJ for all rules
+    # GROMACS scales generated pairs by fudgeLJ with all rules.
     fudge = 0.5
     assert (sigma, epsilon, scale) == pytest.approx((3.5, 0.3 * fudge / 4.184, 0.8333), rel=1e-6)
     assert ours.force_field.type_lj[chain.type[0]] == pytest.approx((3.5, 0.3 / 4.184), rel=1e-6)
@@ -227,7 +227,7 @@ def test_apoa1_gromacs_equals_gromacs_in_double_precision(data_folder: Path) -> 
     text = (data_folder / "reference_energies.json").read_text()
     expected = json.loads(text)["apoa1_c36m"]
     kilojoule = expected["gromacs_2022.5_double_kJ"]
-    # the energies are of the PDB's coordinates, which have one decimal more than the gro
+    # The energies belong to the PDB's coordinates, which have one decimal more than the gro file.
     ours = prepare_gromacs(
         data_folder / "apoa1" / "gromacs" / "apoa1_merge.top",
         data_folder / "apoa1" / "charmm" / "apoa1.pdb",

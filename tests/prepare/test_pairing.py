@@ -1,4 +1,4 @@
-"""Coordinate rows find their atoms: by order, by name within a residue, or not at all."""
+"""Rows of coordinates are matched to atoms by order or by name within a residue, or are refused."""
 
 from __future__ import annotations
 
@@ -64,11 +64,11 @@ def test_the_summary_says_so(tmp_path: Path) -> None:
     [
         lambda line: line[:17] + "HIS" + line[20:],  # another residue name
         lambda line: line[:72] + "OTHR" + line[76:],  # another segment
-        lambda line: line[:22] + f"{int(line[22:26]) + 40:4d}" + line[26:],  # numbered anew
+        lambda line: line[:22] + f"{int(line[22:26]) + 40:4d}" + line[26:],  # other numbers
         lambda line: line[:22] + f"A00{line[25]}" + line[26:],  # numbers that overflowed
         lambda line: "HETATM" + line[6:26] + "B" + line[27:],  # insertion codes
         lambda line: line[:12] + f"{line[12:16].strip():<4s}" + line[16:],  # names in the first column
-        lambda line: line[:54],  # nothing behind the coordinates
+        lambda line: line[:54],  # nothing after the coordinates
     ],
 )
 def test_what_programs_write_as_they_please(tmp_path: Path, change: object) -> None:
@@ -173,9 +173,9 @@ def test_other_names_in_the_same_order_are_reported() -> None:
     ("expected", "found", "row"),
     [
         ([b"N", b"HN", b"CA"], [b"N", b"CA", b"H"], "row 3 is atom H, but the topology has CA"),  # another element
-        ([b"CA", b"CB", b"CG", b"HN"], [b"CG", b"CB", b"CA", b"H"], "row 1 is atom CG"),  # that of another atom
-        ([b"HD11", b"HD21", b"HN"], [b"HD21", b"HD11", b"H"], "row 1 is atom HD21"),  # of another heavy atom
-        ([b"CD1", b"CD2", b"HN"], [b"CD2", b"CD3", b"H"], "row 2 is atom CD3"),  # heavy atoms are no sisters
+        ([b"CA", b"CB", b"CG", b"HN"], [b"CG", b"CB", b"CA", b"H"], "row 1 is atom CG"),  # the name of another atom
+        ([b"HD11", b"HD21", b"HN"], [b"HD21", b"HD11", b"H"], "row 1 is atom HD21"),  # a hydrogen of another heavy atom
+        ([b"CD1", b"CD2", b"HN"], [b"CD2", b"CD3", b"H"], "row 2 is atom CD3"),  # a heavy atom of another name
     ],
 )
 def test_other_names_that_may_be_another_order_are_refused(expected: list[bytes], found: list[bytes], row: str) -> None:
@@ -211,7 +211,7 @@ def test_the_command_trusts_the_order(tmp_path: Path) -> None:
 
 
 def test_equal_residues_of_several_molecules() -> None:
-    """A GROMACS topology numbers each molecule's residues from 1."""
+    """A GROMACS topology numbers the residues of each molecule from 1."""
     flat = topology([b"OW", b"H1", b"H2"] * 2, [1] * 6)
     place = rows([b"OW", b"H1", b"H2", b"H2", b"H1", b"OW"], [1] * 3 + [2] * 3, 5)
     pair_by_name(flat, place, "a.gro", np.repeat([0, 1], 3))

@@ -1,4 +1,4 @@
-"""Cutting a flat topology into templates and runs."""
+"""Tests the division of a flat topology into templates and runs."""
 
 import numpy as np
 
@@ -35,7 +35,7 @@ def test_what_differs_makes_another_template() -> None:
     assert len(split(flat_of(names, bonds)).templates) == 1
     assert len(split(flat_of(["X", "Y", "X", "Z"], bonds)).templates) == 2
     assert len(split(flat_of(names, bonds, [0.1, 0.0, 0.1, 1e-9])).templates) == 2
-    # the same atoms, the bond the other way round
+    # The atoms are the same, but another atom has both bonds.
     assert len(split(flat_of(["X"] * 6, [(0, 1), (1, 2), (3, 4), (3, 5)])).templates) == 2
 
 
@@ -50,7 +50,7 @@ def test_neighbours_in_a_ring_and_in_water() -> None:
     one, two, three = neighbour_pairs(6, ring)
     assert len(one) == 6 and len(two) == 6
     assert three.tolist() == [[0, 3], [1, 4], [2, 5]]
-    # the H–H bond that TIP3P's topology lists adds no pair
+    # The H–H bond that TIP3P's topology lists adds no pair.
     water = np.array([(0, 1), (0, 2), (1, 2)], np.int32)
     one, two, three = neighbour_pairs(3, water)
     assert one.tolist() == [[0, 1], [0, 2], [1, 2]] and not len(two) and not len(three)

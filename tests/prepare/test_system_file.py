@@ -1,4 +1,4 @@
-"""The system file: what is written comes back, in the order the format promises."""
+"""What is written to a system file is read back, in the order that the format guarantees."""
 
 from pathlib import Path
 
@@ -78,7 +78,7 @@ def _template(rng: np.random.Generator, n: int, index: int) -> Template:
         residue_name=np.array(["RES"]),
         segment_name=np.array([""]),
         residue_number=np.array([-4], np.int32),
-        # one group of many atoms, or each atom its own
+        # all atoms are one group, or each atom is a group
         group=np.full(n, key, np.int32) if rng.random() < 0.5 else np.arange(n, dtype=np.int32),
         terms=terms,
         exclusions=pairs,
@@ -124,7 +124,7 @@ def _check_blocks(path: Path, system: System) -> None:
     key = system.group_key()[ids]
     row_of = np.argsort(ids)
     block = np.repeat(np.arange(len(offset) - 1), np.diff(offset))
-    # a row lies in the block of its key; the key comes first and its group stands together
+    # A row is in the block of its key atom; the key atom comes first, and the atoms of its group follow it.
     assert np.array_equal(block, block_of(fraction[row_of[key]], grid))
     first = np.flatnonzero(np.concatenate([[True], key[1:] != key[:-1]]))
     assert len(first) == len(np.unique(key))
@@ -188,11 +188,11 @@ def test_what_is_no_system_file(tmp_path: Path) -> None:
 
 
 def test_damaged_metadata_is_noticed(tmp_path: Path) -> None:
-    """HDF5 1.10's layout has checksums: a damaged object header is an error, not another system."""
+    """The layout of HDF5 1.10 has checksums, so a damaged object header is an error and can't give another system."""
     path = tmp_path / "a.tsr"
     write(alanine_tripeptide(), path)
     content = bytearray(path.read_bytes())
-    assert content[8] == 3  # the superblock's version, that of HDF5 1.10
+    assert content[8] == 3  # the version of HDF5 1.10's superblock
     content[content.index(b"OHDR") + 20] ^= 1
     path.write_bytes(content)
     with pytest.raises(SystemFileError, match=r"a.tsr is (damaged|not a readable)"):

@@ -1,4 +1,4 @@
-"""The engine's energies and forces beside OpenMM's Reference platform."""
+"""Compares the engine's energies and forces with those of OpenMM's Reference platform."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from regression.conftest import ERROR
 from tessera.system import System, read
 
 ENERGY = 2e-5  # relative, of every term
-SMALLEST = 1.0  # kcal/mol: errors of smaller terms are relative to this
+SMALLEST = 1.0  # kcal/mol; the errors of smaller terms are relative to this
 FORCE = {"mixed": 2e-4, "double": 1e-6}  # RMS error over RMS force
 PARTS = ("coulomb_real", "coulomb_reciprocal", "coulomb_exclusion", "coulomb_self", "coulomb_background")
 
@@ -31,7 +31,7 @@ def system_of(name: str) -> System:
 
 @cache
 def reference(name: str, settings: Settings, term: str) -> tuple[float, np.ndarray]:
-    """Energy and forces (n,3) of one term. Terms that do not depend on a setting are evaluated once."""
+    """Returns energy and forces (n,3) of one term. Terms that do not depend on a setting are evaluated once."""
     plain = {f.name: f.default for f in dataclasses.fields(Settings)}
     keep = {"lj": {"cutoff", "switch", "lj"}, "coulomb": {"cutoff", "switch", "electrostatics", "alpha", "grid"}}
     needed = dataclasses.replace(
@@ -55,12 +55,12 @@ def needed_reference(name: str, settings: Settings, term: str) -> tuple[float, n
 
 @cache
 def reference_parts(name: str, settings: Settings) -> dict[str, float]:
-    """The parts of PME, summed pair by pair."""
+    """Returns the parts of PME, summed pair by pair."""
     return coulomb_parts(system_of(name), settings, reference(name, settings, "coulomb")[0])
 
 
 def engine_settings(settings: Settings, precision: str, order: int = 8) -> parallel_runs.Settings:
-    """As `--set` takes them."""
+    """Returns the settings by the names that `--set` takes."""
     assert settings.cutoff is not None
     out: parallel_runs.Settings = {
         "interactions.cutoff": settings.cutoff,
@@ -94,9 +94,10 @@ def check(
     more: parallel_runs.Settings | None = None,
     **sizes: Any,
 ) -> None:
-    """Every term's energy and the sum of the forces; what was found goes into the table at the end.
+    """Checks every term's energy and the sum of the forces; the errors go into the table at the end of all tests.
 
-    `against` are the reference's settings where they differ (no cut-off at all); `more` are further ones of the engine.
+    `against` are the reference's settings where they differ (as without a cut-off); `more` are further settings of the
+    engine.
     """
     theirs = against or settings
     found, forces = runs.forces(sample(name), {**engine_settings(settings, precision), **(more or {})}, **sizes)

@@ -1,4 +1,4 @@
-"""Energies against files that other programs wrote: GENESIS' logs and the collected reference energies."""
+"""Compares energies with files that other programs wrote: GENESIS' logs and the collected reference energies."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ GENESIS: Settings = {
 
 
 def genesis_log(case: str) -> dict[str, float]:
-    """The energies before the first step."""
+    """Returns the energies before the first step."""
     lines = data("genesis", "test_spdyn", "jac_param27", case, "ref").read_text().splitlines()
     start = next(i for i, line in enumerate(lines) if line.split()[:2] == ["STEP", "BOND"])
     return dict(zip(lines[start].split(), map(float, lines[start + 2].split())))
@@ -45,8 +45,9 @@ def note(request: pytest.FixtureRequest, *row: Any) -> None:
     ],
 )
 def test_genesis(request: pytest.FixtureRequest, runs: Runs, case: str, lj: str, precision: str) -> None:
-    """The same mesh: four decimals of bonded terms; van der Waals by GENESIS' table 5·10⁻⁴. Electrostatics 10⁻⁶ in
-    both precisions: GENESIS' tables are within 4·10⁻⁷ of our double precision, and mixed adds 10⁻⁸."""
+    """Both use the same mesh. The log has four decimals of bonded terms, and GENESIS' table of van der Waals has an
+    error of 5·10⁻⁴. The limit for electrostatics is 10⁻⁶ in both precisions: GENESIS' tables are within 4·10⁻⁷ of
+    double precision, and mixed precision adds 10⁻⁸."""
     log = genesis_log(case)
     found = runs.energy(sample("genesis"), {**GENESIS, "interactions.lj": lj, "parallel.precision": precision})
     terms = found["terms"]
@@ -93,7 +94,7 @@ def test_dhfr_listed(request: pytest.FixtureRequest, runs: Runs, lj: str) -> Non
     wanted = {name: expected[name] for name in ("bond", "angle", "urey_bradley", "dihedral", "improper")}
     wanted["lj_14"] = expected["vdw14"]
     wanted["vdw"] = expected["vdw_cut9" if lj == "cut" else "vdw_switch_8_9_charmm"]
-    # four decimals of the charge's background stand in the list; it belongs to alpha, the sum does not
+    # The list has the background of the net charge with four decimals. It depends on alpha; the listed sum does not.
     background = found["terms"]["coulomb_background"]
     wanted["elect"] = expected["elect_cc332.0716"] + background
     assert background == pytest.approx(expected["background_alpha0.38"], abs=1e-4)
@@ -105,7 +106,7 @@ def test_dhfr_tail(request: pytest.FixtureRequest, runs: Runs) -> None:
     expected = {"lj_tail": listed("dhfr_c22_5dhfr_cube")["lrc_plain_cut9"]}
     errors = abs(found["terms"]["lj_tail"] / expected["lj_tail"] - 1)
     note(request, "dhfr (listed)", "lj_tail", "mixed", errors)
-    # The listed one leaves out pairs of an atom with itself and excluded pairs.
+    # The listed tail leaves out pairs of an atom with itself and excluded pairs.
     assert errors < 1e-3
 
 
@@ -114,7 +115,7 @@ def test_dhfr_amber_listed(request: pytest.FixtureRequest, runs: Runs) -> None:
     settings: Settings = {"pme.alpha": 0.38, "pme.grid": [96, 96, 96], "pme.order": 8, "interactions.lj": "cut"}
     found = runs.energy(sample("dhfr_amber"), settings)
     terms = grouped(found["terms"])
-    # OpenMM's Coulomb constant, not AMBER's
+    # The listed energy is made with OpenMM's Coulomb constant, not with AMBER's.
     elect = expected["elec(PME 0.38,80^3,order5)"] * found["coulomb_constant"] / 332.0637128
     wanted = {name: expected[name] for name in ("bond", "angle", "torsion")}
     wanted |= {"vdw": expected["lj_cut9_noLRC"], "elect": elect}

@@ -1,4 +1,4 @@
-"""Energies of every term and forces against OpenMM in double precision; the mesh is converged in both."""
+"""Compares the energy of every term and the forces with OpenMM in double precision; the mesh is converged in both."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PRECISIONS = ("mixed", "double")
 MODIFIERS = ("cut", "potential-switch", "force-switch", "force-switch-gromacs", "quintic-switch")
 SMALL = Settings(cutoff=9, switch=7.5, lj="force-switch", alpha=0.28, grid=(72, 72, 72))
 LARGE = Settings(cutoff=9, switch=8, lj="cut", alpha=0.26, grid=(128, 128, 128))
-EVERYTHING = Settings(cutoff=20, switch=19, lj="cut", electrostatics="cut")  # farther than two of 33 atoms are
+EVERYTHING = Settings(cutoff=20, switch=19, lj="cut", electrostatics="cut")  # longer than any distance in the 33 atoms
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)
@@ -25,7 +25,7 @@ EVERYTHING = Settings(cutoff=20, switch=19, lj="cut", electrostatics="cut")  # f
 def test_all_forms_in_a_box(
     request: pytest.FixtureRequest, runs: Runs, lj: str, electrostatics: str, precision: str
 ) -> None:
-    tail = lj in ("cut", "potential-switch", "quintic-switch")  # engine and oracle count the others' shifts differently
+    tail = lj in ("cut", "potential-switch", "quintic-switch")  # the tail of other forms counts shifts differently
     settings = replace(SMALL, lj=lj, electrostatics=electrostatics, lj_tail=tail)
     check(request, runs, "peptide", settings, precision, parts=electrostatics == "pme")
 
@@ -36,7 +36,7 @@ def test_all_forms_in_a_box(
 def test_all_forms_in_vacuum(
     request: pytest.FixtureRequest, runs: Runs, lj: str, electrostatics: str, precision: str
 ) -> None:
-    """A cut-off well inside the molecule."""
+    """The cut-off is well inside the molecule."""
     settings = replace(SMALL, cutoff=6, switch=4.5, lj=lj, electrostatics=electrostatics)
     check(request, runs, "tripeptide", settings, precision)
 
@@ -73,7 +73,7 @@ def test_apoa1(request: pytest.FixtureRequest, runs: Runs, name: str, precision:
 @pytest.mark.parametrize("scheme", ["list_aos", "list_soa", "cell_flag_aos", "cell_flag_soa"])
 @pytest.mark.parametrize("name", ["peptide", "dipeptide_water"])
 def test_pair_schemes(request: pytest.FixtureRequest, runs: Runs, name: str, scheme: str, function: str) -> None:
-    """Those that are no default."""
+    """The schemes and functions other than the defaults agree too."""
     more: dict[str, bool | int | float | str | list[int]] = {
         "parallel.pair_scheme": scheme,
         "interactions.pair_function": function,
@@ -82,7 +82,7 @@ def test_pair_schemes(request: pytest.FixtureRequest, runs: Runs, name: str, sch
 
 
 def test_splits_are_as_accurate(runs: Runs) -> None:
-    """A longer direct sum with a mesh as much coarser is as near to converged forces; the mesh alone is not."""
+    """A longer direct sum with a mesh that is coarser in proportion is as accurate; the coarser mesh alone is not."""
     converged = replace(SMALL, alpha=0.38, grid=(120, 120, 120))
     expected = sum(reference("peptide", converged, term)[1] for term in TERMS)
 
@@ -106,7 +106,7 @@ def test_splits_are_as_accurate(runs: Runs) -> None:
 
 @pytest.mark.parametrize("order", [4, 6, 8])
 def test_the_mesh_converges_to_the_same(runs: Runs, order: int) -> None:
-    """A finer mesh, or a higher order, gives the same energy whatever alpha is."""
+    """A finer mesh or a higher order gives the same energy with any alpha."""
     settings = replace(SMALL, alpha=0.34, grid=(96, 96, 96) if order == 4 else (72, 72, 72))
     found = runs.energy(sample("peptide"), engine_settings(settings, "double", order))["terms"]
     expected = reference_energies(sample("peptide"), replace(settings, grid=(120, 120, 120)))

@@ -1,1 +1,1 @@
-"""Systems made from nothing (`water`, `nacl`) and systems made of copies (`replicate`)."""
+"""Makes systems without input files (`water`, `nacl`) and copies of systems (`replicate`)."""

@@ -1,4 +1,4 @@
-"""What systems made from nothing have in common: a periodic box under CHARMM's conventions."""
+"""Assembles systems that are made without input files: a periodic box with CHARMM's conventions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from tessera.system.model import FloatArray
 def charmm_system(
     source: str, edges: FloatArray, position: FloatArray, force_field: ForceField, molecules: list[tuple[Template, int]]
 ) -> System:
-    """`edges` (3) and `position` (atoms,3) in Å; of each molecule how many, one kind after another."""
+    """Makes a system. `edges` (3) and `position` (atoms,3) are in Å; `molecules` are templates with their counts, in
+    the order of positions."""
     box = np.diag(edges)
     return System(
         box=box,

@@ -1,4 +1,4 @@
-"""Bricks of lattice sites whose number is near a wanted one."""
+"""Finds bricks with about a given number of lattice sites."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ Brick = tuple[int, int, int]
 
 
 def brick_of_sites(count: int, spare: float) -> Brick:
-    """The cube that holds `count` sites if at most the fraction `spare` stays empty, otherwise the
-    most cube-like brick that does, otherwise the one that wastes least."""
+    """Returns the cube that holds `count` sites if at most the fraction `spare` stays empty. Otherwise returns the
+    brick nearest to a cube that does so, or, if there is none, the brick with the fewest empty sites."""
     edge = cube_edge(count)
     if edge**3 <= count * (1 + spare):
         return edge, edge, edge
@@ -23,7 +23,7 @@ def brick_of_sites(count: int, spare: float) -> Brick:
 
 
 def cube_edge(count: int) -> int:
-    """The smallest n with n³ ≥ count."""
+    """Returns the smallest n with n³ ≥ count."""
     edge = round(count ** (1 / 3))
     while edge**3 < count:
         edge += 1
@@ -33,7 +33,7 @@ def cube_edge(count: int) -> int:
 
 
 def _bricks(count: int, edge: int) -> list[Brick]:
-    """Bricks nx ≤ ny ≤ nz near a cube, each just long enough."""
+    """Yields bricks nx ≤ ny ≤ nz near a cube, each as short as possible."""
     out = []
     for nx in range(max(1, edge // 2), edge + 1):
         for ny in range(nx, 2 * edge + 1):
@@ -44,7 +44,7 @@ def _bricks(count: int, edge: int) -> list[Brick]:
 
 
 def sites(brick: Brick, count: int) -> FloatArray:
-    """(count,3) centres of sites in units of the spacing, the empty ones spread evenly."""
+    """Returns the centres of occupied sites (count,3) in units of the spacing; empty sites are spread evenly."""
     total = brick[0] * brick[1] * brick[2]
     index: IdArray = (np.arange(count, dtype=np.int64) * total) // count
     cells = np.stack(np.unravel_index(index, brick), axis=1)

@@ -1,4 +1,4 @@
-"""A rock-salt crystal of CHARMM's sodium and chloride."""
+"""Makes a rock-salt crystal of sodium and chloride with CHARMM's parameters."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _ion(name: str, residue: str, row: int, charge: float, mass: float, number: 
 
 
 def _force_field() -> ForceField:
-    """Sodium, chloride and their pair parameter as in CHARMM36's toppar_water_ions.str."""
+    """Returns sodium, chloride and their pair parameter as in CHARMM36's toppar_water_ions.str."""
     half = 2 * RMIN_TO_SIGMA
     return ForceField(
         type_name=["SOD", "CLA"],
@@ -41,7 +41,8 @@ def _force_field() -> ForceField:
 
 
 def crystal_cells(ions: int) -> tuple[int, int, int]:
-    """Unit cells (eight ions each) along the edges: the near-cubic brick nearest to `ions`."""
+    """Returns the numbers of unit cells (eight ions each) along the edges of the nearly cubic brick nearest to
+    `ions`."""
     wanted = ions / 8
     edge = max(1, round(wanted ** (1 / 3)))
     span = range(max(1, edge - 1), edge + 2)
@@ -50,7 +51,7 @@ def crystal_cells(ions: int) -> tuple[int, int, int]:
 
 
 def make_nacl(ions: int) -> System:
-    """A crystal of about `ions` ions. Raises `InputError` for fewer than eight."""
+    """Makes a crystal of about `ions` ions. Raises `InputError` for fewer than eight."""
     if ions < 8:
         raise InputError(f"--ions {ions}: a crystal needs at least one unit cell of 8 ions")
     cells = crystal_cells(ions)

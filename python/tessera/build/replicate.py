@@ -1,4 +1,4 @@
-"""Copies of a system side by side: more instances of the same templates, no copies of terms."""
+"""Copies a system side by side. This adds instances of the same templates and copies no terms."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from tessera.system.model import IdArray
 
 
 def replicate(system: System, copies: tuple[int, int, int]) -> System:
-    """`copies` along the three box vectors. Each run grows in place: all instances of the run in
-    the first copy, then all in the second, …, so ids change but runs do not multiply.
+    """Returns the system with `copies` copies along the three box vectors. Each run grows in place: it has all its
+    instances in the first copy, then all in the second, and so on, so ids change but there are no more runs.
 
     Raises `InputError` for counts below 1, a vacuum system, or a molecule bonded to its own image.
     """
@@ -24,7 +24,7 @@ def replicate(system: System, copies: tuple[int, int, int]) -> System:
     shifts = np.stack(np.unravel_index(np.arange(int(np.prod(copies))), copies), axis=1)
     rows, copy = _order(system, len(shifts))
     whole = make_whole(system)
-    turns = whole * 2.0**-32  # fractions of the old box, molecules in one piece
+    turns = whole * 2.0**-32  # fractions of the old box, with whole molecules
     fraction = np.empty((len(rows), 3), np.int32)
     for axis, count in enumerate(copies):
         value = (turns[rows, axis] + shifts[copy, axis]) / count
@@ -49,7 +49,7 @@ def replicate(system: System, copies: tuple[int, int, int]) -> System:
 
 
 def _order(system: System, copies: int) -> tuple[IdArray, IdArray]:
-    """Old id and copy of every new atom (N·copies,)."""
+    """Returns the old id and the copy of every new atom (N·copies,)."""
     atoms = system.template_sizes()[system.runs[:, 0]] * system.runs[:, 1]
     begin = np.cumsum(atoms) - atoms
     rows, copy = [], []
@@ -60,7 +60,7 @@ def _order(system: System, copies: int) -> tuple[IdArray, IdArray]:
 
 
 def make_whole(system: System) -> IdArray:
-    """(N,3) int64: fractions such that every bond is as short as its nearest image."""
+    """Returns fractions (N,3) int64 that make every bond as short as its nearest image."""
     whole = system.fraction.astype(np.int64)
     template, first = system.instances()
     for index, kind in enumerate(system.templates):
@@ -73,12 +73,12 @@ def make_whole(system: System) -> IdArray:
 
 
 def _nearest(system: System, up: IdArray, down: IdArray) -> IdArray:
-    # the difference of two wrapped integers, wrapped again, is the nearest image
+    # The difference of two wrapped integers, wrapped again, is the nearest image.
     return (system.fraction[down] - system.fraction[up]).astype(np.int64)
 
 
 def _bond_levels(template: Template) -> list[tuple[IdArray, IdArray]]:
-    """(parents, children) pairs level by level from the lowest atom of each bonded component."""
+    """Returns (parents, children) pairs level by level from the lowest atom of each bonded component."""
     n, bonds = template.n_atoms, template.term("bond").atoms
     if not len(bonds):
         return []

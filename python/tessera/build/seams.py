@@ -1,8 +1,8 @@
-"""Boxes cut out of a liquid that copies of a tile fill.
+"""Cuts boxes out of a liquid that consists of copies of a tile.
 
-Where a box does not hold whole tiles, its faces are seams, at which molecules meet images of others. More molecules
-than wanted are placed there, and those of greatest energy are removed one after another. Then the molecules near the
-seams are shifted and turned along their forces until their energy is that of the liquid.
+Where a box does not hold whole tiles, its faces are seams, at which molecules meet images of other molecules. Too many
+molecules are placed there at first, and those of greatest energy are removed one after another. Then the molecules near
+the seams are shifted and turned along their forces until their energy is that of the liquid.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from scipy.spatial import cKDTree
 from tessera.prepare.constants import COULOMB
 from tessera.system.model import FloatArray, IdArray
 
-OVERLAP = 2.0  # Å: how far a box reaches over its face before molecules go
+OVERLAP = 2.0  # Å: how far molecules are placed beyond a face before some are removed
 MARGIN = 4.0  # Å: how far from a seam molecules move
-REACH = 5.5  # Å: of first atoms; the interactions that decide
-CLASH = 5.0  # kcal/mol: no pair counts more where it is asked whether a seam is relaxed
-NEAREST = 1.55  # Å: no atoms of different molecules may stay closer
+REACH = 5.5  # Å: the distance of first atoms within which molecules interact here
+CLASH = 5.0  # kcal/mol: the most that a pair counts in the test whether a seam is relaxed
+NEAREST = 1.55  # Å: the least distance of atoms in different molecules
 MOST_STEPS = 200
 GAIN, MOST_SHIFT = 2e-3, 0.05  # Å for a force of 1 kcal/mol/Å, and at most Å
 TURN_GAIN, MOST_TURN = 8e-3, 0.05  # radian for a torque of 1 kcal/mol, and at most radian
@@ -31,8 +31,8 @@ TURN_GAIN, MOST_TURN = 8e-3, 0.05  # radian for a torque of 1 kcal/mol, and at m
 
 @dataclass(frozen=True)
 class Liquid:
-    """A cubic tile of rigid molecules (molecules,atoms,3) Å, the `edge` (Å) at which it repeats, and of a molecule's
-    atoms the charges (atoms,) e, σ and ε (atoms,2) Å and kcal/mol. `rigid` gives molecules back their exact shape."""
+    """A cubic tile of rigid molecules (molecules,atoms,3) Å, its period `edge` in Å, and the charges (atoms,) e and σ,
+    ε (atoms,2) Å and kcal/mol of a molecule's atoms. `rigid` restores the exact shape of molecules."""
 
     tile: FloatArray
     edge: float
@@ -42,9 +42,10 @@ class Liquid:
 
 
 def box_of(liquid: Liquid, edges: FloatArray, count: int, seed: int) -> FloatArray:
-    """(count,atoms,3) Å: molecules in a periodic box of `edges` (3,) Å that holds so many at the tile's density."""
+    """Returns molecules (count,atoms,3) Å in a periodic box of `edges` (3,) Å that holds `count` at the tile's
+    density."""
     random = np.random.Generator(np.random.Philox(key=seed))
-    # Another view of the same liquid: shifted, and turned or mirrored onto itself.
+    # Each seed shifts the liquid and turns or mirrors it onto itself.
     axes, signs = random.permutation(3), random.choice([-1.0, 1.0], 3)
     tile = liquid.tile[:, :, axes] * signs + liquid.edge * random.random(3)
     copies = edges / liquid.edge
@@ -64,7 +65,7 @@ def box_of(liquid: Liquid, edges: FloatArray, count: int, seed: int) -> FloatArr
 
 
 def _fill(tile: FloatArray, edge: float, extent: FloatArray) -> FloatArray:
-    """The molecules whose first atom lies in [0, extent)."""
+    """Returns the molecules whose first atom is in [0, extent)."""
     first = tile[:, 0] % edge
     molecules = tile - tile[:, :1] + first[:, None, :]
     parts = []
@@ -75,7 +76,7 @@ def _fill(tile: FloatArray, edge: float, extent: FloatArray) -> FloatArray:
 
 
 def _neighbours(molecules: FloatArray, edges: FloatArray) -> tuple[IdArray, FloatArray]:
-    """Pairs of molecules (n,2), and what lies between them of the box (n,3) Å."""
+    """Returns pairs of molecules (n,2) and the box vectors between them (n,3) Å."""
     first = molecules[:, 0] % edges
     pairs = cKDTree(first, boxsize=edges).query_pairs(REACH, output_type="ndarray").astype(np.int64)
     return pairs, np.rint((molecules[pairs[:, 0], 0] - molecules[pairs[:, 1], 0]) / edges) * edges
@@ -84,8 +85,8 @@ def _neighbours(molecules: FloatArray, edges: FloatArray) -> tuple[IdArray, Floa
 def _interactions(
     liquid: Liquid, molecules: FloatArray, pairs: IdArray, image: FloatArray
 ) -> Iterator[tuple[int, int, FloatArray, FloatArray, FloatArray]]:
-    """Of atoms i and j of each pair of molecules: i, j, the vectors between them (n,3) Å, energies (n,) and forces over
-    distance (n,)."""
+    """Yields, for each choice of atoms i and j of two molecules, i, j, the vectors between them (n,3) Å, energies (n,)
+    and forces over distance (n,) of all pairs."""
     sigma = (liquid.lj[:, None, 0] + liquid.lj[None, :, 0]) / 2
     epsilon = np.sqrt(liquid.lj[:, None, 1] * liquid.lj[None, :, 1])
     for i, j in np.ndindex(sigma.shape):
@@ -100,7 +101,8 @@ def _interactions(
 def _worst(
     liquid: Liquid, molecules: FloatArray, edges: FloatArray, may_go: NDArray[np.bool_], count: int
 ) -> NDArray[np.intp]:
-    """`count` molecules to remove: one after another that of greatest energy with those that are left."""
+    """Chooses `count` molecules to remove: one after another the one that has the greatest energy with the others that
+    are left."""
     pairs, image = _neighbours(molecules, edges)
     energy = np.zeros(len(pairs))
     for *_, of_atoms, _ in _interactions(liquid, molecules, pairs, image):
@@ -116,7 +118,7 @@ def _worst(
     while count > 0:
         negative, worst = heapq.heappop(heap)
         if not stays[worst] or -negative != total[worst]:
-            continue  # it is removed already, or has lost a neighbour meanwhile
+            continue  # it is removed, or has lost a neighbour meanwhile
         stays[worst] = False
         count -= 1
         for k in range(begin[worst], begin[worst + 1]):
@@ -128,8 +130,8 @@ def _worst(
 
 
 def _relaxed(liquid: Liquid, molecules: FloatArray, edges: FloatArray, may_move: NDArray[np.bool_]) -> FloatArray:
-    """Moves molecules along their forces until they have the energy of those in the tile, and no further: a run that
-    starts with it keeps its temperature."""
+    """Moves molecules along their forces until they have the energy of molecules in the tile, and no further, so that a
+    run from this start keeps its temperature."""
     tile_edges = np.full(3, liquid.edge)
     tile_pairs, tile_image = _neighbours(liquid.tile, tile_edges)
     energies = [e.sum() for *_, e, _ in _interactions(liquid, liquid.tile, tile_pairs, tile_image)]
@@ -137,7 +139,7 @@ def _relaxed(liquid: Liquid, molecules: FloatArray, edges: FloatArray, may_move:
     pairs, image = _neighbours(molecules, edges)
     acts = may_move[pairs].any(axis=1)
     pairs, image = pairs[acts], image[acts]
-    share = may_move[pairs].mean(axis=1)  # the part of a pair's energy that belongs to molecules that move
+    share = may_move[pairs].mean(axis=1)  # share of a pair's energy that belongs to molecules that may move
     one, n = np.ones(len(pairs)), np.arange(len(pairs))
     sums = [sparse.csr_array((one, (pairs[:, side], n)), shape=(len(molecules), len(pairs))) for side in (0, 1)]
     molecules = molecules.copy()
@@ -155,7 +157,7 @@ def _relaxed(liquid: Liquid, molecules: FloatArray, edges: FloatArray, may_move:
         )
         moves = may_move
         if share @ np.minimum(energy, CLASH) <= of_liquid * may_move.sum():
-            # Molecules that are still too near, and those around them, move on.
+            # Molecules that are still too close, and those around them, move again.
             clashes = np.zeros(len(molecules), bool)
             clashes[pairs[nearest2 < NEAREST**2]] = True
             if not clashes.any():

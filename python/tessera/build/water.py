@@ -1,7 +1,7 @@
-"""A box of rigid TIP3P water (CHARMM's, with Lennard-Jones sites on the hydrogens) near equilibrium.
+"""Makes a box of rigid TIP3P water (CHARMM's, with Lennard-Jones sites on the hydrogens) near equilibrium.
 
-A tile of 216 molecules that scripts/water_tile has brought to equilibrium fills space, and a box is cut out of it
-(seams.py). Fewer molecules than a tile holds stand on a lattice instead.
+Copies of a tile of 216 molecules, which scripts/water_tile has brought to equilibrium, fill space, and a box is cut out
+of it (seams.py). Fewer molecules than a tile holds are put on a lattice instead.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ LJ = np.array([[2 * 1.7682 * RMIN_TO_SIGMA, 0.1521], [2 * 0.2245 * RMIN_TO_SIGMA
 
 
 def water_template(field: ForceField) -> Template:
-    """One molecule, its types and parameters in the first rows of `field`."""
+    """Returns one molecule, of which types and parameters are the first rows of `field`."""
     template = Template(
         name="TIP3",
         atom_name=np.array(["OH2", "H1", "H2"]),
@@ -56,7 +56,7 @@ def water_template(field: ForceField) -> Template:
 
 
 def water_force_field() -> ForceField:
-    """TIP3P as in CHARMM's toppar_water_ions.str."""
+    """Returns TIP3P as in CHARMM's toppar_water_ions.str."""
     return ForceField(
         type_name=["OT", "HT"],
         type_lj=LJ.copy(),
@@ -68,7 +68,8 @@ def water_force_field() -> ForceField:
 
 
 def make_water(atoms: int, seed: int = 1) -> System:
-    """About `atoms` atoms (rounded to whole molecules) at 0.997 g/cm³. `seed` draws how the liquid lies in the box.
+    """Makes about `atoms` atoms (rounded to whole molecules) at 0.997 g/cm³. `seed` sets how the liquid is shifted and
+    turned in the box.
 
     Raises `InputError` for fewer than eight molecules.
     """
@@ -83,7 +84,7 @@ def make_water(atoms: int, seed: int = 1) -> System:
 
 
 def box_edges(count: int) -> FloatArray:
-    """(3,) Å: a cube, or nearly one that is whole tiles long in two directions, so that it has fewer seams."""
+    """Returns (3,) Å: a cube, or a nearly cubic box of whole tiles in two directions, which has fewer seams."""
     edge = (count * VOLUME) ** (1 / 3)
     tiles = round(edge / TILE_EDGE)
     if abs(tiles * TILE_EDGE / edge - 1) < 0.05:
@@ -93,21 +94,23 @@ def box_edges(count: int) -> FloatArray:
 
 
 def tile() -> FloatArray:
-    """(216,3,3) Å: molecules of exactly the constrained shape, which fill space when repeated each `TILE_EDGE`."""
+    """Returns molecules (216,3,3) Å of exactly the constrained shape, which fill space when repeated with period
+    `TILE_EDGE`."""
     with resources.files("tessera.build").joinpath("water_tile.npy").open("rb") as file:
         fraction = np.load(file)
-    # Hydrogens from their oxygen: differences of wrapped integers are the nearest images'.
+    # Hydrogens are placed relative to their oxygen: differences of wrapped integers are those of nearest images.
     atoms = (fraction[:, :1].astype(np.int64) + (fraction - fraction[:, :1])) * (TILE_EDGE / 65536)
     return rigid(atoms)
 
 
 def rigid(atoms: FloatArray) -> FloatArray:
-    """(m,3,3) Å: molecules of exactly the constrained shape nearest to these, about their centres of mass."""
+    """Returns the molecules (m,3,3) Å of exactly the constrained shape that are nearest to these, with the same centres
+    of mass."""
     centre = np.einsum("a,maj->mj", MASS / MASS.sum(), atoms)
     across = _unit(atoms[:, 1] - atoms[:, 2])
     along = atoms[:, 1] + atoms[:, 2] - 2 * atoms[:, 0]
     along = _unit(along - np.einsum("mj,mj->m", along, across)[:, None] * across)
-    axes = np.stack([across, along], axis=1)  # of molecule(): x and y
+    axes = np.stack([across, along], axis=1)  # the axes x and y of molecule()
     return np.asarray(centre[:, None, :] + molecule()[:, :2] @ axes)
 
 
@@ -116,13 +119,13 @@ def _unit(vectors: FloatArray) -> FloatArray:
 
 
 def quantised(fraction: NDArray[np.int32]) -> NDArray[np.int16]:
-    """What the tile's file holds: (molecules,3,3) int16 from int32 fractions (atoms,3)."""
+    """Returns the content of the tile's file, (molecules,3,3) int16, from int32 fractions (atoms,3)."""
     return np.rint(fraction / 65536).astype(np.int64).astype(np.int16).reshape(-1, 3, 3)
 
 
 def water_on_lattice(count: int, seed: int) -> System:
-    """`count` molecules at 0.997 g/cm³: centres of mass on a cubic lattice, orientations random by a counter, so that
-    molecule m of a seed always stands the same way."""
+    """Puts `count` molecules on a cubic lattice at 0.997 g/cm³. Orientations are drawn by counter, so molecule m of a
+    seed always has the same one."""
     brick = brick_of_sites(count, spare=0.15)
     spacing = (count * VOLUME / np.prod([float(n) for n in brick])) ** (1 / 3)
     centre = sites(brick, count) * spacing
@@ -131,13 +134,13 @@ def water_on_lattice(count: int, seed: int) -> System:
 
 
 def _system(source: str, edges: FloatArray, position: FloatArray) -> System:
-    """Of `position` (molecules,3,3) Å."""
+    """Makes the system from `position` (molecules,3,3) Å."""
     field = water_force_field()
     return charmm_system(source, edges, position.reshape(-1, 3), field, [(water_template(field), len(position))])
 
 
 def molecule() -> FloatArray:
-    """(3,3) Å: the constrained shape, its centre of mass at the origin."""
+    """Returns the constrained shape (3,3) Å with its centre of mass at the origin."""
     half = HH / 2
     height = np.sqrt(OH**2 - half**2)
     atoms = np.array([[0.0, 0.0, 0.0], [half, height, 0.0], [-half, height, 0.0]])
@@ -145,9 +148,9 @@ def molecule() -> FloatArray:
 
 
 def rotations(count: int, seed: int) -> FloatArray:
-    """(count,3,3) uniform random rotations, drawn by counter from `seed`."""
+    """Returns uniform random rotations (count,3,3), drawn by counter from `seed`."""
     draw = np.random.Generator(np.random.Philox(key=seed)).random((count, 3))
-    # Shoemake: uniform unit quaternions
+    # Uniform unit quaternions by Shoemake's method.
     first, second = np.sqrt(1 - draw[:, 0]), np.sqrt(draw[:, 0])
     a, b = 2 * np.pi * draw[:, 1], 2 * np.pi * draw[:, 2]
     x, y, z, w = first * np.sin(a), first * np.cos(a), second * np.sin(b), second * np.cos(b)

@@ -1,1 +1,1 @@
-"""The subcommands of `tessera`, one a file; `tessera.cli` imports each when it is called."""
+"""The subcommands of `tessera`, one in each file; `tessera.cli` imports each when it is called."""

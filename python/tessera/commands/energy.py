@@ -1,4 +1,4 @@
-"""`tessera energy`: energies and forces of one configuration."""
+"""`tessera energy` computes energies and forces of one configuration."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def energy(
     oversubscribe: bool,
     dry_run: bool,
 ) -> None:
-    """Energies by term (kcal/mol) of the configuration in SYSTEM (*.tsr).
+    """Compute energies by term (kcal/mol) of the configuration in SYSTEM (*.tsr).
 
     \b
     Examples:

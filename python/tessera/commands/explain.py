@@ -1,4 +1,4 @@
-"""`tessera explain`: the plan of a run."""
+"""`tessera explain` shows the plan of a run."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def explain(
     as_json: bool,
     dry_run: bool,
 ) -> None:
-    """Say how RUN_FILE would be laid out on that many ranks: cells, grids, messages, memory, files.
+    """Show the plan of a run of RUN_FILE on that many ranks: cells, grids, messages, memory, files.
 
     It runs on one core, so a laptop can plan for a cluster.
 

@@ -1,4 +1,4 @@
-"""`tessera fft`: how a distributed Fourier transform would be laid out."""
+"""`tessera fft` shows the plan of a distributed Fourier transform."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ class Shape(click.ParamType):
 
 
 class PlanError(click.ClickException):
-    """A transform that can't be planned, or a map that can't be used."""
+    """Raised for a transform that can't be planned, or a map that can't be used."""
 
     exit_code = 2
 
 
 @click.group()
 def fft() -> None:
-    """Distributed Fourier transforms (tessera.fft)."""
+    """Plan distributed Fourier transforms (tessera.fft)."""
 
 
 @fft.command()
@@ -51,13 +51,13 @@ def fft() -> None:
     type=click.Path(path_type=Path),
     envvar="TESSERA_MACHINE",
     show_envvar=True,
-    help="Map from `tessera machine measure`, whose hosts the ranks fill in turn; without one, all are on one host.",
+    help="Map from `tessera machine measure`; ranks fill its hosts in turn. Without a map all are on one host.",
 )
 @click.option("--kind", type=click.Choice(["r2c", "c2c"]), default="r2c", show_default=True, help="Real or complex.")
 @click.option("--dtype", type=click.Choice(["float32", "float64"]), default="float64", show_default=True)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def plan(mesh: tuple[int, int, int], ranks: int, map_file: Path | None, kind: str, dtype: str, as_json: bool) -> None:
-    """Say how a transform of MESH would be laid out: schemes, exchanges, predicted times, the choice and why.
+    """Show the plan of a transform of MESH: schemes, exchanges, predicted times, the choice and its reason.
 
     \b
     Examples:
@@ -86,7 +86,7 @@ def plan(mesh: tuple[int, int, int], ranks: int, map_file: Path | None, kind: st
 
 
 def plan_text(content: dict[str, Any], kind: str, dtype: str, map_file: Path | None) -> str:
-    """A table of the schemes, the quickest first, their exchanges, and why the first is chosen."""
+    """Returns a table of the schemes, the fastest first, their exchanges, and why the first is chosen."""
     schemes = content["schemes"]
     where = "on one host" if map_file is None else f"on {content['hosts']:,} hosts of {map_file}"
     lines = [

@@ -1,4 +1,4 @@
-"""`tessera machine`: the map of the machine, measured, shown and used."""
+"""`tessera machine` measures, shows and uses the map of the machine."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ COLLECTIVES = "tessera-collectives"
 
 
 class MapError(click.ClickException):
-    """A map or matrix that can't be used: says which file and key, and how to mend it."""
+    """Raised for a map or matrix that can't be used; names the file and key and says how to mend it."""
 
     exit_code = 2
 
 
 class _Group(click.Group):
-    """Its commands in the order of use; an unknown one names the nearest."""
+    """A group that lists its commands in the order of use, and suggests the nearest one for an unknown command."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self.commands)
@@ -63,18 +63,24 @@ def machine(context: click.Context, probe: str | None) -> None:
 
 @machine.command()
 @click.option(
-    "-n", "--ranks", required=True, type=click.IntRange(min=1), help="Ranks; two a host measure its inside too."
+    "-n",
+    "--ranks",
+    required=True,
+    type=click.IntRange(min=1),
+    help="Ranks; two on a host measure its inside too.",
 )
-@click.option("--hostfile", type=FILE, help="Where they run, as the MPI's own launcher reads it.")
+@click.option("--hostfile", type=FILE, help="Host file in the format of the MPI's launcher.")
 @click.option("-o", "--output", required=True, type=FILE, help="The map (JSON).")
 @click.option(
     "--mpi", type=click.Choice(["auto", "openmpi", "mpich"]), default="auto", show_default=True, help="Which MPI."
 )
 @click.option("--sizes", metavar="BYTES,…", help="Message sizes [1,1500,16384,131072].")
-@click.option("--repeats", type=click.IntRange(min=1), help="Round trips of each size and pair; the least counts [5].")
-@click.option("--seconds", type=click.FloatRange(min=0, min_open=True), help="Time that all of it may take [120].")
+@click.option(
+    "--repeats", type=click.IntRange(min=1), help="Round trips of each size and pair; the fastest counts [5]."
+)
+@click.option("--seconds", type=click.FloatRange(min=0, min_open=True), help="Most seconds for all measurements [120].")
 @click.option("--merge", type=FILE, help="An older map of this machine; the least times of both are kept.")
-@click.option("--check", is_flag=True, help="Only say whether the map OUTPUT still holds; exit status 1 where not.")
+@click.option("--check", is_flag=True, help="Only check whether the map OUTPUT is still right; exit status 1 if not.")
 @launch.oversubscribe_option
 @click.option("--dry-run", is_flag=True, help="Print the command that would be run and stop.")
 def measure(
@@ -90,7 +96,7 @@ def measure(
     oversubscribe: bool,
     dry_run: bool,
 ) -> None:
-    """Measure round trips between hosts, one pair at a time, and what shares a wire; write the map.
+    """Measure round trips between pairs of hosts and which pairs share a wire; write the map.
 
     \b
     Examples:
@@ -113,15 +119,15 @@ def measure(
 
 @machine.command()
 @click.argument("map_file", metavar="MAP", type=FILE)
-@click.option("-n", "--ranks", required=True, type=click.IntRange(min=1), help="Ranks of the jobs that are to gain.")
-@click.option("--hostfile", type=FILE, help="Where they run, as the MPI's own launcher reads it.")
+@click.option("-n", "--ranks", required=True, type=click.IntRange(min=1), help="Ranks of the jobs for which to tune.")
+@click.option("--hostfile", type=FILE, help="Host file in the format of the MPI's launcher.")
 @click.option("-o", "--output", type=FILE, help="The map to write [MAP].")
 @click.option(
     "--mpi", type=click.Choice(["auto", "openmpi", "mpich"]), default="auto", show_default=True, help="Which MPI."
 )
 @click.option("--ops", metavar="NAME,…", help="Operations, as in allreduce,bcast [the usual ones].")
-@click.option("--sizes", metavar="BYTES,…", help="As in 1KiB,1M [1024,16384,131072,1048576].")
-@click.option("--seconds", type=click.FloatRange(min=0, min_open=True), help="Time that all of it may take [120].")
+@click.option("--sizes", metavar="BYTES,…", help="Message sizes, as in 1KiB,1M [1024,16384,131072,1048576].")
+@click.option("--seconds", type=click.FloatRange(min=0, min_open=True), help="Most seconds for all measurements [120].")
 @launch.oversubscribe_option
 @click.option("--dry-run", is_flag=True, help="Print the command that would be run and stop.")
 def tune(
@@ -136,9 +142,9 @@ def tune(
     oversubscribe: bool,
     dry_run: bool,
 ) -> None:
-    """Try the most promising collectives beside the MPI library's own and keep what they took in MAP.
+    """Time the most promising collectives and the MPI library's own, and store the times in MAP.
 
-    From then on predictions for this library and as many ranks are corrected by the trial.
+    The times then correct predictions for this library and this number of ranks.
 
     \b
     Examples:
@@ -167,7 +173,7 @@ def tune(
 @machine.command()
 @click.argument("map_file", metavar="MAP", type=FILE)
 @click.option("--plot", type=FILE, help="Also draw times, tree and bandwidth (PNG, PDF, SVG).")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, of the newest version.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON in the newest version of the format.")
 def show(map_file: Path, plot: Path | None, as_json: bool) -> None:
     """Print the tree of subnets in MAP with their rates, media and up-links.
 
@@ -196,7 +202,7 @@ def show(map_file: Path, plot: Path | None, as_json: bool) -> None:
 def partition(matrix: Path, as_json: bool) -> None:
     """Divide the hosts of a matrix of round-trip times into subnets.
 
-    RTT.csv is square: host names in the first row and column, times in one unit of any kind; an empty cell is a pair
+    RTT.csv is square, with host names in the first row and column, and times in any one unit. An empty cell is a pair
     that was not measured.
 
     \b
@@ -221,15 +227,15 @@ def partition(matrix: Path, as_json: bool) -> None:
 )  # fmt: skip
 @click.option(
     "--order", type=click.Choice(["hypercube", "ring", "cartesian"]), default="hypercube", show_default=True,
-    help="Whose neighbours get the fastest links.",
+    help="Pattern in which neighbours get the fastest links.",
 )  # fmt: skip
-@click.option("--dims", metavar="N,N,…", help="Of a Cartesian grid, the last counting fastest.")
+@click.option("--dims", metavar="N,N,…", help="Shape of a Cartesian grid; the last coordinate varies fastest.")
 @click.option("-n", "--ranks", type=click.IntRange(min=1), help="Ranks [all slots].")
-@click.option("-o", "--output", type=FILE, help="Where to [standard output].")
+@click.option("-o", "--output", type=FILE, help="The file to write [standard output].")
 def hostfile(
     map_file: Path, file_format: str, order: str, dims: str | None, ranks: int | None, output: Path | None
 ) -> None:
-    """Write a host file that lays ranks on the hosts of MAP so that neighbours are near.
+    """Write a host file that places ranks on the hosts of MAP so that neighbours are near.
 
     \b
     Examples:
@@ -253,12 +259,16 @@ def hostfile(
 @click.argument("map_file", metavar="MAP", type=FILE)
 @click.option("--op", "operation", required=True, help="allreduce, MPI_Bcast, all_gather, …")
 @click.option(
-    "--bytes", "n_bytes", type=Bytes(), default=0, help="The vector (all-to-all: of one pair), as in 1.3M or 8KiB."
+    "--bytes",
+    "n_bytes",
+    type=Bytes(),
+    default=0,
+    help="Size of the vector (all-to-all: of a pair), as in 1.3M or 8KiB.",
 )
-@click.option("--ranks-per-host", metavar="N[,N…]", help="One number, or one for each host [its slots].")
+@click.option("--ranks-per-host", metavar="N[,N…]", help="One number of ranks, or one for each host [its slots].")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def explain(map_file: Path, operation: str, n_bytes: int, ranks_per_host: str | None, as_json: bool) -> None:
-    """Say how a collective would be carried out on the machine of MAP: candidates, times, the choice and why.
+    """Show how a collective would be carried out on the machine of MAP: candidates, times, the choice, its reason.
 
     \b
     Examples:
@@ -269,7 +279,7 @@ def explain(map_file: Path, operation: str, n_bytes: int, ranks_per_host: str | 
 
     name = _operation(operation)
     if name == "barrier":
-        n_bytes = 0  # moves none, whatever was given
+        n_bytes = 0  # a barrier moves no bytes
     elif n_bytes < 1:
         raise click.UsageError(f"{operation} of how many bytes? Give --bytes, as in --bytes 1.3M")
     ranks = _numbers(ranks_per_host, "--ranks-per-host", least=0)
@@ -316,7 +326,7 @@ def _numbers(text: str | None, option: str, *, least: int) -> list[int]:
     return numbers
 
 
-# What is planned goes by counts that all ranks know.
+# Only operations whose counts all ranks know can be planned.
 KNOWN_TO_PAIRS = ("scatterv", "gatherv", "alltoallv", "alltoallw")
 
 
@@ -325,7 +335,8 @@ def _plain(name: str) -> str:
 
 
 def _operation(name: str) -> str:
-    """An operation of ours by our name or MPI's: all_reduce, allreduce, MPI_Allreduce, MPI_Allgatherv."""
+    """Returns Tessera's name of an operation from its own or MPI's: all_reduce, allreduce, MPI_Allreduce,
+    MPI_Allgatherv."""
     names = {word.replace("_", ""): word for word in _core().operations()}
     known = {**names, "bcast": "broadcast", "reducescatterblock": "reduce_scatter", "alltoallw": "all_to_all"}
     for vector in ("scatter", "gather", "allgather", "alltoall"):

@@ -1,4 +1,4 @@
-"""`tessera make`: systems that need no input files."""
+"""`tessera make` makes systems that need no input files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tessera.system import System
 
 @click.group()
 def make() -> None:
-    """Make a system from nothing, to try things or to measure."""
+    """Make a system without input files, for tests and measurements."""
 
 
 @make.command()
@@ -23,11 +23,11 @@ def make() -> None:
     default=1,
     show_default=True,
     type=click.IntRange(0, 2**63 - 1),
-    help="Seed of how the liquid lies in the box.",
+    help="Seed for the shift and orientation of the liquid in the box.",
 )
 @output_option
 def water(atoms: int, seed: int, output: Path, as_json: bool) -> None:
-    """A box of rigid TIP3P water at 0.997 g/cm³, near equilibrium.
+    """Make a box of rigid TIP3P water at 0.997 g/cm³, near equilibrium.
 
     \b
     Example:
@@ -42,7 +42,7 @@ def water(atoms: int, seed: int, output: Path, as_json: bool) -> None:
 @click.option("--ions", required=True, type=int, help="Ions; rounded to whole unit cells.")
 @output_option
 def nacl(ions: int, output: Path, as_json: bool) -> None:
-    """A rock-salt crystal of sodium and chloride (CHARMM's parameters).
+    """Make a rock-salt crystal of sodium and chloride (CHARMM's parameters).
 
     \b
     Example:
@@ -54,7 +54,7 @@ def nacl(ions: int, output: Path, as_json: bool) -> None:
 
 
 def _said(build: Callable[[], System], wanted: int, what: str) -> Callable[[Callable[[str], None]], System]:
-    """Build, and say so where the number had to be rounded."""
+    """Returns a function that builds the system and prints a note where the number was rounded."""
     from tessera.build.memory import BYTES_PER_ATOM, BYTES_PER_ATOM_OF_LIQUID, check_memory
 
     bytes_per_atom = BYTES_PER_ATOM_OF_LIQUID if what == "atoms" else BYTES_PER_ATOM

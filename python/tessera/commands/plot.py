@@ -1,4 +1,4 @@
-"""`tessera plot`: pictures of a run."""
+"""`tessera plot` draws pictures of a run."""
 
 from __future__ import annotations
 

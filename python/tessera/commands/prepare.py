@@ -1,4 +1,4 @@
-"""`tessera prepare`: a system file from the inputs of other programs."""
+"""`tessera prepare` makes a system file from the inputs of other programs."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def charmm_command(
     output: Path,
     as_json: bool,
 ) -> None:
-    """CHARMM, NAMD and GENESIS inputs: PSF, coordinates, parameters.
+    """Read CHARMM, NAMD and GENESIS inputs: PSF, coordinates, parameters.
 
     \b
     Examples:
@@ -77,9 +77,9 @@ def charmm_command(
 def amber_command(
     prmtop: Path, coords: Path, trust_order: bool, box: Box, vacuum: bool, output: Path, as_json: bool
 ) -> None:
-    """AMBER inputs: prmtop and coordinates.
+    """Read AMBER inputs: prmtop and coordinates.
 
-    A prmtop with a CHARMM force field (CHAMBER) is understood.
+    The prmtop may have a CHARMM force field (CHAMBER).
 
     \b
     Example:
@@ -103,7 +103,7 @@ def amber_command(
     type=click.Path(file_okay=False, path_type=Path),
     help="Folder of the files that the topology includes, searched before those of GROMACS.",
 )
-@click.option("-D", "--define", multiple=True, metavar="NAME[=VALUE]", help="A macro, as FLEXIBLE; repeatable.")
+@click.option("-D", "--define", multiple=True, metavar="NAME[=VALUE]", help="A macro, such as FLEXIBLE; repeatable.")
 @pairing_options
 @box_options
 @output_option
@@ -119,7 +119,7 @@ def gromacs_command(
     output: Path,
     as_json: bool,
 ) -> None:
-    """GROMACS inputs: topology and coordinates, and perhaps run parameters.
+    """Read GROMACS inputs: topology, coordinates and, optionally, run parameters.
 
     \b
     Examples:
@@ -143,9 +143,9 @@ def gromacs_command(
 @box_options
 @output_option
 def openmm_command(system: Path, coords: Path, box: Box, vacuum: bool, output: Path, as_json: bool) -> None:
-    """OpenMM inputs: a System from XmlSerializer and a PDB.
+    """Read OpenMM inputs: a System from XmlSerializer and a PDB.
 
-    Make the System with constraints=None; rigid water is understood.
+    Make the System with constraints=None; water may be rigid.
 
     \b
     Example:

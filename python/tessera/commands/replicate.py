@@ -1,4 +1,4 @@
-"""`tessera replicate`: copies of a system side by side."""
+"""`tessera replicate` puts copies of a system side by side."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tessera.system import System
 @click.option("--nz", default=1, show_default=True, type=int, help="Copies along c.")
 @output_option
 def replicate(system: Path, nx: int, ny: int, nz: int, output: Path, as_json: bool) -> None:
-    """Put copies of SYSTEM side by side; the file describes each molecule once all the same.
+    """Put copies of SYSTEM side by side; the file still describes each kind of molecule once.
 
     \b
     Example:

@@ -1,4 +1,4 @@
-"""`tessera run`: a simulation."""
+"""`tessera run` runs a simulation."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from tessera import launch
 @click.command()
 @click.argument("run_file", required=False, type=click.Path(path_type=Path))
 @click.option("-n", "--ranks", default=1, show_default=True, help="Number of MPI ranks.")
-@click.option("-t", "--threads", type=int, help="Threads of each rank; before the run file's parallel.threads.")
-@click.option("--restart", is_flag=True, help="Go on from the last checkpoint in the output folder.")
+@click.option("-t", "--threads", type=int, help="Threads of each rank, in place of the run file's parallel.threads.")
+@click.option("--restart", is_flag=True, help="Continue from the last checkpoint in the output folder.")
 @click.option(
     "--tune",
     is_flag=True,
-    help="Before step 1, try pair schemes and splits of Ewald's sum, keep the fastest; checkpoints record it.",
+    help="Before step 1, time pair schemes and splits of Ewald's sum and take the fastest; checkpoints record it.",
 )
 @click.option(
     "--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Override a key of the run file; repeatable."

@@ -1,1 +1,1 @@
-"""The map of a machine as people see it: text, pictures, tables. What is computed is computed in `tessera._core`."""
+"""Shows the map of a machine as text, pictures and tables. `tessera._core` does all computations."""

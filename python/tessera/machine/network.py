@@ -1,4 +1,4 @@
-"""The network of a map as a value, read from what `tessera._core` hands over."""
+"""The network of a map, from the JSON that `tessera._core` returns."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Link:
-    """Time of n bytes: latency + n / bandwidth."""
+    """A link; the time of n bytes is latency + n / bandwidth."""
 
     latency: float  # s
     bandwidth: float  # bytes/s
@@ -22,14 +22,14 @@ class Link:
 class Host:
     name: str
     slots: int
-    inside: Link | None  # between two ranks of it
+    inside: Link | None  # between two ranks of the host
 
 
 @dataclass(frozen=True)
 class Subnet:
-    parent: int  # -1: the whole
+    parent: int  # -1: none, this is the whole network
     subnets: tuple[int, ...]
-    hosts: tuple[int, ...]  # of a leaf
+    hosts: tuple[int, ...]  # the hosts of a leaf
     link: Link
     medium: str  # "bus", "fabric" or "unknown"
     uplink: float | None  # bytes/s
@@ -37,7 +37,7 @@ class Subnet:
 
 @dataclass(frozen=True)
 class Processors:
-    """Processors that hosts share: they are busy for work.time(n) at each end of a message of n bytes."""
+    """Processors that hosts share; they are busy for work.time(n) at each end of a message of n bytes."""
 
     hosts: tuple[int, ...]
     work: Link
@@ -45,7 +45,8 @@ class Processors:
 
 @dataclass(frozen=True)
 class Routes:
-    """Routes of a torus (`shape`: hosts along each direction) or a tree (ports of a switch down and up)."""
+    """Routes of a torus (`shape` is the number of hosts along each direction) or of a tree (ports of a switch down and
+    up)."""
 
     kind: str  # "torus" or "tree"
     shape: tuple[int, ...]
@@ -55,13 +56,13 @@ class Routes:
 @dataclass(frozen=True)
 class Network:
     hosts: tuple[Host, ...]
-    subnets: tuple[Subnet, ...]  # [0] is the whole
+    subnets: tuple[Subnet, ...]  # [0] is the whole network
     processors: tuple[Processors, ...] = ()
     routes: Routes | None = None
 
     @staticmethod
     def from_json(json: dict[str, Any]) -> Network:
-        """Makes it from `network` of a machine file (docs/reference/machine_file.md) that was checked before."""
+        """Makes a network from `network` of a machine file (docs/reference/machine_file.md) that was checked before."""
 
         def link(value: dict[str, float] | None) -> Link | None:
             return None if value is None else Link(value["latency"], value["bandwidth"])
@@ -89,21 +90,21 @@ class Network:
         return Network(hosts, subnets, processors, routes)
 
     def hosts_of(self, subnet: int) -> list[int]:
-        """All hosts below a subnet, in the order of the tree."""
+        """Returns all hosts below a subnet, in the order of the tree."""
         s = self.subnets[subnet]
         return [*s.hosts, *(host for part in s.subnets for host in self.hosts_of(part))]
 
     def common(self, a: int, b: int) -> Subnet:
-        """The smallest subnet that holds both hosts."""
+        """Returns the smallest subnet that holds both hosts."""
         one, other = self._ancestors(a), set(self._ancestors(b))
         return self.subnets[next(s for s in one if s in other)]
 
     def levels(self) -> int:
-        """The number of levels of subnets, the whole network included."""
+        """Returns the number of levels of subnets, including the whole network."""
         return max(len(self._ancestors(host)) for host in range(len(self.hosts)))
 
     def tree(self, subnet: int = 0, lead: str = "", tail: str = "") -> Iterator[tuple[str, int]]:
-        """Subnets from the top down, each with the lines that draw the tree before it."""
+        """Yields subnets from the top down, each with the lines that draw the tree in front of it."""
         yield lead, subnet
         parts = self.subnets[subnet].subnets
         for i, part in enumerate(parts):

@@ -1,4 +1,4 @@
-"""A map in one picture: times between hosts, the tree of subnets, bandwidth against message size."""
+"""Draws a map in one picture: times between hosts, the tree of subnets, and bandwidth by message size."""
 
 from __future__ import annotations
 
@@ -18,30 +18,31 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _LINES = ("#0072B2", "#D55E00", "#009E73", "#E69F00", "#CC79A7", "#56B4E9")
-_MODEL_BYTES = 128 * 1024  # where nothing was measured, times are those of the links for such a message
+_MODEL_BYTES = 128 * 1024  # without measurements, times are the links' for such a message
 
 
 @dataclass(frozen=True)
 class Times:
-    """Least half round trips (s): `hosts[i]` (n_hosts, n_hosts) for messages of `sizes[i]` bytes; NaN: not measured."""
+    """The least times of half a round trip (s): `hosts[i]` (n_hosts, n_hosts) for messages of `sizes[i]` bytes; NaN:
+    not measured."""
 
     sizes: list[int]
     hosts: list[NDArray[np.float64]]
 
 
 def times_of(measurements: dict[str, Any]) -> Times:
-    """Makes it from `measurements` of a machine file that was checked before."""
+    """Makes the times from `measurements` of a machine file that was checked before."""
     number = {host["name"]: i for i, host in enumerate(measurements["hosts"])}
     values = np.full((len(measurements["sizes"]), len(number), len(number)), np.nan)
     for pair in measurements["pairs"]:
         seconds = [np.nan if s is None else s for s in pair["seconds"]]
         values[:, number[pair["from"]], number[pair["to"]]] = seconds
-    mirrored = np.fmin(values, values.transpose(0, 2, 1))  # what was measured in one direction only
+    mirrored = np.fmin(values, values.transpose(0, 2, 1))  # fills in pairs that were measured in one direction only
     return Times(list(measurements["sizes"]), list(mirrored))
 
 
 def plot_content(content: dict[str, Any], output: Path, file: str) -> Path:
-    """Draw a machine file. Raises PlotError."""
+    """Draws the content of a machine file. Raises PlotError."""
     if content.get("network") is None:
         raise PlotError(f"{file} holds no network to draw, only one node; measure one with `tessera machine measure`")
     measurements = content.get("measurements")
@@ -52,7 +53,7 @@ def plot_content(content: dict[str, Any], output: Path, file: str) -> Path:
 
 
 def plot_map(network: Network, times: Times | None, output: str | Path, title: str) -> Path:
-    """Draw to `output` (PNG, PDF or SVG by its ending) and return that path. Raises PlotError."""
+    """Draws to `output` (PNG, PDF or SVG by its ending) and returns that path. Raises PlotError."""
     output = Path(output)
     import matplotlib
 
@@ -118,7 +119,8 @@ def _plot_matrix(axes: Axes, network: Network, times: Times | None, order: list[
 
 
 def _plot_tree(axes: Axes, network: Network, order: list[int]) -> None:
-    """Hosts down the side; every subnet is a bracket as far right as its links are slow."""
+    """Draws hosts down the side and every subnet as a bracket, which is further to the right where its links are
+    slower."""
     row = {host: i for i, host in enumerate(order)}
     axes.set_title("Subnets")
     axes.grid(False)
@@ -129,7 +131,7 @@ def _plot_tree(axes: Axes, network: Network, order: list[int]) -> None:
     depth = network.levels()
 
     def draw(index: int, level: int) -> tuple[float, float]:
-        """x and y of the point from which a subnet is joined to the one above."""
+        """Draws a subnet; returns x and y of the point from which it is joined to the one above."""
         subnet = network.subnets[index]
         x = float(depth - level)
         ends = [(0.0, float(row[h])) for h in subnet.hosts] + [draw(part, level + 1) for part in subnet.subnets]
@@ -152,8 +154,8 @@ def _plot_tree(axes: Axes, network: Network, order: list[int]) -> None:
 
 
 def _plot_bandwidth(axes: Axes, network: Network, times: Times | None) -> None:
-    """How long a message must be for the bandwidth, as in Fig. 3.1 of Kristensen et al. (2011); one line for each class
-    of links."""
+    """Draws bandwidth by message size as in Fig. 3.1 of Kristensen et al. (2011), with one line for each class of
+    links."""
     axes.set_title("Bandwidth and message size")
     axes.set_xscale("log")
     axes.set_yscale("log")

@@ -1,4 +1,4 @@
-"""Bytes, rates and times as people write and read them."""
+"""Reads and writes bytes, rates and times with their usual units."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _BINARY = {"ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
 
 
 class Bytes(click.ParamType):
-    """A number of bytes on the command line: 16384, 8KiB, 1.3M."""
+    """Reads a number of bytes on the command line: 16384, 8KiB, 1.3M."""
 
     name = "bytes"
 
@@ -30,7 +30,7 @@ class Bytes(click.ParamType):
 
 
 def _scaled(value: float, units: list[tuple[float, str]]) -> str:
-    """Three digits and the unit that suits them; `units` from large to small."""
+    """Returns three digits and a suitable unit; `units` are from large to small."""
     factor, unit = next(((f, u) for f, u in units if value >= 0.9995 * f), units[-1])
     scaled = value / factor
     digits = 0 if scaled <= 0 else max(0, 2 - math.floor(math.log10(scaled) + 1e-3))
@@ -41,12 +41,12 @@ def _scaled(value: float, units: list[tuple[float, str]]) -> str:
 
 
 def rate_text(bytes_per_second: float) -> str:
-    """A network's rate in bits, as networks are named: "94.1 Mbit/s"."""
+    """Returns a network's rate in bits, as is usual for networks: "94.1 Mbit/s"."""
     return _scaled(8 * bytes_per_second, [(1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1, "bit/s")])
 
 
 def memory_rate_text(bytes_per_second: float) -> str:
-    """The rate of copies in memory, in bytes: "5.2 GB/s"."""
+    """Returns the rate of copies in memory in bytes: "5.2 GB/s"."""
     return _scaled(bytes_per_second, [(1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s"), (1, "B/s")])
 
 
@@ -55,7 +55,8 @@ def time_text(seconds: float) -> str:
 
 
 def bytes_text(n: float) -> str:
-    """Uses powers of two where the number is a multiple of one, else powers of ten: "128 KiB", "1.3 MB"."""
+    """Writes a number of bytes with powers of two where it is a multiple of one, else with powers of ten: "128 KiB",
+    "1.3 MB"."""
     for factor, unit in ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB")):
         if n >= factor and n % factor == 0:
             return f"{n / factor:.0f} {unit}"
@@ -85,7 +86,7 @@ def names_text(names: list[str]) -> str:
 
 
 def table(rows: list[list[str]], *, right: frozenset[int] = frozenset()) -> list[str]:
-    """Rows as lines with columns side by side; the columns in `right` end together."""
+    """Returns rows as lines with aligned columns; the columns in `right` are aligned at their end."""
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     lines = []
     for row in rows:

@@ -1,4 +1,4 @@
-"""Maps, partitions and choices of collectives as plain text."""
+"""Writes maps, partitions and choices of collectives as plain text."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def _count(n: int, one: str, many: str | None = None) -> str:
 
 
 def map_text(content: dict[str, Any], node: str, file: str) -> str:
-    """A machine file: its network, its nodes, what was measured. `node`: one line on a node."""
+    """Describes a machine file: its network, its nodes and its measurements. `node`: one line on a node."""
     if content.get("network") is None:
         return f"{file}: no network measured\n\n{node}"
     network = Network.from_json(content["network"])
@@ -33,7 +33,7 @@ def map_text(content: dict[str, Any], node: str, file: str) -> str:
 
 
 def network_text(network: Network) -> str:
-    """The tree of subnets, one a line, with rates, latencies, media and up-links."""
+    """Draws the tree of subnets, one on each line, with rates, latencies, media and up-links."""
     rows = []
     for lead, index in network.tree():
         subnet = network.subnets[index]
@@ -75,7 +75,7 @@ def _range(values: list[float], text: Any) -> str:
 
 
 def measurements_text(measurements: dict[str, Any]) -> str:
-    """How much was measured, in one line."""
+    """Says in one line how much was measured."""
     sizes, n = measurements["sizes"], len(measurements["hosts"])
     pairs = {frozenset((p["from"], p["to"])) for p in measurements["pairs"] if any(s is not None for s in p["seconds"])}
     if n < 2 or not sizes:
@@ -87,7 +87,7 @@ def measurements_text(measurements: dict[str, Any]) -> str:
 
 
 def partition_text(content: dict[str, Any]) -> str:
-    """The tree of subnets with the least time between the parts of each, in the unit of the matrix."""
+    """Draws the tree of subnets with the least time between the parts of each, in the unit of the matrix."""
     hosts, tree = content["hosts"], content["tree"]
 
     def members(index: int) -> list[str]:
@@ -108,7 +108,7 @@ def partition_text(content: dict[str, Any]) -> str:
 
 
 def choice_text(choice: dict[str, Any]) -> str:
-    """The best candidate of each algorithm, fastest first, and which is taken."""
+    """Lists the best candidate of each algorithm, fastest first, and says which one is chosen."""
     what = choice["operation"].replace("_", "-") + (f" of {bytes_text(choice['bytes'])}" if choice["bytes"] else "")
     native = "the MPI library's own"
     chosen = native if choice["chosen"] == "native" else choice["chosen"]

@@ -1,7 +1,7 @@
-"""Turns the inputs of other programs into a `System`: one module a format.
+"""Turns the inputs of other programs into a `System`, with one module for each format.
 
-Reading order: `flat` (the whole system as arrays, and its split into templates), `charmm`, then
-the other formats; `assemble` joins templates, box and coordinates and checks them.
+Read `flat` first (the whole system as arrays, and its split into templates), then `charmm`, then the other formats;
+`assemble` joins templates, box and coordinates and checks them.
 """
 
 from tessera.prepare.errors import InputError

@@ -1,7 +1,7 @@
-"""AMBER: prmtop and coordinates to a `System`.
+"""Converts AMBER's prmtop and coordinates to a `System`.
 
 A prmtop may hold CHARMM's force field (CHAMBER): Urey–Bradley terms, harmonic impropers and Lennard-Jones parameters of
-1-4 pairs have sections of their own then, and charges are multiplied by the root of CHARMM's Coulomb constant.
+1-4 pairs then have sections of their own, and charges are multiplied by the square root of CHARMM's Coulomb constant.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from tessera.prepare.rows import Tables
 from tessera.system import System
 from tessera.system.model import FloatArray, IdArray
 
-_DEFAULT_SCEE, _DEFAULT_SCNB = 1.2, 2.0  # prmtop files before AMBER 11 do not say
-_AMBER_CHARGE = 18.2223  # in a prmtop charges are multiplied by it: the root of AMBER's Coulomb constant
+_DEFAULT_SCEE, _DEFAULT_SCNB = 1.2, 2.0  # where the prmtop has no factors, as before AMBER 11
+_AMBER_CHARGE = 18.2223  # factor of charges in a prmtop: the square root of AMBER's Coulomb constant
 
 
 def prepare_amber(
@@ -36,7 +36,7 @@ def prepare_amber(
     report: Callable[[str], None] = lambda _: None,
     trust_order: bool = False,
 ) -> System:
-    """`report` hears what is being done. Raises `InputError`."""
+    """Makes the system. `report` is called with each step of the work. Raises `InputError`."""
     report("reading the prmtop")
     raw = Prmtop(prmtop)
     tables = Tables()
@@ -73,7 +73,7 @@ def prepare_amber(
 
 
 class _LennardJones:
-    """A kcal/mol Å¹² and B kcal/mol Å⁶ of the pairs of types that atoms have, (T,T)."""
+    """A kcal/mol Å¹² and B kcal/mol Å⁶ of the pairs of those types that atoms have, (T,T)."""
 
     def __init__(self, raw: Prmtop) -> None:
         types = raw.pointers["NTYPES"]
@@ -126,7 +126,8 @@ def _flat(raw: Prmtop, lennard_jones: _LennardJones) -> FlatTopology:
 
 
 def _atomic_numbers(raw: Prmtop, mass: FloatArray, name: np.ndarray) -> np.ndarray:
-    """Atomic numbers of the file; those that it lacks (older files) or has as −1 (ParmEd) are guessed from masses."""
+    """Returns the file's atomic numbers; those that it lacks (older files) or has as −1 (ParmEd) are guessed from
+    masses."""
     guessed = atomic_numbers(mass, name)
     if not raw.has("ATOMIC_NUMBER"):
         return guessed
@@ -135,7 +136,8 @@ def _atomic_numbers(raw: Prmtop, mass: FloatArray, name: np.ndarray) -> np.ndarr
 
 
 def _type_names(raw: Prmtop, kind: IdArray) -> list[str]:
-    """AMBER merges types of equal Lennard-Jones parameters: the first name stands for all."""
+    """Returns the names of types. AMBER merges types of equal Lennard-Jones parameters; they get the first one's
+    name."""
     names = raw.texts("AMBER_ATOM_TYPE")
     _, first = np.unique(kind, return_index=True)
     return [names[atom].decode("latin-1") for atom in first]
@@ -151,14 +153,14 @@ def _bonded(raw: Prmtop, flat: FlatTopology, tables: Tables) -> None:
     rows = _dihedral_rows(raw)
     atoms = np.abs(rows[:, :4]) // 3
     cosines = _cosines(raw)[rows[:, 4]]
-    # a negative fourth atom marks an improper
+    # A negative fourth atom marks an improper.
     for kind, chosen in (("dihedral", rows[:, 3] >= 0), ("improper_periodic", rows[:, 3] < 0)):
         chosen = chosen & (cosines[:, 0] != 0)
         flat.add(kind, atoms[chosen], tables[kind].add_many(cosines[chosen]))
 
 
 def _dihedral_rows(raw: Prmtop) -> IdArray:
-    """(·,5): the cosines of one dihedral stand next to each other."""
+    """Returns rows (·,5) in which the cosines of one dihedral follow each other."""
     lists = [raw.terms(f"DIHEDRALS_{part}_HYDROGEN", 4, raw.pointers["NPTRA"]) for part in ("INC", "WITHOUT")]
     rows = np.concatenate(lists)
     _, first, inverse = np.unique(np.abs(rows[:, :4]), axis=0, return_index=True, return_inverse=True)
@@ -166,7 +168,7 @@ def _dihedral_rows(raw: Prmtop) -> IdArray:
 
 
 def _cosines(raw: Prmtop) -> FloatArray:
-    """(·,3) force constant, periodicity, phase."""
+    """Returns force constants, periodicities and phases (·,3)."""
     columns = ("DIHEDRAL_FORCE_CONSTANT", "DIHEDRAL_PERIODICITY", "DIHEDRAL_PHASE")
     table = np.stack([raw.numbers(flag) for flag in columns], axis=1)
     table[:, 1] = np.abs(table[:, 1])
@@ -191,7 +193,7 @@ def _exclusions(raw: Prmtop, flat: FlatTopology) -> None:
     bad = np.flatnonzero((partner < 0) | (partner > raw.n_atoms) | (partner == owner + 1))
     if len(bad):
         raise raw.wrong("EXCLUDED_ATOMS_LIST", int(bad[0]), f"{partner[bad[0]]} is no other of {raw.n_atoms} atoms")
-    # an atom without exclusions still lists one zero
+    # An atom without exclusions still lists one zero.
     flat.add("exclusion", np.stack([owner, partner - 1], axis=1)[partner > 0])
 
 
@@ -211,7 +213,7 @@ def _pairs_14(raw: Prmtop, flat: FlatTopology, tables: Tables, lennard_jones: _L
         i, j = (flat.describe(int(atom)) for atom in pairs[lopsided[0]])
         raise InputError(f"1-4 pair {i} and {j} is purely repulsive or attractive: not supported")
     sigma, epsilon = sigma_epsilon(pair_a, pair_b)
-    # a scale of 0 means the default in old files
+    # A scale of 0 means the default in old files.
     scnb = np.where(scnb > 0, scnb, 1.0 if raw.is_chamber else _DEFAULT_SCNB)
     scee = np.where(scee > 0, scee, 1.0 if raw.is_chamber else _DEFAULT_SCEE)
     rows14 = np.stack([sigma, epsilon / scnb, 1.0 / scee], axis=1)
@@ -219,7 +221,7 @@ def _pairs_14(raw: Prmtop, flat: FlatTopology, tables: Tables, lennard_jones: _L
 
 
 def _cmaps(raw: Prmtop, flat: FlatTopology, tables: Tables) -> None:
-    """Maps and their terms: five atoms in a row, as two dihedrals."""
+    """Adds maps and their terms, which have five consecutive atoms that make two dihedrals."""
     for prefix in ("", "CHARMM_"):
         if not raw.holds_maps(prefix):
             continue
@@ -237,7 +239,7 @@ def _cmaps(raw: Prmtop, flat: FlatTopology, tables: Tables) -> None:
 
 
 def _charmm_terms(raw: Prmtop, flat: FlatTopology, tables: Tables) -> None:
-    """Urey–Bradley terms and harmonic impropers: K (x − x₀)², Å and radians."""
+    """Adds Urey–Bradley terms and harmonic impropers, K (x − x₀)², in Å and radians."""
     terms, kinds = _counts(raw, "CHARMM_UREY_BRADLEY_COUNT", 2)
     atoms, kind = _plain_terms(raw, "CHARMM_UREY_BRADLEY", 2, terms, kinds)
     columns = [raw.numbers(f"CHARMM_UREY_BRADLEY_{name}", kinds) for name in ("FORCE_CONSTANT", "EQUIL_VALUE")]
@@ -260,7 +262,8 @@ def _counts(raw: Prmtop, flag: str, size: int) -> list[int]:
 
 
 def _plain_terms(raw: Prmtop, flag: str, width: int, terms: int, kinds: int) -> tuple[IdArray, IdArray]:
-    """Atoms (m, width) and kinds (m,), counted from 0; these sections list atoms, not three times them."""
+    """Returns atoms (m, width) and kinds (m,), counted from 0; these sections list atoms and not three times their
+    index."""
     rows = raw.integers(flag, terms * (width + 1)).reshape(-1, width + 1)
     limit = np.array([*[raw.n_atoms] * width, kinds])
     bad = np.flatnonzero((rows < 1) | (rows > limit))
@@ -274,14 +277,15 @@ def _plain_terms(raw: Prmtop, flag: str, width: int, terms: int, kinds: int) -> 
 
 
 def _choose_box(raw: Prmtop, found: Coordinates, file: str) -> list[str]:
-    """Gives `found` the prmtop's box where a file without room for one has none; returns notes."""
+    """Gives `found` the prmtop's box where the coordinate file has none because its format can't have one; returns
+    notes."""
     kind = raw.pointers["IFBOX"]
     if kind == 0:
         unused = "" if found.box is None else f", and the box of {file} is not used"
         return [f"{raw.name} says that nothing repeats (IFBOX = 0): the system is in vacuum{unused}"]
     if found.box is not None:
         return []
-    if found.name is None:  # restarts have a box, and a line may be missing
+    if found.name is None:  # a restart has room for a box, so its line may be missing
         raise InputError(
             f"{file} has no box, but {raw.name} says that the system repeats (IFBOX is {kind}): is its last line "
             "missing? Give --box or --vacuum otherwise"

@@ -1,4 +1,4 @@
-"""Joins templates, parameters, box and coordinates into a `System`, and checks what they share."""
+"""Joins templates, parameters, box and coordinates into a `System`, and checks that they agree."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from tessera.system import USUAL_LENNARD_JONES, ForceField, LennardJones, System
 from tessera.system.blocks import to_fraction
 from tessera.system.model import FloatArray, IdArray
 
-OVERLAP = 0.1  # Å: two atoms nearer than this are a mistake of the input
-_RECTANGULAR = 1e-6  # Å: what rounding leaves off the axes of a rectangular box
+OVERLAP = 0.1  # Å: two atoms that are closer are a mistake in the input
+_RECTANGULAR = 1e-6  # Å: off-axis parts of a rectangular box that rounding may leave
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Origin:
     program: str
     lj_rule: str
     line: str  # the command and the files' names
-    lennard_jones: LennardJones | None = None  # as the input says; None: as the program does by default
+    lennard_jones: LennardJones | None = None  # from the input; None: the program's default
     coordinates: str = "the coordinate file"  # its name, for messages
 
 
@@ -44,7 +44,7 @@ def assemble(
     vacuum: bool = False,
     notes: Sequence[str] = (),
 ) -> System:
-    """The system. `box` (3,3) Å overrides the file's; `vacuum` asks for none. `notes` are for the summary.
+    """Makes the system. `box` (3,3) Å overrides the file's; `vacuum` asks for none. `notes` are for the summary.
 
     Raises `InputError` for counts that differ, numbers that are not finite, a box that is missing,
     none or not rectangular, and atoms on top of each other.
@@ -92,7 +92,7 @@ def check_coordinates(flat: FlatTopology, coordinates: Coordinates) -> None:
 def choose_box(
     coordinates: Coordinates, box: FloatArray | None, vacuum: bool, file: str = "the coordinate file"
 ) -> tuple[FloatArray, bool, FloatArray]:
-    """Box (3,3) Å, whether it repeats, and positions (moved to the middle of a vacuum box).
+    """Returns the box (3,3) Å, whether it is periodic, and positions (moved to the middle of a vacuum box).
 
     Raises `InputError` where no box is known and none was asked for: vacuum is never assumed.
     """
@@ -112,7 +112,7 @@ def choose_box(
 
 
 def check_box(box: FloatArray) -> FloatArray:
-    """A rectangular box that can repeat, or `InputError`."""
+    """Returns the box if it is rectangular and can be periodic; else raises `InputError`."""
     edges = np.diag(box)
     if not np.isfinite(box).all() or (edges <= 0).any():
         raise InputError(f"box edges must be positive lengths in Å, found {edges.tolist()}")
@@ -128,7 +128,7 @@ def check_box(box: FloatArray) -> FloatArray:
 
 
 def check_overlaps(flat: FlatTopology, system: System) -> None:
-    """Raise `InputError` that names the nearest two atoms where any are closer than `OVERLAP`."""
+    """Raises `InputError` that names the nearest two atoms where any are closer than `OVERLAP`."""
     _check_coincident(flat, system)
     edges = np.diag(system.box)
     position = np.mod(system.positions(), edges)
@@ -152,9 +152,9 @@ def check_overlaps(flat: FlatTopology, system: System) -> None:
 
 
 def _check_coincident(flat: FlatTopology, system: System) -> None:
-    """Raise `InputError` where atoms share one place: excluded pairs may, bonds have no direction then.
+    """Raises `InputError` where two atoms are in one place. Excluded pairs may be, unless they are bonded.
 
-    Before any search for neighbours: a file of zeros has all pairs of atoms within reach.
+    This comes before any search for neighbours, because in a file of zeros all pairs of atoms are within reach.
     """
     order = np.lexsort(system.fraction.T)
     same = (np.diff(system.fraction[order], axis=0) == 0).all(axis=1)

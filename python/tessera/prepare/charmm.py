@@ -1,4 +1,4 @@
-"""CHARMM: PSF, parameters and coordinates to a `System`.
+"""Converts CHARMM's PSF, parameters and coordinates to a `System`.
 
 The PSF is split into templates first; parameters are looked up once for each different tuple of
 types in each template, never once for each atom.
@@ -25,7 +25,7 @@ from tessera.prepare.rows import Tables
 from tessera.system import ForceField, System, Template, Terms
 from tessera.system.model import FloatArray, IdArray, IndexArray
 
-_SHOWN = 10  # missing parameters listed at once
+_SHOWN = 10  # the most missing parameters that a message lists
 
 
 def prepare_charmm(
@@ -37,7 +37,8 @@ def prepare_charmm(
     report: Callable[[str], None] = lambda _: None,
     trust_order: bool = False,
 ) -> System:
-    """`parameters` in the order in which CHARMM would read them; `report` hears what is being done.
+    """Makes the system. `parameters` are in the order in which CHARMM reads them; `report` is called with each step of
+    the work.
 
     Raises `InputError`.
     """
@@ -66,7 +67,7 @@ def prepare_charmm(
 
 
 def _flat(psf: Psf, table: CharmmParameters) -> FlatTopology:
-    """Types of which the PSF gives only numbers get their names here."""
+    """Returns the PSF's atoms and terms. Types that the PSF gives as numbers get their names here."""
     unique, first, codes = np.unique(psf.type, return_index=True, return_inverse=True)
     names = [table.type_name(t.decode(), float(psf.mass[i])) for t, i in zip(unique, first)]
     type_names = sorted(set(names))
@@ -175,7 +176,7 @@ class _Lookup:
         return Terms(angles[row >= 0][:, [0, 2]], row[row >= 0])
 
     def _expand(self, template: Template, atoms: IndexArray, choices: list[list[tuple[str, int]]]) -> None:
-        """Term i becomes one row for each (kind, row) in `choices[i]`, next to each other."""
+        """Expands term i to one row for each (kind, row) in `choices[i]`; these rows follow each other."""
         gathered: dict[str, tuple[list[int], list[int]]] = {}
         for index, rows in enumerate(choices):
             for kind, row in rows:
@@ -290,7 +291,7 @@ class _Lookup:
 
 
 def _without(pairs: IndexArray, removed: IndexArray) -> IndexArray:
-    """Rows of `pairs` (i < j) that `removed` does not hold."""
+    """Returns those rows of `pairs` (i < j) that are not in `removed`."""
     gone = {(min(a, b), max(a, b)) for a, b in removed.tolist()}
     keep = [(i, j) not in gone for i, j in pairs.tolist()] if gone else slice(None)
     return pairs[keep]

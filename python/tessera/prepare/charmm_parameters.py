@@ -1,7 +1,7 @@
-"""CHARMM's parameters: what the cards of topology and parameter files say, and terms looked up in it.
+"""Reads CHARMM's parameters from the cards of topology and parameter files, and looks up the parameters of terms.
 
-A later definition replaces an earlier one, whichever file it stands in; `notes` says so for the parameters that a
-system uses. Every line is understood or refused by file and line.
+A later definition replaces an earlier one in any file; `notes` says so for the parameters that a system uses. A line
+that is not understood is refused with its file and number.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from tessera.system.model import FloatArray
 Key = tuple[str, ...]
 Row = tuple[float, ...]
 
-#: first letters of what may stand in a topology; only MASS counts here, the PSF says the rest
+#: first letters of the commands of a topology; only MASS is used here, the PSF has everything else
 _TOPOLOGY = {
     "MASS", "DECL", "DEFA", "AUTO", "RESI", "PRES", "GROU", "ATOM", "BOND", "DOUB", "TRIP", "AROM", "ANGL", "THET",
     "DIHE", "PHI", "IMPR", "IMPH", "CMAP", "CROS", "DONO", "ACCE", "IC", "BILD", "BUIL", "PATC", "DELE", "LONE", "ANIS",
     "PRIN",
 }  # fmt: skip
-#: of the NONBONDED line: words without a value, and with one, of which only some matter for energies
+#: words of the NONBONDED line without and with a value; only some of these matter for energies
 _FLAGS = {
     "ATOM", "CDIE", "SHIF", "FSHI", "SWIT", "FSWI", "VATO", "VDIS", "VSHI", "VSWI", "VFSW", "VFSH", "BYGR", "BYCU",
     "BYCB", "EXTE", "NOEX", "NOEW", "EWAL", "PMEW", "PMEWALD", "FAST", "LRC", "LRC_MS", "IPS", "NOIP", "NOGR",
@@ -42,10 +42,10 @@ _VDW = {"VSHI": "vshift", "VSWI": "vswitch", "VFSW": "vfswitch", "VFSH": "vfshif
 
 @dataclass
 class _Table:
-    """Rows by key; where a later one replaced another, from where to where."""
+    """Rows by key, with the places of rows that replaced an earlier one."""
 
     kind: str
-    either_way: bool = True  # whether A-B-C and C-B-A are the same
+    either_way: bool = True  # whether A-B-C and C-B-A have the same row
     rows: dict[Key, Row] = field(default_factory=dict)
     where: dict[Key, str] = field(default_factory=dict)
     replaced: dict[Key, tuple[str, str]] = field(default_factory=dict)
@@ -60,7 +60,7 @@ class _Table:
         self.rows[key], self.where[key] = row, where
 
     def get(self, key: Key, used: dict[str, None]) -> Row | None:
-        """`used` takes a note where the row replaced another."""
+        """Returns the row of a key, or None; adds a note to `used` where the row replaced another."""
         key = self.key(key)
         if key in self.replaced:
             first, second = self.replaced[key]
@@ -69,7 +69,7 @@ class _Table:
 
 
 class CharmmParameters:
-    """Lookups by type names (upper case); `None` where a parameter is missing. Radians, kcal, Å."""
+    """Parameters by type names (upper case), `None` where one is missing, in radians, kcal and Å."""
 
     def __init__(self, cards: Sequence[Card]) -> None:
         self._bonds, self._angles = _Table("bond"), _Table("angle")
@@ -79,7 +79,7 @@ class CharmmParameters:
         self._cmaps = _Table("CMAP")
         self._lj = _Table("Lennard-Jones")
         self._nbfix = _Table("NBFIX")
-        self._mass: dict[tuple[str, int], float] = {}  # by name and number of a type
+        self._mass: dict[tuple[str, int], float] = {}  # mass by name and number of a type
         self._geometric: tuple[bool, str] | None = None
         self._scale_14: tuple[float, str] | None = None
         self._files_of: dict[Key, list[str]] = {}
@@ -89,7 +89,7 @@ class CharmmParameters:
             (self._read_topology if card.kind == "rtf" else self._read_parameters)(card)
 
     def notes(self) -> list[str]:
-        """Notes for the user on the parameters that were looked up, one line each."""
+        """Returns notes for the user on the parameters that were looked up, one line each."""
         return [*self._used, *self._endings]
 
     @property
@@ -204,7 +204,7 @@ class CharmmParameters:
         return at
 
     def _read_nonbonded_head(self, lines: list[Line], at: int) -> int:
-        """The words of NONBONDED, perhaps on lines of their own; returns where the rows begin."""
+        """Reads the words of NONBONDED, which may be on several lines; returns the line where the rows begin."""
         words, where = lines[at].words[1:], lines[at]
         at += 1
         while at < len(lines) and words and lines[at].command in _FLAGS | _VALUES and not _is_lj(lines[at]):
@@ -240,7 +240,7 @@ class CharmmParameters:
         setattr(self, attribute, known or (value, line.where))
 
     def _take_ending(self, line: Line, values: dict[str, float], flags: list[str]) -> None:
-        """A note where the file switches Lennard-Jones off with another function than a run will."""
+        """Adds a note where the file switches Lennard-Jones off with another function than a run does."""
         usual = USUAL_LENNARD_JONES["charmm"]
         kind = next((_VDW[f] for f in flags if f in _VDW), None)
         begin, end = values.get("CTON", usual.switch), values.get("CTOF", usual.cutoff)
@@ -269,10 +269,10 @@ class CharmmParameters:
     # looking up
 
     def type_name(self, name: str, mass: float) -> str:
-        """The name of a type that a CHARMM-format PSF gives as a number.
+        """Returns the name of a type that a CHARMM-format PSF gives as a number.
 
-        Streams number their MASS lines anew, so a number may stand for several names; the mass
-        (amu) of the PSF tells them apart, or `InputError` says that it cannot.
+        Streams number their MASS lines anew, so a number may belong to several names. The mass (amu) in the PSF
+        distinguishes them; raises `InputError` where it does not.
         """
         if not name.isdigit():
             return name.upper()
@@ -287,7 +287,7 @@ class CharmmParameters:
         return fitting[0] if fitting else name
 
     def lj(self, name: str) -> tuple[float, float, float, float] | None:
-        """σ Å, ε kcal/mol, and both for 1-4 pairs."""
+        """Returns σ Å, ε kcal/mol, and both for 1-4 pairs."""
         row = self._lj.get((name,), self._used)
         if row is None:
             return None
@@ -297,7 +297,7 @@ class CharmmParameters:
         return half * to_sigma, abs(epsilon), half_14 * to_sigma, abs(epsilon_14)
 
     def nbfix(self, names: Sequence[str]) -> dict[Key, tuple[float, float, float, float]]:
-        """Pairs of `names` with parameters of their own: σ, ε, and both for 1-4 pairs."""
+        """Returns pairs of `names` with parameters of their own: σ, ε, and both for 1-4 pairs."""
         wanted = {name: index for index, name in enumerate(names)}
         out: dict[Key, tuple[float, float, float, float]] = {}
         for key in self._nbfix.rows:
@@ -323,7 +323,7 @@ class CharmmParameters:
         return (row[2], row[3]) if row is not None and len(row) == 4 and row[2] else None
 
     def dihedral(self, key: Key) -> list[tuple[float, float, float]] | None:
-        """Cosines k, n, δ; a multiplicity of 0 is CHARMM's harmonic form."""
+        """Returns the cosines k, n, δ; a multiplicity of 0 is CHARMM's harmonic form."""
         a, b, c, d = key
         for candidate in (key, ("X", b, c, "X"), ("X", b, c, d), (a, b, c, "X")):
             candidate = min(candidate, candidate[::-1])
@@ -339,7 +339,7 @@ class CharmmParameters:
         return None
 
     def improper(self, key: Key) -> tuple[float, ...] | None:
-        """(k, φ₀), or (k, n, δ) where the parameter has a multiplicity."""
+        """Returns (k, φ₀), or (k, n, δ) where the parameter has a multiplicity."""
         a, b, c, d = key
         for candidate in (key, (a, "X", "X", d), ("X", b, c, d), ("X", b, c, "X"), ("X", "X", c, d)):
             for way in (candidate, candidate[::-1]):
@@ -354,9 +354,9 @@ class CharmmParameters:
 
 
 def read_parameters(paths: Sequence[str | Path]) -> CharmmParameters:
-    """Topology, parameter and stream files, in the order in which CHARMM would read them.
+    """Reads topology, parameter and stream files, which are in the order in which CHARMM reads them.
 
-    Raises `InputError` that names the file and line which cannot be read.
+    Raises `InputError` that names the file and the line that cannot be read.
     """
     return CharmmParameters(read_cards(paths))
 
@@ -374,12 +374,12 @@ def _is_number(word: str) -> bool:
 
 
 def _is_lj(line: Line) -> bool:
-    """Whether a line is a row of NONBONDED: a type, and then numbers alone."""
+    """Returns whether a line is a row of NONBONDED: a type and then only numbers."""
     return len(line.words) in (4, 7) and all(_is_number(word) for word in line.words[1:])
 
 
 def _numbers(line: Line, words: Sequence[str]) -> Row:
-    """Numbers as Fortran writes them."""
+    """Returns numbers in Fortran's notation."""
     for word in words:
         if not _is_number(word):
             raise line.error(f"expected a number, found {word!r}")
@@ -390,7 +390,7 @@ def _numbers(line: Line, words: Sequence[str]) -> Row:
 
 
 def _row(line: Line, types: int, counts: tuple[int, ...], what: str) -> tuple[Key, Row]:
-    """The types and numbers of a row."""
+    """Returns the types and numbers of a row."""
     names, words = line.words[:types], line.words[types:]
     if len(words) not in counts or not all(map(_is_number, words)) or (types > 1 and any(map(_is_number, names))):
         raise line.error(f"expected {what}; found {' '.join(line.words)[:60]!r}")
@@ -403,5 +403,5 @@ def _refuse_wildcards(line: Line, key: Key) -> None:
 
 
 def _check_thole(line: Line) -> None:
-    """Screening between Drude particles, which no PSF that is read here has."""
+    """Checks a line on screening between Drude particles, which no PSF that is read here has."""
     _row(line, 2, (1,), "two types and a number")

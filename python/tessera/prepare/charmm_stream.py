@@ -1,8 +1,10 @@
-"""Follows CHARMM's files to what they hold: topologies (`rtf`) and parameters (`para`), in the order of reading.
+"""Finds the topologies (`rtf`) and parameters (`para`) in CHARMM's files and in the files that these read, in the order
+of reading.
 
-A file holds one of them, or it is a stream: commands that read others (`stream`, `open … name`, `read`), or that are
-followed by a topology or parameters in place, up to `END`. `append` is always meant: nothing read before is dropped.
-What a stream leaves to variables that only a running CHARMM knows (`?NATC`) is refused where anything depends on it.
+A file holds one of them, or it is a stream. A stream has commands that read other files (`stream`, `open … name`,
+`read`), or that are followed by a topology or parameters up to `END`. Every `read` counts as `append`, so no earlier
+parameters are dropped. A condition on a variable that only a running CHARMM knows (`?NATC`) is refused where the
+parameters depend on it.
 """
 
 from __future__ import annotations
@@ -14,9 +16,9 @@ from pathlib import Path
 
 from tessera.prepare.errors import InputError, require_file
 
-_MOST_FILES, _DEEPEST = 1000, 20  # a stream that reads another twice, which reads another twice, …
-_LONGEST_VALUE = 4096  # characters of a variable that is set to itself twice, again and again
-#: first four letters of commands that change nothing here: what is printed, how errors are taken
+_MOST_FILES, _DEEPEST = 1000, 20  # against streams that read another twice, which reads another twice, …
+_LONGEST_VALUE = 4096  # characters, against variables that double their own value repeatedly
+#: first four letters of commands that change nothing here, but only CHARMM's printing and its reaction to errors
 _QUIET = {"WRNL", "BOML", "PRNL", "IOFO", "FAST", "ECHO", "TITL", "CLOS", "UPPE", "LOWE", "DIME", "ENDI"}
 _STREAM = {*_QUIET, "READ", "OPEN", "STRE", "SET", "IF", "RETU", "STOP", "ELSE", "GOTO", "LABE"}
 _TOPOLOGY = {"MASS", "DECL", "DEFA", "AUTO", "RESI", "PRES"}
@@ -45,14 +47,14 @@ _VARIABLE = re.compile(r"@\{(\w+)\}|@(\w+)")
 
 @dataclass(frozen=True)
 class Line:
-    """One command or row: its words as written, and `file:line`."""
+    """One command or row: its words in their original case, and `file:line`."""
 
     words: list[str]
     where: str
 
     @property
     def command(self) -> str:
-        """The first four letters, which are all that CHARMM looks at."""
+        """Returns the first four letters of the command, which are all that CHARMM compares."""
         return self.words[0][:4].upper()
 
     def error(self, message: str) -> InputError:
@@ -69,9 +71,9 @@ class Card:
 
 
 def read_cards(paths: Sequence[str | Path]) -> list[Card]:
-    """All cards of the files, and of those that they read, in order.
+    """Returns all cards of the files, and of the files that they read, in order.
 
-    Raises `InputError` that names the file, and the line of the file that asked for it.
+    Raises `InputError` that names the file, and the line by which another file reads it.
     """
     reader = _Reader()
     for path in paths:
@@ -80,7 +82,8 @@ def read_cards(paths: Sequence[str | Path]) -> list[Card]:
 
 
 def lines_of(path: Path) -> list[Line]:
-    """Lines with words: without titles (`*`) and comments (`!`), and joined where one ends with `-`."""
+    """Returns lines with words, without titles (`*`) and comments (`!`); lines that end with `-` are joined with the
+    next."""
     out: list[Line] = []
     words: list[str] = []
     where = ""
@@ -103,23 +106,23 @@ def lines_of(path: Path) -> list[Line]:
 
 @dataclass
 class _Stream:
-    """Where the reading of one stream stands."""
+    """The state of reading one stream."""
 
     path: Path
     lines: Iterator[Line]
-    units: dict[str, str] = field(default_factory=dict)  # names of files by the unit they are opened on
+    units: dict[str, str] = field(default_factory=dict)  # names of files by the units on which they are open
     ended: bool = False
 
 
 class _Reader:
     def __init__(self) -> None:
         self.cards: list[Card] = []
-        self._variables: dict[str, str | None] = {}  # None: set to what only a running CHARMM knows
-        self._open: list[Path] = []  # from the file on the command line to the one being read
+        self._variables: dict[str, str | None] = {}  # None: set to a value that only a running CHARMM knows
+        self._open: list[Path] = []  # from the file on the command line to the one that is being read
         self._read = 0
 
     def read(self, path: Path, asked: Line | None = None, kind: str | None = None) -> None:
-        """Reads a file of the kind that is asked for, else of the kind that it looks like."""
+        """Reads a file as the kind that is asked for, or else as the kind of its first line."""
         resolved = path.resolve()
         if asked and resolved in self._open:
             raise asked.error(f"{path.name} reads itself: it is being read already")
@@ -158,7 +161,7 @@ class _Reader:
             stream.ended = True
         elif command == "SET":
             self._set(line)
-        elif command == "ELSE":  # the end of a block whose condition held
+        elif command == "ELSE":  # the end of a block with a true condition
             self._skip_block(line, stream, at_else=False)
         elif command == "OPEN":
             self._open_unit(line, stream)
@@ -182,7 +185,7 @@ class _Reader:
         self._variables[words[0].upper()] = value
 
     def _value(self, text: str) -> str | None:
-        """The text with variables put in, or None where one is not known here."""
+        """Returns the text with variables replaced, or None where one is not known here."""
         if "?" in text:
             return None
         names = [a or b for a, b in _VARIABLE.findall(text)]
@@ -194,7 +197,8 @@ class _Reader:
         return value
 
     def _if(self, line: Line, stream: _Stream) -> Line | None:
-        """The command of `if A eq B COMMAND` that is to be done; of `if A eq B then` … `else` … `endif` none."""
+        """Returns the command of `if A eq B COMMAND` where it is to be carried out, and None for `if A eq B then` …
+        `else` … `endif`."""
         if len(line.words) < 5 or line.words[2].strip(".").upper() not in _COMPARE:
             raise line.error("expected `if A eq B` and a command")
         first, operator, second, *rest = line.words[1:]
@@ -209,7 +213,8 @@ class _Reader:
         return None
 
     def _compare(self, first: str, operator: str, second: str) -> bool | None:
-        """None where it hangs on what only a running CHARMM knows; a bare first word may name a variable."""
+        """Compares two values; returns None where one is only known to a running CHARMM. The first word may be the name
+        of a variable without `@`."""
         known = self._variables.get(first.upper(), first) if "@" not in first else self._value(first)
         other = self._value(second)
         named = first.upper() in self._variables or "@" in first or first[:1] in "\"'" or _is_number(first)
@@ -223,7 +228,8 @@ class _Reader:
         return bool(_COMPARE[operator](a, b))
 
     def _undecided(self, line: Line, then: Line) -> None:
-        """What may or may not be done must not matter: messages, and variables, which are unknown from then on."""
+        """Handles a command under an unknown condition. Messages are passed over, a variable becomes unknown, and other
+        commands are refused."""
         while then.command == "IF" and len(then.words) > 4:
             then = Line(then.words[4:], then.where)
         if then.command == "SET" and len(then.words) > 1:
@@ -271,12 +277,12 @@ class _Reader:
             self.read(self._find(line, name), line, kind)
 
     def _find(self, line: Line, name: str) -> Path:
-        """A file as named, sought from the folders of the files that lead to it, then from the working folder."""
+        """Finds a file by its name in the folders of the files that lead to it, then in the working folder."""
         known = self._value(name.strip("\"'"))
         if known is None:
             raise line.error(f"the name {name} has a variable that is not set: add a line `set …` before it")
         folders = [*dict.fromkeys(p.parent for p in reversed(self._open)), Path()]
-        for text in dict.fromkeys((known, known.lower())):  # CHARMM turns names into lower case
+        for text in dict.fromkeys((known, known.lower())):  # CHARMM converts names to lower case
             for folder in folders:
                 if (folder / text).is_file():
                     return require_file(folder / text, "file")
@@ -288,7 +294,7 @@ def _is_number(text: str) -> bool:
 
 
 def _kind(lines: list[Line]) -> str:
-    """`stream`, `rtf` or `para`, by the first line that is not a comment."""
+    """Returns `stream`, `rtf` or `para`, by the first line that is not a comment."""
     first = lines[0]
     word = first.words[0].upper()
     if word.isdigit() or first.command in _TOPOLOGY:
@@ -304,7 +310,7 @@ def _kind(lines: list[Line]) -> str:
 
 
 def _card(kind: str, name: str, lines: Iterator[Line]) -> Card:
-    """The lines up to END, which a parameter file must have: without it the file may have been cut."""
+    """Returns the lines up to END, which a parameter file must have, because a file without it may have been cut."""
     out: list[Line] = []
     for line in lines:
         if line.command == "END" and len(line.words) == 1:
@@ -316,9 +322,9 @@ def _card(kind: str, name: str, lines: Iterator[Line]) -> Card:
 
 
 def _refuse_rest(lines: Iterator[Line]) -> None:
-    """CHARMM stops at END: what follows it may have been meant to count."""
+    """Refuses lines after END. CHARMM does not read them, though the user may expect it."""
     for line in lines:
         if line.command in ("RETU", "STOP"):
             return
         if line.command != "END":
-            raise line.error("this stands behind END, where CHARMM does not read it: remove it, or that END")
+            raise line.error("this is after END, where CHARMM does not read it: remove it, or that END")

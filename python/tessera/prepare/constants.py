@@ -1,11 +1,11 @@
-"""Coulomb constants of the source programs, and the masses that name the elements."""
+"""Coulomb constants of the source programs, and masses by which elements are recognised."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-#: kcal Å mol⁻¹ e⁻²: the value each program has compiled in
+#: kcal Å mol⁻¹ e⁻²: the value in each program's source
 COULOMB = {
     "charmm": 332.0716,
     "amber": 332.05221729,
@@ -18,10 +18,10 @@ HYDROGEN_MASS_LIMIT = 4.5  # amu: repartitioned hydrogens reach about 4
 
 
 def atomic_numbers(mass: NDArray[np.float64], name: NDArray[np.bytes_]) -> NDArray[np.int32]:
-    """(n,) atomic numbers guessed from masses (amu), 0 where nothing is near.
+    """Guesses atomic numbers (n,) from masses (amu), 0 where no element's mass is near.
 
-    A light atom whose name starts with H is hydrogen even when its mass was repartitioned, and a
-    heavy atom that lent mass to hydrogens is still found within 0.3 amu or left unknown.
+    A light atom with a name that starts with H is hydrogen even after mass repartitioning. A heavy atom that gave mass
+    to hydrogens is found if its mass is within 0.3 amu, and is otherwise unknown.
     """
     from openmm.app import Element
 

@@ -1,8 +1,8 @@
-"""Readers of other people's libraries run in a child process: a file that makes them crash, hang or fill the memory
-ends in one message.
+"""Runs readers of other projects' libraries in a child process, so that a file that makes them crash, hang or fill the
+memory gives one message.
 
-The child is a fork: it sees all that the parent has loaded, and what it returns comes back pickled. Its limits grow
-with the size of the files that it reads.
+The child is a fork, so it has all that the parent has loaded, and its result comes back pickled. Its limits grow with
+the size of the files that it reads.
 """
 
 from __future__ import annotations
@@ -36,11 +36,12 @@ def contained(
     seconds: float | None = None,
     memory: int | None = None,
 ) -> Result:
-    """`function(*arguments)` as a child process finds it; `file` is what it reads, for limits and messages.
+    """Returns `function(*arguments)`, computed in a child process; `file` is the file that it reads, for limits and
+    messages.
 
     The result must be plain data that can be pickled (arrays, dataclasses, lists). `seconds` and `memory` (bytes more
-    than this process has) replace limits that grow with the size of the files. Raises `InputError`: that of `function`
-    itself, or one that says "cannot read FILE: ..." for any other exception, a crash, and a limit that was reached.
+    than this process has) replace limits that grow with the size of the files. Raises the `InputError` of `function`,
+    or one that says "cannot read FILE: ..." for any other exception, a crash, or a limit that was reached.
     """
     files = [file] if isinstance(file, Path) else list(file)
     size = sum(path.stat().st_size for path in files)
@@ -50,7 +51,7 @@ def contained(
     sys.stdout.flush()
     sys.stderr.flush()
     with warnings.catch_warnings():
-        # the thread that draws progress does not exist in the child
+        # The thread that draws progress does not exist in the child.
         warnings.simplefilter("ignore", DeprecationWarning)
         child = os.fork()
     if child == 0:
@@ -73,7 +74,7 @@ def _child(sink: int, function: Callable[..., Any], arguments: Sequence[Any], se
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         _limit(resource.RLIMIT_CPU, int(seconds) + 1 + int(time.process_time()))
-        # memory that is only reserved, as for each thread's heap, does not count here as it does in RLIMIT_AS
+        # Memory that is only reserved, as for each thread's heap, counts in RLIMIT_AS but not in RLIMIT_DATA.
         _limit(resource.RLIMIT_DATA, _data_in_use() + memory)
         answer: tuple[str, Any]
         try:
@@ -101,20 +102,21 @@ def _limit(which: int, value: int) -> None:
 
 
 def _data_in_use() -> int:
-    """Bytes that count for RLIMIT_DATA: writable memory of this process alone."""
+    """Returns the bytes that count for RLIMIT_DATA: private writable memory of this process."""
     fields = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
     return 1024 * int(fields["VmData"].split()[0])
 
 
 def _reason(error: Exception) -> str:
     text = " ".join(str(error).split())[:500]
-    # a missing key or a bad index says too little alone
+    # The message of a missing key or a bad index needs the name of its exception.
     plain = isinstance(error, (ValueError, OSError)) or type(error) is Exception
     return text if text and plain else f"{type(error).__name__} {text}".strip()
 
 
 def _answer(child: int, source: int, seconds: float) -> tuple[int | None, bytes]:
-    """The child's status (`os.wait`'s; None: it took too long) and what it wrote. The child is gone afterwards."""
+    """Returns the child's status (as from `os.wait`; None: it took too long) and its output. The child has ended
+    afterwards."""
     deadline = time.monotonic() + 2 * seconds  # a busy machine gives the child less than a whole core
     parts: list[bytes] = []
     try:

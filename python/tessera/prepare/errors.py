@@ -1,4 +1,4 @@
-"""The one exception of this package that is meant for the user."""
+"""The exception of this package that has a message for the user."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from pathlib import Path
 
 
 class InputError(Exception):
-    """An input that cannot be used: what was found, what was expected, how to mend it."""
+    """Raised for an input that cannot be used; says what was found, what was expected and how to mend it."""
 
 
 def require_file(path: str | Path, what: str) -> Path:
-    """The path, or `InputError` where there is no such file or nothing in it."""
+    """Returns the path. Raises `InputError` where the file is missing or empty."""
     path = Path(path)
     if not path.is_file():
         raise InputError(f"{what} not found: {path}")

@@ -1,4 +1,4 @@
-"""A whole system as arrays in input order, and its split into templates × instances."""
+"""Holds a whole system as arrays in input order, and splits it into templates × instances."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from tessera.prepare.errors import InputError
 from tessera.system import TERM_ATOMS, Template, Terms
 from tessera.system.model import FloatArray, IdArray, IndexArray
 
-#: terms that carry no force-field row of their own yet: names of pairs left out, and the raw
-#: lists of a topology whose parameters are looked up once the templates are known
+#: terms without a force-field row: excluded pairs, and a topology's raw lists, of which the parameters are looked up
+#: when the templates are known
 RAW_ATOMS = {"exclusion": 2, "raw_angle": 3, "raw_dihedral": 4, "raw_improper": 4, "raw_cmap": 8}
 WIDTH = {**TERM_ATOMS, **RAW_ATOMS}
 
 
 @dataclass
 class FlatTopology:
-    """Atoms (n,) and terms (m, k) of a whole system, ids in input order."""
+    """The atoms (n,) and terms (m, k) of a whole system; ids are in input order."""
 
     name: NDArray[np.bytes_]
     type: IndexArray  # code of each atom's type in `type_names`
@@ -38,7 +38,7 @@ class FlatTopology:
         return len(self.type)
 
     def add(self, kind: str, atoms: Any, parameter: Any | None = None) -> None:
-        """Append terms: atoms (m, k) and rows (m,), 0 where parameters come later."""
+        """Appends terms: atoms (m, k) and rows (m,), which are 0 where parameters come later."""
         atoms = np.asarray(atoms, np.int64).reshape(-1, WIDTH[kind])
         rows = np.zeros(len(atoms), np.int64) if parameter is None else np.asarray(parameter)
         if kind in self.terms:
@@ -51,7 +51,7 @@ class FlatTopology:
             )
 
     def describe(self, atom: int) -> str:
-        """`CA of ALA 12 in PROA (atom 173)`."""
+        """Returns a text such as `CA of ALA 12 in PROA (atom 173)`."""
         segment = self.segment[atom].decode()
         inside = f" in {segment}" if segment else ""
         residue = f"{self.residue_name[atom].decode()} {self.residue_number[atom]}"
@@ -60,7 +60,7 @@ class FlatTopology:
 
 @dataclass
 class Split:
-    """Templates, the runs of their instances, and where each was first seen."""
+    """Templates, the runs of their instances, and the first atom of each template's first instance."""
 
     templates: list[Template]
     raw: list[dict[str, IndexArray]]  # per template: lists of `RAW_ATOMS`, local indices
@@ -69,10 +69,10 @@ class Split:
 
 
 def split(flat: FlatTopology) -> Split:
-    """Cut the atoms into the shortest stretches that no term crosses; equal ones are one template.
+    """Cuts the atoms into the shortest stretches that no term crosses; equal stretches are one template.
 
-    A stretch is a molecule when molecules are contiguous in the input; interleaved molecules
-    become one stretch, because ids count through the instances in order.
+    A stretch is a molecule where molecules are contiguous in the input. Interleaved molecules become one stretch,
+    because ids of instances follow each other.
     """
     start = _segment_starts(flat)
     length = np.diff(np.append(start, flat.n_atoms))
@@ -108,7 +108,7 @@ def _segment_starts(flat: FlatTopology) -> IdArray:
 
 
 def _residues(flat: FlatTopology, start: IdArray) -> tuple[IdArray, IdArray]:
-    """Residue index of each atom (n,), and first atom of each residue."""
+    """Returns the residue index of each atom (n,), and the first atom of each residue."""
     change = np.ones(flat.n_atoms, bool)
     change[1:] = (
         (flat.residue_number[1:] != flat.residue_number[:-1])
@@ -120,7 +120,7 @@ def _residues(flat: FlatTopology, start: IdArray) -> tuple[IdArray, IdArray]:
 
 
 def _mix(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """splitmix64's finaliser: every input bit reaches every output bit."""
+    """Applies splitmix64's finaliser, in which every input bit changes every output bit."""
     z = values + np.uint64(0x9E3779B97F4A7C15)
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -128,7 +128,7 @@ def _mix(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 def _words(values: NDArray[Any]) -> list[NDArray[np.uint64]]:
-    """The bits of an array as 64-bit columns, so that text and numbers hash alike."""
+    """Returns the bits of an array as 64-bit columns, so that text and numbers can be hashed in the same way."""
     if values.dtype.kind == "S":
         width = max(8, -(-values.dtype.itemsize // 8) * 8)
         words = values.astype(f"S{width}").view(np.uint64).reshape(len(values), -1)
@@ -139,7 +139,7 @@ def _words(values: NDArray[Any]) -> list[NDArray[np.uint64]]:
 
 
 def _hashes(flat: FlatTopology, start: IdArray, segment_of: IdArray, residue: IdArray) -> NDArray[np.uint64]:
-    """(segments,) 64-bit hashes over all that makes two molecules the same."""
+    """Returns 64-bit hashes (segments,) over everything in which two molecules may differ."""
     local_residue = residue - residue[start][segment_of]
     index = np.arange(flat.n_atoms) - start[segment_of]
     state = _mix(index.view(np.uint64))
@@ -161,7 +161,7 @@ def _hashes(flat: FlatTopology, start: IdArray, segment_of: IdArray, residue: Id
 
 
 def _terms_of_first(flat: FlatTopology, first: IdArray, start: IdArray, segment_of: IdArray) -> list[dict[str, Terms]]:
-    """The terms of each template's first instance, local indices, in input order."""
+    """Returns the terms of each template's first instance, with local indices, in input order."""
     template_of_segment = np.full(len(start), -1, np.int64)
     template_of_segment[first] = np.arange(len(first))
     out: list[dict[str, Terms]] = [{} for _ in first]

@@ -1,4 +1,4 @@
-"""Lennard-Jones tables given as A and B of every pair of types, turned into σ, ε and exceptions."""
+"""Converts Lennard-Jones tables of A and B of every pair of types to σ, ε and exceptions."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import numpy as np
 from tessera.system import ForceField
 from tessera.system.model import FloatArray
 
-_SAME = 1e-6  # relative: input files carry about eight digits
+_SAME = 1e-6  # relative; input files have about eight digits
 
 
 def sigma_epsilon(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """A kcal/mol Å¹² and B kcal/mol Å⁶ to σ Å and ε kcal/mol; ε = 0 (σ = 1) where A or B is 0."""
+    """Converts A kcal/mol Å¹² and B kcal/mol Å⁶ to σ Å and ε kcal/mol; ε = 0 (σ = 1) where A or B is 0."""
     both = (a > 0) & (b > 0)
     safe_a, safe_b = np.where(both, a, 1.0), np.where(both, b, 1.0)
     sigma = np.where(both, (safe_a / safe_b) ** (1 / 6), 1.0)
@@ -20,7 +20,7 @@ def sigma_epsilon(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]
 
 
 def force_field_of(names: list[str], a: FloatArray, b: FloatArray, rule: str) -> ForceField:
-    """Types from the diagonals of A and B (T,T); every pair that `rule` does not give is an nbfix.
+    """Returns types from the diagonals of A and B (T,T); every pair for which `rule` gives other values is an nbfix.
 
     Where a pair is a pure repulsion or attraction, all exceptions are written as A, B.
     """

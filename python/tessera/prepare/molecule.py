@@ -1,4 +1,4 @@
-"""What a molecule's bonds imply: neighbours at 2, 3 and 4, hydrogen groups, rigid water."""
+"""Derives from a molecule's bonds its 1-2, 1-3 and 1-4 neighbours, hydrogen groups and rigid water."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ WATER = (8, 1, 1)
 
 
 def neighbour_pairs(n: int, bonds: IndexArray) -> tuple[IndexArray, IndexArray, IndexArray]:
-    """Pairs i < j one, two and exactly three bonds apart (1-2, 1-3, 1-4), each (·,2)."""
+    """Returns the pairs i < j one, two and exactly three bonds apart (1-2, 1-3, 1-4), each (·,2)."""
     data = np.ones(2 * len(bonds), np.int8)
     rows, columns = np.concatenate([bonds, bonds[:, ::-1]]).T if len(bonds) else ([], [])
     one = sparse.csr_array((data, (rows, columns)), shape=(n, n), dtype=np.int32)
@@ -33,13 +33,13 @@ def _upper_pairs(matrix: sparse.csr_array) -> IndexArray:
 
 
 def sorted_pairs(*lists: IndexArray) -> IndexArray:
-    """The union of pair lists as rows i < j in order, (·,2)."""
+    """Returns the union of pair lists as rows i < j in order, (·,2)."""
     pairs = np.concatenate([np.zeros((0, 2), np.int32), *lists])
     return np.unique(np.sort(pairs, axis=1), axis=0).astype(np.int32)
 
 
 def hydrogen_groups(template: Template) -> IndexArray:
-    """(n,) local index of each atom's key: a heavy atom's hydrogens follow it."""
+    """Returns the local index (n,) of each atom's key atom, which is the heavy atom for its hydrogens."""
     n = template.n_atoms
     key = np.arange(n, dtype=np.int32)
     bonds = template.term("bond").atoms
@@ -48,13 +48,13 @@ def hydrogen_groups(template: Template) -> IndexArray:
     is_hydrogen = template.atomic_number == 1
     both = np.concatenate([bonds, bonds[:, ::-1]])
     attached = both[is_hydrogen[both[:, 0]] & ~is_hydrogen[both[:, 1]]]
-    # the first heavy neighbour in the bond list wins where a hydrogen has two
+    # Where a hydrogen has two heavy neighbours, it belongs to the first one in the bond list.
     key[attached[::-1, 0]] = attached[::-1, 1]
     return key
 
 
 def detect_rigid_water(template: Template, field: ForceField) -> None:
-    """Mark a three-site water O, H, H and note its two distances (Å)."""
+    """Marks a three-site water O, H, H and stores its two distances (Å)."""
     if template.n_atoms != 3 or tuple(template.atomic_number) != WATER:
         return
     length = {}
@@ -67,7 +67,7 @@ def detect_rigid_water(template: Template, field: ForceField) -> None:
     angles = template.term("angle")
     central = [row for atoms, row in zip(angles.atoms, angles.parameter) if atoms[1] == 0]
     if central:
-        # the angle carries a force, the H–H "bond" of a topology often only a rounded length
+        # The angle has the exact value; the H–H "bond" of a topology often has only a rounded length.
         theta = float(field.table("angle")[central[0], 1])
         if hh is None or field.table("angle")[central[0], 0] > 0:
             hh = hh if hh and abs(hh - 2 * oh * np.sin(theta / 2)) < 1e-3 else None
@@ -81,7 +81,7 @@ def detect_rigid_water(template: Template, field: ForceField) -> None:
 
 
 def complete(templates: list[Template], field: ForceField) -> None:
-    """Fill hydrogen groups and rigid water once terms and parameters are known."""
+    """Sets hydrogen groups and rigid water when terms and parameters are known."""
     for template in templates:
         template.group = hydrogen_groups(template)
         detect_rigid_water(template, field)

@@ -1,4 +1,4 @@
-"""How the input numbers the residues of molecules that share a template: for messages, in as few rows as it takes."""
+"""Stores the input's residue numbers of molecules that share a template, for messages, in as few rows as possible."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from tessera.system.model import IdArray
 
 
 def number_residues(flat: FlatTopology, found: Coordinates, templates: list[Template], runs: IdArray) -> IdArray:
-    """(K,4) first instance, count, number, step, for every template with several instances.
+    """Returns rows (K,4) of first instance, count, number and step for every template with several instances.
 
-    A topology that numbers all instances of a template alike (GROMACS) says nothing: the numbers of the coordinate file
-    stand in, for which `flat` is changed. Where those are no better, there are no rows.
+    Where a topology gives all instances of a template the same numbers (GROMACS), the numbers of the coordinate file
+    take their place, also in `flat`. If those are the same too, there are no rows.
     """
     template = np.repeat(runs[:, 0], runs[:, 1])
     sizes = np.array([t.n_atoms for t in templates], np.int64)[template]
@@ -49,7 +49,7 @@ def _take_numbers(flat: FlatTopology, found: Coordinates, first: IdArray, size: 
 
 
 def progressions(numbers: IdArray) -> list[tuple[int, int, int, int]]:
-    """Where each stretch of even steps begins, how long it is, its first number and its step."""
+    """Returns the begin, the length, the first number and the step of each stretch with equal steps."""
     step = np.diff(numbers)
     changes = np.append(np.flatnonzero(np.diff(step)) + 1, len(step))
     out, start = [], 0

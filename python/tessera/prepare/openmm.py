@@ -1,4 +1,4 @@
-"""OpenMM: a serialised `System` and a PDB to a `System` of ours."""
+"""Converts OpenMM's serialised `System` and a PDB to Tessera's `System`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def prepare_openmm(
     vacuum: bool = False,
     report: Callable[[str], None] = lambda _: None,
 ) -> System:
-    """`report` hears what is being done. Raises `InputError`."""
+    """Makes the system. `report` is called with each step of the work. Raises `InputError`."""
     files = require_file(system, "System file"), require_file(coordinates, "PDB file")
     report("reading the System and the PDB")
     converted, where, vectors = contained(_read, *files, file=files)
@@ -61,14 +61,14 @@ def prepare_openmm(
 
 
 def _read(system: Path, pdb: Path) -> tuple[Converted, Coordinates, FloatArray]:
-    """What OpenMM finds in the two files, and the System's box vectors (3,3) Å."""
+    """Reads the two files with OpenMM; returns also the System's box vectors (3,3) Å."""
     found = _read_system(system)
     names, where = _read_pdb(pdb)
     return convert(found, names), where, _vectors(found.getDefaultPeriodicBoxVectors())
 
 
 def _compare_boxes(system: FloatArray, pdb: FloatArray | None) -> list[str]:
-    """A note where the PDB's box, which has three decimals, is another than the System's, which counts."""
+    """Returns a note where the PDB's box, which has three decimals, differs from the System's, which is used."""
     if pdb is None or np.allclose(system, pdb, rtol=0, atol=_PDB_DIGITS):
         return []
     texts = (" × ".join(f"{edge:.3f}" for edge in np.linalg.norm(vectors, axis=1)) for vectors in (system, pdb))
@@ -80,7 +80,7 @@ def _read_system(path: Path) -> Any:
 
     try:
         found = openmm.XmlSerializer.deserialize(path.read_text())
-    except Exception as error:  # OpenMM raises its own kind, files others
+    except Exception as error:  # OpenMM has its own exceptions, files raise others
         raise InputError(f"cannot read {path.name} as an OpenMM System: {error}") from error
     if not isinstance(found, openmm.System):
         raise InputError(f"{path.name} holds a {type(found).__name__}, expected an OpenMM System")
@@ -93,7 +93,8 @@ def _vectors(vectors: Any) -> FloatArray:
 
 
 def _residue_numbers(topology: Any) -> IndexArray:
-    """(n,) as the PDB has them, where they are decimal and tell neighbouring residues apart; else counted from 1."""
+    """Returns the PDB's residue numbers (n,) where they are decimal and differ between neighbouring residues; else they
+    are counted from 1."""
     residues = list(topology.residues())
     labels = [(r.id, r.name, r.chain.id) for r in residues]
     plain = all(re.fullmatch(r"-?\d{1,8}", r.id) for r in residues)
@@ -110,7 +111,7 @@ def _read_pdb(path: Path) -> tuple[AtomNames, Coordinates]:
 
     try:
         pdb = PDBFile(str(path))
-    except Exception as error:  # OpenMM raises many kinds
+    except Exception as error:  # OpenMM raises many kinds of exceptions
         raise InputError(f"cannot read {path.name} as a PDB: {error}") from error
     atoms = list(pdb.topology.atoms())
     names = AtomNames(
@@ -122,6 +123,6 @@ def _read_pdb(path: Path) -> tuple[AtomNames, Coordinates]:
     )
     vectors = pdb.topology.getPeriodicBoxVectors()
     box = None if vectors is None else _vectors(vectors.value_in_unit(unit.nanometer))
-    # PDBFile went through nanometres; the file has three decimals of Å
+    # PDBFile has converted to nanometres; the file has three decimals of Å.
     position = np.asarray(pdb.getPositions(asNumpy=True).value_in_unit(unit.angstrom))
     return names, Coordinates(np.round(position, 3), box)

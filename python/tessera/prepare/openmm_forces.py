@@ -19,7 +19,7 @@ from tessera.system.model import FloatArray, IdArray, IndexArray
 
 NM = 10.0  # Å
 _A_UNIT, _B_UNIT = KJ * NM**12, KJ * NM**6
-#: forces of a System that are no interaction, and what becomes of them
+#: forces of a System that are no interactions, and the notes on them
 _NO_INTERACTION = {
     "CMMotionRemover": "com_removal_every of the run file says how often the drift is removed",
     "AndersenThermostat": "temperature is not held",
@@ -28,7 +28,7 @@ _NO_INTERACTION = {
     "MonteCarloFlexibleBarostat": "pressure is not held",
     "MonteCarloMembraneBarostat": "pressure is not held",
 }
-#: energies of a CustomTorsionForce as `_plain` writes them, and their factor of k; the last is periodic for θ₀ = 0 only
+#: energies of a CustomTorsionForce in the form of `_plain`, and their factor of k; the last is periodic only for θ₀ = 0
 _UNWRAPPED = "k*(theta-theta0)^2"
 _WRAPPED = {
     "min(dtheta,2*pi-dtheta)^2": "dtheta=abs(theta-theta0)",
@@ -49,7 +49,7 @@ _PAIR_LJ = "-C/r^6+A/r^12"
 
 @dataclass
 class AtomNames:
-    """Names of the atoms (n,), from a PDB or a topology."""
+    """The names of the atoms (n,), from a PDB or a topology."""
 
     name: NDArray[np.bytes_]
     residue_name: NDArray[np.bytes_]
@@ -69,7 +69,7 @@ class Converted:
 
 @dataclass
 class _Gathered:
-    """Terms of all forces before they are told apart; kcal/mol, Å, radian."""
+    """The terms of all forces before they are divided into kinds, in kcal/mol, Å and radian."""
 
     bonds: list[tuple[int, int, float, float]] = field(default_factory=list)
     urey_bradleys: list[tuple[int, int, float, float]] = field(default_factory=list)
@@ -84,14 +84,14 @@ class _Gathered:
     charge: FloatArray | None = None
     lj: FloatArray | None = None  # (n,2) σ, ε
     table: tuple[IdArray, FloatArray, FloatArray] | None = None  # type of each atom, A, B
-    exclusions: IdArray | None = None  # (·,2) pairs that have no interaction in the table
+    exclusions: IdArray | None = None  # (·,2) pairs without an interaction in the table
     lennard_jones: LennardJones | None = None
     notes: list[str] = field(default_factory=list)
-    periodic: set[bool] = field(default_factory=set)  # of the forces between pairs
+    periodic: set[bool] = field(default_factory=set)  # whether each force between pairs is periodic
 
 
 def convert(system: Any, names: AtomNames, rule: str = "lorentz-berthelot") -> Converted:
-    """Raises `InputError` that names the force which has no counterpart here."""
+    """Converts a System. Raises `InputError` that names a force without a counterpart here."""
     n = system.getNumParticles()
     if len(names.name) != n:
         raise InputError(f"the System has {n} particles but the names are of {len(names.name)}")
@@ -130,7 +130,7 @@ def convert(system: Any, names: AtomNames, rule: str = "lorentz-berthelot") -> C
 
 
 def _value(quantity: Any) -> float:
-    """A plain number in nm, kJ/mol, radian, amu, e (OpenMM's own units)."""
+    """Returns a plain number in nm, kJ/mol, radian, amu and e (OpenMM's own units)."""
     return float(getattr(quantity, "_value", quantity))
 
 
@@ -173,7 +173,7 @@ def _read_rb_torsions(force: Any, out: _Gathered) -> None:
 
 
 def _plain(expression: str) -> str:
-    """An energy without blanks, with π by name, and its definitions in the order of the alphabet."""
+    """Returns an energy without blanks, with π by name, and with its definitions in alphabetical order."""
     energy, *definitions = _PI.sub("pi", expression.replace(" ", "")).strip(";").split(";")
     return ";".join([energy, *sorted(d for d in definitions if d not in ("", "pi=pi"))])
 
@@ -204,7 +204,7 @@ def _read_cmaps(force: Any, out: _Gathered) -> None:
     for index in range(force.getNumMaps()):
         n, energies = force.getMapParameters(index)
         grid = np.array([_value(e) for e in energies]).reshape(n, n).T * KJ
-        # OpenMM's maps start at 0°, ours at −180°
+        # OpenMM's maps start at 0°, Tessera's at −180°.
         out.maps.append(np.roll(grid, (n // 2, n // 2), axis=(0, 1)))
     for index in range(force.getNumTorsions()):
         row, *atoms = force.getTorsionParameters(index)
@@ -230,14 +230,14 @@ def _read_nonbonded(force: Any, out: _Gathered) -> None:
         raise InputError("the NonbondedForce has a negative ε: not supported")
     _note_method(force, out)
     out.periodic.add(bool(force.usesPeriodicBoundaryConditions()))
-    if out.table is None:  # else that of the table counts
+    if out.table is None:  # otherwise the table's is used
         out.lennard_jones = _lennard_jones(force, force.getUseDispersionCorrection())
-        if force.getNonbondedMethod() == force.LJPME:  # has no switch
+        if force.getNonbondedMethod() == force.LJPME:  # LJPME has no switch
             out.lennard_jones = LennardJones("cut", _value(force.getCutoffDistance()) * NM, tail=True)
 
 
 def _note_method(force: Any, out: _Gathered) -> None:
-    """What a run cannot do as OpenMM does it."""
+    """Adds notes on methods for which a run has no equal."""
     cutoff = f"{_value(force.getCutoffDistance()) * NM:g} Å"
     method = force.getNonbondedMethod()
     if method == force.LJPME:
@@ -260,7 +260,7 @@ def _note_method(force: Any, out: _Gathered) -> None:
 
 
 def _lennard_jones(force: Any, tail: bool) -> LennardJones | None:
-    """How a NonbondedForce or a CustomNonbondedForce ends; None: it has no cut-off."""
+    """Returns how a NonbondedForce or a CustomNonbondedForce ends, or None where it has no cut-off."""
     if force.getNonbondedMethod() == force.NoCutoff:
         return None
     cutoff = _value(force.getCutoffDistance()) * NM
@@ -270,7 +270,7 @@ def _lennard_jones(force: Any, tail: bool) -> LennardJones | None:
 
 
 def _read_custom_nonbonded(force: Any, out: _Gathered) -> None:
-    """The tables that OpenMM's CHARMM and GROMACS readers write for NBFIX and C6, C12 rules."""
+    """Reads the tables that OpenMM's CHARMM and GROMACS readers write for NBFIX and for the C6, C12 rule."""
     if out.table is not None:
         raise InputError("the System has two CustomNonbondedForces: only one is supported")
     if force.getNumInteractionGroups():
@@ -359,7 +359,7 @@ def _add_bonds(system: Any, flat: FlatTopology, found: _Gathered, tables: Tables
     flat.add("angle", angles[:, :3].astype(np.int64), tables["angle"].add_many(angles[:, 3:]))
     bonds = np.array(found.bonds, np.float64).reshape(-1, 4)
     ids = bonds[:, :2].astype(np.int64)
-    # springs between the outer atoms of an angle are Urey–Bradley terms, but for a water's H–H
+    # Springs between the outer atoms of an angle are Urey–Bradley terms, except a water's H–H.
     elements = flat.atomic_number[angles[:, :3].astype(np.int64)]
     other = angles[~(elements == (1, 8, 1)).all(axis=1)]
     spring = np.isin(_codes(ids, n), _codes(other[:, [0, 2]].astype(np.int64), n))
@@ -371,7 +371,8 @@ def _add_bonds(system: Any, flat: FlatTopology, found: _Gathered, tables: Tables
 
 
 def _add_constraints(system: Any, flat: FlatTopology, tables: Tables) -> None:
-    """Constraints of rigid water become bonds without force; others need a force of their own."""
+    """Converts constraints of rigid water to bonds without a force; other constrained pairs must have a bond's
+    force."""
     known = set(_codes(flat.terms["bond"][0], flat.n_atoms).tolist())
     bonds, rows = [], []
     for index in range(system.getNumConstraints()):
@@ -437,13 +438,13 @@ def _add_exceptions(flat: FlatTopology, found: _Gathered, tables: Tables) -> Non
     scale = np.divide(rows[:, 2], product, out=np.zeros(len(rows)), where=product != 0)
     kept = (rows[:, 2] != 0) | (rows[:, 4] != 0)
     sigma = np.where(rows[:, 4] != 0, rows[:, 3], 1.0)
-    # the quotient of charges comes back with rounding in its last digits
+    # The last digits of the quotient of charges have rounding errors.
     pair = np.stack([sigma, rows[:, 4], np.round(scale, 12)], axis=1)[kept]
     flat.add("pair_14", ids[kept], tables["pair_14"].add_many(pair))
 
 
 def _check_pairs(flat: FlatTopology, found: _Gathered, exceptions: IdArray, epsilon: FloatArray) -> None:
-    """Exceptions (·,2), i < j, with ε (·,), against the pairs that other forces leave out or add."""
+    """Compares exceptions (·,2), i < j, with ε (·,), with the pairs that other forces exclude or add."""
     n = flat.n_atoms
 
     def refuse(code: int, what: str) -> None:

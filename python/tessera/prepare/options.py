@@ -1,4 +1,4 @@
-"""What the commands `prepare`, `make` and `replicate` share on the command line."""
+"""Options that the commands `prepare`, `make` and `replicate` share."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from tessera.system.model import FloatArray
 
 
 class SeveralValues(click.Command):
-    """A command whose repeatable options also take several values: `--params A B`.
+    """A command in which a repeatable option also takes several values: `--params A B`.
 
-    click reads one value an option, so `--params A B` is spelled out as `--params A --params B`
-    before it parses. The command must have no positional arguments.
+    click reads one value for each option, so `--params A B` becomes `--params A --params B` before it is parsed. The
+    command must have no positional arguments.
     """
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -54,7 +54,7 @@ def _spell_out(args: list[str], repeatable: set[str]) -> list[str]:
 
 
 def output_option(function: Callable[..., None]) -> Callable[..., None]:
-    """`-o/--output` and `--json`."""
+    """Adds `-o/--output` and `--json`."""
     function = click.option("--json", "as_json", is_flag=True, help="Print the summary as one JSON object.")(function)
     return click.option(
         "-o",
@@ -66,29 +66,29 @@ def output_option(function: Callable[..., None]) -> Callable[..., None]:
 
 
 def pairing_options(function: Callable[..., None]) -> Callable[..., None]:
-    """`--trust-order`."""
+    """Adds `--trust-order`."""
     return click.option(
         "--trust-order",
         is_flag=True,
-        help="Take the rows of the coordinate file in their order, whatever atom names they have.",
+        help="Take the rows of the coordinate file in their order, regardless of atom names.",
     )(function)
 
 
 def box_options(function: Callable[..., None]) -> Callable[..., None]:
-    """`--box A B C` and `--vacuum`."""
-    function = click.option("--vacuum", is_flag=True, help="No periodic box, even where a file has one.")(function)
+    """Adds `--box A B C` and `--vacuum`."""
+    function = click.option("--vacuum", is_flag=True, help="Use no periodic box, even if a file has one.")(function)
     return click.option(
         "--box",
         nargs=3,
         type=float,
         default=None,
         metavar="A B C",
-        help="Edges of the box in Å; default: that of the input; needed, or --vacuum, where none has one.",
+        help="Edges of the box in Å; default: those of the input. Required, or --vacuum, if the input has no box.",
     )(function)
 
 
 def box_of(edges: tuple[float, float, float] | None) -> FloatArray | None:
-    """(3,3) Å from three edges; raises `InputError` where one is no positive length."""
+    """Returns (3,3) Å from three edges. Raises `InputError` where one is no positive length."""
     if edges is None:
         return None
     if not all(np.isfinite(e) and e > 0 for e in edges):
@@ -97,7 +97,7 @@ def box_of(edges: tuple[float, float, float] | None) -> FloatArray | None:
 
 
 def run(make: Callable[[Callable[[str], None]], System], output: Path, as_json: bool) -> None:
-    """Make a system, write it and say what it is; an input error ends with status 2."""
+    """Makes a system, writes it and prints its summary; an input error ends the program with status 2."""
     started = time.perf_counter()
     try:
         if not output.parent.is_dir():
@@ -115,7 +115,7 @@ def run(make: Callable[[Callable[[str], None]], System], output: Path, as_json: 
 
 @contextlib.contextmanager
 def _progress(quiet: bool) -> Iterator[Callable[[str], None]]:
-    """A spinner on a terminal, nothing elsewhere."""
+    """Shows a spinner on a terminal, and nothing elsewhere."""
     if quiet or not sys.stderr.isatty():
         yield lambda _: None
         return

@@ -1,19 +1,20 @@
-"""Which coordinate row belongs to which atom of the topology: by order, checked and mended by name.
+"""Matches rows of coordinates to atoms of the topology: by order, which is checked and corrected by names.
 
 Files of coordinates and topologies list the same atoms, but programs order and name the atoms of a residue in different
 ways. One rule holds for all programs, residue by residue:
 
-1. The same names in the same order: nothing to do. Names of waters and ions that mean the same are the same.
-2. The same names in another order: rows are matched by name, and a note says so.
-3. Other names: rows are taken in order where nothing speaks against it, and a note says so. A row's name must begin
-   with the same letter as the atom's, and neither name may stand elsewhere in the residue, where it would belong to
-   another atom. Hydrogens whose names differ in their last digit only (HB1, HB2 for HB2, HB3) may.
-4. Anything else is refused: positions on the wrong atoms would look like a bad structure and cost days.
+1. If the names and their order are the same, there is nothing to do. Different names of the same water or ion count as
+   equal.
+2. If the names are the same in another order, rows are matched by name, and a note says so.
+3. If names differ, rows are taken in order where possible, and a note says so. A row's name must begin with the same
+   letter as the atom's, and neither name may be that of another atom in the residue, except for hydrogens with names
+   that differ only in their last digit (HB1, HB2 for HB2, HB3).
+4. Anything else is refused, because positions on the wrong atoms look like a bad structure and are hard to find.
 
-Who knows that the rows are in the topology's order, whatever their names, says so (`--trust-order`).
+A user who knows that the rows are in the topology's order, whatever their names, says so (`--trust-order`).
 
-Names of residues and segments are no reason to refuse, nor are residue numbers that were made anew: programs write
-them as they please. Residue numbers refuse a file in which they are those of the topology in another order.
+A file is not refused because of other names of residues and segments, nor because of new residue numbers, since
+programs change these freely. It is refused where its residue numbers are those of the topology in another order.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from tessera.system.model import IdArray
 
 Codes = NDArray[np.int64]
 
-_LARGEST_NUMBER = 9999  # beyond this PDB and CRD wrap, cut or go over to letters
+_LARGEST_NUMBER = 9999  # above this, numbers in PDB and CRD wrap, are cut or have letters
 _WATER = {"OH2": "O", "OW": "O", "HW1": "H1", "HW2": "H2"}
 _ION = {
     "SOD": "NA", "NA+": "NA", "CLA": "CL", "CL-": "CL", "POT": "K", "K+": "K", "CES": "CS", "CS+": "CS",
@@ -42,7 +43,7 @@ _ION = {
 
 @dataclass(frozen=True)
 class _Names:
-    """Names of both sides as codes into `text`, and the residue of each atom of the topology."""
+    """The names of the file and of the topology as codes into `text`, and the residue of each atom of the topology."""
 
     text: list[str]
     atom: Codes
@@ -60,11 +61,11 @@ def pair_by_name(
     molecule: IdArray | None = None,
     trust_order: bool = False,
 ) -> list[str]:
-    """Reorders `found` in place to the topology's atoms; returns what a person should know of it, a line each.
+    """Reorders `found` in place to the order of the topology's atoms; returns notes for the user, one line each.
 
-    `molecule` (n,) tells residues of equal number and name apart. With `trust_order` rows are taken in order and names
-    only reported. Nothing is checked where the file has no names. Raises `InputError` naming the first atom without a
-    counterpart.
+    `molecule` (n,) distinguishes residues of equal number and name. With `trust_order` rows are taken in order, and
+    names that differ are only reported. Nothing is checked where the file has no names. Raises `InputError` that names
+    the first atom without a counterpart.
     """
     if found.name is None:
         return []
@@ -103,22 +104,24 @@ def _names(flat: FlatTopology, rows: np.ndarray, width: int | None, molecule: Id
 
 
 def _unique(first: np.ndarray, second: np.ndarray) -> tuple[list[str], IdArray, IdArray]:
-    """The different texts of two arrays of at most eight characters, and where each element is among them."""
+    """Returns the different texts of two arrays of at most eight characters, and the index of each element among
+    them."""
     both = np.concatenate([first.astype("S8"), second.astype("S8")])
-    values, inverse = np.unique(both.view(np.uint64), return_inverse=True)  # quicker than texts
+    values, inverse = np.unique(both.view(np.uint64), return_inverse=True)  # faster than texts
     texts = [t.decode("latin-1") for t in values.view("S8")]
     return texts, inverse[: len(first)], inverse[len(first) :]
 
 
 def _normal(name: str, width: int | None) -> str:
-    """Upper case, at most the file's width; leading digits go to the end (1HB becomes HB1), primes are primes."""
+    """Returns a name in upper case, cut to the file's width, with leading digits at the end (1HB becomes HB1) and one
+    character for primes."""
     name = name.strip().upper().replace("*", "'")
     letters = name.lstrip("0123456789")
     return (letters + name[: len(name) - len(letters)])[:width]
 
 
 def _residues(flat: FlatTopology, molecule: IdArray | None) -> Codes:
-    """(n,) which residue each atom is in, counted along the topology."""
+    """Returns the residue (n,) of each atom, counted along the topology."""
     change = np.zeros(flat.n_atoms, bool)
     keys = [flat.residue_number, flat.segment, flat.residue_name]
     for key in keys if molecule is None else [*keys, molecule]:
@@ -127,12 +130,13 @@ def _residues(flat: FlatTopology, molecule: IdArray | None) -> Codes:
 
 
 def _order(names: _Names, found: Coordinates) -> tuple[IdArray, NDArray[np.bool_]]:
-    """The row of each atom, and which atoms are in residues whose names cannot be matched (left in order)."""
+    """Returns the row of each atom, and a mask of atoms in residues where names cannot be matched (they stay in
+    order)."""
     order = np.arange(len(names.atom))
     unmatched = np.zeros(len(order), bool)
     if names.same():
         return order, unmatched
-    # only residues with a difference are sorted
+    # Only residues with a difference are sorted.
     odd = np.zeros(int(names.residue[-1]) + 1, bool)
     odd[names.residue[names.atom != names.row]] = True
     atoms = np.flatnonzero(odd[names.residue])
@@ -140,7 +144,7 @@ def _order(names: _Names, found: Coordinates) -> tuple[IdArray, NDArray[np.bool_
     by_atom = atoms[np.lexsort((names.atom[atoms], residue))]
     by_row = atoms[np.lexsort((names.row[atoms], residue))]
     bad = names.atom[by_atom] != names.row[by_row]
-    # equal names in a residue, and rows of several residues, leave a choice
+    # Equal names in a residue, and rows of several residues, are ambiguous.
     twice = np.zeros(len(atoms), bool)
     twice[1:] = (np.diff(names.row[by_row]) == 0) & (np.diff(residue) == 0)
     bad |= twice
@@ -156,7 +160,7 @@ def _order(names: _Names, found: Coordinates) -> tuple[IdArray, NDArray[np.bool_
 
 
 def _unmatched(flat: FlatTopology, names: _Names, unmatched: NDArray[np.bool_], file: str) -> str:
-    """A note on names that differ, or `InputError`."""
+    """Returns a note on names that differ, or raises `InputError`."""
     differing = np.flatnonzero(unmatched & (names.atom != names.row))
     passed = _numbered(names, differing) | _renamed(names, differing)
     if passed.all():
@@ -179,7 +183,7 @@ def _differ(flat: FlatTopology, names: _Names, differing: IdArray, file: str) ->
 
 
 def _renamed(names: _Names, atoms: IdArray) -> NDArray[np.bool_]:
-    """Which of `atoms` have a row that can only be theirs under another name."""
+    """Returns a mask of those `atoms` of which the row can only be the same atom under another name."""
     initial, stem = (np.array([cut(t) for t in names.text]) for cut in (lambda t: t[:1], _without_digit))
     atom, row = names.atom[atoms], names.row[atoms]
     mine = np.isin(names.residue, names.residue[atoms])
@@ -190,7 +194,7 @@ def _renamed(names: _Names, atoms: IdArray) -> NDArray[np.bool_]:
     elsewhere = np.isin(key(row, atoms), key(names.atom[mine], mine))
     elsewhere |= np.isin(key(atom, atoms), key(names.row[mine], mine))
     sisters = (initial[atom] == "H") & (stem[atom] == stem[row])
-    twice = _repeated(key(names.row[mine], mine))  # a name that two rows have is no name
+    twice = _repeated(key(names.row[mine], mine))  # a name that two rows have identifies neither
     sisters &= ~np.isin(key(row, atoms), twice)
     return (initial[atom] == initial[row]) & (~elsewhere | sisters)
 
@@ -205,7 +209,7 @@ def _repeated(keys: Codes) -> Codes:
 
 
 def _numbered(names: _Names, atoms: IdArray) -> NDArray[np.bool_]:
-    """Which of `atoms` have namesakes in their residue, told apart in the file by a number behind the name."""
+    """Returns a mask of those `atoms` that share a name in their residue, where the file adds a number to the name."""
     letters = [t.rstrip("0123456789") for t in names.text]
     index = {t: i for i, t in enumerate(dict.fromkeys(letters))}
     codes = np.array([index[t] for t in letters])
@@ -217,7 +221,8 @@ def _numbered(names: _Names, atoms: IdArray) -> NDArray[np.bool_]:
 
 
 def _first_stranger(names: _Names, atoms: IdArray) -> int:
-    """Of the first residue of `atoms`, the first whose row has a name that the residue lacks; else the first."""
+    """Returns, in the first residue of `atoms`, the first atom with a row's name that the residue lacks, or else the
+    first atom."""
     residue = names.residue[atoms[0]]
     mine = atoms[names.residue[atoms] == residue]
     strangers = mine[~np.isin(names.row[mine], names.atom[names.residue == residue])]
@@ -233,7 +238,8 @@ def _reorder(found: Coordinates, order: IdArray) -> None:
 
 
 def _check_numbers(flat: FlatTopology, found: Coordinates, file: str) -> None:
-    """Residue numbers that are the topology's in another order mean whole residues in another order."""
+    """Raises `InputError` where the residue numbers are the topology's in another order, because whole residues are
+    then in another order."""
     if found.residue_number is None:
         return
     usable = (flat.residue_number <= _LARGEST_NUMBER) & (found.residue_number != NO_NUMBER)

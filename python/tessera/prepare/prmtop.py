@@ -1,10 +1,10 @@
-"""AMBER's prmtop: sections of fixed columns, each checked against the counts of POINTERS.
+"""Reads AMBER's prmtop, sections of fixed columns, each of which is compared with the counts of POINTERS.
 
     %FLAG CHARGE
     %FORMAT(5E16.8)
       1.00000000E+00 ...
 
-A section that is not known may hold an interaction, so it is refused unless it is empty.
+An unknown section may hold an interaction, so it is refused unless it is empty.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tessera.prepare.errors import InputError
 from tessera.prepare.text import read_source
 from tessera.system.model import FloatArray, IdArray
 
-#: POINTERS in their order; the last two came later
+#: POINTERS in their order; the last two were added later
 _POINTERS = (
     "NATOM", "NTYPES", "NBONH", "MBONA", "NTHETH", "MTHETA", "NPHIH", "MPHIA", "NHPARM", "NPARM", "NNB", "NRES",
     "NBONA", "NTHETA", "NPHIA", "NUMBND", "NUMANG", "NPTRA", "NATYP", "NPHB", "IFPERT", "NBPER", "NGPER", "NDPER",
@@ -27,7 +27,7 @@ _POINTERS = (
 )  # fmt: skip
 _LEAST_POINTERS = 30
 _LONGEST_LINE = 1000
-#: sections that say nothing of forces
+#: sections that have no effect on forces
 _HARMLESS = {
     "TITLE", "CTITLE", "FORCE_FIELD_TYPE", "SOLTY", "HBCUT", "TREE_CHAIN_CLASSIFICATION", "JOIN_ARRAY", "IROTAT",
     "RADIUS_SET", "RADII", "SCREEN", "SOLVENT_POINTERS", "ATOMS_PER_MOLECULE", "CAP_INFO", "CAP_INFO2",
@@ -35,7 +35,7 @@ _HARMLESS = {
     "ATOM_OCCUPANCY",
 }  # fmt: skip
 _MAPS = re.compile(r"(CHARMM_)?CMAP_(COUNT|RESOLUTION|INDEX|PARAMETER_\d\d+)")
-#: beginnings of names of sections that mean what is not supported
+#: beginnings of names of sections that are not supported
 _UNSUPPORTED = {
     "AMOEBA_": "an AMOEBA force field",
     "LES_": "copies of atoms (locally enhanced sampling, LES)",
@@ -56,12 +56,12 @@ _FORMAT = re.compile(r"%FORMAT\((\d{1,3})\(?([aAiIeEfFdDgG])(\d{1,3})(?:\.\d+)?\
 class _Section:
     flag: str
     line: int  # of its first value, from 0
-    form: tuple[int, str, int] | None = None  # values a line, the kind's letter, characters a value
-    count: int = 0  # lines
+    form: tuple[int, str, int] | None = None  # values in a line, letter of the kind, characters in a value
+    count: int = 0  # number of lines
 
 
 class Prmtop:
-    """Sections by flag, as arrays. Raises `InputError` that names the line."""
+    """The sections by flag, as arrays. Raises `InputError` that names the line."""
 
     def __init__(self, path: str | Path) -> None:
         source = read_source(path, "prmtop file")
@@ -84,15 +84,15 @@ class Prmtop:
         return self.pointers["NATOM"]
 
     def has(self, flag: str) -> bool:
-        """Whether there is such a section; one that is empty counts, for its values may be missing."""
+        """Returns whether there is such a section. An empty one counts, because its values may be missing."""
         return flag in self._sections
 
     def holds_maps(self, prefix: str) -> bool:
-        """Whether a section of CMAP whose name begins so has anything in it."""
+        """Returns whether a section of CMAP with this prefix has any values."""
         return any(flag.startswith(f"{prefix}CMAP_") and s.count > 0 for flag, s in self._sections.items())
 
     def numbers(self, flag: str, count: int | None = None) -> FloatArray:
-        """All of a section; `count` is for those of which POINTERS says nothing."""
+        """Returns all numbers of a section; `count` is for sections that POINTERS does not count."""
         values = self._values(flag, self._counts[flag] if count is None else count, "eEfFdDgG")
         bad = np.flatnonzero(~np.isfinite(values))
         if len(bad):
@@ -103,7 +103,7 @@ class Prmtop:
         return self._values(flag, self._counts[flag] if count is None else count, "iI")
 
     def texts(self, flag: str) -> np.ndarray:
-        """(count,) at most eight characters each."""
+        """Returns texts (count,) of at most eight characters."""
         values = self._values(flag, self._counts[flag], "aA")
         width = values.dtype.itemsize
         bad = np.flatnonzero(
@@ -114,7 +114,7 @@ class Prmtop:
         return np.char.strip(values).astype("S8")
 
     def indices(self, flag: str, limit: int, count: int | None = None) -> IdArray:
-        """Whole numbers of 1 to `limit`, counted from 0 here."""
+        """Returns whole numbers from 1 to `limit`, less 1."""
         values = self.integers(flag, count)
         bad = np.flatnonzero((values < 1) | (values > limit))
         if len(bad):
@@ -122,8 +122,8 @@ class Prmtop:
         return values - 1
 
     def terms(self, flag: str, width: int, types: int) -> IdArray:
-        """(m, width + 1) of a list of bonds, angles or dihedrals: three times each atom, counted from 0 and negative
-        where the sign of a dihedral's third or fourth has a meaning, and the row of the parameters."""
+        """Returns a list (m, width + 1) of bonds, angles or dihedrals: three times each atom, counted from 0, and the
+        row of the parameters. Atoms are negative where the sign of a dihedral's third or fourth atom has a meaning."""
         values = self.integers(flag).reshape(-1, width + 1)
         atoms, kind = values[:, :-1], values[:, -1]
         wrong = (np.abs(atoms) % 3 != 0) | (np.abs(atoms) // 3 >= self.n_atoms)
@@ -147,7 +147,7 @@ class Prmtop:
         return np.concatenate([atoms, kind[:, None] - 1], axis=1)
 
     def wrong(self, flag: str, index: int, found: str) -> InputError:
-        """What to raise about one value of a section."""
+        """Returns the exception for one value of a section."""
         section = self._sections[flag]
         per_line = section.form[0] if section.form else 1
         return self._text.wrong(section.line + index // per_line, f"{flag}: {found}")
@@ -174,7 +174,7 @@ class Prmtop:
                 section = sections[words[1]] = _Section(words[1], line + 1)
             elif words[0].startswith("%FORMAT") and section is not None and section.form is None:
                 match = _FORMAT.fullmatch("".join(words))
-                # formats such as (i2,a78) are of titles
+                # Titles have formats such as (i2,a78).
                 section.form = (int(match[1]), match[2], int(match[3])) if match else (1, "a", 80)
                 if not 0 < section.form[0] * section.form[2] <= _LONGEST_LINE:
                     raise text.wrong(line, f"expected a format such as %FORMAT(10I8), found {text.line(line)!r}")
@@ -186,7 +186,7 @@ class Prmtop:
                 if lines:
                     raise text.wrong(line + 1, "expected %FLAG and %FORMAT before values")
             elif lines and section.count:
-                raise text.wrong(line, f"section {section.flag} goes on behind {words[0]}")
+                raise text.wrong(line, f"section {section.flag} continues after {words[0]}")
             elif lines:
                 section.line, section.count = line + 1, lines
         if section is not None and section.form is None:
@@ -225,7 +225,7 @@ class Prmtop:
                 )  # fmt: skip
 
     def _expected(self) -> dict[str, int]:
-        """How many values each section has."""
+        """Returns the number of values in each section."""
         counts = {}
         for flag, (pointer, times) in _PER_POINTER.items():
             counts[flag] = times * self.pointers[pointer]
@@ -270,7 +270,8 @@ class Prmtop:
         return np.concatenate([cut(rows[:-1], 0, width, per_line).reshape(-1), cut(rows[-1:], 0, width, last)[0]])
 
     def _check_lengths(self, flag: str, rows: IdArray, expected: IdArray, is_text: bool) -> None:
-        """Numbers end at the right of their columns; trailing blanks of texts are gone."""
+        """Checks the lengths of lines: numbers end at the right of their columns, and trailing blanks of texts are
+        removed."""
         length = self._text.length[rows[0] : rows[-1] + 1]
         bad = np.flatnonzero(length > expected if is_text else length != expected)
         if len(bad):
@@ -281,7 +282,7 @@ class Prmtop:
 
 
 def _per_pointer() -> dict[str, tuple[str, int]]:
-    """By section, the member of POINTERS that counts its items, and the values of one."""
+    """Returns by section the member of POINTERS that counts its items, and the number of values of one item."""
     atoms = ("ATOM_NAME", "CHARGE", "ATOMIC_NUMBER", "MASS", "ATOM_TYPE_INDEX", "NUMBER_EXCLUDED_ATOMS")
     out = dict.fromkeys((*atoms, "AMBER_ATOM_TYPE"), ("NATOM", 1))
     out |= {"RESIDUE_LABEL": ("NRES", 1), "RESIDUE_POINTER": ("NRES", 1), "EXCLUDED_ATOMS_LIST": ("NNB", 1)}

@@ -1,9 +1,8 @@
 """Reads a PSF (CHARMM or X-PLOR, standard, EXT or NAMD) into arrays.
 
-MDAnalysis' parser keeps charges in single precision, cuts EXT's six-character types and gives no
-cross-terms; ParmEd builds an object for each atom and term and takes a minute for 90,000 atoms.
-A PSF is little more than lists of integers, so they are read as such. The tests compare with
-OpenMM's reader.
+MDAnalysis' parser keeps charges in single precision, cuts EXT's six-character types and gives no cross-terms; ParmEd
+builds an object for each atom and term and takes a minute for 90,000 atoms. A PSF consists mostly of lists of integers,
+so this module reads it itself. The tests compare it with OpenMM's reader.
 """
 
 from __future__ import annotations
@@ -19,20 +18,20 @@ from tessera.prepare.errors import InputError, require_file
 from tessera.system.model import FloatArray, IdArray, IndexArray
 
 _HEADER = re.compile(rb"^[ \t]*(\d{1,15})(?:[ \t]+(\d{1,15}))?[ \t]*!(\w+)[^\n]*\n?", re.MULTILINE)
-#: sections whose entries are so many numbers each
+#: the number of integers in an entry of each section
 _WIDTH = {
     b"NBOND": 2, b"NTHETA": 3, b"NPHI": 4, b"NIMPHI": 4, b"NDON": 2, b"NACC": 2, b"NGRP": 3, b"NCRTERM": 8,
 }  # fmt: skip
-#: sections that every program writes: a file without them was cut
+#: Every program writes these sections, so a file without them was cut.
 _REQUIRED = (b"NBOND", b"NTHETA", b"NPHI", b"NIMPHI", b"NNB")
 _UNSUPPORTED = {b"NUMLP": "lone pairs (virtual sites)", b"NUMANISO": "anisotropic polarisabilities"}
 _COLUMNS = ("S10", "S8", "S8", "S8", "S8", "S8", "S24", "S24")
-_CHUNK = 100_000  # lines at a time, so that a million atoms do not live as Python text at once
+_CHUNK = 100_000  # lines at a time, so that a million atoms are not Python strings at once
 
 
 @dataclass
 class Psf:
-    """Atoms (n,) and lists of 0-based ids (·,k)."""
+    """The atoms (n,) and lists of 0-based ids (·,k)."""
 
     segment: NDArray[np.bytes_]
     residue_number: IndexArray
@@ -50,7 +49,8 @@ class Psf:
 
 
 def read_psf(path: str | Path) -> Psf:
-    """Raises `InputError` for a missing, cut, Drude or lone-pair PSF, and for what is not understood in it."""
+    """Reads a PSF. Raises `InputError` for one that is missing, cut or has Drude particles or lone pairs, and for
+    unknown sections."""
     path = require_file(path, "PSF file")
     data = path.read_bytes().replace(b"\r\n", b"\n")
     if not data.startswith(b"PSF"):
@@ -92,18 +92,19 @@ def read_psf(path: str | Path) -> Psf:
 class _Section:
     name: bytes
     count: int
-    second: int  # NST2 of NGRP, NUMLPH of NUMLP
+    second: int  # NST2 in NGRP, NUMLPH in NUMLP
     text: bytes
 
 
 def _sections(path: Path, data: bytes) -> dict[bytes, _Section]:
-    """Sections by the name behind the `!`; `InputError` for any that comes twice and for text outside them."""
+    """Returns the sections by the name after the `!`. Raises `InputError` for one that comes twice and for text outside
+    sections."""
     headers = list(_HEADER.finditer(data))
     if not headers:
         raise InputError(f"{path.name} is cut or no PSF: it has no sections")
     between = data[data.find(b"\n") : headers[0].start()].strip()
     if between:
-        raise InputError(f"{path.name}: {between[:40]!r} stands before the first section")
+        raise InputError(f"{path.name}: {between[:40]!r} is before the first section")
     ends = [h.start() for h in headers[1:]] + [len(data)]
     out: dict[bytes, _Section] = {}
     for header, end in zip(headers, ends):
@@ -115,7 +116,7 @@ def _sections(path: Path, data: bytes) -> dict[bytes, _Section]:
 
 
 def _numbers(path: Path, section: _Section, n_atoms: int) -> IdArray:
-    """The numbers of a section, as many as it announces; none of the atoms' and the title's lines."""
+    """Returns the numbers of a section, as many as it announces, and none for the atoms' and the title's lines."""
     name = section.name
     if name == b"NTITLE":
         lines = [line for line in section.text.split(b"\n") if line.strip()]
@@ -138,7 +139,7 @@ def _numbers(path: Path, section: _Section, n_atoms: int) -> IdArray:
         raise InputError(f"{path.name}: section !{name.decode()} holds text that is no integer: {error}") from None
     if name == b"MOLNT":
         expected = {n_atoms}
-    elif name == b"NNB":  # the ends of the atoms' parts; left out by some where there are none
+    elif name == b"NNB":  # the ends of the atoms' parts, which some programs leave out where there are none
         expected = {section.count + n_atoms} if section.count else {0, n_atoms}
     else:
         expected = {section.count * _WIDTH.get(name, 0)}
@@ -151,12 +152,13 @@ def _numbers(path: Path, section: _Section, n_atoms: int) -> IdArray:
 
 
 def _ids(lists: dict[bytes, IdArray], name: bytes) -> IdArray:
-    """0-based ids (·,k)."""
+    """Returns 0-based ids (·,k)."""
     return lists.get(name, np.zeros(0, np.int64)).reshape(-1, _WIDTH[name]) - 1
 
 
 def _explicit_exclusions(path: Path, numbers: IdArray, count: int, n_atoms: int) -> IdArray:
-    """NNB lists the excluded atoms, then for each atom where its part of that list ends."""
+    """Returns the explicit exclusions. NNB lists the excluded atoms, then for each atom the end of its part of that
+    list."""
     if not count:
         return np.zeros((0, 2), np.int64)
     partners, ends = numbers[:count] - 1, numbers[count:]
@@ -168,15 +170,14 @@ def _explicit_exclusions(path: Path, numbers: IdArray, count: int, n_atoms: int)
 
 def _split_atom(line: bytes) -> list[bytes]:
     words = line.split()
-    # a blank segment name leaves the charge (which has a point) one word early
+    # With a blank segment name the charge (which has a point) is one word earlier.
     if len(words) > 6 and b"." in words[5] and words[5][:1] in b"-+.0123456789":
         words.insert(1, b"")
     return words[:8]
 
 
 def _atom_columns(path: Path, count: int, text: bytes) -> list[NDArray[np.bytes_]]:
-    """The first eight columns of !NATOM: id, segment, residue number and name, name, type,
-    charge, mass."""
+    """Returns the first eight columns of !NATOM: id, segment, residue number and name, name, type, charge and mass."""
     lines = [line for line in text.split(b"\n") if line.strip()]
     if len(lines) != count:
         raise InputError(f"{path.name} is truncated: !NATOM announces {count} atoms and {len(lines)} are there")
@@ -202,7 +203,7 @@ def _atom_numbers(path: Path, columns: list[NDArray[np.bytes_]]) -> tuple[FloatA
 
 
 def _leading_integers(text: NDArray[np.bytes_]) -> IndexArray:
-    """Residue numbers without their insertion codes (`52A` is 52)."""
+    """Returns residue numbers without their insertion codes (`52A` is 52)."""
     unique, inverse = np.unique(text, return_inverse=True)
     matches = [re.match(rb"-?\d+", value) for value in unique]
     values = np.array([int(m[0]) if m else 0 for m in matches], np.int32)

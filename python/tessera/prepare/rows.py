@@ -1,4 +1,4 @@
-"""A force-field table that grows row by row and keeps equal rows once."""
+"""Force-field tables that grow row by row and store equal rows once."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from tessera.system.model import FloatArray, IdArray
 
 
 class Rows:
-    """Rows of one table; `add` returns the index, the same for an equal row."""
+    """The rows of one table; `add` returns the index, which is the same for equal rows."""
 
     def __init__(self, columns: int) -> None:
         self._columns = columns
         self._index: dict[tuple[float, ...], int] = {}
 
     def add(self, *values: float) -> int:
-        # adding 0.0 turns −0.0 into 0.0
+        # Adding 0.0 turns −0.0 into 0.0.
         key = tuple(float(v) + 0.0 for v in values)
         return self._index.setdefault(key, len(self._index))
 
     def add_many(self, values: Any) -> IdArray:
-        """Rows (m, columns) to indices (m,)."""
+        """Adds rows (m, columns) and returns their indices (m,)."""
         values = np.asarray(values, np.float64).reshape(-1, self._columns)
         unique, inverse = np.unique(values, axis=0, return_inverse=True)
         index = np.array([self.add(*row) for row in unique], np.int64)
@@ -44,7 +44,7 @@ class Tables:
         return self.rows[kind]
 
     def add_map(self, energies: FloatArray) -> int:
-        """A CMAP (n,n) kcal/mol from −180°, [i_φ, i_ψ]."""
+        """Adds a CMAP (n,n) kcal/mol from −180°, [i_φ, i_ψ], and returns its index."""
         for index, known in enumerate(self._maps):
             if known.shape == energies.shape and np.array_equal(known, energies):
                 return index

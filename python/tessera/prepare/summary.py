@@ -1,4 +1,4 @@
-"""What a command that made a system says about it."""
+"""Describes a new system for the user of a command."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tessera.system import System
 
 
 def summary(system: System, path: Path, seconds: float) -> dict[str, Any]:
-    """A dictionary for `--json`; lengths in Å, charge in e, time in s."""
+    """Returns a dictionary for `--json`, with lengths in Å, charge in e and time in s."""
     count = np.zeros(len(system.templates), np.int64)
     np.add.at(count, system.runs[:, 0], system.runs[:, 1])
     templates = [
@@ -48,7 +48,7 @@ def summary(system: System, path: Path, seconds: float) -> dict[str, Any]:
 
 
 def describe(facts: dict[str, Any]) -> str:
-    """The same for a person, a few lines."""
+    """Returns a few lines of text from the dictionary."""
     templates = facts["templates"]
     parts = [f"{t['name']} × {t['instances']:,}" for t in templates[:6]]
     if len(templates) > 6:

@@ -1,6 +1,6 @@
-"""Files of fixed columns, cut and turned into numbers by NumPy: a million lines take a second or two.
+"""Reads files of fixed columns with NumPy, which takes a second or two for a million lines.
 
-A file that is compressed by gzip is expanded first, whatever its name. Lines are counted from 0 here, and from 1 in
+A file that is compressed by gzip is expanded first, with any name. Lines are counted from 0 here, and from 1 in
 messages.
 """
 
@@ -20,16 +20,16 @@ from tessera.system.model import FloatArray, IdArray
 
 _GZIP = b"\x1f\x8b"
 _OTHER_COMPRESSION = {b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"PK\x03\x04": "zip", b"\x28\xb5\x2f\xfd": "zstd"}
-_EXPANDED_BYTES, _EXPANDED_A_BYTE = 64 << 20, 30  # coordinates as text shrink to a fourth, seldom to a tenth
-_BLANK_LINES = 1_000_000  # no file of millions of lines has fewer than four characters in each
+_EXPANDED_BYTES, _EXPANDED_A_BYTE = 64 << 20, 30  # gzip shrinks coordinates as text to a fourth, rarely to a tenth
+_BLANK_LINES = 1_000_000  # the most lines of a file with fewer than four characters a line
 
 
 @dataclass(frozen=True)
 class Source:
-    """A file's content, expanded."""
+    """The expanded content of a file."""
 
     path: Path
-    suffix: str  # lower case, of the expanded file
+    suffix: str  # of the expanded file, in lower case
     data: bytes
 
     @property
@@ -42,7 +42,7 @@ class Source:
 
 
 def read_source(path: str | Path, what: str) -> Source:
-    """Raises `InputError` for a file that is missing, empty, or compressed in a way that is not understood."""
+    """Reads a file. Raises `InputError` for one that is missing, empty, or compressed by another program than gzip."""
     path = require_file(path, what)
     data = path.read_bytes()
     suffixes = [s.lower() for s in path.suffixes]
@@ -77,7 +77,7 @@ def _expanded(data: bytes, name: str) -> bytes:
 
 
 class Text:
-    """Lines without their ends and trailing blanks."""
+    """The lines of a file without line ends and trailing blanks."""
 
     def __init__(self, data: bytes, name: str) -> None:
         if b"\0" in data:
@@ -100,35 +100,35 @@ class Text:
         self._count = int(filled[-1]) + 1 if len(filled) else 0
 
     def __len__(self) -> int:
-        """Lines up to the last that is not blank."""
+        """Returns the number of lines up to the last that is not blank."""
         return self._count
 
     @property
     def length(self) -> IdArray:
-        """Characters of each line."""
+        """Returns the number of characters in each line."""
         return (self._end - self._start)[: self._count]
 
     @property
     def first(self) -> NDArray[np.uint8]:
-        """The first character of each line, a line end where it is blank."""
+        """Returns the first character of each line, which is a line end where the line is blank."""
         return self._text[self._start[: self._count]]
 
     def line(self, index: int) -> str:
-        """Blank beyond the last."""
+        """Returns a line, which is blank beyond the last."""
         if not 0 <= index < len(self._start):
             return ""
         return self._text[self._start[index] : self._end[index]].tobytes().decode("latin-1")
 
     def wrong(self, index: int, found: str) -> InputError:
-        """What to raise: `name, line 7: found`."""
+        """Returns the exception `name, line 7: found`."""
         return InputError(f"{self.name}, line {index + 1}: {found}")
 
     def characters(self, lines: IdArray, begin: int, end: int) -> NDArray[np.uint8]:
-        """(len(lines), end - begin), blank where a line is shorter."""
+        """Returns characters (len(lines), end - begin), which are blanks where a line is shorter."""
         start, width = self._start[lines], end - begin
         step = np.diff(start[:2])[0] if len(lines) > 1 else 0
         if len(lines) > 1 and (np.diff(start) == step).all() and (self._end[lines] - start >= end).all():
-            # lines of one length
+            # all lines have one length
             view = as_strided(self._text[start[0] + begin :], (len(lines), width), (int(step), 1))
             return np.ascontiguousarray(view)
         at = start[:, None] + np.arange(begin, end)
@@ -136,15 +136,16 @@ class Text:
         return np.where(within, self._text[np.where(within, at, 0)], ord(" ")).astype(np.uint8)
 
     def columns(self, lines: IdArray, begin: int, end: int) -> np.ndarray:
-        """(len(lines),) texts."""
+        """Returns texts (len(lines),)."""
         return self.characters(lines, begin, end).view(f"S{end - begin}").reshape(-1)
 
     def numbers(self, lines: IdArray, begin: int, width: int, count: int) -> FloatArray:
-        """(len(lines), count) from fields side by side. Raises `InputError` for the first that is no number."""
+        """Returns numbers (len(lines), count) from adjacent fields. Raises `InputError` for the first that is no
+        number."""
         return self._parsed(lines, begin, width, count, np.float64)
 
     def integers(self, lines: IdArray, begin: int, width: int, count: int) -> IdArray:
-        """The same for whole numbers."""
+        """Returns whole numbers (len(lines), count) in the same way."""
         return self._parsed(lines, begin, width, count, np.int64)
 
     def _parsed(self, lines: IdArray, begin: int, width: int, count: int, kind: type) -> np.ndarray:
@@ -168,7 +169,7 @@ class Text:
         raise self.wrong(int(lines[row]), f"expected {what} in columns {at + 1} to {at + width}, found {found!r}")
 
     def words(self, index: int, counts: tuple[int, ...], what: str) -> list[float]:
-        """The numbers of one line, one of `counts` of them."""
+        """Returns the numbers of one line, of which there must be one of `counts`."""
         words = self.line(index).split()
         try:
             if len(words) in counts and "_" not in self.line(index):
@@ -180,7 +181,7 @@ class Text:
 
 
 def _first_bad(fields: np.ndarray, convert: type[float] | type[int]) -> tuple[int, int]:
-    """Row and column, −1 where all are numbers."""
+    """Returns the row and column of the first field that is no number, or −1."""
     for row, texts in enumerate(fields.tolist()):
         for column, text in enumerate(texts):
             if not _is_number(text, convert):

@@ -1,6 +1,6 @@
-"""The system file: templates × instances, the force field they use and where the atoms stand.
+"""The system file: templates × instances, their force field and the atoms' positions.
 
-`read` and `write` follow `docs/reference/system_file.md` to the letter.
+`read` and `write` follow `docs/reference/system_file.md`.
 """
 
 from tessera.system.file import image, read, write

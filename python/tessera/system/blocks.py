@@ -11,33 +11,33 @@ BLOCK_EDGE = 16.0  # Å, about
 
 
 def to_fraction(position: FloatArray, box: FloatArray) -> NDArray[np.int32]:
-    """(n,3) Å anywhere in space to int32 fractions in [−½, ½) of each box vector."""
+    """Converts positions (n,3) Å anywhere in space to int32 fractions in [−½, ½) of each box vector."""
     if np.count_nonzero(box - np.diag(np.diag(box))) == 0:
         fraction = position / np.diag(box)
     else:
         fraction = position @ np.linalg.inv(box)
     fraction = fraction - np.rint(fraction)
-    # rounding up to +½ wraps to −½, as it should
+    # A value that is rounded up to +½ correctly wraps to −½.
     return np.rint(fraction * 2.0**32).astype(np.int64).astype(np.int32)
 
 
 def block_grid(box: FloatArray) -> NDArray[np.int32]:
-    """(3,) blocks along each box vector."""
+    """Returns the number of blocks (3,) along each box vector."""
     lengths = np.linalg.norm(box, axis=1)
     return np.maximum(1, np.rint(lengths / BLOCK_EDGE)).astype(np.int32)
 
 
 def block_of(fraction: NDArray[np.int32], grid: NDArray[np.int32]) -> IdArray:
-    """(n,) block in which each fraction lies."""
+    """Returns the block (n,) of each fraction."""
     index = ((fraction.astype(np.int64) + 2**31) * grid.astype(np.int64)) >> 32
     return (index[:, 0] * grid[1] + index[:, 1]) * grid[2] + index[:, 2]
 
 
 def block_order(fraction: NDArray[np.int32], key: IdArray, grid: NDArray[np.int32]) -> tuple[IdArray, IdArray]:
-    """Ids in row order (n,) and the first row of each block (blocks+1,).
+    """Returns ids in row order (n,) and the first row of each block (blocks+1,).
 
-    `key` (n,) is the id of the key atom of each atom's group: a group stands together in the
-    block of its key, key first, groups by ascending key.
+    `key` (n,) is the id of the key atom of each atom's group. The atoms of a group follow each other in the block of
+    its key atom, which comes first; groups are in ascending order of their key atoms.
     """
     block = block_of(fraction, grid)[key]
     ids = np.arange(len(fraction), dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Writing and reading `*.tsr` (HDF5), as `docs/reference/system_file.md` lays it out."""
+"""Writes and reads `*.tsr` (HDF5), as described in `docs/reference/system_file.md`."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ KNOWN_NAME = re.compile(
 
 
 def write(system: System, path: str | Path) -> None:
-    """Write `system` so that `path` holds either the old file or the whole new one.
+    """Writes `system` so that `path` is either the old file or the whole new one.
 
     Raises `SystemFileError` where an index is out of range or a number is not finite.
     """
@@ -61,7 +61,7 @@ def write(system: System, path: str | Path) -> None:
 
 
 def image(system: System) -> bytes:
-    """The bytes of a file that `write` would make, without one."""
+    """Returns the bytes of the file that `write` would make, without a file."""
     check_system(system)
     memory = io.BytesIO()
     with h5py.File(memory, "w", libver=hdf5.LAYOUT) as file:
@@ -82,7 +82,7 @@ def _write_system(file: Any, system: System) -> None:
 
 
 def _put(group: Any, name: str, values: Any, dtype: Any) -> None:
-    """Writes a dataset unless it is empty: an absent dataset counts as an empty one."""
+    """Writes a dataset unless it is empty, because an absent dataset counts as an empty one."""
     array = np.asarray(values)
     if array.size:
         group[name] = array.astype(dtype)
@@ -156,7 +156,7 @@ def _write_coordinates(group: Any, system: System) -> None:
 
 
 def read(path: str | Path) -> System:
-    """The system of a file, its coordinates put back into id order.
+    """Reads a system; its coordinates are put back into id order.
 
     Raises `SystemFileError` where the file is missing, is no system file or is of another version.
     """
@@ -173,7 +173,7 @@ def read(path: str | Path) -> System:
             _check_names(path, file)
             return _read_system(file)
         except (OSError, KeyError, IndexError, ValueError, TypeError, RuntimeError) as error:
-            # An error of HDF5, or a missing member.
+            # HDF5 found an error, or a member is missing.
             raise SystemFileError(f"{path} is damaged: {error}") from error
 
 

@@ -19,8 +19,8 @@ OWN_FILTERS = (h5py.h5z.FILTER_DEFLATE, h5py.h5z.FILTER_SHUFFLE, h5py.h5z.FILTER
 class _Disk(io.RawIOBase):
     """A file object that hides a failed write from HDF5.
 
-    HDF5 holds on to what it could not write, tries again when the file is closed and crashes. So every
-    write seems to succeed, and `error` holds the failure afterwards.
+    HDF5 keeps data that it could not write, tries again when the file is closed, and crashes. So every write seems to
+    succeed here, and `error` has the failure afterwards.
     """
 
     def __init__(self, path: Path) -> None:
@@ -70,7 +70,7 @@ class _Disk(io.RawIOBase):
 
 @contextmanager
 def written(path: Path) -> Iterator[Any]:
-    """An HDF5 file to fill, in place of the empty file at `path`. Raises `OSError`, as of a full disk."""
+    """Yields an HDF5 file to fill, in place of the empty file at `path`. Raises `OSError`, as for a full disk."""
     disk = _Disk(path)
     try:
         with h5py.File(disk, "w", libver=LAYOUT) as file:
@@ -82,7 +82,7 @@ def written(path: Path) -> Iterator[Any]:
 
 
 def put_texts(group: Any, name: str, texts: list[str]) -> None:
-    """A dataset of UTF-8 strings, all as long as the longest."""
+    """Writes a dataset of UTF-8 strings that are all as long as the longest."""
     array = _fixed(texts)
     group.create_dataset(name, data=array, dtype=array.dtype)
 
@@ -93,16 +93,17 @@ def put_text_attribute(group: Any, name: str, text: str) -> None:
 
 
 def _fixed(texts: list[str]) -> Any:
-    """Strings of variable length would stand in a heap that has no checksum; HDF5 reads a damaged one for ever."""
+    """Returns strings of fixed length. Strings of variable length are stored in a heap without a checksum, and HDF5
+    reads a damaged heap for ever."""
     encoded = [text.encode() for text in texts]
     return np.array(encoded, h5py.string_dtype("utf-8", max(1, *map(len, encoded))))
 
 
 def names(file: Any) -> list[str]:
-    """The paths of all groups and datasets.
+    """Returns the paths of all groups and datasets.
 
-    Raises `ValueError` where one can't be had from this file alone: it is a soft or external link, its numbers stand in
-    another file, or a filter that is none of HDF5's own has packed them.
+    Raises `ValueError` where one can't be read from this file alone: it is a soft or external link, its numbers are in
+    another file, or a filter that is not HDF5's own has compressed them.
     """
     return list(_names_in(file, ""))
 
@@ -132,6 +133,6 @@ def _check_dataset(member: Any, name: str) -> None:
 
 
 def reason(error: OSError) -> str:
-    """One line of what went wrong; HDF5's own text has several lines, with the system's error number."""
+    """Returns one line on an error; HDF5's own text has several lines, with the system's error number."""
     text = error.strerror or str(error)
     return text if "\n" not in text else os.strerror(error.errno) if error.errno else " ".join(text.split())

@@ -1,4 +1,4 @@
-"""The value `System`: what a system file says, held in memory with coordinates in id order."""
+"""Defines `System`, the content of a system file in memory with coordinates in id order."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ FloatArray = NDArray[np.float64]
 IndexArray = NDArray[np.int32]
 IdArray = NDArray[np.int64]
 
-#: atoms that each kind of term names
+#: number of atoms in each kind of term
 TERM_ATOMS = {
     "bond": 2,
     "angle": 3,
@@ -25,7 +25,7 @@ TERM_ATOMS = {
     "pair_14": 2,
 }
 
-#: columns of each force-field table (a CMAP row is an n × n map and stands apart)
+#: columns of each force-field table (a CMAP row is an n × n map and is stored separately)
 FORCE_FIELD_COLUMNS = {
     "bond": 2,
     "angle": 2,
@@ -39,7 +39,7 @@ FORCE_FIELD_COLUMNS = {
 
 
 class SystemFileError(Exception):
-    """A system that cannot be written or read: says what was found and what was expected."""
+    """Raised where a system cannot be written or read; says what was found and what was expected."""
 
 
 @dataclass
@@ -83,7 +83,7 @@ class Template:
         return len(self.type)
 
     def term(self, kind: str) -> Terms:
-        """The terms of a kind; there may be none."""
+        """Returns the terms of a kind; there may be none."""
         return self.terms.get(kind) or Terms.empty(kind)
 
 
@@ -100,19 +100,20 @@ class ForceField:
     cmap: FloatArray = field(default_factory=lambda: np.zeros((0, 24, 24)))  # kcal/mol
 
     def table(self, kind: str) -> FloatArray:
-        """The rows of a kind of term; there may be none."""
+        """Returns the rows of a kind of term; there may be none."""
         if kind == "cmap":
             return self.cmap
         return self.tables.get(kind, np.zeros((0, FORCE_FIELD_COLUMNS[kind])))
 
 
-#: how Lennard-Jones may go to zero at its cut-off
+#: the ways in which Lennard-Jones goes to zero at its cut-off
 LJ_MODIFIERS = ("cut", "potential-switch", "force-switch", "force-switch-gromacs", "quintic-switch")
 
 
 @dataclass(frozen=True)
 class LennardJones:
-    """How the source program ends Lennard-Jones interactions; a run follows it unless its run file says otherwise."""
+    """How the source program ends Lennard-Jones interactions; a run does the same unless its run file sets another
+    way."""
 
     modifier: str  # one of LJ_MODIFIERS
     cutoff: float  # Å
@@ -120,7 +121,7 @@ class LennardJones:
     tail: bool = False  # whether the mean energy and pressure beyond the cut-off are added
 
 
-#: what a program does where its input does not say, by `coulomb_source`
+#: a program's default where its input has no setting, by `coulomb_source`
 USUAL_LENNARD_JONES = {
     "charmm": LennardJones("force-switch", 12.0, 10.0),
     "amber": LennardJones("cut", 9.0, tail=True),
@@ -145,10 +146,10 @@ class System:
     runs: IdArray  # (R,2) template, count
     fraction: NDArray[np.int32]  # (N,3), position = fraction·2⁻³²·box
     velocity: FloatArray | None = None  # (N,3) Å/ps
-    #: (K,4) first, count, number, step: molecules first, … of all instances begin with the input's residues number,
-    #: number + step, …; in order, without overlap
+    #: (K,4) first, count, number, step: among all instances, molecules first, first + 1, … begin with the input's
+    #: residue numbers number, number + step, …; in order, without overlap
     residue_numbers: IdArray = field(default_factory=lambda: np.zeros((0, 4), np.int64))
-    notes: list[str] = field(default_factory=list)  # for the user who makes the system; not in the file
+    notes: list[str] = field(default_factory=list)  # for the user who makes the system; not stored in the file
 
     @property
     def n_atoms(self) -> int:
@@ -159,17 +160,17 @@ class System:
         return int(self.runs[:, 1].sum())
 
     def template_sizes(self) -> IdArray:
-        """(templates,) atoms in each template."""
+        """Returns the number of atoms in each template (templates,)."""
         return np.array([t.n_atoms for t in self.templates], np.int64)
 
     def instances(self) -> tuple[IdArray, IdArray]:
-        """Template and first atom id of every instance, two arrays (instances,)."""
+        """Returns the template and the first atom id of every instance, two arrays (instances,)."""
         template = np.repeat(self.runs[:, 0], self.runs[:, 1])
         ends = np.cumsum(self.template_sizes()[template])
         return template, np.concatenate([np.zeros(1, np.int64), ends[:-1]])[: len(template)]
 
     def atom_field(self, name: str) -> NDArray[Any]:
-        """(N,) `charge`, `mass`, `type`, … of every atom in id order, from the templates."""
+        """Returns `charge`, `mass`, `type`, … (N,) of every atom in id order, from the templates."""
         values = [np.asarray(getattr(t, name)) for t in self.templates]
         out = np.empty(self.n_atoms, np.result_type(*values) if values else np.float64)
         for rows, value in self._instance_rows(values):
@@ -177,7 +178,7 @@ class System:
         return out
 
     def group_key(self) -> IdArray:
-        """(N,) id of the key atom of each atom's hydrogen group."""
+        """Returns the id (N,) of the key atom of each atom's hydrogen group."""
         out = np.empty(self.n_atoms, np.int64)
         for rows, group in self._instance_rows([t.group for t in self.templates]):
             out[rows] = rows[:, :1] + group
@@ -192,7 +193,7 @@ class System:
         return out
 
     def expand(self, kind: str) -> tuple[IdArray, IdArray]:
-        """Every term of a kind with global ids: atoms (M, k) and parameter rows (M,)."""
+        """Returns every term of a kind with global ids: atoms (M, k) and parameter rows (M,)."""
         template, first = self.instances()
         atoms, rows = [np.zeros((0, TERM_ATOMS[kind]), np.int64)], [np.zeros(0, np.int64)]
         for index, t in enumerate(self.templates):
@@ -202,7 +203,7 @@ class System:
         return np.concatenate(atoms), np.concatenate(rows)
 
     def expand_exclusions(self) -> IdArray:
-        """(M,2) every excluded pair with global ids."""
+        """Returns every excluded pair (M,2) with global ids."""
         template, first = self.instances()
         pairs = [np.zeros((0, 2), np.int64)]
         for index, t in enumerate(self.templates):
@@ -211,17 +212,17 @@ class System:
         return np.concatenate(pairs)
 
     def positions(self) -> FloatArray:
-        """(N,3) Å, wrapped into [−½, ½) of each box vector."""
+        """Returns positions (N,3) Å, wrapped into [−½, ½) of each box vector."""
         return (self.fraction * 2.0**-32) @ self.box
 
     def net_charge(self) -> float:
-        """The charge of the whole system, in elementary charges."""
+        """Returns the charge of the whole system in elementary charges."""
         template, count = self.runs.T
         charges = np.array([t.charge.sum() for t in self.templates])
         return float((charges[template] * count).sum())
 
     def term_counts(self) -> dict[str, int]:
-        """How many terms of each kind the whole system has."""
+        """Returns the number of terms of each kind in the whole system."""
         count = np.zeros(len(self.templates), np.int64)
         np.add.at(count, self.runs[:, 0], self.runs[:, 1])
         return {

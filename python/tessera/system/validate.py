@@ -1,4 +1,4 @@
-"""What a system must satisfy before it is written."""
+"""Checks a system before it is written."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _within(values: np.ndarray, size: int) -> bool:
 
 
 def check_system(system: System) -> None:
-    """Raise `SystemFileError` at the first thing that is wrong."""
+    """Raises `SystemFileError` at the first error."""
     box = system.box
     _check(box.shape == (3, 3) and bool(np.isfinite(box).all()), "the box is not three vectors")
     _check(bool((np.diag(box) > 0).all()), f"box edges must be positive, found {np.diag(box)}")

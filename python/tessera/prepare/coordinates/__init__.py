@@ -1,4 +1,4 @@
-"""Coordinates of the formats that carry them: PDB, mmCIF, CRD, NAMD binary, GENESIS restart, GRO, G96, AMBER."""
+"""Reads coordinates: PDB, mmCIF, CRD, NAMD binary, GENESIS restart, GRO, G96 and AMBER."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["NO_NUMBER", "Coordinates", "box_from_lengths", "read_coordinates"]
 
 
 def read_coordinates(path: str | Path) -> Coordinates:
-    """Reads by content where a format has a mark, by the name's ending otherwise.
+    """Reads a file. Its content shows the format where possible, otherwise the ending of its name does.
 
     Raises `InputError` for a missing, empty, truncated or unknown file.
     """

@@ -1,4 +1,4 @@
-"""Binary coordinates of NAMD, and restarts of GENESIS."""
+"""Reads binary coordinates of NAMD, and restarts of GENESIS."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ GENESIS_MAGIC = b"GD150608"
 
 
 def is_namd(data: bytes) -> bool:
-    """Whether the size of the file fits the number of atoms that it begins with."""
+    """Returns whether the size of the file fits the number of atoms at its beginning."""
     return len(data) > 4 and len(data) == 4 + 24 * int(struct.unpack("<i", data[:4])[0])
 
 
@@ -52,7 +52,7 @@ def _reals(records: dict[str, bytes], tag: str, name: str, count: int | None = N
 
 
 def _genesis_records(data: bytes, name: str) -> dict[str, bytes]:
-    """Records of a GENESIS restart: int64 length of all, 1-char type, 40-char tag, data, 8 bytes."""
+    """Returns the records of a GENESIS restart: int64 length of the record, 1-char type, 40-char tag, data, 8 bytes."""
     records, at = {}, len(GENESIS_MAGIC)
     while at + 8 <= len(data):
         (length,) = struct.unpack_from("<q", data, at)

@@ -1,4 +1,5 @@
-"""CHARMM's coordinate cards and AMBER's coordinates, as text or NetCDF: both are called .crd, .rst and more."""
+"""Reads CHARMM's coordinate cards and AMBER's coordinates, as text or NetCDF. Both have endings such as .crd and
+.rst."""
 
 from __future__ import annotations
 
@@ -14,14 +15,14 @@ from tessera.prepare.errors import InputError
 from tessera.prepare.text import Source, Text
 from tessera.system.model import FloatArray
 
-AMBER_PS = 20.455  # AMBER's unit of velocity is an Å in 1/20.455 ps
+AMBER_PS = 20.455  # AMBER's unit of velocity is 1 Å in 1/20.455 ps
 _TRAJECTORY = "is an AMBER {} trajectory: write one of its frames as a restart (cpptraj: trajout x.rst7)"
 _CRD_COUNT = re.compile(r"\s*(\d{1,12})(\s+EXT)?\s*", re.IGNORECASE)
 _AMBER_COUNT = re.compile(r"\s*(\d{1,12})(\s+[-+.\dEeDd]+){0,2}\s*")
 
 
 def read_cards(source: Source) -> Coordinates:
-    """CHARMM or AMBER, by content."""
+    """Reads CHARMM's or AMBER's format, according to the content."""
     text = source.text
     is_amber = _AMBER_COUNT.fullmatch(text.line(1)) is not None
     if text.line(0).startswith("*") or (_CRD_COUNT.fullmatch(text.line(0)) and not is_amber):
@@ -34,12 +35,13 @@ def read_cards(source: Source) -> Coordinates:
         raise InputError(f"{text.name} {_TRAJECTORY.format('text')}")
     raise text.wrong(
         1, f"expected a CHARMM coordinate file (a title of lines with *) or an AMBER restart (a count of atoms "
-        f"behind one title), found {text.line(1)[:40]!r}"
+        f"after one title), found {text.line(1)[:40]!r}"
     )  # fmt: skip
 
 
 def are_cards(source: Source) -> bool:
-    """Whether the first lines are CHARMM's or AMBER's: AMBER's users name files `inpcrd` and `restrt`."""
+    """Returns whether the first lines are CHARMM's or AMBER's. The name does not show it: AMBER's users name files
+    `inpcrd` and `restrt`."""
     start = source.data[:10_000].split(b"\n", 3)
     if b"\0" in source.data or len(start) < 4:
         return False
@@ -49,7 +51,8 @@ def are_cards(source: Source) -> bool:
 
 
 def _read_charmm(text: Text) -> Coordinates:
-    """A title, a count, then `I5 I5 X A4 X A4 3F10.5 X A4 X A4 F10.5`, or wider columns in the extended form."""
+    """Reads a title, a count, then rows `I5 I5 X A4 X A4 3F10.5 X A4 X A4 F10.5`, or wider columns in the extended
+    form."""
     head = next((i for i in range(len(text)) if not text.line(i).startswith("*")), len(text))
     match = _CRD_COUNT.fullmatch(text.line(head))
     if match is None or int(match[1]) == 0:
@@ -68,7 +71,7 @@ def _read_charmm(text: Text) -> Coordinates:
 
 
 def _read_amber(text: Text) -> Coordinates:
-    """A title, a count and a time, coordinates as 6F12.7, then velocities and a box where there are any."""
+    """Reads a title, a count and a time, coordinates as 6F12.7, then velocities and a box where there are any."""
     match = _AMBER_COUNT.fullmatch(text.line(1))
     n = int(match[1]) if match else 0
     if n == 0:
@@ -100,13 +103,13 @@ def _read_amber(text: Text) -> Coordinates:
 
 
 def _like_a_box(text: Text, line: int) -> bool:
-    """Whether one line behind one or two atoms is their box and not their velocities."""
+    """Returns whether one line after one or two atoms is their box and not their velocities."""
     words = text.line(line).split()
     return len(words) == 6 and all(re.fullmatch(r"\d+\.\d+", word) for word in words)
 
 
 def _block(text: Text, begin: int, n: int) -> FloatArray:
-    """(n,3) from lines of six numbers; the last has three where n is odd."""
+    """Reads (n,3) from lines of six numbers; the last line has three where n is odd."""
     full, rest = divmod(n, 2)
     rows = np.arange(begin, begin + full + rest)
     expected = np.full(len(rows), 72)
@@ -123,7 +126,7 @@ def _block(text: Text, begin: int, n: int) -> FloatArray:
 
 
 def read_netcdf(source: Source) -> Coordinates:
-    """An AMBER restart in NetCDF, classic or HDF5."""
+    """Reads an AMBER restart in NetCDF, classic or HDF5."""
     found = contained(_netcdf, source.data, file=source.path)
     convention = found["conventions"]
     if "AMBERRESTART" not in convention.split():
@@ -145,7 +148,7 @@ def read_netcdf(source: Source) -> Coordinates:
 
 
 def _netcdf(data: bytes) -> dict[str, Any]:
-    """Variables as arrays, and the attribute `Conventions`."""
+    """Returns variables as arrays, and the attribute `Conventions`."""
     if data.startswith(b"CDF"):
         from scipy.io import netcdf_file
 

@@ -1,4 +1,4 @@
-"""GROMACS: gro and g96, in nm and nm/ps."""
+"""Reads GROMACS' gro and g96, in nm and nm/ps."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _NM = 10.0  # Å
 
 
 def read_gro(source: Source) -> Coordinates:
-    """The first frame: a title, a count, atoms, a box."""
+    """Reads the first frame: a title, a count, atoms and a box."""
     text = source.text
     word = text.line(1).strip()
     if not word.isdecimal() or len(word) > 12 or int(word) == 0:
@@ -22,7 +22,7 @@ def read_gro(source: Source) -> Coordinates:
     if len(text) < n + 3:
         raise InputError(f"{source.name} is truncated: {n} atoms need {n + 3} lines, and it has {len(text)}")
     if len(text) > n + 3 and (len(text) % (n + 3) or text.line(n + 4).strip() != word):
-        raise text.wrong(n + 3, f"expected nothing behind the box of {n} atoms, found {text.line(n + 3)[:40]!r}")
+        raise text.wrong(n + 3, f"expected nothing after the box of {n} atoms, found {text.line(n + 3)[:40]!r}")
     rows = np.arange(2, n + 2)
     width, has_velocities = _columns(text)
     position = text.numbers(rows, 20, width, 3) * _NM
@@ -32,7 +32,7 @@ def read_gro(source: Source) -> Coordinates:
 
 
 def _columns(text: Text) -> tuple[int, bool]:
-    """Width of a coordinate, and whether velocities follow; all atoms are written as the first is."""
+    """Returns the width of a coordinate and whether velocities follow. All atoms have the format of the first."""
     first = text.line(2)
     points = [i for i, letter in enumerate(first) if letter == "." and i >= 20][:3]
     width = points[1] - points[0] if len(points) == 3 else 0
@@ -52,7 +52,7 @@ def _columns(text: Text) -> tuple[int, bool]:
 
 
 def _box(text: Text, line: int, numbers: list[float]) -> FloatArray | None:
-    """v1x v2y v3z, and where it is not rectangular v1y v1z v2x v2z v3x v3y."""
+    """Reads v1x v2y v3z, and v1y v1z v2x v2z v3x v3y where the box is not rectangular."""
     if not any(numbers):
         return None
     if not (np.isfinite(numbers).all() and min(numbers[:3]) > 0):
@@ -64,7 +64,7 @@ def _box(text: Text, line: int, numbers: list[float]) -> FloatArray | None:
 
 
 def read_g96(source: Source) -> Coordinates:
-    """The first frame's blocks, each from its name to END."""
+    """Reads the blocks of the first frame, each from its name to END."""
     text = source.text
     blocks = _blocks(text)
     begin, end = blocks.get("POSITION", blocks.get("POSITIONRED", (0, 0)))
@@ -97,7 +97,8 @@ _G96_BLOCKS = ("TITLE", "TIMESTEP", "POSITION", "POSITIONRED", "VELOCITY", "VELO
 
 
 def _blocks(text: Text) -> dict[str, tuple[int, int]]:
-    """First line of each block's content and the line of its END; a second frame begins where a name comes again."""
+    """Returns the first line of each block's content and the line of its END. A second frame begins where a name is
+    repeated."""
     heads = np.flatnonzero((text.first >= ord("A")) & (text.first <= ord("Z")))
     blocks: dict[str, tuple[int, int]] = {}
     after = 0

@@ -1,4 +1,4 @@
-"""What a file of coordinates holds."""
+"""Defines the content of a file of coordinates."""
 
 from __future__ import annotations
 
@@ -11,33 +11,33 @@ import numpy as np
 from tessera.prepare.errors import InputError
 from tessera.system.model import FloatArray, IndexArray
 
-NO_NUMBER = np.iinfo(np.int32).min  # a residue number that is none, or in another notation than decimal
+NO_NUMBER = np.iinfo(np.int32).min  # no residue number, or one that is not decimal
 
 
 @dataclass
 class Coordinates:
-    """Positions (n,3) Å, box (3,3) Å lower triangular, velocities (n,3) Å/ps; names for checking, as texts of at most
-    eight characters, where the file has them."""
+    """Positions (n,3) Å, box (3,3) Å lower triangular, and velocities (n,3) Å/ps. Names, of at most eight characters,
+    are for checks where the file has them."""
 
     position: FloatArray
     box: FloatArray | None = None
     velocity: FloatArray | None = None
     name: np.ndarray | None = None  # (n,) atom names
     name_width: int | None = None  # characters that the format has room for
-    residue: np.ndarray | None = None  # (n,) residue labels, insertion codes and all
+    residue: np.ndarray | None = None  # (n,) residue labels with insertion codes
     residue_number: IndexArray | None = None  # (n,) or `NO_NUMBER`
 
     def label(self, name: np.ndarray, residue: np.ndarray, width: int | None = None) -> Coordinates:
-        """Sets the names and returns itself."""
+        """Sets the names and returns this object."""
         self.name, self.name_width = name, width
         self.residue, self.residue_number = residue, _residue_numbers(residue)
         return self
 
 
 def box_from_lengths(lengths: Any, angles: Any = (90.0, 90.0, 90.0)) -> FloatArray | None:
-    """Edges (3) Å and angles (3) degrees to lower triangular rows; no box where an edge is 0.
+    """Converts edges (3) Å and angles (3) degrees to lower triangular rows; there is no box where an edge is 0.
 
-    Raises `InputError` where they make no box.
+    Raises `InputError` where there is no box with these edges and angles.
     """
     a, b, c = (float(x) for x in lengths)
     angles = [float(x) for x in angles]
@@ -58,7 +58,8 @@ def box_from_lengths(lengths: Any, angles: Any = (90.0, 90.0, 90.0)) -> FloatArr
 
 
 def _residue_numbers(labels: np.ndarray) -> IndexArray:
-    """Numbers of labels such as `52` and `52A` (an insertion code); letters elsewhere are no number."""
+    """Returns the numbers of labels such as `52` and `52A` (an insertion code). A label with other letters has no
+    number."""
     unique, inverse = np.unique(labels.astype("S8").view(np.uint64), return_inverse=True)
     matches = [re.fullmatch(rb"\s*(-?\d+)[A-Za-z]?\s*", text) for text in unique.view("S8")]
     numbers = [int(match[1]) if match and len(match[1]) < 9 else NO_NUMBER for match in matches]

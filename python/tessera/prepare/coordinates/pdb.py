@@ -1,4 +1,4 @@
-"""PDB and mmCIF."""
+"""Reads PDB and mmCIF."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _CRYST1_COLUMNS = ((6, 9), (15, 9), (24, 9), (33, 7), (40, 7), (47, 7))
 
 
 def read_pdb(source: Source) -> Coordinates:
-    """The atoms of the first model."""
+    """Reads the atoms of the first model."""
     text = source.text
     head = text.columns(np.arange(len(text)), 0, 6)
     atoms = _first_model(head)
@@ -26,7 +26,8 @@ def read_pdb(source: Source) -> Coordinates:
 
 
 def _first_model(head: np.ndarray) -> IdArray:
-    """The lines of atoms up to the end of the first model; `head` (lines,) holds the first six characters of each."""
+    """Returns the lines of atoms up to the end of the first model; `head` (lines,) has the first six characters of
+    each."""
     atoms = np.flatnonzero((head == b"ATOM  ") | (head == b"HETATM") | (head.astype("S5") == b"ATOM "))
     ends = np.flatnonzero((head == b"ENDMDL") | (head == b"END   ") | (head == b"MODEL "))
     ends = ends[ends > atoms[0]] if len(atoms) else ends
@@ -38,7 +39,7 @@ def _cryst1(text: Text, head: np.ndarray, atoms: IdArray) -> FloatArray | None:
     if not len(lines):
         return None
     numbers = [float(text.numbers(lines, begin, width, 1)[0, 0]) for begin, width in _CRYST1_COLUMNS]
-    # 1 Å cubes are what programs write for "no box"
+    # Programs write a cube of 1 Å where there is no box.
     return None if 0 <= max(numbers[:3]) <= 1.0 else box_from_lengths(numbers[:3], numbers[3:])
 
 
@@ -46,7 +47,7 @@ _TOKEN = re.compile(r"""'(?:[^'\n]|'(?=\S))*'|"(?:[^"\n]|"(?=\S))*"|\S+""")
 
 
 def read_mmcif(source: Source) -> Coordinates:
-    """The atoms of the first model of the first block that has any."""
+    """Reads the atoms of the first model in the first block that has atoms."""
     lines = source.data.decode("latin-1").replace("\r\n", "\n").split("\n")
     columns, rows = _atom_sites(lines, source.name)
 
@@ -77,7 +78,7 @@ def _texts(words: list[str]) -> np.ndarray:
 
 
 def _atom_sites(lines: list[str], file: str) -> tuple[list[str], list[list[str]]]:
-    """Names of the columns and the rows."""
+    """Returns the names of the columns, and the rows."""
     begin = next((i for i, line in enumerate(lines) if line.startswith("_atom_site.")), None)
     if begin is None:
         raise InputError(f"{file} holds no atoms: it has no _atom_site loop")
@@ -107,7 +108,7 @@ def _cell(lines: list[str], file: str) -> FloatArray | None:
     if not {"?", "."}.isdisjoint(values):
         return None
     try:
-        numbers = [float(re.sub(r"\(\d+\)$", "", value)) for value in values]  # 61.2(3): an uncertainty
+        numbers = [float(re.sub(r"\(\d+\)$", "", value)) for value in values]  # 61.2(3) has an uncertainty
     except ValueError:
         raise InputError(f"{file}: the box in _cell is {' '.join(values)}, expected numbers") from None
     return None if 0 <= max(numbers[:3]) <= 1.0 else box_from_lengths(numbers[:3], numbers[3:])

@@ -1,6 +1,6 @@
-"""GROMACS: top and gro to a `System`.
+"""Converts GROMACS' top and gro to a `System`.
 
-One molecule of each kind is read, and how many there are is kept beside it, so a million waters cost one.
+One molecule of each kind is read, and their number is stored with it, so a million waters cost as much as one.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tessera.prepare.rows import Tables
 from tessera.system import ForceField, System, Template
 from tessera.system.model import FloatArray, IdArray
 
-#: an nrexcl that leaves out more pairs than this is an error in the file and would fill the memory
+#: An nrexcl that excludes more pairs than this is an error in the file, and the pairs would fill the memory.
 _MOST_EXCLUSIONS = 50_000_000
 
 
@@ -40,7 +40,8 @@ def prepare_gromacs(
     defines: Sequence[str] = (),
     mdp: str | Path | None = None,
 ) -> System:
-    """`defines` are macros, NAME or NAME=VALUE; `mdp` adds its own. `report` hears what is being done.
+    """Makes the system. `defines` are macros, NAME or NAME=VALUE; `mdp` adds its own. `report` is called with each step
+    of the work.
 
     Raises `InputError`.
     """
@@ -71,7 +72,7 @@ def prepare_gromacs(
 
 
 def _check_count(read: Topology, n_found: int) -> None:
-    """Checks counts before arrays as large as `[ molecules ]` says are made."""
+    """Checks the numbers of atoms before arrays for all of `[ molecules ]` are made."""
     size = {molecule.name: molecule.n_atoms for molecule in read.molecules}
     n_atoms = sum(size[name] * count for name, count in read.counts if count)
     if n_atoms != n_found:
@@ -98,7 +99,7 @@ def _notes(read: Topology, run: RunParameters, top: str | Path) -> list[str]:
 
 
 def _convert(read: Topology, tables: Tables) -> tuple[FlatTopology, ForceField]:
-    """One molecule of each kind, and the types of the force field; the tables come later."""
+    """Returns one molecule of each kind, and the types of the force field; the tables come later."""
     atoms = [molecule.atoms for molecule in read.molecules]
     types = [kind for a in atoms for kind in a.type]
     names = list(dict.fromkeys(kind.name for kind in types))
@@ -132,7 +133,8 @@ def _texts(values: list[str]) -> np.ndarray:
 
 
 def _exclusions(read: Topology, molecule: Molecule, bonds: IdArray) -> IdArray:
-    """(m,2) pairs that do not interact: up to nrexcl chemical bonds apart, and those of `[ exclusions ]`."""
+    """Returns pairs (m,2) that do not interact: those up to nrexcl chemical bonds apart, and those of `[ exclusions
+    ]`."""
     n = molecule.n_atoms
     listed = read.exclusions(molecule)
     near = sparse.csr_array((n, n), dtype=np.int32)
@@ -160,10 +162,10 @@ def _exclusions(read: Topology, molecule: Molecule, bonds: IdArray) -> IdArray:
 def _check_constraints(
     flat: FlatTopology, templates: list[Template], first_atom: list[int], field: ForceField
 ) -> list[str]:
-    """A note where bonds of constraints need the run's constraints; refuses those that no run can hold.
+    """Returns a note where a run needs constraints, and refuses constraints that no run supports.
 
-    A bond without a force stands for a constraint. A run holds those inside a hydrogen group (a heavy atom and its
-    hydrogens) and rigid waters.
+    A bond without a force represents a constraint. A run supports those inside a hydrogen group (a heavy atom and its
+    hydrogens) and in rigid waters.
     """
     count, example = 0, ""
     for template, first in zip(templates, first_atom):
@@ -190,7 +192,7 @@ def _check_constraints(
 
 
 def _pieces_of(read: Topology, runs: IdArray, templates: list[Template]) -> dict[str, list[list[int]]]:
-    """Runs (template, count) of one molecule of each kind: a kind may be split into several templates."""
+    """Returns the runs (template, count) of one molecule of each kind. A kind may be split into several templates."""
     queue = [list(map(int, run)) for run in runs]
     out: dict[str, list[list[int]]] = {}
     for molecule in read.molecules:
@@ -210,7 +212,7 @@ def _pieces_of(read: Topology, runs: IdArray, templates: list[Template]) -> dict
 
 
 def _runs(read: Topology, runs: IdArray, templates: list[Template]) -> IdArray:
-    """Runs of the whole system, neighbours of equal template joined."""
+    """Returns the runs of the whole system; neighbours with the same template are joined."""
     pieces = _pieces_of(read, runs, templates)
     out: list[list[int]] = []
     for name, count in read.counts:
@@ -225,7 +227,7 @@ def _runs(read: Topology, runs: IdArray, templates: list[Template]) -> IdArray:
 
 
 def _expand(flat: FlatTopology, runs: IdArray, templates: list[Template], whole: IdArray) -> FlatTopology:
-    """Names of every atom of the whole system, for messages; no terms."""
+    """Returns the names of all atoms of the whole system for messages, without terms."""
     template_of = np.repeat(runs[:, 0], runs[:, 1])
     sizes = np.array([t.n_atoms for t in templates])
     begin = np.concatenate([[0], np.cumsum(sizes[template_of])])
@@ -245,6 +247,6 @@ def _expand(flat: FlatTopology, runs: IdArray, templates: list[Template], whole:
 
 
 def _molecules(templates: list[Template], runs: IdArray) -> IdArray:
-    """(n,) which instance each atom of the whole system is in."""
+    """Returns the instance (n,) of each atom of the whole system."""
     sizes = np.array([t.n_atoms for t in templates])[np.repeat(runs[:, 0], runs[:, 1])]
     return np.repeat(np.arange(len(sizes)), sizes)

@@ -1,6 +1,6 @@
-"""What a GROMACS run-parameter file (.mdp) says of the system: macros, folders, and how Lennard-Jones ends.
+"""Reads from a GROMACS run-parameter file (.mdp) what concerns the system: macros, folders, and how Lennard-Jones ends.
 
-All else in it belongs to a run, and so to the run file.
+Everything else in it concerns a run, and belongs in the run file.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from tessera.system import LennardJones
 
 _NM = 10.0  # Å
 _OFF = {"no", "none", "off", "0", "0.0", ""}
-#: options that change the interactions and have no counterpart: what they ask for, and the values that ask for nothing
+#: options that change the interactions and have no counterpart, with their meaning and the values that switch them off
 _REFUSED = {
     "free-energy": ("free-energy perturbation", _OFF),
     "implicit-solvent": ("implicit solvent", _OFF),
@@ -31,7 +31,7 @@ _REFUSED = {
     "electric-field-z": ("an electric field", _OFF),
     "epsilon-r": ("a dielectric constant other than 1", {"1", "1.0", "1.", "1.00", ""}),
 }
-#: vdwtype and vdw-modifier to the modifier of Lennard-Jones
+#: modifier of Lennard-Jones by vdwtype and vdw-modifier
 _MODIFIERS = {
     "none": "cut",
     "potential-shift": "cut",
@@ -45,17 +45,17 @@ _TAILS = {"no": False, "enerpres": True, "ener": True, "allenerpres": True, "all
 
 @dataclass
 class RunParameters:
-    """What `prepare` takes from an .mdp."""
+    """The settings that `prepare` takes from an .mdp."""
 
     lennard_jones: LennardJones | None = None
     defines: list[str] = field(default_factory=list)
     include: list[Path] = field(default_factory=list)
-    takes_state_a: bool = False  # the file says that there is no free-energy perturbation
+    takes_state_a: bool = False  # the file switches free-energy perturbation off
     notes: list[str] = field(default_factory=list)
 
 
 def read_mdp(path: str | Path) -> RunParameters:
-    """Raises `InputError` for a line that is none and for options without a counterpart."""
+    """Reads the file. Raises `InputError` for a line that is no option and for options without a counterpart."""
     path = require_file(path, "mdp file")
     options = _options(path)
     for name, (what, off) in _REFUSED.items():
@@ -72,7 +72,7 @@ def read_mdp(path: str | Path) -> RunParameters:
     )
 
 
-_Options = dict[str, tuple[str, str]]  # value and place by name; names have hyphens and no capitals
+_Options = dict[str, tuple[str, str]]  # value and place by name; names have hyphens and lower case
 
 
 def _options(path: Path) -> _Options:
@@ -101,7 +101,7 @@ def _flags(options: _Options, name: str, flag: str) -> list[str]:
 
 
 def _length(options: _Options, name: str, default: str) -> float:
-    """nm in the file, Å here."""
+    """Returns a length in Å, which is in nm in the file."""
     value, where = options.get(name, ("", ""))
     try:
         length = float(value or default)

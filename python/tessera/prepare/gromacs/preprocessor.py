@@ -1,9 +1,9 @@
-"""The lines of a GROMACS topology with files included and macros replaced, and where each line stands.
+"""Reads the lines of a GROMACS topology with files included and macros replaced, and the place of each line.
 
-As GROMACS does it (`grompp`, manual, "Topology file"): only whole words are macros; in each line macros are replaced
-once, in the order in which they were first defined, so a macro may use one that is defined after it; `#ifdef` knows
-names only. A line has at most 4095 characters when its macros are replaced, there and here, so that nested macros
-cannot fill the memory.
+The rules are those of GROMACS (`grompp`, manual, "Topology file"). Only whole words are macros. In each line macros are
+replaced once, in the order in which they were first defined, so a macro may use one that is defined after it. `#ifdef`
+takes names only. After replacement a line has at most 4095 characters, as in GROMACS, so that nested macros cannot fill
+the memory.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from typing import TextIO
 from tessera.prepare.errors import InputError, require_file
 
 _LONGEST = 4095  # characters of a line, GROMACS' own limit
-_DEEPEST, _MOST_FILES = 64, 10_000  # files inside files, and files in all
+_DEEPEST, _MOST_FILES = 64, 10_000  # depth of nested files, and number of files
 _WORD = re.compile(r"[A-Za-z0-9_]+")
 _NO_TEXT = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]|[^\S\x00-\x7f]")  # control characters and blanks beyond ASCII
-_FILE_SHIFT = 32  # a place is a file's index and, in the lower bits, a line
+_FILE_SHIFT = 32  # a place is the index of a file and, in the lower bits, a line
 
 
 @dataclass
@@ -33,7 +33,7 @@ class _Open:
     index: int
     folder: Path
     line: int = 0
-    conditions: list[bool | None] = field(default_factory=list)  # None: inside lines that are left out
+    conditions: list[bool | None] = field(default_factory=list)  # None: inside lines that are skipped
 
     @property
     def is_left_out(self) -> bool:
@@ -41,16 +41,16 @@ class _Open:
 
 
 class Preprocessor:
-    """Iterates over (text, place) of each line that holds something; `at` writes a place as `file:line`.
+    """Iterates over (text, place) of each line that is not empty; `at` writes a place as `file:line`.
 
-    Raises `InputError` for a file that is missing, no text or includes itself, and for a directive that is unknown
+    Raises `InputError` for a file that is missing, is no text or includes itself, and for a directive that is unknown
     or incomplete.
     """
 
     def __init__(self, path: str | Path, include: Iterable[Path] = (), defines: Iterable[str] = ()) -> None:
         self._path = require_file(path, "topology file")
         self._include = [*map(Path, include), *_installed()]
-        self._names: list[str] = []  # of the files
+        self._names: list[str] = []  # names of the files
         self._macros: dict[str, tuple[int, str]] = {}  # order of definition, text
         self._odd: set[str] = set()  # macros that are more than one word
         self._count = 0
@@ -65,7 +65,7 @@ class Preprocessor:
 
     @property
     def unused(self) -> list[str]:
-        """Names given from outside that no line has asked for."""
+        """Returns macros of the caller that no line has used."""
         return sorted(self._unused)
 
     def at(self, place: int) -> str:
@@ -80,7 +80,8 @@ class Preprocessor:
                 opened.file.close()
 
     def _joined(self) -> Iterator[tuple[str, int]]:
-        """Lines that end with a backslash go on in the next; what follows a semicolon is a comment."""
+        """Yields lines without comments (from a semicolon on); a line that ends with a backslash is joined with the
+        next."""
         parts: list[str] = []
         place = 0
         for text, where in self._lines():
@@ -203,7 +204,7 @@ class Preprocessor:
         )
 
     def _present(self, text: str, after: int) -> list[tuple[int, str]]:
-        """Macros with a text that stand in `text` and were defined later than `after`."""
+        """Returns the macros in `text` that have a value and were defined later than `after`."""
         macros = self._macros
         words = {word for word in _WORD.findall(text) if word in macros}
         words |= {name for name in self._odd if name in text}
@@ -229,7 +230,7 @@ class Preprocessor:
 
 
 def _installed() -> list[Path]:
-    """Folders in which an installed GROMACS keeps its force fields."""
+    """Returns the folders in which an installed GROMACS has its force fields."""
     folders = [Path(part) for part in os.environ.get("GMXLIB", "").split(os.pathsep) if part]
     if os.environ.get("GMXDATA"):
         folders += [Path(os.environ["GMXDATA"]) / part for part in ("top", "gromacs/top")]

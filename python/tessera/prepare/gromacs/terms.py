@@ -1,4 +1,4 @@
-"""Interactions of a GROMACS topology as terms of ours: nm and kJ/mol become Å and kcal/mol, ½k becomes k."""
+"""Converts interactions of a GROMACS topology to terms: nm and kJ/mol become Å and kcal/mol, and ½k becomes k."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tessera.system.model import FloatArray, IdArray
 _NM = 10.0  # Å
 _C6, _C12 = KJ * _NM**6, KJ * _NM**12
 _SAME_LENGTH = 1e-6  # Å
-#: functions of bonds and constraints that join atoms for nrexcl
+#: functions of bonds and constraints that count as bonds for nrexcl
 _CHEMICAL = {("bonds", 1), ("bonds", 5), ("constraints", 1)}
 # A pair that only repels, or only attracts, is one whose other part cannot be seen: at 1 to 100 Å it is less than
 # 1e-14 of the whole.
@@ -30,7 +30,7 @@ Found = Iterator[tuple[Row, IdArray, IdArray]]  # its lines (m,) and atoms (m,k)
 
 
 def force_field_of_types(types: ForceFieldTypes, names: list[str], rule: str) -> ForceField:
-    """Lennard-Jones of the named types and of every pair of them."""
+    """Returns the Lennard-Jones parameters of the named types and of every pair of them."""
     n = len(names)
     a, b = np.zeros((n, n)), np.zeros((n, n))
     for name in names:
@@ -47,7 +47,7 @@ def force_field_of_types(types: ForceFieldTypes, names: list[str], rule: str) ->
 
 
 class TermGatherer:
-    """Adds the terms of one molecule after the other to a `FlatTopology`."""
+    """Adds the terms of each molecule to a `FlatTopology`."""
 
     def __init__(self, read: Topology, flat: FlatTopology, tables: Tables) -> None:
         self._read = read
@@ -57,7 +57,8 @@ class TermGatherer:
         self._n_lines = 0
 
     def add(self, molecule: Molecule, first: int) -> IdArray:
-        """All terms of a molecule whose atoms begin at `first`. Returns its chemical bonds (m,2), atoms from 0."""
+        """Adds all terms of a molecule, of which atoms begin at `first`. Returns its chemical bonds (m,2), with atoms
+        from 0."""
         joined: list[IdArray] = []
         readers: dict[str, Callable[[Group], Found]] = {
             "bonds": self._bonds,
@@ -75,7 +76,7 @@ class TermGatherer:
                     self._terms.setdefault(kind, []).append((self._n_lines + lines, first + atoms, index))
                 if (section, group.function) in _CHEMICAL:
                     joined.append(group.atoms)
-                elif section == "settles":  # GROMACS counts the first of the two
+                elif section == "settles":  # where there are two, GROMACS takes the first
                     joined.append(np.stack([group.atoms[:, 0], group.atoms[:, 0] + 1], axis=1))
                 last = max(last, int(group.rows.max()) + 1)
             self._n_lines += last
@@ -95,12 +96,12 @@ class TermGatherer:
 
     def _bonds(self, group: Group) -> Found:
         for numbers in self._state_a(group, "bonds"):
-            if group.function == 5:  # joins atoms, and no more
+            if group.function == 5:  # a bond without a force
                 continue
             length, k = numbers
-            # function 6 is a spring between atoms that no bond joins, which no run may hold at its length
+            # Function 6 is a spring between atoms without a bond, which no run may constrain.
             kind = "bond" if group.function == 1 else "urey_bradley"
-            if k:  # a row without a force would stand for a constraint
+            if k:  # a row without a force would represent a constraint
                 yield (kind, (k * KJ / _NM**2 / 2, length * _NM)), group.rows, group.atoms
 
     def _settles(self, group: Group) -> Found:
@@ -119,7 +120,7 @@ class TermGatherer:
         return "bond", (0.0, length * _NM)
 
     def _hold_once(self) -> None:
-        """A pair of atoms that has both a bond and a constraint keeps the bond, if the lengths are the same."""
+        """Removes the constraint of a pair of atoms that has a bond of the same length."""
         table = self._tables["bond"].table()
         parts = self._terms.get("bond", [])
         if all(table[row, 0] for _, _, row in parts):
@@ -156,7 +157,7 @@ class TermGatherer:
                 yield row, group.rows, group.atoms
 
     def _dihedral_row(self, group: Group, numbers: Numbers) -> Row | None:
-        """No row where nothing acts."""
+        """Returns the row of a dihedral, or None where it has no force."""
         if group.function == 2:
             angle, k = numbers
             return ("improper_harmonic", (k * KJ / 2, np.radians(angle))) if k else None
@@ -187,17 +188,17 @@ class TermGatherer:
         yield ("pair_14", (*self._pair_lj(v, w, group), defaults.fudge_qq)), group.rows, group.atoms
 
     def _charge_factors(self, product: float, atoms: IdArray, group: Group) -> FloatArray:
-        """(m,) what the atoms' own charges are multiplied with to give `product`."""
+        """Returns the factors (m,) with which the products of the atoms' charges give `product`."""
         own = self._flat.charge[atoms].prod(axis=1)
         if product != 0 and (own == 0).any():
             raise InputError(
                 f"{self._read.at(group.place)}: a pair has charges of its own and an atom that has none: not supported"
             )
-        # the quotient comes back with rounding in its last digits
+        # The last digits of the quotient have rounding errors.
         return np.round(product / own, 12) if product else np.zeros(len(own))
 
     def _pair_lj(self, v: float, w: float, group: Group) -> tuple[float, float]:
-        """σ and ε of listed pairs."""
+        """Returns σ and ε of listed pairs."""
         defaults = self._read.types.defaults
         assert defaults is not None
         if defaults.rule != 1 and v > 0:
@@ -231,6 +232,6 @@ class TermGatherer:
 
 
 def _ryckaert_bellemans(fourier: Numbers) -> Numbers:
-    """C₀…C₅ of ½[F₁(1 + cos φ) + F₂(1 − cos 2φ) + F₃(1 + cos 3φ) + F₄(1 − cos 4φ)], in cosines of φ − 180°."""
+    """Returns C₀…C₅ of ½[F₁(1 + cos φ) + F₂(1 − cos 2φ) + F₃(1 + cos 3φ) + F₄(1 − cos 4φ)], in cosines of φ − 180°."""
     f1, f2, f3, f4 = fourier
     return f2 + 0.5 * (f1 + f3), 0.5 * (3 * f3 - f1), 4 * f4 - f2, -2 * f3, -4 * f4, 0.0

@@ -1,7 +1,7 @@
-"""Reads a GROMACS topology: the force field's types, each kind of molecule once, and how many there are of each.
+"""Reads a GROMACS topology: the force field's types, each kind of molecule once, and their numbers.
 
-A section that is not understood is refused by its name; one that is understood but holds what Tessera does not have
-(virtual sites, restraints) is refused where a molecule of the system has lines in it.
+An unknown section is refused by its name. A known section that Tessera does not support (virtual sites, restraints) is
+refused where a molecule of the system has lines in it.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from tessera.prepare.gromacs.types import (
 )
 from tessera.system.model import IdArray
 
-#: atoms that the lines of a section name
+#: number of atoms in a line of each section
 ATOMS = {"bonds": 2, "angles": 3, "dihedrals": 4, "constraints": 2, "settles": 1, "pairs": 2, "cmap": 5}
 _TYPES = {"defaults", "atomtypes", "pairtypes", "nonbond_params", "cmaptypes", *TYPES_OF}
-#: parameters of a model that GROMACS no longer has; it passes over them too
+#: parameters of a model that GROMACS no longer has; GROMACS ignores them too
 _PASSED = {"implicit_genborn_params", "implicit_surface_params"}
 _NOT_SUPPORTED = {
     "position_restraints": "position restraints are not supported (is POSRES defined?)",
@@ -73,7 +73,7 @@ _FUNCTIONS = {
 
 @dataclass
 class Lines:
-    """The lines of one section: texts, and the place of each in the files."""
+    """The lines of one section: their texts, and the place of each in the files."""
 
     texts: list[str] = field(default_factory=list)
     places: array[int] = field(default_factory=lambda: array("q"))
@@ -81,7 +81,8 @@ class Lines:
 
 @dataclass
 class Interactions:
-    """Lines of a section: atoms (m,k) from 0, and which of `kinds` each line is: its function and own parameters."""
+    """The lines of a section: atoms (m,k) from 0, and the index of each line in `kinds`, which are functions and a
+    line's own parameters."""
 
     atoms: IdArray
     kind: IdArray  # (m,)
@@ -91,7 +92,7 @@ class Interactions:
 
 @dataclass
 class MoleculeAtoms:
-    """Atoms of one kind of molecule, a list each."""
+    """The atoms of one kind of molecule, with a list for each property."""
 
     type: list[AtomType] = field(default_factory=list)
     name: list[str] = field(default_factory=list)
@@ -103,10 +104,10 @@ class MoleculeAtoms:
 
 @dataclass
 class Molecule:
-    """One kind of molecule: its lines by section, which are read when the system turns out to have it."""
+    """One kind of molecule: its lines by section, which are parsed only if the system has this kind."""
 
     name: str
-    n_exclusion: int  # atoms up to so many bonds apart do not interact
+    n_exclusion: int  # atoms up to this number of bonds apart do not interact
     where: str
     sections: dict[str, Lines] = field(default_factory=dict)
     atoms: MoleculeAtoms = field(default_factory=MoleculeAtoms)
@@ -117,7 +118,7 @@ class Molecule:
 
 
 class Topology:
-    """What a .top says. Raises `InputError` with file and line."""
+    """The content of a .top. Raises `InputError` with file and line."""
 
     def __init__(
         self,
@@ -126,9 +127,10 @@ class Topology:
         defines: Iterable[str] = (),
         takes_state_a: bool = False,
     ) -> None:
-        """`takes_state_a`: a state B of a perturbed topology is passed over; else one that differs is refused."""
+        """Reads the file. `takes_state_a`: the state B of a perturbed topology is ignored; otherwise one that differs
+        is refused."""
         self.types = ForceFieldTypes()
-        self.counts: list[tuple[str, int]] = []  # of [ molecules ]
+        self.counts: list[tuple[str, int]] = []  # names and counts of [ molecules ]
         self._molecules: dict[str, Molecule] = {}
         self._takes_state_a = takes_state_a
         self._lines = Preprocessor(path, include, defines)
@@ -138,7 +140,7 @@ class Topology:
         name = Path(path).name
         if not any(count for _, count in self.counts):
             raise InputError(f"{name} has no molecules: section [ molecules ] is empty or missing")
-        #: one of each kind that the system has, in order of appearance
+        #: each kind that the system has, in order of appearance
         self.molecules = [self._molecules[kind] for kind in dict.fromkeys(k for k, count in self.counts if count)]
         for molecule in self.molecules:
             self._read_molecule(molecule)
@@ -175,22 +177,22 @@ class Topology:
         return found
 
     def _start(self, section: str, place: int) -> Lines | None:
-        """Where the lines of a molecule's section go; nowhere for other sections."""
+        """Returns the list that takes the lines of a molecule's section, or None for other sections."""
         if section in _TYPES:
             if section != "defaults" and self.types.defaults is None:
-                raise InputError(f"{self.at(place)}: section [ {section} ] stands before [ defaults ]")
+                raise InputError(f"{self.at(place)}: section [ {section} ] is before [ defaults ]")
             if self._molecules:
                 raise InputError(
-                    f"{self.at(place)}: section [ {section} ] stands behind the first [ moleculetype ]: the force "
+                    f"{self.at(place)}: section [ {section} ] is after the first [ moleculetype ]: the force "
                     "field's sections come first"
                 )
         if section not in _MOLECULE:
             return None
         if self._last is None:
-            raise InputError(f"{self.at(place)}: section [ {section} ] stands before the first [ moleculetype ]")
+            raise InputError(f"{self.at(place)}: section [ {section} ] is before the first [ moleculetype ]")
         if self.counts:
             raise InputError(
-                f"{self.at(place)}: section [ {section} ] behind [ molecules ]: interactions between molecules are not "
+                f"{self.at(place)}: section [ {section} ] after [ molecules ]: interactions between molecules are not "
                 "supported"
             )
         return self._last.sections.setdefault(section, Lines())
@@ -209,7 +211,7 @@ class Topology:
             if self._has_name:
                 raise InputError(f"{self.at(place)}: the name of the system has one line, this is the second")
             self._has_name = True
-        # what stands before the first section is passed over: GROMACS' own files have a title
+        # Lines before the first section are ignored, because GROMACS' own files have a title there.
 
     def _add_molecule(self, words: list[str], place: int) -> None:
         if len(words) < 2:
@@ -258,7 +260,7 @@ class Topology:
                 f"{self.at(place)}: expected atom {molecule.n_atoms + 1} of {molecule.name}, found {words[0]}"
             )
         kind = self._atom_type(words[1], place)
-        number = words[2] if words[2][-1:].isdigit() else words[2][:-1]  # an insertion code is a letter behind it
+        number = words[2] if words[2][-1:].isdigit() else words[2][:-1]  # without an insertion code (a letter)
         integer_of(words[5], "a charge group", self.at(place))
         numbers = numbers_of(words[6:8], self.at(place))
         atoms = molecule.atoms
@@ -298,14 +300,14 @@ class Topology:
         )
 
     def state_a(self, section: str, function: int, numbers: Numbers, place: int) -> Numbers:
-        """The parameters of state A; refuses a state B that differs."""
+        """Returns the parameters of state A; refuses a state B that differs."""
         size, other = SIZES[section][function]
         if len(numbers) > size and numbers[size:] != numbers[:other] and not self._takes_state_a:
             self._refuse_state_b(place)
         return numbers[:size]
 
     def interactions(self, molecule: Molecule, section: str) -> Interactions:
-        """The lines of a section of a molecule; none where it has none."""
+        """Returns the lines of a section of a molecule; there may be none."""
         lines = molecule.sections.get(section, Lines())
         size = ATOMS[section]
         numbers, code = array("q"), array("q")
@@ -341,7 +343,7 @@ class Topology:
             )
 
     def _kind(self, section: str, words: Names, place: int) -> tuple[int, Numbers]:
-        """Function (1 where none is given) and the line's own parameters."""
+        """Returns the function (1 where none is given) and the line's own parameters."""
         where = self.at(place)
         function = integer_of(words[0], "a function", where) if words else 1
         numbers = numbers_of(words[1:], where)
@@ -355,7 +357,7 @@ class Topology:
                 f"{where}: function {function} of [ {section} ]{f' ({what})' if what else ''} is not supported"
             )
         size, other = SIZES[section][function]
-        # GROMACS fills in half of what a pair of function 2 lacks
+        # GROMACS fills in only some of the parameters that a pair of function 2 lacks.
         expected = {size, size + other} | (set() if (section, function) == ("pairs", 2) else {0})
         if len(numbers) not in expected:
             raise InputError(
@@ -364,7 +366,7 @@ class Topology:
         return function, numbers
 
     def exclusions(self, molecule: Molecule) -> IdArray:
-        """(m,2) pairs of `[ exclusions ]`, atoms from 0."""
+        """Returns the pairs (m,2) of `[ exclusions ]`, with atoms from 0."""
         pairs: list[tuple[int, int]] = []
         lines = molecule.sections.get("exclusions", Lines())
         for text, place in zip(lines.texts, lines.places):
@@ -379,7 +381,7 @@ class Topology:
         return np.array(pairs, np.int64).reshape(-1, 2)
 
     def groups(self, molecule: Molecule, section: str) -> Iterator[Group]:
-        """The lines of a section that take the same parameters, those of types looked up.
+        """Yields the lines of a section in groups with the same parameters, which may be looked up by types.
 
         Every line is in one group. Raises `InputError` for types without parameters.
         """
@@ -411,7 +413,7 @@ class Topology:
         return kind.name if section == "pairs" else kind.bonded
 
     def _default(self, section: str, function: int, names: Names, place: int) -> list[Numbers]:
-        """Parameters that follow from the types."""
+        """Returns the parameters that follow from the types."""
         if section == "pairs":
             pair = self.types.pair_14(names[0], names[1])
             found = [] if pair is None else [pair]
@@ -430,7 +432,7 @@ class Topology:
 
 @dataclass
 class Group:
-    """Lines of a section with the same parameters: their rows (m,) in the section, and their atoms (m,k)."""
+    """The lines of a section with the same parameters: their rows (m,) in the section, and their atoms (m,k)."""
 
     function: int
     numbers: list[Numbers]  # several for a sum of cosines

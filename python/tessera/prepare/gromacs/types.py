@@ -1,4 +1,4 @@
-"""The force field of a GROMACS topology: atom types, and the parameters that interactions take from their types.
+"""Reads the force field of a GROMACS topology: atom types, and the parameters of interactions by types.
 
 Rules of `grompp` (GROMACS manual, "Topology file", and what it does with repeated lines):
 
@@ -27,7 +27,7 @@ from tessera.system.model import FloatArray
 Names = tuple[str, ...]
 Numbers = tuple[float, ...]
 
-#: numbers of the state A and of the state B, by section and function; other functions are not supported
+#: how many numbers states A and B have, by section and function; other functions are not supported
 SIZES: dict[str, dict[int, tuple[int, int]]] = {
     "bonds": {1: (2, 2), 5: (0, 0), 6: (2, 2)},
     "angles": {1: (2, 2), 5: (4, 4)},
@@ -36,7 +36,7 @@ SIZES: dict[str, dict[int, tuple[int, int]]] = {
     "settles": {1: (2, 0)},
     "pairs": {1: (2, 2), 2: (5, 0)},
 }
-#: which interactions a section of types is for, and how many atoms they have
+#: the interactions of each section of types, and their number of atoms
 TYPES_OF = {
     "bondtypes": ("bonds", 2),
     "angletypes": ("angles", 3),
@@ -56,7 +56,7 @@ def is_number(word: str) -> bool:
 
 
 def numbers_of(words: Sequence[str], where: str) -> Numbers:
-    """Raises `InputError` that names the word which is no finite number."""
+    """Returns numbers. Raises `InputError` that names the word that is no finite number."""
     for word in words:
         if not is_number(word):
             hint = " (a macro that is not defined?)" if word[:1].isalpha() else ""
@@ -91,7 +91,8 @@ class AtomType:
 
 
 def read_atom_type(words: Sequence[str], where: str) -> AtomType:
-    """Name, perhaps a bonded type, perhaps an atomic number, mass, charge, particle type, two parameters."""
+    """Reads a name, an optional bonded type, an optional atomic number, mass, charge, particle type and two
+    parameters."""
 
     def is_particle(index: int) -> bool:
         return len(words) > index and len(words[index]) == 1 and words[index].isalpha()
@@ -166,13 +167,13 @@ class _Entry:
 class BondedTypes:
     """The lines of one section of types and one function, in the order of the files."""
 
-    overridden: list[str]  # shared: where a line replaces another one, or repeats it
+    overridden: list[str]  # shared: notes on lines that replace or repeat another one
     entries: list[_Entry] = field(default_factory=list)
-    _of: dict[Names, list[int]] = field(default_factory=dict)  # by names in one direction
-    _first: dict[Names, int] = field(default_factory=dict)  # by names as they stand: twice the entry, +1 if reversed
+    _of: dict[Names, list[int]] = field(default_factory=dict)  # entries by names in one direction
+    _first: dict[Names, int] = field(default_factory=dict)  # by names in their order: twice the entry, +1 if reversed
 
     def add(self, names: Names, numbers: Numbers, where: str, several: bool = False) -> None:
-        """`several`: following lines of the same types are a sum (function 9)."""
+        """Adds a line. `several`: consecutive lines of the same types are a sum (function 9)."""
         same = [self.entries[i] for i in self._of.get(min(names, names[::-1]), [])]
         differing = [entry for entry in same if entry.numbers != numbers]
         if several:
@@ -183,7 +184,7 @@ class BondedTypes:
                     f"from that of {differing[0].where}: GROMACS refuses it too; leave one of them"
                 )
             if len(differing) < len(same):
-                if follows:  # GROMACS counts it once up to 2025.2, twice from 2025.3 on
+                if follows:  # GROMACS counts such a line once up to 2025.2, twice from 2025.3 on
                     self.overridden.append(f"{where} repeats {'-'.join(names)} and is passed over")
                 return
         elif same:
@@ -198,7 +199,8 @@ class BondedTypes:
         self._first.setdefault(names[::-1], 2 * index + 1)
 
     def find(self, names: Names, wildcards: bool = False) -> list[Numbers]:
-        """The parameters, several where a sum of cosines matches; none where nothing does."""
+        """Returns the parameters of the types that match; there are several for a sum of cosines, and none if no type
+        matches."""
         place = self._first.get(names)
         if place is None and wildcards:
             place = self._best(names)
@@ -213,7 +215,7 @@ class BondedTypes:
         return found
 
     def _best(self, names: Names) -> int | None:
-        """The first of the types with the fewest wildcards."""
+        """Returns the first of the matching types with the fewest wildcards."""
         for count in range(1, len(names) + 1):
             patterns = (
                 tuple(_WILD if i in wild else name for i, name in enumerate(names))
@@ -227,7 +229,7 @@ class BondedTypes:
 
 @dataclass(frozen=True)
 class MapType:
-    """A line of `[ cmaptypes ]`: five bonded types, perhaps with residues, and energies (n,n) from −180°."""
+    """A line of `[ cmaptypes ]`: five bonded types, optionally with residues, and energies (n,n) from −180°."""
 
     names: Names
     residues: Names | None
@@ -240,7 +242,7 @@ class MapType:
 
 
 class ForceFieldTypes:
-    """All that stands before the first molecule."""
+    """The sections before the first molecule."""
 
     def __init__(self) -> None:
         self.defaults: Defaults | None = None
@@ -253,7 +255,7 @@ class ForceFieldTypes:
         self._bonded_names = {_WILD}
 
     def read(self, section: str, words: list[str], where: str) -> None:
-        """Take one line of a section of this kind."""
+        """Reads one line of a section of types."""
         if section == "defaults":
             if self.defaults is not None:
                 raise InputError(f"{where}: a second section [ defaults ]: the files of two force fields are mixed")
@@ -268,7 +270,7 @@ class ForceFieldTypes:
             self._add_bonded(section, words, where)
 
     def bonded(self, section: str, function: int) -> BondedTypes:
-        """Types for `bonds`, `angles`, …; functions 1 and 9 of dihedrals are in one list."""
+        """Returns the types for `bonds`, `angles`, …; functions 1 and 9 of dihedrals share one list."""
         key = (section, 1 if section == "dihedrals" and function == 9 else function)
         if key not in self._bonded:
             self._bonded[key] = BondedTypes(self.overridden)
@@ -324,7 +326,7 @@ class ForceFieldTypes:
     def _add_bonded(self, section: str, words: list[str], where: str) -> None:
         kind, size = TYPES_OF[section]
         if kind == "dihedrals" and len(words) > 2 and len(words[2]) == 1 and words[2].isdigit():
-            # two types are the inner atoms of a proper dihedral, the outer ones of an improper
+            # Two types are those of the inner atoms of a proper dihedral, or of the outer atoms of an improper.
             a, b, function_word, *rest = words
             names: Names = (a, _WILD, _WILD, b) if function_word == "2" else (_WILD, a, b, _WILD)
         else:
@@ -333,7 +335,7 @@ class ForceFieldTypes:
             names, function_word, rest = tuple(words[:size]), words[size], words[size + 1 :]
         function = integer_of(function_word, "a function", where)
         if function not in SIZES[kind]:
-            return  # whoever uses it is refused
+            return  # a line that uses it is refused
         self._check_names(names, where)
         numbers = numbers_of(rest, where)
         state_a, state_b = SIZES[kind][function]
@@ -351,15 +353,16 @@ class ForceFieldTypes:
                 raise InputError(f"{where}: no atom of [ atomtypes ] has the bonded type {name}")
 
     def coefficients(self, v: float, w: float) -> tuple[float, float]:
-        """C6 (kJ/mol nm⁶) and C12 (kJ/mol nm¹²) of two numbers as the combination rule means them."""
+        """Returns C6 (kJ/mol nm⁶) and C12 (kJ/mol nm¹²) from two numbers, which are C6, C12 or σ, ε by the combination
+        rule."""
         assert self.defaults is not None
         if self.defaults.rule == 1:
             return v, w
-        # a negative σ stands for a repulsion alone
+        # A negative σ means a pure repulsion.
         return (4 * w * v**6 if v > 0 else 0.0), 4 * w * v**12
 
     def pair(self, first: str, second: str) -> Numbers:
-        """The two numbers of the non-bonded interaction of two atom types."""
+        """Returns the two numbers of the non-bonded interaction of two atom types."""
         found = self.nonbonded.get((min(first, second), max(first, second)))
         if found is not None:
             return found
@@ -371,7 +374,7 @@ class ForceFieldTypes:
         return (-size if v < 0 or x < 0 else size), math.sqrt(w * y)
 
     def pair_14(self, first: str, second: str) -> Numbers | None:
-        """The numbers of a listed pair that gives none; two, or four with another state B."""
+        """Returns the numbers for a listed pair without its own: two, or four with another state B."""
         found = self.pairs.get((min(first, second), max(first, second)))
         assert self.defaults is not None
         if found is not None or not self.defaults.generates_pairs:
