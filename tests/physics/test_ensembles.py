@@ -1,0 +1,268 @@
+"""Tests heat and pressure baths: against integrators in NumPy, on ranks and over restarts, and what they sample."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from numpy.typing import NDArray
+from parallel.runs import Runs, Settings, read_table
+from parallel.samples import sample
+
+import tessera
+from tessera import system as systems
+from tessera.cli import cli
+
+BOLTZMANN = 0.0019872042586408316  # kcal/mol/K
+ACCELERATION = 418.4  # (kcal/mol/Å)/amu in Å/ps²
+
+Array = NDArray[np.float64]
+NPT: Settings = {
+    "dynamics.ensemble": "npt",
+    "dynamics.steps": 60,
+    "dynamics.coupling_every": 5,
+    "dynamics.tau_t": 0.2,
+    "dynamics.tau_p": 1.0,
+    "output.energy_every": 7,
+}
+
+
+@pytest.fixture(scope="module")
+def water(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("water") / "water.tsr"
+    made = CliRunner().invoke(cli, ["make", "water", "--atoms", "3000", "-o", str(path)])
+    assert made.exit_code == 0, made.output
+    return path
+
+
+class Flexible:
+    """Water without constraints, whose forces Tessera computes and an integrator in NumPy moves."""
+
+    def __init__(self, path: Path, **dynamics: Any) -> None:
+        settings: dict[str, Any] = {
+            "interactions": {"cutoff": 9.0, "switch": 8.0},
+            "parallel": {"precision": "double"},
+            "dynamics": {
+                "constraints": "none",
+                "com_removal_every": 0,
+                "timestep": 0.5,
+                "coupling_every": 1,
+                **dynamics,
+            },
+        }
+        self.simulation = tessera.Simulation(path, settings)
+        self._of_forces = tessera.Simulation(path, {**settings, "dynamics": {"constraints": "none", "seed": 1}})
+        self.mass = systems.read(path).atom_field("mass")[:, None]
+        self.x, self.v = self.simulation.positions, self.simulation.velocities
+        self.dt = 0.0005  # ps
+
+    def acceleration(self) -> Array:
+        self._of_forces.positions = self.x
+        return ACCELERATION * self._of_forces.forces / self.mass
+
+    def kinetic(self) -> float:
+        return float(0.5 * (self.mass * self.v**2).sum()) / ACCELERATION
+
+    def error(self) -> float:
+        """Returns the greatest distance from where the engine has the atoms, Å."""
+        away = (self.simulation.positions - self.x) / np.diag(self.simulation.box)
+        return float(np.abs((away - np.rint(away)) * np.diag(self.simulation.box)).max())
+
+
+def test_nose_hoover_chains_follow_their_equations(water: Path) -> None:
+    """Integrates the chain with many small steps of the equations of motion, instead of the engine's factors."""
+    system = Flexible(water, ensemble="nvt", thermostat="nose-hoover", temperature=350.0, tau_t=0.05)
+    n, kt = 3 * len(system.x), BOLTZMANN * 350.0
+    q = kt * 0.05**2 * np.array([n, 1.0, 1.0])
+    eta = np.zeros(3)
+
+    def half_of_the_bath() -> None:
+        """Midpoint rule in 200 parts for the logarithm of the velocities' scale and for the chain."""
+        nonlocal eta
+        kinetic, scale, part = system.kinetic(), 0.0, 0.5 * system.dt / 200
+
+        def rates(eta: Array, scale: float) -> tuple[Array, float]:
+            twice = 2 * kinetic * np.exp(2 * scale)
+            force = np.array([twice - n * kt, q[0] * eta[0] ** 2 - kt, q[1] * eta[1] ** 2 - kt]) / q
+            force[:2] -= eta[:2] * eta[1:]
+            return force, -eta[0]
+
+        for _ in range(200):
+            first, rate = rates(eta, scale)
+            first, rate = rates(eta + 0.5 * part * first, scale + 0.5 * part * rate)
+            eta, scale = eta + part * first, scale + part * rate
+        system.v = system.v * np.exp(scale)
+
+    acceleration = system.acceleration()
+    for _ in range(20):
+        half_of_the_bath()
+        system.v += 0.5 * system.dt * acceleration
+        system.x += system.dt * system.v
+        acceleration = system.acceleration()
+        system.v += 0.5 * system.dt * acceleration
+        half_of_the_bath()
+    system.simulation.step(20)
+    assert system.error() < 1e-5
+    assert abs(eta[0]) > 0.1, "the bath has acted"
+
+
+def philox(counter: list[Array], key: tuple[int, int]) -> list[Array]:
+    """Returns the four words of Philox4x32-10 (J. K. Salmon et al., SC'11) for arrays of counters."""
+    c = [np.asarray(word, np.uint64) for word in counter]
+    k0, k1 = key
+    mask = np.uint64(0xFFFFFFFF)
+    for _ in range(10):
+        first, second = c[0] * np.uint64(0xD2511F53), c[2] * np.uint64(0xCD9E8D57)
+        c = [
+            (second >> np.uint64(32)) ^ c[1] ^ np.uint64(k0),
+            second & mask,
+            (first >> np.uint64(32)) ^ c[3] ^ np.uint64(k1),
+            first & mask,
+        ]
+        k0, k1 = (k0 + 0x9E3779B9) & 0xFFFFFFFF, (k1 + 0xBB67AE85) & 0xFFFFFFFF
+    return c
+
+
+def normals(n: int, step: int, seed: int) -> Array:
+    """Returns (n, 3) normal deviates of the heat bath in a step, by atom id."""
+    ids = np.arange(n, dtype=np.uint64)
+    zero = np.zeros_like(ids)
+    words = philox([ids, zero, zero + np.uint64(step), zero + np.uint64(2 << 16)], (seed, 0))
+    uniform = [(word.astype(float) + 0.5) / 2.0**32 for word in words]
+    radius = [np.sqrt(-2 * np.log(uniform[i])) for i in (0, 2)]
+    angle = [2 * np.pi * uniform[i] for i in (1, 3)]
+    return np.stack([radius[0] * np.cos(angle[0]), radius[0] * np.sin(angle[0]), radius[1] * np.cos(angle[1])], axis=1)
+
+
+def test_langevin_follows_its_splitting(water: Path) -> None:
+    system = Flexible(water, ensemble="nvt", thermostat="langevin", temperature=350.0, tau_t=0.05, seed=11)
+    decay = np.exp(-system.dt / 0.05)
+    sigma = np.sqrt((1 - decay**2) * BOLTZMANN * 350.0 * ACCELERATION / system.mass)
+    acceleration = system.acceleration()
+    for step in range(1, 21):
+        system.v += 0.5 * system.dt * acceleration
+        system.x += 0.5 * system.dt * system.v
+        system.v = decay * system.v + sigma * normals(len(system.x), step, 11)
+        system.x += 0.5 * system.dt * system.v
+        acceleration = system.acceleration()
+        system.v += 0.5 * system.dt * acceleration
+    system.simulation.step(20)
+    assert system.error() < 1e-5
+
+
+@pytest.mark.parametrize(
+    "baths",
+    [
+        {"thermostat": "bussi", "barostat": "c-rescale"},
+        {"thermostat": "langevin", "barostat": "c-rescale", "coupling": "semi-isotropic"},
+        {"thermostat": "nose-hoover", "barostat": "berendsen", "coupling": "anisotropic"},
+    ],
+    ids=lambda baths: "-".join(baths.values()),
+)
+def test_bits_on_ranks_and_over_restarts(runs: Runs, mpi: str, baths: dict[str, str]) -> None:
+    settings: Settings = {**NPT, **{f"dynamics.{key}": value for key, value in baths.items()}}
+    alone = runs.run(sample("peptide"), settings)
+    assert len(set(alone.table["box_a"])) > 5
+    path = runs.run_file(sample("peptide"), settings)
+    runs.start(path, "--set", "dynamics.steps=32", mpi=mpi, ranks=2)
+    found = runs.start(path, "--restart", mpi=mpi, ranks=3)
+    assert found.hash == alone.hash
+    assert (found.folder / "energy.csv").read_text() == (alone.folder / "energy.csv").read_text()
+
+
+@pytest.mark.parametrize("kind", ["dcd", "h5md"])
+def test_trajectories_hold_the_changing_box(runs: Runs, kind: str) -> None:
+    settings: Settings = {**NPT, "output.trajectory": kind, "output.trajectory_every": 7}
+    found = runs.run(sample("peptide"), settings)
+    edges = np.stack([found.table[name] for name in ("box_a", "box_b", "box_c")], axis=1)[:-1]
+    if kind == "dcd":
+        mdtraj = pytest.importorskip("mdtraj")
+        with mdtraj.formats.DCDTrajectoryFile(str(found.folder / "trajectory.dcd")) as file:
+            boxes = file.read()[1]
+    else:
+        h5py = pytest.importorskip("h5py")
+        with h5py.File(found.folder / "trajectory.h5md") as file:
+            boxes = file["/cell_lengths"][:]
+    assert np.allclose(boxes, edges, atol=1e-4)
+
+
+def test_the_conserved_quantity_and_the_columns(runs: Runs) -> None:
+    settings: Settings = {**NPT, "dynamics.steps": 400, "dynamics.temperature": 330.0, "output.energy_every": 10}
+    table = runs.run(sample("peptide"), settings).table
+    moved = np.ptp(table["total"])
+    assert np.ptp(table["conserved"]) < 0.05 * moved
+    volume = table["box_a"] * table["box_b"] * table["box_c"]
+    assert np.allclose(table["density"] * volume, table["density"][0] * volume[0], rtol=1e-6)
+    at_constant_energy = runs.run(sample("peptide"), {"dynamics.steps": 20, "output.energy_every": 10}).table
+    assert np.array_equal(at_constant_energy["conserved"], at_constant_energy["total"])
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"dynamics.ensemble": "npt", "dynamics.temperature": 0.0}, "dynamics.temperature is 0 K"),
+        ({"dynamics.ensemble": "npt", "dynamics.surface_tension": 5.0}, 'needs dynamics.coupling = "semi-isotropic"'),
+        ({"dynamics.ensemble": "nvt", "dynamics.tau_t": 0.0}, "dynamics.tau_t"),
+        ({"dynamics.ensemble": "nvt", "dynamics.thermostat": "nose"}, 'did you mean "nose-hoover"'),
+    ],
+)
+def test_wrong_settings(runs: Runs, settings: Settings, said: str) -> None:
+    found = runs.run(sample("peptide"), settings, check=False)
+    assert found.process.returncode != 0
+    assert said in found.process.stderr
+
+
+def test_a_pressure_needs_a_box(runs: Runs) -> None:
+    settings: Settings = {"dynamics.ensemble": "npt", "interactions.electrostatics": "cut"}
+    found = runs.run(sample("tripeptide"), settings, check=False)
+    assert found.process.returncode != 0
+    assert "the system has no box whose size could follow a pressure" in found.process.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("thermostat", ["bussi", "nose-hoover", "langevin"])
+def test_the_kinetic_energy_has_its_distribution(runs: Runs, water: Path, thermostat: str) -> None:
+    """The kinetic energy of N degrees of freedom has the mean N kT/2 and the variance N (kT)²/2."""
+    settings: Settings = {
+        "dynamics.ensemble": "nvt",
+        "dynamics.thermostat": thermostat,
+        "dynamics.tau_t": 0.1,
+        "dynamics.temperature": 310.0,
+        "dynamics.timestep": 2.0,
+        "dynamics.steps": 60000,
+        "output.energy_every": 50,
+    }
+    found = runs.run(water, settings, threads=2, timeout=3000)
+    kinetic = read_table(found.folder / "energy.csv")["kinetic"][200:]
+    n, kt = found.report["results"]["degrees_of_freedom"], BOLTZMANN * 310.0
+    # 1,000 samples, of which perhaps every second is independent.
+    assert kinetic.mean() == pytest.approx(0.5 * n * kt, rel=0.006)
+    assert kinetic.var() == pytest.approx(0.5 * n * kt**2, rel=0.2)
+
+
+@pytest.mark.slow
+def test_two_pressures_give_the_ratio_of_their_ensembles(runs: Runs, water: Path) -> None:
+    """ln P₁(V)/P₂(V) is linear in V with the slope −(P₁−P₂)/kT (M. R. Shirts, J. Chem. Theory Comput. 9, 909, 2013)."""
+    volumes = []
+    for pressure in (1.0, 300.0):
+        settings: Settings = {
+            "dynamics.ensemble": "npt",
+            "dynamics.temperature": 300.0,
+            "dynamics.tau_t": 0.5,
+            "dynamics.tau_p": 0.5,
+            "dynamics.pressure": pressure,
+            "dynamics.timestep": 2.0,
+            "dynamics.steps": 100000,
+            "output.energy_every": 50,
+        }
+        table = read_table(runs.run(water, settings, threads=2, timeout=3000).folder / "energy.csv")
+        volumes.append((table["box_a"] * table["box_b"] * table["box_c"])[400:])
+    kt = BOLTZMANN * 300.0
+    # Both volumes are nearly normal with one variance: the slope is the difference of the means over it.
+    variance = 0.5 * (volumes[0].var() + volumes[1].var())
+    slope = (volumes[0].mean() - volumes[1].mean()) / variance
+    expected = (300.0 - 1.0) / 69476.95457 / kt
+    assert slope == pytest.approx(expected, rel=0.2)
