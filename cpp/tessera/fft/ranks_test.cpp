@@ -2,6 +2,7 @@
 // than there is work, ranks on one host or on many. Points and spectra must be those of one rank, bit for bit.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <complex>
 #include <numbers>
@@ -73,6 +74,14 @@ Outcome<Real, Points> run(const Plan& plan, const std::vector<std::string>& host
     options.exchange = exchange;
     options.wires = comm::wires_of_ranks(comm, "").wires;
     Transform<Real> transform(plan, comm, threads, options);
+    const auto names = transform.exchanges();
+    const auto reads_from = [&](int peer) {
+      return hosts[static_cast<std::size_t>(peer)] == hosts[static_cast<std::size_t>(comm.rank())];
+    };
+    if (std::all_of(names.begin(), names.end(),
+                    [](const auto& name) { return name == "pairwise" || name == "alltoall"; }))
+      EXPECT_EQ(planned_bytes<Real>(plan, comm.rank(), reads_from, options),
+                static_cast<std::int64_t>(transform.bytes()));
     Field<Points> input{transform.input_box(), points.fields};
     Field<std::complex<Real>> spectrum{transform.spectrum_box(), points.fields};
     for (int field = 0; field < points.fields; ++field)

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -37,6 +38,10 @@ class Reshape {
 
   /// Learns where other ranks leave what they send to this one. Collective; is called once, before all that follows.
   void connect(Exchanges& exchanges, int tag, MemoryPlan& memory);
+
+  /// Counts the memory that connect() will allocate where ranks exchange in pairs. `shares_with(peer)`: whether this
+  /// rank reads what the peer sends in the peer's memory.
+  void count_incoming(const std::function<bool(int)>& shares_with, MemoryPlan& memory) const;
 
   /// The exchange that is used: "pairwise", "alltoall", "direct" or "gathered".
   const std::string& name() const { return name_; }

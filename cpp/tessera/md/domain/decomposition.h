@@ -75,6 +75,8 @@ struct HaloPlan {
 };
 
 HaloPlan plan_halo(const Decomposition& decomposition, int rank);
+/// How many cells are in that layer, whoever owns them. O(1).
+std::int64_t n_halo_cells(const CellGrid& grid, const IndexBox& brick);
 
 /// Cells of the halo of a rank, and those of them that ranks of other hosts hold.
 struct HaloCells {

@@ -12,4 +12,7 @@ std::unique_ptr<PairSum> make_cluster_scheme(const PairData& data);
 /// exact_pairs.h over the same list: the oracle, and what precision = "double" runs.
 std::unique_ptr<PairSum> make_reference_scheme(const PairData& data);
 
+PairBytes plan_cluster_scheme(const PairCounts& counts, const PairSettings& settings);
+PairBytes plan_reference_scheme(const PairCounts& counts, const PairSettings& settings);
+
 }  // namespace tessera::md::pair

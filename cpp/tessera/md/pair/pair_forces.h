@@ -1,6 +1,8 @@
 // Non-bonded forces of a rank: its atoms as kernels see them, how long a list lasts, and the scheme that sums.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -18,6 +20,16 @@ struct ListSettings {
   double timestep = 0.002;  // ps
   double most_reach = 1.5;  // Å
 };
+
+/// How far an atom may go from where it was listed, Å, by its last step (Å) and by how much its velocity may turn out
+/// different: `typical` is the root mean square of all steps, `mobility` is by mass (hydrogen 1).
+/// Figures: docs/decisions/0010.
+inline float reach_of(const ListSettings& list, float stride, float typical, float mobility) {
+  return std::min(static_cast<float>(list.most_reach),
+                  static_cast<float>(list.steps) * (0.8f * stride + 2.0f * typical * mobility));
+}
+/// By mass, amu.
+inline float mobility_of(double mass) { return static_cast<float>(std::min(1.0, 1 / std::cbrt(mass))); }
 
 class PairForces {
  public:
@@ -57,6 +69,8 @@ class PairForces {
   TailIntegral tail() const;
   /// Beside those of the scheme.
   std::size_t bytes() const;
+  /// The same with so many slots and ExcludedClusters::partners.
+  static std::int64_t planned_bytes(std::int64_t slots, std::int64_t excluded_partners);
 
  private:
   /// Of a cluster's atoms, Å relative to the cell's centre.

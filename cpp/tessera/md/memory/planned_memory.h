@@ -1,0 +1,24 @@
+// The memory that a rank will need, as a pure function of the plan: of a system that no machine at hand could hold, and
+// of 65,536 ranks without any. What depends on where atoms are is what evenly spread atoms would have.
+#pragma once
+
+#include <vector>
+
+#include "tessera/md/memory/memory_use.h"
+#include "tessera/md/memory/system_contents.h"
+#include "tessera/md/plan.h"
+
+namespace tessera::md {
+
+/// What Engine::memory() will say on a rank that has so many threads. Fields of atoms and external forces are not in
+/// it. Cost: O(ranks).
+std::vector<MemoryUse> planned_memory(const SystemContents& system, const EngineSettings& settings, const Plan& plan,
+                                      int rank, int threads);
+
+std::int64_t total_bytes(const std::vector<MemoryUse>& uses);
+
+/// The rank that will need most, of a few: those with most cells, the largest part of the mesh, the largest part of its
+/// spectrum, or most of all these together. Cost: O(ranks).
+int find_largest_rank(const SystemContents& system, const EngineSettings& settings, const Plan& plan, int threads);
+
+}  // namespace tessera::md
