@@ -218,7 +218,7 @@ std::string explain(const ExplainRequest& request) {
       layout.least_cells, layout.most_cells, imbalance, layout.most_halo_cells, layout.most_peers);
   if (!layout.mesh.empty()) text += fmt::format("  {}\n", layout.mesh);
   const auto bytes = static_cast<double>(layout.memory.bytes());
-  text += fmt::format("  the largest rank needs {:.0f} MB\n  {}\n", bytes / 1e6,
+  text += fmt::format("  the largest rank needs {:.1f} MB\n  {}\n", bytes / 1e6,
                       memory_text(layout.memory, std::llround(layout.atoms_of_largest)));
   auto& predicted = result["predicted"];
   predicted = {{"bytes_per_atom", bytes / std::max(1.0, layout.atoms_of_largest)}, {"megabytes_a_rank", bytes / 1e6}};

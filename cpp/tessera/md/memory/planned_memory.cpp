@@ -1,8 +1,9 @@
 #include "tessera/md/memory/planned_memory.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
+#include <numeric>
+#include <utility>
 
 #include "tessera/base/units.h"
 #include "tessera/md/domain/slot_map.h"
@@ -179,30 +180,37 @@ std::int64_t total_bytes(const std::vector<MemoryUse>& uses) {
 }
 
 int find_largest_rank(const SystemContents& system, const EngineSettings& settings, const Plan& plan, int threads) {
-  std::array<std::vector<double>, 3> sizes;  // by rank: cells, mesh points, waves
-  for (int rank = 0; rank < plan.bricks.ranks(); ++rank) {
-    const auto& brick = plan.bricks.brick(rank);
-    sizes[0].push_back(static_cast<double>(brick.size() + domain::n_halo_cells(plan.bricks.grid(), brick)));
-    if (!plan.mesh) continue;
-    sizes[1].push_back(static_cast<double>(plan.mesh->padded[static_cast<std::size_t>(rank)].size()));
-    sizes[2].push_back(static_cast<double>(plan.mesh->transform.spectrum()[static_cast<std::size_t>(rank)].size()));
-  }
-  std::vector<double> together(sizes[0].size(), 0);  // each in units of its greatest
-  std::vector<int> candidates;
-  const auto add_largest = [&](const std::vector<double>& size) {
-    candidates.push_back(static_cast<int>(std::max_element(size.begin(), size.end()) - size.begin()));
+  constexpr std::size_t most_planned = 32;
+  std::vector<double> size(static_cast<std::size_t>(plan.bricks.ranks()), 0);  // by rank
+  const auto add = [&](auto&& part) {
+    std::vector<double> parts;
+    for (int rank = 0; rank < plan.bricks.ranks(); ++rank) parts.push_back(static_cast<double>(part(rank)));
+    const double greatest = std::max(1.0, *std::max_element(parts.begin(), parts.end()));
+    for (std::size_t rank = 0; rank < size.size(); ++rank) size[rank] += parts[rank] / greatest;
   };
-  for (const auto& size : sizes) {
-    if (size.empty()) continue;
-    add_largest(size);
-    const double greatest = size[static_cast<std::size_t>(candidates.back())];
-    for (std::size_t rank = 0; rank < size.size(); ++rank) together[rank] += size[rank] / greatest;
-  }
-  add_largest(together);
-  return *std::max_element(candidates.begin(), candidates.end(), [&](int a, int b) {
-    return total_bytes(planned_memory(system, settings, plan, a, threads)) <
-           total_bytes(planned_memory(system, settings, plan, b, threads));
+  const auto at = [](const std::vector<IndexBox>& boxes, int rank) { return boxes[static_cast<std::size_t>(rank)]; };
+  add([&](int rank) {
+    const auto& brick = plan.bricks.brick(rank);
+    return brick.size() + domain::n_halo_cells(plan.bricks.grid(), brick);
   });
+  if (plan.mesh) {
+    add([&](int rank) { return at(plan.mesh->padded, rank).size(); });
+    add([&](int rank) { return at(plan.mesh->transform.spectrum(), rank).size(); });
+  }
+  std::vector<int> ranks(size.size());
+  std::iota(ranks.begin(), ranks.end(), 0);
+  const auto n_planned = std::min(most_planned, ranks.size());
+  std::partial_sort(
+      ranks.begin(), ranks.begin() + static_cast<std::ptrdiff_t>(n_planned), ranks.end(), [&](int a, int b) {
+        return std::pair(-size[static_cast<std::size_t>(a)], a) < std::pair(-size[static_cast<std::size_t>(b)], b);
+      });
+  int largest = ranks.front();
+  std::int64_t most = 0;
+  for (std::size_t i = 0; i < n_planned; ++i) {
+    const auto bytes = total_bytes(planned_memory(system, settings, plan, ranks[i], threads));
+    if (bytes > most) most = bytes, largest = ranks[i];
+  }
+  return largest;
 }
 
 }  // namespace tessera::md

@@ -17,8 +17,7 @@ std::vector<MemoryUse> planned_memory(const SystemContents& system, const Engine
 
 std::int64_t total_bytes(const std::vector<MemoryUse>& uses);
 
-/// The rank that will need most, of a few: those with most cells, the largest part of the mesh, the largest part of its
-/// spectrum, or most of all these together. Cost: O(ranks).
+/// The rank that will need most, of the 32 with the most cells and parts of the mesh together. Cost: O(ranks).
 int find_largest_rank(const SystemContents& system, const EngineSettings& settings, const Plan& plan, int threads);
 
 }  // namespace tessera::md
