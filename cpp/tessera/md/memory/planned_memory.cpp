@@ -180,7 +180,7 @@ std::int64_t total_bytes(const std::vector<MemoryUse>& uses) {
 }
 
 int find_largest_rank(const SystemContents& system, const EngineSettings& settings, const Plan& plan, int threads) {
-  constexpr std::size_t most_planned = 32;
+  constexpr std::size_t least_planned = 16, most_work = std::size_t{1} << 20;  // work: ranks planned × all ranks
   std::vector<double> size(static_cast<std::size_t>(plan.bricks.ranks()), 0);  // by rank
   const auto add = [&](auto&& part) {
     std::vector<double> parts;
@@ -199,7 +199,7 @@ int find_largest_rank(const SystemContents& system, const EngineSettings& settin
   }
   std::vector<int> ranks(size.size());
   std::iota(ranks.begin(), ranks.end(), 0);
-  const auto n_planned = std::min(most_planned, ranks.size());
+  const auto n_planned = std::min(ranks.size(), std::max(least_planned, most_work / ranks.size()));
   std::partial_sort(
       ranks.begin(), ranks.begin() + static_cast<std::ptrdiff_t>(n_planned), ranks.end(), [&](int a, int b) {
         return std::pair(-size[static_cast<std::size_t>(a)], a) < std::pair(-size[static_cast<std::size_t>(b)], b);

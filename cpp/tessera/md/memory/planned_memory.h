@@ -11,13 +11,14 @@
 namespace tessera::md {
 
 /// What Engine::memory() will say on a rank that has so many threads. Fields of atoms and external forces are not in
-/// it. Cost: O(ranks).
+/// it. Ranks that the plan's line puts on one host read the parts of the mesh from each other's memory. Cost: O(ranks).
 std::vector<MemoryUse> planned_memory(const SystemContents& system, const EngineSettings& settings, const Plan& plan,
                                       int rank, int threads);
 
 std::int64_t total_bytes(const std::vector<MemoryUse>& uses);
 
-/// The rank that will need most, of the 32 with the most cells and parts of the mesh together. Cost: O(ranks).
+/// The rank that will need most: of up to 1,024 ranks, of all of them; of more, of those with the most cells and parts
+/// of the mesh together, at least 16. Cost: that of a million pairs of ranks, then O(ranks).
 int find_largest_rank(const SystemContents& system, const EngineSettings& settings, const Plan& plan, int threads);
 
 }  // namespace tessera::md
