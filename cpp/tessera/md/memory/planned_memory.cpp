@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
-#include <utility>
 
 #include "tessera/base/units.h"
 #include "tessera/md/domain/slot_map.h"
@@ -181,34 +179,40 @@ std::int64_t total_bytes(const std::vector<MemoryUse>& uses) {
 
 int find_largest_rank(const SystemContents& system, const EngineSettings& settings, const Plan& plan, int threads) {
   constexpr std::size_t least_planned = 16, most_work = std::size_t{1} << 20;  // work: ranks planned × all ranks
-  std::vector<double> size(static_cast<std::size_t>(plan.bricks.ranks()), 0);  // by rank
-  const auto add = [&](auto&& part) {
-    std::vector<double> parts;
-    for (int rank = 0; rank < plan.bricks.ranks(); ++rank) parts.push_back(static_cast<double>(part(rank)));
-    const double greatest = std::max(1.0, *std::max_element(parts.begin(), parts.end()));
-    for (std::size_t rank = 0; rank < size.size(); ++rank) size[rank] += parts[rank] / greatest;
-  };
-  const auto at = [](const std::vector<IndexBox>& boxes, int rank) { return boxes[static_cast<std::size_t>(rank)]; };
-  add([&](int rank) {
+  const auto cells_of = [&](int rank) {
     const auto& brick = plan.bricks.brick(rank);
-    return brick.size() + domain::n_halo_cells(plan.bricks.grid(), brick);
-  });
-  if (plan.mesh) {
-    add([&](int rank) { return at(plan.mesh->padded, rank).size(); });
-    add([&](int rank) { return at(plan.mesh->transform.spectrum(), rank).size(); });
+    return static_cast<double>(brick.size() + domain::n_halo_cells(plan.bricks.grid(), brick));
+  };
+  // All but the mesh goes about with cells; the transform with the boxes of its stages, whose rows fill cache lines.
+  const auto first = planned_memory(system, settings, plan, 0, threads);
+  const double bytes_a_cell = static_cast<double>(total_bytes(first) - first.back().bytes) / std::max(1.0, cells_of(0));
+  std::vector<double> size;  // by rank, about
+  for (int rank = 0; rank < plan.bricks.ranks(); ++rank) {
+    constexpr std::int64_t value = 2 * sizeof(float), line = 64 / value;
+    double bytes = bytes_a_cell * cells_of(rank);
+    if (plan.mesh) {
+      bytes += static_cast<double>(plan.mesh->padded[static_cast<std::size_t>(rank)].size()) * value;
+      for (const auto& stage : plan.mesh->transform.stages) {
+        const auto& box = stage.boxes[static_cast<std::size_t>(rank)];
+        const auto rows = box.extent(0) * box.extent(1);
+        bytes += static_cast<double>(rows * ((box.extent(2) + line - 1) / line * line) * value);
+      }
+    }
+    size.push_back(bytes);
   }
-  std::vector<int> ranks(size.size());
-  std::iota(ranks.begin(), ranks.end(), 0);
-  const auto n_planned = std::min(ranks.size(), std::max(least_planned, most_work / ranks.size()));
-  std::partial_sort(
-      ranks.begin(), ranks.begin() + static_cast<std::ptrdiff_t>(n_planned), ranks.end(), [&](int a, int b) {
-        return std::pair(-size[static_cast<std::size_t>(a)], a) < std::pair(-size[static_cast<std::size_t>(b)], b);
-      });
-  int largest = ranks.front();
-  std::int64_t most = 0;
+  // Many ranks of a large machine look the same: some of the largest are planned, from anywhere among them.
+  const auto most_work_allows = std::max(least_planned, most_work / size.size());
+  const double near = size.size() <= most_work_allows ? 0 : 0.98 * *std::max_element(size.begin(), size.end());
+  std::vector<int> ranks;
+  for (std::size_t rank = 0; rank < size.size(); ++rank)
+    if (size[rank] >= near) ranks.push_back(static_cast<int>(rank));
+  const auto n_planned = std::min(ranks.size(), most_work_allows);
+  int largest = 0;
+  std::int64_t most = -1;
   for (std::size_t i = 0; i < n_planned; ++i) {
-    const auto bytes = total_bytes(planned_memory(system, settings, plan, ranks[i], threads));
-    if (bytes > most) most = bytes, largest = ranks[i];
+    const int rank = ranks[i * ranks.size() / n_planned];
+    const auto bytes = total_bytes(planned_memory(system, settings, plan, rank, threads));
+    if (bytes > most) most = bytes, largest = rank;
   }
   return largest;
 }

@@ -17,8 +17,8 @@ std::vector<MemoryUse> planned_memory(const SystemContents& system, const Engine
 
 std::int64_t total_bytes(const std::vector<MemoryUse>& uses);
 
-/// The rank that will need most: of up to 1,024 ranks, of all of them; of more, of those with the most cells and parts
-/// of the mesh together, at least 16. Cost: that of a million pairs of ranks, then O(ranks).
+/// The rank that will need most: of up to 1,024 ranks, of all of them; of more, of at least 16 that are about the
+/// largest, within about a tenth. Cost: that of a million pairs of ranks, then O(ranks).
 int find_largest_rank(const SystemContents& system, const EngineSettings& settings, const Plan& plan, int threads);
 
 }  // namespace tessera::md
