@@ -86,7 +86,7 @@ struct Workspace {
   std::unique_ptr<bool[]> streams;  // which of these go past the caches
 };
 
-/// Where the first of two transforms' messages may still be read while the second is on its way.
+/// Whether what is sent forward and what is sent backward have places of their own.
 bool are_sent_apart(const Plan& plan, const TransformOptions& options, std::size_t complex_size) {
   const Index3& n = plan.problem.grid;
   return n[0] * n[1] * n[2] * options.fields * static_cast<std::int64_t>(complex_size) <= apart_bytes * plan.ranks();

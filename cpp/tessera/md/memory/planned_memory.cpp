@@ -60,10 +60,11 @@ RankCounts count_on_rank(const MeanCell& cell, const domain::CellGrid& grid, con
 
 /// The clusters of a rank that pairs of its list begin with, in units of those of a cell.
 ///
-/// A pair counts to the rank that owns the cell in the middle, so its first cluster may also be in a cell next to the
-/// brick. `reach`: how far centres of clusters are apart at most. Along each edge the nearest cell that such a cluster
-/// has pairs with is its own where it is within the brick, the next one from above the brick, and the one after that
-/// from below, of which half of the shell has no pairs along x from above.
+/// A pair belongs to the rank that owns the cell in the middle between its cells, so its first cluster may also stand
+/// in a cell next to the brick. Along an edge that is the cell above the brick, whose partners are one or two cells
+/// below it, or the cell below the brick, whose partners are two cells above it; along x no cell has partners below it.
+/// A cluster counts where the nearest face of such a partner is closer than `reach`, the greatest distance of the
+/// centres of two clusters that are listed (Å).
 double cells_of_rows(const domain::CellGrid& grid, const IndexBox& brick, double reach) {
   enum Place : int { within, above, below };
   constexpr int points = 8;  // along each edge
