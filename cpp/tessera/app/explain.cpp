@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -21,6 +22,7 @@
 #include "tessera/machine/orders.h"
 #include "tessera/machine/survey/machine_file.h"
 #include "tessera/md/domain/decomposition.h"
+#include "tessera/md/memory/planned_memory.h"
 #include "tessera/md/pair/cluster_distance.h"
 #include "tessera/md/pme/plan.h"
 
@@ -40,13 +42,15 @@ struct RankLayout {
   md::CellPlan cells;
   std::int64_t least_cells = 0, most_cells = 0, most_halo_cells = 0;
   std::size_t most_peers = 0;
+  Memory memory;                           // of the rank that needs most
+  double atoms_of_largest = 0;             // on that rank
   std::string mesh;                        // empty: none
   Decision order;                          // of ranks
   Decision transform;                      // of the mesh
   std::optional<double> exchange_seconds;  // of its transforms in a step, on the map that is given
 };
 
-RankLayout plan_layout(const model::System& system, const md::EngineSettings& settings, int ranks) {
+RankLayout plan_layout(const model::System& system, const md::EngineSettings& settings, int ranks, int threads) {
   RankLayout layout;
   const auto& file = settings.machine_file;
   const auto wires =
@@ -74,18 +78,22 @@ RankLayout plan_layout(const model::System& system, const md::EngineSettings& se
   for (const auto& brick : plan.bricks.bricks()) {
     layout.least_cells = std::min(layout.least_cells, brick.size());
     layout.most_cells = std::max(layout.most_cells, brick.size());
+    layout.most_halo_cells = std::max(layout.most_halo_cells, md::domain::n_halo_cells(layout.cells.grid, brick));
   }
-  // The halo of the ranks with the largest bricks; a few stand for all on large machines.
+  // The neighbours of the ranks with the largest bricks; a few stand for all on large machines.
   int looked_at = 0;
   for (int rank = 0; rank < ranks && looked_at < 64; ++rank) {
     if (plan.bricks.brick(rank).size() != layout.most_cells) continue;
     ++looked_at;
-    const auto halo = md::domain::plan_halo(plan.bricks, rank);
-    std::int64_t cells = 0;
-    for (const auto& peer : halo.peers) cells += static_cast<std::int64_t>(peer.receive.size());
-    layout.most_halo_cells = std::max(layout.most_halo_cells, cells);
-    layout.most_peers = std::max(layout.most_peers, halo.peers.size());
+    layout.most_peers = std::max(layout.most_peers, md::domain::plan_halo(plan.bricks, rank).peers.size());
   }
+  const auto contents = md::contents_of(system, settings);
+  const int largest = md::find_largest_rank(contents, settings, plan, threads);
+  for (const auto& use : md::planned_memory(contents, settings, plan, largest, threads))
+    layout.memory.owners.push_back({std::string(use.owner), use.bytes});
+  layout.atoms_of_largest = static_cast<double>(system.n_atoms()) *
+                            static_cast<double>(plan.bricks.brick(largest).size()) /
+                            static_cast<double>(layout.cells.grid.size());
   if (plan.mesh) layout.mesh = plan.mesh->summary();
   while (layout.mesh.ends_with('\n')) layout.mesh.pop_back();
   return layout;
@@ -180,7 +188,7 @@ std::string explain(const ExplainRequest& request) {
   const auto system = read_system(config.input.system);
   const auto settings = plan_settings(config, system);
   const int threads = request.threads > 0 ? request.threads : static_cast<int>(config.parallel.threads);
-  const auto layout = plan_layout(system, settings, request.ranks);
+  const auto layout = plan_layout(system, settings, request.ranks, threads);
   const auto choices = list_choices(config, system, settings, layout);
   const auto machine = machine::describe_this_host();
   const double atoms = static_cast<double>(system.n_atoms());
@@ -209,6 +217,12 @@ std::string explain(const ExplainRequest& request) {
       "  a rank owns {} to {} cells (largest over mean {:.2f}), has up to {} halo cells from {} neighbours\n",
       layout.least_cells, layout.most_cells, imbalance, layout.most_halo_cells, layout.most_peers);
   if (!layout.mesh.empty()) text += fmt::format("  {}\n", layout.mesh);
+  const auto bytes = static_cast<double>(layout.memory.bytes());
+  text += fmt::format("  the largest rank needs {:.1f} MB\n  {}\n", bytes / 1e6,
+                      memory_text(layout.memory, std::llround(layout.atoms_of_largest)));
+  auto& predicted = result["predicted"];
+  predicted = {{"bytes_per_atom", bytes / std::max(1.0, layout.atoms_of_largest)}, {"megabytes_a_rank", bytes / 1e6}};
+  for (const auto& owner : layout.memory.owners) predicted["memory"][owner.name] = owner.bytes;
   text += "\nchoices\n";
   for (const auto& choice : choices)
     text += fmt::format("  {:<17} {}\n  {:<17} because: {}\n", choice.what, choice.value, "", choice.why);
@@ -218,46 +232,36 @@ std::string explain(const ExplainRequest& request) {
     // measured yet, so communication is left out and said to be.
     const auto comm = comm::Communicator::world();
     ThreadPool pool(threads);
-    const auto measured = run_trial(config, system, settings, read_coordinates(config.input.system, 0, 1), comm, pool,
-                                    request.measured_steps);
-    Memory memory;
-    for (const auto& use : measured.memory) memory.owners.push_back({std::string(use.owner), use.bytes});
-    const double bytes_per_atom = static_cast<double>(memory.bytes()) / atoms;
+    const double measured = run_trial(config, system, settings, read_coordinates(config.input.system, 0, 1), comm, pool,
+                                      request.measured_steps);
     const double share = static_cast<double>(layout.most_cells) / static_cast<double>(layout.cells.grid.size());
     const auto crowding = find_crowding(request, threads, settings.machine_file);
     const double exchange_seconds = layout.exchange_seconds.value_or(0);
-    const double seconds = measured.seconds_a_step * share * crowding.most + exchange_seconds;
+    const double seconds = measured * share * crowding.most + exchange_seconds;
     const double ns_per_day = config.dynamics.timestep * 1e-3 * 86400 / seconds;
-    const double halo_share =
-        static_cast<double>(layout.most_cells + layout.most_halo_cells) / static_cast<double>(layout.cells.grid.size());
-    const double bytes = bytes_per_atom * atoms * std::min(1.0, halo_share);
     const double frame = 12 * atoms;
     const double frames = config.output.trajectory_every > 0
                               ? static_cast<double>(config.dynamics.steps / config.output.trajectory_every + 1)
                               : 0;
-    result["predicted"] = {{"ms_per_step", 1e3 * seconds},
-                           {"ns_per_day", ns_per_day},
-                           {"ranks_and_threads_per_core", crowding.most},
-                           {"measured_ms_per_step_one_rank", 1e3 * measured.seconds_a_step},
-                           {"bytes_per_atom", bytes_per_atom},
-                           {"megabytes_a_rank", bytes / 1e6},
-                           {"trajectory_megabytes", frame * frames / 1e6},
-                           {"checkpoint_megabytes", 44 * atoms / 1e6},
-                           {"transform_exchange_ms", 1e3 * exchange_seconds},
-                           {"includes_communication", false}};
-    for (const auto& owner : memory.owners) result["predicted"]["memory"][owner.name] = owner.bytes;
+    predicted.update({{"ms_per_step", 1e3 * seconds},
+                      {"ns_per_day", ns_per_day},
+                      {"ranks_and_threads_per_core", crowding.most},
+                      {"measured_ms_per_step_one_rank", 1e3 * measured},
+                      {"trajectory_megabytes", frame * frames / 1e6},
+                      {"checkpoint_megabytes", 44 * atoms / 1e6},
+                      {"transform_exchange_ms", 1e3 * exchange_seconds},
+                      {"includes_communication", false}});
     text += fmt::format(
         "\nprediction (from {} steps on one rank of this machine: {:.1f} ms each)\n"
-        "  {:.1f} ms a step, {:.2f} ns/day{}; {:.0f} MB on the largest rank\n"
-        "  {}\n"
+        "  {:.1f} ms a step, {:.2f} ns/day{}\n"
         "  {} steps take {}; trajectory {:.1f} MB, each checkpoint {:.1f} MB\n"
         "  {}communication is not in it{}\n",
-        request.measured_steps, 1e3 * measured.seconds_a_step, 1e3 * seconds, ns_per_day,
+        request.measured_steps, 1e3 * measured, 1e3 * seconds, ns_per_day,
         crowding.most > 1 || request.cores_per_node > 0 || !settings.machine_file.empty()
             ? fmt::format(" ({})", crowding.text)
             : "",
-        bytes / 1e6, memory_text(memory, system.n_atoms()), grouped(config.dynamics.steps),
-        duration_text(seconds * static_cast<double>(config.dynamics.steps)), frame * frames / 1e6, 44 * atoms / 1e6,
+        grouped(config.dynamics.steps), duration_text(seconds * static_cast<double>(config.dynamics.steps)),
+        frame * frames / 1e6, 44 * atoms / 1e6,
         layout.exchange_seconds
             ? fmt::format("{:.2f} ms of a step go into exchanges of the transforms; other ", 1e3 * exchange_seconds)
             : "",

@@ -21,8 +21,8 @@ void sort_by_time(Trials& trials) {
 
 }  // namespace
 
-TimedRun run_trial(const RunConfig& config, const model::System& system, const md::EngineSettings& settings,
-                   const CoordinateBlock& block, const comm::Communicator& comm, ThreadPool& threads, int steps) {
+double run_trial(const RunConfig& config, const model::System& system, const md::EngineSettings& settings,
+                 const CoordinateBlock& block, const comm::Communicator& comm, ThreadPool& threads, int steps) {
   auto drawn_anew = config;
   drawn_anew.dynamics.velocities = Velocities::generate;
   Simulation simulation(system, drawn_anew, settings, comm, threads);
@@ -32,7 +32,7 @@ TimedRun run_trial(const RunConfig& config, const model::System& system, const m
   simulation.step(steps, false);
   double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   comm.all_reduce_max(std::span(&seconds, 1));
-  return {seconds / steps, simulation.engine().memory()};
+  return seconds / steps;
 }
 
 std::vector<SchemeTrial> try_pair_schemes(const RunConfig& config, const model::System& system,
@@ -43,8 +43,8 @@ std::vector<SchemeTrial> try_pair_schemes(const RunConfig& config, const model::
     // Schemes of more precision than asked for are no rivals.
     if (scheme.precision != settings.precision || !scheme.serves(settings.precision, settings.pair.function)) continue;
     settings.pair_scheme = scheme.name;
-    const auto trial = run_trial(config, system, settings, block, comm, threads, trial_steps);
-    trials.push_back({settings.pair_scheme, 1000 * trial.seconds_a_step});
+    const double seconds = run_trial(config, system, settings, block, comm, threads, trial_steps);
+    trials.push_back({settings.pair_scheme, 1000 * seconds});
   }
   sort_by_time(trials);
   return trials;
@@ -71,7 +71,7 @@ std::vector<SplitTrial> try_splits(const RunConfig& config, const model::System&
   constexpr double widest = 1.7, hopeless = 1.2, near = 1.15;  // of the first cut-off, of the best time
   const auto time = [&](const md::pme::Split& split) {
     const auto its_settings = with_split(config, system, split, settings.pair_scheme);
-    return 1000 * run_trial(config, system, its_settings, block, comm, threads, trial_steps).seconds_a_step;
+    return 1000 * run_trial(config, system, its_settings, block, comm, threads, trial_steps);
   };
   const md::pme::Split first{settings.pair.range(), settings.pme_grid};
   std::vector<SplitTrial> trials{{first, time(first)}};

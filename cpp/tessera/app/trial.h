@@ -12,14 +12,10 @@
 
 namespace tessera::app {
 
-struct TimedRun {
-  double seconds_a_step = 0;          // of the slowest rank
-  std::vector<md::MemoryUse> memory;  // of this rank
-};
-
-/// Runs so many steps from this rank's share of the start, with velocities drawn anew. Collective.
-TimedRun run_trial(const RunConfig& config, const model::System& system, const md::EngineSettings& settings,
-                   const CoordinateBlock& block, const comm::Communicator& comm, ThreadPool& threads, int steps);
+/// Runs so many steps from this rank's share of the start, with velocities drawn anew; returns seconds a step of the
+/// slowest rank. Collective.
+double run_trial(const RunConfig& config, const model::System& system, const md::EngineSettings& settings,
+                 const CoordinateBlock& block, const comm::Communicator& comm, ThreadPool& threads, int steps);
 
 struct SchemeTrial {
   std::string scheme;

@@ -3,6 +3,7 @@
 // for bit.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <complex>
 #include <numbers>
@@ -74,6 +75,14 @@ Outcome<Real, Points> run(const TransformPlan& plan, const std::vector<std::stri
     options.exchange = exchange;
     options.wires = comm::wires_of_ranks(comm, "").wires;
     Transform<Real> transform(plan, comm, threads, options);
+    const auto names = transform.exchanges();
+    const auto reads_from = [&](int peer) {
+      return hosts[static_cast<std::size_t>(peer)] == hosts[static_cast<std::size_t>(comm.rank())];
+    };
+    if (std::all_of(names.begin(), names.end(),
+                    [](const auto& name) { return name == "pairwise" || name == "alltoall"; }))
+      EXPECT_EQ(planned_bytes<Real>(plan, comm.rank(), reads_from, options),
+                static_cast<std::int64_t>(transform.bytes()));
     Field<Points> input{transform.input_box(), points.fields};
     Field<std::complex<Real>> spectrum{transform.spectrum_box(), points.fields};
     for (int field = 0; field < points.fields; ++field)

@@ -108,6 +108,12 @@ std::optional<collectives::MessagePlan> Reshape::agree_on_plan(const Exchanges& 
   return plan_blocks(exchanges, list);
 }
 
+void Reshape::count_incoming(const std::function<bool(int)>& shares_with, MemoryPlan& memory) const {
+  for (const auto& part : receives_)
+    for (const auto& piece : part.pieces)
+      if (!shares_with(part.peer)) memory.take(piece.box, incoming, memory.incoming, value_size_);
+}
+
 void Reshape::connect(Exchanges& exchanges, int tag, MemoryPlan& memory) {
   tag_ = tag;
   if (is_moving_ && (exchanges.name == "collectives" || exchanges.name == "auto"))

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -38,6 +39,10 @@ class Reshape {
   /// Learns where other ranks leave what they send to this one. Collective; must be called once, before all functions
   /// below.
   void connect(Exchanges& exchanges, int tag, MemoryPlan& memory);
+
+  /// Counts the memory that connect() will allocate if ranks exchange in pairs. `shares_with(peer)` tells whether this
+  /// rank reads what the peer sends in the peer's memory.
+  void count_incoming(const std::function<bool(int)>& shares_with, MemoryPlan& memory) const;
 
   /// Returns the exchange in use: "pairwise", "alltoall", "direct" or "gathered".
   const std::string& name() const { return name_; }

@@ -86,6 +86,90 @@ struct Workspace {
   std::unique_ptr<bool[]> streams;  // which of these are written past the caches
 };
 
+/// Whether what is sent forward and what is sent backward have places of their own.
+bool are_sent_apart(const TransformPlan& plan, const TransformOptions& options, std::size_t complex_size) {
+  const Index3& n = plan.problem.grid;
+  return n[0] * n[1] * n[2] * options.fields * static_cast<std::int64_t>(complex_size) <= apart_bytes * plan.ranks();
+}
+
+/// The reshapes before, between and after the stages, of forward or of backward.
+template <class Real>
+std::vector<Reshape> make_reshapes(const TransformPlan& plan, std::size_t rank, bool is_forward, MemoryPlan& memory) {
+  std::vector<Reshape> reshapes;
+  const auto add = [&](const Redistribution& move) {
+    reshapes.emplace_back(plan.problem.grid, move, static_cast<int>(rank),
+                          move.components * static_cast<std::int64_t>(sizeof(Real)), reshapes.empty(),
+                          reshapes.size() == plan.stages.size(), memory);
+  };
+  if (!is_forward) add({plan.spectrum(), plan.spectrum(), 2});
+  for (const auto& move : is_forward ? plan.forward() : plan.backward()) add(move);
+  if (is_forward) add({plan.spectrum(), plan.spectrum(), 2});
+  return reshapes;
+}
+
+/// The passes of one stage, of which only directions and boxes are known yet; none where nothing is swept.
+template <class Real>
+std::vector<Pass<Real>> split_into_passes(const Stage& stage, std::size_t rank, bool is_forward) {
+  std::vector<Pass<Real>> passes;
+  IndexBox box = is_forward ? stage.boxes[rank] : stage.swept[rank];
+  const IndexBox last = is_forward ? stage.swept[rank] : stage.boxes[rank];
+  auto directions = stage.sweeps;
+  if (!is_forward) std::reverse(directions.begin(), directions.end());
+  for (std::size_t i = 0; i < directions.size();) {
+    const bool is_pair = directions[i] != 0 && i + 1 < directions.size() && directions[i + 1] != 0;
+    auto& pass = passes.emplace_back();
+    pass.before = box;
+    for (const std::size_t end = i + (is_pair ? 2 : 1); i < end; ++i) {
+      pass.directions.push_back(directions[i]);
+      box.upper[static_cast<std::size_t>(directions[i])] = last.upper[static_cast<std::size_t>(directions[i])];
+    }
+    pass.after = box;
+  }
+  return passes;
+}
+
+/// Where values, complex ones, stand after a pass that is not the last of its stage: in the caller's arrays if they fit
+/// there. `at`: which stage of forward or of backward.
+template <class Real>
+Block place_between_passes(const TransformPlan& plan, const TransformOptions& options, std::size_t rank, bool is_forward,
+                           std::size_t at, const Pass<Real>& pass, MemoryPlan& memory) {
+  const IndexBox& spectrum = plan.spectrum()[rank];
+  if (pass.after == spectrum) {
+    if (is_forward && at + 1 == plan.stages.size()) return whole_array(spectrum, user_output);
+    if (!is_forward && at == 0 && options.spoils_spectrum) return whole_array(spectrum, user_input);
+  }
+  return memory.take(pass.after, local, memory.local, static_cast<std::int64_t>(sizeof(std::complex<Real>)));
+}
+
+/// What a transform holds once the memory of both directions is planned.
+std::int64_t bytes_of(const MemoryPlan& forward, const MemoryPlan& backward) {
+  return std::max(forward.local, backward.local) + std::max(forward.incoming, backward.incoming) +
+         std::max(forward.outgoing, backward.outgoing);
+}
+
+template <class Real>
+std::int64_t planned_bytes(const TransformPlan& plan, int rank_number, const std::function<bool(int)>& reads_from,
+                           const TransformOptions& options) {
+  const auto rank = static_cast<std::size_t>(rank_number);
+  const auto shares_with = [&](int peer) {
+    return options.shares_memory && options.exchange != "alltoall" && reads_from(peer);
+  };
+  MemoryPlan memory[2] = {{options.fields}, {options.fields}};
+  for (const bool is_forward : {true, false}) {
+    auto& mine = memory[is_forward ? 0 : 1];
+    if (!is_forward && are_sent_apart(plan, options, sizeof(std::complex<Real>))) mine.outgoing = memory[0].outgoing;
+    for (const auto& reshape : make_reshapes<Real>(plan, rank, is_forward, mine))
+      reshape.count_incoming(shares_with, mine);
+    const std::size_t n = plan.stages.size();
+    for (std::size_t i = 0; i < n; ++i) {
+      const auto passes = split_into_passes<Real>(plan.stages[is_forward ? i : n - 1 - i], rank, is_forward);
+      for (std::size_t p = 0; p + 1 < passes.size(); ++p)
+        place_between_passes(plan, options, rank, is_forward, i, passes[p], mine);
+    }
+  }
+  return bytes_of(memory[0], memory[1]);
+}
+
 template <class Real>
 struct Transform<Real>::Implementation {
   Implementation(const TransformPlan& given, const comm::Communicator& communicator, ThreadPool& pool,
@@ -104,13 +188,11 @@ struct Transform<Real>::Implementation {
       backward_lines.emplace_back(is_real ? LineKind::real_backward : LineKind::backward, n);
     }
     MemoryPlan forward_memory{options.fields}, backward_memory{options.fields};
-    make_reshapes(true, forward_memory);
-    const Index3& n = plan.problem.grid;
-    if (n[0] * n[1] * n[2] * options.fields * static_cast<std::int64_t>(sizeof(Complex)) <= apart_bytes * comm.size()) {
-      are_apart = true;
-      backward_memory.outgoing = forward_memory.outgoing;
-    }
-    make_reshapes(false, backward_memory);
+    forward.reshapes = make_reshapes<Real>(plan, rank, true, forward_memory);
+    are_apart = are_sent_apart(plan, options, sizeof(Complex));
+    if (are_apart) backward_memory.outgoing = forward_memory.outgoing;
+    backward.is_forward = false;
+    backward.reshapes = make_reshapes<Real>(plan, rank, false, backward_memory);
     shared.emplace(comm, static_cast<std::size_t>(std::max(forward_memory.outgoing, backward_memory.outgoing)),
                    !options.shares_memory);
     const bool is_large = is_beyond_caches(
@@ -122,9 +204,7 @@ struct Transform<Real>::Implementation {
     const auto own = [](std::int64_t size) { return AlignedBuffer<std::byte>(size); };
     local_values = own(std::max(forward_memory.local, backward_memory.local));
     incoming_values = own(std::max(forward_memory.incoming, backward_memory.incoming));
-    bytes = static_cast<std::size_t>(std::max(forward_memory.local, backward_memory.local) +
-                                     std::max(forward_memory.incoming, backward_memory.incoming) +
-                                     std::max(forward_memory.outgoing, backward_memory.outgoing));
+    bytes = static_cast<std::size_t>(bytes_of(forward_memory, backward_memory));
     std::vector<std::byte*> all(static_cast<std::size_t>(first_peer + comm.size()));
     all[local] = local_values.data();
     all[outgoing] = shared->mine();
@@ -144,19 +224,6 @@ struct Transform<Real>::Implementation {
       planes.emplace_back(plane_bytes);
       memories[static_cast<std::size_t>(i)][plane] = planes.back().data();
     }
-  }
-
-  void make_reshapes(bool is_forward, MemoryPlan& memory) {
-    Pipeline<Real>& pipeline = is_forward ? forward : backward;
-    pipeline.is_forward = is_forward;
-    const auto add = [&](const Redistribution& move) {
-      pipeline.reshapes.emplace_back(plan.problem.grid, move, comm.rank(),
-                                     move.components * static_cast<std::int64_t>(sizeof(Real)),
-                                     pipeline.reshapes.empty(), pipeline.reshapes.size() == plan.stages.size(), memory);
-    };
-    if (!is_forward) add({plan.spectrum(), plan.spectrum(), 2});
-    for (const auto& move : is_forward ? plan.forward() : plan.backward()) add(move);
-    if (is_forward) add({plan.spectrum(), plan.spectrum(), 2});
   }
 
   /// Tells whether points, spectrum and intermediate values of all ranks of this host exceed its caches. The next pass
@@ -188,22 +255,7 @@ struct Transform<Real>::Implementation {
 
   std::vector<Pass<Real>> passes_of(const Pipeline<Real>& pipeline, const Stage& stage, std::size_t at,
                                     MemoryPlan& memory) {
-    std::vector<Pass<Real>> passes;
-    IndexBox box = pipeline.is_forward ? stage.boxes[rank] : stage.swept[rank];
-    const IndexBox last = pipeline.is_forward ? stage.swept[rank] : stage.boxes[rank];
-    auto directions = stage.sweeps;
-    if (!pipeline.is_forward) std::reverse(directions.begin(), directions.end());
-    for (std::size_t i = 0; i < directions.size();) {
-      const bool is_pair = directions[i] != 0 && i + 1 < directions.size() && directions[i + 1] != 0;
-      auto& pass = passes.emplace_back();
-      pass.before = box;
-      for (const std::size_t end = i + (is_pair ? 2 : 1); i < end; ++i) {
-        pass.directions.push_back(directions[i]);
-        box.upper[static_cast<std::size_t>(directions[i])] = last.upper[static_cast<std::size_t>(directions[i])];
-      }
-      pass.after = box;
-    }
-
+    auto passes = split_into_passes<Real>(stage, rank, pipeline.is_forward);
     std::vector<Block> sources = pipeline.reshapes[at].sources();
     const auto& targets = pipeline.reshapes[at + 1].targets();
     if (passes.empty()) {
@@ -216,25 +268,13 @@ struct Transform<Real>::Implementation {
       auto& pass = passes[i];
       const bool is_last = i + 1 == passes.size();
       std::vector<Block> next = targets;
-      if (!is_last) next = {intermediate(pipeline, at, pass, memory)};
+      if (!is_last) next = {place_between_passes(plan, options, rank, pipeline.is_forward, at, pass, memory)};
       if (exchanges->is_large)
         for (auto& block : next) block.streams = true;
       add_sweeps(pipeline, pass, sources, next);
       sources = std::move(next);
     }
     return passes;
-  }
-
-  /// Returns the block for the (complex) values between two passes of a stage: in the caller's arrays if they fit
-  /// there.
-  Block intermediate(const Pipeline<Real>& pipeline, std::size_t at, const Pass<Real>& pass, MemoryPlan& memory) const {
-    const bool is_first = at == 0, is_last = at + 2 == pipeline.reshapes.size();
-    const IndexBox& spectrum = plan.spectrum()[rank];
-    if (pass.after == spectrum) {
-      if (pipeline.is_forward && is_last) return whole_array(spectrum, user_output);
-      if (!pipeline.is_forward && is_first && options.spoils_spectrum) return whole_array(spectrum, user_input);
-    }
-    return memory.take(pass.after, local, memory.local, static_cast<std::int64_t>(sizeof(Complex)));
   }
 
   void add_sweeps(const Pipeline<Real>& pipeline, Pass<Real>& pass, const std::vector<Block>& sources,
@@ -452,6 +492,8 @@ void Transform<Real>::backward(std::span<Complex> spectrum, std::span<Complex> o
   implementation_->run(implementation_->backward, spectrum.data(), output.data());
 }
 
+template std::int64_t planned_bytes<float>(const TransformPlan&, int, const std::function<bool(int)>&, const TransformOptions&);
+template std::int64_t planned_bytes<double>(const TransformPlan&, int, const std::function<bool(int)>&, const TransformOptions&);
 template class Transform<float>;
 template class Transform<double>;
 

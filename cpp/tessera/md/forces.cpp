@@ -46,6 +46,7 @@ void Forces::rebuild() {
     group.force.assign(3 * at(domain_.n_slots()), 0);  // resize() would take more room than that
     for (auto& force : group.of_thread) force.resize(at(domain_.n_slots()));
   }
+  if (groups_.size() > 1) total_.assign(3 * at(domain_.n_slots()), 0);
   pair_.rebuild();
   mesh_.rebuild(pair_.charge());
   external_.rebuild();
@@ -218,9 +219,9 @@ std::vector<MemoryUse> Forces::memory() const {
   const auto use = [](std::string_view owner, std::size_t bytes) {
     return MemoryUse{owner, static_cast<std::int64_t>(bytes)};
   };
-  return {use("forces", forces), use("pairs: atoms as kernels see them", pair_.bytes()),
-          use("pairs: list", pair_.sum().list_bytes()), use("pairs: forces by thread", pair_.sum().other_bytes()),
-          use("mesh", mesh_.bytes())};
+  return {use(memory_owners::forces, forces), use(memory_owners::pair_atoms, pair_.bytes()),
+          use(memory_owners::pair_list, pair_.sum().list_bytes()),
+          use(memory_owners::pair_forces, pair_.sum().other_bytes()), use(memory_owners::mesh, mesh_.bytes())};
 }
 
 }  // namespace tessera::md

@@ -11,6 +11,7 @@
 #include "tessera/md/bonded/tables.h"
 #include "tessera/md/energies.h"
 #include "tessera/md/external/external_sum.h"
+#include "tessera/md/memory/memory_use.h"
 #include "tessera/md/pair/pair_forces.h"
 #include "tessera/md/phases.h"
 #include "tessera/md/plan.h"
@@ -18,12 +19,6 @@
 #include "tessera/md/topology.h"
 
 namespace tessera::md {
-
-/// Bytes by who holds them.
-struct MemoryUse {
-  std::string_view owner;
-  std::int64_t bytes;
-};
 
 class Forces {
  public:

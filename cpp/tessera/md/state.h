@@ -76,6 +76,8 @@ struct State : GlobalState {
   std::vector<AtomField> fields;
 
   std::size_t bytes() const;
+  /// The same with so many slots and no fields.
+  static std::size_t planned_bytes(std::int64_t slots, std::int64_t owned_slots);
 };
 
 }  // namespace tessera::md

@@ -180,6 +180,23 @@ std::size_t Topology::bytes() const {
   return n;
 }
 
+Topology::MoleculeSize Topology::molecule_size(std::size_t molecule) const {
+  MoleculeSize size;
+  const auto& index = index_[molecule];
+  std::vector<bool> is_bonded(at(system_.templates[molecule].n_atoms()), false);
+  model::for_each_kind([&](auto kind) {
+    const auto& terms = system_.templates[molecule].terms[kind];
+    for (const auto term : index.keyed[kind].term)
+      for (const auto atom : terms.atoms[at(term)]) is_bonded[at(atom)] = true;
+    const bonded::TermListOf<decltype(kind)> list;
+    const auto bytes_a_term = sizeof(list.slots[0]) + sizeof(list.parameter[0]);
+    size.bytes += static_cast<std::int64_t>(index.keyed[kind].term.size() * bytes_a_term);
+  });
+  size.bytes += static_cast<std::int64_t>(index.group_atoms.size() * sizeof(std::int32_t));
+  size.bonded_atoms = std::count(is_bonded.begin(), is_bonded.end(), true);
+  return size;
+}
+
 double group_radius(const model::System& system) {
   double longest = 0;
   for (const auto& molecule : system.templates) {

@@ -33,6 +33,12 @@ class Topology {
   std::int64_t n_constraints() const { return n_constraints_; }  // of the whole system
   std::int64_t n_groups() const { return n_groups_; }            // of the whole system
   std::size_t bytes() const;
+  /// What one molecule of a template adds to the lists.
+  struct MoleculeSize {
+    std::int64_t bytes = 0;
+    std::int64_t bonded_atoms = 0;  // that have bonded terms
+  };
+  MoleculeSize molecule_size(std::size_t molecule) const;
 
  private:
   /// Lists the terms of one kind of one template, by key atom (compressed rows).

@@ -235,6 +235,12 @@ HaloPlan plan_halo(const Decomposition& decomposition, int rank) {
   return plan;
 }
 
+std::int64_t n_halo_cells(const CellGrid& grid, const IndexBox& brick) {
+  std::int64_t with_halo = 1;
+  for (int d = 0; d < 3; ++d) with_halo *= std::min(brick.extent(d) + 2, grid.n[static_cast<std::size_t>(d)]);
+  return brick.is_empty() ? 0 : with_halo - brick.size();
+}
+
 HaloCells count_halo(const Decomposition& decomposition, int rank, const std::vector<int>& host_of_rank) {
   HaloCells count;
   for (const auto& peer : plan_halo(decomposition, rank).peers) {

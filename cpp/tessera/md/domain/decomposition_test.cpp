@@ -264,6 +264,7 @@ TEST(PlanHalo, OtherHostsComeFirst) {
     EXPECT_TRUE(was_near);
     const auto counted = count_halo(plan, rank, host);
     EXPECT_EQ(counted.all, all);
+    EXPECT_EQ(n_halo_cells(plan.grid(), plan.brick(rank)), all);
     EXPECT_EQ(counted.from_other_hosts, from_others);
   }
 }
@@ -278,7 +279,10 @@ TEST(Decomposition, OneCellARank) {
   for (const auto& n : {Index3{2, 2, 2}, Index3{4, 4, 4}, Index3{2, 4, 8}}) {
     const auto grid = grid_of(n);
     const auto plan = plan_decomposition(grid, static_cast<int>(grid.size()));
-    for (const auto& brick : plan.bricks()) EXPECT_EQ(brick.size(), 1);
+    for (int rank = 0; rank < plan.ranks(); ++rank) {
+      EXPECT_EQ(plan.brick(rank).size(), 1);
+      EXPECT_EQ(n_halo_cells(grid, plan.brick(rank)), count_halo(plan, rank, plan.host_of_rank()).all);
+    }
   }
 }
 

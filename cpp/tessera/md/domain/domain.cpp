@@ -356,9 +356,13 @@ void Domain::exchange_halo_structure() {
       cell_begin[at(c) + 1] = cell_begin[at(c)] + received[n][at(k)];
     }
   const auto slots = at(cell_begin.back()) * cluster_size;
-  state_.id.resize(slots);
-  state_.position.resize(slots);
-  state_.velocity.resize(slots);
+  const auto make_room = [&](auto& values) {
+    values.reserve(slots);  // resize() alone may take twice that
+    values.resize(slots);
+  };
+  make_room(state_.id);
+  make_room(state_.position);
+  make_room(state_.velocity);
   start_halo(state_.id, structure_tag);
   finish();
   start_halo(state_.velocity, structure_tag);

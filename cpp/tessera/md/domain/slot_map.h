@@ -14,7 +14,7 @@ class SlotMap {
  public:
   /// Removes all entries.
   void reset(std::size_t expected) {
-    const std::size_t capacity = std::bit_ceil(expected + expected / 3 + 16);  // at most three quarters full
+    const std::size_t capacity = capacity_for(expected);
     slots_.assign(capacity, -1);
     shift_ = 64 - std::countr_zero(capacity / ids_together);
   }
@@ -37,9 +37,13 @@ class SlotMap {
   /// Prefetches the cache line that find() or insert() will read first.
   void prefetch(std::int64_t id) const { __builtin_prefetch(slots_.data() + place(id)); }
   std::size_t bytes() const { return slots_.capacity() * sizeof(std::int32_t); }
+  static std::size_t planned_bytes(std::size_t expected) { return capacity_for(expected) * sizeof(std::int32_t); }
 
  private:
   static constexpr std::size_t ids_together = 4;
+  static std::size_t capacity_for(std::size_t expected) {
+    return std::bit_ceil(expected + expected / 3 + 16);  // at most three quarters full
+  }
   std::size_t place(std::int64_t id) const {
     const auto i = static_cast<std::uint64_t>(id);
     return (((i / ids_together) * 0x9E3779B97F4A7C15ull) >> shift_) * ids_together + i % ids_together;

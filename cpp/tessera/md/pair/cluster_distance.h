@@ -21,11 +21,16 @@ struct ClusterBounds {
   std::vector<float> reach;
 
   void resize(std::size_t clusters) {
+    const auto make_room = [&](std::vector<float>& values) {
+      values.reserve(clusters + 16);  // resize() alone may take twice that
+      values.resize(clusters + 16);
+    };
     for (auto* faces : {&lower, &upper})
-      for (auto& face : *faces) face.resize(clusters + 16);
-    reach.resize(clusters + 16);
+      for (auto& face : *faces) make_room(face);
+    make_room(reach);
   }
   std::size_t bytes() const { return 7 * reach.capacity() * sizeof(float); }
+  static double planned_bytes(double clusters) { return 7 * (clusters + 16) * static_cast<double>(sizeof(float)); }
 };
 
 /// Lists the cells that a cell's clusters are paired with: their clusters, the vectors to them and boxes around their

@@ -188,4 +188,20 @@ std::unique_ptr<PairSum> make_cluster_scheme(const PairData& data) { return std:
 
 std::unique_ptr<PairSum> make_reference_scheme(const PairData& data) { return std::make_unique<ReferenceSum>(data); }
 
+PairBytes plan_reference_scheme(const PairCounts& counts, const PairSettings& /*settings*/) {
+  PairBytes bytes;
+  bytes.list = counts.rows * sizeof(Row) + counts.masked_pairs * sizeof(MaskedEntry) +
+               (counts.cluster_pairs - counts.masked_pairs) * sizeof(PairEntry);
+  bytes.other = static_cast<double>(PairLister::planned_bytes(counts.slots / cluster_size, counts.cells));
+  bytes.slots_of_thread = counts.slots_near_share;
+  return bytes;
+}
+
+PairBytes plan_cluster_scheme(const PairCounts& counts, const PairSettings& settings) {
+  auto bytes = plan_reference_scheme(counts, settings);
+  bytes.other += counts.threads * counts.slots / cluster_size * sizeof(ClusterForces);
+  bytes.slots_of_thread = 0;  // it sums its own buffers
+  return bytes;
+}
+
 }  // namespace tessera::md::pair

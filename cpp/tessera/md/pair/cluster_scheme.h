@@ -14,4 +14,7 @@ std::unique_ptr<PairSum> make_cluster_scheme(const PairData& data);
 /// "double".
 std::unique_ptr<PairSum> make_reference_scheme(const PairData& data);
 
+PairBytes plan_cluster_scheme(const PairCounts& counts, const PairSettings& settings);
+PairBytes plan_reference_scheme(const PairCounts& counts, const PairSettings& settings);
+
 }  // namespace tessera::md::pair

@@ -83,7 +83,7 @@ void PairForces::rebuild() {
       const auto& v = data_.domain.state().velocity[at(s)];
       const Vec3 velocity = {static_cast<double>(v.x), static_cast<double>(v.y), static_cast<double>(v.z)};
       stride_[at(s)] = static_cast<float>(list_settings_.timestep * velocity_unit * norm(velocity));
-      mobility_[at(s)] = static_cast<float>(std::min(1.0, 1 / std::cbrt(molecule.mass[local])));
+      mobility_[at(s)] = mobility_of(molecule.mass[local]);
       const auto& lj = force_field.type_lj[at(data_.type[at(s)])];
       auto& cluster = data_.clusters[at(s / cluster_size)];
       const auto k = at(s % cluster_size);
@@ -162,10 +162,9 @@ void PairForces::set_reach() {
   double sum2 = 0;
   for (const float stride : stride_) sum2 += static_cast<double>(stride) * stride;
   const auto typical = static_cast<float>(std::sqrt(sum2 / std::max(1, data_.domain.n_slots())));
-  const auto steps = static_cast<float>(list_settings_.steps), most = static_cast<float>(list_settings_.most_reach);
   data_.threads.parallel_for(data_.domain.n_slots(), [&](std::int64_t begin, std::int64_t end) {
     for (auto s = begin; s < end; ++s)
-      data_.reach[at(s)] = std::min(most, steps * (0.8f * stride_[at(s)] + 2.0f * typical * mobility_[at(s)]));
+      data_.reach[at(s)] = reach_of(list_settings_, stride_[at(s)], typical, mobility_[at(s)]);
   });
 }
 
@@ -274,6 +273,13 @@ std::size_t PairForces::bytes() const {
          data_.exclusions.partners.capacity() * sizeof(ExcludedClusters::Partner) +
          listed_.capacity() * sizeof(Places) +
          (stride_.capacity() + mobility_.capacity() + data_.reach.capacity()) * sizeof(float);
+}
+
+std::int64_t PairForces::planned_bytes(std::int64_t slots, std::int64_t excluded_partners) {
+  constexpr auto a_cluster = sizeof(ClusterData) + sizeof(Places) + sizeof(std::int32_t);
+  constexpr auto a_slot = sizeof(double) + sizeof(std::int32_t) + 3 * sizeof(float);
+  return static_cast<std::int64_t>(at(slots) * a_slot + at(slots / cluster_size) * a_cluster +
+                                   at(excluded_partners) * sizeof(ExcludedClusters::Partner));
 }
 
 }  // namespace tessera::md::pair

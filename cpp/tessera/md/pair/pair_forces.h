@@ -2,6 +2,8 @@
 // a scheme.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -19,6 +21,16 @@ struct ListSettings {
   double timestep = 0.002;  // ps
   double most_reach = 1.5;  // Å
 };
+
+/// How far an atom may go from where it was listed, Å, by its last step (Å) and by how much its velocity may turn out
+/// different: `typical` is the root mean square of all steps, `mobility` is by mass (hydrogen 1).
+/// Figures: docs/decisions/0010.
+inline float reach_of(const ListSettings& list, float stride, float typical, float mobility) {
+  return std::min(static_cast<float>(list.most_reach),
+                  static_cast<float>(list.steps) * (0.8f * stride + 2.0f * typical * mobility));
+}
+/// By mass, amu.
+inline float mobility_of(double mass) { return static_cast<float>(std::min(1.0, 1 / std::cbrt(mass))); }
 
 class PairForces {
  public:
@@ -59,6 +71,8 @@ class PairForces {
   TailIntegral tail() const;
   /// Counts the memory beside that of the scheme.
   std::size_t bytes() const;
+  /// The same with so many slots and ExcludedClusters::partners.
+  static std::int64_t planned_bytes(std::int64_t slots, std::int64_t excluded_partners);
 
  private:
   /// Holds positions of a cluster's atoms, Å relative to the cell's centre.

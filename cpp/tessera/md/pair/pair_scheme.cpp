@@ -16,16 +16,17 @@ using cells::Layout;
 
 constexpr PairScheme schemes[] = {
     {"cluster", "4 × 4 clusters, SIMD, single precision inside a cluster pair, fixed point across", Precision::mixed,
-     false, make_cluster_scheme},
+     false, make_cluster_scheme, plan_cluster_scheme},
     {"cell_flag_soa", "one flag per atom and cell, whole cells evaluated; x, y and z in arrays of their own",
-     Precision::mixed, true, cells::make_cell_flag_scheme<Layout::structure_of_arrays>},
+     Precision::mixed, true, cells::make_cell_flag_scheme<Layout::structure_of_arrays>, cells::plan_cell_flag_scheme},
     {"cell_flag_aos", "the same with x y z of each atom together", Precision::mixed, true,
-     cells::make_cell_flag_scheme<Layout::array_of_structures>},
+     cells::make_cell_flag_scheme<Layout::array_of_structures>, cells::plan_cell_flag_scheme},
     {"list_soa", "a list of neighbours per atom and cell; x, y and z in arrays of their own", Precision::mixed, true,
-     cells::make_list_scheme<Layout::structure_of_arrays>},
+     cells::make_list_scheme<Layout::structure_of_arrays>, cells::plan_list_scheme},
     {"list_aos", "the same with x y z of each atom together", Precision::mixed, true,
-     cells::make_list_scheme<Layout::array_of_structures>},
-    {"reference", "one pair at a time in double precision", Precision::double_precision, false, make_reference_scheme},
+     cells::make_list_scheme<Layout::array_of_structures>, cells::plan_list_scheme},
+    {"reference", "one pair at a time in double precision", Precision::double_precision, false, make_reference_scheme,
+     plan_reference_scheme},
 };
 
 }  // namespace

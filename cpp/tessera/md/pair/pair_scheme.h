@@ -62,6 +62,22 @@ class PairSum {
   virtual std::size_t other_bytes() const = 0;
 };
 
+/// Holds the expected sizes of the lists of a rank (md/memory).
+struct PairCounts {
+  int threads = 1;
+  double slots = 0, cells = 0;  // owned and halo
+  double rows = 0;              // clusters that have others near
+  double cluster_pairs = 0;     // near, masked ones among them
+  double masked_pairs = 0;
+  double atom_pairs = 0;        // near
+  double atoms_and_cells = 0;   // pairs of an atom and a cell near it
+  double slots_near_share = 0;  // near what one thread lists
+};
+/// Holds the bytes of a PairSum, and the slots that a thread beyond the first adds to through its accumulator.
+struct PairBytes {
+  double list = 0, other = 0, slots_of_thread = 0;
+};
+
 /// Describes a scheme in the registry.
 struct PairScheme {
   std::string_view name;
@@ -69,6 +85,7 @@ struct PairScheme {
   Precision precision;
   bool has_table;  // supports PairFunction::table beside the analytic one
   std::unique_ptr<PairSum> (*make)(const PairData& data);
+  PairBytes (*plan)(const PairCounts& counts, const PairSettings& settings);
 
   bool serves(Precision least, PairFunction function) const {
     return precision >= least && (has_table || function == PairFunction::analytic);

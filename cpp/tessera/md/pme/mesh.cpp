@@ -17,6 +17,13 @@ struct Sized {
   std::vector<Real> charge;  // by slot, e
 };
 
+fft::TransformOptions transform_options(const Plan& plan) {
+  fft::TransformOptions options;
+  options.exchange = plan.exchange;
+  options.wires = plan.wires;
+  return options;
+}
+
 }  // namespace
 
 struct Mesh::Implementation {
@@ -35,9 +42,7 @@ Mesh::Mesh(const EngineSettings& settings, const Plan& plan, const domain::Domai
            const comm::Communicator& comm, ThreadPool& threads)
     : implementation_(new Implementation{domain, {}}) {
   if (!plan.mesh) return;
-  fft::TransformOptions options;
-  options.exchange = plan.exchange;
-  options.wires = plan.wires;
+  const auto options = transform_options(plan);
   const auto make = [&]<class Real>(Real) {
     implementation_->sized.emplace<Sized<Real>>(Sized<Real>{
         Pme<Real>(*plan.mesh, domain.state().box, settings.pair.coulomb_constant, comm, threads, options), {}});
@@ -84,6 +89,19 @@ std::size_t Mesh::bytes() const {
   implementation_->visit(
       [&](auto& sized) { n = sized.pme.bytes() + sized.charge.capacity() * sizeof(sized.charge[0]); });
   return n;
+}
+
+std::int64_t planned_mesh_bytes(const EngineSettings& settings, const Plan& plan, int rank, std::int64_t slots) {
+  if (!plan.mesh) return 0;
+  const auto& host = plan.bricks.host_of_rank();
+  const auto reads_from = [&](int peer) {
+    return host[static_cast<std::size_t>(peer)] == host[static_cast<std::size_t>(rank)];
+  };
+  const auto count = [&]<class Real>(Real) {
+    return planned_bytes<Real>(*plan.mesh, rank, reads_from, transform_options(plan)) +
+           slots * static_cast<std::int64_t>(sizeof(Real));
+  };
+  return settings.precision == pair::Precision::double_precision ? count(double()) : count(float());
 }
 
 }  // namespace tessera::md::pme

@@ -26,7 +26,38 @@ IndexBox grown(const IndexBox& box, std::int64_t by) {
 
 Index3 extents(const IndexBox& box) { return {box.extent(0), box.extent(1), box.extent(2)}; }
 
+std::size_t size(std::int64_t n) { return static_cast<std::size_t>(n); }
+
+/// Values from one row of the integer mesh to the next, on a brick grown by `margin`.
+std::int64_t row_of(const IndexBox& brick, std::int64_t margin) {
+  return (brick.extent(2) + 2 * margin + row_multiple - 1) / row_multiple * row_multiple;
+}
+
+/// Of what is the integer mesh first and the spectrum later.
+template <class Real>
+std::size_t bytes_of_integers_or_spectrum(const IndexBox& brick, std::int64_t margin, const IndexBox& spectrum) {
+  const std::int64_t planes = (brick.extent(0) + 2 * margin) * (brick.extent(1) + 2 * margin);
+  const auto n_fixed = brick.is_empty() ? 0 : size(planes * row_of(brick, margin) + mesh_slack);
+  return std::max(n_fixed * sizeof(FixedCharge<Real>), size(spectrum.size()) * sizeof(std::complex<Real>));
+}
+
+/// Of what is the charge first and the potential later, in values.
+std::size_t size_of_charge_or_potential(const IndexBox& brick, const IndexBox& padded) {
+  return size(std::max(brick.size(), padded.size() + mesh_slack));
+}
+
 }  // namespace
+
+template <class Real>
+std::int64_t planned_bytes(const PmePlan& plan, int rank, const std::function<bool(int)>& reads_from,
+                           const fft::TransformOptions& options) {
+  const auto& brick = plan.bricks[size(rank)];
+  const auto& spectrum = plan.transform.spectrum()[size(rank)];
+  const auto own = bytes_of_integers_or_spectrum<Real>(brick, plan.settings.order - 1, spectrum) +
+                   size_of_charge_or_potential(brick, plan.padded[size(rank)]) * sizeof(Real) +
+                   size(spectrum.size()) * sizeof(Real);  // the influence function
+  return static_cast<std::int64_t>(own) + fft::planned_bytes<Real>(plan.transform, rank, reads_from, options);
+}
 
 template <class Real>
 struct Pme<Real>::Implementation {
@@ -36,17 +67,14 @@ struct Pme<Real>::Implementation {
         brick(plan.bricks[static_cast<std::size_t>(comm.rank())]),
         padded(plan.padded[static_cast<std::size_t>(comm.rank())]),
         margin(settings.order - 1),
-        row((brick.extent(2) + 2 * margin + row_multiple - 1) / row_multiple * row_multiple),
+        row(row_of(brick, margin)),
         spread_window(settings.grid, grown(brick, margin).lower, extents(grown(brick, margin)), row, settings.order),
         gather_window(settings.grid, padded.lower, extents(padded), padded.extent(2), settings.order),
         threads(pool),
         transform(plan.transform, comm, pool, options),
         influence(plan.settings, transform.spectrum_box(), coulomb_constant, pool) {
-    const auto size = [](std::int64_t n) { return static_cast<std::size_t>(n); };
-    const auto n_fixed = brick.is_empty() ? 0 : size(spread_window.extent[0] * spread_window.stride_x + mesh_slack);
-    integers_or_spectrum.resize(std::max(n_fixed * sizeof(FixedCharge<Real>),
-                                         size(transform.spectrum_box().size()) * sizeof(std::complex<Real>)));
-    charge_or_potential.resize(size(std::max(brick.size(), padded.size() + mesh_slack)));
+    integers_or_spectrum.resize(bytes_of_integers_or_spectrum<Real>(brick, margin, transform.spectrum_box()));
+    charge_or_potential.resize(size_of_charge_or_potential(brick, padded));
   }
 
   /// Returns the integer mesh, which is the brick grown by `margin`.
@@ -203,6 +231,10 @@ std::size_t Pme<Real>::bytes() const {
          p.transform.bytes();
 }
 
+template std::int64_t planned_bytes<float>(const PmePlan&, int, const std::function<bool(int)>&,
+                                           const fft::TransformOptions&);
+template std::int64_t planned_bytes<double>(const PmePlan&, int, const std::function<bool(int)>&,
+                                            const fft::TransformOptions&);
 template class Pme<float>;
 template class Pme<double>;
 

@@ -13,6 +13,7 @@
 #pragma once
 
 #include <complex>
+#include <functional>
 #include <memory>
 #include <span>
 
@@ -63,5 +64,10 @@ class Pme {
   struct Implementation;
   std::unique_ptr<Implementation> implementation_;
 };
+
+/// What Pme::bytes() will be on a rank; the other arguments are those of fft::planned_bytes. Cost: O(ranks).
+template <class Real>
+std::int64_t planned_bytes(const PmePlan& plan, int rank, const std::function<bool(int)>& reads_from,
+                           const fft::TransformOptions& options = {});
 
 }  // namespace tessera::md::pme

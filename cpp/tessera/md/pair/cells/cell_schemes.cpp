@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <optional>
 
 #include "tessera/md/pair/exact_pairs.h"
@@ -289,5 +290,33 @@ template std::unique_ptr<PairSum> make_list_scheme<Layout::array_of_structures>(
 template std::unique_ptr<PairSum> make_list_scheme<Layout::structure_of_arrays>(const PairData&);
 template std::unique_ptr<PairSum> make_cell_flag_scheme<Layout::array_of_structures>(const PairData&);
 template std::unique_ptr<PairSum> make_cell_flag_scheme<Layout::structure_of_arrays>(const PairData&);
+
+namespace {
+
+/// CellSum::other_bytes().
+double plan_other_bytes(const PairCounts& counts, const PairSettings& settings) {
+  constexpr std::size_t values_a_slot = 8, forces_a_slot = 3;  // of 4 bytes: the arrays of CellSum
+  const double slots = counts.slots + spare_slots;
+  double n = slots * static_cast<double>(values_a_slot * sizeof(float)) +
+             counts.threads * slots * static_cast<double>(forces_a_slot * sizeof(std::int32_t)) +
+             counts.cells * static_cast<double>((2 + n_neighbour_cells) * sizeof(std::int32_t));
+  if (settings.function == PairFunction::table)
+    n += 2 * sizeof(float) * PairTable::stride * settings.table_density *
+         std::pow(settings.cutoff / shortest_in_table, 2);
+  return n;
+}
+
+}  // namespace
+
+PairBytes plan_list_scheme(const PairCounts& counts, const PairSettings& settings) {
+  // Vectors that double where they are full have room for 1/ln 2 times as much as they hold, on average.
+  constexpr double room = 1.44;
+  return {room * (counts.atom_pairs * sizeof(std::int32_t) + counts.atoms_and_cells * sizeof(NeighbourRow)),
+          plan_other_bytes(counts, settings)};
+}
+
+PairBytes plan_cell_flag_scheme(const PairCounts& counts, const PairSettings& settings) {
+  return {counts.slots * sizeof(NeighbourFlags), plan_other_bytes(counts, settings)};
+}
 
 }  // namespace tessera::md::pair::cells

@@ -13,4 +13,7 @@ std::unique_ptr<PairSum> make_list_scheme(const PairData& data);
 template <Layout layout>
 std::unique_ptr<PairSum> make_cell_flag_scheme(const PairData& data);
 
+PairBytes plan_list_scheme(const PairCounts& counts, const PairSettings& settings);
+PairBytes plan_cell_flag_scheme(const PairCounts& counts, const PairSettings& settings);
+
 }  // namespace tessera::md::pair::cells

@@ -1,0 +1,45 @@
+"""The memory that `tessera explain` plans, by owner, against that of short runs."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from parallel.runs import Runs, Settings, runs  # noqa: F401
+from parallel.samples import sample
+
+FULL: Settings = {"interactions.cutoff": 12.0, "interactions.switch": 10.0, "dynamics.steps": 5}
+
+
+def planned(runs: Runs, name: str, ranks: int, *more: str) -> dict[str, float]:  # noqa: F811
+    """Bytes of the largest rank by owner, and of all of them together under "bytes"."""
+    words = ["--explain", runs.run_file(sample(name), FULL), "--ranks", str(ranks), "--measured-steps", "0", "--json"]
+    said = json.loads(runs.run_engine(*words, *more).stdout)["predicted"]
+    total = sum(said["memory"].values())
+    assert said["megabytes_a_rank"] == pytest.approx(total / 1e6)
+    return {**said["memory"], "bytes": total}
+
+
+def check(runs: Runs, name: str, mpi: str, ranks: int, threads: int) -> None:  # noqa: F811
+    """The report sums over ranks, whose mean is a little less than the largest one."""
+    measured = runs.run(sample(name), FULL, mpi=mpi, ranks=ranks, threads=threads, timeout=300).report["memory"]
+    found = planned(runs, name, ranks, "--threads", str(threads))
+    assert ranks * found["bytes"] == pytest.approx(measured["bytes"], rel=0.1)
+    assert set(measured["by_owner"]) == set(found) - {"bytes"}
+    for owner, bytes_held in measured["by_owner"].items():
+        if bytes_held > 0.05 * measured["bytes"]:
+            assert ranks * found[owner] == pytest.approx(bytes_held, rel=0.2), owner
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_dhfr_on_one_rank(runs: Runs, threads: int) -> None:  # noqa: F811
+    check(runs, "dhfr", "serial", 1, threads)
+
+
+def test_dhfr_on_four_ranks(runs: Runs, mpi: str) -> None:  # noqa: F811
+    check(runs, "dhfr", mpi, 4, 1)
+
+
+def test_many_ranks_need_less_each(runs: Runs) -> None:  # noqa: F811
+    sizes = [planned(runs, "water", ranks)["bytes"] for ranks in (1, 8, 64)]
+    assert sizes[0] > 2 * sizes[1] > 4 * sizes[2]
