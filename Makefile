@@ -38,7 +38,7 @@ build: setup ## build the engine, the tests and the Python module in build/relea
 	@scripts/build release $(release_options)
 
 .PHONY: test
-test: ## what CI runs: build, lint, unit tests, sanitizers, parallel tests, documents (≤ 25 min on 2 cores)
+test: ## what CI runs: build, lint, clang-tidy, unit tests, sanitizers, parallel tests, documents
 	@.ci/run
 
 .PHONY: unit
@@ -50,12 +50,16 @@ pytest: build ## the Python, parallel and document tests alone; ARGS="-k word" c
 	@$(python) -m pytest -m "not slow" $(ARGS)
 
 .PHONY: check-long
-check-long: build ## the full campaigns: kills, fuzzing, drift, ensembles (hours)
+check-long: build lint asan tsan ## all of clang-tidy and the sanitizers; kills, fuzzing, drift, ensembles (hours)
 	@$(python) -m pytest -m "slow" $(ARGS)
 
 .PHONY: lint-quick
 lint-quick: setup-lint
 	@scripts/lint --quick
+
+.PHONY: tidy-changed
+tidy-changed: setup-lint
+	@scripts/tidy --changed
 
 .PHONY: lint
 lint: setup-lint ## house rules, formatting, ruff, mypy, clang-tidy; says all that is wrong
@@ -69,25 +73,37 @@ format: setup-lint ## put every source file into the house format
 
 # Sanitizers look at what code does, not at physics over many steps: those tests run in the release build alone.
 long_physics = Engine.(ConservesEnergy|RunsBackwards|EnergyErrorIs|KeepsMomentum|RigidWaters|EnergiesDoNot|GeneratesVel|ForcesAreMinus)
-
-# What CI has time for; `make asan` and `make tsan` take md and app too.
-quick_tests := base_test machine_test collectives_test comm_test fft_test io_test model_test
-quick_pattern := ^(base|machine|collectives|comm|fft|io|model)\.
+sanitized_tests = --output-on-failure --timeout 300 -j $(JOBS)
 
 .PHONY: asan
 asan: setup ## unit tests under the address and undefined-behaviour sanitizers
 	@scripts/build asan --target unit_tests
-	@ctest --test-dir build/asan --output-on-failure --timeout 300 -j $(JOBS) -E "$(long_physics)"
+	@ctest --test-dir build/asan $(sanitized_tests) -E "$(long_physics)"
 
 .PHONY: tsan
 tsan: setup ## unit tests under the thread sanitizer
 	@scripts/build tsan --target unit_tests
-	@scripts/without-aslr ctest --test-dir build/tsan --output-on-failure --timeout 300 -j $(JOBS) -E "$(long_physics)"
+	@scripts/without-aslr ctest --test-dir build/tsan $(sanitized_tests) -E "$(long_physics)"
+
+# CI leaves out what takes longest when instrumented and meets no code that other tests don't: plans and searches for tens
+# of thousands of ranks.
+large_plans = SixtyFiveThousand|FourThousand|LargeMachines
 
 .PHONY: asan-quick
 asan-quick: setup
-	@for test in $(quick_tests); do scripts/build asan --target $$test || exit 1; done
-	@ctest --test-dir build/asan --output-on-failure --timeout 300 -j $(JOBS) -R "$(quick_pattern)"
+	@scripts/build asan --target unit_tests
+	@ctest --test-dir build/asan $(sanitized_tests) -E "$(long_physics)|$(large_plans)"
+
+# Where threads meet: the pool and the shares of work; ranks that are threads (comm, fft and the engine on four ranks);
+# the pair list and pair sum, the mesh and the engine on several threads.
+threaded_libraries = base comm fft md
+threaded_tests := ^base\..*ThreadPool|^comm\..*(Follow|RankLine)|^fft\.Fft(Ranks|Trial|Agree)|^md\.Shares
+threaded_tests := $(threaded_tests)|^md\.(Pme|PairSchemes|Engine)\..*(Threads|Ranks)|PairList|^md\.(Domain|SlotMap|State)\.
+
+.PHONY: tsan-quick
+tsan-quick: setup
+	@scripts/build tsan $(threaded_libraries:%=--target %_test)
+	@scripts/without-aslr ctest --test-dir build/tsan $(sanitized_tests) -R "$(threaded_tests)"
 
 .PHONY: docs
 docs: build ## run every code block of README and docs
