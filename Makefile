@@ -58,7 +58,7 @@ lint-quick: setup-lint
 	@scripts/lint --quick
 
 .PHONY: tidy-changed
-tidy-changed: setup-lint
+tidy-changed: setup-lint ## clang-tidy over the files changed last, as CI does
 	@scripts/tidy --changed
 
 .PHONY: lint
@@ -90,7 +90,7 @@ tsan: setup ## unit tests under the thread sanitizer
 large_plans = SixtyFiveThousand|FourThousand|LargeMachines
 
 .PHONY: asan-quick
-asan-quick: setup
+asan-quick: setup ## make asan without the largest plans, as CI does
 	@scripts/build asan --target unit_tests
 	@ctest --test-dir build/asan $(sanitized_tests) -E "$(long_physics)|$(large_plans)"
 
@@ -101,7 +101,7 @@ threaded_tests := ^base\..*ThreadPool|^comm\..*(Follow|RankLine)|^fft\.Fft(Ranks
 threaded_tests := $(threaded_tests)|^md\.(Pme|PairSchemes|Engine)\..*(Threads|Ranks)|PairList|^md\.(Domain|SlotMap|State)\.
 
 .PHONY: tsan-quick
-tsan-quick: setup
+tsan-quick: setup ## make tsan over what runs on several threads, as CI does
 	@scripts/build tsan $(threaded_libraries:%=--target %_test)
 	@scripts/without-aslr ctest --test-dir build/tsan $(sanitized_tests) -R "$(threaded_tests)"
 
