@@ -71,7 +71,8 @@ format: setup-lint ## put every source file into the house format
 	@ruff check --fix --quiet . || true
 	@ruff format --quiet .
 
-# Sanitizers look at what code does, not at physics over many steps: those tests run in the release build alone.
+# Tests that check physics over many steps run in the release build alone: under sanitizers they take long, and they run
+# no code that shorter tests leave out.
 long_physics = Engine.(ConservesEnergy|RunsBackwards|EnergyErrorIs|KeepsMomentum|RigidWaters|EnergiesDoNot|GeneratesVel|ForcesAreMinus)
 sanitized_tests = --output-on-failure --timeout 300 -j $(JOBS)
 
@@ -85,8 +86,8 @@ tsan: setup ## unit tests under the thread sanitizer
 	@scripts/build tsan --target unit_tests
 	@scripts/without-aslr ctest --test-dir build/tsan $(sanitized_tests) -E "$(long_physics)"
 
-# CI leaves out what takes longest when instrumented and meets no code that other tests don't: plans and searches for tens
-# of thousands of ranks.
+# CI leaves out plans for tens of thousands of ranks, which take longest under sanitizers; tests of smaller plans run the
+# same code.
 large_plans = SixtyFiveThousand|FourThousand|LargeMachines
 
 .PHONY: asan-quick
@@ -94,8 +95,8 @@ asan-quick: setup ## make asan without the largest plans, as CI does
 	@scripts/build asan --target unit_tests
 	@ctest --test-dir build/asan $(sanitized_tests) -E "$(long_physics)|$(large_plans)"
 
-# Where threads meet: the pool and the shares of work; ranks that are threads (comm, fft and the engine on four ranks);
-# the pair list and pair sum, the mesh and the engine on several threads.
+# Tests in which several threads share memory: the thread pool and the shares of work, ranks that are threads of one
+# process (comm, fft, engine), and the pair list, pair sum, mesh and engine on several threads.
 threaded_libraries = base comm fft md
 threaded_tests := ^base\..*ThreadPool|^comm\..*(Follow|RankLine)|^fft\.Fft(Ranks|Trial|Agree)|^md\.Shares
 threaded_tests := $(threaded_tests)|^md\.(Pme|PairSchemes|Engine)\..*(Threads|Ranks)|PairList|^md\.(Domain|SlotMap|State)\.
