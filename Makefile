@@ -38,7 +38,7 @@ build: setup ## build the engine, the tests and the Python module in build/relea
 	@scripts/build release $(release_options)
 
 .PHONY: test
-test: ## what CI runs: build, lint, unit tests, sanitizers, parallel tests, documents (≤ 25 min on 2 cores)
+test: ## what CI runs: build, lint, clang-tidy, unit tests, sanitizers, parallel tests, documents
 	@.ci/run
 
 .PHONY: unit
@@ -50,12 +50,16 @@ pytest: build ## the Python, parallel and document tests alone; ARGS="-k word" c
 	@$(python) -m pytest -m "not slow" $(ARGS)
 
 .PHONY: check-long
-check-long: build ## the full campaigns: kills, fuzzing, drift, ensembles (hours)
+check-long: build lint asan tsan ## all of clang-tidy and the sanitizers; kills, fuzzing, drift, ensembles (hours)
 	@$(python) -m pytest -m "slow" $(ARGS)
 
 .PHONY: lint-quick
 lint-quick: setup-lint
 	@scripts/lint --quick
+
+.PHONY: tidy-changed
+tidy-changed: setup-lint ## clang-tidy over the files changed last, as CI does
+	@scripts/tidy --changed
 
 .PHONY: lint
 lint: setup-lint ## house rules, formatting, ruff, mypy, clang-tidy; says all that is wrong
@@ -67,27 +71,40 @@ format: setup-lint ## put every source file into the house format
 	@ruff check --fix --quiet . || true
 	@ruff format --quiet .
 
-# Sanitizers look at what code does, not at physics over many steps: those tests run in the release build alone.
+# Tests that check physics over many steps run in the release build alone: under sanitizers they take long, and they run
+# no code that shorter tests leave out.
 long_physics = Engine.(ConservesEnergy|RunsBackwards|EnergyErrorIs|KeepsMomentum|RigidWaters|EnergiesDoNot|GeneratesVel|ForcesAreMinus)
-
-# What CI has time for; `make asan` and `make tsan` take md and app too.
-quick_tests := base_test machine_test collectives_test comm_test fft_test io_test model_test
-quick_pattern := ^(base|machine|collectives|comm|fft|io|model)\.
+sanitized_tests = --output-on-failure --timeout 300 -j $(JOBS)
 
 .PHONY: asan
 asan: setup ## unit tests under the address and undefined-behaviour sanitizers
 	@scripts/build asan --target unit_tests
-	@ctest --test-dir build/asan --output-on-failure --timeout 300 -j $(JOBS) -E "$(long_physics)"
+	@ctest --test-dir build/asan $(sanitized_tests) -E "$(long_physics)"
 
 .PHONY: tsan
 tsan: setup ## unit tests under the thread sanitizer
 	@scripts/build tsan --target unit_tests
-	@scripts/without-aslr ctest --test-dir build/tsan --output-on-failure --timeout 300 -j $(JOBS) -E "$(long_physics)"
+	@scripts/without-aslr ctest --test-dir build/tsan $(sanitized_tests) -E "$(long_physics)"
+
+# CI leaves out plans for tens of thousands of ranks, which take longest under sanitizers; tests of smaller plans run the
+# same code.
+large_plans = SixtyFiveThousand|FourThousand|LargeMachines
 
 .PHONY: asan-quick
-asan-quick: setup
-	@for test in $(quick_tests); do scripts/build asan --target $$test || exit 1; done
-	@ctest --test-dir build/asan --output-on-failure --timeout 300 -j $(JOBS) -R "$(quick_pattern)"
+asan-quick: setup ## make asan without the largest plans, as CI does
+	@scripts/build asan --target unit_tests
+	@ctest --test-dir build/asan $(sanitized_tests) -E "$(long_physics)|$(large_plans)"
+
+# Tests in which several threads share memory: the thread pool and the shares of work, ranks that are threads of one
+# process (comm, fft, engine), and the pair list, pair sum, mesh and engine on several threads.
+threaded_libraries = base comm fft md
+threaded_tests := ^base\..*ThreadPool|^comm\..*(Follow|RankLine)|^fft\.Fft(Ranks|Trial|Agree)|^md\.Shares
+threaded_tests := $(threaded_tests)|^md\.(Pme|PairSchemes|Engine)\..*(Threads|Ranks)|PairList|^md\.(Domain|SlotMap|State)\.
+
+.PHONY: tsan-quick
+tsan-quick: setup ## make tsan over what runs on several threads, as CI does
+	@scripts/build tsan $(threaded_libraries:%=--target %_test)
+	@scripts/without-aslr ctest --test-dir build/tsan $(sanitized_tests) -R "$(threaded_tests)"
 
 .PHONY: docs
 docs: build ## run every code block of README and docs

@@ -29,11 +29,7 @@ endfunction()
 # Highway switches its 128-bit emulation (EMU128) off for GCC < 12.3 because of a miscompiled 16-bit multiply (GCC bug
 # 106322), which no kernel here uses; the alternative has one lane. Tests run every instruction set against the reference.
 set(definitions HWY_BROKEN_EMU128=0)
-if(TESSERA_SANITIZE)
-  # One instruction set shows what there is to show; instrumented, the others take minutes to compile.
-  list(APPEND definitions HWY_COMPILE_ONLY_STATIC HWY_DISABLE_PCLMUL_AES)
-  target_compile_options(tessera_base PUBLIC -msse4.2)
-elseif(TESSERA_INSTRUCTION_SETS STREQUAL "all")
+if(TESSERA_INSTRUCTION_SETS STREQUAL "all")
   list(APPEND definitions "HWY_DISABLED_TARGETS=(HWY_SSSE3|HWY_AVX3_DL)")
 else()
   set(name ${TESSERA_INSTRUCTION_SETS})

@@ -109,9 +109,7 @@ function(tessera_unit_tests)
       if(name MATCHES "^(comm|fft|md|app)$")
         set(backend tessera_comm_threaded)
       endif()
-      # The backend as a whole: libraries that come after it on the line want parts of it that no test names.
-      target_link_libraries(${name}_test PRIVATE tessera_${name} $<LINK_LIBRARY:WHOLE_ARCHIVE,${backend}>
-                                                 GTest::gtest_main)
+      target_link_libraries(${name}_test PRIVATE tessera_${name} ${backend} GTest::gtest_main)
       set_target_properties(${name}_test PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/test)
       add_dependencies(unit_tests ${name}_test)
       gtest_discover_tests(${name}_test TEST_PREFIX ${name}. DISCOVERY_TIMEOUT 60)
