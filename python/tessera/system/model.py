@@ -149,6 +149,7 @@ class System:
     #: number + step, …; in order, without overlap
     residue_numbers: IdArray = field(default_factory=lambda: np.zeros((0, 4), np.int64))
     notes: list[str] = field(default_factory=list)  # for the user who makes the system; not in the file
+    warnings: list[str] = field(default_factory=list)  # the same, where a mistake is likely
 
     @property
     def n_atoms(self) -> int:
