@@ -77,7 +77,8 @@ def test_cosines_are_replaced_one_by_one(tmp_path: Path) -> None:
     assert table.dihedral(("A", "B", "C", "D")) == [(1, 1, 0), (5, 3, pytest.approx(np.pi))]
     assert table.notes() == [
         "dihedral A-B-C-D (n = 3) of one.prm:3 (2, 180) is replaced by that of two.prm:2 (5, 180), which is read last",
-        "dihedral A-B-C-D has cosines of one.prm:2 (n = 1, 3) and of two.prm:2 (n = 3), and all of them count",
+        "dihedral A-B-C-D has cosines of one.prm:2 (n = 1, 3) and of two.prm:2 (n = 3): of each n the last that is "
+        "read counts",
     ]
 
 
@@ -329,6 +330,13 @@ def test_the_reduced_parameters_are_enough(tmp_path: Path) -> None:
     assert _same(system, alanine_tripeptide())
     found = reference_energies(system, Settings(cutoff=None))
     assert found == reference_energies(alanine_tripeptide(), Settings(cutoff=None))
+
+
+def test_how_charmm_made_its_lists_is_passed_over(tmp_path: Path) -> None:
+    """A new CHARMM ends a PSF with flags of atoms and bonds, and with angles that stand in the list of angles, too."""
+    flags = " 0" * (33 + 32) + "\n 2 1 3 0 1\n"
+    found = read_psf(written(tmp_path / "a.psf", PSF.read_text() + f"\n       1 !AUTOGEN\n{flags}"))
+    assert all(np.array_equal(a, b) for a, b in zip(vars(found).values(), vars(read_psf(PSF)).values()))
 
 
 @pytest.mark.parametrize(

@@ -102,8 +102,8 @@ def charmm_gui_command(
     Examples:
       tessera prepare charmm-gui charmm-gui-1234567890 -o system.tsr
       tessera prepare charmm-gui charmm-gui-1234567890/openmm -o system.tsr
-      tessera prepare charmm-gui charmm-gui-1234567890 --coords namd/step7_1.coor -o later.tsr
       tessera prepare charmm-gui charmm-gui-1234567890 --box 74.5 74.5 170 -o system.tsr
+      tessera prepare charmm-gui . --coords namd/step7_1.coor -o later.tsr
     """
     from tessera.prepare.charmm_gui import prepare_charmm_gui
 

@@ -64,7 +64,7 @@ class Used:
                 out.append(f"{count - _SHOWN} more parameters of {old_file} are replaced by those of {new_file}")
         for key, files_of in list(self.mixed.items())[:_SHOWN]:
             parts = " and of ".join(f"{first.where} (n = {_list(first.row)})" for first in files_of.values())
-            out.append(f"dihedral {'-'.join(key)} has cosines of {parts}, and all of them count")
+            out.append(f"dihedral {'-'.join(key)} has cosines of {parts}: of each n the last that is read counts")
         if len(self.mixed) > _SHOWN:
             out.append(
                 f"{len(self.mixed) - _SHOWN} more dihedrals have cosines of several files, and all of them count"

@@ -85,7 +85,7 @@ def prepare_charmm_gui(
             )
     system = prepare_charmm(psf, coordinates, parameters, box, vacuum, report, trust_order)
     names = [archive.label(path) for path in (psf, coordinates, *parameters)]
-    system.source = f"prepare charmm-gui: {archive.folder.name}: {' '.join(names)}"
+    system.source = f"prepare charmm-gui: {archive.folder.resolve().name}: {' '.join(names)}"
     said = f"; box {cells[0].text()} of {_and(cell.where for cell in cells)}" if cells else ""
     note = f"PSF {names[0]}; coordinates {names[1]}; parameters {' '.join(names[2:])}{said}"
     system.notes = [f"members of {archive.folder}: {note}", *system.notes]
@@ -115,7 +115,11 @@ class _Archive:
     def folders(self) -> list[Path]:
         """The folder that was given, the top, and the folders for programs."""
         found = [self.folder, self.top, *(self.top / name for name in _PROGRAMS)]
-        return list({path.resolve(): path for path in reversed(found) if path.is_dir()}.values())[::-1]
+        once: dict[Path, Path] = {}
+        for path in found:
+            if path.is_dir():
+                once.setdefault(path.resolve(), path)
+        return list(once.values())
 
     def label(self, path: str | Path) -> str:
         """The name from the folder that was given, or from the root where that is shorter."""
