@@ -176,6 +176,14 @@ def test_a_newer_step_comes_first_and_a_flat_folder_has_its_input(archive: Path)
     assert "PSF step10_assembly.psf" in members(prepare_charmm_gui(archive))
 
 
+def test_types_as_names_come_before_types_as_numbers(archive: Path) -> None:
+    """Older archives hold a step's PSF in three forms and one .crd."""
+    for form in ("xplor", "xplor_ext"):
+        shutil.copy(archive / "step3_pbcsetup.psf", archive / f"step3_pbcsetup.{form}.psf")
+    note = members(prepare_charmm_gui(archive))
+    assert "PSF step3_pbcsetup.xplor_ext.psf; coordinates step3_pbcsetup.crd" in note
+
+
 # the box
 
 

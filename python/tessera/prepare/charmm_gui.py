@@ -49,7 +49,7 @@ class _Cell:
 
     def text(self) -> str:
         angles = "" if self.numbers[3:] == (90.0,) * 3 else f" at {', '.join(f'{x:g}°' for x in self.numbers[3:])}"
-        return f"{' × '.join(f'{x:g}' for x in self.numbers[:3])} Å{angles}"
+        return f"{' × '.join(f'{x:.8g}' for x in self.numbers[:3])} Å{angles}"
 
 
 def prepare_charmm_gui(
@@ -137,8 +137,9 @@ class _Archive:
                 continue
             newest = max(steps.values())
             named = [path for path in steps if steps[path] == newest]
-            if len(named) > 1:  # the same step under the name of a program's input
-                named = [path for path in named if path.stem.lower().endswith("_input")] or named
+            for preferred in ("_input.", ".xplor_ext.", ".xplor."):  # a program's input; types as names, not as numbers
+                if len(named) > 1:
+                    named = [path for path in named if preferred in path.name.lower()] or named
             if len(named) > 1:
                 names = _and(path.name for path in named)
                 raise InputError(f"{folder} has several PSF files of its last step, {names}: name one with --psf")
@@ -170,13 +171,13 @@ class _Archive:
 
     def coordinates(self, psf: Path) -> Path:
         """Those beside the PSF, with ten decimals rather than with three."""
+        name = psf.name.partition(".")[0]
         for suffix in (".crd", ".pdb"):
-            path = psf.with_suffix(suffix)
+            path = psf.with_name(name + suffix)
             if path.is_file():
                 return path
         raise InputError(
-            f"no coordinates beside {self.label(psf)}: expected {psf.stem}.crd or {psf.stem}.pdb; name a file with "
-            "--coords"
+            f"no coordinates beside {self.label(psf)}: expected {name}.crd or {name}.pdb; name a file with --coords"
         )
 
     def parameters(self) -> Path:
