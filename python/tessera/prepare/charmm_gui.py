@@ -11,7 +11,7 @@ import json
 import math
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,12 +26,12 @@ from tessera.prepare.errors import InputError
 from tessera.system import System
 from tessera.system.model import FloatArray
 
-#: the folders for programs, those that a force field of CHARMM's own form goes with first
+#: the folders for programs, those that read CHARMM's own files first
 _PROGRAMS = (
     "openmm", "charmm_openmm", "namd", "genesis", "gromacs", "charmm", "lammps", "amber", "desmond", "tinker", "hoomd",
 )  # fmt: skip
 _STEP = re.compile(r"step(\d+)(?:\.(\d+))?_(\w+)", re.IGNORECASE)
-_FINISHED = ("input", "assembly", "pbcsetup")  # what the last step of a whole system is called; the first comes first
+_FINISHED = ("input", "assembly", "pbcsetup")  # what the last step of a whole system is called
 _SAME_LENGTH, _SAME_ANGLE = 1e-3, 1e-2  # Å and degrees: a PDB has three decimals and two
 _MEND = "correct the member that is wrong, or give --box or --vacuum"
 
@@ -74,9 +74,8 @@ def prepare_charmm_gui(
     parameters = list(parameters) or [archive.parameters()]
     cells: list[_Cell] = []
     if box is None and not vacuum:
-        cells = archive.cells_of_run(coordinates) if not own else []
-        if own or archive.is_of_step(coordinates, psf):
-            cells = cells or archive.cells(psf, coordinates)
+        of_step = own or archive.is_of_step(coordinates, psf)
+        cells = archive.cells(psf, coordinates) if of_step else archive.cells_of_run(coordinates)
         box = _agreed(cells)
         if box is None and own:
             raise InputError(
@@ -227,8 +226,9 @@ def _same(one: Path, other: Path) -> bool:
     return one.resolve() == other.resolve()
 
 
-def _and(names: Iterator[str] | Sequence[str]) -> str:
-    return " and ".join(names)
+def _and(names: Iterable[str]) -> str:
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def _step(path: Path) -> tuple[float, float] | None:
@@ -306,7 +306,7 @@ def _from_sysinfo(path: Path, label: Callable[[Path], str]) -> _Cell | None:
         return _from_stream(path, label)
     try:
         found = json.loads(text).get("dimensions")
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{where}: is no JSON ({error}); {_MEND}") from None
     if found is None:
         return None

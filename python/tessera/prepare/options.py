@@ -23,7 +23,7 @@ class SeveralValues(click.Command):
     """A command whose repeatable options also take several values: `--params A B`.
 
     click reads one value an option, so `--params A B` is spelled out as `--params A --params B`
-    before it parses. The command must have no positional arguments.
+    before it parses. Positional arguments must stand before such an option.
     """
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
