@@ -51,8 +51,8 @@ def test_the_last_definition_counts_whatever_the_kind_of_file(tmp_path: Path, ki
     assert table.notes() == []
     assert bond(table, "CT1", "CT3") == (1, 1.5)
     line = {"prm": 2, "str": 5}
-    first, second = (f"{k}.{kind}:{line[kind]}" for k, kind in zip((2, 1), kinds[::-1]))
-    assert table.notes() == [f"bond CT1-CT3 of {first} is replaced by that of {second}"]
+    first, second = (f"{k}.{kind}:{line[kind]} ({k}, 1.5)" for k, kind in zip((2, 1), kinds[::-1]))
+    assert table.notes() == [f"bond CT1-CT3 of {first} is replaced by that of {second}, which is read last"]
 
 
 def test_the_command_reads_in_the_order_of_its_words(tmp_path: Path) -> None:
@@ -65,9 +65,9 @@ def test_the_command_reads_in_the_order_of_its_words(tmp_path: Path) -> None:
         return done.output
 
     after = notes("--params", PAR, changed, "--topology", RTF)
-    assert "bond CT1-CT3 of charmm22_cmap.par:" in after and "is replaced by that of changed.str:5" in after
+    assert "bond CT1-CT3 of charmm22_cmap.par:" in after and "is replaced by that of changed.str:5 (7, 1.5)" in after
     before = notes("--topology", RTF, changed, "--params", PAR)
-    assert "bond CT1-CT3 of changed.str:5 is replaced by that of charmm22_cmap.par:" in before
+    assert "bond CT1-CT3 of changed.str:5 (7, 1.5) is replaced by that of charmm22_cmap.par:" in before
 
 
 def test_cosines_are_replaced_one_by_one(tmp_path: Path) -> None:
@@ -76,8 +76,9 @@ def test_cosines_are_replaced_one_by_one(tmp_path: Path) -> None:
     table = read_parameters([one, two])
     assert table.dihedral(("A", "B", "C", "D")) == [(1, 1, 0), (5, 3, pytest.approx(np.pi))]
     assert table.notes() == [
-        "dihedral A-B-C-D has cosines of one.prm and of two.prm",
-        "dihedral A-B-C-D-n = 3 of one.prm:3 is replaced by that of two.prm:2",
+        "dihedral A-B-C-D (n = 3) of one.prm:3 (2, 180) is replaced by that of two.prm:2 (5, 180), which is read last",
+        "dihedral A-B-C-D has cosines of one.prm:2 (n = 1, 3) and of two.prm:2 (n = 3): of each n the last that is "
+        "read counts",
     ]
 
 
@@ -330,6 +331,13 @@ def test_the_reduced_parameters_are_enough(tmp_path: Path) -> None:
     assert _same(system, alanine_tripeptide())
     found = reference_energies(system, Settings(cutoff=None))
     assert found == reference_energies(alanine_tripeptide(), Settings(cutoff=None))
+
+
+def test_how_charmm_made_its_lists_is_passed_over(tmp_path: Path) -> None:
+    """A new CHARMM ends a PSF with flags of atoms and bonds, and with angles that stand in the list of angles, too."""
+    flags = " 0" * (33 + 32) + "\n 2 1 3 0 1\n"
+    found = read_psf(written(tmp_path / "a.psf", PSF.read_text() + f"\n       1 !AUTOGEN\n{flags}"))
+    assert all(np.array_equal(a, b) for a, b in zip(vars(found).values(), vars(read_psf(PSF)).values()))
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ Box = tuple[float, float, float] | None
 
 @click.group()
 def prepare() -> None:
-    """Turn the inputs of CHARMM, AMBER, GROMACS or OpenMM into a system file.
+    """Turn the inputs of CHARMM, CHARMM-GUI, AMBER, GROMACS or OpenMM into a system file.
 
     A system file holds the force field, each kind of molecule once, and the coordinates in the
     order in which parallel ranks read them.
@@ -63,6 +63,52 @@ def charmm_command(
 
     run(
         lambda report: prepare_charmm(psf, coords, parameters, box_of(box), vacuum, report, trust_order),
+        output,
+        as_json,
+    )
+
+
+@prepare.command(cls=SeveralValues, name="charmm-gui")
+@click.argument("folder", type=click.Path(path_type=Path))
+@click.option("--psf", type=FILE, help="PSF, for that of the newest step.")
+@click.option("--coords", type=FILE, help="Coordinates, for those beside the PSF (.crd, else .pdb).")
+@click.option(
+    "--params",
+    "--topology",
+    "parameters",
+    multiple=True,
+    type=FILE,
+    help="Parameter files in the order in which CHARMM reads them, for toppar.str; repeatable.",
+)
+@pairing_options
+@box_options
+@output_option
+def charmm_gui_command(
+    folder: Path,
+    psf: Path | None,
+    coords: Path | None,
+    parameters: tuple[Path, ...],
+    trust_order: bool,
+    box: Box,
+    vacuum: bool,
+    output: Path,
+    as_json: bool,
+) -> None:
+    """An archive of CHARMM-GUI, unpacked: the newest step's PSF, coordinates, parameters and box.
+
+    FOLDER is the archive's top folder or that of a program in it, such as openmm. It stands before the options.
+
+    \b
+    Examples:
+      tessera prepare charmm-gui charmm-gui-1234567890 -o system.tsr
+      tessera prepare charmm-gui charmm-gui-1234567890/openmm -o system.tsr
+      tessera prepare charmm-gui charmm-gui-1234567890 --box 74.5 74.5 170 -o system.tsr
+      tessera prepare charmm-gui . --coords namd/step7_1.coor -o later.tsr
+    """
+    from tessera.prepare.charmm_gui import prepare_charmm_gui
+
+    run(
+        lambda report: prepare_charmm_gui(folder, psf, coords, parameters, box_of(box), vacuum, report, trust_order),
         output,
         as_json,
     )

@@ -13,7 +13,8 @@ from pathlib import Path
 import numpy as np
 
 from tessera.prepare.assemble import Origin, assemble, check_coordinates
-from tessera.prepare.charmm_parameters import CharmmParameters, Key, read_parameters
+from tessera.prepare.charmm_duplicates import Key
+from tessera.prepare.charmm_parameters import CharmmParameters, read_parameters
 from tessera.prepare.constants import atomic_numbers
 from tessera.prepare.coordinates import read_coordinates
 from tessera.prepare.errors import InputError
@@ -63,7 +64,9 @@ def prepare_charmm(
     origin = Origin("charmm", table.lj_rule, f"prepare charmm: {names}", coordinates=Path(coordinates).name)
     notes = [*notes, *table.notes()]
     report("checking atoms")
-    return assemble(flat, pieces.templates, pieces.runs, lookup.force_field(), found, origin, box, vacuum, notes)
+    system = assemble(flat, pieces.templates, pieces.runs, lookup.force_field(), found, origin, box, vacuum, notes)
+    system.warnings = table.warnings()
+    return system
 
 
 def _flat(psf: Psf, table: CharmmParameters) -> FlatTopology:

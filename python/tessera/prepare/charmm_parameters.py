@@ -1,28 +1,25 @@
 """Reads CHARMM's parameters from the cards of topology and parameter files, and looks up the parameters of terms.
 
-A later definition replaces an earlier one in any file; `notes` says so for the parameters that a system uses. A line
-that is not understood is refused with its file and number.
+A later definition replaces an earlier one, whichever file it stands in; `notes` and `warnings` say so for the
+parameters that a system uses. Every line is understood or refused by file and line.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
-from tessera.prepare.charmm_stream import PARAMETER, Card, Line, read_cards
+from tessera.prepare.charmm_duplicates import Definition, Key, Row, Table, Used, generations
+from tessera.prepare.charmm_stream import PARAMETER, Card, Line, Reading, read_cards
 from tessera.prepare.constants import RMIN_TO_SIGMA
 from tessera.prepare.errors import InputError
 from tessera.system import USUAL_LENNARD_JONES
 from tessera.system.model import FloatArray
 
-Key = tuple[str, ...]
-Row = tuple[float, ...]
-
-#: first letters of the commands of a topology; only MASS is used here, the PSF has everything else
+#: first letters of what may stand in a topology; only MASS counts here, the PSF says the rest
 _TOPOLOGY = {
     "MASS", "DECL", "DEFA", "AUTO", "RESI", "PRES", "GROU", "ATOM", "BOND", "DOUB", "TRIP", "AROM", "ANGL", "THET",
     "DIHE", "PHI", "IMPR", "IMPH", "CMAP", "CROS", "DONO", "ACCE", "IC", "BILD", "BUIL", "PATC", "DELE", "LONE", "ANIS",
@@ -40,57 +37,36 @@ _VALUES = {
 _VDW = {"VSHI": "vshift", "VSWI": "vswitch", "VFSW": "vfswitch", "VFSH": "vfshift"}
 
 
-@dataclass
-class _Table:
-    """Rows by key, with the places of rows that replaced an earlier one."""
-
-    kind: str
-    either_way: bool = True  # whether A-B-C and C-B-A have the same row
-    rows: dict[Key, Row] = field(default_factory=dict)
-    where: dict[Key, str] = field(default_factory=dict)
-    replaced: dict[Key, tuple[str, str]] = field(default_factory=dict)
-
-    def key(self, key: Key) -> Key:
-        return min(key, key[::-1]) if self.either_way else key
-
-    def put(self, key: Key, row: Row, where: str) -> None:
-        key = self.key(key)
-        if key in self.rows and self.rows[key] != row:
-            self.replaced[key] = (self.where[key], where)
-        self.rows[key], self.where[key] = row, where
-
-    def get(self, key: Key, used: dict[str, None]) -> Row | None:
-        """Returns the row of a key, or None; adds a note to `used` where the row replaced another."""
-        key = self.key(key)
-        if key in self.replaced:
-            first, second = self.replaced[key]
-            used[f"{self.kind} {'-'.join(key)} of {first} is replaced by that of {second}"] = None
-        return self.rows.get(key)
-
-
 class CharmmParameters:
     """Parameters by type names (upper case), `None` where one is missing, in radians, kcal and Å."""
 
-    def __init__(self, cards: Sequence[Card]) -> None:
-        self._bonds, self._angles = _Table("bond"), _Table("angle")
-        self._dihedrals: dict[Key, dict[int, tuple[float, float]]] = {}
-        self._cosines = _Table("dihedral", either_way=False)  # keys end with the multiplicity
-        self._impropers = _Table("improper", either_way=False)
-        self._cmaps = _Table("CMAP")
-        self._lj = _Table("Lennard-Jones")
-        self._nbfix = _Table("NBFIX")
-        self._mass: dict[tuple[str, int], float] = {}  # mass by name and number of a type
+    def __init__(self, reading: Reading) -> None:
+        self._bonds, self._angles = Table("bond", severity=-1), Table("angle", severity=-1)
+        #: by file, the definitions by multiplicity
+        self._dihedrals: dict[Key, dict[str, dict[int, Definition]]] = {}
+        self._cosines = Table("dihedral", either_way=False, severity=0)  # keys end with the multiplicity
+        self._impropers = Table("improper", severity=0)
+        self._cmaps = Table("CMAP")
+        self._lj = Table("Lennard-Jones")
+        self._nbfix = Table("NBFIX")
+        self._mass: dict[tuple[str, int], float] = {}  # by name and number of a type
         self._geometric: tuple[bool, str] | None = None
         self._scale_14: tuple[float, str] | None = None
-        self._files_of: dict[Key, list[str]] = {}
-        self._used: dict[str, None] = {}
+        self._used = Used()
         self._endings: dict[str, None] = {}
-        for card in cards:
+        self._files = [card.name for card in reading.cards if card.kind == "para"]
+        self._reading_warnings = reading.warnings
+        self._stops_at: int | None = None  # of the card that is being read
+        for card in reading.cards:
             (self._read_topology if card.kind == "rtf" else self._read_parameters)(card)
 
     def notes(self) -> list[str]:
-        """Returns notes for the user on the parameters that were looked up, one line each."""
-        return [*self._used, *self._endings]
+        """Notes for the user on the parameters that were looked up, one line each."""
+        return [*self._used.notes(), *self._endings]
+
+    def warnings(self) -> list[str]:
+        """What is likely to be a mistake in the choice of files, one line each."""
+        return [*self._reading_warnings, *generations(self._files, self._used)]
 
     @property
     def lj_rule(self) -> str:
@@ -125,6 +101,7 @@ class CharmmParameters:
             "NBFIX": self._read_nbfix,
             "THOLE": _check_thole,
         }
+        self._stops_at = card.stops_at
         section = ""
         at = 0
         while at < len(card.lines):
@@ -155,24 +132,21 @@ class CharmmParameters:
 
     def _read_bond(self, line: Line) -> None:
         key, row = _row(line, 2, (2,), "a bond: two types, a force constant and a length")
-        self._bonds.put(key, row, line.where)
+        self._bonds.put(key, row, line, self._stops_at)
 
     def _read_angle(self, line: Line) -> None:
         what = "an angle: three types, a force constant, an angle and perhaps two numbers of Urey–Bradley"
         key, row = _row(line, 3, (2, 4), what)
-        self._angles.put(key, row, line.where)
+        self._angles.put(key, row, line, self._stops_at)
 
     def _read_dihedral(self, line: Line) -> None:
         key, (k, n, delta) = _row(line, 4, (3,), "a dihedral: four types, a force constant, a multiplicity and a phase")
         if n != int(n) or n < 0:
             raise line.error(f"a dihedral's multiplicity must be a whole number from 0, found {n}")
         key = min(key, key[::-1])
-        file = line.where.rpartition(":")[0]
-        cosines, files = self._dihedrals.setdefault(key, {}), self._files_of.setdefault(key, [])
-        cosines[int(n)] = (k, delta)
-        if file not in files:
-            files.append(file)
-        self._cosines.put((*key, f"n = {int(n)}"), (k, delta), line.where)
+        found = Definition((k, delta), line.where)
+        self._dihedrals.setdefault(key, {}).setdefault(found.file, {})[int(n)] = found
+        self._cosines.put((*key, f"n = {int(n)}"), (k, delta), line, self._stops_at)
 
     def _read_improper(self, line: Line) -> None:
         what = "an improper: four types, a force constant, a multiplicity and an angle"
@@ -182,7 +156,7 @@ class CharmmParameters:
             if n != int(n) or n < 0:
                 raise line.error(f"an improper's multiplicity must be a whole number from 0, found {n}")
             row = (k, n, angle) if n else (k, angle)
-        self._impropers.put(key, row, line.where)
+        self._impropers.put(key, row, line, self._stops_at)
 
     def _read_cmap(self, lines: list[Line], at: int) -> int:
         """Reads a map from line `at` on and returns the line after it."""
@@ -200,7 +174,7 @@ class CharmmParameters:
             at += 1
         if len(values) != n * n:
             raise head.error(f"a CMAP of {n} × {n} points has {n * n} numbers, found {len(values)}")
-        self._cmaps.put(tuple(w.upper() for w in head.words[:8]), tuple(values), head.where)
+        self._cmaps.put(tuple(w.upper() for w in head.words[:8]), tuple(values), head, self._stops_at)
         return at
 
     def _read_nonbonded_head(self, lines: list[Line], at: int) -> int:
@@ -258,13 +232,13 @@ class CharmmParameters:
         _refuse_wildcards(line, key)
         if row[1] > 0 or (len(row) == 6 and row[4] > 0):
             raise line.error("a positive ε (Slater–Kirkwood) is not supported: expected it negative")
-        self._lj.put(key, row[1:3] if len(row) == 3 else (*row[1:3], *row[4:]), line.where)
+        self._lj.put(key, row[1:3] if len(row) == 3 else (*row[1:3], *row[4:]), line, self._stops_at)
 
     def _read_nbfix(self, line: Line) -> None:
         what = "an NBFIX: two types, ε and Rmin, perhaps the same two for 1-4 pairs"
         key, row = _row(line, 2, (2, 4), what)
         _refuse_wildcards(line, key)
-        self._nbfix.put(key, row, line.where)
+        self._nbfix.put(key, row, line, self._stops_at)
 
     # looking up
 
@@ -327,25 +301,30 @@ class CharmmParameters:
         a, b, c, d = key
         for candidate in (key, ("X", b, c, "X"), ("X", b, c, d), (a, b, c, "X")):
             candidate = min(candidate, candidate[::-1])
-            cosines = self._dihedrals.get(candidate)
-            if cosines is None:
+            sets = self._dihedrals.get(candidate)
+            if sets is None:
                 continue
-            files = self._files_of[candidate]
-            if len(files) > 1:
-                self._used[f"dihedral {'-'.join(candidate)} has cosines of {' and of '.join(files)}"] = None
-            for n in cosines:
-                self._cosines.get((*candidate, f"n = {n}"), self._used)
-            return [(k, float(n), math.radians(delta)) for n, (k, delta) in cosines.items()]
+            self._note_mixed(candidate, sets)
+            rows = {n: self._cosines.get((*candidate, f"n = {n}"), self._used) for ns in sets.values() for n in ns}
+            return [(row[0], float(n), math.radians(row[1])) for n, row in rows.items() if row is not None]
         return None
+
+    def _note_mixed(self, key: Key, sets: dict[str, dict[int, Definition]]) -> None:
+        """Takes a note where files have other multiplicities for a dihedral than the first."""
+        multiplicities = [set(found) for found in sets.values()]
+        if any(found != multiplicities[0] for found in multiplicities[1:]):
+            self._used.mixed[key] = {
+                file: Definition(tuple(map(float, found)), next(iter(found.values())).where)
+                for file, found in sets.items()
+            }
 
     def improper(self, key: Key) -> tuple[float, ...] | None:
         """Returns (k, φ₀), or (k, n, δ) where the parameter has a multiplicity."""
         a, b, c, d = key
         for candidate in (key, (a, "X", "X", d), ("X", b, c, d), ("X", b, c, "X"), ("X", "X", c, d)):
-            for way in (candidate, candidate[::-1]):
-                row = self._impropers.get(way, self._used)
-                if row is not None:
-                    return (*row[:-1], math.radians(row[-1]))
+            row = self._impropers.get(candidate, self._used)
+            if row is not None:
+                return (*row[:-1], math.radians(row[-1]))
         return None
 
     def cmap(self, key: Key) -> FloatArray | None:

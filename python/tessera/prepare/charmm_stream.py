@@ -1,10 +1,10 @@
 """Finds the topologies (`rtf`) and parameters (`para`) in CHARMM's files and in the files that these read, in the order
 of reading.
 
-A file holds one of them, or it is a stream. A stream has commands that read other files (`stream`, `open … name`,
-`read`), or that are followed by a topology or parameters up to `END`. Every `read` counts as `append`, so no earlier
-parameters are dropped. A condition on a variable that only a running CHARMM knows (`?NATC`) is refused where the
-parameters depend on it.
+A file holds one of them, or it is a stream: commands that read others (`stream`, `open … name`, `read`), or that are
+followed by a topology or parameters in place, up to `END`; or it is a list of files, a name on each line, as CHARMM-GUI
+writes for OpenMM. `append` is always meant: nothing read before is dropped, and a warning says where CHARMM would.
+What a stream leaves to variables that only a running CHARMM knows (`?NATC`) is refused where anything depends on it.
 """
 
 from __future__ import annotations
@@ -42,6 +42,7 @@ _COMPARE = {
     "LT": lambda a, b: float(a) < float(b),
     "LE": lambda a, b: float(a) <= float(b),
 }
+_PARAMETER_FILE = re.compile(r"\.(rtf|prm|str|par|inp|top)$", re.IGNORECASE)
 _VARIABLE = re.compile(r"@\{(\w+)\}|@(\w+)")
 
 
@@ -68,17 +69,27 @@ class Card:
     kind: str
     name: str
     lines: list[Line]
+    stops_at: int | None = None  # BOMLEV where CHARMM reads parameters without FLEX and stops at two that differ
 
 
-def read_cards(paths: Sequence[str | Path]) -> list[Card]:
-    """Returns all cards of the files, and of the files that they read, in order.
+@dataclass
+class Reading:
+    """What was read, and what is likely to be a mistake in the files that name it."""
+
+    cards: list[Card] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    files: int = 0
+
+
+def read_cards(paths: Sequence[str | Path]) -> Reading:
+    """All cards of the files, and of those that they read, in order.
 
     Raises `InputError` that names the file, and the line by which another file reads it.
     """
     reader = _Reader()
     for path in paths:
         reader.read(require_file(path, "parameter file"))
-    return reader.cards
+    return reader.reading
 
 
 def lines_of(path: Path) -> list[Line]:
@@ -116,18 +127,20 @@ class _Stream:
 
 class _Reader:
     def __init__(self) -> None:
-        self.cards: list[Card] = []
-        self._variables: dict[str, str | None] = {}  # None: set to a value that only a running CHARMM knows
-        self._open: list[Path] = []  # from the file on the command line to the one that is being read
-        self._read = 0
+        self.reading = Reading()
+        self._variables: dict[str, str | None] = {}  # None: set to what only a running CHARMM knows
+        self._open: list[Path] = []  # from the file on the command line to the one being read
+        self._flexible = False  # whether a `read para` had FLEX, which stays in force
+        self._commanded = False  # whether a `read para` was met
+        self._bomb_level: int | None = 0  # BOMLEV; None where it is not known here
 
-    def read(self, path: Path, asked: Line | None = None, kind: str | None = None) -> None:
-        """Reads a file as the kind that is asked for, or else as the kind of its first line."""
+    def read(self, path: Path, asked: Line | None = None, kind: str | None = None, stops_at: int | None = None) -> None:
+        """Reads a file of the kind that is asked for, else of the kind that it looks like."""
         resolved = path.resolve()
         if asked and resolved in self._open:
             raise asked.error(f"{path.name} reads itself: it is being read already")
-        self._read += 1
-        if self._read > _MOST_FILES:
+        self.reading.files += 1
+        if self.reading.files > _MOST_FILES:
             raise InputError(f"{self._open[0].name} reads more than {_MOST_FILES} files")
         if len(self._open) == _DEEPEST:
             raise InputError(f"{self._open[0].name} reads files that read files, more than {_DEEPEST} deep")
@@ -138,9 +151,12 @@ class _Reader:
         kind = kind or _kind(lines)
         if kind == "stream":
             self._stream(_Stream(path, iter(lines)))
+        elif kind == "list":
+            for line in lines:
+                self.read(self._find(line, line.words[0]), line)
         else:
             rest = iter(lines)
-            self.cards.append(_card(kind, path.name, rest))
+            self.reading.cards.append(_card(kind, path.name, rest, stops_at))
             _refuse_rest(rest)
         self._open.pop()
 
@@ -171,6 +187,9 @@ class _Reader:
             self.read(self._find(line, line.words[1]), line)
         elif command == "READ":
             self._read_card(line, stream)
+        elif command == "BOML":
+            level = self._value(" ".join(line.words[1:]))
+            self._bomb_level = int(float(level)) if level and _is_number(level) else None
         elif command not in _QUIET:
             raise line.error(
                 f"{line.words[0]} is not understood; of CHARMM's commands, stream, open, read rtf, read para, set "
@@ -271,10 +290,25 @@ class _Reader:
             if unit not in stream.units:
                 raise line.error(f"reads from unit {unit}, which no line before has opened")
             name = stream.units[unit]
+        stops_at = self._options(line) if kind == "para" else None
         if name is None:
-            self.cards.append(_card(kind, stream.path.name, stream.lines))
+            self.reading.cards.append(_card(kind, stream.path.name, stream.lines, stops_at))
         else:
-            self.read(self._find(line, name), line, kind)
+            self.read(self._find(line, name), line, kind, stops_at)
+
+    def _options(self, line: Line) -> int | None:
+        """`flex` and `append` of `read para`; returns BOMLEV where CHARMM stops at parameters that differ."""
+        options = [self._value(word) for word in line.words[2:]]
+        words = {option[:4].upper() for option in options if option is not None}
+        known = None not in options
+        if self._commanded and known and "APPE" not in words:
+            self.reading.warnings.append(
+                f"{line.where} reads parameters without `append`, at which CHARMM drops those that it read before; "
+                "here all of them count"
+            )
+        self._commanded = True
+        self._flexible = self._flexible or "FLEX" in words or not known
+        return None if self._flexible else self._bomb_level
 
     def _find(self, line: Line, name: str) -> Path:
         """Finds a file by its name in the folders of the files that lead to it, then in the working folder."""
@@ -294,13 +328,15 @@ def _is_number(text: str) -> bool:
 
 
 def _kind(lines: list[Line]) -> str:
-    """Returns `stream`, `rtf` or `para`, by the first line that is not a comment."""
+    """`stream`, `rtf`, `para` or `list`, by the first line that is not a comment; a list by all of them."""
     first = lines[0]
     word = first.words[0].upper()
     if word.isdigit() or first.command in _TOPOLOGY:
         return "rtf"
     if word in PARAMETER:
         return "para"
+    if all(len(line.words) == 1 and _PARAMETER_FILE.search(line.words[0]) for line in lines):
+        return "list"
     if first.command in _STREAM:
         return "stream"
     raise first.error(
@@ -309,16 +345,16 @@ def _kind(lines: list[Line]) -> str:
     )
 
 
-def _card(kind: str, name: str, lines: Iterator[Line]) -> Card:
-    """Returns the lines up to END, which a parameter file must have, because a file without it may have been cut."""
+def _card(kind: str, name: str, lines: Iterator[Line], stops_at: int | None) -> Card:
+    """The lines up to END, which a parameter file must have: without it the file may have been cut."""
     out: list[Line] = []
     for line in lines:
         if line.command == "END" and len(line.words) == 1:
-            return Card(kind, name, out)
+            return Card(kind, name, out, stops_at)
         out.append(line)
     if kind == "para":
         raise InputError(f"{name} ends without END: if it is whole, add a line with END")
-    return Card(kind, name, out)
+    return Card(kind, name, out, stops_at)
 
 
 def _refuse_rest(lines: Iterator[Line]) -> None:

@@ -22,8 +22,8 @@ from tessera.system.model import FloatArray
 class SeveralValues(click.Command):
     """A command in which a repeatable option also takes several values: `--params A B`.
 
-    click reads one value for each option, so `--params A B` becomes `--params A --params B` before it is parsed. The
-    command must have no positional arguments.
+    click reads one value an option, so `--params A B` is spelled out as `--params A --params B`
+    before it parses. Positional arguments must stand before such an option.
     """
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:

@@ -130,7 +130,7 @@ def _numbers(path: Path, section: _Section, n_atoms: int) -> IdArray:
         raise InputError(f"{path.name} has {_UNSUPPORTED[name]}: they are not supported")
     if name == b"NGRP" and section.second:
         raise InputError(f"{path.name} has ST2 waters: they are not supported")
-    known = name in _WIDTH or name in _UNSUPPORTED or name in (b"NNB", b"MOLNT")
+    known = name in _WIDTH or name in _UNSUPPORTED or name in (b"NNB", b"MOLNT", b"AUTOGEN")
     if not known and (section.count or section.text.strip()):
         raise InputError(f"{path.name} has a section !{name.decode()}, which is not understood")
     try:
@@ -139,7 +139,9 @@ def _numbers(path: Path, section: _Section, n_atoms: int) -> IdArray:
         raise InputError(f"{path.name}: section !{name.decode()} holds text that is no integer: {error}") from None
     if name == b"MOLNT":
         expected = {n_atoms}
-    elif name == b"NNB":  # the ends of the atoms' parts, which some programs leave out where there are none
+    elif name == b"AUTOGEN":  # how CHARMM made the lists of angles and dihedrals, which the PSF has in full
+        return numbers
+    elif name == b"NNB":  # the ends of the atoms' parts; left out by some where there are none
         expected = {section.count + n_atoms} if section.count else {0, n_atoms}
     else:
         expected = {section.count * _WIDTH.get(name, 0)}

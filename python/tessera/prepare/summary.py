@@ -43,6 +43,7 @@ def summary(system: System, path: Path, seconds: float) -> dict[str, Any]:
         "coulomb_source": system.coulomb_source,
         "velocities": system.velocity is not None,
         "notes": system.notes,
+        "warnings": system.warnings,
         "seconds": round(seconds, 2),
     }
 
@@ -64,6 +65,7 @@ def describe(facts: dict[str, Any]) -> str:
             f"  terms   {terms or 'none'}",
             f"  time    {facts['seconds']:.1f} s",
             *(f"  note    {note}" for note in facts["notes"]),
+            *(f"  WARNING {warning}" for warning in facts["warnings"]),
         ]
     )
 

@@ -149,7 +149,8 @@ class System:
     #: (K,4) first, count, number, step: among all instances, molecules first, first + 1, … begin with the input's
     #: residue numbers number, number + step, …; in order, without overlap
     residue_numbers: IdArray = field(default_factory=lambda: np.zeros((0, 4), np.int64))
-    notes: list[str] = field(default_factory=list)  # for the user who makes the system; not stored in the file
+    notes: list[str] = field(default_factory=list)  # for the user who makes the system; not in the file
+    warnings: list[str] = field(default_factory=list)  # the same, where a mistake is likely
 
     @property
     def n_atoms(self) -> int:

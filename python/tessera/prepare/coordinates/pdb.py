@@ -11,7 +11,8 @@ from tessera.prepare.errors import InputError
 from tessera.prepare.text import Source, Text
 from tessera.system.model import FloatArray, IdArray
 
-_CRYST1_COLUMNS = ((6, 9), (15, 9), (24, 9), (33, 7), (40, 7), (47, 7))
+#: where the edges and angles stand in CRYST1: first column and width
+CRYST1_COLUMNS = ((6, 9), (15, 9), (24, 9), (33, 7), (40, 7), (47, 7))
 
 
 def read_pdb(source: Source) -> Coordinates:
@@ -38,8 +39,8 @@ def _cryst1(text: Text, head: np.ndarray, atoms: IdArray) -> FloatArray | None:
     lines = np.flatnonzero(head[: atoms[0]] == b"CRYST1")[:1]
     if not len(lines):
         return None
-    numbers = [float(text.numbers(lines, begin, width, 1)[0, 0]) for begin, width in _CRYST1_COLUMNS]
-    # Programs write a cube of 1 Å where there is no box.
+    numbers = [float(text.numbers(lines, begin, width, 1)[0, 0]) for begin, width in CRYST1_COLUMNS]
+    # 1 Å cubes are what programs write for "no box"
     return None if 0 <= max(numbers[:3]) <= 1.0 else box_from_lengths(numbers[:3], numbers[3:])
 
 
