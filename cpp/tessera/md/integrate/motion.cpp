@@ -111,8 +111,9 @@ void Motion::remove_centre_of_mass_motion() {
 }
 
 void Motion::scale_velocities(double factor) {
-  for (std::int32_t s = 0; s < domain_.n_owned_slots(); ++s)
-    state_.velocity[at(s)] = rounded(factor * exact(state_.velocity[at(s)]));
+  threads_.parallel_for(domain_.n_owned_slots(), [&](std::int64_t begin, std::int64_t end) {
+    for (auto s = begin; s < end; ++s) state_.velocity[at(s)] = rounded(factor * exact(state_.velocity[at(s)]));
+  });
 }
 
 void Motion::apply_friction_and_noise(double decay, double temperature, std::uint64_t seed) {
@@ -220,14 +221,21 @@ Failure Motion::add_constraint_virial() {
 }
 
 std::int64_t Motion::kinetic_energy() const {
-  std::int64_t sum = 0;
   constexpr double scale = 0.5 * velocity_unit * velocity_unit / units::acceleration;
-  for (std::int32_t s = 0; s < domain_.n_owned_slots(); ++s) {
-    if (domain_.is_padding(s)) continue;
-    const auto& v = state_.velocity[at(s)];
-    const Vec3 w = {static_cast<double>(v.x), static_cast<double>(v.y), static_cast<double>(v.z)};
-    add_fixed(sum, to_fixed(scale * norm2(w) / inverse_mass_[at(s)], energy_unit));
-  }
+  std::vector<std::int64_t> of_thread(at(threads_.size()), 0);
+  threads_.run([&](int thread) {
+    const std::int64_t n = domain_.n_owned_slots();
+    std::int64_t sum = 0;
+    for (auto s = n * thread / threads_.size(); s < n * (thread + 1) / threads_.size(); ++s) {
+      if (domain_.is_padding(static_cast<std::int32_t>(s))) continue;
+      const auto& v = state_.velocity[at(s)];
+      const Vec3 w = {static_cast<double>(v.x), static_cast<double>(v.y), static_cast<double>(v.z)};
+      add_fixed(sum, to_fixed(scale * norm2(w) / inverse_mass_[at(s)], energy_unit));
+    }
+    of_thread[at(thread)] = sum;
+  });
+  std::int64_t sum = 0;
+  for (const auto part : of_thread) add_fixed(sum, part);
   return sum;
 }
 
