@@ -117,8 +117,14 @@ def test_dhfr(runs: Runs, mpi: str, ranks: int, threads: int) -> None:
 # These are state hashes after 200 steps by system and instruction set, with every setting at its default and energies
 # every 10 steps. A commit that changes bits says so in the changelog and writes the new hashes here.
 GOLDEN = {
-    "dhfr": {"AVX2": "c260644e3cffa166acaf1c28c8eb2e91dbb9c16745b34db81944475174896d84"},
-    "apoa1": {"AVX2": "603b385bc9202c600dd3752e0dd57500b9a6ac3b5f8a5c94f645b4445bb83423"},
+    "dhfr": {
+        "AVX2": "c260644e3cffa166acaf1c28c8eb2e91dbb9c16745b34db81944475174896d84",
+        "AVX3": "04d31cfba4a36fff13fb4fcd97649df94e8e22ac1b8c7b7e119df88d83191e49",
+    },
+    "apoa1": {
+        "AVX2": "603b385bc9202c600dd3752e0dd57500b9a6ac3b5f8a5c94f645b4445bb83423",
+        "AVX3": "4df37443659cb32d1e4a85f3798d2c5a828ca3f8cfa24da55d0aefb699f9fdce",
+    },
 }
 FULL: Settings = {
     "interactions.cutoff": "auto",
