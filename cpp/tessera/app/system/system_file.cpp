@@ -200,7 +200,7 @@ class Filler {
     constexpr std::size_t columns = sizeof(Row) / sizeof(double);
     const auto flat = reader_.numbers(dataset(name), columns);
     rows.resize(flat.size() / columns);
-    std::memcpy(rows.data(), flat.data(), rows.size() * sizeof(Row));
+    if (!rows.empty()) std::memcpy(rows.data(), flat.data(), rows.size() * sizeof(Row));
   }
   void operator()(std::string_view name, std::vector<std::int32_t>& values, layout::AnyRows) const {
     values = reader_.table<std::int32_t>(dataset(name), {});
