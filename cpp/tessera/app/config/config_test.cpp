@@ -45,7 +45,7 @@ TEST(Config, KeysAreUniqueAndDocumented) {
       EXPECT_FALSE(key.documentation.empty()) << key.full_name();
     }
   }
-  EXPECT_EQ(names.size(), 44U);
+  EXPECT_EQ(names.size(), 53U);
 }
 
 TEST(Config, DefaultsAreAdmittedAndComeBackFromToml) {
@@ -213,7 +213,13 @@ TEST(Config, SchemaAsJsonHoldsEveryKey) {
   EXPECT_EQ(json["sections"][4]["keys"][1]["default"], 2.0);
   EXPECT_EQ(json["sections"][0]["keys"][0]["default"], nullptr);
   EXPECT_EQ(json["sections"][1]["keys"][0]["decides"], "bits");
-  EXPECT_EQ(run_schema().key("dynamics.seed").decides, Decides::start);
+  const auto& seed = run_schema().key("dynamics.seed");
+  RunConfig config;
+  EXPECT_EQ(seed.decides_with(config), Decides::start);
+  config.dynamics.ensemble = Ensemble::nvt;
+  EXPECT_EQ(seed.decides_with(config), Decides::bits);
+  config.dynamics.thermostat = Thermostat::nose_hoover;
+  EXPECT_EQ(seed.decides_with(config), Decides::start);
   EXPECT_EQ(run_schema().key("dynamics.steps").decides, Decides::nothing);
 }
 

@@ -18,6 +18,7 @@ Sample sample(int i, double drift, double jump, double settling) {
   s.pressure = i % 2 ? 100 : -100;
   s.kinetic = 0.5 * kt;
   s.potential = -9000 + drift * kt * s.time / 1000 + jump * (1 - std::exp(-s.time / settling));
+  s.conserved = s.total();
   return s;
 }
 
