@@ -26,6 +26,7 @@ COMMANDS = {
     "explain": ("tessera.commands.explain:explain", "Say how a run would be laid out, without running it."),
     "machine": ("tessera.commands.machine:machine", "Measure the network, draw it, lay ranks out on it."),
     "fft": ("tessera.commands.fft:fft", "Say how a distributed Fourier transform would be laid out."),
+    "export": ("tessera.commands.export:export", "Write coordinates and topology for other programs."),
     "plot": ("tessera.commands.plot:plot", "Draw what a run has written."),
 }
 

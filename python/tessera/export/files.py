@@ -1,0 +1,65 @@
+"""All files of an export: each replaces its name when all are written, and none is written where one fails."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from tessera.export.configuration import Configuration
+from tessera.export.formats import FORMATS
+from tessera.export.psf import NAME as PSF
+from tessera.export.psf import write_psf
+from tessera.export.structure import Structure, selected, structure_of
+from tessera.files import replaced
+from tessera.prepare.errors import InputError
+
+SUFFIXES = (*FORMATS, ".psf")
+
+
+@dataclass
+class Written:
+    path: Path
+    format: str
+    notes: list[str]
+
+
+def check_outputs(outputs: Sequence[Path], force: bool) -> None:
+    """Raises `InputError` for endings that are unknown, folders that are missing and files that are there."""
+    for output in outputs:
+        if output.suffix.lower() not in SUFFIXES:
+            raise InputError(f"{output}: the ending says no format; expected one of {', '.join(SUFFIXES)}")
+        if not output.parent.is_dir():
+            raise InputError(f"the folder of {output} does not exist")
+        if not force and (output.exists() or output.is_symlink()):
+            raise InputError(f"{output} exists; --force replaces it")
+    if len({output.resolve() for output in outputs}) < len(outputs):
+        raise InputError("-o names the same file twice")
+
+
+def write_all(
+    configuration: Configuration,
+    outputs: Sequence[Path],
+    select: str | None,
+    whole: bool,
+    report: Callable[[str], None],
+) -> tuple[Structure, list[Written]]:
+    """Writes each output in the format of its ending. Raises `InputError`, and `OSError` where one can't be written."""
+    report("putting molecules together")
+    structure = structure_of(configuration.system, f"{configuration.description} (tessera export)", whole)
+    if select is not None:
+        report("selecting")
+        structure = structure.subset(selected(structure, select, configuration.system))
+    written = []
+    with ExitStack() as stack:
+        for output in outputs:
+            report(f"writing {output.name}")
+            temporary = stack.enter_context(replaced(output))
+            suffix = output.suffix.lower()
+            if suffix == ".psf":
+                written.append(Written(output, PSF, write_psf(structure, configuration.system, temporary)))
+            else:
+                kind = FORMATS[suffix]
+                written.append(Written(output, kind.name, kind.write(structure, temporary)))
+    return structure, written

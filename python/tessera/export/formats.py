@@ -1,0 +1,254 @@
+"""Writers of coordinates by the ending of the name, and what each format can't hold.
+
+MDAnalysis writes PDB and GRO, OpenMM mmCIF, ParmEd AMBER's restarts. What they would cut, wrap or spill into the next
+column without a word is refused here first. CHARMM's cards and NAMD's binary are ours: MDAnalysis keeps positions in
+single precision, of which these formats hold more, and joins neighbours of the same residue number.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tessera.export.structure import Structure, Texts, universe_of
+from tessera.prepare.coordinates.cards import AMBER_PS
+from tessera.prepare.errors import InputError
+from tessera.system.model import FloatArray
+
+_CHUNK = 100_000  # rows at a time, so that a million atoms do not live as Python objects at once
+_CIF_PLAIN = re.compile(r"[^\s_#$'\"\[\];][^\s]*")
+_CIF_RESERVED = re.compile(r"(data_|save_|loop_|stop_|global_).*|[.?]", re.IGNORECASE)
+_NETCDF_BYTES = 2**31  # ParmEd writes NetCDF's classic format, whose offsets have 32 bits
+
+
+@dataclass(frozen=True)
+class Format:
+    """`write(structure, path)` returns notes for the user and raises `InputError` before anything is lost."""
+
+    name: str
+    write: Callable[[Structure, Path], list[str]]
+
+
+def check_words(what: str, values: Texts, width: int, format_name: str, advice: str) -> None:
+    """Raises `InputError` where a name is blank, has blanks or letters beyond ASCII, or more than `width` of them."""
+    for word in dict.fromkeys(values.tolist()):
+        if not word:
+            raise InputError(f"{format_name} needs {what}s, and one is blank; .coor, .rst7 and .ncrst hold no names")
+        if not (word.isascii() and word.isprintable() and " " not in word):
+            raise InputError(f"{format_name} takes {what}s of ASCII letters without blanks, found {word!r}")
+        if len(word) > width:
+            raise InputError(f"{format_name} has {width} columns for {what}s, found {word!r}; {advice}")
+
+
+def _check_range(what: str, values: FloatArray, low: float, high: float, format_name: str, advice: str) -> None:
+    if len(values) and not (low < values.min() and values.max() < high):
+        row = int(np.argmax(np.maximum(low - values, values - high).max(axis=1)))
+        found = ", ".join(f"{value:.3f}" for value in values[row])
+        raise InputError(
+            f"{format_name} has no columns for {what}s beyond {low:,.0f} to {high:,.0f}, found {found} "
+            f"(atom {row}); {advice}"
+        )
+
+
+def _check_numbers(structure: Structure, lowest: int, format_name: str, advice: str) -> None:
+    least = int(structure.residue_number.min())
+    if least < lowest:
+        raise InputError(f"{format_name} has no columns for residue numbers below {lowest}, found {least}; {advice}")
+
+
+def _again(structure: Structure, atoms: int, residues: int) -> list[str]:
+    """Notes on numbers that the readers of a format expect to begin again."""
+    notes = []
+    if structure.n_atoms > atoms:
+        notes.append(f"its atom numbers begin again at 0 after {atoms:,}")
+    if structure.residue_number.max() > residues:
+        notes.append(f"its residue numbers begin again at 0 after {residues:,}")
+    return notes
+
+
+def write_rows(file: IO[str], pattern: str, *columns: NDArray[Any]) -> None:
+    """A line for each row of the columns."""
+    for begin in range(0, len(columns[0]), _CHUNK):
+        part = [column[begin : begin + _CHUNK].tolist() for column in columns]
+        file.writelines(pattern % row for row in zip(*part))
+
+
+_WIDER = "write .cif or .crd instead"
+
+
+def _write_pdb(structure: Structure, path: Path) -> list[str]:
+    from MDAnalysis.coordinates.PDB import PDBWriter
+
+    check_words("atom name", structure.name, 4, "PDB", _WIDER)
+    check_words("residue name", structure.residue_name, 4, "PDB", _WIDER)
+    _check_numbers(structure, -999, "PDB", _WIDER)
+    # The box may be larger than the coordinates.
+    _check_range("coordinate", structure.position, -999, 9999, "PDB", "write .cif, .gro or .crd instead")
+    if structure.box is not None:
+        _check_range("box edge", structure.box, -9999, 99999, "PDB", _WIDER)
+    notes = _again(structure, 99_999, 9_999)
+    long = [name for name in dict.fromkeys(structure.segment.tolist()) if len(name) > 4]
+    if long:
+        notes.append(f"its four columns for segments cut names such as {long[0]}; chain letters tell segments apart")
+    if len(dict.fromkeys(structure.segment.tolist())) > 62:
+        notes.append("its chain letters repeat after 62 segments")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of what the file does not hold
+        with PDBWriter(str(path), bonds=None, remarks=structure.title) as writer:
+            writer.write(universe_of(structure).atoms)
+    return notes
+
+
+def _write_gro(structure: Structure, path: Path) -> list[str]:
+    from MDAnalysis.coordinates.GRO import GROWriter
+
+    check_words("atom name", structure.name, 5, "GRO", _WIDER)
+    check_words("residue name", structure.residue_name, 5, "GRO", _WIDER)
+    _check_numbers(structure, -9999, "GRO", _WIDER)
+    _check_range("coordinate", structure.position, -9999, 99999, "GRO", _WIDER)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with GROWriter(str(path)) as writer:
+            writer.write(universe_of(structure).atoms)
+    return _again(structure, 99_999, 99_999)
+
+
+def _cif_words(what: str, values: Iterable[str]) -> dict[str, str]:
+    """The values as mmCIF has them: quoted where a reader would take them for something else."""
+    words = {}
+    for value in dict.fromkeys(values):
+        if _CIF_PLAIN.fullmatch(value) and not _CIF_RESERVED.fullmatch(value):
+            words[value] = value
+            continue
+        quote = next((mark for mark in "'\"" if mark not in value), None)
+        if quote is None:
+            raise InputError(f"mmCIF can't quote the {what} {value!r}, which holds both kinds of quotes")
+        words[value] = f"{quote}{value}{quote}"
+    return words
+
+
+def _write_cif(structure: Structure, path: Path) -> list[str]:
+    from openmm import Vec3, unit
+    from openmm.app import Element, PDBxFile, Topology
+
+    for what, values in (
+        ("atom name", structure.name), ("residue name", structure.residue_name), ("segment", structure.segment),
+    ):  # fmt: skip
+        check_words(what, values, 10_000, "mmCIF", "")
+    names = _cif_words("atom name", structure.name.tolist())
+    residue_names = _cif_words("residue name", structure.residue_name.tolist())
+    segments = _cif_words("segment", structure.segment.tolist())
+    numbers = np.unique(structure.atomic_number).tolist()
+    elements = {number: Element.getByAtomicNumber(number) if number else None for number in numbers}
+    topology, residues, before = Topology(), [], None
+    chain: Any = None
+    for segment, name, number in zip(structure.segment, structure.residue_name, structure.residue_number.tolist()):
+        if segment != before:
+            chain, before = topology.addChain(segments[segment]), segment
+        residues.append(topology.addResidue(residue_names[name], chain, str(number)))
+    for name, number, residue in zip(structure.name, structure.atomic_number.tolist(), structure.residue.tolist()):
+        topology.addAtom(names[name], elements[number], residues[residue])
+    if structure.box is not None:
+        vectors = [Vec3(*row) for row in (structure.box / 10).tolist()]
+        topology.setPeriodicBoxVectors(vectors * unit.nanometer)
+    with path.open("w") as file:
+        PDBxFile.writeFile(topology, structure.position * unit.angstrom, file, keepIds=True)
+    return []
+
+
+def _box_numbers(box: FloatArray) -> FloatArray:
+    """(6,) edges in Å and angles in degrees."""
+    edges = np.linalg.norm(box, axis=1)
+    unit_vectors = box / edges[:, None]
+    cosines = [unit_vectors[i] @ unit_vectors[j] for i, j in ((1, 2), (0, 2), (0, 1))]
+    return np.concatenate([edges, np.degrees(np.arccos(cosines))])
+
+
+def _write_rst7(structure: Structure, path: Path) -> list[str]:
+    from parmed.amber import AmberAsciiRestart
+
+    advice = "write .ncrst instead"
+    _check_range("coordinate", structure.position, -999, 9999, "AMBER's text restart", advice)
+    file = AmberAsciiRestart(str(path), "w", natom=structure.n_atoms, title=structure.title[:80])
+    file.coordinates = structure.position
+    if structure.velocity is not None:
+        _check_range("velocity", structure.velocity / AMBER_PS, -999, 9999, "AMBER's text restart", advice)
+        file.velocities = structure.velocity
+    if structure.box is not None:
+        file.box = _box_numbers(structure.box)
+    file.close()
+    return []
+
+
+def _write_ncrst(structure: Structure, path: Path) -> list[str]:
+    from parmed.amber import NetCDFRestart
+
+    has_velocities = structure.velocity is not None
+    if structure.n_atoms * 24 * (2 if has_velocities else 1) > _NETCDF_BYTES - 10_000:
+        raise InputError(f"NetCDF restarts end at 2 GiB, found {structure.n_atoms:,} atoms; write .coor instead")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of a faster library that is not there
+        file = NetCDFRestart.open_new(
+            str(path), structure.n_atoms, structure.box is not None, has_velocities, structure.title
+        )
+        file.coordinates = structure.position
+        if has_velocities:
+            file.velocities = structure.velocity
+        if structure.box is not None:
+            file.box = _box_numbers(structure.box)
+        file.close()
+    return []
+
+
+def _write_crd(structure: Structure, path: Path) -> list[str]:
+    """`2I10,2X,A8,2X,A8,3F20.10,2X,A8,2X,A8,F20.10`: CHARMM's extended form, whatever the number of atoms."""
+    for what, values in (
+        ("atom name", structure.name), ("residue name", structure.residue_name), ("segment", structure.segment),
+    ):  # fmt: skip
+        check_words(what, values, 8, "CHARMM's extended CRD", "write .cif instead")
+    with path.open("w") as file:
+        file.write(f"* {structure.title[:78]}\n")
+        if structure.box is not None:
+            file.write(f"* BOX {' '.join(f'{value:.6f}' for value in _box_numbers(structure.box))}\n")
+        file.write(f"*\n{structure.n_atoms:10d}  EXT\n")
+        residue = structure.residue
+        write_rows(
+            file,
+            "%10d%10d  %-8s  %-8s%20.10f%20.10f%20.10f  %-8s  %-8d%20.10f\n",
+            np.arange(1, structure.n_atoms + 1),
+            residue + 1,
+            structure.residue_name[residue],
+            structure.name,
+            *structure.position.T,
+            structure.segment[residue],
+            structure.residue_number[residue],
+            np.zeros(structure.n_atoms),
+        )
+    return []
+
+
+def _write_coor(structure: Structure, path: Path) -> list[str]:
+    """The number of atoms as int32, coordinates as doubles."""
+    with path.open("wb") as file:
+        file.write(np.array([structure.n_atoms], "<i4").tobytes())
+        file.write(structure.position.astype("<f8").tobytes())
+    return []
+
+
+#: by the ending of a name; PSF, which needs the terms of a system, is in psf.py
+FORMATS = {
+    ".pdb": Format("PDB", _write_pdb),
+    ".cif": Format("mmCIF", _write_cif),
+    ".gro": Format("GROMACS GRO", _write_gro),
+    ".crd": Format("CHARMM extended CRD", _write_crd),
+    ".coor": Format("NAMD binary", _write_coor),
+    ".rst7": Format("AMBER text restart", _write_rst7),
+    ".ncrst": Format("AMBER NetCDF restart", _write_ncrst),
+}
