@@ -37,7 +37,10 @@ class FrameNumber(click.ParamType):
     help="A file to write, its format by the ending; repeatable.",
 )  # fmt: skip
 @click.option(
-    "--frame", type=FrameNumber(), metavar="N|last", help="A frame of the run's trajectory, from 0 [the last checkpoint]."
+    "--frame",
+    type=FrameNumber(),
+    metavar="N|last",
+    help="A frame of the run's trajectory, from 0 [the last checkpoint].",
 )
 @click.option("--select", metavar="TEXT", help="Write these atoms only: a selection in the language of MDAnalysis.")
 @click.option(

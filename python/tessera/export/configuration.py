@@ -36,7 +36,15 @@ class Configuration:
     @property
     def description(self) -> str:
         """Such as `run/checkpoint.tck, step 20, 0.04 ps`."""
-        parts = [str(self.source)]
+        return self._described(str(self.source))
+
+    @property
+    def title(self) -> str:
+        """The same, without folders: files have little room for it."""
+        return self._described(self.source.name)
+
+    def _described(self, source: str) -> str:
+        parts = [source]
         if self.frame is not None:
             parts.append(f"frame {self.frame}")
         if self.step is not None:
@@ -121,8 +129,7 @@ def _frame(folder: Path, settings: dict[str, Any], frame: int, system: System, s
     fraction = to_fraction(found.position, box)
     now = dataclasses.replace(system, box=box, fraction=fraction, velocity=found.velocity)
     timestep = _value(folder, settings, "dynamics", "timestep")
-    step = round(1000 * found.time / timestep)
-    return Configuration(now, path, step, _time(step, timestep), found.index)
+    return Configuration(now, path, found.step, _time(found.step, timestep), found.index)
 
 
 @dataclass
@@ -130,7 +137,7 @@ class _Frame:
     position: FloatArray  # (N,3) Å
     velocity: FloatArray | None  # (N,3) Å/ps
     box: FloatArray | None  # (3,3) Å
-    time: float  # ps
+    step: int
     index: int
 
 
@@ -152,6 +159,7 @@ def _read_frame(path: Path, frame: int) -> _Frame:
             step.positions.astype(np.float64),
             step.velocities.astype(np.float64) if step.has_velocities else None,
             None if step.dimensions is None else step.triclinic_dimensions.astype(np.float64),
-            float(step.time),
+            # A DCD keeps its interval in single precision, in which whole intervals are exact.
+            round(step.time / frames.dt * frames.skip_timestep) if path.suffix == ".dcd" else int(step.data["step"]),
             int(step.frame),
         )

@@ -47,7 +47,8 @@ def write_all(
 ) -> tuple[Structure, list[Written]]:
     """Writes each output in the format of its ending. Raises `InputError`, and `OSError` where one can't be written."""
     report("putting molecules together")
-    structure = structure_of(configuration.system, f"{configuration.description} (tessera export)", whole)
+    title = f"{configuration.title} (tessera export)"
+    structure = structure_of(configuration.system, title, configuration.time or 0.0, whole)
     if select is not None:
         report("selecting")
         structure = structure.subset(selected(structure, select, configuration.system))

@@ -25,6 +25,7 @@ from tessera.system.model import FloatArray
 _CHUNK = 100_000  # rows at a time, so that a million atoms do not live as Python objects at once
 _CIF_PLAIN = re.compile(r"[^\s_#$'\"\[\];][^\s]*")
 _CIF_RESERVED = re.compile(r"(data_|save_|loop_|stop_|global_).*|[.?]", re.IGNORECASE)
+_WIDER = "write .cif or .crd instead"
 _NETCDF_BYTES = 2**31  # ParmEd writes NetCDF's classic format, whose offsets have 32 bits
 
 
@@ -36,14 +37,14 @@ class Format:
     write: Callable[[Structure, Path], list[str]]
 
 
-def check_words(what: str, values: Texts, width: int, format_name: str, advice: str) -> None:
+def check_words(format_name: str, what: str, values: Texts, width: int | None = None, advice: str = "") -> None:
     """Raises `InputError` where a name is blank, has blanks or letters beyond ASCII, or more than `width` of them."""
     for word in dict.fromkeys(values.tolist()):
         if not word:
             raise InputError(f"{format_name} needs {what}s, and one is blank; .coor, .rst7 and .ncrst hold no names")
         if not (word.isascii() and word.isprintable() and " " not in word):
             raise InputError(f"{format_name} takes {what}s of ASCII letters without blanks, found {word!r}")
-        if len(word) > width:
+        if width is not None and len(word) > width:
             raise InputError(f"{format_name} has {width} columns for {what}s, found {word!r}; {advice}")
 
 
@@ -80,14 +81,11 @@ def write_rows(file: IO[str], pattern: str, *columns: NDArray[Any]) -> None:
         file.writelines(pattern % row for row in zip(*part))
 
 
-_WIDER = "write .cif or .crd instead"
-
-
 def _write_pdb(structure: Structure, path: Path) -> list[str]:
     from MDAnalysis.coordinates.PDB import PDBWriter
 
-    check_words("atom name", structure.name, 4, "PDB", _WIDER)
-    check_words("residue name", structure.residue_name, 4, "PDB", _WIDER)
+    check_words("PDB", "atom name", structure.name, 4, _WIDER)
+    check_words("PDB", "residue name", structure.residue_name, 4, _WIDER)
     _check_numbers(structure, -999, "PDB", _WIDER)
     # The box may be larger than the coordinates.
     _check_range("coordinate", structure.position, -999, 9999, "PDB", "write .cif, .gro or .crd instead")
@@ -101,7 +99,7 @@ def _write_pdb(structure: Structure, path: Path) -> list[str]:
         notes.append("its chain letters repeat after 62 segments")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of what the file does not hold
-        with PDBWriter(str(path), bonds=None, remarks=structure.title) as writer:
+        with PDBWriter(str(path), bonds=None, remarks=structure.title[:50]) as writer:
             writer.write(universe_of(structure).atoms)
     return notes
 
@@ -109,8 +107,8 @@ def _write_pdb(structure: Structure, path: Path) -> list[str]:
 def _write_gro(structure: Structure, path: Path) -> list[str]:
     from MDAnalysis.coordinates.GRO import GROWriter
 
-    check_words("atom name", structure.name, 5, "GRO", _WIDER)
-    check_words("residue name", structure.residue_name, 5, "GRO", _WIDER)
+    check_words("GRO", "atom name", structure.name, 5, _WIDER)
+    check_words("GRO", "residue name", structure.residue_name, 5, _WIDER)
     _check_numbers(structure, -9999, "GRO", _WIDER)
     _check_range("coordinate", structure.position, -9999, 99999, "GRO", _WIDER)
     with warnings.catch_warnings():
@@ -141,7 +139,7 @@ def _write_cif(structure: Structure, path: Path) -> list[str]:
     for what, values in (
         ("atom name", structure.name), ("residue name", structure.residue_name), ("segment", structure.segment),
     ):  # fmt: skip
-        check_words(what, values, 10_000, "mmCIF", "")
+        check_words("mmCIF", what, values)
     names = _cif_words("atom name", structure.name.tolist())
     residue_names = _cif_words("residue name", structure.residue_name.tolist())
     segments = _cif_words("segment", structure.segment.tolist())
@@ -176,7 +174,7 @@ def _write_rst7(structure: Structure, path: Path) -> list[str]:
 
     advice = "write .ncrst instead"
     _check_range("coordinate", structure.position, -999, 9999, "AMBER's text restart", advice)
-    file = AmberAsciiRestart(str(path), "w", natom=structure.n_atoms, title=structure.title[:80])
+    file = AmberAsciiRestart(str(path), "w", natom=structure.n_atoms, title=structure.title[:80], time=structure.time)
     file.coordinates = structure.position
     if structure.velocity is not None:
         _check_range("velocity", structure.velocity / AMBER_PS, -999, 9999, "AMBER's text restart", advice)
@@ -203,6 +201,7 @@ def _write_ncrst(structure: Structure, path: Path) -> list[str]:
             file.velocities = structure.velocity
         if structure.box is not None:
             file.box = _box_numbers(structure.box)
+        file.time = structure.time
         file.close()
     return []
 
@@ -212,7 +211,7 @@ def _write_crd(structure: Structure, path: Path) -> list[str]:
     for what, values in (
         ("atom name", structure.name), ("residue name", structure.residue_name), ("segment", structure.segment),
     ):  # fmt: skip
-        check_words(what, values, 8, "CHARMM's extended CRD", "write .cif instead")
+        check_words("CHARMM's extended CRD", what, values, 8, "write .cif instead")
     with path.open("w") as file:
         file.write(f"* {structure.title[:78]}\n")
         if structure.box is not None:

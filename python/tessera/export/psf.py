@@ -18,7 +18,6 @@ from tessera.prepare.errors import InputError
 from tessera.system import System
 
 NAME = "PSF"
-_LONGEST = 100
 #: section, what it holds, rows on a line
 _SECTIONS = (
     ("NBOND: bonds", "bond", 4),
@@ -39,7 +38,7 @@ def write_psf(structure: Structure, system: System, path: Path) -> list[str]:
     }
     is_wide = False
     for what, (values, width) in columns.items():
-        check_words(what, values, _LONGEST, NAME, "")
+        check_words(NAME, what, values)
         is_wide |= max(map(len, set(values.tolist()))) > width
     if not np.abs(structure.charge).max() < 100:
         raise InputError("PSF has no columns for charges of 100 e and more")
@@ -62,6 +61,7 @@ def write_psf(structure: Structure, system: System, path: Path) -> list[str]:
             structure.mass,
             np.zeros(structure.n_atoms, np.int32),
         )
+        file.write("\n")
         for section, kind, on_a_line in _SECTIONS:
             _section(file, f"{len(found[kind]):10d} !{section}", found[kind] + 1, on_a_line)
         none = np.zeros((0, 2), np.int64)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,6 +42,7 @@ class Structure:
     velocity: FloatArray | None  # (n,3) Å/ps
     box: FloatArray | None  # (3,3) Å, lower triangular; None: vacuum
     title: str  # one line of ASCII
+    time: float = 0.0  # ps
 
     @property
     def n_atoms(self) -> int:
@@ -58,10 +60,11 @@ class Structure:
             velocity=None if self.velocity is None else self.velocity[atoms],
             box=self.box,
             title=self.title,
+            time=self.time,
         )
 
 
-def structure_of(system: System, title: str, whole: bool = True) -> Structure:
+def structure_of(system: System, title: str, time: float = 0.0, whole: bool = True) -> Structure:
     """All atoms of a system.
 
     `whole`: molecules are in one piece, each with its centre in the box; otherwise every atom is in the box on its own.
@@ -71,7 +74,7 @@ def structure_of(system: System, title: str, whole: bool = True) -> Structure:
     n_residues = np.array([len(t.residue_name) for t in system.templates], np.int64)
     first_residue = np.cumsum(n_residues[template]) - n_residues[template]
     shift = _number_shifts(system, template)
-    types = np.array(system.force_field.type_name, object)
+    types = _texts(system.force_field.type_name)
     n, total = system.n_atoms, int(n_residues[template].sum())
     by_atom: dict[str, Texts] = {name: np.empty(n, object) for name in ("name", "type")}
     by_residue: dict[str, Texts] = {name: np.empty(total, object) for name in ("residue_name", "segment")}
@@ -100,11 +103,14 @@ def structure_of(system: System, title: str, whole: bool = True) -> Structure:
         velocity=system.velocity,
         box=system.box if system.periodic else None,
         title=title.encode("ascii", "replace").decode(),
+        time=time,
     )
 
 
-def _texts(values: NDArray[Any], blank: str = "") -> Texts:
-    return np.array([str(value).strip() or blank for value in values], object)
+def _texts(values: Iterable[Any], blank: str = "") -> Texts:
+    """Systems that were read have texts, those just made may have bytes."""
+    texts = [value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value) for value in values]
+    return np.array([text.strip() or blank for text in texts], object)
 
 
 def _number_shifts(system: System, template: IdArray) -> IdArray:
