@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import sys
 import tempfile
 import warnings
 from pathlib import Path
@@ -18,7 +19,7 @@ from hypothesis import strategies as st
 from tessera.build.water import make_water
 from tessera.cli import cli
 from tessera.export.configuration import Configuration
-from tessera.export.files import write_all
+from tessera.export.files import SUFFIXES, write_all
 from tessera.prepare.errors import InputError
 from tessera.prepare.psf import read_psf
 from tessera.system import System, write
@@ -87,7 +88,7 @@ def test_what_is_refused(
 
 def test_what_is_no_system(tmp_path: Path) -> None:
     (tmp_path / "x.tsr").write_text("nothing")
-    for name, expected in (("x.tsr", "is not a readable system file"), ("y.tsr", "no system file")):
+    for name, expected in (("x.tsr", "is not a readable system file"), ("y.tsr", "is not there: expected a system")):
         refused = export(tmp_path / name, "-o", tmp_path / "a.pdb")
         assert refused.exit_code == 2 and expected in refused.stderr and refused.stderr.count("\n") == 1
 
@@ -99,6 +100,15 @@ def test_one_that_fails_leaves_none(tmp_path: Path) -> None:
     refused = export(tmp_path / "x.tsr", "-o", tmp_path / "a.cif", "-o", tmp_path / "a.pdb")
     assert refused.exit_code == 2 and "4 columns for residue names" in refused.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["x.tsr"]
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_a_file_that_cannot_grow(water: Path, tmp_path: Path, run_program: Any, suffix: str) -> None:
+    command = f"ulimit -f 4; exec {sys.executable} -m tessera export {water} -o {tmp_path}/x{suffix}"
+    refused = run_program(["bash", "-c", command], check=False)
+    assert refused.returncode == 2
+    assert refused.stderr == f"tessera: error: {tmp_path}/x{suffix} can't be written: File too large\n"
+    assert not list(tmp_path.iterdir())
 
 
 def test_selections_that_follow_bonds(water: Path, tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from tessera.build.water import make_water
 from tessera.export.configuration import Configuration
 from tessera.export.files import SUFFIXES, write_all
 from tessera.export.structure import Structure
+from tessera.prepare.coordinates import read_coordinates
 from tessera.prepare.errors import InputError
 from tessera.prepare.psf import read_psf
 from tessera.system import System
@@ -138,6 +139,16 @@ def test_openmm_and_mdtraj_read_restarts(folder: Path, written: Structure) -> No
     np.testing.assert_allclose(position.reshape(-1, 3), written.position, atol=1e-5)
     np.testing.assert_allclose(edges.reshape(-1), 62.23, rtol=1e-6)
     assert float(np.ravel(time)[0]) == pytest.approx(0.08)
+
+
+@pytest.mark.parametrize("suffix", [*DIGITS, ".rst7", ".ncrst", ".coor"])
+def test_prepare_reads_it(folder: Path, written: Structure, suffix: str) -> None:
+    found = read_coordinates(folder / f"x{suffix}")
+    digits = {**DIGITS, ".crd": 5.1e-11, ".rst7": 5.1e-8}.get(suffix, 0)
+    np.testing.assert_allclose(found.position, written.position, rtol=0, atol=digits)
+    if suffix not in (".crd", ".coor"):
+        assert found.box is not None
+        np.testing.assert_allclose(found.box, np.eye(3) * 62.23, rtol=1e-6)
 
 
 def test_namd_binary(folder: Path, written: Structure) -> None:

@@ -62,6 +62,8 @@ def read_configuration(source: Path, frame: int | None = None, system: Path | No
     """
     if source.is_dir():
         return _of_run(source, frame, system)
+    if not source.exists():
+        raise InputError(f"{source} is not there: expected a system file, or the output folder of a run")
     for option, value in (("--frame", frame), ("--system", system)):
         if value is not None:
             raise InputError(f"{option} needs the output folder of a run, found the file {source}")

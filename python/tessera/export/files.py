@@ -14,6 +14,7 @@ from tessera.export.psf import write_psf
 from tessera.export.structure import Structure, selected, structure_of
 from tessera.files import replaced
 from tessera.prepare.errors import InputError
+from tessera.system import System
 
 SUFFIXES = (*FORMATS, ".psf")
 
@@ -45,7 +46,7 @@ def write_all(
     whole: bool,
     report: Callable[[str], None],
 ) -> tuple[Structure, list[Written]]:
-    """Writes each output in the format of its ending. Raises `InputError`, and `OSError` where one can't be written."""
+    """Writes each output in the format of its ending. Raises `InputError`."""
     report("putting molecules together")
     title = f"{configuration.title} (tessera export)"
     structure = structure_of(configuration.system, title, configuration.time or 0.0, whole)
@@ -56,11 +57,15 @@ def write_all(
     with ExitStack() as stack:
         for output in outputs:
             report(f"writing {output.name}")
-            temporary = stack.enter_context(replaced(output))
-            suffix = output.suffix.lower()
-            if suffix == ".psf":
-                written.append(Written(output, PSF, write_psf(structure, configuration.system, temporary)))
-            else:
-                kind = FORMATS[suffix]
-                written.append(Written(output, kind.name, kind.write(structure, temporary)))
+            try:
+                written.append(_write(configuration.system, structure, output, stack.enter_context(replaced(output))))
+            except OSError as error:
+                raise InputError(f"{output} can't be written: {error.strerror or error}") from None
     return structure, written
+
+
+def _write(system: System, structure: Structure, output: Path, temporary: Path) -> Written:
+    suffix = output.suffix.lower()
+    if suffix == ".psf":
+        return Written(output, PSF, write_psf(structure, system, temporary))
+    return Written(output, FORMATS[suffix].name, FORMATS[suffix].write(structure, temporary))

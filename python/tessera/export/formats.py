@@ -1,12 +1,14 @@
 """Writers of coordinates by the ending of the name, and what each format can't hold.
 
-MDAnalysis writes PDB and GRO, OpenMM mmCIF, ParmEd AMBER's restarts. What they would cut, wrap or spill into the next
-column without a word is refused here first. CHARMM's cards and NAMD's binary are ours: MDAnalysis keeps positions in
-single precision, of which these formats hold more, and joins neighbours of the same residue number.
+MDAnalysis writes PDB and GRO, OpenMM mmCIF, SciPy NetCDF. What they would cut, wrap or spill into the next column
+without a word is refused here first. AMBER's text, CHARMM's cards and NAMD's binary are ours: MDAnalysis keeps
+positions in single precision, of which these formats hold more, and joins neighbours of the same residue number; ParmEd
+loops over atoms, has only NetCDF's offsets of 32 bits without a further package, and complains of a full disk twice.
 """
 
 from __future__ import annotations
 
+import io
 import re
 import warnings
 from collections.abc import Callable, Iterable
@@ -21,12 +23,12 @@ from tessera.export.structure import Structure, Texts, universe_of
 from tessera.prepare.coordinates.cards import AMBER_PS
 from tessera.prepare.errors import InputError
 from tessera.system.model import FloatArray
+from tessera.version import __version__
 
 _CHUNK = 100_000  # rows at a time, so that a million atoms do not live as Python objects at once
 _CIF_PLAIN = re.compile(r"[^\s_#$'\"\[\];][^\s]*")
 _CIF_RESERVED = re.compile(r"(data_|save_|loop_|stop_|global_).*|[.?]", re.IGNORECASE)
 _WIDER = "write .cif or .crd instead"
-_NETCDF_BYTES = 2**31  # ParmEd writes NetCDF's classic format, whose offsets have 32 bits
 
 
 @dataclass(frozen=True)
@@ -170,39 +172,63 @@ def _box_numbers(box: FloatArray) -> FloatArray:
 
 
 def _write_rst7(structure: Structure, path: Path) -> list[str]:
-    from parmed.amber import AmberAsciiRestart
-
-    advice = "write .ncrst instead"
-    _check_range("coordinate", structure.position, -999, 9999, "AMBER's text restart", advice)
-    file = AmberAsciiRestart(str(path), "w", natom=structure.n_atoms, title=structure.title[:80], time=structure.time)
-    file.coordinates = structure.position
+    """A title, a count and a time, coordinates as 6F12.7, then velocities and a box where there are any."""
+    name, advice = "AMBER's text restart", "write .ncrst instead"
+    _check_range("coordinate", structure.position, -999, 9999, name, advice)
+    blocks = [structure.position]
     if structure.velocity is not None:
-        _check_range("velocity", structure.velocity / AMBER_PS, -999, 9999, "AMBER's text restart", advice)
-        file.velocities = structure.velocity
-    if structure.box is not None:
-        file.box = _box_numbers(structure.box)
-    file.close()
+        blocks.append(structure.velocity / AMBER_PS)
+        _check_range("velocity", blocks[1], -999, 9999, name, advice)
+    with path.open("w") as file:
+        file.write(f"{structure.title[:80]}\n{structure.n_atoms:5d}{structure.time:15.7e}\n")
+        for block in blocks:
+            pairs = structure.n_atoms // 2
+            write_rows(file, "%12.7f" * 6 + "\n", *block[: 2 * pairs].reshape(-1, 6).T)
+            write_rows(file, "%12.7f" * 3 + "\n", *block[2 * pairs :].T)
+        if structure.box is not None:
+            file.write("".join(f"{number:12.7f}" for number in _box_numbers(structure.box)) + "\n")
     return []
 
 
 def _write_ncrst(structure: Structure, path: Path) -> list[str]:
-    from parmed.amber import NetCDFRestart
+    """AMBER's convention, version 1.0, with NetCDF's offsets of 64 bits."""
+    from scipy.io import netcdf_file
 
-    has_velocities = structure.velocity is not None
-    if structure.n_atoms * 24 * (2 if has_velocities else 1) > _NETCDF_BYTES - 10_000:
-        raise InputError(f"NetCDF restarts end at 2 GiB, found {structure.n_atoms:,} atoms; write .coor instead")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of a faster library that is not there
-        file = NetCDFRestart.open_new(
-            str(path), structure.n_atoms, structure.box is not None, has_velocities, structure.title
-        )
-        file.coordinates = structure.position
-        if has_velocities:
-            file.velocities = structure.velocity
-        if structure.box is not None:
-            file.box = _box_numbers(structure.box)
-        file.time = structure.time
-        file.close()
+    memory = io.BytesIO()  # a file would be closed once more after an error, with a complaint of its own
+    file = netcdf_file(memory, "w", version=2)
+    for key, value in (
+        ("Conventions", "AMBERRESTART"), ("ConventionVersion", "1.0"), ("title", structure.title),
+        ("application", "tessera"), ("program", "tessera export"), ("programVersion", __version__),
+    ):  # fmt: skip
+        setattr(file, key, value)
+    for name, size in (("spatial", 3), ("atom", structure.n_atoms), ("time", 1)):
+        file.createDimension(name, size)
+
+    def put(name: str, dimensions: tuple[str, ...], values: Any, units: str = "") -> Any:
+        array = np.asarray(values)
+        variable = file.createVariable(name, "c" if array.dtype.kind == "S" else "d", dimensions)
+        variable[:] = array
+        if units:
+            variable.units = units
+        return variable
+
+    put("time", ("time",), [structure.time], "picosecond")
+    put("spatial", ("spatial",), np.array(list("xyz"), "S1"))
+    put("coordinates", ("atom", "spatial"), structure.position, "angstrom")
+    if structure.velocity is not None:
+        velocities = put("velocities", ("atom", "spatial"), structure.velocity / AMBER_PS, "angstrom/picosecond")
+        velocities.scale_factor = AMBER_PS
+    if structure.box is not None:
+        for name, size in (("cell_spatial", 3), ("cell_angular", 3), ("label", 5)):
+            file.createDimension(name, size)
+        put("cell_spatial", ("cell_spatial",), np.array(list("abc"), "S1"))
+        angles = [list(name.ljust(5)) for name in ("alpha", "beta", "gamma")]
+        put("cell_angular", ("cell_angular", "label"), np.array(angles, "S1"))
+        numbers = _box_numbers(structure.box)
+        put("cell_lengths", ("cell_spatial",), numbers[:3], "angstrom")
+        put("cell_angles", ("cell_angular",), numbers[3:], "degree")
+    file.flush()
+    path.write_bytes(memory.getbuffer())
     return []
 
 
