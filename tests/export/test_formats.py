@@ -237,7 +237,7 @@ def test_residue_numbers_of_copies() -> None:
     assert found[:159].tolist() == list(range(1, 160))
     assert found[159:].tolist() == [*range(300, 7300), *range(9, 55, 2)]
     copies = structure_of(replicate(alanine_dipeptide_in_a_box(), (2, 1, 1)), "")
-    assert copies.residue_number.tolist() == [1, 2, 3, 4, 5, 6]
+    assert copies.residue_number.tolist() == [1, 2, 3, 1, 2, 3]
 
 
 def alanine_dipeptide_in_a_box() -> System:
@@ -306,5 +306,11 @@ def test_names_beyond_columns_of_psf_and_segments_of_pdb(tmp_path: Path) -> None
     assert found.residues.resnames[0] == "LONG-NAME" and found.segments.segids[0] == "SEGMENT-NAME"
     parmed = pytest.importorskip("parmed")
     assert parmed.charmm.CharmmPsfFile(str(tmp_path / "x.psf")).residues[0].name == "LONG-NAME"
-    exported(with_names(segment_name=np.array(["SEGMENT-NAME"]))(), tmp_path, ".pdb")
+    exported(with_names(segment_name=np.array(["SEGMENT-NAME"]))(), tmp_path, ".pdb", ".crd")
     assert universe(tmp_path / "x.pdb").segments.segids[0] == "SEGM"
+    assert universe(tmp_path / "x.crd").segments.segids[0] == "SEGMENT-"
+    both = dhfr()
+    templates = [dataclasses.replace(t, segment_name=np.full_like(t.segment_name, name, "U12"))
+                 for t, name in zip(both.templates, ("SEGMENT-ONE", "SEGMENT-TWO"))]  # fmt: skip
+    with pytest.raises(InputError, match="in which SEGMENT-ONE and SEGMENT-TWO are the same"):
+        exported(dataclasses.replace(both, templates=templates), tmp_path, ".crd")

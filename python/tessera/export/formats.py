@@ -234,10 +234,10 @@ def _write_ncrst(structure: Structure, path: Path) -> list[str]:
 
 def _write_crd(structure: Structure, path: Path) -> list[str]:
     """`2I10,2X,A8,2X,A8,3F20.10,2X,A8,2X,A8,F20.10`: CHARMM's extended form, whatever the number of atoms."""
-    for what, values in (
-        ("atom name", structure.name), ("residue name", structure.residue_name), ("segment", structure.segment),
-    ):  # fmt: skip
-        check_words("CHARMM's extended CRD", what, values, 8, "write .cif instead")
+    name = "CHARMM's extended CRD"
+    check_words(name, "atom name", structure.name, 8, "write .cif instead")
+    check_words(name, "residue name", structure.residue_name, 8, "write .cif instead")
+    segment, notes = _cut_segments(structure.segment, 8, name)
     with path.open("w") as file:
         file.write(f"* {structure.title[:78]}\n")
         if structure.box is not None:
@@ -252,11 +252,27 @@ def _write_crd(structure: Structure, path: Path) -> list[str]:
             structure.residue_name[residue],
             structure.name,
             *structure.position.T,
-            structure.segment[residue],
+            segment[residue],
             structure.residue_number[residue],
             np.zeros(structure.n_atoms),
         )
-    return []
+    return notes
+
+
+def _cut_segments(segments: Texts, width: int, format_name: str) -> tuple[Texts, list[str]]:
+    """The names as they fit, which must tell segments apart as before, and a note where one is cut."""
+    check_words(format_name, "segment", segments)
+    cut: dict[str, str] = {}
+    for name in dict.fromkeys(segments.tolist()):
+        if name[:width] in cut:
+            raise InputError(
+                f"{format_name} has {width} columns for segments, in which {cut[name[:width]]} and {name} are the "
+                "same; write .cif instead"
+            )
+        cut[name[:width]] = name
+    long = [name for name in cut.values() if len(name) > width]
+    notes = [f"its {width} columns for segments cut names such as {long[0]}"] if long else []
+    return segments.astype(f"U{width}").astype(object), notes
 
 
 def _write_coor(structure: Structure, path: Path) -> list[str]:

@@ -116,7 +116,8 @@ def _texts(values: Iterable[Any], blank: str = "") -> Texts:
 def _number_shifts(system: System, template: IdArray) -> IdArray:
     """(instances,) what is added to a template's residue numbers.
 
-    Molecules to which the file gives no number, such as those of `make` and `replicate`, are counted on from it.
+    Molecules of one residue to which the file gives no number, such as waters of `make` and `replicate`, are counted on
+    from it. Larger ones have the numbers of the template: inputs that number them alike leave no others in the file.
     """
     shift = np.zeros(len(template), np.int64)
     numbered = np.zeros(len(template), bool)
@@ -127,8 +128,8 @@ def _number_shifts(system: System, template: IdArray) -> IdArray:
         shift[rows] = number + step * np.arange(count) - starts[template[rows]]
     for index, kind in enumerate(system.templates):
         rest = np.flatnonzero((template == index) & ~numbered)
-        if len(kind.residue_number):
-            shift[rest] = np.arange(len(rest)) * (int(np.ptp(kind.residue_number)) + 1)
+        if len(kind.residue_number) == 1:
+            shift[rest] = np.arange(len(rest))
     return shift
 
 
