@@ -26,6 +26,7 @@ COMMANDS = {
     "explain": ("tessera.commands.explain:explain", "Show the plan of a run, without running it."),
     "machine": ("tessera.commands.machine:machine", "Measure the network, draw it, place ranks on it."),
     "fft": ("tessera.commands.fft:fft", "Show the plan of a distributed Fourier transform."),
+    "export": ("tessera.commands.export:export", "Write coordinates and topology for other programs."),
     "plot": ("tessera.commands.plot:plot", "Draw the output of a run."),
 }
 
@@ -40,6 +41,8 @@ OTHER_WORDS = {
     "restart": "`run RUN_FILE --restart` goes on from the last checkpoint",
     "continue": "`run RUN_FILE --restart` goes on from the last checkpoint",
     "solvate": "water boxes come from `make water`; solvate a molecule with the program that its inputs come from",
+    "convert": "`export` writes systems and runs in other programs' formats, `prepare` reads those",
+    "trjconv": "`export RUN --frame N` writes a frame; trajectories are DCD or H5MD, which analysis programs read",
     "analyse": "`plot` draws what a run has written; trajectories are DCD or H5MD, which analysis programs read",
     "benchmark": "`run` prints ns/day in its report, `explain` predicts it",
 }

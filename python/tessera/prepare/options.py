@@ -102,7 +102,7 @@ def run(make: Callable[[Callable[[str], None]], System], output: Path, as_json: 
     try:
         if not output.parent.is_dir():
             raise InputError(f"the folder of {output} does not exist")
-        with _progress(quiet=as_json) as report:
+        with progress(quiet=as_json) as report:
             system = make(report)
             report("writing")
             write(system, output)
@@ -114,7 +114,7 @@ def run(make: Callable[[Callable[[str], None]], System], output: Path, as_json: 
 
 
 @contextlib.contextmanager
-def _progress(quiet: bool) -> Iterator[Callable[[str], None]]:
+def progress(quiet: bool) -> Iterator[Callable[[str], None]]:
     """Shows a spinner on a terminal, and nothing elsewhere."""
     if quiet or not sys.stderr.isatty():
         yield lambda _: None

@@ -1,0 +1,133 @@
+"""`tessera export`: coordinates and topologies in the formats of other programs."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+
+from tessera.prepare.errors import InputError
+from tessera.prepare.options import progress
+from tessera.system import SystemFileError
+
+FILE = click.Path(dir_okay=False, path_type=Path)
+
+
+class FrameNumber(click.ParamType):
+    """A number from 0, or `last` (−1)."""
+
+    name = "frame"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        if value == "last":
+            return -1
+        if isinstance(value, str) and not value.isdecimal():
+            self.fail(f"{value!r} is no frame: expected a number from 0, or last", param, ctx)
+        return int(value)
+
+
+@click.command()
+@click.argument("source", metavar="RUN|SYS", type=click.Path(path_type=Path))
+@click.option(
+    "-o", "--output", "outputs", required=True, multiple=True, type=FILE,
+    help="A file to write, its format by the ending; repeatable.",
+)  # fmt: skip
+@click.option(
+    "--frame",
+    type=FrameNumber(),
+    metavar="N|last",
+    help="A frame of the run's trajectory, from 0 [the last checkpoint].",
+)
+@click.option("--select", metavar="TEXT", help="Write these atoms only: a selection in the language of MDAnalysis.")
+@click.option(
+    "--wrap",
+    type=click.Choice(["molecules", "atoms"]),
+    default="molecules",
+    show_default=True,
+    help="What lies in the box: molecules, whole, by their centres, or each atom, which cuts molecules at faces.",
+)
+@click.option("--system", type=FILE, help="The system file of the run, where it has moved.")
+@click.option("--force", is_flag=True, help="Replace files that exist.")
+@click.option("--json", "as_json", is_flag=True, help="Print the summary as one JSON object.")
+def export(
+    source: Path,
+    outputs: tuple[Path, ...],
+    frame: int | None,
+    select: str | None,
+    wrap: str,
+    system: Path | None,
+    force: bool,
+    as_json: bool,
+) -> None:
+    """Write coordinates and topology of a system file or a run for other programs.
+
+    RUN is the output folder of a run; its newest good checkpoint is written, or a frame of its
+    trajectory.
+
+    \b
+    Endings:
+      .pdb    PDB                      .coor   NAMD binary
+      .cif    mmCIF                    .rst7   AMBER restart, text
+      .gro    GROMACS                  .ncrst  AMBER restart, NetCDF
+      .crd    CHARMM cards, extended   .psf    topology, X-PLOR, extended
+
+    \b
+    Examples:
+      tessera export dhfr.tsr -o dhfr.pdb -o dhfr.psf
+      tessera export output -o last.gro
+      tessera export output --frame 10 --select "protein or around 5 protein" -o near.pdb -o near.psf
+    """
+    from tessera.export.configuration import read_configuration
+    from tessera.export.files import check_outputs, write_all
+
+    started = time.perf_counter()
+    try:
+        check_outputs(outputs, force)
+        with progress(quiet=as_json) as report:
+            report("reading")
+            configuration = read_configuration(source, frame, system)
+            with _libraries():
+                structure, files = write_all(configuration, outputs, select, wrap == "molecules", report)
+    except (InputError, SystemFileError, OSError) as error:
+        click.echo(f"tessera: error: {error}", err=True)
+        raise SystemExit(2) from None
+    facts = {
+        "source": str(configuration.source),
+        "step": configuration.step,
+        "time_ps": configuration.time,
+        "frame": configuration.frame,
+        "atoms": structure.n_atoms,
+        "atoms_of_system": configuration.system.n_atoms,
+        "box": None if structure.box is None else structure.box.tolist(),
+        "files": [{"path": str(file.path), "format": file.format, "notes": file.notes} for file in files],
+        "notes": configuration.notes,
+        "seconds": round(time.perf_counter() - started, 2),
+    }
+    if as_json:
+        click.echo(json.dumps(facts))
+        return
+    of_all = "" if structure.n_atoms == configuration.system.n_atoms else f" of {configuration.system.n_atoms:,}"
+    click.echo(f"{configuration.description}: {structure.n_atoms:,}{of_all} atoms")
+    for file in files:
+        click.echo(f"  {file.path}: {file.format}")
+        for note in file.notes:
+            click.echo(f"    note  {note}")
+    for note in configuration.notes:
+        click.echo(f"  note  {note}")
+
+
+@contextlib.contextmanager
+def _libraries() -> Any:
+    """Says which package is missing."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise InputError(f"this needs {error.name}, which is not installed: pip install 'tessera[formats]'") from None
+
+
+if __name__ == "__main__":
+    export()

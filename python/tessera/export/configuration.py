@@ -1,0 +1,167 @@
+"""The atoms of a system at one moment: of a system file, a run's last checkpoint or a frame of its trajectory."""
+
+from __future__ import annotations
+
+import dataclasses
+import tomllib
+import warnings
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tessera.export.checkpoint import check_system, read_checkpoint
+from tessera.prepare.contained import contained
+from tessera.prepare.errors import InputError
+from tessera.system import System, read
+from tessera.system.blocks import to_fraction
+from tessera.system.model import FloatArray
+
+SETTINGS = "settings.toml"
+LAST = -1  # a frame
+
+
+@dataclass
+class Configuration:
+    """A system whose coordinates, velocities and box are those of the moment, and where it comes from."""
+
+    system: System
+    source: Path  # the file that the coordinates come from
+    step: int | None = None  # None: the start
+    time: float | None = None  # ps
+    frame: int | None = None
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def description(self) -> str:
+        """Such as `run/checkpoint.tck, step 20, 0.04 ps`."""
+        return self._described(str(self.source))
+
+    @property
+    def title(self) -> str:
+        """The same, without folders: files have little room for it."""
+        return self._described(self.source.name)
+
+    def _described(self, source: str) -> str:
+        parts = [source]
+        if self.frame is not None:
+            parts.append(f"frame {self.frame}")
+        if self.step is not None:
+            parts.append(f"step {self.step:,}")
+        if self.time is not None:
+            parts.append(f"{self.time:g} ps")
+        return ", ".join(parts)
+
+
+def read_configuration(source: Path, frame: int | None = None, system: Path | None = None) -> Configuration:
+    """The configuration of a system file or a run's output folder.
+
+    `frame`: of the folder's trajectory, from 0, or `LAST`; None: the newest good checkpoint. `system`: the system file
+    of the run, where it is no longer where the run found it. Raises `InputError` and `SystemFileError`.
+    """
+    if source.is_dir():
+        return _of_run(source, frame, system)
+    if not source.exists():
+        raise InputError(f"{source} is not there: expected a system file, or the output folder of a run")
+    for option, value in (("--frame", frame), ("--system", system)):
+        if value is not None:
+            raise InputError(f"{option} needs the output folder of a run, found the file {source}")
+    return Configuration(read(source), source)
+
+
+def _of_run(folder: Path, frame: int | None, system_path: Path | None) -> Configuration:
+    settings = _settings(folder)
+    path = system_path or folder / _value(folder, settings, "input", "system")
+    if not path.is_file():
+        raise InputError(f"{path}, the system file of the run in {folder}, is not there; say where it is with --system")
+    system = read(path)
+    if frame is not None:
+        return _frame(folder, settings, frame, system, path)
+    found = read_checkpoint(folder)
+    check_system(found, system, path)
+    notes = [f"an older checkpoint is taken: {problem}" for problem in found.problems]
+    if found.is_half_step_before:
+        notes.append("the velocities are those half a step before the positions")
+    now = dataclasses.replace(system, box=found.box, fraction=found.fraction, velocity=found.velocity)
+    return Configuration(now, found.path, found.step, _time(found.step, found.timestep), notes=notes)
+
+
+def _time(step: int, timestep: float) -> float:
+    """ps of a step, without the noise of its product."""
+    return round(step * timestep / 1000, 9)
+
+
+def _settings(folder: Path) -> dict[str, Any]:
+    path = folder / SETTINGS
+    if not path.is_file():
+        raise InputError(f"{folder} is no output folder of a run: it holds no {SETTINGS}; give one, or a system file")
+    try:
+        return tomllib.loads(path.read_text())
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path} can't be read: {error}") from None
+
+
+def _value(folder: Path, settings: dict[str, Any], section: str, key: str) -> Any:
+    keys = settings.get(section, {})
+    if not isinstance(keys, dict) or key not in keys:
+        raise InputError(f"{folder / SETTINGS} has no {section}.{key}, which every run writes: is it damaged?")
+    return keys[key]
+
+
+def _frame(folder: Path, settings: dict[str, Any], frame: int, system: System, system_path: Path) -> Configuration:
+    kind = _value(folder, settings, "output", "trajectory")
+    path = folder / f"trajectory.{kind}"
+    if not path.is_file():
+        raise InputError(
+            f"{folder} holds no trajectory{'' if kind == 'none' else f' {path.name}'}: output.trajectory_every of a "
+            "run file asks for one; without --frame the last checkpoint is taken"
+        )
+    found = contained(_read_frame, path, frame, file=path)
+    if len(found.position) != system.n_atoms:
+        raise InputError(
+            f"{path} has {len(found.position):,} atoms and {system_path} has {system.n_atoms:,}: "
+            "name the system of the run with --system"
+        )
+    box = system.box if found.box is None else found.box
+    if np.allclose(box, system.box, rtol=1e-6, atol=1e-6):
+        box = system.box  # the reader has single precision
+    if not np.isfinite(found.position).all():
+        raise InputError(f"frame {found.index} of {path} holds numbers that are not finite")
+    fraction = to_fraction(found.position, box)
+    now = dataclasses.replace(system, box=box, fraction=fraction, velocity=found.velocity)
+    timestep = _value(folder, settings, "dynamics", "timestep")
+    return Configuration(now, path, found.step, _time(found.step, timestep), found.index)
+
+
+@dataclass
+class _Frame:
+    position: FloatArray  # (N,3) Å
+    velocity: FloatArray | None  # (N,3) Å/ps
+    box: FloatArray | None  # (3,3) Å
+    step: int
+    index: int
+
+
+def _read_frame(path: Path, frame: int) -> _Frame:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if path.suffix == ".dcd":
+            from MDAnalysis.coordinates.DCD import DCDReader
+
+            frames = DCDReader(str(path))
+        else:
+            from MDAnalysis.coordinates.H5MD import H5MDReader
+
+            frames = H5MDReader(str(path), convert_units=False)
+        if not (frame == LAST or 0 <= frame < len(frames)):
+            raise InputError(f"{path} holds the frames 0 to {len(frames) - 1}, found --frame {frame}")
+        step = frames[frame]
+        return _Frame(
+            step.positions.astype(np.float64),
+            step.velocities.astype(np.float64) if step.has_velocities else None,
+            None if step.dimensions is None else step.triclinic_dimensions.astype(np.float64),
+            # A DCD keeps its interval in single precision, in which whole intervals are exact.
+            round(step.time / frames.dt * frames.skip_timestep) if path.suffix == ".dcd" else int(step.data["step"]),
+            int(step.frame),
+        )

@@ -1,0 +1,71 @@
+"""All files of an export: each replaces its name when all are written, and none is written where one fails."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from tessera.export.configuration import Configuration
+from tessera.export.formats import FORMATS
+from tessera.export.psf import NAME as PSF
+from tessera.export.psf import write_psf
+from tessera.export.structure import Structure, selected, structure_of
+from tessera.files import replaced
+from tessera.prepare.errors import InputError
+from tessera.system import System
+
+SUFFIXES = (*FORMATS, ".psf")
+
+
+@dataclass
+class Written:
+    path: Path
+    format: str
+    notes: list[str]
+
+
+def check_outputs(outputs: Sequence[Path], force: bool) -> None:
+    """Raises `InputError` for endings that are unknown, folders that are missing and files that are there."""
+    for output in outputs:
+        if output.suffix.lower() not in SUFFIXES:
+            raise InputError(f"{output}: the ending says no format; expected one of {', '.join(SUFFIXES)}")
+        if not output.parent.is_dir():
+            raise InputError(f"the folder of {output} does not exist")
+        if not force and (output.exists() or output.is_symlink()):
+            raise InputError(f"{output} exists; --force replaces it")
+    if len({output.resolve() for output in outputs}) < len(outputs):
+        raise InputError("-o names the same file twice")
+
+
+def write_all(
+    configuration: Configuration,
+    outputs: Sequence[Path],
+    select: str | None,
+    whole: bool,
+    report: Callable[[str], None],
+) -> tuple[Structure, list[Written]]:
+    """Writes each output in the format of its ending. Raises `InputError`."""
+    report("putting molecules together")
+    title = f"{configuration.title} (tessera export)"
+    structure = structure_of(configuration.system, title, configuration.time or 0.0, whole)
+    if select is not None:
+        report("selecting")
+        structure = structure.subset(selected(structure, select, configuration.system))
+    written = []
+    with ExitStack() as stack:
+        for output in outputs:
+            report(f"writing {output.name}")
+            try:
+                written.append(_write(configuration.system, structure, output, stack.enter_context(replaced(output))))
+            except OSError as error:
+                raise InputError(f"{output} can't be written: {error.strerror or error}") from None
+    return structure, written
+
+
+def _write(system: System, structure: Structure, output: Path, temporary: Path) -> Written:
+    suffix = output.suffix.lower()
+    if suffix == ".psf":
+        return Written(output, PSF, write_psf(structure, system, temporary))
+    return Written(output, FORMATS[suffix].name, FORMATS[suffix].write(structure, temporary))

@@ -1,0 +1,260 @@
+"""The atoms that are written, with the names that files give them, and molecules in one piece."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.sparse import csgraph
+
+from tessera.build.replicate import make_whole
+from tessera.prepare.errors import InputError
+from tessera.system import System, Template
+from tessera.system.model import FloatArray, IdArray
+
+NO_SEGMENT = "SYS"
+_CHAINS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+Texts = NDArray[np.object_]
+
+
+@dataclass
+class Structure:
+    """Some or all atoms of a system in id order; residues are counted from 0."""
+
+    ids: IdArray  # (n,) in the system
+    name: Texts  # (n,)
+    type: Texts  # (n,) names of types
+    charge: FloatArray  # (n,) elementary charges
+    mass: FloatArray  # (n,) amu
+    atomic_number: NDArray[np.int32]  # (n,) 0: unknown
+    residue: IdArray  # (n,) row of the next four
+    residue_name: Texts  # (R,)
+    residue_number: IdArray  # (R,)
+    segment: Texts  # (R,)
+    chain: Texts  # (R,) one character
+    position: FloatArray  # (n,3) Å
+    velocity: FloatArray | None  # (n,3) Å/ps
+    box: FloatArray | None  # (3,3) Å, lower triangular; None: vacuum
+    title: str  # one line of ASCII
+    time: float = 0.0  # ps
+
+    @property
+    def n_atoms(self) -> int:
+        return len(self.ids)
+
+    def subset(self, atoms: IdArray) -> Structure:
+        """These atoms (rows in order) with their residues."""
+        residues, residue = np.unique(self.residue[atoms], return_inverse=True)
+        by_atom = ("ids", "name", "type", "charge", "mass", "atomic_number", "position")
+        by_residue = ("residue_name", "residue_number", "segment", "chain")
+        return Structure(
+            **{name: getattr(self, name)[atoms] for name in by_atom},
+            **{name: getattr(self, name)[residues] for name in by_residue},
+            residue=residue.astype(np.int64),
+            velocity=None if self.velocity is None else self.velocity[atoms],
+            box=self.box,
+            title=self.title,
+            time=self.time,
+        )
+
+
+def structure_of(system: System, title: str, time: float = 0.0, whole: bool = True) -> Structure:
+    """All atoms of a system.
+
+    `whole`: molecules are in one piece, each with its centre in the box; otherwise every atom is in the box on its own.
+    Raises `InputError` where a molecule is bonded to its own image and can't be whole.
+    """
+    template, first = system.instances()
+    n_residues = np.array([len(t.residue_name) for t in system.templates], np.int64)
+    first_residue = np.cumsum(n_residues[template]) - n_residues[template]
+    shift = _number_shifts(system, template)
+    types = _texts(system.force_field.type_name)
+    n, total = system.n_atoms, int(n_residues[template].sum())
+    by_atom: dict[str, Texts] = {name: np.empty(n, object) for name in ("name", "type")}
+    by_residue: dict[str, Texts] = {name: np.empty(total, object) for name in ("residue_name", "segment")}
+    residue, number = np.empty(n, np.int64), np.empty(total, np.int64)
+    for index, kind in enumerate(system.templates):
+        which = np.flatnonzero(template == index)
+        atoms = first[which, None] + np.arange(kind.n_atoms)
+        residues = first_residue[which, None] + np.arange(n_residues[index])
+        by_atom["name"][atoms] = _texts(kind.atom_name)
+        by_atom["type"][atoms] = types[kind.type]
+        by_residue["residue_name"][residues] = _texts(kind.residue_name)
+        by_residue["segment"][residues] = _texts(kind.segment_name, NO_SEGMENT)
+        residue[atoms] = first_residue[which, None] + kind.residue
+        number[residues] = shift[which, None] + kind.residue_number
+    return Structure(
+        ids=np.arange(n),
+        **by_atom,
+        charge=system.atom_field("charge"),
+        mass=system.atom_field("mass"),
+        atomic_number=system.atom_field("atomic_number"),
+        residue=residue,
+        **by_residue,
+        residue_number=number,
+        chain=_chains(by_residue["segment"]),
+        position=_whole_positions(system) if whole else system.positions(),
+        velocity=system.velocity,
+        box=system.box if system.periodic else None,
+        title=title.encode("ascii", "replace").decode(),
+        time=time,
+    )
+
+
+def _texts(values: Iterable[Any], blank: str = "") -> Texts:
+    """Systems that were read have texts, those just made may have bytes."""
+    texts = [value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value) for value in values]
+    return np.array([text.strip() or blank for text in texts], object)
+
+
+def _number_shifts(system: System, template: IdArray) -> IdArray:
+    """(instances,) what is added to a template's residue numbers.
+
+    Molecules of one residue to which the file gives no number, such as waters of `make` and `replicate`, are counted on
+    from it. Larger ones have the numbers of the template: inputs that number them alike leave no others in the file.
+    """
+    shift = np.zeros(len(template), np.int64)
+    numbered = np.zeros(len(template), bool)
+    starts = np.array([int(t.residue_number[0]) if len(t.residue_number) else 0 for t in system.templates], np.int64)
+    for begin, count, number, step in system.residue_numbers:
+        rows = slice(int(begin), int(begin + count))
+        numbered[rows] = True
+        shift[rows] = number + step * np.arange(count) - starts[template[rows]]
+    for index, kind in enumerate(system.templates):
+        rest = np.flatnonzero((template == index) & ~numbered)
+        if len(kind.residue_number) == 1:
+            shift[rest] = np.arange(len(rest))
+    return shift
+
+
+def _chains(segments: Texts) -> Texts:
+    """A character for each segment: its own name where that is one, or the next that is free; after 62 they repeat."""
+    names = list(dict.fromkeys(segments.tolist()))
+    own = {name for name in names if len(name) == 1 and name in _CHAINS}
+    free = [letter for letter in _CHAINS if letter not in own] or list(_CHAINS)
+    others = [name for name in names if name not in own]
+    chain = {name: name for name in own} | {name: free[i % len(free)] for i, name in enumerate(others)}
+    return np.array([chain[name] for name in segments.tolist()], object)
+
+
+def _whole_positions(system: System) -> FloatArray:
+    try:
+        whole = make_whole(system)
+    except InputError as error:
+        reason = str(error).split(";")[0]
+        raise InputError(f"{reason} and has no ends: --wrap atoms writes each atom in the box") from None
+    template, first = system.instances()
+    for index, kind in enumerate(system.templates):
+        starts = first[template == index]
+        order, begin, piece = _pieces(kind)
+        atoms = starts[:, None] + order
+        block = whole[atoms]
+        centre = np.add.reduceat(block, begin, axis=1) / np.diff(np.append(begin, len(order)))[None, :, None]
+        turns = np.rint(centre * 2.0**-32).astype(np.int64) << 32
+        whole[atoms] = block - turns[:, piece]
+    return np.asarray((whole * 2.0**-32) @ system.box)
+
+
+def _pieces(template: Template) -> tuple[IdArray, IdArray, IdArray]:
+    """Atoms (n,) ordered by the bonded piece that they belong to, where each piece begins, and the piece of each."""
+    n, bonds = template.n_atoms, template.term("bond").atoms
+    graph = sparse.csr_array((np.ones(len(bonds), np.int8), (bonds[:, 0], bonds[:, 1])), shape=(n, n))
+    _, label = csgraph.connected_components(graph, directed=False)
+    order = np.argsort(label, kind="stable")
+    piece = label[order].astype(np.int64)
+    return order, np.flatnonzero(np.diff(piece, prepend=-1)), piece
+
+
+def terms(system: System, ids: IdArray) -> dict[str, IdArray]:
+    """`bond` (·,2), `angle` (·,3), `dihedral`, `improper` (·,4) and `cmap` (·,8) among these atoms, as their rows.
+
+    A dihedral of several cosines is there once.
+    """
+    row = np.full(system.n_atoms, -1, np.int64)
+    row[ids] = np.arange(len(ids))
+    kinds = {
+        "bond": ("bond",),
+        "angle": ("angle",),
+        "dihedral": ("dihedral", "dihedral_rb"),
+        "improper": ("improper_harmonic", "improper_periodic"),
+        "cmap": ("cmap",),
+    }
+    template, first = system.instances()
+    found = {}
+    for name, members in kinds.items():
+        parts = []
+        for index, kind in enumerate(system.templates):
+            atoms = np.concatenate([kind.term(member).atoms for member in members]).astype(np.int64)
+            _, chosen = np.unique(atoms, axis=0, return_index=True)
+            local = atoms[np.sort(chosen)]
+            parts.append(row[first[template == index][:, None, None] + local].reshape(-1, local.shape[1]))
+        everything = np.concatenate(parts)
+        found[name] = everything[(everything >= 0).all(axis=1)]
+    return found
+
+
+def universe_of(structure: Structure) -> Any:
+    """An MDAnalysis Universe; it keeps positions in single precision."""
+    import MDAnalysis
+    from MDAnalysis.guesser.tables import Z2SYMB
+    from MDAnalysis.lib.mdamath import triclinic_box
+
+    segments, segment = np.unique(structure.segment.astype(str), return_inverse=True)
+    universe = MDAnalysis.Universe.empty(
+        structure.n_atoms,
+        n_residues=len(structure.residue_name),
+        n_segments=len(segments),
+        atom_resindex=structure.residue,
+        residue_segindex=segment,
+        trajectory=True,
+        velocities=structure.velocity is not None,
+    )
+    symbols = np.array([Z2SYMB.get(number, "") for number in range(int(structure.atomic_number.max()) + 1)], object)
+    for name, values in (
+        ("names", structure.name),
+        ("types", structure.type),
+        ("charges", structure.charge),
+        ("masses", structure.mass),
+        ("elements", symbols[structure.atomic_number]),
+        ("chainIDs", structure.chain[structure.residue]),
+        ("resnames", structure.residue_name),
+        ("resids", structure.residue_number),
+        ("segids", segments.astype(object)),
+    ):
+        universe.add_TopologyAttr(name, values)
+    universe.atoms.positions = structure.position
+    if structure.velocity is not None:
+        universe.atoms.velocities = structure.velocity
+    if structure.box is not None:
+        universe.dimensions = triclinic_box(*structure.box)
+    return universe
+
+
+def selected(structure: Structure, text: str, system: System) -> IdArray:
+    """Rows of the atoms that an MDAnalysis selection names. Raises `InputError` where it is none, or names none."""
+    from MDAnalysis.exceptions import NoDataError, SelectionError
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        universe = universe_of(structure)
+        if re.search(r"\b(bonded|fragment)\b", text):  # a million bonds take seconds
+            universe.add_TopologyAttr("bonds", terms(system, structure.ids)["bond"])
+        try:
+            rows = universe.select_atoms(text).indices
+        except (SelectionError, NoDataError, ValueError, TypeError, AttributeError, KeyError, IndexError) as error:
+            reason = " ".join(str(error).split())
+            raise InputError(
+                f"--select {text!r} is no selection of MDAnalysis: {reason}; "
+                "an example is 'protein and not name H*', all are in its documentation"
+            ) from None
+    if not len(rows):
+        names = list(dict.fromkeys(structure.residue_name.tolist()))
+        raise InputError(f"--select {text!r} names no atom; the residues are {', '.join(names[:12])}"
+                         f"{' …' if len(names) > 12 else ''}")  # fmt: skip
+    return np.asarray(rows, np.int64)

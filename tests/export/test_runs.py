@@ -1,0 +1,173 @@
+"""What is exported of a run: its checkpoints, held against the engine's own reading of them, and its frames."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tessera
+from tessera.build.water import make_water
+from tessera.export.checkpoint import VERSION, read_checkpoint
+from tessera.export.configuration import LAST, read_configuration
+from tessera.prepare.errors import InputError
+from tessera.system import write
+
+MDAnalysis = pytest.importorskip("MDAnalysis")
+pytest.importorskip("tessera._md_serial", reason="the Python modules are not built")
+
+EVERY = 5
+STEPS = 20
+
+
+def settings(folder: Path, trajectory: str) -> dict[str, Any]:
+    return {
+        "interactions": {"cutoff": 9.0, "switch": 8.0},
+        "dynamics": {"steps": STEPS, "seed": 3, "com_removal_every": 100},
+        "parallel": {"pair_search_every": 8},
+        "output": {
+            "folder": str(folder), "trajectory": trajectory, "trajectory_every": EVERY, "checkpoint_every": 10,
+            "velocities": trajectory == "h5md",
+        },
+    }  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, tessera.Simulation]:
+    """A folder with the system and the runs `dcd` and `h5md`, and the simulation of the latter at its end."""
+    folder = tmp_path_factory.mktemp("runs")
+    write(make_water(3000), folder / "water.tsr")
+    for trajectory in ("dcd", "h5md"):
+        simulation = tessera.Simulation(folder / "water.tsr", settings(folder / trajectory, trajectory))
+        simulation.run()
+    return folder, simulation
+
+
+@pytest.fixture
+def copy(ran: tuple[Path, tessera.Simulation], tmp_path: Path) -> Path:
+    """A run's folder that a test may change."""
+    return Path(shutil.copytree(ran[0] / "dcd", tmp_path / "run"))
+
+
+def test_a_checkpoint_is_what_the_engine_restores(ran: tuple[Path, tessera.Simulation]) -> None:
+    folder, simulation = ran
+    found = read_configuration(folder / "h5md")
+    assert (found.step, found.time) == (STEPS, STEPS * 2.0 / 1000)
+    assert np.array_equal(found.system.velocity, simulation.velocities)
+    np.testing.assert_allclose(found.system.positions(), simulation.positions, rtol=0, atol=1e-12)
+    assert np.array_equal(found.system.box, simulation.box)
+    again = tessera.Simulation(folder / "water.tsr", settings(folder / "h5md", "h5md"))
+    again.restore(folder / "h5md")
+    assert np.array_equal(found.system.velocity, again.velocities)
+
+
+def test_a_checkpoint_has_the_box_of_its_moment(ran: tuple[Path, tessera.Simulation], tmp_path: Path) -> None:
+    simulation = tessera.Simulation(ran[0] / "water.tsr", settings(tmp_path, "dcd"))
+    simulation.box = simulation.box * 1.01
+    simulation.step(3)
+    simulation.save(tmp_path)
+    found = read_checkpoint(tmp_path)
+    assert found.step == 3 and np.array_equal(found.box, simulation.box)
+    position = (found.fraction * 2.0**-32) @ found.box
+    np.testing.assert_allclose(position, simulation.positions, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["dcd", "h5md"])
+def test_frames(ran: tuple[Path, tessera.Simulation], kind: str) -> None:
+    folder = ran[0] / kind
+    end = read_configuration(folder)
+    last = read_configuration(folder, frame=LAST)
+    assert (last.frame, last.step, last.time) == (STEPS // EVERY, STEPS, end.time)
+    # in single precision, 4e-6 Å at 60 Å
+    difference = last.system.fraction - end.system.fraction
+    assert np.abs(difference * 2.0**-32 @ end.system.box).max() < 1e-5
+    assert np.array_equal(last.system.box, end.system.box)
+    first = read_configuration(folder, frame=1)
+    assert (first.frame, first.step) == (1, EVERY)
+    if kind == "h5md":
+        np.testing.assert_allclose(last.system.velocity, end.system.velocity, rtol=1e-6, atol=1e-6)
+    else:
+        assert last.system.velocity is None
+    with pytest.raises(InputError, match="holds the frames 0 to 4, found --frame 5"):
+        read_configuration(folder, frame=5)
+
+
+def test_an_older_checkpoint_where_the_newest_is_damaged(copy: Path) -> None:
+    newest = copy / "checkpoint.tck"
+    data = bytearray(newest.read_bytes())
+    data[-1000] ^= 1
+    newest.write_bytes(data)
+    found = read_configuration(copy)
+    assert found.step == 10 and found.source.name == "checkpoint.previous.tck"
+    assert "checksum does not match" in found.notes[0]
+    (copy / "checkpoint.previous.tck").unlink()
+    with pytest.raises(InputError, match=r"no good checkpoint in .*checksum"):
+        read_configuration(copy)
+    newest.unlink()
+    with pytest.raises(InputError, match="no checkpoint yet: --frame last"):
+        read_configuration(copy)
+    assert read_configuration(copy, LAST).step == STEPS
+
+
+@pytest.mark.parametrize("size", [0, 10, 1000, -5])
+def test_checkpoints_that_were_cut(copy: Path, size: int) -> None:
+    data = (copy / "checkpoint.tck").read_bytes()[:size]
+    for name in ("checkpoint.tck", "checkpoint.previous.tck"):
+        (copy / name).write_bytes(data)
+    with pytest.raises(InputError, match=r"is no checkpoint|truncated"):
+        read_configuration(copy)
+
+
+def test_a_checkpoint_of_another_version(copy: Path) -> None:
+    for name in ("checkpoint.tck", "checkpoint.previous.tck"):
+        data = (copy / name).read_bytes()
+        (copy / name).write_bytes(data.replace(f"tessera-checkpoint {VERSION}".encode(), b"tessera-checkpoint 99", 1))
+    with pytest.raises(InputError, match=f"of version 99, this tessera reads version {VERSION}"):
+        read_configuration(copy)
+
+
+def test_a_system_that_has_moved(copy: Path, ran: tuple[Path, tessera.Simulation], tmp_path: Path) -> None:
+    text = (copy / "settings.toml").read_text()
+    (copy / "settings.toml").write_text(text.replace("water.tsr", "gone.tsr"))
+    with pytest.raises(InputError, match=r"gone.tsr, the system file of the run in .*, is not there; .* --system"):
+        read_configuration(copy)
+    assert read_configuration(copy, system=ran[0] / "water.tsr").step == STEPS
+
+    other = make_water(3000)
+    other.templates[0].atom_name = np.array(["OW", "HW1", "HW2"])
+    write(other, tmp_path / "other.tsr")
+    with pytest.raises(InputError, match=r"is not the system .* it has other templates/atom_name"):
+        read_configuration(copy, system=tmp_path / "other.tsr")
+    write(make_water(300), tmp_path / "few.tsr")
+    with pytest.raises(InputError, match=r"is not the system .* it has other instances/runs"):
+        read_configuration(copy, system=tmp_path / "few.tsr")
+    with pytest.raises(InputError, match=r"has 3,000 atoms and .*few.tsr has 300"):
+        read_configuration(copy, LAST, tmp_path / "few.tsr")
+
+
+def test_folders_that_are_no_runs(copy: Path, ran: tuple[Path, tessera.Simulation], tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"is no output folder of a run: it holds no settings.toml"):
+        read_configuration(tmp_path)
+    with pytest.raises(InputError, match="--frame needs the output folder of a run"):
+        read_configuration(ran[0] / "water.tsr", LAST)
+    (copy / "trajectory.dcd").write_bytes(b"no frames")
+    with pytest.raises(InputError, match=r"cannot read trajectory.dcd"):
+        read_configuration(copy, LAST)
+    (copy / "trajectory.dcd").unlink()
+    with pytest.raises(InputError, match=r"holds no trajectory trajectory.dcd: output.trajectory_every"):
+        read_configuration(copy, LAST)
+    (copy / "settings.toml").write_text("[output")
+    with pytest.raises(InputError, match=r"settings.toml can't be read"):
+        read_configuration(copy)
+
+
+def test_fingerprints_are_in_the_header(copy: Path) -> None:
+    """The parts that are compared have the names that the engine gives them."""
+    from tessera.export.checkpoint import _parts
+
+    header = json.loads((copy / "checkpoint.tck").read_bytes().split(b"\n")[1])
+    assert set(_parts(make_water(24))) <= set(header["settings"]["input.system"])
