@@ -144,6 +144,14 @@ def mpirun(flavour: str, ranks: int) -> list[str]:
     return [program, "-n", str(ranks)]
 
 
+@pytest.fixture(scope="session")
+def water(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A system file of 3,000 atoms of liquid water."""
+    path = tmp_path_factory.mktemp("water") / "water.tsr"
+    subprocess.run([sys.executable, "-m", "tessera", "make", "water", "--atoms", "3000", "-o", path], check=True)
+    return path
+
+
 @pytest.fixture(params=FLAVOURS)
 def mpi(request: pytest.FixtureRequest) -> str:
     flavour: str = request.param

@@ -10,11 +10,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from numpy.typing import NDArray
 
 import tessera
-from tessera.cli import cli
 from tessera.simulation import Atoms
 
 pytest.importorskip("tessera._md_serial", reason="the Python modules are not built")
@@ -27,14 +25,6 @@ STIFFNESS = 4.0  # kcal/mol/Å²
 BAR = 69476.95457  # of a kcal/mol/Å³
 
 Force = Callable[[Atoms], Any]
-
-
-@pytest.fixture(scope="module")
-def water(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("water") / "water.tsr"
-    made = CliRunner().invoke(cli, ["make", "water", "--atoms", "3000", "-o", str(path)])
-    assert made.exit_code == 0, made.output
-    return path
 
 
 @pytest.fixture

@@ -14,12 +14,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from parallel.runs import Runs, runs  # noqa: F401
 
 import tessera
 from tessera import system as systems
-from tessera.cli import cli
 
 pytest.importorskip("tessera._md_serial", reason="the Python modules are not built")
 
@@ -28,14 +26,6 @@ SHORT: dict[str, Any] = {
     "dynamics": {"seed": 7, "steps": 20},
 }
 SAME_RUN: dict[str, Any] = {"dynamics.seed": 7, "dynamics.steps": 20}
-
-
-@pytest.fixture(scope="module")
-def water(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("water") / "water.tsr"
-    made = CliRunner().invoke(cli, ["make", "water", "--atoms", "3000", "-o", str(path)])
-    assert made.exit_code == 0, made.output
-    return path
 
 
 def with_dynamics(**keys: Any) -> dict[str, Any]:

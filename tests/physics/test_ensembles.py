@@ -7,14 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from numpy.typing import NDArray
 from parallel.runs import Runs, Settings, read_table
 from parallel.samples import sample
 
 import tessera
 from tessera import system as systems
-from tessera.cli import cli
 
 BOLTZMANN = 0.0019872042586408316  # kcal/mol/K
 ACCELERATION = 418.4  # (kcal/mol/Å)/amu in Å/ps²
@@ -28,14 +26,6 @@ NPT: Settings = {
     "dynamics.tau_p": 1.0,
     "output.energy_every": 7,
 }
-
-
-@pytest.fixture(scope="module")
-def water(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("water") / "water.tsr"
-    made = CliRunner().invoke(cli, ["make", "water", "--atoms", "3000", "-o", str(path)])
-    assert made.exit_code == 0, made.output
-    return path
 
 
 class Flexible:
