@@ -256,3 +256,16 @@ def test_two_pressures_give_the_ratio_of_their_ensembles(runs: Runs, water: Path
     slope = (volumes[0].mean() - volumes[1].mean()) / variance
     expected = (300.0 - 1.0) / 69476.95457 / kt
     assert slope == pytest.approx(expected, rel=0.2)
+
+
+def test_what_is_in_effect_is_told(runs: Runs) -> None:
+    settings: Settings = {**NPT, "dynamics.steps": 2, "dynamics.barostat": "berendsen"}
+    process = runs.run(sample("peptide"), settings).process
+    assert (
+        "ensemble: npt, 300 K by bussi with 0.2 ps; 1 bar, isotropic, by berendsen with 1 ps; every 5 steps"
+        in process.stdout
+    )
+    assert 'dynamics.barostat = "berendsen" samples no ensemble' in process.stderr
+    plain = runs.run(sample("peptide"), {"dynamics.steps": 2}).process
+    assert "ensemble: nve, constant energy and box" in plain.stdout
+    assert "conserved" not in plain.stdout

@@ -8,43 +8,15 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "tessera/app/config/baths.h"
 #include "tessera/app/config/interactions.h"
 #include "tessera/app/config/schema.h"
 #include "tessera/app/system/system_file.h"
 #include "tessera/base/error.h"
-#include "tessera/base/units.h"
 #include "tessera/fft/choice/wisdom.h"
 #include "tessera/md/pme/plan.h"
 
 namespace tessera::app {
-
-namespace {
-
-md::integrate::CouplingSettings coupling_settings(const DynamicsConfig& dynamics, const model::System& system) {
-  const bool has_barostat = dynamics.ensemble == Ensemble::npt;
-  if (has_barostat && !system.is_periodic)
-    throw InputError(
-        "dynamics.ensemble = \"npt\", but the system has no box whose size could follow a pressure: use \"nvt\"");
-  if (dynamics.ensemble != Ensemble::nve && !(dynamics.temperature > 0))
-    throw InputError("dynamics.temperature is 0 K, expected more for a heat bath: set it, or ensemble = \"nve\"");
-  if (dynamics.surface_tension != 0 && dynamics.coupling != PressureCoupling::semi_isotropic)
-    throw InputError("dynamics.surface_tension is set, which needs dynamics.coupling = \"semi-isotropic\"");
-  return {.has_thermostat = dynamics.ensemble != Ensemble::nve,
-          .has_barostat = has_barostat,
-          .thermostat = dynamics.thermostat,
-          .barostat = dynamics.barostat,
-          .coupling = dynamics.coupling,
-          .temperature = dynamics.temperature,
-          .tau_t = dynamics.tau_t,
-          .pressure = dynamics.pressure,
-          .tau_p = dynamics.tau_p,
-          .compressibility = dynamics.compressibility,
-          .surface_tension = dynamics.surface_tension * units::nanometre,
-          .every = dynamics.coupling_every,
-          .seed = static_cast<std::uint64_t>(dynamics.seed)};
-}
-
-}  // namespace
 
 md::EngineSettings plan_settings(const RunConfig& config, const model::System& system) {
   md::EngineSettings settings;

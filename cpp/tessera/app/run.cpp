@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "tessera/app/config/baths.h"
 #include "tessera/app/config/interactions.h"
 #include "tessera/app/config/read_config.h"
 #include "tessera/app/engine_settings.h"
@@ -96,9 +97,11 @@ Checkpoint read_unfinished(Input& input, const comm::Communicator& comm) {
 
 void tell_what_runs(const Simulation& simulation) {
   if (!simulation.comm().is_root()) return;
-  const auto note = note_of_source(simulation.config(), simulation.system());
-  if (!note.empty()) fmt::print(stderr, "tessera-md: note: {}\n", note);
-  fmt::print("{}", describe_interactions(simulation.config(), simulation.system(), simulation.settings()));
+  const auto& config = simulation.config();
+  for (const auto& note : {note_of_source(config, simulation.system()), note_of_baths(config.dynamics)})
+    if (!note.empty()) fmt::print(stderr, "tessera-md: note: {}\n", note);
+  fmt::print("{}{}", describe_interactions(config, simulation.system(), simulation.settings()),
+             describe_baths(config.dynamics));
   std::fflush(stdout);
 }
 

@@ -1,0 +1,66 @@
+#include "tessera/app/config/baths.h"
+
+#include <fmt/format.h>
+
+#include "tessera/base/error.h"
+#include "tessera/base/units.h"
+
+namespace tessera::app {
+
+namespace {
+
+template <class Choice>
+std::string_view name_of(Choice choice) {
+  return names_of(choice).at(static_cast<std::size_t>(choice));
+}
+
+}  // namespace
+
+md::integrate::CouplingSettings coupling_settings(const DynamicsConfig& dynamics, const model::System& system) {
+  const bool has_barostat = dynamics.ensemble == Ensemble::npt;
+  if (has_barostat && !system.is_periodic)
+    throw InputError(
+        "dynamics.ensemble = \"npt\", but the system has no box whose size could follow a pressure: use \"nvt\"");
+  if (dynamics.ensemble != Ensemble::nve && !(dynamics.temperature > 0))
+    throw InputError("dynamics.temperature is 0 K, expected more for a heat bath: set it, or ensemble = \"nve\"");
+  if (dynamics.surface_tension != 0 && dynamics.coupling != PressureCoupling::semi_isotropic)
+    throw InputError("dynamics.surface_tension is set, which needs dynamics.coupling = \"semi-isotropic\"");
+  return {.has_thermostat = dynamics.ensemble != Ensemble::nve,
+          .has_barostat = has_barostat,
+          .thermostat = dynamics.thermostat,
+          .barostat = dynamics.barostat,
+          .coupling = dynamics.coupling,
+          .temperature = dynamics.temperature,
+          .tau_t = dynamics.tau_t,
+          .pressure = dynamics.pressure,
+          .tau_p = dynamics.tau_p,
+          .compressibility = dynamics.compressibility,
+          .surface_tension = dynamics.surface_tension * units::nanometre,
+          .every = dynamics.coupling_every,
+          .seed = static_cast<std::uint64_t>(dynamics.seed)};
+}
+
+std::string describe_baths(const DynamicsConfig& dynamics) {
+  if (dynamics.ensemble == Ensemble::nve) return "ensemble: nve, constant energy and box\n";
+  std::string text = fmt::format("ensemble: {}, {} K by {} with {} ps", name_of(dynamics.ensemble),
+                                 dynamics.temperature, name_of(dynamics.thermostat), dynamics.tau_t);
+  if (dynamics.ensemble == Ensemble::npt)
+    text += fmt::format("; {} bar, {}, by {} with {} ps", dynamics.pressure, name_of(dynamics.coupling),
+                        name_of(dynamics.barostat), dynamics.tau_p);
+  return text + fmt::format("; every {} steps\n", dynamics.coupling_every);
+}
+
+std::string note_of_baths(const DynamicsConfig& dynamics) {
+  const bool heat = dynamics.ensemble != Ensemble::nve && dynamics.thermostat == Thermostat::berendsen;
+  const bool pressure = dynamics.ensemble == Ensemble::npt && dynamics.barostat == Barostat::berendsen;
+  if (!heat && !pressure) return "";
+  return fmt::format("{} = \"berendsen\" samples no ensemble: fluctuations are too small; use {} for results",
+                     heat && pressure ? "dynamics.thermostat and barostat"
+                     : heat           ? "dynamics.thermostat"
+                                      : "dynamics.barostat",
+                     heat && pressure ? "\"bussi\" and \"c-rescale\""
+                     : heat           ? "\"bussi\""
+                                      : "\"c-rescale\"");
+}
+
+}  // namespace tessera::app
