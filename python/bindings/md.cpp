@@ -163,7 +163,7 @@ class Session {
     try {
       config_ = app::parse_run_text(settings, "settings", "");
       const app::SystemSource source(config_.input.system, std::as_bytes(std::span(image.data(), image.size())));
-      system_ = app::read_system(source);
+      system_ = app::read_run_system(source, config_);
       settings_ = app::plan_settings(config_, system_);
       app::Trajectory::check(config_.output, system_);
       threads_.emplace(threads > 0 ? threads : static_cast<int>(config_.parallel.threads));

@@ -14,9 +14,38 @@
 #include "tessera/app/system/system_file.h"
 #include "tessera/base/error.h"
 #include "tessera/fft/choice/wisdom.h"
+#include "tessera/md/integrate/respa.h"
 #include "tessera/md/pme/plan.h"
+#include "tessera/model/hydrogen_mass.h"
 
 namespace tessera::app {
+
+namespace {
+
+/// Energies between actions of the mesh's forces would be of velocities that lack a part of them.
+void check_times(const RunConfig& config) {
+  const auto& dynamics = config.dynamics;
+  const auto check = [&](const char* name, std::int64_t period) {
+    if (period % dynamics.mesh_every != 0)
+      throw InputError(
+          fmt::format("{} is {}, expected a multiple of dynamics.mesh_every = {}", name, period, dynamics.mesh_every));
+  };
+  check("output.energy_every", config.output.energy_every);
+  if (dynamics.ensemble == Ensemble::nve) return;
+  check("dynamics.coupling_every", dynamics.coupling_every);
+  if (dynamics.thermostat == Thermostat::langevin)
+    throw InputError(
+        "dynamics.mesh_every is above 1 with thermostat = \"langevin\", which has one time step: use another "
+        "thermostat, or mesh_every = 1");
+}
+
+}  // namespace
+
+model::System read_run_system(const SystemSource& source, const RunConfig& config) {
+  auto system = read_system(source);
+  if (config.dynamics.hydrogen_mass > 0) model::repartition_hydrogen_mass(system, config.dynamics.hydrogen_mass);
+  return system;
+}
 
 md::EngineSettings plan_settings(const RunConfig& config, const model::System& system) {
   md::EngineSettings settings;
@@ -44,6 +73,12 @@ md::EngineSettings plan_settings(const RunConfig& config, const model::System& s
   settings.coupling = coupling_settings(config.dynamics, system);
   if (settings.coupling.has_thermostat && settings.coupling.thermostat == Thermostat::langevin)
     settings.integrator = "langevin";
+  if (config.dynamics.mesh_every > 1 && pair.electrostatics == Electrostatics::pme) {
+    check_times(config);
+    settings.integrator = md::integrate::respa.name;
+    settings.mesh_every = config.dynamics.mesh_every;
+    settings.force_groups = md::integrate::respa_groups;
+  }
   if (pair.electrostatics == md::pair::Electrostatics::pme) {
     const auto edges = system.box.edges();
     settings.pme_order = static_cast<int>(config.pme.order);

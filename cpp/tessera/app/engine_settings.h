@@ -11,6 +11,11 @@
 
 namespace tessera::app {
 
+struct SystemSource;
+
+/// Reads the system of a run, with the masses that the run file asks for. Throws InputError.
+model::System read_run_system(const SystemSource& source, const RunConfig& config);
+
 /// α, mesh, Coulomb constant and the rest. Throws InputError where the configuration does not fit the system.
 md::EngineSettings plan_settings(const RunConfig& config, const model::System& system);
 /// The configuration with what these settings chose in place of "auto", and absolute paths: as a run file it gives the

@@ -185,7 +185,7 @@ std::vector<Decision> list_choices(const RunConfig& config, const model::System&
 
 std::string explain(const ExplainRequest& request) {
   const auto config = read_run_file(request.run_file, request.overrides);
-  const auto system = read_system(config.input.system);
+  const auto system = read_run_system(config.input.system, config);
   const auto settings = plan_settings(config, system);
   const int threads = request.threads > 0 ? request.threads : static_cast<int>(config.parallel.threads);
   const auto layout = plan_layout(system, settings, request.ranks, threads);
@@ -272,7 +272,7 @@ std::string explain(const ExplainRequest& request) {
 
 void check_run(const std::string& run_file, const std::vector<std::string>& overrides, int ranks) {
   const auto config = read_run_file(run_file, overrides);
-  const auto system = read_system(config.input.system);
+  const auto system = read_run_system(config.input.system, config);
   (void)md::domain::plan_decomposition(
       md::plan_cells(md::summary_of(system), plan_settings(config, system), system.box).grid, ranks);
 }

@@ -35,7 +35,7 @@ Input read_input(const RunRequest& request, const comm::Communicator& comm) {
   try {
     input.config = read_run_file(request.run_file, request.overrides);
     const auto& config = input.config;
-    input.system = read_system(config.input.system);
+    input.system = read_run_system(config.input.system, config);
     input.settings = plan_settings(config, input.system);
     Trajectory::check(config.output, input.system);
     if (request.tune && request.restart)

@@ -77,6 +77,8 @@ struct DynamicsConfig {
   Velocities velocities = Velocities::automatic;
   std::int64_t seed = 1;
   std::int64_t com_removal_every = 100;
+  double hydrogen_mass = 0;  // amu; 0: as the system file has it
+  std::int64_t mesh_every = 1;
   // Baths: used with ensemble = "nvt" or "npt".
   Thermostat thermostat = Thermostat::bussi;
   double tau_t = 1.0;  // ps

@@ -140,6 +140,20 @@ Schema make_run_schema() {
       .range(0, any_count)
       .decides_bits();
   dynamics
+      .key(
+          "hydrogen_mass", &DynamicsConfig::hydrogen_mass,
+          "hydrogens get this mass from the atoms they are bonded to, but for rigid waters; 3 allows steps of 4 fs; 0: "
+          "as the system has it")
+      .unit("amu")
+      .range(0, 10)
+      .decides_bits();
+  dynamics
+      .key("mesh_every", &DynamicsConfig::mesh_every,
+           "steps from one action of the mesh's forces to the next (r-RESPA); 1: they act in every step")
+      .range(1, 8)
+      .decides_bits()
+      .used_where(has_mesh);
+  dynamics
       .key("thermostat", &DynamicsConfig::thermostat,
            "heat bath of nvt and npt; bussi: stochastic velocity rescaling; berendsen samples no ensemble")
       .decides_bits()

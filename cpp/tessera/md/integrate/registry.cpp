@@ -8,12 +8,13 @@
 
 #include "tessera/base/error.h"
 #include "tessera/md/integrate/langevin.h"
+#include "tessera/md/integrate/respa.h"
 #include "tessera/md/integrate/velocity_verlet.h"
 
 namespace tessera::md::integrate {
 
 std::span<const IntegratorEntry> integrators() {
-  static const std::array entries = {velocity_verlet, langevin};
+  static const std::array entries = {velocity_verlet, langevin, respa};
   return entries;
 }
 
