@@ -32,7 +32,7 @@ struct EngineSettings {
   double constraint_tolerance = 1e-10;
   std::string integrator = "velocity-verlet";
   integrate::CouplingSettings coupling;
-  std::int64_t mesh_every = 1;  // steps; of the integrator "respa"
+  std::int64_t mesh_every = 1;           // steps; of the integrator "respa"
   double timestep = 0.002;               // ps
   std::int64_t com_removal_every = 100;  // steps; 0: never
 };
