@@ -1,0 +1,92 @@
+"""What heat and pressure baths, the mesh in every second step and heavy hydrogens do to the time of a step."""
+
+from __future__ import annotations
+
+import sys
+import time
+from statistics import median
+from typing import Any
+
+import click
+
+import tessera
+from bench.common import engine, systems
+from bench.common.options import Common, common_options
+from bench.common.results import Figure, table
+
+#: name → settings of [dynamics], and what is promised of the time of a step over that at constant energy
+KINDS: dict[str, tuple[dict[str, Any], float | None]] = {
+    "constant energy": ({}, None),
+    "bussi": ({"ensemble": "nvt"}, None),
+    "nose-hoover": ({"ensemble": "nvt", "thermostat": "nose-hoover"}, None),
+    "langevin": ({"ensemble": "nvt", "thermostat": "langevin"}, 1.05),
+    "bussi, c-rescale": ({"ensemble": "npt"}, 1.03),
+    "mesh in every second step": ({"mesh_every": 2}, None),
+}
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.option(
+    "--system", "names", multiple=True, type=click.Choice(systems.NAMES), help="Repeatable; default: dhfr and apoa1."
+)
+@click.option("--threads", default=2, show_default=True)
+@click.option("--cutoff", default=12.0, show_default=True, help="Å.")
+@click.option("--check", is_flag=True, help="End with status 1 where a bath costs more than promised.")
+@common_options(steps=40, repeats=7, steps_help="Steps of each turn.")
+def ensembles(
+    common: Common, names: tuple[str, ...], threads: int, cutoff: float, check: bool, steps: int, repeats: int
+) -> None:
+    """Time of a step with each bath over that at constant energy; simulations of one process take turns.
+
+    \b
+    Examples:
+      python -m bench.md.ensembles --data DATA
+      python -m bench.md.ensembles --system dhfr --steps 20 --repeats 3
+    """
+    if steps < 1:
+        raise click.UsageError("--steps: at least 1")
+    figure = Figure(
+        "ensembles", "Baths in a step", {"steps": steps, "repeats": repeats, "threads": threads, "cutoff": cutoff}, {}
+    )
+    figure.data["systems"] = {}
+    kept = True
+    columns = {}
+    for name in names or ("dhfr", "apoa1"):
+        found = measure(common, name, threads, cutoff, steps, repeats)
+        figure.data["systems"][name] = found
+        plain = found["constant energy"]["ms"]
+        columns[name] = {kind: found[kind]["ms"] / plain for kind in KINDS}
+        kept &= all(columns[name][kind] <= most for kind, (_, most) in KINDS.items() if most is not None)
+        columns[name]["constant energy"] = plain
+    rows = [
+        [kind, *(f"{columns[name][kind]:.3f}" for name in columns), "" if most is None else f"{most:.2f}"]
+        for kind, (_, most) in KINDS.items()
+    ]
+    figure.tables.append(table(["", *(systems.TITLES[name] for name in columns), "promised"], rows))
+    figure.notes.append(
+        "The first row has ms/step, the others ratios to it; medians of turns, baths act in every tenth step."
+    )
+    figure.write(common.results, as_json=common.as_json, docs=common.docs)
+    sys.exit(1 if check and not kept else 0)
+
+
+def measure(common: Common, name: str, threads: int, cutoff: float, steps: int, repeats: int) -> dict[str, Any]:
+    simulations = {}
+    for kind, (dynamics, _) in KINDS.items():
+        settings = engine.merge(
+            engine.interactions(cutoff), {"dynamics": {"steps": 1, **dynamics}, "output": {"energy_every": 0}}
+        )
+        simulations[kind] = tessera.Simulation(systems.system(common, name), settings, threads=threads)
+    times: dict[str, list[float]] = {kind: [] for kind in simulations}
+    for turn in range(repeats + 1):
+        for kind, simulation in simulations.items():
+            begin = time.perf_counter()
+            simulation.step(steps)
+            if turn > 0:  # the first turn warms up
+                times[kind].append(1e3 * (time.perf_counter() - begin) / steps)
+        common.say(f"{turn}/{repeats} {name}")
+    return {kind: {"ms": median(values), "turns": values} for kind, values in times.items()}
+
+
+if __name__ == "__main__":
+    ensembles()
