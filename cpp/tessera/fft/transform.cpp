@@ -131,8 +131,8 @@ std::vector<Pass<Real>> split_into_passes(const Stage& stage, std::size_t rank, 
 /// Where values, complex ones, stand after a pass that is not the last of its stage: in the caller's arrays if they fit
 /// there. `at`: which stage of forward or of backward.
 template <class Real>
-Block place_between_passes(const TransformPlan& plan, const TransformOptions& options, std::size_t rank, bool is_forward,
-                           std::size_t at, const Pass<Real>& pass, MemoryPlan& memory) {
+Block place_between_passes(const TransformPlan& plan, const TransformOptions& options, std::size_t rank,
+                           bool is_forward, std::size_t at, const Pass<Real>& pass, MemoryPlan& memory) {
   const IndexBox& spectrum = plan.spectrum()[rank];
   if (pass.after == spectrum) {
     if (is_forward && at + 1 == plan.stages.size()) return whole_array(spectrum, user_output);
@@ -492,8 +492,10 @@ void Transform<Real>::backward(std::span<Complex> spectrum, std::span<Complex> o
   implementation_->run(implementation_->backward, spectrum.data(), output.data());
 }
 
-template std::int64_t planned_bytes<float>(const TransformPlan&, int, const std::function<bool(int)>&, const TransformOptions&);
-template std::int64_t planned_bytes<double>(const TransformPlan&, int, const std::function<bool(int)>&, const TransformOptions&);
+template std::int64_t planned_bytes<float>(const TransformPlan&, int, const std::function<bool(int)>&,
+                                           const TransformOptions&);
+template std::int64_t planned_bytes<double>(const TransformPlan&, int, const std::function<bool(int)>&,
+                                            const TransformOptions&);
 template class Transform<float>;
 template class Transform<double>;
 
