@@ -80,9 +80,10 @@ Outcome<Real, Points> run(const TransformPlan& plan, const std::vector<std::stri
       return hosts[static_cast<std::size_t>(peer)] == hosts[static_cast<std::size_t>(comm.rank())];
     };
     if (std::all_of(names.begin(), names.end(),
-                    [](const auto& name) { return name == "pairwise" || name == "alltoall"; }))
+                    [](const auto& name) { return name == "pairwise" || name == "alltoall"; })) {
       EXPECT_EQ(planned_bytes<Real>(plan, comm.rank(), reads_from, options),
                 static_cast<std::int64_t>(transform.bytes()));
+    }
     Field<Points> input{transform.input_box(), points.fields};
     Field<std::complex<Real>> spectrum{transform.spectrum_box(), points.fields};
     for (int field = 0; field < points.fields; ++field)

@@ -205,12 +205,13 @@ struct Transform<Real>::Implementation {
     local_values = own(std::max(forward_memory.local, backward_memory.local));
     incoming_values = own(std::max(forward_memory.incoming, backward_memory.incoming));
     bytes = static_cast<std::size_t>(bytes_of(forward_memory, backward_memory));
-    std::vector<std::byte*> all(static_cast<std::size_t>(first_peer + comm.size()));
+    std::vector<std::byte*> all(static_cast<std::size_t>(first_peer) + static_cast<std::size_t>(comm.size()));
     all[local] = local_values.data();
     all[outgoing] = shared->mine();
     all[incoming] = incoming_values.data();
     for (int peer = 0; peer < comm.size(); ++peer)  // these blocks are only read
-      all[static_cast<std::size_t>(first_peer + peer)] = const_cast<std::byte*>(shared->of(peer));
+      all[static_cast<std::size_t>(first_peer) + static_cast<std::size_t>(peer)] =
+          const_cast<std::byte*>(shared->of(peer));
     memories.assign(static_cast<std::size_t>(threads.size()), all);
 
     const std::int64_t longest = *std::max_element(plan.problem.grid.begin(), plan.problem.grid.end());

@@ -203,12 +203,12 @@ TEST(Samples, Trajectories) {
   const std::string root = folder;
   const std::vector<std::pair<std::string, Box>> boxes = {{"triclinic", box},
                                                           {"cuboid", {{30, 0, 0}, {0, 28, 0}, {0, 0, 25}}}};
-  for (const auto& [name, box] : boxes) {
+  for (const auto& [name, edges] : boxes) {
     auto dcd = DcdWriter::create(root + "/" + name + ".dcd", {50, 1000, 250, 0.002, "a sample of tessera"});
     auto h5md = H5mdWriter::create(root + "/" + name + ".h5", {50, true, true, "a test", "tessera", "0", ""});
     for (int f = 0; f < 40; ++f) {
-      dcd.append(box, frame(50, f));
-      h5md.append(1000 + 250 * f, 2 + 0.5 * f, box, frame(50, f), frame(50, -f));
+      dcd.append(edges, frame(50, f));
+      h5md.append(1000 + 250 * f, 2 + 0.5 * f, edges, frame(50, f), frame(50, -f));
     }
   }
 }
