@@ -13,6 +13,7 @@
 #include "tessera/app/engine_settings.h"
 #include "tessera/app/numbers_text.h"
 #include "tessera/app/output/report.h"
+#include "tessera/app/restart/start.h"
 #include "tessera/app/system/system_file.h"
 #include "tessera/app/trial.h"
 #include "tessera/base/units.h"
@@ -185,7 +186,8 @@ std::vector<Decision> list_choices(const RunConfig& config, const model::System&
 
 std::string explain(const ExplainRequest& request) {
   const auto config = read_run_file(request.run_file, request.overrides);
-  const auto system = read_run_system(config.input.system, config);
+  auto system = read_run_system(config.input.system, config);
+  take_box_of_start(system, config);
   const auto settings = plan_settings(config, system);
   const int threads = request.threads > 0 ? request.threads : static_cast<int>(config.parallel.threads);
   const auto layout = plan_layout(system, settings, request.ranks, threads);
@@ -232,8 +234,10 @@ std::string explain(const ExplainRequest& request) {
     // measured yet, so communication is left out and said to be.
     const auto comm = comm::Communicator::world();
     ThreadPool pool(threads);
-    const double measured = run_trial(config, system, settings, read_coordinates(config.input.system, 0, 1), comm, pool,
-                                      request.measured_steps);
+    std::string note;
+    const double measured =
+        run_trial(config, system, settings, read_start(config.input.system, config, system, 0, 1, note), comm, pool,
+                  request.measured_steps);
     const double share = static_cast<double>(layout.most_cells) / static_cast<double>(layout.cells.grid.size());
     const auto crowding = find_crowding(request, threads, settings.machine_file);
     const double exchange_seconds = layout.exchange_seconds.value_or(0);
@@ -272,7 +276,8 @@ std::string explain(const ExplainRequest& request) {
 
 void check_run(const std::string& run_file, const std::vector<std::string>& overrides, int ranks) {
   const auto config = read_run_file(run_file, overrides);
-  const auto system = read_run_system(config.input.system, config);
+  auto system = read_run_system(config.input.system, config);
+  take_box_of_start(system, config);
   (void)md::domain::plan_decomposition(
       md::plan_cells(md::summary_of(system), plan_settings(config, system), system.box).grid, ranks);
 }

@@ -13,6 +13,7 @@
 #include "tessera/app/observers/stop_signals.h"
 #include "tessera/app/on_root.h"
 #include "tessera/app/restart/resume.h"
+#include "tessera/app/restart/start.h"
 #include "tessera/app/run_outputs.h"
 #include "tessera/app/trial.h"
 #include "tessera/comm/job.h"
@@ -25,7 +26,8 @@ struct Input {
   RunConfig config;
   model::System system;
   md::EngineSettings settings;
-  CoordinateBlock block;  // of a new run
+  CoordinateBlock block;   // of a new run
+  std::string start_note;  // on the root: where it begins
 };
 
 /// Every rank reads alone; the verdict is everybody's.
@@ -36,6 +38,10 @@ Input read_input(const RunRequest& request, const comm::Communicator& comm) {
     input.config = read_run_file(request.run_file, request.overrides);
     const auto& config = input.config;
     input.system = read_run_system(config.input.system, config);
+    if (request.restart)
+      take_box_of_restart(input.system, config.output.folder);
+    else
+      take_box_of_start(input.system, config);
     input.settings = plan_settings(config, input.system);
     Trajectory::check(config.output, input.system);
     if (request.tune && request.restart)
@@ -43,7 +49,8 @@ Input read_input(const RunRequest& request, const comm::Communicator& comm) {
     if (request.tune && config.parallel.pair_scheme != "auto")
       throw InputError(fmt::format("--tune chooses parallel.pair_scheme, which is set to \"{}\": leave one out",
                                    config.parallel.pair_scheme));
-    if (!request.restart) input.block = read_coordinates(config.input.system, comm.rank(), comm.size());
+    if (!request.restart)
+      input.block = read_start(config.input.system, config, input.system, comm.rank(), comm.size(), input.start_note);
   } catch (const InputError& error) {
     problem = error.what();
   }
@@ -58,7 +65,7 @@ struct Trials {
 
 /// What is chosen decides bits, so it may not differ between ranks: trials do not.
 Trials tune(Input& input, const comm::Communicator& comm, ThreadPool& threads) {
-  auto& [config, system, settings, block] = input;
+  auto& [config, system, settings, block, start_note] = input;
   Trials trials;
   check_every_atom_once(comm, block, system, config.input.system);
   trials.schemes = try_pair_schemes(config, system, settings, block, comm, threads);
@@ -95,10 +102,10 @@ Checkpoint read_unfinished(Input& input, const comm::Communicator& comm) {
   return checkpoint;
 }
 
-void tell_what_runs(const Simulation& simulation) {
+void tell_what_runs(const Simulation& simulation, const std::string& start_note) {
   if (!simulation.comm().is_root()) return;
   const auto& config = simulation.config();
-  for (const auto& note : {note_of_source(config, simulation.system()), note_of_baths(config.dynamics)})
+  for (const auto& note : {start_note, note_of_source(config, simulation.system()), note_of_baths(config.dynamics)})
     if (!note.empty()) fmt::print(stderr, "tessera-md: note: {}\n", note);
   fmt::print("{}{}", describe_interactions(config, simulation.system(), simulation.settings()),
              describe_baths(config.dynamics));
@@ -119,7 +126,7 @@ int run(const RunRequest& request, const comm::Communicator& comm) {
   if (request.tune) trials = tune(input, comm, threads);
 
   Simulation simulation(input.system, config, input.settings, comm, threads);
-  tell_what_runs(simulation);
+  tell_what_runs(simulation, input.start_note);
   if (checkpoint) {
     simulation.start(*checkpoint);
     outputs.go_on_from(*checkpoint);

@@ -46,15 +46,16 @@ Simulation::Simulation(const model::System& system, const RunConfig& config, con
 }
 
 void Simulation::start(CoordinateBlock block) {
+  const auto& source = config_.input.start.empty() ? config_.input.system : config_.input.start;
+  if (!config_.input.start.empty()) start_box_ = system_.box;
   const bool has_velocities = comm::all_reduce_max(comm_, block.velocity.empty() ? 0 : 1) != 0;
   auto velocities = config_.dynamics.velocities;
   if (velocities == Velocities::automatic) velocities = has_velocities ? Velocities::file : Velocities::generate;
   if (velocities == Velocities::file && !has_velocities)
-    throw InputError(
-        fmt::format("{} holds no velocities: set dynamics.velocities to \"generate\"", config_.input.system));
+    throw InputError(fmt::format("{} holds no velocities: set dynamics.velocities to \"generate\"", source));
   if (velocities != Velocities::file)
     for (auto& v : block.velocity) v = {};
-  check_every_atom_once(comm_, block, system_, config_.input.system);
+  check_every_atom_once(comm_, block, system_, source);
   auto start = make_start(system_, block);
   block = {};
   engine_->set_state(std::move(start));
@@ -65,6 +66,7 @@ void Simulation::start(CoordinateBlock block) {
 }
 
 void Simulation::start(Checkpoint& checkpoint) {
+  start_box_ = checkpoint.start_box;
   engine_->set_state(std::exchange(checkpoint.state, {}));
   engine_->measure();
 }
@@ -131,6 +133,7 @@ void Simulation::save(const std::string& folder, Checkpoint checkpoint) {
     checkpoint.simd = md::pair::simd_target();
     checkpoint.settings = bit_settings(config_, settings_, fingerprint_);
     checkpoint.start = start_settings(config_);
+    checkpoint.start_box = start_box_;
     writer.emplace(folder, checkpoint, system_.n_atoms());
   });
   for_id_ranges(system_.n_atoms(), [&](std::int64_t begin, std::int64_t end) {

@@ -22,7 +22,7 @@ class Simulation {
   Simulation(const model::System& system, const RunConfig& config, const md::EngineSettings& settings,
              const comm::Communicator& comm, ThreadPool& threads);
 
-  /// Begins at step 0 with these rows of the system's coordinates, and velocities as dynamics.velocities says. Throws
+  /// Begins at step 0 with these rows of coordinates (read_start), and velocities as dynamics.velocities says. Throws
   /// InputError.
   void start(CoordinateBlock block);
   /// Goes on from a checkpoint, of which it takes the state.
@@ -85,7 +85,8 @@ class Simulation {
   bool is_stopped_ = false;
   std::int64_t first_step_ = 0;
   double seconds_ = 0;
-  nlohmann::json fingerprint_;  // of the system; on the root, once one is saved
+  std::optional<Box> start_box_;  // Checkpoint::start_box
+  nlohmann::json fingerprint_;    // of the system; on the root, once one is saved
 };
 
 }  // namespace tessera::app

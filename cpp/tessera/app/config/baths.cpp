@@ -40,6 +40,12 @@ md::integrate::CouplingSettings coupling_settings(const DynamicsConfig& dynamics
           .seed = static_cast<std::uint64_t>(dynamics.seed)};
 }
 
+bool has_noise(const DynamicsConfig& dynamics) {
+  const bool heat = dynamics.thermostat == Thermostat::bussi || dynamics.thermostat == Thermostat::langevin;
+  return (dynamics.ensemble != Ensemble::nve && heat) ||
+         (dynamics.ensemble == Ensemble::npt && dynamics.barostat == Barostat::c_rescale);
+}
+
 std::string describe_baths(const DynamicsConfig& dynamics) {
   if (dynamics.ensemble == Ensemble::nve) return "ensemble: nve, constant energy and box\n";
   std::string text = fmt::format("ensemble: {}, {} K by {} with {} ps", name_of(dynamics.ensemble),

@@ -11,6 +11,9 @@ namespace tessera::app {
 /// Throws InputError where the keys contradict each other or the system.
 md::integrate::CouplingSettings coupling_settings(const DynamicsConfig& dynamics, const model::System& system);
 
+/// Tells whether a bath draws random numbers.
+bool has_noise(const DynamicsConfig& dynamics);
+
 /// Describes the baths in one line with its end.
 std::string describe_baths(const DynamicsConfig& dynamics);
 

@@ -24,7 +24,7 @@ enum class Ensemble { nve, nvt, npt };
 inline constexpr std::array<std::string_view, 3> ensemble_names = {"nve", "nvt", "npt"};
 constexpr const auto& names_of(Ensemble) { return ensemble_names; }
 
-/// Where a run's first velocities come from.
+/// Where a run's first velocities come from; `file` is where its coordinates come from.
 enum class Velocities { automatic, generate, file, zero };
 inline constexpr std::array<std::string_view, 4> velocities_names = {"auto", "generate", "file", "zero"};
 constexpr const auto& names_of(Velocities) { return velocities_names; }
@@ -39,6 +39,7 @@ constexpr const auto& names_of(Progress) { return progress_names; }
 
 struct InputConfig {
   std::string system;  // path, already relative to the working directory
+  std::string start;   // of a run's folder or a checkpoint, likewise; empty: the coordinates of the system file
 };
 
 struct InteractionsConfig {

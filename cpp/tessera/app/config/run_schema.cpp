@@ -1,3 +1,4 @@
+#include "tessera/app/config/baths.h"
 #include "tessera/app/config/schema_builder.h"
 #include "tessera/fft/exchange.h"
 #include "tessera/fft/schemes.h"
@@ -10,11 +11,7 @@ constexpr double any_count = 9e15;
 
 bool has_thermostat(const RunConfig& config) { return config.dynamics.ensemble != Ensemble::nve; }
 bool has_barostat(const RunConfig& config) { return config.dynamics.ensemble == Ensemble::npt; }
-bool has_noise(const RunConfig& config) {
-  const auto thermostat = config.dynamics.thermostat;
-  return (has_thermostat(config) && (thermostat == Thermostat::bussi || thermostat == Thermostat::langevin)) ||
-         (has_barostat(config) && config.dynamics.barostat == Barostat::c_rescale);
-}
+bool draws_noise(const RunConfig& config) { return has_noise(config.dynamics); }
 bool has_mesh(const RunConfig& config) { return config.interactions.electrostatics == Electrostatics::pme; }
 
 Schema make_run_schema() {
@@ -22,6 +19,12 @@ Schema make_run_schema() {
 
   auto input = add_section(schema, "input", "What is simulated.", &RunConfig::input);
   input.key("system", &InputConfig::system, "the system file (*.tsr); needed").path().must_be_given("\"system.tsr\"");
+  input
+      .key("start", &InputConfig::start,
+           "a run's folder, or a checkpoint: a new run begins with the positions, velocities and box at its end; "
+           "\"\": those of the system file")
+      .path_or_none()
+      .decides_start();
 
   auto interactions =
       add_section(schema, "interactions", "Forces between atoms that no bond joins.", &RunConfig::interactions);
@@ -128,12 +131,13 @@ Schema make_run_schema() {
       .decides_bits_where(has_thermostat);
   dynamics
       .key("velocities", &DynamicsConfig::velocities,
-           "where they come from; auto: the system file if it has them, else generated")
+           "where they come from; file: from input.start or the system file; auto: from there if it has any, else "
+           "generated")
       .decides_start();
   dynamics.key("seed", &DynamicsConfig::seed, "of random numbers")
       .range(0, any_count)
       .decides_start()
-      .decides_bits_where(has_noise);
+      .decides_bits_where(draws_noise);
   dynamics
       .key("com_removal_every", &DynamicsConfig::com_removal_every,
            "steps between removals of the motion of the centre of mass; 0: never")
