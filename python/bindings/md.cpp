@@ -160,7 +160,7 @@ class Session {
   Session(const std::string& settings, const Image& image, std::optional<int> fortran_handle, int threads)
       : comm_(fortran_handle ? comm::Communicator::duplicate_of(*fortran_handle) : comm::Communicator::world()) {
     std::string problem;
-    app::CoordinateBlock block;
+    app::RunStart start;
     try {
       config_ = app::parse_run_text(settings, "settings", "");
       const app::SystemSource source(config_.input.system, std::as_bytes(std::span(image.data(), image.size())));
@@ -170,8 +170,7 @@ class Session {
       settings_ = app::plan_settings(config_, system_);
       app::Trajectory::check(config_.output, system_);
       threads_.emplace(threads > 0 ? threads : static_cast<int>(config_.parallel.threads));
-      std::string note;
-      block = app::read_start(source, config_, system_, comm_.rank(), comm_.size(), note);
+      start = app::read_start(source, config_, system_, comm_.rank(), comm_.size());
     } catch (const InputError& error) {
       problem = error.what();
     } catch (const std::system_error& error) {
@@ -181,7 +180,7 @@ class Session {
     check_same(settings);
     history_.emplace(config_.output.energy_every);
     make_simulation();
-    simulation_->start(std::move(block));
+    simulation_->start(std::move(start.block), std::move(start.origin));
     history_->record(*simulation_);
   }
 

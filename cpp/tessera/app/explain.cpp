@@ -14,6 +14,8 @@
 #include "tessera/app/numbers_text.h"
 #include "tessera/app/output/report.h"
 #include "tessera/app/restart/start.h"
+#include "tessera/app/stages/protocol.h"
+#include "tessera/app/stages/stages.h"
 #include "tessera/app/system/system_file.h"
 #include "tessera/app/trial.h"
 #include "tessera/base/units.h"
@@ -182,10 +184,8 @@ std::vector<Decision> list_choices(const RunConfig& config, const model::System&
   return choices;
 }
 
-}  // namespace
-
-std::string explain(const ExplainRequest& request) {
-  const auto config = read_run_file(request.run_file, request.overrides);
+/// The plan of one run, as text and for programs.
+std::pair<std::string, json> explain_run(const ExplainRequest& request, const RunConfig& config) {
   auto system = read_run_system(config.input.system, config);
   take_box_of_start(system, config);
   const auto settings = plan_settings(config, system);
@@ -234,9 +234,8 @@ std::string explain(const ExplainRequest& request) {
     // measured yet, so communication is left out and said to be.
     const auto comm = comm::Communicator::world();
     ThreadPool pool(threads);
-    std::string note;
     const double measured =
-        run_trial(config, system, settings, read_start(config.input.system, config, system, 0, 1, note), comm, pool,
+        run_trial(config, system, settings, read_start(config.input.system, config, system, 0, 1).block, comm, pool,
                   request.measured_steps);
     const double share = static_cast<double>(layout.most_cells) / static_cast<double>(layout.cells.grid.size());
     const auto crowding = find_crowding(request, threads, settings.machine_file);
@@ -271,13 +270,56 @@ std::string explain(const ExplainRequest& request) {
             : "",
         layout.exchange_seconds ? "" : ": no map of the machine's links is given (parallel.machine)");
   }
-  return request.json ? json_text(result, 2) + "\n" : text;
+  return {text, result};
 }
 
-void check_run(const std::string& run_file, const std::vector<std::string>& overrides, int ranks) {
-  const auto config = read_run_file(run_file, overrides);
+/// Which stages there are, and in what each differs from the one above.
+std::pair<std::string, json> list_stages(const Protocol& protocol) {
+  std::string text = fmt::format("{} stages\n", protocol.stages.size());
+  json result = json::array();
+  const auto* above = &protocol.config;
+  double picoseconds = 0;
+  for (const auto& [name, kind, config] : protocol.stages) {
+    const auto differences = list_differences(config, *above);
+    const double length = static_cast<double>(config.dynamics.steps) * config.dynamics.timestep;
+    picoseconds += length;
+    text += fmt::format("  {}: {} steps, {:.6g} ps\n", name, grouped(config.dynamics.steps), length);
+    for (const auto& difference : differences) text += fmt::format("    {}\n", difference);
+    result.push_back({{"name", name},
+                      {"kind", names_of(kind)[static_cast<std::size_t>(kind)]},
+                      {"differences", differences},
+                      {"settings", to_json(config)}});
+    above = &config;
+  }
+  text += fmt::format("  all: {:.6g} ps\n", picoseconds);
+  return {text, result};
+}
+
+}  // namespace
+
+std::string explain(const ExplainRequest& request) {
+  const auto protocol = read_protocol(request.run_file, request.overrides);
+  if (protocol.stages.empty()) {
+    const auto [text, result] = explain_run(request, protocol.config);
+    return request.json ? json_text(result, 2) + "\n" : text;
+  }
+  check_stages(protocol.stages, 0, false, request.ranks);
+  const auto [stages, list] = list_stages(protocol);
+  auto [text, result] = explain_run(request, protocol.stages.front().config);
+  result["stages"] = list;
+  return request.json ? json_text(result, 2) + "\n"
+                      : fmt::format("{}\nthe plan of {}\n{}", stages, protocol.stages.front().name, text);
+}
+
+void check_run(const std::string& run_file, const std::vector<std::string>& overrides, bool is_restart, int ranks) {
+  const auto protocol = read_protocol(run_file, overrides);
+  if (!protocol.stages.empty()) return check_stages(protocol.stages, 0, is_restart, ranks);
+  const auto& config = protocol.config;
   auto system = read_run_system(config.input.system, config);
-  take_box_of_start(system, config);
+  if (is_restart)
+    take_box_of_restart(system, config.output.folder);
+  else
+    take_box_of_start(system, config);
   (void)md::domain::plan_decomposition(
       md::plan_cells(md::summary_of(system), plan_settings(config, system), system.box).grid, ranks);
 }

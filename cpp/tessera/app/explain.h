@@ -20,6 +20,6 @@ struct ExplainRequest {
 std::string explain(const ExplainRequest& request);
 
 /// Throws InputError where a run of this file on so many ranks would: before any coordinate is read, for launchers.
-void check_run(const std::string& run_file, const std::vector<std::string>& overrides, int ranks);
+void check_run(const std::string& run_file, const std::vector<std::string>& overrides, bool is_restart, int ranks);
 
 }  // namespace tessera::app

@@ -11,7 +11,7 @@
 #include "tessera/app/config/schema.h"
 #include "tessera/app/energy.h"
 #include "tessera/app/explain.h"
-#include "tessera/app/run.h"
+#include "tessera/app/stages/run_file.h"
 #include "tessera/base/error.h"
 #include "tessera/comm/communicator.h"
 #include "tessera/comm/job.h"
@@ -39,6 +39,7 @@ int run_command(int argc, char** argv, const comm::Communicator& comm) {
   CLI::App app{"Tessera's engine. Run it alone, or under mpirun or srun: mpirun -n 4 tessera-md run.toml"};
   std::string run_file;
   bool restart = false, tune = false, check = false, version = false, defaults = false, schema = false;
+  double max_hours = 0;
   EnergyRequest energy;
   ExplainRequest explain_request;
   app.add_option("run_file", run_file, "what to run (TOML; see --print-defaults)");
@@ -51,6 +52,9 @@ int run_command(int argc, char** argv, const comm::Communicator& comm) {
   app.add_option("--set", energy.overrides, "section.key=value over the run file's")->take_all();
   app.add_option("-t,--threads", energy.threads, "threads a rank")->check(CLI::Range(1, 4096));
   app.add_flag("--restart", restart, "continue from the newest checkpoint of output.folder");
+  app.add_option("--max-hours", max_hours,
+                 "stop with a checkpoint before so many hours of wall-clock time have passed since the start")
+      ->check(CLI::Range(1e-9, 1e6));
   app.add_flag("--tune", tune,
                "before step 1, try pair schemes and splits of Ewald's sum, keep the fastest; recorded in checkpoints");
   app.add_flag("--check", check, "only say whether the run file would run on --ranks; reads no coordinates");
@@ -88,9 +92,9 @@ int run_command(int argc, char** argv, const comm::Communicator& comm) {
   } else if (run_file.empty()) {
     throw InputError("nothing to do: give a run file (tessera-md run.toml), or see tessera-md --help");
   } else if (check) {
-    check_run(run_file, energy.overrides, explain_request.ranks);
+    check_run(run_file, energy.overrides, restart, explain_request.ranks);
   } else {
-    return run({run_file, energy.overrides, restart, tune, energy.threads}, comm);
+    return app::run_file({run_file, energy.overrides, restart, tune, energy.threads, max_hours}, comm);
   }
   return 0;
 }

@@ -45,9 +45,9 @@ Simulation::Simulation(const model::System& system, const RunConfig& config, con
   engine_.emplace(system_, settings_, std::move(plan), comm_, threads_);
 }
 
-void Simulation::start(CoordinateBlock block) {
+void Simulation::start(CoordinateBlock block, std::optional<Origin> origin) {
   const auto& source = config_.input.start.empty() ? config_.input.system : config_.input.start;
-  if (!config_.input.start.empty()) start_box_ = system_.box;
+  origin_ = std::move(origin);
   const bool has_velocities = comm::all_reduce_max(comm_, block.velocity.empty() ? 0 : 1) != 0;
   auto velocities = config_.dynamics.velocities;
   if (velocities == Velocities::automatic) velocities = has_velocities ? Velocities::file : Velocities::generate;
@@ -66,7 +66,7 @@ void Simulation::start(CoordinateBlock block) {
 }
 
 void Simulation::start(Checkpoint& checkpoint) {
-  start_box_ = checkpoint.start_box;
+  origin_ = checkpoint.origin;
   engine_->set_state(std::exchange(checkpoint.state, {}));
   engine_->measure();
 }
@@ -133,7 +133,7 @@ void Simulation::save(const std::string& folder, Checkpoint checkpoint) {
     checkpoint.simd = md::pair::simd_target();
     checkpoint.settings = bit_settings(config_, settings_, fingerprint_);
     checkpoint.start = start_settings(config_);
-    checkpoint.start_box = start_box_;
+    checkpoint.origin = origin_;
     writer.emplace(folder, checkpoint, system_.n_atoms());
   });
   for_id_ranges(system_.n_atoms(), [&](std::int64_t begin, std::int64_t end) {

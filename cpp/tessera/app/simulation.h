@@ -24,7 +24,7 @@ class Simulation {
 
   /// Begins at step 0 with these rows of coordinates (read_start), and velocities as dynamics.velocities says. Throws
   /// InputError.
-  void start(CoordinateBlock block);
+  void start(CoordinateBlock block, std::optional<Origin> origin = {});
   /// Goes on from a checkpoint, of which it takes the state.
   void start(Checkpoint& checkpoint);
 
@@ -85,7 +85,7 @@ class Simulation {
   bool is_stopped_ = false;
   std::int64_t first_step_ = 0;
   double seconds_ = 0;
-  std::optional<Box> start_box_;  // Checkpoint::start_box
+  std::optional<Origin> origin_;  // on the root
   nlohmann::json fingerprint_;    // of the system; on the root, once one is saved
 };
 

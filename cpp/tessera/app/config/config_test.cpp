@@ -45,7 +45,7 @@ TEST(Config, KeysAreUniqueAndDocumented) {
       EXPECT_FALSE(key.documentation.empty()) << key.full_name();
     }
   }
-  EXPECT_EQ(names.size(), 55U);
+  EXPECT_EQ(names.size(), 59U);
 }
 
 TEST(Config, DefaultsAreAdmittedAndComeBackFromToml) {

@@ -37,6 +37,10 @@ enum class Progress { automatic, line, log, none };
 inline constexpr std::array<std::string_view, 4> progress_names = {"auto", "line", "log", "none"};
 constexpr const auto& names_of(Progress) { return progress_names; }
 
+enum class StageKind { dynamics };
+inline constexpr std::array<std::string_view, 1> stage_kind_names = {"dynamics"};
+constexpr const auto& names_of(StageKind) { return stage_kind_names; }
+
 struct InputConfig {
   std::string system;  // path, already relative to the working directory
   std::string start;   // of a run's folder or a checkpoint, likewise; empty: the coordinates of the system file
@@ -100,6 +104,7 @@ struct OutputConfig {
   bool velocities = false;
   std::int64_t energy_every = 100;
   std::int64_t checkpoint_every = 10000;
+  double checkpoint_minutes = 0;
   bool wrap = true;
   Progress progress = Progress::automatic;
 };
@@ -116,6 +121,12 @@ struct ParallelConfig {
   std::string machine;  // path, already relative to the working directory; empty: none
 };
 
+/// The keys that [[stage]] has of its own; its sections are in the configuration of the stage (stages/protocol.h).
+struct StageConfig {
+  std::string name;
+  StageKind kind = StageKind::dynamics;
+};
+
 struct RunConfig {
   InputConfig input;
   InteractionsConfig interactions;
@@ -124,6 +135,7 @@ struct RunConfig {
   DynamicsConfig dynamics;
   OutputConfig output;
   ParallelConfig parallel;
+  std::vector<StageConfig> stages;  // of the file of a protocol; otherwise empty
 };
 
 }  // namespace tessera::app

@@ -217,6 +217,11 @@ Schema make_run_schema() {
       .range(0, any_count);
   output.key("checkpoint_every", &OutputConfig::checkpoint_every, "steps between checkpoints; 0: at the end only")
       .range(0, any_count);
+  output
+      .key("checkpoint_minutes", &OutputConfig::checkpoint_minutes,
+           "a checkpoint is written where none has been for so long, too; 0: by steps alone")
+      .unit("min")
+      .range(0, 1e6);
   output.key("wrap", &OutputConfig::wrap,
              "true: frames hold whole molecules, first atoms in the box; false: every atom in the box");
   output.key("progress", &OutputConfig::progress,
@@ -261,6 +266,17 @@ Schema make_run_schema() {
            "the map that tessera machine measure wrote, by which the layout is chosen; \"\": TESSERA_MACHINE of the "
            "environment, or no map")
       .path_or_none();
+
+  auto stage = add_repeated_section(
+      schema, "stage",
+      "A part of a protocol, which starts from the end of the one above and writes into a folder of its own in "
+      "output.folder. It has sections as this file does ([stage.dynamics], or dynamics.steps = …); a key that it does "
+      "not set is as in the stage above, in the first one as outside of stages.",
+      &RunConfig::stages);
+  schema.sections.back().holds_sections = true;
+  stage.key("name", &StageConfig::name, "of the stage and its folder: letters, digits, - and _")
+      .must_be_given("\"heat\"");
+  stage.key("kind", &StageConfig::kind, "what the stage does");
   return schema;
 }
 

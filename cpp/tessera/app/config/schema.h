@@ -80,6 +80,8 @@ struct Section {
   // Of a repeated section; otherwise empty.
   std::function<std::size_t(const RunConfig&)> count;
   std::function<void(RunConfig&)> append;
+  std::function<void(RunConfig&)> clear;
+  bool holds_sections = false;  // beside its keys, all other sections of the schema, as [name.section]
 
   bool is_repeated() const { return static_cast<bool>(append); }
   std::size_t n_rows(const RunConfig& config) const { return is_repeated() ? count(config) : 1; }

@@ -152,7 +152,7 @@ class SectionBuilder {
 /// [name]
 template <class Config, class Record>
 auto add_section(Schema& schema, const char* name, const char* documentation, Record Config::*member) {
-  schema.sections.push_back({name, documentation, {}, {}, {}});
+  schema.sections.push_back({name, documentation, {}, {}, {}, {}});
   const auto access = [member]<class Any>(Any & config, std::size_t) -> auto& {
     using Derived = std::conditional_t<std::is_const_v<Any>, const Config, Config>;
     return static_cast<Derived&>(config).*member;
@@ -169,7 +169,8 @@ auto add_repeated_section(Schema& schema, const char* name, const char* document
        documentation,
        {},
        [member](const RunConfig& config) { return (static_cast<const Config&>(config).*member).size(); },
-       [member](RunConfig& config) { (static_cast<Config&>(config).*member).emplace_back(); }});
+       [member](RunConfig& config) { (static_cast<Config&>(config).*member).emplace_back(); },
+       [member](RunConfig& config) { (static_cast<Config&>(config).*member).clear(); }});
   const auto access = [member]<class Any>(Any & config, std::size_t row) -> auto& {
     using Derived = std::conditional_t<std::is_const_v<Any>, const Config, Config>;
     return (static_cast<Derived&>(config).*member).at(row);

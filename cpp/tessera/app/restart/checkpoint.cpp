@@ -21,6 +21,7 @@ namespace {
 
 constexpr const char* magic = "tessera-checkpoint ";
 constexpr int version = 3;
+constexpr std::int64_t checksum_bytes = 64;  // at the end of the file
 constexpr const char* system_key = "input.system";
 
 std::string newest(const std::string& folder) { return folder + "/checkpoint.tck"; }
@@ -107,8 +108,8 @@ std::pair<Checkpoint, std::size_t> read_header(std::ifstream& file, const std::s
     checkpoint.simd = json.at("simd");
     checkpoint.settings = json.at("settings");
     checkpoint.start = json.at("start");
-    if (const auto box = json.find("start_box"); box != json.end() && !box->is_null())
-      checkpoint.start_box = box_from(*box);
+    if (const auto origin = json.find("origin"); origin != json.end() && !origin->is_null())
+      checkpoint.origin = Origin{box_from(origin->at("box")), origin->at("checksum")};
     return {std::move(checkpoint), json.at("atoms").get<std::size_t>()};
   } catch (const nlohmann::json::exception&) {
     refuse(path, "has a damaged header");
@@ -122,7 +123,6 @@ Checkpoint read_one(const std::string& path) {
   if (error || !file) refuse(path, "can't be opened");
   std::string header;
   auto [checkpoint, n] = read_header(file, path, header);
-  constexpr std::int64_t checksum_bytes = 64;
   const auto records = size - static_cast<std::int64_t>(file.tellg()) - checksum_bytes;
   const auto bytes_of_atom = record_bytes(checkpoint.state);
   if (records < 0 || static_cast<std::size_t>(records) / bytes_of_atom != n) refuse(path, "is truncated");
@@ -132,6 +132,7 @@ Checkpoint read_one(const std::string& path) {
   std::string stored(sum.size(), ' ');
   file.read(stored.data(), static_cast<std::streamsize>(stored.size()));
   if (stored != sum) refuse(path, "is damaged: its checksum does not match");
+  checkpoint.checksum = sum;
   checkpoint.state.atoms.resize(n);
   const char* at = data.data();
   const auto take = [&](void* to, std::size_t n_bytes) {
@@ -201,6 +202,8 @@ std::string describe_differences(const nlohmann::json& checkpoint, const nlohman
 
 CheckpointWriter::CheckpointWriter(const std::string& folder, const Checkpoint& checkpoint, std::int64_t n_atoms)
     : folder_(folder), file_(unplaced(folder)) {
+  nlohmann::json origin;
+  if (checkpoint.origin) origin = {{"box", to_json(checkpoint.origin->box)}, {"checksum", checkpoint.origin->checksum}};
   const nlohmann::json json = {{"state", globals_to_json(checkpoint.state)},
                                {"energy_rows", checkpoint.energy_rows},
                                {"trajectory_frames", checkpoint.trajectory_frames},
@@ -208,7 +211,7 @@ CheckpointWriter::CheckpointWriter(const std::string& folder, const Checkpoint& 
                                {"simd", checkpoint.simd},
                                {"settings", checkpoint.settings},
                                {"start", checkpoint.start},
-                               {"start_box", checkpoint.start_box ? to_json(*checkpoint.start_box) : nullptr},
+                               {"origin", origin},
                                {"atoms", n_atoms}};
   const std::string header = json.dump();
   file_.append(comm::bytes_of(fmt::format("{}{}\n{}\n", magic, version, header)));
@@ -274,7 +277,11 @@ std::optional<Checkpoint> find_checkpoint_header(const std::string& folder_or_fi
     std::ifstream file(path, std::ios::binary);
     std::string header;
     try {
-      return read_header(file, path, header).first;
+      auto checkpoint = read_header(file, path, header).first;
+      checkpoint.checksum.resize(checksum_bytes);
+      file.seekg(-checksum_bytes, std::ios::end);
+      file.read(checkpoint.checksum.data(), checksum_bytes);
+      return checkpoint;
     } catch (const InputError&) {  // find_checkpoint() tells of it
     }
   }

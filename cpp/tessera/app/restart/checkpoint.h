@@ -29,11 +29,18 @@ struct CheckpointNumbers {
   Averages::State averages{};
 };
 
+/// With what a run began that did not begin with the coordinates of its system file.
+struct Origin {
+  Box box;               // at step 0
+  std::string checksum;  // of the checkpoint
+};
+
 struct Checkpoint : CheckpointNumbers {
   std::string simd;              // bits are the same per instruction set
   nlohmann::json settings;       // bit_settings()
   nlohmann::json start;          // start_settings()
-  std::optional<Box> start_box;  // at step 0 of a run that began from another; else that of the system file
+  std::optional<Origin> origin;  // of a run that began from another
+  std::string checksum;          // of one that was read
   md::Snapshot state;            // of one that was read: with all atoms by id on the root, without atoms elsewhere
 };
 

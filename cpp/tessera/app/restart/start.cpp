@@ -102,23 +102,28 @@ void take_box_of_start(model::System& system, const RunConfig& config) {
 
 void take_box_of_restart(model::System& system, const std::string& folder) {
   const auto header = find_checkpoint_header(folder);
-  if (header && header->start_box) system.box = *header->start_box;
+  if (header && header->origin) system.box = header->origin->box;
 }
 
-CoordinateBlock read_start(const SystemSource& source, const RunConfig& config, const model::System& system, int rank,
-                           int size, std::string& note) {
-  if (config.input.start.empty()) return read_coordinates(source, rank, size);
-  CoordinateBlock block;
-  if (rank != 0) return block;
+RunStart read_start(const SystemSource& source, const RunConfig& config, const model::System& system, int rank,
+                    int size) {
+  RunStart found;
+  if (config.input.start.empty()) {
+    found.block = read_coordinates(source, rank, size);
+    return found;
+  }
+  if (rank != 0) return found;
   const auto start = with_ending(config.input.start);
-  std::string path;
+  std::string path, note;
   const auto checkpoint = find_checkpoint(start, path, note);
   if (!checkpoint) refuse_start(start);
   const auto remarks = compare(*checkpoint, path, system, config);
   const auto& state = checkpoint->state;
   if (!(state.box == system.box)) throw InputError(fmt::format("input.start: {} has changed meanwhile", path));
-  note = fmt::format("the run starts from step {} of {}{}{}", grouped(state.step), path,
-                     note.empty() ? "" : "; " + note, remarks);
+  found.origin = Origin{system.box, checkpoint->checksum};
+  found.note = fmt::format("the run starts from step {} of {}{}{}", grouped(state.step), path,
+                           note.empty() ? "" : "; " + note, remarks);
+  auto& block = found.block;
   const bool has_velocities = std::any_of(state.atoms.begin(), state.atoms.end(),
                                           [](const auto& atom) { return !(atom.velocity == md::Velocity{}); });
   for (const auto& atom : state.atoms) {
@@ -129,7 +134,7 @@ CoordinateBlock read_start(const SystemSource& source, const RunConfig& config, 
       block.velocity.push_back(md::velocity_unit *
                                Vec3{static_cast<double>(v.x), static_cast<double>(v.y), static_cast<double>(v.z)});
   }
-  return block;
+  return found;
 }
 
 }  // namespace tessera::app

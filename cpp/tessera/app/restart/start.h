@@ -1,9 +1,11 @@
 // Where a new run begins: with the coordinates of its system file, or at the end of another run (input.start).
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "tessera/app/config/run_config.h"
+#include "tessera/app/restart/checkpoint.h"
 #include "tessera/app/system/system_file.h"
 
 namespace tessera::app {
@@ -13,10 +15,16 @@ void take_box_of_start(model::System& system, const RunConfig& config);
 /// Gives the system the box in which the run in this folder began.
 void take_box_of_restart(model::System& system, const std::string& folder);
 
-/// Returns this rank's share of the coordinates with which a new run begins. Those of another run are all on rank 0;
-/// velocities that are all zero count as none. `note` says from where, and what is to be known of it. A rank may call
-/// it alone. Throws InputError, also where the other run has other atoms.
-CoordinateBlock read_start(const SystemSource& source, const RunConfig& config, const model::System& system, int rank,
-                           int size, std::string& note);
+/// This rank's share of what a new run begins with. That of another run is on rank 0 alone; velocities that are all
+/// zero count as none.
+struct RunStart {
+  CoordinateBlock block;
+  std::optional<Origin> origin;
+  std::string note;  // from where it is, and what is to be known of it
+};
+
+/// A rank may call it alone. Throws InputError, also where the other run has other atoms.
+RunStart read_start(const SystemSource& source, const RunConfig& config, const model::System& system, int rank,
+                    int size);
 
 }  // namespace tessera::app
