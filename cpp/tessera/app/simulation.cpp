@@ -61,7 +61,7 @@ void Simulation::start(CoordinateBlock block, std::optional<Origin> origin) {
   engine_->set_state(std::move(start));
   engine_->constrain_start();
   if (velocities == Velocities::generate)
-    engine_->generate_velocities(config_.dynamics.temperature, static_cast<std::uint64_t>(config_.dynamics.seed));
+    engine_->generate_velocities(config_.dynamics.temperature.at(0), static_cast<std::uint64_t>(config_.dynamics.seed));
   engine_->measure();
 }
 

@@ -207,7 +207,7 @@ TEST(Config, SchemaAsJsonHoldsEveryKey) {
   ASSERT_EQ(json["sections"].size(), run_schema().sections.size());
   for (std::size_t i = 0; i < json["sections"].size(); ++i) {
     EXPECT_EQ(json["sections"][i]["keys"].size(), run_schema().sections[i].keys.size());
-    EXPECT_EQ(json["sections"][i]["repeated"], false);
+    EXPECT_EQ(json["sections"][i]["repeated"], run_schema().sections[i].is_repeated());
   }
   EXPECT_EQ(json["sections"][1]["keys"][0]["unit"], "Å");
   EXPECT_EQ(json["sections"][4]["keys"][1]["default"], 2.0);

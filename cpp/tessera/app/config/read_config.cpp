@@ -107,6 +107,19 @@ std::optional<Value> convert(const Key& key, const toml::node& node) {
       }
       return values;
     }
+    case ValueType::schedule: {
+      if (const auto value = node.value<double>(); value && node.is_number()) return *value;
+      const auto* array = node.as_array();
+      if (!array || array->empty()) return std::nullopt;
+      std::vector<Schedule::Point> points;
+      for (const auto& element : *array) {
+        const auto* point = element.as_array();
+        if (!point || point->size() != 2 || !point->get(0)->is_number() || !point->get(1)->is_number())
+          return std::nullopt;
+        points.push_back({*point->get(0)->value<double>(), *point->get(1)->value<double>()});
+      }
+      return points;
+    }
   }
   return std::nullopt;
 }
@@ -132,6 +145,16 @@ bool is_admitted(const Key& key, const Value& value) {
       return (v.empty() || v.size() == 3) && std::all_of(v.begin(), v.end(), [&](std::int64_t i) {
                return key.bounds.contains(static_cast<double>(i));
              });
+    }
+    case ValueType::schedule: {
+      if (const auto* number = std::get_if<double>(&value))
+        return std::isfinite(*number) && key.bounds.contains(*number);
+      const auto& points = std::get<std::vector<Schedule::Point>>(value);
+      const auto is_good = [&](const Schedule::Point& p) {
+        return p[0] >= 0 && std::isfinite(p[0]) && std::isfinite(p[1]) && key.bounds.contains(p[1]);
+      };
+      return std::all_of(points.begin(), points.end(), is_good) &&
+             std::is_sorted(points.begin(), points.end(), [](const auto& p, const auto& q) { return p[0] <= q[0]; });
     }
   }
   return false;

@@ -18,7 +18,7 @@ namespace tessera::app {
 using md::constraint::ConstraintMode;
 using md::pair::Electrostatics, md::pair::LjModifier, md::pair::PairFunction, md::pair::Precision;
 
-using md::integrate::Barostat, md::integrate::PressureCoupling, md::integrate::Thermostat;
+using md::integrate::Barostat, md::integrate::PressureCoupling, md::integrate::Schedule, md::integrate::Thermostat;
 
 enum class Ensemble { nve, nvt, npt };
 inline constexpr std::array<std::string_view, 3> ensemble_names = {"nve", "nvt", "npt"};
@@ -78,7 +78,7 @@ struct DynamicsConfig {
   Ensemble ensemble = Ensemble::nve;
   ConstraintMode constraints = ConstraintMode::h_bonds;
   double constraint_tolerance = 1e-10;
-  double temperature = 300.0;  // K
+  Schedule temperature = 300.0;  // K
   Velocities velocities = Velocities::automatic;
   std::int64_t seed = 1;
   std::int64_t com_removal_every = 100;
@@ -89,7 +89,7 @@ struct DynamicsConfig {
   double tau_t = 1.0;  // ps
   Barostat barostat = Barostat::c_rescale;
   PressureCoupling coupling = PressureCoupling::isotropic;
-  double pressure = 1.0;            // bar
+  Schedule pressure = 1.0;          // bar
   double tau_p = 5.0;               // ps
   double compressibility = 4.5e-5;  // 1/bar
   double surface_tension = 0.0;     // bar nm

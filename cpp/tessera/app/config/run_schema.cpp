@@ -124,7 +124,9 @@ Schema make_run_schema() {
       .key("constraint_tolerance", &DynamicsConfig::constraint_tolerance, "greatest relative error of a fixed length")
       .above(0, 1e-3)
       .decides_bits();
-  dynamics.key("temperature", &DynamicsConfig::temperature, "of generated velocities, and of the heat bath")
+  dynamics
+      .key("temperature", &DynamicsConfig::temperature,
+           "of generated velocities, and of the heat bath; points: linear between them in time, then constant")
       .unit("K")
       .range(0, 1e6)
       .decides_start()
@@ -177,7 +179,9 @@ Schema make_run_schema() {
            "which edges of the box change together; semi-isotropic: x and y; constant-area: z alone changes")
       .decides_bits()
       .used_where(has_barostat);
-  dynamics.key("pressure", &DynamicsConfig::pressure, "of the pressure bath")
+  dynamics
+      .key("pressure", &DynamicsConfig::pressure,
+           "of the pressure bath; points: linear between them in time, then constant")
       .unit("bar")
       .range(-1e6, 1e6)
       .decides_bits()

@@ -35,6 +35,8 @@ std::string describe_type(const Key& key) {
       return key.allowed.empty() ? "text in quotes" : fmt::format("one of \"{}\"", fmt::join(key.allowed, "\", \""));
     case ValueType::integers:
       return expected_number(key, "[] or three integers in brackets, each");
+    case ValueType::schedule:
+      return expected_number(key, "a number") + ", or points [[ps, number], …] at increasing times";
   }
   return "";
 }
@@ -58,6 +60,8 @@ const char* type_word(ValueType type) {
       return "text";
     case ValueType::integers:
       return "integers";
+    case ValueType::schedule:
+      return "schedule";
   }
   return "";
 }
@@ -109,6 +113,12 @@ std::string toml_text(const Value& value) {
         }
         if constexpr (std::is_same_v<T, std::string>) return json_text(v);
         if constexpr (std::is_same_v<T, std::vector<std::int64_t>>) return fmt::format("[{}]", fmt::join(v, ", "));
+        if constexpr (std::is_same_v<T, std::vector<Schedule::Point>>) {
+          std::string text;
+          for (const auto& [time, at_time] : v)
+            text += fmt::format("{}[{}, {}]", text.empty() ? "" : ", ", toml_text(time), toml_text(at_time));
+          return "[" + text + "]";
+        }
       },
       value);
 }

@@ -21,9 +21,10 @@
 namespace tessera::app {
 
 /// A value as a run file writes it: in the key's own unit, a choice by its name, what is left to Tessera as "auto".
-using Value = std::variant<bool, std::int64_t, double, std::string, std::vector<std::int64_t>>;
+using Value =
+    std::variant<bool, std::int64_t, double, std::string, std::vector<std::int64_t>, std::vector<Schedule::Point>>;
 
-enum class ValueType { boolean, integer, real, text, integers };
+enum class ValueType { boolean, integer, real, text, integers, schedule };
 
 /// What numbers a key takes; the default admits all finite ones.
 struct Bounds {

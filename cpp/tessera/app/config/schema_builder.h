@@ -101,6 +101,8 @@ class SectionBuilder {
       key.type = ValueType::real;
     else if constexpr (std::is_same_v<Type, std::vector<std::int64_t>>)
       key.type = ValueType::integers;
+    else if constexpr (std::is_same_v<Type, Schedule>)
+      key.type = ValueType::schedule;
     else
       key.type = ValueType::text;
     if constexpr (std::is_enum_v<Type>) {
@@ -130,6 +132,9 @@ class SectionBuilder {
       const auto found = std::find(names.begin(), names.end(), std::get<std::string>(value));
       TESSERA_CHECK(found != names.end());
       return static_cast<Type>(found - names.begin());
+    } else if constexpr (std::is_same_v<Type, Schedule>) {
+      if (const auto* number = std::get_if<double>(&value)) return *number;
+      return Schedule(std::get<std::vector<Schedule::Point>>(value));
     } else {
       return std::get<Type>(value);
     }
@@ -138,6 +143,8 @@ class SectionBuilder {
   static Value to_value(const Field& member) {
     if constexpr (std::is_enum_v<Field>)
       return std::string(names_of(Field()).at(static_cast<std::size_t>(member)));
+    else if constexpr (std::is_same_v<Field, Schedule>)
+      return member.is_constant() ? Value(member.points().front()[1]) : Value(member.points());
     else if constexpr (!std::is_same_v<Field, Held<Field>>)
       return member ? to_value(*member) : Value(std::string("auto"));
     else
