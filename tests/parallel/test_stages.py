@@ -59,7 +59,9 @@ def whole(runs: Runs) -> Path:
     """Returns the run file of a protocol that was run to its end on one rank."""
     path = protocol(runs)
     out = runs.start(path).process.stdout
-    assert [line.split(": ")[1] for line in out.splitlines() if line.startswith("stage ") and " of " in line] == [*NAMES]
+    assert [line.split(": ")[1] for line in out.splitlines() if line.startswith("stage ") and " of " in line] == [
+        *NAMES
+    ]
     table = out[out.rindex("stage  ") :].splitlines()
     assert [line.split()[0] for line in table[1:4]] == [*NAMES]
     assert " K " in table[1] and "g/cm³" in table[1]
@@ -198,7 +200,7 @@ def test_overrides(runs: Runs) -> None:
         ('[[stage]]\nname = "previous-1"', "expected another name"),
         ('[[stage]]\nname = "a"\noutput.folder = "b"', "stage a: output.folder is set"),
         ('[[stage]]\nname = "a"\ninput.start = "b"', "stage a: [stage.input] is set"),
-        ('[[stage]]\nname = "a"\nkind = "relax"', 'stage.kind = \'relax\', expected one of "dynamics"'),
+        ('[[stage]]\nname = "a"\nkind = "relax"', "stage.kind = 'relax', expected one of \"dynamics\""),
         ('[[stage]]\nname = "a"\ndynamics.steps = 0', "stage a: dynamics.steps = 0, expected at least 1"),
         ('[stage]\nname = "a"', "stage is the section [stage], expected [[stage]], once for each"),
         ('[[stage]]\nname = "a"\ninteractions.cutoff = 40.0', "stage a: "),
