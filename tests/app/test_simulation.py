@@ -136,7 +136,7 @@ def test_a_start_from_another_run(runs: Runs, water: Path, tmp_path: Path) -> No
     again.restore(tmp_path)
     again.step(3)
     assert again.state_hash == sim.state_hash
-    with pytest.raises(tessera.InputError, match="input.start: there is no"):
+    with pytest.raises(tessera.InputError, match=r"input\.start: there is no"):
         tessera.Simulation(water, SHORT, start=tmp_path / "nowhere")
 
 
