@@ -107,9 +107,9 @@ class Simulation:
     """A system under way.
 
     `system`: the path of a system file, or a `tessera.system.System`. `settings`: sections of a run file, as in
-    `{"dynamics": {"timestep": 2.0}}`, with its keys, units and defaults; a section that may stand several times is a list,
-    as in `{"restraint": [{"kind": "position", "select": "protein", "k": 1.0}]}`. Paths are relative to the working
-    directory.
+    `{"dynamics": {"timestep": 2.0}}`, with its keys, units and defaults; a section that may stand several times is a
+    list, as in `{"restraint": [{"kind": "position", "select": "protein", "k": 1.0}]}`. Paths are relative to the
+    working directory.
     `comm`: an mpi4py communicator; None: this process alone. `threads` of each rank work on it. Raises `InputError`.
     """
 

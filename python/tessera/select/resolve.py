@@ -19,22 +19,25 @@ Ranges = list[list[int]]
 
 
 def resolve(system: System, wanted: Sequence[tuple[str, str]]) -> dict[str, Ranges]:
-    """Returns the ranges of ids, [first, last] each, of every text of `wanted`, which holds a key for messages and a text
-    each. Raises `InputError` where a text is no selection or names no atom, or where MDAnalysis is not installed."""
+    """Returns the ranges of ids, [first, last] each, of every text.
+
+    `wanted` holds pairs of a key, for messages, and a text. Raises `InputError` where a text is no selection or names
+    no atom, or where MDAnalysis is not installed.
+    """
     from tessera.export.structure import structure_of
 
     found: dict[str, Ranges] = {}
     if not wanted:
         return found
     try:
-        from tessera.select.universe import Selector
-
         import MDAnalysis  # noqa: F401
+
+        from tessera.select.universe import Selector
     except ModuleNotFoundError as error:
         key, text = wanted[0]
         raise InputError(
             f"{key} = {text!r}: this selection needs {error.name}, which is not installed: pip install "
-            "'tessera[formats]', or write \"index 0:99\" (ids, from 0) or \"bynum 1:100\" (from 1), which need no package"
+            "'tessera[formats]', or write 'index 0:99' (ids, from 0) or 'bynum 1:100' (from 1), which need no package"
         ) from None
     try:
         structure = structure_of(system, "selections")

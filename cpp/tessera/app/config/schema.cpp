@@ -200,6 +200,8 @@ nlohmann::json schema_to_json(const Schema& schema) {
                               {"documentation", key.documentation}};
       if (key.selects_atoms) entry["selects_atoms"] = true;
       std::visit([&](const auto& value) { entry["default"] = value; }, key.default_value);
+      if (const auto* points = std::get_if<Schedule>(&key.default_value); points && points->size() == 1)
+        entry["default"] = points->front()[1];
       if (key.must_be_given()) entry["default"] = nullptr;
       if (!key.allowed.empty()) entry["allowed"] = names_of_choice(key);
       if (!key.integers.empty()) entry["allowed"] = key.integers;

@@ -1,7 +1,11 @@
 #include "tessera/md/restraint/centres.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
+
+#include "tessera/base/error.h"
 
 namespace tessera::md::restraint {
 
@@ -60,12 +64,26 @@ void Centres::find_origins() {
   const auto component = [&](std::size_t i) { return static_cast<std::int32_t>(places[i]); };
   for (std::size_t g = 0; g < groups_.size(); ++g)
     centre_[g] = {component(3 * g), component(3 * g + 1), component(3 * g + 2)};
+  // A centre that depends on the origin has atoms whose nearest image does.
+  move_centres();
+  const auto found = centre_;
+  move_centres();
+  for (std::size_t g = 0; g < groups_.size(); ++g)
+    if (!(centre_[g] == found[g]))
+      throw RunError(
+          fmt::format("the group of {} atoms from {} is larger than half the box, so that a restraint finds no "
+                      "centre of it: select atoms that are near each other",
+                      groups_[g].atoms->size(), domain_.system().describe(groups_[g].atoms->ranges().front().first)));
   has_origins_ = true;
 }
 
 void Centres::update() {
   if (groups_.empty()) return;
   if (!has_origins_) find_origins();
+  move_centres();
+}
+
+void Centres::move_centres() {
   std::vector<std::int64_t> sums(3 * groups_.size(), 0);
   for (std::size_t g = 0; g < groups_.size(); ++g)
     for (const auto& [slot, weight] : groups_[g].own) {

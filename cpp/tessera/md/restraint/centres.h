@@ -29,7 +29,8 @@ class Centres {
 
   /// After a search.
   void rebuild();
-  /// Finds the centres of the groups. One sum over ranks; collective where there are groups.
+  /// Finds the centres of the groups, by one sum over ranks. Throws RunError at first where a group is too large.
+  /// Collective where there are groups.
   void update();
   std::size_t size() const { return groups_.size(); }
   const Fraction& operator[](std::size_t group) const { return centre_[group]; }
@@ -50,6 +51,7 @@ class Centres {
 
   std::int64_t weight_of(const Group& group, std::int64_t atom) const;
   void find_origins();
+  void move_centres();
 
   const domain::Domain& domain_;
   const comm::Communicator& comm_;
