@@ -399,7 +399,9 @@ def _input(system: Any, settings: Settings) -> tuple[str, bytes]:
     """The text of a run file, and the image of a system that is no file."""
     from tessera.system import System, SystemFileError, image
 
-    sections = {name: dict(keys) if isinstance(keys, Mapping) else keys for name, keys in settings.items()}
+    sections: dict[str, Any] = {
+        name: dict(keys) if isinstance(keys, Mapping) else keys for name, keys in settings.items()
+    }
     if isinstance(sections.get("output", {}), dict):
         sections.setdefault("output", {}).setdefault("progress", "none")
     inputs = sections.setdefault("input", {})

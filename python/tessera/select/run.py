@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from tessera import launch
 from tessera.files import write_text
@@ -54,12 +55,12 @@ def selection_arguments(
     return ["--selections", str(place)]
 
 
-def _ask_engine(run_file: Path, overrides: Sequence[str]) -> dict[str, object]:
+def _ask_engine(run_file: Path, overrides: Sequence[str]) -> dict[str, Any]:
     command = launch.single_engine()
     words = [str(run_file), "--list-selections", *(word for text in overrides for word in ("--set", text))]
     done = subprocess.run([*command, *words], capture_output=True, text=True)
     if done.returncode != 0:
         sys.stderr.write(done.stderr)
         sys.exit(done.returncode if done.returncode > 0 else 70)
-    answer: dict[str, object] = json.loads(done.stdout)
+    answer: dict[str, Any] = json.loads(done.stdout)
     return answer

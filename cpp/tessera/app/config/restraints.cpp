@@ -141,7 +141,7 @@ std::string describe_restraints(const RunConfig& config, const md::EngineSetting
     for (std::size_t g = 0; g < one.groups.size(); ++g)
       atoms.push_back(atoms_text(one.groups[g], settings.restraints[row].groups[g]));
     const auto* unit = one.kind == RestraintKind::position || one.kind == RestraintKind::distance ? "Å" : "degrees";
-    text += fmt::format("restraint {}: {} of {}; k = {} kcal/mol/{}²", row, name_of(one.kind), fmt::join(atoms, ", "),
+    text += fmt::format("restraint {}: {} of {}; k = {} kcal/mol/{}²", row, name_of(one.kind), fmt::join(atoms, " and "),
                         schedule_text(one.k), *unit == 'd' ? "rad" : unit);
     if (!is_position) text += fmt::format(", target {} {}", schedule_text(one.target), unit);
     if (one.flat > 0) text += fmt::format(", flat to {} {}", one.flat, unit);
