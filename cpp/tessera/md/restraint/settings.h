@@ -37,15 +37,15 @@ struct Schedule {
 
 struct RestraintSettings {
   RestraintKind kind = RestraintKind::position;
-  Schedule k;       // kcal/mol/Å², kcal/mol/rad²
+  Schedule k{};     // kcal/mol/Å², kcal/mol/rad²
   double flat = 0;  // Å, rad
   // Of positions.
-  model::AtomSet atoms;
-  std::string reference;                   // name of the AtomField that holds the references, as fractions of the box
+  model::AtomSet atoms{};
+  std::string reference{};                 // name of the AtomField that holds the references, as fractions of the box
   std::array<double, 3> axes = {1, 1, 1};  // 1: held, 0: free
   // Of the other kinds.
-  std::vector<model::AtomSet> groups;
-  Schedule target;  // Å, rad
+  std::vector<model::AtomSet> groups{};
+  Schedule target{};  // Å, rad
 };
 
 }  // namespace tessera::md::restraint
