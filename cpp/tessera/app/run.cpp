@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <optional>
@@ -11,6 +12,7 @@
 #include "tessera/app/config/interactions.h"
 #include "tessera/app/config/read_config.h"
 #include "tessera/app/config/restraints.h"
+#include "tessera/app/config/schema.h"
 #include "tessera/app/engine_settings.h"
 #include "tessera/app/observers/stop_signals.h"
 #include "tessera/app/on_root.h"
@@ -33,12 +35,17 @@ struct Input {
 
 /// The root reads what selections came to: for ranks on other hosts, the file may not be there.
 void read_selections(const RunRequest& request, const comm::Communicator& comm, RunConfig& config) {
+  const auto wanted = selections_of(config);
+  const bool needs_file = std::any_of(wanted.begin(), wanted.end(),
+                                      [](const auto& selection) { return !Selections::is_plain(selection.text); });
   std::string text, name = request.selections;
   on_root(comm, [&] {
     const auto kept = fmt::format("{}/{}", config.output.folder, selections_file);
-    if (name.empty() && request.restart && std::filesystem::exists(kept)) name = kept;
-    if (!name.empty()) text = read_selections_text(name);
-    if (!name.empty()) (void)Selections::parse(text, name);
+    std::error_code ignored;
+    if (name.empty() && request.restart && needs_file && std::filesystem::exists(kept, ignored)) name = kept;
+    if (name.empty()) return;
+    text = read_selections_text(name);
+    (void)Selections::parse(text, name);
   });
   comm::broadcast_resized(comm, text);
   comm::broadcast_resized(comm, name);
