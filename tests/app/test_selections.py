@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import ENGINES
+from parallel.runs import read_table
 
 from tessera import system as systems
 from tessera.prepare.errors import InputError
@@ -132,6 +133,20 @@ def test_the_engine_alone(start: Run, run_engine: Run, tmp_path: Path) -> None:
         tmp_path / "output/selections.json",
     )  # fmt: skip
     run_engine(tmp_path / "run.toml", "--restart", "--set", "dynamics.steps=20")
+
+
+def test_references_of_a_file_of_coordinates(run_program: Run, start: Run, water: Path, tmp_path: Path) -> None:
+    """PDB has three decimals: half of the last, squared, on three components of ten oxygens, times k."""
+    run_program([sys.executable, "-m", "tessera", "export", water, "-o", tmp_path / "there.pdb"])
+    words = ["--set", "restraint.0.reference=" + str(tmp_path / "there.pdb")]
+    start(*words, steps=10)
+    table = read_table(tmp_path / "output/energy.csv")
+    assert 0 < table["restraint"][0] < 20 * 10 * 3 * 0.0005**2
+    again = start("--restart", *words, steps=20)
+    assert "note: restraint" not in again.stderr
+    (tmp_path / "there.pdb").write_text("END\n")
+    refused = start("--set", "output.folder=" + str(tmp_path / "other"), *words, check=False)
+    assert refused.returncode == 2 and "there.pdb" in refused.stderr and "Traceback" not in refused.stderr
 
 
 @pytest.mark.parametrize(

@@ -288,7 +288,14 @@ std::string list_selections(const std::string& run_file, const std::vector<std::
   auto selections = json::array();
   for (const auto& [key, text, decides_bits] : selections_of(config))
     if (!Selections::is_plain(text)) selections.push_back({{"key", key}, {"text", text}});
-  return json_text({{"system", config.input.system}, {"folder", config.output.folder}, {"selections", selections}}) +
+  auto references = json::object();
+  for (std::size_t row = 0; row < config.restraints.size(); ++row)
+    if (const auto& path = config.restraints[row].reference; !path.empty())
+      references[fmt::format("restraint.{}.reference", row)] = path;
+  return json_text({{"system", config.input.system},
+                    {"folder", config.output.folder},
+                    {"selections", selections},
+                    {"references", references}}) +
          "\n";
 }
 

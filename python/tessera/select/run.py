@@ -1,4 +1,4 @@
-"""Resolves the selections of a run file before the engine starts."""
+"""Resolves the selections of a run file, and reads its files of references, before the engine starts."""
 
 from __future__ import annotations
 
@@ -13,19 +13,21 @@ from typing import Any
 from tessera import launch
 from tessera.files import write_text
 from tessera.prepare.errors import InputError
+from tessera.select.references import with_coordinates
 from tessera.select.resolve import NAME, NEXT_NAME, file_text, read_file, resolve
 
-#: names of keys that select atoms; where a run file has none of these words, the engine is not asked for selections
-WORDS = re.compile(r"select|groups|fixed")
+#: names of keys that select atoms or name references; where a run file has none of these words, the engine is not asked
+WORDS = re.compile(r"select|groups|fixed|reference")
 
 
 def selection_arguments(
     run_file: Path, overrides: Sequence[str], restart: bool = False, folder: Path | None = None
 ) -> list[str]:
-    """Returns the engine's arguments that name the file with what the selections of a run file come to; none where the
-    engine needs no such file. The file is written into `folder`, or into the run's output folder.
+    """Returns arguments of the engine: the file with what the selections of a run file come to, and system files in
+    place of other files of references; none where the engine needs none. Files are written into `folder`, or into the
+    run's output folder.
 
-    A restart keeps the atoms that its run began with. Raises `LaunchError`.
+    A restart keeps the atoms and references that its run began with. Raises `LaunchError`.
     """
     try:
         text = run_file.read_text(errors="replace")
@@ -38,21 +40,28 @@ def selection_arguments(
     output = Path(asked["folder"])
     kept = read_file(output / NAME) if restart else {}
     missing = [(key, text) for key, text in wanted if text not in kept]
-    if not missing:
-        return []
-    from tessera.system import SystemFileError, read
+    others = {key: Path(path) for key, path in asked["references"].items() if Path(path).suffix != ".tsr"}
+    place = folder or output
+    arguments = [word for key in others for word in ("--set", f"{key}={place / key}.tsr")]
+    if not missing and (restart or not others):
+        return arguments
+    from tessera.system import SystemFileError, read, write
 
     try:
         system = read(Path(asked["system"]))
         found = kept | resolve(system, missing)
-        place = (folder or output) / NEXT_NAME
-        place.parent.mkdir(parents=True, exist_ok=True)
-        write_text(place, file_text(system.n_atoms, found))
+        place.mkdir(parents=True, exist_ok=True)
+        if missing:
+            write_text(place / NEXT_NAME, file_text(system.n_atoms, found))
+            arguments += ["--selections", str(place / NEXT_NAME)]
+        if not restart:
+            for key, path in others.items():
+                write(with_coordinates(system, path), f"{place / key}.tsr")
     except (InputError, SystemFileError) as error:
         raise launch.LaunchError(str(error)) from None
     except OSError as error:
-        raise launch.LaunchError(f"the selections can't be written to {output}: {error.strerror or error}") from None
-    return ["--selections", str(place)]
+        raise launch.LaunchError(f"{place} can't be written to: {error.strerror or error}") from None
+    return arguments
 
 
 def _ask_engine(run_file: Path, overrides: Sequence[str]) -> dict[str, Any]:

@@ -231,7 +231,8 @@ Schema make_run_schema() {
       .decides_bits();
   restraint
       .key("reference", &RestraintConfig::reference,
-           "kind = \"position\": a system file with the places, which keep their fractions of the box when it changes; "
+           "kind = \"position\": a system file, or with tessera run any file of coordinates, with the "
+           "places, which keep their fractions of the box when it changes; "
            "\"\": where the run starts")
       .path_or_none()
       .decides_start();
