@@ -16,6 +16,7 @@
 #include "tessera/app/restart/start.h"
 #include "tessera/app/stages/protocol.h"
 #include "tessera/app/stages/stages.h"
+#include "tessera/app/system/references.h"
 #include "tessera/app/system/system_file.h"
 #include "tessera/app/trial.h"
 #include "tessera/base/units.h"
@@ -184,6 +185,19 @@ std::vector<Decision> list_choices(const RunConfig& config, const model::System&
   return choices;
 }
 
+RunConfig with_selections(RunConfig config, const std::string& selections) {
+  if (!selections.empty()) config.selections = Selections::parse(read_selections_text(selections), selections);
+  return config;
+}
+
+Protocol read_all(const std::string& run_file, const std::vector<std::string>& overrides,
+                  const std::string& selections) {
+  auto protocol = read_protocol(run_file, overrides);
+  protocol.config = with_selections(protocol.config, selections);
+  for (auto& stage : protocol.stages) stage.config.selections = protocol.config.selections;
+  return protocol;
+}
+
 /// The plan of one run, as text and for programs.
 std::pair<std::string, json> explain_run(const ExplainRequest& request, const RunConfig& config) {
   auto system = read_run_system(config.input.system, config);
@@ -234,9 +248,9 @@ std::pair<std::string, json> explain_run(const ExplainRequest& request, const Ru
     // measured yet, so communication is left out and said to be.
     const auto comm = comm::Communicator::world();
     ThreadPool pool(threads);
-    const double measured =
-        run_trial(config, system, settings, read_start(config.input.system, config, system, 0, 1).block, comm, pool,
-                  request.measured_steps);
+    auto start = read_start(config.input.system, config, system, 0, 1);
+    add_references(start.block, config, settings, system);
+    const double measured = run_trial(config, system, settings, start.block, comm, pool, request.measured_steps);
     const double share = static_cast<double>(layout.most_cells) / static_cast<double>(layout.cells.grid.size());
     const auto crowding = find_crowding(request, threads, settings.machine_file);
     const double exchange_seconds = layout.exchange_seconds.value_or(0);
@@ -298,7 +312,7 @@ std::pair<std::string, json> list_stages(const Protocol& protocol) {
 }  // namespace
 
 std::string explain(const ExplainRequest& request) {
-  const auto protocol = read_protocol(request.run_file, request.overrides);
+  const auto protocol = read_all(request.run_file, request.overrides, request.selections);
   if (protocol.stages.empty()) {
     const auto [text, result] = explain_run(request, protocol.config);
     return request.json ? json_text(result, 2) + "\n" : text;
@@ -311,8 +325,29 @@ std::string explain(const ExplainRequest& request) {
                       : fmt::format("{}\nthe plan of {}\n{}", stages, protocol.stages.front().name, text);
 }
 
-void check_run(const std::string& run_file, const std::vector<std::string>& overrides, bool is_restart, int ranks) {
+std::string list_selections(const std::string& run_file, const std::vector<std::string>& overrides) {
   const auto protocol = read_protocol(run_file, overrides);
+  auto selections = json::array();
+  auto references = json::object();
+  const auto add = [&](const RunConfig& config, const std::string& prefix) {
+    for (const auto& [key, text, decides_bits] : selections_of(config))
+      if (!Selections::is_plain(text)) selections.push_back({{"key", prefix + key}, {"text", text}});
+    for (std::size_t row = 0; row < config.restraints.size(); ++row)
+      if (const auto& path = config.restraints[row].reference; !path.empty())
+        references[fmt::format("{}restraint.{}.reference", prefix, row)] = path;
+  };
+  if (protocol.stages.empty()) add(protocol.config, "");
+  for (const auto& stage : protocol.stages) add(stage.config, fmt::format("stage.{}.", stage.name));
+  return json_text({{"system", protocol.config.input.system},
+                    {"folder", protocol.config.output.folder},
+                    {"selections", selections},
+                    {"references", references}}) +
+         "\n";
+}
+
+void check_run(const std::string& run_file, const std::vector<std::string>& overrides, const std::string& selections,
+               bool is_restart, int ranks) {
+  const auto protocol = read_all(run_file, overrides, selections);
   if (!protocol.stages.empty()) return check_stages(protocol.stages, 0, is_restart, ranks);
   const auto& config = protocol.config;
   auto system = read_run_system(config.input.system, config);

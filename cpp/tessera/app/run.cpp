@@ -8,12 +8,14 @@
 
 #include "tessera/app/config/baths.h"
 #include "tessera/app/config/interactions.h"
+#include "tessera/app/config/restraints.h"
 #include "tessera/app/engine_settings.h"
 #include "tessera/app/observers/stop_signals.h"
 #include "tessera/app/on_root.h"
 #include "tessera/app/restart/resume.h"
 #include "tessera/app/restart/start.h"
 #include "tessera/app/run_outputs.h"
+#include "tessera/app/system/references.h"
 #include "tessera/app/trial.h"
 #include "tessera/comm/job.h"
 
@@ -45,7 +47,10 @@ Input read_input(const RunConfig& config, const RunRequest& request, const comm:
       take_box_of_start(input.system, config);
     input.settings = plan_settings(config, input.system);
     Trajectory::check(config.output, input.system);
-    if (!request.restart) input.start = read_start(config.input.system, config, input.system, comm.rank(), comm.size());
+    if (!request.restart) {
+      input.start = read_start(config.input.system, config, input.system, comm.rank(), comm.size());
+      add_references(input.start.block, config, input.settings, input.system);
+    }
   } catch (const InputError& error) {
     problem = error.what();
   }
@@ -105,6 +110,7 @@ void tell_what_runs(const Simulation& simulation, const std::string& start_note)
     if (!note.empty()) fmt::print(stderr, "tessera-md: note: {}\n", note);
   fmt::print("{}{}", describe_interactions(config, simulation.system(), simulation.settings()),
              describe_baths(config.dynamics));
+  fmt::print("{}", describe_restraints(config, simulation.settings()));
   std::fflush(stdout);
 }
 

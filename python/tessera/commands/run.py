@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from tessera import launch
+from tessera.select.run import selection_arguments
 
 
 @click.command()
@@ -70,6 +71,8 @@ def run(
         arguments += ["--max-hours", str(max_hours)]
     for override in overrides:
         arguments += ["--set", override]
+    if not dry_run:
+        arguments += selection_arguments(run_file, overrides, restart)
     if ranks > 1 and not dry_run:
         launch.check(arguments, ranks)
     launch.start(arguments, ranks=ranks, threads=threads, mpi=mpi, oversubscribe=oversubscribe, dry_run=dry_run)

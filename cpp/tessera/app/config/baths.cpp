@@ -40,7 +40,7 @@ md::integrate::CouplingSettings coupling_settings(const DynamicsConfig& dynamics
           .seed = static_cast<std::uint64_t>(dynamics.seed)};
 }
 
-std::string describe(const Schedule& schedule, std::string_view unit) {
+std::string describe(const TimeSchedule& schedule, std::string_view unit) {
   if (schedule.is_constant()) return fmt::format("{} {}", schedule.points().front()[1], unit);
   std::string text;
   for (const auto& [time, value] : schedule.points())

@@ -13,7 +13,7 @@ namespace tessera::app {
 md::integrate::CouplingSettings coupling_settings(const DynamicsConfig& dynamics, const model::System& system);
 
 /// "300 K", or "100 K at 0 ps, 300 K at 20 ps".
-std::string describe(const Schedule& schedule, std::string_view unit);
+std::string describe(const TimeSchedule& schedule, std::string_view unit);
 
 /// Tells whether a bath draws random numbers.
 bool has_noise(const DynamicsConfig& dynamics);

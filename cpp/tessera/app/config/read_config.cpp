@@ -79,6 +79,12 @@ std::optional<std::int64_t> whole(const toml::node& node) {
   return std::nullopt;
 }
 
+std::optional<double> real(const toml::node& node) {
+  if (const auto* value = node.as_floating_point()) return value->get();
+  if (const auto* value = node.as_integer()) return static_cast<double>(value->get());
+  return std::nullopt;
+}
+
 /// The node as a value of the key's type; nothing where the type is wrong.
 std::optional<Value> convert(const Key& key, const toml::node& node) {
   if (const auto* value = node.as_string(); value && key.may_be_auto && is_auto(value->get())) return value->get();
@@ -90,8 +96,7 @@ std::optional<Value> convert(const Key& key, const toml::node& node) {
       if (const auto value = whole(node)) return *value;
       return std::nullopt;
     case ValueType::real:
-      if (const auto* value = node.as_floating_point()) return value->get();
-      if (const auto* value = node.as_integer()) return static_cast<double>(value->get());
+      if (const auto value = real(node)) return *value;
       return std::nullopt;
     case ValueType::text:
       if (const auto* value = node.as_string()) return value->get();
@@ -107,16 +112,27 @@ std::optional<Value> convert(const Key& key, const toml::node& node) {
       }
       return values;
     }
+    case ValueType::texts: {
+      const auto* array = node.as_array();
+      if (!array) return std::nullopt;
+      std::vector<std::string> texts;
+      for (const auto& element : *array) {
+        if (!element.is_string()) return std::nullopt;
+        texts.push_back(element.as_string()->get());
+      }
+      return texts;
+    }
     case ValueType::schedule: {
-      if (const auto value = node.value<double>(); value && node.is_number()) return *value;
+      if (const auto value = real(node)) return *value;
       const auto* array = node.as_array();
       if (!array || array->empty()) return std::nullopt;
-      std::vector<Schedule::Point> points;
+      std::vector<TimeSchedule::Point> points;
       for (const auto& element : *array) {
-        const auto* point = element.as_array();
-        if (!point || point->size() != 2 || !point->get(0)->is_number() || !point->get(1)->is_number())
-          return std::nullopt;
-        points.push_back({*point->get(0)->value<double>(), *point->get(1)->value<double>()});
+        const auto* pair = element.as_array();
+        if (!pair || pair->size() != 2) return std::nullopt;
+        const auto time = real(*pair->get(0)), number = real(*pair->get(1));
+        if (!time || !number) return std::nullopt;
+        points.push_back({*time, *number});
       }
       return points;
     }
@@ -146,15 +162,18 @@ bool is_admitted(const Key& key, const Value& value) {
                return key.bounds.contains(static_cast<double>(i));
              });
     }
+    case ValueType::texts:
+      return true;
     case ValueType::schedule: {
       if (const auto* number = std::get_if<double>(&value))
         return std::isfinite(*number) && key.bounds.contains(*number);
-      const auto& points = std::get<std::vector<Schedule::Point>>(value);
-      const auto is_good = [&](const Schedule::Point& p) {
-        return p[0] >= 0 && std::isfinite(p[0]) && std::isfinite(p[1]) && key.bounds.contains(p[1]);
-      };
-      return std::all_of(points.begin(), points.end(), is_good) &&
-             std::is_sorted(points.begin(), points.end(), [](const auto& p, const auto& q) { return p[0] <= q[0]; });
+      double last = -1;
+      for (const auto& [time, number] : std::get<std::vector<TimeSchedule::Point>>(value)) {
+        const bool rises = std::isfinite(time) && time >= 0 && time > last;
+        if (!rises || !std::isfinite(number) || !key.bounds.contains(number)) return false;
+        last = time;
+      }
+      return true;
     }
   }
   return false;

@@ -8,9 +8,12 @@
 #include <string_view>
 #include <vector>
 
+#include "tessera/app/select/selections.h"
+#include "tessera/base/time_schedule.h"
 #include "tessera/md/constraint/groups.h"
 #include "tessera/md/integrate/coupling/settings.h"
 #include "tessera/md/pair/functions.h"
+#include "tessera/md/restraint/settings.h"
 
 namespace tessera::app {
 
@@ -18,7 +21,9 @@ namespace tessera::app {
 using md::constraint::ConstraintMode;
 using md::pair::Electrostatics, md::pair::LjModifier, md::pair::PairFunction, md::pair::Precision;
 
-using md::integrate::Barostat, md::integrate::PressureCoupling, md::integrate::Schedule, md::integrate::Thermostat;
+using md::restraint::RestraintAxes, md::restraint::RestraintKind;
+
+using md::integrate::Barostat, md::integrate::PressureCoupling, md::integrate::Thermostat;
 
 enum class Ensemble { nve, nvt, npt };
 inline constexpr std::array<std::string_view, 3> ensemble_names = {"nve", "nvt", "npt"};
@@ -78,22 +83,34 @@ struct DynamicsConfig {
   Ensemble ensemble = Ensemble::nve;
   ConstraintMode constraints = ConstraintMode::h_bonds;
   double constraint_tolerance = 1e-10;
-  Schedule temperature = 300.0;  // K
+  TimeSchedule temperature = 300.0;  // K
   Velocities velocities = Velocities::automatic;
   std::int64_t seed = 1;
   std::int64_t com_removal_every = 100;
   double hydrogen_mass = 0;  // amu; 0: as the system file has it
   std::int64_t mesh_every = 1;
+  std::string fixed;  // a selection; empty: no atom
   // Baths: used with ensemble = "nvt" or "npt".
   Thermostat thermostat = Thermostat::bussi;
   double tau_t = 1.0;  // ps
   Barostat barostat = Barostat::c_rescale;
   PressureCoupling coupling = PressureCoupling::isotropic;
-  Schedule pressure = 1.0;          // bar
+  TimeSchedule pressure = 1.0;      // bar
   double tau_p = 5.0;               // ps
   double compressibility = 4.5e-5;  // 1/bar
   double surface_tension = 0.0;     // bar nm
   std::int64_t coupling_every = 10;
+};
+
+struct RestraintConfig {
+  RestraintKind kind = RestraintKind::position;
+  TimeSchedule k = 1.0;   // kcal/mol/Å², kcal/mol/rad²
+  std::string select;     // of positions: a selection
+  std::string reference;  // path, already relative to the working directory; empty: where the run starts
+  RestraintAxes axes = RestraintAxes::xyz;
+  std::vector<std::string> groups;  // of the other kinds: selections
+  TimeSchedule target = 0.0;        // Å, degrees
+  double flat = 0;                  // Å, degrees
 };
 
 struct OutputConfig {
@@ -133,9 +150,12 @@ struct RunConfig {
   PmeConfig pme;
   FftConfig fft;
   DynamicsConfig dynamics;
+  std::vector<RestraintConfig> restraints;
   OutputConfig output;
   ParallelConfig parallel;
   std::vector<StageConfig> stages;  // of the file of a protocol; otherwise empty
+
+  Selections selections;  // what the selections of MDAnalysis in the run file come to
 };
 
 }  // namespace tessera::app

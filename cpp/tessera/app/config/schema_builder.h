@@ -45,6 +45,8 @@ class KeyBuilder {
   KeyBuilder one_of(std::vector<std::string> names) { return key_.allowed = std::move(names), *this; }
   KeyBuilder path() { return key_.is_path = true, *this; }
   KeyBuilder path_or_none() { return key_.is_path = key_.may_be_empty = true, *this; }
+  /// A selection of atoms, or a list of them; "" selects none.
+  KeyBuilder selects_atoms() { return key_.selects_atoms = true, *this; }
   /// Without a default.
   KeyBuilder must_be_given(const char* example) { return key_.example = example, *this; }
   KeyBuilder decides_bits() { return key_.decides = Decides::bits, *this; }
@@ -83,7 +85,8 @@ class SectionBuilder {
   SectionBuilder(Schema& schema, std::size_t section, Access access)
       : schema_(schema), section_(section), access_(access) {}
 
-  /// A bool, integer, real, text, list of integers or choice; "auto" too where the member is optional.
+  /// A bool, integer, real, text, list of integers or of texts, schedule or choice; "auto" too where the member is
+  /// optional.
   template <class Field>
   KeyBuilder key(const char* name, Field Record::*field, const char* documentation) {
     using Type = Held<Field>;
@@ -101,7 +104,9 @@ class SectionBuilder {
       key.type = ValueType::real;
     else if constexpr (std::is_same_v<Type, std::vector<std::int64_t>>)
       key.type = ValueType::integers;
-    else if constexpr (std::is_same_v<Type, Schedule>)
+    else if constexpr (std::is_same_v<Type, std::vector<std::string>>)
+      key.type = ValueType::texts;
+    else if constexpr (std::is_same_v<Type, TimeSchedule>)
       key.type = ValueType::schedule;
     else
       key.type = ValueType::text;
@@ -132,9 +137,9 @@ class SectionBuilder {
       const auto found = std::find(names.begin(), names.end(), std::get<std::string>(value));
       TESSERA_CHECK(found != names.end());
       return static_cast<Type>(found - names.begin());
-    } else if constexpr (std::is_same_v<Type, Schedule>) {
+    } else if constexpr (std::is_same_v<Type, TimeSchedule>) {
       if (const auto* number = std::get_if<double>(&value)) return *number;
-      return Schedule(std::get<std::vector<Schedule::Point>>(value));
+      return TimeSchedule(std::get<std::vector<TimeSchedule::Point>>(value));
     } else {
       return std::get<Type>(value);
     }
@@ -143,7 +148,7 @@ class SectionBuilder {
   static Value to_value(const Field& member) {
     if constexpr (std::is_enum_v<Field>)
       return std::string(names_of(Field()).at(static_cast<std::size_t>(member)));
-    else if constexpr (std::is_same_v<Field, Schedule>)
+    else if constexpr (std::is_same_v<Field, TimeSchedule>)
       return member.is_constant() ? Value(member.points().front()[1]) : Value(member.points());
     else if constexpr (!std::is_same_v<Field, Held<Field>>)
       return member ? to_value(*member) : Value(std::string("auto"));

@@ -2,14 +2,19 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <filesystem>
 #include <limits>
 #include <optional>
 #include <span>
 
+#include "tessera/app/config/schema.h"
 #include "tessera/app/on_root.h"
+#include "tessera/app/select/selections.h"
 #include "tessera/app/stages/protocol.h"
 #include "tessera/app/stages/stages.h"
+#include "tessera/base/atomic_file.h"
 #include "tessera/comm/job.h"
 #include "tessera/comm/stop_signal.h"
 
@@ -20,6 +25,40 @@ namespace {
 std::string command_to_go_on(const RunRequest& request, const comm::Communicator& comm, std::int64_t steps) {
   auto text = restart_command(request.run_file, request.overrides, comm.size(), request.threads, steps);
   return request.max_hours > 0 ? text + fmt::format(" --max-hours {}", request.max_hours) : text;
+}
+
+/// The root reads what selections came to: for ranks on other hosts, the file may not be there.
+Selections agree_on_selections(const RunRequest& request, const Protocol& protocol, const comm::Communicator& comm) {
+  const auto needs_file = [](const RunConfig& config) {
+    const auto wanted = selections_of(config);
+    return std::any_of(wanted.begin(), wanted.end(),
+                       [](const auto& selection) { return !Selections::is_plain(selection.text); });
+  };
+  const bool is_needed =
+      needs_file(protocol.config) || std::any_of(protocol.stages.begin(), protocol.stages.end(),
+                                                 [&](const auto& stage) { return needs_file(stage.config); });
+  std::string text, name = request.selections;
+  on_root(comm, [&] {
+    const auto kept = fmt::format("{}/{}", protocol.config.output.folder, selections_file);
+    std::error_code ignored;
+    if (name.empty() && request.restart && is_needed && std::filesystem::exists(kept, ignored)) name = kept;
+    if (name.empty()) return;
+    text = read_selections_text(name);
+    (void)Selections::parse(text, name);
+  });
+  comm::broadcast_resized(comm, text);
+  comm::broadcast_resized(comm, name);
+  return name.empty() ? Selections() : Selections::parse(text, name);
+}
+
+/// A restart of a protocol takes the selections of all its stages from its folder.
+void keep_selections(const RunConfig& config) {
+  if (config.selections.empty()) return;
+  const auto path = [&](std::string_view name) { return fmt::format("{}/{}", config.output.folder, name); };
+  make_folder(config.output.folder);
+  write_atomically(path(selections_file), config.selections.text());
+  std::error_code ignored;
+  std::filesystem::remove(path(next_selections_file), ignored);
 }
 
 int exit_status(const RunEnd& end) { return end.signal != 0 ? 128 + end.signal : 0; }  // as if it had ended the run
@@ -46,6 +85,7 @@ int run_stages(const Protocol& protocol, const RunRequest& request, TimeLimit& l
     else
       check_folders(stages);
     check_stages(stages, static_cast<std::size_t>(at[0]), request.restart, comm.size());
+    keep_selections(protocol.config);
   });
   comm.broadcast(std::as_writable_bytes(std::span(at)), 0);
   std::optional<RunEnd> end;
@@ -94,6 +134,8 @@ int run_file(const RunRequest& request, const comm::Communicator& comm) {
     problem = error.what();
   }
   comm::agree_on_input(comm, problem);
+  protocol.config.selections = agree_on_selections(request, protocol, comm);
+  for (auto& stage : protocol.stages) stage.config.selections = protocol.config.selections;
   return protocol.stages.empty() ? run_alone(protocol.config, request, limit, comm)
                                  : run_stages(protocol, request, limit, comm);
 }
