@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 import shutil
 import signal
+import sys
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from conftest import ENGINES, command_under_way
 
-from parallel.runs import Runs, Settings, wait_for
+from parallel.runs import Runs, Settings, read_table, wait_for
 from parallel.samples import sample
 
 PROTOCOL = """
@@ -174,6 +176,54 @@ def test_a_new_first_stage_leaves_no_old_ones(runs: Runs) -> None:
     (output / "heat" / "checkpoint.tck").write_bytes((output / "produce" / "checkpoint.tck").read_bytes())
     message = runs.start(path, "--restart", check=False).process.stderr
     assert "stage heat: " in message
+
+
+HELD = """
+[[stage]]
+name = "heat"
+dynamics.steps = 20
+[[stage.restraint]]
+kind = "position"
+select = "name OH2 and resid 900:910"
+k = 5.0
+reference = "start.pdb"
+
+[[stage]]
+name = "equilibrate"
+
+[[stage]]
+name = "produce"
+restraint = []
+"""
+
+
+@pytest.mark.mpi
+def test_restraints_of_stages(runs: Runs, run_program: Callable[..., Any], water: Path) -> None:
+    """`tessera run` finds the atoms of all stages and makes references ready; a restart takes both from the folder."""
+    pytest.importorskip("MDAnalysis")
+    tessera = [sys.executable, "-m", "tessera"]
+    environment = {"TESSERA_BIN": str(ENGINES)}
+
+    def start(path: Path, *words: str) -> list[str]:
+        run_program([*tessera, "run", path, *words], env=environment)
+        assert (path.parent / "output" / "selections.json").exists()
+        tables = [read_table(path.parent / "output" / name / "energy.csv")["restraint"][-1] for name in NAMES[:2]]
+        assert all(energy > 0 for energy in tables)
+        assert not read_table(path.parent / "output" / "produce" / "energy.csv")["restraint"].any()
+        return hashes(path)
+
+    paths = []
+    for _ in range(2):
+        path = runs.run_file(water, BASE)
+        path.write_text(path.read_text() + HELD)
+        run_program([*tessera, "export", water, "-o", path.parent / "start.pdb"])
+        paths.append(path)
+    whole = start(paths[0], "-n", "2")
+    text = paths[1].read_text()
+    paths[1].write_text(text[: text.index('[[stage]]\nname = "equil')])
+    run_program([*tessera, "run", paths[1]], env=environment)
+    paths[1].write_text(text)
+    assert start(paths[1], "--restart") == whole
 
 
 def test_overrides(runs: Runs) -> None:
