@@ -83,12 +83,12 @@ def test_the_pressure_follows_its_schedule(runs: Runs) -> None:
 @pytest.mark.parametrize(
     ("temperature", "said"),
     [
-        ([[0, 300.0], [0, 310.0]], "or points [[ps, number], …] at increasing times"),
-        ([[1.0, 300.0], [0.5, 310.0]], "at increasing times"),
-        ([[-1.0, 300.0]], "at increasing times"),
-        ([[0, 300.0, 1]], "at increasing times"),
-        ([], "at increasing times"),
-        ([[0, -5.0]], "at increasing times"),
+        ([[0, 300.0], [0, 310.0]], "or points [time in ps, number] in brackets, times from 0 and rising"),
+        ([[1.0, 300.0], [0.5, 310.0]], "times from 0 and rising"),
+        ([[-1.0, 300.0]], "times from 0 and rising"),
+        ([[0, 300.0, 1]], "times from 0 and rising"),
+        ([], "times from 0 and rising"),
+        ([[0, -5.0]], "times from 0 and rising"),
         ("warm", "expected a number at least 0 and at most"),
         ([[0, 0.0], [1, 300.0]], "dynamics.temperature is 0 K, expected more for a heat bath"),
     ],
