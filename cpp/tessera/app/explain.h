@@ -24,8 +24,8 @@ std::string explain(const ExplainRequest& request);
 void check_run(const std::string& run_file, const std::vector<std::string>& overrides, const std::string& selections,
                int ranks);
 
-/// Returns what `tessera run` must make ready, as JSON: the selections of a run file that the engine does not understand
-/// alone, and the files of references. Throws InputError.
+/// Returns what `tessera run` must make ready, as JSON: the selections of a run file that the engine does not
+/// understand alone, and the files of references. Throws InputError.
 std::string list_selections(const std::string& run_file, const std::vector<std::string>& overrides);
 
 }  // namespace tessera::app

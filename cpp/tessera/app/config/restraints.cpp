@@ -141,8 +141,8 @@ std::string describe_restraints(const RunConfig& config, const md::EngineSetting
     for (std::size_t g = 0; g < one.groups.size(); ++g)
       atoms.push_back(atoms_text(one.groups[g], settings.restraints[row].groups[g]));
     const auto* unit = one.kind == RestraintKind::position || one.kind == RestraintKind::distance ? "Å" : "degrees";
-    text += fmt::format("restraint {}: {} of {}; k = {} kcal/mol/{}²", row, name_of(one.kind), fmt::join(atoms, " and "),
-                        schedule_text(one.k), *unit == 'd' ? "rad" : unit);
+    text += fmt::format("restraint {}: {} of {}; k = {} kcal/mol/{}²", row, name_of(one.kind),
+                        fmt::join(atoms, " and "), schedule_text(one.k), *unit == 'd' ? "rad" : unit);
     if (!is_position) text += fmt::format(", target {} {}", schedule_text(one.target), unit);
     if (one.flat > 0) text += fmt::format(", flat to {} {}", one.flat, unit);
     if (is_position && !one.reference.empty()) text += fmt::format(", reference {}", one.reference);
