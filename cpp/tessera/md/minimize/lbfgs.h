@@ -16,7 +16,7 @@ namespace tessera::md::minimize {
 
 class Lbfgs {
  public:
-  static constexpr std::size_t memory = 8;               // pairs of s and y
+  static constexpr std::size_t memory = 8;                // pairs of s and y
   static constexpr std::size_t n_basis = 2 * memory + 1;  // s and y by place, then g
   static constexpr std::size_t y_of(std::size_t place) { return memory + place; }
   static constexpr std::size_t g = 2 * memory;
