@@ -29,20 +29,6 @@ namespace {
 
 using md::minimize::Ending;
 
-std::string why(Ending ending) {
-  switch (ending) {
-    case Ending::converged:
-      return "converged";
-    case Ending::out_of_steps:
-      return "out of steps";
-    case Ending::stopped:
-      return "stopped by a signal";
-    case Ending::no_lower_energy:
-      return "no lower energy found";
-  }
-  return "";
-}
-
 std::string advice(Ending ending, const RunConfig& config) {
   if (ending == Ending::out_of_steps) return "; give more --steps, or go on from what was written";
   if (ending == Ending::stopped) return "; go on from what was written";
@@ -69,7 +55,7 @@ nlohmann::json to_json(const md::minimize::Result& result, const md::Energies& e
     start[std::string(md::term_names[t])] = result.start_energies.term[t];
   }
   return {{"converged", result.ending == Ending::converged},
-          {"ending", why(result.ending)},
+          {"ending", name_of(result.ending)},
           {"steps", result.steps},
           {"energy", energies.potential()},
           {"max_force", result.max_force},
@@ -199,7 +185,7 @@ int minimize(const MinimizeRequest& request, const comm::Communicator& comm) {
     if (result.ending != Ending::converged)
       fmt::print(stderr,
                  "tessera-md: note: not converged: {} at a greatest force of {:.4g} kcal/mol/Å, above {:.4g}{}\n",
-                 why(result.ending), result.max_force, request.settings.max_force, advice(result.ending, config));
+                 name_of(result.ending), result.max_force, request.settings.max_force, advice(result.ending, config));
   });
   if (result.ending == Ending::converged) return 0;
   return result.ending == Ending::stopped ? 128 + signal : not_converged;

@@ -11,8 +11,11 @@
 // Units: Å, kcal/mol.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <string_view>
 
 #include "tessera/base/threads.h"
 #include "tessera/comm/communicator.h"
@@ -28,7 +31,10 @@ struct Settings {
 enum class Method { steepest_descent, lbfgs };
 
 /// Says why a minimisation ended.
-enum class Ending { converged, out_of_steps, stopped, no_lower_energy };
+enum class Ending : std::size_t { converged, out_of_steps, stopped, no_lower_energy };
+inline constexpr std::array<std::string_view, 4> ending_names = {"converged", "out of steps", "stopped",
+                                                                 "no lower energy found"};
+constexpr std::string_view name_of(Ending ending) { return ending_names[static_cast<std::size_t>(ending)]; }
 
 /// Describes the lowest energy found so far, the same on all ranks.
 struct Progress {
