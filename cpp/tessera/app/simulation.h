@@ -39,9 +39,7 @@ class Simulation {
   void set_external_forces(md::external::ExternalForces forces);
 
   /// Minimises the potential energy; no step passes (md/minimize/minimize.h). Throws InputError, RunError.
-  md::minimize::Result minimize(const md::minimize::Settings& settings, const md::minimize::Watch& watch = {}) {
-    return md::minimize::minimize(*engine_, settings, comm_, threads_, watch);
-  }
+  md::minimize::Result minimize(const md::minimize::Settings& settings, const md::minimize::Watch& watch = {});
 
   /// From now on the observer is told of every step, after those that came before it.
   void attach(Observer& observer) { observers_.push_back(&observer); }

@@ -378,7 +378,6 @@ Result Minimizer::run() {
   if (result_.max_force <= settings_.max_force) result_.ending = Ending::converged;
   if (!is_at_lowest_) go_back();
   engine_.project_velocities();
-  engine_.measure();
   return result_;
 }
 

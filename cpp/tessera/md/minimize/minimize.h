@@ -56,7 +56,8 @@ struct Result : Progress {
 using Watch = std::function<bool(const Progress&)>;
 
 /// Minimises, and leaves the engine at the lowest energy found, with forces and energies of there, and velocities
-/// projected on the constraints. Takes any structure whose constrained distances can be restored; throws InputError
+/// projected on the constraints. The virial lacks that of the constraints, which can't be computed where atoms still
+/// clash; Engine::measure() adds it. Takes any structure whose constrained distances can be restored; throws InputError
 /// where they can't. Collective.
 Result minimize(Engine& engine, const Settings& settings, const comm::Communicator& comm, ThreadPool& threads,
                 const Watch& watch = {});
