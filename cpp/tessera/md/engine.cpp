@@ -52,10 +52,12 @@ Engine::Engine(const model::System& system, const EngineSettings& settings, Plan
 /// Executes another plan; place() follows.
 void Engine::lay_out(Plan plan) {
   const auto energies = layout_->motion.energies();
+  const auto scaling_virial = layout_->motion.scaling_virial();
   n_pair_lists_before_ += layout_->forces.pairs().n_lists();
   layout_.reset();  // two of them might not fit into memory
   layout_ = std::make_unique<Layout>(*this, std::move(plan));
   layout_->motion.set_energies(energies);
+  layout_->motion.set_scaling_virial(scaling_virial);
 }
 
 void Engine::set_state(Snapshot snapshot) {

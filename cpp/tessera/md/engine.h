@@ -104,8 +104,9 @@ class Engine {
 
   template <class Function>
   void work(Phase phase, Function&& function);
-  void follow_atoms(bool with_energies, GroupSet due);
+  void follow_atoms(StepSums sums, GroupSet due);
   void add_forces(bool make_list);
+  Energies sum_step();
   void lay_out(Plan plan);
   void place(Particles particles);
   void rebuild_lists();

@@ -34,7 +34,7 @@ class Langevin final : public Integrator {
     return failure;
   }
 
-  bool needs_energies(std::int64_t step) const override { return couplings_.needs_energies(step); }
+  StepSums needed_sums(std::int64_t step) const override { return couplings_.needed_sums(step); }
   double conserved(const Energies& energies, const State& state) const override {
     return energies.total() - coupling_of(state, name, 0) + couplings_.energy(energies, state);
   }

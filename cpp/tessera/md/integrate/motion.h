@@ -2,6 +2,7 @@
 // result depends on how atoms are shared between ranks and threads.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -34,6 +35,9 @@ class Motion {
   /// Returns the energies of the last summation, the same on every rank.
   const Energies& energies() const { return energies_; }
   void set_energies(const Energies& energies) { energies_ = energies; }
+  /// Returns Energies::group_scaling_virial of the last step that summed it, with or without energies.
+  const std::array<double, 6>& scaling_virial() const { return scaling_virial_; }
+  void set_scaling_virial(const std::array<double, 6>& virial) { scaling_virial_ = virial; }
   std::int64_t degrees_of_freedom() const { return degrees_of_freedom_; }  // of the whole system
   std::int64_t n_groups() const { return topology_.n_groups(); }           // of the whole system
   /// Returns the variables of a bath, so many, zeros at first. They must be changed alike on all ranks.
@@ -103,6 +107,7 @@ class Motion {
   double total_mass_ = 0;             // of the system, amu
   std::vector<double> inverse_mass_;  // by owned slot, amu⁻¹; padding 0
   Energies energies_;
+  std::array<double, 6> scaling_virial_{};
 };
 
 }  // namespace tessera::md::integrate

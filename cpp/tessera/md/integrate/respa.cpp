@@ -38,7 +38,7 @@ class Respa final : public Integrator {
     due[rare] = step % mesh_every_ == 0;
     return due;
   }
-  bool needs_energies(std::int64_t step) const override { return couplings_.needs_energies(step); }
+  StepSums needed_sums(std::int64_t step) const override { return couplings_.needed_sums(step); }
   double conserved(const Energies& energies, const State& state) const override {
     return energies.total() + couplings_.energy(energies, state);
   }

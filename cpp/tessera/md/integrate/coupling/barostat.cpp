@@ -49,17 +49,18 @@ class CellScaling final : public Coupling {
   explicit CellScaling(const CouplingSettings& settings)
       : settings_(settings), set_(sets_of_edges(settings.coupling)) {}
 
-  bool needs_energies(std::int64_t step) const override {
-    return step % settings_.every == 0 || (step - 1) % settings_.every == 0;
+  StepSums needed_sums(std::int64_t step) const override {
+    const bool is_due = step % settings_.every == 0 || (step - 1) % settings_.every == 0;
+    return is_due ? StepSums::virial : StepSums::none;
   }
 
   void before_step(Motion& motion) override {
     const auto last = motion.step() - 1;
     auto& bath = motion.coupling(name, n_variables);
-    bath[work] += rest_of_work(motion.energies(), motion.state(), last);
+    bath[work] += rest_of_work(motion.scaling_virial(), motion.state(), last);
     if (last % settings_.every != 0) return;
     const auto& box = motion.state().box;
-    const auto& virial = motion.energies().group_scaling_virial;
+    const auto& virial = motion.scaling_virial();
     const double volume = box.volume(), kt = units::boltzmann * settings_.temperature;
     const double rate = settings_.compressibility * units::bar * static_cast<double>(settings_.every) *
                         motion.timestep() / (3 * settings_.tau_p);  // β Δt/3τ, Å³ mol/kcal
@@ -94,7 +95,7 @@ class CellScaling final : public Coupling {
   }
 
   double energy(const Energies& energies, const State& state) const override {
-    return coupling_of(state, name, work) + rest_of_work(energies, state, state.step);
+    return coupling_of(state, name, work) + rest_of_work(energies.group_scaling_virial, state, state.step);
   }
 
  private:
@@ -104,12 +105,11 @@ class CellScaling final : public Coupling {
 
   /// Returns what the step after an action adds to its work: that is the mean of the virials before and after the
   /// change, as the second order of a random change is as large as the first order of a steady one.
-  double rest_of_work(const Energies& energies, const State& state, std::int64_t step) const {
+  double rest_of_work(const std::array<double, 6>& virial, const State& state, std::int64_t step) const {
     if ((step - 1) % settings_.every != 0) return 0;
     double sum = 0;
     for (std::size_t d = 0; d < 3; ++d)
-      sum += 0.5 * (energies.group_scaling_virial[d] - coupling_of(state, name, last_virial + d)) *
-             coupling_of(state, name, last_change + d);
+      sum += 0.5 * (virial[d] - coupling_of(state, name, last_virial + d)) * coupling_of(state, name, last_change + d);
     return sum;
   }
 
