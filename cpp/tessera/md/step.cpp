@@ -31,7 +31,7 @@ void Engine::step(bool with_energies) {
 
 void Engine::displace(const std::function<void(State&)>& move) {
   work(Phase::first_half, [&] { move(state_); });
-  follow_atoms(true, all_groups);
+  follow_atoms(StepSums::energies, all_groups);
   add_forces(check_[needs_list] != 0);
   timers_.time(Phase::energies, [&] { sum_energies(); });
 }
