@@ -7,6 +7,7 @@
 
 #include "tessera/base/random.h"
 #include "tessera/base/units.h"
+#include "tessera/md/integrate/noise.h"
 
 namespace tessera::md::integrate {
 
@@ -117,16 +118,12 @@ void Motion::scale_velocities(double factor) {
 }
 
 void Motion::apply_friction_and_noise(double decay, double temperature, std::uint64_t seed) {
-  const double thermal = (1 - decay * decay) * units::boltzmann * temperature * units::acceleration;
+  const FrictionAndNoise bath = {.decay = decay,
+                                 .thermal = (1 - decay * decay) * units::boltzmann * temperature * units::acceleration,
+                                 .seed = seed,
+                                 .step = static_cast<std::uint64_t>(state_.step)};
   threads_.parallel_for(domain_.n_owned_slots(), [&](std::int64_t begin, std::int64_t end) {
-    for (auto s = static_cast<std::int32_t>(begin); s < end; ++s) {
-      if (domain_.is_padding(s)) continue;
-      const auto normal = random_normals(seed, RandomStream::thermostat, static_cast<std::uint64_t>(state_.id[at(s)]),
-                                         static_cast<std::uint64_t>(state_.step));
-      const double sigma = std::sqrt(thermal * inverse_mass_[at(s)]);
-      auto& v = state_.velocity[at(s)];
-      v = rounded(decay * exact(v) + sigma * Vec3{normal[0], normal[1], normal[2]});
-    }
+    bath.apply_to(&state_.id[at(begin)], &inverse_mass_[at(begin)], &state_.velocity[at(begin)], at(end - begin));
   });
 }
 
