@@ -192,8 +192,9 @@ void Minimizer::accept(double energy, bool with_pair) {
   // Squares are not negative, and such doubles compare like the integers of their bits.
   const auto bits = comm::all_reduce_max(comm_, std::bit_cast<std::int64_t>(std::max(0.0, strongest.force2)));
   const double force2 = std::bit_cast<double>(bits);
-  const auto none = std::numeric_limits<std::int64_t>::max();
-  result_.atom = -comm::all_reduce_max(comm_, strongest.force2 == force2 ? -strongest.atom : -none);
+  constexpr auto none = std::numeric_limits<std::int64_t>::max();
+  const auto atom = -comm::all_reduce_max(comm_, strongest.force2 == force2 ? -strongest.atom : -none);
+  result_.atom = atom == none ? 0 : atom;  // where no atom may move
   result_.max_force = std::sqrt(force2);
   if (with_pair) add_pair();
 }
