@@ -94,9 +94,9 @@ def minimize(
             launch.tell_of_terminal()
             status = launch.supervise(command, "nothing was written")
             if positions.stat().st_size > 0:
-                _write(system, positions, output)
+                notes = _write(system, positions, output)
                 if not as_json:
-                    click.echo(f"written: {output}")
+                    click.echo("\n".join([f"written: {output}", *(f"  note  {note}" for note in notes)]))
     except (InputError, SystemFileError, OSError) as error:
         click.echo(f"tessera: error: {error}", err=True)
         raise SystemExit(2) from None
@@ -119,8 +119,9 @@ def _check(output: Path) -> None:
         raise InputError(f"{output} is no regular file")
 
 
-def _write(system_path: Path, positions: Path, output: Path) -> None:
-    """Writes the system with the positions that the engine has left, (n,3) in units of 2⁻³² of the box."""
+def _write(system_path: Path, positions: Path, output: Path) -> list[str]:
+    """Writes the system with the positions that the engine has left, (n,3) in units of 2⁻³² of the box. Returns what
+    there is to say of the format."""
     import numpy as np
 
     from tessera.system import read, write
@@ -129,10 +130,11 @@ def _write(system_path: Path, positions: Path, output: Path) -> None:
     moved = dataclasses.replace(system, fraction=np.load(positions).astype(np.int32), velocity=None)
     if output.suffix.lower() == ".tsr":
         write(moved, output)
-        return
+        return []
     from tessera.commands.export import libraries
     from tessera.export.configuration import Configuration
     from tessera.export.files import write_all
 
     with libraries():
-        write_all(Configuration(moved, system_path), [output], None, True, lambda _: None)
+        _, files = write_all(Configuration(moved, system_path), [output], None, True, lambda _: None)
+    return [note for file in files for note in file.notes]
