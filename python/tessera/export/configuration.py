@@ -143,6 +143,25 @@ class _Frame:
     index: int
 
 
+def _check_frame(path: Path, frame: int, n_frames: int) -> None:
+    if not (frame == LAST or 0 <= frame < n_frames):
+        raise InputError(f"{path} holds the frames 0 to {n_frames - 1}, found --frame {frame}")
+
+
+def _read_xtc_frame(path: Path, frame: int) -> _Frame:
+    # MDAnalysis' own reader would leave a file of frame offsets beside the trajectory.
+    from MDAnalysis.lib.formats.libmdaxdr import XTCFile
+
+    with XTCFile(str(path)) as file:
+        n_frames = len(file)
+        _check_frame(path, frame, n_frames)
+        index = n_frames - 1 if frame == LAST else frame
+        file.seek(index)
+        found = file.read()
+    box = 10 * found.box.astype(np.float64)  # nm
+    return _Frame(10 * found.x.astype(np.float64), None, box if box.any() else None, int(found.step), index)
+
+
 def _read_frame(path: Path, frame: int) -> _Frame:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -150,12 +169,13 @@ def _read_frame(path: Path, frame: int) -> _Frame:
             from MDAnalysis.coordinates.DCD import DCDReader
 
             frames = DCDReader(str(path))
+        elif path.suffix == ".xtc":
+            return _read_xtc_frame(path, frame)
         else:
             from MDAnalysis.coordinates.H5MD import H5MDReader
 
             frames = H5MDReader(str(path), convert_units=False)
-        if not (frame == LAST or 0 <= frame < len(frames)):
-            raise InputError(f"{path} holds the frames 0 to {len(frames) - 1}, found --frame {frame}")
+        _check_frame(path, frame, len(frames))
         step = frames[frame]
         return _Frame(
             step.positions.astype(np.float64),

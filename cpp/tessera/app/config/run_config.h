@@ -29,8 +29,8 @@ enum class Velocities { automatic, generate, file, zero };
 inline constexpr std::array<std::string_view, 4> velocities_names = {"auto", "generate", "file", "zero"};
 constexpr const auto& names_of(Velocities) { return velocities_names; }
 
-enum class TrajectoryFormat { dcd, h5md, none };
-inline constexpr std::array<std::string_view, 3> trajectory_format_names = {"dcd", "h5md", "none"};
+enum class TrajectoryFormat { dcd, h5md, xtc, none };
+inline constexpr std::array<std::string_view, 4> trajectory_format_names = {"dcd", "h5md", "xtc", "none"};
 constexpr const auto& names_of(TrajectoryFormat) { return trajectory_format_names; }
 
 enum class Progress { automatic, line, log, none };

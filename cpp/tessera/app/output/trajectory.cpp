@@ -101,19 +101,22 @@ std::vector<float> frame_velocities(const md::Snapshot& state) {
 }  // namespace
 
 void Trajectory::check(const OutputConfig& output, const model::System& system) {
-  if (path(output).empty() || output.trajectory != TrajectoryFormat::dcd) return;
+  if (path(output).empty() || output.trajectory == TrajectoryFormat::h5md) return;
+  const bool is_dcd = output.trajectory == TrajectoryFormat::dcd;
   if (output.velocities)
-    throw InputError(
-        "output.velocities = true, but a DCD holds positions alone: set output.trajectory to \"h5md\", or leave it "
-        "out");
-  if (system.n_atoms() > io::most_dcd_atoms)
+    throw InputError(fmt::format(
+        "output.velocities = true, but {} file holds positions alone: set output.trajectory to \"h5md\", or "
+        "leave it out",
+        is_dcd ? "a DCD" : "an XTC"));
+  if (is_dcd && system.n_atoms() > io::most_dcd_atoms)
     throw InputError(fmt::format("a DCD holds at most {} atoms, there are {}: set output.trajectory to \"h5md\"",
                                  io::most_dcd_atoms, system.n_atoms()));
 }
 
 std::string Trajectory::path(const OutputConfig& output) {
   if (output.trajectory_every <= 0 || output.trajectory == TrajectoryFormat::none) return "";
-  return output.folder + (output.trajectory == TrajectoryFormat::dcd ? "/trajectory.dcd" : "/trajectory.h5md");
+  return fmt::format("{}/trajectory.{}", output.folder,
+                     names_of(output.trajectory).at(static_cast<std::size_t>(output.trajectory)));
 }
 
 Trajectory::Trajectory(const RunConfig& config, const model::System& system, std::int64_t first_step,
@@ -132,6 +135,9 @@ Trajectory::Trajectory(const RunConfig& config, const model::System& system, std
                                .timestep = config.dynamics.timestep,
                                .title = fmt::format("tessera {}", TESSERA_VERSION)};
     dcd_ = goes_on ? io::DcdWriter::continue_after(file, *frames, header) : io::DcdWriter::create(file, header);
+  } else if (output.trajectory == TrajectoryFormat::xtc) {
+    xtc_ = goes_on ? io::XtcWriter::continue_after(file, *frames, system.n_atoms())
+                   : io::XtcWriter::create(file, system.n_atoms());
   } else {
     const io::H5mdHeader header{.n_atoms = system.n_atoms(),
                                 .has_velocities = with_velocities_,
@@ -145,12 +151,17 @@ void Trajectory::append(std::int64_t step, double time, const md::Snapshot& stat
   if (!is_active()) return;
   const auto frame = frame_positions(system_, state, whole_);
   if (dcd_) dcd_->append(state.box, frame);
+  if (xtc_) xtc_->append(step, time, state.box, frame);
   if (h5md_)
     h5md_->append(step, time, state.box, frame, with_velocities_ ? frame_velocities(state) : std::vector<float>());
 }
 
-std::int64_t Trajectory::n_frames() const { return dcd_ ? dcd_->n_frames() : h5md_ ? h5md_->n_frames() : 0; }
+std::int64_t Trajectory::n_frames() const {
+  return dcd_ ? dcd_->n_frames() : xtc_ ? xtc_->n_frames() : h5md_ ? h5md_->n_frames() : 0;
+}
 
-bool Trajectory::is_in_place() const { return dcd_ ? dcd_->is_in_place() : !h5md_ || h5md_->is_in_place(); }
+bool Trajectory::is_in_place() const {
+  return (!dcd_ || dcd_->is_in_place()) && (!xtc_ || xtc_->is_in_place()) && (!h5md_ || h5md_->is_in_place());
+}
 
 }  // namespace tessera::app

@@ -8,6 +8,7 @@
 #include "tessera/app/config/run_config.h"
 #include "tessera/io/dcd.h"
 #include "tessera/io/h5md.h"
+#include "tessera/io/xtc.h"
 #include "tessera/md/domain/domain.h"
 #include "tessera/model/system.h"
 
@@ -33,13 +34,14 @@ class Trajectory {
   std::int64_t n_frames() const;
   /// False once the file was removed, moved or replaced.
   bool is_in_place() const;
-  bool is_active() const { return dcd_ || h5md_; }
+  bool is_active() const { return dcd_ || h5md_ || xtc_; }
 
  private:
   const model::System& system_;
   bool whole_, with_velocities_;
   std::optional<io::DcdWriter> dcd_;
   std::optional<io::H5mdWriter> h5md_;
+  std::optional<io::XtcWriter> xtc_;
 };
 
 }  // namespace tessera::app
