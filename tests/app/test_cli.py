@@ -107,8 +107,7 @@ def test_bare_tessera_helps() -> None:
 @pytest.mark.parametrize(
     ("word", "answer"),
     [
-        ("minimize", "there is no minimiser yet"),
-        ("minimise", "there is no minimiser yet"),
+        ("minimise", "`minimize` lowers the energy of a structure"),
         ("equilibrate", "there is no thermostat yet"),
         ("mdrun", "`run` is what starts a simulation"),
         ("replicat", "did you mean replicate?"),
