@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "tessera/app/config/read_config.h"
+#include "tessera/app/config/schema.h"
 #include "tessera/app/engine_settings.h"
 #include "tessera/app/gather.h"
 #include "tessera/app/on_root.h"
@@ -32,6 +33,7 @@
 #include "tessera/app/restart/resume.h"
 #include "tessera/app/run_outputs.h"
 #include "tessera/app/simulation.h"
+#include "tessera/app/system/references.h"
 #include "tessera/base/error.h"
 #include "tessera/base/threads.h"
 #include "tessera/comm/communicator.h"
@@ -157,29 +159,44 @@ class History final : public app::Observer {
   std::vector<Row> rows_;
 };
 
+/// Settings that are wrong have none: the simulation says what is wrong with them.
+std::vector<std::pair<std::string, std::string>> list_selections(const std::string& settings) {
+  std::vector<std::pair<std::string, std::string>> found;
+  try {
+    for (const auto& [key, text, decides_bits] : app::selections_of(app::parse_run_text(settings, "settings", "")))
+      if (!app::Selections::is_plain(text)) found.emplace_back(key, text);
+  } catch (const InputError&) {
+  }
+  return found;
+}
+
 /// A simulation and all that it refers to.
 class Session {
  public:
   /// `settings`: a run file's text. `image`: the bytes of a system file; empty where input.system names one.
-  Session(const std::string& settings, const Image& image, std::optional<int> fortran_handle, int threads)
+  /// `selections`: the content of a file with what selections come to; empty where there are none.
+  Session(const std::string& settings, const Image& image, const std::string& selections,
+          std::optional<int> fortran_handle, int threads)
       : comm_(fortran_handle ? comm::Communicator::duplicate_of(*fortran_handle) : comm::Communicator::world()) {
     std::string problem;
     app::CoordinateBlock block;
     try {
       config_ = app::parse_run_text(settings, "settings", "");
+      if (!selections.empty()) config_.selections = app::Selections::parse(selections, "selections");
       const app::SystemSource source(config_.input.system, std::as_bytes(std::span(image.data(), image.size())));
       system_ = app::read_run_system(source, config_);
       settings_ = app::plan_settings(config_, system_);
       app::Trajectory::check(config_.output, system_);
       threads_.emplace(threads > 0 ? threads : static_cast<int>(config_.parallel.threads));
       block = app::read_coordinates(source, comm_.rank(), comm_.size());
+      app::add_references(block, config_, settings_, system_);
     } catch (const InputError& error) {
       problem = error.what();
     } catch (const std::system_error& error) {
       problem = error.what();
     }
     comm::agree_on_input(comm_, problem);
-    check_same(settings);
+    check_same(settings + selections);
     history_.emplace(config_.output.energy_every);
     make_simulation();
     simulation_->start(std::move(block));
@@ -420,13 +437,15 @@ NB_MODULE(TESSERA_MD_MODULE, module) {
   register_errors();
   module.def("library", &comm::Communicator::library_version, "The MPI library this module runs on.");
   module.def("columns", &History::columns);
+  module.def("list_selections", &list_selections, "settings"_a,
+             "(key, text) of the selections of a run file that the engine does not understand alone.");
   nb::enum_<app::Quantity>(module, "Quantity")
       .value("position", app::Quantity::position)
       .value("velocity", app::Quantity::velocity)
       .value("force", app::Quantity::force);
   nb::class_<Session>(module, "Simulation")
-      .def(nb::init<const std::string&, const Image&, std::optional<int>, int>(), "settings"_a, "image"_a,
-           "fortran_handle"_a.none(), "threads"_a, Release())
+      .def(nb::init<const std::string&, const Image&, const std::string&, std::optional<int>, int>(), "settings"_a,
+           "image"_a, "selections"_a, "fortran_handle"_a.none(), "threads"_a, Release())
       .def("step", &Session::step, Release())
       .def("run", &Session::run, Release())
       .def("minimize", &Session::minimize, Release())

@@ -171,6 +171,12 @@ def _refuse_crowd(ranks: int, threads: int) -> None:
         )
 
 
+def single_engine() -> list[str]:
+    """Returns the command of an engine that one process runs by itself. Raises LaunchError."""
+    built = engines() or _missing("tessera-md")
+    return [str(built.get("serial") or next(iter(built.values())))]
+
+
 def program_path(program: str, flavour: str) -> Path:
     """Returns the path of a program built for that MPI. Raises LaunchError."""
     return _built(engines(program) or _missing(program), flavour)

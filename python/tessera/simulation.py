@@ -18,7 +18,7 @@ import re
 import threading
 import warnings
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 __all__ = ["Atoms", "Energies", "Minimization", "Share", "Simulation"]
 
 FloatArray = NDArray[np.float64]
-Settings = Mapping[str, Mapping[str, Any]]
+Settings = Mapping[str, Mapping[str, Any] | Sequence[Mapping[str, Any]]]
 
 
 class Energies(Mapping[str, float]):
@@ -119,7 +119,9 @@ class Simulation:
     """A system under way.
 
     `system`: the path of a system file, or a `tessera.system.System`. `settings`: sections of a run file, as in
-    `{"dynamics": {"timestep": 2.0}}`, with its keys, units and defaults; paths are relative to the working directory.
+    `{"dynamics": {"timestep": 2.0}}`, with its keys, units and defaults; a section that may stand several times is a
+    list, as in `{"restraint": [{"kind": "position", "select": "protein", "k": 1.0}]}`. Paths are relative to the
+    working directory.
     `comm`: an mpi4py communicator; None: this process alone. `threads` of each rank work on it. Raises `InputError`.
     """
 
@@ -130,9 +132,10 @@ class Simulation:
         if comm is not None and not flavours.is_communicator(comm):
             raise InputError(f"comm is {comm!r}; expected an mpi4py communicator of one group, or None")
         module = flavours.module_of("md", comm)
-        problem, text, image = "", "", b""
+        problem, text, image, selections = "", "", b"", ""
         try:
             text, image = _input(system, settings or {})
+            selections = _selections(system, module.list_selections(text))
             if not 1 <= threads <= 4096:
                 raise InputError(f"threads is {threads}, expected a whole number from 1 to 4096")
         except InputError as error:
@@ -147,6 +150,7 @@ class Simulation:
             self._native = module.Simulation(
                 settings=text,
                 image=np.frombuffer(image, np.uint8),
+                selections=selections,
                 fortran_handle=flavours.handle_of(module, comm),
                 threads=threads,
             )
@@ -423,7 +427,9 @@ def _input(system: Any, settings: Settings) -> tuple[str, bytes]:
     """The text of a run file, and the image of a system that is no file."""
     from tessera.system import System, SystemFileError, image
 
-    sections = {name: dict(keys) if isinstance(keys, Mapping) else keys for name, keys in settings.items()}
+    sections: dict[str, Any] = {
+        name: dict(keys) if isinstance(keys, Mapping) else keys for name, keys in settings.items()
+    }
     if isinstance(sections.get("output", {}), dict):
         sections.setdefault("output", {}).setdefault("progress", "none")
     inputs = sections.setdefault("input", {})
@@ -442,9 +448,37 @@ def _input(system: Any, settings: Settings) -> tuple[str, bytes]:
     return _toml(sections), data
 
 
+def _selections(system: Any, wanted: list[tuple[str, str]]) -> str:
+    """The content of a file with what these selections come to; empty where there are none."""
+    from tessera.prepare.errors import InputError as PrepareError
+    from tessera.select.resolve import file_text, resolve
+    from tessera.system import System, SystemFileError, read
+
+    if not wanted:
+        return ""
+    try:
+        whole = system if isinstance(system, System) else read(Path(system))
+        return file_text(whole.n_atoms, resolve(whole, wanted))
+    except (PrepareError, SystemFileError) as error:
+        raise InputError(str(error)) from None
+
+
+def _is_repeated(keys: Any) -> bool:
+    """Whether a section is a list of tables."""
+    return isinstance(keys, list | tuple) and bool(keys) and all(isinstance(row, Mapping) for row in keys)
+
+
 def _toml(sections: Mapping[str, Any]) -> str:
-    lines = [f"{_key(name)} = {_value(name, keys)}" for name, keys in sections.items() if not isinstance(keys, dict)]
+    lines = [
+        f"{_key(name)} = {_value(name, keys)}"
+        for name, keys in sections.items()
+        if not isinstance(keys, dict) and not _is_repeated(keys)
+    ]
     for name, keys in sections.items():
+        if _is_repeated(keys):
+            for number, row in enumerate(keys):
+                lines.append(f"[[{_key(name)}]]")
+                lines += [f"{_key(key)} = {_value(f'{name}.{number}.{key}', value)}" for key, value in row.items()]
         if isinstance(keys, dict):
             lines.append(f"[{_key(name)}]")
             lines += [f"{_key(key)} = {_value(f'{name}.{key}', value)}" for key, value in keys.items()]

@@ -13,6 +13,7 @@
 #include "tessera/app/engine_settings.h"
 #include "tessera/app/numbers_text.h"
 #include "tessera/app/output/report.h"
+#include "tessera/app/system/references.h"
 #include "tessera/app/system/system_file.h"
 #include "tessera/app/trial.h"
 #include "tessera/base/units.h"
@@ -183,8 +184,19 @@ std::vector<Decision> list_choices(const RunConfig& config, const model::System&
 
 }  // namespace
 
+namespace {
+
+RunConfig read_config(const std::string& run_file, const std::vector<std::string>& overrides,
+                      const std::string& selections) {
+  auto config = read_run_file(run_file, overrides);
+  if (!selections.empty()) config.selections = Selections::parse(read_selections_text(selections), selections);
+  return config;
+}
+
+}  // namespace
+
 std::string explain(const ExplainRequest& request) {
-  const auto config = read_run_file(request.run_file, request.overrides);
+  const auto config = read_config(request.run_file, request.overrides, request.selections);
   const auto system = read_run_system(config.input.system, config);
   const auto settings = plan_settings(config, system);
   const int threads = request.threads > 0 ? request.threads : static_cast<int>(config.parallel.threads);
@@ -232,8 +244,9 @@ std::string explain(const ExplainRequest& request) {
     // measured yet, so communication is left out and said to be.
     const auto comm = comm::Communicator::world();
     ThreadPool pool(threads);
-    const double measured = run_trial(config, system, settings, read_coordinates(config.input.system, 0, 1), comm, pool,
-                                      request.measured_steps);
+    auto block = read_coordinates(config.input.system, 0, 1);
+    add_references(block, config, settings, system);
+    const double measured = run_trial(config, system, settings, block, comm, pool, request.measured_steps);
     const double share = static_cast<double>(layout.most_cells) / static_cast<double>(layout.cells.grid.size());
     const auto crowding = find_crowding(request, threads, settings.machine_file);
     const double exchange_seconds = layout.exchange_seconds.value_or(0);
@@ -270,8 +283,25 @@ std::string explain(const ExplainRequest& request) {
   return request.json ? json_text(result, 2) + "\n" : text;
 }
 
-void check_run(const std::string& run_file, const std::vector<std::string>& overrides, int ranks) {
+std::string list_selections(const std::string& run_file, const std::vector<std::string>& overrides) {
   const auto config = read_run_file(run_file, overrides);
+  auto selections = json::array();
+  for (const auto& [key, text, decides_bits] : selections_of(config))
+    if (!Selections::is_plain(text)) selections.push_back({{"key", key}, {"text", text}});
+  auto references = json::object();
+  for (std::size_t row = 0; row < config.restraints.size(); ++row)
+    if (const auto& path = config.restraints[row].reference; !path.empty())
+      references[fmt::format("restraint.{}.reference", row)] = path;
+  return json_text({{"system", config.input.system},
+                    {"folder", config.output.folder},
+                    {"selections", selections},
+                    {"references", references}}) +
+         "\n";
+}
+
+void check_run(const std::string& run_file, const std::vector<std::string>& overrides, const std::string& selections,
+               int ranks) {
+  const auto config = read_config(run_file, overrides, selections);
   const auto system = read_run_system(config.input.system, config);
   (void)md::domain::plan_decomposition(
       md::plan_cells(md::summary_of(system), plan_settings(config, system), system.box).grid, ranks);

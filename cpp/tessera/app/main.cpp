@@ -39,7 +39,9 @@ int run_command(int argc, char** argv, const comm::Communicator& comm) {
   check_processor();
   CLI::App app{"Tessera's engine. Run it alone, or under mpirun or srun: mpirun -n 4 tessera-md run.toml"};
   std::string run_file;
-  bool restart = false, tune = false, check = false, version = false, defaults = false, schema = false;
+  std::string selections;
+  bool restart = false, tune = false, check = false, lists_selections = false, version = false, defaults = false,
+       schema = false;
   EnergyRequest energy;
   MinimizeRequest minimization;
   ExplainRequest explain_request;
@@ -60,6 +62,8 @@ int run_command(int argc, char** argv, const comm::Communicator& comm) {
   app.add_flag("--restart", restart, "continue from the newest checkpoint of output.folder");
   app.add_flag("--tune", tune,
                "before step 1, try pair schemes and splits of Ewald's sum, keep the fastest; recorded in checkpoints");
+  app.add_option("--selections", selections, "what the selections in the run file come to, as tessera run writes it");
+  app.add_flag("--list-selections", lists_selections, "print the selections that --selections must resolve, and stop");
   app.add_flag("--check", check, "only say whether the run file would run on --ranks; reads no coordinates");
   app.add_option("--explain", explain_request.run_file,
                  "what a run of this file would do; runs a few steps to predict");
@@ -95,14 +99,17 @@ int run_command(int argc, char** argv, const comm::Communicator& comm) {
     if (comm.size() > 1) throw InputError("--explain plans for any --ranks on one: start it without mpirun");
     explain_request.overrides = energy.overrides;
     explain_request.json = energy.json;
+    explain_request.selections = selections;
     explain_request.threads = energy.threads;
     print_on_root(comm, explain(explain_request));
   } else if (run_file.empty()) {
     throw InputError("nothing to do: give a run file (tessera-md run.toml), or see tessera-md --help");
+  } else if (lists_selections) {
+    print_on_root(comm, list_selections(run_file, energy.overrides));
   } else if (check) {
-    check_run(run_file, energy.overrides, explain_request.ranks);
+    check_run(run_file, energy.overrides, selections, explain_request.ranks);
   } else {
-    return run({run_file, energy.overrides, restart, tune, energy.threads}, comm);
+    return run({run_file, energy.overrides, restart, tune, selections, energy.threads}, comm);
   }
   return 0;
 }

@@ -2,18 +2,23 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <optional>
 #include <utility>
 
 #include "tessera/app/config/baths.h"
 #include "tessera/app/config/interactions.h"
 #include "tessera/app/config/read_config.h"
+#include "tessera/app/config/restraints.h"
+#include "tessera/app/config/schema.h"
 #include "tessera/app/engine_settings.h"
 #include "tessera/app/observers/stop_signals.h"
 #include "tessera/app/on_root.h"
 #include "tessera/app/restart/resume.h"
 #include "tessera/app/run_outputs.h"
+#include "tessera/app/system/references.h"
 #include "tessera/app/trial.h"
 #include "tessera/comm/job.h"
 
@@ -28,12 +33,37 @@ struct Input {
   CoordinateBlock block;  // of a new run
 };
 
+/// The root reads what selections came to: for ranks on other hosts, the file may not be there.
+void read_selections(const RunRequest& request, const comm::Communicator& comm, RunConfig& config) {
+  const auto wanted = selections_of(config);
+  const bool needs_file = std::any_of(wanted.begin(), wanted.end(),
+                                      [](const auto& selection) { return !Selections::is_plain(selection.text); });
+  std::string text, name = request.selections;
+  on_root(comm, [&] {
+    const auto kept = fmt::format("{}/{}", config.output.folder, selections_file);
+    std::error_code ignored;
+    if (name.empty() && request.restart && needs_file && std::filesystem::exists(kept, ignored)) name = kept;
+    if (name.empty()) return;
+    text = read_selections_text(name);
+    (void)Selections::parse(text, name);
+  });
+  comm::broadcast_resized(comm, text);
+  comm::broadcast_resized(comm, name);
+  if (!name.empty()) config.selections = Selections::parse(text, name);
+}
+
 /// Every rank reads alone; the verdict is everybody's.
 Input read_input(const RunRequest& request, const comm::Communicator& comm) {
   Input input;
   std::string problem;
   try {
     input.config = read_run_file(request.run_file, request.overrides);
+  } catch (const InputError& error) {
+    problem = error.what();
+  }
+  comm::agree_on_input(comm, problem);
+  read_selections(request, comm, input.config);
+  try {
     const auto& config = input.config;
     input.system = read_run_system(config.input.system, config);
     input.settings = plan_settings(config, input.system);
@@ -43,7 +73,10 @@ Input read_input(const RunRequest& request, const comm::Communicator& comm) {
     if (request.tune && config.parallel.pair_scheme != "auto")
       throw InputError(fmt::format("--tune chooses parallel.pair_scheme, which is set to \"{}\": leave one out",
                                    config.parallel.pair_scheme));
-    if (!request.restart) input.block = read_coordinates(config.input.system, comm.rank(), comm.size());
+    if (!request.restart) {
+      input.block = read_coordinates(config.input.system, comm.rank(), comm.size());
+      add_references(input.block, config, input.settings, input.system);
+    }
   } catch (const InputError& error) {
     problem = error.what();
   }
@@ -102,6 +135,7 @@ void tell_what_runs(const Simulation& simulation) {
     if (!note.empty()) fmt::print(stderr, "tessera-md: note: {}\n", note);
   fmt::print("{}{}", describe_interactions(config, simulation.system(), simulation.settings()),
              describe_baths(config.dynamics));
+  fmt::print("{}", describe_restraints(config, simulation.settings()));
   std::fflush(stdout);
 }
 

@@ -118,7 +118,7 @@ Report RunOutputs::report(Simulation& simulation, const CellBalancer* balancer) 
   report.drift = averages.drift();
   report.folder = config.output.folder;
   for (const auto* name : {"energy.csv", "trajectory.dcd", "trajectory.h5md", "trajectory.xtc", "checkpoint.tck",
-                           "settings.toml", "report.json"}) {
+                           "settings.toml", "selections.json", "report.json"}) {
     std::error_code ignored;
     if (name == std::string_view("report.json") || std::filesystem::exists(report.folder + "/" + name, ignored))
       report.files.emplace_back(name);

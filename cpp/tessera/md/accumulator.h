@@ -34,9 +34,10 @@ enum class Term : int {
   coulomb_exclusion,
   coulomb_self,
   coulomb_background,
-  external
+  external,
+  restraint
 };
-inline constexpr int n_terms = 16;
+inline constexpr int n_terms = 17;
 inline constexpr std::array<std::string_view, n_terms> term_names = {"bond",
                                                                      "angle",
                                                                      "urey_bradley",
@@ -52,7 +53,8 @@ inline constexpr std::array<std::string_view, n_terms> term_names = {"bond",
                                                                      "coulomb_exclusion",
                                                                      "coulomb_self",
                                                                      "coulomb_background",
-                                                                     "external"};
+                                                                     "external",
+                                                                     "restraint"};
 
 /// Two atoms so close that the force between them was limited.
 struct ClashingAtoms {

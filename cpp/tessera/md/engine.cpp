@@ -40,12 +40,13 @@ Engine::Engine(const model::System& system, const EngineSettings& settings, Plan
       settings_(settings),
       comm_(comm),
       threads_(threads),
-      topology_(system, settings.constraints),
+      topology_(system, settings.constraints, settings.fixed),
       integrator_(integrator ? std::move(integrator) : integrate::make_integrator(settings)) {
   state_.box = state_.search_box = system.box;
   state_.velocity_time = integrator_->velocity_time();
-  degrees_of_freedom_ = std::max<std::int64_t>(
-      1, 3 * system.n_atoms() - topology_.n_constraints() - integrator_->removed_degrees_of_freedom());
+  degrees_of_freedom_ =
+      std::max<std::int64_t>(1, 3 * (system.n_atoms() - settings_.fixed.size()) - topology_.n_constraints() -
+                                    integrator_->removed_degrees_of_freedom());
   layout_ = std::make_unique<Layout>(*this, std::move(plan));
 }
 
@@ -99,6 +100,8 @@ void Engine::set_bricks(domain::Decomposition bricks) {
 }
 
 void Engine::set_box(const Box& box) {
+  if (!settings_.fixed.empty())
+    throw InputError("the box can't change while atoms are fixed (dynamics.fixed), as it would move them");
   plan_cells(summary_of(system_), settings_, box);
   layout_->motion.set_box(box);
   auto own = snapshot();

@@ -30,6 +30,7 @@ Forces::Forces(const model::System& system, const EngineSettings& settings, cons
             pair::find_pair_scheme(settings.pair_scheme, settings.precision, settings.pair.function), threads),
       mesh_(settings, plan, domain, comm, threads),
       external_(external, domain, comm),
+      restraints_(settings, domain, comm, threads),
       groups_(settings.force_groups.size()),
       constraint_virial_(at(threads.size())),
       virial_within_groups_(at(threads.size())) {
@@ -50,6 +51,7 @@ void Forces::rebuild() {
   pair_.rebuild();
   mesh_.rebuild(pair_.charge());
   external_.rebuild();
+  restraints_.rebuild();
 }
 
 void Forces::set_box(const Box& before) {

@@ -16,6 +16,7 @@
 #include "tessera/md/phases.h"
 #include "tessera/md/plan.h"
 #include "tessera/md/pme/mesh.h"
+#include "tessera/md/restraint/restraints.h"
 #include "tessera/md/topology.h"
 
 namespace tessera::md {
@@ -52,6 +53,11 @@ class Forces {
   /// Collective.
   void add_external() {
     if (is_due(ForceSource::external)) external_.add(group_of(ForceSource::external).accumulators.front());
+  }
+  bool has_restraints() const { return !settings_.restraints.empty(); }
+  /// Restraints act with the bonded terms. Collective.
+  void add_restraints() {
+    if (is_due(ForceSource::bonded)) restraints_.add(group_of(ForceSource::bonded).accumulators);
   }
   void update_pair_list(bool make_list) { pair_.update(make_list); }
   void add_pairs() {
@@ -114,6 +120,7 @@ class Forces {
   pair::PairForces pair_;
   pme::Mesh mesh_;
   external::ExternalSum external_;
+  restraint::Restraints restraints_;
   std::vector<Group> groups_;
   GroupSet due_;                                                        // in this step
   std::vector<std::int64_t> total_;                                     // where there are several groups

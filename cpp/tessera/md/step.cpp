@@ -63,6 +63,7 @@ void Engine::add_forces(bool make_list) {
   auto& forces = layout_->forces;
   work(Phase::bonded, [&] { forces.add_bonded(); });
   if (forces.has_external()) timers_.time(Phase::external, [&] { forces.add_external(); });
+  if (forces.has_restraints()) timers_.time(Phase::restraints, [&] { forces.add_restraints(); });
   work(Phase::pair_list, [&] { forces.update_pair_list(make_list); });
   work(Phase::pair, [&] { forces.add_pairs(); });
   timers_.time(Phase::halo_forces, [&] { forces.start_return(); });  // and while they travel, the mesh

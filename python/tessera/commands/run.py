@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from tessera import launch
+from tessera.select.run import selection_arguments
 
 
 @click.command()
@@ -61,6 +62,8 @@ def run(
     arguments = [str(run_file), *(["--restart"] if restart else []), *(["--tune"] if tune else [])]
     for override in overrides:
         arguments += ["--set", override]
+    if not dry_run:
+        arguments += selection_arguments(run_file, overrides, restart)
     if ranks > 1 and not dry_run:
         launch.check(arguments, ranks)
     launch.start(arguments, ranks=ranks, threads=threads, mpi=mpi, oversubscribe=oversubscribe, dry_run=dry_run)

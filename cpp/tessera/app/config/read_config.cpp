@@ -79,6 +79,12 @@ std::optional<std::int64_t> whole(const toml::node& node) {
   return std::nullopt;
 }
 
+std::optional<double> real(const toml::node& node) {
+  if (const auto* value = node.as_floating_point()) return value->get();
+  if (const auto* value = node.as_integer()) return static_cast<double>(value->get());
+  return std::nullopt;
+}
+
 /// The node as a value of the key's type; nothing where the type is wrong.
 std::optional<Value> convert(const Key& key, const toml::node& node) {
   if (const auto* value = node.as_string(); value && key.may_be_auto && is_auto(value->get())) return value->get();
@@ -90,8 +96,7 @@ std::optional<Value> convert(const Key& key, const toml::node& node) {
       if (const auto value = whole(node)) return *value;
       return std::nullopt;
     case ValueType::real:
-      if (const auto* value = node.as_floating_point()) return value->get();
-      if (const auto* value = node.as_integer()) return static_cast<double>(value->get());
+      if (const auto value = real(node)) return *value;
       return std::nullopt;
     case ValueType::text:
       if (const auto* value = node.as_string()) return value->get();
@@ -106,6 +111,30 @@ std::optional<Value> convert(const Key& key, const toml::node& node) {
         values.push_back(*value);
       }
       return values;
+    }
+    case ValueType::texts: {
+      const auto* array = node.as_array();
+      if (!array) return std::nullopt;
+      std::vector<std::string> texts;
+      for (const auto& element : *array) {
+        if (!element.is_string()) return std::nullopt;
+        texts.push_back(element.as_string()->get());
+      }
+      return texts;
+    }
+    case ValueType::schedule: {
+      if (const auto value = real(node)) return Schedule{{0.0, *value}};
+      const auto* array = node.as_array();
+      if (!array) return std::nullopt;
+      Schedule points;
+      for (const auto& element : *array) {
+        const auto* pair = element.as_array();
+        if (!pair || pair->size() != 2) return std::nullopt;
+        const auto time = real(*pair->get(0)), number = real(*pair->get(1));
+        if (!time || !number) return std::nullopt;
+        points.push_back({*time, *number});
+      }
+      return points;
     }
   }
   return std::nullopt;
@@ -132,6 +161,17 @@ bool is_admitted(const Key& key, const Value& value) {
       return (v.empty() || v.size() == 3) && std::all_of(v.begin(), v.end(), [&](std::int64_t i) {
                return key.bounds.contains(static_cast<double>(i));
              });
+    }
+    case ValueType::texts:
+      return true;
+    case ValueType::schedule: {
+      double last = -1;
+      for (const auto& [time, number] : std::get<Schedule>(value)) {
+        const bool rises = std::isfinite(time) && time >= 0 && time > last;
+        if (!rises || !std::isfinite(number) || !key.bounds.contains(number)) return false;
+        last = time;
+      }
+      return last >= 0;
     }
   }
   return false;

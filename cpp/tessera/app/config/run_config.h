@@ -8,15 +8,19 @@
 #include <string_view>
 #include <vector>
 
+#include "tessera/app/select/selections.h"
 #include "tessera/md/constraint/groups.h"
 #include "tessera/md/integrate/coupling/settings.h"
 #include "tessera/md/pair/functions.h"
+#include "tessera/md/restraint/settings.h"
 
 namespace tessera::app {
 
 // A choice is an enumeration with its names in their order; those of the interactions are the engine's own.
 using md::constraint::ConstraintMode;
 using md::pair::Electrostatics, md::pair::LjModifier, md::pair::PairFunction, md::pair::Precision;
+
+using md::restraint::RestraintAxes, md::restraint::RestraintKind;
 
 using md::integrate::Barostat, md::integrate::PressureCoupling, md::integrate::Thermostat;
 
@@ -36,6 +40,9 @@ constexpr const auto& names_of(TrajectoryFormat) { return trajectory_format_name
 enum class Progress { automatic, line, log, none };
 inline constexpr std::array<std::string_view, 4> progress_names = {"auto", "line", "log", "none"};
 constexpr const auto& names_of(Progress) { return progress_names; }
+
+/// Points in time, ps, each with a number; numbers between two points lie on the line between them.
+using Schedule = std::vector<std::array<double, 2>>;
 
 struct InputConfig {
   std::string system;  // path, already relative to the working directory
@@ -79,6 +86,7 @@ struct DynamicsConfig {
   std::int64_t com_removal_every = 100;
   double hydrogen_mass = 0;  // amu; 0: as the system file has it
   std::int64_t mesh_every = 1;
+  std::string fixed;  // a selection; empty: no atom
   // Baths: used with ensemble = "nvt" or "npt".
   Thermostat thermostat = Thermostat::bussi;
   double tau_t = 1.0;  // ps
@@ -89,6 +97,17 @@ struct DynamicsConfig {
   double compressibility = 4.5e-5;  // 1/bar
   double surface_tension = 0.0;     // bar nm
   std::int64_t coupling_every = 10;
+};
+
+struct RestraintConfig {
+  RestraintKind kind = RestraintKind::position;
+  Schedule k = {{0, 1}};  // kcal/mol/Å², kcal/mol/rad²
+  std::string select;     // of positions: a selection
+  std::string reference;  // path, already relative to the working directory; empty: where the run starts
+  RestraintAxes axes = RestraintAxes::xyz;
+  std::vector<std::string> groups;  // of the other kinds: selections
+  Schedule target = {{0, 0}};       // Å, degrees
+  double flat = 0;                  // Å, degrees
 };
 
 struct OutputConfig {
@@ -121,8 +140,11 @@ struct RunConfig {
   PmeConfig pme;
   FftConfig fft;
   DynamicsConfig dynamics;
+  std::vector<RestraintConfig> restraints;
   OutputConfig output;
   ParallelConfig parallel;
+
+  Selections selections;  // what the selections of MDAnalysis in the run file come to
 };
 
 }  // namespace tessera::app

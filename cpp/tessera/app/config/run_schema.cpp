@@ -15,6 +15,7 @@ bool has_noise(const RunConfig& config) {
   return (has_thermostat(config) && (thermostat == Thermostat::bussi || thermostat == Thermostat::langevin)) ||
          (has_barostat(config) && config.dynamics.barostat == Barostat::c_rescale);
 }
+bool has_fixed_atoms(const RunConfig& config) { return !config.dynamics.fixed.empty(); }
 bool has_mesh(const RunConfig& config) { return config.interactions.electrostatics == Electrostatics::pme; }
 
 Schema make_run_schema() {
@@ -154,6 +155,14 @@ Schema make_run_schema() {
       .decides_bits()
       .used_where(has_mesh);
   dynamics
+      .key("fixed", &DynamicsConfig::fixed,
+           "atoms that do not move: a selection of MDAnalysis, \"index 0:99\" (ids, from 0) or \"bynum 1:100\" (from "
+           "1); "
+           "\"\": none")
+      .selects_atoms()
+      .decides_bits()
+      .used_where(has_fixed_atoms);
+  dynamics
       .key("thermostat", &DynamicsConfig::thermostat,
            "heat bath of nvt and npt; bussi: stochastic velocity rescaling; berendsen samples no ensemble")
       .decides_bits()
@@ -199,6 +208,48 @@ Schema make_run_schema() {
       .range(1, 10000)
       .decides_bits()
       .used_where(has_thermostat);
+
+  auto restraint = add_repeated_section(schema, "restraint",
+                                        "A potential that holds atoms, or a quantity that groups of atoms have; its "
+                                        "energy is the term restraint.",
+                                        &RunConfig::restraints);
+  restraint
+      .key("kind", &RestraintConfig::kind,
+           "what is held: each atom of select at its reference, or the distance, angle or dihedral of the centres of "
+           "mass of groups")
+      .must_be_given("\"position\"")
+      .decides_bits();
+  restraint
+      .key("k", &RestraintConfig::k,
+           "in E = k·d², without a factor ½; d is the distance from the reference or the difference from target")
+      .unit("kcal/mol/Å² or kcal/mol/rad²")
+      .range(0, 1e6)
+      .must_be_given("1.0")
+      .decides_bits();
+  restraint.key("select", &RestraintConfig::select, "kind = \"position\": the atoms, a selection as in dynamics.fixed")
+      .selects_atoms()
+      .decides_bits();
+  restraint
+      .key("reference", &RestraintConfig::reference,
+           "kind = \"position\": a system file, or with tessera run any file of coordinates, with the "
+           "places, which keep their fractions of the box when it changes; "
+           "\"\": where the run starts")
+      .path_or_none()
+      .decides_start();
+  restraint.key("axes", &RestraintConfig::axes, "kind = \"position\": the components that are held").decides_bits();
+  restraint
+      .key("groups", &RestraintConfig::groups,
+           "other kinds: two, three or four selections, each of one atom or of a group smaller than half the box")
+      .selects_atoms()
+      .decides_bits();
+  restraint.key("target", &RestraintConfig::target, "other kinds: the distance, angle or dihedral without force")
+      .unit("Å or degrees")
+      .range(-360, 1e6)
+      .decides_bits();
+  restraint.key("flat", &RestraintConfig::flat, "no force where d is less than this; beyond it, E = k·(d − flat)²")
+      .unit("Å or degrees")
+      .range(0, 1e6)
+      .decides_bits();
 
   auto output = add_section(schema, "output", "What is written, and how often.", &RunConfig::output);
   output.key("folder", &OutputConfig::folder, "where everything that the run writes goes").path();

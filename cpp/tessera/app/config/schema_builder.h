@@ -45,6 +45,8 @@ class KeyBuilder {
   KeyBuilder one_of(std::vector<std::string> names) { return key_.allowed = std::move(names), *this; }
   KeyBuilder path() { return key_.is_path = true, *this; }
   KeyBuilder path_or_none() { return key_.is_path = key_.may_be_empty = true, *this; }
+  /// A selection of atoms, or a list of them; "" selects none.
+  KeyBuilder selects_atoms() { return key_.selects_atoms = true, *this; }
   /// Without a default.
   KeyBuilder must_be_given(const char* example) { return key_.example = example, *this; }
   KeyBuilder decides_bits() { return key_.decides = Decides::bits, *this; }
@@ -83,7 +85,8 @@ class SectionBuilder {
   SectionBuilder(Schema& schema, std::size_t section, Access access)
       : schema_(schema), section_(section), access_(access) {}
 
-  /// A bool, integer, real, text, list of integers or choice; "auto" too where the member is optional.
+  /// A bool, integer, real, text, list of integers or of texts, schedule or choice; "auto" too where the member is
+  /// optional.
   template <class Field>
   KeyBuilder key(const char* name, Field Record::*field, const char* documentation) {
     using Type = Held<Field>;
@@ -101,6 +104,10 @@ class SectionBuilder {
       key.type = ValueType::real;
     else if constexpr (std::is_same_v<Type, std::vector<std::int64_t>>)
       key.type = ValueType::integers;
+    else if constexpr (std::is_same_v<Type, std::vector<std::string>>)
+      key.type = ValueType::texts;
+    else if constexpr (std::is_same_v<Type, Schedule>)
+      key.type = ValueType::schedule;
     else
       key.type = ValueType::text;
     if constexpr (std::is_enum_v<Type>) {

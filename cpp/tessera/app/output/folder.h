@@ -11,7 +11,7 @@ namespace tessera::app {
 /// Everything that a run writes, by its name in output.folder.
 inline constexpr std::string_view files_of_a_run[] = {
     "energy.csv",          "trajectory.dcd",          "trajectory.h5md", "trajectory.xtc", "checkpoint.tck",
-    "checkpoint.next.tck", "checkpoint.previous.tck", "report.json",     "settings.toml"};
+    "checkpoint.next.tck", "checkpoint.previous.tck", "report.json",     "settings.toml",  "selections.json"};
 
 /// Only the root rank has one.
 class OutputFolder {

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <cstring>
 #include <filesystem>
@@ -141,9 +142,7 @@ nlohmann::json settings_that_decide(Decides what, const RunConfig& config) {
     for (std::size_t row = 0; row < section.n_rows(config); ++row)
       for (const auto& key : section.keys) {
         if (key.decides_with(config) != what || (key.has_effect && !key.has_effect(config))) continue;
-        const auto name =
-            section.is_repeated() ? fmt::format("{}.{}.{}", section.name, row, key.name) : key.full_name();
-        std::visit([&](const auto& value) { settings[name] = value; }, key.load(config, row));
+        std::visit([&](const auto& value) { settings[section.name_of(row, key)] = value; }, key.load(config, row));
       }
   return settings;
 }
@@ -156,13 +155,31 @@ nlohmann::json bit_settings(const RunConfig& config, const md::EngineSettings& s
   effective.parallel.buffer = settings.buffer;  // as wide as the cells allow; in_effect() keeps what was asked for
   auto json = settings_that_decide(Decides::bits, effective);
   json[system_key] = fingerprint;
+  const auto sums = config.selections.checksums();
+  for (const auto& [key, text, decides_bits] : selections_of(config))
+    if (const auto sum = sums.find(text); decides_bits && sum != sums.end())
+      json[fmt::format("atoms of {}", json_text(text))] = sum->second;
   return json;
 }
 
 nlohmann::json start_settings(const RunConfig& config) { return settings_that_decide(Decides::start, config); }
 
+namespace {
+
+/// "section.0.key".
+bool is_of_record(const std::string& key) {
+  const auto dot = key.find('.');
+  return dot != std::string::npos && dot + 1 < key.size() && std::isdigit(static_cast<unsigned char>(key[dot + 1]));
+}
+
+}  // namespace
+
 std::string describe_differences(const nlohmann::json& checkpoint, const nlohmann::json& run) {
   std::string direct, derived;
+  // A record of a repeated section that the run does not have any more.
+  for (const auto& [key, value] : checkpoint.items())
+    if (is_of_record(key) && !run.contains(key))
+      direct += fmt::format("{}{} was {}, is missing", direct.empty() ? "" : "; ", key, value.dump());
   for (const auto& [key, value] : run.items()) {
     const auto before = checkpoint.value(key, nlohmann::json());
     if (before == value) continue;
@@ -172,7 +189,7 @@ std::string describe_differences(const nlohmann::json& checkpoint, const nlohman
       continue;
     }
     // A key that the checkpoint lacks had no effect in its run.
-    auto& text = before.is_null() || key == "pme.alpha" || key == "pme.grid" ? derived : direct;
+    auto& text = (before.is_null() && !is_of_record(key)) || key == "pme.alpha" || key == "pme.grid" ? derived : direct;
     text += fmt::format("{}{} was {}, is {}", text.empty() ? "" : "; ", key, before.dump(), value.dump());
   }
   return direct.empty() ? derived : direct;  // α and mesh follow from the others

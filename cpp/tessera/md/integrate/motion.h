@@ -25,7 +25,7 @@ class Motion {
   Motion(const EngineSettings& settings, State& state, const domain::Domain& domain, const Topology& topology,
          Forces& forces, std::int64_t degrees_of_freedom, const comm::Communicator& comm, ThreadPool& threads);
 
-  /// Updates the masses by slot after a search.
+  /// Updates the masses by slot after a search, and stops fixed atoms.
   void rebuild();
 
   double timestep() const { return settings_.timestep; }  // ps
@@ -95,6 +95,8 @@ class Motion {
   template <class Half>
   Failure run_half_step(double kick, double drift, const std::vector<std::int64_t>& force, Half&& half);
   void undo_drift(double drift);
+  /// Tells whether a slot holds an atom that is not fixed.
+  bool moves(std::int64_t slot) const { return inverse_mass_[static_cast<std::size_t>(slot)] != 0; }
 
   const EngineSettings& settings_;
   State& state_;
@@ -105,7 +107,7 @@ class Motion {
   ThreadPool& threads_;
   std::int64_t degrees_of_freedom_;
   double total_mass_ = 0;             // of the system, amu
-  std::vector<double> inverse_mass_;  // by owned slot, amu⁻¹; padding 0
+  std::vector<double> inverse_mass_;  // by owned slot, amu⁻¹; padding and fixed atoms 0
   Energies energies_;
   std::array<double, 6> scaling_virial_{};
 };

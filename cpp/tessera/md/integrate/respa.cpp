@@ -10,7 +10,7 @@ class Respa final : public Integrator {
  public:
   explicit Respa(const EngineSettings& settings)
       : mesh_every_(settings.mesh_every),
-        com_removal_every_(settings.com_removal_every),
+        com_removal_every_(settings.fixed.empty() ? settings.com_removal_every : 0),
         couplings_(settings.coupling) {}
 
   Failure before_forces(Motion& motion) override {

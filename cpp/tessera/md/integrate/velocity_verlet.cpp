@@ -9,7 +9,7 @@ namespace {
 class VelocityVerlet final : public Integrator {
  public:
   explicit VelocityVerlet(const EngineSettings& settings)
-      : com_removal_every_(settings.com_removal_every), couplings_(settings.coupling) {}
+      : com_removal_every_(settings.fixed.empty() ? settings.com_removal_every : 0), couplings_(settings.coupling) {}
 
   Failure before_forces(Motion& motion) override {
     couplings_.before_step(motion);
