@@ -6,6 +6,7 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
@@ -113,15 +114,19 @@ class Hook final : public app::Observer {
   Call function_;
 };
 
-/// Python's signals (Ctrl-C) on any rank end the step.
+/// Raises what Python's handlers of signals (Ctrl-C) raise, on any rank.
+void check_signals(const comm::Communicator& comm) {
+  call_on_all(comm, [] {
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+  });
+}
+
+/// Python's signals on any rank end the step.
 class Interruption final : public app::Observer {
  public:
   void after_step(app::Simulation& simulation) override {
     constexpr std::int64_t ask_every = 5;
-    if (!app::is_due(simulation.current_step(), ask_every)) return;
-    call_on_all(simulation.comm(), [] {
-      if (PyErr_CheckSignals() != 0) throw nb::python_error();
-    });
+    if (app::is_due(simulation.current_step(), ask_every)) check_signals(simulation.comm());
   }
 };
 
@@ -203,6 +208,26 @@ class Session {
 
   void step(std::int64_t n) {
     advance([&] { simulation_->step(n); });
+  }
+
+  /// Returns energy, greatest force, steps and how it ended. Python's signals end it at the lowest energy found.
+  std::tuple<double, double, std::int64_t, std::string> minimize(double max_force, std::int64_t max_steps) {
+    md::minimize::Result result;
+    std::exception_ptr raised;
+    advance([&] {
+      result = simulation_->minimize({max_force, max_steps}, [&](const md::minimize::Progress& progress) {
+        constexpr std::int64_t ask_every = 5;
+        if (!app::is_due(progress.steps, ask_every)) return false;
+        try {
+          check_signals(comm_);
+        } catch (...) {
+          raised = std::current_exception();
+        }
+        return raised != nullptr;
+      });
+    });
+    if (raised) std::rethrow_exception(raised);
+    return {result.energy, result.max_force, result.steps, std::string(name_of(result.ending))};
   }
 
   /// To dynamics.steps; with the output files of a run where `writes`.
@@ -438,6 +463,7 @@ NB_MODULE(TESSERA_MD_MODULE, module) {
            "image"_a, "selections"_a, "fortran_handle"_a.none(), "threads"_a, Release())
       .def("step", &Session::step, Release())
       .def("run", &Session::run, Release())
+      .def("minimize", &Session::minimize, Release())
       .def("save", &Session::save, Release())
       .def("restore", &Session::restore, Release())
       .def("agree", &Session::agree, Release())

@@ -19,6 +19,7 @@ import threading
 import warnings
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
     from tessera.system import System
 
-__all__ = ["Atoms", "Energies", "Share", "Simulation"]
+__all__ = ["Atoms", "Energies", "Minimization", "Share", "Simulation"]
 
 FloatArray = NDArray[np.float64]
 Settings = Mapping[str, Mapping[str, Any] | Sequence[Mapping[str, Any]]]
@@ -103,6 +104,17 @@ class Atoms:
         return np.asarray(given - np.rint(given @ np.linalg.inv(self.box)) @ self.box)
 
 
+@dataclass(frozen=True)
+class Minimization:
+    """How a minimisation ended. `max_force` is the greatest force on an atom, without its part along constraints."""
+
+    energy: float  # kcal/mol, potential
+    max_force: float  # kcal/mol/Å
+    steps: int
+    converged: bool
+    ending: str  # "converged", "out of steps" or "no lower energy found"
+
+
 class Simulation:
     """A system under way.
 
@@ -162,6 +174,22 @@ class Simulation:
         after `restore` from that folder, its files go on."""
         with self._alone("run"):
             self._advance(self._native.run, self._writes)
+
+    def minimize(self, max_force: float = 10.0, max_steps: int = 5000) -> Minimization:
+        """Move the atoms to a lower potential energy, until the force on every atom is below `max_force`
+        (kcal/mol/Å), in at most so many steps. Constraints are kept, velocities lose what is along them, and neither
+        step number nor time changes. Raises `InputError`."""
+        with self._alone("minimize"):
+            problem = ""
+            if not (max_force > 0 and math.isfinite(max_force)):
+                problem = f"max_force is {max_force}, expected a positive number of kcal/mol/Å"
+            elif max_steps < 0:
+                problem = f"{max_steps} steps, expected 0 or more"
+            self._native.agree(problem)
+            result: list[Any] = []
+            self._advance(lambda: result.extend(self._native.minimize(max_force, max_steps)))
+            energy, force, steps, ending = result
+        return Minimization(energy, force, steps, ending == "converged", ending)
 
     def add_hook(
         self, function: Callable[[Simulation], object], every: int = 1, energies: bool = False

@@ -230,6 +230,42 @@ def test_wrong_arguments(water: Path, tmp_path: Path) -> None:
         sim.step(-1)
 
 
+def test_minimisation(water: Path) -> None:
+    sim = tessera.Simulation(water, SHORT)
+    before = sim.energies["potential"]
+    partly = sim.minimize(max_force=1, max_steps=6)
+    assert not partly.converged and partly.steps == 6 and partly.ending == "out of steps"
+    result = sim.minimize(max_force=1)
+    assert result.converged and result.ending == "converged" and result.max_force <= 1
+    assert sim.energies["potential"] == result.energy < partly.energy < before
+    assert sim.step_number == 0 and sim.energies["kinetic"] > 0
+    other = tessera.Simulation(water, SHORT, threads=2)
+    other.minimize(max_force=1, max_steps=6)
+    other.minimize(max_force=1)
+    assert other.state_hash == sim.state_hash
+    sim.step(2)
+    with pytest.raises(tessera.InputError, match="max_force is 0"):
+        sim.minimize(max_force=0)
+    with pytest.raises(tessera.InputError, match="-1 steps, expected 0 or more"):
+        sim.minimize(max_steps=-1)
+
+
+def test_minimisation_with_a_force_of_python(water: Path) -> None:
+    """A spring pulls an atom; at the minimum it is balanced, and the energy has its term."""
+    sim = tessera.Simulation(water, SHORT)
+    target = sim.positions[3] + [0.5, 0, 0]
+
+    def pull(atoms: Any) -> tuple[Any, float]:
+        away = atoms.nearest_image(atoms.positions - target)
+        return -200 * away, float(100 * (away**2).sum())
+
+    sim.add_force(pull, atoms=[3])
+    assert sim.energies["external"] == pytest.approx(25)
+    result = sim.minimize(max_force=1)
+    assert result.converged
+    assert 0 < sim.energies["external"] < 5
+
+
 def test_a_blow_up_is_an_exception(water: Path) -> None:
     with pytest.raises(tessera.RunError, match="the run has blown up"):
         tessera.Simulation(water, with_dynamics(timestep=20.0)).step(50)

@@ -11,6 +11,7 @@
 #include "tessera/app/config/schema.h"
 #include "tessera/app/energy.h"
 #include "tessera/app/explain.h"
+#include "tessera/app/minimize.h"
 #include "tessera/app/stages/run_file.h"
 #include "tessera/base/error.h"
 #include "tessera/comm/communicator.h"
@@ -43,6 +44,7 @@ int run_command(int argc, char** argv, const comm::Communicator& comm) {
        schema = false;
   double max_hours = 0;
   EnergyRequest energy;
+  MinimizeRequest minimization;
   ExplainRequest explain_request;
   app.add_option("run_file", run_file, "what to run (TOML; see --print-defaults)");
   app.add_flag("--version", version, "print the version and stop");
@@ -51,6 +53,11 @@ int run_command(int argc, char** argv, const comm::Communicator& comm) {
   app.add_option("--energy", energy.system, "energies of a system file's configuration");
   app.add_flag("--json", energy.json, "print JSON");
   app.add_option("--forces", energy.forces, "with --energy: write forces (n,3) kcal/mol/Å to this NumPy file");
+  app.add_option("--minimize", minimization.system, "minimise the energy of a system file's configuration");
+  app.add_option("--positions", minimization.positions,
+                 "with --minimize: write positions (n,3), in units of 2^-32 of the box, to this NumPy file");
+  app.add_option("--max-force", minimization.settings.max_force, "with --minimize: stop below it, kcal/mol/Å");
+  app.add_option("--steps", minimization.settings.max_steps, "with --minimize: stop after so many steps");
   app.add_option("--set", energy.overrides, "section.key=value over the run file's")->take_all();
   app.add_option("-t,--threads", energy.threads, "threads a rank")->check(CLI::Range(1, 4096));
   app.add_flag("--restart", restart, "continue from the newest checkpoint of output.folder");
@@ -87,6 +94,11 @@ int run_command(int argc, char** argv, const comm::Communicator& comm) {
     print_on_root(comm, schema_to_json().dump(2) + "\n");
   } else if (!energy.system.empty()) {
     print_on_root(comm, compute_energy(energy, comm));
+  } else if (!minimization.system.empty()) {
+    minimization.overrides = energy.overrides;
+    minimization.json = energy.json;
+    minimization.threads = energy.threads;
+    return minimize(minimization, comm);
   } else if (!explain_request.run_file.empty()) {
     if (comm.size() > 1) throw InputError("--explain plans for any --ranks on one: start it without mpirun");
     explain_request.overrides = energy.overrides;

@@ -12,6 +12,7 @@
 #include "tessera/app/restart/checkpoint.h"
 #include "tessera/app/system/system_file.h"
 #include "tessera/md/engine.h"
+#include "tessera/md/minimize/minimize.h"
 
 namespace tessera::app {
 
@@ -36,6 +37,9 @@ class Simulation {
   void set_box(const Box& box);
   /// Takes the place of all external forces. They belong to no checkpoint.
   void set_external_forces(md::external::ExternalForces forces);
+
+  /// Minimises the potential energy; no step passes (md/minimize/minimize.h). Throws InputError, RunError.
+  md::minimize::Result minimize(const md::minimize::Settings& settings, const md::minimize::Watch& watch = {});
 
   /// From now on the observer is told of every step, after those that came before it.
   void attach(Observer& observer) { observers_.push_back(&observer); }

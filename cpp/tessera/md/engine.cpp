@@ -204,13 +204,15 @@ bool Engine::must_search() {
 void Engine::constrain_start() {
   comm::agree_on_input(comm_, layout_->motion.constrain_positions());
   search();
-  report(layout_->motion.kick_and_project(0, false));
+  project_velocities();
 }
+
+void Engine::project_velocities() { report(layout_->motion.kick_and_project(0, false)); }
 
 void Engine::generate_velocities(double temperature, std::uint64_t seed) {
   auto& motion = layout_->motion;
   motion.draw_velocities(temperature, seed);
-  report(motion.kick_and_project(0, false));
+  project_velocities();
   motion.remove_centre_of_mass_motion();
   // Exactly the temperature asked for, whatever the draw.
   const double kinetic = from_fixed(comm::all_reduce_sum(comm_, motion.kinetic_energy()), energy_unit);

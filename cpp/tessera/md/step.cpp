@@ -29,6 +29,13 @@ void Engine::step(bool with_energies) {
   if (sums == StepSums::virial) timers_.time(Phase::energies, [&] { sum_step(); });
 }
 
+void Engine::displace(const std::function<void(State&)>& move) {
+  work(Phase::first_half, [&] { move(state_); });
+  follow_atoms(StepSums::energies, all_groups);
+  add_forces(check_[needs_list] != 0);
+  timers_.time(Phase::energies, [&] { sum_energies(); });
+}
+
 /// Brings halo atoms to where their owners have moved them, and all atoms to their cells where a search is due. While
 /// ranks hear of each other's positions, it adds the forces of the pairs that need none of them.
 void Engine::follow_atoms(StepSums sums, GroupSet due) {

@@ -182,7 +182,7 @@ std::string Motion::constrain_positions() {
     const auto before = places(atoms, state_.box, state_.position);
     auto after = before;
     if (!atoms.correct_positions(before, after, settings_.constraint_tolerance) && problem.empty())
-      problem = fmt::format("{} {} to be constrained; minimise the structure first",
+      problem = fmt::format("{} {} to be constrained; `tessera minimize` mends that",
                             domain_.system().describe(state_.id[at(atoms.slots[0])]), atoms.too_far);
     for (std::size_t k = 0; k < atoms.slots.size(); ++k) {
       auto& position = state_.position[at(atoms.slots[k])];
