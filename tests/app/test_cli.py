@@ -108,7 +108,7 @@ def test_bare_tessera_helps() -> None:
     ("word", "answer"),
     [
         ("minimise", "`minimize` lowers the energy of a structure"),
-        ("equilibrate", "a run file with stages"),
+        ("equilibrate", "`run` takes a run file with stages"),
         ("mdrun", "`run` is what starts a simulation"),
         ("replicat", "did you mean replicate?"),
         ("frobnicate", "the commands are prepare, make,"),
