@@ -186,7 +186,7 @@ class Session {
       const app::SystemSource source(config_.input.system, std::as_bytes(std::span(image.data(), image.size())));
       system_ = app::read_run_system(source, config_);
       settings_ = app::plan_settings(config_, system_);
-      app::Trajectory::check(config_.output, system_);
+      app::Trajectory::check(config_, system_);
       threads_.emplace(threads > 0 ? threads : static_cast<int>(config_.parallel.threads));
       block = app::read_coordinates(source, comm_.rank(), comm_.size());
       app::add_references(block, config_, settings_, system_);

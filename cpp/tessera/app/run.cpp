@@ -67,7 +67,7 @@ Input read_input(const RunRequest& request, const comm::Communicator& comm) {
     const auto& config = input.config;
     input.system = read_run_system(config.input.system, config);
     input.settings = plan_settings(config, input.system);
-    Trajectory::check(config.output, input.system);
+    Trajectory::check(config, input.system);
     if (request.tune && request.restart)
       throw InputError("--tune chooses before step 1, and --restart goes on as the run was begun: leave one out");
     if (request.tune && config.parallel.pair_scheme != "auto")

@@ -45,7 +45,7 @@ TEST(Config, KeysAreUniqueAndDocumented) {
       EXPECT_FALSE(key.documentation.empty()) << key.full_name();
     }
   }
-  EXPECT_EQ(names.size(), 64U);
+  EXPECT_EQ(names.size(), 65U);
 }
 
 TEST(Config, DefaultsAreAdmittedAndComeBackFromToml) {
