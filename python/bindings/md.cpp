@@ -31,6 +31,7 @@
 #include "tessera/app/on_root.h"
 #include "tessera/app/output/energy_columns.h"
 #include "tessera/app/restart/resume.h"
+#include "tessera/app/restart/start.h"
 #include "tessera/app/run_outputs.h"
 #include "tessera/app/simulation.h"
 #include "tessera/app/system/references.h"
@@ -179,17 +180,19 @@ class Session {
           std::optional<int> fortran_handle, int threads)
       : comm_(fortran_handle ? comm::Communicator::duplicate_of(*fortran_handle) : comm::Communicator::world()) {
     std::string problem;
-    app::CoordinateBlock block;
+    app::RunStart start;
     try {
       config_ = app::parse_run_text(settings, "settings", "");
       if (!selections.empty()) config_.selections = app::Selections::parse(selections, "selections");
       const app::SystemSource source(config_.input.system, std::as_bytes(std::span(image.data(), image.size())));
       system_ = app::read_run_system(source, config_);
+      box_of_system_ = system_.box;
+      app::take_box_of_start(system_, config_);
       settings_ = app::plan_settings(config_, system_);
       app::Trajectory::check(config_, system_);
       threads_.emplace(threads > 0 ? threads : static_cast<int>(config_.parallel.threads));
-      block = app::read_coordinates(source, comm_.rank(), comm_.size());
-      app::add_references(block, config_, settings_, system_);
+      start = app::read_start(source, config_, system_, comm_.rank(), comm_.size());
+      app::add_references(start.block, config_, settings_, system_);
     } catch (const InputError& error) {
       problem = error.what();
     } catch (const std::system_error& error) {
@@ -199,7 +202,7 @@ class Session {
     check_same(settings + selections);
     history_.emplace(config_.output.energy_every);
     make_simulation();
-    simulation_->start(std::move(block));
+    simulation_->start(std::move(start.block), std::move(start.origin));
     history_->record(*simulation_);
   }
 
@@ -282,7 +285,18 @@ class Session {
   /// Returns what there is to say, on the root.
   std::string restore(const std::string& folder) {
     std::string note;
-    auto checkpoint = app::resume(folder, config_, system_, comm_, settings_, note);
+    const auto box_before = system_.box;
+    system_.box = box_of_system_;
+    app::take_box_of_restart(system_, folder);
+    app::Checkpoint checkpoint;
+    try {
+      auto settings = app::plan_settings(config_, system_);
+      checkpoint = app::resume(folder, config_, system_, comm_, settings, note);
+      settings_ = std::move(settings);
+    } catch (const InputError&) {
+      system_.box = box_before;
+      throw;
+    }
     make_simulation();
     simulation_->start(checkpoint);
     use_forces();
@@ -396,6 +410,7 @@ class Session {
   comm::Communicator comm_;
   app::RunConfig config_;
   model::System system_;
+  Box box_of_system_;  // that of its file
   md::EngineSettings settings_;
   std::optional<ThreadPool> threads_;
   std::optional<app::Simulation> simulation_;

@@ -121,20 +121,21 @@ class Simulation:
     `system`: the path of a system file, or a `tessera.system.System`. `settings`: sections of a run file, as in
     `{"dynamics": {"timestep": 2.0}}`, with its keys, units and defaults; a section that may stand several times is a
     list, as in `{"restraint": [{"kind": "position", "select": "protein", "k": 1.0}]}`. Paths are relative to the
-    working directory.
-    `comm`: an mpi4py communicator; None: this process alone. `threads` of each rank work on it. Raises `InputError`.
+    working directory. `comm`: an mpi4py communicator; None: this process alone. `threads` of each rank work on it.
+    `start`: a run's folder or a checkpoint, from whose end it starts with these settings, as input.start of a run file;
+    None: from the coordinates of the system. Raises `InputError`.
     """
 
     def __init__(
         self, system: str | os.PathLike[str] | System, settings: Settings | None = None, comm: Any = None,
-        threads: int = 1,
+        threads: int = 1, start: str | os.PathLike[str] | None = None,
     ) -> None:  # fmt: skip
         if comm is not None and not flavours.is_communicator(comm):
             raise InputError(f"comm is {comm!r}; expected an mpi4py communicator of one group, or None")
         module = flavours.module_of("md", comm)
         problem, text, image, selections = "", "", b"", ""
         try:
-            text, image = _input(system, settings or {})
+            text, image = _input(system, settings or {}, start)
             selections = _selections(system, module.list_selections(text))
             if not 1 <= threads <= 4096:
                 raise InputError(f"threads is {threads}, expected a whole number from 1 to 4096")
@@ -423,7 +424,7 @@ def _checked_force(function: Callable[[Atoms], Any], atoms: Atoms) -> tuple[Floa
     return forces, energy, virial
 
 
-def _input(system: Any, settings: Settings) -> tuple[str, bytes]:
+def _input(system: Any, settings: Settings, start: str | os.PathLike[str] | None) -> tuple[str, bytes]:
     """The text of a run file, and the image of a system that is no file."""
     from tessera.system import System, SystemFileError, image
 
@@ -445,6 +446,8 @@ def _input(system: Any, settings: Settings) -> tuple[str, bytes]:
         name = os.fspath(system)
     if isinstance(inputs, dict):
         inputs["system"] = name
+        if start is not None:
+            inputs["start"] = os.fspath(start)
     return _toml(sections), data
 
 

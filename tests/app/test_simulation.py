@@ -119,6 +119,27 @@ def test_checkpoints(water: Path, tmp_path: Path) -> None:
         sim.save(tmp_path / "nowhere")
 
 
+def test_a_start_from_another_run(runs: Runs, water: Path, tmp_path: Path) -> None:  # noqa: F811
+    """A new simulation has the bits of `tessera run` with input.start; a checkpoint of it goes on in its box."""
+    npt = {"ensemble": "npt", "coupling_every": 5, "tau_p": 0.2}
+    first = tessera.Simulation(water, {**with_dynamics(**npt), "output": {"folder": str(tmp_path / "npt")}})
+    first.run()
+    sim = tessera.Simulation(water, with_dynamics(timestep=1.0, steps=8), start=tmp_path / "npt")
+    assert (sim.step_number, sim.time) == (0, 0.0)
+    assert np.array_equal(sim.box, first.box)
+    sim.step(5)
+    sim.save(tmp_path)
+    sim.step(3)
+    settings = {**SAME_RUN, "dynamics.timestep": 1.0, "dynamics.steps": 8, "input.start": str(tmp_path / "npt")}
+    assert sim.state_hash == runs.hash_of_one_rank(water, settings)
+    again = tessera.Simulation(water, with_dynamics(timestep=1.0, steps=8))
+    again.restore(tmp_path)
+    again.step(3)
+    assert again.state_hash == sim.state_hash
+    with pytest.raises(tessera.InputError, match=r"input\.start: there is no"):
+        tessera.Simulation(water, SHORT, start=tmp_path / "nowhere")
+
+
 def test_hooks(water: Path) -> None:
     sim = tessera.Simulation(water, SHORT)
     seen: list[tuple[int, float]] = []

@@ -22,7 +22,7 @@ std::string explain(const ExplainRequest& request);
 
 /// Throws InputError where a run of this file on so many ranks would: before any coordinate is read, for launchers.
 void check_run(const std::string& run_file, const std::vector<std::string>& overrides, const std::string& selections,
-               int ranks);
+               bool is_restart, int ranks);
 
 /// Returns what `tessera run` must make ready, as JSON: the selections of a run file that the engine does not
 /// understand alone, and the files of references. Throws InputError.

@@ -12,7 +12,7 @@
 #include "tessera/app/energy.h"
 #include "tessera/app/explain.h"
 #include "tessera/app/minimize.h"
-#include "tessera/app/run.h"
+#include "tessera/app/stages/run_file.h"
 #include "tessera/base/error.h"
 #include "tessera/comm/communicator.h"
 #include "tessera/comm/job.h"
@@ -42,6 +42,7 @@ int run_command(int argc, char** argv, const comm::Communicator& comm) {
   std::string selections;
   bool restart = false, tune = false, check = false, lists_selections = false, version = false, defaults = false,
        schema = false;
+  double max_hours = 0;
   EnergyRequest energy;
   MinimizeRequest minimization;
   ExplainRequest explain_request;
@@ -60,6 +61,9 @@ int run_command(int argc, char** argv, const comm::Communicator& comm) {
   app.add_option("--set", energy.overrides, "section.key=value over the run file's")->take_all();
   app.add_option("-t,--threads", energy.threads, "threads a rank")->check(CLI::Range(1, 4096));
   app.add_flag("--restart", restart, "continue from the newest checkpoint of output.folder");
+  app.add_option("--max-hours", max_hours,
+                 "stop with a checkpoint before so many hours of wall-clock time have passed since the start")
+      ->check(CLI::Range(1e-9, 1e6));
   app.add_flag("--tune", tune,
                "before step 1, try pair schemes and splits of Ewald's sum, keep the fastest; recorded in checkpoints");
   app.add_option("--selections", selections, "what the selections in the run file come to, as tessera run writes it");
@@ -107,9 +111,9 @@ int run_command(int argc, char** argv, const comm::Communicator& comm) {
   } else if (lists_selections) {
     print_on_root(comm, list_selections(run_file, energy.overrides));
   } else if (check) {
-    check_run(run_file, energy.overrides, selections, explain_request.ranks);
+    check_run(run_file, energy.overrides, selections, restart, explain_request.ranks);
   } else {
-    return run({run_file, energy.overrides, restart, tune, selections, energy.threads}, comm);
+    return app::run_file({run_file, energy.overrides, restart, tune, selections, energy.threads, max_hours}, comm);
   }
   return 0;
 }

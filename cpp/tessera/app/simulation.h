@@ -23,9 +23,9 @@ class Simulation {
   Simulation(const model::System& system, const RunConfig& config, const md::EngineSettings& settings,
              const comm::Communicator& comm, ThreadPool& threads);
 
-  /// Begins at step 0 with these rows of the system's coordinates, and velocities as dynamics.velocities says. Throws
+  /// Begins at step 0 with these rows of coordinates (read_start), and velocities as dynamics.velocities says. Throws
   /// InputError.
-  void start(CoordinateBlock block);
+  void start(CoordinateBlock block, std::optional<Origin> origin = {});
   /// Goes on from a checkpoint, of which it takes the state.
   void start(Checkpoint& checkpoint);
 
@@ -89,7 +89,8 @@ class Simulation {
   bool is_stopped_ = false;
   std::int64_t first_step_ = 0;
   double seconds_ = 0;
-  nlohmann::json fingerprint_;  // of the system; on the root, once one is saved
+  std::optional<Origin> origin_;  // on the root
+  nlohmann::json fingerprint_;    // of the system; on the root, once one is saved
 };
 
 }  // namespace tessera::app

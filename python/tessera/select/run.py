@@ -42,8 +42,12 @@ def selection_arguments(
     missing = [(key, text) for key, text in wanted if text not in kept]
     others = {key: Path(path) for key, path in asked["references"].items() if Path(path).suffix != ".tsr"}
     place = folder or output
-    arguments = [word for key in others for word in ("--set", f"{key}={place / key}.tsr")]
-    if not missing and (restart or not others):
+    first = {path: key for key, path in reversed(others.items())}  # stages of a protocol may have the same reference
+    arguments = [word for key, path in others.items() for word in ("--set", f"{key}={place / first[path]}.tsr")]
+    to_write = {path: f"{place / key}.tsr" for path, key in first.items()}
+    if restart:
+        to_write = {path: target for path, target in to_write.items() if not Path(target).exists()}
+    if not missing and not to_write:
         return arguments
     from tessera.system import SystemFileError, read, write
 
@@ -54,9 +58,8 @@ def selection_arguments(
         if missing:
             write_text(place / NEXT_NAME, file_text(system.n_atoms, found))
             arguments += ["--selections", str(place / NEXT_NAME)]
-        if not restart:
-            for key, path in others.items():
-                write(with_coordinates(system, path), f"{place / key}.tsr")
+        for path, target in to_write.items():
+            write(with_coordinates(system, path), target)
     except (InputError, SystemFileError) as error:
         raise launch.LaunchError(str(error)) from None
     except OSError as error:

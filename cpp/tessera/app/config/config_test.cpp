@@ -45,7 +45,7 @@ TEST(Config, KeysAreUniqueAndDocumented) {
       EXPECT_FALSE(key.documentation.empty()) << key.full_name();
     }
   }
-  EXPECT_EQ(names.size(), 65U);
+  EXPECT_EQ(names.size(), 69U);
 }
 
 TEST(Config, DefaultsAreAdmittedAndComeBackFromToml) {
@@ -207,7 +207,7 @@ TEST(Config, SchemaAsJsonHoldsEveryKey) {
   ASSERT_EQ(json["sections"].size(), run_schema().sections.size());
   for (std::size_t i = 0; i < json["sections"].size(); ++i) {
     EXPECT_EQ(json["sections"][i]["keys"].size(), run_schema().sections[i].keys.size());
-    EXPECT_EQ(json["sections"][i]["repeated"], run_schema().sections[i].name == "restraint");
+    EXPECT_EQ(json["sections"][i]["repeated"], run_schema().sections[i].is_repeated());
   }
   EXPECT_EQ(json["sections"][1]["keys"][0]["unit"], "Å");
   EXPECT_EQ(json["sections"][4]["keys"][1]["default"], 2.0);
@@ -228,8 +228,8 @@ TEST(Config, SchedulesAndListsOfTexts) {
   const auto config = parse(head + "groups = [\"index 1\", \"name CA\"]\nk = [[0, 10], [5.5, 0]]\ntarget = 3\n");
   ASSERT_EQ(config.restraints.size(), 1U);
   const auto& restraint = config.restraints[0];
-  EXPECT_EQ(restraint.k, (Schedule{{0, 10}, {5.5, 0}}));
-  EXPECT_EQ(restraint.target, (Schedule{{0, 3}}));
+  EXPECT_EQ(restraint.k, TimeSchedule({{0, 10}, {5.5, 0}}));
+  EXPECT_EQ(restraint.target, TimeSchedule(3));
   EXPECT_EQ(restraint.groups, (std::vector<std::string>{"index 1", "name CA"}));
   EXPECT_EQ(to_json(parse_run_text(to_toml(config), "effective", "")), to_json(config));
   const auto selections = selections_of(config);

@@ -29,12 +29,6 @@ std::array<double, 3> mask_of(RestraintAxes axes) {
   return {held('x'), held('y'), held('z')};
 }
 
-md::restraint::Schedule scaled(const Schedule& points, double factor) {
-  md::restraint::Schedule schedule{points};
-  for (auto& point : schedule.points) point[1] *= factor;
-  return schedule;
-}
-
 std::string key_of(std::size_t row, const char* name) { return fmt::format("restraint.{}.{}", row, name); }
 
 void refuse_keys_of_others(const RestraintConfig& config, std::size_t row) {
@@ -60,7 +54,7 @@ RestraintSettings position_settings(const RestraintConfig& config, std::size_t r
     throw InputError(
         fmt::format("{} is missing: write which atoms are held, for example select = \"protein and not name H*\"",
                     key_of(row, "select")));
-  RestraintSettings settings{.kind = config.kind, .k = {config.k}, .flat = config.flat};
+  RestraintSettings settings{.kind = config.kind, .k = config.k, .flat = config.flat};
   settings.atoms = selections.find(config.select, key_of(row, "select"), system.n_atoms());
   settings.reference = config.reference.empty() ? "reference" : fmt::format("reference.{}", row);
   settings.axes = mask_of(config.axes);
@@ -76,12 +70,12 @@ RestraintSettings group_settings(const RestraintConfig& config, std::size_t row,
   const double unit = config.kind == RestraintKind::distance ? 1 : degree;
   const double least = config.kind == RestraintKind::dihedral ? -360 : 0;
   const double most = config.kind == RestraintKind::distance ? 1e6 : config.kind == RestraintKind::angle ? 180 : 360;
-  for (const auto& point : config.target)
+  for (const auto& point : config.target.points())
     if (point[1] < least || point[1] > most)
       throw InputError(fmt::format("{} is {}, expected {} to {} with kind = \"{}\"", key_of(row, "target"), point[1],
                                    least, most, name_of(config.kind)));
-  RestraintSettings settings{.kind = config.kind, .k = {config.k}, .flat = config.flat * unit};
-  settings.target = scaled(config.target, unit);
+  RestraintSettings settings{.kind = config.kind, .k = config.k, .flat = config.flat * unit};
+  settings.target = config.target.scaled(unit);
   for (const auto& text : config.groups) {
     if (text.empty()) throw InputError(fmt::format("{} holds an empty selection", key_of(row, "groups")));
     settings.groups.push_back(selections.find(text, key_of(row, "groups"), system.n_atoms()));
@@ -98,9 +92,10 @@ std::string atoms_text(const std::string& text, const model::AtomSet& atoms) {
   return fmt::format("{} atom{}, '{}'", grouped(atoms.size()), atoms.size() == 1 ? "" : "s", text);
 }
 
-std::string schedule_text(const Schedule& schedule) {
-  if (schedule.size() == 1) return fmt::format("{}", schedule.front()[1]);
-  return fmt::format("{} to {} in {} ps", schedule.front()[1], schedule.back()[1], schedule.back()[0]);
+std::string schedule_text(const TimeSchedule& schedule) {
+  const auto& points = schedule.points();
+  if (schedule.is_constant()) return fmt::format("{}", points.front()[1]);
+  return fmt::format("{} to {} in {} ps", points.front()[1], points.back()[1], points.back()[0]);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tessera/app/select/selections.h"
+#include "tessera/base/time_schedule.h"
 #include "tessera/md/constraint/groups.h"
 #include "tessera/md/integrate/coupling/settings.h"
 #include "tessera/md/pair/functions.h"
@@ -28,7 +29,7 @@ enum class Ensemble { nve, nvt, npt };
 inline constexpr std::array<std::string_view, 3> ensemble_names = {"nve", "nvt", "npt"};
 constexpr const auto& names_of(Ensemble) { return ensemble_names; }
 
-/// Where a run's first velocities come from.
+/// Where a run's first velocities come from; `file` is where its coordinates come from.
 enum class Velocities { automatic, generate, file, zero };
 inline constexpr std::array<std::string_view, 4> velocities_names = {"auto", "generate", "file", "zero"};
 constexpr const auto& names_of(Velocities) { return velocities_names; }
@@ -41,11 +42,13 @@ enum class Progress { automatic, line, log, none };
 inline constexpr std::array<std::string_view, 4> progress_names = {"auto", "line", "log", "none"};
 constexpr const auto& names_of(Progress) { return progress_names; }
 
-/// Points in time, ps, each with a number; numbers between two points lie on the line between them.
-using Schedule = std::vector<std::array<double, 2>>;
+enum class StageKind { dynamics };
+inline constexpr std::array<std::string_view, 1> stage_kind_names = {"dynamics"};
+constexpr const auto& names_of(StageKind) { return stage_kind_names; }
 
 struct InputConfig {
   std::string system;  // path, already relative to the working directory
+  std::string start;   // of a run's folder or a checkpoint, likewise; empty: the coordinates of the system file
 };
 
 struct InteractionsConfig {
@@ -80,7 +83,7 @@ struct DynamicsConfig {
   Ensemble ensemble = Ensemble::nve;
   ConstraintMode constraints = ConstraintMode::h_bonds;
   double constraint_tolerance = 1e-10;
-  double temperature = 300.0;  // K
+  TimeSchedule temperature = 300.0;  // K
   Velocities velocities = Velocities::automatic;
   std::int64_t seed = 1;
   std::int64_t com_removal_every = 100;
@@ -92,7 +95,7 @@ struct DynamicsConfig {
   double tau_t = 1.0;  // ps
   Barostat barostat = Barostat::c_rescale;
   PressureCoupling coupling = PressureCoupling::isotropic;
-  double pressure = 1.0;            // bar
+  TimeSchedule pressure = 1.0;      // bar
   double tau_p = 5.0;               // ps
   double compressibility = 4.5e-5;  // 1/bar
   double surface_tension = 0.0;     // bar nm
@@ -101,12 +104,12 @@ struct DynamicsConfig {
 
 struct RestraintConfig {
   RestraintKind kind = RestraintKind::position;
-  Schedule k = {{0, 1}};  // kcal/mol/Å², kcal/mol/rad²
+  TimeSchedule k = 1.0;   // kcal/mol/Å², kcal/mol/rad²
   std::string select;     // of positions: a selection
   std::string reference;  // path, already relative to the working directory; empty: where the run starts
   RestraintAxes axes = RestraintAxes::xyz;
   std::vector<std::string> groups;  // of the other kinds: selections
-  Schedule target = {{0, 0}};       // Å, degrees
+  TimeSchedule target = 0.0;        // Å, degrees
   double flat = 0;                  // Å, degrees
 };
 
@@ -119,6 +122,7 @@ struct OutputConfig {
   bool velocities = false;
   std::int64_t energy_every = 100;
   std::int64_t checkpoint_every = 10000;
+  double checkpoint_minutes = 0;
   bool wrap = true;
   Progress progress = Progress::automatic;
 };
@@ -135,6 +139,12 @@ struct ParallelConfig {
   std::string machine;  // path, already relative to the working directory; empty: none
 };
 
+/// The keys that [[stage]] has of its own; its sections are in the configuration of the stage (stages/protocol.h).
+struct StageConfig {
+  std::string name;
+  StageKind kind = StageKind::dynamics;
+};
+
 struct RunConfig {
   InputConfig input;
   InteractionsConfig interactions;
@@ -144,6 +154,7 @@ struct RunConfig {
   std::vector<RestraintConfig> restraints;
   OutputConfig output;
   ParallelConfig parallel;
+  std::vector<StageConfig> stages;  // of the file of a protocol; otherwise empty
 
   Selections selections;  // what the selections of MDAnalysis in the run file come to
 };

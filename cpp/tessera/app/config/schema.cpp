@@ -129,8 +129,7 @@ std::string toml_text(const Value& value) {
           for (const auto& text : v) texts.push_back(json_text(text));
           return fmt::format("[{}]", fmt::join(texts, ", "));
         }
-        if constexpr (std::is_same_v<T, Schedule>) {
-          if (v.size() == 1) return real_text(v.front()[1]);
+        if constexpr (std::is_same_v<T, std::vector<TimeSchedule::Point>>) {
           std::vector<std::string> points;
           for (const auto& [time, number] : v)
             points.push_back(fmt::format("[{}, {}]", real_text(time), real_text(number)));
@@ -200,8 +199,6 @@ nlohmann::json schema_to_json(const Schema& schema) {
                               {"documentation", key.documentation}};
       if (key.selects_atoms) entry["selects_atoms"] = true;
       std::visit([&](const auto& value) { entry["default"] = value; }, key.default_value);
-      if (const auto* points = std::get_if<Schedule>(&key.default_value); points && points->size() == 1)
-        entry["default"] = points->front()[1];
       if (key.must_be_given()) entry["default"] = nullptr;
       if (!key.allowed.empty()) entry["allowed"] = names_of_choice(key);
       if (!key.integers.empty()) entry["allowed"] = key.integers;

@@ -22,9 +22,9 @@
 namespace tessera::app {
 
 /// A value as a run file writes it: in the key's own unit, a choice by its name, what is left to Tessera as "auto". A
-/// schedule is a list of points in time.
+/// schedule is a number or a list of points in time.
 using Value = std::variant<bool, std::int64_t, double, std::string, std::vector<std::int64_t>, std::vector<std::string>,
-                           Schedule>;
+                           std::vector<TimeSchedule::Point>>;
 
 enum class ValueType { boolean, integer, real, text, integers, texts, schedule };
 
@@ -84,6 +84,8 @@ struct Section {
   // Of a repeated section; otherwise empty.
   std::function<std::size_t(const RunConfig&)> count;
   std::function<void(RunConfig&)> append;
+  std::function<void(RunConfig&)> clear;
+  bool holds_sections = false;  // beside its keys, all other sections of the schema, as [name.section]
 
   bool is_repeated() const { return static_cast<bool>(append); }
   std::size_t n_rows(const RunConfig& config) const { return is_repeated() ? count(config) : 1; }

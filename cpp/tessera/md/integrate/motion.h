@@ -30,6 +30,8 @@ class Motion {
 
   double timestep() const { return settings_.timestep; }  // ps
   std::int64_t step() const { return state_.step; }
+  double time() const { return time_of(state_.step); }  // ps
+  double time_of(std::int64_t step) const { return static_cast<double>(step) * timestep(); }
   const State& state() const { return state_; }
   const Forces& forces() const { return forces_; }
   /// Returns the energies of the last summation, the same on every rank.

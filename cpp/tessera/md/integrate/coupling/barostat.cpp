@@ -61,7 +61,8 @@ class CellScaling final : public Coupling {
     if (last % settings_.every != 0) return;
     const auto& box = motion.state().box;
     const auto& virial = motion.scaling_virial();
-    const double volume = box.volume(), kt = units::boltzmann * settings_.temperature;
+    const double volume = box.volume(), time = motion.time_of(last),
+                 kt = units::boltzmann * settings_.temperature.at(time);
     const double rate = settings_.compressibility * units::bar * static_cast<double>(settings_.every) *
                         motion.timestep() / (3 * settings_.tau_p);  // β Δt/3τ, Å³ mol/kcal
     const auto noise =
@@ -73,7 +74,8 @@ class CellScaling final : public Coupling {
       double excess = 0;  // of the set's pressure over the bath's, kcal/mol/Å³
       for (std::size_t d = 0; d < 3; ++d)
         if (set_[d] == set)
-          excess += ((static_cast<double>(motion.n_groups()) * kt + virial[d]) / volume - wanted_pressure(d, box)) / n;
+          excess +=
+              ((static_cast<double>(motion.n_groups()) * kt + virial[d]) / volume - wanted_pressure(d, box, time)) / n;
       double change = rate * excess;
       if (settings_.barostat == Barostat::c_rescale)
         change += std::sqrt(2 * kt * rate / (n * volume)) * noise[static_cast<std::size_t>(set)];
@@ -116,8 +118,8 @@ class CellScaling final : public Coupling {
   static constexpr double most_change = 0.01;  // of the logarithm of an edge in one action
 
   /// Returns the pressure that the bath has along an edge, kcal/mol/Å³: a surface tension lowers it along the surface.
-  double wanted_pressure(std::size_t d, const Box& box) const {
-    double pressure = settings_.pressure;
+  double wanted_pressure(std::size_t d, const Box& box, double time) const {
+    double pressure = settings_.pressure.at(time);
     if (settings_.coupling == PressureCoupling::semi_isotropic && d < 2)
       pressure -= settings_.surface_tension / norm(box.c());
     return pressure / units::bar;
