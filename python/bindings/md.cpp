@@ -189,7 +189,7 @@ class Session {
       box_of_system_ = system_.box;
       app::take_box_of_start(system_, config_);
       settings_ = app::plan_settings(config_, system_);
-      app::Trajectory::check(config_.output, system_);
+      app::Trajectory::check(config_, system_);
       threads_.emplace(threads > 0 ? threads : static_cast<int>(config_.parallel.threads));
       start = app::read_start(source, config_, system_, comm_.rank(), comm_.size());
       app::add_references(start.block, config_, settings_, system_);

@@ -101,6 +101,34 @@ def test_a_run_keeps_what_selections_came_to(start: Run, tmp_path: Path) -> None
     assert same.stderr == straight.stderr
 
 
+@pytest.mark.parametrize("kind", ["dcd", "xtc", "h5md"])
+def test_frames_of_some_atoms(start: Run, water: Path, tmp_path: Path, kind: str) -> None:
+    """The trajectory has the selected atoms, in the frame's order, over a restart too; a whole run has the same ones."""
+    import MDAnalysis as mda
+
+    frames = ("--set", "output.trajectory_every=5", "--set", f"output.trajectory={kind}")
+    some = (*frames, "--set", 'output.select="name H1 and resid 3:40"')
+    start(*some, steps=10)
+    start(*some, "--restart", steps=20)
+    start(*frames, "--set", "output.folder=" + str(tmp_path / "all"), steps=20)
+    positions = {}
+    for folder, n_atoms in (("output", 38), ("all", 3000)):
+        universe = mda.Universe.empty(n_atoms, trajectory=False)
+        path = tmp_path / folder / f"trajectory.{kind}"
+        more = {"convert_units": False} if kind == "h5md" else {}
+        universe.load_new(str(path), format=kind.upper(), **more)
+        positions[folder] = np.array([frame.positions.astype(float) for frame in universe.trajectory])
+    rows = [3 * (residue - 1) + 1 for residue in range(3, 41)]
+    assert positions["output"].shape == (5, 38, 3)
+    np.testing.assert_allclose(positions["output"], positions["all"][:, rows], atol=1e-5 if kind != "xtc" else 1e-4)
+
+
+def test_frames_of_no_atoms_are_refused(start: Run) -> None:
+    refused = start("--set", "output.trajectory_every=5", "--set", 'output.select="protein"', check=False)
+    assert refused.returncode == 2
+    assert "output.select = 'protein' names no atom" in refused.stderr
+
+
 def test_a_restart_tells_what_has_changed(start: Run, tmp_path: Path) -> None:
     start(steps=10)
     other = start("--restart", steps=20, select="resid 12", check=False)

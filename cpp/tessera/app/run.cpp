@@ -46,7 +46,7 @@ Input read_input(const RunConfig& config, const RunRequest& request, const comm:
     else
       take_box_of_start(input.system, config);
     input.settings = plan_settings(config, input.system);
-    Trajectory::check(config.output, input.system);
+    Trajectory::check(config, input.system);
     if (!request.restart) {
       input.start = read_start(config.input.system, config, input.system, comm.rank(), comm.size());
       add_references(input.start.block, config, input.settings, input.system);

@@ -118,6 +118,7 @@ struct OutputConfig {
   bool overwrite = false;
   TrajectoryFormat trajectory = TrajectoryFormat::dcd;
   std::int64_t trajectory_every = 0;
+  std::string select;  // the atoms of a frame; empty: all
   bool velocities = false;
   std::int64_t energy_every = 100;
   std::int64_t checkpoint_every = 10000;

@@ -267,6 +267,12 @@ Schema make_run_schema() {
   output.key("trajectory", &OutputConfig::trajectory, "format of the trajectory");
   output.key("trajectory_every", &OutputConfig::trajectory_every, "steps between frames; 0: no trajectory")
       .range(0, any_count);
+  output
+      .key(
+          "select", &OutputConfig::select,
+          "the atoms of the trajectory, for example \"protein\"; empty: all. tessera export --select writes a topology "
+          "of them")
+      .selects_atoms();
   output.key("velocities", &OutputConfig::velocities, "frames hold velocities too (trajectory = \"h5md\")");
   output.key("energy_every", &OutputConfig::energy_every, "steps between rows of energy.csv; 0: none")
       .range(0, any_count);

@@ -10,6 +10,7 @@
 #include "tessera/io/h5md.h"
 #include "tessera/io/xtc.h"
 #include "tessera/md/domain/domain.h"
+#include "tessera/model/atom_set.h"
 #include "tessera/model/system.h"
 
 namespace tessera::app {
@@ -25,8 +26,8 @@ class Trajectory {
   /// is none or no frames are asked for.
   Trajectory(const RunConfig& config, const model::System& system, std::int64_t first_step,
              std::optional<std::int64_t> frames);
-  /// Throws InputError where the format can't hold what is asked for.
-  static void check(const OutputConfig& output, const model::System& system);
+  /// Throws InputError where the format can't hold what is asked for, or no such atoms are there.
+  static void check(const RunConfig& config, const model::System& system);
   /// The file's path; empty where there is none.
   static std::string path(const OutputConfig& output);
 
@@ -37,7 +38,10 @@ class Trajectory {
   bool is_active() const { return dcd_ || h5md_ || xtc_; }
 
  private:
+  std::vector<float> selected(std::vector<float> values) const;
+
   const model::System& system_;
+  model::AtomSet atoms_;  // of a frame
   bool whole_, with_velocities_;
   std::optional<io::DcdWriter> dcd_;
   std::optional<io::H5mdWriter> h5md_;
