@@ -99,11 +99,12 @@ RunInput read_run_input(const RunConfig& config, const RunRequest& request, cons
 void tell_what_runs(const Simulation& simulation, const std::string& start_note) {
   if (!simulation.comm().is_root()) return;
   const auto& config = simulation.config();
-  for (const auto& note : {start_note, note_of_source(config, simulation.system()), note_of_baths(config.dynamics)})
+  const bool has_baths = config.kind == StageKind::dynamics;
+  for (const auto& note : {start_note, note_of_source(config, simulation.system()),
+                           has_baths ? note_of_baths(config.dynamics) : std::string()})
     if (!note.empty()) fmt::print(stderr, "tessera-md: note: {}\n", note);
-  fmt::print("{}{}", describe_interactions(config, simulation.system(), simulation.settings()),
-             describe_baths(config.dynamics));
-  fmt::print("{}", describe_restraints(config, simulation.settings()));
+  fmt::print("{}{}{}", describe_interactions(config, simulation.system(), simulation.settings()),
+             has_baths ? describe_baths(config.dynamics) : "", describe_restraints(config, simulation.settings()));
   std::fflush(stdout);
 }
 

@@ -186,6 +186,11 @@ nlohmann::json bit_settings(const RunConfig& config, const md::EngineSettings& s
   return json;
 }
 
+StageKind kind_of(const Checkpoint& checkpoint) {
+  const auto& minimize = names_of(StageKind::minimize)[static_cast<std::size_t>(StageKind::minimize)];
+  return checkpoint.settings.value(kind_key, "") == minimize ? StageKind::minimize : StageKind::dynamics;
+}
+
 nlohmann::json start_settings(const RunConfig& config) { return settings_that_decide(Decides::start, config); }
 
 namespace {

@@ -79,7 +79,8 @@ std::array<std::int64_t, 2> find_place(const std::vector<Stage>& stages) {
       return {number, 0};
     }
     // A minimisation writes its checkpoint at its end.
-    if (config.kind == StageKind::dynamics && found->state.step < config.dynamics.steps) {
+    const bool is_of_dynamics = config.kind == StageKind::dynamics && kind_of(*found) == StageKind::dynamics;
+    if (is_of_dynamics && found->state.step < config.dynamics.steps) {
       if (i + 1 < stages.size()) {
         const auto next = find_checkpoint_header(stages[i + 1].config.output.folder);
         if (next && next->origin && next->origin->checksum == found->checksum)
