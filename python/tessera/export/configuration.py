@@ -121,9 +121,9 @@ def _frame(folder: Path, settings: dict[str, Any], frame: int, system: System, s
     select = settings.get("output", {}).get("select", "")
     if len(found.position) != system.n_atoms and select:
         raise InputError(
-            f"{path} holds {len(found.position):,} of {system.n_atoms:,} atoms (output.select = {select!r}), and a frame "
-            "of some atoms is no configuration: leave --frame out for the last checkpoint, or read the trajectory with "
-            "MDAnalysis and a topology from tessera export --select"
+            f"{path} holds {len(found.position):,} of {system.n_atoms:,} atoms (output.select = {select!r}), and a "
+            "frame of some atoms is no configuration: leave --frame out for the last checkpoint, or read the "
+            "trajectory with MDAnalysis and a topology from tessera export --select"
         )
     if len(found.position) != system.n_atoms:
         raise InputError(

@@ -67,11 +67,11 @@ TEST(RestraintCoordinates, DifferencesOfDihedralsTakeTheNearestTurn) {
 }
 
 TEST(RestraintSchedule, IsLinearBetweenPointsAndConstantOutside) {
-  const Schedule schedule{{{1, 10}, {3, 0}, {4, 5}}};
+  const TimeSchedule schedule(std::vector<TimeSchedule::Point>{{1, 10}, {3, 0}, {4, 5}});
   const std::array<std::array<double, 2>, 7> expected = {
       {{0, 10}, {1, 10}, {2, 5}, {3, 0}, {3.5, 2.5}, {4, 5}, {9, 5}}};
   for (const auto& [time, value] : expected) EXPECT_EQ(schedule.at(time), value) << time;
-  EXPECT_EQ((Schedule{{{5, 2}}}.at(0)), 2);
+  EXPECT_EQ(TimeSchedule(2).at(0), 2);
 }
 
 TEST(RestraintPotential, IsZeroWithinTheFlatPart) {
