@@ -18,7 +18,6 @@ from conftest import ENGINES, command_under_way
 
 from parallel.runs import Runs, Settings, read_table, wait_for
 from parallel.samples import sample
-
 from tessera.system import read, write
 
 PROTOCOL = """
@@ -364,7 +363,7 @@ def test_overrides(runs: Runs) -> None:
         ('[[stage]]\nname = "previous-1"', "expected another name"),
         ('[[stage]]\nname = "a"\noutput.folder = "b"', "stage a: output.folder is set"),
         ('[[stage]]\nname = "a"\ninput.start = "b"', "stage a: [stage.input] is set"),
-        ('[[stage]]\nname = "a"\nkind = "relax"', "stage.kind = 'relax', expected one of \"dynamics\", \"minimize\""),
+        ('[[stage]]\nname = "a"\nkind = "relax"', 'stage.kind = \'relax\', expected one of "dynamics", "minimize"'),
         ('[[stage]]\nname = "a"\nkind = "minimize"\nminimize.steps = 0', "stage a: minimize.steps = 0, expected"),
         ('[[stage]]\nname = "a"\ndynamics.steps = 0', "stage a: dynamics.steps = 0, expected at least 1"),
         ('[stage]\nname = "a"', "stage is the section [stage], expected [[stage]], once for each"),
