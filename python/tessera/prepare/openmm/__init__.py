@@ -16,7 +16,7 @@ from tessera.prepare.coordinates import Coordinates
 from tessera.prepare.errors import InputError, require_file
 from tessera.prepare.flat import split
 from tessera.prepare.molecule import sorted_pairs
-from tessera.prepare.openmm_forces import NM, AtomNames, Converted, convert
+from tessera.prepare.openmm.forces import NM, AtomNames, Converted, convert
 from tessera.system import System
 from tessera.system.model import FloatArray, IndexArray
 
