@@ -197,10 +197,10 @@ def openmm_command(system: Path, coords: Path, box: Box, vacuum: bool, output: P
     Example:
       tessera prepare openmm --system system.xml --coords system.pdb -o system.tsr
     """
-    from tessera.prepare.openmm import prepare_openmm
+    from tessera.prepare.openmm import prepare_openmm_files
 
     run(
-        lambda report: prepare_openmm(system, coords, box_of(box), vacuum, report),
+        lambda report: prepare_openmm_files(system, coords, box_of(box), vacuum, report),
         output,
         as_json,
     )
