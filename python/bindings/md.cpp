@@ -6,6 +6,7 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
@@ -24,13 +25,16 @@
 #include <vector>
 
 #include "tessera/app/config/read_config.h"
+#include "tessera/app/config/schema.h"
 #include "tessera/app/engine_settings.h"
 #include "tessera/app/gather.h"
 #include "tessera/app/on_root.h"
 #include "tessera/app/output/energy_columns.h"
 #include "tessera/app/restart/resume.h"
+#include "tessera/app/restart/start.h"
 #include "tessera/app/run_outputs.h"
 #include "tessera/app/simulation.h"
+#include "tessera/app/system/references.h"
 #include "tessera/base/error.h"
 #include "tessera/base/threads.h"
 #include "tessera/comm/communicator.h"
@@ -110,15 +114,19 @@ class Hook final : public app::Observer {
   Call function_;
 };
 
-/// Python's signals (Ctrl-C) on any rank end the step.
+/// Raises what Python's handlers of signals (Ctrl-C) raise, on any rank.
+void check_signals(const comm::Communicator& comm) {
+  call_on_all(comm, [] {
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+  });
+}
+
+/// Python's signals on any rank end the step.
 class Interruption final : public app::Observer {
  public:
   void after_step(app::Simulation& simulation) override {
     constexpr std::int64_t ask_every = 5;
-    if (!app::is_due(simulation.current_step(), ask_every)) return;
-    call_on_all(simulation.comm(), [] {
-      if (PyErr_CheckSignals() != 0) throw nb::python_error();
-    });
+    if (app::is_due(simulation.current_step(), ask_every)) check_signals(simulation.comm());
   }
 };
 
@@ -152,37 +160,74 @@ class History final : public app::Observer {
   std::vector<Row> rows_;
 };
 
+/// Settings that are wrong have none: the simulation says what is wrong with them.
+std::vector<std::pair<std::string, std::string>> list_selections(const std::string& settings) {
+  std::vector<std::pair<std::string, std::string>> found;
+  try {
+    for (const auto& [key, text, decides_bits] : app::selections_of(app::parse_run_text(settings, "settings", "")))
+      if (!app::Selections::is_plain(text)) found.emplace_back(key, text);
+  } catch (const InputError&) {
+  }
+  return found;
+}
+
 /// A simulation and all that it refers to.
 class Session {
  public:
   /// `settings`: a run file's text. `image`: the bytes of a system file; empty where input.system names one.
-  Session(const std::string& settings, const Image& image, std::optional<int> fortran_handle, int threads)
+  /// `selections`: the content of a file with what selections come to; empty where there are none.
+  Session(const std::string& settings, const Image& image, const std::string& selections,
+          std::optional<int> fortran_handle, int threads)
       : comm_(fortran_handle ? comm::Communicator::duplicate_of(*fortran_handle) : comm::Communicator::world()) {
     std::string problem;
-    app::CoordinateBlock block;
+    app::RunStart start;
     try {
       config_ = app::parse_run_text(settings, "settings", "");
+      if (!selections.empty()) config_.selections = app::Selections::parse(selections, "selections");
       const app::SystemSource source(config_.input.system, std::as_bytes(std::span(image.data(), image.size())));
       system_ = app::read_run_system(source, config_);
+      box_of_system_ = system_.box;
+      app::take_box_of_start(system_, config_);
       settings_ = app::plan_settings(config_, system_);
-      app::Trajectory::check(config_.output, system_);
+      app::Trajectory::check(config_, system_);
       threads_.emplace(threads > 0 ? threads : static_cast<int>(config_.parallel.threads));
-      block = app::read_coordinates(source, comm_.rank(), comm_.size());
+      start = app::read_start(source, config_, system_, comm_.rank(), comm_.size());
+      app::add_references(start.block, config_, settings_, system_);
     } catch (const InputError& error) {
       problem = error.what();
     } catch (const std::system_error& error) {
       problem = error.what();
     }
     comm::agree_on_input(comm_, problem);
-    check_same(settings);
+    check_same(settings + selections);
     history_.emplace(config_.output.energy_every);
     make_simulation();
-    simulation_->start(std::move(block));
+    simulation_->start(std::move(start.block), std::move(start.origin));
     history_->record(*simulation_);
   }
 
   void step(std::int64_t n) {
     advance([&] { simulation_->step(n); });
+  }
+
+  /// Returns energy, greatest force, steps and how it ended. Python's signals end it at the lowest energy found.
+  std::tuple<double, double, std::int64_t, std::string> minimize(double max_force, std::int64_t max_steps) {
+    md::minimize::Result result;
+    std::exception_ptr raised;
+    advance([&] {
+      result = simulation_->minimize({max_force, max_steps}, [&](const md::minimize::Progress& progress) {
+        constexpr std::int64_t ask_every = 5;
+        if (!app::is_due(progress.steps, ask_every)) return false;
+        try {
+          check_signals(comm_);
+        } catch (...) {
+          raised = std::current_exception();
+        }
+        return raised != nullptr;
+      });
+    });
+    if (raised) std::rethrow_exception(raised);
+    return {result.energy, result.max_force, result.steps, std::string(name_of(result.ending))};
   }
 
   /// To dynamics.steps; with the output files of a run where `writes`.
@@ -240,7 +285,18 @@ class Session {
   /// Returns what there is to say, on the root.
   std::string restore(const std::string& folder) {
     std::string note;
-    auto checkpoint = app::resume(folder, config_, system_, comm_, settings_, note);
+    const auto box_before = system_.box;
+    system_.box = box_of_system_;
+    app::take_box_of_restart(system_, folder);
+    app::Checkpoint checkpoint;
+    try {
+      auto settings = app::plan_settings(config_, system_);
+      checkpoint = app::resume(folder, config_, system_, comm_, settings, note);
+      settings_ = std::move(settings);
+    } catch (const InputError&) {
+      system_.box = box_before;
+      throw;
+    }
     make_simulation();
     simulation_->start(checkpoint);
     use_forces();
@@ -354,6 +410,7 @@ class Session {
   comm::Communicator comm_;
   app::RunConfig config_;
   model::System system_;
+  Box box_of_system_;  // that of its file
   md::EngineSettings settings_;
   std::optional<ThreadPool> threads_;
   std::optional<app::Simulation> simulation_;
@@ -395,15 +452,18 @@ NB_MODULE(TESSERA_MD_MODULE, module) {
   register_errors();
   module.def("library", &comm::Communicator::library_version, "The MPI library this module runs on.");
   module.def("columns", &History::columns);
+  module.def("list_selections", &list_selections, "settings"_a,
+             "(key, text) of the selections of a run file that the engine does not understand alone.");
   nb::enum_<app::Quantity>(module, "Quantity")
       .value("position", app::Quantity::position)
       .value("velocity", app::Quantity::velocity)
       .value("force", app::Quantity::force);
   nb::class_<Session>(module, "Simulation")
-      .def(nb::init<const std::string&, const Image&, std::optional<int>, int>(), "settings"_a, "image"_a,
-           "fortran_handle"_a.none(), "threads"_a, Release())
+      .def(nb::init<const std::string&, const Image&, const std::string&, std::optional<int>, int>(), "settings"_a,
+           "image"_a, "selections"_a, "fortran_handle"_a.none(), "threads"_a, Release())
       .def("step", &Session::step, Release())
       .def("run", &Session::run, Release())
+      .def("minimize", &Session::minimize, Release())
       .def("save", &Session::save, Release())
       .def("restore", &Session::restore, Release())
       .def("agree", &Session::agree, Release())

@@ -23,6 +23,7 @@ COMMANDS = {
     "replicate": ("tessera.commands.replicate:replicate", "Repeat a system along its box vectors."),
     "run": ("tessera.commands.run:run", "Run a simulation."),
     "energy": ("tessera.commands.energy:energy", "Compute energies and forces of a system file."),
+    "minimize": ("tessera.commands.minimize:minimize", "Minimise the energy of a structure."),
     "explain": ("tessera.commands.explain:explain", "Show the plan of a run, without running it."),
     "machine": ("tessera.commands.machine:machine", "Measure the network, draw it, place ranks on it."),
     "fft": ("tessera.commands.fft:fft", "Show the plan of a distributed Fourier transform."),
@@ -33,8 +34,8 @@ COMMANDS = {
 
 #: usual words that are no commands here → the hint in the message
 OTHER_WORDS = {
-    "minimise": "there is no minimiser yet; start from a structure that another program has relaxed",
-    "equilibrate": "there is no thermostat yet, so no equilibration; `run` at constant energy is what there is",
+    "minimise": "`minimize` lowers the energy of a structure",
+    "equilibrate": "`run` takes a run file with stages, such as heating and equilibration",
     "grompp": "`prepare` reads GROMACS inputs into a system file, `run` takes that and a run file",
     "mdrun": "`run` is what starts a simulation",
     "simulate": "`run` is what starts a simulation",
@@ -47,7 +48,6 @@ OTHER_WORDS = {
     "benchmark": "`run` prints ns/day in its report, `explain` predicts it",
 }
 _SPELLINGS = {
-    "minimize": "minimise",
     "minimization": "minimise",
     "minimisation": "minimise",
     "em": "minimise",

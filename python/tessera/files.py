@@ -32,6 +32,17 @@ def replaced(path: str | Path) -> Iterator[Path]:
         raise
 
 
+@contextmanager
+def beside(path: Path) -> Iterator[Path]:
+    """Yields a new, empty file in the folder of `path`, which is removed when the block ends. Raises `OSError`."""
+    temporary = _create_beside(path)
+    try:
+        yield temporary
+    finally:
+        with suppress(OSError):
+            temporary.unlink()
+
+
 def write_text(path: str | Path, text: str) -> None:
     """Replaces the file's content by a text, in the way of `replaced`."""
     with replaced(path) as temporary:

@@ -171,6 +171,12 @@ def _refuse_crowd(ranks: int, threads: int) -> None:
         )
 
 
+def single_engine() -> list[str]:
+    """Returns the command of an engine that one process runs by itself. Raises LaunchError."""
+    built = engines() or _missing("tessera-md")
+    return [str(built.get("serial") or next(iter(built.values())))]
+
+
 def program_path(program: str, flavour: str) -> Path:
     """Returns the path of a program built for that MPI. Raises LaunchError."""
     return _built(engines(program) or _missing(program), flavour)
@@ -239,11 +245,12 @@ STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1)
 SAME_REQUEST = 1.0  # seconds; as in cpp/tessera/comm/stop_signal.h
 ASK_AGAIN = 2.0  # seconds; a launcher that has not started its ranks yet may lose a signal
 FAILURES = (2, 3, 70)  # exit status of an engine that failed
+NOT_CONVERGED = 75  # of a minimisation; as in cpp/tessera/app/minimize.h
 
 
-def supervise(command: Sequence[str]) -> NoReturn:
-    """Runs a launcher of engines to its end, and ends with the engine's status, or with 128 + the signal that stopped
-    it.
+def supervise(command: Sequence[str], after_loss: str = "--restart goes on from the last checkpoint") -> int:
+    """Runs a launcher of engines (or one engine) to its end. Returns the engine's status, or 128 + the signal that
+    stopped it. `after_loss` ends the message about a rank that was killed.
 
     SIGTERM, SIGINT, SIGHUP and SIGUSR1 ask the run to stop with a checkpoint. Signals within a second are one request;
     the third makes the launcher kill its ranks, the fourth kills the launcher. If this process is killed, the launcher
@@ -284,7 +291,7 @@ def supervise(command: Sequence[str]) -> NoReturn:
             _hand_on(launcher, requests)
         elif asked and number == 0:
             _hand_on(launcher, requests)
-    sys.exit(_status_of_run(launcher.returncode, asked))
+    return _status_of_run(launcher.returncode, asked, after_loss)
 
 
 def _hand_on(launcher: subprocess.Popen[bytes], requests: int) -> None:
@@ -302,10 +309,10 @@ def _sleep_with(launcher: subprocess.Popen[bytes]) -> None:
     launcher.send_signal(signal.SIGCONT)
 
 
-def _status_of_run(status: int, asked: int) -> int:
+def _status_of_run(status: int, asked: int, after_loss: str) -> int:
     """Returns the exit status of `tessera run` from that of the launcher. The launcher's is negative if it died of a
     signal itself. If a rank died of a signal, it is 128 + signal under Open MPI and the signal under MPICH."""
-    if status in (0, *FAILURES):
+    if status in (0, *FAILURES, NOT_CONVERGED):
         return status
     if asked:
         return 128 + asked
@@ -316,7 +323,7 @@ def _status_of_run(status: int, asked: int) -> int:
         return status
     click.echo(
         f"tessera: error: a rank was ended by {signal.Signals(number).name}, and the launcher ended the others; "
-        "--restart goes on from the last checkpoint",
+        f"{after_loss}",
         err=True,
     )
     return 128 + number
@@ -336,12 +343,17 @@ def start(
     if dry_run:
         click.echo(shlex.join(command))
         return
-    if os.isatty(2):
-        os.environ["TESSERA_TERMINAL"] = "1"  # mpirun makes the engine's own standard error a pipe
+    tell_of_terminal()
     if Path(command[0]) in engines().values():
         execute(command)
     else:
-        supervise(command)
+        sys.exit(supervise(command))
+
+
+def tell_of_terminal() -> None:
+    """Tells engines whether this command's standard error is a terminal; under mpirun their own is a pipe."""
+    if os.isatty(2):
+        os.environ["TESSERA_TERMINAL"] = "1"
 
 
 def check(arguments: Sequence[str], ranks: int) -> None:

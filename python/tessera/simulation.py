@@ -18,7 +18,8 @@ import re
 import threading
 import warnings
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,10 +34,10 @@ if TYPE_CHECKING:
 
     from tessera.system import System
 
-__all__ = ["Atoms", "Energies", "Share", "Simulation"]
+__all__ = ["Atoms", "Energies", "Minimization", "Share", "Simulation"]
 
 FloatArray = NDArray[np.float64]
-Settings = Mapping[str, Mapping[str, Any]]
+Settings = Mapping[str, Mapping[str, Any] | Sequence[Mapping[str, Any]]]
 
 
 class Energies(Mapping[str, float]):
@@ -103,24 +104,39 @@ class Atoms:
         return np.asarray(given - np.rint(given @ np.linalg.inv(self.box)) @ self.box)
 
 
+@dataclass(frozen=True)
+class Minimization:
+    """How a minimisation ended. `max_force` is the greatest force on an atom, without its part along constraints."""
+
+    energy: float  # kcal/mol, potential
+    max_force: float  # kcal/mol/Å
+    steps: int
+    converged: bool
+    ending: str  # "converged", "out of steps" or "no lower energy found"
+
+
 class Simulation:
     """A system under way.
 
     `system`: the path of a system file, or a `tessera.system.System`. `settings`: sections of a run file, as in
-    `{"dynamics": {"timestep": 2.0}}`, with its keys, units and defaults; paths are relative to the working directory.
-    `comm`: an mpi4py communicator; None: this process alone. `threads` of each rank work on it. Raises `InputError`.
+    `{"dynamics": {"timestep": 2.0}}`, with its keys, units and defaults; a section that may stand several times is a
+    list, as in `{"restraint": [{"kind": "position", "select": "protein", "k": 1.0}]}`. Paths are relative to the
+    working directory. `comm`: an mpi4py communicator; None: this process alone. `threads` of each rank work on it.
+    `start`: a run's folder or a checkpoint, from whose end it starts with these settings, as input.start of a run file;
+    None: from the coordinates of the system. Raises `InputError`.
     """
 
     def __init__(
         self, system: str | os.PathLike[str] | System, settings: Settings | None = None, comm: Any = None,
-        threads: int = 1,
+        threads: int = 1, start: str | os.PathLike[str] | None = None,
     ) -> None:  # fmt: skip
         if comm is not None and not flavours.is_communicator(comm):
             raise InputError(f"comm is {comm!r}; expected an mpi4py communicator of one group, or None")
         module = flavours.module_of("md", comm)
-        problem, text, image = "", "", b""
+        problem, text, image, selections = "", "", b"", ""
         try:
-            text, image = _input(system, settings or {})
+            text, image = _input(system, settings or {}, start)
+            selections = _selections(system, module.list_selections(text))
             if not 1 <= threads <= 4096:
                 raise InputError(f"threads is {threads}, expected a whole number from 1 to 4096")
         except InputError as error:
@@ -135,6 +151,7 @@ class Simulation:
             self._native = module.Simulation(
                 settings=text,
                 image=np.frombuffer(image, np.uint8),
+                selections=selections,
                 fortran_handle=flavours.handle_of(module, comm),
                 threads=threads,
             )
@@ -157,6 +174,22 @@ class Simulation:
         after `restore` from that folder, its files go on."""
         with self._alone("run"):
             self._advance(self._native.run, self._writes)
+
+    def minimize(self, max_force: float = 10.0, max_steps: int = 5000) -> Minimization:
+        """Move the atoms to a lower potential energy, until the force on every atom is below `max_force`
+        (kcal/mol/Å), in at most so many steps. Constraints are kept, velocities lose what is along them, and neither
+        step number nor time changes. Raises `InputError`."""
+        with self._alone("minimize"):
+            problem = ""
+            if not (max_force > 0 and math.isfinite(max_force)):
+                problem = f"max_force is {max_force}, expected a positive number of kcal/mol/Å"
+            elif max_steps < 0:
+                problem = f"{max_steps} steps, expected 0 or more"
+            self._native.agree(problem)
+            result: list[Any] = []
+            self._advance(lambda: result.extend(self._native.minimize(max_force, max_steps)))
+            energy, force, steps, ending = result
+        return Minimization(energy, force, steps, ending == "converged", ending)
 
     def add_hook(
         self, function: Callable[[Simulation], object], every: int = 1, energies: bool = False
@@ -391,11 +424,13 @@ def _checked_force(function: Callable[[Atoms], Any], atoms: Atoms) -> tuple[Floa
     return forces, energy, virial
 
 
-def _input(system: Any, settings: Settings) -> tuple[str, bytes]:
+def _input(system: Any, settings: Settings, start: str | os.PathLike[str] | None) -> tuple[str, bytes]:
     """The text of a run file, and the image of a system that is no file."""
     from tessera.system import System, SystemFileError, image
 
-    sections = {name: dict(keys) if isinstance(keys, Mapping) else keys for name, keys in settings.items()}
+    sections: dict[str, Any] = {
+        name: dict(keys) if isinstance(keys, Mapping) else keys for name, keys in settings.items()
+    }
     if isinstance(sections.get("output", {}), dict):
         sections.setdefault("output", {}).setdefault("progress", "none")
     inputs = sections.setdefault("input", {})
@@ -411,12 +446,42 @@ def _input(system: Any, settings: Settings) -> tuple[str, bytes]:
         name = os.fspath(system)
     if isinstance(inputs, dict):
         inputs["system"] = name
+        if start is not None:
+            inputs["start"] = os.fspath(start)
     return _toml(sections), data
 
 
+def _selections(system: Any, wanted: list[tuple[str, str]]) -> str:
+    """The content of a file with what these selections come to; empty where there are none."""
+    from tessera.prepare.errors import InputError as PrepareError
+    from tessera.select.resolve import file_text, resolve
+    from tessera.system import System, SystemFileError, read
+
+    if not wanted:
+        return ""
+    try:
+        whole = system if isinstance(system, System) else read(Path(system))
+        return file_text(whole.n_atoms, resolve(whole, wanted))
+    except (PrepareError, SystemFileError) as error:
+        raise InputError(str(error)) from None
+
+
+def _is_repeated(keys: Any) -> bool:
+    """Whether a section is a list of tables."""
+    return isinstance(keys, list | tuple) and bool(keys) and all(isinstance(row, Mapping) for row in keys)
+
+
 def _toml(sections: Mapping[str, Any]) -> str:
-    lines = [f"{_key(name)} = {_value(name, keys)}" for name, keys in sections.items() if not isinstance(keys, dict)]
+    lines = [
+        f"{_key(name)} = {_value(name, keys)}"
+        for name, keys in sections.items()
+        if not isinstance(keys, dict) and not _is_repeated(keys)
+    ]
     for name, keys in sections.items():
+        if _is_repeated(keys):
+            for number, row in enumerate(keys):
+                lines.append(f"[[{_key(name)}]]")
+                lines += [f"{_key(key)} = {_value(f'{name}.{number}.{key}', value)}" for key, value in row.items()]
         if isinstance(keys, dict):
             lines.append(f"[{_key(name)}]")
             lines += [f"{_key(key)} = {_value(f'{name}.{key}', value)}" for key, value in keys.items()]

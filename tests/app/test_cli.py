@@ -107,9 +107,8 @@ def test_bare_tessera_helps() -> None:
 @pytest.mark.parametrize(
     ("word", "answer"),
     [
-        ("minimize", "there is no minimiser yet"),
-        ("minimise", "there is no minimiser yet"),
-        ("equilibrate", "there is no thermostat yet"),
+        ("minimise", "`minimize` lowers the energy of a structure"),
+        ("equilibrate", "`run` takes a run file with stages"),
         ("mdrun", "`run` is what starts a simulation"),
         ("replicat", "did you mean replicate?"),
         ("frobnicate", "the commands are prepare, make,"),

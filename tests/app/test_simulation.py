@@ -119,6 +119,27 @@ def test_checkpoints(water: Path, tmp_path: Path) -> None:
         sim.save(tmp_path / "nowhere")
 
 
+def test_a_start_from_another_run(runs: Runs, water: Path, tmp_path: Path) -> None:  # noqa: F811
+    """A new simulation has the bits of `tessera run` with input.start; a checkpoint of it goes on in its box."""
+    npt = {"ensemble": "npt", "coupling_every": 5, "tau_p": 0.2}
+    first = tessera.Simulation(water, {**with_dynamics(**npt), "output": {"folder": str(tmp_path / "npt")}})
+    first.run()
+    sim = tessera.Simulation(water, with_dynamics(timestep=1.0, steps=8), start=tmp_path / "npt")
+    assert (sim.step_number, sim.time) == (0, 0.0)
+    assert np.array_equal(sim.box, first.box)
+    sim.step(5)
+    sim.save(tmp_path)
+    sim.step(3)
+    settings = {**SAME_RUN, "dynamics.timestep": 1.0, "dynamics.steps": 8, "input.start": str(tmp_path / "npt")}
+    assert sim.state_hash == runs.hash_of_one_rank(water, settings)
+    again = tessera.Simulation(water, with_dynamics(timestep=1.0, steps=8))
+    again.restore(tmp_path)
+    again.step(3)
+    assert again.state_hash == sim.state_hash
+    with pytest.raises(tessera.InputError, match=r"input\.start: there is no"):
+        tessera.Simulation(water, SHORT, start=tmp_path / "nowhere")
+
+
 def test_hooks(water: Path) -> None:
     sim = tessera.Simulation(water, SHORT)
     seen: list[tuple[int, float]] = []
@@ -207,6 +228,42 @@ def test_wrong_arguments(water: Path, tmp_path: Path) -> None:
         sim.velocities = np.full((sim.n_atoms, 3), np.nan)
     with pytest.raises(tessera.InputError, match="-1 steps"):
         sim.step(-1)
+
+
+def test_minimisation(water: Path) -> None:
+    sim = tessera.Simulation(water, SHORT)
+    before = sim.energies["potential"]
+    partly = sim.minimize(max_force=1, max_steps=6)
+    assert not partly.converged and partly.steps == 6 and partly.ending == "out of steps"
+    result = sim.minimize(max_force=1)
+    assert result.converged and result.ending == "converged" and result.max_force <= 1
+    assert sim.energies["potential"] == result.energy < partly.energy < before
+    assert sim.step_number == 0 and sim.energies["kinetic"] > 0
+    other = tessera.Simulation(water, SHORT, threads=2)
+    other.minimize(max_force=1, max_steps=6)
+    other.minimize(max_force=1)
+    assert other.state_hash == sim.state_hash
+    sim.step(2)
+    with pytest.raises(tessera.InputError, match="max_force is 0"):
+        sim.minimize(max_force=0)
+    with pytest.raises(tessera.InputError, match="-1 steps, expected 0 or more"):
+        sim.minimize(max_steps=-1)
+
+
+def test_minimisation_with_a_force_of_python(water: Path) -> None:
+    """A spring pulls an atom; at the minimum it is balanced, and the energy has its term."""
+    sim = tessera.Simulation(water, SHORT)
+    target = sim.positions[3] + [0.5, 0, 0]
+
+    def pull(atoms: Any) -> tuple[Any, float]:
+        away = atoms.nearest_image(atoms.positions - target)
+        return -200 * away, float(100 * (away**2).sum())
+
+    sim.add_force(pull, atoms=[3])
+    assert sim.energies["external"] == pytest.approx(25)
+    result = sim.minimize(max_force=1)
+    assert result.converged
+    assert 0 < sim.energies["external"] < 5
 
 
 def test_a_blow_up_is_an_exception(water: Path) -> None:

@@ -10,6 +10,7 @@
 
 #include "tessera/app/config/baths.h"
 #include "tessera/app/config/interactions.h"
+#include "tessera/app/config/restraints.h"
 #include "tessera/app/config/schema.h"
 #include "tessera/app/system/system_file.h"
 #include "tessera/base/error.h"
@@ -71,6 +72,8 @@ md::EngineSettings plan_settings(const RunConfig& config, const model::System& s
   settings.timestep = config.dynamics.timestep;
   settings.com_removal_every = config.dynamics.com_removal_every;
   settings.coupling = coupling_settings(config.dynamics, system);
+  settings.restraints = restraint_settings(config, system);
+  settings.fixed = fixed_atoms(config, system);
   if (settings.coupling.has_thermostat && settings.coupling.thermostat == Thermostat::langevin)
     settings.integrator = "langevin";
   if (config.dynamics.mesh_every > 1 && pair.electrostatics == Electrostatics::pme) {
@@ -164,6 +167,7 @@ md::Snapshot make_start(const model::System& system, const CoordinateBlock& bloc
   md::Snapshot start;
   start.box = start.search_box = system.box;
   start.atoms.resize(block.id.size());
+  start.fields = block.fields;
   for (std::size_t i = 0; i < start.atoms.size(); ++i) {
     start.atoms[i].id = block.id[i];
     start.atoms[i].position = block.fraction[i];

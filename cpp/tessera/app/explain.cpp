@@ -13,6 +13,10 @@
 #include "tessera/app/engine_settings.h"
 #include "tessera/app/numbers_text.h"
 #include "tessera/app/output/report.h"
+#include "tessera/app/restart/start.h"
+#include "tessera/app/stages/protocol.h"
+#include "tessera/app/stages/stages.h"
+#include "tessera/app/system/references.h"
 #include "tessera/app/system/system_file.h"
 #include "tessera/app/trial.h"
 #include "tessera/base/units.h"
@@ -181,11 +185,23 @@ std::vector<Decision> list_choices(const RunConfig& config, const model::System&
   return choices;
 }
 
-}  // namespace
+RunConfig with_selections(RunConfig config, const std::string& selections) {
+  if (!selections.empty()) config.selections = Selections::parse(read_selections_text(selections), selections);
+  return config;
+}
 
-std::string explain(const ExplainRequest& request) {
-  const auto config = read_run_file(request.run_file, request.overrides);
-  const auto system = read_run_system(config.input.system, config);
+Protocol read_all(const std::string& run_file, const std::vector<std::string>& overrides,
+                  const std::string& selections) {
+  auto protocol = read_protocol(run_file, overrides);
+  protocol.config = with_selections(protocol.config, selections);
+  for (auto& stage : protocol.stages) stage.config.selections = protocol.config.selections;
+  return protocol;
+}
+
+/// The plan of one run, as text and for programs.
+std::pair<std::string, json> explain_run(const ExplainRequest& request, const RunConfig& config) {
+  auto system = read_run_system(config.input.system, config);
+  take_box_of_start(system, config);
   const auto settings = plan_settings(config, system);
   const int threads = request.threads > 0 ? request.threads : static_cast<int>(config.parallel.threads);
   const auto layout = plan_layout(system, settings, request.ranks, threads);
@@ -232,8 +248,9 @@ std::string explain(const ExplainRequest& request) {
     // measured yet, so communication is left out and said to be.
     const auto comm = comm::Communicator::world();
     ThreadPool pool(threads);
-    const double measured = run_trial(config, system, settings, read_coordinates(config.input.system, 0, 1), comm, pool,
-                                      request.measured_steps);
+    auto start = read_start(config.input.system, config, system, 0, 1);
+    add_references(start.block, config, settings, system);
+    const double measured = run_trial(config, system, settings, start.block, comm, pool, request.measured_steps);
     const double share = static_cast<double>(layout.most_cells) / static_cast<double>(layout.cells.grid.size());
     const auto crowding = find_crowding(request, threads, settings.machine_file);
     const double exchange_seconds = layout.exchange_seconds.value_or(0);
@@ -267,12 +284,77 @@ std::string explain(const ExplainRequest& request) {
             : "",
         layout.exchange_seconds ? "" : ": no map of the machine's links is given (parallel.machine)");
   }
-  return request.json ? json_text(result, 2) + "\n" : text;
+  return {text, result};
 }
 
-void check_run(const std::string& run_file, const std::vector<std::string>& overrides, int ranks) {
-  const auto config = read_run_file(run_file, overrides);
-  const auto system = read_run_system(config.input.system, config);
+/// Which stages there are, and in what each differs from the one above.
+std::pair<std::string, json> list_stages(const Protocol& protocol) {
+  std::string text = fmt::format("{} stages\n", protocol.stages.size());
+  json result = json::array();
+  const auto* above = &protocol.config;
+  double picoseconds = 0;
+  for (const auto& [name, kind, config] : protocol.stages) {
+    const auto differences = list_differences(config, *above);
+    const double length = static_cast<double>(config.dynamics.steps) * config.dynamics.timestep;
+    picoseconds += length;
+    text += fmt::format("  {}: {} steps, {:.6g} ps\n", name, grouped(config.dynamics.steps), length);
+    for (const auto& difference : differences) text += fmt::format("    {}\n", difference);
+    result.push_back({{"name", name},
+                      {"kind", names_of(kind)[static_cast<std::size_t>(kind)]},
+                      {"differences", differences},
+                      {"settings", to_json(config)}});
+    above = &config;
+  }
+  text += fmt::format("  all: {:.6g} ps\n", picoseconds);
+  return {text, result};
+}
+
+}  // namespace
+
+std::string explain(const ExplainRequest& request) {
+  const auto protocol = read_all(request.run_file, request.overrides, request.selections);
+  if (protocol.stages.empty()) {
+    const auto [text, result] = explain_run(request, protocol.config);
+    return request.json ? json_text(result, 2) + "\n" : text;
+  }
+  check_stages(protocol.stages, 0, false, request.ranks);
+  const auto [stages, list] = list_stages(protocol);
+  auto [text, result] = explain_run(request, protocol.stages.front().config);
+  result["stages"] = list;
+  return request.json ? json_text(result, 2) + "\n"
+                      : fmt::format("{}\nthe plan of {}\n{}", stages, protocol.stages.front().name, text);
+}
+
+std::string list_selections(const std::string& run_file, const std::vector<std::string>& overrides) {
+  const auto protocol = read_protocol(run_file, overrides);
+  auto selections = json::array();
+  auto references = json::object();
+  const auto add = [&](const RunConfig& config, const std::string& prefix) {
+    for (const auto& [key, text, decides_bits] : selections_of(config))
+      if (!Selections::is_plain(text)) selections.push_back({{"key", prefix + key}, {"text", text}});
+    for (std::size_t row = 0; row < config.restraints.size(); ++row)
+      if (const auto& path = config.restraints[row].reference; !path.empty())
+        references[fmt::format("{}restraint.{}.reference", prefix, row)] = path;
+  };
+  if (protocol.stages.empty()) add(protocol.config, "");
+  for (const auto& stage : protocol.stages) add(stage.config, fmt::format("stage.{}.", stage.name));
+  return json_text({{"system", protocol.config.input.system},
+                    {"folder", protocol.config.output.folder},
+                    {"selections", selections},
+                    {"references", references}}) +
+         "\n";
+}
+
+void check_run(const std::string& run_file, const std::vector<std::string>& overrides, const std::string& selections,
+               bool is_restart, int ranks) {
+  const auto protocol = read_all(run_file, overrides, selections);
+  if (!protocol.stages.empty()) return check_stages(protocol.stages, 0, is_restart, ranks);
+  const auto& config = protocol.config;
+  auto system = read_run_system(config.input.system, config);
+  if (is_restart)
+    take_box_of_restart(system, config.output.folder);
+  else
+    take_box_of_start(system, config);
   (void)md::domain::plan_decomposition(
       md::plan_cells(md::summary_of(system), plan_settings(config, system), system.box).grid, ranks);
 }

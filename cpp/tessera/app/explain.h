@@ -9,6 +9,7 @@ namespace tessera::app {
 struct ExplainRequest {
   std::string run_file;
   std::vector<std::string> overrides;  // "section.key=value"
+  std::string selections;              // path of what selections came to; empty: none
   int ranks = 1;
   int threads = 0;         // 0: as configured
   int cores_per_node = 0;  // of every host; 0: slots of the map where one is given, else this host's
@@ -20,6 +21,11 @@ struct ExplainRequest {
 std::string explain(const ExplainRequest& request);
 
 /// Throws InputError where a run of this file on so many ranks would: before any coordinate is read, for launchers.
-void check_run(const std::string& run_file, const std::vector<std::string>& overrides, int ranks);
+void check_run(const std::string& run_file, const std::vector<std::string>& overrides, const std::string& selections,
+               bool is_restart, int ranks);
+
+/// Returns what `tessera run` must make ready, as JSON: the selections of a run file that the engine does not
+/// understand alone, and the files of references. Throws InputError.
+std::string list_selections(const std::string& run_file, const std::vector<std::string>& overrides);
 
 }  // namespace tessera::app

@@ -11,7 +11,8 @@
 #include "tessera/app/config/schema.h"
 #include "tessera/app/energy.h"
 #include "tessera/app/explain.h"
-#include "tessera/app/run.h"
+#include "tessera/app/minimize.h"
+#include "tessera/app/stages/run_file.h"
 #include "tessera/base/error.h"
 #include "tessera/comm/communicator.h"
 #include "tessera/comm/job.h"
@@ -38,8 +39,12 @@ int run_command(int argc, char** argv, const comm::Communicator& comm) {
   check_processor();
   CLI::App app{"Tessera's engine. Run it alone, or under mpirun or srun: mpirun -n 4 tessera-md run.toml"};
   std::string run_file;
-  bool restart = false, tune = false, check = false, version = false, defaults = false, schema = false;
+  std::string selections;
+  bool restart = false, tune = false, check = false, lists_selections = false, version = false, defaults = false,
+       schema = false;
+  double max_hours = 0;
   EnergyRequest energy;
+  MinimizeRequest minimization;
   ExplainRequest explain_request;
   app.add_option("run_file", run_file, "what to run (TOML; see --print-defaults)");
   app.add_flag("--version", version, "print the version and stop");
@@ -48,11 +53,21 @@ int run_command(int argc, char** argv, const comm::Communicator& comm) {
   app.add_option("--energy", energy.system, "energies of a system file's configuration");
   app.add_flag("--json", energy.json, "print JSON");
   app.add_option("--forces", energy.forces, "with --energy: write forces (n,3) kcal/mol/Å to this NumPy file");
+  app.add_option("--minimize", minimization.system, "minimise the energy of a system file's configuration");
+  app.add_option("--positions", minimization.positions,
+                 "with --minimize: write positions (n,3), in units of 2^-32 of the box, to this NumPy file");
+  app.add_option("--max-force", minimization.settings.max_force, "with --minimize: stop below it, kcal/mol/Å");
+  app.add_option("--steps", minimization.settings.max_steps, "with --minimize: stop after so many steps");
   app.add_option("--set", energy.overrides, "section.key=value over the run file's")->take_all();
   app.add_option("-t,--threads", energy.threads, "threads a rank")->check(CLI::Range(1, 4096));
   app.add_flag("--restart", restart, "continue from the newest checkpoint of output.folder");
+  app.add_option("--max-hours", max_hours,
+                 "stop with a checkpoint before so many hours of wall-clock time have passed since the start")
+      ->check(CLI::Range(1e-9, 1e6));
   app.add_flag("--tune", tune,
                "before step 1, try pair schemes and splits of Ewald's sum, keep the fastest; recorded in checkpoints");
+  app.add_option("--selections", selections, "what the selections in the run file come to, as tessera run writes it");
+  app.add_flag("--list-selections", lists_selections, "print the selections that --selections must resolve, and stop");
   app.add_flag("--check", check, "only say whether the run file would run on --ranks; reads no coordinates");
   app.add_option("--explain", explain_request.run_file,
                  "what a run of this file would do; runs a few steps to predict");
@@ -79,18 +94,26 @@ int run_command(int argc, char** argv, const comm::Communicator& comm) {
     print_on_root(comm, schema_to_json().dump(2) + "\n");
   } else if (!energy.system.empty()) {
     print_on_root(comm, compute_energy(energy, comm));
+  } else if (!minimization.system.empty()) {
+    minimization.overrides = energy.overrides;
+    minimization.json = energy.json;
+    minimization.threads = energy.threads;
+    return minimize(minimization, comm);
   } else if (!explain_request.run_file.empty()) {
     if (comm.size() > 1) throw InputError("--explain plans for any --ranks on one: start it without mpirun");
     explain_request.overrides = energy.overrides;
     explain_request.json = energy.json;
+    explain_request.selections = selections;
     explain_request.threads = energy.threads;
     print_on_root(comm, explain(explain_request));
   } else if (run_file.empty()) {
     throw InputError("nothing to do: give a run file (tessera-md run.toml), or see tessera-md --help");
+  } else if (lists_selections) {
+    print_on_root(comm, list_selections(run_file, energy.overrides));
   } else if (check) {
-    check_run(run_file, energy.overrides, explain_request.ranks);
+    check_run(run_file, energy.overrides, selections, restart, explain_request.ranks);
   } else {
-    return run({run_file, energy.overrides, restart, tune, energy.threads}, comm);
+    return app::run_file({run_file, energy.overrides, restart, tune, selections, energy.threads, max_hours}, comm);
   }
   return 0;
 }

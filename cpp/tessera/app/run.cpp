@@ -8,12 +8,14 @@
 
 #include "tessera/app/config/baths.h"
 #include "tessera/app/config/interactions.h"
-#include "tessera/app/config/read_config.h"
+#include "tessera/app/config/restraints.h"
 #include "tessera/app/engine_settings.h"
 #include "tessera/app/observers/stop_signals.h"
 #include "tessera/app/on_root.h"
 #include "tessera/app/restart/resume.h"
+#include "tessera/app/restart/start.h"
 #include "tessera/app/run_outputs.h"
+#include "tessera/app/system/references.h"
 #include "tessera/app/trial.h"
 #include "tessera/comm/job.h"
 
@@ -22,28 +24,33 @@ namespace tessera::app {
 namespace {
 
 struct Input {
-  RunConfig config;
+  const RunConfig& config;
   model::System system;
   md::EngineSettings settings;
-  CoordinateBlock block;  // of a new run
+  RunStart start;  // of a new run
 };
 
 /// Every rank reads alone; the verdict is everybody's.
-Input read_input(const RunRequest& request, const comm::Communicator& comm) {
-  Input input;
+Input read_input(const RunConfig& config, const RunRequest& request, const comm::Communicator& comm) {
+  Input input{config, {}, {}, {}};
   std::string problem;
   try {
-    input.config = read_run_file(request.run_file, request.overrides);
-    const auto& config = input.config;
-    input.system = read_run_system(config.input.system, config);
-    input.settings = plan_settings(config, input.system);
-    Trajectory::check(config.output, input.system);
     if (request.tune && request.restart)
       throw InputError("--tune chooses before step 1, and --restart goes on as the run was begun: leave one out");
     if (request.tune && config.parallel.pair_scheme != "auto")
       throw InputError(fmt::format("--tune chooses parallel.pair_scheme, which is set to \"{}\": leave one out",
                                    config.parallel.pair_scheme));
-    if (!request.restart) input.block = read_coordinates(config.input.system, comm.rank(), comm.size());
+    input.system = read_run_system(config.input.system, config);
+    if (request.restart)
+      take_box_of_restart(input.system, config.output.folder);
+    else
+      take_box_of_start(input.system, config);
+    input.settings = plan_settings(config, input.system);
+    Trajectory::check(config, input.system);
+    if (!request.restart) {
+      input.start = read_start(config.input.system, config, input.system, comm.rank(), comm.size());
+      add_references(input.start.block, config, input.settings, input.system);
+    }
   } catch (const InputError& error) {
     problem = error.what();
   }
@@ -58,7 +65,8 @@ struct Trials {
 
 /// What is chosen decides bits, so it may not differ between ranks: trials do not.
 Trials tune(Input& input, const comm::Communicator& comm, ThreadPool& threads) {
-  auto& [config, system, settings, block] = input;
+  auto& [config, system, settings, start] = input;
+  const auto& block = start.block;
   Trials trials;
   check_every_atom_once(comm, block, system, config.input.system);
   trials.schemes = try_pair_schemes(config, system, settings, block, comm, threads);
@@ -95,36 +103,35 @@ Checkpoint read_unfinished(Input& input, const comm::Communicator& comm) {
   return checkpoint;
 }
 
-void tell_what_runs(const Simulation& simulation) {
+void tell_what_runs(const Simulation& simulation, const std::string& start_note) {
   if (!simulation.comm().is_root()) return;
   const auto& config = simulation.config();
-  for (const auto& note : {note_of_source(config, simulation.system()), note_of_baths(config.dynamics)})
+  for (const auto& note : {start_note, note_of_source(config, simulation.system()), note_of_baths(config.dynamics)})
     if (!note.empty()) fmt::print(stderr, "tessera-md: note: {}\n", note);
   fmt::print("{}{}", describe_interactions(config, simulation.system(), simulation.settings()),
              describe_baths(config.dynamics));
+  fmt::print("{}", describe_restraints(config, simulation.settings()));
   std::fflush(stdout);
 }
 
 }  // namespace
 
-int run(const RunRequest& request, const comm::Communicator& comm) {
-  comm::listen_for_stop_signals();
-  auto input = read_input(request, comm);
-  const auto& config = input.config;
+RunEnd run(const RunConfig& config, const RunRequest& request, TimeLimit& limit, const comm::Communicator& comm) {
+  auto input = read_input(config, request, comm);
   ThreadPool threads(request.threads > 0 ? request.threads : static_cast<int>(config.parallel.threads));
-  RunOutputs outputs(config, input.system, request.restart, comm);
+  RunOutputs outputs(config, input.system, request.restart, comm, &limit);
   std::optional<Checkpoint> checkpoint;
   if (request.restart) checkpoint = read_unfinished(input, comm);
   Trials trials;
   if (request.tune) trials = tune(input, comm, threads);
 
   Simulation simulation(input.system, config, input.settings, comm, threads);
-  tell_what_runs(simulation);
+  tell_what_runs(simulation, input.start.note);
   if (checkpoint) {
     simulation.start(*checkpoint);
     outputs.go_on_from(*checkpoint);
   } else {
-    simulation.start(std::move(input.block));
+    simulation.start(std::move(input.start.block), std::move(input.start.origin));
   }
   StopListener stop;
   simulation.attach(stop);
@@ -133,22 +140,26 @@ int run(const RunRequest& request, const comm::Communicator& comm) {
   if (config.parallel.balance && comm.size() > 1) simulation.attach(balancer.emplace(simulation));
   simulation.run();
 
-  auto report = outputs.report(simulation, balancer ? &*balancer : nullptr);
-  report.to_go_on = restart_command(request.run_file, request.overrides, comm.size(), request.threads,
-                                    report.last_step < simulation.last_step() ? 0 : 2 * simulation.last_step());
+  RunEnd end{outputs.report(simulation, balancer ? &*balancer : nullptr), stop.signal(), outputs.is_out_of_time()};
+  auto& report = end.report;
   for (const auto& trial : trials.schemes) report.results["trial_ms_per_step"][trial.scheme] = trial.ms_a_step;
   for (const auto& [split, ms_a_step] : trials.splits)
     report.results["split_trials"].push_back(
         {{"pme_cutoff", split.cutoff}, {"pme_grid", split.grid}, {"ms_per_step", ms_a_step}});
-  on_root(comm, [&] {
-    write_report(config.output.folder + "/report.json", report);
-    auto text = report_text(report);
-    if (stop.signal() != 0)
-      text += fmt::format("stopped by a signal at step {}; {}: its checkpoint is written, go on with --restart\n",
-                          report.last_step, comm::name_of_stop_signal(stop.signal()));
-    comm::print(text);
-  });
-  return stop.signal() != 0 ? 128 + stop.signal() : 0;  // as if the signal had ended it
+  on_root(comm, [&] { write_report(config.output.folder + "/report.json", report); });
+  return end;
+}
+
+std::string describe_stop(const RunEnd& end, const RunRequest& request) {
+  if (end.signal != 0)
+    return fmt::format("stopped by a signal at step {}; {}: its checkpoint is written, go on with --restart\n",
+                       end.report.last_step, comm::name_of_stop_signal(end.signal));
+  if (end.is_out_of_time)
+    return fmt::format(
+        "stopped at step {}, as the end of --max-hours {} is near: its checkpoint is written, go on "
+        "with --restart\n",
+        end.report.last_step, request.max_hours);
+  return "";
 }
 
 }  // namespace tessera::app

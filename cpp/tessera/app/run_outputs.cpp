@@ -54,12 +54,13 @@ std::unique_ptr<OutputFiles> take_folder(const RunConfig& config, const model::S
 }  // namespace
 
 RunOutputs::RunOutputs(const RunConfig& config, const model::System& system, bool is_restart,
-                       const comm::Communicator& comm)
+                       const comm::Communicator& comm, TimeLimit* limit)
     : is_restart_(is_restart),
       files_(take_folder(config, system, is_restart, comm)),
+      clock_(config.output.checkpoint_minutes, limit),
       energies_(config.output.energy_every, files_.get()),
       trajectory_(config.output, files_.get()),
-      checkpoints_(config.output, energies_, files_.get()),
+      checkpoints_(config.output, energies_, clock_, files_.get()),
       progress_(energies_) {}
 
 void RunOutputs::go_on_from(const CheckpointNumbers& checkpoint) {
@@ -117,8 +118,8 @@ Report RunOutputs::report(Simulation& simulation, const CellBalancer* balancer) 
   }
   report.drift = averages.drift();
   report.folder = config.output.folder;
-  for (const auto* name :
-       {"energy.csv", "trajectory.dcd", "trajectory.h5md", "checkpoint.tck", "settings.toml", "report.json"}) {
+  for (const auto* name : {"energy.csv", "trajectory.dcd", "trajectory.h5md", "trajectory.xtc", "checkpoint.tck",
+                           "settings.toml", "selections.json", "report.json"}) {
     std::error_code ignored;
     if (name == std::string_view("report.json") || std::filesystem::exists(report.folder + "/" + name, ignored))
       report.files.emplace_back(name);

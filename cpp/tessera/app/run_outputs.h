@@ -18,8 +18,9 @@ namespace tessera::app {
 /// All members are collective. References must outlive it.
 class RunOutputs final : public Observer {
  public:
-  /// Takes the output folder. Throws InputError, RunError.
-  RunOutputs(const RunConfig& config, const model::System& system, bool is_restart, const comm::Communicator& comm);
+  /// Takes the output folder. `limit`: of the job's time; none where null. Throws InputError, RunError.
+  RunOutputs(const RunConfig& config, const model::System& system, bool is_restart, const comm::Communicator& comm,
+             TimeLimit* limit = nullptr);
   /// A restart goes on with what its checkpoint counts.
   void go_on_from(const CheckpointNumbers& checkpoint);
   /// Attaches all that records the run, itself first.
@@ -29,16 +30,20 @@ class RunOutputs final : public Observer {
   /// What came of the run, `to_go_on` left out; `balancer` may be none.
   Report report(Simulation& simulation, const CellBalancer* balancer) const;
 
+  /// Tells whether the job's time was about to end, so that the run was stopped.
+  bool is_out_of_time() const { return clock_.is_out_of_time(); }
+
   void start(Simulation& simulation) override;
   void after_step(Simulation& simulation) override;
   void finish(Simulation& simulation) override { after_step(simulation); }
 
  private:
-  std::array<Observer*, 5> observers() { return {this, &energies_, &trajectory_, &checkpoints_, &progress_}; }
+  std::array<Observer*, 6> observers() { return {this, &clock_, &energies_, &trajectory_, &checkpoints_, &progress_}; }
 
   bool is_restart_, has_begun_ = false;  // a restart, or a new run of which step 1 is done
   std::int64_t rows_ = 0, frames_ = 0;   // of the checkpoint
   std::unique_ptr<OutputFiles> files_;   // on the root
+  WallClock clock_;
   EnergyRecorder energies_;
   FrameRecorder trajectory_;
   CheckpointSaver checkpoints_;

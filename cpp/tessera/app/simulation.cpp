@@ -45,26 +45,28 @@ Simulation::Simulation(const model::System& system, const RunConfig& config, con
   engine_.emplace(system_, settings_, std::move(plan), comm_, threads_);
 }
 
-void Simulation::start(CoordinateBlock block) {
+void Simulation::start(CoordinateBlock block, std::optional<Origin> origin) {
+  const auto& source = config_.input.start.empty() ? config_.input.system : config_.input.start;
+  origin_ = std::move(origin);
   const bool has_velocities = comm::all_reduce_max(comm_, block.velocity.empty() ? 0 : 1) != 0;
   auto velocities = config_.dynamics.velocities;
   if (velocities == Velocities::automatic) velocities = has_velocities ? Velocities::file : Velocities::generate;
   if (velocities == Velocities::file && !has_velocities)
-    throw InputError(
-        fmt::format("{} holds no velocities: set dynamics.velocities to \"generate\"", config_.input.system));
+    throw InputError(fmt::format("{} holds no velocities: set dynamics.velocities to \"generate\"", source));
   if (velocities != Velocities::file)
     for (auto& v : block.velocity) v = {};
-  check_every_atom_once(comm_, block, system_, config_.input.system);
+  check_every_atom_once(comm_, block, system_, source);
   auto start = make_start(system_, block);
   block = {};
   engine_->set_state(std::move(start));
   engine_->constrain_start();
   if (velocities == Velocities::generate)
-    engine_->generate_velocities(config_.dynamics.temperature, static_cast<std::uint64_t>(config_.dynamics.seed));
+    engine_->generate_velocities(config_.dynamics.temperature.at(0), static_cast<std::uint64_t>(config_.dynamics.seed));
   engine_->measure();
 }
 
 void Simulation::start(Checkpoint& checkpoint) {
+  origin_ = checkpoint.origin;
   engine_->set_state(std::exchange(checkpoint.state, {}));
   engine_->measure();
 }
@@ -74,6 +76,13 @@ void Simulation::place(md::Snapshot state) {
   engine_->set_state(std::move(state));
   engine_->constrain_start();
   engine_->measure();
+}
+
+md::minimize::Result Simulation::minimize(const md::minimize::Settings& settings, const md::minimize::Watch& watch) {
+  constexpr double most_of_dynamics = 100;  // kcal/mol/Å; beyond it constraints may fail in a time step
+  const auto result = md::minimize::minimize(*engine_, settings, comm_, threads_, watch);
+  if (result.max_force < most_of_dynamics) engine_->measure();
+  return result;
 }
 
 void Simulation::set_external_forces(md::external::ExternalForces forces) {
@@ -131,6 +140,7 @@ void Simulation::save(const std::string& folder, Checkpoint checkpoint) {
     checkpoint.simd = md::pair::simd_target();
     checkpoint.settings = bit_settings(config_, settings_, fingerprint_);
     checkpoint.start = start_settings(config_);
+    checkpoint.origin = origin_;
     writer.emplace(folder, checkpoint, system_.n_atoms());
   });
   for_id_ranges(system_.n_atoms(), [&](std::int64_t begin, std::int64_t end) {

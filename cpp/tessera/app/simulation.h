@@ -12,6 +12,7 @@
 #include "tessera/app/restart/checkpoint.h"
 #include "tessera/app/system/system_file.h"
 #include "tessera/md/engine.h"
+#include "tessera/md/minimize/minimize.h"
 
 namespace tessera::app {
 
@@ -22,9 +23,9 @@ class Simulation {
   Simulation(const model::System& system, const RunConfig& config, const md::EngineSettings& settings,
              const comm::Communicator& comm, ThreadPool& threads);
 
-  /// Begins at step 0 with these rows of the system's coordinates, and velocities as dynamics.velocities says. Throws
+  /// Begins at step 0 with these rows of coordinates (read_start), and velocities as dynamics.velocities says. Throws
   /// InputError.
-  void start(CoordinateBlock block);
+  void start(CoordinateBlock block, std::optional<Origin> origin = {});
   /// Goes on from a checkpoint, of which it takes the state.
   void start(Checkpoint& checkpoint);
 
@@ -36,6 +37,9 @@ class Simulation {
   void set_box(const Box& box);
   /// Takes the place of all external forces. They belong to no checkpoint.
   void set_external_forces(md::external::ExternalForces forces);
+
+  /// Minimises the potential energy; no step passes (md/minimize/minimize.h). Throws InputError, RunError.
+  md::minimize::Result minimize(const md::minimize::Settings& settings, const md::minimize::Watch& watch = {});
 
   /// From now on the observer is told of every step, after those that came before it.
   void attach(Observer& observer) { observers_.push_back(&observer); }
@@ -85,7 +89,8 @@ class Simulation {
   bool is_stopped_ = false;
   std::int64_t first_step_ = 0;
   double seconds_ = 0;
-  nlohmann::json fingerprint_;  // of the system; on the root, once one is saved
+  std::optional<Origin> origin_;  // on the root
+  nlohmann::json fingerprint_;    // of the system; on the root, once one is saved
 };
 
 }  // namespace tessera::app

@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -6,12 +7,14 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <limits>
 #include <thread>
 
 #include "tessera/base/atomic_file.h"
@@ -20,6 +23,7 @@
 #include "tessera/io/dcd.h"
 #include "tessera/io/h5md.h"
 #include "tessera/io/hdf5.h"
+#include "tessera/io/xtc.h"
 
 namespace {
 /// The number of memory pages that this process may still write before it ends, or before its disk is full; a negative
@@ -138,6 +142,58 @@ TEST(Checksum, KnownAnswers) {  // FIPS 180-4, examples
   EXPECT_EQ(Checksum().add(bytes.first(1)).add(bytes.subspan(1)).finish(), checksum_of(bytes));
 }
 
+/// Waters with jumps between them, which an XTC packs in several ways: small and large steps, both signs.
+std::vector<float> waters(int n_atoms, int number, float extent) {
+  std::vector<float> values;
+  std::uint32_t random = 12345u + static_cast<std::uint32_t>(number);
+  const auto next = [&] {
+    random = random * 1664525u + 1013904223u;
+    return static_cast<float>(random >> 8) / 16777216.0F - 0.5F;
+  };
+  float centre[3] = {};
+  for (int i = 0; i < n_atoms; ++i) {
+    const float step = i % 3 != 0 ? 2.0F : i % 90 < 45 ? 6.0F : extent;
+    for (float& component : centre) {
+      component = i % 3 != 0 ? component + step * next() : std::fmod(component + step * next(), extent);
+      values.push_back(component);
+    }
+  }
+  return values;
+}
+
+TEST_F(Files, XtcIsTheSameAfterRestart) {
+  for (const int n_atoms : {3, 9, 10, 500}) {
+    const auto write = [&](XtcWriter& writer, int begin, int end) {
+      for (int f = begin; f < end; ++f) writer.append(10 * f, 0.02 * f, box, waters(n_atoms, f, 40));
+    };
+    const auto whole = fmt::format("whole{}.xtc", n_atoms), parts = fmt::format("parts{}.xtc", n_atoms);
+    {
+      auto writer = XtcWriter::create(path(whole), n_atoms);
+      write(writer, 0, 6);
+    }
+    {
+      auto writer = XtcWriter::create(path(parts), n_atoms);
+      write(writer, 0, 5);
+    }
+    std::ofstream(path(parts), std::ios::app | std::ios::binary) << "half a frame";
+    {
+      auto writer = XtcWriter::continue_after(path(parts), 3, n_atoms);
+      EXPECT_EQ(writer.n_frames(), 3);
+      write(writer, 3, 6);
+    }
+    EXPECT_EQ(content(parts), content(whole));
+    expect_says(message_of([&] { XtcWriter::continue_after(path(parts), 7, n_atoms); }), "holds 6 whole frames");
+    expect_says(message_of([&] { XtcWriter::continue_after(path(parts), 3, n_atoms + 1); }), "holds 0 whole frames");
+  }
+  auto writer = XtcWriter::create(path("far.xtc"), 10);
+  auto far = waters(10, 0, 40);
+  far[4] = 1e9F;
+  expect_says(message_of([&] { writer.append(0, 0, box, far); }), "atom 2 is at 1000000000 Å, too far for an XTC file");
+  far[4] = std::numeric_limits<float>::quiet_NaN();
+  expect_says(message_of([&] { writer.append(0, 0, box, far); }), "atom 2 is at nan Å");
+  EXPECT_EQ(writer.n_frames(), 0);
+}
+
 TEST_F(Files, DcdIsTheSameAfterRestart) {
   const DcdHeader header{7, 100, 50, 0.002, "restart"};
   const auto write = [&](DcdWriter& writer, int begin, int end) {
@@ -206,11 +262,24 @@ TEST(Samples, Trajectories) {
   for (const auto& [name, edges] : boxes) {
     auto dcd = DcdWriter::create(root + "/" + name + ".dcd", {50, 1000, 250, 0.002, "a sample of tessera"});
     auto h5md = H5mdWriter::create(root + "/" + name + ".h5", {50, true, true, "a test", "tessera", "0", ""});
+    auto xtc = XtcWriter::create(root + "/" + name + ".xtc", 50);
     for (int f = 0; f < 40; ++f) {
       dcd.append(edges, frame(50, f));
       h5md.append(1000 + 250 * f, 2 + 0.5 * f, edges, frame(50, f), frame(50, -f));
+      xtc.append(1000 + 250 * f, 2 + 0.5 * f, edges, frame(50, f));
     }
   }
+  // Frames of several sizes in two formats: an XTC packs them by their number of atoms and their extent.
+  for (const int n_atoms : {1, 9, 10, 11, 1000})
+    for (const float extent : {10.0F, 60.0F, 3.0e5F}) {
+      const auto name = fmt::format("{}/waters-{}-{}", root, n_atoms, extent);
+      auto dcd = DcdWriter::create(name + ".dcd", {n_atoms, 0, 1, 0.002, "waters"});
+      auto xtc = XtcWriter::create(name + ".xtc", n_atoms);
+      for (int f = 0; f < 5; ++f) {
+        dcd.append(box, waters(n_atoms, f, extent));
+        xtc.append(f, 0.002 * f, box, waters(n_atoms, f, extent));
+      }
+    }
 }
 
 /// Ends a process between any two pages that it writes after its first frames; none of those frames may be lost.

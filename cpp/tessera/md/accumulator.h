@@ -34,9 +34,10 @@ enum class Term : int {
   coulomb_exclusion,
   coulomb_self,
   coulomb_background,
-  external
+  external,
+  restraint
 };
-inline constexpr int n_terms = 16;
+inline constexpr int n_terms = 17;
 inline constexpr std::array<std::string_view, n_terms> term_names = {"bond",
                                                                      "angle",
                                                                      "urey_bradley",
@@ -52,7 +53,8 @@ inline constexpr std::array<std::string_view, n_terms> term_names = {"bond",
                                                                      "coulomb_exclusion",
                                                                      "coulomb_self",
                                                                      "coulomb_background",
-                                                                     "external"};
+                                                                     "external",
+                                                                     "restraint"};
 
 /// Two atoms so close that the force between them was limited.
 struct ClashingAtoms {
@@ -86,6 +88,10 @@ struct Clashes {
 inline constexpr double large_energy = 1048576;
 /// No contribution counts as more, kcal/mol: the pair of atoms is 0.1 Å apart or less.
 inline constexpr double energy_limit = 1152921504606846976;
+/// A virial that is summed from integer places and forces is exact in this unit, kcal/mol, finer than energy_unit by so
+/// many bits.
+inline constexpr int exact_virial_bits = 10;
+inline constexpr double exact_virial_unit = energy_unit / (1 << exact_virial_bits);
 
 /// Fixed-point energies and virial: W = Σ r⊗F over interactions, components xx yy zz xy xz yz (xy: r_x F_y); for a
 /// pair, r = r_i − r_j and F the force on i. Pressure = (2K + tr W)/3V.
@@ -94,6 +100,7 @@ struct EnergyVirial {
   std::array<std::int64_t, n_terms> energy_of_clashes{};
   std::array<std::int64_t, 6> virial{};
   std::array<std::int64_t, 6> virial_of_clashes{};
+  std::array<std::int64_t, 6> virial_remainder{};  // in units of exact_virial_unit
   Clashes clashes;
 
   void add(Term term, double value) {
@@ -111,6 +118,11 @@ struct EnergyVirial {
     add_virial(4, r.x * f.z);
     add_virial(5, r.y * f.z);
   }
+  /// Adds a value in units of exact_virial_unit without rounding it.
+  void add_exact_virial(std::size_t component, std::int64_t value) {
+    add_fixed(virial[component], value >> exact_virial_bits);
+    add_fixed(virial_remainder[component], value & ((std::int64_t{1} << exact_virial_bits) - 1));
+  }
   /// kcal/mol.
   double operator[](Term term) const {
     const auto t = static_cast<std::size_t>(term);
@@ -124,6 +136,7 @@ struct EnergyVirial {
     for (std::size_t i = 0; i < virial.size(); ++i) {
       add_fixed(virial[i], other.virial[i]);
       add_fixed(virial_of_clashes[i], other.virial_of_clashes[i]);
+      add_fixed(virial_remainder[i], other.virial_remainder[i]);
     }
     clashes.merge(other.clashes);
   }
@@ -192,9 +205,12 @@ struct Accumulator {
   Accumulator(std::span<std::int64_t> all_threads, EnergyVirial* sums, SparseForces* of_thread = nullptr)
       : total(all_threads), own(of_thread), energies(sums) {}
 
+  bool sums_pair_energies() const { return energies != nullptr && needs_pair_energies; }
+
   std::span<std::int64_t> total;     // (3·slots) x y z, units of force_unit; of all threads: each adds to other slots
   SparseForces* own = nullptr;       // of this thread, for slots that others add to as well
   EnergyVirial* energies = nullptr;  // null: forces only
+  bool needs_pair_energies = true;   // false: of the pairs, only the virial is needed beside forces
 
   std::int64_t* force_of(std::int32_t slot) {
     return own != nullptr ? own->of(slot) : &total[3 * static_cast<std::size_t>(slot)];

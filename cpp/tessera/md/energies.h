@@ -10,6 +10,10 @@
 
 namespace tessera::md {
 
+/// Tells what a step sums beside forces, each with what comes before it. Energies of pairs cost far more than the
+/// virial.
+enum class StepSums { none, virial, energies };
+
 /// What a step's forces came from. kcal/mol, K, bar.
 struct Energies {
   std::array<double, n_terms> term{};

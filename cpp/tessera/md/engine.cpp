@@ -40,22 +40,25 @@ Engine::Engine(const model::System& system, const EngineSettings& settings, Plan
       settings_(settings),
       comm_(comm),
       threads_(threads),
-      topology_(system, settings.constraints),
+      topology_(system, settings.constraints, settings.fixed),
       integrator_(integrator ? std::move(integrator) : integrate::make_integrator(settings)) {
   state_.box = state_.search_box = system.box;
   state_.velocity_time = integrator_->velocity_time();
-  degrees_of_freedom_ = std::max<std::int64_t>(
-      1, 3 * system.n_atoms() - topology_.n_constraints() - integrator_->removed_degrees_of_freedom());
+  degrees_of_freedom_ =
+      std::max<std::int64_t>(1, 3 * (system.n_atoms() - settings_.fixed.size()) - topology_.n_constraints() -
+                                    integrator_->removed_degrees_of_freedom());
   layout_ = std::make_unique<Layout>(*this, std::move(plan));
 }
 
 /// Executes another plan; place() follows.
 void Engine::lay_out(Plan plan) {
   const auto energies = layout_->motion.energies();
+  const auto scaling_virial = layout_->motion.scaling_virial();
   n_pair_lists_before_ += layout_->forces.pairs().n_lists();
   layout_.reset();  // two of them might not fit into memory
   layout_ = std::make_unique<Layout>(*this, std::move(plan));
   layout_->motion.set_energies(energies);
+  layout_->motion.set_scaling_virial(scaling_virial);
 }
 
 void Engine::set_state(Snapshot snapshot) {
@@ -97,6 +100,8 @@ void Engine::set_bricks(domain::Decomposition bricks) {
 }
 
 void Engine::set_box(const Box& box) {
+  if (!settings_.fixed.empty())
+    throw InputError("the box can't change while atoms are fixed (dynamics.fixed), as it would move them");
   plan_cells(summary_of(system_), settings_, box);
   layout_->motion.set_box(box);
   auto own = snapshot();
@@ -199,13 +204,15 @@ bool Engine::must_search() {
 void Engine::constrain_start() {
   comm::agree_on_input(comm_, layout_->motion.constrain_positions());
   search();
-  report(layout_->motion.kick_and_project(0, false));
+  project_velocities();
 }
+
+void Engine::project_velocities() { report(layout_->motion.kick_and_project(0, false)); }
 
 void Engine::generate_velocities(double temperature, std::uint64_t seed) {
   auto& motion = layout_->motion;
   motion.draw_velocities(temperature, seed);
-  report(motion.kick_and_project(0, false));
+  project_velocities();
   motion.remove_centre_of_mass_motion();
   // Exactly the temperature asked for, whatever the draw.
   const double kinetic = from_fixed(comm::all_reduce_sum(comm_, motion.kinetic_energy()), energy_unit);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -38,6 +39,15 @@ class Engine {
   void constrain_start();
   /// Velocities from a Maxwell distribution, keyed by seed and atom id, exactly at the temperature (K). Collective.
   void generate_velocities(double temperature, std::uint64_t seed);
+
+  /// Removes the part of the velocities along constrained distances. Collective.
+  void project_velocities();
+
+  /// Lets `move` displace this rank's owned atoms otherwise than by a step, each by less than the buffer, and computes
+  /// forces and energies where they are then. Slots may change. Collective. Throws RunError on blow-up.
+  void displace(const std::function<void(State&)>& move);
+  /// The values that stay with their atoms. Callers may add and change their own, all ranks alike.
+  std::vector<AtomField>& fields() { return state_.fields; }
 
   /// Changes the box, and the atoms with it (Motion::set_box), by any factor; a search follows. Throws InputError where
   /// the cutoff doesn't fit, before anything has changed. measure() comes next. Collective.
@@ -94,8 +104,9 @@ class Engine {
 
   template <class Function>
   void work(Phase phase, Function&& function);
-  void follow_atoms(bool with_energies, GroupSet due);
+  void follow_atoms(StepSums sums, GroupSet due);
   void add_forces(bool make_list);
+  Energies sum_step();
   void lay_out(Plan plan);
   void place(Particles particles);
   void rebuild_lists();

@@ -30,6 +30,7 @@ Forces::Forces(const model::System& system, const EngineSettings& settings, cons
             pair::find_pair_scheme(settings.pair_scheme, settings.precision, settings.pair.function), threads),
       mesh_(settings, plan, domain, comm, threads),
       external_(external, domain, comm),
+      restraints_(settings, domain, comm, threads),
       groups_(settings.force_groups.size()),
       constraint_virial_(at(threads.size())),
       virial_within_groups_(at(threads.size())) {
@@ -50,6 +51,7 @@ void Forces::rebuild() {
   pair_.rebuild();
   mesh_.rebuild(pair_.charge());
   external_.rebuild();
+  restraints_.rebuild();
 }
 
 void Forces::set_box(const Box& before) {
@@ -57,7 +59,7 @@ void Forces::set_box(const Box& before) {
   mesh_.set_box(domain_.state().box);
 }
 
-void Forces::clear(bool with_energies, GroupSet due) {
+void Forces::clear(StepSums sums, GroupSet due) {
   due_ = due;
   threads_.run([&](int thread) {
     for (std::size_t g = 0; g < groups_.size(); ++g) {
@@ -68,7 +70,8 @@ void Forces::clear(bool with_energies, GroupSet due) {
       auto* own = thread == 0 ? nullptr : &of_thread[at(thread) - 1];
       if (own != nullptr) own->clear();
       energies[at(thread)] = {};
-      accumulators[at(thread)] = {force, with_energies ? &energies[at(thread)] : nullptr, own};
+      accumulators[at(thread)] = {force, sums == StepSums::none ? nullptr : &energies[at(thread)], own};
+      accumulators[at(thread)].needs_pair_energies = sums == StepSums::energies;
     }
     constraint_virial_[at(thread)] = virial_within_groups_[at(thread)] = {};
   });
@@ -133,7 +136,8 @@ Vec3 Forces::on(std::int32_t slot) const {
 }
 
 Energies Forces::sum_energies(std::int64_t kinetic, std::int64_t degrees_of_freedom) const {
-  constexpr std::size_t n_values = n_terms + 6;  // of a group, and as many in the unit of clashes
+  // Values of a group: energies and the virial, the same in the unit of clashes, the virial in its exact unit.
+  constexpr std::size_t n_values = n_terms + 6, n_of_group = 2 * n_values + 6;
   const auto within_groups = groups_.size(), of_constraints = within_groups + 1;
   std::vector<EnergyVirial> sums(groups_.size() + 2);
   for (std::size_t g = 0; g < groups_.size(); ++g)
@@ -141,33 +145,41 @@ Energies Forces::sum_energies(std::int64_t kinetic, std::int64_t degrees_of_free
   for (const auto& part : virial_within_groups_) sums[within_groups].merge(part);
   for (const auto& part : constraint_virial_) sums[of_constraints].merge(part);
   std::vector<std::int64_t> all;
-  all.reserve(2 * n_values * sums.size() + 1);
+  all.reserve(n_of_group * sums.size() + 1);
   for (const auto& sum : sums) {
     all.insert(all.end(), sum.energy.begin(), sum.energy.end());
     all.insert(all.end(), sum.virial.begin(), sum.virial.end());
     all.insert(all.end(), sum.energy_of_clashes.begin(), sum.energy_of_clashes.end());
     all.insert(all.end(), sum.virial_of_clashes.begin(), sum.virial_of_clashes.end());
+    all.insert(all.end(), sum.virial_remainder.begin(), sum.virial_remainder.end());
   }
   all.push_back(kinetic);
   comm_.all_reduce_sum(all);
 
   const auto value = [&](std::size_t group, std::size_t i) {
-    const auto* of_group = &all[2 * n_values * group];
+    const auto* of_group = &all[n_of_group * group];
     return from_fixed(of_group[i], energy_unit) + from_fixed(of_group[n_values + i], large_energy);
+  };
+  const auto virial_of = [&](std::size_t group, std::size_t c) {
+    // The remainder is carried, so that the sum does not depend on where it was cut off.
+    const auto* of_group = &all[n_of_group * group];
+    const auto remainder = of_group[2 * n_values + c];
+    auto whole = of_group[n_terms + c];
+    add_fixed(whole, remainder >> exact_virial_bits);
+    return from_fixed(whole, energy_unit) + from_fixed(of_group[n_values + n_terms + c], large_energy);
   };
   Energies energies;
   if (groups_.size() > 1) energies.group_virial.resize(groups_.size());
   for (std::size_t g = 0; g < energies.group_virial.size(); ++g)
-    for (std::size_t c = 0; c < 6; ++c) energies.group_virial[g][c] = value(g, n_terms + c);
+    for (std::size_t c = 0; c < 6; ++c) energies.group_virial[g][c] = virial_of(g, c);
   const auto add = [&](std::size_t g) {  // integers first, so that groups change no bit of the sum
-    for (std::size_t i = 0; i < 2 * n_values; ++i) add_fixed(all[i], all[2 * n_values * g + i]);
+    for (std::size_t i = 0; i < n_of_group; ++i) add_fixed(all[i], all[n_of_group * g + i]);
   };
   for (std::size_t g = 1; g < groups_.size(); ++g) add(g);
-  for (std::size_t c = 0; c < 6; ++c)
-    energies.group_scaling_virial[c] = value(0, n_terms + c) - value(within_groups, n_terms + c);
+  for (std::size_t c = 0; c < 6; ++c) energies.group_scaling_virial[c] = virial_of(0, c) - virial_of(within_groups, c);
   add(of_constraints);
   for (std::size_t t = 0; t < n_terms; ++t) energies.term[t] = value(0, t);
-  for (std::size_t c = 0; c < 6; ++c) energies.virial[c] = value(0, n_terms + c);
+  for (std::size_t c = 0; c < 6; ++c) energies.virial[c] = virial_of(0, c);
   energies.kinetic = from_fixed(all.back(), energy_unit);
 
   // Terms that depend on the composition and the box alone.

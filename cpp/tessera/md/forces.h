@@ -16,6 +16,7 @@
 #include "tessera/md/phases.h"
 #include "tessera/md/plan.h"
 #include "tessera/md/pme/mesh.h"
+#include "tessera/md/restraint/restraints.h"
 #include "tessera/md/topology.h"
 
 namespace tessera::md {
@@ -40,7 +41,7 @@ class Forces {
 
   // One step in this order. Forces are complete after finish_return(). Only the groups that are due are computed; the
   // others keep the forces of the last step in which they were, up to the next rebuild().
-  void clear(bool with_energies, GroupSet due = all_groups);
+  void clear(StepSums sums, GroupSet due = all_groups);
   /// Coordinates of owned atoms for the pair kernels, as soon as these have moved.
   void update_owned() { pair_.update_owned(); }
   /// While halo positions are on their way: the pairs that need none. `meanwhile` is called now and then.
@@ -52,6 +53,11 @@ class Forces {
   /// Collective.
   void add_external() {
     if (is_due(ForceSource::external)) external_.add(group_of(ForceSource::external).accumulators.front());
+  }
+  bool has_restraints() const { return !settings_.restraints.empty(); }
+  /// Restraints act with the bonded terms. Collective.
+  void add_restraints() {
+    if (is_due(ForceSource::bonded)) restraints_.add(group_of(ForceSource::bonded).accumulators);
   }
   void update_pair_list(bool make_list) { pair_.update(make_list); }
   void add_pairs() {
@@ -79,8 +85,9 @@ class Forces {
   /// Where a thread adds the part of the virial that is within constraint groups.
   EnergyVirial& virial_within_groups(int thread) { return virial_within_groups_[static_cast<std::size_t>(thread)]; }
 
-  /// Energies and virial since clear(true) over all threads and ranks, with the terms that depend on the composition
-  /// and the box alone; `kinetic` is this rank's kinetic energy in energy units. Collective.
+  /// Energies and virial since clear(StepSums::energies) over all threads and ranks, with the terms that depend on the
+  /// composition and the box alone; `kinetic` is this rank's kinetic energy in energy units. After
+  /// clear(StepSums::virial) the energies of pairs are missing. Collective.
   Energies sum_energies(std::int64_t kinetic, std::int64_t degrees_of_freedom) const;
   /// Pairs of atoms that clashed when forces were last computed with energies, of all ranks. Collective.
   Clashes find_clashes() const;
@@ -113,6 +120,7 @@ class Forces {
   pair::PairForces pair_;
   pme::Mesh mesh_;
   external::ExternalSum external_;
+  restraint::Restraints restraints_;
   std::vector<Group> groups_;
   GroupSet due_;                                                        // in this step
   std::vector<std::int64_t> total_;                                     // where there are several groups

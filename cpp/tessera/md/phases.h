@@ -16,6 +16,7 @@ enum class Phase : std::size_t {
   clear,
   bonded,
   external,
+  restraints,
   pair_list,
   pair,
   pme_spread,
@@ -28,7 +29,7 @@ enum class Phase : std::size_t {
   second_half,
   energies
 };
-inline constexpr std::size_t n_phases = 18;
+inline constexpr std::size_t n_phases = 19;
 inline constexpr std::array<std::string_view, n_phases> phase_names = {"kick, drift, constrain",
                                                                        "displacement check",
                                                                        "sort and migration",
@@ -36,6 +37,7 @@ inline constexpr std::array<std::string_view, n_phases> phase_names = {"kick, dr
                                                                        "clear forces",
                                                                        "bonded forces",
                                                                        "external forces",
+                                                                       "restraints",
                                                                        "pair list",
                                                                        "pair forces",
                                                                        "mesh: spread charges",

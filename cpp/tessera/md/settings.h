@@ -3,12 +3,15 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "tessera/base/index_box.h"
 #include "tessera/md/constraint/groups.h"
 #include "tessera/md/force_groups.h"
 #include "tessera/md/integrate/coupling/settings.h"
 #include "tessera/md/pair/functions.h"
+#include "tessera/md/restraint/settings.h"
+#include "tessera/model/atom_set.h"
 
 namespace tessera::md {
 
@@ -32,6 +35,8 @@ struct EngineSettings {
   double constraint_tolerance = 1e-10;
   std::string integrator = "velocity-verlet";
   integrate::CouplingSettings coupling;
+  std::vector<restraint::RestraintSettings> restraints;
+  model::AtomSet fixed;                  // atoms that do not move
   std::int64_t mesh_every = 1;           // steps; of the integrator "respa"
   double timestep = 0.002;               // ps
   std::int64_t com_removal_every = 100;  // steps; 0: never

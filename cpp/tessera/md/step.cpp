@@ -1,5 +1,7 @@
 // One step of molecular dynamics, top to bottom: the integrator moves atoms, the forces of its phases are added. A
 // force that the run does not have is an empty list. Each line is a phase of the report.
+#include <algorithm>
+
 #include "tessera/base/processor_time.h"
 #include "tessera/md/engine.h"
 
@@ -15,24 +17,34 @@ void Engine::work(Phase phase, Function&& function) {
 
 void Engine::step(bool with_energies) {
   ++state_.step;
-  with_energies |= integrator_->needs_energies(state_.step);
-  const auto due = with_energies ? all_groups : integrator_->due_groups(state_.step);
+  const auto sums =
+      std::max(with_energies ? StepSums::energies : StepSums::none, integrator_->needed_sums(state_.step));
+  const bool with_virial = sums != StepSums::none;
+  const auto due = with_virial ? all_groups : integrator_->due_groups(state_.step);
   work(Phase::first_half, [&] { report(integrator_->before_forces(layout_->motion)); });
-  follow_atoms(with_energies, due);
+  follow_atoms(sums, due);
   add_forces(check_[needs_list] != 0);
-  work(Phase::second_half, [&] { report(integrator_->after_forces(layout_->motion, with_energies)); });
-  if (with_energies) timers_.time(Phase::energies, [&] { sum_energies(); });
+  work(Phase::second_half, [&] { report(integrator_->after_forces(layout_->motion, with_virial)); });
+  if (sums == StepSums::energies) timers_.time(Phase::energies, [&] { sum_energies(); });
+  if (sums == StepSums::virial) timers_.time(Phase::energies, [&] { sum_step(); });
+}
+
+void Engine::displace(const std::function<void(State&)>& move) {
+  work(Phase::first_half, [&] { move(state_); });
+  follow_atoms(StepSums::energies, all_groups);
+  add_forces(check_[needs_list] != 0);
+  timers_.time(Phase::energies, [&] { sum_energies(); });
 }
 
 /// Brings halo atoms to where their owners have moved them, and all atoms to their cells where a search is due. While
 /// ranks hear of each other's positions, it adds the forces of the pairs that need none of them.
-void Engine::follow_atoms(bool with_energies, GroupSet due) {
+void Engine::follow_atoms(StepSums sums, GroupSet due) {
   const bool is_search_likely = expects_search();
   auto& [plan, domain, forces, motion] = *layout_;
   work(Phase::pair_list, [&] { forces.update_owned(); });
   timers_.time(Phase::displacement, [&] { start_check(); });
   timers_.time(Phase::halo_positions, [&] { domain.start_halo_positions(); });
-  work(Phase::clear, [&] { forces.clear(with_energies, due); });
+  work(Phase::clear, [&] { forces.clear(sums, due); });
   const auto meanwhile = [&] {
     comm::Communicator::progress(std::span(&check_request_, 1));
     domain.progress_halo_positions();
@@ -41,7 +53,7 @@ void Engine::follow_atoms(bool with_energies, GroupSet due) {
   timers_.time(Phase::halo_positions, [&] { domain.finish_halo_positions(); });
   if (timers_.time(Phase::displacement, [&] { return must_search(); })) {
     timers_.time(Phase::search, [&] { search(); });
-    work(Phase::clear, [&] { layout_->forces.clear(with_energies, due); });  // the search may have made them anew
+    work(Phase::clear, [&] { layout_->forces.clear(sums, due); });  // the search may have made them anew
   }
 }
 
@@ -51,6 +63,7 @@ void Engine::add_forces(bool make_list) {
   auto& forces = layout_->forces;
   work(Phase::bonded, [&] { forces.add_bonded(); });
   if (forces.has_external()) timers_.time(Phase::external, [&] { forces.add_external(); });
+  if (forces.has_restraints()) timers_.time(Phase::restraints, [&] { forces.add_restraints(); });
   work(Phase::pair_list, [&] { forces.update_pair_list(make_list); });
   work(Phase::pair, [&] { forces.add_pairs(); });
   timers_.time(Phase::halo_forces, [&] { forces.start_return(); });  // and while they travel, the mesh
@@ -60,18 +73,25 @@ void Engine::add_forces(bool make_list) {
 }
 
 void Engine::compute_forces(bool with_energies) {
-  work(Phase::clear, [&] { layout_->forces.clear(with_energies); });
+  work(Phase::clear, [&] { layout_->forces.clear(with_energies ? StepSums::energies : StepSums::none); });
   add_forces(false);
 }
 
-void Engine::sum_energies() {
+/// Sums what this step's forces left on threads and ranks. Pressure baths learn the virial.
+Energies Engine::sum_step() {
   check();
-  energies_step_ = state_.step;
   auto& motion = layout_->motion;
   motion.add_virial_within_groups();
   auto energies = layout_->forces.sum_energies(motion.kinetic_energy(), degrees_of_freedom_);
+  motion.set_scaling_virial(energies.group_scaling_virial);
+  return energies;
+}
+
+void Engine::sum_energies() {
+  auto energies = sum_step();
+  energies_step_ = state_.step;
   energies.conserved = integrator_->conserved(energies, state_);
-  motion.set_energies(energies);
+  layout_->motion.set_energies(energies);
 }
 
 }  // namespace tessera::md

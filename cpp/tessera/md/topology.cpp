@@ -8,6 +8,7 @@
 
 #include "tessera/base/error.h"
 #include "tessera/md/bonded/tables.h"
+#include "tessera/md/constraint/fixed.h"
 
 namespace tessera::md {
 
@@ -22,7 +23,8 @@ std::size_t list_bytes(const bonded::TermList<Arity>& list) {
 
 }  // namespace
 
-Topology::Topology(const model::System& system, constraint::ConstraintMode mode) : system_(system) {
+Topology::Topology(const model::System& system, constraint::ConstraintMode mode, const model::AtomSet& fixed)
+    : system_(system), fixed_(fixed) {
   const auto constraints = constraint::make_constraints(system, mode);
   for (std::size_t m = 0; m < system.templates.size(); ++m) {
     index_.push_back(index_template(system.templates[m], constraints[m]));
@@ -30,6 +32,9 @@ Topology::Topology(const model::System& system, constraint::ConstraintMode mode)
   }
   n_constraints_ = constraint::count_constraints(system, constraints);
   for (const auto& run : system.instances()) n_groups_ += run.count * std::ssize(index_[at(run.molecule)].group);
+  const auto of_fixed = constraint::count_fixed(system, constraints, fixed);
+  n_constraints_ -= of_fixed.n_constraints;
+  n_groups_ -= of_fixed.n_groups;
 }
 
 template <int Arity, class Keep>
@@ -129,6 +134,7 @@ void Topology::add_terms_and_groups(const domain::Domain& domain, std::int32_t s
   const auto& index = index_[at(domain.state().molecule[at(slot)])];
   model::for_each_kind(
       [&](auto kind) { add_terms(domain, slot, molecule.terms[kind], index.keyed[kind], found.terms[kind]); });
+  if (fixed_.contains(domain.state().id[at(slot)])) return;  // and with it all of its group
   const auto local = at(domain.state().local[at(slot)]);
   const auto first_id = domain.state().id[at(slot)] - domain.state().local[at(slot)];
   for (auto g = index.group_begin[local]; g < index.group_begin[local + 1]; ++g) {

@@ -12,20 +12,22 @@
 #include "tessera/md/constraint/group_list.h"
 #include "tessera/md/constraint/groups.h"
 #include "tessera/md/domain/domain.h"
+#include "tessera/model/atom_set.h"
 
 namespace tessera::md {
 
 class Topology {
  public:
   /// Throws InputError if the constraints can't be satisfied.
-  Topology(const model::System& system, constraint::ConstraintMode mode);
+  /// Groups of fixed atoms are left out of groups() and of what is counted.
+  Topology(const model::System& system, constraint::ConstraintMode mode, const model::AtomSet& fixed = {});
 
   /// Finds the slots of all terms and groups of owned atoms. Throws RunError if an atom of a term is not within the
   /// halo, which means that a molecule was torn apart.
   void rebuild(const domain::Domain& domain, ThreadPool& threads);
 
   const bonded::LocalTerms& terms() const { return terms_; }
-  /// Returns the groups of all owned atoms, by kind of group.
+  /// Returns the groups of all owned atoms that move, by kind of group.
   std::span<const constraint::GroupList> groups() const { return groups_; }
   /// Calls visit(RigidWater) or visit(BondGroup) for each of this rank's groups that has constraints.
   template <class Visit>
@@ -76,6 +78,7 @@ class Topology {
   void add_terms_and_groups(const domain::Domain& domain, std::int32_t slot, Found& found) const;
 
   const model::System& system_;
+  const model::AtomSet fixed_;
   std::vector<TemplateIndex> index_;
   bonded::LocalTerms terms_;
   std::vector<constraint::GroupList> groups_;

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+import tempfile
 from pathlib import Path
 
 import click
 
 from tessera import launch
+from tessera.select.run import selection_arguments
 
 
 @click.command()
@@ -53,4 +57,8 @@ def explain(
         arguments.append("--json")
     for override in overrides:
         arguments += ["--set", override]
+    with tempfile.TemporaryDirectory() as folder:
+        found = [] if dry_run else selection_arguments(run_file, overrides, folder=Path(folder))
+        if found:  # the file must be there until the engine has read it
+            sys.exit(subprocess.run(launch.engine_command([*arguments, *found], threads=threads)).returncode)
     launch.start(arguments, threads=threads, dry_run=dry_run)

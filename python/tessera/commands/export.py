@@ -90,7 +90,7 @@ def export(
         with progress(quiet=as_json) as report:
             report("reading")
             configuration = read_configuration(source, frame, system)
-            with _libraries():
+            with libraries():
                 structure, files = write_all(configuration, outputs, select, wrap == "molecules", report)
     except (InputError, SystemFileError, OSError) as error:
         click.echo(f"tessera: error: {error}", err=True)
@@ -121,8 +121,8 @@ def export(
 
 
 @contextlib.contextmanager
-def _libraries() -> Any:
-    """Says which package is missing."""
+def libraries() -> Any:
+    """Says which package is missing. Raises `InputError`."""
     try:
         yield
     except ModuleNotFoundError as error:

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from tessera import launch
+from tessera.select.run import selection_arguments
 
 
 @click.command()
@@ -14,6 +15,12 @@ from tessera import launch
 @click.option("-n", "--ranks", default=1, show_default=True, help="Number of MPI ranks.")
 @click.option("-t", "--threads", type=int, help="Threads of each rank, in place of the run file's parallel.threads.")
 @click.option("--restart", is_flag=True, help="Continue from the last checkpoint in the output folder.")
+@click.option(
+    "--max-hours",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="H",
+    help="Stop with a checkpoint before H hours of wall-clock time have passed.",
+)
 @click.option(
     "--tune",
     is_flag=True,
@@ -33,6 +40,7 @@ def run(
     ranks: int,
     threads: int | None,
     restart: bool,
+    max_hours: float | None,
     tune: bool,
     overrides: tuple[str, ...],
     mpi: str,
@@ -40,7 +48,7 @@ def run(
     print_defaults: bool,
     dry_run: bool,
 ) -> None:
-    """Run the simulation that RUN_FILE (TOML) describes.
+    """Run the simulation that RUN_FILE (TOML) describes, or its stages one after the other.
 
     The result is bitwise the same on any number of ranks and threads. Paths in the run file are
     relative to it, paths in --set to the working directory.
@@ -50,7 +58,7 @@ def run(
       tessera run --print-defaults > run.toml
       tessera run run.toml -n 4
       tessera run run.toml -n 2 -t 4 --set dynamics.steps=50000
-      tessera run run.toml -n 8 --restart
+      tessera run run.toml -n 8 --restart --max-hours 24
       TESSERA_MPIRUN="srun --mpi=pmix" tessera run run.toml -n 256 --mpi openmpi
     """
     if print_defaults:
@@ -59,8 +67,12 @@ def run(
     if run_file is None:
         raise click.UsageError("give a run file; `tessera run --print-defaults > run.toml` writes one to start from")
     arguments = [str(run_file), *(["--restart"] if restart else []), *(["--tune"] if tune else [])]
+    if max_hours is not None:
+        arguments += ["--max-hours", str(max_hours)]
     for override in overrides:
         arguments += ["--set", override]
+    if not dry_run:
+        arguments += selection_arguments(run_file, overrides, restart)
     if ranks > 1 and not dry_run:
         launch.check(arguments, ranks)
     launch.start(arguments, ranks=ranks, threads=threads, mpi=mpi, oversubscribe=oversubscribe, dry_run=dry_run)

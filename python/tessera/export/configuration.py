@@ -118,6 +118,13 @@ def _frame(folder: Path, settings: dict[str, Any], frame: int, system: System, s
             "run file asks for one; without --frame the last checkpoint is taken"
         )
     found = contained(_read_frame, path, frame, file=path)
+    select = settings.get("output", {}).get("select", "")
+    if len(found.position) != system.n_atoms and select:
+        raise InputError(
+            f"{path} holds {len(found.position):,} of {system.n_atoms:,} atoms (output.select = {select!r}), and a "
+            "frame of some atoms is no configuration: leave --frame out for the last checkpoint, or read the "
+            "trajectory with MDAnalysis and a topology from tessera export --select"
+        )
     if len(found.position) != system.n_atoms:
         raise InputError(
             f"{path} has {len(found.position):,} atoms and {system_path} has {system.n_atoms:,}: "
@@ -143,6 +150,25 @@ class _Frame:
     index: int
 
 
+def _check_frame(path: Path, frame: int, n_frames: int) -> None:
+    if not (frame == LAST or 0 <= frame < n_frames):
+        raise InputError(f"{path} holds the frames 0 to {n_frames - 1}, found --frame {frame}")
+
+
+def _read_xtc_frame(path: Path, frame: int) -> _Frame:
+    # MDAnalysis' own reader would leave a file of frame offsets beside the trajectory.
+    from MDAnalysis.lib.formats.libmdaxdr import XTCFile
+
+    with XTCFile(str(path)) as file:
+        n_frames = len(file)
+        _check_frame(path, frame, n_frames)
+        index = n_frames - 1 if frame == LAST else frame
+        file.seek(index)
+        found = file.read()
+    box = 10 * found.box.astype(np.float64)  # nm
+    return _Frame(10 * found.x.astype(np.float64), None, box if box.any() else None, int(found.step), index)
+
+
 def _read_frame(path: Path, frame: int) -> _Frame:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -150,12 +176,13 @@ def _read_frame(path: Path, frame: int) -> _Frame:
             from MDAnalysis.coordinates.DCD import DCDReader
 
             frames = DCDReader(str(path))
+        elif path.suffix == ".xtc":
+            return _read_xtc_frame(path, frame)
         else:
             from MDAnalysis.coordinates.H5MD import H5MDReader
 
             frames = H5MDReader(str(path), convert_units=False)
-        if not (frame == LAST or 0 <= frame < len(frames)):
-            raise InputError(f"{path} holds the frames 0 to {len(frames) - 1}, found --frame {frame}")
+        _check_frame(path, frame, len(frames))
         step = frames[frame]
         return _Frame(
             step.positions.astype(np.float64),

@@ -11,9 +11,10 @@ from tessera.export.configuration import Configuration
 from tessera.export.formats import FORMATS
 from tessera.export.psf import NAME as PSF
 from tessera.export.psf import write_psf
-from tessera.export.structure import Structure, selected, structure_of
+from tessera.export.structure import Structure, structure_of
 from tessera.files import replaced
 from tessera.prepare.errors import InputError
+from tessera.select.universe import selected
 from tessera.system import System
 
 SUFFIXES = (*FORMATS, ".psf")

@@ -19,9 +19,10 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tessera.export.structure import Structure, Texts, universe_of
+from tessera.export.structure import Structure, Texts
 from tessera.prepare.coordinates.cards import AMBER_PS
 from tessera.prepare.errors import InputError
+from tessera.select.universe import universe_of
 from tessera.system.model import FloatArray
 from tessera.version import __version__
 

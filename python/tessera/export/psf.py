@@ -40,6 +40,9 @@ def write_psf(structure: Structure, system: System, path: Path) -> list[str]:
     for what, (values, width) in columns.items():
         check_words(NAME, what, values)
         is_wide |= max(map(len, set(values.tolist()))) > width
+    marked = next((text for text in structure.segment.tolist() if text.startswith("!")), None)
+    if marked is not None:
+        raise InputError(f"{NAME} can't hold the segment {marked!r}: readers take ! for the name of a section")
     if not np.abs(structure.charge).max() < 100:
         raise InputError("PSF has no columns for charges of 100 e and more")
     found = terms(system, structure.ids)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -197,64 +195,3 @@ def terms(system: System, ids: IdArray) -> dict[str, IdArray]:
         everything = np.concatenate(parts)
         found[name] = everything[(everything >= 0).all(axis=1)]
     return found
-
-
-def universe_of(structure: Structure) -> Any:
-    """An MDAnalysis Universe; it keeps positions in single precision."""
-    import MDAnalysis
-    from MDAnalysis.guesser.tables import Z2SYMB
-    from MDAnalysis.lib.mdamath import triclinic_box
-
-    segments, segment = np.unique(structure.segment.astype(str), return_inverse=True)
-    universe = MDAnalysis.Universe.empty(
-        structure.n_atoms,
-        n_residues=len(structure.residue_name),
-        n_segments=len(segments),
-        atom_resindex=structure.residue,
-        residue_segindex=segment,
-        trajectory=True,
-        velocities=structure.velocity is not None,
-    )
-    symbols = np.array([Z2SYMB.get(number, "") for number in range(int(structure.atomic_number.max()) + 1)], object)
-    for name, values in (
-        ("names", structure.name),
-        ("types", structure.type),
-        ("charges", structure.charge),
-        ("masses", structure.mass),
-        ("elements", symbols[structure.atomic_number]),
-        ("chainIDs", structure.chain[structure.residue]),
-        ("resnames", structure.residue_name),
-        ("resids", structure.residue_number),
-        ("segids", segments.astype(object)),
-    ):
-        universe.add_TopologyAttr(name, values)
-    universe.atoms.positions = structure.position
-    if structure.velocity is not None:
-        universe.atoms.velocities = structure.velocity
-    if structure.box is not None:
-        universe.dimensions = triclinic_box(*structure.box)
-    return universe
-
-
-def selected(structure: Structure, text: str, system: System) -> IdArray:
-    """Rows of the atoms that an MDAnalysis selection names. Raises `InputError` where it is none, or names none."""
-    from MDAnalysis.exceptions import NoDataError, SelectionError
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        universe = universe_of(structure)
-        if re.search(r"\b(bonded|fragment)\b", text):  # a million bonds take seconds
-            universe.add_TopologyAttr("bonds", terms(system, structure.ids)["bond"])
-        try:
-            rows = universe.select_atoms(text).indices
-        except (SelectionError, NoDataError, ValueError, TypeError, AttributeError, KeyError, IndexError) as error:
-            reason = " ".join(str(error).split())
-            raise InputError(
-                f"--select {text!r} is no selection of MDAnalysis: {reason}; "
-                "an example is 'protein and not name H*', all are in its documentation"
-            ) from None
-    if not len(rows):
-        names = list(dict.fromkeys(structure.residue_name.tolist()))
-        raise InputError(f"--select {text!r} names no atom; the residues are {', '.join(names[:12])}"
-                         f"{' …' if len(names) > 12 else ''}")  # fmt: skip
-    return np.asarray(rows, np.int64)

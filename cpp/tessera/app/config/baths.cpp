@@ -21,7 +21,7 @@ md::integrate::CouplingSettings coupling_settings(const DynamicsConfig& dynamics
   if (has_barostat && !system.is_periodic)
     throw InputError(
         "dynamics.ensemble = \"npt\", but the system has no box whose size could follow a pressure: use \"nvt\"");
-  if (dynamics.ensemble != Ensemble::nve && !(dynamics.temperature > 0))
+  if (dynamics.ensemble != Ensemble::nve && !(dynamics.temperature.least() > 0))
     throw InputError("dynamics.temperature is 0 K, expected more for a heat bath: set it, or ensemble = \"nve\"");
   if (dynamics.surface_tension != 0 && dynamics.coupling != PressureCoupling::semi_isotropic)
     throw InputError("dynamics.surface_tension is set, which needs dynamics.coupling = \"semi-isotropic\"");
@@ -40,12 +40,26 @@ md::integrate::CouplingSettings coupling_settings(const DynamicsConfig& dynamics
           .seed = static_cast<std::uint64_t>(dynamics.seed)};
 }
 
+std::string describe(const TimeSchedule& schedule, std::string_view unit) {
+  if (schedule.is_constant()) return fmt::format("{} {}", schedule.points().front()[1], unit);
+  std::string text;
+  for (const auto& [time, value] : schedule.points())
+    text += fmt::format("{}{} {} at {} ps", text.empty() ? "" : ", ", value, unit, time);
+  return text;
+}
+
+bool has_noise(const DynamicsConfig& dynamics) {
+  const bool heat = dynamics.thermostat == Thermostat::bussi || dynamics.thermostat == Thermostat::langevin;
+  return (dynamics.ensemble != Ensemble::nve && heat) ||
+         (dynamics.ensemble == Ensemble::npt && dynamics.barostat == Barostat::c_rescale);
+}
+
 std::string describe_baths(const DynamicsConfig& dynamics) {
   if (dynamics.ensemble == Ensemble::nve) return "ensemble: nve, constant energy and box\n";
-  std::string text = fmt::format("ensemble: {}, {} K by {} with {} ps", name_of(dynamics.ensemble),
-                                 dynamics.temperature, name_of(dynamics.thermostat), dynamics.tau_t);
+  std::string text = fmt::format("ensemble: {}, {} by {} with {} ps", name_of(dynamics.ensemble),
+                                 describe(dynamics.temperature, "K"), name_of(dynamics.thermostat), dynamics.tau_t);
   if (dynamics.ensemble == Ensemble::npt)
-    text += fmt::format("; {} bar, {}, by {} with {} ps", dynamics.pressure, name_of(dynamics.coupling),
+    text += fmt::format("; {}, {}, by {} with {} ps", describe(dynamics.pressure, "bar"), name_of(dynamics.coupling),
                         name_of(dynamics.barostat), dynamics.tau_p);
   return text + fmt::format("; every {} steps\n", dynamics.coupling_every);
 }

@@ -45,7 +45,7 @@ TEST(Config, KeysAreUniqueAndDocumented) {
       EXPECT_FALSE(key.documentation.empty()) << key.full_name();
     }
   }
-  EXPECT_EQ(names.size(), 55U);
+  EXPECT_EQ(names.size(), 69U);
 }
 
 TEST(Config, DefaultsAreAdmittedAndComeBackFromToml) {
@@ -207,7 +207,7 @@ TEST(Config, SchemaAsJsonHoldsEveryKey) {
   ASSERT_EQ(json["sections"].size(), run_schema().sections.size());
   for (std::size_t i = 0; i < json["sections"].size(); ++i) {
     EXPECT_EQ(json["sections"][i]["keys"].size(), run_schema().sections[i].keys.size());
-    EXPECT_EQ(json["sections"][i]["repeated"], false);
+    EXPECT_EQ(json["sections"][i]["repeated"], run_schema().sections[i].is_repeated());
   }
   EXPECT_EQ(json["sections"][1]["keys"][0]["unit"], "Å");
   EXPECT_EQ(json["sections"][4]["keys"][1]["default"], 2.0);
@@ -221,6 +221,25 @@ TEST(Config, SchemaAsJsonHoldsEveryKey) {
   config.dynamics.thermostat = Thermostat::nose_hoover;
   EXPECT_EQ(seed.decides_with(config), Decides::start);
   EXPECT_EQ(run_schema().key("dynamics.steps").decides, Decides::nothing);
+}
+
+TEST(Config, SchedulesAndListsOfTexts) {
+  const std::string head = "[[restraint]]\nkind = \"distance\"\n";
+  const auto config = parse(head + "groups = [\"index 1\", \"name CA\"]\nk = [[0, 10], [5.5, 0]]\ntarget = 3\n");
+  ASSERT_EQ(config.restraints.size(), 1U);
+  const auto& restraint = config.restraints[0];
+  EXPECT_EQ(restraint.k, TimeSchedule({{0, 10}, {5.5, 0}}));
+  EXPECT_EQ(restraint.target, TimeSchedule(3));
+  EXPECT_EQ(restraint.groups, (std::vector<std::string>{"index 1", "name CA"}));
+  EXPECT_EQ(to_json(parse_run_text(to_toml(config), "effective", "")), to_json(config));
+  const auto selections = selections_of(config);
+  ASSERT_EQ(selections.size(), 2U);
+  EXPECT_EQ(selections[1].key, "restraint.0.groups");
+  EXPECT_EQ(selections[1].text, "name CA");
+  for (const auto* wrong : {"[]", "[[0, 1], [0, 2]]", "[[-1, 1]]", "[[0, 1, 2]]", "[[0, -1]]", "\"1\"", "[1, 2]"})
+    EXPECT_NE(message_of(head + "k = " + wrong).find("points [time in ps, number]"), std::string::npos) << wrong;
+  EXPECT_NE(message_of(head + "k = 1\ngroups = \"index 1\"").find("texts in quotes"), std::string::npos);
+  EXPECT_NE(message_of(head).find("restraint.k is missing"), std::string::npos);
 }
 
 enum class Shape { flat, round };

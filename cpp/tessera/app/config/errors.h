@@ -14,7 +14,9 @@ namespace tessera::app {
 class Errors {
  public:
   void add(std::string what) { lines_.push_back(std::move(what)); }
-  void add(const std::string& place, const std::string& what) { lines_.push_back(place + ": " + what); }
+  void add(const std::string& place, const std::string& what) { lines_.push_back(place + ": " + context_ + what); }
+  /// What is added from now on concerns this ("stage heat: "), which the messages say.
+  void set_context(std::string context) { context_ = std::move(context); }
 
   /// Throws InputError if there are any errors; the message lists the first of very many.
   void raise(const std::string& name) const {
@@ -29,6 +31,7 @@ class Errors {
 
  private:
   std::vector<std::string> lines_;
+  std::string context_;
 };
 
 }  // namespace tessera::app

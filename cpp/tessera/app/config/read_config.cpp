@@ -13,7 +13,7 @@
 #include <optional>
 #include <sstream>
 
-#include "tessera/app/config/errors.h"
+#include "tessera/app/config/apply.h"
 #include "tessera/base/descriptor.h"
 #include "tessera/base/error.h"
 
@@ -79,6 +79,12 @@ std::optional<std::int64_t> whole(const toml::node& node) {
   return std::nullopt;
 }
 
+std::optional<double> real(const toml::node& node) {
+  if (const auto* value = node.as_floating_point()) return value->get();
+  if (const auto* value = node.as_integer()) return static_cast<double>(value->get());
+  return std::nullopt;
+}
+
 /// The node as a value of the key's type; nothing where the type is wrong.
 std::optional<Value> convert(const Key& key, const toml::node& node) {
   if (const auto* value = node.as_string(); value && key.may_be_auto && is_auto(value->get())) return value->get();
@@ -90,8 +96,7 @@ std::optional<Value> convert(const Key& key, const toml::node& node) {
       if (const auto value = whole(node)) return *value;
       return std::nullopt;
     case ValueType::real:
-      if (const auto* value = node.as_floating_point()) return value->get();
-      if (const auto* value = node.as_integer()) return static_cast<double>(value->get());
+      if (const auto value = real(node)) return *value;
       return std::nullopt;
     case ValueType::text:
       if (const auto* value = node.as_string()) return value->get();
@@ -106,6 +111,30 @@ std::optional<Value> convert(const Key& key, const toml::node& node) {
         values.push_back(*value);
       }
       return values;
+    }
+    case ValueType::texts: {
+      const auto* array = node.as_array();
+      if (!array) return std::nullopt;
+      std::vector<std::string> texts;
+      for (const auto& element : *array) {
+        if (!element.is_string()) return std::nullopt;
+        texts.push_back(element.as_string()->get());
+      }
+      return texts;
+    }
+    case ValueType::schedule: {
+      if (const auto value = real(node)) return *value;
+      const auto* array = node.as_array();
+      if (!array || array->empty()) return std::nullopt;
+      std::vector<TimeSchedule::Point> points;
+      for (const auto& element : *array) {
+        const auto* pair = element.as_array();
+        if (!pair || pair->size() != 2) return std::nullopt;
+        const auto time = real(*pair->get(0)), number = real(*pair->get(1));
+        if (!time || !number) return std::nullopt;
+        points.push_back({*time, *number});
+      }
+      return points;
     }
   }
   return std::nullopt;
@@ -132,6 +161,19 @@ bool is_admitted(const Key& key, const Value& value) {
       return (v.empty() || v.size() == 3) && std::all_of(v.begin(), v.end(), [&](std::int64_t i) {
                return key.bounds.contains(static_cast<double>(i));
              });
+    }
+    case ValueType::texts:
+      return true;
+    case ValueType::schedule: {
+      if (const auto* number = std::get_if<double>(&value))
+        return std::isfinite(*number) && key.bounds.contains(*number);
+      double last = -1;
+      for (const auto& [time, number] : std::get<std::vector<TimeSchedule::Point>>(value)) {
+        const bool rises = std::isfinite(time) && time >= 0 && time > last;
+        if (!rises || !std::isfinite(number) || !key.bounds.contains(number)) return false;
+        last = time;
+      }
+      return true;
     }
   }
   return false;
@@ -180,6 +222,7 @@ void apply_keys(RunConfig& config, const Schema& schema, const Section& section,
                 const toml::table& keys, const std::string& name, const std::string& folder, Errors& errors) {
   for (const auto& [key_name, value] : keys) {
     const std::string key_text = shortened(std::string(key_name.str()));
+    if (section.holds_sections && !section.find(key_text)) continue;  // apply_table() reads them
     if (const Key* key = section.find(key_text))
       set_key(config, *key, row, value, folder, line_of(name, value), errors);
     else
@@ -193,35 +236,40 @@ void apply_keys(RunConfig& config, const Schema& schema, const Section& section,
 }
 
 void apply_rows(RunConfig& config, const Schema& schema, const Section& section, const toml::node& node,
-                const std::string& name, const std::string& folder, Errors& errors) {
+                const std::string& name, const std::string& folder, Errors& errors, bool is_in_stage) {
   const auto* rows = node.as_array();
   if (!rows || !std::all_of(rows->begin(), rows->end(), [](const toml::node& row) { return row.is_table(); }))
     return errors.add(
         line_of(name, node),
         fmt::format("{} is {}, expected {}, once for each", section.name,
                     node.is_table() ? "the section [" + section.name + "]" : "a value", section.header()));
+  if (is_in_stage) section.clear(config);  // its rows take the place of those of the stage above
   for (const auto& row : *rows) {
     section.append(config);
     apply_keys(config, schema, section, section.n_rows(config) - 1, *row.as_table(), name, folder, errors);
   }
 }
 
+}  // namespace
+
 void apply_table(RunConfig& config, const Schema& schema, const toml::table& table, const std::string& name,
-                 const std::string& folder, Errors& errors) {
+                 const std::string& folder, Errors& errors, const Section* stage) {
   for (const auto& [section_key, node] : table) {
     const std::string section_name = shortened(std::string(section_key.str()));
+    if (stage && stage->find(section_name)) continue;  // a key of the stage itself
     const auto* section = schema.find(section_name);
     if (!section) {
       // This is a key before the first section, or a section that does not exist.
       const auto owner = std::find_if(schema.sections.begin(), schema.sections.end(),
                                       [&](const Section& one) { return one.find(section_name) != nullptr; });
       if (!node.is_table() && owner != schema.sections.end())
-        errors.add(line_of(name, node),
-                   fmt::format("{} stands in no section; write it below {}", section_name, owner->header()));
+        errors.add(line_of(name, node), fmt::format("{} stands in no section; write {}", section_name,
+                                                    stage ? fmt::format("{}.{} = …", owner->name, section_name)
+                                                          : fmt::format("it below {}", owner->header())));
       else
         errors.add(line_of(name, node), unknown_section(schema, section_name));
     } else if (section->is_repeated()) {
-      apply_rows(config, schema, *section, node, name, folder, errors);
+      apply_rows(config, schema, *section, node, name, folder, errors, stage != nullptr);
     } else if (const auto* keys = node.as_table()) {
       apply_keys(config, schema, *section, 0, *keys, name, folder, errors);
     } else {
@@ -230,6 +278,8 @@ void apply_table(RunConfig& config, const Schema& schema, const toml::table& tab
     }
   }
 }
+
+namespace {
 
 std::string trimmed(const std::string& text) {
   const auto begin = text.find_first_not_of(" \t");
@@ -261,7 +311,8 @@ std::optional<std::size_t> row_of(const Section& section, const RunConfig& confi
   return row;
 }
 
-/// "section.key=value", or "section.NUMBER.key=value" where the section is repeated.
+}  // namespace
+
 void apply_override(RunConfig& config, const Schema& schema, const std::string& text, Errors& errors) {
   const std::string place = "--set " + shortened(text);
   const auto equals = text.find('=');
@@ -305,7 +356,6 @@ void apply_override(RunConfig& config, const Schema& schema, const std::string& 
   set_key(config, *key, *row, *table.get("value"), "", place, errors);
 }
 
-/// What no single key can tell.
 void check_together(const RunConfig& config, const std::string& name, Errors& errors) {
   if (config.input.system.empty())
     errors.add(name, "input.system is missing: write the path of the system file below [input]");
@@ -316,34 +366,44 @@ void check_together(const RunConfig& config, const std::string& name, Errors& er
                                      points, config.pme.order));
 }
 
-}  // namespace
+toml::table parse_toml(std::string_view text, const std::string& name) {
+  check_nesting(text, name);
+  try {
+    return toml::parse(text);
+  } catch (const toml::parse_error& error) {
+    throw InputError(syntax_error(name, error));
+  }
+}
 
 void read_run_text(RunConfig& config, const Schema& schema, std::string_view text, const std::string& name,
                    const std::string& folder, const std::vector<std::string>& overrides) {
   Errors errors;
-  check_nesting(text, name);
-  try {
-    apply_table(config, schema, toml::parse(text), name, folder, errors);
-  } catch (const toml::parse_error& error) {
-    throw InputError(syntax_error(name, error));
-  }
+  apply_table(config, schema, parse_toml(text, name), name, folder, errors);
   for (const auto& text_of_override : overrides) apply_override(config, schema, text_of_override, errors);
   errors.raise(name);
 }
 
-RunConfig parse_run_text(std::string_view text, const std::string& name, const std::string& folder,
-                         const std::vector<std::string>& overrides) {
+RunConfig default_config(const std::string& folder) {
   RunConfig config;
   config.output.folder = (std::filesystem::path(folder) / config.output.folder).lexically_normal().string();
+  return config;
+}
+
+RunConfig parse_run_text(std::string_view text, const std::string& name, const std::string& folder,
+                         const std::vector<std::string>& overrides) {
+  auto config = default_config(folder);
   read_run_text(config, run_schema(), text, name, folder, overrides);
   // Only values that are right by themselves are held against each other.
   Errors errors;
+  if (!config.stages.empty())
+    errors.add(name, fmt::format("holds {} [[stage]]: expected one run here; tessera run and explain take protocols",
+                                 config.stages.size()));
   check_together(config, name, errors);
   errors.raise(name);
   return config;
 }
 
-RunConfig read_run_file(const std::string& path, const std::vector<std::string>& overrides) {
+std::string text_of_run_file(const std::string& path) {
   std::error_code error;
   const auto status = std::filesystem::status(path, error);
   if (error && status.type() != std::filesystem::file_type::not_found)  // a loop of links, a name too long
@@ -363,7 +423,11 @@ RunConfig read_run_file(const std::string& path, const std::vector<std::string>&
     throw InputError(
         fmt::format("{}: is larger than {} MB, expected a run file (TOML); tessera run --print-defaults shows one",
                     path, most_bytes / 1'000'000));
-  return parse_run_text(text, path, std::filesystem::path(path).parent_path().string(), overrides);
+  return text;
+}
+
+RunConfig read_run_file(const std::string& path, const std::vector<std::string>& overrides) {
+  return parse_run_text(text_of_run_file(path), path, std::filesystem::path(path).parent_path().string(), overrides);
 }
 
 RunConfig config_of_system(const std::string& system_path, const std::vector<std::string>& overrides) {

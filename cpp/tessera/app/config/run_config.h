@@ -8,9 +8,12 @@
 #include <string_view>
 #include <vector>
 
+#include "tessera/app/select/selections.h"
+#include "tessera/base/time_schedule.h"
 #include "tessera/md/constraint/groups.h"
 #include "tessera/md/integrate/coupling/settings.h"
 #include "tessera/md/pair/functions.h"
+#include "tessera/md/restraint/settings.h"
 
 namespace tessera::app {
 
@@ -18,27 +21,34 @@ namespace tessera::app {
 using md::constraint::ConstraintMode;
 using md::pair::Electrostatics, md::pair::LjModifier, md::pair::PairFunction, md::pair::Precision;
 
+using md::restraint::RestraintAxes, md::restraint::RestraintKind;
+
 using md::integrate::Barostat, md::integrate::PressureCoupling, md::integrate::Thermostat;
 
 enum class Ensemble { nve, nvt, npt };
 inline constexpr std::array<std::string_view, 3> ensemble_names = {"nve", "nvt", "npt"};
 constexpr const auto& names_of(Ensemble) { return ensemble_names; }
 
-/// Where a run's first velocities come from.
+/// Where a run's first velocities come from; `file` is where its coordinates come from.
 enum class Velocities { automatic, generate, file, zero };
 inline constexpr std::array<std::string_view, 4> velocities_names = {"auto", "generate", "file", "zero"};
 constexpr const auto& names_of(Velocities) { return velocities_names; }
 
-enum class TrajectoryFormat { dcd, h5md, none };
-inline constexpr std::array<std::string_view, 3> trajectory_format_names = {"dcd", "h5md", "none"};
+enum class TrajectoryFormat { dcd, h5md, xtc, none };
+inline constexpr std::array<std::string_view, 4> trajectory_format_names = {"dcd", "h5md", "xtc", "none"};
 constexpr const auto& names_of(TrajectoryFormat) { return trajectory_format_names; }
 
 enum class Progress { automatic, line, log, none };
 inline constexpr std::array<std::string_view, 4> progress_names = {"auto", "line", "log", "none"};
 constexpr const auto& names_of(Progress) { return progress_names; }
 
+enum class StageKind { dynamics };
+inline constexpr std::array<std::string_view, 1> stage_kind_names = {"dynamics"};
+constexpr const auto& names_of(StageKind) { return stage_kind_names; }
+
 struct InputConfig {
   std::string system;  // path, already relative to the working directory
+  std::string start;   // of a run's folder or a checkpoint, likewise; empty: the coordinates of the system file
 };
 
 struct InteractionsConfig {
@@ -73,22 +83,34 @@ struct DynamicsConfig {
   Ensemble ensemble = Ensemble::nve;
   ConstraintMode constraints = ConstraintMode::h_bonds;
   double constraint_tolerance = 1e-10;
-  double temperature = 300.0;  // K
+  TimeSchedule temperature = 300.0;  // K
   Velocities velocities = Velocities::automatic;
   std::int64_t seed = 1;
   std::int64_t com_removal_every = 100;
   double hydrogen_mass = 0;  // amu; 0: as the system file has it
   std::int64_t mesh_every = 1;
+  std::string fixed;  // a selection; empty: no atom
   // Baths: used with ensemble = "nvt" or "npt".
   Thermostat thermostat = Thermostat::bussi;
   double tau_t = 1.0;  // ps
   Barostat barostat = Barostat::c_rescale;
   PressureCoupling coupling = PressureCoupling::isotropic;
-  double pressure = 1.0;            // bar
+  TimeSchedule pressure = 1.0;      // bar
   double tau_p = 5.0;               // ps
   double compressibility = 4.5e-5;  // 1/bar
   double surface_tension = 0.0;     // bar nm
   std::int64_t coupling_every = 10;
+};
+
+struct RestraintConfig {
+  RestraintKind kind = RestraintKind::position;
+  TimeSchedule k = 1.0;   // kcal/mol/Å², kcal/mol/rad²
+  std::string select;     // of positions: a selection
+  std::string reference;  // path, already relative to the working directory; empty: where the run starts
+  RestraintAxes axes = RestraintAxes::xyz;
+  std::vector<std::string> groups;  // of the other kinds: selections
+  TimeSchedule target = 0.0;        // Å, degrees
+  double flat = 0;                  // Å, degrees
 };
 
 struct OutputConfig {
@@ -96,9 +118,11 @@ struct OutputConfig {
   bool overwrite = false;
   TrajectoryFormat trajectory = TrajectoryFormat::dcd;
   std::int64_t trajectory_every = 0;
+  std::string select;  // the atoms of a frame; empty: all
   bool velocities = false;
   std::int64_t energy_every = 100;
   std::int64_t checkpoint_every = 10000;
+  double checkpoint_minutes = 0;
   bool wrap = true;
   Progress progress = Progress::automatic;
 };
@@ -115,14 +139,24 @@ struct ParallelConfig {
   std::string machine;  // path, already relative to the working directory; empty: none
 };
 
+/// The keys that [[stage]] has of its own; its sections are in the configuration of the stage (stages/protocol.h).
+struct StageConfig {
+  std::string name;
+  StageKind kind = StageKind::dynamics;
+};
+
 struct RunConfig {
   InputConfig input;
   InteractionsConfig interactions;
   PmeConfig pme;
   FftConfig fft;
   DynamicsConfig dynamics;
+  std::vector<RestraintConfig> restraints;
   OutputConfig output;
   ParallelConfig parallel;
+  std::vector<StageConfig> stages;  // of the file of a protocol; otherwise empty
+
+  Selections selections;  // what the selections of MDAnalysis in the run file come to
 };
 
 }  // namespace tessera::app

@@ -1,3 +1,4 @@
+#include "tessera/app/config/baths.h"
 #include "tessera/app/config/schema_builder.h"
 #include "tessera/fft/exchange.h"
 #include "tessera/fft/schemes.h"
@@ -10,11 +11,8 @@ constexpr double any_count = 9e15;
 
 bool has_thermostat(const RunConfig& config) { return config.dynamics.ensemble != Ensemble::nve; }
 bool has_barostat(const RunConfig& config) { return config.dynamics.ensemble == Ensemble::npt; }
-bool has_noise(const RunConfig& config) {
-  const auto thermostat = config.dynamics.thermostat;
-  return (has_thermostat(config) && (thermostat == Thermostat::bussi || thermostat == Thermostat::langevin)) ||
-         (has_barostat(config) && config.dynamics.barostat == Barostat::c_rescale);
-}
+bool draws_noise(const RunConfig& config) { return has_noise(config.dynamics); }
+bool has_fixed_atoms(const RunConfig& config) { return !config.dynamics.fixed.empty(); }
 bool has_mesh(const RunConfig& config) { return config.interactions.electrostatics == Electrostatics::pme; }
 
 Schema make_run_schema() {
@@ -22,6 +20,12 @@ Schema make_run_schema() {
 
   auto input = add_section(schema, "input", "What is simulated.", &RunConfig::input);
   input.key("system", &InputConfig::system, "the system file (*.tsr); needed").path().must_be_given("\"system.tsr\"");
+  input
+      .key("start", &InputConfig::start,
+           "a run's folder, or a checkpoint: a new run begins with the positions, velocities and box at its end; "
+           "\"\": those of the system file")
+      .path_or_none()
+      .decides_start();
 
   auto interactions =
       add_section(schema, "interactions", "Forces between atoms that no bond joins.", &RunConfig::interactions);
@@ -121,19 +125,22 @@ Schema make_run_schema() {
       .key("constraint_tolerance", &DynamicsConfig::constraint_tolerance, "greatest relative error of a fixed length")
       .above(0, 1e-3)
       .decides_bits();
-  dynamics.key("temperature", &DynamicsConfig::temperature, "of generated velocities, and of the heat bath")
+  dynamics
+      .key("temperature", &DynamicsConfig::temperature,
+           "of generated velocities, and of the heat bath; points: linear between them in time, then constant")
       .unit("K")
       .range(0, 1e6)
       .decides_start()
       .decides_bits_where(has_thermostat);
   dynamics
       .key("velocities", &DynamicsConfig::velocities,
-           "where they come from; auto: the system file if it has them, else generated")
+           "where they come from; file: from input.start or the system file; auto: from there if it has any, else "
+           "generated")
       .decides_start();
   dynamics.key("seed", &DynamicsConfig::seed, "of random numbers")
       .range(0, any_count)
       .decides_start()
-      .decides_bits_where(has_noise);
+      .decides_bits_where(draws_noise);
   dynamics
       .key("com_removal_every", &DynamicsConfig::com_removal_every,
            "steps between removals of the motion of the centre of mass; 0: never")
@@ -154,6 +161,14 @@ Schema make_run_schema() {
       .decides_bits()
       .used_where(has_mesh);
   dynamics
+      .key("fixed", &DynamicsConfig::fixed,
+           "atoms that do not move: a selection of MDAnalysis, \"index 0:99\" (ids, from 0) or \"bynum 1:100\" (from "
+           "1); "
+           "\"\": none")
+      .selects_atoms()
+      .decides_bits()
+      .used_where(has_fixed_atoms);
+  dynamics
       .key("thermostat", &DynamicsConfig::thermostat,
            "heat bath of nvt and npt; bussi: stochastic velocity rescaling; berendsen samples no ensemble")
       .decides_bits()
@@ -173,7 +188,9 @@ Schema make_run_schema() {
            "which edges of the box change together; semi-isotropic: x and y; constant-area: z alone changes")
       .decides_bits()
       .used_where(has_barostat);
-  dynamics.key("pressure", &DynamicsConfig::pressure, "of the pressure bath")
+  dynamics
+      .key("pressure", &DynamicsConfig::pressure,
+           "of the pressure bath; points: linear between them in time, then constant")
       .unit("bar")
       .range(-1e6, 1e6)
       .decides_bits()
@@ -200,6 +217,48 @@ Schema make_run_schema() {
       .decides_bits()
       .used_where(has_thermostat);
 
+  auto restraint = add_repeated_section(schema, "restraint",
+                                        "A potential that holds atoms, or a quantity that groups of atoms have; its "
+                                        "energy is the term restraint.",
+                                        &RunConfig::restraints);
+  restraint
+      .key("kind", &RestraintConfig::kind,
+           "what is held: each atom of select at its reference, or the distance, angle or dihedral of the centres of "
+           "mass of groups")
+      .must_be_given("\"position\"")
+      .decides_bits();
+  restraint
+      .key("k", &RestraintConfig::k,
+           "in E = k·d², without a factor ½; d is the distance from the reference or the difference from target")
+      .unit("kcal/mol/Å² or kcal/mol/rad²")
+      .range(0, 1e6)
+      .must_be_given("1.0")
+      .decides_bits();
+  restraint.key("select", &RestraintConfig::select, "kind = \"position\": the atoms, a selection as in dynamics.fixed")
+      .selects_atoms()
+      .decides_bits();
+  restraint
+      .key("reference", &RestraintConfig::reference,
+           "kind = \"position\": a system file, or with tessera run any file of coordinates, with the "
+           "places, which keep their fractions of the box when it changes; "
+           "\"\": where the run starts")
+      .path_or_none()
+      .decides_start();
+  restraint.key("axes", &RestraintConfig::axes, "kind = \"position\": the components that are held").decides_bits();
+  restraint
+      .key("groups", &RestraintConfig::groups,
+           "other kinds: two, three or four selections, each of one atom or of a group smaller than half the box")
+      .selects_atoms()
+      .decides_bits();
+  restraint.key("target", &RestraintConfig::target, "other kinds: the distance, angle or dihedral without force")
+      .unit("Å or degrees")
+      .range(-360, 1e6)
+      .decides_bits();
+  restraint.key("flat", &RestraintConfig::flat, "no force where d is less than this; beyond it, E = k·(d − flat)²")
+      .unit("Å or degrees")
+      .range(0, 1e6)
+      .decides_bits();
+
   auto output = add_section(schema, "output", "What is written, and how often.", &RunConfig::output);
   output.key("folder", &OutputConfig::folder, "where everything that the run writes goes").path();
   output.key(
@@ -208,11 +267,22 @@ Schema make_run_schema() {
   output.key("trajectory", &OutputConfig::trajectory, "format of the trajectory");
   output.key("trajectory_every", &OutputConfig::trajectory_every, "steps between frames; 0: no trajectory")
       .range(0, any_count);
+  output
+      .key(
+          "select", &OutputConfig::select,
+          "the atoms of the trajectory, for example \"protein\"; empty: all. tessera export --select writes a topology "
+          "of them")
+      .selects_atoms();
   output.key("velocities", &OutputConfig::velocities, "frames hold velocities too (trajectory = \"h5md\")");
   output.key("energy_every", &OutputConfig::energy_every, "steps between rows of energy.csv; 0: none")
       .range(0, any_count);
   output.key("checkpoint_every", &OutputConfig::checkpoint_every, "steps between checkpoints; 0: at the end only")
       .range(0, any_count);
+  output
+      .key("checkpoint_minutes", &OutputConfig::checkpoint_minutes,
+           "a checkpoint is written where none has been for so long, too; 0: by steps alone")
+      .unit("min")
+      .range(0, 1e6);
   output.key("wrap", &OutputConfig::wrap,
              "true: frames hold whole molecules, first atoms in the box; false: every atom in the box");
   output.key("progress", &OutputConfig::progress,
@@ -257,6 +327,17 @@ Schema make_run_schema() {
            "the map that tessera machine measure wrote, by which the layout is chosen; \"\": TESSERA_MACHINE of the "
            "environment, or no map")
       .path_or_none();
+
+  auto stage = add_repeated_section(
+      schema, "stage",
+      "A part of a protocol, which starts from the end of the one above and writes into a folder of its own in "
+      "output.folder. It has sections as this file does ([stage.dynamics], or dynamics.steps = …); a key that it does "
+      "not set is as in the stage above, in the first one as outside of stages.",
+      &RunConfig::stages);
+  schema.sections.back().holds_sections = true;
+  stage.key("name", &StageConfig::name, "of the stage and its folder: letters, digits, - and _")
+      .must_be_given("\"heat\"");
+  stage.key("kind", &StageConfig::kind, "what the stage does");
   return schema;
 }
 

@@ -35,6 +35,10 @@ std::string describe_type(const Key& key) {
       return key.allowed.empty() ? "text in quotes" : fmt::format("one of \"{}\"", fmt::join(key.allowed, "\", \""));
     case ValueType::integers:
       return expected_number(key, "[] or three integers in brackets, each");
+    case ValueType::texts:
+      return "texts in quotes, in brackets";
+    case ValueType::schedule:
+      return expected_number(key, "a number") + ", or points [time in ps, number] in brackets, times from 0 and rising";
   }
   return "";
 }
@@ -58,6 +62,10 @@ const char* type_word(ValueType type) {
       return "text";
     case ValueType::integers:
       return "integers";
+    case ValueType::texts:
+      return "texts";
+    case ValueType::schedule:
+      return "schedule";
   }
   return "";
 }
@@ -96,21 +104,56 @@ std::string json_text(const nlohmann::json& json, int indent) {
   return json.dump(indent, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
+namespace {
+
+/// The fewest digits that bring the value back.
+std::string real_text(double value) {
+  std::string text = fmt::format("{}", value);
+  if (text.find_first_of(".en") == std::string::npos) text += ".0";
+  return text;
+}
+
+}  // namespace
+
 std::string toml_text(const Value& value) {
   return std::visit(
       [](const auto& v) -> std::string {
         using T = std::decay_t<decltype(v)>;
         if constexpr (std::is_same_v<T, bool>) return v ? "true" : "false";
         if constexpr (std::is_same_v<T, std::int64_t>) return fmt::format("{}", v);
-        if constexpr (std::is_same_v<T, double>) {
-          std::string text = fmt::format("{}", v);  // the fewest digits that bring the value back
-          if (text.find_first_of(".en") == std::string::npos) text += ".0";
-          return text;
-        }
+        if constexpr (std::is_same_v<T, double>) return real_text(v);
         if constexpr (std::is_same_v<T, std::string>) return json_text(v);
         if constexpr (std::is_same_v<T, std::vector<std::int64_t>>) return fmt::format("[{}]", fmt::join(v, ", "));
+        if constexpr (std::is_same_v<T, std::vector<std::string>>) {
+          std::vector<std::string> texts;
+          for (const auto& text : v) texts.push_back(json_text(text));
+          return fmt::format("[{}]", fmt::join(texts, ", "));
+        }
+        if constexpr (std::is_same_v<T, std::vector<TimeSchedule::Point>>) {
+          std::vector<std::string> points;
+          for (const auto& [time, number] : v)
+            points.push_back(fmt::format("[{}, {}]", real_text(time), real_text(number)));
+          return fmt::format("[{}]", fmt::join(points, ", "));
+        }
       },
       value);
+}
+
+std::vector<NamedSelection> selections_of(const RunConfig& config, const Schema& schema) {
+  std::vector<NamedSelection> found;
+  for (const auto& section : schema.sections)
+    for (std::size_t row = 0; row < section.n_rows(config); ++row)
+      for (const auto& key : section.keys) {
+        if (!key.selects_atoms) continue;
+        const auto name = section.name_of(row, key);
+        const auto value = key.load(config, row);
+        const bool bits = key.decides_with(config) == Decides::bits;
+        if (const auto* text = std::get_if<std::string>(&value); text && !text->empty())
+          found.push_back({name, *text, bits});
+        if (const auto* texts = std::get_if<std::vector<std::string>>(&value))
+          for (const auto& text : *texts) found.push_back({name, text, bits});
+      }
+  return found;
 }
 
 bool is_auto(const Value& value) {
@@ -154,6 +197,7 @@ nlohmann::json schema_to_json(const Schema& schema) {
                               {"expected", describe_expected(key)},
                               {"decides", decides_names[static_cast<std::size_t>(key.decides)]},
                               {"documentation", key.documentation}};
+      if (key.selects_atoms) entry["selects_atoms"] = true;
       std::visit([&](const auto& value) { entry["default"] = value; }, key.default_value);
       if (key.must_be_given()) entry["default"] = nullptr;
       if (!key.allowed.empty()) entry["allowed"] = names_of_choice(key);

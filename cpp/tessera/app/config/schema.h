@@ -8,6 +8,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <nlohmann/json_fwd.hpp>
@@ -20,10 +21,12 @@
 
 namespace tessera::app {
 
-/// A value as a run file writes it: in the key's own unit, a choice by its name, what is left to Tessera as "auto".
-using Value = std::variant<bool, std::int64_t, double, std::string, std::vector<std::int64_t>>;
+/// A value as a run file writes it: in the key's own unit, a choice by its name, what is left to Tessera as "auto". A
+/// schedule is a number or a list of points in time.
+using Value = std::variant<bool, std::int64_t, double, std::string, std::vector<std::int64_t>, std::vector<std::string>,
+                           std::vector<TimeSchedule::Point>>;
 
-enum class ValueType { boolean, integer, real, text, integers };
+enum class ValueType { boolean, integer, real, text, integers, texts, schedule };
 
 /// What numbers a key takes; the default admits all finite ones.
 struct Bounds {
@@ -51,10 +54,11 @@ struct Key {
   Bounds bounds;
   std::string documentation;  // one line
   Value default_value;
-  std::string example;        // as TOML, of a key that has no default and must be given
-  bool is_path = false;       // relative to the run file
-  bool may_be_empty = false;  // of a path: none
-  bool may_be_auto = false;   // "auto" beside values of the type
+  std::string example;         // as TOML, of a key that has no default and must be given
+  bool is_path = false;        // relative to the run file
+  bool may_be_empty = false;   // of a path: none
+  bool may_be_auto = false;    // "auto" beside values of the type
+  bool selects_atoms = false;  // a selection, or a list of them; empty: none
   Decides decides = Decides::nothing;
   std::function<bool(const RunConfig&)> decides_bits_where;  // whatever `decides` says; empty: nowhere
   std::function<bool(const RunConfig&)> has_effect;          // whether the value is used at all; empty: always
@@ -80,10 +84,16 @@ struct Section {
   // Of a repeated section; otherwise empty.
   std::function<std::size_t(const RunConfig&)> count;
   std::function<void(RunConfig&)> append;
+  std::function<void(RunConfig&)> clear;
+  bool holds_sections = false;  // beside its keys, all other sections of the schema, as [name.section]
 
   bool is_repeated() const { return static_cast<bool>(append); }
   std::size_t n_rows(const RunConfig& config) const { return is_repeated() ? count(config) : 1; }
   const Key* find(std::string_view key) const;
+  /// "section.key", or "section.ROW.key" where the section is repeated.
+  std::string name_of(std::size_t row, const Key& key) const {
+    return is_repeated() ? name + "." + std::to_string(row) + "." + key.name : key.full_name();
+  }
   std::string header() const { return is_repeated() ? "[[" + name + "]]" : "[" + name + "]"; }
 };
 
@@ -97,6 +107,14 @@ struct Schema {
 
 /// The schema of run files.
 const Schema& run_schema();
+
+/// A text of a run file that selects atoms, with the name of its key ("restraint.0.select").
+struct NamedSelection {
+  std::string key, text;
+  bool decides_bits;
+};
+/// Returns all texts of a configuration that select atoms.
+std::vector<NamedSelection> selections_of(const RunConfig& config, const Schema& schema = run_schema());
 
 /// Every key with its default and documentation, as a TOML file to start from.
 std::string print_defaults(const Schema& schema = run_schema());

@@ -45,6 +45,8 @@ class KeyBuilder {
   KeyBuilder one_of(std::vector<std::string> names) { return key_.allowed = std::move(names), *this; }
   KeyBuilder path() { return key_.is_path = true, *this; }
   KeyBuilder path_or_none() { return key_.is_path = key_.may_be_empty = true, *this; }
+  /// A selection of atoms, or a list of them; "" selects none.
+  KeyBuilder selects_atoms() { return key_.selects_atoms = true, *this; }
   /// Without a default.
   KeyBuilder must_be_given(const char* example) { return key_.example = example, *this; }
   KeyBuilder decides_bits() { return key_.decides = Decides::bits, *this; }
@@ -83,7 +85,8 @@ class SectionBuilder {
   SectionBuilder(Schema& schema, std::size_t section, Access access)
       : schema_(schema), section_(section), access_(access) {}
 
-  /// A bool, integer, real, text, list of integers or choice; "auto" too where the member is optional.
+  /// A bool, integer, real, text, list of integers or of texts, schedule or choice; "auto" too where the member is
+  /// optional.
   template <class Field>
   KeyBuilder key(const char* name, Field Record::*field, const char* documentation) {
     using Type = Held<Field>;
@@ -101,6 +104,10 @@ class SectionBuilder {
       key.type = ValueType::real;
     else if constexpr (std::is_same_v<Type, std::vector<std::int64_t>>)
       key.type = ValueType::integers;
+    else if constexpr (std::is_same_v<Type, std::vector<std::string>>)
+      key.type = ValueType::texts;
+    else if constexpr (std::is_same_v<Type, TimeSchedule>)
+      key.type = ValueType::schedule;
     else
       key.type = ValueType::text;
     if constexpr (std::is_enum_v<Type>) {
@@ -130,6 +137,9 @@ class SectionBuilder {
       const auto found = std::find(names.begin(), names.end(), std::get<std::string>(value));
       TESSERA_CHECK(found != names.end());
       return static_cast<Type>(found - names.begin());
+    } else if constexpr (std::is_same_v<Type, TimeSchedule>) {
+      if (const auto* number = std::get_if<double>(&value)) return *number;
+      return TimeSchedule(std::get<std::vector<TimeSchedule::Point>>(value));
     } else {
       return std::get<Type>(value);
     }
@@ -138,6 +148,8 @@ class SectionBuilder {
   static Value to_value(const Field& member) {
     if constexpr (std::is_enum_v<Field>)
       return std::string(names_of(Field()).at(static_cast<std::size_t>(member)));
+    else if constexpr (std::is_same_v<Field, TimeSchedule>)
+      return member.is_constant() ? Value(member.points().front()[1]) : Value(member.points());
     else if constexpr (!std::is_same_v<Field, Held<Field>>)
       return member ? to_value(*member) : Value(std::string("auto"));
     else
@@ -152,7 +164,7 @@ class SectionBuilder {
 /// [name]
 template <class Config, class Record>
 auto add_section(Schema& schema, const char* name, const char* documentation, Record Config::*member) {
-  schema.sections.push_back({name, documentation, {}, {}, {}});
+  schema.sections.push_back({name, documentation, {}, {}, {}, {}});
   const auto access = [member]<class Any>(Any & config, std::size_t) -> auto& {
     using Derived = std::conditional_t<std::is_const_v<Any>, const Config, Config>;
     return static_cast<Derived&>(config).*member;
@@ -169,7 +181,8 @@ auto add_repeated_section(Schema& schema, const char* name, const char* document
        documentation,
        {},
        [member](const RunConfig& config) { return (static_cast<const Config&>(config).*member).size(); },
-       [member](RunConfig& config) { (static_cast<Config&>(config).*member).emplace_back(); }});
+       [member](RunConfig& config) { (static_cast<Config&>(config).*member).emplace_back(); },
+       [member](RunConfig& config) { (static_cast<Config&>(config).*member).clear(); }});
   const auto access = [member]<class Any>(Any & config, std::size_t row) -> auto& {
     using Derived = std::conditional_t<std::is_const_v<Any>, const Config, Config>;
     return (static_cast<Derived&>(config).*member).at(row);

@@ -7,11 +7,25 @@
 #include <cstdio>
 #include <cstdlib>
 #include <optional>
+#include <utility>
 
 #include "tessera/app/observers/energies.h"
 #include "tessera/app/output/progress.h"
 
 namespace tessera::app {
+
+/// The line of progress on standard error, in the style that fits where that goes; nothing where none is wanted.
+inline std::optional<StatusLine> line_on_standard_error(Progress style) {
+  // Under mpirun standard error is a pipe; `tessera run` says whether it ends on a terminal.
+  const bool on_terminal = isatty(STDERR_FILENO) || std::getenv("TESSERA_TERMINAL") != nullptr;
+  if (style == Progress::automatic) style = on_terminal ? Progress::line : Progress::log;
+  if (style == Progress::none) return std::nullopt;
+  return StatusLine(style == Progress::line ? StatusLine::Style::rewrite : StatusLine::Style::append,
+                    [](std::string_view text) {
+                      std::fwrite(text.data(), 1, text.size(), stderr);
+                      std::fflush(stderr);
+                    });
+}
 
 class ProgressDisplay final : public Observer {
  public:
@@ -19,17 +33,10 @@ class ProgressDisplay final : public Observer {
 
   void start(Simulation& simulation) override {
     start_ = std::chrono::steady_clock::now();
-    auto style = simulation.config().output.progress;
-    // Under mpirun standard error is a pipe; `tessera run` says whether it ends on a terminal.
-    const bool on_terminal = isatty(STDERR_FILENO) || std::getenv("TESSERA_TERMINAL") != nullptr;
-    if (style == Progress::automatic) style = on_terminal ? Progress::line : Progress::log;
-    if (style == Progress::none || !simulation.comm().is_root()) return;
-    line_.emplace(style == Progress::line ? ProgressLine::Style::rewrite : ProgressLine::Style::append,
-                  simulation.first_step(), simulation.last_step(), simulation.config().dynamics.timestep,
-                  [](std::string_view text) {
-                    std::fwrite(text.data(), 1, text.size(), stderr);
-                    std::fflush(stderr);
-                  });
+    if (!simulation.comm().is_root()) return;
+    if (auto line = line_on_standard_error(simulation.config().output.progress))
+      line_.emplace(std::move(*line), simulation.first_step(), simulation.last_step(),
+                    simulation.config().dynamics.timestep);
   }
   void after_step(Simulation& simulation) override {
     if (line_ && line_->is_due(seconds())) show(simulation);

@@ -31,14 +31,17 @@ std::string made_and_writable(const std::string& path) {
 
 }  // namespace
 
+void refuse_earlier_run(const std::string& path) {
+  for (const auto name : files_of_a_run)
+    if (name != "settings.toml" && is_there(fs::path(path) / name))
+      throw InputError(
+          fmt::format("{} already holds a run ({}): choose another output.folder, set output.overwrite = true, or "
+                      "continue it with --restart",
+                      path, name));
+}
+
 OutputFolder::OutputFolder(const std::string& path, Start start) : path_(made_and_writable(path)), lock_(path_) {
-  if (start == Start::new_run)
-    for (const auto name : files_of_a_run)
-      if (name != "settings.toml" && is_there(fs::path(path_) / name))
-        throw InputError(
-            fmt::format("{} already holds a run ({}): choose another output.folder, set output.overwrite = true, or "
-                        "continue it with --restart",
-                        path_, name));
+  if (start == Start::new_run) refuse_earlier_run(path_);
   remove_abandoned_temporaries(path_);
 }
 

@@ -10,8 +10,11 @@ namespace tessera::app {
 
 /// Everything that a run writes, by its name in output.folder.
 inline constexpr std::string_view files_of_a_run[] = {
-    "energy.csv",          "trajectory.dcd",          "trajectory.h5md", "checkpoint.tck",
-    "checkpoint.next.tck", "checkpoint.previous.tck", "report.json",     "settings.toml"};
+    "energy.csv",          "trajectory.dcd",          "trajectory.h5md", "trajectory.xtc", "checkpoint.tck",
+    "checkpoint.next.tck", "checkpoint.previous.tck", "report.json",     "settings.toml",  "selections.json"};
+
+/// Throws InputError where a folder holds the files of a run.
+void refuse_earlier_run(const std::string& path);
 
 /// Only the root rank has one.
 class OutputFolder {

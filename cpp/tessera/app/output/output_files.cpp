@@ -32,7 +32,13 @@ OutputFiles::OutputFiles(const RunConfig& config, const model::System& system, b
     : config_(config), system_(system), folder_(config.output.folder, kind_of_start(config.output, is_restart)) {}
 
 void OutputFiles::write_settings(const std::string& text) const {
-  write_atomically(config_.output.folder + "/settings.toml", text);
+  const auto path = [&](std::string_view name) { return fmt::format("{}/{}", config_.output.folder, name); };
+  if (!config_.selections.empty()) {
+    write_atomically(path(selections_file), config_.selections.text());
+    std::error_code ignored;
+    std::filesystem::remove(path(next_selections_file), ignored);
+  }
+  write_atomically(path("settings.toml"), text);
 }
 
 void OutputFiles::begin(const std::string& settings) {

@@ -1,4 +1,4 @@
-// What a run writes as it goes: energy.csv, the trajectory and settings.toml in its folder.
+// What a run writes as it goes: energy.csv, the trajectory, settings.toml and selections.json in its folder.
 #pragma once
 
 #include <cstdint>

@@ -53,7 +53,7 @@ TEST(EnergyTable, GoesOnAfterACheckpoint) {
 
 TEST(Progress, OneLineSaysItAll) {
   std::string shown;
-  ProgressLine line(ProgressLine::Style::rewrite, 0, 50000, 0.002, [&](std::string_view text) { shown += text; });
+  ProgressLine line({StatusLine::Style::rewrite, [&](std::string_view text) { shown += text; }}, 0, 50000, 0.002);
   EXPECT_EQ(line.text({1200, 301.23, 1.2e-4}, 10),
             "step 1,200 of 50,000 (2 %)  20.7 ns/day  6 min 47 s left  301.2 K  drift 1.2e-04 kT/ns/dof");
   EXPECT_EQ(line.text({0, 300, NAN}, 0), "step 0 of 50,000 (0 %)  300.0 K");
@@ -67,7 +67,7 @@ TEST(Progress, OneLineSaysItAll) {
   EXPECT_EQ(shown.back(), '\n');
 
   shown.clear();
-  ProgressLine log(ProgressLine::Style::append, 0, 10, 0.002, [&](std::string_view text) { shown += text; });
+  ProgressLine log({StatusLine::Style::append, [&](std::string_view text) { shown += text; }}, 0, 10, 0.002);
   log.show({5, 300, 0}, 1);
   log.finish();
   EXPECT_FALSE(log.is_due(60.5));

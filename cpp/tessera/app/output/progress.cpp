@@ -15,8 +15,8 @@ constexpr double rewrite_seconds = 0.5, append_seconds = 60.0;
 
 }  // namespace
 
-ProgressLine::ProgressLine(Style style, std::int64_t first_step, std::int64_t last_step, double timestep, Write write)
-    : style_(style), first_step_(first_step), last_step_(last_step), timestep_(timestep), write_(std::move(write)) {}
+ProgressLine::ProgressLine(StatusLine line, std::int64_t first_step, std::int64_t last_step, double timestep)
+    : line_(std::move(line)), first_step_(first_step), last_step_(last_step), timestep_(timestep) {}
 
 std::string ProgressLine::text(const ProgressSample& sample, double seconds) const {
   const double done = static_cast<double>(sample.step - first_step_);
@@ -33,8 +33,7 @@ std::string ProgressLine::text(const ProgressSample& sample, double seconds) con
   return line;
 }
 
-void ProgressLine::show(const ProgressSample& sample, double seconds) {
-  std::string line = text(sample, seconds);
+void StatusLine::show(std::string line, double seconds) {
   if (style_ == Style::append) {
     write_(line + "\n");
     next_ = seconds + append_seconds;
@@ -47,7 +46,7 @@ void ProgressLine::show(const ProgressSample& sample, double seconds) {
   next_ = seconds + rewrite_seconds;
 }
 
-void ProgressLine::finish() {
+void StatusLine::finish() {
   if (width_ > 0) write_("\n");
   width_ = 0;
 }

@@ -5,8 +5,30 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace tessera::app {
+
+/// Decides when a line is due and shows it; the caller's `write` prints it, since libraries do not print.
+class StatusLine {
+ public:
+  enum class Style { rewrite, append };  // one line rewritten with \r; a new line each minute
+  using Write = std::function<void(std::string_view)>;
+
+  StatusLine(Style style, Write write) : style_(style), write_(std::move(write)) {}
+
+  /// True when a line is due `seconds` after the start: ask before composing it.
+  bool is_due(double seconds) const { return seconds >= next_; }
+  void show(std::string line, double seconds);
+  /// Ends the line.
+  void finish();
+
+ private:
+  Style style_;
+  Write write_;
+  double next_ = 0;        // seconds
+  std::size_t width_ = 0;  // of the line on the screen
+};
 
 /// What a progress line shows. A drift that is not known yet is NaN.
 struct ProgressSample {
@@ -15,31 +37,23 @@ struct ProgressSample {
   double drift = 0;        // kT per ns and degree of freedom
 };
 
-/// Decides when a line is due and composes it; the caller's `write` prints it, since libraries do not print.
+/// Composes the line of a run.
 class ProgressLine {
  public:
-  enum class Style { rewrite, append };  // one line rewritten with \r; a new line each minute
-  using Write = std::function<void(std::string_view)>;
-
   /// Steps `first_step` to `last_step` are to be done; timestep in ps.
-  ProgressLine(Style style, std::int64_t first_step, std::int64_t last_step, double timestep, Write write);
+  ProgressLine(StatusLine line, std::int64_t first_step, std::int64_t last_step, double timestep);
 
-  /// True when a line is due `seconds` after the start of the run: ask before computing a sample.
-  bool is_due(double seconds) const { return seconds >= next_; }
-  void show(const ProgressSample& sample, double seconds);
-  /// Ends the line.
-  void finish();
+  bool is_due(double seconds) const { return line_.is_due(seconds); }
+  void show(const ProgressSample& sample, double seconds) { line_.show(text(sample, seconds), seconds); }
+  void finish() { line_.finish(); }
 
   /// "step 1,200 of 50,000 (2 %)  35.2 ns/day  1 min 20 s left  301.2 K  drift 1.2e-04 kT/ns/dof"
   std::string text(const ProgressSample& sample, double seconds) const;
 
  private:
-  Style style_;
+  StatusLine line_;
   std::int64_t first_step_, last_step_;
   double timestep_;
-  Write write_;
-  double next_ = 0;        // seconds
-  std::size_t width_ = 0;  // of the line on the screen
 };
 
 }  // namespace tessera::app

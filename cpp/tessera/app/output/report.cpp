@@ -52,6 +52,8 @@ std::string average_text(const std::string& name, const std::string& unit, doubl
   return fmt::format("{:<12} {:>14.{}f} ± {:.{}f} {}\n", name, mean, digits, fluctuation, digits, unit);
 }
 
+}  // namespace
+
 std::string summary_text(const Report& report) {
   const auto ps = [&](std::int64_t steps) { return static_cast<double>(steps) * report.timestep; };
   std::string text = fmt::format("{} simulated in {} steps: {} atoms, {:.4g} ns/day, {:.4g} ms/step on {} × {} ({}).\n",
@@ -70,6 +72,8 @@ std::string summary_text(const Report& report) {
   if (!report.to_go_on.empty()) text += fmt::format("To go on: {}\n", report.to_go_on);
   return text + '\n';
 }
+
+namespace {
 
 nlohmann::json leg_of(const nlohmann::json& report) {
   nlohmann::json leg;

@@ -87,6 +87,8 @@ std::string memory_text(const Memory& memory, std::int64_t n_atoms);
 /// First what people look for first: length, speed, means, where the output is and how to continue. Then the table of
 /// phases with their shares of the wall time, and the memory.
 std::string report_text(const Report& report);
+/// The first part of it.
+std::string summary_text(const Report& report);
 
 nlohmann::json report_to_json(const Report& report);
 

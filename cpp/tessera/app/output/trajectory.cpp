@@ -100,25 +100,42 @@ std::vector<float> frame_velocities(const md::Snapshot& state) {
 
 }  // namespace
 
-void Trajectory::check(const OutputConfig& output, const model::System& system) {
-  if (path(output).empty() || output.trajectory != TrajectoryFormat::dcd) return;
+namespace {
+
+model::AtomSet atoms_of(const RunConfig& config, const model::System& system) {
+  const auto& text = config.output.select;
+  return config.selections.find(text.empty() ? "all" : text, "output.select", system.n_atoms());
+}
+
+}  // namespace
+
+void Trajectory::check(const RunConfig& config, const model::System& system) {
+  const auto n_atoms = atoms_of(config, system).size();
+  const auto& output = config.output;
+  if (path(output).empty() || output.trajectory == TrajectoryFormat::h5md) return;
+  const bool is_dcd = output.trajectory == TrajectoryFormat::dcd;
   if (output.velocities)
-    throw InputError(
-        "output.velocities = true, but a DCD holds positions alone: set output.trajectory to \"h5md\", or leave it "
-        "out");
-  if (system.n_atoms() > io::most_dcd_atoms)
+    throw InputError(fmt::format(
+        "output.velocities = true, but {} file holds positions alone: set output.trajectory to \"h5md\", or "
+        "leave it out",
+        is_dcd ? "a DCD" : "an XTC"));
+  if (is_dcd && n_atoms > io::most_dcd_atoms)
     throw InputError(fmt::format("a DCD holds at most {} atoms, there are {}: set output.trajectory to \"h5md\"",
-                                 io::most_dcd_atoms, system.n_atoms()));
+                                 io::most_dcd_atoms, n_atoms));
 }
 
 std::string Trajectory::path(const OutputConfig& output) {
   if (output.trajectory_every <= 0 || output.trajectory == TrajectoryFormat::none) return "";
-  return output.folder + (output.trajectory == TrajectoryFormat::dcd ? "/trajectory.dcd" : "/trajectory.h5md");
+  return fmt::format("{}/trajectory.{}", output.folder,
+                     names_of(output.trajectory).at(static_cast<std::size_t>(output.trajectory)));
 }
 
 Trajectory::Trajectory(const RunConfig& config, const model::System& system, std::int64_t first_step,
                        std::optional<std::int64_t> frames)
-    : system_(system), whole_(config.output.wrap), with_velocities_(config.output.velocities) {
+    : system_(system),
+      atoms_(atoms_of(config, system)),
+      whole_(config.output.wrap),
+      with_velocities_(config.output.velocities) {
   const auto& output = config.output;
   const auto file = path(output);
   if (file.empty()) return;
@@ -126,14 +143,17 @@ Trajectory::Trajectory(const RunConfig& config, const model::System& system, std
   std::error_code ignored;
   const bool goes_on = frames && std::filesystem::exists(file, ignored);
   if (output.trajectory == TrajectoryFormat::dcd) {
-    const io::DcdHeader header{.n_atoms = system.n_atoms(),
+    const io::DcdHeader header{.n_atoms = atoms_.size(),
                                .first_step = first_frame,
                                .every = output.trajectory_every,
                                .timestep = config.dynamics.timestep,
                                .title = fmt::format("tessera {}", TESSERA_VERSION)};
     dcd_ = goes_on ? io::DcdWriter::continue_after(file, *frames, header) : io::DcdWriter::create(file, header);
+  } else if (output.trajectory == TrajectoryFormat::xtc) {
+    xtc_ = goes_on ? io::XtcWriter::continue_after(file, *frames, atoms_.size())
+                   : io::XtcWriter::create(file, atoms_.size());
   } else {
-    const io::H5mdHeader header{.n_atoms = system.n_atoms(),
+    const io::H5mdHeader header{.n_atoms = atoms_.size(),
                                 .has_velocities = with_velocities_,
                                 .is_periodic = system.is_periodic,
                                 .creator_version = TESSERA_VERSION};
@@ -141,16 +161,32 @@ Trajectory::Trajectory(const RunConfig& config, const model::System& system, std
   }
 }
 
-void Trajectory::append(std::int64_t step, double time, const md::Snapshot& state) {
-  if (!is_active()) return;
-  const auto frame = frame_positions(system_, state, whole_);
-  if (dcd_) dcd_->append(state.box, frame);
-  if (h5md_)
-    h5md_->append(step, time, state.box, frame, with_velocities_ ? frame_velocities(state) : std::vector<float>());
+/// Returns the rows of the atoms that frames hold, of (n,3) for all atoms.
+std::vector<float> Trajectory::selected(std::vector<float> values) const {
+  if (atoms_.size() == system_.n_atoms()) return values;
+  std::vector<float> rows;
+  rows.reserve(3 * at(atoms_.size()));
+  for (const auto& range : atoms_.ranges())
+    rows.insert(rows.end(), values.begin() + 3 * range.first, values.begin() + 3 * (range.last + 1));
+  return rows;
 }
 
-std::int64_t Trajectory::n_frames() const { return dcd_ ? dcd_->n_frames() : h5md_ ? h5md_->n_frames() : 0; }
+void Trajectory::append(std::int64_t step, double time, const md::Snapshot& state) {
+  if (!is_active()) return;
+  const auto frame = selected(frame_positions(system_, state, whole_));
+  if (dcd_) dcd_->append(state.box, frame);
+  if (xtc_) xtc_->append(step, time, state.box, frame);
+  if (h5md_)
+    h5md_->append(step, time, state.box, frame,
+                  with_velocities_ ? selected(frame_velocities(state)) : std::vector<float>());
+}
 
-bool Trajectory::is_in_place() const { return dcd_ ? dcd_->is_in_place() : !h5md_ || h5md_->is_in_place(); }
+std::int64_t Trajectory::n_frames() const {
+  return dcd_ ? dcd_->n_frames() : xtc_ ? xtc_->n_frames() : h5md_ ? h5md_->n_frames() : 0;
+}
+
+bool Trajectory::is_in_place() const {
+  return (!dcd_ || dcd_->is_in_place()) && (!xtc_ || xtc_->is_in_place()) && (!h5md_ || h5md_->is_in_place());
+}
 
 }  // namespace tessera::app

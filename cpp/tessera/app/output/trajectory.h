@@ -8,7 +8,9 @@
 #include "tessera/app/config/run_config.h"
 #include "tessera/io/dcd.h"
 #include "tessera/io/h5md.h"
+#include "tessera/io/xtc.h"
 #include "tessera/md/domain/domain.h"
+#include "tessera/model/atom_set.h"
 #include "tessera/model/system.h"
 
 namespace tessera::app {
@@ -24,8 +26,8 @@ class Trajectory {
   /// is none or no frames are asked for.
   Trajectory(const RunConfig& config, const model::System& system, std::int64_t first_step,
              std::optional<std::int64_t> frames);
-  /// Throws InputError where the format can't hold what is asked for.
-  static void check(const OutputConfig& output, const model::System& system);
+  /// Throws InputError where the format can't hold what is asked for, or no such atoms are there.
+  static void check(const RunConfig& config, const model::System& system);
   /// The file's path; empty where there is none.
   static std::string path(const OutputConfig& output);
 
@@ -33,13 +35,17 @@ class Trajectory {
   std::int64_t n_frames() const;
   /// False once the file was removed, moved or replaced.
   bool is_in_place() const;
-  bool is_active() const { return dcd_ || h5md_; }
+  bool is_active() const { return dcd_ || h5md_ || xtc_; }
 
  private:
+  std::vector<float> selected(std::vector<float> values) const;
+
   const model::System& system_;
+  model::AtomSet atoms_;  // of a frame
   bool whole_, with_velocities_;
   std::optional<io::DcdWriter> dcd_;
   std::optional<io::H5mdWriter> h5md_;
+  std::optional<io::XtcWriter> xtc_;
 };
 
 }  // namespace tessera::app

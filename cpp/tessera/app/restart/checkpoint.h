@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -28,11 +29,19 @@ struct CheckpointNumbers {
   Averages::State averages{};
 };
 
+/// With what a run began that did not begin with the coordinates of its system file.
+struct Origin {
+  Box box;               // at step 0
+  std::string checksum;  // of the checkpoint
+};
+
 struct Checkpoint : CheckpointNumbers {
-  std::string simd;         // bits are the same per instruction set
-  nlohmann::json settings;  // bit_settings()
-  nlohmann::json start;     // start_settings()
-  md::Snapshot state;       // of one that was read: with all atoms by id on the root, without atoms elsewhere
+  std::string simd;              // bits are the same per instruction set
+  nlohmann::json settings;       // bit_settings()
+  nlohmann::json start;          // start_settings()
+  std::optional<Origin> origin;  // of a run that began from another
+  std::string checksum;          // of one that was read
+  md::Snapshot state;            // of one that was read: with all atoms by id on the root, without atoms elsewhere
 };
 
 /// The keys of the run file that decide the bits of a trajectory, with their values in effect, and the system's
@@ -40,7 +49,7 @@ struct Checkpoint : CheckpointNumbers {
 nlohmann::json bit_settings(const RunConfig& config, const md::EngineSettings& settings,
                             const nlohmann::json& fingerprint);
 
-/// The keys that only the start of a run looks at.
+/// The keys that only the start of a run looks at, but for paths.
 nlohmann::json start_settings(const RunConfig& config);
 
 /// "interactions.cutoff was 9.0, is 10.0; …": what differs between a checkpoint's settings and a run's, those that
@@ -67,6 +76,11 @@ class CheckpointWriter {
 /// Reads the newest intact checkpoint of a folder; `note` says why an older one is used. Throws InputError where there
 /// is none, or none is intact.
 Checkpoint read_checkpoint(const std::string& folder, std::string& note);
+/// Does the same for a folder or a file; nothing where there is no checkpoint. `path` gets that of the file. Throws
+/// InputError where none is intact.
+std::optional<Checkpoint> find_checkpoint(const std::string& folder_or_file, std::string& path, std::string& note);
+/// Reads all but the atoms of the newest that has a header, without checking what follows; nothing where there is none.
+std::optional<Checkpoint> find_checkpoint_header(const std::string& folder_or_file);
 
 /// Sends all of the state but its atoms from the root to all ranks. Collective.
 void share_globals(const comm::Communicator& comm, md::Snapshot& state);

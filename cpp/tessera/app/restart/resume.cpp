@@ -16,7 +16,22 @@ bool was_split_tuned(const Checkpoint& checkpoint) {
   return checkpoint.settings.value("pme.cutoff", 0.0) > checkpoint.settings.value("interactions.cutoff", 0.0);
 }
 
+/// The split of Ewald's sum that the run of the checkpoint chose by trial; cut-off 0: none.
+md::pme::Split tuned_split(const Checkpoint& checkpoint, const RunConfig& config) {
+  if (!may_choose_split(config) || !was_split_tuned(checkpoint)) return {};
+  return {checkpoint.settings.at("pme.cutoff"), checkpoint.settings.at("pme.grid")};
+}
+
 }  // namespace
+
+std::string compare_settings(const Checkpoint& checkpoint, const RunConfig& config, const model::System& system,
+                             md::EngineSettings& settings) {
+  if (config.parallel.pair_scheme == "auto")
+    settings.pair_scheme = checkpoint.settings.value("parallel.pair_scheme", settings.pair_scheme);
+  if (const auto split = tuned_split(checkpoint, config); split.cutoff > 0)
+    settings = with_split(config, system, split, settings.pair_scheme);
+  return describe_differences(checkpoint.settings, bit_settings(config, settings, fingerprint(system)));
+}
 
 Checkpoint resume(const std::string& folder, const RunConfig& config, const model::System& system,
                   const comm::Communicator& comm, md::EngineSettings& settings, std::string& note) {
@@ -24,14 +39,8 @@ Checkpoint resume(const std::string& folder, const RunConfig& config, const mode
   md::pme::Split split;  // cut-off 0: as configured
   on_root(comm, [&] {
     checkpoint = read_checkpoint(folder, note);
-    if (config.parallel.pair_scheme == "auto")
-      settings.pair_scheme = checkpoint.settings.value("parallel.pair_scheme", settings.pair_scheme);
-    if (may_choose_split(config) && was_split_tuned(checkpoint)) {
-      split = {checkpoint.settings.at("pme.cutoff"), checkpoint.settings.at("pme.grid")};
-      settings = with_split(config, system, split, settings.pair_scheme);
-    }
-    const auto differences =
-        describe_differences(checkpoint.settings, bit_settings(config, settings, fingerprint(system)));
+    split = tuned_split(checkpoint, config);
+    const auto differences = compare_settings(checkpoint, config, system, settings);
     if (!differences.empty())
       throw InputError(
           fmt::format("the checkpoint in {} is of another run: {}; a restart goes on with the same settings, "

@@ -10,15 +10,17 @@
 
 #include "tessera/base/box.h"
 #include "tessera/base/vec3.h"
+#include "tessera/md/state.h"
 #include "tessera/model/system.h"
 
 namespace tessera::app {
 
 /// Rows of /coordinates: whole blocks of cells, so that no hydrogen group is split.
 struct CoordinateBlock {
-  std::vector<std::int64_t> id;    // (rows)
-  std::vector<Fraction> fraction;  // (rows)
-  std::vector<Vec3> velocity;      // (rows) Å/ps; empty where the file has none
+  std::vector<std::int64_t> id;       // (rows)
+  std::vector<Fraction> fraction;     // (rows)
+  std::vector<Vec3> velocity;         // (rows) Å/ps; empty where the file has none
+  std::vector<md::AtomField> fields;  // by row; what the run adds to atoms
 };
 
 /// Where a system is read from: a file, or a file's bytes in memory, which have a name for messages alone.

@@ -19,10 +19,11 @@ class Integrator {
   /// Is called with the forces at the new positions. Adds the virial of the constraints if requested. Collective.
   [[nodiscard]] virtual Failure after_forces(Motion& motion, bool with_virial) = 0;
 
-  /// Tells whether the integrator needs energies, virial and temperature in the coming step, even if nobody else does.
-  virtual bool needs_energies(std::int64_t /*step*/) const { return false; }
+  /// Tells what the integrator needs summed in the coming step beside forces, even if nobody else does.
+  virtual StepSums needed_sums(std::int64_t /*step*/) const { return StepSums::none; }
   /// Returns the groups of forces that the coming step needs. Those of other groups stay what they were when they were
-  /// last computed until the next search, and are unknown after it. A step whose energies are requested computes all.
+  /// last computed until the next search, and are unknown after it. A step that sums energies or the virial computes
+  /// all.
   virtual GroupSet due_groups(std::int64_t /*step*/) const { return all_groups; }
   /// Returns the quantity that this motion conserves, kcal/mol: the total energy plus what coupling has removed.
   virtual double conserved(const Energies& energies, const State& /*state*/) const { return energies.total(); }

@@ -18,8 +18,8 @@ class Langevin final : public Integrator {
     auto failure = motion.kick_and_drift(half, half);
     failure.offer(motion.kick_and_project(0, false));  // noise and friction act on velocities that keep constraints
     const auto before = motion.kinetic_energy();
-    motion.apply_friction_and_noise(std::exp(-motion.timestep() / settings_.tau_t), settings_.temperature,
-                                    settings_.seed);
+    motion.apply_friction_and_noise(std::exp(-motion.timestep() / settings_.tau_t),
+                                    settings_.temperature.at(motion.time()), settings_.seed);
     failure.offer(motion.kick_and_project(0, false));
     motion.coupling(name, 1)[0] += motion.sum_of_ranks(motion.kinetic_energy() - before);
     failure.offer(motion.kick_and_drift(0, half));
@@ -34,7 +34,7 @@ class Langevin final : public Integrator {
     return failure;
   }
 
-  bool needs_energies(std::int64_t step) const override { return couplings_.needs_energies(step); }
+  StepSums needed_sums(std::int64_t step) const override { return couplings_.needed_sums(step); }
   double conserved(const Energies& energies, const State& state) const override {
     return energies.total() - coupling_of(state, name, 0) + couplings_.energy(energies, state);
   }

@@ -7,6 +7,7 @@
 
 #include "tessera/base/random.h"
 #include "tessera/base/units.h"
+#include "tessera/md/integrate/noise.h"
 
 namespace tessera::md::integrate {
 
@@ -40,8 +41,13 @@ Motion::Motion(const EngineSettings& settings, State& state, const domain::Domai
 void Motion::rebuild() {
   inverse_mass_.assign(at(domain_.n_owned_slots()), 0);
   threads_.parallel_for(domain_.n_owned_slots(), [&](std::int64_t begin, std::int64_t end) {
-    for (auto s = static_cast<std::int32_t>(begin); s < end; ++s)
-      if (!domain_.is_padding(s)) inverse_mass_[at(s)] = 1 / domain_.molecule_of(s).mass[at(state_.local[at(s)])];
+    for (auto s = static_cast<std::int32_t>(begin); s < end; ++s) {
+      if (domain_.is_padding(s)) continue;
+      if (settings_.fixed.contains(state_.id[at(s)]))
+        state_.velocity[at(s)] = {};
+      else
+        inverse_mass_[at(s)] = 1 / domain_.molecule_of(s).mass[at(state_.local[at(s)])];
+    }
   });
 }
 
@@ -90,7 +96,7 @@ void Motion::remove_centre_of_mass_motion() {
   constexpr double momentum_unit = 1.0 / 1048576.0;  // amu Å/ps
   std::array<std::int64_t, 3> momentum{};
   for (std::int32_t s = 0; s < domain_.n_owned_slots(); ++s) {
-    if (domain_.is_padding(s)) continue;
+    if (!moves(s)) continue;
     const auto& v = state_.velocity[at(s)];
     const double mass = velocity_unit / inverse_mass_[at(s)];
     add_fixed(momentum[0], to_fixed(mass * v.x, momentum_unit));
@@ -104,7 +110,7 @@ void Motion::remove_centre_of_mass_motion() {
   };
   const Velocity mean = {shift(momentum[0]), shift(momentum[1]), shift(momentum[2])};
   for (std::int32_t s = 0; s < domain_.n_owned_slots(); ++s) {
-    if (domain_.is_padding(s)) continue;
+    if (!moves(s)) continue;
     auto& v = state_.velocity[at(s)];
     v = {v.x - mean.x, v.y - mean.y, v.z - mean.z};
   }
@@ -117,16 +123,12 @@ void Motion::scale_velocities(double factor) {
 }
 
 void Motion::apply_friction_and_noise(double decay, double temperature, std::uint64_t seed) {
-  const double thermal = (1 - decay * decay) * units::boltzmann * temperature * units::acceleration;
+  const FrictionAndNoise bath = {.decay = decay,
+                                 .thermal = (1 - decay * decay) * units::boltzmann * temperature * units::acceleration,
+                                 .seed = seed,
+                                 .step = static_cast<std::uint64_t>(state_.step)};
   threads_.parallel_for(domain_.n_owned_slots(), [&](std::int64_t begin, std::int64_t end) {
-    for (auto s = static_cast<std::int32_t>(begin); s < end; ++s) {
-      if (domain_.is_padding(s)) continue;
-      const auto normal = random_normals(seed, RandomStream::thermostat, static_cast<std::uint64_t>(state_.id[at(s)]),
-                                         static_cast<std::uint64_t>(state_.step));
-      const double sigma = std::sqrt(thermal * inverse_mass_[at(s)]);
-      auto& v = state_.velocity[at(s)];
-      v = rounded(decay * exact(v) + sigma * Vec3{normal[0], normal[1], normal[2]});
-    }
+    bath.apply_to(&state_.id[at(begin)], &inverse_mass_[at(begin)], &state_.velocity[at(begin)], at(end - begin));
   });
 }
 
@@ -180,7 +182,7 @@ std::string Motion::constrain_positions() {
     const auto before = places(atoms, state_.box, state_.position);
     auto after = before;
     if (!atoms.correct_positions(before, after, settings_.constraint_tolerance) && problem.empty())
-      problem = fmt::format("{} {} to be constrained; minimise the structure first",
+      problem = fmt::format("{} {} to be constrained; `tessera minimize` mends that",
                             domain_.system().describe(state_.id[at(atoms.slots[0])]), atoms.too_far);
     for (std::size_t k = 0; k < atoms.slots.size(); ++k) {
       auto& position = state_.position[at(atoms.slots[k])];
@@ -192,7 +194,7 @@ std::string Motion::constrain_positions() {
 
 void Motion::draw_velocities(double temperature, std::uint64_t seed) {
   for (std::int32_t s = 0; s < domain_.n_owned_slots(); ++s) {
-    if (domain_.is_padding(s)) continue;
+    if (!moves(s)) continue;
     const auto normal = random_normals(seed, RandomStream::velocity, static_cast<std::uint64_t>(state_.id[at(s)]),
                                        static_cast<std::uint64_t>(state_.step));
     const double sigma = std::sqrt(units::boltzmann * temperature * units::acceleration * inverse_mass_[at(s)]);
@@ -227,7 +229,7 @@ std::int64_t Motion::kinetic_energy() const {
     const std::int64_t n = domain_.n_owned_slots();
     std::int64_t sum = 0;
     for (auto s = n * thread / threads_.size(); s < n * (thread + 1) / threads_.size(); ++s) {
-      if (domain_.is_padding(static_cast<std::int32_t>(s))) continue;
+      if (!moves(s)) continue;
       const auto& v = state_.velocity[at(s)];
       const Vec3 w = {static_cast<double>(v.x), static_cast<double>(v.y), static_cast<double>(v.z)};
       add_fixed(sum, to_fixed(scale * norm2(w) / inverse_mass_[at(s)], energy_unit));

@@ -2,6 +2,7 @@
 // result depends on how atoms are shared between ranks and threads.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -24,16 +25,21 @@ class Motion {
   Motion(const EngineSettings& settings, State& state, const domain::Domain& domain, const Topology& topology,
          Forces& forces, std::int64_t degrees_of_freedom, const comm::Communicator& comm, ThreadPool& threads);
 
-  /// Updates the masses by slot after a search.
+  /// Updates the masses by slot after a search, and stops fixed atoms.
   void rebuild();
 
   double timestep() const { return settings_.timestep; }  // ps
   std::int64_t step() const { return state_.step; }
+  double time() const { return time_of(state_.step); }  // ps
+  double time_of(std::int64_t step) const { return static_cast<double>(step) * timestep(); }
   const State& state() const { return state_; }
   const Forces& forces() const { return forces_; }
   /// Returns the energies of the last summation, the same on every rank.
   const Energies& energies() const { return energies_; }
   void set_energies(const Energies& energies) { energies_ = energies; }
+  /// Returns Energies::group_scaling_virial of the last step that summed it, with or without energies.
+  const std::array<double, 6>& scaling_virial() const { return scaling_virial_; }
+  void set_scaling_virial(const std::array<double, 6>& virial) { scaling_virial_ = virial; }
   std::int64_t degrees_of_freedom() const { return degrees_of_freedom_; }  // of the whole system
   std::int64_t n_groups() const { return topology_.n_groups(); }           // of the whole system
   /// Returns the variables of a bath, so many, zeros at first. They must be changed alike on all ranks.
@@ -91,6 +97,8 @@ class Motion {
   template <class Half>
   Failure run_half_step(double kick, double drift, const std::vector<std::int64_t>& force, Half&& half);
   void undo_drift(double drift);
+  /// Tells whether a slot holds an atom that is not fixed.
+  bool moves(std::int64_t slot) const { return inverse_mass_[static_cast<std::size_t>(slot)] != 0; }
 
   const EngineSettings& settings_;
   State& state_;
@@ -101,8 +109,9 @@ class Motion {
   ThreadPool& threads_;
   std::int64_t degrees_of_freedom_;
   double total_mass_ = 0;             // of the system, amu
-  std::vector<double> inverse_mass_;  // by owned slot, amu⁻¹; padding 0
+  std::vector<double> inverse_mass_;  // by owned slot, amu⁻¹; padding and fixed atoms 0
   Energies energies_;
+  std::array<double, 6> scaling_virial_{};
 };
 
 }  // namespace tessera::md::integrate

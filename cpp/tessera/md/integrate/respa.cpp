@@ -10,7 +10,7 @@ class Respa final : public Integrator {
  public:
   explicit Respa(const EngineSettings& settings)
       : mesh_every_(settings.mesh_every),
-        com_removal_every_(settings.com_removal_every),
+        com_removal_every_(settings.fixed.empty() ? settings.com_removal_every : 0),
         couplings_(settings.coupling) {}
 
   Failure before_forces(Motion& motion) override {
@@ -38,7 +38,7 @@ class Respa final : public Integrator {
     due[rare] = step % mesh_every_ == 0;
     return due;
   }
-  bool needs_energies(std::int64_t step) const override { return couplings_.needs_energies(step); }
+  StepSums needed_sums(std::int64_t step) const override { return couplings_.needed_sums(step); }
   double conserved(const Energies& energies, const State& state) const override {
     return energies.total() + couplings_.energy(energies, state);
   }

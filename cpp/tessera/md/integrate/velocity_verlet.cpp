@@ -9,7 +9,7 @@ namespace {
 class VelocityVerlet final : public Integrator {
  public:
   explicit VelocityVerlet(const EngineSettings& settings)
-      : com_removal_every_(settings.com_removal_every), couplings_(settings.coupling) {}
+      : com_removal_every_(settings.fixed.empty() ? settings.com_removal_every : 0), couplings_(settings.coupling) {}
 
   Failure before_forces(Motion& motion) override {
     couplings_.before_step(motion);
@@ -23,7 +23,7 @@ class VelocityVerlet final : public Integrator {
     return failure;
   }
 
-  bool needs_energies(std::int64_t step) const override { return couplings_.needs_energies(step); }
+  StepSums needed_sums(std::int64_t step) const override { return couplings_.needed_sums(step); }
   double conserved(const Energies& energies, const State& state) const override {
     return energies.total() + couplings_.energy(energies, state);
   }

@@ -105,9 +105,12 @@ HWY_INLINE Pack<entries * registers> OfCell(const float* const* shift, std::size
   return pack;
 }
 
-/// Subtracts the rounded sums over i-atoms from a j-cluster's forces.
-template <class W>  // a template, so that only the branch of this width is compiled
-HWY_INLINE void SubtractJForces(const W* fx, const W* fy, const W* fz, std::int32_t* fj) {
+/// Tells what the kernel sums beside forces; energies come with what the virial needs.
+enum class Beside { nothing, virial, energies };
+
+/// Subtracts the rounded sums over i-atoms from a j-cluster's forces and, for the virial, from those of its cell.
+template <Beside beside, class W>  // a template, so that only the branch of this width is compiled
+HWY_INLINE void SubtractJForces(const W* fx, const W* fy, const W* fz, std::int32_t* fj, std::int32_t* cell) {
   if constexpr (lanes == 16) {
     // Blocks of four lanes are i-atoms. The three sums are combined in one register: x, z, y and z again.
     const D d;
@@ -115,15 +118,22 @@ HWY_INLINE void SubtractJForces(const W* fx, const W* fy, const W* fz, std::int3
     const W xy = hn::Add(hn::ConcatLowerLower(d, *fy, *fx), hn::ConcatUpperUpper(d, *fy, *fx));
     const W zz = hn::Add(*fz, hn::ConcatLowerUpper(d, *fz, *fz));
     const W sum = hn::Add(hn::OddEvenBlocks(zz, xy), hn::SwapAdjacentBlocks(hn::OddEvenBlocks(xy, zz)));
-    hn::Store(hn::Sub(hn::Load(di, fj), ToIntegers(sum)), di, fj);
+    const auto rounded = ToIntegers(sum);
+    hn::Store(hn::Sub(hn::Load(di, fj), rounded), di, fj);
+    if constexpr (beside != Beside::nothing) hn::Store(hn::Sub(hn::Load(di, cell), rounded), di, cell);
   } else {
     const DI4 di4;
     const W* all[] = {fx, fz, fy};  // in the order of force_offset
     for (const W* f : all) {
       V4 sum = SumBlocks(f[0]);
       for (std::size_t r = 1; r < registers; ++r) sum = hn::Add(sum, SumBlocks(f[r]));
-      hn::Store(hn::Sub(hn::Load(di4, fj), ToIntegers(sum)), di4, fj);
+      const auto rounded = ToIntegers(sum);
+      hn::Store(hn::Sub(hn::Load(di4, fj), rounded), di4, fj);
       fj += 4;
+      if constexpr (beside != Beside::nothing) {
+        hn::Store(hn::Sub(hn::Load(di4, cell), rounded), di4, cell);
+        cell += 4;
+      }
     }
   }
 }
@@ -133,9 +143,10 @@ struct Loop {
   const std::array<float, 3>* shifts;
   const ClusterData* clusters;
   ClusterForces* force;
+  ClusterForces* cell_force;  // by neighbour cell; null where nothing needs it
 };
 
-/// Sums the energies and the virial of a row. Each entry's contribution is rounded to a multiple of 2⁻²⁴ kcal/mol, so
+/// Sums the energies of a row. Each entry's contribution is rounded to a multiple of 2⁻²⁴ kcal/mol, so
 /// that the sums are exact in any order.
 class EnergySums {
  public:
@@ -143,21 +154,16 @@ class EnergySums {
     for (auto& one : sum_) one = hn::Zero(D2());
   }
 
-  /// Adds the entry at `part` of the packs: Lennard-Jones, Coulomb, distances and forces.
+  /// Adds the entry at `part` of the packs: Lennard-Jones and Coulomb.
   template <class P>
-  HWY_INLINE void Add(const P& lj, const P& real, const P* d, const P* f, std::size_t part) {
-    const auto sum_of = [&](auto&& value) HWY_ATTR {
-      V sum = value(part);
-      for (std::size_t r = 1; r < registers; ++r) sum = hn::Add(sum, value(part + r));
+  HWY_INLINE void Add(const P& lj, const P& real, std::size_t part) {
+    const auto sum_of = [&](const P& pack) HWY_ATTR {
+      V sum = pack.part[part];
+      for (std::size_t r = 1; r < registers; ++r) sum = hn::Add(sum, pack.part[part + r]);
       return sum;
     };
-    AddRounded(0, sum_of([&](std::size_t p) HWY_ATTR { return lj.part[p]; }));
-    AddRounded(1, sum_of([&](std::size_t p) HWY_ATTR { return real.part[p]; }));
-    HWY_UNROLL(6)
-    for (std::size_t c = 0; c < 6; ++c) {
-      const auto a = virial_components[c][0], b = virial_components[c][1];
-      AddRounded(2 + c, sum_of([&](std::size_t p) HWY_ATTR { return hn::Mul(d[a].part[p], f[b].part[p]); }));
-    }
+    AddRounded(0, sum_of(lj));
+    AddRounded(1, sum_of(real));
   }
 
   HWY_INLINE void AddTo(EnergyVirial& energies) const {
@@ -168,12 +174,10 @@ class EnergySums {
     };
     energies.add(Term::lj, total(0));
     energies.add(Term::coulomb_real, total(1));
-    for (std::size_t c = 0; c < 6; ++c) energies.add_virial(c, total(2 + c));
   }
 
  private:
   using D2 = hn::FixedTag<double, 2>;
-  static constexpr std::size_t virial_components[6][2] = {{0, 0}, {1, 1}, {2, 2}, {0, 1}, {0, 2}, {1, 2}};
 
   HWY_INLINE void AddRounded(std::size_t i, V value) {
     const V4 four = SumBlocks(value);
@@ -183,16 +187,17 @@ class EnergySums {
     sum_[i] = hn::Add(sum_[i], hn::Sub(rounded, shift));
   }
 
-  hn::Vec<D2> sum_[8];
+  hn::Vec<D2> sum_[2];
 };
 
 /// Adds all 16 pairs of each of some entries. Returns false and adds nothing if two atoms are so close that the integer
 /// sums might overflow. `masked` holds the entries' masks; `table` holds their parameters if these come from the table.
-template <class Choice, std::size_t entries, bool Masked, bool WithEnergy>
+template <class Choice, std::size_t entries, bool Masked, Beside beside>
 [[nodiscard]] HWY_INLINE bool AddEntries(const KernelConstants& k, const Loop& loop, const ICluster& ci,
                                          const PairEntry* j, const MaskedEntry* masked, const TableLookup* table,
                                          IForces& sums, EnergySums& energies) {
   constexpr std::size_t n = entries * registers;
+  constexpr bool WithEnergy = beside == Beside::energies;
   using P = Pack<n>;
   const D d;
   const ClusterData* cj[entries];
@@ -265,42 +270,44 @@ template <class Choice, std::size_t entries, bool Masked, bool WithEnergy>
   HWY_UNROLL(4)
   for (std::size_t e = 0; e < entries; ++e) {
     const auto p = e * registers;
-    SubtractJForces(force[0].part + p, force[1].part + p, force[2].part + p, loop.force[cluster_of(j[e])].value);
+    auto* cell = beside == Beside::nothing ? nullptr : loop.cell_force[cell_of(j[e])].value;
+    SubtractJForces<beside>(force[0].part + p, force[1].part + p, force[2].part + p, loop.force[cluster_of(j[e])].value,
+                            cell);
     if constexpr (WithEnergy)
-      energies.Add(IfThenElseZero(interact, Mul(lj_unit, lj.energy)), IfThenElseZero(interact, Mul(qq, potential)),
-                   distance, force, p);
+      energies.Add(IfThenElseZero(interact, Mul(lj_unit, lj.energy)), IfThenElseZero(interact, Mul(qq, potential)), p);
   }
   return true;
 }
 
 /// Adds the entries of a row that need no parameters from the table, `entries` at once and then the rest in smaller
 /// numbers. `masked` holds their masks if they have any.
-template <class Choice, std::size_t entries, bool Masked, bool WithEnergy, class OnClash>
+template <class Choice, std::size_t entries, bool Masked, Beside beside, class OnClash>
 HWY_INLINE void AddAll(const KernelConstants& k, const Loop& loop, const ICluster& ci, const PairEntry* j,
                        const MaskedEntry* masked, std::size_t n, IForces& sums, EnergySums& energies,
                        OnClash&& on_clash) {
   std::size_t e = 0;
   for (; e + entries <= n; e += entries) {
     const auto* masks = Masked ? masked + e : nullptr;
-    if (HWY_LIKELY(
-            (AddEntries<Choice, entries, Masked, WithEnergy>(k, loop, ci, j + e, masks, nullptr, sums, energies))))
+    if (HWY_LIKELY((AddEntries<Choice, entries, Masked, beside>(k, loop, ci, j + e, masks, nullptr, sums, energies))))
       continue;
     if constexpr (entries == 1)
       on_clash(e);
     else
       for (std::size_t one = e; one < e + entries; ++one)
-        if (!AddEntries<Choice, 1, Masked, WithEnergy>(k, loop, ci, j + one, Masked ? masked + one : nullptr, nullptr,
-                                                       sums, energies))
+        if (!AddEntries<Choice, 1, Masked, beside>(k, loop, ci, j + one, Masked ? masked + one : nullptr, nullptr, sums,
+                                                   energies))
           on_clash(one);
   }
   if constexpr (entries > 1)
-    AddAll<Choice, entries / 2, Masked, WithEnergy>(k, loop, ci, j + e, Masked ? masked + e : nullptr, n - e, sums,
-                                                    energies, [&](std::size_t one) { on_clash(e + one); });
+    AddAll<Choice, entries / 2, Masked, beside>(k, loop, ci, j + e, Masked ? masked + e : nullptr, n - e, sums,
+                                                energies, [&](std::size_t one) { on_clash(e + one); });
 }
 
-template <class Choice, bool WithEnergy>
+constexpr std::size_t rows_between_moves = 8;  // of forces by cell to where they can't overflow
+
+template <class Choice, Beside beside>
 void RunLoop(const KernelConstants& constants, const PairListPart& part, const RowRange& rows, const std::int32_t* type,
-             const Loop& loop, EnergyVirial* total, std::vector<Clash>& clashes) {
+             const Loop& loop, CellForces* cell_forces, EnergyVirial* total, std::vector<Clash>& clashes) {
   const KernelConstants k = constants;  // a local copy, which no store can alias
   ICluster ci;
   IForces sums;
@@ -310,7 +317,7 @@ void RunLoop(const KernelConstants& constants, const PairListPart& part, const R
     const auto i_cluster = part.rows[row].i_cluster;
     ci.Load(loop.clusters[i_cluster]);
     sums.Clear();
-    if constexpr (WithEnergy) energies.Clear();
+    if constexpr (beside == Beside::energies) energies.Clear();
     const auto masked = part.masked_of(row);
     for (std::size_t m = 0; m < masked.size();) {
       constexpr std::size_t most = 8;
@@ -320,25 +327,27 @@ void RunLoop(const KernelConstants& constants, const PairListPart& part, const R
         j[n] = masked[m + n].j;
         ++n;
       }
-      AddAll<Choice, std::min<std::size_t>(2, at_once), true, WithEnergy>(
-          k, loop, ci, j, &masked[m], n, sums, energies, [&](std::size_t e) {
-            clashes.push_back({i_cluster, masked[m + e]});
-          });
+      AddAll<Choice, std::min<std::size_t>(2, at_once), true, beside>(k, loop, ci, j, &masked[m], n, sums, energies,
+                                                                      [&](std::size_t e) {
+                                                                        clashes.push_back({i_cluster, masked[m + e]});
+                                                                      });
       m += n;
       if (m == masked.size() || !masked[m].by_table) continue;
       table.Load(k.table_12a, k.table_6b, k.n_types, type + 4 * std::ptrdiff_t{i_cluster},
                  type + 4 * std::ptrdiff_t{cluster_of(masked[m].j)});
-      if (!AddEntries<Choice, 1, true, WithEnergy>(k, loop, ci, &masked[m].j, &masked[m], &table, sums, energies))
+      if (!AddEntries<Choice, 1, true, beside>(k, loop, ci, &masked[m].j, &masked[m], &table, sums, energies))
         clashes.push_back({i_cluster, masked[m]});
       ++m;
     }
     const auto plain = part.plain_of(row);
-    AddAll<Choice, at_once, false, WithEnergy>(k, loop, ci, plain.data(), nullptr, plain.size(), sums, energies,
-                                               [&](std::size_t e) {
-                                                 clashes.push_back({i_cluster, {plain[e], 0xFFFF, 0, false}});
-                                               });
+    AddAll<Choice, at_once, false, beside>(k, loop, ci, plain.data(), nullptr, plain.size(), sums, energies,
+                                           [&](std::size_t e) {
+                                             clashes.push_back({i_cluster, {plain[e], 0xFFFF, 0, false}});
+                                           });
     sums.AddTo(loop.force[i_cluster].value);
-    if constexpr (WithEnergy) energies.AddTo(*total);
+    if constexpr (beside == Beside::energies) energies.AddTo(*total);
+    if constexpr (beside != Beside::nothing)
+      if ((row + 1 - rows.begin) % rows_between_moves == 0 || row + 1 == rows.end) cell_forces->move_recent_to_totals();
   }
 }
 
@@ -346,23 +355,26 @@ template <LjModifier modifier>
 using Is = std::integral_constant<LjModifier, modifier>;
 
 void RunRows(const KernelConstants& k, const PairList& list, const PairListPart& part, const RowRange& rows,
-             const ClusterData* clusters, const std::int32_t* type, ClusterForces* force, EnergyVirial* energies,
-             std::vector<Clash>& clashes) {
+             const ClusterData* clusters, const std::int32_t* type, ClusterForces* force, CellForces* cell_forces,
+             EnergyVirial* energies, std::vector<Clash>& clashes) {
   [[maybe_unused]] const FlushDenormals flush;
-  const Loop loop = {list.shifts.data(), clusters, force};
-  const auto run = [&](auto body) { body(k, part, rows, type, loop, energies, clashes); };
+  const Loop loop = {list.shifts.data(), clusters, force, cell_forces == nullptr ? nullptr : cell_forces->recent()};
+  const auto run = [&](auto body) { body(k, part, rows, type, loop, cell_forces, energies, clashes); };
   // Energies are rare, so one loop serves all cases; it does the same operations, so its forces are the same bits.
-  if (energies != nullptr) return run(RunLoop<Runtime, true>);
+  if (energies != nullptr) return run(RunLoop<Runtime, Beside::energies>);
   const bool common =
       k.electrostatics == Electrostatics::pme && k.rule == KernelRule::lorentz_berthelot && !k.needs_high_degree;
   const auto run_fixed = [&](auto modifier) {
     constexpr LjModifier lj = decltype(modifier)::value;
-    run(k.has_two_cutoffs ? RunLoop<Fixed<lj, true>, false> : RunLoop<Fixed<lj>, false>);
+    if (cell_forces != nullptr)
+      run(k.has_two_cutoffs ? RunLoop<Fixed<lj, true>, Beside::virial> : RunLoop<Fixed<lj>, Beside::virial>);
+    else
+      run(k.has_two_cutoffs ? RunLoop<Fixed<lj, true>, Beside::nothing> : RunLoop<Fixed<lj>, Beside::nothing>);
   };
   if (common && k.lj == LjModifier::force_switch) return run_fixed(Is<LjModifier::force_switch>());
   if (common && k.lj == LjModifier::potential_switch) return run_fixed(Is<LjModifier::potential_switch>());
   if (common && k.lj == LjModifier::cut) return run_fixed(Is<LjModifier::cut>());
-  run(RunLoop<Runtime, false>);
+  run(cell_forces != nullptr ? RunLoop<Runtime, Beside::virial> : RunLoop<Runtime, Beside::nothing>);
 }
 
 }  // namespace HWY_NAMESPACE

@@ -25,8 +25,10 @@ HWY_EXPORT(RunRows);
 
 void run_cluster_kernel(const KernelConstants& constants, const PairList& list, const PairListPart& part,
                         const RowRange& rows, const ClusterData* clusters, const std::int32_t* type,
-                        ClusterForces* force, EnergyVirial* energies, std::vector<Clash>& clashes) {
-  HWY_DYNAMIC_DISPATCH(RunRows)(constants, list, part, rows, clusters, type, force, energies, clashes);
+                        ClusterForces* force, CellForces* cell_forces, EnergyVirial* energies,
+                        std::vector<Clash>& clashes) {
+  HWY_DYNAMIC_DISPATCH(RunRows)
+  (constants, list, part, rows, clusters, type, force, cell_forces, energies, clashes);
 }
 
 PreparedConstants prepare_constants(const PairSettings& settings, KernelRule rule) {

@@ -23,6 +23,27 @@ struct alignas(64) ClusterForces {
 };
 inline constexpr std::size_t force_offset[3] = {0, 8, 4};  // of x, y and z
 
+/// Sums, for each neighbour cell (PairList::shifts), the forces on j-clusters that are seen there. The virial needs
+/// them, because coordinates are relative to cells (single_sum_virial.h).
+class CellForces {
+ public:
+  /// Sums of the kernel, which overflow unless they are moved to the totals after a few rows.
+  ClusterForces* recent() { return recent_.data(); }
+  void move_recent_to_totals() {
+    for (std::size_t cell = 0; cell < n_neighbour_cells; ++cell) {
+      for (std::size_t d = 0; d < 3; ++d)
+        for (std::size_t k = 0; k < 4; ++k) total_[cell][d] += recent_[cell].value[force_offset[d] + k];
+      recent_[cell] = {};
+    }
+  }
+  /// Force on all j-clusters seen in a neighbour cell, in pair_force_unit.
+  const std::array<std::int64_t, 3>& total(std::size_t cell) const { return total_[cell]; }
+
+ private:
+  std::array<ClusterForces, n_neighbour_cells> recent_{};
+  std::array<std::array<std::int64_t, 3>, n_neighbour_cells> total_{};
+};
+
 /// A pair with a greater F/r than this might overflow the kernel's integers; in their units it is 250 kcal/mol/Å².
 /// Contacts in a sound system stay below 100. The limit leaves room for sixteen pairs 2 Å apart that push in one
 /// direction, more than fit on one side of an atom.
@@ -84,11 +105,12 @@ struct RowRange {
   std::size_t begin, end;
 };
 
-/// Runs some rows of one part and adds forces (by cluster) and, if `energies` is given, lj and coulomb_real energies
-/// and the virial. Excluded pairs contribute forces and virial, but no energies. Cluster pairs with a clash are left
-/// out and listed in `clashes`.
+/// Runs some rows of one part and adds forces (by cluster) and, if `energies` is given, lj and coulomb_real energies.
+/// If `cell_forces` is given, adds what the virial needs beside the forces; energies need it too. Excluded pairs
+/// contribute forces, but no energies. Cluster pairs with a clash are left out and listed in `clashes`.
 void run_cluster_kernel(const KernelConstants& constants, const PairList& list, const PairListPart& part,
                         const RowRange& rows, const ClusterData* clusters, const std::int32_t* type,
-                        ClusterForces* force, EnergyVirial* energies, std::vector<Clash>& clashes);
+                        ClusterForces* force, CellForces* cell_forces, EnergyVirial* energies,
+                        std::vector<Clash>& clashes);
 
 }  // namespace tessera::md::pair

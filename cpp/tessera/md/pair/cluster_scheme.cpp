@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "tessera/md/pair/exact_pairs.h"
+#include "tessera/md/pair/single_sum_virial.h"
 #include "tessera/md/shares.h"
 
 namespace tessera::md::pair {
@@ -76,7 +77,10 @@ class ClusterList : public PairSum {
 class ClusterSum final : public ClusterList {
  public:
   explicit ClusterSum(const PairData& data)
-      : ClusterList(data), force_(at(data.threads.size())), clashes_(at(data.threads.size())) {}
+      : ClusterList(data),
+        force_(at(data.threads.size())),
+        cell_forces_(at(data.threads.size())),
+        clashes_(at(data.threads.size())) {}
 
   void rebuild() override { has_inner_ = false; }
 
@@ -94,7 +98,7 @@ class ClusterSum final : public ClusterList {
       run(pieces_of({&list_.inner, &list_.outer}), by_thread, [] {});
     }
     sum_forces(by_thread);
-    const bool with_energies = by_thread[0].energies != nullptr;
+    const bool with_energies = by_thread[0].sums_pair_energies();
     const bool any_clash =
         std::any_of(clashes_.begin(), clashes_.end(), [](const auto& list) { return !list.empty(); });
     if (!any_clash && !with_energies) return;
@@ -126,6 +130,7 @@ class ClusterSum final : public ClusterList {
   void clear() {
     data_.threads.run([&](int thread) {
       force_[at(thread)].assign(data_.clusters.size(), {});
+      cell_forces_[at(thread)] = {};
       clashes_[at(thread)].clear();
     });
   }
@@ -133,31 +138,62 @@ class ClusterSum final : public ClusterList {
   template <class Function>
   void run(const Pieces& pieces, std::span<Accumulator> by_thread, Function&& meanwhile) {
     for_pieces(pieces, [&](int thread, const PairListPart& part, const RowRange& rows) {
+      const auto& sums = by_thread[at(thread)];
       run_cluster_kernel(data_.constants.constants, list_, part, rows, data_.clusters.data(), data_.type.data(),
-                         force_[at(thread)].data(), by_thread[at(thread)].energies, clashes_[at(thread)]);
+                         force_[at(thread)].data(), sums.energies != nullptr ? &cell_forces_[at(thread)] : nullptr,
+                         sums.sums_pair_energies() ? sums.energies : nullptr, clashes_[at(thread)]);
       if (thread == 0) meanwhile();
     });
   }
 
   /// Converts x[4] y[4] z[4] of each cluster in the kernel's unit to x y z of each slot in force_unit, summed over
-  /// threads.
+  /// threads. Adds the virial where it is wanted.
   void sum_forces(std::span<Accumulator> by_thread) {
     constexpr std::int64_t scale = static_cast<std::int64_t>(pair_force_unit / force_unit);
     data_.threads.run([&](int thread) {
       const auto n = static_cast<std::int64_t>(data_.clusters.size());
       const auto total = by_thread[at(thread)].total;
-      for (auto c = n * thread / data_.threads.size(); c < n * (thread + 1) / data_.threads.size(); ++c)
+      const bool with_virial = by_thread[at(thread)].energies != nullptr;
+      SingleSumVirial virial;
+      for (auto c = n * thread / data_.threads.size(); c < n * (thread + 1) / data_.threads.size(); ++c) {
+        std::int32_t force[3][4];
         for (std::size_t d = 0; d < 3; ++d)
           for (std::size_t k = 0; k < 4; ++k) {
             std::uint32_t sum = 0;
             for (const auto& buffer : force_)
               sum += static_cast<std::uint32_t>(buffer[at(c)].value[force_offset[d] + k]);
-            add_fixed(total[3 * (4 * at(c) + k) + d], scale * static_cast<std::int32_t>(sum));
+            force[d][k] = static_cast<std::int32_t>(sum);
+            add_fixed(total[3 * (4 * at(c) + k) + d], scale * force[d][k]);
           }
+        if (!with_virial) continue;
+        const auto& cluster = data_.clusters[at(c)];
+        for (std::size_t k = 0; k < 4; ++k)
+          virial.add({SingleSumVirial::to_place(cluster.x[k]), SingleSumVirial::to_place(cluster.y[k]),
+                      SingleSumVirial::to_place(cluster.z[k])},
+                     {force[0][k], force[1][k], force[2][k]});
+      }
+      if (with_virial) virial.add_to(*by_thread[at(thread)].energies);
     });
+    if (by_thread[0].energies != nullptr) add_virial_of_cells(*by_thread[0].energies);
+  }
+
+  /// Adds the part of the virial that is due to the distances between cells.
+  void add_virial_of_cells(EnergyVirial& energies) const {
+    SingleSumVirial virial;
+    const auto edge = data_.domain.cell_edges();
+    for (const auto& of_thread : cell_forces_)
+      for (std::size_t cell = 0; cell < n_neighbour_cells; ++cell) {
+        const auto& offset = half_shell()[cell].cell;
+        SingleSumVirial::Integers shift{};
+        for (std::size_t d = 0; d < 3; ++d)
+          shift[d] = SingleSumVirial::to_place(static_cast<double>(offset[d]) * edge[d]);
+        virial.add(shift, of_thread.total(cell));
+      }
+    virial.add_to(energies);
   }
 
   std::vector<std::vector<ClusterForces>> force_;  // by thread
+  std::vector<CellForces> cell_forces_;            // by thread
   std::vector<std::vector<Clash>> clashes_;        // by thread
   bool has_inner_ = false;                         // whether add_inner_forces() has anything to add
 };

@@ -31,7 +31,7 @@ class ToyBarostat final : public integrate::Integrator {
   integrate::Failure after_forces(integrate::Motion& motion, bool with_virial) override {
     return inner_->after_forces(motion, with_virial);
   }
-  bool needs_energies(std::int64_t /*step*/) const override { return true; }
+  StepSums needed_sums(std::int64_t /*step*/) const override { return StepSums::energies; }
   std::int64_t removed_degrees_of_freedom() const override { return inner_->removed_degrees_of_freedom(); }
 
  private:

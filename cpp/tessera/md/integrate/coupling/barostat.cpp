@@ -49,18 +49,20 @@ class CellScaling final : public Coupling {
   explicit CellScaling(const CouplingSettings& settings)
       : settings_(settings), set_(sets_of_edges(settings.coupling)) {}
 
-  bool needs_energies(std::int64_t step) const override {
-    return step % settings_.every == 0 || (step - 1) % settings_.every == 0;
+  StepSums needed_sums(std::int64_t step) const override {
+    const bool is_due = step % settings_.every == 0 || (step - 1) % settings_.every == 0;
+    return is_due ? StepSums::virial : StepSums::none;
   }
 
   void before_step(Motion& motion) override {
     const auto last = motion.step() - 1;
     auto& bath = motion.coupling(name, n_variables);
-    bath[work] += rest_of_work(motion.energies(), motion.state(), last);
+    bath[work] += rest_of_work(motion.scaling_virial(), motion.state(), last);
     if (last % settings_.every != 0) return;
     const auto& box = motion.state().box;
-    const auto& virial = motion.energies().group_scaling_virial;
-    const double volume = box.volume(), kt = units::boltzmann * settings_.temperature;
+    const auto& virial = motion.scaling_virial();
+    const double volume = box.volume(), time = motion.time_of(last),
+                 kt = units::boltzmann * settings_.temperature.at(time);
     const double rate = settings_.compressibility * units::bar * static_cast<double>(settings_.every) *
                         motion.timestep() / (3 * settings_.tau_p);  // β Δt/3τ, Å³ mol/kcal
     const auto noise =
@@ -72,7 +74,8 @@ class CellScaling final : public Coupling {
       double excess = 0;  // of the set's pressure over the bath's, kcal/mol/Å³
       for (std::size_t d = 0; d < 3; ++d)
         if (set_[d] == set)
-          excess += ((static_cast<double>(motion.n_groups()) * kt + virial[d]) / volume - wanted_pressure(d, box)) / n;
+          excess +=
+              ((static_cast<double>(motion.n_groups()) * kt + virial[d]) / volume - wanted_pressure(d, box, time)) / n;
       double change = rate * excess;
       if (settings_.barostat == Barostat::c_rescale)
         change += std::sqrt(2 * kt * rate / (n * volume)) * noise[static_cast<std::size_t>(set)];
@@ -94,7 +97,7 @@ class CellScaling final : public Coupling {
   }
 
   double energy(const Energies& energies, const State& state) const override {
-    return coupling_of(state, name, work) + rest_of_work(energies, state, state.step);
+    return coupling_of(state, name, work) + rest_of_work(energies.group_scaling_virial, state, state.step);
   }
 
  private:
@@ -104,20 +107,19 @@ class CellScaling final : public Coupling {
 
   /// Returns what the step after an action adds to its work: that is the mean of the virials before and after the
   /// change, as the second order of a random change is as large as the first order of a steady one.
-  double rest_of_work(const Energies& energies, const State& state, std::int64_t step) const {
+  double rest_of_work(const std::array<double, 6>& virial, const State& state, std::int64_t step) const {
     if ((step - 1) % settings_.every != 0) return 0;
     double sum = 0;
     for (std::size_t d = 0; d < 3; ++d)
-      sum += 0.5 * (energies.group_scaling_virial[d] - coupling_of(state, name, last_virial + d)) *
-             coupling_of(state, name, last_change + d);
+      sum += 0.5 * (virial[d] - coupling_of(state, name, last_virial + d)) * coupling_of(state, name, last_change + d);
     return sum;
   }
 
   static constexpr double most_change = 0.01;  // of the logarithm of an edge in one action
 
   /// Returns the pressure that the bath has along an edge, kcal/mol/Å³: a surface tension lowers it along the surface.
-  double wanted_pressure(std::size_t d, const Box& box) const {
-    double pressure = settings_.pressure;
+  double wanted_pressure(std::size_t d, const Box& box, double time) const {
+    double pressure = settings_.pressure.at(time);
     if (settings_.coupling == PressureCoupling::semi_isotropic && d < 2)
       pressure -= settings_.surface_tension / norm(box.c());
     return pressure / units::bar;

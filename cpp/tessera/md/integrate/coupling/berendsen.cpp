@@ -23,7 +23,7 @@ class BerendsenThermostat final : public Coupling {
     const double kinetic = motion.total_kinetic_energy();
     if (!(kinetic > 0)) return;
     const auto n = static_cast<double>(motion.degrees_of_freedom());
-    const double wanted = 0.5 * n * units::boltzmann * settings_.temperature;
+    const double wanted = 0.5 * n * units::boltzmann * settings_.temperature.at(motion.time());
     const double share = static_cast<double>(settings_.every) * motion.timestep() / settings_.tau_t;
     constexpr double least = 0.8, greatest = 1.25;  // one step may not change velocities by more
     double factor = std::clamp(std::sqrt(std::max(0.0, 1 + share * (wanted / kinetic - 1))), least, greatest);

@@ -44,7 +44,7 @@ class Bussi final : public Coupling {
     const auto n = static_cast<double>(motion.degrees_of_freedom());
     const double c = std::exp(-static_cast<double>(settings_.every) * motion.timestep() / settings_.tau_t);
     // K̄/(N K): the mean kinetic energy of a degree of freedom over what the system has.
-    const double ratio = 0.5 * units::boltzmann * settings_.temperature / kinetic;
+    const double ratio = 0.5 * units::boltzmann * settings_.temperature.at(motion.time()) / kinetic;
     const double r = random_normals(settings_.seed, RandomStream::thermostat, 0, step)[0];
     const double others = n > 1 ? 2 * gamma_deviate(0.5 * (n - 1), settings_.seed, step) : 0;
     const double square = c + (1 - c) * ratio * (r * r + others) + 2 * r * std::sqrt(c * (1 - c) * ratio);

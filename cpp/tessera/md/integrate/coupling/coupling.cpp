@@ -22,9 +22,10 @@ Couplings::Couplings(const CouplingSettings& settings) {
   }
 }
 
-bool Couplings::needs_energies(std::int64_t step) const {
-  return std::any_of(couplings_.begin(), couplings_.end(),
-                     [&](const auto& coupling) { return coupling->needs_energies(step); });
+StepSums Couplings::needed_sums(std::int64_t step) const {
+  auto sums = StepSums::none;
+  for (const auto& coupling : couplings_) sums = std::max(sums, coupling->needed_sums(step));
+  return sums;
 }
 
 double Couplings::energy(const Energies& energies, const State& state) const {

@@ -24,8 +24,8 @@ class Coupling {
   virtual void before_step(Motion& /*motion*/) {}
   /// Acts after the second half of a step, on velocities that stand at the time of the positions. Collective.
   virtual void after_step(Motion& /*motion*/) {}
-  /// Tells whether the step after this one needs the energies and the virial of this one.
-  virtual bool needs_energies(std::int64_t /*step*/) const { return false; }
+  /// Tells what the step after this one needs of the sums of this one.
+  virtual StepSums needed_sums(std::int64_t /*step*/) const { return StepSums::none; }
   /// Returns the energy that the bath holds, up to a constant, kcal/mol: with that of the system it is conserved.
   /// `energies` are those of the state.
   virtual double energy(const Energies& energies, const State& state) const = 0;
@@ -42,7 +42,7 @@ class Couplings {
   void after_step(Motion& motion) {
     for (auto& coupling : couplings_) coupling->after_step(motion);
   }
-  bool needs_energies(std::int64_t step) const;
+  StepSums needed_sums(std::int64_t step) const;
   double energy(const Energies& energies, const State& state) const;
 
  private:

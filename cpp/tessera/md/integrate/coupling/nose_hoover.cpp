@@ -19,48 +19,64 @@ namespace {
 
 class NoseHoover final : public Coupling {
  public:
-  explicit NoseHoover(const CouplingSettings& settings)
-      : settings_(settings), kt_(units::boltzmann * settings.temperature) {}
+  explicit NoseHoover(const CouplingSettings& settings) : settings_(settings) {}
 
   void before_step(Motion& motion) override {
-    if ((motion.step() - 1) % settings_.every == 0) propagate(motion);
+    if ((motion.step() - 1) % settings_.every == 0) propagate(motion, motion.time_of(motion.step() - 1));
   }
   void after_step(Motion& motion) override {
-    if (motion.step() % settings_.every == 0) propagate(motion);
+    if (motion.step() % settings_.every == 0) propagate(motion, motion.time());
   }
 
   double energy(const Energies& /*energies*/, const State& state) const override {
-    double sum = 0;
-    const double n = coupling_of(state, name, 2 * length);
-    for (std::size_t j = 0; j < length; ++j) {
-      const double eta = coupling_of(state, name, length + j);
-      sum += 0.5 * mass(j, n) * eta * eta + (j == 0 ? n : 1) * kt_ * coupling_of(state, name, j);
-    }
-    return sum;
+    const auto found = state.coupling.find(name);
+    if (found == state.coupling.end()) return 0;
+    auto variables = found->second;
+    variables.resize(n_variables);
+    return energy_of_chain(variables, variables[last_kt]) + variables[account];
   }
 
  private:
   static constexpr std::size_t length = 3;
-  static constexpr const char* name = "nose-hoover";  // ξ_j (dimensionless), η_j (1/ps), N
+  static constexpr const char* name = "nose-hoover";
+  /// Variables: ξ_j (dimensionless), η_j (1/ps), N, kT of the last action, and what changes of kT have taken from the
+  /// energy of the chain (kcal/mol).
+  enum : std::size_t { number = 2 * length, last_kt, account, n_variables };
 
   /// kcal/mol ps².
-  double mass(std::size_t j, double n) const { return (j == 0 ? n : 1) * kt_ * settings_.tau_t * settings_.tau_t; }
+  double mass(std::size_t j, double n, double kt) const {
+    return (j == 0 ? n : 1) * kt * settings_.tau_t * settings_.tau_t;
+  }
+  double energy_of_chain(const std::vector<double>& variables, double kt) const {
+    double sum = 0;
+    const double n = variables[number];
+    for (std::size_t j = 0; j < length; ++j) {
+      const double eta = variables[length + j];
+      sum += 0.5 * mass(j, n, kt) * eta * eta + (j == 0 ? n : 1) * kt * variables[j];
+    }
+    return sum;
+  }
 
-  /// Propagates chain and velocities by half of the time between two actions.
-  void propagate(Motion& motion) {
-    auto& variables = motion.coupling(name, 2 * length + 1);
+  /// Propagates chain and velocities by half of the time between two actions. Where the temperature changes, masses
+  /// follow it.
+  void propagate(Motion& motion, double time) {
+    auto& variables = motion.coupling(name, n_variables);
+    const double kt = units::boltzmann * settings_.temperature.at(time), kt_before = variables[last_kt];
+    if (kt_before > 0 && kt_before != kt)
+      variables[account] += energy_of_chain(variables, kt_before) - energy_of_chain(variables, kt);
+    variables[last_kt] = kt;
     double* xi = variables.data();
     double* eta = xi + length;
     const auto n = static_cast<double>(motion.degrees_of_freedom());
-    variables[2 * length] = n;
+    variables[number] = n;
     double kinetic = motion.total_kinetic_energy(), factor = 1;
     const double w = 1 / (2 - std::cbrt(2.0));
     const double half = 0.5 * static_cast<double>(settings_.every) * motion.timestep();
     for (const double weight : std::array{w, 1 - 2 * w, w}) {
       const double dt = weight * half;
       const auto force = [&](std::size_t j) {
-        return j == 0 ? (2 * kinetic - n * kt_) / mass(0, n)
-                      : (mass(j - 1, n) * eta[j - 1] * eta[j - 1] - kt_) / mass(j, n);
+        return j == 0 ? (2 * kinetic - n * kt) / mass(0, n, kt)
+                      : (mass(j - 1, n, kt) * eta[j - 1] * eta[j - 1] - kt) / mass(j, n, kt);
       };
       eta[length - 1] += 0.5 * dt * force(length - 1);
       for (std::size_t j = length - 1; j-- > 0;) {
@@ -83,7 +99,6 @@ class NoseHoover final : public Coupling {
   }
 
   CouplingSettings settings_;
-  double kt_;  // kcal/mol
 };
 
 }  // namespace

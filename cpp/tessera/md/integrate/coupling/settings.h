@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "tessera/base/time_schedule.h"
+
 namespace tessera::md::integrate {
 
 enum class Thermostat { bussi, nose_hoover, langevin, berendsen };
@@ -26,9 +28,9 @@ struct CouplingSettings {
   Thermostat thermostat = Thermostat::bussi;
   Barostat barostat = Barostat::c_rescale;
   PressureCoupling coupling = PressureCoupling::isotropic;
-  double temperature = 300;         // K
+  TimeSchedule temperature = 300;   // K
   double tau_t = 1;                 // ps
-  double pressure = 1;              // bar
+  TimeSchedule pressure = 1;        // bar
   double tau_p = 5;                 // ps
   double compressibility = 4.5e-5;  // 1/bar
   double surface_tension = 0;       // bar Å, of all surfaces together; with semi-isotropic coupling

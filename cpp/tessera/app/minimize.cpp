@@ -1,0 +1,194 @@
+#include "tessera/app/minimize.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "tessera/app/config/interactions.h"
+#include "tessera/app/config/read_config.h"
+#include "tessera/app/config/schema.h"
+#include "tessera/app/engine_settings.h"
+#include "tessera/app/gather.h"
+#include "tessera/app/numbers_text.h"
+#include "tessera/app/observers/progress_display.h"
+#include "tessera/app/on_root.h"
+#include "tessera/app/output/report.h"
+#include "tessera/app/system/system_file.h"
+#include "tessera/base/atomic_file.h"
+#include "tessera/comm/job.h"
+#include "tessera/comm/stop_signal.h"
+#include "tessera/io/npy.h"
+
+namespace tessera::app {
+
+namespace {
+
+using md::minimize::Ending;
+
+std::string advice(Ending ending, const RunConfig& config) {
+  if (ending == Ending::out_of_steps) return "; give more --steps, or go on from what was written";
+  if (ending == Ending::stopped) return "; go on from what was written";
+  if (ending == Ending::no_lower_energy && config.parallel.precision != Precision::double_precision)
+    return "; the forces may be too inexact for this --max-force: try --set parallel.precision=double";
+  return "";
+}
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+std::string progress_text(const md::minimize::Progress& progress) {
+  return fmt::format("step {}, {}: energy {:.2f} kcal/mol, greatest force {:.4g} kcal/mol/Å", grouped(progress.steps),
+                     progress.method == md::minimize::Method::lbfgs ? "L-BFGS" : "steepest descent", progress.energy,
+                     progress.max_force);
+}
+
+nlohmann::json to_json(const md::minimize::Result& result, const md::Energies& energies, const model::System& system,
+                       double seconds) {
+  nlohmann::json terms = nlohmann::json::object(), start = nlohmann::json::object();
+  for (std::size_t t = 0; t < md::n_terms; ++t) {
+    terms[std::string(md::term_names[t])] = energies.term[t];
+    start[std::string(md::term_names[t])] = result.start_energies.term[t];
+  }
+  return {{"converged", result.ending == Ending::converged},
+          {"ending", name_of(result.ending)},
+          {"steps", result.steps},
+          {"energy", energies.potential()},
+          {"max_force", result.max_force},
+          {"atom", {{"id", result.atom}, {"name", system.describe(result.atom)}}},
+          {"energies", terms},
+          {"start",
+           {{"energy", result.start_energies.potential()}, {"max_force", result.start_max_force}, {"energies", start}}},
+          {"seconds", seconds}};
+}
+
+/// Energies by term at the start and the end, and where the time went.
+std::string to_text(const md::minimize::Result& result, const md::Engine& engine, const std::vector<Phase>& phases,
+                    double seconds) {
+  const auto& energies = engine.energies();
+  const auto value = [](double kcal) {
+    return std::abs(kcal) < 1e9 ? fmt::format("{:.4f}", kcal) : fmt::format("{:.6e}", kcal);
+  };
+  std::string text = fmt::format("\n{:<22}{:>20}{:>20}\n", "kcal/mol", "start", "end");
+  const auto row = [&](std::string_view name, double start, double end) {
+    text += fmt::format("{:<22}{:>20}{:>20}\n", name, value(start), value(end));
+  };
+  for (std::size_t t = 0; t < md::n_terms; ++t)
+    if (result.start_energies.term[t] != 0 || energies.term[t] != 0)
+      row(md::term_names[t], result.start_energies.term[t], energies.term[t]);
+  row("total", result.start_energies.potential(), energies.potential());
+  text += fmt::format("\ngreatest force: {:.4g} kcal/mol/Å on {}; at the start {:.4g}\n", result.max_force,
+                      engine.system().describe(result.atom), result.start_max_force);
+  text +=
+      fmt::format("{} steps, of which {} lowered the energy, in {}:", grouped(result.steps), grouped(result.accepted),
+                  seconds < 10 ? fmt::format("{:.2f} s", seconds) : duration_text(seconds));
+  for (const auto& phase : phases)
+    if (phase.mean_seconds > 0.02 * seconds)
+      text += fmt::format("{} {} {:.0f} %", &phase == &phases.front() ? "" : ",", phase.name,
+                          100 * phase.mean_seconds / seconds);
+  return text + "\n";
+}
+
+/// Positions as whole numbers, in units of 2⁻³² of the box; (n,3) on the root.
+std::vector<double> gather_fractions(const md::Engine& engine, const comm::Communicator& comm) {
+  std::vector<double> values;
+  for (const auto& atom : gather_state(engine, comm).atoms) {
+    const auto place = atom.position + atom.displacement;
+    values.insert(values.end(),
+                  {static_cast<double>(place.x), static_cast<double>(place.y), static_cast<double>(place.z)});
+  }
+  return values;
+}
+
+/// Seconds by phase of all ranks, the longest first. Collective.
+std::vector<Phase> phases_of(md::Engine& engine, const comm::Communicator& comm) {
+  auto sum = engine.timers().seconds();
+  comm.all_reduce_sum_for_report(sum);
+  std::vector<Phase> phases;
+  for (std::size_t p = 0; p < md::n_phases; ++p)
+    phases.push_back({p == 0 ? "move, constrain" : std::string(md::phase_names[p]), sum[p] / comm.size(), 0});
+  std::stable_sort(phases.begin(), phases.end(),
+                   [](const auto& a, const auto& b) { return a.mean_seconds > b.mean_seconds; });
+  return phases;
+}
+
+struct Input {
+  RunConfig config;
+  model::System system;
+  md::EngineSettings settings;
+  CoordinateBlock block;
+};
+
+Input read_input(const MinimizeRequest& request, const comm::Communicator& comm) {
+  Input input;
+  std::string problem;
+  try {
+    const auto& [max_force, max_steps] = request.settings;
+    if (!(max_force > 0) || !std::isfinite(max_force))
+      throw InputError(fmt::format("--max-force is {}, expected a positive number of kcal/mol/Å", max_force));
+    if (max_steps < 0) throw InputError(fmt::format("--steps is {}, expected 0 or more", max_steps));
+    input.config = config_of_system(request.system, request.overrides);
+    input.system = read_run_system(request.system, input.config);
+    input.settings = plan_settings(input.config, input.system);
+    input.block = read_coordinates(request.system, comm.rank(), comm.size());
+    if (comm.is_root() && !request.positions.empty()) check_place_of_file(request.positions);
+  } catch (const InputError& error) {
+    problem = error.what();
+  }
+  comm::agree_on_input(comm, problem);
+  for (auto& v : input.block.velocity) v = {};
+  return input;
+}
+
+}  // namespace
+
+int minimize(const MinimizeRequest& request, const comm::Communicator& comm) {
+  comm::listen_for_stop_signals();
+  auto input = read_input(request, comm);
+  const auto& [config, system, settings, block] = input;
+  ThreadPool threads(request.threads > 0 ? request.threads : static_cast<int>(config.parallel.threads));
+  md::Engine engine(system, settings, md::plan_for_ranks(system, settings, system.box, comm, threads), comm, threads);
+  check_every_atom_once(comm, block, system, request.system);
+  engine.set_state(make_start(system, block));
+
+  std::optional<StatusLine> line;
+  if (comm.is_root() && !request.json) {
+    const auto note = note_of_source(config, system);
+    comm::print(describe_interactions(config, system, settings) + (note.empty() ? "" : "note: " + note + "\n"));
+    line = line_on_standard_error(config.output.progress);
+  }
+  engine.timers().reset();
+  const auto start = std::chrono::steady_clock::now();
+  int signal = 0;
+  const auto result = md::minimize::minimize(engine, request.settings, comm, threads, [&](const auto& progress) {
+    if (line && line->is_due(seconds_since(start))) line->show(progress_text(progress), seconds_since(start));
+    signal = comm::agreed_stop_signal(comm);
+    return signal != 0;
+  });
+  const double seconds = seconds_since(start);
+  if (line) line->show(progress_text(result), seconds), line->finish();
+
+  if (!request.positions.empty()) {
+    const auto positions = gather_fractions(engine, comm);
+    on_root(comm, [&] {
+      io::write_npy(request.positions, positions, {static_cast<std::int64_t>(positions.size() / 3), 3});
+    });
+  }
+  const auto phases = phases_of(engine, comm);
+  on_root(comm, [&] {
+    comm::print(request.json ? json_text(to_json(result, engine.energies(), system, seconds), 2) + "\n"
+                             : to_text(result, engine, phases, seconds));
+    if (result.ending != Ending::converged)
+      fmt::print(stderr,
+                 "tessera-md: note: not converged: {} at a greatest force of {:.4g} kcal/mol/Å, above {:.4g}{}\n",
+                 name_of(result.ending), result.max_force, request.settings.max_force, advice(result.ending, config));
+  });
+  if (result.ending == Ending::converged) return 0;
+  return result.ending == Ending::stopped ? 128 + signal : not_converged;
+}
+
+}  // namespace tessera::app

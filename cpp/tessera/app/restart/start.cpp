@@ -1,0 +1,140 @@
+#include "tessera/app/restart/start.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "tessera/app/config/baths.h"
+#include "tessera/app/numbers_text.h"
+#include "tessera/app/restart/checkpoint.h"
+#include "tessera/app/restart/fingerprint.h"
+#include "tessera/base/error.h"
+
+namespace tessera::app {
+
+namespace {
+
+/// Says which atoms there are and in which order. All else of a system may differ from that of the run before.
+constexpr std::array<std::string_view, 6> parts_of_atoms = {
+    "periodic",          "instances/runs",        "templates/atom_name", "templates/atomic_number",
+    "templates/residue", "templates/residue_name"};
+/// Differs as a rule: the box changes in a run, and dynamics.hydrogen_mass changes masses.
+constexpr std::array<std::string_view, 2> parts_of_settings = {"box", "templates/mass"};
+
+template <class Parts>
+bool contains(const Parts& parts, std::string_view part) {
+  return std::find(parts.begin(), parts.end(), part) != parts.end();
+}
+
+/// Names the folders in this one that could be meant.
+std::string hint_at_folders(const std::string& folder) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error))
+    if (find_checkpoint_header(entry.path().string()) && entry.is_directory(error))
+      names.push_back(entry.path().filename().string());
+  std::sort(names.begin(), names.end());
+  return names.empty() ? "" : fmt::format("; of its folders these hold one: {}", fmt::join(names, ", "));
+}
+
+/// Accepts "equil/checkpoint" for equil/checkpoint.tck.
+std::string with_ending(const std::string& start) {
+  std::error_code ignored;
+  const auto whole = start + ".tck";
+  return !std::filesystem::exists(start, ignored) && std::filesystem::exists(whole, ignored) ? whole : start;
+}
+
+[[noreturn]] void refuse_start(const std::string& start) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(start, ignored))
+    throw InputError(fmt::format("input.start: the folder {} holds no checkpoint, expected the folder of a run{}",
+                                 start, hint_at_folders(start)));
+  throw InputError(
+      fmt::format("input.start: there is no {}, expected the folder of a run or a checkpoint (*.tck)", start));
+}
+
+/// Throws InputError where the atoms are others; returns what else is to be known.
+std::string compare(const Checkpoint& checkpoint, const std::string& path, const model::System& system,
+                    const RunConfig& config) {
+  std::vector<std::string> atoms, others;
+  for (auto& part : changed_parts(checkpoint.settings.value("input.system", nlohmann::json()), fingerprint(system))) {
+    if (contains(parts_of_atoms, part))
+      atoms.push_back(std::move(part));
+    else if (!contains(parts_of_settings, part))
+      others.push_back(std::move(part));
+  }
+  if (!atoms.empty() || static_cast<std::int64_t>(checkpoint.state.size()) != system.n_atoms())
+    throw InputError(
+        fmt::format("input.start: {} is of another system ({} atoms) than {} ({} atoms){}; expected the same atoms in "
+                    "the same order",
+                    path, grouped(static_cast<std::int64_t>(checkpoint.state.size())), config.input.system,
+                    grouped(system.n_atoms()),
+                    atoms.empty() ? "" : fmt::format(": these parts differ: {}", fmt::join(atoms, ", "))));
+  std::string note;
+  if (!others.empty())
+    note += fmt::format("; {} differs from the system of that run in {}", config.input.system, fmt::join(others, ", "));
+  if (has_noise(config.dynamics) &&
+      checkpoint.settings.value("dynamics.seed", std::int64_t{-1}) == config.dynamics.seed)
+    note += fmt::format("; that run had dynamics.seed = {} too, so the baths repeat its random numbers: set another",
+                        config.dynamics.seed);
+  return note;
+}
+
+}  // namespace
+
+void take_box_of_start(model::System& system, const RunConfig& config) {
+  if (config.input.start.empty()) return;
+  const auto start = with_ending(config.input.start);
+  const auto header = find_checkpoint_header(start);
+  if (!header) {
+    std::string path, note;
+    if (!find_checkpoint(start, path, note)) refuse_start(start);  // says what is wrong with those that are there
+    return;
+  }
+  system.box = header->state.box;
+}
+
+void take_box_of_restart(model::System& system, const std::string& folder) {
+  const auto header = find_checkpoint_header(folder);
+  if (header && header->origin) system.box = header->origin->box;
+}
+
+RunStart read_start(const SystemSource& source, const RunConfig& config, const model::System& system, int rank,
+                    int size) {
+  RunStart found;
+  if (config.input.start.empty()) {
+    found.block = read_coordinates(source, rank, size);
+    return found;
+  }
+  if (rank != 0) return found;
+  const auto start = with_ending(config.input.start);
+  std::string path, note;
+  const auto checkpoint = find_checkpoint(start, path, note);
+  if (!checkpoint) refuse_start(start);
+  const auto remarks = compare(*checkpoint, path, system, config);
+  const auto& state = checkpoint->state;
+  if (!(state.box == system.box)) throw InputError(fmt::format("input.start: {} has changed meanwhile", path));
+  found.origin = Origin{system.box, checkpoint->checksum};
+  found.note = fmt::format("the run starts from step {} of {}{}{}", grouped(state.step), path,
+                           note.empty() ? "" : "; " + note, remarks);
+  auto& block = found.block;
+  const bool has_velocities = std::any_of(state.atoms.begin(), state.atoms.end(),
+                                          [](const auto& atom) { return !(atom.velocity == md::Velocity{}); });
+  for (const auto& atom : state.atoms) {
+    block.id.push_back(atom.id);
+    block.fraction.push_back(atom.position + atom.displacement);
+    const auto& v = atom.velocity;
+    if (has_velocities)
+      block.velocity.push_back(md::velocity_unit *
+                               Vec3{static_cast<double>(v.x), static_cast<double>(v.y), static_cast<double>(v.z)});
+  }
+  return found;
+}
+
+}  // namespace tessera::app

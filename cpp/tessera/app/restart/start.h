@@ -1,0 +1,30 @@
+// Where a new run begins: with the coordinates of its system file, or at the end of another run (input.start).
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "tessera/app/config/run_config.h"
+#include "tessera/app/restart/checkpoint.h"
+#include "tessera/app/system/system_file.h"
+
+namespace tessera::app {
+
+/// Gives the system the box in which a new run begins. A rank may call it alone. Throws InputError.
+void take_box_of_start(model::System& system, const RunConfig& config);
+/// Gives the system the box in which the run in this folder began.
+void take_box_of_restart(model::System& system, const std::string& folder);
+
+/// This rank's share of what a new run begins with. That of another run is on rank 0 alone; velocities that are all
+/// zero count as none.
+struct RunStart {
+  CoordinateBlock block;
+  std::optional<Origin> origin;
+  std::string note;  // from where it is, and what is to be known of it
+};
+
+/// A rank may call it alone. Throws InputError, also where the other run has other atoms.
+RunStart read_start(const SystemSource& source, const RunConfig& config, const model::System& system, int rank,
+                    int size);
+
+}  // namespace tessera::app

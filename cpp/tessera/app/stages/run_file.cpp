@@ -1,0 +1,143 @@
+#include "tessera/app/stages/run_file.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <limits>
+#include <optional>
+#include <span>
+
+#include "tessera/app/config/schema.h"
+#include "tessera/app/on_root.h"
+#include "tessera/app/select/selections.h"
+#include "tessera/app/stages/protocol.h"
+#include "tessera/app/stages/stages.h"
+#include "tessera/base/atomic_file.h"
+#include "tessera/comm/job.h"
+#include "tessera/comm/stop_signal.h"
+
+namespace tessera::app {
+
+namespace {
+
+std::string command_to_go_on(const RunRequest& request, const comm::Communicator& comm, std::int64_t steps) {
+  auto text = restart_command(request.run_file, request.overrides, comm.size(), request.threads, steps);
+  return request.max_hours > 0 ? text + fmt::format(" --max-hours {}", request.max_hours) : text;
+}
+
+/// The root reads what selections came to: for ranks on other hosts, the file may not be there.
+Selections agree_on_selections(const RunRequest& request, const Protocol& protocol, const comm::Communicator& comm) {
+  const auto needs_file = [](const RunConfig& config) {
+    const auto wanted = selections_of(config);
+    return std::any_of(wanted.begin(), wanted.end(),
+                       [](const auto& selection) { return !Selections::is_plain(selection.text); });
+  };
+  const bool is_needed =
+      needs_file(protocol.config) || std::any_of(protocol.stages.begin(), protocol.stages.end(),
+                                                 [&](const auto& stage) { return needs_file(stage.config); });
+  std::string text, name = request.selections;
+  on_root(comm, [&] {
+    const auto kept = fmt::format("{}/{}", protocol.config.output.folder, selections_file);
+    std::error_code ignored;
+    if (name.empty() && request.restart && is_needed && std::filesystem::exists(kept, ignored)) name = kept;
+    if (name.empty()) return;
+    text = read_selections_text(name);
+    (void)Selections::parse(text, name);
+  });
+  comm::broadcast_resized(comm, text);
+  comm::broadcast_resized(comm, name);
+  return name.empty() ? Selections() : Selections::parse(text, name);
+}
+
+/// A restart of a protocol takes the selections of all its stages from its folder.
+void keep_selections(const RunConfig& config) {
+  if (config.selections.empty()) return;
+  const auto path = [&](std::string_view name) { return fmt::format("{}/{}", config.output.folder, name); };
+  make_folder(config.output.folder);
+  write_atomically(path(selections_file), config.selections.text());
+  std::error_code ignored;
+  std::filesystem::remove(path(next_selections_file), ignored);
+}
+
+int exit_status(const RunEnd& end) { return end.signal != 0 ? 128 + end.signal : 0; }  // as if it had ended the run
+
+int run_alone(const RunConfig& config, const RunRequest& request, TimeLimit& limit, const comm::Communicator& comm) {
+  auto end = run(config, request, limit, comm);
+  auto& report = end.report;
+  const auto last = config.dynamics.steps;
+  report.to_go_on = command_to_go_on(request, comm, report.last_step < last ? 0 : 2 * last);
+  on_root(comm, [&] { comm::print(report_text(report) + describe_stop(end, request)); });
+  return exit_status(end);
+}
+
+int run_stages(const Protocol& protocol, const RunRequest& request, TimeLimit& limit, const comm::Communicator& comm) {
+  const auto& stages = protocol.stages;
+  if (request.tune)
+    throw InputError(
+        "--tune chooses for one run, and this file has stages: tune one of them alone, from its settings.toml, and set "
+        "parallel.pair_scheme");
+  std::array<std::int64_t, 2> at = {};  // the number of the first stage that is not done, and whether it has begun
+  on_root(comm, [&] {
+    if (request.restart)
+      at = find_place(stages);
+    else
+      check_folders(stages);
+    check_stages(stages, static_cast<std::size_t>(at[0]), request.restart, comm.size());
+    keep_selections(protocol.config);
+  });
+  comm.broadcast(std::as_writable_bytes(std::span(at)), 0);
+  std::optional<RunEnd> end;
+  bool is_out_of_time = false;
+  for (auto i = static_cast<std::size_t>(at[0]); i < stages.size(); ++i) {
+    is_out_of_time = limit.is_over(comm);
+    if (is_out_of_time) break;
+    auto stage = stages[i];
+    auto its_request = request;
+    its_request.restart = at[1] != 0 && i == static_cast<std::size_t>(at[0]);
+    // What a stage has left that is begun anew goes into previous-1.
+    if (request.restart && !its_request.restart) stage.config.output.overwrite = true;
+    on_root(comm, [&] { comm::print(fmt::format("stage {} of {}: {}\n", i + 1, stages.size(), stage.name)); });
+    try {
+      end = run(stage.config, its_request, limit, comm);
+    } catch (const InputError& error) {
+      throw InputError(fmt::format("stage {}: {}", stage.name, error.what()));
+    } catch (const RunError& error) {
+      throw RunError(fmt::format("stage {}: {}", stage.name, error.what()));
+    }
+    on_root(comm, [&] { comm::print(summary_text(end->report) + describe_stop(*end, request)); });
+    if (end->was_stopped()) break;
+  }
+  on_root(comm, [&] {
+    auto text = table_of_stages(stages);
+    if (is_out_of_time)
+      text += fmt::format("the end of --max-hours {} is near, so no stage is begun\n", request.max_hours);
+    if (is_out_of_time || (end && end->was_stopped()))
+      text += fmt::format("To go on: {}\n", command_to_go_on(request, comm, 0));
+    comm::print(text);
+  });
+  return end ? exit_status(*end) : 0;
+}
+
+}  // namespace
+
+int run_file(const RunRequest& request, const comm::Communicator& comm) {
+  constexpr double hour = 3600;
+  TimeLimit limit(request.max_hours > 0 ? hour * request.max_hours : std::numeric_limits<double>::infinity());
+  comm::listen_for_stop_signals();
+  Protocol protocol;
+  std::string problem;
+  try {
+    protocol = read_protocol(request.run_file, request.overrides);
+  } catch (const InputError& error) {
+    problem = error.what();
+  }
+  comm::agree_on_input(comm, problem);
+  protocol.config.selections = agree_on_selections(request, protocol, comm);
+  for (auto& stage : protocol.stages) stage.config.selections = protocol.config.selections;
+  return protocol.stages.empty() ? run_alone(protocol.config, request, limit, comm)
+                                 : run_stages(protocol, request, limit, comm);
+}
+
+}  // namespace tessera::app

@@ -1,0 +1,67 @@
+#include "tessera/app/system/references.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "tessera/base/error.h"
+
+namespace tessera::app {
+
+namespace {
+
+void put(std::vector<double>& values, std::size_t row, const Fraction& fraction) {
+  values[3 * row] = fraction.x;
+  values[3 * row + 1] = fraction.y;
+  values[3 * row + 2] = fraction.z;
+}
+
+/// The places of the block's atoms in another file, which is read in parts.
+std::vector<double> read_references(const std::string& path, const std::string& key, const CoordinateBlock& block,
+                                    const model::System& system) {
+  constexpr std::int64_t rows_at_once = 1'000'000;
+  model::System other;
+  try {
+    other = read_system(path);
+  } catch (const InputError& error) {
+    throw InputError(fmt::format("{}: {}", key, error.what()));
+  }
+  if (other.n_atoms() != system.n_atoms())
+    throw InputError(fmt::format("{}: {} has {} atoms, expected the {} of the system, in the same order", key, path,
+                                 other.n_atoms(), system.n_atoms()));
+  std::unordered_map<std::int64_t, std::size_t> row_of;
+  row_of.reserve(block.id.size());
+  for (std::size_t row = 0; row < block.id.size(); ++row) row_of[block.id[row]] = row;
+  std::vector<double> values(3 * block.id.size());
+  const auto parts = static_cast<int>(1 + other.n_atoms() / rows_at_once);
+  for (int part = 0; part < parts; ++part) {
+    const auto some = read_coordinates(path, part, parts);
+    for (std::size_t i = 0; i < some.id.size(); ++i)
+      if (const auto row = row_of.find(some.id[i]); row != row_of.end()) put(values, row->second, some.fraction[i]);
+  }
+  return values;
+}
+
+}  // namespace
+
+void add_references(CoordinateBlock& block, const RunConfig& config, const md::EngineSettings& settings,
+                    const model::System& system) {
+  for (std::size_t i = 0; i < settings.restraints.size(); ++i) {
+    const auto& name = settings.restraints[i].reference;
+    const bool is_there =
+        std::any_of(block.fields.begin(), block.fields.end(), [&](const auto& field) { return field.name == name; });
+    if (name.empty() || is_there) continue;
+    const auto& path = config.restraints[i].reference;
+    md::AtomField field{name, 3, {}};
+    if (path.empty()) {
+      field.values.resize(3 * block.id.size());
+      for (std::size_t row = 0; row < block.id.size(); ++row) put(field.values, row, block.fraction[row]);
+    } else {
+      field.values = read_references(path, fmt::format("restraint.{}.reference", i), block, system);
+    }
+    block.fields.push_back(std::move(field));
+  }
+}
+
+}  // namespace tessera::app

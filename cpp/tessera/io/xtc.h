@@ -1,0 +1,41 @@
+// XTC trajectories, GROMACS' compressed format: positions rounded to 0.01 Å in about a third of a DCD's room.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tessera/base/box.h"
+#include "tessera/base/descriptor.h"
+
+namespace tessera::io {
+
+/// Positions are rounded to this, Å.
+inline constexpr double xtc_resolution = 0.01;
+
+/// Appends frames. A frame is written at once: a process that is killed loses at most that frame.
+class XtcWriter {
+ public:
+  /// Begins a file; nothing may have the name. Throws RunError if it can't be made.
+  static XtcWriter create(const std::string& path, std::int64_t n_atoms);
+  /// Continues after the first `n_frames` frames; later ones are cut off. Throws InputError if the file has fewer
+  /// frames or another number of atoms.
+  static XtcWriter continue_after(const std::string& path, std::int64_t n_frames, std::int64_t n_atoms);
+
+  /// Appends a frame: positions (n,3) Å. Throws RunError, also where a position is too large for the format.
+  void append(std::int64_t step, double time, const Box& box, std::span<const float> positions);
+  std::int64_t n_frames() const { return n_frames_; }
+  /// False once the file was removed, moved or replaced.
+  bool is_in_place() const { return file_.is_in_place(); }
+  /// Waits until all frames are on the disk.
+  void synchronize() const { file_.synchronize(); }
+
+ private:
+  XtcWriter(Descriptor file, std::int64_t n_atoms) : file_(std::move(file)), n_atoms_(n_atoms) {}
+
+  Descriptor file_;
+  std::int64_t n_atoms_, n_frames_ = 0, end_ = 0;  // end_: of the last frame, bytes
+};
+
+}  // namespace tessera::io

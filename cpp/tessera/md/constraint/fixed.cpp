@@ -1,0 +1,63 @@
+#include "tessera/md/constraint/fixed.h"
+
+#include <fmt/format.h>
+
+#include "tessera/base/error.h"
+
+namespace tessera::md::constraint {
+
+namespace {
+
+std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
+
+struct Group {
+  std::vector<std::int32_t> atoms;  // template indices
+  std::int64_t n_constraints;
+};
+
+/// The groups of a template that have constraints, and for each atom the number of its group, or −1.
+struct GroupsOfTemplate {
+  std::vector<Group> groups;
+  std::vector<std::int32_t> group_of;
+};
+
+GroupsOfTemplate groups_of(const model::Template& molecule, const TemplateConstraints& constraints) {
+  GroupsOfTemplate found{{}, std::vector<std::int32_t>(at(molecule.n_atoms()), -1)};
+  if (constraints.settle) found.groups.push_back({{0, 1, 2}, 3});
+  for (const auto& [atoms, group] : constraints.groups) found.groups.push_back({atoms, group.n_constraints});
+  for (std::size_t g = 0; g < found.groups.size(); ++g)
+    for (const auto atom : found.groups[g].atoms) found.group_of[at(atom)] = static_cast<std::int32_t>(g);
+  return found;
+}
+
+}  // namespace
+
+FixedCounts count_fixed(const model::System& system, const std::vector<TemplateConstraints>& constraints,
+                        const model::AtomSet& fixed) {
+  FixedCounts counts;
+  if (fixed.empty()) return counts;
+  std::vector<GroupsOfTemplate> groups;
+  for (std::size_t m = 0; m < system.templates.size(); ++m)
+    groups.push_back(groups_of(system.templates[m], constraints[m]));
+  fixed.for_each([&](std::int64_t id) {
+    const auto [molecule, local, first_id, instance] = system.find(id);
+    const auto g = groups[at(molecule)].group_of[at(local)];
+    if (g < 0) {
+      ++counts.n_groups;
+      return;
+    }
+    const auto& group = groups[at(molecule)].groups[at(g)];
+    for (const auto other : group.atoms)
+      if (!fixed.contains(first_id + other))
+        throw InputError(
+            fmt::format("dynamics.fixed selects {} but not {}, from which it keeps a constrained distance: select the "
+                        "whole group (\"same residue as …\" does), or set dynamics.constraints = \"none\"",
+                        system.describe(id), system.describe(first_id + other)));
+    if (local != group.atoms.front()) return;
+    ++counts.n_groups;
+    counts.n_constraints += group.n_constraints;
+  });
+  return counts;
+}
+
+}  // namespace tessera::md::constraint

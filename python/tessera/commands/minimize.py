@@ -1,0 +1,140 @@
+"""`tessera minimize` minimises the energy of a system file's configuration."""
+
+from __future__ import annotations
+
+import dataclasses
+import shlex
+import sys
+from pathlib import Path
+
+import click
+
+from tessera import launch
+
+FILE = click.Path(dir_okay=False, path_type=Path)
+
+
+@click.command()
+@click.argument("system", type=FILE)
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    type=FILE,
+    help="What to write: a system file (.tsr), or a format of `tessera export`, by the ending.",
+)
+@click.option(
+    "--max-force",
+    default=10.0,
+    show_default=True,
+    type=click.FloatRange(min=0, min_open=True),
+    help="Stop when the force on every atom is below this, kcal/mol/Å.",
+)
+@click.option(
+    "--steps", default=5000, show_default=True, type=click.IntRange(min=0), help="Stop after so many moves at most."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option("-n", "--ranks", default=1, show_default=True, help="Number of MPI ranks.")
+@click.option("-t", "--threads", type=int, help="Threads of each rank.")
+@click.option(
+    "--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Override a key of the run file; repeatable."
+)
+@click.option(
+    "--mpi", type=click.Choice(["auto", *launch.FLAVOURS]), default="auto", show_default=True, help="Which MPI."
+)
+@launch.oversubscribe_option
+@click.option("--dry-run", is_flag=True, help="Print the command that would be run and stop.")
+def minimize(
+    system: Path,
+    output: Path,
+    max_force: float,
+    steps: int,
+    as_json: bool,
+    ranks: int,
+    threads: int | None,
+    overrides: tuple[str, ...],
+    mpi: str,
+    oversubscribe: bool,
+    dry_run: bool,
+) -> None:
+    """Minimise the potential energy of the structure in SYSTEM (*.tsr).
+
+    Atoms may overlap at the start. Constraints are kept (dynamics.constraints). The output has the
+    new positions and no velocities; a file that exists is replaced.
+
+    The exit status is 0 if the force is below --max-force, 75 if it is not after all steps or
+    where no lower energy is found, and 128 + the signal where one stopped it. The output is
+    written in any of these cases.
+
+    \b
+    Examples:
+      tessera minimize dhfr.tsr -o minimized.tsr
+      tessera minimize dhfr.tsr -o minimized.pdb --max-force 1 --steps 20000
+      tessera minimize dhfr.tsr -o minimized.tsr -n 4 --set dynamics.constraints=none --json
+    """
+    from tessera.files import beside
+    from tessera.prepare.errors import InputError
+    from tessera.system import SystemFileError
+
+    try:
+        _check(output)
+        with beside(output) as positions:
+            arguments = ["--minimize", str(system), "--positions", str(positions)]
+            arguments += ["--max-force", repr(max_force), "--steps", str(steps)]
+            if as_json:
+                arguments.append("--json")
+            for override in overrides:
+                arguments += ["--set", override]
+            command = launch.engine_command(
+                arguments, ranks=ranks, threads=threads, mpi=mpi, oversubscribe=oversubscribe
+            )
+            if dry_run:
+                click.echo(shlex.join(command))
+                return
+            launch.tell_of_terminal()
+            status = launch.supervise(command, "nothing was written")
+            if positions.stat().st_size > 0:
+                notes = _write(system, positions, output)
+                if not as_json:
+                    click.echo("\n".join([f"written: {output}", *(f"  note  {note}" for note in notes)]))
+    except (InputError, SystemFileError, OSError) as error:
+        click.echo(f"tessera: error: {error}", err=True)
+        raise SystemExit(2) from None
+    sys.exit(status)
+
+
+def _check(output: Path) -> None:
+    """Raises `InputError` where nothing can be written there, before the work begins."""
+    from tessera.export.files import check_outputs
+    from tessera.prepare.errors import InputError
+
+    if output.suffix.lower() != ".tsr":
+        try:
+            check_outputs([output], force=True)
+        except InputError as error:
+            raise InputError(str(error).replace("expected one of ", "expected .tsr, or one of ")) from None
+    elif not output.parent.is_dir():
+        raise InputError(f"the folder of {output} does not exist")
+    if output.exists() and not output.is_file():
+        raise InputError(f"{output} is no regular file")
+
+
+def _write(system_path: Path, positions: Path, output: Path) -> list[str]:
+    """Writes the system with the positions that the engine has left, (n,3) in units of 2⁻³² of the box. Returns what
+    there is to say of the format."""
+    import numpy as np
+
+    from tessera.system import read, write
+
+    system = read(system_path)
+    moved = dataclasses.replace(system, fraction=np.load(positions).astype(np.int32), velocity=None)
+    if output.suffix.lower() == ".tsr":
+        write(moved, output)
+        return []
+    from tessera.commands.export import libraries
+    from tessera.export.configuration import Configuration
+    from tessera.export.files import write_all
+
+    with libraries():
+        _, files = write_all(Configuration(moved, system_path), [output], None, True, lambda _: None)
+    return [note for file in files for note in file.notes]

@@ -1,0 +1,53 @@
+"""References of restraints from files of coordinates that are no system files."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from tessera.export.structure import structure_of
+from tessera.prepare.coordinates import read_coordinates
+from tessera.prepare.errors import InputError
+from tessera.prepare.flat import FlatTopology
+from tessera.prepare.pairing import pair_by_name
+from tessera.system import System
+
+
+def with_coordinates(system: System, path: Path) -> System:
+    """Returns the system with the coordinates, in its own box, of any file that `tessera prepare` reads; atoms are
+    matched by name, as there. Raises `InputError`."""
+    found = read_coordinates(path)
+    if len(found.position) != system.n_atoms:
+        raise InputError(f"{path} has {len(found.position):,} atoms, expected the {system.n_atoms:,} of the system")
+    if not system.periodic:
+        raise InputError(f"{path}: a system without a box takes references from a system file alone")
+    if not np.isfinite(found.position).all():
+        raise InputError(f"{path}: some coordinates are not finite")
+    pair_by_name(_topology(system), found, path)
+    turns = found.position @ np.linalg.inv(system.box)
+    turns -= np.floor(turns + 0.5)
+    fraction = np.rint(turns * 2.0**32).astype(np.int64).astype(np.uint32).view(np.int32)
+    return replace(system, fraction=fraction, velocity=None)
+
+
+def _topology(system: System) -> FlatTopology:
+    """The atoms with their names, without terms."""
+    structure = structure_of(system, "references", whole=False)
+    residue = structure.residue
+
+    def texts(values: np.ndarray) -> np.ndarray:
+        return np.array([str(value).encode() for value in values])
+
+    return FlatTopology(
+        name=texts(structure.name),
+        type=np.zeros(structure.n_atoms, np.int32),
+        type_names=[""],
+        charge=structure.charge,
+        mass=structure.mass,
+        atomic_number=structure.atomic_number,
+        residue_name=texts(structure.residue_name)[residue],
+        residue_number=structure.residue_number[residue].astype(np.int32),
+        segment=texts(structure.segment)[residue],
+    )

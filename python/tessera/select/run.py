@@ -1,0 +1,78 @@
+"""Resolves the selections of a run file, and reads its files of references, before the engine starts."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from tessera import launch
+from tessera.files import write_text
+from tessera.prepare.errors import InputError
+from tessera.select.references import with_coordinates
+from tessera.select.resolve import NAME, NEXT_NAME, file_text, read_file, resolve
+
+#: names of keys that select atoms or name references; where a run file has none of these words, the engine is not asked
+WORDS = re.compile(r"select|groups|fixed|reference")
+
+
+def selection_arguments(
+    run_file: Path, overrides: Sequence[str], restart: bool = False, folder: Path | None = None
+) -> list[str]:
+    """Returns arguments of the engine: the file with what the selections of a run file come to, and system files in
+    place of other files of references; none where the engine needs none. Files are written into `folder`, or into the
+    run's output folder.
+
+    A restart keeps the atoms and references that its run began with. Raises `LaunchError`.
+    """
+    try:
+        text = run_file.read_text(errors="replace")
+    except OSError:
+        return []  # the engine says what is wrong
+    if not WORDS.search(text) and not any(WORDS.search(override) for override in overrides):
+        return []
+    asked = _ask_engine(run_file, overrides)
+    wanted = [(str(entry["key"]), str(entry["text"])) for entry in asked["selections"]]
+    output = Path(asked["folder"])
+    kept = read_file(output / NAME) if restart else {}
+    missing = [(key, text) for key, text in wanted if text not in kept]
+    others = {key: Path(path) for key, path in asked["references"].items() if Path(path).suffix != ".tsr"}
+    place = folder or output
+    first = {path: key for key, path in reversed(others.items())}  # stages of a protocol may have the same reference
+    arguments = [word for key, path in others.items() for word in ("--set", f"{key}={place / first[path]}.tsr")]
+    to_write = {path: f"{place / key}.tsr" for path, key in first.items()}
+    if restart:
+        to_write = {path: target for path, target in to_write.items() if not Path(target).exists()}
+    if not missing and not to_write:
+        return arguments
+    from tessera.system import SystemFileError, read, write
+
+    try:
+        system = read(Path(asked["system"]))
+        found = kept | resolve(system, missing)
+        place.mkdir(parents=True, exist_ok=True)
+        if missing:
+            write_text(place / NEXT_NAME, file_text(system.n_atoms, found))
+            arguments += ["--selections", str(place / NEXT_NAME)]
+        for path, target in to_write.items():
+            write(with_coordinates(system, path), target)
+    except (InputError, SystemFileError) as error:
+        raise launch.LaunchError(str(error)) from None
+    except OSError as error:
+        raise launch.LaunchError(f"{place} can't be written to: {error.strerror or error}") from None
+    return arguments
+
+
+def _ask_engine(run_file: Path, overrides: Sequence[str]) -> dict[str, Any]:
+    command = launch.single_engine()
+    words = [str(run_file), "--list-selections", *(word for text in overrides for word in ("--set", text))]
+    done = subprocess.run([*command, *words], capture_output=True, text=True)
+    if done.returncode != 0:
+        sys.stderr.write(done.stderr)
+        sys.exit(done.returncode if done.returncode > 0 else 70)
+    answer: dict[str, Any] = json.loads(done.stdout)
+    return answer

@@ -1,0 +1,91 @@
+"""MDAnalysis' view of a system, and the atoms that its selections name."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from typing import Any
+
+import numpy as np
+
+from tessera.export.structure import Structure, terms
+from tessera.prepare.errors import InputError
+from tessera.system import System
+from tessera.system.model import IdArray
+
+
+def universe_of(structure: Structure) -> Any:
+    """An MDAnalysis Universe; it keeps positions in single precision."""
+    import MDAnalysis
+    from MDAnalysis.guesser.tables import Z2SYMB
+    from MDAnalysis.lib.mdamath import triclinic_box
+
+    segments, segment = np.unique(structure.segment.astype(str), return_inverse=True)
+    universe = MDAnalysis.Universe.empty(
+        structure.n_atoms,
+        n_residues=len(structure.residue_name),
+        n_segments=len(segments),
+        atom_resindex=structure.residue,
+        residue_segindex=segment,
+        trajectory=True,
+        velocities=structure.velocity is not None,
+    )
+    symbols = np.array([Z2SYMB.get(number, "") for number in range(int(structure.atomic_number.max()) + 1)], object)
+    for name, values in (
+        ("names", structure.name),
+        ("types", structure.type),
+        ("charges", structure.charge),
+        ("masses", structure.mass),
+        ("elements", symbols[structure.atomic_number]),
+        ("chainIDs", structure.chain[structure.residue]),
+        ("resnames", structure.residue_name),
+        ("resids", structure.residue_number),
+        ("segids", segments.astype(object)),
+    ):
+        universe.add_TopologyAttr(name, values)
+    universe.atoms.positions = structure.position
+    if structure.velocity is not None:
+        universe.atoms.velocities = structure.velocity
+    if structure.box is not None:
+        universe.dimensions = triclinic_box(*structure.box)
+    return universe
+
+
+def selected(structure: Structure, text: str, system: System, key: str = "--select") -> IdArray:
+    """Rows of the atoms that an MDAnalysis selection names; messages call it `key`. Raises `InputError` where it is
+    none, or names no atom."""
+    return Selector(structure, system).rows(text, key)
+
+
+class Selector:
+    """Finds the atoms of many selections in one structure."""
+
+    def __init__(self, structure: Structure, system: System) -> None:
+        self._structure, self._system = structure, system
+        self._universe: Any = None
+        self._has_bonds = False
+
+    def rows(self, text: str, key: str) -> IdArray:
+        """See `selected`."""
+        from MDAnalysis.exceptions import NoDataError, SelectionError
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            if self._universe is None:
+                self._universe = universe_of(self._structure)
+            if not self._has_bonds and re.search(r"\b(bonded|fragment)\b", text):  # a million bonds take seconds
+                self._universe.add_TopologyAttr("bonds", terms(self._system, self._structure.ids)["bond"])
+                self._has_bonds = True
+            try:
+                rows = self._universe.select_atoms(text).indices
+            except (SelectionError, NoDataError, ValueError, TypeError, AttributeError, KeyError, IndexError) as error:
+                reason = " ".join(str(error).split())
+                raise InputError(
+                    f"{key} {text!r} is no selection of MDAnalysis: {reason}; "
+                    "an example is 'protein and not name H*', all are in its documentation"
+                ) from None
+        if not len(rows):
+            names = list(dict.fromkeys(self._structure.residue_name.tolist()))
+            raise InputError(f"{key} {text!r} names no atom; the residues are {', '.join(names[:12])}"
+                             f"{' …' if len(names) > 12 else ''}")  # fmt: skip
+        return np.asarray(rows, np.int64)

@@ -1,0 +1,293 @@
+"""Runs in stages: what a stage takes from the one above, bits over interruptions and ranks, what is refused."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import sys
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import ENGINES, command_under_way
+
+from parallel.runs import Runs, Settings, read_table, wait_for
+from parallel.samples import sample
+
+PROTOCOL = """
+[[stage]]
+name = "heat"
+dynamics.steps = 30
+dynamics.ensemble = "nvt"
+dynamics.temperature = 250.0
+
+[[stage]]
+name = "equilibrate"
+[stage.dynamics]
+steps = 40
+ensemble = "npt"
+tau_p = 0.5
+
+[[stage]]
+name = "produce"
+dynamics.steps = 20
+dynamics.timestep = 1.0
+dynamics.thermostat = "langevin"
+output.trajectory_every = 10
+"""
+NAMES = ("heat", "equilibrate", "produce")
+BASE: Settings = {"dynamics.coupling_every": 5, "output.energy_every": 5, "output.checkpoint_every": 10}
+
+
+def protocol(runs: Runs, text: str = PROTOCOL, **settings: Any) -> Path:
+    path = runs.run_file(sample("peptide"), {**BASE, **settings})
+    path.write_text(path.read_text() + text)
+    return path
+
+
+def report(path: Path, stage: str) -> dict[str, Any]:
+    return dict(json.loads((path.parent / "output" / stage / "report.json").read_text()))
+
+
+def hashes(path: Path) -> list[str]:
+    return [report(path, stage)["state_hash"] for stage in NAMES]
+
+
+@pytest.fixture(scope="module")
+def whole(runs: Runs) -> Path:
+    """Returns the run file of a protocol that was run to its end on one rank."""
+    path = protocol(runs)
+    out = runs.start(path).process.stdout
+    assert [line.split(": ")[1] for line in out.splitlines() if line.startswith("stage ") and " of " in line] == [
+        *NAMES
+    ]
+    table = out[out.rindex("stage  ") :].splitlines()
+    assert [line.split()[0] for line in table[1:4]] == [*NAMES]
+    assert " K " in table[1] and "g/cm³" in table[1]
+    return path
+
+
+def test_a_stage_has_the_settings_above_and_its_own(whole: Path) -> None:
+    settings = [tomllib.loads((whole.parent / "output" / name / "settings.toml").read_text()) for name in NAMES]
+    assert [one["dynamics"]["ensemble"] for one in settings] == ["nvt", "npt", "npt"]
+    assert [one["dynamics"]["temperature"] for one in settings] == [250.0] * 3
+    assert [one["dynamics"]["timestep"] for one in settings] == [2.0, 2.0, 1.0]
+    assert [one["dynamics"]["seed"] for one in settings] == [1, 2, 3]
+    assert [Path(one["input"]["start"]).name for one in settings] == ["", "heat", "equilibrate"]
+    assert "stage" not in settings[1]
+
+
+def test_settings_run_a_stage_alone(runs: Runs, whole: Path, tmp_path: Path) -> None:
+    stage = whole.parent / "output" / "equilibrate"
+    runs.run_engine(stage / "settings.toml", "--set", f"output.folder={tmp_path / 'again'}")
+    again = json.loads((tmp_path / "again" / "report.json").read_text())
+    assert again["state_hash"] == report(whole, "equilibrate")["state_hash"]
+
+
+@pytest.mark.mpi
+def test_bits_over_ranks_and_interruptions(runs: Runs, whole: Path) -> None:
+    """The second stage is stopped in the middle, on three ranks, and goes on, on two."""
+    path = protocol(runs)
+    text = path.read_text()
+    path.write_text(text[: text.index('[[stage]]\nname = "produce"')].replace("steps = 40", "steps = 17"))
+    runs.start(path, mpi="openmpi", ranks=3)
+    assert report(path, "equilibrate")["last_step"] == 17
+    path.write_text(text)
+    runs.start(path, "--restart", mpi="mpich", ranks=2)
+    assert hashes(path) == hashes(whole)
+    assert (report(path, "heat")["ranks"], report(path, "equilibrate")["first_step"]) == (3, 17)
+
+
+def test_a_killed_protocol_goes_on_where_it_was(runs: Runs, whole: Path) -> None:
+    """A stage that was killed before its first checkpoint is begun anew; the stage above is not run again."""
+    path = protocol(runs)
+    output = path.parent / "output"
+    endless = ["--set", "stage.equilibrate.dynamics.steps=100000", "--set", "output.checkpoint_every=0"]
+    engine = "tessera-md-serial"
+    with command_under_way([ENGINES / engine, path, *endless], engine) as (process, _):
+        wait_for(process, output / "equilibrate" / "energy.csv", 3)
+        process.kill()
+    begun = (output / "heat" / "checkpoint.tck").stat().st_mtime_ns
+    assert not (output / "equilibrate" / "checkpoint.tck").exists()
+    runs.start(path, "--restart")
+    assert hashes(path) == hashes(whole)
+    assert (output / "equilibrate" / "previous-1" / "energy.csv").exists()
+    assert (output / "heat" / "checkpoint.tck").stat().st_mtime_ns == begun
+
+
+def test_a_signal_ends_the_protocol(runs: Runs) -> None:
+    path = protocol(runs)
+    engine = "tessera-md-serial"
+    endless = ["--set", "stage.heat.dynamics.steps=100000"]
+    with command_under_way([ENGINES / engine, path, *endless], engine) as (process, _):
+        wait_for(process, path.parent / "output" / "heat" / "energy.csv", 3)
+        process.send_signal(signal.SIGTERM)
+        out, _ = process.communicate(timeout=60)
+    assert process.returncode == 128 + signal.SIGTERM
+    assert "stopped by a signal" in out and "To go on: tessera run" in out
+    assert not (path.parent / "output" / "equilibrate").exists()
+
+
+def test_time_ends_in_a_stage(runs: Runs) -> None:
+    path = protocol(runs, **{"output.checkpoint_every": 0})
+    endless = ["--set", "stage.equilibrate.dynamics.steps=100000"]
+    out = runs.start(path, *endless, "--max-hours", "0.0006").process.stdout
+    assert "as the end of --max-hours 0.0006 is near" in out
+    assert "stopped, of " in out and "not begun" in out
+    assert out.endswith(f"--restart {' '.join(endless)} --max-hours 0.0006\n")
+    out = runs.start(path, "--restart", *endless, "--max-hours", "1e-8").process.stdout
+    assert "no stage is begun" in out
+
+
+def test_a_done_stage_is_not_run_again(runs: Runs, whole: Path) -> None:
+    before = {file: file.stat().st_mtime_ns for file in (whole.parent / "output").rglob("*") if file.is_file()}
+    runs.start(whole, "--restart")
+    assert before == {file: file.stat().st_mtime_ns for file in (whole.parent / "output").rglob("*") if file.is_file()}
+
+    def refused(*words: str) -> str:
+        done = runs.start(whole, *words, check=False)
+        assert done.process.returncode == 2
+        assert done.process.stderr.count("error:") == 1
+        return str(done.process.stderr)
+
+    assert "already holds a run" in refused()
+    message = refused("--restart", "--set", "stage.heat.dynamics.temperature=260")
+    assert "stage heat: it is done, with other settings: dynamics.temperature was 250.0, is 260.0" in message
+    message = refused("--restart", "--set", "stage.heat.dynamics.steps=31")
+    assert "stage equilibrate has started from its end" in message
+    assert "--tune" in refused("--tune")
+
+
+def test_a_new_first_stage_leaves_no_old_ones(runs: Runs) -> None:
+    """Later stages that did not start from it are begun anew, and their files are kept."""
+    path = protocol(runs)
+    runs.start(path)
+    output = path.parent / "output"
+    words = ("--set", "output.overwrite=true", "--set", "stage.heat.dynamics.seed=9")
+    runs.start(path, *words)
+    assert all((output / name / "previous-1" / "checkpoint.tck").exists() for name in NAMES)
+    shutil.rmtree(output / "heat")
+    path.write_text(path.read_text().replace("steps = 30", "steps = 35"))
+    runs.start(path, "--restart", "--set", "stage.heat.dynamics.seed=9")
+    assert all((output / name / "previous-2" / "checkpoint.tck").exists() for name in NAMES[1:])
+    (output / "heat" / "checkpoint.tck").write_bytes((output / "produce" / "checkpoint.tck").read_bytes())
+    message = runs.start(path, "--restart", check=False).process.stderr
+    assert "stage heat: " in message
+
+
+HELD = """
+[[stage]]
+name = "heat"
+dynamics.steps = 20
+[[stage.restraint]]
+kind = "position"
+select = "name OH2 and resid 900:910"
+k = 5.0
+reference = "start.pdb"
+
+[[stage]]
+name = "equilibrate"
+
+[[stage]]
+name = "produce"
+restraint = []
+"""
+
+
+@pytest.mark.mpi
+def test_restraints_of_stages(runs: Runs, run_program: Callable[..., Any], water: Path) -> None:
+    """`tessera run` finds the atoms of all stages and makes references ready; a restart takes both from the folder."""
+    pytest.importorskip("MDAnalysis")
+    tessera = [sys.executable, "-m", "tessera"]
+    environment = {"TESSERA_BIN": str(ENGINES)}
+
+    def start(path: Path, *words: str) -> list[str]:
+        run_program([*tessera, "run", path, *words], env=environment)
+        assert (path.parent / "output" / "selections.json").exists()
+        tables = [read_table(path.parent / "output" / name / "energy.csv")["restraint"][-1] for name in NAMES[:2]]
+        assert all(energy > 0 for energy in tables)
+        assert not read_table(path.parent / "output" / "produce" / "energy.csv")["restraint"].any()
+        return hashes(path)
+
+    paths = []
+    for _ in range(2):
+        path = runs.run_file(water, BASE)
+        path.write_text(path.read_text() + HELD)
+        run_program([*tessera, "export", water, "-o", path.parent / "start.pdb"])
+        paths.append(path)
+    whole = start(paths[0], "-n", "2")
+    text = paths[1].read_text()
+    paths[1].write_text(text[: text.index('[[stage]]\nname = "equil')])
+    run_program([*tessera, "run", paths[1]], env=environment)
+    paths[1].write_text(text)
+    assert start(paths[1], "--restart") == whole
+
+
+def test_overrides(runs: Runs) -> None:
+    path = protocol(runs)
+    words = ("--set", "dynamics.timestep=0.5", "--set", "stage.equilibrate.dynamics.steps=5", "--json")
+    plan = json.loads(runs.run_engine("--explain", path, *words, "--measured-steps", "0").stdout)
+    dynamics = [stage["settings"]["dynamics"] for stage in plan["stages"]]
+    assert [one["timestep"] for one in dynamics] == [0.5] * 3
+    assert [one["steps"] for one in dynamics] == [30, 5, 20]
+    assert "dynamics.steps = 5" in plan["stages"][1]["differences"]
+    text = runs.run_engine("--explain", path, "--measured-steps", "0").stdout
+    assert "equilibrate: 40 steps, 0.08 ps\n" in text and '    dynamics.ensemble = "npt"\n' in text
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('[[stage]]\nname = "a"\ndynamics.step = 5', "run.toml:15: stage a: unknown key dynamics.step; did you mean"),
+        ('[[stage]]\nname = "a"\nsteps = 5', "stage a: steps stands in no section; write dynamics.steps = …"),
+        ('[[stage]]\nname = "a"\n[stage.dynamic]\nsteps = 5', "stage a: unknown section [dynamic]; did you mean"),
+        ("[[stage]]\ndynamics.steps = 5", "stage.name is missing; write for example"),
+        ('[[stage]]\nname = "a"\n[[stage]]\nname = "a"', 'stage.name = "a" for the second time'),
+        ('[[stage]]\nname = "a/b"', 'stage.name = "a/b", expected 1 to 60 letters, digits, - and _'),
+        ('[[stage]]\nname = "previous-1"', "expected another name"),
+        ('[[stage]]\nname = "a"\noutput.folder = "b"', "stage a: output.folder is set"),
+        ('[[stage]]\nname = "a"\ninput.start = "b"', "stage a: [stage.input] is set"),
+        ('[[stage]]\nname = "a"\nkind = "relax"', "stage.kind = 'relax', expected one of \"dynamics\""),
+        ('[[stage]]\nname = "a"\ndynamics.steps = 0', "stage a: dynamics.steps = 0, expected at least 1"),
+        ('[stage]\nname = "a"', "stage is the section [stage], expected [[stage]], once for each"),
+        ('[[stage]]\nname = "a"\ninteractions.cutoff = 40.0', "stage a: "),
+        ('[[stage]]\nname = "a"\n[[stage]]\nname = "b"\ndynamics.mesh_every = 3', "stage b: output.energy_every is 5"),
+    ],
+)
+def test_bad_stages(runs: Runs, text: str, expected: str) -> None:
+    path = protocol(runs, text)
+    done = runs.start(path, check=False)
+    assert done.process.returncode == 2
+    assert expected in done.process.stderr
+    assert not list(path.parent.glob("output/*/*.csv"))
+
+
+def test_bad_overrides(runs: Runs) -> None:
+    done = runs.start(protocol(runs), "--set", "stage.cool.dynamics.steps=5", check=False)
+    assert "there is no stage cool in " in done.process.stderr
+
+
+@pytest.mark.mpi
+def test_time_of_one_run(runs: Runs) -> None:
+    settings: Settings = {"dynamics.steps": 100_000, "output.checkpoint_every": 0}
+    path = runs.run_file(sample("peptide"), settings)
+    found = runs.start(path, "--max-hours", "0.0006", mpi="openmpi", ranks=2)
+    step = found.report["last_step"]
+    assert 0 < step < 100_000 and step % 5 == 0
+    assert f"stopped at step {step}, as the end of --max-hours 0.0006 is near" in found.process.stdout
+    end = step + 5
+    again = runs.start(path, "--restart", "--set", f"dynamics.steps={end}")
+    assert again.report["first_step"] == step
+    assert again.hash == runs.run(sample("peptide"), {"dynamics.steps": end}).hash
+    refused = runs.start(path, "--max-hours", "0", check=False)
+    assert refused.process.returncode == 2 and "--max-hours" in refused.process.stderr
+
+
+def test_checkpoints_by_minutes(runs: Runs) -> None:
+    settings: Settings = {"dynamics.steps": 30, "output.checkpoint_every": 0, "output.checkpoint_minutes": 1e-6}
+    found = runs.run(sample("peptide"), settings)
+    assert (found.folder / "checkpoint.previous.tck").exists()
+    assert found.hash == runs.run(sample("peptide"), {"dynamics.steps": 30}).hash

@@ -1,0 +1,100 @@
+"""Tests temperatures and pressures of baths that change in time: conserved quantities, bits, what is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from parallel.runs import Runs, Settings
+from parallel.samples import sample
+
+HEATING: Settings = {
+    "dynamics.ensemble": "nvt",
+    "dynamics.temperature": [[0, 300.0], [0.2, 300.0], [0.6, 400.0]],  # type: ignore[list-item]
+    "dynamics.tau_t": 0.05,
+    "dynamics.coupling_every": 5,
+    "dynamics.steps": 400,
+    "output.energy_every": 10,
+}
+
+
+@pytest.mark.parametrize("thermostat", ["bussi", "nose-hoover", "langevin", "berendsen"])
+def test_the_conserved_quantity_counts_the_heat(runs: Runs, thermostat: str) -> None:
+    table = runs.run(sample("peptide"), {**HEATING, "dynamics.thermostat": thermostat}).table
+    moved = np.ptp(table["total"])
+    assert np.ptp(table["conserved"]) < 0.05 * moved
+    # The bath of 0.05 ps lags behind by as long; fluctuations of 6,000 degrees of freedom are 2 %.
+    target = np.interp(table["time"] - 0.05, [0, 0.2, 0.6], [300.0, 300.0, 400.0])
+    last = table["time"] > 0.6
+    found, expected = table["temperature"][last].mean(), target[last].mean()
+    assert found == pytest.approx(expected, rel=0.04)
+    assert table["temperature"][table["time"] < 0.2].mean() < 325
+
+
+def test_a_constant_schedule_is_a_constant(runs: Runs) -> None:
+    """Points of one value give the same bits as the value."""
+    settings: Settings = {**HEATING, "dynamics.steps": 30, "dynamics.thermostat": "nose-hoover"}
+    constant = runs.run(sample("peptide"), {**settings, "dynamics.temperature": 320.0})
+    points = [[0, 320.0], [1, 320.0]]
+    assert runs.run(sample("peptide"), {**settings, "dynamics.temperature": points}).hash == constant.hash
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize("thermostat", ["nose-hoover", "bussi"])
+def test_bits_on_ranks_and_over_restarts(runs: Runs, thermostat: str) -> None:
+    settings: Settings = {
+        **HEATING,
+        "dynamics.ensemble": "npt",
+        "dynamics.thermostat": thermostat,
+        "dynamics.temperature": [[0, 300.0], [0.1, 400.0]],  # type: ignore[list-item]
+        "dynamics.pressure": [[0, 1.0], [0.1, 3000.0]],  # type: ignore[list-item]
+        "dynamics.tau_p": 0.5,
+        "dynamics.steps": 60,
+        "output.energy_every": 7,
+    }
+    alone = runs.run(sample("peptide"), settings)
+    assert "300 K at 0 ps, 400 K at 0.1 ps by " in alone.process.stdout
+    assert "1 bar at 0 ps, 3000 bar at 0.1 ps, isotropic" in alone.process.stdout
+    path = runs.run_file(sample("peptide"), settings)
+    runs.start(path, "--set", "dynamics.steps=21", mpi="openmpi", ranks=2)
+    refused = runs.start(path, "--restart", "--set", "dynamics.temperature=300", check=False).process
+    assert "dynamics.temperature was [[0.0,300.0],[0.1,400.0]], is 300.0" in refused.stderr
+    found = runs.start(path, "--restart", mpi="mpich", ranks=3)
+    assert found.hash == alone.hash
+    assert (found.folder / "energy.csv").read_text() == (alone.folder / "energy.csv").read_text()
+    again = runs.run_engine(alone.folder / "settings.toml", "--set", f"output.folder={alone.folder}/2")
+    assert again.returncode == 0
+    assert (alone.folder / "2" / "energy.csv").read_text() == (alone.folder / "energy.csv").read_text()
+
+
+def test_the_pressure_follows_its_schedule(runs: Runs) -> None:
+    settings: Settings = {
+        **HEATING,
+        "dynamics.ensemble": "npt",
+        "dynamics.temperature": 300.0,
+        "dynamics.tau_p": 0.2,
+        "dynamics.pressure": [[0, 1.0], [0.3, 1.0], [0.5, 8000.0]],  # type: ignore[list-item]
+    }
+    table = runs.run(sample("peptide"), settings).table
+    density = table["density"]
+    assert np.ptp(table["conserved"]) < 0.05 * np.ptp(table["total"])
+    assert density[-1] > 1.05 * density[table["time"] < 0.3].mean()
+
+
+@pytest.mark.parametrize(
+    ("temperature", "said"),
+    [
+        ([[0, 300.0], [0, 310.0]], "or points [time in ps, number] in brackets, times from 0 and rising"),
+        ([[1.0, 300.0], [0.5, 310.0]], "times from 0 and rising"),
+        ([[-1.0, 300.0]], "times from 0 and rising"),
+        ([[0, 300.0, 1]], "times from 0 and rising"),
+        ([], "times from 0 and rising"),
+        ([[0, -5.0]], "times from 0 and rising"),
+        ("warm", "expected a number at least 0 and at most"),
+        ([[0, 0.0], [1, 300.0]], "dynamics.temperature is 0 K, expected more for a heat bath"),
+    ],
+)
+def test_bad_schedules(runs: Runs, temperature: object, said: str) -> None:
+    settings: Settings = {"dynamics.ensemble": "nvt", "dynamics.temperature": temperature}  # type: ignore[dict-item]
+    done = runs.run(sample("peptide"), settings, check=False)
+    assert done.process.returncode == 2
+    assert said in done.process.stderr
