@@ -1,6 +1,7 @@
 """Tessera: molecular simulation for parallel machines.
 
 `tessera.system` reads and writes system files, `tessera.prepare` makes them from other programs' inputs,
+`tessera.prepare_openmm` makes a system of an OpenMM `System` in memory,
 `tessera.launch` starts the engine, and `tessera.plots` draws the output of a run. `tessera.Simulation` is the engine in
 this process, on the ranks of an mpi4py communicator. Large packages are imported only when they are used.
 """
@@ -13,9 +14,10 @@ from tessera.errors import InputError, RunError
 from tessera.version import __version__
 
 if TYPE_CHECKING:
+    from tessera.prepare.openmm import prepare_openmm
     from tessera.simulation import Simulation
 
-__all__ = ["InputError", "RunError", "Simulation", "__version__"]
+__all__ = ["InputError", "RunError", "Simulation", "__version__", "prepare_openmm"]
 
 
 def __getattr__(name: str) -> Any:
@@ -23,4 +25,8 @@ def __getattr__(name: str) -> Any:
         from tessera.simulation import Simulation
 
         return Simulation
+    if name == "prepare_openmm":
+        from tessera.prepare.openmm import prepare_openmm
+
+        return prepare_openmm
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -14,7 +14,7 @@ from oracle import OPENMM_COULOMB, Settings, reference_energies
 
 from prepare.peers import energies
 from tessera.prepare.errors import InputError
-from tessera.prepare.openmm import prepare_openmm
+from tessera.prepare.openmm import prepare_openmm_files
 from tessera.system import LennardJones, System
 
 ANGSTROM = unit.angstrom
@@ -60,7 +60,7 @@ def written(folder: Path, system: openmm.System, cryst1: str = "", numbers: tupl
 
 
 def prepared(folder: Path, system: openmm.System, **options: Any) -> System:
-    return prepare_openmm(*written(folder, system), **options)
+    return prepare_openmm_files(*written(folder, system), **options)
 
 
 def nonbonded(system: openmm.System) -> openmm.NonbondedForce:
@@ -251,12 +251,12 @@ def test_what_is_no_interaction_is_noted(tmp_path: Path) -> None:
 def test_the_systems_box_counts(tmp_path: Path) -> None:
     system = butane(openmm.NonbondedForce.PME, edge=41.0)
     files = written(tmp_path, system, "CRYST1   40.000   40.000   40.000  90.00  90.00  90.00 P 1")
-    found = prepare_openmm(*files)
+    found = prepare_openmm_files(*files)
     assert np.diag(found.box) == pytest.approx([41, 41, 41])
     assert found.notes == [
         "the System's box is taken, 41.000 × 41.000 × 41.000 Å; the PDB has another, 40.000 × 40.000 × 40.000 Å"
     ]
-    given = prepare_openmm(*files, box=np.diag([42.0] * 3))
+    given = prepare_openmm_files(*files, box=np.diag([42.0] * 3))
     assert np.diag(given.box).tolist() == [42, 42, 42] and not given.notes
     system.setDefaultPeriodicBoxVectors([4.1, 0, 0], [0, 4.1, 0], [1.0, 1.0, 4.1])
     with pytest.raises(InputError, match="the box is triclinic"):
@@ -267,7 +267,7 @@ def test_residues_have_the_pdbs_numbers(tmp_path: Path) -> None:
     system = butane()
     for i in range(3):
         system.getForces()[0].setBondParameters(i, i, i + 1, 0.15, 2e5)
-    found = prepare_openmm(*written(tmp_path, system, numbers=(17, 735)))
+    found = prepare_openmm_files(*written(tmp_path, system, numbers=(17, 735)))
     assert [t.residue_number.tolist() for t in found.templates] == [[17], [735]]
 
 

@@ -16,7 +16,7 @@ from tessera.prepare.amber import prepare_amber
 from tessera.prepare.constants import COULOMB
 from tessera.prepare.errors import InputError
 from tessera.prepare.gromacs import prepare_gromacs
-from tessera.prepare.openmm import prepare_openmm
+from tessera.prepare.openmm import prepare_openmm_files
 from tessera.system import System
 
 VACUUM = Settings(cutoff=None)
@@ -95,7 +95,7 @@ def _tripeptide_peer(folder: Path) -> tuple[openmm.System, Any, Any]:
 
 
 def test_openmm_system_gives_the_terms_of_the_psf(tmp_path: Path) -> None:
-    ours = prepare_openmm(*_serialised(tmp_path, *_tripeptide_peer(tmp_path)))
+    ours = prepare_openmm_files(*_serialised(tmp_path, *_tripeptide_peer(tmp_path)))
     found, expected = (reference_energies(s, VACUUM) for s in (ours, alanine_tripeptide()))
     for term in ("bond", "angle", "urey_bradley", "dihedral", "improper", "cmap", "lj", "lj_14"):
         assert found[term] == pytest.approx(expected[term], rel=1e-6, abs=1e-6), term
@@ -110,7 +110,7 @@ def test_openmm_rigid_water_has_no_flexible_form(tmp_path: Path, data_folder: Pa
     inpcrd = app.AmberInpcrdFile(str(name.with_suffix(".inpcrd")))
     for rigid in (True, False):
         system = prmtop.createSystem(nonbondedMethod=app.PME, rigidWater=rigid)
-        ours = prepare_openmm(*_serialised(tmp_path, system, prmtop.topology, inpcrd.positions))
+        ours = prepare_openmm_files(*_serialised(tmp_path, system, prmtop.topology, inpcrd.positions))
         (water,) = (t for t in ours.templates if t.rigid_water)
         assert water.always_rigid is rigid
         assert water.settle == pytest.approx((0.9572, 1.5136), abs=1e-6)
@@ -120,7 +120,7 @@ def test_openmm_refuses_a_force_by_name(tmp_path: Path) -> None:
     system, topology, positions = _tripeptide_peer(tmp_path)
     system.addForce(openmm.CustomExternalForce("x^2"))
     with pytest.raises(InputError, match="CustomExternalForce: this force is not supported"):
-        prepare_openmm(*_serialised(tmp_path, system, topology, positions))
+        prepare_openmm_files(*_serialised(tmp_path, system, topology, positions))
 
 
 def test_openmm_refuses_constraints_without_a_force(tmp_path: Path) -> None:
@@ -128,7 +128,7 @@ def test_openmm_refuses_constraints_without_a_force(tmp_path: Path) -> None:
     positions = app.AmberInpcrdFile(str(SMALL / "alanine-dipeptide-implicit.inpcrd")).positions
     system = psf.createSystem(constraints=app.HBonds)
     with pytest.raises(InputError, match="constraints=None"):
-        prepare_openmm(*_serialised(tmp_path, system, psf.topology, positions))
+        prepare_openmm_files(*_serialised(tmp_path, system, psf.topology, positions))
 
 
 SMALL_TOP = """\

@@ -14,7 +14,7 @@ Box = tuple[float, float, float] | None
 
 @click.group()
 def prepare() -> None:
-    """Turn the inputs of CHARMM, CHARMM-GUI, AMBER, GROMACS or OpenMM into a system file.
+    """Turn a PDB, or the inputs of CHARMM, CHARMM-GUI, AMBER, GROMACS or OpenMM, into a system file.
 
     A system file holds the force field, each kind of molecule once, and the coordinates in the
     order in which parallel ranks read them.
@@ -191,16 +191,83 @@ def gromacs_command(
 def openmm_command(system: Path, coords: Path, box: Box, vacuum: bool, output: Path, as_json: bool) -> None:
     """Read OpenMM inputs: a System from XmlSerializer and a PDB.
 
-    Make the System with constraints=None; water may be rigid.
+    Make the System with constraints=None or HBonds; water may be rigid.
 
     \b
     Example:
       tessera prepare openmm --system system.xml --coords system.pdb -o system.tsr
     """
-    from tessera.prepare.openmm import prepare_openmm
+    from tessera.prepare.openmm import prepare_openmm_files
 
     run(
-        lambda report: prepare_openmm(system, coords, box_of(box), vacuum, report),
+        lambda report: prepare_openmm_files(system, coords, box_of(box), vacuum, report),
+        output,
+        as_json,
+    )
+
+
+@prepare.command(cls=SeveralValues, name="pdb")
+@click.argument("pdb", type=FILE)
+@click.option(
+    "--force-field",
+    required=True,
+    metavar="NAME",
+    help="amber19 (ff19SB), amber14 (ff14SB) or charmm36 (CHARMM36m), with nucleic acids, lipids and ions.",
+)
+@click.option(
+    "--water",
+    metavar="MODEL",
+    help="opc3, tip3p, tip3pfb or spce; default: opc3 with amber19, else tip3p; charmm36 has its own tip3p.",
+)
+@click.option("--padding", default=10.0, show_default=True, help="Å from the molecules to the faces of the box.")
+@click.option("--box-shape", default="cube", show_default=True, metavar="SHAPE", help="cube.")
+@click.option("--salt", default=0.15, show_default=True, help="NaCl in mol/L, beside the ions that neutralise.")
+@click.option("--ph", default=7.0, show_default=True, help="pH that decides which residues have a hydrogen more.")
+@click.option("--keep-water", is_flag=True, help="Keep the waters of the PDB.")
+@click.option(
+    "--extra-force-field",
+    "extra",
+    multiple=True,
+    type=FILE,
+    help="OpenMM force-field file (XML) with more residues, such as a ligand; repeatable.",
+)
+@click.option(
+    "--relax", "relax_steps", default=100, show_default=True, help="Steps of minimisation at the end; 0: none."
+)
+@click.option("--seed", default=1, show_default=True, help="Decides which waters become ions.")
+@output_option
+def pdb_command(
+    pdb: Path,
+    force_field: str,
+    water: str | None,
+    padding: float,
+    box_shape: str,
+    salt: float,
+    ph: float,
+    keep_water: bool,
+    extra: tuple[Path, ...],
+    relax_steps: int,
+    seed: int,
+    output: Path,
+    as_json: bool,
+) -> None:
+    """Make a system of a PDB: hydrogens, water, ions and a force field of OpenMM.
+
+    The PDB holds proteins, nucleic acids, or molecules that a force-field file has. Missing atoms are built by PDBFixer
+    where it is installed (pip install pdbfixer).
+
+    \b
+    Examples:
+      tessera prepare pdb peptide.pdb --force-field amber19 -o peptide.tsr
+      tessera prepare pdb protein.pdb --force-field charmm36 --salt 0.1 --padding 12 -o protein.tsr
+      tessera prepare pdb complex.pdb --force-field amber14 --extra-force-field ligand.xml -o complex.tsr
+    """
+    from tessera.prepare.pdb import prepare_pdb
+
+    run(
+        lambda report: prepare_pdb(
+            pdb, force_field, water, padding, salt, ph, keep_water, extra, box_shape, relax_steps, seed, report
+        ),
         output,
         as_json,
     )

@@ -1,4 +1,7 @@
-"""Converts OpenMM's serialised `System` and a PDB to Tessera's `System`."""
+"""Converts OpenMM's `System` to Tessera's: one in memory with its topology, or a serialised one and a PDB.
+
+`forces` reads a System force by force, with `nonbonded` for those between pairs.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ from tessera.prepare.coordinates import Coordinates
 from tessera.prepare.errors import InputError, require_file
 from tessera.prepare.flat import split
 from tessera.prepare.molecule import sorted_pairs
-from tessera.prepare.openmm_forces import NM, AtomNames, Converted, convert
+from tessera.prepare.openmm.forces import NM, AtomNames, Converted, convert
 from tessera.system import System
 from tessera.system.model import FloatArray, IndexArray
 
@@ -24,40 +27,76 @@ _PDB_DIGITS = 1e-3  # Å
 
 
 def prepare_openmm(
+    system: Any,
+    topology: Any,
+    positions: Any,
+    box: FloatArray | None = None,
+    vacuum: bool = False,
+    source: str = "prepare_openmm",
+) -> System:
+    """Converts an OpenMM `System` with the names and residues of its `topology`.
+
+    `positions` (n,3) are a Quantity or numbers in nm; `box` (3,3) Å overrides the System's, and `vacuum` asks for none.
+    Bonds to hydrogen and water may be constrained. `source` is what the system file says of its origin. Raises
+    `InputError` that names what has no counterpart here.
+    """
+    import openmm
+    from openmm import unit
+
+    if not isinstance(system, openmm.System):
+        raise InputError(f"prepare_openmm needs an openmm.System, found a {type(system).__name__}")
+    if unit.is_quantity(positions):
+        positions = positions.value_in_unit(unit.nanometer)
+    try:
+        position = np.array([[float(x) for x in row] for row in positions]).reshape(-1, 3) * NM
+    except (TypeError, ValueError):
+        raise InputError("prepare_openmm needs positions (n,3), a Quantity or numbers in nm") from None
+    converted = convert(system, names_of(topology))
+    vectors = _vectors(system.getDefaultPeriodicBoxVectors())
+    return assembled(converted, Coordinates(position, vectors if converted.periodic else None), source, box, vacuum)
+
+
+def prepare_openmm_files(
     system: str | Path,
     coordinates: str | Path,
     box: FloatArray | None = None,
     vacuum: bool = False,
     report: Callable[[str], None] = lambda _: None,
 ) -> System:
-    """Makes the system. `report` is called with each step of the work. Raises `InputError`."""
+    """Converts a System serialised to XML, and a PDB. `report` is called with each step of the work.
+
+    Raises `InputError`.
+    """
     files = require_file(system, "System file"), require_file(coordinates, "PDB file")
     report("reading the System and the PDB")
     converted, where, vectors = contained(_read, *files, file=files)
-    notes = converted.notes
     if converted.periodic:
-        notes += _compare_boxes(vectors, where.box) if box is None and not vacuum else []
+        converted.notes += _compare_boxes(vectors, where.box) if box is None and not vacuum else []
         where.box = vectors
-    elif box is None and not vacuum:
+    report("checking atoms")
+    line = f"prepare openmm: {Path(system).name} {Path(coordinates).name}"
+    return assembled(converted, where, line, box, vacuum, Path(coordinates).name)
+
+
+def assembled(
+    converted: Converted,
+    where: Coordinates,
+    source: str,
+    box: FloatArray | None = None,
+    vacuum: bool = False,
+    file: str = "the System",
+) -> System:
+    """Makes the system of what `convert` has read. `file` names the coordinates in messages."""
+    notes = list(converted.notes)
+    if not converted.periodic and box is None and not vacuum:
         vacuum = True
         notes.append("the System has no periodic box: the system is in vacuum")
     pieces = split(converted.flat)
     for template, lists in zip(pieces.templates, pieces.raw):
         template.exclusions = sorted_pairs(lists.get("exclusion", np.zeros((0, 2), np.int32)))
-    line = f"prepare openmm: {Path(system).name} {Path(coordinates).name}"
-    origin = Origin("openmm", "lorentz-berthelot", line, converted.lennard_jones, Path(coordinates).name)
-    report("checking atoms")
-    return assemble(
-        converted.flat,
-        pieces.templates,
-        pieces.runs,
-        converted.force_field,
-        where,
-        origin,
-        box,
-        vacuum,
-        notes,
-    )
+    origin = Origin("openmm", "lorentz-berthelot", source, converted.lennard_jones, file)
+    field = converted.force_field
+    return assemble(converted.flat, pieces.templates, pieces.runs, field, where, origin, box, vacuum, notes)
 
 
 def _read(system: Path, pdb: Path) -> tuple[Converted, Coordinates, FloatArray]:
@@ -105,6 +144,18 @@ def _residue_numbers(topology: Any) -> IndexArray:
     return np.array([numbers[a.residue.index] for a in topology.atoms()], np.int32)
 
 
+def names_of(topology: Any) -> AtomNames:
+    """Returns the names of a topology's atoms, cut to eight characters."""
+    atoms = list(topology.atoms())
+    return AtomNames(
+        name=np.array([a.name for a in atoms], "S8"),
+        residue_name=np.array([a.residue.name for a in atoms], "S8"),
+        residue_number=_residue_numbers(topology),
+        segment=np.array([a.residue.chain.id for a in atoms], "S8"),
+        atomic_number=np.array([a.element.atomic_number if a.element is not None else 0 for a in atoms], np.int32),
+    )
+
+
 def _read_pdb(path: Path) -> tuple[AtomNames, Coordinates]:
     from openmm import unit
     from openmm.app import PDBFile
@@ -113,16 +164,8 @@ def _read_pdb(path: Path) -> tuple[AtomNames, Coordinates]:
         pdb = PDBFile(str(path))
     except Exception as error:  # OpenMM raises many kinds of exceptions
         raise InputError(f"cannot read {path.name} as a PDB: {error}") from error
-    atoms = list(pdb.topology.atoms())
-    names = AtomNames(
-        name=np.array([a.name for a in atoms], "S8"),
-        residue_name=np.array([a.residue.name for a in atoms], "S8"),
-        residue_number=_residue_numbers(pdb.topology),
-        segment=np.array([a.residue.chain.id for a in atoms], "S8"),
-        atomic_number=np.array([a.element.atomic_number if a.element is not None else 0 for a in atoms], np.int32),
-    )
     vectors = pdb.topology.getPeriodicBoxVectors()
     box = None if vectors is None else _vectors(vectors.value_in_unit(unit.nanometer))
     # PDBFile has converted to nanometres; the file has three decimals of Å.
     position = np.asarray(pdb.getPositions(asNumpy=True).value_in_unit(unit.angstrom))
-    return names, Coordinates(np.round(position, 3), box)
+    return names_of(pdb.topology), Coordinates(np.round(position, 3), box)
