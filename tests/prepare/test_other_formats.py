@@ -126,7 +126,7 @@ def test_openmm_refuses_a_force_by_name(tmp_path: Path) -> None:
 def test_openmm_refuses_constraints_without_a_force(tmp_path: Path) -> None:
     psf = app.AmberPrmtopFile(str(SMALL / "alanine-dipeptide-implicit.prmtop"))
     positions = app.AmberInpcrdFile(str(SMALL / "alanine-dipeptide-implicit.inpcrd")).positions
-    system = psf.createSystem(constraints=app.HBonds)
+    system = psf.createSystem(constraints=app.AllBonds)
     with pytest.raises(InputError, match="constraints=None"):
         prepare_openmm_files(*_serialised(tmp_path, system, psf.topology, positions))
 

@@ -1,7 +1,7 @@
 """Makes a solvated system from a PDB of molecules, with the force fields that come with OpenMM.
 
 `records` chooses what is read of the file, `force_fields` has the force fields and waters, `check` names what is
-missing, `repair` builds it with PDBFixer, and `model` adds hydrogens, water and ions.
+missing, `repair` builds it with PDBFixer, and `model` adds hydrogens, water and ions; `process` runs it all.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from tessera.prepare.contained import contained
 from tessera.prepare.coordinates import Coordinates
 from tessera.prepare.errors import InputError, require_file
 from tessera.prepare.openmm import assembled, names_of
@@ -31,12 +30,12 @@ from tessera.prepare.pdb.model import (
     relax,
     with_caps_merged,
 )
+from tessera.prepare.pdb.process import in_new_process
 from tessera.prepare.pdb.records import read_records
 from tessera.prepare.pdb.repair import has_pdbfixer, repair
 from tessera.system import System
 from tessera.system.model import FloatArray
 
-_SECONDS, _MEMORY = 24 * 3600.0, 64 << 30  # limits that only something endless reaches
 _SEEDS = 2**31
 
 
@@ -74,17 +73,16 @@ def prepare_pdb(
     path = require_file(pdb, "PDB file")
     files = [require_file(name, "force-field file") for name in extra]
     report("adding hydrogens and solvent, and relaxing: minutes for a large protein")
-    found, position, edge = contained(
-        _make, path, force_field, solvent, ph, keep_water, files, relax_steps, seed,
-        file=path, seconds=_SECONDS, memory=_MEMORY,
-    )  # fmt: skip
+    found, position, edge = in_new_process(
+        build, path, force_field, solvent, ph, keep_water, files, relax_steps, seed, has_pdbfixer()
+    )
     found.lennard_jones = choice.lennard_jones
     line = f"prepare pdb: {path.name} {force_field} {solvent.water}"
     report("checking atoms")
     return assembled(found, Coordinates(position, np.diag([edge] * 3)), line, file=path.name)
 
 
-def _make(
+def build(
     path: Path,
     force_field: str,
     solvent: Solvent,
@@ -93,8 +91,10 @@ def _make(
     extra: Sequence[Path],
     relax_steps: int,
     seed: int,
+    use_pdbfixer: bool,
 ) -> tuple[Converted, FloatArray, float]:
-    """Runs in a child process; returns what `convert` reads, positions (n,3) Å and the edge of the box in Å."""
+    """Returns what `convert` reads, positions (n,3) Å and the edge of the box in Å. Changes settings of OpenMM and of
+    random numbers for the whole process. Raises `InputError`."""
     from openmm import app
 
     app.Topology.loadBondDefinitions(bond_definitions(extra))
@@ -106,7 +106,7 @@ def _make(
     model.notes.insert(0, f"force field {force_field}: {' '.join(parameters.files)}")
     check_names(model.topology, parameters)
     check_space(model.topology, model.position)
-    if has_pdbfixer():
+    if use_pdbfixer:
         repair(model, records.text, seed)
     refuse_missing(missing_atoms(model.topology))
     check_chains(model.topology, model.position)

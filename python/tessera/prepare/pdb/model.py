@@ -1,7 +1,6 @@
 """Adds hydrogens, water and ions to the molecules of a PDB with OpenMM's Modeller, and relaxes the result.
 
-Everything here runs in a child process (`contained`), because it seeds Python's random numbers and limits OpenMM's
-threads: with one thread and one seed the same input gives the same system.
+With one seed, and OpenMM on one thread, the same input gives the same system.
 """
 
 from __future__ import annotations
@@ -96,6 +95,7 @@ def with_caps_merged(topology: Any) -> Any:
                 atoms[atom] = out.addAtom(name, atom.element, last)
     for one, other in topology.bonds():
         out.addBond(atoms[one], atoms[other])
+    out.setPeriodicBoxVectors(topology.getPeriodicBoxVectors())
     return out
 
 

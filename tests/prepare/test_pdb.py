@@ -1,0 +1,255 @@
+"""Tests systems made of PDB files: energies against OpenMM's own reading, what is chosen, and what is refused."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from collections import Counter
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import openmm
+import pytest
+from click.testing import CliRunner
+from openmm import app, unit
+
+from prepare.peers import compare_terms, term_energies
+from tessera.cli import cli
+from tessera.prepare.errors import InputError
+from tessera.prepare.pdb import build, prepare_pdb
+from tessera.prepare.pdb.force_fields import FORCE_FIELDS, Parameters
+from tessera.prepare.pdb.model import Solvent, with_caps_merged
+from tessera.system import USUAL_LENNARD_JONES, System, write
+
+PEPTIDE = Path(__file__).resolve().parents[2] / "examples" / "peptide" / "peptide.pdb"
+FILES = {
+    "amber19": ("amber19/protein.ff19SB.xml", "amber19/tip3p.xml"),
+    "charmm36": ("charmm36_2024.xml", "charmm36_2024/water.xml"),
+}
+SETTINGS = {
+    "interactions.lj": "cut", "interactions.lj_tail": "false", "interactions.cutoff": "9",
+    "pme.alpha": "0.34", "pme.grid": "[64,64,64]", "pme.order": "6", "parallel.precision": "double",
+}  # fmt: skip
+TERM = 2e-5  # relative: the meshes of both programs leave 1e-5, and 2⁻³² of the box moves bonds by 1e-6
+
+
+@cache
+def prepared(force_field: str) -> System:
+    return prepare_pdb(PEPTIDE, force_field, "tip3p", padding=6.5, relax_steps=20)
+
+
+def engine_energies(run_engine: Callable[..., Any], system: Path) -> dict[str, float]:
+    words = [word for key, value in SETTINGS.items() for word in ("--set", f"{key}={value}")]
+    found: dict[str, float] = json.loads(run_engine("--energy", system, "--json", *words).stdout)["terms"]
+    return found
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_terms_equal_those_of_openmm(tmp_path: Path, run_engine: Callable[..., Any], name: str) -> None:
+    """OpenMM reads the exported PDB and applies its force field by itself."""
+    system = prepared(name)
+    write(system, tmp_path / "a.tsr")
+    done = CliRunner().invoke(cli, ["export", str(tmp_path / "a.tsr"), "-o", str(tmp_path / "a.pdb")])
+    assert done.exit_code == 0, done.output
+    topology = app.PDBFile(str(tmp_path / "a.pdb")).topology
+    topology = with_caps_merged(topology) if name == "charmm36" else topology
+    files = FILES[name]
+    if name == "charmm36":  # the whole file takes a minute for its patches
+        present = {residue.name for residue in topology.residues()}
+        field = Parameters(FORCE_FIELDS[name], "tip3p", (), present).force_field
+    else:
+        field = app.ForceField(*files)
+    peer = field.createSystem(topology, nonbondedMethod=app.PME, nonbondedCutoff=0.9 * unit.nanometer)
+    peer.setDefaultPeriodicBoxVectors(*(system.box / 10))  # the PDB has three decimals of it
+    for force in peer.getForces():  # positions are those in the box, where waters are cut by its faces
+        if isinstance(force, openmm.NonbondedForce):
+            force.setExceptionsUsePeriodicBoundaryConditions(True)
+    expected = term_energies(peer, system.positions() * unit.angstrom)
+    compare_terms(engine_energies(run_engine, tmp_path / "a.tsr"), expected, TERM)
+
+
+def test_a_peptide_is_neutral_and_has_salt() -> None:
+    system = prepared("amber19")
+    assert abs(system.net_charge()) < 1e-9
+    assert np.ptp(np.diag(system.box)) == 0 and system.periodic
+    assert system.lennard_jones == USUAL_LENNARD_JONES["amber"]
+    assert prepared("charmm36").lennard_jones == USUAL_LENNARD_JONES["charmm"]
+    names = Counter(
+        {t.name: int(n) for t, n in zip(system.templates, np.bincount(system.runs[:, 0], system.runs[:, 1]))}
+    )
+    assert names["CL"] - names["NA"] == 1  # lysine
+    assert names["NA"] == pytest.approx(0.15 * names["HOH"] / 55.4, abs=1.5)
+    peptide = system.templates[0]
+    assert [name.decode() for name in peptide.residue_name] == ["ACE", "ALA", "LYS", "ALA", "NME"]
+    assert peptide.residue_number.tolist() == [1, 2, 3, 4, 5]
+    (water,) = (t for t in system.templates if t.name == "HOH")
+    assert water.rigid_water and water.settle == pytest.approx((0.9572, 1.5139), abs=1e-4)
+    assert system.notes[0] == "force field amber19: amber19-all.xml amber19/tip3p.xml"
+    assert "30 hydrogens added for pH 7" in system.notes
+    # CHARMM's caps are patches of their neighbours, and keep their own names.
+    assert prepared("charmm36").templates[0].residue_name.tolist() == peptide.residue_name.tolist()
+
+
+def test_the_same_seed_gives_the_same_system() -> None:
+    one, same, other = (prepare_pdb(PEPTIDE, "amber14", padding=5, relax_steps=3, seed=seed) for seed in (3, 3, 4))
+    assert np.array_equal(one.fraction, same.fraction)
+    assert not np.array_equal(one.fraction, other.fraction)
+
+
+@pytest.mark.parametrize("water", ["opc3", "tip3pfb", "spce"])
+def test_waters_of_three_sites(water: str) -> None:
+    system = prepare_pdb(PEPTIDE, "amber19", water, padding=3.5, salt=0, relax_steps=0)
+    assert any(t.rigid_water for t in system.templates)
+
+
+WATERS = [
+    ("amber19", "opc", "--water opc: this model has 4 sites, some of them without mass.* opc3, spce, tip3p, tip3pfb"),
+    ("amber14", "tip4p-ew", "this model has 4 sites"),
+    ("amber14", "tip5p", "this model has 5 sites"),
+    ("charmm36", "opc", "CHARMM36 was made with its own TIP3P"),
+    ("amber14", "ice", "ice is not a water model of amber14"),
+]
+
+
+@pytest.mark.parametrize(("force_field", "water", "message"), WATERS)
+def test_waters_that_are_refused(force_field: str, water: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        prepare_pdb(PEPTIDE, force_field, water)
+
+
+def changed(folder: Path, change: Callable[[list[str]], list[str]]) -> Path:
+    path = folder / "changed.pdb"
+    path.write_text("\n".join(change(PEPTIDE.read_text().splitlines())) + "\n")
+    return path
+
+
+def without(*names: str) -> Callable[[list[str]], list[str]]:
+    return lambda lines: [line for line in lines if line[12:16].strip() + line[22:26] not in names]
+
+
+def renamed(old: str, new: str) -> Callable[[list[str]], list[str]]:
+    return lambda lines: [line.replace(old, new) for line in lines]
+
+
+def moved(line: str, by: float, chain: str = "A") -> str:
+    return f"{line[:21]}{chain}{line[22:30]}{float(line[30:38]) + by:8.3f}{line[38:]}"
+
+
+def copied(by: float) -> Callable[[list[str]], list[str]]:
+    return lambda lines: [*lines[:-1], *(moved(line, by, "B") for line in lines[:-2]), *lines[-2:]]
+
+
+REFUSED: list[tuple[Callable[[list[str]], list[str]], str]] = [
+    (lambda _: ["nothing", "of a PDB"], "changed.pdb is no PDB, or has no atoms"),
+    (lambda _: ["data_1ABC", "loop_"], "is mmCIF, expected a PDB"),
+    (lambda lines: [line.replace("   2.108", "   2.1x8") for line in lines], r"changed.pdb:4: columns 31 to 54"),
+    (renamed("LYS", "XYZ"), r"1 residue\(s\) are not in .*: XYZ 3 in chain A \(9 atoms\); .*--extra-force-field"),
+    (
+        without("NZ   3", "CE   3", "CB   2"),
+        r"3 heavy atom\(s\) are missing from 2 residue\(s\): ALA 2 in chain A: CB; LYS 3 in chain A: CE NZ; PDBFixer",
+    ),
+    (lambda lines: [line for line in lines if " NME " not in line], "ALA 4 in chain A: OXT"),
+    (lambda lines: [line for line in lines if " LYS " not in line], "C of ALA 2 in chain A and N of ALA 4 .* Å apart"),
+    (copied(0.3), r"heavy atoms are closer than 0.8 Å \(chains overlap\): .* in chain A and .* in chain B"),
+    (lambda lines: [*lines[:-2], *lines[:3]], "CH3 of ACE 1 in chain A is there twice, in lines 1 and"),
+    (lambda lines: ["HETATM    1  O   HOH A   1       0.000   0.000   0.000"], "nothing but water"),
+]
+
+
+@pytest.mark.parametrize(("change", "message"), REFUSED)
+def test_what_is_refused(tmp_path: Path, change: Callable[[list[str]], list[str]], message: str) -> None:
+    """None of these comes as far as OpenMM's threads, so they need no process of their own."""
+    solvent = Solvent("tip3p", 5.0, 0.0)
+    with pytest.raises(InputError, match=message):
+        build(changed(tmp_path, change), "amber14", solvent, 7.0, False, (), 0, 1, False)
+
+
+OPTIONS: list[tuple[dict[str, Any], str]] = [
+    ({"padding": 0.0}, "--padding 0 makes a box of .* Å, less than twice the cut-off of amber14, 18 Å: give at least"),
+    ({"padding": -1.0}, "--padding -1: expected"),
+    ({"salt": float("nan")}, "--salt nan: expected"),
+    ({"ph": 99.0}, "--ph 99: expected"),
+    ({"box_shape": "dodecahedron"}, "--box-shape dodecahedron: only cube"),
+    ({"extra": [PEPTIDE]}, "cannot read the force field peptide.pdb"),
+]
+
+
+@pytest.mark.parametrize(("options", "message"), OPTIONS)
+def test_options_that_are_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        prepare_pdb(PEPTIDE, "amber14", **{"relax_steps": 0, **options})
+
+
+def test_models_and_locations_are_chosen(tmp_path: Path) -> None:
+    def change(lines: list[str]) -> list[str]:
+        model = []
+        for line in lines[:-2]:
+            if line[12:16].strip() == "NZ":
+                for letter, occupancy, by in (("A", 0.3, 0.0), ("B", 0.7, 0.2)):
+                    other = moved(line, by)
+                    model.append(f"{other[:16]}{letter}{other[17:54]}{occupancy:6.2f}{other[60:]}")
+            else:
+                model.append(line)
+        water = "HETATM   99  O   HOH A  99      20.000  20.000  20.000  1.00  0.00           O"
+        return ["MODEL        1", *model, "TER", water, "ENDMDL", "MODEL        2", *model, "ENDMDL", "END"]
+
+    path = changed(tmp_path, change)
+    notes = prepare_pdb(path, "amber14", padding=5, relax_steps=0).notes
+    assert "changed.pdb has 2 models; the first is taken" in notes
+    assert "1 residue(s) have alternate locations; the most occupied are taken: B of LYS 3 in A" in notes
+    assert "1 waters of changed.pdb are left out (--keep-water keeps them)" in notes
+    kept = prepare_pdb(path, "amber14", padding=5, relax_steps=0, keep_water=True)
+    assert not any("left out" in note for note in kept.notes)
+    (nz,) = (i for i, name in enumerate(kept.templates[0].atom_name) if name == b"NZ")
+    (ce,) = (i for i, name in enumerate(kept.templates[0].atom_name) if name == b"CE")
+    lines = [line for line in PEPTIDE.read_text().splitlines() if line[12:16].strip() in ("NZ", "CE")]
+    x = {line[12:16].strip(): float(line[30:38]) for line in lines}
+    found = kept.positions()
+    edge = kept.box[0, 0]
+    distance = (found[nz, 0] - found[ce, 0] + edge / 2) % edge - edge / 2
+    assert distance == pytest.approx(x["NZ"] + 0.2 - x["CE"], abs=1e-3)
+
+
+LIGAND = """\
+<ForceField>
+ <AtomTypes><Type name="lig-N" class="lig-N" element="N" mass="14.007"/></AtomTypes>
+ <Residues><Residue name="LIG"><Atom name="N1" type="lig-N" charge="0"/><Atom name="N2" type="lig-N" charge="0"/>
+  <Bond atomName1="N1" atomName2="N2"/></Residue></Residues>
+ <HarmonicBondForce><Bond class1="lig-N" class2="lig-N" length="0.11" k="500000"/></HarmonicBondForce>
+ <NonbondedForce coulomb14scale="0.8333333333333334" lj14scale="0.5"><UseAttributeFromResidue name="charge"/>
+  <Atom type="lig-N" sigma="0.33" epsilon="0.3"/></NonbondedForce>
+</ForceField>
+"""
+
+
+def test_a_ligand_has_the_parameters_of_its_file(tmp_path: Path) -> None:
+    ligand = [
+        f"HETATM{90 + i:5d}  N{i}  LIG B 201    {12 + 1.1 * i:8.3f}   6.000   6.000  1.00  0.00           N"
+        for i in (1, 2)
+    ]
+    path = changed(tmp_path, lambda lines: [*lines[:-1], *ligand, "END"])
+    with pytest.raises(InputError, match=r"LIG 201 in chain B \(2 atoms\)"):
+        prepare_pdb(path, "amber14", padding=5)
+    (tmp_path / "lig.xml").write_text(LIGAND)
+    system = prepare_pdb(path, "amber14", padding=5, relax_steps=0, extra=[tmp_path / "lig.xml"])
+    (found,) = (t for t in system.templates if t.name == "LIG")
+    assert system.force_field.table("bond")[found.term("bond").parameter[0]] == pytest.approx((597.5143, 1.1), abs=1e-3)
+
+
+@pytest.mark.skipif(importlib.util.find_spec("pdbfixer") is None, reason="PDBFixer is not installed")
+def test_pdbfixer_builds_missing_atoms(tmp_path: Path) -> None:
+    system = prepare_pdb(changed(tmp_path, without("NZ   3", "CE   3")), "amber14", padding=5, relax_steps=0)
+    assert b"NZ" in system.templates[0].atom_name
+    assert "PDBFixer built 2 heavy atom(s) of 1 residue(s): LYS 3 in chain A: CE NZ" in system.notes
+
+
+def test_the_command_prints_its_summary(tmp_path: Path) -> None:
+    words = ["prepare", "pdb", str(PEPTIDE), "--force-field", "amber14", "--padding", "5", "--relax", "0"]
+    done = CliRunner().invoke(cli, [*words, "-o", str(tmp_path / "a.tsr"), "--json"])
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["net_charge"] == 0
+    done = CliRunner().invoke(cli, [*words[:4], "amber99", "-o", str(tmp_path / "a.tsr")])
+    assert done.exit_code == 2 and "these are: amber19, amber14, charmm36" in done.output
