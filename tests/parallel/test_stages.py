@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import shutil
 import signal
@@ -11,11 +12,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from conftest import ENGINES, command_under_way
 
 from parallel.runs import Runs, Settings, read_table, wait_for
 from parallel.samples import sample
+from tessera.system import read, write
 
 PROTOCOL = """
 [[stage]]
@@ -226,6 +229,116 @@ def test_restraints_of_stages(runs: Runs, run_program: Callable[..., Any], water
     assert start(paths[1], "--restart") == whole
 
 
+MINIMISED = """
+[[stage]]
+name = "minimise"
+kind = "minimize"
+minimize.max_force = 20.0
+restraint = [{ kind = "position", select = "index 0:9", k = 5.0 }]
+
+[[stage]]
+name = "heat"
+dynamics.steps = 20
+restraint = []
+"""
+
+
+@pytest.fixture(scope="module")
+def torn(runs: Runs) -> Path:
+    """Returns a system whose atoms are displaced by up to 0.9 Å each, so that dynamics can't start from it."""
+    system = read(sample("peptide"))
+    displaced = np.random.default_rng(1).uniform(-0.5, 0.5, system.fraction.shape) / np.diag(system.box) * 2.0**32
+    fraction = (system.fraction + np.rint(displaced).astype(np.int64) + 2**31) % 2**32 - 2**31
+    path = runs.work / "torn.tsr"
+    write(dataclasses.replace(system, fraction=fraction.astype(np.int32), velocity=None), path)
+    return path
+
+
+def minimising(runs: Runs, torn: Path) -> Path:
+    path = runs.run_file(torn, BASE)
+    path.write_text(path.read_text() + MINIMISED)
+    return path
+
+
+@pytest.fixture(scope="module")
+def minimised(runs: Runs, torn: Path) -> Path:
+    """Returns the run file of a protocol that minimises first and was run to its end on one rank."""
+    path = minimising(runs, torn)
+    out = runs.start(path).process.stdout
+    row = out[out.rindex("stage  ") :].splitlines()[1]
+    assert row.startswith("minimise") and "greatest force" in row and "not converged" not in row
+    return path
+
+
+def test_a_stage_minimises(runs: Runs, minimised: Path, torn: Path, tmp_path: Path) -> None:
+    found = report(minimised, "minimise")["minimization"]
+    assert found["converged"] and found["max_force"] < 20 < 1000 < found["start"]["max_force"]
+    assert found["energy"] < found["start"]["energy"] and found["energies"]["restraint"] > 0
+    assert 250 < read_table(minimised.parent / "output" / "heat" / "energy.csv")["temperature"][0] < 350
+    alone = runs.run_file(torn, {**BASE, "dynamics.steps": 1})
+    assert runs.start(alone, check=False).process.returncode != 0
+    runs.run_engine(minimised.parent / "output" / "minimise" / "settings.toml", "--set", f"output.folder={tmp_path}")
+    again = json.loads((tmp_path / "minimise" / "report.json").read_text())
+    assert again["state_hash"] == report(minimised, "minimise")["state_hash"]
+    text = runs.run_engine("--explain", minimising(runs, torn)).stdout
+    assert "minimise: minimises to forces below 20 kcal/mol/Å, in at most 5,000 steps\n" in text
+
+
+@pytest.mark.mpi
+def test_bits_after_a_minimisation(runs: Runs, minimised: Path, torn: Path) -> None:
+    """It runs on three ranks; the next stage is stopped there in the middle, and goes on, on two."""
+    path = minimising(runs, torn)
+    text = path.read_text()
+    path.write_text(text.replace("dynamics.steps = 20", "dynamics.steps = 11"))
+    runs.start(path, mpi="openmpi", ranks=3)
+    path.write_text(text)
+    runs.start(path, "--restart", mpi="mpich", ranks=2)
+    again = minimising(runs, torn)
+    runs.start(again, mpi="mpich", ranks=2, threads=2)
+    for name in ("minimise", "heat"):
+        assert report(path, name)["state_hash"] == report(minimised, name)["state_hash"]
+        assert report(again, name)["state_hash"] == report(minimised, name)["state_hash"]
+    assert (report(path, "minimise")["ranks"], report(path, "heat")["first_step"]) == (3, 11)
+
+
+def test_a_minimisation_that_was_stopped_begins_anew(runs: Runs, minimised: Path, torn: Path) -> None:
+    path = minimising(runs, torn)
+    output = path.parent / "output"
+    engine = "tessera-md-serial"
+    endless = ["--set", "minimize.max_force=1e-9", "--set", "parallel.precision=double"]
+    endless += ["--set", "stage.minimise.minimize.max_force=1e-9"]
+    out = runs.start(path, *endless, "--max-hours", "0.0004").process.stdout
+    assert "stopped as the end of --max-hours 0.0004 is near" in out and "a minimisation begins anew" in out
+    assert "--restart" in out.splitlines()[-1]
+    with command_under_way([ENGINES / engine, path, *endless], engine) as (process, _):
+        wait_for(process, output / "minimise" / ".lock")
+        process.send_signal(signal.SIGTERM)
+        out, _ = process.communicate(timeout=60)
+    assert process.returncode == 128 + signal.SIGTERM
+    assert "stopped by a signal" in out
+    assert not list(output.rglob("*.tck")) and not (output / "heat").exists()
+    runs.start(path, "--restart")
+    assert report(path, "heat")["state_hash"] == report(minimised, "heat")["state_hash"]
+
+
+def test_a_protocol_goes_on_after_too_few_steps(runs: Runs) -> None:
+    path = runs.run_file(sample("peptide"), BASE)
+    path.write_text(path.read_text() + MINIMISED)
+    short = ["--set", "stage.minimise.minimize.steps=2"]
+    done = runs.start(path, *short).process
+    assert "note: not converged: out of steps" in done.stderr and "  not converged\n" in done.stdout
+    assert report(path, "heat")["last_step"] == 20
+
+    def refused(*words: str) -> str:
+        done = runs.start(path, "--restart", *words, check=False).process
+        assert done.returncode == 2
+        return str(done.stderr)
+
+    assert "stage minimise: it is done, with other settings: minimize.steps was 2, is 5000" in refused()
+    path.write_text(path.read_text().replace('kind = "minimize"\n', ""))
+    assert 'stage.kind was "minimize", is "dynamics"' in refused(*short)
+
+
 def test_overrides(runs: Runs) -> None:
     path = protocol(runs)
     words = ("--set", "dynamics.timestep=0.5", "--set", "stage.equilibrate.dynamics.steps=5", "--json")
@@ -250,7 +363,8 @@ def test_overrides(runs: Runs) -> None:
         ('[[stage]]\nname = "previous-1"', "expected another name"),
         ('[[stage]]\nname = "a"\noutput.folder = "b"', "stage a: output.folder is set"),
         ('[[stage]]\nname = "a"\ninput.start = "b"', "stage a: [stage.input] is set"),
-        ('[[stage]]\nname = "a"\nkind = "relax"', "stage.kind = 'relax', expected one of \"dynamics\""),
+        ('[[stage]]\nname = "a"\nkind = "relax"', 'stage.kind = \'relax\', expected one of "dynamics", "minimize"'),
+        ('[[stage]]\nname = "a"\nkind = "minimize"\nminimize.steps = 0', "stage a: minimize.steps = 0, expected"),
         ('[[stage]]\nname = "a"\ndynamics.steps = 0', "stage a: dynamics.steps = 0, expected at least 1"),
         ('[stage]\nname = "a"', "stage is the section [stage], expected [[stage]], once for each"),
         ('[[stage]]\nname = "a"\ninteractions.cutoff = 40.0', "stage a: "),

@@ -273,8 +273,9 @@ def test_the_kinetic_energy_has_its_distribution(runs: Runs, water: Path, thermo
     found = runs.run(water, settings, threads=2, timeout=3000)
     kinetic = read_table(found.folder / "energy.csv")["kinetic"][200:]
     n, kt = found.report["results"]["degrees_of_freedom"], BOLTZMANN * 310.0
-    # 1,000 samples, of which perhaps every second is independent.
-    assert kinetic.mean() == pytest.approx(0.5 * n * kt, rel=0.006)
+    # 1,000 samples, of which perhaps every second is independent. BAOAB's velocities are off by the square of the step,
+    # 0.6 % at 2 fs; its positions are not.
+    assert kinetic.mean() == pytest.approx(0.5 * n * kt, rel=0.012 if thermostat == "langevin" else 0.006)
     assert kinetic.var() == pytest.approx(0.5 * n * kt**2, rel=0.2)
 
 

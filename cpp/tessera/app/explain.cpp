@@ -293,14 +293,19 @@ std::pair<std::string, json> list_stages(const Protocol& protocol) {
   json result = json::array();
   const auto* above = &protocol.config;
   double picoseconds = 0;
-  for (const auto& [name, kind, config] : protocol.stages) {
+  for (const auto& [name, config] : protocol.stages) {
     const auto differences = list_differences(config, *above);
-    const double length = static_cast<double>(config.dynamics.steps) * config.dynamics.timestep;
-    picoseconds += length;
-    text += fmt::format("  {}: {} steps, {:.6g} ps\n", name, grouped(config.dynamics.steps), length);
+    if (config.kind == StageKind::minimize) {
+      text += fmt::format("  {}: minimises to forces below {:g} kcal/mol/Å, in at most {} steps\n", name,
+                          config.minimize.max_force, grouped(config.minimize.steps));
+    } else {
+      const double length = static_cast<double>(config.dynamics.steps) * config.dynamics.timestep;
+      picoseconds += length;
+      text += fmt::format("  {}: {} steps, {:.6g} ps\n", name, grouped(config.dynamics.steps), length);
+    }
     for (const auto& difference : differences) text += fmt::format("    {}\n", difference);
     result.push_back({{"name", name},
-                      {"kind", names_of(kind)[static_cast<std::size_t>(kind)]},
+                      {"kind", names_of(config.kind)[static_cast<std::size_t>(config.kind)]},
                       {"differences", differences},
                       {"settings", to_json(config)}});
     above = &config;
@@ -319,7 +324,11 @@ std::string explain(const ExplainRequest& request) {
   }
   check_stages(protocol.stages, 0, false, request.ranks);
   const auto [stages, list] = list_stages(protocol);
-  auto [text, result] = explain_run(request, protocol.stages.front().config);
+  const auto& first = protocol.stages.front().config;
+  auto its_request = request;
+  // Before a minimisation, atoms may be where no step can be measured.
+  if (first.kind == StageKind::minimize) its_request.measured_steps = 0;
+  auto [text, result] = explain_run(its_request, first);
   result["stages"] = list;
   return request.json ? json_text(result, 2) + "\n"
                       : fmt::format("{}\nthe plan of {}\n{}", stages, protocol.stages.front().name, text);

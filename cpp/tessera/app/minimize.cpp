@@ -5,8 +5,10 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <utility>
 
 #include "tessera/app/config/interactions.h"
 #include "tessera/app/config/read_config.h"
@@ -16,12 +18,15 @@
 #include "tessera/app/numbers_text.h"
 #include "tessera/app/observers/progress_display.h"
 #include "tessera/app/on_root.h"
+#include "tessera/app/output/folder.h"
 #include "tessera/app/output/report.h"
+#include "tessera/app/simulation.h"
 #include "tessera/app/system/system_file.h"
 #include "tessera/base/atomic_file.h"
 #include "tessera/comm/job.h"
 #include "tessera/comm/stop_signal.h"
 #include "tessera/io/npy.h"
+#include "tessera/md/pair/cluster_distance.h"
 
 namespace tessera::app {
 
@@ -105,8 +110,8 @@ std::vector<double> gather_fractions(const md::Engine& engine, const comm::Commu
 }
 
 /// Seconds by phase of all ranks, the longest first. Collective.
-std::vector<Phase> phases_of(md::Engine& engine, const comm::Communicator& comm) {
-  auto sum = engine.timers().seconds();
+std::vector<Phase> phases_of(const md::Timers& timers, const comm::Communicator& comm) {
+  auto sum = timers.seconds();
   comm.all_reduce_sum_for_report(sum);
   std::vector<Phase> phases;
   for (std::size_t p = 0; p < md::n_phases; ++p)
@@ -131,6 +136,9 @@ Input read_input(const MinimizeRequest& request, const comm::Communicator& comm)
     if (!(max_force > 0) || !std::isfinite(max_force))
       throw InputError(fmt::format("--max-force is {}, expected a positive number of kcal/mol/Å", max_force));
     if (max_steps < 0) throw InputError(fmt::format("--steps is {}, expected 0 or more", max_steps));
+    for (const auto& text : request.overrides)
+      if (text.starts_with("minimize."))
+        throw InputError(fmt::format("--set {}: that is for stages; expected --max-force or --steps here", text));
     input.config = config_of_system(request.system, request.overrides);
     input.system = read_run_system(request.system, input.config);
     input.settings = plan_settings(input.config, input.system);
@@ -144,7 +152,104 @@ Input read_input(const MinimizeRequest& request, const comm::Communicator& comm)
   return input;
 }
 
+/// The settings in effect, as a run file of this stage alone.
+std::string settings_text(const Simulation& simulation) {
+  auto config = in_effect(simulation.config(), simulation.settings());
+  const std::filesystem::path folder = config.output.folder;
+  config.output.folder = folder.parent_path().string();
+  config.stages = {{folder.filename().string(), config.kind}};
+  return to_toml(config);
+}
+
+nlohmann::json report_of_stage(const Simulation& simulation, const md::minimize::Result& result, double seconds,
+                               const std::string& state_hash) {
+  return {{"format", "tessera-report"},
+          {"version", 1},
+          {"kind", "minimize"},
+          {"n_atoms", simulation.system().n_atoms()},
+          {"ranks", simulation.comm().size()},
+          {"threads", simulation.threads().size()},
+          {"wall_seconds", seconds},
+          {"state_hash", state_hash},
+          {"minimization", to_json(result, simulation.engine().energies(), simulation.system(), seconds)},
+          {"versions",
+           {{"tessera", TESSERA_VERSION},
+            {"mpi", comm::Communicator::library_version()},
+            {"compiler", __VERSION__},
+            {"simd", md::pair::simd_target()}}},
+          {"machine", machine::to_json(machine::describe_this_host())},
+          {"settings", to_json(in_effect(simulation.config(), simulation.settings()))}};
+}
+
+/// The checkpoint is written last: with it the stage is done.
+void write_stage(Simulation& simulation, const OutputFolder* folder, const nlohmann::json& report) {
+  const auto& config = simulation.config();
+  on_root(simulation.comm(), [&] {
+    const auto path = [&](std::string_view name) { return fmt::format("{}/{}", config.output.folder, name); };
+    folder->move_earlier_run_away();
+    if (!config.selections.empty()) write_atomically(path("selections.json"), config.selections.text());
+    write_atomically(path("settings.toml"), settings_text(simulation));
+    write_atomically(path("report.json"), json_text(report, 2) + "\n");
+  });
+  simulation.save(config.output.folder);
+}
+
 }  // namespace
+
+RunEnd minimize_stage(const RunConfig& config, const RunRequest& request, TimeLimit& limit,
+                      const comm::Communicator& comm) {
+  auto input = read_run_input(config, request, comm);
+  ThreadPool threads(request.threads > 0 ? request.threads : static_cast<int>(config.parallel.threads));
+  std::optional<OutputFolder> folder;  // on the root
+  on_root(comm, [&] {
+    using Start = OutputFolder::Start;
+    folder.emplace(config.output.folder, config.output.overwrite ? Start::overwrite : Start::new_run);
+  });
+  Simulation simulation(input.system, config, input.settings, comm, threads);
+  tell_what_runs(simulation, input.start.note);
+  simulation.start_to_minimize(std::move(input.start.block), std::move(input.start.origin));
+
+  std::optional<StatusLine> line;
+  if (comm.is_root()) line = line_on_standard_error(config.output.progress);
+  simulation.timers().reset();
+  const auto start = std::chrono::steady_clock::now();
+  constexpr std::int64_t ask_every = 5;  // steps
+  RunEnd end;
+  const auto result = simulation.minimize({config.minimize.max_force, config.minimize.steps},
+                                          [&](const md::minimize::Progress& progress) {
+                                            const double seconds = seconds_since(start);
+                                            if (line && line->is_due(seconds))
+                                              line->show(progress_text(progress), seconds);
+                                            if (progress.steps % ask_every != 0) return false;
+                                            end.signal = comm::agreed_stop_signal(comm);
+                                            const double a_step = seconds / static_cast<double>(progress.steps + 1);
+                                            end.is_out_of_time = limit.is_over(comm, 2 * ask_every * a_step);
+                                            return end.was_stopped();
+                                          });
+  const double seconds = seconds_since(start);
+  if (line) line->show(progress_text(result), seconds), line->finish();
+  if (end.was_stopped()) {
+    on_root(comm, [&] {
+      comm::print(fmt::format("stopped {} after {} steps; a minimisation begins anew with --restart\n",
+                              end.signal != 0 ? fmt::format("by a signal, {},", comm::name_of_stop_signal(end.signal))
+                                              : fmt::format("as the end of --max-hours {} is near,", request.max_hours),
+                              grouped(result.steps)));
+    });
+    return end;
+  }
+  const auto hash = simulation.state_hash();
+  write_stage(simulation, folder ? &*folder : nullptr, report_of_stage(simulation, result, seconds, hash));
+  const auto phases = phases_of(simulation.timers(), comm);
+  on_root(comm, [&] {
+    comm::print(to_text(result, simulation.engine(), phases, seconds) + "\n");
+    if (result.ending != Ending::converged)
+      fmt::print(stderr,
+                 "tessera-md: note: not converged: {} at a greatest force of {:.4g} kcal/mol/Å, above {:.4g}; the "
+                 "protocol goes on\n",
+                 name_of(result.ending), result.max_force, config.minimize.max_force);
+  });
+  return end;
+}
 
 int minimize(const MinimizeRequest& request, const comm::Communicator& comm) {
   comm::listen_for_stop_signals();
@@ -178,7 +283,7 @@ int minimize(const MinimizeRequest& request, const comm::Communicator& comm) {
       io::write_npy(request.positions, positions, {static_cast<std::int64_t>(positions.size() / 3), 3});
     });
   }
-  const auto phases = phases_of(engine, comm);
+  const auto phases = phases_of(engine.timers(), comm);
   on_root(comm, [&] {
     comm::print(request.json ? json_text(to_json(result, engine.energies(), system, seconds), 2) + "\n"
                              : to_text(result, engine, phases, seconds));

@@ -23,16 +23,54 @@ namespace tessera::app {
 
 namespace {
 
-struct Input {
-  const RunConfig& config;
-  model::System system;
-  md::EngineSettings settings;
-  RunStart start;  // of a new run
+struct Trials {
+  std::vector<SchemeTrial> schemes;
+  std::vector<SplitTrial> splits;
 };
 
-/// Every rank reads alone; the verdict is everybody's.
-Input read_input(const RunConfig& config, const RunRequest& request, const comm::Communicator& comm) {
-  Input input{config, {}, {}, {}};
+/// What is chosen decides bits, so it may not differ between ranks: trials do not.
+Trials tune(const RunConfig& config, RunInput& input, const comm::Communicator& comm, ThreadPool& threads) {
+  auto& [system, settings, start] = input;
+  const auto& block = start.block;
+  Trials trials;
+  check_every_atom_once(comm, block, system, config.input.system);
+  trials.schemes = try_pair_schemes(config, system, settings, block, comm, threads);
+  settings.pair_scheme = trials.schemes.front().scheme;
+  if (may_choose_split(config)) {
+    trials.splits = try_splits(config, system, settings, block, comm, threads);
+    settings = with_split(config, system, trials.splits.front().split, settings.pair_scheme);
+  }
+  if (!comm.is_root()) return trials;
+  std::string text;
+  for (const auto& trial : trials.schemes)
+    text += fmt::format("{}{} {:.2f} ms", text.empty() ? "" : ", ", trial.scheme, trial.ms_a_step);
+  fmt::print(stderr, "tessera-md: note: pair_scheme = \"{}\" by trial, a step: {}\n", settings.pair_scheme, text);
+  if (trials.splits.empty()) return trials;
+  text.clear();
+  for (const auto& [split, ms_a_step] : trials.splits)
+    text += fmt::format("{}{:.3f} Å {:.2f} ms", text.empty() ? "" : ", ", split.cutoff, ms_a_step);
+  fmt::print(stderr, "tessera-md: note: pme.cutoff = {} Å, mesh {} × {} × {} by trial, a step: {}\n",
+             settings.pair.range(), settings.pme_grid[0], settings.pme_grid[1], settings.pme_grid[2], text);
+  return trials;
+}
+
+/// Reads the checkpoint of a run that is not done yet.
+Checkpoint read_unfinished(const RunConfig& config, RunInput& input, const comm::Communicator& comm) {
+  std::string note;
+  auto checkpoint = resume(config.output.folder, config, input.system, comm, input.settings, note);
+  if (checkpoint.state.step >= config.dynamics.steps)
+    throw InputError(
+        fmt::format("the run in {} is done: its checkpoint is at step {} and dynamics.steps is {}; raise "
+                    "dynamics.steps to go on",
+                    config.output.folder, checkpoint.state.step, config.dynamics.steps));
+  if (!note.empty()) fmt::print(stderr, "tessera-md: note: {}\n", note);
+  return checkpoint;
+}
+
+}  // namespace
+
+RunInput read_run_input(const RunConfig& config, const RunRequest& request, const comm::Communicator& comm) {
+  RunInput input;
   std::string problem;
   try {
     if (request.tune && request.restart)
@@ -58,72 +96,26 @@ Input read_input(const RunConfig& config, const RunRequest& request, const comm:
   return input;
 }
 
-struct Trials {
-  std::vector<SchemeTrial> schemes;
-  std::vector<SplitTrial> splits;
-};
-
-/// What is chosen decides bits, so it may not differ between ranks: trials do not.
-Trials tune(Input& input, const comm::Communicator& comm, ThreadPool& threads) {
-  auto& [config, system, settings, start] = input;
-  const auto& block = start.block;
-  Trials trials;
-  check_every_atom_once(comm, block, system, config.input.system);
-  trials.schemes = try_pair_schemes(config, system, settings, block, comm, threads);
-  settings.pair_scheme = trials.schemes.front().scheme;
-  if (may_choose_split(config)) {
-    trials.splits = try_splits(config, system, settings, block, comm, threads);
-    settings = with_split(config, system, trials.splits.front().split, settings.pair_scheme);
-  }
-  if (!comm.is_root()) return trials;
-  std::string text;
-  for (const auto& trial : trials.schemes)
-    text += fmt::format("{}{} {:.2f} ms", text.empty() ? "" : ", ", trial.scheme, trial.ms_a_step);
-  fmt::print(stderr, "tessera-md: note: pair_scheme = \"{}\" by trial, a step: {}\n", settings.pair_scheme, text);
-  if (trials.splits.empty()) return trials;
-  text.clear();
-  for (const auto& [split, ms_a_step] : trials.splits)
-    text += fmt::format("{}{:.3f} Å {:.2f} ms", text.empty() ? "" : ", ", split.cutoff, ms_a_step);
-  fmt::print(stderr, "tessera-md: note: pme.cutoff = {} Å, mesh {} × {} × {} by trial, a step: {}\n",
-             settings.pair.range(), settings.pme_grid[0], settings.pme_grid[1], settings.pme_grid[2], text);
-  return trials;
-}
-
-/// Reads the checkpoint of a run that is not done yet.
-Checkpoint read_unfinished(Input& input, const comm::Communicator& comm) {
-  const auto& config = input.config;
-  std::string note;
-  auto checkpoint = resume(config.output.folder, config, input.system, comm, input.settings, note);
-  if (checkpoint.state.step >= config.dynamics.steps)
-    throw InputError(
-        fmt::format("the run in {} is done: its checkpoint is at step {} and dynamics.steps is {}; raise "
-                    "dynamics.steps to go on",
-                    config.output.folder, checkpoint.state.step, config.dynamics.steps));
-  if (!note.empty()) fmt::print(stderr, "tessera-md: note: {}\n", note);
-  return checkpoint;
-}
-
 void tell_what_runs(const Simulation& simulation, const std::string& start_note) {
   if (!simulation.comm().is_root()) return;
   const auto& config = simulation.config();
-  for (const auto& note : {start_note, note_of_source(config, simulation.system()), note_of_baths(config.dynamics)})
+  const bool has_baths = config.kind == StageKind::dynamics;
+  for (const auto& note : {start_note, note_of_source(config, simulation.system()),
+                           has_baths ? note_of_baths(config.dynamics) : std::string()})
     if (!note.empty()) fmt::print(stderr, "tessera-md: note: {}\n", note);
-  fmt::print("{}{}", describe_interactions(config, simulation.system(), simulation.settings()),
-             describe_baths(config.dynamics));
-  fmt::print("{}", describe_restraints(config, simulation.settings()));
+  fmt::print("{}{}{}", describe_interactions(config, simulation.system(), simulation.settings()),
+             has_baths ? describe_baths(config.dynamics) : "", describe_restraints(config, simulation.settings()));
   std::fflush(stdout);
 }
 
-}  // namespace
-
 RunEnd run(const RunConfig& config, const RunRequest& request, TimeLimit& limit, const comm::Communicator& comm) {
-  auto input = read_input(config, request, comm);
+  auto input = read_run_input(config, request, comm);
   ThreadPool threads(request.threads > 0 ? request.threads : static_cast<int>(config.parallel.threads));
   RunOutputs outputs(config, input.system, request.restart, comm, &limit);
   std::optional<Checkpoint> checkpoint;
-  if (request.restart) checkpoint = read_unfinished(input, comm);
+  if (request.restart) checkpoint = read_unfinished(config, input, comm);
   Trials trials;
-  if (request.tune) trials = tune(input, comm, threads);
+  if (request.tune) trials = tune(config, input, comm, threads);
 
   Simulation simulation(input.system, config, input.settings, comm, threads);
   tell_what_runs(simulation, input.start.note);

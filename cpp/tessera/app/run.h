@@ -7,6 +7,8 @@
 #include "tessera/app/config/run_config.h"
 #include "tessera/app/observers/wall_clock.h"
 #include "tessera/app/output/report.h"
+#include "tessera/app/restart/start.h"
+#include "tessera/app/simulation.h"
 #include "tessera/comm/communicator.h"
 
 namespace tessera::app {
@@ -29,6 +31,19 @@ struct RunEnd {
 
   bool was_stopped() const { return signal != 0 || is_out_of_time; }
 };
+
+/// What a run reads before it begins.
+struct RunInput {
+  model::System system;
+  md::EngineSettings settings;
+  RunStart start;  // of a new run
+};
+
+/// Every rank reads alone, and all throw InputError where one does. Collective.
+RunInput read_run_input(const RunConfig& config, const RunRequest& request, const comm::Communicator& comm);
+
+/// Says on the root's terminal which interactions, baths and restraints a run has, with notes on its start.
+void tell_what_runs(const Simulation& simulation, const std::string& start_note);
 
 /// Runs; says what runs on the root's terminal and writes the report into the folder of the run. Collective. Throws
 /// InputError, RunError.

@@ -65,6 +65,14 @@ void Simulation::start(CoordinateBlock block, std::optional<Origin> origin) {
   engine_->measure();
 }
 
+void Simulation::start_to_minimize(CoordinateBlock block, std::optional<Origin> origin) {
+  origin_ = std::move(origin);
+  block.velocity.clear();
+  check_every_atom_once(comm_, block, system_,
+                        config_.input.start.empty() ? config_.input.system : config_.input.start);
+  engine_->set_state(make_start(system_, block));
+}
+
 void Simulation::start(Checkpoint& checkpoint) {
   origin_ = checkpoint.origin;
   engine_->set_state(std::exchange(checkpoint.state, {}));
@@ -80,7 +88,7 @@ void Simulation::place(md::Snapshot state) {
 
 md::minimize::Result Simulation::minimize(const md::minimize::Settings& settings, const md::minimize::Watch& watch) {
   constexpr double most_of_dynamics = 100;  // kcal/mol/Å; beyond it constraints may fail in a time step
-  const auto result = md::minimize::minimize(*engine_, settings, comm_, threads_, watch);
+  auto result = md::minimize::minimize(*engine_, settings, comm_, threads_, watch);
   if (result.max_force < most_of_dynamics) engine_->measure();
   return result;
 }

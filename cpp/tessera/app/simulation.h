@@ -26,6 +26,9 @@ class Simulation {
   /// Begins at step 0 with these rows of coordinates (read_start), and velocities as dynamics.velocities says. Throws
   /// InputError.
   void start(CoordinateBlock block, std::optional<Origin> origin = {});
+  /// Takes these rows of coordinates without velocities, and constrained distances as they are: for minimize(), which
+  /// puts them right from anywhere. Throws InputError.
+  void start_to_minimize(CoordinateBlock block, std::optional<Origin> origin = {});
   /// Goes on from a checkpoint, of which it takes the state.
   void start(Checkpoint& checkpoint);
 

@@ -42,8 +42,8 @@ enum class Progress { automatic, line, log, none };
 inline constexpr std::array<std::string_view, 4> progress_names = {"auto", "line", "log", "none"};
 constexpr const auto& names_of(Progress) { return progress_names; }
 
-enum class StageKind { dynamics };
-inline constexpr std::array<std::string_view, 1> stage_kind_names = {"dynamics"};
+enum class StageKind { dynamics, minimize };
+inline constexpr std::array<std::string_view, 2> stage_kind_names = {"dynamics", "minimize"};
 constexpr const auto& names_of(StageKind) { return stage_kind_names; }
 
 struct InputConfig {
@@ -113,6 +113,11 @@ struct RestraintConfig {
   double flat = 0;                  // Å, degrees
 };
 
+struct MinimizeConfig {
+  double max_force = 10;  // kcal/mol/Å
+  std::int64_t steps = 5000;
+};
+
 struct OutputConfig {
   std::string folder = "output";  // path, already relative to the working directory
   bool overwrite = false;
@@ -152,11 +157,13 @@ struct RunConfig {
   FftConfig fft;
   DynamicsConfig dynamics;
   std::vector<RestraintConfig> restraints;
+  MinimizeConfig minimize;
   OutputConfig output;
   ParallelConfig parallel;
   std::vector<StageConfig> stages;  // of the file of a protocol; otherwise empty
 
-  Selections selections;  // what the selections of MDAnalysis in the run file come to
+  StageKind kind = StageKind::dynamics;  // of a stage; other runs are dynamics
+  Selections selections;                 // what the selections of MDAnalysis in the run file come to
 };
 
 }  // namespace tessera::app

@@ -12,6 +12,7 @@ constexpr double any_count = 9e15;
 bool has_thermostat(const RunConfig& config) { return config.dynamics.ensemble != Ensemble::nve; }
 bool has_barostat(const RunConfig& config) { return config.dynamics.ensemble == Ensemble::npt; }
 bool draws_noise(const RunConfig& config) { return has_noise(config.dynamics); }
+bool minimizes(const RunConfig& config) { return config.kind == StageKind::minimize; }
 bool has_fixed_atoms(const RunConfig& config) { return !config.dynamics.fixed.empty(); }
 bool has_mesh(const RunConfig& config) { return config.interactions.electrostatics == Electrostatics::pme; }
 
@@ -259,6 +260,23 @@ Schema make_run_schema() {
       .range(0, 1e6)
       .decides_bits();
 
+  auto minimize = add_section(schema, "minimize", "When a stage of kind \"minimize\" ends; of no effect elsewhere.",
+                              &RunConfig::minimize);
+  minimize
+      .key("max_force", &MinimizeConfig::max_force,
+           "it has converged where the force on every atom, without what constraints take of it, is below this")
+      .unit("kcal/mol/Å")
+      .above(0, 1e9)
+      .decides_bits()
+      .used_where(minimizes);
+  minimize
+      .key("steps", &MinimizeConfig::steps,
+           "moves that it tries at most, each with one calculation of the forces; then the protocol goes on with the "
+           "lowest energy found")
+      .range(1, any_count)
+      .decides_bits()
+      .used_where(minimizes);
+
   auto output = add_section(schema, "output", "What is written, and how often.", &RunConfig::output);
   output.key("folder", &OutputConfig::folder, "where everything that the run writes goes").path();
   output.key(
@@ -337,7 +355,7 @@ Schema make_run_schema() {
   schema.sections.back().holds_sections = true;
   stage.key("name", &StageConfig::name, "of the stage and its folder: letters, digits, - and _")
       .must_be_given("\"heat\"");
-  stage.key("kind", &StageConfig::kind, "what the stage does");
+  stage.key("kind", &StageConfig::kind, "what the stage does: dynamics, or minimise the potential energy");
   return schema;
 }
 

@@ -27,9 +27,9 @@ class TimeLimit {
     return elapsed() + ahead + write + std::min(share * seconds_, most) >= seconds_;
   }
   void wrote_checkpoint(double seconds) { write_seconds_ = seconds; }
-  /// Tells between two runs whether there is no time for another. Collective.
-  bool is_over(const comm::Communicator& comm) const {
-    std::int64_t verdict = comm.is_root() && exists() && is_near(0, 0);
+  /// Tells whether there is no time for another run, or for `ahead` seconds of one. Collective.
+  bool is_over(const comm::Communicator& comm, double ahead = 0) const {
+    std::int64_t verdict = comm.is_root() && exists() && is_near(ahead, 0);
     comm.broadcast(std::as_writable_bytes(std::span(&verdict, 1)), 0);
     return verdict != 0;
   }

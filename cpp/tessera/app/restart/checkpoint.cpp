@@ -24,6 +24,7 @@ constexpr const char* magic = "tessera-checkpoint ";
 constexpr int version = 3;
 constexpr std::int64_t checksum_bytes = 64;  // at the end of the file
 constexpr const char* system_key = "input.system";
+constexpr const char* kind_key = "stage.kind";
 
 std::string newest(const std::string& folder) { return folder + "/checkpoint.tck"; }
 std::string previous(const std::string& folder) { return folder + "/checkpoint.previous.tck"; }
@@ -177,11 +178,17 @@ nlohmann::json bit_settings(const RunConfig& config, const md::EngineSettings& s
   effective.parallel.buffer = settings.buffer;  // as wide as the cells allow; in_effect() keeps what was asked for
   auto json = settings_that_decide(Decides::bits, effective);
   json[system_key] = fingerprint;
+  json[kind_key] = names_of(config.kind)[static_cast<std::size_t>(config.kind)];
   const auto sums = config.selections.checksums();
   for (const auto& [key, text, decides_bits] : selections_of(config))
     if (const auto sum = sums.find(text); decides_bits && sum != sums.end())
       json[fmt::format("atoms of {}", json_text(text))] = sum->second;
   return json;
+}
+
+StageKind kind_of(const Checkpoint& checkpoint) {
+  const auto& minimize = names_of(StageKind::minimize)[static_cast<std::size_t>(StageKind::minimize)];
+  return checkpoint.settings.value(kind_key, "") == minimize ? StageKind::minimize : StageKind::dynamics;
 }
 
 nlohmann::json start_settings(const RunConfig& config) { return settings_that_decide(Decides::start, config); }
@@ -203,7 +210,8 @@ std::string describe_differences(const nlohmann::json& checkpoint, const nlohman
     if (is_of_record(key) && !run.contains(key))
       direct += fmt::format("{}{} was {}, is missing", direct.empty() ? "" : "; ", key, value.dump());
   for (const auto& [key, value] : run.items()) {
-    const auto before = checkpoint.value(key, nlohmann::json());
+    // Checkpoints of earlier versions name no kind: all were of dynamics.
+    const auto before = checkpoint.value(key, key == kind_key ? nlohmann::json("dynamics") : nlohmann::json());
     if (before == value) continue;
     if (key == system_key) {
       direct += fmt::format("{}{} (its content: {}) has changed", direct.empty() ? "" : "; ", key,

@@ -49,6 +49,9 @@ struct Checkpoint : CheckpointNumbers {
 nlohmann::json bit_settings(const RunConfig& config, const md::EngineSettings& settings,
                             const nlohmann::json& fingerprint);
 
+/// Tells of which kind of stage a checkpoint is.
+StageKind kind_of(const Checkpoint& checkpoint);
+
 /// The keys that only the start of a run looks at, but for paths.
 nlohmann::json start_settings(const RunConfig& config);
 

@@ -110,11 +110,12 @@ class Layers {
     layered_.output.folder = protocol_.config.output.folder;
     if (sets_seed) seed_set_at_ = above.size();
 
-    Stage stage{own.name, own.kind, layered_};
+    Stage stage{own.name, layered_};
+    stage.config.kind = own.kind;
     stage.config.dynamics.seed += static_cast<std::int64_t>(above.size() - seed_set_at_);
     if (!above.empty()) stage.config.input.start = above.back().config.output.folder;
     stage.config.output.folder = (std::filesystem::path(layered_.output.folder) / own.name).string();
-    if (stage.config.dynamics.steps < 1)
+    if (own.kind == StageKind::dynamics && stage.config.dynamics.steps < 1)
       errors.add(file_,
                  fmt::format("dynamics.steps = {}, expected at least 1 in a stage", stage.config.dynamics.steps));
     protocol_.stages.push_back(std::move(stage));

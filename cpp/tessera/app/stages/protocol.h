@@ -12,7 +12,6 @@ namespace tessera::app {
 /// A run whose configuration is complete: input.start is the folder of the stage above, output.folder its own.
 struct Stage {
   std::string name;
-  StageKind kind = StageKind::dynamics;
   RunConfig config;
 };
 

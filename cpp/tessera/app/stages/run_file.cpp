@@ -10,6 +10,7 @@
 #include <span>
 
 #include "tessera/app/config/schema.h"
+#include "tessera/app/minimize.h"
 #include "tessera/app/on_root.h"
 #include "tessera/app/select/selections.h"
 #include "tessera/app/stages/protocol.h"
@@ -72,6 +73,13 @@ int run_alone(const RunConfig& config, const RunRequest& request, TimeLimit& lim
   return exit_status(end);
 }
 
+RunEnd run_stage(const RunConfig& config, const RunRequest& request, TimeLimit& limit, const comm::Communicator& comm) {
+  if (config.kind == StageKind::minimize) return minimize_stage(config, request, limit, comm);
+  auto end = run(config, request, limit, comm);
+  on_root(comm, [&] { comm::print(summary_text(end.report) + describe_stop(end, request)); });
+  return end;
+}
+
 int run_stages(const Protocol& protocol, const RunRequest& request, TimeLimit& limit, const comm::Communicator& comm) {
   const auto& stages = protocol.stages;
   if (request.tune)
@@ -100,13 +108,12 @@ int run_stages(const Protocol& protocol, const RunRequest& request, TimeLimit& l
     if (request.restart && !its_request.restart) stage.config.output.overwrite = true;
     on_root(comm, [&] { comm::print(fmt::format("stage {} of {}: {}\n", i + 1, stages.size(), stage.name)); });
     try {
-      end = run(stage.config, its_request, limit, comm);
+      end = run_stage(stage.config, its_request, limit, comm);
     } catch (const InputError& error) {
       throw InputError(fmt::format("stage {}: {}", stage.name, error.what()));
     } catch (const RunError& error) {
       throw RunError(fmt::format("stage {}: {}", stage.name, error.what()));
     }
-    on_root(comm, [&] { comm::print(summary_text(end->report) + describe_stop(*end, request)); });
     if (end->was_stopped()) break;
   }
   on_root(comm, [&] {

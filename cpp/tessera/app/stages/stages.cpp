@@ -78,7 +78,9 @@ std::array<std::int64_t, 2> find_place(const std::vector<Stage>& stages) {
                  config.output.folder, stages[i - 1].name);
       return {number, 0};
     }
-    if (found->state.step < config.dynamics.steps) {
+    // A minimisation writes its checkpoint at its end.
+    const bool is_of_dynamics = config.kind == StageKind::dynamics && kind_of(*found) == StageKind::dynamics;
+    if (is_of_dynamics && found->state.step < config.dynamics.steps) {
       if (i + 1 < stages.size()) {
         const auto next = find_checkpoint_header(stages[i + 1].config.output.folder);
         if (next && next->origin && next->origin->checksum == found->checksum)
@@ -121,6 +123,18 @@ void check_stages(const std::vector<Stage>& stages, std::size_t first, bool is_r
   }
 }
 
+namespace {
+
+/// The rest of the row of a minimisation, from its report.
+std::string describe_minimization(const nlohmann::json& report) {
+  const auto& found = report.at("minimization");
+  return fmt::format("{:>12}   energy {:.1f} kcal/mol, greatest force {:.4g} kcal/mol/Å{}\n",
+                     grouped(found.at("steps").get<std::int64_t>()), found.at("energy").get<double>(),
+                     found.at("max_force").get<double>(), found.at("converged").get<bool>() ? "" : "  not converged");
+}
+
+}  // namespace
+
 std::string table_of_stages(const std::vector<Stage>& stages) {
   std::size_t width = 5;
   for (const auto& stage : stages) width = std::max(width, stage.name.size());
@@ -131,6 +145,16 @@ std::string table_of_stages(const std::vector<Stage>& stages) {
     const auto checkpoint = find_checkpoint_header(stage.config.output.folder);
     if (!checkpoint) {
       text += fmt::format("{:<{}} {:>12}\n", stage.name, width, "not begun");
+      continue;
+    }
+    if (stage.config.kind == StageKind::minimize) {
+      text += fmt::format("{:<{}} ", stage.name, width);
+      try {
+        const auto report = read_report(stage);
+        text += report ? describe_minimization(*report) : "\n";
+      } catch (const nlohmann::json::exception&) {
+        text += "\n";
+      }
       continue;
     }
     const auto step = checkpoint->state.step;

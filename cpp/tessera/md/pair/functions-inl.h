@@ -313,7 +313,8 @@ HWY_INLINE PairForce<T> LennardJones(const KernelConstants& k, const T& repulsio
       return {MulAdd(Sub(Mul(a12, p12), Mul(b6, p6)), r, Sub(repulsion, dispersion)), energy};
     }
     case LjModifier::quintic_switch: {
-      const auto r = Mul(r2, inverse), w = set(k.switch_inverse_width);
+      const auto r = Mul(r2, inverse);
+      const auto w = set(k.switch_inverse_width);
       const auto x = Mul(Max(Sub(r, set(k.switch_distance)), hn::Zero(D())), w);
       const auto x2 = Mul(x, x);
       const auto s = MulAdd(Mul(x2, x), MulAdd(x, NegMulAdd(set(6.0f), x, set(15.0f)), set(-10.0f)), set(1.0f));

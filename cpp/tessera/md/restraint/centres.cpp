@@ -26,7 +26,7 @@ double mass_of(const model::System& system, std::int64_t id) {
 
 }  // namespace
 
-Centres::Centres(std::vector<const model::AtomSet*> groups, const domain::Domain& domain,
+Centres::Centres(const std::vector<const model::AtomSet*>& groups, const domain::Domain& domain,
                  const comm::Communicator& comm)
     : domain_(domain), comm_(comm), centre_(groups.size()) {
   for (const auto* atoms : groups) {

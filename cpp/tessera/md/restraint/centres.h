@@ -25,7 +25,8 @@ namespace tessera::md::restraint {
 class Centres {
  public:
   /// References must outlive this.
-  Centres(std::vector<const model::AtomSet*> groups, const domain::Domain& domain, const comm::Communicator& comm);
+  Centres(const std::vector<const model::AtomSet*>& groups, const domain::Domain& domain,
+          const comm::Communicator& comm);
 
   /// After a search.
   void rebuild();

@@ -23,7 +23,8 @@ def in_new_process(function: Callable[..., Any], *arguments: Any) -> Any:
 
     Raises its `InputError`, or one that says how the process has ended.
     """
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    path = os.pathsep.join(folder for folder in sys.path if folder)
+    environment = {**os.environ, "PYTHONPATH": path}
     done = subprocess.run(
         [sys.executable, "-c", "from tessera.prepare.pdb.process import serve; serve()"],
         input=pickle.dumps((function, arguments)),
