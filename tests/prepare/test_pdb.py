@@ -95,8 +95,10 @@ def test_a_peptide_is_neutral_and_has_salt() -> None:
 
 def test_the_same_seed_gives_the_same_system() -> None:
     one, same, other = (prepare_pdb(PEPTIDE, "amber14", padding=5, relax_steps=3, seed=seed) for seed in (3, 3, 4))
-    assert np.array_equal(one.fraction, same.fraction)
-    assert not np.array_equal(one.fraction, other.fraction)
+    assert one.notes == same.notes and np.array_equal(one.runs, same.runs) and np.array_equal(one.box, same.box)
+    # OpenMM's order of terms, and so its rounding, differs from process to process.
+    assert np.abs(one.fraction.astype(np.int64) - same.fraction).max() * one.box[0, 0] / 2**32 < 1e-4
+    assert one.fraction.shape != other.fraction.shape or not np.array_equal(one.fraction, other.fraction)
 
 
 @pytest.mark.parametrize("water", ["opc3", "tip3pfb", "spce"])

@@ -234,7 +234,9 @@ def openmm_command(system: Path, coords: Path, box: Box, vacuum: bool, output: P
 @click.option(
     "--relax", "relax_steps", default=100, show_default=True, help="Steps of minimisation at the end; 0: none."
 )
-@click.option("--seed", default=1, show_default=True, help="Decides which waters become ions, and where hydrogens start.")
+@click.option(
+    "--seed", default=1, show_default=True, help="Decides which waters become ions and where hydrogens begin."
+)
 @output_option
 def pdb_command(
     pdb: Path,

@@ -1,7 +1,7 @@
 """Runs the making of a model in a new process.
 
-It seeds Python's random numbers and hashes, and limits OpenMM's threads for all of its process, so it needs one of its
-own; and a fork of a process that has used OpenMM's threads would wait for them for ever.
+It seeds Python's random numbers and limits OpenMM's threads for all of its process, so it needs one of its own; and a
+fork of a process that has used OpenMM's threads would wait for them for ever.
 """
 
 from __future__ import annotations
@@ -24,8 +24,7 @@ def in_new_process(function: Callable[..., Any], *arguments: Any) -> Any:
     Raises its `InputError`, or one that says how the process has ended.
     """
     path = os.pathsep.join(folder for folder in sys.path if folder)
-    # OpenMM goes through sets of names, of which the order follows the hashes of texts.
-    environment = {**os.environ, "PYTHONPATH": path, "PYTHONHASHSEED": "0"}
+    environment = {**os.environ, "PYTHONPATH": path}
     done = subprocess.run(
         [sys.executable, "-c", "from tessera.prepare.pdb.process import serve; serve()"],
         input=pickle.dumps((function, arguments)),
