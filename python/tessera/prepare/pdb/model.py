@@ -1,6 +1,7 @@
 """Adds hydrogens, water and ions to the molecules of a PDB with OpenMM's Modeller, and relaxes the result.
 
-With one seed, and OpenMM on one thread, the same input gives the same molecules, and the same positions but for rounding.
+With one seed, and OpenMM on one thread, the same input gives the same molecules, and the same positions but for
+rounding.
 """
 
 from __future__ import annotations
