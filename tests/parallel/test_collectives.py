@@ -545,4 +545,5 @@ def test_a_rank_dies(mpi: str) -> None:
         assert not ranks_of(mark, name)
     assert process.returncode != 0
     assert not out.startswith("{"), "a result, though a rank is missing"
-    assert "signal 9" in out + err or "KILLED" in out + err
+    # MPICH's launcher names the signal, or a rank that waits for the dead one is first to abort.
+    assert any(words in out + err for words in ("signal 9", "KILLED", "Abort("))

@@ -43,8 +43,8 @@ def test_one_host_has_an_inside_only(mpi: str, ranks: int, probe: Path, run_prog
     if ranks == 1:
         assert host["inside"] is None
     else:
-        # On any machine the rate is between 50 MB/s (emulated memory) and 500 GB/s, and the latency below 10 ms.
-        assert 5e7 < host["inside"]["bandwidth"] < 5e11
+        # The rate is between 2 MB/s (ranks share busy processors) and 500 GB/s, and the latency below 10 ms.
+        assert 2e6 < host["inside"]["bandwidth"] < 5e11
         assert 0 <= host["inside"]["latency"] < 1e-2
     assert list(tmp_path.iterdir()) == [path]  # no temporary is left
 
