@@ -62,12 +62,11 @@ void Engine::lay_out(Plan plan) {
 }
 
 void Engine::set_state(Snapshot snapshot) {
-  if (snapshot.velocity_time != integrator_->velocity_time())
-    throw InputError(fmt::format(
-        "the velocities of this state stand {}, and {} takes them {}: start from a state of the same integrator",
-        snapshot.velocity_time == VelocityTime::whole_step ? "at whole steps" : "half a step before",
-        settings_.integrator,
-        integrator_->velocity_time() == VelocityTime::whole_step ? "at whole steps" : "half a step before"));
+  if (snapshot.velocity_time != VelocityTime::whole_step && snapshot.velocity_time != integrator_->velocity_time())
+    throw InputError(
+        fmt::format("the velocities of this state stand half a step before, and {} takes them at whole steps: start "
+                    "from a state of the same integrator",
+                    settings_.integrator));
   const bool is_same_box = snapshot.search_box == state_.search_box && snapshot.box == state_.box;
   static_cast<GlobalState&>(state_) = std::move(static_cast<GlobalState&>(snapshot));
   if (!is_same_box) lay_out(plan_for_ranks(system_, settings_, state_.search_box, comm_, threads_));
@@ -169,13 +168,48 @@ void Engine::follow_box() {
 
 /// Two atoms may have moved towards each other, and a box that shrinks brings cells together; a thousandth covers the
 /// list's single precision. Å.
-double Engine::allowed_displacement() const {
+double Engine::allowed_displacement(const Box& box) const {
   double least_scale = 1;
-  const auto edges = state_.box.edges(), search_edges = state_.search_box.edges();
+  const auto edges = box.edges(), search_edges = state_.search_box.edges();
   for (std::size_t d = 0; d < 3; ++d) least_scale = std::min(least_scale, edges[d] / search_edges[d]);
   const auto& [grid, group_radius, buffer] = plan().cells;
   const double furthest = settings_.pair.range() + buffer + 2 * group_radius;
   return 0.5 * buffer - 1e-3 - 0.5 * (1 - least_scale) * furthest;
+}
+
+/// Whether a search would be due in another box: the same answer on all ranks, and after a restart.
+bool Engine::needs_search_for(const Box& trial) {
+  double moved = std::sqrt(layout_->domain.greatest_displacement2()), greatest_scale = 1, change = 0;
+  comm_.all_reduce_max(std::span(&moved, 1));
+  const auto edges = trial.edges(), present = state_.box.edges();
+  for (std::size_t d = 0; d < 3; ++d) {
+    greatest_scale = std::max(greatest_scale, edges[d] / present[d]);
+    change = std::max(change, std::abs(edges[d] / present[d] - 1));
+  }
+  // Atoms go with the first atom of their group, not with the box.
+  return greatest_scale * moved + change * 2 * plan().cells.group_radius >= allowed_displacement(trial);
+}
+
+/// Puts the system into another box, and back where the integrator does not accept the energy there. Forces are then
+/// those of the box that the system is in.
+void Engine::try_box(const Box& trial) {
+  const bool is_searched = needs_search_for(trial);
+  if (is_searched) timers_.time(Phase::search, [&] { search(); });
+  const auto before = state_.box;
+  const auto position = state_.position;
+  auto forces = layout_->forces.keep();
+  const auto n_searches = n_searches_;
+  compute_in(trial);
+  TESSERA_CHECK(n_searches_ == n_searches);
+  const auto energies = layout_->forces.sum_energies(0, degrees_of_freedom_);
+  if (integrator_->accepts(layout_->motion, before, energies.potential())) return;
+  state_.position = position;
+  state_.box = before;
+  layout_->forces.set_box(trial);
+  if (is_searched)
+    compute_forces(false);
+  else
+    layout_->forces.put_back(std::move(forces));
 }
 
 /// A guess, by the last check: whether this step's will find that a search is due. An atom that goes far goes straight.
@@ -220,8 +254,14 @@ void Engine::generate_velocities(double temperature, std::uint64_t seed) {
   motion.scale_velocities(kinetic > 0 ? std::sqrt(wanted / kinetic) : 0);
 }
 
+void Engine::advance_velocities(double time) {
+  compute_forces(false);
+  report(layout_->motion.kick_and_project(time, false));
+}
+
 void Engine::measure() {
   compute_forces(true);
+  if (state_.velocity_time != integrator_->velocity_time()) report(layout_->motion.move_velocities_back());
   if (topology_.n_constraints() > 0) {
     report(layout_->motion.add_constraint_virial());
     check();

@@ -23,6 +23,11 @@ md::integrate::CouplingSettings coupling_settings(const DynamicsConfig& dynamics
         "dynamics.ensemble = \"npt\", but the system has no box whose size could follow a pressure: use \"nvt\"");
   if (dynamics.ensemble != Ensemble::nve && !(dynamics.temperature.least() > 0))
     throw InputError("dynamics.temperature is 0 K, expected more for a heat bath: set it, or ensemble = \"nve\"");
+  if (has_barostat && dynamics.barostat == Barostat::mtk && dynamics.thermostat != Thermostat::nose_hoover)
+    throw InputError(fmt::format(
+        "dynamics.barostat = \"mtk\" is propagated with Nosé–Hoover chains, but dynamics.thermostat is \"{}\": set "
+        "thermostat = \"nose-hoover\", or barostat = \"c-rescale\"",
+        name_of(dynamics.thermostat)));
   if (dynamics.surface_tension != 0 && dynamics.coupling != PressureCoupling::semi_isotropic)
     throw InputError("dynamics.surface_tension is set, which needs dynamics.coupling = \"semi-isotropic\"");
   return {.has_thermostat = dynamics.ensemble != Ensemble::nve,
@@ -37,6 +42,7 @@ md::integrate::CouplingSettings coupling_settings(const DynamicsConfig& dynamics
           .compressibility = dynamics.compressibility,
           .surface_tension = dynamics.surface_tension * units::nanometre,
           .every = dynamics.coupling_every,
+          .trials_every = dynamics.monte_carlo_every,
           .seed = static_cast<std::uint64_t>(dynamics.seed)};
 }
 
@@ -50,17 +56,20 @@ std::string describe(const TimeSchedule& schedule, std::string_view unit) {
 
 bool has_noise(const DynamicsConfig& dynamics) {
   const bool heat = dynamics.thermostat == Thermostat::bussi || dynamics.thermostat == Thermostat::langevin;
-  return (dynamics.ensemble != Ensemble::nve && heat) ||
-         (dynamics.ensemble == Ensemble::npt && dynamics.barostat == Barostat::c_rescale);
+  const bool pressure = dynamics.barostat == Barostat::c_rescale || dynamics.barostat == Barostat::monte_carlo;
+  return (dynamics.ensemble != Ensemble::nve && heat) || (dynamics.ensemble == Ensemble::npt && pressure);
 }
 
 std::string describe_baths(const DynamicsConfig& dynamics) {
   if (dynamics.ensemble == Ensemble::nve) return "ensemble: nve, constant energy and box\n";
   std::string text = fmt::format("ensemble: {}, {} by {} with {} ps", name_of(dynamics.ensemble),
                                  describe(dynamics.temperature, "K"), name_of(dynamics.thermostat), dynamics.tau_t);
-  if (dynamics.ensemble == Ensemble::npt)
-    text += fmt::format("; {}, {}, by {} with {} ps", describe(dynamics.pressure, "bar"), name_of(dynamics.coupling),
-                        name_of(dynamics.barostat), dynamics.tau_p);
+  if (dynamics.ensemble == Ensemble::npt) {
+    text += fmt::format("; {}, {}, by {} ", describe(dynamics.pressure, "bar"), name_of(dynamics.coupling),
+                        name_of(dynamics.barostat));
+    text += dynamics.barostat == Barostat::monte_carlo ? fmt::format("every {} steps", dynamics.monte_carlo_every)
+                                                       : fmt::format("with {} ps", dynamics.tau_p);
+  }
   return text + fmt::format("; every {} steps\n", dynamics.coupling_every);
 }
 

@@ -11,6 +11,9 @@ constexpr double any_count = 9e15;
 
 bool has_thermostat(const RunConfig& config) { return config.dynamics.ensemble != Ensemble::nve; }
 bool has_barostat(const RunConfig& config) { return config.dynamics.ensemble == Ensemble::npt; }
+bool tries_boxes(const RunConfig& config) {
+  return has_barostat(config) && config.dynamics.barostat == Barostat::monte_carlo;
+}
 bool draws_noise(const RunConfig& config) { return has_noise(config.dynamics); }
 bool minimizes(const RunConfig& config) { return config.kind == StageKind::minimize; }
 bool has_fixed_atoms(const RunConfig& config) { return !config.dynamics.fixed.empty(); }
@@ -115,6 +118,10 @@ Schema make_run_schema() {
       .range(0, any_count);
   dynamics.key("timestep", &DynamicsConfig::timestep, "length of a step").femtoseconds().above(0, 100).decides_bits();
   dynamics
+      .key("integrator", &DynamicsConfig::integrator,
+           "velocity-verlet: velocities at whole steps; leapfrog: half a step before, with the same positions")
+      .decides_bits();
+  dynamics
       .key("ensemble", &DynamicsConfig::ensemble,
            "nve: constant energy and box; nvt: constant temperature; npt: constant temperature and pressure")
       .decides_bits();
@@ -156,9 +163,14 @@ Schema make_run_schema() {
       .range(0, 10)
       .decides_bits();
   dynamics
-      .key("mesh_every", &DynamicsConfig::mesh_every,
-           "steps from one action of the mesh's forces to the next (r-RESPA); 1: they act in every step")
+      .key("direct_every", &DynamicsConfig::direct_every,
+           "steps from one action of the direct sum's forces to the next (r-RESPA); bonded forces act in every step")
       .range(1, 8)
+      .decides_bits();
+  dynamics
+      .key("mesh_every", &DynamicsConfig::mesh_every,
+           "steps from one action of the mesh's forces to the next, a multiple of direct_every; 1: as direct_every")
+      .range(1, 16)
       .decides_bits()
       .used_where(has_mesh);
   dynamics
@@ -180,8 +192,10 @@ Schema make_run_schema() {
       .decides_bits()
       .used_where(has_thermostat);
   dynamics
-      .key("barostat", &DynamicsConfig::barostat,
-           "pressure bath of npt; c-rescale: stochastic cell rescaling; berendsen samples no ensemble")
+      .key(
+          "barostat", &DynamicsConfig::barostat,
+          "pressure bath of npt; c-rescale: stochastic cell rescaling; mtk: Martyna, Tobias and Klein, with thermostat "
+          "= \"nose-hoover\"; berendsen samples no ensemble")
       .decides_bits()
       .used_where(has_barostat);
   dynamics
@@ -217,6 +231,12 @@ Schema make_run_schema() {
       .range(1, 10000)
       .decides_bits()
       .used_where(has_thermostat);
+  dynamics
+      .key("monte_carlo_every", &DynamicsConfig::monte_carlo_every,
+           "steps between the trials of barostat = \"monte-carlo\"")
+      .range(1, 10000)
+      .decides_bits()
+      .used_where(tries_boxes);
 
   auto restraint = add_repeated_section(schema, "restraint",
                                         "A potential that holds atoms, or a quantity that groups of atoms have; its "

@@ -42,6 +42,12 @@ class Motion {
   void set_scaling_virial(const std::array<double, 6>& virial) { scaling_virial_ = virial; }
   std::int64_t degrees_of_freedom() const { return degrees_of_freedom_; }  // of the whole system
   std::int64_t n_groups() const { return topology_.n_groups(); }           // of the whole system
+  /// Counts the constraint groups less one where the motion of the centre of mass is removed.
+  std::int64_t n_moving_groups() const { return n_groups() - (settings_.com_removal_every > 0 ? 1 : 0); }
+  /// Returns by which share the box's edges may change at once so that no search is due after one.
+  double largest_change_of_edges() const {
+    return 0.5 * settings_.buffer / (settings_.pair.range() + 2 * settings_.buffer + 6);
+  }
   /// Returns the variables of a bath, so many, zeros at first. They must be changed alike on all ranks.
   std::vector<double>& coupling(const std::string& name, std::size_t n);
   /// Gives all ranks the root's value. Ranks compute the same, but processors of different kinds may round differently.
@@ -77,11 +83,24 @@ class Motion {
   [[nodiscard]] std::string constrain_positions();
   /// Draws velocities from a Maxwell distribution (K), keyed by seed, atom id and step.
   void draw_velocities(double temperature, std::uint64_t seed);
-  /// Adds the virial of the constraint forces of a state, which are those that act in its first half step.
+  /// Adds the virial of the constraint forces of a state, which are those that act in the step after it.
   [[nodiscard]] Failure add_constraint_virial();
-  /// Returns the kinetic energy of this rank's atoms, in energy units.
-  std::int64_t kinetic_energy() const;
-  /// Returns that of all ranks, kcal/mol. Collective.
+  /// Brings velocities of whole steps to half a step before.
+  [[nodiscard]] Failure move_velocities_back();
+  /// Returns the kinetic energy of this rank's atoms as their velocities are, in energy units.
+  std::int64_t kinetic_energy() const { return share_of_kinetic_energy(1); }
+  /// Returns the kinetic energy of this rank's atoms at the time of the positions, in energy units. Where velocities
+  /// stand half a step before, it is the mean of the kinetic energies half a step before and after.
+  std::int64_t kinetic_energy_of_step();
+  struct GroupKineticSums {
+    std::array<double, 3> of_groups{};  // Σ M V_d², V the velocity of a constraint group's centre of mass
+    double kinetic = 0;                 // the kinetic energy of all atoms
+  };
+  /// Returns sums over all ranks, kcal/mol. Collective.
+  GroupKineticSums group_kinetic_sums() const;
+  /// Scales the velocities of constraint groups as a whole along each axis, then all velocities.
+  void scale_group_velocities(double factor, const std::array<double, 3>& of_groups);
+  /// Returns the kinetic energy of all ranks, kcal/mol. Collective.
   double total_kinetic_energy() const { return sum_of_ranks(kinetic_energy()); }
   /// Returns the sum of the ranks' values in energy units, kcal/mol. Collective.
   double sum_of_ranks(std::int64_t energy) const {
@@ -97,6 +116,9 @@ class Motion {
   template <class Half>
   Failure run_half_step(double kick, double drift, const std::vector<std::int64_t>& force, Half&& half);
   void undo_drift(double drift);
+  template <class Work>
+  void for_groups(Work&& work) const;
+  std::int64_t share_of_kinetic_energy(double share) const;
   /// Tells whether a slot holds an atom that is not fixed.
   bool moves(std::int64_t slot) const { return inverse_mass_[static_cast<std::size_t>(slot)] != 0; }
 

@@ -13,8 +13,8 @@ enum class Thermostat { bussi, nose_hoover, langevin, berendsen };
 inline constexpr std::array<std::string_view, 4> thermostat_names = {"bussi", "nose-hoover", "langevin", "berendsen"};
 constexpr const auto& names_of(Thermostat) { return thermostat_names; }
 
-enum class Barostat { c_rescale, berendsen };
-inline constexpr std::array<std::string_view, 2> barostat_names = {"c-rescale", "berendsen"};
+enum class Barostat { c_rescale, mtk, monte_carlo, berendsen };
+inline constexpr std::array<std::string_view, 4> barostat_names = {"c-rescale", "mtk", "monte-carlo", "berendsen"};
 constexpr const auto& names_of(Barostat) { return barostat_names; }
 
 /// Tells which edges of the box change together.
@@ -35,6 +35,7 @@ struct CouplingSettings {
   double compressibility = 4.5e-5;  // 1/bar
   double surface_tension = 0;       // bar Å, of all surfaces together; with semi-isotropic coupling
   std::int64_t every = 10;          // steps
+  std::int64_t trials_every = 25;   // steps; of the Monte Carlo barostat
   std::uint64_t seed = 1;
 };
 
