@@ -397,6 +397,20 @@ def test_the_volume_of_an_ideal_gas(runs: Runs, ideal_gas: Path, settings: dict[
     assert volume.var() == pytest.approx(sigma**2, rel=4 * np.sqrt(2 / samples))
 
 
+@pytest.mark.parametrize("thermostat", ["bussi", "langevin"])
+def test_the_kinetic_energy_of_an_ideal_gas(runs: Runs, ideal_gas: Path, thermostat: str) -> None:
+    """As for a liquid above, in seconds: 6,000 steps of 2 fs, of which about every tenth is independent."""
+    baths: Settings = {"dynamics.ensemble": "nvt", "dynamics.thermostat": thermostat, "dynamics.tau_t": 0.02}
+    times: Settings = {"dynamics.coupling_every": 1, "dynamics.steps": 6000, "output.energy_every": 5}
+    found = runs.run(ideal_gas, {**GAS, **baths, **times})
+    kinetic = found.table["kinetic"][20:]
+    n, kt, samples = found.report["results"]["degrees_of_freedom"], BOLTZMANN * 300.0, 600
+    assert n == 600
+    sigma = np.sqrt(0.5 * n) * kt
+    assert kinetic.mean() == pytest.approx(0.5 * n * kt, abs=4 * sigma / np.sqrt(samples))
+    assert kinetic.var() == pytest.approx(sigma**2, rel=4 * np.sqrt(2 / samples))
+
+
 def test_what_is_in_effect_is_told(runs: Runs) -> None:
     settings: Settings = {**NPT, "dynamics.steps": 2, "dynamics.barostat": "berendsen"}
     process = runs.run(sample("peptide"), settings).process

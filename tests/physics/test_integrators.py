@@ -101,7 +101,7 @@ def same_on_ranks_and_over_restarts(runs: Runs, mpi: str, settings: Settings, fi
 
 @pytest.mark.parametrize(("direct", "mesh"), [(2, 4), (2, 2), (1, 3)])
 def test_several_time_steps_follow_their_scheme(water: Path, direct: int, mesh: int) -> None:
-    """Tuckerman, Berne and Martyna (1992): bonded forces in every step, the others in every so many, as strongly."""
+    """Tuckerman et al. (1992): bonded forces in every step, the others in every so many, as strongly."""
     system = Flexible(water, direct_every=direct, mesh_every=mesh)
     levels: list[tuple[int, tuple[str, ...]]] = [(mesh, ("mesh",)), (direct, ("direct",)), (1, ("bonded",))]
     if direct == mesh:

@@ -101,6 +101,7 @@ md::EngineSettings plan_settings(const RunConfig& config, const model::System& s
   settings.timestep = config.dynamics.timestep;
   settings.com_removal_every = config.dynamics.com_removal_every;
   settings.coupling = coupling_settings(config.dynamics, system);
+  settings.coupling.heat_baths = heat_baths(config, system);
   settings.restraints = restraint_settings(config, system);
   settings.fixed = fixed_atoms(config, system);
   if (settings.coupling.has_thermostat && settings.coupling.thermostat == Thermostat::langevin)

@@ -104,7 +104,8 @@ void tell_what_runs(const Simulation& simulation, const std::string& start_note)
                            has_baths ? note_of_baths(config.dynamics) : std::string()})
     if (!note.empty()) fmt::print(stderr, "tessera-md: note: {}\n", note);
   fmt::print("{}{}{}", describe_interactions(config, simulation.system(), simulation.settings()),
-             has_baths ? describe_baths(config.dynamics) : "", describe_restraints(config, simulation.settings()));
+             has_baths ? describe_baths(config, simulation.settings().coupling) : "",
+             describe_restraints(config, simulation.settings()));
   std::fflush(stdout);
 }
 

@@ -5,15 +5,37 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <numeric>
 
 #include "tessera/base/error.h"
 #include "tessera/base/units.h"
+#include "tessera/md/constraint/whole_groups.h"
 
 namespace tessera::md {
 
 namespace {
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
+
+/// Shares the degrees of freedom between heat baths: what each has by its atoms and constraints, less its part of those
+/// of the centre of mass.
+std::vector<double> degrees_of_heat_baths(const model::System& system, const EngineSettings& settings,
+                                          std::int64_t of_all) {
+  const auto& baths = settings.coupling.heat_baths;
+  if (baths.size() < 2) return {static_cast<double>(of_all)};
+  const auto constraints = constraint::make_constraints(system, settings.constraints);
+  std::vector<double> degrees;
+  for (const auto& bath : baths) {
+    const auto fixed = intersection(bath.atoms, settings.fixed);
+    const auto n = 3 * (bath.atoms.size() - fixed.size()) -
+                   constraint::count_whole_groups(system, constraints, bath.atoms, "bath.select").n_constraints +
+                   constraint::count_whole_groups(system, constraints, fixed, "dynamics.fixed").n_constraints;
+    degrees.push_back(static_cast<double>(n));
+  }
+  const double sum = std::accumulate(degrees.begin(), degrees.end(), 0.0);
+  for (auto& n : degrees) n *= static_cast<double>(of_all) / sum;
+  return degrees;
+}
 
 }  // namespace
 
@@ -31,8 +53,8 @@ Engine::Layout::Layout(Engine& engine, Plan its_plan)
       domain(engine.system_, plan.bricks, engine.state_, engine.comm_, engine.threads_),
       forces(engine.system_, engine.settings_, plan, domain, engine.topology_, engine.external_forces_, engine.comm_,
              engine.threads_),
-      motion(engine.settings_, engine.state_, domain, engine.topology_, forces, engine.degrees_of_freedom_,
-             engine.comm_, engine.threads_) {}
+      motion(engine.settings_, engine.state_, domain, engine.topology_, forces, engine.degrees_of_baths_,
+             engine.degrees_of_freedom_, engine.comm_, engine.threads_) {}
 
 Engine::Engine(const model::System& system, const EngineSettings& settings, Plan plan, const comm::Communicator& comm,
                ThreadPool& threads, std::unique_ptr<integrate::Integrator> integrator)
@@ -47,6 +69,7 @@ Engine::Engine(const model::System& system, const EngineSettings& settings, Plan
   degrees_of_freedom_ =
       std::max<std::int64_t>(1, 3 * (system.n_atoms() - settings_.fixed.size()) - topology_.n_constraints() -
                                     integrator_->removed_degrees_of_freedom());
+  degrees_of_baths_ = degrees_of_heat_baths(system_, settings_, degrees_of_freedom_);
   layout_ = std::make_unique<Layout>(*this, std::move(plan));
 }
 

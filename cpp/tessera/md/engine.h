@@ -136,6 +136,7 @@ class Engine {
   Topology topology_;
   external::ExternalForces external_forces_;
   std::unique_ptr<integrate::Integrator> integrator_;
+  std::vector<double> degrees_of_baths_;  // by heat bath
   std::unique_ptr<Layout> layout_;
   Timers timers_;
   double work_seconds_ = 0;

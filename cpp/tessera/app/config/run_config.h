@@ -109,6 +109,13 @@ struct DynamicsConfig {
   std::int64_t monte_carlo_every = 25;
 };
 
+/// A heat bath of some atoms.
+struct BathConfig {
+  std::string select;
+  TimeSchedule temperature = 300.0;  // K
+  double tau_t = 1.0;                // ps
+};
+
 struct RestraintConfig {
   RestraintKind kind = RestraintKind::position;
   TimeSchedule k = 1.0;   // kcal/mol/Å², kcal/mol/rad²
@@ -163,6 +170,7 @@ struct RunConfig {
   PmeConfig pme;
   FftConfig fft;
   DynamicsConfig dynamics;
+  std::vector<BathConfig> baths;
   std::vector<RestraintConfig> restraints;
   MinimizeConfig minimize;
   OutputConfig output;

@@ -238,14 +238,32 @@ Schema make_run_schema() {
       .decides_bits()
       .used_where(tries_boxes);
 
+  auto bath = add_repeated_section(schema, "bath",
+                                   "A heat bath of its own for some atoms, of the kind that dynamics.thermostat says. "
+                                   "Where there are any, every atom is in one.",
+                                   &RunConfig::baths);
+  bath.key("select", &BathConfig::select, "the atoms, a selection as in dynamics.fixed, with whole hydrogen groups")
+      .selects_atoms()
+      .must_be_given("\"protein\"")
+      .decides_bits();
+  bath.key("temperature", &BathConfig::temperature, "of the bath; points as in dynamics.temperature")
+      .unit("K")
+      .above(0, 1e6)
+      .must_be_given("300.0")
+      .decides_bits();
+  bath.key("tau_t", &BathConfig::tau_t, "time in which the temperature of the atoms follows that of the bath")
+      .unit("ps")
+      .above(0, 1e6)
+      .decides_bits();
+
   auto restraint = add_repeated_section(schema, "restraint",
                                         "A potential that holds atoms, or a quantity that groups of atoms have; its "
                                         "energy is the term restraint.",
                                         &RunConfig::restraints);
   restraint
       .key("kind", &RestraintConfig::kind,
-           "what is held: each atom of select at its reference, or the distance, angle or dihedral of the centres of "
-           "mass of groups")
+           "what is held: each atom of select at its reference, the distance, angle or dihedral of the centres of mass "
+           "of groups, or the root mean square deviation of select from its reference after superposition (rmsd)")
       .must_be_given("\"position\"")
       .decides_bits();
   restraint
@@ -255,23 +273,28 @@ Schema make_run_schema() {
       .range(0, 1e6)
       .must_be_given("1.0")
       .decides_bits();
-  restraint.key("select", &RestraintConfig::select, "kind = \"position\": the atoms, a selection as in dynamics.fixed")
+  restraint
+      .key("select", &RestraintConfig::select,
+           "kind = \"position\" or \"rmsd\": the atoms, a selection as in dynamics.fixed")
       .selects_atoms()
       .decides_bits();
   restraint
       .key("reference", &RestraintConfig::reference,
-           "kind = \"position\": a system file, or with tessera run any file of coordinates, with the "
-           "places, which keep their fractions of the box when it changes; "
+           "kind = \"position\" or \"rmsd\": a system file, or with tessera run any file of coordinates, with the "
+           "places; those of positions keep their fractions of the box when it changes; "
            "\"\": where the run starts")
       .path_or_none()
       .decides_start();
   restraint.key("axes", &RestraintConfig::axes, "kind = \"position\": the components that are held").decides_bits();
   restraint
       .key("groups", &RestraintConfig::groups,
-           "other kinds: two, three or four selections, each of one atom or of a group smaller than half the box")
+           "distance, angle, dihedral: two, three or four selections, each of one atom or of a group smaller than half "
+           "the box")
       .selects_atoms()
       .decides_bits();
-  restraint.key("target", &RestraintConfig::target, "other kinds: the distance, angle or dihedral without force")
+  restraint
+      .key("target", &RestraintConfig::target,
+           "other kinds than position: the distance, angle, dihedral or deviation without force")
       .unit("Å or degrees")
       .range(-360, 1e6)
       .decides_bits();

@@ -1,7 +1,5 @@
 #include "tessera/md/integrate/langevin.h"
 
-#include <cmath>
-
 #include "tessera/md/integrate/coupling/coupled_integrator.h"
 
 namespace tessera::md::integrate {
@@ -18,8 +16,7 @@ class Langevin final : public CoupledIntegrator {
     auto failure = motion.kick_and_drift(half, half);
     failure.offer(motion.kick_and_project(0, false));  // noise and friction act on velocities that keep constraints
     const auto before = motion.kinetic_energy();
-    motion.apply_friction_and_noise(std::exp(-motion.timestep() / settings_.tau_t),
-                                    settings_.temperature.at(motion.time()), settings_.seed);
+    motion.apply_friction_and_noise(settings_.heat_baths, settings_.seed);
     failure.offer(motion.kick_and_project(0, false));
     motion.coupling(name, 1)[0] += motion.sum_of_ranks(motion.kinetic_energy() - before);
     failure.offer(motion.kick_and_drift(0, half));

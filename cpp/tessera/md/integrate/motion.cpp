@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "tessera/base/random.h"
 #include "tessera/base/units.h"
@@ -27,7 +28,8 @@ Vec3 exact(const Velocity& v) { return {v.x * velocity_unit, v.y * velocity_unit
 }  // namespace
 
 Motion::Motion(const EngineSettings& settings, State& state, const domain::Domain& domain, const Topology& topology,
-               Forces& forces, std::int64_t degrees_of_freedom, const comm::Communicator& comm, ThreadPool& threads)
+               Forces& forces, const std::vector<double>& degrees_of_baths, std::int64_t degrees_of_freedom,
+               const comm::Communicator& comm, ThreadPool& threads)
     : settings_(settings),
       state_(state),
       domain_(domain),
@@ -35,6 +37,7 @@ Motion::Motion(const EngineSettings& settings, State& state, const domain::Domai
       forces_(forces),
       comm_(comm),
       threads_(threads),
+      degrees_of_baths_(degrees_of_baths),
       degrees_of_freedom_(degrees_of_freedom),
       total_mass_(domain.system().total_mass()) {}
 
@@ -48,6 +51,19 @@ void Motion::rebuild() {
       else
         inverse_mass_[at(s)] = 1 / domain_.molecule_of(s).mass[at(state_.local[at(s)])];
     }
+  });
+  find_baths();
+}
+
+/// Finds the heat bath of each atom after a search.
+void Motion::find_baths() {
+  const auto& baths = settings_.coupling.heat_baths;
+  if (baths.size() < 2) return;
+  bath_.assign(at(domain_.n_owned_slots()), 0);
+  threads_.parallel_for(domain_.n_owned_slots(), [&](std::int64_t begin, std::int64_t end) {
+    for (auto s = begin; s < end; ++s)
+      for (std::size_t b = 1; b < baths.size(); ++b)
+        if (baths[b].atoms.contains(state_.id[at(s)])) bath_[at(s)] = static_cast<std::uint8_t>(b);
   });
 }
 
@@ -175,14 +191,40 @@ void Motion::scale_group_velocities(double factor, const std::array<double, 3>& 
   });
 }
 
-void Motion::apply_friction_and_noise(double decay, double temperature, std::uint64_t seed) {
-  const FrictionAndNoise bath = {.decay = decay,
-                                 .thermal = (1 - decay * decay) * units::boltzmann * temperature * units::acceleration,
-                                 .seed = seed,
-                                 .step = static_cast<std::uint64_t>(state_.step)};
+void Motion::scale_velocities(std::span<const double> factor_of_bath) {
+  if (bath_.empty()) return scale_velocities(factor_of_bath.front());
   threads_.parallel_for(domain_.n_owned_slots(), [&](std::int64_t begin, std::int64_t end) {
-    bath.apply_to(&state_.id[at(begin)], &inverse_mass_[at(begin)], &state_.velocity[at(begin)], at(end - begin));
+    for (auto s = begin; s < end; ++s)
+      state_.velocity[at(s)] = rounded(factor_of_bath[bath_[at(s)]] * exact(state_.velocity[at(s)]));
   });
+}
+
+void Motion::apply_friction_and_noise(std::span<const HeatBath> baths, std::uint64_t seed) {
+  std::vector<FrictionAndNoise> all;
+  for (const auto& bath : baths) {
+    const double decay = std::exp(-timestep() / bath.tau_t);
+    all.push_back(
+        {.decay = decay,
+         .thermal = (1 - decay * decay) * units::boltzmann * bath.temperature.at(time()) * units::acceleration,
+         .seed = seed,
+         .step = static_cast<std::uint64_t>(state_.step)});
+  }
+  if (bath_.empty()) {
+    threads_.parallel_for(domain_.n_owned_slots(), [&](std::int64_t begin, std::int64_t end) {
+      all.front().apply_to(&state_.id[at(begin)], &inverse_mass_[at(begin)], &state_.velocity[at(begin)],
+                           at(end - begin));
+    });
+    return;
+  }
+  // Every bath acts on a copy of all atoms, of which its own are kept: the bits are those of one bath.
+  const std::vector<Velocity> before(state_.velocity.begin(), state_.velocity.begin() + domain_.n_owned_slots());
+  for (std::size_t b = 0; b < all.size(); ++b)
+    threads_.parallel_for(domain_.n_owned_slots(), [&](std::int64_t begin, std::int64_t end) {
+      std::vector<Velocity> some(before.begin() + begin, before.begin() + end);
+      all[b].apply_to(&state_.id[at(begin)], &inverse_mass_[at(begin)], some.data(), some.size());
+      for (auto s = begin; s < end; ++s)
+        if (bath_[at(s)] == b) state_.velocity[at(s)] = some[at(s - begin)];
+    });
 }
 
 std::vector<double>& Motion::coupling(const std::string& name, std::size_t n) {
@@ -292,6 +334,26 @@ Failure Motion::add_constraint_virial() {
     }
   });
   return failure;
+}
+
+std::vector<double> Motion::kinetic_energies() const {
+  if (bath_.empty()) return {total_kinetic_energy()};
+  constexpr double scale = 0.5 * velocity_unit * velocity_unit / units::acceleration;
+  std::vector<std::int64_t> sums(settings_.coupling.heat_baths.size(), 0);
+  for (std::int32_t s = 0; s < domain_.n_owned_slots(); ++s) {
+    if (!moves(s)) continue;
+    const auto& v = state_.velocity[at(s)];
+    const Vec3 w = {static_cast<double>(v.x), static_cast<double>(v.y), static_cast<double>(v.z)};
+    add_fixed(sums[bath_[at(s)]], to_fixed(scale * norm2(w) / inverse_mass_[at(s)], energy_unit));
+  }
+  comm_.all_reduce_sum(sums);
+  std::vector<double> energies;
+  for (const auto sum : sums) energies.push_back(from_fixed(sum, energy_unit));
+  return energies;
+}
+
+double Motion::change_of_kinetic_energy(std::span<const double> before) const {
+  return total_kinetic_energy() - std::accumulate(before.begin(), before.end(), 0.0);
 }
 
 std::int64_t Motion::share_of_kinetic_energy(double share) const {

@@ -33,7 +33,7 @@ EngineSettings with_baths(const Baths& baths, bool rigid = true) {
   s.coupling.thermostat = baths.thermostat;
   s.coupling.barostat = baths.barostat;
   s.coupling.coupling = baths.coupling;
-  s.coupling.tau_t = 0.1;
+  s.coupling.heat_baths.front().tau_t = 0.1;
   s.coupling.tau_p = 0.5;
   s.coupling.every = 5;
   s.coupling.trials_every = 5;
@@ -94,7 +94,7 @@ TEST_P(AllBaths, AreTheSameBitsOnAnyRanksAndOverRestarts) {
 TEST_P(AllBaths, ConserveWhatTheySay) {
   const auto& sample = warm_water(true);
   auto s = with_baths(GetParam());
-  s.coupling.temperature = 330;
+  s.coupling.temperature = s.coupling.heat_baths.front().temperature = 330;
   Simulation simulation(sample, s);
   simulation.engine.measure();
   const auto before = simulation.engine.energies();

@@ -165,7 +165,7 @@ class Mtk final : public Coupling {
     return sets_.size(set) * (bath[n_groups] + 1) * bath[last_kt] * settings_.tau_p * settings_.tau_p;
   }
   Chain atoms_chain(std::vector<double>& bath) const {
-    return {bath.data() + of_atoms, bath[n_atoms], bath[last_kt], settings_.tau_t};
+    return {bath.data() + of_atoms, bath[n_atoms], bath[last_kt], settings_.heat_baths.front().tau_t};
   }
   Chain box_chain(std::vector<double>& bath) const {
     return {bath.data() + of_box, static_cast<double>(sets_.n_sets()), bath[last_kt], settings_.tau_p};

@@ -1,4 +1,4 @@
-#include "tessera/md/constraint/fixed.h"
+#include "tessera/md/constraint/whole_groups.h"
 
 #include <fmt/format.h>
 
@@ -32,14 +32,14 @@ GroupsOfTemplate groups_of(const model::Template& molecule, const TemplateConstr
 
 }  // namespace
 
-FixedCounts count_fixed(const model::System& system, const std::vector<TemplateConstraints>& constraints,
-                        const model::AtomSet& fixed) {
-  FixedCounts counts;
-  if (fixed.empty()) return counts;
+GroupCounts count_whole_groups(const model::System& system, const std::vector<TemplateConstraints>& constraints,
+                               const model::AtomSet& atoms, const std::string& key) {
+  GroupCounts counts;
+  if (atoms.empty()) return counts;
   std::vector<GroupsOfTemplate> groups;
   for (std::size_t m = 0; m < system.templates.size(); ++m)
     groups.push_back(groups_of(system.templates[m], constraints[m]));
-  fixed.for_each([&](std::int64_t id) {
+  atoms.for_each([&](std::int64_t id) {
     const auto [molecule, local, first_id, instance] = system.find(id);
     const auto g = groups[at(molecule)].group_of[at(local)];
     if (g < 0) {
@@ -48,11 +48,11 @@ FixedCounts count_fixed(const model::System& system, const std::vector<TemplateC
     }
     const auto& group = groups[at(molecule)].groups[at(g)];
     for (const auto other : group.atoms)
-      if (!fixed.contains(first_id + other))
+      if (!atoms.contains(first_id + other))
         throw InputError(
-            fmt::format("dynamics.fixed selects {} but not {}, from which it keeps a constrained distance: select the "
+            fmt::format("{} selects {} but not {}, from which it keeps a constrained distance: select the "
                         "whole group (\"same residue as …\" does), or set dynamics.constraints = \"none\"",
-                        system.describe(id), system.describe(first_id + other)));
+                        key, system.describe(id), system.describe(first_id + other)));
     if (local != group.atoms.front()) return;
     ++counts.n_groups;
     counts.n_constraints += group.n_constraints;
