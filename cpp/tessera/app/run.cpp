@@ -9,7 +9,9 @@
 #include "tessera/app/config/baths.h"
 #include "tessera/app/config/interactions.h"
 #include "tessera/app/config/restraints.h"
+#include "tessera/app/config/time_step.h"
 #include "tessera/app/engine_settings.h"
+#include "tessera/app/observers/box_guard.h"
 #include "tessera/app/observers/stop_signals.h"
 #include "tessera/app/on_root.h"
 #include "tessera/app/restart/resume.h"
@@ -17,6 +19,7 @@
 #include "tessera/app/run_outputs.h"
 #include "tessera/app/system/references.h"
 #include "tessera/app/trial.h"
+#include "tessera/base/error.h"
 #include "tessera/comm/job.h"
 
 namespace tessera::app {
@@ -99,12 +102,13 @@ RunInput read_run_input(const RunConfig& config, const RunRequest& request, cons
 void tell_what_runs(const Simulation& simulation, const std::string& start_note) {
   if (!simulation.comm().is_root()) return;
   const auto& config = simulation.config();
-  const bool has_baths = config.kind == StageKind::dynamics;
-  for (const auto& note : {start_note, note_of_source(config, simulation.system()),
-                           has_baths ? note_of_baths(config.dynamics) : std::string()})
+  const bool moves = config.kind == StageKind::dynamics;
+  for (const auto& note :
+       {start_note, note_of_source(config, simulation.system()), moves ? note_of_baths(config.dynamics) : std::string(),
+        moves ? note_of_time_step(simulation.settings(), simulation.system()) : std::string()})
     if (!note.empty()) fmt::print(stderr, "tessera-md: note: {}\n", note);
   fmt::print("{}{}{}", describe_interactions(config, simulation.system(), simulation.settings()),
-             has_baths ? describe_baths(config.dynamics) : "", describe_restraints(config, simulation.settings()));
+             moves ? describe_baths(config.dynamics) : "", describe_restraints(config, simulation.settings()));
   std::fflush(stdout);
 }
 
@@ -127,6 +131,8 @@ RunEnd run(const RunConfig& config, const RunRequest& request, TimeLimit& limit,
   }
   StopListener stop;
   simulation.attach(stop);
+  BoxGuard box_guard;
+  simulation.attach(box_guard);
   outputs.attach_to(simulation);
   std::optional<CellBalancer> balancer;
   if (config.parallel.balance && comm.size() > 1) simulation.attach(balancer.emplace(simulation));
@@ -139,6 +145,7 @@ RunEnd run(const RunConfig& config, const RunRequest& request, TimeLimit& limit,
     report.results["split_trials"].push_back(
         {{"pme_cutoff", split.cutoff}, {"pme_grid", split.grid}, {"ms_per_step", ms_a_step}});
   on_root(comm, [&] { write_report(config.output.folder + "/report.json", report); });
+  if (!box_guard.problem().empty()) throw RunError(box_guard.problem());
   return end;
 }
 
