@@ -57,15 +57,26 @@ Trials tune(const RunConfig& config, RunInput& input, const comm::Communicator& 
   return trials;
 }
 
-/// Reads the checkpoint of a run that is not done yet.
+/// Tells whether the last leg that the report of a folder tells of ends at this step. A run that was killed after its
+/// last checkpoint has no report of its end.
+bool is_reported(const std::string& folder, std::int64_t step) {
+  std::string ignored;
+  const auto legs = read_legs(folder + "/report.json", ignored);
+  return !legs.empty() && legs.back().value("last_step", std::int64_t{-1}) == step;
+}
+
+/// Reads the checkpoint of a run that is not done yet, or lacks its report alone.
 Checkpoint read_unfinished(const RunConfig& config, RunInput& input, const comm::Communicator& comm) {
   std::string note;
   auto checkpoint = resume(config.output.folder, config, input.system, comm, input.settings, note);
-  if (checkpoint.state.step >= config.dynamics.steps)
+  const auto step = checkpoint.state.step;
+  bool is_done = step > config.dynamics.steps;
+  if (step == config.dynamics.steps) on_root(comm, [&] { is_done = is_reported(config.output.folder, step); });
+  if (comm::all_reduce_max(comm, is_done ? 1 : 0) != 0)
     throw InputError(
         fmt::format("the run in {} is done: its checkpoint is at step {} and dynamics.steps is {}; raise "
                     "dynamics.steps to go on",
-                    config.output.folder, checkpoint.state.step, config.dynamics.steps));
+                    config.output.folder, step, config.dynamics.steps));
   if (!note.empty()) fmt::print(stderr, "tessera-md: note: {}\n", note);
   return checkpoint;
 }
