@@ -276,6 +276,10 @@ def test_the_conserved_quantity_and_the_columns(runs: Runs) -> None:
         ({"dynamics.ensemble": "npt", "dynamics.temperature": 0.0}, "dynamics.temperature is 0 K"),
         ({"dynamics.ensemble": "npt", "dynamics.surface_tension": 5.0}, 'needs dynamics.coupling = "semi-isotropic"'),
         ({"dynamics.ensemble": "npt", "dynamics.barostat": "mtk"}, 'set thermostat = "nose-hoover"'),
+        (
+            {"dynamics.ensemble": "npt", "dynamics.barostat": "monte-carlo", "parallel.buffer": 0.1},
+            "parallel.buffer is 0.1 Å, expected at least 0.2 Å",
+        ),
         ({"dynamics.ensemble": "nvt", "dynamics.tau_t": 0.0}, "dynamics.tau_t"),
         ({"dynamics.hydrogen_mass": 6.0}, "dynamics.hydrogen_mass = 6 leaves atom"),
         ({"dynamics.mesh_every": 3}, "output.energy_every is 100, expected a multiple of dynamics.mesh_every = 3"),
@@ -318,12 +322,19 @@ def test_the_kinetic_energy_has_its_distribution(runs: Runs, water: Path, thermo
 
 
 @pytest.mark.slow
-def test_two_pressures_give_the_ratio_of_their_ensembles(runs: Runs, water: Path) -> None:
+@pytest.mark.parametrize(
+    ("thermostat", "barostat"), [("bussi", "c-rescale"), ("nose-hoover", "mtk"), ("bussi", "monte-carlo")]
+)
+def test_two_pressures_give_the_ratio_of_their_ensembles(
+    runs: Runs, water: Path, thermostat: str, barostat: str
+) -> None:
     """ln P₁(V)/P₂(V) is linear in V with the slope −(P₁−P₂)/kT (M. R. Shirts, J. Chem. Theory Comput. 9, 909, 2013)."""
     volumes = []
     for pressure in (1.0, 300.0):
         settings: Settings = {
             "dynamics.ensemble": "npt",
+            "dynamics.thermostat": thermostat,
+            "dynamics.barostat": barostat,
             "dynamics.temperature": 300.0,
             "dynamics.tau_t": 0.5,
             "dynamics.tau_p": 0.5,

@@ -69,6 +69,16 @@ void check_leapfrog(const RunConfig& config) {
         names_of(dynamics.thermostat)[static_cast<std::size_t>(dynamics.thermostat)]));
 }
 
+/// A trial of another box must fit the buffer.
+void check_trials(const RunConfig& config) {
+  constexpr double least = 0.2;  // Å
+  if (config.parallel.buffer < least)
+    throw InputError(
+        fmt::format("parallel.buffer is {} Å, expected at least {} Å with dynamics.barostat = \"monte-carlo\", whose "
+                    "trials change the box without a search",
+                    config.parallel.buffer, least));
+}
+
 }  // namespace
 
 model::System read_run_system(const SystemSource& source, const RunConfig& config) {
@@ -102,6 +112,7 @@ md::EngineSettings plan_settings(const RunConfig& config, const model::System& s
   settings.com_removal_every = config.dynamics.com_removal_every;
   settings.coupling = coupling_settings(config.dynamics, system);
   settings.coupling.heat_baths = heat_baths(config, system);
+  if (settings.coupling.has_barostat && settings.coupling.barostat == Barostat::monte_carlo) check_trials(config);
   settings.restraints = restraint_settings(config, system);
   settings.fixed = fixed_atoms(config, system);
   if (settings.coupling.has_thermostat && settings.coupling.thermostat == Thermostat::langevin)

@@ -37,7 +37,8 @@ class MonteCarlo final : public Coupling {
     const double volume = box.volume();
     auto& bath = motion.coupling(name, n_variables);
     for (int set = 0; set < sets_.n_sets(); ++set)
-      if (bath[step_size + at(set)] == 0) bath[step_size + at(set)] = 0.01 * volume;
+      if (bath[step_size + at(set)] == 0)
+        bath[step_size + at(set)] = std::min(0.01 * volume, largest_change(motion, set, volume));
     const auto [set, share, ignored] = draw(motion);
     const double factor = 1 + share * bath[step_size + at(set)] / volume;
     std::array<double, 3> scale{1, 1, 1};
@@ -60,8 +61,7 @@ class MonteCarlo final : public Coupling {
     auto& bath = motion.coupling(name, n_variables);
     const bool is_accepted = uniform < std::exp(-work / kt);  // false for NaN
     if (is_accepted) bath[gained] += change;
-    const double most = 1 - std::pow(1 - motion.largest_change_of_edges(), sets_.size(set));
-    adapt(bath, at(set), is_accepted, most * box.volume());
+    adapt(bath, at(set), is_accepted, largest_change(motion, set, box.volume()));
     double decision = is_accepted ? 1 : 0;
     motion.share(bath);
     motion.share(decision);
@@ -87,6 +87,11 @@ class MonteCarlo final : public Coupling {
   };
 
   static std::size_t at(int set) { return static_cast<std::size_t>(set); }
+
+  /// Returns the largest change of the volume that a trial may make, Å³.
+  double largest_change(const Motion& motion, int set, double volume) const {
+    return (1 - std::pow(1 - motion.largest_change_of_edges(), sets_.size(set))) * volume;
+  }
 
   struct Draw {
     int set;
