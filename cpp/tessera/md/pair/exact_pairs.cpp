@@ -54,8 +54,7 @@ void ExactPairs::add_pair(std::int32_t i, std::int32_t j, const Vec3& d, bool ex
   const double qq = settings_.coulomb_constant * data_.charge[at(i)] * data_.charge[at(j)];
   ForceEnergy lj, real, exclusion;
   if (!excluded) {
-    const auto& ab = data_.type_pairs[at(data_.type[at(i)]) * at(data_.table_pairs.n_types) + at(data_.type[at(j)])];
-    lj = lennard_jones(settings_, ab.a, ab.b, r2);
+    lj = data_.short_range(data_.type[at(i)], data_.type[at(j)], r2);
     real = coulomb(settings_, r2);
   } else if (settings_.electrostatics == Electrostatics::pme) {
     exclusion = ewald_exclusion(settings_.alpha, r2);
@@ -71,7 +70,8 @@ void ExactPairs::add_pair(std::int32_t i, std::int32_t j, const Vec3& d, bool ex
     accumulator.energies->add(Term::coulomb_exclusion, qq * exclusion.energy);
   // The virial uses the unlimited force; only sums that many atoms share must be limited.
   accumulator.energies->add_virial(d, force_over_r * d);
-  if (is_limited(force_over_r, std::sqrt(r2))) {
+  const bool is_in_core = !excluded && data_.short_range.is_in_core(data_.type[at(i)], data_.type[at(j)], r2);
+  if (is_in_core || is_limited(force_over_r, std::sqrt(r2))) {
     const auto [id, other] = std::minmax(domain_.state().id[at(i)], domain_.state().id[at(j)]);
     accumulator.energies->clashes.add({norm(d), id, other});
   }

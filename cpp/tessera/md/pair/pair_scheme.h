@@ -18,6 +18,7 @@
 #include "tessera/md/pair/cluster_kernel.h"
 #include "tessera/md/pair/functions.h"
 #include "tessera/md/pair/pair_list.h"
+#include "tessera/md/pair/potentials/short_range.h"
 
 namespace tessera::md::pair {
 
@@ -27,7 +28,7 @@ struct PairData {
   ThreadPool& threads;
   const PairSettings settings;
   PreparedConstants constants{};
-  std::vector<model::LennardJonesAB> type_pairs{};  // (types × types)
+  ShortRange short_range{domain.system().force_field, settings};
   TablePairs table_pairs{};
 
   // These are set after each search.
@@ -83,19 +84,22 @@ struct PairScheme {
   std::string_view name;
   std::string_view description;
   Precision precision;
-  bool has_table;  // supports PairFunction::table beside the analytic one
+  bool has_table;       // supports PairFunction::table beside the analytic one
+  bool has_potentials;  // supports pair potentials in place of Lennard-Jones
   std::unique_ptr<PairSum> (*make)(const PairData& data);
   PairBytes (*plan)(const PairCounts& counts, const PairSettings& settings);
 
-  bool serves(Precision least, PairFunction function) const {
-    return precision >= least && (has_table || function == PairFunction::analytic);
+  bool serves(Precision least, PairFunction function, bool with_potentials) const {
+    return precision >= least && (has_table || function == PairFunction::analytic) &&
+           (has_potentials || !with_potentials);
   }
 };
 
 /// Returns all schemes, preferred ones first.
 std::span<const PairScheme> pair_schemes();
-/// Returns the scheme of this name; "auto" means the first with this precision and function. Throws InputError if the
-/// named one does not have them.
-const PairScheme& find_pair_scheme(std::string_view name, Precision precision, PairFunction function);
+/// Returns the scheme of this name; "auto" means the first with this precision and function, for a system with pair
+/// potentials or without. Throws InputError if the named one does not have them.
+const PairScheme& find_pair_scheme(std::string_view name, Precision precision, PairFunction function,
+                                   bool with_potentials = false);
 
 }  // namespace tessera::md::pair
