@@ -74,7 +74,12 @@ void PairForces::rebuild() {
   const auto n = at(data_.domain.n_slots());
   data_.charge.assign(n, 0);
   data_.type.assign(n, -1);
-  data_.clusters.assign(n / cluster_size, {});
+  ClusterData padding{};
+  // Padding atoms may be near each other, so that their forces must be zeros.
+  if (lookup_.lookup == Lookup::all)
+    std::fill_n(padding.epsilon, cluster_size,
+                static_cast<float>(data_.table_pairs.n_types * data_.table_pairs.n_types * lookup_.n_pieces()));
+  data_.clusters.assign(n / cluster_size, padding);
   stride_.assign(n, 0);
   mobility_.assign(n, 0);
   const auto& force_field = data_.domain.system().force_field;

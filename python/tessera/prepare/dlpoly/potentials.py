@@ -11,7 +11,7 @@ from tessera.prepare.constants import COULOMB
 from tessera.prepare.dlpoly.field import Field
 from tessera.prepare.dlpoly.lines import Line, Lines
 from tessera.prepare.errors import InputError
-from tessera.prepare.lj_types import force_field_of
+from tessera.prepare.lj_types import force_field_of, replace_pairs
 from tessera.system import ForceField
 from tessera.system.model import PAIR_PARAMETERS, FloatArray
 
@@ -90,7 +90,10 @@ def make_force_field(found: Field, names: list[str], table: Path | None) -> Forc
     if tabulated:
         _read_table(found, names, tabulated, pairs, table)
     force_field = force_field_of(names, a, b, "lorentz-berthelot")
-    _add(force_field, pairs)
+    if pairs.types:
+        replace_pairs(force_field, np.array(pairs.types, np.int32), pairs.kinds, np.array(pairs.parameters))
+    if pairs.tables:
+        force_field.pair_tables = np.stack(pairs.tables)
     return force_field
 
 
@@ -158,20 +161,3 @@ def _numbers(lines: Lines, count: int) -> FloatArray:
     if len(values) != count:
         raise line.wrong(f"{len(values)} numbers up to here, expected {count}")
     return np.array(values)
-
-
-def _add(force_field: ForceField, pairs: _Pairs) -> None:
-    """Adds the potentials; exceptions of Lennard-Jones for the same pairs go."""
-    if not pairs.types:
-        return
-    force_field.pair_types = np.array(pairs.types, np.int32)
-    force_field.pair_kind = pairs.kinds
-    force_field.pair_parameter = np.array(pairs.parameters)
-    if pairs.tables:
-        force_field.pair_tables = np.stack(pairs.tables)
-    replaced = {(int(i), int(j)) for i, j in force_field.pair_types}
-    keep = np.array([(int(i), int(j)) not in replaced for i, j in force_field.nbfix_types], bool)
-    force_field.nbfix_types = force_field.nbfix_types[keep]
-    force_field.nbfix_lj = force_field.nbfix_lj[keep]
-    if force_field.nbfix_ab is not None:
-        force_field.nbfix_ab = force_field.nbfix_ab[keep]

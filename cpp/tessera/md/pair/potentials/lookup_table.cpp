@@ -101,6 +101,8 @@ LookupTable make_lookup_table(const ShortRange& functions, const PairSettings& s
   if (lookup == Lookup::all) {
     for (std::int32_t a = 0; a < n; ++a)
       for (std::int32_t b = 0; b < n; ++b) table.begin.push_back(add_table(a, b));
+    for (auto* values : {&table.force, &table.energy})
+      values->resize(values->size() + static_cast<std::size_t>(n * table.n_pieces()) * LookupTable::per_piece);
     return table;
   }
   table.force.assign(static_cast<std::size_t>(table.n_pieces()) * LookupTable::per_piece, 0);

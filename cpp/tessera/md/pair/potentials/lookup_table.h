@@ -38,8 +38,9 @@ struct LookupTable {
 /// Returns how the kernel of a system finds its short-range functions.
 Lookup plan_lookup(const model::System& system);
 
-/// Makes the tables: with Lookup::all one for each ordered pair of types, in order; with Lookup::some a first one of
-/// zeros, which pairs without a potential use, and one for each potential. Forces and energies are in `unit`
+/// Makes the tables: with Lookup::all one for each ordered pair of types, in order, and as many of zeros as there are
+/// types, for padding; with Lookup::some a first one of zeros, which pairs without a potential use, and one for each
+/// potential. Forces and energies are in `unit`
 /// (kcal/mol/Å, kcal/mol).
 LookupTable make_lookup_table(const ShortRange& functions, const PairSettings& settings, Lookup lookup, double unit);
 
