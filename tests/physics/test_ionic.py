@@ -14,11 +14,10 @@ from parallel.runs import Runs, Settings
 from prepare.dlpoly_cases import LATTICE, write_salt
 from scipy.special import erfc
 
+from physics.test_forces import BAR, check_gradient
 from tessera.prepare.dlpoly import prepare_dlpoly
 from tessera.prepare.dlpoly.control import read_control
 from tessera.system import System, write
-
-from physics.test_forces import BAR, check_gradient
 
 CUTOFF = 8.0
 PAIRS: Settings = {"interactions.cutoff": CUTOFF, "interactions.electrostatics": "shift"}

@@ -48,7 +48,7 @@ def lattice(cells: int, jitter: float = 0.25, seed: int = 1) -> tuple[np.ndarray
     """Returns positions (8·cells³,3) Å around the origin, four cations and four anions a cell, and their names."""
     corner = np.stack(np.unravel_index(np.arange(cells**3), (cells,) * 3), axis=1)
     faces = np.array([[0, 0, 0], [0, 1, 1], [1, 0, 1], [1, 1, 0]]) * 0.5
-    cell = np.concatenate([faces, faces + [0.5, 0, 0]])
+    cell = np.concatenate([faces, faces + np.array([0.5, 0, 0])])
     position = ((corner[:, None] + cell).reshape(-1, 3) + 0.25 - cells / 2) * LATTICE
     position += jitter * np.random.default_rng(seed).uniform(-1, 1, position.shape)
     return position, (["Na+"] * 4 + ["Cl-"] * 4) * cells**3

@@ -31,7 +31,7 @@ PotentialAndForce morse(double depth, double r0, double k, double r) {
   return {depth * e * (e - 2), 2 * depth * k * e * (e - 1)};
 }
 
-/// Source: Ziegler, Biersack and Littmark (1985).
+/// Source: Ziegler et al. (1985).
 PotentialAndForce zbl(double strength, double a, double r) {
   constexpr double weight[] = {0.18175, 0.50986, 0.28022, 0.02817};
   constexpr double decay[] = {3.1998, 0.94229, 0.4029, 0.20162};

@@ -5,12 +5,12 @@
 //   morse               E₀[(1 − e^(−k(r−r₀)))² − 1]                              E₀, r₀, k
 //   morse-12            the same + c/r¹²                                         E₀, r₀, k, c
 //   n-m                 E₀/(n−m)·[m(r₀/r)ⁿ − n(r₀/r)ᵐ]                           E₀, n, m, r₀
-//   12-6-4              A/r¹² − B/r⁶ − C/r⁴     (Li & Merz, J. Chem. Theory Comput. 10, 289 (2014))   A, B, C
+//   12-6-4              A/r¹² − B/r⁶ − C/r⁴     (Li and Merz 2014)   A, B, C
 //   12-10               A/r¹² − B/r¹⁰                                            A, B
 //   wca                 4ε[(σ/(r−Δ))¹² − (σ/(r−Δ))⁶] + ε up to 2^(1/6)σ + Δ, 0 beyond      ε, σ, Δ
 //   buffered-14-7       ε[1.07/(r/r₀ + 0.07)]⁷[1.12/((r/r₀)⁷ + 0.12) − 2]        ε, r₀
 //   rydberg             (a + b r) e^(−r/ρ)                                       a, b, ρ
-//   zbl                 C Z₁Z₂/r·φ(r/a), the universal φ of Ziegler, Biersack and Littmark   C Z₁Z₂, a
+//   zbl                 C Z₁Z₂/r·φ(r/a), the universal φ of Ziegler et al. (1985)   C Z₁Z₂, a
 //   table               energy and force at equal distances                      row of the tables, spacing
 //
 // Units: Å, kcal/mol.

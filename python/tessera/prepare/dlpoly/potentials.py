@@ -16,7 +16,7 @@ from tessera.system import ForceField
 from tessera.system.model import PAIR_PARAMETERS, FloatArray
 
 _BOHR = 0.52917721067  # Å
-#: of Ziegler, Biersack and Littmark (1985): a = 0.88534 a₀/(Z₁^0.23 + Z₂^0.23)
+#: of Ziegler et al. (1985): a = 0.88534 a₀/(Z₁^0.23 + Z₂^0.23)
 _ZBL_LENGTH, _ZBL_POWER = 0.88534 * _BOHR, 0.23
 #: Tessera's kind, and which parameters are energies (times a length), by DL_POLY's key
 _KINDS = {
