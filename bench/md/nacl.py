@@ -1,4 +1,4 @@
-"""The time of a step of DL_POLY's sodium chloride, and of the same ions with Lennard-Jones in place of its potentials."""
+"""The time of a step of sodium chloride from DL_POLY, and of the same ions with Lennard-Jones instead."""
 
 from __future__ import annotations
 

@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from parallel.runs import Runs, Settings
-from prepare.dlpoly_cases import LATTICE, write_salt
+from physics.test_forces import BAR, check_gradient
 from scipy.special import erfc
 
-from physics.test_forces import BAR, check_gradient
+from ionic.dlpoly_cases import LATTICE, write_salt
 from tessera.prepare.dlpoly import prepare_dlpoly
 from tessera.prepare.dlpoly.control import read_control
 from tessera.system import System, write

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from prepare.dlpoly_cases import ATOMS, CONTROL, LATTICE, SALT, config_text, field_text, lattice, write_salt
+from ionic.dlpoly_cases import ATOMS, CONTROL, LATTICE, SALT, config_text, field_text, lattice, write_salt
 from tessera.commands.prepare import prepare
 from tessera.prepare.dlpoly import frozen_ranges, prepare_dlpoly
 from tessera.prepare.dlpoly.config import read_config
