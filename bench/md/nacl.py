@@ -67,14 +67,14 @@ def with_lennard_jones(system: System) -> System:
 
 
 def measure(common: Common, threads: int, copies: int, steps: int, repeats: int) -> dict[str, Any]:
-    settings = {
+    settings: dict[str, dict[str, Any]] = {
         "interactions": {"cutoff": 12.0},
         "pme": {"alpha": alpha_of_precision(1e-6, 12.0), "order": 6},
         "dynamics": {"steps": 1, "timestep": 1.0},
         "output": {"energy_every": 0},
     }
     common.work.mkdir(parents=True, exist_ok=True)
-    simulations = {}
+    simulations: dict[str, tessera.Simulation] = {}
     for name, change in (("Born–Huggins–Mayer", lambda s: s), ("Lennard-Jones", with_lennard_jones)):
         path = common.work / f"nacl_{len(simulations)}.tsr"
         write(change(replicate(salt(common), (copies, copies, copies))), path)
