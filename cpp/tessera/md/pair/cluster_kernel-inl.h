@@ -225,13 +225,13 @@ template <class Choice, std::size_t entries, bool Masked, Beside beside>
   const P inverse = InverseSqrt(r2), inverse2 = Mul(inverse, inverse);
   const P qq = Mul(OfI<entries>(ci.q), OfJ<entries>(cj, &ClusterData::q));
 
+  const P si = OfI<entries>(ci.sigma), sj = OfJ<entries>(cj, &ClusterData::sigma);
   P lj_unit = set(1.0f);
   PairForce<P> lj;
   if constexpr (Choice::lookup == Lookup::all) {
-    lj = LookUp<WithEnergy>(k, r2, Add(OfI<entries>(ci.epsilon), OfJ<entries>(cj, &ClusterData::sigma)));
+    lj = LookUp<WithEnergy>(k, r2, Add(OfI<entries>(ci.epsilon), sj));
   } else {
     // Forces are in units of the dispersion 6B/r⁶; the repulsion 12A/r¹² is then s⁶.
-    const P si = OfI<entries>(ci.sigma), sj = OfJ<entries>(cj, &ClusterData::sigma);
     const P sigma = ChosenRule<Choice>(k) == KernelRule::lorentz_berthelot ? Add(si, sj) : Mul(si, sj);
     const P s1 = Mul(sigma, inverse), s2 = Mul(s1, s1), s6 = Mul(Mul(s2, s2), s2);
     lj_unit = Mul(Mul(OfI<entries>(ci.epsilon), OfJ<entries>(cj, &ClusterData::epsilon)), s6);
@@ -275,7 +275,17 @@ template <class Choice, std::size_t entries, bool Masked, Beside beside>
     potential = plain.energy;
     active = interact;
   }
-  const P force_over_r = IfThenElseZero(active, Mul(MulAdd(lj_unit, lj.force_times_r, Mul(qq, coulomb)), inverse2));
+  P force_times_r = MulAdd(lj_unit, lj.force_times_r, Mul(qq, coulomb));
+  P lj_energy = Mul(lj_unit, lj.energy);
+  if (ChosenLj<Choice>(k) == LjModifier::pme) {
+    const P dispersion = IfThenElseZero(Lt(distance2, set(k.lj_cutoff2)),
+                                        Mul(DispersionFactor(k.rule, si, OfI<entries>(ci.epsilon)),
+                                            DispersionFactor(k.rule, sj, OfJ<entries>(cj, &ClusterData::epsilon))));
+    const auto without_mesh = DispersionWithoutMesh<WithEnergy>(k, r2);
+    force_times_r = MulAdd(dispersion, without_mesh.force_times_r, force_times_r);
+    lj_energy = MulAdd(dispersion, without_mesh.energy, lj_energy);
+  }
+  const P force_over_r = IfThenElseZero(active, Mul(force_times_r, inverse2));
   const P size = Abs(force_over_r);
   V greatest = size.part[0];
   for (std::size_t p = 1; p < n; ++p) greatest = hn::Max(greatest, size.part[p]);
@@ -295,7 +305,7 @@ template <class Choice, std::size_t entries, bool Masked, Beside beside>
     SubtractJForces<beside>(force[0].part + p, force[1].part + p, force[2].part + p, loop.force[cluster_of(j[e])].value,
                             cell);
     if constexpr (WithEnergy)
-      energies.Add(IfThenElseZero(interact, Mul(lj_unit, lj.energy)), IfThenElseZero(interact, Mul(qq, potential)), p);
+      energies.Add(IfThenElseZero(interact, lj_energy), IfThenElseZero(interact, Mul(qq, potential)), p);
   }
   return true;
 }
@@ -414,6 +424,7 @@ void RunRows(const KernelConstants& k, const PairList& list, const PairListPart&
   if (common && k.lj == LjModifier::force_switch) return run_fixed(Is<LjModifier::force_switch>());
   if (common && k.lj == LjModifier::potential_switch) return run_fixed(Is<LjModifier::potential_switch>());
   if (common && k.lj == LjModifier::cut) return run_fixed(Is<LjModifier::cut>());
+  if (common && k.lj == LjModifier::pme) return run_fixed(Is<LjModifier::pme>());
   run(cell_forces != nullptr ? RunLoop<Runtime, Beside::virial> : RunLoop<Runtime, Beside::nothing>);
 }
 

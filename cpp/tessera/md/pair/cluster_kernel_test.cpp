@@ -253,10 +253,12 @@ TEST(PairSchemes, AtomsInACoreRepelAndClash) {
 }
 
 TEST(PairSchemes, CellSchemesRefusePairPotentials) {
-  EXPECT_EQ(find_pair_scheme("auto", Precision::mixed, PairFunction::analytic, true).name, "cluster");
-  EXPECT_EQ(find_pair_scheme("auto", Precision::double_precision, PairFunction::analytic, true).name, "reference");
-  EXPECT_THROW(find_pair_scheme("list_soa", Precision::mixed, PairFunction::analytic, true), InputError);
-  EXPECT_THROW(find_pair_scheme("auto", Precision::mixed, PairFunction::table, true), InputError);
+  EXPECT_EQ(find_pair_scheme("auto", Precision::mixed, PairFunction::analytic, LjModifier::cut, true).name, "cluster");
+  EXPECT_EQ(find_pair_scheme("auto", Precision::double_precision, PairFunction::analytic, LjModifier::cut, true).name,
+            "reference");
+  EXPECT_THROW(find_pair_scheme("list_soa", Precision::mixed, PairFunction::analytic, LjModifier::cut, true),
+               InputError);
+  EXPECT_THROW(find_pair_scheme("auto", Precision::mixed, PairFunction::table, LjModifier::cut, true), InputError);
 }
 
 TEST(PairSchemes, SwitchesOfNoWidthArePlain) {
@@ -312,7 +314,7 @@ void for_schemes(PairSettings settings, Check&& check) {
   int n = 0;
   for (const auto& scheme : pair_schemes())
     for (const auto function : {PairFunction::analytic, PairFunction::table}) {
-      if (!scheme.serves(Precision::mixed, function, false)) continue;
+      if (!scheme.serves(Precision::mixed, function, LjModifier::cut, false)) continue;
       SCOPED_TRACE(std::string(scheme.name) + (function == PairFunction::table ? ", table" : ""));
       settings.function = function;
       settings.table_density = 20;

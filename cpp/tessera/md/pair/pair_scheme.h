@@ -84,22 +84,22 @@ struct PairScheme {
   std::string_view name;
   std::string_view description;
   Precision precision;
-  bool has_table;       // supports PairFunction::table beside the analytic one
-  bool has_potentials;  // supports pair potentials in place of Lennard-Jones
+  bool has_table;    // supports PairFunction::table beside the analytic one
+  bool is_complete;  // supports LjModifier::pme, and pair potentials in place of Lennard-Jones
   std::unique_ptr<PairSum> (*make)(const PairData& data);
   PairBytes (*plan)(const PairCounts& counts, const PairSettings& settings);
 
-  bool serves(Precision least, PairFunction function, bool with_potentials) const {
+  bool serves(Precision least, PairFunction function, LjModifier lj, bool with_potentials) const {
     return precision >= least && (has_table || function == PairFunction::analytic) &&
-           (has_potentials || !with_potentials);
+           (is_complete || (lj != LjModifier::pme && !with_potentials));
   }
 };
 
 /// Returns all schemes, preferred ones first.
 std::span<const PairScheme> pair_schemes();
-/// Returns the scheme of this name; "auto" means the first with this precision and function, for a system with pair
-/// potentials or without. Throws InputError if the named one does not have them.
+/// Returns the scheme of this name; "auto" means the first with this precision, function and Lennard-Jones modifier,
+/// for a system with pair potentials or without. Throws InputError if the named one does not have them.
 const PairScheme& find_pair_scheme(std::string_view name, Precision precision, PairFunction function,
-                                   bool with_potentials = false);
+                                   LjModifier lj = LjModifier::cut, bool with_potentials = false);
 
 }  // namespace tessera::md::pair

@@ -14,7 +14,7 @@ ForceEnergy truncated(const PairSettings& settings, const model::PairPotentialFu
   if (r2 >= rc * rc) return {};
   const double r = std::sqrt(r2);
   const auto plain = potential(r);
-  const bool has_switch = rs < rc && settings.lj != LjModifier::cut;
+  const bool has_switch = rs < rc && model::has_switch(settings.lj);
   if (!has_switch || r <= rs) return {plain.force / r, plain.energy};
   double s = 1, slope = 0;  // the switch and its derivative by r
   if (settings.lj == LjModifier::potential_switch) {
@@ -53,7 +53,7 @@ TailIntegral tail_of(const PairSettings& settings, const model::PairPotentialFun
     const auto plain = potential(r);
     add(r, weight * rc / (s * s), {plain.force / r, plain.energy});
   });
-  if (settings.lj != LjModifier::cut && settings.switch_distance < rc)
+  if (model::has_switch(settings.lj) && settings.switch_distance < rc)
     integrate(settings.switch_distance, rc, [&](double r, double weight) {
       const auto plain = potential(r);
       const auto modified = truncated(settings, potential, r * r);
