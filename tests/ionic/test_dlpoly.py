@@ -150,11 +150,11 @@ def test_what_field_may_not_have(tmp_path: Path, more: dict[str, Any], message: 
 def test_frozen_atoms(tmp_path: Path) -> None:
     write_salt(tmp_path, 2, atoms=("Na+ 22.9898 1 4 1", ATOMS[1]))
     found = read_field(tmp_path / "FIELD")
-    assert frozen_ranges(found).startswith("bynum 1:4 or bynum 9:12")
+    assert frozen_ranges(found).startswith("bynum 1:4 9:12 ")
     system = prepare_dlpoly(tmp_path / "FIELD", tmp_path / "CONFIG")
-    assert 'set fixed = "bynum 1:4 or' in system.warnings[0]
+    assert 'set fixed = "bynum 1:4 9:12' in system.warnings[0]
     control = control_of(tmp_path, CONTROL)
-    assert run_file(control, frozen=frozen_ranges(found))["dynamics"]["fixed"].startswith("bynum 1:4 or")
+    assert run_file(control, frozen=frozen_ranges(found))["dynamics"]["fixed"].startswith("bynum 1:4 9:12")
 
 
 def molecules(folder: Path, atoms: tuple[str, ...], terms: tuple[str, ...], potentials: tuple[str, ...]) -> System:

@@ -7,7 +7,9 @@ import copy
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from typing import Any
 
+import h5py
 import numpy as np
 import pytest
 from parallel.runs import Runs, Settings
@@ -133,6 +135,7 @@ def test_a_table_is_the_formula_it_was_made_of(runs: Runs, tmp_path: Path) -> No
     assert "table of the types Na+ and Cl- ends at 10 Å" in refused.process.stderr
 
 
+PAIRS_OF_NAMES = ("Na+ Na+", "Na+ Cl-", "Cl- Cl-")
 POTENTIALS = (
     "Na+ Na+ mors 0.5 3.9 1.2",
     "Na+ Cl- buck 29000 0.317 80",
@@ -260,6 +263,29 @@ def test_atoms_in_a_core_are_a_clash(runs: Runs, tmp_path: Path) -> None:
     assert forces[other, 0] > 1000
 
 
+@pytest.mark.parametrize(
+    ("dataset", "values", "message"),
+    [
+        ("kind", [b"buckinghan"] * 3, 'pair_potential_kind holds "buckinghan", expected one of "buckingham"'),
+        ("types", [[0, 0], [0, 1], [1, 0]], "names the types 1 and 0 twice"),
+        ("types", [[0, 0], [0, 1], [1, 2]], "names row 2, expected 0 to 1"),
+        ("parameter", np.full((3, 5), np.nan), "holds nan at element 0"),
+        ("parameter", np.zeros((3, 5)), "the length"),
+    ],
+)
+def test_a_damaged_file_is_refused(runs: Runs, tmp_path: Path, dataset: str, values: Any, message: str) -> None:
+    path = written(salt(tmp_path, tuple(f"{pair} buck 1000 0.3 1" for pair in PAIRS_OF_NAMES)), tmp_path)
+    with h5py.File(path, "r+") as file:
+        name = f"forcefield/pair_potential_{dataset}"
+        dtype = file[name].dtype if dataset != "kind" else "S10"
+        del file[name]
+        file[name] = np.array(values, dtype)
+        if dataset == "parameter" and not np.isnan(values).any():
+            file[name][:, 0] = 1.0
+    found = runs.run(path, PAIRS, check=False)
+    assert found.process.returncode == 2 and message in found.process.stderr
+
+
 RUN: Settings = {**MESH, "dynamics.steps": 40, "dynamics.timestep": 2.0, "output.energy_every": 10}
 
 
@@ -326,3 +352,24 @@ def test_sodium_chloride_of_dl_poly(runs: Runs, tmp_path: Path, data_folder: Pat
         assert pair + tail == pytest.approx(row[5] / KCAL, rel=1e-4)
         assert charges == pytest.approx(row[6] / KCAL, rel=1e-4)
         assert bar == pytest.approx(row[28] * 1013.25, rel=2e-3)
+
+
+def test_three_hundred_million_ions_are_planned(runs: Runs, tmp_path: Path) -> None:
+    """The file is that of 670³ ions, but for its coordinates, which `explain` does not read."""
+    system = salt(tmp_path)
+    system.velocity = None
+    path = written(system, tmp_path)
+    copies = 300_763_000 // 8
+    with h5py.File(path, "r+") as file:
+        del file["instances/runs"]
+        file["instances/runs"] = np.array([[0, 4 * copies], [1, 4 * copies]])
+        file["box"][...] = np.eye(3) * 335 * LATTICE
+        file.attrs["n_atoms"] = np.int64(8 * copies)
+        for name in ("id", "fraction"):
+            old = file[f"coordinates/{name}"]
+            shape, dtype = (8 * copies, *old.shape[1:]), old.dtype
+            del file[f"coordinates/{name}"]
+            file["coordinates"].create_dataset(name, shape, dtype, chunks=(1 << 20, *shape[1:]))
+    run_file = runs.run_file(path, {"interactions.cutoff": 12.0, "pme.order": 6})
+    text = runs.run_engine("--explain", run_file, "--ranks", "4096").stdout
+    assert "300,763,000" in text and "born-huggins-mayer (3 pairs of types)" in text

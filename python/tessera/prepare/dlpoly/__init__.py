@@ -74,10 +74,11 @@ def prepare_dlpoly(
 
 
 def frozen_ranges(found: Field) -> str:
-    """Returns the selection of all frozen atoms, such as `bynum 1:100 or bynum 901:1000`; empty where none is."""
+    """Returns the selection of all frozen atoms, such as `bynum 1:100 901:1000`; empty where none is."""
     flags = np.concatenate([np.tile([site.frozen for site in m.sites], m.count) for m in found.molecules])
     edges = np.flatnonzero(np.diff(np.concatenate([[0], flags.astype(np.int8), [0]])))
-    return " or ".join(f"bynum {first + 1}:{last}" for first, last in edges.reshape(-1, 2).tolist())
+    ranges = [f"{first + 1}:{last}" for first, last in edges.reshape(-1, 2).tolist()]
+    return " ".join(["bynum", *ranges]) if ranges else ""
 
 
 def _flat(found: Field, names: list[str]) -> FlatTopology:
