@@ -78,6 +78,8 @@ def _check(control: Control) -> None:
         raise InputError(f"{control.name} has no cutoff")
     if control.ensemble == "nst":
         raise InputError(f"{control.name}: ensemble nst (a box that changes its shape) is not supported: use npt")
+    if control.restart == "continue":
+        control.notes.append("restart: velocities are those of CONFIG; REVOLD is not read")
     if control.equilibration:
         control.notes.append(
             f"the first {control.equilibration} steps are DL_POLY's equilibration: leave them out of averages"
