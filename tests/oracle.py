@@ -87,6 +87,7 @@ def _bonded_forces(system: System) -> list[Any]:
         _harmonic_bonds(system, "bond"),
         _harmonic_bonds(system, "urey_bradley"),
         _angles(system),
+        *_gromos(system),
         _dihedrals(system, "dihedral", "dihedral"),
         _dihedrals(system, "improper_periodic", "improper"),
         _rb_dihedrals(system),
@@ -109,6 +110,20 @@ def _angles(system: System) -> Any:
     for atoms, (k, theta) in _each(system, "angle"):
         force.addAngle(*atoms, theta, 2 * k * KCAL)
     return force
+
+
+def _gromos(system: System) -> list[Any]:
+    bonds = openmm.CustomBondForce(f"{KCAL}*k*(100*r^2-r0^2)^2")
+    angles = openmm.CustomAngleForce(f"{KCAL}*k*(cos(theta)-cos(theta0))^2")
+    for name in ("k", "r0"):
+        bonds.addPerBondParameter(name)
+    for name in ("k", "theta0"):
+        angles.addPerAngleParameter(name)
+    for atoms, row in _each(system, "bond_quartic"):
+        bonds.addBond(*atoms, row)
+    for atoms, row in _each(system, "angle_cosine"):
+        angles.addAngle(*atoms, row)
+    return [_grouped(bonds, "bond", system.periodic), _grouped(angles, "angle", system.periodic)]
 
 
 def _dihedrals(system: System, kind: str, term: str) -> Any:

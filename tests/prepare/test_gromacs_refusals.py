@@ -26,7 +26,7 @@ REFUSED = [
     ),
     (r"section \[ pairs_nb \] of molecule CHAIN", Case(molecule="[ pairs_nb ]\n1 5 1 0.1 0.1 0.3 0.5\n")),
     (r"section \[ frobnications \] is not supported", Case(molecule="[ frobnications ]\n1 2\n")),
-    (r"function 2 of \[ bonds \] \(GROMOS-96 bonds\) is not supported", Case(bonds="1 2 2 0.15 1e7")),
+    (r"function 3 of \[ bonds \] \(Morse bonds\) is not supported", Case(bonds="1 2 3 0.15 100 20")),
     (r"function 8 of \[ dihedrals \] \(tables\)", Case(molecule="[ dihedrals ]\n1 2 3 4 8 1 2\n")),
     (r"no parameters for A-B-B-C \(function 9\), neither in", Case(molecule="[ dihedrals ]\n1 2 3 4 9\n")),
     (r"no parameters for A-C \(function 1\).*\[ pairtypes \]", Case("1 2 no", molecule="[ pairs ]\n1 4\n")),

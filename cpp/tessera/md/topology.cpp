@@ -207,12 +207,15 @@ double group_radius(const model::System& system) {
   double longest = 0;
   for (const auto& molecule : system.templates) {
     longest = std::max(longest, molecule.water_oh);
-    const auto& bonds = molecule.terms[model::bond];
-    for (std::size_t t = 0; t < bonds.atoms.size(); ++t) {
-      const auto& [i, j] = bonds.atoms[t];
-      if (molecule.group[at(i)] == molecule.group[at(j)] && (molecule.group[at(i)] == i || molecule.group[at(i)] == j))
-        longest = std::max(longest, system.force_field.parameters[model::bond][at(bonds.parameter[t])].r0);
-    }
+    model::for_each_kind_of_bond([&](auto kind) {
+      const auto& bonds = molecule.terms[kind];
+      for (std::size_t t = 0; t < bonds.atoms.size(); ++t) {
+        const auto& [i, j] = bonds.atoms[t];
+        if (molecule.group[at(i)] == molecule.group[at(j)] &&
+            (molecule.group[at(i)] == i || molecule.group[at(i)] == j))
+          longest = std::max(longest, system.force_field.parameters[kind][at(bonds.parameter[t])].r0);
+      }
+    });
   }
   return 1.1 * longest;
 }

@@ -16,7 +16,7 @@ from tessera.prepare.molecule import complete
 from tessera.prepare.numbering import number_residues
 from tessera.system import USUAL_LENNARD_JONES, ForceField, LennardJones, System, Template
 from tessera.system.blocks import to_fraction
-from tessera.system.model import FloatArray, IdArray
+from tessera.system.model import BOND_KINDS, FloatArray, IdArray
 
 OVERLAP = 0.1  # Å: two atoms that are closer are a mistake in the input
 _RECTANGULAR = 1e-6  # Å: off-axis parts of a rectangular box that rounding may leave
@@ -162,7 +162,7 @@ def _check_coincident(flat: FlatTopology, system: System) -> None:
     if not len(pairs):
         return
     n = system.n_atoms
-    bonds = np.sort(system.expand("bond")[0], axis=1)
+    bonds = np.sort(np.concatenate([system.expand(kind)[0] for kind in BOND_KINDS]), axis=1)
     bonded = np.isin(pairs[:, 0] * n + pairs[:, 1], bonds[:, 0] * n + bonds[:, 1])
     bad = pairs[bonded | ~_excluded(system, pairs)]
     if len(bad):

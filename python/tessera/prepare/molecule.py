@@ -42,7 +42,7 @@ def hydrogen_groups(template: Template) -> IndexArray:
     """Returns the local index (n,) of each atom's key atom, which is the heavy atom for its hydrogens."""
     n = template.n_atoms
     key = np.arange(n, dtype=np.int32)
-    bonds = template.term("bond").atoms
+    bonds = template.bonds
     if not len(bonds):
         return key
     is_hydrogen = template.atomic_number == 1

@@ -23,7 +23,12 @@ TERM_ATOMS = {
     "improper_periodic": 4,
     "cmap": 8,
     "pair_14": 2,
+    "bond_quartic": 2,
+    "angle_cosine": 3,
 }
+
+#: kinds of term that join two atoms chemically
+BOND_KINDS = ("bond", "bond_quartic")
 
 #: columns of each force-field table (a CMAP row is an n × n map and is stored separately)
 FORCE_FIELD_COLUMNS = {
@@ -35,6 +40,8 @@ FORCE_FIELD_COLUMNS = {
     "improper_harmonic": 2,
     "improper_periodic": 3,
     "pair_14": 3,
+    "bond_quartic": 2,
+    "angle_cosine": 2,
 }
 
 
@@ -85,6 +92,11 @@ class Template:
     def term(self, kind: str) -> Terms:
         """Returns the terms of a kind; there may be none."""
         return self.terms.get(kind) or Terms.empty(kind)
+
+    @property
+    def bonds(self) -> IndexArray:
+        """The pairs of atoms (·,2) that have a bond of any form."""
+        return np.concatenate([self.term(kind).atoms for kind in BOND_KINDS])
 
 
 @dataclass

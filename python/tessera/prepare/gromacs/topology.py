@@ -51,12 +51,10 @@ _OTHER = {"moleculetype", "system", "molecules", "intermolecular_interactions"}
 #: GROMACS compares names of sections without hyphens, underscores and capitals
 _SECTIONS = {name.replace("_", ""): name for name in (*_TYPES, *_PASSED, *_MOLECULE, *_OTHER)}
 _FUNCTIONS = {
-    ("bonds", 2): "GROMOS-96 bonds",
     ("bonds", 3): "Morse bonds",
     ("bonds", 4): "cubic bonds",
     ("bonds", 7): "FENE bonds",
     ("bonds", 10): "distance restraints",
-    ("angles", 2): "GROMOS-96 angles",
     ("angles", 3): "cross terms",
     ("angles", 4): "cross terms",
     ("angles", 6): "quartic angles",

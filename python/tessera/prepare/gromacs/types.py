@@ -29,8 +29,8 @@ Numbers = tuple[float, ...]
 
 #: how many numbers states A and B have, by section and function; other functions are not supported
 SIZES: dict[str, dict[int, tuple[int, int]]] = {
-    "bonds": {1: (2, 2), 5: (0, 0), 6: (2, 2)},
-    "angles": {1: (2, 2), 5: (4, 4)},
+    "bonds": {1: (2, 2), 2: (2, 2), 5: (0, 0), 6: (2, 2)},
+    "angles": {1: (2, 2), 2: (2, 2), 5: (4, 4)},
     "dihedrals": {1: (3, 3), 2: (2, 2), 3: (6, 6), 4: (3, 3), 5: (4, 4), 9: (3, 3)},
     "constraints": {1: (1, 1), 2: (1, 1)},
     "settles": {1: (2, 0)},
