@@ -108,6 +108,7 @@ class Forces {
   bool is_due(ForceSource source) const { return due_[settings_.force_groups[source]]; }
   std::size_t last_due_group() const;
   void sum_threads(Group& group, std::int64_t begin, std::int64_t end);
+  void spread_virtual_sites(Group& group);
   std::int64_t n_owned_values() const { return 3 * std::int64_t{domain_.n_owned_slots()}; }
 
   const model::System& system_;

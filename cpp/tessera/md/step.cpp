@@ -39,6 +39,7 @@ void Engine::displace(const std::function<void(State&)>& move) {
 /// Brings halo atoms to where their owners have moved them, and all atoms to their cells where a search is due. While
 /// ranks hear of each other's positions, it adds the forces of the pairs that need none of them.
 void Engine::follow_atoms(StepSums sums, GroupSet due) {
+  if (topology_.has_virtual_sites()) work(Phase::first_half, [&] { move_virtual_sites(); });
   const bool is_search_likely = expects_search();
   auto& [plan, domain, forces, motion] = *layout_;
   work(Phase::pair_list, [&] { forces.update_owned(); });
