@@ -36,12 +36,36 @@ def openmm_water(model: str, n: int = 216) -> tuple[Any, Any, Any]:
     return system, modeller.topology, modeller.positions
 
 
-def write_water(model: str, folder: Path) -> Path:
+@lru_cache
+def warm_water(model: str) -> Any:
+    """Returns the system of these waters after a short while at 300 K by OpenMM, with velocities."""
+    import openmm
+    from openmm import unit
+
+    from tessera.prepare.openmm import prepare_openmm
+
+    system, topology, positions = openmm_water(model)
+    integrator = openmm.LangevinMiddleIntegrator(300, 20, 0.001)
+    integrator.setRandomNumberSeed(1)
+    context = openmm.Context(system, integrator, openmm.Platform.getPlatformByName("CPU"), {"Threads": "1"})
+    context.setPositions(positions)
+    openmm.LocalEnergyMinimizer.minimize(context, maxIterations=15)
+    context.setVelocitiesToTemperature(300, 1)
+    integrator.step(200)
+    state = context.getState(getPositions=True, getVelocities=True)
+    found = prepare_openmm(system, topology, state.getPositions())
+    velocities = state.getVelocities(asNumpy=True)
+    found.velocity = np.asarray(velocities.value_in_unit(unit.angstrom / unit.picosecond))
+    found.velocity[found.virtual_site_ids()] = 0.0
+    return found
+
+
+def write_water(model: str, folder: Path, warm: bool = False) -> Path:
     from tessera.prepare.openmm import prepare_openmm
     from tessera.system import write
 
     path = folder / f"{model}.tsr"
-    write(prepare_openmm(*openmm_water(model)), path)
+    write(warm_water(model) if warm else prepare_openmm(*openmm_water(model)), path)
     return path
 
 

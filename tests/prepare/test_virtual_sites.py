@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 from oracle import whole_positions
 from site_samples import GROMACS_KINDS, gromacs_place, write_molecules
 
-from tessera.prepare.errors import InputError
 from tessera.prepare.gromacs import prepare_gromacs
 from tessera.system import read, write
 
