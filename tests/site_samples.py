@@ -169,3 +169,178 @@ def gromacs_place(kind: str, r: np.ndarray) -> np.ndarray:
     if kind == "com":
         return (16 * i + 12 * j + 12 * r[:, 4]) / 40
     return (0.5 * i + 2.0 * k + 1.5 * last) / 4
+
+
+def _section(flag: str, form: str, values: Any) -> str:
+    per_line, kind, width = {"20a4": (20, "a", 4), "10I8": (10, "i", 8), "5E16.8": (5, "e", 16)}[form]
+    write = {"a": f"{{:<{width}}}", "i": f"{{:>{width}d}}", "e": f"{{:>{width}.8E}}"}[kind]
+    texts = [write.format(v) for v in values]
+    lines = ["".join(texts[i : i + per_line]) for i in range(0, len(texts), per_line)] or [""]
+    return f"%FLAG {flag}\n%FORMAT({form})\n" + "\n".join(lines) + "\n"
+
+
+def write_amber_water(n_points: int, folder: Path, side: int = 3, spacing: float = 6.0) -> tuple[Path, Path]:
+    """Writes prmtop and rst7 of waters with one extra point (TIP4P-Ew) or two (TIP5P), as LEaP bonds them."""
+    oh, hh, arm = 0.9572, 1.5139, (0.125, 0.70)[n_points - 1]
+    n, size = side**3, 3 + n_points
+    names = ["O", "H1", "H2", *(["EPW"] if n_points == 1 else ["EP1", "EP2"])]
+    charge = [0.0, 0.52422, 0.52422, -1.04844] if n_points == 1 else [0.0, 0.241, 0.241, -0.241, -0.241]
+    first = np.arange(n) * size
+    with_h = [(0, 1, 1), (0, 2, 1), (1, 2, 2)]
+    without = [(0, 3 + p, 3) for p in range(n_points)]
+
+    def bonds(rows: list[tuple[int, int, int]]) -> list[int]:
+        return [x for f in first for i, j, kind in rows for x in (3 * (f + i), 3 * (f + j), kind)]
+
+    n_excluded = [size - 1 - a for a in range(size - 1)] + [1]
+    excluded = [x for f in first for a in range(size) for x in ([f + b + 1 for b in range(a + 1, size)] or [0])]
+    pointers = {
+        "NATOM": n * size, "NTYPES": 2, "NBONH": 3 * n, "MBONA": n_points * n, "NNB": len(excluded), "NRES": n,
+        "NBONA": n_points * n, "NUMBND": 3, "NATYP": 3, "IFBOX": 1, "NMXRS": size, "NUMEXTRA": n_points * n,
+    }  # fmt: skip
+    # fmt: off
+    order = [
+        "NATOM", "NTYPES", "NBONH", "MBONA", "NTHETH", "MTHETA", "NPHIH", "MPHIA", "NHPARM", "NPARM", "NNB", "NRES",
+        "NBONA", "NTHETA", "NPHIA", "NUMBND", "NUMANG", "NPTRA", "NATYP", "NPHB", "IFPERT", "NBPER", "NGPER", "NDPER",
+        "MBPER", "MGPER", "MDPER", "IFBOX", "NMXRS", "IFCAP", "NUMEXTRA",
+    ]
+    # fmt: on
+    edge = side * spacing
+    sections = [
+        ("TITLE", "20a4", ["wate", "r"]),
+        ("POINTERS", "10I8", [pointers.get(name, 0) for name in order]),
+        ("ATOM_NAME", "20a4", names * n),
+        ("CHARGE", "5E16.8", [18.2223 * q for q in charge] * n),
+        ("ATOMIC_NUMBER", "10I8", ([8, 1, 1] + [-1] * n_points) * n),
+        ("MASS", "5E16.8", ([16.0, 1.008, 1.008] + [0.0] * n_points) * n),
+        ("ATOM_TYPE_INDEX", "10I8", ([1] + [2] * (size - 1)) * n),
+        ("NUMBER_EXCLUDED_ATOMS", "10I8", n_excluded * n),
+        ("NONBONDED_PARM_INDEX", "10I8", [1, 2, 2, 3]),
+        ("RESIDUE_LABEL", "20a4", ["WAT"] * n),
+        ("RESIDUE_POINTER", "10I8", (first + 1).tolist()),
+        ("BOND_FORCE_CONSTANT", "5E16.8", [553.0, 553.0, 600.0]),
+        ("BOND_EQUIL_VALUE", "5E16.8", [oh, hh, arm]),
+        *((f"ANGLE_{name}", "5E16.8", []) for name in ("FORCE_CONSTANT", "EQUIL_VALUE")),
+        *((f"DIHEDRAL_{name}", "5E16.8", []) for name in ("FORCE_CONSTANT", "PERIODICITY", "PHASE")),
+        *((f"{name}_SCALE_FACTOR", "5E16.8", []) for name in ("SCEE", "SCNB")),
+        ("SOLTY", "5E16.8", [0.0] * 3),
+        ("LENNARD_JONES_ACOEF", "5E16.8", [6.5e5, 0.0, 0.0]),
+        ("LENNARD_JONES_BCOEF", "5E16.8", [6.5e2, 0.0, 0.0]),
+        ("BONDS_INC_HYDROGEN", "10I8", bonds(with_h)),
+        ("BONDS_WITHOUT_HYDROGEN", "10I8", bonds(without)),
+        *((f"{kind}S_{part}_HYDROGEN", "10I8", []) for kind in ("ANGLE", "DIHEDRAL") for part in ("INC", "WITHOUT")),
+        ("EXCLUDED_ATOMS_LIST", "10I8", excluded),
+        *((f"HBOND_{name}", "5E16.8", []) for name in ("ACOEF", "BCOEF")),
+        ("HBCUT", "5E16.8", []),
+        ("AMBER_ATOM_TYPE", "20a4", (["OW", "HW", "HW"] + ["EP"] * n_points) * n),
+        ("TREE_CHAIN_CLASSIFICATION", "20a4", ["BLA"] * (n * size)),
+        ("JOIN_ARRAY", "10I8", [0] * (n * size)),
+        ("IROTAT", "10I8", [0] * (n * size)),
+        ("SOLVENT_POINTERS", "10I8", [0, n, 1]),
+        ("ATOMS_PER_MOLECULE", "10I8", [size] * n),
+        ("BOX_DIMENSIONS", "5E16.8", [90.0, edge, edge, edge]),
+        ("RADIUS_SET", "20a4", ["none"]),
+        ("RADII", "5E16.8", [1.5] * (n * size)),
+        ("SCREEN", "5E16.8", [0.8] * (n * size)),
+    ]
+    version = "%VERSION  VERSION_STAMP = V0001.000  DATE = 01/01/01  00:00:00\n"
+    (folder / "water.prmtop").write_text(version + "".join(_section(*s) for s in sections))
+    random, half = np.random.default_rng(2), hh / 2
+    height = np.sqrt(oh**2 - half**2)
+    shape = [[0, 0, 0], [half, height, 0], [-half, height, 0]]
+    shape += [[0, arm, 0]] if n_points == 1 else [[0, -0.4, 0.57], [0, -0.4, -0.57]]
+    values: list[float] = []
+    for m in range(n):
+        turn, _ = np.linalg.qr(random.normal(size=(3, 3)))
+        turn[:, 0] *= np.sign(np.linalg.det(turn))
+        centre = (np.array([m // side**2, m // side % side, m % side]) + 0.5) * spacing
+        values += (np.array(shape) @ turn.T + centre).ravel().tolist()
+    rows = ["".join(f"{v:12.7f}" for v in values[i : i + 6]) for i in range(0, len(values), 6)]
+    box = "".join(f"{v:12.7f}" for v in (edge, edge, edge, 90, 90, 90))
+    (folder / "water.rst7").write_text("\n".join(["water", f"{n * size:5d}", *rows, box, ""]))
+    return folder / "water.prmtop", folder / "water.rst7"
+
+
+#: lone pairs of a chain of four atoms: atom, hosts, distance Å, angle and dihedral in degrees
+LONE_PAIRS = [
+    (5, (4, 3), 1.64, 0.0, 0.0),  # colinear
+    (6, (1, 2, 3), 0.9, 110.0, 75.0),  # relative
+    (7, (2, 1, 3), -0.35, 20.0, 40.0),  # bisector
+    (8, (1, 2, 3), 0.7, 100.0, -60.0),  # a second one of its host
+]
+
+
+def write_lone_pairs(folder: Path) -> tuple[Path, Path, Path]:
+    """Writes PSF, PDB and parameters of two chains of four atoms with lone pairs."""
+    places = np.array([[0, 0, 0], [1.5, 0.1, 0], [2.0, 1.5, 0.2], [3.4, 1.6, 0.9]])
+    charge = [0.1, 0.2, -0.1, 0.05, 0.05, -0.15, 0.1, -0.25]
+    n = 8
+    atoms = [
+        f"{n * m + a + 1:8d} SEG  {m + 1:<4d} CHN  {f'C{a + 1}' if a < 4 else f'LP{a - 3}':<4s} "
+        f"{'CA' if a < 4 else 'LP':<4s} {charge[a]:10.6f} {12.011 if a < 4 else 0.0:13.4f}           0"
+        for m in range(2)
+        for a in range(n)
+    ]
+
+    def lists(rows: list[tuple[int, ...]], per_line: int) -> str:
+        flat = [n * m + a for m in range(2) for row in rows for a in row]
+        return "".join("".join(f"{v:8d}" for v in flat[i : i + per_line]) + "\n" for i in range(0, len(flat), per_line))
+
+    hosts = [(atom, *host) for atom, host, *_ in LONE_PAIRS]
+    pointers = np.cumsum([0] + [len(h) for h in hosts] * 2) + 1
+    pairs = [
+        f"{len(host):8d}{pointers[len(LONE_PAIRS) * m + k]:8d}   F{d:14.5f}{angle:14.5f}{dihedral:14.5f}"
+        for m in range(2)
+        for k, (_, host, d, angle, dihedral) in enumerate(LONE_PAIRS)
+    ]
+    sections = [
+        "PSF\n\n       1 !NTITLE\n* chains\n",
+        f"{2 * n:8d} !NATOM\n" + "\n".join(atoms) + "\n",
+        "       6 !NBOND: bonds\n" + lists([(1, 2), (2, 3), (3, 4)], 8),
+        "       4 !NTHETA: angles\n" + lists([(1, 2, 3), (2, 3, 4)], 9),
+        "       2 !NPHI: dihedrals\n" + lists([(1, 2, 3, 4)], 8),
+        "       0 !NIMPHI: impropers\n",
+        "       0 !NDON: donors\n",
+        "       0 !NACC: acceptors\n",
+        "       0 !NNB\n\n" + ("".join(f"{0:8d}" for _ in range(8)) + "\n") * 2,
+        "       1       0 !NGRP NST2\n       0       0       0\n",
+        f"{2 * len(pairs) // 2:8d}{2 * sum(map(len, hosts)):8d} !NUMLP NUMLPH\n"
+        + "\n".join(pairs)
+        + "\n"
+        + lists(hosts, 8),
+    ]
+    (folder / "chain.psf").write_text("\n".join(sections))
+    lines = [f"CRYST1{40:9.3f}{40:9.3f}{40:9.3f}{90:7.2f}{90:7.2f}{90:7.2f} P 1           1"]
+    for m in range(2):
+        for a in range(n):
+            x, y, z = places[min(a, 3)] + (0, 0, 6 * m)
+            name = f"C{a + 1}" if a < 4 else f"LP{a - 3}"
+            lines.append(
+                f"ATOM  {n * m + a + 1:5d}  {name:<3s} CHN A{m + 1:4d}    {x:8.3f}{y:8.3f}{z:8.3f}  1.00  0.00      SEG"
+            )
+    (folder / "chain.pdb").write_text("\n".join([*lines, "END", ""]))
+    (folder / "chain.prm").write_text(
+        """* parameters
+*
+ATOMS
+MASS -1 CA 12.011
+MASS -1 LP 0.0
+
+BONDS
+CA CA 300.0 1.5
+
+ANGLES
+CA CA CA 60.0 112.0
+
+DIHEDRALS
+CA CA CA CA 0.3 3 0.0
+
+NONBONDED nbxmod 5 atom cdiel fshift vatom vdistance vfswitch -
+cutnb 14.0 ctofnb 12.0 ctonnb 10.0 eps 1.0 e14fac 1.0 wmin 1.5
+CA 0.0 -0.07 1.99
+LP 0.0 -0.01 1.20
+
+END
+"""
+    )
+    return folder / "chain.psf", folder / "chain.pdb", folder / "chain.prm"
