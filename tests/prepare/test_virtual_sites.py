@@ -6,9 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import MDAnalysis
 import numpy as np
 import openmm
 import pytest
+from click.testing import CliRunner
 from openmm import app
 from oracle import whole_positions
 from site_samples import (
@@ -20,6 +22,8 @@ from site_samples import (
     write_molecules,
 )
 
+from tessera.build.replicate import replicate
+from tessera.cli import cli
 from tessera.prepare.amber import prepare_amber
 from tessera.prepare.charmm import prepare_charmm
 from tessera.prepare.errors import InputError
@@ -201,3 +205,19 @@ def test_a_site_without_direction_is_named(tmp_path: Path) -> None:
     gro.write_text("\n".join([*lines, ""]))
     with pytest.raises(InputError, match=r"the virtual site X of MOL 1 .* has no direction"):
         prepare_gromacs(top, gro)
+
+
+@pytest.mark.parametrize("ending", ["pdb", "gro"])
+def test_exported_sites_are_near_their_parents(tmp_path: Path, ending: str) -> None:
+    write(prepare_gromacs(*write_molecules("3out", tmp_path, edge=12.0, n=8)), tmp_path / "a.tsr")
+    system = read(tmp_path / "a.tsr")
+    system.fraction += np.int32(2**30)  # across the faces of the box
+    write(system, tmp_path / "a.tsr")
+    done = CliRunner().invoke(cli, ["export", str(tmp_path / "a.tsr"), "-o", str(tmp_path / f"b.{ending}")])
+    assert done.exit_code == 0, done.output
+    places = MDAnalysis.Universe(str(tmp_path / f"b.{ending}")).atoms.positions.reshape(-1, 6, 3)
+    expected = whole_positions(system).reshape(-1, 6, 3)
+    assert places - places[:, :1] == pytest.approx(expected - expected[:, :1], abs=0.02)
+    twice = replicate(system, (2, 1, 1))
+    assert len(twice.virtual_site_ids()) == 2 * len(system.virtual_site_ids())
+    assert np.abs(twice.place_virtual_sites()).max() < 1e-6

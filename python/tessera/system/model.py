@@ -87,6 +87,12 @@ class Template:
         """Returns the terms of a kind; there may be none."""
         return self.terms.get(kind) or Terms.empty(kind)
 
+    def links(self) -> IndexArray:
+        """Returns the pairs (·,2) that hold the molecule together: bonds, and each virtual site with a parent."""
+        sites = self.virtual_sites
+        _, first = np.unique(sites.parents[:, 0], return_index=True)
+        return np.concatenate([self.term("bond").atoms, np.stack([sites.atom, sites.parents[first, 1]], axis=1)])
+
 
 @dataclass
 class ForceField:

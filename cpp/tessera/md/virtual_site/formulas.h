@@ -8,9 +8,7 @@
 //                 A = [(τ·e₃)e₂ − (τ·e₂)e₃ − (τ·e₁)(Y·e₁)/(Y·e₂) e₃]/|X|,  B = (τ·e₁)/(Y·e₂) e₃
 //
 // For an orthonormal frame the site turns about O with the frame: a change of X turns it about e₂ and e₃, and what
-// moves Y out of the plane turns it about e₁. Forces and torques of the parents sum to those of the site. Source:
-// derived here; special cases in H. J. C. Berendsen, W. F. van Gunsteren, "Molecular dynamics simulations:
-//   techniques and approaches", in Molecular Liquids (1984).
+// moves Y out of the plane turns it about e₁. Forces and torques of the parents sum to those of the site.
 // Units: Å, kcal/mol/Å.
 #pragma once
 
