@@ -52,8 +52,13 @@ def four_site_water(
     plain = found["TIP3P"]["ms"]
     ratios = {name: row["ms"] / plain for name, row in found.items()}
     rows = [
-        [name, f"{MODELS[name][2]}", f"{found[name]['ms']:.3f}", f"{ratios[name]:.3f}"]
-        + [f"{PROMISED[name]:.2f}" if name in PROMISED else ""]
+        [
+            name,
+            f"{MODELS[name][2]}",
+            f"{found[name]['ms']:.3f}",
+            f"{ratios[name]:.3f}",
+            f"{PROMISED[name]:.2f}" if name in PROMISED else "",
+        ]
         for name in found
     ]
     figure.tables.append(table(["", "sites", "ms/step", "over TIP3P", "promised"], rows))

@@ -125,21 +125,25 @@ void Forces::sum_threads_of_owned() {
 void Forces::finish_return() {
   const auto last = last_due_group();
   if (last < groups_.size()) domain_.finish_return_of_forces(groups_[last].force);
-  if (topology_.has_virtual_sites())
-    for (std::size_t g = 0; g < groups_.size(); ++g)
-      if (due_[g]) spread_virtual_sites(groups_[g]);
+  sum_groups();
+}
+
+void Forces::sum_groups() {
   if (groups_.size() == 1) return;
   total_ = groups_.front().force;
   for (std::size_t g = 1; g < groups_.size(); ++g)
     for (std::size_t i = 0; i < at(n_owned_values()); ++i) add_fixed(total_[i], groups_[g].force[i]);
 }
 
-/// The parents of virtual sites get the forces on these.
-void Forces::spread_virtual_sites(Group& group) {
-  std::span<EnergyVirial> virial;
-  if (group.accumulators.front().energies != nullptr) virial = group.energies;
+void Forces::spread_virtual_sites() {
   const auto& state = domain_.state();
-  virtual_site::spread_all(topology_.virtual_sites(), state.box, state.position, group.force, virial, threads_);
+  for (std::size_t g = 0; g < groups_.size(); ++g) {
+    if (!due_[g]) continue;
+    std::span<EnergyVirial> virial;
+    if (groups_[g].accumulators.front().energies != nullptr) virial = groups_[g].energies;
+    virtual_site::spread_all(topology_.virtual_sites(), state.box, state.position, groups_[g].force, virial, threads_);
+  }
+  sum_groups();
 }
 
 Vec3 Forces::on(std::int32_t slot) const {

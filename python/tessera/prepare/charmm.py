@@ -118,9 +118,10 @@ def _site(lone_pair: LonePair, flat: FlatTopology) -> Site:
             )
         first, second = lone_pair.hosts
         return along(first, (second,), (1,), -distance)
+    i, j, k = lone_pair.hosts
     if distance < 0:
-        return bisector(*lone_pair.hosts, -distance, angle, dihedral)
-    return internal_coordinates(*lone_pair.hosts, distance, angle, dihedral)
+        return bisector(i, j, k, -distance, angle, dihedral)
+    return internal_coordinates(i, j, k, distance, angle, dihedral)
 
 
 @dataclass

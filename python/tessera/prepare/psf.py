@@ -201,7 +201,8 @@ def _lone_pairs(path: Path, section: _Section | None, n_atoms: int) -> list[Lone
             f"{path.name}: the lone pairs of !NUMLP have {sum(row[0] + 1 for row in rows)} atoms with their hosts, it "
             f"announces {section.second} and lists {len(atoms)}"
         )
-    found, begin = [], 0
+    found: list[LonePair] = []
+    begin = 0
     for n_hosts, flag, *numbers in rows:
         atom, *hosts = atoms[begin : begin + n_hosts + 1]
         begin += n_hosts + 1
@@ -212,7 +213,8 @@ def _lone_pairs(path: Path, section: _Section | None, n_atoms: int) -> list[Lone
                 f"{path.name}: lone pair {len(found) + 1} has {n_hosts} hosts and the flag {flag.decode()!r}: only "
                 "colinear, relative and bisector lone pairs are supported (2 or 3 hosts, F)"
             )
-        found.append(LonePair(atom, tuple(hosts), *numbers))
+        distance, angle, dihedral = numbers
+        found.append(LonePair(atom, tuple(hosts), distance, angle, dihedral))
     return found
 
 

@@ -20,7 +20,8 @@ def site_of(system: Any, atom: int, flat: FlatTopology) -> Site:
             return average(parents, [found.getWeight(i) for i in range(len(parents))])
         if kind == "OutOfPlaneSite":
             a, b, c = found.getWeight12(), found.getWeight13(), found.getWeightCross()
-            return out_of_plane(*parents, a, b, c / NM)
+            i, j, k = parents
+            return out_of_plane(i, j, k, a, b, c / NM)
         if kind == "LocalCoordinatesSite":
             local = found.getLocalPosition()
             position = [value(x) * NM for x in getattr(local, "_value", local)]

@@ -13,14 +13,6 @@ import pytest
 from click.testing import CliRunner
 from openmm import app
 from oracle import whole_positions
-from site_samples import (
-    GROMACS_KINDS,
-    LONE_PAIRS,
-    gromacs_place,
-    write_amber_water,
-    write_lone_pairs,
-    write_molecules,
-)
 
 from tessera.build.replicate import replicate
 from tessera.cli import cli
@@ -30,6 +22,14 @@ from tessera.prepare.errors import InputError
 from tessera.prepare.gromacs import prepare_gromacs
 from tessera.prepare.openmm import prepare_openmm
 from tessera.system import System, read, write
+from virtual_sites.samples import (
+    GROMACS_KINDS,
+    LONE_PAIRS,
+    gromacs_place,
+    write_amber_water,
+    write_lone_pairs,
+    write_molecules,
+)
 
 
 @pytest.mark.parametrize("kind", GROMACS_KINDS)

@@ -14,12 +14,12 @@ import pytest
 from oracle import Settings as ReferenceSettings
 from oracle import reference_energies, reference_forces
 from parallel.runs import Runs, Settings
-from site_samples import CUTOFF, GROMACS_KINDS, WATERS, openmm_water, write_molecules, write_water
-
 from physics.test_forces import check_gradient, strain_slope
 from physics.test_motion import drift, fluctuation
+
 from tessera.prepare.gromacs import prepare_gromacs
 from tessera.system import System, VirtualSites, read, write
+from virtual_sites.samples import CUTOFF, GROMACS_KINDS, WATERS, openmm_water, write_molecules, write_water
 
 MESH: Settings = {
     "interactions.cutoff": CUTOFF,

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from site_samples import CUTOFF, write_molecules, write_water
-
 from parallel.runs import Outcome, Runs, Settings
+
 from tessera.prepare.gromacs import prepare_gromacs
 from tessera.system import write
+from virtual_sites.samples import CUTOFF, write_molecules, write_water
 
 BASE: Settings = {
     "interactions.cutoff": CUTOFF,
