@@ -11,8 +11,9 @@ import numpy as np
 import openmm
 import pytest
 from click.testing import CliRunner
-from openmm import app
-from oracle import whole_positions
+from openmm import app, unit
+from oracle import OPENMM_COULOMB, Settings, reference_energies, whole_positions
+from prepare.peers import energies
 
 from tessera.build.replicate import replicate
 from tessera.cli import cli
@@ -221,3 +222,18 @@ def test_exported_sites_are_near_their_parents(tmp_path: Path, ending: str) -> N
     twice = replicate(system, (2, 1, 1))
     assert len(twice.virtual_site_ids()) == 2 * len(system.virtual_site_ids())
     assert np.abs(twice.place_virtual_sites()).max() < 1e-6
+
+
+def test_a_force_field_of_gromacs_with_sites(data_folder: Path) -> None:
+    """Each benzene has a site in the middle of its ring."""
+    place = data_folder / "openmm_systems"
+    found = prepare_gromacs(place / "bnz.top", place / "bnz.gro", vacuum=True)
+    assert found.templates[0].virtual_sites.atom.tolist() == [12]
+    peer = app.GromacsTopFile(str(place / "bnz.top")).createSystem(nonbondedMethod=app.NoCutoff)
+    # Positions have three decimals, and that of the site follows from them.
+    position = np.asarray(app.GromacsGroFile(str(place / "bnz.gro")).getPositions(asNumpy=True)) * 10
+    expected = energies(peer, placed_by_openmm(peer, position) * unit.angstrom)
+    ours = reference_energies(found, Settings(cutoff=None))
+    assert ours["lj"] == pytest.approx(expected["CustomNonbondedForce"], rel=1e-5)
+    charges = (ours["coulomb"] + ours["coulomb_14"]) * OPENMM_COULOMB / found.coulomb_constant
+    assert charges + ours["lj_14"] == pytest.approx(expected["NonbondedForce"], rel=1e-5)

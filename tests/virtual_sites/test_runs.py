@@ -110,7 +110,7 @@ def test_trajectories_hold_sites(runs: Runs, opc: Path, tmp_path: Path) -> None:
         "dynamics.steps": 10,
         "dynamics.timestep": 0.5,
         "output.trajectory_every": 5,
-        "output.trajectory_format": "dcd",
+        "output.trajectory": "dcd",
     }
     found = runs.run(opc, settings)
     (trajectory,) = found.folder.glob("*.dcd")
@@ -119,3 +119,23 @@ def test_trajectories_hold_sites(runs: Runs, opc: Path, tmp_path: Path) -> None:
     for frame in frames:
         places = frame.positions.reshape(216, 4, 3).astype(float)
         assert places[:, 3] == pytest.approx(sites.place(places)[:, 0], abs=1e-4)
+
+
+@pytest.mark.parametrize("column", ["frame", "position", "weights", "parents"])
+def test_sites_count_in_a_restart(runs: Runs, tmp_path: Path, column: str) -> None:
+    system = prepare_gromacs(*write_molecules("3out", tmp_path))
+    write(system, tmp_path / "a.tsr")
+    path = runs.run_file(tmp_path / "a.tsr", {**SHORT, "dynamics.steps": 2, "dynamics.timestep": 0.5})
+    runs.start(path)
+    sites = system.templates[0].virtual_sites
+    if column == "frame":
+        sites.frame[0] = 2
+    elif column == "position":
+        sites.position[0, 1] += 1e-9
+    elif column == "weights":
+        sites.weights[:2, 1] += (1e-9, -1e-9)
+    else:
+        sites.parents[2, 1] = 3
+    write(system, tmp_path / "a.tsr")
+    found = runs.start(path, "--restart", "--set", "dynamics.steps=4", check=False)
+    assert found.process.returncode == 2 and "templates/virtual_site" in found.process.stderr, found.process.stderr

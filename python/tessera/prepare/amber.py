@@ -59,6 +59,8 @@ def prepare_amber(
         notes += _choose_box(raw, found, Path(coordinates).name)
     notes += add_extra_points(flat, raw.texts("AMBER_ATOM_TYPE"), tables, found.position)
     check_massless(flat)
+    if (n_points := len(flat.virtual_sites())) != raw.pointers["NUMEXTRA"]:
+        raise InputError(f"{raw.name}: NUMEXTRA is {raw.pointers['NUMEXTRA']} and {n_points} atoms are extra points")
     report("finding molecules")
     pieces = split(flat)
     for template, lists in zip(pieces.templates, pieces.raw):

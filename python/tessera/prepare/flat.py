@@ -52,6 +52,10 @@ class FlatTopology:
                 f"a {kind.removeprefix('raw_')} names atom {int(atoms.max()) + 1}, but there are {self.n_atoms} atoms"
             )
 
+    def virtual_sites(self) -> IdArray:
+        """Returns the ids of atoms that are virtual sites, in order."""
+        return np.unique(self.terms["site_parent"][0][:, 0]) if "site_parent" in self.terms else np.zeros(0, np.int64)
+
     def describe(self, atom: int) -> str:
         """Returns a text such as `CA of ALA 12 in PROA (atom 173)`."""
         segment = self.segment[atom].decode()

@@ -131,8 +131,7 @@ def add_sites(flat: FlatTopology, sites: Mapping[int, Site]) -> list[str]:
 def check_massless(flat: FlatTopology) -> None:
     """Raises `InputError` that names an atom without mass that is no virtual site."""
     massless = flat.mass <= 0
-    if "site_parent" in flat.terms:
-        massless[flat.terms["site_parent"][0][:, 0]] = False
+    massless[flat.virtual_sites()] = False
     for atom in np.flatnonzero(massless)[:1]:
         raise InputError(f"{flat.describe(int(atom))} has no mass and is no virtual site: not supported")
 
@@ -140,8 +139,7 @@ def check_massless(flat: FlatTopology) -> None:
 def drop_bonded_terms(flat: FlatTopology, kinds: Sequence[str]) -> None:
     """Removes terms of these kinds that name a virtual site, whose place is known without them."""
     is_site = np.zeros(flat.n_atoms, bool)
-    if "site_parent" in flat.terms:
-        is_site[flat.terms["site_parent"][0][:, 0]] = True
+    is_site[flat.virtual_sites()] = True
     for kind in kinds:
         if kind in flat.terms:
             atoms, rows = flat.terms[kind]

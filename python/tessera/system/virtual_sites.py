@@ -9,7 +9,7 @@ r = O + p₁X + p₂Y + p₃Z with O = Σ oᵢrᵢ, X = Σ xᵢrᵢ and Y = Σ y
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 import numpy as np
 
@@ -19,7 +19,7 @@ FRAMES = ("none", "plain", "orthonormal")
 _LEAST_SQUARE = 1e-10  # Å² of X, and of the sine between X and Y: as in the engine
 
 
-@dataclass
+@dataclass(eq=False)
 class VirtualSites:
     """The virtual sites of one template, by ascending atom."""
 
@@ -28,6 +28,11 @@ class VirtualSites:
     position: FloatArray = field(default_factory=lambda: np.zeros((0, 3)))  # (V,3) p₁ p₂ p₃
     parents: IndexArray = field(default_factory=lambda: np.zeros((0, 2), np.int32))  # (P,2) row of a site, local index
     weights: FloatArray = field(default_factory=lambda: np.zeros((0, 3)))  # (P,3) oᵢ xᵢ yᵢ
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, VirtualSites) and all(
+            np.array_equal(getattr(self, column.name), getattr(other, column.name)) for column in fields(self)
+        )
 
     def __len__(self) -> int:
         return len(self.atom)
