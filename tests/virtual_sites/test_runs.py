@@ -135,7 +135,7 @@ def test_sites_count_in_a_restart(runs: Runs, tmp_path: Path, column: str) -> No
     elif column == "weights":
         sites.weights[:2, 1] += (1e-9, -1e-9)
     else:
-        sites.parents[2, 1] = 3
+        sites.parents[1:, 1] = (2, 1)
     write(system, tmp_path / "a.tsr")
     found = runs.start(path, "--restart", "--set", "dynamics.steps=4", check=False)
     assert found.process.returncode == 2 and "templates/virtual_site" in found.process.stderr, found.process.stderr
