@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 from scipy import sparse
+from scipy.sparse import csgraph
 
 from tessera.system import ForceField, Template
 from tessera.system.model import IndexArray
 
 WATER = (8, 1, 1)
+_FAR = 16  # bonds
 
 
 def neighbour_pairs(n: int, bonds: IndexArray) -> tuple[IndexArray, IndexArray, IndexArray]:
@@ -55,12 +57,27 @@ def hydrogen_groups(template: Template) -> IndexArray:
 
 
 def join_groups_of_sites(template: Template) -> None:
-    """Puts each virtual site and all its parents into one hydrogen group, that of its first parent."""
+    """Puts each virtual site and all its parents into one hydrogen group, with a key atom from which the others are few
+    bonds away."""
     sites, group = template.virtual_sites, template.group
     for index, atom in enumerate(sites.atom):
         keys = group[sites.parents[sites.parents[:, 0] == index, 1]]
         group[np.isin(group, keys)] = keys[0]
         group[atom] = keys[0]
+    for key in np.unique(group[sites.atom]):
+        members = np.flatnonzero(group == key).astype(np.int32)
+        group[members] = _most_central(template, members[template.mass[members] > 0])
+
+
+def _most_central(template: Template, members: IndexArray) -> int:
+    """Returns the first of those members that are no hydrogens (if any) whose furthest member is nearest along
+    bonds."""
+    n, bonds = template.n_atoms, template.term("bond").atoms
+    graph = sparse.csr_array((np.ones(len(bonds)), (bonds[:, 0], bonds[:, 1])), shape=(n, n))
+    heavy = members[template.atomic_number[members] != 1]
+    candidates = heavy if len(heavy) else members
+    hops = csgraph.dijkstra(graph, directed=False, indices=candidates, unweighted=True, limit=_FAR)[:, members]
+    return int(candidates[np.argmin(hops.max(axis=1))])
 
 
 def detect_rigid_water(template: Template, field: ForceField) -> None:

@@ -12,21 +12,30 @@ namespace {
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
-/// Calls work(thread, kind, slots, places) for this rank's groups; places are relative to the first atom, Å.
+/// Calls work(thread, kind, slots, places) for this rank's groups; places are relative to the first atom, Å. The atoms
+/// of a group are scattered over their cell, so those of later groups are prefetched, with `force` where it is not
+/// null.
 template <class Work>
 void for_groups(std::span<const SiteList> lists, const Box& box, std::span<const Fraction> position,
-                ThreadPool& threads, Work&& work) {
+                const std::int64_t* force, ThreadPool& threads, Work&& work) {
+  constexpr std::int64_t ahead = 8;
   threads.run([&](int thread) {
     std::vector<Vec3> places;
     for (const auto& list : lists) {
       const auto n_atoms = list.kind.atoms.size();
-      const auto n = static_cast<std::int64_t>(list.size());
+      const auto n = static_cast<std::int64_t>(list.size()), end = n * (thread + 1) / threads.size();
       places.resize(n_atoms);
-      for (auto group = n * thread / threads.size(); group < n * (thread + 1) / threads.size(); ++group) {
-        const std::span<const std::int32_t> slots = std::span(list.slots).subspan(at(group) * n_atoms, n_atoms);
+      for (auto group = n * thread / threads.size(); group < end; ++group) {
+        const std::int32_t* slots = &list.slots[at(group) * n_atoms];
+        if (group + ahead < end)
+          for (std::size_t k = 0; k < n_atoms; ++k) {
+            const auto later = at(slots[at(ahead) * n_atoms + k]);
+            __builtin_prefetch(&position[later]);
+            if (force != nullptr) __builtin_prefetch(force + 3 * later);
+          }
         const auto first = position[at(slots[0])];
-        for (std::size_t k = 0; k < n_atoms; ++k) places[k] = box.displacement(first, position[at(slots[k])]);
-        work(thread, list.kind, slots, std::span(places));
+        for (std::size_t k = 1; k < n_atoms; ++k) places[k] = box.displacement(first, position[at(slots[k])]);
+        work(thread, list.kind, std::span(slots, n_atoms), std::span(places));
       }
     }
   });
@@ -45,11 +54,12 @@ Vec3 exact(const std::array<std::int64_t, 3>& force) {
 std::int32_t place_all(std::span<const SiteList> lists, const Box& box, std::span<Fraction> position,
                        ThreadPool& threads) {
   std::vector<std::int32_t> failed(at(threads.size()), -1);
-  for_groups(lists, box, position, threads,
+  for_groups(lists, box, position, nullptr, threads,
              [&](int thread, const SiteGroup& kind, std::span<const std::int32_t> slots, std::span<const Vec3> places) {
                for (const auto& site : kind.sites) {
                  bool is_determined = true;
-                 const Vec3 r = place(site, places, is_determined);
+                 const Vec3 r = site.frame == model::SiteFrame::none ? origin_of(site, places)
+                                                                     : place(site, places, is_determined);
                  const auto slot = slots[at(site.atom)];
                  position[at(slot)] = position[at(slots[0])] + box.fraction(r);
                  auto& first = failed[at(thread)];
@@ -68,7 +78,7 @@ void spread_all(std::span<const SiteList> lists, const Box& box, std::span<const
   for (const auto& list : lists)
     for (const auto& site : list.kind.sites) most_parents = std::max(most_parents, site.parents.size());
   std::vector<Vec3> room(most_parents * at(threads.size()));
-  for_groups(lists, box, position, threads,
+  for_groups(lists, box, position, force.data(), threads,
              [&](int thread, const SiteGroup& kind, std::span<const std::int32_t> slots, std::span<const Vec3> places) {
                for (const auto& site : kind.sites) {
                  const auto on_parents = std::span(room).subspan(most_parents * at(thread), site.parents.size());
