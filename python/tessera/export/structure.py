@@ -161,7 +161,7 @@ def _whole_positions(system: System) -> FloatArray:
 
 def _pieces(template: Template) -> tuple[IdArray, IdArray, IdArray]:
     """Atoms (n,) ordered by the bonded piece that they belong to, where each piece begins, and the piece of each."""
-    n, bonds = template.n_atoms, template.bonds
+    n, bonds = template.n_atoms, template.links()
     graph = sparse.csr_array((np.ones(len(bonds), np.int8), (bonds[:, 0], bonds[:, 1])), shape=(n, n))
     _, label = csgraph.connected_components(graph, directed=False)
     order = np.argsort(label, kind="stable")

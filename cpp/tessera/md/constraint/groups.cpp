@@ -43,6 +43,7 @@ std::map<Pair, double> constrained_bonds(const model::ForceField& field, const m
       auto [i, j] = terms.atoms[t];
       if (i > j) std::swap(i, j);
       if (settled && j < 3) continue;
+      if (molecule.is_virtual_site(i) || molecule.is_virtual_site(j)) continue;  // its place is known without
       if (mode == ConstraintMode::h_bonds && !is_hydrogen(molecule, i) && !is_hydrogen(molecule, j)) continue;
       const double length = field.parameters[kind].at(at(terms.parameter[t])).r0;
       if (!(length > 0)) {
@@ -109,7 +110,7 @@ TemplateConstraints make_template_constraints(const model::ForceField& field, co
                                               ConstraintMode mode) {
   TemplateConstraints result;
   if (molecule.always_rigid && !molecule.rigid_water) {
-    refuse(molecule, "always_rigid is set without rigid_water; three-site waters only can be rigid bodies");
+    refuse(molecule, "always_rigid is set without rigid_water; only waters can be rigid bodies");
   }
   if (molecule.rigid_water && (mode != ConstraintMode::none || molecule.always_rigid)) {
     result.settle = settle_of(molecule);
