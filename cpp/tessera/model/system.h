@@ -12,6 +12,7 @@
 #include "tessera/base/box.h"
 #include "tessera/model/bonded_kinds.h"
 #include "tessera/model/lj_truncation.h"
+#include "tessera/model/pair_potential.h"
 #include "tessera/model/virtual_site.h"
 
 namespace tessera::model {
@@ -40,6 +41,8 @@ struct ForceField {
   std::vector<std::string> type_name;
   std::vector<LennardJones> type_lj;
   std::vector<NbfixPair> nbfix;
+  std::vector<PairPotential> pair_potentials;  // in place of Lennard-Jones; each pair of types at most once
+  std::vector<TabulatedPotential> pair_tables;
   ByKind<ParametersOf> parameters;
 
   /// A and B of a pair of types: the rule, or the exception listed for the pair.

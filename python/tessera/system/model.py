@@ -45,6 +45,24 @@ FORCE_FIELD_COLUMNS = {
 }
 
 
+#: the kinds of pair potentials and the number of their parameters; formulas in the reference of the system file
+PAIR_POTENTIALS = {
+    "buckingham": 3,
+    "born-huggins-mayer": 5,
+    "morse": 3,
+    "morse-12": 4,
+    "n-m": 4,
+    "12-6-4": 3,
+    "12-10": 2,
+    "wca": 3,
+    "buffered-14-7": 2,
+    "rydberg": 3,
+    "zbl": 2,
+    "table": 2,
+}
+PAIR_PARAMETERS = 5  # columns of their table; the rest of a row is 0
+
+
 class SystemFileError(Exception):
     """Raised where a system cannot be written or read; says what was found and what was expected."""
 
@@ -115,6 +133,11 @@ class ForceField:
     nbfix_types: IndexArray = field(default_factory=lambda: np.zeros((0, 2), np.int32))
     nbfix_lj: FloatArray = field(default_factory=lambda: np.zeros((0, 2)))
     nbfix_ab: FloatArray | None = None  # (F,2) A kcal/mol Å¹², B kcal/mol Å⁶
+    #: (P,2) pairs of types with a potential in place of Lennard-Jones; its kind and parameters (P,PAIR_PARAMETERS)
+    pair_types: IndexArray = field(default_factory=lambda: np.zeros((0, 2), np.int32))
+    pair_kind: list[str] = field(default_factory=list)
+    pair_parameter: FloatArray = field(default_factory=lambda: np.zeros((0, PAIR_PARAMETERS)))
+    pair_tables: FloatArray = field(default_factory=lambda: np.zeros((0, 0, 2)))  # energy kcal/mol, −dU/dr kcal/mol/Å
     tables: dict[str, FloatArray] = field(default_factory=dict)
     cmap: FloatArray = field(default_factory=lambda: np.zeros((0, 24, 24)))  # kcal/mol
 
@@ -146,6 +169,7 @@ USUAL_LENNARD_JONES = {
     "amber": LennardJones("cut", 9.0, tail=True),
     "gromacs": LennardJones("cut", 10.0),
     "openmm": LennardJones("cut", 10.0, tail=True),
+    "dl_poly": LennardJones("cut", 12.0, tail=True),
 }
 
 

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from tessera.system.model import FORCE_FIELD_COLUMNS, LJ_MODIFIERS, TERM_ATOMS, System, SystemFileError, Template
+from tessera.system.model import (
+    FORCE_FIELD_COLUMNS,
+    LJ_MODIFIERS,
+    PAIR_PARAMETERS,
+    PAIR_POTENTIALS,
+    TERM_ATOMS,
+    ForceField,
+    System,
+    SystemFileError,
+    Template,
+)
 from tessera.system.virtual_sites import FRAMES
 
 
@@ -74,6 +84,19 @@ def _check_virtual_sites(where: str, template: Template) -> None:
     )
 
 
+def _check_pair_potentials(field: ForceField) -> None:
+    n = len(field.pair_types)
+    _check(field.pair_types.shape == (n, 2) and len(field.pair_kind) == n, "pair potentials need two types and a kind")
+    _check(field.pair_parameter.shape == (n, PAIR_PARAMETERS), f"pair potentials need {PAIR_PARAMETERS} parameters")
+    _check(bool(np.isfinite(field.pair_parameter).all()), "a parameter of a pair potential is not finite")
+    _check(bool(np.isfinite(field.pair_tables).all()), "a table of a pair potential is not finite")
+    _check(_within(field.pair_types, len(field.type_name)), "a type of a pair potential is out of range")
+    _check(len(np.unique(np.sort(field.pair_types, axis=1), axis=0)) == n, "a pair of types has two potentials")
+    for kind, parameter in zip(field.pair_kind, field.pair_parameter):
+        _check(kind in PAIR_POTENTIALS, f"unknown pair potential {kind!r}")
+        _check(kind != "table" or 0 <= parameter[0] < len(field.pair_tables), f"there is no table {parameter[0]:g}")
+
+
 def _within(values: np.ndarray, size: int) -> bool:
     return values.size == 0 or (int(values.min()) >= 0 and int(values.max()) < size)
 
@@ -94,6 +117,7 @@ def check_system(system: System) -> None:
     _check(field.type_lj.shape == (len(field.type_name), 2), "type_lj must be (types, 2)")
     _check(bool(np.isfinite(field.type_lj).all()), "type_lj is not finite")
     _check(_within(field.nbfix_types, len(field.type_name)), "an nbfix type is out of range")
+    _check_pair_potentials(field)
     for kind, columns in FORCE_FIELD_COLUMNS.items():
         table = field.table(kind)
         _check(table.ndim == 2 and table.shape[1] == columns, f"{kind} needs {columns} columns")

@@ -36,6 +36,15 @@ class Fingerprint {
   void operator()(std::string_view part, const std::vector<model::CmapParameter>& maps, layout::AnyRows) {
     for (const auto& map : maps) add(part, map.energy);
   }
+  void operator()(std::string_view part, const std::vector<model::TabulatedPotential>& tables, layout::AnyRows) {
+    for (const auto& table : tables) add(part, table.points);
+  }
+  void operator()(std::string_view part, const std::vector<model::PairPotential>& pairs, layout::PotentialPairs) {
+    for (const auto& pair : pairs) {
+      add(part, std::vector<int>{pair.type_a, pair.type_b, static_cast<int>(pair.kind)});
+      add(part, std::vector<double>(pair.parameter.begin(), pair.parameter.end()));
+    }
+  }
   template <int Arity>
   void operator()(std::string_view part, const model::Terms<Arity>& terms, layout::TermTable) {
     add(part, terms.atoms);

@@ -34,6 +34,8 @@ class DatasetNames {
     using namespace layout;
     if constexpr (std::is_same_v<Layout, TypePairs>)
       add(name, {"_types", "_lj", "_ab"});
+    else if constexpr (std::is_same_v<Layout, PotentialPairs>)
+      add(name, {"_types", "_kind", "_parameter"});
     else if constexpr (std::is_same_v<Layout, TermTable>)
       add(name, {"", "/atoms", "/parameter"});
     else if constexpr (std::is_same_v<Layout, SiteTable>)
@@ -300,6 +302,43 @@ class Filler {
       pairs.push_back({types[i][0], types[i][1], ab});
     }
   }
+  void operator()(std::string_view name, std::vector<model::PairPotential>& pairs, layout::PotentialPairs table) const {
+    const auto types = reader_.tuples<2>(dataset(name) + "_types", table.n_types);
+    const auto kinds = reader_.text(dataset(name) + "_kind", types.size());
+    const auto values = reader_.numbers(dataset(name) + "_parameter", model::PairPotential::most_parameters);
+    reader_.check_rows(dataset(name) + "_parameter", values.size() / model::PairPotential::most_parameters,
+                       types.size());
+    std::set<std::pair<std::int32_t, std::int32_t>> seen;
+    for (std::size_t i = 0; i < types.size(); ++i) {
+      const auto& known = model::pair_potential_names;
+      const auto found = std::find(known.begin(), known.end(), kinds[i]);
+      if (found == known.end())
+        reader_.fail(fmt::format("dataset {}_kind holds \"{}\", expected one of \"{}\"", dataset(name), kinds[i],
+                                 fmt::join(known, "\", \"")));
+      if (!seen.insert(std::minmax(types[i][0], types[i][1])).second)
+        reader_.fail_in(dataset(name) + "_types",
+                        fmt::format("names the types {} and {} twice", types[i][0], types[i][1]));
+      auto& pair = pairs.emplace_back();
+      pair.type_a = types[i][0];
+      pair.type_b = types[i][1];
+      pair.kind = static_cast<model::PairPotentialKind>(found - known.begin());
+      std::copy_n(values.begin() + static_cast<std::ptrdiff_t>(i * pair.parameter.size()), pair.parameter.size(),
+                  pair.parameter.begin());
+    }
+  }
+  /// Tables of energies and forces, all with the same number of points.
+  void operator()(std::string_view name, std::vector<model::TabulatedPotential>& tables, layout::AnyRows) const {
+    if (!reader_.has(dataset(name))) return;
+    const auto shape = file_.shape(dataset(name));
+    if (shape.size() != 3 || shape[2] != 2) reader_.fail_in(dataset(name), "is not of shape (tables, points, 2)");
+    const auto values = file_.read<double>(dataset(name));
+    reader_.check_finite(dataset(name), values);
+    tables.resize(static_cast<std::size_t>(shape[0]));
+    const auto n = static_cast<std::size_t>(shape[1]);
+    for (std::size_t t = 0; t < tables.size(); ++t)
+      for (std::size_t i = 0; i < n; ++i)
+        tables[t].points.push_back({values[2 * (t * n + i)], values[2 * (t * n + i) + 1]});
+  }
   /// The instances, in runs of one template.
   void operator()(std::string_view name, model::System& system, layout::Runs) const {
     const auto flat = reader_.table<std::int64_t>(dataset(name), {2});
@@ -478,6 +517,12 @@ model::System read_system(const SystemSource& source) {
   system.lj_truncation = read_lj_truncation(reader, system.coulomb_source);
   system.source = optional_text(file, "source");
   layout::visit_force_field(system.force_field, Filler(reader, "/forcefield/"));
+  try {
+    for (const auto& pair : system.force_field.pair_potentials)
+      (void)model::PairPotentialFunction(pair, system.force_field.pair_tables);
+  } catch (const InputError& error) {
+    reader.fail(error.what());
+  }
   for (std::int64_t index = 0; index < reader.n_templates(); ++index)
     system.templates.push_back(read_template(reader, index, system.force_field));
   layout::visit_instances(system, Filler(reader, "/instances/"));

@@ -41,6 +41,9 @@ struct SiteTable {  // a group with `atom`, `frame`, `position`, `parents` and `
 struct TypePairs {  // `_types` with either `_lj` or `_ab`
   std::size_t n_types;
 };
+struct PotentialPairs {  // `_types`, `_kind` and `_parameter`
+  std::size_t n_types;
+};
 struct Runs {};
 struct SettleLengths {};  // an attribute
 
@@ -59,6 +62,8 @@ void visit_force_field(ForceField& field, Visitor&& visit) {
   const std::size_t n_types = field.type_lj.size();
   visit("type_name", field.type_name, Scalars{n_types});
   visit("nbfix", field.nbfix, TypePairs{n_types});
+  visit("pair_tables", field.pair_tables, AnyRows{});
+  visit("pair_potential", field.pair_potentials, PotentialPairs{n_types});
   model::for_each_kind([&](auto kind) { visit(kind.name, field.parameters[kind], AnyRows{}); });
 }
 

@@ -41,13 +41,20 @@ double slots_of_blocks(std::int64_t n) {
 }
 
 double share_of_table_pairs(const model::System& system) {
-  if (system.force_field.nbfix.empty()) return 0;
+  // With Lookup::all no entry needs parameters of its own.
+  const auto lookup = pair::plan_lookup(system);
+  const auto& field = system.force_field;
+  if ((field.nbfix.empty() && field.pair_potentials.empty()) || lookup == pair::Lookup::all) return 0;
   const auto counts = system.type_counts();
   double pairs = 0;
-  for (const auto& pair : system.force_field.nbfix) {
-    const auto of = [&](int type) { return static_cast<double>(counts[static_cast<std::size_t>(type)]); };
-    pairs += (pair.type_a == pair.type_b ? 1 : 2) * of(pair.type_a) * of(pair.type_b);
-  }
+  const auto add = [&](const auto& list) {
+    for (const auto& pair : list) {
+      const auto of = [&](int type) { return static_cast<double>(counts[static_cast<std::size_t>(type)]); };
+      pairs += (pair.type_a == pair.type_b ? 1 : 2) * of(pair.type_a) * of(pair.type_b);
+    }
+  };
+  add(field.nbfix);
+  add(field.pair_potentials);
   return pairs / (static_cast<double>(system.n_atoms()) * static_cast<double>(system.n_atoms()));
 }
 
