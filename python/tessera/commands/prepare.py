@@ -255,7 +255,8 @@ def dlpoly_command(
 @click.option(
     "--water",
     metavar="MODEL",
-    help="opc3, tip3p, tip3pfb or spce; default: opc3 with amber19, else tip3p; charmm36 has its own tip3p.",
+    help="opc3, opc, tip3p, tip3pfb, tip4pew, tip4pfb or spce; default: opc3 with amber19, else tip3p. charmm36: its "
+    "own tip3p, tip4pew or tip5p.",
 )
 @click.option("--padding", default=10.0, show_default=True, help="Å from the molecules to the faces of the box.")
 @click.option("--box-shape", default="cube", show_default=True, metavar="SHAPE", help="cube.")

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from tessera.prepare.amber_extra_points import add_extra_points
 from tessera.prepare.assemble import Origin, assemble, check_coordinates
 from tessera.prepare.constants import COULOMB, atomic_numbers
 from tessera.prepare.coordinates import Coordinates, box_from_lengths, read_coordinates
@@ -21,6 +22,7 @@ from tessera.prepare.molecule import sorted_pairs
 from tessera.prepare.pairing import pair_by_name
 from tessera.prepare.prmtop import Prmtop
 from tessera.prepare.rows import Tables
+from tessera.prepare.virtual_sites import check_massless
 from tessera.system import ForceField, System
 from tessera.system.model import PAIR_PARAMETERS, FloatArray, IdArray
 
@@ -55,6 +57,10 @@ def prepare_amber(
     if box is None and not vacuum:
         vacuum = raw.pointers["IFBOX"] == 0
         notes += _choose_box(raw, found, Path(coordinates).name)
+    notes += add_extra_points(flat, raw.texts("AMBER_ATOM_TYPE"), tables, found.position)
+    check_massless(flat)
+    if (n_points := len(flat.virtual_sites())) != raw.pointers["NUMEXTRA"]:
+        raise InputError(f"{raw.name}: NUMEXTRA is {raw.pointers['NUMEXTRA']} and {n_points} atoms are extra points")
     report("finding molecules")
     pieces = split(flat)
     for template, lists in zip(pieces.templates, pieces.raw):
@@ -137,9 +143,6 @@ def _flat(raw: Prmtop, lennard_jones: _LennardJones) -> FlatTopology:
         residue_number=np.repeat(np.arange(1, len(pointer) + 1), size).astype(np.int32),
         segment=np.full(n, b"", "S8"),
     )
-    massless = np.flatnonzero(mass <= 0)
-    if len(massless):
-        raise InputError(f"{flat.describe(int(massless[0]))} has no mass: not supported")
     return flat
 
 

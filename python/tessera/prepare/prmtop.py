@@ -209,7 +209,6 @@ class Prmtop:
 
     def _refuse_pointers(self) -> None:
         for pointer, what in (
-            ("NUMEXTRA", "extra points (virtual sites)"),
             ("IFPERT", "perturbed parameters"),
             ("NPARM", "copies of atoms (locally enhanced sampling, LES)"),
             ("IFCAP", "a cap of water"),

@@ -19,6 +19,7 @@ def summary(system: System, path: Path, seconds: float) -> dict[str, Any]:
             "name": t.name,
             "atoms": t.n_atoms,
             "instances": int(c),
+            "virtual_sites": len(t.virtual_sites),
             "rigid_water": t.rigid_water,
             "always_rigid": t.always_rigid,
         }

@@ -27,6 +27,7 @@ from tessera.system.model import (
     Terms,
 )
 from tessera.system.validate import check_system
+from tessera.system.virtual_sites import VirtualSites
 from tessera.version import __version__
 
 FORMAT = "tessera-system"
@@ -35,13 +36,20 @@ VERSION = 1
 TEXTS = ("atom_name", "residue_name", "segment_name")
 INTEGERS = ("type", "atomic_number", "residue", "residue_number", "group")
 FLOATS = ("charge", "mass")
+SITE_COLUMNS = {
+    "atom": ((), np.int32),
+    "frame": ((), np.int32),
+    "position": ((3,), np.float64),
+    "parents": ((2,), np.int32),
+    "weights": ((3,), np.float64),
+}
 KNOWN_NAME = re.compile(
     r"/(box|forcefield|templates|instances(/(runs|residue_numbers))?|coordinates"
     r"|coordinates/(id|fraction|velocity|block_grid|block_offset)"
     r"|forcefield/(type_name|type_lj|nbfix_types|nbfix_lj|nbfix_ab|{terms})"
     r"|forcefield/pair_(tables|potential_(types|kind|parameter))"
-    r"|templates/[0-9]+(/({arrays}|exclusions|({terms})(/(atoms|parameter))?))?)".format(
-        terms="|".join(TERM_ATOMS), arrays="|".join((*TEXTS, *INTEGERS, *FLOATS))
+    r"|templates/[0-9]+(/({arrays}|exclusions|({terms})(/(atoms|parameter))?|virtual_site(/({sites}))?))?)".format(
+        terms="|".join(TERM_ATOMS), arrays="|".join((*TEXTS, *INTEGERS, *FLOATS)), sites="|".join(SITE_COLUMNS)
     )
 )
 
@@ -148,6 +156,8 @@ def _write_template(group: Any, template: Template) -> None:
         _put(group, f"{kind}/atoms", terms.atoms, np.int32)
         _put(group, f"{kind}/parameter", terms.parameter, np.int32)
     _put(group, "exclusions", template.exclusions, np.int32)
+    for name, (_, dtype) in SITE_COLUMNS.items():
+        _put(group, f"virtual_site/{name}", getattr(template.virtual_sites, name), dtype)
 
 
 def _write_coordinates(group: Any, system: System) -> None:
@@ -285,6 +295,9 @@ def _read_template(group: Any) -> Template:
             for kind, size in TERM_ATOMS.items()
         },
         exclusions=_get(group, "exclusions", (0, 2), np.int32),
+        virtual_sites=VirtualSites(
+            **{k: _get(group, f"virtual_site/{k}", (0, *shape), dtype) for k, (shape, dtype) in SITE_COLUMNS.items()}
+        ),
         rigid_water=bool(group.attrs["rigid_water"]),
         settle=None if settle is None else (float(settle[0]), float(settle[1])),
         always_rigid=bool(group.attrs["always_rigid"]),

@@ -15,6 +15,7 @@ from tessera.system.model import (
     SystemFileError,
     Template,
 )
+from tessera.system.virtual_sites import FRAMES
 
 
 def _check(condition: bool, message: str) -> None:
@@ -38,8 +39,10 @@ def _check_template(system: System, index: int, template: Template) -> None:
         f"{where}: the key of a hydrogen group must be its own key",
     )
     _check(bool(np.isfinite(template.charge).all()), f"{where}: a charge is not finite")
-    massive = bool(np.isfinite(template.mass).all() and (template.mass > 0).all())
-    _check(massive, f"{where}: every mass must be finite and positive")
+    _check_virtual_sites(where, template)
+    massive = np.isfinite(template.mass) & (template.mass > 0)
+    massive[template.virtual_sites.atom] = template.mass[template.virtual_sites.atom] == 0
+    _check(bool(massive.all()), f"{where}: every mass must be finite and positive, and 0 for virtual sites alone")
     for kind, size in TERM_ATOMS.items():
         terms = template.term(kind)
         rows = len(system.force_field.table(kind))
@@ -50,8 +53,34 @@ def _check_template(system: System, index: int, template: Template) -> None:
     _check(_within(pairs, n), f"{where}: an excluded atom is out of range")
     _check(bool((pairs[:, 0] < pairs[:, 1]).all()), f"{where}: exclusions need i < j")
     _check(
-        not template.rigid_water or (n == 3 and template.settle is not None),
+        not template.rigid_water or (n >= 3 and template.settle is not None),
         f"{where}: rigid water needs three atoms and its two distances",
+    )
+
+
+def _check_virtual_sites(where: str, template: Template) -> None:
+    sites, n = template.virtual_sites, template.n_atoms
+    rows = (len(sites.frame), len(sites.position), len(sites.parents))
+    _check(rows == (len(sites), len(sites), len(sites.weights)), f"{where}: virtual sites have columns of {rows} rows")
+    _check(_within(sites.atom, n) and bool((np.diff(sites.atom) > 0).all()), f"{where}: virtual sites must be in order")
+    _check(_within(sites.frame, len(FRAMES)), f"{where}: a virtual site has a frame that is not known")
+    _check(_within(sites.parents[:, 0], len(sites)), f"{where}: a parent belongs to no virtual site")
+    _check(_within(sites.parents[:, 1], n), f"{where}: a parent of a virtual site is out of range")
+    _check(
+        bool(np.isfinite(sites.position).all() and np.isfinite(sites.weights).all()),
+        f"{where}: a number of a virtual site is not finite",
+    )
+    _check(not np.isin(sites.parents[:, 1], sites.atom).any(), f"{where}: a parent of a virtual site is one itself")
+    sums = np.zeros((len(sites), 3))
+    np.add.at(sums, sites.parents[:, 0], sites.weights)
+    _check(
+        bool(np.allclose(sums, [1, 0, 0], rtol=0, atol=1e-9)),
+        f"{where}: the weights of a virtual site's parents must sum to 1, 0 and 0",
+    )
+    group = template.group
+    _check(
+        bool((group[sites.parents[:, 1]] == group[sites.atom[sites.parents[:, 0]]]).all()),
+        f"{where}: a virtual site and its parents must be in one hydrogen group",
     )
 
 

@@ -50,6 +50,19 @@ class Fingerprint {
     add(part, terms.atoms);
     add(part, terms.parameter);
   }
+  /// Systems without virtual sites have no such part, as before there were any.
+  void operator()(std::string_view part, const std::vector<model::VirtualSite>& sites, layout::SiteTable) {
+    for (const auto& site : sites) {
+      std::vector<std::int32_t> atoms = {site.atom, static_cast<std::int32_t>(site.frame)};
+      std::vector<double> numbers(site.position.begin(), site.position.end());
+      for (const auto& parent : site.parents) {
+        atoms.push_back(parent.atom);
+        numbers.insert(numbers.end(), {parent.origin, parent.x, parent.y});
+      }
+      add(part, atoms);
+      add(part, numbers);
+    }
+  }
   void operator()(std::string_view part, const Box& box, layout::AnyRows) {
     const auto &a = box.a(), &b = box.b(), &c = box.c();
     add(part, std::vector<double>{a.x, a.y, a.z, b.x, b.y, b.z, c.x, c.y, c.z});

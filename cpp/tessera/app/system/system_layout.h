@@ -35,6 +35,9 @@ struct AtomPairs {  // any number of them
 struct TermTable {  // a group with `atoms` and `parameter`
   std::size_t n_atoms, n_parameters;
 };
+struct SiteTable {  // a group with `atom`, `frame`, `position`, `parents` and `weights`
+  std::size_t n_atoms;
+};
 struct TypePairs {  // `_types` with either `_lj` or `_ab`
   std::size_t n_types;
 };
@@ -84,6 +87,7 @@ void visit_template(Template& molecule, const model::ForceField& field, Visitor&
     visit(kind.name, molecule.terms[kind], TermTable{n, field.parameters[kind].size()});
   });
   visit("exclusions", molecule.exclusions, AtomPairs{n});
+  visit("virtual_site", molecule.virtual_sites, SiteTable{n});
   visit("rigid_water", molecule.rigid_water, Attribute{true});
   visit("always_rigid", molecule.always_rigid, Attribute{true, "rigid_water"});
   visit("settle", molecule, SettleLengths{});

@@ -82,7 +82,8 @@ SystemContents contents_of(const model::System& system, const EngineSettings& se
         sum.is_excluding += molecules[m];
         sum.excluded_clusters += molecules[m] * other_clusters(partners[a]) / domain::cluster_size;
       }
-      const double v2 = 3 * thermal / molecule.mass[a];
+      const bool is_site = molecule.mass[a] == 0;  // of a light parent's speed, about
+      const double v2 = 3 * thermal / (is_site ? 1.0 : molecule.mass[a]);
       speed2 += molecules[m] * v2;
       speed += molecules[m] * std::sqrt(v2 * 8 / (3 * units::pi));
       mobility += molecules[m] * static_cast<double>(pair::mobility_of(molecule.mass[a]));
