@@ -31,8 +31,8 @@ TEST(PlanCellGrid, IsTheFinestWhoseCellsAreWideEnough) {
     const auto box = orthorhombic(w * edge(random), w * edge(random), w * edge(random));
     const auto grid = plan_cell_grid(box, demands);
     for (std::size_t d = 0; d < 3; ++d) {
-      EXPECT_GE(grid.edge[d], w);
-      EXPECT_NEAR(grid.edge[d] * static_cast<double>(grid.n[d]), box.edges()[d], 1e-9);
+      EXPECT_GE(grid.width[d], w);
+      EXPECT_NEAR(grid.width[d] * static_cast<double>(grid.n[d]), box.edges()[d], 1e-9);
       EXPECT_LT(box.edges()[d] / static_cast<double>(grid.n[d] + 1), w);
     }
   }
