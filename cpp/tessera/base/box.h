@@ -15,6 +15,7 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <numbers>
 
 #include "tessera/base/vec3.h"
 
@@ -94,6 +95,13 @@ class Box {
   double volume() const { return a_.x * b_.y * c_.z; }  // Å³
   bool is_orthorhombic() const { return b_.x == 0 && c_.x == 0 && c_.y == 0; }
   std::array<double, 3> edges() const { return {norm(a_), norm(b_), norm(c_)}; }  // Å
+  /// α between b and c, β between a and c, γ between a and b, degrees; 90 exactly where these are orthogonal.
+  std::array<double, 3> angles() const {
+    const auto degrees = [](const Vec3& p, const Vec3& q) {
+      return 90.0 - std::asin(dot(p, q) / (norm(p) * norm(q))) * (180.0 / std::numbers::pi);
+    };
+    return {degrees(b_, c_), degrees(a_, c_), degrees(a_, b_)};
+  }
   /// The distances of opposite faces, Å, in the order of the vectors that join them; edges where these are orthogonal.
   std::array<double, 3> heights() const {
     const double bx = b_.x / b_.y, cy = c_.y / c_.z, cx = (b_.x * c_.y - b_.y * c_.x) / (b_.y * c_.z);

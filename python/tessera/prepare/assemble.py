@@ -16,7 +16,7 @@ from tessera.prepare.molecule import complete
 from tessera.prepare.numbering import number_residues
 from tessera.system import USUAL_LENNARD_JONES, ForceField, LennardJones, System, Template
 from tessera.system.blocks import to_fraction
-from tessera.system.box import Placed, heights, placed
+from tessera.system.box import Placed, placed, with_images
 from tessera.system.model import FloatArray, IdArray
 
 OVERLAP = 0.1  # Å: two atoms that are closer are a mistake in the input
@@ -139,7 +139,7 @@ def check_box(box: FloatArray) -> Placed:
 def check_overlaps(flat: FlatTopology, system: System) -> None:
     """Raises `InputError` that names the nearest two atoms where any are closer than `OVERLAP`."""
     _check_coincident(flat, system)
-    position, atom = _with_images(system, OVERLAP)
+    position, atom = with_images(system.fraction, system.box, OVERLAP)
     pairs = cKDTree(position).query_pairs(OVERLAP, output_type="ndarray")
     pairs = pairs[(pairs < system.n_atoms).any(axis=1)]
     if not len(pairs):
@@ -157,18 +157,6 @@ def check_overlaps(flat: FlatTopology, system: System) -> None:
         f"{int((~excluded).sum())} pair(s) of atoms are closer than {OVERLAP} Å; the nearest are "
         f"{distance[worst]:.4f} Å apart: {flat.describe(first)} and {flat.describe(second)}"
     )
-
-
-def _with_images(system: System, reach: float) -> tuple[FloatArray, IdArray]:
-    """Returns the positions (m,3) Å of all atoms, then those of their images within `reach` (Å) of the box, and the
-    atoms (m,) that they are of."""
-    turns, atom = system.fraction * 2.0**-32, np.arange(system.n_atoms)
-    for d, width in enumerate(reach / heights(system.box)):
-        near = [np.flatnonzero(face * turns[:, d] < width - 0.5) for face in (1, -1)]
-        images = turns[np.concatenate(near)]
-        images[:, d] += np.repeat([1.0, -1.0], [len(rows) for rows in near])
-        turns, atom = np.concatenate([turns, images]), np.concatenate([atom, atom[np.concatenate(near)]])
-    return turns @ system.box, atom
 
 
 def _check_coincident(flat: FlatTopology, system: System) -> None:

@@ -9,8 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from tessera.system.model import FloatArray
+from tessera.system.model import FloatArray, IdArray
 
 _ROUNDING = 1e-6  # Å: what rounding may leave beyond the diagonal of a matrix
 
@@ -63,6 +64,24 @@ def reduced(box: FloatArray) -> FloatArray:
     c = c - a * _turns(c[0], a[0])
     b = b - a * _turns(b[0], a[0])
     return np.array([a, b, c])
+
+
+def in_vectors(fraction: NDArray[np.int32], box: FloatArray, other: FloatArray) -> NDArray[np.int32]:
+    """Returns fractions (n,3) of `box`, in units of 2⁻³², as those of other vectors of the same lattice, exactly."""
+    turns = np.rint(box @ np.linalg.inv(other)).astype(np.int64)
+    return np.asarray((fraction.astype(np.int64) @ turns).astype(np.int32))
+
+
+def with_images(fraction: NDArray[np.int32], box: FloatArray, reach: float) -> tuple[FloatArray, IdArray]:
+    """Returns the positions (m,3) Å of all atoms, then those of their images within `reach` (Å) of the faces, and the
+    atoms (m,) that they are of. `reach` is at most the least height of the box."""
+    turns, atom = fraction * 2.0**-32, np.arange(len(fraction))
+    for d, width in enumerate(reach / heights(box)):
+        near = [np.flatnonzero(face * turns[:, d] < width - 0.5) for face in (1, -1)]
+        images = turns[np.concatenate(near)]
+        images[:, d] += np.repeat([1.0, -1.0], [len(rows) for rows in near])
+        turns, atom = np.concatenate([turns, images]), np.concatenate([atom, atom[np.concatenate(near)]])
+    return turns @ box, atom
 
 
 def placed(vectors: FloatArray) -> Placed:
