@@ -394,3 +394,18 @@ def test_both_formats_hold_the_same_frames(uninterrupted: dict[str, Path]) -> No
     found = h5_arrays(uninterrupted["h5md"])
     np.testing.assert_array_equal(positions, found["value"])
     np.testing.assert_allclose(found["time"], 0.002 * found["step"], rtol=1e-12)
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize(("mpi", "ranks"), [("serial", 1), ("openmpi", 2)])
+def test_a_run_that_was_killed_before_its_report_gets_one(runs: Runs, mpi: str, ranks: int) -> None:
+    path = runs.run_file(sample("peptide"), {**LENGTH, "dynamics.steps": 20, "output.trajectory": "dcd"})
+    whole = runs.start(path)
+    expected, rows = whole.hash, rows_but_drift(whole.folder)
+    (whole.folder / "report.json").unlink()
+    again = runs.start(path, "--restart", mpi=mpi, ranks=ranks)
+    assert again.hash == expected
+    assert rows_but_drift(again.folder) == rows
+    assert (again.report["first_step"], again.report["last_step"]) == (20, 20)
+    refused = runs.start(path, "--restart", check=False).process
+    assert refused.returncode == 2 and "is done: its checkpoint is at step 20" in refused.stderr

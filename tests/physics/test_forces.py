@@ -228,12 +228,21 @@ DIAGONAL = ((0, 0), (1, 1), (2, 2))
 COMPONENTS = (*DIAGONAL, (0, 1), (0, 2), (1, 2))  # of a virial
 
 
-@pytest.mark.parametrize("lj_tail", [False, True])
-@pytest.mark.parametrize("electrostatics", ["shift", "pme"])
-def test_virial_and_pressure(runs: Runs, tmp_path: Path, electrostatics: str, lj_tail: bool) -> None:
+@pytest.mark.parametrize(
+    ("electrostatics", "lj", "lj_tail"),
+    [
+        ("shift", "force-switch", False),
+        ("shift", "force-switch", True),
+        ("pme", "force-switch", False),
+        ("pme", "force-switch", True),
+        ("pme", "pme", False),
+    ],
+)
+def test_virial_and_pressure(runs: Runs, tmp_path: Path, electrostatics: str, lj: str, lj_tail: bool) -> None:
     system = changed("peptide")
     settings: Settings = {
         **MESH,
+        "interactions.lj": lj,
         "pme.alpha": 0.5,
         "pme.order": 8,
         "pme.grid": [64, 64, 64],

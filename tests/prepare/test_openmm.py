@@ -208,7 +208,7 @@ CUT = LennardJones("cut", 10.0, tail=True)
         ("NoCutoff", ["the System has no periodic box: the system is in vacuum"], LennardJones("cut", 10.0, tail=True)),
         ("PME", [], CUT),
         ("Ewald", ["OpenMM's Ewald sum becomes a particle-mesh Ewald sum"], CUT),
-        ("LJPME", ["a run cuts it off at 10 Å and adds the mean"], CUT),
+        ("LJPME", [], LennardJones("pme", 10.0)),
         ("CutoffPeriodic", ["OpenMM ends electrostatics with a reaction field at 10 Å; a run sums them"], CUT),
         (
             "CutoffNonPeriodic",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import numpy as np
 import pytest
 from parallel.runs import Runs, Settings
 from parallel.samples import data, sample
@@ -66,6 +67,51 @@ def test_genesis(request: pytest.FixtureRequest, runs: Runs, case: str, lj: str,
         assert terms[term] == pytest.approx(log[column], abs=1.5e-4), term
     assert abs(electrostatics) <= 1e-6
     assert abs(van_der_waals) <= 5e-4
+
+
+def genesis_table(case: str) -> dict[str, np.ndarray]:
+    """Returns the columns of the energies of the steps."""
+    lines = data("genesis", "test_spdyn", "jac_param27", case, "ref").read_text().splitlines()
+    names, *rows = (line.split()[1:] for line in lines if line.startswith("INFO:"))
+    values = np.array(rows, dtype=float)
+    return {name: values[:, i] for i, name in enumerate(names)}
+
+
+@pytest.mark.parametrize(("case", "lj"), [("PME_opt_1dalltoall", "potential-switch"), ("PME_FSW", "force-switch")])
+def test_genesis_moves_the_same(runs: Runs, case: str, lj: str) -> None:
+    """20 steps at constant energy from GENESIS' velocities, with SETTLE and SHAKE. The logs end in four decimals, and
+    forces from GENESIS' tables differ by about 10⁻⁵ of the greatest."""
+    log = genesis_table(case)
+    found = runs.run(
+        sample("genesis"),
+        {
+            **GENESIS,
+            "interactions.lj": lj,
+            "dynamics.steps": 20,
+            "dynamics.timestep": 1.0,
+            "dynamics.velocities": "file",
+            "dynamics.com_removal_every": 0,
+            "output.energy_every": 2,
+        },
+        threads=2,
+    ).table
+    assert list(log["STEP"]) == list(found["step"][1:]) == list(range(2, 22, 2))
+    found = {name: column[1:] for name, column in found.items()}
+    for term, name in {
+        "bond": "BOND",
+        "angle": "ANGLE",
+        "urey_bradley": "UREY-BRADLEY",
+        "dihedral": "DIHEDRAL",
+        "improper": "IMPROPER",
+        "cmap": "CMAP",
+    }.items():
+        assert np.allclose(found[term], log[name], rtol=2e-5, atol=1e-3), (term, found[term] - log[name])
+    assert np.allclose(found["kinetic"], log["KINETIC_ENE"], rtol=2e-5, atol=0)
+    assert np.allclose(found["lj"] + found["lj_14"], log["VDWAALS"], rtol=5e-4, atol=0)
+    electrostatics = np.sum([column for name, column in found.items() if name.startswith("coulomb")], axis=0)
+    assert np.allclose(electrostatics, log["ELECT"], rtol=2e-6, atol=0)
+    # The tables' error of the energy is nearly the same in every step.
+    assert np.ptp(found["total"] - log["TOTAL_ENE"]) < 0.05
 
 
 def listed(name: str) -> dict[str, Any]:

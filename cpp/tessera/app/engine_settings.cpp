@@ -66,7 +66,7 @@ md::EngineSettings plan_settings(const RunConfig& config, const model::System& s
   pair.function = config.interactions.pair_function.value_or(PairFunction::analytic);
   pair.table_density = config.interactions.table_density;
   settings.pair_scheme =
-      md::pair::find_pair_scheme(config.parallel.pair_scheme, settings.precision, pair.function).name;
+      md::pair::find_pair_scheme(config.parallel.pair_scheme, settings.precision, pair.function, pair.lj).name;
   settings.constraints = config.dynamics.constraints;
   settings.constraint_tolerance = config.dynamics.constraint_tolerance;
   settings.timestep = config.dynamics.timestep;
@@ -88,6 +88,9 @@ md::EngineSettings plan_settings(const RunConfig& config, const model::System& s
     pair.direct_cutoff = std::max(config.pme.cutoff, pair.cutoff);
     pair.alpha =
         config.pme.alpha > 0 ? config.pme.alpha : md::pme::alpha_from_tolerance(pair.range(), config.pme.tolerance);
+    if (pair.lj == LjModifier::pme)
+      pair.lj_alpha = config.pme.lj_alpha > 0 ? config.pme.lj_alpha
+                                              : md::pme::lj_alpha_from_tolerance(pair.cutoff, config.pme.lj_tolerance);
     settings.fft_scheme = config.fft.scheme;
     settings.fft_wisdom_file = fft::default_wisdom_file();
     settings.fft_exchange = config.fft.exchange;
@@ -117,6 +120,7 @@ RunConfig in_effect(RunConfig config, const md::EngineSettings& settings) {
   if (pair.electrostatics == Electrostatics::pme) {
     config.pme.cutoff = pair.range();
     config.pme.alpha = pair.alpha;
+    config.pme.lj_alpha = pair.lj_alpha;
     config.pme.grid.assign(settings.pme_grid.begin(), settings.pme_grid.end());
   }
   for (const auto& section : run_schema().sections)

@@ -9,7 +9,9 @@
 #include "tessera/app/config/baths.h"
 #include "tessera/app/config/interactions.h"
 #include "tessera/app/config/restraints.h"
+#include "tessera/app/config/time_step.h"
 #include "tessera/app/engine_settings.h"
+#include "tessera/app/observers/box_guard.h"
 #include "tessera/app/observers/stop_signals.h"
 #include "tessera/app/on_root.h"
 #include "tessera/app/restart/resume.h"
@@ -17,6 +19,7 @@
 #include "tessera/app/run_outputs.h"
 #include "tessera/app/system/references.h"
 #include "tessera/app/trial.h"
+#include "tessera/base/error.h"
 #include "tessera/comm/job.h"
 
 namespace tessera::app {
@@ -54,15 +57,26 @@ Trials tune(const RunConfig& config, RunInput& input, const comm::Communicator& 
   return trials;
 }
 
-/// Reads the checkpoint of a run that is not done yet.
+/// Tells whether the last leg that the report of a folder tells of ends at this step. A run that was killed after its
+/// last checkpoint has no report of its end.
+bool is_reported(const std::string& folder, std::int64_t step) {
+  std::string ignored;
+  const auto legs = read_legs(folder + "/report.json", ignored);
+  return !legs.empty() && legs.back().value("last_step", std::int64_t{-1}) == step;
+}
+
+/// Reads the checkpoint of a run that is not done yet, or lacks its report alone.
 Checkpoint read_unfinished(const RunConfig& config, RunInput& input, const comm::Communicator& comm) {
   std::string note;
   auto checkpoint = resume(config.output.folder, config, input.system, comm, input.settings, note);
-  if (checkpoint.state.step >= config.dynamics.steps)
+  const auto step = checkpoint.state.step;
+  bool is_done = step > config.dynamics.steps;
+  if (step == config.dynamics.steps) on_root(comm, [&] { is_done = is_reported(config.output.folder, step); });
+  if (comm::all_reduce_max(comm, is_done ? 1 : 0) != 0)
     throw InputError(
         fmt::format("the run in {} is done: its checkpoint is at step {} and dynamics.steps is {}; raise "
                     "dynamics.steps to go on",
-                    config.output.folder, checkpoint.state.step, config.dynamics.steps));
+                    config.output.folder, step, config.dynamics.steps));
   if (!note.empty()) fmt::print(stderr, "tessera-md: note: {}\n", note);
   return checkpoint;
 }
@@ -99,12 +113,13 @@ RunInput read_run_input(const RunConfig& config, const RunRequest& request, cons
 void tell_what_runs(const Simulation& simulation, const std::string& start_note) {
   if (!simulation.comm().is_root()) return;
   const auto& config = simulation.config();
-  const bool has_baths = config.kind == StageKind::dynamics;
-  for (const auto& note : {start_note, note_of_source(config, simulation.system()),
-                           has_baths ? note_of_baths(config.dynamics) : std::string()})
+  const bool moves = config.kind == StageKind::dynamics;
+  for (const auto& note :
+       {start_note, note_of_source(config, simulation.system()), moves ? note_of_baths(config.dynamics) : std::string(),
+        moves ? note_of_time_step(simulation.settings(), simulation.system()) : std::string()})
     if (!note.empty()) fmt::print(stderr, "tessera-md: note: {}\n", note);
   fmt::print("{}{}{}", describe_interactions(config, simulation.system(), simulation.settings()),
-             has_baths ? describe_baths(config.dynamics) : "", describe_restraints(config, simulation.settings()));
+             moves ? describe_baths(config.dynamics) : "", describe_restraints(config, simulation.settings()));
   std::fflush(stdout);
 }
 
@@ -127,6 +142,8 @@ RunEnd run(const RunConfig& config, const RunRequest& request, TimeLimit& limit,
   }
   StopListener stop;
   simulation.attach(stop);
+  BoxGuard box_guard;
+  simulation.attach(box_guard);
   outputs.attach_to(simulation);
   std::optional<CellBalancer> balancer;
   if (config.parallel.balance && comm.size() > 1) simulation.attach(balancer.emplace(simulation));
@@ -139,6 +156,7 @@ RunEnd run(const RunConfig& config, const RunRequest& request, TimeLimit& limit,
     report.results["split_trials"].push_back(
         {{"pme_cutoff", split.cutoff}, {"pme_grid", split.grid}, {"ms_per_step", ms_a_step}});
   on_root(comm, [&] { write_report(config.output.folder + "/report.json", report); });
+  if (!box_guard.problem().empty()) throw RunError(box_guard.problem());
   return end;
 }
 

@@ -41,7 +41,9 @@ std::vector<SchemeTrial> try_pair_schemes(const RunConfig& config, const model::
   std::vector<SchemeTrial> trials;
   for (const auto& scheme : md::pair::pair_schemes()) {
     // Schemes of more precision than asked for are no rivals.
-    if (scheme.precision != settings.precision || !scheme.serves(settings.precision, settings.pair.function)) continue;
+    if (scheme.precision != settings.precision ||
+        !scheme.serves(settings.precision, settings.pair.function, settings.pair.lj))
+      continue;
     settings.pair_scheme = scheme.name;
     const double seconds = run_trial(config, system, settings, block, comm, threads, trial_steps);
     trials.push_back({settings.pair_scheme, 1000 * seconds});

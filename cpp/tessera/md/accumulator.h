@@ -28,6 +28,7 @@ enum class Term : int {
   lj,
   lj_14,
   lj_tail,
+  lj_mesh,
   coulomb_real,
   coulomb_14,
   coulomb_reciprocal,
@@ -37,7 +38,7 @@ enum class Term : int {
   external,
   restraint
 };
-inline constexpr int n_terms = 17;
+inline constexpr int n_terms = 18;
 inline constexpr std::array<std::string_view, n_terms> term_names = {"bond",
                                                                      "angle",
                                                                      "urey_bradley",
@@ -47,6 +48,7 @@ inline constexpr std::array<std::string_view, n_terms> term_names = {"bond",
                                                                      "lj",
                                                                      "lj_14",
                                                                      "lj_tail",
+                                                                     "lj_mesh",
                                                                      "coulomb_real",
                                                                      "coulomb_14",
                                                                      "coulomb_reciprocal",

@@ -27,7 +27,8 @@ Forces::Forces(const model::System& system, const EngineSettings& settings, cons
       tables_(bonded::make_force_tables(system.force_field)),
       pair_(domain, settings.pair,
             {.steps = settings.list_steps, .timestep = settings.timestep, .most_reach = 0.5 * plan.cells.buffer},
-            pair::find_pair_scheme(settings.pair_scheme, settings.precision, settings.pair.function), threads),
+            pair::find_pair_scheme(settings.pair_scheme, settings.precision, settings.pair.function, settings.pair.lj),
+            threads),
       mesh_(settings, plan, domain, comm, threads),
       external_(external, domain, comm),
       restraints_(settings, domain, comm, threads),
@@ -191,6 +192,14 @@ Energies Forces::sum_energies(std::int64_t kinetic, std::int64_t degrees_of_free
         pme::self_energy(pair.coulomb_constant, pair.alpha, system_.sum_of_squared_charges());
     term[static_cast<std::size_t>(Term::coulomb_background)] =
         pme::background_energy(pair.coulomb_constant, pair.alpha, system_.net_charge(), volume);
+  }
+  if (pair.lj == pair::LjModifier::pme) {
+    const auto c = pme::dispersion_coefficients(system_.force_field);
+    const auto counts = system_.type_counts();
+    double squares = 0;
+    for (std::size_t type = 0; type < c.size(); ++type)
+      squares += static_cast<double>(counts[type]) * c[type] * c[type];
+    term[static_cast<std::size_t>(Term::lj_mesh)] += pme::dispersion_self_energy(pair.lj_alpha, squares);
   }
   term[static_cast<std::size_t>(Term::lj_tail)] = tail_.energy / volume;
   for (std::size_t d = 0; d < 3; ++d)  // both go with 1/V: each diagonal component is the energy's, or P·V

@@ -107,7 +107,7 @@ class ForceField:
 
 
 #: the ways in which Lennard-Jones goes to zero at its cut-off
-LJ_MODIFIERS = ("cut", "potential-switch", "force-switch", "force-switch-gromacs", "quintic-switch")
+LJ_MODIFIERS = ("cut", "potential-switch", "force-switch", "force-switch-gromacs", "quintic-switch", "pme")
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ class LennardJones:
 
     modifier: str  # one of LJ_MODIFIERS
     cutoff: float  # Å
-    switch: float = 0.0  # Å, where the modifier begins; 0 with cut
+    switch: float = 0.0  # Å, where the modifier begins; 0 with cut and pme
     tail: bool = False  # whether the mean energy and pressure beyond the cut-off are added
 
 

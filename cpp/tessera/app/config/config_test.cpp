@@ -45,7 +45,7 @@ TEST(Config, KeysAreUniqueAndDocumented) {
       EXPECT_FALSE(key.documentation.empty()) << key.full_name();
     }
   }
-  EXPECT_EQ(names.size(), 71U);
+  EXPECT_EQ(names.size(), 73U);
 }
 
 TEST(Config, DefaultsAreAdmittedAndComeBackFromToml) {
@@ -85,7 +85,7 @@ TEST(Config, NumbersAndChoicesMayBeLeftToAuto) {
   expect_says(message_of("[interactions]\ncutoff = \"ato\"\n"),
               "interactions.cutoff = 'ato', expected a number more than 0 and at most 1000000 (Å) or \"auto\"");
   expect_says(message_of("[interactions]\nlj_tail = 1\n"), "expected true or false or \"auto\"");
-  expect_says(message_of("[interactions]\nlj = \"ct\"\n"), "\"quintic-switch\" or \"auto\"; did you mean \"cut\"?");
+  expect_says(message_of("[interactions]\nlj = \"ct\"\n"), "\"pme\" or \"auto\"; did you mean \"cut\"?");
   expect_says(message_of("[dynamics]\ntimestep = \"auto\"\n"), "expected a number more than 0 and at most 100 (fs)");
 }
 

@@ -51,17 +51,42 @@ std::string describe_crowded_tail(const model::LjTruncation& lj, const model::Sy
   return "";
 }
 
+void check_lj_mesh(const RunConfig& config, const model::LjTruncation& lj, const model::System& system,
+                   Errors& errors) {
+  constexpr double greatest = 4;  // of α·cutoff, where the share of the direct sum is 2·10⁻⁵ at the cut-off
+  const auto& n = config.interactions;
+  if (config.pme.lj_alpha * lj.cutoff > greatest)
+    errors.add(fmt::format("pme.lj_alpha = {} /Å, expected at most {:.4f} with a cut-off of {} Å",
+                           toml_text(config.pme.lj_alpha), greatest / lj.cutoff, toml_text(lj.cutoff)));
+  const std::string_view name = n.lj ? "interactions.lj = \"pme\"" : "interactions.lj = \"pme\" (auto)";
+  if (n.electrostatics != Electrostatics::pme)
+    errors.add(fmt::format("{} needs the mesh of interactions.electrostatics = \"pme\"", name));
+  if (lj.has_tail)
+    errors.add(
+        fmt::format("{} sums all of the dispersion, so there is no tail: set interactions.lj_tail = false", name));
+  if (!system.force_field.nbfix.empty()) {
+    const auto& pair = system.force_field.nbfix.front();
+    const auto& types = system.force_field.type_name;
+    errors.add(fmt::format(
+        "{} is not offered for pairs of types with parameters of their own (NBFIX), of which the system has {}, {} and "
+        "{} among them: the mesh has the geometric mean of all pairs; set interactions.lj to another of its values",
+        name, system.force_field.nbfix.size(), types[static_cast<std::size_t>(pair.type_a)],
+        types[static_cast<std::size_t>(pair.type_b)]));
+  }
+}
+
 void check(const RunConfig& config, const model::LjTruncation& lj, const model::System& system) {
   Errors errors;
   const auto& n = config.interactions;
   const auto cutoff = text_of_length("interactions.cutoff", lj.cutoff, n.cutoff.has_value());
-  const bool is_switched = lj.modifier != LjModifier::cut;
+  const bool is_switched = model::has_switch(lj.modifier);
   if (is_switched && lj.switch_distance >= lj.cutoff)
     errors.add(fmt::format("{} must be less than {}; set interactions.switch, or interactions.lj = \"cut\"",
                            text_of_length("interactions.switch", lj.switch_distance, n.switch_distance.has_value()),
                            cutoff));
   else if (is_switched && lj.has_tail && system.is_periodic)
     if (const auto problem = describe_crowded_tail(lj, system); !problem.empty()) errors.add(problem);
+  if (lj.modifier == LjModifier::pme) check_lj_mesh(config, lj, system, errors);
   if (n.electrostatics == Electrostatics::force_switch && n.coulomb_switch >= lj.cutoff)
     errors.add(
         fmt::format("interactions.coulomb_switch = {} Å must be less than {}", toml_text(n.coulomb_switch), cutoff));
@@ -85,13 +110,13 @@ model::LjTruncation resolve_lj(const RunConfig& config, const model::System& sys
   model::LjTruncation lj;
   lj.modifier = n.lj.value_or(source.modifier);
   lj.cutoff = n.cutoff.value_or(source.cutoff);
-  if (lj.modifier != LjModifier::cut) {
-    const bool has_width = source.modifier != LjModifier::cut;
+  if (model::has_switch(lj.modifier)) {
+    const bool has_width = model::has_switch(source.modifier);
     const double width = has_width ? source.cutoff - source.switch_distance : usual_width;
     lj.switch_distance = has_width && !n.cutoff ? source.switch_distance : std::max(0.0, lj.cutoff - width);
   }
   lj.switch_distance = n.switch_distance.value_or(lj.switch_distance);
-  lj.has_tail = n.lj_tail.value_or(source.has_tail && system.is_periodic);
+  lj.has_tail = n.lj_tail.value_or(source.has_tail && system.is_periodic && lj.modifier != LjModifier::pme);
   check(config, lj, system);
   return lj;
 }
@@ -102,6 +127,7 @@ model::LjTruncation lj_in_effect(const md::EngineSettings& settings) {
 
 std::string text_of(const model::LjTruncation& lj) {
   const std::string_view tail = lj.has_tail ? "with tail" : "no tail";
+  if (lj.modifier == LjModifier::pme) return fmt::format("direct sum to {} Å, dispersion beyond by mesh", lj.cutoff);
   if (lj.modifier == LjModifier::cut) return fmt::format("cut at {} Å, {}", lj.cutoff, tail);
   return fmt::format("{} from {} to {} Å, {}", lj.name(), lj.switch_distance, lj.cutoff, tail);
 }
@@ -142,9 +168,9 @@ std::string note_of_source(const RunConfig& config, const model::System& system)
   };
   compare("interactions.lj", n.lj, source.modifier);
   compare("interactions.cutoff", n.cutoff, source.cutoff);
-  const bool is_switched = lj.modifier != LjModifier::cut;
+  const bool is_switched = model::has_switch(lj.modifier);
   if (is_switched)
-    compare("interactions.switch", n.switch_distance, source.modifier == LjModifier::cut ? -1 : source.switch_distance);
+    compare("interactions.switch", n.switch_distance, model::has_switch(source.modifier) ? source.switch_distance : -1);
   compare("interactions.lj_tail", n.lj_tail, source.has_tail && system.is_periodic);
   std::string note;
   if (!others.empty())
@@ -154,7 +180,8 @@ std::string note_of_source(const RunConfig& config, const model::System& system)
                     title_of_source(system), text_of(source));
   if (!is_switched && n.switch_distance && !n.lj)
     note += fmt::format(
-        "{}interactions.switch = {} has no effect, as {} cuts Lennard-Jones (set interactions.lj to switch it)",
+        "{}interactions.switch = {} has no effect, as {} does not switch Lennard-Jones (set interactions.lj to switch "
+        "it)",
         note.empty() ? "" : "; ", toml_text(*n.switch_distance), title_of_source(system));
   return note;
 }

@@ -140,7 +140,8 @@ TEST(Interactions, TheNoteNamesWhatTheRunFileHasOtherwise) {
             "interactions.lj_tail = false is set, and a.tsr comes from AMBER, which has Lennard-Jones cut at 9 Å, with "
             "tail");
   EXPECT_EQ(note("amber", "switch = 8\n"),
-            "interactions.switch = 8.0 has no effect, as AMBER cuts Lennard-Jones (set interactions.lj to switch it)");
+            "interactions.switch = 8.0 has no effect, as AMBER does not switch Lennard-Jones (set interactions.lj to "
+            "switch it)");
   EXPECT_EQ(note("amber", "lj = \"cut\"\nswitch = 8\n"), "");
   const auto amber = atoms_from("amber");
   const auto written = to_toml(in_effect(parse(""), plan_settings(parse(""), amber)));

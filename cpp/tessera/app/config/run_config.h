@@ -68,7 +68,9 @@ struct PmeConfig {
   double cutoff = 0.0;   // Å; 0: that of the interactions
   double spacing = 1.1;  // Å
   double tolerance = 1e-5;
-  double alpha = 0.0;              // Å⁻¹; 0: from the tolerance
+  double alpha = 0.0;  // Å⁻¹; 0: from the tolerance
+  double lj_tolerance = 1e-3;
+  double lj_alpha = 0.0;           // Å⁻¹; 0: from the tolerance
   std::vector<std::int64_t> grid;  // three, or empty: from the spacing
 };
 

@@ -14,6 +14,9 @@ bool has_barostat(const RunConfig& config) { return config.dynamics.ensemble == 
 bool draws_noise(const RunConfig& config) { return has_noise(config.dynamics); }
 bool minimizes(const RunConfig& config) { return config.kind == StageKind::minimize; }
 bool has_fixed_atoms(const RunConfig& config) { return !config.dynamics.fixed.empty(); }
+bool has_lj_mesh(const RunConfig& config) {
+  return config.pme.lj_alpha > 0 || config.interactions.lj == LjModifier::pme;
+}
 bool has_mesh(const RunConfig& config) { return config.interactions.electrostatics == Electrostatics::pme; }
 
 Schema make_run_schema() {
@@ -88,6 +91,16 @@ Schema make_run_schema() {
       .range(0, 10)
       .decides_bits()
       .used_where(has_mesh);
+  pme.key("lj_tolerance", &PmeConfig::lj_tolerance,
+          "of interactions.lj = \"pme\": the share of the dispersion at the cut-off that the direct sum leaves to the "
+          "mesh's "
+          "accuracy")
+      .range(1e-4, 0.1);
+  pme.key("lj_alpha", &PmeConfig::lj_alpha, "splitting parameter of interactions.lj = \"pme\"; 0: from lj_tolerance")
+      .unit("1/Å")
+      .range(0, 10)
+      .decides_bits()
+      .used_where(has_lj_mesh);
   pme.key("grid", &PmeConfig::grid, "three numbers of grid points; []: from the spacing")
       .range(4, 65536)
       .decides_bits()

@@ -395,7 +395,7 @@ model::LjTruncation read_lj_truncation(const Reader& reader, const std::string& 
   if (!(truncation.cutoff > 0 && std::isfinite(truncation.cutoff)))
     reader.fail(fmt::format("attribute lj_cutoff is {}, expected a distance above 0 (Å)", truncation.cutoff));
   truncation.switch_distance = file.attribute<double>("/", "lj_switch").at(0);
-  if (truncation.modifier != model::LjModifier::cut &&
+  if (model::has_switch(truncation.modifier) &&
       !(truncation.switch_distance >= 0 && truncation.switch_distance < truncation.cutoff))
     reader.fail(fmt::format("attribute lj_switch is {}, expected a distance from 0 to below lj_cutoff = {} (Å)",
                             truncation.switch_distance, truncation.cutoff));

@@ -152,7 +152,8 @@ std::vector<MemoryUse> planned_memory(const SystemContents& system, const Engine
   const auto& brick = plan.bricks.brick(rank);
   const auto cell = mean_cell(system, plan.cells.grid);
   const auto counts = count_on_rank(cell, plan.cells.grid, brick);
-  const auto& scheme = pair::find_pair_scheme(settings.pair_scheme, settings.precision, settings.pair.function);
+  const auto& scheme =
+      pair::find_pair_scheme(settings.pair_scheme, settings.precision, settings.pair.function, settings.pair.lj);
   const auto pairs = scheme.plan(count_pairs(system, settings, plan, cell, counts, brick, threads), settings.pair);
 
   const double slots = static_cast<double>(counts.slots), atoms = slots * cell.atoms / cell.slots();

@@ -254,7 +254,17 @@ template <class Choice, std::size_t entries, bool Masked, Beside beside>
     potential = plain.energy;
     active = interact;
   }
-  const P force_over_r = IfThenElseZero(active, Mul(MulAdd(lj_unit, lj.force_times_r, Mul(qq, coulomb)), inverse2));
+  P force_times_r = MulAdd(lj_unit, lj.force_times_r, Mul(qq, coulomb));
+  P lj_energy = Mul(lj_unit, lj.energy);
+  if (ChosenLj<Choice>(k) == LjModifier::pme) {
+    const P dispersion = IfThenElseZero(Lt(distance2, set(k.lj_cutoff2)),
+                                        Mul(DispersionFactor(k.rule, si, OfI<entries>(ci.epsilon)),
+                                            DispersionFactor(k.rule, sj, OfJ<entries>(cj, &ClusterData::epsilon))));
+    const auto without_mesh = DispersionWithoutMesh<WithEnergy>(k, r2);
+    force_times_r = MulAdd(dispersion, without_mesh.force_times_r, force_times_r);
+    lj_energy = MulAdd(dispersion, without_mesh.energy, lj_energy);
+  }
+  const P force_over_r = IfThenElseZero(active, Mul(force_times_r, inverse2));
   const P size = Abs(force_over_r);
   V greatest = size.part[0];
   for (std::size_t p = 1; p < n; ++p) greatest = hn::Max(greatest, size.part[p]);
@@ -274,7 +284,7 @@ template <class Choice, std::size_t entries, bool Masked, Beside beside>
     SubtractJForces<beside>(force[0].part + p, force[1].part + p, force[2].part + p, loop.force[cluster_of(j[e])].value,
                             cell);
     if constexpr (WithEnergy)
-      energies.Add(IfThenElseZero(interact, Mul(lj_unit, lj.energy)), IfThenElseZero(interact, Mul(qq, potential)), p);
+      energies.Add(IfThenElseZero(interact, lj_energy), IfThenElseZero(interact, Mul(qq, potential)), p);
   }
   return true;
 }
@@ -374,6 +384,7 @@ void RunRows(const KernelConstants& k, const PairList& list, const PairListPart&
   if (common && k.lj == LjModifier::force_switch) return run_fixed(Is<LjModifier::force_switch>());
   if (common && k.lj == LjModifier::potential_switch) return run_fixed(Is<LjModifier::potential_switch>());
   if (common && k.lj == LjModifier::cut) return run_fixed(Is<LjModifier::cut>());
+  if (common && k.lj == LjModifier::pme) return run_fixed(Is<LjModifier::pme>());
   run(cell_forces != nullptr ? RunLoop<Runtime, Beside::virial> : RunLoop<Runtime, Beside::nothing>);
 }
 

@@ -91,6 +91,13 @@ PreparedConstants prepare_constants(const PairSettings& settings, KernelRule rul
     c.coulomb_c = f(-(rc2 + cs2) / gamma);
     c.coulomb_d = f(2 / (5 * gamma));
   }
+  if (settings.lj == LjModifier::pme) {
+    c.dispersion_scale = f(2 / (rc * rc));
+    const auto force = fit_dispersion_force(settings.lj_alpha, rc, dispersion_degree);
+    const auto energy = fit_dispersion_energy(settings.lj_alpha, rc, ewald_degree_high);
+    std::transform(force.coefficient.begin(), force.coefficient.end(), c.dispersion_force, f);
+    std::transform(energy.coefficient.begin(), energy.coefficient.end(), c.dispersion_energy, f);
+  }
   c.ewald_scale = f(2 / (range * range));
   if (settings.electrostatics == Electrostatics::pme) {
     constexpr double accepted = 2e-6;  // below the errors of single precision

@@ -52,6 +52,8 @@ inline constexpr float clash_force_over_r = 250 * 262144.0f;
 /// These are the degrees of the Ewald polynomials: the lower one is enough for α·cutoff up to about 3.2 (a tolerance of
 /// 1e-5), the higher one for all other settings.
 inline constexpr int ewald_degree = 12, ewald_degree_high = 16;
+/// This is enough for β·cutoff up to 3.7 (a tolerance of 1e-4).
+inline constexpr int dispersion_degree = 16;
 
 /// Names a cluster pair that the kernel left out, which the caller computes in double precision.
 struct Clash {
@@ -84,6 +86,10 @@ struct KernelConstants {
   float ewald_force[ewald_degree_high + 1];  // the lower degree has zeros at the end
   float ewald_energy[ewald_degree_high + 1];
   bool needs_high_degree;
+  // What the direct sum of LjModifier::pme adds, by polynomials in t = r²·scale − 1, for 6C = 1: F·r, and the energy
+  // less its value at the cut-off.
+  float dispersion_scale;
+  float dispersion_force[dispersion_degree + 1], dispersion_energy[ewald_degree_high + 1];
   // The force's correction is also given piecewise in r², one piece per lane, for registers of sixteen lanes.
   alignas(64) float ewald_pieces[PiecewisePolynomial::degree + 1][PiecewisePolynomial::n_pieces];
   float ewald_pieces_scale;

@@ -244,7 +244,7 @@ void for_schemes(PairSettings settings, Check&& check) {
   int n = 0;
   for (const auto& scheme : pair_schemes())
     for (const auto function : {PairFunction::analytic, PairFunction::table}) {
-      if (!scheme.serves(Precision::mixed, function)) continue;
+      if (!scheme.serves(Precision::mixed, function, LjModifier::cut)) continue;
       SCOPED_TRACE(std::string(scheme.name) + (function == PairFunction::table ? ", table" : ""));
       settings.function = function;
       settings.table_density = 20;

@@ -46,19 +46,19 @@ std::vector<double> interpolate(Function&& function, double low, double high, in
   return coefficient;
 }
 
-/// Returns the greatest difference of two functions of r² between 1 Å and the cut-off, times r.
+/// Returns the greatest difference of two functions of r² between 1 Å and the cut-off, times r to a power.
 template <class Function, class Fit>
-double greatest_error(Function&& function, Fit&& fit, double cutoff) {
+double greatest_error(Function&& function, Fit&& fit, double cutoff, int power = 1) {
   double error = 0;
   for (int i = 0; i <= 4000; ++i) {
     const double r = 1 + (cutoff - 1) * i / 4000.0;
-    error = std::max(error, std::abs(fit(r * r) - function(r * r)) * r);
+    error = std::max(error, std::abs(fit(r * r) - function(r * r)) * std::pow(r, power));
   }
   return error;
 }
 
 template <class Function>
-Polynomial fit(Function&& function, double cutoff, int degree) {
+Polynomial fit(Function&& function, double cutoff, int degree, int power = 1) {
   Polynomial polynomial;
   polynomial.coefficient = interpolate(function, 0, cutoff * cutoff, degree);
   const auto value = [&](double r2) {
@@ -67,7 +67,7 @@ Polynomial fit(Function&& function, double cutoff, int degree) {
       sum = sum * (2 * r2 / (cutoff * cutoff) - 1) + polynomial.coefficient[j];
     return sum;
   };
-  polynomial.error = greatest_error(function, value, cutoff);
+  polynomial.error = greatest_error(function, value, cutoff, power);
   return polynomial;
 }
 
@@ -98,6 +98,17 @@ PiecewisePolynomial fit_ewald_force_piecewise(double alpha, double cutoff) {
   };
   pieces.error = greatest_error(function, value, cutoff);
   return pieces;
+}
+
+Polynomial fit_dispersion_force(double alpha, double cutoff, int degree) {
+  const auto function = [&](double r2) { return dispersion_without_mesh(alpha, r2).force_over_r * r2 / 6; };
+  return fit(function, cutoff, degree, 6);
+}
+
+Polynomial fit_dispersion_energy(double alpha, double cutoff, int degree) {
+  const double at_cutoff = dispersion_without_mesh(alpha, cutoff * cutoff).energy;
+  const auto function = [&](double r2) { return (dispersion_without_mesh(alpha, r2).energy - at_cutoff) / 6; };
+  return fit(function, cutoff, degree, 6);
 }
 
 Polynomial fit_ewald_energy(double alpha, double cutoff, int degree) {

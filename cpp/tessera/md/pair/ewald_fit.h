@@ -26,6 +26,11 @@ struct PiecewisePolynomial {
 };
 PiecewisePolynomial fit_ewald_force_piecewise(double alpha, double cutoff);
 
+/// Fits F·r and the energy of dispersion_without_mesh() for 6C = 1, the energy less its value at the cut-off; their
+/// errors are relative to r⁻⁶.
+Polynomial fit_dispersion_force(double alpha, double cutoff, int degree);
+Polynomial fit_dispersion_energy(double alpha, double cutoff, int degree);
+
 /// Fits erf(αr)/r.
 Polynomial fit_ewald_energy(double alpha, double cutoff, int degree);
 

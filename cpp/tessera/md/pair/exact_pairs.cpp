@@ -40,18 +40,35 @@ Vec3 ExactPairs::relative(std::int32_t slot) const {
   return to_length_ * (domain_.state().position[at(slot)] - domain_.grid().centre(cell)).units();
 }
 
+/// Returns cᵢcⱼ of the dispersion that a mesh computes: √(BᵢᵢBⱼⱼ).
+double ExactPairs::dispersion_of(std::int32_t i, std::int32_t j) const {
+  const auto of_type = [&](std::int32_t slot) {
+    return data_.type_pairs[at(data_.type[at(slot)]) * at(data_.table_pairs.n_types + 1)].b;
+  };
+  return std::sqrt(of_type(i) * of_type(j));
+}
+
 void ExactPairs::add_pair(std::int32_t i, std::int32_t j, const Vec3& d, bool excluded,
                           ExclusionEnergy exclusion_energy, Accumulator& accumulator) const {
   const double r2 = std::max(norm2(d), least_r2);
   if (r2 >= settings_.range() * settings_.range()) return;
   const double qq = settings_.coulomb_constant * data_.charge[at(i)] * data_.charge[at(j)];
+  const bool has_lj_mesh = settings_.lj == LjModifier::pme;
+  const double c = has_lj_mesh ? dispersion_of(i, j) : 0;
+  const auto dispersion = has_lj_mesh ? dispersion_without_mesh(settings_.lj_alpha, r2) : ForceEnergy{};
   ForceEnergy lj, real, exclusion;
   if (!excluded) {
     const auto& ab = data_.type_pairs[at(data_.type[at(i)]) * at(data_.table_pairs.n_types) + at(data_.type[at(j)])];
     lj = lennard_jones(settings_, ab.a, ab.b, r2);
+    if (has_lj_mesh && r2 < settings_.cutoff * settings_.cutoff) {
+      const auto at_cutoff = dispersion_without_mesh(settings_.lj_alpha, settings_.cutoff * settings_.cutoff);
+      lj.force_over_r += c * dispersion.force_over_r;
+      lj.energy += c * (dispersion.energy - at_cutoff.energy);
+    }
     real = coulomb(settings_, r2);
   } else if (settings_.electrostatics == Electrostatics::pme) {
     exclusion = ewald_exclusion(settings_.alpha, r2);
+    if (has_lj_mesh) lj.force_over_r = c * dispersion.force_over_r;
   }
   const double force_over_r = lj.force_over_r + qq * (real.force_over_r + exclusion.force_over_r);
   const Vec3 f = limited(force_over_r, std::sqrt(r2), d);
@@ -60,8 +77,10 @@ void ExactPairs::add_pair(std::int32_t i, std::int32_t j, const Vec3& d, bool ex
   if (accumulator.energies == nullptr) return;
   accumulator.energies->add(Term::lj, lj.energy);
   accumulator.energies->add(Term::coulomb_real, qq * real.energy);
-  if (exclusion_energy == ExclusionEnergy::add)
+  if (excluded && exclusion_energy == ExclusionEnergy::add) {
     accumulator.energies->add(Term::coulomb_exclusion, qq * exclusion.energy);
+    if (has_lj_mesh) accumulator.energies->add(Term::lj_mesh, c * dispersion.energy);
+  }
   // The virial uses the unlimited force; only sums that many atoms share must be limited.
   accumulator.energies->add_virial(d, force_over_r * d);
   if (is_limited(force_over_r, std::sqrt(r2))) {
@@ -107,6 +126,8 @@ void ExactPairs::add_exclusion_energy(std::int32_t i, std::int32_t j, std::size_
   if (r2 >= settings_.range() * settings_.range()) return;
   energies.add(Term::coulomb_exclusion, settings_.coulomb_constant * data_.charge[at(i)] * data_.charge[at(j)] *
                                             ewald_exclusion(settings_.alpha, r2).energy);
+  if (settings_.lj == LjModifier::pme)
+    energies.add(Term::lj_mesh, dispersion_of(i, j) * dispersion_without_mesh(settings_.lj_alpha, r2).energy);
 }
 
 }  // namespace tessera::md::pair

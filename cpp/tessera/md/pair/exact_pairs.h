@@ -28,6 +28,7 @@ class ExactPairs {
 
  private:
   Vec3 relative(std::int32_t slot) const;
+  double dispersion_of(std::int32_t i, std::int32_t j) const;
   void add_pair(std::int32_t i, std::int32_t j, const Vec3& d, bool excluded, ExclusionEnergy exclusion_energy,
                 Accumulator& accumulator) const;
 

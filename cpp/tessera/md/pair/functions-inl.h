@@ -272,6 +272,16 @@ HWY_INLINE PairForce<T> LennardJones(const KernelConstants& k, const T& repulsio
       if constexpr (WithEnergy) energy = NegMulAdd(dispersion, sixth, Mul(repulsion, twelfth));
       return {Sub(repulsion, dispersion), energy};
     }
+    case LjModifier::pme: {
+      // The value at the cut-off is taken off; what goes with the mesh comes by DispersionWithoutMesh().
+      T energy = hn::Zero(D());
+      if constexpr (WithEnergy) {
+        const auto r6 = Mul(Mul(Mul(r2, r2), r2), set(k.inverse_cutoff6));  // (r/r_c)⁶
+        const auto twelve = NegMulAdd(Mul(r6, r6), Mul(repulsion, twelfth), Mul(repulsion, twelfth));
+        energy = Sub(twelve, NegMulAdd(r6, Mul(dispersion, sixth), Mul(dispersion, sixth)));
+      }
+      return {Sub(repulsion, dispersion), energy};
+    }
     case LjModifier::potential_switch: {
       const auto u = Mul(Max(Sub(r2, set(k.switch2)), hn::Zero(D())), set(k.switch_inverse_width));
       const auto one_less = Sub(set(1.0f), u);
@@ -324,6 +334,23 @@ HWY_INLINE PairForce<T> LennardJones(const KernelConstants& k, const T& repulsio
     }
   }
   return {hn::Zero(D()), hn::Zero(D())};
+}
+
+/// Returns an atom's factor in 6cᵢcⱼ, from the combination rule's parameters: 6cᵢcⱼ is 24√(εᵢεⱼ)σᵢ³σⱼ³.
+template <class T>
+HWY_INLINE T DispersionFactor(KernelRule rule, const T& sigma, const T& epsilon) {
+  const T s3 = Mul(Mul(sigma, sigma), sigma);
+  if (rule == KernelRule::lorentz_berthelot) return Mul(Mul(epsilon, set(8.0f)), s3);  // sigma is 2^(1/6) σ/2
+  return Mul(epsilon, Mul(s3, s3));                                                    // sigma² is 2^(1/6) σ
+}
+
+/// Computes what the direct sum of LjModifier::pme adds, for 6C = 1.
+template <bool WithEnergy, std::size_t n>
+HWY_INLINE PairForce<Pack<n>> DispersionWithoutMesh(const KernelConstants& k, const Pack<n>& r2) {
+  const auto t = MulAdd(r2, set(k.dispersion_scale), set(-1.0f));
+  Pack<n> energy = hn::Zero(D());
+  if constexpr (WithEnergy) energy = Evaluate<ewald_degree_high>(k.dispersion_energy, t);
+  return {Evaluate<dispersion_degree>(k.dispersion_force, t), energy};
 }
 
 /// Computes Coulomb's interaction of unit charge product without a mesh.

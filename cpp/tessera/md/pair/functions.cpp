@@ -72,6 +72,8 @@ ForceEnergy lennard_jones(const PairSettings& settings, double a, double b, doub
       const double ds = x * x * (-30 + x * (60 - 30 * x)) / (rc - rs);
       return {s * plain.force_over_r - ds * plain.energy / r, s * plain.energy};
     }
+    case LjModifier::pme:
+      return {plain.force_over_r, plain.energy - (a * std::pow(rc, -12) - b * std::pow(rc, -6))};
   }
   return {};
 }
@@ -119,6 +121,25 @@ ForceEnergy ewald_exclusion(double alpha, double r2) {
   }
   const double r = std::sqrt(r2), erf_over_r = std::erf(alpha * r) / r;
   return {-(erf_over_r - front * std::exp(-z)) / r2, -erf_over_r};
+}
+
+// Source: Essmann et al., J. Chem. Phys. 103, 8577 (1995), doi:10.1063/1.470117, section 5.
+ForceEnergy dispersion_without_mesh(double alpha, double r2) {
+  const double z = alpha * alpha * r2, alpha6 = std::pow(alpha, 6);
+  if (z < 0.1) {
+    // 1 − e^(−z)(1 + z + z²/2) = Σ_{n≥3} (−1)ⁿ⁺¹ zⁿ/(2 n (n−3)!), divided by z³; the closed form loses digits.
+    double energy = 0, slope = 0, power = 1, factorial = 1;  // of z^(n−3)
+    for (int n = 3; n < 14; ++n) {
+      const double sign = n % 2 == 1 ? 1 : -1, coefficient = sign / (2 * n * factorial);
+      energy += coefficient * power;
+      if (n < 13) slope -= sign * power / (2 * (n + 1) * factorial);  // (n − 2)·coefficient of the next power
+      power *= z;
+      factorial *= n - 2;
+    }
+    return {-2 * alpha6 * alpha * alpha * slope, alpha6 * energy};
+  }
+  const double gauss = std::exp(-z), rest = 1 - gauss * (1 + z + 0.5 * z * z), inverse6 = 1 / (r2 * r2 * r2);
+  return {(6 * rest * inverse6 - alpha6 * gauss) / r2, rest * inverse6};
 }
 
 TailIntegral lj_tail(const PairSettings& settings, double a, double b) {

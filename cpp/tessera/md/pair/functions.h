@@ -7,6 +7,9 @@
 //     force-switch          Steinbach & Brooks, J. Comput. Chem. 15, 667 (1994), eqs. 10–13, doi:10.1002/jcc.540150702
 //     force-switch-gromacs  F_p = p/r^(p+1) + A(r−r_s)² + B(r−r_s)³                    (GROMACS manual, 5.10)
 //     quintic-switch        S·U₀, S = 1 − 10x³ + 15x⁴ − 6x⁵, x = (r−r_s)/(r_c−r_s)     (OpenMM)
+//     pme                   U₀ + C(1 − e^(−x²)(1 + x² + x⁴/2))/r⁶ less its value at r_c, x = β r, C = cᵢcⱼ,
+//                           cᵢ² = B of i with itself; the mesh has the rest   (Essmann 1995, section 5; OpenMM,
+//                           GROMACS)
 //   Coulomb, times C qᵢqⱼ:
 //     pme                   erfc(αr)/r
 //     cut                   1/r
@@ -44,6 +47,7 @@ struct PairSettings {
   Electrostatics electrostatics = Electrostatics::pme;
   double coulomb_switch = 0;  // Å, of electrostatics force-switch
   double alpha = 0;           // Å⁻¹, of pme
+  double lj_alpha = 0;        // Å⁻¹, of LjModifier::pme: β
   double direct_cutoff = 0;   // Å, of pme: where its direct sum ends, if beyond `cutoff`
   double coulomb_constant = 0;
   PairFunction function = PairFunction::analytic;
@@ -58,7 +62,8 @@ struct ForceEnergy {
   double energy = 0;        // kcal/mol
 };
 
-/// Computes A/r¹² − B/r⁶ under the modifier; zero beyond the cut-off.
+/// Computes A/r¹² − B/r⁶ under the modifier; zero beyond the cut-off. With LjModifier::pme dispersion_without_mesh() of
+/// the pair comes on top.
 ForceEnergy lennard_jones(const PairSettings& settings, double a, double b, double r2);
 
 /// Computes the real-space Coulomb interaction of C qᵢqⱼ = 1; zero beyond the cut-off.
@@ -66,6 +71,11 @@ ForceEnergy coulomb(const PairSettings& settings, double r2);
 
 /// Computes the correction for an excluded pair, which the mesh includes: −erf(αr)/r for C qᵢqⱼ = 1. Finite at r = 0.
 ForceEnergy ewald_exclusion(double alpha, double r2);
+
+/// Computes what the direct sum of LjModifier::pme adds for C = 1 because the mesh has it too,
+/// (1 − e^(−x²)(1 + x² + x⁴/2))/r⁶, x = alpha·r: to pairs that interact less its energy at the cut-off, to excluded
+/// ones as it is. Finite at r = 0.
+ForceEnergy dispersion_without_mesh(double alpha, double r2);
 
 /// Holds the integral ∫ of 4πr²(U₀ − U)dr/2 for one pair of types per unit density: the energy that modifier and
 /// cut-off remove in a uniform fluid, kcal/mol·Å³, and the same of −r dU/dr/3 for the pressure. The switching distance

@@ -216,6 +216,39 @@ TailIntegral numeric_tail(const PairSettings& s) {
   return sum;
 }
 
+TEST(Dispersion, SeriesMeetsTheClosedForm) {
+  const double alpha = 0.3;
+  for (const double z : {0.09, 0.0999999, 0.1000001, 0.11}) {
+    const double r2 = z / (alpha * alpha), rest = 1 - std::exp(-z) * (1 + z + 0.5 * z * z), r6 = r2 * r2 * r2;
+    const auto found = dispersion_without_mesh(alpha, r2);
+    EXPECT_NEAR(found.energy, rest / r6, 1e-11 * found.energy);
+    EXPECT_NEAR(found.force_over_r, (6 * rest / r6 - std::pow(alpha, 6) * std::exp(-z)) / r2, 1e-9 * found.energy);
+  }
+}
+
+TEST(Dispersion, ForceIsMinusTheSlopeOfTheEnergy) {
+  const double alpha = 0.31, h = 1e-4;
+  for (const double r : {0.1, 0.7, 1.5, 4.0, 9.0, 12.0}) {
+    const auto energy = [&](double at) { return dispersion_without_mesh(alpha, at * at).energy; };
+    const double slope = (energy(r + h) - energy(r - h)) / (2 * h);
+    EXPECT_NEAR(dispersion_without_mesh(alpha, r * r).force_over_r * r, -slope, 1e-8 * energy(r));
+  }
+}
+
+TEST(Dispersion, IsAllOfItFarAwayAndASixthOfTheSelfEnergyAtNoDistance) {
+  EXPECT_NEAR(dispersion_without_mesh(0.4, 400).energy * std::pow(20, 6), 1, 1e-12);
+  EXPECT_NEAR(dispersion_without_mesh(0.4, 0).energy, std::pow(0.4, 6) / 6, 1e-16);
+  EXPECT_EQ(dispersion_without_mesh(0.4, 0).force_over_r > 0, true);
+}
+
+TEST(Dispersion, PolynomialsAreAsGoodAsSinglePrecision) {
+  for (const double cutoff : {8.0, 9.0, 10.0, 12.0, 14.0})
+    for (const double x : {3.0, 3.35, 3.7}) {
+      EXPECT_LT(fit_dispersion_force(x / cutoff, cutoff, 16).error, 3e-5) << cutoff << " " << x;
+      EXPECT_LT(fit_dispersion_energy(x / cutoff, cutoff, 16).error, 3e-5) << cutoff << " " << x;
+    }
+}
+
 TEST(LjTail, IsTheIntegralOfWhatTheModifierTookAway) {
   for (const auto lj : modifiers)
     for (const double rs : {0.0, 1.0, 3.2, 8.0, 10.0, 12.0}) {

@@ -83,19 +83,22 @@ struct PairScheme {
   std::string_view name;
   std::string_view description;
   Precision precision;
-  bool has_table;  // supports PairFunction::table beside the analytic one
+  bool has_table;    // supports PairFunction::table beside the analytic one
+  bool has_lj_mesh;  // supports LjModifier::pme
   std::unique_ptr<PairSum> (*make)(const PairData& data);
   PairBytes (*plan)(const PairCounts& counts, const PairSettings& settings);
 
-  bool serves(Precision least, PairFunction function) const {
-    return precision >= least && (has_table || function == PairFunction::analytic);
+  bool serves(Precision least, PairFunction function, LjModifier lj) const {
+    return precision >= least && (has_table || function == PairFunction::analytic) &&
+           (has_lj_mesh || lj != LjModifier::pme);
   }
 };
 
 /// Returns all schemes, preferred ones first.
 std::span<const PairScheme> pair_schemes();
-/// Returns the scheme of this name; "auto" means the first with this precision and function. Throws InputError if the
-/// named one does not have them.
-const PairScheme& find_pair_scheme(std::string_view name, Precision precision, PairFunction function);
+/// Returns the scheme of this name; "auto" means the first with this precision, function and
+/// Lennard-Jones modifier. Throws InputError if the named one does not have them.
+const PairScheme& find_pair_scheme(std::string_view name, Precision precision, PairFunction function,
+                                   LjModifier lj = LjModifier::cut);
 
 }  // namespace tessera::md::pair

@@ -1,5 +1,6 @@
 #include "tessera/md/pme/influence.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "tessera/base/error.h"
@@ -49,10 +50,44 @@ std::vector<double> spline_moduli(int order, std::int64_t n) {
   return moduli;
 }
 
+namespace {
+
+constexpr double points_per_b = 256, greatest_b = 20;
+
+DispersionTable::Values dispersion_at(double b) {
+  const double b2 = b * b, gauss = std::exp(-b2), root_pi = std::sqrt(pi);
+  const double scaled = b < 25 ? std::erfc(b) / gauss : 0;  // e^(b²) erfc(b), so that their ratio has no zeros
+  const double f = (1 - 2 * b2) + 2 * root_pi * b2 * b * scaled;
+  return {gauss * f, (3 - 3 * root_pi * b * scaled) / f};
+}
+
+}  // namespace
+
+DispersionTable::DispersionTable() {
+  for (int i = 0; i <= static_cast<int>(points_per_b * greatest_b) + 3; ++i)
+    values_.push_back(dispersion_at(std::max(0, i - 1) / points_per_b));
+  // Both are even in b up to its third power, so the point before 0 is that after it.
+  values_.front() = dispersion_at(1 / points_per_b);
+}
+
+DispersionTable::Values DispersionTable::at(double b2) const {
+  const double x = std::sqrt(b2) * points_per_b;
+  if (!(x < greatest_b * points_per_b)) return {0, 0};
+  const auto i = static_cast<std::size_t>(x);
+  const double t = x - static_cast<double>(i);
+  // Lagrange's cubic through the points −1, 0, 1 and 2.
+  const double w0 = -t * (t - 1) * (t - 2) / 6, w1 = (t + 1) * (t - 1) * (t - 2) / 2, w2 = -(t + 1) * t * (t - 2) / 2,
+               w3 = (t + 1) * t * (t - 1) / 6;
+  const auto* v = &values_[i];
+  return {w0 * v[0].influence + w1 * v[1].influence + w2 * v[2].influence + w3 * v[3].influence,
+          w0 * v[0].shear + w1 * v[1].shear + w2 * v[2].shear + w3 * v[3].shear};
+}
+
 template <class Real>
-Influence<Real>::Influence(const PmeSettings& settings, const IndexBox& box, double coulomb_constant,
-                           ThreadPool& threads)
-    : settings_(settings), box_(box), coulomb_constant_(coulomb_constant), threads_(threads) {
+Influence<Real>::Influence(const PmeSettings& settings, const IndexBox& box, double constant, ThreadPool& threads,
+                           Potential potential)
+    : settings_(settings), box_(box), constant_(constant), threads_(threads) {
+  if (potential == Potential::dispersion) dispersion_.emplace();
   for (std::size_t d = 0; d < 3; ++d) moduli_[d] = spline_moduli(settings.order, settings.grid[d]);
   table_.resize(static_cast<std::size_t>(box.size()));
 }
@@ -60,11 +95,16 @@ Influence<Real>::Influence(const PmeSettings& settings, const IndexBox& box, dou
 template <class Real>
 void Influence<Real>::set_box(const Box& box) {
   reciprocal_ = reciprocal_vectors(box);
-  const double scale = coulomb_constant_ / (pi * box.volume());
+  volume_ = box.volume();
+  // For orthogonal box vectors exp(−π²m²/α²) is a product over directions, which saves an exp per point.
+  dispersion_ ? set_dispersion(*dispersion_) : set_coulomb(box.is_orthorhombic());
+}
+
+template <class Real>
+void Influence<Real>::set_coulomb(bool is_separable) {
+  const double scale = constant_ / (pi * volume_);
   const double decay = -pi * pi / (settings_.alpha * settings_.alpha);
   const auto& n = settings_.grid;
-  // For orthogonal box vectors exp(−π²m²/α²) is a product over directions, which saves an exp per point.
-  const bool is_separable = box.is_orthorhombic();
   std::array<std::vector<double>, 3> screen;
   for (std::size_t d = 0; d < 3; ++d)
     for (std::int64_t m = 0; m < n[d]; ++m) {
@@ -84,6 +124,26 @@ void Influence<Real>::set_box(const Box& box) {
         const double value =
             factor * moduli_[2][k] * screen[2][k] * (is_separable ? 1.0 : std::exp(decay * m2)) / (m2 > 0 ? m2 : 1.0);
         table_[static_cast<std::size_t>(line * n_z + z)] = m2 > 0 ? static_cast<Real>(value) : Real(0);
+      }
+    }
+  });
+}
+
+template <class Real>
+void Influence<Real>::set_dispersion(const DispersionTable& dispersion) {
+  const double alpha = settings_.alpha, scale = -constant_ * std::pow(pi, 1.5) * alpha * alpha * alpha / (3 * volume_);
+  const double to_b2 = pi * pi / (alpha * alpha);
+  const auto& n = settings_.grid;
+  const std::int64_t n_y = box_.extent(1), n_z = box_.extent(2);
+  threads_.parallel_for(box_.extent(0) * n_y, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t line = begin; line < end; ++line) {
+      const std::int64_t x = box_.lower[0] + line / n_y, y = box_.lower[1] + line % n_y;
+      const Vec3 base = wave_number(x, n[0]) * reciprocal_[0] + wave_number(y, n[1]) * reciprocal_[1];
+      const double factor = scale * moduli_[0][static_cast<std::size_t>(x)] * moduli_[1][static_cast<std::size_t>(y)];
+      for (std::int64_t z = 0; z < n_z; ++z) {
+        const double m2 = norm2(base + wave_number(z, n[2]) * reciprocal_[2]);
+        table_[static_cast<std::size_t>(line * n_z + z)] =
+            static_cast<Real>(factor * moduli_[2][static_cast<std::size_t>(z)] * dispersion.at(to_b2 * m2).influence);
       }
     }
   });
@@ -128,14 +188,14 @@ void Influence<Real>::add_line_energy(const std::complex<Real>* values, const Re
     const double m2 = base2 + k * (cross + k * step2);
     const double re = static_cast<double>(values[z].real()), im = static_cast<double>(values[z].imag());
     const double e = static_cast<double>(influence[z]) * (re * re + im * im);
-    const double c = e * (1 / (m2 > 0 ? m2 : 1.0) + decay);
+    const double c = e * (dispersion_ ? decay * dispersion_->at(decay * m2).shear : 1 / (m2 > 0 ? m2 : 1.0) + decay);
     energy += e;
     sum += c;
     sum_k += c * k;
     sum_kk += c * k * k;
   }
   energy *= weight;
-  energies.add(Term::coulomb_reciprocal, energy);
+  energies.add(dispersion_ ? Term::lj_mesh : Term::coulomb_reciprocal, energy);
   const auto add = [&](std::size_t component, double isotropic, double base_p, double base_q, double step_p,
                        double step_q) {
     const double shear = sum * base_p * base_q + sum_k * (base_p * step_q + step_p * base_q) + sum_kk * step_p * step_q;
@@ -148,6 +208,15 @@ void Influence<Real>::add_line_energy(const std::complex<Real>* values, const Re
   add(4, 0, base.x, base.z, step.x, step.z);
   add(5, 0, base.y, base.z, step.y, step.z);
 }
+
+std::vector<double> dispersion_coefficients(const model::ForceField& force_field) {
+  std::vector<double> coefficients;
+  for (const auto& [sigma, epsilon] : force_field.type_lj)
+    coefficients.push_back(2 * std::sqrt(epsilon) * sigma * sigma * sigma);
+  return coefficients;
+}
+
+double dispersion_self_energy(double alpha, double sum_of_squares) { return std::pow(alpha, 6) / 12 * sum_of_squares; }
 
 double self_energy(double coulomb_constant, double alpha, double sum_of_squared_charges) {
   return -coulomb_constant * alpha / std::sqrt(pi) * sum_of_squared_charges;

@@ -1,5 +1,8 @@
 #include "tessera/md/pme/mesh.h"
 
+#include <algorithm>
+#include <optional>
+#include <type_traits>
 #include <variant>
 #include <vector>
 
@@ -12,9 +15,20 @@ namespace tessera::md::pme {
 namespace {
 
 template <class Real>
-struct Sized {
-  Pme<Real> pme;
-  std::vector<Real> charge;  // by slot, e
+struct Potentials {
+  struct Part {
+    Pme<Real> pme;
+    std::vector<Real> charge;  // by slot, e; of dispersion: in units of the greatest
+  };
+  Part coulomb;
+  std::optional<Part> dispersion;
+
+  /// Calls function(part) for each.
+  template <class Function>
+  void visit(Function&& function) {
+    function(coulomb);
+    if (dispersion) function(*dispersion);
+  }
 };
 
 fft::TransformOptions transform_options(const Plan& plan) {
@@ -28,24 +42,40 @@ fft::TransformOptions transform_options(const Plan& plan) {
 
 struct Mesh::Implementation {
   const domain::Domain& domain;
-  std::variant<std::monostate, Sized<float>, Sized<double>> sized;
+  std::vector<double> of_type;  // what dispersion has in place of a charge, by Lennard-Jones type
+  std::variant<std::monostate, Potentials<float>, Potentials<double>> potentials;
 
-  /// Calls function(sized) for the precision in use; does nothing without a mesh.
+  /// Calls function(potentials) for the precision in use; does nothing without a mesh.
   template <class Function>
   void visit(Function&& function) {
-    if (auto* single = std::get_if<Sized<float>>(&sized)) function(*single);
-    if (auto* both = std::get_if<Sized<double>>(&sized)) function(*both);
+    if (auto* single = std::get_if<Potentials<float>>(&potentials)) function(*single);
+    if (auto* both = std::get_if<Potentials<double>>(&potentials)) function(*both);
+  }
+  template <class Function>
+  void visit_parts(Function&& function) {
+    visit([&](auto& both) { both.visit(function); });
   }
 };
 
 Mesh::Mesh(const EngineSettings& settings, const Plan& plan, const domain::Domain& domain,
            const comm::Communicator& comm, ThreadPool& threads)
-    : implementation_(new Implementation{domain, {}}) {
+    : implementation_(new Implementation{domain, {}, {}}) {
   if (!plan.mesh) return;
   const auto options = transform_options(plan);
+  const auto& box = domain.state().box;
+  // The integer mesh has room for a few e at a point, so the greatest coefficient of dispersion counts as 1 e.
+  auto& of_type = implementation_->of_type;
+  of_type = dispersion_coefficients(domain.system().force_field);
+  const double unit = std::max(1e-30, *std::max_element(of_type.begin(), of_type.end()));
+  for (auto& c : of_type) c /= unit;
   const auto make = [&]<class Real>(Real) {
-    implementation_->sized.emplace<Sized<Real>>(Sized<Real>{
-        Pme<Real>(*plan.mesh, domain.state().box, settings.pair.coulomb_constant, comm, threads, options), {}});
+    auto& made = implementation_->potentials.emplace<Potentials<Real>>(
+        Potentials<Real>{{Pme<Real>(*plan.mesh, box, settings.pair.coulomb_constant, comm, threads, options), {}}, {}});
+    if (settings.pair.lj != pair::LjModifier::pme) return;
+    auto of_dispersion = *plan.mesh;
+    of_dispersion.settings.alpha = settings.pair.lj_alpha;
+    made.dispersion.emplace(typename Potentials<Real>::Part{
+        Pme<Real>(of_dispersion, box, unit * unit, comm, threads, options, Potential::dispersion), {}});
   };
   settings.precision == pair::Precision::double_precision ? make(double()) : make(float());
 }
@@ -54,11 +84,23 @@ Mesh::~Mesh() = default;
 Mesh::Mesh(Mesh&&) noexcept = default;
 
 void Mesh::rebuild(std::span<const double> charge) {
-  implementation_->visit([&](auto& sized) { sized.charge.assign(charge.begin(), charge.end()); });
+  const auto& [domain, of_type, potentials] = *implementation_;
+  implementation_->visit([&](auto& both) {
+    both.coulomb.charge.assign(charge.begin(), charge.end());
+    if (!both.dispersion) return;
+    auto& c = both.dispersion->charge;
+    c.assign(charge.size(), 0);
+    for (std::int32_t s = 0; s < domain.n_slots(); ++s)
+      if (!domain.is_padding(s)) {
+        const auto local = static_cast<std::size_t>(domain.state().local[static_cast<std::size_t>(s)]);
+        const auto type = static_cast<std::size_t>(domain.molecule_of(s).type[local]);
+        c[static_cast<std::size_t>(s)] = static_cast<std::remove_reference_t<decltype(c[0])>>(of_type[type]);
+      }
+  });
 }
 
 void Mesh::set_box(const Box& box) {
-  implementation_->visit([&](auto& sized) { sized.pme.set_box(box); });
+  implementation_->visit_parts([&](auto& part) { part.pme.set_box(box); });
 }
 
 std::string Mesh::add_forces(std::span<Accumulator> by_thread, Timers& timers) {
@@ -71,14 +113,14 @@ std::string Mesh::add_forces(std::span<Accumulator> by_thread, Timers& timers) {
       if (problem.empty()) problem = error.what();
     }
   };
-  implementation_->visit([&](auto& sized) {
-    auto& pme = sized.pme;
-    timers.time(Phase::pme_spread, [&] { try_local([&] { pme.spread(domain.state().position, sized.charge); }); });
+  implementation_->visit_parts([&](auto& part) {
+    auto& [pme, charge] = part;
+    timers.time(Phase::pme_spread, [&] { try_local([&] { pme.spread(domain.state().position, charge); }); });
     timers.time(Phase::pme_forward, [&] { pme.forward(); });
     timers.time(Phase::pme_solve, [&] { pme.solve(by_thread[0].energies); });
     timers.time(Phase::pme_backward, [&] { pme.backward(); });
     timers.time(Phase::pme_forces, [&] {
-      try_local([&] { pme.add_forces(domain.state().position, sized.charge, domain.n_owned_slots(), by_thread); });
+      try_local([&] { pme.add_forces(domain.state().position, charge, domain.n_owned_slots(), by_thread); });
     });
   });
   return problem;
@@ -86,8 +128,8 @@ std::string Mesh::add_forces(std::span<Accumulator> by_thread, Timers& timers) {
 
 std::size_t Mesh::bytes() const {
   std::size_t n = 0;
-  implementation_->visit(
-      [&](auto& sized) { n = sized.pme.bytes() + sized.charge.capacity() * sizeof(sized.charge[0]); });
+  implementation_->visit_parts(
+      [&](auto& part) { n += part.pme.bytes() + part.charge.capacity() * sizeof(part.charge[0]); });
   return n;
 }
 
@@ -101,7 +143,8 @@ std::int64_t planned_mesh_bytes(const EngineSettings& settings, const Plan& plan
     return planned_bytes<Real>(*plan.mesh, rank, reads_from, transform_options(plan)) +
            slots * static_cast<std::int64_t>(sizeof(Real));
   };
-  return settings.precision == pair::Precision::double_precision ? count(double()) : count(float());
+  const auto of_one = settings.precision == pair::Precision::double_precision ? count(double()) : count(float());
+  return settings.pair.lj == pair::LjModifier::pme ? 2 * of_one : of_one;
 }
 
 }  // namespace tessera::md::pme

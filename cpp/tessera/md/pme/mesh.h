@@ -1,4 +1,4 @@
-// Holds the long-range part of electrostatics in the run's precision, or nothing.
+// Holds the long-range parts of electrostatics and of dispersion in the run's precision, or nothing.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,8 @@
 
 namespace tessera::md::pme {
 
-/// Computes the mesh part of particle-mesh Ewald as a step uses it. Without electrostatics by PME it does nothing.
+/// Computes the mesh parts of particle-mesh Ewald as a step uses them: electrostatics, and dispersion with
+/// LjModifier::pme. Without electrostatics by PME it does nothing.
 class Mesh {
  public:
   Mesh(const EngineSettings& settings, const Plan& plan, const domain::Domain& domain, const comm::Communicator& comm,
@@ -20,7 +21,7 @@ class Mesh {
   ~Mesh();
   Mesh(Mesh&&) noexcept;
 
-  /// Takes the charges by slot after a search.
+  /// Takes the charges by slot after a search; finds what dispersion has in their place.
   void rebuild(std::span<const double> charge);
   /// Adapts to a changed box; mesh points and splitting stay the same.
   void set_box(const Box& box);

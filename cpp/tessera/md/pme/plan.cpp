@@ -56,20 +56,35 @@ void check_settings(const PmeSettings& settings) {
 
 }  // namespace
 
-double alpha_from_tolerance(double cutoff, double tolerance) {
+namespace {
+
+/// Returns α with f(α·cutoff) = tolerance, f falling from 1 to 0.
+template <class Function>
+double solve_alpha(Function&& f, double cutoff, double tolerance) {
   if (!(cutoff > 0) || !(tolerance > 0) || !(tolerance < 1))
     throw InputError(
         fmt::format("Ewald tolerance {} at cut-off {} Å: the tolerance must be between 0 and 1, the cut-off "
                     "greater than 0",
                     tolerance, cutoff));
   double low = 0, high = 1;
-  while (std::erfc(high) > tolerance) high *= 2;
+  while (f(high) > tolerance) high *= 2;
   for (int i = 0; i < 200 && low < high; ++i) {
     const double middle = 0.5 * (low + high);
     if (middle == low || middle == high) break;
-    (std::erfc(middle) > tolerance ? low : high) = middle;
+    (f(middle) > tolerance ? low : high) = middle;
   }
   return high / cutoff;
+}
+
+}  // namespace
+
+double alpha_from_tolerance(double cutoff, double tolerance) {
+  return solve_alpha([](double x) { return std::erfc(x); }, cutoff, tolerance);
+}
+
+double lj_alpha_from_tolerance(double cutoff, double tolerance) {
+  const auto share = [](double x) { return std::exp(-x * x) * (1 + x * x + 0.5 * x * x * x * x); };
+  return solve_alpha(share, cutoff, tolerance);
 }
 
 Index3 grid_from_spacing(const std::array<double, 3>& edges, double spacing) {

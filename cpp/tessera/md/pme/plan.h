@@ -30,6 +30,9 @@ struct PmeSettings {
 /// Returns α with erfc(α·cutoff) = tolerance, 1/Å.
 double alpha_from_tolerance(double cutoff, double tolerance);
 
+/// Returns α for dispersion with e^(−x²)(1 + x² + x⁴/2) = tolerance at x = α·cutoff, 1/Å.
+double lj_alpha_from_tolerance(double cutoff, double tolerance);
+
 /// Returns for each edge (Å) the least even 2^a·3^b·5^c·7^d for which points are at most `spacing` (Å) apart. Edges and
 /// not heights decide how well the mesh resolves waves: the shortest wave with m periods along an edge is edge/m long.
 Index3 grid_from_spacing(const std::array<double, 3>& edges, double spacing);

@@ -8,7 +8,6 @@
 
 #include "tessera/base/error.h"
 #include "tessera/fft/transform.h"
-#include "tessera/md/pme/influence.h"
 #include "tessera/md/pme/kernel.h"
 
 namespace tessera::md::pme {
@@ -61,8 +60,8 @@ std::int64_t planned_bytes(const PmePlan& plan, int rank, const std::function<bo
 
 template <class Real>
 struct Pme<Real>::Implementation {
-  Implementation(const PmePlan& plan, double coulomb_constant, const comm::Communicator& comm, ThreadPool& pool,
-                 const fft::TransformOptions& options)
+  Implementation(const PmePlan& plan, double constant, const comm::Communicator& comm, ThreadPool& pool,
+                 const fft::TransformOptions& options, Potential potential)
       : settings(plan.settings),
         brick(plan.bricks[static_cast<std::size_t>(comm.rank())]),
         padded(plan.padded[static_cast<std::size_t>(comm.rank())]),
@@ -72,7 +71,7 @@ struct Pme<Real>::Implementation {
         gather_window(settings.grid, padded.lower, extents(padded), padded.extent(2), settings.order),
         threads(pool),
         transform(plan.transform, comm, pool, options),
-        influence(plan.settings, transform.spectrum_box(), coulomb_constant, pool) {
+        influence(plan.settings, transform.spectrum_box(), constant, pool, potential) {
     integers_or_spectrum.resize(bytes_of_integers_or_spectrum<Real>(brick, margin, transform.spectrum_box()));
     charge_or_potential.resize(size_of_charge_or_potential(brick, padded));
   }
@@ -100,10 +99,10 @@ struct Pme<Real>::Implementation {
 };
 
 template <class Real>
-Pme<Real>::Pme(const PmePlan& plan, const Box& box, double coulomb_constant, const comm::Communicator& comm,
-               ThreadPool& threads, const fft::TransformOptions& options) {
+Pme<Real>::Pme(const PmePlan& plan, const Box& box, double constant, const comm::Communicator& comm,
+               ThreadPool& threads, const fft::TransformOptions& options, Potential potential) {
   TESSERA_CHECK(plan.transform.ranks() == comm.size());
-  implementation_ = std::make_unique<Implementation>(plan, coulomb_constant, comm, threads, options);
+  implementation_ = std::make_unique<Implementation>(plan, constant, comm, threads, options, potential);
   set_box(box);
 }
 template <class Real>

@@ -1,4 +1,5 @@
-// Computes the long-range part of Coulomb's energy of a periodic box by smooth particle-mesh Ewald.
+// Computes the long-range part of Coulomb's energy of a periodic box by smooth particle-mesh Ewald; that of dispersion,
+// −C cᵢcⱼ/r⁶, in the same way with another influence function (influence.h).
 //
 //   E = C/(2πV) Σ_{m≠0} exp(−π²m²/α²)/m² |S(m)|²,  S(m) ≈ b₁b₂b₃ F(m),  F the transform of the spread charges
 //   f_i = −q_i ∇_i Σ_k φ(k) M_p(u_i − k),  φ the back transform of G·F (influence.h)
@@ -22,6 +23,7 @@
 #include "tessera/comm/communicator.h"
 #include "tessera/fft/transform.h"
 #include "tessera/md/accumulator.h"
+#include "tessera/md/pme/influence.h"
 #include "tessera/md/pme/plan.h"
 
 namespace tessera::md::pme {
@@ -29,10 +31,10 @@ namespace tessera::md::pme {
 template <class Real>
 class Pme {
  public:
-  /// Keeps references to `comm` and `threads`, which must outlive this; `coulomb_constant` is in kcal Å/mol/e²;
-  /// `options` are those of the transform.
-  Pme(const PmePlan& plan, const Box& box, double coulomb_constant, const comm::Communicator& comm, ThreadPool& threads,
-      const fft::TransformOptions& options = {});
+  /// Keeps references to `comm` and `threads`, which must outlive this; `constant` is that of the potential, kcal Å/mol
+  /// or kcal Å⁶/mol per square of what `charge` is below; `options` are those of the transform.
+  Pme(const PmePlan& plan, const Box& box, double constant, const comm::Communicator& comm, ThreadPool& threads,
+      const fft::TransformOptions& options = {}, Potential potential = Potential::coulomb);
   ~Pme();
   Pme(Pme&&) noexcept;
 

@@ -122,9 +122,11 @@ def _lennard_jones(options: _Options, file: str) -> tuple[LennardJones, list[str
     modifier, modifier_where = _choice(options, "vdw-modifier", "potential-shift")
     if kind in _OLD_TYPES:
         modifier = _OLD_TYPES[kind]
+    elif kind == "pme":
+        return _mesh(options, file)
     elif kind not in ("cut-off", "cutoff"):
         raise InputError(
-            f"{where}: vdwtype = {options['vdwtype'][0]} is not supported, expected cut-off, switch or shift"
+            f"{where}: vdwtype = {options['vdwtype'][0]} is not supported, expected cut-off, PME, switch or shift"
         )
     if modifier not in _MODIFIERS:
         expected = ", ".join(m for m in _MODIFIERS if not m.endswith("verlet"))
@@ -146,8 +148,24 @@ def _lennard_jones(options: _Options, file: str) -> tuple[LennardJones, list[str
     return lennard_jones, notes
 
 
+def _mesh(options: _Options, file: str) -> tuple[LennardJones, list[str]]:
+    """Returns Lennard-Jones with its dispersion on a mesh (vdwtype = PME)."""
+    rule, where = _choice(options, "lj-pme-comb-rule", "geometric")
+    if rule != "geometric":
+        raise InputError(f"{where}: lj-pme-comb-rule = {rule} is not supported, expected Geometric")
+    correction, where = _choice(options, "dispcorr", "no")
+    if correction != "no":
+        raise InputError(f"{where}: DispCorr = {correction}, expected no with vdwtype = PME, which leaves nothing out")
+    lennard_jones = LennardJones("pme", _length(options, "rvdw", "1.0"))
+    notes = [_taken(lennard_jones, file)]
+    tolerance = options.get("ewald-rtol-lj", ("0.001", ""))[0]
+    if float(tolerance) != 0.001:
+        notes.append(f"{file}: ewald-rtol-lj is {tolerance}: set pme.lj_tolerance = {tolerance} in the run file")
+    return lennard_jones, notes
+
+
 def _taken(lj: LennardJones, file: str) -> str:
-    begin = f" from {lj.switch:g} Å" if lj.modifier != "cut" else ""
+    begin = f" from {lj.switch:g} Å" if lj.switch else ""
     tail = ", tail added" if lj.tail else ""
     return f"Lennard-Jones as in {file}: {lj.modifier}{begin}, cut-off {lj.cutoff:g} Å{tail}"
 

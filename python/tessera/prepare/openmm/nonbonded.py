@@ -50,19 +50,14 @@ def read_nonbonded(force: Any, out: Gathered) -> None:
     if out.table is None:  # otherwise the table's is used
         out.lennard_jones = _lennard_jones(force, force.getUseDispersionCorrection())
         if force.getNonbondedMethod() == force.LJPME:  # LJPME has no switch
-            out.lennard_jones = LennardJones("cut", value(force.getCutoffDistance()) * NM, tail=True)
+            out.lennard_jones = LennardJones("pme", value(force.getCutoffDistance()) * NM)
 
 
 def _note_method(force: Any, out: Gathered) -> None:
     """Adds notes on methods for which a run has no equal."""
     cutoff = f"{value(force.getCutoffDistance()) * NM:g} Å"
     method = force.getNonbondedMethod()
-    if method == force.LJPME:
-        out.notes.append(
-            f"OpenMM sums dispersion over all periodic images (LJPME); a run cuts it off at {cutoff} and adds the mean "
-            "energy and pressure of what lies beyond"
-        )
-    elif method == force.CutoffPeriodic:
+    if method == force.CutoffPeriodic:
         out.notes.append(
             f"OpenMM ends electrostatics with a reaction field at {cutoff}; a run sums them over all periodic images "
             "(particle-mesh Ewald) unless its run file says otherwise"

@@ -1,0 +1,14 @@
+// Warns of time steps that are too long for what moves.
+#pragma once
+
+#include <string>
+
+#include "tessera/md/engine.h"
+
+namespace tessera::app {
+
+/// One line where a time step is more than a fifth of the fastest period that the constraints leave; empty where none
+/// is.
+std::string note_of_time_step(const md::EngineSettings& settings, const model::System& system);
+
+}  // namespace tessera::app

@@ -1,0 +1,46 @@
+// Ends a run in good order before its box becomes too small for the cut-off.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <string>
+
+#include "tessera/app/simulation.h"
+#include "tessera/base/error.h"
+#include "tessera/md/plan.h"
+
+namespace tessera::app {
+
+class BoxGuard final : public Observer {
+ public:
+  /// Why the run was stopped; empty: it was not.
+  const std::string& problem() const { return problem_; }
+
+  void start(Simulation& simulation) override { box_ = simulation.engine().state().box; }
+
+  /// The engine notices a box that is too small in the middle of a step, where no checkpoint can be written. So the run
+  /// ends while the box still has room to shrink once more.
+  void after_step(Simulation& simulation) override {
+    const auto& box = simulation.engine().state().box;
+    if (box == box_) return;
+    box_ = box;
+    constexpr double once_more = 0.99;  // a pressure bath changes an edge by 1 % a time at most
+    try {
+      (void)md::plan_cells(md::summary_of(simulation.system()), simulation.settings(),
+                           Box(once_more * box.a(), once_more * box.b(), once_more * box.c()));
+    } catch (const InputError& error) {
+      problem_ = fmt::format(
+          "step {}: the box has shrunk to {:.2f} × {:.2f} × {:.2f} Å, within 1 % of where the run can't go on ({}); "
+          "its "
+          "checkpoint is written: see why it shrinks, or go on from it by input.start with other settings",
+          simulation.current_step(), box.edges()[0], box.edges()[1], box.edges()[2], error.what());
+      simulation.stop();
+    }
+  }
+
+ private:
+  Box box_;
+  std::string problem_;
+};
+
+}  // namespace tessera::app

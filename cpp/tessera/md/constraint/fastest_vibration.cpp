@@ -1,0 +1,119 @@
+#include "tessera/md/constraint/fastest_vibration.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numbers>
+
+#include "tessera/base/units.h"
+
+namespace tessera::md::constraint {
+
+namespace {
+
+using Pair = std::array<std::int32_t, 2>;
+
+std::size_t at(std::int32_t index) { return static_cast<std::size_t>(index); }
+
+Pair ordered(std::int32_t i, std::int32_t j) { return {std::min(i, j), std::max(i, j)}; }
+
+/// Collects the distances that a molecule holds fixed, and the lengths of its bonds.
+class Distances {
+ public:
+  Distances(const model::ForceField& field, const model::Template& molecule, ConstraintMode mode) {
+    const auto constraints = make_template_constraints(field, molecule, mode);
+    if (constraints.settle) {
+      fixed_[{0, 1}] = fixed_[{0, 2}] = constraints.settle->oh;
+      fixed_[{1, 2}] = constraints.settle->hh;
+    }
+    for (const auto& [atoms, group] : constraints.groups)
+      for (int c = 0; c < group.n_constraints; ++c) {
+        const auto [a, b] = group.pair[static_cast<std::size_t>(c)];
+        fixed_[ordered(atoms[at(a)], atoms[at(b)])] = std::sqrt(group.distance2[static_cast<std::size_t>(c)]);
+      }
+    bond_ = fixed_;
+    const auto& bonds = molecule.terms[model::bond];
+    for (std::size_t t = 0; t < bonds.atoms.size(); ++t)
+      bond_.try_emplace(ordered(bonds.atoms[t][0], bonds.atoms[t][1]),
+                        field.parameters[model::bond][at(bonds.parameter[t])].r0);
+  }
+
+  bool is_fixed(std::int32_t i, std::int32_t j) const { return fixed_.contains(ordered(i, j)); }
+  /// Returns the length of a bond, Å; 0 where there is none.
+  double bond(std::int32_t i, std::int32_t j) const {
+    const auto place = bond_.find(ordered(i, j));
+    return place == bond_.end() ? 0 : place->second;
+  }
+
+ private:
+  std::map<Pair, double> fixed_, bond_;
+};
+
+/// Keeps the vibration with the greatest ω² of those offered.
+class Fastest {
+ public:
+  template <class Describe>
+  void offer(double k, double inverse_mass, Describe&& describe) {
+    const double omega2 = 2 * k * units::acceleration * inverse_mass;
+    if (!(omega2 > greatest_) || !std::isfinite(omega2)) return;
+    greatest_ = omega2;
+    what_ = describe();
+  }
+  std::optional<Vibration> result() const {
+    if (greatest_ == 0) return std::nullopt;
+    return Vibration{2 * std::numbers::pi / std::sqrt(greatest_), what_};
+  }
+
+ private:
+  double greatest_ = 0;  // ps⁻²
+  std::string what_;
+};
+
+std::string residue_of(const model::Template& molecule, std::int32_t atom) {
+  const bool is_known = at(atom) < molecule.residue.size();
+  return is_known ? "residue " + molecule.residue_name[at(molecule.residue[at(atom)])] : "molecule " + molecule.name;
+}
+
+void offer_vibrations(const model::ForceField& field, const model::Template& molecule, ConstraintMode mode,
+                      Fastest& fastest) {
+  const Distances distances(field, molecule, mode);
+  const auto& mass = molecule.mass;
+  const auto name = [&](std::int32_t atom) { return molecule.atom_name[at(atom)]; };
+  const auto& bonds = molecule.terms[model::bond];
+  for (std::size_t t = 0; t < bonds.atoms.size(); ++t) {
+    const auto [i, j] = bonds.atoms[t];
+    if (distances.is_fixed(i, j)) continue;
+    fastest.offer(field.parameters[model::bond][at(bonds.parameter[t])].k, 1 / mass[at(i)] + 1 / mass[at(j)], [&] {
+      return fmt::format("the bond of {} and {} in {}", name(i), name(j), residue_of(molecule, i));
+    });
+  }
+  const auto& angles = molecule.terms[model::angle];
+  for (std::size_t t = 0; t < angles.atoms.size(); ++t) {
+    const auto [i, j, k] = angles.atoms[t];
+    const double ij = distances.bond(i, j), jk = distances.bond(j, k);
+    if (distances.is_fixed(i, k) || !(ij > 0) || !(jk > 0)) continue;
+    const auto& [force, theta] = field.parameters[model::angle][at(angles.parameter[t])];
+    const double g = 1 / (mass[at(i)] * ij * ij) + 1 / (mass[at(k)] * jk * jk) +
+                     (1 / (ij * ij) + 1 / (jk * jk) - 2 * std::cos(theta) / (ij * jk)) / mass[at(j)];
+    fastest.offer(force, g, [&] {
+      return fmt::format("the angle of {}, {} and {} in {}", name(i), name(j), name(k), residue_of(molecule, j));
+    });
+  }
+}
+
+}  // namespace
+
+std::optional<Vibration> find_fastest_vibration(const model::System& system, ConstraintMode mode) {
+  Fastest fastest;
+  std::vector<bool> is_done(system.templates.size());
+  for (const auto& run : system.instances()) {
+    if (run.count == 0 || is_done[at(run.molecule)]) continue;
+    is_done[at(run.molecule)] = true;
+    offer_vibrations(system.force_field, system.templates[at(run.molecule)], mode, fastest);
+  }
+  return fastest.result();
+}
+
+}  // namespace tessera::md::constraint
