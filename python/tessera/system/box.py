@@ -63,7 +63,7 @@ def reduced(box: FloatArray) -> FloatArray:
     c = c - b * _turns(c[1], b[1])
     c = c - a * _turns(c[0], a[0])
     b = b - a * _turns(b[0], a[0])
-    return np.array([a, b, c])
+    return _without_rounding(np.array([a, b, c]))
 
 
 def in_vectors(fraction: NDArray[np.int32], box: FloatArray, other: FloatArray) -> NDArray[np.int32]:
@@ -94,17 +94,20 @@ def placed(vectors: FloatArray) -> Placed:
     volume = float(np.linalg.det(vectors / lengths[:, None]))
     if abs(volume) < 1e-6:
         raise ValueError(f"the box vectors lie in a plane: {vectors.tolist()}")
-    vectors[np.abs(vectors) <= _ROUNDING] = 0.0
+    vectors = _without_rounding(vectors)
     rotation = None
     if np.triu(vectors, 1).any() or (np.diag(vectors) < 0).any():
         if volume < 0:
             vectors[2] *= -1
         orthogonal, upper = np.linalg.qr(vectors.T)
         rotation = orthogonal * np.sign(np.diag(upper))
-        vectors = np.tril(vectors @ rotation)
-        vectors[np.abs(vectors) <= _ROUNDING] = 0.0
+        vectors = _without_rounding(np.tril(vectors @ rotation))
     box = reduced(vectors)
     return Placed(box, rotation, not np.array_equal(box, vectors))
+
+
+def _without_rounding(vectors: FloatArray) -> FloatArray:
+    return np.where(np.abs(vectors) <= _ROUNDING, 0.0, vectors)
 
 
 def _turns(length: float, period: float) -> float:

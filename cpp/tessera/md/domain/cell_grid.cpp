@@ -29,15 +29,15 @@ CellGrid plan_cell_grid(const Box& box, const CellDemands& demands) {
     grid.n[d] = static_cast<std::int64_t>(std::floor(heights[d] / demands.least_width()));
     grid.n[d] = std::min<std::int64_t>(grid.n[d], std::int64_t{1} << 20);
     if (grid.n[d] < 2 && 2 * demands.mesh_reach + demands.buffer > demands.list_range)
-      throw InputError(fmt::format(
-          "{}, less than two cells of {:.3f} Å, as the mesh is so coarse that charges reach "
-          "{:.2f} Å; use a finer mesh (pme.grid or pme.spacing)",
-          describe_height(box, d), demands.least_width(), demands.mesh_reach));
+      throw InputError(
+          fmt::format("{}, less than two cells of {:.3f} Å, as the mesh is so coarse that charges reach "
+                      "{:.2f} Å; use a finer mesh (pme.grid or pme.spacing)",
+                      describe_height(box, d), demands.least_width(), demands.mesh_reach));
     if (grid.n[d] < 2)
-      throw InputError(fmt::format(
-          "{}, less than two cells of {:.3f} Å (list range {:.2f} Å); use a larger box, a "
-          "shorter interactions.cutoff or a smaller parallel.buffer",
-          describe_height(box, d), demands.least_width(), demands.list_range));
+      throw InputError(
+          fmt::format("{}, less than two cells of {:.3f} Å (list range {:.2f} Å); use a larger box, a "
+                      "shorter interactions.cutoff or a smaller parallel.buffer",
+                      describe_height(box, d), demands.least_width(), demands.list_range));
     grid.width[d] = heights[d] / static_cast<double>(grid.n[d]);
   }
   grid.volume = box.divided(grid.n).volume();

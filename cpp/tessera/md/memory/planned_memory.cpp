@@ -29,8 +29,7 @@ struct MeanCell {
 
 MeanCell mean_cell(const SystemContents& system, const domain::CellGrid& grid) {
   const double atoms = static_cast<double>(system.n_atoms) / static_cast<double>(grid.size());
-  return {grid.volume, atoms,
-          atoms / cluster_size + 1.5 / cluster_size * (1 - std::exp(-2 * atoms))};
+  return {grid.volume, atoms, atoms / cluster_size + 1.5 / cluster_size * (1 - std::exp(-2 * atoms))};
 }
 
 /// How far a cluster's atoms reach from its centre, mean over directions, Å.

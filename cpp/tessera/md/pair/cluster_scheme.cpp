@@ -200,17 +200,16 @@ class ReferenceSum final : public ClusterList {
 
   void add_forces(std::span<Accumulator> by_thread) override {
     const ExactPairs exact(data_);
-    for_pieces(pieces_of({&list_.inner, &list_.outer}),
-               [&](int thread, const PairListPart& part, const RowRange& rows) {
-                 for (auto row = rows.begin; row < rows.end; ++row) {
-                   const auto add = [&](const MaskedEntry& entry) {
-                     exact.add(part.rows[row].i_cluster, entry, ExactPairs::ExclusionEnergy::add,
-                               by_thread[at(thread)]);
-                   };
-                   for (const auto& entry : part.masked_of(row)) add(entry);
-                   for (const auto j : part.plain_of(row)) add({j, 0xFFFF, 0, false});
-                 }
-               });
+    for_pieces(
+        pieces_of({&list_.inner, &list_.outer}), [&](int thread, const PairListPart& part, const RowRange& rows) {
+          for (auto row = rows.begin; row < rows.end; ++row) {
+            const auto add = [&](const MaskedEntry& entry) {
+              exact.add(part.rows[row].i_cluster, entry, ExactPairs::ExclusionEnergy::add, by_thread[at(thread)]);
+            };
+            for (const auto& entry : part.masked_of(row)) add(entry);
+            for (const auto j : part.plain_of(row)) add({j, 0xFFFF, 0, false});
+          }
+        });
   }
 };
 

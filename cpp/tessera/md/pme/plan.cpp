@@ -149,10 +149,10 @@ PmePlan plan_pme(const PmeSettings& settings, const std::array<double, 3>& heigh
     const double cell_points = static_cast<double>(settings.grid[d]) / static_cast<double>(cells[d]);
     const double needed = settings.order / 2 + margin * points_per_length;
     if (is_cut && cell_points * (1 + 1e-9) < needed)
-      throw InputError(
-          fmt::format("cells along vector {} of the box are {:.2f} mesh points wide, but a spline of order {} needs {:.2f} (atoms "
-                      "may be {:.2f} Å outside their cell): use a smaller pme.spacing or pme.order, or larger cells",
-                      "abc"[d], cell_points, settings.order, needed, margin));
+      throw InputError(fmt::format(
+          "cells along vector {} of the box are {:.2f} mesh points wide, but a spline of order {} needs {:.2f} (atoms "
+          "may be {:.2f} Å outside their cell): use a smaller pme.spacing or pme.order, or larger cells",
+          "abc"[d], cell_points, settings.order, needed, margin));
   }
   for (std::size_t rank = 0; rank < cell_bricks.size(); ++rank)
     plan.padded.push_back(cell_bricks[rank].is_empty()

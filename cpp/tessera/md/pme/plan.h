@@ -57,8 +57,8 @@ struct PmePlan {
   std::string summary() const;
 };
 
-/// Takes the `heights` of the box and the `margin` by which an atom may be outside its cell, in Å; `plan_transform` plans
-/// the transform. Throws InputError if the settings can't be used or cells are too narrow for the spline.
+/// Takes the `heights` of the box and the `margin` by which an atom may be outside its cell, in Å; `plan_transform`
+/// plans the transform. Throws InputError if the settings can't be used or cells are too narrow for the spline.
 PmePlan plan_pme(const PmeSettings& settings, const std::array<double, 3>& heights, const Index3& cells,
                  const std::vector<IndexBox>& cell_bricks, double margin,
                  const std::function<fft::TransformPlan(const fft::TransformProblem&)>& plan_transform);
