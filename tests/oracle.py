@@ -66,7 +66,40 @@ def openmm_system(system: str | Path | System, settings: Settings) -> openmm.Sys
         out.setDefaultPeriodicBoxVectors(*[openmm.Vec3(*row) for row in found.box * 0.1])
     for force in _bonded_forces(found) + _nonbonded_forces(found, settings):
         out.addForce(force)
+    for atom, site in _virtual_sites(found):
+        out.setVirtualSite(atom, site)
     return out
+
+
+def _virtual_sites(system: System) -> Iterator[tuple[int, Any]]:
+    """Yields the id of each virtual site and what OpenMM calls it, which spreads its force by formulas of its own."""
+    template, first = system.instances()
+    for index, begin in zip(template.tolist(), first.tolist()):
+        sites = system.templates[index].virtual_sites
+        for row, (atom, frame, position) in enumerate(zip(sites.atom, sites.frame, sites.position)):
+            mine = sites.parents[:, 0] == row
+            parents = [int(p) + begin for p in sites.parents[mine, 1]]
+            origin, x, y = (column.tolist() for column in sites.weights[mine].T)
+            if frame == 0 and len(parents) == 3:
+                site = openmm.ThreeParticleAverageSite(*parents, *origin)
+            elif frame == 0 and len(parents) == 2:
+                site = openmm.TwoParticleAverageSite(*parents, *origin)
+            elif frame == 1:
+                a, b, c = position
+                site = openmm.OutOfPlaneSite(*parents, a, b, 10 * c)
+            else:  # a direction that does not matter where none is given
+                some = [1.0, -1.0, *[0.0] * (len(parents) - 2)], [1.0, *[0.0] * (len(parents) - 2), -1.0]
+                x, y = (given if np.any(given) else other for given, other in zip((x, y), some))
+                site = openmm.LocalCoordinatesSite(parents, origin, x, y, openmm.Vec3(*(0.1 * position)))
+            yield int(atom) + begin, site
+
+
+def whole_positions(system: System) -> np.ndarray:
+    """Returns positions (n,3) Å with all atoms of a molecule near its first one."""
+    template, first = system.instances()
+    sizes = np.array([t.n_atoms for t in system.templates])[template]
+    begin = np.repeat(first, sizes)
+    return system.positions()[begin] + ((system.fraction - system.fraction[begin]) * 2.0**-32) @ system.box
 
 
 def _grouped(force: Any, term: str, periodic: bool) -> Any:
@@ -88,6 +121,7 @@ def _bonded_forces(system: System) -> list[Any]:
         _harmonic_bonds(system, "bond"),
         _harmonic_bonds(system, "urey_bradley"),
         _angles(system),
+        *_gromos(system),
         _dihedrals(system, "dihedral", "dihedral"),
         _dihedrals(system, "improper_periodic", "improper"),
         _rb_dihedrals(system),
@@ -110,6 +144,20 @@ def _angles(system: System) -> Any:
     for atoms, (k, theta) in _each(system, "angle"):
         force.addAngle(*atoms, theta, 2 * k * KCAL)
     return force
+
+
+def _gromos(system: System) -> list[Any]:
+    bonds = openmm.CustomBondForce(f"{KCAL}*k*(100*r^2-r0^2)^2")
+    angles = openmm.CustomAngleForce(f"{KCAL}*k*(cos(theta)-cos(theta0))^2")
+    for name in ("k", "r0"):
+        bonds.addPerBondParameter(name)
+    for name in ("k", "theta0"):
+        angles.addPerAngleParameter(name)
+    for atoms, row in _each(system, "bond_quartic"):
+        bonds.addBond(*atoms, row)
+    for atoms, row in _each(system, "angle_cosine"):
+        angles.addAngle(*atoms, row)
+    return [_grouped(bonds, "bond", system.periodic), _grouped(angles, "angle", system.periodic)]
 
 
 def _dihedrals(system: System, kind: str, term: str) -> Any:
@@ -301,7 +349,7 @@ def _context(system: System, settings: Settings) -> openmm.Context:
     integrator = openmm.VerletIntegrator(0.001)
     platform = openmm.Platform.getPlatformByName("Reference")
     context = openmm.Context(openmm_system(system, settings), integrator, platform)
-    context.setPositions(system.positions() * 0.1)
+    context.setPositions((whole_positions(system) if len(system.virtual_site_ids()) else system.positions()) * 0.1)
     return context
 
 

@@ -156,6 +156,9 @@ std::vector<Decision> list_choices(const RunConfig& config, const model::System&
   choices.push_back(
       {"instruction set", md::pair::simd_target(), "the best this machine has; bits are the same per set"});
   const auto note = note_of_source(config, system);
+  const auto potentials = text_of_pair_potentials(system);
+  if (!potentials.empty())
+    choices.push_back({"pair potentials", potentials, "of the system, in place of Lennard-Jones; looked up in tables"});
   choices.push_back(
       {"Lennard-Jones", text_of(lj_in_effect(settings)), note.empty() ? "as the source of the system has it" : note});
   choices.push_back({"electrostatics", text_of_electrostatics(settings),

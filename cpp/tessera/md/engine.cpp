@@ -44,9 +44,8 @@ Engine::Engine(const model::System& system, const EngineSettings& settings, Plan
       integrator_(integrator ? std::move(integrator) : integrate::make_integrator(settings)) {
   state_.box = state_.search_box = system.box;
   state_.velocity_time = integrator_->velocity_time();
-  degrees_of_freedom_ =
-      std::max<std::int64_t>(1, 3 * (system.n_atoms() - settings_.fixed.size()) - topology_.n_constraints() -
-                                    integrator_->removed_degrees_of_freedom());
+  degrees_of_freedom_ = std::max<std::int64_t>(
+      1, 3 * topology_.n_moving() - topology_.n_constraints() - integrator_->removed_degrees_of_freedom());
   layout_ = std::make_unique<Layout>(*this, std::move(plan));
 }
 
@@ -201,8 +200,22 @@ bool Engine::must_search() {
 
 void Engine::constrain_start() {
   comm::agree_on_input(comm_, layout_->motion.constrain_positions());
+  place_virtual_sites();
   search();
   project_velocities();
+}
+
+void Engine::place_virtual_sites() {
+  if (!topology_.has_virtual_sites()) return;
+  std::string problem;
+  if (const auto slot = layout_->motion.place_virtual_sites(); slot >= 0)
+    problem = fmt::format("{}; `tessera minimize` may mend that", describe_undetermined(slot));
+  comm::agree_on_input(comm_, problem);
+}
+
+std::string Engine::describe_undetermined(std::int32_t slot) const {
+  return fmt::format("the virtual site {} has no direction: the atoms that it follows lie in one place or on one line",
+                     system_.describe(state_.id[at(slot)]));
 }
 
 void Engine::project_velocities() { report(layout_->motion.kick_and_project(0, false)); }
@@ -235,6 +248,13 @@ void Engine::report(const integrate::Failure& failure) {
                          failure.speed > 0 ? fmt::format("{} moves at {:.0f} Å/ps", atom, failure.speed)
                                            : fmt::format("the constraints of {} can't be kept", atom),
                          layout_->forces.describe_strongest(failure.slot));
+}
+
+/// Virtual sites follow the atoms that have moved.
+void Engine::move_virtual_sites() {
+  const auto slot = layout_->motion.place_virtual_sites();
+  if (slot >= 0 && blow_up_.empty())
+    blow_up_ = fmt::format("step {}: the run has blown up: {}", state_.step, describe_undetermined(slot));
 }
 
 /// Keeps a rank's trouble that names no atom, blamed on the fastest one.

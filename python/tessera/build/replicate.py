@@ -82,7 +82,7 @@ def _nearest(system: System, up: IdArray, down: IdArray) -> IdArray:
 
 def _bond_levels(template: Template) -> list[tuple[IdArray, IdArray]]:
     """Returns (parents, children) pairs level by level from the lowest atom of each bonded component."""
-    n, bonds = template.n_atoms, template.term("bond").atoms
+    n, bonds = template.n_atoms, template.links()
     if not len(bonds):
         return []
     data = np.ones(len(bonds), np.int8)
@@ -106,7 +106,7 @@ def _bond_levels(template: Template) -> list[tuple[IdArray, IdArray]]:
 
 
 def _refuse_own_image(system: System, template: Template, starts: IdArray, whole: IdArray) -> None:
-    bonds = template.term("bond").atoms
+    bonds = template.links()
     if not len(bonds):
         return
     up, down = starts[:, None] + bonds[:, 0], starts[:, None] + bonds[:, 1]

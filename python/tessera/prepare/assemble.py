@@ -17,9 +17,10 @@ from tessera.prepare.numbering import number_residues
 from tessera.system import USUAL_LENNARD_JONES, ForceField, LennardJones, System, Template
 from tessera.system.blocks import to_fraction
 from tessera.system.box import Placed, placed, with_images
-from tessera.system.model import FloatArray, IdArray
+from tessera.system.model import BOND_KINDS, FloatArray, IdArray
 
 OVERLAP = 0.1  # Å: two atoms that are closer are a mistake in the input
+_SITE_ROUNDING = 0.01  # Å: how far files with few digits may have a virtual site from its place
 
 
 @dataclass(frozen=True)
@@ -69,8 +70,33 @@ def assemble(
         residue_numbers=residue_numbers,
         notes=[*notes, *place.notes],
     )
+    place_virtual_sites(flat, system)
     check_overlaps(flat, system)
     return system
+
+
+def place_virtual_sites(flat: FlatTopology, system: System) -> None:
+    """Puts virtual sites in their places, and adds a note where the input had them elsewhere.
+
+    Raises `InputError` that names a site whose direction is undetermined.
+    """
+    moved = system.place_virtual_sites()
+    if not len(moved):
+        return
+    ids = system.virtual_site_ids()
+    for atom in ids[np.isnan(moved)][:1]:
+        raise InputError(
+            f"the virtual site {flat.describe(int(atom))} has no direction: the atoms that it follows lie in one place "
+            "or on one line"
+        )
+    if system.velocity is not None:
+        system.velocity[ids] = 0.0
+    if moved.max() > _SITE_ROUNDING:
+        far = int((moved > _SITE_ROUNDING).sum())
+        system.notes.append(
+            f"{far:,} virtual site(s) were elsewhere in the input and are put in their places, "
+            f"{flat.describe(int(ids[moved.argmax()]))} by {moved.max():.3f} Å"
+        )
 
 
 def check_coordinates(flat: FlatTopology, coordinates: Coordinates) -> None:
@@ -170,7 +196,7 @@ def _check_coincident(flat: FlatTopology, system: System) -> None:
     if not len(pairs):
         return
     n = system.n_atoms
-    bonds = np.sort(system.expand("bond")[0], axis=1)
+    bonds = np.sort(np.concatenate([system.expand(kind)[0] for kind in BOND_KINDS]), axis=1)
     bonded = np.isin(pairs[:, 0] * n + pairs[:, 1], bonds[:, 0] * n + bonds[:, 1])
     bad = pairs[bonded | ~_excluded(system, pairs)]
     if len(bad):

@@ -25,7 +25,7 @@ class Motion {
   Motion(const EngineSettings& settings, State& state, const domain::Domain& domain, const Topology& topology,
          Forces& forces, std::int64_t degrees_of_freedom, const comm::Communicator& comm, ThreadPool& threads);
 
-  /// Updates the masses by slot after a search, and stops fixed atoms.
+  /// Updates the masses by slot after a search, and stops fixed atoms and virtual sites.
   void rebuild();
 
   double timestep() const { return settings_.timestep; }  // ps
@@ -72,6 +72,8 @@ class Motion {
   /// cent.
   void set_box(const Box& box);
 
+  /// Puts virtual sites where their parents say. Returns the slot of one whose direction is undetermined, or −1.
+  std::int32_t place_virtual_sites();
   /// Corrects constrained distances along the present bonds. Returns a message about a group of this rank that can't be
   /// corrected.
   [[nodiscard]] std::string constrain_positions();
@@ -97,7 +99,7 @@ class Motion {
   template <class Half>
   Failure run_half_step(double kick, double drift, const std::vector<std::int64_t>& force, Half&& half);
   void undo_drift(double drift);
-  /// Tells whether a slot holds an atom that is not fixed.
+  /// Tells whether a slot holds an atom that is neither fixed nor a virtual site.
   bool moves(std::int64_t slot) const { return inverse_mass_[static_cast<std::size_t>(slot)] != 0; }
 
   const EngineSettings& settings_;
@@ -109,7 +111,7 @@ class Motion {
   ThreadPool& threads_;
   std::int64_t degrees_of_freedom_;
   double total_mass_ = 0;             // of the system, amu
-  std::vector<double> inverse_mass_;  // by owned slot, amu⁻¹; padding and fixed atoms 0
+  std::vector<double> inverse_mass_;  // by owned slot, amu⁻¹; padding, fixed atoms and virtual sites 0
   Energies energies_;
   std::array<double, 6> scaling_virial_{};
 };

@@ -43,7 +43,7 @@ Vec3 ExactPairs::relative(std::int32_t slot) const {
 /// Returns cᵢcⱼ of the dispersion that a mesh computes: √(BᵢᵢBⱼⱼ).
 double ExactPairs::dispersion_of(std::int32_t i, std::int32_t j) const {
   const auto of_type = [&](std::int32_t slot) {
-    return data_.type_pairs[at(data_.type[at(slot)]) * at(data_.table_pairs.n_types + 1)].b;
+    return data_.short_range.lj(data_.type[at(slot)], data_.type[at(slot)]).b;
   };
   return std::sqrt(of_type(i) * of_type(j));
 }
@@ -58,8 +58,7 @@ void ExactPairs::add_pair(std::int32_t i, std::int32_t j, const Vec3& d, bool ex
   const auto dispersion = has_lj_mesh ? dispersion_without_mesh(settings_.lj_alpha, r2) : ForceEnergy{};
   ForceEnergy lj, real, exclusion;
   if (!excluded) {
-    const auto& ab = data_.type_pairs[at(data_.type[at(i)]) * at(data_.table_pairs.n_types) + at(data_.type[at(j)])];
-    lj = lennard_jones(settings_, ab.a, ab.b, r2);
+    lj = data_.short_range(data_.type[at(i)], data_.type[at(j)], r2);
     if (has_lj_mesh && r2 < settings_.cutoff * settings_.cutoff) {
       const auto at_cutoff = dispersion_without_mesh(settings_.lj_alpha, settings_.cutoff * settings_.cutoff);
       lj.force_over_r += c * dispersion.force_over_r;
@@ -83,7 +82,8 @@ void ExactPairs::add_pair(std::int32_t i, std::int32_t j, const Vec3& d, bool ex
   }
   // The virial uses the unlimited force; only sums that many atoms share must be limited.
   accumulator.energies->add_virial(d, force_over_r * d);
-  if (is_limited(force_over_r, std::sqrt(r2))) {
+  const bool is_in_core = !excluded && data_.short_range.is_in_core(data_.type[at(i)], data_.type[at(j)], r2);
+  if (is_in_core || is_limited(force_over_r, std::sqrt(r2))) {
     const auto [id, other] = std::minmax(domain_.state().id[at(i)], domain_.state().id[at(j)]);
     accumulator.energies->clashes.add({norm(d), id, other});
   }

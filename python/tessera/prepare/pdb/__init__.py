@@ -25,6 +25,7 @@ from tessera.prepare.pdb.model import (
     Model,
     Solvent,
     add_hydrogens,
+    add_sites_to_waters,
     add_solvent,
     converted,
     make_system,
@@ -111,6 +112,7 @@ def build(
     refuse_missing(missing_atoms(model.topology))
     check_chains(model.topology, model.position)
     add_hydrogens(model, ph, seed)
+    add_sites_to_waters(model, solvent.water)
     solute = names_of(model.topology)
     if parameters.choice.caps_are_patches:
         model.topology = with_caps_merged(model.topology)

@@ -20,7 +20,7 @@ from tessera.prepare.errors import InputError
 from tessera.prepare.openmm import names_of
 from tessera.prepare.openmm.forces import AtomNames, Converted, convert
 from tessera.prepare.pdb.check import describe
-from tessera.prepare.pdb.force_fields import CAPS, Parameters
+from tessera.prepare.pdb.force_fields import CAPS, Parameters, sites_of
 from tessera.system.box import heights
 from tessera.system.model import FloatArray
 
@@ -31,6 +31,8 @@ _UNMATCHED = re.compile(
 _TOLERANCE = 10.0  # kJ/mol/nm: where relaxation may stop, as a root mean square
 _STANDARD_STATES = {None, "ASP", "GLU", "LYS", "CYS"}
 _SHOWN = 8  # residues that a note names
+#: Modeller's boxes of water by the number of sites, from which waters of other models start
+_BOXES = {4: "tip4pew", 5: "tip5p"}
 
 
 #: rows are the vectors of boxes whose molecules are 1 from their nearest images; volumes 1, 0.71 and 0.77
@@ -83,6 +85,34 @@ def add_hydrogens(model: Model, ph: float, seed: int) -> None:
     said = f"; {', '.join(chosen[:_SHOWN])}{more}" if chosen else ""
     model.notes.append(f"{added:,} hydrogens added for pH {ph:g}{said}")
     model.topology, model.position = modeller.topology, _angstrom(modeller.positions)
+
+
+def add_sites_to_waters(model: Model, water: str) -> None:
+    """Gives waters of the PDB the virtual sites of the model, which structures do not have; they get their places
+    later."""
+    from openmm import app
+
+    n_more = sites_of(water) - 3
+    is_water = {r for r in model.topology.residues() if r.name == "HOH" and len(list(r.atoms())) == 3}
+    if not n_more or not is_water:
+        return
+    out, position = app.Topology(), []
+    atoms: dict[Any, Any] = {}
+    for chain in model.topology.chains():
+        new_chain = out.addChain(chain.id)
+        for residue in chain.residues():
+            new = out.addResidue(residue.name, new_chain, residue.id, residue.insertionCode)
+            own = list(residue.atoms())
+            for atom in own:
+                atoms[atom] = out.addAtom(atom.name, atom.element, new)
+                position.append(model.position[atom.index])
+            for site in range(n_more if residue in is_water else 0):
+                out.addAtom(f"M{site + 1}" if n_more > 1 else "M", None, new)
+                position.append(model.position[own[0].index])
+    for one, other in model.topology.bonds():
+        out.addBond(atoms[one], atoms[other])
+    out.setPeriodicBoxVectors(model.topology.getPeriodicBoxVectors())
+    model.topology, model.position = out, np.array(position)
 
 
 def with_caps_merged(topology: Any) -> Any:
@@ -158,7 +188,7 @@ def add_solvent(model: Model, parameters: Parameters, solvent: Solvent, seed: in
     try:
         modeller.addSolvent(
             solute,
-            model="spce" if solvent.water == "spce" else "tip3p",
+            model=_BOXES.get(sites_of(solvent.water), "spce" if solvent.water == "spce" else "tip3p"),
             boxVectors=[openmm.Vec3(*row) for row in (box / _NM).tolist()] * unit.nanometer,
             ionicStrength=solvent.salt * unit.molar,
         )
@@ -215,6 +245,7 @@ def relax(model: Model, system: Any, steps: int) -> None:
 
     context = openmm.Context(_with_plain_pairs(system, model.topology), openmm.VerletIntegrator(0.001), platform())
     context.setPositions(_quantity(model.position))
+    context.computeVirtualSites()
     before, after = context.getState(getEnergy=True).getPotentialEnergy(), None
     openmm.LocalEnergyMinimizer.minimize(context, _TOLERANCE, steps)
     state = context.getState(getEnergy=True, getPositions=True)
