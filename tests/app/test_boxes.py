@@ -9,8 +9,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-
 from prepare.inputs import ALA3_PARAMETERS, SMALL
+
 from tessera.build.replicate import replicate
 from tessera.prepare.assemble import choose_box
 from tessera.prepare.charmm import prepare_charmm
