@@ -20,6 +20,7 @@ from scipy.spatial import cKDTree
 from scipy.special import erf, erfc
 
 from tessera.system import System, read
+from tessera.system.box import with_images
 
 KCAL = 4.184  # kJ
 OPENMM_COULOMB = 138.93545764438198 / 0.4184  # kcal Å mol⁻¹ e⁻²
@@ -65,7 +66,40 @@ def openmm_system(system: str | Path | System, settings: Settings) -> openmm.Sys
         out.setDefaultPeriodicBoxVectors(*[openmm.Vec3(*row) for row in found.box * 0.1])
     for force in _bonded_forces(found) + _nonbonded_forces(found, settings):
         out.addForce(force)
+    for atom, site in _virtual_sites(found):
+        out.setVirtualSite(atom, site)
     return out
+
+
+def _virtual_sites(system: System) -> Iterator[tuple[int, Any]]:
+    """Yields the id of each virtual site and what OpenMM calls it, which spreads its force by formulas of its own."""
+    template, first = system.instances()
+    for index, begin in zip(template.tolist(), first.tolist()):
+        sites = system.templates[index].virtual_sites
+        for row, (atom, frame, position) in enumerate(zip(sites.atom, sites.frame, sites.position)):
+            mine = sites.parents[:, 0] == row
+            parents = [int(p) + begin for p in sites.parents[mine, 1]]
+            origin, x, y = (column.tolist() for column in sites.weights[mine].T)
+            if frame == 0 and len(parents) == 3:
+                site = openmm.ThreeParticleAverageSite(*parents, *origin)
+            elif frame == 0 and len(parents) == 2:
+                site = openmm.TwoParticleAverageSite(*parents, *origin)
+            elif frame == 1:
+                a, b, c = position
+                site = openmm.OutOfPlaneSite(*parents, a, b, 10 * c)
+            else:  # a direction that does not matter where none is given
+                some = [1.0, -1.0, *[0.0] * (len(parents) - 2)], [1.0, *[0.0] * (len(parents) - 2), -1.0]
+                x, y = (given if np.any(given) else other for given, other in zip((x, y), some))
+                site = openmm.LocalCoordinatesSite(parents, origin, x, y, openmm.Vec3(*(0.1 * position)))
+            yield int(atom) + begin, site
+
+
+def whole_positions(system: System) -> np.ndarray:
+    """Returns positions (n,3) Å with all atoms of a molecule near its first one."""
+    template, first = system.instances()
+    sizes = np.array([t.n_atoms for t in system.templates])[template]
+    begin = np.repeat(first, sizes)
+    return system.positions()[begin] + ((system.fraction - system.fraction[begin]) * 2.0**-32) @ system.box
 
 
 def _grouped(force: Any, term: str, periodic: bool) -> Any:
@@ -87,6 +121,7 @@ def _bonded_forces(system: System) -> list[Any]:
         _harmonic_bonds(system, "bond"),
         _harmonic_bonds(system, "urey_bradley"),
         _angles(system),
+        *_gromos(system),
         _dihedrals(system, "dihedral", "dihedral"),
         _dihedrals(system, "improper_periodic", "improper"),
         _rb_dihedrals(system),
@@ -109,6 +144,20 @@ def _angles(system: System) -> Any:
     for atoms, (k, theta) in _each(system, "angle"):
         force.addAngle(*atoms, theta, 2 * k * KCAL)
     return force
+
+
+def _gromos(system: System) -> list[Any]:
+    bonds = openmm.CustomBondForce(f"{KCAL}*k*(100*r^2-r0^2)^2")
+    angles = openmm.CustomAngleForce(f"{KCAL}*k*(cos(theta)-cos(theta0))^2")
+    for name in ("k", "r0"):
+        bonds.addPerBondParameter(name)
+    for name in ("k", "theta0"):
+        angles.addPerAngleParameter(name)
+    for atoms, row in _each(system, "bond_quartic"):
+        bonds.addBond(*atoms, row)
+    for atoms, row in _each(system, "angle_cosine"):
+        angles.addAngle(*atoms, row)
+    return [_grouped(bonds, "bond", system.periodic), _grouped(angles, "angle", system.periodic)]
 
 
 def _dihedrals(system: System, kind: str, term: str) -> Any:
@@ -300,7 +349,7 @@ def _context(system: System, settings: Settings) -> openmm.Context:
     integrator = openmm.VerletIntegrator(0.001)
     platform = openmm.Platform.getPlatformByName("Reference")
     context = openmm.Context(openmm_system(system, settings), integrator, platform)
-    context.setPositions(system.positions() * 0.1)
+    context.setPositions((whole_positions(system) if len(system.virtual_site_ids()) else system.positions()) * 0.1)
     return context
 
 
@@ -338,27 +387,27 @@ def reference_forces(system: str | Path | System, settings: Settings, terms: tup
 
 
 def nearest_image(system: System, difference: np.ndarray) -> np.ndarray:
-    """Returns the differences to the nearest images, (m,3) Å, in an orthorhombic box."""
+    """Returns the differences to the nearest images along each box vector, (m,3) Å."""
     if not system.periodic:
         return difference
-    edges = np.diag(system.box)
-    return difference - edges * np.rint(difference / edges)
+    return difference - np.rint(difference @ np.linalg.inv(system.box)) @ system.box
 
 
 def pairs_within(system: System, cutoff: float) -> tuple[np.ndarray, np.ndarray]:
     """Returns pairs (m,2) that interact directly, without excluded ones, and their distances (m,) Å."""
-    position, box = system.positions(), None
+    position, n = system.positions(), system.n_atoms
+    atom = np.arange(n)
     if system.periodic:
-        box = np.diag(system.box)
-        position = np.mod(position, box)
-        position[position >= box] = 0.0
-    pairs = cKDTree(position, boxsize=box).query_pairs(cutoff, output_type="ndarray")
-    n = system.n_atoms
+        position, atom = with_images(system.fraction, system.box, cutoff)
+    found = cKDTree(position).query_pairs(cutoff, output_type="ndarray")
+    found.sort(axis=1)
+    # A pair across faces is found at both of them; atoms of the box come before images.
+    found = found[(found[:, 0] < n) & ((found[:, 1] < n) | (atom[found[:, 0]] < atom[found[:, 1]]))]
+    pairs = atom[found]
     excluded = system.expand_exclusions()
     codes = pairs.min(axis=1) * n + pairs.max(axis=1)
-    pairs = pairs[~np.isin(codes, excluded[:, 0] * n + excluded[:, 1])]
-    difference = nearest_image(system, position[pairs[:, 0]] - position[pairs[:, 1]])
-    return pairs, np.linalg.norm(difference, axis=1)
+    kept = ~np.isin(codes, excluded[:, 0] * n + excluded[:, 1])
+    return pairs[kept], np.linalg.norm(position[found[kept, 0]] - position[found[kept, 1]], axis=1)
 
 
 def coulomb_parts(system: System, settings: Settings, coulomb: float) -> dict[str, float]:

@@ -17,7 +17,7 @@ from prepare.gromacs_peer import gromacs_energies
 N_ATOMS = 8
 #: Tessera's terms that add up to each figure
 TERMS = {
-    "springs": (("bond", "angle", "urey_bradley"), ("Bond", "Harmonic Pot.", "Angle", "U-B")),
+    "springs": (("bond", "angle", "urey_bradley"), ("Bond", "G96Bond", "Harmonic Pot.", "Angle", "G96Angle", "U-B")),
     "dihedral": (("dihedral",), ("Proper Dih.", "Ryckaert-Bell.", "Fourier Dih.")),
     "improper": (("improper",), ("Improper Dih.", "Per. Imp. Dih.")),
     "cmap": (("cmap",), ("CMAP Dih.",)),
@@ -136,6 +136,11 @@ CASES = {
         types="[ angletypes ]\nB B A 1 110 400\nC B B 5 115 300 0.24 9000\n",
         molecule="[ angles ]\n1 2 3\n2 3 4 5\n3 4 5 1 100 350 100 350\n4 5 6 5 101 320 0.23 8000\n",
     ),
+    "GROMOS' bonds and angles": Case(
+        bonds="1 2 2 0.15 7.1e6\n2 3 2 gb_2\n3 4 2 0.15 5e6\n4 5 2 0.14 5e6\n5 6 2 0.15 5e6\n6 7 2 0.15 5e6\n7 8 2\n",
+        types="#define gb_2 0.1530 7.1500e+06\n[ bondtypes ]\nH C 2 0.1 1.87e7\n[ angletypes ]\nB B A 2 109.5 520\n",
+        molecule="[ angles ]\n1 2 3 2\n2 3 4 2 120 560\n3 4 5 2 180 91350\n" + PAIRS,
+    ),
     "a later type takes the place": Case(
         types="[ angletypes ]\nB B A 1 110 400\nA B B 1 120 500\n"
         "[ dihedraltypes ]\nA B B C 1 180 5 2\nC B B A 1 90 6 1\n",
@@ -197,6 +202,13 @@ CASES = {
 # Energies that are not named are 0.
 FIGURES: dict[str, dict[str, float]] = {
     "plain": {"springs": 17.303804, "lj": -0.909536, "lj_14": 0.542998, "coulomb": 39.562253, "coulomb_14": 32.035137},
+    "GROMOS' bonds and angles": {
+        "springs": 30870.820370,
+        "lj": -0.909536,
+        "lj_14": 0.542998,
+        "coulomb": 39.562253,
+        "coulomb_14": 32.035137,
+    },
     "nrexcl 0": {"springs": 17.303804, "lj": 6828.768727, "coulomb": -203.935242},
     "nrexcl 1": {
         "springs": 17.303804,

@@ -155,7 +155,7 @@ def test_types_that_no_atom_has_are_counted(tmp_path: Path) -> None:
         ([integers("AMOEBA_FORCEFIELD", [1])], r"an AMOEBA force field \(section AMOEBA_FORCEFIELD\)"),
         ([reals("LENNARD_JONES_CCOEF", [0.0, 1.0])], r"12-6-4 ions \(section LENNARD_JONES_CCOEF\)"),
         ([integers("IPOL", [1])], r"polarisabilities \(IPOL is not 0\)"),
-        ([pointers(NUMEXTRA=3)], r"extra points \(virtual sites\) \(NUMEXTRA is 3\)"),
+        ([pointers(NUMEXTRA=3)], r"NUMEXTRA is 3 and 0 atoms are extra points"),
         ([pointers(IFCAP=1)], r"a cap of water"),
         ([integers("CMAP_COUNT", []), integers("CMAP_RESOLUTION", [24])], r"section CMAP_COUNT has 0 lines"),
         ([reals("SCEE_SCALE_FACTOR", [])], r"section SCEE_SCALE_FACTOR has 0 lines"),

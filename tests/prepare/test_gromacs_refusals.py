@@ -16,17 +16,17 @@ BONDED = "[ dihedraltypes ]\nA B B C 9 0 1 1\nB B C A 9 0 1 1\nA B B C 9 0 2 1\n
 NESTED = "".join(f"#define M{i} M{i + 1} M{i + 1}\n" for i in range(40)) + "#define M40 1\nM0\n"
 REFUSED = [
     (
-        r"case.top:\d+: section \[ virtual_sites3 \] of molecule CHAIN",
-        Case(molecule="[ virtual_sites3 ]\n8 1 2 3 1 0 0\n"),
+        r"case.top:\d+: \[ virtual_sites3 \]: function 1 needs 2 parameter\(s\), found 1",
+        Case(molecule="[ virtual_sites3 ]\n8 1 2 3 1 0\n"),
     ),
-    (r"section \[ dummies3 \] .*virtual sites", Case(molecule="[ dummies3 ]\n8 1 2 3 1 0.1 0.1\n")),
+    (r"\[ dummies3 \]: function 5 is not supported", Case(molecule="[ dummies3 ]\n8 1 2 3 5 0.1 0.1\n")),
     (
         r"case.top:\d+: section \[ position_restraints \] .* POSRES",
         Case(molecule="#ifdef POSRES\n[ position_restraints ]\n1 1 1000 1000 1000\n#endif\n", define="-DPOSRES"),
     ),
     (r"section \[ pairs_nb \] of molecule CHAIN", Case(molecule="[ pairs_nb ]\n1 5 1 0.1 0.1 0.3 0.5\n")),
     (r"section \[ frobnications \] is not supported", Case(molecule="[ frobnications ]\n1 2\n")),
-    (r"function 2 of \[ bonds \] \(GROMOS-96 bonds\) is not supported", Case(bonds="1 2 2 0.15 1e7")),
+    (r"function 3 of \[ bonds \] \(Morse bonds\) is not supported", Case(bonds="1 2 3 0.15 100 20")),
     (r"function 8 of \[ dihedrals \] \(tables\)", Case(molecule="[ dihedrals ]\n1 2 3 4 8 1 2\n")),
     (r"no parameters for A-B-B-C \(function 9\), neither in", Case(molecule="[ dihedrals ]\n1 2 3 4 9\n")),
     (r"no parameters for A-C \(function 1\).*\[ pairtypes \]", Case("1 2 no", molecule="[ pairs ]\n1 4\n")),
@@ -38,7 +38,7 @@ REFUSED = [
     (r"case.top:\d+: the line is no text: it has the character '.xa0'", Case(bonds="1 2\u00a01 0.15 200000")),
     (r"case.top:\d+: the line is no text: it has the character '.r'", Case(bonds="1 2 1\r 0.15 200000")),
     (r"expected atom 2 of CHAIN, found 3", Case(atoms=ATOMS.replace("2 B ", "3 B ", 1))),
-    (r"virtual site: not supported", Case(types="H 1 1.008 0.0 V 0.1 0.1\n")),
+    (r"a shell: not supported", Case(types="H 1 1.008 0.0 S 0.1 0.1\n")),
     (r"expected a number, found 'gb_1' \(a macro", Case(bonds="1 2 1 gb_1")),
     (r"needs 2 parameters, found 3", Case(bonds="1 2 1 0.15 1e5 0.15")),
     (r"names atoms \[1, 9\], but it has 8", Case(bonds="1 9 1 0.15 1e5")),
@@ -91,12 +91,6 @@ def test_a_compressed_topology_is_no_text(tmp_path: Path) -> None:
     (tmp_path / "case.top").write_bytes(b"\x1f\x8b\x08\x00" + bytes(range(256)) * 40)
     with pytest.raises(InputError, match=r"case.top:1: the line is no text"):
         prepare_gromacs(tmp_path / "case.top", tmp_path / "case.gro")
-
-
-def test_virtual_sites_of_a_force_field(data_folder: Path) -> None:
-    folder = data_folder / "openmm_systems"
-    with pytest.raises(InputError, match=r"bnz.top:\d+: section \[ virtual_sites2 \] of molecule BENX"):
-        prepare_gromacs(folder / "bnz.top", folder / "bnz.gro")
 
 
 def test_molecules_that_the_system_has_not_are_not_judged(tmp_path: Path) -> None:

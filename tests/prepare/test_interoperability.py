@@ -79,7 +79,11 @@ def test_what_is_refused_in_memory() -> None:
     with pytest.raises(InputError, match=r"atoms but the coordinate file has 3"):
         tessera.prepare_openmm(system, topology, positions[:3])
     system.setVirtualSite(3, openmm.TwoParticleAverageSite(0, 1, 0.5, 0.5))
-    with pytest.raises(InputError, match=r"in 1 \(atom 4\) is a virtual site|\(atom 4\) is a virtual site"):
+    system.setVirtualSite(4, openmm.TwoParticleAverageSite(0, 3, 0.5, 0.5))
+    with pytest.raises(InputError, match=r"\(atom 5\) follows .* \(atom 4\), which is a virtual site itself"):
+        tessera.prepare_openmm(system, topology, positions)
+    system.setVirtualSite(4, openmm.TwoParticleAverageSite(0, 1, 0.5, 0.7))
+    with pytest.raises(InputError, match=r"\(atom 5\) has weights that sum to 1.2, 0, 0, not to 1, 0, 0"):
         tessera.prepare_openmm(system, topology, positions)
 
 

@@ -107,10 +107,26 @@ def test_waters_of_three_sites(water: str) -> None:
     assert any(t.rigid_water for t in system.templates)
 
 
+@pytest.mark.parametrize(
+    ("force_field", "water", "n_sites"), [("amber19", "opc", 1), ("amber14", "tip4p-ew", 1), ("charmm36", "tip5p", 2)]
+)
+def test_waters_with_virtual_sites(tmp_path: Path, force_field: str, water: str, n_sites: int) -> None:
+    """The structure's own water has no virtual sites and gets them."""
+    lines = [line for line in PEPTIDE.read_text().splitlines() if line.startswith(("ATOM", "HETATM", "CONECT"))]
+    lines.insert(0, "REMARK one water")
+    lines.append("HETATM  900  O   HOH A 900      18.000  18.000  18.000  1.00  0.00           O")
+    (tmp_path / "wet.pdb").write_text("\n".join([*lines, "END", ""]))
+    system = prepare_pdb(tmp_path / "wet.pdb", force_field, water, padding=6.5, salt=0, relax_steps=2, keep_water=True)
+    waters = [t for t in system.templates if t.rigid_water]
+    assert {len(t.virtual_sites) for t in waters} == {n_sites}
+    assert {t.n_atoms for t in waters} == {3 + n_sites}
+    count = sum(int(n) for t, n in system.runs if system.templates[int(t)].rigid_water)
+    assert len(system.virtual_site_ids()) == n_sites * count
+    assert abs(system.net_charge()) < 1e-6
+
+
 WATERS = [
-    ("amber19", "opc", "--water opc: this model has 4 sites, some of them without mass.* opc3, spce, tip3p, tip3pfb"),
-    ("amber14", "tip4p-ew", "this model has 4 sites"),
-    ("amber14", "tip5p", "this model has 5 sites"),
+    ("amber14", "tip5p", "tip5p is not a water model of amber14; these are opc, opc3, spce, tip3p"),
     ("charmm36", "opc", "CHARMM36 was made with its own TIP3P"),
     ("amber14", "ice", "ice is not a water model of amber14"),
 ]
@@ -174,7 +190,7 @@ OPTIONS: list[tuple[dict[str, Any], str]] = [
     ({"padding": -1.0}, "--padding -1: expected"),
     ({"salt": float("nan")}, "--salt nan: expected"),
     ({"ph": 99.0}, "--ph 99: expected"),
-    ({"box_shape": "dodecahedron"}, "--box-shape dodecahedron: only cube"),
+    ({"box_shape": "sphere"}, "--box-shape sphere is not known; these are: cube, dodecahedron, octahedron"),
     ({"extra": [PEPTIDE]}, "cannot read the force field peptide.pdb"),
 ]
 

@@ -104,8 +104,9 @@ md::EngineSettings plan_settings(const RunConfig& config, const model::System& s
   settings.precision = config.parallel.precision;
   pair.function = config.interactions.pair_function.value_or(PairFunction::analytic);
   pair.table_density = config.interactions.table_density;
-  settings.pair_scheme =
-      md::pair::find_pair_scheme(config.parallel.pair_scheme, settings.precision, pair.function, pair.lj).name;
+  settings.pair_scheme = md::pair::find_pair_scheme(config.parallel.pair_scheme, settings.precision, pair.function,
+                                                    pair.lj, !system.force_field.pair_potentials.empty())
+                             .name;
   settings.constraints = config.dynamics.constraints;
   settings.constraint_tolerance = config.dynamics.constraint_tolerance;
   settings.timestep = config.dynamics.timestep;

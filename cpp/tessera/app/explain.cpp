@@ -144,9 +144,9 @@ std::vector<Decision> list_choices(const RunConfig& config, const model::System&
   const auto& pair = settings.pair;
   std::vector<Decision> choices;
   choices.push_back({"cells",
-                     fmt::format("{} × {} × {}, edges {:.2f} {:.2f} {:.2f} Å", layout.cells.grid.n[0],
-                                 layout.cells.grid.n[1], layout.cells.grid.n[2], layout.cells.grid.edge[0],
-                                 layout.cells.grid.edge[1], layout.cells.grid.edge[2]),
+                     fmt::format("{} × {} × {}, widths {:.2f} {:.2f} {:.2f} Å", layout.cells.grid.n[0],
+                                 layout.cells.grid.n[1], layout.cells.grid.n[2], layout.cells.grid.width[0],
+                                 layout.cells.grid.width[1], layout.cells.grid.width[2]),
                      fmt::format("at least half of {:.2f} Å, cut-off and buffer; from the box and the cut-off alone",
                                  pair.range() + layout.cells.buffer)});
   choices.push_back(layout.order);
@@ -156,6 +156,9 @@ std::vector<Decision> list_choices(const RunConfig& config, const model::System&
   choices.push_back(
       {"instruction set", md::pair::simd_target(), "the best this machine has; bits are the same per set"});
   const auto note = note_of_source(config, system);
+  const auto potentials = text_of_pair_potentials(system);
+  if (!potentials.empty())
+    choices.push_back({"pair potentials", potentials, "of the system, in place of Lennard-Jones; looked up in tables"});
   choices.push_back(
       {"Lennard-Jones", text_of(lj_in_effect(settings)), note.empty() ? "as the source of the system has it" : note});
   choices.push_back({"electrostatics", text_of_electrostatics(settings),

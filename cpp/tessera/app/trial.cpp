@@ -42,7 +42,8 @@ std::vector<SchemeTrial> try_pair_schemes(const RunConfig& config, const model::
   for (const auto& scheme : md::pair::pair_schemes()) {
     // Schemes of more precision than asked for are no rivals.
     if (scheme.precision != settings.precision ||
-        !scheme.serves(settings.precision, settings.pair.function, settings.pair.lj))
+        !scheme.serves(settings.precision, settings.pair.function, settings.pair.lj,
+                       !system.force_field.pair_potentials.empty()))
       continue;
     settings.pair_scheme = scheme.name;
     const double seconds = run_trial(config, system, settings, block, comm, threads, trial_steps);

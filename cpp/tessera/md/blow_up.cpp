@@ -74,9 +74,8 @@ std::string find_strongest_force(const domain::Domain& domain, const bonded::Loc
     const double r2 = norm2(d);
     if (r2 >= settings.range() * settings.range() || is_excluded(domain.state().id[at(s)])) continue;
     if (r2 < nearest2) nearest2 = r2, nearest = domain.state().id[at(s)];
-    const auto ab = domain.system().force_field.lj(pair.type()[at(slot)], pair.type()[at(s)]);
     const double safe2 = std::max(r2, 1e-8);
-    lj += pair::lennard_jones(settings, ab.a, ab.b, safe2).force_over_r * d;
+    lj += pair.data().short_range(pair.type()[at(slot)], pair.type()[at(s)], safe2).force_over_r * d;
     coulomb += settings.coulomb_constant * pair.charge()[at(slot)] * pair.charge()[at(s)] *
                pair::coulomb(settings, safe2).force_over_r * d;
   }

@@ -26,11 +26,10 @@ std::vector<double> degrees_of_heat_baths(const model::System& system, const Eng
   const auto constraints = constraint::make_constraints(system, settings.constraints);
   std::vector<double> degrees;
   for (const auto& bath : baths) {
-    const auto fixed = intersection(bath.atoms, settings.fixed);
-    const auto n = 3 * (bath.atoms.size() - fixed.size()) -
-                   constraint::count_whole_groups(system, constraints, bath.atoms, "bath.select").n_constraints +
-                   constraint::count_whole_groups(system, constraints, fixed, "dynamics.fixed").n_constraints;
-    degrees.push_back(static_cast<double>(n));
+    const auto all = constraint::count_whole_groups(system, constraints, bath.atoms, "bath.select");
+    const auto fixed =
+        constraint::count_whole_groups(system, constraints, intersection(bath.atoms, settings.fixed), "dynamics.fixed");
+    degrees.push_back(static_cast<double>(3 * (all.n_atoms - fixed.n_atoms) - all.n_constraints + fixed.n_constraints));
   }
   const double sum = std::accumulate(degrees.begin(), degrees.end(), 0.0);
   for (auto& n : degrees) n *= static_cast<double>(of_all) / sum;
@@ -66,9 +65,8 @@ Engine::Engine(const model::System& system, const EngineSettings& settings, Plan
       integrator_(integrator ? std::move(integrator) : integrate::make_integrator(settings)) {
   state_.box = state_.search_box = system.box;
   state_.velocity_time = integrator_->velocity_time();
-  degrees_of_freedom_ =
-      std::max<std::int64_t>(1, 3 * (system.n_atoms() - settings_.fixed.size()) - topology_.n_constraints() -
-                                    integrator_->removed_degrees_of_freedom());
+  degrees_of_freedom_ = std::max<std::int64_t>(
+      1, 3 * topology_.n_moving() - topology_.n_constraints() - integrator_->removed_degrees_of_freedom());
   degrees_of_baths_ = degrees_of_heat_baths(system_, settings_, degrees_of_freedom_);
   layout_ = std::make_unique<Layout>(*this, std::move(plan));
 }
@@ -177,7 +175,7 @@ void Engine::follow_box() {
     throw RunError(fmt::format("step {}: the box has changed: {}", state_.step, error.what()));  // on every rank
   }
   auto& plan = layout_->plan;
-  const bool mesh_holds = !plan.mesh || pme::holds(*plan.mesh, state_.box.edges(), cells.margin());
+  const bool mesh_holds = !plan.mesh || pme::holds(*plan.mesh, state_.box.heights(), cells.margin());
   if (cells.grid.n == plan.cells.grid.n && mesh_holds) {
     plan.cells = cells;
     layout_->forces.set_most_reach(0.5 * cells.buffer);
@@ -192,9 +190,7 @@ void Engine::follow_box() {
 /// Two atoms may have moved towards each other, and a box that shrinks brings cells together; a thousandth covers the
 /// list's single precision. Å.
 double Engine::allowed_displacement(const Box& box) const {
-  double least_scale = 1;
-  const auto edges = box.edges(), search_edges = state_.search_box.edges();
-  for (std::size_t d = 0; d < 3; ++d) least_scale = std::min(least_scale, edges[d] / search_edges[d]);
+  const double least_scale = std::min(1.0, least_stretch(deformation(state_.search_box, box)));
   const auto& [grid, group_radius, buffer] = plan().cells;
   const double furthest = settings_.pair.range() + buffer + 2 * group_radius;
   return 0.5 * buffer - 1e-3 - 0.5 * (1 - least_scale) * furthest;
@@ -204,10 +200,10 @@ double Engine::allowed_displacement(const Box& box) const {
 bool Engine::needs_search_for(const Box& trial) {
   double moved = std::sqrt(layout_->domain.greatest_displacement2()), greatest_scale = 1, change = 0;
   comm_.all_reduce_max(std::span(&moved, 1));
-  const auto edges = trial.edges(), present = state_.box.edges();
-  for (std::size_t d = 0; d < 3; ++d) {
-    greatest_scale = std::max(greatest_scale, edges[d] / present[d]);
-    change = std::max(change, std::abs(edges[d] / present[d] - 1));
+  const auto stretch = deformation(state_.box, trial);  // along the axes
+  for (const double scale : {stretch.xx, stretch.yy, stretch.zz}) {
+    greatest_scale = std::max(greatest_scale, scale);
+    change = std::max(change, std::abs(scale - 1));
   }
   // Atoms go with the first atom of their group, not with the box.
   return greatest_scale * moved + change * 2 * plan().cells.group_radius >= allowed_displacement(trial);
@@ -260,8 +256,22 @@ bool Engine::must_search() {
 
 void Engine::constrain_start() {
   comm::agree_on_input(comm_, layout_->motion.constrain_positions());
+  place_virtual_sites();
   search();
   project_velocities();
+}
+
+void Engine::place_virtual_sites() {
+  if (!topology_.has_virtual_sites()) return;
+  std::string problem;
+  if (const auto slot = layout_->motion.place_virtual_sites(); slot >= 0)
+    problem = fmt::format("{}; `tessera minimize` may mend that", describe_undetermined(slot));
+  comm::agree_on_input(comm_, problem);
+}
+
+std::string Engine::describe_undetermined(std::int32_t slot) const {
+  return fmt::format("the virtual site {} has no direction: the atoms that it follows lie in one place or on one line",
+                     system_.describe(state_.id[at(slot)]));
 }
 
 void Engine::project_velocities() { report(layout_->motion.kick_and_project(0, false)); }
@@ -300,6 +310,13 @@ void Engine::report(const integrate::Failure& failure) {
                          failure.speed > 0 ? fmt::format("{} moves at {:.0f} Å/ps", atom, failure.speed)
                                            : fmt::format("the constraints of {} can't be kept", atom),
                          layout_->forces.describe_strongest(failure.slot));
+}
+
+/// Virtual sites follow the atoms that have moved.
+void Engine::move_virtual_sites() {
+  const auto slot = layout_->motion.place_virtual_sites();
+  if (slot >= 0 && blow_up_.empty())
+    blow_up_ = fmt::format("step {}: the run has blown up: {}", state_.step, describe_undetermined(slot));
 }
 
 /// Keeps a rank's trouble that names no atom, blamed on the fastest one.

@@ -36,7 +36,8 @@ class Engine {
   /// Gives cells to other ranks: the bricks are of the same cells, and no bit depends on them. Collective.
   void set_bricks(domain::Decomposition bricks);
 
-  /// Puts constrained distances right, and velocities along them, as a start from people's files needs. Collective.
+  /// Puts constrained distances right, velocities along them, and virtual sites in their places, as a start from
+  /// people's files needs. Throws InputError where that can't be. Collective.
   void constrain_start();
   /// Velocities from a Maxwell distribution, keyed by seed and atom id, exactly at the temperature (K). Collective.
   void generate_velocities(double temperature, std::uint64_t seed);
@@ -125,6 +126,9 @@ class Engine {
   bool expects_search() const;
   void start_check();
   bool must_search();
+  void place_virtual_sites();
+  void move_virtual_sites();
+  std::string describe_undetermined(std::int32_t slot) const;
   void report(const integrate::Failure& failure);
   void report_blow_up(const std::string& problem);
 

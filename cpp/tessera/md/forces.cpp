@@ -6,6 +6,7 @@
 #include "tessera/md/blow_up.h"
 #include "tessera/md/bonded/bonded.h"
 #include "tessera/md/pme/influence.h"
+#include "tessera/md/virtual_site/virtual_sites.h"
 
 namespace tessera::md {
 
@@ -125,6 +126,10 @@ void Forces::sum_threads_of_owned() {
 void Forces::finish_return() {
   const auto last = last_due_group();
   if (last < groups_.size()) domain_.finish_return_of_forces(groups_[last].force);
+  sum_groups();
+}
+
+void Forces::sum_groups() {
   if (groups_.size() == 1) return;
   total_ = groups_.front().force;
   for (std::size_t g = 1; g < groups_.size(); ++g)
@@ -140,6 +145,17 @@ Forces::Kept Forces::keep() const {
 void Forces::put_back(Kept kept) {
   for (std::size_t g = 0; g < groups_.size(); ++g) groups_[g].force = std::move(kept.of_group[g]);
   total_ = std::move(kept.total);
+}
+
+void Forces::spread_virtual_sites() {
+  const auto& state = domain_.state();
+  for (std::size_t g = 0; g < groups_.size(); ++g) {
+    if (!due_[g]) continue;
+    std::span<EnergyVirial> virial;
+    if (groups_[g].accumulators.front().energies != nullptr) virial = groups_[g].energies;
+    virtual_site::spread_all(topology_.virtual_sites(), state.box, state.position, groups_[g].force, virial, threads_);
+  }
+  sum_groups();
 }
 
 Vec3 Forces::value_of(const std::vector<std::int64_t>& force, std::int32_t slot) {

@@ -39,7 +39,8 @@ class Forces {
   /// After external forces were added or removed.
   void follow_external() { external_.rebuild(); }
 
-  // One step in this order. Forces are complete after finish_return(). Only the groups that are due are computed; the
+  // One step in this order. Forces are complete after finish_return() and,
+  // where there are virtual sites, spread_virtual_sites(). Only the groups that are due are computed; the
   // others keep the forces of the last step in which they were, up to the next rebuild().
   void clear(StepSums sums, GroupSet due = all_groups);
   /// Coordinates of owned atoms for the pair kernels, as soon as these have moved.
@@ -71,6 +72,8 @@ class Forces {
   }
   void sum_threads_of_owned();
   void finish_return();
+  /// The parents of virtual sites get the forces on these.
+  void spread_virtual_sites();
 
   /// Of all groups together as they were last computed, (3·slots) in units of force_unit; those of owned slots are
   /// complete.
@@ -119,6 +122,7 @@ class Forces {
   std::size_t last_due_group() const;
   static Vec3 value_of(const std::vector<std::int64_t>& force, std::int32_t slot);
   void sum_threads(Group& group, std::int64_t begin, std::int64_t end);
+  void sum_groups();
   std::int64_t n_owned_values() const { return 3 * std::int64_t{domain_.n_owned_slots()}; }
 
   const model::System& system_;

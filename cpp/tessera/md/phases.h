@@ -10,6 +10,7 @@ namespace tessera::md {
 
 enum class Phase : std::size_t {
   first_half,
+  virtual_sites,
   displacement,
   search,
   halo_positions,
@@ -29,8 +30,9 @@ enum class Phase : std::size_t {
   second_half,
   energies
 };
-inline constexpr std::size_t n_phases = 19;
+inline constexpr std::size_t n_phases = 20;
 inline constexpr std::array<std::string_view, n_phases> phase_names = {"kick, drift, constrain",
+                                                                       "virtual sites",
                                                                        "displacement check",
                                                                        "sort and migration",
                                                                        "halo positions",

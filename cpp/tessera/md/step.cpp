@@ -48,6 +48,7 @@ void Engine::compute_in(const Box& trial) {
 /// Brings halo atoms to where their owners have moved them, and all atoms to their cells where a search is due. While
 /// ranks hear of each other's positions, it adds the forces of the pairs that need none of them.
 void Engine::follow_atoms(StepSums sums, GroupSet due) {
+  if (topology_.has_virtual_sites()) work(Phase::virtual_sites, [&] { move_virtual_sites(); });
   const bool is_search_likely = expects_search();
   auto& [plan, domain, forces, motion] = *layout_;
   work(Phase::pair_list, [&] { forces.update_owned(); });
@@ -79,6 +80,7 @@ void Engine::add_forces(bool make_list) {
   report_blow_up(forces.add_mesh(timers_));
   work(Phase::sum_threads, [&] { forces.sum_threads_of_owned(); });
   timers_.time(Phase::halo_forces, [&] { forces.finish_return(); });
+  if (topology_.has_virtual_sites()) work(Phase::virtual_sites, [&] { forces.spread_virtual_sites(); });
 }
 
 void Engine::compute_forces(bool with_energies) {

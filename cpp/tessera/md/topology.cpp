@@ -29,12 +29,16 @@ Topology::Topology(const model::System& system, constraint::ConstraintMode mode,
   for (std::size_t m = 0; m < system.templates.size(); ++m) {
     index_.push_back(index_template(system.templates[m], constraints[m]));
     index_groups(system.templates[m], constraints[m], index_[m]);
+    index_[m].first_site_list = virtual_sites_.size();
+    for (auto& group : virtual_site::site_groups(system.templates[m])) virtual_sites_.push_back({std::move(group), {}});
+    index_[m].n_site_lists = virtual_sites_.size() - index_[m].first_site_list;
   }
   n_constraints_ = constraint::count_constraints(system, constraints);
   for (const auto& run : system.instances()) n_groups_ += run.count * std::ssize(index_[at(run.molecule)].group);
   const auto of_fixed = constraint::count_whole_groups(system, constraints, fixed, "dynamics.fixed");
   n_constraints_ -= of_fixed.n_constraints;
   n_groups_ -= of_fixed.n_groups;
+  n_moving_ = system.n_atoms() - system.n_virtual_sites() - of_fixed.n_atoms;
 }
 
 template <int Arity, class Keep>
@@ -93,7 +97,7 @@ void Topology::index_groups(const model::Template& molecule, const constraint::T
   }
   for (const auto& [atoms, group] : constraints.groups) add(atoms, {group, {}});
   for (std::int32_t a = 0; a < molecule.n_atoms(); ++a)
-    if (is_free[at(a)])
+    if (is_free[at(a)] && !molecule.is_virtual_site(a))
       add({a}, {constraint::make_constraint_group({}, {}, std::span(molecule.mass).subspan(at(a), 1)), {}});
   const auto key = [&](const TemplateGroup& group) { return index.group_atoms[at(group.first)]; };
   std::sort(index.group.begin(), index.group.end(), [&](const auto& p, const auto& q) { return key(p) < key(q); });
@@ -134,6 +138,7 @@ void Topology::add_terms_and_groups(const domain::Domain& domain, std::int32_t s
   const auto& index = index_[at(domain.state().molecule[at(slot)])];
   model::for_each_kind(
       [&](auto kind) { add_terms(domain, slot, molecule.terms[kind], index.keyed[kind], found.terms[kind]); });
+  if (index.n_site_lists > 0) add_virtual_sites(domain, slot, found);
   if (fixed_.contains(domain.state().id[at(slot)])) return;  // and with it all of its group
   const auto local = at(domain.state().local[at(slot)]);
   const auto first_id = domain.state().id[at(slot)] - domain.state().local[at(slot)];
@@ -149,11 +154,28 @@ void Topology::add_terms_and_groups(const domain::Domain& domain, std::int32_t s
   }
 }
 
+/// Lists the sites whose first parent is in this slot.
+void Topology::add_virtual_sites(const domain::Domain& domain, std::int32_t slot, Found& found) const {
+  const auto local = domain.state().local[at(slot)];
+  const auto first_id = domain.state().id[at(slot)] - local;
+  const auto& index = index_[at(domain.state().molecule[at(slot)])];
+  for (auto l = index.first_site_list; l < index.first_site_list + index.n_site_lists; ++l) {
+    const auto& atoms = virtual_sites_[l].kind.atoms;
+    if (atoms.front() != local) continue;
+    for (const auto atom : atoms) {
+      const auto other = domain.slot_of(first_id + atom);
+      TESSERA_CHECK(other >= 0 && other < domain.n_owned_slots());
+      found.site_slots[l].push_back(other);
+    }
+  }
+}
+
 void Topology::rebuild(const domain::Domain& domain, ThreadPool& threads) {
   std::vector<Found> found(at(threads.size()));
   threads.run([&](int thread) {
     auto& mine = found[at(thread)];
     mine.group_slots.resize(groups_.size());
+    mine.site_slots.resize(virtual_sites_.size());
     const std::int64_t n = domain.n_owned_slots(), n_threads = threads.size();
     const auto end = static_cast<std::int32_t>(n * (thread + 1) / n_threads);
     for (auto s = static_cast<std::int32_t>(n * thread / n_threads); s < end; ++s) {
@@ -177,11 +199,15 @@ void Topology::rebuild(const domain::Domain& domain, ThreadPool& threads) {
   for (std::size_t g = 0; g < groups_.size(); ++g)
     join(
         groups_[g].slots, [&](Found & one) -> auto& { return one.group_slots[g]; });
+  for (std::size_t l = 0; l < virtual_sites_.size(); ++l)
+    join(
+        virtual_sites_[l].slots, [&](Found & one) -> auto& { return one.site_slots[l]; });
 }
 
 std::size_t Topology::bytes() const {
   std::size_t n = groups_.capacity() * sizeof(constraint::GroupList);
   for (const auto& list : groups_) n += list.slots.capacity() * sizeof(std::int32_t);
+  for (const auto& list : virtual_sites_) n += list.slots.capacity() * sizeof(std::int32_t);
   model::for_each_kind([&](auto kind) { n += list_bytes(terms_[kind]); });
   return n;
 }
@@ -198,7 +224,10 @@ Topology::MoleculeSize Topology::molecule_size(std::size_t molecule) const {
     const auto bytes_a_term = sizeof(list.slots[0]) + sizeof(list.parameter[0]);
     size.bytes += static_cast<std::int64_t>(index.keyed[kind].term.size() * bytes_a_term);
   });
-  size.bytes += static_cast<std::int64_t>(index.group_atoms.size() * sizeof(std::int32_t));
+  auto listed = index.group_atoms.size();
+  for (auto l = index.first_site_list; l < index.first_site_list + index.n_site_lists; ++l)
+    listed += virtual_sites_[l].kind.atoms.size();
+  size.bytes += static_cast<std::int64_t>(listed * sizeof(std::int32_t));
   size.bonded_atoms = std::count(is_bonded.begin(), is_bonded.end(), true);
   return size;
 }
@@ -207,14 +236,17 @@ double group_radius(const model::System& system) {
   double longest = 0;
   for (const auto& molecule : system.templates) {
     longest = std::max(longest, molecule.water_oh);
-    const auto& bonds = molecule.terms[model::bond];
-    for (std::size_t t = 0; t < bonds.atoms.size(); ++t) {
-      const auto& [i, j] = bonds.atoms[t];
-      if (molecule.group[at(i)] == molecule.group[at(j)] && (molecule.group[at(i)] == i || molecule.group[at(i)] == j))
-        longest = std::max(longest, system.force_field.parameters[model::bond][at(bonds.parameter[t])].r0);
-    }
+    model::for_each_kind_of_bond([&](auto kind) {
+      const auto& bonds = molecule.terms[kind];
+      for (std::size_t t = 0; t < bonds.atoms.size(); ++t) {
+        const auto& [i, j] = bonds.atoms[t];
+        if (molecule.group[at(i)] == molecule.group[at(j)] &&
+            (molecule.group[at(i)] == i || molecule.group[at(i)] == j))
+          longest = std::max(longest, system.force_field.parameters[kind][at(bonds.parameter[t])].r0);
+      }
+    });
   }
-  return 1.1 * longest;
+  return 1.1 * std::max(longest, virtual_site::site_group_radius(system));
 }
 
 }  // namespace tessera::md

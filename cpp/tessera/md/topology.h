@@ -12,6 +12,7 @@
 #include "tessera/md/constraint/group_list.h"
 #include "tessera/md/constraint/groups.h"
 #include "tessera/md/domain/domain.h"
+#include "tessera/md/virtual_site/site_list.h"
 #include "tessera/model/atom_set.h"
 
 namespace tessera::md {
@@ -32,6 +33,11 @@ class Topology {
   /// Calls visit(RigidWater) or visit(BondGroup) for each of this rank's groups that has constraints.
   template <class Visit>
   void for_constrained(Visit&& visit) const;
+  /// Returns the virtual sites of owned atoms with their parents.
+  std::span<const virtual_site::SiteList> virtual_sites() const { return virtual_sites_; }
+  bool has_virtual_sites() const { return !virtual_sites_.empty(); }  // the whole system
+  /// Counts the atoms that are neither fixed nor virtual sites.
+  std::int64_t n_moving() const { return n_moving_; }            // of the whole system
   std::int64_t n_constraints() const { return n_constraints_; }  // of the whole system
   std::int64_t n_groups() const { return n_groups_; }            // of the whole system
   std::size_t bytes() const;
@@ -58,6 +64,8 @@ class Topology {
     std::vector<std::int32_t> group_begin;  // (atoms+1) the groups whose first atom this is
     std::vector<TemplateGroup> group;
     std::vector<std::int32_t> group_atoms;  // template indices, ascending within a group
+    std::size_t first_site_list = 0;        // index into virtual_sites_ of this template's lists
+    std::size_t n_site_lists = 0;
   };
 
   template <int Arity, class Keep>
@@ -74,15 +82,18 @@ class Topology {
   struct Found {
     bonded::LocalTerms terms;
     std::vector<std::vector<std::int32_t>> group_slots;  // by index into groups_
+    std::vector<std::vector<std::int32_t>> site_slots;   // by index into virtual_sites_
   };
   void add_terms_and_groups(const domain::Domain& domain, std::int32_t slot, Found& found) const;
+  void add_virtual_sites(const domain::Domain& domain, std::int32_t slot, Found& found) const;
 
   const model::System& system_;
   const model::AtomSet fixed_;
   std::vector<TemplateIndex> index_;
   bonded::LocalTerms terms_;
   std::vector<constraint::GroupList> groups_;
-  std::int64_t n_constraints_ = 0, n_groups_ = 0;
+  std::vector<virtual_site::SiteList> virtual_sites_;
+  std::int64_t n_moving_ = 0, n_constraints_ = 0, n_groups_ = 0;
 };
 
 template <class Visit>
@@ -102,7 +113,8 @@ void Topology::for_constrained(Visit&& visit) const {
 }
 
 /// Returns how far atoms of a hydrogen group may lie from their key atom, Å: the longest bond between the two kinds of
-/// atom in any template, plus a tenth for vibration.
+/// atom in any template, or what virtual sites need, plus a tenth for vibration. Throws InputError as
+/// virtual_site::site_group_radius does.
 double group_radius(const model::System& system);
 
 }  // namespace tessera::md

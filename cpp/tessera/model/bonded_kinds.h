@@ -14,10 +14,10 @@
 
 namespace tessera::model {
 
-struct BondParameter {  // k(r − r₀)²; Urey–Bradley too
+struct BondParameter {  // k(r − r₀)², or as the kind says
   double k, r0;
 };
-struct AngleParameter {  // k(θ − θ₀)²
+struct AngleParameter {  // k(θ − θ₀)², or as the kind says
   double k, theta0;
 };
 struct DihedralParameter {  // k[1 + cos(nφ − δ)]
@@ -48,6 +48,14 @@ inline constexpr struct Bond : BondedKind<2, BondParameter> { static constexpr s
 inline constexpr struct Angle : BondedKind<3, AngleParameter> {
   static constexpr std::string_view name = "angle";
 } angle;
+/// k(r² − r₀²)²: GROMOS' bonds.
+inline constexpr struct BondQuartic : BondedKind<2, BondParameter> {
+  static constexpr std::string_view name = "bond_quartic";
+} bond_quartic;
+/// k(cos θ − cos θ₀)²: GROMOS' angles.
+inline constexpr struct AngleCosine : BondedKind<3, AngleParameter> {
+  static constexpr std::string_view name = "angle_cosine";
+} angle_cosine;
 inline constexpr struct UreyBradley : BondedKind<2, BondParameter> {
   static constexpr std::string_view name = "urey_bradley";
 } urey_bradley;
@@ -68,13 +76,20 @@ inline constexpr struct Pair14 : BondedKind<2, Pair14Parameter> {
   static constexpr std::string_view name = "pair_14";
 } pair_14;
 
-using BondedKinds =
-    std::tuple<Bond, Angle, UreyBradley, Dihedral, DihedralRb, ImproperHarmonic, ImproperPeriodic, Cmap, Pair14>;
+using BondedKinds = std::tuple<Bond, Angle, UreyBradley, Dihedral, DihedralRb, ImproperHarmonic, ImproperPeriodic, Cmap,
+                               Pair14, BondQuartic, AngleCosine>;
 
 /// Calls visit(kind) for each kind, in the order of the list.
 template <class Visit>
 constexpr void for_each_kind(Visit&& visit) {
   std::apply([&](auto... kind) { (visit(kind), ...); }, BondedKinds());
+}
+
+/// Calls visit(kind) for the kinds that join two atoms chemically.
+template <class Visit>
+constexpr void for_each_kind_of_bond(Visit&& visit) {
+  visit(bond);
+  visit(bond_quartic);
 }
 
 /// One `Held<Kind>` for each kind: `by_kind[bond]`.

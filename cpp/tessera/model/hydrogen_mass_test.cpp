@@ -46,6 +46,26 @@ TEST(HydrogenMass, ComesFromTheBondedAtom) {
   EXPECT_NEAR(system.total_mass(), before, 1e-9);
 }
 
+// A virtual site between C and O has joined their groups.
+TEST(HydrogenMass, ComesFromTheBondedAtomWhereSitesJoinGroups) {
+  auto system = methanol_and_water();
+  auto& methanol = system.templates[0];
+  methanol.atom_name.push_back("X");
+  methanol.atomic_number.push_back(0);
+  methanol.mass.push_back(0);
+  methanol.type.push_back(0);
+  methanol.residue.push_back(0);
+  methanol.group.assign(7, 0);
+  methanol.terms[bond] = {{{0, 1}, {2, 0}, {0, 3}, {0, 4}, {4, 5}}, {0, 0, 0, 0, 0}};
+  methanol.virtual_sites = {{6, SiteFrame::none, {}, {{0, 0.5, 0, 0}, {4, 0.5, 0, 0}}}};
+  system.set_instances({{0, 3}, {1, 10}});
+  repartition_hydrogen_mass(system, 3.0);
+  EXPECT_NEAR(methanol.mass[0], 12.011 - 3 * (3.0 - 1.008), 1e-12);
+  EXPECT_NEAR(methanol.mass[4], 15.999 - (3.0 - 1.008), 1e-12);
+  EXPECT_EQ(methanol.mass[6], 0);
+  EXPECT_EQ(system.n_virtual_sites(), 3);
+}
+
 TEST(HydrogenMass, LeavesEveryAtomAMass) {
   auto system = methanol_and_water();
   try {

@@ -33,11 +33,12 @@ struct SourceProgram {
   LjTruncation usual;
 };
 
-inline constexpr std::array<SourceProgram, 4> source_programs = {{
+inline constexpr std::array<SourceProgram, 5> source_programs = {{
     {"charmm", "CHARMM", {LjModifier::force_switch, 12, 10, false}},
     {"amber", "AMBER", {LjModifier::cut, 9, 0, true}},
     {"gromacs", "GROMACS", {LjModifier::cut, 10, 0, false}},
     {"openmm", "OpenMM", {LjModifier::cut, 10, 0, true}},
+    {"dl_poly", "DL_POLY", {LjModifier::cut, 12, 0, true}},
 }};
 
 /// Nothing where the name is not one of them.

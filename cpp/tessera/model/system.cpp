@@ -53,6 +53,13 @@ double System::total_mass() const {
   return sum;
 }
 
+std::int64_t System::n_virtual_sites() const {
+  std::int64_t n = 0;
+  for (const auto& run : instances_)
+    n += run.count * std::ssize(templates[static_cast<std::size_t>(run.molecule)].virtual_sites);
+  return n;
+}
+
 double System::net_charge() const {
   double sum = 0;
   for (const auto& run : instances_)

@@ -12,6 +12,8 @@
 #include "tessera/base/box.h"
 #include "tessera/model/bonded_kinds.h"
 #include "tessera/model/lj_truncation.h"
+#include "tessera/model/pair_potential.h"
+#include "tessera/model/virtual_site.h"
 
 namespace tessera::model {
 
@@ -39,6 +41,8 @@ struct ForceField {
   std::vector<std::string> type_name;
   std::vector<LennardJones> type_lj;
   std::vector<NbfixPair> nbfix;
+  std::vector<PairPotential> pair_potentials;  // in place of Lennard-Jones; each pair of types at most once
+  std::vector<TabulatedPotential> pair_tables;
   ByKind<ParametersOf> parameters;
 
   /// A and B of a pair of types: the rule, or the exception listed for the pair.
@@ -64,7 +68,7 @@ struct Template {
   std::vector<std::string> atom_name;
   std::vector<std::int32_t> type;
   std::vector<double> charge;
-  std::vector<double> mass;
+  std::vector<double> mass;  // 0: a virtual site
   std::vector<std::int32_t> atomic_number;
   std::vector<std::int32_t> residue;
   std::vector<std::string> residue_name;
@@ -74,7 +78,9 @@ struct Template {
 
   ByKind<TermsOf> terms;
   std::vector<std::array<std::int32_t, 2>> exclusions;  // i < j
+  std::vector<VirtualSite> virtual_sites;               // by ascending atom
 
+  bool is_virtual_site(std::int32_t atom) const { return mass[static_cast<std::size_t>(atom)] == 0; }
   std::int64_t n_atoms() const { return static_cast<std::int64_t>(type.size()); }
 };
 
@@ -118,6 +124,7 @@ class System {
   const std::vector<InstanceRun>& instances() const { return instances_; }
   std::int64_t n_atoms() const { return n_atoms_; }
   AtomReference find(std::int64_t id) const;
+  std::int64_t n_virtual_sites() const;
   double net_charge() const;              // e
   double total_mass() const;              // amu
   double sum_of_squared_charges() const;  // e²

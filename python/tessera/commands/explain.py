@@ -28,6 +28,12 @@ from tessera.select.run import selection_arguments
 @click.option(
     "--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Override a key of the run file; repeatable."
 )
+@click.option(
+    "--measured-steps",
+    type=click.IntRange(0),
+    metavar="N",
+    help="Steps of the measurement on this machine; 0: none, for systems that do not fit here [10].",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--dry-run", is_flag=True, help="Print the command that would be run and stop.")
 def explain(
@@ -36,6 +42,7 @@ def explain(
     cores_per_node: int | None,
     threads: int | None,
     overrides: tuple[str, ...],
+    measured_steps: int | None,
     as_json: bool,
     dry_run: bool,
 ) -> None:
@@ -53,6 +60,8 @@ def explain(
     arguments = ["--explain", str(run_file), "--ranks", str(ranks)]
     if cores_per_node is not None:
         arguments += ["--cores-per-node", str(cores_per_node)]
+    if measured_steps is not None:
+        arguments += ["--measured-steps", str(measured_steps)]
     if as_json:
         arguments.append("--json")
     for override in overrides:

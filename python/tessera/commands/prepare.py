@@ -14,7 +14,7 @@ Box = tuple[float, float, float] | None
 
 @click.group()
 def prepare() -> None:
-    """Turn a PDB, or the inputs of CHARMM, CHARMM-GUI, AMBER, GROMACS or OpenMM, into a system file.
+    """Turn a PDB, or the inputs of CHARMM, CHARMM-GUI, AMBER, GROMACS, OpenMM or DL_POLY, into a system file.
 
     A system file holds the force field, each kind of molecule once, and the coordinates in the
     order in which parallel ranks read them.
@@ -206,6 +206,44 @@ def openmm_command(system: Path, coords: Path, box: Box, vacuum: bool, output: P
     )
 
 
+@prepare.command(name="dlpoly")
+@click.argument("folder", required=False, type=click.Path(file_okay=False, path_type=Path))
+@click.option("--field", type=FILE, help="FIELD, for that in FOLDER.")
+@click.option("--config", type=FILE, help="CONFIG or REVCON, for that in FOLDER.")
+@click.option("--control", type=FILE, help="CONTROL, old or new style, for that in FOLDER; a run file is made of it.")
+@click.option("--table", type=FILE, help="TABLE of tabulated potentials, for that beside FIELD.")
+@click.option(
+    "--run-file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="The run file to write where there is a CONTROL; default: beside the system file, with its name (SYS.toml).",
+)
+@output_option
+def dlpoly_command(
+    folder: Path | None,
+    field: Path | None,
+    config: Path | None,
+    control: Path | None,
+    table: Path | None,
+    run_file: Path | None,
+    output: Path,
+    as_json: bool,
+) -> None:
+    """Read DL_POLY inputs: FIELD, CONFIG and, optionally, CONTROL and TABLE.
+
+    \b
+    Examples:
+      tessera prepare dlpoly TEST01 -o nacl.tsr
+      tessera prepare dlpoly --field FIELD --config REVCON --control CONTROL.nve -o nacl.tsr --run-file nve.toml
+    """
+    from tessera.prepare.dlpoly.folder import prepare_dlpoly_folder
+
+    run(
+        lambda report: prepare_dlpoly_folder(folder, field, config, control, table, output, run_file, report),
+        output,
+        as_json,
+    )
+
+
 @prepare.command(cls=SeveralValues, name="pdb")
 @click.argument("pdb", type=FILE)
 @click.option(
@@ -217,10 +255,17 @@ def openmm_command(system: Path, coords: Path, box: Box, vacuum: bool, output: P
 @click.option(
     "--water",
     metavar="MODEL",
-    help="opc3, tip3p, tip3pfb or spce; default: opc3 with amber19, else tip3p; charmm36 has its own tip3p.",
+    help="opc3, opc, tip3p, tip3pfb, tip4pew, tip4pfb or spce; default: opc3 with amber19, else tip3p. charmm36: its "
+    "own tip3p, tip4pew or tip5p.",
 )
 @click.option("--padding", default=10.0, show_default=True, help="Å from the molecules to the faces of the box.")
-@click.option("--box-shape", default="cube", show_default=True, metavar="SHAPE", help="cube.")
+@click.option(
+    "--box-shape",
+    default="cube",
+    show_default=True,
+    metavar="SHAPE",
+    help="cube, or dodecahedron or octahedron: 71 % and 77 % of the cube's volume with the same distance of images.",
+)
 @click.option("--salt", default=0.15, show_default=True, help="NaCl in mol/L, beside the ions that neutralise.")
 @click.option("--ph", default=7.0, show_default=True, help="pH that decides which residues have a hydrogen more.")
 @click.option("--keep-water", is_flag=True, help="Keep the waters of the PDB.")

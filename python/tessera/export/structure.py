@@ -14,7 +14,7 @@ from scipy.sparse import csgraph
 from tessera.build.replicate import make_whole
 from tessera.prepare.errors import InputError
 from tessera.system import System, Template
-from tessera.system.model import FloatArray, IdArray
+from tessera.system.model import BOND_KINDS, FloatArray, IdArray
 
 NO_SEGMENT = "SYS"
 _CHAINS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
@@ -161,7 +161,7 @@ def _whole_positions(system: System) -> FloatArray:
 
 def _pieces(template: Template) -> tuple[IdArray, IdArray, IdArray]:
     """Atoms (n,) ordered by the bonded piece that they belong to, where each piece begins, and the piece of each."""
-    n, bonds = template.n_atoms, template.term("bond").atoms
+    n, bonds = template.n_atoms, template.links()
     graph = sparse.csr_array((np.ones(len(bonds), np.int8), (bonds[:, 0], bonds[:, 1])), shape=(n, n))
     _, label = csgraph.connected_components(graph, directed=False)
     order = np.argsort(label, kind="stable")
@@ -177,8 +177,8 @@ def terms(system: System, ids: IdArray) -> dict[str, IdArray]:
     row = np.full(system.n_atoms, -1, np.int64)
     row[ids] = np.arange(len(ids))
     kinds = {
-        "bond": ("bond",),
-        "angle": ("angle",),
+        "bond": BOND_KINDS,
+        "angle": ("angle", "angle_cosine"),
         "dihedral": ("dihedral", "dihedral_rb"),
         "improper": ("improper_harmonic", "improper_periodic"),
         "cmap": ("cmap",),

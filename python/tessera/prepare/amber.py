@@ -11,18 +11,20 @@ from pathlib import Path
 
 import numpy as np
 
+from tessera.prepare.amber_extra_points import add_extra_points
 from tessera.prepare.assemble import Origin, assemble, check_coordinates
 from tessera.prepare.constants import COULOMB, atomic_numbers
 from tessera.prepare.coordinates import Coordinates, box_from_lengths, read_coordinates
 from tessera.prepare.errors import InputError
 from tessera.prepare.flat import FlatTopology, split
-from tessera.prepare.lj_types import force_field_of, sigma_epsilon
+from tessera.prepare.lj_types import force_field_of, replace_pairs, sigma_epsilon
 from tessera.prepare.molecule import sorted_pairs
 from tessera.prepare.pairing import pair_by_name
 from tessera.prepare.prmtop import Prmtop
 from tessera.prepare.rows import Tables
-from tessera.system import System
-from tessera.system.model import FloatArray, IdArray
+from tessera.prepare.virtual_sites import check_massless
+from tessera.system import ForceField, System
+from tessera.system.model import PAIR_PARAMETERS, FloatArray, IdArray
 
 _DEFAULT_SCEE, _DEFAULT_SCNB = 1.2, 2.0  # where the prmtop has no factors, as before AMBER 11
 _AMBER_CHARGE = 18.2223  # factor of charges in a prmtop: the square root of AMBER's Coulomb constant
@@ -55,11 +57,16 @@ def prepare_amber(
     if box is None and not vacuum:
         vacuum = raw.pointers["IFBOX"] == 0
         notes += _choose_box(raw, found, Path(coordinates).name)
+    notes += add_extra_points(flat, raw.texts("AMBER_ATOM_TYPE"), tables, found.position)
+    check_massless(flat)
+    if (n_points := len(flat.virtual_sites())) != raw.pointers["NUMEXTRA"]:
+        raise InputError(f"{raw.name}: NUMEXTRA is {raw.pointers['NUMEXTRA']} and {n_points} atoms are extra points")
     report("finding molecules")
     pieces = split(flat)
     for template, lists in zip(pieces.templates, pieces.raw):
         template.exclusions = sorted_pairs(lists.get("exclusion", np.zeros((0, 2), np.int32)))
     force_field = force_field_of(flat.type_names, lennard_jones.a, lennard_jones.b, "lorentz-berthelot")
+    _add_ions(force_field, lennard_jones)
     force_field.tables, force_field.cmap = tables.tables(), tables.maps()
     program = "amber"
     if raw.is_chamber:
@@ -93,11 +100,28 @@ class _LennardJones:
         self._square = square[np.ix_(self.used, self.used)]
         self.a, self.b = self._table(raw, "LENNARD_JONES")
         self.a_14, self.b_14 = self._table(raw, "LENNARD_JONES_14") if raw.is_chamber else (self.a, self.b)
+        #: C kcal/mol Å⁴ in −C/r⁴ of 12-6-4 ions; 1-4 pairs are without it
+        self.c = np.zeros_like(self.a)
+        if raw.has("LENNARD_JONES_CCOEF"):
+            c = raw.numbers("LENNARD_JONES_CCOEF")
+            self.c = np.where(self._square > 0, c[np.maximum(self._square - 1, 0)], 0.0)
 
     def _table(self, raw: Prmtop, flag: str) -> tuple[FloatArray, FloatArray]:
         a, b = (raw.numbers(f"{flag}_{letter}COEF") for letter in "AB")
         rows = np.maximum(self._square - 1, 0)
         return np.where(self._square > 0, a[rows], 0.0), np.where(self._square > 0, b[rows], 0.0)
+
+
+def _add_ions(field: ForceField, lennard_jones: _LennardJones) -> None:
+    """Gives pairs of types with a C the potential A/r¹² − B/r⁶ − C/r⁴."""
+    pairs = np.argwhere(np.triu(lennard_jones.c != 0)).astype(np.int32)
+    if not len(pairs):
+        return
+    i, j = pairs.T
+    columns = [table[i, j] for table in (lennard_jones.a, lennard_jones.b, lennard_jones.c)]
+    parameter = np.zeros((len(pairs), PAIR_PARAMETERS))
+    parameter[:, :3] = np.stack(columns, axis=1)
+    replace_pairs(field, pairs, ["12-6-4"] * len(pairs), parameter)
 
 
 def _flat(raw: Prmtop, lennard_jones: _LennardJones) -> FlatTopology:
@@ -119,9 +143,6 @@ def _flat(raw: Prmtop, lennard_jones: _LennardJones) -> FlatTopology:
         residue_number=np.repeat(np.arange(1, len(pointer) + 1), size).astype(np.int32),
         segment=np.full(n, b"", "S8"),
     )
-    massless = np.flatnonzero(mass <= 0)
-    if len(massless):
-        raise InputError(f"{flat.describe(int(massless[0]))} has no mass: not supported")
     return flat
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import combinations, product
 from pathlib import Path
 
 import numpy as np
@@ -21,8 +22,17 @@ from tessera.prepare.errors import InputError
 from tessera.prepare.flat import FlatTopology, split
 from tessera.prepare.molecule import neighbour_pairs, sorted_pairs
 from tessera.prepare.pairing import pair_by_name
-from tessera.prepare.psf import Psf, read_psf
+from tessera.prepare.psf import LonePair, Psf, read_psf
 from tessera.prepare.rows import Tables
+from tessera.prepare.virtual_sites import (
+    Site,
+    add_sites,
+    along,
+    bisector,
+    check_massless,
+    drop_bonded_terms,
+    internal_coordinates,
+)
 from tessera.system import ForceField, System, Template, Terms
 from tessera.system.model import FloatArray, IdArray, IndexArray
 
@@ -86,17 +96,32 @@ def _flat(psf: Psf, table: CharmmParameters) -> FlatTopology:
         residue_number=psf.residue_number,
         segment=psf.segment,
     )
-    massless = np.flatnonzero(psf.mass <= 0)
-    if len(massless):
-        atom = flat.describe(int(massless[0]))
-        raise InputError(f"{atom} has no mass: virtual sites and Drude particles are not supported")
+    add_sites(flat, {lone_pair.atom: _site(lone_pair, flat) for lone_pair in psf.lone_pairs})
+    check_massless(flat)
     flat.add("bond", psf.bonds)
     flat.add("raw_angle", psf.angles)
     flat.add("raw_dihedral", psf.dihedrals)
     flat.add("raw_improper", psf.impropers)
     flat.add("raw_cmap", psf.cross_terms)
     flat.add("exclusion", psf.exclusions)
+    drop_bonded_terms(flat, ("bond", "raw_angle", "raw_dihedral", "raw_improper"))
     return flat
+
+
+def _site(lone_pair: LonePair, flat: FlatTopology) -> Site:
+    distance, angle, dihedral = lone_pair.distance, np.radians(lone_pair.angle), np.radians(lone_pair.dihedral)
+    if len(lone_pair.hosts) == 2:
+        if lone_pair.angle or lone_pair.dihedral:
+            raise InputError(
+                f"the lone pair {flat.describe(lone_pair.atom)} lies at a share of the distance of its hosts: only a "
+                "fixed distance is supported"
+            )
+        first, second = lone_pair.hosts
+        return along(first, (second,), (1,), -distance)
+    i, j, k = lone_pair.hosts
+    if distance < 0:
+        return bisector(i, j, k, -distance, angle, dihedral)
+    return internal_coordinates(i, j, k, distance, angle, dihedral)
 
 
 @dataclass
@@ -130,7 +155,8 @@ class _Lookup:
         self._cmaps(template, raw.get("raw_cmap"), first)
         one, two, three = neighbour_pairs(template.n_atoms, bonds)
         explicit = raw.get("exclusion", np.zeros((0, 2), np.int32))
-        template.exclusions = sorted_pairs(one, two, three, explicit)
+        near = with_lone_pairs(template, np.concatenate([one, two]))
+        template.exclusions = sorted_pairs(near, three, explicit)
         template.terms["pair_14"] = self._pairs_14(_without(three, explicit), types)
 
     def _types_of(self, atoms: IndexArray, types: IndexArray) -> tuple[IndexArray, IdArray]:
@@ -291,6 +317,23 @@ class _Lookup:
             tables=self.tables.tables(),
             cmap=self.tables.maps(),
         )
+
+
+def with_lone_pairs(template: Template, pairs: IndexArray) -> IndexArray:
+    """Adds to the pairs of atoms one or two bonds apart those of their lone pairs. A lone pair excludes what its
+    first host excludes; 1-4 pairs with lone pairs interact."""
+    sites = template.virtual_sites
+    if not len(sites):
+        return pairs
+    _, first = np.unique(sites.parents[:, 0], return_index=True)
+    members: dict[int, list[int]] = {}
+    for atom, host in zip(sites.atom.tolist(), sites.parents[first, 1].tolist()):
+        members.setdefault(host, [host]).append(atom)
+    more = [pair for group in members.values() for pair in combinations(group, 2)]
+    for i, j in pairs.tolist():
+        if i in members or j in members:
+            more += product(members.get(i, [i]), members.get(j, [j]))
+    return np.concatenate([pairs, np.array(more, np.int32).reshape(-1, 2)])
 
 
 def _without(pairs: IndexArray, removed: IndexArray) -> IndexArray:

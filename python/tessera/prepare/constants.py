@@ -11,6 +11,7 @@ COULOMB = {
     "amber": 332.05221729,
     "gromacs": 332.0636930,
     "openmm": 332.06371,
+    "dl_poly": 138935.4835 / 418.4,
 }
 KJ = 1.0 / 4.184  # kcal in a kJ
 RMIN_TO_SIGMA = 2.0 ** (-1.0 / 6.0)

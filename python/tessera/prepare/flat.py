@@ -9,12 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tessera.prepare.errors import InputError
-from tessera.system import TERM_ATOMS, Template, Terms
+from tessera.prepare.rows import Rows
+from tessera.system import TERM_ATOMS, Template, Terms, VirtualSites
 from tessera.system.model import FloatArray, IdArray, IndexArray
 
 #: terms without a force-field row: excluded pairs, and a topology's raw lists, of which the parameters are looked up
-#: when the templates are known
-RAW_ATOMS = {"exclusion": 2, "raw_angle": 3, "raw_dihedral": 4, "raw_improper": 4, "raw_cmap": 8}
+#: when the templates are known; `site_parent` joins a virtual site and one of its parents, with a row of `sites`
+RAW_ATOMS = {"exclusion": 2, "raw_angle": 3, "raw_dihedral": 4, "raw_improper": 4, "raw_cmap": 8, "site_parent": 2}
 WIDTH = {**TERM_ATOMS, **RAW_ATOMS}
 
 
@@ -32,6 +33,7 @@ class FlatTopology:
     residue_number: IndexArray
     segment: NDArray[np.bytes_]
     terms: dict[str, tuple[IdArray, IdArray]] = field(default_factory=dict)
+    sites: Rows = field(default_factory=lambda: Rows(7))  # frame, p₁ p₂ p₃, and a parent's weights o x y
 
     @property
     def n_atoms(self) -> int:
@@ -49,6 +51,10 @@ class FlatTopology:
             raise InputError(
                 f"a {kind.removeprefix('raw_')} names atom {int(atoms.max()) + 1}, but there are {self.n_atoms} atoms"
             )
+
+    def virtual_sites(self) -> IdArray:
+        """Returns the ids of atoms that are virtual sites, in order."""
+        return np.unique(self.terms["site_parent"][0][:, 0]) if "site_parent" in self.terms else np.zeros(0, np.int64)
 
     def describe(self, atom: int) -> str:
         """Returns a text such as `CA of ALA 12 in PROA (atom 173)`."""
@@ -202,9 +208,24 @@ def _make_template(
         residue_number=flat.residue_number[heads].astype(np.int32),
         group=np.arange(rows.stop - rows.start, dtype=np.int32),
         terms={k: t for k, t in terms.items() if k in TERM_ATOMS},
+        virtual_sites=_virtual_sites(flat, terms.get("site_parent")),
     )
     raw = {k: terms[k].atoms for k in RAW_ATOMS if k in terms}
     return template, raw
+
+
+def _virtual_sites(flat: FlatTopology, parents: Terms | None) -> VirtualSites:
+    if parents is None:
+        return VirtualSites()
+    rows = flat.sites.table()[parents.parameter]
+    atom, first, site = np.unique(parents.atoms[:, 0], return_index=True, return_inverse=True)
+    return VirtualSites(
+        atom=atom.astype(np.int32),
+        frame=rows[first, 0].astype(np.int32),
+        position=rows[first, 1:4],
+        parents=np.stack([site.reshape(-1), parents.atoms[:, 1]], axis=1).astype(np.int32),
+        weights=rows[:, 4:],
+    )
 
 
 def _template_name(flat: FlatTopology, heads: IdArray) -> str:

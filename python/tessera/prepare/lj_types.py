@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tessera.system import ForceField
-from tessera.system.model import FloatArray
+from tessera.system.model import FloatArray, IndexArray
 
 _SAME = 1e-6  # relative; input files have about eight digits
 
@@ -43,3 +43,13 @@ def force_field_of(names: list[str], a: FloatArray, b: FloatArray, rule: str) ->
         nbfix_lj=np.stack(sigma_epsilon(pair_a, pair_b), axis=1).reshape(-1, 2),
         nbfix_ab=np.stack([pair_a, pair_b], axis=1) if lopsided else None,
     )
+
+
+def replace_pairs(field: ForceField, pairs: IndexArray, kinds: list[str], parameters: FloatArray) -> None:
+    """Gives pairs of types (P,2) potentials in place of Lennard-Jones; exceptions of Lennard-Jones for them go."""
+    field.pair_types, field.pair_kind, field.pair_parameter = pairs, kinds, parameters
+    replaced = {(min(i, j), max(i, j)) for i, j in pairs.tolist()}
+    keep = np.array([(min(i, j), max(i, j)) not in replaced for i, j in field.nbfix_types.tolist()], bool)
+    field.nbfix_types, field.nbfix_lj = field.nbfix_types[keep], field.nbfix_lj[keep]
+    if field.nbfix_ab is not None:
+        field.nbfix_ab = field.nbfix_ab[keep]

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 from scipy import sparse
+from scipy.sparse import csgraph
 
 from tessera.system import ForceField, Template
 from tessera.system.model import IndexArray
 
 WATER = (8, 1, 1)
+_FAR = 16  # bonds
 
 
 def neighbour_pairs(n: int, bonds: IndexArray) -> tuple[IndexArray, IndexArray, IndexArray]:
@@ -42,10 +44,11 @@ def hydrogen_groups(template: Template) -> IndexArray:
     """Returns the local index (n,) of each atom's key atom, which is the heavy atom for its hydrogens."""
     n = template.n_atoms
     key = np.arange(n, dtype=np.int32)
-    bonds = template.term("bond").atoms
+    bonds = template.bonds
     if not len(bonds):
         return key
     is_hydrogen = template.atomic_number == 1
+    bonds = bonds[(template.mass[bonds] > 0).all(axis=1)]  # virtual sites join groups otherwise
     both = np.concatenate([bonds, bonds[:, ::-1]])
     attached = both[is_hydrogen[both[:, 0]] & ~is_hydrogen[both[:, 1]]]
     # Where a hydrogen has two heavy neighbours, it belongs to the first one in the bond list.
@@ -53,9 +56,34 @@ def hydrogen_groups(template: Template) -> IndexArray:
     return key
 
 
+def join_groups_of_sites(template: Template) -> None:
+    """Puts each virtual site and all its parents into one hydrogen group, with a key atom from which the others are few
+    bonds away."""
+    sites, group = template.virtual_sites, template.group
+    for index, atom in enumerate(sites.atom):
+        keys = group[sites.parents[sites.parents[:, 0] == index, 1]]
+        group[np.isin(group, keys)] = keys[0]
+        group[atom] = keys[0]
+    for key in np.unique(group[sites.atom]):
+        members = np.flatnonzero(group == key).astype(np.int32)
+        group[members] = _most_central(template, members[template.mass[members] > 0])
+
+
+def _most_central(template: Template, members: IndexArray) -> int:
+    """Returns the first of those members that are no hydrogens (if any) whose furthest member is nearest along
+    bonds."""
+    n, bonds = template.n_atoms, template.term("bond").atoms
+    graph = sparse.csr_array((np.ones(len(bonds)), (bonds[:, 0], bonds[:, 1])), shape=(n, n))
+    heavy = members[template.atomic_number[members] != 1]
+    candidates = heavy if len(heavy) else members
+    hops = csgraph.dijkstra(graph, directed=False, indices=candidates, unweighted=True, limit=_FAR)[:, members]
+    return int(candidates[np.argmin(hops.max(axis=1))])
+
+
 def detect_rigid_water(template: Template, field: ForceField) -> None:
-    """Marks a three-site water O, H, H and stores its two distances (Å)."""
-    if template.n_atoms != 3 or tuple(template.atomic_number) != WATER:
+    """Marks a water O, H, H, perhaps followed by virtual sites, and stores its two distances (Å)."""
+    n_sites = len(template.virtual_sites)
+    if template.n_atoms != 3 + n_sites or tuple(template.atomic_number[:3]) != WATER or (template.mass[:3] == 0).any():
         return
     length = {}
     bonds = template.term("bond")
@@ -77,11 +105,12 @@ def detect_rigid_water(template: Template, field: ForceField) -> None:
     template.rigid_water = True
     template.settle = (oh, float(hh))
     template.always_rigid = not (field.table("bond")[bonds.parameter, 0] > 0).any()
-    template.group = np.zeros(3, np.int32)
+    template.group = np.zeros(template.n_atoms, np.int32)
 
 
 def complete(templates: list[Template], field: ForceField) -> None:
     """Sets hydrogen groups and rigid water when terms and parameters are known."""
     for template in templates:
         template.group = hydrogen_groups(template)
+        join_groups_of_sites(template)
         detect_rigid_water(template, field)

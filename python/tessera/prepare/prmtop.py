@@ -39,8 +39,7 @@ _MAPS = re.compile(r"(CHARMM_)?CMAP_(COUNT|RESOLUTION|INDEX|PARAMETER_\d\d+)")
 _UNSUPPORTED = {
     "AMOEBA_": "an AMOEBA force field",
     "LES_": "copies of atoms (locally enhanced sampling, LES)",
-    "LENNARD_JONES_CCOEF": "12-6-4 ions",
-    "LENNARD_JONES_DCOEF": "12-6-4 ions",
+    "LENNARD_JONES_DCOEF": "12-6-4 ions of an unknown form",
     "POLARIZABILITY": "polarisabilities",
     "DIPOLE_DAMP": "polarisabilities",
     "PERT_": "perturbed parameters",
@@ -210,7 +209,6 @@ class Prmtop:
 
     def _refuse_pointers(self) -> None:
         for pointer, what in (
-            ("NUMEXTRA", "extra points (virtual sites)"),
             ("IFPERT", "perturbed parameters"),
             ("NPARM", "copies of atoms (locally enhanced sampling, LES)"),
             ("IFCAP", "a cap of water"),
@@ -231,7 +229,8 @@ class Prmtop:
             counts[flag] = times * self.pointers[pointer]
         types = self.pointers["NTYPES"]
         counts["NONBONDED_PARM_INDEX"] = types * types
-        for flag in ("LENNARD_JONES_ACOEF", "LENNARD_JONES_BCOEF", "LENNARD_JONES_14_ACOEF", "LENNARD_JONES_14_BCOEF"):
+        for letter in ("A", "B", "C", "14_A", "14_B"):
+            flag = f"LENNARD_JONES_{letter}COEF"
             counts[flag] = types * (types + 1) // 2
         counts["BOX_DIMENSIONS"] = 4
         return counts
@@ -303,7 +302,7 @@ def _per_pointer() -> dict[str, tuple[str, int]]:
 
 _PER_POINTER = _per_pointer()
 _OTHERS = {
-    "NONBONDED_PARM_INDEX", "LENNARD_JONES_ACOEF", "LENNARD_JONES_BCOEF", "BOX_DIMENSIONS",
+    "NONBONDED_PARM_INDEX", "LENNARD_JONES_ACOEF", "LENNARD_JONES_BCOEF", "LENNARD_JONES_CCOEF", "BOX_DIMENSIONS",
     "LENNARD_JONES_14_ACOEF", "LENNARD_JONES_14_BCOEF", "CHARMM_UREY_BRADLEY_COUNT", "CHARMM_UREY_BRADLEY",
     "CHARMM_UREY_BRADLEY_FORCE_CONSTANT", "CHARMM_UREY_BRADLEY_EQUIL_VALUE", "CHARMM_NUM_IMPROPERS",
     "CHARMM_IMPROPERS", "CHARMM_NUM_IMPR_TYPES", "CHARMM_IMPROPER_FORCE_CONSTANT", "CHARMM_IMPROPER_PHASE",

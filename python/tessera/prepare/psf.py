@@ -24,7 +24,7 @@ _WIDTH = {
 }  # fmt: skip
 #: Every program writes these sections, so a file without them was cut.
 _REQUIRED = (b"NBOND", b"NTHETA", b"NPHI", b"NIMPHI", b"NNB")
-_UNSUPPORTED = {b"NUMLP": "lone pairs (virtual sites)", b"NUMANISO": "anisotropic polarisabilities"}
+_UNSUPPORTED = {b"NUMANISO": "anisotropic polarisabilities"}
 _COLUMNS = ("S10", "S8", "S8", "S8", "S8", "S8", "S24", "S24")
 _CHUNK = 100_000  # lines at a time, so that a million atoms are not Python strings at once
 
@@ -46,11 +46,23 @@ class Psf:
     impropers: IdArray
     cross_terms: IdArray  # (·,8)
     exclusions: IdArray  # (·,2) explicit ones (NNB)
+    lone_pairs: list[LonePair]
+
+
+@dataclass(frozen=True)
+class LonePair:
+    """A place that follows two or three atoms, its hosts (CHARMM's documentation, lonepair.doc)."""
+
+    atom: int
+    hosts: tuple[int, ...]
+    distance: float  # Å; negative: from the middle of the second and third host
+    angle: float  # degrees; with two hosts: a share of the distance between them
+    dihedral: float  # degrees
 
 
 def read_psf(path: str | Path) -> Psf:
-    """Reads a PSF. Raises `InputError` for one that is missing, cut or has Drude particles or lone pairs, and for
-    unknown sections."""
+    """Reads a PSF. Raises `InputError` for one that is missing, cut or has Drude particles, and for unknown
+    sections."""
     path = require_file(path, "PSF file")
     data = path.read_bytes().replace(b"\r\n", b"\n")
     if not data.startswith(b"PSF"):
@@ -85,6 +97,7 @@ def read_psf(path: str | Path) -> Psf:
         impropers=_ids(lists, b"NIMPHI"),
         cross_terms=_ids(lists, b"NCRTERM"),
         exclusions=_explicit_exclusions(path, lists[b"NNB"], sections[b"NNB"].count, count),
+        lone_pairs=_lone_pairs(path, sections.get(b"NUMLP"), count),
     )
 
 
@@ -124,7 +137,7 @@ def _numbers(path: Path, section: _Section, n_atoms: int) -> IdArray:
             raise InputError(f"{path.name}: !NTITLE announces {section.count} lines and has {len(lines)}")
     if name == b"NATOM" and not section.text.isascii():
         raise InputError(f"{path.name}: section !NATOM holds letters that are not ASCII")
-    if name in (b"NATOM", b"NTITLE"):
+    if name in (b"NATOM", b"NTITLE", b"NUMLP"):
         return np.zeros(0, np.int64)
     if name in _UNSUPPORTED and section.count:
         raise InputError(f"{path.name} has {_UNSUPPORTED[name]}: they are not supported")
@@ -168,6 +181,41 @@ def _explicit_exclusions(path: Path, numbers: IdArray, count: int, n_atoms: int)
     if ends[-1] != count or (sizes < 0).any():
         raise InputError(f"{path.name}: the ends of the atoms' parts of section !NNB are not in order")
     return np.stack([np.repeat(np.arange(n_atoms), sizes), partners], axis=1)
+
+
+def _lone_pairs(path: Path, section: _Section | None, n_atoms: int) -> list[LonePair]:
+    """Reads a line for each lone pair (hosts, place in the list below, F, distance, angle, dihedral), then the list of
+    atoms: each lone pair and its hosts."""
+    if section is None or not section.count:
+        return []
+    lines = [line.split() for line in section.text.split(b"\n") if line.strip()]
+    if len(lines) < section.count or any(len(words) != 6 for words in lines[: section.count]):
+        raise InputError(f"{path.name} is truncated: !NUMLP announces {section.count} lone pairs of six columns each")
+    try:
+        atoms = [int(word) - 1 for words in lines[section.count :] for word in words]
+        rows = [(int(w[0]), w[2], float(w[3]), float(w[4]), float(w[5])) for w in lines[: section.count]]
+    except ValueError as error:
+        raise InputError(f"{path.name}: section !NUMLP holds text that is no number: {error}") from None
+    if len(atoms) != section.second or sum(row[0] + 1 for row in rows) != len(atoms):
+        raise InputError(
+            f"{path.name}: the lone pairs of !NUMLP have {sum(row[0] + 1 for row in rows)} atoms with their hosts, it "
+            f"announces {section.second} and lists {len(atoms)}"
+        )
+    found: list[LonePair] = []
+    begin = 0
+    for n_hosts, flag, *numbers in rows:
+        atom, *hosts = atoms[begin : begin + n_hosts + 1]
+        begin += n_hosts + 1
+        if not all(0 <= a < n_atoms for a in (atom, *hosts)):
+            raise InputError(f"{path.name}: a lone pair of !NUMLP names atom {max(atom, *hosts) + 1} of {n_atoms}")
+        if n_hosts not in (2, 3) or flag != b"F":
+            raise InputError(
+                f"{path.name}: lone pair {len(found) + 1} has {n_hosts} hosts and the flag {flag.decode()!r}: only "
+                "colinear, relative and bisector lone pairs are supported (2 or 3 hosts, F)"
+            )
+        distance, angle, dihedral = numbers
+        found.append(LonePair(atom, tuple(hosts), distance, angle, dihedral))
+    return found
 
 
 def _split_atom(line: bytes) -> list[bytes]:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tessera.system import System
+from tessera.system.box import describe_box
 
 
 def summary(system: System, path: Path, seconds: float) -> dict[str, Any]:
@@ -19,6 +20,7 @@ def summary(system: System, path: Path, seconds: float) -> dict[str, Any]:
             "name": t.name,
             "atoms": t.n_atoms,
             "instances": int(c),
+            "virtual_sites": len(t.virtual_sites),
             "rigid_water": t.rigid_water,
             "always_rigid": t.always_rigid,
         }
@@ -35,6 +37,9 @@ def summary(system: System, path: Path, seconds: float) -> dict[str, Any]:
         "terms": {k: v for k, v in system.term_counts().items() if v},
         "types": len(system.force_field.type_name),
         "nbfix": len(system.force_field.nbfix_types),
+        "pair_potentials": {
+            kind: system.force_field.pair_kind.count(kind) for kind in dict.fromkeys(system.force_field.pair_kind)
+        },
         "lj_rule": system.lj_rule,
         "lj_modifier": system.lennard_jones.modifier,
         "lj_cutoff": system.lennard_jones.cutoff,
@@ -63,6 +68,7 @@ def describe(facts: dict[str, Any]) -> str:
             f"  box     {_box_text(facts)}",
             f"  charge  {facts['net_charge']:+.4f} e",
             f"  terms   {terms or 'none'}",
+            *([f"  pairs   {_pairs_text(facts['pair_potentials'])}"] if facts["pair_potentials"] else []),
             f"  time    {facts['seconds']:.1f} s",
             *(f"  note    {note}" for note in facts["notes"]),
             *(f"  WARNING {warning}" for warning in facts["warnings"]),
@@ -70,11 +76,11 @@ def describe(facts: dict[str, Any]) -> str:
     )
 
 
+def _pairs_text(counts: dict[str, int]) -> str:
+    parts = [f"{kind} for {count} {'pair' if count == 1 else 'pairs'} of types" for kind, count in counts.items()]
+    return f"{', '.join(parts)}, in place of Lennard-Jones"
+
+
 def _box_text(facts: dict[str, Any]) -> str:
-    box = np.array(facts["box"])
-    edges = " × ".join(f"{edge:.4f}" for edge in np.diag(box))
-    if not facts["periodic"]:
-        return f"{edges} Å, vacuum (does not repeat)"
-    if np.count_nonzero(box - np.diag(np.diag(box))):
-        return f"{edges} Å, triclinic: the engine runs orthorhombic boxes only for now"
-    return f"{edges} Å"
+    text = describe_box(np.array(facts["box"]))
+    return text if facts["periodic"] else f"{text}, vacuum (does not repeat)"

@@ -15,6 +15,7 @@ from tessera.system.model import (
     Template,
     Terms,
 )
+from tessera.system.virtual_sites import VirtualSites
 
 __all__ = [
     "FORCE_FIELD_COLUMNS",
@@ -26,6 +27,7 @@ __all__ = [
     "SystemFileError",
     "Template",
     "Terms",
+    "VirtualSites",
     "image",
     "read",
     "write",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tessera.system.model import FloatArray, IdArray
+from tessera.system.arrays import FloatArray, IdArray
 
 BLOCK_EDGE = 16.0  # Å, about
 

@@ -16,6 +16,7 @@ from tessera.system import hdf5
 from tessera.system.blocks import block_grid, block_order
 from tessera.system.model import (
     FORCE_FIELD_COLUMNS,
+    PAIR_PARAMETERS,
     TERM_ATOMS,
     USUAL_LENNARD_JONES,
     ForceField,
@@ -26,6 +27,7 @@ from tessera.system.model import (
     Terms,
 )
 from tessera.system.validate import check_system
+from tessera.system.virtual_sites import VirtualSites
 from tessera.version import __version__
 
 FORMAT = "tessera-system"
@@ -34,12 +36,20 @@ VERSION = 1
 TEXTS = ("atom_name", "residue_name", "segment_name")
 INTEGERS = ("type", "atomic_number", "residue", "residue_number", "group")
 FLOATS = ("charge", "mass")
+SITE_COLUMNS = {
+    "atom": ((), np.int32),
+    "frame": ((), np.int32),
+    "position": ((3,), np.float64),
+    "parents": ((2,), np.int32),
+    "weights": ((3,), np.float64),
+}
 KNOWN_NAME = re.compile(
     r"/(box|forcefield|templates|instances(/(runs|residue_numbers))?|coordinates"
     r"|coordinates/(id|fraction|velocity|block_grid|block_offset)"
     r"|forcefield/(type_name|type_lj|nbfix_types|nbfix_lj|nbfix_ab|{terms})"
-    r"|templates/[0-9]+(/({arrays}|exclusions|({terms})(/(atoms|parameter))?))?)".format(
-        terms="|".join(TERM_ATOMS), arrays="|".join((*TEXTS, *INTEGERS, *FLOATS))
+    r"|forcefield/pair_(tables|potential_(types|kind|parameter))"
+    r"|templates/[0-9]+(/({arrays}|exclusions|({terms})(/(atoms|parameter))?|virtual_site(/({sites}))?))?)".format(
+        terms="|".join(TERM_ATOMS), arrays="|".join((*TEXTS, *INTEGERS, *FLOATS)), sites="|".join(SITE_COLUMNS)
     )
 )
 
@@ -121,6 +131,10 @@ def _write_force_field(group: Any, field: ForceField) -> None:
     _put(group, "nbfix_lj", field.nbfix_lj, np.float64)
     if field.nbfix_ab is not None:
         _put(group, "nbfix_ab", field.nbfix_ab, np.float64)
+    _put(group, "pair_potential_types", field.pair_types, np.int32)
+    _put_text(group, "pair_potential_kind", field.pair_kind)
+    _put(group, "pair_potential_parameter", field.pair_parameter, np.float64)
+    _put(group, "pair_tables", field.pair_tables, np.float64)
     for kind in TERM_ATOMS:
         _put(group, kind, field.table(kind), np.float64)
 
@@ -142,6 +156,8 @@ def _write_template(group: Any, template: Template) -> None:
         _put(group, f"{kind}/atoms", terms.atoms, np.int32)
         _put(group, f"{kind}/parameter", terms.parameter, np.int32)
     _put(group, "exclusions", template.exclusions, np.int32)
+    for name, (_, dtype) in SITE_COLUMNS.items():
+        _put(group, f"virtual_site/{name}", getattr(template.virtual_sites, name), dtype)
 
 
 def _write_coordinates(group: Any, system: System) -> None:
@@ -252,6 +268,10 @@ def _read_force_field(group: Any) -> ForceField:
         nbfix_types=_get(group, "nbfix_types", (0, 2), np.int32),
         nbfix_lj=_get(group, "nbfix_lj", (0, 2), np.float64),
         nbfix_ab=nbfix_ab,
+        pair_types=_get(group, "pair_potential_types", (0, 2), np.int32),
+        pair_kind=list(_get_text(group, "pair_potential_kind")),
+        pair_parameter=_get(group, "pair_potential_parameter", (0, PAIR_PARAMETERS), np.float64),
+        pair_tables=_get(group, "pair_tables", (0, 0, 2), np.float64),
         tables={kind: _get(group, kind, (0, columns), np.float64) for kind, columns in FORCE_FIELD_COLUMNS.items()},
         cmap=_get(group, "cmap", (0, 24, 24), np.float64),
     )
@@ -275,6 +295,9 @@ def _read_template(group: Any) -> Template:
             for kind, size in TERM_ATOMS.items()
         },
         exclusions=_get(group, "exclusions", (0, 2), np.int32),
+        virtual_sites=VirtualSites(
+            **{k: _get(group, f"virtual_site/{k}", (0, *shape), dtype) for k, (shape, dtype) in SITE_COLUMNS.items()}
+        ),
         rigid_water=bool(group.attrs["rigid_water"]),
         settle=None if settle is None else (float(settle[0]), float(settle[1])),
         always_rigid=bool(group.attrs["always_rigid"]),

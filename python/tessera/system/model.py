@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
-IndexArray = NDArray[np.int32]
-IdArray = NDArray[np.int64]
+from tessera.system.arrays import FloatArray, IdArray, IndexArray
+from tessera.system.blocks import to_fraction
+from tessera.system.virtual_sites import VirtualSites
 
 #: number of atoms in each kind of term
 TERM_ATOMS = {
@@ -23,7 +23,12 @@ TERM_ATOMS = {
     "improper_periodic": 4,
     "cmap": 8,
     "pair_14": 2,
+    "bond_quartic": 2,
+    "angle_cosine": 3,
 }
+
+#: kinds of term that join two atoms chemically
+BOND_KINDS = ("bond", "bond_quartic")
 
 #: columns of each force-field table (a CMAP row is an n × n map and is stored separately)
 FORCE_FIELD_COLUMNS = {
@@ -35,7 +40,27 @@ FORCE_FIELD_COLUMNS = {
     "improper_harmonic": 2,
     "improper_periodic": 3,
     "pair_14": 3,
+    "bond_quartic": 2,
+    "angle_cosine": 2,
 }
+
+
+#: the kinds of pair potentials and the number of their parameters; formulas in the reference of the system file
+PAIR_POTENTIALS = {
+    "buckingham": 3,
+    "born-huggins-mayer": 5,
+    "morse": 3,
+    "morse-12": 4,
+    "n-m": 4,
+    "12-6-4": 3,
+    "12-10": 2,
+    "wca": 3,
+    "buffered-14-7": 2,
+    "rydberg": 3,
+    "zbl": 2,
+    "table": 2,
+}
+PAIR_PARAMETERS = 5  # columns of their table; the rest of a row is 0
 
 
 class SystemFileError(Exception):
@@ -65,7 +90,7 @@ class Template:
     atom_name: NDArray[Any]  # (n,) text
     type: IndexArray  # (n,) row of `type_lj`
     charge: FloatArray  # (n,) elementary charges
-    mass: FloatArray  # (n,) amu
+    mass: FloatArray  # (n,) amu; 0: a virtual site
     atomic_number: IndexArray  # (n,) 0: unknown
     residue: IndexArray  # (n,) row of the residue tables
     residue_name: NDArray[Any]  # (R,) text
@@ -74,6 +99,7 @@ class Template:
     group: IndexArray  # (n,) local index of the hydrogen group's key atom
     terms: dict[str, Terms] = field(default_factory=dict)
     exclusions: IndexArray = field(default_factory=lambda: np.zeros((0, 2), np.int32))
+    virtual_sites: VirtualSites = field(default_factory=VirtualSites)
     rigid_water: bool = False
     settle: tuple[float, float] | None = None  # Å: O–H, H–H
     always_rigid: bool = False
@@ -86,6 +112,17 @@ class Template:
         """Returns the terms of a kind; there may be none."""
         return self.terms.get(kind) or Terms.empty(kind)
 
+    @property
+    def bonds(self) -> IndexArray:
+        """The pairs of atoms (·,2) that have a bond of any form."""
+        return np.concatenate([self.term(kind).atoms for kind in BOND_KINDS])
+
+    def links(self) -> IndexArray:
+        """Returns the pairs (·,2) that hold the molecule together: bonds, and each virtual site with a parent."""
+        sites = self.virtual_sites
+        _, first = np.unique(sites.parents[:, 0], return_index=True)
+        return np.concatenate([self.bonds, np.stack([sites.atom, sites.parents[first, 1]], axis=1)])
+
 
 @dataclass
 class ForceField:
@@ -96,6 +133,11 @@ class ForceField:
     nbfix_types: IndexArray = field(default_factory=lambda: np.zeros((0, 2), np.int32))
     nbfix_lj: FloatArray = field(default_factory=lambda: np.zeros((0, 2)))
     nbfix_ab: FloatArray | None = None  # (F,2) A kcal/mol Å¹², B kcal/mol Å⁶
+    #: (P,2) pairs of types with a potential in place of Lennard-Jones; its kind and parameters (P,PAIR_PARAMETERS)
+    pair_types: IndexArray = field(default_factory=lambda: np.zeros((0, 2), np.int32))
+    pair_kind: list[str] = field(default_factory=list)
+    pair_parameter: FloatArray = field(default_factory=lambda: np.zeros((0, PAIR_PARAMETERS)))
+    pair_tables: FloatArray = field(default_factory=lambda: np.zeros((0, 0, 2)))  # energy kcal/mol, −dU/dr kcal/mol/Å
     tables: dict[str, FloatArray] = field(default_factory=dict)
     cmap: FloatArray = field(default_factory=lambda: np.zeros((0, 24, 24)))  # kcal/mol
 
@@ -127,6 +169,7 @@ USUAL_LENNARD_JONES = {
     "amber": LennardJones("cut", 9.0, tail=True),
     "gromacs": LennardJones("cut", 10.0),
     "openmm": LennardJones("cut", 10.0, tail=True),
+    "dl_poly": LennardJones("cut", 12.0, tail=True),
 }
 
 
@@ -184,6 +227,33 @@ class System:
         for rows, group in self._instance_rows([t.group for t in self.templates]):
             out[rows] = rows[:, :1] + group
         return out
+
+    def virtual_site_ids(self) -> IdArray:
+        """Returns the ids of all virtual sites, in order."""
+        found = [np.zeros(0, np.int64)]
+        for (rows, _), template in zip(self._instance_rows([t.group for t in self.templates]), self.templates):
+            found.append(rows[:, template.virtual_sites.atom].reshape(-1))
+        return np.sort(np.concatenate(found))
+
+    def place_virtual_sites(self) -> FloatArray:
+        """Puts all virtual sites where their parents say. Returns how far each has moved, Å, in the order of ids; NaN
+        where its direction is undetermined, and it stays."""
+        ids, moved = [np.zeros(0, np.int64)], [np.zeros(0)]
+        for (rows, _), template in zip(self._instance_rows([t.group for t in self.templates]), self.templates):
+            sites = template.virtual_sites
+            if not len(sites) or not len(rows):
+                continue
+            first = self.fraction[rows[:, :1]]
+            whole = ((self.fraction[rows] - first) * 2.0**-32) @ self.box  # differences of integers wrap
+            there = sites.place(whole)
+            distance = np.linalg.norm(there - whole[:, sites.atom], axis=-1)
+            known = np.isfinite(distance)
+            instance, site = np.nonzero(known)
+            self.fraction[rows[instance, sites.atom[site]]] = first[instance, 0] + to_fraction(there[known], self.box)
+            ids.append(rows[:, sites.atom].reshape(-1))
+            moved.append(distance.reshape(-1))
+        order = np.argsort(np.concatenate(ids), kind="stable")
+        return np.concatenate(moved)[order]
 
     def _instance_rows(self, values: list[NDArray[Any]]) -> list[tuple[IdArray, NDArray[Any]]]:
         template, first = self.instances()

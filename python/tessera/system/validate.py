@@ -4,7 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from tessera.system.model import FORCE_FIELD_COLUMNS, LJ_MODIFIERS, TERM_ATOMS, System, SystemFileError, Template
+from tessera.system.model import (
+    FORCE_FIELD_COLUMNS,
+    LJ_MODIFIERS,
+    PAIR_PARAMETERS,
+    PAIR_POTENTIALS,
+    TERM_ATOMS,
+    ForceField,
+    System,
+    SystemFileError,
+    Template,
+)
+from tessera.system.virtual_sites import FRAMES
 
 
 def _check(condition: bool, message: str) -> None:
@@ -28,8 +39,10 @@ def _check_template(system: System, index: int, template: Template) -> None:
         f"{where}: the key of a hydrogen group must be its own key",
     )
     _check(bool(np.isfinite(template.charge).all()), f"{where}: a charge is not finite")
-    massive = bool(np.isfinite(template.mass).all() and (template.mass > 0).all())
-    _check(massive, f"{where}: every mass must be finite and positive")
+    _check_virtual_sites(where, template)
+    massive = np.isfinite(template.mass) & (template.mass > 0)
+    massive[template.virtual_sites.atom] = template.mass[template.virtual_sites.atom] == 0
+    _check(bool(massive.all()), f"{where}: every mass must be finite and positive, and 0 for virtual sites alone")
     for kind, size in TERM_ATOMS.items():
         terms = template.term(kind)
         rows = len(system.force_field.table(kind))
@@ -40,9 +53,48 @@ def _check_template(system: System, index: int, template: Template) -> None:
     _check(_within(pairs, n), f"{where}: an excluded atom is out of range")
     _check(bool((pairs[:, 0] < pairs[:, 1]).all()), f"{where}: exclusions need i < j")
     _check(
-        not template.rigid_water or (n == 3 and template.settle is not None),
+        not template.rigid_water or (n >= 3 and template.settle is not None),
         f"{where}: rigid water needs three atoms and its two distances",
     )
+
+
+def _check_virtual_sites(where: str, template: Template) -> None:
+    sites, n = template.virtual_sites, template.n_atoms
+    rows = (len(sites.frame), len(sites.position), len(sites.parents))
+    _check(rows == (len(sites), len(sites), len(sites.weights)), f"{where}: virtual sites have columns of {rows} rows")
+    _check(_within(sites.atom, n) and bool((np.diff(sites.atom) > 0).all()), f"{where}: virtual sites must be in order")
+    _check(_within(sites.frame, len(FRAMES)), f"{where}: a virtual site has a frame that is not known")
+    _check(_within(sites.parents[:, 0], len(sites)), f"{where}: a parent belongs to no virtual site")
+    _check(_within(sites.parents[:, 1], n), f"{where}: a parent of a virtual site is out of range")
+    _check(
+        bool(np.isfinite(sites.position).all() and np.isfinite(sites.weights).all()),
+        f"{where}: a number of a virtual site is not finite",
+    )
+    _check(not np.isin(sites.parents[:, 1], sites.atom).any(), f"{where}: a parent of a virtual site is one itself")
+    sums = np.zeros((len(sites), 3))
+    np.add.at(sums, sites.parents[:, 0], sites.weights)
+    _check(
+        bool(np.allclose(sums, [1, 0, 0], rtol=0, atol=1e-9)),
+        f"{where}: the weights of a virtual site's parents must sum to 1, 0 and 0",
+    )
+    group = template.group
+    _check(
+        bool((group[sites.parents[:, 1]] == group[sites.atom[sites.parents[:, 0]]]).all()),
+        f"{where}: a virtual site and its parents must be in one hydrogen group",
+    )
+
+
+def _check_pair_potentials(field: ForceField) -> None:
+    n = len(field.pair_types)
+    _check(field.pair_types.shape == (n, 2) and len(field.pair_kind) == n, "pair potentials need two types and a kind")
+    _check(field.pair_parameter.shape == (n, PAIR_PARAMETERS), f"pair potentials need {PAIR_PARAMETERS} parameters")
+    _check(bool(np.isfinite(field.pair_parameter).all()), "a parameter of a pair potential is not finite")
+    _check(bool(np.isfinite(field.pair_tables).all()), "a table of a pair potential is not finite")
+    _check(_within(field.pair_types, len(field.type_name)), "a type of a pair potential is out of range")
+    _check(len(np.unique(np.sort(field.pair_types, axis=1), axis=0)) == n, "a pair of types has two potentials")
+    for kind, parameter in zip(field.pair_kind, field.pair_parameter):
+        _check(kind in PAIR_POTENTIALS, f"unknown pair potential {kind!r}")
+        _check(kind != "table" or 0 <= parameter[0] < len(field.pair_tables), f"there is no table {parameter[0]:g}")
 
 
 def _within(values: np.ndarray, size: int) -> bool:
@@ -65,6 +117,7 @@ def check_system(system: System) -> None:
     _check(field.type_lj.shape == (len(field.type_name), 2), "type_lj must be (types, 2)")
     _check(bool(np.isfinite(field.type_lj).all()), "type_lj is not finite")
     _check(_within(field.nbfix_types, len(field.type_name)), "an nbfix type is out of range")
+    _check_pair_potentials(field)
     for kind, columns in FORCE_FIELD_COLUMNS.items():
         table = field.table(kind)
         _check(table.ndim == 2 and table.shape[1] == columns, f"{kind} needs {columns} columns")

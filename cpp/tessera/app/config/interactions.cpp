@@ -29,9 +29,23 @@ std::string text_of_length(const std::string& name, double value, bool is_given)
   return fmt::format("{} = {} Å{}", name, toml_text(value), is_given ? "" : " (auto)");
 }
 
+/// "the types NA and CL".
+std::string names_of_types(const model::ForceField& field, int a, int b) {
+  return fmt::format("the types {} and {}", field.type_name[static_cast<std::size_t>(a)],
+                     field.type_name[static_cast<std::size_t>(b)]);
+}
+
+constexpr double accepted_repulsion = 1;  // kcal/mol at the switch with a tail, somewhat more than kT
+
+std::string describe_repulsion(const model::LjTruncation& lj, const std::string& types) {
+  return fmt::format(
+      "interactions.lj_tail takes the fluid to be uniform beyond interactions.switch = {} Å, where atoms of {} still "
+      "repel each other: raise the switch, or set interactions.lj_tail = false",
+      toml_text(lj.switch_distance), types);
+}
+
 /// The tail assumes a uniform fluid beyond the switch, which is wrong where atoms repel each other, and diverges at 0.
 std::string describe_crowded_tail(const model::LjTruncation& lj, const model::System& system) {
-  constexpr double accepted = 1;  // kcal/mol, somewhat more than kT
   const auto& field = system.force_field;
   const auto counts = system.type_counts();
   const int n = static_cast<int>(counts.size());
@@ -40,15 +54,37 @@ std::string describe_crowded_tail(const model::LjTruncation& lj, const model::Sy
     for (int j = i; j < n; ++j) {
       if (counts[static_cast<std::size_t>(i)] == 0 || counts[static_cast<std::size_t>(j)] == 0) continue;
       const auto [a, b] = field.lj(i, j);
-      if ((a == 0 && b == 0) || (r6 > 0 && (a / r6 - b) / r6 <= accepted)) continue;
-      return fmt::format(
-          "interactions.lj_tail takes the fluid to be uniform beyond interactions.switch = {} Å, where atoms of the "
-          "types {} "
-          "and {} still repel each other: raise the switch, or set interactions.lj_tail = false",
-          toml_text(lj.switch_distance), field.type_name[static_cast<std::size_t>(i)],
-          field.type_name[static_cast<std::size_t>(j)]);
+      if ((a == 0 && b == 0) || (r6 > 0 && (a / r6 - b) / r6 <= accepted_repulsion)) continue;
+      return describe_repulsion(lj, names_of_types(field, i, j));
     }
   return "";
+}
+
+/// Checks what is asked of pair potentials in place of Lennard-Jones.
+void check_pair_potentials(const model::LjTruncation& lj, const model::System& system, Errors& errors) {
+  const auto& field = system.force_field;
+  if (field.pair_potentials.empty()) return;
+  if (lj.modifier == LjModifier::force_switch || lj.modifier == LjModifier::force_switch_gromacs ||
+      lj.modifier == LjModifier::pme)
+    errors.add(fmt::format(
+        "interactions.lj = \"{}\" is defined for Lennard-Jones alone, and the system has pair potentials in its place: "
+        "set \"cut\", \"potential-switch\" or \"quintic-switch\"",
+        lj.name()));
+  for (const auto& pair : field.pair_potentials) {
+    const model::PairPotentialFunction function(pair, field.pair_tables);
+    const auto types = names_of_types(field, pair.type_a, pair.type_b);
+    if (function.end() < lj.cutoff * (1 - 1e-9))
+      errors.add(fmt::format("the table of {} ends at {:g} Å, before interactions.cutoff = {} Å: lower the cut-off",
+                             types, function.end(), toml_text(lj.cutoff)));
+    if (!lj.has_tail || !system.is_periodic) continue;
+    if (!function.has_tail())
+      errors.add(
+          fmt::format("the potential of {} falls so slowly that interactions.lj_tail has no limit: set it to "
+                      "false",
+                      types));
+    else if (model::has_switch(lj.modifier) && function(lj.switch_distance).energy > accepted_repulsion)
+      errors.add(describe_repulsion(lj, types));
+  }
 }
 
 void check_lj_mesh(const RunConfig& config, const model::LjTruncation& lj, const model::System& system,
@@ -77,6 +113,7 @@ void check_lj_mesh(const RunConfig& config, const model::LjTruncation& lj, const
 
 void check(const RunConfig& config, const model::LjTruncation& lj, const model::System& system) {
   Errors errors;
+  check_pair_potentials(lj, system, errors);
   const auto& n = config.interactions;
   const auto cutoff = text_of_length("interactions.cutoff", lj.cutoff, n.cutoff.has_value());
   const bool is_switched = model::has_switch(lj.modifier);
@@ -132,6 +169,19 @@ std::string text_of(const model::LjTruncation& lj) {
   return fmt::format("{} from {} to {} Å, {}", lj.name(), lj.switch_distance, lj.cutoff, tail);
 }
 
+std::string text_of_pair_potentials(const model::System& system) {
+  std::string text;
+  for (std::size_t kind = 0; kind < model::pair_potential_names.size(); ++kind) {
+    const auto count =
+        std::count_if(system.force_field.pair_potentials.begin(), system.force_field.pair_potentials.end(),
+                      [&](const auto& pair) { return pair.kind == static_cast<model::PairPotentialKind>(kind); });
+    if (count > 0)
+      text += fmt::format("{}{} ({} {} of types)", text.empty() ? "" : ", ", model::pair_potential_names[kind], count,
+                          count == 1 ? "pair" : "pairs");
+  }
+  return text;
+}
+
 std::string text_of_electrostatics(const md::EngineSettings& settings) {
   const auto& pair = settings.pair;
   const auto& mesh = settings.pme_grid;
@@ -151,10 +201,12 @@ std::string text_of_electrostatics(const md::EngineSettings& settings) {
 
 std::string describe_interactions(const RunConfig& config, const model::System& system,
                                   const md::EngineSettings& settings) {
-  return fmt::format("{}: {} atoms, from {}\nLennard-Jones: {}\nelectrostatics: {}; Coulomb constant {}\n",
+  const auto potentials = text_of_pair_potentials(system);
+  return fmt::format("{}: {} atoms, from {}\n{}: {}\nelectrostatics: {}; Coulomb constant {}\n",
                      std::filesystem::path(config.input.system).filename().string(), grouped(system.n_atoms()),
-                     title_of_source(system), text_of(lj_in_effect(settings)), text_of_electrostatics(settings),
-                     settings.pair.coulomb_constant);
+                     title_of_source(system),
+                     potentials.empty() ? "Lennard-Jones" : fmt::format("pair potentials: {}; all", potentials),
+                     text_of(lj_in_effect(settings)), text_of_electrostatics(settings), settings.pair.coulomb_constant);
 }
 
 std::string note_of_source(const RunConfig& config, const model::System& system) {

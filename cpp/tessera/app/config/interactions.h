@@ -23,6 +23,9 @@ model::LjTruncation lj_in_effect(const md::EngineSettings& settings);
 /// "force-switch from 10 to 12 Å, no tail".
 std::string text_of(const model::LjTruncation& truncation);
 
+/// "born-huggins-mayer (3 pairs of types)": the potentials in place of Lennard-Jones; empty where there are none.
+std::string text_of_pair_potentials(const model::System& system);
+
 /// "PME to 12 Å, α 0.25989 Å⁻¹, mesh 64 × 64 × 64, order 4".
 std::string text_of_electrostatics(const md::EngineSettings& settings);
 

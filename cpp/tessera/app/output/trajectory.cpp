@@ -20,10 +20,12 @@ struct BondTree {
 
 BondTree make_bond_tree(const model::Template& molecule) {
   std::vector<std::vector<std::int32_t>> bonded(at(molecule.n_atoms()));
-  for (const auto& [i, j] : molecule.terms[model::bond].atoms) {
-    bonded[at(i)].push_back(j);
-    bonded[at(j)].push_back(i);
-  }
+  model::for_each_kind_of_bond([&](auto kind) {
+    for (const auto& [i, j] : molecule.terms[kind].atoms) {
+      bonded[at(i)].push_back(j);
+      bonded[at(j)].push_back(i);
+    }
+  });
   // A rigid water may list no bonds; its group holds it together.
   for (std::size_t i = 0; i < molecule.group.size(); ++i)
     if (molecule.group[i] != static_cast<std::int32_t>(i)) {

@@ -36,10 +36,32 @@ class Fingerprint {
   void operator()(std::string_view part, const std::vector<model::CmapParameter>& maps, layout::AnyRows) {
     for (const auto& map : maps) add(part, map.energy);
   }
+  void operator()(std::string_view part, const std::vector<model::TabulatedPotential>& tables, layout::AnyRows) {
+    for (const auto& table : tables) add(part, table.points);
+  }
+  void operator()(std::string_view part, const std::vector<model::PairPotential>& pairs, layout::PotentialPairs) {
+    for (const auto& pair : pairs) {
+      add(part, std::vector<int>{pair.type_a, pair.type_b, static_cast<int>(pair.kind)});
+      add(part, std::vector<double>(pair.parameter.begin(), pair.parameter.end()));
+    }
+  }
   template <int Arity>
   void operator()(std::string_view part, const model::Terms<Arity>& terms, layout::TermTable) {
     add(part, terms.atoms);
     add(part, terms.parameter);
+  }
+  /// Systems without virtual sites have no such part, as before there were any.
+  void operator()(std::string_view part, const std::vector<model::VirtualSite>& sites, layout::SiteTable) {
+    for (const auto& site : sites) {
+      std::vector<std::int32_t> atoms = {site.atom, static_cast<std::int32_t>(site.frame)};
+      std::vector<double> numbers(site.position.begin(), site.position.end());
+      for (const auto& parent : site.parents) {
+        atoms.push_back(parent.atom);
+        numbers.insert(numbers.end(), {parent.origin, parent.x, parent.y});
+      }
+      add(part, atoms);
+      add(part, numbers);
+    }
   }
   void operator()(std::string_view part, const Box& box, layout::AnyRows) {
     const auto &a = box.a(), &b = box.b(), &c = box.c();

@@ -48,13 +48,18 @@ std::vector<double> read_references(const std::string& path, const std::string& 
     }
   }
   if (!whole_from) return values;
-  const auto edges = other.box.edges(), own_edges = system.box.edges();
+  const auto to_length = other.box.unit_vectors(), to_own = inverse(system.box.unit_vectors());
   const std::array<double, 3> origin = {static_cast<double>(centre.x), static_cast<double>(centre.y),
                                         static_cast<double>(centre.z)};
   constexpr double turn = 4294967296.0;  // the box in units of a fraction
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const double apart = values[i] - origin[i % 3];
-    values[i] = (origin[i % 3] + apart - turn * std::rint(apart / turn)) * (edges[i % 3] / own_edges[i % 3]);
+  for (std::size_t row = 0; row < block.id.size(); ++row) {
+    double* place = &values[3 * row];
+    const auto apart = [&](std::size_t d) {
+      const double difference = place[d] - origin[d];
+      return difference - turn * std::rint(difference / turn);
+    };
+    const Vec3 own = to_own * (to_length * Vec3{apart(0), apart(1), apart(2)});
+    place[0] = origin[0] + own.x, place[1] = origin[1] + own.y, place[2] = origin[2] + own.z;
   }
   return values;
 }

@@ -34,8 +34,12 @@ class DatasetNames {
     using namespace layout;
     if constexpr (std::is_same_v<Layout, TypePairs>)
       add(name, {"_types", "_lj", "_ab"});
+    else if constexpr (std::is_same_v<Layout, PotentialPairs>)
+      add(name, {"_types", "_kind", "_parameter"});
     else if constexpr (std::is_same_v<Layout, TermTable>)
       add(name, {"", "/atoms", "/parameter"});
+    else if constexpr (std::is_same_v<Layout, SiteTable>)
+      add(name, {"", "/atom", "/frame", "/position", "/parents", "/weights"});
     else if constexpr (!std::is_same_v<Layout, Attribute> && !std::is_same_v<Layout, SettleLengths>)
       add(name, {""});
   }
@@ -260,6 +264,29 @@ class Filler {
     terms.parameter = reader_.column<std::int32_t>(dataset(name) + "/parameter", terms.atoms.size());
     reader_.check_indices(dataset(name) + "/parameter", terms.parameter, table.n_parameters);
   }
+  void operator()(std::string_view name, std::vector<model::VirtualSite>& sites, layout::SiteTable table) const {
+    const auto root = dataset(name);
+    const auto atom = reader_.table<std::int32_t>(root + "/atom", {});
+    reader_.check_indices(root + "/atom", atom, table.n_atoms);
+    const auto frame = reader_.column<std::int32_t>(root + "/frame", atom.size());
+    reader_.check_indices(root + "/frame", frame, 3);
+    const auto position = reader_.numbers(root + "/position", 3);
+    reader_.check_rows(root + "/position", position.size() / 3, atom.size());
+    for (std::size_t i = 0; i < atom.size(); ++i)
+      sites.push_back({.atom = atom[i],
+                       .frame = static_cast<model::SiteFrame>(frame[i]),
+                       .position = {position[3 * i], position[3 * i + 1], position[3 * i + 2]},
+                       .parents = {}});
+    const auto parents = reader_.table<std::int32_t>(root + "/parents", {2});
+    const auto weights = reader_.numbers(root + "/weights", 3);
+    reader_.check_rows(root + "/weights", weights.size() / 3, parents.size() / 2);
+    for (std::size_t i = 0; i < parents.size() / 2; ++i) {
+      reader_.check_indices(root + "/parents", std::array{parents[2 * i]}, sites.size());
+      reader_.check_indices(root + "/parents", std::array{parents[2 * i + 1]}, table.n_atoms);
+      sites[static_cast<std::size_t>(parents[2 * i])].parents.push_back(
+          {parents[2 * i + 1], weights[3 * i], weights[3 * i + 1], weights[3 * i + 2]});
+    }
+  }
   void operator()(std::string_view name, std::vector<model::NbfixPair>& pairs, layout::TypePairs table) const {
     const auto types = reader_.tuples<2>(dataset(name) + "_types", table.n_types);
     const bool has_ab = reader_.has(dataset(name) + "_ab");
@@ -274,6 +301,43 @@ class Filler {
       }
       pairs.push_back({types[i][0], types[i][1], ab});
     }
+  }
+  void operator()(std::string_view name, std::vector<model::PairPotential>& pairs, layout::PotentialPairs table) const {
+    const auto types = reader_.tuples<2>(dataset(name) + "_types", table.n_types);
+    const auto kinds = reader_.text(dataset(name) + "_kind", types.size());
+    const auto values = reader_.numbers(dataset(name) + "_parameter", model::PairPotential::most_parameters);
+    reader_.check_rows(dataset(name) + "_parameter", values.size() / model::PairPotential::most_parameters,
+                       types.size());
+    std::set<std::pair<std::int32_t, std::int32_t>> seen;
+    for (std::size_t i = 0; i < types.size(); ++i) {
+      const auto& known = model::pair_potential_names;
+      const auto found = std::find(known.begin(), known.end(), kinds[i]);
+      if (found == known.end())
+        reader_.fail(fmt::format("dataset {}_kind holds \"{}\", expected one of \"{}\"", dataset(name), kinds[i],
+                                 fmt::join(known, "\", \"")));
+      if (!seen.insert(std::minmax(types[i][0], types[i][1])).second)
+        reader_.fail_in(dataset(name) + "_types",
+                        fmt::format("names the types {} and {} twice", types[i][0], types[i][1]));
+      auto& pair = pairs.emplace_back();
+      pair.type_a = types[i][0];
+      pair.type_b = types[i][1];
+      pair.kind = static_cast<model::PairPotentialKind>(found - known.begin());
+      std::copy_n(values.begin() + static_cast<std::ptrdiff_t>(i * pair.parameter.size()), pair.parameter.size(),
+                  pair.parameter.begin());
+    }
+  }
+  /// Tables of energies and forces, all with the same number of points.
+  void operator()(std::string_view name, std::vector<model::TabulatedPotential>& tables, layout::AnyRows) const {
+    if (!reader_.has(dataset(name))) return;
+    const auto shape = file_.shape(dataset(name));
+    if (shape.size() != 3 || shape[2] != 2) reader_.fail_in(dataset(name), "is not of shape (tables, points, 2)");
+    const auto values = file_.read<double>(dataset(name));
+    reader_.check_finite(dataset(name), values);
+    tables.resize(static_cast<std::size_t>(shape[0]));
+    const auto n = static_cast<std::size_t>(shape[1]);
+    for (std::size_t t = 0; t < tables.size(); ++t)
+      for (std::size_t i = 0; i < n; ++i)
+        tables[t].points.push_back({values[2 * (t * n + i)], values[2 * (t * n + i) + 1]});
   }
   /// The instances, in runs of one template.
   void operator()(std::string_view name, model::System& system, layout::Runs) const {
@@ -337,17 +401,54 @@ void check_groups(const Reader& reader, const std::string& dataset, const std::v
   }
 }
 
+/// Sites are atoms without mass, each in the hydrogen group of its parents, which are atoms with mass.
+void check_virtual_sites(const Reader& reader, const std::string& root, const model::Template& molecule) {
+  constexpr double rounding = 1e-9;
+  const auto name = [&](std::int32_t atom) {
+    return fmt::format("{} ({})", atom + 1, molecule.atom_name[static_cast<std::size_t>(atom)]);
+  };
+  const auto group = [&](std::int32_t atom) { return molecule.group[static_cast<std::size_t>(atom)]; };
+  const auto dataset = root + "/virtual_site";
+  std::int32_t last = -1;
+  for (const auto& site : molecule.virtual_sites) {
+    if (site.atom <= last) reader.fail_in(dataset, "does not list sites by ascending atom, each once");
+    last = site.atom;
+    if (!molecule.is_virtual_site(site.atom))
+      reader.fail_in(dataset, fmt::format("makes atom {} a virtual site, but its mass is not 0", name(site.atom)));
+    if (site.parents.empty()) reader.fail_in(dataset, fmt::format("gives the site {} no parents", name(site.atom)));
+    double origin = 0, x = 0, y = 0;
+    for (const auto& parent : site.parents) {
+      origin += parent.origin, x += parent.x, y += parent.y;
+      if (molecule.is_virtual_site(parent.atom))
+        reader.fail_in(dataset, fmt::format("gives the site {} the parent {}, which is a virtual site itself",
+                                            name(site.atom), name(parent.atom)));
+      if (group(parent.atom) != group(site.atom))
+        reader.fail_in(dataset, fmt::format("gives the site {} the parent {} of another hydrogen group",
+                                            name(site.atom), name(parent.atom)));
+    }
+    if (!(std::abs(origin - 1) < rounding && std::abs(x) < rounding && std::abs(y) < rounding))
+      reader.fail_in(dataset,
+                     fmt::format("gives the parents of the site {} weights that sum to {}, {} and {}, expected "
+                                 "1, 0 and 0",
+                                 name(site.atom), origin, x, y));
+  }
+}
+
 model::Template read_template(const Reader& reader, std::int64_t index, const model::ForceField& field) {
   const std::string root = fmt::format("/templates/{}", index);
   if (!reader.has(root)) reader.fail(fmt::format("there is no group {}; templates count from 0 without gaps", root));
   model::Template molecule;
   layout::visit_template(molecule, field, Filler(reader, root + "/"));
+  std::set<std::int32_t> sites;
+  for (const auto& site : molecule.virtual_sites) sites.insert(site.atom);
   for (std::size_t a = 0; a < molecule.mass.size(); ++a)
-    if (!(molecule.mass[a] > 0))
+    if (!(molecule.mass[a] > 0) && !(molecule.mass[a] == 0 && sites.contains(static_cast<std::int32_t>(a))))
       reader.fail(
-          fmt::format("dataset {}/mass gives atom {} ({}) the mass {}; Tessera moves every atom, so give it a mass",
+          fmt::format("dataset {}/mass gives atom {} ({}) the mass {}; every atom that is not a virtual site "
+                      "moves, so give it a mass",
                       root, a + 1, molecule.atom_name[a], molecule.mass[a]));
   check_groups(reader, root + "/group", molecule.group);
+  check_virtual_sites(reader, root, molecule);
   for (const auto& [i, j] : molecule.exclusions)
     if (i >= j) reader.fail_in(root + "/exclusions", fmt::format("holds the pair {}, {}, expected i < j", i, j));
   return molecule;
@@ -416,6 +517,12 @@ model::System read_system(const SystemSource& source) {
   system.lj_truncation = read_lj_truncation(reader, system.coulomb_source);
   system.source = optional_text(file, "source");
   layout::visit_force_field(system.force_field, Filler(reader, "/forcefield/"));
+  try {
+    for (const auto& pair : system.force_field.pair_potentials)
+      (void)model::PairPotentialFunction(pair, system.force_field.pair_tables);
+  } catch (const InputError& error) {
+    reader.fail(error.what());
+  }
   for (std::int64_t index = 0; index < reader.n_templates(); ++index)
     system.templates.push_back(read_template(reader, index, system.force_field));
   layout::visit_instances(system, Filler(reader, "/instances/"));

@@ -48,6 +48,11 @@ struct Tiny {
     std::int32_t tail = 1;
   };
   std::optional<Truncation> truncation = Truncation{};
+  struct Sites {  // H2 between O and H1
+    std::vector<std::int32_t> atom = {2}, frame = {0}, parents = {0, 0, 0, 1};
+    std::vector<double> position = {0, 0, 0}, weights = {0.75, 0, 0, 0.25, 0, 0};
+  };
+  std::optional<Sites> sites;
 
   void write(const std::string& path) const {
     std::filesystem::remove(path);
@@ -88,6 +93,15 @@ struct Tiny {
     put(file, "/templates/0/bond/atoms", bond_atoms, {2, 2});
     put<std::int32_t>(file, "/templates/0/bond/parameter", {0, 0}, {2});
     put(file, "/templates/0/exclusions", exclusions, {3, 2});
+    if (sites) {
+      const auto n_sites = static_cast<std::int64_t>(sites->atom.size());
+      const auto n_parents = static_cast<std::int64_t>(sites->parents.size()) / 2;
+      put(file, "/templates/0/virtual_site/atom", sites->atom, {n_sites});
+      put(file, "/templates/0/virtual_site/frame", sites->frame, {n_sites});
+      put(file, "/templates/0/virtual_site/position", sites->position, {n_sites, 3});
+      put(file, "/templates/0/virtual_site/parents", sites->parents, {n_parents, 2});
+      put(file, "/templates/0/virtual_site/weights", sites->weights, {n_parents, 3});
+    }
     file.write_text_attribute("/templates/0", "name", "water");
     file.write_attribute<std::int32_t>("/templates/0", "rigid_water", std::span(&yes, 1));
     const std::vector<double> settle = {0.9572, 1.5139};
@@ -249,6 +263,50 @@ TEST_F(SystemFile, RefusesIndicesOutOfRange) {
   expect_says(message([](Tiny& t) { t.water_type = {0, 1}; }), "has 3 rows, expected 2");
   expect_says(message([](Tiny& t) { t.offset = {0, 5, 3, 9}; }), "does not rise");
   expect_says(message([](Tiny& t) { t.id[4] = 9; }), "names atom 9 of 9");
+}
+
+TEST_F(SystemFile, ReadsVirtualSites) {
+  Tiny tiny;
+  tiny.mass[2] = 0;
+  tiny.sites = Tiny::Sites{};
+  tiny.sites->frame = {2};
+  tiny.sites->position = {0.1, 0, 0};
+  tiny.sites->weights = {1, -1, 0, 0, 1, 0};
+  tiny.write(path());
+  const auto system = read_system(path());
+  ASSERT_EQ(system.templates[0].virtual_sites.size(), 1u);
+  const auto& site = system.templates[0].virtual_sites[0];
+  EXPECT_EQ(site.atom, 2);
+  EXPECT_EQ(site.frame, model::SiteFrame::orthonormal);
+  EXPECT_EQ(site.position[0], 0.1);
+  ASSERT_EQ(site.parents.size(), 2u);
+  EXPECT_EQ(site.parents[1].atom, 1);
+  EXPECT_EQ(site.parents[1].x, 1);
+  EXPECT_EQ(system.n_virtual_sites(), 2);
+}
+
+TEST_F(SystemFile, RefusesBadVirtualSites) {
+  const auto with = [&](const std::function<void(Tiny&, Tiny::Sites&)>& change) {
+    return message([&](Tiny& t) {
+      t.mass[2] = 0;
+      Tiny::Sites sites;
+      change(t, sites);
+      t.sites = sites;
+    });
+  };
+  EXPECT_EQ(with([](Tiny&, Tiny::Sites&) {}), "");
+  expect_says(with([](Tiny& t, Tiny::Sites&) { t.mass[2] = 1; }), "makes atom 3 (H2) a virtual site, but its mass is");
+  expect_says(with([](Tiny& t, Tiny::Sites&) { t.mass[1] = 0; }), "atom 2 (H1) the mass 0; every atom that is not a");
+  expect_says(with([](Tiny&, Tiny::Sites& s) { s.atom = {3}; }), "virtual_site/atom names row 3");
+  expect_says(with([](Tiny&, Tiny::Sites& s) { s.frame = {3}; }), "virtual_site/frame names row 3");
+  expect_says(with([](Tiny&, Tiny::Sites& s) { s.parents = {0, 0, 0, 3}; }), "virtual_site/parents names row 3");
+  expect_says(with([](Tiny&, Tiny::Sites& s) { s.parents = {0, 0, 1, 1}; }), "virtual_site/parents names row 1");
+  expect_says(with([](Tiny&, Tiny::Sites& s) {
+                s.parents = {0, 0, 0, 2};
+              }),
+              "gives the site 3 (H2) the parent 3 (H2), which is a virtual site itself");
+  expect_says(with([](Tiny& t, Tiny::Sites&) { t.group = {0, 1, 0}; }), "the parent 2 (H1) of another hydrogen group");
+  expect_says(with([](Tiny&, Tiny::Sites& s) { s.weights[0] = 0.5; }), "weights that sum to 0.75, 0 and 0, expected 1");
 }
 
 }  // namespace

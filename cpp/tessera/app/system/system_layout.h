@@ -35,7 +35,13 @@ struct AtomPairs {  // any number of them
 struct TermTable {  // a group with `atoms` and `parameter`
   std::size_t n_atoms, n_parameters;
 };
+struct SiteTable {  // a group with `atom`, `frame`, `position`, `parents` and `weights`
+  std::size_t n_atoms;
+};
 struct TypePairs {  // `_types` with either `_lj` or `_ab`
+  std::size_t n_types;
+};
+struct PotentialPairs {  // `_types`, `_kind` and `_parameter`
   std::size_t n_types;
 };
 struct Runs {};
@@ -56,6 +62,8 @@ void visit_force_field(ForceField& field, Visitor&& visit) {
   const std::size_t n_types = field.type_lj.size();
   visit("type_name", field.type_name, Scalars{n_types});
   visit("nbfix", field.nbfix, TypePairs{n_types});
+  visit("pair_tables", field.pair_tables, AnyRows{});
+  visit("pair_potential", field.pair_potentials, PotentialPairs{n_types});
   model::for_each_kind([&](auto kind) { visit(kind.name, field.parameters[kind], AnyRows{}); });
 }
 
@@ -79,6 +87,7 @@ void visit_template(Template& molecule, const model::ForceField& field, Visitor&
     visit(kind.name, molecule.terms[kind], TermTable{n, field.parameters[kind].size()});
   });
   visit("exclusions", molecule.exclusions, AtomPairs{n});
+  visit("virtual_site", molecule.virtual_sites, SiteTable{n});
   visit("rigid_water", molecule.rigid_water, Attribute{true});
   visit("always_rigid", molecule.always_rigid, Attribute{true, "rigid_water"});
   visit("settle", molecule, SettleLengths{});

@@ -6,7 +6,9 @@
 #include <vector>
 
 #include "tessera/md/bonded/angle/angle.h"
+#include "tessera/md/bonded/angle/cosine.h"
 #include "tessera/md/bonded/bond/bond.h"
+#include "tessera/md/bonded/bond/quartic.h"
 #include "tessera/md/bonded/cmap/cmap.h"
 #include "tessera/md/bonded/dihedral/cosine.h"
 #include "tessera/md/bonded/dihedral/harmonic.h"

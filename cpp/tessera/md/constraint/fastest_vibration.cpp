@@ -34,10 +34,12 @@ class Distances {
         fixed_[ordered(atoms[at(a)], atoms[at(b)])] = std::sqrt(group.distance2[static_cast<std::size_t>(c)]);
       }
     bond_ = fixed_;
-    const auto& bonds = molecule.terms[model::bond];
-    for (std::size_t t = 0; t < bonds.atoms.size(); ++t)
-      bond_.try_emplace(ordered(bonds.atoms[t][0], bonds.atoms[t][1]),
-                        field.parameters[model::bond][at(bonds.parameter[t])].r0);
+    model::for_each_kind_of_bond([&](auto kind) {
+      const auto& bonds = molecule.terms[kind];
+      for (std::size_t t = 0; t < bonds.atoms.size(); ++t)
+        bond_.try_emplace(ordered(bonds.atoms[t][0], bonds.atoms[t][1]),
+                          field.parameters[kind][at(bonds.parameter[t])].r0);
+    });
   }
 
   bool is_fixed(std::int32_t i, std::int32_t j) const { return fixed_.contains(ordered(i, j)); }
@@ -81,26 +83,36 @@ void offer_vibrations(const model::ForceField& field, const model::Template& mol
   const Distances distances(field, molecule, mode);
   const auto& mass = molecule.mass;
   const auto name = [&](std::int32_t atom) { return molecule.atom_name[at(atom)]; };
-  const auto& bonds = molecule.terms[model::bond];
-  for (std::size_t t = 0; t < bonds.atoms.size(); ++t) {
-    const auto [i, j] = bonds.atoms[t];
-    if (distances.is_fixed(i, j)) continue;
-    fastest.offer(field.parameters[model::bond][at(bonds.parameter[t])].k, 1 / mass[at(i)] + 1 / mass[at(j)], [&] {
-      return fmt::format("the bond of {} and {} in {}", name(i), name(j), residue_of(molecule, i));
-    });
-  }
-  const auto& angles = molecule.terms[model::angle];
-  for (std::size_t t = 0; t < angles.atoms.size(); ++t) {
-    const auto [i, j, k] = angles.atoms[t];
-    const double ij = distances.bond(i, j), jk = distances.bond(j, k);
-    if (distances.is_fixed(i, k) || !(ij > 0) || !(jk > 0)) continue;
-    const auto& [force, theta] = field.parameters[model::angle][at(angles.parameter[t])];
-    const double g = 1 / (mass[at(i)] * ij * ij) + 1 / (mass[at(k)] * jk * jk) +
-                     (1 / (ij * ij) + 1 / (jk * jk) - 2 * std::cos(theta) / (ij * jk)) / mass[at(j)];
-    fastest.offer(force, g, [&] {
-      return fmt::format("the angle of {}, {} and {} in {}", name(i), name(j), name(k), residue_of(molecule, j));
-    });
-  }
+  // `k_of(k, q₀)` is the factor of the square of a small deviation.
+  const auto offer_bonds = [&](auto kind, auto&& k_of) {
+    const auto& bonds = molecule.terms[kind];
+    for (std::size_t t = 0; t < bonds.atoms.size(); ++t) {
+      const auto [i, j] = bonds.atoms[t];
+      if (distances.is_fixed(i, j)) continue;
+      const auto& [k, r0] = field.parameters[kind][at(bonds.parameter[t])];
+      fastest.offer(k_of(k, r0), 1 / mass[at(i)] + 1 / mass[at(j)], [&] {
+        return fmt::format("the bond of {} and {} in {}", name(i), name(j), residue_of(molecule, i));
+      });
+    }
+  };
+  const auto offer_angles = [&](auto kind, auto&& k_of) {
+    const auto& angles = molecule.terms[kind];
+    for (std::size_t t = 0; t < angles.atoms.size(); ++t) {
+      const auto [i, j, k] = angles.atoms[t];
+      const double ij = distances.bond(i, j), jk = distances.bond(j, k);
+      if (distances.is_fixed(i, k) || !(ij > 0) || !(jk > 0)) continue;
+      const auto& [force, theta] = field.parameters[kind][at(angles.parameter[t])];
+      const double g = 1 / (mass[at(i)] * ij * ij) + 1 / (mass[at(k)] * jk * jk) +
+                       (1 / (ij * ij) + 1 / (jk * jk) - 2 * std::cos(theta) / (ij * jk)) / mass[at(j)];
+      fastest.offer(k_of(force, theta), g, [&] {
+        return fmt::format("the angle of {}, {} and {} in {}", name(i), name(j), name(k), residue_of(molecule, j));
+      });
+    }
+  };
+  offer_bonds(model::bond, [](double k, double) { return k; });
+  offer_bonds(model::bond_quartic, [](double k, double r0) { return 4 * k * r0 * r0; });
+  offer_angles(model::angle, [](double k, double) { return k; });
+  offer_angles(model::angle_cosine, [](double k, double theta) { return k * std::sin(theta) * std::sin(theta); });
 }
 
 }  // namespace

@@ -37,23 +37,27 @@ std::map<Pair, double> constrained_bonds(const model::ForceField& field, const m
                                          ConstraintMode mode, bool settled) {
   std::map<Pair, double> bonds;
   if (mode == ConstraintMode::none) return bonds;
-  for (std::size_t t = 0; t < molecule.terms[model::bond].atoms.size(); ++t) {
-    auto [i, j] = molecule.terms[model::bond].atoms[t];
-    if (i > j) std::swap(i, j);
-    if (settled && j < 3) continue;
-    if (mode == ConstraintMode::h_bonds && !is_hydrogen(molecule, i) && !is_hydrogen(molecule, j)) continue;
-    const double length = field.parameters[model::bond].at(at(molecule.terms[model::bond].parameter[t])).r0;
-    if (!(length > 0)) {
-      refuse(molecule, "the bond of " + describe(molecule, i) + " and " + describe(molecule, j) + " has length " +
-                           std::to_string(length) + " A, expected a positive number");
+  model::for_each_kind_of_bond([&](auto kind) {
+    const auto& terms = molecule.terms[kind];
+    for (std::size_t t = 0; t < terms.atoms.size(); ++t) {
+      auto [i, j] = terms.atoms[t];
+      if (i > j) std::swap(i, j);
+      if (settled && j < 3) continue;
+      if (molecule.is_virtual_site(i) || molecule.is_virtual_site(j)) continue;  // its place is known without
+      if (mode == ConstraintMode::h_bonds && !is_hydrogen(molecule, i) && !is_hydrogen(molecule, j)) continue;
+      const double length = field.parameters[kind].at(at(terms.parameter[t])).r0;
+      if (!(length > 0)) {
+        refuse(molecule, "the bond of " + describe(molecule, i) + " and " + describe(molecule, j) + " has length " +
+                             std::to_string(length) + " A, expected a positive number");
+      }
+      const auto [place, is_new] = bonds.insert({{i, j}, length});
+      if (!is_new && std::abs(place->second - length) > 1e-9 * length) {
+        refuse(molecule, "the bond of " + describe(molecule, i) + " and " + describe(molecule, j) +
+                             " is listed twice, with lengths " + std::to_string(place->second) + " and " +
+                             std::to_string(length) + " A");
+      }
     }
-    const auto [place, is_new] = bonds.insert({{i, j}, length});
-    if (!is_new && std::abs(place->second - length) > 1e-9 * length) {
-      refuse(molecule, "the bond of " + describe(molecule, i) + " and " + describe(molecule, j) +
-                           " is listed twice, with lengths " + std::to_string(place->second) + " and " +
-                           std::to_string(length) + " A");
-    }
-  }
+  });
   return bonds;
 }
 
@@ -106,7 +110,7 @@ TemplateConstraints make_template_constraints(const model::ForceField& field, co
                                               ConstraintMode mode) {
   TemplateConstraints result;
   if (molecule.always_rigid && !molecule.rigid_water) {
-    refuse(molecule, "always_rigid is set without rigid_water; three-site waters only can be rigid bodies");
+    refuse(molecule, "always_rigid is set without rigid_water; only waters can be rigid bodies");
   }
   if (molecule.rigid_water && (mode != ConstraintMode::none || molecule.always_rigid)) {
     result.settle = settle_of(molecule);

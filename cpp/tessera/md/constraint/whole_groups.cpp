@@ -30,6 +30,18 @@ GroupsOfTemplate groups_of(const model::Template& molecule, const TemplateConstr
   return found;
 }
 
+/// Throws InputError where a parent of the virtual site is not in the set.
+void check_site(const model::System& system, const model::AtomSet& atoms, const std::string& key, std::int64_t id) {
+  const auto [molecule, local, first_id, instance] = system.find(id);
+  for (const auto& site : system.templates[at(molecule)].virtual_sites)
+    for (const auto& parent : site.parents)
+      if (site.atom == local && !atoms.contains(first_id + parent.atom))
+        throw InputError(
+            fmt::format("{} selects the virtual site {} but not {}, which it follows: select "
+                        "both or neither (\"same residue as …\" selects both)",
+                        key, system.describe(id), system.describe(first_id + parent.atom)));
+}
+
 }  // namespace
 
 GroupCounts count_whole_groups(const model::System& system, const std::vector<TemplateConstraints>& constraints,
@@ -41,6 +53,8 @@ GroupCounts count_whole_groups(const model::System& system, const std::vector<Te
     groups.push_back(groups_of(system.templates[m], constraints[m]));
   atoms.for_each([&](std::int64_t id) {
     const auto [molecule, local, first_id, instance] = system.find(id);
+    if (system.templates[at(molecule)].is_virtual_site(local)) return check_site(system, atoms, key, id);
+    ++counts.n_atoms;
     const auto g = groups[at(molecule)].group_of[at(local)];
     if (g < 0) {
       ++counts.n_groups;

@@ -9,6 +9,7 @@
 #include "tessera/base/random.h"
 #include "tessera/base/units.h"
 #include "tessera/md/integrate/noise.h"
+#include "tessera/md/virtual_site/virtual_sites.h"
 
 namespace tessera::md::integrate {
 
@@ -46,10 +47,11 @@ void Motion::rebuild() {
   threads_.parallel_for(domain_.n_owned_slots(), [&](std::int64_t begin, std::int64_t end) {
     for (auto s = static_cast<std::int32_t>(begin); s < end; ++s) {
       if (domain_.is_padding(s)) continue;
-      if (settings_.fixed.contains(state_.id[at(s)]))
+      const double mass = domain_.molecule_of(s).mass[at(state_.local[at(s)])];
+      if (mass == 0 || settings_.fixed.contains(state_.id[at(s)]))
         state_.velocity[at(s)] = {};
       else
-        inverse_mass_[at(s)] = 1 / domain_.molecule_of(s).mass[at(state_.local[at(s)])];
+        inverse_mass_[at(s)] = 1 / mass;
     }
   });
   find_baths();
@@ -70,7 +72,9 @@ void Motion::find_baths() {
 /// Calls half(thread, step, failure) on every thread. Returns the failure to report.
 template <class Half>
 Failure Motion::run_half_step(double kick, double drift, const std::vector<std::int64_t>& force, Half&& half) {
-  const HalfStep step = {.edges = state_.box.edges(),
+  const auto to_length = state_.box.unit_vectors();
+  const HalfStep step = {.to_length = to_length,
+                         .to_fraction = inverse(to_length),
                          .kick = kick,
                          .timestep = drift,
                          .tolerance = settings_.constraint_tolerance,
@@ -267,7 +271,12 @@ void Motion::set_box(const Box& box) {
     });
   }
   state_.box = box;
+  (void)place_virtual_sites();  // their directions have hardly changed
   forces_.set_box(before);
+}
+
+std::int32_t Motion::place_virtual_sites() {
+  return virtual_site::place_all(topology_.virtual_sites(), state_.box, state_.position, threads_);
 }
 
 std::string Motion::constrain_positions() {

@@ -26,7 +26,7 @@ class Motion {
          Forces& forces, const std::vector<double>& degrees_of_baths, std::int64_t degrees_of_freedom,
          const comm::Communicator& comm, ThreadPool& threads);
 
-  /// Updates the masses by slot after a search, and stops fixed atoms.
+  /// Updates the masses by slot after a search, and stops fixed atoms and virtual sites.
   void rebuild();
 
   double timestep() const { return settings_.timestep; }  // ps
@@ -82,6 +82,8 @@ class Motion {
   /// cent.
   void set_box(const Box& box);
 
+  /// Puts virtual sites where their parents say. Returns the slot of one whose direction is undetermined, or −1.
+  std::int32_t place_virtual_sites();
   /// Corrects constrained distances along the present bonds. Returns a message about a group of this rank that can't be
   /// corrected.
   [[nodiscard]] std::string constrain_positions();
@@ -128,7 +130,7 @@ class Motion {
   template <class Work>
   void for_groups(Work&& work) const;
   std::int64_t share_of_kinetic_energy(double share) const;
-  /// Tells whether a slot holds an atom that is not fixed.
+  /// Tells whether a slot holds an atom that is neither fixed nor a virtual site.
   bool moves(std::int64_t slot) const { return inverse_mass_[static_cast<std::size_t>(slot)] != 0; }
 
   const EngineSettings& settings_;
@@ -141,7 +143,7 @@ class Motion {
   const std::vector<double>& degrees_of_baths_;
   std::int64_t degrees_of_freedom_;
   double total_mass_ = 0;             // of the system, amu
-  std::vector<double> inverse_mass_;  // by owned slot, amu⁻¹; padding and fixed atoms 0
+  std::vector<double> inverse_mass_;  // by owned slot, amu⁻¹; padding, fixed atoms and virtual sites 0
   std::vector<std::uint8_t> bath_;    // by owned slot, the atom's heat bath; empty where there is one
   Energies energies_;
   std::array<double, 6> scaling_virial_{};

@@ -41,13 +41,20 @@ double slots_of_blocks(std::int64_t n) {
 }
 
 double share_of_table_pairs(const model::System& system) {
-  if (system.force_field.nbfix.empty()) return 0;
+  // With Lookup::all no entry needs parameters of its own.
+  const auto lookup = pair::plan_lookup(system);
+  const auto& field = system.force_field;
+  if ((field.nbfix.empty() && field.pair_potentials.empty()) || lookup == pair::Lookup::all) return 0;
   const auto counts = system.type_counts();
   double pairs = 0;
-  for (const auto& pair : system.force_field.nbfix) {
-    const auto of = [&](int type) { return static_cast<double>(counts[static_cast<std::size_t>(type)]); };
-    pairs += (pair.type_a == pair.type_b ? 1 : 2) * of(pair.type_a) * of(pair.type_b);
-  }
+  const auto add = [&](const auto& list) {
+    for (const auto& pair : list) {
+      const auto of = [&](int type) { return static_cast<double>(counts[static_cast<std::size_t>(type)]); };
+      pairs += (pair.type_a == pair.type_b ? 1 : 2) * of(pair.type_a) * of(pair.type_b);
+    }
+  };
+  add(field.nbfix);
+  add(field.pair_potentials);
   return pairs / (static_cast<double>(system.n_atoms()) * static_cast<double>(system.n_atoms()));
 }
 
@@ -75,7 +82,8 @@ SystemContents contents_of(const model::System& system, const EngineSettings& se
         sum.is_excluding += molecules[m];
         sum.excluded_clusters += molecules[m] * other_clusters(partners[a]) / domain::cluster_size;
       }
-      const double v2 = 3 * thermal / molecule.mass[a];
+      const bool is_site = molecule.mass[a] == 0;  // of a light parent's speed, about
+      const double v2 = 3 * thermal / (is_site ? 1.0 : molecule.mass[a]);
       speed2 += molecules[m] * v2;
       speed += molecules[m] * std::sqrt(v2 * 8 / (3 * units::pi));
       mobility += molecules[m] * static_cast<double>(pair::mobility_of(molecule.mass[a]));

@@ -14,6 +14,7 @@ struct alignas(32) ClusterData {
   float q[4];        // charge × √(C·scale)
   float sigma[4];    // σ'/2 or √σ', where σ' = 2^(1/6) σ is the distance of the minimum
   float epsilon[4];  // √(12ε·scale)
+  // With Lookup::all, pair (i, j) has the pieces that begin at epsilon[i] + sigma[j] in the LookupTable.
 };
 
 /// Padding atoms are far away, each lane at another place, so that they are never within a cut-off of anything.

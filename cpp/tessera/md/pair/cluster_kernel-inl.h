@@ -1,6 +1,7 @@
 // Contains the kernel's body; cluster_kernel.cpp includes it once for each instruction set.
 #include "tessera/base/fixed_point.h"
 #include "tessera/md/pair/functions-inl.h"
+#include "tessera/md/pair/potentials/lookup-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tessera::md::pair {
@@ -50,9 +51,9 @@ struct IForces {
   }
 };
 
-/// Looks up 12A and 6B of all 16 pairs in the table of types.
+/// Looks up 12A and 6B of all 16 pairs in the table of types, and where the pieces of their potentials begin.
 struct TableLookup {
-  HWY_ALIGN float a12[16], b6[16];
+  HWY_ALIGN float a12[16], b6[16], begin[16];
 
   void Load(const float* table_12a, const float* table_6b, std::int32_t n_types, const std::int32_t* type_i,
             const std::int32_t* type_j) {
@@ -65,6 +66,14 @@ struct TableLookup {
         a12[4 * i + j] = padded ? 0 : table_12a[at];
         b6[4 * i + j] = padded ? 0 : table_6b[at];
       }
+  }
+  void LoadBegin(const std::int32_t* begins, std::int32_t n_types, const std::int32_t* type_i,
+                 const std::int32_t* type_j) {
+    for (int i = 0; i < 4; ++i)
+      for (int j = 0; j < 4; ++j)
+        begin[4 * i + j] = type_i[i] < 0 || type_j[j] < 0
+                               ? 0
+                               : static_cast<float>(begins[std::ptrdiff_t{type_i[i]} * n_types + type_j[j]]);
   }
 };
 
@@ -216,19 +225,31 @@ template <class Choice, std::size_t entries, bool Masked, Beside beside>
   const P inverse = InverseSqrt(r2), inverse2 = Mul(inverse, inverse);
   const P qq = Mul(OfI<entries>(ci.q), OfJ<entries>(cj, &ClusterData::q));
 
-  // Forces are in units of the dispersion 6B/r⁶; the repulsion 12A/r¹² is then s⁶.
   const P si = OfI<entries>(ci.sigma), sj = OfJ<entries>(cj, &ClusterData::sigma);
-  const P sigma = ChosenRule<Choice>(k) == KernelRule::lorentz_berthelot ? Add(si, sj) : Mul(si, sj);
-  const P s1 = Mul(sigma, inverse), s2 = Mul(s1, s1), s6 = Mul(Mul(s2, s2), s2);
-  P lj_unit = Mul(Mul(OfI<entries>(ci.epsilon), OfJ<entries>(cj, &ClusterData::epsilon)), s6);
-  auto lj = LennardJones<Choice, WithEnergy>(k, s6, One(), r2, inverse);
-  if constexpr (Masked) {
-    if (table != nullptr) {
-      const P inverse6 = Mul(Mul(inverse2, inverse2), inverse2);
-      const P dispersion = Mul(OfI<entries>(table->b6), inverse6);
-      const P repulsion = Mul(OfI<entries>(table->a12), Mul(inverse6, inverse6));
-      lj = LennardJones<Choice, WithEnergy>(k, repulsion, dispersion, r2, inverse);
-      lj_unit = set(1.0f);
+  P lj_unit = set(1.0f);
+  PairForce<P> lj;
+  if constexpr (Choice::lookup == Lookup::all) {
+    lj = LookUp<WithEnergy>(k, r2, Add(OfI<entries>(ci.epsilon), sj));
+  } else {
+    // Forces are in units of the dispersion 6B/r⁶; the repulsion 12A/r¹² is then s⁶.
+    const P sigma = ChosenRule<Choice>(k) == KernelRule::lorentz_berthelot ? Add(si, sj) : Mul(si, sj);
+    const P s1 = Mul(sigma, inverse), s2 = Mul(s1, s1), s6 = Mul(Mul(s2, s2), s2);
+    lj_unit = Mul(Mul(OfI<entries>(ci.epsilon), OfJ<entries>(cj, &ClusterData::epsilon)), s6);
+    lj = LennardJones<Choice, WithEnergy>(k, s6, One(), r2, inverse);
+    if constexpr (Masked) {
+      if (table != nullptr) {
+        const P inverse6 = Mul(Mul(inverse2, inverse2), inverse2);
+        const P dispersion = Mul(OfI<entries>(table->b6), inverse6);
+        const P repulsion = Mul(OfI<entries>(table->a12), Mul(inverse6, inverse6));
+        lj = LennardJones<Choice, WithEnergy>(k, repulsion, dispersion, r2, inverse);
+        lj_unit = set(1.0f);
+        if constexpr (Choice::lookup == Lookup::some) {
+          // Pairs with a potential have A = B = 0, and pairs without one look up zeros.
+          const auto potential = LookUp<WithEnergy>(k, r2, OfI<entries>(table->begin));
+          lj.force_times_r = Add(lj.force_times_r, potential.force_times_r);
+          lj.energy = Add(lj.energy, potential.energy);
+        }
+      }
     }
   }
   if (HasTwoCutoffs<Choice>(k)) lj_unit = IfThenElseZero(Lt(distance2, set(k.lj_cutoff2)), lj_unit);
@@ -345,6 +366,9 @@ void RunLoop(const KernelConstants& constants, const PairListPart& part, const R
       if (m == masked.size() || !masked[m].by_table) continue;
       table.Load(k.table_12a, k.table_6b, k.n_types, type + 4 * std::ptrdiff_t{i_cluster},
                  type + 4 * std::ptrdiff_t{cluster_of(masked[m].j)});
+      if constexpr (Choice::lookup == Lookup::some)
+        table.LoadBegin(k.lookup_begin, k.n_types, type + 4 * std::ptrdiff_t{i_cluster},
+                        type + 4 * std::ptrdiff_t{cluster_of(masked[m].j)});
       if (!AddEntries<Choice, 1, true, beside>(k, loop, ci, &masked[m].j, &masked[m], &table, sums, energies))
         clashes.push_back({i_cluster, masked[m]});
       ++m;
@@ -364,16 +388,32 @@ void RunLoop(const KernelConstants& constants, const PairListPart& part, const R
 template <LjModifier modifier>
 using Is = std::integral_constant<LjModifier, modifier>;
 
+/// Runs the loop of systems with pair potentials. The truncation is in the tables; Lennard-Jones beside them is cut in
+/// AMBER's systems, which have them most often.
+template <Lookup which, class Run>
+void RunWithLookup(const KernelConstants& k, bool common, const CellForces* cell_forces, const EnergyVirial* energies,
+                   const Run& run) {
+  using Any = WithLookup<Runtime, which>;
+  using Cut = WithLookup<Fixed<LjModifier::cut>, which>;
+  if (energies != nullptr) return run(RunLoop<Any, Beside::energies>);
+  const bool is_cut = which == Lookup::all || k.lj == LjModifier::cut;
+  if (common && is_cut && !k.has_two_cutoffs)
+    return run(cell_forces != nullptr ? RunLoop<Cut, Beside::virial> : RunLoop<Cut, Beside::nothing>);
+  run(cell_forces != nullptr ? RunLoop<Any, Beside::virial> : RunLoop<Any, Beside::nothing>);
+}
+
 void RunRows(const KernelConstants& k, const PairList& list, const PairListPart& part, const RowRange& rows,
              const ClusterData* clusters, const std::int32_t* type, ClusterForces* force, CellForces* cell_forces,
              EnergyVirial* energies, std::vector<Clash>& clashes) {
   [[maybe_unused]] const FlushDenormals flush;
   const Loop loop = {list.shifts.data(), clusters, force, cell_forces == nullptr ? nullptr : cell_forces->recent()};
   const auto run = [&](auto body) { body(k, part, rows, type, loop, cell_forces, energies, clashes); };
-  // Energies are rare, so one loop serves all cases; it does the same operations, so its forces are the same bits.
-  if (energies != nullptr) return run(RunLoop<Runtime, Beside::energies>);
   const bool common =
       k.electrostatics == Electrostatics::pme && k.rule == KernelRule::lorentz_berthelot && !k.needs_high_degree;
+  if (k.lookup == Lookup::all) return RunWithLookup<Lookup::all>(k, common, cell_forces, energies, run);
+  if (k.lookup == Lookup::some) return RunWithLookup<Lookup::some>(k, common, cell_forces, energies, run);
+  // Energies are rare, so one loop serves all cases; it does the same operations, so its forces are the same bits.
+  if (energies != nullptr) return run(RunLoop<Runtime, Beside::energies>);
   const auto run_fixed = [&](auto modifier) {
     constexpr LjModifier lj = decltype(modifier)::value;
     if (cell_forces != nullptr)

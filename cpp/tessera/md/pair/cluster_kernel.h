@@ -10,6 +10,7 @@
 #include "tessera/md/pair/ewald_fit.h"
 #include "tessera/md/pair/functions.h"
 #include "tessera/md/pair/pair_list.h"
+#include "tessera/md/pair/potentials/lookup_table.h"
 
 namespace tessera::md::pair {
 
@@ -97,6 +98,12 @@ struct KernelConstants {
   const float* table_12a;
   const float* table_6b;
   std::int32_t n_types;
+  // These are the members of the LookupTable.
+  Lookup lookup;
+  std::int32_t lookup_first, lookup_last;
+  const float* lookup_force;
+  const float* lookup_energy;
+  const std::int32_t* lookup_begin;
 };
 
 /// Holds the constants for given settings, and the polynomials' greatest relative error in force (for reports).

@@ -115,6 +115,12 @@ void expect_agreement(const Found& found, const test::Oracle& oracle, bool with_
          oracle.lj_size + oracle.real_size + oracle.exclusion_size, "virial");
 }
 
+void expect_same_bits(const Found& one, const Found& other) {
+  EXPECT_EQ(one.force, other.force);
+  EXPECT_EQ(one.energies.energy, other.energies.energy);
+  EXPECT_EQ(one.energies.virial, other.energies.virial);
+}
+
 PairSettings short_range(LjModifier lj, Electrostatics e) {
   PairSettings s;
   s.cutoff = 8;
@@ -191,6 +197,70 @@ TEST(PairSchemes, TwoCutoffs) {
   check_all_functions({.rule = model::LjRule::geometric, .with_nbfix = true, .seed = 6}, true);
 }
 
+/// Potentials of a few pairs of atoms, which the kernel looks up entry by entry, or of most.
+std::vector<model::PairPotential> potentials(Lookup lookup) {
+  using Kind = model::PairPotentialKind;
+  std::vector<model::PairPotential> few = {{2, 3, Kind::buckingham, {9000, 0.3, 200}},
+                                           {2, 2, Kind::born_huggins_mayer, {4, 3, 3, 100, 50}},
+                                           {3, 3, Kind::n_m, {0.2, 9, 6, 3.8}}};
+  if (lookup == Lookup::some) return few;
+  few.push_back({0, 0, Kind::buckingham, {40000, 0.27, 600}});
+  few.push_back({0, 1, Kind::morse, {0.1, 2.9, 1.6}});
+  return few;
+}
+
+TEST(PairSchemes, PairPotentials) {
+  for (const auto lookup : {Lookup::some, Lookup::all})
+    for (const bool with_nbfix : {false, true}) {
+      const auto sample = test::make_mixture({.with_nbfix = with_nbfix, .seed = 7, .potentials = potentials(lookup)});
+      ASSERT_EQ(plan_lookup(sample.system), lookup);
+      std::vector<Fraction> position;
+      for (const auto& p : sample.particles) position.push_back(p.position);
+      for (const auto lj : {LjModifier::cut, LjModifier::potential_switch, LjModifier::quintic_switch})
+        for (const auto e : electrostatics)
+          for (const bool two_cutoffs : {false, true}) {
+            if (two_cutoffs && e != Electrostatics::pme) continue;
+            const auto settings = two_cutoffs ? with_two_cutoffs(short_range(lj, e)) : short_range(lj, e);
+            const auto oracle = test::all_pairs(sample.system, position, settings);
+            ASSERT_LT(std::abs(oracle.lj), 1e4) << "the sample has clashes";
+            expect_agreement(compute(sample, settings, {.scheme = "reference"}), oracle, true, 1e-9);
+            tessera::test::for_instruction_sets([&] {
+              const auto both = compute(sample, settings, {});
+              expect_agreement(both, oracle, true, 2e-5);
+              EXPECT_EQ(both.force, compute(sample, settings, {.with_energies = false}).force);
+              expect_same_bits(both, compute(sample, settings, {.threads = 3, .reach = 0.05}));
+            });
+          }
+    }
+}
+
+// What Buckingham's formula says of close atoms has no meaning: they repel, and count as a clash.
+TEST(PairSchemes, AtomsInACoreRepelAndClash) {
+  for (const auto lookup : {Lookup::some, Lookup::all}) {
+    auto sample = test::make_mixture({.seed = 7, .potentials = potentials(lookup)});
+    std::array<std::size_t, 2> ions{};
+    std::size_t n = 0;
+    for (std::size_t id = 0; id < sample.particles.size() && n < 2; ++id)
+      if (sample.system.find(static_cast<std::int64_t>(id)).molecule == 1) ions[n++] = id;
+    ASSERT_EQ(n, 2U);
+    const Vec3 d = {0.4, 0.3, 0};
+    sample.particles[ions[1]].position = sample.particles[ions[0]].position + sample.system.box.fraction(d);
+    const auto found = compute(sample, short_range(LjModifier::cut, Electrostatics::pme), {});
+    EXPECT_GE(found.energies.clashes.count, 1);
+    EXPECT_GT(found.force_on(ions[1]).x, 1000);
+    EXPECT_LT(found.force_on(ions[0]).y, -1000);
+  }
+}
+
+TEST(PairSchemes, CellSchemesRefusePairPotentials) {
+  EXPECT_EQ(find_pair_scheme("auto", Precision::mixed, PairFunction::analytic, LjModifier::cut, true).name, "cluster");
+  EXPECT_EQ(find_pair_scheme("auto", Precision::double_precision, PairFunction::analytic, LjModifier::cut, true).name,
+            "reference");
+  EXPECT_THROW(find_pair_scheme("list_soa", Precision::mixed, PairFunction::analytic, LjModifier::cut, true),
+               InputError);
+  EXPECT_THROW(find_pair_scheme("auto", Precision::mixed, PairFunction::table, LjModifier::cut, true), InputError);
+}
+
 TEST(PairSchemes, SwitchesOfNoWidthArePlain) {
   const auto sample = test::make_mixture({});
   std::vector<Fraction> position;
@@ -244,7 +314,7 @@ void for_schemes(PairSettings settings, Check&& check) {
   int n = 0;
   for (const auto& scheme : pair_schemes())
     for (const auto function : {PairFunction::analytic, PairFunction::table}) {
-      if (!scheme.serves(Precision::mixed, function, LjModifier::cut)) continue;
+      if (!scheme.serves(Precision::mixed, function, LjModifier::cut, false)) continue;
       SCOPED_TRACE(std::string(scheme.name) + (function == PairFunction::table ? ", table" : ""));
       settings.function = function;
       settings.table_density = 20;
@@ -252,12 +322,6 @@ void for_schemes(PairSettings settings, Check&& check) {
       ++n;
     }
   EXPECT_EQ(n, 10);
-}
-
-void expect_same_bits(const Found& one, const Found& other) {
-  EXPECT_EQ(one.force, other.force);
-  EXPECT_EQ(one.energies.energy, other.energies.energy);
-  EXPECT_EQ(one.energies.virial, other.energies.virial);
 }
 
 TEST(PairSchemes, TheSameBitsOnAnyThreads) {

@@ -188,14 +188,22 @@ HWY_INLINE V4 SumBlocks(W v) {
 /// Fixes the settings that a loop is compiled for; `Runtime` reads them from the constants each time.
 struct Runtime {
   static constexpr bool fixed = false;
+  static constexpr Lookup lookup = Lookup::none;
   static constexpr int ewald_degree = ewald_degree_high;
 };
 template <LjModifier lj_modifier, bool with_two_cutoffs = false>
 struct Fixed {
   static constexpr bool fixed = true;
+  static constexpr Lookup lookup = Lookup::none;
   static constexpr bool two_cutoffs = with_two_cutoffs;
   static constexpr int ewald_degree = pair::ewald_degree;
   static constexpr LjModifier lj = lj_modifier;
+};
+
+/// Adds pair potentials to a choice.
+template <class Choice, Lookup which>
+struct WithLookup : Choice {
+  static constexpr Lookup lookup = which;
 };
 
 template <class Choice>

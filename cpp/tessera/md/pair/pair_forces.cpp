@@ -22,6 +22,13 @@ PairForces::PairForces(const domain::Domain& domain, const PairSettings& setting
   constants.table_12a = table_12a_.data();
   constants.table_6b = table_6b_.data();
   constants.n_types = data_.table_pairs.n_types;
+  lookup_ = make_lookup_table(data_.short_range, settings, plan_lookup(domain.system()), pair_force_unit);
+  constants.lookup = lookup_.lookup;
+  constants.lookup_first = lookup_.first;
+  constants.lookup_last = lookup_.last;
+  constants.lookup_force = lookup_.force.data();
+  constants.lookup_energy = lookup_.energy.data();
+  constants.lookup_begin = lookup_.begin.data();
 
   for (const auto& molecule : domain.system().templates) {
     std::vector<std::vector<std::int32_t>> partners(at(molecule.n_atoms()));
@@ -44,31 +51,35 @@ void PairForces::make_tables() {
   data_.table_pairs.n_types = static_cast<std::int32_t>(n);
   data_.table_pairs.needs_table.assign(n * n, 0);
   data_.table_pairs.has_table.assign(n, 0);
-  data_.type_pairs.resize(n * n);
-  model::ForceField by_rule;
-  by_rule.lj_rule = force_field.lj_rule;
-  by_rule.type_lj = force_field.type_lj;
-  for (std::size_t a = 0; a < n; ++a)
-    for (std::size_t b = 0; b < n; ++b)
-      data_.type_pairs[a * n + b] = by_rule.lj(static_cast<int>(a), static_cast<int>(b));
-  for (const auto& pair : force_field.nbfix)
-    for (const auto& [a, b] : {std::pair(pair.type_a, pair.type_b), std::pair(pair.type_b, pair.type_a)}) {
-      data_.type_pairs[at(a) * n + at(b)] = pair.ab;
-      data_.table_pairs.needs_table[at(a) * n + at(b)] = 1;
-      data_.table_pairs.has_table[at(a)] = 1;
-      data_.table_pairs.any = true;
+  for (std::int32_t a = 0; a < data_.table_pairs.n_types; ++a)
+    for (std::int32_t b = 0; b < data_.table_pairs.n_types; ++b) {
+      const auto& ab = data_.short_range.lj(a, b);
+      table_12a_.push_back(static_cast<float>(12 * ab.a / pair_force_unit));
+      table_6b_.push_back(static_cast<float>(6 * ab.b / pair_force_unit));
     }
-  for (const auto& ab : data_.type_pairs) {
-    table_12a_.push_back(static_cast<float>(12 * ab.a / pair_force_unit));
-    table_6b_.push_back(static_cast<float>(6 * ab.b / pair_force_unit));
-  }
+  if (plan_lookup(data_.domain.system()) == Lookup::all) return;  // no entry needs parameters of its own
+  const auto list = [&](const auto& pairs) {
+    for (const auto& pair : pairs)
+      for (const auto& [a, b] : {std::pair(pair.type_a, pair.type_b), std::pair(pair.type_b, pair.type_a)}) {
+        data_.table_pairs.needs_table[at(a) * n + at(b)] = 1;
+        data_.table_pairs.has_table[at(a)] = 1;
+        data_.table_pairs.any = true;
+      }
+  };
+  list(force_field.nbfix);
+  list(force_field.pair_potentials);
 }
 
 void PairForces::rebuild() {
   const auto n = at(data_.domain.n_slots());
   data_.charge.assign(n, 0);
   data_.type.assign(n, -1);
-  data_.clusters.assign(n / cluster_size, {});
+  ClusterData padding{};
+  // Padding atoms may be near each other, so that their forces must be zeros.
+  if (lookup_.lookup == Lookup::all)
+    std::fill_n(padding.epsilon, cluster_size,
+                static_cast<float>(data_.table_pairs.n_types * data_.table_pairs.n_types * lookup_.n_pieces()));
+  data_.clusters.assign(n / cluster_size, padding);
   stride_.assign(n, 0);
   mobility_.assign(n, 0);
   const auto& force_field = data_.domain.system().force_field;
@@ -92,6 +103,10 @@ void PairForces::rebuild() {
       cluster.sigma[k] =
           static_cast<float>(force_field.lj_rule == model::LjRule::geometric ? std::sqrt(sigma) : 0.5 * sigma);
       cluster.epsilon[k] = static_cast<float>(std::sqrt(12 * lj.epsilon / pair_force_unit));
+      if (lookup_.lookup == Lookup::all) {
+        cluster.sigma[k] = static_cast<float>(data_.type[at(s)] * lookup_.n_pieces());
+        cluster.epsilon[k] = cluster.sigma[k] * static_cast<float>(data_.table_pairs.n_types);
+      }
     }
   });
   find_exclusions();
@@ -105,23 +120,22 @@ void PairForces::rebuild() {
 void PairForces::set_box(const Box& before) {
   // A pair beyond the cut-off plus both reaches is not in the list. It may now be closer by as much as the box has
   // shrunk along its shortest side, so both reaches are reduced by half of that. A growing box needs no reduction.
-  const auto edges = data_.domain.state().box.edges(), old_edges = before.edges();
-  double least_scale = 1;
-  for (std::size_t d = 0; d < 3; ++d) least_scale = std::min(least_scale, edges[d] / old_edges[d]);
+  const auto change = deformation(before, data_.domain.state().box);
+  const double least_scale = std::min(1.0, least_stretch(change));
   const double furthest = data_.settings.range() + list_rounding + 2 * list_settings_.most_reach;
   const auto less = static_cast<float>(0.5 * (1 - least_scale) * furthest);
   for (auto& reach : data_.reach) {
     reach -= less;
     if (reach < 0) is_listed_ = false;  // a new list is due even if no atom moves
   }
-  // The positions at listing scale with the box, as the atoms do.
-  const auto scale = [&](std::size_t d) { return static_cast<float>(edges[d] / old_edges[d]); };
-  const float sx = scale(0), sy = scale(1), sz = scale(2);
+  // The positions at listing are deformed with the box, as the atoms are.
+  const SingleTriangular deform(change);
   for (auto& cluster : listed_)
     for (std::size_t i = 0; i < cluster_size; ++i) {
-      cluster.x[i] *= sx;
-      cluster.y[i] *= sy;
-      cluster.z[i] *= sz;
+      const auto [x, y, z] = deform * std::array{cluster.x[i], cluster.y[i], cluster.z[i]};
+      cluster.x[i] = x;
+      cluster.y[i] = y;
+      cluster.z[i] = z;
     }
   sum_->set_box();
 }
@@ -172,8 +186,7 @@ void PairForces::set_reach() {
 /// the last step. Returns false if an atom has moved beyond its reach since it was listed.
 bool PairForces::update_coordinates(std::int64_t first_cell, std::int64_t last_cell) {
   const auto& grid = data_.domain.grid();
-  const auto unit = data_.domain.state().box.unit_lengths();
-  const auto sx = static_cast<float>(unit.x), sy = static_cast<float>(unit.y), sz = static_cast<float>(unit.z);
+  const SingleTriangular to_length(data_.domain.state().box.unit_vectors());
   std::vector<char> left(at(data_.threads.size()), 0);
   data_.threads.run([&](int thread) {
     const auto n = last_cell - first_cell;
@@ -190,9 +203,8 @@ bool PairForces::update_coordinates(std::int64_t first_cell, std::int64_t last_c
             cluster.x[i] = cluster.y[i] = cluster.z[i] = padding_distance * static_cast<float>(i + 1);
             continue;
           }
-          const auto r = data_.domain.state().position[slot] - centre;
-          const float x = static_cast<float>(r.x) * sx, y = static_cast<float>(r.y) * sy,
-                      z = static_cast<float>(r.z) * sz;
+          const auto place = to_length * (data_.domain.state().position[slot] - centre);
+          const float x = place[0], y = place[1], z = place[2];
           const auto length2 = [&](float from_x, float from_y, float from_z) {
             const float dx = x - from_x, dy = y - from_y, dz = z - from_z;
             return dx * dx + dy * dy + dz * dz;
@@ -258,9 +270,8 @@ TailIntegral PairForces::tail() const {
   for (std::size_t a = 0; a < n; ++a)
     for (std::size_t b = 0; b < n; ++b) {
       const double pairs = static_cast<double>(counts[a]) * static_cast<double>(counts[b]);
-      const auto& ab = data_.type_pairs[a * n + b];
-      if (pairs == 0 || (ab.a == 0 && ab.b == 0)) continue;
-      const auto one = lj_tail(data_.settings, ab.a, ab.b);
+      if (pairs == 0) continue;
+      const auto one = data_.short_range.tail(static_cast<std::int32_t>(a), static_cast<std::int32_t>(b));
       total.energy += pairs * one.energy;
       total.virial += pairs * one.virial;
     }
@@ -271,7 +282,7 @@ std::size_t PairForces::bytes() const {
   return data_.clusters.capacity() * sizeof(ClusterData) + data_.charge.capacity() * sizeof(double) +
          (data_.type.capacity() + data_.exclusions.begin.capacity()) * sizeof(std::int32_t) +
          data_.exclusions.partners.capacity() * sizeof(ExcludedClusters::Partner) +
-         listed_.capacity() * sizeof(Places) +
+         listed_.capacity() * sizeof(Places) + lookup_.bytes() +
          (stride_.capacity() + mobility_.capacity() + data_.reach.capacity()) * sizeof(float);
 }
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tessera/md/pair/pair_scheme.h"
+#include "tessera/md/pair/potentials/lookup_table.h"
 
 namespace tessera::md::pair {
 
@@ -89,7 +90,8 @@ class PairForces {
   ListSettings list_settings_;
   const PairScheme& scheme_;
   std::unique_ptr<PairSum> sum_;
-  std::vector<float> table_12a_, table_6b_;                                           // (types × types), force units
+  std::vector<float> table_12a_, table_6b_;  // (types × types), force units
+  LookupTable lookup_;
   std::vector<std::vector<std::int32_t>> template_partner_begin_, template_partner_;  // excluded partners by template
   std::vector<Places> listed_;            // by cluster: positions of its atoms when the list was made
   std::vector<float> stride_;             // by slot, Å: how far it moved in the last step

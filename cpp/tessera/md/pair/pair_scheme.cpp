@@ -34,11 +34,12 @@ constexpr PairScheme schemes[] = {
 
 std::span<const PairScheme> pair_schemes() { return schemes; }
 
-const PairScheme& find_pair_scheme(std::string_view name, Precision precision, PairFunction function, LjModifier lj) {
+const PairScheme& find_pair_scheme(std::string_view name, Precision precision, PairFunction function, LjModifier lj,
+                                   bool with_potentials) {
   std::string known, serving;
   bool is_known = false;
   for (const auto& scheme : schemes) {
-    const bool serves = scheme.serves(precision, function, lj);
+    const bool serves = scheme.serves(precision, function, lj, with_potentials);
     if (serves && (name == "auto" || scheme.name == name)) return scheme;
     is_known |= scheme.name == name;
     known += fmt::format(" {}", scheme.name);
@@ -47,7 +48,9 @@ const PairScheme& find_pair_scheme(std::string_view name, Precision precision, P
   const auto wanted = fmt::format("parallel.precision = \"{}\" and interactions.pair_function = \"{}\"{}",
                                   names_of(precision)[static_cast<std::size_t>(precision)],
                                   names_of(function)[static_cast<std::size_t>(function)],
-                                  lj == LjModifier::pme ? " and interactions.lj = \"pme\"" : "");
+                                  with_potentials         ? " for a system with pair potentials"
+                                  : lj == LjModifier::pme ? " and interactions.lj = \"pme\""
+                                                          : "");
   if (serving.empty()) throw InputError(fmt::format("no pair scheme has {} together: change one of them", wanted));
   if (!is_known) throw InputError(fmt::format("parallel.pair_scheme is '{}'; known schemes: auto{}", name, known));
   throw InputError(fmt::format("parallel.pair_scheme is '{}', which does not have {}; schemes that do: auto{}", name,

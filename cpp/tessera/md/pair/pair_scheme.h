@@ -18,6 +18,7 @@
 #include "tessera/md/pair/cluster_kernel.h"
 #include "tessera/md/pair/functions.h"
 #include "tessera/md/pair/pair_list.h"
+#include "tessera/md/pair/potentials/short_range.h"
 
 namespace tessera::md::pair {
 
@@ -27,7 +28,7 @@ struct PairData {
   ThreadPool& threads;
   const PairSettings settings;
   PreparedConstants constants{};
-  std::vector<model::LennardJonesAB> type_pairs{};  // (types × types)
+  ShortRange short_range{domain.system().force_field, settings};
   TablePairs table_pairs{};
 
   // These are set after each search.
@@ -84,21 +85,21 @@ struct PairScheme {
   std::string_view description;
   Precision precision;
   bool has_table;    // supports PairFunction::table beside the analytic one
-  bool has_lj_mesh;  // supports LjModifier::pme
+  bool is_complete;  // supports LjModifier::pme, and pair potentials in place of Lennard-Jones
   std::unique_ptr<PairSum> (*make)(const PairData& data);
   PairBytes (*plan)(const PairCounts& counts, const PairSettings& settings);
 
-  bool serves(Precision least, PairFunction function, LjModifier lj) const {
+  bool serves(Precision least, PairFunction function, LjModifier lj, bool with_potentials) const {
     return precision >= least && (has_table || function == PairFunction::analytic) &&
-           (has_lj_mesh || lj != LjModifier::pme);
+           (is_complete || (lj != LjModifier::pme && !with_potentials));
   }
 };
 
 /// Returns all schemes, preferred ones first.
 std::span<const PairScheme> pair_schemes();
-/// Returns the scheme of this name; "auto" means the first with this precision, function and
-/// Lennard-Jones modifier. Throws InputError if the named one does not have them.
+/// Returns the scheme of this name; "auto" means the first with this precision, function and Lennard-Jones modifier,
+/// for a system with pair potentials or without. Throws InputError if the named one does not have them.
 const PairScheme& find_pair_scheme(std::string_view name, Precision precision, PairFunction function,
-                                   LjModifier lj = LjModifier::cut);
+                                   LjModifier lj = LjModifier::cut, bool with_potentials = false);
 
 }  // namespace tessera::md::pair

@@ -31,6 +31,11 @@ Centres::Centres(const std::vector<CentreGroup>& groups, const domain::Domain& d
   for (const auto& [atoms, is_weighted_by_mass] : groups) {
     auto& group = groups_.emplace_back(Group{.atoms = atoms, .is_weighted_by_mass = is_weighted_by_mass, .own = {}});
     atoms->for_each([&](std::int64_t id) { group.mass += mass_of(domain.system(), id); });
+    if (!(group.mass > 0))
+      throw InputError(
+          fmt::format("{} is in a group of a restraint that has virtual sites alone, without a mass: select "
+                      "atoms that they follow, too",
+                      domain.system().describe(atoms->ranges().front().first)));
     atoms->for_each([&](std::int64_t id) { group.total_weight += weight_of(group, id); });
   }
 }

@@ -131,11 +131,8 @@ void Deviations::find_centres_of_references() {
 
 /// Relative to its centre, Å.
 Vec3 Deviations::reference_of(const Group& group, const Member& member) const {
-  const auto edges = domain_.system().box.edges();
-  const auto component = [&](std::size_t d) {
-    return fraction_unit * edges[d] * nearest(member.reference[d] - group.centre[d]);
-  };
-  return {component(0), component(1), component(2)};
+  const auto apart = [&](std::size_t d) { return nearest(member.reference[d] - group.centre[d]); };
+  return domain_.system().box.unit_vectors() * Vec3{apart(0), apart(1), apart(2)};
 }
 
 void Deviations::add(double time, Accumulator& accumulator) {

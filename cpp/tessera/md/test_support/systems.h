@@ -12,6 +12,7 @@
 #include "tessera/md/accumulator.h"
 #include "tessera/md/domain/domain.h"
 #include "tessera/md/pair/functions.h"
+#include "tessera/md/pair/potentials/short_range.h"
 #include "tessera/model/system.h"
 
 namespace tessera::md::test {
@@ -76,6 +77,7 @@ struct MixtureOptions {
   model::LjRule rule = model::LjRule::lorentz_berthelot;
   bool with_nbfix = false;
   std::uint64_t seed = 1;
+  std::vector<model::PairPotential> potentials{};  // of the types O, H, P, N
 };
 
 /// Returns bent triatomics, positive ions (so that there is a net charge) and neutral atoms, on a jittered lattice.
@@ -90,6 +92,7 @@ inline Sample make_mixture(const MixtureOptions& options) {
   force_field.type_lj = {{3.15, 0.152}, {0.8, 0.046}, {2.5, 0.1}, {3.5, 0.3}};
   force_field.parameters[model::bond] = {{450, 0.96}};
   if (options.with_nbfix) force_field.nbfix = {{0, 2, {250000, 400}}, {3, 3, {1500000, 900}}};
+  force_field.pair_potentials = options.potentials;
   system.templates = {molecule("TRI", {"O", "H1", "H2"}, {0, 1, 1}, {-0.8, 0.4, 0.4}, {16, 1, 1}),
                       molecule("ION", {"P"}, {2}, {1}, {39}), molecule("NEU", {"N"}, {3}, {0}, {40})};
   exclude_all(system.templates[0]);
@@ -158,6 +161,7 @@ inline Oracle all_pairs(const model::System& system, const std::vector<Fraction>
   oracle.force.resize(n);
   std::vector<double> charge(n);
   std::vector<int> type(n);
+  const pair::ShortRange short_range(system.force_field, settings);
   for (std::size_t i = 0; i < n; ++i) {
     const auto reference = system.find(static_cast<std::int64_t>(i));
     charge[i] = system.templates[index(reference.molecule)].charge[index(reference.local)];
@@ -177,8 +181,7 @@ inline Oracle all_pairs(const model::System& system, const std::vector<Fraction>
         oracle.exclusion += qq * e.energy;
         oracle.exclusion_size += std::abs(qq * e.energy);
       } else {
-        const auto ab = system.force_field.lj(type[i], type[j]);
-        const auto lj = pair::lennard_jones(settings, ab.a, ab.b, r2);
+        const auto lj = short_range(type[i], type[j], r2);
         const auto real = pair::coulomb(settings, r2);
         force_over_r = lj.force_over_r + qq * real.force_over_r;
         oracle.lj += lj.energy;

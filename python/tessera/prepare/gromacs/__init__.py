@@ -6,6 +6,7 @@ One molecule of each kind is read, and their number is stored with it, so a mill
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -19,9 +20,11 @@ from tessera.prepare.flat import FlatTopology, split
 from tessera.prepare.gromacs.mdp import RunParameters, read_mdp
 from tessera.prepare.gromacs.terms import TermGatherer, force_field_of_types
 from tessera.prepare.gromacs.topology import Molecule, Topology
-from tessera.prepare.molecule import hydrogen_groups, sorted_pairs
+from tessera.prepare.gromacs.virtual_sites import read_virtual_sites
+from tessera.prepare.molecule import hydrogen_groups, join_groups_of_sites, sorted_pairs
 from tessera.prepare.pairing import pair_by_name
 from tessera.prepare.rows import Tables
+from tessera.prepare.virtual_sites import Site, add_sites, check_massless
 from tessera.system import ForceField, System, Template
 from tessera.system.model import FloatArray, IdArray
 
@@ -51,12 +54,16 @@ def prepare_gromacs(
     read = Topology(require_file(top, "topology file"), folders, [*defines, *run.defines], run.takes_state_a)
     report("finding parameters")
     tables = Tables()
-    flat, force_field = _convert(read, tables)
+    flat, force_field, notes = _convert(read, tables)
     pieces = split(flat)
     for template, lists in zip(pieces.templates, pieces.raw):
         template.exclusions = sorted_pairs(lists.get("exclusion", np.zeros((0, 2), np.int32)))
     force_field.tables, force_field.cmap = tables.tables(), tables.maps()
-    notes = [*_notes(read, run, top), *_check_constraints(flat, pieces.templates, pieces.first_atom, force_field)]
+    notes = [
+        *notes,
+        *_notes(read, run, top),
+        *_check_constraints(flat, pieces.templates, pieces.first_atom, force_field),
+    ]
     runs = _runs(read, pieces.runs, pieces.templates)
     report("reading coordinates")
     found = read_coordinates(coordinates)
@@ -98,8 +105,8 @@ def _notes(read: Topology, run: RunParameters, top: str | Path) -> list[str]:
     return notes
 
 
-def _convert(read: Topology, tables: Tables) -> tuple[FlatTopology, ForceField]:
-    """Returns one molecule of each kind, and the types of the force field; the tables come later."""
+def _convert(read: Topology, tables: Tables) -> tuple[FlatTopology, ForceField, list[str]]:
+    """Returns one molecule of each kind, the types of the force field and notes; the tables come later."""
     atoms = [molecule.atoms for molecule in read.molecules]
     types = [kind for a in atoms for kind in a.type]
     names = list(dict.fromkeys(kind.name for kind in types))
@@ -121,11 +128,16 @@ def _convert(read: Topology, tables: Tables) -> tuple[FlatTopology, ForceField]:
     force_field = force_field_of_types(read.types, names, _rule(read))
     gatherer = TermGatherer(read, flat, tables)
     first = 0
+    sites: dict[int, Site] = {}
     for molecule in read.molecules:
         bonds = gatherer.add(molecule, first)
         flat.add("exclusion", first + _exclusions(read, molecule, bonds))
+        for atom, site in read_virtual_sites(read, molecule).items():
+            sites[first + atom] = replace(site, parents=tuple(first + parent for parent in site.parents))
         first += molecule.n_atoms
-    return flat, force_field
+    notes = add_sites(flat, sites)
+    check_massless(flat)
+    return flat, force_field, notes
 
 
 def _texts(values: list[str]) -> np.ndarray:
@@ -171,7 +183,9 @@ def _check_constraints(
     for template, first in zip(templates, first_atom):
         bonds = template.term("bond")
         held = bonds.atoms[field.table("bond")[bonds.parameter, 0] == 0]
-        group = hydrogen_groups(template)
+        template.group = group = hydrogen_groups(template)
+        join_groups_of_sites(template)
+        held = held[(template.mass[held] > 0).all(axis=1)]  # sites need no holding
         apart = held[group[held[:, 0]] != group[held[:, 1]]]
         if len(apart):
             one, other = (flat.describe(first + int(atom)) for atom in apart[0])
@@ -179,7 +193,7 @@ def _check_constraints(
                 f"{one} and {other} are held at a fixed length (section [ constraints ] or [ settles ]): only a heavy "
                 "atom and its hydrogens can be held"
             )
-        is_water = template.n_atoms == 3 and tuple(template.atomic_number) == (8, 1, 1) and len(held) == 3
+        is_water = (template.mass > 0).sum() == 3 and tuple(template.atomic_number[:3]) == (8, 1, 1) and len(held) == 3
         if len(held) and not is_water:
             count += len(held)
             example = example or " and ".join(flat.describe(first + int(atom)) for atom in held[0])

@@ -20,7 +20,7 @@ _NM = 10.0  # Å
 _C6, _C12 = KJ * _NM**6, KJ * _NM**12
 _SAME_LENGTH = 1e-6  # Å
 #: functions of bonds and constraints that count as bonds for nrexcl
-_CHEMICAL = {("bonds", 1), ("bonds", 5), ("constraints", 1)}
+_CHEMICAL = {("bonds", 1), ("bonds", 2), ("bonds", 5), ("constraints", 1)}
 # A pair that only repels, or only attracts, is one whose other part cannot be seen: at 1 to 100 Å it is less than
 # 1e-14 of the whole.
 _FAR, _NEAR = 1e5, 1e-3  # σ in Å
@@ -99,6 +99,10 @@ class TermGatherer:
             if group.function == 5:  # a bond without a force
                 continue
             length, k = numbers
+            if group.function == 2:
+                if k:
+                    yield ("bond_quartic", (k * KJ / _NM**4 / 4, length * _NM)), group.rows, group.atoms
+                continue
             # Function 6 is a spring between atoms without a bond, which no run may constrain.
             kind = "bond" if group.function == 1 else "urey_bradley"
             if k:  # a row without a force would represent a constraint
@@ -145,7 +149,8 @@ class TermGatherer:
     def _angles(self, group: Group) -> Found:
         for theta, k, *spring in self._state_a(group, "angles"):
             if k:
-                yield ("angle", (k * KJ / 2, np.radians(theta))), group.rows, group.atoms
+                kind = "angle_cosine" if group.function == 2 else "angle"
+                yield (kind, (k * KJ / 2, np.radians(theta))), group.rows, group.atoms
             if spring and spring[1]:
                 length, constant = spring
                 yield ("urey_bradley", (constant * KJ / _NM**2 / 2, length * _NM)), group.rows, group.atoms[:, [0, 2]]

@@ -1,6 +1,6 @@
 """Reads a GROMACS topology: the force field's types, each kind of molecule once, and their numbers.
 
-An unknown section is refused by its name. A known section that Tessera does not support (virtual sites, restraints) is
+An unknown section is refused by its name. A known section that Tessera does not support (restraints, polarisation) is
 refused where a molecule of the system has lines in it.
 """
 
@@ -44,19 +44,18 @@ _NOT_SUPPORTED = {
     "thole_polarization": "polarisable models are not supported",
     "water_polarization": "polarisable models are not supported",
     "pairs_nb": "non-bonded pairs with parameters of their own are not supported",
-    **{f"{name}{n}": "virtual sites are not supported" for name in ("virtual_sites", "dummies") for n in "1234n"},
 }
-_MOLECULE = {"atoms", "exclusions", *ATOMS, *_NOT_SUPPORTED}
+#: virtual sites that follow one to four atoms, or any number; GROMACS' older name for them is dummies
+SITE_SECTIONS = tuple(f"{name}{n}" for name in ("virtual_sites", "dummies") for n in "1234n")
+_MOLECULE = {"atoms", "exclusions", *ATOMS, *SITE_SECTIONS, *_NOT_SUPPORTED}
 _OTHER = {"moleculetype", "system", "molecules", "intermolecular_interactions"}
 #: GROMACS compares names of sections without hyphens, underscores and capitals
 _SECTIONS = {name.replace("_", ""): name for name in (*_TYPES, *_PASSED, *_MOLECULE, *_OTHER)}
 _FUNCTIONS = {
-    ("bonds", 2): "GROMOS-96 bonds",
     ("bonds", 3): "Morse bonds",
     ("bonds", 4): "cubic bonds",
     ("bonds", 7): "FENE bonds",
     ("bonds", 10): "distance restraints",
-    ("angles", 2): "GROMOS-96 angles",
     ("angles", 3): "cross terms",
     ("angles", 4): "cross terms",
     ("angles", 6): "quartic angles",
@@ -274,8 +273,11 @@ class Topology:
             raise InputError(
                 f"{self.at(place)}: atom {words[4]} of {words[3]} {words[2]} is {kind.is_not_an_atom}: not supported"
             )
-        if atoms.mass[-1] <= 0:
-            raise InputError(f"{self.at(place)}: atom {words[4]} of {words[3]} {words[2]} has no mass: not supported")
+        if atoms.mass[-1] <= 0 and not any(section in molecule.sections for section in SITE_SECTIONS):
+            raise InputError(
+                f"{self.at(place)}: atom {words[4]} of {words[3]} {words[2]} has no mass and is no virtual site: not "
+                "supported"
+            )
         self._check_perturbed_atom(atoms, words, place)
 
     def _atom_type(self, name: str, place: int) -> AtomType:

@@ -29,8 +29,8 @@ Numbers = tuple[float, ...]
 
 #: how many numbers states A and B have, by section and function; other functions are not supported
 SIZES: dict[str, dict[int, tuple[int, int]]] = {
-    "bonds": {1: (2, 2), 5: (0, 0), 6: (2, 2)},
-    "angles": {1: (2, 2), 5: (4, 4)},
+    "bonds": {1: (2, 2), 2: (2, 2), 5: (0, 0), 6: (2, 2)},
+    "angles": {1: (2, 2), 2: (2, 2), 5: (4, 4)},
     "dihedrals": {1: (3, 3), 2: (2, 2), 3: (6, 6), 4: (3, 3), 5: (4, 4), 9: (3, 3)},
     "constraints": {1: (1, 1), 2: (1, 1)},
     "settles": {1: (2, 0)},
@@ -45,7 +45,8 @@ TYPES_OF = {
 }
 _WILD = "X"
 _NO_INTEGER = 2**31
-_NO_ATOM = {"V": "a virtual site", "D": "a virtual site", "S": "a shell", "B": "a bond shell", "N": "a nucleus"}
+_NO_ATOM = {"S": "a shell", "B": "a bond shell", "N": "a nucleus"}
+_ATOMS = {"A", "V", "D"}  # V, and D in older files: virtual sites
 
 
 def is_number(word: str) -> bool:
@@ -117,8 +118,8 @@ def read_atom_type(words: Sequence[str], where: str) -> AtomType:
             f"{' '.join(rest)}"
         )
     particle = rest[2].upper()
-    if particle != "A" and particle not in _NO_ATOM:
-        raise InputError(f"{where}: atom type {words[0]} has the particle type {rest[2]}, expected A")
+    if particle not in _ATOMS and particle not in _NO_ATOM:
+        raise InputError(f"{where}: atom type {words[0]} has the particle type {rest[2]}, expected A, V or D")
     mass, charge, v, w = numbers_of([*rest[:2], *rest[3:]], where)
     return AtomType(
         name=words[0],

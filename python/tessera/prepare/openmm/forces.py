@@ -15,7 +15,9 @@ from tessera.prepare.flat import FlatTopology
 from tessera.prepare.lj_types import force_field_of, sigma_epsilon
 from tessera.prepare.openmm.gathered import NM, Gathered, value
 from tessera.prepare.openmm.nonbonded import read_custom_bonds, read_custom_nonbonded, read_nonbonded
+from tessera.prepare.openmm.sites import site_of
 from tessera.prepare.rows import Tables
+from tessera.prepare.virtual_sites import add_sites, check_massless
 from tessera.system import ForceField, LennardJones
 from tessera.system.model import FloatArray, IdArray, IndexArray
 
@@ -88,9 +90,9 @@ def convert(system: Any, names: AtomNames, rule: str = "lorentz-berthelot") -> C
         residue_number=names.residue_number,
         segment=names.segment,
     )
-    for i in range(n):
-        if system.isVirtualSite(i) or mass[i] <= 0:
-            raise InputError(f"{flat.describe(i)} is a virtual site or has no mass: not supported")
+    notes = add_sites(flat, {i: site_of(system, i, flat) for i in range(n) if system.isVirtualSite(i)})
+    check_massless(flat)
+    gathered.notes += notes
     tables = Tables()
     _add_bonds(system, flat, gathered, tables)
     _add_torsions(flat, gathered, tables)

@@ -20,16 +20,16 @@ AMINO_ACIDS = {
 # fmt: on
 NUCLEOTIDES = {"A", "C", "G", "U", "DA", "DC", "DG", "DT"}
 CAPS = {"ACE", "NME", "NH2"}
-#: sites of the water models that have one without mass
-_MORE_SITES = {"opc": 4, "tip4p": 4, "tip4pew": 4, "tip4pfb": 4, "tip4p2005": 4, "tip5p": 5, "tip5pew": 5}
+#: sites of the water models that have more than three, some of them virtual
+_SITES = {"opc": 4, "tip4pew": 4, "tip4pfb": 4, "tip5p": 5}
 #: names in charmm36 of the residues that a protein or a nucleic acid is made of
 _CHARMM_CORE = (AMINO_ACIDS - {"HIS"}) | {"HSD", "HSE", "HSP", "ADE", "GUA", "CYT", "THY", "URA"}
 
 
 @dataclass(frozen=True)
 class ForceFieldChoice:
-    """The files of a force field, its three-site waters by name, with the usual one first, and how it ends
-    Lennard-Jones interactions."""
+    """The files of a force field, its waters by name, with the usual one first, and how it ends Lennard-Jones
+    interactions."""
 
     name: str
     files: tuple[str, ...]
@@ -42,18 +42,18 @@ class ForceFieldChoice:
         found = (name or next(iter(self.waters))).lower().replace("-", "").replace("/", "")
         if found in self.waters:
             return found
+        usable = ", ".join(sorted(self.waters))
         if self.name == "charmm36":
             raise InputError(
-                f"--water {name}: CHARMM36 was made with its own TIP3P, and other waters change its balance: use "
-                "--water tip3p"
-            )
-        usable = ", ".join(sorted(self.waters))
-        if found in _MORE_SITES:
-            raise InputError(
-                f"--water {name}: this model has {_MORE_SITES[found]} sites, some of them without mass, which the "
-                f"engine does not run yet; waters of three sites for {self.name} are {usable}"
+                f"--water {name}: CHARMM36 was made with its own TIP3P, and other waters change its balance; OpenMM "
+                f"has its parameters with {usable}"
             )
         raise InputError(f"--water {name} is not a water model of {self.name}; these are {usable}")
+
+
+def sites_of(water: str) -> int:
+    """Returns how many sites a molecule of this model has."""
+    return _SITES.get(water, 3)
 
 
 def _amber(version: str, waters: Sequence[str]) -> ForceFieldChoice:
@@ -62,12 +62,16 @@ def _amber(version: str, waters: Sequence[str]) -> ForceFieldChoice:
 
 
 FORCE_FIELDS = {
-    "amber19": _amber("19", ("opc3", "tip3p", "tip3pfb", "spce")),
-    "amber14": _amber("14", ("tip3p", "tip3pfb", "spce", "opc3")),
+    "amber19": _amber("19", ("opc3", "opc", "tip3p", "tip3pfb", "tip4pew", "tip4pfb", "spce")),
+    "amber14": _amber("14", ("tip3p", "tip3pfb", "tip4pew", "tip4pfb", "spce", "opc3", "opc")),
     "charmm36": ForceFieldChoice(
         "charmm36",
         ("charmm36_2024.xml",),
-        {"tip3p": "charmm36_2024/water.xml"},
+        {
+            "tip3p": "charmm36_2024/water.xml",
+            "tip4pew": "charmm36_2024/tip4pew.xml",
+            "tip5p": "charmm36_2024/tip5p.xml",
+        },
         USUAL_LENNARD_JONES["charmm"],
         caps_are_patches=True,
     ),

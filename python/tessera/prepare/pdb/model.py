@@ -6,6 +6,7 @@ rounding.
 
 from __future__ import annotations
 
+import math
 import random
 import re
 from collections import Counter
@@ -19,7 +20,8 @@ from tessera.prepare.errors import InputError
 from tessera.prepare.openmm import names_of
 from tessera.prepare.openmm.forces import AtomNames, Converted, convert
 from tessera.prepare.pdb.check import describe
-from tessera.prepare.pdb.force_fields import CAPS, Parameters
+from tessera.prepare.pdb.force_fields import CAPS, Parameters, sites_of
+from tessera.system.box import heights
 from tessera.system.model import FloatArray
 
 _NM = 10.0  # Å
@@ -29,15 +31,26 @@ _UNMATCHED = re.compile(
 _TOLERANCE = 10.0  # kJ/mol/nm: where relaxation may stop, as a root mean square
 _STANDARD_STATES = {None, "ASP", "GLU", "LYS", "CYS"}
 _SHOWN = 8  # residues that a note names
+#: Modeller's boxes of water by the number of sites, from which waters of other models start
+_BOXES = {4: "tip4pew", 5: "tip5p"}
+
+
+#: rows are the vectors of boxes whose molecules are 1 from their nearest images; volumes 1, 0.71 and 0.77
+BOX_SHAPES: dict[str, FloatArray] = {
+    "cube": np.eye(3),
+    "dodecahedron": np.array([[1, 0, 0], [0, 1, 0], [0.5, 0.5, math.sqrt(0.5)]]),
+    "octahedron": np.array([[3, 0, 0], [1, math.sqrt(8), 0], [-1, math.sqrt(2), math.sqrt(6)]]) / 3,
+}
 
 
 @dataclass(frozen=True)
 class Solvent:
-    """What surrounds the molecules: padding in Å, salt in mol/L."""
+    """What surrounds the molecules: padding in Å, salt in mol/L, and a shape of `BOX_SHAPES`."""
 
     water: str
     padding: float
     salt: float
+    shape: str = "cube"
 
 
 @dataclass
@@ -74,6 +87,34 @@ def add_hydrogens(model: Model, ph: float, seed: int) -> None:
     model.topology, model.position = modeller.topology, _angstrom(modeller.positions)
 
 
+def add_sites_to_waters(model: Model, water: str) -> None:
+    """Gives waters of the PDB the virtual sites of the model, which structures do not have; they get their places
+    later."""
+    from openmm import app
+
+    n_more = sites_of(water) - 3
+    is_water = {r for r in model.topology.residues() if r.name == "HOH" and len(list(r.atoms())) == 3}
+    if not n_more or not is_water:
+        return
+    out, position = app.Topology(), []
+    atoms: dict[Any, Any] = {}
+    for chain in model.topology.chains():
+        new_chain = out.addChain(chain.id)
+        for residue in chain.residues():
+            new = out.addResidue(residue.name, new_chain, residue.id, residue.insertionCode)
+            own = list(residue.atoms())
+            for atom in own:
+                atoms[atom] = out.addAtom(atom.name, atom.element, new)
+                position.append(model.position[atom.index])
+            for site in range(n_more if residue in is_water else 0):
+                out.addAtom(f"M{site + 1}" if n_more > 1 else "M", None, new)
+                position.append(model.position[own[0].index])
+    for one, other in model.topology.bonds():
+        out.addBond(atoms[one], atoms[other])
+    out.setPeriodicBoxVectors(model.topology.getPeriodicBoxVectors())
+    model.topology, model.position = out, np.array(position)
+
+
 def with_caps_merged(topology: Any) -> Any:
     """Returns the topology with each cap as a part of its neighbour, as patches of CHARMM make it; the order of the
     atoms is the same."""
@@ -100,14 +141,14 @@ def with_caps_merged(topology: Any) -> Any:
     return out
 
 
-def make_system(parameters: Parameters, topology: Any, edge: float | None = None) -> Any:
-    """Returns OpenMM's System of the topology, periodic with an edge in Å. Raises `InputError` that names a residue
-    which the force field does not match."""
+def make_system(parameters: Parameters, topology: Any, box: FloatArray | None = None) -> Any:
+    """Returns OpenMM's System of the topology, periodic if there is a box (3,3) Å. Raises `InputError` that names a
+    residue which the force field does not match."""
     from openmm import app
 
     settings: dict[str, Any] = {"constraints": None, "rigidWater": True, "removeCMMotion": False}
-    if edge is not None:
-        settings |= {"nonbondedMethod": app.PME, "nonbondedCutoff": min(1.0, 0.49 * edge / _NM)}
+    if box is not None:
+        settings |= {"nonbondedMethod": app.PME, "nonbondedCutoff": min(1.0, 0.49 * float(heights(box).min()) / _NM)}
     for attempt in range(2):
         try:
             return parameters.force_field.createSystem(topology, **settings)
@@ -125,19 +166,20 @@ def make_system(parameters: Parameters, topology: Any, edge: float | None = None
     raise AssertionError
 
 
-def add_solvent(model: Model, parameters: Parameters, solvent: Solvent, seed: int) -> float:
-    """Adds water and ions to a cube around the molecules, and returns its edge in Å."""
+def add_solvent(model: Model, parameters: Parameters, solvent: Solvent, seed: int) -> FloatArray:
+    """Adds water and ions to a box around the molecules, and returns its vectors (3,3) Å."""
     import openmm
     from openmm import app, unit
 
     low, high = model.position.min(axis=0), model.position.max(axis=0)
     radius = float(np.linalg.norm(model.position - (low + high) / 2, axis=1).max())
-    edge = 2 * (radius + solvent.padding)
-    need = 2 * parameters.choice.lennard_jones.cutoff
-    if edge < need:
+    shape = BOX_SHAPES[solvent.shape]
+    box = 2 * (radius + solvent.padding) * shape
+    need, height, of_edge = 2 * parameters.choice.lennard_jones.cutoff, heights(box).min(), heights(shape).min()
+    if height < need:
         raise InputError(
-            f"--padding {solvent.padding:g} makes a box of {edge:.1f} Å, less than twice the cut-off of "
-            f"{parameters.choice.name}, {need:g} Å: give at least {need / 2 - radius:.1f}"
+            f"--padding {solvent.padding:g} makes a box of {height:.1f} Å, less than twice the cut-off of "
+            f"{parameters.choice.name}, {need:g} Å: give at least {need / 2 / of_edge - radius:.1f}"
         )
     random.seed(seed)
     modeller = app.Modeller(model.topology, _quantity(model.position))
@@ -146,8 +188,8 @@ def add_solvent(model: Model, parameters: Parameters, solvent: Solvent, seed: in
     try:
         modeller.addSolvent(
             solute,
-            model="spce" if solvent.water == "spce" else "tip3p",
-            boxSize=openmm.Vec3(edge, edge, edge) / _NM * unit.nanometer,
+            model=_BOXES.get(sites_of(solvent.water), "spce" if solvent.water == "spce" else "tip3p"),
+            boxVectors=[openmm.Vec3(*row) for row in (box / _NM).tolist()] * unit.nanometer,
             ionicStrength=solvent.salt * unit.molar,
         )
     except IndexError:
@@ -159,7 +201,7 @@ def add_solvent(model: Model, parameters: Parameters, solvent: Solvent, seed: in
         f"Å from the molecules to the faces of the box, {solvent.salt:g} mol/L of salt beside the ions that neutralise"
     )
     model.topology, model.position = modeller.topology, _angstrom(modeller.positions)
-    return edge
+    return box
 
 
 class _Solute:
@@ -203,6 +245,7 @@ def relax(model: Model, system: Any, steps: int) -> None:
 
     context = openmm.Context(_with_plain_pairs(system, model.topology), openmm.VerletIntegrator(0.001), platform())
     context.setPositions(_quantity(model.position))
+    context.computeVirtualSites()
     before, after = context.getState(getEnergy=True).getPotentialEnergy(), None
     openmm.LocalEnergyMinimizer.minimize(context, _TOLERANCE, steps)
     state = context.getState(getEnergy=True, getPositions=True)

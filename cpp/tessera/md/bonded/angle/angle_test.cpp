@@ -68,5 +68,29 @@ TEST_P(Angle, RandomChainsObeyTheLaws) {
   }
 }
 
+TEST_P(Angle, CosineByHandAndByTheLaws) {
+  const auto cosine = [](TermList<3> terms, std::vector<CosineAngleRow> p) -> Add {
+    return [=](const Box& box, Positions x, Accumulator& a) {
+      Kernel<model::AngleCosine>::add({box, x}, terms, 0, terms.size(), p, a);
+    };
+  };
+  const auto row = Kernel<model::AngleCosine>::prepare({40, 1.25}, {});
+  EXPECT_DOUBLE_EQ(row.cosine, std::cos(1.25));
+  const auto add = cosine({{{0, 1, 2}}, {0}}, {row});
+  const Result result = measure(cube(), fractions(cube(), {{2, 0, 0}, {0, 0, 0}, {0, 1, 0}}), add);
+  EXPECT_NEAR(result.term(Term::angle), 40 * row.cosine * row.cosine, 1e-8);
+  EXPECT_NEAR(result.force[0].y, 80 * row.cosine / 2, 1e-9);
+  EXPECT_NEAR(result.force[2].x, 80 * row.cosine, 1e-9);
+  const Result one_place = measure(cube(), fractions(cube(), {{1, 1, 1}, {1, 1, 1}, {2, 1, 1}}), add);
+  EXPECT_EQ(one_place.fixed_force, std::vector<std::int64_t>(9, 0));
+  std::mt19937_64 random(3);
+  for (int trial = 0; trial < 20; ++trial) {
+    const auto r = random_chain(random, 4);
+    const auto both = cosine({{{0, 1, 2}, {3, 2, 1}}, {0, 1}}, {{60 * strong, 0.3}, {90 * strong, -0.5}});
+    check_potential(small_box(), r, both);
+    check_rotation(small_box(), r, both, random);
+  }
+}
+
 }  // namespace
 }  // namespace tessera::md::bonded

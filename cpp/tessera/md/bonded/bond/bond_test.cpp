@@ -61,5 +61,25 @@ TEST_P(Bond, RandomChainsObeyTheLaws) {
   }
 }
 
+TEST_P(Bond, QuarticByHandAndByTheLaws) {
+  const auto quartic = [](TermList<2> terms, std::vector<model::BondParameter> p) -> Add {
+    return [=](const Box& box, Positions x, Accumulator& a) {
+      Kernel<model::BondQuartic>::add({box, x}, terms, 0, terms.size(), p, a);
+    };
+  };
+  const Result result =
+      measure(cube(), fractions(cube(), {{1, 2, 3}, {2.5, 2, 3}}), quartic({{{0, 1}}, {0}}, {{100, 1.25}}));
+  const double stretch = 1.5 * 1.5 - 1.25 * 1.25;
+  EXPECT_DOUBLE_EQ(result.term(Term::bond), 100 * stretch * stretch);
+  EXPECT_DOUBLE_EQ(result.force[0].x, 4 * 100 * stretch * 1.5);
+  std::mt19937_64 random(2);
+  for (int trial = 0; trial < 20; ++trial) {
+    const auto r = random_chain(random, 4);
+    const auto add = quartic({{{0, 1}, {1, 2}, {3, 2}}, {0, 1, 0}}, {{100 * strong, 1.1}, {150 * strong, 1.6}});
+    check_potential(small_box(), r, add);
+    check_rotation(small_box(), r, add, random);
+  }
+}
+
 }  // namespace
 }  // namespace tessera::md::bonded

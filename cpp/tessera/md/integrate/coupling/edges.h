@@ -38,22 +38,16 @@ class EdgeSets {
   std::array<int, 3> set_;
 };
 
-/// Returns the box with its edges scaled.
-inline Box scaled(const Box& box, const std::array<double, 3>& scale) {
-  return Box(scale[0] * box.a(), scale[1] * box.b(), scale[2] * box.c());
-}
-
 /// Returns the pressure that the bath has along an edge, kcal/mol/Å³: a surface tension lowers it along the surface.
 inline double wanted_pressure(const CouplingSettings& settings, std::size_t d, const Box& box, double time) {
   double pressure = settings.pressure.at(time);
-  if (settings.coupling == PressureCoupling::semi_isotropic && d < 2)
-    pressure -= settings.surface_tension / norm(box.c());
+  if (settings.coupling == PressureCoupling::semi_isotropic && d < 2) pressure -= settings.surface_tension / box.c().z;
   return pressure / units::bar;
 }
 
 /// Returns the energy of which these pressures are the derivatives, P₀V − γA, kcal/mol.
 inline double energy_of_bath_pressure(const CouplingSettings& settings, const Box& box, double pressure) {
-  const double area = box.volume() / norm(box.c());
+  const double area = box.volume() / box.c().z;
   return (pressure * box.volume() - settings.surface_tension * area) / units::bar;
 }
 

@@ -46,7 +46,7 @@ class MonteCarlo final : public Coupling {
       if (sets_[d] == set) scale[d] = std::pow(factor, 1.0 / sets_.size(set));
     motion.share(bath);
     motion.share(scale);
-    return scaled(box, scale);
+    return stretched(box, scale);
   }
 
   bool accepts(Motion& motion, const Box& box, double potential) override {

@@ -220,7 +220,7 @@ class Mtk final : public Coupling {
       scale[d] = std::exp(change);
     }
     motion.share(scale);
-    motion.set_box(scaled(motion.state().box, scale));
+    motion.set_box(stretched(motion.state().box, scale));
   }
 
   CouplingSettings settings_;

@@ -1,0 +1,145 @@
+#include "tessera/md/virtual_site/site_list.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <set>
+
+#include "tessera/base/error.h"
+#include "tessera/md/virtual_site/formulas.h"
+
+namespace tessera::md::virtual_site {
+
+namespace {
+
+/// Å: cells are at least this much wider for a group that extends so far, so more would cost every pair of the system.
+constexpr double most_radius = 6;
+
+std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
+
+using Neighbours = std::vector<std::vector<std::pair<std::int32_t, double>>>;  // atom and bond length, by atom
+
+Neighbours neighbours_of(const model::System& system, const model::Template& molecule) {
+  Neighbours neighbours(at(molecule.n_atoms()));
+  const auto& bonds = molecule.terms[model::bond];
+  for (std::size_t t = 0; t < bonds.atoms.size(); ++t) {
+    const auto& [i, j] = bonds.atoms[t];
+    const double length = system.force_field.parameters[model::bond][at(bonds.parameter[t])].r0;
+    neighbours[at(i)].emplace_back(j, length);
+    neighbours[at(j)].emplace_back(i, length);
+  }
+  return neighbours;
+}
+
+/// Returns the length of the shortest path of bonds from one atom to each that is not much further than `most_radius`.
+std::map<std::int32_t, double> distances_from(std::int32_t atom, const Neighbours& neighbours) {
+  std::map<std::int32_t, double> found;
+  std::set<std::pair<double, std::int32_t>> waiting = {{0, atom}};
+  while (!waiting.empty()) {
+    const auto [distance, here] = *waiting.begin();
+    waiting.erase(waiting.begin());
+    if (distance > 2 * most_radius || !found.emplace(here, distance).second) continue;
+    for (const auto& [other, length] : neighbours[at(here)]) waiting.emplace(distance + length, other);
+  }
+  return found;
+}
+
+/// The greatest distance of a site from the key, where its parents are within these distances from it.
+double furthest(const model::VirtualSite& site, const std::map<std::int32_t, double>& distance) {
+  double origin = 0, x = 0, y = 0;
+  for (const auto& parent : site.parents) {
+    const double d = distance.at(parent.atom);
+    origin += std::abs(parent.origin) * d;
+    x += std::abs(parent.x) * d;
+    y += std::abs(parent.y) * d;
+  }
+  const auto& [p1, p2, p3] = site.position;
+  if (site.frame == model::SiteFrame::none) return origin;
+  if (site.frame == model::SiteFrame::plain) return origin + std::abs(p1) * x + std::abs(p2) * y + std::abs(p3) * x * y;
+  return origin + std::hypot(p1, p2, p3);
+}
+
+/// The distance of a site of a rigid water from its oxygen.
+double distance_in_water(const model::Template& molecule, const model::VirtualSite& site) {
+  const double half = 0.5 * molecule.water_hh;
+  const double height = std::sqrt(molecule.water_oh * molecule.water_oh - half * half);
+  const std::array<Vec3, 3> water = {Vec3{}, {half, height, 0}, {-half, height, 0}};
+  bool is_determined = true;
+  return norm(place(site, water, is_determined));
+}
+
+std::string name_of(const model::Template& molecule, std::int32_t atom) {
+  return fmt::format("{} {}", molecule.residue_name[at(molecule.residue[at(atom)])], molecule.atom_name[at(atom)]);
+}
+
+}  // namespace
+
+std::vector<SiteGroup> site_groups(const model::Template& molecule) {
+  std::map<std::int32_t, std::set<std::int32_t>> parents_of;  // by key atom of the hydrogen group
+  for (const auto& site : molecule.virtual_sites)
+    for (const auto& parent : site.parents) parents_of[molecule.group[at(site.atom)]].insert(parent.atom);
+  std::vector<SiteGroup> groups;
+  for (const auto& [key, parents] : parents_of) {
+    auto& group = groups.emplace_back(SiteGroup{{parents.begin(), parents.end()}, {}});
+    for (auto site : molecule.virtual_sites) {
+      if (molecule.group[at(site.atom)] != key) continue;
+      group.atoms.push_back(site.atom);
+      site.atom = static_cast<std::int32_t>(group.atoms.size()) - 1;
+      for (auto& parent : site.parents)
+        parent.atom = static_cast<std::int32_t>(std::distance(parents.begin(), parents.find(parent.atom)));
+      group.sites.push_back(std::move(site));
+    }
+  }
+  return groups;
+}
+
+double site_group_radius(const model::System& system) {
+  double radius = 0;
+  for (const auto& molecule : system.templates) {
+    if (molecule.virtual_sites.empty()) continue;
+    const auto neighbours = neighbours_of(system, molecule);
+    std::map<std::int32_t, std::map<std::int32_t, double>> distances;  // by key atom
+    for (const auto& site : molecule.virtual_sites) {
+      const auto key = molecule.group[at(site.atom)];
+      const auto last = std::max_element(site.parents.begin(), site.parents.end(),
+                                         [](const auto& p, const auto& q) { return p.atom < q.atom; });
+      if (molecule.rigid_water && key == 0 && last->atom < 3) {
+        radius = std::max({radius, molecule.water_oh, distance_in_water(molecule, site)});
+        continue;
+      }
+      if (!distances.contains(key)) {
+        auto& distance = distances[key] = distances_from(key, neighbours);
+        // Hydrogens and other atoms that share the group count, too.
+        for (std::int32_t a = 0; a < molecule.n_atoms(); ++a)
+          if (molecule.group[at(a)] == key && !molecule.is_virtual_site(a) && distance.contains(a))
+            radius = std::max(radius, distance[a]);
+      }
+      const auto& distance = distances[key];
+      for (const auto& parent : site.parents)
+        if (!distance.contains(parent.atom))
+          throw InputError(
+              fmt::format("no bonds join {} and {} within a few Å, so nothing says how far the virtual site {} may be "
+                          "from them: parents of a site must be near each other and joined by bonds or constraints",
+                          name_of(molecule, key), name_of(molecule, parent.atom), name_of(molecule, site.atom)));
+      const double reach = furthest(site, distance);
+      if (reach > most_radius)
+        throw InputError(fmt::format(
+            "the virtual site {} may be {:.1f} Å from {}, by the lengths of bonds; at most {} Å are supported, as a "
+            "site and its parents stay in one cell",
+            name_of(molecule, site.atom), reach, name_of(molecule, key), most_radius));
+      radius = std::max(radius, reach);
+    }
+    if (radius > most_radius)
+      throw InputError(fmt::format(
+          "the parents of virtual sites of {} are up to {:.1f} Å apart, by the lengths of bonds; at most {} "
+          "Å are supported, as a site and its parents stay in one cell",
+          molecule.name, radius, most_radius));
+  }
+  return radius;
+}
+
+}  // namespace tessera::md::virtual_site

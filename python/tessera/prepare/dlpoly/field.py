@@ -1,0 +1,168 @@
+"""Reads DL_POLY's FIELD: molecules, their atoms and terms, and potentials between atoms of two names."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tessera.prepare.dlpoly.lines import Line, Lines
+from tessera.prepare.dlpoly.units import INTERNAL, energy_unit
+from tessera.prepare.errors import InputError
+
+#: what a molecule may hold and Tessera has no counterpart of, by the first letters of its directive
+_REFUSED_IN_MOLECULE = {
+    "shel": "core–shell units (polarisable ions)",
+    "pmf": "constraints of potentials of mean force",
+    "rigi": "rigid units; three-site water may be given by constraints",
+    "teth": "tethers; use [[restraint]] of the run file",
+    "inve": "inversion potentials",
+}
+_REFUSED = {
+    "metal": "metal potentials",
+    "tbp": "three-body potentials",
+    "fbp": "four-body potentials",
+    "ters": "Tersoff potentials",
+    "exte": "an external field",
+    "kim": "OpenKIM potentials",
+    "mult": "multipoles",
+    "neut": "neutral groups",
+}
+_TERMS = {"bond": 2, "angl": 3, "dihe": 4}
+
+
+@dataclass
+class Site:
+    """One atom of a molecule."""
+
+    name: str
+    mass: float
+    charge: float
+    frozen: bool
+
+
+@dataclass
+class Term:
+    """A bonded term: key, local indices from 0, parameters as written."""
+
+    key: str
+    atoms: tuple[int, ...]
+    line: Line
+
+    def parameter(self, index: int, what: str, default: float | None = None) -> float:
+        """Returns parameter `index`, counted from 0."""
+        return self.line.number_at(1 + len(self.atoms) + index, what, default)
+
+
+@dataclass
+class Molecule:
+    """A kind of molecule."""
+
+    name: str
+    count: int = 0
+    sites: list[Site] = field(default_factory=list)
+    constraints: list[tuple[int, int, float, Line]] = field(default_factory=list)  # indices and length Å
+    terms: dict[str, list[Term]] = field(default_factory=lambda: {kind: [] for kind in _TERMS})
+
+    @property
+    def has_terms(self) -> bool:
+        """Tells whether anything joins atoms of this molecule."""
+        return bool(self.constraints) or any(self.terms.values())
+
+
+@dataclass
+class Field:
+    """The content of a FIELD file."""
+
+    name: str
+    title: str
+    unit: float  # kcal/mol
+    molecules: list[Molecule] = field(default_factory=list)
+    potentials: list[Line] = field(default_factory=list)  # records of vdw
+    notes: list[str] = field(default_factory=list)
+
+
+def read_field(path: str | Path) -> Field:
+    """Reads the file. Raises `InputError` that names the line of what is wrong or has no counterpart."""
+    lines = Lines.read(path, "FIELD file")
+    found = Field(lines.path.name, lines.take("a title").text, INTERNAL)
+    while lines:
+        line = lines.take("a directive")
+        key = line.key
+        if key == "units":
+            unit = energy_unit(line.words[1] if len(line.words) > 1 else "internal")
+            if unit is None:
+                raise line.wrong(f"units {line.words[1]}: expected eV, kcal, kJ, K or internal")
+            found.unit = unit
+        elif key.startswith("molecul"):
+            found.molecules = [_read_molecule(lines) for _ in range(line.count())]
+        elif key == "vdw":
+            found.potentials += [lines.take("a pair potential") for _ in range(line.count())]
+        elif key == "rdf":
+            for _ in range(line.count()):
+                lines.take("a pair of names")
+            found.notes.append(f"{line.file}, line {line.number}: the pairs of rdf are not used")
+        elif key == "close":
+            break
+        else:
+            _refuse(line, _REFUSED)
+    if not found.molecules:
+        raise InputError(f"{found.name} has no molecules")
+    return found
+
+
+def _refuse(line: Line, reasons: dict[str, str]) -> None:
+    for start, what in reasons.items():
+        if line.key.startswith(start):
+            raise line.wrong(f"{line.words[0]}: {what} are not supported" if what[-1] == "s" else
+                             f"{line.words[0]}: {what}: not supported")  # fmt: skip
+    raise line.wrong(f"unknown directive {line.words[0]!r}")
+
+
+def _read_molecule(lines: Lines) -> Molecule:
+    molecule = Molecule(lines.take("the name of a molecule").text)
+    while True:
+        line = lines.take(f"finish of molecule {molecule.name}")
+        key = line.key
+        if key.startswith("nummol"):
+            molecule.count = line.count()
+        elif key.startswith("atoms"):
+            _read_sites(lines, molecule, line.count())
+        elif key.startswith("constr"):
+            for _ in range(line.count()):
+                record = lines.take("a constraint")
+                i, j = (_site(record, at, molecule) for at in (0, 1))
+                molecule.constraints.append((i, j, record.number_at(2, "a length"), record))
+        elif key[:4] in _TERMS:
+            for _ in range(line.count()):
+                record = lines.take(f"one of {line.words[0]}")
+                atoms = tuple(_site(record, at, molecule) for at in range(1, 1 + _TERMS[key[:4]]))
+                molecule.terms[key[:4]].append(Term(record.key, atoms, record))
+        elif key.startswith("finish"):
+            break
+        elif len(line.words) > 1 and line.words[-1] == "0":
+            continue  # a section without records
+        else:
+            _refuse(line, _REFUSED_IN_MOLECULE)
+    if not molecule.sites:
+        raise InputError(f"{lines.path.name}: molecule {molecule.name} has no atoms")
+    return molecule
+
+
+def _read_sites(lines: Lines, molecule: Molecule, count: int) -> None:
+    while len(molecule.sites) < count:
+        line = lines.take(f"an atom of {molecule.name}")
+        mass, charge = line.number_at(1, "a mass"), line.number_at(2, "a charge")
+        repeats = max(1, line.whole_at(3, "a number of repeats", 1))
+        if not mass > 0:
+            raise line.wrong(f"{line.words[0]} has mass {mass:g}; massless sites are not supported")
+        if len(molecule.sites) + repeats > count:
+            raise line.wrong(f"{repeats} atoms here, but only {count - len(molecule.sites)} are left of atoms {count}")
+        frozen = line.whole_at(4, "0 or 1", 0) > 0
+        molecule.sites += [Site(line.words[0], mass, charge, frozen)] * repeats
+
+
+def _site(line: Line, index: int, molecule: Molecule) -> int:
+    site = line.whole_at(index, "an atom's index")
+    if not 1 <= site <= len(molecule.sites):
+        raise line.wrong(f"atom {site} of {molecule.name}, which has {len(molecule.sites)}")
+    return site - 1

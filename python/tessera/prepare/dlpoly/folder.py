@@ -1,0 +1,63 @@
+"""Finds DL_POLY's files in a folder, makes the system, and writes the run file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from tessera.files import replaced
+from tessera.prepare.dlpoly import frozen_ranges, prepare_dlpoly
+from tessera.prepare.dlpoly.control import read_control
+from tessera.prepare.dlpoly.field import read_field
+from tessera.prepare.dlpoly.run_file import run_file_of
+from tessera.prepare.errors import InputError
+from tessera.system import System
+
+
+def prepare_dlpoly_folder(
+    folder: Path | None,
+    field: Path | None,
+    config: Path | None,
+    control: Path | None,
+    table: Path | None,
+    output: Path,
+    run_file: Path | None,
+    report: Callable[[str], None] = lambda _: None,
+) -> System:
+    """Makes the system that will be written to `output`, and writes the run file where there is a CONTROL.
+
+    Raises `InputError` where a file is missing.
+    """
+    if folder is not None and not folder.is_dir():
+        raise InputError(f"no folder {folder}")
+    field, config = _found(folder, field, "FIELD"), _found(folder, config, "CONFIG")
+    if control is None and folder is not None and (folder / "CONTROL").is_file():
+        control = folder / "CONTROL"
+    if control is None:
+        if run_file is not None:
+            raise InputError("--run-file needs a CONTROL: give --control")
+        return prepare_dlpoly(field, config, None, table, report)
+    settings = read_control(control)
+    system = prepare_dlpoly(field, config, settings, table, report)
+    run_file = run_file or output.with_suffix(".toml")
+    if not run_file.parent.is_dir():
+        raise InputError(f"the folder of {run_file} does not exist")
+    name = Path(os.path.relpath(output, run_file.parent)).as_posix()
+    frozen = frozen_ranges(read_field(field))
+    text = run_file_of(settings, name, system.velocity is not None, system.periodic, frozen)
+    with replaced(run_file) as temporary:
+        Path(temporary).write_text(text)
+    system.notes.append(f"{run_file} is the run that {settings.name} describes")
+    system.notes += settings.notes
+    if settings.unused:
+        system.notes.append(f"of {settings.name} not used: {', '.join(settings.unused)}")
+    return system
+
+
+def _found(folder: Path | None, path: Path | None, name: str) -> Path:
+    if path is not None:
+        return path
+    if folder is None:
+        raise InputError(f"no {name}: name a folder that has one, or give --{name.lower()}")
+    return folder / name
