@@ -143,14 +143,14 @@ class History final : public app::Observer {
   void record(const app::Simulation& simulation) {
     const auto step = static_cast<double>(simulation.current_step());
     if (!rows_.empty() && rows_.back().front() == step) rows_.pop_back();
-    const auto values = app::energy_values(simulation.energies());
+    const auto values = app::energy_values(simulation.energies(), simulation.system().box);
     Row row = {step, simulation.time()};
     row.insert(row.end(), values.begin(), values.end());
     rows_.push_back(std::move(row));
   }
-  static std::vector<std::string> columns() {
+  static std::vector<std::string> columns(const app::Simulation& simulation) {
     std::vector<std::string> names = {"step", "time"};
-    for (const auto& column : app::energy_columns()) names.push_back(column.name);
+    for (const auto& column : app::energy_columns(simulation.system().box)) names.push_back(column.name);
     return names;
   }
   const std::vector<Row>& rows() const { return rows_; }
@@ -451,7 +451,6 @@ NB_MODULE(TESSERA_MD_MODULE, module) {
   module.doc() = "Simulations on one MPI.";
   register_errors();
   module.def("library", &comm::Communicator::library_version, "The MPI library this module runs on.");
-  module.def("columns", &History::columns);
   module.def("list_selections", &list_selections, "settings"_a,
              "(key, text) of the selections of a run file that the engine does not understand alone.");
   nb::enum_<app::Quantity>(module, "Quantity")
@@ -497,12 +496,13 @@ NB_MODULE(TESSERA_MD_MODULE, module) {
              return std::pair(array_of(std::move(ids), {n}), rows_of(std::move(values)));
            })
       .def("box", [](const Session& session) { return rows_of(session.simulation().engine().state().box); })
+      .def("columns", [](const Session& session) { return History::columns(session.simulation()); })
       .def("history",
            [](const Session& session) {
              std::vector<double> values;
              for (const auto& row : session.history().rows()) values.insert(values.end(), row.begin(), row.end());
              const std::size_t n = session.history().rows().size();
-             return array_of(std::move(values), {n, History::columns().size()});
+             return array_of(std::move(values), {n, History::columns(session.simulation()).size()});
            })
       .def("energies",
            [](const Session& session) {

@@ -264,7 +264,7 @@ class Simulation:
                 raise RunError(
                     f"the energies of step {native.current_step} were not computed: add the hook with energies=True"
                 )
-            return Energies(self._module.columns(), native.energies(), native.history(), native.virial)
+            return Energies(native.columns(), native.energies(), native.history(), native.virial)
 
     @property
     def positions(self) -> FloatArray:
