@@ -20,6 +20,7 @@ from scipy.spatial import cKDTree
 from scipy.special import erf, erfc
 
 from tessera.system import System, read
+from tessera.system.box import with_images
 
 KCAL = 4.184  # kJ
 OPENMM_COULOMB = 138.93545764438198 / 0.4184  # kcal Å mol⁻¹ e⁻²
@@ -386,27 +387,27 @@ def reference_forces(system: str | Path | System, settings: Settings, terms: tup
 
 
 def nearest_image(system: System, difference: np.ndarray) -> np.ndarray:
-    """Returns the differences to the nearest images, (m,3) Å, in an orthorhombic box."""
+    """Returns the differences to the nearest images along each box vector, (m,3) Å."""
     if not system.periodic:
         return difference
-    edges = np.diag(system.box)
-    return difference - edges * np.rint(difference / edges)
+    return difference - np.rint(difference @ np.linalg.inv(system.box)) @ system.box
 
 
 def pairs_within(system: System, cutoff: float) -> tuple[np.ndarray, np.ndarray]:
     """Returns pairs (m,2) that interact directly, without excluded ones, and their distances (m,) Å."""
-    position, box = system.positions(), None
+    position, n = system.positions(), system.n_atoms
+    atom = np.arange(n)
     if system.periodic:
-        box = np.diag(system.box)
-        position = np.mod(position, box)
-        position[position >= box] = 0.0
-    pairs = cKDTree(position, boxsize=box).query_pairs(cutoff, output_type="ndarray")
-    n = system.n_atoms
+        position, atom = with_images(system.fraction, system.box, cutoff)
+    found = cKDTree(position).query_pairs(cutoff, output_type="ndarray")
+    found.sort(axis=1)
+    # A pair across faces is found at both of them; atoms of the box come before images.
+    found = found[(found[:, 0] < n) & ((found[:, 1] < n) | (atom[found[:, 0]] < atom[found[:, 1]]))]
+    pairs = atom[found]
     excluded = system.expand_exclusions()
     codes = pairs.min(axis=1) * n + pairs.max(axis=1)
-    pairs = pairs[~np.isin(codes, excluded[:, 0] * n + excluded[:, 1])]
-    difference = nearest_image(system, position[pairs[:, 0]] - position[pairs[:, 1]])
-    return pairs, np.linalg.norm(difference, axis=1)
+    kept = ~np.isin(codes, excluded[:, 0] * n + excluded[:, 1])
+    return pairs[kept], np.linalg.norm(position[found[kept, 0]] - position[found[kept, 1]], axis=1)
 
 
 def coulomb_parts(system: System, settings: Settings, coulomb: float) -> dict[str, float]:

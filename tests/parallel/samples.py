@@ -1,14 +1,16 @@
 """Systems to run. Each is written once a session, into a folder that is removed when the session ends.
 
 `peptide` is the small one: a tripeptide (CHARMM22 with CMAP) in about 1,000 rigid waters, at 300 K; `half_empty` has a
-vacuum of the same size beside it. `water` is 24,000 atoms of water on a lattice, `dhfr` is the 23,558 atoms of the
-demo, and `tripeptide` and `dipeptide` have no box. The others need the reference data.
+vacuum of the same size beside it, and `octahedron` and `dodecahedron` are the tripeptide in smaller triclinic boxes.
+`water` is 24,000 atoms of water on a lattice, `dhfr` is the 23,558 atoms of the demo, and `tripeptide` and `dipeptide`
+have no box. The others need the reference data.
 """
 
 from __future__ import annotations
 
 import atexit
 import copy
+import itertools
 import json
 import os
 import shutil
@@ -28,6 +30,7 @@ from tessera.build.water import make_water
 from tessera.prepare.amber import prepare_amber
 from tessera.prepare.charmm import prepare_charmm
 from tessera.prepare.gromacs import prepare_gromacs
+from tessera.prepare.pdb.model import BOX_SHAPES
 from tessera.system import System, read, write
 from tessera.system.blocks import to_fraction
 
@@ -182,17 +185,42 @@ def _peptide() -> System:
     return _relax(put_into_water(_tripeptide(), 3000), ((0.1, 60), (0.5, 60), *[(1.0, 60)] * 5, (2.0, 100)))
 
 
-def _half_empty() -> System:
-    """Returns the peptide's system with whole molecules, and with a vacuum of the same size beside it."""
-    system = changed("peptide")
-    first = np.repeat(
-        np.cumsum([0, *(system.templates[m].n_atoms for m, n in system.runs for _ in range(n))][:-1]),
-        [system.templates[m].n_atoms for m, n in system.runs for _ in range(n)],
-    )
+def whole_positions(system: System) -> tuple[np.ndarray, np.ndarray]:
+    """Returns the first atom of each atom's molecule (n,), and positions (n,3) Å in the image that is nearest to it."""
+    template, starts = system.instances()
+    first = np.repeat(starts, [system.templates[m].n_atoms for m in template])
     start = system.fraction[first]
     with np.errstate(over="ignore"):
         within = system.fraction - start  # integer overflow gives the nearest image
-    position = (start.astype(float) + within) * 2.0**-32 @ system.box
+    return first, (start.astype(float) + within) * 2.0**-32 @ system.box
+
+
+def _carved(edge: float, shape: str) -> System:
+    """Returns the tripeptide in water in a triclinic box whose vectors have this length: what is nearer to the middle
+    of the box than to its images, without waters that would overlap with images."""
+    box = edge * BOX_SHAPES[shape]
+    system = put_into_water(_tripeptide(), 6000)
+    images = np.array([n for n in itertools.product((-1, 0, 1), repeat=3) if any(n)]) @ box
+    first, position = whole_positions(system)
+    nearest = cKDTree(np.concatenate([[np.zeros(3)], images])).query(position)[1] == 0
+    kept = nearest[first]
+    sides = cKDTree((position[kept] + images[:, None]).reshape(-1, 3))
+    other = np.tile(first[kept], len(images))
+    for atom, near in zip(np.flatnonzero(kept), sides.query_ball_point(position[kept], 2.0)):
+        if kept[atom] and any(kept[other[k]] and other[k] < first[atom] for k in near):
+            kept[first == first[atom]] = False
+    solute, waters = system.templates[0].n_atoms, int(kept.sum() - system.templates[0].n_atoms) // 3
+    assert kept[:solute].all()
+    system.runs = np.array([[0, 1], [1, waters]], system.runs.dtype)
+    system.box, system.fraction = box, to_fraction(position[kept], box)
+    system.velocity, system.residue_numbers = None, system.residue_numbers[:0]
+    return _relax(system, ((0.1, 60), (0.5, 60), *[(1.0, 60)] * 5, (2.0, 100)))
+
+
+def _half_empty() -> System:
+    """Returns the peptide's system with whole molecules, and with a vacuum of the same size beside it."""
+    system = changed("peptide")
+    _, position = whole_positions(system)
     edge = system.box[0, 0]
     system.box = system.box * np.diag([2.0, 1.0, 1.0])
     system.fraction = to_fraction(position + np.array([0.5 * edge, 0.0, 0.0]), system.box)
@@ -201,6 +229,8 @@ def _half_empty() -> System:
 
 _MAKERS = {
     "peptide": _peptide,
+    "octahedron": lambda: _carved(28.0, "octahedron"),
+    "dodecahedron": lambda: _carved(29.0, "dodecahedron"),
     "half_empty": _half_empty,
     "dhfr": dhfr,
     "tripeptide": _tripeptide,

@@ -169,14 +169,6 @@ def test_triclinic_boxes_are_lower_triangular() -> None:
     assert angle == pytest.approx(70)
 
 
-def test_triclinic_boxes_are_refused(tmp_path: Path) -> None:
-    cell = tmp_path / "cell.pdb"
-    cell.write_text("CRYST1   40.000   40.000   40.000  70.53 109.47  90.00 P 1\n" + PDB.read_text())
-    with pytest.raises(InputError, match=r"triclinic \(40.000 × 40.000 × 40.000 Å, angles 70.53°, 109.47°, 90.00°\)"):
-        prepared(pdb=cell, box=None)
-    assert np.diag(prepared(pdb=cell).box).tolist() == [40, 40, 40]
-
-
 def test_namd_binary_and_crd_give_the_same_coordinates(tmp_path: Path) -> None:
     expected = read_coordinates(PDB).position
     binary = tmp_path / "ala.coor"

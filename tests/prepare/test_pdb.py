@@ -190,7 +190,7 @@ OPTIONS: list[tuple[dict[str, Any], str]] = [
     ({"padding": -1.0}, "--padding -1: expected"),
     ({"salt": float("nan")}, "--salt nan: expected"),
     ({"ph": 99.0}, "--ph 99: expected"),
-    ({"box_shape": "dodecahedron"}, "--box-shape dodecahedron: only cube"),
+    ({"box_shape": "sphere"}, "--box-shape sphere is not known; these are: cube, dodecahedron, octahedron"),
     ({"extra": [PEPTIDE]}, "cannot read the force field peptide.pdb"),
 ]
 

@@ -144,3 +144,24 @@ def test_energy_is_conserved_with_flexible_parents(runs: Runs, molecules: Any, t
     assert abs(slope) < 1 + 3 * error, (slope, error)
     assert fluctuation(found) < 0.02 * np.std(found.table["kinetic"])
     assert found.report["results"]["degrees_of_freedom"] == 3 * 5 * 27 - 3
+
+
+def test_a_pressure_bath_keeps_account(runs: Runs, tmp_path: Path) -> None:
+    """The work of a change of the box, which takes forces on sites into account, is that of the energy: the conserved
+    quantity stays while the box follows the pressure."""
+    path = write_water("tip4pew", tmp_path, warm=True)
+    settings: Settings = {
+        **MESH,
+        "pme.alpha": 0.4,
+        "interactions.lj": "force-switch",
+        "dynamics.ensemble": "npt",
+        "dynamics.tau_p": 0.5,
+        "dynamics.coupling_every": 5,
+        "dynamics.steps": 300,
+        "dynamics.timestep": 1.0,
+        "output.energy_every": 5,
+        "output.checkpoint_every": 0,
+    }
+    table = runs.run(path, settings).table
+    assert np.ptp(table["box_a"]) > 0.05
+    assert np.ptp(table["conserved"]) < 0.05 * np.ptp(table["total"])

@@ -144,9 +144,9 @@ std::vector<Decision> list_choices(const RunConfig& config, const model::System&
   const auto& pair = settings.pair;
   std::vector<Decision> choices;
   choices.push_back({"cells",
-                     fmt::format("{} × {} × {}, edges {:.2f} {:.2f} {:.2f} Å", layout.cells.grid.n[0],
-                                 layout.cells.grid.n[1], layout.cells.grid.n[2], layout.cells.grid.edge[0],
-                                 layout.cells.grid.edge[1], layout.cells.grid.edge[2]),
+                     fmt::format("{} × {} × {}, widths {:.2f} {:.2f} {:.2f} Å", layout.cells.grid.n[0],
+                                 layout.cells.grid.n[1], layout.cells.grid.n[2], layout.cells.grid.width[0],
+                                 layout.cells.grid.width[1], layout.cells.grid.width[2]),
                      fmt::format("at least half of {:.2f} Å, cut-off and buffer; from the box and the cut-off alone",
                                  pair.range() + layout.cells.buffer)});
   choices.push_back(layout.order);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <numbers>
 #include <random>
 
 namespace tessera {
@@ -63,6 +64,67 @@ TEST(Box, TriclinicRoundTrip) {
     const Vec3 elsewhere = inside + 3.0 * box.a() - 2.0 * box.b() + 5.0 * box.c();
     EXPECT_NEAR(norm(box.cartesian(box.fraction(elsewhere)) - inside), 0, 3e-8);
   }
+}
+
+Box any_box(std::mt19937_64& random) {
+  std::uniform_real_distribution<double> edge(20, 60), lean(-0.5, 0.5);
+  const double x = edge(random), y = edge(random), z = edge(random);
+  return {{x, 0, 0}, {lean(random) * x, y, 0}, {lean(random) * x, lean(random) * y, z}};
+}
+
+TEST(Box, HeightsAreDistancesOfFaces) {
+  std::mt19937_64 random(4);
+  for (int i = 0; i < 100; ++i) {
+    const auto box = any_box(random);
+    const std::array<Vec3, 3> v = {box.a(), box.b(), box.c()};
+    for (std::size_t d = 0; d < 3; ++d) {
+      const Vec3 normal = cross(v[(d + 1) % 3], v[(d + 2) % 3]);
+      EXPECT_NEAR(box.heights()[d], std::abs(dot(v[d], normal)) / norm(normal), 1e-12);
+      EXPECT_NEAR(std::cos(box.angles()[d] * std::numbers::pi / 180),
+                  dot(v[(d + 1) % 3], v[(d + 2) % 3]) / (norm(v[(d + 1) % 3]) * norm(v[(d + 2) % 3])), 1e-12);
+    }
+  }
+  // Exactly, so that orthorhombic boxes keep their bits.
+  const auto cuboid = orthorhombic(31.1, 27.3, 45.7);
+  EXPECT_EQ(cuboid.heights(), cuboid.edges());
+  EXPECT_EQ(cuboid.angles(), (std::array<double, 3>{90, 90, 90}));
+}
+
+TEST(Box, ShortVectorsAreInTheNearestImage) {
+  std::mt19937_64 random(5);
+  std::uniform_real_distribution<double> uniform(-100, 100);
+  std::normal_distribution<double> normal;
+  for (int i = 0; i < 1000; ++i) {
+    const auto box = any_box(random);
+    const auto heights = box.heights();
+    const Vec3 start = {uniform(random), uniform(random), uniform(random)};
+    Vec3 d = {normal(random), normal(random), normal(random)};
+    d *= 0.499 * std::min({heights[0], heights[1], heights[2]}) / norm(d);
+    EXPECT_NEAR(norm(box.displacement(box.fraction(start), box.fraction(start + d)) - d), 0, 2e-7);
+  }
+}
+
+TEST(Box, MatricesAndDeformations) {
+  std::mt19937_64 random(6);
+  std::uniform_real_distribution<double> uniform(-1, 1);
+  for (int i = 0; i < 1000; ++i) {
+    const auto box = any_box(random), other = any_box(random);
+    const Fraction f = {static_cast<std::int32_t>(2e9 * uniform(random)),
+                        static_cast<std::int32_t>(2e9 * uniform(random)),
+                        static_cast<std::int32_t>(2e9 * uniform(random))};
+    const auto to_length = box.unit_vectors();
+    const Vec3 r = to_length * f.units();
+    EXPECT_NEAR(norm(r - box.cartesian(f)), 0, 1e-12);
+    EXPECT_NEAR(norm(inverse(to_length) * r - f.units()), 0, 1e-4);
+    const auto change = deformation(box, other);
+    EXPECT_NEAR(norm(change * r - other.cartesian(f)), 0, 1e-10);
+    EXPECT_GE(norm(change * r), least_stretch(change) * norm(r) - 1e-10);
+    const auto whole = box.divided({2, 3, 4});
+    EXPECT_NEAR(norm(2 * whole.a() - box.a()) + norm(3 * whole.b() - box.b()) + norm(4 * whole.c() - box.c()), 0,
+                1e-12);
+  }
+  const auto change = deformation(orthorhombic(30, 40, 50), orthorhombic(31, 39, 50));
+  EXPECT_EQ(least_stretch(change), 39.0 / 40.0);
 }
 
 TEST(Box, ResolvesLargeBoxes) {

@@ -125,19 +125,14 @@ void H5mdWriter::append(std::int64_t step, double time, const Box& box, std::spa
   TESSERA_CHECK(positions.size() == 3 * static_cast<std::size_t>(header_.n_atoms));
   TESSERA_CHECK(velocities.size() == (header_.has_velocities ? positions.size() : 0));
   const Vec3 &a = box.a(), &b = box.b(), &c = box.c();
-  const auto degrees = [](const Vec3& p, const Vec3& q) {
-    // 90° exactly where the vectors are orthogonal.
-    return 90.0 - std::asin(dot(p, q) / (norm(p) * norm(q))) * (180.0 / units::pi);
-  };
   const std::array<double, 9> vectors = {a.x, a.y, a.z, b.x, b.y, b.z, c.x, c.y, c.z};
-  const std::array<double, 3> angles = {degrees(b, c), degrees(a, c), degrees(a, b)};
 
   // Step and time last: readers count frames by them, so a frame shows when it is whole.
   file_.append<float>(position + "/value", positions);
   if (header_.has_velocities) file_.append<float>(velocity + "/value", velocities);
   file_.append<double>(edges + "/value", vectors);
   file_.append<double>("/cell_lengths", box.edges());
-  file_.append<double>("/cell_angles", angles);
+  file_.append<double>("/cell_angles", box.angles());
   file_.append<double>(position + "/time", std::span(&time, 1));
   file_.append<std::int64_t>(position + "/step", std::span(&step, 1));
   file_.flush();

@@ -154,7 +154,7 @@ void Engine::follow_box() {
     throw RunError(fmt::format("step {}: the box has changed: {}", state_.step, error.what()));  // on every rank
   }
   auto& plan = layout_->plan;
-  const bool mesh_holds = !plan.mesh || pme::holds(*plan.mesh, state_.box.edges(), cells.margin());
+  const bool mesh_holds = !plan.mesh || pme::holds(*plan.mesh, state_.box.heights(), cells.margin());
   if (cells.grid.n == plan.cells.grid.n && mesh_holds) {
     plan.cells = cells;
     layout_->forces.set_most_reach(0.5 * cells.buffer);
@@ -169,9 +169,7 @@ void Engine::follow_box() {
 /// Two atoms may have moved towards each other, and a box that shrinks brings cells together; a thousandth covers the
 /// list's single precision. Å.
 double Engine::allowed_displacement() const {
-  double least_scale = 1;
-  const auto edges = state_.box.edges(), search_edges = state_.search_box.edges();
-  for (std::size_t d = 0; d < 3; ++d) least_scale = std::min(least_scale, edges[d] / search_edges[d]);
+  const double least_scale = std::min(1.0, least_stretch(deformation(state_.search_box, state_.box)));
   const auto& [grid, group_radius, buffer] = plan().cells;
   const double furthest = settings_.pair.range() + buffer + 2 * group_radius;
   return 0.5 * buffer - 1e-3 - 0.5 * (1 - least_scale) * furthest;

@@ -19,22 +19,25 @@ bool has_mesh(const EngineSettings& settings) { return settings.pair.electrostat
 
 /// What a search finds must hold until the next: atoms may come closer by the buffer meanwhile.
 domain::CellDemands cell_demands(const SystemSummary& system, const EngineSettings& settings, const Box& box) {
-  return {.list_range = settings.pair.range() + settings.buffer,
-          .group_radius = system.group_radius,
-          .bonded_reach = bonded_reach,
-          .mesh_reach = has_mesh(settings) ? pme::spline_reach(box.edges(), settings.pme_grid, settings.pme_order) : 0,
-          .buffer = settings.buffer};
+  return {
+      .list_range = settings.pair.range() + settings.buffer,
+      .group_radius = system.group_radius,
+      .bonded_reach = bonded_reach,
+      .mesh_reach = has_mesh(settings) ? pme::spline_reach(box.heights(), settings.pme_grid, settings.pme_order) : 0,
+      .buffer = settings.buffer};
 }
 
 void check_cutoff(const EngineSettings& settings, const Box& box) {
-  const auto edges = box.edges();
+  const auto heights = box.heights();
   for (std::size_t d = 0; d < 3; ++d)
-    if (edges[d] < 2 * settings.pair.range())
-      throw InputError(fmt::format(
-          "box edge {} is {:.3f} Å, less than twice {} = {} Å; an atom would meet two images of another: use a larger "
-          "box or a cut-off of at most {:.3f} Å",
-          "xyz"[d], edges[d], settings.pair.range() > settings.pair.cutoff ? "pme.cutoff" : "interactions.cutoff",
-          settings.pair.range(), 0.5 * edges[d]));
+    if (heights[d] < 2 * settings.pair.range())
+      throw InputError(
+          fmt::format("{}, less than twice {} = {} Å; an atom would meet two images of another: use a larger box or a "
+                      "cut-off of at "
+                      "most {:.3f} Å",
+                      domain::describe_height(box, d),
+                      settings.pair.range() > settings.pair.cutoff ? "pme.cutoff" : "interactions.cutoff",
+                      settings.pair.range(), 0.5 * heights[d]));
 }
 
 }  // namespace
@@ -55,7 +58,7 @@ Plan make_plan(const SystemSummary& system, const EngineSettings& settings, cons
   plan.cells = plan_cells(system, settings, box);
   plan.bricks = bricks ? std::move(*bricks) : domain::plan_decomposition(plan.cells.grid, line);
   if (has_mesh(settings))
-    plan.mesh = pme::plan_pme({settings.pme_order, settings.pair.alpha, settings.pme_grid}, box.edges(),
+    plan.mesh = pme::plan_pme({settings.pme_order, settings.pair.alpha, settings.pme_grid}, box.heights(),
                               plan.cells.grid.n, plan.bricks.bricks(), plan.cells.margin(), plan_transform);
   return plan;
 }

@@ -49,7 +49,7 @@ struct Plan {
 /// Lays a transform out: the scheme and the order of ranks.
 using TransformPlanner = std::function<fft::TransformPlan(const fft::TransformProblem&)>;
 
-/// Throws InputError where the box is too small for the cut-off or for two cells along an edge, or is triclinic.
+/// Throws InputError where the box is too small for the cut-off or for two cells along a vector.
 CellPlan plan_cells(const SystemSummary& system, const EngineSettings& settings, const Box& box);
 
 /// The plan for ranks that stand in this line. `bricks`: those of another plan for the same cells, instead of bricks of

@@ -4,6 +4,7 @@
 // Units: Å, amu, kcal/mol, elementary charge, radian.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <string>
@@ -80,7 +81,11 @@ struct Template {
   std::vector<std::array<std::int32_t, 2>> exclusions;  // i < j
   std::vector<VirtualSite> virtual_sites;               // by ascending atom
 
-  bool is_virtual_site(std::int32_t atom) const { return mass[static_cast<std::size_t>(atom)] == 0; }
+  bool is_virtual_site(std::int32_t atom) const {
+    const auto place = std::lower_bound(virtual_sites.begin(), virtual_sites.end(), atom,
+                                        [](const VirtualSite& site, std::int32_t value) { return site.atom < value; });
+    return place != virtual_sites.end() && place->atom == atom;
+  }
   std::int64_t n_atoms() const { return static_cast<std::int64_t>(type.size()); }
 };
 

@@ -8,6 +8,7 @@ from scipy.sparse import csgraph
 
 from tessera.prepare.errors import InputError
 from tessera.system import System, Template
+from tessera.system.box import in_vectors, reduced
 from tessera.system.model import IdArray
 
 
@@ -30,10 +31,12 @@ def replicate(system: System, copies: tuple[int, int, int]) -> System:
         value = (turns[rows, axis] + shifts[copy, axis]) / count
         value -= np.rint(value)
         fraction[:, axis] = np.rint(value * 2.0**32).astype(np.int64).astype(np.int32)
+    box = system.box * np.array(copies, np.float64)[:, None]
+    short = reduced(box)
     runs = system.runs.copy()
     runs[:, 1] *= len(shifts)
     return System(
-        box=system.box * np.array(copies, np.float64)[:, None],
+        box=short,
         periodic=True,
         coulomb_constant=system.coulomb_constant,
         coulomb_source=system.coulomb_source,
@@ -43,7 +46,7 @@ def replicate(system: System, copies: tuple[int, int, int]) -> System:
         force_field=system.force_field,
         templates=system.templates,
         runs=runs,
-        fraction=fraction,
+        fraction=in_vectors(fraction, box, short),
         velocity=None if system.velocity is None else system.velocity[rows],
     )
 

@@ -259,7 +259,13 @@ def dlpoly_command(
     "own tip3p, tip4pew or tip5p.",
 )
 @click.option("--padding", default=10.0, show_default=True, help="Å from the molecules to the faces of the box.")
-@click.option("--box-shape", default="cube", show_default=True, metavar="SHAPE", help="cube.")
+@click.option(
+    "--box-shape",
+    default="cube",
+    show_default=True,
+    metavar="SHAPE",
+    help="cube, or dodecahedron or octahedron: 71 % and 77 % of the cube's volume with the same distance of images.",
+)
 @click.option("--salt", default=0.15, show_default=True, help="NaCl in mol/L, beside the ions that neutralise.")
 @click.option("--ph", default=7.0, show_default=True, help="pH that decides which residues have a hydrogen more.")
 @click.option("--keep-water", is_flag=True, help="Keep the waters of the PDB.")

@@ -23,6 +23,7 @@ from tessera.export.structure import Structure, Texts
 from tessera.prepare.coordinates.cards import AMBER_PS
 from tessera.prepare.errors import InputError
 from tessera.select.universe import universe_of
+from tessera.system.box import lengths_and_angles
 from tessera.system.model import FloatArray
 from tessera.version import __version__
 
@@ -164,14 +165,6 @@ def _write_cif(structure: Structure, path: Path) -> list[str]:
     return []
 
 
-def _box_numbers(box: FloatArray) -> FloatArray:
-    """(6,) edges in Å and angles in degrees."""
-    edges = np.linalg.norm(box, axis=1)
-    unit_vectors = box / edges[:, None]
-    cosines = [unit_vectors[i] @ unit_vectors[j] for i, j in ((1, 2), (0, 2), (0, 1))]
-    return np.concatenate([edges, np.degrees(np.arccos(cosines))])
-
-
 def _write_rst7(structure: Structure, path: Path) -> list[str]:
     """A title, a count and a time, coordinates as 6F12.7, then velocities and a box where there are any."""
     name, advice = "AMBER's text restart", "write .ncrst instead"
@@ -187,7 +180,7 @@ def _write_rst7(structure: Structure, path: Path) -> list[str]:
             write_rows(file, "%12.7f" * 6 + "\n", *block[: 2 * pairs].reshape(-1, 6).T)
             write_rows(file, "%12.7f" * 3 + "\n", *block[2 * pairs :].T)
         if structure.box is not None:
-            file.write("".join(f"{number:12.7f}" for number in _box_numbers(structure.box)) + "\n")
+            file.write("".join(f"{number:12.7f}" for number in lengths_and_angles(structure.box)) + "\n")
     return []
 
 
@@ -225,7 +218,7 @@ def _write_ncrst(structure: Structure, path: Path) -> list[str]:
         put("cell_spatial", ("cell_spatial",), np.array(list("abc"), "S1"))
         angles = [list(name.ljust(5)) for name in ("alpha", "beta", "gamma")]
         put("cell_angular", ("cell_angular", "label"), np.array(angles, "S1"))
-        numbers = _box_numbers(structure.box)
+        numbers = lengths_and_angles(structure.box)
         put("cell_lengths", ("cell_spatial",), numbers[:3], "angstrom")
         put("cell_angles", ("cell_angular",), numbers[3:], "degree")
     file.flush()
@@ -242,7 +235,7 @@ def _write_crd(structure: Structure, path: Path) -> list[str]:
     with path.open("w") as file:
         file.write(f"* {structure.title[:78]}\n")
         if structure.box is not None:
-            file.write(f"* BOX {' '.join(f'{value:.6f}' for value in _box_numbers(structure.box))}\n")
+            file.write(f"* BOX {' '.join(f'{value:.6f}' for value in lengths_and_angles(structure.box))}\n")
         file.write(f"*\n{structure.n_atoms:10d}  EXT\n")
         residue = structure.residue
         write_rows(

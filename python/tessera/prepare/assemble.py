@@ -16,11 +16,11 @@ from tessera.prepare.molecule import complete
 from tessera.prepare.numbering import number_residues
 from tessera.system import USUAL_LENNARD_JONES, ForceField, LennardJones, System, Template
 from tessera.system.blocks import to_fraction
+from tessera.system.box import Placed, placed, with_images
 from tessera.system.model import BOND_KINDS, FloatArray, IdArray
 
 OVERLAP = 0.1  # Å: two atoms that are closer are a mistake in the input
 _SITE_ROUNDING = 0.01  # Å: how far files with few digits may have a virtual site from its place
-_RECTANGULAR = 1e-6  # Å: off-axis parts of a rectangular box that rounding may leave
 
 
 @dataclass(frozen=True)
@@ -48,15 +48,15 @@ def assemble(
     """Makes the system. `box` (3,3) Å overrides the file's; `vacuum` asks for none. `notes` are for the summary.
 
     Raises `InputError` for counts that differ, numbers that are not finite, a box that is missing,
-    none or not rectangular, and atoms on top of each other.
+    none or flat, and atoms on top of each other.
     """
     check_coordinates(flat, coordinates)
-    box, periodic, position = choose_box(coordinates, box, vacuum, origin.coordinates)
+    place = choose_box(coordinates, box, vacuum, origin.coordinates)
     complete(templates, field)
     residue_numbers = number_residues(flat, coordinates, templates, runs)
     system = System(
-        box=box,
-        periodic=periodic,
+        box=place.box,
+        periodic=place.periodic,
         coulomb_constant=COULOMB[origin.program],
         coulomb_source=origin.program,
         lj_rule=origin.lj_rule,
@@ -65,10 +65,10 @@ def assemble(
         force_field=field,
         templates=templates,
         runs=runs,
-        fraction=to_fraction(position, box),
-        velocity=coordinates.velocity,
+        fraction=to_fraction(place.position, place.box),
+        velocity=place.velocity,
         residue_numbers=residue_numbers,
-        notes=list(notes),
+        notes=[*notes, *place.notes],
     )
     place_virtual_sites(flat, system)
     check_overlaps(flat, system)
@@ -115,56 +115,64 @@ def check_coordinates(flat: FlatTopology, coordinates: Coordinates) -> None:
             )
 
 
+@dataclass(frozen=True)
+class Place:
+    """The box (3,3) Å that a system has, with positions and velocities in its frame, and notes on what was changed."""
+
+    box: FloatArray
+    periodic: bool
+    position: FloatArray
+    velocity: FloatArray | None
+    notes: tuple[str, ...] = ()
+
+
 def choose_box(
     coordinates: Coordinates, box: FloatArray | None, vacuum: bool, file: str = "the coordinate file"
-) -> tuple[FloatArray, bool, FloatArray]:
-    """Returns the box (3,3) Å, whether it is periodic, and positions (moved to the middle of a vacuum box).
+) -> Place:
+    """Returns the box in a system's form and the coordinates in its frame (those of a vacuum in the middle of its box).
 
     Raises `InputError` where no box is known and none was asked for: vacuum is never assumed.
     """
     if vacuum and box is not None:
         raise InputError("--vacuum and --box exclude each other")
     chosen = coordinates.box if box is None else box
+    position, velocity = coordinates.position, coordinates.velocity
     if not vacuum:
         if chosen is None:
             raise InputError(f"{file} has no box: give --box or --vacuum")
-        return check_box(chosen), True, coordinates.position
-    low, high = coordinates.position.min(axis=0), coordinates.position.max(axis=0)
+        found = check_box(chosen)
+        notes = ["the box vectors are replaced by shorter ones of the same lattice"] if found.reduced else []
+        if found.rotation is not None:
+            position = position @ found.rotation
+            velocity = None if velocity is None else velocity @ found.rotation
+            notes.append("box and coordinates are rotated so that the first box vector lies along x, the second in xy")
+        return Place(found.box, True, position, velocity, tuple(notes))
+    low, high = position.min(axis=0), position.max(axis=0)
     edges = 3.0 * (high - low) + 40.0
-    position = coordinates.position
     if (np.abs(position) > edges / 4).any():
         position = position - (low + high) / 2
-    return np.diag(edges), False, position
+    return Place(np.diag(edges), False, position, velocity)
 
 
-def check_box(box: FloatArray) -> FloatArray:
-    """Returns the box if it is rectangular and can be periodic; else raises `InputError`."""
-    edges = np.diag(box)
-    if not np.isfinite(box).all() or (edges <= 0).any():
-        raise InputError(f"box edges must be positive lengths in Å, found {edges.tolist()}")
-    if not (np.abs(box - np.diag(edges)) > _RECTANGULAR).any():
-        return np.diag(edges)
-    a, b, c = box / np.linalg.norm(box, axis=1)[:, None]
-    angles = ", ".join(f"{np.degrees(np.arccos(np.clip(cosine, -1, 1))):.2f}°" for cosine in (b @ c, a @ c, a @ b))
-    lengths = " × ".join(f"{length:.3f}" for length in np.linalg.norm(box, axis=1))
-    raise InputError(
-        f"the box is triclinic ({lengths} Å, angles {angles}): only boxes with right angles are supported; solvate "
-        "the molecules in a rectangular box, or name one of the same crystal with --box"
-    )
+def check_box(box: FloatArray) -> Placed:
+    """Returns the box in a system's form; raises `InputError` if it is none."""
+    try:
+        return placed(box)
+    except ValueError as error:
+        raise InputError(str(error)) from None
 
 
 def check_overlaps(flat: FlatTopology, system: System) -> None:
     """Raises `InputError` that names the nearest two atoms where any are closer than `OVERLAP`."""
     _check_coincident(flat, system)
-    edges = np.diag(system.box)
-    position = np.mod(system.positions(), edges)
-    position[position >= edges] = 0.0
-    pairs = cKDTree(position, boxsize=edges).query_pairs(OVERLAP, output_type="ndarray")
+    position, atom = with_images(system.fraction, system.box, OVERLAP)
+    pairs = cKDTree(position).query_pairs(OVERLAP, output_type="ndarray")
+    pairs = pairs[(pairs < system.n_atoms).any(axis=1)]
     if not len(pairs):
         return
-    difference = position[pairs[:, 0]] - position[pairs[:, 1]]
-    difference -= edges * np.rint(difference / edges)
-    distance = np.linalg.norm(difference, axis=1)
+    distance = np.linalg.norm(position[pairs[:, 0]] - position[pairs[:, 1]], axis=1)
+    _, once = np.unique(np.sort(atom[pairs], axis=1), axis=0, return_index=True)
+    pairs, distance = atom[pairs[once]], distance[once]
     excluded = _excluded(system, pairs)
     if excluded.all():
         return

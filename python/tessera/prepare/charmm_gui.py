@@ -24,6 +24,7 @@ from tessera.prepare.coordinates import box_from_lengths
 from tessera.prepare.coordinates.pdb import CRYST1_COLUMNS
 from tessera.prepare.errors import InputError
 from tessera.system import System
+from tessera.system.box import is_orthorhombic, lengths_and_angles
 from tessera.system.model import FloatArray
 
 #: the folders for programs, those that read CHARMM's own files first
@@ -38,10 +39,11 @@ _MEND = "correct the member that is wrong, or give --box or --vacuum"
 
 @dataclass(frozen=True)
 class _Cell:
-    """Edges (Å) and angles (degrees), and the member that says so."""
+    """Edges (Å) and angles (degrees), the member that says so, and the vectors (3,3) Å where it has them."""
 
     numbers: tuple[float, ...]  # a, b, c, α, β, γ
     where: str
+    vectors: FloatArray | None = None
 
     def agrees(self, other: _Cell) -> bool:
         edges = np.allclose(self.numbers[:3], other.numbers[:3], rtol=0, atol=_SAME_LENGTH)
@@ -250,9 +252,18 @@ def _agreed(cells: list[_Cell]) -> FloatArray | None:
             )
     try:
         box = box_from_lengths(first.numbers[:3], first.numbers[3:])
-        return None if box is None else check_box(box)
+        if box is None or is_orthorhombic(check_box(box).box):
+            return box
     except InputError as error:
         raise InputError(f"{first.where}: {error}") from None
+    vectors = [cell.vectors for cell in cells if cell.vectors is not None]
+    if not vectors:
+        raise InputError(
+            f"{first.where}: the box is {first.text()}, and no member says how its vectors lie in the frame of the "
+            "coordinates, as an .xsc or .gro does; CHARMM's are the rows of a symmetric matrix, those of other "
+            "programs begin along x: prepare the system from its files of GROMACS, AMBER or OpenMM"
+        )
+    return vectors[0]
 
 
 def _cell(words: Sequence[object], where: str, expected: str) -> _Cell | None:
@@ -268,9 +279,8 @@ def _cell(words: Sequence[object], where: str, expected: str) -> _Cell | None:
 
 
 def _from_vectors(vectors: FloatArray, where: str) -> _Cell:
-    a, b, c = vectors / np.maximum(np.linalg.norm(vectors, axis=1), 1e-300)[:, None]
-    angles = [math.degrees(math.acos(max(-1.0, min(1.0, float(x))))) for x in (b @ c, a @ c, a @ b)]
-    return _Cell((*np.linalg.norm(vectors, axis=1).tolist(), *(round(x, 6) for x in angles)), where)
+    lengths, angles = np.split(lengths_and_angles(vectors), 2)
+    return _Cell((*lengths.tolist(), *(round(float(x), 6) for x in angles)), where, vectors)
 
 
 def _from_stream(path: Path, label: Callable[[Path], str]) -> _Cell | None:

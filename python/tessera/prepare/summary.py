@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tessera.system import System
+from tessera.system.box import describe_box
 
 
 def summary(system: System, path: Path, seconds: float) -> dict[str, Any]:
@@ -81,10 +82,5 @@ def _pairs_text(counts: dict[str, int]) -> str:
 
 
 def _box_text(facts: dict[str, Any]) -> str:
-    box = np.array(facts["box"])
-    edges = " × ".join(f"{edge:.4f}" for edge in np.diag(box))
-    if not facts["periodic"]:
-        return f"{edges} Å, vacuum (does not repeat)"
-    if np.count_nonzero(box - np.diag(np.diag(box))):
-        return f"{edges} Å, triclinic: the engine runs orthorhombic boxes only for now"
-    return f"{edges} Å"
+    text = describe_box(np.array(facts["box"]))
+    return text if facts["periodic"] else f"{text}, vacuum (does not repeat)"

@@ -8,11 +8,13 @@ from pathlib import Path
 import numpy as np
 
 from tessera.export.structure import structure_of
+from tessera.prepare.assemble import check_box
 from tessera.prepare.coordinates import read_coordinates
 from tessera.prepare.errors import InputError
 from tessera.prepare.flat import FlatTopology
 from tessera.prepare.pairing import pair_by_name
 from tessera.system import System
+from tessera.system.blocks import to_fraction
 
 
 def with_coordinates(system: System, path: Path) -> System:
@@ -26,10 +28,10 @@ def with_coordinates(system: System, path: Path) -> System:
     if not np.isfinite(found.position).all():
         raise InputError(f"{path}: some coordinates are not finite")
     pair_by_name(_topology(system), found, path)
-    turns = found.position @ np.linalg.inv(system.box)
-    turns -= np.floor(turns + 0.5)
-    fraction = np.rint(turns * 2.0**32).astype(np.int64).astype(np.uint32).view(np.int32)
-    return replace(system, fraction=fraction, velocity=None)
+    # The file's frame is that of the input, which `prepare` has rotated where its box was.
+    rotation = None if found.box is None else check_box(found.box).rotation
+    position = found.position if rotation is None else found.position @ rotation
+    return replace(system, fraction=to_fraction(position, system.box), velocity=None)
 
 
 def _topology(system: System) -> FlatTopology:

@@ -35,7 +35,7 @@ class EnergyRecorder final : public Observer {
     const auto& e = simulation.energies();
     averages_->add({simulation.time(), e.potential(), e.kinetic, e.temperature, e.pressure, e.density, e.conserved});
     on_root(simulation.comm(), [&] {
-      auto row = energy_values(e);
+      auto row = energy_values(e, simulation.system().box);
       row.push_back(averages_->drift());
       files_->add_row(simulation.current_step(), row);
     });

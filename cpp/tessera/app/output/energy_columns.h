@@ -8,8 +8,9 @@
 
 namespace tessera::app {
 
-std::vector<Column> energy_columns();
+/// `start`: the box that a run starts with; where it is triclinic, its angles are columns too.
+std::vector<Column> energy_columns(const Box& start);
 /// One value a column.
-std::vector<double> energy_values(const md::Energies& energies);
+std::vector<double> energy_values(const md::Energies& energies, const Box& start);
 
 }  // namespace tessera::app

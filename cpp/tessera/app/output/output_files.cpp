@@ -15,8 +15,8 @@ namespace tessera::app {
 namespace {
 
 /// Of energy.csv.
-std::vector<Column> table_columns() {
-  auto columns = energy_columns();
+std::vector<Column> table_columns(const Box& start) {
+  auto columns = energy_columns(start);
   columns.push_back({"drift", "kT/ns/dof"});
   return columns;
 }
@@ -44,7 +44,7 @@ void OutputFiles::write_settings(const std::string& text) const {
 void OutputFiles::begin(const std::string& settings) {
   folder_.move_earlier_run_away();
   write_settings(settings);
-  energy_table_ = EnergyTable::create(path_of_table(), table_columns());
+  energy_table_ = EnergyTable::create(path_of_table(), table_columns(system_.box));
   trajectory_.emplace(config_, system_, start_.step, std::nullopt);
   const auto start = std::exchange(start_, {});
   add_row(start.step, start.row);
@@ -61,8 +61,8 @@ std::string OutputFiles::go_on(std::int64_t step, std::int64_t rows, std::int64_
     return true;
   };
   energy_table_ = is_gone(path_of_table(), rows)
-                      ? EnergyTable::create(path_of_table(), table_columns())
-                      : EnergyTable::continue_after(path_of_table(), table_columns(), step, rows);
+                      ? EnergyTable::create(path_of_table(), table_columns(system_.box))
+                      : EnergyTable::continue_after(path_of_table(), table_columns(system_.box), step, rows);
   is_gone(Trajectory::path(config_.output), frames);
   trajectory_.emplace(config_, system_, step, frames);
   energy_table_->drop_later_rows();

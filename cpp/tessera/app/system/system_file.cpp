@@ -413,7 +413,7 @@ void check_virtual_sites(const Reader& reader, const std::string& root, const mo
   for (const auto& site : molecule.virtual_sites) {
     if (site.atom <= last) reader.fail_in(dataset, "does not list sites by ascending atom, each once");
     last = site.atom;
-    if (!molecule.is_virtual_site(site.atom))
+    if (molecule.mass[static_cast<std::size_t>(site.atom)] != 0)
       reader.fail_in(dataset, fmt::format("makes atom {} a virtual site, but its mass is not 0", name(site.atom)));
     if (site.parents.empty()) reader.fail_in(dataset, fmt::format("gives the site {} no parents", name(site.atom)));
     double origin = 0, x = 0, y = 0;

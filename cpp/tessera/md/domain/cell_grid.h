@@ -7,14 +7,17 @@
 // (2014), doi:10.1002/jcc.23591).
 #pragma once
 
+#include <string>
+
 #include "tessera/base/box.h"
 #include "tessera/base/index_box.h"
 
 namespace tessera::md::domain {
 
 struct CellGrid {
-  Index3 n{1, 1, 1};             // cells along each box vector
-  std::array<double, 3> edge{};  // Å
+  Index3 n{1, 1, 1};              // cells along each box vector
+  std::array<double, 3> width{};  // Å, of a cell between opposite faces: its edges in an orthorhombic box
+  double volume = 0;              // Å³, of a cell
 
   std::int64_t size() const { return n[0] * n[1] * n[2]; }
   std::int64_t flat(const Index3& cell) const { return (cell[0] * n[1] + cell[1]) * n[2] + cell[2]; }
@@ -43,7 +46,7 @@ struct CellGrid {
   }
 };
 
-/// Lists the lengths that a cell must be wide enough for, Å.
+/// Lists the lengths that a cell must be wide enough for between any two opposite faces, Å.
 struct CellDemands {
   double list_range = 0;    // cut-off plus buffer
   double group_radius = 0;  // how far an atom may be from its hydrogen group's key atom
@@ -51,14 +54,17 @@ struct CellDemands {
   double mesh_reach = 0;    // half the support of the mesh's spline
   double buffer = 0;        // how far two atoms together may move between searches
 
-  /// Returns the least cell edge that satisfies all demands.
-  double least_edge() const;
-  /// Returns the least cell edge for the demands that contain the buffer; it grows by half of the buffer.
-  double least_edge_for_motion() const;
+  /// Returns the least width of a cell that satisfies all demands.
+  double least_width() const;
+  /// Returns the least width for the demands that contain the buffer; it grows by half of the buffer.
+  double least_width_for_motion() const;
 };
 
-/// Returns the finest grid whose cells are at least `demands.least_edge()` wide. Throws InputError if the box is too
-/// small for two cells along some edge.
+/// Returns the beginning of a sentence about the height of a box along its vector `d`: "box edge x is 20.000 Å".
+std::string describe_height(const Box& box, std::size_t d);
+
+/// Returns the finest grid whose cells are at least `demands.least_width()` wide. Throws InputError if the box is too
+/// small for two cells along some vector.
 CellGrid plan_cell_grid(const Box& box, const CellDemands& demands);
 
 /// Returns how much further than `demands.buffer` two atoms together may move between searches before the grid would

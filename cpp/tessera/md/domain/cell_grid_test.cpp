@@ -15,11 +15,11 @@ constexpr std::int32_t most = std::numeric_limits<std::int32_t>::max();
 
 TEST(CellDemands, TheLargestDemandSetsTheEdge) {
   CellDemands demands = {.list_range = 13.5, .group_radius = 1.2, .bonded_reach = 4, .mesh_reach = 3, .buffer = 1.5};
-  EXPECT_DOUBLE_EQ(demands.least_edge(), 6.75 + 1.2);
+  EXPECT_DOUBLE_EQ(demands.least_width(), 6.75 + 1.2);
   demands.bonded_reach = 6;
-  EXPECT_DOUBLE_EQ(demands.least_edge(), 6 + 2.4);
+  EXPECT_DOUBLE_EQ(demands.least_width(), 6 + 2.4);
   demands.mesh_reach = 9;
-  EXPECT_DOUBLE_EQ(demands.least_edge(), 9 + 1.2 + 0.75);
+  EXPECT_DOUBLE_EQ(demands.least_width(), 9 + 1.2 + 0.75);
 }
 
 TEST(PlanCellGrid, IsTheFinestWhoseCellsAreWideEnough) {
@@ -27,12 +27,12 @@ TEST(PlanCellGrid, IsTheFinestWhoseCellsAreWideEnough) {
   std::uniform_real_distribution<double> range(4, 20), edge(2.0, 30.0);
   for (int i = 0; i < 1000; ++i) {
     const CellDemands demands = {.list_range = range(random), .group_radius = 1.1};
-    const double w = demands.least_edge();
+    const double w = demands.least_width();
     const auto box = orthorhombic(w * edge(random), w * edge(random), w * edge(random));
     const auto grid = plan_cell_grid(box, demands);
     for (std::size_t d = 0; d < 3; ++d) {
-      EXPECT_GE(grid.edge[d], w);
-      EXPECT_NEAR(grid.edge[d] * static_cast<double>(grid.n[d]), box.edges()[d], 1e-9);
+      EXPECT_GE(grid.width[d], w);
+      EXPECT_NEAR(grid.width[d] * static_cast<double>(grid.n[d]), box.edges()[d], 1e-9);
       EXPECT_LT(box.edges()[d] / static_cast<double>(grid.n[d] + 1), w);
     }
   }
@@ -55,7 +55,27 @@ TEST(PlanCellGrid, RefusesBoxesTooSmallAndSaysWhich) {
   } catch (const InputError& error) {
     EXPECT_NE(std::string(error.what()).find("charges reach 18.00 Å; use a finer mesh"), std::string::npos);
   }
-  EXPECT_THROW(plan_cell_grid(Box({30, 0, 0}, {5, 30, 0}, {0, 0, 30}), demands), InputError);
+}
+
+TEST(PlanCellGrid, CountsHeightsAndNotEdges) {
+  const Box box({30, 0, 0}, {15, 26, 0}, {15, 9, 24.4});
+  const CellDemands demands = {.list_range = 12};
+  const auto grid = plan_cell_grid(box, demands);
+  const auto heights = box.heights();
+  for (std::size_t d = 0; d < 3; ++d) {
+    EXPECT_LT(heights[d], 25);
+    EXPECT_EQ(grid.n[d], 4);
+    EXPECT_DOUBLE_EQ(grid.width[d], heights[d] / 4);
+  }
+  EXPECT_NEAR(grid.volume * 64, box.volume(), 1e-9);
+  try {
+    plan_cell_grid(box, {.list_range = 25});
+    FAIL() << "nothing thrown";
+  } catch (const InputError& error) {
+    EXPECT_NE(std::string(error.what()).find("the faces of the box that its vector a joins are 24.4"),
+              std::string::npos)
+        << error.what();
+  }
 }
 
 TEST(CellGrid, CellsOfExtremeFractions) {

@@ -80,11 +80,11 @@ Halving choose_halving(const CellGrid& grid, const IndexBox& box, std::span<cons
   const auto joint = joints(level);
   double longest = 0;
   for (int d = 0; d < 3; ++d)
-    longest = std::max(longest, static_cast<double>(box.extent(d)) * grid.edge[static_cast<std::size_t>(d)]);
+    longest = std::max(longest, static_cast<double>(box.extent(d)) * grid.width[static_cast<std::size_t>(d)]);
   Halving best;
   for (int d = 0; d < 3; ++d) {
     const std::int64_t n = box.extent(d), layer = box.size() / n;
-    const double length = static_cast<double>(n) * grid.edge[static_cast<std::size_t>(d)];
+    const double length = static_cast<double>(n) * grid.width[static_cast<std::size_t>(d)];
     const auto by_layer = costs.by_layer(box, static_cast<std::size_t>(d));
     const double all = std::accumulate(by_layer.begin(), by_layer.end(), 0.0);
     double left = 0;

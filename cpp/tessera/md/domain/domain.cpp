@@ -284,8 +284,7 @@ void Domain::sort_into_cells(std::vector<std::int32_t> cell_of) {
     if (const auto c = cell_of[s]; c >= 0)
       source[at(cell_begin[at(c)] * cluster_size + count[at(c)]++)] = static_cast<std::int32_t>(s);
   release(cell_of);
-  const auto unit = state_.search_box.unit_lengths();
-  const auto ux = static_cast<float>(unit.x), uy = static_cast<float>(unit.y), uz = static_cast<float>(unit.z);
+  const SingleTriangular to_length(state_.search_box.unit_vectors());
   threads_.parallel_for(n_owned_cells_, [&](std::int64_t begin, std::int64_t end) {
     std::vector<CellAtom> atoms;
     for (auto c = begin; c < end; ++c) {
@@ -293,11 +292,7 @@ void Domain::sort_into_cells(std::vector<std::int32_t> cell_of) {
       const auto centre = grid().centre(cell[at(c)]);
       atoms.clear();
       for (const auto s : sources) {
-        const auto offset = state_.position[at(s)] - centre;
-        atoms.push_back(
-            {{static_cast<float>(offset.x) * ux, static_cast<float>(offset.y) * uy, static_cast<float>(offset.z) * uz},
-             s,
-             state_.id[at(s)]});
+        atoms.push_back({to_length * (state_.position[at(s)] - centre), s, state_.id[at(s)]});
       }
       sort_cell(atoms);
       std::transform(atoms.begin(), atoms.end(), sources.begin(), [](const CellAtom& atom) { return atom.source; });
@@ -432,15 +427,14 @@ void Domain::finish_return_of_forces(std::span<std::int64_t> force) {
 }
 
 double Domain::greatest_displacement2() {
-  const auto unit = state_.box.unit_lengths();
+  const auto to_length = state_.box.unit_vectors();
   std::vector<double> greatest(at(threads_.size()), 0);
   threads_.run([&](int thread) {
     const std::int64_t n = n_owned_slots_;
     double most = 0;
     for (auto s = n * thread / threads_.size(); s < n * (thread + 1) / threads_.size(); ++s) {
       const auto moved = state_.position[at(s)] - state_.reference[at(s)];
-      const double x = moved.x * unit.x, y = moved.y * unit.y, z = moved.z * unit.z;
-      most = std::max(most, x * x + y * y + z * z);
+      most = std::max(most, norm2(to_length * moved.units()));
     }
     greatest[at(thread)] = most;
   });

@@ -59,12 +59,8 @@ class Domain {
   const model::System& system() const { return system_; }
   const State& state() const { return state_; }
   const CellGrid& grid() const { return decomposition_.grid(); }
-  /// Returns the cell edges in the current box, Å.
-  std::array<double, 3> cell_edges() const {
-    auto edges = state_.box.edges();
-    for (std::size_t d = 0; d < 3; ++d) edges[d] /= static_cast<double>(grid().n[d]);
-    return edges;
-  }
+  /// Returns a cell of the current box, Å.
+  Box cell_box() const { return state_.box.divided(grid().n); }
   const Decomposition& decomposition() const { return decomposition_; }
   const IndexBox& brick() const { return brick_; }
 

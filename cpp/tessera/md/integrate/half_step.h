@@ -11,7 +11,6 @@
 // group, so the bits are the same in any batch, on any rank and thread (of one instruction set).
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <span>
 
@@ -26,7 +25,8 @@ namespace tessera::md::integrate {
 inline constexpr double speed_limit = 1000;
 
 struct HalfStep {
-  std::array<double, 3> edges{};        // of the box, Å
+  Triangular to_length{};               // Å per unit of Fraction
+  Triangular to_fraction{};             // its inverse
   double kick = 0;                      // ps, the time for which the forces act
   double timestep = 0;                  // ps
   double tolerance = 1e-10;             // of constrained distances, relative

@@ -30,7 +30,8 @@ struct Sample {
   std::vector<std::int64_t> force;
 
   HalfStep step(double kick = 0.5 * timestep) {
-    return {box.edges(), kick, timestep, 1e-10, force.data(), velocity.data(), position.data()};
+    return {box.unit_vectors(), inverse(box.unit_vectors()), kick, timestep, 1e-10, force.data(), velocity.data(),
+            position.data()};
   }
   Vec3 exact_velocity(std::int32_t slot) const {
     const auto& v = velocity[index(slot)];

@@ -56,7 +56,9 @@ void Motion::rebuild() {
 /// Calls half(thread, step, failure) on every thread. Returns the failure to report.
 template <class Half>
 Failure Motion::run_half_step(double kick, double drift, const std::vector<std::int64_t>& force, Half&& half) {
-  const HalfStep step = {.edges = state_.box.edges(),
+  const auto to_length = state_.box.unit_vectors();
+  const HalfStep step = {.to_length = to_length,
+                         .to_fraction = inverse(to_length),
                          .kick = kick,
                          .timestep = drift,
                          .tolerance = settings_.constraint_tolerance,

@@ -29,8 +29,7 @@ struct MeanCell {
 
 MeanCell mean_cell(const SystemContents& system, const domain::CellGrid& grid) {
   const double atoms = static_cast<double>(system.n_atoms) / static_cast<double>(grid.size());
-  return {grid.edge[0] * grid.edge[1] * grid.edge[2], atoms,
-          atoms / cluster_size + 1.5 / cluster_size * (1 - std::exp(-2 * atoms))};
+  return {grid.volume, atoms, atoms / cluster_size + 1.5 / cluster_size * (1 - std::exp(-2 * atoms))};
 }
 
 /// How far a cluster's atoms reach from its centre, mean over directions, Å.
@@ -76,7 +75,7 @@ double cells_of_rows(const domain::CellGrid& grid, const IndexBox& brick, double
   };
   const auto distance2 = [&](std::size_t d, int place, int point) {
     const double from_face = (point + 0.5) / points + (place == below ? 1 : 0);
-    return place == within ? 0 : std::pow(grid.edge[d] * from_face, 2);
+    return place == within ? 0 : std::pow(grid.width[d] * from_face, 2);
   };
   double cells = 0;
   for (const int x : {within, above, below})

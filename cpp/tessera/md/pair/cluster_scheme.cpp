@@ -105,8 +105,7 @@ class ClusterSum final : public ClusterList {
     const ExactPairs exact(data_);
     data_.threads.run([&](int thread) {
       for (const auto& clash : clashes_[at(thread)])
-        exact.add(clash.i_cluster, list_.shifts[cell_of(clash.entry.j)], clash.entry,
-                  ExactPairs::ExclusionEnergy::leave_out, by_thread[at(thread)]);
+        exact.add(clash.i_cluster, clash.entry, ExactPairs::ExclusionEnergy::leave_out, by_thread[at(thread)]);
     });
     if (!with_energies) return;
     // The energies of excluded pairs nearly cancel the self energy, so single precision would show. They are computed
@@ -115,8 +114,7 @@ class ClusterSum final : public ClusterList {
                [&](int thread, const PairListPart& part, const RowRange& rows) {
                  for (auto row = rows.begin; row < rows.end; ++row)
                    for (const auto& entry : part.masked_of(row))
-                     exact.add_exclusion_energies(part.rows[row].i_cluster, list_.shifts[cell_of(entry.j)], entry,
-                                                  *by_thread[at(thread)].energies);
+                     exact.add_exclusion_energies(part.rows[row].i_cluster, entry, *by_thread[at(thread)].energies);
                });
   }
 
@@ -180,14 +178,12 @@ class ClusterSum final : public ClusterList {
   /// Adds the part of the virial that is due to the distances between cells.
   void add_virial_of_cells(EnergyVirial& energies) const {
     SingleSumVirial virial;
-    const auto edge = data_.domain.cell_edges();
+    const auto vectors = half_shell_vectors(data_.domain);
     for (const auto& of_thread : cell_forces_)
       for (std::size_t cell = 0; cell < n_neighbour_cells; ++cell) {
-        const auto& offset = half_shell()[cell].cell;
-        SingleSumVirial::Integers shift{};
-        for (std::size_t d = 0; d < 3; ++d)
-          shift[d] = SingleSumVirial::to_place(static_cast<double>(offset[d]) * edge[d]);
-        virial.add(shift, of_thread.total(cell));
+        const auto& v = vectors[cell];
+        virial.add({SingleSumVirial::to_place(v.x), SingleSumVirial::to_place(v.y), SingleSumVirial::to_place(v.z)},
+                   of_thread.total(cell));
       }
     virial.add_to(energies);
   }
@@ -204,17 +200,16 @@ class ReferenceSum final : public ClusterList {
 
   void add_forces(std::span<Accumulator> by_thread) override {
     const ExactPairs exact(data_);
-    for_pieces(pieces_of({&list_.inner, &list_.outer}),
-               [&](int thread, const PairListPart& part, const RowRange& rows) {
-                 for (auto row = rows.begin; row < rows.end; ++row) {
-                   const auto add = [&](const MaskedEntry& entry) {
-                     exact.add(part.rows[row].i_cluster, list_.shifts[cell_of(entry.j)], entry,
-                               ExactPairs::ExclusionEnergy::add, by_thread[at(thread)]);
-                   };
-                   for (const auto& entry : part.masked_of(row)) add(entry);
-                   for (const auto j : part.plain_of(row)) add({j, 0xFFFF, 0, false});
-                 }
-               });
+    for_pieces(
+        pieces_of({&list_.inner, &list_.outer}), [&](int thread, const PairListPart& part, const RowRange& rows) {
+          for (auto row = rows.begin; row < rows.end; ++row) {
+            const auto add = [&](const MaskedEntry& entry) {
+              exact.add(part.rows[row].i_cluster, entry, ExactPairs::ExclusionEnergy::add, by_thread[at(thread)]);
+            };
+            for (const auto& entry : part.masked_of(row)) add(entry);
+            for (const auto j : part.plain_of(row)) add({j, 0xFFFF, 0, false});
+          }
+        });
   }
 };
 

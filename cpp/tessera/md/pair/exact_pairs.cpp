@@ -28,7 +28,8 @@ ExactPairs::ExactPairs(const PairData& data)
       domain_(data.domain),
       settings_(data.settings),
       cell_(at(data.domain.n_clusters())),
-      scale_(domain_.state().box.unit_lengths()) {
+      to_length_(domain_.state().box.unit_vectors()),
+      shift_(half_shell_vectors(domain_)) {
   for (std::int32_t c = 0; c < domain_.n_cells(); ++c)
     std::fill(cell_.begin() + domain_.cell_begin[at(c)], cell_.begin() + domain_.cell_begin[at(c) + 1], c);
 }
@@ -36,15 +37,7 @@ ExactPairs::ExactPairs(const PairData& data)
 /// Returns the position of an atom relative to the centre of its cell, Å.
 Vec3 ExactPairs::relative(std::int32_t slot) const {
   const auto cell = domain_.cell[at(cell_[at(slot / cluster_size)])];
-  const auto f = domain_.state().position[at(slot)] - domain_.grid().centre(cell);
-  return {f.x * scale_.x, f.y * scale_.y, f.z * scale_.z};
-}
-
-/// Returns the shift as a whole number of cell edges in double precision.
-Vec3 ExactPairs::exact_shift(const std::array<float, 3>& shift) const {
-  const auto edge = domain_.cell_edges();
-  return {std::round(shift[0] / edge[0]) * edge[0], std::round(shift[1] / edge[1]) * edge[1],
-          std::round(shift[2] / edge[2]) * edge[2]};
+  return to_length_ * (domain_.state().position[at(slot)] - domain_.grid().centre(cell)).units();
 }
 
 /// Returns cᵢcⱼ of the dispersion that a mesh computes: √(BᵢᵢBⱼⱼ).
@@ -96,13 +89,13 @@ void ExactPairs::add_pair(std::int32_t i, std::int32_t j, const Vec3& d, bool ex
   }
 }
 
-void ExactPairs::add(std::int32_t i_cluster, const std::array<float, 3>& shift, const MaskedEntry& entry,
-                     ExclusionEnergy exclusion_energy, Accumulator& accumulator) const {
-  const Vec3 whole = exact_shift(shift);
+void ExactPairs::add(std::int32_t i_cluster, const MaskedEntry& entry, ExclusionEnergy exclusion_energy,
+                     Accumulator& accumulator) const {
+  const Vec3& shift = shift_[cell_of(entry.j)];
   for (int j = 0; j < cluster_size; ++j) {
     const auto sj = cluster_of(entry.j) * cluster_size + j;
     if (domain_.is_padding(sj)) continue;
-    const Vec3 rj = relative(sj) + whole;
+    const Vec3 rj = relative(sj) + shift;
     for (int i = 0; i < cluster_size; ++i) {
       const auto si = i_cluster * cluster_size + i;
       const auto bit = 1u << (4 * i + j);
@@ -112,23 +105,24 @@ void ExactPairs::add(std::int32_t i_cluster, const std::array<float, 3>& shift, 
   }
 }
 
-void ExactPairs::add(std::int32_t i, std::int32_t j, const std::array<float, 3>& shift, bool excluded,
+void ExactPairs::add(std::int32_t i, std::int32_t j, std::size_t offset, bool excluded,
                      ExclusionEnergy exclusion_energy, Accumulator& accumulator) const {
-  add_pair(i, j, relative(i) - relative(j) - exact_shift(shift), excluded, exclusion_energy, accumulator);
+  add_pair(i, j, relative(i) - relative(j) - shift_[offset], excluded, exclusion_energy, accumulator);
 }
 
-void ExactPairs::add_exclusion_energies(std::int32_t i_cluster, const std::array<float, 3>& shift,
-                                        const MaskedEntry& entry, EnergyVirial& energies) const {
+void ExactPairs::add_exclusion_energies(std::int32_t i_cluster, const MaskedEntry& entry,
+                                        EnergyVirial& energies) const {
   for (int i = 0; i < cluster_size; ++i)
     for (int j = 0; j < cluster_size; ++j)
       if (entry.excluded & (1u << (4 * i + j)))
-        add_exclusion_energy(i_cluster * cluster_size + i, cluster_of(entry.j) * cluster_size + j, shift, energies);
+        add_exclusion_energy(i_cluster * cluster_size + i, cluster_of(entry.j) * cluster_size + j, cell_of(entry.j),
+                             energies);
 }
 
-void ExactPairs::add_exclusion_energy(std::int32_t i, std::int32_t j, const std::array<float, 3>& shift,
+void ExactPairs::add_exclusion_energy(std::int32_t i, std::int32_t j, std::size_t offset,
                                       EnergyVirial& energies) const {
   if (settings_.electrostatics != Electrostatics::pme) return;
-  const double r2 = norm2(relative(i) - relative(j) - exact_shift(shift));
+  const double r2 = norm2(relative(i) - relative(j) - shift_[offset]);
   if (r2 >= settings_.range() * settings_.range()) return;
   energies.add(Term::coulomb_exclusion, settings_.coulomb_constant * data_.charge[at(i)] * data_.charge[at(j)] *
                                             ewald_exclusion(settings_.alpha, r2).energy);

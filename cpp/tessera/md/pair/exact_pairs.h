@@ -17,20 +17,17 @@ class ExactPairs {
 
   enum class ExclusionEnergy { add, leave_out };
   /// Adds forces, energies and virial of all pairs of an entry, and the energies of excluded pairs if requested.
-  void add(std::int32_t i_cluster, const std::array<float, 3>& shift, const MaskedEntry& entry,
-           ExclusionEnergy exclusion_energy, Accumulator& accumulator) const;
+  void add(std::int32_t i_cluster, const MaskedEntry& entry, ExclusionEnergy exclusion_energy,
+           Accumulator& accumulator) const;
   /// Adds only the energies of an entry's excluded pairs.
-  void add_exclusion_energies(std::int32_t i_cluster, const std::array<float, 3>& shift, const MaskedEntry& entry,
-                              EnergyVirial& energies) const;
-  /// Adds forces, energies and virial of one pair of atoms.
-  void add(std::int32_t i, std::int32_t j, const std::array<float, 3>& shift, bool excluded,
-           ExclusionEnergy exclusion_energy, Accumulator& accumulator) const;
-  void add_exclusion_energy(std::int32_t i, std::int32_t j, const std::array<float, 3>& shift,
-                            EnergyVirial& energies) const;
+  void add_exclusion_energies(std::int32_t i_cluster, const MaskedEntry& entry, EnergyVirial& energies) const;
+  /// Adds forces, energies and virial of one pair of atoms. The second is in the cell at this offset of the half shell.
+  void add(std::int32_t i, std::int32_t j, std::size_t offset, bool excluded, ExclusionEnergy exclusion_energy,
+           Accumulator& accumulator) const;
+  void add_exclusion_energy(std::int32_t i, std::int32_t j, std::size_t offset, EnergyVirial& energies) const;
 
  private:
   Vec3 relative(std::int32_t slot) const;
-  Vec3 exact_shift(const std::array<float, 3>& shift) const;
   double dispersion_of(std::int32_t i, std::int32_t j) const;
   void add_pair(std::int32_t i, std::int32_t j, const Vec3& d, bool excluded, ExclusionEnergy exclusion_energy,
                 Accumulator& accumulator) const;
@@ -39,7 +36,8 @@ class ExactPairs {
   const domain::Domain& domain_;
   const PairSettings& settings_;
   std::vector<std::int32_t> cell_;  // of each cluster
-  Vec3 scale_;                      // Å per unit of Fraction
+  Triangular to_length_;            // Å per unit of Fraction
+  std::vector<Vec3> shift_;         // Å, by offset of the half shell
 };
 
 }  // namespace tessera::md::pair

@@ -120,23 +120,22 @@ void PairForces::rebuild() {
 void PairForces::set_box(const Box& before) {
   // A pair beyond the cut-off plus both reaches is not in the list. It may now be closer by as much as the box has
   // shrunk along its shortest side, so both reaches are reduced by half of that. A growing box needs no reduction.
-  const auto edges = data_.domain.state().box.edges(), old_edges = before.edges();
-  double least_scale = 1;
-  for (std::size_t d = 0; d < 3; ++d) least_scale = std::min(least_scale, edges[d] / old_edges[d]);
+  const auto change = deformation(before, data_.domain.state().box);
+  const double least_scale = std::min(1.0, least_stretch(change));
   const double furthest = data_.settings.range() + list_rounding + 2 * list_settings_.most_reach;
   const auto less = static_cast<float>(0.5 * (1 - least_scale) * furthest);
   for (auto& reach : data_.reach) {
     reach -= less;
     if (reach < 0) is_listed_ = false;  // a new list is due even if no atom moves
   }
-  // The positions at listing scale with the box, as the atoms do.
-  const auto scale = [&](std::size_t d) { return static_cast<float>(edges[d] / old_edges[d]); };
-  const float sx = scale(0), sy = scale(1), sz = scale(2);
+  // The positions at listing are deformed with the box, as the atoms are.
+  const SingleTriangular deform(change);
   for (auto& cluster : listed_)
     for (std::size_t i = 0; i < cluster_size; ++i) {
-      cluster.x[i] *= sx;
-      cluster.y[i] *= sy;
-      cluster.z[i] *= sz;
+      const auto [x, y, z] = deform * std::array{cluster.x[i], cluster.y[i], cluster.z[i]};
+      cluster.x[i] = x;
+      cluster.y[i] = y;
+      cluster.z[i] = z;
     }
   sum_->set_box();
 }
@@ -187,8 +186,7 @@ void PairForces::set_reach() {
 /// the last step. Returns false if an atom has moved beyond its reach since it was listed.
 bool PairForces::update_coordinates(std::int64_t first_cell, std::int64_t last_cell) {
   const auto& grid = data_.domain.grid();
-  const auto unit = data_.domain.state().box.unit_lengths();
-  const auto sx = static_cast<float>(unit.x), sy = static_cast<float>(unit.y), sz = static_cast<float>(unit.z);
+  const SingleTriangular to_length(data_.domain.state().box.unit_vectors());
   std::vector<char> left(at(data_.threads.size()), 0);
   data_.threads.run([&](int thread) {
     const auto n = last_cell - first_cell;
@@ -205,9 +203,8 @@ bool PairForces::update_coordinates(std::int64_t first_cell, std::int64_t last_c
             cluster.x[i] = cluster.y[i] = cluster.z[i] = padding_distance * static_cast<float>(i + 1);
             continue;
           }
-          const auto r = data_.domain.state().position[slot] - centre;
-          const float x = static_cast<float>(r.x) * sx, y = static_cast<float>(r.y) * sy,
-                      z = static_cast<float>(r.z) * sz;
+          const auto place = to_length * (data_.domain.state().position[slot] - centre);
+          const float x = place[0], y = place[1], z = place[2];
           const auto length2 = [&](float from_x, float from_y, float from_z) {
             const float dx = x - from_x, dy = y - from_y, dz = z - from_z;
             return dx * dx + dy * dy + dz * dz;

@@ -34,13 +34,19 @@ const std::vector<CellOffset>& half_shell() {
   return offsets;
 }
 
+std::vector<Vec3> half_shell_vectors(const domain::Domain& domain) {
+  const auto cell = domain.cell_box();
+  std::vector<Vec3> vectors;
+  for (const auto& [offset, midpoint] : half_shell())
+    vectors.push_back(static_cast<double>(offset[0]) * cell.a() + static_cast<double>(offset[1]) * cell.b() +
+                      static_cast<double>(offset[2]) * cell.c());
+  return vectors;
+}
+
 std::vector<std::array<float, 3>> half_shell_shifts(const domain::Domain& domain) {
-  const auto edge = domain.cell_edges();
   std::vector<std::array<float, 3>> shifts;
-  for (const auto& offset : half_shell()) {
-    auto& shift = shifts.emplace_back();
-    for (std::size_t d = 0; d < 3; ++d) shift[d] = static_cast<float>(static_cast<double>(offset.cell[d]) * edge[d]);
-  }
+  for (const auto& v : half_shell_vectors(domain))
+    shifts.push_back({static_cast<float>(v.x), static_cast<float>(v.y), static_cast<float>(v.z)});
   return shifts;
 }
 
@@ -294,8 +300,7 @@ void PairLister::build(std::span<const ClusterData> clusters, std::span<const fl
   // an entry for each cluster within range, which extends the cut-off by a cluster's width and by the atoms' reach.
   // Each thread gets room for twice its even share, because threads take cells as they become free. Memory that is
   // never written is never used.
-  const auto edges = domain_.state().box.edges();
-  const double density = static_cast<double>(domain_.system().n_atoms()) / (edges[0] * edges[1] * edges[2]);
+  const double density = static_cast<double>(domain_.system().n_atoms()) / domain_.state().box.volume();
   const double sphere = 4.0 / 3 * 3.1416 * std::pow(cutoff + 2.9, 3) * density / (2 * cluster_size);
   const auto n_threads = list.inner.size();
   const double promised = sphere * domain_.n_owned_atoms() / cluster_size *

@@ -91,6 +91,8 @@ struct CellOffset {
 /// Returns half of the 5 × 5 × 5 neighbourhood, the cell itself first; there are n_neighbour_cells of them.
 const std::vector<CellOffset>& half_shell();
 /// Returns the vectors of the offsets in the current box, Å.
+std::vector<Vec3> half_shell_vectors(const domain::Domain& domain);
+/// Returns the same as kernels take them.
 std::vector<std::array<float, 3>> half_shell_shifts(const domain::Domain& domain);
 /// Returns the local cell at an offset from a cell, or −1 if another rank computes the pair.
 std::int32_t find_partner_cell(const domain::Domain& domain, std::int32_t cell, const CellOffset& offset);

@@ -33,11 +33,11 @@ IndexBox padded_brick(const IndexBox& brick, const Index3& grid, int order, cons
   return padded;
 }
 
-/// Returns the number of mesh points that a length spans along each edge.
-Index3 points_of(const Index3& grid, const std::array<double, 3>& edges, double length) {
+/// Returns the number of planes of mesh points that a length passes in each direction.
+Index3 points_of(const Index3& grid, const std::array<double, 3>& heights, double length) {
   Index3 points;
   for (std::size_t d = 0; d < 3; ++d)
-    points[d] = static_cast<std::int64_t>(std::ceil(length * (static_cast<double>(grid[d]) / edges[d])));
+    points[d] = static_cast<std::int64_t>(std::ceil(length * (static_cast<double>(grid[d]) / heights[d])));
   return points;
 }
 
@@ -104,14 +104,14 @@ Index3 grid_from_spacing(const std::array<double, 3>& edges, double spacing) {
   return grid;
 }
 
-double widest_spacing(const std::array<double, 3>& edges, const Index3& grid) {
+double widest_spacing(const std::array<double, 3>& lengths, const Index3& grid) {
   double widest = 0;
-  for (std::size_t d = 0; d < 3; ++d) widest = std::max(widest, edges[d] / static_cast<double>(grid[d]));
+  for (std::size_t d = 0; d < 3; ++d) widest = std::max(widest, lengths[d] / static_cast<double>(grid[d]));
   return widest;
 }
 
-double spline_reach(const std::array<double, 3>& edges, const Index3& grid, int order) {
-  return (order / 2 + 1) * widest_spacing(edges, grid);
+double spline_reach(const std::array<double, 3>& heights, const Index3& grid, int order) {
+  return (order / 2 + 1) * widest_spacing(heights, grid);
 }
 
 std::vector<IndexBox> plan_bricks(const Index3& grid, const Index3& cells, const std::vector<IndexBox>& cell_bricks) {
@@ -133,26 +133,26 @@ std::string PmePlan::summary() const {
                      settings.grid[0], settings.grid[1], settings.grid[2], transform.summary());
 }
 
-PmePlan plan_pme(const PmeSettings& settings, const std::array<double, 3>& edges, const Index3& cells,
+PmePlan plan_pme(const PmeSettings& settings, const std::array<double, 3>& heights, const Index3& cells,
                  const std::vector<IndexBox>& cell_bricks, double margin,
                  const std::function<fft::TransformPlan(const fft::TransformProblem&)>& plan_transform) {
   check_settings(settings);
   PmePlan plan;
   plan.settings = settings;
   plan.bricks = plan_bricks(settings.grid, cells, cell_bricks);
-  plan.margin = points_of(settings.grid, edges, margin);
+  plan.margin = points_of(settings.grid, heights, margin);
   for (std::size_t d = 0; d < 3; ++d) {
-    const double points_per_length = static_cast<double>(settings.grid[d]) / edges[d];
+    const double points_per_length = static_cast<double>(settings.grid[d]) / heights[d];
     const bool is_cut = std::any_of(cell_bricks.begin(), cell_bricks.end(), [&](const IndexBox& brick) {
       return !brick.is_empty() && brick.extent(static_cast<int>(d)) < cells[d];
     });
     const double cell_points = static_cast<double>(settings.grid[d]) / static_cast<double>(cells[d]);
     const double needed = settings.order / 2 + margin * points_per_length;
     if (is_cut && cell_points * (1 + 1e-9) < needed)
-      throw InputError(
-          fmt::format("cells along edge {} are {:.2f} mesh points wide, but a spline of order {} needs {:.2f} (atoms "
-                      "may be {:.2f} Å outside their cell): use a smaller pme.spacing or pme.order, or larger cells",
-                      "xyz"[d], cell_points, settings.order, needed, margin));
+      throw InputError(fmt::format(
+          "cells along vector {} of the box are {:.2f} mesh points wide, but a spline of order {} needs {:.2f} (atoms "
+          "may be {:.2f} Å outside their cell): use a smaller pme.spacing or pme.order, or larger cells",
+          "abc"[d], cell_points, settings.order, needed, margin));
   }
   for (std::size_t rank = 0; rank < cell_bricks.size(); ++rank)
     plan.padded.push_back(cell_bricks[rank].is_empty()
@@ -166,8 +166,8 @@ PmePlan plan_pme(const PmeSettings& settings, const std::array<double, 3>& edges
   return plan;
 }
 
-bool holds(const PmePlan& plan, const std::array<double, 3>& edges, double margin) {
-  const auto needed = points_of(plan.settings.grid, edges, margin);
+bool holds(const PmePlan& plan, const std::array<double, 3>& heights, double margin) {
+  const auto needed = points_of(plan.settings.grid, heights, margin);
   for (std::size_t d = 0; d < 3; ++d)
     if (needed[d] > plan.margin[d]) return false;
   return true;

@@ -33,14 +33,16 @@ double alpha_from_tolerance(double cutoff, double tolerance);
 /// Returns α for dispersion with e^(−x²)(1 + x² + x⁴/2) = tolerance at x = α·cutoff, 1/Å.
 double lj_alpha_from_tolerance(double cutoff, double tolerance);
 
-/// Returns for each edge (Å) the least even 2^a·3^b·5^c·7^d for which points are at most `spacing` (Å) apart.
+/// Returns for each edge (Å) the least even 2^a·3^b·5^c·7^d for which points are at most `spacing` (Å) apart. Edges and
+/// not heights decide how well the mesh resolves waves: the shortest wave with m periods along an edge is edge/m long.
 Index3 grid_from_spacing(const std::array<double, 3>& edges, double spacing);
 
-/// Returns the greatest distance of neighbouring mesh points along an edge, Å.
-double widest_spacing(const std::array<double, 3>& edges, const Index3& grid);
+/// Returns the greatest of these lengths of the box (Å) divided by its mesh points: the distance of neighbouring points
+/// along the edges or, by heights of the box, of neighbouring planes.
+double widest_spacing(const std::array<double, 3>& lengths, const Index3& grid);
 
-/// Returns how far from an atom the mesh points lie that its charge is spread to, Å, in a box with these edges (Å).
-double spline_reach(const std::array<double, 3>& edges, const Index3& grid, int order);
+/// Returns how far from an atom the planes lie that its charge is spread to, Å, in a box of these heights (Å).
+double spline_reach(const std::array<double, 3>& heights, const Index3& grid, int order);
 
 /// Returns the mesh points of each rank's cells, by rank; they are disjoint and cover the mesh.
 std::vector<IndexBox> plan_bricks(const Index3& grid, const Index3& cells, const std::vector<IndexBox>& cell_bricks);
@@ -55,13 +57,13 @@ struct PmePlan {
   std::string summary() const;
 };
 
-/// Takes the `edges` of the box and the `margin` by which an atom may be outside its cell, in Å; `plan_transform` plans
-/// the transform. Throws InputError if the settings can't be used or cells are too narrow for the spline.
-PmePlan plan_pme(const PmeSettings& settings, const std::array<double, 3>& edges, const Index3& cells,
+/// Takes the `heights` of the box and the `margin` by which an atom may be outside its cell, in Å; `plan_transform`
+/// plans the transform. Throws InputError if the settings can't be used or cells are too narrow for the spline.
+PmePlan plan_pme(const PmeSettings& settings, const std::array<double, 3>& heights, const Index3& cells,
                  const std::vector<IndexBox>& cell_bricks, double margin,
                  const std::function<fft::TransformPlan(const fft::TransformProblem&)>& plan_transform);
 
-/// Tells whether the plan is also valid for a box of other edges (Å) with another margin (Å).
-bool holds(const PmePlan& plan, const std::array<double, 3>& edges, double margin);
+/// Tells whether the plan is also valid for a box of other heights (Å) with another margin (Å).
+bool holds(const PmePlan& plan, const std::array<double, 3>& heights, double margin);
 
 }  // namespace tessera::md::pme

@@ -51,7 +51,8 @@ template <class Real>
 Result compute(const Charges& charges, const PmeSettings& settings, int size = 1) {
   const auto comm = comm::Communicator::world();
   ThreadPool threads(size);
-  const auto plan = plan_pme(settings, charges.box.edges(), {3, 3, 3}, {{{0, 0, 0}, {3, 3, 3}}}, 0.5, fft::plan_pencil);
+  const auto plan =
+      plan_pme(settings, charges.box.heights(), {3, 3, 3}, {{{0, 0, 0}, {3, 3, 3}}}, 0.5, fft::plan_pencil);
   Pme<Real> pme(plan, charges.box, coulomb_constant, comm, threads);
   const std::vector<Real> charge(charges.charge.begin(), charges.charge.end());
   const std::size_t n = charge.size();

@@ -25,7 +25,7 @@ class ToyBarostat final : public integrate::Integrator {
     const double difference = motion.energies().pressure - bar_;
     const auto scale = [&](double gain) { return 1 + std::clamp(gain * difference, -4e-4, 4e-4); };
     const auto& box = motion.state().box;
-    motion.set_box(Box(scale(1e-7) * box.a(), scale(1.1e-7) * box.b(), scale(0.9e-7) * box.c()));
+    motion.set_box(stretched(box, {scale(1e-7), scale(1.1e-7), scale(0.9e-7)}));
     return inner_->before_forces(motion);
   }
   integrate::Failure after_forces(integrate::Motion& motion, bool with_virial) override {

@@ -16,7 +16,7 @@ NO_NUMBER = np.iinfo(np.int32).min  # no residue number, or one that is not deci
 
 @dataclass
 class Coordinates:
-    """Positions (n,3) Å, box (3,3) Å lower triangular, and velocities (n,3) Å/ps. Names, of at most eight characters,
+    """Positions (n,3) Å, box (3,3) Å of any orientation, and velocities (n,3) Å/ps. Names, of at most eight characters,
     are for checks where the file has them."""
 
     position: FloatArray

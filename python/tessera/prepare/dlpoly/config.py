@@ -34,18 +34,9 @@ def read_config(path: str | Path) -> Coordinates:
     box = None
     start = 2
     if boundary > 0:
-        box = _lower_triangular(np.array([text.words(2 + row, (3,), "a box vector") for row in range(3)]))
+        box = np.array([text.words(2 + row, (3,), "a box vector") for row in range(3)])
         start = 5
     return _read_atoms(text, start, level, box)
-
-
-def _lower_triangular(box: FloatArray) -> FloatArray:
-    """Returns the box where a is along x and b in the plane of x and y; other orientations are refused."""
-    if np.abs(np.triu(box, 1)).max() > 1e-6:
-        raise InputError(
-            f"the box vectors are {box.tolist()}: a must be along x, and b in the plane of x and y; turn the system"
-        )
-    return np.tril(box)
 
 
 def _read_atoms(text: Text, start: int, level: int, box: FloatArray | None) -> Coordinates:

@@ -21,6 +21,7 @@ from tessera.prepare.openmm.forces import Converted
 from tessera.prepare.pdb.check import check_chains, check_names, check_space, missing_atoms, refuse_missing
 from tessera.prepare.pdb.force_fields import FORCE_FIELDS, Parameters, bond_definitions
 from tessera.prepare.pdb.model import (
+    BOX_SHAPES,
     Model,
     Solvent,
     add_hydrogens,
@@ -56,31 +57,30 @@ def prepare_pdb(
 ) -> System:
     """Makes the system: `padding` Å from the molecules to the faces of the box, `salt` mol/L, hydrogens for `ph`.
 
-    `water` None takes the force field's usual one; `extra` are more force-field files of OpenMM. Raises `InputError`.
+    `water` None takes the force field's usual one; `extra` are more force-field files of OpenMM; `box_shape` is one of
+    `BOX_SHAPES`. Raises `InputError`.
     """
     choice = FORCE_FIELDS.get(force_field)
     if choice is None:
         raise InputError(f"--force-field {force_field} is not known; these are: {', '.join(FORCE_FIELDS)}")
-    if box_shape != "cube":
-        raise InputError(
-            f"--box-shape {box_shape}: only cube is supported, because the engine runs boxes with right angles"
-        )
+    if box_shape not in BOX_SHAPES:
+        raise InputError(f"--box-shape {box_shape} is not known; these are: {', '.join(BOX_SHAPES)}")
     for name, value, low, high in (("padding", padding, 0, 1e3), ("salt", salt, 0, 10), ("ph", ph, -2, 16)):
         if not (math.isfinite(value) and low <= value <= high):
             raise InputError(f"--{name} {value:g}: expected a number from {low:g} to {high:g}")
     if relax_steps < 0 or not 0 <= seed < _SEEDS:
         raise InputError(f"--relax and --seed need whole numbers from 0, found {relax_steps} and {seed}")
-    solvent = Solvent(choice.water(water), padding, salt)
+    solvent = Solvent(choice.water(water), padding, salt, box_shape)
     path = require_file(pdb, "PDB file")
     files = [require_file(name, "force-field file") for name in extra]
     report("adding hydrogens and solvent, and relaxing: minutes for a large protein")
-    found, position, edge = in_new_process(
+    found, position, box = in_new_process(
         build, path, force_field, solvent, ph, keep_water, files, relax_steps, seed, has_pdbfixer()
     )
     found.lennard_jones = choice.lennard_jones
     line = f"prepare pdb: {path.name} {force_field} {solvent.water}"
     report("checking atoms")
-    return assembled(found, Coordinates(position, np.diag([edge] * 3)), line, file=path.name)
+    return assembled(found, Coordinates(position, box), line, file=path.name)
 
 
 def build(
@@ -93,8 +93,8 @@ def build(
     relax_steps: int,
     seed: int,
     use_pdbfixer: bool,
-) -> tuple[Converted, FloatArray, float]:
-    """Returns what `convert` reads, positions (n,3) Å and the edge of the box in Å. Changes settings of OpenMM and of
+) -> tuple[Converted, FloatArray, FloatArray]:
+    """Returns what `convert` reads, positions (n,3) Å and the box (3,3) Å. Changes settings of OpenMM and of
     random numbers for the whole process. Raises `InputError`."""
     from openmm import app
 
@@ -116,13 +116,13 @@ def build(
     solute = names_of(model.topology)
     if parameters.choice.caps_are_patches:
         model.topology = with_caps_merged(model.topology)
-    edge = add_solvent(model, parameters, solvent, seed)
-    system = make_system(parameters, model.topology, edge)
+    box = add_solvent(model, parameters, solvent, seed)
+    system = make_system(parameters, model.topology, box)
     if relax_steps:
         relax(model, system, relax_steps)
     found = converted(system, model, solute)
     found.notes = [*model.notes, *found.notes]
-    return found, model.position, edge
+    return found, model.position, box
 
 
 def _read(text: str, file: str) -> tuple[Any, FloatArray]:

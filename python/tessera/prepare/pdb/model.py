@@ -6,6 +6,7 @@ rounding.
 
 from __future__ import annotations
 
+import math
 import random
 import re
 from collections import Counter
@@ -20,6 +21,7 @@ from tessera.prepare.openmm import names_of
 from tessera.prepare.openmm.forces import AtomNames, Converted, convert
 from tessera.prepare.pdb.check import describe
 from tessera.prepare.pdb.force_fields import CAPS, Parameters, sites_of
+from tessera.system.box import heights
 from tessera.system.model import FloatArray
 
 _NM = 10.0  # Å
@@ -33,13 +35,22 @@ _SHOWN = 8  # residues that a note names
 _BOXES = {4: "tip4pew", 5: "tip5p"}
 
 
+#: rows are the vectors of boxes whose molecules are 1 from their nearest images; volumes 1, 0.71 and 0.77
+BOX_SHAPES: dict[str, FloatArray] = {
+    "cube": np.eye(3),
+    "dodecahedron": np.array([[1, 0, 0], [0, 1, 0], [0.5, 0.5, math.sqrt(0.5)]]),
+    "octahedron": np.array([[3, 0, 0], [1, math.sqrt(8), 0], [-1, math.sqrt(2), math.sqrt(6)]]) / 3,
+}
+
+
 @dataclass(frozen=True)
 class Solvent:
-    """What surrounds the molecules: padding in Å, salt in mol/L."""
+    """What surrounds the molecules: padding in Å, salt in mol/L, and a shape of `BOX_SHAPES`."""
 
     water: str
     padding: float
     salt: float
+    shape: str = "cube"
 
 
 @dataclass
@@ -130,14 +141,14 @@ def with_caps_merged(topology: Any) -> Any:
     return out
 
 
-def make_system(parameters: Parameters, topology: Any, edge: float | None = None) -> Any:
-    """Returns OpenMM's System of the topology, periodic with an edge in Å. Raises `InputError` that names a residue
-    which the force field does not match."""
+def make_system(parameters: Parameters, topology: Any, box: FloatArray | None = None) -> Any:
+    """Returns OpenMM's System of the topology, periodic if there is a box (3,3) Å. Raises `InputError` that names a
+    residue which the force field does not match."""
     from openmm import app
 
     settings: dict[str, Any] = {"constraints": None, "rigidWater": True, "removeCMMotion": False}
-    if edge is not None:
-        settings |= {"nonbondedMethod": app.PME, "nonbondedCutoff": min(1.0, 0.49 * edge / _NM)}
+    if box is not None:
+        settings |= {"nonbondedMethod": app.PME, "nonbondedCutoff": min(1.0, 0.49 * float(heights(box).min()) / _NM)}
     for attempt in range(2):
         try:
             return parameters.force_field.createSystem(topology, **settings)
@@ -155,19 +166,20 @@ def make_system(parameters: Parameters, topology: Any, edge: float | None = None
     raise AssertionError
 
 
-def add_solvent(model: Model, parameters: Parameters, solvent: Solvent, seed: int) -> float:
-    """Adds water and ions to a cube around the molecules, and returns its edge in Å."""
+def add_solvent(model: Model, parameters: Parameters, solvent: Solvent, seed: int) -> FloatArray:
+    """Adds water and ions to a box around the molecules, and returns its vectors (3,3) Å."""
     import openmm
     from openmm import app, unit
 
     low, high = model.position.min(axis=0), model.position.max(axis=0)
     radius = float(np.linalg.norm(model.position - (low + high) / 2, axis=1).max())
-    edge = 2 * (radius + solvent.padding)
-    need = 2 * parameters.choice.lennard_jones.cutoff
-    if edge < need:
+    shape = BOX_SHAPES[solvent.shape]
+    box = 2 * (radius + solvent.padding) * shape
+    need, height, of_edge = 2 * parameters.choice.lennard_jones.cutoff, heights(box).min(), heights(shape).min()
+    if height < need:
         raise InputError(
-            f"--padding {solvent.padding:g} makes a box of {edge:.1f} Å, less than twice the cut-off of "
-            f"{parameters.choice.name}, {need:g} Å: give at least {need / 2 - radius:.1f}"
+            f"--padding {solvent.padding:g} makes a box of {height:.1f} Å, less than twice the cut-off of "
+            f"{parameters.choice.name}, {need:g} Å: give at least {need / 2 / of_edge - radius:.1f}"
         )
     random.seed(seed)
     modeller = app.Modeller(model.topology, _quantity(model.position))
@@ -177,7 +189,7 @@ def add_solvent(model: Model, parameters: Parameters, solvent: Solvent, seed: in
         modeller.addSolvent(
             solute,
             model=_BOXES.get(sites_of(solvent.water), "spce" if solvent.water == "spce" else "tip3p"),
-            boxSize=openmm.Vec3(edge, edge, edge) / _NM * unit.nanometer,
+            boxVectors=[openmm.Vec3(*row) for row in (box / _NM).tolist()] * unit.nanometer,
             ionicStrength=solvent.salt * unit.molar,
         )
     except IndexError:
@@ -189,7 +201,7 @@ def add_solvent(model: Model, parameters: Parameters, solvent: Solvent, seed: in
         f"Å from the molecules to the faces of the box, {solvent.salt:g} mol/L of salt beside the ions that neutralise"
     )
     model.topology, model.position = modeller.topology, _angstrom(modeller.positions)
-    return edge
+    return box
 
 
 class _Solute:

@@ -1,8 +1,10 @@
 // Pressure baths that scale the box at the beginning of a step by the virial of the last one.
 //
 // Constraint groups (a heavy atom and its hydrogens, a rigid water) are moved as a whole by Motion::set_box: the
-// fractions of their first atoms stay, their velocities too. The work that the system does when the box grows along an
-// edge d by dε = d ln L_d is then that of
+// fractions of their first atoms stay, their velocities too. The box grows along the Cartesian axes: every component d
+// of its vectors by the same factor, which keeps the shape of a triclinic box where all axes grow alike, and its
+// reduced form always. The work that the system does when the box grows along an axis d by dε = d ln L_d is then that
+// of
 //
 //   P_d V = N_g kT + Σ_groups R_d F_d
 //
@@ -93,7 +95,7 @@ class CellScaling final : public Coupling {
       bath[last_virial + d] = virial[d];
     }
     motion.share(bath);
-    motion.set_box(Box(scale[0] * box.a(), scale[1] * box.b(), scale[2] * box.c()));
+    motion.set_box(stretched(box, scale));
   }
 
   double energy(const Energies& energies, const State& state) const override {
@@ -121,7 +123,7 @@ class CellScaling final : public Coupling {
   double wanted_pressure(std::size_t d, const Box& box, double time) const {
     double pressure = settings_.pressure.at(time);
     if (settings_.coupling == PressureCoupling::semi_isotropic && d < 2)
-      pressure -= settings_.surface_tension / norm(box.c());
+      pressure -= settings_.surface_tension / box.c().z;
     return pressure / units::bar;
   }
 

@@ -158,7 +158,7 @@ void CellSum::add_forces(std::span<Accumulator> by_thread) {
   const ExactPairs exact(data_);
   data_.threads.run([&](int thread) {
     for (const auto& pair : close_[at(thread)])
-      exact.add(pair.i, pair.j, cells_.shift[at(pair.offset)], pair.is_excluded, ExactPairs::ExclusionEnergy::leave_out,
+      exact.add(pair.i, pair.j, at(pair.offset), pair.is_excluded, ExactPairs::ExclusionEnergy::leave_out,
                 by_thread[at(thread)]);
   });
   if (with_energies) add_exclusion_energies(exact, by_thread);
@@ -173,7 +173,7 @@ void CellSum::add_exclusion_energies(const ExactPairs& exact, std::span<Accumula
       for (auto i = cells_.begin[at(cell)]; i < cells_.end[at(cell)]; ++i)
         for_excluded(data_.exclusions, i, [&](std::int32_t j) {
           if (j >= (o == 0 ? i + 1 : cells_.begin[at(partner)]) && j < cells_.end[at(partner)])
-            exact.add_exclusion_energy(i, j, cells_.shift[o], *by_thread[at(thread)].energies);
+            exact.add_exclusion_energy(i, j, o, *by_thread[at(thread)].energies);
         });
     }
   });
