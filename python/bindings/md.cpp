@@ -457,7 +457,10 @@ NB_MODULE(TESSERA_MD_MODULE, module) {
   nb::enum_<app::Quantity>(module, "Quantity")
       .value("position", app::Quantity::position)
       .value("velocity", app::Quantity::velocity)
-      .value("force", app::Quantity::force);
+      .value("force", app::Quantity::force)
+      .value("bonded_force", app::Quantity::bonded_force)
+      .value("direct_force", app::Quantity::direct_force)
+      .value("mesh_force", app::Quantity::mesh_force);
   nb::class_<Session>(module, "Simulation")
       .def(nb::init<const std::string&, const Image&, const std::string&, std::optional<int>, int>(), "settings"_a,
            "image"_a, "selections"_a, "fortran_handle"_a.none(), "threads"_a, Release())

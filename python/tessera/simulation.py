@@ -280,7 +280,8 @@ class Simulation:
 
     @property
     def velocities(self) -> FloatArray:
-        """(n_atoms, 3) Å/ps by atom id on every rank. Set: velocities along constraints are taken away."""
+        """(n_atoms, 3) Å/ps by atom id on every rank; with leapfrog those half a step before the positions. Set:
+        velocities along constraints are taken away."""
         return self._all("velocity")
 
     @velocities.setter
@@ -291,6 +292,15 @@ class Simulation:
     def forces(self) -> FloatArray:
         """(n_atoms, 3) kcal/mol/Å by atom id on every rank, without those of constraints."""
         return self._all("force")
+
+    def forces_of(self, source: str) -> FloatArray:
+        """The forces of "bonded" terms, of the "direct" sum or of the "mesh" alone, (n_atoms, 3) kcal/mol/Å by atom id
+        on every rank. They are known where `dynamics.direct_every` and `mesh_every` let them act at different times;
+        sources that act together give the sum of theirs. Raises `InputError`."""
+        sources = ("bonded", "direct", "mesh")
+        if source not in sources:
+            raise InputError(f"there are no forces of {source!r}, expected one of {', '.join(sources)}")
+        return self._all(f"{source}_force")
 
     def own_share(self) -> Share:
         """What this rank owns; no other is asked."""

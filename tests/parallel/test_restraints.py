@@ -29,6 +29,11 @@ kind = "dihedral"
 groups = ["index 1503:1505", "index 1800:1802", "index 2400", "index 2700:2702"]
 k = 20.0
 target = -100.0
+[[restraint]]
+kind = "rmsd"
+select = "index 0:44"
+k = [[0, 20.0], [0.05, 5.0]]
+target = 0.05
 """
 
 

@@ -3,63 +3,25 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
-from parallel.runs import Runs, Settings, read_table
+from parallel.runs import Runs, Setting, Settings, read_table
 from parallel.samples import sample
 
-import tessera
+from physics.flexible import ACCELERATION, BOLTZMANN, Array, Flexible
 from tessera import system as systems
+from tessera.system.blocks import to_fraction
 
-BOLTZMANN = 0.0019872042586408316  # kcal/mol/K
-ACCELERATION = 418.4  # (kcal/mol/Å)/amu in Å/ps²
-
-Array = NDArray[np.float64]
 NPT: Settings = {
     "dynamics.ensemble": "npt",
     "dynamics.steps": 60,
     "dynamics.coupling_every": 5,
+    "dynamics.monte_carlo_every": 4,
     "dynamics.tau_t": 0.2,
     "dynamics.tau_p": 1.0,
     "output.energy_every": 7,
 }
-
-
-class Flexible:
-    """Water without constraints, whose forces Tessera computes and an integrator in NumPy moves."""
-
-    def __init__(self, path: Path, **dynamics: Any) -> None:
-        settings: dict[str, Any] = {
-            "interactions": {"cutoff": 9.0, "switch": 8.0},
-            "parallel": {"precision": "double"},
-            "dynamics": {
-                "constraints": "none",
-                "com_removal_every": 0,
-                "timestep": 0.5,
-                "coupling_every": 1,
-                **dynamics,
-            },
-        }
-        self.simulation = tessera.Simulation(path, settings)
-        self._of_forces = tessera.Simulation(path, {**settings, "dynamics": {"constraints": "none", "seed": 1}})
-        self.mass = systems.read(path).atom_field("mass")[:, None]
-        self.x, self.v = self.simulation.positions, self.simulation.velocities
-        self.dt = 0.0005  # ps
-
-    def acceleration(self) -> Array:
-        self._of_forces.positions = self.x
-        return ACCELERATION * self._of_forces.forces / self.mass
-
-    def kinetic(self) -> float:
-        return float(0.5 * (self.mass * self.v**2).sum()) / ACCELERATION
-
-    def error(self) -> float:
-        """Returns the greatest distance from where the engine has the atoms, Å."""
-        away = (self.simulation.positions - self.x) / np.diag(self.simulation.box)
-        return float(np.abs((away - np.rint(away)) * np.diag(self.simulation.box)).max())
 
 
 def test_nose_hoover_chains_follow_their_equations(water: Path) -> None:
@@ -97,6 +59,78 @@ def test_nose_hoover_chains_follow_their_equations(water: Path) -> None:
     system.simulation.step(20)
     assert system.error() < 1e-5
     assert abs(eta[0]) > 0.1, "the bath has acted"
+
+
+@pytest.mark.parametrize(("coupling", "every"), [("isotropic", 1), ("semi-isotropic", 1), ("anisotropic", 5)])
+def test_mtk_follows_its_equations(water: Path, coupling: str, every: int) -> None:
+    """Martyna, Tobias and Klein's equations for atoms, in the order of mtk.cpp; chains by many small steps."""
+    tau_t, tau_p, pressure = 0.05, 0.1, 2000.0
+    baths = {"thermostat": "nose-hoover", "barostat": "mtk", "coupling": coupling, "coupling_every": every}
+    times = {"tau_t": tau_t, "tau_p": tau_p, "pressure": pressure, "temperature": 350.0}
+    system = Flexible(water, ensemble="npt", **baths, **times)
+    sets = {"isotropic": [0, 0, 0], "semi-isotropic": [0, 0, 1], "anisotropic": [0, 1, 2]}[coupling]
+    n_sets, edges = 1 + max(sets), np.diag(system.simulation.box).copy()
+    n, kt, half = len(system.x), BOLTZMANN * 350.0, 0.5 * every * system.dt
+    kappa, wanted = 1 / (3 * n), pressure / 69476.95457055373
+    mass = np.bincount(sets) * (3 * n + 3) * kt * tau_p**2 / 3
+    rate, of_atoms, of_box = np.zeros(n_sets), np.zeros(3), np.zeros(3)
+
+    def propagate(eta: Array, kinetic: float, degrees: int, tau: float) -> tuple[Array, float]:
+        """Returns the chain after half of the bath's time, and the factor of its momenta (midpoint rule)."""
+        q, scale, part = kt * tau**2 * np.array([degrees, 1.0, 1.0]), 0.0, half / 400
+
+        def change(eta: Array, scale: float) -> tuple[Array, float]:
+            force = np.array([2 * kinetic * np.exp(2 * scale) - degrees * kt, *(q[:2] * eta[:2] ** 2 - kt)]) / q
+            force[:2] -= eta[:2] * eta[1:]
+            return force, -eta[0]
+
+        for _ in range(400):
+            first, slope = change(eta, scale)
+            first, slope = change(eta + 0.5 * part * first, scale + 0.5 * part * slope)
+            eta, scale = eta + part * first, scale + part * slope
+        return eta, float(np.exp(scale))
+
+    def push_the_box() -> None:
+        twice = (system.mass * system.v**2).sum(axis=0) / ACCELERATION
+        force = twice + kappa * twice.sum() + virial - wanted * edges.prod()
+        rate[:] += half * np.bincount(sets, force) / mass
+
+    def chains() -> None:
+        nonlocal of_atoms, of_box
+        of_atoms, factor = propagate(of_atoms, system.kinetic(), 3 * n, tau_t)
+        system.v *= factor
+        of_box, factor = propagate(of_box, float(0.5 * (mass * rate**2).sum()), n_sets, tau_p)
+        rate[:] *= factor
+
+    def scale_velocities() -> None:
+        system.v *= np.exp(-half * (rate[sets] + kappa * rate[sets].sum()))
+
+    def scale_box() -> None:
+        system.x *= np.exp(half * rate[sets])
+        edges[:] *= np.exp(half * rate[sets])
+
+    acceleration, virial = system.acceleration_and_virial(edges)
+    for step in range(1, 21):
+        if (step - 1) % every == 0:
+            push_the_box()
+            chains()
+            scale_velocities()
+            scale_box()
+        system.v += 0.5 * system.dt * acceleration
+        system.x += system.dt * system.v
+        if step % every == 0:
+            scale_box()
+        acceleration, virial = system.acceleration_and_virial(edges)
+        system.v += 0.5 * system.dt * acceleration
+        if step % every == 0:
+            scale_velocities()
+            chains()
+            push_the_box()
+    start = np.diag(system.simulation.box)
+    system.simulation.step(20)
+    assert system.error() < 1e-5
+    assert np.diag(system.simulation.box) == pytest.approx(edges, abs=1e-6)
+    assert np.abs(edges - start).max() > 1e-2, "the bath has acted"
 
 
 def philox(counter: list[Array], key: tuple[int, int]) -> list[Array]:
@@ -149,13 +183,16 @@ def test_langevin_follows_its_splitting(water: Path) -> None:
         {"thermostat": "bussi", "barostat": "c-rescale"},
         {"thermostat": "langevin", "barostat": "c-rescale", "coupling": "semi-isotropic"},
         {"thermostat": "nose-hoover", "barostat": "berendsen", "coupling": "anisotropic"},
+        {"thermostat": "nose-hoover", "barostat": "mtk", "coupling": "semi-isotropic"},
+        {"thermostat": "langevin", "barostat": "monte-carlo", "coupling": "isotropic"},
+        {"thermostat": "bussi", "barostat": "monte-carlo", "coupling": "anisotropic"},
     ],
     ids=lambda baths: "-".join(baths.values()),
 )
 def test_bits_on_ranks_and_over_restarts(runs: Runs, mpi: str, baths: dict[str, str]) -> None:
     settings: Settings = {**NPT, **{f"dynamics.{key}": value for key, value in baths.items()}}
     alone = runs.run(sample("peptide"), settings)
-    assert len(set(alone.table["box_a"])) > 5
+    assert len(set(alone.table["box_a"])) > (2 if baths["barostat"] == "monte-carlo" else 5)
     path = runs.run_file(sample("peptide"), settings)
     runs.start(path, "--set", "dynamics.steps=21", mpi=mpi, ranks=2)
     found = runs.start(path, "--restart", mpi=mpi, ranks=3)
@@ -238,6 +275,11 @@ def test_the_conserved_quantity_and_the_columns(runs: Runs) -> None:
     [
         ({"dynamics.ensemble": "npt", "dynamics.temperature": 0.0}, "dynamics.temperature is 0 K"),
         ({"dynamics.ensemble": "npt", "dynamics.surface_tension": 5.0}, 'needs dynamics.coupling = "semi-isotropic"'),
+        ({"dynamics.ensemble": "npt", "dynamics.barostat": "mtk"}, 'set thermostat = "nose-hoover"'),
+        (
+            {"dynamics.ensemble": "npt", "dynamics.barostat": "monte-carlo", "parallel.buffer": 0.1},
+            "parallel.buffer is 0.1 Å, expected at least 0.2 Å",
+        ),
         ({"dynamics.ensemble": "nvt", "dynamics.tau_t": 0.0}, "dynamics.tau_t"),
         ({"dynamics.hydrogen_mass": 6.0}, "dynamics.hydrogen_mass = 6 leaves atom"),
         ({"dynamics.mesh_every": 3}, "output.energy_every is 100, expected a multiple of dynamics.mesh_every = 3"),
@@ -280,12 +322,19 @@ def test_the_kinetic_energy_has_its_distribution(runs: Runs, water: Path, thermo
 
 
 @pytest.mark.slow
-def test_two_pressures_give_the_ratio_of_their_ensembles(runs: Runs, water: Path) -> None:
+@pytest.mark.parametrize(
+    ("thermostat", "barostat"), [("bussi", "c-rescale"), ("nose-hoover", "mtk"), ("bussi", "monte-carlo")]
+)
+def test_two_pressures_give_the_ratio_of_their_ensembles(
+    runs: Runs, water: Path, thermostat: str, barostat: str
+) -> None:
     """ln P₁(V)/P₂(V) is linear in V with the slope −(P₁−P₂)/kT (M. R. Shirts, J. Chem. Theory Comput. 9, 909, 2013)."""
     volumes = []
     for pressure in (1.0, 300.0):
         settings: Settings = {
             "dynamics.ensemble": "npt",
+            "dynamics.thermostat": thermostat,
+            "dynamics.barostat": barostat,
             "dynamics.temperature": 300.0,
             "dynamics.tau_t": 0.5,
             "dynamics.tau_p": 0.5,
@@ -302,6 +351,75 @@ def test_two_pressures_give_the_ratio_of_their_ensembles(runs: Runs, water: Path
     slope = (volumes[0].mean() - volumes[1].mean()) / variance
     expected = (300.0 - 1.0) / 69476.95457 / kt
     assert slope == pytest.approx(expected, rel=0.2)
+
+
+@pytest.fixture(scope="module")
+def ideal_gas(water: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A system file of 100 rigid waters without interactions, in a box that is large for them."""
+    system = systems.read(water)
+    system.force_field.type_lj[:, 1] = 0
+    system.templates[0].charge = np.zeros_like(system.templates[0].charge)
+    positions = system.positions()[:300]
+    system.box = np.diag([34.6] * 3)
+    system.fraction, system.velocity = to_fraction(positions, system.box), None
+    system.runs = np.array([[0, 100]], np.int64)
+    path = tmp_path_factory.mktemp("gas") / "gas.tsr"
+    systems.write(system, path)
+    return path
+
+
+GAS: Settings = {
+    "interactions.cutoff": 3.0,
+    "interactions.switch": 2.0,
+    "interactions.lj_tail": False,
+    "interactions.electrostatics": "cut",
+    "dynamics.ensemble": "npt",
+    "dynamics.temperature": 300.0,
+    "dynamics.pressure": 100.0,
+    "dynamics.tau_t": 0.1,
+    "dynamics.timestep": 2.0,
+    "dynamics.com_removal_every": 0,
+    "dynamics.seed": 3,
+}
+
+
+@pytest.mark.parametrize(
+    ("settings", "samples"),
+    [
+        ({"barostat": "monte-carlo", "monte_carlo_every": 1, "steps": 6000}, 1000),
+        ({"barostat": "monte-carlo", "monte_carlo_every": 1, "steps": 6000, "coupling": "constant-area"}, 500),
+        pytest.param(
+            {"barostat": "c-rescale", "coupling_every": 1, "tau_p": 0.1, "compressibility": 0.01, "steps": 60000},
+            500,
+            marks=pytest.mark.slow,
+        ),
+    ],
+    ids=["monte-carlo", "monte-carlo along z", "c-rescale"],
+)
+def test_the_volume_of_an_ideal_gas(runs: Runs, ideal_gas: Path, settings: dict[str, Setting], samples: int) -> None:
+    """V has the distribution V^N exp(−PV/kT) of N groups: the mean (N+1)kT/P and the variance (N+1)(kT/P)². `samples`:
+    how many of the volumes are about independent."""
+    keys: Settings = {f"dynamics.{key}": value for key, value in settings.items()}
+    table = runs.run(ideal_gas, {**GAS, **keys, "output.energy_every": 5}).table
+    volume = (table["box_a"] * table["box_b"] * table["box_c"])[100:]
+    n, unit = 100, BOLTZMANN * 300.0 / (100.0 / 69476.95457055373)
+    sigma = np.sqrt(n + 1) * unit
+    assert volume.mean() == pytest.approx((n + 1) * unit, abs=4 * sigma / np.sqrt(samples))
+    assert volume.var() == pytest.approx(sigma**2, rel=4 * np.sqrt(2 / samples))
+
+
+@pytest.mark.parametrize("thermostat", ["bussi", "langevin"])
+def test_the_kinetic_energy_of_an_ideal_gas(runs: Runs, ideal_gas: Path, thermostat: str) -> None:
+    """As for a liquid above, in seconds: 6,000 steps of 2 fs, of which about every tenth is independent."""
+    baths: Settings = {"dynamics.ensemble": "nvt", "dynamics.thermostat": thermostat, "dynamics.tau_t": 0.02}
+    times: Settings = {"dynamics.coupling_every": 1, "dynamics.steps": 6000, "output.energy_every": 5}
+    found = runs.run(ideal_gas, {**GAS, **baths, **times})
+    kinetic = found.table["kinetic"][20:]
+    n, kt, samples = found.report["results"]["degrees_of_freedom"], BOLTZMANN * 300.0, 600
+    assert n == 600
+    sigma = np.sqrt(0.5 * n) * kt
+    assert kinetic.mean() == pytest.approx(0.5 * n * kt, abs=4 * sigma / np.sqrt(samples))
+    assert kinetic.var() == pytest.approx(sigma**2, rel=4 * np.sqrt(2 / samples))
 
 
 def test_what_is_in_effect_is_told(runs: Runs) -> None:

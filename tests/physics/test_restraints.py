@@ -12,6 +12,7 @@ import pytest
 
 import tessera
 from tessera import system as systems
+from tessera.system.blocks import to_fraction
 
 pytest.importorskip("tessera._md_serial", reason="the Python modules are not built")
 
@@ -47,6 +48,8 @@ KINDS: dict[str, dict[str, Any]] = {
         "target": 170.0,
         "flat": 5.0,
     },
+    "rmsd": {"kind": "rmsd", "select": "index 0:11", "k": 30.0, "target": 0.1},
+    "flat rmsd": {"kind": "rmsd", "select": "index 0:5 9:11", "k": 30.0, "target": 2.0, "flat": 0.5},
 }
 
 
@@ -110,6 +113,42 @@ def test_energy_of_positions(water: Path) -> None:
     second = 3.0 * (away[:60, [0, 2]] ** 2).sum()
     third = 3.0 * (np.maximum(0, np.linalg.norm(away[:60], axis=1) - 0.2) ** 2).sum()
     assert sim.energies["restraint"] == pytest.approx(first + second + third, rel=1e-6)
+
+
+def test_the_deviation_is_that_of_mdanalysis(water: Path, tmp_path: Path) -> None:
+    """From where the run starts, and from a file whose molecule is turned and has another box."""
+    from MDAnalysis.analysis.rms import rmsd
+
+    system = systems.read(water)
+    away = system.positions()[::3] - system.positions()[0]
+    away -= np.diag(system.box) * np.rint(away / np.diag(system.box))
+    near = np.sort(np.argsort(np.linalg.norm(away, axis=1))[:4])  # the first water and its neighbours
+    atoms = (3 * near[:, None] + np.arange(3)).ravel()
+    rows = [{"kind": "rmsd", "select": "index " + " ".join(map(str, atoms)), "k": 1.0}]
+    sim = simulation(water, *rows)
+    start = sim.positions
+    assert sim.energies["restraint"] == pytest.approx(0, abs=1e-6)
+    edges = np.diag(sim.box)
+
+    def whole(places: np.ndarray) -> np.ndarray:
+        away = places[atoms] - places[0]  # places[0] is that of the first of the atoms
+        return np.asarray(away - edges * np.rint(away / edges))
+
+    places = moved(sim)
+    sim.positions = places
+    expected = rmsd(whole(places), whole(start), superposition=True)
+    assert np.sqrt(sim.energies["restraint"]) == pytest.approx(expected, abs=1e-5)
+    turn = np.linalg.qr(np.random.default_rng(4).normal(size=(3, 3)))[0]
+    turn *= np.linalg.det(turn)
+    other = systems.read(water)
+    reference = start.copy()
+    reference[atoms] = whole(start) @ turn.T
+    other.box = other.box * 1.5
+    other.fraction = to_fraction(reference, other.box)
+    systems.write(other, tmp_path / "turned.tsr")
+    sim = simulation(water, {**rows[0], "reference": str(tmp_path / "turned.tsr")})
+    sim.positions = places
+    assert np.sqrt(sim.energies["restraint"]) == pytest.approx(expected, abs=1e-5)
 
 
 def test_energies_of_groups(water: Path) -> None:

@@ -15,6 +15,7 @@
 #include "tessera/app/system/system_file.h"
 #include "tessera/base/error.h"
 #include "tessera/fft/choice/wisdom.h"
+#include "tessera/md/integrate/leapfrog.h"
 #include "tessera/md/integrate/respa.h"
 #include "tessera/md/pme/plan.h"
 #include "tessera/model/hydrogen_mass.h"
@@ -23,21 +24,59 @@ namespace tessera::app {
 
 namespace {
 
-/// Energies between actions of the mesh's forces would be of velocities that lack a part of them.
+/// The steps from one action of the slowest forces to the next.
+std::int64_t outer_step(const RunConfig& config) {
+  const bool has_mesh = config.interactions.electrostatics == Electrostatics::pme;
+  return std::max(config.dynamics.direct_every, has_mesh ? config.dynamics.mesh_every : 1);
+}
+
+/// Energies between actions of the slower forces would be of velocities that lack a part of them.
 void check_times(const RunConfig& config) {
   const auto& dynamics = config.dynamics;
+  const auto outer = outer_step(config);
+  const char* key = outer > dynamics.direct_every ? "mesh_every" : "direct_every";
+  if (outer % dynamics.direct_every != 0)
+    throw InputError(fmt::format("dynamics.mesh_every is {}, expected a multiple of dynamics.direct_every = {}",
+                                 dynamics.mesh_every, dynamics.direct_every));
   const auto check = [&](const char* name, std::int64_t period) {
-    if (period % dynamics.mesh_every != 0)
-      throw InputError(
-          fmt::format("{} is {}, expected a multiple of dynamics.mesh_every = {}", name, period, dynamics.mesh_every));
+    if (period % outer != 0)
+      throw InputError(fmt::format("{} is {}, expected a multiple of dynamics.{} = {}", name, period, key, outer));
   };
   check("output.energy_every", config.output.energy_every);
   if (dynamics.ensemble == Ensemble::nve) return;
   check("dynamics.coupling_every", dynamics.coupling_every);
+  if (dynamics.ensemble == Ensemble::npt && dynamics.barostat == Barostat::monte_carlo)
+    check("dynamics.monte_carlo_every", dynamics.monte_carlo_every);
   if (dynamics.thermostat == Thermostat::langevin)
+    throw InputError(fmt::format(
+        "dynamics.{} is above 1 with thermostat = \"langevin\", which has one time step: use another thermostat, or "
+        "{} = 1",
+        key, key));
+}
+
+/// Refuses what leapfrog's velocities, which stand half a step before the positions, do not allow.
+void check_leapfrog(const RunConfig& config) {
+  const auto& dynamics = config.dynamics;
+  if (outer_step(config) > 1)
     throw InputError(
-        "dynamics.mesh_every is above 1 with thermostat = \"langevin\", which has one time step: use another "
-        "thermostat, or mesh_every = 1");
+        "dynamics.integrator = \"leapfrog\" has one time step, and mesh_every or direct_every is above 1: set "
+        "integrator = \"velocity-verlet\"");
+  if (dynamics.ensemble == Ensemble::nve) return;
+  if (dynamics.thermostat == Thermostat::langevin || dynamics.thermostat == Thermostat::nose_hoover)
+    throw InputError(fmt::format(
+        "dynamics.thermostat = \"{}\" needs velocities at whole steps, and dynamics.integrator = \"leapfrog\" has "
+        "them at half steps: set integrator = \"velocity-verlet\", or thermostat = \"bussi\"",
+        names_of(dynamics.thermostat)[static_cast<std::size_t>(dynamics.thermostat)]));
+}
+
+/// A trial of another box must fit the buffer.
+void check_trials(const RunConfig& config) {
+  constexpr double least = 0.2;  // Å
+  if (config.parallel.buffer < least)
+    throw InputError(
+        fmt::format("parallel.buffer is {} Å, expected at least {} Å with dynamics.barostat = \"monte-carlo\", whose "
+                    "trials change the box without a search",
+                    config.parallel.buffer, least));
 }
 
 }  // namespace
@@ -73,15 +112,21 @@ md::EngineSettings plan_settings(const RunConfig& config, const model::System& s
   settings.timestep = config.dynamics.timestep;
   settings.com_removal_every = config.dynamics.com_removal_every;
   settings.coupling = coupling_settings(config.dynamics, system);
+  settings.coupling.heat_baths = heat_baths(config, system);
+  if (settings.coupling.has_barostat && settings.coupling.barostat == Barostat::monte_carlo) check_trials(config);
   settings.restraints = restraint_settings(config, system);
   settings.fixed = fixed_atoms(config, system);
   if (settings.coupling.has_thermostat && settings.coupling.thermostat == Thermostat::langevin)
     settings.integrator = "langevin";
-  if (config.dynamics.mesh_every > 1 && pair.electrostatics == Electrostatics::pme) {
+  if (config.dynamics.integrator == Integrator::leapfrog) {
+    check_leapfrog(config);
+    settings.integrator = md::integrate::leapfrog.name;
+  } else if (const auto outer = outer_step(config); outer > 1) {
     check_times(config);
     settings.integrator = md::integrate::respa.name;
-    settings.mesh_every = config.dynamics.mesh_every;
-    settings.force_groups = md::integrate::respa_groups;
+    settings.direct_every = config.dynamics.direct_every;
+    settings.mesh_every = outer;
+    settings.force_groups = md::integrate::respa_groups(settings.direct_every, outer);
   }
   if (pair.electrostatics == md::pair::Electrostatics::pme) {
     const auto edges = system.box.edges();

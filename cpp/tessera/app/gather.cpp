@@ -71,15 +71,30 @@ std::vector<double> by_id(const std::vector<std::vector<std::byte>>& gathered, s
 std::vector<AtomVector> own_vectors(const md::Engine& engine, Quantity quantity) {
   const auto& domain = engine.domain();
   const auto& state = engine.state();
+  const auto value_of = [&](std::int32_t slot) -> Vec3 {
+    const auto& [x, y, z] = state.velocity[at(slot)];
+    const auto& groups = engine.settings().force_groups;
+    switch (quantity) {
+      case Quantity::position:
+        return state.box.cartesian(state.position[at(slot)]);
+      case Quantity::velocity:
+        return {md::velocity_unit * x, md::velocity_unit * y, md::velocity_unit * z};
+      case Quantity::force:
+        return engine.force(slot);
+      case Quantity::bonded_force:
+        return engine.forces().on(slot, groups[md::ForceSource::bonded]);
+      case Quantity::direct_force:
+        return engine.forces().on(slot, groups[md::ForceSource::direct]);
+      case Quantity::mesh_force:
+        return engine.forces().on(slot, groups[md::ForceSource::mesh]);
+    }
+    return {};
+  };
   std::vector<AtomVector> own;
   own.reserve(static_cast<std::size_t>(domain.n_owned_atoms()));
   for (std::int32_t slot = 0; slot < domain.n_owned_slots(); ++slot) {
     if (domain.is_padding(slot)) continue;
-    const auto& [x, y, z] = state.velocity[at(slot)];
-    const Vec3 velocity = {md::velocity_unit * x, md::velocity_unit * y, md::velocity_unit * z};
-    own.push_back({state.id[at(slot)], quantity == Quantity::position   ? state.box.cartesian(state.position[at(slot)])
-                                       : quantity == Quantity::velocity ? velocity
-                                                                        : engine.force(slot)});
+    own.push_back({state.id[at(slot)], value_of(slot)});
   }
   return own;
 }

@@ -26,8 +26,9 @@ void for_id_ranges(std::int64_t n_atoms, Function&& function) {
   for (std::int64_t begin = 0; begin < n_atoms; begin += step) function(begin, std::min(begin + step, n_atoms));
 }
 
-/// What atoms have three numbers of, and their unit.
-enum class Quantity { position, velocity, force };  // Å in the box, Å/ps, kcal/mol/Å
+/// What atoms have three numbers of, and their unit. The forces of one source are known apart where it has a group of
+/// forces of its own (md/force_groups.h).
+enum class Quantity { position, velocity, force, bonded_force, direct_force, mesh_force };  // Å, Å/ps, kcal/mol/Å
 
 struct AtomVector {
   std::int64_t id;

@@ -119,7 +119,8 @@ void tell_what_runs(const Simulation& simulation, const std::string& start_note)
         moves ? note_of_time_step(simulation.settings(), simulation.system()) : std::string()})
     if (!note.empty()) fmt::print(stderr, "tessera-md: note: {}\n", note);
   fmt::print("{}{}{}", describe_interactions(config, simulation.system(), simulation.settings()),
-             moves ? describe_baths(config.dynamics) : "", describe_restraints(config, simulation.settings()));
+             moves ? describe_baths(config, simulation.settings().coupling) : "",
+             describe_restraints(config, simulation.settings()));
   std::fflush(stdout);
 }
 

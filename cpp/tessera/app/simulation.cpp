@@ -57,9 +57,12 @@ void Simulation::start(CoordinateBlock block, std::optional<Origin> origin) {
     for (auto& v : block.velocity) v = {};
   check_every_atom_once(comm_, block, system_, source);
   auto start = make_start(system_, block);
+  double lag = velocities == Velocities::file ? block.velocity_lag : 0;
+  comm_.all_reduce_max(std::span(&lag, 1));
   block = {};
   engine_->set_state(std::move(start));
   engine_->constrain_start();
+  if (lag > 0) engine_->advance_velocities(lag);
   if (velocities == Velocities::generate)
     engine_->generate_velocities(config_.dynamics.temperature.at(0), static_cast<std::uint64_t>(config_.dynamics.seed));
   engine_->measure();

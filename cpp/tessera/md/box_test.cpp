@@ -2,7 +2,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <memory>
 #include <mutex>
+#include <optional>
 
 #include "tessera/comm/threaded/run_ranks.h"
 #include "tessera/md/test_support/barostat.h"
@@ -85,6 +87,76 @@ TEST(Box, ASnapshotBringsEverythingBack) {
   other.advance(20, true);
   EXPECT_EQ(run.engine.energies().term, other.engine.energies().term);
   EXPECT_EQ(run.engine.energies().kinetic, other.engine.energies().kinetic);
+}
+
+/// Velocity Verlet that tries another box every three steps, and takes none.
+class Refusing final : public integrate::Integrator {
+ public:
+  Refusing(const EngineSettings& settings, double scale)
+      : inner_(integrate::make_velocity_verlet(settings)), scale_(scale) {}
+
+  integrate::Failure before_forces(integrate::Motion& motion) override { return inner_->before_forces(motion); }
+  integrate::Failure after_forces(integrate::Motion& motion, bool with_virial) override {
+    return inner_->after_forces(motion, with_virial);
+  }
+  StepSums needed_sums(std::int64_t step) const override { return step % 3 == 0 ? StepSums::energies : StepSums::none; }
+  std::optional<Box> trial_box(integrate::Motion& motion) override {
+    if (motion.step() % 3 != 0) return {};
+    const auto& box = motion.state().box;
+    return Box(scale_ * box.a(), box.b(), (1 / scale_) * box.c());
+  }
+  bool accepts(integrate::Motion& motion, const Box& /*before*/, double potential) override {
+    EXPECT_NE(potential, motion.energies().potential());
+    return false;
+  }
+  std::int64_t removed_degrees_of_freedom() const override { return 0; }
+
+ private:
+  std::unique_ptr<integrate::Integrator> inner_;
+  double scale_;
+};
+
+Course run_refusing(const EngineSettings& s, double scale, int n_ranks) {
+  Course course;
+  std::mutex mutex;
+  const auto& sample = warm_water(true);
+  comm::run_ranks(n_ranks, [&](const comm::Communicator& comm) {
+    ThreadPool threads;
+    Engine engine(sample.system, s, plan_for_ranks(sample.system, s, sample.system.box, comm, threads), comm, threads,
+                  std::make_unique<Refusing>(s, scale));
+    auto start = snapshot_of(sample);
+    if (!comm.is_root()) start.atoms.clear();
+    engine.set_state(start);
+    engine.measure();
+    for (int i = 0; i < 29; ++i) engine.step(false);
+    engine.step(true);
+    const auto own = engine.snapshot();
+    const std::lock_guard lock(mutex);
+    static_cast<GlobalState&>(course.end) = own;
+    course.end.atoms.insert(course.end.atoms.end(), own.atoms.begin(), own.atoms.end());
+    course.energies = engine.energies();
+  });
+  std::sort(course.end.atoms.begin(), course.end.atoms.end(), [](const auto& p, const auto& q) { return p.id < q.id; });
+  return course;
+}
+
+// A refused box leaves no trace. A small change fits the buffer, and a large one needs a search before.
+TEST(Box, ARefusedTrialChangesNoBit) {
+  const auto s = settings(true, false);
+  for (const int groups : {1, 3}) {
+    auto in_groups = s;
+    if (groups == 3) in_groups.force_groups.group_of = {0, 1, 2, 0};
+    const auto tried = run_refusing(in_groups, 1.02, 1);
+    Simulation plain(warm_water(true), s);
+    plain.advance(29);
+    plain.advance(1, true);
+    EXPECT_EQ(tried.energies.term, plain.engine.energies().term);
+    EXPECT_EQ(tried.energies.kinetic, plain.engine.energies().kinetic);
+    EXPECT_TRUE(tried.end.box == warm_water(true).system.box);
+  }
+  const auto alone = run_refusing(s, 1.07, 1);
+  EXPECT_NE(alone.end.last_search, 30) << "no search came before a trial";
+  expect_equal(run_refusing(s, 1.07, 3), alone);
 }
 
 // Values that a run adds to atoms stay with them through searches and moves to other ranks.

@@ -5,15 +5,36 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <numeric>
 
 #include "tessera/base/error.h"
 #include "tessera/base/units.h"
+#include "tessera/md/constraint/whole_groups.h"
 
 namespace tessera::md {
 
 namespace {
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
+
+/// Shares the degrees of freedom between heat baths: what each has by its atoms and constraints, less its part of those
+/// of the centre of mass.
+std::vector<double> degrees_of_heat_baths(const model::System& system, const EngineSettings& settings,
+                                          std::int64_t of_all) {
+  const auto& baths = settings.coupling.heat_baths;
+  if (baths.size() < 2) return {static_cast<double>(of_all)};
+  const auto constraints = constraint::make_constraints(system, settings.constraints);
+  std::vector<double> degrees;
+  for (const auto& bath : baths) {
+    const auto all = constraint::count_whole_groups(system, constraints, bath.atoms, "bath.select");
+    const auto fixed =
+        constraint::count_whole_groups(system, constraints, intersection(bath.atoms, settings.fixed), "dynamics.fixed");
+    degrees.push_back(static_cast<double>(3 * (all.n_atoms - fixed.n_atoms) - all.n_constraints + fixed.n_constraints));
+  }
+  const double sum = std::accumulate(degrees.begin(), degrees.end(), 0.0);
+  for (auto& n : degrees) n *= static_cast<double>(of_all) / sum;
+  return degrees;
+}
 
 }  // namespace
 
@@ -31,8 +52,8 @@ Engine::Layout::Layout(Engine& engine, Plan its_plan)
       domain(engine.system_, plan.bricks, engine.state_, engine.comm_, engine.threads_),
       forces(engine.system_, engine.settings_, plan, domain, engine.topology_, engine.external_forces_, engine.comm_,
              engine.threads_),
-      motion(engine.settings_, engine.state_, domain, engine.topology_, forces, engine.degrees_of_freedom_,
-             engine.comm_, engine.threads_) {}
+      motion(engine.settings_, engine.state_, domain, engine.topology_, forces, engine.degrees_of_baths_,
+             engine.degrees_of_freedom_, engine.comm_, engine.threads_) {}
 
 Engine::Engine(const model::System& system, const EngineSettings& settings, Plan plan, const comm::Communicator& comm,
                ThreadPool& threads, std::unique_ptr<integrate::Integrator> integrator)
@@ -46,6 +67,7 @@ Engine::Engine(const model::System& system, const EngineSettings& settings, Plan
   state_.velocity_time = integrator_->velocity_time();
   degrees_of_freedom_ = std::max<std::int64_t>(
       1, 3 * topology_.n_moving() - topology_.n_constraints() - integrator_->removed_degrees_of_freedom());
+  degrees_of_baths_ = degrees_of_heat_baths(system_, settings_, degrees_of_freedom_);
   layout_ = std::make_unique<Layout>(*this, std::move(plan));
 }
 
@@ -61,12 +83,11 @@ void Engine::lay_out(Plan plan) {
 }
 
 void Engine::set_state(Snapshot snapshot) {
-  if (snapshot.velocity_time != integrator_->velocity_time())
-    throw InputError(fmt::format(
-        "the velocities of this state stand {}, and {} takes them {}: start from a state of the same integrator",
-        snapshot.velocity_time == VelocityTime::whole_step ? "at whole steps" : "half a step before",
-        settings_.integrator,
-        integrator_->velocity_time() == VelocityTime::whole_step ? "at whole steps" : "half a step before"));
+  if (snapshot.velocity_time != VelocityTime::whole_step && snapshot.velocity_time != integrator_->velocity_time())
+    throw InputError(
+        fmt::format("the velocities of this state stand half a step before, and {} takes them at whole steps: start "
+                    "from a state of the same integrator",
+                    settings_.integrator));
   const bool is_same_box = snapshot.search_box == state_.search_box && snapshot.box == state_.box;
   static_cast<GlobalState&>(state_) = std::move(static_cast<GlobalState&>(snapshot));
   if (!is_same_box) lay_out(plan_for_ranks(system_, settings_, state_.search_box, comm_, threads_));
@@ -168,11 +189,46 @@ void Engine::follow_box() {
 
 /// Two atoms may have moved towards each other, and a box that shrinks brings cells together; a thousandth covers the
 /// list's single precision. Å.
-double Engine::allowed_displacement() const {
-  const double least_scale = std::min(1.0, least_stretch(deformation(state_.search_box, state_.box)));
+double Engine::allowed_displacement(const Box& box) const {
+  const double least_scale = std::min(1.0, least_stretch(deformation(state_.search_box, box)));
   const auto& [grid, group_radius, buffer] = plan().cells;
   const double furthest = settings_.pair.range() + buffer + 2 * group_radius;
   return 0.5 * buffer - 1e-3 - 0.5 * (1 - least_scale) * furthest;
+}
+
+/// Whether a search would be due in another box: the same answer on all ranks, and after a restart.
+bool Engine::needs_search_for(const Box& trial) {
+  double moved = std::sqrt(layout_->domain.greatest_displacement2()), greatest_scale = 1, change = 0;
+  comm_.all_reduce_max(std::span(&moved, 1));
+  const auto stretch = deformation(state_.box, trial);  // along the axes
+  for (const double scale : {stretch.xx, stretch.yy, stretch.zz}) {
+    greatest_scale = std::max(greatest_scale, scale);
+    change = std::max(change, std::abs(scale - 1));
+  }
+  // Atoms go with the first atom of their group, not with the box.
+  return greatest_scale * moved + change * 2 * plan().cells.group_radius >= allowed_displacement(trial);
+}
+
+/// Puts the system into another box, and back where the integrator does not accept the energy there. Forces are then
+/// those of the box that the system is in.
+void Engine::try_box(const Box& trial) {
+  const bool is_searched = needs_search_for(trial);
+  if (is_searched) timers_.time(Phase::search, [&] { search(); });
+  const auto before = state_.box;
+  const auto position = state_.position;
+  auto forces = layout_->forces.keep();
+  const auto n_searches = n_searches_;
+  compute_in(trial);
+  TESSERA_CHECK(n_searches_ == n_searches);
+  const auto energies = layout_->forces.sum_energies(0, degrees_of_freedom_);
+  if (integrator_->accepts(layout_->motion, before, energies.potential())) return;
+  state_.position = position;
+  state_.box = before;
+  layout_->forces.set_box(trial);
+  if (is_searched)
+    compute_forces(false);
+  else
+    layout_->forces.put_back(std::move(forces));
 }
 
 /// A guess, by the last check: whether this step's will find that a search is due. An atom that goes far goes straight.
@@ -231,8 +287,14 @@ void Engine::generate_velocities(double temperature, std::uint64_t seed) {
   motion.scale_velocities(kinetic > 0 ? std::sqrt(wanted / kinetic) : 0);
 }
 
+void Engine::advance_velocities(double time) {
+  compute_forces(false);
+  report(layout_->motion.kick_and_project(time, false));
+}
+
 void Engine::measure() {
   compute_forces(true);
+  if (state_.velocity_time != integrator_->velocity_time()) report(layout_->motion.move_velocities_back());
   if (topology_.n_constraints() > 0) {
     report(layout_->motion.add_constraint_virial());
     check();

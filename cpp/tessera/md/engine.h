@@ -25,7 +25,8 @@ class Engine {
   Engine(const Engine&) = delete;  // its parts refer to each other
 
   /// Takes the state on, wherever its atoms come from: every atom on exactly one rank, whole hydrogen groups together.
-  /// Throws InputError where its velocities stand at another time than the integrator's. Collective.
+  /// Throws InputError where its velocities stand half a step before and the integrator takes whole steps.
+  /// Collective.
   void set_state(Snapshot snapshot);
   /// This rank's atoms with ids from begin to end.
   Snapshot snapshot(std::int64_t begin, std::int64_t end) const;
@@ -43,6 +44,8 @@ class Engine {
 
   /// Removes the part of the velocities along constrained distances. Collective.
   void project_velocities();
+  /// Brings velocities that stand so long (ps) before the positions to whole steps. Collective.
+  void advance_velocities(double time);
 
   /// Lets `move` displace this rank's owned atoms otherwise than by a step, each by less than the buffer, and computes
   /// forces and energies where they are then. Slots may change. Collective. Throws RunError on blow-up.
@@ -60,7 +63,8 @@ class Engine {
   void compute_forces(bool with_energies);
   /// Sums what compute_forces(true) left on threads and ranks into energies(). Collective.
   void sum_energies();
-  /// Forces and energies of a configuration that no step led to: the start of a run. Collective.
+  /// Forces and energies of a configuration that no step led to: the start of a run. Brings velocities of whole steps
+  /// to the times of the integrator. Collective.
   void measure();
   /// One step of the integrator; energies are summed where asked for. Collective. Throws RunError on blow-up.
   void step(bool with_energies);
@@ -114,7 +118,11 @@ class Engine {
   void search();
   void follow_box();
   bool is_search_due() const { return state_.step - state_.last_search >= settings_.search_every; }
-  double allowed_displacement() const;
+  double allowed_displacement() const { return allowed_displacement(state_.box); }
+  double allowed_displacement(const Box& box) const;
+  bool needs_search_for(const Box& trial);
+  void compute_in(const Box& trial);
+  void try_box(const Box& trial);
   bool expects_search() const;
   void start_check();
   bool must_search();
@@ -132,6 +140,7 @@ class Engine {
   Topology topology_;
   external::ExternalForces external_forces_;
   std::unique_ptr<integrate::Integrator> integrator_;
+  std::vector<double> degrees_of_baths_;  // by heat bath
   std::unique_ptr<Layout> layout_;
   Timers timers_;
   double work_seconds_ = 0;

@@ -136,6 +136,17 @@ void Forces::sum_groups() {
     for (std::size_t i = 0; i < at(n_owned_values()); ++i) add_fixed(total_[i], groups_[g].force[i]);
 }
 
+Forces::Kept Forces::keep() const {
+  Kept kept{.of_group = {}, .total = total_};
+  for (const auto& group : groups_) kept.of_group.push_back(group.force);
+  return kept;
+}
+
+void Forces::put_back(Kept kept) {
+  for (std::size_t g = 0; g < groups_.size(); ++g) groups_[g].force = std::move(kept.of_group[g]);
+  total_ = std::move(kept.total);
+}
+
 void Forces::spread_virtual_sites() {
   const auto& state = domain_.state();
   for (std::size_t g = 0; g < groups_.size(); ++g) {
@@ -147,8 +158,8 @@ void Forces::spread_virtual_sites() {
   sum_groups();
 }
 
-Vec3 Forces::on(std::int32_t slot) const {
-  const auto* f = &total()[3 * at(slot)];
+Vec3 Forces::value_of(const std::vector<std::int64_t>& force, std::int32_t slot) {
+  const auto* f = &force[3 * at(slot)];
   return {from_fixed(f[0], force_unit), from_fixed(f[1], force_unit), from_fixed(f[2], force_unit)};
 }
 

@@ -82,7 +82,9 @@ class Forces {
   const std::vector<std::int64_t>& of_group(std::size_t group) const { return groups_[group].force; }
   std::size_t n_groups() const { return groups_.size(); }
   /// Force on an owned slot, kcal/mol/Å.
-  Vec3 on(std::int32_t slot) const;
+  Vec3 on(std::int32_t slot) const { return value_of(total(), slot); }
+  /// The same of one group, as it was last computed.
+  Vec3 on(std::int32_t slot, std::size_t group) const { return value_of(of_group(group), slot); }
   /// Where a thread adds the virial of constraint forces.
   EnergyVirial& constraint_virial(int thread) { return constraint_virial_[static_cast<std::size_t>(thread)]; }
   /// Where a thread adds the part of the virial that is within constraint groups.
@@ -97,6 +99,14 @@ class Forces {
   /// Which force acts most on an owned atom, for messages.
   std::string describe_strongest(std::int32_t slot) const;
 
+  /// Forces as they were last computed, to be put back where the atoms return to where they were.
+  struct Kept {
+    std::vector<std::vector<std::int64_t>> of_group;
+    std::vector<std::int64_t> total;
+  };
+  Kept keep() const;
+  void put_back(Kept kept);
+
   const pair::PairForces& pairs() const { return pair_; }
   std::vector<MemoryUse> memory() const;
 
@@ -110,6 +120,7 @@ class Forces {
   Group& group_of(ForceSource source) { return groups_[settings_.force_groups[source]]; }
   bool is_due(ForceSource source) const { return due_[settings_.force_groups[source]]; }
   std::size_t last_due_group() const;
+  static Vec3 value_of(const std::vector<std::int64_t>& force, std::int32_t slot);
   void sum_threads(Group& group, std::int64_t begin, std::int64_t end);
   void sum_groups();
   std::int64_t n_owned_values() const { return 3 * std::int64_t{domain_.n_owned_slots()}; }

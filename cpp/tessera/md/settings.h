@@ -37,7 +37,8 @@ struct EngineSettings {
   integrate::CouplingSettings coupling;
   std::vector<restraint::RestraintSettings> restraints;
   model::AtomSet fixed;                  // atoms that do not move
-  std::int64_t mesh_every = 1;           // steps; of the integrator "respa"
+  std::int64_t direct_every = 1;         // steps; of the integrator "respa"
+  std::int64_t mesh_every = 1;           // steps, a multiple of direct_every; of the integrator "respa"
   double timestep = 0.002;               // ps
   std::int64_t com_removal_every = 100;  // steps; 0: never
 };

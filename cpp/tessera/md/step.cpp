@@ -16,6 +16,7 @@ void Engine::work(Phase phase, Function&& function) {
 }
 
 void Engine::step(bool with_energies) {
+  if (const auto trial = integrator_->trial_box(layout_->motion)) try_box(*trial);
   ++state_.step;
   const auto sums =
       std::max(with_energies ? StepSums::energies : StepSums::none, integrator_->needed_sums(state_.step));
@@ -34,6 +35,14 @@ void Engine::displace(const std::function<void(State&)>& move) {
   follow_atoms(StepSums::energies, all_groups);
   add_forces(check_[needs_list] != 0);
   timers_.time(Phase::energies, [&] { sum_energies(); });
+}
+
+/// Computes forces and energies in another box.
+void Engine::compute_in(const Box& trial) {
+  work(Phase::first_half, [&] { layout_->motion.set_box(trial); });
+  follow_atoms(StepSums::energies, all_groups);
+  add_forces(check_[needs_list] != 0);
+  check();
 }
 
 /// Brings halo atoms to where their owners have moved them, and all atoms to their cells where a search is due. While
@@ -84,7 +93,7 @@ Energies Engine::sum_step() {
   check();
   auto& motion = layout_->motion;
   motion.add_virial_within_groups();
-  auto energies = layout_->forces.sum_energies(motion.kinetic_energy(), degrees_of_freedom_);
+  auto energies = layout_->forces.sum_energies(motion.kinetic_energy_of_step(), degrees_of_freedom_);
   motion.set_scaling_virial(energies.group_scaling_virial);
   return energies;
 }

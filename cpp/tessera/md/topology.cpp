@@ -8,7 +8,7 @@
 
 #include "tessera/base/error.h"
 #include "tessera/md/bonded/tables.h"
-#include "tessera/md/constraint/fixed.h"
+#include "tessera/md/constraint/whole_groups.h"
 
 namespace tessera::md {
 
@@ -35,7 +35,7 @@ Topology::Topology(const model::System& system, constraint::ConstraintMode mode,
   }
   n_constraints_ = constraint::count_constraints(system, constraints);
   for (const auto& run : system.instances()) n_groups_ += run.count * std::ssize(index_[at(run.molecule)].group);
-  const auto of_fixed = constraint::count_fixed(system, constraints, fixed);
+  const auto of_fixed = constraint::count_whole_groups(system, constraints, fixed, "dynamics.fixed");
   n_constraints_ -= of_fixed.n_constraints;
   n_groups_ -= of_fixed.n_groups;
   n_moving_ = system.n_atoms() - system.n_virtual_sites() - of_fixed.n_atoms;

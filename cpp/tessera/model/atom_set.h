@@ -48,6 +48,17 @@ class AtomSet {
 
   friend bool operator==(const AtomSet&, const AtomSet&) = default;
 
+  /// Returns the atoms that are in both.
+  friend AtomSet intersection(const AtomSet& p, const AtomSet& q) {
+    std::vector<Range> both;
+    for (auto i = p.ranges_.begin(), j = q.ranges_.begin(); i != p.ranges_.end() && j != q.ranges_.end();) {
+      both.push_back(
+          {std::max(i->first, j->first), std::min(i->last, j->last)});  // the constructor leaves empty ones out
+      i->last < j->last ? ++i : ++j;
+    }
+    return AtomSet(std::move(both));
+  }
+
  private:
   std::vector<Range> ranges_;
   std::int64_t size_ = 0;

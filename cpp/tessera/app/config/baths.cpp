@@ -2,8 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "tessera/app/numbers_text.h"
 #include "tessera/base/error.h"
 #include "tessera/base/units.h"
+#include "tessera/md/constraint/whole_groups.h"
 
 namespace tessera::app {
 
@@ -23,6 +27,11 @@ md::integrate::CouplingSettings coupling_settings(const DynamicsConfig& dynamics
         "dynamics.ensemble = \"npt\", but the system has no box whose size could follow a pressure: use \"nvt\"");
   if (dynamics.ensemble != Ensemble::nve && !(dynamics.temperature.least() > 0))
     throw InputError("dynamics.temperature is 0 K, expected more for a heat bath: set it, or ensemble = \"nve\"");
+  if (has_barostat && dynamics.barostat == Barostat::mtk && dynamics.thermostat != Thermostat::nose_hoover)
+    throw InputError(fmt::format(
+        "dynamics.barostat = \"mtk\" is propagated with Nosé–Hoover chains, but dynamics.thermostat is \"{}\": set "
+        "thermostat = \"nose-hoover\", or barostat = \"c-rescale\"",
+        name_of(dynamics.thermostat)));
   if (dynamics.surface_tension != 0 && dynamics.coupling != PressureCoupling::semi_isotropic)
     throw InputError("dynamics.surface_tension is set, which needs dynamics.coupling = \"semi-isotropic\"");
   return {.has_thermostat = dynamics.ensemble != Ensemble::nve,
@@ -30,14 +39,60 @@ md::integrate::CouplingSettings coupling_settings(const DynamicsConfig& dynamics
           .thermostat = dynamics.thermostat,
           .barostat = dynamics.barostat,
           .coupling = dynamics.coupling,
+          .heat_baths = {{.temperature = dynamics.temperature, .tau_t = dynamics.tau_t}},
           .temperature = dynamics.temperature,
-          .tau_t = dynamics.tau_t,
           .pressure = dynamics.pressure,
           .tau_p = dynamics.tau_p,
           .compressibility = dynamics.compressibility,
           .surface_tension = dynamics.surface_tension * units::nanometre,
           .every = dynamics.coupling_every,
+          .trials_every = dynamics.monte_carlo_every,
           .seed = static_cast<std::uint64_t>(dynamics.seed)};
+}
+
+std::vector<md::integrate::HeatBath> heat_baths(const RunConfig& config, const model::System& system) {
+  const auto& dynamics = config.dynamics;
+  if (config.baths.empty()) return {{.temperature = dynamics.temperature, .tau_t = dynamics.tau_t}};
+  if (dynamics.ensemble == Ensemble::nve)
+    throw InputError(
+        "[[bath]] stands with dynamics.ensemble = \"nve\", which has no heat bath: use \"nvt\" or \"npt\"");
+  if (dynamics.ensemble == Ensemble::npt && dynamics.barostat == Barostat::mtk && config.baths.size() > 1)
+    throw InputError(
+        "dynamics.barostat = \"mtk\" has one chain on all atoms, and there are several [[bath]]: use one, or barostat "
+        "= "
+        "\"c-rescale\"");
+  constexpr std::size_t most = 255;
+  if (config.baths.size() > most)
+    throw InputError(fmt::format("there are {} [[bath]], expected at most {}", config.baths.size(), most));
+  struct Part {
+    model::AtomSet::Range range;
+    std::size_t bath;
+  };
+  std::vector<md::integrate::HeatBath> baths;
+  std::vector<Part> parts;
+  for (std::size_t row = 0; row < config.baths.size(); ++row) {
+    const auto& one = config.baths[row];
+    const auto key = fmt::format("bath.{}.select", row);
+    baths.push_back({config.selections.find(one.select, key, system.n_atoms()), one.temperature, one.tau_t});
+    md::constraint::check_whole_groups(system, dynamics.constraints, baths.back().atoms, key);
+    for (const auto& range : baths.back().atoms.ranges()) parts.push_back({range, row});
+  }
+  std::sort(parts.begin(), parts.end(), [](const Part& p, const Part& q) { return p.range.first < q.range.first; });
+  std::int64_t next = 0;  // the first atom without a bath
+  for (std::size_t i = 0; i <= parts.size(); ++i) {
+    const auto first = i < parts.size() ? parts[i].range.first : system.n_atoms();
+    if (first > next)
+      throw InputError(
+          fmt::format("{} is in none of the {} [[bath]], expected every atom in one: add a bath for the rest",
+                      system.describe(next), baths.size()));
+    if (i == parts.size()) break;
+    if (first < next)
+      throw InputError(fmt::format("{} is in bath {} and in bath {}, expected every atom in one",
+                                   system.describe(first), std::min(parts[i - 1].bath, parts[i].bath),
+                                   std::max(parts[i - 1].bath, parts[i].bath)));
+    next = parts[i].range.last + 1;
+  }
+  return baths;
 }
 
 std::string describe(const TimeSchedule& schedule, std::string_view unit) {
@@ -50,18 +105,30 @@ std::string describe(const TimeSchedule& schedule, std::string_view unit) {
 
 bool has_noise(const DynamicsConfig& dynamics) {
   const bool heat = dynamics.thermostat == Thermostat::bussi || dynamics.thermostat == Thermostat::langevin;
-  return (dynamics.ensemble != Ensemble::nve && heat) ||
-         (dynamics.ensemble == Ensemble::npt && dynamics.barostat == Barostat::c_rescale);
+  const bool pressure = dynamics.barostat == Barostat::c_rescale || dynamics.barostat == Barostat::monte_carlo;
+  return (dynamics.ensemble != Ensemble::nve && heat) || (dynamics.ensemble == Ensemble::npt && pressure);
 }
 
-std::string describe_baths(const DynamicsConfig& dynamics) {
+std::string describe_baths(const RunConfig& config, const md::integrate::CouplingSettings& settings) {
+  const auto& dynamics = config.dynamics;
   if (dynamics.ensemble == Ensemble::nve) return "ensemble: nve, constant energy and box\n";
-  std::string text = fmt::format("ensemble: {}, {} by {} with {} ps", name_of(dynamics.ensemble),
-                                 describe(dynamics.temperature, "K"), name_of(dynamics.thermostat), dynamics.tau_t);
-  if (dynamics.ensemble == Ensemble::npt)
-    text += fmt::format("; {}, {}, by {} with {} ps", describe(dynamics.pressure, "bar"), name_of(dynamics.coupling),
-                        name_of(dynamics.barostat), dynamics.tau_p);
-  return text + fmt::format("; every {} steps\n", dynamics.coupling_every);
+  std::string text = config.baths.empty() ? fmt::format("ensemble: {}, {} by {} with {} ps", name_of(dynamics.ensemble),
+                                                        describe(dynamics.temperature, "K"),
+                                                        name_of(dynamics.thermostat), dynamics.tau_t)
+                                          : fmt::format("ensemble: {}, {} heat baths by {}", name_of(dynamics.ensemble),
+                                                        config.baths.size(), name_of(dynamics.thermostat));
+  if (dynamics.ensemble == Ensemble::npt) {
+    text += fmt::format("; {}, {}, by {} ", describe(dynamics.pressure, "bar"), name_of(dynamics.coupling),
+                        name_of(dynamics.barostat));
+    text += dynamics.barostat == Barostat::monte_carlo ? fmt::format("every {} steps", dynamics.monte_carlo_every)
+                                                       : fmt::format("with {} ps", dynamics.tau_p);
+  }
+  text += fmt::format("; every {} steps\n", dynamics.coupling_every);
+  for (std::size_t row = 0; row < config.baths.size(); ++row)
+    text +=
+        fmt::format("bath {}: {} atoms, '{}', {} with {} ps\n", row, grouped(settings.heat_baths[row].atoms.size()),
+                    config.baths[row].select, describe(config.baths[row].temperature, "K"), config.baths[row].tau_t);
+  return text;
 }
 
 std::string note_of_baths(const DynamicsConfig& dynamics) {

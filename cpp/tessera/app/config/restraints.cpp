@@ -9,7 +9,7 @@
 #include "tessera/app/config/schema.h"
 #include "tessera/app/numbers_text.h"
 #include "tessera/base/error.h"
-#include "tessera/md/constraint/fixed.h"
+#include "tessera/md/constraint/whole_groups.h"
 
 namespace tessera::app {
 
@@ -41,6 +41,9 @@ void refuse_keys_of_others(const RestraintConfig& config, std::size_t row) {
   if (config.kind == RestraintKind::position) {
     refuse("groups", !config.groups.empty());
     refuse("target", config.target != unset.target);
+  } else if (config.kind == RestraintKind::rmsd) {
+    refuse("groups", !config.groups.empty());
+    refuse("axes", config.axes != unset.axes);
   } else {
     refuse("select", !config.select.empty());
     refuse("reference", !config.reference.empty());
@@ -58,6 +61,16 @@ RestraintSettings position_settings(const RestraintConfig& config, std::size_t r
   settings.atoms = selections.find(config.select, key_of(row, "select"), system.n_atoms());
   settings.reference = config.reference.empty() ? "reference" : fmt::format("reference.{}", row);
   settings.axes = mask_of(config.axes);
+  if (config.kind != RestraintKind::rmsd) return settings;
+  settings.target = config.target;
+  for (const auto& point : config.target.points())
+    if (point[1] < 0)
+      throw InputError(
+          fmt::format("{} is {}, expected 0 or more with kind = \"rmsd\"", key_of(row, "target"), point[1]));
+  constexpr std::int64_t fewest = 3;
+  if (settings.atoms.size() < fewest)
+    throw InputError(fmt::format("{} selects {} atoms, expected at least {}, which a superposition needs",
+                                 key_of(row, "select"), settings.atoms.size(), fewest));
   return settings;
 }
 
@@ -105,8 +118,9 @@ std::vector<RestraintSettings> restraint_settings(const RunConfig& config, const
   for (std::size_t row = 0; row < config.restraints.size(); ++row) {
     const auto& one = config.restraints[row];
     refuse_keys_of_others(one, row);
-    all.push_back(one.kind == RestraintKind::position ? position_settings(one, row, config.selections, system)
-                                                      : group_settings(one, row, config.selections, system));
+    const bool has_reference = one.kind == RestraintKind::position || one.kind == RestraintKind::rmsd;
+    all.push_back(has_reference ? position_settings(one, row, config.selections, system)
+                                : group_settings(one, row, config.selections, system));
   }
   return all;
 }
@@ -121,7 +135,7 @@ model::AtomSet fixed_atoms(const RunConfig& config, const model::System& system)
   auto atoms = config.selections.find(dynamics.fixed, "dynamics.fixed", system.n_atoms());
   if (atoms.size() == system.n_atoms())
     throw InputError("dynamics.fixed selects all atoms, so that none could move: select fewer");
-  md::constraint::check_fixed(system, dynamics.constraints, atoms);
+  md::constraint::check_whole_groups(system, dynamics.constraints, atoms, "dynamics.fixed");
   return atoms;
 }
 
@@ -131,16 +145,17 @@ std::string describe_restraints(const RunConfig& config, const md::EngineSetting
   for (std::size_t row = 0; row < settings.restraints.size(); ++row) {
     const auto& one = config.restraints[row];
     const bool is_position = one.kind == RestraintKind::position;
+    const bool has_reference = is_position || one.kind == RestraintKind::rmsd;
     std::vector<std::string> atoms;
-    if (is_position) atoms.push_back(atoms_text(one.select, settings.restraints[row].atoms));
+    if (has_reference) atoms.push_back(atoms_text(one.select, settings.restraints[row].atoms));
     for (std::size_t g = 0; g < one.groups.size(); ++g)
       atoms.push_back(atoms_text(one.groups[g], settings.restraints[row].groups[g]));
-    const auto* unit = one.kind == RestraintKind::position || one.kind == RestraintKind::distance ? "Å" : "degrees";
+    const auto* unit = has_reference || one.kind == RestraintKind::distance ? "Å" : "degrees";
     text += fmt::format("restraint {}: {} of {}; k = {} kcal/mol/{}²", row, name_of(one.kind),
                         fmt::join(atoms, " and "), schedule_text(one.k), *unit == 'd' ? "rad" : unit);
     if (!is_position) text += fmt::format(", target {} {}", schedule_text(one.target), unit);
     if (one.flat > 0) text += fmt::format(", flat to {} {}", one.flat, unit);
-    if (is_position && !one.reference.empty()) text += fmt::format(", reference {}", one.reference);
+    if (has_reference && !one.reference.empty()) text += fmt::format(", reference {}", one.reference);
     text += "\n";
   }
   return text;

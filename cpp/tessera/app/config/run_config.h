@@ -25,6 +25,10 @@ using md::restraint::RestraintAxes, md::restraint::RestraintKind;
 
 using md::integrate::Barostat, md::integrate::PressureCoupling, md::integrate::Thermostat;
 
+enum class Integrator { velocity_verlet, leapfrog };
+inline constexpr std::array<std::string_view, 2> integrator_names = {"velocity-verlet", "leapfrog"};
+constexpr const auto& names_of(Integrator) { return integrator_names; }
+
 enum class Ensemble { nve, nvt, npt };
 inline constexpr std::array<std::string_view, 3> ensemble_names = {"nve", "nvt", "npt"};
 constexpr const auto& names_of(Ensemble) { return ensemble_names; }
@@ -82,6 +86,7 @@ struct FftConfig {
 struct DynamicsConfig {
   std::int64_t steps = 1000;
   double timestep = 0.002;  // ps
+  Integrator integrator = Integrator::velocity_verlet;
   Ensemble ensemble = Ensemble::nve;
   ConstraintMode constraints = ConstraintMode::h_bonds;
   double constraint_tolerance = 1e-10;
@@ -90,6 +95,7 @@ struct DynamicsConfig {
   std::int64_t seed = 1;
   std::int64_t com_removal_every = 100;
   double hydrogen_mass = 0;  // amu; 0: as the system file has it
+  std::int64_t direct_every = 1;
   std::int64_t mesh_every = 1;
   std::string fixed;  // a selection; empty: no atom
   // Baths: used with ensemble = "nvt" or "npt".
@@ -102,6 +108,14 @@ struct DynamicsConfig {
   double compressibility = 4.5e-5;  // 1/bar
   double surface_tension = 0.0;     // bar nm
   std::int64_t coupling_every = 10;
+  std::int64_t monte_carlo_every = 25;
+};
+
+/// A heat bath of some atoms.
+struct BathConfig {
+  std::string select;
+  TimeSchedule temperature = 300.0;  // K
+  double tau_t = 1.0;                // ps
 };
 
 struct RestraintConfig {
@@ -158,6 +172,7 @@ struct RunConfig {
   PmeConfig pme;
   FftConfig fft;
   DynamicsConfig dynamics;
+  std::vector<BathConfig> baths;
   std::vector<RestraintConfig> restraints;
   MinimizeConfig minimize;
   OutputConfig output;

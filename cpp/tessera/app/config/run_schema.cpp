@@ -11,6 +11,9 @@ constexpr double any_count = 9e15;
 
 bool has_thermostat(const RunConfig& config) { return config.dynamics.ensemble != Ensemble::nve; }
 bool has_barostat(const RunConfig& config) { return config.dynamics.ensemble == Ensemble::npt; }
+bool tries_boxes(const RunConfig& config) {
+  return has_barostat(config) && config.dynamics.barostat == Barostat::monte_carlo;
+}
 bool draws_noise(const RunConfig& config) { return has_noise(config.dynamics); }
 bool minimizes(const RunConfig& config) { return config.kind == StageKind::minimize; }
 bool has_fixed_atoms(const RunConfig& config) { return !config.dynamics.fixed.empty(); }
@@ -128,6 +131,10 @@ Schema make_run_schema() {
       .range(0, any_count);
   dynamics.key("timestep", &DynamicsConfig::timestep, "length of a step").femtoseconds().above(0, 100).decides_bits();
   dynamics
+      .key("integrator", &DynamicsConfig::integrator,
+           "velocity-verlet: velocities at whole steps; leapfrog: half a step before, with the same positions")
+      .decides_bits();
+  dynamics
       .key("ensemble", &DynamicsConfig::ensemble,
            "nve: constant energy and box; nvt: constant temperature; npt: constant temperature and pressure")
       .decides_bits();
@@ -169,9 +176,14 @@ Schema make_run_schema() {
       .range(0, 10)
       .decides_bits();
   dynamics
-      .key("mesh_every", &DynamicsConfig::mesh_every,
-           "steps from one action of the mesh's forces to the next (r-RESPA); 1: they act in every step")
+      .key("direct_every", &DynamicsConfig::direct_every,
+           "steps from one action of the direct sum's forces to the next (r-RESPA); bonded forces act in every step")
       .range(1, 8)
+      .decides_bits();
+  dynamics
+      .key("mesh_every", &DynamicsConfig::mesh_every,
+           "steps from one action of the mesh's forces to the next, a multiple of direct_every; 1: as direct_every")
+      .range(1, 16)
       .decides_bits()
       .used_where(has_mesh);
   dynamics
@@ -193,8 +205,10 @@ Schema make_run_schema() {
       .decides_bits()
       .used_where(has_thermostat);
   dynamics
-      .key("barostat", &DynamicsConfig::barostat,
-           "pressure bath of npt; c-rescale: stochastic cell rescaling; berendsen samples no ensemble")
+      .key(
+          "barostat", &DynamicsConfig::barostat,
+          "pressure bath of npt; c-rescale: stochastic cell rescaling; mtk: Martyna, Tobias and Klein, with thermostat "
+          "= \"nose-hoover\"; berendsen samples no ensemble")
       .decides_bits()
       .used_where(has_barostat);
   dynamics
@@ -230,6 +244,30 @@ Schema make_run_schema() {
       .range(1, 10000)
       .decides_bits()
       .used_where(has_thermostat);
+  dynamics
+      .key("monte_carlo_every", &DynamicsConfig::monte_carlo_every,
+           "steps between the trials of barostat = \"monte-carlo\"")
+      .range(1, 10000)
+      .decides_bits()
+      .used_where(tries_boxes);
+
+  auto bath = add_repeated_section(schema, "bath",
+                                   "A heat bath of its own for some atoms, of the kind that dynamics.thermostat says. "
+                                   "Where there are any, every atom is in one.",
+                                   &RunConfig::baths);
+  bath.key("select", &BathConfig::select, "the atoms, a selection as in dynamics.fixed, with whole hydrogen groups")
+      .selects_atoms()
+      .must_be_given("\"protein\"")
+      .decides_bits();
+  bath.key("temperature", &BathConfig::temperature, "of the bath; points as in dynamics.temperature")
+      .unit("K")
+      .above(0, 1e6)
+      .must_be_given("300.0")
+      .decides_bits();
+  bath.key("tau_t", &BathConfig::tau_t, "time in which the temperature of the atoms follows that of the bath")
+      .unit("ps")
+      .above(0, 1e6)
+      .decides_bits();
 
   auto restraint = add_repeated_section(schema, "restraint",
                                         "A potential that holds atoms, or a quantity that groups of atoms have; its "
@@ -237,8 +275,8 @@ Schema make_run_schema() {
                                         &RunConfig::restraints);
   restraint
       .key("kind", &RestraintConfig::kind,
-           "what is held: each atom of select at its reference, or the distance, angle or dihedral of the centres of "
-           "mass of groups")
+           "what is held: each atom of select at its reference, the distance, angle or dihedral of the centres of mass "
+           "of groups, or the root mean square deviation of select from its reference after superposition (rmsd)")
       .must_be_given("\"position\"")
       .decides_bits();
   restraint
@@ -248,23 +286,28 @@ Schema make_run_schema() {
       .range(0, 1e6)
       .must_be_given("1.0")
       .decides_bits();
-  restraint.key("select", &RestraintConfig::select, "kind = \"position\": the atoms, a selection as in dynamics.fixed")
+  restraint
+      .key("select", &RestraintConfig::select,
+           "kind = \"position\" or \"rmsd\": the atoms, a selection as in dynamics.fixed")
       .selects_atoms()
       .decides_bits();
   restraint
       .key("reference", &RestraintConfig::reference,
-           "kind = \"position\": a system file, or with tessera run any file of coordinates, with the "
-           "places, which keep their fractions of the box when it changes; "
+           "kind = \"position\" or \"rmsd\": a system file, or with tessera run any file of coordinates, with the "
+           "places; those of positions keep their fractions of the box when it changes; "
            "\"\": where the run starts")
       .path_or_none()
       .decides_start();
   restraint.key("axes", &RestraintConfig::axes, "kind = \"position\": the components that are held").decides_bits();
   restraint
       .key("groups", &RestraintConfig::groups,
-           "other kinds: two, three or four selections, each of one atom or of a group smaller than half the box")
+           "distance, angle, dihedral: two, three or four selections, each of one atom or of a group smaller than half "
+           "the box")
       .selects_atoms()
       .decides_bits();
-  restraint.key("target", &RestraintConfig::target, "other kinds: the distance, angle or dihedral without force")
+  restraint
+      .key("target", &RestraintConfig::target,
+           "other kinds than position: the distance, angle, dihedral or deviation without force")
       .unit("Å or degrees")
       .range(-360, 1e6)
       .decides_bits();

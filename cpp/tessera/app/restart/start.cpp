@@ -15,6 +15,7 @@
 #include "tessera/app/restart/checkpoint.h"
 #include "tessera/app/restart/fingerprint.h"
 #include "tessera/base/error.h"
+#include "tessera/base/units.h"
 
 namespace tessera::app {
 
@@ -126,6 +127,9 @@ RunStart read_start(const SystemSource& source, const RunConfig& config, const m
   auto& block = found.block;
   const bool has_velocities = std::any_of(state.atoms.begin(), state.atoms.end(),
                                           [](const auto& atom) { return !(atom.velocity == md::Velocity{}); });
+  // Leapfrog's velocities stand half a step of that run before the positions.
+  if (has_velocities && state.velocity_time == md::VelocityTime::half_step_before)
+    block.velocity_lag = 0.5 * checkpoint->settings.at("dynamics.timestep").get<double>() * units::femtosecond;
   for (const auto& atom : state.atoms) {
     block.id.push_back(atom.id);
     block.fraction.push_back(atom.position + atom.displacement);

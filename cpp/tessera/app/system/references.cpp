@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <cmath>
+#include <optional>
 #include <unordered_map>
 
 #include "tessera/base/error.h"
@@ -17,9 +20,10 @@ void put(std::vector<double>& values, std::size_t row, const Fraction& fraction)
   values[3 * row + 2] = fraction.z;
 }
 
-/// The places of the block's atoms in another file, which is read in parts.
+/// The places of the block's atoms in another file, which is read in parts: as fractions of its box, or where all are
+/// to be near one atom, as fractions of the system's box that keep distances in Å.
 std::vector<double> read_references(const std::string& path, const std::string& key, const CoordinateBlock& block,
-                                    const model::System& system) {
+                                    const model::System& system, std::optional<std::int64_t> whole_from) {
   constexpr std::int64_t rows_at_once = 1'000'000;
   model::System other;
   try {
@@ -34,11 +38,28 @@ std::vector<double> read_references(const std::string& path, const std::string& 
   row_of.reserve(block.id.size());
   for (std::size_t row = 0; row < block.id.size(); ++row) row_of[block.id[row]] = row;
   std::vector<double> values(3 * block.id.size());
+  Fraction centre{};
   const auto parts = static_cast<int>(1 + other.n_atoms() / rows_at_once);
   for (int part = 0; part < parts; ++part) {
     const auto some = read_coordinates(path, part, parts);
-    for (std::size_t i = 0; i < some.id.size(); ++i)
+    for (std::size_t i = 0; i < some.id.size(); ++i) {
       if (const auto row = row_of.find(some.id[i]); row != row_of.end()) put(values, row->second, some.fraction[i]);
+      if (whole_from && some.id[i] == *whole_from) centre = some.fraction[i];
+    }
+  }
+  if (!whole_from) return values;
+  const auto to_length = other.box.unit_vectors(), to_own = inverse(system.box.unit_vectors());
+  const std::array<double, 3> origin = {static_cast<double>(centre.x), static_cast<double>(centre.y),
+                                        static_cast<double>(centre.z)};
+  constexpr double turn = 4294967296.0;  // the box in units of a fraction
+  for (std::size_t row = 0; row < block.id.size(); ++row) {
+    double* place = &values[3 * row];
+    const auto apart = [&](std::size_t d) {
+      const double difference = place[d] - origin[d];
+      return difference - turn * std::rint(difference / turn);
+    };
+    const Vec3 own = to_own * (to_length * Vec3{apart(0), apart(1), apart(2)});
+    place[0] = origin[0] + own.x, place[1] = origin[1] + own.y, place[2] = origin[2] + own.z;
   }
   return values;
 }
@@ -58,7 +79,10 @@ void add_references(CoordinateBlock& block, const RunConfig& config, const md::E
       field.values.resize(3 * block.id.size());
       for (std::size_t row = 0; row < block.id.size(); ++row) put(field.values, row, block.fraction[row]);
     } else {
-      field.values = read_references(path, fmt::format("restraint.{}.reference", i), block, system);
+      std::optional<std::int64_t> whole_from;
+      if (settings.restraints[i].kind == md::restraint::RestraintKind::rmsd)
+        whole_from = settings.restraints[i].atoms.ranges().front().first;
+      field.values = read_references(path, fmt::format("restraint.{}.reference", i), block, system, whole_from);
     }
     block.fields.push_back(std::move(field));
   }

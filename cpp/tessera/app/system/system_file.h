@@ -20,6 +20,7 @@ struct CoordinateBlock {
   std::vector<std::int64_t> id;       // (rows)
   std::vector<Fraction> fraction;     // (rows)
   std::vector<Vec3> velocity;         // (rows) Å/ps; empty where the file has none
+  double velocity_lag = 0;            // ps: how long the velocities stand before the positions
   std::vector<md::AtomField> fields;  // by row; what the run adds to atoms
 };
 

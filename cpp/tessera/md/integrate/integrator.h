@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -25,6 +26,11 @@ class Integrator {
   /// last computed until the next search, and are unknown after it. A step that sums energies or the virial computes
   /// all.
   virtual GroupSet due_groups(std::int64_t /*step*/) const { return all_groups; }
+  /// Returns a box to be tried before the coming step, if one is due. Collective.
+  virtual std::optional<Box> trial_box(Motion& /*motion*/) { return {}; }
+  /// Decides whether the box stays what trial_box() asked for, by the potential energy in it (kcal/mol) and the box
+  /// before; motion.energies() are those before. Collective.
+  virtual bool accepts(Motion& /*motion*/, const Box& /*before*/, double /*potential*/) { return true; }
   /// Returns the quantity that this motion conserves, kcal/mol: the total energy plus what coupling has removed.
   virtual double conserved(const Energies& energies, const State& /*state*/) const { return energies.total(); }
   /// Returns the degrees of freedom that the integrator itself removes, beside the constraints.

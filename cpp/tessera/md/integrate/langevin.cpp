@@ -1,25 +1,22 @@
 #include "tessera/md/integrate/langevin.h"
 
-#include <cmath>
-
-#include "tessera/md/integrate/coupling/coupling.h"
+#include "tessera/md/integrate/coupling/coupled_integrator.h"
 
 namespace tessera::md::integrate {
 
 namespace {
 
-class Langevin final : public Integrator {
+class Langevin final : public CoupledIntegrator {
  public:
-  explicit Langevin(const EngineSettings& settings) : settings_(settings.coupling), couplings_(settings.coupling) {}
+  explicit Langevin(const EngineSettings& settings) : CoupledIntegrator(settings), settings_(settings.coupling) {}
 
   Failure before_forces(Motion& motion) override {
-    couplings_.before_step(motion);
+    couplings().before_step(motion);
     const double half = 0.5 * motion.timestep();
     auto failure = motion.kick_and_drift(half, half);
     failure.offer(motion.kick_and_project(0, false));  // noise and friction act on velocities that keep constraints
     const auto before = motion.kinetic_energy();
-    motion.apply_friction_and_noise(std::exp(-motion.timestep() / settings_.tau_t),
-                                    settings_.temperature.at(motion.time()), settings_.seed);
+    motion.apply_friction_and_noise(settings_.heat_baths, settings_.seed);
     failure.offer(motion.kick_and_project(0, false));
     motion.coupling(name, 1)[0] += motion.sum_of_ranks(motion.kinetic_energy() - before);
     failure.offer(motion.kick_and_drift(0, half));
@@ -30,21 +27,19 @@ class Langevin final : public Integrator {
     auto failure = motion.kick_and_project(0.5 * motion.timestep(), false);
     // The impulses of this half are not those of whole constraint forces: the drift before it was half as long.
     if (with_virial) failure.offer(motion.add_constraint_virial());
-    couplings_.after_step(motion);
+    couplings().after_step(motion);
     return failure;
   }
 
-  StepSums needed_sums(std::int64_t step) const override { return couplings_.needed_sums(step); }
   double conserved(const Energies& energies, const State& state) const override {
-    return energies.total() - coupling_of(state, name, 0) + couplings_.energy(energies, state);
+    return CoupledIntegrator::conserved(energies, state) - coupling_of(state, name, 0);
   }
-  std::int64_t removed_degrees_of_freedom() const override { return 0; }
+  std::int64_t removed_degrees_of_freedom() const override { return 0; }  // noise moves the centre of mass
 
  private:
   static constexpr const char* name = "langevin";  // the heat that the bath has given, kcal/mol
 
   CouplingSettings settings_;
-  Couplings couplings_;
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "tessera/base/random.h"
 #include "tessera/base/units.h"
@@ -28,7 +29,8 @@ Vec3 exact(const Velocity& v) { return {v.x * velocity_unit, v.y * velocity_unit
 }  // namespace
 
 Motion::Motion(const EngineSettings& settings, State& state, const domain::Domain& domain, const Topology& topology,
-               Forces& forces, std::int64_t degrees_of_freedom, const comm::Communicator& comm, ThreadPool& threads)
+               Forces& forces, const std::vector<double>& degrees_of_baths, std::int64_t degrees_of_freedom,
+               const comm::Communicator& comm, ThreadPool& threads)
     : settings_(settings),
       state_(state),
       domain_(domain),
@@ -36,6 +38,7 @@ Motion::Motion(const EngineSettings& settings, State& state, const domain::Domai
       forces_(forces),
       comm_(comm),
       threads_(threads),
+      degrees_of_baths_(degrees_of_baths),
       degrees_of_freedom_(degrees_of_freedom),
       total_mass_(domain.system().total_mass()) {}
 
@@ -50,6 +53,19 @@ void Motion::rebuild() {
       else
         inverse_mass_[at(s)] = 1 / mass;
     }
+  });
+  find_baths();
+}
+
+/// Finds the heat bath of each atom after a search.
+void Motion::find_baths() {
+  const auto& baths = settings_.coupling.heat_baths;
+  if (baths.size() < 2) return;
+  bath_.assign(at(domain_.n_owned_slots()), 0);
+  threads_.parallel_for(domain_.n_owned_slots(), [&](std::int64_t begin, std::int64_t end) {
+    for (auto s = begin; s < end; ++s)
+      for (std::size_t b = 1; b < baths.size(); ++b)
+        if (baths[b].atoms.contains(state_.id[at(s)])) bath_[at(s)] = static_cast<std::uint8_t>(b);
   });
 }
 
@@ -126,14 +142,93 @@ void Motion::scale_velocities(double factor) {
   });
 }
 
-void Motion::apply_friction_and_noise(double decay, double temperature, std::uint64_t seed) {
-  const FrictionAndNoise bath = {.decay = decay,
-                                 .thermal = (1 - decay * decay) * units::boltzmann * temperature * units::acceleration,
-                                 .seed = seed,
-                                 .step = static_cast<std::uint64_t>(state_.step)};
-  threads_.parallel_for(domain_.n_owned_slots(), [&](std::int64_t begin, std::int64_t end) {
-    bath.apply_to(&state_.id[at(begin)], &inverse_mass_[at(begin)], &state_.velocity[at(begin)], at(end - begin));
+/// Calls work(thread, slots, velocity, mass) for each constraint group, with the velocity of its centre of mass in
+/// units of velocity_unit.
+template <class Work>
+void Motion::for_groups(Work&& work) const {
+  threads_.run([&](int thread) {
+    for (const auto& list : topology_.groups()) {
+      const auto n_atoms = at(list.kind.group.n_atoms);
+      const auto n = std::ssize(list.slots) / list.kind.group.n_atoms;
+      for (auto g = n * thread / threads_.size(); g < n * (thread + 1) / threads_.size(); ++g) {
+        const auto slots = std::span(list.slots).subspan(at(g) * n_atoms, n_atoms);
+        double mass = 0;
+        Vec3 momentum;
+        for (const auto slot : slots) {
+          const auto& v = state_.velocity[at(slot)];
+          const double m = 1 / inverse_mass_[at(slot)];
+          mass += m;
+          momentum += m * Vec3{static_cast<double>(v.x), static_cast<double>(v.y), static_cast<double>(v.z)};
+        }
+        work(thread, slots, (1 / mass) * momentum, mass);
+      }
+    }
   });
+}
+
+Motion::GroupKineticSums Motion::group_kinetic_sums() const {
+  constexpr double scale = velocity_unit * velocity_unit / units::acceleration;
+  std::vector<std::array<std::int64_t, 3>> of_thread(at(threads_.size()));
+  for_groups([&](int thread, std::span<const std::int32_t> /*slots*/, const Vec3& v, double mass) {
+    auto& sum = of_thread[at(thread)];
+    add_fixed(sum[0], to_fixed(scale * mass * v.x * v.x, energy_unit));
+    add_fixed(sum[1], to_fixed(scale * mass * v.y * v.y, energy_unit));
+    add_fixed(sum[2], to_fixed(scale * mass * v.z * v.z, energy_unit));
+  });
+  std::array<std::int64_t, 4> sums{};
+  for (const auto& part : of_thread)
+    for (std::size_t d = 0; d < 3; ++d) add_fixed(sums[d], part[d]);
+  sums[3] = kinetic_energy();
+  comm_.all_reduce_sum(sums);
+  const auto value = [&](std::size_t i) { return from_fixed(sums[i], energy_unit); };
+  return {{value(0), value(1), value(2)}, value(3)};
+}
+
+void Motion::scale_group_velocities(double factor, const std::array<double, 3>& of_groups) {
+  for_groups([&](int /*thread*/, std::span<const std::int32_t> slots, const Vec3& v, double /*mass*/) {
+    const Vec3 change =
+        velocity_unit * Vec3{(of_groups[0] - 1) * v.x, (of_groups[1] - 1) * v.y, (of_groups[2] - 1) * v.z};
+    for (const auto slot : slots) {
+      auto& velocity = state_.velocity[at(slot)];
+      velocity = rounded(factor * (exact(velocity) + change));
+    }
+  });
+}
+
+void Motion::scale_velocities(std::span<const double> factor_of_bath) {
+  if (bath_.empty()) return scale_velocities(factor_of_bath.front());
+  threads_.parallel_for(domain_.n_owned_slots(), [&](std::int64_t begin, std::int64_t end) {
+    for (auto s = begin; s < end; ++s)
+      state_.velocity[at(s)] = rounded(factor_of_bath[bath_[at(s)]] * exact(state_.velocity[at(s)]));
+  });
+}
+
+void Motion::apply_friction_and_noise(std::span<const HeatBath> baths, std::uint64_t seed) {
+  std::vector<FrictionAndNoise> all;
+  for (const auto& bath : baths) {
+    const double decay = std::exp(-timestep() / bath.tau_t);
+    all.push_back(
+        {.decay = decay,
+         .thermal = (1 - decay * decay) * units::boltzmann * bath.temperature.at(time()) * units::acceleration,
+         .seed = seed,
+         .step = static_cast<std::uint64_t>(state_.step)});
+  }
+  if (bath_.empty()) {
+    threads_.parallel_for(domain_.n_owned_slots(), [&](std::int64_t begin, std::int64_t end) {
+      all.front().apply_to(&state_.id[at(begin)], &inverse_mass_[at(begin)], &state_.velocity[at(begin)],
+                           at(end - begin));
+    });
+    return;
+  }
+  // Every bath acts on a copy of all atoms, of which its own are kept: the bits are those of one bath.
+  const std::vector<Velocity> before(state_.velocity.begin(), state_.velocity.begin() + domain_.n_owned_slots());
+  for (std::size_t b = 0; b < all.size(); ++b)
+    threads_.parallel_for(domain_.n_owned_slots(), [&](std::int64_t begin, std::int64_t end) {
+      std::vector<Velocity> some(before.begin() + begin, before.begin() + end);
+      all[b].apply_to(&state_.id[at(begin)], &inverse_mass_[at(begin)], some.data(), some.size());
+      for (auto s = begin; s < end; ++s)
+        if (bath_[at(s)] == b) state_.velocity[at(s)] = some[at(s - begin)];
+    });
 }
 
 std::vector<double>& Motion::coupling(const std::string& name, std::size_t n) {
@@ -211,28 +306,67 @@ void Motion::draw_velocities(double temperature, std::uint64_t seed) {
   }
 }
 
+Failure Motion::move_velocities_back() {
+  const auto failure = kick_and_project(-0.5 * settings_.timestep, false);
+  state_.velocity_time = VelocityTime::half_step_before;
+  return failure;
+}
+
+std::int64_t Motion::kinetic_energy_of_step() {
+  if (state_.velocity_time == VelocityTime::whole_step) return kinetic_energy();
+  const auto velocity = state_.velocity;
+  const auto position = state_.position;
+  auto energy = share_of_kinetic_energy(0.5);
+  (void)kick_and_drift(settings_.timestep, settings_.timestep);  // the next step reports what fails here
+  add_fixed(energy, share_of_kinetic_energy(0.5));
+  state_.velocity = velocity;
+  state_.position = position;
+  return energy;
+}
+
 Failure Motion::add_constraint_virial() {
   Failure failure;
   const double dt = settings_.timestep;
+  const double kick = state_.velocity_time == VelocityTime::whole_step ? 0.5 * dt : dt;
   topology_.for_constrained([&](const auto& atoms) {
     const auto before = places(atoms, state_.box, state_.position);
     auto free = collect(atoms, [&](std::int32_t slot) {
       return exact(state_.velocity[at(slot)]) +
-             (0.5 * dt * units::acceleration * inverse_mass_[at(slot)]) * forces_.on(slot);
+             (kick * units::acceleration * inverse_mass_[at(slot)]) * forces_.on(slot);
     });
     for (std::size_t k = 0; k < atoms.slots.size(); ++k) free[k] = before[k] + dt * free[k];
     auto after = free;
     if (!atoms.correct_positions(before, after, settings_.constraint_tolerance)) failure.offer({atoms.slots[0]});
     for (std::size_t k = 0; k < atoms.slots.size(); ++k) {
-      const double stiffness = 2 / (dt * dt * units::acceleration * inverse_mass_[at(atoms.slots[k])]);
+      const double stiffness = 1 / (kick * dt * units::acceleration * inverse_mass_[at(atoms.slots[k])]);
       forces_.constraint_virial(0).add_virial(before[k], stiffness * (after[k] - free[k]));
     }
   });
   return failure;
 }
 
-std::int64_t Motion::kinetic_energy() const {
+std::vector<double> Motion::kinetic_energies() const {
+  if (bath_.empty()) return {total_kinetic_energy()};
   constexpr double scale = 0.5 * velocity_unit * velocity_unit / units::acceleration;
+  std::vector<std::int64_t> sums(settings_.coupling.heat_baths.size(), 0);
+  for (std::int32_t s = 0; s < domain_.n_owned_slots(); ++s) {
+    if (!moves(s)) continue;
+    const auto& v = state_.velocity[at(s)];
+    const Vec3 w = {static_cast<double>(v.x), static_cast<double>(v.y), static_cast<double>(v.z)};
+    add_fixed(sums[bath_[at(s)]], to_fixed(scale * norm2(w) / inverse_mass_[at(s)], energy_unit));
+  }
+  comm_.all_reduce_sum(sums);
+  std::vector<double> energies;
+  for (const auto sum : sums) energies.push_back(from_fixed(sum, energy_unit));
+  return energies;
+}
+
+double Motion::change_of_kinetic_energy(std::span<const double> before) const {
+  return total_kinetic_energy() - std::accumulate(before.begin(), before.end(), 0.0);
+}
+
+std::int64_t Motion::share_of_kinetic_energy(double share) const {
+  const double scale = share * 0.5 * velocity_unit * velocity_unit / units::acceleration;
   std::vector<std::int64_t> of_thread(at(threads_.size()), 0);
   threads_.run([&](int thread) {
     const std::int64_t n = domain_.n_owned_slots();

@@ -23,7 +23,8 @@ class Motion {
  public:
   /// Keeps references to all arguments, which must outlive this.
   Motion(const EngineSettings& settings, State& state, const domain::Domain& domain, const Topology& topology,
-         Forces& forces, std::int64_t degrees_of_freedom, const comm::Communicator& comm, ThreadPool& threads);
+         Forces& forces, const std::vector<double>& degrees_of_baths, std::int64_t degrees_of_freedom,
+         const comm::Communicator& comm, ThreadPool& threads);
 
   /// Updates the masses by slot after a search, and stops fixed atoms and virtual sites.
   void rebuild();
@@ -41,7 +42,14 @@ class Motion {
   const std::array<double, 6>& scaling_virial() const { return scaling_virial_; }
   void set_scaling_virial(const std::array<double, 6>& virial) { scaling_virial_ = virial; }
   std::int64_t degrees_of_freedom() const { return degrees_of_freedom_; }  // of the whole system
-  std::int64_t n_groups() const { return topology_.n_groups(); }           // of the whole system
+  double degrees_of_freedom_of(std::size_t bath) const { return degrees_of_baths_[bath]; }
+  std::int64_t n_groups() const { return topology_.n_groups(); }  // of the whole system
+  /// Counts the constraint groups less one where the motion of the centre of mass is removed.
+  std::int64_t n_moving_groups() const { return n_groups() - (settings_.com_removal_every > 0 ? 1 : 0); }
+  /// Returns by which share the box's edges may change at once so that no search is due after one.
+  double largest_change_of_edges() const {
+    return 0.5 * settings_.buffer / (settings_.pair.range() + 2 * settings_.buffer + 6);
+  }
   /// Returns the variables of a bath, so many, zeros at first. They must be changed alike on all ranks.
   std::vector<double>& coupling(const std::string& name, std::size_t n);
   /// Gives all ranks the root's value. Ranks compute the same, but processors of different kinds may round differently.
@@ -63,8 +71,10 @@ class Motion {
   /// Removes the motion of the centre of mass from all velocities. Collective.
   void remove_centre_of_mass_motion();
   void scale_velocities(double factor);
-  /// Applies v ← decay·v + √((1−decay²)·kT/m)·R, with normal deviates R keyed by seed, atom id and step.
-  void apply_friction_and_noise(double decay, double temperature, std::uint64_t seed);
+  /// Scales the velocities of the atoms of each heat bath.
+  void scale_velocities(std::span<const double> factor_of_bath);
+  /// Applies v ← c·v + √((1−c²)·kT/m)·R, c = exp(−dt/τ), with normal deviates R keyed by seed, atom id and step.
+  void apply_friction_and_noise(std::span<const HeatBath> baths, std::uint64_t seed);
 
   /// Changes the box, the same on every rank, and the atoms with it. The first atom of each constraint group keeps its
   /// fractions of the box, and the others of the group keep their distance from it in Å, so that constraints still
@@ -79,12 +89,29 @@ class Motion {
   [[nodiscard]] std::string constrain_positions();
   /// Draws velocities from a Maxwell distribution (K), keyed by seed, atom id and step.
   void draw_velocities(double temperature, std::uint64_t seed);
-  /// Adds the virial of the constraint forces of a state, which are those that act in its first half step.
+  /// Adds the virial of the constraint forces of a state, which are those that act in the step after it.
   [[nodiscard]] Failure add_constraint_virial();
-  /// Returns the kinetic energy of this rank's atoms, in energy units.
-  std::int64_t kinetic_energy() const;
-  /// Returns that of all ranks, kcal/mol. Collective.
+  /// Brings velocities of whole steps to half a step before.
+  [[nodiscard]] Failure move_velocities_back();
+  /// Returns the kinetic energy of this rank's atoms as their velocities are, in energy units.
+  std::int64_t kinetic_energy() const { return share_of_kinetic_energy(1); }
+  /// Returns the kinetic energy of this rank's atoms at the time of the positions, in energy units. Where velocities
+  /// stand half a step before, it is the mean of the kinetic energies half a step before and after.
+  std::int64_t kinetic_energy_of_step();
+  struct GroupKineticSums {
+    std::array<double, 3> of_groups{};  // Σ M V_d², V the velocity of a constraint group's centre of mass
+    double kinetic = 0;                 // the kinetic energy of all atoms
+  };
+  /// Returns sums over all ranks, kcal/mol. Collective.
+  GroupKineticSums group_kinetic_sums() const;
+  /// Scales the velocities of constraint groups as a whole along each axis, then all velocities.
+  void scale_group_velocities(double factor, const std::array<double, 3>& of_groups);
+  /// Returns the kinetic energy of all ranks, kcal/mol. Collective.
   double total_kinetic_energy() const { return sum_of_ranks(kinetic_energy()); }
+  /// Returns the kinetic energy of the atoms of each heat bath, kcal/mol. Collective.
+  std::vector<double> kinetic_energies() const;
+  /// Returns by how much the kinetic energy of all is more than the sum of these, kcal/mol. Collective.
+  double change_of_kinetic_energy(std::span<const double> before) const;
   /// Returns the sum of the ranks' values in energy units, kcal/mol. Collective.
   double sum_of_ranks(std::int64_t energy) const {
     return from_fixed(comm::all_reduce_sum(comm_, energy), energy_unit);
@@ -93,12 +120,16 @@ class Motion {
   /// virial that set_box() does no work against, as it moves groups as a whole.
   void add_virial_within_groups();
 
-  std::size_t bytes() const { return inverse_mass_.capacity() * sizeof(double); }
+  std::size_t bytes() const { return inverse_mass_.capacity() * sizeof(double) + bath_.capacity(); }
 
  private:
   template <class Half>
   Failure run_half_step(double kick, double drift, const std::vector<std::int64_t>& force, Half&& half);
   void undo_drift(double drift);
+  void find_baths();
+  template <class Work>
+  void for_groups(Work&& work) const;
+  std::int64_t share_of_kinetic_energy(double share) const;
   /// Tells whether a slot holds an atom that is neither fixed nor a virtual site.
   bool moves(std::int64_t slot) const { return inverse_mass_[static_cast<std::size_t>(slot)] != 0; }
 
@@ -109,9 +140,11 @@ class Motion {
   Forces& forces_;
   const comm::Communicator& comm_;
   ThreadPool& threads_;
+  const std::vector<double>& degrees_of_baths_;
   std::int64_t degrees_of_freedom_;
   double total_mass_ = 0;             // of the system, amu
   std::vector<double> inverse_mass_;  // by owned slot, amu⁻¹; padding, fixed atoms and virtual sites 0
+  std::vector<std::uint8_t> bath_;    // by owned slot, the atom's heat bath; empty where there is one
   Energies energies_;
   std::array<double, 6> scaling_virial_{};
 };

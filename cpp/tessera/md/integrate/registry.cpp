@@ -8,13 +8,14 @@
 
 #include "tessera/base/error.h"
 #include "tessera/md/integrate/langevin.h"
+#include "tessera/md/integrate/leapfrog.h"
 #include "tessera/md/integrate/respa.h"
 #include "tessera/md/integrate/velocity_verlet.h"
 
 namespace tessera::md::integrate {
 
 std::span<const IntegratorEntry> integrators() {
-  static const std::array entries = {velocity_verlet, langevin, respa};
+  static const std::array entries = {velocity_verlet, leapfrog, langevin, respa};
   return entries;
 }
 

@@ -1,62 +1,67 @@
 #include "tessera/md/integrate/respa.h"
 
-#include "tessera/md/integrate/coupling/coupling.h"
+#include <vector>
+
+#include "tessera/md/integrate/coupling/coupled_integrator.h"
 
 namespace tessera::md::integrate {
 
 namespace {
 
-class Respa final : public Integrator {
+class Respa final : public CoupledIntegrator {
  public:
-  explicit Respa(const EngineSettings& settings)
-      : mesh_every_(settings.mesh_every),
-        com_removal_every_(settings.fixed.empty() ? settings.com_removal_every : 0),
-        couplings_(settings.coupling) {}
+  explicit Respa(const EngineSettings& settings) : CoupledIntegrator(settings) {
+    const auto& groups = settings.force_groups;
+    every_.resize(groups.size(), 1);
+    every_[groups[ForceSource::direct]] = settings.direct_every;
+    every_[groups[ForceSource::mesh]] = settings.mesh_every;
+  }
 
   Failure before_forces(Motion& motion) override {
-    couplings_.before_step(motion);
+    couplings().before_step(motion);
     Failure failure;
-    if ((motion.step() - 1) % mesh_every_ == 0) failure = kick_by_mesh(motion);
-    failure.offer(
-        motion.kick_and_drift(0.5 * motion.timestep(), motion.timestep(), motion.forces().of_group(frequent)));
+    for (auto group = every_.size(); group-- > 1;)
+      if ((motion.step() - 1) % every_[group] == 0) failure.offer(kick(motion, group));
+    failure.offer(motion.kick_and_drift(0.5 * motion.timestep(), motion.timestep(), motion.forces().of_group(fastest)));
+    couplings().after_drift(motion);
     return failure;
   }
 
   Failure after_forces(Motion& motion, bool with_virial) override {
-    auto failure = motion.kick_and_project(0.5 * motion.timestep(), motion.forces().of_group(frequent), false);
-    if (motion.step() % mesh_every_ == 0) failure.offer(kick_by_mesh(motion));
+    Failure failure;
+    for (std::size_t group = fastest; group < every_.size(); ++group)
+      if (motion.step() % every_[group] == 0) failure.offer(kick(motion, group));
     // The impulses of these kicks are not those of the constraint forces at one time.
     if (with_virial) failure.offer(motion.add_constraint_virial());
-    if (com_removal_every_ > 0 && motion.step() % com_removal_every_ == 0) motion.remove_centre_of_mass_motion();
-    couplings_.after_step(motion);
+    finish_step(motion);
     return failure;
   }
 
   GroupSet due_groups(std::int64_t step) const override {
     GroupSet due;
-    due[frequent] = true;
-    due[rare] = step % mesh_every_ == 0;
+    for (std::size_t group = 0; group < every_.size(); ++group) due[group] = step % every_[group] == 0;
     return due;
   }
-  StepSums needed_sums(std::int64_t step) const override { return couplings_.needed_sums(step); }
-  double conserved(const Energies& energies, const State& state) const override {
-    return energies.total() + couplings_.energy(energies, state);
-  }
-  std::int64_t removed_degrees_of_freedom() const override { return com_removal_every_ > 0 ? 3 : 0; }
 
  private:
-  static constexpr std::size_t frequent = 0, rare = 1;  // groups of forces
+  static constexpr std::size_t fastest = 0;
 
-  Failure kick_by_mesh(Motion& motion) const {
-    const double kick = 0.5 * static_cast<double>(mesh_every_) * motion.timestep();
-    return motion.kick_and_project(kick, motion.forces().of_group(rare), false);
+  /// Lets the forces of a group act for half of their period.
+  Failure kick(Motion& motion, std::size_t group) const {
+    const double time = 0.5 * static_cast<double>(every_[group]) * motion.timestep();
+    return motion.kick_and_project(time, motion.forces().of_group(group), false);
   }
 
-  std::int64_t mesh_every_, com_removal_every_;  // steps; com: 0: never
-  Couplings couplings_;
+  std::vector<std::int64_t> every_;  // by group: the steps between two actions of its forces
 };
 
 }  // namespace
+
+ForceGroups respa_groups(std::int64_t direct_every, std::int64_t mesh_every) {
+  const std::size_t direct = direct_every > 1 ? 1 : 0;
+  const std::size_t mesh = mesh_every > direct_every ? direct + 1 : direct;
+  return {{0, direct, mesh, 0}};  // bonded, direct, mesh, external
+}
 
 std::unique_ptr<Integrator> make_respa(const EngineSettings& settings) { return std::make_unique<Respa>(settings); }
 

@@ -1,7 +1,9 @@
-// Velocity Verlet with two time steps: the forces of the mesh act in every n-th step, n times as strongly. Velocities
-// stand at whole steps; those of steps between lack a part of the mesh's forces.
+// Velocity Verlet with several time steps: bonded forces act in every step, those of the direct sum in every n-th and
+// those of the mesh in every m-th, n and m times as strongly. Velocities stand at whole steps; those of steps between
+// lack a part of the slower forces.
 //
-//   [v += ½n·dt·F_mesh/m]  n × {v += ½dt·F/m, x += dt·v, v += ½dt·F/m}  [v += ½n·dt·F_mesh/m]
+//   [v += ½m·dt·F_mesh/m]  [v += ½n·dt·F_direct/m]  n × {v += ½dt·F/m, x += dt·v, v += ½dt·F/m}  [v +=
+//   ½n·dt·F_direct/m] … m/n times …  [v += ½m·dt·F_mesh/m]
 //
 // Source: M. Tuckerman, B. J. Berne, G. J. Martyna, J. Chem. Phys. 97, 1990 (1992), doi:10.1063/1.463137.
 #pragma once
@@ -10,11 +12,12 @@
 
 namespace tessera::md::integrate {
 
-/// The groups of forces that the integrator needs (EngineSettings::force_groups).
-inline constexpr ForceGroups respa_groups{{0, 0, 1, 0}};  // bonded, direct, mesh, external
+/// Returns the groups of forces that the integrator needs (EngineSettings::force_groups): first those of every step,
+/// then the slower ones by their period.
+ForceGroups respa_groups(std::int64_t direct_every, std::int64_t mesh_every);
 
 std::unique_ptr<Integrator> make_respa(const EngineSettings& settings);
 
-inline constexpr IntegratorEntry respa = {"respa", "forces of the mesh at longer times (r-RESPA)", make_respa};
+inline constexpr IntegratorEntry respa = {"respa", "slow forces at longer times (r-RESPA)", make_respa};
 
 }  // namespace tessera::md::integrate

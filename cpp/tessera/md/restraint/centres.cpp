@@ -26,11 +26,10 @@ double mass_of(const model::System& system, std::int64_t id) {
 
 }  // namespace
 
-Centres::Centres(const std::vector<const model::AtomSet*>& groups, const domain::Domain& domain,
-                 const comm::Communicator& comm)
+Centres::Centres(const std::vector<CentreGroup>& groups, const domain::Domain& domain, const comm::Communicator& comm)
     : domain_(domain), comm_(comm), centre_(groups.size()) {
-  for (const auto* atoms : groups) {
-    auto& group = groups_.emplace_back(Group{.atoms = atoms, .own = {}});
+  for (const auto& [atoms, is_weighted_by_mass] : groups) {
+    auto& group = groups_.emplace_back(Group{.atoms = atoms, .is_weighted_by_mass = is_weighted_by_mass, .own = {}});
     atoms->for_each([&](std::int64_t id) { group.mass += mass_of(domain.system(), id); });
     if (!(group.mass > 0))
       throw InputError(
@@ -43,6 +42,7 @@ Centres::Centres(const std::vector<const model::AtomSet*>& groups, const domain:
 
 /// At least 1, so that no atom is left out.
 std::int64_t Centres::weight_of(const Group& group, std::int64_t atom) const {
+  if (!group.is_weighted_by_mass) return 1;
   constexpr double total = 1 << 30;
   return std::max<std::int64_t>(1, std::llrint(mass_of(domain_.system(), atom) / group.mass * total));
 }
@@ -107,7 +107,7 @@ void Centres::move_centres() {
 }
 
 void Centres::add_force(std::size_t group, const Vec3& force, Accumulator& accumulator) const {
-  const auto& [atoms, mass, total_weight, own] = groups_[group];
+  const auto& [atoms, is_weighted_by_mass, mass, total_weight, own] = groups_[group];
   for (const auto& [slot, weight] : own)
     accumulator.add_force_alone(slot, (static_cast<double>(weight) / static_cast<double>(total_weight)) * force);
 }

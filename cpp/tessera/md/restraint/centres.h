@@ -22,11 +22,15 @@
 
 namespace tessera::md::restraint {
 
+struct CentreGroup {
+  const model::AtomSet* atoms;
+  bool is_weighted_by_mass = true;  // otherwise all atoms count alike
+};
+
 class Centres {
  public:
   /// References must outlive this.
-  Centres(const std::vector<const model::AtomSet*>& groups, const domain::Domain& domain,
-          const comm::Communicator& comm);
+  Centres(const std::vector<CentreGroup>& groups, const domain::Domain& domain, const comm::Communicator& comm);
 
   /// After a search.
   void rebuild();
@@ -45,6 +49,7 @@ class Centres {
   };
   struct Group {
     const model::AtomSet* atoms;
+    bool is_weighted_by_mass;
     double mass = 0;                // amu
     std::int64_t total_weight = 0;  // W
     std::vector<Member> own;        // of this rank

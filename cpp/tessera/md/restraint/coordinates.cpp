@@ -23,6 +23,7 @@ Coordinate compute(RestraintKind kind, std::span<const Vec3> places) {
     case RestraintKind::dihedral:
       return dihedral(places);
     case RestraintKind::position:
+    case RestraintKind::rmsd:
       break;
   }
   TESSERA_CHECK(false);

@@ -7,6 +7,7 @@
 #include <numbers>
 
 #include "tessera/md/restraint/potential.h"
+#include "tessera/md/restraint/rmsd.h"
 
 namespace tessera::md::restraint {
 namespace {
@@ -64,6 +65,23 @@ TEST(RestraintCoordinates, DifferencesOfDihedralsTakeTheNearestTurn) {
   EXPECT_NEAR(difference(RestraintKind::dihedral, -3, 3), 2 * pi - 6, 1e-15);
   EXPECT_NEAR(difference(RestraintKind::dihedral, 3, -2 * pi), 3, 1e-15);
   EXPECT_EQ(difference(RestraintKind::distance, 1, 10), -9);
+}
+
+TEST(Superposition, FindsTheRotation) {
+  // Half a turn about (1, 0, 1) takes (x, y, z) to (z, −y, x).
+  constexpr std::array<std::array<double, 3>, 3> expected = {{{0, 0, 1}, {0, -1, 0}, {1, 0, 0}}};
+  std::array<std::array<double, 3>, 3> sums{};
+  double squares = 0;
+  for (const auto& place : places) {
+    const std::array<double, 3> y = {place.x, place.y, place.z}, x = {place.z, -place.y, place.x};
+    for (std::size_t a = 0; a < 3; ++a)
+      for (std::size_t b = 0; b < 3; ++b) sums[a][b] += y[a] * x[b];
+    squares += 2 * norm2(place);
+  }
+  const auto [eigenvalue, r] = superpose(sums);
+  EXPECT_NEAR(squares - 2 * eigenvalue, 0, 1e-12);
+  for (std::size_t a = 0; a < 3; ++a)
+    for (std::size_t b = 0; b < 3; ++b) EXPECT_NEAR(r[a][b], expected[a][b], 1e-12);
 }
 
 TEST(RestraintSchedule, IsLinearBetweenPointsAndConstantOutside) {

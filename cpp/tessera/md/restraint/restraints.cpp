@@ -10,10 +10,10 @@ namespace tessera::md::restraint {
 
 namespace {
 
-std::vector<const model::AtomSet*> groups_of(const std::vector<RestraintSettings>& restraints) {
-  std::vector<const model::AtomSet*> groups;
+std::vector<CentreGroup> groups_of(const std::vector<RestraintSettings>& restraints) {
+  std::vector<CentreGroup> groups;
   for (const auto& one : restraints)
-    for (const auto& group : one.groups) groups.push_back(&group);
+    for (const auto& group : one.groups) groups.push_back({&group});
   return groups;
 }
 
@@ -25,17 +25,20 @@ Restraints::Restraints(const EngineSettings& settings, const domain::Domain& dom
       domain_(domain),
       comm_(comm),
       positions_(settings.restraints, domain, threads),
-      centres_(groups_of(settings.restraints), domain, comm) {}
+      centres_(groups_of(settings.restraints), domain, comm),
+      deviations_(settings.restraints, domain, comm) {}
 
 void Restraints::rebuild() {
   positions_.rebuild();
   centres_.rebuild();
+  deviations_.rebuild();
 }
 
 void Restraints::add(std::span<Accumulator> accumulators) {
   const double time = static_cast<double>(domain_.state().step) * settings_.timestep;
   positions_.add(time, accumulators);
   if (centres_.size() > 0) add_groups(time, accumulators.front());
+  deviations_.add(time, accumulators.front());
 }
 
 void Restraints::add_groups(double time, Accumulator& accumulator) {

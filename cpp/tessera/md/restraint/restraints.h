@@ -1,6 +1,6 @@
-// All restraints of a run: of positions (position.h), and of distances, angles and dihedrals of the centres of groups
-// (coordinates.h, centres.h). To add a kind: its name in settings.h, a file with its coordinate, its case in
-// coordinates.cpp. Units: kcal/mol, Å, rad, ps.
+// All restraints of a run: of positions (position.h), of distances, angles and dihedrals of the centres of groups
+// (coordinates.h, centres.h), and of the deviation from a reference (rmsd.h). To add a kind that groups have: its name
+// in settings.h, a file with its coordinate, its case in coordinates.cpp. Units: kcal/mol, Å, rad, ps.
 #pragma once
 
 #include <span>
@@ -8,6 +8,7 @@
 
 #include "tessera/md/restraint/centres.h"
 #include "tessera/md/restraint/position.h"
+#include "tessera/md/restraint/rmsd.h"
 #include "tessera/md/settings.h"
 
 namespace tessera::md::restraint {
@@ -32,6 +33,7 @@ class Restraints {
   const comm::Communicator& comm_;
   Positions positions_;
   Centres centres_;  // of all groups of all restraints in their order
+  Deviations deviations_;
 };
 
 }  // namespace tessera::md::restraint

@@ -12,8 +12,9 @@
 
 namespace tessera::md::restraint {
 
-enum class RestraintKind { position, distance, angle, dihedral };
-inline constexpr std::array<std::string_view, 4> restraint_kind_names = {"position", "distance", "angle", "dihedral"};
+enum class RestraintKind { position, distance, angle, dihedral, rmsd };
+inline constexpr std::array<std::string_view, 5> restraint_kind_names = {"position", "distance", "angle", "dihedral",
+                                                                         "rmsd"};
 constexpr const auto& names_of(RestraintKind) { return restraint_kind_names; }
 
 enum class RestraintAxes { xyz, x, y, z, xy, xz, yz };
@@ -24,13 +25,13 @@ struct RestraintSettings {
   RestraintKind kind = RestraintKind::position;
   TimeSchedule k = 0;  // kcal/mol/Å², kcal/mol/rad²
   double flat = 0;     // Å, rad
-  // Of positions.
+  // Of positions and of deviations (rmsd).
   model::AtomSet atoms{};
   std::string reference{};                 // name of the AtomField that holds the references, as fractions of the box
   std::array<double, 3> axes = {1, 1, 1};  // 1: held, 0: free
   // Of the other kinds.
   std::vector<model::AtomSet> groups{};
-  TimeSchedule target = 0;  // Å, rad
+  TimeSchedule target = 0;  // Å, rad; of deviations too
 };
 
 }  // namespace tessera::md::restraint

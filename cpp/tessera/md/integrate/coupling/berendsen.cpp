@@ -20,16 +20,20 @@ class BerendsenThermostat final : public Coupling {
 
   void after_step(Motion& motion) override {
     if (motion.step() % settings_.every != 0) return;
-    const double kinetic = motion.total_kinetic_energy();
-    if (!(kinetic > 0)) return;
-    const auto n = static_cast<double>(motion.degrees_of_freedom());
-    const double wanted = 0.5 * n * units::boltzmann * settings_.temperature.at(motion.time());
-    const double share = static_cast<double>(settings_.every) * motion.timestep() / settings_.tau_t;
+    const auto kinetic = motion.kinetic_energies();
+    std::vector<double> factor(kinetic.size(), 1);
     constexpr double least = 0.8, greatest = 1.25;  // one step may not change velocities by more
-    double factor = std::clamp(std::sqrt(std::max(0.0, 1 + share * (wanted / kinetic - 1))), least, greatest);
+    for (std::size_t bath = 0; bath < kinetic.size(); ++bath) {
+      if (!(kinetic[bath] > 0)) continue;
+      const auto& [atoms, temperature, tau] = settings_.heat_baths[bath];
+      const double n = motion.degrees_of_freedom_of(bath);
+      const double wanted = 0.5 * n * units::boltzmann * temperature.at(motion.time());
+      const double share = static_cast<double>(settings_.every) * motion.timestep() / tau;
+      factor[bath] = std::clamp(std::sqrt(std::max(0.0, 1 + share * (wanted / kinetic[bath] - 1))), least, greatest);
+    }
     motion.share(factor);
     motion.scale_velocities(factor);
-    motion.coupling("berendsen", 1)[0] += motion.total_kinetic_energy() - kinetic;
+    motion.coupling("berendsen", 1)[0] += motion.change_of_kinetic_energy(kinetic);
   }
 
   double energy(const Energies& /*energies*/, const State& state) const override {

@@ -5,7 +5,20 @@
 namespace tessera::md::integrate {
 
 Couplings::Couplings(const CouplingSettings& settings) {
-  if (settings.has_barostat) couplings_.push_back(make_barostat(settings));
+  if (settings.has_barostat) {
+    switch (settings.barostat) {
+      case Barostat::c_rescale:
+      case Barostat::berendsen:
+        couplings_.push_back(make_cell_scaling(settings));
+        break;
+      case Barostat::mtk:
+        couplings_.push_back(make_mtk(settings));
+        return;  // the heat bath is a part of it
+      case Barostat::monte_carlo:
+        couplings_.push_back(make_monte_carlo(settings));
+        break;
+    }
+  }
   if (!settings.has_thermostat) return;
   switch (settings.thermostat) {
     case Thermostat::bussi:
@@ -26,6 +39,18 @@ StepSums Couplings::needed_sums(std::int64_t step) const {
   auto sums = StepSums::none;
   for (const auto& coupling : couplings_) sums = std::max(sums, coupling->needed_sums(step));
   return sums;
+}
+
+std::optional<Box> Couplings::trial_box(Motion& motion) {
+  for (auto& coupling : couplings_)
+    if (auto box = coupling->trial_box(motion)) return box;
+  return {};
+}
+
+bool Couplings::accepts(Motion& motion, const Box& before, double potential) {
+  bool all = true;  // no more than one of them tries boxes
+  for (auto& coupling : couplings_) all = coupling->accepts(motion, before, potential) && all;
+  return all;
 }
 
 double Couplings::energy(const Energies& energies, const State& state) const {

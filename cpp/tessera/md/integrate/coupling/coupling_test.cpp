@@ -33,9 +33,10 @@ EngineSettings with_baths(const Baths& baths, bool rigid = true) {
   s.coupling.thermostat = baths.thermostat;
   s.coupling.barostat = baths.barostat;
   s.coupling.coupling = baths.coupling;
-  s.coupling.tau_t = 0.1;
+  s.coupling.heat_baths.front().tau_t = 0.1;
   s.coupling.tau_p = 0.5;
   s.coupling.every = 5;
+  s.coupling.trials_every = 5;
   if (baths.thermostat == Thermostat::langevin) s.integrator = "langevin";
   return s;
 }
@@ -93,7 +94,7 @@ TEST_P(AllBaths, AreTheSameBitsOnAnyRanksAndOverRestarts) {
 TEST_P(AllBaths, ConserveWhatTheySay) {
   const auto& sample = warm_water(true);
   auto s = with_baths(GetParam());
-  s.coupling.temperature = 330;
+  s.coupling.temperature = s.coupling.heat_baths.front().temperature = 330;
   Simulation simulation(sample, s);
   simulation.engine.measure();
   const auto before = simulation.engine.energies();
@@ -110,20 +111,25 @@ TEST_P(AllBaths, ConserveWhatTheySay) {
   EXPECT_GT(after.temperature, 310);
 }
 
-INSTANTIATE_TEST_SUITE_P(Coupling, AllBaths,
-                         testing::Values(Baths{"bussi", false, Thermostat::bussi, {}, {}},
-                                         Baths{"nose_hoover", false, Thermostat::nose_hoover, {}, {}},
-                                         Baths{"langevin", false, Thermostat::langevin, {}, {}},
-                                         Baths{"berendsen", false, Thermostat::berendsen, {}, {}},
-                                         Baths{"bussi_isotropic", true, Thermostat::bussi, Barostat::c_rescale,
-                                               PressureCoupling::isotropic},
-                                         Baths{"nose_hoover_anisotropic", true, Thermostat::nose_hoover,
-                                               Barostat::c_rescale, PressureCoupling::anisotropic},
-                                         Baths{"langevin_semi_isotropic", true, Thermostat::langevin,
-                                               Barostat::c_rescale, PressureCoupling::semi_isotropic},
-                                         Baths{"berendsen_constant_area", true, Thermostat::berendsen,
-                                               Barostat::berendsen, PressureCoupling::constant_area}),
-                         [](const auto& baths) { return std::string(baths.param.name); });
+INSTANTIATE_TEST_SUITE_P(
+    Coupling, AllBaths,
+    testing::Values(
+        Baths{"bussi", false, Thermostat::bussi, {}, {}}, Baths{"nose_hoover", false, Thermostat::nose_hoover, {}, {}},
+        Baths{"langevin", false, Thermostat::langevin, {}, {}},
+        Baths{"berendsen", false, Thermostat::berendsen, {}, {}},
+        Baths{"bussi_isotropic", true, Thermostat::bussi, Barostat::c_rescale, PressureCoupling::isotropic},
+        Baths{"nose_hoover_anisotropic", true, Thermostat::nose_hoover, Barostat::c_rescale,
+              PressureCoupling::anisotropic},
+        Baths{"langevin_semi_isotropic", true, Thermostat::langevin, Barostat::c_rescale,
+              PressureCoupling::semi_isotropic},
+        Baths{"mtk_isotropic", true, Thermostat::nose_hoover, Barostat::mtk, PressureCoupling::isotropic},
+        Baths{"mtk_constant_area", true, Thermostat::nose_hoover, Barostat::mtk, PressureCoupling::constant_area},
+        Baths{"monte_carlo_isotropic", true, Thermostat::bussi, Barostat::monte_carlo, PressureCoupling::isotropic},
+        Baths{"monte_carlo_anisotropic", true, Thermostat::langevin, Barostat::monte_carlo,
+              PressureCoupling::anisotropic},
+        Baths{"berendsen_constant_area", true, Thermostat::berendsen, Barostat::berendsen,
+              PressureCoupling::constant_area}),
+    [](const auto& baths) { return std::string(baths.param.name); });
 
 /// The work of a small change of the box is minus the derivative of the energy, as the barostat takes it.
 TEST(GroupScalingVirial, IsTheDerivativeOfTheEnergy) {

@@ -1,4 +1,4 @@
-#include "tessera/md/constraint/fixed.h"
+#include "tessera/md/constraint/whole_groups.h"
 
 #include <fmt/format.h>
 
@@ -30,30 +30,30 @@ GroupsOfTemplate groups_of(const model::Template& molecule, const TemplateConstr
   return found;
 }
 
-/// Throws InputError where the virtual site is not held by its parents.
-void check_fixed_site(const model::System& system, const model::AtomSet& fixed, std::int64_t id) {
+/// Throws InputError where a parent of the virtual site is not in the set.
+void check_site(const model::System& system, const model::AtomSet& atoms, const std::string& key, std::int64_t id) {
   const auto [molecule, local, first_id, instance] = system.find(id);
   for (const auto& site : system.templates[at(molecule)].virtual_sites)
     for (const auto& parent : site.parents)
-      if (site.atom == local && !fixed.contains(first_id + parent.atom))
+      if (site.atom == local && !atoms.contains(first_id + parent.atom))
         throw InputError(
-            fmt::format("dynamics.fixed selects the virtual site {} but not {}, which it follows: select "
+            fmt::format("{} selects the virtual site {} but not {}, which it follows: select "
                         "both or neither (\"same residue as …\" selects both)",
-                        system.describe(id), system.describe(first_id + parent.atom)));
+                        key, system.describe(id), system.describe(first_id + parent.atom)));
 }
 
 }  // namespace
 
-FixedCounts count_fixed(const model::System& system, const std::vector<TemplateConstraints>& constraints,
-                        const model::AtomSet& fixed) {
-  FixedCounts counts;
-  if (fixed.empty()) return counts;
+GroupCounts count_whole_groups(const model::System& system, const std::vector<TemplateConstraints>& constraints,
+                               const model::AtomSet& atoms, const std::string& key) {
+  GroupCounts counts;
+  if (atoms.empty()) return counts;
   std::vector<GroupsOfTemplate> groups;
   for (std::size_t m = 0; m < system.templates.size(); ++m)
     groups.push_back(groups_of(system.templates[m], constraints[m]));
-  fixed.for_each([&](std::int64_t id) {
+  atoms.for_each([&](std::int64_t id) {
     const auto [molecule, local, first_id, instance] = system.find(id);
-    if (system.templates[at(molecule)].is_virtual_site(local)) return check_fixed_site(system, fixed, id);
+    if (system.templates[at(molecule)].is_virtual_site(local)) return check_site(system, atoms, key, id);
     ++counts.n_atoms;
     const auto g = groups[at(molecule)].group_of[at(local)];
     if (g < 0) {
@@ -62,11 +62,11 @@ FixedCounts count_fixed(const model::System& system, const std::vector<TemplateC
     }
     const auto& group = groups[at(molecule)].groups[at(g)];
     for (const auto other : group.atoms)
-      if (!fixed.contains(first_id + other))
+      if (!atoms.contains(first_id + other))
         throw InputError(
-            fmt::format("dynamics.fixed selects {} but not {}, from which it keeps a constrained distance: select the "
+            fmt::format("{} selects {} but not {}, from which it keeps a constrained distance: select the "
                         "whole group (\"same residue as …\" does), or set dynamics.constraints = \"none\"",
-                        system.describe(id), system.describe(first_id + other)));
+                        key, system.describe(id), system.describe(first_id + other)));
     if (local != group.atoms.front()) return;
     ++counts.n_groups;
     counts.n_constraints += group.n_constraints;

@@ -26,30 +26,15 @@
 #include "tessera/base/random.h"
 #include "tessera/base/units.h"
 #include "tessera/md/integrate/coupling/coupling.h"
+#include "tessera/md/integrate/coupling/edges.h"
 
 namespace tessera::md::integrate {
 
 namespace {
 
-/// Tells for each edge which of the others change with it: the number of a set, or −1 if the edge stays.
-std::array<int, 3> sets_of_edges(PressureCoupling coupling) {
-  switch (coupling) {
-    case PressureCoupling::isotropic:
-      return {0, 0, 0};
-    case PressureCoupling::semi_isotropic:
-      return {0, 0, 1};
-    case PressureCoupling::anisotropic:
-      return {0, 1, 2};
-    case PressureCoupling::constant_area:
-      return {-1, -1, 0};
-  }
-  return {0, 0, 0};
-}
-
 class CellScaling final : public Coupling {
  public:
-  explicit CellScaling(const CouplingSettings& settings)
-      : settings_(settings), set_(sets_of_edges(settings.coupling)) {}
+  explicit CellScaling(const CouplingSettings& settings) : settings_(settings), sets_(settings.coupling) {}
 
   StepSums needed_sums(std::int64_t step) const override {
     const bool is_due = step % settings_.every == 0 || (step - 1) % settings_.every == 0;
@@ -71,19 +56,20 @@ class CellScaling final : public Coupling {
         random_normals(settings_.seed, RandomStream::barostat, 0, static_cast<std::uint64_t>(motion.step()));
     std::array<double, 3> scale{1, 1, 1};
     for (int set = 0; set < 3; ++set) {
-      const auto n = static_cast<double>(std::count(set_.begin(), set_.end(), set));
+      const auto n = static_cast<double>(sets_.size(set));
       if (n == 0) continue;
       double excess = 0;  // of the set's pressure over the bath's, kcal/mol/Å³
       for (std::size_t d = 0; d < 3; ++d)
-        if (set_[d] == set)
-          excess +=
-              ((static_cast<double>(motion.n_groups()) * kt + virial[d]) / volume - wanted_pressure(d, box, time)) / n;
+        if (sets_[d] == set)
+          excess += ((static_cast<double>(motion.n_groups()) * kt + virial[d]) / volume -
+                     wanted_pressure(settings_, d, box, time)) /
+                    n;
       double change = rate * excess;
       if (settings_.barostat == Barostat::c_rescale)
         change += std::sqrt(2 * kt * rate / (n * volume)) * noise[static_cast<std::size_t>(set)];
       change = std::clamp(change, -most_change, most_change);
       for (std::size_t d = 0; d < 3; ++d) {
-        if (set_[d] != set) continue;
+        if (sets_[d] != set) continue;
         scale[d] = std::exp(change);
       }
     }
@@ -119,21 +105,13 @@ class CellScaling final : public Coupling {
 
   static constexpr double most_change = 0.01;  // of the logarithm of an edge in one action
 
-  /// Returns the pressure that the bath has along an edge, kcal/mol/Å³: a surface tension lowers it along the surface.
-  double wanted_pressure(std::size_t d, const Box& box, double time) const {
-    double pressure = settings_.pressure.at(time);
-    if (settings_.coupling == PressureCoupling::semi_isotropic && d < 2)
-      pressure -= settings_.surface_tension / box.c().z;
-    return pressure / units::bar;
-  }
-
   CouplingSettings settings_;
-  std::array<int, 3> set_;
+  EdgeSets sets_;
 };
 
 }  // namespace
 
-std::unique_ptr<Coupling> make_barostat(const CouplingSettings& settings) {
+std::unique_ptr<Coupling> make_cell_scaling(const CouplingSettings& settings) {
   return std::make_unique<CellScaling>(settings);
 }
 
