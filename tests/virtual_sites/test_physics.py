@@ -86,7 +86,7 @@ def test_gradient_and_virial_of_each_kind(runs: Runs, molecules: Any, tmp_path: 
     write(system, tmp_path / "a.tsr")
     found = runs.energy(tmp_path / "a.tsr", DOUBLE)
     for axis in (0, 1, 2):
-        slope = strain_slope(runs, tmp_path, system, DOUBLE, [axis])
+        slope = strain_slope(runs, tmp_path, system, DOUBLE, (axis, axis))
         assert -found["virial"][axis] == pytest.approx(slope, rel=1e-4, abs=2e-3)
     _, forces = runs.forces(tmp_path / "a.tsr", DOUBLE)
     reference = ReferenceSettings(cutoff=CUTOFF, switch=7.0, alpha=0.5, grid=(72, 72, 72))

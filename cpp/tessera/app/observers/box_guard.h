@@ -30,9 +30,8 @@ class BoxGuard final : public Observer {
                            Box(once_more * box.a(), once_more * box.b(), once_more * box.c()));
     } catch (const InputError& error) {
       problem_ = fmt::format(
-          "step {}: the box has shrunk to {:.2f} × {:.2f} × {:.2f} Å, within 1 % of where the run can't go on ({}); "
-          "its "
-          "checkpoint is written: see why it shrinks, or go on from it by input.start with other settings",
+          "step {}: the box has shrunk to {:.2f} × {:.2f} × {:.2f} Å, within 1 % of where the run can't go on "
+          "({}); its checkpoint is written: see why it shrinks, or go on from it by input.start with other settings",
           simulation.current_step(), box.edges()[0], box.edges()[1], box.edges()[2], error.what());
       simulation.stop();
     }

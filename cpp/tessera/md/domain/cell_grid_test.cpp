@@ -72,7 +72,7 @@ TEST(PlanCellGrid, CountsHeightsAndNotEdges) {
     plan_cell_grid(box, {.list_range = 25});
     FAIL() << "nothing thrown";
   } catch (const InputError& error) {
-    EXPECT_NE(std::string(error.what()).find("the faces of the box that its vector a joins are 24.4"),
+    EXPECT_NE(std::string(error.what()).find("the faces of the box that its vector a joins are 24.5"),
               std::string::npos)
         << error.what();
   }
