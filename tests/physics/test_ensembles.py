@@ -270,6 +270,23 @@ def test_the_conserved_quantity_and_the_columns(runs: Runs) -> None:
     assert np.array_equal(at_constant_energy["conserved"], at_constant_energy["total"])
 
 
+@pytest.mark.parametrize("barostat", ["c-rescale", "mtk", "monte-carlo"])
+def test_the_conserved_quantity_in_a_triclinic_box(runs: Runs, barostat: str) -> None:
+    settings: Settings = {
+        **NPT,
+        "dynamics.steps": 200,
+        "dynamics.timestep": 1.0,
+        "dynamics.temperature": 330.0,
+        "dynamics.tau_t": 0.1,
+        "dynamics.thermostat": "nose-hoover",
+        "dynamics.barostat": barostat,
+        "output.energy_every": 10,
+    }
+    table = runs.run(sample("octahedron"), {**settings, "interactions.cutoff": 8.0, "interactions.switch": 7.0}).table
+    assert np.ptp(table["box_a"]) > 0.01
+    assert np.ptp(table["conserved"]) < 0.05 * np.ptp(table["total"])
+
+
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
