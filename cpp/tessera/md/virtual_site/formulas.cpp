@@ -32,15 +32,16 @@ struct UnitVectors {
 };
 
 UnitVectors unit_vectors(const model::VirtualSite& site, const Axes& axes) {
-  UnitVectors unit;
+  UnitVectors unit, undetermined;
+  undetermined.is_determined = false;
   const double x2 = norm2(axes.x);
-  if (!(x2 > least_square)) return {.is_determined = false};
+  if (!(x2 > least_square)) return undetermined;
   unit.length_x = std::sqrt(x2);
   unit.e1 = (1 / unit.length_x) * axes.x;
   if (!site.has_plane()) return unit;
   const Vec3 z = cross(axes.x, axes.y);
   const double z2 = norm2(z);
-  if (!(z2 > least_square * x2) || !(z2 > least_square * x2 * norm2(axes.y))) return {.is_determined = false};
+  if (!(z2 > least_square * x2) || !(z2 > least_square * x2 * norm2(axes.y))) return undetermined;
   unit.e3 = (1 / std::sqrt(z2)) * z;
   unit.e2 = cross(unit.e3, unit.e1);
   return unit;

@@ -85,7 +85,9 @@ TEST(PairPotential, ShortDistancesRepel) {
     double last = 0;
     for (double r = std::max(0.6, 1.1 * function.core()); r > 0.02; r *= 0.9) {
       const double force = function(r).force;
-      if (r < function.core()) EXPECT_GT(force, last) << potential.name() << " at " << r;
+      if (r < function.core()) {
+        EXPECT_GT(force, last) << potential.name() << " at " << r;
+      }
       last = force;
     }
     EXPECT_GT(last, 0) << potential.name();
