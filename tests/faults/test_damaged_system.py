@@ -191,8 +191,8 @@ def unknown_dataset(file: h5py.File) -> str:
 
 
 def unknown_group(file: h5py.File) -> str:
-    file.create_group("templates/0/virtual_site")
-    return "/templates/0/virtual_site"
+    file.create_group("templates/0/shell")
+    return "/templates/0/shell"
 
 
 def missing(file: h5py.File) -> str:
