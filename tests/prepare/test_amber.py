@@ -153,7 +153,6 @@ def test_types_that_no_atom_has_are_counted(tmp_path: Path) -> None:
         ([integers("LES_NTYP", [2])], r"copies of atoms \(locally enhanced sampling, LES\) \(section LES_NTYP\)"),
         ([pointers(NPARM=1)], r"locally enhanced sampling, LES\) \(NPARM is 1\)"),
         ([integers("AMOEBA_FORCEFIELD", [1])], r"an AMOEBA force field \(section AMOEBA_FORCEFIELD\)"),
-        ([reals("LENNARD_JONES_CCOEF", [0.0, 1.0])], r"12-6-4 ions \(section LENNARD_JONES_CCOEF\)"),
         ([integers("IPOL", [1])], r"polarisabilities \(IPOL is not 0\)"),
         ([pointers(NUMEXTRA=3)], r"NUMEXTRA is 3 and 0 atoms are extra points"),
         ([pointers(IFCAP=1)], r"a cap of water"),
