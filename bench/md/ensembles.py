@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
-from statistics import median
 from typing import Any
 
 import click
@@ -13,6 +11,7 @@ import tessera
 from bench.common import engine, systems
 from bench.common.options import Common, common_options
 from bench.common.results import Figure, table
+from bench.common.turns import in_milliseconds, take_turns
 
 #: name → settings of [dynamics], and what is promised of the time of a step over that at constant energy
 KINDS: dict[str, tuple[dict[str, Any], float | None]] = {
@@ -77,15 +76,7 @@ def measure(common: Common, name: str, threads: int, cutoff: float, steps: int, 
             engine.interactions(cutoff), {"dynamics": {"steps": 1, **dynamics}, "output": {"energy_every": 0}}
         )
         simulations[kind] = tessera.Simulation(systems.system(common, name), settings, threads=threads)
-    times: dict[str, list[float]] = {kind: [] for kind in simulations}
-    for turn in range(repeats + 1):
-        for kind, simulation in simulations.items():
-            begin = time.perf_counter()
-            simulation.step(steps)
-            if turn > 0:  # the first turn warms up
-                times[kind].append(1e3 * (time.perf_counter() - begin) / steps)
-        common.say(f"{turn}/{repeats} {name}")
-    return {kind: {"ms": median(values), "turns": values} for kind, values in times.items()}
+    return in_milliseconds(take_turns(simulations, steps, repeats, lambda turn: common.say(f"{turn} {name}")))
 
 
 if __name__ == "__main__":

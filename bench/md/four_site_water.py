@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import random
 import sys
-import time
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 import click
@@ -15,6 +13,7 @@ import tessera
 from bench.common import engine
 from bench.common.options import Common, common_options
 from bench.common.results import Figure, table
+from bench.common.turns import in_milliseconds, take_turns
 from tessera.system import write
 
 #: OpenMM's files, Modeller's box, and the sites of a molecule
@@ -79,15 +78,7 @@ def measure(
         common.say(f"preparing {name}")
         simulations[name] = tessera.Simulation(str(box_of_water(common, name, waters)), settings, threads=threads)
         simulations[name].minimize(max_force=50.0, max_steps=200)
-    times: dict[str, list[float]] = {name: [] for name in simulations}
-    for turn in range(repeats + 1):
-        for name, simulation in simulations.items():
-            begin = time.perf_counter()
-            simulation.step(steps)
-            if turn > 0:  # the first turn warms up
-                times[name].append(1e3 * (time.perf_counter() - begin) / steps)
-        common.say(f"{turn}/{repeats}")
-    return {name: {"ms": median(values), "turns": values} for name, values in times.items()}
+    return in_milliseconds(take_turns(simulations, steps, repeats, common.say))
 
 
 def box_of_water(common: Common, name: str, waters: int) -> Path:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 from statistics import median
 from typing import Any
 
@@ -14,6 +13,7 @@ import tessera
 from bench.common import engine, systems
 from bench.common.options import Common, common_options
 from bench.common.results import Figure, table
+from bench.common.turns import take_turns
 from tessera.simulation import Atoms
 
 MOST_OF_HOOK = 0.02  # of a step of ApoA1
@@ -74,14 +74,7 @@ def measure(common: Common, name: str, threads: int, cutoff: float, steps: int, 
         return -1.0 * away, 0.5 * (away**2).sum(axis=1)
 
     simulations["force"].add_force(springs)
-    times: dict[str, list[float]] = {what: [] for what in simulations}
-    for turn in range(repeats + 1):
-        for what, simulation in simulations.items():
-            begin = time.perf_counter()
-            simulation.step(steps)
-            if turn > 0:  # the first turn warms up
-                times[what].append((time.perf_counter() - begin) / steps)
-        common.say(f"{turn}/{repeats} {name}")
+    times = take_turns(simulations, steps, repeats, lambda turn: common.say(f"{turn} {name}"))
     medians = {what: median(values) for what, values in times.items()}
     return {
         "system": name,

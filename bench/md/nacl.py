@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 import click
@@ -13,6 +11,7 @@ import numpy as np
 import tessera
 from bench.common.options import Common, common_options
 from bench.common.results import Figure, table
+from bench.common.turns import in_milliseconds, take_turns
 from tessera.build.replicate import replicate
 from tessera.prepare.dlpoly import prepare_dlpoly
 from tessera.prepare.dlpoly.control import read_control
@@ -79,15 +78,7 @@ def measure(common: Common, threads: int, copies: int, steps: int, repeats: int)
         path = common.work / f"nacl_{len(simulations)}.tsr"
         write(change(replicate(salt(common), (copies, copies, copies))), path)
         simulations[name] = tessera.Simulation(path, settings, threads=threads)
-    times: dict[str, list[float]] = {name: [] for name in simulations}
-    for turn in range(repeats + 1):
-        for name, simulation in simulations.items():
-            begin = time.perf_counter()
-            simulation.step(steps)
-            if turn > 0:  # the first turn warms up
-                times[name].append(1e3 * (time.perf_counter() - begin) / steps)
-        common.say(f"{turn}/{repeats}")
-    return {name: {"ms": median(values), "turns": values} for name, values in times.items()}
+    return in_milliseconds(take_turns(simulations, steps, repeats, common.say))
 
 
 if __name__ == "__main__":
