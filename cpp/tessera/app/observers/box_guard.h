@@ -16,7 +16,10 @@ class BoxGuard final : public Observer {
   /// Why the run was stopped; empty: it was not.
   const std::string& problem() const { return problem_; }
 
-  void start(Simulation& simulation) override { box_ = simulation.engine().state().box; }
+  void start(Simulation& simulation) override {
+    box_ = simulation.engine().state().box;
+    system_ = md::summary_of(simulation.system());
+  }
 
   /// The engine notices a box that is too small in the middle of a step, where no checkpoint can be written. So the run
   /// ends while the box still has room to shrink once more.
@@ -26,8 +29,7 @@ class BoxGuard final : public Observer {
     box_ = box;
     constexpr double once_more = 0.99;  // a pressure bath changes an edge by 1 % a time at most
     try {
-      (void)md::plan_cells(md::summary_of(simulation.system()), simulation.settings(),
-                           Box(once_more * box.a(), once_more * box.b(), once_more * box.c()));
+      (void)md::plan_cells(system_, simulation.settings(), stretched(box, {once_more, once_more, once_more}));
     } catch (const InputError& error) {
       problem_ = fmt::format(
           "step {}: the box has shrunk to {:.2f} × {:.2f} × {:.2f} Å, within 1 % of where the run can't go on "
@@ -39,6 +41,7 @@ class BoxGuard final : public Observer {
 
  private:
   Box box_;
+  md::SystemSummary system_{};
   std::string problem_;
 };
 

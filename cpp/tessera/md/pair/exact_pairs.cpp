@@ -30,6 +30,8 @@ ExactPairs::ExactPairs(const PairData& data)
       cell_(at(data.domain.n_clusters())),
       to_length_(domain_.state().box.unit_vectors()),
       shift_(half_shell_vectors(domain_)) {
+  if (settings_.lj == LjModifier::pme)
+    dispersion_at_cutoff_ = dispersion_without_mesh(settings_.lj_alpha, settings_.cutoff * settings_.cutoff).energy;
   for (std::int32_t c = 0; c < domain_.n_cells(); ++c)
     std::fill(cell_.begin() + domain_.cell_begin[at(c)], cell_.begin() + domain_.cell_begin[at(c) + 1], c);
 }
@@ -60,9 +62,8 @@ void ExactPairs::add_pair(std::int32_t i, std::int32_t j, const Vec3& d, bool ex
   if (!excluded) {
     lj = data_.short_range(data_.type[at(i)], data_.type[at(j)], r2);
     if (has_lj_mesh && r2 < settings_.cutoff * settings_.cutoff) {
-      const auto at_cutoff = dispersion_without_mesh(settings_.lj_alpha, settings_.cutoff * settings_.cutoff);
       lj.force_over_r += c * dispersion.force_over_r;
-      lj.energy += c * (dispersion.energy - at_cutoff.energy);
+      lj.energy += c * (dispersion.energy - dispersion_at_cutoff_);
     }
     real = coulomb(settings_, r2);
   } else if (settings_.electrostatics == Electrostatics::pme) {

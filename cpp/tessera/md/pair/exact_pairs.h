@@ -35,9 +35,10 @@ class ExactPairs {
   const PairData& data_;
   const domain::Domain& domain_;
   const PairSettings& settings_;
-  std::vector<std::int32_t> cell_;  // of each cluster
-  Triangular to_length_;            // Å per unit of Fraction
-  std::vector<Vec3> shift_;         // Å, by offset of the half shell
+  std::vector<std::int32_t> cell_;   // of each cluster
+  Triangular to_length_;             // Å per unit of Fraction
+  double dispersion_at_cutoff_ = 0;  // of dispersion_without_mesh(), kcal/mol for C = 1
+  std::vector<Vec3> shift_;          // Å, by offset of the half shell
 };
 
 }  // namespace tessera::md::pair
