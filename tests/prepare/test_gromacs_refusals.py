@@ -151,6 +151,7 @@ def test_lennard_jones_without_run_parameters(tmp_path: Path) -> None:
         ("rvdw = long", "expected a length in nm"),
         ("vdwtype = user", "vdwtype = user is not supported"),
         ("vdwtype = PME\nlj-pme-comb-rule = LB", "lj-pme-comb-rule = lb is not supported, expected Geometric"),
+        ("vdwtype = PME\newald-rtol-lj = much", "ewald-rtol-lj: expected a number, found 'much'"),
         ("vdwtype = PME\nDispCorr = EnerPres", "DispCorr = enerpres, expected no with vdwtype = PME"),
         ("vdw-modifier = sometimes", "vdw-modifier = sometimes, expected none, potential-shift"),
         ("vdwtype = switch\nrvdw = 1\nrvdw-switch = 1.1", "rvdw-switch = 1.1 nm is not below rvdw = 1 nm"),

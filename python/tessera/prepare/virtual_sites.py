@@ -12,9 +12,10 @@ import numpy as np
 
 from tessera.prepare.errors import InputError
 from tessera.prepare.flat import FlatTopology
+from tessera.system.virtual_sites import FRAMES
 
 _SUM_ERROR = 1e-4  # of weights that should sum to 1 or 0, as inputs round them
-NONE, PLAIN, ORTHONORMAL = 0, 1, 2
+NONE, PLAIN, ORTHONORMAL = range(len(FRAMES))
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tessera.prepare.errors import InputError, require_file
+from tessera.prepare.gromacs.types import numbers_of
 from tessera.system import LennardJones
 
 _NM = 10.0  # Å
@@ -158,8 +159,8 @@ def _mesh(options: _Options, file: str) -> tuple[LennardJones, list[str]]:
         raise InputError(f"{where}: DispCorr = {correction}, expected no with vdwtype = PME, which leaves nothing out")
     lennard_jones = LennardJones("pme", _length(options, "rvdw", "1.0"))
     notes = [_taken(lennard_jones, file)]
-    tolerance = options.get("ewald-rtol-lj", ("0.001", ""))[0]
-    if float(tolerance) != 0.001:
+    tolerance, where = options.get("ewald-rtol-lj", ("0.001", ""))
+    if numbers_of([tolerance], f"{where}: ewald-rtol-lj") != (0.001,):
         notes.append(f"{file}: ewald-rtol-lj is {tolerance}: set pme.lj_tolerance = {tolerance} in the run file")
     return lennard_jones, notes
 
