@@ -20,6 +20,16 @@ GENESIS: Settings = {
     "pme.order": 4,
 }
 
+#: GENESIS' names of the bonded terms
+BONDED = {
+    "bond": "BOND",
+    "angle": "ANGLE",
+    "urey_bradley": "UREY-BRADLEY",
+    "dihedral": "DIHEDRAL",
+    "improper": "IMPROPER",
+    "cmap": "CMAP",
+}
+
 
 def genesis_log(case: str) -> dict[str, float]:
     """Returns the energies before the first step."""
@@ -52,10 +62,8 @@ def test_genesis(request: pytest.FixtureRequest, runs: Runs, case: str, lj: str,
     log = genesis_log(case)
     found = runs.energy(sample("genesis"), {**GENESIS, "interactions.lj": lj, "parallel.precision": precision})
     terms = found["terms"]
-    columns = {"bond": "BOND", "angle": "ANGLE", "urey_bradley": "UREY-BRADLEY", "dihedral": "DIHEDRAL"}
-    columns |= {"improper": "IMPROPER", "cmap": "CMAP"}
     name = f"genesis {case.split('/')[-1]}"
-    for term, column in columns.items():
+    for term, column in BONDED.items():
         note(request, name, term, precision, abs(terms[term] - log[column]) / abs(log[column]))
     electrostatics, van_der_waals = (
         coulomb(terms) / log["ELECT"] - 1,
@@ -63,7 +71,7 @@ def test_genesis(request: pytest.FixtureRequest, runs: Runs, case: str, lj: str,
     )
     note(request, name, "coulomb + coulomb_14", precision, abs(electrostatics))
     note(request, name, "lj + lj_14", precision, abs(van_der_waals))
-    for term, column in columns.items():
+    for term, column in BONDED.items():
         assert terms[term] == pytest.approx(log[column], abs=1.5e-4), term
     assert abs(electrostatics) <= 1e-6
     assert abs(van_der_waals) <= 5e-4
@@ -97,14 +105,7 @@ def test_genesis_moves_the_same(runs: Runs, case: str, lj: str) -> None:
     ).table
     assert list(log["STEP"]) == list(found["step"][1:]) == list(range(2, 22, 2))
     found = {name: column[1:] for name, column in found.items()}
-    for term, name in {
-        "bond": "BOND",
-        "angle": "ANGLE",
-        "urey_bradley": "UREY-BRADLEY",
-        "dihedral": "DIHEDRAL",
-        "improper": "IMPROPER",
-        "cmap": "CMAP",
-    }.items():
+    for term, name in BONDED.items():
         assert np.allclose(found[term], log[name], rtol=2e-5, atol=1e-3), (term, found[term] - log[name])
     assert np.allclose(found["kinetic"], log["KINETIC_ENE"], rtol=2e-5, atol=0)
     assert np.allclose(found["lj"] + found["lj_14"], log["VDWAALS"], rtol=5e-4, atol=0)
@@ -206,6 +207,6 @@ def test_apoa1_gromacs_listed(request: pytest.FixtureRequest, runs: Runs) -> Non
     terms["u-b"] = terms["angle"] + terms["urey_bradley"]
     columns = {"bond": "Bond(no water)", "u-b": "U-B(no water)", "dihedral": "Proper", "improper": "Improper"}
     columns |= {"cmap": "CMAP", "lj_14": "LJ-14", "coulomb_14": "Coul-14"}
-    wanted = {term: kilojoule[column] for term, column in columns.items()}
+    wanted = {term: kilojoule[column] for term, column in BONDED.items()}
     wanted["lj"] = kilojoule["LJ_SR_GROMACS_force-switch_1.0_1.2"]
     check(request, "apoa1 gromacs", terms, wanted)
