@@ -98,17 +98,23 @@ TEST_P(AllBaths, ConserveWhatTheySay) {
   Simulation simulation(sample, s);
   simulation.engine.measure();
   const auto before = simulation.engine.energies();
+  // Single values fluctuate (the temperature by 12 K), so the energy that the bath gives is the largest, and the
+  // temperature a mean over the second half.
   double furthest = 0;
+  double given = 0;
+  double temperature = 0;
   for (int i = 0; i < 20; ++i) {
     simulation.advance(24);
     simulation.advance(1, true);
-    furthest = std::max(furthest, std::abs(simulation.engine.energies().conserved - before.conserved));
+    const auto now = simulation.engine.energies();
+    furthest = std::max(furthest, std::abs(now.conserved - before.conserved));
+    given = std::max(given, std::abs(now.total() - before.total()));
+    if (i >= 10) temperature += now.temperature / 10;
   }
-  const auto after = simulation.engine.energies();
   const auto thermal = 0.5 * 1295 * units::boltzmann * 30;  // of 216 rigid waters between 300 and 330 K
-  EXPECT_GT(std::abs(after.total() - before.total()), 0.2 * thermal) << "the bath has done nothing";
+  EXPECT_GT(given, 0.2 * thermal) << "the bath has done nothing";
   EXPECT_LT(furthest, 0.02 * thermal);
-  EXPECT_GT(after.temperature, 310);
+  EXPECT_GT(temperature, 310);
 }
 
 INSTANTIATE_TEST_SUITE_P(
