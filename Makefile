@@ -74,6 +74,7 @@ format: setup-lint ## put every source file into the house format
 # Tests that check physics over many steps run in the release build alone: under sanitizers they take long, and they run
 # no code that shorter tests leave out.
 long_physics = Engine.(ConservesEnergy|RunsBackwards|EnergyErrorIs|KeepsMomentum|RigidWaters|EnergiesDoNot|GeneratesVel|ForcesAreMinus)
+long_physics := $(long_physics)|ConserveWhatTheySay
 sanitized_tests = --output-on-failure --timeout 300 -j $(JOBS)
 
 .PHONY: asan

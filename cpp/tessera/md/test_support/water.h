@@ -117,8 +117,12 @@ inline const Sample& warm_water(bool rigid) {
     }
     return sample;
   };
-  static const Sample rigid_water = make(true), flexible_water = make(false);
-  return rigid ? rigid_water : flexible_water;
+  if (rigid) {
+    static const Sample water = make(true);
+    return water;
+  }
+  static const Sample water = make(false);
+  return water;
 }
 
 }  // namespace tessera::md::test
