@@ -33,14 +33,19 @@ class Series:
     degrees_of_freedom: int
 
     @classmethod
-    def of(cls, run: engine.Run) -> Series:
+    def of(cls, run: engine.Run, quantity: str = "total") -> Series:
         values = run.energies().values
         return cls(
             values["time"][1:],
-            values["total"][1:],
+            values[quantity][1:],
             values["temperature"][1:],
             int(run.report["results"]["degrees_of_freedom"]),
         )
+
+    def after(self, time: float) -> Series:
+        """Returns the rows later than a time, ps."""
+        later = self.time > time
+        return Series(self.time[later], self.total[later], self.temperature[later], self.degrees_of_freedom)
 
     def line(self) -> tuple[NDArray[np.float64], float]:
         """Returns the straight line through the total energies and the standard error of its slope (kcal/mol/ps). The

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import random
 import sys
-from pathlib import Path
 from typing import Any
 
 import click
@@ -14,15 +12,9 @@ from bench.common import engine
 from bench.common.options import Common, common_options
 from bench.common.results import Figure, table
 from bench.common.turns import in_milliseconds, take_turns
-from tessera.system import write
+from bench.common.water_box import MODELS, water_box
 
-#: OpenMM's files, Modeller's box, and the sites of a molecule
-MODELS = {
-    "TIP3P": ("amber14/tip3p.xml", "tip3p", 3),
-    "OPC": ("amber14/opc.xml", "tip4pew", 4),
-    "TIP4P-Ew": ("amber14/tip4pew.xml", "tip4pew", 4),
-    "TIP5P": ("tip5p.xml", "tip5p", 5),
-}
+COMPARED = ("TIP3P", "OPC", "TIP4P-Ew", "TIP5P")
 PROMISED = {"OPC": 1.6}
 
 
@@ -53,7 +45,7 @@ def four_site_water(
     rows = [
         [
             name,
-            f"{MODELS[name][2]}",
+            f"{MODELS[name].sites}",
             f"{found[name]['ms']:.3f}",
             f"{ratios[name]:.3f}",
             f"{PROMISED[name]:.2f}" if name in PROMISED else "",
@@ -74,31 +66,11 @@ def measure(
         {"dynamics": {"steps": 1, "temperature": 300, "timestep": 0.5}, "output": {"energy_every": 0}},
     )
     simulations = {}
-    for name in MODELS:
+    for name in COMPARED:
         common.say(f"preparing {name}")
-        simulations[name] = tessera.Simulation(str(box_of_water(common, name, waters)), settings, threads=threads)
+        simulations[name] = tessera.Simulation(str(water_box(common.work, name, waters)), settings, threads=threads)
         simulations[name].minimize(max_force=50.0, max_steps=200)
     return in_milliseconds(take_turns(simulations, steps, repeats, common.say))
-
-
-def box_of_water(common: Common, name: str, waters: int) -> Path:
-    """Returns the system file of so many molecules, made once."""
-    path = common.work / f"{name}-{waters}.tsr"
-    if path.exists():
-        return path
-    from openmm import app, unit
-
-    file, box, _ = MODELS[name]
-    random.seed(1)
-    field = app.ForceField(file)
-    modeller = app.Modeller(app.Topology(), [])
-    modeller.addSolvent(field, model=box, numAdded=waters)
-    found = field.createSystem(
-        modeller.topology, nonbondedMethod=app.PME, nonbondedCutoff=0.9 * unit.nanometer, constraints=app.HBonds
-    )
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write(tessera.prepare_openmm(found, modeller.topology, modeller.positions), path)
-    return path
 
 
 if __name__ == "__main__":

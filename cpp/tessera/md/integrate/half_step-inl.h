@@ -9,12 +9,8 @@ namespace HWY_NAMESPACE {
 namespace lanewise = constraint::HWY_NAMESPACE;
 namespace hn = hwy::HWY_NAMESPACE;
 
-using lanewise::D;
 using lanewise::lanes;
 using lanewise::Mask;
-using lanewise::set;
-using lanewise::V;
-using lanewise::Vectors;
 using DI32 = hn::Rebind<std::int32_t, D>;
 using DI64 = hn::Rebind<std::int64_t, D>;
 
@@ -34,9 +30,8 @@ class Batch {
                    std::size_t count, int n_atoms)
       : step_(step), group_(group), slots_(slots), count_(count), n_(n_atoms) {
     for (std::size_t lane = 0; lane < lanes; ++lane) {
-      const std::int32_t* of_lane = slots + (lane < count ? lane : 0) * static_cast<std::size_t>(n_);
       for (int a = 0; a < n_; ++a) {
-        const auto slot = static_cast<std::size_t>(of_lane[a]);
+        const auto slot = slot_of(lane, a);
         const std::int64_t* f = step.force + 3 * slot;
         const auto& v = step.velocity[slot];
         const auto& x = step.position[slot];
@@ -76,6 +71,23 @@ class Batch {
       if (is_kept[lane] == 0) failure.offer(describe(lane));
   }
 
+  /// Returns v ← decay·v + √(thermal/m)·R for one atom of each group.
+  HWY_INLINE Vectors with_noise(const FrictionAndNoise& noise, int a, const Vectors& v) const {
+    HWY_ALIGN std::int64_t id[lanes];
+    HWY_ALIGN double decay[lanes], thermal[lanes];
+    for (std::size_t lane = 0; lane < lanes; ++lane) {
+      const auto slot = slot_of(lane, a);
+      const auto& bath = noise.baths[noise.bath == nullptr ? 0 : noise.bath[slot]];
+      id[lane] = noise.id[slot];
+      decay[lane] = bath.decay;
+      thermal[lane] = bath.thermal;
+    }
+    const D d;
+    const auto normals = DrawNormals(noise, hn::BitCast(DU64(), hn::Load(DI64(), id)));
+    const V sigma = hn::Sqrt(hn::Load(d, thermal) * set(group_.inverse_mass[a]));
+    return Add(Mul(hn::Load(d, decay), v), Mul(sigma, normals));
+  }
+
   HWY_INLINE void store_velocities(const Vectors* velocity) {
     const V per_unit = set(1 / velocity_unit);
     for (int a = 0; a < n_; ++a) {
@@ -88,9 +100,10 @@ class Batch {
     });
   }
 
-  HWY_INLINE void store_drifted(const Vectors* velocity) {
+  /// Adds displacements (Å) to the positions.
+  HWY_INLINE void store_moved(const Vectors* displacement) {
     for (int a = 0; a < n_; ++a) {
-      const Vectors moved = Transform(step_.to_fraction, Mul(set(step_.timestep), velocity[a]));
+      const Vectors moved = Transform(step_.to_fraction, displacement[a]);
       drift(a, 0, moved.x);
       drift(a, 1, moved.y);
       drift(a, 2, moved.z);
@@ -101,6 +114,12 @@ class Batch {
   }
 
  private:
+  /// Returns the slot of an atom of a lane's group.
+  HWY_INLINE std::size_t slot_of(std::size_t lane, int a) const {
+    const auto group = (lane < count_ ? lane : 0) * static_cast<std::size_t>(n_);
+    return static_cast<std::size_t>(slots_[group + static_cast<std::size_t>(a)]);
+  }
+
   double acceleration() const { return units::acceleration * step_.kick * force_unit; }
 
   /// Rounds to the nearest integer, saturating at the ends of its range.
@@ -124,9 +143,7 @@ class Batch {
   template <class Work>
   HWY_INLINE void for_atoms(Work&& work) const {
     for (std::size_t lane = 0; lane < count_; ++lane)
-      for (int a = 0; a < n_; ++a)
-        work(static_cast<std::size_t>(slots_[lane * static_cast<std::size_t>(n_) + static_cast<std::size_t>(a)]), a,
-             lane);
+      for (int a = 0; a < n_; ++a) work(slot_of(lane, a), a, lane);
   }
 
   HWY_NOINLINE Failure describe(std::size_t lane) const {
@@ -174,26 +191,80 @@ HWY_INLINE void ForBatches(const constraint::GroupList& list, std::size_t begin,
   }
 }
 
+/// Changes velocities so that a drift over `timestep` from `place` keeps the constraints. Returns the lanes where that
+/// was possible.
+template <int N, bool is_water>
+HWY_INLINE Mask Constrain(const constraint::GroupKind& kind, const Vectors* place, Vectors* velocity, double timestep,
+                          double tolerance) {
+  if constexpr (is_water) return lanewise::Settle(*kind.settle, place, velocity, timestep);
+  return lanewise::Shake<N>(kind.group, place, velocity, timestep, tolerance);
+}
+
 template <int N, int A, bool is_water>
 void KickAndDriftKind(const constraint::GroupList& list, std::size_t begin, std::size_t end, const HalfStep& step,
                       Failure& failure) {
   const auto& group = list.kind.group;
   ForBatches(list, begin, end, step, [&](const std::int32_t* slots, std::size_t count) HWY_ATTR {
-    Batch<A> batch(step, group, slots, count, N < 0 ? group.n_atoms : A);
+    const int n = N < 0 ? group.n_atoms : A;
+    Batch<A> batch(step, group, slots, count, n);
     Vectors v[A];
     Mask kept = batch.kick(v);
     if constexpr (N != 0) {
       Vectors place[A];
       batch.places(place);
-      if constexpr (is_water)
-        kept = hn::And(kept, lanewise::Settle(*list.kind.settle, place, v, step.timestep));
-      else
-        kept = hn::And(kept, lanewise::Shake<N>(group, place, v, step.timestep, step.tolerance));
+      kept = hn::And(kept, Constrain<N, is_water>(list.kind, place, v, step.timestep, step.tolerance));
     }
     batch.stop_failed(kept, v, failure);
     batch.store_velocities(v);
-    batch.store_drifted(v);
+    for (int a = 0; a < n; ++a) v[a] = Mul(set(step.timestep), v[a]);
+    batch.store_moved(v);
   });
+}
+
+/// Returns Σ m v² of each lane's group.
+HWY_INLINE V MassTimesSpeed2(const constraint::ConstraintGroup& group, int n, const Vectors* v) {
+  V sum = hn::Zero(D());
+  for (int a = 0; a < n; ++a) sum = hn::MulAdd(set(1 / group.inverse_mass[a]), Dot(v[a], v[a]), sum);
+  return sum;
+}
+
+template <int N, int A, bool is_water>
+std::int64_t KickAndDriftWithNoiseKind(const constraint::GroupList& list, std::size_t begin, std::size_t end,
+                                       const HalfStep& step, const FrictionAndNoise& noise, Failure& failure) {
+  const auto& group = list.kind.group;
+  const double half = 0.5 * step.timestep;
+  std::int64_t heat = 0;
+  ForBatches(list, begin, end, step, [&](const std::int32_t* slots, std::size_t count) HWY_ATTR {
+    const int n = N < 0 ? group.n_atoms : A;
+    Batch<A> batch(step, group, slots, count, n);
+    Vectors v[A], place[A], moved[A];
+    Mask kept = batch.kick(v);
+    const auto drift = [&] HWY_ATTR {
+      if constexpr (N != 0) kept = hn::And(kept, Constrain<N, is_water>(list.kind, place, v, half, step.tolerance));
+    };
+    const auto project = [&] HWY_ATTR {
+      if constexpr (N != 0) kept = hn::And(kept, lanewise::Rattle<N>(group, place, v).is_solved);
+    };
+    if constexpr (N != 0) batch.places(place);
+    drift();
+    for (int a = 0; a < n; ++a) moved[a] = Mul(set(half), v[a]);
+    if constexpr (N != 0)
+      for (int a = 1; a < n; ++a) place[a] = Add(place[a], Sub(moved[a], moved[0]));
+    project();
+    const V before = MassTimesSpeed2(group, n, v);
+    for (int a = 0; a < n; ++a) v[a] = batch.with_noise(noise, a, v[a]);
+    project();
+    HWY_ALIGN double gained[lanes];
+    hn::Store(hn::IfThenElseZero(kept, MassTimesSpeed2(group, n, v) - before), D(), gained);
+    for (std::size_t lane = 0; lane < count; ++lane)
+      add_fixed(heat, to_fixed(0.5 / units::acceleration * gained[lane], energy_unit));
+    drift();
+    batch.stop_failed(kept, v, failure);
+    batch.store_velocities(v);
+    for (int a = 0; a < n; ++a) moved[a] = IfThenElseZero(kept, MulAdd(set(half), v[a], moved[a]));
+    batch.store_moved(moved);
+  });
+  return heat;
 }
 
 /// Adds W = Σ_k μ_k r_k⊗r_k, one group per lane, in fixed point.
@@ -259,6 +330,15 @@ void KickAndDrift(const constraint::GroupList& list, std::size_t begin, std::siz
                   Failure& failure) {
   // Three constraints between three atoms make a rigid water.
   WithShape(list, [&]<int N, int A> { KickAndDriftKind<N, A, N == 3 && A == 3>(list, begin, end, step, failure); });
+}
+
+std::int64_t KickAndDriftWithNoise(const constraint::GroupList& list, std::size_t begin, std::size_t end,
+                                   const HalfStep& step, const FrictionAndNoise& noise, Failure& failure) {
+  std::int64_t heat = 0;
+  WithShape(list, [&]<int N, int A> {
+    heat = KickAndDriftWithNoiseKind < N, A, N == 3 && A == 3 > (list, begin, end, step, noise, failure);
+  });
+  return heat;
 }
 
 void KickAndProject(const constraint::GroupList& list, std::size_t begin, std::size_t end, const HalfStep& step,

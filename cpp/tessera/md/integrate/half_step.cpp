@@ -2,7 +2,9 @@
 #include "tessera/md/integrate/half_step.h"
 
 #include <cmath>
+#include <numbers>
 
+#include "tessera/base/random.h"
 #include "tessera/base/units.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -11,9 +13,13 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include <hwy/contrib/math/math-inl.h>
+
 #include "tessera/md/constraint/lanes-inl.h"
 #include "tessera/md/constraint/settle-inl.h"
 #include "tessera/md/constraint/shake-inl.h"
+#include "tessera/md/integrate/noise-inl.h"
+
 #include "tessera/md/integrate/half_step-inl.h"
 
 #if HWY_ONCE
@@ -21,6 +27,7 @@
 namespace tessera::md::integrate {
 
 HWY_EXPORT(KickAndDrift);
+HWY_EXPORT(KickAndDriftWithNoise);
 HWY_EXPORT(KickAndProject);
 
 namespace {
@@ -50,6 +57,15 @@ void kick_and_project(std::span<const constraint::GroupList> lists, int share, i
   for_share(lists, share, n_shares, [&](const auto& list, std::size_t begin, std::size_t end) {
     HWY_DYNAMIC_DISPATCH(KickAndProject)(list, begin, end, step, failure, energies);
   });
+}
+
+std::int64_t kick_and_drift_with_noise(std::span<const constraint::GroupList> lists, int share, int n_shares,
+                                       const HalfStep& step, const FrictionAndNoise& noise, Failure& failure) {
+  std::int64_t heat = 0;
+  for_share(lists, share, n_shares, [&](const auto& list, std::size_t begin, std::size_t end) {
+    add_fixed(heat, HWY_DYNAMIC_DISPATCH(KickAndDriftWithNoise)(list, begin, end, step, noise, failure));
+  });
+  return heat;
 }
 
 }  // namespace tessera::md::integrate

@@ -1,12 +1,15 @@
-// Declares the two halves of a step of velocity Verlet with constraints, each in one pass over a rank's groups of
-// atoms:
+// Declares the halves of a step with constraints, each in one pass over a rank's groups of atoms:
 //
 //   kick_and_drift     v(t+½) = v(t) + ½dt·F(t)/m, corrected so that the drift keeps the constraints (SETTLE, SHAKE);
 //                      x(t+1) = x(t) + dt·v(t+½)
 //   kick_and_project   v(t+1) = v(t+½) + ½dt·F(t+1)/m, minus its part along constrained distances (RATTLE)
+//   kick_and_drift_with_noise
+//                      a first half with friction and noise in the middle of its drift (BAOAB without its last letter),
+//                      on velocities that keep the constraints there
 //
 // Sources: W. C. Swope et al., J. Chem. Phys. 76, 637 (1982), doi:10.1063/1.442716; H. C. Andersen, J. Comput. Phys.
-//   52, 24 (1983), doi:10.1016/0021-9991(83)90014-1. Units: Å, ps, amu, kcal/mol.
+//   52, 24 (1983), doi:10.1016/0021-9991(83)90014-1; B. Leimkuhler, C. Matthews, Proc. R. Soc. A 472, 20160138 (2016),
+//   doi:10.1098/rspa.2016.0138 (constraints in BAOAB). Units: Å, ps, amu, kcal/mol.
 // A group is computed in doubles, one group per lane, and stored as integers. Its result depends on nothing but the
 // group, so the bits are the same in any batch, on any rank and thread (of one instruction set).
 #pragma once
@@ -18,6 +21,7 @@
 #include "tessera/md/accumulator.h"
 #include "tessera/md/constraint/group_list.h"
 #include "tessera/md/domain/domain.h"
+#include "tessera/md/integrate/noise.h"
 
 namespace tessera::md::integrate {
 
@@ -55,5 +59,10 @@ void kick_and_drift(std::span<const constraint::GroupList> lists, int share, int
 /// is not null.
 void kick_and_project(std::span<const constraint::GroupList> lists, int share, int n_shares, const HalfStep& step,
                       Failure& failure, EnergyVirial* energies);
+
+/// Advances like kick_and_drift, with friction and noise in the middle of the drift. Returns the heat that the groups
+/// have got from them, in energy units.
+std::int64_t kick_and_drift_with_noise(std::span<const constraint::GroupList> lists, int share, int n_shares,
+                                       const HalfStep& step, const FrictionAndNoise& noise, Failure& failure);
 
 }  // namespace tessera::md::integrate

@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
+#include "tessera/base/random.h"
 #include "tessera/base/test_support/instruction_sets.h"
 #include "tessera/base/units.h"
 #include "tessera/md/constraint/constraint_test_support.h"
@@ -159,21 +161,112 @@ void check_projection() {
   EXPECT_EQ(without.velocity, after.velocity);
 }
 
+/// Describes two baths and ids that lie far apart, for as many slots.
+struct Noise {
+  explicit Noise(std::size_t n) {
+    for (std::size_t s = 0; s < n; ++s) {
+      id.push_back((std::int64_t{1} << (s % 50)) + static_cast<std::int64_t>(s));
+      bath.push_back(static_cast<std::uint8_t>(s % 2));
+    }
+    all = {.baths = {{0.9, 250}, {0.5, 900}},
+           .seed = 0x123456789ABCDEFull,
+           .step = (std::uint64_t{1} << 33) + 5,
+           .id = id.data(),
+           .bath = bath.data()};
+  }
+
+  std::vector<std::int64_t> id;
+  std::vector<std::uint8_t> bath;
+  FrictionAndNoise all;
+};
+
+/// Compares the half step with noise with its parts: half a drift, friction and noise by the scalar formula between two
+/// projections, and the other half of the drift.
+void check_noise() {
+  const Sample before = make_sample(21);
+  const std::size_t n = before.velocity.size();
+  const Noise noise(n);
+  Failure failure;
+  Sample after = before;
+  const auto heat = kick_and_drift_with_noise(after.lists, 0, 1, after.step(), noise.all, failure);
+  EXPECT_EQ(failure.slot, -1);
+
+  std::vector<double> mass(n);
+  for_groups(before, [&](const GroupList&, std::span<const std::int32_t> slots, const std::vector<Vec3>&,
+                         const std::vector<Vec3>&, const std::vector<double>& of_group) {
+    for (std::size_t a = 0; a < slots.size(); ++a) mass[index(slots[a])] = of_group[a];
+  });
+  Sample parts = before;
+  const auto half_a_step = [&](double kick) {
+    auto step = parts.step(kick);
+    step.timestep = 0.5 * timestep;
+    return step;
+  };
+  const auto kinetic_energy = [&] {
+    double sum = 0;
+    for (std::size_t s = 0; s < n; ++s)
+      sum += 0.5 * mass[s] / units::acceleration * norm2(parts.exact_velocity(static_cast<std::int32_t>(s)));
+    return sum;
+  };
+  kick_and_drift(parts.lists, 0, 1, half_a_step(0.5 * timestep), failure);
+  kick_and_project(parts.lists, 0, 1, half_a_step(0), failure, nullptr);
+  const double energy_before = kinetic_energy();
+  for (std::size_t s = 0; s < n; ++s) {
+    const auto normal = random_normals(noise.all.seed, RandomStream::thermostat,
+                                       static_cast<std::uint64_t>(noise.id[s]), noise.all.step);
+    const auto& bath = noise.all.baths[noise.bath[s]];
+    const double sigma = std::sqrt(bath.thermal / mass[s]) / velocity_unit;
+    auto& v = parts.velocity[s];
+    const auto changed = [&](std::int32_t component, double deviate) {
+      return static_cast<std::int32_t>(std::lrint(bath.decay * component + sigma * deviate));
+    };
+    v = {changed(v.x, normal[0]), changed(v.y, normal[1]), changed(v.z, normal[2])};
+  }
+  kick_and_project(parts.lists, 0, 1, half_a_step(0), failure, nullptr);
+  EXPECT_NEAR(from_fixed(heat, energy_unit), kinetic_energy() - energy_before, 1e-3);
+  kick_and_drift(parts.lists, 0, 1, half_a_step(0), failure);
+  for (std::size_t s = 0; s < n; ++s) {
+    EXPECT_LT(
+        norm(parts.exact_velocity(static_cast<std::int32_t>(s)) - after.exact_velocity(static_cast<std::int32_t>(s))),
+        1e-4);  // Å/ps: the parts round the places that constraints are taken from
+    EXPECT_LT(norm(box.displacement(parts.position[s], after.position[s])), 1e-7);
+  }
+}
+
+void check_noise_of_a_fast_atom() {
+  Sample sample = make_sample(1);
+  std::fill(sample.force.begin(), sample.force.end(), 0);
+  for (auto& v : sample.velocity) v = {};
+  Noise noise(sample.velocity.size());
+  noise.all.baths = {{1, 1e12}, {1, 1e12}};
+  Failure failure;
+  kick_and_drift_with_noise(sample.lists, 0, 1, sample.step(), noise.all, failure);
+  // What is beyond the range of velocities is cut, and not turned round.
+  std::int64_t most = 0;
+  for (const auto& v : sample.velocity) most = std::max<std::int64_t>(most, std::abs(std::int64_t{v.x}));
+  EXPECT_GE(most, 2147483647);
+}
+
 /// Checks that the rest of a batch changes no bits, in any number of shares and with another group first. The tolerance
 /// is loose, so that an iteration beyond those that a group needs would show.
 void check_independence() {
-  for (const bool drift : {true, false}) {
+  enum class Half { drift, drift_with_noise, project };
+  for (const auto half : {Half::drift, Half::drift_with_noise, Half::project}) {
     const Sample start = make_sample(21);
+    const Noise noise(start.velocity.size());
     const auto run = [&](Sample& sample, int shares) {
       Failure failure;
       EnergyVirial energies;
       HalfStep step = sample.step();
       step.tolerance = 1e-4;
       for (int share = 0; share < shares; ++share)
-        if (drift)
+        if (half == Half::drift)
           kick_and_drift(sample.lists, share, shares, step, failure);
-        else
+        else if (half == Half::project)
           kick_and_project(sample.lists, share, shares, step, failure, &energies);
+        else
+          add_fixed(energies.virial[0],
+                    kick_and_drift_with_noise(sample.lists, share, shares, step, noise.all, failure));
       return energies.virial;
     };
     Sample whole = start;
@@ -233,6 +326,10 @@ void check_failure() {
 TEST(HalfStep, DriftAgreesWithOneGroupAtATime) { tessera::test::for_instruction_sets(check_drift); }
 
 TEST(HalfStep, ProjectionAgreesWithOneGroupAtATime) { tessera::test::for_instruction_sets(check_projection); }
+
+TEST(HalfStep, NoiseAgreesWithItsParts) { tessera::test::for_instruction_sets(check_noise); }
+
+TEST(HalfStep, NoiseStaysInTheRangeOfVelocities) { tessera::test::for_instruction_sets(check_noise_of_a_fast_atom); }
 
 TEST(HalfStep, AGroupsBitsDoNotDependOnItsBatch) { tessera::test::for_instruction_sets(check_independence); }
 

@@ -12,14 +12,9 @@ class Langevin final : public CoupledIntegrator {
 
   Failure before_forces(Motion& motion) override {
     couplings().before_step(motion);
-    const double half = 0.5 * motion.timestep();
-    auto failure = motion.kick_and_drift(half, half);
-    failure.offer(motion.kick_and_project(0, false));  // noise and friction act on velocities that keep constraints
-    const auto before = motion.kinetic_energy();
-    motion.apply_friction_and_noise(settings_.heat_baths, settings_.seed);
-    failure.offer(motion.kick_and_project(0, false));
-    motion.coupling(name, 1)[0] += motion.sum_of_ranks(motion.kinetic_energy() - before);
-    failure.offer(motion.kick_and_drift(0, half));
+    std::int64_t heat = 0;
+    const auto failure = motion.kick_and_drift_with_noise(0.5 * motion.timestep(), motion.timestep(), settings_, heat);
+    motion.coupling(name, 1)[0] += motion.sum_of_ranks(heat);
     return failure;
   }
 

@@ -96,6 +96,28 @@ Failure Motion::kick_and_drift(double kick, double drift, const std::vector<std:
   return failure;
 }
 
+Failure Motion::kick_and_drift_with_noise(double kick, double drift, const CouplingSettings& coupling,
+                                          std::int64_t& heat) {
+  FrictionAndNoise noise = {.baths = {},
+                            .seed = coupling.seed,
+                            .step = static_cast<std::uint64_t>(state_.step),
+                            .id = state_.id.data(),
+                            .bath = bath_.empty() ? nullptr : bath_.data()};
+  for (const auto& bath : coupling.heat_baths) {
+    const double decay = std::exp(-timestep() / bath.tau_t);
+    const double kt = units::boltzmann * bath.temperature.at(time()) * units::acceleration;
+    noise.baths.push_back({.decay = decay, .thermal = (1 - decay * decay) * kt});
+  }
+  std::vector<std::int64_t> heats(at(threads_.size()));
+  const auto failure = run_half_step(kick, drift, forces_.total(), [&](int thread, const auto& step, auto& failed) {
+    heats[at(thread)] =
+        integrate::kick_and_drift_with_noise(topology_.groups(), thread, threads_.size(), step, noise, failed);
+  });
+  for (const auto part : heats) add_fixed(heat, part);
+  if (failure.slot >= 0) undo_drift(drift);
+  return failure;
+}
+
 Failure Motion::kick_and_project(double kick, const std::vector<std::int64_t>& force, bool with_virial) {
   return run_half_step(kick, settings_.timestep, force, [&](int thread, const auto& step, auto& failed) {
     integrate::kick_and_project(topology_.groups(), thread, threads_.size(), step, failed,
@@ -103,7 +125,7 @@ Failure Motion::kick_and_project(double kick, const std::vector<std::int64_t>& f
   });
 }
 
-/// Restores the positions to within a rounding of the velocities.
+/// Restores the positions to within a rounding of the velocities, and what noise has changed of them.
 void Motion::undo_drift(double drift) {
   const double dt = drift * velocity_unit;
   for (std::int32_t s = 0; s < domain_.n_owned_slots(); ++s) {
@@ -201,34 +223,6 @@ void Motion::scale_velocities(std::span<const double> factor_of_bath) {
     for (auto s = begin; s < end; ++s)
       state_.velocity[at(s)] = rounded(factor_of_bath[bath_[at(s)]] * exact(state_.velocity[at(s)]));
   });
-}
-
-void Motion::apply_friction_and_noise(std::span<const HeatBath> baths, std::uint64_t seed) {
-  std::vector<FrictionAndNoise> all;
-  for (const auto& bath : baths) {
-    const double decay = std::exp(-timestep() / bath.tau_t);
-    all.push_back(
-        {.decay = decay,
-         .thermal = (1 - decay * decay) * units::boltzmann * bath.temperature.at(time()) * units::acceleration,
-         .seed = seed,
-         .step = static_cast<std::uint64_t>(state_.step)});
-  }
-  if (bath_.empty()) {
-    threads_.parallel_for(domain_.n_owned_slots(), [&](std::int64_t begin, std::int64_t end) {
-      all.front().apply_to(&state_.id[at(begin)], &inverse_mass_[at(begin)], &state_.velocity[at(begin)],
-                           at(end - begin));
-    });
-    return;
-  }
-  // Every bath acts on a copy of all atoms, of which its own are kept: the bits are those of one bath.
-  const std::vector<Velocity> before(state_.velocity.begin(), state_.velocity.begin() + domain_.n_owned_slots());
-  for (std::size_t b = 0; b < all.size(); ++b)
-    threads_.parallel_for(domain_.n_owned_slots(), [&](std::int64_t begin, std::int64_t end) {
-      std::vector<Velocity> some(before.begin() + begin, before.begin() + end);
-      all[b].apply_to(&state_.id[at(begin)], &inverse_mass_[at(begin)], some.data(), some.size());
-      for (auto s = begin; s < end; ++s)
-        if (bath_[at(s)] == b) state_.velocity[at(s)] = some[at(s - begin)];
-    });
 }
 
 std::vector<double>& Motion::coupling(const std::string& name, std::size_t n) {

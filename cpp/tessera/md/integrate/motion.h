@@ -68,13 +68,16 @@ class Motion {
   [[nodiscard]] Failure kick_and_project(double kick, bool with_virial) {
     return kick_and_project(kick, forces_.total(), with_virial);
   }
+  /// Applies v += kick·F/m and drifts with constraints like kick_and_drift, with v ← c·v + √((1−c²)·kT/m)·R in the
+  /// middle of the drift: c = exp(−dt/τ) and normal deviates R keyed by seed, atom id and step. Adds the heat that this
+  /// rank's atoms have got, in energy units.
+  [[nodiscard]] Failure kick_and_drift_with_noise(double kick, double drift, const CouplingSettings& coupling,
+                                                  std::int64_t& heat);
   /// Removes the motion of the centre of mass from all velocities. Collective.
   void remove_centre_of_mass_motion();
   void scale_velocities(double factor);
   /// Scales the velocities of the atoms of each heat bath.
   void scale_velocities(std::span<const double> factor_of_bath);
-  /// Applies v ← c·v + √((1−c²)·kT/m)·R, c = exp(−dt/τ), with normal deviates R keyed by seed, atom id and step.
-  void apply_friction_and_noise(std::span<const HeatBath> baths, std::uint64_t seed);
 
   /// Changes the box, the same on every rank, and the atoms with it. The first atom of each constraint group keeps its
   /// fractions of the box, and the others of the group keep their distance from it in Å, so that constraints still

@@ -1,25 +1,26 @@
-// The friction and noise of a Langevin bath on the velocities of many atoms at once.
+// Defines the friction and noise of Langevin baths on the velocities of atoms.
 //
-// Philox and Box–Muller are those of base/random.h, computed for one atom per lane. Logarithm, sine and cosine are
-// Highway's, so that a processor's vector units compute them; the last bits differ from those of random_normals().
+// Philox and Box–Muller are those of base/random.h, computed for one atom per lane (noise-inl.h). Logarithm, sine and
+// cosine are Highway's, so that a processor's vector units compute them; the last bits differ from those of
+// random_normals().
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
-
-#include "tessera/md/state.h"
+#include <vector>
 
 namespace tessera::md::integrate {
 
-/// Applies v ← decay·v + √(thermal/m)·R, with three normal deviates R for each atom, keyed by seed, atom id and step.
+/// Describes v ← decay·v + √(thermal/m)·R, with three normal deviates R for each atom, keyed by seed, atom id and step.
 struct FrictionAndNoise {
-  double decay;
-  double thermal;  // (1 − decay²)·kT, amu Å²/ps²
-  std::uint64_t seed, step;
+  struct OfBath {
+    double decay = 1;
+    double thermal = 0;  // (1 − decay²)·kT, amu Å²/ps²
+  };
 
-  /// Changes the velocities of n slots. `inverse_mass` is 0 (amu⁻¹) where a slot holds no atom. No result depends on
-  /// how atoms are shared between calls.
-  void apply_to(const std::int64_t* id, const double* inverse_mass, Velocity* velocity, std::size_t n) const;
+  std::vector<OfBath> baths;
+  std::uint64_t seed = 0, step = 0;
+  const std::int64_t* id = nullptr;    // by slot
+  const std::uint8_t* bath = nullptr;  // by slot; null where there is one bath
 };
 
 }  // namespace tessera::md::integrate
