@@ -9,6 +9,7 @@ import click
 
 import tessera
 from bench.common import engine, systems
+from bench.common.equilibrate import equilibrated
 from bench.common.options import Common, common_options
 from bench.common.results import Figure, table
 from bench.common.turns import in_milliseconds, take_turns
@@ -20,8 +21,13 @@ KINDS: dict[str, tuple[dict[str, Any], float | None]] = {
     "nose-hoover": ({"ensemble": "nvt", "thermostat": "nose-hoover"}, None),
     "langevin": ({"ensemble": "nvt", "thermostat": "langevin"}, 1.05),
     "bussi, c-rescale": ({"ensemble": "npt"}, 1.03),
+    "nose-hoover, mtk": ({"ensemble": "npt", "thermostat": "nose-hoover", "barostat": "mtk"}, None),
+    "bussi, monte-carlo": ({"ensemble": "npt", "barostat": "monte-carlo"}, None),
+    "leapfrog": ({"integrator": "leapfrog"}, None),
     "mesh in every second step": ({"mesh_every": 2}, None),
+    "direct sum in every second, mesh in every fourth": ({"direct_every": 2, "mesh_every": 4}, None),
 }
+EQUILIBRATION = 3.0  # ps
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -70,12 +76,17 @@ def ensembles(
 
 
 def measure(common: Common, name: str, threads: int, cutoff: float, steps: int, repeats: int) -> dict[str, Any]:
+    """Returns times by kind. All start from an equilibrated state: the temperature decides how often lists are made, so
+    a bath that warms a cold start would seem to cost what its warmth costs."""
+    base = engine.merge(engine.interactions(cutoff), {"output": {"trajectory": "none"}})
+    start = equilibrated(common, name, base, EQUILIBRATION, engine.Layout(1, threads, "serial"))
     simulations = {}
     for kind, (dynamics, _) in KINDS.items():
         settings = engine.merge(
-            engine.interactions(cutoff), {"dynamics": {"steps": 1, **dynamics}, "output": {"energy_every": 0}}
+            engine.interactions(cutoff),
+            {"dynamics": {"steps": 1, "velocities": "generate", **dynamics}, "output": {"energy_every": 0}},
         )
-        simulations[kind] = tessera.Simulation(systems.system(common, name), settings, threads=threads)
+        simulations[kind] = tessera.Simulation(str(start), settings, threads=threads)
     return in_milliseconds(take_turns(simulations, steps, repeats, lambda turn: common.say(f"{turn} {name}")))
 
 

@@ -10,6 +10,7 @@
 #include "tessera/base/box.h"
 #include "tessera/md/accumulator.h"
 #include "tessera/md/bonded/terms.h"
+#include "tessera/md/lane_sums/lane_sums-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tessera::md::bonded {
@@ -193,11 +194,7 @@ HWY_INLINE VL FixedForce(V value) {
   const V scaled = hn::Mul(value, set(1 / force_unit)), limit = set(force_limit / force_unit);
   // Values that are not less than the limit include NaN.
   const V bounded = hn::Max(hn::IfThenElse(hn::Lt(scaled, limit), scaled, limit), hn::Neg(limit));
-#if HWY_TARGET <= HWY_AVX3
-  return VL{_mm512_cvtpd_epi64(bounded.raw)};
-#else
-  return hn::ConvertTo(DL(), hn::Round(bounded));
-#endif
+  return lane_sums::HWY_NAMESPACE::Rounded(bounded);
 }
 
 /// Adds the forces on n of a term's atoms, and the negative of their rounded sum to atom `balance`, so that the net
@@ -249,17 +246,9 @@ struct TermVirial {
   }
 };
 
-HWY_INLINE void AddEnergy(EnergyVirial& energies, Term term, V value, std::size_t count) {
-  HWY_ALIGN double of_lane[lanes];
-  hn::Store(value, D(), of_lane);
-  for (std::size_t lane = 0; lane < count; ++lane) energies.add(term, of_lane[lane]);
-}
+using lane_sums::HWY_NAMESPACE::AddEnergy;
 HWY_INLINE void AddVirial(EnergyVirial& energies, const TermVirial& virial, std::size_t count) {
-  HWY_ALIGN double of_lane[lanes];
-  for (std::size_t i = 0; i < 6; ++i) {
-    hn::Store(virial.w[i], D(), of_lane);
-    for (std::size_t lane = 0; lane < count; ++lane) energies.add_virial(i, of_lane[lane]);
-  }
+  lane_sums::HWY_NAMESPACE::AddVirial(energies, virial.w, count);
 }
 
 }  // namespace HWY_NAMESPACE

@@ -61,6 +61,14 @@ class Batch {
     return is_slow;
   }
 
+  /// Returns the force on one atom of each group, kcal/mol/Å.
+  HWY_INLINE Vectors force(int a) const {
+    const auto component = [&](int d) HWY_ATTR {
+      return set(force_unit) * hn::ConvertTo(D(), hn::Load(DI64(), force_[a][d]));
+    };
+    return {component(0), component(1), component(2)};
+  }
+
   /// Stops the groups whose lane is not in `kept`, and reports the first of them.
   HWY_INLINE void stop_failed(Mask kept, Vectors* velocity, Failure& failure) const {
     if (HWY_LIKELY(hn::AllTrue(D(), kept))) return;
@@ -267,26 +275,41 @@ std::int64_t KickAndDriftWithNoiseKind(const constraint::GroupList& list, std::s
   return heat;
 }
 
+/// Adds the part r⊗F of one atom to the virial of each lane's group.
+HWY_INLINE void AddPart(const Vectors& r, const Vectors& f, V (&virial)[6]) {
+  virial[0] = hn::MulAdd(r.x, f.x, virial[0]);
+  virial[1] = hn::MulAdd(r.y, f.y, virial[1]);
+  virial[2] = hn::MulAdd(r.z, f.z, virial[2]);
+  virial[3] = hn::MulAdd(r.x, f.y, virial[3]);
+  virial[4] = hn::MulAdd(r.x, f.z, virial[4]);
+  virial[5] = hn::MulAdd(r.y, f.z, virial[5]);
+}
+
 /// Adds W = Σ_k μ_k r_k⊗r_k, one group per lane, in fixed point.
 template <int N>
 HWY_INLINE void AddVirial(const lanewise::Impulses<N>& impulses, int n, std::size_t count, double to_force,
                           EnergyVirial& energies) {
-  V sum[6];
-  for (V& w : sum) w = hn::Zero(D());
-  for (int k = 0; k < n; ++k) {
-    const auto& r = impulses.r[k];
-    const Vectors f = Mul(impulses.mu[k] * set(to_force), r);
-    sum[0] = hn::MulAdd(r.x, f.x, sum[0]);
-    sum[1] = hn::MulAdd(r.y, f.y, sum[1]);
-    sum[2] = hn::MulAdd(r.z, f.z, sum[2]);
-    sum[3] = hn::MulAdd(r.x, f.y, sum[3]);
-    sum[4] = hn::MulAdd(r.x, f.z, sum[4]);
-    sum[5] = hn::MulAdd(r.y, f.z, sum[5]);
-  }
-  HWY_ALIGN double of_lane[lanes];
-  for (std::size_t c = 0; c < 6; ++c) {
-    hn::Store(sum[c], D(), of_lane);
-    for (std::size_t lane = 0; lane < count; ++lane) energies.add_virial(c, of_lane[lane]);
+  V virial[6];
+  for (V& component : virial) component = hn::Zero(D());
+  for (int k = 0; k < n; ++k) AddPart(impulses.r[k], Mul(impulses.mu[k] * set(to_force), impulses.r[k]), virial);
+  lane_sums::HWY_NAMESPACE::AddVirial(energies, virial, count);
+}
+
+template <int N, int A>
+void AddVirialWithinKind(const constraint::GroupList& list, std::size_t begin, std::size_t end, const HalfStep& step,
+                         EnergyVirial& energies) {
+  if constexpr (A > 1) {
+    const auto& group = list.kind.group;
+    ForBatches(list, begin, end, step, [&](const std::int32_t* slots, std::size_t count) HWY_ATTR {
+      const int n = N < 0 ? group.n_atoms : A;
+      const Batch<A> batch(step, group, slots, count, n);
+      Vectors place[A];
+      batch.places(place);
+      V virial[6];
+      for (V& component : virial) component = hn::Zero(D());
+      for (int a = 1; a < n; ++a) AddPart(place[a], batch.force(a), virial);
+      lane_sums::HWY_NAMESPACE::AddVirial(energies, virial, count);
+    });
   }
 }
 
@@ -344,6 +367,11 @@ std::int64_t KickAndDriftWithNoise(const constraint::GroupList& list, std::size_
 void KickAndProject(const constraint::GroupList& list, std::size_t begin, std::size_t end, const HalfStep& step,
                     Failure& failure, EnergyVirial* energies) {
   WithShape(list, [&]<int N, int A> { KickAndProjectKind<N, A>(list, begin, end, step, failure, energies); });
+}
+
+void AddVirialWithin(const constraint::GroupList& list, std::size_t begin, std::size_t end, const HalfStep& step,
+                     EnergyVirial& energies) {
+  WithShape(list, [&]<int N, int A> { AddVirialWithinKind<N, A>(list, begin, end, step, energies); });
 }
 
 }  // namespace HWY_NAMESPACE

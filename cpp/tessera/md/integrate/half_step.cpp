@@ -19,6 +19,7 @@
 #include "tessera/md/constraint/settle-inl.h"
 #include "tessera/md/constraint/shake-inl.h"
 #include "tessera/md/integrate/noise-inl.h"
+#include "tessera/md/lane_sums/lane_sums-inl.h"
 
 #include "tessera/md/integrate/half_step-inl.h"
 
@@ -26,6 +27,7 @@
 
 namespace tessera::md::integrate {
 
+HWY_EXPORT(AddVirialWithin);
 HWY_EXPORT(KickAndDrift);
 HWY_EXPORT(KickAndDriftWithNoise);
 HWY_EXPORT(KickAndProject);
@@ -66,6 +68,13 @@ std::int64_t kick_and_drift_with_noise(std::span<const constraint::GroupList> li
     add_fixed(heat, HWY_DYNAMIC_DISPATCH(KickAndDriftWithNoise)(list, begin, end, step, noise, failure));
   });
   return heat;
+}
+
+void add_virial_within(std::span<const constraint::GroupList> lists, int share, int n_shares, const HalfStep& step,
+                       EnergyVirial& energies) {
+  for_share(lists, share, n_shares, [&](const auto& list, std::size_t begin, std::size_t end) {
+    HWY_DYNAMIC_DISPATCH(AddVirialWithin)(list, begin, end, step, energies);
+  });
 }
 
 }  // namespace tessera::md::integrate

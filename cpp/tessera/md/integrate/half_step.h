@@ -65,4 +65,8 @@ void kick_and_project(std::span<const constraint::GroupList> lists, int share, i
 std::int64_t kick_and_drift_with_noise(std::span<const constraint::GroupList> lists, int share, int n_shares,
                                        const HalfStep& step, const FrictionAndNoise& noise, Failure& failure);
 
+/// Adds Σ (r − R)⊗F over the atoms of groups, R the place of a group's first atom.
+void add_virial_within(std::span<const constraint::GroupList> lists, int share, int n_shares, const HalfStep& step,
+                       EnergyVirial& energies);
+
 }  // namespace tessera::md::integrate

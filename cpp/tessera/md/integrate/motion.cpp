@@ -232,20 +232,9 @@ std::vector<double>& Motion::coupling(const std::string& name, std::size_t n) {
 }
 
 void Motion::add_virial_within_groups() {
-  threads_.run([&](int thread) {
-    auto& sum = forces_.virial_within_groups(thread);
-    for (const auto& list : topology_.groups()) {
-      const auto n_atoms = std::int64_t{list.kind.group.n_atoms};
-      if (n_atoms == 1) continue;
-      const auto n = static_cast<std::int64_t>(list.size());
-      for (auto group = n * thread / threads_.size(); group < n * (thread + 1) / threads_.size(); ++group) {
-        const auto first = state_.position[at(list.slots[at(group * n_atoms)])];
-        for (auto k = group * n_atoms + 1; k < (group + 1) * n_atoms; ++k) {
-          const auto slot = list.slots[at(k)];
-          sum.add_virial(state_.box.displacement(first, state_.position[at(slot)]), forces_.on(slot));
-        }
-      }
-    }
+  (void)run_half_step(0, 0, forces_.total(), [&](int thread, const auto& step, auto& /*failed*/) {
+    integrate::add_virial_within(topology_.groups(), thread, threads_.size(), step,
+                                 forces_.virial_within_groups(thread));
   });
 }
 

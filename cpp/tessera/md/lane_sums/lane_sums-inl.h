@@ -1,0 +1,62 @@
+// Adds energies and virials of many terms at once, one term per lane, to their sums in fixed point: the bits are those
+// of EnergyVirial's own functions. It is included once for each instruction set.
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "tessera/md/accumulator.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tessera::md::lane_sums {
+namespace HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+using D = hn::CappedTag<double, 8>;
+using V = hn::Vec<D>;
+using DL = hn::RebindToSigned<D>;
+using VL = hn::Vec<DL>;
+
+/// Rounds to the nearest integer. Values must be less than 2⁶³.
+HWY_INLINE VL Rounded(V value) {
+#if HWY_TARGET <= HWY_AVX3
+  return VL{_mm512_cvtpd_epi64(value.raw)};
+#else
+  return hn::ConvertTo(DL(), hn::Round(value));
+#endif
+}
+
+/// Calls add(value) for the first `count` lanes.
+template <class Add>
+HWY_NOINLINE void AddOneByOne(V values, std::size_t count, Add&& add) {
+  HWY_ALIGN double of_lane[hn::MaxLanes(D())];
+  hn::Store(values, D(), of_lane);
+  for (std::size_t lane = 0; lane < count; ++lane) add(of_lane[lane]);
+}
+
+/// Adds the first `count` lanes to a sum in units of energy_unit, unless one of them is as large as energies of clashes
+/// are. Tells whether it has added them.
+HWY_INLINE bool AddUsual(std::int64_t& sum, V values, std::size_t count) {
+  const D d;
+  const V used = hn::IfThenElseZero(hn::FirstN(d, count), values);
+  if (HWY_UNLIKELY(!hn::AllTrue(d, hn::Lt(hn::Abs(used), hn::Set(d, large_energy))))) return false;
+  const VL fixed = Rounded(hn::Mul(used, hn::Set(d, 1 / energy_unit)));
+  add_fixed(sum, hn::GetLane(hn::SumOfLanes(DL(), fixed)));
+  return true;
+}
+
+HWY_INLINE void AddEnergy(EnergyVirial& energies, Term term, V values, std::size_t count) {
+  if (!AddUsual(energies.energy[static_cast<std::size_t>(term)], values, count))
+    AddOneByOne(values, count, [&](double value) { energies.add(term, value); });
+}
+
+/// `virial`: xx yy zz xy xz yz.
+HWY_INLINE void AddVirial(EnergyVirial& energies, const V (&virial)[6], std::size_t count) {
+  for (std::size_t c = 0; c < 6; ++c)
+    if (!AddUsual(energies.virial[c], virial[c], count))
+      AddOneByOne(virial[c], count, [&](double value) { energies.add_virial(c, value); });
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace tessera::md::lane_sums
+HWY_AFTER_NAMESPACE();
