@@ -5,8 +5,10 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from bench.common import engine, state, systems
+from bench.common import engine, systems
 from bench.common.options import Common
+from tessera.export.configuration import read_configuration
+from tessera.system import write
 
 SEGMENT = 0.5  # ps of each piece
 
@@ -38,7 +40,9 @@ def equilibrated(common: Common, name: str, base: engine.Settings, ps: float, la
             },
         )
         run = engine.run(current, settings, common.work / "runs" / "equilibrate", layout)
-        state.continue_from(original, run.folder, current, keep_velocities=False)
+        system = read_configuration(run.folder, system=original).system
+        system.velocity = None
+        write(system, current)
         last = run.energies().values["temperature"][-1]
         common.say(f"{name}: equilibration {piece + 1}/{pieces}, {last:.0f} K at its end")
     current.replace(result)

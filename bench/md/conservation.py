@@ -12,10 +12,11 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.common import engine, state, systems
+from bench.common import engine, systems
 from bench.common.equilibrate import equilibrated
 from bench.common.options import Common, common_options
 from bench.common.results import Figure, number, table
+from tessera.export.configuration import read_configuration
 
 MOST_DRIFT = 0.01  # kT/ns/dof
 BOLTZMANN = 0.0019872042586408316  # kcal/mol/K
@@ -176,7 +177,7 @@ def conservation(
                     "standard_error": error,
                     "engine_drift_kT_ns_dof": run.report["results"].get("drift_kT_ns_dof"),
                     "fluctuation_kcal_mol": series.fluctuation(),
-                    "relative_momentum": state.momentum(start, run.folder),
+                    "relative_momentum": momentum(start, run.folder),
                 }
             )
             pictures.setdefault(name, []).append(series)
@@ -190,6 +191,14 @@ def conservation(
     figure.write(common.results, as_json=common.as_json, docs=common.docs)
     if check and figure.failures:
         sys.exit(1)
+
+
+def momentum(system: Path, folder: Path) -> float:
+    """Returns the length of the sum of momenta at the end of a run over the sum of their lengths; 0 is exact
+    conservation."""
+    end = read_configuration(folder, system=system).system
+    momenta = end.atom_field("mass")[:, None] * end.velocity
+    return float(np.linalg.norm(momenta.sum(0)) / np.linalg.norm(momenta, axis=1).sum())
 
 
 def dynamics(

@@ -12,12 +12,11 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
+import tessera
 from bench.common import engine
 from bench.common.options import Common, common_options
 from bench.common.results import Figure, table
 from bench.common.water_box import water_box
-
-import tessera
 
 Array = NDArray[np.float64]
 
