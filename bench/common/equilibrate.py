@@ -20,7 +20,8 @@ def equilibrated(common: Common, name: str, base: engine.Settings, ps: float, la
     pieces = round(ps / SEGMENT)
     if pieces == 0:
         return original
-    result = common.work / "systems" / f"{name}_{base['interactions']['cutoff']:g}_{pieces}x{SEGMENT}ps.tsr"
+    ensemble = base.get("dynamics", {}).get("ensemble", "nve")
+    result = common.work / "systems" / f"{name}_{base['interactions']['cutoff']:g}_{ensemble}_{pieces}x{SEGMENT}ps.tsr"
     if result.exists():
         return result
     current = result.with_suffix(".next.tsr")

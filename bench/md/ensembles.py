@@ -27,7 +27,7 @@ KINDS: dict[str, tuple[dict[str, Any], float | None]] = {
     "mesh in every second step": ({"mesh_every": 2}, None),
     "direct sum in every second, mesh in every fourth": ({"direct_every": 2, "mesh_every": 4}, None),
 }
-EQUILIBRATION = 3.0  # ps
+EQUILIBRATION = 5.0  # ps
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -76,9 +76,10 @@ def ensembles(
 
 
 def measure(common: Common, name: str, threads: int, cutoff: float, steps: int, repeats: int) -> dict[str, Any]:
-    """Returns times by kind. All start from an equilibrated state: the temperature decides how often lists are made, so
-    a bath that warms a cold start would seem to cost what its warmth costs."""
-    base = engine.merge(engine.interactions(cutoff), {"output": {"trajectory": "none"}})
+    """Returns times by kind. All start from a state of the baths' temperature and pressure: how fast atoms and box move
+    decides how often lists are made, so a bath that warms or shrinks a system would seem to cost what that costs."""
+    npt = {"dynamics": {"ensemble": "npt", "tau_t": 0.2, "tau_p": 0.5}, "output": {"trajectory": "none"}}
+    base = engine.merge(engine.interactions(cutoff), npt)
     start = equilibrated(common, name, base, EQUILIBRATION, engine.Layout(1, threads, "serial"))
     simulations = {}
     for kind, (dynamics, _) in KINDS.items():
