@@ -124,7 +124,9 @@ void PairForces::set_box(const Box& before) {
   const double least_scale = std::min(1.0, least_stretch(change));
   const double furthest = data_.settings.range() + list_rounding + 2 * list_settings_.most_reach;
   const auto less = static_cast<float>(0.5 * (1 - least_scale) * furthest);
-  for (auto& reach : data_.reach) {
+  for (std::int32_t s = 0; s < data_.domain.n_slots(); ++s) {
+    if (data_.domain.is_padding(s)) continue;
+    auto& reach = data_.reach[at(s)];
     reach -= less;
     if (reach < 0) is_listed_ = false;  // a new list is due even if no atom moves
   }

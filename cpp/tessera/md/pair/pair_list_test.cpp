@@ -206,6 +206,36 @@ TEST(PairList, IsMadeAnewWhenAnAtomLeavesItsReach) {
   EXPECT_EQ(forces.n_lists(), 3);
 }
 
+// Slots without an atom never move, so that a box that shrinks a little takes nothing from them.
+TEST(PairList, LastsWhileTheBoxShrinksByLessThanItsReaches) {
+  const auto sample = test::make_mixture({});
+  ThreadPool threads(2);
+  const auto comm = comm::Communicator::world();
+  const auto& box = sample.system.box;
+  const auto grid = domain::plan_cell_grid(box, {.list_range = 10, .group_radius = group_radius(sample.system)});
+  auto state = test::state_in(box);
+  domain::Domain domain(sample.system, domain::plan_decomposition(grid, 1), state, comm, threads);
+  auto particles = sample.particles;
+  for (auto& particle : particles) particle.velocity = {static_cast<std::int32_t>(20 / velocity_unit), 0, 0};
+  domain.distribute({particles, {}});
+  PairForces forces(domain, settings_to(8), {.steps = 4, .timestep = 0.002, .most_reach = 1},
+                    find_pair_scheme("auto", Precision::mixed, PairFunction::analytic), threads);
+  forces.rebuild();
+  forces.update(false);
+  const auto reach = forces.data().reach[0];
+  const auto shrink = [&](double by) {
+    const auto before = state.box;
+    state.box = stretched(before, {1 - by, 1, 1});
+    forces.set_box(before);
+    forces.update(false);
+  };
+  shrink(1e-4);
+  EXPECT_EQ(forces.n_lists(), 1);
+  EXPECT_LT(forces.data().reach[0], reach);
+  shrink(0.1);
+  EXPECT_EQ(forces.n_lists(), 2);
+}
+
 TEST(PairList, AClusterHasOneRowAtMost) {
   const auto sample = test::make_mixture({});
   ThreadPool threads(3);
