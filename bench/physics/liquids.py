@@ -109,9 +109,10 @@ def water(
     edge = (GRAMS * mass / found.value) ** (1 / 3)
     simulation.box = np.diag([edge] * 3)
     simulation.step(steps_of(min(equilibrate, 5.0)))
-    nve = tessera.Simulation(str(path), settings(), threads=threads)
-    nve.box = simulation.box
-    nve.positions, nve.velocities = simulation.positions, simulation.velocities
+    end = path.with_suffix(".end")
+    end.mkdir(exist_ok=True)
+    simulation.save(end)
+    nve = tessera.Simulation(str(path), settings(), threads=threads, start=end)
     places = np.array([nve.positions[oxygens] for _ in frames(nve, 0.5 * sample)])
     temperature = 2 * nve.energies["kinetic"] / (BOLTZMANN * (6 * len(oxygens) - 3))
     places = unwrapped(places, edge)
@@ -264,11 +265,12 @@ def liquids(
       python -m bench.physics.liquids --check --docs
       python -m bench.physics.liquids --waters 216 --equilibrate 5 --sample 10
     """
-    times = {"threads": threads, "equilibrate": equilibrate, "sample": sample}
-    figure = Figure("liquids", "Liquids beside published values", {"waters": waters, **times}, {})
+    conditions = {"waters": waters, "threads": threads, "equilibrate_ps": equilibrate, "sample_ps": sample}
+    figure = Figure("liquids", "Liquids beside published values", conditions, {})
+    times = {"equilibrate": equilibrate, "sample": sample}
     rows = []
     for model, published in PUBLISHED.items():
-        found = water(model, water_box(common.work, model, waters), say=common.say, **times)
+        found = water(model, water_box(common.work, model, waters), threads=threads, say=common.say, **times)
         figure.data[model] = {
             "density": vars(found.density),
             "peak": found.peak,
@@ -294,7 +296,7 @@ def liquids(
     figure.tables.append(table(header, rows))
     rows = []
     for density, energy, pressure in ARGON:
-        found_energy, found_pressure = argon(density, common.work, **times)
+        found_energy, found_pressure = argon(density, common.work, threads=threads, **times)
         figure.data[f"argon {density}"] = {"energy": vars(found_energy), "pressure": vars(found_pressure)}
         rows.append([f"{density:.3f}", str(found_energy), f"{energy:.4f}", str(found_pressure), f"{pressure:.4f}"])
         figure.failures += wrong_of_argon(density, found_energy, found_pressure)
@@ -322,7 +324,7 @@ def wrong_of_water(model: str, found: Liquid) -> list[str]:
 
 
 def wrong_of_argon(density: float, energy: Mean, pressure: Mean) -> list[str]:
-    published = next((u, p) for rho, u, p in ARGON if rho == density)
+    published = next(rest for rho, *rest in ARGON if rho == density)
     names = zip(("energy", "pressure"), (energy, pressure), published, (0.002, 0.005))
     return [
         f"{name} of argon at {density}: {found}, published {expected}"
