@@ -78,7 +78,10 @@ def ensembles(
 def measure(common: Common, name: str, threads: int, cutoff: float, steps: int, repeats: int) -> dict[str, Any]:
     """Returns times by kind. All start from a state of the baths' temperature and pressure: how fast atoms and box move
     decides how often lists are made, so a bath that warms or shrinks a system would seem to cost what that costs."""
-    npt: engine.Settings = {"dynamics": {"ensemble": "npt", "tau_t": 0.2, "tau_p": 0.5}, "output": {"trajectory": "none"}}
+    npt: engine.Settings = {
+        "dynamics": {"ensemble": "npt", "tau_t": 0.2, "tau_p": 0.5},
+        "output": {"trajectory": "none"},
+    }
     base = engine.merge(engine.interactions(cutoff), npt)
     start = equilibrated(common, name, base, EQUILIBRATION, engine.Layout(1, threads, "serial"))
     simulations = {}
