@@ -1,4 +1,4 @@
-"""What heat and pressure baths, the mesh in every second step and heavy hydrogens do to the time of a step."""
+"""What heat and pressure baths, several time steps and heavy hydrogens do to the time for a simulated picosecond."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bench.common.options import Common, common_options
 from bench.common.results import Figure, table
 from bench.common.turns import in_milliseconds, take_turns
 
-#: name → settings of [dynamics], and what is promised of the time of a step over that at constant energy
+#: name → settings of [dynamics], and what is promised of the time for a picosecond over that at constant energy
 KINDS: dict[str, tuple[dict[str, Any], float | None]] = {
     "constant energy": ({}, None),
     "bussi": ({"ensemble": "nvt"}, None),
@@ -26,8 +26,11 @@ KINDS: dict[str, tuple[dict[str, Any], float | None]] = {
     "leapfrog": ({"integrator": "leapfrog"}, None),
     "mesh in every second step": ({"mesh_every": 2}, None),
     "direct sum in every second, mesh in every fourth": ({"direct_every": 2, "mesh_every": 4}, None),
+    "4 fs, hydrogens of 3 amu": ({"timestep": 4.0, "hydrogen_mass": 3.0}, 1 / 1.6),
+    "the same, mesh in every second": ({"timestep": 4.0, "hydrogen_mass": 3.0, "mesh_every": 2}, None),
 }
 EQUILIBRATION = 5.0  # ps
+TIMESTEP = 2.0  # fs, where a kind has no other
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -41,7 +44,7 @@ EQUILIBRATION = 5.0  # ps
 def ensembles(
     common: Common, names: tuple[str, ...], threads: int, cutoff: float, check: bool, steps: int, repeats: int
 ) -> None:
-    """Time of a step with each bath over that at constant energy; simulations of one process take turns.
+    """Time for a picosecond with each bath and time step over that at constant energy; simulations take turns.
 
     \b
     Examples:
@@ -60,7 +63,10 @@ def ensembles(
         found = measure(common, name, threads, cutoff, steps, repeats)
         figure.data["systems"][name] = found
         plain = found["constant energy"]["ms"]
-        columns[name] = {kind: found[kind]["ms"] / plain for kind in KINDS}
+        columns[name] = {
+            kind: found[kind]["ms"] / plain * TIMESTEP / dynamics.get("timestep", TIMESTEP)
+            for kind, (dynamics, _) in KINDS.items()
+        }
         kept &= all(columns[name][kind] <= most for kind, (_, most) in KINDS.items() if most is not None)
         columns[name]["constant energy"] = plain
     rows = [
@@ -69,7 +75,8 @@ def ensembles(
     ]
     figure.tables.append(table(["", *(systems.TITLES[name] for name in columns), "promised"], rows))
     figure.notes.append(
-        "The first row has ms/step, the others ratios to it; medians of turns, baths act in every tenth step."
+        "The first row has ms per step of 2 fs, the others ratios to it of the time for as many femtoseconds; medians "
+        "of turns, baths act in every tenth step."
     )
     figure.write(common.results, as_json=common.as_json, docs=common.docs)
     sys.exit(1 if check and not kept else 0)
@@ -88,7 +95,10 @@ def measure(common: Common, name: str, threads: int, cutoff: float, steps: int, 
     for kind, (dynamics, _) in KINDS.items():
         settings = engine.merge(
             engine.interactions(cutoff),
-            {"dynamics": {"steps": 1, "velocities": "generate", **dynamics}, "output": {"energy_every": 0}},
+            {
+                "dynamics": {"steps": 1, "timestep": TIMESTEP, "velocities": "generate", **dynamics},
+                "output": {"energy_every": 0},
+            },
         )
         simulations[kind] = tessera.Simulation(str(start), settings, threads=threads)
     return in_milliseconds(take_turns(simulations, steps, repeats, lambda turn: common.say(f"{turn} {name}")))

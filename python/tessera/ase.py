@@ -3,8 +3,8 @@
     atoms.calc = TesseraCalculator("dhfr.tsr", {"interactions": {"cutoff": 9.0}})
     atoms.get_potential_energy()      # eV
 
-Atoms stand in the order of the system's ids. The box is the system's; nothing is constrained, and arithmetic is in
-double precision unless the settings say otherwise.
+Atoms stand in the order of the system's ids. The box follows the cell, which may have any shape, so that ASE's filters
+relax it. Nothing is constrained, and arithmetic is in double precision unless the settings say otherwise.
 """
 
 from __future__ import annotations
@@ -16,17 +16,19 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from ase import Atoms, units
 from ase.calculators.calculator import Calculator, all_changes
+from ase.stress import full_3x3_to_voigt_6_stress
 
 from tessera.errors import InputError
 from tessera.simulation import Simulation
+from tessera.system.box import placed
 
 if TYPE_CHECKING:
     from tessera.system import System
+    from tessera.system.model import FloatArray
 
 __all__ = ["TesseraCalculator", "make_atoms"]
 
 KCAL = units.kcal / units.mol  # eV
-VOIGT = [0, 1, 2, 5, 4, 3]  # of xx yy zz xy xz yz
 
 
 def make_atoms(system: System) -> Atoms:
@@ -63,20 +65,30 @@ class TesseraCalculator(Calculator):  # type: ignore[misc]
         simulation, atoms = self.simulation, self.atoms
         if len(atoms) != simulation.n_atoms:
             raise InputError(f"{len(atoms)} atoms, expected the {simulation.n_atoms} of the system")
-        if atoms.pbc.any() and np.abs(atoms.cell.array - simulation.box).max() > 1e-6:
-            raise InputError(
-                f"the cell is {atoms.cell.array.tolist()}, expected the system's {simulation.box.tolist()}"
-            )
-        simulation.positions = atoms.positions
-        moved = np.linalg.solve(simulation.box.T, (simulation.positions - atoms.positions).T)
+        rotation = self._follow_cell() if atoms.pbc.any() else np.eye(3)
+        positions = atoms.positions @ rotation
+        simulation.positions = positions
+        moved = np.linalg.solve(simulation.box.T, (simulation.positions - positions).T)
         if np.abs(moved - np.rint(moved)).max() > 1e-6:
             raise InputError("the system's distances are constrained, so its atoms can't stand anywhere")
         energies = simulation.energies
         self.results = {
             "energy": energies["potential"] * KCAL,
             "free_energy": energies["potential"] * KCAL,
-            "forces": simulation.forces * KCAL,
+            "forces": simulation.forces @ rotation.T * KCAL,
         }
         if atoms.pbc.all():
-            virial = np.array(energies.virial)[VOIGT]
-            self.results["stress"] = -virial * KCAL / abs(np.linalg.det(simulation.box))
+            xx, yy, zz, xy, xz, yz = energies.virial
+            virial = rotation @ [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]] @ rotation.T
+            self.results["stress"] = -full_3x3_to_voigt_6_stress(virial) * KCAL / np.linalg.det(simulation.box)
+
+    def _follow_cell(self) -> FloatArray:
+        """Gives the simulation the cell as its box. Returns the rotation from ASE's frame to that of the box, whose
+        first vector is along x."""
+        try:
+            found = placed(self.atoms.cell.array)
+        except ValueError as error:
+            raise InputError(f"the cell can't be a box: {error}") from None
+        if not np.array_equal(found.box, self.simulation.box):
+            self.simulation.box = found.box
+        return np.eye(3) if found.rotation is None else found.rotation

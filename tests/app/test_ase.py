@@ -6,9 +6,11 @@ import copy
 
 import numpy as np
 import pytest
+from parallel.samples import sample
 from prepare.inputs import alanine_dipeptide
 
 import tessera
+from tessera import system as systems
 
 pytest.importorskip("ase", reason="ASE is not installed")
 pytest.importorskip("tessera._md_serial", reason="the Python modules are not built")
@@ -21,6 +23,12 @@ CUT = {
         "lj": "potential-switch",
         "lj_tail": False,
     }
+}
+
+
+PERIODIC = {
+    "interactions": {"cutoff": 9.0, "switch": 8.0, "lj": "potential-switch", "electrostatics": "pme"},
+    "pme": {"alpha": 0.4, "order": 8, "grid": [48, 48, 48]},
 }
 
 
@@ -53,6 +61,41 @@ def test_stress_is_a_difference_of_energies() -> None:
     strain = 1e-5
     difference = (scaled(1 + strain)[0] - scaled(1 - strain)[0]) / (2 * strain)
     assert np.trace(scaled(1)[1]) == pytest.approx(difference, abs=1e-3)  # eV: energies end at 1e-8
+
+
+@pytest.mark.parametrize("shape", ["octahedron", "dodecahedron"])
+def test_a_cell_of_any_shape_and_frame(shape: str) -> None:
+    """Forces and stress turn with the cell, which the box follows; the stress is a derivative by each strain."""
+    from scipy.spatial.transform import Rotation
+
+    from tessera.ase import TesseraCalculator, make_atoms
+
+    system = systems.read(sample(shape))
+    atoms = make_atoms(system)
+    atoms.calc = TesseraCalculator(system, PERIODIC)
+    energy, forces, stress = atoms.get_potential_energy(), atoms.get_forces(), atoms.get_stress(voigt=False)
+    assert np.abs(stress).max() > 1e-4  # eV/Å³
+
+    turned = atoms.copy()
+    turned.calc = atoms.calc
+    turn = Rotation.from_rotvec([0.3, -0.8, 0.5]).as_matrix()
+    turned.set_cell(atoms.cell.array @ turn.T)
+    turned.positions = atoms.positions @ turn.T
+    assert turned.get_potential_energy() == pytest.approx(energy, abs=1e-6)
+    assert np.abs(turned.get_forces() - forces @ turn.T).max() < 1e-5
+    assert np.abs(turned.get_stress(voigt=False) - turn @ stress @ turn.T).max() < 1e-8
+
+    def strained(row: int, column: int, by: float) -> float:
+        deformed = atoms.copy()
+        deformed.calc = atoms.calc
+        strain = np.eye(3)
+        strain[row, column] += by
+        deformed.set_cell(atoms.cell.array @ strain, scale_atoms=True)
+        return deformed.get_potential_energy()
+
+    for row, column in ((0, 0), (2, 2), (1, 0), (0, 1), (1, 2)):
+        slope = (strained(row, column, 1e-4) - strained(row, column, -1e-4)) / 2e-4
+        assert slope == pytest.approx(atoms.get_volume() * stress[row, column], abs=0.02)  # eV
 
 
 def test_other_atoms_are_refused() -> None:

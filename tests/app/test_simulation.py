@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 from parallel.runs import Runs, runs  # noqa: F401
+from parallel.samples import sample
 
 import tessera
 from tessera import system as systems
@@ -87,6 +88,26 @@ def test_arrays(water: Path) -> None:
     energies = sim.energies
     assert energies["total"] == pytest.approx(energies["potential"] + energies["kinetic"])
     assert energies["coulomb"] == sum(value for name, value in energies.items() if name.startswith("coulomb_"))
+
+
+def test_a_triclinic_box(runs: Runs) -> None:  # noqa: F811
+    path = sample("octahedron")
+    sim, system = tessera.Simulation(path, with_dynamics(constraints="none")), systems.read(path)
+
+    def away(box: np.ndarray) -> float:
+        """Returns how far fractions are from those of the system, in parts of the box."""
+        difference = sim.positions @ np.linalg.inv(box) - system.positions() @ np.linalg.inv(system.box)
+        return float(np.abs(difference - np.rint(difference)).max())
+
+    assert np.allclose(sim.box, system.box) and away(sim.box) < 1e-8
+    sheared = sim.box + np.array([[0, 0, 0], [0.2, 0, 0], [-0.1, 0.3, 0.1]])
+    sim.box = sheared
+    assert np.allclose(sim.box, sheared) and away(sheared) < 1e-8
+    with pytest.raises(tessera.InputError, match="lower triangular"):
+        sim.box = sheared.T
+    rigid = tessera.Simulation(path, SHORT)
+    rigid.run()
+    assert rigid.state_hash == runs.hash_of_one_rank(path, SAME_RUN)
 
 
 def test_state_can_be_set(water: Path) -> None:

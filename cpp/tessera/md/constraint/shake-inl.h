@@ -9,7 +9,7 @@ namespace HWY_NAMESPACE {
 
 template <int N>
 struct Sizes {
-  static constexpr int most = N < 0 ? max_group_constraints : (N == 0 ? 1 : N);
+  static constexpr int most = N < 0 ? max_group_constraints : std::max(N, 1);
 };
 
 /// Solves matrix·x = right by elimination, in place.

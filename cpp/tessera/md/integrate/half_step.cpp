@@ -1,6 +1,7 @@
 // Compiles the half steps once for each instruction set; formulas, sources and units: half_step.h.
 #include "tessera/md/integrate/half_step.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 

@@ -237,9 +237,10 @@ def _old_ensemble(control: Control, line: Line) -> None:
     numbers = [value for value in map(number_of, words) if value is not None]
     if words[0] != "nve" and len(words) > 1:
         control.method = words[1]
-    if control.method.startswith("lang"):
+    if control.method.startswith("lang"):  # frictions of atoms and of the box
         control.friction = numbers[0] if numbers else 0.0
-    elif numbers:
+        return
+    if numbers:
         control.tau_t = numbers[0]
     control.tau_p = numbers[1] if len(numbers) > 1 else 0.0
 

@@ -58,7 +58,7 @@ def _ensemble(control: Control) -> list[str]:
     if kind not in ("nvt", "npt"):
         raise InputError(f"{control.name}: ensemble {kind} is not supported; known: nve, nvt, npt")
     thermostat = next((name for start, name in _THERMOSTATS.items() if method.startswith(start)), None)
-    if kind == "npt" and (method.startswith("mtk") or thermostat == "langevin"):
+    if kind == "npt" and method.startswith("mtk"):
         thermostat = "nose-hoover"
     if thermostat is None:
         raise InputError(
@@ -70,13 +70,13 @@ def _ensemble(control: Control) -> list[str]:
     if tau:
         lines.append(f"tau_t = {tau:g}")
     if kind == "npt":
-        barostat = "berendsen" if method.startswith("ber") else "c-rescale"
+        barostat = {"berendsen": "berendsen", "nose-hoover": "mtk", "langevin": "c-rescale"}[thermostat]
         lines += [f'barostat = "{barostat}"', f"pressure = {control.pressure:.6g}  # bar"]
         if control.tau_p:
             lines.append(f"tau_p = {control.tau_p:g}")
-        if barostat == "c-rescale":
+        if not method.startswith(("ber", "mtk")):
             control.notes.append(
-                f"npt {method}: the run file has stochastic cell rescaling, which samples the same ensemble"
+                f'npt {method}: the run file has barostat = "{barostat}", which samples the same ensemble'
             )
     every = max(1, min(10, int((tau or 1.0) / (20 * control.timestep))))
     lines.append(f"coupling_every = {every}")

@@ -119,7 +119,9 @@ class Mtk final : public Coupling {
 
  private:
   static constexpr const char* name = "mtk";
-  static constexpr double most_change = 0.02;  // of the logarithm of an edge at once
+  /// Of the logarithm of an edge at once, which is twice a step where the bath acts in every step: 1 % a step, as for
+  /// the other baths.
+  static constexpr double most_change = 0.005;
   /// Variables: both chains; the rates of the sets of edges, 1/ps; Σ M V_d² over groups, kcal/mol; the kinetic energy,
   /// kcal/mol; numbers of groups, of those with kinetic energy and of degrees of freedom; kT (kcal/mol) and pressure
   /// (bar) of the last action; what their changes have taken from the energy of the bath, kcal/mol; the time between
