@@ -1,6 +1,7 @@
 #include "tessera/md/virtual_site/virtual_sites.h"
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "tessera/base/fixed_point.h"
@@ -12,17 +13,30 @@ namespace {
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
-/// Calls work(thread, kind, slots, places) for this rank's groups; places are relative to the first atom, Å. The atoms
-/// of a group are scattered over their cell, so those of later groups are prefetched, with `force` where it is not
-/// null.
+bool is_mean(const model::VirtualSite& site) { return site.frame == model::SiteFrame::none; }
+
+/// A weighted mean of the parents, which needs no conversion to lengths.
+Fraction mean_of(const model::VirtualSite& site, std::span<const std::int32_t> slots,
+                 std::span<const Fraction> position) {
+  const auto first = position[at(slots[0])];
+  Vec3 sum;
+  for (const auto& parent : site.parents) sum += parent.origin * (position[at(slots[at(parent.atom)])] - first).units();
+  const auto rounded = [](double value) { return static_cast<std::int32_t>(std::llrint(value)); };
+  return first + Fraction{rounded(sum.x), rounded(sum.y), rounded(sum.z)};
+}
+
+/// Calls work(thread, kind, slots, places) for this rank's groups. Places are relative to the first atom, Å, and
+/// undefined in groups whose sites are all means, unless `always_places`. The atoms of a group are scattered over their
+/// cell, so those of later groups are prefetched, with `force` where it is not null.
 template <class Work>
 void for_groups(std::span<const SiteList> lists, const Box& box, std::span<const Fraction> position,
-                const std::int64_t* force, ThreadPool& threads, Work&& work) {
+                const std::int64_t* force, bool always_places, ThreadPool& threads, Work&& work) {
   constexpr std::int64_t ahead = 8;
   threads.run([&](int thread) {
     std::vector<Vec3> places;
     for (const auto& list : lists) {
       const auto n_atoms = list.kind.atoms.size();
+      const bool with_places = always_places || !std::ranges::all_of(list.kind.sites, is_mean);
       const auto n = static_cast<std::int64_t>(list.size()), end = n * (thread + 1) / threads.size();
       places.resize(n_atoms);
       for (auto group = n * thread / threads.size(); group < end; ++group) {
@@ -33,8 +47,9 @@ void for_groups(std::span<const SiteList> lists, const Box& box, std::span<const
             __builtin_prefetch(&position[later]);
             if (force != nullptr) __builtin_prefetch(force + 3 * later);
           }
-        const auto first = position[at(slots[0])];
-        for (std::size_t k = 1; k < n_atoms; ++k) places[k] = box.displacement(first, position[at(slots[k])]);
+        if (with_places)
+          for (std::size_t k = 1; k < n_atoms; ++k)
+            places[k] = box.displacement(position[at(slots[0])], position[at(slots[k])]);
         work(thread, list.kind, std::span(slots, n_atoms), std::span(places));
       }
     }
@@ -54,14 +69,16 @@ Vec3 exact(const std::array<std::int64_t, 3>& force) {
 std::int32_t place_all(std::span<const SiteList> lists, const Box& box, std::span<Fraction> position,
                        ThreadPool& threads) {
   std::vector<std::int32_t> failed(at(threads.size()), -1);
-  for_groups(lists, box, position, nullptr, threads,
+  for_groups(lists, box, position, nullptr, false, threads,
              [&](int thread, const SiteGroup& kind, std::span<const std::int32_t> slots, std::span<const Vec3> places) {
                for (const auto& site : kind.sites) {
-                 bool is_determined = true;
-                 const Vec3 r = site.frame == model::SiteFrame::none ? origin_of(site, places)
-                                                                     : place(site, places, is_determined);
                  const auto slot = slots[at(site.atom)];
-                 position[at(slot)] = position[at(slots[0])] + box.fraction(r);
+                 if (is_mean(site)) {
+                   position[at(slot)] = mean_of(site, slots, position);
+                   continue;
+                 }
+                 bool is_determined = true;
+                 position[at(slot)] = position[at(slots[0])] + box.fraction(place(site, places, is_determined));
                  auto& first = failed[at(thread)];
                  if (!is_determined && (first < 0 || slot < first)) first = slot;
                }
@@ -74,14 +91,14 @@ std::int32_t place_all(std::span<const SiteList> lists, const Box& box, std::spa
 
 void spread_all(std::span<const SiteList> lists, const Box& box, std::span<const Fraction> position,
                 std::span<std::int64_t> force, std::span<EnergyVirial> virial, ThreadPool& threads) {
-  std::size_t most_parents = 0;
+  std::size_t room_of_thread = 8;  // at least that far apart, so that threads do not write to one cache line
   for (const auto& list : lists)
-    for (const auto& site : list.kind.sites) most_parents = std::max(most_parents, site.parents.size());
-  std::vector<Vec3> room(most_parents * at(threads.size()));
-  for_groups(lists, box, position, force.data(), threads,
+    for (const auto& site : list.kind.sites) room_of_thread = std::max(room_of_thread, site.parents.size() + 8);
+  std::vector<Vec3> room(room_of_thread * at(threads.size()));
+  for_groups(lists, box, position, force.data(), !virial.empty(), threads,
              [&](int thread, const SiteGroup& kind, std::span<const std::int32_t> slots, std::span<const Vec3> places) {
                for (const auto& site : kind.sites) {
-                 const auto on_parents = std::span(room).subspan(most_parents * at(thread), site.parents.size());
+                 const auto on_parents = std::span(room).subspan(room_of_thread * at(thread), site.parents.size());
                  auto* on_site = &force[3 * at(slots[at(site.atom)])];
                  std::array<std::int64_t, 3> rest = {on_site[0], on_site[1], on_site[2]};
                  std::fill_n(on_site, 3, 0);
