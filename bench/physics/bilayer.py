@@ -80,8 +80,8 @@ def thickness(system: System, simulation: tessera.Simulation) -> float:
 
 def differences_of_the_virial(flexible: Path, end: tessera.Simulation, threads: int) -> tuple[Array, Array]:
     """Returns the diagonal of the virial, kcal/mol, and minus the derivatives of the energy by edges' logarithms, at
-    the end of a run. There are no rigid bonds, so that each atom keeps its place relative to the box, and Lennard-Jones is
-    switched, as a potential that is cut has no derivative."""
+    the end of a run. There are no rigid bonds, so that each atom keeps its place relative to the box, and Lennard-Jones
+    is switched, as a potential that is cut has no derivative."""
     exact: engine.Settings = {
         "interactions": {"lj": "potential-switch", "switch": 8.0},
         "dynamics": {"constraints": "none"},

@@ -19,6 +19,7 @@ from parallel.samples import sample
 
 import tessera
 from tessera import system as systems
+from tessera.system.blocks import to_fraction
 
 pytest.importorskip("tessera._md_serial", reason="the Python modules are not built")
 
@@ -269,6 +270,21 @@ def test_minimisation(water: Path) -> None:
         sim.minimize(max_force=0)
     with pytest.raises(tessera.InputError, match="-1 steps, expected 0 or more"):
         sim.minimize(max_steps=-1)
+
+
+def test_overlapping_molecules_may_be_minimised(water: Path) -> None:
+    """Two molecules lie 1 Å apart: no step is possible, but a minimisation is."""
+    system = systems.read(water)
+    positions = tessera.Simulation(system, SHORT).positions.reshape(-1, 3, 3)
+    positions[7] += positions[0, 0] + [1.0, 0, 0] - positions[7, 0]
+    system.fraction = to_fraction(positions.reshape(-1, 3), system.box)
+    sim = tessera.Simulation(system, SHORT)
+    assert sim.energies["lj"] > 1e4
+    with pytest.raises(tessera.RunError, match="the run has blown up"):
+        tessera.Simulation(system, SHORT).step(1)
+    assert sim.minimize(max_force=20).converged
+    sim.step(5)
+    assert sim.energies["temperature"] < 400
 
 
 def test_minimisation_with_a_force_of_python(water: Path) -> None:

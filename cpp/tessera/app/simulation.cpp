@@ -90,9 +90,8 @@ void Simulation::place(md::Snapshot state) {
 }
 
 md::minimize::Result Simulation::minimize(const md::minimize::Settings& settings, const md::minimize::Watch& watch) {
-  constexpr double most_of_dynamics = 100;  // kcal/mol/Å; beyond it constraints may fail in a time step
   auto result = md::minimize::minimize(*engine_, settings, comm_, threads_, watch);
-  if (result.max_force < most_of_dynamics) engine_->measure();
+  engine_->measure();
   return result;
 }
 
