@@ -107,6 +107,17 @@ def ratios() -> str:
     add("collectives", f"Collectives: time over the least that the wires allow, {len(over)} cases",
         f"{number(median(over))} ({number(min(over))}–{number(max(over))})",
         f"≤ {min(most):g} to {max(most):g}, by network", f"in {n_met}" if n_met < len(over) else True)  # fmt: skip
+    for record, subject in (("ensembles", "Time for a picosecond over that at constant energy"),
+                            ("restraints", "Time of a step over that without restraints")):  # fmt: skip
+        (_, *systems, _), *kinds = table_of(record, "promised")
+        for kind, *ratios_found, bound in kinds:
+            if bound:
+                add(record, f"{subject}, {' and '.join(systems)}: {kind}", " and ".join(ratios_found), f"≤ {bound}",
+                    all(value(ratio) <= value(bound) for ratio in ratios_found))  # fmt: skip
+    for model, _, _, over_tip3p, bound in table_of("four_site_water", "promised")[1:]:
+        if bound:
+            add("four_site_water", f"Time of a step of {model} over TIP3P, which has a site less", over_tip3p,
+                f"≤ {bound}", value(over_tip3p) <= value(bound))  # fmt: skip
     spread = max(totals := row_of(table_of("growth", "ns a step and atom"), "**all**")) / min(totals)
     add("growth", "Time of a step and atom, 24,000 to 3,000,000 atoms: slowest over quickest", number(spread),
         f"≤ {GREATEST_SPREAD:g}", spread <= GREATEST_SPREAD)  # fmt: skip
