@@ -198,6 +198,10 @@ def test_command_writes_a_system(tmp_path: Path) -> None:
     assert done.exit_code == 0, done.output
     assert "33 atoms in 1 molecules of 1 kind\n" in done.output
     assert np.diag(read(output).box).tolist() == [40, 40, 40]
+    octahedron = ("109.4712206", "109.4712206", "109.4712206")
+    assert charmm(output, "--box", "40", "40", "40", "--box-angles", *octahedron).exit_code == 0
+    a, b, c = read(output).box
+    assert np.allclose([a @ b, a @ c, b @ c], -1600 / 3, atol=1e-3) and np.allclose([a @ a, b @ b, c @ c], 1600)
     facts = json.loads(charmm(output, "--vacuum", "--json").output)
     assert facts["periodic"] is False and facts["atoms"] == 33 and facts["terms"]["cmap"] == 1
 
@@ -207,6 +211,8 @@ def test_command_writes_a_system(tmp_path: Path) -> None:
     [
         (("--box", "40", "-1", "40"), "--box needs three positive lengths"),
         (("--box", "40", "40", "40", "--vacuum"), "exclude each other"),
+        (("--box-angles", "90", "90", "120"), "add --box A B C"),
+        (("--box", "40", "40", "40", "--box-angles", "30", "30", "90"), "no box has the angles 30, 30, 90°"),
         (("--params", "none.prm"), "parameter file not found: none.prm"),
     ],
 )

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import click
 
-from tessera.prepare.options import SeveralValues, box_of, box_options, output_option, pairing_options, run
+from tessera.prepare.options import SeveralValues, box_options, output_option, pairing_options, run
+from tessera.system.model import FloatArray
 
 FILE = click.Path(dir_okay=False, path_type=Path)
-Box = tuple[float, float, float] | None
+Box = FloatArray | None
 
 
 @click.group()
@@ -62,7 +63,7 @@ def charmm_command(
     from tessera.prepare.charmm import prepare_charmm
 
     run(
-        lambda report: prepare_charmm(psf, coords, parameters, box_of(box), vacuum, report, trust_order),
+        lambda report: prepare_charmm(psf, coords, parameters, box, vacuum, report, trust_order),
         output,
         as_json,
     )
@@ -108,7 +109,7 @@ def charmm_gui_command(
     from tessera.prepare.charmm_gui import prepare_charmm_gui
 
     run(
-        lambda report: prepare_charmm_gui(folder, psf, coords, parameters, box_of(box), vacuum, report, trust_order),
+        lambda report: prepare_charmm_gui(folder, psf, coords, parameters, box, vacuum, report, trust_order),
         output,
         as_json,
     )
@@ -134,7 +135,7 @@ def amber_command(
     from tessera.prepare.amber import prepare_amber
 
     run(
-        lambda report: prepare_amber(prmtop, coords, box_of(box), vacuum, report, trust_order),
+        lambda report: prepare_amber(prmtop, coords, box, vacuum, report, trust_order),
         output,
         as_json,
     )
@@ -175,9 +176,7 @@ def gromacs_command(
     from tessera.prepare.gromacs import prepare_gromacs
 
     run(
-        lambda report: prepare_gromacs(
-            top, coords, include, box_of(box), vacuum, report, trust_order, defines=define, mdp=mdp
-        ),
+        lambda report: prepare_gromacs(top, coords, include, box, vacuum, report, trust_order, defines=define, mdp=mdp),
         output,
         as_json,
     )
@@ -200,7 +199,7 @@ def openmm_command(system: Path, coords: Path, box: Box, vacuum: bool, output: P
     from tessera.prepare.openmm import prepare_openmm_files
 
     run(
-        lambda report: prepare_openmm_files(system, coords, box_of(box), vacuum, report),
+        lambda report: prepare_openmm_files(system, coords, box, vacuum, report),
         output,
         as_json,
     )

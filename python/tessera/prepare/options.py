@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import sys
 import time
@@ -13,10 +14,13 @@ from typing import Any
 import click
 import numpy as np
 
+from tessera.prepare.coordinates import box_from_lengths
 from tessera.prepare.errors import InputError
 from tessera.prepare.summary import describe, summary
 from tessera.system import System, SystemFileError, write
 from tessera.system.model import FloatArray
+
+Triple = tuple[float, float, float]
 
 
 class SeveralValues(click.Command):
@@ -75,8 +79,25 @@ def pairing_options(function: Callable[..., None]) -> Callable[..., None]:
 
 
 def box_options(function: Callable[..., None]) -> Callable[..., None]:
-    """Adds `--box A B C` and `--vacuum`."""
-    function = click.option("--vacuum", is_flag=True, help="Use no periodic box, even if a file has one.")(function)
+    """Adds `--box` and `--box-angles`, of which the function gets the vectors (3,3) Å as `box`, and `--vacuum`."""
+
+    @functools.wraps(function)
+    def with_vectors(*, box: Triple | None, box_angles: Triple | None, **others: Any) -> None:
+        try:
+            vectors = _vectors(box, box_angles)
+        except InputError as error:
+            raise end(error) from None
+        function(box=vectors, **others)
+
+    with_box = click.option("--vacuum", is_flag=True, help="Use no periodic box, even if a file has one.")(with_vectors)
+    with_box = click.option(
+        "--box-angles",
+        nargs=3,
+        type=float,
+        default=None,
+        metavar="ALPHA BETA GAMMA",
+        help="Angles of the box of --box in degrees, of B and C, A and C, A and B; default: 90. A is along x.",
+    )(with_box)
     return click.option(
         "--box",
         nargs=3,
@@ -84,16 +105,23 @@ def box_options(function: Callable[..., None]) -> Callable[..., None]:
         default=None,
         metavar="A B C",
         help="Edges of the box in Å; default: those of the input. Required, or --vacuum, if the input has no box.",
-    )(function)
+    )(with_box)
 
 
-def box_of(edges: tuple[float, float, float] | None) -> FloatArray | None:
-    """Returns (3,3) Å from three edges. Raises `InputError` where one is no positive length."""
+def _vectors(edges: Triple | None, angles: Triple | None) -> FloatArray | None:
     if edges is None:
+        if angles is not None:
+            raise InputError("--box-angles are those of a box whose edges --box gives: add --box A B C")
         return None
     if not all(np.isfinite(e) and e > 0 for e in edges):
         raise InputError(f"--box needs three positive lengths in Å, found {list(edges)}")
-    return np.diag(np.array(edges, np.float64))
+    return box_from_lengths(edges, angles or (90.0, 90.0, 90.0))
+
+
+def end(error: Exception) -> SystemExit:
+    """Prints what is wrong with the input. Returns what ends the program."""
+    click.echo(f"tessera: error: {error}", err=True)
+    return SystemExit(2)
 
 
 def run(make: Callable[[Callable[[str], None]], System], output: Path, as_json: bool) -> None:
@@ -107,8 +135,7 @@ def run(make: Callable[[Callable[[str], None]], System], output: Path, as_json: 
             report("writing")
             write(system, output)
     except (InputError, SystemFileError, OSError) as error:
-        click.echo(f"tessera: error: {error}", err=True)
-        raise SystemExit(2) from None
+        raise end(error) from None
     facts: dict[str, Any] = summary(system, output, time.perf_counter() - started)
     click.echo(json.dumps(facts) if as_json else describe(facts))
 
