@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -62,7 +63,8 @@ class Mean:
         return cls(float(means.mean()), float(means.std(ddof=1) / np.sqrt(blocks)))
 
     def __str__(self) -> str:
-        return f"{self.value:.4g} ± {self.error:.1g}"
+        decimals = max(0, -math.floor(math.log10(self.error))) if self.error > 0 else 4
+        return f"{self.value:.{decimals}f} ± {self.error:.{decimals}f}"
 
     def is_near(self, expected: float, tolerance: float = 0.0) -> bool:
         """Tells whether the value is within four standard errors and the tolerance of what is expected."""

@@ -4,8 +4,6 @@ Harvey et al. (1998)."""
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +16,6 @@ from tessera import system as systems
 
 TEMPERATURE = 320.0
 TIMESTEP = {"h-bonds": 2.0, "none": 0.5}  # fs
-MOLECULES = 216
 BATHS = {
     "bussi": {"ensemble": "nvt", "thermostat": "bussi"},
     "nose-hoover": {"ensemble": "nvt", "thermostat": "nose-hoover"},
@@ -27,14 +24,6 @@ BATHS = {
     "mtk": {"ensemble": "npt", "thermostat": "nose-hoover", "barostat": "mtk"},
     "monte-carlo": {"ensemble": "npt", "thermostat": "bussi", "barostat": "monte-carlo"},
 }
-
-
-@pytest.fixture(scope="module")
-def small_water(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("water") / "water.tsr"
-    command = [sys.executable, "-m", "tessera", "make", "water", "--atoms", str(3 * MOLECULES), "-o", path]
-    subprocess.run(command, check=True)
-    return path
 
 
 @pytest.fixture(scope="module", params=["h-bonds", "none"])
