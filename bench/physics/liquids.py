@@ -47,7 +47,7 @@ PUBLISHED = {
     "TIP3P": Published(0.983, 6.05, 2.77, 2.7, 0.321),
     "SPC/E": Published(0.998, 2.97, 2.75, 3.05, 0.68),
     "TIP4P-Ew": Published(0.9954, None, 2.76, 3.1, 0.73),
-    "OPC": Published(0.997, None, 2.80, 2.9, 0.80),
+    "OPC": Published(0.997, None, 2.80, None, 0.80),
 }
 
 
@@ -109,15 +109,13 @@ def water(
     say(f"{model}: density {found} g/cm³")
 
     edge = (GRAMS * mass / found.value) ** (1 / 3)
-    simulation.box = np.diag([edge] * 3)
-    simulation.step(steps_of(min(equilibrate, 5.0)))
     end = path.with_suffix(".end")
     end.mkdir(exist_ok=True)
     simulation.save(end)
-    nve = tessera.Simulation(str(path), settings(), threads=threads, start=end)
-    places = np.array([nve.positions[oxygens] for _ in frames(nve, 0.5 * sample)])
-    temperature = 2 * nve.energies["kinetic"] / (BOLTZMANN * (6 * len(oxygens) - 3))
-    places = unwrapped(places, edge)
+    nve = at_the_mean_energy(path, end, edge, threads=threads, sample=min(20.0, equilibrate))
+    seen = [(nve.positions[oxygens], nve.energies["temperature"]) for _ in frames(nve, 0.5 * sample)]
+    temperature = float(np.mean([one for _, one in seen]))
+    places = unwrapped(np.array([one for one, _ in seen]), edge)
     peak, height = first_maximum(places[:: max(1, round(1.0 / LAG))], edge)
     boltzmann, viscosity = 1.380649e-23, 1e-3 * PUBLISHED[model].viscosity
     # Yeh and Hummer (2004), eq. 12: 2.837297 kT/(6πηL), here in 10⁻⁹ m²/s, which are 10⁻⁵ cm²/s.
@@ -125,6 +123,21 @@ def water(
     slope = diffusion(places)
     say(f"{model}: diffusion {slope} + {correction:.2f}, g(r) {height} at {peak:.2f} Å, {temperature:.0f} K")
     return Liquid(found, peak, height, Mean(slope.value + correction, slope.error))
+
+
+def at_the_mean_energy(path: Path, end: Path, edge: float, *, threads: int, sample: float) -> tessera.Simulation:
+    """Returns a simulation at constant energy in a cube of that edge (Å). It goes on from a run that ended in a folder,
+    with the mean energy at the temperature: at that of a single state it would be some kelvin too warm or too cold."""
+    nvt = tessera.Simulation(
+        str(path), settings(ensemble="nvt", thermostat="bussi", tau_t=0.5), threads=threads, start=end
+    )
+    nvt.box = np.diag([edge] * 3)
+    nvt.step(steps_of(min(sample, 5.0)))
+    mean = np.mean([nvt.energies["total"] for _ in frames(nvt, sample)])
+    nvt.save(end)
+    nve = tessera.Simulation(str(path), settings(), threads=threads, start=end)
+    nve.velocities = nve.velocities * np.sqrt((mean - nve.energies["potential"]) / nve.energies["kinetic"])
+    return nve
 
 
 def steps_of(time: float) -> int:
