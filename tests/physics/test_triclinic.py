@@ -84,7 +84,8 @@ def test_forces_are_gradients(runs: Runs, tmp_path: Path, shape: str) -> None:
 
 @pytest.mark.parametrize("electrostatics", ["pme", "force-switch"])
 def test_virial_and_its_shear(runs: Runs, tmp_path: Path, electrostatics: str) -> None:
-    """All six components, with the mesh and without."""
+    """All six components, with the mesh and without. Energies that are rounded to a few 10⁻⁶ kcal/mol make errors of
+    0.01 kcal/mol in their slopes, 2e-6 of the scale."""
     settings: Settings = {
         **FINE,
         "interactions.lj": "force-switch",
@@ -95,7 +96,7 @@ def test_virial_and_its_shear(runs: Runs, tmp_path: Path, electrostatics: str) -
     system = changed("dodecahedron")
     scale = np.abs(found["virial"]).max() + 1000
     slopes = [strain_slope(runs, tmp_path, system, settings, part) for part in COMPONENTS]
-    assert found["virial"] == pytest.approx(-np.array(slopes), abs=2e-6 * scale)
+    assert found["virial"] == pytest.approx(-np.array(slopes), abs=6e-6 * scale)
 
 
 def in_other_vectors(system: System, turns: list[list[int]]) -> System:
