@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
@@ -109,33 +110,44 @@ def differences_of_the_virial(flexible: Path, end: tessera.Simulation, threads: 
 @click.option("--threads", default=2, show_default=True)
 @click.option("--ps", default=1000.0, show_default=True, help="Length of the run.")
 @click.option("--check", is_flag=True, help="End with status 1 where the bilayer is not stable or the virial is wrong.")
+@click.option("--resume", is_flag=True, help="Go on from the last state that an interrupted run saved.")
 @common_options(steps=0, repeats=1, steps_help="Of no effect.")
-def bilayer(common: Common, threads: int, ps: float, check: bool, steps: int, repeats: int) -> None:
-    """Area of a lipid and thickness of a bilayer of POPC over a nanosecond of semi-isotropic pressure coupling.
+def bilayer(common: Common, threads: int, ps: float, check: bool, resume: bool, steps: int, repeats: int) -> None:
+    """Area of a lipid and thickness of a bilayer of POPC over a nanosecond of semi-isotropic pressure coupling. The
+    state is saved every 50 ps.
 
     \b
     Examples:
       python -m bench.physics.bilayer --check --docs
+      python -m bench.physics.bilayer --check --docs --resume
       python -m bench.physics.bilayer --ps 50
     """
     path, flexible = membrane(common.work / "systems")
     system = read(path)
     figure = Figure("bilayer", "A bilayer at constant pressure", {"ps": ps, "threads": threads}, {})
-    common.say(f"{system.n_atoms} atoms: minimises and equilibrates")
-    start = tessera.Simulation(str(path), settings(2.0), threads=threads)
-    start.minimize(max_force=20.0, max_steps=1000)
-    start.step(10_000)
-    end = common.work / "runs" / "bilayer"
-    end.mkdir(parents=True, exist_ok=True)
-    start.save(end)
-    simulation = tessera.Simulation(str(path), settings(4.0, hydrogen_mass=3.0), threads=threads, start=end)
+    equilibrated, run = common.work / "runs" / "bilayer_start", common.work / "runs" / "bilayer"
+    if not resume:
+        common.say(f"{system.n_atoms} atoms: minimises and equilibrates")
+        start = tessera.Simulation(str(path), settings(2.0), threads=threads)
+        start.minimize(max_force=20.0, max_steps=1000)
+        start.step(10_000)
+        for folder in (equilibrated, run):
+            folder.mkdir(parents=True, exist_ok=True)
+        start.save(equilibrated)
+    simulation = tessera.Simulation(str(path), settings(4.0, hydrogen_mass=3.0), threads=threads, start=equilibrated)
+    kept = run / "series.json"
     rows = []
-    for piece in range(round(ps / 5)):
+    if resume:
+        simulation.restore(run)
+        rows = [row for row in json.loads(kept.read_text()) if row[0] <= simulation.time]
+    for piece in range(len(rows), round(ps / 5)):
         simulation.step(1250)
         a, b, c = np.diag(simulation.box)
         rows.append([simulation.time, 2 * a * b / LIPIDS, thickness(system, simulation), c])
         if piece % 10 == 9:
             common.say("{:.0f} ps: {:.1f} Å² a lipid, {:.1f} Å thick, {:.1f} Å high".format(*rows[-1]))
+            kept.write_text(json.dumps(rows))
+            simulation.save(run)
     series = np.array(rows)
     quarters = np.array_split(series, 4)
     figure.data["series"] = series.tolist()
