@@ -1,5 +1,5 @@
 # For which instruction sets the vector kernels are compiled; where there are several, a processor takes its best.
-set(TESSERA_INSTRUCTION_SETS all CACHE STRING "all: AVX3 (AVX-512), AVX2, SSE4 and EMU128, which is for any processor; \
+set(TESSERA_INSTRUCTION_SETS all CACHE STRING "all: AVX3 (AVX-512), AVX2 and EMU128, which is for any processor; \
 native: the best of the processor that compiles, alone, in a quarter of the time; or one of them by name")
 
 # tessera_native_instruction_set(out): the best one of this machine's processor among those that kernels know.
@@ -9,14 +9,14 @@ function(tessera_native_instruction_set out)
 #include <hwy/targets.h>
 #include <cstdio>
 int main() {
-  const auto sets = hwy::SupportedTargets() & ~(HWY_SSSE3 | HWY_AVX3_DL);
+  const auto sets = hwy::SupportedTargets() & ~(HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL);
   std::puts(hwy::TargetName(sets & -sets));
 }
 ]])
   try_run(rc compiled ${PROJECT_BINARY_DIR}/native ${source} LINK_LIBRARIES tessera::hwy RUN_OUTPUT_VARIABLE name
           COMPILE_OUTPUT_VARIABLE complaint)
   if(NOT compiled OR NOT rc EQUAL 0)
-    message(FATAL_ERROR "TESSERA_INSTRUCTION_SETS=native: the processor can't be asked; name one of AVX3, AVX2, SSE4, "
+    message(FATAL_ERROR "TESSERA_INSTRUCTION_SETS=native: the processor can't be asked; name one of AVX3, AVX2, "
                         "EMU128\n${complaint}")
   endif()
   string(STRIP "${name}" name)
@@ -30,13 +30,13 @@ endfunction()
 # 106322), which no kernel here uses; the alternative has one lane. Tests run every instruction set against the reference.
 set(definitions HWY_BROKEN_EMU128=0)
 if(TESSERA_INSTRUCTION_SETS STREQUAL "all")
-  list(APPEND definitions "HWY_DISABLED_TARGETS=(HWY_SSSE3|HWY_AVX3_DL)")
+  list(APPEND definitions "HWY_DISABLED_TARGETS=(HWY_SSSE3|HWY_SSE4|HWY_AVX3_DL)")
 else()
   set(name ${TESSERA_INSTRUCTION_SETS})
   if(name STREQUAL "native")
     tessera_native_instruction_set(name)
   elseif(NOT name MATCHES "^[A-Z]+[A-Z0-9_]*$")
-    message(FATAL_ERROR "TESSERA_INSTRUCTION_SETS=${name}: expected all, native, or a name like AVX3, AVX2, SSE4, EMU128")
+    message(FATAL_ERROR "TESSERA_INSTRUCTION_SETS=${name}: expected all, native, or a name like AVX3, AVX2, EMU128")
   endif()
   message(STATUS "Instruction set: ${name} alone")
   list(APPEND definitions HWY_COMPILE_ONLY_STATIC HWY_BASELINE_TARGETS=HWY_${name})

@@ -11,18 +11,19 @@
 #include "machine.h"
 #include "md_plans.h"
 #include "tessera/base/random.h"
+#include "tessera/base/simd/instruction_set.h"
 #include "tessera/comm/communicator.h"
-#include "tessera/md/pair/cluster_distance.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
 
 NB_MODULE(_core, module) {
+  tessera::limit_instruction_set();
   module.doc() = "The compiled part of Tessera.";
   module.def(
       "version", [] { return std::string(TESSERA_VERSION); }, "Version of the compiled part.");
   module.def(
-      "simd_target", [] { return std::string(tessera::md::pair::simd_target()); },
+      "simd_target", [] { return tessera::instruction_set(); },
       "Best instruction set of this processor; results are bitwise the same within one.");
   module.def("comm_library", [] { return tessera::comm::Communicator::library_version(); });
   module.def(

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "tessera/base/error.h"
+#include "tessera/base/simd/instruction_set.h"
 #include "tessera/base/threads.h"
 #include "tessera/comm/communicator.h"
 #include "tessera/fft/choice/trial.h"
@@ -148,6 +149,7 @@ void register_transform(nb::module_& module, const char* name) {
 }  // namespace
 
 NB_MODULE(TESSERA_FFT_MODULE, module) {
+  limit_instruction_set();
   module.doc() = "Distributed transforms on one MPI.";
   nb::exception<InputError>(module, "InputError");
   module.def("library", &comm::Communicator::library_version, "The MPI library this module runs on.");

@@ -36,6 +36,7 @@
 #include "tessera/app/simulation.h"
 #include "tessera/app/system/references.h"
 #include "tessera/base/error.h"
+#include "tessera/base/simd/instruction_set.h"
 #include "tessera/base/threads.h"
 #include "tessera/comm/communicator.h"
 
@@ -448,6 +449,7 @@ void register_errors() {
 }  // namespace
 
 NB_MODULE(TESSERA_MD_MODULE, module) {
+  limit_instruction_set();
   module.doc() = "Simulations on one MPI.";
   register_errors();
   module.def("library", &comm::Communicator::library_version, "The MPI library this module runs on.");

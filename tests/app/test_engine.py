@@ -107,3 +107,17 @@ def test_explain_plans_for_other_hosts(run_program: Run, place: Path) -> None:
     on_map = ["--set", f"parallel.machine={place / 'map.json'}"]
     assert crowding(*on_map) == 8
     assert crowding(*on_map, "--cores-per-node", "16") == 2
+
+
+def test_the_instruction_set_is_limited(run_program: Run) -> None:
+    """TESSERA_SIMD may name each set that kernels are compiled for; where the processor lacks it, its best is used."""
+    version = [ENGINE, "--version"]
+    best = run_program(version, env={"TESSERA_SIMD": ""}).stdout
+    refused = run_program(version, env={"TESSERA_SIMD": "MMX"}, check=False)
+    assert refused.returncode == 2
+    assert refused.stdout == "" and refused.stderr.count("\n") == 1
+    offered = refused.stderr.split(": ")[-1].split(", ")
+    assert "TESSERA_SIMD is 'MMX'" in refused.stderr
+    for wanted in offered:
+        found = run_program(version, env={"TESSERA_SIMD": wanted.strip()}).stdout
+        assert wanted.strip() in found or found == best

@@ -19,6 +19,7 @@
 #include "tessera/app/system/references.h"
 #include "tessera/app/system/system_file.h"
 #include "tessera/app/trial.h"
+#include "tessera/base/simd/instruction_set.h"
 #include "tessera/base/units.h"
 #include "tessera/fft/choice/choose.h"
 #include "tessera/fft/schemes.h"
@@ -27,7 +28,6 @@
 #include "tessera/machine/survey/machine_file.h"
 #include "tessera/md/domain/decomposition.h"
 #include "tessera/md/memory/planned_memory.h"
-#include "tessera/md/pair/cluster_distance.h"
 #include "tessera/md/pme/plan.h"
 
 namespace tessera::app {
@@ -153,8 +153,7 @@ std::vector<Decision> list_choices(const RunConfig& config, const model::System&
   choices.push_back(
       {"pair scheme", settings.pair_scheme,
        config.parallel.pair_scheme == "auto" ? "the default of this precision, never by timing" : "asked for"});
-  choices.push_back(
-      {"instruction set", md::pair::simd_target(), "the best this machine has; bits are the same per set"});
+  choices.push_back({"instruction set", instruction_set(), "the best this machine has; bits are the same per set"});
   const auto note = note_of_source(config, system);
   const auto potentials = text_of_pair_potentials(system);
   if (!potentials.empty())

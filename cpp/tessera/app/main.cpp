@@ -1,6 +1,5 @@
 // tessera-md: the engine's command line.
 #include <fmt/format.h>
-#include <hwy/targets.h>
 
 #include <malloc.h>
 
@@ -14,9 +13,9 @@
 #include "tessera/app/minimize.h"
 #include "tessera/app/stages/run_file.h"
 #include "tessera/base/error.h"
+#include "tessera/base/simd/instruction_set.h"
 #include "tessera/comm/communicator.h"
 #include "tessera/comm/job.h"
-#include "tessera/md/pair/cluster_distance.h"
 
 namespace tessera::app {
 
@@ -26,17 +25,8 @@ void print_on_root(const comm::Communicator& comm, const std::string& text) {
   if (comm.is_root()) comm::print(text);
 }
 
-/// An engine that was compiled for one instruction set alone runs only where the processor has it.
-void check_processor() {
-  if (HWY_STATIC_TARGET >= HWY_EMU128 || (hwy::SupportedTargets() & HWY_STATIC_TARGET) != 0) return;
-  throw InputError(
-      fmt::format("this engine is compiled for {} alone, which this processor does not have; build it here, or with "
-                  "-DTESSERA_INSTRUCTION_SETS=all",
-                  hwy::TargetName(HWY_STATIC_TARGET)));
-}
-
 int run_command(int argc, char** argv, const comm::Communicator& comm) {
-  check_processor();
+  limit_instruction_set();
   CLI::App app{"Tessera's engine. Run it alone, or under mpirun or srun: mpirun -n 4 tessera-md run.toml"};
   std::string run_file;
   std::string selections;
@@ -87,7 +77,7 @@ int run_command(int argc, char** argv, const comm::Communicator& comm) {
   }
   if (version) {
     print_on_root(comm, fmt::format("tessera {} ({}, {})\n", TESSERA_VERSION, comm::Communicator::library_version(),
-                                    md::pair::simd_target()));
+                                    instruction_set()));
   } else if (defaults) {
     print_on_root(comm, print_defaults());
   } else if (schema) {

@@ -23,10 +23,10 @@
 #include "tessera/app/simulation.h"
 #include "tessera/app/system/system_file.h"
 #include "tessera/base/atomic_file.h"
+#include "tessera/base/simd/instruction_set.h"
 #include "tessera/comm/job.h"
 #include "tessera/comm/stop_signal.h"
 #include "tessera/io/npy.h"
-#include "tessera/md/pair/cluster_distance.h"
 
 namespace tessera::app {
 
@@ -176,7 +176,7 @@ nlohmann::json report_of_stage(const Simulation& simulation, const md::minimize:
            {{"tessera", TESSERA_VERSION},
             {"mpi", comm::Communicator::library_version()},
             {"compiler", __VERSION__},
-            {"simd", md::pair::simd_target()}}},
+            {"simd", instruction_set()}}},
           {"machine", machine::to_json(machine::describe_this_host())},
           {"settings", to_json(in_effect(simulation.config(), simulation.settings()))}};
 }

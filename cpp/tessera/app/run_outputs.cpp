@@ -11,8 +11,8 @@
 #include "tessera/app/config/read_config.h"
 #include "tessera/app/engine_settings.h"
 #include "tessera/app/on_root.h"
+#include "tessera/base/simd/instruction_set.h"
 #include "tessera/comm/rank_line.h"
-#include "tessera/md/pair/cluster_distance.h"
 
 namespace tessera::app {
 
@@ -144,7 +144,7 @@ Report RunOutputs::report(Simulation& simulation, const CellBalancer* balancer) 
   report.versions = {{"tessera", TESSERA_VERSION},
                      {"mpi", comm::Communicator::library_version()},
                      {"compiler", __VERSION__},
-                     {"simd", md::pair::simd_target()}};
+                     {"simd", instruction_set()}};
   report.machine = machine::describe_this_host();
   report.settings = to_json(in_effect(config, settings));
   report.results = {{"temperature_K", engine.energies().temperature},

@@ -12,7 +12,7 @@
 #include "tessera/app/gather.h"
 #include "tessera/app/on_root.h"
 #include "tessera/app/restart/fingerprint.h"
-#include "tessera/md/pair/cluster_distance.h"
+#include "tessera/base/simd/instruction_set.h"
 
 namespace tessera::app {
 
@@ -147,7 +147,7 @@ void Simulation::save(const std::string& folder, Checkpoint checkpoint) {
   on_root(comm_, [&] {
     if (fingerprint_.is_null()) fingerprint_ = fingerprint(system_);
     checkpoint.state = engine_->snapshot(0, 0);
-    checkpoint.simd = md::pair::simd_target();
+    checkpoint.simd = instruction_set();
     checkpoint.settings = bit_settings(config_, settings_, fingerprint_);
     checkpoint.start = start_settings(config_);
     checkpoint.origin = origin_;

@@ -1,6 +1,7 @@
 // Contains the passes of radix.h; radix.cpp includes it once for each instruction set. Complex numbers are split into
 // vectors of real and imaginary parts, so that a multiplication by i is free and no lanes are permuted between the
 // first and the last pass.
+#include "tessera/base/simd/rounding-inl.h"
 
 // Arrays of vectors stay in registers only if their loops are unrolled early.
 #undef TESSERA_UNROLL
@@ -11,6 +12,7 @@ namespace tessera::fft {
 namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
+namespace simd = tessera::simd::HWY_NAMESPACE;
 
 template <class Real>
 using D = hn::CappedTag<Real, lanes<Real>>;
@@ -31,7 +33,7 @@ HWY_INLINE Complexes<Real> operator-(const Complexes<Real>& a, const Complexes<R
 /// Returns a (c + i s).
 template <class Real>
 HWY_INLINE Complexes<Real> turn(const Complexes<Real>& a, hn::Vec<D<Real>> c, hn::Vec<D<Real>> s) {
-  return {hn::MulSub(a.re, c, hn::Mul(a.im, s)), hn::MulAdd(a.im, c, hn::Mul(a.re, s))};
+  return {simd::MulSub(a.re, c, hn::Mul(a.im, s)), simd::MulAdd(a.im, c, hn::Mul(a.re, s))};
 }
 /// Returns a exp(−2πi e/n), with e and n known to the compiler.
 template <class Real, int n>
@@ -93,11 +95,11 @@ struct OddButterfly {
         const int e = (j + 1) * k % r;
         const auto c = hn::Set(d, Circle<r>::template cosine<Real>[e]);
         const auto s = hn::Set(d, Circle<r>::template sine<Real>[e]);
-        even = {hn::MulAdd(sum[j].re, c, even.re), hn::MulAdd(sum[j].im, c, even.im)};
+        even = {simd::MulAdd(sum[j].re, c, even.re), simd::MulAdd(sum[j].im, c, even.im)};
         if (j == 0)
           odd = {hn::Mul(difference[j].re, s), hn::Mul(difference[j].im, s)};
         else
-          odd = {hn::MulAdd(difference[j].re, s, odd.re), hn::MulAdd(difference[j].im, s, odd.im)};
+          odd = {simd::MulAdd(difference[j].re, s, odd.re), simd::MulAdd(difference[j].im, s, odd.im)};
       }
       x[k] = {hn::Add(even.re, odd.im), hn::Sub(even.im, odd.re)};
       x[r - k] = {hn::Sub(even.re, odd.im), hn::Add(even.im, odd.re)};

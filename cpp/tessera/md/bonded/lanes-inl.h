@@ -8,6 +8,7 @@
 #include <span>
 
 #include "tessera/base/box.h"
+#include "tessera/base/simd/rounding-inl.h"
 #include "tessera/md/accumulator.h"
 #include "tessera/md/bonded/terms.h"
 #include "tessera/md/lane_sums/lane_sums-inl.h"
@@ -17,6 +18,7 @@ namespace tessera::md::bonded {
 namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
+namespace simd = tessera::simd::HWY_NAMESPACE;
 
 using D = hn::CappedTag<double, 8>;
 using V = hn::Vec<D>;
@@ -40,15 +42,15 @@ HWY_INLINE V3 Sub(const V3& a, const V3& b) { return {hn::Sub(a.x, b.x), hn::Sub
 HWY_INLINE V3 Neg(const V3& a) { return {hn::Neg(a.x), hn::Neg(a.y), hn::Neg(a.z)}; }
 HWY_INLINE V3 Mul(V s, const V3& a) { return {hn::Mul(s, a.x), hn::Mul(s, a.y), hn::Mul(s, a.z)}; }
 HWY_INLINE V3 MulAdd(V s, const V3& a, const V3& b) {
-  return {hn::MulAdd(s, a.x, b.x), hn::MulAdd(s, a.y, b.y), hn::MulAdd(s, a.z, b.z)};
+  return {simd::MulAdd(s, a.x, b.x), simd::MulAdd(s, a.y, b.y), simd::MulAdd(s, a.z, b.z)};
 }
 HWY_INLINE V3 MulSub(V s, const V3& a, const V3& b) {
-  return {hn::MulSub(s, a.x, b.x), hn::MulSub(s, a.y, b.y), hn::MulSub(s, a.z, b.z)};
+  return {simd::MulSub(s, a.x, b.x), simd::MulSub(s, a.y, b.y), simd::MulSub(s, a.z, b.z)};
 }
-HWY_INLINE V Dot(const V3& a, const V3& b) { return hn::MulAdd(a.z, b.z, hn::MulAdd(a.y, b.y, hn::Mul(a.x, b.x))); }
+HWY_INLINE V Dot(const V3& a, const V3& b) { return simd::MulAdd(a.z, b.z, simd::MulAdd(a.y, b.y, hn::Mul(a.x, b.x))); }
 HWY_INLINE V3 Cross(const V3& a, const V3& b) {
-  return {hn::MulSub(a.y, b.z, hn::Mul(a.z, b.y)), hn::MulSub(a.z, b.x, hn::Mul(a.x, b.z)),
-          hn::MulSub(a.x, b.y, hn::Mul(a.y, b.x))};
+  return {simd::MulSub(a.y, b.z, hn::Mul(a.z, b.y)), simd::MulSub(a.z, b.x, hn::Mul(a.x, b.z)),
+          simd::MulSub(a.x, b.y, hn::Mul(a.y, b.x))};
 }
 
 /// Returns atan2(y, x) within two units of the last place; 0 if both are 0.
@@ -67,10 +69,10 @@ HWY_INLINE V Atan2(V y, V x) {
   const V q = hn::Div(numerator, hn::Max(denominator, set(1e-300))), z = hn::Mul(q, q), z2 = hn::Mul(z, z);
   V even = set(p[10]), odd = set(p[9]);
   HWY_UNROLL(4)
-  for (int i = 8; i >= 0; i -= 2) even = hn::MulAdd(even, z2, set(p[i]));
+  for (int i = 8; i >= 0; i -= 2) even = simd::MulAdd(even, z2, set(p[i]));
   HWY_UNROLL(4)
-  for (int i = 7; i >= 1; i -= 2) odd = hn::MulAdd(odd, z2, set(p[i]));
-  const V angle = hn::Add(turn, hn::MulAdd(hn::Mul(q, z), hn::MulAdd(odd, z, even), q));
+  for (int i = 7; i >= 1; i -= 2) odd = simd::MulAdd(odd, z2, set(p[i]));
+  const V angle = hn::Add(turn, simd::MulAdd(hn::Mul(q, z), simd::MulAdd(odd, z, even), q));
   return hn::CopySign(hn::IfThenElse(hn::Lt(x, set(0)), hn::Sub(set(std::numbers::pi), angle), angle), y);
 }
 
@@ -167,7 +169,7 @@ class Places {
     const D d;
     const V x = hn::PromoteTo(d, hn::Sub(to.x, from.x)), y = hn::PromoteTo(d, hn::Sub(to.y, from.y)),
             z = hn::PromoteTo(d, hn::Sub(to.z, from.z));
-    return {hn::MulAdd(cx_, z, hn::MulAdd(bx_, y, hn::Mul(ax_, x))), hn::MulAdd(cy_, z, hn::Mul(by_, y)),
+    return {simd::MulAdd(cx_, z, simd::MulAdd(bx_, y, hn::Mul(ax_, x))), simd::MulAdd(cy_, z, hn::Mul(by_, y)),
             hn::Mul(cz_, z)};
   }
 
@@ -194,7 +196,7 @@ HWY_INLINE VL FixedForce(V value) {
   const V scaled = hn::Mul(value, set(1 / force_unit)), limit = set(force_limit / force_unit);
   // Values that are not less than the limit include NaN.
   const V bounded = hn::Max(hn::IfThenElse(hn::Lt(scaled, limit), scaled, limit), hn::Neg(limit));
-  return lane_sums::HWY_NAMESPACE::Rounded(bounded);
+  return simd::ToIntegers(bounded);
 }
 
 /// Adds the forces on n of a term's atoms, and the negative of their rounded sum to atom `balance`, so that the net
@@ -237,12 +239,12 @@ struct TermVirial {
     for (V& component : w) component = hn::Zero(D());
   }
   HWY_INLINE void add(const V3& r, const V3& f) {
-    w[0] = hn::MulAdd(r.x, f.x, w[0]);
-    w[1] = hn::MulAdd(r.y, f.y, w[1]);
-    w[2] = hn::MulAdd(r.z, f.z, w[2]);
-    w[3] = hn::MulAdd(r.x, f.y, w[3]);
-    w[4] = hn::MulAdd(r.x, f.z, w[4]);
-    w[5] = hn::MulAdd(r.y, f.z, w[5]);
+    w[0] = simd::MulAdd(r.x, f.x, w[0]);
+    w[1] = simd::MulAdd(r.y, f.y, w[1]);
+    w[2] = simd::MulAdd(r.z, f.z, w[2]);
+    w[3] = simd::MulAdd(r.x, f.y, w[3]);
+    w[4] = simd::MulAdd(r.x, f.z, w[4]);
+    w[5] = simd::MulAdd(r.y, f.z, w[5]);
   }
 };
 

@@ -2,11 +2,14 @@
 // instruction set.
 //
 // Every operation acts on each lane alone, so that a molecule's bits do not depend on which others share its batch.
+#include "tessera/base/simd/rounding-inl.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace tessera::md::constraint {
 namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
+namespace simd = tessera::simd::HWY_NAMESPACE;
 
 using D = hn::CappedTag<double, 8>;
 using V = hn::Vec<D>;
@@ -25,15 +28,17 @@ HWY_INLINE Vectors Sub(const Vectors& a, const Vectors& b) { return {a.x - b.x, 
 HWY_INLINE Vectors Mul(V s, const Vectors& a) { return {s * a.x, s * a.y, s * a.z}; }
 /// Returns s·a + b.
 HWY_INLINE Vectors MulAdd(V s, const Vectors& a, const Vectors& b) {
-  return {hn::MulAdd(s, a.x, b.x), hn::MulAdd(s, a.y, b.y), hn::MulAdd(s, a.z, b.z)};
+  return {simd::MulAdd(s, a.x, b.x), simd::MulAdd(s, a.y, b.y), simd::MulAdd(s, a.z, b.z)};
 }
 /// Returns b − s·a.
 HWY_INLINE Vectors NegMulAdd(V s, const Vectors& a, const Vectors& b) {
-  return {hn::NegMulAdd(s, a.x, b.x), hn::NegMulAdd(s, a.y, b.y), hn::NegMulAdd(s, a.z, b.z)};
+  return {simd::NegMulAdd(s, a.x, b.x), simd::NegMulAdd(s, a.y, b.y), simd::NegMulAdd(s, a.z, b.z)};
 }
-HWY_INLINE V Dot(const Vectors& a, const Vectors& b) { return hn::MulAdd(a.x, b.x, hn::MulAdd(a.y, b.y, a.z * b.z)); }
+HWY_INLINE V Dot(const Vectors& a, const Vectors& b) {
+  return simd::MulAdd(a.x, b.x, simd::MulAdd(a.y, b.y, a.z * b.z));
+}
 HWY_INLINE Vectors Cross(const Vectors& a, const Vectors& b) {
-  return {hn::MulSub(a.y, b.z, a.z * b.y), hn::MulSub(a.z, b.x, a.x * b.z), hn::MulSub(a.x, b.y, a.y * b.x)};
+  return {simd::MulSub(a.y, b.z, a.z * b.y), simd::MulSub(a.z, b.x, a.x * b.z), simd::MulSub(a.x, b.y, a.y * b.x)};
 }
 HWY_INLINE Vectors IfThenElseZero(Mask mask, const Vectors& a) {
   return {hn::IfThenElseZero(mask, a.x), hn::IfThenElseZero(mask, a.y), hn::IfThenElseZero(mask, a.z)};

@@ -32,10 +32,10 @@ HWY_INLINE Mask Settle(const SettleParameters& p, const Vectors* position, Vecto
 
   // The molecule tilts out of the plane, according to the heights of the atoms after the unconstrained step.
   const V sin_phi = a1z * set(1 / p.centre_to_o);
-  const V cos2_phi = hn::NegMulAdd(sin_phi, sin_phi, one);
+  const V cos2_phi = simd::NegMulAdd(sin_phi, sin_phi, one);
   const V cos_phi = hn::Sqrt(cos2_phi);
   const V sin_psi = (b1z - c1z) / (set(2 * p.half_hh) * cos_phi);
-  const V cos2_psi = hn::NegMulAdd(sin_psi, sin_psi, one);
+  const V cos2_psi = simd::NegMulAdd(sin_psi, sin_psi, one);
 
   const V a2y = set(p.centre_to_o) * cos_phi;
   const V b2x = set(-p.half_hh) * hn::Sqrt(cos2_psi);
@@ -43,14 +43,14 @@ HWY_INLINE Mask Settle(const SettleParameters& p, const Vectors* position, Vecto
   const V b2y = down - lean, c2y = down + lean;
 
   // The rotation in the plane conserves angular momentum: α sin θ + β cos θ = γ.
-  const V alpha = hn::MulAdd(b2x, b0x - c0x, hn::MulAdd(b0y, b2y, c0y * c2y));
-  const V beta = hn::MulAdd(b2x, c0y - b0y, hn::MulAdd(b0x, b2y, c0x * c2y));
-  const V gamma = hn::MulAdd(b0x, b1y, hn::MulAdd(c0x, c1y, hn::Neg(hn::MulAdd(b1x, b0y, c1x * c0y))));
-  const V length2 = hn::MulAdd(alpha, alpha, beta * beta), root2 = hn::NegMulAdd(gamma, gamma, length2);
+  const V alpha = simd::MulAdd(b2x, b0x - c0x, simd::MulAdd(b0y, b2y, c0y * c2y));
+  const V beta = simd::MulAdd(b2x, c0y - b0y, simd::MulAdd(b0x, b2y, c0x * c2y));
+  const V gamma = simd::MulAdd(b0x, b1y, simd::MulAdd(c0x, c1y, hn::Neg(simd::MulAdd(b1x, b0y, c1x * c0y))));
+  const V length2 = simd::MulAdd(alpha, alpha, beta * beta), root2 = simd::NegMulAdd(gamma, gamma, length2);
   // The cosine follows from the same α, β and γ without 1 − sin², which would lose digits for a large rotation.
   const V root = hn::Sqrt(root2), inverse = one / length2;
-  const V sin_theta = hn::MulSub(alpha, gamma, beta * root) * inverse;
-  const V cos_theta = hn::MulAdd(beta, gamma, alpha * root) * inverse;
+  const V sin_theta = simd::MulSub(alpha, gamma, beta * root) * inverse;
+  const V cos_theta = simd::MulAdd(beta, gamma, alpha * root) * inverse;
 
   // Each atom is displaced like the drifting oxygen to the centre of mass, and from there to its new place.
   const V per_time = set(1 / timestep);
@@ -58,10 +58,11 @@ HWY_INLINE Mask Settle(const SettleParameters& p, const Vectors* position, Vecto
   const auto placed = [&](V px, V py, V pz) HWY_ATTR { return MulAdd(px, x, MulAdd(py, y, MulAdd(pz, z, centre))); };
   const V turned = b2x * cos_theta, raised = b2x * sin_theta;
   velocity[0] = Mul(per_time, placed(hn::Neg(a2y * sin_theta), a2y * cos_theta, a1z));
-  velocity[1] =
-      Mul(per_time, Sub(placed(hn::NegMulAdd(b2y, sin_theta, turned), hn::MulAdd(b2y, cos_theta, raised), b1z), b0));
+  velocity[1] = Mul(
+      per_time, Sub(placed(simd::NegMulAdd(b2y, sin_theta, turned), simd::MulAdd(b2y, cos_theta, raised), b1z), b0));
   velocity[2] =
-      Mul(per_time, Sub(placed(hn::NegMulSub(c2y, sin_theta, turned), hn::MulSub(c2y, cos_theta, raised), c1z), c0));
+      Mul(per_time,
+          Sub(placed(hn::Neg(simd::MulAdd(c2y, sin_theta, turned)), simd::MulSub(c2y, cos_theta, raised), c1z), c0));
   const V zero = hn::Zero(D());
   return hn::And(hn::And(hn::And(z2 > zero, x2 > zero), hn::And(cos2_phi > zero, cos2_psi > zero)),
                  hn::And(root2 >= zero, length2 > zero));

@@ -21,12 +21,12 @@ HWY_INLINE void Solve(V* matrix, V* right, int size) {
     matrix[k * n + k] = inverse;
     for (int i = k + 1; i < n; ++i) {
       const V factor = matrix[i * n + k] * inverse;
-      for (int j = k + 1; j < n; ++j) matrix[i * n + j] = hn::NegMulAdd(factor, matrix[k * n + j], matrix[i * n + j]);
-      right[i] = hn::NegMulAdd(factor, right[k], right[i]);
+      for (int j = k + 1; j < n; ++j) matrix[i * n + j] = simd::NegMulAdd(factor, matrix[k * n + j], matrix[i * n + j]);
+      right[i] = simd::NegMulAdd(factor, right[k], right[i]);
     }
   }
   for (int k = n; k-- > 0;) {
-    for (int j = k + 1; j < n; ++j) right[k] = hn::NegMulAdd(matrix[k * n + j], right[j], right[k]);
+    for (int j = k + 1; j < n; ++j) right[k] = simd::NegMulAdd(matrix[k * n + j], right[j], right[k]);
     right[k] = right[k] * matrix[k * n + k];
   }
 }

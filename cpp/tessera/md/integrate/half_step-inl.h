@@ -8,6 +8,7 @@ namespace HWY_NAMESPACE {
 
 namespace lanewise = constraint::HWY_NAMESPACE;
 namespace hn = hwy::HWY_NAMESPACE;
+namespace simd = tessera::simd::HWY_NAMESPACE;
 
 using lanewise::lanes;
 using lanewise::Mask;
@@ -17,8 +18,8 @@ using DI64 = hn::Rebind<std::int64_t, D>;
 /// Multiplies vectors by the box's matrix. What is beyond its diagonal adds zeros to the products where the box is
 /// orthorhombic, which costs less than a branch and changes no bit.
 HWY_INLINE Vectors Transform(const Triangular& m, const Vectors& r) {
-  return {hn::MulAdd(set(m.xz), r.z, hn::MulAdd(set(m.xy), r.y, set(m.xx) * r.x)),
-          hn::MulAdd(set(m.yz), r.z, set(m.yy) * r.y), set(m.zz) * r.z};
+  return {simd::MulAdd(set(m.xz), r.z, simd::MulAdd(set(m.xy), r.y, set(m.xx) * r.x)),
+          simd::MulAdd(set(m.yz), r.z, set(m.yy) * r.y), set(m.zz) * r.z};
 }
 
 /// Loads, changes and stores a batch of groups of up to `most` atoms, one group per lane. The last batch of a list is
@@ -131,7 +132,7 @@ class Batch {
   double acceleration() const { return units::acceleration * step_.kick * force_unit; }
 
   /// Rounds to the nearest integer, saturating at the ends of its range.
-  static HWY_INLINE hn::Vec<DI32> rounded(V value) { return hn::DemoteTo(DI32(), hn::Round(value)); }
+  static HWY_INLINE hn::Vec<DI32> rounded(V value) { return hn::DemoteTo(DI32(), simd::Round(value)); }
 
   HWY_INLINE V apart(int a, int d) const {
     const DI32 di;
@@ -140,7 +141,7 @@ class Batch {
 
   HWY_INLINE V kicked(int a, int d, V w) const {
     const V v = set(velocity_unit) * hn::PromoteTo(D(), hn::Load(DI32(), velocity_[a][d]));
-    return hn::MulAdd(w, hn::ConvertTo(D(), hn::Load(DI64(), force_[a][d])), v);
+    return simd::MulAdd(w, hn::ConvertTo(D(), hn::Load(DI64(), force_[a][d])), v);
   }
 
   HWY_INLINE void drift(int a, int d, V moved) {
@@ -232,7 +233,7 @@ void KickAndDriftKind(const constraint::GroupList& list, std::size_t begin, std:
 /// Returns Σ m v² of each lane's group.
 HWY_INLINE V MassTimesSpeed2(const constraint::ConstraintGroup& group, int n, const Vectors* v) {
   V sum = hn::Zero(D());
-  for (int a = 0; a < n; ++a) sum = hn::MulAdd(set(1 / group.inverse_mass[a]), Dot(v[a], v[a]), sum);
+  for (int a = 0; a < n; ++a) sum = simd::MulAdd(set(1 / group.inverse_mass[a]), Dot(v[a], v[a]), sum);
   return sum;
 }
 
@@ -277,12 +278,12 @@ std::int64_t KickAndDriftWithNoiseKind(const constraint::GroupList& list, std::s
 
 /// Adds the part r⊗F of one atom to the virial of each lane's group.
 HWY_INLINE void AddPart(const Vectors& r, const Vectors& f, V (&virial)[6]) {
-  virial[0] = hn::MulAdd(r.x, f.x, virial[0]);
-  virial[1] = hn::MulAdd(r.y, f.y, virial[1]);
-  virial[2] = hn::MulAdd(r.z, f.z, virial[2]);
-  virial[3] = hn::MulAdd(r.x, f.y, virial[3]);
-  virial[4] = hn::MulAdd(r.x, f.z, virial[4]);
-  virial[5] = hn::MulAdd(r.y, f.z, virial[5]);
+  virial[0] = simd::MulAdd(r.x, f.x, virial[0]);
+  virial[1] = simd::MulAdd(r.y, f.y, virial[1]);
+  virial[2] = simd::MulAdd(r.z, f.z, virial[2]);
+  virial[3] = simd::MulAdd(r.x, f.y, virial[3]);
+  virial[4] = simd::MulAdd(r.x, f.z, virial[4]);
+  virial[5] = simd::MulAdd(r.y, f.z, virial[5]);
 }
 
 /// Adds W = Σ_k μ_k r_k⊗r_k, one group per lane, in fixed point.

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "tessera/base/simd/rounding-inl.h"
 #include "tessera/md/accumulator.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -11,20 +12,12 @@ namespace tessera::md::lane_sums {
 namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
+namespace simd = tessera::simd::HWY_NAMESPACE;
 
 using D = hn::CappedTag<double, 8>;
 using V = hn::Vec<D>;
 using DL = hn::RebindToSigned<D>;
 using VL = hn::Vec<DL>;
-
-/// Rounds to the nearest integer. Values must be less than 2⁶³.
-HWY_INLINE VL Rounded(V value) {
-#if HWY_TARGET <= HWY_AVX3
-  return VL{_mm512_cvtpd_epi64(value.raw)};
-#else
-  return hn::ConvertTo(DL(), hn::Round(value));
-#endif
-}
 
 /// Calls add(value) for the first `count` lanes.
 template <class Add>
@@ -40,7 +33,7 @@ HWY_INLINE bool AddUsual(std::int64_t& sum, V values, std::size_t count) {
   const D d;
   const V used = hn::IfThenElseZero(hn::FirstN(d, count), values);
   if (HWY_UNLIKELY(!hn::AllTrue(d, hn::Lt(hn::Abs(used), hn::Set(d, large_energy))))) return false;
-  const VL fixed = Rounded(hn::Mul(used, hn::Set(d, 1 / energy_unit)));
+  const VL fixed = simd::ToIntegers(hn::Mul(used, hn::Set(d, 1 / energy_unit)));
   add_fixed(sum, hn::GetLane(hn::SumOfLanes(DL(), fixed)));
   return true;
 }

@@ -9,11 +9,15 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "tessera/base/simd/compress-inl.h"
+#include "tessera/base/simd/rounding-inl.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace tessera::md::pair {
 namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
+namespace simd = tessera::simd::HWY_NAMESPACE;
 
 using D = hn::CappedTag<float, 16>;
 using V = hn::Vec<D>;
@@ -29,12 +33,6 @@ struct Faces {
   const float *lower[3], *upper[3], *reach;
 };
 
-HWY_INLINE std::uint32_t Bits(hn::Mask<D> mask) {
-  std::uint8_t bytes[8] = {};
-  hn::StoreMaskBits(D(), mask, bytes);
-  return static_cast<std::uint32_t>(bytes[0] | (bytes[1] << 8));
-}
-
 /// Returns a bit for each of the next boxes that may come within range of this box, given the reach of each.
 HWY_INLINE std::uint32_t NearBoxes(const Extents& box, const Faces& faces, std::size_t first) {
   const D d;
@@ -43,10 +41,10 @@ HWY_INLINE std::uint32_t NearBoxes(const Extents& box, const Faces& faces, std::
   for (std::size_t c = 0; c < 3; ++c) {
     const auto lower = hn::LoadU(d, faces.lower[c] + first), upper = hn::LoadU(d, faces.upper[c] + first);
     const auto gap = hn::Max(hn::Max(hn::Sub(box.lower[c], upper), hn::Sub(lower, box.upper[c])), hn::Zero(d));
-    gap2 = hn::MulAdd(gap, gap, gap2);
+    gap2 = simd::MulAdd(gap, gap, gap2);
   }
   const auto range = hn::Add(box.range, hn::LoadU(d, faces.reach + first));
-  return Bits(hn::Lt(gap2, hn::Mul(range, range)));
+  return simd::BitsOf(d, hn::Lt(gap2, hn::Mul(range, range)));
 }
 
 /// Returns a mask of the first `left` bits, or of all lanes if there are fewer.
@@ -55,15 +53,10 @@ HWY_INLINE std::uint32_t FirstBits(Left left) {
   return left < static_cast<Left>(lanes) ? (1u << left) - 1 : (1u << lanes) - 1;
 }
 
-HWY_INLINE hn::Mask<D> MaskOf(std::uint32_t bits) {
-  const std::uint8_t bytes[8] = {static_cast<std::uint8_t>(bits), static_cast<std::uint8_t>(bits >> 8)};
-  return hn::LoadMaskBits(D(), bytes);
-}
-
 /// Appends the entries whose bits are set to `list`. It stores whole registers.
 HWY_INLINE PairEntry* Append(hn::Vec<hn::RebindToUnsigned<D>> entries, std::uint32_t bits, PairEntry* list) {
   const hn::RebindToUnsigned<D> du;
-  hn::StoreU(hn::Compress(entries, hn::RebindMask(du, MaskOf(bits))), du, list);
+  hn::StoreU(simd::CompressByBits(du, entries, bits), du, list);
   return list + std::popcount(bits);
 }
 
@@ -102,9 +95,8 @@ void FindCandidates(const CellBox& cell_box, const NeighbourCells& cells, const 
       for (auto first = cells.begin[cell]; first < end; first += static_cast<std::int32_t>(lanes)) {
         const auto from = static_cast<std::size_t>(first);
         const auto is_near = NearBoxes(shifted, of_clusters, from) & FirstBits(end - first);
-        const auto mask = MaskOf(is_near);
         const auto append = [&](V values, std::vector<float>& list)
-                                HWY_ATTR { hn::StoreU(hn::Compress(values, mask), d, list.data() + n); };
+                                HWY_ATTR { hn::StoreU(simd::CompressByBits(d, values, is_near), d, list.data() + n); };
         for (std::size_t c = 0; c < 3; ++c) {
           const auto by = hn::Set(d, shift[c]);
           append(hn::Add(hn::LoadU(d, of_clusters.lower[c] + from), by), candidates.lower[c]);
@@ -163,8 +155,8 @@ void FindNearClusters(std::int32_t i, std::size_t first, const Candidates& candi
       const auto dy = hn::Sub(hn::Load(d, spread[1] + r * lanes), yj);
       const auto dz = hn::Sub(hn::Load(d, spread[2] + r * lanes), zj);
       const auto within = hn::Add(hn::Load(d, spread[3] + r * lanes), reach);
-      const auto r2 = hn::MulAdd(dx, dx, hn::MulAdd(dy, dy, hn::Mul(dz, dz)));
-      least = hn::Min(least, hn::NegMulAdd(within, within, r2));
+      const auto r2 = simd::MulAdd(dx, dx, simd::MulAdd(dy, dy, hn::Mul(dz, dz)));
+      least = hn::Min(least, simd::NegMulAdd(within, within, r2));
     }
     *plain = *entry;  // the entry is kept if it is near; a branch here could not be predicted
     plain += hn::AllFalse(d, hn::Lt(least, hn::Zero(d))) ? 0 : 1;
@@ -172,8 +164,6 @@ void FindNearClusters(std::int32_t i, std::size_t first, const Candidates& candi
   near.n_plain = static_cast<std::size_t>(plain - near.plain);
   near.n_marked = static_cast<std::size_t>(marked - near.marked.data());
 }
-
-const char* TargetName() { return hwy::TargetName(HWY_TARGET); }
 
 }  // namespace HWY_NAMESPACE
 }  // namespace tessera::md::pair
@@ -184,7 +174,6 @@ namespace tessera::md::pair {
 
 HWY_EXPORT(FindCandidates);
 HWY_EXPORT(FindNearClusters);
-HWY_EXPORT(TargetName);
 
 void find_candidates(const CellBox& box, const NeighbourCells& cells, const ClusterBounds& bounds, float cutoff,
                      Candidates& candidates) {
@@ -195,8 +184,6 @@ void find_near_clusters(std::int32_t i, std::size_t first, const Candidates& can
                         const ClusterSet& set, const CandidateMarks& marks, float cutoff, NearClusters& near) {
   HWY_DYNAMIC_DISPATCH(FindNearClusters)(i, first, candidates, cells, set, marks, cutoff, near);
 }
-
-const char* simd_target() { return HWY_DYNAMIC_DISPATCH(TargetName)(); }
 
 }  // namespace tessera::md::pair
 #endif

@@ -110,7 +110,4 @@ void find_candidates(const CellBox& box, const NeighbourCells& cells, const Clus
 void find_near_clusters(std::int32_t i, std::size_t first, const Candidates& candidates, const NeighbourCells& cells,
                         const ClusterSet& set, const CandidateMarks& marks, float cutoff, NearClusters& near);
 
-/// Returns the name of the instruction set that kernels use on this machine.
-const char* simd_target();
-
 }  // namespace tessera::md::pair

@@ -7,7 +7,7 @@ HWY_BEFORE_NAMESPACE();
 namespace tessera::md::pair {
 namespace HWY_NAMESPACE {
 
-constexpr std::size_t at_once = registers == 1 ? 4 : 1;  // entries that are computed together
+using P = Pack<registers>;  // a value of each of an entry's 16 pairs
 
 /// Holds an i-cluster's values, spread over registers.
 struct ICluster {
@@ -77,42 +77,27 @@ struct TableLookup {
   }
 };
 
-/// Combines the interaction masks of several entries.
-template <std::size_t entries>
-HWY_INLINE MaskPack<entries * registers> Masks(const MaskedEntry* masked, std::uint16_t MaskedEntry::*which) {
-  MaskPack<entries * registers> mask;
-  for (std::size_t n = 0; n < entries * registers; ++n) {
-    const auto bits = static_cast<std::uint16_t>((masked[n / registers].*which) >> (n % registers * lanes));
-    HWY_ALIGN std::uint8_t bytes[8] = {static_cast<std::uint8_t>(bits), static_cast<std::uint8_t>(bits >> 8)};
-    mask.part[n] = hn::LoadMaskBits(D(), bytes);
+/// Returns one of an entry's masks.
+HWY_INLINE MaskPack<registers> MaskOf(std::uint16_t bits) {
+  MaskPack<registers> mask;
+  for (std::size_t r = 0; r < registers; ++r) {
+    const auto of_register = static_cast<std::uint16_t>(bits >> (r * lanes));
+    HWY_ALIGN std::uint8_t bytes[8] = {static_cast<std::uint8_t>(of_register),
+                                       static_cast<std::uint8_t>(of_register >> 8)};
+    mask.part[r] = hn::LoadMaskBits(D(), bytes);
   }
   return mask;
 }
 
-/// Repeats an i-cluster's parameter for each of several entries.
-template <std::size_t entries>
-HWY_INLINE Pack<entries * registers> OfI(const float* values) {
-  Pack<entries * registers> pack;
-  for (std::size_t n = 0; n < entries * registers; ++n) pack.part[n] = hn::Load(D(), values + n % registers * lanes);
+/// Loads an i-cluster's parameter.
+HWY_INLINE P OfI(const float* values) {
+  P pack;
+  for (std::size_t r = 0; r < registers; ++r) pack.part[r] = hn::Load(D(), values + r * lanes);
   return pack;
 }
 
-/// Combines a parameter of the j-clusters of several entries.
-template <std::size_t entries>
-HWY_INLINE Pack<entries * registers> OfJ(const ClusterData* const* clusters, const float (ClusterData::*values)[4]) {
-  Pack<entries * registers> pack;
-  for (std::size_t n = 0; n < entries * registers; ++n)
-    pack.part[n] = hn::LoadDup128(D(), clusters[n / registers]->*values);
-  return pack;
-}
-
-/// Combines one component of the shifts of several entries.
-template <std::size_t entries>
-HWY_INLINE Pack<entries * registers> OfCell(const float* const* shift, std::size_t component) {
-  Pack<entries * registers> pack;
-  for (std::size_t n = 0; n < entries * registers; ++n) pack.part[n] = set(shift[n / registers][component]);
-  return pack;
-}
+/// Loads a j-cluster's parameter, which is the same for all blocks of four lanes.
+HWY_INLINE V OfJ(const float* values) { return hn::LoadDup128(D(), values); }
 
 /// Tells what the kernel sums beside forces; energies come with what the virial needs.
 enum class Beside { nothing, virial, energies };
@@ -127,23 +112,27 @@ HWY_INLINE void SubtractJForces(const W* fx, const W* fy, const W* fz, std::int3
     const W xy = hn::Add(hn::ConcatLowerLower(d, *fy, *fx), hn::ConcatUpperUpper(d, *fy, *fx));
     const W zz = hn::Add(*fz, hn::ConcatLowerUpper(d, *fz, *fz));
     const W sum = hn::Add(hn::OddEvenBlocks(zz, xy), hn::SwapAdjacentBlocks(hn::OddEvenBlocks(xy, zz)));
-    const auto rounded = ToIntegers(sum);
+    const auto rounded = simd::ToIntegers(sum);
     hn::Store(hn::Sub(hn::Load(di, fj), rounded), di, fj);
     if constexpr (beside != Beside::nothing) hn::Store(hn::Sub(hn::Load(di, cell), rounded), di, cell);
   } else {
-    const DI4 di4;
-    const W* all[] = {fx, fz, fy};  // in the order of force_offset
-    for (const W* f : all) {
-      V4 sum = SumBlocks(f[0]);
-      for (std::size_t r = 1; r < registers; ++r) sum = hn::Add(sum, SumBlocks(f[r]));
-      const auto rounded = ToIntegers(sum);
-      hn::Store(hn::Sub(hn::Load(di4, fj), rounded), di4, fj);
-      fj += 4;
-      if constexpr (beside != Beside::nothing) {
-        hn::Store(hn::Sub(hn::Load(di4, cell), rounded), di4, cell);
-        cell += 4;
-      }
+    const auto subtract = [&](auto sum, std::size_t offset) HWY_ATTR {
+      const hn::RebindToSigned<hn::DFromV<decltype(sum)>> di;
+      const auto rounded = simd::ToIntegers(sum);
+      hn::Store(hn::Sub(hn::Load(di, fj + offset), rounded), di, fj + offset);
+      if constexpr (beside != Beside::nothing)
+        hn::Store(hn::Sub(hn::Load(di, cell + offset), rounded), di, cell + offset);
+    };
+    if constexpr (lanes == 8) {
+      // The sums of x and z, which are neighbours in memory, are combined in one register.
+      const D d;
+      const W x = hn::Add(fx[0], fx[1]), z = hn::Add(fz[0], fz[1]);
+      subtract(hn::Add(hn::ConcatLowerLower(d, z, x), hn::ConcatUpperUpper(d, z, x)), force_offset[0]);
+    } else {
+      subtract(SumBlocks(fx), force_offset[0]);
+      subtract(SumBlocks(fz), force_offset[2]);
     }
+    subtract(SumBlocks(fy), force_offset[1]);
   }
 }
 
@@ -163,16 +152,10 @@ class EnergySums {
     for (auto& one : sum_) one = hn::Zero(D2());
   }
 
-  /// Adds the entry at `part` of the packs: Lennard-Jones and Coulomb.
-  template <class P>
-  HWY_INLINE void Add(const P& lj, const P& real, std::size_t part) {
-    const auto sum_of = [&](const P& pack) HWY_ATTR {
-      V sum = pack.part[part];
-      for (std::size_t r = 1; r < registers; ++r) sum = hn::Add(sum, pack.part[part + r]);
-      return sum;
-    };
-    AddRounded(0, sum_of(lj));
-    AddRounded(1, sum_of(real));
+  /// Adds an entry's Lennard-Jones and Coulomb energies.
+  HWY_INLINE void Add(const P& lj, const P& real) {
+    AddRounded(0, SumBlocks(lj.part));
+    AddRounded(1, SumBlocks(real.part));
   }
 
   HWY_INLINE void AddTo(EnergyVirial& energies) const {
@@ -188,79 +171,85 @@ class EnergySums {
  private:
   using D2 = hn::FixedTag<double, 2>;
 
-  HWY_INLINE void AddRounded(std::size_t i, V value) {
-    const V4 four = SumBlocks(value);
+  HWY_INLINE void AddRounded(std::size_t i, V4 four) {
     const auto two = hn::Add(hn::LowerHalf(four), hn::UpperHalf(hn::FixedTag<float, 2>(), four));
     const auto shift = hn::Set(D2(), 0x1.8p28);  // its last digit is worth 2⁻²⁴
-    const auto rounded = hn::MulAdd(hn::PromoteTo(D2(), two), hn::Set(D2(), pair_force_unit), shift);
+    const auto rounded = simd::MulAdd(hn::PromoteTo(D2(), two), hn::Set(D2(), pair_force_unit), shift);
     sum_[i] = hn::Add(sum_[i], hn::Sub(rounded, shift));
   }
 
   hn::Vec<D2> sum_[2];
 };
 
-/// Adds all 16 pairs of each of some entries. Returns false and adds nothing if two atoms are so close that the integer
-/// sums might overflow. `masked` holds the entries' masks; `table` holds their parameters if these come from the table.
-template <class Choice, std::size_t entries, bool Masked, Beside beside>
-[[nodiscard]] HWY_INLINE bool AddEntries(const KernelConstants& k, const Loop& loop, const ICluster& ci,
-                                         const PairEntry* j, const MaskedEntry* masked, const TableLookup* table,
-                                         IForces& sums, EnergySums& energies) {
-  constexpr std::size_t n = entries * registers;
-  constexpr bool WithEnergy = beside == Beside::energies;
-  using P = Pack<n>;
-  const D d;
-  const ClusterData* cj[entries];
-  const float* shift[entries];
-  for (std::size_t e = 0; e < entries; ++e) {
-    cj[e] = loop.clusters + cluster_of(j[e]);
-    shift[e] = loop.shifts[cell_of(j[e])].data();
-  }
-  const P distance[3] = {Sub(OfI<entries>(ci.x), Add(OfJ<entries>(cj, &ClusterData::x), OfCell<entries>(shift, 0))),
-                         Sub(OfI<entries>(ci.y), Add(OfJ<entries>(cj, &ClusterData::y), OfCell<entries>(shift, 1))),
-                         Sub(OfI<entries>(ci.z), Add(OfJ<entries>(cj, &ClusterData::z), OfCell<entries>(shift, 2)))};
-  const auto& [dx, dy, dz] = distance;
-  const P distance2 = MulAdd(dx, dx, MulAdd(dy, dy, Mul(dz, dz)));
-  auto active = Lt(distance2, set(k.range2));  // pairs within any cut-off
-  const P r2 = Max(distance2, set(1e-4f));     // keeps the force of coinciding atoms finite, yet huge
-  const P inverse = InverseSqrt(r2), inverse2 = Mul(inverse, inverse);
-  const P qq = Mul(OfI<entries>(ci.q), OfJ<entries>(cj, &ClusterData::q));
+/// Holds the distances of an entry's pairs: r_i − r_j, Å, r², at least 10⁻⁴, and 1/r.
+struct Distances {
+  P x, y, z, r2, inverse;
+};
 
-  const P si = OfI<entries>(ci.sigma), sj = OfJ<entries>(cj, &ClusterData::sigma);
+HWY_INLINE Distances Measure(const Loop& loop, const ICluster& ci, PairEntry j) {
+  const ClusterData& cj = loop.clusters[cluster_of(j)];
+  const auto& shift = loop.shifts[cell_of(j)];
+  Distances found;
+  found.x = Sub(OfI(ci.x), hn::Add(OfJ(cj.x), set(shift[0])));
+  found.y = Sub(OfI(ci.y), hn::Add(OfJ(cj.y), set(shift[1])));
+  found.z = Sub(OfI(ci.z), hn::Add(OfJ(cj.z), set(shift[2])));
+  const P r2 = MulAdd(found.x, found.x, MulAdd(found.y, found.y, Mul(found.z, found.z)));
+  found.r2 = Max(r2, set(1e-4f));  // keeps the force of coinciding atoms finite, yet huge
+  found.inverse = InverseSqrt(found.r2);
+  return found;
+}
+
+/// Adds all 16 pairs of an entry. Returns false and adds nothing if two atoms are so close that the integer sums might
+/// overflow. `masked` holds the entry's masks; `table` holds its parameters if these come from the table.
+template <class Choice, bool Masked, Beside beside>
+[[nodiscard]] HWY_INLINE bool AddEntry(const KernelConstants& k, const Loop& loop, const ICluster& ci, PairEntry j,
+                                       const Distances& distances, const MaskedEntry* masked, const TableLookup* table,
+                                       IForces& sums, EnergySums& energies) {
+  constexpr bool WithEnergy = beside == Beside::energies;
+  const D d;
+  const ClusterData& cj = loop.clusters[cluster_of(j)];
+  const auto& [dx, dy, dz, r2, inverse] = distances;
+  const P inverse2 = Mul(inverse, inverse);
+  auto active = Lt(r2, set(k.range2));  // pairs within any cut-off
+  const P qq = Mul(OfI(ci.q), OfJ(cj.q));
+
+  const P si = OfI(ci.sigma);
+  const V sj = OfJ(cj.sigma);
   P lj_unit = set(1.0f);
   PairForce<P> lj;
   if constexpr (Choice::lookup == Lookup::all) {
-    lj = LookUp<WithEnergy>(k, r2, Add(OfI<entries>(ci.epsilon), sj));
+    lj = LookUp<WithEnergy>(k, r2, Add(OfI(ci.epsilon), sj));
   } else {
     // Forces are in units of the dispersion 6B/r⁶; the repulsion 12A/r¹² is then s⁶.
     const P sigma = ChosenRule<Choice>(k) == KernelRule::lorentz_berthelot ? Add(si, sj) : Mul(si, sj);
     const P s1 = Mul(sigma, inverse), s2 = Mul(s1, s1), s6 = Mul(Mul(s2, s2), s2);
-    lj_unit = Mul(Mul(OfI<entries>(ci.epsilon), OfJ<entries>(cj, &ClusterData::epsilon)), s6);
+    lj_unit = Mul(Mul(OfI(ci.epsilon), OfJ(cj.epsilon)), s6);
     lj = LennardJones<Choice, WithEnergy>(k, s6, One(), r2, inverse);
     if constexpr (Masked) {
       if (table != nullptr) {
         const P inverse6 = Mul(Mul(inverse2, inverse2), inverse2);
-        const P dispersion = Mul(OfI<entries>(table->b6), inverse6);
-        const P repulsion = Mul(OfI<entries>(table->a12), Mul(inverse6, inverse6));
+        const P dispersion = Mul(OfI(table->b6), inverse6);
+        const P repulsion = Mul(OfI(table->a12), Mul(inverse6, inverse6));
         lj = LennardJones<Choice, WithEnergy>(k, repulsion, dispersion, r2, inverse);
         lj_unit = set(1.0f);
         if constexpr (Choice::lookup == Lookup::some) {
           // Pairs with a potential have A = B = 0, and pairs without one look up zeros.
-          const auto potential = LookUp<WithEnergy>(k, r2, OfI<entries>(table->begin));
+          const auto potential = LookUp<WithEnergy>(k, r2, OfI(table->begin));
           lj.force_times_r = Add(lj.force_times_r, potential.force_times_r);
           lj.energy = Add(lj.energy, potential.energy);
         }
       }
     }
   }
-  if (HasTwoCutoffs<Choice>(k)) lj_unit = IfThenElseZero(Lt(distance2, set(k.lj_cutoff2)), lj_unit);
+  if (HasTwoCutoffs<Choice>(k)) lj_unit = IfThenElseZero(Lt(r2, set(k.lj_cutoff2)), lj_unit);
   P coulomb, potential = hn::Zero(d);  // F·r and energy of unit charges
   auto interact = active;
-  if constexpr (Masked) interact = And(active, Masks<entries>(masked, &MaskedEntry::interact));
+  if constexpr (Masked) interact = And(active, MaskOf(masked->interact));
   if (ChosenCoulomb<Choice>(k) == Electrostatics::pme) {
     // Pairs that interact feel 1/r minus the mesh's contribution; excluded ones feel only minus that contribution.
     P direct = inverse;
     if constexpr (Masked) {
-      active = And(active, Or(interact, Masks<entries>(masked, &MaskedEntry::excluded)));
+      active = And(active, Or(interact, MaskOf(masked->excluded)));
       direct = IfThenElseZero(interact, inverse);
       lj_unit = IfThenElseZero(interact, lj_unit);
     }
@@ -278,9 +267,8 @@ template <class Choice, std::size_t entries, bool Masked, Beside beside>
   P force_times_r = MulAdd(lj_unit, lj.force_times_r, Mul(qq, coulomb));
   P lj_energy = Mul(lj_unit, lj.energy);
   if (ChosenLj<Choice>(k) == LjModifier::pme) {
-    const P dispersion = IfThenElseZero(Lt(distance2, set(k.lj_cutoff2)),
-                                        Mul(DispersionFactor(k.rule, si, OfI<entries>(ci.epsilon)),
-                                            DispersionFactor(k.rule, sj, OfJ<entries>(cj, &ClusterData::epsilon))));
+    const P dispersion = IfThenElseZero(Lt(r2, set(k.lj_cutoff2)), Mul(DispersionFactor(k.rule, si, OfI(ci.epsilon)),
+                                                                       DispersionFactor(k.rule, sj, OfJ(cj.epsilon))));
     const auto without_mesh = DispersionWithoutMesh<WithEnergy>(k, r2);
     force_times_r = MulAdd(dispersion, without_mesh.force_times_r, force_times_r);
     lj_energy = MulAdd(dispersion, without_mesh.energy, lj_energy);
@@ -288,50 +276,40 @@ template <class Choice, std::size_t entries, bool Masked, Beside beside>
   const P force_over_r = IfThenElseZero(active, Mul(force_times_r, inverse2));
   const P size = Abs(force_over_r);
   V greatest = size.part[0];
-  for (std::size_t p = 1; p < n; ++p) greatest = hn::Max(greatest, size.part[p]);
+  for (std::size_t r = 1; r < registers; ++r) greatest = hn::Max(greatest, size.part[r]);
   if (HWY_UNLIKELY(!hn::AllTrue(d, hn::Lt(greatest, set(clash_force_over_r))))) return false;
 
   const P force[3] = {Mul(force_over_r, dx), Mul(force_over_r, dy), Mul(force_over_r, dz)};
-  for (std::size_t p = 0; p < n; ++p) {
-    const auto r = p % registers;
-    sums.x[r] = hn::Add(sums.x[r], ToIntegers(force[0].part[p]));
-    sums.y[r] = hn::Add(sums.y[r], ToIntegers(force[1].part[p]));
-    sums.z[r] = hn::Add(sums.z[r], ToIntegers(force[2].part[p]));
+  for (std::size_t r = 0; r < registers; ++r) {
+    sums.x[r] = hn::Add(sums.x[r], simd::ToIntegers(force[0].part[r]));
+    sums.y[r] = hn::Add(sums.y[r], simd::ToIntegers(force[1].part[r]));
+    sums.z[r] = hn::Add(sums.z[r], simd::ToIntegers(force[2].part[r]));
   }
-  HWY_UNROLL(4)
-  for (std::size_t e = 0; e < entries; ++e) {
-    const auto p = e * registers;
-    auto* cell = beside == Beside::nothing ? nullptr : loop.cell_force[cell_of(j[e])].value;
-    SubtractJForces<beside>(force[0].part + p, force[1].part + p, force[2].part + p, loop.force[cluster_of(j[e])].value,
-                            cell);
-    if constexpr (WithEnergy)
-      energies.Add(IfThenElseZero(interact, lj_energy), IfThenElseZero(interact, Mul(qq, potential)), p);
-  }
+  auto* cell = beside == Beside::nothing ? nullptr : loop.cell_force[cell_of(j)].value;
+  SubtractJForces<beside>(force[0].part, force[1].part, force[2].part, loop.force[cluster_of(j)].value, cell);
+  if constexpr (WithEnergy)
+    energies.Add(IfThenElseZero(interact, lj_energy), IfThenElseZero(interact, Mul(qq, potential)));
   return true;
 }
 
-/// Adds the entries of a row that need no parameters from the table, `entries` at once and then the rest in smaller
-/// numbers. `masked` holds their masks if they have any.
-template <class Choice, std::size_t entries, bool Masked, Beside beside, class OnClash>
+/// Adds the entries of a row that need no parameters from the table. `masked` holds their masks if they have any.
+///
+/// A processor sees little more than one entry ahead. Distances are therefore computed some entries ahead of the
+/// forces, so that it has several to work on side by side in both.
+template <class Choice, bool Masked, Beside beside, class OnClash>
 HWY_INLINE void AddAll(const KernelConstants& k, const Loop& loop, const ICluster& ci, const PairEntry* j,
                        const MaskedEntry* masked, std::size_t n, IForces& sums, EnergySums& energies,
                        OnClash&& on_clash) {
-  std::size_t e = 0;
-  for (; e + entries <= n; e += entries) {
-    const auto* masks = Masked ? masked + e : nullptr;
-    if (HWY_LIKELY((AddEntries<Choice, entries, Masked, beside>(k, loop, ci, j + e, masks, nullptr, sums, energies))))
-      continue;
-    if constexpr (entries == 1)
-      on_clash(e);
-    else
-      for (std::size_t one = e; one < e + entries; ++one)
-        if (!AddEntries<Choice, 1, Masked, beside>(k, loop, ci, j + one, Masked ? masked + one : nullptr, nullptr, sums,
-                                                   energies))
-          on_clash(one);
+  constexpr std::size_t ahead = 16;
+  Distances distances[ahead];
+  for (std::size_t first = 0; first < n; first += ahead) {
+    const auto end = std::min(n, first + ahead);
+    for (auto e = first; e < end; ++e) distances[e - first] = Measure(loop, ci, j[e]);
+    for (auto e = first; e < end; ++e)
+      if (HWY_UNLIKELY(!(AddEntry<Choice, Masked, beside>(k, loop, ci, j[e], distances[e - first],
+                                                          Masked ? masked + e : nullptr, nullptr, sums, energies))))
+        on_clash(e);
   }
-  if constexpr (entries > 1)
-    AddAll<Choice, entries / 2, Masked, beside>(k, loop, ci, j + e, Masked ? masked + e : nullptr, n - e, sums,
-                                                energies, [&](std::size_t one) { on_clash(e + one); });
 }
 
 constexpr std::size_t rows_between_moves = 8;  // of forces by cell to where they can't overflow
@@ -358,10 +336,9 @@ void RunLoop(const KernelConstants& constants, const PairListPart& part, const R
         j[n] = masked[m + n].j;
         ++n;
       }
-      AddAll<Choice, std::min<std::size_t>(2, at_once), true, beside>(k, loop, ci, j, &masked[m], n, sums, energies,
-                                                                      [&](std::size_t e) {
-                                                                        clashes.push_back({i_cluster, masked[m + e]});
-                                                                      });
+      AddAll<Choice, true, beside>(k, loop, ci, j, &masked[m], n, sums, energies, [&](std::size_t e) {
+        clashes.push_back({i_cluster, masked[m + e]});
+      });
       m += n;
       if (m == masked.size() || !masked[m].by_table) continue;
       table.Load(k.table_12a, k.table_6b, k.n_types, type + 4 * std::ptrdiff_t{i_cluster},
@@ -369,15 +346,15 @@ void RunLoop(const KernelConstants& constants, const PairListPart& part, const R
       if constexpr (Choice::lookup == Lookup::some)
         table.LoadBegin(k.lookup_begin, k.n_types, type + 4 * std::ptrdiff_t{i_cluster},
                         type + 4 * std::ptrdiff_t{cluster_of(masked[m].j)});
-      if (!AddEntries<Choice, 1, true, beside>(k, loop, ci, &masked[m].j, &masked[m], &table, sums, energies))
+      if (!AddEntry<Choice, true, beside>(k, loop, ci, masked[m].j, Measure(loop, ci, masked[m].j), &masked[m], &table,
+                                          sums, energies))
         clashes.push_back({i_cluster, masked[m]});
       ++m;
     }
     const auto plain = part.plain_of(row);
-    AddAll<Choice, at_once, false, beside>(k, loop, ci, plain.data(), nullptr, plain.size(), sums, energies,
-                                           [&](std::size_t e) {
-                                             clashes.push_back({i_cluster, {plain[e], 0xFFFF, 0, false}});
-                                           });
+    AddAll<Choice, false, beside>(k, loop, ci, plain.data(), nullptr, plain.size(), sums, energies, [&](std::size_t e) {
+      clashes.push_back({i_cluster, {plain[e], 0xFFFF, 0, false}});
+    });
     sums.AddTo(loop.force[i_cluster].value);
     if constexpr (beside == Beside::energies) energies.AddTo(*total);
     if constexpr (beside != Beside::nothing)

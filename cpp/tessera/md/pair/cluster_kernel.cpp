@@ -1,7 +1,7 @@
 // Computes pair forces between 4-atom clusters, one cluster pair in 16 lanes (one AVX-512 register, two AVX2 registers,
 // four of 128 bits). Block i of four lanes is i-atom i against the four j-atoms.
-// Formulas: functions.h. Coulomb's 1/r − erf(αr)/r is computed by rsqrt with one Newton step and a polynomial in r²:
-//   one for all distances or, with AVX-512, sixteen shorter ones, whose coefficients are held one to a register.
+// Formulas: functions.h. Coulomb's 1/r − erf(αr)/r is computed by 1/√r² from integers and a polynomial, and by a
+//   polynomial in r²: one of eight short ones, whose coefficients are looked up in registers, or one for all distances.
 // Units: Å; forces in 2⁻¹⁸ kcal/mol/Å (charges and ε are scaled beforehand, so that no conversion is needed).
 // Order: sums are in floating point within a cluster pair and in fixed point beyond, so that the result depends neither
 //   on ranks and threads nor on the order of the list.
@@ -101,17 +101,17 @@ PreparedConstants prepare_constants(const PairSettings& settings, KernelRule rul
   c.ewald_scale = f(2 / (range * range));
   if (settings.electrostatics == Electrostatics::pme) {
     constexpr double accepted = 2e-6;  // below the errors of single precision
-    auto force = fit_ewald_force(settings.alpha, range, ewald_degree);
-    c.needs_high_degree = force.error > accepted;
-    if (c.needs_high_degree) force = fit_ewald_force(settings.alpha, range, ewald_degree_high);
+    const auto force = fit_ewald_force(settings.alpha, range, ewald_degree_high);
     const auto energy = fit_ewald_energy(settings.alpha, range, ewald_degree_high);
     for (std::size_t i = 0; i < force.coefficient.size(); ++i) c.ewald_force[i] = f(force.coefficient[i]);
     for (std::size_t i = 0; i < energy.coefficient.size(); ++i) c.ewald_energy[i] = f(energy.coefficient[i]);
     const auto pieces = fit_ewald_force_piecewise(settings.alpha, range);
     c.ewald_pieces_scale = f(pieces.scale);
     for (std::size_t i = 0; i < pieces.coefficient.size(); ++i)
-      std::transform(pieces.coefficient[i].begin(), pieces.coefficient[i].end(), c.ewald_pieces[i], f);
-    prepared.ewald_force_error = force.error;
+      for (auto* copy : {c.ewald_pieces[i], c.ewald_pieces[i] + PiecewisePolynomial::n_pieces})
+        std::transform(pieces.coefficient[i].begin(), pieces.coefficient[i].end(), copy, f);
+    c.needs_high_degree = pieces.error > accepted;
+    prepared.ewald_force_error = c.needs_high_degree ? force.error : pieces.error;
   }
   return prepared;
 }

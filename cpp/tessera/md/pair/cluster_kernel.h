@@ -50,9 +50,9 @@ class CellForces {
 /// direction, more than fit on one side of an atom.
 inline constexpr float clash_force_over_r = 250 * 262144.0f;
 
-/// These are the degrees of the Ewald polynomials: the lower one is enough for α·cutoff up to about 3.2 (a tolerance of
-/// 1e-5), the higher one for all other settings.
-inline constexpr int ewald_degree = 12, ewald_degree_high = 16;
+/// This is the degree of the Ewald polynomials that hold for all distances. For the force of settings up to an α·cutoff
+/// of about 3.2 (a tolerance of 1e-5) there are shorter ones by piece.
+inline constexpr int ewald_degree_high = 16;
 /// This is enough for β·cutoff up to 3.7 (a tolerance of 1e-4).
 inline constexpr int dispersion_degree = 16;
 
@@ -84,15 +84,15 @@ struct KernelConstants {
   // The Ewald correction is given by polynomials in t = r²·scale − 1, with even and odd powers apart:
   // F·r: erf(αr)/r − 2α/√π e^(−α²r²); energy: erf(αr)/r.
   float ewald_scale;
-  float ewald_force[ewald_degree_high + 1];  // the lower degree has zeros at the end
+  float ewald_force[ewald_degree_high + 1];
   float ewald_energy[ewald_degree_high + 1];
   bool needs_high_degree;
   // What the direct sum of LjModifier::pme adds, by polynomials in t = r²·scale − 1, for 6C = 1: F·r, and the energy
   // less its value at the cut-off.
   float dispersion_scale;
   float dispersion_force[dispersion_degree + 1], dispersion_energy[ewald_degree_high + 1];
-  // The force's correction is also given piecewise in r², one piece per lane, for registers of sixteen lanes.
-  alignas(64) float ewald_pieces[PiecewisePolynomial::degree + 1][PiecewisePolynomial::n_pieces];
+  // The force's correction is also given piecewise in r²: all pieces twice, as many as the widest registers have lanes.
+  alignas(64) float ewald_pieces[PiecewisePolynomial::degree + 1][2 * PiecewisePolynomial::n_pieces];
   float ewald_pieces_scale;
   // These are 12A and 6B in force units, (types × types), of pairs of types with parameters of their own.
   const float* table_12a;

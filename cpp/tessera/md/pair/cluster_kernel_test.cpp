@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <string_view>
 
 #include "tessera/base/error.h"
 #include "tessera/base/test_support/instruction_sets.h"
@@ -355,6 +356,23 @@ TEST(PairSchemes, ForcesWithAndWithoutEnergiesAreTheSameBits) {
   for (const auto lj : modifiers) {
     for (const auto e : electrostatics) for_schemes(short_range(lj, e), check);
     for_schemes(with_two_cutoffs(short_range(lj, Electrostatics::pme)), check);
+  }
+}
+
+TEST(PairSchemes, TheSameBitsOnInstructionSets) {
+  for (const bool with_potentials : {false, true}) {
+    const auto sample = test::make_mixture(
+        {.with_nbfix = true,
+         .potentials = with_potentials ? potentials(Lookup::some) : std::vector<model::PairPotential>{}});
+    for (const auto lj : modifiers)
+      for (const auto e : electrostatics) {
+        if (with_potentials && lj != LjModifier::cut) continue;
+        SCOPED_TRACE("modifier " + std::to_string(static_cast<int>(lj)) + ", electrostatics " +
+                     std::to_string(static_cast<int>(e)));
+        const auto settings = short_range(lj, e);
+        const auto first = compute(sample, settings, {});  // with the best set
+        tessera::test::for_instruction_sets([&] { expect_same_bits(compute(sample, settings, {}), first); });
+      }
   }
 }
 

@@ -71,6 +71,15 @@ Polynomial fit(Function&& function, double cutoff, int degree, int power = 1) {
   return polynomial;
 }
 
+/// Returns the coefficients of powers of u, of a polynomial in t = offset + slope·u.
+std::vector<double> substitute(const std::vector<double>& of_t, double offset, double slope) {
+  std::vector<double> of_u(of_t.size(), 0);
+  for (std::size_t j = of_t.size(); j-- > 0;) {
+    for (std::size_t c = of_u.size(); c-- > 0;) of_u[c] = offset * of_u[c] + (c > 0 ? slope * of_u[c - 1] : of_t[j]);
+  }
+  return of_u;
+}
+
 double ewald_force_times_r(double alpha, double r2) { return -ewald_exclusion(alpha, r2).force_over_r * r2; }
 
 }  // namespace
@@ -83,14 +92,15 @@ PiecewisePolynomial fit_ewald_force_piecewise(double alpha, double cutoff) {
   const auto function = [&](double r2) { return ewald_force_times_r(alpha, r2); };
   PiecewisePolynomial pieces;
   // The scale is slightly too small, so that rounding never leads beyond the last piece.
-  pieces.scale = (PiecewisePolynomial::n_pieces - 0.001) / (cutoff * cutoff);
+  pieces.scale = (PiecewisePolynomial::n_pieces - 0.501) / (cutoff * cutoff);
   for (std::size_t n = 0; n < PiecewisePolynomial::n_pieces; ++n) {
-    const auto low = static_cast<double>(n) / pieces.scale, high = static_cast<double>(n + 1) / pieces.scale;
-    const auto of_t = interpolate(function, low, high, PiecewisePolynomial::degree);  // t = 2u
-    for (std::size_t c = 0; c < of_t.size(); ++c) pieces.coefficient[c][n] = std::ldexp(of_t[c], static_cast<int>(c));
+    const double centre = static_cast<double>(n), low = std::max(centre - 0.5, 0.0), high = centre + 0.5;
+    const auto of_t = interpolate(function, low / pieces.scale, high / pieces.scale, PiecewisePolynomial::degree);
+    const auto of_u = substitute(of_t, (2 * centre - low - high) / (high - low), 2 / (high - low));
+    for (std::size_t c = 0; c < of_u.size(); ++c) pieces.coefficient[c][n] = of_u[c];
   }
   const auto value = [&](double r2) {
-    const double x = r2 * pieces.scale - 0.5, n = std::nearbyint(x);
+    const double x = r2 * pieces.scale, n = std::nearbyint(x);
     double sum = 0;
     for (std::size_t c = pieces.coefficient.size(); c-- > 0;)
       sum = sum * (x - n) + pieces.coefficient[c][static_cast<std::size_t>(n)];

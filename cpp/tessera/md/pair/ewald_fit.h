@@ -16,10 +16,10 @@ struct Polynomial {
 /// Fits F·r: erf(αr)/r − 2α/√π·exp(−α²r²).
 Polynomial fit_ewald_force(double alpha, double cutoff, int degree);
 
-/// Holds the same function in pieces: with x = r²·scale − ½, its nearest integer n and u = x − n, the coefficient of uᶜ
-/// is coefficient[c][n]. There are as many pieces as a register of AVX-512 has lanes.
+/// Holds the same function in pieces: with x = r²·scale, its nearest integer n and u = x − n, the coefficient of uᶜ is
+/// coefficient[c][n]. There are as many pieces as a register of AVX2 has lanes.
 struct PiecewisePolynomial {
-  static constexpr int n_pieces = 16, degree = 4;
+  static constexpr int n_pieces = 8, degree = 5;
   double scale = 0;  // Å⁻²
   std::array<std::array<double, n_pieces>, degree + 1> coefficient{};
   double error = 0;  // as for Polynomial

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 
+#include "tessera/base/simd/rounding-inl.h"
 #include "tessera/md/pair/cluster_kernel.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -11,6 +12,7 @@ namespace tessera::md::pair {
 namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
+namespace simd = tessera::simd::HWY_NAMESPACE;
 
 using D = hn::CappedTag<float, 16>;
 using V = hn::Vec<D>;
@@ -81,12 +83,12 @@ inline constexpr std::size_t widest = std::max({pack_size<A>, pack_size<B>, pack
     for (std::size_t i = 0; i < n; ++i) result.part[i] = hn::Operation(Part(a, i), Part(b, i)); \
     return result;                                                                              \
   }
-#define TESSERA_PACK_3(Operation)                                                                           \
-  template <class A, class B, class C, std::size_t n = widest<A, B, C>>                                     \
-  requires(n > 0) HWY_INLINE Pack<n> Operation(const A& a, const B& b, const C& c) {                        \
-    Pack<n> result;                                                                                         \
-    for (std::size_t i = 0; i < n; ++i) result.part[i] = hn::Operation(Part(a, i), Part(b, i), Part(c, i)); \
-    return result;                                                                                          \
+#define TESSERA_PACK_3(Operations, Operation)                                                                       \
+  template <class A, class B, class C, std::size_t n = widest<A, B, C>>                                             \
+  requires(n > 0) HWY_INLINE Pack<n> Operation(const A& a, const B& b, const C& c) {                                \
+    Pack<n> result;                                                                                                 \
+    for (std::size_t i = 0; i < n; ++i) result.part[i] = Operations::Operation(Part(a, i), Part(b, i), Part(c, i)); \
+    return result;                                                                                                  \
   }
 TESSERA_PACK_1(Abs)
 TESSERA_PACK_2(Pack, Add)
@@ -99,10 +101,10 @@ TESSERA_PACK_2(MaskPack, Lt)
 TESSERA_PACK_2(MaskPack, Le)
 TESSERA_PACK_2(MaskPack, And)
 TESSERA_PACK_2(MaskPack, Or)
-TESSERA_PACK_3(MulAdd)
-TESSERA_PACK_3(MulSub)
-TESSERA_PACK_3(NegMulAdd)
-TESSERA_PACK_3(IfThenElse)
+TESSERA_PACK_3(simd, MulAdd)
+TESSERA_PACK_3(simd, MulSub)
+TESSERA_PACK_3(simd, NegMulAdd)
+TESSERA_PACK_3(hn, IfThenElse)
 #undef TESSERA_PACK_1
 #undef TESSERA_PACK_2
 #undef TESSERA_PACK_3
@@ -122,21 +124,22 @@ HWY_INLINE auto NegMulAdd(One, const B& b, const C& c) {
   return Sub(c, b);
 }
 
-/// Returns 1/√v to float accuracy.
+/// Returns 1/√v with an error below 1.2e-7 for normal v, by operations that give the same bits everywhere, which the
+/// processors' own estimates do not.
+///
+/// Formula: half of the bits of v off a constant make y with |e| < 0.0682, e = 1 − vy²; 1/√v = y (1 − e)^(−1/2), of
+/// which
+///   the polynomial of degree 4 is fitted with the least relative error
 template <std::size_t n>
 HWY_INLINE Pack<n> InverseSqrt(const Pack<n>& v) {
-  Pack<n> guess;
-#if HWY_ARCH_X86 && HWY_TARGET != HWY_EMU128 && HWY_TARGET != HWY_SCALAR  // here the guess has eight bits, not twelve
-  Pack<n> half;  // by its exponent, as multiplications are the kernels' bottleneck
-  for (std::size_t i = 0; i < n; ++i) {
-    guess.part[i] = hn::ApproximateReciprocalSqrt(v.part[i]);
-    half.part[i] = hn::BitCast(D(), hn::Sub(hn::BitCast(DI(), guess.part[i]), hn::Set(DI(), 1 << 23)));
-  }
-  return Mul(half, NegMulAdd(Mul(v, guess), guess, set(3.0f)));
-#else
-  for (std::size_t i = 0; i < n; ++i) guess.part[i] = hn::Div(set(1.0f), hn::Sqrt(v.part[i]));
-  return guess;
-#endif
+  Pack<n> y;
+  for (std::size_t i = 0; i < n; ++i)
+    y.part[i] = hn::BitCast(D(), hn::Sub(hn::Set(DI(), 0x5f374740), hn::ShiftRight<1>(hn::BitCast(DI(), v.part[i]))));
+  const Pack<n> e = NegMulAdd(Mul(v, y), y, set(1.0f));
+  Pack<n> sum = MulAdd(e, set(0.27499491f), set(0.3142201f));
+  sum = MulAdd(e, sum, set(0.37499768f));
+  sum = MulAdd(e, sum, set(0.49999735f));
+  return MulAdd(Mul(y, e), sum, y);
 }
 
 /// Returns Σ cᵢtⁱ, with even and odd powers in two chains. Leading zeros do not change the result.
@@ -151,37 +154,19 @@ HWY_INLINE Pack<n> Evaluate(const float* c, const Pack<n>& t) {
   return MulAdd(odd, t, even);
 }
 
-/// Returns the nearest integers of values that fit; hn::NearestInt handles all values, at the cost of four more
-/// operations.
+/// Returns the sum over the four blocks of four lanes that an entry's registers hold, which is the force on each j-atom
+/// from all i-atoms. The order of the sum is the same for all widths: first blocks 0 and 2, 1 and 3.
 template <class W>  // a template, so that only the branch of this width is compiled
-HWY_INLINE auto ToIntegers(W v) {
-#if HWY_TARGET <= HWY_SSE4 && HWY_ARCH_X86
-  using Integers = hn::Vec<hn::RebindToSigned<hn::DFromV<W>>>;
-  constexpr std::size_t width = hn::MaxLanes(hn::DFromV<W>());
-#if HWY_TARGET <= HWY_AVX3
-  if constexpr (width == 16) return Integers{_mm512_cvtps_epi32(v.raw)};
-#endif
-#if HWY_TARGET <= HWY_AVX2
-  if constexpr (width == 8) return Integers{_mm256_cvtps_epi32(v.raw)};
-#endif
-  if constexpr (width == 4) return Integers{_mm_cvtps_epi32(v.raw)};
-#else
-  return hn::NearestInt(v);
-#endif
-}
-
-/// Returns the sum over the blocks of four lanes, which is the force on each j-atom from all i-atoms of the register.
-template <class W>  // a template, so that only the branch of this width is compiled
-HWY_INLINE V4 SumBlocks(W v) {
-  constexpr std::size_t width = hn::MaxLanes(hn::DFromV<W>());
-  if constexpr (width == 16) {
-    const hn::Half<hn::DFromV<W>> half;
-    const auto eight = hn::Add(hn::LowerHalf(half, v), hn::UpperHalf(half, v));
+HWY_INLINE V4 SumBlocks(const W* of_entry) {
+  if constexpr (lanes == 16) {
+    const hn::Half<D> half;
+    const auto eight = hn::Add(hn::LowerHalf(half, *of_entry), hn::UpperHalf(half, *of_entry));
     return hn::Add(hn::LowerHalf(D4(), eight), hn::UpperHalf(D4(), eight));
-  } else if constexpr (width == 8) {
-    return hn::Add(hn::LowerHalf(D4(), v), hn::UpperHalf(D4(), v));
+  } else if constexpr (lanes == 8) {
+    const auto eight = hn::Add(of_entry[0], of_entry[1]);
+    return hn::Add(hn::LowerHalf(D4(), eight), hn::UpperHalf(D4(), eight));
   } else {
-    return v;
+    return hn::Add(hn::Add(of_entry[0], of_entry[2]), hn::Add(of_entry[1], of_entry[3]));
   }
 }
 
@@ -189,14 +174,12 @@ HWY_INLINE V4 SumBlocks(W v) {
 struct Runtime {
   static constexpr bool fixed = false;
   static constexpr Lookup lookup = Lookup::none;
-  static constexpr int ewald_degree = ewald_degree_high;
 };
 template <LjModifier lj_modifier, bool with_two_cutoffs = false>
 struct Fixed {
   static constexpr bool fixed = true;
   static constexpr Lookup lookup = Lookup::none;
   static constexpr bool two_cutoffs = with_two_cutoffs;
-  static constexpr int ewald_degree = pair::ewald_degree;
   static constexpr LjModifier lj = lj_modifier;
 };
 
@@ -228,31 +211,42 @@ HWY_INLINE KernelRule ChosenRule(const KernelConstants& k) {
     return k.rule;
 }
 
+/// Returns, lane by lane, the value of the piece that the last three bits of `index` name. `of_pieces` holds the values
+/// of eight pieces twice, so that registers of sixteen lanes find them too.
+HWY_INLINE V LookUpPiece(const float* of_pieces, VI index) {
+  static_assert(PiecewisePolynomial::n_pieces == 8);
+#if HWY_TARGET <= HWY_AVX3 && HWY_ARCH_X86
+  return V{_mm512_permutexvar_ps(index.raw, hn::Load(D(), of_pieces).raw)};
+#elif HWY_TARGET <= HWY_AVX2 && HWY_ARCH_X86
+  return V{_mm256_permutevar8x32_ps(hn::Load(D(), of_pieces).raw, index.raw)};
+#else
+  const auto in_half = hn::IndicesFromVec(D(), hn::And(index, hn::Set(DI(), 3)));
+  const auto is_upper = hn::TestBit(index, hn::Set(DI(), 4));
+  return hn::IfThenElse(hn::RebindMask(D(), is_upper), hn::TableLookupLanes(hn::Load(D(), of_pieces + 4), in_half),
+                        hn::TableLookupLanes(hn::Load(D(), of_pieces), in_half));
+#endif
+}
+
 /// Returns `direct` minus F·r of the mesh's contribution between unit charges, erf(αr)/r − 2α/√π e^(−α²r²). Looking up
-/// sixteen short polynomials takes fewer operations than computing a long one, and it uses ports that multiplications
+/// eight short polynomials takes fewer operations than computing a long one, and it uses ports that multiplications
 /// leave idle.
 template <class Choice, std::size_t n>
 HWY_INLINE Pack<n> WithoutMesh(const KernelConstants& k, const Pack<n>& r2, const Pack<n>& direct) {
-#if HWY_TARGET <= HWY_AVX3 && HWY_ARCH_X86
-  if constexpr (lanes == PiecewisePolynomial::n_pieces)
-    if (Choice::fixed || !k.needs_high_degree) {
-      const auto x = MulAdd(r2, set(k.ewald_pieces_scale), set(-0.5f));
-      const auto to_integer = set(0x1.8p23f);  // puts the nearest integer of x into the last bits of the sum
-      const auto shifted = Add(x, to_integer), u = Sub(x, Sub(shifted, to_integer));
-      const auto coefficient = [&](int c) HWY_ATTR {
-        const V of_pieces = hn::Load(D(), k.ewald_pieces[c]);
-        Pack<n> of_lanes;
-        for (std::size_t i = 0; i < n; ++i)
-          of_lanes.part[i] = V{_mm512_permutexvar_ps(_mm512_castps_si512(shifted.part[i].raw), of_pieces.raw)};
-        return of_lanes;
-      };
-      Pack<n> sum = coefficient(PiecewisePolynomial::degree);
-      HWY_UNROLL(4)
-      for (int c = PiecewisePolynomial::degree - 1; c >= 1; --c) sum = MulAdd(sum, u, coefficient(c));
-      return NegMulAdd(sum, u, Sub(direct, coefficient(0)));
-    }
-#endif
-  return Sub(direct, Evaluate<Choice::ewald_degree>(k.ewald_force, MulAdd(r2, set(k.ewald_scale), set(-1.0f))));
+  if (!Choice::fixed && k.needs_high_degree)
+    return Sub(direct, Evaluate<ewald_degree_high>(k.ewald_force, MulAdd(r2, set(k.ewald_scale), set(-1.0f))));
+  const auto scale = set(k.ewald_pieces_scale), to_integer = set(0x1.8p23f);
+  const auto shifted = MulAdd(r2, scale, to_integer);  // its last bits are the number of the piece
+  const auto u = MulSub(r2, scale, Sub(shifted, to_integer));
+  const auto coefficient = [&](int c) HWY_ATTR {
+    Pack<n> of_lanes;
+    for (std::size_t i = 0; i < n; ++i)
+      of_lanes.part[i] = LookUpPiece(k.ewald_pieces[c], hn::BitCast(DI(), shifted.part[i]));
+    return of_lanes;
+  };
+  Pack<n> sum = coefficient(PiecewisePolynomial::degree);
+  HWY_UNROLL(4)
+  for (int c = PiecewisePolynomial::degree - 1; c >= 1; --c) sum = MulAdd(sum, u, coefficient(c));
+  return NegMulAdd(sum, u, Sub(direct, coefficient(0)));
 }
 
 template <class Choice>

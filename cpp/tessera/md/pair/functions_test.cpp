@@ -296,10 +296,10 @@ TEST(EwaldFit, PiecesAreAsGoodAsTheLongPolynomial) {
     for (const double product : {2.5, 3.12, 3.5}) {
       const double alpha = product / cutoff;
       const auto pieces = fit_ewald_force_piecewise(alpha, cutoff);
-      EXPECT_LE(pieces.error, product < 3.2 ? 1e-6 : 3e-6) << product;
+      EXPECT_LE(pieces.error, product < 3.2 ? 1.2e-6 : 4e-6) << product;
       double worst = 0;  // in single precision, as the kernels evaluate it
       for (double r = 1.0003; r < cutoff; r += 0.00371) {
-        const auto x = static_cast<float>(r * r * pieces.scale - 0.5), n = std::nearbyint(x);
+        const auto x = static_cast<float>(r * r * pieces.scale), n = std::nearbyint(x);
         ASSERT_TRUE(n >= 0 && n < PiecewisePolynomial::n_pieces);
         double sum = 0;
         for (int c = PiecewisePolynomial::degree; c >= 0; --c)
@@ -307,7 +307,7 @@ TEST(EwaldFit, PiecesAreAsGoodAsTheLongPolynomial) {
                 static_cast<float>(pieces.coefficient[static_cast<std::size_t>(c)][static_cast<std::size_t>(n)]);
         worst = std::max(worst, std::abs(sum + ewald_exclusion(alpha, r * r).force_over_r * r * r) * r);
       }
-      EXPECT_LE(worst, product < 3.2 ? 2e-6 : 4e-6) << product;
+      EXPECT_LE(worst, product < 3.2 ? 2e-6 : 5e-6) << product;
     }
 }
 

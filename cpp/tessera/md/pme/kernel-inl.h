@@ -1,28 +1,12 @@
 // Contains the bodies of the mesh loops; kernel.cpp includes it once for each instruction set.
+#include "tessera/base/simd/rounding-inl.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace tessera::md::pme {
 namespace HWY_NAMESPACE {
 
-#if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
-
-// Without useful vectors the references are as fast, and some compilers refuse Highway's emulation of vectors.
-void Spread(const SpreadTarget<float>& target, int order, const std::int32_t* atoms, std::size_t n,
-            const Fraction* position, const float* charge) {
-  spread_reference(target, order, std::span(atoms, n), position, charge);
-}
-
-bool Gather(const MeshWindow& window, const float* mesh, int order, std::size_t n, const Fraction* position,
-            const float* charge, float* gradient) {
-  return gather_reference(window, mesh, order, static_cast<std::int64_t>(n), position, charge, gradient);
-}
-
-std::int64_t Convert(const std::int32_t* fixed, float* charge, std::size_t n) {
-  return convert_reference<float>(fixed, charge, static_cast<std::int64_t>(n));
-}
-
-#else
-
 namespace hn = hwy::HWY_NAMESPACE;
+namespace simd = tessera::simd::HWY_NAMESPACE;
 
 using D = hn::CappedTag<float, 16>;
 using V = hn::Vec<D>;
@@ -35,16 +19,6 @@ using DI4 = hn::RebindToSigned<D4>;
 constexpr std::size_t lanes = hn::MaxLanes(D());
 
 HWY_INLINE V set(float value) { return hn::Set(D(), value); }
-
-/// Rounds to the nearest integer; values must fit. Highway's own version also handles overflow, which costs more than
-/// the conversion.
-HWY_INLINE hn::Vec<DI4> Rounded(V4 value) {
-#if HWY_ARCH_X86
-  return hn::Vec<DI4>{_mm_cvtps_epi32(value.raw)};
-#else
-  return hn::NearestInt(value);
-#endif
-}
 
 // An atom's row along z takes as few vectors as possible: eight floats are one vector from AVX2 on.
 template <int order>
@@ -62,12 +36,6 @@ HWY_INLINE hn::Vec<Tag> RowWeights(Tag tag, const float* fours, std::size_t apar
     return hn::Load(tag, fours + static_cast<std::size_t>(part) * apart);
   }
 }
-
-#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2
-HWY_INLINE hn::Vec<hn::FixedTag<std::int32_t, 8> > Rounded(hn::Vec<hn::FixedTag<float, 8> > value) {
-  return hn::Vec<hn::FixedTag<std::int32_t, 8> >{_mm256_cvtps_epi32(value.raw)};
-}
-#endif
 
 /// Computes the same as fill_spline() of spline.h, with fused multiply-adds.
 template <int order>
@@ -87,7 +55,7 @@ HWY_INLINE void FillSpline(V w, V* weight, V* slope) {
 #pragma GCC unroll 8
     for (int j = p - 2; j > 0; --j) {
       const V left = hn::Mul(hn::Add(w, set(static_cast<float>(p - 1 - j))), weight[j - 1]);
-      weight[j] = hn::Mul(scale, hn::MulAdd(hn::Sub(set(static_cast<float>(j + 1)), w), weight[j], left));
+      weight[j] = hn::Mul(scale, simd::MulAdd(hn::Sub(set(static_cast<float>(j + 1)), w), weight[j], left));
     }
     weight[0] = hn::Mul(hn::Mul(scale, hn::Sub(set(1.0f), w)), weight[0]);
   }
@@ -157,7 +125,7 @@ HWY_INLINE void AddRows(const MeshWindow& window, const Block& block, std::size_
 #pragma GCC unroll 2
       for (int part = 0; part < parts; ++part) {
         std::int32_t* points = row + part * static_cast<int>(hn::MaxLanes(tag));
-        hn::StoreU(hn::Add(hn::LoadU(integers, points), Rounded(hn::Mul(wy, wxz[part]))), integers, points);
+        hn::StoreU(hn::Add(hn::LoadU(integers, points), simd::ToIntegers(hn::Mul(wy, wxz[part]))), integers, points);
       }
     }
   }
@@ -239,17 +207,17 @@ HWY_INLINE Sums SumRows(const MeshWindow& window, const Block& block, std::size_
 #pragma GCC unroll 2
       for (int part = 0; part < parts; ++part) {
         const auto value = hn::LoadU(tag, row + part * static_cast<int>(hn::MaxLanes(tag)));
-        sum[part] = hn::MulAdd(wy, value, sum[part]);
-        slope[part] = hn::MulAdd(sy, value, slope[part]);
+        sum[part] = simd::MulAdd(wy, value, sum[part]);
+        slope[part] = simd::MulAdd(sy, value, slope[part]);
       }
     }
     const auto at = 4 * lane + static_cast<std::size_t>(i % 4);
     const auto wx = hn::Set(tag, block.weight[0][i / 4][at]), sx = hn::Set(tag, block.slope[0][i / 4][at]);
 #pragma GCC unroll 2
     for (int part = 0; part < parts; ++part) {
-      x[part] = hn::MulAdd(sx, sum[part], x[part]);
-      y[part] = hn::MulAdd(wx, slope[part], y[part]);
-      z[part] = hn::MulAdd(wx, sum[part], z[part]);
+      x[part] = simd::MulAdd(sx, sum[part], x[part]);
+      y[part] = simd::MulAdd(wx, slope[part], y[part]);
+      z[part] = simd::MulAdd(wx, sum[part], z[part]);
     }
   }
   auto sum_x = hn::Zero(tag), sum_y = sum_x, sum_z = sum_x;
@@ -257,9 +225,9 @@ HWY_INLINE Sums SumRows(const MeshWindow& window, const Block& block, std::size_
   for (int part = 0; part < parts; ++part) {
     const auto wz = RowWeights(tag, &block.weight[2][0][4 * lane], 4 * lanes, part);
     const auto sz = RowWeights(tag, &block.slope[2][0][4 * lane], 4 * lanes, part);
-    sum_x = hn::MulAdd(wz, x[part], sum_x);
-    sum_y = hn::MulAdd(wz, y[part], sum_y);
-    sum_z = hn::MulAdd(sz, z[part], sum_z);
+    sum_x = simd::MulAdd(wz, x[part], sum_x);
+    sum_y = simd::MulAdd(wz, y[part], sum_y);
+    sum_z = simd::MulAdd(sz, z[part], sum_z);
   }
   return {InFour(tag, sum_x), InFour(tag, sum_y), InFour(tag, sum_z)};
 }
@@ -335,8 +303,6 @@ std::int64_t Convert(const std::int32_t* HWY_RESTRICT fixed, float* HWY_RESTRICT
   }
   return most > -fewest ? most : -fewest;
 }
-
-#endif
 
 }  // namespace HWY_NAMESPACE
 }  // namespace tessera::md::pme

@@ -18,13 +18,13 @@ HWY_INLINE EnergySlope Evaluate(const DihedralAngle& dihedral, std::span<const C
     const M here = hn::Eq(n, set(m));
     cos_n = hn::IfThenElse(here, cosine, cos_n);
     sin_n = hn::IfThenElse(here, sine, sin_n);
-    const V next = hn::MulSub(cosine, dihedral.cosine, hn::Mul(sine, dihedral.sine));
-    sine = hn::MulAdd(sine, dihedral.cosine, hn::Mul(cosine, dihedral.sine));
+    const V next = simd::MulSub(cosine, dihedral.cosine, hn::Mul(sine, dihedral.sine));
+    sine = simd::MulAdd(sine, dihedral.cosine, hn::Mul(cosine, dihedral.sine));
     cosine = next;
   }
-  const V wave = hn::MulAdd(cos_n, cos_delta, hn::Mul(sin_n, sin_delta));
-  const V wave_slope = hn::MulSub(cos_n, sin_delta, hn::Mul(sin_n, cos_delta));
-  return {hn::MulAdd(k, wave, k), hn::Mul(hn::Mul(k, n), wave_slope)};
+  const V wave = simd::MulAdd(cos_n, cos_delta, hn::Mul(sin_n, sin_delta));
+  const V wave_slope = simd::MulSub(cos_n, sin_delta, hn::Mul(sin_n, cos_delta));
+  return {simd::MulAdd(k, wave, k), hn::Mul(hn::Mul(k, n), wave_slope)};
 }
 
 void AddCosines(const Atoms& atoms, const TermList<4>& terms, std::int64_t begin, std::int64_t end,

@@ -35,8 +35,8 @@ struct DihedralAngle {
     const M defined = hn::And(hn::Gt(a2, in_line), hn::Gt(b2, in_line));  // also g2 > 0 where this is true
     const V length = hn::Sqrt(g2);
     const V x = Dot(a, b), y = hn::Neg(hn::Mul(length, Dot(f, b)));  // (B×A)·G = −G²(F·B)
-    const V inverse =
-        hn::Div(set(1), hn::Sqrt(hn::MulAdd(x, x, hn::Mul(y, y))));  // normalises cos² + sin² to 1 near 0 and 180° too
+    const V inverse = hn::Div(
+        set(1), hn::Sqrt(simd::MulAdd(x, x, hn::Mul(y, y))));  // normalises cos² + sin² to 1 near 0 and 180° too
     cosine = hn::IfThenElse(defined, hn::Mul(x, inverse), set(1));
     sine = Where(defined, hn::Mul(y, inverse));
     // One division yields 1/A², 1/B² and 1/G².

@@ -11,8 +11,8 @@ HWY_INLINE EnergySlope Evaluate(const DihedralAngle& dihedral, std::span<const H
   const V k = Column(parameters, &P::k, rows);
   const V cos_phi0 = Column(parameters, &P::cos_phi0, rows), sin_phi0 = Column(parameters, &P::sin_phi0, rows);
   // φ is rotated back by φ₀, so that its angle is in (−π, π] and accurate near any φ₀.
-  const V deviation = Atan2(hn::MulSub(dihedral.sine, cos_phi0, hn::Mul(dihedral.cosine, sin_phi0)),
-                            hn::MulAdd(dihedral.cosine, cos_phi0, hn::Mul(dihedral.sine, sin_phi0)));
+  const V deviation = Atan2(simd::MulSub(dihedral.sine, cos_phi0, hn::Mul(dihedral.cosine, sin_phi0)),
+                            simd::MulAdd(dihedral.cosine, cos_phi0, hn::Mul(dihedral.sine, sin_phi0)));
   const V half_slope = hn::Mul(k, deviation);
   return {hn::Mul(half_slope, deviation), hn::Add(half_slope, half_slope)};
 }

@@ -12,8 +12,8 @@ HWY_INLINE EnergySlope Evaluate(const DihedralAngle& dihedral,
   const V x = hn::Neg(dihedral.cosine);  // cos(φ − 180°), and dx/dφ = sin φ
   V energy = Column<P>(parameters[0].c[5], rows), slope = set(0);
   for (std::size_t n = 5; n-- > 0;) {
-    slope = hn::MulAdd(slope, x, energy);
-    energy = hn::MulAdd(energy, x, Column<P>(parameters[0].c[n], rows));
+    slope = simd::MulAdd(slope, x, energy);
+    energy = simd::MulAdd(energy, x, Column<P>(parameters[0].c[n], rows));
   }
   return {energy, hn::Mul(slope, dihedral.sine)};
 }

@@ -22,7 +22,7 @@ void AddPairs14Loop(const Atoms& atoms, const TermList<2>& terms, std::int64_t b
     const V q_i = Column<double>(atoms.charge[0], i), q_j = Column<double>(atoms.charge[0], j);
     const V coulomb =
         hn::Mul(hn::Mul(hn::Mul(Column(parameters, &Pair14Row::charge_factor, rows), q_i), q_j), hn::Sqrt(r2_inverse));
-    const V slope = hn::MulAdd(set(12), repulsion, hn::NegMulAdd(set(6), attraction, coulomb));
+    const V slope = simd::MulAdd(set(12), repulsion, simd::NegMulAdd(set(6), attraction, coulomb));
     const V3 on_i = Mul(hn::Mul(slope, r2_inverse), d);
     AddBalanced(accumulator, batch, {0}, {on_i}, 1);
     if constexpr (with_energy) {

@@ -9,6 +9,7 @@ namespace tessera::md::pair::cells {
 namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
+namespace simd = tessera::simd::HWY_NAMESPACE;
 using namespace pair::HWY_NAMESPACE;  // NOLINT(google-build-using-namespace): this instruction set's functions
 
 constexpr auto width = static_cast<std::int32_t>(lanes);
@@ -210,8 +211,8 @@ HWY_INLINE Interpolated Interpolate(const std::vector<float>& values, VI point, 
   V value[3], step[3], none;
   hn::LoadInterleaved4(D(), lower, value[0], step[0], value[1], step[1]);
   hn::LoadInterleaved4(D(), upper, value[2], step[2], none, none);
-  return {hn::MulAdd(fraction, step[0], value[0]), hn::MulAdd(fraction, step[1], value[1]),
-          hn::MulAdd(fraction, step[2], value[2])};
+  return {simd::MulAdd(fraction, step[0], value[0]), simd::MulAdd(fraction, step[1], value[1]),
+          simd::MulAdd(fraction, step[2], value[2])};
 }
 
 /// Holds the arguments of the functions of distance: r⁻⁶ and r⁻¹² are multiplied by 6B and 12A, Coulomb by the product
@@ -259,7 +260,7 @@ struct Analytic {
       }
     } else {
       const auto plain = PlainCoulomb<WithEnergy>(k, r2, inverse);
-      const V direct = hn::MulAdd(pair.qq, plain.force_times_r.part[0], lj.force_times_r.part[0]);
+      const V direct = simd::MulAdd(pair.qq, plain.force_times_r.part[0], lj.force_times_r.part[0]);
       values.force_over_r = hn::Mul(hn::IfThenElseZero(pair.interact, direct), pair.inverse2);
       if constexpr (WithEnergy) values.coulomb = hn::Mul(pair.qq, plain.energy.part[0]);
     }
@@ -280,17 +281,17 @@ struct Tabulated {
     const VI point = hn::ConvertTo(DI(), x);
     const V fraction = hn::Sub(x, hn::ConvertTo(d, point));
     const auto force = Interpolate(table.force, point, fraction);
-    const V lj = hn::NegMulAdd(pair.b6, force.dispersion, hn::Mul(pair.a12, force.repulsion));
+    const V lj = simd::NegMulAdd(pair.b6, force.dispersion, hn::Mul(pair.a12, force.repulsion));
     PairValues values;
     values.too_close = hn::And(pair.interact, hn::Lt(pair.r2, set(shortest_in_table * shortest_in_table)));
-    values.force_over_r = hn::IfThenElseZero(pair.interact, hn::MulAdd(pair.qq, force.coulomb, lj));
+    values.force_over_r = hn::IfThenElseZero(pair.interact, simd::MulAdd(pair.qq, force.coulomb, lj));
     if (atoms.constants.electrostatics == Electrostatics::pme && HWY_UNLIKELY(!hn::AllFalse(d, pair.excluded)))
       values.force_over_r =
           hn::IfThenElse(pair.excluded, hn::Mul(CoulombWithoutMesh<Runtime>(atoms.constants, pair), pair.inverse2),
                          values.force_over_r);
     if constexpr (WithEnergy) {
       const auto energy = Interpolate(table.energy, point, fraction);
-      values.lj = hn::NegMulAdd(pair.b6, energy.dispersion, hn::Mul(pair.a12, energy.repulsion));
+      values.lj = simd::NegMulAdd(pair.b6, energy.dispersion, hn::Mul(pair.a12, energy.repulsion));
       values.coulomb = hn::Mul(pair.qq, energy.coulomb);
     }
     return values;
@@ -307,7 +308,7 @@ template <class Function, bool WithEnergy, class JAtoms>
   const auto& k = atoms.constants;
   const auto place = j.Places(atoms);
   const V dx = hn::Sub(i.x, place.x), dy = hn::Sub(i.y, place.y), dz = hn::Sub(i.z, place.z);
-  const V distance2 = hn::MulAdd(dx, dx, hn::MulAdd(dy, dy, hn::Mul(dz, dz)));
+  const V distance2 = simd::MulAdd(dx, dx, simd::MulAdd(dy, dy, hn::Mul(dz, dz)));
   const M active = hn::And(within, hn::Lt(distance2, set(k.range2)));
   PairTerms pair;
   pair.excluded = hn::And(active, excluded);
@@ -341,7 +342,7 @@ template <class Function, bool WithEnergy, class JAtoms>
 
   const V fx = hn::Mul(values.force_over_r, dx), fy = hn::Mul(values.force_over_r, dy),
           fz = hn::Mul(values.force_over_r, dz);
-  const VI ix = ToIntegers(fx), iy = ToIntegers(fy), iz = ToIntegers(fz);
+  const VI ix = simd::ToIntegers(fx), iy = simd::ToIntegers(fy), iz = simd::ToIntegers(fz);
   sum.x = hn::Add(sum.x, ix);
   sum.y = hn::Add(sum.y, iy);
   sum.z = hn::Add(sum.z, iz);
@@ -383,7 +384,7 @@ HWY_INLINE void FindNear(const CellAtoms& atoms, std::int32_t i, const std::arra
   for (auto j = begin; j < end; j += width) {
     const auto place = A::Load(d, atoms, atoms.place, j);
     const V dx = hn::Sub(x, place.x), dy = hn::Sub(y, place.y), dz = hn::Sub(z, place.z);
-    const V distance2 = hn::MulAdd(dx, dx, hn::MulAdd(dy, dy, hn::Mul(dz, dz)));
+    const V distance2 = simd::MulAdd(dx, dx, simd::MulAdd(dy, dy, hn::Mul(dz, dz)));
     const V range = hn::Add(reach, hn::LoadU(d, atoms.reach + j));
     const M near = hn::And(hn::Lt(distance2, hn::Mul(range, range)), FirstLanes(end - j));
     if (!hn::AllFalse(d, near) && !visit(j, near)) return;

@@ -2,11 +2,14 @@
 // gathered. Each pair is rounded to integers, so that neither the order nor the rest of the list changes a bit.
 #include "tessera/md/pair/cells/cell_kernel.h"
 
+#include <bit>
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "tessera/md/pair/cells/list_kernel.cpp"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "tessera/base/simd/compress-inl.h"
 #include "tessera/md/pair/cells/cell_kernel-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -48,8 +51,9 @@ void ListCell(const CellAtoms& atoms, std::int32_t cell, float cutoff, Neighbour
       FindNear<layout>(atoms, i, cells.shift[o], cutoff, o == 0 ? i + 1 : begin, end, [&](std::int32_t j, M near) {
         const VI slots = hn::Add(iota, hn::Set(DI(), j));
         // Compressing in a register is faster on some processors than compressing straight to memory.
-        hn::StoreU(hn::Compress(slots, hn::RebindMask(DI(), near)), DI(), row + n);
-        n += static_cast<std::int32_t>(hn::CountTrue(D(), near));
+        const auto bits = simd::BitsOf(D(), near);
+        hn::StoreU(simd::CompressByBits(DI(), slots, bits), DI(), row + n);
+        n += static_cast<std::int32_t>(std::popcount(bits));
         return true;
       });
       if (n == 0) continue;

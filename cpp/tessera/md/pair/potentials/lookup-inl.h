@@ -61,7 +61,7 @@ HWY_INLINE Pack<n> EvaluatePieces(const float* coefficients, const Pieces<n>& pi
     const V c2 = hn::BitCast(D(), hn::InterleaveLower(D64(), upper_ab, upper_cd));
     const V c3 = hn::BitCast(D(), hn::InterleaveUpper(D64(), upper_ab, upper_cd));
     const V u = pieces.u.part[i];
-    result.part[i] = hn::MulAdd(hn::MulAdd(hn::MulAdd(c3, u, c2), u, c1), u, c0);
+    result.part[i] = simd::MulAdd(simd::MulAdd(simd::MulAdd(c3, u, c2), u, c1), u, c0);
   }
   return result;
 }

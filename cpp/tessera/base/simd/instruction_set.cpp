@@ -1,0 +1,56 @@
+#include "tessera/base/simd/instruction_set.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <hwy/highway.h>
+#include <hwy/targets.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tessera/base/error.h"
+
+namespace tessera {
+
+namespace {
+
+constexpr std::int64_t compiled = HWY_TARGETS;
+constexpr bool is_one_alone = (compiled & (compiled - 1)) == 0;
+
+/// Lists the sets that kernels are compiled for, the best first: better sets have lower bits.
+std::vector<std::int64_t> compiled_sets() {
+  std::vector<std::int64_t> sets;
+  for (std::int64_t left = compiled; left != 0; left &= left - 1) sets.push_back(left & -left);
+  return sets;
+}
+
+}  // namespace
+
+std::string instruction_set() {
+  if (is_one_alone) return hwy::TargetName(HWY_STATIC_TARGET);
+  const std::int64_t usable = hwy::SupportedTargets() & compiled;
+  return hwy::TargetName(usable & -usable);
+}
+
+void limit_instruction_set() {
+  if (is_one_alone && HWY_STATIC_TARGET < HWY_EMU128 && (hwy::SupportedTargets() & HWY_STATIC_TARGET) == 0)
+    throw InputError(
+        fmt::format("Tessera is compiled for {} alone, which this processor does not have; build it here, or with "
+                    "-DTESSERA_INSTRUCTION_SETS=all",
+                    hwy::TargetName(HWY_STATIC_TARGET)));
+  const char* wanted = std::getenv("TESSERA_SIMD");
+  if (wanted == nullptr || *wanted == '\0') return;
+  std::vector<std::string_view> names;
+  for (const auto set : compiled_sets()) {
+    names.emplace_back(hwy::TargetName(set));
+    if (names.back() == wanted) return hwy::DisableTargets(set - 1);
+  }
+  throw InputError(
+      fmt::format("TESSERA_SIMD is '{}', expected one of the instruction sets that Tessera is compiled for: {}", wanted,
+                  fmt::join(names, ", ")));
+}
+
+}  // namespace tessera
