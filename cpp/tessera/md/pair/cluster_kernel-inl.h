@@ -89,11 +89,15 @@ HWY_INLINE MaskPack<registers> MaskOf(std::uint16_t bits) {
   return mask;
 }
 
-/// Loads an i-cluster's parameter.
-HWY_INLINE P OfI(const float* values) {
+/// Loads and stores a value of each of an entry's 16 pairs.
+HWY_INLINE P LoadAll(const float* values) {
   P pack;
   for (std::size_t r = 0; r < registers; ++r) pack.part[r] = hn::Load(D(), values + r * lanes);
   return pack;
+}
+
+HWY_INLINE void StoreAll(const P& pack, float* values) {
+  for (std::size_t r = 0; r < registers; ++r) hn::Store(pack.part[r], D(), values + r * lanes);
 }
 
 /// Loads a j-cluster's parameter, which is the same for all blocks of four lanes.
@@ -181,60 +185,60 @@ class EnergySums {
   hn::Vec<D2> sum_[2];
 };
 
-/// Holds the distances of an entry's pairs: r_i − r_j, Å, r², at least 10⁻⁴, and 1/r.
-struct Distances {
-  P x, y, z, r2, inverse;
+constexpr std::size_t most_at_once = 16;  // entries
+
+/// Holds what the stages of the kernel pass on for an entry's 16 pairs: r_i − r_j, Å, r², at least 10⁻⁴, 1/r, and the
+/// force over the distance.
+struct EntryPairs {
+  HWY_ALIGN float x[16], y[16], z[16], r2[16], inverse[16], force_over_r[16];
 };
 
-HWY_INLINE Distances Measure(const Loop& loop, const ICluster& ci, PairEntry j) {
+HWY_INLINE void Measure(const Loop& loop, const ICluster& ci, PairEntry j, EntryPairs& pairs) {
   const ClusterData& cj = loop.clusters[cluster_of(j)];
   const auto& shift = loop.shifts[cell_of(j)];
-  Distances found;
-  found.x = Sub(OfI(ci.x), hn::Add(OfJ(cj.x), set(shift[0])));
-  found.y = Sub(OfI(ci.y), hn::Add(OfJ(cj.y), set(shift[1])));
-  found.z = Sub(OfI(ci.z), hn::Add(OfJ(cj.z), set(shift[2])));
-  const P r2 = MulAdd(found.x, found.x, MulAdd(found.y, found.y, Mul(found.z, found.z)));
-  found.r2 = Max(r2, set(1e-4f));  // keeps the force of coinciding atoms finite, yet huge
-  found.inverse = InverseSqrt(found.r2);
-  return found;
+  const P x = Sub(LoadAll(ci.x), hn::Add(OfJ(cj.x), set(shift[0])));
+  const P y = Sub(LoadAll(ci.y), hn::Add(OfJ(cj.y), set(shift[1])));
+  const P z = Sub(LoadAll(ci.z), hn::Add(OfJ(cj.z), set(shift[2])));
+  const P r2 = MulAdd(x, x, MulAdd(y, y, Mul(z, z)));
+  StoreAll(x, pairs.x);
+  StoreAll(y, pairs.y);
+  StoreAll(z, pairs.z);
+  StoreAll(Max(r2, set(1e-4f)), pairs.r2);  // keeps the force of coinciding atoms finite, yet huge
 }
 
-/// Adds all 16 pairs of an entry. Returns false and adds nothing if two atoms are so close that the integer sums might
-/// overflow. `masked` holds the entry's masks; `table` holds its parameters if these come from the table.
+/// Computes the forces over the distances of an entry, and adds its energies. `masked` holds the entry's masks; `table`
+/// holds its parameters if these come from the table.
 template <class Choice, bool Masked, Beside beside>
-[[nodiscard]] HWY_INLINE bool AddEntry(const KernelConstants& k, const Loop& loop, const ICluster& ci, PairEntry j,
-                                       const Distances& distances, const MaskedEntry* masked, const TableLookup* table,
-                                       IForces& sums, EnergySums& energies) {
+[[nodiscard]] HWY_INLINE P Interact(const KernelConstants& k, const ICluster& ci, const ClusterData& cj, const P& r2,
+                                    const P& inverse, const MaskedEntry* masked, const TableLookup* table,
+                                    EnergySums& energies) {
   constexpr bool WithEnergy = beside == Beside::energies;
-  const D d;
-  const ClusterData& cj = loop.clusters[cluster_of(j)];
-  const auto& [dx, dy, dz, r2, inverse] = distances;
   const P inverse2 = Mul(inverse, inverse);
   auto active = Lt(r2, set(k.range2));  // pairs within any cut-off
-  const P qq = Mul(OfI(ci.q), OfJ(cj.q));
+  const P qq = Mul(LoadAll(ci.q), OfJ(cj.q));
 
-  const P si = OfI(ci.sigma);
+  const P si = LoadAll(ci.sigma);
   const V sj = OfJ(cj.sigma);
   P lj_unit = set(1.0f);
   PairForce<P> lj;
   if constexpr (Choice::lookup == Lookup::all) {
-    lj = LookUp<WithEnergy>(k, r2, Add(OfI(ci.epsilon), sj));
+    lj = LookUp<WithEnergy>(k, r2, Add(LoadAll(ci.epsilon), sj));
   } else {
     // Forces are in units of the dispersion 6B/r⁶; the repulsion 12A/r¹² is then s⁶.
     const P sigma = ChosenRule<Choice>(k) == KernelRule::lorentz_berthelot ? Add(si, sj) : Mul(si, sj);
     const P s1 = Mul(sigma, inverse), s2 = Mul(s1, s1), s6 = Mul(Mul(s2, s2), s2);
-    lj_unit = Mul(Mul(OfI(ci.epsilon), OfJ(cj.epsilon)), s6);
+    lj_unit = Mul(Mul(LoadAll(ci.epsilon), OfJ(cj.epsilon)), s6);
     lj = LennardJones<Choice, WithEnergy>(k, s6, One(), r2, inverse);
     if constexpr (Masked) {
       if (table != nullptr) {
         const P inverse6 = Mul(Mul(inverse2, inverse2), inverse2);
-        const P dispersion = Mul(OfI(table->b6), inverse6);
-        const P repulsion = Mul(OfI(table->a12), Mul(inverse6, inverse6));
+        const P dispersion = Mul(LoadAll(table->b6), inverse6);
+        const P repulsion = Mul(LoadAll(table->a12), Mul(inverse6, inverse6));
         lj = LennardJones<Choice, WithEnergy>(k, repulsion, dispersion, r2, inverse);
         lj_unit = set(1.0f);
         if constexpr (Choice::lookup == Lookup::some) {
           // Pairs with a potential have A = B = 0, and pairs without one look up zeros.
-          const auto potential = LookUp<WithEnergy>(k, r2, OfI(table->begin));
+          const auto potential = LookUp<WithEnergy>(k, r2, LoadAll(table->begin));
           lj.force_times_r = Add(lj.force_times_r, potential.force_times_r);
           lj.energy = Add(lj.energy, potential.energy);
         }
@@ -242,7 +246,7 @@ template <class Choice, bool Masked, Beside beside>
     }
   }
   if (HasTwoCutoffs<Choice>(k)) lj_unit = IfThenElseZero(Lt(r2, set(k.lj_cutoff2)), lj_unit);
-  P coulomb, potential = hn::Zero(d);  // F·r and energy of unit charges
+  P coulomb, potential = hn::Zero(D());  // F·r and energy of unit charges
   auto interact = active;
   if constexpr (Masked) interact = And(active, MaskOf(masked->interact));
   if (ChosenCoulomb<Choice>(k) == Electrostatics::pme) {
@@ -267,19 +271,24 @@ template <class Choice, bool Masked, Beside beside>
   P force_times_r = MulAdd(lj_unit, lj.force_times_r, Mul(qq, coulomb));
   P lj_energy = Mul(lj_unit, lj.energy);
   if (ChosenLj<Choice>(k) == LjModifier::pme) {
-    const P dispersion = IfThenElseZero(Lt(r2, set(k.lj_cutoff2)), Mul(DispersionFactor(k.rule, si, OfI(ci.epsilon)),
-                                                                       DispersionFactor(k.rule, sj, OfJ(cj.epsilon))));
+    const P dispersion = IfThenElseZero(
+        Lt(r2, set(k.lj_cutoff2)),
+        Mul(DispersionFactor(k.rule, si, LoadAll(ci.epsilon)), DispersionFactor(k.rule, sj, OfJ(cj.epsilon))));
     const auto without_mesh = DispersionWithoutMesh<WithEnergy>(k, r2);
     force_times_r = MulAdd(dispersion, without_mesh.force_times_r, force_times_r);
     lj_energy = MulAdd(dispersion, without_mesh.energy, lj_energy);
   }
-  const P force_over_r = IfThenElseZero(active, Mul(force_times_r, inverse2));
-  const P size = Abs(force_over_r);
-  V greatest = size.part[0];
-  for (std::size_t r = 1; r < registers; ++r) greatest = hn::Max(greatest, size.part[r]);
-  if (HWY_UNLIKELY(!hn::AllTrue(d, hn::Lt(greatest, set(clash_force_over_r))))) return false;
+  if constexpr (WithEnergy)
+    energies.Add(IfThenElseZero(interact, lj_energy), IfThenElseZero(interact, Mul(qq, potential)));
+  return IfThenElseZero(active, Mul(force_times_r, inverse2));
+}
 
-  const P force[3] = {Mul(force_over_r, dx), Mul(force_over_r, dy), Mul(force_over_r, dz)};
+/// Adds an entry's forces to the sums of the i-cluster and to the j-cluster.
+template <Beside beside>
+HWY_INLINE void AddForces(const Loop& loop, PairEntry j, const EntryPairs& pairs, IForces& sums) {
+  const P force_over_r = LoadAll(pairs.force_over_r);
+  const P force[3] = {Mul(force_over_r, LoadAll(pairs.x)), Mul(force_over_r, LoadAll(pairs.y)),
+                      Mul(force_over_r, LoadAll(pairs.z))};
   for (std::size_t r = 0; r < registers; ++r) {
     sums.x[r] = hn::Add(sums.x[r], simd::ToIntegers(force[0].part[r]));
     sums.y[r] = hn::Add(sums.y[r], simd::ToIntegers(force[1].part[r]));
@@ -287,28 +296,43 @@ template <class Choice, bool Masked, Beside beside>
   }
   auto* cell = beside == Beside::nothing ? nullptr : loop.cell_force[cell_of(j)].value;
   SubtractJForces<beside>(force[0].part, force[1].part, force[2].part, loop.force[cluster_of(j)].value, cell);
-  if constexpr (WithEnergy)
-    energies.Add(IfThenElseZero(interact, lj_energy), IfThenElseZero(interact, Mul(qq, potential)));
-  return true;
 }
 
-/// Adds the entries of a row that need no parameters from the table. `masked` holds their masks if they have any.
+/// Adds entries of a row. `masked` holds their masks if they have any; `table` holds the parameters of a single entry
+/// if these come from the table. Calls on_clash(e) for each entry in which two atoms are so close that the integer sums
+/// might overflow, and adds nothing of it.
 ///
-/// A processor sees little more than one entry ahead. Distances are therefore computed some entries ahead of the
-/// forces, so that it has several to work on side by side in both.
+/// The work is done in stages, each for some entries. The operations of an entry wait for each other, and a processor
+/// sees little more than an entry ahead; stages have shorter chains, and several entries of a stage are in its sight.
 template <class Choice, bool Masked, Beside beside, class OnClash>
-HWY_INLINE void AddAll(const KernelConstants& k, const Loop& loop, const ICluster& ci, const PairEntry* j,
-                       const MaskedEntry* masked, std::size_t n, IForces& sums, EnergySums& energies,
-                       OnClash&& on_clash) {
-  constexpr std::size_t ahead = 16;
-  Distances distances[ahead];
-  for (std::size_t first = 0; first < n; first += ahead) {
-    const auto end = std::min(n, first + ahead);
-    for (auto e = first; e < end; ++e) distances[e - first] = Measure(loop, ci, j[e]);
-    for (auto e = first; e < end; ++e)
-      if (HWY_UNLIKELY(!(AddEntry<Choice, Masked, beside>(k, loop, ci, j[e], distances[e - first],
-                                                          Masked ? masked + e : nullptr, nullptr, sums, energies))))
-        on_clash(e);
+HWY_INLINE void AddEntries(const KernelConstants& k, const Loop& loop, const ICluster& ci, const PairEntry* j,
+                           const MaskedEntry* masked, const TableLookup* table, std::size_t n, IForces& sums,
+                           EnergySums& energies, OnClash&& on_clash) {
+  EntryPairs pairs[most_at_once];
+  std::size_t most = most_at_once;
+  for (std::size_t first = 0; first < n;) {
+    const auto count = std::min(n - first, most);
+    const auto cluster = [&](std::size_t e) -> const ClusterData& { return loop.clusters[cluster_of(j[first + e])]; };
+    for (std::size_t e = 0; e < count; ++e) Measure(loop, ci, j[first + e], pairs[e]);
+    for (std::size_t e = 0; e < count; ++e) StoreAll(InverseSqrt(LoadAll(pairs[e].r2)), pairs[e].inverse);
+    V greatest = hn::Zero(D());
+    EnergySums with_these = energies;
+    for (std::size_t e = 0; e < count; ++e) {
+      const P force_over_r =
+          Interact<Choice, Masked, beside>(k, ci, cluster(e), LoadAll(pairs[e].r2), LoadAll(pairs[e].inverse),
+                                           Masked ? masked + first + e : nullptr, table, with_these);
+      for (std::size_t r = 0; r < registers; ++r) greatest = hn::Max(greatest, hn::Abs(force_over_r.part[r]));
+      StoreAll(force_over_r, pairs[e].force_over_r);
+    }
+    if (HWY_UNLIKELY(!hn::AllTrue(D(), hn::Lt(greatest, set(clash_force_over_r))))) {
+      // The entries are done again one by one, to leave out those that clash.
+      if (count == 1) on_clash(first++);
+      most = 1;
+      continue;
+    }
+    for (std::size_t e = 0; e < count; ++e) AddForces<beside>(loop, j[first + e], pairs[e], sums);
+    if constexpr (beside == Beside::energies) energies = with_these;
+    first += count;
   }
 }
 
@@ -329,16 +353,14 @@ void RunLoop(const KernelConstants& constants, const PairListPart& part, const R
     if constexpr (beside == Beside::energies) energies.Clear();
     const auto masked = part.masked_of(row);
     for (std::size_t m = 0; m < masked.size();) {
-      constexpr std::size_t most = 8;
-      PairEntry j[most];
+      PairEntry j[most_at_once];
       std::size_t n = 0;
-      while (n < most && m + n < masked.size() && !masked[m + n].by_table) {
+      while (n < most_at_once && m + n < masked.size() && !masked[m + n].by_table) {
         j[n] = masked[m + n].j;
         ++n;
       }
-      AddAll<Choice, true, beside>(k, loop, ci, j, &masked[m], n, sums, energies, [&](std::size_t e) {
-        clashes.push_back({i_cluster, masked[m + e]});
-      });
+      const auto on_clash = [&](std::size_t e) { clashes.push_back({i_cluster, masked[m + e]}); };
+      AddEntries<Choice, true, beside>(k, loop, ci, j, &masked[m], nullptr, n, sums, energies, on_clash);
       m += n;
       if (m == masked.size() || !masked[m].by_table) continue;
       table.Load(k.table_12a, k.table_6b, k.n_types, type + 4 * std::ptrdiff_t{i_cluster},
@@ -346,15 +368,14 @@ void RunLoop(const KernelConstants& constants, const PairListPart& part, const R
       if constexpr (Choice::lookup == Lookup::some)
         table.LoadBegin(k.lookup_begin, k.n_types, type + 4 * std::ptrdiff_t{i_cluster},
                         type + 4 * std::ptrdiff_t{cluster_of(masked[m].j)});
-      if (!AddEntry<Choice, true, beside>(k, loop, ci, masked[m].j, Measure(loop, ci, masked[m].j), &masked[m], &table,
-                                          sums, energies))
-        clashes.push_back({i_cluster, masked[m]});
+      AddEntries<Choice, true, beside>(k, loop, ci, &masked[m].j, &masked[m], &table, 1, sums, energies, on_clash);
       ++m;
     }
     const auto plain = part.plain_of(row);
-    AddAll<Choice, false, beside>(k, loop, ci, plain.data(), nullptr, plain.size(), sums, energies, [&](std::size_t e) {
-      clashes.push_back({i_cluster, {plain[e], 0xFFFF, 0, false}});
-    });
+    AddEntries<Choice, false, beside>(k, loop, ci, plain.data(), nullptr, nullptr, plain.size(), sums, energies,
+                                      [&](std::size_t e) {
+                                        clashes.push_back({i_cluster, {plain[e], 0xFFFF, 0, false}});
+                                      });
     sums.AddTo(loop.force[i_cluster].value);
     if constexpr (beside == Beside::energies) energies.AddTo(*total);
     if constexpr (beside != Beside::nothing)
