@@ -1,4 +1,4 @@
-"""Runs an installed GROMACS on the same inputs."""
+"""Runs GROMACS on the same inputs."""
 
 from __future__ import annotations
 
@@ -30,16 +30,17 @@ class Run:
     outcome: Outcome
 
 
-def program() -> str | None:
+def installed() -> Path | None:
     """Returns the program gmx where it is installed."""
-    return shutil.which("gmx")
+    found = shutil.which("gmx")
+    return Path(found) if found else None
 
 
-def version() -> dict[str, str]:
-    """Returns the version and the vector instructions of gmx."""
-    text = subprocess.run(["gmx", "--version"], capture_output=True, text=True, timeout=60).stdout
+def version(gmx: Path) -> tuple[str, str]:
+    """Returns the version and the vector instructions of a program gmx."""
+    text = subprocess.run([gmx, "--version"], capture_output=True, text=True, timeout=60).stdout
     found = dict(re.findall(r"^([A-Za-z ]+):\s+(\S.*)$", text, flags=re.M))
-    return {"GROMACS": found.get("GROMACS version", "?"), "SIMD of GROMACS": found.get("SIMD instructions", "?")}
+    return found.get("GROMACS version", "?"), found.get("SIMD instructions", "?")
 
 
 def parameters(cutoff: float, energy_every: int = 100) -> str:
@@ -146,7 +147,7 @@ def complete(topology: str, size_14: list[float], depth_14: list[float]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def prepare(common: Common, name: str, cutoff: float) -> Path:
+def prepare(common: Common, gmx: Path, name: str, cutoff: float) -> Path:
     """Returns a tpr of the system, and makes it where it is not there yet."""
     folder = common.work / "gromacs"
     tpr = folder / f"{name}_{cutoff:g}.tpr"
@@ -155,14 +156,14 @@ def prepare(common: Common, name: str, cutoff: float) -> Path:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / f"{cutoff:g}.mdp").write_text(parameters(cutoff))
         # One warning is expected, for NVE with a Verlet buffer, and another where the charge is not zero.
-        words = ["gmx", "grompp", "-f", f"{cutoff:g}.mdp", "-c", str(gro), "-p", str(top), "-o", str(tpr)]
+        words = [str(gmx), "grompp", "-f", f"{cutoff:g}.mdp", "-c", str(gro), "-p", str(top), "-o", str(tpr)]
         measure([*words, "-po", f"{name}_{cutoff:g}.mdp", "-maxwarn", "3"], folder=folder)
     return tpr
 
 
-def run(tpr: Path, folder: Path, steps: int, threads: int, *, timeout: float | None = None) -> Run:
+def run(gmx: Path, tpr: Path, folder: Path, steps: int, threads: int, *, timeout: float | None = None) -> Run:
     """Runs `steps` timed steps after the warm-up."""
-    words = ["gmx", "mdrun", "-s", str(tpr), "-deffnm", "run", "-ntmpi", "1", "-ntomp", str(threads), "-pin", "on"]
+    words = [str(gmx), "mdrun", "-s", str(tpr), "-deffnm", "run", "-ntmpi", "1", "-ntomp", str(threads), "-pin", "on"]
     words += ["-nsteps", str(steps + WARM_UP), "-resetstep", str(WARM_UP), "-noconfout", "-notunepme"]
     for old in folder.glob("*run.*"):
         old.unlink()

@@ -35,7 +35,9 @@ def build(common: Common, instruction_set: str) -> Path:
     if gmx.exists():
         return gmx
     if missing := [tool for tool in TOOLS if shutil.which(tool) is None]:
-        raise click.ClickException(f"building GROMACS needs {', '.join(missing)}: apt-get install dpkg-dev cmake ninja-build g++")
+        raise click.ClickException(
+            f"building GROMACS needs {', '.join(missing)}: apt-get install dpkg-dev cmake ninja-build g++"
+        )
     folder = gmx.parents[1]
     folder.mkdir(parents=True, exist_ok=True)
     source = unpacked_source(common)
@@ -53,7 +55,13 @@ def unpacked_source(common: Common) -> Path:
         common.say("fetching GROMACS' source from Debian")
         (folder / "lists" / "partial").mkdir(parents=True, exist_ok=True)
         (folder / "sources.list").write_text(SOURCES.format(_release()))
-        apt = ["apt-get", "-o", f"Dir::Etc::sourcelist={folder / 'sources.list'}", "-o", "Dir::Etc::sourceparts=/dev/null"]
+        apt = [
+            "apt-get",
+            "-o",
+            f"Dir::Etc::sourcelist={folder / 'sources.list'}",
+            "-o",
+            "Dir::Etc::sourceparts=/dev/null",
+        ]
         apt += ["-o", f"Dir::State::lists={folder / 'lists'}", "-o", "APT::Sandbox::User="]
         _run([*apt, "update"], folder)
         _run([*apt, "source", "gromacs"], folder)
@@ -73,7 +81,9 @@ def _release() -> str:
 def _run(words: Sequence[str | Path], folder: Path) -> None:
     log = folder / "build.log"
     with log.open("a") as file:
-        done = subprocess.run([str(word) for word in words], cwd=folder, stdout=file, stderr=subprocess.STDOUT, check=False)
+        done = subprocess.run(
+            [str(word) for word in words], cwd=folder, stdout=file, stderr=subprocess.STDOUT, check=False
+        )
     if done.returncode != 0:
         tail = "\n".join(log.read_text(errors="replace").splitlines()[-15:])
         raise click.ClickException(f"{words[0]} failed; the end of {log}:\n{tail}")

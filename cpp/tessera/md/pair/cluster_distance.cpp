@@ -47,6 +47,24 @@ HWY_INLINE std::uint32_t NearBoxes(const Extents& box, const Faces& faces, std::
   return simd::BitsOf(d, hn::Lt(gap2, hn::Mul(range, range)));
 }
 
+/// Holds a cluster's atom in the middle, and the cut-off plus its reach.
+struct Middle {
+  V place[3], range;
+};
+
+/// Returns a bit for each of the next clusters whose atom in the middle is within range of this one.
+HWY_INLINE std::uint32_t NearMiddles(const Middle& middle, const ClusterBounds& bounds, std::size_t first) {
+  const D d;
+  V distance2 = hn::Zero(d);
+  HWY_UNROLL(3)
+  for (std::size_t c = 0; c < 3; ++c) {
+    const auto along = hn::Sub(middle.place[c], hn::LoadU(d, bounds.middle[c].data() + first));
+    distance2 = simd::MulAdd(along, along, distance2);
+  }
+  const auto range = hn::Add(middle.range, hn::LoadU(d, bounds.middle_reach.data() + first));
+  return simd::BitsOf(d, hn::Lt(distance2, hn::Mul(range, range)));
+}
+
 /// Returns a mask of the first `left` bits, or of all lanes if there are fewer.
 template <class Left>
 HWY_INLINE std::uint32_t FirstBits(Left left) {
@@ -101,8 +119,10 @@ void FindCandidates(const CellBox& cell_box, const NeighbourCells& cells, const 
           const auto by = hn::Set(d, shift[c]);
           append(hn::Add(hn::LoadU(d, of_clusters.lower[c] + from), by), candidates.lower[c]);
           append(hn::Add(hn::LoadU(d, of_clusters.upper[c] + from), by), candidates.upper[c]);
+          append(hn::Add(hn::LoadU(d, bounds.middle[c].data() + from), by), candidates.middle[c]);
         }
         append(hn::LoadU(d, of_clusters.reach + from), candidates.reach);
+        append(hn::LoadU(d, bounds.middle_reach.data() + from), candidates.middle_reach);
         const auto entry = static_cast<PairEntry>(first) << cell_bits | static_cast<PairEntry>(cell);
         Append(hn::Add(hn::Set(du, entry), hn::ShiftLeft<cell_bits>(hn::Iota(du, 0))), is_near,
                candidates.entry.data() + n);
@@ -119,18 +139,23 @@ void FindNearClusters(std::int32_t i, std::size_t first, const Candidates& candi
   const auto at = static_cast<std::size_t>(i);
   const ClusterData& ci = set.clusters[at];
   Extents box;
+  Middle middle;
   for (std::size_t c = 0; c < 3; ++c) {
     box.lower[c] = hn::Set(d, set.bounds.lower[c][at]);
     box.upper[c] = hn::Set(d, set.bounds.upper[c][at]);
+    middle.place[c] = hn::Set(d, set.bounds.middle[c][at]);
   }
   box.range = hn::Set(d, cutoff + set.bounds.reach[at]);
+  middle.range = hn::Set(d, cutoff + set.bounds.middle_reach[at]);
   const Faces faces = FacesOf(candidates);
   PairEntry *plain = near.plain, *marked = near.marked.data(), *unclear = near.unclear.data();
   for (; first < candidates.n; first += lanes) {
     const auto is_near = NearBoxes(box, faces, first) & FirstBits(candidates.n - first);
-    const auto is_marked = is_near & marks.sixteen(first);
+    const auto is_marked = is_near & marks.sixteen(first), is_plain = is_near ^ is_marked;
+    const auto is_clear = is_plain & NearMiddles(middle, candidates, first);
     const auto entries = hn::LoadU(du, candidates.entry.data() + first);
-    unclear = Append(entries, is_near ^ is_marked, unclear);
+    plain = Append(entries, is_clear, plain);
+    unclear = Append(entries, is_plain ^ is_clear, unclear);
     if (is_marked != 0) marked = Append(entries, is_marked, marked);
   }
   // A block of four lanes holds one i-atom against the four j-atoms.

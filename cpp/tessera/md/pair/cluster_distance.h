@@ -14,23 +14,25 @@ namespace tessera::md::pair {
 /// This is half of the 5 × 5 × 5 neighbour cells, including the cell itself, which comes first.
 inline constexpr int n_neighbour_cells = 63;
 
-/// Holds axis-aligned boxes around clusters' atoms, Å relative to the cell's centre, and the greatest reach of each
-/// cluster's atoms. There is one array per face, padded so that whole registers may be read past the last cluster.
+/// Holds axis-aligned boxes around clusters' atoms, Å relative to the cell's centre, the greatest reach of each
+/// cluster's atoms, and the place and reach of an atom in its middle. Each has an array of its own, padded so that
+/// whole registers may be read past the last cluster.
 struct ClusterBounds {
-  std::array<std::vector<float>, 3> lower, upper;
-  std::vector<float> reach;
+  std::array<std::vector<float>, 3> lower, upper, middle;
+  std::vector<float> reach, middle_reach;
 
   void resize(std::size_t clusters) {
     const auto make_room = [&](std::vector<float>& values) {
       values.reserve(clusters + 16);  // resize() alone may take twice that
       values.resize(clusters + 16);
     };
-    for (auto* faces : {&lower, &upper})
-      for (auto& face : *faces) make_room(face);
+    for (auto* places : {&lower, &upper, &middle})
+      for (auto& place : *places) make_room(place);
     make_room(reach);
+    make_room(middle_reach);
   }
-  std::size_t bytes() const { return 7 * reach.capacity() * sizeof(float); }
-  static double planned_bytes(double clusters) { return 7 * (clusters + 16) * static_cast<double>(sizeof(float)); }
+  std::size_t bytes() const { return 11 * reach.capacity() * sizeof(float); }
+  static double planned_bytes(double clusters) { return 11 * (clusters + 16) * static_cast<double>(sizeof(float)); }
 };
 
 /// Lists the cells that a cell's clusters are paired with: their clusters, the vectors to them and boxes around their
@@ -105,8 +107,8 @@ void find_candidates(const CellBox& box, const NeighbourCells& cells, const Clus
                      Candidates& candidates);
 
 /// Finds the candidates, from index `first` on, that have an atom j closer than cutoff + reach_i + reach_j to an atom i
-/// of cluster `i`: by bounding boxes first, then by all 16 distances. Marked candidates are listed apart, and only
-/// their boxes are tested.
+/// of cluster `i`: by bounding boxes and the distance of the atoms in the middle first, then by all 16 distances.
+/// Marked candidates are listed apart, and only their boxes are tested.
 void find_near_clusters(std::int32_t i, std::size_t first, const Candidates& candidates, const NeighbourCells& cells,
                         const ClusterSet& set, const CandidateMarks& marks, float cutoff, NearClusters& near);
 

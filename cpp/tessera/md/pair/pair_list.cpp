@@ -255,6 +255,18 @@ void PairLister::set_bounds(std::span<const ClusterData> clusters, std::span<con
           box.lower[d] = std::min(box.lower[d], lower);
           box.upper[d] = std::max(box.upper[d], upper);
         }
+        int middle = 0;
+        float least = nowhere;
+        for (int k = 0; k < n; ++k) {
+          float from_middle2 = 0;
+          for (std::size_t d = 0; d < 3; ++d) {
+            const float twice = 2 * r[d][k] - bounds_.lower[d][at(c)] - bounds_.upper[d][at(c)];
+            from_middle2 += twice * twice;
+          }
+          if (from_middle2 < least) least = from_middle2, middle = k;
+        }
+        for (std::size_t d = 0; d < 3; ++d) bounds_.middle[d][at(c)] = r[d][middle];
+        bounds_.middle_reach[at(c)] = reach[at(c * cluster_size + middle)];
         float furthest = 0;
         for (int k = 0; k < n; ++k) furthest = std::max(furthest, reach[at(c * cluster_size + k)]);
         bounds_.reach[at(c)] = furthest;
