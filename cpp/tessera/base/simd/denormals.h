@@ -8,10 +8,14 @@
 // - as a summand, or a product as one of a fused operation, only if the other summand is below 2⁻¹⁰¹ itself;
 // - as the summand of a fused operation, if the product is halfway between two numbers: then it decides the rounding.
 //
-// The last case is the one to exclude. What is added to a product in the kernels of pairs is 0, or a product of two
-// parameters of atoms (or a parameter of a pair) and of functions of the distance from 0.01 Å to the cut-off, whose
-// least values beside 0 are about 2⁻⁵⁰: it is normal if no parameter is below least_parameter. The instruction set
-// EMU128 does not flush, so that tests compare both ways.
+// The last case is the one to exclude. What is added to a product in the kernels of pairs is 0, or one of
+//
+// - a product of two charges and a function of the distance, 2⁻⁵² or more;
+// - a repulsion 12A/r¹² and the value of a switch, together 2⁻⁶⁶ or more;
+// - a coefficient of a table.
+//
+// It is normal if no parameter is below the least of its kind. The instruction set EMU128 does not flush, so that tests
+// compare both ways.
 #pragma once
 
 #include <cmath>
@@ -19,11 +23,13 @@
 
 namespace tessera::simd {
 
-/// In the units of kernels: of a charge, 10⁻¹⁵ e.
-inline constexpr double least_parameter = 0x1p-36;
+/// Of charges and of A and B in the units of kernels, for a charge 10⁻¹⁵ e; and of coefficients.
+inline constexpr double least_parameter = 0x1p-36, least_coefficient = 0x1p-72;
 
 /// Rounds a parameter to single precision; one that is too small counts as 0.
-inline float to_parameter(double value) { return std::abs(value) < least_parameter ? 0 : static_cast<float>(value); }
+inline float to_parameter(double value, double least = least_parameter) {
+  return std::abs(value) < least ? 0 : static_cast<float>(value);
+}
 
 /// Has this thread flush denormal numbers for as long as it exists, if `is_wanted` and the processor can.
 template <bool is_wanted>

@@ -92,8 +92,8 @@ LookupTable make_lookup_table(const ShortRange& functions, const PairSettings& s
       }
       double power = 1;
       for (std::size_t c = 0; c < LookupTable::per_piece; ++c, power *= scale) {
-        table.force.push_back(simd::to_parameter(force[c] * power));
-        table.energy.push_back(simd::to_parameter(energy[c] * power));
+        table.force.push_back(simd::to_parameter(force[c] * power, simd::least_coefficient));
+        table.energy.push_back(simd::to_parameter(energy[c] * power, simd::least_coefficient));
       }
     }
     return begin;
