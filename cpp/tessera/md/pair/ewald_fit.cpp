@@ -126,7 +126,7 @@ Polynomial fit_dispersion_energy(double alpha, double cutoff, int degree) {
 }
 
 Polynomial fit_ewald_energy(double alpha, double cutoff, int degree) {
-  return fit([&](double r2) { return -ewald_exclusion(alpha, r2).energy; }, cutoff, degree);
+  return fit([&](double r2) { return -ewald_exclusion_energy(alpha, r2); }, cutoff, degree);
 }
 
 }  // namespace tessera::md::pair

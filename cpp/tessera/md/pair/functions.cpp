@@ -114,15 +114,18 @@ ForceEnergy coulomb(const PairSettings& settings, double r2) {
 
 // Source: Essmann et al., J. Chem. Phys. 103, 8577 (1995), doi:10.1063/1.470117, eq. 2.5.
 ForceEnergy ewald_exclusion(double alpha, double r2) {
-  const double z = alpha * alpha * r2;
+  const double z = alpha * alpha * r2, energy = ewald_exclusion_energy(alpha, r2);
   const double front = 2 * alpha / std::sqrt(units::pi);
-  if (z < 1e-3) {
-    // This uses erf(x)/x = 2/√π Σ (−z)ⁿ/(n!(2n+1)), as the closed form loses digits for small x.
-    return {front * alpha * alpha * (-2.0 / 3 + z * (2.0 / 5 - z * (1.0 / 7))),
-            -front * (1 - z * (1.0 / 3 - z * (1.0 / 10 - z * (1.0 / 42))))};
-  }
-  const double r = std::sqrt(r2), erf_over_r = math::erf(alpha * r) / r;
-  return {-(erf_over_r - front * math::exp(-z)) / r2, -erf_over_r};
+  if (z < 1e-3) return {front * alpha * alpha * (-2.0 / 3 + z * (2.0 / 5 - z * (1.0 / 7))), energy};
+  return {(energy + front * math::exp(-z)) / r2, energy};
+}
+
+double ewald_exclusion_energy(double alpha, double r2) {
+  const double z = alpha * alpha * r2;
+  // Near 0: erf(x)/x = 2/√π Σ (−z)ⁿ/(n!(2n+1)), as the closed form loses digits for small x.
+  if (z < 1e-3) return -2 * alpha / std::sqrt(units::pi) * (1 - z * (1.0 / 3 - z * (1.0 / 10 - z * (1.0 / 42))));
+  const double r = std::sqrt(r2);
+  return -math::erf(alpha * r) / r;
 }
 
 // Source: Essmann et al., J. Chem. Phys. 103, 8577 (1995), doi:10.1063/1.470117, section 5.

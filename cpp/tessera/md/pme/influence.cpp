@@ -116,22 +116,33 @@ void Influence<Real>::set_coulomb(bool is_separable) {
       screen[d].push_back(is_separable ? math::exp(decay * k * k * norm2(reciprocal_[d])) : 1.0);
     }
   const std::int64_t n_y = box_.extent(1), n_z = box_.extent(2);
+  const Vec3& step = reciprocal_[2];
+  const double step2 = norm2(step);
+  std::vector<double> wave, of_z = moduli_[2];
+  for (std::int64_t z = 0; z < n_z; ++z) {
+    wave.push_back(wave_number(z, n_z));
+    of_z[static_cast<std::size_t>(z)] *= screen[2][static_cast<std::size_t>(z)];
+  }
   threads_.parallel_for(box_.extent(0) * n_y, [&](std::int64_t begin, std::int64_t end) {
-    std::vector<double> square(static_cast<std::size_t>(n_z)), of_line = screen[2];
+    std::vector<double> of_line(is_separable ? 0 : wave.size());
     for (std::int64_t line = begin; line < end; ++line) {
       const std::int64_t x = box_.lower[0] + line / n_y, y = box_.lower[1] + line % n_y;
       const auto i = static_cast<std::size_t>(x), j = static_cast<std::size_t>(y);
       const Vec3 base = wave_number(x, n[0]) * reciprocal_[0] + wave_number(y, n[1]) * reciprocal_[1];
       const double factor = scale * moduli_[0][i] * moduli_[1][j] * screen[0][i] * screen[1][j];
-      for (std::int64_t z = 0; z < n_z; ++z)
-        square[static_cast<std::size_t>(z)] = norm2(base + wave_number(z, n[2]) * reciprocal_[2]);
-      if (!is_separable) {
-        std::transform(square.begin(), square.end(), of_line.begin(), [&](double m2) { return decay * m2; });
-        math::exponentiate(of_line);
-      }
+      // m = base + k·step
+      const double base2 = norm2(base), cross = 2 * dot(base, step);
+      const auto square = [&](double k) { return base2 + k * (cross + k * step2); };
       Real* const values = table_.data() + line * n_z;
-      for (std::size_t k = 0; k < square.size(); ++k)
-        values[k] = static_cast<Real>(square[k] > 0 ? factor * moduli_[2][k] * of_line[k] / square[k] : 0);
+      if (is_separable) {
+        for (std::size_t z = 0; z < wave.size(); ++z) values[z] = static_cast<Real>(factor * of_z[z] / square(wave[z]));
+      } else {
+        std::transform(wave.begin(), wave.end(), of_line.begin(), [&](double k) { return decay * square(k); });
+        math::exponentiate(of_line);
+        for (std::size_t z = 0; z < wave.size(); ++z)
+          values[z] = static_cast<Real>(factor * of_z[z] * of_line[z] / square(wave[z]));
+      }
+      if (x == 0 && y == 0) values[0] = 0;
     }
   });
 }
