@@ -221,9 +221,10 @@ HWY_INLINE void execute(const LinePlan<Real>& plan, const Real* const* in, Real*
     else
       run_pass<true>(passes.back(), turns, here, to);
   };
-  if (is_odd) {
-    is_backward ? copy_points<Real>(n, FromWaves<Real>{in, n}, there)
-                : copy_points<Real>(n, FromOddReal<Real>{in}, there);
+  if (is_odd && is_backward) {
+    copy_points<Real>(n, FromWaves<Real>{in, n}, there);
+  } else if (is_odd) {
+    copy_points<Real>(n, FromOddReal<Real>{in}, there);
   } else if (plan.kind == LineKind::real_backward) {
     to_halves(plan, in, there);
     if (!is_apart) run_pass<false>(passes.front(), turns, there, here);
@@ -243,10 +244,11 @@ HWY_INLINE void execute(const LinePlan<Real>& plan, const Real* const* in, Real*
     }
   }
   const std::int64_t first = is_backward ? n : 0, step = is_backward ? -1 : 1;
-  if (is_odd) {
+  if (is_odd && is_backward) {
     out[n] = out[0];
-    is_backward ? copy_points<Real>(n, there, ToOddReal<Real>{out, first, step, scale})
-                : copy_points<Real>(n / 2 + 1, there, ToWaves<Real>{out, scale});
+    copy_points<Real>(n, there, ToOddReal<Real>{out, first, step, scale});
+  } else if (is_odd) {
+    copy_points<Real>(n / 2 + 1, there, ToWaves<Real>{out, scale});
   } else if (plan.kind == LineKind::real_forward) {
     if (!is_apart) run_pass<true>(passes.back(), turns, here, there);
     from_halves(plan, there, out, scale);
