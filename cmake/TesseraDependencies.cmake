@@ -1,6 +1,5 @@
 # Everything third party, as imported targets: fmt, nlohmann_json, CLI11, toml++, OpenSSL's SHA-256, GoogleTest,
-# Highway (tessera::hwy), hwloc (tessera::hwloc), FFTW (tessera::fftw), HDF5 (tessera::hdf5). The installed package reads
-# this file, too.
+# Highway (tessera::hwy), hwloc (tessera::hwloc), HDF5 (tessera::hdf5). The installed package reads this file, too.
 find_package(Threads REQUIRED)
 find_package(fmt REQUIRED)
 find_package(nlohmann_json REQUIRED)
@@ -13,10 +12,6 @@ target_link_libraries(tessera::hwy INTERFACE PkgConfig::HWY)
 pkg_check_modules(HWLOC REQUIRED IMPORTED_TARGET hwloc)
 add_library(tessera::hwloc INTERFACE IMPORTED)
 target_link_libraries(tessera::hwloc INTERFACE PkgConfig::HWLOC)
-pkg_check_modules(FFTW REQUIRED IMPORTED_TARGET fftw3)
-pkg_check_modules(FFTWF REQUIRED IMPORTED_TARGET fftw3f)
-add_library(tessera::fftw INTERFACE IMPORTED)
-target_link_libraries(tessera::fftw INTERFACE PkgConfig::FFTW PkgConfig::FFTWF)
 pkg_check_modules(TOMLPP REQUIRED IMPORTED_TARGET tomlplusplus)
 add_library(tomlplusplus::tomlplusplus ALIAS PkgConfig::TOMLPP)
 find_package(HDF5 REQUIRED COMPONENTS C)

@@ -168,6 +168,7 @@ def run_engine() -> Callable[..., subprocess.CompletedProcess[str]]:
         ranks: int = 1,
         threads: int = 1,
         cwd: Path | None = None,
+        env: dict[str, str] | None = None,
         timeout: float = 120,
         check: bool = True,
     ) -> subprocess.CompletedProcess[str]:
@@ -175,7 +176,7 @@ def run_engine() -> Callable[..., subprocess.CompletedProcess[str]]:
         if not engine.exists():
             pytest.fail(f"{engine} is missing: make build")
         command = [*mpirun(mpi, ranks), engine, *arguments, *(["--threads", str(threads)] if threads > 1 else [])]
-        return _run_program(command, cwd=cwd, timeout=timeout, check=check)
+        return _run_program(command, cwd=cwd, env=env, timeout=timeout, check=check)
 
     return run
 

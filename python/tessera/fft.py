@@ -6,9 +6,9 @@
     x = transform.backward(y)                  # x again
 
 As in `numpy.fft`, forward does not scale, backward divides by the number of points, and the spectrum of real points has
-about half the length in its last direction. Results are the same bits on any number of ranks and threads and with any
-scheme, because a line is always transformed by the same plan. Any shape and any number of ranks are possible; a rank
-may have no points.
+about half the length in its last direction. Results are the same bits on any number of ranks and threads, with any
+scheme and on any processor, because a line is always transformed by the same operations. Any shape and any number of
+ranks are possible; a rank may have no points.
 
 It needs the compiled part of Tessera for the MPI that mpi4py uses; without a communicator it needs neither.
 """

@@ -4,7 +4,8 @@
     sim.step(40)
     sim.energies["potential"], sim.positions, sim.state_hash
 
-Trajectories are the same bits as those of `tessera run` with the same settings, on any number of ranks and threads.
+Trajectories are the same bits as those of `tessera run` with the same settings, on any number of ranks and threads and
+on any processor.
 With a communicator of mpi4py, all members but `step_number`, `time`, `n_atoms`, `box` and `own_share` are collective:
 all ranks use them, in the same order. Errors are raised by all ranks alike.
 """

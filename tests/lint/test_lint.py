@@ -7,6 +7,7 @@ import circles
 import citations
 import house
 import includes
+import mathematics
 import pytest
 
 import tessera
@@ -22,6 +23,10 @@ def test_no_files_need_each_other() -> None:
 
 def test_what_is_cited_stands_in_the_bibliography() -> None:
     assert not citations.violations()
+
+
+def test_no_library_decides_the_last_bit_of_a_result() -> None:
+    assert not mathematics.violations()
 
 
 def test_house_rules() -> None:
@@ -61,6 +66,30 @@ def test_a_forbidden_word_is_found(line: str, tmp_path: Path, monkeypatch: pytes
     (tmp_path / path).write_text(line + "\n")
     monkeypatch.setattr(house, "ROOT", tmp_path)
     assert len(house.forbidden_words([path])) == 1
+
+
+@pytest.mark.parametrize(
+    ("path", "line", "is_found"),
+    [
+        ("md/pme/a.cpp", "return std::exp(x);", True),
+        ("md/pme/a.cpp", "using std::erfc; return erfc(x);", True),
+        ("md/pme/a.cpp", "return math::exp(x) + std::sqrt(x);  // std::exp(x)", False),
+        ("md/pme/a.cpp", "auto x = std::uniform_real_distribution<double>(0, 1);", True),
+        ("md/pme/a-inl.h", "const auto y = hn::MulAdd(a, b, c);", True),
+        ("md/pme/a-inl.h", "const auto y = simd::MulAdd(a, b, c);", False),
+        ("fft/lines/a.h", "constexpr long double pi = 3;", True),
+        ("md/pme/a_test.cpp", "return std::exp(x);", False),
+        ("machine/a.cpp", "return std::exp(x);", False),
+    ],
+)
+def test_mathematics_of_a_library_is_found(
+    path: str, line: str, is_found: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "cpp" / "tessera" / path
+    file.parent.mkdir(parents=True)
+    file.write_text(line + "\n")
+    monkeypatch.setattr(mathematics, "ROOT", tmp_path)
+    assert bool(mathematics.violations()) == is_found
 
 
 def test_a_dead_link_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

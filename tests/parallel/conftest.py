@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from conftest import ROOT
 
-from parallel.runs import runs  # noqa: F401
+from parallel.runs import instruction_sets, runs  # noqa: F401
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 

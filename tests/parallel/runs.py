@@ -76,7 +76,7 @@ class Outcome:
 
 
 class Runs:
-    """Starts runs, each in a folder of its own; `sizes` are mpi, ranks and threads."""
+    """Starts runs, each in a folder of its own; `sizes` are mpi, ranks, threads and env."""
 
     def __init__(self, run_engine: Callable[..., subprocess.CompletedProcess[str]], work: Path) -> None:
         self.run_engine, self.work, self.count = run_engine, work, 0
@@ -119,6 +119,19 @@ class Runs:
         path = self.work / f"forces{self.count}.npy"
         found = json.loads(self.energy_text(system, settings, "--forces", str(path), **sizes))
         return found, np.load(path)
+
+
+def with_set(name: str) -> dict[str, str]:
+    """Returns the environment in which kernels use this instruction set."""
+    return {"TESSERA_SIMD": name}
+
+
+@pytest.fixture(scope="session")
+def instruction_sets(run_engine: Callable[..., subprocess.CompletedProcess[str]]) -> list[str]:
+    """The names of the sets that kernels are compiled for and this processor has, the best first."""
+    refused = run_engine("--version", env=with_set("none"), check=False).stderr
+    offered = refused.rsplit(":", 1)[-1].replace(",", " ").split()
+    return [name for name in offered if name in run_engine("--version", env=with_set(name)).stdout]
 
 
 @pytest.fixture(scope="session")

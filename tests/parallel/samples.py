@@ -2,8 +2,8 @@
 
 `peptide` is the small one: a tripeptide (CHARMM22 with CMAP) in about 1,000 rigid waters, at 300 K; `half_empty` has a
 vacuum of the same size beside it, and `octahedron` and `dodecahedron` are the tripeptide in smaller triclinic boxes.
-`water` is 24,000 atoms of water on a lattice, `dhfr` is the 23,558 atoms of the demo, and `tripeptide` and `dipeptide`
-have no box. The others need the reference data.
+`water` is 24,000 atoms of water on a lattice, `four_site_water` is 4,000 atoms with TIP4P's charges, `dhfr` is the
+23,558 atoms of the demo, and `tripeptide` and `dipeptide` have no box. The others need the reference data.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from tessera.prepare.amber import prepare_amber
 from tessera.prepare.charmm import prepare_charmm
 from tessera.prepare.gromacs import prepare_gromacs
 from tessera.prepare.pdb.model import BOX_SHAPES
-from tessera.system import System, read, write
+from tessera.system import System, VirtualSites, read, write
 from tessera.system.blocks import to_fraction
 
 VELOCITY_UNIT = 2.0**-20  # Å/ps; the unit in checkpoints
@@ -217,6 +217,31 @@ def _carved(edge: float, shape: str) -> System:
     return _relax(system, ((0.1, 60), (0.5, 60), *[(1.0, 60)] * 5, (2.0, 100)))
 
 
+def _four_site_water() -> System:
+    """Returns water whose negative charge is at a site on the line that divides the angle."""
+    system = make_water(3000)
+    (water,) = system.templates
+    for name in ("atom_name", "type", "mass", "atomic_number", "residue", "group"):
+        column = getattr(water, name)
+        setattr(water, name, np.append(column, column[:1]))
+    water.atom_name[3], water.type[3], water.mass[3], water.atomic_number[3] = "M", 2, 0.0, 0
+    water.charge = np.array([0.0, 0.52, 0.52, -1.04])
+    weight = 0.15 / (2 * 0.9572 * np.cos(np.radians(52.26)))
+    weights = np.array([[1 - 2 * weight, 0.0, 0.0], [weight, 0.0, 0.0], [weight, 0.0, 0.0]])
+    parents = np.array([[0, 0], [0, 1], [0, 2]], np.int32)
+    water.virtual_sites = VirtualSites(
+        np.array([3], np.int32), np.zeros(1, np.int32), np.zeros((1, 3)), parents, weights
+    )
+    water.exclusions = np.array([[0, 1], [0, 2], [0, 3], [1, 2], [1, 3], [2, 3]], np.int32)
+    field = system.force_field
+    field.type_name.append("MT")
+    field.type_lj = np.concatenate([field.type_lj, [[1.0, 0.0]]])
+    atoms = system.fraction.reshape(-1, 3, 3)
+    system.fraction, system.velocity = np.concatenate([atoms, atoms[:, :1]], axis=1).reshape(-1, 3), None
+    system.place_virtual_sites()
+    return _relax(system, ((0.1, 60), (0.5, 60), (1.0, 100)))
+
+
 def _half_empty() -> System:
     """Returns the peptide's system with whole molecules, and with a vacuum of the same size beside it."""
     system = changed("peptide")
@@ -232,6 +257,7 @@ _MAKERS = {
     "octahedron": lambda: _carved(28.0, "octahedron"),
     "dodecahedron": lambda: _carved(29.0, "dodecahedron"),
     "half_empty": _half_empty,
+    "four_site_water": _four_site_water,
     "dhfr": dhfr,
     "tripeptide": _tripeptide,
     "dipeptide": alanine_dipeptide,

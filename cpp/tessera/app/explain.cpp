@@ -153,7 +153,7 @@ std::vector<Decision> list_choices(const RunConfig& config, const model::System&
   choices.push_back(
       {"pair scheme", settings.pair_scheme,
        config.parallel.pair_scheme == "auto" ? "the default of this precision, never by timing" : "asked for"});
-  choices.push_back({"instruction set", instruction_set(), "the best this machine has; bits are the same per set"});
+  choices.push_back({"instruction set", instruction_set(), "the best this machine has; bits are the same with any"});
   const auto note = note_of_source(config, system);
   const auto potentials = text_of_pair_potentials(system);
   if (!potentials.empty())

@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <numbers>
 
+#include "tessera/base/math/elementary.h"
 #include "tessera/base/vec3.h"
 
 namespace tessera {
@@ -98,7 +99,7 @@ class Box {
   /// α between b and c, β between a and c, γ between a and b, degrees; 90 exactly where these are orthogonal.
   std::array<double, 3> angles() const {
     const auto degrees = [](const Vec3& p, const Vec3& q) {
-      return 90.0 - std::asin(dot(p, q) / (norm(p) * norm(q))) * (180.0 / std::numbers::pi);
+      return 90.0 - math::asin(dot(p, q) / (norm(p) * norm(q))) * (180.0 / std::numbers::pi);
     };
     return {degrees(b_, c_), degrees(a_, c_), degrees(a_, b_)};
   }

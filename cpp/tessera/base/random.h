@@ -7,7 +7,8 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
-#include <numbers>
+
+#include "tessera/base/math/elementary.h"
 
 namespace tessera {
 
@@ -32,10 +33,10 @@ inline std::array<double, 4> random_normals(std::uint64_t seed, RandomStream str
   const auto uniform = [](std::uint32_t word) { return (word + 0.5) / 4294967296.0; };  // (0, 1)
   std::array<double, 4> normals{};
   for (std::size_t pair = 0; pair < 2; ++pair) {
-    const double radius = std::sqrt(-2.0 * std::log(uniform(words[2 * pair])));
-    const double angle = 2.0 * std::numbers::pi * uniform(words[2 * pair + 1]);
-    normals[2 * pair] = radius * std::cos(angle);
-    normals[2 * pair + 1] = radius * std::sin(angle);
+    const double radius = std::sqrt(-2.0 * math::log(uniform(words[2 * pair])));
+    const auto angle = math::sincos_of_turn(2 * std::int64_t{words[2 * pair + 1]} + 1, std::int64_t{1} << 33);
+    normals[2 * pair] = radius * angle.cos;
+    normals[2 * pair + 1] = radius * angle.sin;
   }
   return normals;
 }

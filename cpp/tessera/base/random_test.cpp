@@ -48,6 +48,12 @@ TEST(Random, EveryArgumentMatters) {
   EXPECT_EQ(seen.size(), static_cast<std::size_t>(n));
 }
 
+TEST(Random, NormalsAreTheSameBitsOnEveryMachine) {
+  const auto x = random_normals(7, RandomStream::velocity, 1, 3);
+  EXPECT_EQ(x, (std::array<double, 4>{0x1.a6b8bc35b1e42p-2, -0x1.8269267cc9f56p-4, -0x1.a9927939549a4p+0,
+                                      0x1.f4170c73a6a5ep-1}));
+}
+
 TEST(Random, NormalsHaveTheMomentsOfTheNormalDistribution) {
   const int n = 50000;  // four deviates each
   std::array<double, 5> moment{};

@@ -14,7 +14,7 @@
 #include "tessera/fft/blocks.h"
 #include "tessera/fft/copies.h"
 #include "tessera/fft/exchange.h"
-#include "tessera/fft/lines/lines.h"
+#include "tessera/fft/lines/radix.h"
 #include "tessera/fft/reshape.h"
 #include "tessera/machine/machine.h"
 
@@ -184,8 +184,8 @@ struct Transform<Real>::Implementation {
     for (int d = 0; d < 3; ++d) {
       const bool is_real = plan.problem.kind == TransformKind::real && d == halved;
       const std::int64_t n = plan.problem.grid[static_cast<std::size_t>(d)];
-      forward_lines.emplace_back(is_real ? LineKind::real_forward : LineKind::forward, n);
-      backward_lines.emplace_back(is_real ? LineKind::real_backward : LineKind::backward, n);
+      forward_lines.push_back(plan_lines<Real>(is_real ? LineKind::real_forward : LineKind::forward, n));
+      backward_lines.push_back(plan_lines<Real>(is_real ? LineKind::real_backward : LineKind::backward, n));
     }
     MemoryPlan forward_memory{options.fields}, backward_memory{options.fields};
     forward.reshapes = make_reshapes<Real>(plan, rank, true, forward_memory);
@@ -215,10 +215,12 @@ struct Transform<Real>::Implementation {
     memories.assign(static_cast<std::size_t>(threads.size()), all);
 
     const std::int64_t longest = *std::max_element(plan.problem.grid.begin(), plan.problem.grid.end());
+    std::int64_t scratch_size = 0;
+    for (const auto& lines : forward_lines) scratch_size = std::max(scratch_size, lines.scratch_size());
     for (int i = 0; i < threads.size(); ++i) {
       auto& workspace = workspaces.emplace_back();
       workspace.values = AlignedBuffer<Real>(2 * longest * lanes<Real>);
-      workspace.scratch = AlignedBuffer<Real>(LinePlan<Real>::scratch_size(longest));
+      workspace.scratch = AlignedBuffer<Real>(scratch_size);
       workspace.in.resize(static_cast<std::size_t>(longest + 2));
       workspace.out.resize(static_cast<std::size_t>(longest + 2));
       workspace.streams = std::make_unique<bool[]>(static_cast<std::size_t>(longest + 2));
@@ -338,8 +340,8 @@ struct Transform<Real>::Implementation {
                                             where, field, target, workspace.out.data(), workspace.streams.get());
       if (!is_direct) list(out, sweep.targets.n_points(), workspace.out);
       const bool streams = sweep.streams && is_direct && are_on_lines(workspace.out, sweep.targets.n_points());
-      sweep.lines->execute(workspace.in.data(), workspace.out.data(), sweep.scale,
-                           streams ? workspace.streams.get() : nullptr, workspace.scratch.data());
+      transform_lines<Real>(*sweep.lines, workspace.in.data(), workspace.out.data(), sweep.scale,
+                            streams ? workspace.streams.get() : nullptr, workspace.scratch.data());
       if (!is_direct) sweep.targets.template scatter<lanes<Real>>(where, field, target, out);
     }
   }

@@ -113,7 +113,10 @@ std::int64_t greatest_difference(const Place& a, const Place& b) {
 
 double distance2(const Place& a, const Place& b) {
   double sum = 0;
-  for (std::size_t d = 0; d < 3; ++d) sum += std::pow(static_cast<double>(a[d]) - b[d], 2);
+  for (std::size_t d = 0; d < 3; ++d) {
+    const double apart = static_cast<double>(a[d]) - b[d];
+    sum += apart * apart;
+  }
   return sum;
 }
 

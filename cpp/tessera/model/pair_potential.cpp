@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "tessera/base/error.h"
+#include "tessera/base/math/elementary.h"
 
 namespace tessera::model {
 
@@ -14,20 +15,20 @@ namespace {
 
 /// Adds c/rⁿ.
 void add_power(PotentialAndForce& sum, double c, double n, double r) {
-  const double energy = c * std::pow(r, -n);
+  const double energy = c * math::pow(r, -n);
   sum.energy += energy;
   sum.force += n * energy / r;
 }
 
 /// Adds a e^(−r/ρ).
 void add_exponential(PotentialAndForce& sum, double a, double rho, double r) {
-  const double energy = a * std::exp(-r / rho);
+  const double energy = a * math::exp(-r / rho);
   sum.energy += energy;
   sum.force += energy / rho;
 }
 
 PotentialAndForce morse(double depth, double r0, double k, double r) {
-  const double e = std::exp(-k * (r - r0));
+  const double e = math::exp(-k * (r - r0));
   return {depth * e * (e - 2), 2 * depth * k * e * (e - 1)};
 }
 
@@ -37,7 +38,7 @@ PotentialAndForce zbl(double strength, double a, double r) {
   constexpr double decay[] = {3.1998, 0.94229, 0.4029, 0.20162};
   double screening = 0, slope = 0;
   for (int i = 0; i < 4; ++i) {
-    const double term = weight[i] * std::exp(-decay[i] * r / a);
+    const double term = weight[i] * math::exp(-decay[i] * r / a);
     screening += term;
     slope -= decay[i] / a * term;
   }
@@ -46,16 +47,16 @@ PotentialAndForce zbl(double strength, double a, double r) {
 
 PotentialAndForce wca(double epsilon, double sigma, double shift, double r) {
   const double s = r - shift;
-  if (s >= std::exp2(1.0 / 6) * sigma) return {};
+  if (s >= math::sixth_root_of_2 * sigma) return {};
   if (s <= 0) return {std::numeric_limits<double>::max(), std::numeric_limits<double>::max()};
-  const double q6 = std::pow(sigma / s, 6);
+  const double q6 = math::pow(sigma / s, 6);
   return {4 * epsilon * q6 * (q6 - 1) + epsilon, 24 * epsilon * q6 * (2 * q6 - 1) / s};
 }
 
 /// Source: Halgren (1992).
 PotentialAndForce buffered_14_7(double epsilon, double r0, double r) {
-  const double x = r / r0, x6 = std::pow(x, 6);
-  const double outer = std::pow(1.07 / (x + 0.07), 7), inner = 1.12 / (x6 * x + 0.12);
+  const double x = r / r0, x6 = math::pow(x, 6);
+  const double outer = math::pow(1.07 / (x + 0.07), 7), inner = 1.12 / (x6 * x + 0.12);
   const double slope = -7 * outer / (x + 0.07) * (inner - 2) - outer * inner * 7 * x6 / (x6 * x + 0.12);
   return {epsilon * outer * (inner - 2), -epsilon * slope / r0};
 }
@@ -113,7 +114,7 @@ PotentialAndForce PairPotentialFunction::formula(double r) const {
       add_power(sum, -p[2], 6, r);
       break;
     case PairPotentialKind::born_huggins_mayer: {
-      const double energy = p[0] * std::exp(p[1] * (p[2] - r));
+      const double energy = p[0] * math::exp(p[1] * (p[2] - r));
       sum = {energy, p[1] * energy};
       add_power(sum, -p[3], 6, r);
       add_power(sum, -p[4], 8, r);
@@ -127,8 +128,8 @@ PotentialAndForce PairPotentialFunction::formula(double r) const {
       add_power(sum, p[3], 12, r);
       break;
     case PairPotentialKind::n_m:
-      add_power(sum, p[0] * p[2] / (p[1] - p[2]) * std::pow(p[3], p[1]), p[1], r);
-      add_power(sum, -p[0] * p[1] / (p[1] - p[2]) * std::pow(p[3], p[2]), p[2], r);
+      add_power(sum, p[0] * p[2] / (p[1] - p[2]) * math::pow(p[3], p[1]), p[1], r);
+      add_power(sum, -p[0] * p[1] / (p[1] - p[2]) * math::pow(p[3], p[2]), p[2], r);
       break;
     case PairPotentialKind::lj_12_6_4:
       add_power(sum, p[0], 12, r);
@@ -144,7 +145,7 @@ PotentialAndForce PairPotentialFunction::formula(double r) const {
     case PairPotentialKind::buffered_14_7:
       return buffered_14_7(p[0], p[1], r);
     case PairPotentialKind::rydberg: {
-      const double e = std::exp(-r / p[2]);
+      const double e = math::exp(-r / p[2]);
       return {(p[0] + p[1] * r) * e, ((p[0] + p[1] * r) / p[2] - p[1]) * e};
     }
     case PairPotentialKind::zbl:
@@ -171,7 +172,7 @@ PotentialAndForce PairPotentialFunction::interpolated(double r) const {
 
 PotentialAndForce PairPotentialFunction::operator()(double r) const {
   if (r >= core_) return formula(r);
-  const double growth = std::pow(core_ / r, 12);
+  const double growth = math::pow(core_ / r, 12);
   return {at_core_.energy + at_core_.force * core_ / 12 * (growth - 1), at_core_.force * growth * core_ / r};
 }
 

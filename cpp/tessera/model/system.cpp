@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "tessera/base/error.h"
+#include "tessera/base/math/elementary.h"
 
 namespace tessera::model {
 
@@ -17,7 +18,7 @@ LennardJonesAB ForceField::lj(int type_a, int type_b) const {
   const auto& q = type_lj.at(static_cast<std::size_t>(type_b));
   const double sigma = lj_rule == LjRule::lorentz_berthelot ? 0.5 * (p.sigma + q.sigma) : std::sqrt(p.sigma * q.sigma);
   const double epsilon = std::sqrt(p.epsilon * q.epsilon);
-  const double sigma6 = std::pow(sigma, 6);
+  const double sigma6 = math::pow(sigma, 6);
   return {4 * epsilon * sigma6 * sigma6, 4 * epsilon * sigma6};
 }
 

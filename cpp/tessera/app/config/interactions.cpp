@@ -11,6 +11,7 @@
 #include "tessera/app/config/errors.h"
 #include "tessera/app/config/schema.h"
 #include "tessera/app/numbers_text.h"
+#include "tessera/base/math/elementary.h"
 
 namespace tessera::app {
 
@@ -49,7 +50,7 @@ std::string describe_crowded_tail(const model::LjTruncation& lj, const model::Sy
   const auto& field = system.force_field;
   const auto counts = system.type_counts();
   const int n = static_cast<int>(counts.size());
-  const double r6 = std::pow(lj.switch_distance, 6);
+  const double r6 = math::pow(lj.switch_distance, 6);
   for (int i = 0; i < n; ++i)
     for (int j = i; j < n; ++j) {
       if (counts[static_cast<std::size_t>(i)] == 0 || counts[static_cast<std::size_t>(j)] == 0) continue;

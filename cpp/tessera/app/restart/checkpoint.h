@@ -36,7 +36,7 @@ struct Origin {
 };
 
 struct Checkpoint : CheckpointNumbers {
-  std::string simd;              // bits are the same per instruction set
+  std::string simd;              // that kernels used; any goes on bit for bit
   nlohmann::json settings;       // bit_settings()
   nlohmann::json start;          // start_settings()
   std::optional<Origin> origin;  // of a run that began from another

@@ -5,7 +5,6 @@
 #include "tessera/app/on_root.h"
 #include "tessera/app/restart/fingerprint.h"
 #include "tessera/app/trial.h"
-#include "tessera/base/simd/instruction_set.h"
 
 namespace tessera::app {
 
@@ -51,10 +50,6 @@ Checkpoint resume(const std::string& folder, const RunConfig& config, const mode
     if (!unheeded.empty())
       note += fmt::format("{}{}; that decides how a run begins, and a restart goes on as it is",
                           note.empty() ? "" : "; ", unheeded);
-    if (checkpoint.simd != instruction_set())
-      note +=
-          fmt::format("{}the checkpoint was written with {}, this machine has {}: the run goes on, but not bit for bit",
-                      note.empty() ? "" : "; ", checkpoint.simd, instruction_set());
   });
   comm.broadcast(std::as_writable_bytes(std::span(static_cast<CheckpointNumbers*>(&checkpoint), 1)), 0);
   share_globals(comm, checkpoint.state);

@@ -14,6 +14,7 @@
 
 #include "tessera/app/system/system_layout.h"
 #include "tessera/base/error.h"
+#include "tessera/base/math/elementary.h"
 #include "tessera/io/hdf5.h"
 
 namespace tessera::app {
@@ -296,7 +297,7 @@ class Filler {
     for (std::size_t i = 0; i < types.size(); ++i) {
       model::LennardJonesAB ab{values[2 * i], values[2 * i + 1]};
       if (!has_ab) {
-        const double sigma6 = std::pow(values[2 * i], 6), epsilon = values[2 * i + 1];
+        const double sigma6 = math::pow(values[2 * i], 6), epsilon = values[2 * i + 1];
         ab = {4 * epsilon * sigma6 * sigma6, 4 * epsilon * sigma6};
       }
       pairs.push_back({types[i][0], types[i][1], ab});

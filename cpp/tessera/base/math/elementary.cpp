@@ -1,110 +1,32 @@
 #include "tessera/base/math/elementary.h"
 
-#include <array>
 #include <bit>
-#include <cfloat>
 #include <cmath>
-#include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <utility>
-
-static_assert((FLT_EVAL_METHOD == 0 || FLT_EVAL_METHOD == 16) && std::numeric_limits<double>::is_iec559,
-              "results must be rounded to double");
-#ifdef __FAST_MATH__
-#error "these functions need the order of operations that is written"
-#endif
 
 namespace tessera::math {
 namespace {
 
+using namespace detail;  // NOLINT(google-build-using-namespace): of this library
+
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();  // what processors make differs in its sign
 
-/// A number as the sum of a double and of what is left after rounding to it.
-struct Two {
-  double hi, lo;
-};
-
-constexpr Two pi_over_4 = {0x1.921fb54442d18p-1, 0x1.1a62633145c07p-55};
 constexpr Two two_over_root_pi = {0x1.20dd750429b6dp+0, 0x1.1ae3a914fed80p-56};
 constexpr Two third = {0x1.5555555555555p-2, 0x1.5555555555555p-56};
 constexpr Two minus_third = {-third.hi, -third.lo};
-constexpr Two minus_sixth = {-0x1.5555555555555p-3, -0x1.5555555555555p-57};
 /// Parts whose products with whole numbers below 2¹³ (ln 2) and 2¹⁷ (π/2) are exact, and the rest.
 constexpr double ln2_parts[] = {0x1.62e42fefa2000p-1, 0x1.9ef35793c7673p-41};
 constexpr double half_pi_parts[] = {0x1.921fb54440000p+0, 0x1.68c234c4c0000p-39, 0x1.98a2e03707345p-77};
 
-/// a + b without error, where |a| >= |b| or a is 0. Source: Dekker (1971).
-Two ordered_sum(double a, double b) {
-  const double sum = a + b;
-  return {sum, b - (sum - a)};
-}
-
-/// a + b without error.
-Two sum_of(double a, double b) { return std::abs(a) >= std::abs(b) ? ordered_sum(a, b) : ordered_sum(b, a); }
-
-/// a b without error, unless it overflows or underflows. Source: Dekker (1971).
-Two product(double a, double b) {
-  const auto split = [](double x) {
-    const double y = 134217729 * x, hi = y - (y - x);  // 2²⁷ + 1
-    return Two{hi, x - hi};
-  };
-  const Two s = split(a), t = split(b);
-  const double p = a * b;
-  return {p, ((s.hi * t.hi - p) + s.hi * t.lo + s.lo * t.hi) + s.lo * t.lo};
-}
-
-Two product(const Two& a, const Two& b) {
-  const Two p = product(a.hi, b.hi);
-  return ordered_sum(p.hi, p.lo + (a.hi * b.lo + a.lo * b.hi));
-}
-
-Two sum_of(const Two& a, const Two& b) {
-  const Two s = sum_of(a.hi, b.hi);
-  return ordered_sum(s.hi, s.lo + (a.lo + b.lo));
-}
-
-/// a / b, where both are exact.
-Two quotient(double a, double b) {
-  const double q = a / b;
-  const Two p = product(q, b);
-  return {q, ((a - p.hi) - p.lo) / b};
-}
-
 /// Rounds |x| < 2⁵¹ to the nearest whole number.
 double nearest(double x) { return (x + 0x1.8p52) - 0x1.8p52; }
 
-constexpr double factorial(int n) { return n < 2 ? 1 : n * factorial(n - 1); }  // exact up to 22
-constexpr int sign(int n) { return n % 2 == 0 ? 1 : -1; }
-
-template <std::size_t N, class Function>
-constexpr std::array<double, N> coefficients(Function function) {
-  std::array<double, N> c{};
-  for (std::size_t n = 0; n < N; ++n) c[n] = function(static_cast<int>(n));
-  return c;
-}
-
-constexpr auto exp_series = coefficients<13>([](int n) { return 1 / factorial(n + 2); });
 constexpr auto log_series = coefficients<11>([](int n) { return 1.0 / (2 * n + 5); });
-constexpr auto sin_series = coefficients<7>([](int n) { return sign(n) / factorial(2 * n + 5); });
-constexpr auto cos_series = coefficients<8>([](int n) { return sign(n) / factorial(2 * n + 4); });
 constexpr auto atan_series = coefficients<19>([](int n) { return sign(n) / (2 * n + 5.0); });
 constexpr auto erf_series = coefficients<19>([](int n) { return sign(n) / (factorial(n + 2) * (2 * n + 5)); });
-
-/// The polynomial with these coefficients, that of x⁰ first.
-template <std::size_t N>
-double polynomial(const std::array<double, N>& c, double x) {
-  double sum = c[N - 1];
-  for (std::size_t n = N - 1; n-- > 0;) sum = sum * x + c[n];
-  return sum;
-}
-
-/// x + x z (c + z times the polynomial of z), where z = x².
-template <std::size_t N>
-Two odd_series(const Two& x, const Two& c, const std::array<double, N>& rest) {
-  const Two z = product(x, x);
-  return sum_of(x, product(product(x, z), sum_of(c, {z.hi * polynomial(rest, z.hi), 0})));
-}
 
 double power_of_two(int k) { return std::bit_cast<double>(static_cast<std::uint64_t>(k + 1023) << 52); }
 
@@ -142,16 +64,6 @@ Two log_of(double x) {
   s.lo -= s.hi * d.lo / d.hi;
   const Two half = odd_series(s, third, log_series);
   return sum_of({k * ln2_parts[0], k * ln2_parts[1]}, {2 * half.hi, 2 * half.lo});
-}
-
-/// The sine of |r| <= π/4.
-double sin_of(const Two& r) { return odd_series(r, minus_sixth, sin_series).hi; }
-
-/// The cosine of |r| <= π/4.
-double cos_of(const Two& r) {
-  const Two z = product(r, r);
-  const Two s = ordered_sum(1, -0.5 * z.hi);
-  return s.hi + (s.lo + (z.hi * z.hi * polynomial(cos_series, z.hi) - 0.5 * z.lo));
 }
 
 /// The sine of x + quarters π/2.
@@ -200,19 +112,6 @@ double log(double x) {
 
 double sin(double x) { return std::abs(x) < 0x1p-27 ? x : sin_after(x, 0); }
 double cos(double x) { return std::abs(x) < 0x1p-27 ? 1 : sin_after(x, 1); }
-
-SinCos sincos_of_turn(std::int64_t k, std::int64_t n) {
-  k %= n;
-  const std::int64_t eighths = 8 * (k < 0 ? k + n : k), octant = eighths / n, rest = eighths - octant * n;
-  // Odd octants are mirrored, so that the angle in units of π/4 is in [0, 1].
-  const Two part = quotient(static_cast<double>((octant & 1) != 0 ? n - rest : rest), static_cast<double>(n));
-  const Two angle = product(part, pi_over_4);
-  SinCos result = {sin_of(angle), cos_of(angle)};
-  if (((octant + 1) & 2) != 0) result = {result.cos, result.sin};
-  if ((octant & 4) != 0) result.sin = 0 - result.sin;
-  if (((octant + 2) & 4) != 0) result.cos = 0 - result.cos;
-  return result;
-}
 
 double pow(double x, double y) {
   if (std::abs(y) <= 64 && y == nearest(y)) {

@@ -6,13 +6,16 @@
 // function's domain; these bits alone may differ. Errors are in units in the last place (ulp) of the exact result, and
 // the largest found on millions of random arguments. Times are those of a processor of 3 GHz.
 //
-// Sources: Cody and Waite (1980) for the reduction of arguments by constants in several parts; Dekker (1971) for sums
-// and products without error; Abramowitz and Stegun (1964) for erf and erfc.
+// sincos_of_turn() is in double_double.h. Sources: Cody and Waite (1980) for the reduction of arguments by constants in
+// several parts; Abramowitz and Stegun (1964) for erf and erfc.
 #pragma once
 
-#include <cstdint>
+#include "tessera/base/math/double_double.h"
 
 namespace tessera::math {
+
+/// Lennard-Jones is least at this distance in σ.
+inline constexpr double sixth_root_of_2 = 0x1.1f59ac3c7d6c0p+0;
 
 /// e to the x: error < 0.65 ulp, where the result is subnormal < 0.8 ulp. Overflows to infinity, underflows to 0.
 double exp(double x);
@@ -24,14 +27,6 @@ double log(double x);
 /// reduced by the double that is nearest to 2π, which costs up to 4·10⁻¹⁷ |x| of absolute accuracy.
 double sin(double x);
 double cos(double x);
-
-struct SinCos {
-  double sin, cos;
-};
-
-/// Sine and cosine of 2πk/n for any k and n from 1 to 2⁴⁰: error < 0.56 ulp. They are 0 (never -0) and ±1 at quarter
-/// turns, the same for equal fractions k/n, and have each symmetry of the circle to the last bit. About 40 ns.
-SinCos sincos_of_turn(std::int64_t k, std::int64_t n);
 
 /// x to the y. If y is whole and |y| <= 64, by repeated multiplication for any x: relative error < |y|·1.2·10⁻¹⁶ where
 /// the power and its inverse are normal numbers. Otherwise for x >= 0 as exp(y log x), the logarithm in two parts:

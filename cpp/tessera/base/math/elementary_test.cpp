@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cfloat>
 #include <cmath>
@@ -101,6 +102,20 @@ TEST(Elementary, SineAndCosine) {
   for (const double x : {infinity, -infinity, not_a_number}) {
     EXPECT_TRUE(std::isnan(math::sin(x)));
     EXPECT_TRUE(std::isnan(math::cos(x)));
+  }
+}
+
+// The compiler finds the same bits as the processor.
+TEST(Elementary, TurnsOfTheCompilerAreTheSame) {
+  constexpr auto turns = [] {
+    std::array<math::SinCos, 60> all{};
+    for (int k = 0; k < 60; ++k) all[static_cast<std::size_t>(k)] = math::sincos_of_turn(k, 7 + k);
+    return all;
+  }();
+  for (volatile int k = 0; k < 60; k = k + 1) {
+    const auto turn = math::sincos_of_turn(k, 7 + k);
+    EXPECT_EQ(turn.sin, turns[static_cast<std::size_t>(k)].sin);
+    EXPECT_EQ(turn.cos, turns[static_cast<std::size_t>(k)].cos);
   }
 }
 

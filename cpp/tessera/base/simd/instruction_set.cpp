@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <hwy/highway.h>
-#include <hwy/targets.h>
 
 #include <cstdint>
 #include <cstdlib>
@@ -11,9 +9,28 @@
 #include <string_view>
 #include <vector>
 
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "tessera/base/simd/instruction_set.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+#include <hwy/targets.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace tessera {
+namespace HWY_NAMESPACE {
+
+std::int64_t ThisSet() { return HWY_TARGET; }
+
+}  // namespace HWY_NAMESPACE
+}  // namespace tessera
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
 #include "tessera/base/error.h"
 
 namespace tessera {
+
+HWY_EXPORT(ThisSet);
 
 namespace {
 
@@ -29,11 +46,7 @@ std::vector<std::int64_t> compiled_sets() {
 
 }  // namespace
 
-std::string instruction_set() {
-  if (is_one_alone) return hwy::TargetName(HWY_STATIC_TARGET);
-  const std::int64_t usable = hwy::SupportedTargets() & compiled;
-  return hwy::TargetName(usable & -usable);
-}
+std::string instruction_set() { return hwy::TargetName(HWY_DYNAMIC_DISPATCH(ThisSet)()); }
 
 void limit_instruction_set() {
   if (is_one_alone && HWY_STATIC_TARGET < HWY_EMU128 && (hwy::SupportedTargets() & HWY_STATIC_TARGET) == 0)
@@ -46,7 +59,8 @@ void limit_instruction_set() {
   std::vector<std::string_view> names;
   for (const auto set : compiled_sets()) {
     names.emplace_back(hwy::TargetName(set));
-    if (names.back() == wanted) return hwy::DisableTargets(set - 1);
+    // After DisableTargets() the first question for the processor's sets would choose the best of all (Highway 1.0).
+    if (names.back() == wanted) return hwy::SetSupportedTargetsForTest(hwy::SupportedTargets() & ~(set - 1));
   }
   throw InputError(
       fmt::format("TESSERA_SIMD is '{}', expected one of the instruction sets that Tessera is compiled for: {}", wanted,
@@ -54,3 +68,4 @@ void limit_instruction_set() {
 }
 
 }  // namespace tessera
+#endif

@@ -1,259 +1,8 @@
-// Contains the passes of radix.h; radix.cpp includes it once for each instruction set. Complex numbers are split into
-// vectors of real and imaginary parts, so that a multiplication by i is free and no lanes are permuted between the
-// first and the last pass.
-#include "tessera/base/simd/rounding-inl.h"
-
-// Arrays of vectors stay in registers only if their loops are unrolled early.
-#undef TESSERA_UNROLL
-#define TESSERA_UNROLL _Pragma("GCC unroll 16")
-
+// Contains the passes of radix.h; radix.cpp includes it once for each instruction set, after butterflies-inl.h and
+// points-inl.h.
 HWY_BEFORE_NAMESPACE();
 namespace tessera::fft {
 namespace HWY_NAMESPACE {
-
-namespace hn = hwy::HWY_NAMESPACE;
-namespace simd = tessera::simd::HWY_NAMESPACE;
-
-template <class Real>
-using D = hn::CappedTag<Real, lanes<Real>>;
-
-template <class Real>
-struct Complexes {
-  hn::Vec<D<Real>> re, im;
-};
-
-template <class Real>
-HWY_INLINE Complexes<Real> operator+(const Complexes<Real>& a, const Complexes<Real>& b) {
-  return {hn::Add(a.re, b.re), hn::Add(a.im, b.im)};
-}
-template <class Real>
-HWY_INLINE Complexes<Real> operator-(const Complexes<Real>& a, const Complexes<Real>& b) {
-  return {hn::Sub(a.re, b.re), hn::Sub(a.im, b.im)};
-}
-/// Returns a (c + i s).
-template <class Real>
-HWY_INLINE Complexes<Real> turn(const Complexes<Real>& a, hn::Vec<D<Real>> c, hn::Vec<D<Real>> s) {
-  return {simd::MulSub(a.re, c, hn::Mul(a.im, s)), simd::MulAdd(a.im, c, hn::Mul(a.re, s))};
-}
-/// Returns a exp(−2πi e/n), with e and n known to the compiler.
-template <class Real, int n>
-HWY_INLINE Complexes<Real> turn_by(const Complexes<Real>& a, int e) {
-  const D<Real> d;
-  if (e == 0) return a;
-  if (4 * e == n) return {a.im, hn::Neg(a.re)};
-  if (8 * e == n || 8 * e == 3 * n) {
-    const auto half = hn::Set(d, Circle<n>::template cosine<Real>[n / 8]);
-    const auto sum = hn::Mul(hn::Add(a.re, a.im), half), difference = hn::Mul(hn::Sub(a.im, a.re), half);
-    return 8 * e == n ? Complexes<Real>{sum, difference} : Complexes<Real>{difference, hn::Neg(sum)};
-  }
-  return turn<Real>(a, hn::Set(d, Circle<n>::template cosine<Real>[e]), hn::Set(d, -Circle<n>::template sine<Real>[e]));
-}
-
-// Transforms r points in registers, in place. All loop bounds are constants, so the loops are unrolled completely.
-template <class Real, int r>
-struct Butterfly;
-
-template <class Real>
-struct Butterfly<Real, 2> {
-  static HWY_INLINE void run(Complexes<Real>* x) {
-    const auto a = x[0];
-    x[0] = a + x[1];
-    x[1] = a - x[1];
-  }
-};
-
-template <class Real>
-struct Butterfly<Real, 4> {
-  static HWY_INLINE void run(Complexes<Real>* x) {
-    const auto a = x[0] + x[2], b = x[0] - x[2], c = x[1] + x[3], e = x[1] - x[3];
-    x[0] = a + c;
-    x[2] = a - c;
-    x[1] = {hn::Add(b.re, e.im), hn::Sub(b.im, e.re)};
-    x[3] = {hn::Sub(b.re, e.im), hn::Add(b.im, e.re)};
-  }
-};
-
-/// The butterfly of an odd prime uses sums and differences of the points i and r − i.
-template <class Real, int r>
-struct OddButterfly {
-  static HWY_INLINE void run(Complexes<Real>* x) {
-    constexpr int half = r / 2;
-    const D<Real> d;
-    const auto first = x[0];
-    Complexes<Real> sum[half], difference[half];
-    TESSERA_UNROLL
-    for (int j = 0; j < half; ++j) {
-      sum[j] = x[j + 1] + x[r - 1 - j];
-      difference[j] = x[j + 1] - x[r - 1 - j];
-      x[0] = x[0] + sum[j];
-    }
-    TESSERA_UNROLL
-    for (int k = 1; k <= half; ++k) {
-      Complexes<Real> even = first, odd;
-      TESSERA_UNROLL
-      for (int j = 0; j < half; ++j) {
-        const int e = (j + 1) * k % r;
-        const auto c = hn::Set(d, Circle<r>::template cosine<Real>[e]);
-        const auto s = hn::Set(d, Circle<r>::template sine<Real>[e]);
-        even = {simd::MulAdd(sum[j].re, c, even.re), simd::MulAdd(sum[j].im, c, even.im)};
-        if (j == 0)
-          odd = {hn::Mul(difference[j].re, s), hn::Mul(difference[j].im, s)};
-        else
-          odd = {simd::MulAdd(difference[j].re, s, odd.re), simd::MulAdd(difference[j].im, s, odd.im)};
-      }
-      x[k] = {hn::Add(even.re, odd.im), hn::Sub(even.im, odd.re)};
-      x[r - k] = {hn::Sub(even.re, odd.im), hn::Add(even.im, odd.re)};
-    }
-  }
-};
-template <class Real>
-struct Butterfly<Real, 3> : OddButterfly<Real, 3> {};
-template <class Real>
-struct Butterfly<Real, 5> : OddButterfly<Real, 5> {};
-template <class Real>
-struct Butterfly<Real, 7> : OddButterfly<Real, 7> {};
-
-/// The butterfly of r = a b does b transforms of a points, multiplies by twiddle factors, and does a transforms of b
-/// points.
-template <class Real, int a, int b>
-struct ProductButterfly {
-  static HWY_INLINE void run(Complexes<Real>* x) {
-    Complexes<Real> between[a * b];
-    TESSERA_UNROLL
-    for (int j = 0; j < b; ++j) {
-      Complexes<Real> y[a];
-      TESSERA_UNROLL
-      for (int i = 0; i < a; ++i) y[i] = x[b * i + j];
-      Butterfly<Real, a>::run(y);
-      TESSERA_UNROLL
-      for (int k = 0; k < a; ++k) between[j * a + k] = turn_by<Real, a * b>(y[k], j * k);
-    }
-    TESSERA_UNROLL
-    for (int k = 0; k < a; ++k) {
-      Complexes<Real> y[b];
-      TESSERA_UNROLL
-      for (int j = 0; j < b; ++j) y[j] = between[j * a + k];
-      Butterfly<Real, b>::run(y);
-      TESSERA_UNROLL
-      for (int i = 0; i < b; ++i) x[k + a * i] = y[i];
-    }
-  }
-};
-template <class Real>
-struct Butterfly<Real, 6> : ProductButterfly<Real, 3, 2> {};
-template <class Real>
-struct Butterfly<Real, 8> : ProductButterfly<Real, 2, 4> {};
-template <class Real>
-struct Butterfly<Real, 9> : ProductButterfly<Real, 3, 3> {};
-template <class Real>
-struct Butterfly<Real, 10> : ProductButterfly<Real, 5, 2> {};
-template <class Real>
-struct Butterfly<Real, 12> : ProductButterfly<Real, 3, 4> {};
-template <class Real>
-struct Butterfly<Real, 16> : ProductButterfly<Real, 4, 4> {};
-
-// Converts neighbouring complex numbers of two vectors to two vectors of parts and back. The lanes are in the cheapest
-// order, which is the same both ways.
-HWY_INLINE Complexes<double> unzip(hn::Vec<D<double>> a, hn::Vec<D<double>> b) {
-  return {hn::InterleaveLower(D<double>(), a, b), hn::InterleaveUpper(D<double>(), a, b)};
-}
-HWY_INLINE Complexes<double> zip(const Complexes<double>& x) { return unzip(x.re, x.im); }
-HWY_INLINE Complexes<float> unzip(hn::Vec<D<float>> a, hn::Vec<D<float>> b) {
-  return {hn::OddEven(hn::DupEven(b), a), hn::OddEven(b, hn::DupOdd(a))};
-}
-HWY_INLINE Complexes<float> zip(const Complexes<float>& x) { return unzip(x.re, x.im); }
-
-// The following types load and store the points of a pass; v is the first lane.
-
-/// Points stored as all real parts, then all imaginary parts.
-template <class Real>
-struct SplitPoints {
-  Real* at;
-
-  HWY_INLINE Complexes<Real> load(std::int64_t j, std::int64_t v) const {
-    const Real* p = at + 2 * j * lanes<Real> + v;
-    return {hn::Load(D<Real>(), p), hn::Load(D<Real>(), p + lanes<Real>)};
-  }
-  HWY_INLINE void prefetch(std::int64_t) const {}
-  HWY_INLINE void store(const Complexes<Real>& x, std::int64_t j, std::int64_t v) const {
-    Real* p = at + 2 * j * lanes<Real> + v;
-    hn::Store(x.re, D<Real>(), p);
-    hn::Store(x.im, D<Real>(), p + lanes<Real>);
-  }
-};
-
-template <class Real>
-struct FromComplex {
-  const Real* const* rows;
-
-  HWY_INLINE Complexes<Real> load(std::int64_t j, std::int64_t v) const {
-    const D<Real> d;
-    const Real* p = rows[j] + 2 * v;
-    return unzip(hn::LoadU(d, p), hn::LoadU(d, p + hn::Lanes(d)));
-  }
-  /// Prefetches the next lines. Each point of a line is on another page, which no hardware prefetcher predicts.
-  HWY_INLINE void prefetch(std::int64_t j) const {
-    hwy::Prefetch(rows[j] + 2 * lanes<Real>);
-    hwy::Prefetch(rows[j] + 3 * lanes<Real>);
-  }
-};
-
-/// Points 2j and 2j + 1, combined into a complex one.
-template <class Real>
-struct FromReal {
-  const Real* const* rows;
-
-  HWY_INLINE Complexes<Real> load(std::int64_t j, std::int64_t v) const {
-    return {hn::LoadU(D<Real>(), rows[2 * j] + v), hn::LoadU(D<Real>(), rows[2 * j + 1] + v)};
-  }
-  HWY_INLINE void prefetch(std::int64_t j) const {
-    hwy::Prefetch(rows[2 * j] + lanes<Real>);
-    hwy::Prefetch(rows[2 * j + 1] + lanes<Real>);
-  }
-};
-
-HWY_INLINE void prefetch_to_write(const void* p) { __builtin_prefetch(p, 1); }
-
-/// Stores complex results. A backward transform is a forward one whose result j goes to place n − j.
-template <class Real, bool may_stream>
-struct ToComplex {
-  Real* const* rows;
-  const bool* streams;
-  std::int64_t first, step;
-  Real scale;
-
-  HWY_INLINE void store(const Complexes<Real>& x, std::int64_t j, std::int64_t v) const {
-    const D<Real> d;
-    const auto by = hn::Set(d, scale);
-    const auto zipped = zip(Complexes<Real>{hn::Mul(x.re, by), hn::Mul(x.im, by)});
-    const std::int64_t i = first + step * j;
-    Real* p = rows[i] + 2 * v;
-    if (may_stream && streams[i]) {
-      hn::Stream(zipped.re, d, p);
-      hn::Stream(zipped.im, d, p + hn::Lanes(d));
-    } else {
-      hn::StoreU(zipped.re, d, p);
-      hn::StoreU(zipped.im, d, p + hn::Lanes(d));
-      prefetch_to_write(p + 2 * lanes<Real>);
-      prefetch_to_write(p + 2 * lanes<Real> + hn::Lanes(d));
-    }
-  }
-};
-
-template <class Real>
-struct ToReal {
-  Real* const* rows;
-  std::int64_t first, step;
-  Real scale;
-
-  HWY_INLINE void store(const Complexes<Real>& x, std::int64_t j, std::int64_t v) const {
-    const D<Real> d;
-    const auto by = hn::Set(d, scale);
-    const std::int64_t i = first + step * j;
-    hn::StoreU(hn::Mul(x.re, by), d, rows[2 * i] + v);
-    hn::StoreU(hn::Mul(x.im, by), d, rows[2 * i + 1] + v);
-  }
-};
 
 template <int r, bool is_last, class Real, class From, class To>
 void run_radix(const RadixPass& pass, const Real* turns, const From& from, const To& to) {
@@ -278,12 +27,63 @@ void run_radix(const RadixPass& pass, const Real* turns, const From& from, const
     }
 }
 
+/// Transforms a prime number of points by the sums and differences of the points i and radix − i, as OddButterfly does.
+/// Two results are computed side by side, because loads would take more time than multiplications.
+template <bool is_last, class Real, class From, class To>
+void run_large_prime(const RadixPass& pass, const Real* turns, const From& from, const To& to) {
+  const D<Real> d;
+  const int r = pass.radix, half = r / 2;
+  const std::int64_t m = is_last ? 1 : pass.m, s = pass.s;
+  const Real* const circle = turns + pass.circle;
+  Complexes<Real> sum[greatest_radix / 2], difference[greatest_radix / 2];
+  for (std::int64_t v = 0; v < lanes<Real>; v += static_cast<std::int64_t>(hn::Lanes(d)))
+    for (std::int64_t p = 0; p < m; ++p) {
+      const Real* const w = turns + pass.first_turn + 2 * (r - 1) * p - 2;
+      const auto store = [&](const Complexes<Real>& x, std::int64_t q, int i) HWY_ATTR {
+        const auto turned = is_last ? x : turn<Real>(x, hn::Set(d, w[2 * i]), hn::Set(d, w[2 * i + 1]));
+        to.store(turned, q + s * (r * p + i), v);
+      };
+      for (std::int64_t q = 0; q < s; ++q) {
+        const auto first = from.load(q + s * p, v);
+        auto total = first;
+        for (int j = 0; j < half; ++j) {
+          const auto a = from.load(q + s * (p + m * (j + 1)), v), b = from.load(q + s * (p + m * (r - 1 - j)), v);
+          sum[j] = a + b;
+          difference[j] = a - b;
+          total = total + sum[j];
+        }
+        to.store(total, q + s * r * p, v);
+        for (int k = 1; k <= half; k += 2) {
+          Complexes<Real> even[2] = {first, first}, odd[2];
+          odd[0].re = odd[0].im = odd[1].re = odd[1].im = hn::Zero(d);
+          int e[2] = {0, 0};
+          for (int j = 0; j < half; ++j) {
+            TESSERA_UNROLL
+            for (int i = 0; i < 2; ++i) {
+              e[i] += k + i;
+              if (e[i] >= r) e[i] -= r;
+              const auto c = hn::Set(d, circle[2 * e[i]]), sine = hn::Set(d, circle[2 * e[i] + 1]);
+              even[i] = {simd::MulAdd(sum[j].re, c, even[i].re), simd::MulAdd(sum[j].im, c, even[i].im)};
+              odd[i] = {simd::MulAdd(difference[j].re, sine, odd[i].re),
+                        simd::MulAdd(difference[j].im, sine, odd[i].im)};
+            }
+          }
+          for (int i = 0; i < 2 && k + i <= half; ++i) {
+            store({hn::Add(even[i].re, odd[i].im), hn::Sub(even[i].im, odd[i].re)}, q, k + i);
+            store({hn::Sub(even[i].re, odd[i].im), hn::Add(even[i].im, odd[i].re)}, q, r - k - i);
+          }
+        }
+      }
+    }
+}
+
 template <bool is_last, class Real, class From, class To>
 void run_pass(const RadixPass& pass, const Real* turns, const From& from, const To& to) {
   switch (pass.radix) {
 #define TESSERA_RADIX(r) \
   case r:                \
     return run_radix<r, is_last>(pass, turns, from, to);
+    TESSERA_RADIX(1)
     TESSERA_RADIX(2)
     TESSERA_RADIX(3)
     TESSERA_RADIX(4)
@@ -296,13 +96,15 @@ void run_pass(const RadixPass& pass, const Real* turns, const From& from, const 
     TESSERA_RADIX(12)
     TESSERA_RADIX(16)
 #undef TESSERA_RADIX
+    default:
+      return run_large_prime<is_last>(pass, turns, from, to);
   }
 }
 
 /// Computes the transform of n real points from that of n/2 complex ones. Lanes of real lines are in an order of their
 /// own.
 template <class Real>
-void from_halves(const RadixPlan<Real>& plan, const SplitPoints<Real>& from, Real* const* out, Real scale) {
+void from_halves(const LinePlan<Real>& plan, const SplitPoints<Real>& from, Real* const* out, Real scale) {
   const D<Real> d;
   const std::int64_t h = plan.n / 2;
   const auto half = hn::Set(d, static_cast<Real>(0.5));
@@ -330,7 +132,7 @@ void from_halves(const RadixPlan<Real>& plan, const SplitPoints<Real>& from, Rea
 /// Inverts from_halves() except for a factor of 2. The imaginary parts of the first and the last wave are taken as
 /// zero.
 template <class Real>
-void to_halves(const RadixPlan<Real>& plan, const Real* const* in, const SplitPoints<Real>& to) {
+void to_halves(const LinePlan<Real>& plan, const Real* const* in, const SplitPoints<Real>& to) {
   const D<Real> d;
   const auto load = [&](std::int64_t k, std::int64_t v) HWY_ATTR {
     Complexes<Real> x;
@@ -353,51 +155,123 @@ void to_halves(const RadixPlan<Real>& plan, const Real* const* in, const SplitPo
   }
 }
 
+template <class Real, class From, class To>
+void copy_points(std::int64_t n, const From& from, const To& to) {
+  for (std::int64_t j = 0; j < n; ++j)
+    for (std::int64_t v = 0; v < lanes<Real>; v += static_cast<std::int64_t>(hn::Lanes(D<Real>())))
+      to.store(from.load(j, v), j, v);
+}
+
+/// Runs all passes over `points`, whose place the results take, and leaves the other place as `spare`.
 template <class Real>
-HWY_INLINE void execute(const RadixPlan<Real>& plan, const Real* const* in, Real** out, Real scale, bool* streams,
+void run_passes(const LinePlan<Real>& plan, SplitPoints<Real>& points, SplitPoints<Real>& spare) {
+  for (std::size_t i = 0; i + 1 < plan.passes.size(); ++i) {
+    run_pass<false>(plan.passes[i], plan.turns.data(), points, spare);
+    std::swap(points, spare);
+  }
+  run_pass<true>(plan.passes.back(), plan.turns.data(), points, spare);
+  std::swap(points, spare);
+}
+
+/// Stores the products of points with complex numbers, the same for all lines.
+template <class Real>
+void multiply(std::int64_t n, const SplitPoints<Real>& from, const Real* by, const SplitPoints<Real>& to) {
+  const D<Real> d;
+  for (std::int64_t j = 0; j < n; ++j)
+    for (std::int64_t v = 0; v < lanes<Real>; v += static_cast<std::int64_t>(hn::Lanes(d)))
+      to.store(turn<Real>(from.load(j, v), hn::Set(d, by[2 * j]), hn::Set(d, by[2 * j + 1])), j, v);
+}
+
+/// Transforms points as a convolution: −2jk = (k − j)² − j² − k². The inverse of the transform of a product is a
+/// forward one whose result k is at place −k.
+template <class Real>
+void convolve(const LinePlan<Real>& plan, SplitPoints<Real>& points, SplitPoints<Real>& spare) {
+  const std::int64_t length = plan.convolved;
+  multiply(plan.points, points, plan.chirp.data(), points);
+  std::fill(points.at + 2 * plan.points * lanes<Real>, points.at + 2 * length * lanes<Real>, Real(0));
+  run_passes(plan, points, spare);
+  multiply(length, points, plan.filter.data(), points);
+  run_passes(plan, points, spare);
+  for (std::int64_t k = 0; k < plan.points; ++k)
+    std::copy_n(points.at + 2 * (k == 0 ? 0 : length - k) * lanes<Real>, 2 * lanes<Real>,
+                spare.at + 2 * k * lanes<Real>);
+  multiply(plan.points, spare, plan.chirp.data(), points);
+}
+
+template <class Real>
+HWY_INLINE void execute(const LinePlan<Real>& plan, const Real* const* in, Real** out, Real scale, bool* streams,
                         Real* scratch) {
   const bool is_real = plan.kind == LineKind::real_forward || plan.kind == LineKind::real_backward;
   const bool is_backward = plan.kind == LineKind::backward || plan.kind == LineKind::real_backward;
-  const std::int64_t n = is_real ? plan.n / 2 : plan.n;
+  const bool is_odd = is_real && plan.n % 2 != 0, is_apart = is_odd || plan.convolved > 0;
+  const std::int64_t n = plan.points;
   const Real* turns = plan.turns.data();
-  SplitPoints<Real> here{scratch}, there{scratch + 2 * n * lanes<Real>};
+  SplitPoints<Real> here{scratch}, there{scratch + plan.scratch_size() / 2};
   const auto& passes = plan.passes;
-  if (plan.kind == LineKind::real_backward) {
+  // Most lengths are loaded by their first pass and stored by the last, the others before and after all passes.
+  const auto begin = [&](const auto& from) HWY_ATTR {
+    if (is_apart)
+      copy_points<Real>(n, from, there);
+    else
+      run_pass<false>(passes.front(), turns, from, here);
+  };
+  const auto end = [&](const auto& to) HWY_ATTR {
+    if (is_apart)
+      copy_points<Real>(n, there, to);
+    else
+      run_pass<true>(passes.back(), turns, here, to);
+  };
+  if (is_odd && is_backward) {
+    copy_points<Real>(n, FromWaves<Real>{in, n}, there);
+  } else if (is_odd) {
+    copy_points<Real>(n, FromOddReal<Real>{in}, there);
+  } else if (plan.kind == LineKind::real_backward) {
     to_halves(plan, in, there);
-    run_pass<false>(passes.front(), turns, there, here);
+    if (!is_apart) run_pass<false>(passes.front(), turns, there, here);
   } else if (is_real) {
-    run_pass<false>(passes.front(), turns, FromReal<Real>{in}, here);
+    begin(FromReal<Real>{in});
   } else {
-    run_pass<false>(passes.front(), turns, FromComplex<Real>{in}, here);
+    begin(FromComplex<Real>{in});
   }
-  for (std::size_t i = 1; i + 1 < passes.size(); ++i) {
-    run_pass<false>(passes[i], turns, here, there);
-    std::swap(here, there);
+  if (plan.convolved > 0) {
+    convolve(plan, there, here);
+  } else if (is_apart) {
+    run_passes(plan, there, here);
+  } else {
+    for (std::size_t i = 1; i + 1 < passes.size(); ++i) {
+      run_pass<false>(passes[i], turns, here, there);
+      std::swap(here, there);
+    }
   }
   const std::int64_t first = is_backward ? n : 0, step = is_backward ? -1 : 1;
-  if (plan.kind == LineKind::real_forward) {
-    run_pass<true>(passes.back(), turns, here, there);
+  if (is_odd && is_backward) {
+    out[n] = out[0];
+    copy_points<Real>(n, there, ToOddReal<Real>{out, first, step, scale});
+  } else if (is_odd) {
+    copy_points<Real>(n / 2 + 1, there, ToWaves<Real>{out, scale});
+  } else if (plan.kind == LineKind::real_forward) {
+    if (!is_apart) run_pass<true>(passes.back(), turns, here, there);
     from_halves(plan, there, out, scale);
   } else if (is_real) {
     out[2 * n] = out[0];
     out[2 * n + 1] = out[1];
-    run_pass<true>(passes.back(), turns, here, ToReal<Real>{out, first, step, scale});
+    end(ToReal<Real>{out, first, step, scale});
   } else {
     out[n] = out[0];
     if (streams != nullptr) {
       streams[n] = streams[0];
-      run_pass<true>(passes.back(), turns, here, ToComplex<Real, true>{out, streams, first, step, scale});
+      end(ToComplex<Real, true>{out, streams, first, step, scale});
     } else {
-      run_pass<true>(passes.back(), turns, here, ToComplex<Real, false>{out, streams, first, step, scale});
+      end(ToComplex<Real, false>{out, streams, first, step, scale});
     }
   }
 }
 
-void ExecuteDouble(const RadixPlan<double>& plan, const double* const* in, double** out, double scale, bool* streams,
+void ExecuteDouble(const LinePlan<double>& plan, const double* const* in, double** out, double scale, bool* streams,
                    double* scratch) {
   execute(plan, in, out, scale, streams, scratch);
 }
-void ExecuteFloat(const RadixPlan<float>& plan, const float* const* in, float** out, float scale, bool* streams,
+void ExecuteFloat(const LinePlan<float>& plan, const float* const* in, float** out, float scale, bool* streams,
                   float* scratch) {
   execute(plan, in, out, scale, streams, scratch);
 }

@@ -43,7 +43,7 @@ struct Result {
 
 using Add = std::function<void(const Box&, Positions, Accumulator&)>;
 
-inline Result measure(const Box& box, const std::vector<Fraction>& position, const Add& add) {
+inline Result measure_once(const Box& box, const std::vector<Fraction>& position, const Add& add) {
   Result result;
   result.fixed_force.assign(3 * position.size(), 0);
   Accumulator accumulator{result.fixed_force, &result.fixed};
@@ -56,6 +56,22 @@ inline Result measure(const Box& box, const std::vector<Fraction>& position, con
   for (std::size_t i = 0; i < 6; ++i)
     result.virial[i] =
         from_fixed(result.fixed.virial[i], energy_unit) + from_fixed(result.fixed.virial_of_clashes[i], large_energy);
+  return result;
+}
+
+/// Measures with the chosen instruction set, and checks that others give the same bits.
+inline Result measure(const Box& box, const std::vector<Fraction>& position, const Add& add) {
+  auto result = measure_once(box, position, add);
+  const auto chosen = tessera::test::chosen_instruction_set;
+  if (chosen != tessera::test::instruction_sets().front()) return result;
+  for (const auto set : tessera::test::instruction_sets()) {
+    tessera::test::choose_instruction_set(set);
+    const auto other = measure_once(box, position, add);
+    EXPECT_EQ(other.fixed_force, result.fixed_force) << hwy::TargetName(set);
+    EXPECT_EQ(other.fixed.energy, result.fixed.energy) << hwy::TargetName(set);
+    EXPECT_EQ(other.fixed.virial, result.fixed.virial) << hwy::TargetName(set);
+  }
+  tessera::test::choose_instruction_set(chosen);
   return result;
 }
 

@@ -7,6 +7,7 @@
 #include <map>
 #include <numbers>
 
+#include "tessera/base/math/elementary.h"
 #include "tessera/base/units.h"
 
 namespace tessera::md::constraint {
@@ -103,7 +104,7 @@ void offer_vibrations(const model::ForceField& field, const model::Template& mol
       if (distances.is_fixed(i, k) || !(ij > 0) || !(jk > 0)) continue;
       const auto& [force, theta] = field.parameters[kind][at(angles.parameter[t])];
       const double g = 1 / (mass[at(i)] * ij * ij) + 1 / (mass[at(k)] * jk * jk) +
-                       (1 / (ij * ij) + 1 / (jk * jk) - 2 * std::cos(theta) / (ij * jk)) / mass[at(j)];
+                       (1 / (ij * ij) + 1 / (jk * jk) - 2 * math::cos(theta) / (ij * jk)) / mass[at(j)];
       fastest.offer(k_of(force, theta), g, [&] {
         return fmt::format("the angle of {}, {} and {} in {}", name(i), name(j), name(k), residue_of(molecule, j));
       });
@@ -112,7 +113,7 @@ void offer_vibrations(const model::ForceField& field, const model::Template& mol
   offer_bonds(model::bond, [](double k, double) { return k; });
   offer_bonds(model::bond_quartic, [](double k, double r0) { return 4 * k * r0 * r0; });
   offer_angles(model::angle, [](double k, double) { return k; });
-  offer_angles(model::angle_cosine, [](double k, double theta) { return k * std::sin(theta) * std::sin(theta); });
+  offer_angles(model::angle_cosine, [](double k, double theta) { return k * math::sin(theta) * math::sin(theta); });
 }
 
 }  // namespace

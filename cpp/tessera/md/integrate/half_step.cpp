@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numbers>
 
 #include "tessera/base/random.h"
 #include "tessera/base/units.h"
@@ -13,8 +12,6 @@
 #include <hwy/cache_control.h>
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
-
-#include <hwy/contrib/math/math-inl.h>
 
 #include "tessera/md/constraint/lanes-inl.h"
 #include "tessera/md/constraint/settle-inl.h"

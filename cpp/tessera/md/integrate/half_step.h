@@ -11,7 +11,7 @@
 //   52, 24 (1983), doi:10.1016/0021-9991(83)90014-1; B. Leimkuhler, C. Matthews, Proc. R. Soc. A 472, 20160138 (2016),
 //   doi:10.1098/rspa.2016.0138 (constraints in BAOAB). Units: Å, ps, amu, kcal/mol.
 // A group is computed in doubles, one group per lane, and stored as integers. Its result depends on nothing but the
-// group, so the bits are the same in any batch, on any rank and thread (of one instruction set).
+// group, so the bits are the same in any batch, on any rank and thread.
 #pragma once
 
 #include <cstdint>

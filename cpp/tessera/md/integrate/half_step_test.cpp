@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numeric>
 
@@ -247,11 +248,20 @@ void check_noise_of_a_fast_atom() {
   EXPECT_GE(most, 2147483647);
 }
 
+struct Moved {
+  std::vector<Fraction> position;
+  std::vector<Velocity> velocity;
+  std::array<std::int64_t, 6> virial;
+
+  friend bool operator==(const Moved&, const Moved&) = default;
+};
+
 /// Checks that the rest of a batch changes no bits, in any number of shares and with another group first. The tolerance
-/// is loose, so that an iteration beyond those that a group needs would show.
-void check_independence() {
-  enum class Half { drift, drift_with_noise, project };
-  for (const auto half : {Half::drift, Half::drift_with_noise, Half::project}) {
+/// is loose, so that an iteration beyond those that a group needs would show. Returns what has become of the atoms.
+std::vector<Moved> check_independence() {
+  std::vector<Moved> all;
+  enum class Half { drift, drift_with_noise, project, virial };
+  for (const auto half : {Half::drift, Half::drift_with_noise, Half::project, Half::virial}) {
     const Sample start = make_sample(21);
     const Noise noise(start.velocity.size());
     const auto run = [&](Sample& sample, int shares) {
@@ -264,6 +274,8 @@ void check_independence() {
           kick_and_drift(sample.lists, share, shares, step, failure);
         else if (half == Half::project)
           kick_and_project(sample.lists, share, shares, step, failure, &energies);
+        else if (half == Half::virial)
+          add_virial_within(sample.lists, share, shares, step, energies);
         else
           add_fixed(energies.virial[0],
                     kick_and_drift_with_noise(sample.lists, share, shares, step, noise.all, failure));
@@ -285,7 +297,9 @@ void check_independence() {
     EXPECT_EQ(run(turned, 1), virial);
     EXPECT_EQ(turned.position, whole.position);
     EXPECT_EQ(turned.velocity, whole.velocity);
+    all.push_back({whole.position, whole.velocity, virial});
   }
+  return all;
 }
 
 /// Lets a group of each kind fail: it must be stopped and reported, and the others must not change.

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "tessera/base/math/elementary.h"
 #include "tessera/base/random.h"
 #include "tessera/base/units.h"
 #include "tessera/md/integrate/noise.h"
@@ -104,7 +105,7 @@ Failure Motion::kick_and_drift_with_noise(double kick, double drift, const Coupl
                             .id = state_.id.data(),
                             .bath = bath_.empty() ? nullptr : bath_.data()};
   for (const auto& bath : coupling.heat_baths) {
-    const double decay = std::exp(-timestep() / bath.tau_t);
+    const double decay = math::exp(-timestep() / bath.tau_t);
     const double kt = units::boltzmann * bath.temperature.at(time()) * units::acceleration;
     noise.baths.push_back({.decay = decay, .thermal = (1 - decay * decay) * kt});
   }

@@ -1,8 +1,7 @@
 // Defines the friction and noise of Langevin baths on the velocities of atoms.
 //
 // Philox and Box–Muller are those of base/random.h, computed for one atom per lane (noise-inl.h). Logarithm, sine and
-// cosine are Highway's, so that a processor's vector units compute them; the last bits differ from those of
-// random_normals().
+// cosine are shorter than those of base/math; the last bits differ from those of random_normals().
 #pragma once
 
 #include <cstdint>

@@ -19,6 +19,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tessera/base/math/elementary.h"
+
 namespace tessera::md::pair {
 
 HWY_EXPORT(RunRows);
@@ -67,25 +69,25 @@ PreparedConstants prepare_constants(const PairSettings& settings, KernelRule rul
   if (c.lj == LjModifier::force_switch_gromacs) {
     const auto power = [&](double p, float& a, float& b, float& shift) {
       if (rs >= rc) {
-        shift = f(std::pow(rc, -p));
+        shift = f(math::pow(rc, -p));
         return;
       }
       const double w = rc - rs;
-      const double qa = -p * ((p + 4) * rc - (p + 1) * rs) / (std::pow(rc, p + 2) * w * w);
-      const double qb = p * ((p + 3) * rc - (p + 1) * rs) / (std::pow(rc, p + 2) * w * w * w);
+      const double qa = -p * ((p + 4) * rc - (p + 1) * rs) / (math::pow(rc, p + 2) * w * w);
+      const double qb = p * ((p + 3) * rc - (p + 1) * rs) / (math::pow(rc, p + 2) * w * w * w);
       a = f(qa);
       b = f(qb);
-      shift = f(std::pow(rc, -p) - qa / 3 * w * w * w - qb / 4 * w * w * w * w);
+      shift = f(math::pow(rc, -p) - qa / 3 * w * w * w - qb / 4 * w * w * w * w);
     };
     power(12, c.a12, c.b12, c.c12);
     power(6, c.a6, c.b6, c.c6);
   }
   if (settings.electrostatics == Electrostatics::force_switch) {
     const double cs = std::min(settings.coulomb_switch, rc * (1 - 1e-9));
-    const double rc2 = rc * rc, cs2 = cs * cs, gamma = std::pow(rc2 - cs2, 3);
+    const double rc2 = rc * rc, cs2 = cs * cs, gamma = math::pow(rc2 - cs2, 3);
     c.coulomb_switch2 = f(cs2);
     c.coulomb_inverse_width = f(1 / (rc2 - cs2));
-    c.coulomb_below = f(8 * (cs2 * rc2 * (rc - cs) - (std::pow(rc, 5) - std::pow(cs, 5)) / 5) / gamma);
+    c.coulomb_below = f(8 * (cs2 * rc2 * (rc - cs) - (math::pow(rc, 5) - math::pow(cs, 5)) / 5) / gamma);
     c.coulomb_a = f(rc2 * rc2 * (rc2 - 3 * cs2) / gamma);
     c.coulomb_b = f(6 * rc2 * cs2 / gamma);
     c.coulomb_c = f(-(rc2 + cs2) / gamma);

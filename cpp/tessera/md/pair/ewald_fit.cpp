@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 
+#include "tessera/base/math/elementary.h"
 #include "tessera/base/units.h"
 #include "tessera/md/pair/functions.h"
 
@@ -18,14 +20,16 @@ std::vector<double> interpolate(Function&& function, double low, double high, in
   const auto n = static_cast<std::size_t>(degree) + 1;
   std::vector<double> chebyshev(n, 0);
   std::vector<double> node(n), value(n);
+  // Of half a turn times j(k + 1/2)/n.
+  const auto cosine = [&](std::size_t j, std::size_t k) {
+    return math::sincos_of_turn(static_cast<std::int64_t>(j * (2 * k + 1)), static_cast<std::int64_t>(4 * n)).cos;
+  };
   for (std::size_t k = 0; k < n; ++k) {
-    node[k] = std::cos(units::pi * (static_cast<double>(k) + 0.5) / static_cast<double>(n));
+    node[k] = cosine(1, k);
     value[k] = function(low + 0.5 * (node[k] + 1) * (high - low));
   }
   for (std::size_t j = 0; j < n; ++j) {
-    for (std::size_t k = 0; k < n; ++k)
-      chebyshev[j] += value[k] * std::cos(units::pi * static_cast<double>(j) * (static_cast<double>(k) + 0.5) /
-                                          static_cast<double>(n));
+    for (std::size_t k = 0; k < n; ++k) chebyshev[j] += value[k] * cosine(j, k);
     chebyshev[j] *= (j == 0 ? 1.0 : 2.0) / static_cast<double>(n);
   }
   // The recurrence is T₀ = 1, T₁ = t, Tⱼ₊₁ = 2tTⱼ − Tⱼ₋₁.
@@ -52,7 +56,7 @@ double greatest_error(Function&& function, Fit&& fit, double cutoff, int power =
   double error = 0;
   for (int i = 0; i <= 4000; ++i) {
     const double r = 1 + (cutoff - 1) * i / 4000.0;
-    error = std::max(error, std::abs(fit(r * r) - function(r * r)) * std::pow(r, power));
+    error = std::max(error, std::abs(fit(r * r) - function(r * r)) * math::pow(r, power));
   }
   return error;
 }
@@ -122,7 +126,7 @@ Polynomial fit_dispersion_energy(double alpha, double cutoff, int degree) {
 }
 
 Polynomial fit_ewald_energy(double alpha, double cutoff, int degree) {
-  return fit([&](double r2) { return -ewald_exclusion(alpha, r2).energy; }, cutoff, degree);
+  return fit([&](double r2) { return -ewald_exclusion_energy(alpha, r2); }, cutoff, degree);
 }
 
 }  // namespace tessera::md::pair

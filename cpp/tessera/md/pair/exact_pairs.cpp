@@ -126,7 +126,7 @@ void ExactPairs::add_exclusion_energy(std::int32_t i, std::int32_t j, std::size_
   const double r2 = norm2(relative(i) - relative(j) - shift_[offset]);
   if (r2 >= settings_.range() * settings_.range()) return;
   energies.add(Term::coulomb_exclusion, settings_.coulomb_constant * data_.charge[at(i)] * data_.charge[at(j)] *
-                                            ewald_exclusion(settings_.alpha, r2).energy);
+                                            ewald_exclusion_energy(settings_.alpha, r2));
   if (settings_.lj == LjModifier::pme)
     energies.add(Term::lj_mesh, dispersion_of(i, j) * dispersion_without_mesh(settings_.lj_alpha, r2).energy);
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 
+#include "tessera/base/simd/denormals.h"
 #include "tessera/base/simd/rounding-inl.h"
 #include "tessera/md/pair/cluster_kernel.h"
 
@@ -384,17 +385,8 @@ HWY_INLINE PairForce<T> PlainCoulomb(const KernelConstants& k, const T& r2, cons
   }
 }
 
-/// Flushes denormals while the kernel runs: those of padding and of distant exponentials would halve its speed.
-class FlushDenormals {
- public:
-#if HWY_ARCH_X86
-  FlushDenormals() : saved_(__builtin_ia32_stmxcsr()) { __builtin_ia32_ldmxcsr(saved_ | 0x8040u); }
-  ~FlushDenormals() { __builtin_ia32_ldmxcsr(saved_); }
-
- private:
-  unsigned saved_;
-#endif
-};
+/// Those of padding and of distant exponentials would halve the kernel's speed.
+using FlushDenormals = tessera::simd::FlushDenormals<HWY_TARGET != HWY_EMU128>;
 
 }  // namespace HWY_NAMESPACE
 }  // namespace tessera::md::pair

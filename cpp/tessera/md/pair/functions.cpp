@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "tessera/base/error.h"
+#include "tessera/base/math/elementary.h"
 #include "tessera/base/units.h"
 
 namespace tessera::md::pair {
@@ -25,12 +26,12 @@ Switch switch_in_r2(double switch_distance, double cutoff, double r2) {
 /// Computes F/r and U of r⁻ᵖ under GROMACS' force switch.
 ForceEnergy gromacs_force_switch(double p, double rs, double rc, double r) {
   const double width = rc - rs;
-  const double a = -p * ((p + 4) * rc - (p + 1) * rs) / (std::pow(rc, p + 2) * width * width);
-  const double b = p * ((p + 3) * rc - (p + 1) * rs) / (std::pow(rc, p + 2) * width * width * width);
-  const double c = std::pow(rc, -p) - a / 3 * std::pow(width, 3) - b / 4 * std::pow(width, 4);
+  const double a = -p * ((p + 4) * rc - (p + 1) * rs) / (math::pow(rc, p + 2) * width * width);
+  const double b = p * ((p + 3) * rc - (p + 1) * rs) / (math::pow(rc, p + 2) * width * width * width);
+  const double c = math::pow(rc, -p) - a / 3 * math::pow(width, 3) - b / 4 * math::pow(width, 4);
   const double t = std::max(0.0, r - rs);
-  return {(p * std::pow(r, -p - 1) + a * t * t + b * t * t * t) / r,
-          std::pow(r, -p) - a / 3 * t * t * t - b / 4 * t * t * t * t - c};
+  return {(p * math::pow(r, -p - 1) + a * t * t + b * t * t * t) / r,
+          math::pow(r, -p) - a / 3 * t * t * t - b / 4 * t * t * t * t - c};
 }
 
 }  // namespace
@@ -60,7 +61,7 @@ ForceEnergy lennard_jones(const PairSettings& settings, double a, double b, doub
               repulsion * k12 * t12 * t12 - dispersion * k6 * t6 * t6};
     }
     case LjModifier::force_switch_gromacs: {
-      if (!has_switch) return {plain.force_over_r, plain.energy - a * std::pow(rc, -12) + b * std::pow(rc, -6)};
+      if (!has_switch) return {plain.force_over_r, plain.energy - a * math::pow(rc, -12) + b * math::pow(rc, -6)};
       const double r = std::sqrt(r2);
       const auto p12 = gromacs_force_switch(12, rs, rc, r), p6 = gromacs_force_switch(6, rs, rc, r);
       return {a * p12.force_over_r - b * p6.force_over_r, a * p12.energy - b * p6.energy};
@@ -73,7 +74,7 @@ ForceEnergy lennard_jones(const PairSettings& settings, double a, double b, doub
       return {s * plain.force_over_r - ds * plain.energy / r, s * plain.energy};
     }
     case LjModifier::pme:
-      return {plain.force_over_r, plain.energy - (a * std::pow(rc, -12) - b * std::pow(rc, -6))};
+      return {plain.force_over_r, plain.energy - (a * math::pow(rc, -12) - b * math::pow(rc, -6))};
   }
   return {};
 }
@@ -84,8 +85,8 @@ ForceEnergy coulomb(const PairSettings& settings, double r2) {
   const double r = std::sqrt(r2), inverse = 1 / r, inverse2 = 1 / r2;
   switch (settings.electrostatics) {
     case Electrostatics::pme: {
-      const double ar = settings.alpha * r, energy = std::erfc(ar) * inverse;
-      const double gauss = 2 * settings.alpha / std::sqrt(units::pi) * std::exp(-ar * ar);
+      const double ar = settings.alpha * r, energy = math::erfc(ar) * inverse;
+      const double gauss = 2 * settings.alpha / std::sqrt(units::pi) * math::exp(-ar * ar);
       return {(energy + gauss) * inverse2, energy};
     }
     case Electrostatics::cut:
@@ -97,14 +98,15 @@ ForceEnergy coulomb(const PairSettings& settings, double r2) {
     case Electrostatics::force_switch: {
       const double rs = settings.coulomb_switch;
       if (rs >= rc) return {inverse * inverse2, inverse - 1 / rc};
-      const double rc2 = rc * rc, rs2 = rs * rs, gamma = std::pow(rc2 - rs2, 3);
+      const double rc2 = rc * rc, rs2 = rs * rs, gamma = math::pow(rc2 - rs2, 3);
       const double force_over_r = switch_in_r2(rs, rc, r2).value * inverse * inverse2;
       if (r <= rs)
-        return {force_over_r, inverse + 8 * (rs2 * rc2 * (rc - rs) - (std::pow(rc, 5) - std::pow(rs, 5)) / 5) / gamma};
+        return {force_over_r,
+                inverse + 8 * (rs2 * rc2 * (rc - rs) - (math::pow(rc, 5) - math::pow(rs, 5)) / 5) / gamma};
       const double a = rc2 * rc2 * (rc2 - 3 * rs2) / gamma, b = 6 * rc2 * rs2 / gamma, c = -(rc2 + rs2) / gamma,
                    d = 2 / (5 * gamma);
       return {force_over_r,
-              a * (inverse - 1 / rc) + b * (rc - r) + c * (rc2 * rc - r2 * r) + d * (std::pow(rc, 5) - r2 * r2 * r)};
+              a * (inverse - 1 / rc) + b * (rc - r) + c * (rc2 * rc - r2 * r) + d * (math::pow(rc, 5) - r2 * r2 * r)};
     }
   }
   return {};
@@ -112,20 +114,23 @@ ForceEnergy coulomb(const PairSettings& settings, double r2) {
 
 // Source: Essmann et al., J. Chem. Phys. 103, 8577 (1995), doi:10.1063/1.470117, eq. 2.5.
 ForceEnergy ewald_exclusion(double alpha, double r2) {
-  const double z = alpha * alpha * r2;
+  const double z = alpha * alpha * r2, energy = ewald_exclusion_energy(alpha, r2);
   const double front = 2 * alpha / std::sqrt(units::pi);
-  if (z < 1e-3) {
-    // This uses erf(x)/x = 2/√π Σ (−z)ⁿ/(n!(2n+1)), as the closed form loses digits for small x.
-    return {front * alpha * alpha * (-2.0 / 3 + z * (2.0 / 5 - z * (1.0 / 7))),
-            -front * (1 - z * (1.0 / 3 - z * (1.0 / 10 - z * (1.0 / 42))))};
-  }
-  const double r = std::sqrt(r2), erf_over_r = std::erf(alpha * r) / r;
-  return {-(erf_over_r - front * std::exp(-z)) / r2, -erf_over_r};
+  if (z < 1e-3) return {front * alpha * alpha * (-2.0 / 3 + z * (2.0 / 5 - z * (1.0 / 7))), energy};
+  return {(energy + front * math::exp(-z)) / r2, energy};
+}
+
+double ewald_exclusion_energy(double alpha, double r2) {
+  const double z = alpha * alpha * r2;
+  // Near 0: erf(x)/x = 2/√π Σ (−z)ⁿ/(n!(2n+1)), as the closed form loses digits for small x.
+  if (z < 1e-3) return -2 * alpha / std::sqrt(units::pi) * (1 - z * (1.0 / 3 - z * (1.0 / 10 - z * (1.0 / 42))));
+  const double r = std::sqrt(r2);
+  return -math::erf(alpha * r) / r;
 }
 
 // Source: Essmann et al., J. Chem. Phys. 103, 8577 (1995), doi:10.1063/1.470117, section 5.
 ForceEnergy dispersion_without_mesh(double alpha, double r2) {
-  const double z = alpha * alpha * r2, alpha6 = std::pow(alpha, 6);
+  const double z = alpha * alpha * r2, alpha6 = math::pow(alpha, 6);
   if (z < 0.1) {
     // 1 − e^(−z)(1 + z + z²/2) = Σ_{n≥3} (−1)ⁿ⁺¹ zⁿ/(2 n (n−3)!), divided by z³; the closed form loses digits.
     double energy = 0, slope = 0, power = 1, factorial = 1;  // of z^(n−3)
@@ -138,7 +143,7 @@ ForceEnergy dispersion_without_mesh(double alpha, double r2) {
     }
     return {-2 * alpha6 * alpha * alpha * slope, alpha6 * energy};
   }
-  const double gauss = std::exp(-z), rest = 1 - gauss * (1 + z + 0.5 * z * z), inverse6 = 1 / (r2 * r2 * r2);
+  const double gauss = math::exp(-z), rest = 1 - gauss * (1 + z + 0.5 * z * z), inverse6 = 1 / (r2 * r2 * r2);
   return {(6 * rest * inverse6 - alpha6 * gauss) / r2, rest * inverse6};
 }
 
@@ -146,20 +151,20 @@ TailIntegral lj_tail(const PairSettings& settings, double a, double b) {
   const double rc = settings.cutoff;
   TailIntegral integral;
   // The part beyond the cut-off has a closed form.
-  integral.energy = a / (9 * std::pow(rc, 9)) - b / (3 * std::pow(rc, 3));
-  integral.virial = 12 * a / (9 * std::pow(rc, 9)) - 6 * b / (3 * std::pow(rc, 3));
+  integral.energy = a / (9 * math::pow(rc, 9)) - b / (3 * math::pow(rc, 3));
+  integral.virial = 12 * a / (9 * math::pow(rc, 9)) - 6 * b / (3 * math::pow(rc, 3));
   if (settings.lj != LjModifier::cut) {
     // The part inside the cut-off is what the modifier removes. From the switching distance on it is integrated by
     // Simpson's rule in ln r, in which the integrand is smooth; below, it is the constant shift. What a switch removes
     // from r⁻¹² has no integral from 0 on.
     const double top = rc * (1 - 1e-12), rs = std::min(settings.switch_distance, top);
     TESSERA_CHECK(rs > 0);
-    const auto plain = [&](double r) { return a * std::pow(r, -12) - b * std::pow(r, -6); };
-    const auto plain_force = [&](double r) { return 12 * a * std::pow(r, -13) - 6 * b * std::pow(r, -7); };
+    const auto plain = [&](double r) { return a * math::pow(r, -12) - b * math::pow(r, -6); };
+    const auto plain_force = [&](double r) { return 12 * a * math::pow(r, -13) - 6 * b * math::pow(r, -7); };
     constexpr int intervals = 2000;
-    const double h = std::log(top / rs) / intervals;
+    const double h = math::log(top / rs) / intervals;
     for (int i = 0; i <= intervals; ++i) {
-      const double r = rs * std::exp(i * h), weight = (i == 0 || i == intervals ? 1 : i % 2 ? 4 : 2) * h / 3;
+      const double r = rs * math::exp(i * h), weight = (i == 0 || i == intervals ? 1 : i % 2 ? 4 : 2) * h / 3;
       const auto modified = lennard_jones(settings, a, b, r * r);
       integral.energy += weight * r * r * r * (plain(r) - modified.energy);
       integral.virial += weight * r * r * r * r * (plain_force(r) - modified.force_over_r * r);

@@ -2,6 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+
+#include "tessera/base/math/elementary.h"
+#include "tessera/base/simd/denormals.h"
 
 namespace tessera::md::pair {
 
@@ -31,6 +35,8 @@ PairForces::PairForces(const domain::Domain& domain, const PairSettings& setting
   constants.lookup_begin = lookup_.begin.data();
 
   for (const auto& molecule : domain.system().templates) {
+    std::transform(molecule.mass.begin(), molecule.mass.end(), std::back_inserter(template_mobility_.emplace_back()),
+                   mobility_of);
     std::vector<std::vector<std::int32_t>> partners(at(molecule.n_atoms()));
     for (const auto& [i, j] : molecule.exclusions) {
       partners[at(i)].push_back(j);
@@ -54,8 +60,8 @@ void PairForces::make_tables() {
   for (std::int32_t a = 0; a < data_.table_pairs.n_types; ++a)
     for (std::int32_t b = 0; b < data_.table_pairs.n_types; ++b) {
       const auto& ab = data_.short_range.lj(a, b);
-      table_12a_.push_back(static_cast<float>(12 * ab.a / pair_force_unit));
-      table_6b_.push_back(static_cast<float>(6 * ab.b / pair_force_unit));
+      table_12a_.push_back(simd::to_parameter(12 * ab.a / pair_force_unit));
+      table_6b_.push_back(simd::to_parameter(6 * ab.b / pair_force_unit));
     }
   if (plan_lookup(data_.domain.system()) == Lookup::all) return;  // no entry needs parameters of its own
   const auto list = [&](const auto& pairs) {
@@ -94,12 +100,12 @@ void PairForces::rebuild() {
       const auto& v = data_.domain.state().velocity[at(s)];
       const Vec3 velocity = {static_cast<double>(v.x), static_cast<double>(v.y), static_cast<double>(v.z)};
       stride_[at(s)] = static_cast<float>(list_settings_.timestep * velocity_unit * norm(velocity));
-      mobility_[at(s)] = mobility_of(molecule.mass[local]);
+      mobility_[at(s)] = template_mobility_[at(data_.domain.state().molecule[at(s)])][local];
       const auto& lj = force_field.type_lj[at(data_.type[at(s)])];
       auto& cluster = data_.clusters[at(s / cluster_size)];
       const auto k = at(s % cluster_size);
-      cluster.q[k] = static_cast<float>(data_.charge[at(s)] * charge_scale);
-      const double sigma = std::exp2(1.0 / 6) * lj.sigma;
+      cluster.q[k] = simd::to_parameter(data_.charge[at(s)] * charge_scale);
+      const double sigma = math::sixth_root_of_2 * lj.sigma;
       cluster.sigma[k] =
           static_cast<float>(force_field.lj_rule == model::LjRule::geometric ? std::sqrt(sigma) : 0.5 * sigma);
       cluster.epsilon[k] = static_cast<float>(std::sqrt(12 * lj.epsilon / pair_force_unit));

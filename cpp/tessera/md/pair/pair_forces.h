@@ -10,6 +10,7 @@
 #include <span>
 #include <vector>
 
+#include "tessera/base/math/elementary.h"
 #include "tessera/md/pair/pair_scheme.h"
 #include "tessera/md/pair/potentials/lookup_table.h"
 
@@ -31,7 +32,7 @@ inline float reach_of(const ListSettings& list, float stride, float typical, flo
                   static_cast<float>(list.steps) * (0.8f * stride + 2.0f * typical * mobility));
 }
 /// By mass, amu.
-inline float mobility_of(double mass) { return static_cast<float>(std::min(1.0, 1 / std::cbrt(mass))); }
+inline float mobility_of(double mass) { return static_cast<float>(std::min(1.0, 1 / math::pow(mass, 1.0 / 3))); }
 
 class PairForces {
  public:
@@ -93,6 +94,7 @@ class PairForces {
   std::vector<float> table_12a_, table_6b_;  // (types × types), force units
   LookupTable lookup_;
   std::vector<std::vector<std::int32_t>> template_partner_begin_, template_partner_;  // excluded partners by template
+  std::vector<std::vector<float>> template_mobility_;                                 // by template and its atom
   std::vector<Places> listed_;            // by cluster: positions of its atoms when the list was made
   std::vector<float> stride_;             // by slot, Å: how far it moved in the last step
   std::vector<float> mobility_;           // by slot: factor for its change of velocity, by mass; hydrogen 1

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "tessera/base/error.h"
+#include "tessera/base/math/elementary.h"
 #include "tessera/md/shares.h"
 
 namespace tessera::md::pair {
@@ -313,7 +314,7 @@ void PairLister::build(std::span<const ClusterData> clusters, std::span<const fl
   // Each thread gets room for twice its even share, because threads take cells as they become free. Memory that is
   // never written is never used.
   const double density = static_cast<double>(domain_.system().n_atoms()) / domain_.state().box.volume();
-  const double sphere = 4.0 / 3 * 3.1416 * std::pow(cutoff + 2.9, 3) * density / (2 * cluster_size);
+  const double sphere = 4.0 / 3 * 3.1416 * math::pow(cutoff + 2.9, 3) * density / (2 * cluster_size);
   const auto n_threads = list.inner.size();
   const double promised = sphere * domain_.n_owned_atoms() / cluster_size *
                           static_cast<double>(std::min<std::size_t>(2, n_threads)) / static_cast<double>(n_threads);

@@ -4,6 +4,8 @@
 #include <cmath>
 
 #include "tessera/base/error.h"
+#include "tessera/base/math/elementary.h"
+#include "tessera/base/math/exponentials.h"
 #include "tessera/base/units.h"
 #include "tessera/md/pme/spline.h"
 
@@ -41,11 +43,13 @@ std::vector<double> spline_moduli(int order, std::int64_t n) {
   }
   std::vector<double> moduli;
   for (std::int64_t m = 0; m < n; ++m) {
-    std::complex<double> sum = 0;
-    for (int k = 0; k + 1 < order; ++k)
-      sum += weights[static_cast<std::size_t>(k)] *
-             std::polar(1.0, 2 * pi * static_cast<double>(m * k % n) / static_cast<double>(n));
-    moduli.push_back(1 / std::norm(sum));
+    double re = 0, im = 0;
+    for (int k = 0; k + 1 < order; ++k) {
+      const auto turn = math::sincos_of_turn(m * k, n);
+      re += weights[static_cast<std::size_t>(k)] * turn.cos;
+      im += weights[static_cast<std::size_t>(k)] * turn.sin;
+    }
+    moduli.push_back(1 / (re * re + im * im));
   }
   return moduli;
 }
@@ -55,8 +59,8 @@ namespace {
 constexpr double points_per_b = 256, greatest_b = 20;
 
 DispersionTable::Values dispersion_at(double b) {
-  const double b2 = b * b, gauss = std::exp(-b2), root_pi = std::sqrt(pi);
-  const double scaled = b < 25 ? std::erfc(b) / gauss : 0;  // e^(b²) erfc(b), so that their ratio has no zeros
+  const double b2 = b * b, gauss = math::exp(-b2), root_pi = std::sqrt(pi);
+  const double scaled = b < 25 ? math::erfc(b) / gauss : 0;  // e^(b²) erfc(b), so that their ratio has no zeros
   const double f = (1 - 2 * b2) + 2 * root_pi * b2 * b * scaled;
   return {gauss * f, (3 - 3 * root_pi * b * scaled) / f};
 }
@@ -96,7 +100,7 @@ template <class Real>
 void Influence<Real>::set_box(const Box& box) {
   reciprocal_ = reciprocal_vectors(box);
   volume_ = box.volume();
-  // For orthogonal box vectors exp(−π²m²/α²) is a product over directions, which saves an exp per point.
+  // For orthogonal box vectors exp(−π²m²/α²) is a product over directions, which saves an exponential per point.
   dispersion_ ? set_dispersion(*dispersion_) : set_coulomb(box.is_orthorhombic());
 }
 
@@ -109,29 +113,43 @@ void Influence<Real>::set_coulomb(bool is_separable) {
   for (std::size_t d = 0; d < 3; ++d)
     for (std::int64_t m = 0; m < n[d]; ++m) {
       const double k = wave_number(m, n[d]);
-      screen[d].push_back(is_separable ? std::exp(decay * k * k * norm2(reciprocal_[d])) : 1.0);
+      screen[d].push_back(is_separable ? math::exp(decay * k * k * norm2(reciprocal_[d])) : 1.0);
     }
   const std::int64_t n_y = box_.extent(1), n_z = box_.extent(2);
+  const Vec3& step = reciprocal_[2];
+  const double step2 = norm2(step);
+  std::vector<double> wave, of_z = moduli_[2];
+  for (std::int64_t z = 0; z < n_z; ++z) {
+    wave.push_back(wave_number(z, n_z));
+    of_z[static_cast<std::size_t>(z)] *= screen[2][static_cast<std::size_t>(z)];
+  }
   threads_.parallel_for(box_.extent(0) * n_y, [&](std::int64_t begin, std::int64_t end) {
+    std::vector<double> of_line(is_separable ? 0 : wave.size());
     for (std::int64_t line = begin; line < end; ++line) {
       const std::int64_t x = box_.lower[0] + line / n_y, y = box_.lower[1] + line % n_y;
       const auto i = static_cast<std::size_t>(x), j = static_cast<std::size_t>(y);
       const Vec3 base = wave_number(x, n[0]) * reciprocal_[0] + wave_number(y, n[1]) * reciprocal_[1];
       const double factor = scale * moduli_[0][i] * moduli_[1][j] * screen[0][i] * screen[1][j];
-      for (std::int64_t z = 0; z < n_z; ++z) {
-        const auto k = static_cast<std::size_t>(z);
-        const double m2 = norm2(base + wave_number(z, n[2]) * reciprocal_[2]);
-        const double value =
-            factor * moduli_[2][k] * screen[2][k] * (is_separable ? 1.0 : std::exp(decay * m2)) / (m2 > 0 ? m2 : 1.0);
-        table_[static_cast<std::size_t>(line * n_z + z)] = m2 > 0 ? static_cast<Real>(value) : Real(0);
+      // m = base + k·step
+      const double base2 = norm2(base), cross = 2 * dot(base, step);
+      const auto square = [&](double k) { return base2 + k * (cross + k * step2); };
+      Real* const values = table_.data() + line * n_z;
+      if (is_separable) {
+        for (std::size_t z = 0; z < wave.size(); ++z) values[z] = static_cast<Real>(factor * of_z[z] / square(wave[z]));
+      } else {
+        std::transform(wave.begin(), wave.end(), of_line.begin(), [&](double k) { return decay * square(k); });
+        math::exponentiate(of_line);
+        for (std::size_t z = 0; z < wave.size(); ++z)
+          values[z] = static_cast<Real>(factor * of_z[z] * of_line[z] / square(wave[z]));
       }
+      if (x == 0 && y == 0) values[0] = 0;
     }
   });
 }
 
 template <class Real>
 void Influence<Real>::set_dispersion(const DispersionTable& dispersion) {
-  const double alpha = settings_.alpha, scale = -constant_ * std::pow(pi, 1.5) * alpha * alpha * alpha / (3 * volume_);
+  const double alpha = settings_.alpha, scale = -constant_ * pi * std::sqrt(pi) * alpha * alpha * alpha / (3 * volume_);
   const double to_b2 = pi * pi / (alpha * alpha);
   const auto& n = settings_.grid;
   const std::int64_t n_y = box_.extent(1), n_z = box_.extent(2);
@@ -216,7 +234,7 @@ std::vector<double> dispersion_coefficients(const model::ForceField& force_field
   return coefficients;
 }
 
-double dispersion_self_energy(double alpha, double sum_of_squares) { return std::pow(alpha, 6) / 12 * sum_of_squares; }
+double dispersion_self_energy(double alpha, double sum_of_squares) { return math::pow(alpha, 6) / 12 * sum_of_squares; }
 
 double self_energy(double coulomb_constant, double alpha, double sum_of_squared_charges) {
   return -coulomb_constant * alpha / std::sqrt(pi) * sum_of_squared_charges;

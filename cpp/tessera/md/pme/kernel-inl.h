@@ -174,14 +174,19 @@ struct Sums {
   V4 x, y, z;
 };
 
-/// Adds the lanes of a row's sum up to four lanes.
-template <class Tag>
-HWY_INLINE V4 InFour(Tag tag, hn::Vec<Tag> v) {
+/// Multiplies the points of a row by weights that are stored in fours, and adds up to four lanes: the same for rows of
+/// one register and of two.
+template <int parts, class Tag>
+HWY_INLINE V4 InFour(Tag tag, const hn::Vec<Tag>* row, const float* fours) {
+  const D4 d4;
+  const auto product = [&](int part) HWY_ATTR { return hn::Mul(row[part], RowWeights(tag, fours, 4 * lanes, part)); };
   if constexpr (hn::MaxLanes(tag) == 8) {
-    const D4 d4;
-    return hn::Add(hn::LowerHalf(d4, v), hn::UpperHalf(d4, v));
+    const auto eight = product(0);
+    return hn::Add(hn::LowerHalf(d4, eight), hn::UpperHalf(d4, eight));
+  } else if constexpr (parts == 2) {
+    return hn::Add(product(0), product(1));
   } else {
-    return v;
+    return product(0);
   }
 }
 
@@ -220,16 +225,8 @@ HWY_INLINE Sums SumRows(const MeshWindow& window, const Block& block, std::size_
       z[part] = simd::MulAdd(wx, sum[part], z[part]);
     }
   }
-  auto sum_x = hn::Zero(tag), sum_y = sum_x, sum_z = sum_x;
-#pragma GCC unroll 2
-  for (int part = 0; part < parts; ++part) {
-    const auto wz = RowWeights(tag, &block.weight[2][0][4 * lane], 4 * lanes, part);
-    const auto sz = RowWeights(tag, &block.slope[2][0][4 * lane], 4 * lanes, part);
-    sum_x = simd::MulAdd(wz, x[part], sum_x);
-    sum_y = simd::MulAdd(wz, y[part], sum_y);
-    sum_z = simd::MulAdd(sz, z[part], sum_z);
-  }
-  return {InFour(tag, sum_x), InFour(tag, sum_y), InFour(tag, sum_z)};
+  const float *weights = &block.weight[2][0][4 * lane], *slopes = &block.slope[2][0][4 * lane];
+  return {InFour<parts>(tag, x, weights), InFour<parts>(tag, y, weights), InFour<parts>(tag, z, slopes)};
 }
 
 HWY_INLINE V SumOfFour(const float* values) {

@@ -4,7 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 #include <random>
 #include <vector>
@@ -50,8 +52,10 @@ std::vector<FixedCharge<Real>> spread_brick(const PmeSettings& settings, const I
   return result;
 }
 
+/// Returns the meshes.
 template <class Real>
-void check_bricks() {
+std::vector<FixedCharge<Real>> check_bricks() {
+  std::vector<FixedCharge<Real>> all;
   std::mt19937 random(5);
   for (const int order : {4, 6, 8})
     for (int trial = 0; trial < 6; ++trial) {
@@ -69,6 +73,7 @@ void check_bricks() {
       const IndexBox whole_box{{0, 0, 0}, settings.grid};
       const auto whole = spread_brick<Real>(settings, whole_box, position, charge, false, 1);
       const auto reference = spread_brick<Real>(settings, whole_box, position, charge, true, 1);
+      all.insert(all.end(), whole.begin(), whole.end());
       double net = 0, expected_net = 0;
       for (std::size_t i = 0; i < whole.size(); ++i) {
         net += static_cast<double>(whole[i]) / charge_scale<Real>;
@@ -86,13 +91,16 @@ void check_bricks() {
         for (auto x = brick.lower[0]; x < brick.upper[0]; ++x)
           for (auto y = brick.lower[1]; y < brick.upper[1]; ++y)
             for (auto z = brick.lower[2]; z < brick.upper[2]; ++z, ++i)
-              ASSERT_EQ(part[i], whole[static_cast<std::size_t>(whole_box.flat({x, y, z}))]);
+              EXPECT_EQ(part[i], whole[static_cast<std::size_t>(whole_box.flat({x, y, z}))]);
       }
     }
+  return all;
 }
 
+/// Returns the gradients.
 template <class Real>
-void check_gather() {
+std::vector<Real> check_gather() {
+  std::vector<Real> all;
   std::mt19937 random(6);
   for (const int order : {4, 6, 8}) {
     const Index3 grid{12, 15, 10}, lower{-4, -4, -4}, extent{12 + order, 15 + order, 10 + order};
@@ -110,11 +118,33 @@ void check_gather() {
       EXPECT_TRUE(gather(window, mesh.data(), order, n, position.data(), charge.data(), found.data()));
       for (std::size_t i = 0; i < expected.size(); ++i)
         EXPECT_NEAR(found[i], expected[i], 32 * std::numeric_limits<Real>::epsilon());
+      all.insert(all.end(), found.begin(), found.end());
       // An atom whose spline does not fit must be reported.
       const MeshWindow small(grid, lower, {order, order, order}, order, order);
       EXPECT_FALSE(n == 100 && gather(small, mesh.data(), order, n, position.data(), charge.data(), found.data()));
     }
   }
+  return all;
+}
+
+/// Returns the charges.
+template <class Real>
+std::vector<Real> check_convert() {
+  std::vector<Real> all;
+  std::mt19937 random(7);
+  for (const std::int64_t n : {1, 15, 16, 100}) {
+    std::vector<FixedCharge<Real>> fixed;
+    for (std::int64_t i = 0; i < n; ++i) fixed.push_back(static_cast<std::int32_t>(random()));
+    std::vector<Real> found(fixed.size());
+    std::int64_t greatest = 0;
+    for (const auto value : fixed) greatest = std::max(greatest, std::abs(static_cast<std::int64_t>(value)));
+    EXPECT_EQ(convert(fixed.data(), found.data(), n), greatest);
+    for (std::size_t i = 0; i < fixed.size(); ++i)
+      EXPECT_NEAR(static_cast<double>(found[i]), static_cast<double>(fixed[i]) / charge_scale<Real>,
+                  std::abs(static_cast<double>(found[i])) * std::numeric_limits<Real>::epsilon());
+    all.insert(all.end(), found.begin(), found.end());
+  }
+  return all;
 }
 
 template <class Real>
@@ -127,6 +157,8 @@ TYPED_TEST(PmeKernel, BricksSumTheSameIntegersAsTheWholeMesh) {
 }
 
 TYPED_TEST(PmeKernel, GatherAgreesWithItsReference) { tessera::test::for_instruction_sets(check_gather<TypeParam>); }
+
+TYPED_TEST(PmeKernel, ConvertsTheIntegers) { tessera::test::for_instruction_sets(check_convert<TypeParam>); }
 
 }  // namespace
 }  // namespace tessera::md::pme

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "tessera/base/error.h"
+#include "tessera/base/math/elementary.h"
 
 namespace tessera::md::pme {
 
@@ -79,11 +80,11 @@ double solve_alpha(Function&& f, double cutoff, double tolerance) {
 }  // namespace
 
 double alpha_from_tolerance(double cutoff, double tolerance) {
-  return solve_alpha([](double x) { return std::erfc(x); }, cutoff, tolerance);
+  return solve_alpha([](double x) { return math::erfc(x); }, cutoff, tolerance);
 }
 
 double lj_alpha_from_tolerance(double cutoff, double tolerance) {
-  const auto share = [](double x) { return std::exp(-x * x) * (1 + x * x + 0.5 * x * x * x * x); };
+  const auto share = [](double x) { return math::exp(-x * x) * (1 + x * x + 0.5 * x * x * x * x); };
   return solve_alpha(share, cutoff, tolerance);
 }
 

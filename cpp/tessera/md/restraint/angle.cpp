@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tessera/base/math/elementary.h"
 #include "tessera/md/restraint/coordinates.h"
 
 namespace tessera::md::restraint {
@@ -17,7 +18,7 @@ Coordinate angle(std::span<const Vec3> places) {
   const double sine = norm(cross(u, w)), cosine = dot(u, w);
   const double inverse = -1 / std::max(sine, least_sine);
   const Vec3 of_u = (inverse / length_u) * (w - cosine * u), of_w = (inverse / length_w) * (u - cosine * w);
-  return {std::atan2(sine, cosine), {of_u, -1.0 * (of_u + of_w), of_w}};
+  return {math::atan2(sine, cosine), {of_u, -1.0 * (of_u + of_w), of_w}};
 }
 
 }  // namespace tessera::md::restraint

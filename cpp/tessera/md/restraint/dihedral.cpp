@@ -8,6 +8,7 @@
 // plane: there the gradient is left out.
 #include <cmath>
 
+#include "tessera/base/math/elementary.h"
 #include "tessera/md/restraint/coordinates.h"
 
 namespace tessera::md::restraint {
@@ -20,7 +21,7 @@ Coordinate dihedral(std::span<const Vec3> places) {
   if (!(aa > least && bb > least)) return {};
   const Vec3 first = (-length / aa) * a, last = (length / bb) * b;
   const Vec3 s = (dot(f, g) / (aa * length)) * a - (dot(h, g) / (bb * length)) * b;
-  return {std::atan2(dot(cross(b, a), g) / length, dot(a, b)), {first, s - first, -1.0 * (s + last), last}};
+  return {math::atan2(dot(cross(b, a), g) / length, dot(a, b)), {first, s - first, -1.0 * (s + last), last}};
 }
 
 }  // namespace tessera::md::restraint

@@ -60,7 +60,7 @@ double furthest(const model::VirtualSite& site, const std::map<std::int32_t, dou
   const auto& [p1, p2, p3] = site.position;
   if (site.frame == model::SiteFrame::none) return origin;
   if (site.frame == model::SiteFrame::plain) return origin + std::abs(p1) * x + std::abs(p2) * y + std::abs(p3) * x * y;
-  return origin + std::hypot(p1, p2, p3);
+  return origin + std::sqrt(p1 * p1 + p2 * p2 + p3 * p3);
 }
 
 /// The distance of a site of a rigid water from its oxygen.

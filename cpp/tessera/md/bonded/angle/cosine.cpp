@@ -16,12 +16,14 @@
 
 #include <cmath>
 
+#include "tessera/base/math/elementary.h"
+
 namespace tessera::md::bonded {
 
 HWY_EXPORT(AddCosineAngles);
 
 CosineAngleRow Kernel<model::AngleCosine>::prepare(const model::AngleParameter& p, const model::ForceField&) {
-  return {p.k, std::cos(p.theta0)};
+  return {p.k, math::cos(p.theta0)};
 }
 
 void Kernel<model::AngleCosine>::add(const Atoms& atoms, const TermList<3>& terms, std::int64_t begin, std::int64_t end,

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "tessera/base/error.h"
+#include "tessera/base/math/elementary.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "tessera/md/bonded/dihedral/cosine.cpp"
@@ -30,7 +31,7 @@ CosineTerm make_cosine_term(const model::DihedralParameter& p) {
   }
   // A negative n is replaced by cos(−nφ − δ) = cos(nφ + δ).
   const double delta = n < 0 ? -p.delta : p.delta;
-  return {p.k, std::cos(delta), std::sin(delta), std::abs(n)};
+  return {p.k, math::cos(delta), math::sin(delta), std::abs(n)};
 }
 
 void Kernel<model::Dihedral>::add(const Atoms& atoms, const TermList<4>& terms, std::int64_t begin, std::int64_t end,

@@ -5,6 +5,8 @@
 
 #include <cmath>
 
+#include "tessera/base/math/elementary.h"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "tessera/md/bonded/dihedral/harmonic.cpp"
 #include <hwy/foreach_target.h>
@@ -19,7 +21,7 @@ namespace tessera::md::bonded {
 HWY_EXPORT(AddHarmonics);
 
 HarmonicDihedral make_harmonic_dihedral(const model::ImproperParameter& p) {
-  return {p.k, std::cos(p.phi0), std::sin(p.phi0)};
+  return {p.k, math::cos(p.phi0), math::sin(p.phi0)};
 }
 
 void Kernel<model::ImproperHarmonic>::add(const Atoms& atoms, const TermList<4>& terms, std::int64_t begin,

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tessera/base/math/elementary.h"
 #include "tessera/base/random.h"
 #include "tessera/base/units.h"
 #include "tessera/md/integrate/coupling/coupling.h"
@@ -22,14 +23,14 @@ double gamma_deviate(double shape, std::uint64_t seed, std::uint64_t first_id, s
   const std::uint64_t first_try = first_id + 1;  // the first id is the first normal of the step
   if (shape < 1) {
     const auto words = random_words(seed, RandomStream::thermostat, first_try, step);
-    return gamma_deviate(shape + 1, seed, first_id, step) * std::pow(uniform(words[3]), 1 / shape);
+    return gamma_deviate(shape + 1, seed, first_id, step) * math::pow(uniform(words[3]), 1 / shape);
   }
   const double d = shape - 1.0 / 3, c = 1 / std::sqrt(9 * d);
   for (std::uint64_t attempt = first_try;; ++attempt) {
     const double x = random_normals(seed, RandomStream::thermostat, attempt, step)[0];
-    const double v = std::pow(1 + c * x, 3);
+    const double v = math::pow(1 + c * x, 3);
     const double u = uniform(random_words(seed, RandomStream::thermostat, attempt, step)[2]);
-    if (v > 0 && std::log(u) < 0.5 * x * x + d - d * v + d * std::log(v)) return d * v;
+    if (v > 0 && math::log(u) < 0.5 * x * x + d - d * v + d * math::log(v)) return d * v;
   }
 }
 
@@ -57,7 +58,7 @@ class Bussi final : public Coupling {
     const auto& [atoms, temperature, tau] = settings_.heat_baths[bath];
     const auto step = static_cast<std::uint64_t>(motion.step()), id = static_cast<std::uint64_t>(bath) << 32U;
     const double n = motion.degrees_of_freedom_of(bath);
-    const double c = std::exp(-static_cast<double>(settings_.every) * motion.timestep() / tau);
+    const double c = math::exp(-static_cast<double>(settings_.every) * motion.timestep() / tau);
     // K̄/(N K): the mean kinetic energy of a degree of freedom over what the system has.
     const double ratio = 0.5 * units::boltzmann * temperature.at(motion.time()) / kinetic;
     const double r = random_normals(settings_.seed, RandomStream::thermostat, id, step)[0];

@@ -23,6 +23,7 @@
 #include <array>
 #include <cmath>
 
+#include "tessera/base/math/elementary.h"
 #include "tessera/base/random.h"
 #include "tessera/base/units.h"
 #include "tessera/md/integrate/coupling/coupling.h"
@@ -70,12 +71,12 @@ class CellScaling final : public Coupling {
       change = std::clamp(change, -most_change, most_change);
       for (std::size_t d = 0; d < 3; ++d) {
         if (sets_[d] != set) continue;
-        scale[d] = std::exp(change);
+        scale[d] = math::exp(change);
       }
     }
     motion.share(scale);
     for (std::size_t d = 0; d < 3; ++d) {
-      const double change = std::log(scale[d]);
+      const double change = math::log(scale[d]);
       bath[work] += virial[d] * change;
       bath[last_change + d] = change;
       bath[last_virial + d] = virial[d];

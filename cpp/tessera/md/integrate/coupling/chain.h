@@ -12,6 +12,8 @@
 #include <cmath>
 #include <cstddef>
 
+#include "tessera/base/math/elementary.h"
+
 namespace tessera::md::integrate {
 
 /// Refers to the variables of a chain: ξ_j (dimensionless), then η_j (1/ps).
@@ -26,7 +28,7 @@ class Chain {
   /// Propagates the chain by a time (ps), with the weights of Suzuki and Yoshida, where the momenta have this kinetic
   /// energy (kcal/mol). Returns the factor by which they are scaled.
   double propagate(double kinetic, double time) {
-    const double w = 1 / (2 - std::cbrt(2.0));
+    constexpr double w = 1 / (2 - 1.2599210498948732);  // the cubic root of 2
     double factor = 1;
     for (const double weight : std::array{w, 1 - 2 * w, w}) {
       const double dt = weight * time;
@@ -34,12 +36,12 @@ class Chain {
         return j == 0 ? (2 * kinetic - n_ * kt_) / mass(0) : (mass(j - 1) * eta_[j - 1] * eta_[j - 1] - kt_) / mass(j);
       };
       const auto push = [&](std::size_t j) {
-        const double drag = std::exp(-0.25 * dt * eta_[j + 1]);
+        const double drag = math::exp(-0.25 * dt * eta_[j + 1]);
         eta_[j] = (eta_[j] * drag + 0.5 * dt * force(j)) * drag;
       };
       eta_[length - 1] += 0.5 * dt * force(length - 1);
       for (std::size_t j = length - 1; j-- > 0;) push(j);
-      const double scale = std::exp(-dt * eta_[0]);
+      const double scale = math::exp(-dt * eta_[0]);
       factor *= scale;
       kinetic *= scale * scale;
       for (std::size_t j = 0; j < length; ++j) xi_[j] += dt * eta_[j];

@@ -14,6 +14,7 @@
 #include <array>
 #include <cmath>
 
+#include "tessera/base/math/elementary.h"
 #include "tessera/base/random.h"
 #include "tessera/base/units.h"
 #include "tessera/md/integrate/coupling/coupling.h"
@@ -43,7 +44,7 @@ class MonteCarlo final : public Coupling {
     const double factor = 1 + share * bath[step_size + at(set)] / volume;
     std::array<double, 3> scale{1, 1, 1};
     for (std::size_t d = 0; d < 3; ++d)
-      if (sets_[d] == set) scale[d] = std::pow(factor, 1.0 / sets_.size(set));
+      if (sets_[d] == set) scale[d] = math::pow(factor, 1.0 / sets_.size(set));
     motion.share(bath);
     motion.share(scale);
     return stretched(box, scale);
@@ -56,10 +57,10 @@ class MonteCarlo final : public Coupling {
     const double change = potential - motion.energies().potential();
     const double work = change + energy_of_bath_pressure(settings_, trial, pressure) -
                         energy_of_bath_pressure(settings_, box, pressure) -
-                        static_cast<double>(motion.n_groups()) * kt * std::log(trial.volume() / box.volume());
+                        static_cast<double>(motion.n_groups()) * kt * math::log(trial.volume() / box.volume());
     const auto [set, ignored, uniform] = draw(motion);
     auto& bath = motion.coupling(name, n_variables);
-    const bool is_accepted = uniform < std::exp(-work / kt);  // false for NaN
+    const bool is_accepted = uniform < math::exp(-work / kt);  // false for NaN
     if (is_accepted) bath[gained] += change;
     adapt(bath, at(set), is_accepted, largest_change(motion, set, box.volume()));
     double decision = is_accepted ? 1 : 0;
@@ -90,7 +91,7 @@ class MonteCarlo final : public Coupling {
 
   /// Returns the largest change of the volume that a trial may make, Å³.
   double largest_change(const Motion& motion, int set, double volume) const {
-    return (1 - std::pow(1 - motion.largest_change_of_edges(), sets_.size(set))) * volume;
+    return (1 - math::pow(1 - motion.largest_change_of_edges(), sets_.size(set))) * volume;
   }
 
   struct Draw {

@@ -29,6 +29,7 @@
 #include <cmath>
 
 #include "tessera/base/error.h"
+#include "tessera/base/math/elementary.h"
 #include "tessera/base/units.h"
 #include "tessera/md/integrate/coupling/chain.h"
 #include "tessera/md/integrate/coupling/coupling.h"
@@ -205,7 +206,7 @@ class Mtk final : public Coupling {
   std::array<double, 3> velocity_scales(const std::vector<double>& bath, double time) const {
     const double all = rate_of(bath, 0) + rate_of(bath, 1) + rate_of(bath, 2);
     std::array<double, 3> scale{};
-    for (std::size_t d = 0; d < 3; ++d) scale[d] = std::exp(-time * (rate_of(bath, d) + kappa(bath) * all));
+    for (std::size_t d = 0; d < 3; ++d) scale[d] = math::exp(-time * (rate_of(bath, d) + kappa(bath) * all));
     return scale;
   }
 
@@ -219,7 +220,7 @@ class Mtk final : public Coupling {
             "step {}: barostat \"mtk\" would change an edge of the box by {:.1f} % at once: the system is far from "
             "equilibrium; equilibrate with barostat = \"c-rescale\", or use a longer dynamics.tau_p",
             motion.step(), 100 * change));
-      scale[d] = std::exp(change);
+      scale[d] = math::exp(change);
     }
     motion.share(scale);
     motion.set_box(stretched(motion.state().box, scale));

@@ -5,6 +5,8 @@
 #include <bit>
 #include <cmath>
 
+#include "tessera/base/math/elementary.h"
+#include "tessera/base/simd/denormals.h"
 #include "tessera/base/units.h"
 
 namespace tessera::md::pair {
@@ -20,7 +22,7 @@ Cubic fit_cubic(double origin, double lower, double upper, Function&& function) 
   std::array<double, n> x, difference;
   for (int i = 0; i < n; ++i) {
     const auto at = static_cast<std::size_t>(i);
-    const double place = std::cos(units::pi * (i + 0.5) / n);
+    const double place = math::sincos_of_turn(2 * i + 1, 4 * n).cos;
     const double r2 = 0.5 * (lower + upper) + 0.5 * (upper - lower) * place;
     x[at] = r2 - origin;
     difference[at] = function(r2);
@@ -73,7 +75,7 @@ LookupTable make_lookup_table(const ShortRange& functions, const PairSettings& s
         return static_cast<double>(std::bit_cast<float>((table.first + which) << (23 - LookupTable::bits)));
       };
       const double lower = start(piece), upper = std::min(start(piece + 1), cutoff2);
-      const double origin = lower, scale = std::exp2(std::floor(std::log2(lower)));  // u is (r² − origin)/scale
+      const double origin = lower, scale = std::ldexp(1, std::ilogb(lower));  // u is (r² − origin)/scale
       const auto value = [&](double r2) {
         const auto found = functions(a, b, std::min(r2, cutoff2 * (1 - 1e-12)));
         return std::array{found.force_over_r * r2 / unit, found.energy / unit};
@@ -90,8 +92,8 @@ LookupTable make_lookup_table(const ShortRange& functions, const PairSettings& s
       }
       double power = 1;
       for (std::size_t c = 0; c < LookupTable::per_piece; ++c, power *= scale) {
-        table.force.push_back(static_cast<float>(force[c] * power));
-        table.energy.push_back(static_cast<float>(energy[c] * power));
+        table.force.push_back(simd::to_parameter(force[c] * power, simd::least_coefficient));
+        table.energy.push_back(simd::to_parameter(energy[c] * power, simd::least_coefficient));
       }
     }
     return begin;
