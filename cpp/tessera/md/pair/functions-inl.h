@@ -393,6 +393,15 @@ class FlushDenormals {
 
  private:
   unsigned saved_;
+#elif HWY_ARCH_ARM_A64
+  FlushDenormals() {
+    __asm__ volatile("mrs %0, fpcr" : "=r"(saved_));
+    __asm__ volatile("msr fpcr, %0" : : "r"(saved_ | 1u << 24));
+  }
+  ~FlushDenormals() { __asm__ volatile("msr fpcr, %0" : : "r"(saved_)); }
+
+ private:
+  std::uint64_t saved_;
 #endif
 };
 
