@@ -61,4 +61,9 @@ else()
   message(STATUS "Instruction set: ${name} alone")
   list(APPEND definitions HWY_COMPILE_ONLY_STATIC HWY_BASELINE_TARGETS=HWY_${name})
 endif()
+# There is one set for all aarch64, so no function needs an attribute that names it. With attributes GCC would not inline
+# Highway's constructors into those of classes that hold registers. This definition is how Highway is told.
+if(TESSERA_ARM)
+  list(APPEND definitions TOOLCHAIN_MISS_SYS_AUXV_H)
+endif()
 target_compile_definitions(tessera_base PUBLIC ${definitions})
