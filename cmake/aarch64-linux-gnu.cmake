@@ -4,6 +4,8 @@ set(CMAKE_SYSTEM_PROCESSOR aarch64)
 set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)
 set(CMAKE_CXX_COMPILER aarch64-linux-gnu-g++)
 set(CMAKE_LIBRARY_ARCHITECTURE aarch64-linux-gnu)
+# GCC notes for aarch64 that its C++17 passes some arguments otherwise than GCC before 10.1 did.
+set(CMAKE_CXX_FLAGS_INIT -Wno-psabi)
 
 cmake_path(SET root NORMALIZE ${CMAKE_CURRENT_LIST_DIR}/../build/arm-sysroot)
 set(CMAKE_SYSROOT ${root})
