@@ -49,8 +49,13 @@ unit: build ## the unit tests alone
 pytest: build ## the Python, parallel and document tests alone; ARGS="-k word" chooses
 	@$(python) -m pytest -m "not slow" $(ARGS)
 
+.PHONY: arm
+arm: ## build for aarch64 in build/arm, on a Debian machine with another processor
+	@scripts/arm $(ARGS)
+
 .PHONY: check-long
-check-long: build lint asan tsan ## all of clang-tidy and the sanitizers; kills, fuzzing, drift, ensembles (hours)
+check-long: build lint asan tsan ## all of clang-tidy and the sanitizers; kills, fuzzing, drift, ensembles, aarch64 (hours)
+	@scripts/arm --if-possible
 	@$(python) -m pytest -m "slow" $(ARGS)
 
 .PHONY: lint-quick

@@ -37,6 +37,9 @@ namespace {
 constexpr std::int64_t compiled = HWY_TARGETS;
 constexpr bool is_one_alone = (compiled & (compiled - 1)) == 0;
 
+// Every aarch64 has NEON. Highway counts instructions for AES to it, which some processors lack and no kernel uses.
+constexpr bool is_everywhere = HWY_STATIC_TARGET >= HWY_EMU128 || (HWY_ARCH_ARM_A64 && HWY_STATIC_TARGET == HWY_NEON);
+
 /// Lists the sets that kernels are compiled for, the best first: better sets have lower bits.
 std::vector<std::int64_t> compiled_sets() {
   std::vector<std::int64_t> sets;
@@ -49,7 +52,7 @@ std::vector<std::int64_t> compiled_sets() {
 std::string instruction_set() { return hwy::TargetName(HWY_DYNAMIC_DISPATCH(ThisSet)()); }
 
 void limit_instruction_set() {
-  if (is_one_alone && HWY_STATIC_TARGET < HWY_EMU128 && (hwy::SupportedTargets() & HWY_STATIC_TARGET) == 0)
+  if (is_one_alone && !is_everywhere && (hwy::SupportedTargets() & HWY_STATIC_TARGET) == 0)
     throw InputError(
         fmt::format("Tessera is compiled for {} alone, which this processor does not have; build it here, or with "
                     "-DTESSERA_INSTRUCTION_SETS=all",

@@ -5,7 +5,7 @@
 
 namespace tessera {
 
-/// Returns the name of the instruction set that kernels use: AVX3 (AVX-512), AVX2 or EMU128, as Highway names it.
+/// Returns the name of the instruction set that kernels use: AVX3 (AVX-512), AVX2, EMU128 or NEON, as Highway names it.
 std::string instruction_set();
 
 /// Limits kernels to the instruction set that the environment variable TESSERA_SIMD names, or a lesser one where the

@@ -75,7 +75,7 @@ template <class V>  // a template, so that only the branch of this width is comp
 HWY_INLINE auto ToIntegers(V v) {
   namespace hn = hwy::HWY_NAMESPACE;
   using D = hn::DFromV<V>;
-  using Integers = hn::Vec<hn::RebindToSigned<D>>;
+  using Integers [[maybe_unused]] = hn::Vec<hn::RebindToSigned<D>>;
   if constexpr (std::is_same_v<hn::TFromD<D>, double>) {
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
     if constexpr (hn::MaxLanes(D()) == 8)

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <complex>
 #include <cstring>
+#include <limits>
 #include <map>
 #include <type_traits>
 
@@ -141,8 +142,8 @@ struct TypeRow {
   void (*tidy)(std::vector<std::byte>&) = nullptr;
 };
 
-/// Clears the bytes of packed values, `stride` bytes apart, that are not part of a value: all but ten bytes of a long
-/// double, and the sign of a zero, which depends on the order of multiplications.
+/// Clears the bytes of packed values, `stride` bytes apart, that are not part of a value: all but ten bytes of x86's
+/// long double, and the sign of a zero, which depends on the order of multiplications.
 template <class Real, std::size_t stride = sizeof(Real), bool has_sign_of_zero = true>
 void tidy(std::vector<std::byte>& packed) {
   for (std::size_t at = 0; at < packed.size(); at += stride) {
@@ -150,7 +151,8 @@ void tidy(std::vector<std::byte>& packed) {
     std::memcpy(&value, packed.data() + at, sizeof value);
     if (!has_sign_of_zero) value += Real{0};
     std::memcpy(packed.data() + at, &value, sizeof value);
-    if (std::is_same_v<Real, long double>) std::memset(packed.data() + at + 10, 0, sizeof value - 10);
+    constexpr bool has_ten_bytes = std::is_same_v<Real, long double> && std::numeric_limits<Real>::digits == 64;
+    if (has_ten_bytes) std::memset(packed.data() + at + 10, 0, sizeof value - 10);
   }
 }
 
