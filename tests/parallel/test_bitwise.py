@@ -118,9 +118,9 @@ def test_dhfr(runs: Runs, mpi: str, ranks: int, threads: int) -> None:
 # These are state hashes after 200 steps, with every setting at its default and energies every 10 steps. They hold for
 # any processor. A commit that changes bits says so in the changelog and writes the new hashes here.
 GOLDEN = {
-    "dhfr": "",
-    "apoa1": "",
-    "water": "",
+    "dhfr": "bd588531a82cba4ccd8cdbeb0d7d4b9d3a5b299c05bf4b2d37621a7a09b27668",
+    "apoa1": "8e555c29ec12a14906f932d5458c51651d535ce54925a678b82c76ad1aadae35",
+    "water": "fb5cf9699400d5c9d65a07ac7c0bd0b63499188813f85cf4eb5754ccc540d350",
 }
 FULL: Settings = {
     "interactions.cutoff": "auto",
