@@ -132,7 +132,11 @@ def peers(
         f"peers_{chosen.lower()}",
         f"Tessera beside GROMACS and OpenMM, {TITLES_OF_SETS[chosen]}",
         {
-            **{"steps": steps, "repeats": repeats, "threads": threads, "lj": lj, "instruction_set": chosen},
+            "steps": steps,
+            "repeats": repeats,
+            "threads": threads,
+            "lj": lj,
+            "instruction_set": chosen,
             "openmm_steps": openmm_steps or steps // 8,
         },
         {},

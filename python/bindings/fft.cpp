@@ -151,7 +151,7 @@ void register_transform(nb::module_& module, const char* name) {
 NB_MODULE(TESSERA_FFT_MODULE, module) {
   limit_instruction_set();
   module.doc() = "Distributed transforms on one MPI.";
-  nb::exception<InputError>(module, "InputError");
+  const nb::exception<InputError> input_error(module, "InputError");
   module.def("library", &comm::Communicator::library_version, "The MPI library this module runs on.");
   module.def("schemes", [] {
     std::vector<std::string> names;

@@ -233,7 +233,7 @@ json explain(const std::string& path, const std::string& operation, std::int64_t
 }  // namespace
 
 void register_machine(nb::module_& module) {
-  nb::exception<InputError>(module, "InputError");
+  const nb::exception<InputError> input_error(module, "InputError");
   module.def(
       "operations",
       [] {

@@ -118,9 +118,9 @@ def test_dhfr(runs: Runs, mpi: str, ranks: int, threads: int) -> None:
 # These are state hashes after 200 steps, with every setting at its default and energies every 10 steps. They hold for
 # any processor. A commit that changes bits says so in the changelog and writes the new hashes here.
 GOLDEN = {
-    "dhfr": "bd588531a82cba4ccd8cdbeb0d7d4b9d3a5b299c05bf4b2d37621a7a09b27668",
-    "apoa1": "8e555c29ec12a14906f932d5458c51651d535ce54925a678b82c76ad1aadae35",
-    "water": "fb5cf9699400d5c9d65a07ac7c0bd0b63499188813f85cf4eb5754ccc540d350",
+    "dhfr": "2af87891c587040966a12651975285aeefd76ab2d5d3582ca5779d1f9009f700",
+    "apoa1": "4de6715b92eaac2a1fe009e5d69b7713ab101fea79e75732dce5efe0e9b00970",
+    "water": "11b0d4a74b3fe77c5284b02f7ada781913c12ac111213ec5875f7a86cf8be8f5",
 }
 FULL: Settings = {
     "interactions.cutoff": "auto",
@@ -137,43 +137,43 @@ KINDS: dict[str, tuple[str, Settings, str]] = {
     "langevin": (
         "peptide",
         {"dynamics.ensemble": "nvt", "dynamics.thermostat": "langevin"},
-        "e842bba6a03d3a0aa4dbb59d2209ce6bf6de8ad732b51512b83070f2c9abb415",
+        "e069b161fdf7a8d21640174f346beb435f209ddc82019214772285304faf888d",
     ),
-    "bussi_and_c_rescale": ("peptide", NPT, "b77567175495e7f76ef3878c93a8bffa0c8e4e2d76c1a845e54b8bf075250514"),
-    "mtk": ("peptide", MTK, "bc2d5a21180709f226d574b769c2b54f4d69096264af03321effac76ef04623e"),
+    "bussi_and_c_rescale": ("peptide", NPT, "96828bf5e6239f2e571249ffac9498dac0947fc0bbdbff3ce4e611b65838da95"),
+    "mtk": ("peptide", MTK, "e2b9e09c079395442bf973f8fea2e4c63608244aec9c6d5de884823f91439231"),
     "monte_carlo": (
         "peptide",
         {**NPT, "dynamics.barostat": "monte-carlo", "dynamics.monte_carlo_every": 5},
-        "ba9812cc9cf71bbe5b2ba55d1c2aca8218bd536d00af970bdcc838b67ce125bc",
+        "f298d3195dac6bfe313cabd604634c2507e46233c9747c7078926e7648a6e80f",
     ),
     "respa": (
         "peptide",
         {**RESPA, "output.energy_every": 8},
-        "58ad6013a5dd18a1050040d5b8bc419f36ce92c0f0181f1c52d3c6c32c34cedc",
+        "4a16332482fa0d7c750a9114477948f8a472ee5a351f3d68a316907428510cd3",
     ),
     "lj_pme": (
         "peptide",
         {"interactions.lj": "pme"},
-        "bc3716170b0a41bd37d404b1fea8e97c9b0e3f75e6ddf24950f1f3f8cc83dcac",
+        "a386cf57930ffad438a58ecff1975b2099a5b26d9e3aee41b777e596fe4d17a1",
     ),
     "awkward_mesh": (
         "peptide",
         {"pme.grid": [33, 26, 67]},
-        "f67008d471653ab3bbfecc00b8309f357c0168d721f1f54383233073793f66eb",
+        "5ef9d40dc41fbc17d9e175880b82ed094629567f3750e240149b2e51a6ed4c06",
     ),
-    "order_6": ("peptide", {"pme.order": 6}, "617baadfe0c70d905bf9dd28fd0337d2c5179b43b6c985f9b9975e087d9c3172"),
-    "order_8": ("peptide", {"pme.order": 8}, "e1f2ffc7d475e93ff54ed60b3eb6126acdb25b6d91b0cdaae2b95360bb8c65d5"),
+    "order_6": ("peptide", {"pme.order": 6}, "66329dfd9d3a837f0c63d6d710acdf9e0e08ec1f6e7a9bd403af14a4d7de2b21"),
+    "order_8": ("peptide", {"pme.order": 8}, "7abe143d6e9557b543d508ffb5f67b441b0dfca1b1c725465fc0a1cb9621607d"),
     "table": (
         "peptide",
         {"interactions.pair_function": "table"},
-        "bd05e49d65854ce2bb3026788de05c3823b3cea2a08b435054c38720dc95286d",
+        "e79fa00179a767d2a86158200896d0a7875110f02fcc3bde0b48ec1a0f5ebfa9",
     ),
-    "triclinic": ("octahedron", MTK, "d989e768d8c93e1a99550f6dd669298cef9525e3d530b80d15d7b95581f5d488"),
-    "four_sites": ("four_site_water", NPT, "8e5fc249e421ed751731ebe1bd2ffdd568dae3486e81c9ba0e969a78dc4ce093"),
+    "triclinic": ("octahedron", MTK, "c7065bb407f5c98afaf20e78a9245ba8d9074f4199ae2c32462e5af60cbe3615"),
+    "four_sites": ("four_site_water", NPT, "2063a05fd451bc59c0f97c051bb38932617014714e3166b8fed399fdd249555f"),
     "double": (
         "peptide",
         {"parallel.precision": "double", "dynamics.steps": 10},
-        "dd2ed980aab73233c682e5eda3651a470a14122475f5131abd0731afd9d80e2c",
+        "b0bf2e86ddd384d748324eff90ffe08ebbc287f20277c67c0e3521f6b991a6bf",
     ),
 }
 

@@ -106,36 +106,28 @@ HWY_INLINE V OfJ(const float* values) { return hn::LoadDup128(D(), values); }
 /// Tells what the kernel sums beside forces; energies come with what the virial needs.
 enum class Beside { nothing, virial, energies };
 
-/// Subtracts the rounded sums over i-atoms from a j-cluster's forces and, for the virial, from those of its cell.
+/// Subtracts the sums over i-atoms from a j-cluster's forces and, for the virial, from those of its cell.
 template <Beside beside, class W>  // a template, so that only the branch of this width is compiled
 HWY_INLINE void SubtractJForces(const W* fx, const W* fy, const W* fz, std::int32_t* fj, std::int32_t* cell) {
+  const auto subtract = [&](auto sum, std::size_t offset) HWY_ATTR {
+    const hn::DFromV<decltype(sum)> d;
+    hn::Store(hn::Sub(hn::Load(d, fj + offset), sum), d, fj + offset);
+    if constexpr (beside != Beside::nothing) hn::Store(hn::Sub(hn::Load(d, cell + offset), sum), d, cell + offset);
+  };
+  const hn::DFromV<W> d;
   if constexpr (lanes == 16) {
     // Blocks of four lanes are i-atoms. The three sums are combined in one register: x, z, y and z again.
-    const D d;
-    const DI di;
     const W xy = hn::Add(hn::ConcatLowerLower(d, *fy, *fx), hn::ConcatUpperUpper(d, *fy, *fx));
     const W zz = hn::Add(*fz, hn::ConcatLowerUpper(d, *fz, *fz));
-    const W sum = hn::Add(hn::OddEvenBlocks(zz, xy), hn::SwapAdjacentBlocks(hn::OddEvenBlocks(xy, zz)));
-    const auto rounded = simd::ToIntegers(sum);
-    hn::Store(hn::Sub(hn::Load(di, fj), rounded), di, fj);
-    if constexpr (beside != Beside::nothing) hn::Store(hn::Sub(hn::Load(di, cell), rounded), di, cell);
+    subtract(hn::Add(hn::OddEvenBlocks(zz, xy), hn::SwapAdjacentBlocks(hn::OddEvenBlocks(xy, zz))), 0);
+  } else if constexpr (lanes == 8) {
+    // The sums of x and z, which are neighbours in memory, are combined in one register.
+    const W x = hn::Add(fx[0], fx[1]), z = hn::Add(fz[0], fz[1]);
+    subtract(hn::Add(hn::ConcatLowerLower(d, z, x), hn::ConcatUpperUpper(d, z, x)), force_offset[0]);
+    subtract(SumBlocks(fy), force_offset[1]);
   } else {
-    const auto subtract = [&](auto sum, std::size_t offset) HWY_ATTR {
-      const hn::RebindToSigned<hn::DFromV<decltype(sum)>> di;
-      const auto rounded = simd::ToIntegers(sum);
-      hn::Store(hn::Sub(hn::Load(di, fj + offset), rounded), di, fj + offset);
-      if constexpr (beside != Beside::nothing)
-        hn::Store(hn::Sub(hn::Load(di, cell + offset), rounded), di, cell + offset);
-    };
-    if constexpr (lanes == 8) {
-      // The sums of x and z, which are neighbours in memory, are combined in one register.
-      const D d;
-      const W x = hn::Add(fx[0], fx[1]), z = hn::Add(fz[0], fz[1]);
-      subtract(hn::Add(hn::ConcatLowerLower(d, z, x), hn::ConcatUpperUpper(d, z, x)), force_offset[0]);
-    } else {
-      subtract(SumBlocks(fx), force_offset[0]);
-      subtract(SumBlocks(fz), force_offset[2]);
-    }
+    subtract(SumBlocks(fx), force_offset[0]);
+    subtract(SumBlocks(fz), force_offset[2]);
     subtract(SumBlocks(fy), force_offset[1]);
   }
 }
@@ -185,12 +177,12 @@ class EnergySums {
   hn::Vec<D2> sum_[2];
 };
 
-constexpr std::size_t most_at_once = 16;  // entries
+constexpr std::size_t most_at_once = 32;  // entries
 
-/// Holds what the stages of the kernel pass on for an entry's 16 pairs: r_i − r_j, Å, r², at least 10⁻⁴, 1/r, and the
-/// force over the distance.
+/// Holds what the stages of the kernel pass on for an entry's 16 pairs: r_i − r_j, Å, r², at least 10⁻⁴, and the force
+/// over the distance.
 struct EntryPairs {
-  HWY_ALIGN float x[16], y[16], z[16], r2[16], inverse[16], force_over_r[16];
+  HWY_ALIGN float x[16], y[16], z[16], r2[16], force_over_r[16];
 };
 
 HWY_INLINE void Measure(const Loop& loop, const ICluster& ci, PairEntry j, EntryPairs& pairs) {
@@ -210,10 +202,10 @@ HWY_INLINE void Measure(const Loop& loop, const ICluster& ci, PairEntry j, Entry
 /// holds its parameters if these come from the table.
 template <class Choice, bool Masked, Beside beside>
 [[nodiscard]] HWY_INLINE P Interact(const KernelConstants& k, const ICluster& ci, const ClusterData& cj, const P& r2,
-                                    const P& inverse, const MaskedEntry* masked, const TableLookup* table,
-                                    EnergySums& energies) {
+                                    const MaskedEntry* masked, const TableLookup* table, EnergySums& energies) {
   constexpr bool WithEnergy = beside == Beside::energies;
-  const P inverse2 = Mul(inverse, inverse);
+  const auto distance = DistanceOf(r2);
+  const P &inverse = distance.inverse, &inverse2 = distance.inverse2;
   auto active = Lt(r2, set(k.range2));  // pairs within any cut-off
   const P qq = Mul(LoadAll(ci.q), OfJ(cj.q));
 
@@ -226,15 +218,15 @@ template <class Choice, bool Masked, Beside beside>
   } else {
     // Forces are in units of the dispersion 6B/r⁶; the repulsion 12A/r¹² is then s⁶.
     const P sigma = ChosenRule<Choice>(k) == KernelRule::lorentz_berthelot ? Add(si, sj) : Mul(si, sj);
-    const P s1 = Mul(sigma, inverse), s2 = Mul(s1, s1), s6 = Mul(Mul(s2, s2), s2);
+    const P s2 = Mul(Mul(sigma, sigma), inverse2), s6 = Mul(Mul(s2, s2), s2);
     lj_unit = Mul(Mul(LoadAll(ci.epsilon), OfJ(cj.epsilon)), s6);
-    lj = LennardJones<Choice, WithEnergy>(k, s6, One(), r2, inverse);
+    lj = LennardJones<Choice, WithEnergy>(k, s6, One(), distance);
     if constexpr (Masked) {
       if (table != nullptr) {
         const P inverse6 = Mul(Mul(inverse2, inverse2), inverse2);
         const P dispersion = Mul(LoadAll(table->b6), inverse6);
         const P repulsion = Mul(LoadAll(table->a12), Mul(inverse6, inverse6));
-        lj = LennardJones<Choice, WithEnergy>(k, repulsion, dispersion, r2, inverse);
+        lj = LennardJones<Choice, WithEnergy>(k, repulsion, dispersion, distance);
         lj_unit = set(1.0f);
         if constexpr (Choice::lookup == Lookup::some) {
           // Pairs with a potential have A = B = 0, and pairs without one look up zeros.
@@ -263,7 +255,7 @@ template <class Choice, bool Masked, Beside beside>
       potential = Sub(inverse, Evaluate<ewald_degree_high>(k.ewald_energy, t));
     }
   } else {
-    const auto plain = PlainCoulomb<WithEnergy>(k, r2, inverse);
+    const auto plain = PlainCoulomb<WithEnergy>(k, distance);
     coulomb = plain.force_times_r;
     potential = plain.energy;
     active = interact;
@@ -287,23 +279,28 @@ template <class Choice, bool Masked, Beside beside>
 template <Beside beside>
 HWY_INLINE void AddForces(const Loop& loop, PairEntry j, const EntryPairs& pairs, IForces& sums) {
   const P force_over_r = LoadAll(pairs.force_over_r);
-  const P force[3] = {Mul(force_over_r, LoadAll(pairs.x)), Mul(force_over_r, LoadAll(pairs.y)),
-                      Mul(force_over_r, LoadAll(pairs.z))};
+  const P x = Mul(force_over_r, LoadAll(pairs.x)), y = Mul(force_over_r, LoadAll(pairs.y)),
+          z = Mul(force_over_r, LoadAll(pairs.z));
+  IForces force;  // rounded before they are summed, so that action and reaction are equal
   for (std::size_t r = 0; r < registers; ++r) {
-    sums.x[r] = hn::Add(sums.x[r], simd::ToIntegers(force[0].part[r]));
-    sums.y[r] = hn::Add(sums.y[r], simd::ToIntegers(force[1].part[r]));
-    sums.z[r] = hn::Add(sums.z[r], simd::ToIntegers(force[2].part[r]));
+    force.x[r] = simd::ToIntegers(x.part[r]);
+    force.y[r] = simd::ToIntegers(y.part[r]);
+    force.z[r] = simd::ToIntegers(z.part[r]);
+    sums.x[r] = hn::Add(sums.x[r], force.x[r]);
+    sums.y[r] = hn::Add(sums.y[r], force.y[r]);
+    sums.z[r] = hn::Add(sums.z[r], force.z[r]);
   }
   auto* cell = beside == Beside::nothing ? nullptr : loop.cell_force[cell_of(j)].value;
-  SubtractJForces<beside>(force[0].part, force[1].part, force[2].part, loop.force[cluster_of(j)].value, cell);
+  SubtractJForces<beside>(force.x, force.y, force.z, loop.force[cluster_of(j)].value, cell);
 }
 
 /// Adds entries of a row. `masked` holds their masks if they have any; `table` holds the parameters of a single entry
 /// if these come from the table. Calls on_clash(e) for each entry in which two atoms are so close that the integer sums
 /// might overflow, and adds nothing of it.
 ///
-/// The work is done in stages, each for some entries. The operations of an entry wait for each other, and a processor
-/// sees little more than an entry ahead; stages have shorter chains, and several entries of a stage are in its sight.
+/// The work is done in stages, each for up to 32 entries. The operations of an entry wait for each other, and a
+/// processor sees little more than an entry ahead; stages have shorter chains, and several entries of a stage are in
+/// its sight.
 template <class Choice, bool Masked, Beside beside, class OnClash>
 HWY_INLINE void AddEntries(const KernelConstants& k, const Loop& loop, const ICluster& ci, const PairEntry* j,
                            const MaskedEntry* masked, const TableLookup* table, std::size_t n, IForces& sums,
@@ -314,13 +311,11 @@ HWY_INLINE void AddEntries(const KernelConstants& k, const Loop& loop, const ICl
     const auto count = std::min(n - first, most);
     const auto cluster = [&](std::size_t e) -> const ClusterData& { return loop.clusters[cluster_of(j[first + e])]; };
     for (std::size_t e = 0; e < count; ++e) Measure(loop, ci, j[first + e], pairs[e]);
-    for (std::size_t e = 0; e < count; ++e) StoreAll(InverseSqrt(LoadAll(pairs[e].r2)), pairs[e].inverse);
     V greatest = hn::Zero(D());
     EnergySums with_these = energies;
     for (std::size_t e = 0; e < count; ++e) {
-      const P force_over_r =
-          Interact<Choice, Masked, beside>(k, ci, cluster(e), LoadAll(pairs[e].r2), LoadAll(pairs[e].inverse),
-                                           Masked ? masked + first + e : nullptr, table, with_these);
+      const P force_over_r = Interact<Choice, Masked, beside>(k, ci, cluster(e), LoadAll(pairs[e].r2),
+                                                              Masked ? masked + first + e : nullptr, table, with_these);
       for (std::size_t r = 0; r < registers; ++r) greatest = hn::Max(greatest, hn::Abs(force_over_r.part[r]));
       StoreAll(force_over_r, pairs[e].force_over_r);
     }

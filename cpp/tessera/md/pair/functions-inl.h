@@ -125,22 +125,22 @@ HWY_INLINE auto NegMulAdd(One, const B& b, const C& c) {
   return Sub(c, b);
 }
 
-/// Returns 1/√v with an error below 1.2e-7 for normal v, by operations that give the same bits everywhere, which the
-/// processors' own estimates do not.
-///
-/// Formula: half of the bits of v off a constant make y with |e| < 0.0682, e = 1 − vy²; 1/√v = y (1 − e)^(−1/2), of
-/// which
-///   the polynomial of degree 4 is fitted with the least relative error
+/// Holds what the functions need of a distance.
+template <class T>
+struct Distance {
+  T r2, r, inverse, inverse2;  // r², r, 1/r and 1/r²
+};
+
+/// Returns the powers of a distance. All processors round quotients and roots alike, which their estimates of 1/√ are
+/// not. Both come from r² at once, and a unit of their own computes them beside other entries' multiplications.
 template <std::size_t n>
-HWY_INLINE Pack<n> InverseSqrt(const Pack<n>& v) {
-  Pack<n> y;
-  for (std::size_t i = 0; i < n; ++i)
-    y.part[i] = hn::BitCast(D(), hn::Sub(hn::Set(DI(), 0x5f374740), hn::ShiftRight<1>(hn::BitCast(DI(), v.part[i]))));
-  const Pack<n> e = NegMulAdd(Mul(v, y), y, set(1.0f));
-  Pack<n> sum = MulAdd(e, set(0.27499491f), set(0.3142201f));
-  sum = MulAdd(e, sum, set(0.37499768f));
-  sum = MulAdd(e, sum, set(0.49999735f));
-  return MulAdd(Mul(y, e), sum, y);
+HWY_INLINE Distance<Pack<n>> DistanceOf(const Pack<n>& r2) {
+  Pack<n> r, inverse2;
+  for (std::size_t i = 0; i < n; ++i) {  // in turns: operations on whole packs would wait in memory
+    inverse2.part[i] = hn::Div(set(1.0f), r2.part[i]);
+    r.part[i] = hn::Sqrt(r2.part[i]);
+  }
+  return {r2, r, Mul(r, inverse2), inverse2};
 }
 
 /// Returns Σ cᵢtⁱ, with even and odd powers in two chains. Leading zeros do not change the result.
@@ -155,17 +155,18 @@ HWY_INLINE Pack<n> Evaluate(const float* c, const Pack<n>& t) {
   return MulAdd(odd, t, even);
 }
 
-/// Returns the sum over the four blocks of four lanes that an entry's registers hold, which is the force on each j-atom
-/// from all i-atoms. The order of the sum is the same for all widths: first blocks 0 and 2, 1 and 3.
+/// Returns the sum over the four blocks of four lanes that an entry's registers hold: what each j-atom gets from all
+/// i-atoms. The order of the sum is the same for all widths: first blocks 0 and 2, 1 and 3.
 template <class W>  // a template, so that only the branch of this width is compiled
-HWY_INLINE V4 SumBlocks(const W* of_entry) {
+HWY_INLINE auto SumBlocks(const W* of_entry) {
+  const hn::FixedTag<hn::TFromV<W>, 4> four;
   if constexpr (lanes == 16) {
-    const hn::Half<D> half;
+    const hn::Half<hn::DFromV<W>> half;
     const auto eight = hn::Add(hn::LowerHalf(half, *of_entry), hn::UpperHalf(half, *of_entry));
-    return hn::Add(hn::LowerHalf(D4(), eight), hn::UpperHalf(D4(), eight));
+    return hn::Add(hn::LowerHalf(four, eight), hn::UpperHalf(four, eight));
   } else if constexpr (lanes == 8) {
     const auto eight = hn::Add(of_entry[0], of_entry[1]);
-    return hn::Add(hn::LowerHalf(D4(), eight), hn::UpperHalf(D4(), eight));
+    return hn::Add(hn::LowerHalf(four, eight), hn::UpperHalf(four, eight));
   } else {
     return hn::Add(hn::Add(of_entry[0], of_entry[2]), hn::Add(of_entry[1], of_entry[3]));
   }
@@ -266,8 +267,9 @@ struct PairForce {
 
 /// Computes Lennard-Jones from the repulsion R = 12A/r¹² and the dispersion P = 6B/r⁶, in units of both.
 template <class Choice, bool WithEnergy, class T, class U>
-HWY_INLINE PairForce<T> LennardJones(const KernelConstants& k, const T& repulsion, const U& dispersion, const T& r2,
-                                     const T& inverse) {
+HWY_INLINE PairForce<T> LennardJones(const KernelConstants& k, const T& repulsion, const U& dispersion,
+                                     const Distance<T>& distance) {
+  const auto& [r2, r, inverse, inverse2] = distance;
   const auto twelfth = set(1.0f / 12), sixth = set(1.0f / 6);
   switch (ChosenLj<Choice>(k)) {
     case LjModifier::cut: {
@@ -294,7 +296,7 @@ HWY_INLINE PairForce<T> LennardJones(const KernelConstants& k, const T& repulsio
       return {MulAdd(s, Sub(repulsion, dispersion), Mul(ds, bare)), Mul(s, bare)};
     }
     case LjModifier::force_switch: {
-      const auto r3 = Mul(Mul(r2, r2), inverse), r6 = Mul(r3, r3);
+      const auto r3 = Mul(r2, r), r6 = Mul(r3, r3);
       const auto one = set(1.0f);
       // k (1 − (r/r_c)ⁿ) falls to one at r_s; greater values belong to distances inside r_s.
       const auto f12 = Min(NegMulAdd(r6, set(k.k12_over_cutoff6), set(k.k12)), one);
@@ -311,7 +313,7 @@ HWY_INLINE PairForce<T> LennardJones(const KernelConstants& k, const T& repulsio
       return {NegMulAdd(dispersion, f6, Mul(repulsion, f12)), energy};
     }
     case LjModifier::force_switch_gromacs: {
-      const auto r = Mul(r2, inverse), t = Max(Sub(r, set(k.switch_distance)), hn::Zero(D()));
+      const auto t = Max(Sub(r, set(k.switch_distance)), hn::Zero(D()));
       const auto t2 = Mul(t, t), r6 = Mul(Mul(r2, r2), r2);
       const auto a12 = Mul(Mul(repulsion, twelfth), Mul(r6, r6)), b6 = Mul(Mul(dispersion, sixth), r6);
       const auto p12 = Mul(t2, MulAdd(set(k.b12), t, set(k.a12)));
@@ -326,7 +328,6 @@ HWY_INLINE PairForce<T> LennardJones(const KernelConstants& k, const T& repulsio
       return {MulAdd(Sub(Mul(a12, p12), Mul(b6, p6)), r, Sub(repulsion, dispersion)), energy};
     }
     case LjModifier::quintic_switch: {
-      const auto r = Mul(r2, inverse);
       const auto w = set(k.switch_inverse_width);
       const auto x = Mul(Max(Sub(r, set(k.switch_distance)), hn::Zero(D())), w);
       const auto x2 = Mul(x, x);
@@ -358,7 +359,8 @@ HWY_INLINE PairForce<Pack<n>> DispersionWithoutMesh(const KernelConstants& k, co
 
 /// Computes Coulomb's interaction of unit charge product without a mesh.
 template <bool WithEnergy, class T>
-HWY_INLINE PairForce<T> PlainCoulomb(const KernelConstants& k, const T& r2, const T& inverse) {
+HWY_INLINE PairForce<T> PlainCoulomb(const KernelConstants& k, const Distance<T>& distance) {
+  const auto& [r2, r, inverse, inverse2] = distance;
   switch (k.electrostatics) {
     case Electrostatics::shift: {
       const auto u = Mul(r2, set(k.inverse_cutoff2)), t = Sub(set(1.0f), u);
@@ -371,7 +373,7 @@ HWY_INLINE PairForce<T> PlainCoulomb(const KernelConstants& k, const T& r2, cons
       T energy = hn::Zero(D());
       if constexpr (WithEnergy) {
         const float rc = k.cutoff, rc3 = rc * rc * rc;
-        const auto r = Mul(r2, inverse), r3 = Mul(r2, r), r5 = Mul(r2, r3);
+        const auto r3 = Mul(r2, r), r5 = Mul(r2, r3);
         T outer = Mul(set(k.coulomb_a), Sub(inverse, set(1 / rc)));
         outer = MulAdd(set(k.coulomb_b), Sub(set(rc), r), outer);
         outer = MulAdd(set(k.coulomb_c), Sub(set(rc3), r3), outer);

@@ -218,7 +218,8 @@ HWY_INLINE Interpolated Interpolate(const std::vector<float>& values, VI point, 
 /// Holds the arguments of the functions of distance: r⁻⁶ and r⁻¹² are multiplied by 6B and 12A, Coulomb by the product
 /// of the charges.
 struct PairTerms {
-  V r2, inverse, inverse2, b6, a12, qq;
+  Distance<P> distance;
+  V b6, a12, qq;
   M interact, excluded;  // excluded pairs get the mesh correction only
 };
 
@@ -231,8 +232,8 @@ struct PairValues {
 /// Returns F·r of Coulomb minus the mesh's contribution; for excluded pairs, only minus that contribution.
 template <class Choice>
 HWY_INLINE V CoulombWithoutMesh(const KernelConstants& k, const PairTerms& pair) {
-  const P direct = hn::IfThenElseZero(pair.interact, pair.inverse);
-  return hn::Mul(pair.qq, WithoutMesh<Choice>(k, P(pair.r2), direct).part[0]);
+  const P direct = hn::IfThenElseZero(pair.interact, pair.distance.inverse.part[0]);
+  return hn::Mul(pair.qq, WithoutMesh<Choice>(k, pair.distance.r2, direct).part[0]);
 }
 
 /// Evaluates the functions of functions-inl.h, compiled for a choice of modifiers.
@@ -241,27 +242,26 @@ struct Analytic {
   template <bool WithEnergy>
   static HWY_INLINE PairValues Compute(const CellAtoms& atoms, const PairTerms& pair) {
     const auto& k = atoms.constants;
-    const V inverse6 = hn::Mul(hn::Mul(pair.inverse2, pair.inverse2), pair.inverse2);
+    const V inverse2 = pair.distance.inverse2.part[0];
+    const V inverse6 = hn::Mul(hn::Mul(inverse2, inverse2), inverse2);
     const P dispersion = hn::Mul(pair.b6, inverse6), repulsion = hn::Mul(pair.a12, hn::Mul(inverse6, inverse6));
-    const P r2 = pair.r2, inverse = pair.inverse;
-    const auto lj = LennardJones<Choice, WithEnergy>(k, repulsion, dispersion, r2, inverse);
+    const auto lj = LennardJones<Choice, WithEnergy>(k, repulsion, dispersion, pair.distance);
     PairValues values;
     values.too_close = FirstLanes(0);
     if constexpr (WithEnergy) values.lj = lj.energy.part[0];
     if (ChosenCoulomb<Choice>(k) == Electrostatics::pme) {
       const V of_lj = hn::IfThenElseZero(pair.interact, lj.force_times_r.part[0]);
-      values.force_over_r =
-          hn::IfThenElseZero(hn::Or(pair.interact, pair.excluded),
-                             hn::Mul(hn::Add(of_lj, CoulombWithoutMesh<Choice>(k, pair)), pair.inverse2));
+      values.force_over_r = hn::IfThenElseZero(hn::Or(pair.interact, pair.excluded),
+                                               hn::Mul(hn::Add(of_lj, CoulombWithoutMesh<Choice>(k, pair)), inverse2));
       if constexpr (WithEnergy) {
-        const P t = MulAdd(r2, set(k.ewald_scale), set(-1.0f));
-        values.coulomb =
-            hn::Mul(pair.qq, hn::Sub(pair.inverse, Evaluate<ewald_degree_high>(k.ewald_energy, t).part[0]));
+        const P t = MulAdd(pair.distance.r2, set(k.ewald_scale), set(-1.0f));
+        values.coulomb = hn::Mul(
+            pair.qq, hn::Sub(pair.distance.inverse.part[0], Evaluate<ewald_degree_high>(k.ewald_energy, t).part[0]));
       }
     } else {
-      const auto plain = PlainCoulomb<WithEnergy>(k, r2, inverse);
+      const auto plain = PlainCoulomb<WithEnergy>(k, pair.distance);
       const V direct = simd::MulAdd(pair.qq, plain.force_times_r.part[0], lj.force_times_r.part[0]);
-      values.force_over_r = hn::Mul(hn::IfThenElseZero(pair.interact, direct), pair.inverse2);
+      values.force_over_r = hn::Mul(hn::IfThenElseZero(pair.interact, direct), inverse2);
       if constexpr (WithEnergy) values.coulomb = hn::Mul(pair.qq, plain.energy.part[0]);
     }
     return values;
@@ -276,19 +276,20 @@ struct Tabulated {
   template <bool WithEnergy>
   static HWY_INLINE PairValues Compute(const CellAtoms& atoms, const PairTerms& pair) {
     const D d;
+    const V inverse2 = pair.distance.inverse2.part[0];
     const auto& table = *atoms.table;
-    const V x = hn::Min(hn::Mul(pair.inverse2, set(table.scale)), set(static_cast<float>(table.n_points - 2)));
+    const V x = hn::Min(hn::Mul(inverse2, set(table.scale)), set(static_cast<float>(table.n_points - 2)));
     const VI point = hn::ConvertTo(DI(), x);
     const V fraction = hn::Sub(x, hn::ConvertTo(d, point));
     const auto force = Interpolate(table.force, point, fraction);
     const V lj = simd::NegMulAdd(pair.b6, force.dispersion, hn::Mul(pair.a12, force.repulsion));
     PairValues values;
-    values.too_close = hn::And(pair.interact, hn::Lt(pair.r2, set(shortest_in_table * shortest_in_table)));
+    values.too_close =
+        hn::And(pair.interact, hn::Lt(pair.distance.r2.part[0], set(shortest_in_table * shortest_in_table)));
     values.force_over_r = hn::IfThenElseZero(pair.interact, simd::MulAdd(pair.qq, force.coulomb, lj));
     if (atoms.constants.electrostatics == Electrostatics::pme && HWY_UNLIKELY(!hn::AllFalse(d, pair.excluded)))
-      values.force_over_r =
-          hn::IfThenElse(pair.excluded, hn::Mul(CoulombWithoutMesh<Runtime>(atoms.constants, pair), pair.inverse2),
-                         values.force_over_r);
+      values.force_over_r = hn::IfThenElse(
+          pair.excluded, hn::Mul(CoulombWithoutMesh<Runtime>(atoms.constants, pair), inverse2), values.force_over_r);
     if constexpr (WithEnergy) {
       const auto energy = Interpolate(table.energy, point, fraction);
       values.lj = simd::NegMulAdd(pair.b6, energy.dispersion, hn::Mul(pair.a12, energy.repulsion));
@@ -313,9 +314,8 @@ template <class Function, bool WithEnergy, class JAtoms>
   PairTerms pair;
   pair.excluded = hn::And(active, excluded);
   pair.interact = hn::AndNot(excluded, active);
-  pair.r2 = hn::Max(distance2, set(1e-4f));  // keeps the force of coinciding atoms finite, yet huge
-  pair.inverse = InverseSqrt(P(pair.r2)).part[0];
-  pair.inverse2 = hn::Mul(pair.inverse, pair.inverse);
+  pair.distance =
+      DistanceOf(P(hn::Max(distance2, set(1e-4f))));  // keeps the force of coinciding atoms finite, yet huge
   pair.qq = hn::Mul(i.q, j.Values(atoms.q));
   if (HWY_UNLIKELY(i.by_table)) {
     const VI at = hn::Add(hn::Set(DI(), i.table_row), j.Values(atoms.type));

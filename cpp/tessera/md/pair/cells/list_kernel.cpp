@@ -44,7 +44,7 @@ void ListCell(const CellAtoms& atoms, std::int32_t cell, float cutoff, Neighbour
                end = cells.end[static_cast<std::size_t>(partner)];
     const auto first_row = static_cast<std::int32_t>(list.rows.size());
     for (auto i = cells.begin[c]; i < cells.end[c]; ++i) {
-      const auto room = static_cast<std::size_t>(list.n + (end - begin) + width);
+      const auto room = static_cast<std::size_t>(list.n) + static_cast<std::size_t>(end - begin) + width;
       if (list.neighbour.size() < room) list.neighbour.resize(room + room / 2);
       auto* row = list.neighbour.data() + list.n;
       std::int32_t n = 0;

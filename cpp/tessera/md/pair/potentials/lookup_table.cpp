@@ -109,12 +109,15 @@ LookupTable make_lookup_table(const ShortRange& functions, const PairSettings& s
   }
   table.force.assign(static_cast<std::size_t>(table.n_pieces()) * LookupTable::per_piece, 0);
   table.energy = table.force;
-  table.begin.assign(static_cast<std::size_t>(n) * static_cast<std::size_t>(n), 0);
+  const auto entry_of = [n](std::int32_t a, std::int32_t b) {
+    return static_cast<std::size_t>(a) * static_cast<std::size_t>(n) + static_cast<std::size_t>(b);
+  };
+  table.begin.assign(entry_of(n, 0), 0);
   for (std::int32_t a = 0; a < n; ++a)
     for (std::int32_t b = 0; b <= a; ++b) {
       if (functions.potential(a, b) == nullptr) continue;
       const auto begin = add_table(a, b);
-      table.begin[static_cast<std::size_t>(a * n + b)] = table.begin[static_cast<std::size_t>(b * n + a)] = begin;
+      table.begin[entry_of(a, b)] = table.begin[entry_of(b, a)] = begin;
     }
   return table;
 }
