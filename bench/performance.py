@@ -20,6 +20,7 @@ from bench.fft.peers import PROMISES
 from bench.md.conservation import MOST_DRIFT
 from bench.md.growth import GREATEST_SPREAD
 from bench.md.memory import LARGE, MOST_BYTES_PER_ATOM
+from bench.md.peers import TITLES_OF_SETS
 from bench.md.phases import MOST_MS
 from tessera.plots import STYLE
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 PAGE = ROOT / "docs" / "performance.md"
 IMAGES = ROOT / "docs" / "images"
 Table = list[list[str]]  # the header first
+PEERS = {f"peers_{one.lower()}": title for one, title in TITLES_OF_SETS.items()}  # instruction sets by their records
 COLOURS = ["#0072B2", "#56B4E9", "#E69F00", "#5A6270"]
 
 
@@ -89,8 +91,9 @@ def ratios() -> str:
         rows.append([claim, found, promised, met if isinstance(met, str) else "yes" if met else "**no**",
                      f"[{record}](records/{record}.md)"])  # fmt: skip
 
-    for claim, found, turns, floor, met in table_of("peers", "ratio of medians")[1:]:
-        add("peers", claim, found if turns == "–" else f"{found} ({turns})", floor, met if met != "no" else False)
+    for record, instruction_set in PEERS.items():
+        for claim, found, turns, floor, met in table_of(record, "ratio of medians")[1:]:
+            add(record, f"{instruction_set}, {claim}", found if turns == "–" else f"{found} ({turns})", floor, met)
     for peer, promised in PROMISES.items():
         found_all = transforms(peer)
         n_met = sum(one >= promised for one in found_all)
@@ -138,19 +141,20 @@ def ratios() -> str:
 
 
 def draw_peers(figure: Figure) -> None:
-    rows = table_of("peers", "ns/day")
-    cases = list(dict.fromkeys((row[0], row[1]) for row in rows[1:]))
-    for panel, (system, cutoff) in zip(figure.subplots(1, len(cases)), cases, strict=True):
-        own = [row for row in rows[1:] if row[:2] == [system, cutoff]]
-        names = [f"{row[2]}, {row[3]}" for row in own]
-        bars = panel.barh(names, [value(row[4]) for row in own], color=COLOURS)
-        panel.bar_label(bars, [row[4] for row in own], padding=3)
-        panel.set(title=f"{system}, {cutoff} Å", xlabel="ns/day")
-        panel.set_xmargin(0.2)
-        panel.invert_yaxis()
-        panel.grid(visible=False)
-        if (system, cutoff) != cases[0]:
-            panel.set_yticks([])
+    for part, (record, instruction_set) in zip(figure.subfigures(len(PEERS), 1), PEERS.items(), strict=True):
+        rows = table_of(record, "ns/day")
+        cases = list(dict.fromkeys((row[0], row[1]) for row in rows[1:]))
+        for panel, (system, cutoff) in zip(part.subplots(1, len(cases)), cases, strict=True):
+            own = [row for row in rows[1:] if row[:2] == [system, cutoff]]
+            names = [f"{row[2]}, {row[3]}" for row in own]
+            bars = panel.barh(names, [value(row[4]) for row in own], color=COLOURS)
+            panel.bar_label(bars, [row[4] for row in own], padding=3)
+            panel.set(title=f"{system}, {cutoff} Å, {instruction_set}", xlabel="ns/day")
+            panel.set_xmargin(0.2)
+            panel.invert_yaxis()
+            panel.grid(visible=False)
+            if (system, cutoff) != cases[0]:
+                panel.set_yticks([])
 
 
 def draw_fft(figure: Figure) -> None:
@@ -218,7 +222,7 @@ def draw_memory(figure: Figure) -> None:
 
 
 PICTURES: dict[str, tuple[Callable[[Figure], None], tuple[float, float]]] = {
-    "peers": (draw_peers, (12, 2.6)),
+    "peers": (draw_peers, (12, 5)),
     "fft": (draw_fft, (10, 3.6)),
     "phases": (draw_phases, (8, 4)),
     "conservation": (draw_conservation, (5.5, 3.4)),

@@ -77,12 +77,22 @@ HWY_INLINE auto ToIntegers(V v) {
   using D = hn::DFromV<V>;
   using Integers [[maybe_unused]] = hn::Vec<hn::RebindToSigned<D>>;
   if constexpr (std::is_same_v<hn::TFromD<D>, double>) {
-#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
-    if constexpr (hn::MaxLanes(D()) == 8)
-      return Integers{_mm512_cvtpd_epi64(v.raw)};
-    else
+#if HWY_ARCH_X86 && HWY_TARGET != HWY_EMU128
+#if HWY_TARGET <= HWY_AVX3
+    if constexpr (hn::MaxLanes(D()) == 8) return Integers{_mm512_cvtpd_epi64(v.raw)};
 #endif
-      return hn::ConvertTo(hn::RebindToSigned<D>(), simd::HWY_NAMESPACE::Round(v));
+    // AVX2 has no such conversion. Here the number and its rest after the multiple of 2³² are rounded one after the
+    // other: added to 1.5·2⁵², whose last digit is worth one, they become integers in the last bits.
+    const D d;
+    const hn::RebindToSigned<D> integers;
+    const V shift = hn::Set(d, 0x1.8p52);
+    const V high = hn::Add(hn::Mul(v, hn::Set(d, 0x1p-32)), shift);
+    const V low = hn::Add(hn::Sub(v, hn::Mul(hn::Sub(high, shift), hn::Set(d, 0x1p32))), shift);
+    return hn::Add(hn::ShiftLeft<32>(hn::BitCast(integers, high)),
+                   hn::Sub(hn::BitCast(integers, low), hn::BitCast(integers, shift)));
+#else
+    return hn::ConvertTo(hn::RebindToSigned<D>(), simd::HWY_NAMESPACE::Round(v));
+#endif
   } else {
 #if HWY_TARGET == HWY_EMU128
     Integers integers;

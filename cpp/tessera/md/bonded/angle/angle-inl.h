@@ -14,7 +14,7 @@ void AddAnglesLoop(const Atoms& atoms, const TermList<3>& terms, std::int64_t be
   ForBatches(terms, begin, end, [&](const Batch<3>& batch) HWY_ATTR {
     const auto centre = places(batch, 1);
     const V3 u = places.displacement(centre, places(batch, 0)), v = places.displacement(centre, places(batch, 2));
-    const VI rows = batch.rows();
+    const Rows rows = batch.rows;
     const V k = Column(parameters, &P::k, rows);
     const V3 normal = Cross(u, v);
     const V u2 = Dot(u, u), v2 = Dot(v, v), n2 = Dot(normal, normal), length = hn::Sqrt(n2);

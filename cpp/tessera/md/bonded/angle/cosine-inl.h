@@ -14,7 +14,7 @@ void AddCosineAnglesLoop(const Atoms& atoms, const TermList<3>& terms, std::int6
   ForBatches(terms, begin, end, [&](const Batch<3>& batch) HWY_ATTR {
     const auto centre = places(batch, 1);
     const V3 u = places.displacement(centre, places(batch, 0)), v = places.displacement(centre, places(batch, 2));
-    const VI rows = batch.rows();
+    const Rows rows = batch.rows;
     const V k = Column(parameters, &P::k, rows);
     // For two atoms at the same place the angle is undefined, and the force is set to zero.
     const V least = set(1e-100), u2 = hn::Max(Dot(u, u), least), v2 = hn::Max(Dot(v, v), least);

@@ -13,7 +13,7 @@ void AddSpringsLoop(const Atoms& atoms, const TermList<2>& terms, std::int64_t b
   const Places places(atoms.box, atoms.position);
   ForBatches(terms, begin, end, [&](const Batch<2>& batch) HWY_ATTR {
     const V3 d = places.displacement(places(batch, 1), places(batch, 0));
-    const VI rows = batch.rows();
+    const Rows rows = batch.rows;
     const V k = Column(parameters, &P::k, rows);
     const V r = hn::Sqrt(Dot(d, d)), stretch = hn::Sub(r, Column(parameters, &P::r0, rows));
     // For two atoms at the same place the direction is undefined, and the force is set to zero.

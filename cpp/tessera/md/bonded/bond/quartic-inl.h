@@ -13,7 +13,7 @@ void AddQuarticsLoop(const Atoms& atoms, const TermList<2>& terms, std::int64_t 
   const Places places(atoms.box, atoms.position);
   ForBatches(terms, begin, end, [&](const Batch<2>& batch) HWY_ATTR {
     const V3 d = places.displacement(places(batch, 1), places(batch, 0));
-    const VI rows = batch.rows();
+    const Rows rows = batch.rows;
     const V k = Column(parameters, &P::k, rows), r0 = Column(parameters, &P::r0, rows);
     const V stretch = hn::Sub(Dot(d, d), hn::Mul(r0, r0));
     const V3 on_i = Mul(hn::Mul(hn::Mul(set(-4), k), stretch), d);

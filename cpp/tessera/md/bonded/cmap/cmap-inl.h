@@ -18,7 +18,7 @@ void AddCmapsLoop(const Atoms& atoms, const TermList<8>& terms, std::int64_t beg
     hn::Store(phi.angle(), d, angle_phi);
     hn::Store(psi.angle(), d, angle_psi);
     for (std::size_t lane = 0; lane < lanes; ++lane) {
-      const auto& table = tables[static_cast<std::size_t>(batch.parameter[lane])];
+      const auto& table = tables[static_cast<std::size_t>(batch.rows[lane])];
       const CmapTable::Value u = table.evaluate(angle_phi[lane], angle_psi[lane]);
       energy[lane] = u.energy;
       slope_phi[lane] = u.slope_phi;

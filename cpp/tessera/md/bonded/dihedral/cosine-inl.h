@@ -6,7 +6,7 @@ HWY_BEFORE_NAMESPACE();
 namespace tessera::md::bonded {
 namespace HWY_NAMESPACE {
 
-HWY_INLINE EnergySlope Evaluate(const DihedralAngle& dihedral, std::span<const CosineTerm> parameters, VI rows) {
+HWY_INLINE EnergySlope Evaluate(const DihedralAngle& dihedral, std::span<const CosineTerm> parameters, Rows rows) {
   const V k = Column(parameters, &CosineTerm::k, rows), n = Column(parameters, &CosineTerm::n, rows);
   const V cos_delta = Column(parameters, &CosineTerm::cos_delta, rows);
   const V sin_delta = Column(parameters, &CosineTerm::sin_delta, rows);

@@ -78,7 +78,7 @@ void AddDihedralsLoop(const Atoms& atoms, const TermList<4>& terms, std::int64_t
   const Places places(atoms.box, atoms.position);
   ForBatches(terms, begin, end, [&](const Batch<4>& batch) HWY_ATTR {
     const DihedralAngle dihedral(places, batch, 0);
-    const EnergySlope u = Evaluate(dihedral, parameters, batch.rows());
+    const EnergySlope u = Evaluate(dihedral, parameters, batch.rows);
     TermVirial virial;
     dihedral.add<with_energy>(accumulator, batch, u.slope, virial);
     if constexpr (with_energy) {

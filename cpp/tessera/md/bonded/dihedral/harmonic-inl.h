@@ -6,7 +6,8 @@ HWY_BEFORE_NAMESPACE();
 namespace tessera::md::bonded {
 namespace HWY_NAMESPACE {
 
-HWY_INLINE EnergySlope Evaluate(const DihedralAngle& dihedral, std::span<const HarmonicDihedral> parameters, VI rows) {
+HWY_INLINE EnergySlope Evaluate(const DihedralAngle& dihedral, std::span<const HarmonicDihedral> parameters,
+                                Rows rows) {
   using P = HarmonicDihedral;
   const V k = Column(parameters, &P::k, rows);
   const V cos_phi0 = Column(parameters, &P::cos_phi0, rows), sin_phi0 = Column(parameters, &P::sin_phi0, rows);

@@ -7,7 +7,7 @@ namespace tessera::md::bonded {
 namespace HWY_NAMESPACE {
 
 HWY_INLINE EnergySlope Evaluate(const DihedralAngle& dihedral,
-                                std::span<const model::RyckaertBellemansParameter> parameters, VI rows) {
+                                std::span<const model::RyckaertBellemansParameter> parameters, Rows rows) {
   using P = model::RyckaertBellemansParameter;
   const V x = hn::Neg(dihedral.cosine);  // cos(φ − 180°), and dx/dφ = sin φ
   V energy = Column<P>(parameters[0].c[5], rows), slope = set(0);

@@ -12,14 +12,16 @@ void AddPairs14Loop(const Atoms& atoms, const TermList<2>& terms, std::int64_t b
   const Places places(atoms.box, atoms.position);
   ForBatches(terms, begin, end, [&](const Batch<2>& batch) HWY_ATTR {
     const V3 d = places.displacement(places(batch, 1), places(batch, 0));
-    const VI rows = batch.rows();
+    const Rows rows = batch.rows;
     // Two atoms at the same place give infinities on purpose: fixed point saturates, and the run stops as blown up.
     const V r2_inverse = hn::Div(set(1), Dot(d, d)), r6_inverse = hn::Mul(r2_inverse, hn::Mul(r2_inverse, r2_inverse));
     const V attraction = hn::Mul(Column(parameters, &Pair14Row::c6, rows), r6_inverse);
     const V repulsion = hn::Mul(hn::Mul(Column(parameters, &Pair14Row::c12, rows), r6_inverse), r6_inverse);
-    VI i, j;
-    hn::LoadInterleaved2(DI(), batch.slots->data(), i, j);
-    const V q_i = Column<double>(atoms.charge[0], i), q_j = Column<double>(atoms.charge[0], j);
+    const auto charges = [&](std::size_t atom) HWY_ATTR {
+      return LoadLanes(
+          [&](std::size_t lane) { return &atoms.charge[static_cast<std::size_t>(batch.slots[lane][atom])]; });
+    };
+    const V q_i = charges(0), q_j = charges(1);
     const V coulomb =
         hn::Mul(hn::Mul(hn::Mul(Column(parameters, &Pair14Row::charge_factor, rows), q_i), q_j), hn::Sqrt(r2_inverse));
     const V slope = simd::MulAdd(set(12), repulsion, simd::NegMulAdd(set(6), attraction, coulomb));
