@@ -141,7 +141,8 @@ def ratios() -> str:
 
 
 def draw_peers(figure: Figure) -> None:
-    for part, (record, instruction_set) in zip(figure.subfigures(len(PEERS), 1), PEERS.items(), strict=True):
+    parts = figure.subfigures(len(PEERS), 1, squeeze=False)[:, 0]
+    for part, (record, instruction_set) in zip(parts, PEERS.items(), strict=True):
         rows = table_of(record, "ns/day")
         cases = list(dict.fromkeys((row[0], row[1]) for row in rows[1:]))
         for panel, (system, cutoff) in zip(part.subplots(1, len(cases)), cases, strict=True):
