@@ -193,6 +193,9 @@ def test_amber_netcdf(tmp_path: Path) -> None:
                     read_coordinates(path)
 
 
+GZIPPED = gzip.compress(b"ATOM\n" * 100, mtime=0)  # names of tests hold it, and may not hold the time
+
+
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
@@ -208,9 +211,8 @@ def test_amber_netcdf(tmp_path: Path) -> None:
         ("a.pdb", b"HEADER\n", "holds no atoms"),
         ("a.pdb", b"ATOM      1  N   ALA X   1       x.xxx   0.000\n", "line 1: expected a number in columns 31 to 38"),
         ("a.pdb", bz2.compress(b"ATOM"), "is compressed by bzip2: expand it first"),
-        # Without a time of its own each worker would collect tests of other names.
-        ("a.pdb", gzip.compress(b"ATOM\n" * 100, mtime=0)[:-20], "compressed by gzip and is truncated"),
-        ("a.pdb", gzip.compress(b"ATOM\n" * 100, mtime=0).replace(b"\xff", b"\0")[:20] + bytes(20), "compressed by gzip and is"),
+        ("a.pdb", GZIPPED[:-20], "compressed by gzip and is truncated"),
+        ("a.pdb", GZIPPED.replace(b"\xff", b"\0")[:20] + bytes(20), "compressed by gzip and is"),
         ("a.pdb", gzip.compress(bytes(1 << 28), mtime=0), "expands to more than .* MiB"),
         ("a.gro", b"title\n3\nline\n", "is truncated: 3 atoms need 6 lines, and it has 3"),
         ("a.gro", b"title\nline\n", "line 2: expected the number of atoms, found 'line'"),
