@@ -20,7 +20,7 @@ from bench.fft.peers import PROMISES
 from bench.md.conservation import MOST_DRIFT
 from bench.md.growth import GREATEST_SPREAD
 from bench.md.memory import LARGE, MOST_BYTES_PER_ATOM
-from bench.md.peers import TITLES_OF_SETS
+from bench.md.peers import RECORDS_OF_SETS, TITLES_OF_SETS
 from bench.md.phases import MOST_MS
 from tessera.plots import STYLE
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 PAGE = ROOT / "docs" / "performance.md"
 IMAGES = ROOT / "docs" / "images"
 Table = list[list[str]]  # the header first
-PEERS = {f"peers_{one.lower()}": title for one, title in TITLES_OF_SETS.items()}  # instruction sets by their records
+PEERS = {RECORDS_OF_SETS[one]: title for one, title in TITLES_OF_SETS.items()}  # instruction sets by their records
 COLOURS = ["#0072B2", "#56B4E9", "#E69F00", "#5A6270"]
 
 

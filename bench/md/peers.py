@@ -25,6 +25,7 @@ LEAST_OF_GROMACS: dict[str, dict[tuple[str, float], float]] = {
 LEAST_OF_OPENMM: dict[tuple[str, float], float] = {("apoa1", 12): 6.0, ("dhfr", 12): 6.0}
 TITLES_OF_SETS = {"AVX2": "AVX2", "AVX3": "AVX-512"}
 MOST_BYTES_PER_ATOM = 1500  # on ApoA1
+RECORDS_OF_SETS = {one: f"peers_{one.lower()}" for one in TITLES_OF_SETS}
 GREATEST_DIFFERENCE = 0.02  # of the potential energy at the start: only switches and shifts differ
 
 
@@ -129,7 +130,7 @@ def peers(
     names, cutoffs = names or ("dhfr", "apoa1"), cutoffs or (12.0,)
     chosen = choose_instruction_set(instruction_set)
     figure = Figure(
-        f"peers_{chosen.lower()}",
+        RECORDS_OF_SETS[chosen],
         f"Tessera beside GROMACS and OpenMM, {TITLES_OF_SETS[chosen]}",
         {
             "steps": steps,

@@ -81,8 +81,8 @@ HWY_INLINE auto ToIntegers(V v) {
 #if HWY_TARGET <= HWY_AVX3
     if constexpr (hn::MaxLanes(D()) == 8) return Integers{_mm512_cvtpd_epi64(v.raw)};
 #endif
-    // AVX2 has no such conversion. Here the number and its rest after the multiple of 2³² are rounded one after the
-    // other: added to 1.5·2⁵², whose last digit is worth one, they become integers in the last bits.
+    // Sets before AVX-512 have no such conversion. Here the number and its rest after the multiple of 2³² are rounded
+    // one after the other: added to 1.5·2⁵², whose last digit is worth one, they become integers in the last bits.
     const D d;
     const hn::RebindToSigned<D> integers;
     const V shift = hn::Set(d, 0x1.8p52);

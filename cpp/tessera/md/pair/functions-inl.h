@@ -22,7 +22,6 @@ using VI = hn::Vec<DI>;
 using M = hn::Mask<D>;
 using D4 = hn::FixedTag<float, 4>;
 using V4 = hn::Vec<D4>;
-using DI4 = hn::RebindToSigned<D4>;
 
 constexpr std::size_t lanes = hn::MaxLanes(D());
 constexpr std::size_t registers = 16 / lanes;
