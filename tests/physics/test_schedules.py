@@ -22,11 +22,11 @@ def test_the_conserved_quantity_counts_the_heat(runs: Runs, thermostat: str) -> 
     table = runs.run(sample("peptide"), {**HEATING, "dynamics.thermostat": thermostat}).table
     moved = np.ptp(table["total"])
     assert np.ptp(table["conserved"]) < 0.05 * moved
-    # The bath of 0.05 ps lags behind by as long; fluctuations of 6,000 degrees of freedom are 2 %.
-    target = np.interp(table["time"] - 0.05, [0, 0.2, 0.6], [300.0, 300.0, 400.0])
+    # Half of the heat flows on into the potential energy, so the temperature approaches the bath's with twice tau_t: at
+    # the end of the ramp it is 25 K behind, later 25 K exp(-t/0.1 ps). Between seeds the mean varies by 4 K.
+    lag = 25.0 * np.exp(-(table["time"] - 0.6) / 0.1)
     last = table["time"] > 0.6
-    found, expected = table["temperature"][last].mean(), target[last].mean()
-    assert found == pytest.approx(expected, rel=0.04)
+    assert table["temperature"][last].mean() == pytest.approx((400.0 - lag[last]).mean(), abs=16.0)
     assert table["temperature"][table["time"] < 0.2].mean() < 325
 
 
