@@ -38,6 +38,9 @@ CellGrid plan_cell_grid(const Box& box, const CellDemands& demands) {
           fmt::format("{}, less than two cells of {:.3f} Å (list range {:.2f} Å); use a larger box, a "
                       "shorter interactions.cutoff or a smaller parallel.buffer",
                       describe_height(box, d), demands.least_width(), demands.list_range));
+    // An odd number can't be shared evenly: two ranks would own 3 and 4 of 7 layers, and eight ranks between 27 and 64
+    // of 343 cells.
+    if (grid.n[d] > 3) grid.n[d] -= grid.n[d] % 2;
     grid.width[d] = heights[d] / static_cast<double>(grid.n[d]);
   }
   grid.volume = box.divided(grid.n).volume();
