@@ -121,7 +121,7 @@ struct Case {
 class PairListOfCells : public testing::TestWithParam<Case> {};
 INSTANTIATE_TEST_SUITE_P(Cells, PairListOfCells,
                          testing::Values(Case{2, 8, 1.5}, Case{2, 8, 4}, Case{3, 8, 1}, Case{3, 6, 1.5},
-                                         Case{4, 6, 1.5}, Case{5, 6, 1}, Case{7, 5, 1}),
+                                         Case{4, 6, 1.5}, Case{6, 6, 1}, Case{8, 5, 1}),
                          [](const auto& one) {
                            return "n" + std::to_string(one.param.n) + "cutoff" +
                                   std::to_string(static_cast<int>(one.param.cutoff)) + "buffer" +
