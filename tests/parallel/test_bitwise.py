@@ -118,9 +118,9 @@ def test_dhfr(runs: Runs, mpi: str, ranks: int, threads: int) -> None:
 # These are state hashes after 200 steps, with every setting at its default and energies every 10 steps. They hold for
 # any processor. A commit that changes bits says so in the changelog and writes the new hashes here.
 GOLDEN = {
-    "dhfr": "2af87891c587040966a12651975285aeefd76ab2d5d3582ca5779d1f9009f700",
-    "apoa1": "4de6715b92eaac2a1fe009e5d69b7713ab101fea79e75732dce5efe0e9b00970",
-    "water": "11b0d4a74b3fe77c5284b02f7ada781913c12ac111213ec5875f7a86cf8be8f5",
+    "dhfr": "af23d7bbceaf12dc188a782ff911bc58b0e7187710bef35e63b67b6b2e1e658d",
+    "apoa1": "f9ae8491ce495a91e1f6ee5a2857fa00dbb6d49ff916a3692e7d7bb5183728ae",
+    "water": "0e2df72524491c82574d8d891c24b2d1d96f43041e0746fa16de792d865c8028",
 }
 FULL: Settings = {
     "interactions.cutoff": "auto",
