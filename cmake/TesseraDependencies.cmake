@@ -1,4 +1,4 @@
-# Everything third party, as imported targets: fmt, nlohmann_json, CLI11, toml++, OpenSSL's SHA-256, GoogleTest,
+# Everything third party, as imported targets: fmt, nlohmann_json, CLI11, toml++, OpenSSL's SHA-256, xxHash, GoogleTest,
 # Highway (tessera::hwy), hwloc (tessera::hwloc), HDF5 (tessera::hdf5). The installed package reads this file, too.
 find_package(Threads REQUIRED)
 find_package(fmt REQUIRED)
@@ -14,6 +14,9 @@ add_library(tessera::hwloc INTERFACE IMPORTED)
 target_link_libraries(tessera::hwloc INTERFACE PkgConfig::HWLOC)
 pkg_check_modules(TOMLPP REQUIRED IMPORTED_TARGET tomlplusplus)
 add_library(tomlplusplus::tomlplusplus ALIAS PkgConfig::TOMLPP)
+pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
+add_library(tessera::xxhash INTERFACE IMPORTED)
+target_link_libraries(tessera::xxhash INTERFACE PkgConfig::XXHASH)
 find_package(HDF5 REQUIRED COMPONENTS C)
 add_library(tessera::hdf5 INTERFACE IMPORTED)
 target_include_directories(tessera::hdf5 INTERFACE ${HDF5_C_INCLUDE_DIRS})

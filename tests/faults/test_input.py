@@ -12,7 +12,7 @@ import h5py
 import numpy as np
 import pytest
 from parallel.runs import Runs, Settings
-from parallel.samples import changed, sample
+from parallel.samples import changed, edited, sample
 
 from tessera.system import write
 
@@ -118,11 +118,11 @@ def test_not_a_system(runs: Runs, sizes: dict[str, object], tmp_path: Path) -> N
     attempt(runs, sizes, {}, BAD_INPUT, "other.tsr", system=tmp_path / "other.tsr")
 
 
-def edited(folder: Path, name: str, at: object, value: float) -> Path:
+def with_number(folder: Path, name: str, at: object, value: float) -> Path:
     """Writes the sample with one number of one dataset replaced."""
     path = folder / "edited.tsr"
     shutil.copy(sample("peptide"), path)
-    with h5py.File(path, "r+") as file:
+    with edited(path) as file:
         if file[name].dtype.kind == "f" or np.isfinite(value):
             file[name][at] = value
     return path
@@ -149,7 +149,7 @@ def edited(folder: Path, name: str, at: object, value: float) -> Path:
 def test_numbers_that_cannot_be(
     runs: Runs, sizes: dict[str, object], tmp_path: Path, name: str, at: object, value: float, words: list[str]
 ) -> None:
-    attempt(runs, sizes, {}, BAD_INPUT, "edited.tsr", *words, system=edited(tmp_path, name, at, value))
+    attempt(runs, sizes, {}, BAD_INPUT, "edited.tsr", *words, system=with_number(tmp_path, name, at, value))
 
 
 def test_coordinates_that_are_not_numbers(tmp_path: Path) -> None:

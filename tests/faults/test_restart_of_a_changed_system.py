@@ -12,7 +12,7 @@ import h5py
 import numpy as np
 import pytest
 from parallel.runs import Runs, Settings
-from parallel.samples import changed
+from parallel.samples import changed, edited
 
 from tessera.system import FORCE_FIELD_COLUMNS, TERM_ATOMS, System, Terms, write
 
@@ -144,7 +144,7 @@ def test_every_column_of_every_dataset_counts(runs: Runs, begun: tuple[Path, Pat
             tries = [(place, value) for place in places(dataset, column) for value in others(dataset, place)]
         for place, value in tries:
             file.write_bytes(good)
-            with h5py.File(file, "r+") as opened:
+            with edited(file) as opened:
                 opened[name][place] = value
             found = runs.start(path, "--restart", "--set", "dynamics.steps=4", check=False)
             assert found.process.returncode == 2, (name, column, found.process.stderr)
@@ -182,7 +182,7 @@ def test_coordinates_blocks_and_the_source_do_not_count(runs: Runs, begun: tuple
     system.fraction = system.fraction[:, [1, 2, 0]].copy()
     system.velocity = np.ones((system.n_atoms, 3))
     write(system, file)
-    with h5py.File(file, "r+") as opened:
+    with edited(file) as opened:
         coordinates = opened["coordinates"]
         for name in ("id", "fraction", "velocity"):
             coordinates[name][...] = coordinates[name][()][::-1]

@@ -9,10 +9,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import h5py
 import numpy as np
 import pytest
 from parallel.runs import Runs, Settings
+from parallel.samples import edited
 from physics.test_forces import BAR, check_gradient
 from scipy.special import erfc
 
@@ -276,7 +276,7 @@ def test_atoms_in_a_core_are_a_clash(runs: Runs, tmp_path: Path) -> None:
 )
 def test_a_damaged_file_is_refused(runs: Runs, tmp_path: Path, dataset: str, values: Any, message: str) -> None:
     path = written(salt(tmp_path, tuple(f"{pair} buck 1000 0.3 1" for pair in PAIRS_OF_NAMES)), tmp_path)
-    with h5py.File(path, "r+") as file:
+    with edited(path) as file:
         name = f"forcefield/pair_potential_{dataset}"
         dtype = file[name].dtype if dataset != "kind" else "S10"
         del file[name]
@@ -361,7 +361,7 @@ def test_three_hundred_million_ions_are_planned(runs: Runs, tmp_path: Path) -> N
     system.velocity = None
     path = written(system, tmp_path)
     copies = 300_763_000 // 8
-    with h5py.File(path, "r+") as file:
+    with edited(path) as file:
         del file["instances/runs"]
         file["instances/runs"] = np.array([[0, 4 * copies], [1, 4 * copies]])
         file["box"][...] = np.eye(3) * 335 * LATTICE

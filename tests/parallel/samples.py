@@ -9,6 +9,7 @@ vacuum of the same size beside it, and `octahedron` and `dodecahedron` are the t
 from __future__ import annotations
 
 import atexit
+import contextlib
 import copy
 import itertools
 import json
@@ -16,16 +17,18 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
+import h5py
 import numpy as np
 import pytest
 from conftest import ENGINES, NO_DATA
 from prepare.inputs import ALA3_PARAMETERS, SMALL, alanine_dipeptide, dhfr
 from scipy.spatial import cKDTree
 
+from tessera import checked_file
 from tessera.build.water import make_water
 from tessera.prepare.amber import prepare_amber
 from tessera.prepare.charmm import prepare_charmm
@@ -51,6 +54,14 @@ def sample(name: str) -> Path:
     path = folder() / f"{name}.tsr"
     write(_MAKERS[name](), path)
     return path
+
+
+@contextlib.contextmanager
+def edited(path: Path) -> Iterator[h5py.File]:
+    """Yields a system file to change; its checksums are those of the changed content afterwards."""
+    with h5py.File(path, "r+") as file:
+        yield file
+    checked_file.seal(path)
 
 
 def data(*parts: str) -> Path:

@@ -8,12 +8,11 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-import h5py
 import pytest
 from oracle import Settings as Reference
 from oracle import reference_energies
 from parallel.runs import Outcome, Runs, Settings, write_run_file
-from parallel.samples import sample
+from parallel.samples import edited, sample
 
 
 def run(runs: Runs, folder: Path, system: Path, settings: Settings, *words: str, check: bool = True) -> Outcome:
@@ -114,7 +113,7 @@ def test_the_settings_in_effect_are_a_run_file_from_anywhere(runs: Runs, tmp_pat
 def test_files_without_the_attributes_follow_the_program(runs: Runs, tmp_path: Path) -> None:
     path = tmp_path / "dipeptide_water.tsr"
     shutil.copy(sample("dipeptide_water"), path)
-    with h5py.File(path, "r+") as file:
+    with edited(path) as file:
         for name in ("lj_cutoff", "lj_switch", "lj_tail"):
             del file.attrs[name]
         file.attrs["lj_modifier"] = "potential-switch"  # this is only a hint then

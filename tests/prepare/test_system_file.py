@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from prepare.inputs import alanine_tripeptide, dhfr
-from tessera import __version__
+from tessera import __version__, checked_file
 from tessera.system import (
     FORCE_FIELD_COLUMNS,
     TERM_ATOMS,
@@ -188,12 +188,15 @@ def test_what_is_no_system_file(tmp_path: Path) -> None:
 
 
 def test_damaged_metadata_is_noticed(tmp_path: Path) -> None:
-    """The layout of HDF5 1.10 has checksums, so a damaged object header is an error and can't give another system."""
+    """The layout of HDF5 1.10 has checksums of its own: of a file that was sealed after a damage, too, an object header
+    that is wrong is an error and can't give another system."""
     path = tmp_path / "a.tsr"
     write(alanine_tripeptide(), path)
     content = bytearray(path.read_bytes())
-    assert content[8] == 3  # the version of HDF5 1.10's superblock
+    assert content[512 + 8] == 3  # the version of HDF5 1.10's superblock
     content[content.index(b"OHDR") + 20] ^= 1
     path.write_bytes(content)
-    with pytest.raises(SystemFileError, match=r"a.tsr is (damaged|not a readable)"):
-        read(path)
+    for _ in range(2):
+        with pytest.raises(SystemFileError, match=r"a.tsr is (damaged|not a readable)"):
+            read(path)
+        checked_file.seal(path)

@@ -233,6 +233,11 @@ Hdf5File Hdf5File::open(const std::string& path) {
   if (error) refuse(path, fmt::format("can't be read: {}", system_error_text(error.value())));
   if (std::filesystem::is_directory(status)) refuse(path, "is a folder, expected an HDF5 file");
   if (!std::filesystem::is_regular_file(status)) refuse(path, "is a device, a pipe or the like, expected an HDF5 file");
+  std::optional<CheckedFile> checked;
+  if (CheckedFile::is_one(path)) {
+    checked = CheckedFile::open(path);
+    checked->check_all_but_bulk();
+  }
   const htri_t is_hdf5 = H5Fis_hdf5(path.c_str());
   if (is_hdf5 == 0) refuse(path, "is not an HDF5 file (or was cut off at its very start); make it again");
   const Handle properties = access_properties();  // closed last: closing it would wipe the error out
@@ -249,17 +254,26 @@ Hdf5File Hdf5File::open(const std::string& path) {
     if (text.find("Permission denied") != std::string::npos) refuse(path, "may not be read; check its permissions");
     refuse(path, fmt::format("can't be opened as an HDF5 file: {}; copy it again or make it again", last_error()));
   }
-  return {path, id};
+  Hdf5File file(path, id);
+  file.checked_ = std::move(checked);
+  return file;
 }
 
 Hdf5File Hdf5File::open_image(const std::string& name, std::span<const std::byte> image) {
   silence();
+  std::optional<CheckedFile> checked;
+  if (CheckedFile::is_one(image)) {
+    checked = CheckedFile::open_image(name, image);
+    checked->check_all_but_bulk();
+  }
   const Handle properties = access_properties();
   H5Pset_fapl_core(properties, 1 << 20, 0);
   H5Pset_file_image(properties, const_cast<std::byte*>(image.data()), image.size());
   const hid_t id = H5Fopen(name.c_str(), H5F_ACC_RDONLY, properties);
   if (id < 0) refuse(name, fmt::format("is no image of an HDF5 file: {}", last_error()));
-  return {name, id};
+  Hdf5File file(name, id);
+  file.checked_ = std::move(checked);
+  return file;
 }
 
 Hdf5File Hdf5File::open_to_append(const std::string& path) {
@@ -294,12 +308,14 @@ Hdf5File Hdf5File::create(const std::string& path) {
 Hdf5File::Hdf5File(Hdf5File&& other) noexcept
     : path_(std::move(other.path_)),
       handle_(std::exchange(other.handle_, -1)),
+      checked_(std::move(other.checked_)),
       growing_(std::move(other.growing_)),
       has_failed_(other.has_failed_) {}
 
 Hdf5File& Hdf5File::operator=(Hdf5File&& other) noexcept {
   std::swap(path_, other.path_);
   std::swap(handle_, other.handle_);
+  std::swap(checked_, other.checked_);
   std::swap(growing_, other.growing_);
   std::swap(has_failed_, other.has_failed_);
   return *this;
@@ -332,11 +348,29 @@ std::vector<std::int64_t> Hdf5File::shape(const std::string& dataset) const {
 }
 
 template <class Value>
+bool Hdf5File::read_checked(std::int64_t set, std::int64_t type, std::int64_t first_value,
+                            std::vector<Value>& values) const {
+  if (!checked_ || values.empty()) return false;
+  const haddr_t begin = H5Dget_offset(set);
+  const auto is_in = [&](const Region& region) {
+    return region.is_bulk && begin >= static_cast<haddr_t>(region.begin) && begin < static_cast<haddr_t>(region.end);
+  };
+  const auto& regions = checked_->regions();
+  if (begin == HADDR_UNDEF || std::none_of(regions.begin(), regions.end(), is_in)) return false;
+  const std::size_t bytes = H5Tget_size(type);
+  if (bytes != sizeof(Value)) refuse(path_, "an array of atoms has numbers of another size; make the file again");
+  checked_->read(static_cast<std::int64_t>(begin) + first_value * static_cast<std::int64_t>(bytes),
+                 std::as_writable_bytes(std::span(values)));
+  return H5Tequal(type, memory_type<Value>()) > 0;
+}
+
+template <class Value>
 std::vector<Value> Hdf5File::read(const std::string& dataset) const {
   const Handle set = open_dataset(path_, handle_, dataset);
   const Handle type(H5Dget_type(set), H5Tclose), space(H5Dget_space(set), H5Sclose);
   check_type<Value>(path_, "dataset " + dataset, type);
   auto values = room_for<Value>(path_, "dataset " + dataset, extents(space));
+  if (read_checked(set, type, 0, values)) return values;
   if (!values.empty() && H5Dread(set, memory_type<Value>(), H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()) < 0)
     refuse(path_,
            fmt::format("dataset {} can't be read: {}; copy the file again or make it again", dataset, last_error()));
@@ -357,6 +391,8 @@ std::vector<Value> Hdf5File::read_rows(const std::string& dataset, std::int64_t 
   dimensions[0] = static_cast<hsize_t>(count);
   auto values = room_for<Value>(path_, "dataset " + dataset, dimensions);
   if (values.empty()) return values;
+  const auto values_of_row = static_cast<std::int64_t>(product(dimensions, 1));
+  if (read_checked(set, type, begin * values_of_row, values)) return values;
   const Handle memory(H5Screate_simple(static_cast<int>(dimensions.size()), dimensions.data(), nullptr), H5Sclose);
   H5Sselect_hyperslab(space, H5S_SELECT_SET, start.data(), nullptr, dimensions.data(), nullptr);
   if (H5Dread(set, memory_type<Value>(), memory, space, H5P_DEFAULT, values.data()) < 0)

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "tessera/base/descriptor.h"
+#include "tessera/io/checked_file.h"
 
 namespace tessera::io {
 
@@ -19,7 +20,8 @@ namespace tessera::io {
 /// `Value` is one of double, float, std::int32_t, std::int64_t, std::uint8_t.
 class Hdf5File {
  public:
-  /// Opens for reading. Throws InputError: missing, no HDF5 file, truncated.
+  /// Opens for reading. Of a checked file (checked_file.h) HDF5 sees only what was written: all but the bulk arrays is
+  /// checked here, and their rows are when they are read. Throws InputError: missing, no HDF5 file, truncated, damaged.
   static Hdf5File open(const std::string& path);
   /// Opens the bytes of a file for reading; `name` stands for it in messages. HDF5 makes a copy. Throws InputError.
   static Hdf5File open_image(const std::string& name, std::span<const std::byte> image);
@@ -33,6 +35,7 @@ class Hdf5File {
   ~Hdf5File();
 
   const std::string& path() const { return path_; }
+  bool is_checked() const { return checked_.has_value(); }
   /// Throws InputError where the file is too damaged to find out.
   bool has(const std::string& name) const;
   /// The paths of all groups and datasets. Throws InputError where one can't be read from this file alone: it is a soft
@@ -93,11 +96,15 @@ class Hdf5File {
 
  private:
   Hdf5File(std::string path, std::int64_t handle) : path_(std::move(path)), handle_(handle) {}
+  /// Reads rows of a bulk array of a checked file past HDF5; false where the dataset is none.
+  template <class Value>
+  bool read_checked(std::int64_t set, std::int64_t type, std::int64_t first_value, std::vector<Value>& values) const;
   [[noreturn]] void fail_write(const std::string& what);
   [[noreturn]] void fail_write(const std::string& what, const std::string& reason);
 
   std::string path_;
-  std::int64_t handle_;                // hid_t
+  std::int64_t handle_;  // hid_t
+  std::optional<CheckedFile> checked_;
   std::optional<Descriptor> growing_;  // HDF5's own file, once it grows
   bool has_failed_ = false;            // HDF5 holds what it can't write, and must not try again
 };

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
 from tessera.system.arrays import FloatArray, IdArray
 
 BLOCK_EDGE = 16.0  # Å, about
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The n atoms of the next blocks, in the order of a system file."""
+
+    atoms_of_block: IdArray  # (blocks,)
+    id: IdArray  # (n,)
+    fraction: NDArray[np.int32]  # (n,3)
+    velocity: FloatArray | None  # (n,3) Å/ps
 
 
 def to_fraction(position: FloatArray, box: FloatArray) -> NDArray[np.int32]:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import io
+import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import h5py
 import numpy as np
 
+from tessera import checked_file
 from tessera.files import replaced
 from tessera.system import hdf5
-from tessera.system.blocks import block_grid, block_order
+from tessera.system.blocks import Rows, block_grid, block_order
 from tessera.system.model import (
     FORCE_FIELD_COLUMNS,
     PAIR_PARAMETERS,
@@ -31,11 +32,12 @@ from tessera.system.virtual_sites import VirtualSites
 from tessera.version import __version__
 
 FORMAT = "tessera-system"
-VERSION = 1
+VERSION = 2
 
 TEXTS = ("atom_name", "residue_name", "segment_name")
 INTEGERS = ("type", "atomic_number", "residue", "residue_number", "group")
 FLOATS = ("charge", "mass")
+BULK_TYPES = {"fraction": "<i4", "id": "<i8", "velocity": "<f8", "block_offset": "<i8"}  # of the arrays of atoms
 SITE_COLUMNS = {
     "atom": ((), np.int32),
     "frame": ((), np.int32),
@@ -54,18 +56,21 @@ KNOWN_NAME = re.compile(
 )
 
 
-def write(system: System, path: str | Path) -> None:
+def write(system: System, path: str | Path, rows: Iterable[Rows] | None = None) -> None:
     """Writes `system` so that `path` is either the old file or the whole new one.
 
-    Raises `SystemFileError` where an index is out of range or a number is not finite.
+    `rows` are the atoms in the order of the file, where they are not in `system` because they need not all be in memory
+    at once.
+
+    Raises `SystemFileError` where an index is out of range, a number is not finite or the disk is full.
     """
-    check_system(system)
+    check_system(system, has_atoms=rows is None)
     path = Path(path)
     if not path.parent.is_dir():
         raise SystemFileError(f"the folder {path.parent} does not exist")
     try:
-        with replaced(path) as temporary, hdf5.written(temporary) as file:
-            _write_system(file, system)
+        with replaced(path) as temporary:
+            _write_file(temporary, system, _rows_of(system) if rows is None else rows)
     except OSError as error:
         raise SystemFileError(f"{path} can't be written: {hdf5.reason(error)}; choose another place") from error
 
@@ -73,13 +78,56 @@ def write(system: System, path: str | Path) -> None:
 def image(system: System) -> bytes:
     """Returns the bytes of the file that `write` would make, without a file."""
     check_system(system)
-    memory = io.BytesIO()
-    with h5py.File(memory, "w", libver=hdf5.LAYOUT) as file:
-        _write_system(file, system)
-    return memory.getvalue()
+    descriptor = os.memfd_create("system")
+    try:
+        path = Path(f"/proc/self/fd/{descriptor}")
+        _write_file(path, system, _rows_of(system))
+        return path.read_bytes()
+    finally:
+        os.close(descriptor)
 
 
-def _write_system(file: Any, system: System) -> None:
+def _write_file(path: Path, system: System, rows: Iterable[Rows]) -> None:
+    """Fills the empty file at `path`: all but the atoms by HDF5, the atoms into the room that HDF5 made for them."""
+    with hdf5.written(path) as file:
+        bulk = _write_system(file, system)
+    descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    try:
+        end = os.fstat(descriptor).st_size
+        _check_room(descriptor, end)
+        writer = checked_file.Writer(descriptor, bulk, end)
+        offset = 0
+        writer.append("block_offset", np.zeros(1, np.int64))
+        for part in rows:
+            if part.velocity is not None and not np.isfinite(part.velocity).all():
+                raise SystemFileError("a velocity is not finite")
+            for name in ("fraction", "id", *(["velocity"] if "velocity" in bulk else [])):
+                writer.append(name, getattr(part, name))
+            writer.append("block_offset", offset + np.cumsum(part.atoms_of_block))
+            offset += len(part.id)
+        writer.finish()
+    finally:
+        os.close(descriptor)
+
+
+def _check_room(descriptor: int, size: int) -> None:
+    disk = os.fstatvfs(descriptor)
+    free = disk.f_bavail * disk.f_frsize
+    if disk.f_blocks and size > free:  # a file in memory has no disk
+        raise SystemFileError(
+            f"the system file needs {size / 1e9:,.1f} GB, its disk has {free / 1e9:,.1f} GB free; choose another place"
+        )
+
+
+def _rows_of(system: System) -> Iterator[Rows]:
+    """Yields the atoms of a system in memory."""
+    order, offset = block_order(system.fraction, system.group_key(), block_grid(system.box))
+    velocity = None if system.velocity is None else system.velocity[order]
+    yield Rows(np.diff(offset), order, system.fraction[order], velocity)
+
+
+def _write_system(file: Any, system: System) -> dict[str, tuple[int, int]]:
+    """Writes all but the atoms. Returns the begin and the end of each array of atoms in the file."""
     _write_root(file, system)
     _write_force_field(file.create_group("forcefield"), system.force_field)
     templates = file.create_group("templates")
@@ -87,8 +135,20 @@ def _write_system(file: Any, system: System) -> None:
         _write_template(templates.create_group(str(index)), template)
     file["instances/runs"] = system.runs.astype(np.int64)
     _put(file, "instances/residue_numbers", system.residue_numbers, np.int64)
-    _write_coordinates(file.create_group("coordinates"), system)
-    file.attrs["n_names"] = np.int64(len(hdf5.names(file)))
+    group = file.create_group("coordinates")
+    grid = block_grid(system.box)
+    group["block_grid"] = grid
+    shapes = {"fraction": (system.n_atoms, 3), "id": (system.n_atoms,)}
+    if system.velocity is not None:
+        shapes["velocity"] = (system.n_atoms, 3)
+    shapes["block_offset"] = (int(np.prod(grid.astype(np.int64))) + 1,)
+    # The attribute comes first, so that what HDF5 itself adds to the file stands before the atoms.
+    file.attrs["n_names"] = np.int64(len(hdf5.names(file)) + len(shapes))
+    bulk = {}
+    for name, shape in shapes.items():
+        begin = hdf5.reserve(group, name, shape, BULK_TYPES[name])
+        bulk[name] = (begin, begin + int(np.prod(shape)) * np.dtype(BULK_TYPES[name]).itemsize)
+    return bulk
 
 
 def _put(group: Any, name: str, values: Any, dtype: Any) -> None:
@@ -160,17 +220,6 @@ def _write_template(group: Any, template: Template) -> None:
         _put(group, f"virtual_site/{name}", getattr(template.virtual_sites, name), dtype)
 
 
-def _write_coordinates(group: Any, system: System) -> None:
-    grid = block_grid(system.box)
-    order, offset = block_order(system.fraction, system.group_key(), grid)
-    group["fraction"] = system.fraction[order]
-    group["id"] = order
-    if system.velocity is not None:
-        group["velocity"] = system.velocity[order]
-    group["block_grid"] = grid
-    group["block_offset"] = offset
-
-
 def read(path: str | Path) -> System:
     """Reads a system; its coordinates are put back into id order.
 
@@ -180,12 +229,17 @@ def read(path: str | Path) -> System:
     if not path.is_file():
         raise SystemFileError(f"no system file {path}")
     try:
+        is_checked = checked_file.is_checked(path)
+        if is_checked:
+            checked_file.check(path)
         file = h5py.File(path, "r")
+    except checked_file.DamagedFileError as error:
+        raise SystemFileError(str(error)) from error
     except OSError as error:
         raise SystemFileError(f"{path} is not a readable system file: {error}") from error
     with file:
         try:
-            _check_kind(path, file)
+            _check_kind(path, file, is_checked)
             _check_names(path, file)
             return _read_system(file)
         except (OSError, KeyError, IndexError, ValueError, TypeError, RuntimeError) as error:
@@ -193,13 +247,15 @@ def read(path: str | Path) -> System:
             raise SystemFileError(f"{path} is damaged: {error}") from error
 
 
-def _check_kind(path: Path, file: Any) -> None:
+def _check_kind(path: Path, file: Any, is_checked: bool) -> None:
     found = _text(file.attrs.get("format", ""))
     if found != FORMAT:
         raise SystemFileError(f"{path} is not a system file (format {found!r})")
     version = int(file.attrs["version"])
-    if version != VERSION:
-        raise SystemFileError(f"{path} has version {version}; this program reads {VERSION}")
+    if not 1 <= version <= VERSION:
+        raise SystemFileError(f"{path} has version {version}; this program reads 1 to {VERSION}")
+    if is_checked != (version > 1):
+        raise SystemFileError(f"{path} is damaged: its checksums are missing; copy it again or make it again")
 
 
 def _check_names(path: Path, file: Any) -> None:

@@ -12,6 +12,8 @@ from typing import Any
 import h5py
 import numpy as np
 
+from tessera.checked_file import HEADER_BYTES
+
 LAYOUT = ("v110", "v110")  # what HDF5 1.10 reads, with checksums of the metadata
 OWN_FILTERS = (h5py.h5z.FILTER_DEFLATE, h5py.h5z.FILTER_SHUFFLE, h5py.h5z.FILTER_FLETCHER32)
 
@@ -70,15 +72,27 @@ class _Disk(io.RawIOBase):
 
 @contextmanager
 def written(path: Path) -> Iterator[Any]:
-    """Yields an HDF5 file to fill, in place of the empty file at `path`. Raises `OSError`, as for a full disk."""
+    """Yields an HDF5 file to fill, in place of the empty file at `path`, with room for the header of a checked file.
+    Raises `OSError`, as for a full disk."""
     disk = _Disk(path)
     try:
-        with h5py.File(disk, "w", libver=LAYOUT) as file:
+        with h5py.File(disk, "w", libver=LAYOUT, userblock_size=HEADER_BYTES) as file:
             yield file
         if disk.error is not None:
             raise disk.error
     finally:
         disk.close()
+
+
+def reserve(group: Any, name: str, shape: tuple[int, ...], dtype: Any) -> int:
+    """Makes a dataset without writing its numbers. Returns the byte of the file at which they begin."""
+    properties = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+    properties.set_layout(h5py.h5d.CONTIGUOUS)
+    properties.set_alloc_time(h5py.h5d.ALLOC_TIME_EARLY)
+    properties.set_fill_time(h5py.h5d.FILL_TIME_NEVER)
+    kind = h5py.h5t.py_create(np.dtype(dtype))
+    made = h5py.h5d.create(group.id, name.encode(), kind, h5py.h5s.create_simple(shape), properties)
+    return int(made.get_offset())
 
 
 def put_texts(group: Any, name: str, texts: list[str]) -> None:

@@ -197,7 +197,7 @@ class System:
 
     @property
     def n_atoms(self) -> int:
-        return len(self.fraction)
+        return int((self.template_sizes()[self.runs[:, 0]] * self.runs[:, 1]).sum())
 
     @property
     def n_instances(self) -> int:

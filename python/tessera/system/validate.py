@@ -101,8 +101,8 @@ def _within(values: np.ndarray, size: int) -> bool:
     return values.size == 0 or (int(values.min()) >= 0 and int(values.max()) < size)
 
 
-def check_system(system: System) -> None:
-    """Raises `SystemFileError` at the first error."""
+def check_system(system: System, has_atoms: bool = True) -> None:
+    """Raises `SystemFileError` at the first error. Without `has_atoms` coordinates and velocities are elsewhere."""
     box = system.box
     _check(box.shape == (3, 3) and bool(np.isfinite(box).all()), "the box is not three vectors")
     _check(bool((np.diag(box) > 0).all()), f"box edges must be positive, found {np.diag(box)}")
@@ -127,16 +127,15 @@ def check_system(system: System) -> None:
         _check_template(system, index, template)
     _check(_within(system.runs[:, 0], len(system.templates)), "a run names an unknown template")
     _check(bool((system.runs[:, 1] > 0).all()), "a run must have at least one instance")
-    expected = int((system.template_sizes()[system.runs[:, 0]] * system.runs[:, 1]).sum())
     _check(
-        expected == system.n_atoms,
-        f"the runs hold {expected} atoms but there are {system.n_atoms} coordinates",
+        not has_atoms or len(system.fraction) == system.n_atoms,
+        f"the runs hold {system.n_atoms} atoms but there are {len(system.fraction)} coordinates",
     )
     numbers = system.residue_numbers
     _check(numbers.ndim == 2 and numbers.shape[1] == 4, "residue_numbers must be (rows, 4)")
     ends = np.append(0, numbers[:, 0] + numbers[:, 1])
     in_order = (numbers[:, 0] >= ends[:-1]).all() and (numbers[:, 1] > 0).all() and ends[-1] <= system.n_instances
     _check(bool(in_order), f"residue_numbers must be in order within {system.n_instances} instances")
-    if system.velocity is not None:
+    if has_atoms and system.velocity is not None:
         _check(system.velocity.shape == system.fraction.shape, "velocities and coordinates differ")
         _check(bool(np.isfinite(system.velocity).all()), "a velocity is not finite")

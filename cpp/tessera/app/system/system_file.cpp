@@ -20,7 +20,7 @@
 namespace tessera::app {
 namespace {
 
-constexpr std::int32_t supported_version = 1;
+constexpr std::int32_t newest_version = 2;  // from 2 on files have checksums
 
 /// A visitor that collects the names of datasets.
 class DatasetNames {
@@ -94,9 +94,12 @@ class Reader {
     if (!file_.has_attribute("/", "format") || file_.text_attribute("/", "format") != "tessera-system")
       fail("is an HDF5 file but not a system file; make one with `tessera prepare` or `tessera make`");
     const auto version = file_.attribute<std::int64_t>("/", "version").at(0);
-    if (version != supported_version)
-      fail(fmt::format("is a system file of version {}, this tessera reads version {}; {}", version, supported_version,
-                       version > supported_version ? "use a newer tessera" : "write it again with `tessera prepare`"));
+    if (version < 1 || version > newest_version)
+      fail(fmt::format("is a system file of version {}, this tessera reads versions 1 to {}; {}", version,
+                       newest_version,
+                       version > newest_version ? "use a newer tessera" : "write it again with `tessera prepare`"));
+    if (file_.is_checked() != (version > 1))
+      fail("is damaged: its checksums are missing; copy it again or make it again");
     names_ = file_.names();
     std::sort(names_.begin(), names_.end());
     check_names();
@@ -540,33 +543,83 @@ model::System read_system(const SystemSource& source) {
   return system;
 }
 
-std::pair<std::int64_t, std::int64_t> share_of_rows(const std::vector<std::int64_t>& block_offset, int rank, int size) {
-  // A rank's first row is the block boundary nearest to rank/size of the rows: monotonic, and the same on every rank.
+namespace {
+
+/// The first block whose first row is not before `row`, or the one before it where that is nearer. Throws InputError
+/// where blocks are not in order.
+std::int64_t block_nearest_to(std::int64_t row, std::int64_t n_blocks, const FirstRow& first_row) {
+  // Row `low` is before `row`, and `high` is not. Blocks hold about as many rows each, so every second time the place
+  // between the two is guessed from their rows.
+  std::int64_t low = 0, high = n_blocks, row_of_low = first_row(low), row_of_high = first_row(high);
+  if (row <= row_of_low) return low;
+  for (bool is_guess = true; high - low > 1; is_guess = !is_guess) {
+    const auto share = static_cast<double>(row - row_of_low) / static_cast<double>(row_of_high - row_of_low);
+    const auto guess = low + static_cast<std::int64_t>(share * static_cast<double>(high - low));
+    const auto middle = is_guess ? std::clamp(guess, low + 1, high - 1) : low + (high - low) / 2;
+    const auto row_of_middle = first_row(middle);
+    if (row_of_middle < row_of_low || row_of_middle > row_of_high)
+      throw InputError(
+          fmt::format("block {} begins at row {}, expected {} to {}", middle, row_of_middle, row_of_low, row_of_high));
+    (row_of_middle < row ? low : high) = middle;
+    (row_of_middle < row ? row_of_low : row_of_high) = row_of_middle;
+  }
+  return row - row_of_low < row_of_high - row ? low : high;
+}
+
+}  // namespace
+
+std::pair<std::int64_t, std::int64_t> share_of_blocks(std::int64_t n_blocks, const FirstRow& first_row, int rank,
+                                                      int size) {
+  // A rank's first block begins nearest to rank/size of the rows: monotonic, and the same on every rank.
+  const std::int64_t rows = first_row(n_blocks);
   const auto boundary = [&](std::int64_t r) {
-    const std::int64_t rows = block_offset.back();
-    const std::int64_t ideal = rows / size * r + rows % size * r / size;
-    const auto above = std::lower_bound(block_offset.begin(), block_offset.end(), ideal);
-    if (above == block_offset.begin()) return *above;
-    const std::int64_t below = *std::prev(above);
-    return ideal - below < *above - ideal ? below : *above;
+    if (r == size) return n_blocks;
+    return block_nearest_to(rows / size * r + rows % size * r / size, n_blocks, first_row);
   };
   return {boundary(rank), boundary(rank + 1)};
 }
+
+namespace {
+
+/// From and to which row of /coordinates this rank reads. It reads a few parts of the index of blocks, not all of it.
+std::pair<std::int64_t, std::int64_t> own_rows(const Reader& reader, std::int64_t n_atoms, int rank, int size) {
+  const auto& file = reader.file();
+  const auto grid = reader.column<std::int32_t>("/coordinates/block_grid", 3);
+  for (const auto n : grid)
+    if (n < 1) reader.fail_in("/coordinates/block_grid", fmt::format("holds {}, expected 1 or more", n));
+  const std::int64_t n_blocks = std::int64_t{grid[0]} * grid[1] * grid[2];
+  const std::string name = "/coordinates/block_offset";
+  if (const auto shape = file.shape(name); shape.size() != 1 || shape[0] != n_blocks + 1)
+    reader.fail_in(name, fmt::format("has {} rows, expected {}", shape.empty() ? 0 : shape[0], n_blocks + 1));
+  constexpr std::int64_t window_rows = 4096;
+  std::int64_t window_begin = 0;
+  std::vector<std::int64_t> window;
+  const FirstRow first_row = [&](std::int64_t block) {
+    if (block < window_begin || block >= window_begin + std::ssize(window)) {
+      window_begin = block / window_rows * window_rows;
+      window = file.read_rows<std::int64_t>(name, window_begin, std::min(window_rows, n_blocks + 1 - window_begin));
+    }
+    return window[static_cast<std::size_t>(block - window_begin)];
+  };
+  const auto problem = fmt::format("does not rise from 0 to {} atoms", n_atoms);
+  if (first_row(0) != 0 || first_row(n_blocks) != n_atoms) reader.fail_in(name, problem);
+  try {
+    const auto [begin, end] = share_of_blocks(n_blocks, first_row, rank, size);
+    const auto offset = file.read_rows<std::int64_t>(name, begin, end - begin + 1);
+    if (std::is_sorted(offset.begin(), offset.end())) return {offset.front(), offset.back()};
+  } catch (const InputError& error) {
+    reader.fail_in(name, fmt::format("{}: {}", problem, error.what()));
+  }
+  reader.fail_in(name, problem);
+}
+
+}  // namespace
 
 CoordinateBlock read_coordinates(const SystemSource& source, int rank, int size) {
   const Reader reader(source);
   const auto& file = reader.file();
   const auto n_atoms = file.attribute<std::int64_t>("/", "n_atoms").at(0);
-  const auto grid = reader.column<std::int32_t>("/coordinates/block_grid", 3);
-  for (const auto n : grid)
-    if (n < 1) reader.fail_in("/coordinates/block_grid", fmt::format("holds {}, expected 1 or more", n));
-  const std::size_t n_blocks =
-      static_cast<std::size_t>(grid[0]) * static_cast<std::size_t>(grid[1]) * static_cast<std::size_t>(grid[2]);
-  const auto offset = reader.column<std::int64_t>("/coordinates/block_offset", n_blocks + 1);
-  if (offset.front() != 0 || offset.back() != n_atoms || !std::is_sorted(offset.begin(), offset.end()))
-    reader.fail_in("/coordinates/block_offset", fmt::format("does not rise from 0 to {} atoms", n_atoms));
-
-  const auto [begin, end] = share_of_rows(offset, rank, size);
+  const auto [begin, end] = own_rows(reader, n_atoms, rank, size);
   const std::int64_t count = end - begin;
   CoordinateBlock block;
   block.id = file.read_rows<std::int64_t>("/coordinates/id", begin, count);

@@ -1,0 +1,188 @@
+#include "tessera/io/checked_file.h"
+
+#include <fmt/format.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+#include <fstream>
+#include <numeric>
+#include <string_view>
+
+#include "tessera/base/error.h"
+
+namespace tessera::io {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "checked files are little-endian");
+
+constexpr std::string_view magic = "tessera checked file 1\n";
+constexpr std::size_t magic_bytes = 32;
+constexpr std::size_t most_regions = 24;
+constexpr std::int64_t run = 4096;  // entries of the table that have a checksum together
+constexpr std::uint64_t bulk_bit = std::uint64_t{1} << 63;
+
+/// The first 512 bytes, as they are in the file.
+struct Header {
+  std::array<char, magic_bytes> magic;
+  std::uint64_t end;               // of the content
+  std::uint64_t checksum_of_runs;  // of the checksums of the table
+  std::uint64_t n_regions;
+  struct {
+    std::uint64_t begin, bytes;  // the greatest bit of `bytes` is set in bulk arrays
+  } regions[most_regions];
+  std::array<std::byte, checked_header_bytes - 8 - magic_bytes - 24 - 16 * most_regions> zeros;
+  std::uint64_t checksum;  // of all before
+};
+static_assert(sizeof(Header) == checked_header_bytes);
+
+std::uint64_t checksum_of(const Header& header) {
+  return piece_checksum(std::as_bytes(std::span(&header, 1)).first(sizeof(Header) - sizeof header.checksum));
+}
+
+std::vector<std::uint64_t> checksums_of_runs(std::span<const std::uint64_t> table) {
+  std::vector<std::uint64_t> sums;
+  for (std::size_t at = 0; at < table.size(); at += run)
+    sums.push_back(piece_checksum(std::as_bytes(table.subspan(at, std::min<std::size_t>(run, table.size() - at)))));
+  return sums;
+}
+
+}  // namespace
+
+std::pair<std::int64_t, std::int64_t> Region::piece(std::int64_t index) const {
+  const auto first = begin + index * piece_bytes;
+  return {first, std::min(first + piece_bytes, end)};
+}
+
+std::uint64_t piece_checksum(std::span<const std::byte> piece) { return XXH3_64bits(piece.data(), piece.size()); }
+
+void write_checksums(const Descriptor& file, const std::vector<Region>& regions, std::int64_t end,
+                     std::span<const std::uint64_t> table) {
+  TESSERA_CHECK(regions.size() <= most_regions);
+  const auto runs = checksums_of_runs(table);
+  Header header{};
+  std::copy(magic.begin(), magic.end(), header.magic.begin());
+  header.end = static_cast<std::uint64_t>(end);
+  header.checksum_of_runs = piece_checksum(std::as_bytes(std::span(runs)));
+  header.n_regions = regions.size();
+  for (std::size_t i = 0; i < regions.size(); ++i)
+    header.regions[i] = {
+        static_cast<std::uint64_t>(regions[i].begin),
+        static_cast<std::uint64_t>(regions[i].end - regions[i].begin) | (regions[i].is_bulk ? bulk_bit : 0)};
+  header.checksum = checksum_of(header);
+  file.write_at(table.data(), table.size_bytes(), end);
+  const auto end_of_table = end + static_cast<std::int64_t>(table.size_bytes());
+  file.write_at(runs.data(), 8 * runs.size(), end_of_table);
+  file.truncate(end_of_table + 8 * std::ssize(runs));
+  file.write_at(&header, sizeof header, 0);
+}
+
+bool CheckedFile::is_one(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string start(magic.size(), '\0');
+  file.read(start.data(), static_cast<std::streamsize>(start.size()));
+  return file && start == magic;
+}
+
+bool CheckedFile::is_one(std::span<const std::byte> image) {
+  return image.size() >= magic.size() && std::memcmp(image.data(), magic.data(), magic.size()) == 0;
+}
+
+CheckedFile CheckedFile::open(const std::string& path) { return {path, Descriptor::open_to_read(path), {}}; }
+
+CheckedFile CheckedFile::open_image(std::string name, std::span<const std::byte> image) {
+  return {std::move(name), std::nullopt, image};
+}
+
+CheckedFile::CheckedFile(std::string name, std::optional<Descriptor> file, std::span<const std::byte> image)
+    : name_(std::move(name)), file_(std::move(file)), image_(image), size_(file_ ? file_->size() : std::ssize(image)) {
+  Header header;
+  const auto start = bytes(0, checked_header_bytes);
+  if (start.size() < sizeof header) refuse(fmt::format("is truncated: {} bytes are left", size_));
+  std::memcpy(&header, start.data(), sizeof header);
+  if (!is_one(start) || header.checksum != checksum_of(header) || header.n_regions > most_regions)
+    refuse(fmt::format("is damaged in its first {} bytes", checked_header_bytes));
+  end_ = static_cast<std::int64_t>(header.end);
+  for (std::size_t i = 0; i < header.n_regions; ++i) {
+    const auto begin = static_cast<std::int64_t>(header.regions[i].begin);
+    const auto size = static_cast<std::int64_t>(header.regions[i].bytes & ~bulk_bit);
+    regions_.push_back({begin, begin + size, (header.regions[i].bytes & bulk_bit) != 0});
+    first_piece_.push_back(n_pieces_);
+    n_pieces_ += regions_.back().n_pieces();
+  }
+  const auto n_runs = (n_pieces_ + run - 1) / run;
+  const auto table_end = end_ + 8 * n_pieces_;
+  if (size_ != table_end + 8 * n_runs) refuse(fmt::format("has {} bytes, expected {}", size_, table_end + 8 * n_runs));
+  const auto runs = bytes(table_end, size_);
+  if (piece_checksum(runs) != header.checksum_of_runs) refuse("is damaged in its table of checksums");
+  runs_.resize(static_cast<std::size_t>(n_runs));
+  if (!runs.empty()) std::memcpy(runs_.data(), runs.data(), runs.size());
+}
+
+void CheckedFile::refuse(const std::string& what) const {
+  throw InputError(fmt::format("{} {}; copy it again or make it again", name_, what));
+}
+
+std::vector<std::byte> CheckedFile::bytes(std::int64_t begin, std::int64_t end) const {
+  end = std::min(end, size_);
+  begin = std::min(begin, end);
+  std::vector<std::byte> found(static_cast<std::size_t>(end - begin));
+  if (file_)
+    found.resize(file_->read_at(found.data(), found.size(), begin));
+  else
+    std::copy_n(image_.begin() + begin, found.size(), found.begin());
+  return found;
+}
+
+std::vector<std::uint64_t> CheckedFile::checksums(std::int64_t first, std::int64_t count) const {
+  // Whole parts of the table, because each part has a checksum.
+  const auto begin = first / run * run, end = std::min((first + count + run - 1) / run * run, n_pieces_);
+  const auto stored = bytes(end_ + 8 * begin, end_ + 8 * end);
+  std::vector<std::uint64_t> table(static_cast<std::size_t>(end - begin));
+  if (stored.size() != 8 * table.size()) refuse("is truncated");
+  if (!stored.empty()) std::memcpy(table.data(), stored.data(), stored.size());
+  const auto sums = checksums_of_runs(table);
+  if (!std::equal(sums.begin(), sums.end(), runs_.begin() + begin / run))
+    refuse("is damaged in its table of checksums");
+  const auto from = table.begin() + (first - begin);
+  return {from, from + count};
+}
+
+std::vector<std::byte> CheckedFile::checked_piece(const Region& region, std::int64_t index, std::uint64_t sum) const {
+  const auto [begin, end] = region.piece(index);
+  auto piece = bytes(begin, end);
+  if (piece_checksum(piece) != sum)
+    refuse(fmt::format("is damaged: its bytes {} to {} are not what was written", begin, end - 1));
+  return piece;
+}
+
+void CheckedFile::check_all_but_bulk() const {
+  for (std::size_t r = 0; r < regions_.size(); ++r) {
+    if (regions_[r].is_bulk) continue;
+    const auto sums = checksums(first_piece_[r], regions_[r].n_pieces());
+    for (std::size_t i = 0; i < sums.size(); ++i) checked_piece(regions_[r], static_cast<std::int64_t>(i), sums[i]);
+  }
+}
+
+void CheckedFile::read(std::int64_t begin, std::span<std::byte> wanted) const {
+  const auto end = begin + std::ssize(wanted);
+  if (wanted.empty()) return;
+  for (std::size_t r = 0; r < regions_.size(); ++r) {
+    const auto& region = regions_[r];
+    if (begin < region.begin || end > region.end) continue;
+    const auto first = (begin - region.begin) / piece_bytes, last = (end - 1 - region.begin) / piece_bytes;
+    const auto sums = checksums(first_piece_[r] + first, last - first + 1);
+    for (auto index = first; index <= last; ++index) {
+      const auto piece = checked_piece(region, index, sums[static_cast<std::size_t>(index - first)]);
+      const auto [from, to] = region.piece(index);
+      const auto low = std::max(from, begin), high = std::min(to, end);
+      std::copy(piece.begin() + (low - from), piece.begin() + (high - from), wanted.begin() + (low - begin));
+    }
+    return;
+  }
+  refuse(fmt::format("has no bytes {} to {} in one part", begin, end - 1));
+}
+
+}  // namespace tessera::io

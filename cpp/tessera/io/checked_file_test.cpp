@@ -1,0 +1,107 @@
+#include "tessera/io/checked_file.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <random>
+
+#include "tessera/base/error.h"
+
+namespace tessera::io {
+namespace {
+
+constexpr std::int64_t bulk_bytes = 5 * piece_bytes / 2, rest_bytes = 1000;
+
+std::byte content(std::int64_t at) { return static_cast<std::byte>(at * 2654435761 >> 13); }
+
+/// A file of three regions, of which the second is a bulk array.
+class CheckedFiles : public testing::Test {
+ protected:
+  CheckedFiles() {
+    std::vector<Region> regions;
+    std::vector<std::uint64_t> table;
+    std::int64_t at = checked_header_bytes;
+    const auto file = Descriptor::create(path);
+    for (const auto& [bytes, is_bulk] : {std::pair(rest_bytes, false), {bulk_bytes, true}, {rest_bytes, false}}) {
+      regions.push_back({at, at + bytes, is_bulk});
+      std::vector<std::byte> data;
+      for (; at < regions.back().end; ++at) data.push_back(content(at));
+      file.write_at(data.data(), data.size(), regions.back().begin);
+      for (std::int64_t i = 0; i < regions.back().n_pieces(); ++i) {
+        const auto [begin, end] = regions.back().piece(i);
+        const auto first = static_cast<std::size_t>(begin - regions.back().begin);
+        table.push_back(piece_checksum(std::span(data).subspan(first, static_cast<std::size_t>(end - begin))));
+      }
+    }
+    write_checksums(file, regions, at, table);
+  }
+  ~CheckedFiles() override { std::filesystem::remove(path); }
+
+  void flip_bit(std::int64_t at) const {
+    std::fstream file(path, std::ios::binary | std::ios::in | std::ios::out);
+    file.seekg(at);
+    const auto changed = static_cast<char>(file.get() ^ 4);
+    file.seekp(at);
+    file.put(changed);
+  }
+
+  const std::string path = testing::TempDir() + "checked_" + std::to_string(getpid());
+  const std::int64_t bulk_begin = checked_header_bytes + rest_bytes;
+};
+
+TEST_F(CheckedFiles, GivesTheBytesOfAnyPart) {
+  ASSERT_TRUE(CheckedFile::is_one(path));
+  const auto file = CheckedFile::open(path);
+  file.check_all_but_bulk();
+  std::mt19937 random(1);
+  for (int i = 0; i < 50; ++i) {
+    const auto first = std::uniform_int_distribution<std::int64_t>(0, bulk_bytes - 1)(random);
+    const auto count = std::uniform_int_distribution<std::int64_t>(0, bulk_bytes - first)(random);
+    std::vector<std::byte> bytes(static_cast<std::size_t>(count));
+    file.read(bulk_begin + first, bytes);
+    for (std::int64_t k = 0; k < count; k += 997)
+      ASSERT_EQ(bytes[static_cast<std::size_t>(k)], content(bulk_begin + first + k));
+  }
+}
+
+TEST_F(CheckedFiles, OfAFlippedBitSaysWhereItIsOnlyToThoseWhoReadThere) {
+  flip_bit(bulk_begin + piece_bytes + 17);
+  const auto file = CheckedFile::open(path);
+  file.check_all_but_bulk();
+  std::vector<std::byte> bytes(static_cast<std::size_t>(piece_bytes));
+  file.read(bulk_begin, bytes);
+  try {
+    file.read(bulk_begin + 1, bytes);
+    FAIL();
+  } catch (const InputError& error) {
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "bytes 787944 to 1574375 are not what was written", error.what());
+  }
+}
+
+TEST_F(CheckedFiles, RefusesAFlippedBitAnywhereElseAndAnyLength) {
+  const auto size = static_cast<std::int64_t>(std::filesystem::file_size(path));
+  const auto reads = [&] {
+    const auto file = CheckedFile::open(path);
+    file.check_all_but_bulk();
+    std::vector<std::byte> bytes(static_cast<std::size_t>(bulk_bytes));
+    file.read(bulk_begin, bytes);
+  };
+  reads();
+  for (const std::int64_t at :
+       {std::int64_t{0}, std::int64_t{33}, std::int64_t{70}, std::int64_t{300}, std::int64_t{505},
+        checked_header_bytes + 7, bulk_begin + bulk_bytes + 3, size - 40, size - 1}) {
+    flip_bit(at);
+    EXPECT_THROW(reads(), InputError) << at;
+    flip_bit(at);
+  }
+  reads();
+  for (const auto other : {size - 1, size + 1, std::int64_t{100}, std::int64_t{0}}) {
+    std::filesystem::resize_file(path, static_cast<std::uintmax_t>(other));
+    EXPECT_THROW(reads(), InputError) << other;
+  }
+}
+
+}  // namespace
+}  // namespace tessera::io

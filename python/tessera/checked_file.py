@@ -1,0 +1,278 @@
+"""Files of which every byte has a checksum, so that a reader looks at nothing that is not what was written.
+
+A checked file has three parts: a header of 512 bytes, the content, and a table of checksums. The content consists of
+regions, and each region of pieces of 768 KiB (its last piece may be shorter); the table has the XXH3 (64 bits, seed 0)
+of every piece, then that of every 4096 entries of the table, and the header has that of the latter and its own. So a
+reader checks any part of a file by reading the pieces it needs and a few kilobytes of the table. Regions are of two
+sorts: *bulk* arrays, of which a reader takes the rows that it needs, and the rest, which it checks before it looks at
+any of it. The content may be an HDF5 file: HDF5 finds it behind a header of 512 bytes.
+
+`docs/reference/checked_file.md` describes the bytes; `cpp/tessera/io/checked_file.h` reads and writes the same files.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from xxhash import xxh3_64_intdigest as checksum
+
+MAGIC = b"tessera checked file 1\n"
+HEADER_BYTES = 512
+PIECE_BYTES = 768 * 1024  # holds whole rows of 4, 8, 12 and 24 bytes
+MOST_REGIONS = 24
+RUN = 4096  # entries of the table that have a checksum together
+_START = struct.Struct("<32sQQQ")  # magic, bytes of header and content, checksum of the table's checksums, regions
+_BULK = 1 << 63
+
+
+class DamagedFileError(Exception):
+    """Raised where a checked file is not what was written; says what does not match and how to mend it."""
+
+
+@dataclass(frozen=True)
+class Region:
+    """Bytes `begin` to `end` of the file."""
+
+    begin: int
+    end: int
+    is_bulk: bool
+
+    @property
+    def pieces(self) -> int:
+        return -(-(self.end - self.begin) // PIECE_BYTES)
+
+
+def regions_around(bulk: Sequence[tuple[int, int]], end: int) -> list[Region]:
+    """Returns all regions of a content that ends at byte `end` and has bulk arrays from and to these bytes."""
+    found, at = [], HEADER_BYTES
+    for begin, stop in sorted(bulk):
+        if begin > at:
+            found.append(Region(at, begin, False))
+        if stop > begin:
+            found.append(Region(begin, stop, True))
+        at = stop
+    if end > at:
+        found.append(Region(at, end, False))
+    return found
+
+
+class Writer:
+    """Adds the rows of bulk arrays to a file that has all else, and at last its checksums.
+
+    `bulk` says from and to which byte each array is in the file of `descriptor`, whose content ends at byte `end`.
+    """
+
+    def __init__(self, descriptor: int, bulk: dict[str, tuple[int, int]], end: int) -> None:
+        self._descriptor, self._end = descriptor, end
+        self._regions = regions_around(list(bulk.values()), end)
+        firsts = np.cumsum([0, *(region.pieces for region in self._regions)])
+        self._table = np.zeros(int(firsts[-1]), "<u8")
+        by_begin = {region.begin: (region, int(first)) for region, first in zip(self._regions, firsts)}
+        self._arrays = {
+            name: _Array(descriptor, self._table, *by_begin[begin])
+            for name, (begin, stop) in bulk.items()
+            if stop > begin
+        }
+
+    def append(self, name: str, rows: NDArray[Any]) -> None:
+        """Writes the next rows of a bulk array. Raises `OSError`."""
+        if rows.size:
+            self._arrays[name].append(np.ascontiguousarray(rows).data.cast("B"))
+
+    def finish(self) -> None:
+        """Writes what is left, the table and the header. Raises `OSError`."""
+        for array in self._arrays.values():
+            array.finish()
+        first = 0
+        for region in self._regions:
+            if not region.is_bulk:
+                for index, (begin, end) in enumerate(_pieces(region)):
+                    self._table[first + index] = checksum(_read(self._descriptor, begin, end))
+            first += region.pieces
+        write_checksums(self._descriptor, self._regions, self._end, self._table)
+
+
+class _Array:
+    """Writes one bulk array in whole pieces."""
+
+    def __init__(self, descriptor: int, table: NDArray[Any], region: Region, first: int) -> None:
+        self._descriptor, self._table, self._region = descriptor, table, region
+        self._piece, self._at = first, region.begin
+        self._rest = bytearray()
+
+    def append(self, data: memoryview) -> None:
+        if self._rest:
+            missing = PIECE_BYTES - len(self._rest)
+            self._rest += data[:missing]
+            data = data[missing:]
+            if len(self._rest) < PIECE_BYTES:
+                return
+            self._write(memoryview(self._rest))
+            self._rest = bytearray()
+        whole = len(data) - len(data) % PIECE_BYTES
+        if whole:
+            self._write(data[:whole])
+        self._rest += data[whole:]
+
+    def finish(self) -> None:
+        self._write(memoryview(self._rest))
+        if self._at != self._region.end:
+            raise ValueError(f"an array has {self._at - self._region.begin} bytes, expected {self._region}")
+
+    def _write(self, data: memoryview) -> None:
+        for begin in range(0, len(data), PIECE_BYTES):
+            self._table[self._piece] = checksum(data[begin : begin + PIECE_BYTES])
+            self._piece += 1
+        while len(data):
+            done = os.pwrite(self._descriptor, data, self._at)
+            data, self._at = data[done:], self._at + done
+
+
+def write_checksums(descriptor: int, regions: Sequence[Region], end: int, table: NDArray[Any]) -> None:
+    """Writes the table (pieces,) of checksums behind byte `end` of a file, then its header. Raises `OSError`."""
+    if len(regions) > MOST_REGIONS:
+        raise ValueError(f"{len(regions)} regions, expected at most {MOST_REGIONS}")
+    stored = table.astype("<u8").tobytes()
+    runs = np.array([checksum(stored[at : at + 8 * RUN]) for at in range(0, len(stored), 8 * RUN)], "<u8").tobytes()
+    header = bytearray(HEADER_BYTES)
+    _START.pack_into(header, 0, MAGIC, end, checksum(runs), len(regions))
+    for index, region in enumerate(regions):
+        size = region.end - region.begin
+        struct.pack_into("<QQ", header, _START.size + 16 * index, region.begin, size | (_BULK if region.is_bulk else 0))
+    struct.pack_into("<Q", header, HEADER_BYTES - 8, checksum(bytes(header[:-8])))
+    os.ftruncate(descriptor, end)
+    for data, at in ((stored + runs, end), (header, 0)):
+        rest = memoryview(data)
+        while len(rest):
+            done = os.pwrite(descriptor, rest, at)
+            rest, at = rest[done:], at + done
+
+
+def is_checked(path: str | Path) -> bool:
+    """Returns whether a file begins as checked files do. Raises `OSError`."""
+    with open(path, "rb") as file:
+        return file.read(len(MAGIC)) == MAGIC
+
+
+def check(path: str | Path, *, bulk: bool = True, progress: Callable[[int], None] | None = None) -> None:
+    """Checks all of a file, or all but its bulk arrays, by as many threads as there are processors. `progress` gets the
+    number of bytes after each piece.
+
+    Raises `DamagedFileError` at the first part that is not what was written, `OSError` where the file can't be read.
+    """
+    with _open(path) as descriptor:
+        regions, table = _checked_table(path, descriptor)
+        work = list(_work(regions, table, bulk))
+
+        def check_piece(piece: tuple[int, int, int]) -> int:
+            begin, end, expected = piece
+            if checksum(_read(descriptor, begin, end)) != expected:
+                raise DamagedFileError(
+                    f"{path} is damaged: its bytes {begin} to {end - 1} are not what was written; copy it again or "
+                    "make it again"
+                )
+            return end - begin
+
+        with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as threads:
+            step = 1024
+            for first in range(0, len(work), step):
+                for done in threads.map(check_piece, work[first : first + step]):
+                    if progress is not None:
+                        progress(done)
+
+
+def seal(path: str | Path) -> None:
+    """Writes the checksums of a checked file anew, after another program has changed its content in place. A reader
+    then checks all of it before it looks at any of it. Raises `DamagedFileError` where it is none, `OSError`."""
+    with _open(path, os.O_RDWR) as descriptor:
+        old, size = _header(path, descriptor), os.fstat(descriptor).st_size
+        # HDF5 leaves no bytes behind the content of a file that it has changed.
+        region = Region(HEADER_BYTES, old.end if size == old.size else size, False)
+        table = [checksum(_read(descriptor, begin, end)) for begin, end in _pieces(region)]
+        write_checksums(descriptor, [region], region.end, np.array(table, "<u8"))
+
+
+@dataclass(frozen=True)
+class _Header:
+    end: int
+    regions: list[Region]
+    runs_checksum: int
+
+    @property
+    def pieces(self) -> int:
+        return sum(region.pieces for region in self.regions)
+
+    @property
+    def size(self) -> int:
+        """Bytes of the whole file."""
+        return self.end + 8 * self.pieces + 8 * -(-self.pieces // RUN)
+
+
+def _header(path: str | Path, descriptor: int) -> _Header:
+    header = _read(descriptor, 0, HEADER_BYTES)
+    (stored,) = struct.unpack_from("<Q", header, HEADER_BYTES - 8)
+    magic, end, runs_checksum, count = _START.unpack_from(header)
+    if magic.rstrip(b"\0") != MAGIC or checksum(header[:-8]) != stored or count > MOST_REGIONS:
+        raise DamagedFileError(f"{path} is damaged in its first {HEADER_BYTES} bytes; copy it again or make it again")
+    regions = []
+    for index in range(count):
+        begin, size = struct.unpack_from("<QQ", header, _START.size + 16 * index)
+        regions.append(Region(begin, begin + (size & ~_BULK), bool(size & _BULK)))
+    return _Header(end, regions, runs_checksum)
+
+
+def _checked_table(path: str | Path, descriptor: int) -> tuple[list[Region], NDArray[Any]]:
+    header = _header(path, descriptor)
+    size = os.fstat(descriptor).st_size
+    if size != header.size:
+        raise DamagedFileError(f"{path} has {size} bytes, expected {header.size}; copy it again or make it again")
+    runs = _read(descriptor, header.end + 8 * header.pieces, header.size)
+    table = _read(descriptor, header.end, header.end + 8 * header.pieces)
+    found = [checksum(table[at : at + 8 * RUN]) for at in range(0, len(table), 8 * RUN)]
+    if checksum(runs) != header.runs_checksum or list(np.frombuffer(runs, "<u8")) != found:
+        raise DamagedFileError(f"{path} is damaged in its table of checksums; copy it again or make it again")
+    return header.regions, np.frombuffer(table, "<u8")
+
+
+def _work(regions: Sequence[Region], table: NDArray[Any], bulk: bool) -> Iterator[tuple[int, int, int]]:
+    """Yields the begin, the end and the checksum of each piece."""
+    first = 0
+    for region in regions:
+        if bulk or not region.is_bulk:
+            for index, (begin, end) in enumerate(_pieces(region)):
+                yield begin, end, int(table[first + index])
+        first += region.pieces
+
+
+def _pieces(region: Region) -> Iterator[tuple[int, int]]:
+    for begin in range(region.begin, region.end, PIECE_BYTES):
+        yield begin, min(begin + PIECE_BYTES, region.end)
+
+
+def _read(descriptor: int, begin: int, end: int) -> bytes:
+    parts, at = [], begin
+    while at < end:
+        part = os.pread(descriptor, end - at, at)
+        if not part:
+            break
+        parts.append(part)
+        at += len(part)
+    return b"".join(parts) if len(parts) != 1 else parts[0]
+
+
+@contextmanager
+def _open(path: str | Path, flags: int = os.O_RDONLY) -> Iterator[int]:
+    descriptor = os.open(path, flags | os.O_CLOEXEC)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
