@@ -39,9 +39,10 @@ def run_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def common_options(
-    *, steps: int, repeats: int, steps_help: str
+    *, steps: int | None = None, repeats: int | None = None, steps_help: str = ""
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Adds --steps and --repeats with these defaults; the other common options arrive as one argument `common`."""
+    """Adds --steps and --repeats with these defaults, unless there is none; the other common options arrive as one
+    argument `common`."""
 
     def decorate(function: Callable[..., None]) -> Callable[..., None]:
         def command(**given: Any) -> None:
@@ -57,16 +58,19 @@ def common_options(
         command.__doc__ = function.__doc__
         command.__click_params__ = getattr(function, "__click_params__", [])  # type: ignore[attr-defined]
         folder = click.Path(path_type=Path, file_okay=False)
+        of_runs = []
+        if steps is not None:
+            of_runs.append(
+                click.option("--steps", type=click.IntRange(0), default=steps, show_default=True, help=steps_help)
+            )
+        if repeats is not None:
+            times = "Number of times that each run is done."
+            of_runs.append(
+                click.option("--repeats", type=click.IntRange(1), default=repeats, show_default=True, help=times)
+            )
         for option in reversed(
             [
-                click.option("--steps", type=click.IntRange(0), default=steps, show_default=True, help=steps_help),
-                click.option(
-                    "--repeats",
-                    type=click.IntRange(1),
-                    default=repeats,
-                    show_default=True,
-                    help="Number of times that each run is done.",
-                ),
+                *of_runs,
                 click.option(
                     "--data",
                     type=folder,

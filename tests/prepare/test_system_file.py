@@ -1,5 +1,6 @@
 """What is written to a system file is read back, in the order that the format guarantees."""
 
+import time
 from pathlib import Path
 
 import h5py
@@ -200,3 +201,11 @@ def test_damaged_metadata_is_noticed(tmp_path: Path) -> None:
         with pytest.raises(SystemFileError, match=r"a.tsr is (damaged|not a readable)"):
             read(path)
         checked_file.seal(path)
+
+
+def test_the_same_system_is_the_same_bytes_at_any_time(tmp_path: Path) -> None:
+    """HDF5 would write the time into groups and datasets, in seconds."""
+    write(alanine_tripeptide(), tmp_path / "a.tsr")
+    time.sleep(1.1)
+    write(alanine_tripeptide(), tmp_path / "b.tsr")
+    assert (tmp_path / "a.tsr").read_bytes() == (tmp_path / "b.tsr").read_bytes()

@@ -22,6 +22,16 @@ def brick_of_sites(count: int, spare: float) -> Brick:
     return min(bricks, key=lambda b: (b[0] * b[1] * b[2], b[2] / b[0]))
 
 
+def nearest_brick(cells: float) -> Brick:
+    """Returns the nearly cubic brick whose number of cells is nearest to `cells`: one cell or 4 % of the edge from a cube
+    at most."""
+    edge = max(1, round(cells ** (1 / 3)))
+    most = max(1, edge // 25)
+    span = range(max(1, edge - most), edge + most + 1)
+    bricks = [(x, y, z) for x in span for y in span if y >= x for z in span if z >= y]
+    return min(bricks, key=lambda b: (abs(b[0] * b[1] * b[2] - cells), b[2] - b[0]))
+
+
 def cube_edge(count: int) -> int:
     """Returns the smallest n with n³ ≥ count."""
     edge = round(count ** (1 / 3))

@@ -1,28 +1,34 @@
-"""Refuses systems that do not fit into memory before they are built."""
+"""Refuses systems that do not fit into the memory that may be used, before they are made."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
 
+from tessera.build.copies import Copies
 from tessera.prepare.errors import InputError
 
-# The peak while a system is made and written, measured on a million atoms. A liquid, which is also relaxed, was
-# measured on 600,000 atoms.
-BYTES_PER_ATOM, BYTES_PER_ATOM_OF_LIQUID = 160, 320
+#: the peak while a liquid is made, relaxed and written, measured on 600,000 atoms
+BYTES_PER_ATOM_OF_LIQUID = 320
 
 
-def check_memory(atoms: int, mend: str, bytes_per_atom: int = BYTES_PER_ATOM) -> None:
-    """Raises `InputError` if so many atoms need more memory than this machine has.
-
-    `mend` says in the message what to ask for instead.
-    """
-    needed, here = bytes_per_atom * atoms, memory_of_machine()
-    if needed > here:
+def check_memory(needed: int, allowed: int) -> None:
+    """Raises `InputError` if more bytes are needed than are allowed, or than this machine has."""
+    if needed > allowed:
+        raise InputError(f"{_gigabytes(needed)} of memory are needed, --memory allows {_gigabytes(allowed)}; raise it")
+    if needed > (here := memory_of_machine()):
         raise InputError(
-            f"{atoms:,} atoms need about {needed / 1e9:,.0f} GB of memory to be made, this machine has "
-            f"{here / 1e9:,.0f} GB; {mend}, or do it on a larger machine"
+            f"{_gigabytes(needed)} of memory are needed, and this machine has {_gigabytes(here)}; do it on a larger one"
         )
+
+
+def check_memory_of_copies(copies: Copies, allowed: int) -> None:
+    """Raises `InputError` if the copies can't be made in so many bytes."""
+    check_memory(copies.least_memory(), allowed)
+
+
+def _gigabytes(count: int) -> str:
+    return f"{count / 1e9:,.2g} GB"
 
 
 def memory_of_machine() -> int:

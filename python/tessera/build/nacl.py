@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from tessera.build.charmm import charmm_system
+from tessera.build.copies import Copies
+from tessera.build.lattice import nearest_brick
 from tessera.prepare.constants import RMIN_TO_SIGMA
 from tessera.prepare.errors import InputError
 from tessera.system import ForceField, System, Template
@@ -40,31 +42,25 @@ def _force_field() -> ForceField:
     )
 
 
-def crystal_cells(ions: int) -> tuple[int, int, int]:
-    """Returns the numbers of unit cells (eight ions each) along the edges of the nearly cubic brick nearest to
-    `ions`."""
-    wanted = ions / 8
-    edge = max(1, round(wanted ** (1 / 3)))
-    span = range(max(1, edge - 1), edge + 2)
-    bricks = [(x, y, z) for x in span for y in span if y >= x for z in span if z >= y]
-    return min(bricks, key=lambda b: (abs(b[0] * b[1] * b[2] - wanted), b[2] - b[0]))
-
-
-def make_nacl(ions: int) -> System:
-    """Makes a crystal of about `ions` ions. Raises `InputError` for fewer than eight."""
+def crystal(ions: int) -> Copies:
+    """Returns copies of a unit cell with about `ions` ions in all. Raises `InputError` for fewer than eight."""
     if ions < 8:
         raise InputError(f"--ions {ions}: a crystal needs at least one unit cell of 8 ions")
-    cells = crystal_cells(ions)
-    corner = np.stack(np.unravel_index(np.arange(int(np.prod(cells))), cells), axis=1)
-    sodium = ((corner[:, None, :] + FACES) * LATTICE).reshape(-1, 3)
-    chloride = sodium + np.array([LATTICE / 2, 0.0, 0.0])
-    return charmm_system(
-        f"make nacl --ions {ions}",
-        LATTICE * np.array(cells, np.float64),
-        np.concatenate([sodium, chloride]),
+    sodium, chloride = FACES, FACES + np.array([0.5, 0.0, 0.0])
+    turns = np.concatenate([sodium, chloride])
+    cell = charmm_system(
+        "unit cell",
+        np.full(3, LATTICE),
+        turns * LATTICE,
         _force_field(),
         [
             (_ion("SOD", "SOD", 0, 1.0, 22.98977, 11), len(sodium)),
             (_ion("CLA", "CLA", 1, -1.0, 35.45, 17), len(chloride)),
         ],
     )
+    return Copies(cell, nearest_brick(ions / len(turns)), turns, f"make nacl --ions {ions}")
+
+
+def make_nacl(ions: int) -> System:
+    """Makes the crystal in memory. Raises `InputError` as `crystal` does."""
+    return crystal(ions).in_memory()

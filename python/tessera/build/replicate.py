@@ -6,60 +6,28 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse import csgraph
 
+from tessera.build.copies import Copies
 from tessera.prepare.errors import InputError
 from tessera.system import System, Template
-from tessera.system.box import in_vectors, reduced
 from tessera.system.model import IdArray
 
 
-def replicate(system: System, copies: tuple[int, int, int]) -> System:
-    """Returns the system with `copies` copies along the three box vectors. Each run grows in place: it has all its
-    instances in the first copy, then all in the second, and so on, so ids change but there are no more runs.
+def copies_of(system: System, count: tuple[int, int, int]) -> Copies:
+    """Returns `count` copies of a system along its three box vectors.
 
     Raises `InputError` for counts below 1, a vacuum system, or a molecule bonded to its own image.
     """
-    if min(copies) < 1:
-        raise InputError(f"copies must be at least 1 along each axis, found {copies}")
+    if min(count) < 1:
+        raise InputError(f"copies must be at least 1 along each axis, found {count}")
     if not system.periodic:
         raise InputError("a system without a periodic box cannot be replicated")
-    shifts = np.stack(np.unravel_index(np.arange(int(np.prod(copies))), copies), axis=1)
-    rows, copy = _order(system, len(shifts))
-    whole = make_whole(system)
-    turns = whole * 2.0**-32  # fractions of the old box, with whole molecules
-    fraction = np.empty((len(rows), 3), np.int32)
-    for axis, count in enumerate(copies):
-        value = (turns[rows, axis] + shifts[copy, axis]) / count
-        value -= np.rint(value)
-        fraction[:, axis] = np.rint(value * 2.0**32).astype(np.int64).astype(np.int32)
-    box = system.box * np.array(copies, np.float64)[:, None]
-    short = reduced(box)
-    runs = system.runs.copy()
-    runs[:, 1] *= len(shifts)
-    return System(
-        box=short,
-        periodic=True,
-        coulomb_constant=system.coulomb_constant,
-        coulomb_source=system.coulomb_source,
-        lj_rule=system.lj_rule,
-        lennard_jones=system.lennard_jones,
-        source=f"replicate {'×'.join(map(str, copies))}: {system.source}",
-        force_field=system.force_field,
-        templates=system.templates,
-        runs=runs,
-        fraction=in_vectors(fraction, box, short),
-        velocity=None if system.velocity is None else system.velocity[rows],
-    )
+    source = f"replicate {'×'.join(map(str, count))}: {system.source}"
+    return Copies(system, count, np.asarray(make_whole(system) * 2.0**-32, np.float64), source)
 
 
-def _order(system: System, copies: int) -> tuple[IdArray, IdArray]:
-    """Returns the old id and the copy of every new atom (N·copies,)."""
-    atoms = system.template_sizes()[system.runs[:, 0]] * system.runs[:, 1]
-    begin = np.cumsum(atoms) - atoms
-    rows, copy = [], []
-    for first, count in zip(begin, atoms):
-        rows.append(np.tile(np.arange(first, first + count), copies))
-        copy.append(np.repeat(np.arange(copies), count))
-    return np.concatenate(rows), np.concatenate(copy)
+def replicate(system: System, count: tuple[int, int, int]) -> System:
+    """Returns the system with copies as `copies_of` makes them, in memory. Raises `InputError` as that does."""
+    return copies_of(system, count).in_memory()
 
 
 def make_whole(system: System) -> IdArray:

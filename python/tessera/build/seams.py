@@ -40,14 +40,17 @@ class Liquid:
     lj: FloatArray
     rigid: Callable[[FloatArray], FloatArray]
 
+    def turned(self, seed: int) -> FloatArray:
+        """Returns the tile shifted, and turned or mirrored onto itself, by a number that `seed` draws."""
+        random = np.random.Generator(np.random.Philox(key=seed))
+        axes, signs = random.permutation(3), random.choice([-1.0, 1.0], 3)
+        return np.asarray(self.tile[:, :, axes] * signs + self.edge * random.random(3))
+
 
 def box_of(liquid: Liquid, edges: FloatArray, count: int, seed: int) -> FloatArray:
     """Returns molecules (count,atoms,3) Å in a periodic box of `edges` (3,) Å that holds `count` at the tile's
     density."""
-    random = np.random.Generator(np.random.Philox(key=seed))
-    # Each seed shifts the liquid and turns or mirrors it onto itself.
-    axes, signs = random.permutation(3), random.choice([-1.0, 1.0], 3)
-    tile = liquid.tile[:, :, axes] * signs + liquid.edge * random.random(3)
+    tile = liquid.turned(seed)
     copies = edges / liquid.edge
     has_seam: NDArray[np.bool_] = np.abs(copies - np.rint(copies)) > 1e-9
     molecules = _fill(tile, liquid.edge, edges + OVERLAP * has_seam)

@@ -1,7 +1,8 @@
 """Makes a box of rigid TIP3P water (CHARMM's, with Lennard-Jones sites on the hydrogens) near equilibrium.
 
 Copies of a tile of 216 molecules, which scripts/water_tile has brought to equilibrium, fill space, and a box is cut out
-of it (seams.py). Fewer molecules than a tile holds are put on a lattice instead.
+of it (seams.py). Fewer molecules than a tile holds are put on a lattice instead, and a box of many millions consists of
+whole tiles, because a file of those is written without having the box in memory.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tessera.build.charmm import charmm_system
-from tessera.build.lattice import brick_of_sites, sites
+from tessera.build.copies import Copies
+from tessera.build.lattice import brick_of_sites, nearest_brick, sites
 from tessera.build.seams import Liquid, box_of
 from tessera.prepare.constants import RMIN_TO_SIGMA
 from tessera.prepare.errors import InputError
@@ -27,6 +29,7 @@ CHARGE = np.array([-0.834, 0.417, 0.417])
 MASS = np.array([15.9994, 1.008, 1.008])
 VOLUME = MASS.sum() / (DENSITY * GRAMS)  # Å³ of a molecule
 TILE_MOLECULES = 216
+WHOLE_TILES_FROM = 5_000_000  # atoms
 TILE_EDGE = (TILE_MOLECULES * VOLUME) ** (1 / 3)
 LJ = np.array([[2 * 1.7682 * RMIN_TO_SIGMA, 0.1521], [2 * 0.2245 * RMIN_TO_SIGMA, 0.046]])
 
@@ -65,6 +68,16 @@ def water_force_field() -> ForceField:
             "angle": np.array([[55.0, ANGLE]]),
         },
     )
+
+
+def tiles(atoms: int, seed: int = 1) -> Copies:
+    """Returns copies of the tile, whole, with about `atoms` atoms in all. `seed` sets how the tile is shifted and
+    turned."""
+    edges = np.full(3, TILE_EDGE)
+    position = Liquid(tile(), TILE_EDGE, CHARGE, LJ[[0, 1, 1]], rigid).turned(seed)
+    one = _system("tile", edges, position)
+    brick = nearest_brick(atoms / one.n_atoms)
+    return Copies(one, brick, position.reshape(-1, 3) / edges, f"make water --atoms {atoms} --seed {seed}")
 
 
 def make_water(atoms: int, seed: int = 1) -> System:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from tessera.prepare.options import output_option, run
+from tessera.prepare.options import memory_option, output_option, run
 from tessera.system import System
+
+if TYPE_CHECKING:
+    from tessera.build.copies import Copies
 
 
 @click.group()
@@ -25,47 +29,62 @@ def make() -> None:
     type=click.IntRange(0, 2**63 - 1),
     help="Seed for the shift and orientation of the liquid in the box.",
 )
+@memory_option
 @output_option
-def water(atoms: int, seed: int, output: Path, as_json: bool) -> None:
-    """Make a box of rigid TIP3P water at 0.997 g/cm³, near equilibrium.
+def water(atoms: int, seed: int, memory: int, output: Path, as_json: bool) -> None:
+    """Make a box of rigid TIP3P water at 0.997 g/cm³, near equilibrium. From 5 million atoms on it consists of whole
+    tiles of 648 atoms, and need not fit into memory.
 
     \b
     Example:
       tessera make water --atoms 24000 -o water.tsr
     """
-    from tessera.build.water import make_water
+    from tessera.build.memory import BYTES_PER_ATOM_OF_LIQUID, check_memory
+    from tessera.build.water import WHOLE_TILES_FROM, make_water, tiles
 
-    run(_said(lambda: make_water(atoms, seed), atoms, "atoms"), output, as_json)
+    def build() -> System | Copies:
+        if atoms >= WHOLE_TILES_FROM:
+            return tiles(atoms, seed)
+        check_memory(BYTES_PER_ATOM_OF_LIQUID * atoms, memory)
+        return make_water(atoms, seed)
+
+    run(_said(build, atoms, "atoms", memory), output, as_json, memory)
 
 
 @make.command()
 @click.option("--ions", required=True, type=int, help="Ions; rounded to whole unit cells.")
+@memory_option
 @output_option
-def nacl(ions: int, output: Path, as_json: bool) -> None:
-    """Make a rock-salt crystal of sodium and chloride (CHARMM's parameters).
+def nacl(ions: int, memory: int, output: Path, as_json: bool) -> None:
+    """Make a rock-salt crystal of sodium and chloride (CHARMM's parameters). It need not fit into memory.
 
     \b
     Example:
       tessera make nacl --ions 8000 -o nacl.tsr
     """
-    from tessera.build.nacl import make_nacl
+    from tessera.build.nacl import crystal
 
-    run(_said(lambda: make_nacl(ions), ions, "ions"), output, as_json)
+    run(_said(lambda: crystal(ions), ions, "ions", memory), output, as_json, memory)
 
 
-def _said(build: Callable[[], System], wanted: int, what: str) -> Callable[[Callable[[str], None]], System]:
+def _said(
+    build: Callable[[], System | Copies], wanted: int, what: str, memory: int
+) -> Callable[[Callable[[str], None]], System | Copies]:
     """Returns a function that builds the system and prints a note where the number was rounded."""
-    from tessera.build.memory import BYTES_PER_ATOM, BYTES_PER_ATOM_OF_LIQUID, check_memory
 
-    bytes_per_atom = BYTES_PER_ATOM_OF_LIQUID if what == "atoms" else BYTES_PER_ATOM
+    def made(report: Callable[[str], None]) -> System | Copies:
+        from tessera.build.memory import check_memory_of_copies
 
-    def made(report: Callable[[str], None]) -> System:
-        check_memory(wanted, f"make fewer {what}", bytes_per_atom)
         report("building")
-        system = build()
-        if system.n_atoms != wanted:
-            click.echo(f"tessera: note: {wanted:,} {what} rounded to {system.n_atoms:,}", err=True)
-        return system
+        found = build()
+        if isinstance(found, System):
+            n_atoms = found.n_atoms
+        else:
+            check_memory_of_copies(found, memory)
+            n_atoms = found.system.n_atoms
+        if n_atoms != wanted:
+            click.echo(f"tessera: note: {wanted:,} {what} rounded to {n_atoms:,}", err=True)
+        return found
 
     return made
 

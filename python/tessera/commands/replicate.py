@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from tessera.prepare.options import output_option, run
-from tessera.system import System
+from tessera.prepare.options import memory_option, output_option, run
+
+if TYPE_CHECKING:
+    from tessera.build.copies import Copies
 
 
 @click.command()
@@ -16,26 +19,27 @@ from tessera.system import System
 @click.option("--nx", default=1, show_default=True, type=int, help="Copies along a.")
 @click.option("--ny", default=1, show_default=True, type=int, help="Copies along b.")
 @click.option("--nz", default=1, show_default=True, type=int, help="Copies along c.")
+@memory_option
 @output_option
-def replicate(system: Path, nx: int, ny: int, nz: int, output: Path, as_json: bool) -> None:
-    """Put copies of SYSTEM side by side; the file still describes each kind of molecule once.
+def replicate(system: Path, nx: int, ny: int, nz: int, memory: int, output: Path, as_json: bool) -> None:
+    """Put copies of SYSTEM side by side; the file still describes each kind of molecule once. Only SYSTEM is in memory,
+    not its copies.
 
     \b
     Example:
       tessera replicate apoa1.tsr --nx 2 --ny 2 --nz 3 -o apoa1_1m.tsr
     """
-    from tessera.build.memory import check_memory
-    from tessera.build.replicate import replicate as copy
+    from tessera.build.memory import check_memory_of_copies
+    from tessera.build.replicate import copies_of
     from tessera.system import read
 
-    def made(report: Callable[[str], None]) -> System:
+    def made(report: Callable[[str], None]) -> Copies:
         report("reading")
-        found = read(system)
-        check_memory(found.n_atoms * max(nx, 1) * max(ny, 1) * max(nz, 1), "make fewer copies")
-        report("replicating")
-        return copy(found, (nx, ny, nz))
+        copies = copies_of(read(system), (nx, ny, nz))
+        check_memory_of_copies(copies, memory)
+        return copies
 
-    run(made, output, as_json)
+    run(made, output, as_json, memory)
 
 
 if __name__ == "__main__":

@@ -14,10 +14,12 @@ from typing import Any
 import click
 import numpy as np
 
+from tessera.build.copies import Copies
 from tessera.prepare.coordinates import box_from_lengths
 from tessera.prepare.errors import InputError
 from tessera.prepare.summary import describe, summary
 from tessera.system import System, SystemFileError, write
+from tessera.system.blocks import Rows
 from tessera.system.model import FloatArray
 
 Triple = tuple[float, float, float]
@@ -124,20 +126,55 @@ def end(error: Exception) -> SystemExit:
     return SystemExit(2)
 
 
-def run(make: Callable[[Callable[[str], None]], System], output: Path, as_json: bool) -> None:
-    """Makes a system, writes it and prints its summary; an input error ends the program with status 2."""
+def memory_option(function: Callable[..., None]) -> Callable[..., None]:
+    """Adds `--memory`, of which the function gets the bytes."""
+
+    @functools.wraps(function)
+    def with_bytes(*, memory: float, **others: Any) -> None:
+        function(memory=int(memory * 1e9), **others)
+
+    return click.option(
+        "--memory",
+        default=2.0,
+        show_default=True,
+        type=click.FloatRange(min=0, min_open=True),
+        metavar="GB",
+        help="How much memory may be used; the file is the same with any.",
+    )(with_bytes)
+
+
+def run(
+    make: Callable[[Callable[[str], None]], System | Copies], output: Path, as_json: bool, memory: int = 2 * 10**9
+) -> None:
+    """Makes a system, writes it and prints its summary; an input error ends the program with status 2. Copies are made
+    while they are written, in about `memory` bytes."""
     started = time.perf_counter()
     try:
         if not output.parent.is_dir():
             raise InputError(f"the folder of {output} does not exist")
         with progress(quiet=as_json) as report:
-            system = make(report)
+            made = make(report)
             report("writing")
-            write(system, output)
+            if isinstance(made, Copies):
+                system = made.system
+                write(system, output, _reported(made.rows(memory), system.n_atoms, report))
+            else:
+                system = made
+                write(system, output)
     except (InputError, SystemFileError, OSError) as error:
         raise end(error) from None
     facts: dict[str, Any] = summary(system, output, time.perf_counter() - started)
     click.echo(json.dumps(facts) if as_json else describe(facts))
+
+
+def _reported(rows: Iterator[Rows], n_atoms: int, report: Callable[[str], None]) -> Iterator[Rows]:
+    """Yields the rows, and says how far they are and when the rest will be written."""
+    started, done = time.perf_counter(), 0
+    for part in rows:
+        yield part
+        done += len(part.id)
+        left = (time.perf_counter() - started) * (n_atoms - done) / max(done, 1)
+        report(f"writing: {done:,} of {n_atoms:,} atoms, {left:,.0f} s left")
 
 
 @contextlib.contextmanager

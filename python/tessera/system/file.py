@@ -133,7 +133,7 @@ def _write_system(file: Any, system: System) -> dict[str, tuple[int, int]]:
     templates = file.create_group("templates")
     for index, template in enumerate(system.templates):
         _write_template(templates.create_group(str(index)), template)
-    file["instances/runs"] = system.runs.astype(np.int64)
+    _put(file, "instances/runs", system.runs, np.int64)
     _put(file, "instances/residue_numbers", system.residue_numbers, np.int64)
     group = file.create_group("coordinates")
     grid = block_grid(system.box)
@@ -155,6 +155,10 @@ def _put(group: Any, name: str, values: Any, dtype: Any) -> None:
     """Writes a dataset unless it is empty, because an absent dataset counts as an empty one."""
     array = np.asarray(values)
     if array.size:
+        # A group that h5py makes without being asked has the time in it, so the file would be other bytes each time.
+        above = name.rpartition("/")[0]
+        if above and above not in group:
+            group.create_group(above)
         group[name] = array.astype(dtype)
 
 

@@ -90,6 +90,7 @@ def reserve(group: Any, name: str, shape: tuple[int, ...], dtype: Any) -> int:
     properties.set_layout(h5py.h5d.CONTIGUOUS)
     properties.set_alloc_time(h5py.h5d.ALLOC_TIME_EARLY)
     properties.set_fill_time(h5py.h5d.FILL_TIME_NEVER)
+    properties.set_obj_track_times(False)  # the same content is the same bytes at any time
     kind = h5py.h5t.py_create(np.dtype(dtype))
     made = h5py.h5d.create(group.id, name.encode(), kind, h5py.h5s.create_simple(shape), properties)
     return int(made.get_offset())

@@ -1,11 +1,15 @@
 #include "tessera/app/system/system_file.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include <chrono>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <iostream>
 #include <optional>
 
 #include "tessera/base/error.h"
@@ -337,6 +341,22 @@ TEST_F(SystemFile, RefusesBadVirtualSites) {
               "gives the site 3 (H2) the parent 3 (H2), which is a virtual site itself");
   expect_says(with([](Tiny& t, Tiny::Sites&) { t.group = {0, 1, 0}; }), "the parent 2 (H1) of another hydrogen group");
   expect_says(with([](Tiny&, Tiny::Sites& s) { s.weights[0] = 0.5; }), "weights that sum to 0.75, 0 and 0, expected 1");
+}
+
+/// For bench/io/setup.py, which names a large file.
+TEST(SystemFile, AShareOfManyRanksIsReadAlone) {
+  const char* path = std::getenv("TESSERA_LARGE_SYSTEM");
+  if (path == nullptr) GTEST_SKIP() << "TESSERA_LARGE_SYSTEM names no system file";
+  const int ranks = std::atoi(std::getenv("TESSERA_LARGE_RANKS"));
+  const auto begin = std::chrono::steady_clock::now();
+  const auto system = read_system(std::string(path));
+  const auto share = read_coordinates(std::string(path), ranks / 3, ranks);
+  const auto seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  std::cout << "atoms " << share.id.size() << " of " << system.n_atoms() << " seconds " << seconds << " peak_MB "
+            << static_cast<double>(usage.ru_maxrss) / 1024 << "\n";
+  EXPECT_NEAR(static_cast<double>(share.id.size()), static_cast<double>(system.n_atoms()) / ranks, 2000);
 }
 
 }  // namespace

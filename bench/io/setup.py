@@ -1,0 +1,113 @@
+"""Measures time and memory of making and reading the largest system files: 300,763,000 ions and a billion atoms."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from typing import Any
+
+import click
+
+from bench.common import systems
+from bench.common.options import Common, common_options
+from bench.common.process import measure
+from bench.common.results import ROOT, Figure, table
+
+SECONDS = {"nacl": 600, "water": 1800}  # promises
+GIGABYTES_OF_MEMORY = {"nacl": 2.0, "water": 4.0}
+SHARE_SECONDS, SHARE_MEGABYTES = 0.1, 50
+RANKS = 65536
+SHARE = re.compile(r"atoms (\d+) of (\d+) seconds ([\d.e-]+) peak_MB ([\d.]+)")
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--ions", default=300_763_000, show_default=True, type=int, help="Ions of the crystal.")
+@click.option("--atoms", default=1_000_000_000, show_default=True, type=int, help="Atoms of the water.")
+@click.option("--check", is_flag=True, help="End with status 1 where a promise is not kept.")
+@common_options()
+def setup(common: Common, ions: int, atoms: int, check: bool) -> None:
+    """Measure `tessera make` of systems that do not fit into memory, and how one of 65,536 ranks reads its share.
+
+    The folder of --work needs 25 GB for a billion atoms. Files that are written are synchronised with the disk; the
+    system has them in its memory, as far as it is large enough, when they are read.
+
+    \b
+    Examples:
+      python -m bench.io.setup --check --docs
+      python -m bench.io.setup --ions 8000000 --atoms 10000000 --json
+    """
+    figure = Figure("setup", "Making the largest systems", {"ions": ions, "atoms": atoms, "ranks": RANKS}, {})
+    folder = common.work / "setup"
+    rows: list[list[Any]] = []
+    missed: list[str] = []
+    for kind, arguments in (("nacl", ["--ions", str(ions)]), ("water", ["--atoms", str(atoms)])):
+        shutil.rmtree(folder, ignore_errors=True)
+        path = folder / f"{kind}.tsr"
+        made = systems.tessera(["make", kind, *arguments, "-o", str(path)], folder)
+        common.say(f"made {path.name}: {made.wall_seconds:.4g} s")
+        size = path.stat().st_size
+        verified = systems.tessera(["verify", str(path)], folder)
+        common.say(f"verified {path.name}: {verified.wall_seconds:.4g} s")
+        read = measure(
+            [ROOT / "build" / "release" / "test" / "app_test", "--gtest_filter=*AShareOfManyRanks*"],
+            folder=folder,
+            environment={"TESSERA_LARGE_SYSTEM": str(path), "TESSERA_LARGE_RANKS": str(RANKS)},
+        )
+        found = SHARE.search(read.stdout)
+        assert found is not None, read.stdout
+        share, n_atoms, seconds, peak = (float(value) for value in found.groups())
+        rows.append(
+            [
+                f"make {kind}",
+                int(n_atoms),
+                made.wall_seconds,
+                made.peak_bytes / 1e9,
+                size / 1e9,
+                verified.wall_seconds,
+                int(share),
+                1000 * seconds,
+                peak,
+            ]
+        )
+        figure.data[kind] = {
+            "n_atoms": int(n_atoms),
+            "seconds": made.wall_seconds,
+            "peak_bytes": made.peak_bytes,
+            "file_bytes": size,
+            "verify_seconds": verified.wall_seconds,
+            "share_atoms": int(share),
+            "share_seconds": seconds,
+            "share_peak_megabytes": peak,
+        }
+        for name, value, most in (
+            (f"making {kind}, s", made.wall_seconds, SECONDS[kind]),
+            (f"making {kind}, GB of memory", made.peak_bytes / 1e9, GIGABYTES_OF_MEMORY[kind]),
+            (f"reading a share of {kind}, s", seconds, SHARE_SECONDS),
+            (f"reading a share of {kind}, MB of memory", peak, SHARE_MEGABYTES),
+        ):
+            if value > most:
+                missed.append(f"{name}: {value:.3g}, promised ≤ {most:g}")
+        shutil.rmtree(folder, ignore_errors=True)
+    figure.tables.append(
+        table(
+            [
+                "command",
+                "atoms",
+                "s",
+                "peak memory, GB",
+                "file, GB",
+                "verify, s",
+                f"atoms of a share of {RANKS:,}",
+                "reading it, ms",
+                "peak memory, MB",
+            ],
+            rows,
+        )
+    )
+    figure.write(common.results, as_json=common.as_json, docs=common.docs)
+    if check and missed:
+        raise click.ClickException("; ".join(missed))
+
+
+if __name__ == "__main__":
+    setup()
