@@ -90,6 +90,13 @@ bool CheckedFile::is_one(std::span<const std::byte> image) {
   return image.size() >= magic.size() && std::memcmp(image.data(), magic.data(), magic.size()) == 0;
 }
 
+std::optional<CheckedFile> CheckedFile::find(const std::string& path) {
+  if (!is_one(path)) return std::nullopt;
+  auto file = open(path);
+  file.check_all_but_bulk();
+  return file;
+}
+
 CheckedFile CheckedFile::open(const std::string& path) { return {path, Descriptor::open_to_read(path), {}}; }
 
 CheckedFile CheckedFile::open_image(std::string name, std::span<const std::byte> image) {
@@ -156,6 +163,11 @@ std::vector<std::byte> CheckedFile::checked_piece(const Region& region, std::int
   if (piece_checksum(piece) != sum)
     refuse(fmt::format("is damaged: its bytes {} to {} are not what was written", begin, end - 1));
   return piece;
+}
+
+bool CheckedFile::is_bulk(std::int64_t byte) const {
+  return std::any_of(regions_.begin(), regions_.end(),
+                     [&](const Region& region) { return region.is_bulk && byte >= region.begin && byte < region.end; });
 }
 
 void CheckedFile::check_all_but_bulk() const {

@@ -42,6 +42,9 @@ class CheckedFile {
   /// Whether a file begins as checked files do; false where it can't be read.
   static bool is_one(const std::string& path);
   static bool is_one(std::span<const std::byte> image);
+  /// Opens a file that begins as checked files do, and checks all but its bulk arrays; nothing where it begins
+  /// otherwise.
+  static std::optional<CheckedFile> find(const std::string& path);
   /// Checks the header and the file's size.
   static CheckedFile open(const std::string& path);
   /// The bytes of a file in memory, which outlive this; `name` stands for it in messages.
@@ -49,6 +52,8 @@ class CheckedFile {
 
   const std::vector<Region>& regions() const { return regions_; }
   std::int64_t content_end() const { return end_; }
+  /// Whether this byte is in a bulk array.
+  bool is_bulk(std::int64_t byte) const;
   /// Checks what a reader parses before it reads rows.
   void check_all_but_bulk() const;
   /// Reads bytes of one region, and checks the pieces that they are in.

@@ -10,7 +10,6 @@
 #include <filesystem>
 #include <utility>
 
-#include "tessera/base/descriptor.h"
 #include "tessera/base/error.h"
 #include "tessera/io/hdf5_mark.h"
 
@@ -167,8 +166,7 @@ Handle link_properties() {
 Handle access_properties() {
   const hid_t id = H5Pcreate(H5P_FILE_ACCESS);
   H5Pset_file_locking(id, 0, 1);
-  // Of a growing file HDF5 reads a block again where its checksum is wrong, after twice as long each time.
-  H5Pset_metadata_read_attempts(id, 20);
+  H5Pset_metadata_read_attempts(id, 20);  // of a growing file, after twice as long each time
   return {id, H5Pclose};
 }
 
@@ -233,11 +231,7 @@ Hdf5File Hdf5File::open(const std::string& path) {
   if (error) refuse(path, fmt::format("can't be read: {}", system_error_text(error.value())));
   if (std::filesystem::is_directory(status)) refuse(path, "is a folder, expected an HDF5 file");
   if (!std::filesystem::is_regular_file(status)) refuse(path, "is a device, a pipe or the like, expected an HDF5 file");
-  std::optional<CheckedFile> checked;
-  if (CheckedFile::is_one(path)) {
-    checked = CheckedFile::open(path);
-    checked->check_all_but_bulk();
-  }
+  auto checked = CheckedFile::find(path);
   const htri_t is_hdf5 = H5Fis_hdf5(path.c_str());
   if (is_hdf5 == 0) refuse(path, "is not an HDF5 file (or was cut off at its very start); make it again");
   const Handle properties = access_properties();  // closed last: closing it would wipe the error out
@@ -254,9 +248,7 @@ Hdf5File Hdf5File::open(const std::string& path) {
     if (text.find("Permission denied") != std::string::npos) refuse(path, "may not be read; check its permissions");
     refuse(path, fmt::format("can't be opened as an HDF5 file: {}; copy it again or make it again", last_error()));
   }
-  Hdf5File file(path, id);
-  file.checked_ = std::move(checked);
-  return file;
+  return {path, id, std::move(checked)};
 }
 
 Hdf5File Hdf5File::open_image(const std::string& name, std::span<const std::byte> image) {
@@ -271,9 +263,7 @@ Hdf5File Hdf5File::open_image(const std::string& name, std::span<const std::byte
   H5Pset_file_image(properties, const_cast<std::byte*>(image.data()), image.size());
   const hid_t id = H5Fopen(name.c_str(), H5F_ACC_RDONLY, properties);
   if (id < 0) refuse(name, fmt::format("is no image of an HDF5 file: {}", last_error()));
-  Hdf5File file(name, id);
-  file.checked_ = std::move(checked);
-  return file;
+  return {name, id, std::move(checked)};
 }
 
 Hdf5File Hdf5File::open_to_append(const std::string& path) {
@@ -352,14 +342,10 @@ bool Hdf5File::read_checked(std::int64_t set, std::int64_t type, std::int64_t fi
                             std::vector<Value>& values) const {
   if (!checked_ || values.empty()) return false;
   const haddr_t begin = H5Dget_offset(set);
-  const auto is_in = [&](const Region& region) {
-    return region.is_bulk && begin >= static_cast<haddr_t>(region.begin) && begin < static_cast<haddr_t>(region.end);
-  };
-  const auto& regions = checked_->regions();
-  if (begin == HADDR_UNDEF || std::none_of(regions.begin(), regions.end(), is_in)) return false;
-  const std::size_t bytes = H5Tget_size(type);
-  if (bytes != sizeof(Value)) refuse(path_, "an array of atoms has numbers of another size; make the file again");
-  checked_->read(static_cast<std::int64_t>(begin) + first_value * static_cast<std::int64_t>(bytes),
+  if (begin == HADDR_UNDEF || !checked_->is_bulk(static_cast<std::int64_t>(begin))) return false;
+  if (H5Tget_size(type) != sizeof(Value))
+    refuse(path_, "a bulk array has numbers of another size; make the file again");
+  checked_->read(static_cast<std::int64_t>(begin) + first_value * static_cast<std::int64_t>(sizeof(Value)),
                  std::as_writable_bytes(std::span(values)));
   return H5Tequal(type, memory_type<Value>()) > 0;
 }

@@ -95,7 +95,8 @@ class Hdf5File {
   bool is_in_place() const { return growing_->is_in_place(); }
 
  private:
-  Hdf5File(std::string path, std::int64_t handle) : path_(std::move(path)), handle_(handle) {}
+  Hdf5File(std::string path, std::int64_t handle, std::optional<CheckedFile> checked = std::nullopt)
+      : path_(std::move(path)), handle_(handle), checked_(std::move(checked)) {}
   /// Reads rows of a bulk array of a checked file past HDF5; false where the dataset is none.
   template <class Value>
   bool read_checked(std::int64_t set, std::int64_t type, std::int64_t first_value, std::vector<Value>& values) const;

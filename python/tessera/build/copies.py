@@ -7,7 +7,11 @@ from nothing but the system that is copied, and what is written does not depend 
 
 from __future__ import annotations
 
+import multiprocessing
+import signal
+from collections import deque
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -65,27 +69,62 @@ class Copies:
                 made.velocity[part.id] = part.velocity
         return made
 
-    def least_memory(self) -> int:
+    def least_memory(self, processes: int = 1) -> int:
         """Returns the bytes of memory without which `rows` can't work: those of the original and of a row of blocks."""
         columns = int(np.prod(block_grid(reduced(self._box))[:2].astype(np.int64)))
-        return BYTES_PER_ATOM_OF_ORIGINAL * self.original.n_atoms + BYTES_PER_ATOM * (self.system.n_atoms // columns)
+        return (BYTES_PER_ATOM_OF_ORIGINAL * self.original.n_atoms) + BYTES_PER_ATOM * processes * (
+            self.system.n_atoms // columns
+        )
 
-    def rows(self, memory: int) -> Iterator[Rows]:
-        """Yields the atoms in the order of a system file, in parts of which each takes up to about `memory` bytes."""
+    def rows(self, memory: int, processes: int = 1) -> Iterator[Rows]:
+        """Yields the atoms in the order of a system file, in parts that together take up to about `memory` bytes.
+        Several `processes` make parts at the same time.
+
+        Raises `BrokenProcessPool` where one of them is killed.
+        """
         groups = _Groups.of(self)
         grid = block_grid(groups.box)
-        columns = int(grid[0]) * int(grid[1])
-        left = max(1, memory - BYTES_PER_ATOM_OF_ORIGINAL * self.original.n_atoms)
-        atoms_of_column = max(1, self.system.n_atoms // columns)
-        at_once = int(np.clip(min(left // BYTES_PER_ATOM, MOST_AT_ONCE) // atoms_of_column, 1, columns))
-        if at_once >= grid[1]:
-            at_once -= at_once % int(grid[1])  # whole layers
-            for first in range(0, columns, at_once):
-                yield groups.rows(grid, first, min(first + at_once, columns))
+        left = memory - BYTES_PER_ATOM_OF_ORIGINAL * self.original.n_atoms
+        ranges = _ranges_of_columns(grid, self.system.n_atoms, left // (BYTES_PER_ATOM * processes))
+        if processes == 1 or len(ranges) == 1:
+            for begin, end in ranges:
+                yield groups.rows(grid, begin, end)
             return
-        for layer in range(0, columns, int(grid[1])):
-            for first in range(layer, layer + int(grid[1]), at_once):
-                yield groups.rows(grid, first, min(first + at_once, layer + int(grid[1])))
+        fork = multiprocessing.get_context("fork")  # so that the original is in memory once
+        with ProcessPoolExecutor(processes, fork, _start_process, (groups, grid)) as pool:
+            under_way = deque(pool.submit(_rows_in_process, *part) for part in ranges[: processes + 1])
+            for following in [*ranges[processes + 1 :], *[None] * len(under_way)]:
+                yield under_way.popleft().result()
+                if following is not None:
+                    under_way.append(pool.submit(_rows_in_process, *following))
+
+
+def _ranges_of_columns(grid: NDArray[np.int32], n_atoms: int, at_once: int) -> list[tuple[int, int]]:
+    """Returns from and to which column of blocks each part is: whole layers, or columns of one layer."""
+    ny, columns = int(grid[1]), int(grid[0]) * int(grid[1])
+    step = int(np.clip(min(at_once, MOST_AT_ONCE) * columns // max(n_atoms, 1), 1, columns))
+    if step >= ny:
+        step -= step % ny
+        return [(begin, min(begin + step, columns)) for begin in range(0, columns, step)]
+    return [
+        (begin, min(begin + step, layer + ny))
+        for layer in range(0, columns, ny)
+        for begin in range(layer, layer + ny, step)
+    ]
+
+
+_of_process: tuple[_Groups, NDArray[np.int32]]
+
+
+def _start_process(groups: _Groups, grid: NDArray[np.int32]) -> None:
+    global _of_process
+    _of_process = groups, grid
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends
+
+
+def _rows_in_process(begin: int, end: int) -> Rows:
+    groups, grid = _of_process
+    return groups.rows(grid, begin, end)
 
 
 @dataclass(frozen=True)

@@ -23,8 +23,8 @@ def brick_of_sites(count: int, spare: float) -> Brick:
 
 
 def nearest_brick(cells: float) -> Brick:
-    """Returns the nearly cubic brick whose number of cells is nearest to `cells`: one cell or 4 % of the edge from a cube
-    at most."""
+    """Returns the nearly cubic brick whose number of cells is nearest to `cells`. Its edges differ from a cube's by one
+    cell or 4 % at most."""
     edge = max(1, round(cells ** (1 / 3)))
     most = max(1, edge // 25)
     span = range(max(1, edge - most), edge + most + 1)

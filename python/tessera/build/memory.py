@@ -22,9 +22,9 @@ def check_memory(needed: int, allowed: int) -> None:
         )
 
 
-def check_memory_of_copies(copies: Copies, allowed: int) -> None:
-    """Raises `InputError` if the copies can't be made in so many bytes."""
-    check_memory(copies.least_memory(), allowed)
+def check_memory_of_copies(copies: Copies, allowed: int, processes: int) -> None:
+    """Raises `InputError` if the copies can't be made in so many bytes by so many processes."""
+    check_memory(copies.least_memory(processes), allowed)
 
 
 def _gigabytes(count: int) -> str:

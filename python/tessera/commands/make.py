@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tessera.prepare.options import memory_option, output_option, run
+from tessera.prepare.options import Means, means_options, output_option, run
 from tessera.system import System
 
 if TYPE_CHECKING:
@@ -29,9 +29,9 @@ def make() -> None:
     type=click.IntRange(0, 2**63 - 1),
     help="Seed for the shift and orientation of the liquid in the box.",
 )
-@memory_option
+@means_options
 @output_option
-def water(atoms: int, seed: int, memory: int, output: Path, as_json: bool) -> None:
+def water(atoms: int, seed: int, means: Means, output: Path, as_json: bool) -> None:
     """Make a box of rigid TIP3P water at 0.997 g/cm³, near equilibrium. From 5 million atoms on it consists of whole
     tiles of 648 atoms, and need not fit into memory.
 
@@ -45,17 +45,17 @@ def water(atoms: int, seed: int, memory: int, output: Path, as_json: bool) -> No
     def build() -> System | Copies:
         if atoms >= WHOLE_TILES_FROM:
             return tiles(atoms, seed)
-        check_memory(BYTES_PER_ATOM_OF_LIQUID * atoms, memory)
+        check_memory(BYTES_PER_ATOM_OF_LIQUID * atoms, means.memory)
         return make_water(atoms, seed)
 
-    run(_said(build, atoms, "atoms", memory), output, as_json, memory)
+    run(_said(build, atoms, "atoms", means), output, as_json, means)
 
 
 @make.command()
 @click.option("--ions", required=True, type=int, help="Ions; rounded to whole unit cells.")
-@memory_option
+@means_options
 @output_option
-def nacl(ions: int, memory: int, output: Path, as_json: bool) -> None:
+def nacl(ions: int, means: Means, output: Path, as_json: bool) -> None:
     """Make a rock-salt crystal of sodium and chloride (CHARMM's parameters). It need not fit into memory.
 
     \b
@@ -64,11 +64,11 @@ def nacl(ions: int, memory: int, output: Path, as_json: bool) -> None:
     """
     from tessera.build.nacl import crystal
 
-    run(_said(lambda: crystal(ions), ions, "ions", memory), output, as_json, memory)
+    run(_said(lambda: crystal(ions), ions, "ions", means), output, as_json, means)
 
 
 def _said(
-    build: Callable[[], System | Copies], wanted: int, what: str, memory: int
+    build: Callable[[], System | Copies], wanted: int, what: str, means: Means
 ) -> Callable[[Callable[[str], None]], System | Copies]:
     """Returns a function that builds the system and prints a note where the number was rounded."""
 
@@ -80,7 +80,7 @@ def _said(
         if isinstance(found, System):
             n_atoms = found.n_atoms
         else:
-            check_memory_of_copies(found, memory)
+            check_memory_of_copies(found, means.memory, means.processes)
             n_atoms = found.system.n_atoms
         if n_atoms != wanted:
             click.echo(f"tessera: note: {wanted:,} {what} rounded to {n_atoms:,}", err=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tessera.prepare.options import memory_option, output_option, run
+from tessera.prepare.options import Means, means_options, output_option, run
 
 if TYPE_CHECKING:
     from tessera.build.copies import Copies
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 @click.option("--nx", default=1, show_default=True, type=int, help="Copies along a.")
 @click.option("--ny", default=1, show_default=True, type=int, help="Copies along b.")
 @click.option("--nz", default=1, show_default=True, type=int, help="Copies along c.")
-@memory_option
+@means_options
 @output_option
-def replicate(system: Path, nx: int, ny: int, nz: int, memory: int, output: Path, as_json: bool) -> None:
+def replicate(system: Path, nx: int, ny: int, nz: int, means: Means, output: Path, as_json: bool) -> None:
     """Put copies of SYSTEM side by side; the file still describes each kind of molecule once. Only SYSTEM is in memory,
     not its copies.
 
@@ -36,10 +36,10 @@ def replicate(system: Path, nx: int, ny: int, nz: int, memory: int, output: Path
     def made(report: Callable[[str], None]) -> Copies:
         report("reading")
         copies = copies_of(read(system), (nx, ny, nz))
-        check_memory_of_copies(copies, memory)
+        check_memory_of_copies(copies, means.memory, means.processes)
         return copies
 
-    run(made, output, as_json, memory)
+    run(made, output, as_json, means)
 
 
 if __name__ == "__main__":

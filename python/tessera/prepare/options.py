@@ -8,6 +8,8 @@ import json
 import sys
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ import click
 import numpy as np
 
 from tessera.build.copies import Copies
+from tessera.launch import usable_cores
 from tessera.prepare.coordinates import box_from_lengths
 from tessera.prepare.errors import InputError
 from tessera.prepare.summary import describe, summary
@@ -126,13 +129,26 @@ def end(error: Exception) -> SystemExit:
     return SystemExit(2)
 
 
-def memory_option(function: Callable[..., None]) -> Callable[..., None]:
-    """Adds `--memory`, of which the function gets the bytes."""
+@dataclass(frozen=True)
+class Means:
+    """What may be used to make a system: bytes of memory and processes."""
+
+    memory: int
+    processes: int
+
+
+def means_options(function: Callable[..., None]) -> Callable[..., None]:
+    """Adds `--memory` and `--processes`, of which the function gets `means`."""
 
     @functools.wraps(function)
-    def with_bytes(*, memory: float, **others: Any) -> None:
-        function(memory=int(memory * 1e9), **others)
+    def with_means(*, memory: float, processes: int | None, **others: Any) -> None:
+        function(means=Means(int(memory * 1e9), processes or usable_cores()), **others)
 
+    with_processes = click.option(
+        "--processes",
+        type=click.IntRange(min=1),
+        help="How many processes make it; default: one a core. The file is the same with any.",
+    )(with_means)
     return click.option(
         "--memory",
         default=2.0,
@@ -140,14 +156,17 @@ def memory_option(function: Callable[..., None]) -> Callable[..., None]:
         type=click.FloatRange(min=0, min_open=True),
         metavar="GB",
         help="How much memory may be used; the file is the same with any.",
-    )(with_bytes)
+    )(with_processes)
 
 
 def run(
-    make: Callable[[Callable[[str], None]], System | Copies], output: Path, as_json: bool, memory: int = 2 * 10**9
+    make: Callable[[Callable[[str], None]], System | Copies],
+    output: Path,
+    as_json: bool,
+    means: Means | None = None,
 ) -> None:
     """Makes a system, writes it and prints its summary; an input error ends the program with status 2. Copies are made
-    while they are written, in about `memory` bytes."""
+    by these means while they are written."""
     started = time.perf_counter()
     try:
         if not output.parent.is_dir():
@@ -157,12 +176,17 @@ def run(
             report("writing")
             if isinstance(made, Copies):
                 system = made.system
-                write(system, output, _reported(made.rows(memory), system.n_atoms, report))
+                assert means is not None
+                rows = made.rows(means.memory, means.processes)
+                write(system, output, _reported(rows, system.n_atoms, report))
             else:
                 system = made
                 write(system, output)
     except (InputError, SystemFileError, OSError) as error:
         raise end(error) from None
+    except BrokenProcessPool:
+        problem = "a process that made a part of the system was killed, perhaps for want of memory; lower --processes"
+        raise end(InputError(problem)) from None
     facts: dict[str, Any] = summary(system, output, time.perf_counter() - started)
     click.echo(json.dumps(facts) if as_json else describe(facts))
 

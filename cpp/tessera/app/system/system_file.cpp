@@ -12,6 +12,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "tessera/app/system/block_index.h"
 #include "tessera/app/system/system_layout.h"
 #include "tessera/base/error.h"
 #include "tessera/base/math/elementary.h"
@@ -543,83 +544,12 @@ model::System read_system(const SystemSource& source) {
   return system;
 }
 
-namespace {
-
-/// The first block whose first row is not before `row`, or the one before it where that is nearer. Throws InputError
-/// where blocks are not in order.
-std::int64_t block_nearest_to(std::int64_t row, std::int64_t n_blocks, const FirstRow& first_row) {
-  // Row `low` is before `row`, and `high` is not. Blocks hold about as many rows each, so every second time the place
-  // between the two is guessed from their rows.
-  std::int64_t low = 0, high = n_blocks, row_of_low = first_row(low), row_of_high = first_row(high);
-  if (row <= row_of_low) return low;
-  for (bool is_guess = true; high - low > 1; is_guess = !is_guess) {
-    const auto share = static_cast<double>(row - row_of_low) / static_cast<double>(row_of_high - row_of_low);
-    const auto guess = low + static_cast<std::int64_t>(share * static_cast<double>(high - low));
-    const auto middle = is_guess ? std::clamp(guess, low + 1, high - 1) : low + (high - low) / 2;
-    const auto row_of_middle = first_row(middle);
-    if (row_of_middle < row_of_low || row_of_middle > row_of_high)
-      throw InputError(
-          fmt::format("block {} begins at row {}, expected {} to {}", middle, row_of_middle, row_of_low, row_of_high));
-    (row_of_middle < row ? low : high) = middle;
-    (row_of_middle < row ? row_of_low : row_of_high) = row_of_middle;
-  }
-  return row - row_of_low < row_of_high - row ? low : high;
-}
-
-}  // namespace
-
-std::pair<std::int64_t, std::int64_t> share_of_blocks(std::int64_t n_blocks, const FirstRow& first_row, int rank,
-                                                      int size) {
-  // A rank's first block begins nearest to rank/size of the rows: monotonic, and the same on every rank.
-  const std::int64_t rows = first_row(n_blocks);
-  const auto boundary = [&](std::int64_t r) {
-    if (r == size) return n_blocks;
-    return block_nearest_to(rows / size * r + rows % size * r / size, n_blocks, first_row);
-  };
-  return {boundary(rank), boundary(rank + 1)};
-}
-
-namespace {
-
-/// From and to which row of /coordinates this rank reads. It reads a few parts of the index of blocks, not all of it.
-std::pair<std::int64_t, std::int64_t> own_rows(const Reader& reader, std::int64_t n_atoms, int rank, int size) {
-  const auto& file = reader.file();
-  const auto grid = reader.column<std::int32_t>("/coordinates/block_grid", 3);
-  for (const auto n : grid)
-    if (n < 1) reader.fail_in("/coordinates/block_grid", fmt::format("holds {}, expected 1 or more", n));
-  const std::int64_t n_blocks = std::int64_t{grid[0]} * grid[1] * grid[2];
-  const std::string name = "/coordinates/block_offset";
-  if (const auto shape = file.shape(name); shape.size() != 1 || shape[0] != n_blocks + 1)
-    reader.fail_in(name, fmt::format("has {} rows, expected {}", shape.empty() ? 0 : shape[0], n_blocks + 1));
-  constexpr std::int64_t window_rows = 4096;
-  std::int64_t window_begin = 0;
-  std::vector<std::int64_t> window;
-  const FirstRow first_row = [&](std::int64_t block) {
-    if (block < window_begin || block >= window_begin + std::ssize(window)) {
-      window_begin = block / window_rows * window_rows;
-      window = file.read_rows<std::int64_t>(name, window_begin, std::min(window_rows, n_blocks + 1 - window_begin));
-    }
-    return window[static_cast<std::size_t>(block - window_begin)];
-  };
-  const auto problem = fmt::format("does not rise from 0 to {} atoms", n_atoms);
-  if (first_row(0) != 0 || first_row(n_blocks) != n_atoms) reader.fail_in(name, problem);
-  try {
-    const auto [begin, end] = share_of_blocks(n_blocks, first_row, rank, size);
-    const auto offset = file.read_rows<std::int64_t>(name, begin, end - begin + 1);
-    if (std::is_sorted(offset.begin(), offset.end())) return {offset.front(), offset.back()};
-  } catch (const InputError& error) {
-    reader.fail_in(name, fmt::format("{}: {}", problem, error.what()));
-  }
-  reader.fail_in(name, problem);
-}
-
-}  // namespace
-
 CoordinateBlock read_coordinates(const SystemSource& source, int rank, int size) {
   const Reader reader(source);
   const auto& file = reader.file();
   const auto n_atoms = file.attribute<std::int64_t>("/", "n_atoms").at(0);
-  const auto [begin, end] = own_rows(reader, n_atoms, rank, size);
+  const auto grid = reader.column<std::int32_t>("/coordinates/block_grid", 3);
+  const auto [begin, end] = own_rows(file, "/coordinates/block_offset", grid, n_atoms, rank, size);
   const std::int64_t count = end - begin;
   CoordinateBlock block;
   block.id = file.read_rows<std::int64_t>("/coordinates/id", begin, count);

@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <span>
 #include <string>
 #include <utility>
@@ -42,13 +41,5 @@ model::System read_system(const SystemSource& source);
 /// Reads the contiguous share of this rank: whole blocks in order, with rows distributed as evenly as blocks allow.
 /// Throws InputError, also where rows, ids or blocks do not fit together.
 CoordinateBlock read_coordinates(const SystemSource& source, int rank, int size);
-
-/// The first row of a block; the number of rows for the block after the last.
-using FirstRow = std::function<std::int64_t(std::int64_t block)>;
-
-/// From and to which of the blocks rank `rank` reads. Asks for the first rows of few blocks. Throws InputError where
-/// blocks are not in order.
-std::pair<std::int64_t, std::int64_t> share_of_blocks(std::int64_t n_blocks, const FirstRow& first_row, int rank,
-                                                      int size);
 
 }  // namespace tessera::app

@@ -230,36 +230,6 @@ TEST_F(SystemFile, RanksShareWholeBlocks) {
   // Nearest boundary: nine rows on two ranks part at 5, not at 3.
 }
 
-TEST(ShareOfBlocks, IsNearestToEqualNumbersOfRows) {
-  const std::vector<std::int64_t> offset = {0, 3, 5, 9};
-  const auto first_row = [&](std::int64_t block) { return offset.at(static_cast<std::size_t>(block)); };
-  EXPECT_EQ(share_of_blocks(3, first_row, 0, 2), (std::pair<std::int64_t, std::int64_t>{0, 2}));
-  EXPECT_EQ(share_of_blocks(3, first_row, 1, 2), (std::pair<std::int64_t, std::int64_t>{2, 3}));
-}
-
-TEST(ShareOfBlocks, OfMoreThanTwoToThe31RowsAsksForFewBlocks) {
-  // 10¹⁰ atoms in blocks of 412 and 414; every 100th is empty.
-  constexpr std::int64_t n_blocks = 24'455'556;
-  std::int64_t n_asked = 0;
-  const auto first_row = [&](std::int64_t block) {
-    ++n_asked;
-    const auto full = block - (block + 99) / 100;
-    return 412 * full + 2 * (full / 2);
-  };
-  constexpr int size = 65536;
-  std::int64_t end_before = 0;
-  for (int rank = 0; rank < size; rank += rank < 100 ? 1 : 4096) {
-    const auto [begin, end] = share_of_blocks(n_blocks, first_row, rank, size);
-    if (rank <= 100) {
-      EXPECT_EQ(begin, end_before);
-    }
-    EXPECT_NEAR(static_cast<double>(first_row(end) - first_row(begin)), 1.0e10 / size, 830);
-    end_before = end;
-  }
-  EXPECT_EQ(share_of_blocks(n_blocks, first_row, size - 1, size).second, n_blocks);
-  EXPECT_LT(n_asked, 120 * 2 * 40);
-}
-
 TEST_F(SystemFile, VelocitiesMayBeAbsent) {
   Tiny tiny;
   tiny.has_velocity = false;
@@ -344,7 +314,7 @@ TEST_F(SystemFile, RefusesBadVirtualSites) {
 }
 
 /// For bench/io/setup.py, which names a large file.
-TEST(SystemFile, AShareOfManyRanksIsReadAlone) {
+TEST(LargeSystemFile, AShareOfManyRanksIsReadAlone) {
   const char* path = std::getenv("TESSERA_LARGE_SYSTEM");
   if (path == nullptr) GTEST_SKIP() << "TESSERA_LARGE_SYSTEM names no system file";
   const int ranks = std::atoi(std::getenv("TESSERA_LARGE_RANKS"));

@@ -43,6 +43,14 @@ def simple_copies(system: System, count: tuple[int, int, int]) -> System:
     return made
 
 
+@pytest.mark.parametrize("processes", [2, 3, 8])
+def test_files_are_the_same_by_any_number_of_processes(tmp_path: Path, processes: int) -> None:
+    made = tiles(50_000)
+    write(made.system, tmp_path / "one.tsr", made.rows(1))
+    write(made.system, tmp_path / "many.tsr", made.rows(1, processes))
+    assert (tmp_path / "many.tsr").read_bytes() == (tmp_path / "one.tsr").read_bytes()
+
+
 @settings(deadline=None, max_examples=40)
 @given(system=systems(), count=COUNTS, at_once=st.integers(1, 300), memory=st.sampled_from([1, 10**5, 10**9]))
 def test_files_are_the_same_with_any_memory(
