@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 from oracle import Settings, pairs_within, reference_energies
-
 from prepare.inputs import alanine_tripeptide, dhfr
+
 from tessera.build import water
 from tessera.build.lattice import brick_of_sites, cube_edge
 from tessera.build.nacl import LATTICE, make_nacl

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
 from prepare.test_system_file import systems
+
 from tessera.build import copies
 from tessera.build.copies import Copies
 from tessera.build.nacl import crystal

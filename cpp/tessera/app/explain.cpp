@@ -16,6 +16,7 @@
 #include "tessera/app/restart/start.h"
 #include "tessera/app/stages/protocol.h"
 #include "tessera/app/stages/stages.h"
+#include "tessera/app/system/cut_out.h"
 #include "tessera/app/system/references.h"
 #include "tessera/app/system/system_file.h"
 #include "tessera/app/trial.h"
@@ -200,6 +201,33 @@ Protocol read_all(const std::string& run_file, const std::vector<std::string>& o
   return protocol;
 }
 
+/// Seconds that a step of all atoms takes on this rank alone, and the number of atoms by which they were measured. A
+/// part of a large system is enough, because the time grows with the atoms.
+std::pair<double, std::int64_t> measure_step(const ExplainRequest& request, const RunConfig& config,
+                                             const model::System& system, const md::EngineSettings& settings,
+                                             const comm::Communicator& comm, ThreadPool& pool) {
+  constexpr std::int64_t large = 2'000'000, wanted = 200'000;
+  // Restraints and selections name atoms by ids, which are others in the part.
+  const bool names_atoms = !config.restraints.empty() || !selections_of(config).empty() || !config.input.start.empty();
+  if (system.n_atoms() > large && !names_atoms)
+    if (const auto part = cut_out(config.input.system, system, wanted)) {
+      auto its_config = config;
+      if (!config.pme.grid.empty()) {  // meant for all of the box
+        its_config.pme.grid.clear();
+        its_config.pme.spacing = system.box.a().x / static_cast<double>(config.pme.grid[0]);
+      }
+      auto its_settings = plan_settings(its_config, part->system);
+      its_settings.pair_scheme = settings.pair_scheme;
+      const double seconds =
+          run_trial(its_config, part->system, its_settings, part->block, comm, pool, request.measured_steps);
+      const auto n = part->system.n_atoms();
+      return {seconds * static_cast<double>(system.n_atoms()) / static_cast<double>(n), n};
+    }
+  auto start = read_start(config.input.system, config, system, 0, 1);
+  add_references(start.block, config, settings, system);
+  return {run_trial(config, system, settings, start.block, comm, pool, request.measured_steps), system.n_atoms()};
+}
+
 /// The plan of one run, as text and for programs.
 std::pair<std::string, json> explain_run(const ExplainRequest& request, const RunConfig& config) {
   auto system = read_run_system(config.input.system, config);
@@ -250,9 +278,7 @@ std::pair<std::string, json> explain_run(const ExplainRequest& request, const Ru
     // measured yet, so communication is left out and said to be.
     const auto comm = comm::Communicator::world();
     ThreadPool pool(threads);
-    auto start = read_start(config.input.system, config, system, 0, 1);
-    add_references(start.block, config, settings, system);
-    const double measured = run_trial(config, system, settings, start.block, comm, pool, request.measured_steps);
+    const auto [measured, measured_atoms] = measure_step(request, config, system, settings, comm, pool);
     const double share = static_cast<double>(layout.most_cells) / static_cast<double>(layout.cells.grid.size());
     const auto crowding = find_crowding(request, threads, settings.machine_file);
     const double exchange_seconds = layout.exchange_seconds.value_or(0);
@@ -266,16 +292,21 @@ std::pair<std::string, json> explain_run(const ExplainRequest& request, const Ru
                       {"ns_per_day", ns_per_day},
                       {"ranks_and_threads_per_core", crowding.most},
                       {"measured_ms_per_step_one_rank", 1e3 * measured},
+                      {"measured_atoms", measured_atoms},
                       {"trajectory_megabytes", frame * frames / 1e6},
                       {"checkpoint_megabytes", 44 * atoms / 1e6},
                       {"transform_exchange_ms", 1e3 * exchange_seconds},
                       {"includes_communication", false}});
     text += fmt::format(
-        "\nprediction (from {} steps on one rank of this machine: {:.1f} ms each)\n"
+        "\nprediction (from {} steps{} on one rank of this machine: {:.1f} ms each)\n"
         "  {:.1f} ms a step, {:.2f} ns/day{}\n"
         "  {} steps take {}; trajectory {:.1f} MB, each checkpoint {:.1f} MB\n"
         "  {}communication is not in it{}\n",
-        request.measured_steps, 1e3 * measured, 1e3 * seconds, ns_per_day,
+        request.measured_steps,
+        measured_atoms < system.n_atoms()
+            ? fmt::format(" of {} atoms that were cut out, scaled to all,", grouped(measured_atoms))
+            : "",
+        1e3 * measured, 1e3 * seconds, ns_per_day,
         crowding.most > 1 || request.cores_per_node > 0 || !settings.machine_file.empty()
             ? fmt::format(" ({})", crowding.text)
             : "",

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "tessera/app/system/block_index.h"
+#include "tessera/app/system/reader.h"
 #include "tessera/app/system/system_layout.h"
 #include "tessera/base/error.h"
 #include "tessera/base/math/elementary.h"
@@ -20,182 +21,6 @@
 
 namespace tessera::app {
 namespace {
-
-constexpr std::int32_t newest_version = 2;  // from 2 on files have checksums
-
-/// A visitor that collects the names of datasets.
-class DatasetNames {
- public:
-  /// Those that are visited next are in this group.
-  DatasetNames& in(std::string group) {
-    group_ = std::move(group);
-    return *this;
-  }
-  template <class Member, class Layout>
-  void operator()(std::string_view name, const Member&, Layout) {
-    using namespace layout;
-    if constexpr (std::is_same_v<Layout, TypePairs>)
-      add(name, {"_types", "_lj", "_ab"});
-    else if constexpr (std::is_same_v<Layout, PotentialPairs>)
-      add(name, {"_types", "_kind", "_parameter"});
-    else if constexpr (std::is_same_v<Layout, TermTable>)
-      add(name, {"", "/atoms", "/parameter"});
-    else if constexpr (std::is_same_v<Layout, SiteTable>)
-      add(name, {"", "/atom", "/frame", "/position", "/parents", "/weights"});
-    else if constexpr (!std::is_same_v<Layout, Attribute> && !std::is_same_v<Layout, SettleLengths>)
-      add(name, {""});
-  }
-  bool contains(const std::string& name) const { return names_.contains(name); }
-
- private:
-  void add(std::string_view name, std::initializer_list<const char*> endings) {
-    for (const auto* ending : endings) names_.insert(fmt::format("{}{}{}", group_, name, ending));
-  }
-
-  std::string group_;
-  std::set<std::string> names_;
-};
-
-/// Whether a group or dataset may stand in a system file.
-bool is_known_name(const std::string& name) {
-  static const std::set<std::string> others = {"/forcefield",
-                                               "/templates",
-                                               "/instances",
-                                               "/coordinates",
-                                               "/coordinates/id",
-                                               "/coordinates/fraction",
-                                               "/coordinates/velocity",
-                                               "/coordinates/block_grid",
-                                               "/coordinates/block_offset"};
-  static const DatasetNames datasets = [] {
-    model::System system;
-    model::Template molecule;
-    DatasetNames names;
-    layout::visit_root(system, names.in("/"));
-    layout::visit_force_field(system.force_field, names.in("/forcefield/"));
-    layout::visit_template(molecule, system.force_field, names.in("/templates/"));
-    layout::visit_instances(system, names.in("/instances/"));
-    return names;
-  }();
-  if (others.contains(name) || datasets.contains(name)) return true;
-  const std::string_view templates = "/templates/";
-  if (!name.starts_with(templates)) return false;
-  const auto slash = name.find('/', templates.size());
-  const auto index = std::string_view(name).substr(0, slash).substr(templates.size());
-  if (index.empty() || index.find_first_not_of("0123456789") != std::string_view::npos) return false;
-  return slash == std::string::npos || datasets.contains(std::string(templates) + name.substr(slash + 1));
-}
-
-/// One system file being read; its messages name the file and the dataset.
-class Reader {
- public:
-  explicit Reader(const SystemSource& source)
-      : file_(source.image.empty() ? io::Hdf5File::open(source.name)
-                                   : io::Hdf5File::open_image(source.name, source.image)) {
-    if (!file_.has_attribute("/", "format") || file_.text_attribute("/", "format") != "tessera-system")
-      fail("is an HDF5 file but not a system file; make one with `tessera prepare` or `tessera make`");
-    const auto version = file_.attribute<std::int64_t>("/", "version").at(0);
-    if (version < 1 || version > newest_version)
-      fail(fmt::format("is a system file of version {}, this tessera reads versions 1 to {}; {}", version,
-                       newest_version,
-                       version > newest_version ? "use a newer tessera" : "write it again with `tessera prepare`"));
-    if (file_.is_checked() != (version > 1))
-      fail("is damaged: its checksums are missing; copy it again or make it again");
-    names_ = file_.names();
-    std::sort(names_.begin(), names_.end());
-    check_names();
-  }
-
-  const io::Hdf5File& file() const { return file_; }
-  bool has(const std::string& name) const { return std::binary_search(names_.begin(), names_.end(), name); }
-  std::int64_t n_templates() const {
-    return std::count_if(names_.begin(), names_.end(), [](const std::string& name) {
-      return name.starts_with("/templates/") && name.find('/', std::strlen("/templates/")) == std::string::npos;
-    });
-  }
-
-  [[noreturn]] void fail(const std::string& what) const { throw InputError(fmt::format("{}: {}", file_.path(), what)); }
-
-  [[noreturn]] void fail_in(const std::string& dataset, const std::string& what) const {
-    fail(fmt::format("dataset {} {}; the file is damaged or was not written by tessera: make it again", dataset, what));
-  }
-
-  /// The rows of a dataset with these inner dimensions; none where it is absent.
-  template <class Value>
-  std::vector<Value> table(const std::string& dataset, const std::vector<std::int64_t>& inner) const {
-    if (!has(dataset)) return {};
-    const auto shape = file_.shape(dataset);
-    if (shape.size() != inner.size() + 1 || !std::equal(inner.begin(), inner.end(), shape.begin() + 1)) {
-      std::string expected = "(·";
-      for (const auto extent : inner) expected += fmt::format(",{}", extent);
-      fail_in(dataset, fmt::format("has {} dimensions of {} elements in all, expected {})", shape.size(),
-                                   file_.read<Value>(dataset).size(), expected));
-    }
-    return file_.read<Value>(dataset);
-  }
-
-  /// Finite numbers in rows of `columns`.
-  std::vector<double> numbers(const std::string& dataset, std::int64_t columns) const {
-    auto values = table<double>(dataset, {columns});
-    check_finite(dataset, values);
-    return values;
-  }
-
-  void check_finite(const std::string& dataset, const std::vector<double>& values) const {
-    const auto bad = std::find_if(values.begin(), values.end(), [](double v) { return !std::isfinite(v); });
-    if (bad != values.end()) fail_in(dataset, fmt::format("holds {} at element {}", *bad, bad - values.begin()));
-  }
-
-  template <class Value>
-  std::vector<Value> column(const std::string& dataset, std::size_t rows) const {
-    auto values = table<Value>(dataset, {});
-    check_rows(dataset, values.size(), rows);
-    return values;
-  }
-
-  std::vector<std::string> text(const std::string& dataset, std::size_t rows) const {
-    std::vector<std::string> values;
-    if (has(dataset)) values = file_.read_text(dataset);
-    check_rows(dataset, values.size(), rows);
-    return values;
-  }
-
-  void check_rows(const std::string& dataset, std::size_t found, std::size_t expected) const {
-    if (found != expected) fail_in(dataset, fmt::format("has {} rows, expected {}", found, expected));
-  }
-
-  template <class Values>
-  void check_indices(const std::string& dataset, const Values& values, std::size_t bound) const {
-    for (const auto value : values)
-      if (value < 0 || static_cast<std::size_t>(value) >= bound)
-        fail_in(dataset, fmt::format("names row {}, expected 0 to {}", value, static_cast<std::int64_t>(bound) - 1));
-  }
-
-  template <std::size_t Columns>
-  std::vector<std::array<std::int32_t, Columns>> tuples(const std::string& dataset, std::size_t bound) const {
-    const auto flat = table<std::int32_t>(dataset, {static_cast<std::int64_t>(Columns)});
-    check_indices(dataset, flat, bound);
-    std::vector<std::array<std::int32_t, Columns>> rows(flat.size() / Columns);
-    for (std::size_t i = 0; i < flat.size(); ++i) rows[i / Columns][i % Columns] = flat[i];
-    return rows;
-  }
-
- private:
-  /// What is not known is refused, and where something known is missing, its number shows it.
-  void check_names() const {
-    for (const auto& name : names_)
-      if (!is_known_name(name))
-        fail(fmt::format("holds {}, which this tessera does not know; use a newer one, or make the file again", name));
-    if (!file_.has_attribute("/", "n_names")) return;
-    const auto expected = file_.attribute<std::int64_t>("/", "n_names").at(0);
-    if (expected != std::ssize(names_))
-      fail(fmt::format("holds {} groups and datasets, expected {}; the file is damaged: copy it again or make it again",
-                       names_.size(), expected));
-  }
-
-  io::Hdf5File file_;
-  std::vector<std::string> names_;  // of groups and datasets, sorted
-};
 
 /// A visitor that reads what it is shown, and checks every index.
 class Filler {
@@ -544,17 +369,17 @@ model::System read_system(const SystemSource& source) {
   return system;
 }
 
-CoordinateBlock read_coordinates(const SystemSource& source, int rank, int size) {
-  const Reader reader(source);
+namespace {
+
+/// Appends the rows from `begin` to `end`.
+void append_rows(const Reader& reader, std::int64_t n_atoms, std::int64_t begin, std::int64_t end,
+                 CoordinateBlock& block) {
   const auto& file = reader.file();
-  const auto n_atoms = file.attribute<std::int64_t>("/", "n_atoms").at(0);
-  const auto grid = reader.column<std::int32_t>("/coordinates/block_grid", 3);
-  const auto [begin, end] = own_rows(file, "/coordinates/block_offset", grid, n_atoms, rank, size);
   const std::int64_t count = end - begin;
-  CoordinateBlock block;
-  block.id = file.read_rows<std::int64_t>("/coordinates/id", begin, count);
-  for (const auto id : block.id)
+  const auto ids = file.read_rows<std::int64_t>("/coordinates/id", begin, count);
+  for (const auto id : ids)
     if (id < 0 || id >= n_atoms) reader.fail_in("/coordinates/id", fmt::format("names atom {} of {}", id, n_atoms));
+  block.id.insert(block.id.end(), ids.begin(), ids.end());
 
   const auto read_triples = [&](const std::string& dataset, auto zero) {
     const auto shape = file.shape(dataset);
@@ -563,17 +388,48 @@ CoordinateBlock read_coordinates(const SystemSource& source, int rank, int size)
     return file.read_rows<decltype(zero)>(dataset, begin, count);
   };
   const auto fraction = read_triples("/coordinates/fraction", std::int32_t{});
-  block.fraction.reserve(fraction.size() / 3);
+  block.fraction.reserve(block.id.size());
   for (std::size_t i = 0; i < fraction.size(); i += 3)
     block.fraction.push_back({fraction[i], fraction[i + 1], fraction[i + 2]});
   if (reader.has("/coordinates/velocity")) {
     const auto velocity = read_triples("/coordinates/velocity", double{});
     reader.check_finite("/coordinates/velocity", velocity);
-    block.velocity.reserve(velocity.size() / 3);
+    block.velocity.reserve(block.id.size());
     for (std::size_t i = 0; i < velocity.size(); i += 3)
       block.velocity.push_back({velocity[i], velocity[i + 1], velocity[i + 2]});
   }
+}
+
+}  // namespace
+
+CoordinateBlock read_coordinates(const SystemSource& source, int rank, int size) {
+  const Reader reader(source);
+  const auto n_atoms = reader.file().attribute<std::int64_t>("/", "n_atoms").at(0);
+  const auto grid = reader.column<std::int32_t>("/coordinates/block_grid", 3);
+  const auto [begin, end] = own_rows(reader.file(), "/coordinates/block_offset", grid, n_atoms, rank, size);
+  CoordinateBlock block;
+  append_rows(reader, n_atoms, begin, end, block);
   return block;
+}
+
+Brick read_brick(const SystemSource& source, std::int64_t n_atoms_wanted) {
+  const Reader reader(source);
+  const auto n_atoms = reader.file().attribute<std::int64_t>("/", "n_atoms").at(0);
+  const auto grid = reader.column<std::int32_t>("/coordinates/block_grid", 3);
+  Brick brick;
+  std::copy(grid.begin(), grid.end(), brick.grid.begin());
+  const double all_blocks = static_cast<double>(grid[0]) * grid[1] * grid[2];
+  const double wanted = all_blocks * static_cast<double>(n_atoms_wanted) / static_cast<double>(n_atoms);
+  std::int32_t edge = 1;
+  while (static_cast<double>(edge) * edge * edge < wanted) ++edge;
+  for (std::size_t d = 0; d < 3; ++d) brick.n[d] = std::min(brick.grid[d], edge);
+  for (std::int64_t x = 0; x < brick.n[0]; ++x)
+    for (std::int64_t y = 0; y < brick.n[1]; ++y) {
+      const auto first = (x * brick.grid[1] + y) * brick.grid[2];
+      const auto offset = reader.file().read_rows<std::int64_t>("/coordinates/block_offset", first, brick.n[2] + 1);
+      append_rows(reader, n_atoms, offset.front(), offset.back(), brick.block);
+    }
+  return brick;
 }
 
 }  // namespace tessera::app

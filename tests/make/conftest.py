@@ -1,0 +1,1 @@
+from parallel.runs import runs  # noqa: F401
