@@ -250,7 +250,7 @@ std::pair<std::string, json> explain_run(const ExplainRequest& request, const Ru
     // measured yet, so communication is left out and said to be.
     const auto comm = comm::Communicator::world();
     ThreadPool pool(threads);
-    auto start = read_start(config.input.system, config, system, 0, 1);
+    auto start = read_start(config.input.system, config, system, comm);
     add_references(start.block, config, settings, system);
     const double measured = run_trial(config, system, settings, start.block, comm, pool, request.measured_steps);
     const double share = static_cast<double>(layout.most_cells) / static_cast<double>(layout.cells.grid.size());
@@ -267,7 +267,7 @@ std::pair<std::string, json> explain_run(const ExplainRequest& request, const Ru
                       {"ranks_and_threads_per_core", crowding.most},
                       {"measured_ms_per_step_one_rank", 1e3 * measured},
                       {"trajectory_megabytes", frame * frames / 1e6},
-                      {"checkpoint_megabytes", 44 * atoms / 1e6},
+                      {"checkpoint_megabytes", 36 * atoms / 1e6},
                       {"transform_exchange_ms", 1e3 * exchange_seconds},
                       {"includes_communication", false}});
     text += fmt::format(
@@ -280,7 +280,7 @@ std::pair<std::string, json> explain_run(const ExplainRequest& request, const Ru
             ? fmt::format(" ({})", crowding.text)
             : "",
         grouped(config.dynamics.steps), duration_text(seconds * static_cast<double>(config.dynamics.steps)),
-        frame * frames / 1e6, 44 * atoms / 1e6,
+        frame * frames / 1e6, 36 * atoms / 1e6,
         layout.exchange_seconds
             ? fmt::format("{:.2f} ms of a step go into exchanges of the transforms; other ", 1e3 * exchange_seconds)
             : "",

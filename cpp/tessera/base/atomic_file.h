@@ -27,6 +27,8 @@ class AtomicFile {
   ~AtomicFile();
 
   void append(std::span<const std::byte> content);
+  /// The temporary, for a caller that writes at places of its own, with others by the path.
+  const Descriptor& file() const { return file_; }
   void commit();
 
  private:
