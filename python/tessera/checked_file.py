@@ -224,6 +224,8 @@ class _Header:
 
 def _header(path: str | Path, descriptor: int) -> _Header:
     header = _read(descriptor, 0, HEADER_BYTES)
+    if len(header) < HEADER_BYTES:
+        raise DamagedFileError(f"{path} is truncated: {len(header)} bytes are left; copy it again or make it again")
     (stored,) = struct.unpack_from("<Q", header, HEADER_BYTES - 8)
     magic, end, runs_checksum, count = _START.unpack_from(header)
     if magic.rstrip(b"\0") != MAGIC or checksum(header[:-8]) != stored or count > MOST_REGIONS:

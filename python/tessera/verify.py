@@ -97,7 +97,7 @@ def _kind_of(path: Path) -> str:
         return "checkpoint" if start[checked_file.HEADER_BYTES :].startswith(b"{") else "system file"
     if path.suffix == ".tsr" or start.startswith(b"\x89HDF"):
         return "system file"
-    raise InputError(f"{path} is neither a checkpoint (*.tck) nor a system file (*.tsr), expected one or a run's folder")
+    raise InputError(f"{path} is neither a checkpoint (*.tck) nor a system file (*.tsr): give one, or a run's folder")
 
 
 def _checkpoint(path: Path, progress: Progress) -> tuple[File, int | None]:
@@ -201,8 +201,8 @@ def _table(path: Path, header: dict[str, Any] | None) -> File:
         counted += last is not None and step <= last
     if header and counted < header["energy_rows"]:
         file.problem = (
-            f"holds {counted:,} rows up to step {last:,}, the checkpoint counts {header['energy_rows']:,}; put it back, "
-            "or move it away to begin another at the checkpoint"
+            f"holds {counted:,} rows up to step {last:,}, the checkpoint counts {header['energy_rows']:,}; put it "
+            "back, or move it away to begin another at the checkpoint"
         )
     file.note = f"{rows:,} rows, which have no checksums"
     return file
@@ -218,8 +218,8 @@ def _trajectory(path: Path, header: dict[str, Any] | None) -> File:
         return file
     if header and frames < header["trajectory_frames"]:
         file.problem = (
-            f"holds {frames:,} whole frames, the checkpoint counts {header['trajectory_frames']:,}; put it back, or move "
-            "it away to begin another at the checkpoint"
+            f"holds {frames:,} whole frames, the checkpoint counts {header['trajectory_frames']:,}; put it back, "
+            "or move it away to begin another at the checkpoint"
         )
     file.note = f"{frames:,} frames, whose numbers have no checksums"
     return file

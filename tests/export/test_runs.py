@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from parallel.checkpoints import as_version_3, with_header
 
 import tessera
-from parallel.checkpoints import as_version_3
-from tessera import checked_file
 from tessera.build.water import make_water
 from tessera.export.checkpoint import VERSION, read_checkpoint, read_header
 from tessera.export.configuration import LAST, read_configuration
@@ -125,9 +124,7 @@ def test_checkpoints_that_were_cut(copy: Path, size: int) -> None:
 
 def test_a_checkpoint_of_another_version(copy: Path) -> None:
     for name in ("checkpoint.tck", "checkpoint.previous.tck"):
-        data = (copy / name).read_bytes()
-        (copy / name).write_bytes(data.replace(f'"version":{VERSION}'.encode(), b'"version":9', 1))
-        checked_file.seal(copy / name)
+        with_header(copy / name, f'"version":{VERSION}'.encode(), b'"version":9')
     with pytest.raises(InputError, match="of version 9, this tessera reads versions 3 and 4"):
         read_configuration(copy)
     for name in ("checkpoint.tck", "checkpoint.previous.tck"):

@@ -23,8 +23,8 @@ def as_version_3(path: Path) -> None:
         np.fromfile(path, kind, n * width, offset=region.begin).reshape(n, width)
         for kind, width, region in zip(types, widths, regions, strict=False)
     ]
-    parts = [("id", "<i8"), *((f"{i}", kind, width) for i, (kind, width) in enumerate(zip(types, widths, strict=False)))]
-    records = np.zeros(n, np.dtype(parts))
+    columns = zip("0123", types, widths, strict=False)
+    records = np.zeros(n, np.dtype([("id", "<i8"), *columns]))
     records["id"] = np.arange(n)
     for i, array in enumerate(arrays):
         records[f"{i}"] = array
@@ -51,3 +51,17 @@ def damaged(content: bytes, seed: int) -> bytes:
     else:
         out[at] ^= 1 << int(random.integers(8))
     return bytes(out)
+
+
+def with_header(path: Path, old: bytes, new: bytes) -> None:
+    """Replaces bytes of the header by as many others; the checksums are those of the new content."""
+    content = path.read_bytes().replace(old, new, 1)
+    regions = checked_file.regions(path)
+    path.write_bytes(content)
+    table = [
+        checked_file.checksum(content[at : min(at + checked_file.PIECE_BYTES, region.end)])
+        for region in regions
+        for at in range(region.begin, region.end, checked_file.PIECE_BYTES)
+    ]
+    with open(path, "r+b") as file:
+        checked_file.write_checksums(file.fileno(), regions, regions[-1].end, np.array(table, "<u8"))

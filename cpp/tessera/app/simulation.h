@@ -99,7 +99,7 @@ class Simulation {
   std::int64_t first_step_ = 0;
   double seconds_ = 0;
   std::optional<Origin> origin_;
-  nlohmann::json fingerprint_;    // of the system; on the root, once one is saved
+  nlohmann::json fingerprint_;  // of the system; on the root, once one is saved
 };
 
 }  // namespace tessera::app

@@ -14,8 +14,8 @@ namespace tessera::app {
 namespace {
 
 constexpr std::int64_t generations = 2;
-constexpr std::int64_t usual_bytes_of_row = 450;           // 25 columns of up to 18 digits
-constexpr std::int64_t usual_bytes_of_atom_in_xtc = 4;     // water at 0.01 Å takes a third of 12 bytes
+constexpr std::int64_t usual_bytes_of_row = 450;        // 25 columns of up to 18 digits
+constexpr std::int64_t usual_bytes_of_atom_in_xtc = 4;  // water at 0.01 Å takes a third of 12 bytes
 
 std::int64_t bytes_of_frame(const OutputConfig& output, std::int64_t n_atoms) {
   switch (output.trajectory) {

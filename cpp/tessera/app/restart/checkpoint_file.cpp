@@ -104,12 +104,10 @@ class CheckpointFile {
     }
     layout_ = lay_out_checkpoint(std::ssize(text), checkpoint_.n_atoms, values_of(checkpoint_.state.fields));
     const bool fits = std::equal(
-        regions.begin(), regions.end(), layout_.regions.begin(), layout_.regions.end(), [](const auto& a, const auto& b) {
-          return a.begin == b.begin && a.end == b.end && a.is_bulk == b.is_bulk;
-        });
+        regions.begin(), regions.end(), layout_.regions.begin(), layout_.regions.end(),
+        [](const auto& a, const auto& b) { return a.begin == b.begin && a.end == b.end && a.is_bulk == b.is_bulk; });
     if (checkpoint_.n_atoms < 0 || !fits) refuse(path_, "has other arrays than its header says");
-    checkpoint_.checksum =
-        io::Checksum().add(comm::bytes_of(text)).add(comm::bytes_of(file_.table())).finish();
+    checkpoint_.checksum = io::Checksum().add(comm::bytes_of(text)).add(comm::bytes_of(file_.table())).finish();
   }
 
   const Checkpoint& checkpoint() const { return checkpoint_; }

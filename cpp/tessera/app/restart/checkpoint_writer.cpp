@@ -44,79 +44,141 @@ class Shares {
   std::int64_t n_groups_, ranks_, groups_in_round_ = 1, n_rounds_ = 0;
 };
 
-/// The slots of this rank's atoms by the round in which they are sent.
-class SlotsOfRounds {
+/// The slots of this rank's atoms by the round in which they are sent, and by the rank that writes them.
+class SortedSlots {
  public:
-  SlotsOfRounds(const md::Engine& engine, const CheckpointLayout& layout, const Shares& shares)
-      : begin_(at(shares.n_rounds() + 1)) {
-    std::vector<std::int32_t> round_of_group(at(layout.n_groups()));
+  SortedSlots(const md::Engine& engine, const CheckpointLayout& layout, const Shares& shares, int ranks)
+      : ranks_(ranks), begin_(at(shares.n_rounds() * ranks + 1)) {
+    std::vector<std::size_t> place_of_group;
     for (std::int64_t g = 0; g < layout.n_groups(); ++g)
-      round_of_group[at(g)] = static_cast<std::int32_t>(shares.round_of(g));
+      place_of_group.push_back(at(shares.round_of(g) * ranks + shares.owner_of(g)));
     const auto& id = engine.state().id;
+    std::vector<std::int32_t> group;  // of each atom
+    group.reserve(at(engine.domain().n_owned_atoms()));
     const auto for_atoms = [&](auto&& use) {
       for (std::int32_t slot = 0; slot < engine.domain().n_owned_slots(); ++slot)
-        if (!engine.domain().is_padding(slot)) use(slot, at(round_of_group[at(id[at(slot)] / layout.atoms_in_group)]));
+        if (id[at(slot)] >= 0) use(slot);
     };
-    for_atoms([&](std::int32_t, std::size_t round) { ++begin_[round + 1]; });
+    for_atoms([&](std::int32_t slot) {
+      group.push_back(static_cast<std::int32_t>(id[at(slot)] / layout.atoms_in_group));
+      ++begin_[place_of_group[at(group.back())] + 1];
+    });
     std::partial_sum(begin_.begin(), begin_.end(), begin_.begin());
     slots_.resize(begin_.back());
     auto next = begin_;
-    for_atoms([&](std::int32_t slot, std::size_t round) { slots_[next[round]++] = slot; });
+    auto of = group.begin();
+    for_atoms([&](std::int32_t slot) { slots_[next[place_of_group[at(*of++)]]++] = slot; });
   }
 
-  std::span<const std::int32_t> of(std::int64_t round) const {
-    return std::span(slots_).subspan(begin_[at(round)], begin_[at(round + 1)] - begin_[at(round)]);
+  std::span<const std::int32_t> of(std::int64_t round, int writer) const {
+    const auto place = at(round * ranks_ + writer);
+    return std::span(slots_).subspan(begin_[place], begin_[place + 1] - begin_[place]);
   }
 
  private:
+  int ranks_;
   std::vector<std::size_t> begin_;
   std::vector<std::int32_t> slots_;
 };
 
-/// Id, position at the last search, velocity, displacement since and fields of these atoms, for the ranks that write
-/// them.
-std::vector<std::vector<std::byte>> records_by_writer(const md::Engine& engine, const CheckpointLayout& layout,
-                                                      const Shares& shares, std::span<const std::int32_t> slots,
-                                                      int ranks) {
-  const auto& state = engine.state();
-  std::vector<std::vector<std::byte>> outgoing(at(ranks));
-  for (const auto slot : slots) {
-    const auto s = at(slot);
-    auto& to = outgoing[at(shares.owner_of(state.id[s] / layout.atoms_in_group))];
-    const md::Particle atom{state.id[s], state.reference[s], state.velocity[s], state.position[s] - state.reference[s]};
-    const auto put = [&](const void* data, std::size_t n) {
-      const auto* from = static_cast<const std::byte*>(data);
-      to.insert(to.end(), from, from + n);
-    };
-    put(&atom.id, 8);
-    put(&atom.position, 12);
-    put(&atom.velocity, 12);
-    put(&atom.displacement, 12);
-    for (const auto& field : state.fields)
-      put(field.values.data() + s * field.width, field.width * sizeof(double));
+constexpr std::int64_t row = row_bytes_of_triples;
+
+/// Calls use(id, three triples, fields) of an atom; `fields` writes the values of all fields to a place.
+template <class Use>
+void with_atom(const md::State& state, std::int32_t slot, Use&& use) {
+  const auto s = at(slot);
+  const auto moved = state.position[s] - state.reference[s];
+  use(state.id[s], &state.reference[s], &state.velocity[s], &moved, [&](std::byte* to) {
+    for (const auto& field : state.fields) {
+      const auto bytes = field.width * sizeof(double);
+      std::memcpy(to, field.values.data() + s * field.width, bytes);
+      to += bytes;
+    }
+  });
+}
+
+/// The rows of each array that a rank writes in a round.
+class Rows {
+ public:
+  explicit Rows(const CheckpointLayout& layout) : layout_(layout), arrays_(layout.row_bytes.size()) {}
+
+  /// Of the last atoms, with the zeros up to the end of the region.
+  void begin(std::int64_t first, std::int64_t last) {
+    first_ = first;
+    n_ = 0;
+    for (std::size_t a = 0; a < arrays_.size(); ++a) {
+      const auto rows = (last - first) * layout_.row_bytes[a];
+      const auto& region = layout_.regions[a + 1];
+      const auto end = last == layout_.n_atoms ? region.end - region.begin - first * layout_.row_bytes[a] : rows;
+      arrays_[a].resize(at(end));
+      std::fill(arrays_[a].begin() + rows, arrays_[a].end(), std::byte{});
+    }
+  }
+
+  template <class Fields>
+  void put(std::int64_t id, const void* position, const void* velocity, const void* displacement, Fields&& fields) {
+    const auto i = id - first_;
+    TESSERA_CHECK(i >= 0 && (i + 1) * row <= std::ssize(arrays_[0]));
+    std::memcpy(arrays_[0].data() + i * row, position, at(row));
+    std::memcpy(arrays_[1].data() + i * row, velocity, at(row));
+    std::memcpy(arrays_[2].data() + i * row, displacement, at(row));
+    if (arrays_.size() > 3) fields(arrays_[3].data() + i * layout_.row_bytes[3]);
+    ++n_;
+  }
+
+  std::int64_t n() const { return n_; }
+  std::int64_t first() const { return first_; }
+  const std::vector<std::vector<std::byte>>& arrays() const { return arrays_; }
+
+ private:
+  const CheckpointLayout& layout_;
+  std::vector<std::vector<std::byte>> arrays_;
+  std::int64_t first_ = 0, n_ = 0;
+};
+
+/// Atoms as ranks send them: id, position at the last search, velocity, displacement since and fields.
+std::int64_t record_bytes(const CheckpointLayout& layout) {
+  return 8 + std::accumulate(layout.row_bytes.begin(), layout.row_bytes.end(), std::int64_t{0});
+}
+
+/// Puts the atoms of this round that this rank writes into `rows`, and returns the others for the ranks that do.
+std::vector<std::vector<std::byte>> sort_by_writer(const md::State& state, const CheckpointLayout& layout,
+                                                   const SortedSlots& slots, std::int64_t round,
+                                                   const comm::Communicator& comm, Rows& rows) {
+  const auto bytes = record_bytes(layout);
+  std::vector<std::vector<std::byte>> outgoing(at(comm.size()));
+  for (int writer = 0; writer < comm.size(); ++writer) {
+    const auto own = slots.of(round, writer);
+    if (writer == comm.rank()) {
+      for (const auto slot : own) with_atom(state, slot, [&](auto&&... values) { rows.put(values...); });
+      continue;
+    }
+    outgoing[at(writer)].resize(own.size() * at(bytes));
+    auto* to = outgoing[at(writer)].data();
+    for (const auto slot : own) {
+      with_atom(
+          state, slot,
+          [&](std::int64_t id, const void* position, const void* velocity, const void* displacement, auto&& fields) {
+            std::memcpy(to, &id, 8);
+            std::memcpy(to + 8, position, at(row));
+            std::memcpy(to + 8 + row, velocity, at(row));
+            std::memcpy(to + 8 + 2 * row, displacement, at(row));
+            fields(to + 8 + 3 * row);
+          });
+      to += bytes;
+    }
   }
   return outgoing;
 }
 
-/// Sorts records by id into a part of each array, which begins with atom `first`. Returns their number.
-std::int64_t sort_into_arrays(const std::vector<std::vector<std::byte>>& incoming, const CheckpointLayout& layout,
-                              std::int64_t first, std::vector<std::vector<std::byte>>& arrays) {
-  const auto bytes = 8 + std::accumulate(layout.row_bytes.begin(), layout.row_bytes.end(), std::int64_t{0});
-  std::int64_t n = 0;
-  for (const auto& block : incoming)
-    for (auto record = block.begin(); record != block.end(); record += bytes, ++n) {
-      std::int64_t id = 0;
-      std::memcpy(&id, &*record, 8);
-      auto from = record + 8;
-      for (std::size_t a = 0; a < arrays.size(); ++a) {
-        const auto row = layout.row_bytes[a];
-        const auto to = (id - first) * row;
-        TESSERA_CHECK(to >= 0 && to + row <= std::ssize(arrays[a]));
-        std::memcpy(arrays[a].data() + to, &*from, at(row));
-        from += row;
-      }
-    }
-  return n;
+void put_received(const std::vector<std::byte>& records, const CheckpointLayout& layout, Rows& rows) {
+  const auto bytes = record_bytes(layout), bytes_of_fields = bytes - 8 - 3 * row;
+  for (const auto* record = records.data(); record != records.data() + records.size(); record += bytes) {
+    std::int64_t id = 0;
+    std::memcpy(&id, record, 8);
+    rows.put(id, record + 8, record + 8 + row, record + 8 + 2 * row,
+             [&](std::byte* to) { std::memcpy(to, record + 8 + 3 * row, at(bytes_of_fields)); });
+  }
 }
 
 }  // namespace
@@ -133,7 +195,7 @@ std::vector<CheckpointWriter::PieceSum> CheckpointWriter::write_atoms(const Chec
                                                                       const std::string& path, const md::Engine& engine,
                                                                       std::string& problem) const {
   const Shares shares(layout.n_groups(), comm_.size());
-  const SlotsOfRounds slots(engine, layout, shares);
+  const SortedSlots slots(engine, layout, shares, comm_.size());
   std::vector<PieceSum> sums;
   // A rank that can't write goes on without writing, as the others wait for what it sends.
   const auto attempt = [&](auto&& function) {
@@ -144,20 +206,16 @@ std::vector<CheckpointWriter::PieceSum> CheckpointWriter::write_atoms(const Chec
     }
   };
   std::optional<Descriptor> file;
+  Rows rows(layout);
   for (std::int64_t round = 0; round < shares.n_rounds(); ++round) {
-    const auto incoming =
-        comm_.all_to_all(records_by_writer(engine, layout, shares, slots.of(round), comm_.size()));
     const auto [begin, end] = shares.groups(comm_.rank(), round);
-    if (begin == end) continue;
     const auto first = begin * layout.atoms_in_group, last = std::min(end * layout.atoms_in_group, layout.n_atoms);
-    std::vector<std::vector<std::byte>> arrays;
-    for (std::size_t a = 0; a < layout.row_bytes.size(); ++a) {
-      // Of the last group, with the zeros up to the end of the region.
-      const auto& region = layout.regions[a + 1];
-      const auto from = region.begin + first * layout.row_bytes[a], to = region.begin + last * layout.row_bytes[a];
-      arrays.emplace_back(at((last == layout.n_atoms ? region.end : to) - from));
-    }
-    TESSERA_CHECK(sort_into_arrays(incoming, layout, first, arrays) == last - first);
+    rows.begin(first, std::max(first, last));
+    for (const auto& received : comm_.all_to_all(sort_by_writer(engine.state(), layout, slots, round, comm_, rows)))
+      put_received(received, layout, rows);
+    if (begin == end) continue;
+    TESSERA_CHECK(rows.n() == last - first);
+    const auto& arrays = rows.arrays();
     attempt([&] {
       if (!file) file = Descriptor::open_to_change(path);
       std::int64_t first_piece = layout.regions[0].n_pieces();
@@ -175,7 +233,7 @@ std::vector<CheckpointWriter::PieceSum> CheckpointWriter::write_atoms(const Chec
     });
   }
   attempt([&] {
-    if (file) file->synchronize();
+    if (file && !comm_.is_root()) file->synchronize();  // the root does so when it has written the header
   });
   return sums;
 }
@@ -198,8 +256,10 @@ void CheckpointWriter::finish(const CheckpointLayout& layout, const std::string&
     TESSERA_CHECK(n == n_pieces);
     next_->file().write_at(header.data(), header.size(), layout.regions[0].begin);
     io::write_checksums(next_->file(), layout.regions, layout.end(), table);
-    // The newest becomes the previous one only when the new one is on the disk: write, then rename twice.
-    next_->commit();
+    next_->file().synchronize();
+    // The newest becomes the previous one only when the new one is on the disk. Whichever of these names reach it, if
+    // the machine stops before the folder does, at least one whole checkpoint has one.
+    next_->place();
     next_.reset();
     std::error_code ignored, failed;
     std::filesystem::rename(newest_checkpoint(folder_), previous_checkpoint(folder_), ignored);  // none yet: fine

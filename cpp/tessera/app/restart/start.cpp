@@ -75,8 +75,7 @@ std::string compare(const Checkpoint& checkpoint, const std::string& path, const
     throw InputError(
         fmt::format("input.start: {} is of another system ({} atoms) than {} ({} atoms){}; expected the same atoms in "
                     "the same order",
-                    path, grouped(checkpoint.n_atoms), config.input.system,
-                    grouped(system.n_atoms()),
+                    path, grouped(checkpoint.n_atoms), config.input.system, grouped(system.n_atoms()),
                     atoms.empty() ? "" : fmt::format(": these parts differ: {}", fmt::join(atoms, ", "))));
   std::string note;
   if (!others.empty())
