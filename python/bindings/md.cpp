@@ -192,8 +192,6 @@ class Session {
       settings_ = app::plan_settings(config_, system_);
       app::Trajectory::check(config_, system_);
       threads_.emplace(threads > 0 ? threads : static_cast<int>(config_.parallel.threads));
-      start = app::read_start(source, config_, system_, comm_.rank(), comm_.size());
-      app::add_references(start.block, config_, settings_, system_);
     } catch (const InputError& error) {
       problem = error.what();
     } catch (const std::system_error& error) {
@@ -201,6 +199,9 @@ class Session {
     }
     comm::agree_on_input(comm_, problem);
     check_same(settings + selections);
+    start = app::read_start({config_.input.system, std::as_bytes(std::span(image.data(), image.size()))}, config_,
+                            system_, comm_);
+    app::on_each_rank(comm_, [&] { app::add_references(start.block, config_, settings_, system_); });
     history_.emplace(config_.output.energy_every);
     make_simulation();
     simulation_->start(std::move(start.block), std::move(start.origin));

@@ -163,6 +163,12 @@ def is_checked(path: str | Path) -> bool:
         return file.read(len(MAGIC)) == MAGIC
 
 
+def regions(path: str | Path) -> list[Region]:
+    """Returns the regions of a file, of which it checks the header alone. Raises `DamagedFileError`, `OSError`."""
+    with _open(path) as descriptor:
+        return _header(path, descriptor).regions
+
+
 def check(path: str | Path, *, bulk: bool = True, progress: Callable[[int], None] | None = None) -> None:
     """Checks all of a file, or all but its bulk arrays, by as many threads as there are processors. `progress` gets the
     number of bytes after each piece.
@@ -170,8 +176,7 @@ def check(path: str | Path, *, bulk: bool = True, progress: Callable[[int], None
     Raises `DamagedFileError` at the first part that is not what was written, `OSError` where the file can't be read.
     """
     with _open(path) as descriptor:
-        regions, table = _checked_table(path, descriptor)
-        work = list(_work(regions, table, bulk))
+        work = list(_work(*_checked_table(path, descriptor), bulk))
 
         def check_piece(piece: tuple[int, int, int]) -> int:
             begin, end, expected = piece
@@ -219,15 +224,17 @@ class _Header:
 
 def _header(path: str | Path, descriptor: int) -> _Header:
     header = _read(descriptor, 0, HEADER_BYTES)
+    if len(header) < HEADER_BYTES:
+        raise DamagedFileError(f"{path} is truncated: {len(header)} bytes are left; copy it again or make it again")
     (stored,) = struct.unpack_from("<Q", header, HEADER_BYTES - 8)
     magic, end, runs_checksum, count = _START.unpack_from(header)
     if magic.rstrip(b"\0") != MAGIC or checksum(header[:-8]) != stored or count > MOST_REGIONS:
         raise DamagedFileError(f"{path} is damaged in its first {HEADER_BYTES} bytes; copy it again or make it again")
-    regions = []
+    found = []
     for index in range(count):
         begin, size = struct.unpack_from("<QQ", header, _START.size + 16 * index)
-        regions.append(Region(begin, begin + (size & ~_BULK), bool(size & _BULK)))
-    return _Header(end, regions, runs_checksum)
+        found.append(Region(begin, begin + (size & ~_BULK), bool(size & _BULK)))
+    return _Header(end, found, runs_checksum)
 
 
 def _checked_table(path: str | Path, descriptor: int) -> tuple[list[Region], NDArray[Any]]:

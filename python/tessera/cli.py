@@ -28,6 +28,7 @@ COMMANDS = {
     "machine": ("tessera.commands.machine:machine", "Measure the network, draw it, place ranks on it."),
     "fft": ("tessera.commands.fft:fft", "Show the plan of a distributed Fourier transform."),
     "export": ("tessera.commands.export:export", "Write coordinates and topology for other programs."),
+    "verify": ("tessera.commands.verify:verify", "Check the files of a run, a checkpoint or a system file."),
     "plot": ("tessera.commands.plot:plot", "Draw the output of a run."),
 }
 
@@ -45,6 +46,8 @@ OTHER_WORDS = {
     "convert": "`export` writes systems and runs in other programs' formats, `prepare` reads those",
     "trjconv": "`export RUN --frame N` writes a frame; trajectories are DCD or H5MD, which analysis programs read",
     "analyse": "`plot` draws what a run has written; trajectories are DCD or H5MD, which analysis programs read",
+    "check": "`verify` checks the files of a run; `explain` says what a run would do",
+    "fsck": "`verify` checks the files of a run",
     "benchmark": "`run` prints ns/day in its report, `explain` predicts it",
 }
 _SPELLINGS = {

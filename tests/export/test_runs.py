@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from parallel.checkpoints import as_version_3, with_header
 
 import tessera
 from tessera.build.water import make_water
-from tessera.export.checkpoint import VERSION, read_checkpoint
+from tessera.export.checkpoint import VERSION, read_checkpoint, read_header
 from tessera.export.configuration import LAST, read_configuration
 from tessera.prepare.errors import InputError
 from tessera.system import write
@@ -99,13 +99,13 @@ def test_frames(ran: tuple[Path, tessera.Simulation], kind: str) -> None:
 def test_an_older_checkpoint_where_the_newest_is_damaged(copy: Path) -> None:
     newest = copy / "checkpoint.tck"
     data = bytearray(newest.read_bytes())
-    data[-1000] ^= 1
+    data[len(data) // 2] ^= 1
     newest.write_bytes(data)
     found = read_configuration(copy)
     assert found.step == 10 and found.source.name == "checkpoint.previous.tck"
-    assert "checksum does not match" in found.notes[0]
+    assert "are not what was written" in found.notes[0]
     (copy / "checkpoint.previous.tck").unlink()
-    with pytest.raises(InputError, match=r"no good checkpoint in .*checksum"):
+    with pytest.raises(InputError, match=r"no good checkpoint in .*not what was written"):
         read_configuration(copy)
     newest.unlink()
     with pytest.raises(InputError, match="no checkpoint yet: --frame last"):
@@ -118,16 +118,32 @@ def test_checkpoints_that_were_cut(copy: Path, size: int) -> None:
     data = (copy / "checkpoint.tck").read_bytes()[:size]
     for name in ("checkpoint.tck", "checkpoint.previous.tck"):
         (copy / name).write_bytes(data)
-    with pytest.raises(InputError, match=r"is no checkpoint|truncated"):
+    with pytest.raises(InputError, match=r"is no checkpoint|is damaged|expected"):
         read_configuration(copy)
 
 
 def test_a_checkpoint_of_another_version(copy: Path) -> None:
     for name in ("checkpoint.tck", "checkpoint.previous.tck"):
-        data = (copy / name).read_bytes()
-        (copy / name).write_bytes(data.replace(f"tessera-checkpoint {VERSION}".encode(), b"tessera-checkpoint 99", 1))
-    with pytest.raises(InputError, match=f"of version 99, this tessera reads version {VERSION}"):
+        with_header(copy / name, f'"version":{VERSION}'.encode(), b'"version":9')
+    with pytest.raises(InputError, match="of version 9, this tessera reads versions 3 and 4"):
         read_configuration(copy)
+    for name in ("checkpoint.tck", "checkpoint.previous.tck"):
+        (copy / name).write_bytes(b"tessera-checkpoint 2\n{}\n")
+    with pytest.raises(InputError, match="of version 2, this tessera reads versions 3 and 4"):
+        read_configuration(copy)
+
+
+def test_a_checkpoint_of_version_3(copy: Path) -> None:
+    before = read_checkpoint(copy)
+    as_version_3(copy / "checkpoint.tck")
+    found = read_checkpoint(copy)
+    assert found.path == before.path and not found.problems
+    assert np.array_equal(found.fraction, before.fraction) and np.array_equal(found.velocity, before.velocity)
+    assert (found.step, found.fingerprint) == (before.step, before.fingerprint)
+    data = bytearray((copy / "checkpoint.tck").read_bytes())
+    data[-1000] ^= 1
+    (copy / "checkpoint.tck").write_bytes(data)
+    assert "checksum does not match" in read_checkpoint(copy).problems[0]
 
 
 def test_a_system_that_has_moved(copy: Path, ran: tuple[Path, tessera.Simulation], tmp_path: Path) -> None:
@@ -169,5 +185,5 @@ def test_fingerprints_are_in_the_header(copy: Path) -> None:
     """The parts that are compared have the names that the engine gives them."""
     from tessera.export.checkpoint import _parts
 
-    header = json.loads((copy / "checkpoint.tck").read_bytes().split(b"\n")[1])
+    header = read_header(copy / "checkpoint.tck")
     assert set(_parts(make_water(24))) <= set(header["settings"]["input.system"])

@@ -12,7 +12,6 @@ import atexit
 import contextlib
 import copy
 import itertools
-import json
 import os
 import shutil
 import subprocess
@@ -30,15 +29,13 @@ from scipy.spatial import cKDTree
 
 from tessera import checked_file
 from tessera.build.water import make_water
+from tessera.export.checkpoint import read_file
 from tessera.prepare.amber import prepare_amber
 from tessera.prepare.charmm import prepare_charmm
 from tessera.prepare.gromacs import prepare_gromacs
 from tessera.prepare.pdb.model import BOX_SHAPES
 from tessera.system import System, VirtualSites, read, write
 from tessera.system.blocks import to_fraction
-
-VELOCITY_UNIT = 2.0**-20  # Å/ps; the unit in checkpoints
-RECORD = np.dtype([("id", "<i8"), ("place", "<i4", 3), ("velocity", "<i4", 3), ("moved", "<i4", 3)])
 
 
 @cache
@@ -152,13 +149,8 @@ def put_into_water(solute: System, atoms: int, clearance: float = 2.4) -> System
 
 def last_state(output: Path) -> tuple[np.ndarray, np.ndarray]:
     """Returns fractions (n,3) int32 and velocities (n,3) Å/ps of a run's newest checkpoint, in id order."""
-    content = (output / "checkpoint.tck").read_bytes()
-    begin = content.index(b"\n", content.index(b"\n") + 1) + 1
-    header = json.loads(content.splitlines()[1])
-    records = np.frombuffer(content, RECORD, header["atoms"], begin)
-    assert (records["id"] == np.arange(len(records))).all()
-    with np.errstate(over="ignore"):
-        return records["place"] + records["moved"], records["velocity"] * VELOCITY_UNIT
+    found = read_file(output / "checkpoint.tck")
+    return found.fraction, found.velocity
 
 
 def _relax(system: System, rounds: tuple[tuple[float, int], ...]) -> System:

@@ -223,7 +223,7 @@ std::pair<double, std::int64_t> measure_step(const ExplainRequest& request, cons
       const auto n = part->system.n_atoms();
       return {seconds * static_cast<double>(system.n_atoms()) / static_cast<double>(n), n};
     }
-  auto start = read_start(config.input.system, config, system, 0, 1);
+  auto start = read_start(config.input.system, config, system, comm);
   add_references(start.block, config, settings, system);
   return {run_trial(config, system, settings, start.block, comm, pool, request.measured_steps), system.n_atoms()};
 }
@@ -294,7 +294,7 @@ std::pair<std::string, json> explain_run(const ExplainRequest& request, const Ru
                       {"measured_ms_per_step_one_rank", 1e3 * measured},
                       {"measured_atoms", measured_atoms},
                       {"trajectory_megabytes", frame * frames / 1e6},
-                      {"checkpoint_megabytes", 44 * atoms / 1e6},
+                      {"checkpoint_megabytes", 36 * atoms / 1e6},
                       {"transform_exchange_ms", 1e3 * exchange_seconds},
                       {"includes_communication", false}});
     text += fmt::format(
@@ -311,7 +311,7 @@ std::pair<std::string, json> explain_run(const ExplainRequest& request, const Ru
             ? fmt::format(" ({})", crowding.text)
             : "",
         grouped(config.dynamics.steps), duration_text(seconds * static_cast<double>(config.dynamics.steps)),
-        frame * frames / 1e6, 44 * atoms / 1e6,
+        frame * frames / 1e6, 36 * atoms / 1e6,
         layout.exchange_seconds
             ? fmt::format("{:.2f} ms of a step go into exchanges of the transforms; other ", 1e3 * exchange_seconds)
             : "",

@@ -85,8 +85,7 @@ Checkpoint read_unfinished(const RunConfig& config, RunInput& input, const comm:
 
 RunInput read_run_input(const RunConfig& config, const RunRequest& request, const comm::Communicator& comm) {
   RunInput input;
-  std::string problem;
-  try {
+  on_each_rank(comm, [&] {
     if (request.tune && request.restart)
       throw InputError("--tune chooses before step 1, and --restart goes on as the run was begun: leave one out");
     if (request.tune && config.parallel.pair_scheme != "auto")
@@ -99,14 +98,10 @@ RunInput read_run_input(const RunConfig& config, const RunRequest& request, cons
       take_box_of_start(input.system, config);
     input.settings = plan_settings(config, input.system);
     Trajectory::check(config, input.system);
-    if (!request.restart) {
-      input.start = read_start(config.input.system, config, input.system, comm.rank(), comm.size());
-      add_references(input.start.block, config, input.settings, input.system);
-    }
-  } catch (const InputError& error) {
-    problem = error.what();
-  }
-  comm::agree_on_input(comm, problem);
+  });
+  if (request.restart) return input;
+  input.start = read_start(config.input.system, config, input.system, comm);
+  on_each_rank(comm, [&] { add_references(input.start.block, config, input.settings, input.system); });
   return input;
 }
 

@@ -11,6 +11,7 @@
 #include "tessera/app/config/read_config.h"
 #include "tessera/app/engine_settings.h"
 #include "tessera/app/on_root.h"
+#include "tessera/app/output/room.h"
 #include "tessera/base/simd/instruction_set.h"
 #include "tessera/comm/rank_line.h"
 
@@ -79,6 +80,17 @@ void RunOutputs::detach_from(Simulation& simulation) {
 }
 
 void RunOutputs::start(Simulation& simulation) {
+  const auto bytes_of_checkpoint = simulation.checkpoint_bytes();
+  on_root(simulation.comm(), [&] {
+    const auto& folder = simulation.config().output.folder;
+    const auto available = bytes_available(folder);
+    if (!available) return;
+    const auto planned =
+        plan_output(simulation.config(), simulation.system(), simulation.current_step(), bytes_of_checkpoint);
+    const auto note = check_room(planned, *available, is_restart_ ? bytes_of_checkpoints(folder) : 0, folder);
+    if (!note.empty()) fmt::print(stderr, "tessera-md: note: {}\n", note);
+  });
+  checkpoints_.reserve(simulation, bytes_of_checkpoint);
   if (!is_restart_) return;
   on_root(simulation.comm(), [&] {
     const auto note = files_->go_on(simulation.current_step(), rows_, frames_, settings_text(simulation));

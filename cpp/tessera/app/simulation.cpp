@@ -13,6 +13,7 @@
 #include "tessera/app/on_root.h"
 #include "tessera/app/restart/fingerprint.h"
 #include "tessera/base/simd/instruction_set.h"
+#include "tessera/io/checksum.h"
 
 namespace tessera::app {
 
@@ -141,23 +142,39 @@ std::string Simulation::state_hash() const {
   return text;
 }
 
-void Simulation::save(const std::string& folder, Checkpoint checkpoint) {
+void Simulation::save(const std::string& folder) {
+  CheckpointWriter writer(folder, comm_);
+  save(writer, {});
+}
+
+void Simulation::save(CheckpointWriter& writer, Checkpoint checkpoint) {
   engine_->check();
-  std::optional<CheckpointWriter> writer;
+  on_root(comm_, [&] { complete(checkpoint); });
+  writer.write(checkpoint, *engine_);
+}
+
+void Simulation::complete(Checkpoint& checkpoint) {
+  if (fingerprint_.is_null()) fingerprint_ = fingerprint(system_);
+  checkpoint.state = engine_->snapshot(0, 0);
+  checkpoint.simd = instruction_set();
+  checkpoint.settings = bit_settings(config_, settings_, fingerprint_);
+  checkpoint.start = start_settings(config_);
+  checkpoint.origin = origin_;
+}
+
+std::int64_t Simulation::checkpoint_bytes() {
+  constexpr std::int64_t numbers_that_grow = 4096;  // steps and sums get more digits
+  std::int64_t bytes = 0;
   on_root(comm_, [&] {
-    if (fingerprint_.is_null()) fingerprint_ = fingerprint(system_);
-    checkpoint.state = engine_->snapshot(0, 0);
-    checkpoint.simd = instruction_set();
-    checkpoint.settings = bit_settings(config_, settings_, fingerprint_);
-    checkpoint.start = start_settings(config_);
-    checkpoint.origin = origin_;
-    writer.emplace(folder, checkpoint, system_.n_atoms());
+    Checkpoint checkpoint;
+    complete(checkpoint);
+    std::size_t width = 0;
+    for (const auto& field : checkpoint.state.fields) width += field.width;
+    const auto header = text_of_header(checkpoint, system_.n_atoms());
+    bytes = lay_out_checkpoint(std::ssize(header) + numbers_that_grow, system_.n_atoms(), width).file_bytes();
   });
-  for_id_ranges(system_.n_atoms(), [&](std::int64_t begin, std::int64_t end) {
-    const auto some = gather_state(*engine_, comm_, begin, end);
-    on_root(comm_, [&] { writer->append(some); });
-  });
-  on_root(comm_, [&] { writer->finish(); });
+  comm_.broadcast(std::as_writable_bytes(std::span(&bytes, 1)), 0);
+  return bytes;
 }
 
 void Simulation::move_cells(md::domain::Decomposition decomposition) {

@@ -10,6 +10,7 @@
 #include "tessera/app/config/run_config.h"
 #include "tessera/app/observers/observer.h"
 #include "tessera/app/restart/checkpoint.h"
+#include "tessera/app/restart/checkpoint_writer.h"
 #include "tessera/app/system/system_file.h"
 #include "tessera/md/engine.h"
 #include "tessera/md/minimize/minimize.h"
@@ -29,7 +30,7 @@ class Simulation {
   /// Takes these rows of coordinates without velocities, and constrained distances as they are: for minimize(), which
   /// puts them right from anywhere. Throws InputError.
   void start_to_minimize(CoordinateBlock block, std::optional<Origin> origin = {});
-  /// Goes on from a checkpoint, of which it takes the state.
+  /// Goes on from a checkpoint, of which it takes the state with whole hydrogen groups on each rank.
   void start(Checkpoint& checkpoint);
 
   /// Puts atoms elsewhere, or gives them other velocities: each on any one rank, whole hydrogen groups together, their
@@ -73,14 +74,19 @@ class Simulation {
   /// SHA-256 of positions and velocities by atom id, and of the box where it is not that of the system any more. The
   /// same on any ranks.
   std::string state_hash() const;
-  /// Writes a checkpoint into a folder; how far output files and averages are stands in `checkpoint` already. Throws
-  /// RunError.
-  void save(const std::string& folder, Checkpoint checkpoint = {});
+  /// Writes a checkpoint into a folder. Throws RunError.
+  void save(const std::string& folder);
+  /// The same; how far output files and averages are stands in `checkpoint` already.
+  void save(CheckpointWriter& writer, Checkpoint checkpoint);
+  /// About how many bytes a checkpoint has, not less.
+  std::int64_t checkpoint_bytes();
   /// Gives cells to other ranks: a restart in memory, which changes no bit.
   void move_cells(md::domain::Decomposition decomposition);
 
  private:
   void advance(std::int64_t last_step, bool with_energies);
+  /// Adds all but the atoms to a checkpoint. On the root alone.
+  void complete(Checkpoint& checkpoint);
 
   const model::System& system_;
   RunConfig config_;
@@ -92,8 +98,8 @@ class Simulation {
   bool is_stopped_ = false;
   std::int64_t first_step_ = 0;
   double seconds_ = 0;
-  std::optional<Origin> origin_;  // on the root
-  nlohmann::json fingerprint_;    // of the system; on the root, once one is saved
+  std::optional<Origin> origin_;
+  nlohmann::json fingerprint_;  // of the system; on the root, once one is saved
 };
 
 }  // namespace tessera::app

@@ -11,6 +11,7 @@
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
+#include <fstream>
 #include <optional>
 
 #include "tessera/base/error.h"
@@ -47,6 +48,16 @@ std::optional<pid_t> process_of(std::string_view name) {
   const auto second = std::from_chars(first.ptr + 1, end, number);
   if (second.ec != std::errc() || second.ptr != end || process <= 0) return std::nullopt;
   return process;
+}
+
+/// Whether a process of this host runs. One that has ended counts as such even where nobody has asked for its status.
+bool is_alive(pid_t process) {
+  if (::kill(process, 0) != 0) return errno != ESRCH;
+  std::ifstream file(fmt::format("/proc/{}/stat", process));
+  std::string text;
+  std::getline(file, text);
+  const auto name_end = text.rfind(") ");
+  return name_end == std::string::npos || name_end + 2 >= text.size() || text[name_end + 2] != 'Z';
 }
 
 /// Where the content of a file called `path` stands, or is to stand: what links lead to. Throws as check_place_of_file.
@@ -91,10 +102,14 @@ void AtomicFile::append(std::span<const std::byte> content) {
 
 void AtomicFile::commit() {
   file_.synchronize();
+  place();
+  synchronize_folder(fs::path(path_).parent_path().string());
+}
+
+void AtomicFile::place() {
   if (std::rename(file_.path().c_str(), path_.c_str()) != 0)
     throw RunError(fmt::format("{}: can't replace the file: {}", path_, system_error_text(errno)));
   is_open_ = false;
-  synchronize_folder(fs::path(path_).parent_path().string());
 }
 
 void write_atomically(const std::string& path, std::span<const std::byte> content) {
@@ -121,7 +136,7 @@ void remove_abandoned_temporaries(const std::string& folder) {
   std::error_code ignored;
   for (fs::directory_iterator entry(folder, ignored), end; entry != end; entry.increment(ignored)) {
     const auto process = process_of(entry->path().filename().string());
-    if (process && ::kill(*process, 0) != 0 && errno == ESRCH && fs::is_regular_file(entry->symlink_status(ignored)))
+    if (process && !is_alive(*process) && fs::is_regular_file(entry->symlink_status(ignored)))
       fs::remove(entry->path(), ignored);
     if (ignored) return;
   }

@@ -27,7 +27,11 @@ class AtomicFile {
   ~AtomicFile();
 
   void append(std::span<const std::byte> content);
+  /// The temporary, for a caller that writes at places of its own, with others by the path.
+  const Descriptor& file() const { return file_; }
   void commit();
+  /// Renames only, for a caller that brings the file and its folder to the disk itself.
+  void place();
 
  private:
   std::string path_;

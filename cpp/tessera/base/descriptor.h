@@ -31,6 +31,9 @@ class Descriptor {
   std::size_t read_at(void* data, std::size_t bytes, std::int64_t offset) const;
   void write_at(const void* data, std::size_t bytes, std::int64_t offset) const;
   void truncate(std::int64_t bytes) const;
+  /// Takes room on the disk for so many bytes, with which the file is as long; does nothing where the file system
+  /// can't.
+  void reserve(std::int64_t bytes) const;
   /// Waits until everything written is on the disk.
   void synchronize() const;
 

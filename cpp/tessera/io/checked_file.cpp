@@ -56,6 +56,8 @@ std::pair<std::int64_t, std::int64_t> Region::piece(std::int64_t index) const {
   return {first, std::min(first + piece_bytes, end)};
 }
 
+std::int64_t table_bytes(std::int64_t n_pieces) { return 8 * (n_pieces + (n_pieces + run - 1) / run); }
+
 std::uint64_t piece_checksum(std::span<const std::byte> piece) { return XXH3_64bits(piece.data(), piece.size()); }
 
 void write_checksums(const Descriptor& file, const std::vector<Region>& regions, std::int64_t end,
@@ -121,7 +123,8 @@ CheckedFile::CheckedFile(std::string name, std::optional<Descriptor> file, std::
   }
   const auto n_runs = (n_pieces_ + run - 1) / run;
   const auto table_end = end_ + 8 * n_pieces_;
-  if (size_ != table_end + 8 * n_runs) refuse(fmt::format("has {} bytes, expected {}", size_, table_end + 8 * n_runs));
+  if (size_ != end_ + table_bytes(n_pieces_))
+    refuse(fmt::format("has {} bytes, expected {}", size_, end_ + table_bytes(n_pieces_)));
   const auto runs = bytes(table_end, size_);
   if (piece_checksum(runs) != header.checksum_of_runs) refuse("is damaged in its table of checksums");
   runs_.resize(static_cast<std::size_t>(n_runs));

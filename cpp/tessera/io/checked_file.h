@@ -27,6 +27,9 @@ struct Region {
   std::pair<std::int64_t, std::int64_t> piece(std::int64_t index) const;
 };
 
+/// Of the table of so many checksums.
+std::int64_t table_bytes(std::int64_t n_pieces);
+
 /// XXH3, 64 bits, seed 0.
 std::uint64_t piece_checksum(std::span<const std::byte> piece);
 
@@ -54,6 +57,8 @@ class CheckedFile {
   std::int64_t content_end() const { return end_; }
   /// Whether this byte is in a bulk array.
   bool is_bulk(std::int64_t byte) const;
+  /// The checksums of all pieces, which identify the content.
+  std::vector<std::uint64_t> table() const { return checksums(0, n_pieces_); }
   /// Checks what a reader parses before it reads rows.
   void check_all_but_bulk() const;
   /// Reads bytes of one region, and checks the pieces that they are in.

@@ -1,13 +1,14 @@
-"""Reads the newest intact checkpoint of a folder, `cpp/tessera/app/restart/checkpoint.h`.
+"""Reads checkpoints, `cpp/tessera/app/restart/checkpoint_file.h`: the newest intact one of a folder, or a file.
 
-The engine could read it too, but it would build cells and mesh for a run first, which takes the memory of a run and the
-settings of the same one; here it is arrays. A test holds both against each other.
+The engine could read them too, but it would build cells and mesh for a run first, which takes the memory of a run and
+the settings of the same one; here they are arrays. A test holds both against each other.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,13 +16,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tessera import checked_file
 from tessera.prepare.errors import InputError
 from tessera.system import System
 from tessera.system.model import FloatArray
 
-VERSION = 3
+VERSION = 4
+EARLIER_VERSION = 3
 VELOCITY_UNIT = 2.0**-20  # Å/ps
-NAMES = ("checkpoint.tck", "checkpoint.next.tck", "checkpoint.previous.tck")  # newest first
+NEWEST, UNPLACED, PREVIOUS = "checkpoint.tck", "checkpoint.next.tck", "checkpoint.previous.tck"
 _MAGIC = b"tessera-checkpoint "
 _CHECKSUM_BYTES = 64
 
@@ -41,15 +44,25 @@ class Checkpoint:
     problems: list[str] = field(default_factory=list)  # why newer ones were passed over
 
 
+def candidates(folder: Path) -> list[Path]:
+    """Returns the files of a folder that may be the newest checkpoint, in the order in which a restart tries them."""
+    found = [folder / name for name in (NEWEST, UNPLACED, PREVIOUS) if (folder / name).is_file()]
+    if [path.name for path in found[:2]] == [NEWEST, UNPLACED]:
+        try:
+            placed, unplaced = (int(read_header(path)["state"]["step"]) for path in found[:2])
+        except InputError:
+            return found
+        if unplaced > placed:  # the run was killed before it could rename it
+            found[:2] = found[1::-1]
+    return found
+
+
 def read_checkpoint(folder: Path) -> Checkpoint:
     """Raises `InputError` where the folder has none, or none that is intact."""
     problems: list[str] = []
-    for name in NAMES:
-        path = folder / name
-        if not path.is_file():
-            continue
+    for path in candidates(folder):
         try:
-            found = _read(path)
+            found = read_file(path)
             found.problems = problems
             return found
         except InputError as error:
@@ -59,49 +72,137 @@ def read_checkpoint(folder: Path) -> Checkpoint:
     raise InputError(f"no good checkpoint in {folder}: {'; '.join(problems)}")
 
 
-def _read(path: Path) -> Checkpoint:
+def read_header(path: Path) -> dict[str, Any]:
+    """Returns all but the atoms of a checkpoint. Its file is not checked beyond them. Raises `InputError`."""
     try:
-        data = path.read_bytes()
+        if checked_file.is_checked(path):
+            return _header(path)
+        with open(path, "rb") as file:
+            first = file.readline(100).removesuffix(b"\n")
+            _check_version_line(path, first)
+            return _parsed(path, file.readline())
     except OSError as error:
         raise InputError(f"{path} can't be read: {error.strerror}") from None
-    first, _, rest = data.partition(b"\n")
-    if not first.startswith(_MAGIC) or not first[len(_MAGIC) :].isdigit():
-        raise InputError(f"{path} is no checkpoint, or is damaged")
-    if int(first[len(_MAGIC) :]) != VERSION:
-        raise InputError(
-            f"{path} is a checkpoint of version {first[len(_MAGIC) :].decode()}, this tessera reads version {VERSION}: "
-            "export with the tessera that wrote it"
-        )
-    header, _, records = rest.partition(b"\n")
-    stored = records[-_CHECKSUM_BYTES:]
-    records = records[:-_CHECKSUM_BYTES]
-    if hashlib.sha256(header + records).hexdigest().encode() != stored:
-        raise InputError(f"{path} is damaged or truncated: its checksum does not match")
+    except checked_file.DamagedFileError as error:
+        raise InputError(str(error)) from None
+
+
+def check_file(path: Path, progress: Callable[[int], None] | None = None) -> dict[str, Any]:
+    """Checks every byte of a checkpoint and returns all but its atoms. `progress` gets the number of bytes after each
+    part. Raises `InputError`."""
     try:
-        return _decoded(path, json.loads(header), records)
+        if checked_file.is_checked(path):
+            checked_file.check(path, progress=progress)
+            return _header(path)
+        header, _ = _read_earlier(path)
+        if progress is not None:
+            progress(path.stat().st_size)
+        return header
+    except OSError as error:
+        raise InputError(f"{path} can't be read: {error.strerror}") from None
+    except checked_file.DamagedFileError as error:
+        raise InputError(str(error)) from None
+
+
+def read_file(path: Path) -> Checkpoint:
+    """Raises `InputError` where a checkpoint is not what was written."""
+    try:
+        if checked_file.is_checked(path):
+            checked_file.check(path)
+            header = _header(path)
+            arrays = checked_file.regions(path)[1:]
+            counts = (3 * int(header["atoms"]),) * 3
+            position, velocity, moved = (
+                np.fromfile(path, "<i4", count, offset=region.begin).reshape(-1, 3)
+                for region, count in zip(arrays, counts, strict=False)
+            )
+            return _decoded(path, header, position, velocity, moved)
+        header, atoms = _read_earlier(path)
+        return _decoded(path, header, atoms["position"], atoms["velocity"], atoms["displacement"])
+    except OSError as error:
+        raise InputError(f"{path} can't be read: {error.strerror}") from None
+    except checked_file.DamagedFileError as error:
+        raise InputError(str(error)) from None
     except (KeyError, ValueError, TypeError, IndexError) as error:
         raise InputError(f"{path} has a damaged header: {type(error).__name__} {error}") from None
 
 
-def _decoded(path: Path, header: dict[str, Any], records: bytes) -> Checkpoint:
-    state = header["state"]
-    fields = sum(int(entry["width"]) for entry in state["fields"])
+def _parsed(path: Path, text: bytes) -> dict[str, Any]:
+    try:
+        header = json.loads(text)
+        header["state"]["step"], header["atoms"], header["settings"]  # what every checkpoint has
+    except (ValueError, TypeError, KeyError, IndexError):
+        raise InputError(f"{path} has a damaged header") from None
+    return dict(header)
+
+
+def _header(path: Path) -> dict[str, Any]:
+    """Returns the JSON of a checked file."""
+    regions = checked_file.regions(path)
+    checked_file.check(path, bulk=False)
+    text = b""
+    if regions and not regions[0].is_bulk:
+        with open(path, "rb") as file:
+            file.seek(regions[0].begin)
+            text = file.read(regions[0].end - regions[0].begin)
+    if not text.startswith(b"{"):
+        raise InputError(f"{path} is no checkpoint")
+    header = _parsed(path, text)
+    if header.get("format") != "tessera-checkpoint":
+        raise InputError(f"{path} is no checkpoint")
+    if header.get("version") != VERSION:
+        _refuse_version(path, header.get("version"))
+    return header
+
+
+def _refuse_version(path: Path, version: object) -> None:
+    raise InputError(
+        f"{path} is a checkpoint of version {version}, this tessera reads versions {EARLIER_VERSION} and {VERSION}: "
+        "use the tessera that wrote it"
+    )
+
+
+def _check_version_line(path: Path, first: bytes) -> None:
+    if not first.startswith(_MAGIC) or not first[len(_MAGIC) :].isdigit():
+        raise InputError(f"{path} is no checkpoint, or is damaged")
+    if int(first[len(_MAGIC) :]) != EARLIER_VERSION:
+        _refuse_version(path, first[len(_MAGIC) :].decode())
+
+
+def _read_earlier(path: Path) -> tuple[dict[str, Any], NDArray[Any]]:
+    """Returns the header and the records of a file of version 3, in id order."""
+    data = path.read_bytes()
+    first, _, rest = data.partition(b"\n")
+    _check_version_line(path, first)
+    line, _, records = rest.partition(b"\n")
+    stored = records[-_CHECKSUM_BYTES:]
+    records = records[:-_CHECKSUM_BYTES]
+    if hashlib.sha256(line + records).hexdigest().encode() != stored:
+        raise InputError(f"{path} is damaged or truncated: its checksum does not match")
+    header = _parsed(path, line)
+    fields = sum(int(entry["width"]) for entry in header["state"]["fields"])
     integers = [(name, "<i4", 3) for name in ("position", "velocity", "displacement")]
     atoms = np.frombuffer(records, np.dtype([("id", "<i8"), *integers, ("fields", "<f8", (fields,))]))
     if len(atoms) != header["atoms"] or not np.array_equal(np.sort(atoms["id"]), np.arange(len(atoms))):
         raise ValueError(f"{header['atoms']} atoms are announced")
-    fraction = np.empty((len(atoms), 3), np.int32)
-    velocity = np.empty((len(atoms), 3))
-    # Wraps into the box as the engine's sum of two fractions does.
-    fraction[atoms["id"]] = atoms["position"] + atoms["displacement"]
-    velocity[atoms["id"]] = atoms["velocity"] * VELOCITY_UNIT
+    return header, atoms[np.argsort(atoms["id"])]
+
+
+def _decoded(
+    path: Path, header: dict[str, Any], position: NDArray[Any], velocity: NDArray[Any], moved: NDArray[Any]
+) -> Checkpoint:
+    state = header["state"]
+    if not len(position) == len(velocity) == len(moved) == header["atoms"]:
+        raise ValueError(f"{header['atoms']} atoms are announced")
     ax, bx, by, cx, cy, cz = (float(value) for value in state["box"])
+    with np.errstate(over="ignore"):  # wraps into the box as the engine's sum of two fractions does
+        fraction = position + moved
     return Checkpoint(
         path,
         int(state["step"]),
         np.array([[ax, 0, 0], [bx, by, 0], [cx, cy, cz]]),
-        fraction,
-        velocity,
+        fraction.astype(np.int32, copy=False),
+        velocity * VELOCITY_UNIT,
         int(state["velocity_time"]) != 0,
         float(header["settings"]["dynamics.timestep"]),
         dict(header["settings"]["input.system"]),

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
 #include <utility>
 
 #include "tessera/app/observers/energies.h"
@@ -11,31 +12,46 @@ namespace tessera::app {
 
 class CheckpointSaver final : public Observer {
  public:
-  /// `files`: on the root, nothing elsewhere.
+  /// `files`: on the root, nothing elsewhere. References must outlive it.
   CheckpointSaver(const OutputConfig& output, const EnergyRecorder& energies, WallClock& clock,
                   const OutputFiles* files)
-      : folder_(output.folder), every_(output.checkpoint_every), energies_(energies), clock_(clock), files_(files) {}
+      : output_(output), energies_(energies), clock_(clock), files_(files) {}
+
+  /// Takes room on the disk for the next checkpoint, so that a disk that fills up does not cost it. Throws RunError.
+  /// Collective.
+  void reserve(Simulation& simulation, std::int64_t bytes) {
+    bytes_ = bytes;
+    writer_.emplace(output_.folder, simulation.comm()).reserve(bytes);
+  }
 
   void after_step(Simulation& simulation) override {
     const auto step = simulation.current_step();
-    if (!is_due(step, every_) && !clock_.wants_checkpoint() && step != simulation.last_step() &&
+    if (!is_due(step, output_.checkpoint_every) && !clock_.wants_checkpoint() && step != simulation.last_step() &&
         !simulation.is_stopped())
       return;
     const auto begin = std::chrono::steady_clock::now();
     Checkpoint checkpoint;
     checkpoint.averages = energies_.averages().state();
     if (files_) checkpoint.energy_rows = files_->n_rows(), checkpoint.trajectory_frames = files_->n_frames();
-    simulation.save(folder_, std::move(checkpoint));
+    simulation.save(*writer_, std::move(checkpoint));
     on_root(simulation.comm(), [&] { files_->check_in_place(step); });
+    if (step != simulation.last_step() && !simulation.is_stopped()) {
+      try {
+        writer_->reserve(bytes_);
+      } catch (const RunError&) {
+        // The disk is full now; the next checkpoint says so if it still is.
+      }
+    }
     clock_.wrote_checkpoint(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
   }
 
  private:
-  std::string folder_;
-  std::int64_t every_;
+  const OutputConfig& output_;
   const EnergyRecorder& energies_;
   WallClock& clock_;
   const OutputFiles* files_;
+  std::optional<CheckpointWriter> writer_;
+  std::int64_t bytes_ = 0;  // of a checkpoint
 };
 
 }  // namespace tessera::app

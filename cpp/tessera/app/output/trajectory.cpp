@@ -111,6 +111,10 @@ model::AtomSet atoms_of(const RunConfig& config, const model::System& system) {
 
 }  // namespace
 
+std::int64_t Trajectory::n_atoms(const RunConfig& config, const model::System& system) {
+  return atoms_of(config, system).size();
+}
+
 void Trajectory::check(const RunConfig& config, const model::System& system) {
   const auto n_atoms = atoms_of(config, system).size();
   const auto& output = config.output;

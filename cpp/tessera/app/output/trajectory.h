@@ -28,6 +28,8 @@ class Trajectory {
              std::optional<std::int64_t> frames);
   /// Throws InputError where the format can't hold what is asked for, or no such atoms are there.
   static void check(const RunConfig& config, const model::System& system);
+  /// Of a frame. Throws InputError where the selection has no atoms.
+  static std::int64_t n_atoms(const RunConfig& config, const model::System& system);
   /// The file's path; empty where there is none.
   static std::string path(const OutputConfig& output);
 

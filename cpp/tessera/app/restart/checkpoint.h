@@ -1,23 +1,18 @@
 // The state that a run continues from, bit for bit and on any number of ranks.
 //
 // A checkpoint holds each atom's position at the last pair search, its displacement since and its velocity, all in the
-// engine's integers, so that the restarted run builds the same cells and the same list. The file holds a version line,
-// a JSON header line, the arrays in id order, and their SHA-256. Two generations are kept: `checkpoint.tck` and
-// `checkpoint.previous.tck`.
+// engine's integers, so that the restarted run builds the same cells and the same list. checkpoint_file.h says how it
+// is kept.
 #pragma once
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
 #include "tessera/app/config/run_config.h"
 #include "tessera/app/observers/averages.h"
-#include "tessera/base/atomic_file.h"
-#include "tessera/comm/communicator.h"
-#include "tessera/io/checksum.h"
 #include "tessera/md/engine.h"
 
 namespace tessera::app {
@@ -41,7 +36,8 @@ struct Checkpoint : CheckpointNumbers {
   nlohmann::json start;          // start_settings()
   std::optional<Origin> origin;  // of a run that began from another
   std::string checksum;          // of one that was read
-  md::Snapshot state;            // of one that was read: with all atoms by id on the root, without atoms elsewhere
+  std::int64_t n_atoms = 0;      // of one that was read
+  md::Snapshot state;            // of one that was read: with this rank's share of the atoms
 };
 
 /// The keys of the run file that decide the bits of a trajectory, with their values in effect, and the system's
@@ -59,33 +55,9 @@ nlohmann::json start_settings(const RunConfig& config);
 /// people set first; empty where nothing does.
 std::string describe_differences(const nlohmann::json& checkpoint, const nlohmann::json& run);
 
-/// Writes a checkpoint, on the root alone, completely or not at all, and keeps the one before. The atoms are appended
-/// in parts, so that they need not all be in memory at once. Throws RunError.
-class CheckpointWriter {
- public:
-  /// Everything but the atoms.
-  CheckpointWriter(const std::string& folder, const Checkpoint& checkpoint, std::int64_t n_atoms);
-  /// The next atoms in id order.
-  void append(const md::Particles& atoms);
-  /// Puts it in its place.
-  void finish();
-
- private:
-  std::string folder_;
-  AtomicFile file_;
-  io::Checksum sum_;
-};
-
-/// Reads the newest intact checkpoint of a folder; `note` says why an older one is used. Throws InputError where there
-/// is none, or none is intact.
-Checkpoint read_checkpoint(const std::string& folder, std::string& note);
-/// Does the same for a folder or a file; nothing where there is no checkpoint. `path` gets that of the file. Throws
-/// InputError where none is intact.
-std::optional<Checkpoint> find_checkpoint(const std::string& folder_or_file, std::string& path, std::string& note);
-/// Reads all but the atoms of the newest that has a header, without checking what follows; nothing where there is none.
-std::optional<Checkpoint> find_checkpoint_header(const std::string& folder_or_file);
-
-/// Sends all of the state but its atoms from the root to all ranks. Collective.
-void share_globals(const comm::Communicator& comm, md::Snapshot& state);
+/// All of a checkpoint but its atoms. Doubles go there and back to the last bit.
+nlohmann::json to_json(const Checkpoint& checkpoint, std::int64_t n_atoms);
+/// Throws nlohmann::json::exception where something is missing or of another type.
+Checkpoint checkpoint_from(const nlohmann::json& json);
 
 }  // namespace tessera::app

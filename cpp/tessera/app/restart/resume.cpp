@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "tessera/app/on_root.h"
+#include "tessera/app/restart/checkpoint_file.h"
 #include "tessera/app/restart/fingerprint.h"
 #include "tessera/app/trial.h"
 
@@ -34,10 +37,13 @@ std::string compare_settings(const Checkpoint& checkpoint, const RunConfig& conf
 
 Checkpoint resume(const std::string& folder, const RunConfig& config, const model::System& system,
                   const comm::Communicator& comm, md::EngineSettings& settings, std::string& note) {
-  Checkpoint checkpoint;
+  auto found = find_checkpoint(folder, comm);
+  if (!found)
+    throw InputError(fmt::format("{} holds no checkpoint to restart from; run without --restart first", folder));
+  auto& checkpoint = found->checkpoint;
   md::pme::Split split;  // cut-off 0: as configured
   on_root(comm, [&] {
-    checkpoint = read_checkpoint(folder, note);
+    note = found->note;
     split = tuned_split(checkpoint, config);
     const auto differences = compare_settings(checkpoint, config, system, settings);
     if (!differences.empty())
@@ -45,18 +51,17 @@ Checkpoint resume(const std::string& folder, const RunConfig& config, const mode
           fmt::format("the checkpoint in {} is of another run: {}; a restart goes on with the same settings, "
                       "start a new run to change them",
                       folder, differences));
-    TESSERA_CHECK(static_cast<std::int64_t>(checkpoint.state.size()) == system.n_atoms());
+    TESSERA_CHECK(checkpoint.n_atoms == system.n_atoms());
     const auto unheeded = describe_differences(checkpoint.start, start_settings(config));
     if (!unheeded.empty())
       note += fmt::format("{}{}; that decides how a run begins, and a restart goes on as it is",
                           note.empty() ? "" : "; ", unheeded);
   });
-  comm.broadcast(std::as_writable_bytes(std::span(static_cast<CheckpointNumbers*>(&checkpoint), 1)), 0);
-  share_globals(comm, checkpoint.state);
+  join_groups(checkpoint.state, system, comm);
   comm.broadcast(std::as_writable_bytes(std::span(&split, 1)), 0);
   comm::broadcast_resized(comm, settings.pair_scheme);
   if (split.cutoff > 0) settings = with_split(config, system, split, settings.pair_scheme);
-  return checkpoint;
+  return std::move(checkpoint);
 }
 
 }  // namespace tessera::app

@@ -12,7 +12,8 @@
 
 #include "tessera/app/config/baths.h"
 #include "tessera/app/numbers_text.h"
-#include "tessera/app/restart/checkpoint.h"
+#include "tessera/app/on_root.h"
+#include "tessera/app/restart/checkpoint_file.h"
 #include "tessera/app/restart/fingerprint.h"
 #include "tessera/base/error.h"
 #include "tessera/base/units.h"
@@ -70,12 +71,11 @@ std::string compare(const Checkpoint& checkpoint, const std::string& path, const
     else if (!contains(parts_of_settings, part))
       others.push_back(std::move(part));
   }
-  if (!atoms.empty() || static_cast<std::int64_t>(checkpoint.state.size()) != system.n_atoms())
+  if (!atoms.empty() || checkpoint.n_atoms != system.n_atoms())
     throw InputError(
         fmt::format("input.start: {} is of another system ({} atoms) than {} ({} atoms){}; expected the same atoms in "
                     "the same order",
-                    path, grouped(static_cast<std::int64_t>(checkpoint.state.size())), config.input.system,
-                    grouped(system.n_atoms()),
+                    path, grouped(checkpoint.n_atoms), config.input.system, grouped(system.n_atoms()),
                     atoms.empty() ? "" : fmt::format(": these parts differ: {}", fmt::join(atoms, ", "))));
   std::string note;
   if (!others.empty())
@@ -92,12 +92,10 @@ std::string compare(const Checkpoint& checkpoint, const std::string& path, const
 void take_box_of_start(model::System& system, const RunConfig& config) {
   if (config.input.start.empty()) return;
   const auto start = with_ending(config.input.start);
-  const auto header = find_checkpoint_header(start);
-  if (!header) {
-    std::string path, note;
-    if (!find_checkpoint(start, path, note)) refuse_start(start);  // says what is wrong with those that are there
-    return;
-  }
+  std::string problems;
+  const auto header = find_checkpoint_header(start, &problems);
+  if (!header && problems.empty()) refuse_start(start);
+  if (!header) throw InputError(fmt::format("input.start: no good checkpoint in {}: {}", start, problems));
   system.box = header->state.box;
 }
 
@@ -106,30 +104,33 @@ void take_box_of_restart(model::System& system, const std::string& folder) {
   if (header && header->origin) system.box = header->origin->box;
 }
 
-RunStart read_start(const SystemSource& source, const RunConfig& config, const model::System& system, int rank,
-                    int size) {
-  RunStart found;
+RunStart read_start(const SystemSource& source, const RunConfig& config, const model::System& system,
+                    const comm::Communicator& comm) {
+  RunStart start;
   if (config.input.start.empty()) {
-    found.block = read_coordinates(source, rank, size);
-    return found;
+    on_each_rank(comm, [&] { start.block = read_coordinates(source, comm.rank(), comm.size()); });
+    return start;
   }
-  if (rank != 0) return found;
-  const auto start = with_ending(config.input.start);
-  std::string path, note;
-  const auto checkpoint = find_checkpoint(start, path, note);
-  if (!checkpoint) refuse_start(start);
-  const auto remarks = compare(*checkpoint, path, system, config);
-  const auto& state = checkpoint->state;
-  if (!(state.box == system.box)) throw InputError(fmt::format("input.start: {} has changed meanwhile", path));
-  found.origin = Origin{system.box, checkpoint->checksum};
-  found.note = fmt::format("the run starts from step {} of {}{}{}", grouped(state.step), path,
-                           note.empty() ? "" : "; " + note, remarks);
-  auto& block = found.block;
-  const bool has_velocities = std::any_of(state.atoms.begin(), state.atoms.end(),
-                                          [](const auto& atom) { return !(atom.velocity == md::Velocity{}); });
+  const auto named = with_ending(config.input.start);
+  auto found = find_checkpoint(named, comm);
+  if (!found) refuse_start(named);
+  auto& [checkpoint, path, note] = *found;
+  auto& state = checkpoint.state;
+  on_root(comm, [&] {
+    const auto remarks = compare(checkpoint, path, system, config);
+    if (!(state.box == system.box)) throw InputError(fmt::format("input.start: {} has changed meanwhile", path));
+    start.note = fmt::format("the run starts from step {} of {}{}{}", grouped(state.step), path,
+                             note.empty() ? "" : "; " + note, remarks);
+  });
+  start.origin = Origin{system.box, checkpoint.checksum};
+  join_groups(state, system, comm);
+  auto& block = start.block;
+  const bool has_own_velocities = std::any_of(state.atoms.begin(), state.atoms.end(),
+                                              [](const auto& atom) { return !(atom.velocity == md::Velocity{}); });
+  const bool has_velocities = comm::all_reduce_max(comm, has_own_velocities ? 1 : 0) != 0;
   // Leapfrog's velocities stand half a step of that run before the positions.
   if (has_velocities && state.velocity_time == md::VelocityTime::half_step_before)
-    block.velocity_lag = 0.5 * checkpoint->settings.at("dynamics.timestep").get<double>() * units::femtosecond;
+    block.velocity_lag = 0.5 * checkpoint.settings.at("dynamics.timestep").get<double>() * units::femtosecond;
   for (const auto& atom : state.atoms) {
     block.id.push_back(atom.id);
     block.fraction.push_back(atom.position + atom.displacement);
@@ -138,7 +139,7 @@ RunStart read_start(const SystemSource& source, const RunConfig& config, const m
       block.velocity.push_back(md::velocity_unit *
                                Vec3{static_cast<double>(v.x), static_cast<double>(v.y), static_cast<double>(v.z)});
   }
-  return found;
+  return start;
 }
 
 }  // namespace tessera::app

@@ -7,6 +7,7 @@
 #include "tessera/app/config/run_config.h"
 #include "tessera/app/restart/checkpoint.h"
 #include "tessera/app/system/system_file.h"
+#include "tessera/comm/communicator.h"
 
 namespace tessera::app {
 
@@ -15,16 +16,15 @@ void take_box_of_start(model::System& system, const RunConfig& config);
 /// Gives the system the box in which the run in this folder began.
 void take_box_of_restart(model::System& system, const std::string& folder);
 
-/// This rank's share of what a new run begins with. That of another run is on rank 0 alone; velocities that are all
-/// zero count as none.
+/// This rank's share of what a new run begins with. Velocities of another run that are all zero count as none.
 struct RunStart {
   CoordinateBlock block;
   std::optional<Origin> origin;
-  std::string note;  // from where it is, and what is to be known of it
+  std::string note;  // on the root: from where it is, and what is to be known of it
 };
 
-/// A rank may call it alone. Throws InputError, also where the other run has other atoms.
-RunStart read_start(const SystemSource& source, const RunConfig& config, const model::System& system, int rank,
-                    int size);
+/// Throws InputError, also where the other run has other atoms. Collective.
+RunStart read_start(const SystemSource& source, const RunConfig& config, const model::System& system,
+                    const comm::Communicator& comm);
 
 }  // namespace tessera::app

@@ -12,6 +12,7 @@
 #include "tessera/app/numbers_text.h"
 #include "tessera/app/output/folder.h"
 #include "tessera/app/output/trajectory.h"
+#include "tessera/app/restart/checkpoint_file.h"
 #include "tessera/app/restart/resume.h"
 #include "tessera/app/restart/start.h"
 #include "tessera/app/system/system_file.h"

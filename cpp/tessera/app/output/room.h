@@ -1,0 +1,38 @@
+// Whether the disk has room for what a run is going to write.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "tessera/app/config/run_config.h"
+#include "tessera/model/system.h"
+
+namespace tessera::app {
+
+/// What a run still writes from a step on, in bytes.
+struct PlannedOutput {
+  std::int64_t checkpoint = 0;  // one of them
+  std::int64_t frames = 0, bytes_of_frame = 0;
+  std::int64_t rows = 0, bytes_of_row = 0;  // of energy.csv
+
+  std::int64_t bytes_as_it_goes() const { return frames * bytes_of_frame + rows * bytes_of_row; }
+};
+
+/// Frames of a compressed trajectory count with a usual size.
+PlannedOutput plan_output(const RunConfig& config, const model::System& system, std::int64_t step,
+                          std::int64_t bytes_of_checkpoint);
+
+/// `available`: bytes of the disk; `kept`: bytes of the checkpoints in the folder that later ones take the place of.
+/// Throws RunError where two generations and the next checkpoint don't fit. Returns a note where the rest of the output
+/// does not; otherwise an empty text.
+std::string check_room(const PlannedOutput& planned, std::int64_t available, std::int64_t kept,
+                       const std::string& folder);
+
+/// Bytes that are free for this user on the disk of a folder; nothing where the system does not say.
+std::optional<std::int64_t> bytes_available(const std::string& folder);
+
+/// Of the checkpoints in a folder, bytes.
+std::int64_t bytes_of_checkpoints(const std::string& folder);
+
+}  // namespace tessera::app

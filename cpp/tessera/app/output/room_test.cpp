@@ -1,0 +1,57 @@
+#include "tessera/app/output/room.h"
+
+#include <gtest/gtest.h>
+
+#include "tessera/base/error.h"
+
+namespace tessera::app {
+namespace {
+
+constexpr std::int64_t megabyte = 1'000'000;
+
+TEST(Room, CheckpointsThatDoNotFitAreRefused) {
+  const PlannedOutput planned{.checkpoint = 10 * megabyte};
+  EXPECT_EQ(check_room(planned, 30 * megabyte, 0, "output"), "");
+  EXPECT_THROW(check_room(planned, 30 * megabyte - 1, 0, "output"), RunError);
+  // Those of a restart are replaced, but the next one is written before.
+  EXPECT_EQ(check_room(planned, 10 * megabyte, 20 * megabyte, "output"), "");
+  EXPECT_THROW(check_room(planned, 10 * megabyte - 1, 40 * megabyte, "output"), RunError);
+  try {
+    check_room(planned, 5 * megabyte, 0, "output");
+    FAIL();
+  } catch (const RunError& error) {
+    EXPECT_EQ(std::string(error.what()),
+              "the disk of output has 5.0 MB free, and checkpoints of this run need 30.0 MB (two generations and the "
+              "next, 10.0 MB each): free some space or choose another output.folder");
+  }
+}
+
+TEST(Room, FramesThatDoNotFitAreNoted) {
+  const PlannedOutput planned{.checkpoint = megabyte, .frames = 1000, .bytes_of_frame = megabyte, .rows = 0};
+  EXPECT_EQ(check_room(planned, 1003 * megabyte, 0, "output"), "");
+  const auto note = check_room(planned, 1002 * megabyte, 0, "output");
+  EXPECT_NE(note.find("has 1.0 GB free, and this run still writes about 1.0 GB: 1000 frames of 1.0 MB"),
+            std::string::npos)
+      << note;
+}
+
+TEST(Room, WhatARestartHasLeftToWrite) {
+  RunConfig config;
+  config.dynamics.steps = 100;
+  config.output.energy_every = 10;
+  config.output.trajectory = TrajectoryFormat::none;
+  const auto planned = plan_output(config, {}, 45, megabyte);
+  EXPECT_EQ(planned.rows, 6);  // 50, 60 … 100
+  EXPECT_EQ(planned.frames, 0);
+  EXPECT_EQ(planned.checkpoint, megabyte);
+  EXPECT_EQ(plan_output(config, {}, 120, megabyte).rows, 0);
+}
+
+TEST(Room, TheDiskSaysWhatItHas) {
+  ASSERT_TRUE(bytes_available("/").has_value());
+  EXPECT_GT(*bytes_available("/"), 0);
+  EXPECT_FALSE(bytes_available("/no/such/folder").has_value());
+}
+
+}  // namespace
+}  // namespace tessera::app

@@ -1,0 +1,384 @@
+#include "tessera/app/restart/checkpoint_file.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <numeric>
+#include <span>
+
+#include "tessera/base/error.h"
+#include "tessera/io/checksum.h"
+
+namespace tessera::app {
+
+namespace {
+
+constexpr int version = 4, earlier_version = 3;
+constexpr std::string_view magic_of_earlier = "tessera-checkpoint ";
+constexpr std::int64_t checksum_bytes = 64;  // at the end of files of version 3
+constexpr std::int64_t page_bytes = 4096;
+constexpr const char* format_name = "tessera-checkpoint";
+
+std::int64_t rounded_up(std::int64_t value, std::int64_t step) { return (value + step - 1) / step * step; }
+
+[[noreturn]] void refuse(const std::string& path, const std::string& problem) {
+  throw InputError(fmt::format("{} {}", path, problem));
+}
+
+[[noreturn]] void refuse_version(const std::string& path, int found) {
+  refuse(path, fmt::format("is a checkpoint of version {}, this tessera reads versions {} and {}: go on with the "
+                           "tessera that wrote it, or begin the run anew",
+                           found, earlier_version, version));
+}
+
+std::size_t values_of(const std::vector<md::AtomField>& fields) {
+  return std::accumulate(fields.begin(), fields.end(), std::size_t{0},
+                         [](std::size_t sum, const auto& field) { return sum + field.width; });
+}
+
+}  // namespace
+
+std::string newest_checkpoint(const std::string& folder) { return folder + "/checkpoint.tck"; }
+std::string previous_checkpoint(const std::string& folder) { return folder + "/checkpoint.previous.tck"; }
+std::string unplaced_checkpoint(const std::string& folder) { return folder + "/checkpoint.next.tck"; }
+
+CheckpointLayout lay_out_checkpoint(std::int64_t json_bytes, std::int64_t n_atoms, std::size_t values_of_fields) {
+  CheckpointLayout layout;
+  layout.n_atoms = n_atoms;
+  layout.row_bytes.assign(3, row_bytes_of_triples);
+  if (values_of_fields > 0) layout.row_bytes.push_back(static_cast<std::int64_t>(values_of_fields * sizeof(double)));
+  auto end = rounded_up(io::checked_header_bytes + json_bytes, page_bytes);
+  layout.regions.push_back({io::checked_header_bytes, end, false});
+  layout.atoms_in_group = 1;
+  for (const auto bytes : layout.row_bytes) {
+    const auto begin = end;
+    end += rounded_up(n_atoms * bytes, page_bytes);
+    layout.regions.push_back({begin, end, true});
+    layout.atoms_in_group = std::lcm(layout.atoms_in_group, io::piece_bytes / std::gcd(io::piece_bytes, bytes));
+  }
+  return layout;
+}
+
+std::int64_t CheckpointLayout::file_bytes() const {
+  std::int64_t pieces = 0;
+  for (const auto& region : regions) pieces += region.n_pieces();
+  return end() + io::table_bytes(pieces);
+}
+
+std::string text_of_header(const Checkpoint& checkpoint, std::int64_t n_atoms) {
+  auto json = to_json(checkpoint, n_atoms);
+  json["format"] = format_name;
+  json["version"] = version;
+  nlohmann::json arrays = nlohmann::json::array();
+  for (const auto* name : {"position", "velocity", "displacement"})
+    arrays.push_back({{"name", name}, {"type", "int32"}, {"width", 3}});
+  if (const auto width = values_of(checkpoint.state.fields); width > 0)
+    arrays.push_back({{"name", "fields"}, {"type", "float64"}, {"width", width}});
+  json["arrays"] = arrays;
+  const auto text = json.dump();
+  const auto bytes = rounded_up(io::checked_header_bytes + std::ssize(text), page_bytes) - io::checked_header_bytes;
+  return text + std::string(static_cast<std::size_t>(bytes) - text.size(), ' ');
+}
+
+namespace {
+
+/// A checkpoint of this version, open for reading. Everything throws InputError.
+class CheckpointFile {
+ public:
+  explicit CheckpointFile(const std::string& path) : path_(path), file_(io::CheckedFile::open(path)) {
+    const auto& regions = file_.regions();
+    if (regions.empty() || regions[0].is_bulk || regions[0].begin != io::checked_header_bytes) refuse_other_file();
+    std::string text(static_cast<std::size_t>(regions[0].end - regions[0].begin), '\0');
+    file_.read(regions[0].begin, std::as_writable_bytes(std::span(text)));
+    const auto json = nlohmann::json::parse(text, nullptr, false);
+    if (!json.is_object() || json.value("format", nlohmann::json()) != format_name) refuse_other_file();
+    try {
+      if (json.at("version") != version) refuse_version(path_, json.at("version").get<int>());
+      checkpoint_ = checkpoint_from(json);
+    } catch (const nlohmann::json::exception&) {
+      refuse(path_, "has a damaged header");
+    }
+    layout_ = lay_out_checkpoint(std::ssize(text), checkpoint_.n_atoms, values_of(checkpoint_.state.fields));
+    const bool fits = std::equal(
+        regions.begin(), regions.end(), layout_.regions.begin(), layout_.regions.end(),
+        [](const auto& a, const auto& b) { return a.begin == b.begin && a.end == b.end && a.is_bulk == b.is_bulk; });
+    if (checkpoint_.n_atoms < 0 || !fits) refuse(path_, "has other arrays than its header says");
+    checkpoint_.checksum = io::Checksum().add(comm::bytes_of(text)).add(comm::bytes_of(file_.table())).finish();
+  }
+
+  const Checkpoint& checkpoint() const { return checkpoint_; }
+
+  /// The atoms of one of `size` equal shares, by id. Together the shares check every byte.
+  md::Particles read_share(int rank, int size) const {
+    const auto n = layout_.n_atoms;
+    const auto first = n / size * rank + n % size * rank / size;
+    const auto last = n / size * (rank + 1) + n % size * (rank + 1) / size;
+    md::Particles particles;
+    particles.atoms.resize(static_cast<std::size_t>(last - first));
+    std::vector<std::int32_t> triples(3 * particles.size());
+    const auto read = [&](std::size_t array, auto& values) {
+      file_.read(layout_.regions[array + 1].begin + first * layout_.row_bytes[array], comm::writable_bytes_of(values));
+    };
+    const auto for_rows = [&](auto&& take) {
+      for (std::size_t i = 0; i < particles.size(); ++i)
+        take(particles.atoms[i], triples[3 * i], triples[3 * i + 1], triples[3 * i + 2]);
+    };
+    read(0, triples);
+    for_rows([](auto& atom, auto x, auto y, auto z) { atom.position = {x, y, z}; });
+    read(1, triples);
+    for_rows([](auto& atom, auto x, auto y, auto z) { atom.velocity = {x, y, z}; });
+    read(2, triples);
+    for_rows([](auto& atom, auto x, auto y, auto z) { atom.displacement = {x, y, z}; });
+    for (std::size_t i = 0; i < particles.size(); ++i) particles.atoms[i].id = first + static_cast<std::int64_t>(i);
+
+    particles.fields = checkpoint_.state.fields;
+    const auto width = values_of(particles.fields);
+    std::vector<double> rows(particles.size() * width);
+    if (width > 0) read(3, rows);
+    std::size_t column = 0;
+    for (auto& field : particles.fields) {
+      field.values.reserve(particles.size() * field.width);
+      for (std::size_t i = 0; i < particles.size(); ++i)
+        for (std::size_t k = 0; k < field.width; ++k) field.values.push_back(rows[i * width + column + k]);
+      column += field.width;
+    }
+    return particles;
+  }
+
+ private:
+  [[noreturn]] void refuse_other_file() const { refuse(path_, "is no checkpoint"); }
+
+  std::string path_;
+  io::CheckedFile file_;
+  Checkpoint checkpoint_;  // without atoms
+  CheckpointLayout layout_;
+};
+
+/// Reads the two lines before the atoms of a checkpoint of version 3.
+Checkpoint read_earlier_header(std::ifstream& file, const std::string& path, std::string& header) {
+  std::string line;
+  std::getline(file, line);
+  std::getline(file, header);
+  int found = 0;
+  const auto digits = std::string_view(line).substr(std::min(line.size(), magic_of_earlier.size()));
+  const auto parsed = std::from_chars(digits.data(), digits.data() + digits.size(), found);
+  if (!line.starts_with(magic_of_earlier) || parsed.ec != std::errc() || parsed.ptr != digits.data() + digits.size())
+    refuse(path, "is no checkpoint, or is damaged");
+  if (found != earlier_version) refuse_version(path, found);
+  try {
+    return checkpoint_from(nlohmann::json::parse(header));
+  } catch (const nlohmann::json::exception&) {
+    refuse(path, "has a damaged header");
+  }
+}
+
+/// A checkpoint of version 3 with all its atoms.
+Checkpoint read_earlier(const std::string& path) {
+  std::error_code error;
+  const auto size = static_cast<std::int64_t>(std::filesystem::file_size(path, error));
+  std::ifstream file(path, std::ios::binary);
+  if (error || !file) refuse(path, "can't be opened");
+  std::string header;
+  auto checkpoint = read_earlier_header(file, path, header);
+  auto& state = checkpoint.state;
+  const auto records = size - static_cast<std::int64_t>(file.tellg()) - checksum_bytes;
+  const auto n = static_cast<std::size_t>(checkpoint.n_atoms);
+  const auto bytes_of_atom = 8 + 3 * static_cast<std::size_t>(row_bytes_of_triples) + 8 * values_of(state.fields);
+  if (records < 0 || static_cast<std::size_t>(records) / bytes_of_atom != n) refuse(path, "is truncated");
+  std::vector<char> data(n * bytes_of_atom);
+  file.read(data.data(), static_cast<std::streamsize>(data.size()));
+  const auto sum = io::Checksum().add(comm::bytes_of(header)).add(comm::bytes_of(data)).finish();
+  std::string stored(sum.size(), ' ');
+  file.read(stored.data(), static_cast<std::streamsize>(stored.size()));
+  if (stored != sum) refuse(path, "is damaged: its checksum does not match");
+  checkpoint.checksum = sum;
+  state.atoms.resize(n);
+  const char* at = data.data();
+  const auto take = [&](void* to, std::size_t n_bytes) {
+    std::memcpy(to, at, n_bytes);
+    at += n_bytes;
+  };
+  for (auto& p : state.atoms) {
+    take(&p.id, 8);
+    take(&p.position, 12);
+    take(&p.velocity, 12);
+    take(&p.displacement, 12);
+    for (auto& field : state.fields) {
+      field.values.resize(field.values.size() + field.width);
+      take(field.values.data() + field.values.size() - field.width, field.width * sizeof(double));
+    }
+  }
+  return checkpoint;
+}
+
+/// All but the atoms; of a file of version 3 what follows is not checked.
+Checkpoint read_header(const std::string& path) {
+  if (io::CheckedFile::is_one(path)) return CheckpointFile(path).checkpoint();
+  std::ifstream file(path, std::ios::binary);
+  std::string header;
+  auto checkpoint = read_earlier_header(file, path, header);
+  checkpoint.checksum.resize(checksum_bytes);
+  file.seekg(-checksum_bytes, std::ios::end);
+  file.read(checkpoint.checksum.data(), checksum_bytes);
+  return checkpoint;
+}
+
+void add_problem(std::string& problems, const std::string& problem) {
+  problems += fmt::format("{}{}", problems.empty() ? "" : "; ", problem);
+}
+
+std::optional<Checkpoint> header_if_any(const std::string& path, std::string* problems = nullptr) {
+  try {
+    return read_header(path);
+  } catch (const InputError& error) {
+    if (problems != nullptr) add_problem(*problems, error.what());
+    return std::nullopt;
+  }
+}
+
+/// The files that may be the newest checkpoint, the newest first. A process that was killed before or between two
+/// renames left it under its first name.
+std::vector<std::string> candidates(const std::string& folder_or_file) {
+  std::vector<std::string> found;
+  std::error_code ignored;
+  for (const auto& path : {folder_or_file, newest_checkpoint(folder_or_file), unplaced_checkpoint(folder_or_file),
+                           previous_checkpoint(folder_or_file)})
+    if (std::filesystem::is_regular_file(path, ignored)) found.push_back(path);
+  if (found.size() > 1 && found[0] == newest_checkpoint(folder_or_file) &&
+      found[1] == unplaced_checkpoint(folder_or_file)) {
+    const auto placed = header_if_any(found[0]), unplaced = header_if_any(found[1]);
+    if (placed && unplaced && unplaced->state.step > placed->state.step) std::swap(found[0], found[1]);
+  }
+  return found;
+}
+
+/// Reads a checkpoint, of which each rank checks and keeps a share. Throws InputError on all ranks. Collective.
+Checkpoint read_shares(const std::string& path, const comm::Communicator& comm) {
+  Checkpoint checkpoint;
+  std::string problem, header;  // all but the atoms, as JSON
+  std::int64_t is_checked = 0;
+  if (comm.is_root()) is_checked = io::CheckedFile::is_one(path) ? 1 : 0;
+  comm.broadcast(std::as_writable_bytes(std::span(&is_checked, 1)), 0);
+  try {
+    if (is_checked != 0) {
+      const CheckpointFile file(path);
+      checkpoint = file.checkpoint();
+      static_cast<md::Particles&>(checkpoint.state) = file.read_share(comm.rank(), comm.size());
+    } else if (comm.is_root()) {
+      checkpoint = read_earlier(path);
+      header = to_json(checkpoint, checkpoint.n_atoms).dump();
+    }
+  } catch (const InputError& error) {
+    problem = error.what();
+  } catch (const RunError& error) {  // of the disk
+    problem = error.what();
+  }
+  comm::agree_on_input(comm, problem);
+  if (is_checked == 0) {
+    comm::broadcast_resized(comm, header);
+    comm::broadcast_resized(comm, checkpoint.checksum);
+    if (!comm.is_root()) {
+      auto sum = std::move(checkpoint.checksum);
+      checkpoint = checkpoint_from(nlohmann::json::parse(header));
+      checkpoint.checksum = std::move(sum);
+    }
+  }
+  // A file that one rank sees and another does not, or not yet, is no checkpoint.
+  auto first = checkpoint.checksum;
+  comm::broadcast_resized(comm, first);
+  comm::agree_on_input(comm, first == checkpoint.checksum ? "" : path + " is another file on other ranks' hosts");
+  return checkpoint;
+}
+
+}  // namespace
+
+std::optional<FoundCheckpoint> find_checkpoint(const std::string& folder_or_file, const comm::Communicator& comm) {
+  std::string paths, problems;  // the paths end with zeros
+  if (comm.is_root())
+    for (const auto& path : candidates(folder_or_file)) paths += path + '\0';
+  comm::broadcast_resized(comm, paths);
+  for (std::size_t at = 0; at < paths.size(); at = paths.find('\0', at) + 1) {
+    const std::string path = paths.c_str() + at;
+    try {
+      FoundCheckpoint found{read_shares(path, comm), path, ""};
+      if (!problems.empty() || (path != folder_or_file && path != newest_checkpoint(folder_or_file)))
+        found.note = fmt::format("continuing from {}{}", path, problems.empty() ? "" : " since " + problems);
+      return found;
+    } catch (const InputError& error) {
+      add_problem(problems, error.what());
+    }
+  }
+  if (problems.empty()) return std::nullopt;
+  throw InputError(fmt::format("no good checkpoint in {}: {}", folder_or_file, problems));
+}
+
+std::optional<Checkpoint> find_checkpoint_header(const std::string& folder_or_file, std::string* problems) {
+  for (const auto& path : candidates(folder_or_file))
+    if (auto checkpoint = header_if_any(path, problems)) return checkpoint;
+  return std::nullopt;
+}
+
+void join_groups(md::Particles& particles, const model::System& system, const comm::Communicator& comm) {
+  if (comm.size() == 1) return;
+  // Shares are in the order of ids, but for those of version 3, which are all on the root.
+  std::int64_t first = particles.size() == 0 ? system.n_atoms() : particles.atoms.front().id;
+  std::vector<std::int64_t> firsts;
+  for (const auto& block : comm.all_gather(std::as_bytes(std::span(&first, 1))))
+    firsts.push_back(comm::values_of<std::int64_t>(block)[0]);
+  // Ranks without atoms take the first id of the next that has some.
+  for (std::size_t rank = firsts.size() - 1; rank-- > 0;)
+    if (firsts[rank] == system.n_atoms()) firsts[rank] = firsts[rank + 1];
+  const auto owner_of = [&](std::int64_t id) {
+    const auto next = std::upper_bound(firsts.begin(), firsts.end(), id);
+    return static_cast<std::size_t>(next - firsts.begin()) - 1;
+  };
+  const auto width = values_of(particles.fields);
+  const auto bytes = sizeof(md::Particle) + width * sizeof(double);
+  std::vector<std::vector<std::byte>> outgoing(static_cast<std::size_t>(comm.size()));
+  md::Particles kept;
+  for (const auto& field : particles.fields) kept.fields.push_back({field.name, field.width, {}});
+  for (std::size_t i = 0; i < particles.size(); ++i) {
+    const auto& atom = particles.atoms[i];
+    const auto reference = system.find(atom.id);
+    const auto key =
+        reference.first_id +
+        system.templates[static_cast<std::size_t>(reference.molecule)].group[static_cast<std::size_t>(reference.local)];
+    const auto owner = owner_of(key);
+    const bool stays = owner == static_cast<std::size_t>(comm.rank());
+    if (stays) kept.atoms.push_back(atom);
+    auto& to = outgoing[owner];
+    const auto put = [&](const void* data, std::size_t n) {
+      const auto* from = static_cast<const std::byte*>(data);
+      to.insert(to.end(), from, from + n);
+    };
+    if (!stays) put(&atom, sizeof atom);
+    for (std::size_t f = 0; f < kept.fields.size(); ++f) {
+      const auto* values = particles.fields[f].values.data() + i * kept.fields[f].width;
+      if (stays)
+        kept.fields[f].values.insert(kept.fields[f].values.end(), values, values + kept.fields[f].width);
+      else
+        put(values, kept.fields[f].width * sizeof(double));
+    }
+  }
+  for (const auto& block : comm.all_to_all(outgoing))
+    for (const auto* at = block.data(); at != block.data() + block.size();) {
+      TESSERA_CHECK(block.data() + block.size() - at >= static_cast<std::ptrdiff_t>(bytes));
+      md::Particle atom;
+      std::memcpy(&atom, at, sizeof atom);
+      kept.atoms.push_back(atom);
+      at += sizeof atom;
+      for (auto& field : kept.fields) {
+        const auto n = field.values.size();
+        field.values.resize(n + field.width);
+        std::memcpy(field.values.data() + n, at, field.width * sizeof(double));
+        at += field.width * sizeof(double);
+      }
+    }
+  particles = std::move(kept);
+}
+
+}  // namespace tessera::app

@@ -1,0 +1,63 @@
+// Files of checkpoints, `*.tck`. A checkpoint is a checked file (io/checked_file.h): JSON with all but the atoms, then
+// an array of each quantity by atom id (docs/reference/checkpoint.md). Every rank writes and reads a share of the rows,
+// and no rank has all of them. Of version 3, which is one line, a line of JSON, a record for each atom and a SHA-256,
+// the root reads everything.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "tessera/app/restart/checkpoint.h"
+#include "tessera/comm/communicator.h"
+#include "tessera/io/checked_file.h"
+
+namespace tessera::app {
+
+/// The two generations that a folder keeps, and the name of one that is complete but not in its place yet.
+std::string newest_checkpoint(const std::string& folder);
+std::string previous_checkpoint(const std::string& folder);
+std::string unplaced_checkpoint(const std::string& folder);
+
+/// Of the first three arrays, in bytes; the fourth has the values of all fields.
+constexpr std::int64_t row_bytes_of_triples = 12;
+
+/// Where a checkpoint has what. Everything begins at a multiple of 4096 bytes, so that no two ranks write to one page.
+struct CheckpointLayout {
+  std::int64_t n_atoms = 0;
+  std::vector<std::int64_t> row_bytes;  // of each array
+  std::vector<io::Region> regions;      // the JSON, then the arrays
+  std::int64_t atoms_in_group = 0;      // so many atoms fill whole pieces of each array
+
+  std::int64_t end() const { return regions.back().end; }
+  std::int64_t n_groups() const { return (n_atoms + atoms_in_group - 1) / atoms_in_group; }
+  /// Bytes of the whole file, with its table.
+  std::int64_t file_bytes() const;
+};
+/// `values_of_fields`: of an atom, in all fields.
+CheckpointLayout lay_out_checkpoint(std::int64_t json_bytes, std::int64_t n_atoms, std::size_t values_of_fields);
+
+/// The JSON of a checkpoint, as it stands in the file.
+std::string text_of_header(const Checkpoint& checkpoint, std::int64_t n_atoms);
+
+struct FoundCheckpoint {
+  Checkpoint checkpoint;
+  std::string path;
+  std::string note;  // why it is not the newest; empty where it is
+};
+/// Reads the newest checkpoint of a folder, or that of a file, of which every byte is right: all ranks check it, each
+/// its share of the rows, of which it keeps whole hydrogen groups of no particular ids. Nothing where there is none.
+/// Throws InputError where none is intact. Collective.
+std::optional<FoundCheckpoint> find_checkpoint(const std::string& folder_or_file, const comm::Communicator& comm);
+
+/// Reads all but the atoms of the newest that has a header, without checking what follows; nothing where there is none.
+/// `problems` gets what is wrong with those that are passed over. A rank may call it alone.
+std::optional<Checkpoint> find_checkpoint_header(const std::string& folder_or_file, std::string* problems = nullptr);
+
+/// Brings the atoms of each hydrogen group to one rank. Collective.
+void join_groups(md::Particles& particles, const model::System& system, const comm::Communicator& comm);
+
+}  // namespace tessera::app

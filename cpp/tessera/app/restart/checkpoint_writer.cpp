@@ -1,0 +1,297 @@
+#include "tessera/app/restart/checkpoint_writer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <numeric>
+#include <span>
+
+#include "tessera/app/on_root.h"
+#include "tessera/base/error.h"
+
+namespace tessera::app {
+
+namespace {
+
+std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
+
+/// Which rank writes which groups of atoms, and when. A group fills whole pieces of each array, so a piece has one
+/// writer. Rounds keep what a rank holds at once small beside its own atoms.
+class Shares {
+ public:
+  Shares(std::int64_t n_groups, int ranks) : n_groups_(n_groups), ranks_(ranks) {
+    constexpr std::int64_t most_rounds = 64;
+    const auto most_groups = (n_groups + ranks - 1) / ranks;
+    groups_in_round_ = std::max<std::int64_t>(1, (most_groups + most_rounds - 1) / most_rounds);
+    n_rounds_ = (most_groups + groups_in_round_ - 1) / groups_in_round_;
+  }
+
+  std::int64_t n_rounds() const { return n_rounds_; }
+  int owner_of(std::int64_t group) const { return static_cast<int>(group * ranks_ / n_groups_); }
+  std::int64_t round_of(std::int64_t group) const { return (group - first_of(owner_of(group))) / groups_in_round_; }
+  /// From and to which group a rank writes in a round.
+  std::pair<std::int64_t, std::int64_t> groups(int rank, std::int64_t round) const {
+    const auto end = first_of(rank + 1);
+    const auto begin = std::min(first_of(rank) + round * groups_in_round_, end);
+    return {begin, std::min(begin + groups_in_round_, end)};
+  }
+
+ private:
+  std::int64_t first_of(int rank) const { return (n_groups_ * rank + ranks_ - 1) / ranks_; }
+
+  std::int64_t n_groups_, ranks_, groups_in_round_ = 1, n_rounds_ = 0;
+};
+
+/// The slots of this rank's atoms by the round in which they are sent, and by the rank that writes them.
+class SortedSlots {
+ public:
+  SortedSlots(const md::Engine& engine, const CheckpointLayout& layout, const Shares& shares, int ranks)
+      : ranks_(ranks), begin_(at(shares.n_rounds() * ranks + 1)) {
+    std::vector<std::size_t> place_of_group;
+    for (std::int64_t g = 0; g < layout.n_groups(); ++g)
+      place_of_group.push_back(at(shares.round_of(g) * ranks + shares.owner_of(g)));
+    const auto& id = engine.state().id;
+    std::vector<std::int32_t> group;  // of each atom
+    group.reserve(at(engine.domain().n_owned_atoms()));
+    const auto for_atoms = [&](auto&& use) {
+      for (std::int32_t slot = 0; slot < engine.domain().n_owned_slots(); ++slot)
+        if (id[at(slot)] >= 0) use(slot);
+    };
+    for_atoms([&](std::int32_t slot) {
+      group.push_back(static_cast<std::int32_t>(id[at(slot)] / layout.atoms_in_group));
+      ++begin_[place_of_group[at(group.back())] + 1];
+    });
+    std::partial_sum(begin_.begin(), begin_.end(), begin_.begin());
+    slots_.resize(begin_.back());
+    auto next = begin_;
+    auto of = group.begin();
+    for_atoms([&](std::int32_t slot) { slots_[next[place_of_group[at(*of++)]]++] = slot; });
+  }
+
+  std::span<const std::int32_t> of(std::int64_t round, int writer) const {
+    const auto place = at(round * ranks_ + writer);
+    return std::span(slots_).subspan(begin_[place], begin_[place + 1] - begin_[place]);
+  }
+
+ private:
+  int ranks_;
+  std::vector<std::size_t> begin_;
+  std::vector<std::int32_t> slots_;
+};
+
+constexpr std::int64_t row = row_bytes_of_triples;
+
+/// Calls use(id, three triples, fields) of an atom; `fields` writes the values of all fields to a place.
+template <class Use>
+void with_atom(const md::State& state, std::int32_t slot, Use&& use) {
+  const auto s = at(slot);
+  const auto moved = state.position[s] - state.reference[s];
+  use(state.id[s], &state.reference[s], &state.velocity[s], &moved, [&](std::byte* to) {
+    for (const auto& field : state.fields) {
+      const auto bytes = field.width * sizeof(double);
+      std::memcpy(to, field.values.data() + s * field.width, bytes);
+      to += bytes;
+    }
+  });
+}
+
+/// The rows of each array that a rank writes in a round.
+class Rows {
+ public:
+  explicit Rows(const CheckpointLayout& layout) : layout_(layout), arrays_(layout.row_bytes.size()) {}
+
+  /// Of the last atoms, with the zeros up to the end of the region.
+  void begin(std::int64_t first, std::int64_t last) {
+    first_ = first;
+    n_ = 0;
+    for (std::size_t a = 0; a < arrays_.size(); ++a) {
+      const auto rows = (last - first) * layout_.row_bytes[a];
+      const auto& region = layout_.regions[a + 1];
+      const auto end = last == layout_.n_atoms ? region.end - region.begin - first * layout_.row_bytes[a] : rows;
+      arrays_[a].resize(at(end));
+      std::fill(arrays_[a].begin() + rows, arrays_[a].end(), std::byte{});
+    }
+  }
+
+  template <class Fields>
+  void put(std::int64_t id, const void* position, const void* velocity, const void* displacement, Fields&& fields) {
+    const auto i = id - first_;
+    TESSERA_CHECK(i >= 0 && (i + 1) * row <= std::ssize(arrays_[0]));
+    std::memcpy(arrays_[0].data() + i * row, position, at(row));
+    std::memcpy(arrays_[1].data() + i * row, velocity, at(row));
+    std::memcpy(arrays_[2].data() + i * row, displacement, at(row));
+    if (arrays_.size() > 3) fields(arrays_[3].data() + i * layout_.row_bytes[3]);
+    ++n_;
+  }
+
+  std::int64_t n() const { return n_; }
+  std::int64_t first() const { return first_; }
+  const std::vector<std::vector<std::byte>>& arrays() const { return arrays_; }
+
+ private:
+  const CheckpointLayout& layout_;
+  std::vector<std::vector<std::byte>> arrays_;
+  std::int64_t first_ = 0, n_ = 0;
+};
+
+/// Atoms as ranks send them: id, position at the last search, velocity, displacement since and fields.
+std::int64_t record_bytes(const CheckpointLayout& layout) {
+  return 8 + std::accumulate(layout.row_bytes.begin(), layout.row_bytes.end(), std::int64_t{0});
+}
+
+/// Puts the atoms of this round that this rank writes into `rows`, and returns the others for the ranks that do.
+std::vector<std::vector<std::byte>> sort_by_writer(const md::State& state, const CheckpointLayout& layout,
+                                                   const SortedSlots& slots, std::int64_t round,
+                                                   const comm::Communicator& comm, Rows& rows) {
+  const auto bytes = record_bytes(layout);
+  std::vector<std::vector<std::byte>> outgoing(at(comm.size()));
+  for (int writer = 0; writer < comm.size(); ++writer) {
+    const auto own = slots.of(round, writer);
+    if (writer == comm.rank()) {
+      for (const auto slot : own) with_atom(state, slot, [&](auto&&... values) { rows.put(values...); });
+      continue;
+    }
+    outgoing[at(writer)].resize(own.size() * at(bytes));
+    auto* to = outgoing[at(writer)].data();
+    for (const auto slot : own) {
+      with_atom(
+          state, slot,
+          [&](std::int64_t id, const void* position, const void* velocity, const void* displacement, auto&& fields) {
+            std::memcpy(to, &id, 8);
+            std::memcpy(to + 8, position, at(row));
+            std::memcpy(to + 8 + row, velocity, at(row));
+            std::memcpy(to + 8 + 2 * row, displacement, at(row));
+            fields(to + 8 + 3 * row);
+          });
+      to += bytes;
+    }
+  }
+  return outgoing;
+}
+
+void put_received(const std::vector<std::byte>& records, const CheckpointLayout& layout, Rows& rows) {
+  const auto bytes = record_bytes(layout), bytes_of_fields = bytes - 8 - 3 * row;
+  for (const auto* record = records.data(); record != records.data() + records.size(); record += bytes) {
+    std::int64_t id = 0;
+    std::memcpy(&id, record, 8);
+    rows.put(id, record + 8, record + 8 + row, record + 8 + 2 * row,
+             [&](std::byte* to) { std::memcpy(to, record + 8 + 3 * row, at(bytes_of_fields)); });
+  }
+}
+
+}  // namespace
+
+void CheckpointWriter::reserve(std::int64_t bytes) {
+  on_root(comm_, [&] {
+    next_.reset();
+    next_.emplace(unplaced_checkpoint(folder_));
+    next_->file().reserve(bytes);
+  });
+}
+
+std::vector<CheckpointWriter::PieceSum> CheckpointWriter::write_atoms(const CheckpointLayout& layout,
+                                                                      const std::string& path, const md::Engine& engine,
+                                                                      std::string& problem) const {
+  const Shares shares(layout.n_groups(), comm_.size());
+  const SortedSlots slots(engine, layout, shares, comm_.size());
+  std::vector<PieceSum> sums;
+  // A rank that can't write goes on without writing, as the others wait for what it sends.
+  const auto attempt = [&](auto&& function) {
+    try {
+      if (problem.empty()) function();
+    } catch (const RunError& error) {
+      problem = error.what();
+    }
+  };
+  std::optional<Descriptor> file;
+  Rows rows(layout);
+  for (std::int64_t round = 0; round < shares.n_rounds(); ++round) {
+    const auto [begin, end] = shares.groups(comm_.rank(), round);
+    const auto first = begin * layout.atoms_in_group, last = std::min(end * layout.atoms_in_group, layout.n_atoms);
+    rows.begin(first, std::max(first, last));
+    for (const auto& received : comm_.all_to_all(sort_by_writer(engine.state(), layout, slots, round, comm_, rows)))
+      put_received(received, layout, rows);
+    if (begin == end) continue;
+    TESSERA_CHECK(rows.n() == last - first);
+    const auto& arrays = rows.arrays();
+    attempt([&] {
+      if (!file) file = Descriptor::open_to_change(path);
+      std::int64_t first_piece = layout.regions[0].n_pieces();
+      for (std::size_t a = 0; a < arrays.size(); ++a) {
+        const auto& region = layout.regions[a + 1];
+        const auto offset = first * layout.row_bytes[a];
+        file->write_at(arrays[a].data(), arrays[a].size(), region.begin + offset);
+        for (std::int64_t done = 0; done < std::ssize(arrays[a]); done += io::piece_bytes) {
+          const auto bytes = std::min(io::piece_bytes, std::ssize(arrays[a]) - done);
+          sums.push_back({first_piece + (offset + done) / io::piece_bytes,
+                          io::piece_checksum(std::span(arrays[a]).subspan(at(done), at(bytes)))});
+        }
+        first_piece += region.n_pieces();
+      }
+    });
+  }
+  attempt([&] {
+    if (file && !comm_.is_root()) file->synchronize();  // the root does so when it has written the header
+  });
+  return sums;
+}
+
+void CheckpointWriter::finish(const CheckpointLayout& layout, const std::string& header,
+                              const std::vector<PieceSum>& own) {
+  const auto gathered = comm_.gather(comm::bytes_of(own), 0);
+  on_root(comm_, [&] {
+    std::int64_t n_pieces = 0;
+    for (const auto& region : layout.regions) n_pieces += region.n_pieces();
+    std::vector<std::uint64_t> table(at(n_pieces));
+    const auto text = comm::bytes_of(header);
+    for (std::int64_t i = 0; i < layout.regions[0].n_pieces(); ++i) {
+      const auto [begin, end] = layout.regions[0].piece(i);
+      table[at(i)] = io::piece_checksum(text.subspan(at(begin - layout.regions[0].begin), at(end - begin)));
+    }
+    std::int64_t n = layout.regions[0].n_pieces();
+    for (const auto& block : gathered)
+      for (const auto& [piece, sum] : comm::values_of<PieceSum>(block)) table[at(piece)] = sum, ++n;
+    TESSERA_CHECK(n == n_pieces);
+    next_->file().write_at(header.data(), header.size(), layout.regions[0].begin);
+    io::write_checksums(next_->file(), layout.regions, layout.end(), table);
+    next_->file().synchronize();
+    // The newest becomes the previous one only when the new one is on the disk. Whichever of these names reach it, if
+    // the machine stops before the folder does, at least one whole checkpoint has one.
+    next_->place();
+    next_.reset();
+    std::error_code ignored, failed;
+    std::filesystem::rename(newest_checkpoint(folder_), previous_checkpoint(folder_), ignored);  // none yet: fine
+    std::filesystem::rename(unplaced_checkpoint(folder_), newest_checkpoint(folder_), failed);
+    if (failed)
+      throw RunError(fmt::format("{} can't be renamed to checkpoint.tck: {}", unplaced_checkpoint(folder_),
+                                 system_error_text(failed.value())));
+    synchronize_folder(folder_);
+  });
+}
+
+void CheckpointWriter::write(const Checkpoint& checkpoint, const md::Engine& engine) {
+  std::string header, path, problem;
+  try {
+    on_root(comm_, [&] {
+      if (!next_) next_.emplace(unplaced_checkpoint(folder_));
+      path = next_->file().path();
+      header = text_of_header(checkpoint, engine.system().n_atoms());
+    });
+    comm::broadcast_resized(comm_, path);
+    auto header_bytes = std::ssize(header);
+    comm_.broadcast(std::as_writable_bytes(std::span(&header_bytes, 1)), 0);
+    std::size_t width = 0;
+    for (const auto& field : engine.state().fields) width += field.width;
+    const auto layout = lay_out_checkpoint(header_bytes, engine.system().n_atoms(), width);
+    const auto sums = write_atoms(layout, path, engine, problem);
+    comm::agree_on_run(comm_, problem);
+    finish(layout, header, sums);
+  } catch (...) {
+    next_.reset();
+    throw;
+  }
+}
+
+}  // namespace tessera::app

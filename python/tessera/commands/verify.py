@@ -1,0 +1,91 @@
+"""`tessera verify`: whether the files of a run are what was written."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import click
+
+from tessera.prepare.errors import InputError
+
+
+@click.command()
+@click.argument("path", metavar="RUN|FILE", type=click.Path(path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="Print what was found as one JSON object.")
+def verify(path: Path, as_json: bool) -> None:
+    """Check that the files of a run are what was written, and say from which checkpoint it would go on.
+
+    RUN is the output folder of a run: its checkpoints are checked byte by byte, its table and
+    trajectory as far as their formats allow, and the system file that it names. FILE is a checkpoint
+    or a system file. The status is 0 where all is well, 1 where something is damaged, and 2 where
+    there is nothing to check.
+
+    \b
+    Examples:
+      tessera verify output
+      tessera verify output --json
+      tessera verify output/checkpoint.previous.tck
+      tessera verify dhfr.tsr
+    """
+    from tessera.verify import size_of
+    from tessera.verify import verify as check
+
+    started = time.perf_counter()
+    try:
+        with _bar(path, 0 if as_json or not path.exists() else size_of(path)) as progress:
+            report = check(path, progress)
+    except (InputError, OSError) as error:
+        click.echo(f"tessera: error: {error}", err=True)
+        raise SystemExit(2) from None
+    seconds = time.perf_counter() - started
+    if as_json:
+        files = [
+            {"path": str(file.path), "kind": file.kind, "bytes": file.bytes, "ok": file.ok,
+             "problem": file.problem or None, "note": file.note or None}
+            for file in report.files
+        ]  # fmt: skip
+        facts = {
+            "ok": report.ok,
+            "checkpoint_step": report.checkpoint_step,
+            "checkpoint": None if report.checkpoint is None else str(report.checkpoint),
+            "files": files,
+            "notes": report.notes,
+            "seconds": round(seconds, 3),
+        }
+        click.echo(json.dumps(facts))
+    else:
+        width = max(len(file.path.name) for file in report.files) if report.files else 0
+        for file in report.files:
+            state = "whole" if file.ok else "DAMAGED"
+            text = file.problem if file.problem else file.note
+            click.echo(f"{file.path.name:<{width}}  {state:<8}{text}".rstrip())
+        for note in report.notes:
+            click.echo(f"note: {note}")
+        if report.files:
+            click.echo(f"{report.bytes / 1e6:,.1f} MB in {seconds:.2f} s, {report.bytes / 1e6 / seconds:,.0f} MB/s")
+    if not report.ok:
+        raise SystemExit(1)
+
+
+@contextlib.contextmanager
+def _bar(path: Path, size: int) -> Iterator[Callable[[int], None]]:
+    """Shows a progress bar on a terminal, and nothing elsewhere."""
+    if size == 0 or not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task(path.name, total=size)
+        yield lambda done: progress.advance(task, done)
+
+
+if __name__ == "__main__":
+    verify()

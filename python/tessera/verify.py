@@ -1,0 +1,284 @@
+"""Checks what a run has written: whether files are what was written, and whether they go together.
+
+`verify` takes the output folder of a run, a checkpoint or a system file.
+"""
+
+from __future__ import annotations
+
+import struct
+import tomllib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tessera import checked_file
+from tessera.export.checkpoint import candidates, check_file, read_header
+from tessera.prepare.errors import InputError
+from tessera.system import SystemFileError, read
+
+Progress = Callable[[int], None]
+SETTINGS = "settings.toml"
+TABLE = "energy.csv"
+TRAJECTORIES = ("trajectory.dcd", "trajectory.xtc", "trajectory.h5md")
+
+
+@dataclass
+class File:
+    """A file that was checked."""
+
+    path: Path
+    kind: str  # "checkpoint", "system file", "energy table", "trajectory"
+    bytes: int
+    problem: str = ""  # what is wrong; empty: nothing
+    note: str = ""  # what it holds, or what can't be checked of it
+
+    @property
+    def ok(self) -> bool:
+        return not self.problem
+
+
+@dataclass
+class Report:
+    """What came of it."""
+
+    files: list[File] = field(default_factory=list)
+    checkpoint: Path | None = None  # with which a restart would go on
+    checkpoint_step: int | None = None
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def ok(self) -> bool:
+        return all(file.ok for file in self.files)
+
+    @property
+    def bytes(self) -> int:
+        return sum(file.bytes for file in self.files)
+
+
+def size_of(path: Path) -> int:
+    """Returns how many bytes `verify` is going to read at most, for a progress bar."""
+    if not path.is_dir():
+        return path.stat().st_size
+    names = (TABLE, *TRAJECTORIES)
+    found = [*candidates(path), *(path / name for name in names if (path / name).is_file())]
+    system = _system_of(path)
+    return sum(file.stat().st_size for file in (*found, *([system] if system and system.is_file() else [])))
+
+
+def verify(path: Path, progress: Progress = lambda _: None) -> Report:
+    """Checks a run's folder or one file. `progress` gets the number of bytes after each part.
+
+    Raises `InputError` where there is nothing that it can check, `OSError` where a folder can't be read.
+    """
+    if path.is_dir():
+        return _verify_run(path, progress)
+    if not path.is_file():
+        raise InputError(f"{path} is not there: expected the output folder of a run, a checkpoint or a system file")
+    report = Report()
+    kind = _kind_of(path)
+    if kind == "checkpoint":
+        file, step = _checkpoint(path, progress)
+        report.files.append(file)
+        if file.ok:
+            report.checkpoint, report.checkpoint_step = path, step
+    else:
+        report.files.append(_system_file(path, progress))
+    return report
+
+
+def _kind_of(path: Path) -> str:
+    """A damaged file is known by its name. Raises `InputError`."""
+    with open(path, "rb") as file:
+        start = file.read(600)
+    if path.suffix == ".tck" or start.startswith(b"tessera-checkpoint "):
+        return "checkpoint"
+    if start.startswith(checked_file.MAGIC):
+        return "checkpoint" if start[checked_file.HEADER_BYTES :].startswith(b"{") else "system file"
+    if path.suffix == ".tsr" or start.startswith(b"\x89HDF"):
+        return "system file"
+    raise InputError(f"{path} is neither a checkpoint (*.tck) nor a system file (*.tsr): give one, or a run's folder")
+
+
+def _checkpoint(path: Path, progress: Progress) -> tuple[File, int | None]:
+    size = path.stat().st_size
+    try:
+        header = check_file(path, progress)
+    except InputError as error:
+        return File(path, "checkpoint", size, problem=_without_path(error, path)), None
+    step = int(header["state"]["step"])
+    return File(path, "checkpoint", size, note=f"step {step:,} of {int(header['atoms']):,} atoms"), step
+
+
+def _system_file(path: Path, progress: Progress) -> File:
+    file = File(path, "system file", path.stat().st_size)
+    try:
+        if checked_file.is_checked(path):
+            checked_file.check(path, progress=progress)
+        else:
+            read(path)
+            file.note = "of the first version, whose numbers have no checksums: tessera prepare writes one that has"
+            progress(file.bytes)
+    except (checked_file.DamagedFileError, SystemFileError) as error:
+        file.problem = _without_path(error, path)
+    return file
+
+
+def _without_path(error: Exception, path: Path) -> str:
+    return str(error).removeprefix(f"{path} ").removeprefix(f"{path}: ")
+
+
+def _settings(folder: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads((folder / SETTINGS).read_text())
+    except (OSError, ValueError):
+        return {}
+
+
+def _system_of(folder: Path) -> Path | None:
+    section = _settings(folder).get("input", {})
+    name = section.get("system") if isinstance(section, dict) else None
+    return folder / name if isinstance(name, str) and name else None
+
+
+def _verify_run(folder: Path, progress: Progress) -> Report:
+    report = Report()
+    names = [name for name in (TABLE, *TRAJECTORIES) if (folder / name).is_file()]
+    found = candidates(folder)
+    if not found and not names and not (folder / SETTINGS).is_file():
+        stages = sorted(path.parent.name for path in folder.glob(f"*/{SETTINGS}"))
+        hint = f"; of its folders these hold one: {', '.join(stages)}" if stages else ""
+        raise InputError(f"{folder} holds no run: expected its output folder, a checkpoint or a system file{hint}")
+    for path in found:
+        file, step = _checkpoint(path, progress)
+        report.files.append(file)
+        if file.ok and report.checkpoint is None:
+            report.checkpoint, report.checkpoint_step = path, step
+            file.note += "; a restart goes on from here"
+    if not found:
+        report.notes.append("there is no checkpoint yet")
+    elif report.checkpoint is None:
+        report.notes.append("no checkpoint is whole, so the run can't go on: begin it anew, or put a copy of one back")
+    header = read_header(report.checkpoint) if report.checkpoint else None
+    for name in names:
+        path = folder / name
+        check = _table if name == TABLE else _trajectory
+        report.files.append(check(path, header))
+        progress(path.stat().st_size)
+    if header:
+        for count, present, what in (
+            ("energy_rows", TABLE in names, TABLE),
+            ("trajectory_frames", any(name in TRAJECTORIES for name in names), "trajectory"),
+        ):
+            if header[count] and not present:
+                report.notes.append(f"the checkpoint counts {header[count]:,} in {what}, which is gone: it begins anew")
+    system = _system_of(folder)
+    if system is not None and system.is_file():
+        report.files.append(_system_file(system, progress))
+    elif system is not None:
+        report.notes.append(f"{system}, the system file of the run, is not there")
+    return report
+
+
+def _table(path: Path, header: dict[str, Any] | None) -> File:
+    """The rows up to the checkpoint are whole and as many as it counts."""
+    file = File(path, "energy table", path.stat().st_size)
+    last = int(header["state"]["step"]) if header else None
+    lines = path.read_bytes().split(b"\n")
+    columns, rows, counted, step_before = lines[0].count(b","), 0, 0, -1
+    for number, line in enumerate(lines[1:-1], 2):  # what follows the last line end is a row that was being written
+        words = line.split(b",")
+        try:
+            step = int(words[0])
+            values = [float(word) for word in words[1:]]
+        except ValueError:
+            values, step = [], -1
+        if len(values) != columns or step <= step_before:
+            file.problem = f"line {number} is damaged: expected {columns + 1} numbers, the first above {step_before}"
+            return file
+        step_before = step
+        rows += 1
+        counted += last is not None and step <= last
+    if header and counted < header["energy_rows"]:
+        file.problem = (
+            f"holds {counted:,} rows up to step {last:,}, the checkpoint counts {header['energy_rows']:,}; put it "
+            "back, or move it away to begin another at the checkpoint"
+        )
+    file.note = f"{rows:,} rows, which have no checksums"
+    return file
+
+
+def _trajectory(path: Path, header: dict[str, Any] | None) -> File:
+    """The frames that the checkpoint counts are there, as far as lengths and marks tell."""
+    file = File(path, "trajectory", path.stat().st_size)
+    try:
+        frames = {".dcd": _dcd_frames, ".xtc": _xtc_frames, ".h5md": _h5md_frames}[path.suffix](path)
+    except (ValueError, struct.error, OSError, KeyError) as error:
+        file.problem = f"can't be read: {error}"
+        return file
+    if header and frames < header["trajectory_frames"]:
+        file.problem = (
+            f"holds {frames:,} whole frames, the checkpoint counts {header['trajectory_frames']:,}; put it back, "
+            "or move it away to begin another at the checkpoint"
+        )
+    file.note = f"{frames:,} frames, whose numbers have no checksums"
+    return file
+
+
+def _dcd_frames(path: Path) -> int:
+    with open(path, "rb") as file:
+        start = file.read(276)
+        if start[:8] != b"\x54\0\0\0CORD":
+            raise ValueError("it does not begin as a DCD does")
+        (title,) = struct.unpack_from("<i", start, 92)
+        file.seek(92 + title + 8 + 4)
+        (atoms,) = struct.unpack("<i", file.read(4))
+        begin, whole = file.tell() + 4, 0
+        records = (48, 4 * atoms, 4 * atoms, 4 * atoms)
+        frame = sum(record + 8 for record in records)
+        size = path.stat().st_size
+        while begin + (whole + 1) * frame <= size:
+            at = begin + whole * frame
+            for record in records:
+                for place in (at, at + 4 + record):
+                    file.seek(place)
+                    if struct.unpack("<i", file.read(4)) != (record,):
+                        raise ValueError(f"frame {whole} is damaged at byte {place}")
+                at += record + 8
+            whole += 1
+    return whole
+
+
+def _xtc_frames(path: Path) -> int:
+    size, at, whole = path.stat().st_size, 0, 0
+    with open(path, "rb") as file:
+        while at + 56 <= size:
+            file.seek(at)
+            head = file.read(100)
+            mark, atoms = struct.unpack_from(">ii", head)
+            if mark not in (1995, 2023) or atoms < 0:
+                raise ValueError(f"frame {whole} is damaged at byte {at}")
+            if atoms <= 9:
+                length = 56 + 12 * atoms
+            else:
+                wide = mark == 2023
+                if len(head) < (96 if wide else 92):
+                    break
+                (packed,) = struct.unpack_from(">q" if wide else ">i", head, 88)
+                length = (96 if wide else 92) + (packed + 3) // 4 * 4
+            if length <= 0 or at + length > size:
+                break
+            at += length
+            whole += 1
+    return whole
+
+
+def _h5md_frames(path: Path) -> int:
+    import h5py
+
+    with h5py.File(path, "r") as file:
+        group = file["particles/all/position"]
+        frames = min(len(group[name]) for name in ("value", "step", "time"))
+        for index in range(frames):
+            group["value"][index, :1]
+        return frames

@@ -1,0 +1,67 @@
+"""Checkpoints of earlier versions, and damage."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+import numpy as np
+
+from tessera import checked_file
+from tessera.export.checkpoint import read_header
+
+
+def as_version_3(path: Path) -> None:
+    """Writes a checkpoint anew as version 3: a line, a line of JSON, a record for each atom, a SHA-256."""
+    header = read_header(path)
+    n = header["atoms"]
+    widths = [entry["width"] for entry in header["arrays"]]
+    regions = checked_file.regions(path)[1:]
+    types = ["<i4", "<i4", "<i4", "<f8"]
+    arrays = [
+        np.fromfile(path, kind, n * width, offset=region.begin).reshape(n, width)
+        for kind, width, region in zip(types, widths, regions, strict=False)
+    ]
+    columns = zip("0123", types, widths, strict=False)
+    records = np.zeros(n, np.dtype([("id", "<i8"), *columns]))
+    records["id"] = np.arange(n)
+    for i, array in enumerate(arrays):
+        records[f"{i}"] = array
+    for key in ("format", "version", "arrays"):
+        del header[key]
+    line = json.dumps(header, separators=(",", ":")).encode()
+    total = hashlib.sha256(line + records.tobytes()).hexdigest().encode()
+    path.write_bytes(b"tessera-checkpoint 3\n" + line + b"\n" + records.tobytes() + total)
+
+
+def damaged(content: bytes, seed: int) -> bytes:
+    """Returns a copy with a bit flipped, a byte changed, a block zeroed, or cut."""
+    random = np.random.default_rng(seed)
+    at = int(random.integers(len(content)))
+    out = bytearray(content)
+    if seed % 4 == 0:
+        return content[:at]
+    if seed % 4 == 1:
+        out[at] ^= int(random.integers(1, 256))
+    elif seed % 4 == 2:
+        length = int(random.choice([64, 512, 4096, 65536]))
+        begin = at // length * length
+        out[begin : begin + length] = bytes(len(out[begin : begin + length]))
+    else:
+        out[at] ^= 1 << int(random.integers(8))
+    return bytes(out)
+
+
+def with_header(path: Path, old: bytes, new: bytes) -> None:
+    """Replaces bytes of the header by as many others; the checksums are those of the new content."""
+    content = path.read_bytes().replace(old, new, 1)
+    regions = checked_file.regions(path)
+    path.write_bytes(content)
+    table = [
+        checked_file.checksum(content[at : min(at + checked_file.PIECE_BYTES, region.end)])
+        for region in regions
+        for at in range(region.begin, region.end, checked_file.PIECE_BYTES)
+    ]
+    with open(path, "r+b") as file:
+        checked_file.write_checksums(file.fileno(), regions, regions[-1].end, np.array(table, "<u8"))
