@@ -28,6 +28,8 @@ class AtomicFile {
 
   void append(std::span<const std::byte> content);
   void commit();
+  /// The name of the temporary, for others that write to it; until commit() they must have brought that to the disk.
+  const std::string& temporary_path() const { return file_.path(); }
 
  private:
   std::string path_;

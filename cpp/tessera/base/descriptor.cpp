@@ -141,6 +141,14 @@ void Descriptor::truncate(std::int64_t bytes) const {
   if (::ftruncate(handle_, bytes) != 0) fail(path_, "cut the file");
 }
 
+void Descriptor::start_synchronizing(std::int64_t offset, std::int64_t bytes) const {
+#ifdef SYNC_FILE_RANGE_WRITE
+  ::sync_file_range(handle_, offset, bytes, SYNC_FILE_RANGE_WRITE);  // a hint: synchronize() tells of errors
+#else
+  (void)offset, (void)bytes;
+#endif
+}
+
 void Descriptor::synchronize() const {
   // Some file systems know no fsync; what can't be had is not an error.
   if (::fsync(handle_) != 0 && errno != EINVAL && errno != ENOTSUP) fail(path_, "bring the file to the disk");

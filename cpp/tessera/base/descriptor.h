@@ -31,6 +31,8 @@ class Descriptor {
   std::size_t read_at(void* data, std::size_t bytes, std::int64_t offset) const;
   void write_at(const void* data, std::size_t bytes, std::int64_t offset) const;
   void truncate(std::int64_t bytes) const;
+  /// Lets the system begin to bring these bytes to the disk, where it can; it does not wait.
+  void start_synchronizing(std::int64_t offset, std::int64_t bytes) const;
   /// Waits until everything written is on the disk.
   void synchronize() const;
 

@@ -73,9 +73,10 @@ void write_three_by_printf(const double* values, char* out) {
   // A value that gains a digit by rounding is a character longer.
   if (is_plain && std::snprintf(out, 61, "%16.*f    %16.*f    %16.*f    ", decimals[0], values[0], decimals[1],
                                 values[1], decimals[2], values[2]) == 60) {
-    for (const int i : {0, 1, 2})
-      if (out[20 * i + 4] != ' ' && out[20 * i + 4] != '-' && values[i] != 0 && std::fabs(values[i]) >= 1)
-        is_plain = false;
+    for (std::size_t i = 0; i < 3; ++i) {
+      const char first = out[20 * i + 4];
+      is_plain = is_plain && (std::fabs(values[i]) < 1 ? first == '0' : first == ' ' || first == '-');
+    }
     if (is_plain) return;
   }
   for (std::size_t i = 0; i < 3; ++i) std::memcpy(out + 20 * i, g20_10_by_printf(values[i]).data(), 20);
