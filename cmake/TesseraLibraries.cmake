@@ -83,12 +83,18 @@ function(tessera_executable name)
   install(TARGETS ${name} RUNTIME DESTINATION ${TESSERA_INSTALL_PROGRAMS})
 endfunction()
 
-# tessera_mpi_program(name folder): cpp/tessera/programs/<folder> as the executables <name>-<flavour>, one for each MPI.
+# tessera_mpi_program(name folder [SERIAL] [LINK targets…]): cpp/tessera/programs/<folder> as the executables
+# <name>-<flavour>, one for each MPI, and with SERIAL one without.
 function(tessera_mpi_program name folder)
+  cmake_parse_arguments(arg "SERIAL" "" "LINK" ${ARGN})
+  set(flavours ${TESSERA_MPI_FLAVOURS})
+  if(arg_SERIAL)
+    list(APPEND flavours serial)
+  endif()
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/cpp/tessera/programs/${folder}/*.cpp)
-  foreach(flavour IN LISTS TESSERA_MPI_FLAVOURS)
+  foreach(flavour IN LISTS flavours)
     add_executable(${name}-${flavour} ${sources})
-    target_link_libraries(${name}-${flavour} PRIVATE tessera_comm_${flavour} CLI11::CLI11)
+    target_link_libraries(${name}-${flavour} PRIVATE ${arg_LINK} tessera_comm_${flavour} CLI11::CLI11)
     tessera_executable(${name}-${flavour})
   endforeach()
 endfunction()
