@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <limits>
+#include <utility>
 
 #include "tessera/base/descriptor.h"
 #include "tessera/base/error.h"
@@ -16,29 +18,24 @@ namespace tessera::comm {
 
 namespace {
 
-/// What an error of MPI-IO means; MPI's classes are those errors of the system that users can mend.
+/// What an error of MPI-IO means. Open MPI has classes for errors of the system that users can mend; MPICH often has
+/// only the system's own words at the end of a text of several lines.
 std::string text_of(int code) {
   int error_class = MPI_ERR_OTHER;
   MPI_Error_class(code, &error_class);
-  switch (error_class) {
-    case MPI_ERR_NO_SPACE:
-      return system_error_text(ENOSPC);
-    case MPI_ERR_QUOTA:
-      return system_error_text(EDQUOT);
-    case MPI_ERR_ACCESS:
-      return system_error_text(EACCES);
-    case MPI_ERR_READ_ONLY:
-      return system_error_text(EROFS);
-    case MPI_ERR_NO_SUCH_FILE:
-      return system_error_text(ENOENT);
-    default:
-      break;
-  }
-  char text[MPI_MAX_ERROR_STRING];
+  char buffer[MPI_MAX_ERROR_STRING];
   int length = 0;
-  MPI_Error_string(code, text, &length);
-  return fmt::format("{} (MPI-IO); another write method may tell more",
-                     std::string(text, static_cast<std::size_t>(length)));
+  MPI_Error_string(code, buffer, &length);
+  std::string text(buffer, static_cast<std::size_t>(length));
+  constexpr std::pair<int, int> known[] = {{MPI_ERR_NO_SPACE, ENOSPC},     {MPI_ERR_QUOTA, EDQUOT},
+                                           {MPI_ERR_ACCESS, EACCES},       {MPI_ERR_READ_ONLY, EROFS},
+                                           {MPI_ERR_NO_SUCH_FILE, ENOENT}, {MPI_ERR_OTHER, EFBIG}};
+  for (const auto& [its_class, error] : known)
+    if (text.find(std::strerror(error)) != std::string::npos) return system_error_text(error);
+  for (const auto& [its_class, error] : known)
+    if (error_class == its_class && its_class != MPI_ERR_OTHER) return system_error_text(error);
+  std::ranges::replace(text, '\n', ' ');
+  return fmt::format("{} (MPI-IO); another write method may tell more", text);
 }
 
 class MpiFile : public SharedFile {

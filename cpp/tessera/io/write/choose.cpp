@@ -11,8 +11,10 @@ namespace {
 
 constexpr double nearest_ranks = 4;  // factor within which a measurement with other ranks is taken
 
+/// The factor between the numbers of ranks.
 double distance(const machine::WriteTrial& trial, int n_ranks) {
-  return std::fabs(std::log(static_cast<double>(trial.n_ranks) / n_ranks));
+  const double ratio = static_cast<double>(trial.n_ranks) / n_ranks;
+  return ratio < 1 ? 1 / ratio : ratio;
 }
 
 double rate(const machine::WriteTrial& trial) { return static_cast<double>(trial.bytes) / trial.seconds; }
@@ -43,7 +45,7 @@ Choice choose(const WriteProblem& problem, const Format& format, Order order, co
     const auto* entry = find(trial.method);
     if (!entry || !can(*entry) || trial.format != format.name ||
         trial.order != (order == Order::sorted ? "sorted" : "owned") || trial.n_files > system->most_files ||
-        distance(trial, problem.n_ranks()) > std::log(nearest_ranks))
+        distance(trial, problem.n_ranks()) > nearest_ranks)
       continue;
     // Every rank has a file, so it is this job's ranks that count.
     if (trial.method == "file-per-rank" && problem.n_ranks() > system->most_files) continue;

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "tessera/io/write/method.h"
-#include "tessera/machine/file_system.h"
+#include "tessera/machine/storage/file_system.h"
 
 namespace tessera::io::write {
 

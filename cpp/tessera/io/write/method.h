@@ -1,5 +1,5 @@
-// The registry of write methods (Todorov, Bush and Porter 2008): name, plan, cost and function of each. All use the
-// same formatter and buffers, so that only the method differs, but for sdaw-printf, the baseline of that paper.
+// The registry of write methods (Todorov et al.): name, plan, cost and function of each. All use the same formatter and
+// buffers, so that only the method differs, but for sdaw-printf, the baseline of that paper.
 #pragma once
 
 #include <span>
@@ -7,7 +7,7 @@
 
 #include "tessera/io/write/job.h"
 #include "tessera/io/write/plan.h"
-#include "tessera/machine/file_system.h"
+#include "tessera/machine/storage/file_system.h"
 
 namespace tessera::io::write {
 
@@ -32,7 +32,7 @@ const Method& method(const std::string& name);
 double predicted_seconds(const Method& method, const WriteProblem& problem, const WritePlan& plan,
                          const machine::FileSystem& system);
 
-// The entries, one in each file of their name.
+// The entries, in the folder methods.
 extern const Method sdaw_printf, sdaw, pdaw, mpiw_independent, mpiw_collective, file_per_rank, segments;
 
 /// Restrictions of entries.

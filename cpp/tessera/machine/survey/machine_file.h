@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "tessera/machine/file_system.h"
 #include "tessera/machine/machine.h"
+#include "tessera/machine/storage/file_system.h"
 #include "tessera/machine/survey/measurements.h"
 #include "tessera/machine/survey/trial.h"
 

@@ -117,16 +117,29 @@ double many_files_seconds(const comm::Communicator& comm, const Workplace& place
   return seconds;
 }
 
+write::WriteOptions options_in(const std::string& order) {
+  if (order != "sorted" && order != "owned")
+    throw InputError(fmt::format("the order {} is unknown; expected sorted or owned", order));
+  write::WriteOptions options;
+  options.order = order == "sorted" ? write::Order::sorted : write::Order::owned;
+  return options;
+}
+
 /// MPI-IO needs an MPI.
 bool has_mpi() { return comm::Communicator::library_version() != "serial"; }
 
 }  // namespace
 
+nlohmann::json write_file(const FileRequest& request, const comm::Communicator& comm) {
+  const auto candidate = candidate_of(request.candidate, options_in(request.order));
+  const auto report = write::write_frame(comm, request.path, sample_frame(request.atoms),
+                                         sample_atoms(request.atoms, comm.rank(), comm.size()),
+                                         write::format(request.format), *candidate.method, candidate.options);
+  return {{"bytes", report.bytes}, {"writers", report.n_writers}, {"files", report.n_files}};
+}
+
 nlohmann::json bench(const BenchRequest& request, const comm::Communicator& comm) {
-  if (request.order != "sorted" && request.order != "owned")
-    throw InputError(fmt::format("the order {} is unknown; expected sorted or owned", request.order));
-  write::WriteOptions usual;
-  usual.order = request.order == "sorted" ? write::Order::sorted : write::Order::owned;
+  const auto usual = options_in(request.order);
   struct Turn {
     Candidate candidate;
     const write::Format* format;

@@ -26,4 +26,13 @@ struct BenchRequest {
 /// all ranks. Collective.
 nlohmann::json bench(const BenchRequest& request, const comm::Communicator& comm);
 
+struct FileRequest {
+  std::string path;
+  std::int64_t atoms = 1'000'000;
+  std::string candidate = "pdaw", format = "text", order = "sorted";
+};
+
+/// Writes the configuration of a bench to a file or folder, which stays. Returns {bytes, writers, files}. Collective.
+nlohmann::json write_file(const FileRequest& request, const comm::Communicator& comm);
+
 }  // namespace tessera::programs

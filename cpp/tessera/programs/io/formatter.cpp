@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tessera/base/descriptor.h"
+#include "tessera/base/processor_time.h"
 #include "tessera/io/text/reference.h"
 #include "tessera/io/write/format.h"
 #include "tessera/programs/io/sample.h"
@@ -23,7 +24,7 @@ using io::text::record_bytes;
 using io::write::Atom;
 using io::write::Frame;
 
-constexpr std::size_t buffer_bytes = 1 << 20;
+constexpr std::size_t buffer_bytes = 1048576;
 
 void by_format(const Frame& frame, std::span<const Atom> atoms, char* out) {
   io::write::format("text").encode(frame, atoms, out);
@@ -87,20 +88,22 @@ nlohmann::json time_formatter(const std::string& path, std::int64_t n_atoms, int
   const auto frame = sample_frame(n_atoms);
   const auto atoms = sample_atoms(n_atoms, 0, 1);
   const auto file = Descriptor::create(path);
-  const auto seconds_of = [&](const std::function<void()>& work) {
+  nlohmann::json found{{"bytes", 2 * record_bytes * n_atoms}};
+  const auto time = [&](const char* name, const std::function<void()>& work) {
     file.truncate(0);
     const auto start = std::chrono::steady_clock::now();
+    const double busy = processor_seconds();
     work();
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    found[name]["processor_seconds"].push_back(processor_seconds() - busy);
+    found[name]["seconds"].push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
   };
-  std::vector<double> ours, to_chars, printf_;
   for (int repeat = 0; repeat < repeats; ++repeat) {
-    ours.push_back(seconds_of([&] { write_in_buffers(file, frame, atoms, by_format); }));
-    to_chars.push_back(seconds_of([&] { write_in_buffers(file, frame, atoms, by_to_chars); }));
-    printf_.push_back(seconds_of([&] { write_by_printf(file, frame, atoms); }));
+    time("ours", [&] { write_in_buffers(file, frame, atoms, by_format); });
+    time("to_chars", [&] { write_in_buffers(file, frame, atoms, by_to_chars); });
+    time("printf", [&] { write_by_printf(file, frame, atoms); });
   }
   std::remove(path.c_str());
-  return {{"bytes", 2 * record_bytes * n_atoms}, {"ours", ours}, {"to_chars", to_chars}, {"printf", printf_}};
+  return found;
 }
 
 }  // namespace tessera::programs

@@ -60,6 +60,13 @@ int run(int argc, char** argv, const comm::Communicator& comm) {
   bench_command->add_option("--repeats", request.repeats, "turns of each")->check(CLI::Range(1, 1000));
   bench_command->add_option("--files", request.files, "most files at once that are tried")
       ->check(CLI::Range(0, 65'536));
+  FileRequest file;
+  auto* write_command = app.add_subcommand("write", "write the configuration of a bench to a file that stays; JSON");
+  write_command->add_option("path", file.path, "file, or folder of pieces")->required();
+  write_command->add_option("--atoms", file.atoms)->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40));
+  write_command->add_option("--candidate", file.candidate, "as of bench")->capture_default_str();
+  write_command->add_option("--format", file.format)->capture_default_str();
+  write_command->add_option("--order", file.order)->capture_default_str();
   ChoiceRequest choice;
   auto* choose_command = app.add_subcommand("choose", "say which method a map recommends; JSON");
   choose_command->add_option("map", choice.map, "machine file")->required();
@@ -85,6 +92,8 @@ int run(int argc, char** argv, const comm::Communicator& comm) {
   std::optional<nlohmann::json> found;
   if (*bench_command)
     found = bench(request, comm);
+  else if (*write_command)
+    found = write_file(file, comm);
   else if (comm.is_root())
     found = *formatter ? time_formatter(path, n_atoms, repeats) : choose(choice, comm.size());
   if (comm.is_root()) comm::print(found->dump() + "\n");

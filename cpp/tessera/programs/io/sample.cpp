@@ -11,7 +11,7 @@ namespace {
 /// The length of the box at the density of molten sodium chloride, Å.
 double edge(std::int64_t n_atoms) { return std::cbrt(static_cast<double>(n_atoms) / 0.028); }
 
-/// SplitMix64 (Steele, Lea and Flood 2014).
+/// The mixing of bits of the generator SplitMix64.
 std::uint64_t mixed(std::uint64_t x) {
   x += 0x9e3779b97f4a7c15;
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -31,5 +32,9 @@ struct FileSystem {
 
   friend bool operator==(const FileSystem&, const FileSystem&) = default;
 };
+
+nlohmann::json to_json(const FileSystem& system);
+/// Throws InputError that names the member, what was found and what was expected; `where` stands for the object.
+FileSystem file_system_from_json(const nlohmann::json& json, const std::string& where);
 
 }  // namespace tessera::machine
