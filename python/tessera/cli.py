@@ -26,6 +26,7 @@ COMMANDS = {
     "minimize": ("tessera.commands.minimize:minimize", "Minimise the energy of a structure."),
     "explain": ("tessera.commands.explain:explain", "Show the plan of a run, without running it."),
     "machine": ("tessera.commands.machine:machine", "Measure the network, draw it, place ranks on it."),
+    "io": ("tessera.commands.io:io", "Measure how fast ranks write files."),
     "fft": ("tessera.commands.fft:fft", "Show the plan of a distributed Fourier transform."),
     "export": ("tessera.commands.export:export", "Write coordinates and topology for other programs."),
     "verify": ("tessera.commands.verify:verify", "Check the files of a run, a checkpoint or a system file."),

@@ -32,6 +32,8 @@ class AtomicFile {
   void commit();
   /// Renames only, for a caller that brings the file and its folder to the disk itself.
   void place();
+  /// The name of the temporary, for others that write to it; until commit() they must have brought that to the disk.
+  const std::string& temporary_path() const { return file_.path(); }
 
  private:
   std::string path_;

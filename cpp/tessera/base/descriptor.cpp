@@ -149,6 +149,14 @@ void Descriptor::reserve(std::int64_t bytes) const {
   }
 }
 
+void Descriptor::start_synchronizing(std::int64_t offset, std::int64_t bytes) const {
+#ifdef SYNC_FILE_RANGE_WRITE
+  ::sync_file_range(handle_, offset, bytes, SYNC_FILE_RANGE_WRITE);  // a hint: synchronize() tells of errors
+#else
+  (void)offset, (void)bytes;
+#endif
+}
+
 void Descriptor::synchronize() const {
   // Some file systems know no fsync; what can't be had is not an error.
   if (::fsync(handle_) != 0 && errno != EINVAL && errno != ENOTSUP) fail(path_, "bring the file to the disk");

@@ -23,6 +23,8 @@ struct Request {
   bool active = false;
 };
 
+class SharedFile;
+
 class Communicator {
  public:
   struct Implementation;
@@ -102,6 +104,7 @@ class Communicator {
  private:
   friend class SharedMemory;
   friend class PlannedMoves;
+  friend std::unique_ptr<SharedFile> open_shared_file(const Communicator& comm, const std::string& path);
   explicit Communicator(std::unique_ptr<Implementation> implementation);
   std::unique_ptr<Implementation> implementation_;
 };

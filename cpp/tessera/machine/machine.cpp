@@ -161,8 +161,8 @@ Machine machine_from_json(const nlohmann::json& json, const std::string& name) {
   if (!json.is_object() || json.value("format", nlohmann::json()) != format_name)
     throw InputError(fmt::format("{}: is not a machine file; expected \"format\": \"{}\"", name, format_name));
   const auto version = json.value("version", nlohmann::json());
-  if (version != Machine::version && version != 1)
-    throw InputError(fmt::format("{}: is a machine file of version {}, this tessera reads versions 1 and {}", name,
+  if (!version.is_number_integer() || version < 1 || version > Machine::version)
+    throw InputError(fmt::format("{}: is a machine file of version {}, this tessera reads versions 1 to {}", name,
                                  version.dump(), Machine::version));
   Machine machine;
   std::optional<std::string> host;

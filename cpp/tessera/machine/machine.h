@@ -22,7 +22,7 @@ struct Cache {
 };
 
 struct Machine {
-  static constexpr int version = 2;  // of the file; version 1 had no network
+  static constexpr int version = 3;  // of the file; version 1 had no network, version 2 no file systems
 
   std::string name;  // of the host or cluster
   std::optional<int> nodes;
@@ -47,7 +47,7 @@ struct Machine {
 Machine describe_this_host();
 
 nlohmann::json to_json(const Machine& machine);
-/// Reads a file of this version or of version 1. Throws InputError if it is no machine file, has another version, a
+/// Reads a file of this version or an earlier one. Throws InputError if it is no machine file, has another version, a
 /// wrong type or an invalid network. `name` stands for the file in messages. Only the members of Machine are read here
 /// (survey/machine_file.h reads the whole file).
 Machine machine_from_json(const nlohmann::json& json, const std::string& name);

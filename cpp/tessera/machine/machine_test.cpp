@@ -78,7 +78,7 @@ TEST(Machine, KeepsItsNetwork) {
 TEST(Machine, RefusesOtherFiles) {
   EXPECT_THROW(machine_from_json(nlohmann::json::array(), "a"), InputError);
   auto json = to_json(Machine{});
-  json["version"] = 3;
+  json["version"] = 4;
   EXPECT_THROW(machine_from_json(json, "a"), InputError);
   json = to_json(Machine{});
   json["cores"] = "many";

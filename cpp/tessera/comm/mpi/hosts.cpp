@@ -44,11 +44,11 @@ MapReading read_map(const std::string& path, MPI_Comm comm) {
   std::string network, fault;
   if (rank == 0) {
     try {
-      auto [machine, measurements, trials] = machine::read_machine_file(path);
-      if (!machine.network)
+      auto file = machine::read_machine_file(path);
+      if (!file.machine.network)
         throw InputError(path + ": knows no network; measure it between the hosts (tessera machine measure)");
-      network = machine::to_json(*machine.network).dump();
-      reading.trials = std::move(trials);
+      network = machine::to_json(*file.machine.network).dump();
+      reading.trials = std::move(file.trials);
       const auto library = Communicator::library_version();
       std::erase_if(reading.trials, [&](const machine::Trial& trial) { return trial.library != library; });
     } catch (const std::exception& error) {

@@ -221,6 +221,8 @@ std::string machine_file_text(const MachineFile& file) {
   json["measurements"] = file.measurements ? to_json(*file.measurements) : nlohmann::json(nullptr);
   json["trials"] = nlohmann::json::array();
   for (const auto& trial : file.trials) json["trials"].push_back(to_json(trial));
+  json["file_systems"] = nlohmann::json::array();
+  for (const auto& system : file.file_systems) json["file_systems"].push_back(to_json(system));
   std::string text;
   write(json, "", 3, text);
   return text + "\n";
@@ -228,13 +230,18 @@ std::string machine_file_text(const MachineFile& file) {
 
 MachineFile machine_file_from_text(const std::string& text, const std::string& name) {
   const auto json = parse(text, name);
-  MachineFile file{machine_from_json(json, name), std::nullopt, {}};
+  MachineFile file{machine_from_json(json, name), std::nullopt, {}, {}};
   const auto measurements = json.find("measurements");
   if (measurements != json.end() && !measurements->is_null())
     file.measurements = measurements_from_json(*measurements, name);
-  if (const JsonReader reader(json, name + ": "); reader.has("trials"))
+  const JsonReader reader(json, name + ": ");
+  if (reader.has("trials"))
     for (const auto& trial : reader.list("trials"))
       file.trials.push_back(trial_of(trial, fmt::format("{}[{}]", reader.where("trials"), file.trials.size())));
+  if (reader.has("file_systems"))
+    for (const auto& system : reader.list("file_systems"))
+      file.file_systems.push_back(
+          file_system_from_json(system, fmt::format("{}[{}]", reader.where("file_systems"), file.file_systems.size())));
   return file;
 }
 

@@ -1,5 +1,5 @@
 // Reads and writes the machine file: the Machine with its network, the measurements from which the network was derived,
-// and trials. The format is JSON; the schema is docs/reference/machine_file.md.
+// trials, and what writing to file systems takes. The format is JSON; the schema is docs/reference/machine_file.md.
 #pragma once
 
 #include <filesystem>
@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tessera/machine/machine.h"
+#include "tessera/machine/storage/file_system.h"
 #include "tessera/machine/survey/measurements.h"
 #include "tessera/machine/survey/trial.h"
 
@@ -18,6 +19,7 @@ struct MachineFile {
   Machine machine;
   std::optional<Measurements> measurements;
   std::vector<Trial> trials;
+  std::vector<FileSystem> file_systems;
 };
 
 nlohmann::json to_json(const Measurements& measurements);

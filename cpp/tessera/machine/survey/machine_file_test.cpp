@@ -46,6 +46,27 @@ bool are_same(const TimeMatrix& x, const TimeMatrix& y) {
   return true;
 }
 
+TEST(MachineFile, KeepsFileSystems) {
+  MachineFile file = surveyed();
+  file.file_systems = {
+      {"/scratch", "lustre", 1e9, 1e-3, 64, {{"pdaw", "text", "sorted", 8, 2, 4, 1, 50'000, 1 << 20, 7'000, 0.5}}}};
+  const auto text = machine_file_text(file);
+  EXPECT_EQ(machine_file_from_text(text, "map").file_systems, file.file_systems);
+
+  auto json = nlohmann::json::parse(text);
+  json.erase("file_systems");
+  json["version"] = 2;
+  EXPECT_TRUE(machine_file_from_text(json.dump(), "map").file_systems.empty());
+  json = nlohmann::json::parse(text);
+  json["file_systems"][0]["trials"][0]["seconds"] = 0;
+  try {
+    machine_file_from_text(json.dump(), "map");
+    FAIL();
+  } catch (const InputError& error) {
+    EXPECT_STREQ(error.what(), "map: file_systems[0].trials[0].seconds is 0, expected a positive finite number");
+  }
+}
+
 TEST(MachineFile, KeepsEverything) {
   const auto file = surveyed();
   const auto text = machine_file_text(file);

@@ -1,0 +1,69 @@
+"""How fast one core makes DL_POLY's text, beside std::to_chars and printf."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from statistics import median
+
+import click
+
+from bench.common.options import Common, common_options
+from bench.common.results import Figure, table
+from tessera import launch
+
+PROMISE = 800e6  # bytes/s of processor time
+NAMES = {
+    "ours": "the formatter of all write methods",
+    "to_chars": "std::to_chars, the same buffer",
+    "printf": "printf, a write for each record",
+}
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.option(
+    "--folder",
+    type=click.Path(path_type=Path, file_okay=False, exists=True),
+    default=Path("/dev/shm"),
+    show_default=True,
+    help="Where to write, best in memory.",
+)
+@click.option("--atoms", type=click.IntRange(1, 2**32), default=500_000, show_default=True)
+@click.option("--check", is_flag=True, help="End with status 1 where the formatter is slower than promised.")
+@common_options(steps=0, repeats=9, steps_help="Has no effect.")
+def formatter(common: Common, folder: Path, atoms: int, check: bool, steps: int, repeats: int) -> None:
+    """MB/s of a CONFIG's text, written to a file in memory by one core.
+
+    The three ways take turns. Besides seconds there is processor time, which other programs on the machine affect less.
+
+    \b
+    Examples:
+      python -m bench.io.formatter --check
+      python -m bench.io.formatter --atoms 50000 --repeats 3
+    """
+    program = launch.engines("tessera-io").get("serial")
+    if program is None:
+        raise click.ClickException("tessera-io-serial is missing: make build")
+    words = [program, "formatter", folder / ".tessera-formatter", "--atoms", atoms, "--repeats", repeats]
+    done = subprocess.run([str(word) for word in words], capture_output=True, text=True, check=True)
+    found = json.loads(done.stdout)
+    figure = Figure("formatter", "The text formatter", {"atoms": atoms, "repeats": repeats}, {}, data=found)
+    rates = {
+        name: [found["bytes"] / median(found[name][kind]) for kind in ("seconds", "processor_seconds")]
+        for name in NAMES
+    }
+    rows = [[NAMES[name], *[rate / 1e6 for rate in rates[name]]] for name in NAMES]
+    figure.tables.append(table(["", "MB/s", "MB/s of processor time"], rows))
+    figure.notes.append("Medians, into a file in memory: 146 bytes an atom, two records.")
+    if rates["ours"][1] < PROMISE:
+        figure.failures.append(
+            f"the formatter made {rates['ours'][1] / 1e6:.0f} MB/s, promised are {PROMISE / 1e6:.0f}"
+        )
+    figure.write(common.results, as_json=common.as_json, docs=common.docs)
+    sys.exit(1 if check and figure.failures else 0)
+
+
+if __name__ == "__main__":
+    formatter()

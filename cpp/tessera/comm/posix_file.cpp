@@ -1,0 +1,37 @@
+#include "tessera/base/descriptor.h"
+#include "tessera/base/error.h"
+#include "tessera/comm/shared_file.h"
+
+namespace tessera::comm {
+
+namespace {
+
+class PosixFile : public SharedFile {
+ public:
+  explicit PosixFile(const std::string& path) : file_(Descriptor::open_to_change(path)) {}
+
+  void write_at(std::span<const std::byte> data, std::int64_t offset) override {
+    file_.write_at(data.data(), data.size(), offset);
+  }
+  void write_at_all(std::span<const std::byte> data, std::int64_t offset) override { write_at(data, offset); }
+  void synchronize() override { file_.synchronize(); }
+
+ private:
+  Descriptor file_;
+};
+
+}  // namespace
+
+std::unique_ptr<SharedFile> open_posix_file(const Communicator& comm, const std::string& path) {
+  std::unique_ptr<SharedFile> file;
+  std::string message;
+  try {
+    file = std::make_unique<PosixFile>(path);
+  } catch (const RunError& error) {
+    message = error.what();
+  }
+  agree_on_run(comm, message);
+  return file;
+}
+
+}  // namespace tessera::comm

@@ -1,0 +1,34 @@
+// One file that all ranks write to: by MPI-IO where there is an MPI, else by the system's own calls.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "tessera/comm/communicator.h"
+
+namespace tessera::comm {
+
+/// Functions throw RunError naming the file and the reason. Every rank destroys it.
+class SharedFile {
+ public:
+  virtual ~SharedFile() = default;
+
+  /// Writes bytes at a place of the file, by this rank alone.
+  virtual void write_at(std::span<const std::byte> data, std::int64_t offset) = 0;
+  /// The same by all ranks at once, which may put pieces together; a rank may have none. At most 2 GiB a rank.
+  /// Collective.
+  virtual void write_at_all(std::span<const std::byte> data, std::int64_t offset) = 0;
+  /// Waits until what this rank has written is on the disk. Collective.
+  virtual void synchronize() = 0;
+};
+
+/// Opens an existing file for writing. If any rank can't, all throw RunError. Collective.
+std::unique_ptr<SharedFile> open_shared_file(const Communicator& comm, const std::string& path);
+
+/// The file of backends without MPI: each rank writes by pwrite.
+std::unique_ptr<SharedFile> open_posix_file(const Communicator& comm, const std::string& path);
+
+}  // namespace tessera::comm

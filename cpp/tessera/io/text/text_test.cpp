@@ -1,0 +1,171 @@
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "tessera/base/descriptor.h"
+#include "tessera/base/error.h"
+#include "tessera/io/text/config.h"
+#include "tessera/io/text/fields.h"
+#include "tessera/io/text/records.h"
+#include "tessera/io/text/reference.h"
+
+namespace tessera::io::text {
+namespace {
+
+std::string f20(double value) {
+  std::string text(20, '?');
+  write_f20_10(value, text.data());
+  return text;
+}
+std::string g20(double value) {
+  std::string text(20, '?');
+  write_g20_10(value, text.data());
+  return text;
+}
+std::string f12(double value) {
+  std::string text(12, '?');
+  write_f12_6(value, text.data());
+  return text;
+}
+std::string i10(std::int64_t value) {
+  std::string text(10, '?');
+  write_i10(value, text.data());
+  return text;
+}
+
+void compare(double value) {
+  for (const double x : {value, -value}) {
+    ASSERT_EQ(f20(x), f20_10_by_printf(x)) << std::hexfloat << x;
+    ASSERT_EQ(g20(x), g20_10_by_printf(x)) << std::hexfloat << x;
+    ASSERT_EQ(f12(x), f12_6_by_printf(x)) << std::hexfloat << x;
+  }
+}
+
+TEST(TextFields, AreWhatGfortranWrites) {
+  EXPECT_EQ(g20(-36.43905160), "    -36.43905160    ");
+  EXPECT_EQ(g20(0.5162949371), "    0.5162949371    ");
+  EXPECT_EQ(g20(-0.5162949371), "   -0.5162949371    ");
+  EXPECT_EQ(g20(-0.09502960000), "   -0.9502960000E-01");
+  EXPECT_EQ(g20(1234567890.4), "     1234567890.    ");
+  EXPECT_EQ(g20(9999999999.6), "    0.1000000000E+11");
+  EXPECT_EQ(g20(0.09999999999999), "    0.1000000000    ");
+  EXPECT_EQ(g20(1e-120), "    0.1000000000-119");
+  EXPECT_EQ(g20(0), "     0.000000000    ");
+  EXPECT_EQ(g20(-0.0), "    -0.000000000    ");
+  EXPECT_EQ(f20(98.78128), "       98.7812800000");
+  EXPECT_EQ(f20(-12345678.5), "-12345678.5000000000");
+  EXPECT_EQ(f20(-123456789.5), "********************");
+  EXPECT_EQ(f20(123456789.5), "123456789.5000000000");
+  EXPECT_EQ(f20(1e300), "********************");
+  EXPECT_EQ(f20(std::nan("")), "                 NaN");
+  EXPECT_EQ(g20(-std::numeric_limits<double>::infinity()), "           -Infinity");
+  EXPECT_EQ(i10(27000), "     27000");
+  EXPECT_EQ(i10(0), "         0");
+  EXPECT_EQ(i10(9'999'999'999), "9999999999");
+  EXPECT_EQ(i10(10'000'000'000), "**********");
+  EXPECT_EQ(i10(-5), "        -5");
+}
+
+TEST(TextFields, RoundTiesToEven) {
+  for (int n = 0; n < 3000; ++n) {
+    compare(n * 0x1p-11);    // f20.10 and g20.10: 11 decimals, the last one 5
+    compare(1e9 + n + 0.5);  // g20.10
+    compare(n + 0x1p-7);     // f12.6: 7 decimals
+    compare(std::nextafter(n * 0x1p-11, 0));
+    compare(std::nextafter(n * 0x1p-11, 1e9));
+  }
+}
+
+TEST(TextFields, AgreeWithPrintfNearPowersOfTen) {
+  for (int e = -15; e <= 15; ++e)
+    for (const double factor : {0.5, 0.9999999999, 0.99999999995, 0.999999999949, 1.0, 1.00000000005}) {
+      double x = factor * std::pow(10.0, e);
+      for (int k = 0; k < 20; ++k, x = std::nextafter(x, 0)) compare(x);
+    }
+  for (const double x : {5e-324, 1e-310, 2.2250738585072014e-308, 1.7976931348623157e308, 1e9, 1e10, 0.0625})
+    compare(x);
+}
+
+TEST(TextFields, AgreeWithPrintfForRandomNumbers) {
+  std::mt19937_64 random(4);
+  std::uniform_real_distribution<double> exponent(-14, 12), mantissa(1, 10);
+  for (int i = 0; i < 200'000; ++i) compare(mantissa(random) * std::pow(10.0, exponent(random)));
+  for (int i = 0; i < 50'000; ++i) compare(std::bit_cast<double>(random()));
+  for (int i = 0; i < 200'000; ++i) {
+    const auto n = static_cast<std::int64_t>(random() >> (random() % 64));
+    ASSERT_EQ(i10(n), i10_by_printf(n));
+  }
+}
+
+TEST(TextFields, ThreeByOnePrintfAreThreeFields) {
+  std::mt19937_64 random(5);
+  std::uniform_real_distribution<double> exponent(-3, 11), sign(-1, 1);
+  for (int i = 0; i < 50'000; ++i) {
+    double v[3];
+    for (auto& x : v) x = std::copysign(std::pow(10.0, exponent(random)), sign(random));
+    if (i % 10 == 0) v[i % 3] = i % 20 == 0 ? 9.99999999999 : 0.99999999999;
+    std::string line(61, '?');
+    write_three_by_printf(v, line.data());
+    ASSERT_EQ(line.substr(0, 60), g20(v[0]) + g20(v[1]) + g20(v[2]));
+  }
+}
+
+TEST(TextRecords, AreThoseOfHistory) {
+  std::string record(73, '?');
+  write_name_record(name_of("Na+"), 12, 22.9898, 1, 0.25, record.data());
+  EXPECT_EQ(record, record_of("Na+             12   22.989800    1.000000    0.250000"));
+  EXPECT_EQ(history_header("title", 0, 2, 27000, 3, 162017),
+            record_of("title") + record_of("         0         2     27000                    3               162017"));
+  EXPECT_EQ(history_frame_header({10, 0.001, 0.01}, 0, 0, 27000, {}),
+            record_of("timestep        10     27000 0 0            0.001000            0.010000"));
+}
+
+TEST(TextConfig, OfDlPolyIsWrittenByteForByteAsItWasRead) {
+  const char* folder = std::getenv("TESSERA_DATA");
+  if (folder == nullptr) GTEST_SKIP() << "no reference data: set TESSERA_DATA to the folder that holds them";
+  const auto path = std::string(folder) + "/dlpoly/nacl27000/CONFIG";
+  const auto file = Descriptor::open_to_read(path);
+  std::string text(static_cast<std::size_t>(file.size()), '\0');
+  file.read_at(text.data(), text.size(), 0);
+  const auto config = read_config(path);
+  EXPECT_EQ(config.n_atoms(), 27000);
+  EXPECT_EQ(config.level, 2);
+  EXPECT_TRUE(config_text(config) == text);
+}
+
+TEST(TextConfig, IsReadInFreeFormat) {
+  const auto config =
+      config_from_text("a title\n 0 1\n 10 0 0\r\n0 10. 0\n0 0 1.0E+01\nNa\n 1 +2 3e0\nCl 7\n4 5 6\n", "file");
+  EXPECT_EQ(config.title, "a title");
+  EXPECT_EQ(config.ids, (std::vector<std::int64_t>{1, 7}));
+  EXPECT_EQ(config.values, (std::vector<double>{1, 2, 3, 4, 5, 6}));
+  EXPECT_EQ(config.cell[8], 10);
+  EXPECT_FALSE(config.moment);
+}
+
+TEST(TextConfig, NamesTheLineOfAnError) {
+  const auto message = [](const char* text) -> std::string {
+    try {
+      config_from_text(text, "CONFIG");
+    } catch (const InputError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(message("t\n0 0\nNa 1\n1 2 x\n"), "CONFIG: line 4 has \"x\", expected a position");
+  EXPECT_EQ(message("t\n0 0\nNa 1\n1 2\n"), "CONFIG: line 4 has nothing more, expected a position");
+  EXPECT_EQ(message("t\n0 0 2\nNa 1\n1 2 3\n"), "CONFIG: has 1 atoms, but its second line says 2; is it cut off?");
+  EXPECT_EQ(message("t\n5 0\n"), "CONFIG: line 2: levcfg is 5, expected 0 to 2");
+  EXPECT_EQ(message("t\n"),
+            "CONFIG: ends after line 1, expected the keys levcfg and imcon, and perhaps the number of "
+            "atoms, a step, a time step and a time");
+}
+
+}  // namespace
+}  // namespace tessera::io::text

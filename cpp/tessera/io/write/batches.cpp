@@ -1,0 +1,202 @@
+#include "tessera/io/write/batches.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "tessera/base/error.h"
+
+namespace tessera::io::write {
+
+namespace {
+
+/// A batch that is put together from atoms in any order.
+class Sorting {
+ public:
+  void begin(std::int64_t first, std::int64_t n_atoms) {
+    first_ = first;
+    atoms_.resize(static_cast<std::size_t>(n_atoms));
+    for (auto& atom : atoms_) atom.id = 0;
+  }
+
+  void add(std::span<const Atom> atoms) {
+    for (const auto& atom : atoms) {
+      auto& place = atoms_[static_cast<std::size_t>(atom.id - 1 - first_)];
+      if (place.id != 0 && problem_.empty())
+        problem_ =
+            fmt::format("two atoms have the number {}; atoms that are sorted are numbered 1, 2, … once each", atom.id);
+      place = atom;
+    }
+  }
+
+  std::span<const Atom> atoms() const { return atoms_; }
+  const std::string& problem() const { return problem_; }
+
+ private:
+  std::vector<Atom> atoms_;
+  std::int64_t first_ = 0;
+  std::string problem_;
+};
+
+}  // namespace
+
+Batches::Batches(const comm::Communicator& comm, const WriteProblem& problem, Order order, std::span<const Atom> atoms)
+    : comm_(comm), problem_(problem), order_(order), atoms_(atoms) {
+  for (int rank = 0; rank < comm.rank(); ++rank) first_owned_ += problem.owned[static_cast<std::size_t>(rank)];
+}
+
+/// Whether every rank writes what it owns.
+bool Batches::is_mine(const WritePlan& plan) const {
+  if (order_ != Order::owned || static_cast<int>(plan.parts.size()) != problem_.n_ranks()) return false;
+  for (std::size_t i = 0; i < plan.parts.size(); ++i)
+    if (plan.parts[i].n_atoms != problem_.owned[i]) return false;
+  return true;
+}
+
+std::string Batches::exchange(const WritePlan& plan, const TakeAtoms& take) const {
+  return order_ == Order::owned ? exchange_owned(plan, take) : exchange_sorted(plan, take);
+}
+
+std::string Batches::exchange_owned(const WritePlan& plan, const TakeAtoms& take) const {
+  const bool stays = is_mine(plan);
+  const auto end = first_owned_ + std::ssize(atoms_);
+  const auto* mine = plan.of(comm_.rank());
+  std::vector<Atom> batch;
+  for (std::int64_t round = 0; round < plan.n_rounds; ++round) {
+    const auto range = [&](const Part& part) {
+      const auto first = std::min(part.end(), part.first + round * plan.batch);
+      return std::pair(first, std::min(part.end(), first + plan.batch));
+    };
+    const auto own = mine ? range(*mine) : std::pair<std::int64_t, std::int64_t>{};
+    if (stays) {
+      take(atoms_.subspan(static_cast<std::size_t>(own.first - first_owned_),
+                          static_cast<std::size_t>(own.second - own.first)),
+           own.first);
+      continue;
+    }
+    std::vector<std::vector<std::byte>> outgoing(static_cast<std::size_t>(comm_.size()));
+    for (const auto& part : plan.parts) {
+      auto [first, last] = range(part);
+      first = std::max(first, first_owned_);
+      last = std::min(last, end);
+      if (first >= last) continue;
+      const auto bytes = std::as_bytes(
+          atoms_.subspan(static_cast<std::size_t>(first - first_owned_), static_cast<std::size_t>(last - first)));
+      outgoing[static_cast<std::size_t>(part.rank)].assign(bytes.begin(), bytes.end());
+    }
+    const auto incoming = comm_.all_to_all(outgoing);
+    batch.clear();
+    for (const auto& block : incoming) {
+      const auto atoms = comm::values_of<Atom>(block);
+      batch.insert(batch.end(), atoms.begin(), atoms.end());
+    }
+    TESSERA_CHECK(std::ssize(batch) == own.second - own.first);
+    take(batch, own.first);
+  }
+  return {};
+}
+
+std::string Batches::exchange_sorted(const WritePlan& plan, const TakeAtoms& take) const {
+  // Atoms of the same batch of the same part stand together, batch after batch: a counting sort.
+  const auto n_parts = plan.parts.size();
+  const auto n_rounds = static_cast<std::size_t>(plan.n_rounds);
+  std::vector<std::size_t> begin(n_parts * n_rounds + 1, 0);
+  std::vector<std::uint32_t> bucket(atoms_.size());
+  TESSERA_CHECK(begin.size() < (std::size_t{1} << 32));
+  const auto n_places = std::max<std::int64_t>(1, plan.parts.back().end());
+  for (std::size_t i = 0; i < atoms_.size(); ++i) {
+    const auto place = atoms_[i].id - 1;
+    // Parts of sorted atoms are equal but for one atom, so this is the part or a neighbour of it.
+    auto part = static_cast<std::size_t>(static_cast<double>(place) / static_cast<double>(n_places) *
+                                         static_cast<double>(n_parts));
+    part = std::min(part, n_parts - 1);
+    while (place < plan.parts[part].first) --part;
+    while (place >= plan.parts[part].end()) ++part;
+    const auto round = static_cast<std::size_t>((place - plan.parts[part].first) / plan.batch);
+    bucket[i] = static_cast<std::uint32_t>(round * n_parts + part);
+    ++begin[bucket[i] + 1];
+  }
+  for (std::size_t b = 1; b < begin.size(); ++b) begin[b] += begin[b - 1];
+  std::vector<Atom> grouped(atoms_.size());
+  {
+    auto next = begin;
+    for (std::size_t i = 0; i < atoms_.size(); ++i) grouped[next[bucket[i]]++] = atoms_[i];
+  }
+
+  const auto* mine = plan.of(comm_.rank());
+  Sorting sorting;
+  for (std::size_t round = 0; round < n_rounds; ++round) {
+    const auto block = [&](std::size_t part) {
+      const auto b = round * n_parts + part;
+      return std::span(grouped).subspan(begin[b], begin[b + 1] - begin[b]);
+    };
+    std::int64_t first = 0;
+    if (mine) {
+      first = std::min(mine->end(), mine->first + static_cast<std::int64_t>(round) * plan.batch);
+      sorting.begin(first, std::min(plan.batch, mine->end() - first));
+    }
+    std::vector<std::vector<std::byte>> outgoing(comm_.size() > 1 ? static_cast<std::size_t>(comm_.size()) : 0);
+    for (std::size_t part = 0; part < n_parts; ++part) {
+      const auto atoms = block(part);
+      if (&plan.parts[part] == mine) {
+        sorting.add(atoms);
+      } else if (!atoms.empty()) {
+        const auto bytes = std::as_bytes(atoms);
+        outgoing[static_cast<std::size_t>(plan.parts[part].rank)].assign(bytes.begin(), bytes.end());
+      }
+    }
+    if (comm_.size() > 1)
+      for (const auto& received : comm_.all_to_all(outgoing))
+        if (!received.empty()) sorting.add(comm::values_of<Atom>(received));
+    take(mine ? sorting.atoms() : std::span<const Atom>{}, first);
+  }
+  return sorting.problem();
+}
+
+std::string Batches::in_turn(const WritePlan& plan, const TakeAtoms& take) const {
+  TESSERA_CHECK(plan.parts.size() == 1);
+  const int writer = plan.parts.front().rank;
+  std::vector<std::int64_t> held = problem_.owned;
+  std::vector<Atom> own;
+  std::span<const Atom> atoms = atoms_;
+  std::string problem;
+  if (order_ == Order::sorted && comm_.size() > 1) {
+    WriteOptions options;
+    options.batch = plan.batch;
+    const auto among_all = divide(problem_, options, spread(comm_.size(), comm_.size()), false);
+    problem = exchange(
+        among_all, [&](std::span<const Atom> some, std::int64_t) { own.insert(own.end(), some.begin(), some.end()); });
+    for (const auto& part : among_all.parts) held[static_cast<std::size_t>(part.rank)] = part.n_atoms;
+    atoms = own;
+  } else if (order_ == Order::sorted) {
+    return exchange(plan, take);
+  }
+  constexpr int tag = 7;
+  std::int64_t first = 0;
+  std::vector<Atom> batch;
+  for (int rank = 0; rank < comm_.size(); ++rank) {
+    const auto n = held[static_cast<std::size_t>(rank)];
+    for (std::int64_t done = 0; done < n; done += plan.batch) {
+      const auto some = static_cast<std::size_t>(std::min(plan.batch, n - done));
+      if (comm_.rank() == rank) {
+        const auto piece = atoms.subspan(static_cast<std::size_t>(done), some);
+        if (rank == writer) {
+          take(piece, first);
+        } else {
+          auto request = comm_.start_send(std::as_bytes(piece), writer, tag);
+          comm::Communicator::wait_all(std::span(&request, 1));
+        }
+      } else if (comm_.rank() == writer) {
+        batch.resize(some);
+        auto request = comm_.start_receive(comm::writable_bytes_of(batch), rank, tag);
+        comm::Communicator::wait_all(std::span(&request, 1));
+        take(batch, first);
+      }
+      first += static_cast<std::int64_t>(some);
+    }
+  }
+  return problem;
+}
+
+}  // namespace tessera::io::write

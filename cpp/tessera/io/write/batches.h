@@ -1,0 +1,45 @@
+// Brings atoms from the ranks that own them to the ranks that write them, batch by batch, in the order of the file.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tessera/comm/communicator.h"
+#include "tessera/io/write/frame.h"
+#include "tessera/io/write/plan.h"
+
+namespace tessera::io::write {
+
+/// Takes atoms in the order of their places, the first of which is `first`. It may get none.
+using TakeAtoms = std::function<void(std::span<const Atom> atoms, std::int64_t first)>;
+
+class Batches {
+ public:
+  /// `atoms` are those of this rank, in any order; by id they are numbered from 1 without gaps over all ranks.
+  Batches(const comm::Communicator& comm, const WriteProblem& problem, Order order, std::span<const Atom> atoms);
+
+  /// Calls `take` on every rank plan.n_rounds times, with the next batch of its part, or with no atoms. Returns what is
+  /// wrong with the ids that came to this rank; empty if nothing is. Collective.
+  std::string exchange(const WritePlan& plan, const TakeAtoms& take) const;
+
+  /// Sends all atoms to the writer of the only part: each rank in turn, batch by batch, after the ranks have sorted
+  /// them among themselves. `take` is called on the writer. Returns as exchange(). Collective.
+  std::string in_turn(const WritePlan& plan, const TakeAtoms& take) const;
+
+ private:
+  bool is_mine(const WritePlan& plan) const;
+  std::string exchange_owned(const WritePlan& plan, const TakeAtoms& take) const;
+  std::string exchange_sorted(const WritePlan& plan, const TakeAtoms& take) const;
+
+  const comm::Communicator& comm_;
+  const WriteProblem& problem_;
+  Order order_;
+  std::span<const Atom> atoms_;
+  std::int64_t first_owned_ = 0;  // place of this rank's first atom as owned
+};
+
+}  // namespace tessera::io::write

@@ -1,0 +1,89 @@
+#include "tessera/io/write/choose.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace tessera::io::write {
+
+namespace {
+
+constexpr double nearest_ranks = 4;  // factor within which a measurement with other ranks is taken
+
+/// The factor between the numbers of ranks.
+double distance(const machine::WriteTrial& trial, int n_ranks) {
+  const double ratio = static_cast<double>(trial.n_ranks) / n_ranks;
+  return ratio < 1 ? 1 / ratio : ratio;
+}
+
+double rate(const machine::WriteTrial& trial) { return static_cast<double>(trial.bytes) / trial.seconds; }
+
+const Method* find(const std::string& name) {
+  for (const auto& one : methods())
+    if (name == one.name) return &one;
+  return nullptr;  // a map of a later version
+}
+
+}  // namespace
+
+Choice choose(const WriteProblem& problem, const Format& format, Order order, const machine::FileSystem* system,
+              bool one_file) {
+  Choice choice;
+  choice.options.order = order;
+  if (system == nullptr) {
+    choice.method = one_file ? &method("pdaw") : &method("segments");
+    choice.reason = "nothing was measured on this file system; `tessera io bench` does it";
+    return choice;
+  }
+  choice.options.most_files = system->most_files;
+  const auto can = [&](const Method& one) { return one.can(format) && !(one_file && one.is_folder); };
+  const auto bytes = static_cast<double>(problem.header_bytes + problem.n_atoms() * problem.atom_bytes);
+
+  const machine::WriteTrial* best = nullptr;
+  for (const auto& trial : system->trials) {
+    const auto* entry = find(trial.method);
+    if (!entry || !can(*entry) || trial.format != format.name ||
+        trial.order != (order == Order::sorted ? "sorted" : "owned") || trial.n_files > system->most_files ||
+        distance(trial, problem.n_ranks()) > nearest_ranks)
+      continue;
+    // Every rank has a file, so it is this job's ranks that count.
+    if (trial.method == "file-per-rank" && problem.n_ranks() > system->most_files) continue;
+    const double nearer = best ? distance(*best, problem.n_ranks()) - distance(trial, problem.n_ranks()) : 1;
+    if (nearer > 0 || (nearer == 0 && rate(trial) > rate(*best))) best = &trial;
+  }
+  if (best) {
+    choice.method = find(best->method);
+    // As many writers in relation to the ranks as were measured.
+    choice.options.writers = std::max(
+        1, static_cast<int>(std::lround(static_cast<double>(best->n_writers) * problem.n_ranks() / best->n_ranks)));
+    choice.options.batch = std::max<std::int64_t>(1, best->batch);
+    choice.options.buffer = std::max<std::int64_t>(1, best->buffer);
+    choice.seconds = bytes / rate(*best);
+    choice.reason = fmt::format("{:.0f} MB/s were measured with it, {} ranks and {} writers", rate(*best) / 1e6,
+                                best->n_ranks, best->n_writers);
+    return choice;
+  }
+  for (const auto& one : methods()) {
+    if (!can(one)) continue;
+    const auto plan = one.plan(problem, choice.options);
+    if (plan.n_files > system->most_files) continue;
+    const double seconds = predicted_seconds(one, problem, plan, *system);
+    if (choice.method && seconds >= choice.seconds) continue;
+    choice.method = &one;
+    choice.seconds = seconds;
+  }
+  choice.reason = fmt::format("{:.3g} s are predicted, the least; nothing of this kind was measured", choice.seconds);
+  return choice;
+}
+
+const machine::FileSystem* file_system_of(std::span<const machine::FileSystem> systems, const std::string& path) {
+  const machine::FileSystem* found = nullptr;
+  for (const auto& system : systems) {
+    const bool holds = system.folder == "/" || path == system.folder || path.starts_with(system.folder + "/");
+    if (holds && (!found || system.folder.size() > found->folder.size())) found = &system;
+  }
+  return found;
+}
+
+}  // namespace tessera::io::write

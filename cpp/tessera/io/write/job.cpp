@@ -1,0 +1,84 @@
+#include "tessera/io/write/job.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "tessera/base/error.h"
+
+namespace tessera::io::write {
+
+WriteJob::WriteJob(const comm::Communicator& comm, std::string path, const Frame& frame, std::span<const Atom> atoms,
+                   const Format& format, const WriteOptions& options, WriteProblem problem, WritePlan plan)
+    : comm_(comm),
+      path_(std::move(path)),
+      frame_(frame),
+      format_(format),
+      options_(options),
+      problem_(std::move(problem)),
+      plan_(std::move(plan)),
+      batches_(comm, problem_, options.order, atoms),
+      n_atoms_(problem_.n_atoms()),
+      header_(format.header(frame, n_atoms_)) {}
+
+void WriteJob::attempt(const std::function<void()>& work) {
+  if (has_failed()) return;
+  try {
+    work();
+  } catch (const InputError& error) {
+    input_problem_ = error.what();
+  } catch (const RunError& error) {
+    run_problem_ = error.what();
+  }
+}
+
+void WriteJob::note(const std::string& problem) {
+  if (!problem.empty() && input_problem_.empty()) input_problem_ = problem;
+}
+
+void WriteJob::agree() const {
+  comm::agree_on_input(comm_, input_problem_);
+  comm::agree_on_run(comm_, run_problem_);
+}
+
+void WriteJob::format_pieces(std::span<const Atom> atoms, std::int64_t first, std::int64_t n_calls,
+                             const TakeBytes& take) {
+  const auto atom_bytes = static_cast<std::size_t>(format_.atom_bytes);
+  const auto at_once = std::max<std::size_t>(1, static_cast<std::size_t>(options_.buffer) / atom_bytes);
+  const auto* part = mine();
+  for (std::int64_t call = 0; call < n_calls || !atoms.empty(); ++call) {
+    const auto some = atoms.first(std::min(at_once, atoms.size()));
+    atoms = atoms.subspan(some.size());
+    auto offset = part ? part->offset + (first - part->first) * format_.atom_bytes : 0;
+    std::size_t before = 0;  // the header stands before the first atom
+    if (part == plan_.parts.data() && !is_header_written_) {
+      is_header_written_ = true;
+      before = header_.size();
+      offset -= static_cast<std::int64_t>(before);
+    }
+    const auto n_bytes = before + some.size() * atom_bytes;
+    buffer_.resize(std::max(buffer_.size(), n_bytes));
+    std::memcpy(buffer_.data(), header_.data(), before);
+    format_.encode(frame_, some, buffer_.data() + before);
+    take(std::as_bytes(std::span(buffer_.data(), n_bytes)), offset);
+    first += static_cast<std::int64_t>(some.size());
+  }
+}
+
+void WriteJob::write_batches(const TakeBytes& take) {
+  const auto at_once = std::max<std::int64_t>(1, options_.buffer / format_.atom_bytes);
+  const auto n_calls = (plan_.batch + at_once - 1) / at_once;
+  if (plan_.n_rounds == 0) format_pieces({}, 0, 1, take);  // a header without atoms
+  note(batches_.exchange(
+      plan_, [&](std::span<const Atom> atoms, std::int64_t first) { format_pieces(atoms, first, n_calls, take); }));
+}
+
+void WriteJob::write_in_turn(const TakeBytes& take) {
+  if (n_atoms_ == 0 && mine()) format_pieces({}, 0, 1, take);
+  take_in_turn([&](std::span<const Atom> atoms, std::int64_t first) {
+    if (mine()) format_pieces(atoms, first, 0, take);
+  });
+}
+
+void WriteJob::take_in_turn(const TakeAtoms& take) { note(batches_.in_turn(plan_, take)); }
+
+}  // namespace tessera::io::write

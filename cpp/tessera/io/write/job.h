@@ -1,0 +1,69 @@
+// What write methods have in common: the formatter, its buffer, and one verdict for all ranks.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tessera/comm/communicator.h"
+#include "tessera/io/write/batches.h"
+#include "tessera/io/write/format.h"
+#include "tessera/io/write/plan.h"
+
+namespace tessera::io::write {
+
+/// Takes bytes for a place of a file. It may get none.
+using TakeBytes = std::function<void(std::span<const std::byte> bytes, std::int64_t offset)>;
+
+class WriteJob {
+ public:
+  WriteJob(const comm::Communicator& comm, std::string path, const Frame& frame, std::span<const Atom> atoms,
+           const Format& format, const WriteOptions& options, WriteProblem problem, WritePlan plan);
+
+  const comm::Communicator& comm() const { return comm_; }
+  const std::string& path() const { return path_; }
+  const Frame& frame() const { return frame_; }
+  const Format& format() const { return format_; }
+  const WritePlan& plan() const { return plan_; }
+  const WriteOptions& options() const { return options_; }
+  const std::string& header() const { return header_; }
+  std::int64_t n_atoms() const { return n_atoms_; }
+  /// Returns the part that this rank writes; null where it writes none.
+  const Part* mine() const { return plan_.of(comm_.rank()); }
+
+  /// Does what may fail on this rank alone. After the first failure, which agree() tells to all, nothing is done.
+  void attempt(const std::function<void()>& work);
+  bool has_failed() const { return !input_problem_.empty() || !run_problem_.empty(); }
+  /// Throws on all ranks what has failed on the lowest one. Collective.
+  void agree() const;
+
+  /// Formats the batches of this rank's part in pieces of the buffer's size and hands them to `take`, the header with
+  /// the first of its file. It is called equally often on all ranks. Collective.
+  void write_batches(const TakeBytes& take);
+  /// The same with all atoms sent to one writer in turn; `take` is called there only. Collective.
+  void write_in_turn(const TakeBytes& take);
+  /// Hands over atoms as they are. Collective.
+  void take_in_turn(const TakeAtoms& take);
+
+ private:
+  void note(const std::string& problem);
+  void format_pieces(std::span<const Atom> atoms, std::int64_t first, std::int64_t n_calls, const TakeBytes& take);
+
+  const comm::Communicator& comm_;
+  std::string path_;
+  const Frame& frame_;
+  const Format& format_;
+  const WriteOptions& options_;
+  WriteProblem problem_;
+  WritePlan plan_;
+  Batches batches_;
+  std::int64_t n_atoms_;
+  std::string header_;
+  bool is_header_written_ = false;
+  std::vector<char> buffer_;
+  std::string input_problem_, run_problem_;
+};
+
+}  // namespace tessera::io::write

@@ -1,0 +1,55 @@
+// Files and folders that ranks write together, and that appear whole or not at all.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "tessera/base/atomic_file.h"
+#include "tessera/base/descriptor.h"
+#include "tessera/io/write/job.h"
+
+namespace tessera::io::write {
+
+/// A temporary beside the file, made by the root. Without commit() the old file stands.
+class NewFile {
+ public:
+  /// Throws on all ranks where no file can be made. Collective.
+  explicit NewFile(WriteJob& job);
+
+  const std::string& temporary_path() const { return temporary_; }
+  /// Opens the temporary on this rank.
+  Descriptor open() const { return Descriptor::open_to_change(temporary_); }
+  /// Gives the file its name, once all ranks have brought their parts to the disk without a failure; else all throw.
+  /// Collective.
+  void commit();
+
+ private:
+  WriteJob& job_;
+  std::optional<AtomicFile> file_;  // of the root
+  std::string temporary_;
+};
+
+/// The same for a folder of pieces.
+class NewFolder {
+ public:
+  explicit NewFolder(WriteJob& job);
+  NewFolder(const NewFolder&) = delete;
+  NewFolder& operator=(const NewFolder&) = delete;
+  ~NewFolder();
+
+  /// Makes the file of a piece in the new folder.
+  Descriptor create(int piece) const;
+  /// Writes the manifest and replaces the old folder by the new one. Collective.
+  void commit(const std::string& manifest);
+
+ private:
+  WriteJob& job_;
+  std::string place_, temporary_;
+  bool is_open_ = true;
+};
+
+/// The name of a piece: "00012".
+std::string piece_name(int piece);
+inline constexpr const char* manifest_name = "manifest";
+
+}  // namespace tessera::io::write

@@ -1,0 +1,216 @@
+"""Starts `tessera-io` for several numbers of ranks, and makes results and an entry of the machine file of its times."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import statistics
+import subprocess
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tessera import launch
+from tessera.files import beside, write_text
+
+PROGRAM = "tessera-io"
+METHODS = ("segments", "pdaw", "mpiw-independent", "mpiw-collective", "file-per-rank", "sdaw", "sdaw-printf")
+FORMATS = ("text", "history", "binary", "xdr")
+DLPOLY = ":writers=8:batch=50000"  # DL_POLY_4's own settings
+ATOM_BYTES = {"text": 146, "history": 146, "binary": 40, "xdr": 40}
+ALIKE = 1.5  # more files at once may take so many times as long as one
+
+
+class BenchError(launch.LaunchError):
+    """Raised where a folder, a map or a measurement can't be used; says what was found and how to mend it."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to measure: `ranks` are the sizes of jobs, one after the other."""
+
+    folder: Path
+    ranks: tuple[int, ...]
+    atoms: int
+    methods: tuple[str, ...]
+    formats: tuple[str, ...]
+    order: str
+    repeats: int
+    mpi: str = "auto"
+    hostfile: Path | None = None
+    oversubscribe: bool = False
+
+    def candidates(self) -> list[str]:
+        """Returns the methods as they are, and those of one file with DL_POLY_4's settings."""
+        tuned = [name + DLPOLY for name in self.methods if name in ("pdaw", "mpiw-independent", "mpiw-collective")]
+        return [*self.methods, *tuned]
+
+
+def commands(request: Request) -> list[list[str]]:
+    """Returns the command of each number of ranks. Raises LaunchError."""
+    arguments = ["bench", str(request.folder), "--atoms", str(request.atoms)]
+    arguments += ["--candidates", ",".join(request.candidates()), "--formats", ",".join(request.formats)]
+    arguments += ["--order", request.order, "--repeats", str(request.repeats)]
+    return [
+        launch.engine_command(
+            arguments,
+            ranks=ranks,
+            mpi=request.mpi,
+            hostfile=request.hostfile,
+            oversubscribe=request.oversubscribe,
+            program=PROGRAM,
+        )
+        for ranks in request.ranks
+    ]
+
+
+def check_folder(folder: Path, request: Request) -> None:
+    """Raises BenchError where the folder is none, or has too little room."""
+    if not folder.is_dir():
+        raise BenchError(f"{folder} is no folder; make it, or choose another")
+    if not os.access(folder, os.W_OK):
+        raise BenchError(f"{folder} can't be written to; check its permissions or choose another")
+    needed = request.atoms * max(ATOM_BYTES[name] for name in request.formats) + 32_000_000
+    free = shutil.disk_usage(folder).free
+    if free < needed:
+        raise BenchError(
+            f"{folder} has {free / 1e6:,.0f} MB free, but files of {needed / 1e6:,.0f} MB are written; free some, or "
+            "give fewer --atoms"
+        )
+
+
+def measure(request: Request, tell: Callable[[str], None]) -> dict[str, Any]:
+    """Runs all numbers of ranks and returns {folder, kind, atoms, order, runs: what `tessera-io bench` prints}. `tell`
+    gets a line of progress before each. Raises BenchError with the program's own message where it fails."""
+    folder = request.folder.resolve()
+    check_folder(folder, request)
+    runs = []
+    for ranks, command in zip(request.ranks, commands(request)):
+        tell(f"measuring with {ranks} {'rank' if ranks == 1 else 'ranks'} …")
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
+        except OSError as error:
+            raise BenchError(f"can't start {command[0]}: {error.strerror}") from None
+        if done.returncode != 0:
+            lines = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
+            said = [line.split(": error: ", 1)[1] for line in lines if ": error: " in line]
+            raise BenchError(said[0] if said else f"tessera-io failed: {lines[-1]}")
+        runs.append(json.loads(done.stdout.strip().splitlines()[-1]))
+    top, kind = file_system_of(folder)
+    return {
+        "folder": str(folder),
+        "file_system": {"folder": str(top), "kind": kind},
+        "atoms": request.atoms,
+        "order": request.order,
+        "runs": runs,
+    }
+
+
+def file_system_of(folder: Path) -> tuple[Path, str]:
+    """Returns the top folder of the file system that holds a folder, and its kind ("unknown" where the system doesn't
+    tell)."""
+    device = folder.stat().st_dev
+    top = folder
+    while top.parent != top and top.parent.stat().st_dev == device:
+        top = top.parent
+    kind = "unknown"
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/self/mounts").read_text().splitlines():
+            words = line.split()
+            if len(words) > 2 and words[1].replace("\\040", " ") == str(top):
+                kind = words[2]
+    return top, kind
+
+
+def rate(trial: dict[str, Any]) -> float:
+    """Returns bytes/s by the median time."""
+    return float(trial["bytes"]) / statistics.median(trial["seconds"])
+
+
+def raw_rate(results: dict[str, Any]) -> float:
+    """Returns bytes/s of the raw writer, by the median of all runs."""
+    return statistics.median(
+        run["raw"]["bytes"] / seconds for run in results["runs"] for seconds in run["raw"]["seconds"]
+    )
+
+
+def files_at_once(results: dict[str, Any]) -> tuple[float, int]:
+    """Returns the seconds that one more file takes, and the most files that are written at once in at most ALIKE times
+    the time of one. They are those of the run with the most ranks."""
+    files = results["runs"][-1]["files"]
+    times = [(entry["files"], statistics.median(entry["seconds"])) for entry in files]
+    (least, first), (most, last) = times[0], times[-1]
+    each = max((last - first) / (most - least), 1e-9) if most > least else 1e-9
+    bearable = 1
+    for n, seconds in times:
+        if seconds > ALIKE * first:
+            break
+        bearable = n
+    return each, bearable
+
+
+def entry_of_map(results: dict[str, Any]) -> dict[str, Any]:
+    """Returns the member of `file_systems` of a machine file (docs/reference/machine_file.md)."""
+    each, most = files_at_once(results)
+    trials = [
+        {
+            **{
+                key: trial[key] for key in ("method", "format", "order", "writers", "files", "batch", "buffer", "bytes")
+            },
+            "ranks": run["ranks"],
+            "hosts": run["hosts"],
+            "seconds": statistics.median(trial["seconds"]),
+        }
+        for run in results["runs"]
+        for trial in run["trials"]
+    ]
+    return {
+        **results["file_system"],
+        "raw": raw_rate(results),
+        "file_seconds": each,
+        "most_files": most,
+        "trials": trials,
+    }
+
+
+def put_into_map(results: dict[str, Any], path: Path) -> None:
+    """Writes the file system into a machine file, in place of an older entry of the same folder; all else in the file
+    stays. Makes the file where there is none. Raises BenchError for what is no machine file, OSError."""
+    try:
+        import tessera._core as core
+    except ImportError as error:
+        raise BenchError(f"the compiled part of tessera is missing ({error}); build it with `make build`") from None
+    content: dict[str, Any] = {"format": "tessera-machine", "version": 3, "name": path.stem}
+    try:
+        if path.exists():
+            content = json.loads(core.read_map(str(path)))
+        entry = entry_of_map(results)
+        others = [one for one in content.get("file_systems", []) if one["folder"] != entry["folder"]]
+        content["file_systems"] = [*others, entry]
+        with beside(path) as temporary:
+            temporary.write_text(json.dumps(content))
+            text = core.read_map(str(temporary))
+    except core.InputError as error:
+        raise BenchError(str(error)) from None
+    write_text(path, text)
+
+
+def choose(map_file: Path, path: Path, *, ranks: int, atoms: int, formats: Sequence[str], order: str) -> dict[str, Any]:
+    """Returns format → {method, writers, batch, buffer, most_files, seconds, reason}: what a machine file recommends
+    for a file at `path`. Raises LaunchError."""
+    built = launch.engines(PROGRAM)
+    program = built.get("serial")
+    if program is None:
+        raise launch.LaunchError(f"there is no {PROGRAM}-serial; build it with `make build`")
+    found = {}
+    for name in formats:
+        words = [program, "choose", map_file, path, "--format", name, "--order", order]
+        words += ["--atoms", atoms, "--ranks", ranks]
+        done = subprocess.run([str(word) for word in words], capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise BenchError(done.stderr.strip().partition(": error: ")[2] or f"{PROGRAM} choose failed")
+        found[name] = json.loads(done.stdout)
+    return found

@@ -1,0 +1,144 @@
+"""Tests `tessera io bench` without MPI: what it prints, draws and writes, and its messages."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from tessera.cli import cli
+from tessera.io import bench
+from tessera.io.text import ratios
+
+DATA = Path(__file__).resolve().parents[1] / "data"
+
+
+def run(*arguments: str | Path | int) -> Result:
+    return CliRunner().invoke(cli, ["io", "bench", *map(str, arguments)])
+
+
+def results(seconds: dict[str, float], files: list[tuple[int, float]] | None = None) -> dict[str, Any]:
+    """Returns results of one run on four ranks, with seconds for each candidate and text, a tenth for binary."""
+    trials = [
+        {
+            "candidate": candidate, "method": candidate.partition(":")[0], "format": name, "order": "sorted",
+            "writers": 4, "files": 1, "batch": 65536, "buffer": 4194304, "bytes": size, "seconds": [time * share],
+        }
+        for candidate, time in seconds.items()
+        for name, size, share in (("text", 1460, 1.0), ("binary", 400, 0.1))
+    ]  # fmt: skip
+    return {
+        "folder": "/scratch/here",
+        "file_system": {"folder": "/scratch", "kind": "ext4"},
+        "atoms": 10,
+        "order": "sorted",
+        "runs": [
+            {
+                "ranks": 4, "hosts": 1, "library": "serial", "atoms": 10, "trials": trials,
+                "raw": {"bytes": 1460, "seconds": [1.0, 2.0, 3.0]},
+                "files": [{"files": n, "seconds": [s]} for n, s in files or [(1, 1.0), (2, 1.1), (4, 2.0)]],
+            }
+        ],
+    }  # fmt: skip
+
+
+def test_measures_prints_draws_and_leaves_nothing(tmp_path: Path) -> None:
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    done = run(folder, "-n", 1, "--atoms", 2000, "--repeats", 1, "--plot", tmp_path / "io.png")
+    assert done.exit_code == 0, done.output
+    assert list(folder.iterdir()) == []
+    assert (tmp_path / "io.png").read_bytes().startswith(b"\x89PNG")
+    for text in ("raw writer", "pdaw", "sdaw-printf", "segments", "xdr", "MB/s", "recommended with 1 rank", "paper"):
+        assert text in done.output
+    assert "mpiw" not in done.output  # one rank has no MPI
+
+
+def test_map_keeps_what_else_it_holds(tmp_path: Path) -> None:
+    map_file = tmp_path / "map.json"
+    map_file.write_text((DATA / "two_racks.json").read_text())
+    before = json.loads(map_file.read_text())
+    for atoms in (500, 700):
+        done = run(tmp_path, "-n", 1, "--atoms", atoms, "--repeats", 1, "--formats", "text", "-o", map_file, "--json")
+        assert done.exit_code == 0, done.output
+    after = json.loads(map_file.read_text())
+    assert after["version"] == 3
+    for key in ("name", "network", "measurements", "trials"):
+        assert after.get(key) == (before.get(key) or after.get(key))
+    (system,) = after["file_systems"]  # the later one of the same file system
+    assert tmp_path.is_relative_to(system["folder"])
+    assert {trial["bytes"] for trial in system["trials"]} == {5 * 73 + 700 * 146}
+    assert {"segments", "pdaw", "sdaw", "sdaw-printf", "file-per-rank"} == {t["method"] for t in system["trials"]}
+    found = bench.choose(map_file, tmp_path / "CONFIG", ranks=1, atoms=700, formats=["text"], order="sorted")
+    assert found["text"]["method"] in bench.METHODS
+    assert "were measured" in found["text"]["reason"]
+
+
+def test_new_map_is_a_machine_file(tmp_path: Path) -> None:
+    map_file = tmp_path / "new.json"
+    bench.put_into_map(results({"pdaw": 1.0, "sdaw": 3.0}), map_file)
+    show = CliRunner().invoke(cli, ["machine", "show", str(map_file), "--json"])
+    assert show.exit_code == 0, show.output
+    (system,) = json.loads(show.output)["file_systems"]
+    assert system["folder"] == "/scratch"
+    assert system["raw"] == 730
+    assert system["most_files"] == 2
+    assert system["file_seconds"] == pytest.approx(1 / 3)
+
+
+def test_recommendation_follows_the_map(tmp_path: Path) -> None:
+    map_file = tmp_path / "map.json"
+    bench.put_into_map(results({"pdaw:writers=8:batch=50000": 1.0, "sdaw": 3.0, "mpiw-collective": 2.0}), map_file)
+    path = Path("/scratch/run/CONFIG")
+    choice = bench.choose(map_file, path, ranks=8, atoms=10, formats=["text"], order="sorted")["text"]
+    assert (choice["method"], choice["writers"]) == ("pdaw", 8)
+    elsewhere = bench.choose(map_file, Path("/home/CONFIG"), ranks=8, atoms=10, formats=["text"], order="sorted")
+    assert elsewhere["text"]["method"] == "segments"
+    assert "nothing was measured" in elsewhere["text"]["reason"]
+
+
+def test_ratios_are_those_of_the_paper() -> None:
+    seconds = {"pdaw": 1.0, "sdaw": 2.0, "sdaw-printf": 20.0, "mpiw-collective": 3.0, "mpiw-collective:writers=8": 2.0}
+    found = {text: ours for text, _, ours in ratios(results(seconds))}
+    assert found == {
+        "pdaw over sdaw-printf, text": pytest.approx(20),
+        "pdaw over sdaw, text": pytest.approx(2),
+        "mpiw by tuning, text": pytest.approx(1.5),
+        "text over binary, bytes": pytest.approx(3.65),
+        "text over binary, time": pytest.approx(10),
+    }
+
+
+def test_dry_run_shows_dl_polys_settings_among_the_candidates(tmp_path: Path) -> None:
+    done = run(tmp_path, "-n", 1, "--dry-run")
+    assert done.exit_code == 0, done.output
+    assert "pdaw:writers=8:batch=50000" in done.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["missing"], "missing is no folder; make it, or choose another"),
+        ([".", "--methods", "pdwa"], "'pdwa' is unknown; they are segments, pdaw"),
+        ([".", "--formats", "xml"], "'xml' is unknown; they are text, history, binary, xdr"),
+        ([".", "-n", "0"], "'0' are no numbers of ranks; write 4, or 1,2,4"),
+        ([".", "-n", "1", "--atoms", str(10**12)], "MB free, but files of 146,000,032 MB are written"),
+    ],
+)
+def test_messages(arguments: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = run(*arguments)
+    assert done.exit_code == 2, done.output
+    assert message in done.output
+
+
+def test_map_that_is_none_is_refused(tmp_path: Path) -> None:
+    map_file = tmp_path / "map.json"
+    map_file.write_text('{"format": "something else"}')
+    done = run(tmp_path, "-n", 1, "--atoms", 100, "--repeats", 1, "--formats", "xdr", "-o", map_file)
+    assert done.exit_code == 2
+    assert "is not a machine file" in done.output
+    assert map_file.read_text() == '{"format": "something else"}'

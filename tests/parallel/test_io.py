@@ -1,0 +1,72 @@
+"""Tests write methods under both MPIs: the same bytes by every method, one message on a full disk, and the bench."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from conftest import ENGINES, mpirun
+
+METHODS = ("sdaw-printf", "sdaw", "pdaw", "mpiw-independent", "mpiw-collective", "file-per-rank", "segments")
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+
+def content(path: Path) -> bytes:
+    if path.is_file():
+        return path.read_bytes()
+    return b"".join(piece.read_bytes() for piece in sorted(path.glob("0*")))
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3])
+def test_methods_write_the_same_bytes(mpi: str, ranks: int, run_program: Run, tmp_path: Path) -> None:
+    serial = tmp_path / "serial"
+    for name in ("text", "xdr"):
+        words = ["--format", name, "--atoms", "5001"]
+        run_program([ENGINES / "tessera-io-serial", "write", serial, *words])
+        for method in METHODS:
+            if method == "sdaw-printf" and name != "text":
+                continue
+            path = tmp_path / method
+            candidate = f"{method}:batch=700:buffer=10000"
+            run_program(
+                [*mpirun(mpi, ranks), ENGINES / f"tessera-io-{mpi}", "write", path, "--candidate", candidate, *words]
+            )
+            assert content(path) == content(serial), f"{method}, {name}"
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([*METHODS, "serial"])
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to mount a small file system")
+def test_full_disk_is_one_message_and_leaves_nothing(mpi: str, run_program: Run, tmp_path: Path) -> None:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    probe = ["unshare", "-m", "mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(disk)]
+    if subprocess.run(probe, capture_output=True, check=False).returncode != 0:
+        pytest.skip("no file system can be mounted here")
+    for method in METHODS:
+        words = [*mpirun(mpi, 2), str(ENGINES / f"tessera-io-{mpi}"), "write", str(disk / "new")]
+        words += ["--candidate", f"{method}:batch=1000", "--atoms", "50000"]
+        script = f'mount -t tmpfs -o size=1m tmpfs {disk}; "$@"; echo "status $?"; ls -A {disk}'
+        done = run_program(["unshare", "-m", "sh", "-c", script, "sh", *words])
+        assert done.stderr.count("error:") == 1, f"{method}: {done.stderr}"
+        assert "the disk is full: free some space or choose another folder" in done.stderr, method
+        assert done.stdout.splitlines()[-1].startswith("status "), f"{method} left {done.stdout}"
+
+
+def test_bench_runs_under_mpi(mpi: str, run_program: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    words = ["io", "bench", folder, "-n", "1,2", "--mpi", mpi, "--atoms", "3000", "--repeats", "1"]
+    words += ["--formats", "text,binary", "--json", "-o", tmp_path / "map.json"]
+    done = run_program([sys.executable, "-m", "tessera", *words])
+    assert list(folder.iterdir()) == []
+    found = json.loads(done.stdout)
+    assert [run["ranks"] for run in found["runs"]] == [1, 2]
+    assert {trial["method"] for trial in found["runs"][1]["trials"]} == set(METHODS)
+    assert found["recommendation"]["text"]["method"] in METHODS
+    systems = json.loads((tmp_path / "map.json").read_text())["file_systems"]
+    assert {trial["ranks"] for trial in systems[0]["trials"]} == {1, 2}
