@@ -6,7 +6,6 @@
 #include <filesystem>
 
 #include "tessera/app/output/trajectory.h"
-#include "tessera/app/restart/checkpoint_file.h"
 #include "tessera/base/error.h"
 
 namespace tessera::app {
@@ -76,16 +75,6 @@ std::optional<std::int64_t> bytes_available(const std::string& folder) {
   const auto space = std::filesystem::space(folder, error);
   if (error || space.available == static_cast<std::uintmax_t>(-1)) return std::nullopt;
   return static_cast<std::int64_t>(space.available);
-}
-
-std::int64_t bytes_of_checkpoints(const std::string& folder) {
-  std::int64_t bytes = 0;
-  for (const auto& path : {newest_checkpoint(folder), previous_checkpoint(folder), unplaced_checkpoint(folder)}) {
-    std::error_code error;
-    const auto size = std::filesystem::file_size(path, error);
-    if (!error) bytes += static_cast<std::int64_t>(size);
-  }
-  return bytes;
 }
 
 }  // namespace tessera::app

@@ -32,7 +32,4 @@ std::string check_room(const PlannedOutput& planned, std::int64_t available, std
 /// Bytes that are free for this user on the disk of a folder; nothing where the system does not say.
 std::optional<std::int64_t> bytes_available(const std::string& folder);
 
-/// Of the checkpoints in a folder, bytes.
-std::int64_t bytes_of_checkpoints(const std::string& folder);
-
 }  // namespace tessera::app

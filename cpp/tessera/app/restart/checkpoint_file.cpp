@@ -46,6 +46,16 @@ std::string newest_checkpoint(const std::string& folder) { return folder + "/che
 std::string previous_checkpoint(const std::string& folder) { return folder + "/checkpoint.previous.tck"; }
 std::string unplaced_checkpoint(const std::string& folder) { return folder + "/checkpoint.next.tck"; }
 
+std::int64_t bytes_of_checkpoints(const std::string& folder) {
+  std::int64_t bytes = 0;
+  for (const auto& path : {newest_checkpoint(folder), previous_checkpoint(folder), unplaced_checkpoint(folder)}) {
+    std::error_code error;
+    const auto size = std::filesystem::file_size(path, error);
+    if (!error) bytes += static_cast<std::int64_t>(size);
+  }
+  return bytes;
+}
+
 CheckpointLayout lay_out_checkpoint(std::int64_t json_bytes, std::int64_t n_atoms, std::size_t values_of_fields) {
   CheckpointLayout layout;
   layout.n_atoms = n_atoms;

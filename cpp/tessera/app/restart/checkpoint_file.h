@@ -22,6 +22,9 @@ std::string newest_checkpoint(const std::string& folder);
 std::string previous_checkpoint(const std::string& folder);
 std::string unplaced_checkpoint(const std::string& folder);
 
+/// Of the checkpoints in a folder, bytes.
+std::int64_t bytes_of_checkpoints(const std::string& folder);
+
 /// Of the first three arrays, in bytes; the fourth has the values of all fields.
 constexpr std::int64_t row_bytes_of_triples = 12;
 
