@@ -7,6 +7,7 @@ from nothing but the system that is copied, and what is written does not depend 
 
 from __future__ import annotations
 
+import math
 import multiprocessing
 import signal
 from collections import deque
@@ -22,6 +23,7 @@ from tessera.system.blocks import Rows, block_grid, block_of
 from tessera.system.box import in_vectors, reduced
 from tessera.system.model import FloatArray, IdArray
 
+BYTES_OF_ATOM, BYTES_OF_ATOM_WITH_VELOCITY = 20, 44  # in the file
 BYTES_PER_ATOM = 250  # the peak while a layer of blocks is made
 BYTES_PER_ATOM_OF_ORIGINAL = 150
 MOST_AT_ONCE = 400_000  # atoms; the system clears memory anew for each part of more
@@ -68,6 +70,11 @@ class Copies:
             if made.velocity is not None and part.velocity is not None:
                 made.velocity[part.id] = part.velocity
         return made
+
+    def file_bytes(self) -> int:
+        """Returns about how long the system file will be."""
+        atoms = math.prod(self.count) * self.original.n_atoms
+        return atoms * (BYTES_OF_ATOM if self.original.velocity is None else BYTES_OF_ATOM_WITH_VELOCITY)
 
     def least_memory(self, processes: int = 1) -> int:
         """Returns the bytes of memory without which `rows` can't work: those of the original and of a row of blocks."""

@@ -26,7 +26,7 @@ def nearest_brick(cells: float) -> Brick:
     """Returns the nearly cubic brick whose number of cells is nearest to `cells`. Its edges differ from a cube's by one
     cell or 4 % at most."""
     edge = max(1, round(cells ** (1 / 3)))
-    most = max(1, edge // 25)
+    most = min(max(1, edge // 25), 8)
     span = range(max(1, edge - most), edge + most + 1)
     bricks = [(x, y, z) for x in span for y in span if y >= x for z in span if z >= y]
     return min(bricks, key=lambda b: (abs(b[0] * b[1] * b[2] - cells), b[2] - b[0]))

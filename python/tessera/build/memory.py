@@ -1,8 +1,9 @@
-"""Refuses systems that do not fit into the memory that may be used, before they are made."""
+"""Refuses systems for which memory or disk are too small, before they are made."""
 
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 from tessera.build.copies import Copies
@@ -22,13 +23,20 @@ def check_memory(needed: int, allowed: int) -> None:
         )
 
 
-def check_memory_of_copies(copies: Copies, allowed: int, processes: int) -> None:
-    """Raises `InputError` if the copies can't be made in so many bytes by so many processes."""
-    check_memory(copies.least_memory(processes), allowed)
+def check_copies(copies: Copies, path: Path, memory: int, processes: int) -> None:
+    """Raises `InputError` if the disk of `path` has no room for the copies, or they can't be made in so many bytes of
+    memory by so many processes."""
+    needed, free = copies.file_bytes(), shutil.disk_usage(path.parent).free
+    if needed > free:
+        raise InputError(
+            f"{path} would have about {_gigabytes(needed)}, and {_gigabytes(free)} are free there; choose another "
+            "place or make a smaller system"
+        )
+    check_memory(copies.least_memory(processes), memory)
 
 
 def _gigabytes(count: int) -> str:
-    return f"{count / 1e9:,.2g} GB"
+    return f"{count / 1e9:,.0f} GB" if count >= 1e10 else f"{count / 1e9:.2g} GB"
 
 
 def memory_of_machine() -> int:

@@ -48,7 +48,7 @@ def water(atoms: int, seed: int, means: Means, output: Path, as_json: bool) -> N
         check_memory(BYTES_PER_ATOM_OF_LIQUID * atoms, means.memory)
         return make_water(atoms, seed)
 
-    run(_said(build, atoms, "atoms", means), output, as_json, means)
+    run(_said(build, atoms, "atoms", output, means), output, as_json, means)
 
 
 @make.command()
@@ -64,23 +64,23 @@ def nacl(ions: int, means: Means, output: Path, as_json: bool) -> None:
     """
     from tessera.build.nacl import crystal
 
-    run(_said(lambda: crystal(ions), ions, "ions", means), output, as_json, means)
+    run(_said(lambda: crystal(ions), ions, "ions", output, means), output, as_json, means)
 
 
 def _said(
-    build: Callable[[], System | Copies], wanted: int, what: str, means: Means
+    build: Callable[[], System | Copies], wanted: int, what: str, output: Path, means: Means
 ) -> Callable[[Callable[[str], None]], System | Copies]:
     """Returns a function that builds the system and prints a note where the number was rounded."""
 
     def made(report: Callable[[str], None]) -> System | Copies:
-        from tessera.build.memory import check_memory_of_copies
+        from tessera.build.memory import check_copies
 
         report("building")
         found = build()
         if isinstance(found, System):
             n_atoms = found.n_atoms
         else:
-            check_memory_of_copies(found, means.memory, means.processes)
+            check_copies(found, output, means.memory, means.processes)
             n_atoms = found.system.n_atoms
         if n_atoms != wanted:
             click.echo(f"tessera: note: {wanted:,} {what} rounded to {n_atoms:,}", err=True)

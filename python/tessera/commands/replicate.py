@@ -29,14 +29,14 @@ def replicate(system: Path, nx: int, ny: int, nz: int, means: Means, output: Pat
     Example:
       tessera replicate apoa1.tsr --nx 2 --ny 2 --nz 3 -o apoa1_1m.tsr
     """
-    from tessera.build.memory import check_memory_of_copies
+    from tessera.build.memory import check_copies
     from tessera.build.replicate import copies_of
     from tessera.system import read
 
     def made(report: Callable[[str], None]) -> Copies:
         report("reading")
         copies = copies_of(read(system), (nx, ny, nz))
-        check_memory_of_copies(copies, means.memory, means.processes)
+        check_copies(copies, output, means.memory, means.processes)
         return copies
 
     run(made, output, as_json, means)
