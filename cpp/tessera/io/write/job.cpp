@@ -1,7 +1,6 @@
 #include "tessera/io/write/job.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "tessera/base/error.h"
 
@@ -57,7 +56,7 @@ void WriteJob::format_pieces(std::span<const Atom> atoms, std::int64_t first, st
     }
     const auto n_bytes = before + some.size() * atom_bytes;
     buffer_.resize(std::max(buffer_.size(), n_bytes));
-    std::memcpy(buffer_.data(), header_.data(), before);
+    std::copy_n(header_.begin(), before, buffer_.begin());
     format_.encode(frame_, some, buffer_.data() + before);
     take(std::as_bytes(std::span(buffer_.data(), n_bytes)), offset);
     first += static_cast<std::int64_t>(some.size());

@@ -136,7 +136,7 @@ TEST(MachineFile, SaysWhatIsWrong) {
   EXPECT_EQ(refusal_of_text("{\n  \"format\": machine\n}"),
             "map.json: is not JSON at line 2, column 13; expected a machine file as tessera machine measure writes it");
   EXPECT_EQ(refusal_of_text("{\"a\": 1e999}"), "map.json: holds a number that is not finite");
-  EXPECT_EQ(refusal("/version", 7), "map.json: is a machine file of version 7, this tessera reads versions 1 and 2");
+  EXPECT_EQ(refusal("/version", 7), "map.json: is a machine file of version 7, this tessera reads versions 1 to 3");
   EXPECT_EQ(refusal("/format", "map"), "map.json: is not a machine file; expected \"format\": \"tessera-machine\"");
   EXPECT_EQ(refusal("/measurements/pairs/0/from", "w9"),
             "map.json: measurements.pairs[0].from names w9, which is not one of measurements.hosts");
