@@ -28,7 +28,6 @@
 #include "tessera/app/config/schema.h"
 #include "tessera/app/engine_settings.h"
 #include "tessera/app/gather.h"
-#include "tessera/app/on_root.h"
 #include "tessera/app/output/energy_columns.h"
 #include "tessera/app/restart/resume.h"
 #include "tessera/app/restart/start.h"
@@ -39,6 +38,7 @@
 #include "tessera/base/simd/instruction_set.h"
 #include "tessera/base/threads.h"
 #include "tessera/comm/communicator.h"
+#include "tessera/comm/on_root.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -201,7 +201,7 @@ class Session {
     check_same(settings + selections);
     start = app::read_start({config_.input.system, std::as_bytes(std::span(image.data(), image.size()))}, config_,
                             system_, comm_);
-    app::on_each_rank(comm_, [&] { app::add_references(start.block, config_, settings_, system_); });
+    comm::on_each_rank(comm_, [&] { app::add_references(start.block, config_, settings_, system_); });
     history_.emplace(config_.output.energy_every);
     make_simulation();
     simulation_->start(std::move(start.block), std::move(start.origin));
@@ -247,7 +247,7 @@ class Session {
     }
     outputs.detach_from(*simulation_);
     const auto report = outputs.report(*simulation_, balancer_ ? &*balancer_ : nullptr);
-    app::on_root(comm_, [&] { app::write_report(config_.output.folder + "/report.json", report); });
+    comm::on_root(comm_, [&] { app::write_report(config_.output.folder + "/report.json", report); });
   }
 
   void add_hook(std::int64_t every, bool with_energies, Call function) {

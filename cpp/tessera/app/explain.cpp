@@ -13,6 +13,7 @@
 #include "tessera/app/engine_settings.h"
 #include "tessera/app/numbers_text.h"
 #include "tessera/app/output/report.h"
+#include "tessera/app/restart/checkpoint_file.h"
 #include "tessera/app/restart/start.h"
 #include "tessera/app/stages/protocol.h"
 #include "tessera/app/stages/stages.h"
@@ -284,7 +285,7 @@ std::pair<std::string, json> explain_run(const ExplainRequest& request, const Ru
     const double exchange_seconds = layout.exchange_seconds.value_or(0);
     const double seconds = measured * share * crowding.most + exchange_seconds;
     const double ns_per_day = config.dynamics.timestep * 1e-3 * 86400 / seconds;
-    const double frame = 12 * atoms;
+    const double frame = 12 * atoms, checkpoint = 3.0 * row_bytes_of_triples * atoms;
     const double frames = config.output.trajectory_every > 0
                               ? static_cast<double>(config.dynamics.steps / config.output.trajectory_every + 1)
                               : 0;
@@ -294,7 +295,7 @@ std::pair<std::string, json> explain_run(const ExplainRequest& request, const Ru
                       {"measured_ms_per_step_one_rank", 1e3 * measured},
                       {"measured_atoms", measured_atoms},
                       {"trajectory_megabytes", frame * frames / 1e6},
-                      {"checkpoint_megabytes", 36 * atoms / 1e6},
+                      {"checkpoint_megabytes", checkpoint / 1e6},
                       {"transform_exchange_ms", 1e3 * exchange_seconds},
                       {"includes_communication", false}});
     text += fmt::format(
@@ -311,7 +312,7 @@ std::pair<std::string, json> explain_run(const ExplainRequest& request, const Ru
             ? fmt::format(" ({})", crowding.text)
             : "",
         grouped(config.dynamics.steps), duration_text(seconds * static_cast<double>(config.dynamics.steps)),
-        frame * frames / 1e6, 36 * atoms / 1e6,
+        frame * frames / 1e6, checkpoint / 1e6,
         layout.exchange_seconds
             ? fmt::format("{:.2f} ms of a step go into exchanges of the transforms; other ", 1e3 * exchange_seconds)
             : "",

@@ -17,7 +17,6 @@
 #include "tessera/app/gather.h"
 #include "tessera/app/numbers_text.h"
 #include "tessera/app/observers/progress_display.h"
-#include "tessera/app/on_root.h"
 #include "tessera/app/output/folder.h"
 #include "tessera/app/output/report.h"
 #include "tessera/app/simulation.h"
@@ -25,6 +24,7 @@
 #include "tessera/base/atomic_file.h"
 #include "tessera/base/simd/instruction_set.h"
 #include "tessera/comm/job.h"
+#include "tessera/comm/on_root.h"
 #include "tessera/comm/stop_signal.h"
 #include "tessera/io/npy.h"
 

@@ -13,7 +13,6 @@
 #include "tessera/app/engine_settings.h"
 #include "tessera/app/observers/box_guard.h"
 #include "tessera/app/observers/stop_signals.h"
-#include "tessera/app/on_root.h"
 #include "tessera/app/restart/resume.h"
 #include "tessera/app/restart/start.h"
 #include "tessera/app/run_outputs.h"
@@ -21,6 +20,7 @@
 #include "tessera/app/trial.h"
 #include "tessera/base/error.h"
 #include "tessera/comm/job.h"
+#include "tessera/comm/on_root.h"
 
 namespace tessera::app {
 

@@ -10,9 +10,9 @@
 
 #include "tessera/app/config/read_config.h"
 #include "tessera/app/engine_settings.h"
-#include "tessera/app/on_root.h"
 #include "tessera/app/output/room.h"
 #include "tessera/base/simd/instruction_set.h"
+#include "tessera/comm/on_root.h"
 #include "tessera/comm/rank_line.h"
 
 namespace tessera::app {

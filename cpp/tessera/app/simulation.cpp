@@ -10,9 +10,9 @@
 
 #include "tessera/app/engine_settings.h"
 #include "tessera/app/gather.h"
-#include "tessera/app/on_root.h"
 #include "tessera/app/restart/fingerprint.h"
 #include "tessera/base/simd/instruction_set.h"
+#include "tessera/comm/on_root.h"
 #include "tessera/io/checksum.h"
 
 namespace tessera::app {
@@ -168,10 +168,10 @@ std::int64_t Simulation::checkpoint_bytes() {
   on_root(comm_, [&] {
     Checkpoint checkpoint;
     complete(checkpoint);
-    std::size_t width = 0;
-    for (const auto& field : checkpoint.state.fields) width += field.width;
     const auto header = text_of_header(checkpoint, system_.n_atoms());
-    bytes = lay_out_checkpoint(std::ssize(header) + numbers_that_grow, system_.n_atoms(), width).file_bytes();
+    bytes = lay_out_checkpoint(std::ssize(header) + numbers_that_grow, system_.n_atoms(),
+                               values_of(checkpoint.state.fields))
+                .file_bytes();
   });
   comm_.broadcast(std::as_writable_bytes(std::span(&bytes, 1)), 0);
   return bytes;

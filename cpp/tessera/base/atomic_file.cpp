@@ -28,11 +28,8 @@ std::string temporary_prefix() { return fmt::format(".tessera.{}.", host_name())
 constexpr std::string_view temporary_ending = ".part";
 
 Descriptor create_temporary(const std::string& path) {
-  const auto folder = fs::path(path).parent_path();
-  for (int number = 0;; ++number) {
-    const auto name = fmt::format("{}{}.{}{}", temporary_prefix(), ::getpid(), number, temporary_ending);
-    if (auto file = Descriptor::create_if_absent((folder / name).string())) return std::move(*file);
-  }
+  for (int number = 0;; ++number)
+    if (auto file = Descriptor::create_if_absent(temporary_beside(path, number))) return std::move(*file);
 }
 
 /// The process whose temporary this is, where it is one of this host's.
@@ -88,6 +85,11 @@ std::string place_of_file(const std::string& path) {
 }
 
 }  // namespace
+
+std::string temporary_beside(const std::string& place, int number) {
+  const auto name = fmt::format("{}{}.{}{}", temporary_prefix(), ::getpid(), number, temporary_ending);
+  return (fs::path(place).parent_path() / name).string();
+}
 
 AtomicFile::AtomicFile(const std::string& path) : path_(place_of_file(path)), file_(create_temporary(path_)) {}
 

@@ -27,13 +27,12 @@ class AtomicFile {
   ~AtomicFile();
 
   void append(std::span<const std::byte> content);
-  /// The temporary, for a caller that writes at places of its own, with others by the path.
+  /// The temporary, for a caller that writes at places of its own, perhaps with others by the path, who must have
+  /// brought what they wrote to the disk before commit().
   const Descriptor& file() const { return file_; }
   void commit();
   /// Renames only, for a caller that brings the file and its folder to the disk itself.
   void place();
-  /// The name of the temporary, for others that write to it; until commit() they must have brought that to the disk.
-  const std::string& temporary_path() const { return file_.path(); }
 
  private:
   std::string path_;
@@ -45,6 +44,9 @@ class AtomicFile {
 /// For what is written only after long work. Throws InputError where no file can be made or replaced at `path`: its
 /// folder is not there, or a folder, a device or a pipe has the name.
 void check_place_of_file(const std::string& path);
+
+/// The path beside `place` of temporary `number` of this process.
+std::string temporary_beside(const std::string& place, int number);
 
 /// Removes the temporaries in a folder that processes of this host left behind when they were killed.
 void remove_abandoned_temporaries(const std::string& folder);

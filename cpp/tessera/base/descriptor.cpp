@@ -126,6 +126,12 @@ std::size_t Descriptor::read_at(void* data, std::size_t bytes, std::int64_t offs
   return done;
 }
 
+std::string Descriptor::read_all() const {
+  std::string content(static_cast<std::size_t>(size()), '\0');
+  content.resize(read_at(content.data(), content.size(), 0));
+  return content;
+}
+
 void Descriptor::write_at(const void* data, std::size_t bytes, std::int64_t offset) const {
   std::size_t done = 0;
   while (done < bytes) {

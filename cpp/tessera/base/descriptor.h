@@ -29,6 +29,8 @@ class Descriptor {
   std::int64_t size() const;
   /// Bytes read: fewer than asked at the end of the file.
   std::size_t read_at(void* data, std::size_t bytes, std::int64_t offset) const;
+  /// The whole file.
+  std::string read_all() const;
   void write_at(const void* data, std::size_t bytes, std::int64_t offset) const;
   void truncate(std::int64_t bytes) const;
   /// Takes room on the disk for so many bytes, with which the file is as long; does nothing where the file system

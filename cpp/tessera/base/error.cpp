@@ -50,4 +50,8 @@ std::string suggestion(const std::string& word, const std::vector<std::string>& 
                          : fmt::format("did you mean \"{}\"?", nearest);
 }
 
+void refuse_name(std::string_view what, const std::string& name, const std::vector<std::string>& known) {
+  throw InputError(fmt::format("no {} is called \"{}\"; {}", what, name, suggestion(name, known)));
+}
+
 }  // namespace tessera

@@ -4,6 +4,7 @@
 
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace tessera {
@@ -33,6 +34,20 @@ std::string nearest_word(const std::string& word, const std::vector<std::string>
 
 /// What follows a complaint about a word that is none of those known: `did you mean "auto"?`, or which there are.
 std::string suggestion(const std::string& word, const std::vector<std::string>& known);
+
+/// Throws the InputError that no `what` has this name, with a suggestion.
+[[noreturn]] void refuse_name(std::string_view what, const std::string& name, const std::vector<std::string>& known);
+
+/// Finds the entry of a registry, of `what`, by its member `name`. Throws as refuse_name() where there is none.
+template <class Entries>
+const auto& find_named(const Entries& entries, const std::string& name, std::string_view what) {
+  std::vector<std::string> known;
+  for (const auto& entry : entries) {
+    if (name == entry.name) return entry;
+    known.emplace_back(entry.name);
+  }
+  refuse_name(what, name, known);
+}
 
 }  // namespace tessera
 

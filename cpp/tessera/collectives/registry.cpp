@@ -84,14 +84,7 @@ std::span<const Entry> entries() {
   return all;
 }
 
-const Entry& entry(const std::string& name) {
-  std::vector<std::string> names;
-  for (const auto& known : entries()) {
-    if (name == known.name) return known;
-    names.emplace_back(known.name);
-  }
-  throw InputError(fmt::format("no collective algorithm is called \"{}\"; {}", name, suggestion(name, names)));
-}
+const Entry& entry(const std::string& name) { return find_named(entries(), name, "collective algorithm"); }
 
 std::vector<int> topology_order(const machine::Wires& wires) {
   // Hosts and subnets are ordered by their lowest rank. So where the job numbers its ranks along the network, the order

@@ -1,5 +1,5 @@
 #include "tessera/base/descriptor.h"
-#include "tessera/base/error.h"
+#include "tessera/comm/on_root.h"
 #include "tessera/comm/shared_file.h"
 
 namespace tessera::comm {
@@ -24,13 +24,7 @@ class PosixFile : public SharedFile {
 
 std::unique_ptr<SharedFile> open_posix_file(const Communicator& comm, const std::string& path) {
   std::unique_ptr<SharedFile> file;
-  std::string message;
-  try {
-    file = std::make_unique<PosixFile>(path);
-  } catch (const RunError& error) {
-    message = error.what();
-  }
-  agree_on_run(comm, message);
+  on_each_rank(comm, [&] { file = std::make_unique<PosixFile>(path); });
   return file;
 }
 

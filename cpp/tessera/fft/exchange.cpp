@@ -26,8 +26,7 @@ const std::vector<std::string>& exchanges() {
 void check_exchange(const std::string& name) {
   std::vector<std::string> known{"auto"};
   known.insert(known.end(), exchanges().begin(), exchanges().end());
-  if (std::find(known.begin(), known.end(), name) == known.end())
-    throw InputError(fmt::format("no exchange is called \"{}\"; {}", name, suggestion(name, known)));
+  if (std::find(known.begin(), known.end(), name) == known.end()) refuse_name("exchange", name, known);
 }
 
 std::optional<collectives::MessagePlan> plan_blocks(const Exchanges& exchanges,

@@ -388,7 +388,7 @@ TransformPlan plan_transform(std::string_view scheme, TransformProblem problem) 
     if (entry.name == scheme) return placed(entry.plan(problem), problem);
     known.emplace_back(entry.name);
   }
-  throw InputError(fmt::format("no scheme is called \"{}\"; {}", scheme, suggestion(std::string(scheme), known)));
+  refuse_name("scheme", std::string(scheme), known);
 }
 
 }  // namespace tessera::fft

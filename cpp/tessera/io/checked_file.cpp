@@ -8,7 +8,6 @@
 #include <bit>
 #include <cstring>
 #include <fstream>
-#include <numeric>
 #include <string_view>
 
 #include "tessera/base/error.h"
@@ -95,6 +94,13 @@ bool CheckedFile::is_one(std::span<const std::byte> image) {
 std::optional<CheckedFile> CheckedFile::find(const std::string& path) {
   if (!is_one(path)) return std::nullopt;
   auto file = open(path);
+  file.check_all_but_bulk();
+  return file;
+}
+
+std::optional<CheckedFile> CheckedFile::find(const std::string& name, std::span<const std::byte> image) {
+  if (!is_one(image)) return std::nullopt;
+  auto file = open_image(name, image);
   file.check_all_but_bulk();
   return file;
 }

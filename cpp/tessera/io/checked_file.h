@@ -45,16 +45,16 @@ class CheckedFile {
   /// Whether a file begins as checked files do; false where it can't be read.
   static bool is_one(const std::string& path);
   static bool is_one(std::span<const std::byte> image);
-  /// Opens a file that begins as checked files do, and checks all but its bulk arrays; nothing where it begins
-  /// otherwise.
+  /// Opens a file, or the bytes of one, that begins as checked files do, and checks all but its bulk arrays; nothing
+  /// where it begins otherwise.
   static std::optional<CheckedFile> find(const std::string& path);
+  static std::optional<CheckedFile> find(const std::string& name, std::span<const std::byte> image);
   /// Checks the header and the file's size.
   static CheckedFile open(const std::string& path);
   /// The bytes of a file in memory, which outlive this; `name` stands for it in messages.
   static CheckedFile open_image(std::string name, std::span<const std::byte> image);
 
   const std::vector<Region>& regions() const { return regions_; }
-  std::int64_t content_end() const { return end_; }
   /// Whether this byte is in a bulk array.
   bool is_bulk(std::int64_t byte) const;
   /// The checksums of all pieces, which identify the content.
@@ -70,7 +70,7 @@ class CheckedFile {
   std::vector<std::byte> bytes(std::int64_t begin, std::int64_t end) const;
   /// The entries from `first` on of the table, checked.
   std::vector<std::uint64_t> checksums(std::int64_t first, std::int64_t count) const;
-  /// A piece that is what was written. `index` counts the pieces of all regions.
+  /// A piece that is what was written.
   std::vector<std::byte> checked_piece(const Region& region, std::int64_t index_in_region, std::uint64_t sum) const;
   [[noreturn]] void refuse(const std::string& what) const;
 

@@ -54,7 +54,7 @@ HostFileFormat host_file_format(const std::string& name) {
     if (name == known_name) return format;
     known.emplace_back(known_name);
   }
-  throw InputError(fmt::format("no host file format is called \"{}\"; {}", name, suggestion(name, known)));
+  refuse_name("host file format", name, known);
 }
 
 std::string host_file(const Network& network, const RankOrder& order, HostFileFormat format) {

@@ -4,10 +4,10 @@
 #include <vector>
 
 #include "tessera/app/observers/averages.h"
-#include "tessera/app/on_root.h"
 #include "tessera/app/output/energy_columns.h"
 #include "tessera/app/output/output_files.h"
 #include "tessera/app/simulation.h"
+#include "tessera/comm/on_root.h"
 
 namespace tessera::app {
 

@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "tessera/app/gather.h"
-#include "tessera/app/on_root.h"
 #include "tessera/app/output/output_files.h"
 #include "tessera/app/simulation.h"
+#include "tessera/comm/on_root.h"
 
 namespace tessera::app {
 

@@ -35,11 +35,6 @@ std::int64_t rounded_up(std::int64_t value, std::int64_t step) { return (value +
                            found, earlier_version, version));
 }
 
-std::size_t values_of(const std::vector<md::AtomField>& fields) {
-  return std::accumulate(fields.begin(), fields.end(), std::size_t{0},
-                         [](std::size_t sum, const auto& field) { return sum + field.width; });
-}
-
 }  // namespace
 
 std::string newest_checkpoint(const std::string& folder) { return folder + "/checkpoint.tck"; }
@@ -54,6 +49,11 @@ std::int64_t bytes_of_checkpoints(const std::string& folder) {
     if (!error) bytes += static_cast<std::int64_t>(size);
   }
   return bytes;
+}
+
+std::size_t values_of(const std::vector<md::AtomField>& fields) {
+  return std::accumulate(fields.begin(), fields.end(), std::size_t{0},
+                         [](std::size_t sum, const auto& field) { return sum + field.width; });
 }
 
 CheckpointLayout lay_out_checkpoint(std::int64_t json_bytes, std::int64_t n_atoms, std::size_t values_of_fields) {
@@ -73,11 +73,12 @@ CheckpointLayout lay_out_checkpoint(std::int64_t json_bytes, std::int64_t n_atom
   return layout;
 }
 
-std::int64_t CheckpointLayout::file_bytes() const {
-  std::int64_t pieces = 0;
-  for (const auto& region : regions) pieces += region.n_pieces();
-  return end() + io::table_bytes(pieces);
+std::int64_t CheckpointLayout::n_pieces() const {
+  return std::accumulate(regions.begin(), regions.end(), std::int64_t{0},
+                         [](std::int64_t sum, const auto& region) { return sum + region.n_pieces(); });
 }
+
+std::int64_t CheckpointLayout::file_bytes() const { return end() + io::table_bytes(n_pieces()); }
 
 std::string text_of_header(const Checkpoint& checkpoint, std::int64_t n_atoms) {
   auto json = to_json(checkpoint, n_atoms);

@@ -36,10 +36,13 @@ struct CheckpointLayout {
   std::int64_t atoms_in_group = 0;      // so many atoms fill whole pieces of each array
 
   std::int64_t end() const { return regions.back().end; }
+  std::int64_t n_pieces() const;
   std::int64_t n_groups() const { return (n_atoms + atoms_in_group - 1) / atoms_in_group; }
   /// Bytes of the whole file, with its table.
   std::int64_t file_bytes() const;
 };
+/// How many values an atom has in all fields.
+std::size_t values_of(const std::vector<md::AtomField>& fields);
 /// `values_of_fields`: of an atom, in all fields.
 CheckpointLayout lay_out_checkpoint(std::int64_t json_bytes, std::int64_t n_atoms, std::size_t values_of_fields);
 

@@ -8,8 +8,8 @@
 #include <numeric>
 #include <span>
 
-#include "tessera/app/on_root.h"
 #include "tessera/base/error.h"
+#include "tessera/comm/on_root.h"
 
 namespace tessera::app {
 
@@ -127,7 +127,6 @@ class Rows {
   }
 
   std::int64_t n() const { return n_; }
-  std::int64_t first() const { return first_; }
   const std::vector<std::vector<std::byte>>& arrays() const { return arrays_; }
 
  private:
@@ -242,9 +241,7 @@ void CheckpointWriter::finish(const CheckpointLayout& layout, const std::string&
                               const std::vector<PieceSum>& own) {
   const auto gathered = comm_.gather(comm::bytes_of(own), 0);
   on_root(comm_, [&] {
-    std::int64_t n_pieces = 0;
-    for (const auto& region : layout.regions) n_pieces += region.n_pieces();
-    std::vector<std::uint64_t> table(at(n_pieces));
+    std::vector<std::uint64_t> table(at(layout.n_pieces()));
     const auto text = comm::bytes_of(header);
     for (std::int64_t i = 0; i < layout.regions[0].n_pieces(); ++i) {
       const auto [begin, end] = layout.regions[0].piece(i);
@@ -253,7 +250,7 @@ void CheckpointWriter::finish(const CheckpointLayout& layout, const std::string&
     std::int64_t n = layout.regions[0].n_pieces();
     for (const auto& block : gathered)
       for (const auto& [piece, sum] : comm::values_of<PieceSum>(block)) table[at(piece)] = sum, ++n;
-    TESSERA_CHECK(n == n_pieces);
+    TESSERA_CHECK(n == layout.n_pieces());
     next_->file().write_at(header.data(), header.size(), layout.regions[0].begin);
     io::write_checksums(next_->file(), layout.regions, layout.end(), table);
     next_->file().synchronize();
@@ -282,9 +279,7 @@ void CheckpointWriter::write(const Checkpoint& checkpoint, const md::Engine& eng
     comm::broadcast_resized(comm_, path);
     auto header_bytes = std::ssize(header);
     comm_.broadcast(std::as_writable_bytes(std::span(&header_bytes, 1)), 0);
-    std::size_t width = 0;
-    for (const auto& field : engine.state().fields) width += field.width;
-    const auto layout = lay_out_checkpoint(header_bytes, engine.system().n_atoms(), width);
+    const auto layout = lay_out_checkpoint(header_bytes, engine.system().n_atoms(), values_of(engine.state().fields));
     const auto sums = write_atoms(layout, path, engine, problem);
     comm::agree_on_run(comm_, problem);
     finish(layout, header, sums);

@@ -4,10 +4,10 @@
 
 #include <utility>
 
-#include "tessera/app/on_root.h"
 #include "tessera/app/restart/checkpoint_file.h"
 #include "tessera/app/restart/fingerprint.h"
 #include "tessera/app/trial.h"
+#include "tessera/comm/on_root.h"
 
 namespace tessera::app {
 

@@ -12,11 +12,11 @@
 
 #include "tessera/app/config/baths.h"
 #include "tessera/app/numbers_text.h"
-#include "tessera/app/on_root.h"
 #include "tessera/app/restart/checkpoint_file.h"
 #include "tessera/app/restart/fingerprint.h"
 #include "tessera/base/error.h"
 #include "tessera/base/units.h"
+#include "tessera/comm/on_root.h"
 
 namespace tessera::app {
 

@@ -11,12 +11,12 @@
 
 #include "tessera/app/config/schema.h"
 #include "tessera/app/minimize.h"
-#include "tessera/app/on_root.h"
 #include "tessera/app/select/selections.h"
 #include "tessera/app/stages/protocol.h"
 #include "tessera/app/stages/stages.h"
 #include "tessera/base/atomic_file.h"
 #include "tessera/comm/job.h"
+#include "tessera/comm/on_root.h"
 #include "tessera/comm/stop_signal.h"
 
 namespace tessera::app {

@@ -13,6 +13,7 @@
 #include "tessera/base/descriptor.h"
 #include "tessera/base/error.h"
 #include "tessera/comm/mpi/communicator.h"
+#include "tessera/comm/on_root.h"
 
 namespace tessera::comm {
 
@@ -93,13 +94,7 @@ class MpiFile : public SharedFile {
 
 std::unique_ptr<SharedFile> open_shared_file(const Communicator& comm, const std::string& path) {
   std::unique_ptr<SharedFile> file;
-  std::string message;
-  try {
-    file = std::make_unique<MpiFile>(comm.implementation_->comm, path);
-  } catch (const RunError& error) {
-    message = error.what();
-  }
-  agree_on_run(comm, message);
+  on_each_rank(comm, [&] { file = std::make_unique<MpiFile>(comm.implementation_->comm, path); });
   return file;
 }
 

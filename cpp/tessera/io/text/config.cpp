@@ -114,10 +114,7 @@ Config config_from_text(std::string_view text, const std::string& name) {
 }
 
 Config read_config(const std::string& path) {
-  const auto file = Descriptor::open_to_read(path);
-  std::string text(static_cast<std::size_t>(file.size()), '\0');
-  text.resize(file.read_at(text.data(), text.size(), 0));
-  return config_from_text(text, path);
+  return config_from_text(Descriptor::open_to_read(path).read_all(), path);
 }
 
 std::string config_text(const Config& config) {

@@ -130,9 +130,7 @@ TEST(TextConfig, OfDlPolyIsWrittenByteForByteAsItWasRead) {
   const char* folder = std::getenv("TESSERA_DATA");
   if (folder == nullptr) GTEST_SKIP() << "no reference data: set TESSERA_DATA to the folder that holds them";
   const auto path = std::string(folder) + "/dlpoly/nacl27000/CONFIG";
-  const auto file = Descriptor::open_to_read(path);
-  std::string text(static_cast<std::size_t>(file.size()), '\0');
-  file.read_at(text.data(), text.size(), 0);
+  const auto text = Descriptor::open_to_read(path).read_all();
   const auto config = read_config(path);
   EXPECT_EQ(config.n_atoms(), 27000);
   EXPECT_EQ(config.level, 2);

@@ -105,14 +105,7 @@ constexpr Format known[] = {
 
 std::span<const Format> formats() { return known; }
 
-const Format& format(const std::string& name) {
-  std::vector<std::string> names;
-  for (const auto& one : known) {
-    if (name == one.name) return one;
-    names.emplace_back(one.name);
-  }
-  throw InputError(fmt::format("no format is called \"{}\"; {}", name, suggestion(name, names)));
-}
+const Format& format(const std::string& name) { return find_named(known, name, "format"); }
 
 Contents contents_from_binary(std::string_view bytes, const std::string& name) {
   const bool is_xdr = bytes.starts_with(xdr_magic);

@@ -42,7 +42,7 @@ void WriteJob::agree() const {
 void WriteJob::format_pieces(std::span<const Atom> atoms, std::int64_t first, std::int64_t n_calls,
                              const TakeBytes& take) {
   const auto atom_bytes = static_cast<std::size_t>(format_.atom_bytes);
-  const auto at_once = std::max<std::size_t>(1, static_cast<std::size_t>(options_.buffer) / atom_bytes);
+  const auto at_once = static_cast<std::size_t>(atoms_at_once());
   const auto* part = mine();
   for (std::int64_t call = 0; call < n_calls || !atoms.empty(); ++call) {
     const auto some = atoms.first(std::min(at_once, atoms.size()));
@@ -64,8 +64,7 @@ void WriteJob::format_pieces(std::span<const Atom> atoms, std::int64_t first, st
 }
 
 void WriteJob::write_batches(const TakeBytes& take) {
-  const auto at_once = std::max<std::int64_t>(1, options_.buffer / format_.atom_bytes);
-  const auto n_calls = (plan_.batch + at_once - 1) / at_once;
+  const auto n_calls = (plan_.batch + atoms_at_once() - 1) / atoms_at_once();
   if (plan_.n_rounds == 0) format_pieces({}, 0, 1, take);  // a header without atoms
   note(batches_.exchange(
       plan_, [&](std::span<const Atom> atoms, std::int64_t first) { format_pieces(atoms, first, n_calls, take); }));

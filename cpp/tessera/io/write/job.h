@@ -1,6 +1,7 @@
 // What write methods have in common: the formatter, its buffer, and one verdict for all ranks.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -49,6 +50,8 @@ class WriteJob {
 
  private:
   void note(const std::string& problem);
+  /// How many atoms fill the buffer.
+  std::int64_t atoms_at_once() const { return std::max<std::int64_t>(1, options_.buffer / format_.atom_bytes); }
   void format_pieces(std::span<const Atom> atoms, std::int64_t first, std::int64_t n_calls, const TakeBytes& take);
 
   const comm::Communicator& comm_;

@@ -1,7 +1,5 @@
 #include "tessera/io/write/method.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <vector>
@@ -28,14 +26,7 @@ std::span<const Method> methods() {
   return copies;
 }
 
-const Method& method(const std::string& name) {
-  std::vector<std::string> names;
-  for (const auto& one : methods()) {
-    if (name == one.name) return one;
-    names.emplace_back(one.name);
-  }
-  throw InputError(fmt::format("no write method is called \"{}\"; {}", name, suggestion(name, names)));
-}
+const Method& method(const std::string& name) { return find_named(methods(), name, "write method"); }
 
 WritePlan plan_all_ranks(const WriteProblem& problem, const WriteOptions& options) {
   return divide(problem, options, spread(problem.n_ranks(), options.writers > 0 ? options.writers : problem.n_ranks()),

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <stdio.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <filesystem>
@@ -18,13 +17,11 @@ namespace {
 
 /// Makes an empty folder beside `place`.
 std::string make_temporary_folder(const std::string& place) {
-  const auto parent = fs::path(place).parent_path();
   for (int number = 0;; ++number) {
-    const auto path = parent / fmt::format(".tessera.{}.{}.{}.part", host_name(), ::getpid(), number);
+    auto path = temporary_beside(place, number);
     std::error_code error;
-    if (fs::create_directory(path, error)) return path.string();
-    if (error)
-      throw RunError(fmt::format("{}: can't make the folder: {}", path.string(), system_error_text(error.value())));
+    if (fs::create_directory(path, error)) return path;
+    if (error) throw RunError(fmt::format("{}: can't make the folder: {}", path, system_error_text(error.value())));
   }
 }
 
@@ -52,7 +49,7 @@ NewFile::NewFile(WriteJob& job) : job_(job) {
   if (job.comm().is_root())
     job.attempt([&] {
       file_.emplace(job.path());
-      temporary_ = file_->temporary_path();
+      temporary_ = file_->file().path();
     });
   job.agree();
   comm::broadcast_resized(job.comm(), temporary_);

@@ -29,6 +29,23 @@ class NewFile {
   std::string temporary_;
 };
 
+/// Writes one file directly (pwrite) on the ranks to which `hand_over`, a member of WriteJob, hands bytes. Collective.
+template <void (WriteJob::*hand_over)(const TakeBytes&)>
+void write_directly(WriteJob& job) {
+  NewFile file(job);
+  std::optional<Descriptor> open;
+  if (job.mine()) job.attempt([&] { open.emplace(file.open()); });
+  (job.*hand_over)([&](std::span<const std::byte> bytes, std::int64_t offset) {
+    if (bytes.empty()) return;
+    job.attempt([&] {
+      open->write_at(bytes.data(), bytes.size(), offset);
+      open->start_synchronizing(offset, std::ssize(bytes));
+    });
+  });
+  if (open) job.attempt([&] { open->synchronize(); });
+  file.commit();
+}
+
 /// The same for a folder of pieces.
 class NewFolder {
  public:

@@ -18,13 +18,6 @@ namespace {
 
 constexpr const char* first_line = "tessera-pieces 1";
 
-std::string text_of(const std::string& path) {
-  const auto file = Descriptor::open_to_read(path);
-  std::string text(static_cast<std::size_t>(file.size()), '\0');
-  text.resize(file.read_at(text.data(), text.size(), 0));
-  return text;
-}
-
 }  // namespace
 
 void write_pieces(WriteJob& job, bool has_checksums) {
@@ -59,7 +52,7 @@ void write_pieces(WriteJob& job, bool has_checksums) {
 
 Manifest read_manifest(const std::string& folder) {
   const auto path = (fs::path(folder) / manifest_name).string();
-  std::istringstream lines(text_of(path));
+  std::istringstream lines(Descriptor::open_to_read(path).read_all());
   Manifest manifest;
   std::string line;
   for (int number = 1; std::getline(lines, line); ++number) {
@@ -95,7 +88,7 @@ std::string read_pieces(const std::string& folder) {
   std::string all;
   for (const auto& piece : read_manifest(folder).pieces) {
     const auto path = (fs::path(folder) / piece.name).string();
-    const auto text = text_of(path);
+    const auto text = Descriptor::open_to_read(path).read_all();
     if (std::ssize(text) != piece.bytes)
       throw InputError(
           fmt::format("{}: has {} bytes, its manifest says {}; is it cut off?", path, text.size(), piece.bytes));

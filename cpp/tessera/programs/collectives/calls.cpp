@@ -22,8 +22,7 @@ constexpr std::array names{
 CallOf operation_of(const std::string& name) {
   const auto found = std::find(names.begin(), names.end(), name);
   if (found != names.end()) return static_cast<CallOf>(found - names.begin());
-  throw InputError(
-      fmt::format("no operation is called \"{}\"; {}", name, suggestion(name, {names.begin(), names.end()})));
+  refuse_name("operation", name, {names.begin(), names.end()});
 }
 
 bool is_reduction(CallOf operation) { return operation >= CallOf::reduce; }

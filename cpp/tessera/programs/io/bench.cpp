@@ -12,6 +12,7 @@
 
 #include "tessera/base/descriptor.h"
 #include "tessera/base/error.h"
+#include "tessera/comm/on_root.h"
 #include "tessera/io/write/write.h"
 #include "tessera/programs/io/candidates.h"
 #include "tessera/programs/io/sample.h"
@@ -32,26 +33,11 @@ double seconds_of(const comm::Communicator& comm, const std::function<void()>& w
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-/// Does what a rank may fail at alone, and throws its failure on all ranks.
-void together(const comm::Communicator& comm, const std::function<void()>& work) {
-  std::string input, run;
-  try {
-    work();
-  } catch (const InputError& error) {
-    input = error.what();
-  } catch (const RunError& error) {
-    run = error.what();
-  }
-  comm::agree_on_input(comm, input);
-  comm::agree_on_run(comm, run);
-}
-
 /// A folder for the files of this bench, beside which nothing changes; it goes with all it holds.
 class Workplace {
  public:
   Workplace(const comm::Communicator& comm, const std::string& folder) : comm_(comm) {
-    together(comm, [&] {
-      if (!comm.is_root()) return;
+    comm::on_root(comm, [&] {
       path_ = (fs::path(folder) / fmt::format(".tessera-io-bench.{}", ::getpid())).string();
       std::error_code error;
       if (!fs::is_directory(folder, error))
@@ -82,8 +68,7 @@ class Workplace {
 double raw_seconds(const comm::Communicator& comm, const Workplace& place, std::int64_t bytes) {
   const std::vector<char> buffer(std::size_t{8} << 20, 'x');
   double seconds = 0;
-  together(comm, [&] {
-    if (!comm.is_root()) return;
+  comm::on_root(comm, [&] {
     const auto start = std::chrono::steady_clock::now();
     const auto file = Descriptor::create(place.at("raw"));
     for (std::int64_t done = 0; done < bytes; done += std::ssize(buffer))
@@ -104,7 +89,7 @@ double many_files_seconds(const comm::Communicator& comm, const Workplace& place
   std::vector<std::string> names;
   for (int i = comm.rank(); i < n_files; i += comm.size()) names.push_back(fmt::format("file{}", i));
   const double seconds = seconds_of(comm, [&] {
-    together(comm, [&] {
+    comm::on_each_rank(comm, [&] {
       for (const auto& name : names) {
         const auto file = Descriptor::create(place.at(name));
         file.write_at(buffer.data(), buffer.size(), 0);
