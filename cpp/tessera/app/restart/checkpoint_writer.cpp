@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <filesystem>
+#include <functional>
+#include <future>
 #include <numeric>
 #include <span>
 
@@ -52,22 +55,21 @@ class SortedSlots {
     std::vector<std::size_t> place_of_group;
     for (std::int64_t g = 0; g < layout.n_groups(); ++g)
       place_of_group.push_back(at(shares.round_of(g) * ranks + shares.owner_of(g)));
+    // Groups have a multiple of 65,536 atoms, and a division of 32 bits takes a fraction of one of 64.
+    constexpr int bits = 16;
+    TESSERA_CHECK(layout.atoms_in_group % (1 << bits) == 0);
+    const auto in_group = static_cast<std::uint32_t>(layout.atoms_in_group >> bits);
     const auto& id = engine.state().id;
-    std::vector<std::int32_t> group;  // of each atom
-    group.reserve(at(engine.domain().n_owned_atoms()));
-    const auto for_atoms = [&](auto&& use) {
+    const auto for_slots = [&](auto&& use) {
       for (std::int32_t slot = 0; slot < engine.domain().n_owned_slots(); ++slot)
-        if (id[at(slot)] >= 0) use(slot);
+        if (const auto atom = id[at(slot)]; atom >= 0)
+          use(slot, place_of_group[static_cast<std::uint32_t>(atom >> bits) / in_group]);
     };
-    for_atoms([&](std::int32_t slot) {
-      group.push_back(static_cast<std::int32_t>(id[at(slot)] / layout.atoms_in_group));
-      ++begin_[place_of_group[at(group.back())] + 1];
-    });
+    for_slots([&](std::int32_t /*slot*/, std::size_t place) { ++begin_[place + 1]; });
     std::partial_sum(begin_.begin(), begin_.end(), begin_.begin());
     slots_.resize(begin_.back());
     auto next = begin_;
-    auto of = group.begin();
-    for_atoms([&](std::int32_t slot) { slots_[next[place_of_group[at(*of++)]]++] = slot; });
+    for_slots([&](std::int32_t slot, std::size_t place) { slots_[next[place]++] = slot; });
   }
 
   std::span<const std::int32_t> of(std::int64_t round, int writer) const {
@@ -83,18 +85,29 @@ class SortedSlots {
 
 constexpr std::int64_t row = row_bytes_of_triples;
 
-/// Calls use(id, three triples, fields) of an atom; `fields` writes the values of all fields to a place.
+/// Calls use(id, three triples, fields) of each atom; `fields` writes the values of all fields to a place.
 template <class Use>
-void with_atom(const md::State& state, std::int32_t slot, Use&& use) {
-  const auto s = at(slot);
-  const auto moved = state.position[s] - state.reference[s];
-  use(state.id[s], &state.reference[s], &state.velocity[s], &moved, [&](std::byte* to) {
-    for (const auto& field : state.fields) {
-      const auto bytes = field.width * sizeof(double);
-      std::memcpy(to, field.values.data() + s * field.width, bytes);
-      to += bytes;
+void for_atoms(const md::State& state, std::span<const std::int32_t> slots, Use&& use) {
+  // Consecutive slots of a group lie apart in memory, each in a line of every array.
+  constexpr std::size_t ahead = 24;
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    if (i + ahead < slots.size()) {
+      const auto next = at(slots[i + ahead]);
+      __builtin_prefetch(&state.id[next]);
+      __builtin_prefetch(&state.position[next]);
+      __builtin_prefetch(&state.reference[next]);
+      __builtin_prefetch(&state.velocity[next]);
     }
-  });
+    const auto s = at(slots[i]);
+    const auto moved = state.position[s] - state.reference[s];
+    use(state.id[s], &state.reference[s], &state.velocity[s], &moved, [&](std::byte* to) {
+      for (const auto& field : state.fields) {
+        const auto bytes = field.width * sizeof(double);
+        std::memcpy(to, field.values.data() + s * field.width, bytes);
+        to += bytes;
+      }
+    });
+  }
 }
 
 /// The rows of each array that a rank writes in a round.
@@ -149,23 +162,21 @@ std::vector<std::vector<std::byte>> sort_by_writer(const md::State& state, const
   for (int writer = 0; writer < comm.size(); ++writer) {
     const auto own = slots.of(round, writer);
     if (writer == comm.rank()) {
-      for (const auto slot : own) with_atom(state, slot, [&](auto&&... values) { rows.put(values...); });
+      for_atoms(state, own, [&](auto&&... values) { rows.put(values...); });
       continue;
     }
     outgoing[at(writer)].resize(own.size() * at(bytes));
     auto* to = outgoing[at(writer)].data();
-    for (const auto slot : own) {
-      with_atom(
-          state, slot,
-          [&](std::int64_t id, const void* position, const void* velocity, const void* displacement, auto&& fields) {
-            std::memcpy(to, &id, 8);
-            std::memcpy(to + 8, position, at(row));
-            std::memcpy(to + 8 + row, velocity, at(row));
-            std::memcpy(to + 8 + 2 * row, displacement, at(row));
-            fields(to + 8 + 3 * row);
-          });
-      to += bytes;
-    }
+    for_atoms(
+        state, own,
+        [&](std::int64_t id, const void* position, const void* velocity, const void* displacement, auto&& fields) {
+          std::memcpy(to, &id, 8);
+          std::memcpy(to + 8, position, at(row));
+          std::memcpy(to + 8 + row, velocity, at(row));
+          std::memcpy(to + 8 + 2 * row, displacement, at(row));
+          fields(to + 8 + 3 * row);
+          to += bytes;
+        });
   }
   return outgoing;
 }
@@ -205,8 +216,33 @@ std::vector<CheckpointWriter::PieceSum> CheckpointWriter::write_atoms(const Chec
     }
   };
   std::optional<Descriptor> file;
-  Rows rows(layout);
+  const auto write_rows = [&](const Rows& rows, std::int64_t first) {
+    if (!file) file = Descriptor::open_to_change(path);
+    std::int64_t first_piece = layout.regions[0].n_pieces();
+    for (std::size_t a = 0; a < rows.arrays().size(); ++a) {
+      const auto& array = rows.arrays()[a];
+      const auto& region = layout.regions[a + 1];
+      const auto offset = first * layout.row_bytes[a];
+      file->write_at(array.data(), array.size(), region.begin + offset);
+      file->start_synchronizing(region.begin + offset, std::ssize(array));
+      for (std::int64_t done = 0; done < std::ssize(array); done += io::piece_bytes) {
+        const auto bytes = std::min(io::piece_bytes, std::ssize(array) - done);
+        sums.push_back({first_piece + (offset + done) / io::piece_bytes,
+                        io::piece_checksum(std::span(array).subspan(at(done), at(bytes)))});
+      }
+      first_piece += region.n_pieces();
+    }
+  };
+  // While a helper thread and the disk write the rows of one round, those of the next are sorted and sent.
+  std::array<Rows, 2> buffers{Rows(layout), Rows(layout)};
+  std::future<void> writing;
+  const auto wait = [&] {
+    attempt([&] {
+      if (writing.valid()) writing.get();
+    });
+  };
   for (std::int64_t round = 0; round < shares.n_rounds(); ++round) {
+    auto& rows = buffers[at(round % 2)];
     const auto [begin, end] = shares.groups(comm_.rank(), round);
     const auto first = begin * layout.atoms_in_group, last = std::min(end * layout.atoms_in_group, layout.n_atoms);
     rows.begin(first, std::max(first, last));
@@ -214,23 +250,10 @@ std::vector<CheckpointWriter::PieceSum> CheckpointWriter::write_atoms(const Chec
       put_received(received, layout, rows);
     if (begin == end) continue;
     TESSERA_CHECK(rows.n() == last - first);
-    const auto& arrays = rows.arrays();
-    attempt([&] {
-      if (!file) file = Descriptor::open_to_change(path);
-      std::int64_t first_piece = layout.regions[0].n_pieces();
-      for (std::size_t a = 0; a < arrays.size(); ++a) {
-        const auto& region = layout.regions[a + 1];
-        const auto offset = first * layout.row_bytes[a];
-        file->write_at(arrays[a].data(), arrays[a].size(), region.begin + offset);
-        for (std::int64_t done = 0; done < std::ssize(arrays[a]); done += io::piece_bytes) {
-          const auto bytes = std::min(io::piece_bytes, std::ssize(arrays[a]) - done);
-          sums.push_back({first_piece + (offset + done) / io::piece_bytes,
-                          io::piece_checksum(std::span(arrays[a]).subspan(at(done), at(bytes)))});
-        }
-        first_piece += region.n_pieces();
-      }
-    });
+    wait();
+    if (problem.empty()) writing = std::async(std::launch::async, write_rows, std::cref(rows), first);
   }
+  wait();
   attempt([&] {
     if (file && !comm_.is_root()) file->synchronize();  // the root does so when it has written the header
   });
