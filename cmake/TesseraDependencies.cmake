@@ -1,5 +1,5 @@
-# Everything third party, as imported targets: fmt, nlohmann_json, CLI11, toml++, OpenSSL's SHA-256, xxHash, GoogleTest,
-# Highway (tessera::hwy), hwloc (tessera::hwloc), HDF5 (tessera::hdf5). The installed package reads this file, too.
+# Everything third party, as imported targets: fmt, nlohmann_json, CLI11, toml++, OpenSSL's SHA-256, xxHash, Blosc,
+# GoogleTest, Highway (tessera::hwy), hwloc (tessera::hwloc), HDF5 (tessera::hdf5). The installed package reads this file, too.
 find_package(Threads REQUIRED)
 find_package(fmt REQUIRED)
 find_package(nlohmann_json REQUIRED)
@@ -17,6 +17,9 @@ add_library(tomlplusplus::tomlplusplus ALIAS PkgConfig::TOMLPP)
 pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
 add_library(tessera::xxhash INTERFACE IMPORTED)
 target_link_libraries(tessera::xxhash INTERFACE PkgConfig::XXHASH)
+pkg_check_modules(BLOSC REQUIRED IMPORTED_TARGET blosc)
+add_library(tessera::blosc INTERFACE IMPORTED)
+target_link_libraries(tessera::blosc INTERFACE PkgConfig::BLOSC)
 find_package(HDF5 REQUIRED COMPONENTS C)
 add_library(tessera::hdf5 INTERFACE IMPORTED)
 target_include_directories(tessera::hdf5 INTERFACE ${HDF5_C_INCLUDE_DIRS})

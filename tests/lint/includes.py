@@ -26,7 +26,7 @@ ONLY_IN = {  # other projects' headers that only some libraries may include
     r"CLI/.*": "programs app",
     r"toml\+\+/.*": "app",
     r"hwloc\.h": "machine",
-    r"nlohmann/.*": "machine comm programs app",
+    r"nlohmann/.*": "io machine comm programs app",
 }
 
 

@@ -60,15 +60,14 @@ RunOutputs::RunOutputs(const RunConfig& config, const model::System& system, boo
       files_(take_folder(config, system, is_restart, comm)),
       clock_(config.output.checkpoint_minutes, limit),
       energies_(config.output.energy_every, files_.get()),
-      trajectory_(config.output, files_.get()),
-      checkpoints_(config.output, energies_, clock_, files_.get()),
+      frames_(config.output),
+      checkpoints_(config.output, energies_, frames_, clock_, files_.get()),
       progress_(energies_) {}
 
 void RunOutputs::go_on_from(const CheckpointNumbers& checkpoint) {
-  rows_ = checkpoint.energy_rows;
-  frames_ = checkpoint.trajectory_frames;
+  n_rows_ = checkpoint.energy_rows;
+  n_frames_ = checkpoint.trajectory_frames;
   energies_.go_on_from(checkpoint.averages);
-  trajectory_.go_on();
 }
 
 void RunOutputs::attach_to(Simulation& simulation) {
@@ -91,9 +90,15 @@ void RunOutputs::start(Simulation& simulation) {
     if (!note.empty()) fmt::print(stderr, "tessera-md: note: {}\n", note);
   });
   checkpoints_.reserve(simulation, bytes_of_checkpoint);
+  frames_.prepare(simulation);
   if (!is_restart_) return;
+  const auto step = simulation.current_step();
+  std::string note;
+  on_root(simulation.comm(), [&] { note = files_->open_table(step, n_rows_); });
+  const auto of_frames = frames_.go_on(step, n_frames_);
   on_root(simulation.comm(), [&] {
-    const auto note = files_->go_on(simulation.current_step(), rows_, frames_, settings_text(simulation));
+    files_->go_on(settings_text(simulation));
+    if (!of_frames.empty()) note += (note.empty() ? "" : "; ") + of_frames;
     if (!note.empty()) fmt::print(stderr, "tessera-md: note: {}\n", note);
   });
   has_begun_ = true;
@@ -104,6 +109,7 @@ void RunOutputs::after_step(Simulation& simulation) {
   if (has_begun_) return;
   simulation.engine().check();
   on_root(simulation.comm(), [&] { files_->begin(settings_text(simulation)); });
+  frames_.begin();
   has_begun_ = true;
 }
 
@@ -130,8 +136,8 @@ Report RunOutputs::report(Simulation& simulation, const CellBalancer* balancer) 
   }
   report.drift = averages.drift();
   report.folder = config.output.folder;
-  for (const auto* name : {"energy.csv", "trajectory.dcd", "trajectory.h5md", "trajectory.xtc", "checkpoint.tck",
-                           "settings.toml", "selections.json", "report.json"}) {
+  for (const auto* name : {"energy.csv", "trajectory.segments", "trajectory.dcd", "trajectory.h5md", "trajectory.xtc",
+                           "checkpoint.tck", "settings.toml", "selections.json", "report.json"}) {
     std::error_code ignored;
     if (name == std::string_view("report.json") || std::filesystem::exists(report.folder + "/" + name, ignored))
       report.files.emplace_back(name);

@@ -38,14 +38,14 @@ class RunOutputs final : public Observer {
   void finish(Simulation& simulation) override { after_step(simulation); }
 
  private:
-  std::array<Observer*, 6> observers() { return {this, &clock_, &energies_, &trajectory_, &checkpoints_, &progress_}; }
+  std::array<Observer*, 6> observers() { return {this, &clock_, &energies_, &frames_, &checkpoints_, &progress_}; }
 
-  bool is_restart_, has_begun_ = false;  // a restart, or a new run of which step 1 is done
-  std::int64_t rows_ = 0, frames_ = 0;   // of the checkpoint
-  std::unique_ptr<OutputFiles> files_;   // on the root
+  bool is_restart_, has_begun_ = false;     // a restart, or a new run of which step 1 is done
+  std::int64_t n_rows_ = 0, n_frames_ = 0;  // of the checkpoint
+  std::unique_ptr<OutputFiles> files_;      // on the root
   WallClock clock_;
   EnergyRecorder energies_;
-  FrameRecorder trajectory_;
+  FrameRecorder frames_;
   CheckpointSaver checkpoints_;
   ProgressDisplay progress_;
 };

@@ -37,6 +37,8 @@ class H5mdWriter {
   std::int64_t n_frames() const { return n_frames_; }
   /// False once the file was removed, moved or replaced.
   bool is_in_place() const { return file_.is_in_place(); }
+  /// Waits until all frames are on the disk.
+  void synchronize() const { file_.synchronize(); }
 
  private:
   H5mdWriter(Hdf5File file, const H5mdHeader& header) : file_(std::move(file)), header_(header) {}

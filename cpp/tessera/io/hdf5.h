@@ -91,6 +91,8 @@ class Hdf5File {
 
   /// Hands everything to the operating system, so that it is kept even if this process is killed.
   void flush();
+  /// Waits until what was flushed of a growing file is on the disk.
+  void synchronize() const { growing_->synchronize(); }
   /// Whether the path of a growing file still names it.
   bool is_in_place() const { return growing_->is_in_place(); }
 

@@ -38,9 +38,17 @@ enum class Velocities { automatic, generate, file, zero };
 inline constexpr std::array<std::string_view, 4> velocities_names = {"auto", "generate", "file", "zero"};
 constexpr const auto& names_of(Velocities) { return velocities_names; }
 
-enum class TrajectoryFormat { dcd, h5md, xtc, none };
-inline constexpr std::array<std::string_view, 4> trajectory_format_names = {"dcd", "h5md", "xtc", "none"};
+enum class TrajectoryFormat { segments, dcd, h5md, xtc, none };
+inline constexpr std::array<std::string_view, 5> trajectory_format_names = {"segments", "dcd", "h5md", "xtc", "none"};
 constexpr const auto& names_of(TrajectoryFormat) { return trajectory_format_names; }
+
+/// Ranks that write a trajectory in segments, at most.
+inline constexpr std::int64_t most_parts = 1024;
+
+/// Of the numbers of frames in segments. `rounded`: positions to a multiple of output.precision, all else exactly.
+enum class Compression { none, lossless, rounded };
+inline constexpr std::array<std::string_view, 3> compression_names = {"none", "lossless", "rounded"};
+constexpr const auto& names_of(Compression) { return compression_names; }
 
 enum class Progress { automatic, line, log, none };
 inline constexpr std::array<std::string_view, 4> progress_names = {"auto", "line", "log", "none"};
@@ -140,7 +148,10 @@ struct OutputConfig {
   TrajectoryFormat trajectory = TrajectoryFormat::dcd;
   std::int64_t trajectory_every = 0;
   std::string select;  // the atoms of a frame; empty: all
-  bool velocities = false;
+  bool velocities = false, forces = false;
+  Compression compression = Compression::none;
+  double precision = 0.01;   // Å
+  std::int64_t writers = 0;  // 0: chosen
   std::int64_t energy_every = 100;
   std::int64_t checkpoint_every = 10000;
   double checkpoint_minutes = 0;

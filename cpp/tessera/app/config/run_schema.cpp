@@ -347,7 +347,20 @@ Schema make_run_schema() {
           "the atoms of the trajectory, for example \"protein\"; empty: all. tessera export --select writes a topology "
           "of them")
       .selects_atoms();
-  output.key("velocities", &OutputConfig::velocities, "frames hold velocities too (trajectory = \"h5md\")");
+  output.key("velocities", &OutputConfig::velocities,
+             "frames hold velocities too (trajectory = \"segments\" or \"h5md\")");
+  output.key("forces", &OutputConfig::forces, "frames hold forces too (trajectory = \"segments\")");
+  output.key("compression", &OutputConfig::compression,
+             "of frames in segments; lossless: exactly what was calculated; rounded: positions to output.precision");
+  output
+      .key("precision", &OutputConfig::precision,
+           "positions are rounded to multiples of it (compression = \"rounded\")")
+      .unit("Å")
+      .range(1e-6, 1);
+  output
+      .key("writers", &OutputConfig::writers,
+           "ranks that write frames in segments; 0: as many as frames of this size and the machine file suggest")
+      .range(0, most_parts);
   output.key("energy_every", &OutputConfig::energy_every, "steps between rows of energy.csv; 0: none")
       .range(0, any_count);
   output.key("checkpoint_every", &OutputConfig::checkpoint_every, "steps between checkpoints; 0: at the end only")

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "tessera/app/observers/energies.h"
+#include "tessera/app/observers/frames.h"
 #include "tessera/app/observers/wall_clock.h"
 
 namespace tessera::app {
@@ -13,9 +14,9 @@ namespace tessera::app {
 class CheckpointSaver final : public Observer {
  public:
   /// `files`: on the root, nothing elsewhere. References must outlive it.
-  CheckpointSaver(const OutputConfig& output, const EnergyRecorder& energies, WallClock& clock,
+  CheckpointSaver(const OutputConfig& output, const EnergyRecorder& energies, FrameRecorder& frames, WallClock& clock,
                   const OutputFiles* files)
-      : output_(output), energies_(energies), clock_(clock), files_(files) {}
+      : output_(output), energies_(energies), frames_(frames), clock_(clock), files_(files) {}
 
   /// Takes room on the disk for the next checkpoint, so that a disk that fills up does not cost it. Throws RunError.
   /// Collective.
@@ -30,11 +31,16 @@ class CheckpointSaver final : public Observer {
         !simulation.is_stopped())
       return;
     const auto begin = std::chrono::steady_clock::now();
+    auto& trajectory = frames_.trajectory();
+    trajectory.synchronize();
     Checkpoint checkpoint;
     checkpoint.averages = energies_.averages().state();
-    if (files_) checkpoint.energy_rows = files_->n_rows(), checkpoint.trajectory_frames = files_->n_frames();
+    if (files_) checkpoint.energy_rows = files_->n_rows(), checkpoint.trajectory_frames = trajectory.n_frames();
     simulation.save(*writer_, std::move(checkpoint));
-    on_root(simulation.comm(), [&] { files_->check_in_place(step); });
+    comm::on_root(simulation.comm(), [&] { files_->check_in_place(step); });
+    comm::on_each_rank(simulation.comm(), [&] {
+      if (!trajectory.is_in_place()) throw RunError(text_of_lost_file(Trajectory::path(output_), step));
+    });
     if (step != simulation.last_step() && !simulation.is_stopped()) {
       try {
         writer_->reserve(bytes_);
@@ -48,6 +54,7 @@ class CheckpointSaver final : public Observer {
  private:
   const OutputConfig& output_;
   const EnergyRecorder& energies_;
+  FrameRecorder& frames_;
   WallClock& clock_;
   const OutputFiles* files_;
   std::optional<CheckpointWriter> writer_;

@@ -1,38 +1,45 @@
 // Frames of a run's trajectory.
 #pragma once
 
-#include <utility>
+#include <optional>
+#include <string>
 
-#include "tessera/app/gather.h"
-#include "tessera/app/output/output_files.h"
 #include "tessera/app/simulation.h"
-#include "tessera/comm/on_root.h"
+#include "tessera/app/trajectory/trajectory.h"
 
 namespace tessera::app {
 
+/// All members are collective, but those that are const.
 class FrameRecorder final : public Observer {
  public:
-  /// `files`: on the root, nothing elsewhere.
-  FrameRecorder(const OutputConfig& output, OutputFiles* files)
-      : every_(Trajectory::path(output).empty() ? 0 : output.trajectory_every), files_(files) {}
-  /// A restart: the frame of the start has been written.
-  void go_on() { has_start_ = true; }
+  explicit FrameRecorder(const OutputConfig& output)
+      : every_(Trajectory::path(output).empty() ? 0 : output.trajectory_every) {}
+
+  /// Plans the trajectory of a run that is about to start.
+  void prepare(const Simulation& simulation) {
+    trajectory_.emplace(simulation.config(), simulation.system(), simulation.settings().machine_file,
+                        simulation.comm());
+  }
+  /// Begins the files of a new run.
+  void begin() { trajectory_->begin(); }
+  /// Goes on from a checkpoint, see Trajectory::go_on.
+  std::string go_on(std::int64_t step, std::int64_t frames) {
+    has_start_ = true;
+    return trajectory_->go_on(step, frames);
+  }
 
   void start(Simulation& simulation) override {
-    if (every_ > 0 && !has_start_) record(simulation);
+    if (every_ > 0 && !has_start_) trajectory_->record(simulation.engine());
   }
   void after_step(Simulation& simulation) override {
-    if (is_due(simulation.current_step(), every_)) record(simulation);
+    if (is_due(simulation.current_step(), every_)) trajectory_->record(simulation.engine());
   }
+
+  Trajectory& trajectory() { return *trajectory_; }
 
  private:
-  void record(const Simulation& simulation) {
-    auto state = gather_state(simulation.engine(), simulation.comm());
-    on_root(simulation.comm(), [&] { files_->add_frame(simulation.current_step(), std::move(state)); });
-  }
-
   std::int64_t every_;
-  OutputFiles* files_;
+  std::optional<Trajectory> trajectory_;
   bool has_start_ = false;
 };
 

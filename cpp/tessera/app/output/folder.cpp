@@ -31,6 +31,13 @@ std::string made_and_writable(const std::string& path) {
 
 }  // namespace
 
+std::string text_of_lost_file(const std::string& path, std::int64_t step_of_checkpoint) {
+  return fmt::format(
+      "{} was removed or replaced while the run wrote to it, so what it held is lost; the checkpoint of step {} is "
+      "whole: put the file back and go on with --restart",
+      path, step_of_checkpoint);
+}
+
 void refuse_earlier_run(const std::string& path) {
   for (const auto name : files_of_a_run)
     if (name != "settings.toml" && is_there(fs::path(path) / name))

@@ -1,6 +1,7 @@
 // The folder that a run writes into: one run at a time writes into it, and no file of an earlier run is lost.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -10,8 +11,12 @@ namespace tessera::app {
 
 /// Everything that a run writes, by its name in output.folder.
 inline constexpr std::string_view files_of_a_run[] = {
-    "energy.csv",          "trajectory.dcd",          "trajectory.h5md", "trajectory.xtc", "checkpoint.tck",
-    "checkpoint.next.tck", "checkpoint.previous.tck", "report.json",     "settings.toml",  "selections.json"};
+    "energy.csv",     "trajectory.segments", "trajectory.dcd",      "trajectory.h5md",
+    "trajectory.xtc", "checkpoint.tck",      "checkpoint.next.tck", "checkpoint.previous.tck",
+    "report.json",    "settings.toml",       "selections.json"};
+
+/// What is said where a file was removed or replaced by others while the run wrote to it.
+std::string text_of_lost_file(const std::string& path, std::int64_t step_of_checkpoint);
 
 /// Throws InputError where a folder holds the files of a run.
 void refuse_earlier_run(const std::string& path);

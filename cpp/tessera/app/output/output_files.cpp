@@ -45,55 +45,35 @@ void OutputFiles::begin(const std::string& settings) {
   folder_.move_earlier_run_away();
   write_settings(settings);
   energy_table_ = EnergyTable::create(path_of_table(), table_columns(system_.box));
-  trajectory_.emplace(config_, system_, start_.step, std::nullopt);
-  const auto start = std::exchange(start_, {});
-  add_row(start.step, start.row);
-  add_frame(start.step, start.state);
+  const auto first = std::exchange(first_, {});
+  add_row(first.step, first.values);
 }
 
-std::string OutputFiles::go_on(std::int64_t step, std::int64_t rows, std::int64_t frames, const std::string& settings) {
-  std::string gone;
-  const auto is_gone = [&](const std::string& path, std::int64_t expected) {
-    std::error_code ignored;
-    if (path.empty() || std::filesystem::exists(path, ignored)) return false;
-    if (expected > 0)
-      gone += fmt::format("{}{} is gone and begins anew after step {}", gone.empty() ? "" : "; ", path, step);
-    return true;
-  };
-  energy_table_ = is_gone(path_of_table(), rows)
-                      ? EnergyTable::create(path_of_table(), table_columns(system_.box))
-                      : EnergyTable::continue_after(path_of_table(), table_columns(system_.box), step, rows);
-  is_gone(Trajectory::path(config_.output), frames);
-  trajectory_.emplace(config_, system_, step, frames);
+std::string OutputFiles::open_table(std::int64_t step, std::int64_t rows) {
+  const auto path = path_of_table();
+  std::error_code ignored;
+  if (std::filesystem::exists(path, ignored)) {
+    energy_table_ = EnergyTable::continue_after(path, table_columns(system_.box), step, rows);
+    return "";
+  }
+  energy_table_ = EnergyTable::create(path, table_columns(system_.box));
+  return rows > 0 ? fmt::format("{} is gone and begins anew after step {}", path, step) : "";
+}
+
+void OutputFiles::go_on(const std::string& settings) {
   energy_table_->drop_later_rows();
   write_settings(settings);
-  return gone;
 }
 
 void OutputFiles::add_row(std::int64_t step, const std::vector<double>& row) {
   if (energy_table_)
     energy_table_->append(step, time_of(step), row);
   else
-    start_.step = step, start_.row = row;
-}
-
-void OutputFiles::add_frame(std::int64_t step, md::Snapshot state) {
-  if (trajectory_)
-    trajectory_->append(step, time_of(step), state);
-  else
-    start_.step = step, start_.state = std::move(state);
+    first_ = {step, row};
 }
 
 void OutputFiles::check_in_place(std::int64_t step_of_checkpoint) const {
-  const auto check = [&](const std::string& path, bool is_in_place) {
-    if (!is_in_place)
-      throw RunError(fmt::format(
-          "{} was removed or replaced while the run wrote to it, so what it held is lost; the checkpoint of "
-          "step {} is whole: put the file back and go on with --restart",
-          path, step_of_checkpoint));
-  };
-  check(path_of_table(), energy_table_->is_in_place());
-  check(Trajectory::path(config_.output), trajectory_->is_in_place());
+  if (!energy_table_->is_in_place()) throw RunError(text_of_lost_file(path_of_table(), step_of_checkpoint));
 }
 
 }  // namespace tessera::app

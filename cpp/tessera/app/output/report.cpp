@@ -52,6 +52,17 @@ std::string average_text(const std::string& name, const std::string& unit, doubl
   return fmt::format("{:<12} {:>14.{}f} ± {:.{}f} {}\n", name, mean, digits, fluctuation, digits, unit);
 }
 
+/// A word of a shell's command.
+std::string quoted(const std::string& word) {
+  const auto is_plain = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) || std::strchr("_-./=:,+@%", c);
+  };
+  if (!word.empty() && std::all_of(word.begin(), word.end(), is_plain)) return word;
+  std::string text = "'";
+  for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return text + "'";
+}
+
 }  // namespace
 
 std::string summary_text(const Report& report) {
@@ -69,6 +80,8 @@ std::string summary_text(const Report& report) {
   if (std::isfinite(report.drift)) text += fmt::format("{:<12} {:>14.2g} kT/ns/dof\n", "drift", report.drift);
   if (!report.averages.empty()) text += "(mean ± fluctuation of the last three quarters of the samples)\n";
   if (!report.files.empty()) text += fmt::format("\nOutput in {}: {}\n", report.folder, fmt::join(report.files, ", "));
+  if (std::find(report.files.begin(), report.files.end(), "trajectory.segments") != report.files.end())
+    text += fmt::format("For VMD: tessera traj convert {0} -o {0}/trajectory.dcd\n", quoted(report.folder));
   if (!report.to_go_on.empty()) text += fmt::format("To go on: {}\n", report.to_go_on);
   return text + '\n';
 }
@@ -81,17 +94,6 @@ nlohmann::json leg_of(const nlohmann::json& report) {
        {"first_step", "last_step", "ranks", "threads", "wall_seconds", "ns_per_day", "ms_per_step", "state_hash"})
     leg[key] = report.at(key);
   return leg;
-}
-
-/// A word of a shell's command.
-std::string quoted(const std::string& word) {
-  const auto is_plain = [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) || std::strchr("_-./=:,+@%", c);
-  };
-  if (!word.empty() && std::all_of(word.begin(), word.end(), is_plain)) return word;
-  std::string text = "'";
-  for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return text + "'";
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "tessera/app/output/trajectory.h"
+#include "tessera/app/trajectory/trajectory.h"
 #include "tessera/base/error.h"
 
 namespace tessera::app {
@@ -20,10 +20,8 @@ std::int64_t bytes_of_frame(const OutputConfig& output, std::int64_t n_atoms) {
   switch (output.trajectory) {
     case TrajectoryFormat::xtc:
       return usual_bytes_of_atom_in_xtc * n_atoms;
-    case TrajectoryFormat::h5md:
-      return (output.velocities ? 24 : 12) * n_atoms;
     default:
-      return 12 * n_atoms;
+      return 12 * (1 + (output.velocities ? 1 : 0) + (output.forces ? 1 : 0)) * n_atoms;
   }
 }
 

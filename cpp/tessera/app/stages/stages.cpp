@@ -11,11 +11,11 @@
 #include "tessera/app/engine_settings.h"
 #include "tessera/app/numbers_text.h"
 #include "tessera/app/output/folder.h"
-#include "tessera/app/output/trajectory.h"
 #include "tessera/app/restart/checkpoint_file.h"
 #include "tessera/app/restart/resume.h"
 #include "tessera/app/restart/start.h"
 #include "tessera/app/system/system_file.h"
+#include "tessera/app/trajectory/trajectory.h"
 #include "tessera/base/error.h"
 #include "tessera/md/domain/decomposition.h"
 

@@ -77,6 +77,18 @@ Choice choose(const WriteProblem& problem, const Format& format, Order order, co
   return choice;
 }
 
+int writers_of_segments(const machine::FileSystem& system, int n_ranks) {
+  const machine::WriteTrial* best = nullptr;
+  for (const auto& trial : system.trials) {
+    if (trial.method != "segments" || distance(trial, n_ranks) > nearest_ranks) continue;
+    const double nearer = best ? distance(*best, n_ranks) - distance(trial, n_ranks) : 1;
+    if (nearer > 0 || (nearer == 0 && rate(trial) > rate(*best))) best = &trial;
+  }
+  if (!best) return system.most_files;
+  const auto writers = std::lround(static_cast<double>(best->n_writers) * n_ranks / best->n_ranks);
+  return std::clamp(static_cast<int>(writers), 1, std::max(1, system.most_files));
+}
+
 const machine::FileSystem* file_system_of(std::span<const machine::FileSystem> systems, const std::string& path) {
   const machine::FileSystem* found = nullptr;
   for (const auto& system : systems) {

@@ -23,6 +23,10 @@ struct Choice {
 Choice choose(const WriteProblem& problem, const Format& format, Order order, const machine::FileSystem* system,
               bool one_file = false);
 
+/// Returns how many ranks of a job write segments fastest, by the measurement with the nearest number of ranks; where
+/// there is none, as many as the file system was measured to bear.
+int writers_of_segments(const machine::FileSystem& system, int n_ranks);
+
 /// Returns the file system whose folder holds this absolute path, the innermost one; null where none does.
 const machine::FileSystem* file_system_of(std::span<const machine::FileSystem> systems, const std::string& path);
 

@@ -1,0 +1,159 @@
+#include "tessera/app/trajectory/exchange.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "tessera/base/error.h"
+
+namespace tessera::app {
+
+namespace {
+
+std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
+
+void store(std::vector<float>& rows, std::size_t row, const Vec3& r) {
+  rows[3 * row] = static_cast<float>(r.x);
+  rows[3 * row + 1] = static_cast<float>(r.y);
+  rows[3 * row + 2] = static_cast<float>(r.z);
+}
+
+/// Calls visit(id) for the atoms of a set from `first` to `last`. `range` is where the set's ranges have been gone
+/// through, from call to call with rising ids.
+template <class Iterator, class Visit>
+void for_each_between(Iterator& range, Iterator end, std::int64_t first, std::int64_t last, Visit&& visit) {
+  for (; range != end && range->first <= last; ++range) {
+    for (auto id = std::max(first, range->first); id <= std::min(last, range->last); ++id) visit(id);
+    if (range->last > last) return;
+  }
+}
+
+/// The first range of a set that ends at or behind an id.
+auto range_from(const model::AtomSet& atoms, std::int64_t id) {
+  return std::lower_bound(atoms.ranges().begin(), atoms.ranges().end(), id,
+                          [](const auto& range, std::int64_t value) { return range.last < value; });
+}
+
+using Triple = std::array<float, 3>;
+
+}  // namespace
+
+FrameExchange::FrameExchange(const model::System& system, FrameShares shares, std::vector<int> writers,
+                             Contents contents, const comm::Communicator& comm)
+    : system_(system), shares_(std::move(shares)), writers_(std::move(writers)), contents_(contents), comm_(comm) {
+  TESSERA_CHECK(std::ssize(writers_) == shares_.n_shares());
+  const auto own = std::find(writers_.begin(), writers_.end(), comm.rank());
+  if (own == writers_.end()) return;
+  own_ = static_cast<int>(own - writers_.begin());
+  if (!shares_.is_whole()) return;
+  molecules_ = shares_.molecules(own_);
+  trees_.resize(system.templates.size());
+  for (const auto& run : molecules_)
+    if (auto& tree = trees_[at(run.molecule)]; tree.order.empty())
+      tree = make_bond_tree(system.templates[at(run.molecule)]);
+}
+
+/// Atoms travel as the index in the share, the position, and what else frames hold.
+std::int64_t FrameExchange::record_bytes() const {
+  return 4 + 12 * (1 + (contents_.velocities ? 1 : 0) + (contents_.forces ? 1 : 0));
+}
+
+Frame FrameExchange::collect(const md::Engine& engine, double time) const {
+  const auto& state = engine.state();
+  Frame frame{engine.current_step(), time, state.box, {}, {}, {}};
+  const auto bytes = at(record_bytes());
+  const auto write_record = [&](std::byte* to, std::uint32_t index, std::int32_t slot) {
+    std::memcpy(to, &index, 4);
+    std::memcpy(to += 4, &state.position[at(slot)], 12);
+    if (contents_.velocities) std::memcpy(to += 12, &state.velocity[at(slot)], 12);
+    if (!contents_.forces) return;
+    const auto force = engine.force(slot);
+    const Triple rounded = {static_cast<float>(force.x), static_cast<float>(force.y), static_cast<float>(force.z)};
+    std::memcpy(to + 12, rounded.data(), 12);
+  };
+  std::vector<std::vector<std::byte>> outgoing(at(comm_.size()));
+  if (writers_.size() == 1) outgoing[at(writers_[0])].reserve(at(engine.domain().n_owned_atoms()) * bytes);
+  for (std::int32_t slot = 0; slot < engine.domain().n_owned_slots(); ++slot) {
+    if (state.id[at(slot)] < 0) continue;
+    const auto place = shares_.find(state.id[at(slot)]);
+    if (place.share < 0) continue;
+    auto& records = outgoing[at(writers_[at(place.share)])];
+    records.resize(records.size() + bytes);
+    write_record(records.data() + records.size() - bytes, place.index, slot);
+  }
+  const auto incoming = comm_.size() == 1 ? std::move(outgoing) : comm_.all_to_all(outgoing);
+  if (own_ < 0) return frame;
+
+  const auto n = at(shares_.n_needed(own_));
+  std::vector<Fraction> fractions(n);
+  std::vector<float> velocities(contents_.velocities ? 3 * n : 0), forces(contents_.forces ? 3 * n : 0);
+  std::size_t received = 0;
+  for (const auto& records : incoming)
+    for (const auto* from = records.data(); from != records.data() + records.size(); from += bytes, ++received) {
+      std::uint32_t index = 0;
+      std::memcpy(&index, from, 4);
+      TESSERA_CHECK(index < n);
+      std::memcpy(&fractions[index], from + 4, 12);
+      if (contents_.velocities) {
+        md::Velocity v;
+        std::memcpy(&v, from + 16, 12);
+        store(velocities, index, {v.x * md::velocity_unit, v.y * md::velocity_unit, v.z * md::velocity_unit});
+      }
+      if (contents_.forces) std::memcpy(&forces[3 * index], from + bytes - 12, 12);
+    }
+  TESSERA_CHECK(received == n);
+  frame.positions = positions_of(frame.box, fractions);
+  frame.velocities = rows_of(std::move(velocities));
+  frame.forces = rows_of(std::move(forces));
+  return frame;
+}
+
+std::vector<float> FrameExchange::positions_of(const Box& box, const std::vector<Fraction>& fractions) const {
+  std::vector<float> rows(3 * at(shares_.n_rows(own_)));
+  if (!shares_.is_whole()) {
+    for (std::size_t i = 0; i < fractions.size(); ++i) store(rows, i, box.cartesian(fractions[i]));
+    return rows;
+  }
+  const auto& atoms = shares_.atoms();
+  std::vector<Vec3> placed;
+  std::size_t first = 0, row = 0;  // of the molecule in the share; of the frame's rows
+  for (const auto& run : molecules_) {
+    const auto& tree = trees_[at(run.molecule)];
+    const auto size = tree.order.size();
+    placed.resize(size);
+    auto range = range_from(atoms, run.first_id);
+    for (std::int64_t molecule = 0; molecule < run.count; ++molecule, first += size) {
+      for (std::size_t k = 0; k < size; ++k) {
+        const auto atom = at(tree.order[k]), parent = at(tree.parent[k]);
+        placed[atom] = atom == parent
+                           ? box.cartesian(fractions[first + atom])
+                           : placed[parent] + box.displacement(fractions[first + parent], fractions[first + atom]);
+      }
+      const auto id = run.first_id + molecule * static_cast<std::int64_t>(size);
+      for_each_between(range, atoms.ranges().end(), id, id + static_cast<std::int64_t>(size) - 1,
+                       [&](std::int64_t one) { store(rows, row++, placed[at(one - id)]); });
+    }
+  }
+  TESSERA_CHECK(row == at(shares_.n_rows(own_)));
+  return rows;
+}
+
+/// Returns the rows that frames hold, of (n,3) for all atoms that the share needs.
+std::vector<float> FrameExchange::rows_of(std::vector<float> values) const {
+  if (std::ssize(values) == 3 * shares_.n_rows(own_) || values.empty()) return values;
+  std::vector<float> rows;
+  rows.reserve(3 * at(shares_.n_rows(own_)));
+  std::int64_t first = 0;
+  for (const auto& run : molecules_) {
+    const auto n = run.count * static_cast<std::int64_t>(trees_[at(run.molecule)].order.size());
+    auto range = range_from(shares_.atoms(), run.first_id);
+    for_each_between(range, shares_.atoms().ranges().end(), run.first_id, run.first_id + n - 1, [&](std::int64_t id) {
+      const auto from = values.begin() + 3 * (first + id - run.first_id);
+      rows.insert(rows.end(), from, from + 3);
+    });
+    first += n;
+  }
+  return rows;
+}
+
+}  // namespace tessera::app

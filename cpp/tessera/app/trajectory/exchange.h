@@ -1,0 +1,48 @@
+// Makes frames: brings atoms from the ranks that own them to those that write them, and puts molecules together.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "tessera/app/trajectory/frame.h"
+#include "tessera/app/trajectory/shares.h"
+#include "tessera/app/trajectory/whole.h"
+#include "tessera/comm/communicator.h"
+#include "tessera/md/engine.h"
+
+namespace tessera::app {
+
+class FrameExchange {
+ public:
+  struct Contents {
+    bool velocities = false, forces = false;
+  };
+
+  /// `writers`: the rank of each share. References must outlive it.
+  FrameExchange(const model::System& system, FrameShares shares, std::vector<int> writers, Contents contents,
+                const comm::Communicator& comm);
+
+  /// Returns the rows of the present frame that this rank makes. Collective.
+  Frame collect(const md::Engine& engine, double time) const;
+
+  const FrameShares& shares() const { return shares_; }
+  const std::vector<int>& writers() const { return writers_; }
+  /// The share of this rank; −1: none.
+  int own_share() const { return own_; }
+
+ private:
+  std::vector<float> positions_of(const Box& box, const std::vector<Fraction>& fractions) const;
+  std::vector<float> rows_of(std::vector<float> values) const;
+  std::int64_t record_bytes() const;
+
+  const model::System& system_;
+  FrameShares shares_;
+  std::vector<int> writers_;
+  Contents contents_;
+  const comm::Communicator& comm_;
+  int own_ = -1;
+  std::vector<MoleculeRun> molecules_;  // of this rank's share
+  std::vector<BondTree> trees_;         // of each template that occurs there
+};
+
+}  // namespace tessera::app

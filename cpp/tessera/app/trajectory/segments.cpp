@@ -1,0 +1,177 @@
+#include "tessera/app/trajectory/segments.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+#include "tessera/base/atomic_file.h"
+#include "tessera/base/error.h"
+#include "tessera/comm/on_root.h"
+#include "tessera/io/write/choose.h"
+#include "tessera/machine/survey/machine_file.h"
+
+namespace tessera::app {
+
+namespace segments = io::segments;
+
+namespace {
+
+constexpr std::int64_t bytes_of_writer = 4 << 20;   // of a frame, less of which is not worth a writer of its own
+constexpr std::int64_t most_bytes_held = 64 << 20;  // or two frames, if that is more
+
+/// A set of atoms as runs of equal strides: the oxygens of a million waters are one.
+std::vector<std::array<std::int64_t, 3>> strides_of(const model::AtomSet& atoms) {
+  std::vector<std::array<std::int64_t, 3>> runs;
+  for (const auto& [first, last] : atoms.ranges()) {
+    if (first == last && !runs.empty()) {
+      auto& [begin, end, stride] = runs.back();
+      if (begin == end && first > end) {
+        stride = first - end;
+        end = first;
+        continue;
+      }
+      if (stride > 1 && first == end + stride) {
+        end = first;
+        continue;
+      }
+    }
+    runs.push_back({first, last, 1});
+  }
+  return runs;
+}
+
+segments::Encoding encoding_of(const OutputConfig& output, bool is_position) {
+  using segments::EncodingKind;
+  if (output.compression == Compression::none) return {};
+  if (output.compression == Compression::rounded && is_position) return {EncodingKind::rounded, output.precision};
+  return {EncodingKind::lossless, 0};
+}
+
+}  // namespace
+
+int number_of_writers(const comm::Communicator& comm, const OutputConfig& output, const std::string& machine_file,
+                      std::int64_t bytes_of_frame) {
+  if (output.writers > 0) return std::min(comm.size(), static_cast<int>(output.writers));
+  std::int64_t n = 1;
+  comm::on_root(comm, [&] {
+    n = std::clamp<std::int64_t>(bytes_of_frame / bytes_of_writer, 1, std::min<std::int64_t>(comm.size(), most_parts));
+    if (n == 1 || machine_file.empty()) return;
+    const auto map = machine::read_machine_file(machine_file);
+    const auto* system = io::write::file_system_of(
+        map.file_systems, std::filesystem::absolute(output.folder).lexically_normal().string());
+    if (system) n = std::min<std::int64_t>(n, io::write::writers_of_segments(*system, comm.size()));
+  });
+  comm.broadcast(std::as_writable_bytes(std::span(&n, 1)), 0);
+  return static_cast<int>(n);
+}
+
+SegmentSink::SegmentSink(const std::string& folder, const RunConfig& config, const model::System& system,
+                         const FrameExchange& exchange, std::int64_t after_step, std::int64_t earlier_frames,
+                         const comm::Communicator& comm)
+    : comm_(comm), writers_(exchange.writers()), n_quantities_(1), n_frames_(earlier_frames) {
+  const auto& output = config.output;
+  segments::Header header{.n_atoms = exchange.shares().atoms().size(),
+                          .system_atoms = system.n_atoms(),
+                          .ids = {},
+                          .quantities = {"positions"},
+                          .encodings = {encoding_of(output, true)},
+                          .parts = {},
+                          .after_step = after_step,
+                          .every = output.trajectory_every,
+                          .timestep = config.dynamics.timestep,
+                          .is_whole = output.wrap,
+                          .is_periodic = system.is_periodic,
+                          .program = fmt::format("tessera {}", TESSERA_VERSION)};
+  for (const auto& [is_there, name] : {std::pair(output.velocities, "velocities"), std::pair(output.forces, "forces")})
+    if (is_there) {
+      header.quantities.emplace_back(name);
+      header.encodings.push_back(encoding_of(output, false));
+    }
+  n_quantities_ = header.quantities.size();
+  std::int64_t number = 0;
+  comm::on_root(comm, [&] {
+    make_folder(folder);
+    number = segments::read_folder(folder).next_number;
+  });
+  comm.broadcast(std::as_writable_bytes(std::span(&number, 1)), 0);
+  const auto segment = static_cast<int>(number);
+  for (int share = 0; share < exchange.shares().n_shares(); ++share)
+    header.parts.push_back(
+        {segments::part_name(segment, share), exchange.shares().first_row(share), exchange.shares().n_rows(share)});
+  comm::on_each_rank(comm, [&] {
+    const auto own = exchange.own_share();
+    if (own < 0) return;
+    const auto frame = 12 * exchange.shares().n_rows(own) * static_cast<std::int64_t>(n_quantities_);
+    part_ = std::make_unique<segments::PartWriter>(folder + "/" + header.parts[static_cast<std::size_t>(own)].file,
+                                                   header.encodings, std::max(most_bytes_held, 2 * frame));
+  });
+  // The manifest comes last, so that one that is there has its parts.
+  comm::on_root(comm, [&] {
+    header.ids = strides_of(exchange.shares().atoms());
+    manifest_.emplace(segments::ManifestWriter::create(folder + "/" + segments::manifest_name(segment), header));
+    synchronize_folder(folder);
+    of_writers_.resize(writers_.size());
+  });
+}
+
+void SegmentSink::append(Frame frame) {
+  if (comm_.is_root()) {
+    segments::Entry entry{.step = frame.step, .time = frame.time, .box = {}, .payloads = {}};
+    auto* to = entry.box.data();
+    for (const auto& edge : {frame.box.a(), frame.box.b(), frame.box.c()})
+      for (const auto value : {edge.x, edge.y, edge.z}) *to++ = value;
+    unfinished_.push_back(std::move(entry));
+    ++n_frames_;
+  }
+  comm::on_each_rank(comm_, [&] {
+    if (!part_) return;
+    std::vector<std::vector<float>> quantities;
+    for (auto* values : {&frame.positions, &frame.velocities, &frame.forces})
+      if (quantities.size() < n_quantities_ && (values == &frame.positions || !values->empty()))
+        quantities.push_back(std::move(*values));
+    part_->append(std::move(quantities));
+  });
+  add_entries();
+}
+
+void SegmentSink::synchronize() {
+  comm::on_each_rank(comm_, [&] {
+    if (part_) part_->synchronize();
+  });
+  add_entries();
+  comm::on_root(comm_, [&] {
+    TESSERA_CHECK(unfinished_.empty());
+    manifest_->synchronize();
+  });
+}
+
+/// Adds the entries of frames that all writers have written.
+void SegmentSink::add_entries() {
+  const auto own = part_ ? part_->take_written() : std::vector<segments::Payload>{};
+  const auto gathered = comm_.gather(comm::bytes_of(own), 0);
+  comm::on_root(comm_, [&] {
+    for (std::size_t w = 0; w < writers_.size(); ++w) {
+      const auto written = comm::values_of<segments::Payload>(gathered[static_cast<std::size_t>(writers_[w])]);
+      of_writers_[w].insert(of_writers_[w].end(), written.begin(), written.end());
+    }
+    const auto is_written = [&](const auto& payloads) { return payloads.size() >= n_quantities_; };
+    while (!unfinished_.empty() && std::all_of(of_writers_.begin(), of_writers_.end(), is_written)) {
+      auto& entry = unfinished_.front();
+      for (auto& payloads : of_writers_) {
+        const auto end = payloads.begin() + static_cast<std::ptrdiff_t>(n_quantities_);
+        entry.payloads.insert(entry.payloads.end(), payloads.begin(), end);
+        payloads.erase(payloads.begin(), end);
+      }
+      manifest_->append(entry);
+      unfinished_.pop_front();
+    }
+  });
+}
+
+bool SegmentSink::is_in_place() const {
+  return (!part_ || part_->is_in_place()) && (!manifest_ || manifest_->is_in_place());
+}
+
+}  // namespace tessera::app

@@ -1,0 +1,108 @@
+#include "tessera/app/trajectory/shares.h"
+
+#include <algorithm>
+
+#include "tessera/base/error.h"
+
+namespace tessera::app {
+
+namespace {
+
+/// The run that an atom belongs to.
+const model::InstanceRun& run_of(const model::System& system, std::int64_t id) {
+  const auto& runs = system.instances();
+  const auto after = std::upper_bound(runs.begin(), runs.end(), id,
+                                      [](std::int64_t value, const auto& run) { return value < run.first_id; });
+  return *std::prev(after);
+}
+
+std::int64_t size_of(const model::System& system, const model::InstanceRun& run) {
+  return system.templates[static_cast<std::size_t>(run.molecule)].n_atoms();
+}
+
+/// The first atom of the molecule that an atom belongs to.
+std::int64_t first_of_molecule(const model::System& system, std::int64_t id) {
+  const auto& run = run_of(system, id);
+  return id - (id - run.first_id) % size_of(system, run);
+}
+
+}  // namespace
+
+FrameShares::FrameShares(const model::System& system, const model::AtomSet& atoms, bool whole, int n_shares)
+    : system_(system), atoms_(atoms), whole_(whole) {
+  std::int64_t n = 0;
+  const auto add = [&](std::int64_t first, std::int64_t last) {
+    if (!needed_.empty() && first <= needed_.back().last + 1) {
+      n += std::max<std::int64_t>(0, last - needed_.back().last);
+      needed_.back().last = std::max(needed_.back().last, last);
+      return;
+    }
+    needed_.push_back({first, last, n});
+    n += last - first + 1;
+  };
+  for (const auto& [first, last] : atoms.ranges()) {
+    if (!whole) {
+      add(first, last);
+      continue;
+    }
+    const auto& end = run_of(system, last);
+    const auto size = size_of(system, end);
+    add(first_of_molecule(system, first), end.first_id + ((last - end.first_id) / size + 1) * size - 1);
+  }
+  cuts_ = {0};
+  rows_ = {0};
+  for (std::int64_t share = 1; share < n_shares && n > 0; ++share) {
+    const auto& range = range_of_number(share * n / n_shares);
+    const auto id = range.first + share * n / n_shares - range.before;
+    const auto first = whole ? first_of_molecule(system, id) : id;
+    cuts_.push_back(std::max(cuts_.back(), range.before + first - range.first));
+    rows_.push_back(std::max(rows_.back(), rows_before(first)));
+  }
+  cuts_.push_back(n);
+  rows_.push_back(atoms.size());
+}
+
+const FrameShares::Range& FrameShares::range_of_number(std::int64_t number) const {
+  return *std::prev(std::upper_bound(needed_.begin(), needed_.end(), number,
+                                     [](std::int64_t value, const Range& range) { return value < range.before; }));
+}
+
+std::int64_t FrameShares::rows_before(std::int64_t id) const {
+  std::int64_t rows = 0;
+  for (const auto& [first, last] : atoms_.ranges()) {
+    if (first >= id) break;
+    rows += std::min(last + 1, id) - first;
+  }
+  return rows;
+}
+
+FrameShares::Place FrameShares::find(std::int64_t id) const {
+  if (needed_.empty() || id < needed_.front().first) return {-1, 0};
+  const auto* range = &needed_.front();
+  if (needed_.size() > 1)
+    range = &*std::prev(std::upper_bound(needed_.begin(), needed_.end(), id,
+                                         [](std::int64_t value, const Range& one) { return value < one.first; }));
+  if (id > range->last) return {-1, 0};
+  const auto number = range->before + id - range->first;
+  std::ptrdiff_t share = 0;
+  if (n_shares() > 1) share = std::upper_bound(cuts_.begin() + 1, cuts_.end() - 1, number) - cuts_.begin() - 1;
+  return {static_cast<int>(share), static_cast<std::uint32_t>(number - cuts_[at(share)])};
+}
+
+std::vector<MoleculeRun> FrameShares::molecules(int share) const {
+  TESSERA_CHECK(whole_);
+  std::vector<MoleculeRun> found;
+  for (auto number = cuts_[at(share)]; number < cuts_[at(share + 1)];) {
+    const auto& range = range_of_number(number);
+    const auto id = range.first + number - range.before;
+    const auto end = std::min(range.last + 1, id + cuts_[at(share + 1)] - number);
+    const auto& run = run_of(system_, id);
+    const auto size = size_of(system_, run);
+    const auto count = std::min(end - id, run.first_id + run.count * size - id) / size;
+    found.push_back({run.molecule, id, count});
+    number += count * size;
+  }
+  return found;
+}
+
+}  // namespace tessera::app

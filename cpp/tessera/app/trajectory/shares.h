@@ -1,0 +1,63 @@
+// Which ranks make which atoms of a frame: a pure function of the system, the atoms of a frame and the number of
+// writers, the same on all ranks.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "tessera/model/atom_set.h"
+#include "tessera/model/system.h"
+
+namespace tessera::app {
+
+/// Molecules of one template with consecutive ids.
+struct MoleculeRun {
+  std::int32_t molecule;  // index of the template
+  std::int64_t first_id, count;
+};
+
+/// Divides the atoms of a frame into consecutive shares. Where molecules are put together, a share has whole molecules,
+/// and gets all atoms of each molecule of which a frame holds any.
+class FrameShares {
+ public:
+  /// `atoms`: those of a frame. References must outlive it.
+  FrameShares(const model::System& system, const model::AtomSet& atoms, bool whole, int n_shares);
+
+  int n_shares() const { return static_cast<int>(cuts_.size()) - 1; }
+  bool is_whole() const { return whole_; }
+  const model::AtomSet& atoms() const { return atoms_; }
+
+  /// Where an atom is needed: a share and the atom's index in it; share −1 where no frame needs it.
+  struct Place {
+    int share;
+    std::uint32_t index;
+  };
+  Place find(std::int64_t id) const;
+
+  /// How many atoms a share needs.
+  std::int64_t n_needed(int share) const { return cuts_[at(share + 1)] - cuts_[at(share)]; }
+  /// The rows of frames that a share makes.
+  std::int64_t first_row(int share) const { return rows_[at(share)]; }
+  std::int64_t n_rows(int share) const { return rows_[at(share + 1)] - rows_[at(share)]; }
+  /// The molecules of a share, in the order of their atoms' indices; used where they are put together.
+  std::vector<MoleculeRun> molecules(int share) const;
+
+ private:
+  /// Consecutive ids that are needed, of which the first has number `before` among all.
+  struct Range {
+    std::int64_t first, last, before;
+  };
+
+  static std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
+  const Range& range_of_number(std::int64_t number) const;
+  std::int64_t rows_before(std::int64_t id) const;
+
+  const model::System& system_;
+  const model::AtomSet& atoms_;
+  bool whole_;
+  std::vector<Range> needed_;
+  std::vector<std::int64_t> cuts_;  // share s has the numbers from cuts_[s] to cuts_[s+1] of what is needed
+  std::vector<std::int64_t> rows_;  // and the rows from rows_[s] on
+};
+
+}  // namespace tessera::app
