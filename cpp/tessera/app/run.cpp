@@ -17,6 +17,7 @@
 #include "tessera/app/restart/start.h"
 #include "tessera/app/run_outputs.h"
 #include "tessera/app/system/references.h"
+#include "tessera/app/trajectory/settings.h"
 #include "tessera/app/trial.h"
 #include "tessera/base/error.h"
 #include "tessera/comm/job.h"
@@ -97,7 +98,7 @@ RunInput read_run_input(const RunConfig& config, const RunRequest& request, cons
     else
       take_box_of_start(input.system, config);
     input.settings = plan_settings(config, input.system);
-    Trajectory::check(config, input.system);
+    check_trajectories(config, input.system.n_atoms());
   });
   if (request.restart) return input;
   input.start = read_start(config.input.system, config, input.system, comm);

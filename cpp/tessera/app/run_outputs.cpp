@@ -60,7 +60,6 @@ RunOutputs::RunOutputs(const RunConfig& config, const model::System& system, boo
       files_(take_folder(config, system, is_restart, comm)),
       clock_(config.output.checkpoint_minutes, limit),
       energies_(config.output.energy_every, files_.get()),
-      frames_(config.output),
       checkpoints_(config.output, energies_, frames_, clock_, files_.get()),
       progress_(energies_) {}
 
@@ -136,8 +135,10 @@ Report RunOutputs::report(Simulation& simulation, const CellBalancer* balancer) 
   }
   report.drift = averages.drift();
   report.folder = config.output.folder;
-  for (const auto* name : {"energy.csv", "trajectory.segments", "trajectory.dcd", "trajectory.h5md", "trajectory.xtc",
-                           "checkpoint.tck", "settings.toml", "selections.json", "report.json"}) {
+  report.files = {"energy.csv"};
+  for (const auto& one : trajectories_of(config.output))
+    report.files.push_back(std::filesystem::path(one.path).filename().string());
+  for (const auto* name : {"checkpoint.tck", "settings.toml", "selections.json", "report.json"}) {
     std::error_code ignored;
     if (name == std::string_view("report.json") || std::filesystem::exists(report.folder + "/" + name, ignored))
       report.files.emplace_back(name);

@@ -217,13 +217,19 @@ std::string syntax_error(const std::string& place, const toml::parse_error& erro
                      error.description());
 }
 
-/// The keys of one [section], or of one row of a [[section]].
+void apply_rows(RunConfig& config, const Schema& schema, const Section& section, const toml::node& node,
+                const std::string& name, const std::string& folder, Errors& errors, bool is_in_stage);
+
+/// The keys of one [section], or of one row of a [[section]], and the sections in it: [[output.selection]].
 void apply_keys(RunConfig& config, const Schema& schema, const Section& section, std::size_t row,
-                const toml::table& keys, const std::string& name, const std::string& folder, Errors& errors) {
+                const toml::table& keys, const std::string& name, const std::string& folder, Errors& errors,
+                bool is_in_stage) {
   for (const auto& [key_name, value] : keys) {
     const std::string key_text = shortened(std::string(key_name.str()));
     if (section.holds_sections && !section.find(key_text)) continue;  // apply_table() reads them
-    if (const Key* key = section.find(key_text))
+    if (const auto* inner = schema.find(section.name + "." + key_text))
+      apply_rows(config, schema, *inner, value, name, folder, errors, is_in_stage);
+    else if (const Key* key = section.find(key_text))
       set_key(config, *key, row, value, folder, line_of(name, value), errors);
     else
       errors.add(line_of(name, value), unknown_key(schema, section, key_text));
@@ -246,7 +252,7 @@ void apply_rows(RunConfig& config, const Schema& schema, const Section& section,
   if (is_in_stage) section.clear(config);  // its rows take the place of those of the stage above
   for (const auto& row : *rows) {
     section.append(config);
-    apply_keys(config, schema, section, section.n_rows(config) - 1, *row.as_table(), name, folder, errors);
+    apply_keys(config, schema, section, section.n_rows(config) - 1, *row.as_table(), name, folder, errors, is_in_stage);
   }
 }
 
@@ -271,7 +277,7 @@ void apply_table(RunConfig& config, const Schema& schema, const toml::table& tab
     } else if (section->is_repeated()) {
       apply_rows(config, schema, *section, node, name, folder, errors, stage != nullptr);
     } else if (const auto* keys = node.as_table()) {
-      apply_keys(config, schema, *section, 0, *keys, name, folder, errors);
+      apply_keys(config, schema, *section, 0, *keys, name, folder, errors, stage != nullptr);
     } else {
       errors.add(line_of(name, node),
                  fmt::format("{} is a value, expected the section [{}]", section_name, section_name));
@@ -331,9 +337,11 @@ void apply_override(RunConfig& config, const Schema& schema, const std::string& 
                       "expected section.key=value; " +
                           did_you_mean(nearest_word(full, names), "tessera run --print-defaults lists the keys"));
   }
-  const Section* section = schema.find(full.substr(0, dot));
+  const auto inner = full.find('.', dot + 1);
+  const Section* section = inner == std::string::npos ? nullptr : schema.find(full.substr(0, inner));
+  if (!section) section = schema.find(full.substr(0, dot));
   if (!section) return errors.add(place, unknown_section(schema, full.substr(0, dot)));
-  std::string name = full.substr(dot + 1);
+  std::string name = full.substr(section->name.size() + 1);
   const auto row = row_of(*section, config, name, place, errors);
   if (!row) return;
   const Key* key = section->find(name);

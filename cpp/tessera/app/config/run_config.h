@@ -142,6 +142,17 @@ struct MinimizeConfig {
   std::int64_t steps = 5000;
 };
 
+/// Frames of some atoms, in segments of their own.
+struct SelectionConfig {
+  std::string name;
+  std::string select;
+  std::int64_t every = 0;
+  bool velocities = false, forces = false;
+  Compression compression = Compression::none;
+  double precision = 0.01;  // Å
+  double moved = 0;         // Å; 0: all atoms in each frame
+};
+
 struct OutputConfig {
   std::string folder = "output";  // path, already relative to the working directory
   bool overwrite = false;
@@ -157,6 +168,7 @@ struct OutputConfig {
   double checkpoint_minutes = 0;
   bool wrap = true;
   Progress progress = Progress::automatic;
+  std::vector<SelectionConfig> selections;
 };
 
 struct ParallelConfig {

@@ -375,6 +375,30 @@ Schema make_run_schema() {
   output.key("progress", &OutputConfig::progress,
              "one line rewritten, a new line each minute, or none; auto: line on a terminal, else log");
 
+  auto selection = add_repeated_section(
+      schema, "output.selection", "Frames of some atoms at a rate of their own, in segments (folder/NAME.segments).",
+      &OutputConfig::selections, [](auto& config) -> auto& { return config.output; });
+  selection.key("name", &SelectionConfig::name, "of the folder NAME.segments: letters, digits, - and _")
+      .must_be_given("\"protein\"");
+  selection.key("select", &SelectionConfig::select, "the atoms, a selection as in output.select")
+      .selects_atoms()
+      .must_be_given("\"protein\"");
+  selection.key("every", &SelectionConfig::every, "steps between frames").range(1, any_count).must_be_given("1000");
+  selection.key("velocities", &SelectionConfig::velocities, "frames hold velocities too");
+  selection.key("forces", &SelectionConfig::forces, "frames hold forces too");
+  selection.key("compression", &SelectionConfig::compression, "of the frames, as output.compression");
+  selection
+      .key("precision", &SelectionConfig::precision,
+           "positions are rounded to multiples of it (compression = \"rounded\")")
+      .unit("Å")
+      .range(1e-6, 1);
+  selection
+      .key("moved", &SelectionConfig::moved,
+           "a frame holds only atoms that have moved further than this since they were written last, all in each 64th; "
+           "0: all in each")
+      .unit("Å")
+      .range(0, 1000);
+
   auto parallel = add_section(schema, "parallel", "How the work is done; results do not depend on threads or ranks.",
                               &RunConfig::parallel);
   parallel.key("threads", &ParallelConfig::threads, "threads of each rank").range(1, 4096);

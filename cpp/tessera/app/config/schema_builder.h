@@ -172,22 +172,27 @@ auto add_section(Schema& schema, const char* name, const char* documentation, Re
   return SectionBuilder<Record, decltype(access)>(schema, schema.sections.size() - 1, access);
 }
 
-/// [[name]]
+/// [[name]]; `owner` finds the record of which `member` is one.
+template <class Owner, class Record, class Find>
+auto add_repeated_section(Schema& schema, const char* name, const char* documentation,
+                          std::vector<Record> Owner::*member, Find owner) {
+  schema.sections.push_back({name,
+                             documentation,
+                             {},
+                             [=](const RunConfig& config) { return (owner(config).*member).size(); },
+                             [=](RunConfig& config) { (owner(config).*member).emplace_back(); },
+                             [=](RunConfig& config) { (owner(config).*member).clear(); }});
+  const auto access = [=](auto& config, std::size_t row) -> auto& { return (owner(config).*member).at(row); };
+  return SectionBuilder<Record, decltype(access)>(schema, schema.sections.size() - 1, access);
+}
+
 template <class Config, class Record>
 auto add_repeated_section(Schema& schema, const char* name, const char* documentation,
                           std::vector<Record> Config::*member) {
-  schema.sections.push_back(
-      {name,
-       documentation,
-       {},
-       [member](const RunConfig& config) { return (static_cast<const Config&>(config).*member).size(); },
-       [member](RunConfig& config) { (static_cast<Config&>(config).*member).emplace_back(); },
-       [member](RunConfig& config) { (static_cast<Config&>(config).*member).clear(); }});
-  const auto access = [member]<class Any>(Any & config, std::size_t row) -> auto& {
-    using Derived = std::conditional_t<std::is_const_v<Any>, const Config, Config>;
-    return (static_cast<Derived&>(config).*member).at(row);
-  };
-  return SectionBuilder<Record, decltype(access)>(schema, schema.sections.size() - 1, access);
+  return add_repeated_section(
+      schema, name, documentation, member, []<class Any>(Any & config) -> auto& {
+        return static_cast<std::conditional_t<std::is_const_v<Any>, const Config&, Config&>>(config);
+      });
 }
 
 }  // namespace tessera::app

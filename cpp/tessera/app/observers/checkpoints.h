@@ -31,15 +31,14 @@ class CheckpointSaver final : public Observer {
         !simulation.is_stopped())
       return;
     const auto begin = std::chrono::steady_clock::now();
-    auto& trajectory = frames_.trajectory();
-    trajectory.synchronize();
+    frames_.synchronize();
     Checkpoint checkpoint;
     checkpoint.averages = energies_.averages().state();
-    if (files_) checkpoint.energy_rows = files_->n_rows(), checkpoint.trajectory_frames = trajectory.n_frames();
+    if (files_) checkpoint.energy_rows = files_->n_rows(), checkpoint.trajectory_frames = frames_.n_frames();
     simulation.save(*writer_, std::move(checkpoint));
     comm::on_root(simulation.comm(), [&] { files_->check_in_place(step); });
     comm::on_each_rank(simulation.comm(), [&] {
-      if (!trajectory.is_in_place()) throw RunError(text_of_lost_file(Trajectory::path(output_), step));
+      if (const auto path = frames_.lost_path(); !path.empty()) throw RunError(text_of_lost_file(path, step));
     });
     if (step != simulation.last_step() && !simulation.is_stopped()) {
       try {

@@ -1,8 +1,11 @@
-// Frames of a run's trajectory.
+// Frames of a run's trajectories.
 #pragma once
 
+#include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "tessera/app/simulation.h"
 #include "tessera/app/trajectory/trajectory.h"
@@ -12,34 +15,54 @@ namespace tessera::app {
 /// All members are collective, but those that are const.
 class FrameRecorder final : public Observer {
  public:
-  explicit FrameRecorder(const OutputConfig& output)
-      : every_(Trajectory::path(output).empty() ? 0 : output.trajectory_every) {}
-
-  /// Plans the trajectory of a run that is about to start.
+  /// Plans the trajectories of a run that is about to start.
   void prepare(const Simulation& simulation) {
-    trajectory_.emplace(simulation.config(), simulation.system(), simulation.settings().machine_file,
-                        simulation.comm());
+    for (auto& settings : trajectories_of(simulation.config().output))
+      trajectories_.push_back(std::make_unique<Trajectory>(std::move(settings), simulation.config(),
+                                                           simulation.system(), simulation.settings().machine_file,
+                                                           simulation.comm()));
   }
   /// Begins the files of a new run.
-  void begin() { trajectory_->begin(); }
-  /// Goes on from a checkpoint, see Trajectory::go_on.
+  void begin() {
+    for (auto& one : trajectories_) one->begin();
+  }
+  /// Goes on from a checkpoint that counts so many frames of the main trajectory. Returns a note for people.
   std::string go_on(std::int64_t step, std::int64_t frames) {
     has_start_ = true;
-    return trajectory_->go_on(step, frames);
+    std::string notes;
+    for (auto& one : trajectories_) {
+      const auto note = one->go_on(step, one->settings().is_main ? std::optional(frames) : std::nullopt);
+      if (!note.empty()) notes += (notes.empty() ? "" : "; ") + note;
+    }
+    return notes;
   }
 
   void start(Simulation& simulation) override {
-    if (every_ > 0 && !has_start_) trajectory_->record(simulation.engine());
+    if (has_start_) return;
+    for (auto& one : trajectories_) one->record(simulation.engine());
   }
   void after_step(Simulation& simulation) override {
-    if (is_due(simulation.current_step(), every_)) trajectory_->record(simulation.engine());
+    for (auto& one : trajectories_)
+      if (is_due(simulation.current_step(), one->settings().every)) one->record(simulation.engine());
   }
 
-  Trajectory& trajectory() { return *trajectory_; }
+  /// Waits until all frames are on the disk.
+  void synchronize() {
+    for (auto& one : trajectories_) one->synchronize();
+  }
+  /// On the root: how many frames the main trajectory holds.
+  std::int64_t n_frames() const {
+    return !trajectories_.empty() && trajectories_[0]->settings().is_main ? trajectories_[0]->n_frames() : 0;
+  }
+  /// The path of a trajectory of which a file that this rank writes was removed, moved or replaced; empty: none.
+  std::string lost_path() const {
+    for (const auto& one : trajectories_)
+      if (!one->is_in_place()) return one->settings().path;
+    return "";
+  }
 
  private:
-  std::int64_t every_;
-  std::optional<Trajectory> trajectory_;
+  std::vector<std::unique_ptr<Trajectory>> trajectories_;  // the main one first
   bool has_start_ = false;
 };
 

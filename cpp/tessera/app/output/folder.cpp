@@ -5,6 +5,8 @@
 
 #include <cerrno>
 #include <filesystem>
+#include <string>
+#include <vector>
 
 #include "tessera/base/atomic_file.h"
 #include "tessera/base/error.h"
@@ -19,6 +21,17 @@ namespace {
 bool is_there(const fs::path& path) {
   std::error_code ignored;
   return fs::exists(fs::symlink_status(path, ignored));
+}
+
+/// The names that are there of what a run writes.
+std::vector<std::string> names_of_a_run(const std::string& folder) {
+  std::vector<std::string> names;
+  for (const auto name : files_of_a_run)
+    if (is_there(fs::path(folder) / name)) names.emplace_back(name);
+  std::error_code ignored;
+  for (fs::directory_iterator one(folder, ignored), end; !ignored && one != end; one.increment(ignored))
+    if (one->path().extension() == ".segments") names.push_back(one->path().filename().string());
+  return names;
 }
 
 std::string made_and_writable(const std::string& path) {
@@ -39,8 +52,8 @@ std::string text_of_lost_file(const std::string& path, std::int64_t step_of_chec
 }
 
 void refuse_earlier_run(const std::string& path) {
-  for (const auto name : files_of_a_run)
-    if (name != "settings.toml" && is_there(fs::path(path) / name))
+  for (const auto& name : names_of_a_run(path))
+    if (name != "settings.toml")
       throw InputError(
           fmt::format("{} already holds a run ({}): choose another output.folder, set output.overwrite = true, or "
                       "continue it with --restart",
@@ -54,9 +67,8 @@ OutputFolder::OutputFolder(const std::string& path, Start start) : path_(made_an
 
 void OutputFolder::move_earlier_run_away() const {
   fs::path away;
-  for (const auto name : files_of_a_run) {
+  for (const auto& name : names_of_a_run(path_)) {
     const auto file = fs::path(path_) / name;
-    if (!is_there(file)) continue;
     for (int number = 1; away.empty(); ++number)
       if (const auto free = fs::path(path_) / fmt::format("previous-{}", number); !is_there(free)) {
         make_folder(free.string());

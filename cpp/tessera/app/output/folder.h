@@ -9,11 +9,10 @@
 
 namespace tessera::app {
 
-/// Everything that a run writes, by its name in output.folder.
+/// What a run writes, by its name in output.folder, beside the trajectories *.segments.
 inline constexpr std::string_view files_of_a_run[] = {
-    "energy.csv",     "trajectory.segments", "trajectory.dcd",      "trajectory.h5md",
-    "trajectory.xtc", "checkpoint.tck",      "checkpoint.next.tck", "checkpoint.previous.tck",
-    "report.json",    "settings.toml",       "selections.json"};
+    "energy.csv",          "trajectory.dcd",          "trajectory.h5md", "trajectory.xtc", "checkpoint.tck",
+    "checkpoint.next.tck", "checkpoint.previous.tck", "report.json",     "settings.toml",  "selections.json"};
 
 /// What is said where a file was removed or replaced by others while the run wrote to it.
 std::string text_of_lost_file(const std::string& path, std::int64_t step_of_checkpoint);

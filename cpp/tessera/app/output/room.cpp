@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "tessera/app/trajectory/trajectory.h"
+#include "tessera/app/trajectory/settings.h"
 #include "tessera/base/error.h"
 
 namespace tessera::app {
@@ -13,17 +13,7 @@ namespace tessera::app {
 namespace {
 
 constexpr std::int64_t generations = 2;
-constexpr std::int64_t usual_bytes_of_row = 450;        // 25 columns of up to 18 digits
-constexpr std::int64_t usual_bytes_of_atom_in_xtc = 4;  // water at 0.01 Å takes a third of 12 bytes
-
-std::int64_t bytes_of_frame(const OutputConfig& output, std::int64_t n_atoms) {
-  switch (output.trajectory) {
-    case TrajectoryFormat::xtc:
-      return usual_bytes_of_atom_in_xtc * n_atoms;
-    default:
-      return 12 * (1 + (output.velocities ? 1 : 0) + (output.forces ? 1 : 0)) * n_atoms;
-  }
-}
+constexpr std::int64_t usual_bytes_of_row = 450;  // 25 columns of up to 18 digits
 
 /// The number of multiples of `every` after `step` up to `last`.
 std::int64_t multiples(std::int64_t step, std::int64_t last, std::int64_t every) {
@@ -45,9 +35,11 @@ PlannedOutput plan_output(const RunConfig& config, const model::System& system, 
   planned.checkpoint = bytes_of_checkpoint;
   planned.rows = multiples(step, last, output.energy_every);
   planned.bytes_of_row = usual_bytes_of_row;
-  if (Trajectory::path(output).empty()) return planned;
-  planned.frames = multiples(step, last, output.trajectory_every);
-  planned.bytes_of_frame = bytes_of_frame(output, Trajectory::n_atoms(config, system));
+  for (const auto& one : trajectories_of(output)) {
+    const auto frames = multiples(step, last, one.every);
+    planned.frames += frames;
+    planned.bytes_of_frames += frames * frame_bytes(one, atoms_of(one, config, system.n_atoms()).size());
+  }
   return planned;
 }
 
@@ -62,10 +54,10 @@ std::string check_room(const PlannedOutput& planned, std::int64_t available, std
   const auto rest = planned.bytes_as_it_goes();
   if (available - for_checkpoints >= rest) return "";
   return fmt::format(
-      "the disk of {} has {} free, and this run still writes about {}: {} frames of {}, {} rows and checkpoints of {}. "
+      "the disk of {} has {} free, and this run still writes about {}: {} frames ({}), {} rows and checkpoints of {}. "
       "It stops when the disk is full and keeps its checkpoints: free some space meanwhile, or go on with --restart",
       folder, size_text(available), size_text(for_checkpoints + rest), planned.frames,
-      size_text(planned.bytes_of_frame), planned.rows, size_text(planned.checkpoint));
+      size_text(planned.bytes_of_frames), planned.rows, size_text(planned.checkpoint));
 }
 
 std::optional<std::int64_t> bytes_available(const std::string& folder) {

@@ -13,10 +13,10 @@ namespace tessera::app {
 /// What a run still writes from a step on, in bytes.
 struct PlannedOutput {
   std::int64_t checkpoint = 0;  // one of them
-  std::int64_t frames = 0, bytes_of_frame = 0;
+  std::int64_t frames = 0, bytes_of_frames = 0;
   std::int64_t rows = 0, bytes_of_row = 0;  // of energy.csv
 
-  std::int64_t bytes_as_it_goes() const { return frames * bytes_of_frame + rows * bytes_of_row; }
+  std::int64_t bytes_as_it_goes() const { return bytes_of_frames + rows * bytes_of_row; }
 };
 
 /// Frames of a compressed trajectory count with a usual size.

@@ -27,10 +27,10 @@ TEST(Room, CheckpointsThatDoNotFitAreRefused) {
 }
 
 TEST(Room, FramesThatDoNotFitAreNoted) {
-  const PlannedOutput planned{.checkpoint = megabyte, .frames = 1000, .bytes_of_frame = megabyte, .rows = 0};
+  const PlannedOutput planned{.checkpoint = megabyte, .frames = 1000, .bytes_of_frames = 1000 * megabyte, .rows = 0};
   EXPECT_EQ(check_room(planned, 1003 * megabyte, 0, "output"), "");
   const auto note = check_room(planned, 1002 * megabyte, 0, "output");
-  EXPECT_NE(note.find("has 1.0 GB free, and this run still writes about 1.0 GB: 1000 frames of 1.0 MB"),
+  EXPECT_NE(note.find("has 1.0 GB free, and this run still writes about 1.0 GB: 1000 frames (1.0 GB)"),
             std::string::npos)
       << note;
 }

@@ -15,7 +15,7 @@
 #include "tessera/app/restart/resume.h"
 #include "tessera/app/restart/start.h"
 #include "tessera/app/system/system_file.h"
-#include "tessera/app/trajectory/trajectory.h"
+#include "tessera/app/trajectory/settings.h"
 #include "tessera/base/error.h"
 #include "tessera/md/domain/decomposition.h"
 
@@ -118,7 +118,7 @@ void check_stages(const std::vector<Stage>& stages, std::size_t first, bool is_r
       if (box) system.box = *box;
       box = system.box;
       const auto settings = plan_settings(config, system);
-      Trajectory::check(config, system);
+      check_trajectories(config, system.n_atoms());
       (void)md::domain::plan_decomposition(md::plan_cells(md::summary_of(system), settings, system.box).grid, ranks);
     });
   }

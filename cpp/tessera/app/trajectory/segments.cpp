@@ -42,11 +42,13 @@ std::vector<std::array<std::int64_t, 3>> strides_of(const model::AtomSet& atoms)
   return runs;
 }
 
-segments::Encoding encoding_of(const OutputConfig& output, bool is_position) {
+segments::Encoding encoding_of(const TrajectorySettings& settings, bool is_position) {
   using segments::EncodingKind;
-  if (output.compression == Compression::none) return {};
-  if (output.compression == Compression::rounded && is_position) return {EncodingKind::rounded, output.precision};
-  return {EncodingKind::lossless, 0};
+  if (settings.moved > 0) return {.kind = EncodingKind::moved, .distance = settings.moved};
+  if (settings.compression == Compression::none) return {};
+  if (settings.compression == Compression::rounded && is_position)
+    return {.kind = EncodingKind::rounded, .unit = settings.precision};
+  return {.kind = EncodingKind::lossless};
 }
 
 }  // namespace
@@ -67,27 +69,28 @@ int number_of_writers(const comm::Communicator& comm, const OutputConfig& output
   return static_cast<int>(n);
 }
 
-SegmentSink::SegmentSink(const std::string& folder, const RunConfig& config, const model::System& system,
+SegmentSink::SegmentSink(const TrajectorySettings& settings, const RunConfig& config, const model::System& system,
                          const FrameExchange& exchange, std::int64_t after_step, std::int64_t earlier_frames,
                          const comm::Communicator& comm)
     : comm_(comm), writers_(exchange.writers()), n_quantities_(1), n_frames_(earlier_frames) {
-  const auto& output = config.output;
+  const auto& folder = settings.path;
   segments::Header header{.n_atoms = exchange.shares().atoms().size(),
                           .system_atoms = system.n_atoms(),
                           .ids = {},
                           .quantities = {"positions"},
-                          .encodings = {encoding_of(output, true)},
+                          .encodings = {encoding_of(settings, true)},
                           .parts = {},
                           .after_step = after_step,
-                          .every = output.trajectory_every,
+                          .every = settings.every,
                           .timestep = config.dynamics.timestep,
-                          .is_whole = output.wrap,
+                          .is_whole = config.output.wrap,
                           .is_periodic = system.is_periodic,
                           .program = fmt::format("tessera {}", TESSERA_VERSION)};
-  for (const auto& [is_there, name] : {std::pair(output.velocities, "velocities"), std::pair(output.forces, "forces")})
+  for (const auto& [is_there, name] :
+       {std::pair(settings.velocities, "velocities"), std::pair(settings.forces, "forces")})
     if (is_there) {
       header.quantities.emplace_back(name);
-      header.encodings.push_back(encoding_of(output, false));
+      header.encodings.push_back(encoding_of(settings, false));
     }
   n_quantities_ = header.quantities.size();
   std::int64_t number = 0;

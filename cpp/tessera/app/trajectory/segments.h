@@ -10,6 +10,7 @@
 
 #include "tessera/app/config/run_config.h"
 #include "tessera/app/trajectory/exchange.h"
+#include "tessera/app/trajectory/settings.h"
 #include "tessera/app/trajectory/sink.h"
 #include "tessera/comm/communicator.h"
 #include "tessera/io/segments/manifest.h"
@@ -27,7 +28,7 @@ class SegmentSink final : public FrameSink {
  public:
   /// Begins a segment in the folder of a run's trajectory, which it makes, behind `earlier_frames` frames. References
   /// must outlive it. Throws RunError. Collective.
-  SegmentSink(const std::string& folder, const RunConfig& config, const model::System& system,
+  SegmentSink(const TrajectorySettings& settings, const RunConfig& config, const model::System& system,
               const FrameExchange& exchange, std::int64_t after_step, std::int64_t earlier_frames,
               const comm::Communicator& comm);
 

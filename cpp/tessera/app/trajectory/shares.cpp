@@ -55,8 +55,10 @@ FrameShares::FrameShares(const model::System& system, const model::AtomSet& atom
     const auto& range = range_of_number(share * n / n_shares);
     const auto id = range.first + share * n / n_shares - range.before;
     const auto first = whole ? first_of_molecule(system, id) : id;
-    cuts_.push_back(std::max(cuts_.back(), range.before + first - range.first));
-    rows_.push_back(std::max(rows_.back(), rows_before(first)));
+    const auto cut = range.before + first - range.first;
+    if (cut <= cuts_.back()) continue;  // the molecule is larger than a share
+    cuts_.push_back(cut);
+    rows_.push_back(rows_before(first));
   }
   cuts_.push_back(n);
   rows_.push_back(atoms.size());

@@ -20,7 +20,8 @@ struct MoleculeRun {
 /// and gets all atoms of each molecule of which a frame holds any.
 class FrameShares {
  public:
-  /// `atoms`: those of a frame. References must outlive it.
+  /// `atoms`: those of a frame. There are fewer shares than asked for where molecules are larger than a share, and one
+  /// at least. References must outlive it.
   FrameShares(const model::System& system, const model::AtomSet& atoms, bool whole, int n_shares);
 
   int n_shares() const { return static_cast<int>(cuts_.size()) - 1; }

@@ -56,13 +56,13 @@ std::unique_ptr<FrameSink> open_file(const comm::Communicator& comm, const std::
 
 }  // namespace
 
-std::unique_ptr<FrameSink> open_single_file(const std::string& path, const RunConfig& config,
+std::unique_ptr<FrameSink> open_single_file(const TrajectorySettings& settings, const RunConfig& config,
                                             const model::System& system, std::int64_t n_atoms, std::int64_t first_step,
                                             std::optional<std::int64_t> frames, const comm::Communicator& comm) {
-  const auto& output = config.output;
-  switch (output.trajectory) {
+  const auto& path = settings.path;
+  switch (settings.format) {
     case TrajectoryFormat::dcd: {
-      const auto every = output.trajectory_every;
+      const auto every = settings.every;
       const io::DcdHeader header{.n_atoms = n_atoms,
                                  .first_step = frames ? (first_step / every + 1) * every : first_step,
                                  .every = every,
@@ -74,7 +74,7 @@ std::unique_ptr<FrameSink> open_single_file(const std::string& path, const RunCo
       return open_file<io::XtcWriter>(comm, path, frames, n_atoms);
     default: {
       const io::H5mdHeader header{.n_atoms = n_atoms,
-                                  .has_velocities = output.velocities,
+                                  .has_velocities = settings.velocities,
                                   .is_periodic = system.is_periodic,
                                   .creator_version = TESSERA_VERSION};
       return open_file<io::H5mdWriter>(comm, path, frames, header);

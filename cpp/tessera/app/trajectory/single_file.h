@@ -3,18 +3,18 @@
 
 #include <memory>
 #include <optional>
-#include <string>
 
 #include "tessera/app/config/run_config.h"
+#include "tessera/app/trajectory/settings.h"
 #include "tessera/app/trajectory/sink.h"
 #include "tessera/comm/communicator.h"
 #include "tessera/model/system.h"
 
 namespace tessera::app {
 
-/// Begins a file at `path` of the format that the run file names, or goes on after its first `frames` frames where that
+/// Begins a file, or goes on after its first `frames` frames where that
 /// is given and the file is there. `comm` must outlive it. Throws InputError, RunError. Collective.
-std::unique_ptr<FrameSink> open_single_file(const std::string& path, const RunConfig& config,
+std::unique_ptr<FrameSink> open_single_file(const TrajectorySettings& settings, const RunConfig& config,
                                             const model::System& system, std::int64_t n_atoms, std::int64_t first_step,
                                             std::optional<std::int64_t> frames, const comm::Communicator& comm);
 

@@ -55,12 +55,14 @@ nlohmann::json to_json(const Encoding& encoding) {
       return {{"kind", "lossless"}};
     case EncodingKind::rounded:
       return {{"kind", "rounded"}, {"unit", encoding.unit}};
+    case EncodingKind::moved:
+      return {{"kind", "moved"}, {"distance", encoding.distance}, {"key_every", key_every}};
   }
   return {};
 }
 
 std::vector<std::byte> encode(std::span<const float> values, const Encoding& encoding) {
-  TESSERA_CHECK(encoding.kind != EncodingKind::float32);
+  TESSERA_CHECK(encoding.kind == EncodingKind::lossless || encoding.kind == EncodingKind::rounded);
   const auto n_chunks = (values.size() / 3 + chunk_atoms - 1) / chunk_atoms;
   std::vector<std::uint32_t> sizes, integers, differences;
   std::vector<std::byte> bytes(n_chunks * sizeof(std::uint32_t));
@@ -78,6 +80,34 @@ std::vector<std::byte> encode(std::span<const float> values, const Encoding& enc
     sizes.push_back(static_cast<std::uint32_t>(size));
   }
   std::memcpy(bytes.data(), sizes.data(), sizes.size() * sizeof(std::uint32_t));
+  return bytes;
+}
+
+std::vector<std::byte> MovedRows::encode(std::span<const float> values) {
+  const auto n = values.size() / 3;
+  const bool has_all = n_frames_++ % key_every == 0;
+  if (has_all) written_.assign(values.begin(), values.end());
+  std::vector<std::uint32_t> rows;
+  std::vector<float> moved;
+  for (std::size_t i = 0; i < n && !has_all; ++i) {
+    const auto* now = values.data() + 3 * i;
+    auto* before = written_.data() + 3 * i;
+    const float dx = now[0] - before[0], dy = now[1] - before[1], dz = now[2] - before[2];
+    if (dx * dx + dy * dy + dz * dz <= square_) continue;
+    rows.push_back(static_cast<std::uint32_t>(i));
+    moved.insert(moved.end(), now, now + 3);
+    std::copy_n(now, 3, before);
+  }
+  // Where all rows are there, their numbers are not.
+  const auto count = static_cast<std::uint32_t>(has_all ? n : rows.size());
+  if (count == n) {
+    rows.clear();
+    moved.assign(values.begin(), values.end());
+  }
+  std::vector<std::byte> bytes(4 + 4 * rows.size() + 4 * moved.size());
+  std::memcpy(bytes.data(), &count, 4);
+  if (!rows.empty()) std::memcpy(bytes.data() + 4, rows.data(), 4 * rows.size());
+  if (!moved.empty()) std::memcpy(bytes.data() + 4 + 4 * rows.size(), moved.data(), 4 * moved.size());
   return bytes;
 }
 

@@ -2,22 +2,41 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <span>
 #include <vector>
 
 namespace tessera::io::segments {
 
-enum class EncodingKind { float32, lossless, rounded };
+enum class EncodingKind { float32, lossless, rounded, moved };
 
 struct Encoding {
   EncodingKind kind = EncodingKind::float32;
-  double unit = 0;  // of rounded numbers
+  double unit = 0;      // of rounded numbers
+  double distance = 0;  // of atoms that moved
 };
 
 nlohmann::json to_json(const Encoding& encoding);
 
-/// The bytes of (n,3) numbers. Throws RunError where a number is too large to be rounded to the unit.
+/// Of frames with the atoms that moved, each of so many holds all.
+inline constexpr std::int64_t key_every = 64;
+
+/// The bytes of (n,3) numbers, not of those that moved. Throws RunError where a number is too large to be rounded to
+/// the unit.
 std::vector<std::byte> encode(std::span<const float> values, const Encoding& encoding);
+
+/// Makes frames that hold only the rows that have moved further than a distance since they were written last.
+class MovedRows {
+ public:
+  explicit MovedRows(double distance) : square_(static_cast<float>(distance * distance)) {}
+  /// The bytes of the next frame of (n,3) numbers.
+  std::vector<std::byte> encode(std::span<const float> values);
+
+ private:
+  float square_;
+  std::int64_t n_frames_ = 0;
+  std::vector<float> written_;  // (n,3)
+};
 
 }  // namespace tessera::io::segments

@@ -21,6 +21,7 @@ std::int64_t bytes_of(const std::vector<std::vector<float>>& quantities) {
 
 PartWriter::PartWriter(const std::string& path, std::vector<Encoding> encodings, std::int64_t most_bytes_held)
     : file_(Descriptor::create(path)), encodings_(std::move(encodings)), most_held_(most_bytes_held) {
+  for (const auto& encoding : encodings_) moved_.emplace_back(encoding.distance);
   // Signals are for the thread that steps.
   sigset_t all, before;
   sigfillset(&all);
@@ -100,7 +101,10 @@ std::vector<Payload> PartWriter::write(const Quantities& quantities) {
   for (std::size_t q = 0; q < quantities.size(); ++q) {
     std::vector<std::byte> encoded;
     auto bytes = std::as_bytes(std::span(quantities[q]));
-    if (encodings_[q].kind != EncodingKind::float32) bytes = encoded = encode(quantities[q], encodings_[q]);
+    if (encodings_[q].kind == EncodingKind::moved)
+      bytes = encoded = moved_[q].encode(quantities[q]);
+    else if (encodings_[q].kind != EncodingKind::float32)
+      bytes = encoded = encode(quantities[q], encodings_[q]);
     file_.write_at(bytes.data(), bytes.size(), end_);
     file_.start_synchronizing(end_, std::ssize(bytes));
     payloads.push_back({end_, std::ssize(bytes), piece_checksum(bytes)});

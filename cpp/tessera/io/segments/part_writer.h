@@ -44,6 +44,7 @@ class PartWriter {
 
   Descriptor file_;
   std::vector<Encoding> encodings_;
+  std::vector<MovedRows> moved_;  // of each quantity
   std::int64_t most_held_, end_ = 0;
 
   std::mutex mutex_;

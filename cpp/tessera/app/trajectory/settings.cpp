@@ -1,0 +1,110 @@
+#include "tessera/app/trajectory/settings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <set>
+
+#include "tessera/base/error.h"
+#include "tessera/io/dcd.h"
+
+namespace tessera::app {
+
+namespace {
+
+constexpr std::int64_t usual_bytes_of_atom_in_xtc = 4;  // water at 0.01 Å takes a third of 12 bytes
+
+std::string format_name(TrajectoryFormat format) {
+  return std::string(names_of(format).at(static_cast<std::size_t>(format)));
+}
+
+/// Formats of one file hold positions, and H5MD velocities too.
+void check_single_file(const TrajectorySettings& settings, std::int64_t n_atoms) {
+  const auto refuse = [&](const char* setting, const char* formats) {
+    throw InputError(fmt::format("{}, but output.trajectory = \"{}\", which can't: set that to {}, or leave it out",
+                                 setting, format_name(settings.format), formats));
+  };
+  if (settings.velocities && settings.format != TrajectoryFormat::h5md)
+    refuse("output.velocities = true", "\"segments\" or \"h5md\"");
+  if (settings.forces) refuse("output.forces = true", "\"segments\"");
+  if (settings.compression == Compression::lossless) refuse("output.compression = \"lossless\"", "\"segments\"");
+  if (settings.compression == Compression::rounded)
+    refuse("output.compression = \"rounded\"", "\"segments\" or \"xtc\"");
+  if (settings.format == TrajectoryFormat::dcd && n_atoms > io::most_dcd_atoms)
+    throw InputError(fmt::format("a DCD holds at most {} atoms, there are {}: set output.trajectory to \"segments\"",
+                                 io::most_dcd_atoms, n_atoms));
+}
+
+void check_selections(const OutputConfig& output) {
+  std::set<std::string> names = {"trajectory"};
+  for (std::size_t row = 0; row < output.selections.size(); ++row) {
+    const auto& one = output.selections[row];
+    const auto key = [&](const char* name) { return fmt::format("output.selection.{}.{}", row, name); };
+    const auto is_usual = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_'; };
+    if (one.name.empty() || !std::all_of(one.name.begin(), one.name.end(), is_usual))
+      throw InputError(
+          fmt::format("{} = \"{}\" names a folder: expected letters, digits, - and _", key("name"), one.name));
+    if (!names.insert(one.name).second)
+      throw InputError(
+          fmt::format("{} = \"{}\" is taken by another trajectory: choose another", key("name"), one.name));
+    if (one.moved > 0 && (one.velocities || one.forces || one.compression != Compression::none))
+      throw InputError(
+          fmt::format("{} = {} goes with positions alone, without velocities, forces and compression: leave "
+                      "one out",
+                      key("moved"), one.moved));
+  }
+}
+
+}  // namespace
+
+std::vector<TrajectorySettings> trajectories_of(const OutputConfig& output) {
+  std::vector<TrajectorySettings> found;
+  if (output.trajectory_every > 0 && output.trajectory != TrajectoryFormat::none)
+    found.push_back({.path = fmt::format("{}/trajectory.{}", output.folder, format_name(output.trajectory)),
+                     .format = output.trajectory,
+                     .every = output.trajectory_every,
+                     .select = output.select,
+                     .key = "output.select",
+                     .velocities = output.velocities,
+                     .forces = output.forces,
+                     .compression = output.compression,
+                     .precision = output.precision,
+                     .moved = 0,
+                     .is_main = true});
+  for (std::size_t row = 0; row < output.selections.size(); ++row) {
+    const auto& one = output.selections[row];
+    found.push_back({.path = fmt::format("{}/{}.segments", output.folder, one.name),
+                     .format = TrajectoryFormat::segments,
+                     .every = one.every,
+                     .select = one.select,
+                     .key = fmt::format("output.selection.{}.select", row),
+                     .velocities = one.velocities,
+                     .forces = one.forces,
+                     .compression = one.compression,
+                     .precision = one.precision,
+                     .moved = one.moved,
+                     .is_main = false});
+  }
+  return found;
+}
+
+model::AtomSet atoms_of(const TrajectorySettings& settings, const RunConfig& config, std::int64_t n_atoms) {
+  return config.selections.find(settings.select.empty() ? "all" : settings.select, settings.key, n_atoms);
+}
+
+void check_trajectories(const RunConfig& config, std::int64_t n_atoms) {
+  check_selections(config.output);
+  for (const auto& one : trajectories_of(config.output)) {
+    const auto atoms = atoms_of(one, config, n_atoms).size();
+    if (one.format != TrajectoryFormat::segments) check_single_file(one, atoms);
+  }
+  if (!config.output.select.empty()) (void)config.selections.find(config.output.select, "output.select", n_atoms);
+}
+
+std::int64_t frame_bytes(const TrajectorySettings& settings, std::int64_t atoms_of_frame) {
+  if (settings.format == TrajectoryFormat::xtc) return usual_bytes_of_atom_in_xtc * atoms_of_frame;
+  return 12 * (1 + (settings.velocities ? 1 : 0) + (settings.forces ? 1 : 0)) * atoms_of_frame;
+}
+
+}  // namespace tessera::app
