@@ -126,7 +126,9 @@ void Simulation::advance(std::int64_t last_step, bool with_energies) {
     engine_->step((with_energies && step == last_step) ||
                   std::any_of(observers_.begin(), observers_.end(),
                               [&](const auto* observer) { return observer->needs_energies(step); }));
-    for (auto* observer : observers_) observer->after_step(*this);
+    engine_->timers().time(md::Phase::observers, [&] {
+      for (auto* observer : observers_) observer->after_step(*this);
+    });
   }
 }
 

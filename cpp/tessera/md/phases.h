@@ -28,9 +28,10 @@ enum class Phase : std::size_t {
   sum_threads,
   halo_forces,
   second_half,
-  energies
+  energies,
+  observers
 };
-inline constexpr std::size_t n_phases = 20;
+inline constexpr std::size_t n_phases = 21;
 inline constexpr std::array<std::string_view, n_phases> phase_names = {"kick, drift, constrain",
                                                                        "virtual sites",
                                                                        "displacement check",
@@ -50,7 +51,8 @@ inline constexpr std::array<std::string_view, n_phases> phase_names = {"kick, dr
                                                                        "sum over threads",
                                                                        "halo forces",
                                                                        "kick, constrain",
-                                                                       "sum energies"};
+                                                                       "sum energies",
+                                                                       "frames, rows, checkpoints"};
 using Timers = PhaseTimers<Phase, n_phases>;
 
 }  // namespace tessera::md

@@ -11,6 +11,8 @@ namespace tessera::io::segments {
 
 namespace {
 
+constexpr std::int64_t bytes_handed_over = 4 << 20;  // to the disk; fewer cost more time than they save
+
 std::int64_t bytes_of(const std::vector<std::vector<float>>& quantities) {
   std::int64_t bytes = 0;
   for (const auto& values : quantities) bytes += std::ssize(values) * 4;
@@ -106,9 +108,12 @@ std::vector<Payload> PartWriter::write(const Quantities& quantities) {
     else if (encodings_[q].kind != EncodingKind::float32)
       bytes = encoded = encode(quantities[q], encodings_[q]);
     file_.write_at(bytes.data(), bytes.size(), end_);
-    file_.start_synchronizing(end_, std::ssize(bytes));
     payloads.push_back({end_, std::ssize(bytes), piece_checksum(bytes)});
     end_ += std::ssize(bytes);
+  }
+  if (end_ - handed_over_ >= bytes_handed_over) {
+    file_.start_synchronizing(handed_over_, end_ - handed_over_);
+    handed_over_ = end_;
   }
   return payloads;
 }

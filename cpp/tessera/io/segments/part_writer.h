@@ -46,6 +46,7 @@ class PartWriter {
   std::vector<Encoding> encodings_;
   std::vector<MovedRows> moved_;  // of each quantity
   std::int64_t most_held_, end_ = 0;
+  std::int64_t handed_over_ = 0;  // bytes that the system was asked to bring to the disk
 
   std::mutex mutex_;
   std::condition_variable changed_;
