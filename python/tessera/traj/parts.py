@@ -1,0 +1,183 @@
+"""The numbers of frames: bytes of parts and their checksums, and the three encodings.
+
+float32    (n,3) numbers of 4 bytes
+lossless   the bits of these numbers as integers, differences from row to row, compressed
+rounded    integers of a unit, differences from row to row, compressed
+
+Differences are modulo 2³². Compressed numbers are chunks of 65,536 rows, each a Blosc buffer.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from xxhash import xxh3_64
+
+from tessera.checked_file import DamagedFileError, checksum
+from tessera.traj.manifest import Part
+
+CHUNK = 65_536  # rows
+_PIECE = 8 << 20  # bytes that are read at once where nothing but their checksum is asked for
+_BLOSC_HEADER = 16  # bytes
+Floats = NDArray[np.float32]
+
+
+class Descriptors:
+    """Keeps the files open that were read last, `most` of them, for any number of threads."""
+
+    def __init__(self, most: int = 16) -> None:
+        self._most, self._lock = most, threading.Lock()
+        self._open: OrderedDict[Path, list[int]] = OrderedDict()  # descriptor, users
+
+    @contextmanager
+    def open(self, path: Path) -> Iterator[int]:
+        """Yields a descriptor to read from. Raises `OSError`."""
+        with self._lock:
+            entry = self._open.get(path)
+            if entry is None:
+                entry = self._open[path] = [os.open(path, os.O_RDONLY | os.O_CLOEXEC), 0]
+            self._open.move_to_end(path)
+            entry[1] += 1
+        try:
+            yield entry[0]
+        finally:
+            with self._lock:
+                entry[1] -= 1
+                self._close(self._most)
+
+    def close(self) -> None:
+        with self._lock:
+            self._close(0)
+
+    def _close(self, most: int) -> None:
+        """Closes the files of which nobody reads, those used last at last, until so many are left."""
+        if len(self._open) <= most:
+            return
+        for path in [path for path, (_, users) in self._open.items() if not users][: len(self._open) - most]:
+            os.close(self._open.pop(path)[0])
+
+    def __del__(self) -> None:
+        self.close()
+
+    def __getstate__(self) -> int:
+        return self._most
+
+    def __setstate__(self, most: int) -> None:
+        self.__init__(most)  # type: ignore[misc]
+
+
+def _not_written(part: Part, begin: int, size: int) -> DamagedFileError:
+    return DamagedFileError(
+        f"{part.path} is damaged: its bytes {begin} to {begin + size - 1} are not what was written; put a copy of it "
+        f"back, or leave the damaged frames out by tessera traj repair {part.path.parent}"
+    )
+
+
+def _missing(part: Part) -> DamagedFileError:
+    return DamagedFileError(
+        f"{part.path} is not there: put it back, or leave its frames out by tessera traj repair {part.path.parent}"
+    )
+
+
+def read_place(files: Descriptors, part: Part, place: NDArray[np.uint64]) -> bytes:
+    """Returns the bytes of a part at `place` (3,): offset, bytes, checksum. Raises `DamagedFileError` where they are
+    not what was written, and `OSError`."""
+    begin, size, expected = (int(number) for number in place)
+    try:
+        with files.open(part.path) as descriptor:
+            if begin + size > os.fstat(descriptor).st_size:
+                raise _not_written(part, begin, size)
+            data = os.pread(descriptor, size, begin)
+            while len(data) < size:  # Linux reads at most 2 GiB at once
+                more = os.pread(descriptor, size - len(data), begin + len(data))
+                if not more:
+                    raise _not_written(part, begin, size)
+                data += more
+    except FileNotFoundError:
+        raise _missing(part) from None
+    if checksum(data) != expected:
+        raise _not_written(part, begin, size)
+    return data
+
+
+def check_place(files: Descriptors, part: Part, place: NDArray[np.uint64]) -> int:
+    """Does as `read_place` in pieces, and returns the number of bytes."""
+    begin, size, expected = (int(number) for number in place)
+    state, at = xxh3_64(), begin
+    try:
+        with files.open(part.path) as descriptor:
+            while at < begin + size:
+                data = os.pread(descriptor, min(_PIECE, begin + size - at), at)
+                if not data:
+                    raise _not_written(part, begin, size)
+                state.update(data)
+                at += len(data)
+    except (FileNotFoundError, OverflowError) as error:
+        raise (_missing(part) if isinstance(error, OSError) else _not_written(part, begin, size)) from None
+    if state.intdigest() != expected:
+        raise _not_written(part, begin, size)
+    return size
+
+
+def decode(data: bytes, encoding: dict[str, Any], out: Floats, part: Part) -> None:
+    """Puts the numbers of these bytes into `out` (n,3). Raises `DamagedFileError` where they are of other atoms."""
+    rows = len(out)
+    if encoding["kind"] == "float32":
+        if len(data) != 12 * rows:
+            raise DamagedFileError(f"{part.path} has a frame of {len(data)} bytes, expected {12 * rows}")
+        out[:] = np.frombuffer(data, "<f4").reshape(rows, 3)
+        return
+    from numcodecs.blosc import decompress
+
+    chunks = -(-rows // CHUNK)
+    sizes = np.frombuffer(data, "<u4", min(chunks, len(data) // 4)).astype(np.int64)
+    if len(sizes) < chunks or 4 * chunks + int(sizes.sum()) != len(data):
+        raise DamagedFileError(f"{part.path} has a frame whose {chunks} chunks are not of {len(data)} bytes")
+    at = 4 * chunks
+    for chunk, size in enumerate(sizes.tolist()):
+        target = out[chunk * CHUNK : (chunk + 1) * CHUNK]
+        source = data[at : at + size]
+        if size < _BLOSC_HEADER or int.from_bytes(source[4:8], "little") != 12 * len(target):
+            raise DamagedFileError(f"{part.path} has a chunk that is not of {len(target)} atoms")
+        integers = np.frombuffer(decompress(source), "<i4").reshape(-1, 3)
+        _sum_rows(integers, encoding, target)
+        at += size
+
+
+def _sum_rows(integers: NDArray[np.int32], encoding: dict[str, Any], out: Floats) -> None:
+    """Sums differences (n,3) modulo 2³², and makes numbers of the sums."""
+    sums = np.cumsum(integers.view(np.uint32), axis=0, dtype=np.uint32)
+    if encoding["kind"] == "lossless":
+        out.view(np.uint32)[:] = sums
+    else:
+        np.multiply(sums.view(np.int32), float(encoding["unit"]), out=out, casting="same_kind", dtype=np.float64)
+
+
+def encode(values: Floats, encoding: dict[str, Any]) -> bytes:
+    """Returns the bytes of numbers (n,3). Raises `ValueError` where a rounded number does not fit into 4 bytes."""
+    values = np.ascontiguousarray(values, "<f4")
+    if encoding["kind"] == "float32":
+        return values.tobytes()
+    from numcodecs.blosc import SHUFFLE, compress
+
+    if encoding["kind"] == "lossless":
+        integers = values.view(np.uint32)
+    else:
+        scaled = np.rint(values / float(encoding["unit"]), dtype=np.float64)
+        if not (np.abs(scaled) < 2**31).all():
+            raise ValueError(f"numbers that are not finite or do not fit into 4 bytes in units of {encoding['unit']}")
+        integers = scaled.astype(np.int32).view(np.uint32)
+    chunks = []
+    for begin in range(0, len(integers), CHUNK):
+        rows = integers[begin : begin + CHUNK]
+        differences = np.diff(rows, axis=0, prepend=np.zeros((1, 3), np.uint32))
+        chunks.append(compress(np.ascontiguousarray(differences), b"zstd", 3, SHUFFLE))
+    return np.array([len(chunk) for chunk in chunks], "<u4").tobytes() + b"".join(chunks)
