@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import itertools
 import os
 import socket
 import warnings
@@ -140,7 +141,7 @@ def _batches(manifest: Manifest) -> Iterator[tuple[int, int, int]]:
         sizes = manifest.entries["place"][:, index, :, 1].astype(np.float64).sum(axis=1)
         batch = np.floor(np.cumsum(sizes) / _BATCH)
         bounds = [0, *(np.flatnonzero(np.diff(batch)) + 1).tolist(), len(sizes)]
-        yield from ((index, begin, end) for begin, end in zip(bounds, bounds[1:]) if end > begin)
+        yield from ((index, begin, end) for begin, end in itertools.pairwise(bounds) if end > begin)
 
 
 @dataclass

@@ -65,6 +65,11 @@ def ending_of(path: Path) -> str:
     return suffix
 
 
+def needs_names(ending: str) -> bool:
+    """Whether the format has names of atoms."""
+    return ending in _NEED_NAMES
+
+
 def check_output(path: Path, trajectory: Trajectory, force: bool) -> str:
     """Returns the ending. Raises `InputError` where it says no format, where the folder is missing, and where something
     is there already."""
@@ -90,7 +95,9 @@ def chosen(trajectory: Trajectory, first: int | None, last: int | None, stride: 
     if not len(trajectory):
         raise InputError(f"{', '.join(map(str, trajectory.paths))}: there is no frame yet")
     if not (0 <= begin <= end < len(trajectory)):
-        raise InputError(f"the trajectory has the frames 0 to {len(trajectory) - 1}, found --first {begin} --last {end}")
+        raise InputError(
+            f"the trajectory has the frames 0 to {len(trajectory) - 1}, found --first {begin} --last {end}"
+        )
     return trajectory[begin : end + 1 : stride]
 
 
@@ -101,7 +108,7 @@ def system_of(trajectory: Trajectory, path: Path | None) -> System:
         name = settings_of(folders[0]).get("input", {}).get("system", "") if folders else ""
         if not name:
             raise InputError(
-                f"{trajectory.paths[0]} has no {SETTINGS} beside it that names the system: say where it is with --system"
+                f"{trajectory.paths[0]} has no {SETTINGS} beside it that names the system: say where it is by --system"
             )
         path = folders[0] / name
     if not path.is_file():
@@ -158,9 +165,7 @@ def convert(
     ending = check_output(output, trajectory, force)
     name, holds = FORMATS[ending]
     present = [one for one in trajectory.quantities if one == "positions" or one in holds]
-    notes = [
-        f"{name} holds no {one}: they are left out" for one in trajectory.quantities if one not in present
-    ]
+    notes = [f"{name} holds no {one}: they are left out" for one in trajectory.quantities if one not in present]
     if ending == ".history" and "forces" in present and "velocities" not in present:
         present.remove("forces")
         notes.append("HISTORY holds forces only beside velocities: they are left out")
@@ -168,7 +173,7 @@ def convert(
     if ending == ".dcd" and len(times) > 2 and not np.allclose(np.diff(times), times[1] - times[0], rtol=1e-4):
         notes.append("DCD has one time between all frames: that of the first two stands for all")
     job = _Job(trajectory, rows, structure, present)
-    if ending in _NEED_NAMES and structure is None:
+    if needs_names(ending) and structure is None:
         raise InputError(f"{output} needs the names of atoms: a system file")
 
     def of_frame(index: int) -> Frame:
@@ -281,7 +286,7 @@ def _mdanalysis(job: _Job, writer: Any, with_names: bool = False) -> Iterator[Wr
 def _dcd(job: _Job, path: Path) -> Any:
     from MDAnalysis.coordinates.DCD import DCDWriter
 
-    first = int(round(job.trajectory.times[0] / job.interval)) * job.every if job.interval > 0 else 0
+    first = round(float(job.trajectory.times[0]) / job.interval) * job.every if job.interval > 0 else 0
     writer = DCDWriter(str(path), job.n_atoms, dt=job.interval, nsavc=job.every, istart=first, remarks="tessera traj")
     return _mdanalysis(job, writer)
 
@@ -314,7 +319,7 @@ def _h5md(job: _Job, path: Path) -> Any:
     has = {name: name in job.quantities for name in ("velocities", "forces")}
     writer = H5MDWriter(
         str(path), job.n_atoms, n_frames=len(job.trajectory), convert_units=False, timeunit="ps", lengthunit="Angstrom",
-        velocityunit="Angstrom ps-1", forceunit="kJ mol-1 Angstrom-1", author="tessera traj", **has,
+        velocityunit="Angstrom/ps", forceunit="kJ/(mol*Angstrom)", author="tessera traj", **has,
     )  # fmt: skip
     return _mdanalysis(job, writer)
 

@@ -26,7 +26,7 @@ def find(path: Path) -> list[Found]:
 
     `path` is a run's output folder, a protocol's, or a folder of segments. Raises `InputError` where there is none.
     """
-    expected = f"expected the output folder of a run with output.trajectory = \"segments\", or its {FOLDER}"
+    expected = f'expected the output folder of a run with output.trajectory = "segments", or its {FOLDER}'
     if not path.is_dir():
         raise InputError(f"{path} is {'a file' if path.exists() else 'not there'}: {expected}")
     if (path / FOLDER).is_dir():
@@ -67,8 +67,8 @@ def stages(folder: Path) -> list[Path]:
 
 
 def _start(folder: Path, by_name: dict[str, Path]) -> Path | None:
-    """Returns the folder from which a stage starts. Settings have whole paths, so in a copy of a protocol that has moved
-    only the name tells."""
+    """Returns the folder from which a stage starts. Settings have whole paths, so where a protocol has moved only the
+    name tells."""
     start = settings_of(folder).get("input", {}).get("start", "")
     if not isinstance(start, str) or not start:
         return None

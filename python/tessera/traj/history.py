@@ -1,7 +1,7 @@
 """DL_POLY_4's HISTORY: records of 72 characters and a line end, with positions Å, velocities Å/ps, forces amu Å/ps².
 
-The layout is that of `cpp/tessera/io/text`. Numbers have ten decimals, `f20.10`: a number of 4 bytes times 10¹⁰ is exact
-in 8 bytes, so decimals are rounded once, ties to even.
+The layout is that of `cpp/tessera/io/text`. Numbers have ten decimals, `f20.10`: a number of 4 bytes times 10¹⁰ is
+exact in 8 bytes, so decimals are rounded once, ties to even.
 """
 
 from __future__ import annotations
@@ -44,9 +44,11 @@ def fixed(values: NDArray[Any]) -> Bytes:
 
 
 class HistoryWriter:
-    """Writes frames of atoms with these names (n,), masses (n,) amu and charges (n,) e. `level` is 0 for positions, 1
-    with velocities, 2 with forces; `imcon` is 0 without a box, 1 for a cube, 2 for a cuboid, 3 for others. `timestep` is
-    in ps. Raises `OSError`."""
+    """Writes frames of atoms with these names (n,), masses (n,) amu and charges (n,) e.
+
+    `level` is 0 for positions, 1 with velocities, 2 with forces; `imcon` is 0 without a box, 1 for a cube, 2 for a
+    cuboid, 3 for others. `timestep` is in ps. Raises `OSError`.
+    """
 
     def __init__(
         self,

@@ -57,6 +57,10 @@ class Manifest:
         return int(self.description["atoms"])
 
     @property
+    def system_atoms(self) -> int:
+        return int(self.description["system_atoms"])
+
+    @property
     def quantities(self) -> list[str]:
         return list(self.description["quantities"])
 
@@ -241,16 +245,16 @@ def _check_description(found: dict[str, Any]) -> None:
     if row != atoms:
         raise ValueError(f"parts of {row} atoms of {atoms}")
     ranges = np.array(found["ids"], np.int64).reshape(-1, 3)
-    if (ranges[:, 2] < 1).any() or int(((ranges[:, 1] - ranges[:, 0]) // np.maximum(ranges[:, 2], 1) + 1).sum()) != atoms:
+    if (ranges[:, 2] < 1).any() or int(
+        ((ranges[:, 1] - ranges[:, 0]) // np.maximum(ranges[:, 2], 1) + 1).sum()
+    ) != atoms:
         raise ValueError("ids of another number of atoms")
     for key, kind in (("system_atoms", int), ("after_step", int), ("every", int), ("timestep", float)):
         kind(found[key])
 
 
 def _parts(path: Path, description: dict[str, Any]) -> list[Part]:
-    return [
-        Part(path.parent / part["file"], int(part["first"]), int(part["atoms"])) for part in description["parts"]
-    ]
+    return [Part(path.parent / part["file"], int(part["first"]), int(part["atoms"])) for part in description["parts"]]
 
 
 def _whole(content: memoryview, entries: NDArray[np.void], after_step: int) -> NDArray[np.bool_]:

@@ -26,7 +26,7 @@ class SegmentsReader(base.ReaderBase):  # type: ignore[misc]
         "length": "Angstrom",
         "velocity": "Angstrom/ps",
         "force": "kcal/(mol*Angstrom)",
-    }  # noqa: RUF012
+    }
 
     @store_init_arguments  # type: ignore[untyped-decorator]
     def __init__(self, filename: Any, convert_units: bool = True, **kwargs: Any) -> None:

@@ -175,9 +175,7 @@ class Trajectory(Sequence[Frame]):
     def __iter__(self) -> Iterator[Frame]:
         return (self.read(index) for index in range(len(self)))
 
-    def read(
-        self, index: int, quantities: Sequence[str] | None = None, positions: Floats | None = None
-    ) -> Frame:
+    def read(self, index: int, quantities: Sequence[str] | None = None, positions: Floats | None = None) -> Frame:
         """Returns a frame with all it has, or with these quantities. `positions` (n,3) is filled where it is given.
 
         Raises `IndexError`, `DamagedFileError` where the frame is not what was written, and `OSError`.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 from collections.abc import Sequence
@@ -56,7 +57,7 @@ class SegmentWriter:
         before = manifest_paths(folder)
         number = 1 + int(before[-1].name.split("-")[1].split(".")[0]) if before else 0
         bounds = [atoms * part // parts for part in range(parts + 1)]
-        self._rows = [slice(begin, end) for begin, end in zip(bounds, bounds[1:])]
+        self._rows = [slice(begin, end) for begin, end in itertools.pairwise(bounds)]
         names = [part_name(number, part) for part in range(parts)]
         self.atoms, self.quantities = atoms, list(quantities)
         self._encodings = list(encodings) if encodings is not None else [FLOAT32] * len(quantities)
