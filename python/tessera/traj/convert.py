@@ -281,6 +281,9 @@ def _mdanalysis(job: _Job, writer: Any, with_names: bool = False) -> Iterator[Wr
             yield write
         finally:
             writer.close()
+            file = getattr(writer, "h5md_file", None)  # which close() leaves open
+            if file is not None:
+                file.close()
 
 
 def _dcd(job: _Job, path: Path) -> Any:

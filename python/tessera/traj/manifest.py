@@ -131,10 +131,11 @@ def part_name(number: int, part: int) -> str:
 def manifest_paths(folder: Path) -> list[Path]:
     """Returns the manifests of a folder in the order of their numbers. Raises `OSError`."""
     found = [path for path in folder.iterdir() if NAME.fullmatch(path.name)]
-    return sorted(found, key=lambda path: _number(path))
+    return sorted(found, key=number_of)
 
 
-def _number(path: Path) -> int:
+def number_of(path: Path) -> int:
+    """Returns the number in a manifest's name."""
     match = NAME.fullmatch(path.name)
     return int(match[1]) if match else 0
 
@@ -184,7 +185,7 @@ def read_manifest(path: Path) -> Manifest | None:
     whole = _whole(memoryview(content)[begin:], entries, int(description["after_step"]))
     return Manifest(
         path=path,
-        number=_number(path),
+        number=number_of(path),
         stamp=_stamp(status),
         size=len(content),
         header_bytes=begin,

@@ -171,7 +171,7 @@ def encode(values: Floats, encoding: dict[str, Any]) -> bytes:
     if encoding["kind"] == "lossless":
         integers = values.view(np.uint32)
     else:
-        scaled = np.rint(values / float(encoding["unit"]), dtype=np.float64)
+        scaled = np.rint(values.astype(np.float64) / float(encoding["unit"]))
         if not (np.abs(scaled) < 2**31).all():
             raise ValueError(f"numbers that are not finite or do not fit into 4 bytes in units of {encoding['unit']}")
         integers = scaled.astype(np.int32).view(np.uint32)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from MDAnalysis.coordinates import base
 from MDAnalysis.lib.mdamath import triclinic_box
@@ -16,12 +16,12 @@ KJ_PER_KCAL = 4.184
 class SegmentsReader(base.ReaderBase):  # type: ignore[misc]
     """Reads a run's output folder, a folder of segments, a list of them, or a `Trajectory`.
 
-    Forces are in kJ/(mol·Å), as everywhere in MDAnalysis, and in kcal/mol/Å with `convert_units=False`. `ts.data["step"]`
-    is the step. Raises what `Trajectory` raises.
+    Forces are in kJ/(mol·Å), as everywhere in MDAnalysis, and in kcal/mol/Å with `convert_units=False`.
+    `ts.data["step"]` is the step. Raises what `Trajectory` raises.
     """
 
     format = "SEGMENTS"
-    units = {
+    units: ClassVar[dict[str, str]] = {
         "time": "ps",
         "length": "Angstrom",
         "velocity": "Angstrom/ps",
@@ -75,7 +75,7 @@ class SegmentsReader(base.ReaderBase):  # type: ignore[misc]
 
     def _read_frame(self, i: int) -> Any:
         ts = self.ts
-        frame = self._trajectory.read(i, positions=None)
+        frame = self._trajectory.read(i)
         self._frame = ts.frame = i
         ts._pos[:] = frame.positions
         ts.dimensions = None if frame.box is None else triclinic_box(*frame.box)

@@ -1,7 +1,7 @@
 """One virtual trajectory over the segments of a run, of its stages, or of several runs.
 
-Frames are read when they are asked for. Opening reads the manifests alone, so it takes milliseconds, and `refresh` finds
-the frames that a run has written meanwhile.
+Frames are read when they are asked for. Opening reads the manifests alone, so it takes milliseconds, and `refresh`
+finds the frames that a run has written meanwhile.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ class Frame:
 class Trajectory(Sequence[Frame]):
     """The frames of one or several runs in their order.
 
-    A path is a run's output folder, that of a protocol (whose stages follow each other), or a folder of segments. Where a
-    leg of a run calculated frames again, they are there once. A run that begins at a step above 0 goes on from the one
-    before it, and takes the place of its frames from there on. A run that begins at step 0, as stages do, follows the
-    one before it: its steps begin anew, and its times count on from the last frame before, which its first frame follows
-    after one interval.
+    A path is a run's output folder, that of a protocol (whose stages follow each other), or a folder of segments.
+    Where a leg of a run calculated frames again, they are there once. A run that begins at a step above 0 goes on from
+    the one before it, and takes the place of its frames from there on. A run that begins at step 0, as stages do,
+    follows the one before it: its steps begin anew, and its times count on from the last frame before, which its first
+    frame follows after one interval.
 
     `t[i]` reads a frame, `t[a:b:c]` is a trajectory of these frames that reads nothing. `steps` and `times` are known
     without reading. Raises `InputError` where there is no trajectory or the runs have different atoms, and
@@ -113,8 +113,8 @@ class Trajectory(Sequence[Frame]):
         self.steps, self.times = _joined(steps, np.int64), _joined(times, np.float64)
 
     def refresh(self) -> int:
-        """Finds what has been written meanwhile, and returns the number of frames; a slice becomes the whole trajectory.
-        Raises as the constructor does."""
+        """Finds what has been written meanwhile, and returns the number of frames; a slice becomes the whole
+        trajectory. Raises as the constructor does."""
         self._read()
         return len(self)
 

@@ -20,6 +20,7 @@ from tessera.traj.manifest import (
     entry_type,
     manifest_name,
     manifest_paths,
+    number_of,
     part_name,
     ranges_of,
 )
@@ -34,7 +35,8 @@ class SegmentWriter:
 
     `ids` (n,) says which atoms a frame has, in rising order; None: the first n of the system. `encodings` are one for
     each of `quantities`. `parts` is the number of files that the atoms are shared out over. `every` is in steps,
-    `timestep` in ps. Frames have steps above `after_step`. Raises `InputError` and `OSError`.
+    `timestep` in ps. Frames have steps above `after_step`. `number` is that of the segment; None: behind those that are
+    there. Raises `InputError` and `OSError`.
     """
 
     def __init__(
@@ -52,10 +54,12 @@ class SegmentWriter:
         after_step: int = -1,
         whole: bool = True,
         periodic: bool = True,
+        number: int | None = None,
     ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        before = manifest_paths(folder)
-        number = 1 + int(before[-1].name.split("-")[1].split(".")[0]) if before else 0
+        if number is None:
+            before = manifest_paths(folder)
+            number = 1 + number_of(before[-1]) if before else 0
         bounds = [atoms * part // parts for part in range(parts + 1)]
         self._rows = [slice(begin, end) for begin, end in itertools.pairwise(bounds)]
         names = [part_name(number, part) for part in range(parts)]
