@@ -172,6 +172,8 @@ def convert(
     times = trajectory.times
     if ending == ".dcd" and len(times) > 2 and not np.allclose(np.diff(times), times[1] - times[0], rtol=1e-4):
         notes.append("DCD has one time between all frames: that of the first two stands for all")
+    if ending == ".pdb" and len({trajectory.entry(i)[1]["box"].tobytes() for i in range(len(trajectory))}) > 1:
+        notes.append("PDB has one box: that of the first frame")
     job = _Job(trajectory, rows, structure, present)
     if needs_names(ending) and structure is None:
         raise InputError(f"{output} needs the names of atoms: a system file")
