@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
-from traj.samples import BOX, FLOAT32, LOSSLESS, ROUNDED, TIMESTEP, expected, numbers, write_segment
 
 from tessera.build.water import make_water
 from tessera.commands.traj import traj as command
 from tessera.system import write
 from tessera.traj import Trajectory
 from tessera.traj.history import fixed
+from traj.samples import BOX, FLOAT32, LOSSLESS, ROUNDED, TIMESTEP, expected, numbers, write_segment
 
 MDAnalysis = pytest.importorskip("MDAnalysis")
 

@@ -11,7 +11,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
-from traj.samples import FLOAT32, LOSSLESS, ROUNDED, expected, numbers, write_segment
 
 from tessera.checked_file import DamagedFileError
 from tessera.commands.traj import traj as command
@@ -19,6 +18,7 @@ from tessera.prepare.errors import InputError
 from tessera.traj import Trajectory
 from tessera.traj.check import check, repair
 from tessera.traj.find import Found
+from traj.samples import FLOAT32, LOSSLESS, ROUNDED, expected, numbers, write_segment
 
 ATOMS = 30
 ENCODINGS = [LOSSLESS, ROUNDED]

@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from traj.samples import BOX, FLOAT32, LOSSLESS, ROUNDED, TIMESTEP, expected, numbers, write_segment
 
 from tessera.checked_file import DamagedFileError, checksum
 from tessera.prepare.errors import InputError
 from tessera.traj import SegmentWriter, Trajectory
 from tessera.traj.manifest import ids_of, ranges_of
+from traj.samples import BOX, FLOAT32, LOSSLESS, ROUNDED, TIMESTEP, expected, numbers, write_segment
 
 QUANTITIES = ("positions", "velocities", "forces")
 
@@ -87,7 +87,7 @@ def test_every_bit_of_a_lossless_number(tmp_path: Path) -> None:
 def test_numbers_that_can_not_be_rounded(tmp_path: Path) -> None:
     with SegmentWriter(tmp_path / "a.segments", 1, encodings=[ROUNDED]) as writer:
         for value in (np.nan, 3e9):
-            with pytest.raises(InputError, match="not finite or do not fit into 4 bytes in units of 0.01"):
+            with pytest.raises(InputError, match=r"not finite or do not fit into 4 bytes in units of 0.01"):
                 writer.append(0, 0.0, BOX, [[value, 0, 0]])
         with pytest.raises(InputError, match=r"positions have shape \(2, 3\), expected \(1, 3\)"):
             writer.append(0, 0.0, BOX, np.zeros((2, 3)))
