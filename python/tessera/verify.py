@@ -66,7 +66,7 @@ def size_of(path: Path) -> int:
     for run in _runs_of(path):
         found = [*candidates(run), *(run / name for name in names if (run / name).is_file())]
         size += sum(file.stat().st_size for file in found)
-        size += segments.size_of(run / SEGMENTS)
+        size += sum(segments.size_of(folder) for folder in run.glob("*.segments"))
         system = _system_of(run)
         if system is not None and system.is_file():
             systems.add(system)
@@ -144,7 +144,7 @@ def _system_of(folder: Path) -> Path | None:
 def _names_of(folder: Path) -> list[str]:
     """What a run's folder has beside checkpoints."""
     names = [name for name in (TABLE, *TRAJECTORIES) if (folder / name).is_file()]
-    return [*names, *([SEGMENTS] if (folder / SEGMENTS).is_dir() else [])]
+    return [*names, *sorted(path.name for path in folder.glob("*.segments") if path.is_dir())]
 
 
 def _is_run(folder: Path) -> bool:
@@ -188,8 +188,8 @@ def _verify_run(folder: Path, progress: Progress, known: set[Path]) -> Report:
     header = read_header(report.checkpoint) if report.checkpoint else None
     for name in names:
         path = folder / name
-        if name == SEGMENTS:
-            report.files.append(_segments(path, header, progress))
+        if path.suffix == ".segments":
+            report.files.append(_segments(path, header if name == SEGMENTS else None, progress))
             continue
         check = _table if name == TABLE else _trajectory
         report.files.append(check(path, header))

@@ -10,6 +10,7 @@ import numpy as np
 from tessera.traj.writer import SegmentWriter
 
 TIMESTEP = 0.002  # ps
+MOVED = {"kind": "moved", "distance": 45.0, "key_every": 4}
 FLOAT32, LOSSLESS, ROUNDED = {"kind": "float32"}, {"kind": "lossless"}, {"kind": "rounded", "unit": 0.01}
 BOX = np.array([[30.0, 0, 0], [5, 28, 0], [3, -4, 25]])
 

@@ -17,9 +17,9 @@ from click.testing import CliRunner, Result
 from tessera.build.water import make_water
 from tessera.commands.traj import traj as command
 from tessera.system import write
-from tessera.traj import Trajectory
+from tessera.traj import SegmentWriter, Trajectory
 from tessera.traj.history import fixed
-from traj.samples import BOX, FLOAT32, LOSSLESS, ROUNDED, TIMESTEP, expected, numbers, write_segment
+from traj.samples import BOX, FLOAT32, LOSSLESS, MOVED, ROUNDED, TIMESTEP, expected, numbers, write_segment
 
 MDAnalysis = pytest.importorskip("MDAnalysis")
 
@@ -212,6 +212,21 @@ def test_combining(output: Path, tmp_path: Path) -> None:
     facts = ran("info", output, onwards)
     assert facts["superseded"] == 2 and facts["frames"] == 8 and facts["gaps"] == 0 and facts["segments"] == 2
     assert (facts["first_time"], facts["last_time"]) == (0.0, pytest.approx(70 * TIMESTEP))
+
+
+def test_selections_of_a_run(output: Path, tmp_path: Path) -> None:
+    """Folders beside the trajectory know the run's system; frames of atoms that moved are written whole."""
+    ids = np.arange(0, ATOMS, 3)
+    with SegmentWriter(
+        output / "oxygens.segments", 10, every=10, ids=ids, system_atoms=ATOMS, encodings=[MOVED], parts=2
+    ) as writer:
+        for step in range(0, 50, 10):
+            writer.append(step, 0.0, BOX, numbers(step, ATOMS)[ids])
+    ran("select", output / "oxygens.segments", "index 0:8 and name O*", "-o", tmp_path / "three.segments")
+    found, source = Trajectory(tmp_path / "three.segments"), Trajectory(output / "oxygens.segments")
+    assert found.manifests[0].encodings == [{"kind": "float32"}]
+    for ours, theirs in zip(found, source, strict=True):
+        assert np.array_equal(ours.positions, theirs.positions[:3])
 
 
 def test_messages(output: Path, tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from tessera.prepare.errors import InputError
 from tessera.traj import Trajectory
 from tessera.traj.check import check, repair
 from tessera.traj.find import Found
-from traj.samples import FLOAT32, LOSSLESS, ROUNDED, expected, numbers, write_segment
+from traj.samples import FLOAT32, LOSSLESS, MOVED, ROUNDED, expected, numbers, write_segment
 
 ATOMS = 30
 ENCODINGS = [LOSSLESS, ROUNDED]
@@ -97,7 +97,8 @@ def damage_many(folder: Path, seeds: range) -> None:
         except (DamagedFileError, InputError):
             pass
         else:
-            assert not found.ok or len(content) < len(contents[path]), f"seed {seed}: {path.name}"
+            cut = len(content) < len(contents[path])
+            assert not found.ok or cut, f"seed {seed}: {path.name}"
         if seed % 10 == 0:
             repair(Found(folder, None))
             assert check(folder).frames == read_all(folder)
@@ -205,6 +206,44 @@ def test_a_run_that_holds_the_folder(folder: Path, tmp_path: Path) -> None:
     assert run("info", tmp_path).exit_code == 0
     lock.close()
     assert run("repair", tmp_path).exit_code == 0 and not (tmp_path / ".lock").exists()
+
+
+def test_atoms_that_moved(tmp_path: Path) -> None:
+    """What follows a damaged frame, until one that holds all atoms, can't be read; the rest is what it was."""
+    folder = write_segment(tmp_path / "ions.segments", range(12), ATOMS, encodings=[MOVED], parts=2)
+    before = [frame.positions for frame in Trajectory(folder)]
+    place = Trajectory(folder).entry(5)[1]["place"][1, 0]
+    flip(folder / "segment-0000.part-0001", int(place[0]) + 20)
+    assert "segment-0000 has 3 damaged frames, the first of step 5" in run("verify", folder).output
+    for index in range(12):
+        if index in (5, 6, 7):
+            with pytest.raises(DamagedFileError):
+                Trajectory(folder)[index]
+        else:
+            assert np.array_equal(Trajectory(folder)[index].positions, before[index])
+    assert "3 damaged frames left out; 9 are left" in run("repair", folder).output
+    assert [frame.step for frame in Trajectory(folder)] == [0, 1, 2, 3, 4, 8, 9, 10, 11]
+    assert all(np.array_equal(frame.positions, before[frame.step]) for frame in Trajectory(folder))
+    shutil.rmtree(folder)
+    write_segment(folder, range(12), ATOMS, encodings=[MOVED])
+    size = Trajectory(folder).manifests[0].entries.dtype.itemsize
+    flip(folder / "segment-0000.manifest", -6 * size)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        trajectory = Trajectory(folder)
+    assert trajectory.steps.tolist() == [0, 1, 2, 3, 4, 6, 7, 8, 9, 10, 11]
+    with pytest.raises(DamagedFileError, match="lacks an entry without which later frames can't be read"):
+        trajectory[5]
+    assert np.array_equal(trajectory[7].positions, before[8])
+
+
+def test_a_machine_that_stopped(folder: Path) -> None:
+    """The last frames of the first leg have entries, and parts end before them; the second leg has them again."""
+    part = folder / "segment-0000.part-0001"
+    part.write_bytes(part.read_bytes()[:-5])
+    done = run("verify", folder)
+    assert done.exit_code == 0 and "1 frames were not finished, and are there again later" in done.output
+    assert read_all(folder) == 9
 
 
 def test_numbers_that_are_not_finite_are_what_was_written(tmp_path: Path) -> None:

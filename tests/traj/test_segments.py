@@ -18,7 +18,7 @@ from tessera.checked_file import DamagedFileError, checksum
 from tessera.prepare.errors import InputError
 from tessera.traj import SegmentWriter, Trajectory
 from tessera.traj.manifest import ids_of, ranges_of
-from traj.samples import BOX, FLOAT32, LOSSLESS, ROUNDED, TIMESTEP, expected, numbers, write_segment
+from traj.samples import BOX, FLOAT32, LOSSLESS, MOVED, ROUNDED, TIMESTEP, expected, numbers, write_segment
 
 QUANTITIES = ("positions", "velocities", "forces")
 
@@ -94,6 +94,27 @@ def test_numbers_that_can_not_be_rounded(tmp_path: Path) -> None:
         writer.append(0, 0.0, None, [[1, 2, 3]])
         with pytest.raises(InputError, match="a frame of step 0 can't follow step 0"):
             writer.append(0, 0.0, BOX, [[1, 2, 3]])
+
+
+@given(atoms=st.integers(1, 40), parts=st.integers(1, 4), frames=st.integers(1, 12), seed=st.integers(0, 99))
+@settings(max_examples=30, deadline=None)
+def test_atoms_that_moved(
+    tmp_path_factory: pytest.TempPathFactory, atoms: int, parts: int, frames: int, seed: int
+) -> None:
+    """A reader gets the numbers of each atom that were written last."""
+    folder = tmp_path_factory.mktemp("run") / "ions.segments"
+    generator = np.random.default_rng(seed)
+    positions = np.cumsum(generator.normal(scale=1, size=(frames, atoms, 3)), axis=0).astype(np.float32)
+    with SegmentWriter(folder, atoms, encodings=[{**MOVED, "distance": 2.0}], parts=parts) as writer:
+        for step, values in enumerate(positions):
+            writer.append(step, 0.0, BOX, values)
+    trajectory = Trajectory(folder)
+    written = positions[0].copy()
+    for index, frame in enumerate(trajectory):
+        far = ((positions[index] - written) ** 2).sum(axis=1) > 4 if index % 4 else np.ones(atoms, bool)
+        written[far] = positions[index][far]
+        assert np.array_equal(frame.positions, written)
+    assert np.array_equal(trajectory[-1].positions, written)
 
 
 def test_access(tmp_path: Path) -> None:

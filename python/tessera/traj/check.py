@@ -21,8 +21,8 @@ from tessera.checked_file import DamagedFileError, checksum
 from tessera.files import replaced
 from tessera.prepare.errors import InputError
 from tessera.traj.find import Found
-from tessera.traj.manifest import NAME, Manifest, manifest_paths, read_manifest
-from tessera.traj.parts import Descriptors, check_place
+from tessera.traj.manifest import NAME, Manifest, Segments, manifest_paths, numbers_of, read_manifest, taken
+from tessera.traj.parts import Descriptors, check_place, holds_all, read_place
 from tessera.traj.trajectory import Trajectory
 
 Progress = Callable[[int], None]
@@ -55,7 +55,8 @@ def check(folder: Path, progress: Progress = lambda _: None) -> Checked:
     """Checks every byte of all segments of a folder, also of frames that a later segment has again. `progress` gets the
     number of bytes after each piece. Raises `OSError` where the folder can't be read."""
     result = Checked(folder, bytes=size_of(folder))
-    manifests = []
+    manifests: list[Manifest] = []
+    whole: list[NDArray[np.bool_]] = []
     for path in manifest_paths(folder):
         try:
             manifest = read_manifest(path)
@@ -69,24 +70,52 @@ def check(folder: Path, progress: Progress = lambda _: None) -> Checked:
         progress(manifest.size)
         if manifest.damaged:
             result.problems.append(f"{path.name} has {manifest.damaged} entries that are not what was written")
-        whole = whole_frames(manifest, progress)
-        if not whole.all():
-            steps = manifest.entries["step"][~whole]
-            files = ", ".join(part.path.name for part in manifest.parts if not part.path.is_file())
-            result.problems.append(
-                f"{path.name.removesuffix('.manifest')} has {len(steps):,} damaged frames, the first of step "
-                f"{int(steps[0]):,}{f'; not there: {files}' if files else ''}"
-            )
+        whole.append(readable(manifest, whole_frames(manifest, progress)))
         if rest := manifest.unfinished():
             result.notes.append(f"{path.name}: {rest:,} bytes belong to frames that were not finished")
+    for manifest, good, mask in zip(manifests, whole, taken([Segments(folder, manifests)])[0]):
+        _tell_of_frames(result, manifest, good, mask)
     _check_whole(folder, result, [manifest.number for manifest in manifests])
     return result
 
 
+def _tell_of_frames(result: Checked, manifest: Manifest, whole: NDArray[np.bool_], is_taken: NDArray[np.bool_]) -> None:
+    """Frames that a later leg calculated again, and that never came to the disk whole, are what a machine leaves that
+    stops: they are no damage."""
+    name = manifest.path.name.removesuffix(".manifest")
+    never_whole = ~whole & ~is_taken & _is_beyond(manifest)
+    if never_whole.any():
+        result.notes.append(f"{name}: {int(never_whole.sum()):,} frames were not finished, and are there again later")
+    bad = ~whole & ~never_whole
+    if bad.any():
+        steps = manifest.entries["step"][bad]
+        files = ", ".join(part.path.name for part in manifest.parts if not part.path.is_file())
+        result.problems.append(
+            f"{name} has {len(steps):,} damaged frames, the first of step {int(steps[0]):,}"
+            f"{f'; not there: {files}' if files else ''}"
+        )
+
+
+def _is_beyond(manifest: Manifest) -> NDArray[np.bool_]:
+    """Which frames (n,) have numbers behind the end of a part that is there."""
+    beyond = np.zeros(len(manifest.entries), np.bool_)
+    for index, part in enumerate(manifest.parts):
+        if part.path.is_file():
+            places = manifest.entries["place"][:, index]
+            beyond |= (places[..., 0] + places[..., 1] > part.path.stat().st_size).any(axis=1)
+    return beyond
+
+
 def _check_whole(folder: Path, result: Checked, numbers: list[int]) -> None:
     """Checks that segments and frames follow each other."""
-    begun = {int(match[1]) for path in folder.iterdir() if (match := NAME.match(path.name))}  # also those kept
-    lost = [number for number in range(max(begun, default=-1)) if number not in begun]
+    begun = numbers_of(folder)
+    named = {int(match[1]) for path in folder.iterdir() if (match := NAME.match(path.name))}  # also those kept
+    lost = [
+        number
+        for number in range(max(begun, default=-1) + 1)
+        if number not in begun
+        or (number not in named and any(path.stat().st_size for path in folder.glob(f"segment-{number:04d}.*")))
+    ]
     if lost:
         result.problems.append(f"segments are missing: {', '.join(f'segment-{number:04d}' for number in lost[:8])}")
     if not numbers:
@@ -136,6 +165,23 @@ def whole_frames(manifest: Manifest, progress: Progress = lambda _: None) -> NDA
     return whole
 
 
+def readable(manifest: Manifest, whole: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Which frames (n,) can be read where these are whole: of atoms that moved, a frame needs those before it, back to
+    one that holds all. Raises `OSError`."""
+    if not manifest.depends:
+        return whole
+    found, files = whole.copy(), Descriptors()
+    numbers = manifest.entries["number"]
+    for row in np.flatnonzero(whole).tolist():
+        follows = row > 0 and found[row - 1] and numbers[row - 1] == numbers[row] - 1
+        found[row] = follows or all(
+            holds_all(read_place(files, part, manifest.entries["place"][row, index, quantity]), part)
+            for index, part in enumerate(manifest.parts)
+            for quantity in manifest.depends
+        )
+    return found
+
+
 def _batches(manifest: Manifest) -> Iterator[tuple[int, int, int]]:
     for index in range(len(manifest.parts)):
         sizes = manifest.entries["place"][:, index, :, 1].astype(np.float64).sum(axis=1)
@@ -175,7 +221,7 @@ def repair(found: Found, progress: Progress = lambda _: None) -> list[Repaired]:
             if manifest is None:
                 continue
             progress(manifest.size)
-            whole = whole_frames(manifest, progress)
+            whole = readable(manifest, whole_frames(manifest, progress))
             left_out = manifest.damaged + int((~whole).sum())
             if not left_out and not manifest.torn:
                 continue

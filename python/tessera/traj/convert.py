@@ -376,7 +376,11 @@ def _segments(job: _Job, folder: Path) -> Iterator[Write]:
         steps[index:] += steps[index - 1] - steps[index] + job.every
     if not np.array_equal(steps, trajectory.steps):
         job.notes.append("steps count on where a run begins anew")
-    encodings = dict(zip(first.quantities, first.encodings))
+    # Frames of atoms that moved are complete when they are read.
+    encodings = {
+        name: {"kind": "float32"} if encoding["kind"] == "moved" else encoding
+        for name, encoding in zip(first.quantities, first.encodings)
+    }
     writer = SegmentWriter(
         folder,
         job.n_atoms,

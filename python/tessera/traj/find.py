@@ -32,7 +32,7 @@ def find(path: Path) -> list[Found]:
     if (path / FOLDER).is_dir():
         return [Found(path / FOLDER, path)]
     if path.suffix == ".segments" or manifest_paths(path):
-        is_of_run = path.resolve().name == FOLDER and (path.resolve().parent / SETTINGS).is_file()
+        is_of_run = path.suffix == ".segments" and (path.resolve().parent / SETTINGS).is_file()
         return [Found(path, path.resolve().parent if is_of_run else None)]
     found = [Found(stage / FOLDER, stage) for stage in stages(path) if (stage / FOLDER).is_dir()]
     if not found:

@@ -25,6 +25,7 @@ QUANTITIES = ("positions", "velocities", "forces")
 START = struct.Struct("<32sQQQQ")  # magic, bytes of the JSON, its checksum, bytes of an entry, checksum before
 MOST_BYTES_OF_JSON = 1 << 32
 NAME = re.compile(r"segment-(\d{4,})\.manifest")
+OF_SEGMENT = re.compile(r"segment-(\d{4,})\.")
 IdArray = NDArray[np.int64]
 
 
@@ -67,6 +68,11 @@ class Manifest:
     @property
     def encodings(self) -> list[dict[str, Any]]:
         return list(self.description["encodings"])
+
+    @property
+    def depends(self) -> list[int]:
+        """The quantities of which a frame needs those before it."""
+        return [index for index, encoding in enumerate(self.encodings) if encoding["kind"] == "moved"]
 
     @property
     def after_step(self) -> int:
@@ -132,6 +138,11 @@ def manifest_paths(folder: Path) -> list[Path]:
     """Returns the manifests of a folder in the order of their numbers. Raises `OSError`."""
     found = [path for path in folder.iterdir() if NAME.fullmatch(path.name)]
     return sorted(found, key=number_of)
+
+
+def numbers_of(folder: Path) -> set[int]:
+    """Returns the numbers of segments of which a folder holds any file. Raises `OSError`."""
+    return {int(match[1]) for path in folder.iterdir() if (match := OF_SEGMENT.match(path.name))}
 
 
 def number_of(path: Path) -> int:
@@ -234,7 +245,7 @@ def _check_description(found: dict[str, Any]) -> None:
     if len(found["encodings"]) != len(quantities):
         raise ValueError(f"{len(found['encodings'])} encodings of {len(quantities)} quantities")
     for encoding in found["encodings"]:
-        if encoding["kind"] not in ("float32", "lossless", "rounded"):
+        if encoding["kind"] not in ("float32", "lossless", "rounded", "moved"):
             raise ValueError(f"encoding {encoding['kind']}")
         if encoding["kind"] == "rounded" and not float(encoding["unit"]) > 0:
             raise ValueError(f"unit {encoding['unit']}")

@@ -1,8 +1,9 @@
-"""The numbers of frames: bytes of parts and their checksums, and the three encodings.
+"""The numbers of frames: bytes of parts and their checksums, and the four encodings.
 
 float32    (n,3) numbers of 4 bytes
 lossless   the bits of these numbers as integers, differences from row to row, compressed
 rounded    integers of a unit, differences from row to row, compressed
+moved      rows that have moved further than a distance since they were written last; in each 64th frame all
 
 Differences are modulo 2³². Compressed numbers are chunks of 65,536 rows, each a Blosc buffer.
 """
@@ -150,6 +151,48 @@ def decode(data: bytes, encoding: dict[str, Any], out: Floats, part: Part) -> No
         integers = np.frombuffer(decompress(source), "<i4").reshape(-1, 3)
         _sum_rows(integers, encoding, target)
         at += size
+
+
+def holds_all(data: bytes, part: Part) -> bool:
+    """Whether the bytes of the encoding `moved` have all rows, so that no frame before it is needed."""
+    return int.from_bytes(data[:4], "little") == part.atoms
+
+
+def decode_moved(data: bytes, out: Floats, part: Part) -> None:
+    """Puts the rows that have moved into `out` (n,3). Raises `DamagedFileError` where they are of other atoms."""
+    count = int.from_bytes(data[:4], "little")
+    begin = 4 if count == len(out) else 4 + 4 * count
+    if len(data) != begin + 12 * count:
+        raise DamagedFileError(f"{part.path} has a frame of {len(data)} bytes, expected {begin + 12 * count}")
+    values = np.frombuffer(data, "<f4", offset=begin).reshape(count, 3)
+    if count == len(out):
+        out[:] = values
+        return
+    rows = np.frombuffer(data, "<u4", count, 4)
+    if count and int(rows.max()) >= len(out):
+        raise DamagedFileError(f"{part.path} has a frame with row {int(rows.max())} of {len(out)}")
+    out[rows] = values
+
+
+class MovedRows:
+    """Makes the bytes of the encoding `moved` of one part, frame after frame."""
+
+    def __init__(self, encoding: dict[str, Any]) -> None:
+        self._distance, self._key_every = float(encoding["distance"]), int(encoding["key_every"])
+        self._written, self._frames = np.zeros((0, 3), np.float32), 0
+
+    def encode(self, values: Floats) -> bytes:
+        """Returns the bytes of (n,3) numbers, of the rows that have moved."""
+        values = np.ascontiguousarray(values, "<f4")
+        if self._frames % self._key_every == 0:
+            self._written = values.copy()
+            rows = np.arange(len(values))
+        else:
+            rows = np.flatnonzero(((values - self._written) ** 2).sum(axis=1) > self._distance**2)
+            self._written[rows] = values[rows]
+        self._frames += 1
+        count = np.array([len(rows)], "<u4").tobytes()
+        return count + (b"" if len(rows) == len(values) else rows.astype("<u4").tobytes()) + values[rows].tobytes()
 
 
 def _sum_rows(integers: NDArray[np.int32], encoding: dict[str, Any], out: Floats) -> None:

@@ -17,10 +17,11 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from tessera.checked_file import DamagedFileError
 from tessera.prepare.errors import InputError
 from tessera.traj.find import Found, find
 from tessera.traj.manifest import IdArray, Manifest, Segments, begins_anew, ids_of, read_segments, taken
-from tessera.traj.parts import Descriptors, Floats, decode, read_place
+from tessera.traj.parts import Descriptors, Floats, decode, decode_moved, holds_all, read_place
 
 FloatArray = NDArray[np.float64]
 Paths = str | os.PathLike[str]
@@ -188,7 +189,7 @@ class Trajectory(Sequence[Frame]):
             if quantities is None or name in quantities or name == "positions":
                 given = positions if name == "positions" else None
                 out = np.empty((manifest.atoms, 3), np.float32) if given is None else given
-                self._fill(manifest, entry, number, out)
+                self._fill(manifest, int(self._row[index]), number, out)
                 values[name] = out
         box = np.array(entry["box"], np.float64) if manifest.description.get("periodic", True) else None
         return Frame(int(self.steps[index]), float(self.times[index]), box, **values)
@@ -198,11 +199,30 @@ class Trajectory(Sequence[Frame]):
         manifest = self.manifests[int(self._segment[index])]
         return manifest, manifest.entries[int(self._row[index])]
 
-    def _fill(self, manifest: Manifest, entry: Any, quantity: int, out: Floats) -> None:
-        encoding = manifest.encodings[quantity]
-        for part, place in zip(manifest.parts, entry["place"][:, quantity]):
-            data = read_place(self._files, part, place)
-            decode(data, encoding, out[part.first : part.first + part.atoms], part)
+    def _fill(self, manifest: Manifest, row: int, quantity: int, out: Floats) -> None:
+        encoding, places = manifest.encodings[quantity], manifest.entries["place"]
+        for index, part in enumerate(manifest.parts):
+            rows = out[part.first : part.first + part.atoms]
+            if encoding["kind"] == "moved":
+                for data in reversed(self._since_all(manifest, row, quantity, index)):
+                    decode_moved(data, rows, part)
+            else:
+                decode(read_place(self._files, part, places[row, index, quantity]), encoding, rows, part)
+
+    def _since_all(self, manifest: Manifest, row: int, quantity: int, index: int) -> list[bytes]:
+        """Returns the bytes of a part in a frame, in the one before and so on, to the last that holds all rows."""
+        part, numbers = manifest.parts[index], manifest.entries["number"]
+        found: list[bytes] = []
+        while True:
+            found.append(read_place(self._files, part, manifest.entries["place"][row, index, quantity]))
+            if holds_all(found[-1], part):
+                return found
+            if row == 0 or numbers[row - 1] != numbers[row] - 1:
+                raise DamagedFileError(
+                    f"{manifest.path} lacks an entry without which later frames can't be read: leave these out by "
+                    f"tessera traj repair {manifest.path.parent}"
+                )
+            row -= 1
 
     def gaps(self) -> int:
         """Returns how many frames are missing between the first and the last, by the steps between frames."""

@@ -19,12 +19,11 @@ from tessera.traj.manifest import (
     START,
     entry_type,
     manifest_name,
-    manifest_paths,
-    number_of,
+    numbers_of,
     part_name,
     ranges_of,
 )
-from tessera.traj.parts import encode
+from tessera.traj.parts import MovedRows, encode
 from tessera.version import __version__
 
 FLOAT32: dict[str, Any] = {"kind": "float32"}
@@ -58,8 +57,7 @@ class SegmentWriter:
     ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         if number is None:
-            before = manifest_paths(folder)
-            number = 1 + number_of(before[-1]) if before else 0
+            number = 1 + max(numbers_of(folder), default=-1)
         bounds = [atoms * part // parts for part in range(parts + 1)]
         self._rows = [slice(begin, end) for begin, end in itertools.pairwise(bounds)]
         names = [part_name(number, part) for part in range(parts)]
@@ -85,6 +83,10 @@ class SegmentWriter:
         }
         self.path = folder / manifest_name(number)
         self._kind = entry_type(parts, len(self.quantities))
+        self._moved = [
+            [MovedRows(encoding) if encoding["kind"] == "moved" else None for encoding in self._encodings]
+            for _ in range(parts)
+        ]
         self._files = [_Appended(folder / name) for name in names]
         self._manifest = _Appended(self.path)
         self._manifest.write(header(description, self._kind.itemsize))
@@ -116,7 +118,8 @@ class SegmentWriter:
                 raise InputError(f"{self.path}: {name} have shape {values.shape}, expected {(self.atoms, 3)}")
             for part, rows in enumerate(self._rows):
                 try:
-                    data = encode(values[rows], encoding)
+                    moved = self._moved[part][index]
+                    data = encode(values[rows], encoding) if moved is None else moved.encode(values[rows])
                 except ValueError as error:
                     raise InputError(f"{self.path}: {name} of step {step} are {error}") from None
                 entry["place"][part, index] = self._files[part].write(data), len(data), checksum(data)
