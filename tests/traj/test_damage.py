@@ -227,7 +227,7 @@ def test_atoms_that_moved(tmp_path: Path) -> None:
     shutil.rmtree(folder)
     write_segment(folder, range(12), ATOMS, encodings=[MOVED])
     size = Trajectory(folder).manifests[0].entries.dtype.itemsize
-    flip(folder / "segment-0000.manifest", -6 * size)
+    flip(folder / "segment-0000.manifest", -7 * size)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         trajectory = Trajectory(folder)
