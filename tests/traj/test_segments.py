@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from tessera.checked_file import DamagedFileError, checksum
 from tessera.prepare.errors import InputError
 from tessera.traj import SegmentWriter, Trajectory
+from tessera.traj.chunks import from_differences, to_differences
 from tessera.traj.manifest import ids_of, ranges_of
 from traj.samples import BOX, FLOAT32, LOSSLESS, MOVED, ROUNDED, TIMESTEP, expected, numbers, write_segment
 
@@ -74,6 +75,25 @@ def test_several_chunks(tmp_path: Path) -> None:
             tmp_path / f"{encoding['kind']}.segments", range(2), atoms, encodings=[encoding], parts=2
         )
         assert np.array_equal(Trajectory(folder)[1].positions, expected(numbers(1, atoms), encoding))
+
+
+@given(rows=st.integers(0, 40), period=st.integers(1, 7), seed=st.integers(0, 99))
+def test_differences(rows: int, period: int, seed: int) -> None:
+    """Beside the rule of the reference, row by row."""
+    integers = np.random.default_rng(seed).integers(0, 2**32, (rows, 3), dtype=np.uint32)
+    stream = to_differences(integers, period)
+    groups = rows // period
+    order = [(g * period + k, c) for k in range(period) for c in range(3) for g in range(groups)]
+    order += [(row, c) for row in range(groups * period, rows) for c in range(3)]
+    for found, (row, c) in zip(stream.tolist(), order, strict=True):
+        if row >= groups * period or row == 0:
+            before = row - 1
+        else:
+            before = row - row % period if row % period else row - period
+        difference = (int(integers[row, c]) - (int(integers[before, c]) if row else 0)) % 2**32
+        signed = difference - 2**32 if difference >= 2**31 else difference
+        assert found == (2 * signed if signed >= 0 else -2 * signed - 1)
+    assert np.array_equal(from_differences(stream, period), integers)
 
 
 def test_every_bit_of_a_lossless_number(tmp_path: Path) -> None:

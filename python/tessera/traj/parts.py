@@ -1,11 +1,9 @@
 """The numbers of frames: bytes of parts and their checksums, and the four encodings.
 
 float32    (n,3) numbers of 4 bytes
-lossless   the bits of these numbers as integers, differences from row to row, compressed
-rounded    integers of a unit, differences from row to row, compressed
+lossless   the bits of these numbers as integers, compressed (`chunks`)
+rounded    integers of a unit, compressed
 moved      rows that have moved further than a distance since they were written last; in each 64th frame all
-
-Differences are modulo 2³². Compressed numbers are chunks of 65,536 rows, each a Blosc buffer.
 """
 
 from __future__ import annotations
@@ -23,12 +21,10 @@ from numpy.typing import NDArray
 from xxhash import xxh3_64
 
 from tessera.checked_file import DamagedFileError, checksum
+from tessera.traj.chunks import Floats, compress_rows, decompress_rows
 from tessera.traj.manifest import Part
 
-CHUNK = 65_536  # rows
 _PIECE = 8 << 20  # bytes that are read at once where nothing but their checksum is asked for
-_BLOSC_HEADER = 16  # bytes
-Floats = NDArray[np.float32]
 
 
 class Descriptors:
@@ -136,21 +132,10 @@ def decode(data: bytes, encoding: dict[str, Any], out: Floats, part: Part) -> No
             raise DamagedFileError(f"{part.path} has a frame of {len(data)} bytes, expected {12 * rows}")
         out[:] = np.frombuffer(data, "<f4").reshape(rows, 3)
         return
-    from numcodecs.blosc import decompress
-
-    chunks = -(-rows // CHUNK)
-    sizes = np.frombuffer(data, "<u4", min(chunks, len(data) // 4)).astype(np.int64)
-    if len(sizes) < chunks or 4 * chunks + int(sizes.sum()) != len(data):
-        raise DamagedFileError(f"{part.path} has a frame whose {chunks} chunks are not of {len(data)} bytes")
-    at = 4 * chunks
-    for chunk, size in enumerate(sizes.tolist()):
-        target = out[chunk * CHUNK : (chunk + 1) * CHUNK]
-        source = data[at : at + size]
-        if size < _BLOSC_HEADER or int.from_bytes(source[4:8], "little") != 12 * len(target):
-            raise DamagedFileError(f"{part.path} has a chunk that is not of {len(target)} atoms")
-        integers = np.frombuffer(decompress(source), "<i4").reshape(-1, 3)
-        _sum_rows(integers, encoding, target)
-        at += size
+    try:
+        decompress_rows(data, encoding, out)
+    except (ValueError, RuntimeError) as error:
+        raise DamagedFileError(f"{part.path} has a frame with {error}") from None
 
 
 def holds_all(data: bytes, part: Part) -> bool:
@@ -195,32 +180,9 @@ class MovedRows:
         return count + (b"" if len(rows) == len(values) else rows.astype("<u4").tobytes()) + values[rows].tobytes()
 
 
-def _sum_rows(integers: NDArray[np.int32], encoding: dict[str, Any], out: Floats) -> None:
-    """Sums differences (n,3) modulo 2³², and makes numbers of the sums."""
-    sums = np.cumsum(integers.view(np.uint32), axis=0, dtype=np.uint32)
-    if encoding["kind"] == "lossless":
-        out.view(np.uint32)[:] = sums
-    else:
-        np.multiply(sums.view(np.int32), float(encoding["unit"]), out=out, casting="same_kind", dtype=np.float64)
-
-
 def encode(values: Floats, encoding: dict[str, Any]) -> bytes:
     """Returns the bytes of numbers (n,3). Raises `ValueError` where a rounded number does not fit into 4 bytes."""
     values = np.ascontiguousarray(values, "<f4")
     if encoding["kind"] == "float32":
         return values.tobytes()
-    from numcodecs.blosc import SHUFFLE, compress
-
-    if encoding["kind"] == "lossless":
-        integers = values.view(np.uint32)
-    else:
-        scaled = np.rint(values.astype(np.float64) / float(encoding["unit"]))
-        if not (np.abs(scaled) < 2**31).all():
-            raise ValueError(f"numbers that are not finite or do not fit into 4 bytes in units of {encoding['unit']}")
-        integers = scaled.astype(np.int32).view(np.uint32)
-    chunks = []
-    for begin in range(0, len(integers), CHUNK):
-        rows = integers[begin : begin + CHUNK]
-        differences = np.diff(rows, axis=0, prepend=np.zeros((1, 3), np.uint32))
-        chunks.append(compress(np.ascontiguousarray(differences), b"zstd", 3, SHUFFLE))
-    return np.array([len(chunk) for chunk in chunks], "<u4").tobytes() + b"".join(chunks)
+    return compress_rows(values, encoding)
