@@ -105,6 +105,27 @@ def read_place(files: Descriptors, part: Part, place: NDArray[np.uint64]) -> byt
     return data
 
 
+def read_floats(files: Descriptors, part: Part, place: NDArray[np.uint64], out: Floats) -> None:
+    """Does as `read_place` with numbers of the encoding `float32`, right into `out` (n,3), which is not a number where
+    they are not what was written."""
+    begin, size, expected = (int(number) for number in place)
+    if size != out.nbytes:
+        raise DamagedFileError(f"{part.path} has a frame of {size} bytes, expected {out.nbytes}")
+    data, done = out.data.cast("B") if size else memoryview(b""), 0
+    try:
+        with files.open(part.path) as descriptor:
+            while done < size:
+                more = os.preadv(descriptor, [data[done:]], begin + done)
+                if not more:
+                    break
+                done += more
+    except FileNotFoundError:
+        raise _missing(part) from None
+    if done < size or checksum(data) != expected:
+        out.fill(np.nan)
+        raise _not_written(part, begin, size)
+
+
 def check_place(files: Descriptors, part: Part, place: NDArray[np.uint64]) -> int:
     """Does as `read_place` in pieces, and returns the number of bytes."""
     begin, size, expected = (int(number) for number in place)
@@ -125,13 +146,8 @@ def check_place(files: Descriptors, part: Part, place: NDArray[np.uint64]) -> in
 
 
 def decode(data: bytes, encoding: dict[str, Any], out: Floats, part: Part) -> None:
-    """Puts the numbers of these bytes into `out` (n,3). Raises `DamagedFileError` where they are of other atoms."""
-    rows = len(out)
-    if encoding["kind"] == "float32":
-        if len(data) != 12 * rows:
-            raise DamagedFileError(f"{part.path} has a frame of {len(data)} bytes, expected {12 * rows}")
-        out[:] = np.frombuffer(data, "<f4").reshape(rows, 3)
-        return
+    """Puts the numbers of compressed bytes into `out` (n,3). Raises `DamagedFileError` where they are of other
+    atoms."""
     try:
         decompress_rows(data, encoding, out)
     except (ValueError, RuntimeError) as error:

@@ -75,9 +75,8 @@ class SegmentsReader(base.ReaderBase):  # type: ignore[misc]
 
     def _read_frame(self, i: int) -> Any:
         ts = self.ts
-        frame = self._trajectory.read(i)
+        frame = self._trajectory.read(i, positions=ts._pos)
         self._frame = ts.frame = i
-        ts._pos[:] = frame.positions
         ts.dimensions = None if frame.box is None else triclinic_box(*frame.box)
         if ts.has_velocities and frame.velocities is not None:
             ts._velocities[:] = frame.velocities

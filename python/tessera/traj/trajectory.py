@@ -21,7 +21,7 @@ from tessera.checked_file import DamagedFileError
 from tessera.prepare.errors import InputError
 from tessera.traj.find import Found, find
 from tessera.traj.manifest import IdArray, Manifest, Segments, begins_anew, ids_of, read_segments, taken
-from tessera.traj.parts import Descriptors, Floats, decode, decode_moved, holds_all, read_place
+from tessera.traj.parts import Descriptors, Floats, decode, decode_moved, holds_all, read_floats, read_place
 
 FloatArray = NDArray[np.float64]
 Paths = str | os.PathLike[str]
@@ -177,7 +177,8 @@ class Trajectory(Sequence[Frame]):
         return (self.read(index) for index in range(len(self)))
 
     def read(self, index: int, quantities: Sequence[str] | None = None, positions: Floats | None = None) -> Frame:
-        """Returns a frame with all it has, or with these quantities. `positions` (n,3) is filled where it is given.
+        """Returns a frame with all it has, or with these quantities. `positions` (n,3) is filled where it is given; its
+        rows follow each other in memory.
 
         Raises `IndexError`, `DamagedFileError` where the frame is not what was written, and `OSError`.
         """
@@ -206,6 +207,8 @@ class Trajectory(Sequence[Frame]):
             if encoding["kind"] == "moved":
                 for data in reversed(self._since_all(manifest, row, quantity, index)):
                     decode_moved(data, rows, part)
+            elif encoding["kind"] == "float32":
+                read_floats(self._files, part, places[row, index, quantity], rows)
             else:
                 decode(read_place(self._files, part, places[row, index, quantity]), encoding, rows, part)
 
