@@ -168,6 +168,9 @@ def _verify_runs(folder: Path, progress: Progress) -> Report:
         report.notes += [prefix + note for note in found.notes]
         if found.checkpoint is not None:  # a protocol goes on in its last stage that has one
             report.checkpoint, report.checkpoint_step = found.checkpoint, found.checkpoint_step
+    for file in report.files:
+        if file.path == report.checkpoint:
+            file.note += "; a restart goes on from here"
     return report
 
 
@@ -180,7 +183,6 @@ def _verify_run(folder: Path, progress: Progress, known: set[Path]) -> Report:
         report.files.append(file)
         if file.ok and report.checkpoint is None:
             report.checkpoint, report.checkpoint_step = path, step
-            file.note += "; a restart goes on from here"
     if not found:
         report.notes.append("there is no checkpoint yet")
     elif report.checkpoint is None:

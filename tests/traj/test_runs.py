@@ -92,6 +92,9 @@ def test_the_stages_of_a_protocol(ran: Path, tmp_path: Path) -> None:
     report = verify(tmp_path / "protocol")
     assert report.ok and report.checkpoint == tmp_path / "protocol" / "produce" / "checkpoint.tck"
     stages = [file.path.parent.name for file in report.files if file.kind == "trajectory"]
+    assert ["goes on from here" in file.note for file in report.files if file.kind == "checkpoint"] == [
+        False, False, True, False,
+    ]  # fmt: skip
     assert stages == ["heat", "produce"] and sum(file.kind == "system file" for file in report.files) == 1
     (tmp_path / "protocol" / "heat" / "checkpoint.tck").write_bytes(b"")
     done = CliRunner().invoke(command, [str(tmp_path / "protocol")])
