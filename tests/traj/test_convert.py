@@ -208,6 +208,12 @@ def test_combining(output: Path, tmp_path: Path) -> None:
     facts = ran("combine", output, output, "-o", tmp_path / "twice.segments", "--select", "name O*")
     assert facts["frames"] == 10 and facts["notes"] == ["steps count on where a run begins anew"]
     trajectory = Trajectory(tmp_path / "twice.segments")
+    assert trajectory.manifests[0].encodings == ENCODINGS
+    plain = write_segment(tmp_path / "plain.segments", range(50, 80, 10), ATOMS, after_step=40)
+    ran("combine", output, plain, "-o", tmp_path / "mixed.segments")  # of encodings that differ, none loses anything
+    mixed = Trajectory(tmp_path / "mixed.segments")
+    assert mixed.manifests[0].encodings == [FLOAT32] and mixed.quantities == ["positions"]
+    assert np.array_equal(mixed[1].positions, positions(10)) and np.array_equal(mixed[6].positions, numbers(60, ATOMS))
     assert trajectory.steps.tolist() == list(range(0, 100, 10)) and trajectory.gaps() == 0
     facts = ran("info", output, onwards)
     assert facts["superseded"] == 2 and facts["frames"] == 8 and facts["gaps"] == 0 and facts["segments"] == 2

@@ -22,7 +22,7 @@ from tessera.traj.find import SETTINGS, settings_of
 from tessera.traj.history import FORCE, HistoryWriter, imcon_of
 from tessera.traj.manifest import IdArray
 from tessera.traj.trajectory import Frame, Trajectory
-from tessera.traj.writer import SegmentWriter
+from tessera.traj.writer import FLOAT32, SegmentWriter
 
 KJ_PER_KCAL = 4.184
 #: ending → name, and the quantities beside positions that the format holds
@@ -376,11 +376,6 @@ def _segments(job: _Job, folder: Path) -> Iterator[Write]:
         steps[index:] += steps[index - 1] - steps[index] + job.every
     if not np.array_equal(steps, trajectory.steps):
         job.notes.append("steps count on where a run begins anew")
-    # Frames of atoms that moved are complete when they are read.
-    encodings = {
-        name: {"kind": "float32"} if encoding["kind"] == "moved" else encoding
-        for name, encoding in zip(first.quantities, first.encodings)
-    }
     writer = SegmentWriter(
         folder,
         job.n_atoms,
@@ -389,7 +384,7 @@ def _segments(job: _Job, folder: Path) -> Iterator[Write]:
         system_atoms=trajectory.system_atoms,
         ids=job.ids,
         quantities=job.quantities,
-        encodings=[encodings[name] for name in job.quantities],
+        encodings=[_encoding_of(trajectory, name) for name in job.quantities],
         whole=bool(first.description.get("whole", True)),
         periodic=_is_periodic(trajectory, 0),
     )
@@ -400,6 +395,14 @@ def _segments(job: _Job, folder: Path) -> Iterator[Write]:
 
     with writer:
         yield write
+
+
+def _encoding_of(trajectory: Trajectory, quantity: str) -> dict[str, Any]:
+    """Returns the encoding of all segments, or the plain one where they differ. Frames of atoms that moved are complete
+    when they are read."""
+    found = [manifest.encodings[manifest.quantities.index(quantity)] for manifest in trajectory.manifests]
+    is_same = all(encoding == found[0] for encoding in found)
+    return found[0] if is_same and found[0]["kind"] != "moved" else FLOAT32
 
 
 @contextmanager

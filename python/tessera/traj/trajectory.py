@@ -116,6 +116,7 @@ class Trajectory(Sequence[Frame]):
     def refresh(self) -> int:
         """Finds what has been written meanwhile, and returns the number of frames; a slice becomes the whole
         trajectory. Raises as the constructor does."""
+        self._files.close()
         self._read()
         return len(self)
 
