@@ -21,16 +21,16 @@ from tessera.traj.find import Found
 from traj.samples import FLOAT32, LOSSLESS, MOVED, ROUNDED, expected, numbers, write_segment
 
 ATOMS = 30
-ENCODINGS = [LOSSLESS, ROUNDED]
+QUANTITIES = ("positions", "velocities", "forces")
+ENCODINGS = [LOSSLESS, ROUNDED, FLOAT32]
 
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two legs, of which the second calculates two frames again."""
     folder = tmp_path_factory.mktemp("whole") / "trajectory.segments"
-    quantities = ("positions", "velocities")
-    write_segment(folder, range(0, 60, 10), ATOMS, quantities, ENCODINGS, parts=2)
-    return write_segment(folder, range(40, 90, 10), ATOMS, quantities, ENCODINGS, parts=3, after_step=30)
+    write_segment(folder, range(0, 60, 10), ATOMS, QUANTITIES, ENCODINGS, parts=2)
+    return write_segment(folder, range(40, 90, 10), ATOMS, QUANTITIES, ENCODINGS, parts=3, after_step=30)
 
 
 @pytest.fixture
@@ -75,7 +75,7 @@ def read_all(folder: Path) -> int:
         except DamagedFileError:
             continue
         good += 1
-        for name, encoding in zip(("positions", "velocities"), ENCODINGS):
+        for name, encoding in zip(QUANTITIES, ENCODINGS):
             assert np.array_equal(getattr(frame, name), expected(numbers(frame.step, ATOMS, name), encoding))
     return good
 
