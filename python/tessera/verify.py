@@ -1,12 +1,11 @@
 """Checks what a run has written: whether files are what was written, and whether they go together.
 
-`verify` takes the output folder of a run, a checkpoint or a system file.
+`verify` takes the output folder of a run or of a protocol, a checkpoint or a system file.
 """
 
 from __future__ import annotations
 
 import struct
-import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,9 +15,11 @@ from tessera import checked_file
 from tessera.export.checkpoint import candidates, check_file, read_header
 from tessera.prepare.errors import InputError
 from tessera.system import SystemFileError, read
+from tessera.traj import check as segments
+from tessera.traj.find import SETTINGS, settings_of, stages
+from tessera.traj.manifest import FOLDER as SEGMENTS
 
 Progress = Callable[[int], None]
-SETTINGS = "settings.toml"
 TABLE = "energy.csv"
 TRAJECTORIES = ("trajectory.dcd", "trajectory.xtc", "trajectory.h5md")
 
@@ -61,9 +62,15 @@ def size_of(path: Path) -> int:
     if not path.is_dir():
         return path.stat().st_size
     names = (TABLE, *TRAJECTORIES)
-    found = [*candidates(path), *(path / name for name in names if (path / name).is_file())]
-    system = _system_of(path)
-    return sum(file.stat().st_size for file in (*found, *([system] if system and system.is_file() else [])))
+    size, systems = 0, set()
+    for run in _runs_of(path):
+        found = [*candidates(run), *(run / name for name in names if (run / name).is_file())]
+        size += sum(file.stat().st_size for file in found)
+        size += sum(segments.size_of(folder) for folder in run.glob("*.segments"))
+        system = _system_of(run)
+        if system is not None and system.is_file():
+            systems.add(system)
+    return size + sum(system.stat().st_size for system in systems)
 
 
 def verify(path: Path, progress: Progress = lambda _: None) -> Report:
@@ -72,7 +79,7 @@ def verify(path: Path, progress: Progress = lambda _: None) -> Report:
     Raises `InputError` where there is nothing that it can check, `OSError` where a folder can't be read.
     """
     if path.is_dir():
-        return _verify_run(path, progress)
+        return _verify_runs(path, progress)
     if not path.is_file():
         raise InputError(f"{path} is not there: expected the output folder of a run, a checkpoint or a system file")
     report = Report()
@@ -128,33 +135,54 @@ def _without_path(error: Exception, path: Path) -> str:
     return str(error).removeprefix(f"{path} ").removeprefix(f"{path}: ")
 
 
-def _settings(folder: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads((folder / SETTINGS).read_text())
-    except (OSError, ValueError):
-        return {}
-
-
 def _system_of(folder: Path) -> Path | None:
-    section = _settings(folder).get("input", {})
+    section = settings_of(folder).get("input", {})
     name = section.get("system") if isinstance(section, dict) else None
     return folder / name if isinstance(name, str) and name else None
 
 
-def _verify_run(folder: Path, progress: Progress) -> Report:
-    report = Report()
+def _names_of(folder: Path) -> list[str]:
+    """What a run's folder has beside checkpoints."""
     names = [name for name in (TABLE, *TRAJECTORIES) if (folder / name).is_file()]
-    found = candidates(folder)
-    if not found and not names and not (folder / SETTINGS).is_file():
-        stages = sorted(path.parent.name for path in folder.glob(f"*/{SETTINGS}"))
-        hint = f"; of its folders these hold one: {', '.join(stages)}" if stages else ""
-        raise InputError(f"{folder} holds no run: expected its output folder, a checkpoint or a system file{hint}")
+    return [*names, *sorted(path.name for path in folder.glob("*.segments") if path.is_dir())]
+
+
+def _is_run(folder: Path) -> bool:
+    return bool(candidates(folder) or _names_of(folder)) or (folder / SETTINGS).is_file()
+
+
+def _runs_of(folder: Path) -> list[Path]:
+    """A run's folder, or those of a protocol's stages."""
+    return [folder] if _is_run(folder) else stages(folder)
+
+
+def _verify_runs(folder: Path, progress: Progress) -> Report:
+    runs = _runs_of(folder)
+    if not runs:
+        raise InputError(f"{folder} holds no run: expected its output folder, a checkpoint or a system file")
+    report = Report()
+    for run in runs:
+        found = _verify_run(run, progress, {file.path for file in report.files})
+        report.files += found.files
+        prefix = "" if run == folder else f"stage {run.name}: "
+        report.notes += [prefix + note for note in found.notes]
+        if found.checkpoint is not None:  # a protocol goes on in its last stage that has one
+            report.checkpoint, report.checkpoint_step = found.checkpoint, found.checkpoint_step
+    for file in report.files:
+        if file.path == report.checkpoint:
+            file.note += "; a restart goes on from here"
+    return report
+
+
+def _verify_run(folder: Path, progress: Progress, known: set[Path]) -> Report:
+    """`known`: files that were checked already."""
+    report = Report()
+    names, found = _names_of(folder), candidates(folder)
     for path in found:
         file, step = _checkpoint(path, progress)
         report.files.append(file)
         if file.ok and report.checkpoint is None:
             report.checkpoint, report.checkpoint_step = path, step
-            file.note += "; a restart goes on from here"
     if not found:
         report.notes.append("there is no checkpoint yet")
     elif report.checkpoint is None:
@@ -162,19 +190,23 @@ def _verify_run(folder: Path, progress: Progress) -> Report:
     header = read_header(report.checkpoint) if report.checkpoint else None
     for name in names:
         path = folder / name
+        if path.suffix == ".segments":
+            report.files.append(_segments(path, header if name == SEGMENTS else None, progress))
+            continue
         check = _table if name == TABLE else _trajectory
         report.files.append(check(path, header))
         progress(path.stat().st_size)
     if header:
         for count, present, what in (
             ("energy_rows", TABLE in names, TABLE),
-            ("trajectory_frames", any(name in TRAJECTORIES for name in names), "trajectory"),
+            ("trajectory_frames", any(name in (*TRAJECTORIES, SEGMENTS) for name in names), "trajectory"),
         ):
             if header[count] and not present:
                 report.notes.append(f"the checkpoint counts {header[count]:,} in {what}, which is gone: it begins anew")
     system = _system_of(folder)
     if system is not None and system.is_file():
-        report.files.append(_system_file(system, progress))
+        if system not in known:
+            report.files.append(_system_file(system, progress))
     elif system is not None:
         report.notes.append(f"{system}, the system file of the run, is not there")
     return report
@@ -223,6 +255,22 @@ def _trajectory(path: Path, header: dict[str, Any] | None) -> File:
         )
     file.note = f"{frames:,} frames, whose numbers have no checksums"
     return file
+
+
+def _segments(path: Path, header: dict[str, Any] | None, progress: Progress) -> File:
+    """Every byte of all frames is what was written, and those that the checkpoint counts are there."""
+    found = segments.check(path, progress)
+    problems = list(found.problems)
+    if header:
+        step = int(header["state"]["step"])
+        counted = int((found.steps <= step).sum())
+        if counted < header["trajectory_frames"]:
+            problems.append(
+                f"holds {counted:,} frames up to step {step:,}, the checkpoint counts {header['trajectory_frames']:,}; "
+                "put it back, or move it away to begin another at the checkpoint"
+            )
+    note = "; ".join([f"{found.frames:,} frames", *found.notes])
+    return File(path, "trajectory", found.bytes, problem="; ".join(problems), note=note)
 
 
 def _dcd_frames(path: Path) -> int:

@@ -20,10 +20,10 @@ from tessera.prepare.errors import InputError
 def verify(path: Path, as_json: bool) -> None:
     """Check that the files of a run are what was written, and say from which checkpoint it would go on.
 
-    RUN is the output folder of a run: its checkpoints are checked byte by byte, its table and
-    trajectory as far as their formats allow, and the system file that it names. FILE is a checkpoint
-    or a system file. The status is 0 where all is well, 1 where something is damaged, and 2 where
-    there is nothing to check.
+    RUN is the output folder of a run: its checkpoints and a trajectory in segments are checked byte by
+    byte, its table and other trajectories as far as their formats allow, and the system file that it
+    names. Of a protocol's folder, all stages are checked. FILE is a checkpoint or a system file. The
+    status is 0 where all is well, 1 where something is damaged, and 2 where there is nothing to check.
 
     \b
     Examples:
@@ -59,17 +59,23 @@ def verify(path: Path, as_json: bool) -> None:
         }
         click.echo(json.dumps(facts))
     else:
-        width = max(len(file.path.name) for file in report.files) if report.files else 0
-        for file in report.files:
+        names = [_name(file.path, path) for file in report.files]
+        width = max(map(len, names), default=0)
+        for name, file in zip(names, report.files):
             state = "whole" if file.ok else "DAMAGED"
             text = file.problem if file.problem else file.note
-            click.echo(f"{file.path.name:<{width}}  {state:<8}{text}".rstrip())
+            click.echo(f"{name:<{width}}  {state:<8}{text}".rstrip())
         for note in report.notes:
             click.echo(f"note: {note}")
         if report.files:
             click.echo(f"{report.bytes / 1e6:,.1f} MB in {seconds:.2f} s, {report.bytes / 1e6 / seconds:,.0f} MB/s")
     if not report.ok:
         raise SystemExit(1)
+
+
+def _name(file: Path, run: Path) -> str:
+    """A file of a stage with the stage's name, any other without its folder."""
+    return str(file.relative_to(run)) if file.is_relative_to(run) and file != run else file.name
 
 
 @contextlib.contextmanager

@@ -11,12 +11,14 @@ from typing import Any
 
 import numpy as np
 
+from tessera.checked_file import DamagedFileError
 from tessera.export.checkpoint import check_system, read_checkpoint
 from tessera.prepare.contained import contained
 from tessera.prepare.errors import InputError
 from tessera.system import System, read
 from tessera.system.blocks import to_fraction
 from tessera.system.model import FloatArray
+from tessera.traj.trajectory import Trajectory
 
 SETTINGS = "settings.toml"
 LAST = -1  # a frame
@@ -112,12 +114,12 @@ def _value(folder: Path, settings: dict[str, Any], section: str, key: str) -> An
 def _frame(folder: Path, settings: dict[str, Any], frame: int, system: System, system_path: Path) -> Configuration:
     kind = _value(folder, settings, "output", "trajectory")
     path = folder / f"trajectory.{kind}"
-    if not path.is_file():
+    if not path.exists():
         raise InputError(
             f"{folder} holds no trajectory{'' if kind == 'none' else f' {path.name}'}: output.trajectory_every of a "
             "run file asks for one; without --frame the last checkpoint is taken"
         )
-    found = contained(_read_frame, path, frame, file=path)
+    found = _read_segments_frame(path, frame) if path.is_dir() else contained(_read_frame, path, frame, file=path)
     select = settings.get("output", {}).get("select", "")
     if len(found.position) != system.n_atoms and select:
         raise InputError(
@@ -151,8 +153,9 @@ class _Frame:
 
 
 def _check_frame(path: Path, frame: int, n_frames: int) -> None:
-    if not (frame == LAST or 0 <= frame < n_frames):
-        raise InputError(f"{path} holds the frames 0 to {n_frames - 1}, found --frame {frame}")
+    if not ((frame == LAST and n_frames) or 0 <= frame < n_frames):
+        there = f"the frames 0 to {n_frames - 1}" if n_frames else "no frame yet"
+        raise InputError(f"{path} holds {there}, found --frame {frame}")
 
 
 def _read_xtc_frame(path: Path, frame: int) -> _Frame:
@@ -167,6 +170,18 @@ def _read_xtc_frame(path: Path, frame: int) -> _Frame:
         found = file.read()
     box = 10 * found.box.astype(np.float64)  # nm
     return _Frame(10 * found.x.astype(np.float64), None, box if box.any() else None, int(found.step), index)
+
+
+def _read_segments_frame(folder: Path, frame: int) -> _Frame:
+    trajectory = Trajectory(folder)
+    _check_frame(folder, frame, len(trajectory))
+    index = len(trajectory) - 1 if frame == LAST else frame
+    try:
+        found = trajectory[index]
+    except DamagedFileError as error:
+        raise InputError(str(error)) from None
+    velocity = None if found.velocities is None else found.velocities.astype(np.float64)
+    return _Frame(found.positions.astype(np.float64), velocity, found.box, found.step, index)
 
 
 def _read_frame(path: Path, frame: int) -> _Frame:

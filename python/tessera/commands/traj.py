@@ -1,0 +1,387 @@
+"""`tessera traj`: looks at trajectories in segments, checks, converts, joins and repairs them."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import click
+
+from tessera.checked_file import DamagedFileError
+from tessera.commands.export import libraries
+from tessera.prepare.errors import InputError
+from tessera.system import SystemFileError
+
+if TYPE_CHECKING:
+    from tessera.traj.find import Found
+    from tessera.traj.trajectory import Trajectory
+
+PATH = click.Path(path_type=Path)
+FILE = click.Path(dir_okay=False, path_type=Path)
+FRAME = click.IntRange(0, 2**62)
+Progress = Callable[[int], None]
+
+runs_argument = click.argument("paths", metavar="RUN…", nargs=-1, required=True, type=PATH)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print the summary as one JSON object.")
+output_option = click.option(
+    "-o", "--output", required=True, type=PATH, help="What to write, its format by the ending."
+)
+system_option = click.option("--system", type=FILE, help="The system file of the run, where it has moved.")
+force_option = click.option("--force", is_flag=True, help="Replace what exists.")
+
+
+def frames_options(function: Callable[..., None]) -> Callable[..., None]:
+    """Adds `--first`, `--last` and `--stride`."""
+    for option in (
+        click.option("--stride", type=click.IntRange(1), default=1, show_default=True, help="Each N-th frame."),
+        click.option("--last", type=FRAME, metavar="N", help="The last frame [of all]."),
+        click.option("--first", type=FRAME, metavar="N", help="The first frame, from 0 [0]."),
+    ):
+        function = option(function)
+    return function
+
+
+@click.group()
+def traj() -> None:
+    """Look at trajectories in segments, check, convert, join, select and repair them.
+
+    RUN is the output folder of a run with output.trajectory = "segments", that of a protocol, or a
+    folder of segments. Several are joined in the order given.
+
+    \b
+    Examples:
+      tessera traj info output
+      tessera traj convert output -o output.dcd
+      tessera traj select output "protein" -o protein.segments
+      tessera traj verify output
+    """
+
+
+@traj.command()
+@runs_argument
+@json_option
+def info(paths: tuple[Path, ...], as_json: bool) -> None:
+    """Say what a trajectory holds; reads no frame, so it is quick while a run is writing.
+
+    \b
+    Examples:
+      tessera traj info output
+      tessera traj info first second --json
+    """
+    with errors():
+        trajectory = _open(paths)
+        facts = _facts(trajectory)
+    if as_json:
+        click.echo(json.dumps(facts))
+        return
+    of_all = "" if facts["atoms"] == facts["system_atoms"] else f" of {facts['system_atoms']:,}"
+    click.echo(f"{facts['frames']:,} frames of {facts['atoms']:,}{of_all} atoms: {', '.join(facts['quantities'])}")
+    if facts["frames"]:
+        click.echo(f"  steps     {facts['first_step']:,} to {facts['last_step']:,}, every {facts['every']:,}")
+        click.echo(f"  time      {facts['first_time']:g} to {facts['last_time']:g} ps")
+    click.echo(f"  segments  {facts['segments']:,}, {facts['bytes'] / 1e6:,.1f} MB")
+    for key, text in (
+        ("superseded", "frames are there again in a later segment"),
+        ("gaps", "frames are missing between others"),
+        ("damaged", "entries are damaged, and left out: tessera traj verify says where"),
+    ):
+        if facts[key]:
+            click.echo(f"  note      {facts[key]:,} {text}")
+
+
+def _facts(trajectory: Trajectory) -> dict[str, Any]:
+    steps, times = trajectory.steps, trajectory.times
+    has = len(steps) > 0
+    return {
+        "paths": [str(path) for path in trajectory.paths],
+        "frames": len(trajectory),
+        "first_step": int(steps[0]) if has else None,
+        "last_step": int(steps[-1]) if has else None,
+        "first_time": float(times[0]) if has else None,
+        "last_time": float(times[-1]) if has else None,
+        "every": trajectory.every,
+        "atoms": trajectory.n_atoms,
+        "system_atoms": trajectory.system_atoms,
+        "quantities": trajectory.quantities,
+        "encodings": [encoding["kind"] for encoding in trajectory.manifests[0].encodings],
+        "runs": len(trajectory.runs),
+        "segments": len(trajectory.manifests),
+        "bytes": sum(manifest.bytes for manifest in trajectory.manifests),
+        "duplicates": 0,  # readers take each step of a run once
+        "gaps": trajectory.gaps(),
+        "superseded": trajectory.superseded,
+        "damaged": trajectory.damaged,
+    }
+
+
+@traj.command()
+@runs_argument
+@json_option
+def verify(paths: tuple[Path, ...], as_json: bool) -> None:
+    """Check every byte of all frames; the status is 1 where something is damaged.
+
+    `tessera verify` checks the other files of a run, too.
+
+    \b
+    Examples:
+      tessera traj verify output
+      tessera traj verify first second --json
+    """
+    from tessera.traj.check import check, size_of
+
+    started = time.perf_counter()
+    with errors():
+        found = _find(paths)
+        with _bar("checking", sum(size_of(one.segments) for one in found), as_json) as progress:
+            results = [check(one.segments, progress) for one in found]
+    seconds = time.perf_counter() - started
+    ok, size = all(result.ok for result in results), sum(result.bytes for result in results)
+    if as_json:
+        facts = [
+            {"path": str(one.folder), "ok": one.ok, "frames": one.frames, "bytes": one.bytes,
+             "problems": one.problems, "notes": one.notes}
+            for one in results
+        ]  # fmt: skip
+        click.echo(json.dumps({"ok": ok, "bytes": size, "runs": facts, "seconds": round(seconds, 3)}))
+    else:
+        for one in results:
+            click.echo(f"{one.folder}  {'whole' if one.ok else 'DAMAGED'}  {one.frames:,} frames")
+            for problem in one.problems:
+                click.echo(f"  {problem}")
+            for note in one.notes:
+                click.echo(f"  note  {note}")
+        click.echo(f"{size / 1e6:,.1f} MB in {seconds:.2f} s, {size / 1e6 / seconds:,.0f} MB/s")
+    if not ok:
+        raise SystemExit(1)
+
+
+@traj.command()
+@click.argument("path", metavar="RUN", type=PATH)
+@output_option
+@frames_options
+@system_option
+@force_option
+@json_option
+def convert(
+    path: Path,
+    output: Path,
+    first: int | None,
+    last: int | None,
+    stride: int,
+    system: Path | None,
+    force: bool,
+    as_json: bool,
+) -> None:
+    """Write the frames of a run in another program's format.
+
+    \b
+    Endings:
+      .dcd   DCD      .h5md  H5MD                .pdb       PDB, a model a frame
+      .xtc   XTC      .nc    NetCDF of AMBER     .history   HISTORY of DL_POLY (or the name HISTORY)
+      .trr   TRR      .segments                  a folder of segments
+
+    Velocities and forces are written where the format holds them. PDB and HISTORY take the names of
+    atoms from the system file.
+
+    \b
+    Examples:
+      tessera traj convert output -o output.dcd
+      tessera traj convert output -o output.xtc --first 100 --stride 10
+    """
+    _write((path,), output, None, (first, last, stride), system, force, as_json)
+
+
+@traj.command()
+@runs_argument
+@output_option
+@click.option("--select", metavar="TEXT", help="Write these atoms only: a selection in the language of MDAnalysis.")
+@frames_options
+@system_option
+@force_option
+@json_option
+def combine(
+    paths: tuple[Path, ...],
+    output: Path,
+    select: str | None,
+    first: int | None,
+    last: int | None,
+    stride: int,
+    system: Path | None,
+    force: bool,
+    as_json: bool,
+) -> None:
+    """Write the frames of several runs, or of a protocol's stages, one after the other.
+
+    A run that begins at a step above 0 goes on from the one before it: its frames take the place of
+    those. Other runs begin anew, and their times count on. Formats are those of `tessera traj convert`.
+
+    \b
+    Examples:
+      tessera traj combine first second -o all.dcd
+      tessera traj combine protocol --select "protein" -o protein.xtc
+    """
+    _write(paths, output, select, (first, last, stride), system, force, as_json)
+
+
+@traj.command("select")
+@click.argument("path", metavar="RUN", type=PATH)
+@click.argument("text", metavar="TEXT")
+@output_option
+@frames_options
+@system_option
+@force_option
+@json_option
+def select_atoms(
+    path: Path,
+    text: str,
+    output: Path,
+    first: int | None,
+    last: int | None,
+    stride: int,
+    system: Path | None,
+    force: bool,
+    as_json: bool,
+) -> None:
+    """Write some atoms of a run, as segments or in another format.
+
+    TEXT is a selection in the language of MDAnalysis, of the system as the run began.
+
+    \b
+    Examples:
+      tessera traj select output "protein" -o protein.segments
+      tessera traj select output "name O*" -o oxygens.dcd --stride 10
+    """
+    _write((path,), output, text, (first, last, stride), system, force, as_json)
+
+
+@traj.command()
+@runs_argument
+@json_option
+def repair(paths: tuple[Path, ...], as_json: bool) -> None:
+    """Leave out what is damaged or was not finished, so that the rest can be read.
+
+    A manifest that names such frames is written anew without them. It stays beside the new one as
+    segment-0000.manifest.before-repair; renaming it back undoes the repair. The files with the
+    numbers are not changed. A run that is writing into the folder is not disturbed: it is refused.
+
+    \b
+    Examples:
+      tessera traj repair output
+    """
+    from tessera.traj.check import facts_of, size_of
+    from tessera.traj.check import repair as repair_run
+
+    with errors():
+        found = _find(paths)
+        with _bar("checking", sum(size_of(one.segments) for one in found), as_json) as progress:
+            done = [one for run in found for one in repair_run(run, progress)]
+    if as_json:
+        click.echo(json.dumps({"repaired": [facts_of(one) for one in done]}))
+        return
+    if not done:
+        click.echo("all frames are whole: nothing was changed")
+    for one in done:
+        if one.lost:
+            click.echo(f"{one.manifest}: its header is damaged, so its frames are left out; kept as {one.kept.name}")
+            continue
+        cut = f", {one.cut} bytes of an unfinished entry cut" if one.cut else ""
+        click.echo(
+            f"{one.manifest}: {one.left_out:,} damaged frames left out{cut}; {one.frames:,} are left, kept as "
+            f"{one.kept.name}"
+        )
+
+
+def _find(paths: Sequence[Path]) -> list[Found]:
+    from tessera.traj.find import find
+
+    return [one for path in paths for one in find(path)]
+
+
+def _open(paths: Sequence[Path]) -> Trajectory:
+    """Damaged entries are told of by the commands themselves."""
+    from tessera.traj.trajectory import Trajectory
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return Trajectory(paths)
+
+
+def _write(
+    paths: Sequence[Path],
+    output: Path,
+    select: str | None,
+    frames: tuple[int | None, int | None, int],
+    system_path: Path | None,
+    force: bool,
+    as_json: bool,
+) -> None:
+    started = time.perf_counter()
+    with errors(), libraries():
+        from tessera.traj.convert import check_output, chosen, convert, needs_names, rows_of, structure_for, system_of
+
+        whole = _open(paths)
+        ending = check_output(output, whole, force)
+        trajectory = chosen(whole, *frames)
+        structure = rows = None
+        if select is not None or needs_names(ending):
+            system = system_of(whole, system_path)
+            structure = structure_for(system, f"{paths[0].name} (tessera traj)")
+            if select is not None:
+                rows = rows_of(whole, structure, system, select)
+        with _bar("writing", len(trajectory), as_json, in_bytes=False) as progress:
+            written = convert(trajectory, output, rows=rows, structure=structure, force=force, progress=progress)
+        if whole.damaged:
+            written.notes.append(f"{whole.damaged:,} frames are damaged, and left out: tessera traj verify says where")
+    if as_json:
+        facts = {**asdict(written), "path": str(output), "seconds": round(time.perf_counter() - started, 2)}
+        click.echo(json.dumps(facts))
+        return
+    click.echo(
+        f"{output}: {written.format}, {written.frames:,} frames of {written.atoms:,} atoms, "
+        f"{written.first_time:g} to {written.last_time:g} ps, {written.bytes / 1e6:,.1f} MB"
+    )
+    for note in written.notes:
+        click.echo(f"  note  {note}")
+
+
+@contextlib.contextmanager
+def errors() -> Iterator[None]:
+    """Ends with the status 2 for wrong input, and 1 where something is damaged."""
+    try:
+        yield
+    except DamagedFileError as error:
+        _end(error, 1)
+    except (InputError, SystemFileError, OSError) as error:
+        _end(error, 2)
+
+
+def _end(error: Exception, status: int) -> NoReturn:
+    click.echo(f"tessera: error: {error}", err=True)
+    raise SystemExit(status) from None
+
+
+@contextlib.contextmanager
+def _bar(what: str, size: int, quiet: bool, in_bytes: bool = True) -> Iterator[Progress]:
+    """Shows a progress bar with the time that is left on a terminal, and nothing elsewhere."""
+    if size == 0 or quiet or not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    from rich import progress as rich
+    from rich.console import Console
+
+    amounts = (rich.DownloadColumn(), rich.TransferSpeedColumn()) if in_bytes else (rich.MofNCompleteColumn(),)
+    columns = (rich.TextColumn("{task.description}"), rich.BarColumn(), *amounts, rich.TimeRemainingColumn())
+    with rich.Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(what, total=size)
+        yield lambda done: bar.advance(task, done)
+
+
+if __name__ == "__main__":
+    traj()

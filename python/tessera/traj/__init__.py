@@ -1,0 +1,14 @@
+"""Trajectories in segments: reading while a run writes, joining legs and stages, checking, and other formats.
+
+`Trajectory` is what programs use. `manifest` and `parts` read the files that `docs/reference/trajectory.md` describes,
+`writer` writes them, `find` finds them in folders of runs. After `import tessera.traj` MDAnalysis opens
+`trajectory.segments` by itself: `reader` is registered with it as soon as it is imported.
+"""
+
+from tessera.traj.registration import register
+from tessera.traj.trajectory import Frame, Trajectory
+from tessera.traj.writer import SegmentWriter
+
+__all__ = ["Frame", "SegmentWriter", "Trajectory"]
+
+register()

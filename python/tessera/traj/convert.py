@@ -1,0 +1,436 @@
+"""Writes frames of a trajectory into files of other programs' formats, or into another folder of segments."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tessera.export.structure import Structure, structure_of
+from tessera.files import replaced
+from tessera.prepare.errors import InputError
+from tessera.system import System, read
+from tessera.traj.find import SETTINGS, settings_of
+from tessera.traj.history import FORCE, HistoryWriter, imcon_of
+from tessera.traj.manifest import IdArray
+from tessera.traj.trajectory import Frame, Trajectory
+from tessera.traj.writer import FLOAT32, SegmentWriter
+
+KJ_PER_KCAL = 4.184
+#: ending → name, and the quantities beside positions that the format holds
+FORMATS = {
+    ".dcd": ("DCD", ()),
+    ".xtc": ("XTC", ()),
+    ".trr": ("TRR", ("velocities", "forces")),
+    ".h5md": ("H5MD", ("velocities", "forces")),
+    ".nc": ("NetCDF of AMBER", ("velocities", "forces")),
+    ".pdb": ("PDB, a model a frame", ()),
+    ".history": ("HISTORY of DL_POLY", ("velocities", "forces")),
+    ".segments": ("segments", ("velocities", "forces")),
+}
+_OTHER_ENDINGS = {".h5": ".h5md", ".ncdf": ".nc"}
+_NEED_NAMES = (".pdb", ".history")
+
+
+@dataclass
+class Written:
+    path: Path
+    format: str
+    frames: int
+    atoms: int
+    quantities: list[str]
+    first_time: float  # ps
+    last_time: float
+    bytes: int = 0
+    notes: list[str] = field(default_factory=list)
+
+
+def ending_of(path: Path) -> str:
+    """Returns the key of `FORMATS`. Raises `InputError` where the ending says no format."""
+    suffix = path.suffix.lower()
+    if path.name == "HISTORY":
+        return ".history"
+    suffix = _OTHER_ENDINGS.get(suffix, suffix)
+    if suffix not in FORMATS:
+        known = ", ".join([*FORMATS, "or the name HISTORY"])
+        raise InputError(f"{path}: the ending says no format; expected one of {known}")
+    return suffix
+
+
+def needs_names(ending: str) -> bool:
+    """Whether the format has names of atoms."""
+    return ending in _NEED_NAMES
+
+
+def check_output(path: Path, trajectory: Trajectory, force: bool) -> str:
+    """Returns the ending. Raises `InputError` where it says no format, where the folder is missing, and where something
+    is there already."""
+    ending = ending_of(path)
+    if not path.parent.is_dir():
+        raise InputError(f"the folder of {path} does not exist")
+    if path.resolve() in [run.folder.resolve() for run in trajectory.runs]:
+        raise InputError(f"{path} is what is read: write to another place")
+    is_there = path.exists() or path.is_symlink()
+    if is_there and not force:
+        raise InputError(f"{path} exists; --force replaces it")
+    if is_there and path.is_dir() != (ending == ".segments"):
+        raise InputError(f"{path} is {'a folder' if path.is_dir() else 'a file'}, which --force does not replace")
+    if ending == ".segments" and is_there and any(not one.name.startswith("segment-") for one in path.iterdir()):
+        raise InputError(f"{path} holds more than segments, and --force does not remove it")
+    return ending
+
+
+def chosen(trajectory: Trajectory, first: int | None, last: int | None, stride: int) -> Trajectory:
+    """Returns the frames from number `first` to `last`, both included, each `stride`th. Raises `InputError` where there
+    is none."""
+    begin, end = first or 0, len(trajectory) - 1 if last is None else last
+    if not len(trajectory):
+        raise InputError(f"{', '.join(map(str, trajectory.paths))}: there is no frame yet")
+    if not (0 <= begin <= end < len(trajectory)):
+        raise InputError(
+            f"the trajectory has the frames 0 to {len(trajectory) - 1}, found --first {begin} --last {end}"
+        )
+    return trajectory[begin : end + 1 : stride]
+
+
+def system_of(trajectory: Trajectory, path: Path | None) -> System:
+    """Reads the system file of the first run, or `path`. Raises `InputError` and `SystemFileError`."""
+    if path is None:
+        folders = trajectory.run_folders
+        name = settings_of(folders[0]).get("input", {}).get("system", "") if folders else ""
+        if not name:
+            raise InputError(
+                f"{trajectory.paths[0]} has no {SETTINGS} beside it that names the system: say where it is by --system"
+            )
+        path = folders[0] / name
+    if not path.is_file():
+        raise InputError(f"{path}, the system file of the run, is not there; say where it is with --system")
+    system = read(path)
+    if system.n_atoms != trajectory.system_atoms:
+        raise InputError(
+            f"{path} has {system.n_atoms:,} atoms, and the trajectory is of a system of {trajectory.system_atoms:,}: "
+            "name the system of the run with --system"
+        )
+    return system
+
+
+def structure_for(system: System, title: str) -> Structure:
+    """Returns the atoms of a system with the names that files give them."""
+    try:
+        return structure_of(system, title)
+    except InputError:  # a molecule is bonded to its own image
+        return structure_of(system, title, whole=False)
+
+
+def rows_of(trajectory: Trajectory, structure: Structure, system: System, text: str) -> IdArray:
+    """Returns the places in a frame (n,) of the atoms that a selection names. Raises `InputError` where it is none, and
+    where frames do not have these atoms."""
+    from tessera.select.universe import selected
+
+    wanted = structure.ids[selected(structure, text, system)]
+    ids = trajectory.ids
+    rows = np.searchsorted(ids, wanted)
+    there = rows < len(ids)
+    there[there] = ids[rows[there]] == wanted[there]
+    if not there.all():
+        raise InputError(
+            f"--select {text!r} names {len(wanted):,} atoms, of which the frames lack {int((~there).sum()):,}, such as "
+            f"id {int(wanted[~there][0])}: they hold {len(ids):,} of {system.n_atoms:,} atoms"
+        )
+    return np.asarray(rows, np.int64)
+
+
+def convert(
+    trajectory: Trajectory,
+    output: Path,
+    *,
+    rows: IdArray | None = None,
+    structure: Structure | None = None,
+    force: bool = False,
+    progress: Callable[[int], None] = lambda _: None,
+) -> Written:
+    """Writes all frames, of all atoms or of those in `rows`. Threads read frames while others are written.
+
+    `structure` has the system's atoms; PDB and HISTORY need it. `progress` gets the number of frames after each. The
+    output takes its name when it is complete. Raises `InputError` and `DamagedFileError`.
+    """
+    ending = check_output(output, trajectory, force)
+    name, holds = FORMATS[ending]
+    present = [one for one in trajectory.quantities if one == "positions" or one in holds]
+    notes = [f"{name} holds no {one}: they are left out" for one in trajectory.quantities if one not in present]
+    if ending == ".history" and "forces" in present and "velocities" not in present:
+        present.remove("forces")
+        notes.append("HISTORY holds forces only beside velocities: they are left out")
+    times = trajectory.times
+    if ending == ".dcd" and len(times) > 2 and not np.allclose(np.diff(times), times[1] - times[0], rtol=1e-4):
+        notes.append("DCD has one time between all frames: that of the first two stands for all")
+    if ending == ".pdb" and len({trajectory.entry(i)[1]["box"].tobytes() for i in range(len(trajectory))}) > 1:
+        notes.append("PDB has one box: that of the first frame")
+    job = _Job(trajectory, rows, structure, present)
+    if needs_names(ending) and structure is None:
+        raise InputError(f"{output} needs the names of atoms: a system file")
+
+    def of_frame(index: int) -> Frame:
+        frame = trajectory.read(index, present)
+        if rows is not None:
+            for quantity in present:
+                setattr(frame, quantity, getattr(frame, quantity)[rows])
+        return frame
+
+    with ExitStack() as stack:
+        try:
+            place = stack.enter_context(_new_folder(output) if ending == ".segments" else replaced(output))
+            write = stack.enter_context(_WRITERS[ending](job, place))
+            for frame in trajectory.map(range(len(trajectory)), of_frame):
+                write(frame)
+                progress(1)
+        except OSError as error:
+            raise InputError(f"{output} can't be written: {error.strerror or error}") from None
+        except ValueError as error:
+            raise InputError(f"{output} can't hold these numbers: {' '.join(str(error).split())}") from None
+    size = sum(one.stat().st_size for one in output.iterdir()) if output.is_dir() else output.stat().st_size
+    return Written(
+        output, name, len(trajectory), job.n_atoms, present, float(times[0]), float(times[-1]), size, notes + job.notes
+    )
+
+
+Write = Callable[[Frame], None]
+
+
+@dataclass
+class _Job:
+    trajectory: Trajectory
+    rows: IdArray | None
+    structure: Structure | None
+    quantities: list[str]
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def ids(self) -> IdArray:
+        ids = self.trajectory.ids
+        return ids if self.rows is None else ids[self.rows]
+
+    @property
+    def n_atoms(self) -> int:
+        return self.trajectory.n_atoms if self.rows is None else len(self.rows)
+
+    @property
+    def interval(self) -> float:
+        """ps between the first two frames."""
+        times = self.trajectory.times
+        return float(times[1] - times[0]) if len(times) > 1 else self.trajectory.manifests[0].interval
+
+    @property
+    def every(self) -> int:
+        """Steps between the first two frames."""
+        steps = self.trajectory.steps
+        return max(1, int(steps[1] - steps[0])) if len(steps) > 1 else self.trajectory.every
+
+    def named(self) -> Structure:
+        assert self.structure is not None
+        return self.structure.subset(self.ids)
+
+    def universe(self, with_names: bool) -> Any:
+        """An MDAnalysis Universe of the atoms whose frame is set anew for each that is written."""
+        import MDAnalysis
+
+        from tessera.select.universe import universe_of
+
+        if with_names:
+            structure = self.named()
+            structure.velocity = None
+            return universe_of(structure)
+        return MDAnalysis.Universe.empty(
+            self.n_atoms,
+            trajectory=True,
+            velocities="velocities" in self.quantities,
+            forces="forces" in self.quantities,
+        )
+
+
+@contextmanager
+def _mdanalysis(job: _Job, writer: Any, with_names: bool = False) -> Iterator[Write]:
+    """Writes frames by a writer of MDAnalysis."""
+    from MDAnalysis.lib.mdamath import triclinic_box
+
+    universe = job.universe(with_names)
+    moment, number = universe.trajectory.ts, 0
+
+    def write(frame: Frame) -> None:
+        nonlocal number
+        moment.positions = frame.positions
+        if frame.velocities is not None:
+            moment.velocities = frame.velocities
+        if frame.forces is not None:
+            moment.forces = frame.forces * np.float32(KJ_PER_KCAL)
+        moment.dimensions = None if frame.box is None else triclinic_box(*frame.box)
+        moment.frame, moment.time = number, frame.time
+        moment.data["step"] = frame.step
+        number += 1
+        writer.write(universe.atoms)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            yield write
+        finally:
+            writer.close()
+            file = getattr(writer, "h5md_file", None)  # which close() leaves open
+            if file is not None:
+                file.close()
+
+
+def _dcd(job: _Job, path: Path) -> Any:
+    from MDAnalysis.coordinates.DCD import DCDWriter
+
+    first = round(float(job.trajectory.times[0]) / job.interval) * job.every if job.interval > 0 else 0
+    writer = DCDWriter(str(path), job.n_atoms, dt=job.interval, nsavc=job.every, istart=first, remarks="tessera traj")
+    return _mdanalysis(job, writer)
+
+
+def _xtc(job: _Job, path: Path) -> Any:
+    from MDAnalysis.coordinates.XTC import XTCWriter
+
+    return _mdanalysis(job, XTCWriter(str(path), job.n_atoms))
+
+
+def _trr(job: _Job, path: Path) -> Any:
+    from MDAnalysis.coordinates.TRR import TRRWriter
+
+    return _mdanalysis(job, TRRWriter(str(path), job.n_atoms))
+
+
+def _netcdf(job: _Job, path: Path) -> Any:
+    from MDAnalysis.coordinates.TRJ import NCDFWriter
+
+    has = {name: name in job.quantities for name in ("velocities", "forces")}
+    with warnings.catch_warnings():  # netCDF4 is not needed
+        warnings.simplefilter("ignore")
+        writer = NCDFWriter(str(path), job.n_atoms, **has)
+    return _mdanalysis(job, writer)
+
+
+def _h5md(job: _Job, path: Path) -> Any:
+    from MDAnalysis.coordinates.H5MD import H5MDWriter
+
+    has = {name: name in job.quantities for name in ("velocities", "forces")}
+    writer = H5MDWriter(
+        str(path), job.n_atoms, n_frames=len(job.trajectory), convert_units=False, timeunit="ps", lengthunit="Angstrom",
+        velocityunit="Angstrom/ps", forceunit="kJ/(mol*Angstrom)", author="tessera traj", **has,
+    )  # fmt: skip
+    return _mdanalysis(job, writer)
+
+
+def _pdb(job: _Job, path: Path) -> Any:
+    from MDAnalysis.coordinates.PDB import PDBWriter
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        writer = PDBWriter(str(path), multiframe=True, bonds=None)
+    return _mdanalysis(job, writer, with_names=True)
+
+
+@contextmanager
+def _history(job: _Job, path: Path) -> Iterator[Write]:
+    structure, trajectory = job.named(), job.trajectory
+    imcon = max(imcon_of(np.array(trajectory.entry(i)[1]["box"]) if _is_periodic(trajectory, i) else None)
+                for i in range(len(trajectory)))  # fmt: skip
+    timestep = float(trajectory.manifests[0].description["timestep"])
+    writer = HistoryWriter(
+        path, f"{trajectory.paths[0].name} (tessera traj)", structure.name, structure.mass, structure.charge,
+        len(trajectory), len(job.quantities) - 1, imcon, timestep,
+    )  # fmt: skip
+
+    def write(frame: Frame) -> None:
+        values: list[NDArray[Any]] = [frame.positions]
+        if frame.velocities is not None:
+            values.append(frame.velocities)
+        if frame.forces is not None:
+            values.append(frame.forces.astype(np.float64) * FORCE)
+        writer.write(frame.step, frame.time, frame.box, values)
+
+    try:
+        yield write
+    finally:
+        writer.close()
+
+
+def _is_periodic(trajectory: Trajectory, index: int) -> bool:
+    return bool(trajectory.entry(index)[0].description.get("periodic", True))
+
+
+@contextmanager
+def _segments(job: _Job, folder: Path) -> Iterator[Write]:
+    trajectory = job.trajectory
+    first = trajectory.manifests[0]
+    steps = trajectory.steps.copy()
+    for index in np.flatnonzero(np.diff(steps) <= 0) + 1:
+        steps[index:] += steps[index - 1] - steps[index] + job.every
+    if not np.array_equal(steps, trajectory.steps):
+        job.notes.append("steps count on where a run begins anew")
+    writer = SegmentWriter(
+        folder,
+        job.n_atoms,
+        every=job.every,
+        timestep=float(first.description["timestep"]),
+        system_atoms=trajectory.system_atoms,
+        ids=job.ids,
+        quantities=job.quantities,
+        encodings=[_encoding_of(trajectory, name) for name in job.quantities],
+        whole=bool(first.description.get("whole", True)),
+        periodic=_is_periodic(trajectory, 0),
+    )
+
+    def write(frame: Frame) -> None:
+        step = int(steps[writer.frames])
+        writer.append(step, frame.time, frame.box, frame.positions, frame.velocities, frame.forces)
+
+    with writer:
+        yield write
+
+
+def _encoding_of(trajectory: Trajectory, quantity: str) -> dict[str, Any]:
+    """Returns the encoding of all segments, or the plain one where they differ. Frames of atoms that moved are complete
+    when they are read."""
+    found = [manifest.encodings[manifest.quantities.index(quantity)] for manifest in trajectory.manifests]
+    is_same = all(encoding == found[0] for encoding in found)
+    return found[0] if is_same and found[0]["kind"] != "moved" else FLOAT32
+
+
+@contextmanager
+def _new_folder(output: Path) -> Iterator[Path]:
+    """Yields a folder to fill, which takes the place of `output` in the end. Raises `OSError`."""
+    import os
+
+    base = f".tessera.{socket.gethostname()}.{os.getpid()}"
+    new, old = output.with_name(f"{base}.new.part"), output.with_name(f"{base}.old.part")
+    new.mkdir()
+    try:
+        yield new
+        if output.exists():
+            output.rename(old)
+        new.rename(output)
+        shutil.rmtree(old, ignore_errors=True)
+    except BaseException:
+        shutil.rmtree(new, ignore_errors=True)
+        raise
+
+
+_WRITERS: dict[str, Callable[[_Job, Path], Any]] = {
+    ".dcd": _dcd,
+    ".xtc": _xtc,
+    ".trr": _trr,
+    ".h5md": _h5md,
+    ".nc": _netcdf,
+    ".pdb": _pdb,
+    ".history": _history,
+    ".segments": _segments,
+}

@@ -1,0 +1,84 @@
+"""Finds the trajectories in segments of runs: of an output folder, of a protocol's stages, or of a folder itself."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tessera.prepare.errors import InputError
+from tessera.traj.manifest import FOLDER, manifest_paths
+
+SETTINGS = "settings.toml"
+
+
+@dataclass(frozen=True)
+class Found:
+    """A trajectory and the output folder of its run; None where the trajectory lies elsewhere."""
+
+    segments: Path
+    run: Path | None
+
+
+def find(path: Path) -> list[Found]:
+    """Returns the trajectories of a path in their order: one, or those of a protocol's stages.
+
+    `path` is a run's output folder, a protocol's, or a folder of segments. Raises `InputError` where there is none.
+    """
+    expected = f'expected the output folder of a run with output.trajectory = "segments", or its {FOLDER}'
+    if not path.is_dir():
+        raise InputError(f"{path} is {'a file' if path.exists() else 'not there'}: {expected}")
+    if (path / FOLDER).is_dir():
+        return [Found(path / FOLDER, path)]
+    if path.suffix == ".segments" or manifest_paths(path):
+        is_of_run = path.suffix == ".segments" and (path.resolve().parent / SETTINGS).is_file()
+        return [Found(path, path.resolve().parent if is_of_run else None)]
+    found = [Found(stage / FOLDER, stage) for stage in stages(path) if (stage / FOLDER).is_dir()]
+    if not found:
+        others = sorted(one.name for one in path.glob("trajectory.*"))
+        hint = f"; its {others[0]} is read by MDAnalysis as it is" if others else ""
+        raise InputError(f"{path} holds no trajectory in segments: {expected}{hint}")
+    return found
+
+
+def stages(folder: Path) -> list[Path]:
+    """Returns the folders of a protocol's stages in the order in which they run.
+
+    Each stage starts from the folder of the one above, as `input.start` in its settings says. Raises `OSError`.
+    """
+    found = {
+        path.parent.resolve(): path.parent
+        for path in folder.glob(f"*/{SETTINGS}")
+        if not path.parent.name.startswith("previous-")
+    }
+    by_name = {place.name: place for place in found}
+    above = {place: _start(place, by_name) for place in found}
+
+    def depth(place: Path) -> int:
+        steps, seen = 0, {place}
+        at = above[place]
+        while at in found and at not in seen:
+            seen.add(at)
+            steps, at = steps + 1, above[at]
+        return steps
+
+    return [found[place] for place in sorted(found, key=lambda place: (depth(place), place))]
+
+
+def _start(folder: Path, by_name: dict[str, Path]) -> Path | None:
+    """Returns the folder from which a stage starts. Settings have whole paths, so where a protocol has moved only the
+    name tells."""
+    start = settings_of(folder).get("input", {}).get("start", "")
+    if not isinstance(start, str) or not start:
+        return None
+    place = (folder / start).resolve()
+    return place if place.exists() else by_name.get(place.name)
+
+
+def settings_of(folder: Path) -> dict[str, Any]:
+    """Returns the settings of a run; nothing where they can't be read."""
+    try:
+        return tomllib.loads((folder / SETTINGS).read_text())
+    except (OSError, ValueError):
+        return {}

@@ -1,0 +1,271 @@
+"""MDAnalysis, MDTraj and ASE read trajectories in segments, or what `tessera traj` makes of them."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+from tessera.build.water import make_water
+from tessera.commands.traj import traj as command
+from tessera.system import write
+from tessera.traj import SegmentWriter, Trajectory
+from tessera.traj.history import fixed
+from traj.samples import BOX, FLOAT32, LOSSLESS, MOVED, ROUNDED, TIMESTEP, expected, numbers, write_segment
+
+MDAnalysis = pytest.importorskip("MDAnalysis")
+
+ATOMS = 30
+QUANTITIES = ("positions", "velocities", "forces")
+ENCODINGS = [ROUNDED, LOSSLESS, FLOAT32]
+
+
+@pytest.fixture(scope="module")
+def output(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The output folder of a run of ten waters."""
+    folder = tmp_path_factory.mktemp("run")
+    write(make_water(ATOMS), folder / "water.tsr")
+    (folder / "output").mkdir()
+    (folder / "output" / "settings.toml").write_text(f'[input]\nsystem = "{folder}/water.tsr"\n')
+    write_segment(folder / "output" / "trajectory.segments", range(0, 50, 10), ATOMS, QUANTITIES, ENCODINGS, parts=2)
+    return folder / "output"
+
+
+def run(*words: str | Path) -> Result:
+    return CliRunner().invoke(command, [str(word) for word in words])
+
+
+def ran(*words: str | Path) -> dict[str, Any]:
+    done = run(*words, "--json")
+    assert done.exit_code == 0, done.output
+    return dict(json.loads(done.output))
+
+
+def universe_of(path: Path, atoms: int = ATOMS, **options: Any) -> Any:
+    universe = MDAnalysis.Universe.empty(atoms, trajectory=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        universe.load_new(str(path), **options)
+    return universe
+
+
+def positions(step: int) -> np.ndarray:
+    return expected(numbers(step, ATOMS), ROUNDED)
+
+
+def test_mdanalysis_reads_segments(output: Path) -> None:
+    universe = universe_of(output / "trajectory.segments")
+    frames = universe.trajectory
+    assert frames.n_frames == 5 and frames.dt == pytest.approx(10 * TIMESTEP) and frames.totaltime > 0
+    for index in (3, 0, -1, 2):
+        moment = frames[index]
+        step = 10 * (index % 5)
+        assert moment.time == pytest.approx(step * TIMESTEP) and moment.data["step"] == step
+        assert np.array_equal(moment.positions, positions(step))
+        assert np.array_equal(moment.velocities, numbers(step, ATOMS, "velocities"))
+        np.testing.assert_allclose(moment.forces, numbers(step, ATOMS, "forces") * 4.184, rtol=1e-6)
+        np.testing.assert_allclose(moment.triclinic_dimensions, BOX, atol=1e-5)
+    assert [moment.frame for moment in frames] == [0, 1, 2, 3, 4] and [m.frame for m in frames[1::2]] == [1, 3]
+    assert np.array_equal(universe.atoms[3:5].positions, frames[0].positions[3:5])
+    plain = universe_of(output, format="SEGMENTS", convert_units=False)
+    assert np.array_equal(plain.atoms.forces, numbers(0, ATOMS, "forces"))
+    assert universe_of(output / "trajectory.segments", dt=2.0).trajectory[3].time == 6.0
+
+
+def test_mdanalysis_copies_its_reader(output: Path) -> None:
+    universe = universe_of(output / "trajectory.segments")
+    universe.trajectory[2]
+    for other in (universe.copy(), pickle.loads(pickle.dumps(universe))):
+        assert other.trajectory.frame == 2 and np.array_equal(other.atoms.positions, positions(20))
+        other.trajectory[4]
+        assert np.array_equal(universe.atoms.positions, positions(20))
+
+
+def test_mdanalysis_analyses_segments(output: Path, tmp_path: Path) -> None:
+    from MDAnalysis.analysis.rms import RMSF
+
+    assert run("convert", output, "-o", tmp_path / "top.pdb", "--last", "0").exit_code == 0
+    universe = MDAnalysis.Universe(tmp_path / "top.pdb", output / "trajectory.segments")
+    found = RMSF(universe.select_atoms("name O*")).run()
+    rows = universe.select_atoms("name O*").indices
+    values = np.array([positions(step)[rows] for step in range(0, 50, 10)], float)
+    deviation = np.sqrt(((values - values.mean(axis=0)) ** 2).sum(axis=2).mean(axis=0))
+    np.testing.assert_allclose(found.results.rmsf, deviation, rtol=1e-5)
+    chain = MDAnalysis.Universe(tmp_path / "top.pdb", [output / "trajectory.segments"] * 2)
+    assert len(chain.trajectory) == 10
+
+
+@pytest.mark.parametrize("order", ["import tessera.traj, MDAnalysis", "import MDAnalysis, tessera.traj"])
+def test_the_reader_registers_itself(output: Path, order: str) -> None:
+    program = (
+        f"{order}\nu = MDAnalysis.Universe.empty({ATOMS})\nu.load_new({str(output / 'trajectory.segments')!r})\n"
+        "assert len(u.trajectory) == 5\n"
+    )
+    environment = {**__import__("os").environ, "PYTHONPATH": ":".join(sys.path)}
+    subprocess.run([sys.executable, "-c", program], check=True, env=environment, timeout=120)
+    alone = "import sys, tessera.traj\nassert 'MDAnalysis' not in sys.modules\n"
+    subprocess.run([sys.executable, "-c", alone], check=True, env=environment, timeout=120)
+
+
+@pytest.mark.parametrize("ending", ["dcd", "xtc", "trr", "nc", "h5md", "pdb"])
+def test_other_formats(output: Path, tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"out.{ending}"
+    facts = ran("convert", output, "-o", path)
+    assert facts["frames"] == 5 and facts["atoms"] == ATOMS and facts["bytes"] == path.stat().st_size
+    has = QUANTITIES if ending in ("trr", "nc", "h5md") else QUANTITIES[:1]
+    assert tuple(facts["quantities"]) == has and len(facts["notes"]) == 3 - len(has)
+    universe = MDAnalysis.Universe(path) if ending == "pdb" else universe_of(path)
+    assert len(universe.trajectory) == 5
+    # XTC and PDB have two or three decimals.
+    tolerance = {"xtc": 0.0101, "pdb": 0.00051}.get(ending, 1e-5)
+    for index, moment in enumerate(universe.trajectory):
+        np.testing.assert_allclose(moment.positions, positions(10 * index), atol=tolerance)
+        if ending == "pdb":  # it has no times, and MDAnalysis leaves the box out where there are models
+            assert "CRYST1   30.000   28.443   25.495" in path.read_text()
+        else:
+            np.testing.assert_allclose(moment.triclinic_dimensions, BOX, atol=1e-4)
+            assert moment.time == pytest.approx(10 * index * TIMESTEP, abs=1e-6)
+        if len(has) == 3:
+            np.testing.assert_allclose(moment.velocities, numbers(10 * index, ATOMS, "velocities"), rtol=1e-5)
+            np.testing.assert_allclose(moment.forces, 4.184 * numbers(10 * index, ATOMS, "forces"), rtol=1e-5)
+    if ending in ("dcd", "xtc", "nc"):
+        mdtraj = pytest.importorskip("mdtraj")
+        topology = mdtraj.Topology()
+        residue = topology.add_residue("X", topology.add_chain())
+        for _ in range(ATOMS):
+            topology.add_atom("C", mdtraj.element.carbon, residue)
+        found = mdtraj.load(str(path), top=topology)
+        np.testing.assert_allclose(found.xyz[3] * 10, positions(30), atol=tolerance)
+
+
+def test_history(output: Path, tmp_path: Path) -> None:
+    ase = pytest.importorskip("ase.io")
+    from ase.io.dlp4 import DLP_F_ASE
+
+    ran("convert", output, "-o", tmp_path / "HISTORY")
+    lines = (tmp_path / "HISTORY").read_bytes().split(b"\n")[:-1]
+    assert {len(line) for line in lines} == {72} and int(lines[1].split()[-1]) == len(lines)
+    frames = ase.read(tmp_path / "HISTORY", index=":", format="dlp-history")
+    assert len(frames) == 5
+    for index, frame in enumerate(frames):
+        np.testing.assert_allclose(frame.positions, positions(10 * index), atol=1e-9)
+        np.testing.assert_allclose(frame.cell[:], BOX)
+        forces = 418.4 * numbers(10 * index, ATOMS, "forces").astype(float)
+        np.testing.assert_allclose(frame.get_forces() / DLP_F_ASE, forces, rtol=1e-6)
+    assert frames[0].get_chemical_symbols()[:3] == ["O", "H", "H"]
+    np.testing.assert_allclose(frames[0].get_masses()[:2], [15.9994, 1.008], rtol=1e-3)
+
+
+def test_numbers_of_history() -> None:
+    values = [0.0, -0.0, 1.5, -1.5, 9.87654321e-5, -123456.75, 98999999.0, -98999999.0, 3.5e9, -1e-12, 99.99999999996]
+    values += np.random.default_rng(1).normal(scale=50, size=500).astype(np.float32).tolist()
+    for value, text in zip(values, fixed(np.array(values))):
+        expected_text = f"{value:20.10f}" if abs(value) < 9.9e7 else f"{value:20.10E}"
+        if float(expected_text) == 0:
+            expected_text = f"{0:20.10f}"
+        assert bytes(text).decode() == expected_text
+
+
+@pytest.mark.parametrize("ending", ["segments", "dcd"])
+def test_selecting(output: Path, tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"oxygens.{ending}"
+    facts = ran("select", output, "name O*", "-o", path, "--first", "1", "--stride", "2")
+    assert facts["atoms"] == 10 and facts["frames"] == 2
+    universe = universe_of(path, 10)
+    assert np.array_equal(universe.trajectory[1].positions, positions(30)[::3])
+    if ending != "segments":
+        return
+    trajectory = Trajectory(path)
+    assert trajectory.ids.tolist() == list(range(0, ATOMS, 3)) and trajectory.system_atoms == ATOMS
+    assert trajectory.steps.tolist() == [10, 30] and trajectory.every == 20 and trajectory.gaps() == 0
+    assert np.array_equal(trajectory[0].velocities, numbers(10, ATOMS, "velocities")[::3])
+    kinds = [encoding["kind"] for encoding in trajectory.manifests[0].encodings]
+    assert kinds == ["rounded", "lossless", "float32"]
+    # Of these atoms, a selection is by their ids in the system.
+    system = output.parent / "water.tsr"
+    facts = ran("select", path, "index 3:8 and name O*", "-o", tmp_path / "two.segments", "--system", system)
+    assert Trajectory(tmp_path / "two.segments").ids.tolist() == [3, 6]
+    done = run("select", path, "index 3:8", "-o", tmp_path / "six.segments", "--system", system)
+    assert done.exit_code == 2 and "names 6 atoms, of which the frames lack 4, such as id 4" in done.output
+    done = run("select", path, "index 3:8", "-o", tmp_path / "six.segments")
+    assert done.exit_code == 2 and "has no settings.toml beside it that names the system" in done.output
+
+
+def test_combining(output: Path, tmp_path: Path) -> None:
+    onwards = write_segment(tmp_path / "on.segments", range(30, 80, 10), ATOMS, QUANTITIES, ENCODINGS, after_step=20)
+    facts = ran("combine", output, onwards, "-o", tmp_path / "all.dcd")
+    assert facts["frames"] == 8
+    for index, moment in enumerate(universe_of(tmp_path / "all.dcd").trajectory):
+        assert np.array_equal(moment.positions, positions(10 * index))
+    facts = ran("combine", output, output, "-o", tmp_path / "twice.segments", "--select", "name O*")
+    assert facts["frames"] == 10 and facts["notes"] == ["steps count on where a run begins anew"]
+    trajectory = Trajectory(tmp_path / "twice.segments")
+    assert trajectory.manifests[0].encodings == ENCODINGS
+    plain = write_segment(tmp_path / "plain.segments", range(50, 80, 10), ATOMS, after_step=40)
+    ran("combine", output, plain, "-o", tmp_path / "mixed.segments")  # of encodings that differ, none loses anything
+    mixed = Trajectory(tmp_path / "mixed.segments")
+    assert mixed.manifests[0].encodings == [FLOAT32] and mixed.quantities == ["positions"]
+    assert np.array_equal(mixed[1].positions, positions(10)) and np.array_equal(mixed[6].positions, numbers(60, ATOMS))
+    assert trajectory.steps.tolist() == list(range(0, 100, 10)) and trajectory.gaps() == 0
+    facts = ran("info", output, onwards)
+    assert facts["superseded"] == 2 and facts["frames"] == 8 and facts["gaps"] == 0 and facts["segments"] == 2
+    assert (facts["first_time"], facts["last_time"]) == (0.0, pytest.approx(70 * TIMESTEP))
+
+
+def test_selections_of_a_run(output: Path, tmp_path: Path) -> None:
+    """Folders beside the trajectory know the run's system; frames of atoms that moved are written whole."""
+    ids = np.arange(0, ATOMS, 3)
+    with SegmentWriter(
+        output / "oxygens.segments", 10, every=10, ids=ids, system_atoms=ATOMS, encodings=[MOVED], parts=2
+    ) as writer:
+        for step in range(0, 50, 10):
+            writer.append(step, 0.0, BOX, numbers(step, ATOMS)[ids])
+    ran("select", output / "oxygens.segments", "index 0:8 and name O*", "-o", tmp_path / "three.segments")
+    found, source = Trajectory(tmp_path / "three.segments"), Trajectory(output / "oxygens.segments")
+    assert found.manifests[0].encodings == [{"kind": "float32"}]
+    for ours, theirs in zip(found, source, strict=True):
+        assert np.array_equal(ours.positions, theirs.positions[:3])
+
+
+def test_messages(output: Path, tmp_path: Path) -> None:
+    def refused(*words: str | Path) -> str:
+        done = run(*words)
+        assert done.exit_code == 2, done.output
+        return done.output
+
+    assert "the ending says no format; expected one of .dcd" in refused("convert", output, "-o", tmp_path / "a.xyz")
+    assert "does not exist" in refused("convert", output, "-o", tmp_path / "none" / "a.dcd")
+    (tmp_path / "a.dcd").write_text("")
+    assert "a.dcd exists; --force replaces it" in refused("convert", output, "-o", tmp_path / "a.dcd")
+    assert run("convert", output, "-o", tmp_path / "a.dcd", "--force").exit_code == 0
+    assert "the frames 0 to 4, found --first 5" in refused("convert", output, "-o", tmp_path / "b.dcd", "--first", "5")
+    assert "is what is read" in refused("convert", output, "-o", output / "trajectory.segments", "--force")
+    assert "names no atom" in refused("select", output, "name XX", "-o", tmp_path / "b.dcd")
+    assert "is no selection of MDAnalysis" in refused("select", output, "nam O", "-o", tmp_path / "b.dcd")
+    (tmp_path / "notes.segments").mkdir()
+    (tmp_path / "notes.segments" / "notes.txt").write_text("")
+    text = refused("convert", output, "-o", tmp_path / "notes.segments", "--force")
+    assert "holds more than segments, and --force does not remove it" in text
+    write(make_water(60), tmp_path / "other.tsr")
+    text = refused("select", output, "name O*", "-o", tmp_path / "b.dcd", "--system", tmp_path / "other.tsr")
+    assert "has 60 atoms, and the trajectory is of a system of 30" in text
+    empty = write_segment(tmp_path / "empty.segments", range(0), ATOMS)
+    assert "there is no frame yet" in refused("convert", empty, "-o", tmp_path / "b.dcd")
+    facts = ran("info", empty)
+    assert facts["frames"] == 0 and facts["first_step"] is None
+    assert sorted(path.name for path in tmp_path.iterdir() if path.name.startswith(".")) == []
+
+
+def test_a_folder_that_is_replaced(output: Path, tmp_path: Path) -> None:
+    for stride in (1, 2):
+        ran("convert", output, "-o", tmp_path / "a.segments", "--stride", str(stride), "--force")
+    assert len(Trajectory(tmp_path / "a.segments")) == 3
+    assert [path.name for path in tmp_path.iterdir()] == ["a.segments"]
