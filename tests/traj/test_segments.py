@@ -18,7 +18,7 @@ from tessera.checked_file import DamagedFileError, checksum
 from tessera.prepare.errors import InputError
 from tessera.traj import SegmentWriter, Trajectory
 from tessera.traj.chunks import from_differences, to_differences
-from tessera.traj.manifest import ids_of, ranges_of
+from tessera.traj.manifest import ids_of, blocks_of
 from traj.samples import BOX, FLOAT32, LOSSLESS, MOVED, ROUNDED, TIMESTEP, expected, numbers, write_segment
 
 QUANTITIES = ("positions", "velocities", "forces")
@@ -57,15 +57,16 @@ def test_what_is_written_comes_back(
 
 
 @given(st.lists(st.integers(0, 60), unique=True))
-def test_ranges_of_ids(ids: list[int]) -> None:
-    assert ids_of(ranges_of(np.array(sorted(ids), np.int64))).tolist() == sorted(ids)
+def test_blocks_of_ids(ids: list[int]) -> None:
+    assert ids_of(blocks_of(np.array(sorted(ids), np.int64))).tolist() == sorted(ids)
 
 
-def test_few_ranges_are_enough() -> None:
-    assert ranges_of(np.arange(1000)) == [[0, 999, 1]]
-    assert ranges_of(3 * np.arange(1000)) == [[0, 2997, 3]]
-    assert ranges_of(np.r_[0:10, 100:200:5]) == [[0, 9, 1], [100, 195, 5]]
-    assert ranges_of(np.array([7])) == [[7, 7, 1]]
+def test_few_blocks_are_enough() -> None:
+    assert blocks_of(np.arange(1000)) == [[0, 1000, 1000, 1]]
+    assert blocks_of(3 * np.arange(1000)) == [[0, 1, 3, 1000]]
+    assert blocks_of(np.r_[0:10, 100:200:5]) == [[0, 10, 10, 1], [100, 1, 5, 20]]
+    assert blocks_of(np.flatnonzero(np.arange(300) % 3)) == [[1, 2, 3, 100]]  # the hydrogens of water
+    assert blocks_of(np.array([7])) == [[7, 1, 1, 1]]
 
 
 def test_several_chunks(tmp_path: Path) -> None:

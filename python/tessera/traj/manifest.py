@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tessera.checked_file import DamagedFileError, checksum
+from tessera.select.resolve import ranges_of
 
 MAGIC = b"tessera segment 1\n"
 FOLDER = "trajectory.segments"
@@ -256,10 +257,8 @@ def _check_description(found: dict[str, Any]) -> None:
         row += int(part["atoms"])
     if row != atoms:
         raise ValueError(f"parts of {row} atoms of {atoms}")
-    ranges = np.array(found["ids"], np.int64).reshape(-1, 3)
-    if (ranges[:, 2] < 1).any() or int(
-        ((ranges[:, 1] - ranges[:, 0]) // np.maximum(ranges[:, 2], 1) + 1).sum()
-    ) != atoms:
+    blocks = np.array(found["ids"], np.int64).reshape(-1, 4)
+    if (blocks[:, 1:] < 1).any() or int((blocks[:, 1] * blocks[:, 3]).sum()) != atoms:
         raise ValueError("ids of another number of atoms")
     for key, kind in (("system_atoms", int), ("after_step", int), ("every", int), ("timestep", float)):
         kind(found[key])
@@ -279,31 +278,27 @@ def _whole(content: memoryview, entries: NDArray[np.void], after_step: int) -> N
     return np.asarray(whole & (entries["step"] > highest), np.bool_)
 
 
-def ids_of(ranges: Sequence[Sequence[int]]) -> IdArray:
-    """Returns the ids (n,) of ranges [first, last, stride], both ends included."""
-    table = np.array(ranges, np.int64).reshape(-1, 3)
-    counts = (table[:, 1] - table[:, 0]) // np.maximum(table[:, 2], 1) + 1
-    begins = np.repeat(np.cumsum(counts) - counts, counts)
-    place = np.arange(int(counts.sum())) - begins
-    return np.asarray(np.repeat(table[:, 0], counts) + place * np.repeat(table[:, 2], counts), np.int64)
+def ids_of(blocks: Sequence[Sequence[int]]) -> IdArray:
+    """Returns the ids (n,) of blocks [first, length, stride, count]: ranges of equal lengths and distances."""
+    found = [
+        (first + stride * np.arange(count)[:, None] + np.arange(length)).ravel()
+        for first, length, stride, count in blocks
+    ]
+    return np.concatenate([np.zeros(0, np.int64), *found]).astype(np.int64)
 
 
-def ranges_of(ids: NDArray[np.integer[Any]]) -> list[list[int]]:
-    """Returns ranges [first, last, stride] of ids (n,) that rise; the fewest that a pass from the front finds."""
-    values = np.asarray(ids, np.int64)
-    if not len(values):
-        return []
-    steps = np.diff(values)
-    ends = np.append(np.flatnonzero(np.diff(steps)) + 1, len(values) - 1)  # last places of equal steps
-    found, at = [], 0
-    for end in ends.tolist():
-        if end <= at and end != len(values) - 1:
-            continue  # the step belongs to two ranges, and is none of either
-        if end < at:
-            break
-        first, last = int(values[at]), int(values[end])
-        found.append([first, last, int(values[at + 1]) - first if end > at else 1])
-        at = end + 1
+def blocks_of(ids: NDArray[np.integer[Any]]) -> list[list[int]]:
+    """Returns blocks [first, length, stride, count] of ids (n,) that rise."""
+    found: list[list[int]] = []
+    for first, last in ranges_of(np.asarray(ids, np.int64)):
+        length = last - first + 1
+        if found:
+            block = found[-1]
+            begin, same, stride, count = block
+            if same == length and (count == 1 or first == begin + count * stride):
+                block[2:] = [(first - begin) // count, count + 1]
+                continue
+        found.append([first, length, length, 1])
     return found
 
 

@@ -21,7 +21,7 @@ from tessera.traj.manifest import (
     manifest_name,
     numbers_of,
     part_name,
-    ranges_of,
+    blocks_of,
 )
 from tessera.traj.parts import MovedRows, encode
 from tessera.version import __version__
@@ -67,7 +67,7 @@ class SegmentWriter:
         description = {
             "atoms": atoms,
             "system_atoms": atoms if system_atoms is None else system_atoms,
-            "ids": ranges_of(np.arange(atoms) if ids is None else ids),
+            "ids": blocks_of(np.arange(atoms) if ids is None else ids),
             "quantities": self.quantities,
             "encodings": self._encodings,
             "parts": [

@@ -156,7 +156,7 @@ struct SelectionConfig {
 struct OutputConfig {
   std::string folder = "output";  // path, already relative to the working directory
   bool overwrite = false;
-  TrajectoryFormat trajectory = TrajectoryFormat::dcd;
+  TrajectoryFormat trajectory = TrajectoryFormat::segments;
   std::int64_t trajectory_every = 0;
   std::string select;  // the atoms of a frame; empty: all
   bool velocities = false, forces = false;

@@ -21,25 +21,22 @@ namespace {
 constexpr std::int64_t bytes_of_writer = 4 << 20;   // of a frame, less of which is not worth a writer of its own
 constexpr std::int64_t most_bytes_held = 64 << 20;  // or two frames, if that is more
 
-/// A set of atoms as runs of equal strides: the oxygens of a million waters are one.
-std::vector<std::array<std::int64_t, 3>> strides_of(const model::AtomSet& atoms) {
-  std::vector<std::array<std::int64_t, 3>> runs;
+/// A set of atoms as ranges of equal lengths and distances: the hydrogens of a million waters are one.
+std::vector<segments::Header::Ids> ids_of(const model::AtomSet& atoms) {
+  std::vector<segments::Header::Ids> found;
   for (const auto& [first, last] : atoms.ranges()) {
-    if (first == last && !runs.empty()) {
-      auto& [begin, end, stride] = runs.back();
-      if (begin == end && first > end) {
-        stride = first - end;
-        end = first;
-        continue;
-      }
-      if (stride > 1 && first == end + stride) {
-        end = first;
+    const auto length = last - first + 1;
+    if (!found.empty()) {
+      auto& [begin, same_length, stride, count] = found.back();
+      if (same_length == length && (count == 1 || first == begin + count * stride)) {
+        stride = (first - begin) / count;
+        ++count;
         continue;
       }
     }
-    runs.push_back({first, last, 1});
+    found.push_back({first, length, length, 1});
   }
-  return runs;
+  return found;
 }
 
 segments::Encoding encoding_of(const TrajectorySettings& settings, bool is_position) {
@@ -112,7 +109,7 @@ SegmentSink::SegmentSink(const TrajectorySettings& settings, const RunConfig& co
   });
   // The manifest comes last, so that one that is there has its parts.
   comm::on_root(comm, [&] {
-    header.ids = strides_of(exchange.shares().atoms());
+    header.ids = ids_of(exchange.shares().atoms());
     manifest_.emplace(segments::ManifestWriter::create(folder + "/" + segments::manifest_name(segment), header));
     synchronize_folder(folder);
     of_writers_.resize(writers_.size());

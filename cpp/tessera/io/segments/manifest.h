@@ -19,8 +19,10 @@ struct Part {
 };
 
 struct Header {
+  using Ids = std::array<std::int64_t, 4>;  // first, length, stride, count
+
   std::int64_t n_atoms = 0, system_atoms = 0;
-  std::vector<std::array<std::int64_t, 3>> ids;  // first, last, stride
+  std::vector<Ids> ids;
   std::vector<std::string> quantities;
   std::vector<Encoding> encodings;  // of each quantity
   std::vector<Part> parts;

@@ -37,7 +37,7 @@ class Segments : public testing::Test {
   static Header header(int number, std::int64_t after_step) {
     return {.n_atoms = 2,
             .system_atoms = 2,
-            .ids = {{0, 1, 1}},
+            .ids = {{0, 2, 2, 1}},
             .quantities = {"positions"},
             .encodings = {Encoding{}},
             .parts = {{part_name(number, 0), 0, 2}},

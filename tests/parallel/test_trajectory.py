@@ -1,0 +1,104 @@
+"""Frames of one run are the same whoever writes them: formats, ranks, writers, selections, encodings."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from parallel.runs import Runs, Settings
+from parallel.samples import sample
+from tessera.traj import Trajectory
+
+MDAnalysis = pytest.importorskip("MDAnalysis")
+
+SIZES = [("serial", 1), ("openmpi", 2), ("mpich", 3), ("openmpi", 4), ("mpich", 6), ("openmpi", 8)]
+LENGTH: Settings = {"dynamics.steps": 30, "output.trajectory_every": 10, "output.energy_every": 0}
+SELECTIONS = """
+[[output.selection]]
+name = "often"
+select = "index 0:31"
+every = 2
+velocities = true
+
+[[output.selection]]
+name = "oxygens"
+select = "index 40 43 46 49 52 100:130"
+every = 10
+compression = "lossless"
+
+[[output.selection]]
+name = "coarse"
+select = "all"
+every = 10
+compression = "rounded"
+precision = 0.02
+
+[[output.selection]]
+name = "moved"
+select = "all"
+every = 1
+moved = 0.06
+"""
+
+
+def run_file(runs: Runs, more: Settings, text: str = "", system: str = "peptide") -> Path:
+    path = runs.run_file(sample(system), {**LENGTH, **more})
+    path.write_text(path.read_text() + text)
+    return path
+
+
+@pytest.fixture(scope="module")
+def reference(runs: Runs) -> list[Any]:
+    """Frames (n,3) Å of a DCD."""
+    found = runs.start(run_file(runs, {"output.trajectory": "dcd"}))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        frames = MDAnalysis.coordinates.DCD.DCDReader(str(found.folder / "trajectory.dcd"))
+    return [frame.positions.copy() for frame in frames]
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize("writers", [1, 3])
+@pytest.mark.parametrize(("mpi", "ranks"), SIZES)
+def test_ranks_and_writers(runs: Runs, reference: list[Any], mpi: str, ranks: int, writers: int) -> None:
+    threads = 2 if ranks == 3 else 1
+    path = run_file(runs, {"output.writers": writers}, SELECTIONS)
+    output = runs.start(path, mpi=mpi, ranks=ranks, threads=threads).folder
+    whole = Trajectory(output)
+    assert whole.steps.tolist() == [0, 10, 20, 30]
+    for frame, positions in zip(whole, reference, strict=True):
+        np.testing.assert_array_equal(frame.positions, positions)
+    parts = list((output / "trajectory.segments").glob("*.part-*"))
+    assert len(parts) == min(writers, ranks)
+
+    often = Trajectory(output / "often.segments")
+    assert often.steps.tolist() == list(range(0, 31, 2)) and often.ids.tolist() == list(range(32))
+    oxygens = Trajectory(output / "oxygens.segments")
+    coarse = Trajectory(output / "coarse.segments")
+    moved = Trajectory(output / "moved.segments")
+    assert len(moved) == 31
+    for index, positions in enumerate(reference):
+        np.testing.assert_array_equal(often[5 * index].positions, positions[:32])
+        np.testing.assert_array_equal(oxygens[index].positions, positions[oxygens.ids])
+        assert np.abs(coarse[index].positions - positions).max() <= 0.0100001 + 4e-6
+        far = np.linalg.norm(moved[10 * index].positions - positions, axis=1)
+        assert far.max() <= 0.06001 and (index == 0) == (far.max() == 0)
+    bytes_of_all = 31 * 12 * len(reference[0])
+    assert sum(path.stat().st_size for path in (output / "moved.segments").glob("*.part-*")) < 0.9 * bytes_of_all
+
+
+def test_velocities_and_forces(runs: Runs) -> None:
+    pytest.importorskip("tessera._md_serial", reason="the Python modules are not built")
+    import tessera
+
+    found = Trajectory(runs.start(run_file(runs, {"output.velocities": True, "output.forces": True})).folder)
+    simulation = tessera.Simulation(sample("peptide"), {"interactions": {"cutoff": 9.0, "switch": 8.0}})
+    for frame in found:
+        if frame.step > simulation.step_number:
+            simulation.step(frame.step - simulation.step_number)
+        np.testing.assert_array_equal(frame.velocities, simulation.velocities.astype(np.float32))
+        np.testing.assert_allclose(frame.forces, simulation.forces, rtol=1e-6, atol=1e-5)
