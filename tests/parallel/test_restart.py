@@ -71,7 +71,10 @@ def h5_arrays(output: Path) -> dict[str, np.ndarray]:
 @pytest.fixture(scope="module")
 def uninterrupted(runs: Runs) -> dict[str, Path]:
     """Returns the output folders of runs on one rank, by trajectory format."""
-    return {kind: runs.run(sample("peptide"), {**LENGTH, "output.trajectory": kind}).folder for kind in ("segments", "dcd", "h5md")}
+    return {
+        kind: runs.run(sample("peptide"), {**LENGTH, "output.trajectory": kind}).folder
+        for kind in ("segments", "dcd", "h5md")
+    }
 
 
 def hash_of(output: Path) -> str:
