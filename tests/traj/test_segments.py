@@ -18,7 +18,7 @@ from tessera.checked_file import DamagedFileError, checksum
 from tessera.prepare.errors import InputError
 from tessera.traj import SegmentWriter, Trajectory
 from tessera.traj.chunks import from_differences, to_differences
-from tessera.traj.manifest import ids_of, blocks_of
+from tessera.traj.manifest import blocks_of, ids_of
 from traj.samples import BOX, FLOAT32, LOSSLESS, MOVED, ROUNDED, TIMESTEP, expected, numbers, write_segment
 
 QUANTITIES = ("positions", "velocities", "forces")
