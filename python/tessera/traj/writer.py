@@ -17,11 +17,11 @@ from tessera.prepare.errors import InputError
 from tessera.traj.manifest import (
     MAGIC,
     START,
+    blocks_of,
     entry_type,
     manifest_name,
     numbers_of,
     part_name,
-    blocks_of,
 )
 from tessera.traj.parts import MovedRows, encode
 from tessera.version import __version__
