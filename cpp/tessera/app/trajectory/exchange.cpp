@@ -40,7 +40,7 @@ using Triple = std::array<float, 3>;
 
 FrameExchange::FrameExchange(const model::System& system, FrameShares shares, std::vector<int> writers,
                              Contents contents, const comm::Communicator& comm)
-    : system_(system), shares_(std::move(shares)), writers_(std::move(writers)), contents_(contents), comm_(comm) {
+    : shares_(std::move(shares)), writers_(std::move(writers)), contents_(contents), comm_(comm) {
   TESSERA_CHECK(std::ssize(writers_) == shares_.n_shares());
   const auto own = std::find(writers_.begin(), writers_.end(), comm.rank());
   if (own == writers_.end()) return;

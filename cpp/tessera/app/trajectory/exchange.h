@@ -35,7 +35,6 @@ class FrameExchange {
   std::vector<float> rows_of(std::vector<float> values) const;
   std::int64_t record_bytes() const;
 
-  const model::System& system_;
   FrameShares shares_;
   std::vector<int> writers_;
   Contents contents_;

@@ -19,8 +19,8 @@ namespace {
 
 constexpr std::size_t chunk_rows = 65'536;
 constexpr std::uint32_t most_period = 5;  // of the molecules that liquids have
-// Once differences are small numbers, what is left is noise: Zstandard makes it one or two per cent smaller than LZ4, in
-// twice the time (bench/io/trajectory.py).
+// Once differences are small numbers, what is left is noise: Zstandard makes it one or two per cent smaller than LZ4,
+// in twice the time (bench/io/trajectory.py).
 constexpr const char* compressor = "lz4";
 constexpr int level = 5;
 
