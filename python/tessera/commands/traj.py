@@ -230,6 +230,40 @@ def combine(
     _write(paths, output, select, (first, last, stride), system, force, as_json)
 
 
+@traj.command()
+@click.argument("paths", metavar="TRAJECTORY…", nargs=-1, required=True, type=PATH)
+@output_option
+@click.option("--hold", is_flag=True, help="A frame at each step of any; atoms stand where they were written last.")
+@click.option("--select", metavar="TEXT", help="Write these atoms only: a selection in the language of MDAnalysis.")
+@frames_options
+@system_option
+@force_option
+@json_option
+def merge(
+    paths: tuple[Path, ...],
+    output: Path,
+    hold: bool,
+    select: str | None,
+    first: int | None,
+    last: int | None,
+    stride: int,
+    system: Path | None,
+    force: bool,
+    as_json: bool,
+) -> None:
+    """Put frames of all atoms together from trajectories of some atoms each.
+
+    A run with [[output.selection]] writes several, with rates of their own. There is a frame at each
+    step that all of them have. Formats are those of `tessera traj convert`.
+
+    \b
+    Examples:
+      tessera traj merge output/water.segments output/protein.segments -o all.dcd
+      tessera traj merge output/water.segments output/protein.segments --hold -o all.segments
+    """
+    _write(paths, output, select, (first, last, stride), system, force, as_json, lambda: _merged(paths, hold))
+
+
 @traj.command("select")
 @click.argument("path", metavar="RUN", type=PATH)
 @click.argument("text", metavar="TEXT")
@@ -313,6 +347,14 @@ def _open(paths: Sequence[Path]) -> Trajectory:
         return Trajectory(paths)
 
 
+def _merged(paths: Sequence[Path], hold: bool) -> Trajectory:
+    from tessera.traj.merged import Merged
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return Merged(paths, hold=hold)
+
+
 def _write(
     paths: Sequence[Path],
     output: Path,
@@ -321,12 +363,13 @@ def _write(
     system_path: Path | None,
     force: bool,
     as_json: bool,
+    opened: Callable[[], Trajectory] | None = None,
 ) -> None:
     started = time.perf_counter()
     with errors(), libraries():
         from tessera.traj.convert import check_output, chosen, convert, needs_names, rows_of, structure_for, system_of
 
-        whole = _open(paths)
+        whole = opened() if opened else _open(paths)
         ending = check_output(output, whole, force)
         trajectory = chosen(whole, *frames)
         structure = rows = None

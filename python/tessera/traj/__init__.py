@@ -5,10 +5,11 @@
 `trajectory.segments` by itself: `reader` is registered with it as soon as it is imported.
 """
 
+from tessera.traj.merged import Merged
 from tessera.traj.registration import register
 from tessera.traj.trajectory import Frame, Trajectory
 from tessera.traj.writer import SegmentWriter
 
-__all__ = ["Frame", "SegmentWriter", "Trajectory"]
+__all__ = ["Frame", "Merged", "SegmentWriter", "Trajectory"]
 
 register()
