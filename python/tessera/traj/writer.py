@@ -1,11 +1,12 @@
-"""Writes trajectories in segments from Python: one process, one segment, any number of parts."""
+"""Writes trajectories in segments from Python: one process with any number of parts, or ranks with a part each."""
 
 from __future__ import annotations
 
 import itertools
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -36,11 +37,15 @@ class SegmentWriter:
     each of `quantities`. `parts` is the number of files that the atoms are shared out over. `every` is in steps,
     `timestep` in ps. Frames have steps above `after_step`. `number` is that of the segment; None: behind those that are
     there. Raises `InputError` and `OSError`.
+
+    With `comm`, a communicator of mpi4py, all members are collective: `atoms` and `ids` are this rank's, and so are the
+    numbers that it appends. Ids rise over the ranks. Each rank writes a part, and the root the manifest; what goes
+    wrong on one rank is an `InputError` of all.
     """
 
     def __init__(
         self,
-        folder: Path,
+        folder: str | os.PathLike[str],
         atoms: int,
         *,
         every: int = 1,
@@ -54,12 +59,28 @@ class SegmentWriter:
         whole: bool = True,
         periodic: bool = True,
         number: int | None = None,
+        comm: Any = None,
     ) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
-        if number is None:
-            number = 1 + max(numbers_of(folder), default=-1)
+        folder = Path(folder)
+        self._ranks = ranks = _Ranks(comm)
+        with ranks.together():
+            if ranks.is_root:
+                folder.mkdir(parents=True, exist_ok=True)
+                number = 1 + max(numbers_of(folder), default=-1) if number is None else number
+        number = ranks.from_root(number)
         bounds = [atoms * part // parts for part in range(parts + 1)]
+        self._own = range(parts)
+        if comm is not None:
+            if parts != 1:
+                raise InputError(f"{folder}: parts = {parts} with comm, where each rank writes one")
+            bounds = [0, *itertools.accumulate(ranks.all(atoms))]
+            given = ranks.all(ids)
+            ids = None if any(one is None for one in given) else np.concatenate(given)
+            if ids is not None and (len(ids) != bounds[-1] or (np.diff(ids) <= 0).any()):
+                raise InputError(f"{folder}: ids must rise over the ranks, one for each of the {bounds[-1]} atoms")
+            atoms, parts, self._own = bounds[-1], comm.size, range(comm.rank, comm.rank + 1)
         self._rows = [slice(begin, end) for begin, end in itertools.pairwise(bounds)]
+        self._first, self._last = self._rows[self._own[0]].start, self._rows[self._own[-1]].stop
         names = [part_name(number, part) for part in range(parts)]
         self.atoms, self.quantities = atoms, list(quantities)
         self._encodings = list(encodings) if encodings is not None else [FLOAT32] * len(quantities)
@@ -87,9 +108,14 @@ class SegmentWriter:
             [MovedRows(encoding) if encoding["kind"] == "moved" else None for encoding in self._encodings]
             for _ in range(parts)
         ]
-        self._files = [_Appended(folder / name) for name in names]
-        self._manifest = _Appended(self.path)
-        self._manifest.write(header(description, self._kind.itemsize))
+        self._files: dict[int, _Appended] = {}
+        self._manifest: _Appended | None = None
+        with ranks.together():
+            self._files = {part: _Appended(folder / names[part]) for part in self._own}
+        with ranks.together():
+            if ranks.is_root:
+                self._manifest = _Appended(self.path)
+                self._manifest.write(header(description, self._kind.itemsize))
 
     def append(
         self,
@@ -107,31 +133,53 @@ class SegmentWriter:
         given = {"positions": positions, "velocities": velocities, "forces": forces}
         if step <= self._step:
             raise InputError(f"{self.path}: a frame of step {step} can't follow step {self._step}")
-        entry = np.zeros((), self._kind)
-        entry["number"], entry["step"], entry["time"] = self.frames, step, time
-        if box is not None:
-            entry["box"] = box
-        for index, (name, encoding) in enumerate(zip(self.quantities, self._encodings)):
-            found = given[name]
-            values = np.asarray(np.zeros((0, 3)) if found is None else found, np.float32)
-            if values.shape != (self.atoms, 3):
-                raise InputError(f"{self.path}: {name} have shape {values.shape}, expected {(self.atoms, 3)}")
-            for part, rows in enumerate(self._rows):
-                try:
-                    moved = self._moved[part][index]
-                    data = encode(values[rows], encoding) if moved is None else moved.encode(values[rows])
-                except ValueError as error:
-                    raise InputError(f"{self.path}: {name} of step {step} are {error}") from None
-                entry["place"][part, index] = self._files[part].write(data), len(data), checksum(data)
-        data = entry.tobytes()
-        entry["checksum"] = checksum(data[:-8])
-        self._manifest.write(entry.tobytes())
+        places = np.zeros((len(self._own), len(self.quantities), 3), np.uint64)
+        with self._ranks.together():
+            for index, (name, encoding) in enumerate(zip(self.quantities, self._encodings)):
+                self._write(places[:, index], index, name, encoding, given[name], step)
+        of_all = self._ranks.at_root(places)
+        with self._ranks.together():
+            if self._manifest:
+                entry = np.zeros((), self._kind)
+                entry["number"], entry["step"], entry["time"] = self.frames, step, time
+                if box is not None:
+                    entry["box"] = box
+                entry["place"] = np.concatenate(of_all)
+                entry["checksum"] = checksum(entry.tobytes()[:-8])
+                self._manifest.write(entry.tobytes())
         self._step, self.frames = step, self.frames + 1
+
+    def _write(
+        self,
+        places: NDArray[np.uint64],
+        index: int,
+        name: str,
+        encoding: dict[str, Any],
+        found: ArrayLike | None,
+        step: int,
+    ) -> None:
+        """Appends a quantity to the parts of this process."""
+        values = np.asarray(np.zeros((0, 3)) if found is None else found, np.float32)
+        expected = (self._last - self._first, 3)
+        if values.shape != expected:
+            raise InputError(f"{self.path}: {name} have shape {values.shape}, expected {expected}")
+        for place, part in zip(places, self._own):
+            rows = values[self._rows[part].start - self._first : self._rows[part].stop - self._first]
+            try:
+                moved = self._moved[part][index]
+                data = encode(rows, encoding) if moved is None else moved.encode(rows)
+            except ValueError as error:
+                raise InputError(f"{self.path}: {name} of step {step} are {error}") from None
+            place[:] = self._files[part].write(data), len(data), checksum(data)
 
     def close(self) -> None:
         """Brings everything to the disk, the manifest at last. Raises `OSError`."""
-        for file in (*self._files, self._manifest):
-            file.close()
+        with self._ranks.together():
+            for file in self._files.values():
+                file.close()
+        with self._ranks.together():
+            if self._manifest:
+                self._manifest.close()
 
     def __enter__(self) -> SegmentWriter:
         return self
@@ -168,3 +216,35 @@ class _Appended:
             os.fsync(self._descriptor)
             os.close(self._descriptor)
             self._descriptor = -1
+
+
+class _Ranks:
+    """This process alone, or the ranks of a communicator, with one outcome for all."""
+
+    def __init__(self, comm: Any) -> None:
+        self._comm = comm
+        self.is_root = comm is None or comm.rank == 0
+
+    def all(self, value: Any) -> list[Any]:
+        return [value] if self._comm is None else list(self._comm.allgather(value))
+
+    def at_root(self, value: Any) -> list[Any]:
+        """Returns the values of all ranks on the root, and nothing elsewhere."""
+        return [value] if self._comm is None else list(self._comm.gather(value) or [])
+
+    def from_root(self, value: Any) -> Any:
+        return value if self._comm is None else self._comm.bcast(value)
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Raises an error of one rank on all, as `InputError`; that of a process alone as it is."""
+        problem = None
+        try:
+            yield
+        except (InputError, OSError) as error:
+            if self._comm is None:
+                raise
+            problem = str(error)
+        found = next((one for one in self.all(problem) if one), None)
+        if found:
+            raise InputError(found)
