@@ -84,8 +84,8 @@ def work(system: Path, folder: Path, repeats: int) -> None:
 @click.option("--atoms", default=3_000_000, show_default=True, help="Of water.")
 @click.option("--ranks", "counts", multiple=True, type=click.IntRange(1), help="Repeatable; default: 1, 2, 4 and 8.")
 @click.option("--check", is_flag=True, help="End with status 1 where checkpoints are slower than promised.")
-@common_options(steps=0, repeats=7, steps_help="Not used.")
-def checkpoint(common: Common, atoms: int, counts: tuple[int, ...], check: bool, steps: int, repeats: int) -> None:
+@common_options(repeats=7)
+def checkpoint(common: Common, atoms: int, counts: tuple[int, ...], check: bool, repeats: int) -> None:
     """Speed of a checkpoint, all of it (exchange, checksums, fsync, rename), over that of one POSIX writer.
 
     Both write the same bytes into the same folder and take turns in one process.

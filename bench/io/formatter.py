@@ -32,8 +32,8 @@ NAMES = {
 )
 @click.option("--atoms", type=click.IntRange(1, 2**32), default=500_000, show_default=True)
 @click.option("--check", is_flag=True, help="End with status 1 where the formatter is slower than promised.")
-@common_options(steps=0, repeats=9, steps_help="Has no effect.")
-def formatter(common: Common, folder: Path, atoms: int, check: bool, steps: int, repeats: int) -> None:
+@common_options(repeats=9)
+def formatter(common: Common, folder: Path, atoms: int, check: bool, repeats: int) -> None:
     """MB/s of a CONFIG's text, written to a file in memory by one core.
 
     The three ways take turns. Besides seconds there is processor time, which other programs on the machine affect less.

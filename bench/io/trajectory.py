@@ -88,8 +88,8 @@ def times(work: Path, atoms: int, frames: int, repeats: int) -> dict[str, list[f
 @click.option("--atoms", type=click.IntRange(1, 2**24), default=100_000, show_default=True)
 @click.option("--frames", type=click.IntRange(1, 2**16), default=50, show_default=True, help="Of each trajectory.")
 @click.option("--check", is_flag=True, help="End with status 1 where a promise is not kept.")
-@common_options(steps=0, repeats=7, steps_help="Has no effect.")
-def trajectory(common: Common, atoms: int, frames: int, check: bool, steps: int, repeats: int) -> None:
+@common_options(repeats=7)
+def trajectory(common: Common, atoms: int, frames: int, check: bool, repeats: int) -> None:
     """Opening 10,000 frames, frames in random order, and checking every byte, from files in the memory of the system.
 
     \b

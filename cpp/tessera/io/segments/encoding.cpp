@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -54,38 +55,50 @@ void to_integers(std::span<const float> values, const Encoding& encoding, Intege
 /// Of a difference modulo 2³²: small where it is small, whatever its sign.
 std::uint32_t folded(std::uint32_t difference) { return (difference << 1) ^ (0U - (difference >> 31)); }
 
-/// Calls use(row, row that it is compared with) for rows of some groups; the first row of all is compared with none.
-template <class Use>
-void for_pairs(std::size_t n_rows, std::size_t period, std::size_t most_groups, Use&& use) {
-  const auto groups = std::min(n_rows / period, most_groups);
-  for (std::size_t k = 0; k < period; ++k)
-    for (std::size_t g = k == 0 ? 1 : 0; g < groups; ++g) use(g * period + k, k == 0 ? (g - 1) * period : g * period);
+/// Estimates the bits a row of differences whose widths have this distribution: a plane of bits is left out where all
+/// are zero, and compressed where most are.
+double estimated_bits(const std::array<int, 33>& counts) {
+  int n = 0, wider = 0;
+  for (const auto count : counts) n += count;
+  double bits = 0;
+  for (std::size_t width = 32; width > 0; --width) {
+    wider += counts[width];
+    bits += std::min(1.0, 4.0 * wider / std::max(1, n));
+  }
+  return bits;
 }
 
-/// Finds the period with the fewest bits in some groups.
+/// Finds the period with the fewest bits in a sample of groups.
 std::uint32_t best_period(const Integers& integers) {
   constexpr std::size_t sample = 512;
   const auto n_rows = integers.size() / 3;
   std::uint32_t best = 1;
   double fewest = std::numeric_limits<double>::max();
   for (std::uint32_t period = 1; period <= most_period; ++period) {
+    const auto groups = n_rows / period;
+    std::array<std::array<int, 33>, most_period> counts{};  // of widths, by place in the group
+    // A step that shares no factor with the atoms of molecules meets all places in them.
+    const auto step = groups / sample / 12 * 12 + 1;
+    for (std::size_t g = 1; g < groups; g += step) {
+      const auto* first = integers.data() + 3 * g * period;
+      for (std::size_t k = 0; k < period; ++k)
+        for (std::size_t c = 0; c < 3; ++c)
+          ++counts[k][static_cast<std::size_t>(std::bit_width(
+              folded(k == 0 ? first[c] - integers[3 * (g - 1) * period + c] : first[3 * k + c] - first[c])))];
+    }
     double bits = 0;
-    std::size_t n = 0;
-    for_pairs(n_rows, period, sample, [&](std::size_t row, std::size_t before) {
-      for (std::size_t c = 0; c < 3; ++c)
-        bits += std::bit_width(folded(integers[3 * row + c] - integers[3 * before + c]));
-      ++n;
-    });
-    if (n == 0 || bits / static_cast<double>(n) >= fewest) continue;
-    fewest = bits / static_cast<double>(n);
+    for (std::size_t k = 0; k < period; ++k) bits += estimated_bits(counts[k]) / period;
+    if (groups < 2 || bits >= fewest) continue;
+    fewest = bits;
     best = period;
   }
   return best;
 }
 
+/// With zeros up to a multiple of eight, as Blosc shuffles the bits of eight integers together.
 void to_differences(const Integers& integers, std::size_t period, Integers& differences) {
   const auto n_rows = integers.size() / 3, groups = n_rows / period;
-  differences.resize(integers.size());
+  differences.assign((integers.size() + 7) / 8 * 8, 0);
   auto* to = differences.data();
   for (std::size_t k = 0; k < period; ++k)
     for (std::size_t c = 0; c < 3; ++c) {
