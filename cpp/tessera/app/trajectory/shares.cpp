@@ -51,6 +51,8 @@ FrameShares::FrameShares(const model::System& system, const model::AtomSet& atom
   }
   cuts_ = {0};
   rows_ = {0};
+  auto range_of_rows = atoms.ranges().begin();  // rows before it are counted
+  std::int64_t rows = 0;
   for (std::int64_t share = 1; share < n_shares && n > 0; ++share) {
     const auto& range = range_of_number(share * n / n_shares);
     const auto id = range.first + share * n / n_shares - range.before;
@@ -58,7 +60,10 @@ FrameShares::FrameShares(const model::System& system, const model::AtomSet& atom
     const auto cut = range.before + first - range.first;
     if (cut <= cuts_.back()) continue;  // the molecule is larger than a share
     cuts_.push_back(cut);
-    rows_.push_back(rows_before(first));
+    for (; range_of_rows != atoms.ranges().end() && range_of_rows->last < first; ++range_of_rows)
+      rows += range_of_rows->last - range_of_rows->first + 1;
+    const bool is_cut = range_of_rows != atoms.ranges().end() && range_of_rows->first < first;
+    rows_.push_back(rows + (is_cut ? first - range_of_rows->first : 0));
   }
   cuts_.push_back(n);
   rows_.push_back(atoms.size());
@@ -67,15 +72,6 @@ FrameShares::FrameShares(const model::System& system, const model::AtomSet& atom
 const FrameShares::Range& FrameShares::range_of_number(std::int64_t number) const {
   return *std::prev(std::upper_bound(needed_.begin(), needed_.end(), number,
                                      [](std::int64_t value, const Range& range) { return value < range.before; }));
-}
-
-std::int64_t FrameShares::rows_before(std::int64_t id) const {
-  std::int64_t rows = 0;
-  for (const auto& [first, last] : atoms_.ranges()) {
-    if (first >= id) break;
-    rows += std::min(last + 1, id) - first;
-  }
-  return rows;
 }
 
 FrameShares::Place FrameShares::find(std::int64_t id) const {

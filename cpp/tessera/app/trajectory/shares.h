@@ -51,7 +51,6 @@ class FrameShares {
 
   static std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
   const Range& range_of_number(std::int64_t number) const;
-  std::int64_t rows_before(std::int64_t id) const;
 
   const model::System& system_;
   const model::AtomSet& atoms_;
