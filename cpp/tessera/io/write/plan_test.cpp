@@ -136,6 +136,16 @@ TEST(WriteChoice, FollowsTheMap) {
   EXPECT_STRNE(at(1000, "text").method->name, "file-per-rank");
 }
 
+TEST(WriteChoice, WritersOfSegmentsAreThoseThatWereFastest) {
+  auto system = measured();
+  EXPECT_EQ(writers_of_segments(system, 8), 2);
+  EXPECT_EQ(writers_of_segments(system, 16), 4);
+  EXPECT_EQ(writers_of_segments(system, 2), 1);
+  EXPECT_EQ(writers_of_segments(system, 1000), 16);  // nothing like that was measured: what the file system bears
+  system.trials.push_back({"segments", "text", "sorted", 8, 1, 6, 6, 0, 0, 1'000'000'000, 1.0});
+  EXPECT_EQ(writers_of_segments(system, 8), 6);
+}
+
 TEST(WriteChoice, WithoutAMapIsSegments) {
   EXPECT_STREQ(choose(problem(8, 4, 10), format("text"), Order::sorted, nullptr).method->name, "segments");
   EXPECT_STREQ(choose(problem(8, 4, 10), format("text"), Order::sorted, nullptr, true).method->name, "pdaw");
