@@ -65,7 +65,8 @@ def compress_rows(values: Floats, encoding: dict[str, Any]) -> bytes:
         period = _best_period(rows)
         padded = np.zeros(_bytes_of(len(rows)) // 4, np.uint32)
         padded[: 3 * len(rows)] = to_differences(rows, period)
-        chunks.append(compress(padded, b"lz4", 5, BITSHUFFLE))
+        name, level = (b"zstd", 3) if encoding["kind"] == "lossless" else (b"lz4", 5)
+        chunks.append(compress(padded, name, level, BITSHUFFLE))
         table += [len(chunks[-1]), period]
     return np.array(table, "<u4").tobytes() + b"".join(chunks)
 
