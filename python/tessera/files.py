@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import itertools
 import os
+import shutil
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -29,6 +30,27 @@ def replaced(path: str | Path) -> Iterator[Path]:
     except BaseException:
         with suppress(OSError):
             temporary.unlink()
+        raise
+
+
+@contextmanager
+def replaced_folder(path: Path) -> Iterator[Path]:
+    """Yields a new, empty folder beside `path` to fill; when the block ends it takes the place of `path`.
+
+    If the block fails, `path` is unchanged. What is in the files has to be brought to the disk in the block. Raises
+    `OSError`.
+    """
+    base = f".tessera.{socket.gethostname()}.{os.getpid()}"
+    new, old = path.with_name(f"{base}.new.part"), path.with_name(f"{base}.old.part")
+    new.mkdir()
+    try:
+        yield new
+        if path.exists():
+            path.rename(old)
+        new.rename(path)
+        shutil.rmtree(old, ignore_errors=True)
+    except BaseException:
+        shutil.rmtree(new, ignore_errors=True)
         raise
 
 

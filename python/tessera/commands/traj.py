@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
-import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
 from tessera.checked_file import DamagedFileError
+from tessera.commands.bar import bar
 from tessera.commands.export import libraries
 from tessera.prepare.errors import InputError
 from tessera.system import SystemFileError
@@ -26,26 +27,50 @@ if TYPE_CHECKING:
 PATH = click.Path(path_type=Path)
 FILE = click.Path(dir_okay=False, path_type=Path)
 FRAME = click.IntRange(0, 2**62)
-Progress = Callable[[int], None]
 
 runs_argument = click.argument("paths", metavar="RUN…", nargs=-1, required=True, type=PATH)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print the summary as one JSON object.")
-output_option = click.option(
-    "-o", "--output", required=True, type=PATH, help="What to write, its format by the ending."
-)
-system_option = click.option("--system", type=FILE, help="The system file of the run, where it has moved.")
-force_option = click.option("--force", is_flag=True, help="Replace what exists.")
 
 
-def frames_options(function: Callable[..., None]) -> Callable[..., None]:
-    """Adds `--first`, `--last` and `--stride`."""
+@dataclass(frozen=True)
+class Request:
+    """What all commands that write are asked for."""
+
+    output: Path
+    frames: tuple[int | None, int | None, int]  # first, last, stride
+    system: Path | None
+    force: bool
+    as_json: bool
+
+
+def writing_options(function: Callable[..., None]) -> Callable[..., None]:
+    """Adds the options of commands that write; they arrive as one argument `request`."""
+
+    @functools.wraps(function)
+    def command(**given: Any) -> None:
+        frames = given.pop("first"), given.pop("last"), given.pop("stride")
+        names = ("output", "system", "force", "as_json")
+        request = Request(frames=frames, **{name: given.pop(name) for name in names})
+        function(request=request, **given)
+
     for option in (
+        json_option,
+        click.option("--force", is_flag=True, help="Replace what exists."),
+        click.option("--system", type=FILE, help="The system file of the run, where it has moved."),
         click.option("--stride", type=click.IntRange(1), default=1, show_default=True, help="Each N-th frame."),
         click.option("--last", type=FRAME, metavar="N", help="The last frame [of all]."),
         click.option("--first", type=FRAME, metavar="N", help="The first frame, from 0 [0]."),
     ):
-        function = option(function)
-    return function
+        command = option(command)
+    return command
+
+
+output_option = click.option(
+    "-o", "--output", required=True, type=PATH, help="What to write, its format by the ending."
+)
+select_option = click.option(
+    "--select", metavar="TEXT", help="Write these atoms only: a selection in the language of MDAnalysis."
+)
 
 
 @click.group()
@@ -139,7 +164,7 @@ def verify(paths: tuple[Path, ...], as_json: bool) -> None:
     started = time.perf_counter()
     with errors():
         found = _find(paths)
-        with _bar("checking", sum(size_of(one.segments) for one in found), as_json) as progress:
+        with bar("checking", sum(size_of(one.segments) for one in found), as_json) as progress:
             results = [check(one.segments, progress) for one in found]
     seconds = time.perf_counter() - started
     ok, size = all(result.ok for result in results), sum(result.bytes for result in results)
@@ -165,20 +190,8 @@ def verify(paths: tuple[Path, ...], as_json: bool) -> None:
 @traj.command()
 @click.argument("path", metavar="RUN", type=PATH)
 @output_option
-@frames_options
-@system_option
-@force_option
-@json_option
-def convert(
-    path: Path,
-    output: Path,
-    first: int | None,
-    last: int | None,
-    stride: int,
-    system: Path | None,
-    force: bool,
-    as_json: bool,
-) -> None:
+@writing_options
+def convert(path: Path, request: Request) -> None:
     """Write the frames of a run in another program's format.
 
     \b
@@ -195,28 +208,15 @@ def convert(
       tessera traj convert output -o output.dcd
       tessera traj convert output -o output.xtc --first 100 --stride 10
     """
-    _write((path,), output, None, (first, last, stride), system, force, as_json)
+    _write(lambda: _open((path,)), None, request)
 
 
 @traj.command()
 @runs_argument
 @output_option
-@click.option("--select", metavar="TEXT", help="Write these atoms only: a selection in the language of MDAnalysis.")
-@frames_options
-@system_option
-@force_option
-@json_option
-def combine(
-    paths: tuple[Path, ...],
-    output: Path,
-    select: str | None,
-    first: int | None,
-    last: int | None,
-    stride: int,
-    system: Path | None,
-    force: bool,
-    as_json: bool,
-) -> None:
+@select_option
+@writing_options
+def combine(paths: tuple[Path, ...], select: str | None, request: Request) -> None:
     """Write the frames of several runs, or of a protocol's stages, one after the other.
 
     A run that begins at a step above 0 goes on from the one before it: its frames take the place of
@@ -227,30 +227,16 @@ def combine(
       tessera traj combine first second -o all.dcd
       tessera traj combine protocol --select "protein" -o protein.xtc
     """
-    _write(paths, output, select, (first, last, stride), system, force, as_json)
+    _write(lambda: _open(paths), select, request)
 
 
 @traj.command()
 @click.argument("paths", metavar="TRAJECTORY…", nargs=-1, required=True, type=PATH)
 @output_option
 @click.option("--hold", is_flag=True, help="A frame at each step of any; atoms stand where they were written last.")
-@click.option("--select", metavar="TEXT", help="Write these atoms only: a selection in the language of MDAnalysis.")
-@frames_options
-@system_option
-@force_option
-@json_option
-def merge(
-    paths: tuple[Path, ...],
-    output: Path,
-    hold: bool,
-    select: str | None,
-    first: int | None,
-    last: int | None,
-    stride: int,
-    system: Path | None,
-    force: bool,
-    as_json: bool,
-) -> None:
+@select_option
+@writing_options
+def merge(paths: tuple[Path, ...], hold: bool, select: str | None, request: Request) -> None:
     """Put frames of all atoms together from trajectories of some atoms each.
 
     A run with [[output.selection]] writes several, with rates of their own. There is a frame at each
@@ -261,28 +247,15 @@ def merge(
       tessera traj merge output/water.segments output/protein.segments -o all.dcd
       tessera traj merge output/water.segments output/protein.segments --hold -o all.segments
     """
-    _write(paths, output, select, (first, last, stride), system, force, as_json, lambda: _merged(paths, hold))
+    _write(lambda: _merged(paths, hold), select, request)
 
 
 @traj.command("select")
 @click.argument("path", metavar="RUN", type=PATH)
 @click.argument("text", metavar="TEXT")
 @output_option
-@frames_options
-@system_option
-@force_option
-@json_option
-def select_atoms(
-    path: Path,
-    text: str,
-    output: Path,
-    first: int | None,
-    last: int | None,
-    stride: int,
-    system: Path | None,
-    force: bool,
-    as_json: bool,
-) -> None:
+@writing_options
+def select_atoms(path: Path, text: str, request: Request) -> None:
     """Write some atoms of a run, as segments or in another format.
 
     TEXT is a selection in the language of MDAnalysis, of the system as the run began.
@@ -292,7 +265,7 @@ def select_atoms(
       tessera traj select output "protein" -o protein.segments
       tessera traj select output "name O*" -o oxygens.dcd --stride 10
     """
-    _write((path,), output, text, (first, last, stride), system, force, as_json)
+    _write(lambda: _open((path,)), text, request)
 
 
 @traj.command()
@@ -314,7 +287,7 @@ def repair(paths: tuple[Path, ...], as_json: bool) -> None:
 
     with errors():
         found = _find(paths)
-        with _bar("checking", sum(size_of(one.segments) for one in found), as_json) as progress:
+        with bar("checking", sum(size_of(one.segments) for one in found), as_json) as progress:
             done = [one for run in found for one in repair_run(run, progress)]
     if as_json:
         click.echo(json.dumps({"repaired": [facts_of(one) for one in done]}))
@@ -355,34 +328,27 @@ def _merged(paths: Sequence[Path], hold: bool) -> Trajectory:
         return Merged(paths, hold=hold)
 
 
-def _write(
-    paths: Sequence[Path],
-    output: Path,
-    select: str | None,
-    frames: tuple[int | None, int | None, int],
-    system_path: Path | None,
-    force: bool,
-    as_json: bool,
-    opened: Callable[[], Trajectory] | None = None,
-) -> None:
+def _write(opened: Callable[[], Trajectory], select: str | None, request: Request) -> None:
     started = time.perf_counter()
     with errors(), libraries():
         from tessera.traj.convert import check_output, chosen, convert, needs_names, rows_of, structure_for, system_of
 
-        whole = opened() if opened else _open(paths)
-        ending = check_output(output, whole, force)
-        trajectory = chosen(whole, *frames)
+        output, whole = request.output, opened()
+        ending = check_output(output, whole, request.force)
+        trajectory = chosen(whole, *request.frames)
         structure = rows = None
         if select is not None or needs_names(ending):
-            system = system_of(whole, system_path)
-            structure = structure_for(system, f"{paths[0].name} (tessera traj)")
+            system = system_of(whole, request.system)
+            structure = structure_for(system, f"{whole.paths[0].name} (tessera traj)")
             if select is not None:
                 rows = rows_of(whole, structure, system, select)
-        with _bar("writing", len(trajectory), as_json, in_bytes=False) as progress:
-            written = convert(trajectory, output, rows=rows, structure=structure, force=force, progress=progress)
+        with bar("writing", len(trajectory), request.as_json, in_bytes=False) as progress:
+            written = convert(
+                trajectory, output, rows=rows, structure=structure, force=request.force, progress=progress
+            )
         if whole.damaged:
             written.notes.append(f"{whole.damaged:,} frames are damaged, and left out: tessera traj verify says where")
-    if as_json:
+    if request.as_json:
         facts = {**asdict(written), "path": str(output), "seconds": round(time.perf_counter() - started, 2)}
         click.echo(json.dumps(facts))
         return
@@ -408,22 +374,6 @@ def errors() -> Iterator[None]:
 def _end(error: Exception, status: int) -> NoReturn:
     click.echo(f"tessera: error: {error}", err=True)
     raise SystemExit(status) from None
-
-
-@contextlib.contextmanager
-def _bar(what: str, size: int, quiet: bool, in_bytes: bool = True) -> Iterator[Progress]:
-    """Shows a progress bar with the time that is left on a terminal, and nothing elsewhere."""
-    if size == 0 or quiet or not sys.stderr.isatty():
-        yield lambda _: None
-        return
-    from rich import progress as rich
-    from rich.console import Console
-
-    amounts = (rich.DownloadColumn(), rich.TransferSpeedColumn()) if in_bytes else (rich.MofNCompleteColumn(),)
-    columns = (rich.TextColumn("{task.description}"), rich.BarColumn(), *amounts, rich.TimeRemainingColumn())
-    with rich.Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(what, total=size)
-        yield lambda done: bar.advance(task, done)
 
 
 if __name__ == "__main__":

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import sys
 import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import click
 
+from tessera.commands.bar import bar
 from tessera.prepare.errors import InputError
 
 
@@ -37,7 +35,7 @@ def verify(path: Path, as_json: bool) -> None:
 
     started = time.perf_counter()
     try:
-        with _bar(path, 0 if as_json or not path.exists() else size_of(path)) as progress:
+        with bar(path.name, 0 if as_json or not path.exists() else size_of(path), as_json) as progress:
             report = check(path, progress)
     except (InputError, OSError) as error:
         click.echo(f"tessera: error: {error}", err=True)
@@ -76,21 +74,6 @@ def verify(path: Path, as_json: bool) -> None:
 def _name(file: Path, run: Path) -> str:
     """A file of a stage with the stage's name, any other without its folder."""
     return str(file.relative_to(run)) if file.is_relative_to(run) and file != run else file.name
-
-
-@contextlib.contextmanager
-def _bar(path: Path, size: int) -> Iterator[Callable[[int], None]]:
-    """Shows a progress bar on a terminal, and nothing elsewhere."""
-    if size == 0 or not sys.stderr.isatty():
-        yield lambda _: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task(path.name, total=size)
-        yield lambda done: progress.advance(task, done)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,8 @@ COULOMB = {
     "openmm": 332.06371,
     "dl_poly": 138935.4835 / 418.4,
 }
-KJ = 1.0 / 4.184  # kcal in a kJ
+KJ_PER_KCAL = 4.184
+KJ = 1.0 / KJ_PER_KCAL  # kcal in a kJ
 RMIN_TO_SIGMA = 2.0 ** (-1.0 / 6.0)
 HYDROGEN_MASS_LIMIT = 4.5  # amu: repartitioned hydrogens reach about 4
 

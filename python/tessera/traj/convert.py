@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import socket
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -15,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tessera.export.structure import Structure, structure_of
-from tessera.files import replaced
+from tessera.files import replaced, replaced_folder
+from tessera.prepare.constants import KJ_PER_KCAL
 from tessera.prepare.errors import InputError
 from tessera.system import System, read
 from tessera.traj.find import SETTINGS, settings_of
@@ -24,7 +23,6 @@ from tessera.traj.manifest import IdArray
 from tessera.traj.trajectory import Frame, Trajectory
 from tessera.traj.writer import FLOAT32, SegmentWriter
 
-KJ_PER_KCAL = 4.184
 #: ending → name, and the quantities beside positions that the format holds
 FORMATS = {
     ".dcd": ("DCD", ()),
@@ -187,7 +185,7 @@ def convert(
 
     with ExitStack() as stack:
         try:
-            place = stack.enter_context(_new_folder(output) if ending == ".segments" else replaced(output))
+            place = stack.enter_context(replaced_folder(output) if ending == ".segments" else replaced(output))
             write = stack.enter_context(_WRITERS[ending](job, place))
             for frame in trajectory.map(range(len(trajectory)), of_frame):
                 write(frame)
@@ -403,25 +401,6 @@ def _encoding_of(trajectory: Trajectory, quantity: str) -> dict[str, Any]:
     found = [manifest.encodings[manifest.quantities.index(quantity)] for manifest in trajectory.manifests]
     is_same = all(encoding == found[0] for encoding in found)
     return found[0] if is_same and found[0]["kind"] != "moved" else FLOAT32
-
-
-@contextmanager
-def _new_folder(output: Path) -> Iterator[Path]:
-    """Yields a folder to fill, which takes the place of `output` in the end. Raises `OSError`."""
-    import os
-
-    base = f".tessera.{socket.gethostname()}.{os.getpid()}"
-    new, old = output.with_name(f"{base}.new.part"), output.with_name(f"{base}.old.part")
-    new.mkdir()
-    try:
-        yield new
-        if output.exists():
-            output.rename(old)
-        new.rename(output)
-        shutil.rmtree(old, ignore_errors=True)
-    except BaseException:
-        shutil.rmtree(new, ignore_errors=True)
-        raise
 
 
 _WRITERS: dict[str, Callable[[_Job, Path], Any]] = {

@@ -30,6 +30,7 @@ class Merged(Trajectory):
     """
 
     def __init__(self, paths: Sequence[str | os.PathLike[str]], *, hold: bool = False) -> None:
+        self._given, self._hold = paths, hold
         members = [Trajectory(path) for path in paths]
         self.__dict__.update(members[0].__dict__)
         self.paths = [path for member in members for path in member.paths]
@@ -81,8 +82,9 @@ class Merged(Trajectory):
         return part
 
     def refresh(self) -> int:
-        """Is not to be had of merged trajectories: make another. Raises `NotImplementedError`."""
-        raise NotImplementedError("merged trajectories don't grow: merge them again")
+        """Does as `Trajectory.refresh`, of all trajectories."""
+        Merged.__init__(self, self._given, hold=self._hold)
+        return len(self)
 
     def entry(self, index: int) -> tuple[object, object]:  # type: ignore[override]
         leader = int(self._leader[index])

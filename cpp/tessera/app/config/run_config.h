@@ -142,26 +142,30 @@ struct MinimizeConfig {
   std::int64_t steps = 5000;
 };
 
-/// Frames of some atoms, in segments of their own.
-struct SelectionConfig {
-  std::string name;
-  std::string select;
-  std::int64_t every = 0;
+/// What a frame holds beside positions, and how its numbers are packed.
+struct FrameContents {
   bool velocities = false, forces = false;
   Compression compression = Compression::none;
   double precision = 0.01;  // Å
-  double moved = 0;         // Å; 0: all atoms in each frame
+
+  /// The positions count, too.
+  std::int64_t n_quantities() const { return 1 + (velocities ? 1 : 0) + (forces ? 1 : 0); }
 };
 
-struct OutputConfig {
+/// Frames of some atoms, in segments of their own.
+struct SelectionConfig : FrameContents {
+  std::string name;
+  std::string select;
+  std::int64_t every = 0;
+  double moved = 0;  // Å; 0: all atoms in each frame
+};
+
+struct OutputConfig : FrameContents {
   std::string folder = "output";  // path, already relative to the working directory
   bool overwrite = false;
   TrajectoryFormat trajectory = TrajectoryFormat::segments;
   std::int64_t trajectory_every = 0;
-  std::string select;  // the atoms of a frame; empty: all
-  bool velocities = false, forces = false;
-  Compression compression = Compression::none;
-  double precision = 0.01;   // Å
+  std::string select;        // the atoms of a frame; empty: all
   std::int64_t writers = 0;  // 0: chosen
   std::int64_t energy_every = 100;
   std::int64_t checkpoint_every = 10000;

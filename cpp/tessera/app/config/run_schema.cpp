@@ -333,6 +333,13 @@ Schema make_run_schema() {
       .decides_bits()
       .used_where(minimizes);
 
+  const auto add_precision = [](auto& section) {
+    section
+        .key("precision", &FrameContents::precision,
+             "positions are rounded to multiples of it (compression = \"rounded\")")
+        .unit("Å")
+        .range(1e-6, 1);
+  };
   auto output = add_section(schema, "output", "What is written, and how often.", &RunConfig::output);
   output.key("folder", &OutputConfig::folder, "where everything that the run writes goes").path();
   output.key(
@@ -352,11 +359,7 @@ Schema make_run_schema() {
   output.key("forces", &OutputConfig::forces, "frames hold forces too (trajectory = \"segments\")");
   output.key("compression", &OutputConfig::compression,
              "of frames in segments; lossless: exactly what was calculated; rounded: positions to output.precision");
-  output
-      .key("precision", &OutputConfig::precision,
-           "positions are rounded to multiples of it (compression = \"rounded\")")
-      .unit("Å")
-      .range(1e-6, 1);
+  add_precision(output);
   output
       .key("writers", &OutputConfig::writers,
            "ranks that write frames in segments; 0: as many as frames of this size and the machine file suggest")
@@ -387,11 +390,7 @@ Schema make_run_schema() {
   selection.key("velocities", &SelectionConfig::velocities, "frames hold velocities too");
   selection.key("forces", &SelectionConfig::forces, "frames hold forces too");
   selection.key("compression", &SelectionConfig::compression, "of the frames, as output.compression");
-  selection
-      .key("precision", &SelectionConfig::precision,
-           "positions are rounded to multiples of it (compression = \"rounded\")")
-      .unit("Å")
-      .range(1e-6, 1);
+  add_precision(selection);
   selection
       .key("moved", &SelectionConfig::moved,
            "a frame holds only atoms that have moved further than this since they were written last, all in each 64th; "

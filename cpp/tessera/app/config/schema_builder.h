@@ -87,8 +87,8 @@ class SectionBuilder {
 
   /// A bool, integer, real, text, list of integers or of texts, schedule or choice; "auto" too where the member is
   /// optional.
-  template <class Field>
-  KeyBuilder key(const char* name, Field Record::*field, const char* documentation) {
+  template <class Field, class Owner>  // the record, or a base of it
+  KeyBuilder key(const char* name, Field Owner::*field, const char* documentation) {
     using Type = Held<Field>;
     auto& section = schema_.sections[section_];
     Key key;

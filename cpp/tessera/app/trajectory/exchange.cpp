@@ -1,6 +1,7 @@
 #include "tessera/app/trajectory/exchange.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <utility>
 
@@ -39,7 +40,7 @@ using Triple = std::array<float, 3>;
 }  // namespace
 
 FrameExchange::FrameExchange(const model::System& system, FrameShares shares, std::vector<int> writers,
-                             Contents contents, const comm::Communicator& comm)
+                             FrameContents contents, const comm::Communicator& comm)
     : shares_(std::move(shares)), writers_(std::move(writers)), contents_(contents), comm_(comm) {
   TESSERA_CHECK(std::ssize(writers_) == shares_.n_shares());
   const auto own = std::find(writers_.begin(), writers_.end(), comm.rank());
@@ -53,15 +54,11 @@ FrameExchange::FrameExchange(const model::System& system, FrameShares shares, st
       tree = make_bond_tree(system.templates[at(run.molecule)]);
 }
 
-/// Atoms travel as the index in the share, the position, and what else frames hold.
-std::int64_t FrameExchange::record_bytes() const {
-  return 4 + 12 * (1 + (contents_.velocities ? 1 : 0) + (contents_.forces ? 1 : 0));
-}
-
 Frame FrameExchange::collect(const md::Engine& engine, double time) const {
   const auto& state = engine.state();
   Frame frame{engine.current_step(), time, state.box, {}, {}, {}};
-  const auto bytes = at(record_bytes());
+  // Atoms travel as the index in the share, the position, and what else frames hold.
+  const auto bytes = at(4 + 12 * contents_.n_quantities());
   const auto write_record = [&](std::byte* to, std::uint32_t index, std::int32_t slot) {
     std::memcpy(to, &index, 4);
     std::memcpy(to += 4, &state.position[at(slot)], 12);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "tessera/app/config/run_config.h"
 #include "tessera/app/trajectory/frame.h"
 #include "tessera/app/trajectory/shares.h"
 #include "tessera/app/trajectory/whole.h"
@@ -14,18 +15,15 @@ namespace tessera::app {
 
 class FrameExchange {
  public:
-  struct Contents {
-    bool velocities = false, forces = false;
-  };
-
   /// `writers`: the rank of each share. References must outlive it.
-  FrameExchange(const model::System& system, FrameShares shares, std::vector<int> writers, Contents contents,
+  FrameExchange(const model::System& system, FrameShares shares, std::vector<int> writers, FrameContents contents,
                 const comm::Communicator& comm);
 
   /// Returns the rows of the present frame that this rank makes. Collective.
   Frame collect(const md::Engine& engine, double time) const;
 
   const FrameShares& shares() const { return shares_; }
+  const FrameContents& contents() const { return contents_; }
   const std::vector<int>& writers() const { return writers_; }
   /// The share of this rank; −1: none.
   int own_share() const { return own_; }
@@ -33,11 +31,10 @@ class FrameExchange {
  private:
   std::vector<float> positions_of(const Box& box, const std::vector<Fraction>& fractions) const;
   std::vector<float> rows_of(std::vector<float> values) const;
-  std::int64_t record_bytes() const;
 
   FrameShares shares_;
   std::vector<int> writers_;
-  Contents contents_;
+  FrameContents contents_;
   const comm::Communicator& comm_;
   int own_ = -1;
   std::vector<MoleculeRun> molecules_;  // of this rank's share

@@ -42,9 +42,10 @@ std::vector<segments::Header::Ids> ids_of(const model::AtomSet& atoms) {
 segments::Encoding encoding_of(const TrajectorySettings& settings, bool is_position) {
   using segments::EncodingKind;
   if (settings.moved > 0) return {.kind = EncodingKind::moved, .distance = settings.moved};
-  if (settings.compression == Compression::none) return {};
-  if (settings.compression == Compression::rounded && is_position)
-    return {.kind = EncodingKind::rounded, .unit = settings.precision};
+  const auto& contents = settings.contents;
+  if (contents.compression == Compression::none) return {};
+  if (contents.compression == Compression::rounded && is_position)
+    return {.kind = EncodingKind::rounded, .unit = contents.precision};
   return {.kind = EncodingKind::lossless};
 }
 
@@ -69,7 +70,7 @@ int number_of_writers(const comm::Communicator& comm, const OutputConfig& output
 SegmentSink::SegmentSink(const TrajectorySettings& settings, const RunConfig& config, const model::System& system,
                          const FrameExchange& exchange, std::int64_t after_step, std::int64_t earlier_frames,
                          const comm::Communicator& comm)
-    : comm_(comm), writers_(exchange.writers()), n_quantities_(1), n_frames_(earlier_frames) {
+    : comm_(comm), writers_(exchange.writers()), contents_(exchange.contents()), n_frames_(earlier_frames) {
   const auto& folder = settings.path;
   segments::Header header{.n_atoms = exchange.shares().atoms().size(),
                           .system_atoms = system.n_atoms(),
@@ -84,12 +85,11 @@ SegmentSink::SegmentSink(const TrajectorySettings& settings, const RunConfig& co
                           .is_periodic = system.is_periodic,
                           .program = fmt::format("tessera {}", TESSERA_VERSION)};
   for (const auto& [is_there, name] :
-       {std::pair(settings.velocities, "velocities"), std::pair(settings.forces, "forces")})
+       {std::pair(contents_.velocities, "velocities"), std::pair(contents_.forces, "forces")})
     if (is_there) {
       header.quantities.emplace_back(name);
       header.encodings.push_back(encoding_of(settings, false));
     }
-  n_quantities_ = header.quantities.size();
   std::int64_t number = 0;
   comm::on_root(comm, [&] {
     make_folder(folder);
@@ -103,7 +103,7 @@ SegmentSink::SegmentSink(const TrajectorySettings& settings, const RunConfig& co
   comm::on_each_rank(comm, [&] {
     const auto own = exchange.own_share();
     if (own < 0) return;
-    const auto frame = 12 * exchange.shares().n_rows(own) * static_cast<std::int64_t>(n_quantities_);
+    const auto frame = 12 * exchange.shares().n_rows(own) * contents_.n_quantities();
     part_ = std::make_unique<segments::PartWriter>(folder + "/" + header.parts[static_cast<std::size_t>(own)].file,
                                                    header.encodings, std::max(most_bytes_held, 2 * frame));
   });
@@ -128,9 +128,9 @@ void SegmentSink::append(Frame frame) {
   comm::on_each_rank(comm_, [&] {
     if (!part_) return;
     std::vector<std::vector<float>> quantities;
-    for (auto* values : {&frame.positions, &frame.velocities, &frame.forces})
-      if (quantities.size() < n_quantities_ && (values == &frame.positions || !values->empty()))
-        quantities.push_back(std::move(*values));
+    quantities.push_back(std::move(frame.positions));
+    if (contents_.velocities) quantities.push_back(std::move(frame.velocities));
+    if (contents_.forces) quantities.push_back(std::move(frame.forces));
     part_->append(std::move(quantities));
   });
   add_entries();
@@ -156,11 +156,12 @@ void SegmentSink::add_entries() {
       const auto written = comm::values_of<segments::Payload>(gathered[static_cast<std::size_t>(writers_[w])]);
       of_writers_[w].insert(of_writers_[w].end(), written.begin(), written.end());
     }
-    const auto is_written = [&](const auto& payloads) { return payloads.size() >= n_quantities_; };
+    const auto of_frame = contents_.n_quantities();
+    const auto is_written = [&](const auto& payloads) { return std::ssize(payloads) >= of_frame; };
     while (!unfinished_.empty() && std::all_of(of_writers_.begin(), of_writers_.end(), is_written)) {
       auto& entry = unfinished_.front();
       for (auto& payloads : of_writers_) {
-        const auto end = payloads.begin() + static_cast<std::ptrdiff_t>(n_quantities_);
+        const auto end = payloads.begin() + of_frame;
         entry.payloads.insert(entry.payloads.end(), payloads.begin(), end);
         payloads.erase(payloads.begin(), end);
       }

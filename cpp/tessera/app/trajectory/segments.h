@@ -42,7 +42,7 @@ class SegmentSink final : public FrameSink {
 
   const comm::Communicator& comm_;
   std::vector<int> writers_;
-  std::size_t n_quantities_;
+  FrameContents contents_;
   std::int64_t n_frames_;
   std::optional<io::segments::ManifestWriter> manifest_;       // on the root
   std::deque<io::segments::Entry> unfinished_;                 // on the root: frames without an entry yet

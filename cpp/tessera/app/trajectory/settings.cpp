@@ -21,15 +21,16 @@ std::string format_name(TrajectoryFormat format) {
 
 /// Formats of one file hold positions, and H5MD velocities too.
 void check_single_file(const TrajectorySettings& settings, std::int64_t n_atoms) {
+  const auto& contents = settings.contents;
   const auto refuse = [&](const char* setting, const char* formats) {
     throw InputError(fmt::format("{}, but output.trajectory = \"{}\", which can't: set that to {}, or leave it out",
                                  setting, format_name(settings.format), formats));
   };
-  if (settings.velocities && settings.format != TrajectoryFormat::h5md)
+  if (contents.velocities && settings.format != TrajectoryFormat::h5md)
     refuse("output.velocities = true", "\"segments\" or \"h5md\"");
-  if (settings.forces) refuse("output.forces = true", "\"segments\"");
-  if (settings.compression == Compression::lossless) refuse("output.compression = \"lossless\"", "\"segments\"");
-  if (settings.compression == Compression::rounded)
+  if (contents.forces) refuse("output.forces = true", "\"segments\"");
+  if (contents.compression == Compression::lossless) refuse("output.compression = \"lossless\"", "\"segments\"");
+  if (contents.compression == Compression::rounded)
     refuse("output.compression = \"rounded\"", "\"segments\" or \"xtc\"");
   if (settings.format == TrajectoryFormat::dcd && n_atoms > io::most_dcd_atoms)
     throw InputError(fmt::format("a DCD holds at most {} atoms, there are {}: set output.trajectory to \"segments\"",
@@ -66,10 +67,7 @@ std::vector<TrajectorySettings> trajectories_of(const OutputConfig& output) {
                      .every = output.trajectory_every,
                      .select = output.select,
                      .key = "output.select",
-                     .velocities = output.velocities,
-                     .forces = output.forces,
-                     .compression = output.compression,
-                     .precision = output.precision,
+                     .contents = output,
                      .moved = 0,
                      .is_main = true});
   for (std::size_t row = 0; row < output.selections.size(); ++row) {
@@ -79,10 +77,7 @@ std::vector<TrajectorySettings> trajectories_of(const OutputConfig& output) {
                      .every = one.every,
                      .select = one.select,
                      .key = fmt::format("output.selection.{}.select", row),
-                     .velocities = one.velocities,
-                     .forces = one.forces,
-                     .compression = one.compression,
-                     .precision = one.precision,
+                     .contents = one,
                      .moved = one.moved,
                      .is_main = false});
   }
@@ -104,7 +99,7 @@ void check_trajectories(const RunConfig& config, std::int64_t n_atoms) {
 
 std::int64_t frame_bytes(const TrajectorySettings& settings, std::int64_t atoms_of_frame) {
   if (settings.format == TrajectoryFormat::xtc) return usual_bytes_of_atom_in_xtc * atoms_of_frame;
-  return 12 * (1 + (settings.velocities ? 1 : 0) + (settings.forces ? 1 : 0)) * atoms_of_frame;
+  return 12 * settings.contents.n_quantities() * atoms_of_frame;
 }
 
 }  // namespace tessera::app

@@ -16,10 +16,9 @@ struct TrajectorySettings {
   TrajectoryFormat format = TrajectoryFormat::segments;
   std::int64_t every = 0;   // steps
   std::string select, key;  // the atoms; what messages call them
-  bool velocities = false, forces = false;
-  Compression compression = Compression::none;
-  double precision = 0, moved = 0;  // Å
-  bool is_main = false;             // that of [output], whose frames checkpoints count
+  FrameContents contents;
+  double moved = 0;      // Å
+  bool is_main = false;  // that of [output], whose frames checkpoints count
 };
 
 /// Returns those of which frames are asked for, that of [output] first.

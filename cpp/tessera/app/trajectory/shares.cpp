@@ -16,16 +16,6 @@ const model::InstanceRun& run_of(const model::System& system, std::int64_t id) {
   return *std::prev(after);
 }
 
-std::int64_t size_of(const model::System& system, const model::InstanceRun& run) {
-  return system.templates[static_cast<std::size_t>(run.molecule)].n_atoms();
-}
-
-/// The first atom of the molecule that an atom belongs to.
-std::int64_t first_of_molecule(const model::System& system, std::int64_t id) {
-  const auto& run = run_of(system, id);
-  return id - (id - run.first_id) % size_of(system, run);
-}
-
 }  // namespace
 
 FrameShares::FrameShares(const model::System& system, const model::AtomSet& atoms, bool whole, int n_shares)
@@ -45,9 +35,8 @@ FrameShares::FrameShares(const model::System& system, const model::AtomSet& atom
       add(first, last);
       continue;
     }
-    const auto& end = run_of(system, last);
-    const auto size = size_of(system, end);
-    add(first_of_molecule(system, first), end.first_id + ((last - end.first_id) / size + 1) * size - 1);
+    const auto end = system.find(last);
+    add(system.find(first).first_id, end.first_id + system.templates[at(end.molecule)].n_atoms() - 1);
   }
   cuts_ = {0};
   rows_ = {0};
@@ -56,7 +45,7 @@ FrameShares::FrameShares(const model::System& system, const model::AtomSet& atom
   for (std::int64_t share = 1; share < n_shares && n > 0; ++share) {
     const auto& range = range_of_number(share * n / n_shares);
     const auto id = range.first + share * n / n_shares - range.before;
-    const auto first = whole ? first_of_molecule(system, id) : id;
+    const auto first = whole ? system.find(id).first_id : id;
     const auto cut = range.before + first - range.first;
     if (cut <= cuts_.back()) continue;  // the molecule is larger than a share
     cuts_.push_back(cut);
@@ -95,7 +84,7 @@ std::vector<MoleculeRun> FrameShares::molecules(int share) const {
     const auto id = range.first + number - range.before;
     const auto end = std::min(range.last + 1, id + cuts_[at(share + 1)] - number);
     const auto& run = run_of(system_, id);
-    const auto size = size_of(system_, run);
+    const auto size = system_.templates[at(run.molecule)].n_atoms();
     const auto count = std::min(end - id, run.first_id + run.count * size - id) / size;
     found.push_back({run.molecule, id, count});
     number += count * size;

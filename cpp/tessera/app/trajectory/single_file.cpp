@@ -74,7 +74,7 @@ std::unique_ptr<FrameSink> open_single_file(const TrajectorySettings& settings, 
       return open_file<io::XtcWriter>(comm, path, frames, n_atoms);
     default: {
       const io::H5mdHeader header{.n_atoms = n_atoms,
-                                  .has_velocities = settings.velocities,
+                                  .has_velocities = settings.contents.velocities,
                                   .is_periodic = system.is_periodic,
                                   .creator_version = TESSERA_VERSION};
       return open_file<io::H5mdWriter>(comm, path, frames, header);

@@ -14,19 +14,30 @@
 
 namespace tessera::app {
 
+namespace {
+
+FrameExchange plan_exchange(const TrajectorySettings& settings, const RunConfig& config, const model::System& system,
+                            const model::AtomSet& atoms, const std::string& machine_file,
+                            const comm::Communicator& comm) {
+  std::vector<int> writers = {0};
+  if (settings.format == TrajectoryFormat::segments)
+    writers = io::write::spread(
+        comm.size(), number_of_writers(comm, config.output, machine_file, frame_bytes(settings, atoms.size())));
+  FrameShares shares(system, atoms, config.output.wrap, static_cast<int>(writers.size()));
+  writers.resize(static_cast<std::size_t>(shares.n_shares()));
+  return {system, std::move(shares), std::move(writers), settings.contents, comm};
+}
+
+}  // namespace
+
 Trajectory::Trajectory(TrajectorySettings settings, const RunConfig& config, const model::System& system,
                        const std::string& machine_file, const comm::Communicator& comm)
-    : settings_(std::move(settings)), config_(config), system_(system), comm_(comm) {
-  atoms_ = atoms_of(settings_, config, system.n_atoms());
-  std::vector<int> writers = {0};
-  if (settings_.format == TrajectoryFormat::segments)
-    writers = io::write::spread(
-        comm.size(), number_of_writers(comm, config.output, machine_file, frame_bytes(settings_, atoms_.size())));
-  FrameShares shares(system, atoms_, config.output.wrap, static_cast<int>(writers.size()));
-  writers.resize(static_cast<std::size_t>(shares.n_shares()));
-  exchange_.emplace(system, std::move(shares), std::move(writers),
-                    FrameExchange::Contents{settings_.velocities, settings_.forces}, comm);
-}
+    : settings_(std::move(settings)),
+      config_(config),
+      system_(system),
+      comm_(comm),
+      atoms_(atoms_of(settings_, config, system.n_atoms())),
+      exchange_(plan_exchange(settings_, config, system, atoms_, machine_file, comm)) {}
 
 void Trajectory::open(std::int64_t first_step, std::optional<std::int64_t> frames) {
   if (settings_.format != TrajectoryFormat::segments) {
@@ -34,12 +45,12 @@ void Trajectory::open(std::int64_t first_step, std::optional<std::int64_t> frame
     return;
   }
   // A new run has the frame of its start, and a restart only those behind it.
-  sink_ = std::make_unique<SegmentSink>(settings_, config_, system_, *exchange_, frames ? first_step : first_step - 1,
+  sink_ = std::make_unique<SegmentSink>(settings_, config_, system_, exchange_, frames ? first_step : first_step - 1,
                                         frames.value_or(0), comm_);
 }
 
 void Trajectory::record(const md::Engine& engine) {
-  auto frame = exchange_->collect(engine, static_cast<double>(engine.current_step()) * config_.dynamics.timestep);
+  auto frame = exchange_.collect(engine, static_cast<double>(engine.current_step()) * config_.dynamics.timestep);
   if (sink_)
     sink_->append(std::move(frame));
   else

@@ -49,7 +49,7 @@ class Trajectory {
   const model::System& system_;
   const comm::Communicator& comm_;
   model::AtomSet atoms_;
-  std::optional<FrameExchange> exchange_;
+  FrameExchange exchange_;
   std::optional<Frame> first_;
   std::unique_ptr<FrameSink> sink_;
 };

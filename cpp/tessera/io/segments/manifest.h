@@ -51,7 +51,6 @@ class ManifestWriter {
   /// Nothing may have the name. Throws RunError.
   static ManifestWriter create(const std::string& path, const Header& header);
   void append(const Entry& entry);
-  std::int64_t n_entries() const { return n_entries_; }
   bool is_in_place() const { return file_.is_in_place(); }
   void synchronize() const { file_.synchronize(); }
 

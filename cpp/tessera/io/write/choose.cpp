@@ -19,6 +19,23 @@ double distance(const machine::WriteTrial& trial, int n_ranks) {
 
 double rate(const machine::WriteTrial& trial) { return static_cast<double>(trial.bytes) / trial.seconds; }
 
+/// The fastest of the measurements that do and have the nearest number of ranks; null where none is near enough.
+template <class Does>
+const machine::WriteTrial* best_trial(const machine::FileSystem& system, int n_ranks, Does&& does) {
+  const machine::WriteTrial* best = nullptr;
+  for (const auto& trial : system.trials) {
+    if (distance(trial, n_ranks) > nearest_ranks || !does(trial)) continue;
+    const double nearer = best ? distance(*best, n_ranks) - distance(trial, n_ranks) : 1;
+    if (nearer > 0 || (nearer == 0 && rate(trial) > rate(*best))) best = &trial;
+  }
+  return best;
+}
+
+/// As many writers in relation to the ranks as were measured.
+int writers_for(const machine::WriteTrial& trial, int n_ranks) {
+  return std::max(1, static_cast<int>(std::lround(static_cast<double>(trial.n_writers) * n_ranks / trial.n_ranks)));
+}
+
 const Method* find(const std::string& name) {
   for (const auto& one : methods())
     if (name == one.name) return &one;
@@ -40,23 +57,17 @@ Choice choose(const WriteProblem& problem, const Format& format, Order order, co
   const auto can = [&](const Method& one) { return one.can(format) && !(one_file && one.is_folder); };
   const auto bytes = static_cast<double>(problem.header_bytes + problem.n_atoms() * problem.atom_bytes);
 
-  const machine::WriteTrial* best = nullptr;
-  for (const auto& trial : system->trials) {
+  const auto* best = best_trial(*system, problem.n_ranks(), [&](const machine::WriteTrial& trial) {
     const auto* entry = find(trial.method);
     if (!entry || !can(*entry) || trial.format != format.name ||
-        trial.order != (order == Order::sorted ? "sorted" : "owned") || trial.n_files > system->most_files ||
-        distance(trial, problem.n_ranks()) > nearest_ranks)
-      continue;
+        trial.order != (order == Order::sorted ? "sorted" : "owned") || trial.n_files > system->most_files)
+      return false;
     // Every rank has a file, so it is this job's ranks that count.
-    if (trial.method == "file-per-rank" && problem.n_ranks() > system->most_files) continue;
-    const double nearer = best ? distance(*best, problem.n_ranks()) - distance(trial, problem.n_ranks()) : 1;
-    if (nearer > 0 || (nearer == 0 && rate(trial) > rate(*best))) best = &trial;
-  }
+    return trial.method != "file-per-rank" || problem.n_ranks() <= system->most_files;
+  });
   if (best) {
     choice.method = find(best->method);
-    // As many writers in relation to the ranks as were measured.
-    choice.options.writers = std::max(
-        1, static_cast<int>(std::lround(static_cast<double>(best->n_writers) * problem.n_ranks() / best->n_ranks)));
+    choice.options.writers = writers_for(*best, problem.n_ranks());
     choice.options.batch = std::max<std::int64_t>(1, best->batch);
     choice.options.buffer = std::max<std::int64_t>(1, best->buffer);
     choice.seconds = bytes / rate(*best);
@@ -78,15 +89,8 @@ Choice choose(const WriteProblem& problem, const Format& format, Order order, co
 }
 
 int writers_of_segments(const machine::FileSystem& system, int n_ranks) {
-  const machine::WriteTrial* best = nullptr;
-  for (const auto& trial : system.trials) {
-    if (trial.method != "segments" || distance(trial, n_ranks) > nearest_ranks) continue;
-    const double nearer = best ? distance(*best, n_ranks) - distance(trial, n_ranks) : 1;
-    if (nearer > 0 || (nearer == 0 && rate(trial) > rate(*best))) best = &trial;
-  }
-  if (!best) return system.most_files;
-  const auto writers = std::lround(static_cast<double>(best->n_writers) * n_ranks / best->n_ranks);
-  return std::clamp(static_cast<int>(writers), 1, std::max(1, system.most_files));
+  const auto* best = best_trial(system, n_ranks, [](const auto& trial) { return trial.method == "segments"; });
+  return best ? std::clamp(writers_for(*best, n_ranks), 1, std::max(1, system.most_files)) : system.most_files;
 }
 
 const machine::FileSystem* file_system_of(std::span<const machine::FileSystem> systems, const std::string& path) {
