@@ -17,7 +17,6 @@ from tessera.prepare.errors import InputError
 from tessera.system import SystemFileError, read
 from tessera.traj import check as segments
 from tessera.traj.find import SETTINGS, settings_of, stages
-from tessera.traj.manifest import FOLDER as SEGMENTS
 
 Progress = Callable[[int], None]
 TABLE = "energy.csv"
@@ -191,18 +190,19 @@ def _verify_run(folder: Path, progress: Progress, known: set[Path]) -> Report:
     for name in names:
         path = folder / name
         if path.suffix == ".segments":
-            report.files.append(_segments(path, header if name == SEGMENTS else None, progress))
+            report.files.append(_segments(path, header, progress))
             continue
         check = _table if name == TABLE else _trajectory
         report.files.append(check(path, header))
         progress(path.stat().st_size)
     if header:
-        for count, present, what in (
-            ("energy_rows", TABLE in names, TABLE),
-            ("trajectory_frames", any(name in (*TRAJECTORIES, SEGMENTS) for name in names), "trajectory"),
+        present = {Path(name).stem for name in names}
+        for stem, what, counted in (
+            (Path(TABLE).stem, TABLE, header["energy_rows"]),
+            *((name, f"the trajectory {name}", frames) for name, frames in header["frames"].items()),
         ):
-            if header[count] and not present:
-                report.notes.append(f"the checkpoint counts {header[count]:,} in {what}, which is gone: it begins anew")
+            if counted and stem not in present:
+                report.notes.append(f"the checkpoint counts {counted:,} in {what}, which is gone: it begins anew")
     system = _system_of(folder)
     if system is not None and system.is_file():
         if system not in known:
@@ -248,9 +248,10 @@ def _trajectory(path: Path, header: dict[str, Any] | None) -> File:
     except (ValueError, struct.error, OSError, KeyError) as error:
         file.problem = f"can't be read: {error}"
         return file
-    if header and frames < header["trajectory_frames"]:
+    expected = header["frames"].get(path.stem, 0) if header else 0
+    if frames < expected:
         file.problem = (
-            f"holds {frames:,} whole frames, the checkpoint counts {header['trajectory_frames']:,}; put it back, "
+            f"holds {frames:,} whole frames, the checkpoint counts {expected:,}; put it back, "
             "or move it away to begin another at the checkpoint"
         )
     file.note = f"{frames:,} frames, whose numbers have no checksums"
@@ -264,9 +265,10 @@ def _segments(path: Path, header: dict[str, Any] | None, progress: Progress) -> 
     if header:
         step = int(header["state"]["step"])
         counted = int((found.steps <= step).sum())
-        if counted < header["trajectory_frames"]:
+        expected = header["frames"].get(path.stem, 0)
+        if counted < expected:
             problems.append(
-                f"holds {counted:,} frames up to step {step:,}, the checkpoint counts {header['trajectory_frames']:,}; "
+                f"holds {counted:,} frames up to step {step:,}, the checkpoint counts {expected:,}; "
                 "put it back, or move it away to begin another at the checkpoint"
             )
     note = "; ".join([f"{found.frames:,} frames", *found.notes])

@@ -325,7 +325,7 @@ def test_a_disk_that_fills_up_costs_no_checkpoint(runs: Runs, tiny_disk: Path, m
     assert all(file.ok for file in report.files if file.kind == "checkpoint"), report
     assert report.checkpoint_step is not None and report.checkpoint_step > 5
     header = read_header(output / "checkpoint.tck")
-    assert header["trajectory_frames"] == report.checkpoint_step + 1
+    assert header["frames"]["trajectory"] == report.checkpoint_step + 1
     subprocess.run(["mount", "-o", "remount,size=8M", str(tiny_disk)], check=True)
     runs.start(path, "--restart", mpi=mpi, ranks=ranks)
     hash_found = json.loads((output / "report.json").read_text())["state_hash"]

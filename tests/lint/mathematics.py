@@ -9,7 +9,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 MAY_USE_ANY = (  # what plans times and memory or prints, and what tests compare with
-    "app/explain.cpp",
+    "app/explain/",
     "app/output/report.cpp",
     "collectives/",
     "comm/",

@@ -25,3 +25,33 @@ def test_a_large_system_is_measured_by_a_part(runs: Runs, tmp_path: Path, make: 
     assert found["atoms"] == copies.system.n_atoms
     assert 100_000 < predicted["measured_atoms"] < 400_000
     assert predicted["measured_ms_per_step_one_rank"] > 50
+
+
+def test_parts_of_a_step_on_a_map(runs: Runs, tmp_path: Path) -> None:
+    """Exchanges take longer where links are slower, and the parts add up to the step."""
+    copies = crystal(100_000)
+    write(copies.system, tmp_path / "ions.tsr", copies.rows(10**9))
+    hosts = [{"name": f"n{i}", "slots": 4} for i in range(4)]
+
+    def predict(bandwidth: float | None) -> dict[str, float]:
+        settings = {"interactions.cutoff": 9.0, "interactions.switch": 8.0}
+        if bandwidth is not None:
+            link = {"latency": 1e-5, "bandwidth": bandwidth}
+            subnet = {"hosts": [host["name"] for host in hosts], "link": link, "medium": "fabric", "uplink": None}
+            network = {"hosts": hosts, "subnets": [subnet]}
+            file = {"format": "tessera-machine", "version": 2, "name": "test", "nodes": 4, "network": network}
+            (tmp_path / "map.json").write_text(json.dumps(file))
+            settings["parallel.machine"] = str(tmp_path / "map.json")  # type: ignore[assignment]
+        run_file = runs.run_file(tmp_path / "ions.tsr", settings)
+        arguments = ["--explain", run_file, "--ranks", "16", "--measured-steps", "4", "--json"]
+        predicted = json.loads(runs.run_engine(*arguments).stdout)["predicted"]
+        assert predicted["includes_communication"] == (bandwidth is not None)
+        assert sum(predicted["ms_of_parts"].values()) == pytest.approx(predicted["ms_per_step"])
+        parts: dict[str, float] = predicted["ms_of_parts"]
+        return parts
+
+    alone, fast, slow = predict(None), predict(1e9), predict(1e8)
+    assert {"pairs", "mesh", "transforms"} < set(alone)
+    assert "halo" not in alone
+    for exchange in ("halo", "exchanges of the transforms"):
+        assert 0 < fast[exchange] < slow[exchange] < 11 * fast[exchange]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import warnings
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ import pytest
 from parallel.runs import Runs, Settings
 from parallel.samples import sample
 from tessera.traj import Trajectory
+from tessera.verify import verify
 
 MDAnalysis = pytest.importorskip("MDAnalysis")
 
@@ -102,3 +105,26 @@ def test_velocities_and_forces(runs: Runs) -> None:
             simulation.step(frame.step - simulation.step_number)
         np.testing.assert_array_equal(frame.velocities, simulation.velocities.astype(np.float32))
         np.testing.assert_allclose(frame.forces, simulation.forces, rtol=1e-6, atol=1e-5)
+
+
+def test_a_restart_counts_the_frames_of_each_trajectory(runs: Runs) -> None:
+    path = run_file(runs, {"dynamics.steps": 20, "output.checkpoint_every": 10}, SELECTIONS)
+    output = runs.start(path).folder
+    assert verify(output).ok
+
+    # A selection loses frames: its last, cut from the part that holds it.
+    part = max((output / "often.segments").glob("*.part-*"))
+    os.truncate(part, part.stat().st_size - 10)
+    (problem,) = (file.problem for file in verify(output).files if not file.ok)
+    assert "the first of step 20" in problem
+    again = runs.start(path, "--restart", "--set", "dynamics.steps=30")
+    assert "often.segments holds 10 whole frames up to step 20, the checkpoint counts 11" in again.process.stderr
+    assert again.process.stderr.count("the checkpoint counts") == 1
+
+    # One that is gone begins anew, and one that the checkpoint does not know begins.
+    shutil.rmtree(output / "oxygens.segments")
+    path.write_text(path.read_text() + '[[output.selection]]\nname = "new"\nselect = "index 0"\nevery = 5\n')
+    again = runs.start(path, "--restart", "--set", "dynamics.steps=40")
+    assert "oxygens.segments is gone and begins anew after step 30" in again.process.stderr
+    assert Trajectory(output / "oxygens.segments").steps.tolist() == [40]
+    assert Trajectory(output / "new.segments").steps.tolist() == [35, 40]

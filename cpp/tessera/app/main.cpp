@@ -9,7 +9,7 @@
 
 #include "tessera/app/config/schema.h"
 #include "tessera/app/energy.h"
-#include "tessera/app/explain.h"
+#include "tessera/app/explain/explain.h"
 #include "tessera/app/minimize.h"
 #include "tessera/app/stages/run_file.h"
 #include "tessera/base/error.h"

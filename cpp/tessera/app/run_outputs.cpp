@@ -65,7 +65,7 @@ RunOutputs::RunOutputs(const RunConfig& config, const model::System& system, boo
 
 void RunOutputs::go_on_from(const CheckpointNumbers& checkpoint) {
   n_rows_ = checkpoint.energy_rows;
-  n_frames_ = checkpoint.trajectory_frames;
+  n_frames_ = checkpoint.frames;
   energies_.go_on_from(checkpoint.averages);
 }
 

@@ -2,7 +2,10 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
+#include <map>
 #include <memory>
+#include <string>
 
 #include "tessera/app/observers/balance.h"
 #include "tessera/app/observers/checkpoints.h"
@@ -40,9 +43,10 @@ class RunOutputs final : public Observer {
  private:
   std::array<Observer*, 6> observers() { return {this, &clock_, &energies_, &frames_, &checkpoints_, &progress_}; }
 
-  bool is_restart_, has_begun_ = false;     // a restart, or a new run of which step 1 is done
-  std::int64_t n_rows_ = 0, n_frames_ = 0;  // of the checkpoint
-  std::unique_ptr<OutputFiles> files_;      // on the root
+  bool is_restart_, has_begun_ = false;           // a restart, or a new run of which step 1 is done
+  std::int64_t n_rows_ = 0;                       // of the checkpoint
+  std::map<std::string, std::int64_t> n_frames_;  // of the checkpoint
+  std::unique_ptr<OutputFiles> files_;            // on the root
   WallClock clock_;
   EnergyRecorder energies_;
   FrameRecorder frames_;

@@ -21,18 +21,21 @@ void sort_by_time(Trials& trials) {
 
 }  // namespace
 
-double run_trial(const RunConfig& config, const model::System& system, const md::EngineSettings& settings,
-                 const CoordinateBlock& block, const comm::Communicator& comm, ThreadPool& threads, int steps) {
+TrialTime run_trial(const RunConfig& config, const model::System& system, const md::EngineSettings& settings,
+                    const CoordinateBlock& block, const comm::Communicator& comm, ThreadPool& threads, int steps) {
   auto drawn_anew = config;
   drawn_anew.dynamics.velocities = Velocities::generate;
   Simulation simulation(system, drawn_anew, settings, comm, threads);
   simulation.start(block);
   simulation.step(1, false);
+  simulation.timers().reset();
   const auto start = std::chrono::steady_clock::now();
   simulation.step(steps, false);
   double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   comm.all_reduce_max(std::span(&seconds, 1));
-  return seconds / steps;
+  TrialTime time{seconds / steps, simulation.timers().seconds()};
+  for (double& phase : time.phases) phase /= steps;
+  return time;
 }
 
 std::vector<SchemeTrial> try_pair_schemes(const RunConfig& config, const model::System& system,
@@ -46,7 +49,7 @@ std::vector<SchemeTrial> try_pair_schemes(const RunConfig& config, const model::
                        !system.force_field.pair_potentials.empty()))
       continue;
     settings.pair_scheme = scheme.name;
-    const double seconds = run_trial(config, system, settings, block, comm, threads, trial_steps);
+    const double seconds = run_trial(config, system, settings, block, comm, threads, trial_steps).seconds;
     trials.push_back({settings.pair_scheme, 1000 * seconds});
   }
   sort_by_time(trials);
@@ -74,7 +77,7 @@ std::vector<SplitTrial> try_splits(const RunConfig& config, const model::System&
   constexpr double widest = 1.7, hopeless = 1.2, near = 1.15;  // of the first cut-off, of the best time
   const auto time = [&](const md::pme::Split& split) {
     const auto its_settings = with_split(config, system, split, settings.pair_scheme);
-    return 1000 * run_trial(config, system, its_settings, block, comm, threads, trial_steps);
+    return 1000 * run_trial(config, system, its_settings, block, comm, threads, trial_steps).seconds;
   };
   const md::pme::Split first{settings.pair.range(), settings.pme_grid};
   std::vector<SplitTrial> trials{{first, time(first)}};

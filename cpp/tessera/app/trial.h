@@ -2,20 +2,27 @@
 // sum by.
 #pragma once
 
+#include <array>
 #include <string>
 #include <vector>
 
 #include "tessera/app/config/run_config.h"
 #include "tessera/app/system/system_file.h"
 #include "tessera/md/engine.h"
+#include "tessera/md/phases.h"
 #include "tessera/md/pme/splits.h"
 
 namespace tessera::app {
 
-/// Runs so many steps from this rank's share of the start, with velocities drawn anew; returns seconds a step of the
-/// slowest rank. Collective.
-double run_trial(const RunConfig& config, const model::System& system, const md::EngineSettings& settings,
-                 const CoordinateBlock& block, const comm::Communicator& comm, ThreadPool& threads, int steps);
+/// Seconds a step of a trial.
+struct TrialTime {
+  double seconds = 0;                         // of the slowest rank
+  std::array<double, md::n_phases> phases{};  // of this rank
+};
+
+/// Runs so many steps from this rank's share of the start, with velocities drawn anew. Collective.
+TrialTime run_trial(const RunConfig& config, const model::System& system, const md::EngineSettings& settings,
+                    const CoordinateBlock& block, const comm::Communicator& comm, ThreadPool& threads, int steps);
 
 struct SchemeTrial {
   std::string scheme;

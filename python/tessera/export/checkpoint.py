@@ -76,11 +76,15 @@ def read_header(path: Path) -> dict[str, Any]:
     """Returns all but the atoms of a checkpoint. Its file is not checked beyond them. Raises `InputError`."""
     try:
         if checked_file.is_checked(path):
-            return _header(path)
-        with open(path, "rb") as file:
-            first = file.readline(100).removesuffix(b"\n")
-            _check_version_line(path, first)
-            return _parsed(path, file.readline())
+            header = _header(path)
+        else:
+            with open(path, "rb") as file:
+                first = file.readline(100).removesuffix(b"\n")
+                _check_version_line(path, first)
+                header = _parsed(path, file.readline())
+        # Version 3 counts the frames of one trajectory.
+        header.setdefault("frames", {"trajectory": header.get("trajectory_frames", 0)})
+        return header
     except OSError as error:
         raise InputError(f"{path} can't be read: {error.strerror}") from None
     except checked_file.DamagedFileError as error:

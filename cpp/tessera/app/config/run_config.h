@@ -38,6 +38,9 @@ enum class Velocities { automatic, generate, file, zero };
 inline constexpr std::array<std::string_view, 4> velocities_names = {"auto", "generate", "file", "zero"};
 constexpr const auto& names_of(Velocities) { return velocities_names; }
 
+/// What messages and checkpoints call the trajectory of [output]; rows of [[output.selection]] have names of their own.
+inline constexpr std::string_view main_trajectory = "trajectory";
+
 enum class TrajectoryFormat { segments, dcd, h5md, xtc, none };
 inline constexpr std::array<std::string_view, 5> trajectory_format_names = {"segments", "dcd", "h5md", "xtc", "none"};
 constexpr const auto& names_of(TrajectoryFormat) { return trajectory_format_names; }

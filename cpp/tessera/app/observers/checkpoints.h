@@ -34,7 +34,7 @@ class CheckpointSaver final : public Observer {
     frames_.synchronize();
     Checkpoint checkpoint;
     checkpoint.averages = energies_.averages().state();
-    if (files_) checkpoint.energy_rows = files_->n_rows(), checkpoint.trajectory_frames = frames_.n_frames();
+    if (files_) checkpoint.energy_rows = files_->n_rows(), checkpoint.frames = frames_.n_frames();
     simulation.save(*writer_, std::move(checkpoint));
     comm::on_root(simulation.comm(), [&] { files_->check_in_place(step); });
     comm::on_each_rank(simulation.comm(), [&] {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -26,12 +27,13 @@ class FrameRecorder final : public Observer {
   void begin() {
     for (auto& one : trajectories_) one->begin();
   }
-  /// Goes on from a checkpoint that counts so many frames of the main trajectory. Returns a note for people.
-  std::string go_on(std::int64_t step, std::int64_t frames) {
+  /// Goes on from a checkpoint that counts so many frames of each trajectory, by name. Returns a note for people.
+  std::string go_on(std::int64_t step, const std::map<std::string, std::int64_t>& frames) {
     has_start_ = true;
     std::string notes;
     for (auto& one : trajectories_) {
-      const auto note = one->go_on(step, one->settings().is_main ? std::optional(frames) : std::nullopt);
+      const auto counted = frames.find(one->settings().name);
+      const auto note = one->go_on(step, counted == frames.end() ? std::nullopt : std::optional(counted->second));
       if (!note.empty()) notes += (notes.empty() ? "" : "; ") + note;
     }
     return notes;
@@ -50,9 +52,11 @@ class FrameRecorder final : public Observer {
   void synchronize() {
     for (auto& one : trajectories_) one->synchronize();
   }
-  /// On the root: how many frames the main trajectory holds.
-  std::int64_t n_frames() const {
-    return !trajectories_.empty() && trajectories_[0]->settings().is_main ? trajectories_[0]->n_frames() : 0;
+  /// On the root: how many frames each trajectory holds, by name.
+  std::map<std::string, std::int64_t> n_frames() const {
+    std::map<std::string, std::int64_t> found;
+    for (const auto& one : trajectories_) found[one->settings().name] = one->n_frames();
+    return found;
   }
   /// The path of a trajectory of which a file that this rank writes was removed, moved or replaced; empty: none.
   std::string lost_path() const {

@@ -127,7 +127,7 @@ nlohmann::json to_json(const Checkpoint& checkpoint, std::int64_t n_atoms) {
   if (checkpoint.origin) origin = {{"box", to_json(checkpoint.origin->box)}, {"checksum", checkpoint.origin->checksum}};
   return {{"state", globals_to_json(checkpoint.state)},
           {"energy_rows", checkpoint.energy_rows},
-          {"trajectory_frames", checkpoint.trajectory_frames},
+          {"frames", checkpoint.frames},
           {"averages", checkpoint.averages},
           {"simd", checkpoint.simd},
           {"settings", checkpoint.settings},
@@ -140,7 +140,11 @@ Checkpoint checkpoint_from(const nlohmann::json& json) {
   Checkpoint checkpoint;
   checkpoint.state = globals_from(json.at("state"));
   checkpoint.energy_rows = json.at("energy_rows");
-  checkpoint.trajectory_frames = json.at("trajectory_frames");
+  // Version 3 counts the frames of one trajectory.
+  if (const auto frames = json.find("frames"); frames != json.end())
+    checkpoint.frames = frames->get<std::map<std::string, std::int64_t>>();
+  else
+    checkpoint.frames = {{std::string(main_trajectory), json.at("trajectory_frames")}};
   checkpoint.averages = json.at("averages").get<Averages::State>();
   checkpoint.simd = json.at("simd");
   checkpoint.settings = json.at("settings");

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -20,7 +21,7 @@ namespace tessera::app {
 /// How far a run is, and what it has written.
 struct CheckpointNumbers {
   std::int64_t energy_rows = 0;
-  std::int64_t trajectory_frames = 0;
+  std::map<std::string, std::int64_t> frames;  // of each trajectory, by its name
   Averages::State averages{};
 };
 

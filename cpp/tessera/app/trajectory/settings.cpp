@@ -38,7 +38,7 @@ void check_single_file(const TrajectorySettings& settings, std::int64_t n_atoms)
 }
 
 void check_selections(const OutputConfig& output) {
-  std::set<std::string> names = {"trajectory"};
+  std::set<std::string> names = {std::string(main_trajectory)};
   for (std::size_t row = 0; row < output.selections.size(); ++row) {
     const auto& one = output.selections[row];
     const auto key = [&](const char* name) { return fmt::format("output.selection.{}.{}", row, name); };
@@ -62,24 +62,24 @@ void check_selections(const OutputConfig& output) {
 std::vector<TrajectorySettings> trajectories_of(const OutputConfig& output) {
   std::vector<TrajectorySettings> found;
   if (output.trajectory_every > 0 && output.trajectory != TrajectoryFormat::none)
-    found.push_back({.path = fmt::format("{}/trajectory.{}", output.folder, format_name(output.trajectory)),
+    found.push_back({.name = std::string(main_trajectory),
+                     .path = fmt::format("{}/{}.{}", output.folder, main_trajectory, format_name(output.trajectory)),
                      .format = output.trajectory,
                      .every = output.trajectory_every,
                      .select = output.select,
                      .key = "output.select",
                      .contents = output,
-                     .moved = 0,
-                     .is_main = true});
+                     .moved = 0});
   for (std::size_t row = 0; row < output.selections.size(); ++row) {
     const auto& one = output.selections[row];
-    found.push_back({.path = fmt::format("{}/{}.segments", output.folder, one.name),
+    found.push_back({.name = one.name,
+                     .path = fmt::format("{}/{}.segments", output.folder, one.name),
                      .format = TrajectoryFormat::segments,
                      .every = one.every,
                      .select = one.select,
                      .key = fmt::format("output.selection.{}.select", row),
                      .contents = one,
-                     .moved = one.moved,
-                     .is_main = false});
+                     .moved = one.moved});
   }
   return found;
 }

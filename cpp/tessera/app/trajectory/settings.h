@@ -12,13 +12,13 @@ namespace tessera::app {
 
 /// One trajectory: that of [output], or of a row of [[output.selection]].
 struct TrajectorySettings {
+  std::string name;  // main_trajectory, or that of the row
   std::string path;  // of its file or folder
   TrajectoryFormat format = TrajectoryFormat::segments;
   std::int64_t every = 0;   // steps
   std::string select, key;  // the atoms; what messages call them
   FrameContents contents;
-  double moved = 0;      // Å
-  bool is_main = false;  // that of [output], whose frames checkpoints count
+  double moved = 0;  // Å
 };
 
 /// Returns those of which frames are asked for, that of [output] first.

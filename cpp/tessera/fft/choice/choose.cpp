@@ -14,40 +14,18 @@
 #include "tessera/base/error.h"
 #include "tessera/collectives/registry.h"
 #include "tessera/fft/schemes.h"
+#include "tessera/machine/load/exchange_load.h"
 #include "tessera/machine/orders.h"
 
 namespace tessera::fft {
 
 namespace {
 
-// This fraction of the latency between two hosts occupies a rank, for sending one message and receiving another; the
-// rest is travel time. Within a host all of the latency occupies the rank.
-constexpr double busy_between = 0.5;
-
 // Up to `most_ranks_to_count` ranks every message is counted, which takes a tenth of a second; of more ranks, the
 // messages of about `counted_ranks` are. If routes are known, there are many links, each counted on its own, so as many
 // ranks are counted as have about `messages_on_links`: the fewer messages there are, the larger the share of them that
 // decides the load of the busiest link.
 constexpr std::size_t most_ranks_to_count = 1024, counted_ranks = 256, messages_on_links = 600'000;
-
-/// Returns the ranks of whole hosts, so that all messages of their ports are counted. The hosts are spread evenly with
-/// the golden ratio as step, which the layout of the mesh does not share. Of a host with very many ranks, as without a
-/// map, only some are returned.
-std::vector<int> ranks_of_some_hosts(const machine::Wires& wires) {
-  std::vector<std::span<const int>> by_host;
-  for (std::size_t host = 0; host < wires.network().hosts.size(); ++host)
-    if (const auto here = wires.ranks_on(static_cast<int>(host)); !here.empty()) by_host.push_back(here);
-  std::vector<int> ranks;
-  constexpr double step = 0.6180339887498949;
-  double place = 0;
-  for (; ranks.size() < counted_ranks; place = std::fmod(place + step, 1)) {
-    auto& mine = by_host[static_cast<std::size_t>(place * static_cast<double>(by_host.size()))];
-    const auto every = mine.size() > most_ranks_to_count ? mine.size() / counted_ranks : 1;
-    for (std::size_t i = 0; i < mine.size(); i += every) ranks.push_back(mine[i]);
-    mine = {};
-  }
-  return ranks;
-}
 
 /// Returns one of every `few` neighbouring ranks, so that all parts of the network are represented. It is drawn at
 /// random (with the same result on all machines), so that its step is not that of the mesh's layout.
@@ -63,7 +41,7 @@ std::vector<int> one_of_neighbours(std::size_t n_ranks, std::size_t few) {
 std::vector<int> ranks_to_count(const Index3& grid, const Redistribution& move, const machine::Wires& wires) {
   const auto n_ranks = move.to.size();
   if (n_ranks <= most_ranks_to_count) return one_of_neighbours(n_ranks, 1);
-  if (!wires.network().routes) return ranks_of_some_hosts(wires);
+  if (!wires.network().routes) return machine::ranks_of_some_hosts(wires, counted_ranks, most_ranks_to_count);
   const auto some = one_of_neighbours(n_ranks, n_ranks / 64);
   std::size_t n = 1;
   for_messages(grid, move, some, [&](const RedistributionMessage&) { ++n; });
@@ -71,93 +49,20 @@ std::vector<int> ranks_to_count(const Index3& grid, const Redistribution& move, 
   return one_of_neighbours(n_ranks, (n_ranks + most_ranks - 1) / most_ranks);
 }
 
-/// Extrapolates the load of wires from the messages that were counted to all messages. `n_laid[wire]` is the number of
-/// loads that were added.
-void extrapolate(const machine::Wires& wires, double share_seen, const std::vector<int>& n_laid,
-                 std::vector<double>& busy) {
-  if (wires.network().routes) {
-    // The wires of counted ranks carry their full load. Every other wire has a sample of n loads, with a relative error
-    // of about 1/√n; the expected excess of the largest of many such is that of normal variables.
-    const double largest = std::sqrt(2 * std::log(static_cast<double>(busy.size())) * (1 - share_seen));
-    for (std::size_t i = static_cast<std::size_t>(wires.n_ranks()); i < busy.size(); ++i)
-      if (n_laid[i] > 0) busy[i] /= share_seen * (1 + largest / std::sqrt(n_laid[i]));
-    return;
-  }
-  // Subnets are assumed to be alike: each of their wires gets the mean of those of equal bandwidth.
-  std::map<double, std::pair<double, double>> alike;  // by bandwidth: sum of loads, number
-  for (std::size_t i = 0; i < busy.size(); ++i)
-    if (const auto& wire = wires.wires()[i]; wire.is_of_subnet) {
-      auto& [sum, n] = alike[wire.bandwidth];
-      sum += std::exchange(busy[i], 0.0);
-      ++n;
-    }
-  for (const auto& [bandwidth, sum_n] : alike) busy.push_back(sum_n.first / sum_n.second / share_seen);
-}
-
 double seconds_of(const Index3& grid, const Redistribution& move, std::int64_t real_bytes,
                   const machine::Wires& wires) {
-  // Loads are kept in bytes until the end, so that adding a message reads nothing else of a wire.
-  std::vector<double> busy(wires.wires().size()), starts(2 * move.from.size());
-  std::vector<int> n_laid(busy.size());
-  const auto occupy = [&](int wire, double bytes) {
-    busy[static_cast<std::size_t>(wire)] += bytes;
-    ++n_laid[static_cast<std::size_t>(wire)];
-  };
-  // Consecutive messages from one host to another take the same path. With known links a path has many of them, so such
-  // messages are added to the links together.
-  struct {
-    int from = -1, to = -1;         // ranks
-    int sends = -1, receives = -1;  // their hosts
-    double start = 0;               // s
-    double bytes = 0;               // not yet added to links
-  } way;
-  const bool has_routes = wires.network().routes.has_value();
-  const auto occupy_links = [&] {
-    if (way.bytes == 0 || way.sends == way.receives) return;
-    const auto path = wires.path(way.from, way.to);
-    for (const int wire : path.subspan(1, path.size() - 2)) occupy(wire, way.bytes);
-  };
-  const auto add = [&](int from, int to, std::int64_t values) {
-    const auto bytes = static_cast<double>(values * move.components * real_bytes);
-    const int sends = wires.host_of(from), receives = wires.host_of(to);
-    if (sends != way.sends || receives != way.receives) {
-      occupy_links();
-      way = {from, to, sends, receives, (sends == receives ? 1 : busy_between) * wires.latency(from, to), 0};
-    }
-    starts[2 * static_cast<std::size_t>(from)] += way.start;
-    starts[2 * static_cast<std::size_t>(to) + 1] += way.start;
-    if (has_routes) {
-      for (const int rank : {from, to}) occupy(rank, bytes);
-      way.bytes += bytes;
-    } else {
-      for (const int wire : wires.path(from, to)) occupy(wire, bytes);
-    }
-    if (sends != receives)
-      for (const int host : {sends, receives})
-        if (const int wire = wires.processors_of(host); wire >= 0) occupy(wire, bytes);
-  };
+  machine::ExchangeLoad load(wires);
+  const auto bytes = [&](std::int64_t values) { return static_cast<double>(values * move.components * real_bytes); };
   const auto counted = ranks_to_count(grid, move, wires);
-  for_messages(grid, move, counted, [&](const RedistributionMessage& m) { add(m.from, m.to, m.values); });
-  if (counted.size() < move.to.size()) {
-    std::vector<char> is_counted(move.to.size());
-    for (const int rank : counted) is_counted[static_cast<std::size_t>(rank)] = 1;
-    for_messages(grid, {move.to, move.from, move.components}, counted, [&](const RedistributionMessage& m) {
-      if (is_counted[static_cast<std::size_t>(m.from)] == 0) add(m.to, m.from, m.values);
-    });
-  }
-  occupy_links();
-  for (std::size_t i = 0; i < busy.size(); ++i) {
-    const auto& wire = wires.wires()[i];
-    busy[i] = busy[i] / wire.bandwidth + n_laid[i] * wire.per_message;
-  }
-  if (counted.size() < move.to.size()) {
-    const double share = static_cast<double>(counted.size()) / static_cast<double>(move.to.size());
-    extrapolate(wires, share * (2 - share), n_laid, busy);
-  }
-  const auto most = [](const std::vector<double>& list) {
-    return list.empty() ? 0.0 : *std::max_element(list.begin(), list.end());
-  };
-  return most(starts) + most(busy);
+  for_messages(grid, move, counted, [&](const RedistributionMessage& m) { load.add(m.from, m.to, bytes(m.values)); });
+  if (counted.size() == move.to.size()) return load.seconds();
+  std::vector<char> is_counted(move.to.size());
+  for (const int rank : counted) is_counted[static_cast<std::size_t>(rank)] = 1;
+  for_messages(grid, {move.to, move.from, move.components}, counted, [&](const RedistributionMessage& m) {
+    if (is_counted[static_cast<std::size_t>(m.from)] == 0) load.add(m.to, m.from, bytes(m.values));
+  });
+  const double share = static_cast<double>(counted.size()) / static_cast<double>(move.to.size());
+  return load.seconds(share * (2 - share));
 }
 
 struct Order {

@@ -1,4 +1,4 @@
-#include "tessera/app/explain.h"
+#include "tessera/app/explain/explain.h"
 
 #include <fmt/format.h>
 
@@ -11,6 +11,7 @@
 #include "tessera/app/config/read_config.h"
 #include "tessera/app/config/schema.h"
 #include "tessera/app/engine_settings.h"
+#include "tessera/app/explain/step_prediction.h"
 #include "tessera/app/numbers_text.h"
 #include "tessera/app/output/report.h"
 #include "tessera/app/restart/checkpoint_file.h"
@@ -48,19 +49,21 @@ struct RankLayout {
   md::CellPlan cells;
   std::int64_t least_cells = 0, most_cells = 0, most_halo_cells = 0;
   std::size_t most_peers = 0;
-  Memory memory;                           // of the rank that needs most
-  double atoms_of_largest = 0;             // on that rank
-  std::string mesh;                        // empty: none
-  Decision order;                          // of ranks
-  Decision transform;                      // of the mesh
-  std::optional<double> exchange_seconds;  // of its transforms in a step, on the map that is given
+  Memory memory;                // of the rank that needs most
+  double atoms_of_largest = 0;  // on that rank
+  std::string mesh;             // empty: none
+  Decision order;               // of ranks
+  Decision transform;           // of the mesh
+  double exchange_seconds = 0;  // of its transforms in a step, on the map that is given
+  std::optional<md::Plan> plan;
+  machine::Wires wires;  // of one host where no map is given
 };
 
 RankLayout plan_layout(const model::System& system, const md::EngineSettings& settings, int ranks, int threads) {
-  RankLayout layout;
   const auto& file = settings.machine_file;
-  const auto wires =
-      file.empty() ? fft::wires_of_one_host(ranks) : machine::wires_of_job(machine::read_network(file), ranks);
+  RankLayout layout{.wires = file.empty() ? fft::wires_of_one_host(ranks)
+                                          : machine::wires_of_job(machine::read_network(file), ranks)};
+  const auto& wires = layout.wires;
   const std::string network = file.empty() ? "one host" : "the map " + file;
   const auto line = settings.reorder ? comm::RankLine::along(wires) : comm::RankLine::as_numbered(ranks);
   const auto plan_transform = [&](const fft::TransformProblem& problem) {
@@ -73,10 +76,11 @@ RankLayout plan_layout(const model::System& system, const md::EngineSettings& se
                                     : settings.fft_scheme == "auto" ? "least time"
                                                                     : "asked for",
                                     network, fft::text_of(candidates))};
-    if (!file.empty()) layout.exchange_seconds = candidates.front().predicted.exchanges;
+    layout.exchange_seconds = candidates.front().predicted.exchanges;
     return std::move(candidates.front().plan);
   };
-  const auto plan = md::make_plan(md::summary_of(system), settings, system.box, line, plan_transform);
+  layout.plan = md::make_plan(md::summary_of(system), settings, system.box, line, plan_transform);
+  const auto& plan = *layout.plan;
   layout.cells = plan.cells;
   layout.order = {"cells of ranks", settings.reorder ? "neighbours on one host, then in one subnet" : "as numbered",
                   settings.reorder ? network : "asked for"};
@@ -202,11 +206,9 @@ Protocol read_all(const std::string& run_file, const std::vector<std::string>& o
   return protocol;
 }
 
-/// Seconds that a step of all atoms takes on this rank alone, and the number of atoms by which they were measured. A
-/// part of a large system is enough, because the time grows with the atoms.
-std::pair<double, std::int64_t> measure_step(const ExplainRequest& request, const RunConfig& config,
-                                             const model::System& system, const md::EngineSettings& settings,
-                                             const comm::Communicator& comm, ThreadPool& pool) {
+/// Measures a step on this rank alone. A part of a large system is enough, because the time grows with the atoms.
+MeasuredStep measure_step(const ExplainRequest& request, const RunConfig& config, const model::System& system,
+                          const md::EngineSettings& settings, const comm::Communicator& comm, ThreadPool& pool) {
   constexpr std::int64_t large = 2'000'000, wanted = 200'000;
   // Restraints and selections name atoms by ids, which are others in the part.
   const bool names_atoms = !config.restraints.empty() || !selections_of(config).empty() || !config.input.start.empty();
@@ -219,14 +221,14 @@ std::pair<double, std::int64_t> measure_step(const ExplainRequest& request, cons
       }
       auto its_settings = plan_settings(its_config, part->system);
       its_settings.pair_scheme = settings.pair_scheme;
-      const double seconds =
+      const auto time =
           run_trial(its_config, part->system, its_settings, part->block, comm, pool, request.measured_steps);
-      const auto n = part->system.n_atoms();
-      return {seconds * static_cast<double>(system.n_atoms()) / static_cast<double>(n), n};
+      return {time.seconds, time.phases, part->system.n_atoms(), its_settings.pme_grid};
     }
   auto start = read_start(config.input.system, config, system, comm);
   add_references(start.block, config, settings, system);
-  return {run_trial(config, system, settings, start.block, comm, pool, request.measured_steps), system.n_atoms()};
+  const auto time = run_trial(config, system, settings, start.block, comm, pool, request.measured_steps);
+  return {time.seconds, time.phases, system.n_atoms(), settings.pme_grid};
 }
 
 /// The plan of one run, as text and for programs.
@@ -275,15 +277,16 @@ std::pair<std::string, json> explain_run(const ExplainRequest& request, const Ru
     text += fmt::format("  {:<17} {}\n  {:<17} because: {}\n", choice.what, choice.value, "", choice.why);
 
   if (request.measured_steps > 0) {
-    // One rank's share of the work is its share of cells, halo work included by the midpoint rule; links are not
-    // measured yet, so communication is left out and said to be.
     const auto comm = comm::Communicator::world();
     ThreadPool pool(threads);
-    const auto [measured, measured_atoms] = measure_step(request, config, system, settings, comm, pool);
-    const double share = static_cast<double>(layout.most_cells) / static_cast<double>(layout.cells.grid.size());
+    const auto measured = measure_step(request, config, system, settings, comm, pool);
+    const double measured_seconds = measured.seconds * atoms / static_cast<double>(measured.n_atoms);
     const auto crowding = find_crowding(request, threads, settings.machine_file);
-    const double exchange_seconds = layout.exchange_seconds.value_or(0);
-    const double seconds = measured * share * crowding.most + exchange_seconds;
+    const bool has_map = !settings.machine_file.empty();
+    const auto step =
+        predict_step(measured, *layout.plan, system.n_atoms(),
+                     {crowding.most, has_map ? &layout.wires : nullptr, has_map ? layout.exchange_seconds : 0});
+    const double seconds = step.seconds();
     const double ns_per_day = config.dynamics.timestep * 1e-3 * 86400 / seconds;
     const double frame = 12 * atoms, checkpoint = 3.0 * row_bytes_of_triples * atoms;
     const double frames = config.output.trajectory_every > 0
@@ -292,31 +295,28 @@ std::pair<std::string, json> explain_run(const ExplainRequest& request, const Ru
     predicted.update({{"ms_per_step", 1e3 * seconds},
                       {"ns_per_day", ns_per_day},
                       {"ranks_and_threads_per_core", crowding.most},
-                      {"measured_ms_per_step_one_rank", 1e3 * measured},
-                      {"measured_atoms", measured_atoms},
+                      {"measured_ms_per_step_one_rank", 1e3 * measured_seconds},
+                      {"measured_atoms", measured.n_atoms},
                       {"trajectory_megabytes", frame * frames / 1e6},
                       {"checkpoint_megabytes", checkpoint / 1e6},
-                      {"transform_exchange_ms", 1e3 * exchange_seconds},
-                      {"includes_communication", false}});
+                      {"includes_communication", step.has_exchanges}});
+    for (const auto& part : step.parts) predicted["ms_of_parts"][part.name] = 1e3 * part.seconds;
     text += fmt::format(
         "\nprediction (from {} steps{} on one rank of this machine: {:.1f} ms each)\n"
         "  {:.1f} ms a step, {:.2f} ns/day{}\n"
+        "  of it: {}\n"
         "  {} steps take {}; trajectory {:.1f} MB, each checkpoint {:.1f} MB\n"
-        "  {}communication is not in it{}\n",
+        "  {}\n",
         request.measured_steps,
-        measured_atoms < system.n_atoms()
-            ? fmt::format(" of {} atoms that were cut out, scaled to all,", grouped(measured_atoms))
+        measured.n_atoms < system.n_atoms()
+            ? fmt::format(" of {} atoms that were cut out, scaled to all,", grouped(measured.n_atoms))
             : "",
-        1e3 * measured, 1e3 * seconds, ns_per_day,
-        crowding.most > 1 || request.cores_per_node > 0 || !settings.machine_file.empty()
-            ? fmt::format(" ({})", crowding.text)
-            : "",
-        grouped(config.dynamics.steps), duration_text(seconds * static_cast<double>(config.dynamics.steps)),
-        frame * frames / 1e6, checkpoint / 1e6,
-        layout.exchange_seconds
-            ? fmt::format("{:.2f} ms of a step go into exchanges of the transforms; other ", 1e3 * exchange_seconds)
-            : "",
-        layout.exchange_seconds ? "" : ": no map of the machine's links is given (parallel.machine)");
+        1e3 * measured_seconds, 1e3 * seconds, ns_per_day,
+        crowding.most > 1 || request.cores_per_node > 0 || has_map ? fmt::format(" ({})", crowding.text) : "",
+        step.text(), grouped(config.dynamics.steps),
+        duration_text(seconds * static_cast<double>(config.dynamics.steps)), frame * frames / 1e6, checkpoint / 1e6,
+        has_map ? "migration, sums over all ranks and output are not in it"
+                : "communication is not in it: no map of the machine's links is given (parallel.machine)");
   }
   return {text, result};
 }

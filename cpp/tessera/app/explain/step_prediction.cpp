@@ -1,0 +1,115 @@
+#include "tessera/app/explain/step_prediction.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <initializer_list>
+#include <numeric>
+
+#include "tessera/machine/load/exchange_load.h"
+
+namespace tessera::app {
+
+namespace {
+
+using md::Phase;
+
+// An atom of the halo costs its position (3 × 32 bits) in one direction and its force (3 × 64 bits) in the other.
+constexpr double position_bytes = 12, force_bytes = 24;
+constexpr std::size_t most_ranks_to_count = 1024, counted_ranks = 256;
+
+double n_points(const Index3& mesh) {
+  return static_cast<double>(mesh[0]) * static_cast<double>(mesh[1]) * static_cast<double>(mesh[2]);
+}
+
+/// Returns the part of a transform's work that the rank with most of it has.
+double largest_share(const fft::TransformPlan& plan) {
+  double most = 0;
+  for (const auto& stage : plan.stages) {
+    std::int64_t all = 0, largest = 0;
+    for (const auto& box : stage.swept) {
+      all += box.size();
+      largest = std::max(largest, box.size());
+    }
+    most = std::max(most, static_cast<double>(largest) / static_cast<double>(std::max<std::int64_t>(all, 1)));
+  }
+  return most;
+}
+
+/// Returns the time in which positions go to the halo and forces come back.
+double halo_seconds(const md::domain::Decomposition& bricks, double atoms_per_cell, const machine::Wires& wires) {
+  const auto n_ranks = static_cast<std::size_t>(bricks.ranks());
+  std::vector<int> counted(n_ranks);
+  std::iota(counted.begin(), counted.end(), 0);
+  if (n_ranks > most_ranks_to_count) counted = machine::ranks_of_some_hosts(wires, counted_ranks, most_ranks_to_count);
+  machine::ExchangeLoad positions(wires), forces(wires);
+  std::vector<char> is_counted(n_ranks);
+  for (const int rank : counted) is_counted[static_cast<std::size_t>(rank)] = 1;
+  for (const int rank : counted)
+    for (const auto& peer : md::domain::plan_halo(bricks, rank).peers) {
+      if (peer.rank == rank) continue;
+      const auto add = [&](int from, int to, std::size_t cells) {
+        const double atoms = static_cast<double>(cells) * atoms_per_cell;
+        if (atoms == 0) return;
+        positions.add(from, to, position_bytes * atoms);
+        forces.add(to, from, force_bytes * atoms);
+      };
+      add(rank, peer.rank, peer.send.size());
+      if (is_counted[static_cast<std::size_t>(peer.rank)] == 0) add(peer.rank, rank, peer.receive.size());
+    }
+  const double share = static_cast<double>(counted.size()) / static_cast<double>(n_ranks);
+  return positions.seconds(share * (2 - share)) + forces.seconds(share * (2 - share));
+}
+
+}  // namespace
+
+double StepPrediction::seconds() const {
+  return std::accumulate(parts.begin(), parts.end(), 0.0,
+                         [](double sum, const PredictedPart& part) { return sum + part.seconds; });
+}
+
+std::string StepPrediction::text() const {
+  std::string text;
+  for (const auto& part : parts)
+    if (part.seconds > 0)
+      text += fmt::format("{}{} {:.3g} ms ({:.0f} %)", text.empty() ? "" : ", ", part.name, 1e3 * part.seconds,
+                          100 * part.seconds / seconds());
+  return text;
+}
+
+StepPrediction predict_step(const MeasuredStep& measured, const md::Plan& plan, std::int64_t n_atoms,
+                            const PlannedMachine& machine) {
+  const auto spent = [&](std::initializer_list<Phase> phases) {
+    double sum = 0;
+    for (const auto phase : phases) sum += measured.phases[static_cast<std::size_t>(phase)];
+    return sum;
+  };
+  std::int64_t most_cells = 0;
+  for (const auto& brick : plan.bricks.bricks()) most_cells = std::max(most_cells, brick.size());
+  const auto n_cells = static_cast<double>(plan.cells.grid.size());
+  const double crowding = machine.ranks_and_threads_per_core;
+  const double scale = static_cast<double>(n_atoms) / static_cast<double>(measured.n_atoms) *
+                       static_cast<double>(most_cells) / n_cells * crowding;
+
+  const double pairs = spent({Phase::search, Phase::pair_list, Phase::pair, Phase::sum_threads});
+  const double mesh = spent({Phase::pme_spread, Phase::pme_solve, Phase::pme_forces});
+  const double transform = spent({Phase::pme_forward, Phase::pme_backward});
+  StepPrediction predicted;
+  predicted.parts = {{"pairs", scale * pairs},
+                     {"mesh", scale * mesh},
+                     {"other forces, constraints, motion", scale * (measured.seconds - pairs - mesh - transform)}};
+  if (plan.mesh && n_points(measured.mesh) > 1) {
+    const auto work = [](const Index3& grid) { return n_points(grid) * std::log2(n_points(grid)); };
+    predicted.parts.push_back({"transforms", transform * work(plan.mesh->settings.grid) / work(measured.mesh) *
+                                                 largest_share(plan.mesh->transform) * crowding});
+  }
+  if (machine.wires == nullptr) return predicted;
+  predicted.has_exchanges = true;
+  predicted.parts.push_back({"exchanges of the transforms", machine.transform_exchange_seconds});
+  predicted.parts.push_back(
+      {"halo", halo_seconds(plan.bricks, static_cast<double>(n_atoms) / n_cells, *machine.wires)});
+  return predicted;
+}
+
+}  // namespace tessera::app

@@ -1,0 +1,51 @@
+// Predicts the parts of a step on many ranks: computing as it was measured on one rank here, scaled to the rank that
+// has most cells; exchanges by the load of the wires of a map.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tessera/machine/wires.h"
+#include "tessera/md/phases.h"
+#include "tessera/md/plan.h"
+
+namespace tessera::app {
+
+/// A step that was run on one rank.
+struct MeasuredStep {
+  double seconds = 0;
+  std::array<double, md::n_phases> phases{};  // s, of the phases of md/phases.h
+  std::int64_t n_atoms = 0;
+  Index3 mesh{};  // points along each edge; zeros without a mesh
+};
+
+struct PredictedPart {
+  std::string name;
+  double seconds = 0;
+};
+
+struct StepPrediction {
+  std::vector<PredictedPart> parts;
+  bool has_exchanges = false;  // whether a map is known
+
+  double seconds() const;
+  /// Returns a line such as "pairs 12.3 ms (61 %), mesh 4.0 ms (20 %)" of the parts that take time.
+  std::string text() const;
+};
+
+/// What is known of the machine that is planned for.
+struct PlannedMachine {
+  double ranks_and_threads_per_core = 1;
+  const machine::Wires* wires = nullptr;  // nothing without a map
+  double transform_exchange_seconds = 0;  // of all transforms of a step, on these wires
+};
+
+/// Predicts a step of `n_atoms` atoms by the plan. Atoms are taken to be as dense everywhere, so that work grows with
+/// cells; that of a transform grows with n log n of its points. Migration between cells, sums over all ranks and output
+/// are left out. Of more than 1,024 ranks the halos of 256 are counted.
+StepPrediction predict_step(const MeasuredStep& measured, const md::Plan& plan, std::int64_t n_atoms,
+                            const PlannedMachine& machine);
+
+}  // namespace tessera::app
