@@ -16,7 +16,6 @@ It needs the compiled part of Tessera for the MPI that mpi4py uses; without a co
 from __future__ import annotations
 
 import math
-import operator
 import os
 import threading
 from types import ModuleType
@@ -26,16 +25,25 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from tessera import flavours
+from tessera.arguments import (
+    ArgumentError,
+    Slices,
+    aligned_empty,
+    checked_number,
+    checked_out,
+    checked_path,
+    checked_shape,
+    fitting,
+    slices,
+)
 
 __all__ = ["FftError", "Transform", "exchanges", "schemes"]
-
-Slices = tuple[slice, slice, slice]
 
 #: The most points of a mesh: complex numbers of 16 bytes in addresses of 64 bits.
 MOST_POINTS = 2**58
 
 
-class FftError(ValueError):
+class FftError(ArgumentError):
     """A transform can't be made, or an array does not fit it; all ranks raise it."""
 
 
@@ -80,15 +88,15 @@ class Transform:
     ) -> None:
         complaint = ""
         try:
-            shape = _checked_shape(shape)
+            shape = checked_shape(shape)
             precision = _checked_precision(dtype)
             _checked(kind, scheme, exchange)
-            threads = _checked_number("threads", threads)
-            batch = None if batch is None else _checked_number("batch", batch)
+            threads = checked_number("threads", threads)
+            batch = None if batch is None else checked_number("batch", batch)
             if math.prod(shape) * (batch or 1) > MOST_POINTS:
                 raise FftError(f"shape {shape} with a batch of {batch or 1} has more points than memory has addresses")
-            machine = _checked_path(machine)
-        except FftError as error:
+            machine = checked_path(machine)
+        except ArgumentError as error:
             complaint = str(error)
         if comm is not None:
             if not flavours.is_communicator(comm):
@@ -131,8 +139,8 @@ class Transform:
             raise FftError(f"a transform of shape {shape} does not fit into memory; use more ranks") from None
         self._error = module.InputError
         self._one_at_a_time = threading.Lock()
-        self.input_slices = _slices(self._native.input_bounds)
-        self.output_slices = _slices(self._native.output_bounds)
+        self.input_slices = slices(self._native.input_bounds)
+        self.output_slices = slices(self._native.output_bounds)
 
     @property
     def scheme(self) -> str:
@@ -187,11 +195,11 @@ class Transform:
         """Returns the arrays to read and to write, after a check on all ranks."""
         complaint = ""
         try:
-            values = _fitting(given, shape, dtype)
-            result = _aligned_empty(out_shape, out_dtype) if out is None else _checked_out(out, out_shape, out_dtype)
+            values = fitting(given, shape, dtype)
+            result = aligned_empty(out_shape, out_dtype) if out is None else checked_out(out, out_shape, out_dtype)
             if np.may_share_memory(result, values):
                 complaint = "out is the array that is transformed; expected another"
-        except FftError as error:
+        except ArgumentError as error:
             complaint = str(error)
         except MemoryError as error:
             complaint = f"arrays do not fit into memory ({error}); use more ranks"
@@ -200,51 +208,6 @@ class Transform:
         except self._error as error:
             raise FftError(str(error)) from None
         return values, result
-
-
-def _aligned_empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Returns an array that begins on a cache line, so that a vector of neighbouring lines is in one cache line, not
-    two."""
-    size = int(np.prod(shape)) * dtype.itemsize
-    memory = np.empty(size + 64, np.uint8)
-    begin = -memory.ctypes.data % 64
-    return memory[begin : begin + size].view(dtype).reshape(shape)
-
-
-def _fitting(given: ArrayLike, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Returns contiguous values of that shape and type, copied if necessary. Raises FftError."""
-    try:
-        values = np.asarray(given)
-    except (TypeError, ValueError, RuntimeError) as error:
-        raise FftError(f"what is given is no array: {error}") from None
-    if values.shape != shape:
-        raise FftError(f"an array of shape {values.shape}, but this rank's part has {shape}")
-    if not np.can_cast(values.dtype, dtype, "same_kind"):
-        raise FftError(f"an array of {values.dtype}, which does not go into {dtype}")
-    return np.require(values, dtype, ["C_CONTIGUOUS", "ALIGNED"])
-
-
-def _checked_out(out: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
-    expected = f"expected an array of {dtype} of shape {shape}, contiguous, aligned and not read-only"
-    if not isinstance(out, np.ndarray):
-        raise FftError(f"out is a {type(out).__name__}; {expected}")
-    if (out.shape, out.dtype) != (shape, dtype) or not out.flags.carray:
-        flags = {"not contiguous": not out.flags.c_contiguous, "not aligned": not out.flags.aligned,
-                 "read-only": not out.flags.writeable}  # fmt: skip
-        found = ", ".join([f"{out.dtype} of shape {out.shape}", *(text for text, is_so in flags.items() if is_so)])
-        raise FftError(f"out is {found}; {expected}")
-    return out
-
-
-def _checked_shape(shape: Any) -> tuple[int, int, int]:
-    try:
-        n = tuple(int(k) for k in shape)
-        is_whole = n == tuple(shape)
-    except (TypeError, ValueError, OverflowError):
-        n, is_whole = (), False
-    if len(n) != 3 or not is_whole or min(n) < 1:
-        raise FftError(f"shape is {shape!r}; expected three whole numbers from 1 up")
-    return n[0], n[1], n[2]
 
 
 def _checked_precision(dtype: DTypeLike) -> str:
@@ -262,29 +225,6 @@ def _checked(kind: str, scheme: str, exchange: str) -> None:
         raise FftError(f"scheme is {scheme!r}; expected one of {', '.join(known)}")
     if exchange not in (known := ["auto", *exchanges()]):
         raise FftError(f"exchange is {exchange!r}; expected one of {', '.join(known)}")
-
-
-def _checked_number(name: str, value: Any) -> int:
-    try:
-        number = operator.index(value)
-    except TypeError:
-        number = 0
-    if not 1 <= number < 2**31:
-        raise FftError(f"{name} is {value!r}; expected a whole number from 1 up")
-    return number
-
-
-def _checked_path(machine: Any) -> str:
-    """Returns the path of the map, or an empty string for none."""
-    try:
-        return os.environ.get("TESSERA_MACHINE", "") if machine is None else os.fsdecode(machine)
-    except TypeError:
-        raise FftError(f"machine is {machine!r}; expected the path of a map") from None
-
-
-def _slices(bounds: list[tuple[int, int]]) -> Slices:
-    x, y, z = (slice(begin, end) for begin, end in bounds)
-    return x, y, z
 
 
 def _module(flavour: str) -> ModuleType:

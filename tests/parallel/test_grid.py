@@ -1,57 +1,163 @@
-"""Ranks are renumbered so that neighbours in a Cartesian grid are on one host where possible, then in one subnet."""
+"""tessera.grid gives NumPy's results under both MPIs, and the same bits on any ranks and threads, by any approach."""
 
 from __future__ import annotations
 
 import json
 import subprocess
+import sys
 from collections.abc import Callable
-from math import prod
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
-from conftest import ENGINES, mpirun
+from conftest import mpirun
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import strategies as st
+
+from parallel.grid_cases import run
+from parallel.test_fft import LIBRARIES
+from tessera.grid import Grid, GridError, Stencil, approaches
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
+Case = dict[str, Any]
 
-GRIDS = {
-    1: ["1", "1,1"],
-    2: ["2", "2,1"],
-    3: ["3", "1,2"],
-    4: ["2,2", "3"],
-    6: ["3,2", "2,2"],
-    8: ["2,2,2", "4,2", "5"],
-}
+PROGRAM = Path(__file__).parent / "grid_cases.py"
+RANKS = [1, 2, 3, 4, 6, 8]
+APPROACHES = ["flat-original", "flat-optimized"]
+lengths = st.one_of(st.integers(1, 14), st.sampled_from([24, 33]))
+case = st.fixed_dictionaries(
+    {
+        "shape": st.tuples(lengths, lengths, lengths),
+        "cell": st.sampled_from(
+            [None, [3.0, 4.0, 5.0], [[6.0, 0.0, 0.0], [2.0, 5.0, 0.0], [-1.0, 1.0, 7.0]]],
+        ),
+        "periodic": st.tuples(st.booleans(), st.booleans(), st.booleans()),
+        "angles": st.tuples(*[st.sampled_from([0.0, 0.7, -2.0])] * 3),
+        "dtype": st.sampled_from(["float32", "float64", "complex64", "complex128"]),
+        "order": st.sampled_from([2, 4, 8, 12]),
+        "fields": st.sampled_from([None, 1, 5]),
+        "batch": st.sampled_from([None, 1, 2, 3]),
+        "slope": st.integers(0, 2),
+        "threads": st.sampled_from([1, 2]),
+    }
+)
 
 
-def grid(run: Run, mpi: str, ranks: int, *words: str | Path) -> dict[str, Any]:
-    done = run([*mpirun(mpi, ranks), ENGINES / f"tessera-collectives-{mpi}", "grid", *words])
-    found: dict[str, Any] = json.loads(done.stdout)
+def cases() -> list[Case]:
+    """Returns cases with every approach. They run in one launch, because launches take most of the time."""
+    found: list[Case] = []
+
+    @seed(8)
+    @settings(max_examples=25, database=None, deadline=None, phases=[Phase.generate],
+              suppress_health_check=list(HealthCheck))  # fmt: skip
+    @given(case)
+    def add(one: Case) -> None:
+        found.extend({**one, "approach": approach} for approach in APPROACHES)
+
+    add()
     return found
 
 
-@pytest.mark.parametrize(("ranks", "dims"), [(ranks, dims) for ranks, grids in GRIDS.items() for dims in grids])
-def test_neighbours_are_near(run_program: Run, mpi: str, ranks: int, dims: str) -> None:
-    """On two racks with ranks dealt out to hosts in turn, neighbours that were far apart come together."""
-    found = grid(run_program, mpi, ranks, "--dims", dims, "--network", "racks")
-    places = prod(map(int, dims.split(",")))
-    assert found["warning"] == ""
-    assert len(set(found["ranks"])) == places and set(found["ranks"]) <= set(range(ranks))
-    ours, numbered = found["neighbours"]["renumbered"], found["neighbours"]["as_numbered"]
-    assert sum(ours) == sum(numbered)
-    # At each level no more pairs of neighbours are apart than before.
-    for level in range(max(len(ours), len(numbered))):
-        assert sum(ours[level:]) <= sum(numbered[level:])
+def test_approaches_are_those_tested() -> None:
+    assert approaches() == APPROACHES
 
 
-def test_a_ring(run_program: Run, mpi: str) -> None:
-    """With eight ranks on two racks of two hosts, a walk round the ring leaves each host and each rack once."""
-    found = grid(run_program, mpi, 8, "--dims", "8", "--periodic", "--network", "racks")
-    assert found["neighbours"] == {"renumbered": [4, 2, 2], "as_numbered": [0, 0, 8]}
+@pytest.fixture(scope="module")
+def expected() -> list[str]:
+    """Returns the digests from this process alone, which has compared the results with NumPy's."""
+    found = [run(one, None) for one in cases()]
+    assert found[::2] == found[1::2]
+    return found
 
 
-def test_a_grid_that_does_not_fit(run_program: Run, mpi: str) -> None:
-    words = ["grid", "--dims", "3,2"]
-    done = run_program([*mpirun(mpi, 4), ENGINES / f"tessera-collectives-{mpi}", *words], check=False)
-    assert done.returncode == 2
-    assert done.stderr.count("--dims 3,2: more places than the 4 ranks") == 1
+@pytest.mark.parametrize("ranks", RANKS)
+def test_same_bits_as_one_process(run_program: Run, tmp_path: Path, mpi: str, ranks: int, expected: list[str]) -> None:
+    file = tmp_path / "cases.json"
+    file.write_text(json.dumps(cases()))
+    found = run_program(
+        [*mpirun(mpi, ranks), sys.executable, PROGRAM, file, "mpi"],
+        env={"MPI4PY_LIBMPI": LIBRARIES[mpi]},
+        timeout=100,
+    )
+    assert json.loads(found.stdout.splitlines()[-1]) == expected
+
+
+def test_a_wave_has_its_eigenvalue() -> None:
+    """∇² of a plane wave in an oblique cell is −k² times it, the more exactly the higher the order."""
+    cell = np.array([[6.0, 0.0, 0.0], [2.0, 5.0, 0.0], [-1.0, 1.0, 7.0]])
+    grid = Grid((30, 28, 32), cell=cell)
+    k = 2 * np.pi * np.linalg.inv(cell) @ [1, -1, 2]
+    points = np.stack(np.meshgrid(*map(np.arange, grid.shape), indexing="ij"), axis=-1) @ grid.steps
+    wave = np.exp(1j * points @ k)
+    errors = []
+    for order in (2, 4, 6, 8):
+        found = grid.operator(grid.laplacian(order), dtype=complex)(wave)
+        errors.append(np.abs(found / wave + k @ k).max() / (k @ k))
+        slope = grid.operator(grid.gradient(0, order), dtype=complex)(wave)
+        assert np.abs(slope / wave - 1j * k[0]).max() < 0.1 / order**2
+    assert errors[0] < 0.05 and all(b < 0.15 * a for a, b in pairwise(errors))
+
+
+@pytest.mark.parametrize(
+    ("make", "text"),
+    [
+        (lambda: Grid((4, 0, 4)), "shape is (4, 0, 4)"),
+        (lambda: Grid((4, 4, 4), cell=(1.0, 2.0)), "expected three lengths or three edges"),
+        (lambda: Grid((4, 4, 4), periodic=[True, True]), "expected True, False or three of them"),
+        (lambda: Grid((4, 4, 4), processes=(2, 1, 1)), "2 × 1 × 1 processes need 2 ranks; there are 1"),
+        (lambda: Grid((4, 4, 4)).laplacian(3), "a stencil of order 3; expected 2, 4, 6, 8, 10 or 12"),
+        (lambda: Grid((4, 4, 4)).gradient(3), "axis is 3"),
+        (lambda: Grid((4, 4, 4)).operator(Stencil([[0, 0, 0]], [1.0]), dtype=int), "dtype is <class 'int'>"),
+        (lambda: Grid((4, 4, 4)).operator(Stencil([[0, 0, 0]], [1.0]), phases=(1, 1, 2)), "absolute value 1"),
+        (lambda: Grid((4, 4, 4)).operator(Stencil([[0, 0, 0]], [1.0]), phases=(1, 1, -1)), "complex fields"),
+        (lambda: Grid((4, 4, 4)).operator(Stencil([[0, 0, 0]], [1.0]), approach="no"), 'approach "no"; expected flat'),
+        (lambda: Grid((4, 4, 4)).operator(Stencil([[0, 0, 0]], [1.0]))(np.zeros((4, 4, 3))), "this rank's part has"),
+    ],
+)
+def test_messages(make: Callable[[], object], text: str) -> None:
+    with pytest.raises(GridError) as error:
+        make()
+    assert text in str(error.value)
+
+
+def test_stencils_are_checked() -> None:
+    for offsets, coefficients in (([[0, 0]], [1.0]), ([[0, 0, 0.5]], [1.0]), ([[0, 0, 0]], [np.nan]), ([], [])):
+        with pytest.raises(ValueError, match="expected"):
+            Stencil(offsets, coefficients)
+
+
+WRONG_ON_ONE_RANK = """
+import numpy as np
+from mpi4py import MPI
+from tessera.grid import Grid, GridError, Stencil
+comm = MPI.COMM_WORLD
+odd = comm.rank == 1
+def said(call):
+    try:
+        call()
+    except GridError as error:
+        return str(error)
+texts = [said(lambda: Grid((8, 8, 8 + odd), comm=comm))]
+texts.append(said(lambda: Grid((8, 8, 8), comm=comm, threads="2" if odd else 1)))
+grid = Grid((8, 9, 10), comm=comm)
+apply = grid.operator(grid.laplacian(2))
+x = np.ones(grid.local_shape)
+texts.append(said(lambda: apply(x[:, :-1] if odd else x)))
+texts.append(said(lambda: apply(x, x if odd else None)))
+texts.append(said(lambda: grid.operator(grid.laplacian(2), batch=0 if odd else 1)))
+assert said(lambda: apply(x)) is None
+texts = comm.gather(texts)
+if comm.rank == 0:
+    assert all(one == texts[0] for one in texts), texts
+    print("\\n".join(texts[0]))
+"""
+
+
+def test_what_is_wrong_on_one_rank_all_ranks_hear(run_program: Run, tmp_path: Path, mpi: str) -> None:
+    program = tmp_path / "wrong.py"
+    program.write_text(WRONG_ON_ONE_RANK)
+    found = run_program([*mpirun(mpi, 3), sys.executable, program], env={"MPI4PY_LIBMPI": LIBRARIES[mpi]}, timeout=60)
+    lines = found.stdout.splitlines()
+    assert len(lines) == 5 and all("expected" in line or "different" in line or "has (" in line for line in lines)

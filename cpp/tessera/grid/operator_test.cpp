@@ -1,0 +1,207 @@
+// Tests that fields on several ranks (threads of this process) come out as those of one rank, bit for bit, with each
+// approach, batch, number of threads and kind of edge; and what one rank gets against sums in plain loops.
+#include "tessera/grid/operator.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "tessera/base/error.h"
+#include "tessera/comm/threaded/run_ranks.h"
+#include "tessera/grid/batches.h"
+
+namespace tessera::grid {
+namespace {
+
+struct Case {
+  Index3 shape{};
+  std::array<bool, 3> is_periodic{true, true, true};
+  std::int64_t fields = 1;
+  int ranks = 1, threads = 1;
+  OperatorOptions options;
+};
+
+template <class Real>
+std::vector<Real> random_fields(const Case& one) {
+  std::mt19937 random(5);
+  std::uniform_real_distribution<float> uniform(-1, 1);
+  std::vector<Real> values(static_cast<std::size_t>(one.shape[0] * one.shape[1] * one.shape[2] * one.fields *
+                                                    (one.options.is_complex ? 2 : 1)));
+  for (auto& value : values) value = static_cast<Real>(uniform(random));
+  return values;
+}
+
+/// Calls visit(offset in the whole fields, offset in the rank's, numbers) for rows of a box.
+template <class Visit>
+void for_rows(const Case& one, const IndexBox& box, Visit&& visit) {
+  const std::int64_t c = one.options.is_complex ? 2 : 1;
+  const IndexBox whole{{0, 0, 0}, one.shape};
+  for (std::int64_t f = 0; f < one.fields; ++f)
+    for (auto x = box.lower[0]; x < box.upper[0]; ++x)
+      for (auto y = box.lower[1]; y < box.upper[1]; ++y)
+        visit((f * whole.size() + whole.flat({x, y, box.lower[2]})) * c,
+              (f * box.size() + box.flat({x, y, box.lower[2]})) * c, box.extent(2) * c);
+}
+
+template <class Real>
+std::vector<Real> run(const Case& one, const Stencil& stencil, const std::vector<Real>& fields) {
+  std::vector<Real> result(fields.size());
+  const auto layout = plan_layout(one.shape, one.is_periodic, one.ranks);
+  std::vector<std::string> hosts(static_cast<std::size_t>(one.ranks), "here");
+  comm::run_ranks(hosts, [&](const comm::Communicator& comm) {
+    ThreadPool threads(one.threads);
+    StencilOperator<Real> apply(stencil, layout, one.options, comm, threads);
+    std::vector<Real> from(static_cast<std::size_t>(apply.values_of_field() * one.fields)), to(from.size());
+    const auto& box = apply.box();
+    for_rows(one, box, [&](std::int64_t whole, std::int64_t own, std::int64_t n) {
+      std::copy_n(fields.data() + whole, n, from.data() + own);
+    });
+    for (int again = 0; again < 2; ++again) apply.apply(from, to, one.fields);
+    for_rows(one, box, [&](std::int64_t whole, std::int64_t own, std::int64_t n) {
+      std::copy_n(to.data() + own, n, result.data() + whole);
+    });
+  });
+  return result;
+}
+
+/// The definition.
+std::vector<std::complex<double>> by_loops(const Case& one, const Stencil& stencil,
+                                           const std::vector<std::complex<double>>& fields) {
+  const IndexBox whole{{0, 0, 0}, one.shape};
+  std::vector<std::complex<double>> result(fields.size());
+  for (std::int64_t f = 0; f < one.fields; ++f)
+    for (std::int64_t i = 0; i < whole.size(); ++i) {
+      const Index3 at{i / (one.shape[1] * one.shape[2]), i / one.shape[2] % one.shape[1], i % one.shape[2]};
+      for (std::size_t k = 0; k < stencil.offsets.size(); ++k) {
+        auto from = at;
+        std::complex<double> phase = stencil.coefficients[k];
+        bool is_inside = true;
+        for (std::size_t d = 0; d < 3; ++d) {
+          from[d] += stencil.offsets[k][d];
+          for (; from[d] < 0; from[d] += one.shape[d])
+            phase *= std::conj(one.options.phases[d]), is_inside &= one.is_periodic[d];
+          for (; from[d] >= one.shape[d]; from[d] -= one.shape[d])
+            phase *= one.options.phases[d], is_inside &= one.is_periodic[d];
+        }
+        if (is_inside)
+          result[static_cast<std::size_t>(f * whole.size() + i)] +=
+              phase * fields[static_cast<std::size_t>(f * whole.size() + whole.flat(from))];
+      }
+    }
+  return result;
+}
+
+Stencil random_stencil(std::mt19937& random, bool on_axes) {
+  Stencil stencil;
+  std::uniform_int_distribution<std::int64_t> near(-2, 3);
+  std::uniform_real_distribution<float> coefficient(-1, 1);
+  for (int k = 0; k < 9; ++k) {
+    Index3 offset{near(random), near(random), near(random)};
+    if (on_axes)
+      for (std::size_t d = 0; d < 3; ++d)
+        if (d != static_cast<std::size_t>(k % 3)) offset[d] = 0;
+    stencil.offsets.push_back(offset);
+    stencil.coefficients.push_back(coefficient(random));
+  }
+  return stencil;
+}
+
+template <class Real>
+void check(const Case& one, const Stencil& stencil) {
+  auto alone = one;
+  alone.ranks = alone.threads = 1;
+  alone.options.approach = "flat-original";
+  const auto fields = random_fields<Real>(one);
+  const auto expected = run<Real>(alone, stencil, fields);
+  EXPECT_EQ(run<Real>(one, stencil, fields), expected) << one.options.approach << ", " << one.ranks << " ranks";
+  const std::size_t c = one.options.is_complex ? 2 : 1;
+  std::vector<std::complex<double>> values(fields.size() / c);
+  for (std::size_t i = 0; i < values.size(); ++i)
+    values[i] = {static_cast<double>(fields[c * i]), c == 2 ? static_cast<double>(fields[2 * i + 1]) : 0.0};
+  const auto defined = by_loops(one, stencil, values);
+  const double most = std::is_same_v<Real, float> ? 1e-5 : 1e-13;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    ASSERT_NEAR(static_cast<double>(expected[c * i]), defined[i].real(), most) << i;
+    if (c == 2) {
+      ASSERT_NEAR(static_cast<double>(expected[2 * i + 1]), defined[i].imag(), most) << i;
+    }
+  }
+}
+
+TEST(GridOperator, IsTheSameOnAnyRanks) {
+  std::mt19937 random(3);
+  const auto pick = [&](std::int64_t from, std::int64_t to) {
+    return std::uniform_int_distribution<std::int64_t>(from, to)(random);
+  };
+  for (int i = 0; i < 60; ++i) {
+    Case one;
+    for (auto& n : one.shape) n = pick(1, i % 5 == 0 ? 40 : 9);
+    for (auto& periodic : one.is_periodic) periodic = pick(0, 2) > 0;
+    one.fields = pick(1, 7);
+    one.ranks = std::array{1, 2, 3, 4, 6, 8}[static_cast<std::size_t>(pick(0, 5))];
+    one.threads = static_cast<int>(pick(1, 2));
+    one.options.approach = approaches()[static_cast<std::size_t>(pick(0, 1))].name;
+    one.options.batch = pick(1, 4);
+    one.options.slope = static_cast<int>(pick(0, 2));
+    one.options.is_complex = pick(0, 1) == 1;
+    if (one.options.is_complex)
+      for (std::size_t d = 0; d < 3; ++d)
+        if (one.is_periodic[d] && pick(0, 1) == 1)
+          one.options.phases[d] = std::polar(1.0, 0.1 * static_cast<double>(i));
+    const auto stencil = random_stencil(random, i % 3 > 0);
+    if (i % 2 == 0)
+      check<double>(one, stencil);
+    else
+      check<float>(one, stencil);
+  }
+}
+
+TEST(GridOperator, RefusesWhatItCanNotDo) {
+  const auto layout = plan_layout({4, 4, 4}, {true, true, false}, 1);
+  ThreadPool threads;
+  const auto refusal = [&](const OperatorOptions& options) -> std::string {
+    try {
+      comm::run_ranks({"here"}, [&](const comm::Communicator& comm) {
+        (void)StencilOperator<double>({{{0, 0, 0}}, {1.0}}, layout, options, comm, threads);
+      });
+    } catch (const InputError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(refusal({}), "");
+  EXPECT_EQ(refusal({.approach = "round"}), "approach \"round\"; expected flat-original or flat-optimized");
+  EXPECT_EQ(refusal({.batch = 0}), "batch = 0; expected at least 1");
+  EXPECT_EQ(refusal({.phases = {-1, 1, 1}}), "phases go with complex fields; expected 1 for real ones");
+  EXPECT_EQ(refusal({.is_complex = true, .phases = {1, 1, -1}}),
+            "a phase along z, where the grid is not periodic; expected 1");
+}
+
+TEST(GridBatches, Slope) {
+  EXPECT_EQ(plan_batches(32, 8, 0), (std::vector<std::int64_t>{8, 8, 8, 8}));
+  EXPECT_EQ(plan_batches(32, 8, 2), (std::vector<std::int64_t>{2, 4, 8, 8, 8, 2}));
+  EXPECT_EQ(plan_batches(3, 8, 9), (std::vector<std::int64_t>{1, 2}));
+}
+
+TEST(GridLayout, HasLeastSurface) {
+  constexpr std::array<bool, 3> periodic{true, true, true};
+  EXPECT_EQ(choose_processes({64, 64, 64}, periodic, 27), (Index3{3, 3, 3}));
+  // As large a surface as 2 × 2 × 2, with fewer neighbours.
+  EXPECT_EQ(choose_processes({64, 64, 64}, periodic, 8), (Index3{4, 2, 1}));
+  EXPECT_EQ(choose_processes({64, 8, 8}, periodic, 4), (Index3{4, 1, 1}));
+  EXPECT_EQ(choose_processes({4, 4, 4}, periodic, 7), (Index3{3, 2, 1})) << "no edge can be cut into 7";
+  EXPECT_EQ(choose_processes({1, 1, 1}, periodic, 5), (Index3{1, 1, 1}));
+  // Along an edge that is not periodic there is a face less.
+  EXPECT_EQ(choose_processes({64, 64, 64}, {true, true, false}, 2), (Index3{1, 1, 2}));
+  const auto layout = plan_layout({7, 5, 3}, periodic, 6);
+  std::int64_t points = 0;
+  for (const auto& box : layout.boxes) points += box.size();
+  EXPECT_EQ(points, 7 * 5 * 3);
+  EXPECT_THROW(plan_layout({4, 4, 4}, periodic, 3, Index3{2, 2, 1}), InputError);
+  EXPECT_THROW(plan_layout({4, 4, 4}, periodic, 8, Index3{8, 1, 1}), InputError);
+  // A plan for many ranks.
+  EXPECT_EQ(choose_processes({4096, 4096, 4096}, periodic, 65536), (Index3{64, 32, 32}));
+}
+
+}  // namespace
+}  // namespace tessera::grid

@@ -1,0 +1,160 @@
+// The Python module tessera._grid_<mpi>: stencils on distributed NumPy arrays, built once for each MPI.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/array.h>
+#include <nanobind/stl/complex.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <array>
+#include <complex>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "tessera/base/error.h"
+#include "tessera/base/simd/instruction_set.h"
+#include "tessera/base/threads.h"
+#include "tessera/comm/communicator.h"
+#include "tessera/grid/distribute.h"
+#include "tessera/grid/operator.h"
+#include "tessera/grid/stencil.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace {
+
+using namespace tessera;
+using Steps = std::array<std::array<double, 3>, 3>;
+using Terms = std::pair<std::vector<Index3>, std::vector<double>>;
+
+std::array<Vec3, 3> vectors(const Steps& steps) {
+  std::array<Vec3, 3> found;
+  for (std::size_t d = 0; d < 3; ++d) found[d] = {steps[d][0], steps[d][1], steps[d][2]};
+  return found;
+}
+
+/// A layout on a communicator, and the threads that work on it.
+class Grid {
+ public:
+  Grid(const Index3& shape, const std::array<bool, 3>& is_periodic, const std::optional<Index3>& processes,
+       const std::string& machine_file, std::optional<int> fortran_handle, int threads)
+      : comm_(fortran_handle ? comm::Communicator::duplicate_of(*fortran_handle) : comm::Communicator::world()),
+        grid_(grid::distribute(comm_, shape, is_periodic, processes, machine_file)) {
+    std::string fault;
+    try {
+      threads_ = std::make_unique<ThreadPool>(threads);
+    } catch (const std::system_error& error) {
+      fault = error.what();
+    }
+    comm::agree_on_input(comm_, fault);
+  }
+
+  const comm::Communicator& comm() const { return comm_; }
+  ThreadPool& threads() const { return *threads_; }
+  const grid::DistributedLayout& distributed() const { return grid_; }
+  Index3 processes() const { return grid_.layout.processes; }
+  /// (begin, end) along each edge of this rank's points.
+  std::vector<std::pair<std::int64_t, std::int64_t>> bounds() const {
+    std::vector<std::pair<std::int64_t, std::int64_t>> found;
+    const auto& box = grid_.layout.boxes[static_cast<std::size_t>(comm_.rank())];
+    for (std::size_t d = 0; d < 3; ++d) found.emplace_back(box.lower[d], box.upper[d]);
+    return found;
+  }
+  void agree(const std::string& complaint) const {
+    const nb::gil_scoped_release others;
+    comm::agree_on_input(comm_, complaint);
+  }
+
+ private:
+  comm::Communicator comm_;
+  std::unique_ptr<ThreadPool> threads_;
+  grid::DistributedLayout grid_;
+};
+
+grid::OperatorOptions options_of(const Grid& grid, const grid::Stencil& stencil, std::string approach,
+                                 std::int64_t batch, int slope, bool is_complex,
+                                 const std::array<std::complex<double>, 3>& phases, std::int64_t bytes) {
+  if (batch == 0) batch = grid::agree_on_batch(grid.comm(), grid.distributed(), grid::HaloShape::of(stencil), bytes);
+  return {std::move(approach), batch, slope, is_complex, phases};
+}
+
+/// The caller keeps the grid.
+template <class Real>
+class Operator {
+ public:
+  Operator(const Grid& grid, const Terms& terms, const std::string& approach, std::int64_t batch, int slope,
+           bool is_complex, const std::array<std::complex<double>, 3>& phases)
+      : stencil_{terms.first, terms.second},
+        options_(options_of(grid, stencil_, approach, batch, slope, is_complex, phases,
+                            static_cast<std::int64_t>(sizeof(Real)) * (is_complex ? 2 : 1))),
+        operator_(stencil_, grid.distributed().layout, options_, grid.comm(), grid.threads()) {}
+
+  template <class Value>
+  void apply(const nb::ndarray<const Value, nb::c_contig, nb::device::cpu>& from,
+             const nb::ndarray<Value, nb::c_contig, nb::device::cpu>& to, std::int64_t fields) {
+    const nb::gil_scoped_release others;
+    const auto n = from.size() * sizeof(Value) / sizeof(Real);
+    operator_.apply(std::span(reinterpret_cast<const Real*>(from.data()), n),
+                    std::span(reinterpret_cast<Real*>(to.data()), n), fields);
+  }
+  std::int64_t batch() const { return options_.batch; }
+
+ private:
+  grid::Stencil stencil_;
+  grid::OperatorOptions options_;
+  grid::StencilOperator<Real> operator_;
+};
+
+template <class Real>
+void register_operator(nb::module_& module, const char* name) {
+  using O = Operator<Real>;
+  nb::class_<O>(module, name)
+      .def(nb::init<const Grid&, const Terms&, const std::string&, std::int64_t, int, bool,
+                    const std::array<std::complex<double>, 3>&>(),
+           "grid"_a, "terms"_a, nb::kw_only(), "approach"_a, "batch"_a, "slope"_a, "is_complex"_a, "phases"_a,
+           nb::call_guard<nb::gil_scoped_release>())
+      .def_prop_ro("batch", &O::batch)
+      .def("apply_real", &O::template apply<Real>)
+      .def("apply_complex", &O::template apply<std::complex<Real>>);
+}
+
+}  // namespace
+
+NB_MODULE(TESSERA_GRID_MODULE, module) {
+  limit_instruction_set();
+  module.doc() = "Stencils on distributed grids on one MPI.";
+  const nb::exception<InputError> input_error(module, "InputError");
+  module.def("library", &comm::Communicator::library_version, "The MPI library this module runs on.");
+  module.def("approaches", [] {
+    std::vector<std::string> names;
+    for (const auto& entry : grid::approaches()) names.emplace_back(entry.name);
+    return names;
+  });
+  module.def("laplacian", [](int order, const Steps& steps) {
+    const auto stencil = grid::laplacian(order, vectors(steps));
+    return Terms{stencil.offsets, stencil.coefficients};
+  });
+  module.def("gradient", [](int order, int axis, const Steps& steps) {
+    const auto stencil = grid::gradient(order, axis, vectors(steps));
+    return Terms{stencil.offsets, stencil.coefficients};
+  });
+  nb::class_<Grid>(module, "Grid")
+      .def(nb::init<const Index3&, const std::array<bool, 3>&, const std::optional<Index3>&, const std::string&,
+                    std::optional<int>, int>(),
+           "shape"_a, nb::kw_only(), "is_periodic"_a, "processes"_a.none(), "machine_file"_a, "fortran_handle"_a.none(),
+           "threads"_a, nb::call_guard<nb::gil_scoped_release>())
+      .def_prop_ro("processes", &Grid::processes)
+      .def_prop_ro("bounds", &Grid::bounds)
+      .def("agree", &Grid::agree);
+  register_operator<float>(module, "OperatorFloat");
+  register_operator<double>(module, "OperatorDouble");
+}

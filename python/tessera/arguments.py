@@ -1,0 +1,84 @@
+"""Checks of what callers give to functions on distributed arrays: shapes, numbers, arrays, paths."""
+
+from __future__ import annotations
+
+import operator
+import os
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Slices = tuple[slice, slice, slice]
+
+
+class ArgumentError(ValueError):
+    """What was given can't be used; the text says what was expected."""
+
+
+def aligned_empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Returns an array that begins on a cache line, so that a vector of neighbouring lines is in one cache line, not
+    two."""
+    size = int(np.prod(shape)) * dtype.itemsize
+    memory = np.empty(size + 64, np.uint8)
+    begin = -memory.ctypes.data % 64
+    return memory[begin : begin + size].view(dtype).reshape(shape)
+
+
+def fitting(given: ArrayLike, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Returns contiguous values of that shape and type, copied if necessary. Raises ArgumentError."""
+    try:
+        values = np.asarray(given)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise ArgumentError(f"what is given is no array: {error}") from None
+    if values.shape != shape:
+        raise ArgumentError(f"an array of shape {values.shape}, but this rank's part has {shape}")
+    if not np.can_cast(values.dtype, dtype, "same_kind"):
+        raise ArgumentError(f"an array of {values.dtype}, which does not go into {dtype}")
+    return np.require(values, dtype, ["C_CONTIGUOUS", "ALIGNED"])
+
+
+def checked_out(out: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
+    expected = f"expected an array of {dtype} of shape {shape}, contiguous, aligned and not read-only"
+    if not isinstance(out, np.ndarray):
+        raise ArgumentError(f"out is a {type(out).__name__}; {expected}")
+    if (out.shape, out.dtype) != (shape, dtype) or not out.flags.carray:
+        flags = {"not contiguous": not out.flags.c_contiguous, "not aligned": not out.flags.aligned,
+                 "read-only": not out.flags.writeable}  # fmt: skip
+        found = ", ".join([f"{out.dtype} of shape {out.shape}", *(text for text, is_so in flags.items() if is_so)])
+        raise ArgumentError(f"out is {found}; {expected}")
+    return out
+
+
+def checked_shape(shape: Any, name: str = "shape") -> tuple[int, int, int]:
+    try:
+        n = tuple(int(k) for k in shape)
+        is_whole = n == tuple(shape)
+    except (TypeError, ValueError, OverflowError):
+        n, is_whole = (), False
+    if len(n) != 3 or not is_whole or min(n) < 1:
+        raise ArgumentError(f"{name} is {shape!r}; expected three whole numbers from 1 up")
+    return n[0], n[1], n[2]
+
+
+def checked_number(name: str, value: Any) -> int:
+    try:
+        number = operator.index(value)
+    except TypeError:
+        number = 0
+    if not 1 <= number < 2**31:
+        raise ArgumentError(f"{name} is {value!r}; expected a whole number from 1 up")
+    return number
+
+
+def checked_path(machine: Any) -> str:
+    """Returns the path of the map, or an empty string for none."""
+    try:
+        return os.environ.get("TESSERA_MACHINE", "") if machine is None else os.fsdecode(machine)
+    except TypeError:
+        raise ArgumentError(f"machine is {machine!r}; expected the path of a map") from None
+
+
+def slices(bounds: list[tuple[int, int]]) -> Slices:
+    x, y, z = (slice(begin, end) for begin, end in bounds)
+    return x, y, z

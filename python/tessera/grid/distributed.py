@@ -1,0 +1,280 @@
+"""Grids on ranks, and operators on their fields."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Sequence
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+from tessera import flavours
+from tessera.arguments import (
+    ArgumentError,
+    aligned_empty,
+    checked_number,
+    checked_out,
+    checked_path,
+    checked_shape,
+    fitting,
+    slices,
+)
+from tessera.grid.stencil import Stencil
+
+
+class GridError(ArgumentError):
+    """A grid or an operator can't be made, or an array does not fit it; all ranks raise it."""
+
+
+#: Fields and the numbers that they are made of.
+REAL_OF = {"float32": "float32", "complex64": "float32", "float64": "float64", "complex128": "float64"}
+
+
+def approaches() -> list[str]:
+    """Returns the names of the ways to bring halos from other ranks."""
+    return list(_module("serial").approaches())
+
+
+class Grid:
+    """A uniform grid on one communicator. The constructor is collective.
+
+    `shape`: points along its three edges. `cell`: the lengths of the edges, or the edges as rows (3, 3), in any unit of
+    length; None: points are 1 apart. Points are cell/shape apart where an edge is periodic, and cell/(shape + 1) where
+    it is not, as the points on both faces, which are zero, are left out. `periodic`: for all edges or each. `comm`: an
+    mpi4py communicator; None: this process alone. `processes`: ranks along each edge; None: those of least surface.
+    `machine`: the map from `tessera machine measure`, by which the places of ranks and the size of batches are chosen;
+    None: the map that TESSERA_MACHINE names, or none. `threads`: the number of threads of this rank. Raises GridError.
+
+    `slices` are this rank's points of the whole, `local_shape` is their shape.
+    """
+
+    def __init__(
+        self,
+        shape: tuple[int, int, int],
+        *,
+        cell: ArrayLike | None = None,
+        periodic: bool | Sequence[bool] = True,
+        comm: Any = None,
+        processes: tuple[int, int, int] | None = None,
+        machine: str | os.PathLike[str] | None = None,
+        threads: int = 1,
+    ) -> None:
+        complaint, settings = "", None
+        try:
+            shape = checked_shape(shape)
+            edges = _checked_edges(periodic)
+            steps = _steps(cell, shape, edges)
+            processes = None if processes is None else checked_shape(processes, "processes")
+            threads = checked_number("threads", threads)
+            machine = checked_path(machine)
+            settings = (shape, edges, steps.tolist(), processes)
+        except ArgumentError as error:
+            complaint = str(error)
+        if comm is not None:
+            if not flavours.is_communicator(comm):
+                raise GridError(f"comm is {comm!r}; expected an mpi4py communicator of one group, or None")
+            all_ranks = comm.allgather((complaint, settings))
+            complaint = next((other for other, _ in all_ranks if other), "")
+            differs = next((rank for rank, (_, one) in enumerate(all_ranks) if one != all_ranks[0][1]), None)
+            if not complaint and differs is not None:
+                complaint = f"ranks 0 and {differs} ask for different grids: {all_ranks[0][1]}, {all_ranks[differs][1]}"
+        if complaint:
+            raise GridError(complaint)
+        self.shape = shape
+        self.periodic = edges
+        self.steps = steps
+        self.comm = comm
+        self._module = _module_of(comm)
+        try:
+            self._native = self._module.Grid(
+                shape,
+                is_periodic=edges,
+                processes=processes,
+                machine_file=machine,
+                fortran_handle=flavours.handle_of(self._module, comm),
+                threads=threads,
+            )
+        except self._module.InputError as error:
+            raise GridError(str(error)) from None
+        self.processes: tuple[int, int, int] = tuple(self._native.processes)
+        self.slices = slices(self._native.bounds)
+        self.local_shape = tuple(part.stop - part.start for part in self.slices)
+
+    def laplacian(self, order: int = 4) -> Stencil:
+        """Returns ∇² with errors of an even order from 2 to 12 in the distance of points."""
+        return self._made(self._module.laplacian, order)
+
+    def gradient(self, axis: int, order: int = 4) -> Stencil:
+        """Returns the derivative along the Cartesian axis 0, 1 or 2."""
+        if axis not in (0, 1, 2):
+            raise GridError(f"axis is {axis!r}; expected 0, 1 or 2")
+        return self._made(self._module.gradient, order, axis)
+
+    def operator(
+        self,
+        stencil: Stencil,
+        *,
+        dtype: DTypeLike = np.float64,
+        phases: Sequence[complex] = (1, 1, 1),
+        approach: str = "flat-optimized",
+        batch: int | None = None,
+        slope: int = 1,
+    ) -> Operator:
+        """Returns the stencil as a function of fields on this grid. Collective.
+
+        `dtype`: of fields, float32, float64, complex64 or complex128. `phases`: in(r + edge d) = phases[d] · in(r), of
+        absolute value 1, for complex fields. `approach`: one of `approaches()`. `batch`: how many fields' faces go in
+        one message; None: by latency and bandwidth of the map. `slope`: how many batches, each twice as large as the
+        one before, come first. Raises GridError.
+        """
+        return Operator(self, stencil, dtype, phases, approach, batch, slope)
+
+    def _made(self, make: Any, order: Any, *more: int) -> Stencil:
+        try:
+            return Stencil.of(make(checked_number("order", order), *more, self.steps.tolist()))
+        except (ArgumentError, self._module.InputError) as error:
+            raise GridError(str(error)) from None
+
+    def agree(self, complaint: str) -> None:
+        """Raises the first rank's complaint on every rank, if there is one. Collective."""
+        try:
+            self._native.agree(complaint)
+        except self._module.InputError as error:
+            raise GridError(str(error)) from None
+
+    def __repr__(self) -> str:
+        x, y, z = self.processes
+        return f"<tessera.grid.Grid: {'×'.join(map(str, self.shape))} points on {x}×{y}×{z} processes>"
+
+
+class Operator:
+    """A stencil on a grid, made by `Grid.operator`."""
+
+    def __init__(
+        self,
+        grid: Grid,
+        stencil: Stencil,
+        dtype: DTypeLike,
+        phases: Sequence[complex],
+        approach: str,
+        batch: int | None,
+        slope: int,
+    ) -> None:
+        complaint = ""
+        try:
+            self.dtype = _checked_dtype(dtype)
+            turned = _checked_phases(phases)
+            n = 0 if batch is None else checked_number("batch", batch)
+            if not isinstance(stencil, Stencil):
+                raise ArgumentError(f"stencil is {stencil!r}; expected a tessera.grid.Stencil")
+        except ArgumentError as error:
+            complaint = str(error)
+        grid.agree(complaint)
+        self.grid, self.stencil = grid, stencil
+        self.is_complex = self.dtype.kind == "c"
+        module = grid._module
+        make = module.OperatorFloat if REAL_OF[self.dtype.name] == "float32" else module.OperatorDouble
+        try:
+            self._native = make(
+                grid._native,
+                (stencil.offsets.tolist(), stencil.coefficients.tolist()),
+                approach=str(approach),
+                batch=n,
+                slope=int(slope),
+                is_complex=self.is_complex,
+                phases=turned,
+            )
+        except module.InputError as error:
+            raise GridError(str(error)) from None
+        self._one_at_a_time = threading.Lock()
+
+    @property
+    def batch(self) -> int:
+        """How many fields' faces go in one message."""
+        return int(self._native.batch)
+
+    def __call__(self, fields: ArrayLike, out: NDArray[Any] | None = None) -> NDArray[Any]:
+        """Returns the result for this rank's points of a field (nx, ny, nz) or of B fields (B, nx, ny, nz). Collective.
+
+        Arrays that are not contiguous or of another type are copied first. `out`: another array for the result,
+        contiguous and of the right type. Raises GridError on all ranks if an array of any rank does not fit.
+        """
+        complaint = ""
+        values = np.empty(0)
+        try:
+            leading = np.shape(fields)[:-3] if np.ndim(fields) == 4 else ()
+            shape = (*leading, *self.grid.local_shape)
+            values = fitting(fields, shape, self.dtype)
+            out = aligned_empty(shape, self.dtype) if out is None else checked_out(out, shape, self.dtype)
+            if np.may_share_memory(out, values):
+                complaint = "out shares memory with the fields; expected another array"
+        except ArgumentError as error:
+            complaint = str(error)
+        except (ValueError, MemoryError) as error:
+            complaint = f"what is given is no array: {error}"
+        with self._one_at_a_time:
+            self.grid.agree(complaint)
+            apply = self._native.apply_complex if self.is_complex else self._native.apply_real
+            apply(values, out, leading[0] if leading else 1)
+        assert out is not None
+        return out
+
+
+def _checked_edges(periodic: Any) -> tuple[bool, bool, bool]:
+    edges = (periodic,) * 3 if isinstance(periodic, bool | np.bool_) else tuple(periodic)
+    if len(edges) != 3 or not all(isinstance(edge, bool | np.bool_) for edge in edges):
+        raise ArgumentError(f"periodic is {periodic!r}; expected True, False or three of them")
+    return bool(edges[0]), bool(edges[1]), bool(edges[2])
+
+
+def _steps(cell: Any, shape: tuple[int, int, int], periodic: tuple[bool, bool, bool]) -> NDArray[np.float64]:
+    """Returns the vectors from a point to the next along each edge, as rows."""
+    if cell is None:
+        return np.eye(3)
+    try:
+        edges = np.asarray(cell, np.float64)
+    except (TypeError, ValueError):
+        edges = np.empty(0)
+    if edges.shape == (3,):
+        edges = np.diag(edges)
+    if edges.shape != (3, 3) or not np.isfinite(edges).all() or not abs(np.linalg.det(edges)) > 0:
+        raise ArgumentError(f"cell is {cell!r}; expected three lengths or three edges as rows, not in a plane")
+    return edges / [[n if wraps else n + 1] for n, wraps in zip(shape, periodic)]
+
+
+def _checked_dtype(dtype: DTypeLike) -> np.dtype[Any]:
+    try:
+        found = np.dtype(dtype)
+    except TypeError:
+        found = np.dtype(object)
+    if found.name not in REAL_OF:
+        raise ArgumentError(f"dtype is {dtype!r}; expected one of {', '.join(REAL_OF)}")
+    return found
+
+
+def _checked_phases(phases: Any) -> list[complex]:
+    try:
+        turned = [complex(phase) for phase in phases]
+    except (TypeError, ValueError):
+        turned = []
+    if len(turned) != 3 or not np.allclose(np.abs(turned), 1, rtol=0, atol=1e-9):
+        raise ArgumentError(f"phases are {phases!r}; expected three complex numbers of absolute value 1")
+    return turned
+
+
+def _module(flavour: str) -> ModuleType:
+    try:
+        return flavours.load("grid", flavour)
+    except ImportError as error:
+        raise GridError(str(error)) from None
+
+
+def _module_of(comm: Any) -> ModuleType:
+    """Returns the compiled module for the communicator's MPI."""
+    try:
+        return flavours.module_of("grid", comm)
+    except ImportError as error:
+        raise GridError(str(error)) from None
