@@ -76,8 +76,9 @@ std::vector<double> central_differences(int derivative, int order) {
     for (int i = half + 1; i <= half + k; ++i) below *= i;
     const double sign = k % 2 == 1 ? 1 : -1;
     const double value = sign * (derivative == 1 ? above / (k * below) : 2 * above / (k * k * below));
-    formula[static_cast<std::size_t>(half + k)] = value;
-    formula[static_cast<std::size_t>(half - k)] = derivative == 1 ? -value : value;
+    const auto middle = formula.begin() + half;
+    middle[k] = value;
+    middle[-k] = derivative == 1 ? -value : value;
     centre -= 2 * value;
   }
   if (derivative == 2) formula[static_cast<std::size_t>(half)] = centre;
