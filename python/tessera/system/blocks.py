@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,12 +15,22 @@ BLOCK_EDGE = 16.0  # Å, about
 
 @dataclass(frozen=True)
 class Rows:
-    """The n atoms of the next blocks, in the order of a system file."""
+    """The n atoms of some blocks, in the order of a system file."""
 
+    first_block: int
     atoms_of_block: IdArray  # (blocks,)
     id: IdArray  # (n,)
     fraction: NDArray[np.int32]  # (n,3)
     velocity: FloatArray | None  # (n,3) Å/ps
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The atoms of a system in parts, which follow each other in a system file and are made one by one: part i is
+    `make(i)`."""
+
+    count: int
+    make: Callable[[int], Rows]
 
 
 def to_fraction(position: FloatArray, box: FloatArray) -> NDArray[np.int32]:
