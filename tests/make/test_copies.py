@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -151,3 +152,12 @@ LAUNCHERS = [
 @pytest.mark.parametrize(("environment", "expected"), LAUNCHERS)
 def test_launchers_are_known_by_their_variables(environment: dict[str, str], expected: str | None) -> None:
     assert launched(environment) == expected
+
+
+def test_the_summary_says_where_memory_goes(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "tessera", "make", "nacl", "--ions", "500000", "-o", tmp_path / "salt.tsr"]
+    found = json.loads(subprocess.run([*command, "--json"], capture_output=True, check=True).stdout)["memory"]
+    assert found["libraries_bytes"] < found["peak_bytes"] < 10**9 and {"building", "writing"} <= set(found["phases"])
+    assert found["phases"]["writing"]["bytes_per_atom"] > 20
+    text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert "MB at the peak" in text

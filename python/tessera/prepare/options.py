@@ -19,6 +19,7 @@ from tessera import launch
 from tessera.build.copies import Copies
 from tessera.prepare.coordinates import box_from_lengths
 from tessera.prepare.errors import InputError
+from tessera.prepare.peaks import Peaks, memory_facts
 from tessera.prepare.summary import describe, summary
 from tessera.ranks import EndedElsewhere, Ranks, fork, of_launcher
 from tessera.system import System, SystemFileError, write
@@ -202,7 +203,13 @@ def run(
     try:
         if not output.parent.is_dir():
             raise InputError(f"the folder of {output} does not exist")
-        with progress(quiet=as_json) as report:
+        peaks = Peaks()
+        with progress(quiet=as_json) as show:
+
+            def report(text: str) -> None:
+                peaks.begin(text.partition(":")[0])
+                show(text)
+
             made = make(report)
             report("writing")
             if isinstance(made, Copies):
@@ -212,10 +219,13 @@ def run(
             else:
                 system = made
                 write(system, output)
+            peaks.end()
     except (InputError, SystemFileError, OSError) as error:
         raise end(error) from None
+    of_ranks = ranks.all(peaks.phases) if isinstance(made, Copies) else [peaks.phases]
     if ranks.is_root:
         facts: dict[str, Any] = summary(system, output, time.perf_counter() - started)
+        facts["memory"] = memory_facts(peaks.start, of_ranks, system.n_atoms)
         click.echo(json.dumps(facts) if as_json else describe(facts))
 
 

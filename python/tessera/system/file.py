@@ -12,12 +12,13 @@ from typing import Any
 
 import h5py
 import numpy as np
+from numpy.typing import NDArray
 
 from tessera import checked_file
 from tessera.files import replaced
 from tessera.ranks import ALONE, Ranks
 from tessera.system import hdf5
-from tessera.system.blocks import Parts, Rows, block_grid, block_order
+from tessera.system.blocks import Parts, Rows, block_grid, block_of, block_order
 from tessera.system.model import (
     FORCE_FIELD_COLUMNS,
     PAIR_PARAMETERS,
@@ -36,6 +37,7 @@ from tessera.version import __version__
 
 FORMAT = "tessera-system"
 VERSION = 2
+AT_ONCE = 1_000_000  # atoms of a system in memory that are sorted and written together: about 0.1 GB
 
 TEXTS = ("atom_name", "residue_name", "segment_name")
 INTEGERS = ("type", "atomic_number", "residue", "residue_number", "group")
@@ -164,14 +166,26 @@ def _check_room(path: Path, size: int) -> None:
 
 
 def _parts_of(system: System) -> Parts:
-    """Returns the atoms of a system in memory."""
+    """Returns the atoms of a system in memory, which are sorted part by part: beside the system only the block of each
+    atom is in memory."""
+    grid = block_grid(system.box)
+    block: NDArray[np.int32] = np.empty(system.n_atoms, np.int32)
+    atoms = np.zeros(int(np.prod(grid.astype(np.int64))), np.int64)
+    for begin in range(0, system.n_atoms, AT_ONCE):
+        keys = system.group_key(np.arange(begin, min(begin + AT_ONCE, system.n_atoms)))
+        found = block_of(system.fraction[keys], grid)
+        atoms += np.bincount(found, minlength=len(atoms))
+        block[begin : begin + AT_ONCE] = found
+    bounds = [0, *np.flatnonzero(np.diff(np.cumsum(atoms) // AT_ONCE)) + 1, len(atoms)]
 
-    def make(_: int) -> Rows:
-        order, offset = block_order(system.fraction, system.group_key(), block_grid(system.box))
+    def make(part: int) -> Rows:
+        first, end = bounds[part], bounds[part + 1]
+        ids = np.flatnonzero((block >= first) & (block < end))
+        order = ids[block_order(block[ids], system.group_key(ids), ids)]
         velocity = None if system.velocity is None else system.velocity[order]
-        return Rows(0, np.diff(offset), order, system.fraction[order], velocity)
+        return Rows(first, atoms[first:end], order, system.fraction[order], velocity)
 
-    return Parts(1, make)
+    return Parts(len(bounds) - 1, make)
 
 
 def _write_system(file: Any, system: System) -> dict[str, tuple[int, int]]:
