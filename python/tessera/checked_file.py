@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import os
 import struct
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -66,75 +66,80 @@ def regions_around(bulk: Sequence[tuple[int, int]], end: int) -> list[Region]:
 
 
 class Writer:
-    """Adds the rows of bulk arrays to a file that has all else, and at last its checksums.
+    """Writes rows of bulk arrays into a file that has all else, and at last its checksums. Several processes may each
+    write some of the rows.
 
-    `bulk` says from and to which byte each array is in the file of `descriptor`, whose content ends at byte `end`.
+    `bulk` says from and to which byte each array is in the file of `path`, whose content ends at byte `end`. Raises
+    `OSError`.
     """
 
-    def __init__(self, descriptor: int, bulk: dict[str, tuple[int, int]], end: int) -> None:
-        self._descriptor, self._end = descriptor, end
+    def __init__(self, path: Path, bulk: dict[str, tuple[int, int]], end: int) -> None:
+        self._descriptor, self._path, self._end = os.open(path, os.O_RDWR | os.O_CLOEXEC), path, end
         self._regions = regions_around(list(bulk.values()), end)
         firsts = np.cumsum([0, *(region.pieces for region in self._regions)])
         self._table = np.zeros(int(firsts[-1]), "<u8")
         by_begin = {region.begin: (region, int(first)) for region, first in zip(self._regions, firsts)}
-        self._arrays = {
-            name: _Array(descriptor, self._table, *by_begin[begin])
-            for name, (begin, stop) in bulk.items()
-            if stop > begin
-        }
+        self._arrays = {name: by_begin[begin] for name, (begin, stop) in bulk.items() if stop > begin}
+        self._unread: list[tuple[int, int, int]] = []  # number, begin and end of each piece that others have begun
+        self._found: dict[int, int] = {}
 
-    def append(self, name: str, rows: NDArray[Any]) -> None:
-        """Writes the next rows of a bulk array. Raises `OSError`."""
-        if rows.size:
-            self._arrays[name].append(np.ascontiguousarray(rows).data.cast("B"))
+    def close(self) -> None:
+        """Closes the file, whatever it holds."""
+        os.close(self._descriptor)
 
-    def finish(self) -> None:
-        """Writes what is left, the table and the header. Raises `OSError`."""
-        for array in self._arrays.values():
-            array.finish()
+    def write(self, name: str, at: int, rows: NDArray[Any]) -> None:
+        """Writes rows of a bulk array from its byte `at` on. Raises `OSError`."""
+        if not rows.size:
+            return
+        region, first = self._arrays[name]
+        data = np.ascontiguousarray(rows).data.cast("B")
+        if at + len(data) > region.end - region.begin:
+            raise ValueError(f"bytes {at} to {at + len(data)} of {name}, expected at most {region}")
+        _write(self._descriptor, data, region.begin + at)
+        for piece in range(at // PIECE_BYTES, -(-(at + len(data)) // PIECE_BYTES)):
+            begin, end = piece * PIECE_BYTES, min((piece + 1) * PIECE_BYTES, region.end - region.begin)
+            if end > at + len(data):
+                continue  # who writes the end of a piece finds its checksum
+            if begin >= at:
+                self._found[first + piece] = checksum(data[begin - at : end - at])
+            else:
+                self._unread.append((first + piece, region.begin + begin, region.begin + end))
+
+    def flush(self) -> None:
+        """Brings to the disk what this process has written, so that other hosts can read it. Raises `OSError`."""
+        os.fsync(self._descriptor)
+
+    def checksums(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Returns numbers and checksums of the pieces whose end this process has written. Everything that others write
+        must be in the file before. Raises `OSError`."""
+        # A network file system shows what other hosts have written to who opens the file after that.
+        before, self._descriptor = self._descriptor, os.open(self._path, os.O_RDWR | os.O_CLOEXEC)
+        os.close(before)
+        for piece, begin, end in self._unread:
+            self._found[piece] = checksum(_read(self._descriptor, begin, end))
+        return np.array(list(self._found), np.int64), np.array(list(self._found.values()), "<u8")
+
+    def finish(self, checksums: Iterable[tuple[NDArray[Any], NDArray[Any]]]) -> None:
+        """Writes the table and the header, from the checksums of all processes. Raises `OSError`."""
+        is_known = np.zeros(len(self._table), bool)
+        for pieces, found in checksums:
+            self._table[pieces] = found
+            is_known[pieces] = True
         first = 0
         for region in self._regions:
             if not region.is_bulk:
                 for index, (begin, end) in enumerate(_pieces(region)):
                     self._table[first + index] = checksum(_read(self._descriptor, begin, end))
+            elif not is_known[first : first + region.pieces].all():
+                raise ValueError(f"rows are missing in {region}")
             first += region.pieces
         write_checksums(self._descriptor, self._regions, self._end, self._table)
 
 
-class _Array:
-    """Writes one bulk array in whole pieces."""
-
-    def __init__(self, descriptor: int, table: NDArray[Any], region: Region, first: int) -> None:
-        self._descriptor, self._table, self._region = descriptor, table, region
-        self._piece, self._at = first, region.begin
-        self._rest = bytearray()
-
-    def append(self, data: memoryview) -> None:
-        if self._rest:
-            missing = PIECE_BYTES - len(self._rest)
-            self._rest += data[:missing]
-            data = data[missing:]
-            if len(self._rest) < PIECE_BYTES:
-                return
-            self._write(memoryview(self._rest))
-            self._rest = bytearray()
-        whole = len(data) - len(data) % PIECE_BYTES
-        if whole:
-            self._write(data[:whole])
-        self._rest += data[whole:]
-
-    def finish(self) -> None:
-        self._write(memoryview(self._rest))
-        if self._at != self._region.end:
-            raise ValueError(f"an array has {self._at - self._region.begin} bytes, expected {self._region}")
-
-    def _write(self, data: memoryview) -> None:
-        for begin in range(0, len(data), PIECE_BYTES):
-            self._table[self._piece] = checksum(data[begin : begin + PIECE_BYTES])
-            self._piece += 1
-        while len(data):
-            done = os.pwrite(self._descriptor, data, self._at)
-            data, self._at = data[done:], self._at + done
+def _write(descriptor: int, data: memoryview, at: int) -> None:
+    while len(data):
+        done = os.pwrite(descriptor, data, at)
+        data, at = data[done:], at + done
 
 
 def write_checksums(descriptor: int, regions: Sequence[Region], end: int, table: NDArray[Any]) -> None:
@@ -150,11 +155,8 @@ def write_checksums(descriptor: int, regions: Sequence[Region], end: int, table:
         struct.pack_into("<QQ", header, _START.size + 16 * index, region.begin, size | (_BULK if region.is_bulk else 0))
     struct.pack_into("<Q", header, HEADER_BYTES - 8, checksum(bytes(header[:-8])))
     os.ftruncate(descriptor, end)
-    for data, at in ((stored + runs, end), (header, 0)):
-        rest = memoryview(data)
-        while len(rest):
-            done = os.pwrite(descriptor, rest, at)
-            rest, at = rest[done:], at + done
+    _write(descriptor, memoryview(stored + runs), end)
+    _write(descriptor, memoryview(header), 0)
 
 
 def is_checked(path: str | Path) -> bool:

@@ -14,6 +14,7 @@ from typing import NoReturn
 
 import click
 
+from tessera import ranks
 from tessera.version import __version__
 
 #: name → module and function, and the line in the list of commands
@@ -34,6 +35,8 @@ COMMANDS = {
     "plot": ("tessera.commands.plot:plot", "Draw the output of a run."),
 }
 
+#: those that all ranks of a launcher carry out together
+ON_RANKS = ("make", "replicate")
 
 #: usual words that are no commands here → the hint in the message
 OTHER_WORDS = {
@@ -121,7 +124,10 @@ def cli(context: click.Context) -> None:
 
 def main() -> NoReturn:
     """Runs the command line and ends the process."""
-    sys.exit(_status())
+    flavour = ranks.launched() if sys.argv[1:2] and sys.argv[1] in ON_RANKS else None
+    if flavour is None:
+        sys.exit(_status())
+    ranks.carry_out(_status, flavour)
 
 
 def _status() -> int:
@@ -129,6 +135,9 @@ def _status() -> int:
         result = cli.main(prog_name="tessera", standalone_mode=False)
         sys.stdout.flush()
         return result if isinstance(result, int) else 0
+    except ranks.EndedElsewhere as error:
+        click.echo(str(error), err=True, nl=False)
+        return error.status
     except click.UsageError as error:
         context = error.ctx
         click.echo(f"tessera: error: {error.format_message()}", err=True)

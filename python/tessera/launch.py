@@ -129,8 +129,10 @@ def engine_command(
     hostfile: Path | None = None,
     oversubscribe: bool = False,
     program: str = "tessera-md",
+    built: dict[str, Path] | None = None,
 ) -> list[str]:
-    """Returns the whole command that runs the engine (or another program) with these arguments.
+    """Returns the whole command that runs the engine (or another program) with these arguments. `built` are the
+    program's path for each MPI; None: where `program` is found.
 
     `mpi` is a flavour or `auto`: one rank needs no MPI; several ranks take the first `mpirun` for which an engine is
     built. Raises LaunchError.
@@ -139,7 +141,7 @@ def engine_command(
         raise LaunchError(f"{ranks} ranks; give at least 1 (-n)")
     if threads is not None and threads < 1:
         raise LaunchError(f"{threads} threads; give at least 1 (-t)")
-    built = engines(program) or _missing(program)
+    built = built or engines(program) or _missing(program)
     tail = [*arguments, *(["-t", str(threads)] if threads is not None else [])]
     if mpi == "serial" or (mpi == "auto" and ranks == 1 and "serial" in built):
         if ranks > 1:
@@ -152,6 +154,16 @@ def engine_command(
     if hostfile is not None:
         options += ["--hostfile" if flavour == "openmpi" else "-f", str(hostfile)]
     return [*launcher.words, *options, str(_built(built, flavour)), *tail]
+
+
+def tessera_command(arguments: Sequence[str], *, ranks: int, mpi: str, oversubscribe: bool) -> list[str]:
+    """Returns the command that carries out a command of `tessera` itself on ranks. Raises LaunchError."""
+    package = Path(__file__).resolve().parent
+    built = {flavour: Path(sys.executable) for flavour in FLAVOURS if any(package.glob(f"_ranks_{flavour}.*"))}
+    if not built:
+        raise LaunchError("the compiled part of tessera.ranks is missing for every MPI; build it, or use --processes")
+    words = ["-m", "tessera", *arguments]
+    return engine_command(words, ranks=ranks, mpi=mpi, oversubscribe=oversubscribe, built=built)
 
 
 def is_placed_by_others() -> bool:

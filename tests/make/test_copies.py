@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +19,7 @@ from tessera.build import copies
 from tessera.build.copies import Copies
 from tessera.build.nacl import crystal
 from tessera.build.water import make_water, tiles
+from tessera.ranks import EndedElsewhere, Ranks, fork, launched
 from tessera.system import System, read, write
 from tessera.system.box import in_vectors, reduced
 
@@ -46,8 +50,8 @@ def simple_copies(system: System, count: tuple[int, int, int]) -> System:
 @pytest.mark.parametrize("processes", [2, 3, 8])
 def test_files_are_the_same_by_any_number_of_processes(tmp_path: Path, processes: int) -> None:
     made = tiles(50_000)
-    write(made.system, tmp_path / "one.tsr", made.rows(1))
-    write(made.system, tmp_path / "many.tsr", made.rows(1, processes))
+    write(made.system, tmp_path / "one.tsr", made.parts(1))
+    fork(processes, lambda ranks: write(made.system, tmp_path / "many.tsr", made.parts(1), ranks))
     assert (tmp_path / "many.tsr").read_bytes() == (tmp_path / "one.tsr").read_bytes()
 
 
@@ -63,7 +67,7 @@ def test_files_are_the_same_with_any_memory(
     made = Copies(system, count, system.fraction * 2.0**-32, "copies")
     before, copies.MOST_AT_ONCE = copies.MOST_AT_ONCE, at_once
     try:
-        write(made.system, folder / "parts.tsr", made.rows(memory))
+        write(made.system, folder / "parts.tsr", made.parts(memory))
     finally:
         copies.MOST_AT_ONCE = before
     assert (folder / "parts.tsr").read_bytes() == (folder / "simple.tsr").read_bytes()
@@ -83,7 +87,7 @@ def test_a_crystal_is_the_one_of_its_lattice() -> None:
 def test_whole_tiles_are_the_liquid(tmp_path: Path) -> None:
     made = tiles(10_000, seed=3)
     assert made.count == (2, 3, 3) and made.system.n_atoms == 18 * 648
-    write(made.system, tmp_path / "tiles.tsr", made.rows(1))
+    write(made.system, tmp_path / "tiles.tsr", made.parts(1))
     found = read(tmp_path / "tiles.tsr")
     assert found.n_atoms == 18 * 648
     cube = make_water(8 * 648, seed=3)
@@ -99,7 +103,7 @@ import resource, sys
 from tessera.build.nacl import crystal
 from tessera.system import write
 made = crystal(int(sys.argv[1]))
-write(made.system, sys.argv[2], made.rows(10**9))
+write(made.system, sys.argv[2], made.parts(10**9))
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 """
 
@@ -111,3 +115,49 @@ def test_memory_does_not_grow_with_the_system(tmp_path: Path) -> None:
 
     small, large = peak(1_000_000), peak(8_000_000)
     assert large - small < 7_000_000 * 8, (small, large)  # an id of each atom would be more
+
+
+def test_errors_of_forks() -> None:
+    """What goes wrong in a fork, also where it is killed, is an error here; nothing hangs."""
+
+    def fail(ranks: Ranks) -> None:
+        ranks.all(1)
+        if ranks.rank == 1:
+            raise ValueError("no more atoms")
+        ranks.all(2)
+
+    def die(ranks: Ranks) -> None:
+        if ranks.rank == 2:
+            os.kill(os.getpid(), signal.SIGKILL)
+        ranks.all(1)
+
+    with pytest.raises(EndedElsewhere, match="no more atoms"):
+        fork(3, fail)
+    with pytest.raises(EndedElsewhere, match="was killed"):
+        fork(3, die)
+    with pytest.raises(ZeroDivisionError):
+        fork(3, lambda ranks: ranks.all(1 if ranks.rank else 1 / 0))
+
+
+LAUNCHERS = [
+    ({}, None),
+    ({"OMPI_COMM_WORLD_SIZE": "4"}, "openmpi"),
+    ({"PMI_SIZE": "4"}, "mpich"),
+    ({"PMI_SIZE": "1", "SLURM_STEP_NUM_TASKS": "4"}, None),
+    ({"SLURM_STEP_NUM_TASKS": "4", "PMIX_RANK": "0"}, "openmpi"),
+    ({"SLURM_STEP_NUM_TASKS": "4"}, "mpich"),
+]
+
+
+@pytest.mark.parametrize(("environment", "expected"), LAUNCHERS)
+def test_launchers_are_known_by_their_variables(environment: dict[str, str], expected: str | None) -> None:
+    assert launched(environment) == expected
+
+
+def test_the_summary_says_where_memory_goes(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "tessera", "make", "nacl", "--ions", "500000", "-o", tmp_path / "salt.tsr"]
+    found = json.loads(subprocess.run([*command, "--json"], capture_output=True, check=True).stdout)["memory"]
+    assert found["libraries_bytes"] < found["peak_bytes"] < 10**9 and {"building", "writing"} <= set(found["phases"])
+    assert found["phases"]["writing"]["bytes_per_atom"] > 20
+    text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert "MB at the peak" in text

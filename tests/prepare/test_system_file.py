@@ -1,7 +1,11 @@
 """What is written to a system file is read back, in the order that the format guarantees."""
 
+import os
+import subprocess
+import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import h5py
 import numpy as np
@@ -11,6 +15,8 @@ from hypothesis import strategies as st
 
 from prepare.inputs import alanine_tripeptide, dhfr
 from tessera import __version__, checked_file
+from tessera.prepare import assemble
+from tessera.prepare.errors import InputError
 from tessera.system import (
     FORCE_FIELD_COLUMNS,
     TERM_ATOMS,
@@ -20,10 +26,12 @@ from tessera.system import (
     SystemFileError,
     Template,
     Terms,
+    file,
     read,
     write,
 )
 from tessera.system.blocks import block_of, to_fraction
+from tessera.system.file import image
 
 
 @st.composite
@@ -113,6 +121,42 @@ def test_what_is_written_is_read(system: System, tmp_path_factory: pytest.TempPa
             assert np.array_equal(one.term(kind).atoms, other.term(kind).atoms)
             assert np.array_equal(one.term(kind).parameter, other.term(kind).parameter)
     _check_blocks(path, system)
+
+
+@settings(deadline=None, max_examples=40)
+@given(system=systems(), at_once=st.integers(1, 50))
+def test_bytes_are_the_same_however_many_atoms_are_sorted_at_once(
+    system: System, at_once: int, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    whole = image(system)
+    path = tmp_path_factory.mktemp("parts") / "parts.tsr"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(file, "AT_ONCE", at_once)
+        write(system, path)
+    assert path.read_bytes() == whole
+
+
+@settings(deadline=None, max_examples=40)
+@given(system=systems(), at_once=st.integers(1, 20), data=st.data())
+def test_overlaps_are_found_in_slabs_of_any_size(system: System, at_once: int, data: st.DataObject) -> None:
+    index = st.integers(0, system.n_atoms - 1)
+    for _ in range(data.draw(st.integers(0, 3))):  # put an atom near another, perhaps across a face
+        away = np.array(data.draw(st.tuples(*[st.floats(-0.05, 0.05)] * 3)))
+        near = to_fraction(away[None], system.box)[0]
+        system.fraction[data.draw(index)] = system.fraction[data.draw(index)] + near
+    flat = SimpleNamespace(describe=str)
+
+    def said() -> str:
+        try:
+            assemble.check_overlaps(flat, system)  # type: ignore[arg-type]
+        except InputError as error:
+            return str(error)
+        return ""
+
+    expected = said()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(assemble, "AT_ONCE", at_once)
+        assert said() == expected
 
 
 def _check_blocks(path: Path, system: System) -> None:
@@ -209,3 +253,33 @@ def test_the_same_system_is_the_same_bytes_at_any_time(tmp_path: Path) -> None:
     time.sleep(1.1)
     write(alanine_tripeptide(), tmp_path / "b.tsr")
     assert (tmp_path / "a.tsr").read_bytes() == (tmp_path / "b.tsr").read_bytes()
+
+
+BEYOND_THE_SYSTEM = """
+import sys
+from tessera.build.nacl import make_nacl
+from tessera.prepare.assemble import check_overlaps
+from tessera.prepare.peaks import Peaks
+from tessera.system import write
+system = make_nacl(int(sys.argv[1]))
+peaks = Peaks()
+peaks.begin("checking")
+check_overlaps(None, system)
+peaks.begin("writing")
+write(system, sys.argv[2])
+peaks.end()
+print(*(peak - peaks.start for peak in peaks.phases.values()))
+"""
+
+
+def test_checking_and_writing_take_little_more_memory_than_the_system(tmp_path: Path) -> None:
+    def beyond(atoms: int) -> list[int]:
+        command = [sys.executable, "-c", BEYOND_THE_SYSTEM, str(atoms), str(tmp_path / "salt.tsr")]
+        # What is freed goes back to the system at once, so that peaks are those of what is held.
+        environment = {**os.environ, "MALLOC_MMAP_THRESHOLD_": "65536"}
+        done = subprocess.run(command, capture_output=True, check=True, env=environment)
+        return [int(word) for word in done.stdout.split()]
+
+    small, large = beyond(1_500_000), beyond(4_500_000)
+    for before, after in zip(small, large):  # of all atoms: blocks, masks, and fractions along one vector
+        assert after - before < 3_000_000 * 20, (small, large)

@@ -8,18 +8,13 @@ from nothing but the system that is copied, and what is written does not depend 
 from __future__ import annotations
 
 import math
-import multiprocessing
-import signal
-from collections import deque
-from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tessera.system import System
-from tessera.system.blocks import Rows, block_grid, block_of
+from tessera.system.blocks import Parts, Rows, block_grid, block_of
 from tessera.system.box import in_vectors, reduced
 from tessera.system.model import FloatArray, IdArray
 
@@ -65,7 +60,8 @@ class Copies:
         made.fraction = np.empty((made.n_atoms, 3), np.int32)
         if made.velocity is not None:
             made.velocity = np.empty((made.n_atoms, 3))
-        for part in self.rows(2**62):
+        parts = self.parts(2**62)
+        for part in map(parts.make, range(parts.count)):
             made.fraction[part.id] = part.fraction
             if made.velocity is not None and part.velocity is not None:
                 made.velocity[part.id] = part.velocity
@@ -77,33 +73,22 @@ class Copies:
         return atoms * (BYTES_OF_ATOM if self.original.velocity is None else BYTES_OF_ATOM_WITH_VELOCITY)
 
     def least_memory(self, processes: int = 1) -> int:
-        """Returns the bytes of memory without which `rows` can't work: those of the original and of a row of blocks."""
+        """Returns the bytes of memory without which no part can be made: those of the original and a row of blocks."""
         columns = int(np.prod(block_grid(reduced(self._box))[:2].astype(np.int64)))
         return (BYTES_PER_ATOM_OF_ORIGINAL * self.original.n_atoms) + BYTES_PER_ATOM * processes * (
             self.system.n_atoms // columns
         )
 
-    def rows(self, memory: int, processes: int = 1) -> Iterator[Rows]:
-        """Yields the atoms in the order of a system file, in parts that together take up to about `memory` bytes.
-        Several `processes` make parts at the same time.
-
-        Raises `BrokenProcessPool` where one of them is killed.
-        """
+    def parts(self, memory: int, processes: int = 1, workers: int = 1) -> Parts:
+        """Returns the atoms in parts of which this many `processes` can each make one in about `memory` bytes together,
+        and no fewer than `workers` of them if there are so many rows of blocks."""
         groups = _Groups.of(self)
         grid = block_grid(groups.box)
+        n_atoms = self.system.n_atoms
         left = memory - BYTES_PER_ATOM_OF_ORIGINAL * self.original.n_atoms
-        ranges = _ranges_of_columns(grid, self.system.n_atoms, left // (BYTES_PER_ATOM * processes))
-        if processes == 1 or len(ranges) == 1:
-            for begin, end in ranges:
-                yield groups.rows(grid, begin, end)
-            return
-        fork = multiprocessing.get_context("fork")  # so that the original is in memory once
-        with ProcessPoolExecutor(processes, fork, _start_process, (groups, grid)) as pool:
-            under_way = deque(pool.submit(_rows_in_process, *part) for part in ranges[: processes + 1])
-            for following in [*ranges[processes + 1 :], *[None] * len(under_way)]:
-                yield under_way.popleft().result()
-                if following is not None:
-                    under_way.append(pool.submit(_rows_in_process, *following))
+        at_once = min(left // (BYTES_PER_ATOM * processes), -(-n_atoms // workers))
+        ranges = _ranges_of_columns(grid, n_atoms, at_once)
+        return Parts(len(ranges), lambda part: groups.rows(grid, *ranges[part]))
 
 
 def _ranges_of_columns(grid: NDArray[np.int32], n_atoms: int, at_once: int) -> list[tuple[int, int]]:
@@ -118,20 +103,6 @@ def _ranges_of_columns(grid: NDArray[np.int32], n_atoms: int, at_once: int) -> l
         for layer in range(0, columns, ny)
         for begin in range(layer, layer + ny, step)
     ]
-
-
-_of_process: tuple[_Groups, NDArray[np.int32]]
-
-
-def _start_process(groups: _Groups, grid: NDArray[np.int32]) -> None:
-    global _of_process
-    _of_process = groups, grid
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends
-
-
-def _rows_in_process(begin: int, end: int) -> Rows:
-    groups, grid = _of_process
-    return groups.rows(grid, begin, end)
 
 
 @dataclass(frozen=True)
@@ -203,6 +174,7 @@ class _Groups:
         copy = np.repeat(copy, size)
         velocity = self.copies.original.velocity
         return Rows(
+            begin * nz,
             np.bincount(np.repeat(block - begin * nz, size), minlength=(end - begin) * nz).astype(np.int64),
             self.base[atom] + copy * self.stride[atom],
             self._fraction(atom, copy),

@@ -41,6 +41,10 @@ def water(atoms: int, seed: int, means: Means, output: Path, as_json: bool) -> N
     """
     from tessera.build.memory import BYTES_PER_ATOM_OF_LIQUID, check_memory
     from tessera.build.water import WHOLE_TILES_FROM, make_water, tiles
+    from tessera.ranks import of_launcher
+
+    if atoms < WHOLE_TILES_FROM and not of_launcher().is_root:
+        return  # the root has such a box in memory, and makes it alone
 
     def build() -> System | Copies:
         if atoms >= WHOLE_TILES_FROM:

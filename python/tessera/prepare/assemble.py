@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from tessera.prepare.constants import COULOMB
@@ -16,10 +18,11 @@ from tessera.prepare.molecule import complete
 from tessera.prepare.numbering import number_residues
 from tessera.system import USUAL_LENNARD_JONES, ForceField, LennardJones, System, Template
 from tessera.system.blocks import to_fraction
-from tessera.system.box import Placed, placed, with_images
+from tessera.system.box import Placed, heights, placed, with_images
 from tessera.system.model import BOND_KINDS, FloatArray, IdArray
 
 OVERLAP = 0.1  # Å: two atoms that are closer are a mistake in the input
+AT_ONCE = 1_000_000  # atoms among which overlaps are looked for together: about 0.25 GB
 _SITE_ROUNDING = 0.01  # Å: how far files with few digits may have a virtual site from its place
 
 
@@ -163,36 +166,55 @@ def check_box(box: FloatArray) -> Placed:
 
 
 def check_overlaps(flat: FlatTopology, system: System) -> None:
-    """Raises `InputError` that names the nearest two atoms where any are closer than `OVERLAP`."""
-    _check_coincident(flat, system)
-    position, atom = with_images(system.fraction, system.box, OVERLAP)
-    pairs = cKDTree(position).query_pairs(OVERLAP, output_type="ndarray")
-    pairs = pairs[(pairs < system.n_atoms).any(axis=1)]
+    """Raises `InputError` that names the nearest two atoms where any are closer than `OVERLAP`. Atoms are looked at in
+    slabs along the first box vector, so that memory does not grow with the system."""
+    slabs = _slabs(system)
+    _check_coincident(flat, system, slabs)
+    found = [_near_pairs(system, low, high) for low, high in slabs]
+    pairs, distance = np.concatenate([p for p, _ in found]), np.concatenate([d for _, d in found])
     if not len(pairs):
         return
-    distance = np.linalg.norm(position[pairs[:, 0]] - position[pairs[:, 1]], axis=1)
-    _, once = np.unique(np.sort(atom[pairs], axis=1), axis=0, return_index=True)
-    pairs, distance = atom[pairs[once]], distance[once]
+    pairs, once = np.unique(pairs, axis=0, return_index=True)
+    distance = distance[once]
     excluded = _excluded(system, pairs)
     if excluded.all():
         return
     distance[excluded] = np.inf
     worst = int(np.argmin(distance))
-    first, second = sorted(int(i) for i in pairs[worst])
+    first, second = (int(i) for i in pairs[worst])
     raise InputError(
         f"{int((~excluded).sum())} pair(s) of atoms are closer than {OVERLAP} Å; the nearest are "
         f"{distance[worst]:.4f} Å apart: {flat.describe(first)} and {flat.describe(second)}"
     )
 
 
-def _check_coincident(flat: FlatTopology, system: System) -> None:
+def _slabs(system: System) -> list[tuple[int, int]]:
+    """Returns ranges of the first fraction that together hold all atoms, each about `AT_ONCE`."""
+    counts, edges = np.histogram(system.fraction[:, 0], 4096, (-(2**31), 2**31))
+    cuts = np.flatnonzero(np.diff(np.cumsum(counts) // AT_ONCE)) + 1
+    bounds = [-(2**31), *(int(edges[cut]) for cut in cuts), 2**31]
+    return list(itertools.pairwise(bounds))
+
+
+def _near_pairs(system: System, low: int, high: int) -> tuple[IdArray, FloatArray]:
+    """Returns pairs of atoms (m,2), the lower first, that are closer than `OVERLAP`, and their distances (m,) in Å: all
+    pairs with an atom in this slab."""
+    margin = int(np.ceil(2.0**32 * OVERLAP / heights(system.box)[0])) + 1
+    along = system.fraction[:, 0].astype(np.int64) - (low - margin)
+    ids = np.flatnonzero(along % 2**32 < high - low + 2 * margin)
+    position, row = with_images(system.fraction[ids], system.box, OVERLAP)
+    pairs = cKDTree(position).query_pairs(OVERLAP, output_type="ndarray")
+    pairs = pairs[(pairs < len(ids)).any(axis=1)]
+    distance = np.linalg.norm(position[pairs[:, 0]] - position[pairs[:, 1]], axis=1)
+    return np.sort(ids[row[pairs]], axis=1), distance
+
+
+def _check_coincident(flat: FlatTopology, system: System, slabs: list[tuple[int, int]]) -> None:
     """Raises `InputError` where two atoms are in one place. Excluded pairs may be, unless they are bonded.
 
     This comes before any search for neighbours, because in a file of zeros all pairs of atoms are within reach.
     """
-    order = np.lexsort(system.fraction.T)
-    same = (np.diff(system.fraction[order], axis=0) == 0).all(axis=1)
-    pairs = np.sort(np.stack([order[:-1], order[1:]], axis=1)[same], axis=1)
+    pairs = np.concatenate([_coincident(system.fraction, low, high) for low, high in slabs])
     if not len(pairs):
         return
     n = system.n_atoms
@@ -205,6 +227,14 @@ def _check_coincident(flat: FlatTopology, system: System) -> None:
             f"{len(bad)} atom(s) are in the same place as another; the first two are {first} and {second}: are "
             "coordinates missing from the file?"
         )
+
+
+def _coincident(fraction: NDArray[np.int32], low: int, high: int) -> IdArray:
+    """Returns pairs of atoms (m,2) of a slab that are in one place."""
+    ids = np.flatnonzero((fraction[:, 0] >= low) & (fraction[:, 0] < high))
+    order = ids[np.lexsort(fraction[ids].T)]
+    same = (np.diff(fraction[order], axis=0) == 0).all(axis=1)
+    return np.sort(np.stack([order[:-1], order[1:]], axis=1)[same], axis=1)
 
 
 def _excluded(system: System, pairs: IdArray) -> np.ndarray:

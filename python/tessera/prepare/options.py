@@ -8,7 +8,6 @@ import json
 import sys
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,13 +15,14 @@ from typing import Any
 import click
 import numpy as np
 
+from tessera import launch
 from tessera.build.copies import Copies
-from tessera.launch import usable_cores
 from tessera.prepare.coordinates import box_from_lengths
 from tessera.prepare.errors import InputError
+from tessera.prepare.peaks import Peaks, memory_facts
 from tessera.prepare.summary import describe, summary
+from tessera.ranks import EndedElsewhere, Ranks, fork, of_launcher
 from tessera.system import System, SystemFileError, write
-from tessera.system.blocks import Rows
 from tessera.system.model import FloatArray
 
 Triple = tuple[float, float, float]
@@ -131,32 +131,63 @@ def end(error: Exception) -> SystemExit:
 
 @dataclass(frozen=True)
 class Means:
-    """What may be used to make a system: bytes of memory and processes."""
+    """What may be used to make a system: bytes of memory of each rank, and processes of a rank."""
 
     memory: int
     processes: int
 
 
 def means_options(function: Callable[..., None]) -> Callable[..., None]:
-    """Adds `--memory` and `--processes`, of which the function gets `means`."""
+    """Adds `--memory` and `--processes`, of which the function gets `means`, and `-n/--ranks`, `--mpi` and
+    `--oversubscribe`, by which the command starts itself on several ranks."""
 
     @functools.wraps(function)
-    def with_means(*, memory: float, processes: int | None, **others: Any) -> None:
-        function(means=Means(int(memory * 1e9), processes or usable_cores()), **others)
+    def with_means(
+        *, memory: float, processes: int | None, ranks: int | None, mpi: str, oversubscribe: bool, **others: Any
+    ) -> None:
+        started = of_launcher().size
+        if started == 1 and ranks is not None and ranks > 1:
+            command = launch.tessera_command(sys.argv[1:], ranks=ranks, mpi=mpi, oversubscribe=oversubscribe)
+            sys.exit(launch.supervise(command, "nothing was written"))
+        if ranks is not None and ranks != started:
+            raise click.UsageError(f"-n {ranks}, but the launcher started {started} ranks; leave -n away")
+        if started > 1 and processes is not None and processes > 1:
+            raise click.UsageError(f"--processes {processes} on {started} ranks; leave it away and start more ranks")
+        own = 1 if started > 1 else processes or launch.usable_cores()
+        function(means=Means(int(memory * 1e9), own), **others)
 
-    with_processes = click.option(
-        "--processes",
-        type=click.IntRange(min=1),
-        help="How many processes make it; default: one a core. The file is the same with any.",
-    )(with_means)
-    return click.option(
-        "--memory",
-        default=2.0,
-        show_default=True,
-        type=click.FloatRange(min=0, min_open=True),
-        metavar="GB",
-        help="How much memory may be used; the file is the same with any.",
-    )(with_processes)
+    for option in (
+        launch.oversubscribe_option,
+        click.option(
+            "--mpi",
+            type=click.Choice(["auto", "openmpi", "mpich"]),
+            default="auto",
+            show_default=True,
+            help="Which MPI.",
+        ),
+        click.option(
+            "-n",
+            "--ranks",
+            type=click.IntRange(min=1),
+            help="Number of MPI ranks that make it, in place of processes; or start the command by mpirun. The file is "
+            "the same with any.",
+        ),
+        click.option(
+            "--processes",
+            type=click.IntRange(min=1),
+            help="How many processes make it; default: one a core. The file is the same with any.",
+        ),
+        click.option(
+            "--memory",
+            default=2.0,
+            show_default=True,
+            type=click.FloatRange(min=0, min_open=True),
+            metavar="GB",
+            help="How much memory may be used, by each rank or by all processes; the file is the same with any.",
+        ),
+    ):
+        with_means = option(with_means)
+    return with_means
 
 
 def run(
@@ -166,39 +197,62 @@ def run(
     means: Means | None = None,
 ) -> None:
     """Makes a system, writes it and prints its summary; an input error ends the program with status 2. Copies are made
-    by these means while they are written."""
+    by these means while they are written, on all ranks of the launcher."""
     started = time.perf_counter()
+    ranks = of_launcher()
     try:
         if not output.parent.is_dir():
             raise InputError(f"the folder of {output} does not exist")
-        with progress(quiet=as_json) as report:
+        peaks = Peaks()
+        with progress(quiet=as_json) as show:
+
+            def report(text: str) -> None:
+                peaks.begin(text.partition(":")[0])
+                show(text)
+
             made = make(report)
             report("writing")
             if isinstance(made, Copies):
-                system = made.system
                 assert means is not None
-                rows = made.rows(means.memory, means.processes)
-                write(system, output, _reported(rows, system.n_atoms, report))
+                _write_copies(made, output, means, ranks, report)
+                system = made.system
             else:
                 system = made
                 write(system, output)
+            peaks.end()
     except (InputError, SystemFileError, OSError) as error:
         raise end(error) from None
-    except BrokenProcessPool:
-        problem = "a process that made a part of the system was killed, perhaps for want of memory; lower --processes"
-        raise end(InputError(problem)) from None
-    facts: dict[str, Any] = summary(system, output, time.perf_counter() - started)
-    click.echo(json.dumps(facts) if as_json else describe(facts))
+    of_ranks = ranks.all(peaks.phases) if isinstance(made, Copies) else [peaks.phases]
+    if ranks.is_root:
+        facts: dict[str, Any] = summary(system, output, time.perf_counter() - started)
+        facts["memory"] = memory_facts(peaks.start, of_ranks, system.n_atoms)
+        click.echo(json.dumps(facts) if as_json else describe(facts))
 
 
-def _reported(rows: Iterator[Rows], n_atoms: int, report: Callable[[str], None]) -> Iterator[Rows]:
-    """Yields the rows, and says how far they are and when the rest will be written."""
-    started, done = time.perf_counter(), 0
-    for part in rows:
-        yield part
-        done += len(part.id)
+def _write_copies(made: Copies, output: Path, means: Means, ranks: Ranks, report: Callable[[str], None]) -> None:
+    """Writes them together with all ranks, or with forks of this process. Raises `InputError` where one is killed."""
+    system = made.system
+    workers = max(ranks.size, means.processes)
+    parts = made.parts(means.memory, means.processes, workers)
+    say = _reported(system.n_atoms, report)
+    if ranks.size > 1:
+        write(system, output, parts, ranks, say)
+        return
+    try:
+        fork(min(means.processes, parts.count), lambda forks: write(system, output, parts, forks, say))
+    except EndedElsewhere as error:
+        raise InputError(str(error)) from None
+
+
+def _reported(n_atoms: int, report: Callable[[str], None]) -> Callable[[int], None]:
+    """Returns a function that says how far the atoms are, and when the rest will be written."""
+    started = time.perf_counter()
+
+    def say(done: int) -> None:
         left = (time.perf_counter() - started) * (n_atoms - done) / max(done, 1)
         report(f"writing: {done:,} of {n_atoms:,} atoms, {left:,.0f} s left")
+
+    return say
 
 
 @contextlib.contextmanager

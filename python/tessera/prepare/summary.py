@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tessera.prepare.peaks import memory_text
 from tessera.system import System
 from tessera.system.box import describe_box
 
@@ -70,6 +71,7 @@ def describe(facts: dict[str, Any]) -> str:
             f"  terms   {terms or 'none'}",
             *([f"  pairs   {_pairs_text(facts['pair_potentials'])}"] if facts["pair_potentials"] else []),
             f"  time    {facts['seconds']:.1f} s",
+            *([f"  memory  {memory_text(facts['memory'])}"] if "memory" in facts else []),
             *(f"  note    {note}" for note in facts["notes"]),
             *(f"  WARNING {warning}" for warning in facts["warnings"]),
         ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,27 +11,41 @@ from numpy.typing import NDArray
 from tessera.system.arrays import FloatArray, IdArray
 
 BLOCK_EDGE = 16.0  # Å, about
+AT_ONCE = 1_000_000  # atoms whose positions are converted together
 
 
 @dataclass(frozen=True)
 class Rows:
-    """The n atoms of the next blocks, in the order of a system file."""
+    """The n atoms of some blocks, in the order of a system file."""
 
+    first_block: int
     atoms_of_block: IdArray  # (blocks,)
     id: IdArray  # (n,)
     fraction: NDArray[np.int32]  # (n,3)
     velocity: FloatArray | None  # (n,3) Å/ps
 
 
+@dataclass(frozen=True)
+class Parts:
+    """The atoms of a system in parts, which follow each other in a system file and are made one by one: part i is
+    `make(i)`."""
+
+    count: int
+    make: Callable[[int], Rows]
+
+
 def to_fraction(position: FloatArray, box: FloatArray) -> NDArray[np.int32]:
     """Converts positions (n,3) Å anywhere in space to int32 fractions in [−½, ½) of each box vector."""
-    if np.count_nonzero(box - np.diag(np.diag(box))) == 0:
-        fraction = position / np.diag(box)
-    else:
-        fraction = position @ np.linalg.inv(box)
-    fraction = fraction - np.rint(fraction)
-    # A value that is rounded up to +½ correctly wraps to −½.
-    return np.rint(fraction * 2.0**32).astype(np.int64).astype(np.int32)
+    out = np.empty((len(position), 3), np.int32)
+    diagonal, inverse = np.diag(box), np.linalg.inv(box)
+    is_diagonal = np.count_nonzero(box - np.diag(diagonal)) == 0
+    for begin in range(0, len(position), AT_ONCE):
+        part = position[begin : begin + AT_ONCE]
+        fraction = part / diagonal if is_diagonal else part @ inverse
+        fraction = fraction - np.rint(fraction)
+        # A value that is rounded up to +½ correctly wraps to −½.
+        out[begin : begin + AT_ONCE] = np.rint(fraction * 2.0**32).astype(np.int64).astype(np.int32)
+    return out
 
 
 def block_grid(box: FloatArray) -> NDArray[np.int32]:
@@ -45,14 +60,11 @@ def block_of(fraction: NDArray[np.int32], grid: NDArray[np.int32]) -> IdArray:
     return (index[:, 0] * grid[1] + index[:, 1]) * grid[2] + index[:, 2]
 
 
-def block_order(fraction: NDArray[np.int32], key: IdArray, grid: NDArray[np.int32]) -> tuple[IdArray, IdArray]:
-    """Returns ids in row order (n,) and the first row of each block (blocks+1,).
+def block_order(block: NDArray[np.int32], key: IdArray, ids: IdArray) -> IdArray:
+    """Returns the order (n,) in which atoms stand in a system file. All are (n,): the block of each atom's group, the
+    id of the group's key atom, and the atom's own.
 
-    `key` (n,) is the id of the key atom of each atom's group. The atoms of a group follow each other in the block of
-    its key atom, which comes first; groups are in ascending order of their key atoms.
+    The atoms of a group follow each other in the block of its key atom, which comes first; groups are in ascending
+    order of their key atoms.
     """
-    block = block_of(fraction, grid)[key]
-    ids = np.arange(len(fraction), dtype=np.int64)
-    order = np.lexsort((ids, ids != key, key, block)).astype(np.int64)
-    counts = np.bincount(block, minlength=int(np.prod(grid.astype(np.int64))))
-    return order, np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
+    return np.lexsort((ids, ids != key, key, block)).astype(np.int64)

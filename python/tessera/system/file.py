@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable
+from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import h5py
 import numpy as np
+from numpy.typing import NDArray
 
 from tessera import checked_file
 from tessera.files import replaced
+from tessera.ranks import ALONE, Ranks
 from tessera.system import hdf5
-from tessera.system.blocks import Rows, block_grid, block_order
+from tessera.system.blocks import Parts, Rows, block_grid, block_of, block_order
 from tessera.system.model import (
     FORCE_FIELD_COLUMNS,
     PAIR_PARAMETERS,
@@ -33,6 +37,7 @@ from tessera.version import __version__
 
 FORMAT = "tessera-system"
 VERSION = 2
+AT_ONCE = 1_000_000  # atoms of a system in memory that are sorted and written together: about 0.1 GB
 
 TEXTS = ("atom_name", "residue_name", "segment_name")
 INTEGERS = ("type", "atomic_number", "residue", "residue_number", "group")
@@ -56,21 +61,32 @@ KNOWN_NAME = re.compile(
 )
 
 
-def write(system: System, path: str | Path, rows: Iterable[Rows] | None = None) -> None:
+def write(
+    system: System,
+    path: str | Path,
+    parts: Parts | None = None,
+    ranks: Ranks = ALONE,
+    report: Callable[[int], None] = lambda _: None,
+) -> None:
     """Writes `system` so that `path` is either the old file or the whole new one.
 
-    `rows` are the atoms in the order of the file, where they are not in `system` because they need not all be in memory
-    at once.
+    `parts` are the atoms where they are not in `system`, because they need not all be in memory at once. `ranks` make
+    and write them together: collective. `report` gets the number of atoms that are written, from time to time.
 
-    Raises `SystemFileError` where an index is out of range, a number is not finite or the disk is full.
+    Raises `SystemFileError` where an index is out of range, a number is not finite or the disk is full, and
+    `EndedElsewhere` where another rank does.
     """
-    check_system(system, has_atoms=rows is None)
+    check_system(system, has_atoms=parts is None)
     path = Path(path)
     if not path.parent.is_dir():
         raise SystemFileError(f"the folder {path.parent} does not exist")
+    parts = _parts_of(system) if parts is None else parts
     try:
-        with replaced(path) as temporary:
-            _write_file(temporary, system, _rows_of(system) if rows is None else rows)
+        if ranks.is_root:
+            with replaced(path) as temporary:
+                _write_file(temporary, system, parts, ranks, report)
+        else:
+            _write_parts(ranks.from_root(None), parts, ranks, report)
     except OSError as error:
         raise SystemFileError(f"{path} can't be written: {hdf5.reason(error)}; choose another place") from error
 
@@ -81,37 +97,67 @@ def image(system: System) -> bytes:
     descriptor = os.memfd_create("system")
     try:
         path = Path(f"/proc/self/fd/{descriptor}")
-        _write_file(path, system, _rows_of(system))
+        _write_file(path, system, _parts_of(system))
         return path.read_bytes()
     finally:
         os.close(descriptor)
 
 
-def _write_file(path: Path, system: System, rows: Iterable[Rows]) -> None:
+@dataclass(frozen=True)
+class _Plan:
+    """Where the atoms go: from and to which byte of the file at `path` each array is. The content ends at `end`."""
+
+    path: Path
+    bulk: dict[str, tuple[int, int]]
+    end: int
+
+
+def _write_file(
+    path: Path, system: System, parts: Parts, ranks: Ranks = ALONE, report: Callable[[int], None] = lambda _: None
+) -> None:
     """Fills the empty file at `path`: all but the atoms by HDF5, the atoms into the room that HDF5 made for them."""
     with hdf5.written(path) as file:
         bulk = _write_system(file, system)
-    descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
-    try:
-        end = os.fstat(descriptor).st_size
-        _check_room(descriptor, end)
-        writer = checked_file.Writer(descriptor, bulk, end)
-        offset = 0
-        writer.append("block_offset", np.zeros(1, np.int64))
-        for part in rows:
-            if part.velocity is not None and not np.isfinite(part.velocity).all():
-                raise SystemFileError("a velocity is not finite")
-            for name in ("fraction", "id", *(["velocity"] if "velocity" in bulk else [])):
-                writer.append(name, getattr(part, name))
-            writer.append("block_offset", offset + np.cumsum(part.atoms_of_block))
-            offset += len(part.id)
-        writer.finish()
-    finally:
-        os.close(descriptor)
+    end = path.stat().st_size
+    _check_room(path, end)
+    _write_parts(ranks.from_root(_Plan(path, bulk, end)), parts, ranks, report)
 
 
-def _check_room(descriptor: int, size: int) -> None:
-    disk = os.fstatvfs(descriptor)
+def _write_parts(plan: _Plan, parts: Parts, ranks: Ranks, report: Callable[[int], None]) -> None:
+    """Writes the atoms, of which each rank makes every n-th part, and the checksums."""
+    with closing(checked_file.Writer(plan.path, plan.bulk, plan.end)) as writer:
+        if ranks.is_root:
+            writer.write("block_offset", 0, np.zeros(1, np.int64))
+        done = 0
+        for first in range(0, parts.count, ranks.size):
+            own = parts.make(first + ranks.rank) if first + ranks.rank < parts.count else None
+            counts = ranks.all(0 if own is None else len(own.id))
+            if own is not None:
+                _write_rows(writer, own, done + sum(counts[: ranks.rank]))
+            done += sum(counts)
+            report(done)
+        if ranks.size > 1:
+            writer.flush()
+        ranks.all(None)  # until all have written
+        found = ranks.all(writer.checksums())
+        if ranks.is_root:
+            writer.finish(found)
+
+
+def _write_rows(writer: checked_file.Writer, rows: Rows, begin: int) -> None:
+    """Writes atoms of which the first is in row `begin`."""
+    if rows.velocity is not None and not np.isfinite(rows.velocity).all():
+        raise SystemFileError("a velocity is not finite")
+    for name, values in (("fraction", rows.fraction), ("id", rows.id), ("velocity", rows.velocity)):
+        if values is not None:
+            array = np.asarray(values, BULK_TYPES[name])
+            writer.write(name, begin * array[:1].nbytes, array)
+    offset = begin + np.cumsum(rows.atoms_of_block, dtype=np.int64)
+    writer.write("block_offset", 8 * (rows.first_block + 1), offset)
+
+
+def _check_room(path: Path, size: int) -> None:
+    disk = os.statvfs(path)
     free = disk.f_bavail * disk.f_frsize
     if disk.f_blocks and size > free:  # a file in memory has no disk
         raise SystemFileError(
@@ -119,11 +165,27 @@ def _check_room(descriptor: int, size: int) -> None:
         )
 
 
-def _rows_of(system: System) -> Iterator[Rows]:
-    """Yields the atoms of a system in memory."""
-    order, offset = block_order(system.fraction, system.group_key(), block_grid(system.box))
-    velocity = None if system.velocity is None else system.velocity[order]
-    yield Rows(np.diff(offset), order, system.fraction[order], velocity)
+def _parts_of(system: System) -> Parts:
+    """Returns the atoms of a system in memory, which are sorted part by part: beside the system only the block of each
+    atom is in memory."""
+    grid = block_grid(system.box)
+    block: NDArray[np.int32] = np.empty(system.n_atoms, np.int32)
+    atoms = np.zeros(int(np.prod(grid.astype(np.int64))), np.int64)
+    for begin in range(0, system.n_atoms, AT_ONCE):
+        keys = system.group_key(np.arange(begin, min(begin + AT_ONCE, system.n_atoms)))
+        found = block_of(system.fraction[keys], grid)
+        atoms += np.bincount(found, minlength=len(atoms))
+        block[begin : begin + AT_ONCE] = found
+    bounds = [0, *np.flatnonzero(np.diff(np.cumsum(atoms) // AT_ONCE)) + 1, len(atoms)]
+
+    def make(part: int) -> Rows:
+        first, end = bounds[part], bounds[part + 1]
+        ids = np.flatnonzero((block >= first) & (block < end))
+        order = ids[block_order(block[ids], system.group_key(ids), ids)]
+        velocity = None if system.velocity is None else system.velocity[order]
+        return Rows(first, atoms[first:end], order, system.fraction[order], velocity)
+
+    return Parts(len(bounds) - 1, make)
 
 
 def _write_system(file: Any, system: System) -> dict[str, tuple[int, int]]:

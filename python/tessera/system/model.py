@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -221,12 +222,18 @@ class System:
             out[rows] = value
         return out
 
-    def group_key(self) -> IdArray:
-        """Returns the id (N,) of the key atom of each atom's hydrogen group."""
-        out = np.empty(self.n_atoms, np.int64)
-        for rows, group in self._instance_rows([t.group for t in self.templates]):
-            out[rows] = rows[:, :1] + group
-        return out
+    def group_key(self, ids: IdArray | None = None) -> IdArray:
+        """Returns the id (n,) of the key atom of the hydrogen group of each of these atoms; None: of all."""
+        sizes, (template, count) = self.template_sizes(), self.runs.T
+        ends = np.cumsum(sizes[template] * count)
+        groups = np.concatenate([np.zeros(0, np.int32), *(t.group for t in self.templates)])
+        first_group = np.cumsum(sizes) - sizes
+        ids = np.arange(self.n_atoms) if ids is None else ids
+        run = np.searchsorted(ends, ids, side="right")
+        kind = template[run]
+        begin = (ends - sizes[template] * count)[run]
+        local = (ids - begin) % sizes[kind]
+        return np.asarray(ids - local + groups[first_group[kind] + local], np.int64)
 
     def virtual_site_ids(self) -> IdArray:
         """Returns the ids of all virtual sites, in order."""
@@ -255,13 +262,12 @@ class System:
         order = np.argsort(np.concatenate(ids), kind="stable")
         return np.concatenate(moved)[order]
 
-    def _instance_rows(self, values: list[NDArray[Any]]) -> list[tuple[IdArray, NDArray[Any]]]:
+    def _instance_rows(self, values: list[NDArray[Any]]) -> Iterator[tuple[IdArray, NDArray[Any]]]:
+        """Yields the ids (instances, atoms) of each template, and its value."""
         template, first = self.instances()
-        out = []
         for index, value in enumerate(values):
             starts = first[template == index]
-            out.append((starts[:, None] + np.arange(len(value)), value))
-        return out
+            yield starts[:, None] + np.arange(len(value)), value
 
     def expand(self, kind: str) -> tuple[IdArray, IdArray]:
         """Returns every term of a kind with global ids: atoms (M, k) and parameter rows (M,)."""
