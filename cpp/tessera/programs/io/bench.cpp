@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
-#include <functional>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -16,6 +15,7 @@
 #include "tessera/io/write/write.h"
 #include "tessera/programs/io/candidates.h"
 #include "tessera/programs/io/sample.h"
+#include "tessera/programs/io/seconds_of.h"
 #include "tessera/programs/io/sncw.h"
 
 namespace tessera::programs {
@@ -24,15 +24,6 @@ namespace fs = std::filesystem;
 namespace write = io::write;
 
 namespace {
-
-/// The time that work takes until the last rank has done it.
-double seconds_of(const comm::Communicator& comm, const std::function<void()>& work) {
-  comm.barrier();
-  const auto start = std::chrono::steady_clock::now();
-  work();
-  comm.barrier();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
 
 /// A folder for the files of this bench, beside which nothing changes; it goes with all it holds.
 class Workplace {
