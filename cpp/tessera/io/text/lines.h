@@ -2,11 +2,8 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
-
-#include "tessera/io/text/config.h"
 
 namespace tessera::io::text {
 
@@ -39,12 +36,5 @@ class Lines {
   const std::string& name_;
   std::int64_t number_;
 };
-
-/// Reads the lines before the atoms. Returns the number of atoms, if they say one.
-std::optional<std::int64_t> read_config_header(Lines& lines, Config& config);
-/// Appends n atoms, the first of which stands at the place `first` of the file.
-void read_config_atoms(Lines& lines, std::int64_t first, std::int64_t n, Config& config);
-/// Throws InputError where a file has not the atoms that its header says.
-void check_config_atoms(std::optional<std::int64_t> expected, std::int64_t found, const std::string& name);
 
 }  // namespace tessera::io::text
