@@ -25,6 +25,8 @@ add_library(tessera::hdf5 INTERFACE IMPORTED)
 target_include_directories(tessera::hdf5 INTERFACE ${HDF5_C_INCLUDE_DIRS})
 target_link_libraries(tessera::hdf5 INTERFACE ${HDF5_C_LIBRARIES})
 target_compile_definitions(tessera::hdf5 INTERFACE ${HDF5_C_DEFINITIONS})
+# Only tessera-io has a method that writes by the NetCDF library, so that runs do not load all that this one needs.
+pkg_check_modules(NETCDF QUIET IMPORTED_TARGET netcdf)
 if(TESSERA_TESTS)
   find_package(GTest REQUIRED)
 endif()

@@ -40,6 +40,18 @@ def test_methods_write_the_same_bytes(mpi: str, ranks: int, run_program: Run, tm
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted([*METHODS, "serial"])
 
 
+@pytest.mark.parametrize("ranks", [1, 2, 3, 4])
+def test_netcdf_is_the_same_by_the_library_and_without_it(
+    mpi: str, ranks: int, run_program: Run, tmp_path: Path
+) -> None:
+    words = ["--format", "netcdf", "--atoms", "5001"]
+    engine = [*mpirun(mpi, ranks), ENGINES / f"tessera-io-{mpi}", "write"]
+    run_program([ENGINES / "tessera-io-serial", "write", tmp_path / "pdaw", *words])
+    for method in ("sncw", "mpiw-collective"):
+        run_program([*engine, tmp_path / method, "--candidate", f"{method}:batch=700:buffer=10000", *words])
+        assert content(tmp_path / method) == content(tmp_path / "pdaw"), method
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root to mount a small file system")
 def test_full_disk_is_one_message_and_leaves_nothing(mpi: str, run_program: Run, tmp_path: Path) -> None:
     disk = tmp_path / "disk"
@@ -47,9 +59,10 @@ def test_full_disk_is_one_message_and_leaves_nothing(mpi: str, run_program: Run,
     probe = ["unshare", "-m", "mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(disk)]
     if subprocess.run(probe, capture_output=True, check=False).returncode != 0:
         pytest.skip("no file system can be mounted here")
-    for method in METHODS:
+    for method in (*METHODS, "sncw"):
         words = [*mpirun(mpi, 2), str(ENGINES / f"tessera-io-{mpi}"), "write", str(disk / "new")]
-        words += ["--candidate", f"{method}:batch=1000", "--atoms", "50000"]
+        words += ["--candidate", f"{method}:batch=1000"]
+        words += ["--atoms", "200000", "--format", "netcdf"] if method == "sncw" else ["--atoms", "50000"]
         script = f'mount -t tmpfs -o size=1m tmpfs {disk}; "$@"; echo "status $?"; ls -A {disk}'
         done = run_program(["unshare", "-m", "sh", "-c", script, "sh", *words])
         assert done.stderr.count("error:") == 1, f"{method}: {done.stderr}"

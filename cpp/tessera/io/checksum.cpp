@@ -39,6 +39,4 @@ std::string Checksum::finish() {
   return text;
 }
 
-std::string checksum_of(std::span<const std::byte> data) { return Checksum().add(data).finish(); }
-
 }  // namespace tessera::io

@@ -25,7 +25,4 @@ class Checksum {
   std::unique_ptr<State> state_;
 };
 
-/// 64 hexadecimal digits.
-std::string checksum_of(std::span<const std::byte> data);
-
 }  // namespace tessera::io

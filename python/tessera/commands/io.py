@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from tessera import launch
-from tessera.io.bench import FORMATS, METHODS, Request, choose, commands, measure, put_into_map
+from tessera.io.bench import FORMATS, METHODS, USUAL_FORMATS, Request, choose, commands, measure, put_into_map
 
 
 class Words(click.ParamType):
@@ -53,7 +53,10 @@ def io() -> None:
     "--atoms", type=click.IntRange(1, 2**40), default=1_000_000, show_default=True, help="Of the configuration."
 )
 @click.option("--methods", type=Words(METHODS), metavar="NAME,…", help=f"Of {', '.join(METHODS)} [all].")
-@click.option("--formats", type=Words(FORMATS), metavar="NAME,…", help=f"Of {', '.join(FORMATS)} [text,binary,xdr].")
+@click.option(
+    "--formats", type=Words(FORMATS), metavar="NAME,…",
+    help=f"Of {', '.join(FORMATS)} [all but history; as owned all but history and netcdf].",
+)  # fmt: skip
 @click.option(
     "--order", type=click.Choice(["sorted", "owned"]), default="sorted", show_default=True,
     help="Atoms by number, or rank after rank.",
@@ -99,7 +102,7 @@ def bench(
         ranks=ranks or tuple(sorted({1, launch.usable_cores()})),
         atoms=atoms,
         methods=methods or METHODS,
-        formats=formats or ("text", "binary", "xdr"),
+        formats=formats or tuple(name for name in USUAL_FORMATS if order == "sorted" or name != "netcdf"),
         order=order,
         repeats=repeats,
         mpi=mpi,
@@ -146,7 +149,7 @@ def _recommended(results: dict[str, Any], request: Request) -> dict[str, Any]:
 def _print(results: dict[str, Any]) -> None:
     from rich.console import Console
 
-    from tessera.io.text import ratio_table, ratios, recommendation, table_of
+    from tessera.io.text import left_out, ratio_table, ratios, recommendation, table_of
 
     console = Console(highlight=False, soft_wrap=True)
     system = results["file_system"]
@@ -157,6 +160,8 @@ def _print(results: dict[str, Any]) -> None:
         markup=False,
     )
     console.print(table_of(results))
+    for name, why in left_out(results).items():
+        console.print(f"{name} is left out: it {why}")
     if ratios(results):
         console.print("as Todorov et al. found it, and here:")
         console.print(ratio_table(results))

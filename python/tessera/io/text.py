@@ -54,6 +54,17 @@ def table_of(results: dict[str, Any]) -> Table:
     return table
 
 
+def left_out(results: dict[str, Any]) -> dict[str, str]:
+    """Returns name → why for methods that no job could try."""
+    found = {
+        candidate.partition(":")[0]: why
+        for run in results["runs"]
+        for candidate, why in run.get("left_out", {}).items()
+    }
+    tried = {trial["method"] for run in results["runs"] for trial in run["trials"]}
+    return {name: why for name, why in found.items() if name not in tried}
+
+
 def ratios(results: dict[str, Any]) -> list[tuple[str, str, float]]:
     """Returns what Todorov et al. say of their machines, and the same of ours: (text, theirs, ours),
     those that were measured, with the most ranks."""
@@ -74,6 +85,11 @@ def ratios(results: dict[str, Any]) -> list[tuple[str, str, float]]:
     add("pdaw over sdaw, text", "≥ 10", pdaw, rates.get(("sdaw", "text")))
     usual = [value for name in ("mpiw-independent", "mpiw-collective") if (value := rates.get((name, "text")))]
     add("mpiw by tuning, text", "up to 2", best("mpiw"), min(usual, default=None))
+    printed, netcdf = rates.get(("sdaw-printf", "text")), rates.get(("sncw", "netcdf"))
+    if printed and netcdf:
+        found.append(
+            ("sdaw-printf, text, over sncw, time", "1.5 to 10", (sizes["text"] / printed) / (sizes["netcdf"] / netcdf))
+        )
     if "text" in sizes and "binary" in sizes:
         found.append(("text over binary, bytes", "3", sizes["text"] / sizes["binary"]))
         fastest = best(""), best("", "binary")

@@ -25,6 +25,8 @@ struct Config {
   std::int64_t n_atoms() const { return static_cast<std::int64_t>(ids.size()); }
 };
 
+class Lines;
+
 /// Reads a configuration in DL_POLY's free format: words apart by blanks, whatever their columns. Numbers of atoms that
 /// are absent count from 1. Throws InputError with the line, what was found and what was expected; `name` stands for
 /// the file.
@@ -33,5 +35,12 @@ Config read_config(const std::string& path);
 
 /// Returns the records of a configuration as DL_POLY_4 writes its REVCON.
 std::string config_text(const Config& config);
+
+/// Reads the lines before the atoms. Returns the number of atoms, if they say one.
+std::optional<std::int64_t> read_config_header(Lines& lines, Config& config);
+/// Appends n atoms, the first of which stands at the place `first` of the file.
+void read_config_atoms(Lines& lines, std::int64_t first, std::int64_t n, Config& config);
+/// Throws InputError where a file has not the atoms that its header says.
+void check_config_atoms(std::optional<std::int64_t> expected, std::int64_t found, const std::string& name);
 
 }  // namespace tessera::io::text

@@ -1,19 +1,24 @@
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <bit>
 #include <cmath>
 #include <cstdlib>
+#include <filesystem>
 #include <limits>
 #include <random>
 #include <string>
 #include <vector>
 
+#include "tessera/base/atomic_file.h"
 #include "tessera/base/descriptor.h"
 #include "tessera/base/error.h"
+#include "tessera/comm/threaded/run_ranks.h"
 #include "tessera/io/text/config.h"
 #include "tessera/io/text/fields.h"
 #include "tessera/io/text/records.h"
 #include "tessera/io/text/reference.h"
+#include "tessera/io/text/share.h"
 
 namespace tessera::io::text {
 namespace {
@@ -145,6 +150,88 @@ TEST(TextConfig, IsReadInFreeFormat) {
   EXPECT_EQ(config.values, (std::vector<double>{1, 2, 3, 4, 5, 6}));
   EXPECT_EQ(config.cell[8], 10);
   EXPECT_FALSE(config.moment);
+}
+
+TEST(TextConfig, IsReadWithTheExponentsOfFortran) {
+  const auto config = config_from_text("t\n0 0\nNa 1\n1.5D+01 -2.5d-1 0.1000000000-119\n", "file");
+  EXPECT_EQ(config.values, (std::vector<double>{15, -0.25, 0.1e-119}));
+}
+
+/// A text with lines of all lengths, and with names that look like numbers.
+std::string uneven_config(int level, int n, const char* line_end, bool has_key) {
+  std::mt19937 random(static_cast<unsigned>(level + n));
+  const auto blanks = [&] { return std::string(1 + random() % 20, ' '); };
+  std::string text = "title" + std::string(line_end);
+  text += std::to_string(level) + " 1" + (has_key ? " " + std::to_string(n) : "") + line_end;
+  for (int i = 0; i < 3; ++i) text += "10 0 0" + blanks() + line_end;
+  for (int i = 0; i < n; ++i) {
+    text += (i % 3 == 0 ? "1" : "Na+") + blanks() + std::to_string(i + 1) + (i % 2 ? blanks() + "22.9" : "") + line_end;
+    for (int k = 0; k <= level; ++k)
+      text += std::to_string(i) + blanks() + std::to_string(k) + ".5" + blanks() + "-1e-3" + line_end;
+  }
+  return text;
+}
+
+TEST(TextConfig, IsReadInSharesAsByOne) {
+  const auto path = testing::TempDir() + "tessera_share_" + std::to_string(getpid());
+  for (const int level : {0, 1, 2})
+    for (const int n : {0, 1, 5, 300})
+      for (const char* line_end : {"\n", "\r\n"})
+        for (const std::string tail : {"", "\n  \n"}) {
+          auto text = uneven_config(level, n, line_end, n % 2 == 0) + tail;
+          if (tail.empty() && n > 0) text.pop_back();  // the last line has no end
+          write_atomically(path, std::string_view(text));
+          const auto whole = config_from_text(text, path);
+          for (const int n_ranks : {1, 2, 3, 4, 6, 8}) {
+            std::vector<ConfigShare> shares(static_cast<std::size_t>(n_ranks));
+            comm::run_ranks(n_ranks, [&](const comm::Communicator& comm) {
+              shares[static_cast<std::size_t>(comm.rank())] = read_config_share(comm, path);
+            });
+            Config all = shares[0].config;
+            all.names.clear();
+            all.ids.clear();
+            all.values.clear();
+            for (const auto& share : shares) {
+              EXPECT_EQ(share.first, all.n_atoms());
+              EXPECT_EQ(share.n_all, n);
+              all.names.insert(all.names.end(), share.config.names.begin(), share.config.names.end());
+              all.ids.insert(all.ids.end(), share.config.ids.begin(), share.config.ids.end());
+              all.values.insert(all.values.end(), share.config.values.begin(), share.config.values.end());
+            }
+            EXPECT_EQ(all.names, whole.names);
+            EXPECT_EQ(all.ids, whole.ids);
+            EXPECT_EQ(all.values, whole.values) << level << " " << n << " on " << n_ranks;
+            EXPECT_EQ(shares.back().config.cell, whole.cell);
+          }
+        }
+  std::filesystem::remove(path);
+}
+
+TEST(TextConfig, InSharesHasTheMessageOfOneReader) {
+  const auto path = testing::TempDir() + "tessera_share_" + std::to_string(getpid());
+  const auto whole = uneven_config(1, 50, "\n", true);
+  auto wrong = whole, cut = whole.substr(0, whole.size() * 2 / 3);
+  wrong.replace(wrong.rfind("-1e-3"), 5, "-1e-x");
+  for (const auto& text : {wrong, cut, std::string("t\n7 0\n"), std::string()}) {
+    write_atomically(path, std::string_view(text));
+    std::string expected;
+    try {
+      config_from_text(text, path);
+      ADD_FAILURE();
+    } catch (const InputError& error) {
+      expected = error.what();
+    }
+    for (const int n_ranks : {1, 3, 8})
+      comm::run_ranks(n_ranks, [&](const comm::Communicator& comm) {
+        try {
+          read_config_share(comm, path);
+          ADD_FAILURE();
+        } catch (const InputError& error) {
+          EXPECT_EQ(error.what(), expected);
+        }
+      });
+  }
+  std::filesystem::remove(path);
 }
 
 TEST(TextConfig, NamesTheLineOfAnError) {

@@ -8,6 +8,7 @@
 #include <map>
 
 #include "tessera/base/error.h"
+#include "tessera/io/write/netcdf.h"
 
 namespace tessera::io::write {
 
@@ -93,12 +94,15 @@ void encode_binary(const Frame& frame, std::span<const Atom> atoms, char* out) {
 }
 
 constexpr Format known[] = {
-    {"text", "DL_POLY's CONFIG: two records of 73 bytes an atom", 2 * text::record_bytes, config_header, encode_config},
-    {"history", "DL_POLY's HISTORY with one frame: two records of 73 bytes an atom", 2 * text::record_bytes,
+    {"text", "DL_POLY's CONFIG: two records of 73 bytes an atom", 2 * text::record_bytes, true, config_header,
+     encode_config},
+    {"history", "DL_POLY's HISTORY with one frame: two records of 73 bytes an atom", 2 * text::record_bytes, true,
      history_header, encode_history},
-    {"binary", "native binary: 40 bytes an atom", binary_atom_bytes, binary_header<false>, encode_binary<false>},
-    {"xdr", "XDR (RFC 4506), the same on every processor: 40 bytes an atom", binary_atom_bytes, binary_header<true>,
-     encode_binary<true>},
+    {"binary", "native binary: 40 bytes an atom", binary_atom_bytes, true, binary_header<false>, encode_binary<false>},
+    {"xdr", "XDR (RFC 4506), the same on every processor: 40 bytes an atom", binary_atom_bytes, true,
+     binary_header<true>, encode_binary<true>},
+    {"netcdf", "NetCDF of the AMBER convention: 12 bytes an atom", netcdf::atom_bytes, false, netcdf::header,
+     netcdf::encode},
 };
 
 }  // namespace

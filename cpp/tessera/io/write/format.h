@@ -16,12 +16,13 @@ struct Format {
   const char* name;
   const char* about;
   std::int64_t atom_bytes;
+  bool has_numbers;  // of atoms; without them only sorted atoms can be told apart
   std::string (*header)(const Frame& frame, std::int64_t n_atoms);
   /// Writes the records of atoms, atom_bytes each.
   void (*encode)(const Frame& frame, std::span<const Atom> atoms, char* out);
 };
 
-/// text (CONFIG), history (HISTORY with one frame), binary, xdr.
+/// text (CONFIG), history (HISTORY with one frame), binary, xdr, netcdf (AMBER convention).
 std::span<const Format> formats();
 /// Finds a format by its name. Throws InputError, which names the nearest known one, where there is none.
 const Format& format(const std::string& name);

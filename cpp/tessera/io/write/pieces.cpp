@@ -1,13 +1,14 @@
 #include "tessera/io/write/pieces.h"
 
 #include <fmt/format.h>
+#include <xxhash.h>
 
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <sstream>
 
 #include "tessera/base/error.h"
-#include "tessera/io/checksum.h"
 #include "tessera/io/write/new_file.h"
 
 namespace tessera::io::write {
@@ -16,7 +17,21 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr const char* first_line = "tessera-pieces 1";
+constexpr const char* first_line = "tessera-pieces 2";
+
+/// XXH3, 64 bits, seed 0, of bytes that are added in parts.
+class Checksum {
+ public:
+  Checksum() : state_(XXH3_createState()) { XXH3_64bits_reset(state_.get()); }
+  void add(std::span<const std::byte> bytes) { XXH3_64bits_update(state_.get(), bytes.data(), bytes.size()); }
+  std::string text() const { return fmt::format("{:016x}", XXH3_64bits_digest(state_.get())); }
+
+ private:
+  struct Free {
+    void operator()(XXH3_state_t* state) const { XXH3_freeState(state); }
+  };
+  std::unique_ptr<XXH3_state_t, Free> state_;
+};
 
 }  // namespace
 
@@ -41,7 +56,7 @@ void write_pieces(WriteJob& job, bool has_checksums) {
   if (part) {
     job.attempt([&] { file->synchronize(); });
     line = fmt::format("piece {} {} {} {} {}\n", piece_name(part->file), part->first, part->n_atoms, size,
-                       checksum ? checksum->finish() : "-");
+                       checksum ? checksum->text() : "-");
   }
   std::string manifest = fmt::format("{}\nformat {}\natoms {}\norder {}\n", first_line, job.format().name,
                                      job.n_atoms(), job.options().order == Order::sorted ? "sorted" : "owned");
@@ -92,7 +107,9 @@ std::string read_pieces(const std::string& folder) {
     if (std::ssize(text) != piece.bytes)
       throw InputError(
           fmt::format("{}: has {} bytes, its manifest says {}; is it cut off?", path, text.size(), piece.bytes));
-    if (!piece.checksum.empty() && checksum_of(std::as_bytes(std::span(text))) != piece.checksum)
+    Checksum checksum;
+    checksum.add(std::as_bytes(std::span(text)));
+    if (!piece.checksum.empty() && checksum.text() != piece.checksum)
       throw InputError(fmt::format("{}: its checksum is not that of its manifest; it was damaged or changed", path));
     all += text;
   }

@@ -1,10 +1,10 @@
 // A folder of pieces, and its manifest: lines of a key and its value, then a line for each piece.
 //
-//   tessera-pieces 1
+//   tessera-pieces 2
 //   format text
 //   atoms 27000
 //   order sorted
-//   piece 00000 0 13500 1971365 4f2a…     name, first place, atoms, bytes, SHA-256 (- where there is none)
+//   piece 00000 0 13500 1971365 4f2a…     name, first place, atoms, bytes, XXH3 (- where there is none)
 //
 // The pieces one after the other are the file that the methods of one file write: `cat FOLDER/0* > CONFIG`.
 #pragma once

@@ -15,6 +15,9 @@ std::string problem_with(const Frame& frame, std::span<const Atom> atoms, const 
                          const WriteOptions& options, std::int64_t n_atoms) {
   if (!method.can(format))
     return fmt::format("{} can't write the format {}; choose another method", method.name, format.name);
+  if (!format.has_numbers && options.order == Order::owned)
+    return fmt::format("the format {} has no numbers of atoms, so their order must be sorted; found owned",
+                       format.name);
   if (options.batch < 1 || options.buffer < 1 || options.writers < 0 || options.most_files < 1)
     return fmt::format(
         "a batch of {} atoms, a buffer of {} bytes, {} writers and at most {} files were asked for; "

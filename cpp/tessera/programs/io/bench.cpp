@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
-#include <functional>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -16,6 +15,8 @@
 #include "tessera/io/write/write.h"
 #include "tessera/programs/io/candidates.h"
 #include "tessera/programs/io/sample.h"
+#include "tessera/programs/io/seconds_of.h"
+#include "tessera/programs/io/sncw.h"
 
 namespace tessera::programs {
 
@@ -23,15 +24,6 @@ namespace fs = std::filesystem;
 namespace write = io::write;
 
 namespace {
-
-/// The time that work takes until the last rank has done it.
-double seconds_of(const comm::Communicator& comm, const std::function<void()>& work) {
-  comm.barrier();
-  const auto start = std::chrono::steady_clock::now();
-  work();
-  comm.barrier();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
 
 /// A folder for the files of this bench, beside which nothing changes; it goes with all it holds.
 class Workplace {
@@ -110,8 +102,14 @@ write::WriteOptions options_in(const std::string& order) {
   return options;
 }
 
-/// MPI-IO needs an MPI.
-bool has_mpi() { return comm::Communicator::library_version() != "serial"; }
+/// Returns why this program lacks a method that others have; empty where it has it.
+std::string why_missing(const std::string& candidate) {
+  if (candidate.starts_with("mpiw") && comm::Communicator::library_version() == "serial")
+    return "needs an MPI, and this job has none";
+  if (candidate.starts_with("sncw") && !has_netcdf())
+    return "needs the NetCDF library; install libnetcdf-dev and build";
+  return {};
+}
 
 }  // namespace
 
@@ -132,11 +130,15 @@ nlohmann::json bench(const BenchRequest& request, const comm::Communicator& comm
     std::vector<double> seconds;
   };
   std::vector<Turn> turns;
+  auto left_out = nlohmann::json::object();
   std::vector<const write::Format*> formats;
   for (const auto& name : request.formats) formats.push_back(&write::format(name));
   for (const auto& text : request.candidates) {
+    if (const auto why = why_missing(text); !why.empty()) {
+      left_out[text] = why;
+      continue;
+    }
     const auto candidate = candidate_of(text, usual);
-    if (!has_mpi() && text.starts_with("mpiw")) continue;
     for (const auto* format : formats)
       if (candidate.method->can(*format)) turns.push_back({candidate, format, {}, {}});
   }
@@ -184,6 +186,7 @@ nlohmann::json bench(const BenchRequest& request, const comm::Communicator& comm
           {"atoms", request.atoms},
           {"raw", {{"bytes", raw_bytes}, {"seconds", raw}}},
           {"files", std::move(files)},
+          {"left_out", std::move(left_out)},
           {"trials", std::move(trials)}};
 }
 

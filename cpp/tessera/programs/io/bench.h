@@ -14,16 +14,16 @@ struct BenchRequest {
   std::string folder;  // which exists
   std::int64_t atoms = 1'000'000;
   std::vector<std::string> candidates;  // candidates.h
-  std::vector<std::string> formats{"text", "binary", "xdr"};
+  std::vector<std::string> formats{"text", "binary", "xdr", "netcdf"};
   std::string order = "sorted";  // or "owned"
   int repeats = 3;
   int files = 64;  // at most, in the measurement of many files at once; 0: none
 };
 
-/// Returns {library, ranks, hosts, raw: {bytes, seconds: […]}, files: [{files, seconds: […]}], trials: [{candidate,
-/// method, format, order, writers, files, batch, buffer, bytes, seconds: […]}]} on the root. Times are those of the
-/// slowest rank until all is on the disk. Nothing is left in the folder. Throws InputError and RunError, the same on
-/// all ranks. Collective.
+/// Returns {library, ranks, hosts, raw: {bytes, seconds: […]}, files: [{files, seconds: […]}], left_out: {candidate:
+/// why}, trials: [{candidate, method, format, order, writers, files, batch, buffer, bytes, seconds: […]}]} on the root.
+/// Times are those of the slowest rank until all is on the disk. Nothing is left in the folder. Throws InputError and
+/// RunError, the same on all ranks. Collective.
 nlohmann::json bench(const BenchRequest& request, const comm::Communicator& comm);
 
 struct FileRequest {

@@ -6,14 +6,23 @@
 #include <sstream>
 
 #include "tessera/base/error.h"
+#include "tessera/programs/io/sncw.h"
 
 namespace tessera::programs {
+
+namespace {
+
+const io::write::Method& method_named(const std::string& name) {
+  return name == "sncw" ? sncw() : io::write::method(name);
+}
+
+}  // namespace
 
 Candidate candidate_of(const std::string& text, const io::write::WriteOptions& usual) {
   std::istringstream words(text);
   std::string word;
   std::getline(words, word, ':');
-  Candidate candidate{text, &io::write::method(word), usual};
+  Candidate candidate{text, &method_named(word), usual};
   while (std::getline(words, word, ':')) {
     const auto equals = word.find('=');
     const auto key = word.substr(0, equals);

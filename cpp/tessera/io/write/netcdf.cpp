@@ -1,0 +1,185 @@
+#include "tessera/io/write/netcdf.h"
+
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <numbers>
+#include <utility>
+
+#include "tessera/base/error.h"
+#include "tessera/base/math/elementary.h"
+
+namespace tessera::io::write::netcdf {
+
+namespace {
+
+template <class Word>
+void append_word(Word word, std::string& out) {
+  for (int shift = 8 * (static_cast<int>(sizeof word) - 1); shift >= 0; shift -= 8)
+    out += static_cast<char>(word >> shift & 0xff);
+}
+
+std::int64_t rounded_up(std::int64_t n) { return (n + 3) / 4 * 4; }
+
+std::int64_t size_of(Type type) { return type == Type::character ? 1 : type == Type::real ? 4 : 8; }
+
+/// Writes a header as the specification of the file formats has it (NUG, "File Format Specifications"): lengths and
+/// indices have 4 bytes, in CDF-5 8; tags and types have 4, places of variables 8.
+class HeaderWriter {
+ public:
+  explicit HeaderWriter(Version version) : is_wide_(version == Version::cdf5) {
+    bytes_ = "CDF";
+    bytes_ += static_cast<char>(version);
+  }
+
+  void tag(std::int32_t value) { append_word(static_cast<std::uint32_t>(value), bytes_); }
+  void length(std::int64_t value) {
+    if (is_wide_)
+      place(value);
+    else
+      append_word(static_cast<std::uint32_t>(value), bytes_);
+  }
+  void place(std::int64_t value) { append_word(static_cast<std::uint64_t>(value), bytes_); }
+  void text(const std::string& value) {
+    length(std::ssize(value));
+    bytes_ += value;
+    pad();
+  }
+  void list(std::int32_t its_tag, std::size_t n) {
+    tag(n == 0 ? 0 : its_tag);
+    length(static_cast<std::int64_t>(n));
+  }
+  void attributes(const std::vector<Attribute>& all) {
+    list(attribute_tag, all.size());
+    for (const auto& one : all) {
+      text(one.name);
+      tag(static_cast<std::int32_t>(Type::character));
+      text(one.text);
+    }
+  }
+  void values(const Variable& variable) {
+    bytes_ += variable.text;
+    for (const double number : variable.numbers) {
+      if (variable.type == Type::real)
+        append_word(std::bit_cast<std::uint32_t>(static_cast<float>(number)), bytes_);
+      else
+        append_word(std::bit_cast<std::uint64_t>(number), bytes_);
+    }
+    pad();
+  }
+
+  std::int64_t size() const { return std::ssize(bytes_); }
+  std::string take() { return std::move(bytes_); }
+
+  static constexpr std::int32_t dimension_tag = 10, variable_tag = 11, attribute_tag = 12;
+
+ private:
+  void pad() { bytes_.resize(static_cast<std::size_t>(rounded_up(size())), '\0'); }
+
+  bool is_wide_;
+  std::string bytes_;
+};
+
+/// The bytes of a variable, or of its part in each frame.
+std::int64_t bytes_of(const Layout& layout, const Variable& variable) {
+  auto bytes = size_of(variable.type);
+  for (const int index : variable.dimensions)
+    if (const auto length = layout.dimensions[static_cast<std::size_t>(index)].length; length > 0) bytes *= length;
+  return rounded_up(bytes);
+}
+
+/// The header alone, where the first variable stands at `first`.
+HeaderWriter without_values(const Layout& layout, std::int64_t first) {
+  HeaderWriter out(layout.version);
+  out.length(1);  // frames
+  out.list(HeaderWriter::dimension_tag, layout.dimensions.size());
+  for (const auto& one : layout.dimensions) {
+    out.text(one.name);
+    out.length(one.length);
+  }
+  out.attributes(layout.attributes);
+  out.list(HeaderWriter::variable_tag, layout.variables.size());
+  auto place = first;
+  for (const auto& one : layout.variables) {
+    out.text(one.name);
+    out.length(std::ssize(one.dimensions));
+    for (const int index : one.dimensions) out.length(index);
+    out.attributes(one.attributes);
+    out.tag(static_cast<std::int32_t>(one.type));
+    out.length(bytes_of(layout, one));
+    out.place(place);
+    place += bytes_of(layout, one);
+  }
+  return out;
+}
+
+/// Lengths (Å) and angles (degrees) of a cell: a, b, c, alpha, beta, gamma.
+std::array<std::vector<double>, 2> lengths_and_angles(const std::array<double, 9>& cell) {
+  const auto dot = [](const double* a, const double* b) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]; };
+  std::array<std::vector<double>, 2> found;
+  for (std::size_t i = 0; i < 3; ++i) {
+    const double* edge = cell.data() + 3 * i;
+    const double *a = cell.data() + 3 * ((i + 1) % 3), *b = cell.data() + 3 * ((i + 2) % 3);
+    const std::array across{a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]};
+    found[0].push_back(std::sqrt(dot(edge, edge)));
+    found[1].push_back(math::atan2(std::sqrt(dot(across.data(), across.data())), dot(a, b)) * 180 / std::numbers::pi);
+  }
+  return found;
+}
+
+}  // namespace
+
+Version version_for(std::int64_t n_atoms) {
+  return n_atoms * atom_bytes <= (std::int64_t{1} << 32) - 4 ? Version::cdf2 : Version::cdf5;
+}
+
+Layout layout(const Frame& frame, std::int64_t n_atoms) {
+  if (n_atoms == 0)
+    throw InputError("a file in the format netcdf has at least one atom, but there is none; choose another format");
+  constexpr int frames = 0, spatial = 1, atoms = 2, cell_spatial = 3, label = 4, cell_angular = 5;
+  Layout found;
+  found.version = version_for(n_atoms);
+  found.dimensions = {{"frame", 0}, {"spatial", 3}, {"atom", n_atoms}};
+  found.attributes = {{"title", frame.title},
+                      {"program", "tessera"},
+                      {"programVersion", TESSERA_VERSION},
+                      {"Conventions", "AMBER"},
+                      {"ConventionVersion", "1.0"}};
+  found.variables = {{"spatial", Type::character, {spatial}, {}, "xyz", {}}};
+  const auto time = Variable{"time", Type::real, {frames}, {{"units", "picosecond"}}, "", {frame.moment.time}};
+  if (frame.periodicity != 0) {
+    for (const Dimension& one : {Dimension{"cell_spatial", 3}, {"label", 5}, {"cell_angular", 3}})
+      found.dimensions.push_back(one);
+    found.variables.push_back({"cell_spatial", Type::character, {cell_spatial}, {}, "abc", {}});
+    found.variables.push_back({"cell_angular", Type::character, {cell_angular, label}, {}, "alphabeta gamma", {}});
+    found.variables.push_back(time);
+    const auto [lengths, angles] = lengths_and_angles(frame.cell);
+    found.variables.push_back(
+        {"cell_lengths", Type::real64, {frames, cell_spatial}, {{"units", "angstrom"}}, "", lengths});
+    found.variables.push_back({"cell_angles", Type::real64, {frames, cell_angular}, {{"units", "degree"}}, "", angles});
+  } else {
+    found.variables.push_back(time);
+  }
+  found.variables.push_back({"coordinates", Type::real, {frames, atoms, spatial}, {{"units", "angstrom"}}, "", {}});
+  return found;
+}
+
+std::string header(const Frame& frame, std::int64_t n_atoms) {
+  const auto parts = layout(frame, n_atoms);
+  auto out = without_values(parts, without_values(parts, 0).size());
+  for (const auto& one : parts.variables) out.values(one);
+  return out.take();
+}
+
+void encode(const Frame&, std::span<const Atom> atoms, char* out) {
+  for (const auto& atom : atoms)
+    for (const double x : atom.position) {
+      auto word = std::bit_cast<std::uint32_t>(static_cast<float>(x));
+      if constexpr (std::endian::native == std::endian::little) word = __builtin_bswap32(word);
+      std::memcpy(out, &word, sizeof word);
+      out += sizeof word;
+    }
+}
+
+}  // namespace tessera::io::write::netcdf

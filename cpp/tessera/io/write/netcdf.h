@@ -1,0 +1,58 @@
+// NetCDF files of the AMBER convention (http://ambermd.org/netcdf/nctraj.xhtml): a trajectory with one frame.
+//
+// A classic NetCDF file is a header, then numbers with the most significant byte first. Coordinates stand last, so an
+// atom's place follows from its number as in the other formats, and every method writes the file. The layout is data:
+// the header is made of it here, and the method sncw hands it to the NetCDF library, which must arrive at the same
+// bytes.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tessera/io/write/frame.h"
+
+namespace tessera::io::write::netcdf {
+
+inline constexpr std::int64_t atom_bytes = 12;  // three numbers of 4 bytes
+
+enum class Version : char { cdf2 = 2, cdf5 = 5 };
+enum class Type : std::int32_t { character = 2, real = 5, real64 = 6 };
+
+struct Attribute {
+  std::string name, text;
+};
+
+struct Dimension {
+  std::string name;
+  std::int64_t length = 0;  // 0: that of frames, which grows
+};
+
+struct Variable {
+  std::string name;
+  Type type = Type::character;
+  std::vector<int> dimensions;  // indices
+  std::vector<Attribute> attributes;
+  std::string text;             // its values, where it has characters
+  std::vector<double> numbers;  // its values, where it has numbers; none of the coordinates
+};
+
+struct Layout {
+  Version version = Version::cdf2;
+  std::vector<Dimension> dimensions;
+  std::vector<Attribute> attributes;
+  std::vector<Variable> variables;  // those that grow with the frames last, the coordinates the last of them
+};
+
+/// CDF-2, whose variables have at most 2³² − 4 bytes a frame: 357,913,941 atoms; CDF-5 beyond.
+Version version_for(std::int64_t n_atoms);
+
+/// Throws InputError without atoms, as no dimension of a classic file but that of frames may have the length 0.
+Layout layout(const Frame& frame, std::int64_t n_atoms);
+
+/// All bytes before the coordinates of the first atom.
+std::string header(const Frame& frame, std::int64_t n_atoms);
+void encode(const Frame& frame, std::span<const Atom> atoms, char* out);
+
+}  // namespace tessera::io::write::netcdf
