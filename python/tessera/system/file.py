@@ -27,12 +27,13 @@ from tessera.system.model import (
     Template,
     Terms,
 )
+from tessera.system.units import Divided, divided, of_whole_molecules
 from tessera.system.validate import check_system
 from tessera.system.virtual_sites import VirtualSites
 from tessera.version import __version__
 
 FORMAT = "tessera-system"
-VERSION = 2
+VERSION = 3  # of files with chains; all others are of version 2, which older programs read
 
 TEXTS = ("atom_name", "residue_name", "segment_name")
 INTEGERS = ("type", "atomic_number", "residue", "residue_number", "group")
@@ -46,7 +47,7 @@ SITE_COLUMNS = {
     "weights": ((3,), np.float64),
 }
 KNOWN_NAME = re.compile(
-    r"/(box|forcefield|templates|instances(/(runs|residue_numbers))?|coordinates"
+    r"/(box|forcefield|templates|instances(/(runs|residue_numbers|chains|chain_name))?|coordinates"
     r"|coordinates/(id|fraction|velocity|block_grid|block_offset)"
     r"|forcefield/(type_name|type_lj|nbfix_types|nbfix_lj|nbfix_ab|{terms})"
     r"|forcefield/pair_(tables|potential_(types|kind|parameter))"
@@ -56,11 +57,11 @@ KNOWN_NAME = re.compile(
 )
 
 
-def write(system: System, path: str | Path, rows: Iterable[Rows] | None = None) -> None:
+def write(system: System, path: str | Path, rows: Iterable[Rows] | None = None, *, whole: bool = False) -> None:
     """Writes `system` so that `path` is either the old file or the whole new one.
 
     `rows` are the atoms in the order of the file, where they are not in `system` because they need not all be in memory
-    at once.
+    at once. With `whole` large molecules are not divided into units.
 
     Raises `SystemFileError` where an index is out of range, a number is not finite or the disk is full.
     """
@@ -70,7 +71,7 @@ def write(system: System, path: str | Path, rows: Iterable[Rows] | None = None) 
         raise SystemFileError(f"the folder {path.parent} does not exist")
     try:
         with replaced(path) as temporary:
-            _write_file(temporary, system, _rows_of(system) if rows is None else rows)
+            _write_file(temporary, system, _rows_of(system) if rows is None else rows, whole)
     except OSError as error:
         raise SystemFileError(f"{path} can't be written: {hdf5.reason(error)}; choose another place") from error
 
@@ -87,10 +88,10 @@ def image(system: System) -> bytes:
         os.close(descriptor)
 
 
-def _write_file(path: Path, system: System, rows: Iterable[Rows]) -> None:
+def _write_file(path: Path, system: System, rows: Iterable[Rows], whole: bool = False) -> None:
     """Fills the empty file at `path`: all but the atoms by HDF5, the atoms into the room that HDF5 made for them."""
     with hdf5.written(path) as file:
-        bulk = _write_system(file, system)
+        bulk = _write_system(file, system, whole)
     descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
     try:
         end = os.fstat(descriptor).st_size
@@ -126,15 +127,19 @@ def _rows_of(system: System) -> Iterator[Rows]:
     yield Rows(np.diff(offset), order, system.fraction[order], velocity)
 
 
-def _write_system(file: Any, system: System) -> dict[str, tuple[int, int]]:
+def _write_system(file: Any, system: System, whole: bool) -> dict[str, tuple[int, int]]:
     """Writes all but the atoms. Returns the begin and the end of each array of atoms in the file."""
-    _write_root(file, system)
+    molecules = Divided(system.templates, system.runs, system.residue_numbers) if whole else divided(system)
+    _write_root(file, system, VERSION if len(molecules.chains) else 2)
     _write_force_field(file.create_group("forcefield"), system.force_field)
     templates = file.create_group("templates")
-    for index, template in enumerate(system.templates):
+    for index, template in enumerate(molecules.templates):
         _write_template(templates.create_group(str(index)), template)
-    _put(file, "instances/runs", system.runs, np.int64)
-    _put(file, "instances/residue_numbers", system.residue_numbers, np.int64)
+    _put(file, "instances/runs", molecules.runs, np.int64)
+    _put(file, "instances/residue_numbers", molecules.residue_numbers, np.int64)
+    _put(file, "instances/chains", molecules.chains, np.int64)
+    if molecules.chain_name:
+        _put_text(file["instances"], "chain_name", molecules.chain_name)
     group = file.create_group("coordinates")
     grid = block_grid(system.box)
     group["block_grid"] = grid
@@ -172,9 +177,9 @@ def _text(value: Any) -> str:
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
 
 
-def _write_root(file: Any, system: System) -> None:
+def _write_root(file: Any, system: System, version: int) -> None:
     hdf5.put_text_attribute(file, "format", FORMAT)
-    file.attrs["version"] = np.int32(VERSION)
+    file.attrs["version"] = np.int32(version)
     file.attrs["periodic"] = np.int32(system.periodic)
     file.attrs["coulomb_constant"] = np.float64(system.coulomb_constant)
     for name in ("coulomb_source", "lj_rule", "source"):
@@ -292,7 +297,8 @@ def _read_system(file: Any) -> System:
         velocity = np.empty((len(ids), 3))
         velocity[ids] = group["velocity"][...]
     templates = file["templates"]
-    return System(
+    instances = file["instances"]
+    system = System(
         box=file["box"][...],
         periodic=bool(file.attrs["periodic"]),
         coulomb_constant=float(file.attrs["coulomb_constant"]),
@@ -302,10 +308,13 @@ def _read_system(file: Any) -> System:
         source=_text(file.attrs["source"]),
         force_field=_read_force_field(file["forcefield"]),
         templates=[_read_template(templates[str(i)]) for i in range(len(templates))],
-        runs=file["instances/runs"][...],
-        residue_numbers=_get(file["instances"], "residue_numbers", (0, 4), np.int64),
+        runs=instances["runs"][...],
+        residue_numbers=_get(instances, "residue_numbers", (0, 4), np.int64),
         fraction=fraction,
         velocity=velocity,
+    )
+    return of_whole_molecules(
+        system, _get(instances, "chains", (0, 2), np.int64), list(_get_text(instances, "chain_name"))
     )
 
 
