@@ -191,46 +191,48 @@ def split(template: Template, units: Units, most_bytes: float = np.inf) -> Chain
 
 def join(chain: Chain, units: list[Template]) -> Template:
     """Returns the molecule of a chain. Its terms are in the order of the units that they belong to."""
-    parts = [units[u] for u in chain.sequence]
+    sequence = chain.sequence
 
     def begins(lengths: list[int]) -> IdArray:
-        return np.append(0, np.cumsum(lengths))[:-1]
+        """Returns where the rows of each unit of the chain begin, given how many each kind of unit has."""
+        return np.append(0, np.cumsum(np.array(lengths, np.int64)[sequence]))[:-1]
 
     def joined(values: list[NDArray[Any]], start: IdArray | None = None) -> NDArray[Any]:
-        whole = np.concatenate(values)
+        """Joins the rows of the units, given those of each kind, and adds to each what its unit starts at."""
+        length = np.array([len(v) for v in values], np.int64)
+        shift = np.append(0, np.cumsum(length))[:-1][sequence] - begins([len(v) for v in values])
+        rows = np.repeat(shift, length[sequence])
+        whole = np.concatenate(values)[rows + np.arange(len(rows))]
         if start is None:
             return whole
-        of_row = np.repeat(start, [len(v) for v in values])
+        of_row = np.repeat(start, length[sequence])
         return (whole + of_row.reshape(-1, *[1] * (whole.ndim - 1))).astype(np.int32)
 
-    first = begins([p.n_atoms for p in parts])
-    first_residue = begins([len(p.residue_name) for p in parts])
-    first_site = begins([len(p.virtual_sites) for p in parts])
+    sites = [unit.virtual_sites for unit in units]
+    first = begins([unit.n_atoms for unit in units])
+    first_residue = begins([len(unit.residue_name) for unit in units])
     starts = {"residue": first_residue, "group": first, "residue_number": chain.number - 1}
-    exclusions = [unit.exclusions[unit.exclusions[:, 0] >= 0] for unit in units]
-    sites = [p.virtual_sites for p in parts]
-    parents = joined([s.parents for s in sites])
-    parents = parents + np.stack(
-        [np.repeat(start, [len(s.parents) for s in sites]) for start in (first_site, first)], axis=1
-    )
     arrays: dict[str, Any] = {
-        name: joined([getattr(p, name) for p in parts], starts.get(name)) for name in (*PER_ATOM, *PER_RESIDUE)
+        name: joined([getattr(unit, name) for unit in units], starts.get(name)) for name in (*PER_ATOM, *PER_RESIDUE)
     }
+    parents = [s.parents for s in sites]
+    columns = ((0, begins([len(s) for s in sites])), (1, first))
     return Template(
         name=chain.name,
         **arrays,
         terms={
             kind: Terms(
-                joined([p.term(kind).atoms for p in parts], first), joined([p.term(kind).parameter for p in parts])
+                joined([unit.term(kind).atoms for unit in units], first),
+                joined([unit.term(kind).parameter for unit in units]),
             )
             for kind in TERM_ATOMS
         },
-        exclusions=joined([exclusions[u] for u in chain.sequence], first),
+        exclusions=joined([unit.exclusions[unit.exclusions[:, 0] >= 0] for unit in units], first),
         virtual_sites=VirtualSites(
             atom=joined([s.atom for s in sites], first),
             frame=joined([s.frame for s in sites]),
             position=joined([s.position for s in sites]),
-            parents=parents.astype(np.int32),
+            parents=np.stack([joined([p[:, c] for p in parents], start) for c, start in columns], axis=1),
             weights=joined([s.weights for s in sites]),
         ),
     )
