@@ -30,7 +30,7 @@ def test_a_large_system_is_measured_by_a_part(runs: Runs, tmp_path: Path, make: 
 def test_parts_of_a_step_on_a_map(runs: Runs, tmp_path: Path) -> None:
     """Exchanges take longer where links are slower, and the parts add up to the step."""
     copies = crystal(100_000)
-    write(copies.system, tmp_path / "ions.tsr", copies.rows(10**9))
+    write(copies.system, tmp_path / "ions.tsr", copies.parts(10**9))
     hosts = [{"name": f"n{i}", "slots": 4} for i in range(4)]
 
     def predict(bandwidth: float | None) -> dict[str, float]:

@@ -60,7 +60,6 @@ std::string find_strongest_force(const domain::Domain& domain, const bonded::Loc
   const auto first_id = domain.state().id[at(slot)] - local;
   const auto is_excluded = [&](std::int64_t id) {
     const auto other = id - first_id;
-    if (other < 0 || other >= molecule.n_atoms()) return false;
     return std::any_of(molecule.exclusions.begin(), molecule.exclusions.end(), [&](const auto& e) {
       return (e[0] == local && e[1] == other) || (e[1] == local && e[0] == other);
     });

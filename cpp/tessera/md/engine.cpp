@@ -335,7 +335,9 @@ void Engine::report_blow_up(const std::string& problem) {
 
 std::vector<MemoryUse> Engine::memory() const {
   const auto atoms = state_.bytes() + domain().bytes() + layout_->motion.bytes();
+  const auto templates = system_.bytes() + topology_.index_bytes() + pair::PairForces::template_bytes(system_);
   std::vector<MemoryUse> uses = {{memory_owners::atoms, static_cast<std::int64_t>(atoms)},
+                                 {memory_owners::templates, templates},
                                  {memory_owners::bonded, static_cast<std::int64_t>(topology_.bytes())}};
   const auto of_forces = layout_->forces.memory();
   uses.insert(uses.end(), of_forces.begin(), of_forces.end());

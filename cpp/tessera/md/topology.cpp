@@ -212,6 +212,19 @@ std::size_t Topology::bytes() const {
   return n;
 }
 
+std::int64_t Topology::index_bytes() const {
+  std::size_t n =
+      index_.capacity() * sizeof(TemplateIndex) + virtual_sites_.capacity() * sizeof(virtual_site::SiteList);
+  for (const auto& index : index_) {
+    model::for_each_kind([&](auto kind) {
+      n += (index.keyed[kind].begin.capacity() + index.keyed[kind].term.capacity()) * sizeof(std::int32_t);
+    });
+    n += (index.group_begin.capacity() + index.group_atoms.capacity()) * sizeof(std::int32_t);
+    n += index.group.capacity() * sizeof(TemplateGroup);
+  }
+  return static_cast<std::int64_t>(n);
+}
+
 Topology::MoleculeSize Topology::molecule_size(std::size_t molecule) const {
   MoleculeSize size;
   const auto& index = index_[molecule];
@@ -219,7 +232,8 @@ Topology::MoleculeSize Topology::molecule_size(std::size_t molecule) const {
   model::for_each_kind([&](auto kind) {
     const auto& terms = system_.templates[molecule].terms[kind];
     for (const auto term : index.keyed[kind].term)
-      for (const auto atom : terms.atoms[at(term)]) is_bonded[at(atom)] = true;
+      for (const auto atom : terms.atoms[at(term)])
+        if (system_.templates[molecule].has(atom)) is_bonded[at(atom)] = true;
     const bonded::TermListOf<decltype(kind)> list;
     const auto bytes_a_term = sizeof(list.slots[0]) + sizeof(list.parameter[0]);
     size.bytes += static_cast<std::int64_t>(index.keyed[kind].term.size() * bytes_a_term);
@@ -240,6 +254,7 @@ double group_radius(const model::System& system) {
       const auto& bonds = molecule.terms[kind];
       for (std::size_t t = 0; t < bonds.atoms.size(); ++t) {
         const auto& [i, j] = bonds.atoms[t];
+        if (!molecule.has(i) || !molecule.has(j)) continue;  // groups lie within units of a chain
         if (molecule.group[at(i)] == molecule.group[at(j)] &&
             (molecule.group[at(i)] == i || molecule.group[at(i)] == j))
           longest = std::max(longest, system.force_field.parameters[kind][at(bonds.parameter[t])].r0);

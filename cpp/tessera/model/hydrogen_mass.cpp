@@ -22,6 +22,7 @@ std::vector<std::int32_t> atoms_of_hydrogens(const Template& molecule) {
   for (const auto& pair : molecule.terms[bond].atoms)
     for (const std::size_t end : {0, 1}) {
       const auto atom = pair[end], other = pair[1 - end];
+      if (!molecule.has(atom) || !molecule.has(other)) continue;  // between units of a chain
       if (is_hydrogen(atom) && !is_hydrogen(other) && !molecule.is_virtual_site(other))
         parent[static_cast<std::size_t>(atom)] = other;
     }

@@ -24,33 +24,48 @@ LennardJonesAB ForceField::lj(int type_a, int type_b) const {
 
 void System::set_instances(const std::vector<std::pair<std::int32_t, std::int64_t>>& template_and_count) {
   instances_.clear();
+  instances_.reserve(template_and_count.size());
+  chains_.clear();
   n_atoms_ = 0;
   std::int64_t instance = 0;
   for (const auto& [molecule, count] : template_and_count) {
     if (molecule < 0 || static_cast<std::size_t>(molecule) >= templates.size() || count < 0)
       throw InputError(fmt::format("instance run names template {} {} times, but there are {} templates", molecule,
                                    count, templates.size()));
-    instances_.push_back({n_atoms_, count, molecule, instance});
+    instances_.push_back({n_atoms_, count, molecule, false, instance});
     instance += count;
     n_atoms_ += count * templates[static_cast<std::size_t>(molecule)].n_atoms();
   }
 }
 
-AtomReference System::find(std::int64_t id) const {
+const InstanceRun& System::run_of(std::int64_t id) const {
   TESSERA_ASSERT(id >= 0 && id < n_atoms_);
   const auto after = std::upper_bound(instances_.begin(), instances_.end(), id,
                                       [](std::int64_t value, const InstanceRun& run) { return value < run.first_id; });
-  const auto& run = *std::prev(after);
+  return *std::prev(after);
+}
+
+AtomReference System::find(std::int64_t id) const {
+  const auto& run = run_of(id);
   const std::int64_t n = templates[static_cast<std::size_t>(run.molecule)].n_atoms();
   const std::int64_t offset = id - run.first_id;
   return {run.molecule, static_cast<std::int32_t>(offset % n), id - offset % n, run.first_instance + offset / n};
 }
 
+template <class Visit>
+void System::for_each_run(Visit&& visit) const {
+  for (const auto& run : instances_) {
+    const auto& molecule = templates[static_cast<std::size_t>(run.molecule)];
+    for (std::int64_t i = 0; i < (run.is_in_chain ? run.count : 1); ++i)
+      visit(molecule, run.is_in_chain ? 1 : run.count);
+  }
+}
+
 double System::total_mass() const {
   double sum = 0;
-  for (const auto& run : instances_)
-    for (const double m : templates[static_cast<std::size_t>(run.molecule)].mass)
-      sum += m * static_cast<double>(run.count);
+  for_each_run([&](const Template& molecule, std::int64_t count) {
+    for (const double m : molecule.mass) sum += m * static_cast<double>(count);
+  });
   return sum;
 }
 
@@ -63,17 +78,17 @@ std::int64_t System::n_virtual_sites() const {
 
 double System::net_charge() const {
   double sum = 0;
-  for (const auto& run : instances_)
-    for (const double q : templates[static_cast<std::size_t>(run.molecule)].charge)
-      sum += q * static_cast<double>(run.count);
+  for_each_run([&](const Template& molecule, std::int64_t count) {
+    for (const double q : molecule.charge) sum += q * static_cast<double>(count);
+  });
   return sum;
 }
 
 double System::sum_of_squared_charges() const {
   double sum = 0;
-  for (const auto& run : instances_)
-    for (const double q : templates[static_cast<std::size_t>(run.molecule)].charge)
-      sum += q * q * static_cast<double>(run.count);
+  for_each_run([&](const Template& molecule, std::int64_t count) {
+    for (const double q : molecule.charge) sum += q * q * static_cast<double>(count);
+  });
   return sum;
 }
 

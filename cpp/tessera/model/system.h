@@ -60,6 +60,9 @@ struct Terms {
 template <class Kind>
 using TermsOf = Terms<Kind::arity>;
 
+/// A kind of molecule, or a unit of chains: a run of whole hydrogen groups (a residue), whose terms and exclusions may
+/// name atoms of the units before and behind it, by their distance in ids from the unit's first atom. The key atom of a
+/// term is the unit's own; an excluded pair of two units is listed by both.
 struct Template {
   std::string name;
   bool rigid_water = false;   // atoms 0, 1, 2 are O, H, H
@@ -86,6 +89,10 @@ struct Template {
                                         [](const VirtualSite& site, std::int32_t value) { return site.atom < value; });
     return place != virtual_sites.end() && place->atom == atom;
   }
+  /// Whether an index is one of the template's own atoms.
+  bool has(std::int64_t atom) const { return atom >= 0 && atom < n_atoms(); }
+  /// The lowest and the highest index that a term or an exclusion names, and those of the own atoms.
+  std::array<std::int64_t, 2> reach() const;
   std::int64_t n_atoms() const { return static_cast<std::int64_t>(type.size()); }
 };
 
@@ -94,11 +101,27 @@ struct InstanceRun {
   std::int64_t first_id;
   std::int64_t count;
   std::int32_t molecule;  // index of the template
+  bool is_in_chain = false;
   std::int64_t first_instance = 0;
+
+  std::int64_t last_instance() const { return first_instance + count - 1; }
+};
+
+/// Consecutive runs of units that together are one molecule.
+struct Chain {
+  std::int64_t first_run, n_runs;
+  std::int64_t first_id = 0, n_atoms = 0;
+};
+
+/// A molecule: an instance of a template or a chain.
+struct Molecule {
+  std::int64_t first_id, n_atoms;
+  std::int64_t n_equal;  // it and those of the same kind that follow
+  std::size_t kind;      // index of the template, or behind all templates that of the chain
 };
 
 /// How the input numbers the residues of `count` molecules: molecule `first` + i, of all instances in order, begins
-/// with residue `number` + i·`step`.
+/// with residue `number` + i·`step`. Units of chains count as molecules here.
 struct ResidueNumbers {
   std::int64_t first, count, number, step;
 };
@@ -125,10 +148,20 @@ class System {
 
   /// Sets the runs (first ids are counted here). Throws InputError if a template is out of range.
   void set_instances(const std::vector<std::pair<std::int32_t, std::int64_t>>& template_and_count);
+  /// Joins runs to chains, of which `first_run` and `n_runs` are given, in order. Throws InputError where runs are
+  /// missing or in two chains, and where an atom that a template names is in another molecule.
+  void set_chains(const std::vector<Chain>& chains);
 
   const std::vector<InstanceRun>& instances() const { return instances_; }
+  const std::vector<Chain>& chains() const { return chains_; }
+  /// Returns the molecule of an atom.
+  Molecule molecule_of(std::int64_t id) const;
+  /// Returns the template of some consecutive instances as one molecule, without the terms that reach out of them.
+  Template joined(std::int64_t first_instance, std::int64_t count) const;
   std::int64_t n_atoms() const { return n_atoms_; }
   AtomReference find(std::int64_t id) const;
+  /// The bytes of templates and instances, which every rank holds.
+  std::int64_t bytes() const;
   std::int64_t n_virtual_sites() const;
   double net_charge() const;              // e
   double total_mass() const;              // amu
@@ -140,7 +173,13 @@ class System {
   std::string describe(std::int64_t id) const;
 
  private:
+  const InstanceRun& run_of(std::int64_t id) const;
+  /// Calls visit(template, count) for all runs; unit by unit in chains, so that sums are those of whole molecules.
+  template <class Visit>
+  void for_each_run(Visit&& visit) const;
+
   std::vector<InstanceRun> instances_;
+  std::vector<Chain> chains_;
   std::int64_t n_atoms_ = 0;
 };
 

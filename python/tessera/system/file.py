@@ -31,12 +31,13 @@ from tessera.system.model import (
     Template,
     Terms,
 )
+from tessera.system.units import Divided, divided, of_whole_molecules
 from tessera.system.validate import check_system
 from tessera.system.virtual_sites import VirtualSites
 from tessera.version import __version__
 
 FORMAT = "tessera-system"
-VERSION = 2
+VERSION = 3  # of files with chains; all others are of version 2, which older programs read
 AT_ONCE = 1_000_000  # atoms of a system in memory that are sorted and written together: about 0.1 GB
 
 TEXTS = ("atom_name", "residue_name", "segment_name")
@@ -51,7 +52,7 @@ SITE_COLUMNS = {
     "weights": ((3,), np.float64),
 }
 KNOWN_NAME = re.compile(
-    r"/(box|forcefield|templates|instances(/(runs|residue_numbers))?|coordinates"
+    r"/(box|forcefield|templates|instances(/(runs|residue_numbers|chains|chain_name))?|coordinates"
     r"|coordinates/(id|fraction|velocity|block_grid|block_offset)"
     r"|forcefield/(type_name|type_lj|nbfix_types|nbfix_lj|nbfix_ab|{terms})"
     r"|forcefield/pair_(tables|potential_(types|kind|parameter))"
@@ -67,11 +68,14 @@ def write(
     parts: Parts | None = None,
     ranks: Ranks = ALONE,
     report: Callable[[int], None] = lambda _: None,
+    *,
+    whole: bool = False,
 ) -> None:
     """Writes `system` so that `path` is either the old file or the whole new one.
 
     `parts` are the atoms where they are not in `system`, because they need not all be in memory at once. `ranks` make
-    and write them together: collective. `report` gets the number of atoms that are written, from time to time.
+    and write them together: collective. `report` gets the number of atoms that are written, from time to time. With
+    `whole` large molecules are not divided into units.
 
     Raises `SystemFileError` where an index is out of range, a number is not finite or the disk is full, and
     `EndedElsewhere` where another rank does.
@@ -84,7 +88,7 @@ def write(
     try:
         if ranks.is_root:
             with replaced(path) as temporary:
-                _write_file(temporary, system, parts, ranks, report)
+                _write_file(temporary, system, parts, ranks, report, whole)
         else:
             _write_parts(ranks.from_root(None), parts, ranks, report)
     except OSError as error:
@@ -113,11 +117,16 @@ class _Plan:
 
 
 def _write_file(
-    path: Path, system: System, parts: Parts, ranks: Ranks = ALONE, report: Callable[[int], None] = lambda _: None
+    path: Path,
+    system: System,
+    parts: Parts,
+    ranks: Ranks = ALONE,
+    report: Callable[[int], None] = lambda _: None,
+    whole: bool = False,
 ) -> None:
     """Fills the empty file at `path`: all but the atoms by HDF5, the atoms into the room that HDF5 made for them."""
     with hdf5.written(path) as file:
-        bulk = _write_system(file, system)
+        bulk = _write_system(file, system, whole)
     end = path.stat().st_size
     _check_room(path, end)
     _write_parts(ranks.from_root(_Plan(path, bulk, end)), parts, ranks, report)
@@ -188,15 +197,19 @@ def _parts_of(system: System) -> Parts:
     return Parts(len(bounds) - 1, make)
 
 
-def _write_system(file: Any, system: System) -> dict[str, tuple[int, int]]:
+def _write_system(file: Any, system: System, whole: bool) -> dict[str, tuple[int, int]]:
     """Writes all but the atoms. Returns the begin and the end of each array of atoms in the file."""
-    _write_root(file, system)
+    molecules = Divided(system.templates, system.runs, system.residue_numbers) if whole else divided(system)
+    _write_root(file, system, VERSION if len(molecules.chains) else 2)
     _write_force_field(file.create_group("forcefield"), system.force_field)
     templates = file.create_group("templates")
-    for index, template in enumerate(system.templates):
+    for index, template in enumerate(molecules.templates):
         _write_template(templates.create_group(str(index)), template)
-    _put(file, "instances/runs", system.runs, np.int64)
-    _put(file, "instances/residue_numbers", system.residue_numbers, np.int64)
+    _put(file, "instances/runs", molecules.runs, np.int64)
+    _put(file, "instances/residue_numbers", molecules.residue_numbers, np.int64)
+    _put(file, "instances/chains", molecules.chains, np.int64)
+    if molecules.chain_name:
+        _put_text(file["instances"], "chain_name", molecules.chain_name)
     group = file.create_group("coordinates")
     grid = block_grid(system.box)
     group["block_grid"] = grid
@@ -234,9 +247,9 @@ def _text(value: Any) -> str:
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
 
 
-def _write_root(file: Any, system: System) -> None:
+def _write_root(file: Any, system: System, version: int) -> None:
     hdf5.put_text_attribute(file, "format", FORMAT)
-    file.attrs["version"] = np.int32(VERSION)
+    file.attrs["version"] = np.int32(version)
     file.attrs["periodic"] = np.int32(system.periodic)
     file.attrs["coulomb_constant"] = np.float64(system.coulomb_constant)
     for name in ("coulomb_source", "lj_rule", "source"):
@@ -354,7 +367,8 @@ def _read_system(file: Any) -> System:
         velocity = np.empty((len(ids), 3))
         velocity[ids] = group["velocity"][...]
     templates = file["templates"]
-    return System(
+    instances = file["instances"]
+    system = System(
         box=file["box"][...],
         periodic=bool(file.attrs["periodic"]),
         coulomb_constant=float(file.attrs["coulomb_constant"]),
@@ -364,10 +378,13 @@ def _read_system(file: Any) -> System:
         source=_text(file.attrs["source"]),
         force_field=_read_force_field(file["forcefield"]),
         templates=[_read_template(templates[str(i)]) for i in range(len(templates))],
-        runs=file["instances/runs"][...],
-        residue_numbers=_get(file["instances"], "residue_numbers", (0, 4), np.int64),
+        runs=instances["runs"][...],
+        residue_numbers=_get(instances, "residue_numbers", (0, 4), np.int64),
         fraction=fraction,
         velocity=velocity,
+    )
+    return of_whole_molecules(
+        system, _get(instances, "chains", (0, 2), np.int64), list(_get_text(instances, "chain_name"))
     )
 
 

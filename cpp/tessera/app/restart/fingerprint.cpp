@@ -70,6 +70,10 @@ class Fingerprint {
   void operator()(std::string_view part, const model::Template& molecule, layout::SettleLengths) {
     add(part, std::vector<double>{molecule.water_oh, molecule.water_hh});
   }
+  /// Systems without chains have no such part, as before there were any.
+  void operator()(std::string_view part, const model::System& system, layout::Chains) {
+    for (const auto& chain : system.chains()) add(part, std::vector<std::int64_t>{chain.first_run, chain.n_runs});
+  }
   void operator()(std::string_view part, const model::System& system, layout::Runs) {
     std::vector<std::int64_t> runs;
     for (const auto& run : system.instances()) runs.insert(runs.end(), {run.molecule, run.count});

@@ -15,6 +15,7 @@ constexpr double gap = 4;  // Å between the molecules on opposite faces: atoms 
 struct Molecule {
   std::int32_t kind = 0;
   std::int64_t n_found = 0, new_first_id = 0;
+  bool is_unit = false;  // of a chain, which is never whole in a part of the box
 };
 
 /// One coordinate, as a fraction of an edge that consists of `grid` blocks, in the new edge of `n` blocks and the gap.
@@ -42,13 +43,17 @@ std::optional<CutOut> cut_out(const SystemSource& source, const model::System& s
     atoms.push_back(system.find(id));
     auto& molecule = molecules[atoms.back().first_id];
     molecule.kind = atoms.back().molecule;
+    molecule.is_unit = system.molecule_of(id).kind >= system.templates.size();
     ++molecule.n_found;
   }
   const auto size_of = [&](std::int32_t kind) { return system.templates[static_cast<std::size_t>(kind)].n_atoms(); };
+  const auto is_whole = [&](const Molecule& molecule) {
+    return !molecule.is_unit && molecule.n_found == size_of(molecule.kind);
+  };
   std::vector<std::pair<std::int32_t, std::int64_t>> runs;  // kind, count
   for (std::int32_t kind = 0; kind < std::ssize(system.templates); ++kind) {
     const auto count = std::count_if(molecules.begin(), molecules.end(), [&](const auto& entry) {
-      return entry.second.kind == kind && entry.second.n_found == size_of(kind);
+      return entry.second.kind == kind && is_whole(entry.second);
     });
     if (count > 0) runs.emplace_back(kind, count);
   }
@@ -60,13 +65,13 @@ std::optional<CutOut> cut_out(const SystemSource& source, const model::System& s
   for (const auto& run : part.system.instances()) {
     auto next = run.first_id;
     for (auto& [first_id, molecule] : molecules)
-      if (molecule.kind == run.molecule && molecule.n_found == size_of(run.molecule))
+      if (molecule.kind == run.molecule && is_whole(molecule))
         molecule.new_first_id = std::exchange(next, next + size_of(run.molecule));
   }
   // The rows stay in their order, in which the atoms of a hydrogen group stand together.
   for (std::size_t i = 0; i < atoms.size(); ++i) {
     const auto& molecule = molecules[atoms[i].first_id];
-    if (molecule.n_found != size_of(molecule.kind)) continue;
+    if (!is_whole(molecule)) continue;
     const auto& f = rows.fraction[i];
     part.block.id.push_back(molecule.new_first_id + atoms[i].local);
     part.block.fraction.push_back({moved(f.x, edge[0], grid[0], n[0], new_edge[0]),

@@ -10,7 +10,7 @@
 namespace tessera::app {
 namespace {
 
-constexpr std::int32_t newest_version = 2;  // from 2 on files have checksums
+constexpr std::int32_t newest_version = 3;  // from 2 on files have checksums, from 3 on chains of units
 
 /// A visitor that collects the names of datasets.
 class DatasetNames {
@@ -50,6 +50,7 @@ bool is_known_name(const std::string& name) {
   static const std::set<std::string> others = {"/forcefield",
                                                "/templates",
                                                "/instances",
+                                               "/instances/chain_name",  // for programs that show whole molecules
                                                "/coordinates",
                                                "/coordinates/id",
                                                "/coordinates/fraction",

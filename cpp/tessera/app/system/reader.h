@@ -97,6 +97,16 @@ class Reader {
     return rows;
   }
 
+  /// Local indices; from version 3 on those of a chain's unit may lie in other units, which System::set_chains checks.
+  template <std::size_t Columns>
+  std::vector<std::array<std::int32_t, Columns>> atoms(const std::string& dataset, std::size_t n_atoms) const {
+    if (!has("/instances/chains")) return tuples<Columns>(dataset, n_atoms);
+    const auto flat = table<std::int32_t>(dataset, {static_cast<std::int64_t>(Columns)});
+    std::vector<std::array<std::int32_t, Columns>> rows(flat.size() / Columns);
+    for (std::size_t i = 0; i < flat.size(); ++i) rows[i / Columns][i % Columns] = flat[i];
+    return rows;
+  }
+
  private:
   void check_names() const;
 

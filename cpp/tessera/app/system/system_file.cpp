@@ -18,6 +18,7 @@
 #include "tessera/base/error.h"
 #include "tessera/base/math/elementary.h"
 #include "tessera/io/hdf5.h"
+#include "tessera/md/bonded/tables.h"
 
 namespace tessera::app {
 namespace {
@@ -86,11 +87,11 @@ class Filler {
   }
   void operator()(std::string_view name, std::vector<std::array<std::int32_t, 2>>& pairs,
                   layout::AtomPairs table) const {
-    pairs = reader_.tuples<2>(dataset(name), table.n_atoms);
+    pairs = reader_.atoms<2>(dataset(name), table.n_atoms);
   }
   template <int Arity>
   void operator()(std::string_view name, model::Terms<Arity>& terms, layout::TermTable table) const {
-    terms.atoms = reader_.tuples<Arity>(dataset(name) + "/atoms", table.n_atoms);
+    terms.atoms = reader_.atoms<Arity>(dataset(name) + "/atoms", table.n_atoms);
     terms.parameter = reader_.column<std::int32_t>(dataset(name) + "/parameter", terms.atoms.size());
     reader_.check_indices(dataset(name) + "/parameter", terms.parameter, table.n_parameters);
   }
@@ -179,6 +180,17 @@ class Filler {
       runs.emplace_back(static_cast<std::int32_t>(flat[i]), flat[i + 1]);
     }
     system.set_instances(runs);
+  }
+  /// Rows of the first run and their number.
+  void operator()(std::string_view name, model::System& system, layout::Chains) const {
+    const auto flat = reader_.table<std::int64_t>(dataset(name), {2});
+    std::vector<model::Chain> chains;
+    for (std::size_t i = 0; i < flat.size(); i += 2) chains.push_back({flat[i], flat[i + 1]});
+    try {
+      system.set_chains(chains);
+    } catch (const InputError& error) {
+      reader_.fail_in(dataset(name), fmt::format("does not fit the templates: {}", error.what()));
+    }
   }
 
   void operator()(std::string_view name, std::string& text, layout::Attribute attribute) const {
@@ -279,6 +291,16 @@ model::Template read_template(const Reader& reader, std::int64_t index, const mo
                       root, a + 1, molecule.atom_name[a], molecule.mass[a]));
   check_groups(reader, root + "/group", molecule.group);
   check_virtual_sites(reader, root, molecule);
+  model::for_each_kind([&](auto kind) {
+    constexpr auto key = md::bonded::Kernel<decltype(kind)>::key_atom;
+    for (const auto& atoms : molecule.terms[kind].atoms)
+      if (!molecule.has(atoms[key]))
+        reader.fail_in(fmt::format("{}/{}/atoms", root, kind.name),
+                       fmt::format("names atom {} in column {}, expected one of the template's own", atoms[key], key));
+  });
+  for (const auto& [i, j] : molecule.exclusions)
+    if (!molecule.has(i) && !molecule.has(j))
+      reader.fail_in(root + "/exclusions", fmt::format("holds the pair {}, {} of other templates' atoms", i, j));
   for (const auto& [i, j] : molecule.exclusions)
     if (i >= j) reader.fail_in(root + "/exclusions", fmt::format("holds the pair {}, {}, expected i < j", i, j));
   return molecule;

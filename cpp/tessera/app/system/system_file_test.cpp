@@ -242,7 +242,7 @@ TEST_F(SystemFile, RefusesWhatIsNoSystemFile) {
   std::ofstream(path()) << "not HDF5";
   expect_says(message(), "is not an HDF5 file");
   expect_says(message([](Tiny& t) { t.format = "else"; }), "not a system file");
-  expect_says(message([](Tiny& t) { t.version = 3; }), "use a newer tessera");
+  expect_says(message([](Tiny& t) { t.version = 4; }), "use a newer tessera");
   expect_says(message([](Tiny& t) { t.version = 2; }), "its checksums are missing");
   Tiny{}.write(path());
   const auto size = std::filesystem::file_size(path());

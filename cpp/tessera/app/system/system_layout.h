@@ -35,6 +35,7 @@ struct AtomPairs {  // any number of them
 struct TermTable {  // a group with `atoms` and `parameter`
   std::size_t n_atoms, n_parameters;
 };
+struct Chains {};   // of runs
 struct SiteTable {  // a group with `atom`, `frame`, `position`, `parents` and `weights`
   std::size_t n_atoms;
 };
@@ -97,6 +98,7 @@ void visit_template(Template& molecule, const model::ForceField& field, Visitor&
 template <class System, class Visitor>
 void visit_instances(System& system, Visitor&& visit) {
   visit("runs", system, Runs{});
+  visit("chains", system, Chains{});
   visit("residue_numbers", system.residue_numbers, AnyRows{});
 }
 

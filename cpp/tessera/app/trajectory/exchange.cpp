@@ -44,14 +44,13 @@ FrameExchange::FrameExchange(const model::System& system, FrameShares shares, st
     : shares_(std::move(shares)), writers_(std::move(writers)), contents_(contents), comm_(comm) {
   TESSERA_CHECK(std::ssize(writers_) == shares_.n_shares());
   const auto own = std::find(writers_.begin(), writers_.end(), comm.rank());
-  if (own == writers_.end()) return;
-  own_ = static_cast<int>(own - writers_.begin());
+  if (own != writers_.end()) own_ = static_cast<int>(own - writers_.begin());
   if (!shares_.is_whole()) return;
+  chains_ = ChainParts(system, shares_, own_);
+  if (own_ < 0) return;
   molecules_ = shares_.molecules(own_);
-  trees_.resize(system.templates.size());
   for (const auto& run : molecules_)
-    if (auto& tree = trees_[at(run.molecule)]; tree.order.empty())
-      tree = make_bond_tree(system.templates[at(run.molecule)]);
+    if (!run.is_chain && trees_[run.kind].order.empty()) trees_[run.kind] = make_bond_tree(system.templates[run.kind]);
 }
 
 Frame FrameExchange::collect(const md::Engine& engine, double time) const {
@@ -79,7 +78,10 @@ Frame FrameExchange::collect(const md::Engine& engine, double time) const {
     write_record(records.data() + records.size() - bytes, place.index, slot);
   }
   const auto incoming = comm_.size() == 1 ? std::move(outgoing) : comm_.all_to_all(outgoing);
-  if (own_ < 0) return frame;
+  if (own_ < 0) {
+    if (chains_) chains_->images(shares_, {}, comm_);
+    return frame;
+  }
 
   const auto n = at(shares_.n_needed(own_));
   std::vector<Fraction> fractions(n);
@@ -112,10 +114,23 @@ std::vector<float> FrameExchange::positions_of(const Box& box, const std::vector
     return rows;
   }
   const auto& atoms = shares_.atoms();
+  const auto images = chains_->images(shares_, fractions, comm_);
+  auto image = images.begin();
   std::vector<Vec3> placed;
   std::size_t first = 0, row = 0;  // of the molecule in the share; of the frame's rows
   for (const auto& run : molecules_) {
-    const auto& tree = trees_[at(run.molecule)];
+    if (run.is_chain) {
+      auto range = range_from(atoms, run.first_id);
+      for_each_between(range, atoms.ranges().end(), run.first_id, run.first_id + run.n_atoms - 1, [&](std::int64_t id) {
+        const auto atom = at(id - run.first_id);
+        const auto& [x, y, z] = (*image)[atom];
+        store(rows, row++, box.cartesian(fractions[first + atom]) + x * box.a() + y * box.b() + z * box.c());
+      });
+      first += at(run.n_atoms);
+      ++image;
+      continue;
+    }
+    const auto& tree = trees_.at(run.kind);
     const auto size = tree.order.size();
     placed.resize(size);
     auto range = range_from(atoms, run.first_id);
@@ -142,7 +157,7 @@ std::vector<float> FrameExchange::rows_of(std::vector<float> values) const {
   rows.reserve(3 * at(shares_.n_rows(own_)));
   std::int64_t first = 0;
   for (const auto& run : molecules_) {
-    const auto n = run.count * static_cast<std::int64_t>(trees_[at(run.molecule)].order.size());
+    const auto n = run.count * run.n_atoms;
     auto range = range_from(shares_.atoms(), run.first_id);
     for_each_between(range, shares_.atoms().ranges().end(), run.first_id, run.first_id + n - 1, [&](std::int64_t id) {
       const auto from = values.begin() + 3 * (first + id - run.first_id);

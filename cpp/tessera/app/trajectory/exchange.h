@@ -2,9 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <vector>
 
 #include "tessera/app/config/run_config.h"
+#include "tessera/app/trajectory/chain_parts.h"
 #include "tessera/app/trajectory/frame.h"
 #include "tessera/app/trajectory/shares.h"
 #include "tessera/app/trajectory/whole.h"
@@ -37,8 +40,9 @@ class FrameExchange {
   FrameContents contents_;
   const comm::Communicator& comm_;
   int own_ = -1;
-  std::vector<MoleculeRun> molecules_;  // of this rank's share
-  std::vector<BondTree> trees_;         // of each template that occurs there
+  std::optional<ChainParts> chains_;       // where molecules are put together
+  std::vector<MoleculeRun> molecules_;     // of this rank's share
+  std::map<std::size_t, BondTree> trees_;  // of each kind that occurs there
 };
 
 }  // namespace tessera::app

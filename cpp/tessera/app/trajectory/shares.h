@@ -10,14 +10,17 @@
 
 namespace tessera::app {
 
-/// Molecules of one template with consecutive ids.
+/// Molecules of one kind with consecutive ids, or a chain's units that a share has.
 struct MoleculeRun {
-  std::int32_t molecule;  // index of the template
+  std::size_t kind;  // of model::Molecule
   std::int64_t first_id, count;
+  std::int64_t n_atoms;  // of each
+  bool is_chain;
 };
 
 /// Divides the atoms of a frame into consecutive shares. Where molecules are put together, a share has whole molecules,
-/// and gets all atoms of each molecule of which a frame holds any.
+/// or whole units of chains of which each part can be put together by itself, and gets all atoms of each molecule of
+/// which a frame holds any.
 class FrameShares {
  public:
   /// `atoms`: those of a frame. There are fewer shares than asked for where molecules are larger than a share, and one
@@ -40,6 +43,9 @@ class FrameShares {
   /// The rows of frames that a share makes.
   std::int64_t first_row(int share) const { return rows_[at(share)]; }
   std::int64_t n_rows(int share) const { return rows_[at(share + 1)] - rows_[at(share)]; }
+  /// Whether a share's first atom is within a chain that an earlier share begins with, and whether any share's is.
+  bool begins_in_chain(int share) const { return is_cut_in_chain_[at(share)]; }
+  bool cuts_chains() const;
   /// The molecules of a share, in the order of their atoms' indices; used where they are put together.
   std::vector<MoleculeRun> molecules(int share) const;
 
@@ -51,10 +57,14 @@ class FrameShares {
 
   static std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
   const Range& range_of_number(std::int64_t number) const;
+  /// The first atom with which a share may begin, at or before an atom.
+  std::int64_t first_of_share(std::int64_t id) const;
 
   const model::System& system_;
   const model::AtomSet& atoms_;
   bool whole_;
+  std::vector<bool> is_strung_;        // by chain
+  std::vector<bool> is_cut_in_chain_;  // by share
   std::vector<Range> needed_;
   std::vector<std::int64_t> cuts_;  // share s has the numbers from cuts_[s] to cuts_[s+1] of what is needed
   std::vector<std::int64_t> rows_;  // and the rows from rows_[s] on

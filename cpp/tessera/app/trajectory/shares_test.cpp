@@ -20,11 +20,10 @@ model::System system_of_two_kinds() {
 }
 
 /// The ids that a share needs, by index, as its molecules tell.
-std::vector<std::int64_t> ids_of(const FrameShares& shares, const model::System& system, int share) {
+std::vector<std::int64_t> ids_of(const FrameShares& shares, int share) {
   std::vector<std::int64_t> ids;
   for (const auto& run : shares.molecules(share)) {
-    const auto size = system.templates[static_cast<std::size_t>(run.molecule)].n_atoms();
-    for (std::int64_t i = 0; i < run.count * size; ++i) ids.push_back(run.first_id + i);
+    for (std::int64_t i = 0; i < run.count * run.n_atoms; ++i) ids.push_back(run.first_id + i);
   }
   return ids;
 }
@@ -49,7 +48,7 @@ TEST(FrameShares, EveryAtomHasOnePlaceInWholeMolecules) {
       EXPECT_GT(shares.n_needed(share), 0);
       EXPECT_EQ(shares.first_row(share), rows);
       rows += shares.n_rows(share);
-      const auto ids = ids_of(shares, system, share);
+      const auto ids = ids_of(shares, share);
       ASSERT_EQ(static_cast<std::int64_t>(ids.size()), shares.n_needed(share));
       std::int64_t of_frame = 0;
       for (std::size_t i = 0; i < ids.size(); ++i) {
@@ -69,6 +68,54 @@ TEST(FrameShares, EveryAtomHasOnePlaceInWholeMolecules) {
       }
     }
   }
+}
+
+/// Two waters of three atoms, a chain of 100 units of two atoms, and a water.
+model::System system_of_a_chain(bool is_strung) {
+  model::System system;
+  system.templates.resize(2);
+  system.templates[0].type.assign(3, 0);
+  system.templates[0].group.assign(3, 0);
+  system.templates[1].type.assign(2, 0);
+  system.templates[1].group.assign(2, 0);
+  auto last = system.templates[1];
+  if (is_strung) system.templates[1].terms[model::bond] = {{{0, 2}}, {0}};
+  system.templates.push_back(last);
+  system.set_instances({{0, 2}, {1, 99}, {2, 1}, {0, 1}});
+  system.set_chains({{1, 2}});
+  return system;
+}
+
+TEST(FrameShares, ChainsAreCutBetweenUnits) {
+  const auto system = system_of_a_chain(true);
+  for (const auto& atoms : {model::AtomSet({{0, 208}}), model::AtomSet({{4, 5}, {21, 21}, {150, 190}, {208, 208}})})
+    for (int n_shares = 1; n_shares < 9; ++n_shares) {
+      const FrameShares shares(system, atoms, true, n_shares);
+      EXPECT_LE(shares.n_shares(), n_shares);
+      EXPECT_EQ(shares.cuts_chains(), shares.n_shares() > 1);
+      std::int64_t needed = 0, rows = 0;
+      for (int share = 0; share < shares.n_shares(); ++share) {
+        const auto ids = ids_of(shares, share);
+        ASSERT_EQ(std::ssize(ids), shares.n_needed(share));
+        EXPECT_GT(shares.n_rows(share), 0);
+        EXPECT_EQ(shares.first_row(share), rows);
+        rows += shares.n_rows(share);
+        needed += shares.n_needed(share);
+        EXPECT_EQ(shares.begins_in_chain(share), ids.front() > 6 && ids.front() < 206);
+        EXPECT_TRUE(ids.front() <= 6 || ids.front() >= 206 || ids.front() % 2 == 0);
+        for (std::size_t i = 0; i < ids.size(); ++i) EXPECT_EQ(shares.find(ids[i]).index, i);
+      }
+      EXPECT_EQ(rows, atoms.size());
+      EXPECT_EQ(needed, atoms.size() == 209 ? 209 : 206);
+    }
+}
+
+TEST(FrameShares, AChainThatNoBondsJoinStaysWhole) {
+  const auto system = system_of_a_chain(false);
+  const model::AtomSet atoms({{0, 208}});
+  const FrameShares shares(system, atoms, true, 8);
+  EXPECT_FALSE(shares.cuts_chains());
+  EXPECT_LE(shares.n_shares(), 3);
 }
 
 TEST(FrameShares, AtomsByThemselvesAreDividedAnywhere) {

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <map>
 #include <numbers>
+#include <set>
 
 #include "tessera/base/math/elementary.h"
 #include "tessera/base/units.h"
@@ -116,13 +117,38 @@ void offer_vibrations(const model::ForceField& field, const model::Template& mol
   offer_angles(model::angle_cosine, [](double k, double theta) { return k * math::sin(theta) * math::sin(theta); });
 }
 
+/// Calls visit(template) for each unit of a chain together with its neighbours, once for each three that occur.
+template <class Visit>
+void for_each_neighbourhood(const model::System& system, Visit&& visit) {
+  std::set<std::array<std::int32_t, 3>> seen;
+  const auto& runs = system.instances();
+  for (const auto& chain : system.chains()) {
+    const auto first = runs.begin() + chain.first_run, last = first + chain.n_runs - 1;
+    const auto begin = first->first_instance, end = last->last_instance();
+    for (auto run = first; run <= last; ++run)
+      // All but the first, the second and the last instance of a run have the second one's neighbours.
+      for (const auto i : std::set<std::int64_t>{
+               run->first_instance, std::min(run->first_instance + 1, run->last_instance()), run->last_instance()}) {
+        if (run->count == 0) continue;
+        const auto before = i > run->first_instance ? run : std::prev(run, run == first ? 0 : 1);
+        const auto behind = i < run->last_instance() ? run : std::next(run, run == last ? 0 : 1);
+        const std::array units = {i == begin ? -1 : before->molecule, run->molecule, i == end ? -1 : behind->molecule};
+        if (!seen.insert(units).second) continue;
+        const auto from = std::max(begin, i - 1);
+        visit(system.joined(from, std::min(end, i + 1) - from + 1));
+      }
+  }
+}
+
 }  // namespace
 
 std::optional<Vibration> find_fastest_vibration(const model::System& system, ConstraintMode mode) {
   Fastest fastest;
   std::vector<bool> is_done(system.templates.size());
+  for_each_neighbourhood(
+      system, [&](const model::Template& units) { offer_vibrations(system.force_field, units, mode, fastest); });
   for (const auto& run : system.instances()) {
-    if (run.count == 0 || is_done[at(run.molecule)]) continue;
+    if (run.count == 0 || run.is_in_chain || is_done[at(run.molecule)]) continue;
     is_done[at(run.molecule)] = true;
     offer_vibrations(system.force_field, system.templates[at(run.molecule)], mode, fastest);
   }

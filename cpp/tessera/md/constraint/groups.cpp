@@ -32,6 +32,19 @@ std::string describe(const model::Template& molecule, std::int32_t atom) {
 
 using Pair = std::array<std::int32_t, 2>;
 
+[[noreturn]] void refuse_two_groups(const model::Template& molecule, const Pair& pair, ConstraintMode mode) {
+  const std::string bond = "the bond of " + describe(molecule, pair[0]) + " and " + describe(molecule, pair[1]) +
+                           " joins two hydrogen groups (a heavy atom and its hydrogens)";
+  if (mode == ConstraintMode::all_bonds) {
+    refuse(molecule, bond +
+                         "; constraints = \"all-bonds\" is offered for molecules whose bonds stay inside one hydrogen "
+                         "group: use constraints = \"h-bonds\"");
+  }
+  refuse(molecule, bond +
+                       ", so its length can't be held: a hydrogen may have one heavy neighbour only; use constraints "
+                       "= \"none\", or prepare the system again with the atom's groups joined");
+}
+
 // Returns constrained bonds and their lengths, each pair once, i < j, in ascending order.
 std::map<Pair, double> constrained_bonds(const model::ForceField& field, const model::Template& molecule,
                                          ConstraintMode mode, bool settled) {
@@ -43,6 +56,10 @@ std::map<Pair, double> constrained_bonds(const model::ForceField& field, const m
       auto [i, j] = terms.atoms[t];
       if (i > j) std::swap(i, j);
       if (settled && j < 3) continue;
+      if (!molecule.has(i) || !molecule.has(j)) {  // of a chain's units, which no bond of a hydrogen joins
+        if (mode == ConstraintMode::all_bonds) refuse_two_groups(molecule, {i, j}, mode);
+        continue;
+      }
       if (molecule.is_virtual_site(i) || molecule.is_virtual_site(j)) continue;  // its place is known without
       if (mode == ConstraintMode::h_bonds && !is_hydrogen(molecule, i) && !is_hydrogen(molecule, j)) continue;
       const double length = field.parameters[kind].at(at(terms.parameter[t])).r0;
@@ -78,17 +95,7 @@ std::vector<std::int32_t> components(std::int64_t n_atoms, const std::map<Pair, 
 }
 
 void check_one_hydrogen_group(const model::Template& molecule, const Pair& pair, ConstraintMode mode) {
-  if (molecule.group[at(pair[0])] == molecule.group[at(pair[1])]) return;
-  const std::string bond = "the bond of " + describe(molecule, pair[0]) + " and " + describe(molecule, pair[1]) +
-                           " joins two hydrogen groups (a heavy atom and its hydrogens)";
-  if (mode == ConstraintMode::all_bonds) {
-    refuse(molecule, bond +
-                         "; constraints = \"all-bonds\" is offered for molecules whose bonds stay inside one hydrogen "
-                         "group: use constraints = \"h-bonds\"");
-  }
-  refuse(molecule, bond +
-                       ", so its length can't be held: a hydrogen may have one heavy neighbour only; use constraints "
-                       "= \"none\", or prepare the system again with the atom's groups joined");
+  if (molecule.group[at(pair[0])] != molecule.group[at(pair[1])]) refuse_two_groups(molecule, pair, mode);
 }
 
 SettleParameters settle_of(const model::Template& molecule) {

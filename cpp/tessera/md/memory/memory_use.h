@@ -15,6 +15,7 @@ struct MemoryUse {
 /// In the order of reports.
 namespace memory_owners {
 inline constexpr std::string_view atoms = "atoms and halo";
+inline constexpr std::string_view templates = "templates";  // of the whole system, with what is derived from them
 inline constexpr std::string_view bonded = "bonded terms and groups";
 inline constexpr std::string_view forces = "forces";
 inline constexpr std::string_view pair_atoms = "pairs: atoms as kernels see them";

@@ -162,6 +162,7 @@ std::vector<MemoryUse> planned_memory(const SystemContents& system, const Engine
                      static_cast<std::size_t>(counts.owned_slots) * sizeof(double);  // inverse masses
   return {
       {memory_owners::atoms, static_cast<std::int64_t>(state)},
+      {memory_owners::templates, system.template_bytes},
       {memory_owners::bonded,
        system.kinds_bytes + rounded(system.topology_bytes * static_cast<double>(counts.owned_atoms))},
       {memory_owners::forces, rounded(force_bytes(system, settings, counts, threads, pairs.slots_of_thread))},

@@ -65,18 +65,27 @@ SystemContents contents_of(const model::System& system, const EngineSettings& se
   std::vector<double> molecules(system.templates.size(), 0);
   for (const auto& run : system.instances())
     molecules[static_cast<std::size_t>(run.molecule)] += static_cast<double>(run.count);
+  std::vector<bool> is_unit(system.templates.size(), false);
+  for (const auto& run : system.instances())
+    if (run.is_in_chain) is_unit[static_cast<std::size_t>(run.molecule)] = true;
 
-  SystemContents sum{.n_atoms = system.n_atoms(), .kinds_bytes = static_cast<std::int64_t>(topology.bytes())};
+  SystemContents sum{
+      .n_atoms = system.n_atoms(),
+      .template_bytes = system.bytes() + topology.index_bytes() + pair::PairForces::template_bytes(system),
+      .kinds_bytes = static_cast<std::int64_t>(topology.bytes())};
   double speed = 0, speed2 = 0, mobility = 0;
   const double thermal = units::boltzmann * usual_temperature * units::acceleration;  // m·v² of one direction
   for (std::size_t m = 0; m < molecules.size(); ++m) {
     const auto& molecule = system.templates[m];
     const auto size = topology.molecule_size(m);
     sum.topology_bytes += molecules[m] * static_cast<double>(size.bytes);
-    sum.bonded_slots += molecules[m] * slots_of_blocks(size.bonded_atoms);
+    // Blocks next to a unit belong to the next units of its chain.
+    sum.bonded_slots +=
+        molecules[m] * (is_unit[m] ? static_cast<double>(size.bonded_atoms) : slots_of_blocks(size.bonded_atoms));
     std::vector<int> partners(molecule.type.size(), 0);
     for (const auto& pair : molecule.exclusions)
-      for (const auto atom : pair) ++partners[static_cast<std::size_t>(atom)];
+      for (const auto atom : pair)
+        if (molecule.has(atom)) ++partners[static_cast<std::size_t>(atom)];
     for (std::size_t a = 0; a < partners.size(); ++a) {
       if (partners[a] > 0) {
         sum.is_excluding += molecules[m];

@@ -10,7 +10,8 @@ namespace tessera::md {
 
 struct SystemContents {
   std::int64_t n_atoms = 0;
-  std::int64_t kinds_bytes = 0;  // of the kinds of constraint groups, on every rank
+  std::int64_t template_bytes = 0;  // with what is derived from templates, on every rank
+  std::int64_t kinds_bytes = 0;     // of the kinds of constraint groups, on every rank
 
   // Means over atoms.
   double topology_bytes = 0;     // of the bonded terms and constraint groups that the constraints leave

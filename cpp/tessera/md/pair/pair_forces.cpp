@@ -39,8 +39,8 @@ PairForces::PairForces(const domain::Domain& domain, const PairSettings& setting
                    mobility_of);
     std::vector<std::vector<std::int32_t>> partners(at(molecule.n_atoms()));
     for (const auto& [i, j] : molecule.exclusions) {
-      partners[at(i)].push_back(j);
-      partners[at(j)].push_back(i);
+      if (molecule.has(i)) partners[at(i)].push_back(j);
+      if (molecule.has(j)) partners[at(j)].push_back(i);
     }
     auto& begin = template_partner_begin_.emplace_back(1, 0);
     auto& flat = template_partner_.emplace_back();
@@ -292,6 +292,14 @@ std::size_t PairForces::bytes() const {
          data_.exclusions.partners.capacity() * sizeof(ExcludedClusters::Partner) +
          listed_.capacity() * sizeof(Places) + lookup_.bytes() +
          (stride_.capacity() + mobility_.capacity() + data_.reach.capacity()) * sizeof(float);
+}
+
+std::int64_t PairForces::template_bytes(const model::System& system) {
+  std::size_t n = 0;
+  for (const auto& molecule : system.templates)
+    n += molecule.type.size() * (sizeof(float) + sizeof(std::int32_t)) +
+         2 * molecule.exclusions.size() * sizeof(std::int32_t);
+  return static_cast<std::int64_t>(n);
 }
 
 std::int64_t PairForces::planned_bytes(std::int64_t slots, std::int64_t excluded_partners) {

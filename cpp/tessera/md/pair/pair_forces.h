@@ -75,6 +75,8 @@ class PairForces {
   std::size_t bytes() const;
   /// The same with so many slots and ExcludedClusters::partners.
   static std::int64_t planned_bytes(std::int64_t slots, std::int64_t excluded_partners);
+  /// What is held of a system's templates on every rank.
+  static std::int64_t template_bytes(const model::System& system);
 
  private:
   /// Holds positions of a cluster's atoms, Å relative to the cell's centre.

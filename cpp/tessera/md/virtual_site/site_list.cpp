@@ -28,6 +28,7 @@ Neighbours neighbours_of(const model::System& system, const model::Template& mol
   const auto& bonds = molecule.terms[model::bond];
   for (std::size_t t = 0; t < bonds.atoms.size(); ++t) {
     const auto& [i, j] = bonds.atoms[t];
+    if (!molecule.has(i) || !molecule.has(j)) continue;  // sites and their parents are in one unit of a chain
     const double length = system.force_field.parameters[model::bond][at(bonds.parameter[t])].r0;
     neighbours[at(i)].emplace_back(j, length);
     neighbours[at(j)].emplace_back(i, length);

@@ -1,0 +1,387 @@
+"""Divides long molecules into units, of which a system file holds each kind once (docs/decisions/0044).
+
+A unit is a run of whole residues that no hydrogen group and no bond of a hydrogen leaves. Its terms, exclusions and
+virtual sites are those of its atoms; other atoms of the molecule are named by their distance in ids from its first one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tessera.system.arrays import IdArray, IndexArray
+from tessera.system.model import TERM_ATOMS, System, Template, Terms
+from tessera.system.virtual_sites import VirtualSites
+
+#: the column of the atom that a term belongs to; the engine computes the term where it owns this atom
+KEY_COLUMN = {kind: {2: 0, 3: 1, 4: 1, 8: 2}[atoms] for kind, atoms in TERM_ATOMS.items()}
+#: bytes of a template below which it is written whole
+LEAST_BYTES = 4 << 20
+BYTES_OF_TEXT = 32  # in the engine
+BYTES_OF_RUN = 40
+
+HEAVIEST_HYDROGEN = 3.5  # amu, where the element is unknown
+
+PER_ATOM = ("atom_name", "type", "charge", "mass", "atomic_number", "residue", "group")
+PER_RESIDUE = ("residue_name", "segment_name", "residue_number")
+
+
+@dataclass
+class Chain:
+    """One molecule as a sequence of units."""
+
+    name: str
+    sequence: IndexArray  # (u,) rows of a list of units
+    number: IdArray  # (u,) residue number of the first residue
+
+
+@dataclass
+class Units:
+    """Units of chains, each once."""
+
+    units: list[Template] = field(default_factory=list)
+    index_of: dict[bytes, int] = field(default_factory=dict)  # by content
+
+    def bytes(self) -> int:
+        return sum(len(content) for content in self.index_of)
+
+
+@dataclass
+class _Rows:
+    """Rows in the order of their units: those of unit u are values[begin[u]:begin[u + 1]]."""
+
+    values: NDArray[Any]
+    begin: IdArray
+
+    def of(self, unit: int) -> NDArray[Any]:
+        return self.values[self.begin[unit] : self.begin[unit + 1]]
+
+    def contents(self) -> tuple[bytes, list[int]]:
+        """Returns all values as bytes, and where those of each unit begin."""
+        width = self.values.dtype.itemsize * int(np.prod(self.values.shape[1:]))
+        return np.ascontiguousarray(self.values).tobytes(), (self.begin * width).tolist()
+
+
+def first_atoms(template: Template) -> IdArray:
+    """Returns the first atom of each unit (u,): a unit ends where no hydrogen group, no residue and no bond of a
+    hydrogen goes on."""
+    n = template.n_atoms
+    hydrogen = np.where(template.atomic_number > 0, template.atomic_number == 1, template.mass < HEAVIEST_HYDROGEN)
+    bonds = template.bonds.astype(np.int64)
+    kept = [np.stack([np.arange(n), template.group], axis=1), bonds[hydrogen[bonds].any(axis=1)]]
+    low, high = np.sort(np.concatenate(kept), axis=1).T
+    depth = np.cumsum(np.bincount(low + 1, minlength=n + 2) - np.bincount(high + 1, minlength=n + 2))[1:n]
+    before = np.maximum.accumulate(template.residue)[:-1]
+    behind = np.minimum.accumulate(template.residue[::-1])[::-1][1:]
+    return np.append(0, np.flatnonzero((depth == 0) & (before < behind)) + 1)
+
+
+def _in_units(values: NDArray[Any], unit: NDArray[Any], n_units: int) -> tuple[_Rows, NDArray[Any]]:
+    """Sorts rows by their units; returns also the unit of each."""
+    order = np.argsort(unit, kind="stable")
+    begin = np.append(0, np.cumsum(np.bincount(unit, minlength=n_units)))
+    return _Rows(values[order], begin), unit[order]
+
+
+def _relative(rows: _Rows, first: NDArray[Any]) -> _Rows:
+    """Subtracts the first atom of its unit from each row's indices."""
+    of_row = np.repeat(first, np.diff(rows.begin))
+    return _Rows((rows.values - of_row.reshape(-1, *[1] * (rows.values.ndim - 1))).astype(np.int32), rows.begin)
+
+
+def _content(template: Template, first: IdArray) -> dict[str, _Rows]:
+    """Returns everything in a template by unit, with indices relative to the unit."""
+    n_units = len(first)
+    atoms = np.append(first, template.n_atoms)
+    unit_of = np.repeat(np.arange(n_units), np.diff(atoms))
+    first_residue = np.minimum.accumulate(template.residue[::-1])[::-1][first].astype(np.int64)
+    first_residue[0] = 0
+    residues = np.append(first_residue, len(template.residue_name))
+    found = {name: _Rows(np.asarray(getattr(template, name)), atoms) for name in PER_ATOM}
+    found |= {name: _Rows(np.asarray(getattr(template, name)), residues) for name in PER_RESIDUE}
+    for name in ("atom_name", "residue_name", "segment_name"):
+        found[name].values = found[name].values.astype(str)
+    found["group"] = _relative(found["group"], first)
+    found["residue"] = _relative(found["residue"], first_residue)
+    number = found["residue_number"].values.astype(np.int64)
+    found["residue_number"] = _relative(_Rows(number, residues), number[first_residue] - 1)
+    for kind in TERM_ATOMS:
+        terms = template.term(kind)
+        if not len(terms):
+            continue
+        unit = unit_of[terms.atoms[:, KEY_COLUMN[kind]]]
+        found[f"{kind}/atoms"] = _relative(_in_units(terms.atoms, unit, n_units)[0], first)
+        found[f"{kind}/parameter"] = _in_units(terms.parameter, unit, n_units)[0]
+    # A pair of two units is in both.
+    low, high = unit_of[template.exclusions].T
+    pairs = np.concatenate([template.exclusions, template.exclusions[low != high]])
+    unit = np.concatenate([low, high[low != high]])
+    found["exclusions"] = _relative(_in_units(pairs, unit, n_units)[0], first)
+    sites = template.virtual_sites
+    if len(sites):
+        unit = unit_of[sites.atom]
+        found["site/atom"] = _relative(_in_units(sites.atom, unit, n_units)[0], first)
+        found["site/frame"] = _in_units(sites.frame, unit, n_units)[0]
+        found["site/position"] = _in_units(sites.position, unit, n_units)[0]
+        unit = unit[sites.parents[:, 0]]
+        parents = _in_units(sites.parents, unit, n_units)[0]
+        parents.values = parents.values - np.stack(
+            [np.repeat(of_unit, np.diff(parents.begin)) for of_unit in (found["site/atom"].begin[:-1], first)], axis=1
+        )
+        found["site/parents"] = parents
+        found["site/weights"] = _in_units(sites.weights, unit, n_units)[0]
+    return found
+
+
+def _unit(content: dict[str, _Rows], unit: int) -> Template:
+    part: dict[str, Any] = {name: rows.of(unit).copy() for name, rows in content.items()}
+    return Template(
+        name=str(part["residue_name"][0]),
+        **{name: part[name] for name in (*PER_ATOM, *PER_RESIDUE)},
+        terms={
+            kind: Terms(part[f"{kind}/atoms"], part[f"{kind}/parameter"])
+            for kind in TERM_ATOMS
+            if f"{kind}/atoms" in part
+        },
+        exclusions=part["exclusions"],
+        virtual_sites=VirtualSites(**{n.removeprefix("site/"): v for n, v in part.items() if n.startswith("site/")}),
+    )
+
+
+def template_bytes(template: Template) -> int:
+    """Returns about how many bytes a template takes in the engine."""
+    size = template.exclusions.nbytes
+    for name in (*PER_ATOM, *PER_RESIDUE):
+        values = np.asarray(getattr(template, name))
+        size += len(values) * (BYTES_OF_TEXT if values.dtype.kind in "OUS" else 8)
+    return size + sum(terms.atoms.nbytes + terms.parameter.nbytes for terms in template.terms.values())
+
+
+def split(template: Template, units: Units, most_bytes: float = np.inf) -> Chain | None:
+    """Divides a molecule into units, and adds those that are new to `units`.
+
+    Returns nothing, and leaves `units` as it was, where the new ones would take more than `most_bytes`.
+    """
+    first = first_atoms(template)
+    content = _content(template, first)
+    columns = [(f"{name} {rows.values.dtype.str} ".encode(), *rows.contents()) for name, rows in content.items()]
+    index_of = dict(units.index_of)
+    made: list[int] = []
+    sequence = np.empty(len(first), np.int32)
+    new_bytes = 0
+    for u in range(len(first)):
+        # The lengths tell apart what would look alike as a whole.
+        parts = [(name, data[begin[u] : begin[u + 1]]) for name, data, begin in columns]
+        key = b"".join([b"%s%d," % (name, len(part)) + part for name, part in parts if part])
+        index = index_of.setdefault(key, len(index_of))
+        if index == len(units.units) + len(made):
+            made.append(u)
+            new_bytes += len(key)
+            if new_bytes > most_bytes:
+                return None
+        sequence[u] = index
+    units.index_of = index_of
+    units.units += [_unit(content, u) for u in made]
+    first_residue = content["residue_number"].begin[:-1]
+    return Chain(template.name, sequence, template.residue_number[first_residue].astype(np.int64))
+
+
+def join(chain: Chain, units: list[Template]) -> Template:
+    """Returns the molecule of a chain. Its terms are in the order of the units that they belong to."""
+    sequence = chain.sequence
+
+    def begins(lengths: list[int]) -> IdArray:
+        """Returns where the rows of each unit of the chain begin, given how many each kind of unit has."""
+        return np.append(0, np.cumsum(np.array(lengths, np.int64)[sequence]))[:-1]
+
+    def joined(values: list[NDArray[Any]], start: IdArray | None = None) -> NDArray[Any]:
+        """Joins the rows of the units, given those of each kind, and adds to each what its unit starts at."""
+        length = np.array([len(v) for v in values], np.int64)
+        shift = np.append(0, np.cumsum(length))[:-1][sequence] - begins([len(v) for v in values])
+        rows = np.repeat(shift, length[sequence])
+        whole = np.concatenate(values)[rows + np.arange(len(rows))]
+        if start is None:
+            return whole
+        of_row = np.repeat(start, length[sequence])
+        return (whole + of_row.reshape(-1, *[1] * (whole.ndim - 1))).astype(np.int32)
+
+    sites = [unit.virtual_sites for unit in units]
+    first = begins([unit.n_atoms for unit in units])
+    first_residue = begins([len(unit.residue_name) for unit in units])
+    starts = {"residue": first_residue, "group": first, "residue_number": chain.number - 1}
+    arrays: dict[str, Any] = {
+        name: joined([getattr(unit, name) for unit in units], starts.get(name)) for name in (*PER_ATOM, *PER_RESIDUE)
+    }
+    parents = [s.parents for s in sites]
+    columns = ((0, begins([len(s) for s in sites])), (1, first))
+    return Template(
+        name=chain.name,
+        **arrays,
+        terms={
+            kind: Terms(
+                joined([unit.term(kind).atoms for unit in units], first),
+                joined([unit.term(kind).parameter for unit in units]),
+            )
+            for kind in TERM_ATOMS
+        },
+        exclusions=joined([unit.exclusions[unit.exclusions[:, 0] >= 0] for unit in units], first),
+        virtual_sites=VirtualSites(
+            atom=joined([s.atom for s in sites], first),
+            frame=joined([s.frame for s in sites]),
+            position=joined([s.position for s in sites]),
+            parents=np.stack([joined([p[:, c] for p in parents], start) for c, start in columns], axis=1),
+            weights=joined([s.weights for s in sites]),
+        ),
+    )
+
+
+@dataclass
+class Divided:
+    """What a file holds of a system's molecules."""
+
+    templates: list[Template]
+    runs: IdArray  # (R,2) template, count
+    residue_numbers: IdArray  # (K,4)
+    chains: IdArray = field(default_factory=lambda: np.zeros((0, 2), np.int64))  # first run, number of runs
+    chain_name: list[str] = field(default_factory=list)
+
+
+def _progressions(numbers: IdArray) -> list[tuple[int, int, int, int]]:
+    """Returns first, count, number, step of the arithmetic progressions that numbers consist of."""
+    steps = np.diff(numbers)
+    change = np.append(np.flatnonzero(np.diff(steps)) + 1, len(steps))  # where steps are other than before
+    rows, i = [], 0
+    while i < len(numbers):
+        if i == len(steps):
+            rows.append((i, 1, int(numbers[i]), 1))
+            break
+        end = int(change[np.searchsorted(change, i, side="right")])
+        rows.append((i, end - i + 1, int(numbers[i]), int(steps[i])))
+        i = end + 1
+    return rows
+
+
+def divided(system: System) -> Divided:
+    """Divides the large molecules that occur once, where that at least halves what they take."""
+    counts = np.bincount(system.runs[:, 0], system.runs[:, 1], len(system.templates))
+    units, chains = Units(), {}
+    for index, template in enumerate(system.templates):
+        size = template_bytes(template)
+        if counts[index] != 1 or template.rigid_water or template.always_rigid or size < LEAST_BYTES:
+            continue
+        known = Units(list(units.units), dict(units.index_of))
+        chain = split(template, known, size / 2)
+        if chain is None or BYTES_OF_RUN * (1 + np.count_nonzero(np.diff(chain.sequence))) > size / 2:
+            continue
+        units = known
+        chains[index] = chain
+    if not chains:
+        return Divided(system.templates, system.runs, system.residue_numbers)
+    kept = [i for i in range(len(system.templates)) if i not in chains]
+    new_index = {old: new for new, old in enumerate(kept)}
+    out = Divided([system.templates[i] for i in kept] + units.units, system.runs, system.residue_numbers)
+    runs: list[IdArray] = []
+    rows, n_runs = [], 0
+    numbers: list[tuple[int, int, int, int]] = []
+    given = _Numbers(system.residue_numbers)
+    old, new = 0, 0  # instances
+    for template, count in system.runs.tolist():
+        pieces = [(new + first, n, number, step) for first, n, number, step in given.between(old, old + count)]
+        if template in chains:
+            chain = chains[template]
+            starts = np.append(0, np.flatnonzero(np.diff(chain.sequence)) + 1)
+            lengths = np.diff(np.append(starts, len(chain.sequence)))
+            runs.append(np.stack([len(kept) + chain.sequence[starts], lengths], axis=1))
+            rows.append((n_runs, len(starts)))
+            out.chain_name.append(chain.name)
+            shift = pieces[0][2] - int(chain.number[0]) if pieces else 0
+            numbers += [(new + i, n, number + shift, step) for i, n, number, step in _progressions(chain.number)]
+            new += len(chain.sequence)
+        else:
+            runs.append(np.array([[new_index[template], count]]))
+            numbers += pieces
+            new += count
+        n_runs += len(runs[-1])
+        old += count
+    out.runs = np.concatenate(runs).astype(np.int64)
+    out.chains = np.array(rows, np.int64).reshape(-1, 2)
+    out.residue_numbers = _merged(numbers)
+    return out
+
+
+class _Numbers:
+    """Rows of residue numbers (K,4), which are asked for in order."""
+
+    def __init__(self, rows: IdArray):
+        self._rows, self._next = rows, 0
+
+    def between(self, begin: int, end: int) -> list[tuple[int, int, int, int]]:
+        """Returns the parts of rows within some instances, counted from `begin`."""
+        rows, found = self._rows, []
+        while self._next < len(rows) and rows[self._next, :2].sum() <= begin:
+            self._next += 1
+        for row in range(self._next, len(rows)):
+            first, count, number, step = rows[row].tolist()
+            if first >= end:
+                break
+            low, high = max(first, begin), min(first + count, end)
+            found.append((low - begin, high - low, number + (low - first) * step, step))
+        return found
+
+
+def _merged(rows: list[tuple[int, int, int, int]]) -> IdArray:
+    """Joins rows of residue numbers that go on from one to the next."""
+    merged: list[tuple[int, int, int, int]] = []
+    for first, count, number, step in rows:
+        if merged:
+            last = merged[-1]
+            if last[0] + last[1] == first and last[3] == step and last[2] + last[1] * step == number:
+                merged[-1] = (last[0], last[1] + count, last[2], step)
+                continue
+        merged.append((first, count, number, step))
+    return np.array(merged, np.int64).reshape(-1, 4)
+
+
+def of_whole_molecules(system: System, chains: IdArray, names: list[str]) -> System:
+    """Returns a system of whole molecules, from one of units as a file holds it."""
+    if not len(chains):
+        return system
+    first_instance = np.append(0, np.cumsum(system.runs[:, 1]))
+    in_chain = np.zeros(len(system.runs), bool)
+    for first, n in chains.tolist():
+        in_chain[first : first + n] = True
+    is_unit = np.zeros(len(system.templates), bool)
+    is_unit[system.runs[in_chain, 0]] = True
+    is_unit[system.runs[~in_chain, 0]] = False
+    kept = np.flatnonzero(~is_unit)
+    new_index = np.cumsum(~is_unit) - 1
+    templates = [system.templates[i] for i in kept]
+    runs, numbers = [], []
+    given = _Numbers(system.residue_numbers)
+    new, r = 0, 0
+    chain_of = {int(first): (int(n), str(name)) for (first, n), name in zip(chains, names)}
+    while r < len(system.runs):
+        n, name = chain_of.get(r, (1, ""))
+        part = system.runs[r : r + n]
+        pieces = given.between(int(first_instance[r]), int(first_instance[r + n]))
+        if r in chain_of:
+            number = np.ones(int(part[:, 1].sum()), np.int64)
+            for first, count, start, step in pieces:
+                number[first : first + count] = start + step * np.arange(count)
+            templates.append(join(Chain(name, np.repeat(part[:, 0], part[:, 1]), number), system.templates))
+            runs.append((len(templates) - 1, 1))
+            new += 1
+        else:
+            runs.append((int(new_index[part[0, 0]]), int(part[0, 1])))
+            numbers += [(new + first, count, start, step) for first, count, start, step in pieces]
+            new += int(part[0, 1])
+        r += n
+    return replace(
+        system,
+        templates=templates,
+        runs=np.array(runs, np.int64).reshape(-1, 2),
+        residue_numbers=_merged(numbers),
+    )

@@ -1,0 +1,3 @@
+from parallel.runs import runs
+
+__all__ = ["runs"]
