@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -59,7 +60,8 @@ def kill_and_go_on(runs: Runs, kind: str, seed: int) -> None:
             time.sleep(0.002)
         time.sleep(float(random.uniform(0, 1.0)))
         for rank in ranks_of(mark, f"{ENGINE}-{mpi}"):
-            os.kill(rank, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):  # it has just ended
+                os.kill(rank, signal.SIGKILL)
         process.communicate(timeout=60)
     report = verify(output)
     bad = [file for file in report.files if file.kind == "checkpoint" and not file.ok]

@@ -207,6 +207,6 @@ def test_apoa1_gromacs_listed(request: pytest.FixtureRequest, runs: Runs) -> Non
     terms["u-b"] = terms["angle"] + terms["urey_bradley"]
     columns = {"bond": "Bond(no water)", "u-b": "U-B(no water)", "dihedral": "Proper", "improper": "Improper"}
     columns |= {"cmap": "CMAP", "lj_14": "LJ-14", "coulomb_14": "Coul-14"}
-    wanted = {term: kilojoule[column] for term, column in BONDED.items()}
+    wanted = {term: kilojoule[column] for term, column in columns.items()}
     wanted["lj"] = kilojoule["LJ_SR_GROMACS_force-switch_1.0_1.2"]
     check(request, "apoa1 gromacs", terms, wanted)
