@@ -71,7 +71,8 @@ int bits_of(const Ranges& ranges) {
 /// All squares are exact.
 std::int32_t height(double square, std::int32_t u, std::int32_t v) {
   const double x = u, y = v, rest = square - x * x - y * y;
-  return static_cast<std::int32_t>(std::sqrt(rest > 0 ? rest : 0.0) + 0.5);
+  const double raised = std::sqrt(rest > 0 ? rest : 0.0) + 0.5;
+  return static_cast<std::int32_t>(raised);
 }
 
 // Integers from 0 to 2⁵² − 1 as floating-point numbers and back, which all instruction sets do side by side.
@@ -241,7 +242,7 @@ class Packer {
       const auto ax = std::abs(dx), ay = std::abs(dy), az = std::abs(dz);
       const auto longest = std::max(ax, std::max(ay, az));
       const bool is_x = ax == longest, is_y = ay == longest;
-      const auto u = is_x ? dy : dx, v = is_x | is_y ? dz : dy;
+      const auto u = is_x ? dy : dx, v = is_x || is_y ? dz : dy;
       const auto with_sign = is_x ? dx : is_y ? dy : dz;
       u_[i] = u;
       v_[i] = v;
