@@ -29,7 +29,7 @@ BOX = np.diag([100.0, 100.0, 100.0])
 ENCODINGS: dict[str, dict[str, Any]] = {
     "float32": {"kind": "float32"},
     "lossless": {"kind": "lossless"},
-    "rounded": {"kind": "rounded", "unit": 0.01},
+    "rounded": {"kind": "packed", "unit": 0.01},
 }
 
 

@@ -10,6 +10,7 @@
 #include "fft_plans.h"
 #include "machine.h"
 #include "md_plans.h"
+#include "packing.h"
 #include "tessera/base/random.h"
 #include "tessera/base/simd/instruction_set.h"
 #include "tessera/comm/communicator.h"
@@ -36,4 +37,5 @@ NB_MODULE(_core, module) {
   register_machine(module);
   register_fft_plans(module);
   register_md_plans(module);
+  register_packing(module);
 }

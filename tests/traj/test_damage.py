@@ -18,11 +18,11 @@ from tessera.prepare.errors import InputError
 from tessera.traj import Trajectory
 from tessera.traj.check import check, repair
 from tessera.traj.find import Found
-from traj.samples import FLOAT32, LOSSLESS, MOVED, ROUNDED, expected, numbers, write_segment
+from traj.samples import FLOAT32, MOVED, PACKED, ROUNDED, expected, numbers, write_segment
 
 ATOMS = 30
 QUANTITIES = ("positions", "velocities", "forces")
-ENCODINGS = [LOSSLESS, ROUNDED, FLOAT32]
+ENCODINGS = [PACKED, ROUNDED, FLOAT32]
 
 
 @pytest.fixture(scope="module")

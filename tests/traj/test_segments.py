@@ -19,7 +19,7 @@ from tessera.prepare.errors import InputError
 from tessera.traj import SegmentWriter, Trajectory
 from tessera.traj.chunks import from_differences, to_differences
 from tessera.traj.manifest import blocks_of, ids_of
-from traj.samples import BOX, FLOAT32, LOSSLESS, MOVED, ROUNDED, TIMESTEP, expected, numbers, write_segment
+from traj.samples import BOX, FLOAT32, LOSSLESS, MOVED, PACKED, ROUNDED, TIMESTEP, expected, numbers, write_segment
 
 QUANTITIES = ("positions", "velocities", "forces")
 
@@ -28,7 +28,7 @@ QUANTITIES = ("positions", "velocities", "forces")
     atoms=st.integers(1, 300),
     parts=st.integers(1, 5),
     frames=st.integers(0, 4),
-    encodings=st.lists(st.sampled_from([FLOAT32, LOSSLESS, ROUNDED]), min_size=3, max_size=3),
+    encodings=st.lists(st.sampled_from([FLOAT32, LOSSLESS, PACKED, ROUNDED]), min_size=3, max_size=3),
     count=st.integers(1, 3),
     stride=st.integers(1, 7),
     first=st.integers(0, 9),
@@ -71,7 +71,7 @@ def test_few_blocks_are_enough() -> None:
 
 def test_several_chunks(tmp_path: Path) -> None:
     atoms = 2 * 65_536 + 1
-    for encoding in (LOSSLESS, ROUNDED):
+    for encoding in (LOSSLESS, PACKED, ROUNDED):
         folder = write_segment(
             tmp_path / f"{encoding['kind']}.segments", range(2), atoms, encodings=[encoding], parts=2
         )
@@ -105,8 +105,9 @@ def test_every_bit_of_a_lossless_number(tmp_path: Path) -> None:
     assert np.array_equal(found.view(np.uint32), values.view(np.uint32))
 
 
-def test_numbers_that_can_not_be_rounded(tmp_path: Path) -> None:
-    with SegmentWriter(tmp_path / "a.segments", 1, encodings=[ROUNDED]) as writer:
+@pytest.mark.parametrize("encoding", [PACKED, ROUNDED])
+def test_numbers_that_can_not_be_rounded(tmp_path: Path, encoding: dict) -> None:
+    with SegmentWriter(tmp_path / "a.segments", 1, encodings=[encoding]) as writer:
         for value in (np.nan, 3e9):
             with pytest.raises(InputError, match=r"not finite or do not fit into 4 bytes in units of 0.01"):
                 writer.append(0, 0.0, BOX, [[value, 0, 0]])

@@ -1,8 +1,9 @@
-"""The numbers of frames: bytes of parts and their checksums, and the four encodings.
+"""The numbers of frames: bytes of parts and their checksums, and the encodings.
 
 float32    (n,3) numbers of 4 bytes
 lossless   the bits of these numbers as integers, compressed (`chunks`)
-rounded    integers of a unit, compressed
+packed     integers of a unit in as few bits as their ranges need, which `tessera._core` packs
+rounded    integers of a unit, compressed; earlier versions wrote these
 moved      rows that have moved further than a distance since they were written last; in each 64th frame all
 """
 
@@ -149,7 +150,12 @@ def decode(data: bytes, encoding: dict[str, Any], out: Floats, part: Part) -> No
     """Puts the numbers of compressed bytes into `out` (n,3). Raises `DamagedFileError` where they are of other
     atoms."""
     try:
-        decompress_rows(data, encoding, out)
+        if encoding["kind"] == "packed":
+            from tessera._core import unpack
+
+            unpack(data, float(encoding["unit"]), out)
+        else:
+            decompress_rows(data, encoding, out)
     except (ValueError, RuntimeError) as error:
         raise DamagedFileError(f"{part.path} has a frame with {error}") from None
 
@@ -201,4 +207,8 @@ def encode(values: Floats, encoding: dict[str, Any]) -> bytes:
     values = np.ascontiguousarray(values, "<f4")
     if encoding["kind"] == "float32":
         return values.tobytes()
+    if encoding["kind"] == "packed":
+        from tessera._core import pack
+
+        return bytes(pack(values, float(encoding["unit"])))
     return compress_rows(values, encoding)

@@ -45,7 +45,7 @@ segments::Encoding encoding_of(const TrajectorySettings& settings, bool is_posit
   const auto& contents = settings.contents;
   if (contents.compression == Compression::none) return {};
   if (contents.compression == Compression::rounded && is_position)
-    return {.kind = EncodingKind::rounded, .unit = contents.precision};
+    return {.kind = EncodingKind::packed, .unit = contents.precision};
   return {.kind = EncodingKind::lossless};
 }
 

@@ -9,11 +9,11 @@
 
 namespace tessera::io::segments {
 
-enum class EncodingKind { float32, lossless, rounded, moved };
+enum class EncodingKind { float32, lossless, packed, moved };
 
 struct Encoding {
   EncodingKind kind = EncodingKind::float32;
-  double unit = 0;      // of rounded numbers
+  double unit = 0;      // of packed numbers
   double distance = 0;  // of atoms that moved
 };
 

@@ -80,7 +80,7 @@ TEST_F(Segments, FramesThatAreNotWholeDoNotCount) {
 }
 
 TEST_F(Segments, APartHoldsWhatWasHandedOver) {
-  const std::vector<Encoding> encodings = {{}, {EncodingKind::lossless, 0}, {EncodingKind::rounded, 0.01}};
+  const std::vector<Encoding> encodings = {{}, {EncodingKind::lossless, 0}, {EncodingKind::packed, 0.01}};
   std::vector<Payload> payloads;
   {
     PartWriter part(at("part"), encodings, 1);  // one frame is held at a time
@@ -110,7 +110,7 @@ TEST_F(Segments, APartHoldsWhatWasHandedOver) {
 }
 
 TEST_F(Segments, NumbersThatCanNotBeRoundedAreRefused) {
-  PartWriter part(at("part"), {{EncodingKind::rounded, 1e-6}}, 1 << 20);
+  PartWriter part(at("part"), {{EncodingKind::packed, 1e-6}}, 1 << 20);
   part.append({{1, 2, 3e9F}});
   EXPECT_THROW(part.synchronize(), RunError);
   EXPECT_THROW(part.append({{1, 2, 3}}), RunError);

@@ -1,0 +1,6 @@
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+/// Packed numbers of trajectories in segments.
+void register_packing(nanobind::module_& module);
