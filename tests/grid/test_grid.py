@@ -16,7 +16,7 @@ from conftest import mpirun
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
-from parallel.grid_cases import run
+from grid.grid_cases import run
 from parallel.test_fft import LIBRARIES
 from tessera.grid import Grid, GridError, Stencil, approaches
 
