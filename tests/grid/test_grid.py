@@ -15,9 +15,9 @@ import pytest
 from conftest import mpirun
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
+from parallel.test_fft import LIBRARIES
 
 from grid.grid_cases import run
-from parallel.test_fft import LIBRARIES
 from tessera.grid import Grid, GridError, Stencil, approaches
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
