@@ -199,7 +199,7 @@ def _verify_run(folder: Path, progress: Progress, known: set[Path]) -> Report:
         present = {Path(name).stem for name in names}
         for stem, what, counted in (
             (Path(TABLE).stem, TABLE, header["energy_rows"]),
-            *((name, f"the trajectory {name}", frames) for name, frames in header["frames"].items()),
+            *((name, name, frames) for name, frames in header["frames"].items()),
         ):
             if counted and stem not in present:
                 report.notes.append(f"the checkpoint counts {counted:,} in {what}, which is gone: it begins anew")
