@@ -29,7 +29,7 @@ void register_packing(nb::module_& module) {
       "no place among integers of 4 bytes.");
   module.def(
       "unpack",
-      [](const nb::bytes& bytes, double unit, Out out) {
+      [](const nb::bytes& bytes, double unit, const Out& out) {
         const nb::gil_scoped_release release;
         segments::unpack({reinterpret_cast<const std::byte*>(bytes.data()), bytes.size()}, unit,
                          {out.data(), out.size()});
