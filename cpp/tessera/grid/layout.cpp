@@ -2,29 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
-#include <utility>
 
 #include "tessera/base/error.h"
 #include "tessera/machine/orders.h"
 
 namespace tessera::grid {
-
-namespace {
-
-/// Returns the rank of each place.
-std::vector<int> ranks_by_place(const Index3& processes, const machine::Wires& wires) {
-  std::vector<int> host_of_rank, ranks_on_host;
-  for (int rank = 0; rank < wires.n_ranks(); ++rank) host_of_rank.push_back(wires.host_of(rank));
-  for (std::size_t host = 0; host < wires.network().hosts.size(); ++host)
-    ranks_on_host.push_back(static_cast<int>(wires.ranks_on(static_cast<int>(host)).size()));
-  const auto order = machine::cartesian_order(
-      wires.network(), ranks_on_host,
-      {static_cast<int>(processes[0]), static_cast<int>(processes[1]), static_cast<int>(processes[2])});
-  return machine::ranks_in_order(host_of_rank, order);
-}
-
-}  // namespace
 
 Index3 choose_processes(const Index3& shape, const std::array<bool, 3>& is_periodic, int ranks) {
   // Points that all processes send to neighbours, for faces of one point.
@@ -71,7 +55,7 @@ GridLayout plan_layout(const Index3& shape, const std::array<bool, 3>& is_period
     throw InputError(fmt::format("{} × {} × {} processes need {} ranks; there are {}", p[0], p[1], p[2], n, ranks));
   std::vector<int> rank_of_place(static_cast<std::size_t>(n));
   if (wires != nullptr && n == ranks && wires->n_hosts() > 1)
-    rank_of_place = ranks_by_place(p, *wires);
+    rank_of_place = machine::ranks_in_grid(*wires, p);
   else
     for (std::size_t place = 0; place < rank_of_place.size(); ++place) rank_of_place[place] = static_cast<int>(place);
   layout.boxes.resize(static_cast<std::size_t>(ranks));

@@ -42,6 +42,10 @@ RankOrder cartesian_order(const Network& network, const std::vector<int>& ranks_
 /// Returns which of the ranks that are already placed takes each place of an order of the same hosts.
 std::vector<int> ranks_in_order(const std::vector<int>& host_of_rank, const RankOrder& order);
 
+/// Returns which rank of a job takes each place of a Cartesian grid (cartesian_order). Throws InputError if dims do not
+/// multiply to the number of ranks.
+std::vector<int> ranks_in_grid(const Wires& wires, const std::array<std::int64_t, 3>& dims);
+
 /// This link is assumed between hosts that were not measured: Ethernet of 1 Gbit/s.
 inline constexpr Link unmeasured_between{50e-6, 1.2e8};
 

@@ -221,14 +221,13 @@ MeasuredStep measure_step(const ExplainRequest& request, const RunConfig& config
       }
       auto its_settings = plan_settings(its_config, part->system);
       its_settings.pair_scheme = settings.pair_scheme;
-      const auto time =
-          run_trial(its_config, part->system, its_settings, part->block, comm, pool, request.measured_steps);
-      return {time.seconds, time.phases, part->system.n_atoms(), its_settings.pme_grid};
+      return {run_trial(its_config, part->system, its_settings, part->block, comm, pool, request.measured_steps),
+              part->system.n_atoms(), its_settings.pme_grid};
     }
   auto start = read_start(config.input.system, config, system, comm);
   add_references(start.block, config, settings, system);
-  const auto time = run_trial(config, system, settings, start.block, comm, pool, request.measured_steps);
-  return {time.seconds, time.phases, system.n_atoms(), settings.pme_grid};
+  return {run_trial(config, system, settings, start.block, comm, pool, request.measured_steps), system.n_atoms(),
+          settings.pme_grid};
 }
 
 /// The plan of one run, as text and for programs.
@@ -280,7 +279,7 @@ std::pair<std::string, json> explain_run(const ExplainRequest& request, const Ru
     const auto comm = comm::Communicator::world();
     ThreadPool pool(threads);
     const auto measured = measure_step(request, config, system, settings, comm, pool);
-    const double measured_seconds = measured.seconds * atoms / static_cast<double>(measured.n_atoms);
+    const double measured_seconds = measured.time.seconds * atoms / static_cast<double>(measured.n_atoms);
     const auto crowding = find_crowding(request, threads, settings.machine_file);
     const bool has_map = !settings.machine_file.empty();
     const auto step =

@@ -17,7 +17,6 @@ using md::Phase;
 
 // An atom of the halo costs its position (3 × 32 bits) in one direction and its force (3 × 64 bits) in the other.
 constexpr double position_bytes = 12, force_bytes = 24;
-constexpr std::size_t most_ranks_to_count = 1024, counted_ranks = 256;
 
 double n_points(const Index3& mesh) {
   return static_cast<double>(mesh[0]) * static_cast<double>(mesh[1]) * static_cast<double>(mesh[2]);
@@ -42,7 +41,7 @@ double halo_seconds(const md::domain::Decomposition& bricks, double atoms_per_ce
   const auto n_ranks = static_cast<std::size_t>(bricks.ranks());
   std::vector<int> counted(n_ranks);
   std::iota(counted.begin(), counted.end(), 0);
-  if (n_ranks > most_ranks_to_count) counted = machine::ranks_of_some_hosts(wires, counted_ranks, most_ranks_to_count);
+  if (n_ranks > machine::most_ranks_to_count) counted = machine::ranks_of_some_hosts(wires);
   machine::ExchangeLoad positions(wires), forces(wires);
   std::vector<char> is_counted(n_ranks);
   for (const int rank : counted) is_counted[static_cast<std::size_t>(rank)] = 1;
@@ -58,8 +57,8 @@ double halo_seconds(const md::domain::Decomposition& bricks, double atoms_per_ce
       add(rank, peer.rank, peer.send.size());
       if (is_counted[static_cast<std::size_t>(peer.rank)] == 0) add(peer.rank, rank, peer.receive.size());
     }
-  const double share = static_cast<double>(counted.size()) / static_cast<double>(n_ranks);
-  return positions.seconds(share * (2 - share)) + forces.seconds(share * (2 - share));
+  const double share = machine::share_of_messages(counted.size(), n_ranks);
+  return positions.seconds(share) + forces.seconds(share);
 }
 
 }  // namespace
@@ -82,7 +81,7 @@ StepPrediction predict_step(const MeasuredStep& measured, const md::Plan& plan, 
                             const PlannedMachine& machine) {
   const auto spent = [&](std::initializer_list<Phase> phases) {
     double sum = 0;
-    for (const auto phase : phases) sum += measured.phases[static_cast<std::size_t>(phase)];
+    for (const auto phase : phases) sum += measured.time.phases[static_cast<std::size_t>(phase)];
     return sum;
   };
   std::int64_t most_cells = 0;
@@ -98,7 +97,7 @@ StepPrediction predict_step(const MeasuredStep& measured, const md::Plan& plan, 
   StepPrediction predicted;
   predicted.parts = {{"pairs", scale * pairs},
                      {"mesh", scale * mesh},
-                     {"other forces, constraints, motion", scale * (measured.seconds - pairs - mesh - transform)}};
+                     {"other forces, constraints, motion", scale * (measured.time.seconds - pairs - mesh - transform)}};
   if (plan.mesh && n_points(measured.mesh) > 1) {
     const auto work = [](const Index3& grid) { return n_points(grid) * std::log2(n_points(grid)); };
     predicted.parts.push_back({"transforms", transform * work(plan.mesh->settings.grid) / work(measured.mesh) *

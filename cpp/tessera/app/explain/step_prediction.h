@@ -2,21 +2,19 @@
 // has most cells; exchanges by the load of the wires of a map.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "tessera/app/trial.h"
 #include "tessera/machine/wires.h"
-#include "tessera/md/phases.h"
 #include "tessera/md/plan.h"
 
 namespace tessera::app {
 
 /// A step that was run on one rank.
 struct MeasuredStep {
-  double seconds = 0;
-  std::array<double, md::n_phases> phases{};  // s, of the phases of md/phases.h
+  TrialTime time;
   std::int64_t n_atoms = 0;
   Index3 mesh{};  // points along each edge; zeros without a mesh
 };

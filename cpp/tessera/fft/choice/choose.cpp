@@ -4,8 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
-#include <map>
 #include <numeric>
 #include <random>
 #include <span>
@@ -21,11 +19,10 @@ namespace tessera::fft {
 
 namespace {
 
-// Up to `most_ranks_to_count` ranks every message is counted, which takes a tenth of a second; of more ranks, the
-// messages of about `counted_ranks` are. If routes are known, there are many links, each counted on its own, so as many
-// ranks are counted as have about `messages_on_links`: the fewer messages there are, the larger the share of them that
-// decides the load of the busiest link.
-constexpr std::size_t most_ranks_to_count = 1024, counted_ranks = 256, messages_on_links = 600'000;
+// If routes are known, there are many links, each counted on its own, so as many ranks are counted as have about
+// `messages_on_links`: the fewer messages there are, the larger the share of them that decides the load of the busiest
+// link.
+constexpr std::size_t messages_on_links = 600'000;
 
 /// Returns one of every `few` neighbouring ranks, so that all parts of the network are represented. It is drawn at
 /// random (with the same result on all machines), so that its step is not that of the mesh's layout.
@@ -40,8 +37,8 @@ std::vector<int> one_of_neighbours(std::size_t n_ranks, std::size_t few) {
 /// Returns the ranks whose messages are counted: all, or some.
 std::vector<int> ranks_to_count(const Index3& grid, const Redistribution& move, const machine::Wires& wires) {
   const auto n_ranks = move.to.size();
-  if (n_ranks <= most_ranks_to_count) return one_of_neighbours(n_ranks, 1);
-  if (!wires.network().routes) return machine::ranks_of_some_hosts(wires, counted_ranks, most_ranks_to_count);
+  if (n_ranks <= machine::most_ranks_to_count) return one_of_neighbours(n_ranks, 1);
+  if (!wires.network().routes) return machine::ranks_of_some_hosts(wires);
   const auto some = one_of_neighbours(n_ranks, n_ranks / 64);
   std::size_t n = 1;
   for_messages(grid, move, some, [&](const RedistributionMessage&) { ++n; });
@@ -61,8 +58,7 @@ double seconds_of(const Index3& grid, const Redistribution& move, std::int64_t r
   for_messages(grid, {move.to, move.from, move.components}, counted, [&](const RedistributionMessage& m) {
     if (is_counted[static_cast<std::size_t>(m.from)] == 0) load.add(m.to, m.from, bytes(m.values));
   });
-  const double share = static_cast<double>(counted.size()) / static_cast<double>(move.to.size());
-  return load.seconds(share * (2 - share));
+  return load.seconds(machine::share_of_messages(counted.size(), move.to.size()));
 }
 
 struct Order {
@@ -107,14 +103,8 @@ std::vector<Order> orders_of(const TransformPlan& plan, const machine::Wires& wi
       add(fmt::format("{} nearest", "xyz"[plan.problem.order[static_cast<std::size_t>(d)]]),
           places_along(dims, d, along));
   if (dims[0] * dims[1] * dims[2] == wires.n_ranks()) {
-    std::vector<int> host_of_rank, ranks_on_host, places(static_cast<std::size_t>(wires.n_ranks()));
-    for (int rank = 0; rank < wires.n_ranks(); ++rank) host_of_rank.push_back(wires.host_of(rank));
-    for (std::size_t host = 0; host < wires.network().hosts.size(); ++host)
-      ranks_on_host.push_back(static_cast<int>(wires.ranks_on(static_cast<int>(host)).size()));
-    const auto blocks =
-        machine::cartesian_order(wires.network(), ranks_on_host,
-                                 {static_cast<int>(dims[0]), static_cast<int>(dims[1]), static_cast<int>(dims[2])});
-    const auto ranks = machine::ranks_in_order(host_of_rank, blocks);
+    std::vector<int> places(static_cast<std::size_t>(wires.n_ranks()));
+    const auto ranks = machine::ranks_in_grid(wires, dims);
     for (std::size_t place = 0; place < ranks.size(); ++place)
       places[static_cast<std::size_t>(ranks[place])] = static_cast<int>(place);
     add("blocks on hosts", std::move(places));

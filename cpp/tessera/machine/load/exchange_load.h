@@ -2,6 +2,7 @@
 // machine/wires.h: it takes as long as its busiest wire, plus the time that its busiest rank needs to start messages.
 #pragma once
 
+#include <cstddef>
 #include <vector>
 
 #include "tessera/machine/wires.h"
@@ -39,9 +40,20 @@ class ExchangeLoad {
   } way_;
 };
 
+/// Returns the share of all messages that some of the ranks send or receive, if all have as many.
+inline double share_of_messages(std::size_t n_counted, std::size_t n_ranks) {
+  const double share = static_cast<double>(n_counted) / static_cast<double>(n_ranks);
+  return share * (2 - share);
+}
+
+/// Up to `most_ranks_to_count` ranks every message of an exchange is counted, which takes a tenth of a second; of more
+/// ranks, the messages of about `counted_ranks` are.
+inline constexpr std::size_t most_ranks_to_count = 1024, counted_ranks = 256;
+
 /// Returns `n` ranks or a few more as a sample: those of whole hosts, so that all messages of their ports are counted.
 /// The hosts are spread evenly with the golden ratio as step, which the layout of no mesh shares. Of a host with more
 /// than `most_of_a_host` ranks, as without a map, only some are returned.
-std::vector<int> ranks_of_some_hosts(const Wires& wires, std::size_t n, std::size_t most_of_a_host);
+std::vector<int> ranks_of_some_hosts(const Wires& wires, std::size_t n = counted_ranks,
+                                     std::size_t most_of_a_host = most_ranks_to_count);
 
 }  // namespace tessera::machine
