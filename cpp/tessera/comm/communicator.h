@@ -42,6 +42,8 @@ class Communicator {
   [[noreturn]] static void abort(int status);
   /// "Open MPI v4.1.4", "MPICH 5.0.2", "serial".
   static std::string library_version();
+  /// Tells whether every thread may send and receive at any time (MPI_THREAD_MULTIPLE), as where mpi4py starts MPI.
+  static bool all_threads_may_communicate();
   /// Returns the name of the host that this rank runs on, as MPI gives it.
   static std::string host();
 

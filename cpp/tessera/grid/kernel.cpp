@@ -19,15 +19,31 @@ namespace tessera::grid {
 HWY_EXPORT(ApplyToFloats);
 HWY_EXPORT(ApplyToDoubles);
 
+template <class Real>
+RowStencil<Real>::RowStencil(const Stencil& stencil, std::int64_t components) : reach(stencil.reach()) {
+  for (std::size_t k = 0; k < stencil.offsets.size(); ++k) {
+    const auto& offset = stencil.offsets[k];
+    auto its = std::find_if(neighbours.begin(), neighbours.end(),
+                            [&](const Neighbour& one) { return one.x == offset[0] && one.y == offset[1]; });
+    if (its == neighbours.end()) its = neighbours.insert(its, {offset[0], offset[1]});
+    its->leaves_ends |= offset[2] != 0;
+    neighbour_of_term.push_back(static_cast<std::int32_t>(its - neighbours.begin()));
+    steps.push_back(offset[2] * components);
+    coefficients.push_back(static_cast<Real>(stencil.coefficients[k]));
+  }
+}
+template struct RowStencil<float>;
+template struct RowStencil<double>;
+
 template <>
-void apply_stencil(const MemoryStencil<float>& stencil, const float* from, const Strides& from_strides, float* to,
-                   const Strides& to_strides, const Index3& extents, bool streams) {
-  HWY_DYNAMIC_DISPATCH(ApplyToFloats)(stencil, from, from_strides, to, to_strides, extents, streams);
+void apply_stencil(const RowStencil<float>& stencil, const FieldRows<float>& from, float* to, std::int64_t first,
+                   std::int64_t last, const Addend<float>& addend, bool streams) {
+  HWY_DYNAMIC_DISPATCH(ApplyToFloats)(stencil, from, to, first, last, addend, streams);
 }
 template <>
-void apply_stencil(const MemoryStencil<double>& stencil, const double* from, const Strides& from_strides, double* to,
-                   const Strides& to_strides, const Index3& extents, bool streams) {
-  HWY_DYNAMIC_DISPATCH(ApplyToDoubles)(stencil, from, from_strides, to, to_strides, extents, streams);
+void apply_stencil(const RowStencil<double>& stencil, const FieldRows<double>& from, double* to, std::int64_t first,
+                   std::int64_t last, const Addend<double>& addend, bool streams) {
+  HWY_DYNAMIC_DISPATCH(ApplyToDoubles)(stencil, from, to, first, last, addend, streams);
 }
 
 }  // namespace tessera::grid

@@ -1,18 +1,20 @@
 // Applies a stencil to fields that are distributed over ranks. The halo comes from other ranks by one of these
 // approaches; each gives the same bits:
 //
-//   flat-original    one field at a time, one direction after the other, waiting for each
-//   flat-optimized   faces of all directions at once; the faces of a batch of fields are in one message, and while they
-//                    travel, the batch before is computed (double buffering)
+//   flat-original        one field at a time, one direction after the other, waiting for each
+//   flat-optimized       faces of all directions at once; the faces of a batch of fields are in one message, and while they
+//                        travel, the batch before is computed (double buffering)
+//   hybrid-master-only   as flat-optimized, with several threads in a rank: the master communicates, all compute each batch
+//   hybrid-multiple      each thread has fields of its own, and communicates and computes them as flat-optimized does
 //
-// With several threads the master communicates and all compute, which the paper calls hybrid-master-only. Source:
-// Kristensen et al. (2011), §4 and §5.1.
+// Source: Kristensen et al. (2011), §4 to §6.
 #pragma once
 
 #include <array>
 #include <complex>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -20,7 +22,7 @@
 
 #include "tessera/base/threads.h"
 #include "tessera/comm/communicator.h"
-#include "tessera/grid/halo.h"
+#include "tessera/grid/exchange.h"
 #include "tessera/grid/kernel.h"
 #include "tessera/grid/layout.h"
 #include "tessera/grid/stencil.h"
@@ -31,6 +33,7 @@ struct Approach {
   std::string_view name;
   bool by_direction;  // instead of all faces at once
   bool is_double_buffered;
+  bool threads_own_fields;  // instead of sharing each field
 };
 
 const std::vector<Approach>& approaches();
@@ -44,56 +47,60 @@ struct OperatorOptions {
   bool is_complex = false;
   /// in(r + edge d) = phases[d] · in(r): of Bloch waves, with complex numbers.
   std::array<std::complex<double>, 3> phases{1, 1, 1};
+  bool uses_shared_memory = true;  // between ranks of a host, instead of messages
 };
 
-/// A stencil on one layout. References must outlive it. Memory: two batches of padded boxes and of faces.
+/// A stencil on one layout. References must outlive it. Memory: the surfaces of two batches, for each thread with
+/// fields of its own.
 template <class Real>
 class StencilOperator {
  public:
-  /// Throws InputError for unknown approaches, phases of real fields or at edges that are not periodic.
+  /// Throws InputError on all ranks for unknown approaches, phases of real fields or at edges that are not periodic, and
+  /// where threads shall communicate and the MPI library was not started for that. Collective.
   StencilOperator(Stencil stencil, const GridLayout& layout, const OperatorOptions& options,
                   const comm::Communicator& comm, ThreadPool& threads);
 
   /// Applies it to `fields` fields of this rank's box, one after the other: (fields, nx, ny, nz), complex numbers as
-  /// two reals. `to` must not overlap `from`. Collective.
-  void apply(std::span<const Real> from, std::span<Real> to, std::int64_t fields);
+  /// two reals; `to` gets factor · addend + the stencil's sums. `to` must not overlap `from`; it may be the addend.
+  /// Collective.
+  void apply(std::span<const Real> from, std::span<Real> to, std::int64_t fields, const Addend<Real>& addend = {});
+
+  /// Changes the phases of the fields to come. Throws InputError as the constructor does.
+  void set_phases(const std::array<std::complex<double>, 3>& phases);
 
   const IndexBox& box() const { return box_; }
   std::int64_t values_of_field() const { return box_.size() * components_; }  // reals
+  /// Returns the seconds of all calls so far, the mean of threads that communicate.
+  std::array<double, n_grid_phases> seconds() const;
 
  private:
-  /// A batch under way.
-  struct Slot {
-    std::vector<Real> memory;  // padded boxes of a batch; what is beyond edges that are not periodic stays zero
-    std::vector<std::vector<Real>> outgoing, incoming;  // by peer
-    std::vector<comm::Request> requests;
+  /// What one thread with fields of its own needs, or all threads together.
+  struct Worker {
+    std::unique_ptr<HaloExchange<Real>> exchange;
+    GridTimers timers;
+  };
+  struct Work {
+    const Real* from;
+    Real* to;
+    std::int64_t fields;
+    Addend<Real> addend;
+    bool streams;
   };
 
-  Real* padded_of(Slot& slot, std::int64_t field) const;
-  void post(const HaloStage& stage, Slot& slot, const Real* from, std::int64_t fields);
-  void complete(const HaloStage& stage, Slot& slot, const Real* from, std::int64_t fields);
-  void copy_inside(Slot& slot, const Real* from, std::int64_t fields);
-  void compute(Slot& slot, Real* to, std::int64_t fields, const Slot* under_way);
-  void apply_one_by_one(const Real* from, Real* to, std::int64_t fields);
-  void apply_in_batches(const Real* from, Real* to, std::int64_t fields);
-  template <class Visit>
-  void for_rows(const IndexBox& box, Visit&& visit) const;
-  void place(const HaloPiece& piece, Real* padded, const Real* values) const;
+  void check_phases(const std::array<std::complex<double>, 3>& phases) const;
+  void apply_one_by_one(Worker& worker, const Work& work);
+  void apply_in_batches(Worker& worker, ThreadPool& threads, const Work& work);
+  void compute(Worker& worker, ThreadPool& threads, int slot, const Work& batch, bool other_is_under_way);
 
-  Stencil stencil_;
   const GridLayout& layout_;
   OperatorOptions options_;
   const Approach& approach_;
-  const comm::Communicator& comm_;
   ThreadPool& threads_;
+  ThreadPool alone_;
   std::int64_t components_;
-  IndexBox box_, padded_box_;
-  Strides own_, strides_;  // of the box, and of the padded box
-  std::int64_t padded_values_ = 0;
-  std::int64_t origin_ = 0;  // of the box in the padded memory
-  std::vector<HaloStage> stages_;
-  MemoryStencil<Real> kernel_;
-  std::array<Slot, 2> slots_;
+  IndexBox box_;
+  RowStencil<Real> kernel_;
+  std::vector<Worker> workers_;
 };
 
 extern template class StencilOperator<float>;

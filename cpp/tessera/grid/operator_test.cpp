@@ -18,6 +18,8 @@ struct Case {
   std::array<bool, 3> is_periodic{true, true, true};
   std::int64_t fields = 1;
   int ranks = 1, threads = 1;
+  bool has_one_host = true;
+  double addend = 0;  // times the fields themselves
   OperatorOptions options;
 };
 
@@ -48,6 +50,7 @@ std::vector<Real> run(const Case& one, const Stencil& stencil, const std::vector
   std::vector<Real> result(fields.size());
   const auto layout = plan_layout(one.shape, one.is_periodic, one.ranks);
   std::vector<std::string> hosts(static_cast<std::size_t>(one.ranks), "here");
+  for (std::size_t rank = 1; rank < hosts.size() && !one.has_one_host; rank += 2) hosts[rank] = "there";
   comm::run_ranks(hosts, [&](const comm::Communicator& comm) {
     ThreadPool threads(one.threads);
     StencilOperator<Real> apply(stencil, layout, one.options, comm, threads);
@@ -56,7 +59,8 @@ std::vector<Real> run(const Case& one, const Stencil& stencil, const std::vector
     for_rows(one, box, [&](std::int64_t whole, std::int64_t own, std::int64_t n) {
       std::copy_n(fields.data() + whole, n, from.data() + own);
     });
-    for (int again = 0; again < 2; ++again) apply.apply(from, to, one.fields);
+    const Addend<Real> addend{one.addend == 0 ? nullptr : from.data(), static_cast<Real>(one.addend)};
+    for (int again = 0; again < 2; ++again) apply.apply(from, to, one.fields, addend);
     for_rows(one, box, [&](std::int64_t whole, std::int64_t own, std::int64_t n) {
       std::copy_n(to.data() + own, n, result.data() + whole);
     });
@@ -72,6 +76,8 @@ std::vector<std::complex<double>> by_loops(const Case& one, const Stencil& stenc
   for (std::int64_t f = 0; f < one.fields; ++f)
     for (std::int64_t i = 0; i < whole.size(); ++i) {
       const Index3 at{i / (one.shape[1] * one.shape[2]), i / one.shape[2] % one.shape[1], i % one.shape[2]};
+      const auto its = static_cast<std::size_t>(f * whole.size() + i);
+      result[its] = one.addend * fields[its];
       for (std::size_t k = 0; k < stencil.offsets.size(); ++k) {
         auto from = at;
         std::complex<double> phase = stencil.coefficients[k];
@@ -84,8 +90,7 @@ std::vector<std::complex<double>> by_loops(const Case& one, const Stencil& stenc
             phase *= one.options.phases[d], is_inside &= one.is_periodic[d];
         }
         if (is_inside)
-          result[static_cast<std::size_t>(f * whole.size() + i)] +=
-              phase * fields[static_cast<std::size_t>(f * whole.size() + whole.flat(from))];
+          result[its] += phase * fields[static_cast<std::size_t>(f * whole.size() + whole.flat(from))];
       }
     }
   return result;
@@ -110,10 +115,15 @@ template <class Real>
 void check(const Case& one, const Stencil& stencil) {
   auto alone = one;
   alone.ranks = alone.threads = 1;
+  alone.has_one_host = true;
   alone.options.approach = "flat-original";
   const auto fields = random_fields<Real>(one);
   const auto expected = run<Real>(alone, stencil, fields);
-  EXPECT_EQ(run<Real>(one, stencil, fields), expected) << one.options.approach << ", " << one.ranks << " ranks";
+  const auto found = run<Real>(one, stencil, fields);
+  for (std::size_t i = 0; i < found.size(); ++i)
+    ASSERT_EQ(found[i], expected[i]) << i << ": " << one.options.approach << ", " << one.ranks << " ranks, "
+                                     << one.threads << " threads, shape " << one.shape[0] << " " << one.shape[1] << " "
+                                     << one.shape[2] << (one.options.is_complex ? ", complex" : "");
   const std::size_t c = one.options.is_complex ? 2 : 1;
   std::vector<std::complex<double>> values(fields.size() / c);
   for (std::size_t i = 0; i < values.size(); ++i)
@@ -133,14 +143,16 @@ TEST(GridOperator, IsTheSameOnAnyRanks) {
   const auto pick = [&](std::int64_t from, std::int64_t to) {
     return std::uniform_int_distribution<std::int64_t>(from, to)(random);
   };
-  for (int i = 0; i < 60; ++i) {
+  for (int i = 0; i < 90; ++i) {
     Case one;
     for (auto& n : one.shape) n = pick(1, i % 5 == 0 ? 40 : 9);
     for (auto& periodic : one.is_periodic) periodic = pick(0, 2) > 0;
     one.fields = pick(1, 7);
     one.ranks = std::array{1, 2, 3, 4, 6, 8}[static_cast<std::size_t>(pick(0, 5))];
     one.threads = static_cast<int>(pick(1, 2));
-    one.options.approach = approaches()[static_cast<std::size_t>(pick(0, 1))].name;
+    one.options.approach = approaches()[static_cast<std::size_t>(pick(0, 3))].name;
+    one.has_one_host = pick(0, 1) == 1;
+    one.addend = pick(0, 1) == 1 ? -0.75 : 0;
     one.options.batch = pick(1, 4);
     one.options.slope = static_cast<int>(pick(0, 2));
     one.options.is_complex = pick(0, 1) == 1;
@@ -170,7 +182,7 @@ TEST(GridOperator, RefusesWhatItCanNotDo) {
     return "";
   };
   EXPECT_EQ(refusal({}), "");
-  EXPECT_EQ(refusal({.approach = "round"}), "approach \"round\"; expected flat-original or flat-optimized");
+  EXPECT_EQ(refusal({.approach = "round"}), "approach \"round\"; expected flat-original, flat-optimized, hybrid-master-only, hybrid-multiple");
   EXPECT_EQ(refusal({.batch = 0}), "batch = 0; expected at least 1");
   EXPECT_EQ(refusal({.phases = {-1, 1, 1}}), "phases go with complex fields; expected 1 for real ones");
   EXPECT_EQ(refusal({.is_complex = true, .phases = {1, 1, -1}}),

@@ -97,6 +97,12 @@ std::string Communicator::library_version() {
   return version;
 }
 
+bool Communicator::all_threads_may_communicate() {
+  int provided = MPI_THREAD_SINGLE;
+  MPI_Query_thread(&provided);
+  return provided == MPI_THREAD_MULTIPLE;
+}
+
 std::string Communicator::host() {
   char name[MPI_MAX_PROCESSOR_NAME];
   int length = 0;

@@ -24,6 +24,7 @@ Communicator Communicator::duplicate_of(int) { return world(); }
 void Communicator::finalize() {}
 void Communicator::abort(int status) { std::_Exit(status); }
 std::string Communicator::library_version() { return "serial"; }
+bool Communicator::all_threads_may_communicate() { return true; }
 std::string Communicator::host() {
   char name[256] = {};
   gethostname(name, sizeof name - 1);

@@ -131,6 +131,7 @@ Communicator Communicator::duplicate_of(int) { return world(); }
 void Communicator::finalize() {}
 void Communicator::abort(int status) { std::_Exit(status); }
 std::string Communicator::library_version() { return "threads"; }
+bool Communicator::all_threads_may_communicate() { return true; }
 std::string Communicator::host() {
   return current_job ? current_job->hosts[static_cast<std::size_t>(current_rank)] : "host";
 }
