@@ -1,6 +1,8 @@
 /* Measures the greatest rates of this machine's cores, on a number of threads at once:
  *   limits flops THREADS          fused multiply-adds of single precision, operations/s (two each)
  *   limits copy THREADS BYTES     reading and writing arrays of BYTES bytes in all, bytes/s (read and written)
+ *   limits triad THREADS BYTES    a[i] = b[i] + s·c[i] of doubles with plain stores, three arrays of BYTES bytes in all,
+ *                                 bytes/s (read twice and written once), as McCalpin's STREAM counts
  * Prints the best of several tries. */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -22,6 +24,7 @@ enum { most_threads = 256, tries = 40, chains = 10 };
 
 static int threads;
 static size_t bytes;
+static int is_triad;
 static pthread_barrier_t barrier;
 static double work_done; /* operations or bytes of one thread and try */
 static double begun[most_threads], ended[most_threads];
@@ -52,15 +55,28 @@ static void copy(char *from, char *to, size_t n) {
   work_done = 2.0 * (double)n * (double)rounds;
 }
 
+static void triad(double *restrict a, const double *restrict b, const double *restrict c, size_t n) {
+  const long rounds = 1 + (long)(20000000 / (n + 1));
+  for (long r = 0; r < rounds; ++r) {
+    for (size_t i = 0; i < n / sizeof(double); ++i) a[i] = b[i] + 3.0 * c[i];
+    __asm__ volatile("" : : "r"(a), "r"(b), "r"(c) : "memory");
+  }
+  work_done = 3.0 * (double)n * (double)rounds;
+}
+
 static void *run(void *argument) {
   const long thread = (long)argument;
-  const size_t n = bytes / (2 * (size_t)threads) / 64 * 64;
+  const size_t n = bytes / ((is_triad ? 3 : 2) * (size_t)threads) / 64 * 64;
   char *from = n ? aligned_alloc(64, n) : NULL, *to = n ? aligned_alloc(64, n) : NULL;
-  if (n) memset(from, 1, n), memset(to, 2, n);
+  char *more = n && is_triad ? aligned_alloc(64, n) : NULL;
+  if (n) memset(from, 0, n), memset(to, 0, n);
+  if (more) memset(more, 0, n);
   for (int t = 0; t < tries; ++t) {
     pthread_barrier_wait(&barrier);
     begun[thread] = now();
-    if (n)
+    if (is_triad)
+      triad((double *)to, (double *)from, (double *)more, n);
+    else if (n)
       copy(from, to, n);
     else
       multiply();
@@ -80,14 +96,16 @@ static void *run(void *argument) {
   }
   free(from);
   free(to);
+  free(more);
   return NULL;
 }
 
 int main(int count, char **words) {
   threads = count > 2 ? atoi(words[2]) : 0;
   if (count > 3) bytes = (size_t)atoll(words[3]);
-  if (threads < 1 || threads > most_threads || (strcmp(words[1], "copy") == 0) != (bytes >= 128 * (size_t)threads)) {
-    fprintf(stderr, "limits flops THREADS | limits copy THREADS BYTES\n");
+  is_triad = count > 1 && strcmp(words[1], "triad") == 0;
+  if (threads < 1 || threads > most_threads || (strcmp(words[1], "flops") != 0) != (bytes >= 128 * (size_t)threads)) {
+    fprintf(stderr, "limits flops THREADS | limits copy|triad THREADS BYTES\n");
     return 2;
   }
   pthread_barrier_init(&barrier, NULL, (unsigned)threads);

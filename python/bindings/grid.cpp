@@ -107,6 +107,8 @@ class Operator {
                     std::span(reinterpret_cast<Real*>(to.data()), n), fields);
   }
   std::int64_t batch() const { return options_.batch; }
+  void set_phases(const std::array<std::complex<double>, 3>& phases) { operator_.set_phases(phases); }
+  std::array<double, grid::n_grid_phases> seconds() const { return operator_.seconds(); }
 
  private:
   grid::Stencil stencil_;
@@ -123,6 +125,8 @@ void register_operator(nb::module_& module, const char* name) {
            "grid"_a, "terms"_a, nb::kw_only(), "approach"_a, "batch"_a, "slope"_a, "is_complex"_a, "phases"_a,
            nb::call_guard<nb::gil_scoped_release>())
       .def_prop_ro("batch", &O::batch)
+      .def("set_phases", &O::set_phases)
+      .def_prop_ro("seconds", &O::seconds)
       .def("apply_real", &O::template apply<Real>)
       .def("apply_complex", &O::template apply<std::complex<Real>>);
 }

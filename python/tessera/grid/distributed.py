@@ -196,6 +196,11 @@ class Operator:
         """How many fields' faces go in one message."""
         return int(self._native.batch)
 
+    @property
+    def seconds(self) -> dict[str, float]:
+        """Where the time of all calls so far went on this rank: packing, waiting and computing."""
+        return dict(zip(("packing", "waiting", "computing"), self._native.seconds))
+
     def __call__(self, fields: ArrayLike, out: NDArray[Any] | None = None) -> NDArray[Any]:
         """Returns the result for this rank's points of a field (nx, ny, nz) or of B fields (B, nx, ny, nz). Collective.
 
