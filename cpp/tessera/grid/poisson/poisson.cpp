@@ -1,0 +1,156 @@
+#include "tessera/grid/poisson/poisson.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <numbers>
+#include <utility>
+
+#include "tessera/base/error.h"
+#include "tessera/grid/poisson/apply_and_add.h"
+#include "tessera/grid/poisson/levels.h"
+#include "tessera/grid/poisson/multigrid.h"
+#include "tessera/grid/poisson/passes.h"
+#include "tessera/grid/poisson/spectral.h"
+
+namespace tessera::grid {
+
+namespace {
+
+constexpr double four_pi = 4 * std::numbers::pi;
+
+class ByTransforms : public Correction {
+ public:
+  ByTransforms(const PoissonGrid& grid, int order)
+      : threads_(grid.threads), solver_(grid.layout, plain_laplacian(order, grid.steps), grid.comm, grid.threads) {}
+
+  void correct(std::span<const double> residual, double /*largest*/, std::span<double> potential,
+               bool replaces) override {
+    if (replaces) return solver_.solve(residual.data(), potential.data());
+    found_.resize(residual.size());
+    solver_.solve(residual.data(), found_.data());
+    add_scaled(found_, 1, potential, threads_);
+  }
+
+ private:
+  ThreadPool& threads_;
+  SpectralSolver<double> solver_;
+  std::vector<double> found_;
+};
+
+class ByMultigrid : public Correction {
+ public:
+  ByMultigrid(const PoissonGrid& grid, int order)
+      : threads_(grid.threads), cycle_(plan_levels(grid.layout, grid.steps, order), grid.comm, grid.threads) {}
+
+  void correct(std::span<const double> residual, double largest, std::span<double> potential, bool replaces) override {
+    // Residuals of any size fit into single precision as numbers up to 1; powers of two round nothing.
+    int exponent = 0;
+    std::frexp(largest, &exponent);
+    scale(residual, std::ldexp(1.0, -exponent), cycle_.right(), threads_);
+    const auto found = cycle_.run();
+    if (replaces) std::fill(potential.begin(), potential.end(), 0.0);
+    add_scaled(found, std::ldexp(1.0, exponent), potential, threads_);
+  }
+
+ private:
+  ThreadPool& threads_;
+  MultigridCycle<float> cycle_;
+};
+
+template <class Made>
+std::unique_ptr<Correction> make(const PoissonGrid& grid, int order) {
+  return std::make_unique<Made>(grid, order);
+}
+
+Stencil negated_laplacian(const PoissonGrid& grid, int order) {
+  const auto& [x, y, z] = grid.steps;
+  auto stencil = laplacian(order, {Vec3{x, 0, 0}, Vec3{0, y, 0}, Vec3{0, 0, z}});
+  for (auto& coefficient : stencil.coefficients) coefficient = -coefficient;
+  return stencil;
+}
+
+PoissonOptions checked(const PoissonOptions& options) {
+  (void)find_named(poisson_methods(), options.method, "method");
+  if (!(options.tolerance > 0 && options.tolerance < 1))
+    throw InputError(fmt::format("tolerance is {}; expected a number between 0 and 1", options.tolerance));
+  if (options.max_iterations < 1)
+    throw InputError(fmt::format("max_iterations is {}; expected at least 1", options.max_iterations));
+  return options;
+}
+
+}  // namespace
+
+const std::vector<PoissonMethod>& poisson_methods() {
+  static const std::vector<PoissonMethod> entries = {{"fft", &make<ByTransforms>}, {"multigrid", &make<ByMultigrid>}};
+  return entries;
+}
+
+PoissonSolver::PoissonSolver(const PoissonGrid& grid, const PoissonOptions& options)
+    : grid_(grid),
+      options_(checked(options)),
+      is_periodic_(std::ranges::all_of(grid.layout.is_periodic, std::identity())),
+      points_(grid.layout.shape[0] * grid.layout.shape[1] * grid.layout.shape[2]),
+      minus_laplacian_(negated_laplacian(grid, options.order), grid.layout, OperatorOptions{.batch = 1}, grid.comm,
+                       grid.threads),
+      correction_(find_named(poisson_methods(), options.method, "method").make(grid, options.order)),
+      residual_(static_cast<std::size_t>(minus_laplacian_.values_of_field())) {}
+
+/// Sets residual_ to −4π (ρ − background) − ∇²φ, and returns its greatest magnitude.
+double PoissonSolver::residual(std::span<const double> density, double background, std::span<const double> potential) {
+  apply_and_add(minus_laplacian_, potential, residual_, density, -four_pi, grid_.threads);
+  if (background == 0) return largest_of(residual_, grid_.comm, grid_.threads);
+  return shift_and_find_largest(residual_, four_pi * background, grid_.comm, grid_.threads);
+}
+
+PoissonResult PoissonSolver::solve(std::span<const double> density, std::span<double> potential, bool has_guess) {
+  TESSERA_CHECK(density.size() == residual_.size() && potential.size() == residual_.size());
+  auto& [layout, steps, comm, threads] = grid_;
+  scale(density, -four_pi, residual_, threads);
+  double largest = largest_of(residual_, comm, threads);
+  if (!std::isfinite(largest)) throw InputError("the density has values that are not finite; expected numbers");
+  // What is left of a constant density is rounding.
+  const double rounding = is_periodic_ ? 8 * std::numeric_limits<double>::epsilon() * largest : 0;
+  double background = 0;
+  if (is_periodic_) {
+    background = mean_of(density, largest / four_pi, points_, comm, threads);
+    largest = shift_and_find_largest(residual_, four_pi * background, comm, threads);
+  }
+  const double size = largest;
+  if (size <= rounding) {
+    std::fill(potential.begin(), potential.end(), 0.0);
+    return {};
+  }
+  if (has_guess) {
+    largest = residual(density, background, potential);
+    if (!std::isfinite(largest)) throw InputError("the guess has values that are not finite; expected numbers");
+  }
+  std::vector<double> history = {largest};
+  int iterations = 0;
+  const auto is_solved = [&] { return largest <= options_.tolerance * size; };
+  while (!is_solved()) {
+    // Where four corrections together don't halve the residual, rounding or the method allows no better.
+    constexpr int few = 4;
+    const bool is_stuck = iterations > few && !(largest < 0.5 * history[static_cast<std::size_t>(iterations - few)]);
+    if (is_stuck || iterations == options_.max_iterations)
+      throw RunError(fmt::format(
+          "the residual of Poisson's equation is {:.2g} of the charge after {} iterations of {}{}; expected "
+          "at most the tolerance of {:.2g}; set a larger tolerance{}",
+          largest / size, iterations, options_.method, is_stuck ? " and falls no more" : "", options_.tolerance,
+          is_stuck ? " or another method" : " or more max_iterations"));
+    correction_->correct(residual_, largest, potential, iterations == 0 && !has_guess);
+    ++iterations;
+    largest = residual(density, background, potential);
+    history.push_back(largest);
+  }
+  if (is_periodic_) {
+    const double mean = mean_of(potential, largest_of(potential, comm, threads), points_, comm, threads);
+    (void)shift_and_find_largest(potential, -mean, comm, threads);
+  }
+  return {iterations, largest / size};
+}
+
+}  // namespace tessera::grid
