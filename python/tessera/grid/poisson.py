@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,10 +11,18 @@ from numpy.typing import ArrayLike, NDArray
 from tessera.arguments import ArgumentError, aligned_empty, checked_number, checked_out, fitting
 from tessera.grid.errors import GridError
 
-if TYPE_CHECKING:
-    from tessera.grid.distributed import Grid
-
 REAL = np.dtype(np.float64)
+
+
+class GridOnRanks(Protocol):
+    """What of a `Grid` is needed here."""
+
+    steps: NDArray[np.float64]
+    local_shape: tuple[int, ...]
+    _native: Any
+    _module: Any
+
+    def agree(self, complaint: str) -> None: ...
 
 
 class Poisson:
@@ -24,7 +32,7 @@ class Poisson:
     greatest |4πρ|, which is at most the tolerance.
     """
 
-    def __init__(self, grid: Grid, method: str, order: int, tolerance: float, max_iterations: int) -> None:
+    def __init__(self, grid: GridOnRanks, method: str, order: int, tolerance: float, max_iterations: int) -> None:
         complaint = ""
         steps = grid.steps.diagonal()
         try:
