@@ -91,8 +91,12 @@ GridLayout coarser_layout(const Level& level) {
 
 }  // namespace
 
+Level finest_level(const GridLayout& layout, const std::array<double, 3>& steps, int order) {
+  return {layout, steps, plain_laplacian(order, steps), {}, {}};
+}
+
 std::vector<Level> plan_levels(const GridLayout& finest, const std::array<double, 3>& steps, int order, int sweeps) {
-  std::vector<Level> levels = {{finest, steps, plain_laplacian(order, steps), {}, {}}};
+  std::vector<Level> levels = {finest_level(finest, steps, order)};
   while (true) {
     auto& level = levels.back();
     level.is_halved = halved_edges(level);

@@ -30,6 +30,9 @@ inline constexpr std::int64_t least_points_of_rank = 4096;
 /// Points of a level that is solved directly in any case.
 inline constexpr std::int64_t points_solved_directly = 512;
 
+/// Returns the finest level as if it were the only one.
+Level finest_level(const GridLayout& layout, const std::array<double, 3>& steps, int order);
+
 /// Returns the levels from the finest on. An edge can be halved if it is periodic and even, or isolated and odd, so
 /// that both faces stay. Points are left out along those edges whose steps are less than 1.45 times the shortest one,
 /// all of them or none: where one of these can't be halved, the level is the last. Coarser Laplacians are of order 2

@@ -5,7 +5,7 @@
 //
 //   fft         directly, by transforms (spectral.h); exact where all edges are periodic or the order is 2. Beyond
 //               isolated edges its Laplacian sees odd mirror images and that of the grid sees zeros, which costs a few
-//               more corrections.
+//               more corrections (in single precision).
 //   multigrid   a cycle in single precision (multigrid.h)
 #pragma once
 
