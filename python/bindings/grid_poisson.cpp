@@ -27,9 +27,9 @@ namespace {
 class Poisson {
  public:
   Poisson(const Grid& grid, const std::array<double, 3>& steps, const std::string& method, int order, double tolerance,
-          int max_iterations)
+          int max_iterations, bool has_images)
       : solver_({grid.distributed().layout, steps, grid.comm(), grid.threads()},
-                {method, order, tolerance, max_iterations}) {}
+                {method, order, tolerance, max_iterations, has_images}) {}
 
   std::pair<int, double> solve(const nb::ndarray<const double, nb::c_contig, nb::device::cpu>& density,
                                const nb::ndarray<double, nb::c_contig, nb::device::cpu>& potential, bool has_guess) {
@@ -53,8 +53,8 @@ void register_poisson(nb::module_& module) {
     return names;
   });
   nb::class_<Poisson>(module, "Poisson")
-      .def(nb::init<const Grid&, const std::array<double, 3>&, const std::string&, int, double, int>(), "grid"_a,
-           nb::kw_only(), "steps"_a, "method"_a, "order"_a, "tolerance"_a, "max_iterations"_a,
+      .def(nb::init<const Grid&, const std::array<double, 3>&, const std::string&, int, double, int, bool>(), "grid"_a,
+           nb::kw_only(), "steps"_a, "method"_a, "order"_a, "tolerance"_a, "max_iterations"_a, "has_images"_a,
            nb::call_guard<nb::gil_scoped_release>())
       .def("solve", &Poisson::solve);
 }

@@ -144,6 +144,25 @@ def test_a_point_charge_between_grounded_faces() -> None:
         assert np.abs(found - expected).max() < 1e-11 * np.abs(expected).max()
 
 
+def test_mirror_images() -> None:
+    """The stencil of the odd continuation of φ beyond isolated faces is −4πρ."""
+    grid = Grid((15, 12, 9), cell=(8.0, 6.5, 4.0), periodic=(False, True, False))
+    density = np.random.default_rng(4).normal(size=grid.shape)
+    found = grid.poisson("fft", order=8, images=True)(density)
+    wide = found
+    for axis, periodic in enumerate(grid.periodic):
+        ends = np.zeros_like(wide.take([0], axis))
+        parts = [wide] * 3 if periodic else [-np.flip(wide, axis), ends, wide, ends, -np.flip(wide, axis)]
+        wide = np.concatenate(parts, axis)
+    laplacian = grid.laplacian(8)
+    first = [n if periodic else n + 1 for n, periodic in zip(grid.shape, grid.periodic)]
+    curvature = sum(
+        coefficient * wide[tuple(slice(i + o, i + o + n) for i, o, n in zip(first, offset, grid.shape))]
+        for offset, coefficient in zip(laplacian.offsets, laplacian.coefficients)
+    )
+    assert np.abs(curvature + 4 * np.pi * density).max() < 1e-11 * np.abs(density).max()
+
+
 def test_guesses_save_iterations() -> None:
     grid = Grid((32, 32, 32), cell=(8.0, 8.0, 8.0))
     density = np.random.default_rng(4).normal(size=grid.shape)
@@ -176,6 +195,7 @@ SMALL = np.ones((4, 4, 4))
         (lambda g: g.poisson(tolerance="low"), "tolerance is 'low'; expected a number between 0 and 1"),
         (lambda g: g.poisson(tolerance=0), "tolerance is 0; expected a number between 0 and 1"),
         (lambda g: g.poisson(max_iterations=0), "max_iterations is 0"),
+        (lambda g: g.poisson(images=True), "mirror images go with the method fft"),
         (lambda g: g.poisson()(SMALL[1:]), "this rank's part has"),
         (lambda g: g.poisson()(SMALL, SMALL[1:]), "this rank's part has"),
         (lambda g: g.poisson()(SMALL, out=SMALL), "out shares memory with the density"),

@@ -141,6 +141,7 @@ class Grid:
         order: int = 4,
         tolerance: float = 1e-9,
         max_iterations: int = 50,
+        images: bool = False,
     ) -> Poisson:
         """Returns a function that finds the potential φ of a density ρ: ∇²φ = −4πρ. Collective.
 
@@ -149,9 +150,11 @@ class Grid:
         background makes the mean of ρ zero, and the mean of φ is zero.
 
         `method`: one of `poisson_methods()`; all solve the same equations. `order`: of the stencil for ∇², 2 to 12.
-        `tolerance`: greatest |∇²φ + 4πρ| over greatest |4πρ|. Cells must be orthogonal. Raises GridError.
+        `tolerance`: greatest |∇²φ + 4πρ| over greatest |4πρ|. `images`: beyond edges that are not
+        periodic, ∇² sees odd mirror images of φ instead of zeros, as in GPAW's FastPoissonSolver; the method is "fft",
+        which is direct then, and the residual is not measured. Cells must be orthogonal. Raises GridError.
         """
-        return Poisson(self, method, order, tolerance, max_iterations)
+        return Poisson(self, method, order, tolerance, max_iterations, images)
 
     def _made(self, make: Any, order: Any, *more: int) -> Stencil:
         try:

@@ -29,10 +29,12 @@ class Poisson:
     """Solves ∇²φ = −4πρ, made by `Grid.poisson`.
 
     After a solution `iterations` is how many corrections were made, and `residual` the greatest |∇²φ + 4πρ| over the
-    greatest |4πρ|, which is at most the tolerance.
+    greatest |4πρ|, which is at most the tolerance (NaN with mirror images).
     """
 
-    def __init__(self, grid: GridOnRanks, method: str, order: int, tolerance: float, max_iterations: int) -> None:
+    def __init__(
+        self, grid: GridOnRanks, method: str, order: int, tolerance: float, max_iterations: int, images: bool
+    ) -> None:
         complaint = ""
         steps = grid.steps.diagonal()
         try:
@@ -52,6 +54,7 @@ class Poisson:
                 order=order,
                 tolerance=tolerance,
                 max_iterations=max_iterations,
+                has_images=bool(images),
             )
         except grid._module.InputError as error:
             raise GridError(str(error)) from None

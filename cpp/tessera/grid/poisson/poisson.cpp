@@ -53,6 +53,7 @@ class CycleCorrection : public Correction {
     // Residuals of any size fit into single precision as numbers up to 1; powers of two round nothing.
     int exponent = 0;
     std::frexp(largest, &exponent);
+    exponent = std::max(exponent, -1000);
     scale(residual, std::ldexp(1.0, -exponent), cycle_.right(), threads_);
     const auto found = cycle_.run();
     if (replaces) std::fill(potential.begin(), potential.end(), 0.0);
@@ -76,16 +77,19 @@ double damping_of(int order) {
   return 2 / (1 + greatest[static_cast<std::size_t>(order) / 2 - 1]);
 }
 
-std::unique_ptr<Correction> by_transforms(const PoissonGrid& grid, int order) {
-  if (order == 2 || is_periodic(grid.layout)) return std::make_unique<DirectCorrection>(grid, order);
+std::unique_ptr<Correction> by_transforms(const PoissonGrid& grid, const PoissonOptions& options) {
+  const int order = options.order;
+  if (order == 2 || options.has_images || is_periodic(grid.layout))
+    return std::make_unique<DirectCorrection>(grid, order);
   return std::make_unique<CycleCorrection>(grid, std::vector{finest_level(grid.layout, grid.steps, order)},
                                            damping_of(order));
 }
 
-std::unique_ptr<Correction> by_multigrid(const PoissonGrid& grid, int order) {
-  auto levels = plan_levels(grid.layout, grid.steps, order);
+std::unique_ptr<Correction> by_multigrid(const PoissonGrid& grid, const PoissonOptions& options) {
+  if (options.has_images) throw InputError("mirror images go with the method fft; expected that or no images");
+  auto levels = plan_levels(grid.layout, grid.steps, options.order);
   const bool is_direct = levels.size() == 1 && !is_periodic(grid.layout);
-  return std::make_unique<CycleCorrection>(grid, std::move(levels), is_direct ? damping_of(order) : 1);
+  return std::make_unique<CycleCorrection>(grid, std::move(levels), is_direct ? damping_of(options.order) : 1);
 }
 
 Stencil negated_laplacian(const PoissonGrid& grid, int order) {
@@ -118,7 +122,7 @@ PoissonSolver::PoissonSolver(const PoissonGrid& grid, const PoissonOptions& opti
       points_(grid.layout.shape[0] * grid.layout.shape[1] * grid.layout.shape[2]),
       minus_laplacian_(negated_laplacian(grid, options.order), grid.layout, OperatorOptions{.batch = 1}, grid.comm,
                        grid.threads),
-      correction_(find_named(poisson_methods(), options.method, "method").make(grid, options.order)),
+      correction_(find_named(poisson_methods(), options.method, "method").make(grid, options)),
       residual_(static_cast<std::size_t>(minus_laplacian_.values_of_field())) {}
 
 /// Sets residual_ to −4π (ρ − background) − ∇²φ, and returns its greatest magnitude.
@@ -149,6 +153,10 @@ PoissonResult PoissonSolver::solve(std::span<const double> density, std::span<do
   if (has_guess) {
     largest = residual(density, background, potential);
     if (!std::isfinite(largest)) throw InputError("the guess has values that are not finite; expected numbers");
+  }
+  if (options_.has_images && !is_periodic_) {
+    correction_->correct(residual_, largest, potential, true);
+    return {1, std::numeric_limits<double>::quiet_NaN()};
   }
   std::vector<double> history = {largest};
   int iterations = 0;

@@ -28,12 +28,15 @@ struct PoissonOptions {
   int order = 4;            // of ∇², 2 … 12
   double tolerance = 1e-9;  // greatest |residual| over greatest |4πρ|
   int max_iterations = 50;
+  /// Beyond isolated edges ∇² sees odd mirror images of φ instead of zeros, so that `fft` is direct at every order; the
+  /// residual is not measured then.
+  bool has_images = false;
 };
 
 /// How far a solution got.
 struct PoissonResult {
   int iterations = 0;
-  double residual = 0;  // greatest |∇²φ + 4πρ| over greatest |4πρ|; 0 for no charge
+  double residual = 0;  // greatest |∇²φ + 4πρ| over greatest |4πρ|; 0 for no charge, NaN where it was not measured
 };
 
 /// Adds to φ what brings ∇²φ nearer to a right-hand side.
@@ -55,7 +58,7 @@ struct PoissonGrid {
 
 struct PoissonMethod {
   std::string_view name;
-  std::unique_ptr<Correction> (*make)(const PoissonGrid& grid, int order);
+  std::unique_ptr<Correction> (*make)(const PoissonGrid& grid, const PoissonOptions& options);
 };
 
 const std::vector<PoissonMethod>& poisson_methods();
