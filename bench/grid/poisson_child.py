@@ -60,7 +60,8 @@ def tessera(
     grid = Grid((n, n, n), cell=(EDGE,) * 3, periodic=periodic, comm=comm)
     density = np.ascontiguousarray(charges(n, periodic)[grid.slices])
     potential = np.empty_like(density)
-    solve = grid.poisson(method, order=order, tolerance=tolerance)
+    images = method == "fft-images"
+    solve = grid.poisson(method.removesuffix("-images"), order=order, tolerance=tolerance, images=images)
 
     def whole() -> Array | None:
         parts = comm.gather((grid.slices, potential))
@@ -79,7 +80,7 @@ def gpaw(
 ) -> tuple[Callable[[], None], Callable[[], Array | None]]:
     """The same of GPAW. Its tolerance is the square of the residual over the cell, in units of the density: this one
     makes the root of the mean square `tolerance` times the greatest density."""
-    from gpaw.grid_descriptor import GridDescriptor
+    from gpaw.old.grid_descriptor import GridDescriptor
     from gpaw.mpi import world
     from gpaw.poisson import FastPoissonSolver, FDPoissonSolver
 
