@@ -80,8 +80,8 @@ def gpaw(
 ) -> tuple[Callable[[], None], Callable[[], Array | None]]:
     """The same of GPAW. Its tolerance is the square of the residual over the cell, in units of the density: this one
     makes the root of the mean square `tolerance` times the greatest density."""
-    from gpaw.old.grid_descriptor import GridDescriptor
     from gpaw.mpi import world
+    from gpaw.old.grid_descriptor import GridDescriptor
     from gpaw.poisson import FastPoissonSolver, FDPoissonSolver
 
     if world.size != MPI.COMM_WORLD.size:

@@ -21,15 +21,6 @@ void for_shares(std::size_t n, ThreadPool& threads, Function&& function) {
   });
 }
 
-template <class From, class To>
-void scale_values(std::span<const From> from, double factor, std::span<To> to, ThreadPool& threads) {
-  for_shares(from.size(), threads, [&](std::size_t begin, std::size_t end) {
-    const From* source = from.data();
-    To* target = to.data();
-    for (std::size_t i = begin; i < end; ++i) target[i] = static_cast<To>(static_cast<double>(source[i]) * factor);
-  });
-}
-
 template <class Inner, class From, class To>
 void add_values(std::span<const From> from, double factor, std::span<To> to, ThreadPool& threads) {
   const auto inner = static_cast<Inner>(factor);
@@ -40,40 +31,29 @@ void add_values(std::span<const From> from, double factor, std::span<To> to, Thr
   });
 }
 
-/// Returns the greatest |value(i)|, i < n, of all ranks.
-template <class Value>
-double largest(std::size_t n, const comm::Communicator& comm, ThreadPool& threads, Value&& value) {
+}  // namespace
+
+double largest_of(std::span<const double> values, double shift, const comm::Communicator& comm, ThreadPool& threads) {
   double found = 0;
   std::mutex one_at_a_time;
-  for_shares(n, threads, [&](std::size_t begin, std::size_t end) {
+  for_shares(values.size(), threads, [&](std::size_t begin, std::size_t end) {
     constexpr std::size_t lanes = 8;
     std::array<double, lanes> most{}, faults{};  // x − x is 0 where x is finite
-    const auto visit = [&](std::size_t i, std::size_t lane) {
-      const double size = std::abs(value(i));
+    const auto visit = [&](double value, std::size_t lane) {
+      const double size = std::abs(value + shift);
       most[lane] = size > most[lane] ? size : most[lane];
       faults[lane] += size - size;
     };
     std::size_t i = begin;
     for (; i + lanes <= end; i += lanes)
-      for (std::size_t lane = 0; lane < lanes; ++lane) visit(i + lane, lane);
-    for (; i < end; ++i) visit(i, 0);
+      for (std::size_t lane = 0; lane < lanes; ++lane) visit(values[i + lane], lane);
+    for (; i < end; ++i) visit(values[i], 0);
     const std::scoped_lock lock(one_at_a_time);
     for (std::size_t lane = 0; lane < lanes; ++lane)
       found = faults[lane] == 0 ? std::max(found, most[lane]) : std::numeric_limits<double>::infinity();
   });
   comm.all_reduce_max(std::span(&found, 1));
   return found;
-}
-
-}  // namespace
-
-double largest_of(std::span<const double> values, const comm::Communicator& comm, ThreadPool& threads) {
-  return largest(values.size(), comm, threads, [&](std::size_t i) { return values[i]; });
-}
-
-double shift_and_find_largest(std::span<double> values, double shift, const comm::Communicator& comm,
-                              ThreadPool& threads) {
-  return largest(values.size(), comm, threads, [&](std::size_t i) { return values[i] += shift; });
 }
 
 double mean_of(std::span<const double> values, double largest, std::int64_t points, const comm::Communicator& comm,
@@ -88,11 +68,14 @@ double mean_of(std::span<const double> values, double largest, std::int64_t poin
   std::mutex one_at_a_time;
   for_shares(values.size(), threads, [&](std::size_t begin, std::size_t end) {
     std::array<std::int64_t, 2> sums{};
+    // A number below 2⁵¹ plus this one is rounded to a whole number, which its lowest bits hold.
+    constexpr double rounder = 6755399441055744.0;  // 3 · 2⁵¹
+    constexpr auto none = std::bit_cast<std::int64_t>(rounder);
     for (std::size_t i = begin; i < end; ++i) {
-      const double units = values[i] * to_units;
-      const auto whole = std::llrint(units);
-      sums[0] += whole;
-      sums[1] += std::llrint((units - static_cast<double>(whole)) * radix);
+      const double units = values[i] * to_units, whole = units + rounder;
+      const double rest = (units - (whole - rounder)) * radix + rounder;
+      sums[0] += std::bit_cast<std::int64_t>(whole) - none;
+      sums[1] += std::bit_cast<std::int64_t>(rest) - none;
     }
     const std::scoped_lock lock(one_at_a_time);
     add_fixed(digits[0], sums[0]);
@@ -103,12 +86,25 @@ double mean_of(std::span<const double> values, double largest, std::int64_t poin
          static_cast<double>(points);
 }
 
+void add_constant(double shift, std::span<double> values, ThreadPool& threads) {
+  for_shares(values.size(), threads, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) values[i] += shift;
+  });
+}
+
 void scale(std::span<const double> from, double factor, std::span<double> to, ThreadPool& threads) {
-  scale_values(from, factor, to, threads);
+  for_shares(from.size(), threads, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) to[i] = factor * from[i];
+  });
 }
-void scale(std::span<const double> from, double factor, std::span<float> to, ThreadPool& threads) {
-  scale_values(from, factor, to, threads);
+
+void shift_and_scale(std::span<const double> from, double shift, double factor, std::span<float> to,
+                     ThreadPool& threads) {
+  for_shares(from.size(), threads, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) to[i] = static_cast<float>((from[i] + shift) * factor);
+  });
 }
+
 void add_scaled(std::span<const double> from, double factor, std::span<double> to, ThreadPool& threads) {
   add_values<double>(from, factor, to, threads);
 }

@@ -9,20 +9,21 @@
 
 namespace tessera::grid {
 
-/// Returns the greatest |value| of all ranks; infinity where one is not finite. Collective.
-double largest_of(std::span<const double> values, const comm::Communicator& comm, ThreadPool& threads);
-/// The same after `shift` has been added to all values.
-double shift_and_find_largest(std::span<double> values, double shift, const comm::Communicator& comm,
-                              ThreadPool& threads);
+/// Returns the greatest |value + shift| of all ranks; infinity where one is not finite. Collective.
+double largest_of(std::span<const double> values, double shift, const comm::Communicator& comm, ThreadPool& threads);
 
-/// Returns the mean of `points` values on all ranks, none of which exceeds `largest`: rounded to 2⁻⁴⁰ of it, or more
-/// finely twice over, so that the sum of integers does not depend on an order. Collective.
+/// Returns the mean of `points` values on all ranks, none of which exceeds `largest`. Each is cut into two digits of up
+/// to 40 bits, and the digits are summed as integers, so that the sum does not depend on an order. Collective.
 double mean_of(std::span<const double> values, double largest, std::int64_t points, const comm::Communicator& comm,
                ThreadPool& threads);
 
-/// to = factor · from.
+/// values += shift
+void add_constant(double shift, std::span<double> values, ThreadPool& threads);
+/// to = factor · from
 void scale(std::span<const double> from, double factor, std::span<double> to, ThreadPool& threads);
-void scale(std::span<const double> from, double factor, std::span<float> to, ThreadPool& threads);
+/// to = factor · (from + shift)
+void shift_and_scale(std::span<const double> from, double shift, double factor, std::span<float> to,
+                     ThreadPool& threads);
 /// to += factor · from.
 void add_scaled(std::span<const double> from, double factor, std::span<double> to, ThreadPool& threads);
 void add_scaled(std::span<const float> from, double factor, std::span<double> to, ThreadPool& threads);

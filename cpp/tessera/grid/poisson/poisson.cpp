@@ -29,13 +29,14 @@ class DirectCorrection : public Correction {
   DirectCorrection(const PoissonGrid& grid, int order)
       : threads_(grid.threads), solver_(grid.layout, plain_laplacian(order, grid.steps), grid.comm, grid.threads) {}
 
-  void correct(std::span<const double> residual, double /*largest*/, std::span<double> potential,
-               bool replaces) override {
+  void correct(std::span<const double> residual, double /*shift: it has no wave*/, double /*largest*/,
+               std::span<double> potential, bool replaces) override {
     if (replaces) return solver_.solve(residual.data(), potential.data());
     found_.resize(residual.size());
     solver_.solve(residual.data(), found_.data());
     add_scaled(found_, 1, potential, threads_);
   }
+  bool keeps_mean() const override { return true; }
 
  private:
   ThreadPool& threads_;
@@ -49,16 +50,18 @@ class CycleCorrection : public Correction {
   CycleCorrection(const PoissonGrid& grid, std::vector<Level> levels, double damping)
       : threads_(grid.threads), damping_(damping), cycle_(std::move(levels), grid.comm, grid.threads) {}
 
-  void correct(std::span<const double> residual, double largest, std::span<double> potential, bool replaces) override {
+  void correct(std::span<const double> residual, double shift, double largest, std::span<double> potential,
+               bool replaces) override {
     // Residuals of any size fit into single precision as numbers up to 1; powers of two round nothing.
     int exponent = 0;
     std::frexp(largest, &exponent);
     exponent = std::max(exponent, -1000);
-    scale(residual, std::ldexp(1.0, -exponent), cycle_.right(), threads_);
+    shift_and_scale(residual, shift, std::ldexp(1.0, -exponent), cycle_.right(), threads_);
     const auto found = cycle_.run();
     if (replaces) std::fill(potential.begin(), potential.end(), 0.0);
     add_scaled(found, std::ldexp(damping_, exponent), potential, threads_);
   }
+  bool keeps_mean() const override { return false; }
 
  private:
   ThreadPool& threads_;
@@ -125,25 +128,24 @@ PoissonSolver::PoissonSolver(const PoissonGrid& grid, const PoissonOptions& opti
       correction_(find_named(poisson_methods(), options.method, "method").make(grid, options)),
       residual_(static_cast<std::size_t>(minus_laplacian_.values_of_field())) {}
 
-/// Sets residual_ to −4π (ρ − background) − ∇²φ, and returns its greatest magnitude.
-double PoissonSolver::residual(std::span<const double> density, double background, std::span<const double> potential) {
+/// Sets residual_ to −4πρ − ∇²φ, and returns the greatest magnitude of residual_ + shift.
+double PoissonSolver::residual(std::span<const double> density, double shift, std::span<const double> potential) {
   apply_and_add(minus_laplacian_, potential, residual_, density, -four_pi, grid_.threads);
-  if (background == 0) return largest_of(residual_, grid_.comm, grid_.threads);
-  return shift_and_find_largest(residual_, four_pi * background, grid_.comm, grid_.threads);
+  return largest_of(residual_, shift, grid_.comm, grid_.threads);
 }
 
 PoissonResult PoissonSolver::solve(std::span<const double> density, std::span<double> potential, bool has_guess) {
   TESSERA_CHECK(density.size() == residual_.size() && potential.size() == residual_.size());
   auto& [layout, steps, comm, threads] = grid_;
   scale(density, -four_pi, residual_, threads);
-  double largest = largest_of(residual_, comm, threads);
+  double largest = largest_of(residual_, 0, comm, threads);
   if (!std::isfinite(largest)) throw InputError("the density has values that are not finite; expected numbers");
   // What is left of a constant density is rounding.
   const double rounding = is_periodic_ ? 8 * std::numeric_limits<double>::epsilon() * largest : 0;
-  double background = 0;
+  double shift = 0;  // what a neutralising background adds to the residual
   if (is_periodic_) {
-    background = mean_of(density, largest / four_pi, points_, comm, threads);
-    largest = shift_and_find_largest(residual_, four_pi * background, comm, threads);
+    shift = -mean_of(residual_, largest, points_, comm, threads);
+    largest = largest_of(residual_, shift, comm, threads);
   }
   const double size = largest;
   if (size <= rounding) {
@@ -151,11 +153,11 @@ PoissonResult PoissonSolver::solve(std::span<const double> density, std::span<do
     return {};
   }
   if (has_guess) {
-    largest = residual(density, background, potential);
+    largest = residual(density, shift, potential);
     if (!std::isfinite(largest)) throw InputError("the guess has values that are not finite; expected numbers");
   }
   if (options_.has_images && !is_periodic_) {
-    correction_->correct(residual_, largest, potential, true);
+    correction_->correct(residual_, shift, largest, potential, true);
     return {1, std::numeric_limits<double>::quiet_NaN()};
   }
   std::vector<double> history = {largest};
@@ -171,14 +173,14 @@ PoissonResult PoissonSolver::solve(std::span<const double> density, std::span<do
           "at most the tolerance of {:.2g}; set a larger tolerance{}",
           largest / size, iterations, options_.method, is_stuck ? " and falls no more" : "", options_.tolerance,
           is_stuck ? " or another method" : " or more max_iterations"));
-    correction_->correct(residual_, largest, potential, iterations == 0 && !has_guess);
+    correction_->correct(residual_, shift, largest, potential, iterations == 0 && !has_guess);
     ++iterations;
-    largest = residual(density, background, potential);
+    largest = residual(density, shift, potential);
     history.push_back(largest);
   }
-  if (is_periodic_) {
-    const double mean = mean_of(potential, largest_of(potential, comm, threads), points_, comm, threads);
-    (void)shift_and_find_largest(potential, -mean, comm, threads);
+  if (is_periodic_ && (has_guess || !correction_->keeps_mean())) {
+    const double mean = mean_of(potential, largest_of(potential, 0, comm, threads), points_, comm, threads);
+    add_constant(-mean, potential, threads);
   }
   return {iterations, largest / size};
 }

@@ -43,9 +43,12 @@ struct PoissonResult {
 class Correction {
  public:
   virtual ~Correction() = default;
-  /// `largest`: greatest |residual| of all ranks, > 0. With `replaces`, φ counts as zero. Collective.
-  virtual void correct(std::span<const double> residual, double largest, std::span<double> potential,
+  /// What is missing is residual + shift, of which `largest` is the greatest magnitude of all ranks, > 0. The shift is
+  /// 0 where an edge is isolated. With `replaces`, φ counts as zero. Collective.
+  virtual void correct(std::span<const double> residual, double shift, double largest, std::span<double> potential,
                        bool replaces) = 0;
+  /// Whether corrections on a grid whose edges are all periodic have the mean zero, up to rounding.
+  virtual bool keeps_mean() const = 0;
 };
 
 /// What a method is made from; all must outlive it.
@@ -77,7 +80,7 @@ class PoissonSolver {
   PoissonResult solve(std::span<const double> density, std::span<double> potential, bool has_guess);
 
  private:
-  double residual(std::span<const double> density, double background, std::span<const double> potential);
+  double residual(std::span<const double> density, double shift, std::span<const double> potential);
 
   PoissonGrid grid_;
   PoissonOptions options_;

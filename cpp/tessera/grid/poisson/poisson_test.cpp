@@ -77,7 +77,7 @@ void check_lines(std::int64_t n, bool is_periodic) {
   std::mt19937 random(3);
   std::uniform_real_distribution<double> uniform(-1, 1);
   for (std::int64_t i = 0; i < n * lanes; ++i) before.push_back(values.data()[i] = static_cast<Real>(uniform(random)));
-  lines.forward(values.data(), scratch);
+  lines.forward(values.data(), lanes, values.data(), lanes, scratch);
   const double most = 16 * std::numeric_limits<Real>::epsilon() * static_cast<double>(n);
   for (std::int64_t k = 0; k < n; ++k) {
     double sum = 0;
@@ -90,7 +90,7 @@ void check_lines(std::int64_t n, bool is_periodic) {
     }
     ASSERT_NEAR(static_cast<double>(values.data()[k * lanes + 1]), sum, most) << n << ", wave " << k;
   }
-  lines.backward(values.data(), scratch);
+  lines.backward(values.data(), lanes, values.data(), lanes, scratch);
   for (std::int64_t i = 0; i < n * lanes; ++i)
     ASSERT_NEAR(static_cast<double>(values.data()[i]), static_cast<double>(before[static_cast<std::size_t>(i)]), most);
 }

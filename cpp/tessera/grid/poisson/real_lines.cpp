@@ -1,10 +1,41 @@
+// Compiles the passes over bundles once for each instruction set.
 #include "tessera/grid/poisson/real_lines.h"
 
 #include <algorithm>
+#include <type_traits>
 
 #include "tessera/base/math/double_double.h"
 
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "tessera/grid/poisson/real_lines.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "tessera/grid/poisson/real_lines-inl.h"
+
+#if HWY_ONCE
+
 namespace tessera::grid {
+
+HWY_EXPORT(FoldSinesFloat);
+HWY_EXPORT(FoldSinesDouble);
+HWY_EXPORT(UnfoldSinesFloat);
+HWY_EXPORT(UnfoldSinesDouble);
+HWY_EXPORT(SplitWavesFloat);
+HWY_EXPORT(SplitWavesDouble);
+HWY_EXPORT(JoinWavesFloat);
+HWY_EXPORT(JoinWavesDouble);
+HWY_EXPORT(DivideFloat);
+HWY_EXPORT(DivideDouble);
+
+// Calls the function for this kind of numbers and this processor.
+#define TESSERA_LINES(Name, ...)                       \
+  do {                                                 \
+    if constexpr (std::is_same_v<Real, float>)         \
+      HWY_DYNAMIC_DISPATCH(Name##Float)(__VA_ARGS__);  \
+    else                                               \
+      HWY_DYNAMIC_DISPATCH(Name##Double)(__VA_ARGS__); \
+  } while (false)
 
 template <class Real>
 RealLines<Real>::RealLines(std::int64_t n, bool is_periodic)
@@ -24,73 +55,53 @@ LineScratch<Real> RealLines<Real>::scratch() const {
 }
 
 template <class Real>
-void RealLines<Real>::forward(Real* lines, LineScratch<Real>& scratch) const {
-  if (!is_periodic_) return sines(lines, 1, scratch);
+void RealLines<Real>::forward(const Real* from, std::int64_t from_stride, Real* to, std::int64_t to_stride,
+                              LineScratch<Real>& scratch) const {
+  if (!is_periodic_) return sines(from, from_stride, to, to_stride, 1, scratch);
   Real* waves = scratch.values.data();
-  for (std::int64_t r = 0; r < n_; ++r) scratch.in[static_cast<std::size_t>(r)] = lines + r * lanes;
+  for (std::int64_t r = 0; r < n_; ++r) scratch.in[static_cast<std::size_t>(r)] = from + r * from_stride;
   for (std::int64_t k = 0; k <= n_ / 2; ++k) scratch.out[static_cast<std::size_t>(k)] = waves + 2 * k * lanes;
   fft::transform_lines<Real>(forward_, scratch.in.data(), scratch.out.data(), 1, nullptr, scratch.work.data());
-  for (std::int64_t l = 0; l < lanes; ++l) lines[l] = waves[2 * l];
-  for (std::int64_t k = 1; k <= n_ / 2; ++k) {
-    const Real* wave = waves + 2 * k * lanes;
-    Real* re = lines + (2 * k - 1) * lanes;
-    Real* im = re + lanes;
-    for (std::int64_t l = 0; l < lanes; ++l) re[l] = wave[2 * l];
-    if (2 * k < n_)
-      for (std::int64_t l = 0; l < lanes; ++l) im[l] = wave[2 * l + 1];
-  }
+  TESSERA_LINES(SplitWaves, n_, waves, to, to_stride);
 }
 
 template <class Real>
-void RealLines<Real>::backward(Real* lines, LineScratch<Real>& scratch) const {
-  if (!is_periodic_) return sines(lines, 2 / static_cast<Real>(n_ + 1), scratch);
+void RealLines<Real>::backward(const Real* from, std::int64_t from_stride, Real* to, std::int64_t to_stride,
+                               LineScratch<Real>& scratch) const {
+  if (!is_periodic_)
+    return sines(from, from_stride, to, to_stride, static_cast<Real>(2.0 / static_cast<double>(n_ + 1)), scratch);
   Real* waves = scratch.values.data();
-  for (std::int64_t l = 0; l < lanes; ++l) waves[2 * l] = lines[l], waves[2 * l + 1] = 0;
-  for (std::int64_t k = 1; k <= n_ / 2; ++k) {
-    Real* wave = waves + 2 * k * lanes;
-    const Real* re = lines + (2 * k - 1) * lanes;
-    const bool has_sine = 2 * k < n_;
-    for (std::int64_t l = 0; l < lanes; ++l) wave[2 * l] = re[l], wave[2 * l + 1] = has_sine ? re[lanes + l] : Real(0);
-  }
+  TESSERA_LINES(JoinWaves, n_, from, from_stride, waves);
   for (std::int64_t k = 0; k <= n_ / 2; ++k) scratch.in[static_cast<std::size_t>(k)] = waves + 2 * k * lanes;
-  for (std::int64_t r = 0; r < n_; ++r) scratch.out[static_cast<std::size_t>(r)] = lines + r * lanes;
-  fft::transform_lines<Real>(backward_, scratch.in.data(), scratch.out.data(), 1 / static_cast<Real>(n_), nullptr,
-                             scratch.work.data());
+  for (std::int64_t r = 0; r < n_; ++r) scratch.out[static_cast<std::size_t>(r)] = to + r * to_stride;
+  fft::transform_lines<Real>(backward_, scratch.in.data(), scratch.out.data(),
+                             static_cast<Real>(1.0 / static_cast<double>(n_)), nullptr, scratch.work.data());
 }
 
 template <class Real>
-void RealLines<Real>::sines(Real* lines, Real scale, LineScratch<Real>& scratch) const {
+void RealLines<Real>::sines(const Real* from, std::int64_t from_stride, Real* to, std::int64_t to_stride, Real scale,
+                            LineScratch<Real>& scratch) const {
   const std::int64_t n = n_ + 1;
   Real* points = scratch.values.data();
   Real* waves = points + n * lanes;
-  std::fill_n(points, lanes, Real(0));
-  for (std::int64_t r = 1; 2 * r <= n; ++r) {
-    const Real* low = lines + (r - 1) * lanes;
-    const Real* high = lines + (n - r - 1) * lanes;
-    Real* below = points + r * lanes;
-    Real* above = points + (n - r) * lanes;
-    const Real sine = sine_[static_cast<std::size_t>(r)];
-    for (std::int64_t l = 0; l < lanes; ++l) {
-      const Real sum = (low[l] + high[l]) * sine, difference = (low[l] - high[l]) / 2;
-      below[l] = sum + difference;
-      above[l] = sum - difference;
-    }
-  }
+  TESSERA_LINES(FoldSines, sine_.data(), n, from, from_stride, points);
   for (std::int64_t r = 0; r < n; ++r) scratch.in[static_cast<std::size_t>(r)] = points + r * lanes;
   for (std::int64_t k = 0; k <= n / 2; ++k) scratch.out[static_cast<std::size_t>(k)] = waves + 2 * k * lanes;
   fft::transform_lines<Real>(forward_, scratch.in.data(), scratch.out.data(), scale, nullptr, scratch.work.data());
-  // Coefficient k of sin(πk·/n) is at row k − 1.
-  for (std::int64_t l = 0; l < lanes; ++l) lines[l] = waves[2 * l] / 2;
-  for (std::int64_t k = 1; 2 * k < n; ++k) {
-    const Real* wave = waves + 2 * k * lanes;
-    Real* even = lines + (2 * k - 1) * lanes;
-    for (std::int64_t l = 0; l < lanes; ++l) even[l] = -wave[2 * l + 1];
-    if (2 * k + 1 < n)
-      for (std::int64_t l = 0; l < lanes; ++l) even[lanes + l] = even[l - lanes] + wave[2 * l];
-  }
+  TESSERA_LINES(UnfoldSines, n, waves, to, to_stride);
+}
+
+template <class Real>
+void divide_by_eigenvalues(std::int64_t n, const Real* second, const Real* mean, const Real* by_second,
+                           const Real* by_mean, Real* rows) {
+  TESSERA_LINES(Divide, n, second, mean, by_second, by_mean, rows);
 }
 
 template class RealLines<float>;
 template class RealLines<double>;
+template void divide_by_eigenvalues(std::int64_t, const float*, const float*, const float*, const float*, float*);
+template void divide_by_eigenvalues(std::int64_t, const double*, const double*, const double*, const double*, double*);
 
 }  // namespace tessera::grid
+
+#endif

@@ -33,19 +33,29 @@ class RealLines {
   RealLines(std::int64_t n, bool is_periodic);
 
   LineScratch<Real> scratch() const;
-  /// Transforms a bundle of lines in place: point r of line l is at lines[r · lanes + l].
-  void forward(Real* lines, LineScratch<Real>& scratch) const;
+  /// Transforms a bundle of lines: point r of line l is at from[r · stride + l], and its coefficients are put to `to`
+  /// in the same way. These may be the same memory.
+  void forward(const Real* from, std::int64_t from_stride, Real* to, std::int64_t to_stride,
+               LineScratch<Real>& scratch) const;
   /// Backward after forward gives the points again.
-  void backward(Real* lines, LineScratch<Real>& scratch) const;
+  void backward(const Real* from, std::int64_t from_stride, Real* to, std::int64_t to_stride,
+                LineScratch<Real>& scratch) const;
 
  private:
-  void sines(Real* lines, Real scale, LineScratch<Real>& scratch) const;
+  void sines(const Real* from, std::int64_t from_stride, Real* to, std::int64_t to_stride, Real scale,
+             LineScratch<Real>& scratch) const;
 
   std::int64_t n_;
   bool is_periodic_;
   fft::LinePlan<Real> forward_, backward_;
   std::vector<Real> sine_;  // sin(π r / (n + 1))
 };
+
+/// Divides row k < n of a bundle by second[k] · by_second[line] + mean[k] · by_mean[line], an eigenvalue below 0; where
+/// it is 0, the row becomes 0.
+template <class Real>
+void divide_by_eigenvalues(std::int64_t n, const Real* second, const Real* mean, const Real* by_second,
+                           const Real* by_mean, Real* rows);
 
 extern template class RealLines<float>;
 extern template class RealLines<double>;

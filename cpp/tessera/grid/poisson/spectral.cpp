@@ -50,6 +50,8 @@ SpectralSolver<Real>::SpectralSolver(const GridLayout& layout, const SeparableLa
     second_[d] = symbols(laplacian.second[d], 0, n[d], layout.is_periodic[d]);
     mean_[d] = symbols(laplacian.mean[d], 1, n[d], layout.is_periodic[d]);
   }
+  for (const double value : second_[0]) second_x_.push_back(static_cast<Real>(value));
+  for (const double value : mean_[0]) mean_x_.push_back(static_cast<Real>(value));
   const int ranks = comm.size();
   std::int64_t b = 1;
   while (ranks / b > n[0]) ++b;
@@ -82,7 +84,7 @@ SpectralSolver<Real>::SpectralSolver(const GridLayout& layout, const SeparableLa
   }
 }
 
-/// Transforms lines along z of plane x, eight at a time, side by side.
+/// Transforms lines along z of a plane, a bundle at a time, side by side.
 template <class Real>
 void SpectralSolver<Real>::transform_z(std::size_t thread, const Real* from, std::int64_t from_stride, Real* to,
                                        std::int64_t to_stride, bool is_forward) {
@@ -92,28 +94,30 @@ void SpectralSolver<Real>::transform_z(std::size_t thread, const Real* from, std
     const std::int64_t n = std::min(lanes, rows - y);
     if (n < lanes) std::fill_n(bundle, length * lanes, Real(0));
     fft::transpose(from + y * from_stride, from_stride, n, length, bundle, lanes, false);
-    if (is_forward)
-      lines_[2].forward(bundle, scratch_[thread][2]);
-    else
-      lines_[2].backward(bundle, scratch_[thread][2]);
+    transform_bundle(2, is_forward, bundle, lanes, bundle, lanes, thread);
     fft::transpose(bundle, lanes, length, n, to + y * to_stride, to_stride, false);
   }
 }
 
 template <class Real>
 void SpectralSolver<Real>::transform_y(std::int64_t x, std::size_t thread, bool is_forward) {
-  const std::int64_t length = planes_.box.extent(1), width = planes_.box.extent(2), stride = planes_.stride_y;
-  Real* bundle = bundles_[thread].data();
+  const std::int64_t width = planes_.box.extent(2), stride = planes_.stride_y;
   Real* plane = plane_values_.data() + x * planes_.stride_x;
   // Rows are filled up to whole bundles, so that all lanes exist.
-  for (std::int64_t z = 0; z < width; z += lanes) {
-    for (std::int64_t y = 0; y < length; ++y) std::copy_n(plane + y * stride + z, lanes, bundle + y * lanes);
-    if (is_forward)
-      lines_[1].forward(bundle, scratch_[thread][1]);
-    else
-      lines_[1].backward(bundle, scratch_[thread][1]);
-    for (std::int64_t y = 0; y < length; ++y) std::copy_n(bundle + y * lanes, lanes, plane + y * stride + z);
-  }
+  for (std::int64_t z = 0; z < width; z += lanes)
+    transform_bundle(1, is_forward, plane + z, stride, plane + z, stride, thread);
+}
+
+template <class Real>
+void SpectralSolver<Real>::transform_bundle(std::size_t direction, bool is_forward, const Real* from,
+                                            std::int64_t from_stride, Real* to, std::int64_t to_stride,
+                                            std::size_t thread) {
+  const auto& lines = lines_[direction];
+  auto& scratch = scratch_[thread][direction];
+  if (is_forward)
+    lines.forward(from, from_stride, to, to_stride, scratch);
+  else
+    lines.backward(from, from_stride, to, to_stride, scratch);
 }
 
 template <class Real>
@@ -170,28 +174,17 @@ void SpectralSolver<Real>::divide_columns() {
     for (std::int64_t i = n * thread / threads_.size(); i < end; ++i) {
       const std::int64_t y = i / bundles, z = i % bundles * lanes;
       Real* column = values + y * columns_.stride_y + z;
-      for (std::int64_t x = 0; x < length; ++x) std::copy_n(column + x * columns_.stride_x, lanes, bundle + x * lanes);
-      lines_[0].forward(bundle, scratch_[t][0]);
-      // λ = second[x] · a + mean[x] · b
-      std::array<double, static_cast<std::size_t>(lanes)> a{}, b{};
+      transform_bundle(0, true, column, columns_.stride_x, bundle, lanes, t);
+      std::array<Real, static_cast<std::size_t>(lanes)> by_second{}, by_mean{};
       const auto ky = static_cast<std::size_t>(box.lower[1] + y);
-      for (std::int64_t l = 0; l < lanes; ++l) {
-        const auto kz = static_cast<std::size_t>(std::min(box.lower[2] + z + l, box.upper[2] - 1)),
-                   at = static_cast<std::size_t>(l);
-        a[at] = mean_[1][ky] * mean_[2][kz];
-        b[at] = second_[1][ky] * mean_[2][kz] + mean_[1][ky] * second_[2][kz];
+      for (std::size_t l = 0; l < by_mean.size(); ++l) {
+        const auto kz = static_cast<std::size_t>(
+            std::min(box.lower[2] + z + static_cast<std::int64_t>(l), box.upper[2] - 1));  // lanes without a line
+        by_second[l] = static_cast<Real>(mean_[1][ky] * mean_[2][kz]);
+        by_mean[l] = static_cast<Real>(second_[1][ky] * mean_[2][kz] + mean_[1][ky] * second_[2][kz]);
       }
-      for (std::int64_t x = 0; x < length; ++x) {
-        const double second = second_[0][static_cast<std::size_t>(x)], mean = mean_[0][static_cast<std::size_t>(x)];
-        Real* row = bundle + x * lanes;
-        for (std::int64_t l = 0; l < lanes; ++l) {
-          const auto at = static_cast<std::size_t>(l);
-          const double eigenvalue = second * a[at] + mean * b[at];
-          row[l] = eigenvalue < 0 ? static_cast<Real>(static_cast<double>(row[l]) / eigenvalue) : Real(0);
-        }
-      }
-      lines_[0].backward(bundle, scratch_[t][0]);
-      for (std::int64_t x = 0; x < length; ++x) std::copy_n(bundle + x * lanes, lanes, column + x * columns_.stride_x);
+      divide_by_eigenvalues<Real>(length, second_x_.data(), mean_x_.data(), by_second.data(), by_mean.data(), bundle);
+      transform_bundle(0, false, bundle, lanes, column, columns_.stride_x, t);
     }
   });
 }

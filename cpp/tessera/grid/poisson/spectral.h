@@ -38,13 +38,16 @@ class SpectralSolver {
   void transform_z(std::size_t thread, const Real* from, std::int64_t from_stride, Real* to, std::int64_t to_stride,
                    bool is_forward);
   void transform_y(std::int64_t x, std::size_t thread, bool is_forward);
+  void transform_bundle(std::size_t direction, bool is_forward, const Real* from, std::int64_t from_stride, Real* to,
+                        std::int64_t to_stride, std::size_t thread);
   void divide_columns();
 
   static constexpr std::int64_t lanes = RealLines<Real>::lanes;
   ThreadPool& threads_;
   std::vector<RealLines<Real>> lines_;                // by direction
   std::array<std::vector<double>, 3> second_, mean_;  // symbols of all waves
-  Place user_, given_, rows_, planes_, columns_;      // the caller's, with whole lines along z, along y, along x
+  std::vector<Real> second_x_, mean_x_;
+  Place user_, given_, rows_, planes_, columns_;  // the caller's, with whole lines along z, along y, along x
   std::optional<Move<Real>> gather_, to_planes_, to_columns_, from_columns_, from_planes_, scatter_;
   fft::AlignedBuffer<Real> given_values_, row_values_, plane_values_, column_values_;
   std::vector<std::array<LineScratch<Real>, 3>> scratch_;  // by thread and direction
