@@ -10,6 +10,7 @@
 #include <tuple>
 
 #include "tessera/base/error.h"
+#include "tessera/base/test_support/instruction_sets.h"
 #include "tessera/comm/threaded/run_ranks.h"
 #include "tessera/grid/poisson/levels.h"
 #include "tessera/grid/poisson/real_lines.h"
@@ -135,6 +136,13 @@ TEST(GridPoisson, MethodsAgreeOnAnyShape) {
       size = std::max(size, std::abs(all[0].potential[p]));
     }
     EXPECT_LE(most, 1e-9 * size);
+  }
+}
+
+TEST(GridPoisson, IsTheSameOnAnyProcessor) {
+  for (const auto* method : {"fft", "multigrid"}) {
+    Case one{{16, 18, 15}, {true, true, false}, {0.3, 0.3, 0.3}, 1, 1, {.method = method, .order = 6}};
+    test::for_instruction_sets([&] { return solve(one, random_density(one.shape)).potential; });
   }
 }
 
