@@ -38,6 +38,6 @@ Level finest_level(const GridLayout& layout, const std::array<double, 3>& steps,
 /// all of them or none: where one of these can't be halved, the level is the last. Coarser Laplacians are of order 2
 /// with the means over other directions that restricting and interpolating make (Galerkin); with plain ones the cycle
 /// would converge half as fast.
-std::vector<Level> plan_levels(const GridLayout& finest, const std::array<double, 3>& steps, int order, int sweeps = 5);
+std::vector<Level> plan_levels(const GridLayout& finest, const std::array<double, 3>& steps, int order, int sweeps = 4);
 
 }  // namespace tessera::grid
