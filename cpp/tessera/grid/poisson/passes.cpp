@@ -21,6 +21,13 @@ void for_shares(std::size_t n, ThreadPool& threads, Function&& function) {
   });
 }
 
+template <class From>
+void scale_values(std::span<const From> from, double factor, std::span<double> to, ThreadPool& threads) {
+  for_shares(from.size(), threads, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) to[i] = factor * static_cast<double>(from[i]);
+  });
+}
+
 template <class Inner, class From, class To>
 void add_values(std::span<const From> from, double factor, std::span<To> to, ThreadPool& threads) {
   const auto inner = static_cast<Inner>(factor);
@@ -93,9 +100,10 @@ void add_constant(double shift, std::span<double> values, ThreadPool& threads) {
 }
 
 void scale(std::span<const double> from, double factor, std::span<double> to, ThreadPool& threads) {
-  for_shares(from.size(), threads, [&](std::size_t begin, std::size_t end) {
-    for (std::size_t i = begin; i < end; ++i) to[i] = factor * from[i];
-  });
+  scale_values(from, factor, to, threads);
+}
+void scale(std::span<const float> from, double factor, std::span<double> to, ThreadPool& threads) {
+  scale_values(from, factor, to, threads);
 }
 
 void shift_and_scale(std::span<const double> from, double shift, double factor, std::span<float> to,

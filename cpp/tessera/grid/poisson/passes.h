@@ -21,6 +21,7 @@ double mean_of(std::span<const double> values, double largest, std::int64_t poin
 void add_constant(double shift, std::span<double> values, ThreadPool& threads);
 /// to = factor · from
 void scale(std::span<const double> from, double factor, std::span<double> to, ThreadPool& threads);
+void scale(std::span<const float> from, double factor, std::span<double> to, ThreadPool& threads);
 /// to = factor · (from + shift)
 void shift_and_scale(std::span<const double> from, double shift, double factor, std::span<float> to,
                      ThreadPool& threads);

@@ -58,8 +58,11 @@ class CycleCorrection : public Correction {
     exponent = std::max(exponent, -1000);
     shift_and_scale(residual, shift, std::ldexp(1.0, -exponent), cycle_.right(), threads_);
     const auto found = cycle_.run();
-    if (replaces) std::fill(potential.begin(), potential.end(), 0.0);
-    add_scaled(found, std::ldexp(damping_, exponent), potential, threads_);
+    const double factor = std::ldexp(damping_, exponent);
+    if (replaces)
+      scale(found, factor, potential, threads_);
+    else
+      add_scaled(found, factor, potential, threads_);
   }
   bool keeps_mean() const override { return false; }
 
