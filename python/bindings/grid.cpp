@@ -11,17 +11,15 @@
 #include <array>
 #include <complex>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
-#include <system_error>
 #include <utility>
 #include <vector>
 
+#include "grid.h"
 #include "tessera/base/error.h"
 #include "tessera/base/simd/instruction_set.h"
-#include "tessera/base/threads.h"
 #include "tessera/comm/communicator.h"
 #include "tessera/grid/distribute.h"
 #include "tessera/grid/operator.h"
@@ -33,6 +31,7 @@ using namespace nb::literals;
 namespace {
 
 using namespace tessera;
+using namespace tessera::bindings;
 using Steps = std::array<std::array<double, 3>, 3>;
 using Terms = std::pair<std::vector<Index3>, std::vector<double>>;
 
@@ -41,44 +40,6 @@ std::array<Vec3, 3> vectors(const Steps& steps) {
   for (std::size_t d = 0; d < 3; ++d) found[d] = {steps[d][0], steps[d][1], steps[d][2]};
   return found;
 }
-
-/// A layout on a communicator, and the threads that work on it.
-class Grid {
- public:
-  Grid(const Index3& shape, const std::array<bool, 3>& is_periodic, const std::optional<Index3>& processes,
-       const std::string& machine_file, std::optional<int> fortran_handle, int threads)
-      : comm_(fortran_handle ? comm::Communicator::duplicate_of(*fortran_handle) : comm::Communicator::world()),
-        grid_(grid::distribute(comm_, shape, is_periodic, processes, machine_file)) {
-    std::string fault;
-    try {
-      threads_ = std::make_unique<ThreadPool>(threads);
-    } catch (const std::system_error& error) {
-      fault = error.what();
-    }
-    comm::agree_on_input(comm_, fault);
-  }
-
-  const comm::Communicator& comm() const { return comm_; }
-  ThreadPool& threads() const { return *threads_; }
-  const grid::DistributedLayout& distributed() const { return grid_; }
-  Index3 processes() const { return grid_.layout.processes; }
-  /// (begin, end) along each edge of this rank's points.
-  std::vector<std::pair<std::int64_t, std::int64_t>> bounds() const {
-    std::vector<std::pair<std::int64_t, std::int64_t>> found;
-    const auto& box = grid_.layout.boxes[static_cast<std::size_t>(comm_.rank())];
-    for (std::size_t d = 0; d < 3; ++d) found.emplace_back(box.lower[d], box.upper[d]);
-    return found;
-  }
-  void agree(const std::string& complaint) const {
-    const nb::gil_scoped_release others;
-    comm::agree_on_input(comm_, complaint);
-  }
-
- private:
-  comm::Communicator comm_;
-  std::unique_ptr<ThreadPool> threads_;
-  grid::DistributedLayout grid_;
-};
 
 grid::OperatorOptions options_of(const Grid& grid, const grid::Stencil& stencil, std::string approach,
                                  std::int64_t batch, int slope, bool is_complex,
@@ -161,4 +122,5 @@ NB_MODULE(TESSERA_GRID_MODULE, module) {
       .def("agree", &Grid::agree);
   register_operator<float>(module, "OperatorFloat");
   register_operator<double>(module, "OperatorDouble");
+  register_poisson(module);
 }

@@ -8,7 +8,9 @@ Results are the same bits on any number of ranks and threads, by any approach an
 the compiled part of Tessera for the MPI that mpi4py uses; without a communicator it needs neither.
 """
 
-from tessera.grid.distributed import Grid, GridError, Operator, approaches
+from tessera.grid.distributed import Grid, Operator, approaches, poisson_methods
+from tessera.grid.errors import GridError
+from tessera.grid.poisson import Poisson
 from tessera.grid.stencil import Stencil
 
-__all__ = ["Grid", "GridError", "Operator", "Stencil", "approaches"]
+__all__ = ["Grid", "GridError", "Operator", "Poisson", "Stencil", "approaches", "poisson_methods"]

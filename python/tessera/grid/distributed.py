@@ -22,15 +22,17 @@ from tessera.arguments import (
     fitting,
     slices,
 )
+from tessera.grid.errors import GridError
+from tessera.grid.poisson import Poisson
 from tessera.grid.stencil import Stencil
-
-
-class GridError(ArgumentError):
-    """A grid or an operator can't be made, or an array does not fit it; all ranks raise it."""
-
 
 #: Fields and the numbers that they are made of.
 REAL_OF = {"float32": "float32", "complex64": "float32", "float64": "float64", "complex128": "float64"}
+
+
+def poisson_methods() -> list[str]:
+    """Returns the names of the methods of `Grid.poisson`."""
+    return list(_module("serial").poisson_methods())
 
 
 def approaches() -> list[str]:
@@ -131,6 +133,28 @@ class Grid:
         one before, come first. Raises GridError.
         """
         return Operator(self, stencil, dtype, phases, approach, batch, slope)
+
+    def poisson(
+        self,
+        method: str = "multigrid",
+        *,
+        order: int = 4,
+        tolerance: float = 1e-9,
+        max_iterations: int = 50,
+        images: bool = False,
+    ) -> Poisson:
+        """Returns a function that finds the potential φ of a density ρ: ∇²φ = −4πρ. Collective.
+
+        In atomic units, with the cell in bohr, φ is the Hartree potential in hartree of a density of charge in e/bohr³.
+        φ is zero just beyond edges that are not periodic. On grids whose edges are all periodic, a neutralising
+        background makes the mean of ρ zero, and the mean of φ is zero.
+
+        `method`: one of `poisson_methods()`; all solve the same equations. `order`: of the stencil for ∇², 2 to 12.
+        `tolerance`: greatest |∇²φ + 4πρ| over greatest |4πρ|. `images`: beyond edges that are not
+        periodic, ∇² sees odd mirror images of φ instead of zeros, as in GPAW's FastPoissonSolver; the method is "fft",
+        which is direct then, and the residual is not measured. Cells must be orthogonal. Raises GridError.
+        """
+        return Poisson(self, method, order, tolerance, max_iterations, images)
 
     def _made(self, make: Any, order: Any, *more: int) -> Stencil:
         try:
