@@ -148,7 +148,7 @@ def plan_text(content: dict[str, Any], map_file: Path | None) -> str:
         f"{content['fields']:,} grids, {content['ranks']:,} cores {where}; {point}",
         "",
     ]
-    rows = [["approach", "ranks × threads", "processes", "batch", "slope", "time", "computing", "packing", "messages",
+    rows = [["approach", "ranks × threads", "processes", "batch", "slope", "time", "computing", "packing", "starting",
              "waiting", "synchronising"]]  # fmt: skip
     for one in approaches:
         is_batched = one["approach"] != "flat-original"

@@ -23,31 +23,31 @@ std::vector<int> ranks_to_count(const machine::Wires& wires) {
   return all;
 }
 
-/// Returns the time of a stage of all counted ranks' halos.
+/// Returns the time of a stage of all counted ranks' halos, without copies inside hosts.
 ExchangeCost exchange_cost(const std::vector<std::pair<int, const HaloStage*>>& stages, int ranks_of_layout,
                            std::int64_t bytes, const machine::Wires& wires, double share) {
   std::vector<char> is_counted(static_cast<std::size_t>(wires.n_ranks()));
   for (const auto& [rank, stage] : stages) is_counted[static_cast<std::size_t>(rank)] = 1;
-  machine::ExchangeLoad load(wires), empty(wires);
+  machine::ExchangeLoad load(wires), empty(wires), all(wires);
   double latency = 0;  // of one message
+  const auto add = [&](int from, int to, std::int64_t points) {
+    if (points == 0) return;
+    all.add(from, to, 0);
+    if (wires.host_of(from) == wires.host_of(to)) return;
+    load.add(from, to, static_cast<double>(points * bytes));
+    empty.add(from, to, 0);
+    latency = std::max(latency, wires.latency(from, to));
+  };
   for (const auto& [rank, stage] : stages) {
     const int first = rank / ranks_of_layout * ranks_of_layout;
     for (const auto& peer : stage->peers) {
-      const int other = first + peer.rank;
-      if (const auto n = peer.send_points(); n > 0) {
-        load.add(rank, other, static_cast<double>(n * bytes));
-        empty.add(rank, other, 0);
-        latency = std::max(latency, wires.latency(rank, other));
-      }
+      add(rank, first + peer.rank, peer.send_points());
       // What other counted ranks send here is added there.
-      if (const auto n = peer.receive_points(); n > 0 && is_counted[static_cast<std::size_t>(other)] == 0) {
-        load.add(other, rank, static_cast<double>(n * bytes));
-        empty.add(other, rank, 0);
-      }
+      if (is_counted[static_cast<std::size_t>(first + peer.rank)] == 0)
+        add(first + peer.rank, rank, peer.receive_points());
     }
   }
-  const double starting = empty.seconds(share);
-  return {latency, load.seconds(share) - starting, std::max(0.0, starting - latency)};
+  return {latency, load.seconds(share) - empty.seconds(share), std::max(0.0, all.seconds(share) - latency)};
 }
 
 }  // namespace
@@ -62,19 +62,26 @@ LayoutCost cost_of_layout(const GridLayout& layout, const HaloShape& shape, std:
   LayoutCost found;
   for (const int rank : counted) {
     auto& [at_once, by_direction] = plans[rank % n];
-    if (!at_once.empty()) continue;
-    at_once = plan_halo(layout, shape, rank % n, false);
-    by_direction = plan_halo(layout, shape, rank % n, true);
+    if (at_once.empty()) {
+      at_once = plan_halo(layout, shape, rank % n, false);
+      by_direction = plan_halo(layout, shape, rank % n, true);
+    }
     std::int64_t sent = 0, copied = 0, messages = 0;
+    double inside = 0;  // s
     for (const auto& peer : at_once.front().peers) {
       sent += peer.send_points();
       copied += peer.send_points() + peer.receive_points();
       messages += peer.send_points() > 0 ? 1 : 0;
+      const int other = rank / n * n + peer.rank;
+      if (wires.host_of(other) == wires.host_of(rank))
+        inside +=
+            wires.time(other, rank, static_cast<double>(peer.receive_points() * bytes)) - wires.latency(other, rank);
     }
     for (const auto& piece : at_once.front().local) copied += 2 * piece.box.size();
     found.messages = std::max(found.messages, messages);
     found.bytes = std::max(found.bytes, static_cast<double>(sent * bytes));
-    found.field.packing = std::max(found.field.packing, rates.packing / 2 * static_cast<double>(copied * bytes));
+    found.field.packing =
+        std::max(found.field.packing, inside + rates.packing / 2 * static_cast<double>(copied * bytes));
   }
   std::int64_t points = 0;
   for (const auto& box : layout.boxes) points = std::max(points, box.size());
