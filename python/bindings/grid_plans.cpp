@@ -127,10 +127,11 @@ grid::CoreRates rates_of(double point, double packing, double synchronising, dou
   return {point, packing, synchronising, overlap};
 }
 
-grid::FieldCost cost_of(double computing, const std::vector<std::array<double, 2>>& exchanges, double packing,
+grid::FieldCost cost_of(double computing, const std::vector<std::array<double, 3>>& exchanges, double packing,
                         double synchronising, double overlap) {
   grid::FieldCost cost{computing, packing, {}, {}, synchronising, overlap};
-  for (const auto& [latency, transfer] : exchanges) cost.by_direction.push_back({latency, transfer, 0});
+  for (const auto& [latency, transfer, starting] : exchanges)
+    cost.by_direction.push_back({latency, transfer, starting});
   cost.at_once = cost.by_direction.front();
   return cost;
 }
@@ -178,7 +179,7 @@ void register_grid_plans(nb::module_& module) {
   module.def("grid_processes", &grid::choose_processes, "shape"_a, "periodic"_a, "ranks"_a, "Ranks along each edge.");
   module.def(
       "predict_grid",
-      [](const std::string& approach, double computing, const std::vector<std::array<double, 2>>& exchanges,
+      [](const std::string& approach, double computing, const std::vector<std::array<double, 3>>& exchanges,
          double packing, double synchronising, double overlap, std::int64_t fields, int threads,
          std::optional<std::int64_t> batch, int slope) {
         const auto& model = grid::find_model(approach);
