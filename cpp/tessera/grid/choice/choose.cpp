@@ -41,10 +41,10 @@ ExchangeCost exchange_cost(const std::vector<std::pair<int, const HaloStage*>>& 
   for (const auto& [rank, stage] : stages) {
     const int first = rank / ranks_of_layout * ranks_of_layout;
     for (const auto& peer : stage->peers) {
-      add(rank, first + peer.rank, peer.send_points());
+      const int other = first + peer.rank;
+      add(rank, other, peer.send_points());
       // What other counted ranks send here is added there.
-      if (is_counted[static_cast<std::size_t>(first + peer.rank)] == 0)
-        add(first + peer.rank, rank, peer.receive_points());
+      if (is_counted[static_cast<std::size_t>(other)] == 0) add(other, rank, peer.receive_points());
     }
   }
   return {latency, load.seconds(share) - empty.seconds(share), std::max(0.0, all.seconds(share) - latency)};

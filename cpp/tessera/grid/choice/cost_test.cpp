@@ -7,9 +7,11 @@
 #include <cmath>
 
 #include "tessera/base/error.h"
+#include "tessera/comm/threaded/run_ranks.h"
 #include "tessera/grid/batches.h"
 #include "tessera/grid/choice/choose.h"
 #include "tessera/grid/choice/divide.h"
+#include "tessera/grid/distribute.h"
 #include "tessera/grid/operator.h"
 #include "tessera/machine/orders.h"
 
@@ -144,6 +146,19 @@ TEST(GridCost, ThreadsTakeSlots) {
   EXPECT_EQ(wires.n_hosts(), 4);
   EXPECT_DOUBLE_EQ(wires.wires()[0].bandwidth, 4e12);
   EXPECT_THROW(wires_of_threads(hosts_on_a_switch(4, 8), 9, 4), InputError);
+}
+
+TEST(GridCost, AllRanksAgree) {
+  comm::run_ranks({"a", "a", "b", "b"}, [&](const comm::Communicator& comm) {
+    const auto grid = distribute(comm, {24, 24, 24}, {true, true, true}, std::nullopt, "");
+    const HaloShape two{{Index3{2, 2, 2}, Index3{2, 2, 2}}, false};
+    const ChoiceRequest request{{"flat-original", "flat-optimized"}, 100, 1, {}};
+    const auto choice = agree_on_choice(comm, grid, two, 8, request);
+    EXPECT_EQ(choice.approach, "flat-optimized");
+    EXPECT_GT(choice.batch, 1) << "hosts are assumed to be on slow Ethernet";
+    EXPECT_GT(choice.predicted.seconds(), 0);
+    EXPECT_THROW(agree_on_choice(comm, grid, two, 8, {{"round"}, 1, 1, {}}), InputError);
+  });
 }
 
 TEST(GridDivide, TakesKPointsFirst) {
