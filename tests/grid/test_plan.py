@@ -112,6 +112,7 @@ def test_a_bench_measures_and_judges(mpi: str, tmp_path: Path) -> None:
         assert job["alone"] > 0 and job["chosen_over_quickest"] >= 1
         for one in job["trials"]:
             assert len(one["seconds"]) == 2 and one["median"] > 0 and 0 <= one["waits"] < 1 and one["predicted"] > 0
+            assert one["overlap"] is None or 0 <= one["overlap"] <= 1
     assert picture.stat().st_size > 1000
 
 

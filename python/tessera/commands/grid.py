@@ -254,7 +254,8 @@ def bench(
     """Time a Laplacian on fields of SHAPE by approach, batch, ranks and threads, and compare with the model's choice.
 
     Configurations take turns. Waiting is what a time exceeds that of as many points without neighbours on all ranks, as
-    a share of it. On several ranks it needs mpi4py.
+    a share of it; overlap is what batches gain from each other's computing, as a share of what they could. On several
+    ranks it needs mpi4py.
 
     \b
     Examples:
@@ -309,7 +310,7 @@ def bench_text(results: dict[str, Any], request: Request) -> str:
         f"{results['grids']:,} grids; medians of {request.repeats} turns",
         "",
     ]
-    rows = [["approach", "ranks × threads", "processes", "batch", "slope", "time", "waiting", "predicted"]]
+    rows = [["approach", "ranks × threads", "processes", "batch", "slope", "time", "waiting", "overlap", "predicted"]]
     for job in results["jobs"]:
         for one in job["trials"]:
             is_batched = one["approach"] != "flat-original"
@@ -322,16 +323,21 @@ def bench_text(results: dict[str, Any], request: Request) -> str:
                     str(one["slope"]) if is_batched else "–",
                     time_text(one["median"]),
                     f"{one['waits']:.0%}",
+                    "–" if one["overlap"] is None else f"{one['overlap']:.0%}",
                     time_text(one["predicted"]),
                 ]
             )
-    lines += [*table(rows, right=frozenset(range(3, 8))), ""]
+    lines += [*table(rows, right=frozenset(range(3, 9))), ""]
     for job in results["jobs"]:
         chosen, best = (_named(job[key]) for key in ("chosen", "quickest"))
-        lines.append(
-            f"{job['ranks']} × {job['threads']}: the model chooses {chosen}, which takes "
-            f"{job['chosen_over_quickest']:.3g} times as long as the quickest, {best}"
-        )
+        where = f"{job['ranks']} × {job['threads']}"
+        if chosen == best:
+            lines.append(f"{where}: the model chooses the quickest, {best}")
+        else:
+            ratio = f"{job['chosen_over_quickest']:.3g}"
+            lines.append(
+                f"{where}: the model chooses {chosen}, which takes {ratio} times as long as the quickest, {best}"
+            )
         lines += [f"left out: {one['approach']}, because: {one['why']}" for one in job["left_out"]]
     return "\n".join(lines)
 

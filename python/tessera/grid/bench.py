@@ -152,10 +152,18 @@ def measure(request: Request, tell: Callable[[str], None]) -> dict[str, Any]:
 
 
 def judged(request: Request, ranks: int, threads: int, found: dict[str, Any]) -> dict[str, Any]:
-    """Adds to the trials of a job their median, the share of it that is not computing, and the predicted seconds."""
+    """Adds to the trials of a job their median, the share of it that is not computing, how much of what could be hidden
+    was, and the predicted seconds."""
     import tessera._core as core
 
     alone = statistics.median(found["alone"])
+    call = statistics.median(found["call"] or [0.0])
+    for one in found["trials"]:
+        one["median"] = statistics.median(one["seconds"])
+        one["waits"] = max(0.0, 1 - alone / one["median"])
+        one["overlap"] = overlap_of(one, alone, call)
+    overlaps = [one["overlap"] for one in found["trials"] if one["overlap"] is not None]
+    overlap = statistics.median(overlaps) if overlaps else OVERLAP
     # The fields of the rank with most points, as its threads share them.
     largest = np.prod([-(-n // p) for n, p in zip(request.shape, found["processes"])]) * request.grids
     point = alone * threads / largest
@@ -175,14 +183,12 @@ def judged(request: Request, ranks: int, threads: int, found: dict[str, Any]) ->
                 point=point,
                 packing=PACKING,
                 synchronising=SYNCHRONISING,
-                overlap=OVERLAP,
+                overlap=overlap,
             )
         )
     except core.InputError as error:
         raise BenchError(str(error)) from None
     for one, model in zip(trials, predicted):
-        one["median"] = statistics.median(one["seconds"])
-        one["waits"] = max(0.0, 1 - alone / one["median"])
         one["predicted"] = model["seconds"]
     if not trials:
         why = found["left_out"][0]["why"] if found["left_out"] else "nothing was asked for"
@@ -195,12 +201,27 @@ def judged(request: Request, ranks: int, threads: int, found: dict[str, Any]) ->
         "threads": threads,
         "processes": found["processes"],
         "alone": alone,
+        "overlap": overlap,
         "trials": trials,
         "left_out": found["left_out"],
         "chosen": {key: chosen[key] for key in keys},
         "quickest": {key: best[key] for key in keys},
         "chosen_over_quickest": chosen["median"] / best["median"],
     }
+
+
+def overlap_of(one: dict[str, Any], alone: float, call: float) -> float | None:
+    """Returns the share of computing during which messages progressed: what is gained where a batch's messages travel
+    while another is computed, over all that could be. None where there is nothing to overlap, or nothing to hide."""
+    calls = one["calls"]
+    if one["approach"] == "flat-original" or calls < 2:
+        return None
+    apart = statistics.median(one["apart"]) - calls * call
+    waiting = (apart - alone) / calls  # of a batch whose messages nothing hides
+    most = (calls - 1) * min(waiting, alone / calls)
+    if waiting < 0.05 * alone / calls:
+        return None
+    return min(1.0, max(0.0, (apart + call - one["median"]) / most))
 
 
 def plot(results: dict[str, Any], path: Path) -> None:

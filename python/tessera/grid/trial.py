@@ -13,13 +13,15 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tessera import flavours
-from tessera.grid import Grid, GridError, Stencil
+from tessera.grid import Grid, GridError, Operator, Stencil
 
 
 def world(flavour: str) -> Any:
@@ -49,40 +51,55 @@ def timed(comm: Any, work: Callable[[], object], inner: int) -> float:
 
 
 def trials(request: dict[str, Any], comm: Any) -> dict[str, Any]:
-    """Returns {processes, alone, trials, left_out}. `alone`: seconds of each turn in which all ranks compute as many
-    points without neighbours; `trials`: the configurations with their seconds of each turn; `left_out`: those refused,
-    and why."""
+    """Returns {processes, alone, call, trials, left_out}. `alone`: seconds of each turn in which all ranks compute as
+    many points without neighbours; `call`: those of a call without fields; `trials`: the configurations with their
+    seconds of each turn, and with those of `apart`, where each batch has a call of its own, so that nothing overlaps;
+    `left_out`: those refused, and why."""
     shape, fields, threads = tuple(request["shape"]), request["grids"], request["threads"]
     grid = Grid(shape, comm=comm, threads=threads, machine=request["machine"])
     dtype = np.dtype(request["dtype"])
     x = np.random.default_rng(1).normal(size=(fields, *grid.local_shape)).astype(dtype)
     out = np.empty_like(x)
-    own = Grid(tuple(max(1, n) for n in grid.local_shape), periodic=False, threads=threads)
-    # As many terms as the Laplacian has; their order decides nothing of the time.
     laplacian = grid.laplacian(request["order"])
-    works: list[tuple[dict[str, Any] | None, Callable[[], object]]] = []
+    # Points beyond these boxes are zero. A rank without points computes nothing.
+    own = Grid(tuple(max(1, n) for n in grid.local_shape), periodic=False, threads=threads)
+    alone = own.operator(Stencil(laplacian.offsets, laplacian.coefficients), dtype=dtype)
+    works: list[Callable[[], object]] = [lambda: alone(x, out) if x.size else None]
+    found: list[dict[str, Any]] = []
     left_out = []
-    if x.size:
-        alone = own.operator(Stencil(laplacian.offsets, laplacian.coefficients), dtype=dtype)
-        works.append((None, lambda: alone(x, out)))
-    else:
-        works.append((None, lambda: None))
     for one in request["configurations"]:
         try:
             apply = grid.operator(laplacian, dtype=dtype, **one)
             apply(x, out)
         except GridError as error:
             left_out.append({**one, "why": str(error)})
-        else:
-            works.append((one, lambda apply=apply: apply(x, out)))  # type: ignore[misc]
+            continue
+        if not found:
+            works.append(partial(apply, x[:0], out[:0]))
+        works.append(partial(apply, x, out))
+        at_once = one["batch"] * (threads if one["approach"] == "hybrid-multiple" else 1)
+        works.append(partial(apart, apply, x, out, at_once))
+        found.append({**one, "calls": -(-fields // at_once)})
     # So often that a turn takes about 50 ms; all ranks hear the same time.
-    inner = [max(1, min(100, int(0.05 / max(timed(comm, work, 1), 1e-6)))) for _, work in works]
+    inner = [max(1, min(100, int(0.05 / max(timed(comm, work, 1), 1e-6)))) for work in works]
     seconds: list[list[float]] = [[] for _ in works]
     for _ in range(request["repeats"]):
-        for times, (_, work), n in zip(seconds, works, inner):
+        for times, work, n in zip(seconds, works, inner):
             times.append(timed(comm, work, n))
-    found = [{**one, "seconds": times} for (one, _), times in zip(works, seconds) if one is not None]
-    return {"processes": list(grid.processes), "alone": seconds[0], "trials": found, "left_out": left_out}
+    for one, together, separate in zip(found, seconds[2::2], seconds[3::2]):
+        one |= {"seconds": together, "apart": separate}
+    return {
+        "processes": list(grid.processes),
+        "alone": seconds[0],
+        "call": seconds[1] if found else [],
+        "trials": found,
+        "left_out": left_out,
+    }
+
+
+def apart(apply: Operator, x: NDArray[Any], out: NDArray[Any], at_once: int) -> None:
+    for first in range(0, len(x), at_once):
+        apply(x[first : first + at_once], out[first : first + at_once])
 
 
 def main() -> None:
