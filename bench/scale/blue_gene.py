@@ -124,43 +124,43 @@ def layout_of(grid: int, nodes: int, each: int) -> Layout:
     return min(found, key=lambda one: (sum(one.faces), one.points, one.nodes, one.block))
 
 
+def messages(layout: Layout, directions: tuple[int, ...], placed: str = "well") -> NDArray[np.int64]:
+    """Returns what nodes send each other for one grid along these directions (n, 3): sender, receiver, bytes. `placed`:
+    "well" puts neighbours side by side, "badly" puts nodes anywhere."""
+    n = int(np.prod(layout.nodes))
+    places = np.stack(np.unravel_index(np.arange(n), layout.nodes), axis=1)
+    where = np.arange(n) if placed == "well" else np.random.default_rng(1).permutation(n)
+    found = [np.empty((0, 3), np.int64)]
+    for d, way in product(directions, (1, -1)):
+        if layout.nodes[d] > 1:
+            goal = places.copy()
+            goal[:, d] = (goal[:, d] + way) % layout.nodes[d]
+            sent = np.prod(layout.block) // layout.block[d] * face(layout.box, d)
+            to = where[np.ravel_multi_index(tuple(goal.T), layout.nodes)]
+            found.append(np.stack([where, to, np.full(n, sent)], axis=1))
+    return np.concatenate(found)
+
+
+@cache
 def loads(layout: Layout, directions: tuple[int, ...], placed: str = "well") -> float:
-    """Returns the bytes of one grid on the busiest link, of messages along these directions. `placed`: "well" puts
-    neighbours side by side, "badly" puts nodes anywhere."""
+    """Returns the bytes of one grid on the busiest link. Messages go along x, then y, then z; on a torus the shorter
+    way round."""
     shape = np.array(layout.nodes)
     n = int(shape.prod())
-    wraps = n >= LEAST_TORUS
-    places = np.stack(np.unravel_index(np.arange(n), layout.nodes), axis=1)
-    where = places if placed == "well" else places[np.random.default_rng(1).permutation(n)]
+    sent = messages(layout, directions, placed)
+    at, goal = (np.stack(np.unravel_index(sent[:, i], layout.nodes), axis=1) for i in (0, 1))
     kept = np.zeros((3, 2, n))
-    for d in directions:
-        if shape[d] == 1:
-            continue
-        sent = np.prod(layout.block) // layout.block[d] * face(layout.box, d)
-        for way in (1, -1):
-            goal = places.copy()
-            goal[:, d] = (goal[:, d] + way) % shape[d]
-            _route(where, where[np.ravel_multi_index(tuple(goal.T), layout.nodes)], float(sent), shape, wraps, kept)
-    return float(kept.max())
-
-
-def _route(
-    start: NDArray[np.int64], goal: NDArray[np.int64], sent: float, shape: NDArray[np.int64], wraps: bool,
-    kept: NDArray[np.float64],
-) -> None:  # fmt: skip
-    """Adds messages to the links that they take, along x, then y, then z; on a torus the shorter way round."""
-    at = start.copy()
     for d in range(3):
         steps = goal[:, d] - at[:, d]
-        if wraps:
+        if n >= LEAST_TORUS:
             steps = (steps + shape[d] // 2 - 1) % shape[d] - shape[d] // 2 + 1
-        for _ in range(int(np.abs(steps).max())):
-            moving = steps != 0
+        while (moving := steps != 0).any():
             ways = np.sign(steps[moving])
-            links = np.ravel_multi_index(tuple(at[moving].T), tuple(shape))
-            np.add.at(kept[d], ((ways < 0).astype(int), links), sent)
+            links = np.ravel_multi_index(tuple(at[moving].T), layout.nodes)
+            np.add.at(kept[d], ((ways < 0).astype(int), links), sent[moving, 2])
             at[moving, d] = (at[moving, d] + ways) % shape[d]
             steps[moving] -= ways
+    return float(kept.max())
 
 
 @cache

@@ -19,7 +19,7 @@ from typing import Any
 import click
 
 from bench.common.results import ROOT, Figure, table
-from bench.scale import grid_timeline
+from bench.scale import grid_smpi, grid_timeline, smpi
 from bench.scale.blue_gene import (
     APPROACHES,
     CORES,
@@ -222,6 +222,8 @@ def main(check: bool, results: Path, docs: bool, as_json: bool) -> None:
         "scale_grid", "Stencils at scale, computed", {"costs": {k: asdict(v) for k, v in STEPS.items()}}, {}
     )
     figure.tables = [conclusions, figure_3_1(), pattern, speed_up, *gustafson, strong]
+    if smpi.is_there():
+        figure.tables += [grid_smpi.runs(results), grid_smpi.exchanges(results)]
     figure.data = {"beside the paper": found, "ripples": ripples, "even_synchronisation": even, "7.3": bytes_a_node}
     figure.notes = notes(ripples, even)
     figure.failures = failures(found, scaled)

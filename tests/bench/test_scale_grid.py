@@ -1,12 +1,13 @@
 """Tests the layouts, loads and times behind the figures of stencils at scale (bench/scale/grid.py)."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from bench.scale import blue_gene, grid, grid_timeline
+from bench.scale import blue_gene, grid, grid_smpi, grid_timeline, smpi
 from bench.scale.platforms import Exchange, Node, Platform, Torus
 
 
@@ -23,17 +24,8 @@ def test_loads_of_links_are_those_of_the_torus() -> None:
     layout = blue_gene.layout_of(192, 512, 1)
     node = Node(1e9, 1e9, 1e-6, 0.0, 0.0)
     for placed in ("well", "badly"):
-        at = np.arange(512) if placed == "well" else np.random.default_rng(1).permutation(512)
-        places = np.stack(np.unravel_index(np.arange(512), layout.nodes), axis=1)
-        messages = []
-        for d in range(3):
-            for way in (1, -1):
-                goal = places.copy()
-                goal[:, d] = (goal[:, d] + way) % layout.nodes[d]
-                ends = at[np.ravel_multi_index(tuple(goal.T), layout.nodes)]
-                messages.append(np.stack([at, ends, np.full(512, blue_gene.face(layout.box, d))], axis=1))
         exchange = Exchange(Platform("torus", Torus(layout.nodes, 1.0), node))
-        exchange.add(np.concatenate(messages))
+        exchange.add(blue_gene.messages(layout, (0, 1, 2), placed))
         assert blue_gene.loads(layout, (0, 1, 2), placed) == exchange.platform.network.loads(exchange.kept).max()
 
 
@@ -62,7 +54,14 @@ def test_no_ripple_runs_through() -> None:
     assert 6 < others < 255 and later < 4 * computing
 
 
-def test_the_script_prints_its_figures(tmp_path) -> None:  # type: ignore[no-untyped-def]
+@pytest.mark.skipif(not smpi.is_there(), reason="SimGrid is not installed: apt-get install libsimgrid-dev")
+def test_smpi_agrees_with_the_model(tmp_path: Path) -> None:
+    for text in (grid_smpi.runs(tmp_path), grid_smpi.exchanges(tmp_path)):
+        ratios = [float(row.split("|")[-2]) for row in text.splitlines()[2:]]
+        assert len(ratios) >= 4 and 0.9 < min(ratios) and max(ratios) < 1.1
+
+
+def test_the_script_prints_its_figures(tmp_path: Path) -> None:
     done = CliRunner().invoke(grid.main, ["--results", str(tmp_path), "--check", "--json"])
     assert done.exit_code == 0, done.output
     found = json.loads(done.stdout)["data"]["beside the paper"]
