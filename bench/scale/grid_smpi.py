@@ -32,12 +32,12 @@ def exchanges(folder: Path) -> str:
     return table(["nodes", "placed", f"faces of {GRIDS} grids, links, ms", "SMPI, ms", "links / SMPI"], rows)
 
 
-def runs(folder: Path) -> str:
+def runs(folder: Path, sizes: tuple[int, ...] = (2048, 4096)) -> str:
     """Returns a table of runs of 32 grids of 144³ by the model and by SMPI. Threads that own grids are ranks here, as
     SMPI has no MPI from threads: the paper's sub-groups (§7.2)."""
     program = smpi.build(folder, "stencil")
     rows = []
-    for cores in (2048, 4096):
+    for cores in sizes:
         for name, batch in (("flat-original", 0), ("flat-optimized", 1), ("flat-optimized", 8),
                             ("hybrid-multiple", 1), ("hybrid-multiple", 8)):  # fmt: skip
             one = run(name, cores, 144, 32, batch=max(1, batch))

@@ -56,9 +56,9 @@ def test_no_ripple_runs_through() -> None:
 
 @pytest.mark.skipif(not smpi.is_there(), reason="SimGrid is not installed: apt-get install libsimgrid-dev")
 def test_smpi_agrees_with_the_model(tmp_path: Path) -> None:
-    for text in (grid_smpi.runs(tmp_path), grid_smpi.exchanges(tmp_path)):
-        ratios = [float(row.split("|")[-2]) for row in text.splitlines()[2:]]
-        assert len(ratios) >= 4 and 0.9 < min(ratios) and max(ratios) < 1.1
+    rows = grid_smpi.runs(tmp_path, (2048,)).splitlines()[2:]
+    ratios = [float(row.split("|")[-2]) for row in rows]
+    assert len(ratios) == 5 and min(ratios) > 0.95 and max(ratios) < 1.05
 
 
 def test_the_script_prints_its_figures(tmp_path: Path) -> None:

@@ -89,37 +89,27 @@ def command(request: Request, ranks: int, threads: int) -> list[str]:
     if not built:
         raise BenchError("the compiled part of tessera.grid is missing; build it with `make build`")
 
-    def words(flavour: str) -> list[str]:
-        asked = {
-            "flavour": flavour,
-            "shape": request.shape,
-            "grids": request.grids,
-            "dtype": request.dtype,
-            "order": request.order,
-            "threads": threads,
-            "repeats": request.repeats,
-            "machine": None if request.machine is None else str(request.machine),
-            "configurations": request.configurations(),
-        }
-        return ["-m", "tessera.grid.trial", json.dumps(asked)]
-
-    def launched(flavour: str, mpi: str) -> list[str]:
-        only = {name: path for name, path in built.items() if name == flavour or flavour == ""}
-        found = launch.engine_command(
-            words(flavour), ranks=ranks, mpi=mpi, oversubscribe=request.oversubscribe, built=only
-        )
-        if threads > 1 and "-q" in found and "none" not in found:  # Open MPI: a core for each thread
-            found[found.index("-q") : found.index("-q")] = ["--bind-to", "none"]
-        return found
-
-    if ranks == 1:
-        return launched("serial", "serial")
-    if request.mpi != "auto":
-        return launched(request.mpi, request.mpi)
-    for launcher in launch.launchers():
-        if launcher.flavour in built:
-            return launched(launcher.flavour, launcher.flavour)
-    return launched("", "auto")  # says what is missing
+    flavour = "serial" if ranks == 1 else request.mpi
+    if flavour == "auto":  # of the first launcher with such a module; else engine_command says what is missing
+        flavour = next((one.flavour for one in launch.launchers() if one.flavour in built), None) or "auto"
+    asked = {
+        "flavour": flavour,
+        "shape": request.shape,
+        "grids": request.grids,
+        "dtype": request.dtype,
+        "order": request.order,
+        "repeats": request.repeats,
+        "machine": None if request.machine is None else str(request.machine),
+        "configurations": request.configurations(),
+    }
+    return launch.engine_command(
+        ["-m", "tessera.grid.trial", json.dumps(asked)],
+        ranks=ranks,
+        threads=threads,
+        mpi=flavour,
+        oversubscribe=request.oversubscribe,
+        built=built,
+    )
 
 
 def measure(request: Request, tell: Callable[[str], None]) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Times stencils on the ranks of one job; `tessera grid bench` starts it.
 
-    mpirun -n N python -m tessera.grid.trial '{"shape": [96, 96, 96], "dtype": "float64", ...}'
+    mpirun -n N python -m tessera.grid.trial '{"shape": [96, 96, 96], "dtype": "float64", ...}' -t THREADS
 
 Rank 0 prints the result as one line of JSON.
 """
@@ -50,12 +50,12 @@ def timed(comm: Any, work: Callable[[], object], inner: int) -> float:
     return seconds if comm is None else max(comm.allgather(seconds))
 
 
-def trials(request: dict[str, Any], comm: Any) -> dict[str, Any]:
+def trials(request: dict[str, Any], threads: int, comm: Any) -> dict[str, Any]:
     """Returns {processes, alone, call, trials, left_out}. `alone`: seconds of each turn in which all ranks compute as
     many points without neighbours; `call`: those of a call without fields; `trials`: the configurations with their
     seconds of each turn, and with those of `apart`, where each batch has a call of its own, so that nothing overlaps;
     `left_out`: those refused, and why."""
-    shape, fields, threads = tuple(request["shape"]), request["grids"], request["threads"]
+    shape, fields = tuple(request["shape"]), request["grids"]
     grid = Grid(shape, comm=comm, threads=threads, machine=request["machine"])
     dtype = np.dtype(request["dtype"])
     x = np.random.default_rng(1).normal(size=(fields, *grid.local_shape)).astype(dtype)
@@ -106,7 +106,7 @@ def main() -> None:
     request = json.loads(sys.argv[1])
     try:
         comm = world(request["flavour"])
-        found = trials(request, comm)
+        found = trials(request, int(sys.argv[3]), comm)
     except (GridError, ImportError) as error:
         print(json.dumps({"error": str(error)}), flush=True)
         sys.exit(2)
