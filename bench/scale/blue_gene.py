@@ -121,7 +121,8 @@ def layout_of(grid: int, nodes: int, each: int) -> Layout:
             if np.prod(block) == each:
                 one = Layout(place, block, largest_box(grid, tuple(n * b for n, b in zip(place, block))))  # type: ignore[arg-type]
                 found.append(one)
-    return min(found, key=lambda one: (sum(one.faces), one.points, one.nodes, one.block))
+    # Of equal ones that with the longest rows in memory.
+    return min(found, key=lambda one: (sum(one.faces), one.points, one.processes[::-1], one.block))
 
 
 def messages(layout: Layout, directions: tuple[int, ...], placed: str = "well") -> NDArray[np.int64]:
@@ -206,9 +207,10 @@ class Run:
 
 def run(
     approach: str, cores: int, grid: int, fields: int, costs: Costs = FORMULA, *, batch: int | None = None,
-    placed: str = "well",
+    placed: str = "well", inside: bool = True,
 ) -> Run:  # fmt: skip
-    """Predicts one run. `batch` None: the best batch and slope."""
+    """Predicts one run. `batch` None: the best batch and slope. `inside` False: processes of a node read each other's
+    faces where they are, without messages."""
     is_hybrid = approach.startswith("hybrid")
     nodes, here = max(1, cores // CORES), min(CORES, cores)
     layout = layout_of(grid, nodes, 1 if is_hybrid else here)
@@ -217,12 +219,13 @@ def run(
     exchanges = []
     for along in directions:
         sent = layout.bytes_of_node(inside=True, along=along)
-        near = sent - layout.bytes_of_node(inside=False, along=along)
+        near = sent - layout.bytes_of_node(inside=False, along=along) if inside else 0
         # A message inside a node is read and written in its memory.
         busiest = max(loads(layout, along, placed) / LINK, 2 * near / MEMORY)
         n_messages = sum(2 for d in along if layout.faces[d])
         exchanges.append((LATENCY, busiest, costs.starting * n_messages) if sent else (0.0, 0.0, 0.0))
-    point, packing = POINT + costs.padding, costs.packing * sum(layout.faces)
+    packing = costs.packing * layout.bytes_of_node(inside=inside) / int(np.prod(layout.block))
+    point = POINT + costs.padding
     if costs.beside is not None:  # then packing and padded copies are among what takes longer
         point, packing = POINT * slower(layout.box, costs.beside), 0.0
     found = json.loads(
