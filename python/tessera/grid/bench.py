@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 #: threads of a rank have met, and the share of computing during which messages progress.
 PACKING, SYNCHRONISING, OVERLAP = 0.4e-9, 2e-6, 1.0
 
+#: Predicted times that differ by less are taken to be equal, as in cpp/tessera/grid/choice/cost.h.
+ALIKE = 0.02
+
 
 class BenchError(launch.LaunchError):
     """Raised where trials can't be made; says what was found and how to mend it."""
@@ -183,7 +186,10 @@ def judged(request: Request, ranks: int, threads: int, found: dict[str, Any]) ->
     if not trials:
         why = found["left_out"][0]["why"] if found["left_out"] else "nothing was asked for"
         raise BenchError(f"no approach can be tried on {_text(ranks, 'rank')}: {why}")
-    chosen = min(trials, key=lambda one: one["predicted"])
+    least = min(trials, key=lambda one: one["predicted"])
+    alike = [one for one in trials if one["approach"] == least["approach"]
+             and one["predicted"] <= least["predicted"] / (1 - ALIKE)]  # fmt: skip
+    chosen = min(alike, key=lambda one: (one["batch"], one["slope"]))
     best = min(trials, key=lambda one: one["median"])
     keys = ("approach", "batch", "slope", "median")
     return {

@@ -100,14 +100,13 @@ Prediction predict(const ApproachModel& approach, const FieldCost& cost, std::in
 }
 
 Choice choose_batches(const ApproachModel& approach, const FieldCost& cost, std::int64_t fields, int threads) {
-  constexpr double alike = 0.999;
   Choice best{std::string(approach.name), 1, 0, predict(approach, cost, fields, threads, 1, 0)};
   if (!approach.is_double_buffered) return best;
   const auto own = approach.threads_own_fields ? (fields + threads - 1) / threads : fields;
   for (std::int64_t batch = 2; batch <= std::min(own, most_batch); ++batch)
     for (int slope = 0; batch >> slope > 0; ++slope)
       if (const auto its = predict(approach, cost, fields, threads, batch, slope);
-          its.seconds() < alike * best.predicted.seconds())
+          its.seconds() < (1 - alike_times) * best.predicted.seconds())
         best = {best.approach, batch, slope, its};
   return best;
 }

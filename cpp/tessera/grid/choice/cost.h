@@ -63,8 +63,11 @@ struct Choice {
 /// Batches are at most so large, because faces of more fields fill the caches and gain nothing.
 inline constexpr std::int64_t most_batch = 64;
 
-/// Returns the best batch and slope of an approach. Where times are equal within a thousandth, the smaller batch and
-/// slope are taken. Cost: fields · (a few dozen operations).
+/// Times that differ by less are taken to be equal: no prediction is more exact.
+inline constexpr double alike_times = 0.02;
+
+/// Returns the best batch and slope of an approach; of equal ones the smaller batch and slope. Cost: fields · (a few
+/// dozen operations).
 Choice choose_batches(const ApproachModel& approach, const FieldCost& cost, std::int64_t fields, int threads);
 
 }  // namespace tessera::grid
