@@ -213,11 +213,12 @@ def overlap_of(one: dict[str, Any], alone: float, call: float) -> float | None:
     if one["approach"] == "flat-original" or calls < 2:
         return None
     apart = statistics.median(one["apart"]) - calls * call
-    waiting = (apart - alone) / calls  # of a batch whose messages nothing hides
-    most = (calls - 1) * min(waiting, alone / calls)
-    if waiting < 0.05 * alone / calls:
+    computing = alone / calls  # of a batch
+    waiting = apart / calls - computing  # where nothing hides its messages
+    if min(waiting, computing) < 0.05 * max(waiting, computing):
         return None
-    return min(1.0, max(0.0, (apart + call - one["median"]) / most))
+    hidden = apart + call - one["median"]
+    return min(1.0, max(0.0, hidden / ((calls - 1) * min(waiting, computing))))
 
 
 def plot(results: dict[str, Any], path: Path) -> None:
