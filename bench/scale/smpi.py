@@ -32,22 +32,22 @@ def is_there() -> bool:
     return shutil.which("smpirun") is not None
 
 
-def build(folder: Path) -> Path:
-    """Compiles replay.cpp where it is newer than the compiled program."""
+def build(folder: Path, name: str = "replay") -> Path:
+    """Compiles a program of this folder where its source is newer than what was compiled."""
     folder.mkdir(parents=True, exist_ok=True)
-    program = folder.resolve() / "replay"
-    source = Path(__file__).with_name("replay.cpp")
+    program = folder.resolve() / name
+    source = Path(__file__).with_name(f"{name}.cpp")
     if not program.exists() or program.stat().st_mtime < source.stat().st_mtime:
         with tempfile.TemporaryDirectory(dir=folder) as made_in:
-            made = Path(made_in) / "replay"
+            made = Path(made_in) / name
             subprocess.run(["smpicxx", "-O2", "-o", made, source], check=True, timeout=300)
             made.replace(program)
     return program
 
 
-def platform_file(platform: Platform) -> str:
+def platform_file(platform: Platform, hop: float = HOP) -> str:
     """Returns the platform file for SimGrid, without ports of nodes that are narrower than their links. A message
-    through memory is read and written."""
+    through memory is read and written. `hop`: the latency of a link, s."""
     network, node = platform.network, platform.node
     if isinstance(network, Torus):
         topology, shape = "TORUS", ",".join(str(n) for n in network.shape if n > 1)
@@ -61,9 +61,9 @@ def platform_file(platform: Platform) -> str:
     return (
         '<?xml version="1.0"?><!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd"><platform version="4.1">'
         f'<cluster id="all" prefix="n" suffix="" radical="0-{network.nodes - 1}" speed="1Gf" '
-        f'bw="{network.bandwidth}Bps" lat="{HOP}s" sharing_policy="SPLITDUPLEX" topology="{topology}" '
+        f'bw="{network.bandwidth}Bps" lat="{hop}s" sharing_policy="SPLITDUPLEX" topology="{topology}" '
         f'topo_parameters="{shape}" '
-        f'loopback_bw="{node.memory / 2}Bps" loopback_lat="{HOP}s"/></platform>'
+        f'loopback_bw="{node.memory / 2}Bps" loopback_lat="{hop}s"/></platform>'
     )
 
 
@@ -89,14 +89,23 @@ def seconds(program: Path, messages: np.ndarray, platform: Platform, *, about: f
             lines[receiver].append(f"{sender} {n_bytes} 0")
         for rank, mine in enumerate(lines):
             (folder / str(rank)).write_text("\n".join(mine))
-        (folder / "platform.xml").write_text(platform_file(platform))
+        return simulate(program, [name], platform, precision=about / STEPS, timeout=timeout)
+
+
+def simulate(
+    program: Path, arguments: list[str], platform: Platform, *, hop: float = HOP, precision: float,
+    timeout: float = 3600,
+) -> float:  # fmt: skip
+    """Returns the number that a program prints on the ranks of a platform. `precision`: s, of simulated time."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "platform.xml").write_text(platform_file(platform, hop))
         nodes = hosts(platform)
-        (folder / "hosts").write_text("\n".join(f"n{nodes[i // platform.node.ranks]}" for i in range(ranks)))
-        settings = [f"--cfg={s}" for s in (*SETTINGS, f"surf/precision:{about / STEPS:.3g}")]
-        run = ["smpirun", "-np", str(ranks), "-platform", f"{folder}/platform.xml", "-hostfile", f"{folder}/hosts"]
-        done = subprocess.run(
-            [*run, *settings, str(program), name], capture_output=True, text=True, timeout=timeout, check=False
-        )
+        (folder / "hosts").write_text("\n".join(f"n{nodes[i // platform.node.ranks]}" for i in range(platform.ranks)))
+        settings = [f"--cfg={s}" for s in (*SETTINGS, f"surf/precision:{precision:.3g}")]
+        where = ["-np", str(platform.ranks), "-platform", f"{folder}/platform.xml", "-hostfile", f"{folder}/hosts"]
+        run = ["smpirun", *where, *settings, str(program), *arguments]
+        done = subprocess.run(run, capture_output=True, text=True, timeout=timeout, check=False)
     if done.returncode != 0:
         raise click.ClickException(done.stderr[-2000:])
     return float(done.stdout)

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "fft_plans.h"
+#include "grid_plans.h"
 #include "machine.h"
 #include "md_plans.h"
 #include "packing.h"
@@ -36,6 +37,7 @@ NB_MODULE(_core, module) {
       "Four standard normal deviates: a pure function of its arguments, the same as in the engine.");
   register_machine(module);
   register_fft_plans(module);
+  register_grid_plans(module);
   register_md_plans(module);
   register_packing(module);
 }

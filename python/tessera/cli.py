@@ -29,6 +29,7 @@ COMMANDS = {
     "machine": ("tessera.commands.machine:machine", "Measure the network, draw it, place ranks on it."),
     "io": ("tessera.commands.io:io", "Measure how fast ranks write files."),
     "fft": ("tessera.commands.fft:fft", "Show the plan of a distributed Fourier transform."),
+    "grid": ("tessera.commands.grid:grid", "Plan and time stencils on distributed grids."),
     "traj": ("tessera.commands.traj:traj", "Look at trajectories in segments, check, convert, join and repair them."),
     "export": ("tessera.commands.export:export", "Write coordinates and topology for other programs."),
     "verify": ("tessera.commands.verify:verify", "Check the files of a run, a checkpoint or a system file."),

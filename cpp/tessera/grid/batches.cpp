@@ -1,7 +1,6 @@
 #include "tessera/grid/batches.h"
 
 #include <algorithm>
-#include <cmath>
 
 namespace tessera::grid {
 
@@ -12,17 +11,6 @@ std::vector<std::int64_t> plan_batches(std::int64_t fields, std::int64_t batch, 
     fields -= sizes.back();
   }
   return sizes;
-}
-
-std::int64_t choose_batch(const std::vector<Face>& faces, const machine::Wires& wires, std::int64_t most,
-                          double times) {
-  double fields = 1;
-  for (const auto& face : faces) {
-    const double latency = wires.latency(face.from, face.to);
-    const double a_field = wires.time(face.from, face.to, face.bytes) - latency;
-    if (a_field > 0) fields = std::max(fields, times * latency / a_field);
-  }
-  return std::min(most, static_cast<std::int64_t>(std::ceil(fields)));
 }
 
 }  // namespace tessera::grid

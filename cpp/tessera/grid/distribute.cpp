@@ -2,11 +2,9 @@
 
 #include <algorithm>
 #include <span>
-#include <vector>
 
 #include "tessera/base/error.h"
 #include "tessera/comm/wires_of_ranks.h"
-#include "tessera/grid/batches.h"
 
 namespace tessera::grid {
 
@@ -28,23 +26,28 @@ DistributedLayout distribute(const comm::Communicator& comm, const Index3& shape
   return grid;
 }
 
+Choice agree_on_choice(const comm::Communicator& comm, const DistributedLayout& grid, const HaloShape& shape,
+                       std::int64_t bytes, const ChoiceRequest& request) {
+  struct {
+    std::size_t entry = 0;
+    std::int64_t batch = 1;
+    int slope = 0;
+    Prediction predicted;
+  } agreed;
+  for (const auto name : request.approaches) (void)find_model(name);  // throws on all ranks alike
+  if (comm.is_root()) {
+    const auto cost = cost_of_layout(grid.layout, shape, bytes, *grid.wires, request.rates).field;
+    const auto best = rank_approaches(request.approaches, cost, request.fields, request.threads).front();
+    const auto at = std::find(request.approaches.begin(), request.approaches.end(), best.approach);
+    agreed = {static_cast<std::size_t>(at - request.approaches.begin()), best.batch, best.slope, best.predicted};
+  }
+  comm.broadcast(std::as_writable_bytes(std::span(&agreed, 1)), 0);
+  return {std::string(request.approaches[agreed.entry]), agreed.batch, agreed.slope, agreed.predicted};
+}
+
 std::int64_t agree_on_batch(const comm::Communicator& comm, const DistributedLayout& grid, const HaloShape& shape,
                             std::int64_t bytes) {
-  constexpr int most_ranks = 64;
-  constexpr std::int64_t most_fields = 64;
-  std::int64_t batch = 1;
-  if (comm.is_root()) {
-    std::vector<Face> faces;
-    for (int i = 0; i < std::min(comm.size(), most_ranks); ++i) {
-      const int rank = i * (comm.size() / std::min(comm.size(), most_ranks));
-      const auto stages = plan_halo(grid.layout, shape, rank, false);
-      for (const auto& peer : stages.front().peers)
-        faces.push_back({rank, peer.rank, static_cast<double>(peer.send_points() * bytes)});
-    }
-    batch = choose_batch(faces, *grid.wires, most_fields);
-  }
-  comm.broadcast(std::as_writable_bytes(std::span(&batch, 1)), 0);
-  return batch;
+  return agree_on_choice(comm, grid, shape, bytes, {}).batch;
 }
 
 }  // namespace tessera::grid

@@ -1,0 +1,347 @@
+"""`tessera grid` plans and times stencils on distributed grids."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tessera import launch
+from tessera.commands.fft import PlanError, Shape
+from tessera.commands.io import Counts
+from tessera.machine.quantities import bytes_text, table, time_text
+
+if TYPE_CHECKING:
+    from tessera.grid.bench import Request
+
+DTYPES = ("float32", "float64", "complex64", "complex128")
+
+
+class Edges(click.ParamType):
+    """Edges on the command line: xyz, xy, none."""
+
+    name = "edges"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[bool, bool, bool]:
+        if isinstance(value, tuple):
+            return value
+        text = "" if value == "none" else str(value)
+        if set(text) - set("xyz") or len(set(text)) != len(text):
+            self.fail(f"{value!r} are no edges; write xyz, a part of it such as xy, or none", param, ctx)
+        return "x" in text, "y" in text, "z" in text
+
+
+dtype_option = click.option("--dtype", type=click.Choice(DTYPES), default="float64", show_default=True)
+order_option = click.option(
+    "--order", type=click.Choice(["2", "4", "6", "8", "10", "12"]), default="4", show_default=True,
+    help="Of the Laplacian.",
+)  # fmt: skip
+machine_option = click.option(
+    "--machine", "map_file", type=click.Path(path_type=Path), envvar="TESSERA_MACHINE", show_envvar=True,
+    help="Map from `tessera machine measure`; ranks fill its hosts in turn. Without a map all are on one host.",
+)  # fmt: skip
+
+
+@click.group()
+def grid() -> None:
+    """Plan and time stencils on distributed grids (tessera.grid)."""
+
+
+@grid.command()
+@click.argument("shape", type=Shape())
+@click.option("-n", "--ranks", required=True, type=click.IntRange(1, 2**31 - 1), help="Ranks, one for each core.")
+@click.option(
+    "--grids", "--bands", "grids", required=True, type=click.IntRange(1, 10**6), help="Fields on which it works."
+)
+@click.option(
+    "-t", "--threads", type=click.IntRange(1, 1024), default=1, show_default=True,
+    help="Cores that hybrid approaches give to one rank.",
+)  # fmt: skip
+@machine_option
+@order_option
+@dtype_option
+@click.option("--periodic", type=Edges(), default="xyz", show_default=True, help="Edges; fields are zero at others.")
+@click.option(
+    "--kpts", type=click.IntRange(1, 10**6), help="k-points (times spins): also divide the ranks for GPAW, by --bands."
+)
+@click.option(
+    "--point", type=click.FloatRange(0, min_open=True), help="ns that a core needs for a point [measured here]."
+)
+@click.option(
+    "--overlap", type=click.FloatRange(0, 1), default=1.0, show_default=True,
+    help="Share of computing during which messages progress.",
+)  # fmt: skip
+@click.option(
+    "--flops", type=click.FloatRange(0, min_open=True), default=10.0, show_default=True,
+    help="Gflop/s of a core's matrix products, for --kpts.",
+)  # fmt: skip
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def plan(
+    shape: tuple[int, int, int],
+    ranks: int,
+    grids: int,
+    threads: int,
+    map_file: Path | None,
+    order: str,
+    dtype: str,
+    periodic: tuple[bool, bool, bool],
+    kpts: int | None,
+    point: float | None,
+    overlap: float,
+    flops: float,
+    as_json: bool,
+) -> None:
+    """Predict the time of a Laplacian on fields of SHAPE by each approach with its best batch; name the best.
+
+    With --kpts, also print how GPAW should divide the ranks over k-points, bands and domains.
+
+    \b
+    Examples:
+      tessera grid plan 192 -n 1024 -t 4 --grids 2816 --point 193
+      tessera grid plan 96 -n 64 --bands 256 --kpts 4 --dtype complex128 --machine map.json
+    """
+    try:
+        import tessera._core as core
+        from tessera.grid.bench import PACKING, SYNCHRONISING, point_seconds
+    except ImportError as error:
+        raise launch.LaunchError(
+            f"the compiled part of tessera is missing ({error}); build it with `make build`"
+        ) from None
+    import numpy as np
+
+    path = None if map_file is None else str(map_file)
+    rates = {
+        "point": point_seconds(int(order), dtype) if point is None else 1e-9 * point,
+        "packing": PACKING,
+        "synchronising": SYNCHRONISING,
+        "overlap": overlap,
+    }
+    problem: dict[str, Any] = {
+        "shape": shape, "periodic": periodic, "order": int(order), "bytes": np.dtype(dtype).itemsize, "ranks": ranks
+    }  # fmt: skip
+    try:
+        content = json.loads(core.explain_grid(path, threads=threads, fields=grids, **problem, **rates))
+        if kpts is not None:
+            content["divisions"] = json.loads(
+                core.divide_grid(path, kpoints=kpts, bands=grids, flops=1e9 * flops, **problem, **rates)
+            )
+            content["kpts"] = kpts
+    except core.InputError as error:
+        raise PlanError(str(error)) from None
+    content |= {"dtype": dtype, "order": int(order), "rates": rates, "point_is_measured": point is None}
+    click.echo(json.dumps(content, indent=2) if as_json else plan_text(content, map_file))
+
+
+def plan_text(content: dict[str, Any], map_file: Path | None) -> str:
+    """Returns tables of the approaches, the quickest first, and of the divisions, and the choices."""
+    approaches = content["approaches"]
+    where = "of one host" if map_file is None else f"of {content['hosts']:,} hosts of {map_file}"
+    rates = content["rates"]
+    point = time_text(rates["point"]) + " a point" + (" (measured here)" if content["point_is_measured"] else "")
+    lines = [
+        f"{'×'.join(map(str, content['shape']))} points, {content['dtype']}, order {content['order']}, "
+        f"{content['fields']:,} grids, {content['ranks']:,} cores {where}; {point}",
+        "",
+    ]
+    rows = [["approach", "ranks × threads", "processes", "batch", "slope", "time", "computing", "packing", "starting",
+             "waiting", "synchronising"]]  # fmt: skip
+    for one in approaches:
+        is_batched = one["approach"] != "flat-original"
+        rows.append(
+            [
+                one["approach"],
+                f"{one['ranks']:,} × {one['threads']}",
+                "×".join(map(str, one["processes"])),
+                str(one["batch"]) if is_batched else "–",
+                str(one["slope"]) if is_batched else "–",
+                *(
+                    time_text(one[key])
+                    for key in ("seconds", "computing", "packing", "starting", "waiting", "synchronising")
+                ),
+            ]
+        )
+    lines += table(rows, right=frozenset(range(3, 11)))
+    lines += ["", "messages of a rank in an exchange, and the bytes that it sends for each grid, at most", ""]
+    rows = [[one["approach"], f"{one['messages']:,} messages", bytes_text(one["bytes"])] for one in approaches]
+    lines += [*table(rows, right=frozenset({1, 2})), ""]
+    why = "least predicted time"
+    if len(approaches) > 1:
+        why += (
+            f", {approaches[1]['seconds'] / approaches[0]['seconds']:.3g} times as quick as {approaches[1]['approach']}"
+        )
+    best = approaches[0]
+    if best["approach"] != "flat-original":
+        why = f"batches of {best['batch']}, slope {best['slope']}: {why}"
+    lines.append(f"chosen: {content['chosen']}, because: {why}")
+    lines += [f"left out: {one['approach']}, because: {one['why']}" for one in content["left_out"]]
+    if "divisions" in content:
+        lines += ["", *divisions_text(content)]
+    return "\n".join(lines)
+
+
+def gpaw_text(division: dict[str, Any]) -> str:
+    x, y, z = division["domain"]
+    return f"parallel={{'kpt': {division['kpt']}, 'domain': ({x}, {y}, {z}), 'band': {division['band']}}}"
+
+
+def divisions_text(content: dict[str, Any]) -> list[str]:
+    """Returns a table of the quickest divisions and the argument for GPAW."""
+    divisions = content["divisions"]
+    rows = [["groups of k-points", "of bands", "domain", "iteration", "stencils", "orthogonalisation"]]
+    for one in divisions[:6]:
+        rows.append(
+            [
+                f"{one['kpt']:,}",
+                f"{one['band']:,}",
+                "×".join(map(str, one["domain"])),
+                *(time_text(one[key]) for key in ("seconds", "stencils", "orthogonalisation")),
+            ]
+        )
+    return [
+        f"GPAW with {content['kpts']:,} k-points and {content['fields']:,} bands; "
+        f"the quickest of {len(divisions):,} divisions of {content['ranks']:,} ranks",
+        "",
+        *table(rows, right=frozenset({0, 1, 3, 4, 5})),
+        "",
+        gpaw_text(divisions[0]),
+    ]
+
+
+@grid.command()
+@click.argument("shape", type=Shape(), default="96")
+@click.option("-n", "--ranks", type=Counts(), metavar="N,…", help="Numbers of ranks [1 and this host's cores].")
+@click.option("-t", "--threads", type=Counts(), metavar="N,…", help="Threads of a rank [1 and this host's cores].")
+@click.option("--grids", type=click.IntRange(1, 10**6), default=32, show_default=True, help="Fields.")
+@click.option("--approaches", metavar="NAME,…", help="Of tessera.grid.approaches() [all].")
+@click.option(
+    "--batches", type=Counts(), metavar="N,…", default="1,2,4,8", show_default=True, help="Grids in a message."
+)
+@click.option("--slopes", metavar="N,…", default="0", show_default=True, help="How many smaller batches come first.")
+@order_option
+@dtype_option
+@machine_option
+@click.option("--repeats", type=click.IntRange(1, 1000), default=5, show_default=True, help="Turns; medians count.")
+@click.option(
+    "--mpi", type=click.Choice(["auto", "openmpi", "mpich"]), default="auto", show_default=True, help="Which MPI."
+)
+@launch.oversubscribe_option
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option("--plot", "picture", type=click.Path(path_type=Path), help="Also draw times by batch (PNG, PDF, SVG).")
+@click.option("--dry-run", is_flag=True, help="Print the commands that would be run and stop.")
+def bench(
+    shape: tuple[int, int, int],
+    ranks: tuple[int, ...] | None,
+    threads: tuple[int, ...] | None,
+    grids: int,
+    approaches: str | None,
+    batches: tuple[int, ...],
+    slopes: str,
+    order: str,
+    dtype: str,
+    map_file: Path | None,
+    repeats: int,
+    mpi: str,
+    oversubscribe: bool,
+    as_json: bool,
+    picture: Path | None,
+    dry_run: bool,
+) -> None:
+    """Time a Laplacian on fields of SHAPE by approach, batch, ranks and threads, and compare with the model's choice.
+
+    Configurations take turns. Waiting is what a time exceeds that of as many points without neighbours on all ranks, as
+    a share of it; overlap is what batches gain from each other's computing, as a share of what they could. On several
+    ranks it needs mpi4py.
+
+    \b
+    Examples:
+      tessera grid bench
+      tessera grid bench 144 -n 2 -t 1 --grids 32 --batches 1,8 --plot grid.png
+    """
+    from tessera.grid import GridError
+    from tessera.grid import approaches as all_approaches
+    from tessera.grid.bench import Request, command, measure, plot
+
+    try:
+        known = all_approaches()
+    except GridError as error:
+        raise launch.LaunchError(str(error)) from None
+    names = tuple(known) if approaches is None else tuple(approaches.split(","))
+    for name in names:
+        if name not in known:
+            raise click.BadParameter(f"{name!r} is unknown; they are {', '.join(known)}", param_hint="--approaches")
+    if not all(one.isdecimal() and int(one) < 63 for one in slopes.split(",")):
+        raise click.BadParameter(f"{slopes!r} are no numbers of batches; write 0, or 0,1,2", param_hint="--slopes")
+    some = tuple(sorted({1, launch.usable_cores()}))
+    request = Request(
+        shape=shape,
+        grids=grids,
+        dtype=dtype,
+        order=int(order),
+        ranks=ranks or some,
+        threads=threads or some,
+        approaches=names,
+        batches=batches,
+        slopes=tuple(sorted({int(one) for one in slopes.split(",")})),
+        repeats=repeats,
+        mpi=mpi,
+        machine=map_file,
+        oversubscribe=oversubscribe,
+    )
+    if dry_run:
+        for n, t in request.jobs():
+            click.echo(shlex.join(command(request, n, t)))
+        return
+    results = measure(request, lambda line: click.echo(f"tessera: {line}", err=True))
+    if picture is not None:
+        plot(results, picture)
+        click.echo(f"wrote {picture}", err=True)
+    click.echo(json.dumps(results, indent=2) if as_json else bench_text(results, request))
+
+
+def bench_text(results: dict[str, Any], request: Request) -> str:
+    """Returns a table of all trials, and how near the model's choice is to the quickest."""
+    lines = [
+        f"{'×'.join(map(str, results['shape']))} points, {results['dtype']}, order {results['order']}, "
+        f"{results['grids']:,} grids; medians of {request.repeats} turns",
+        "",
+    ]
+    rows = [["approach", "ranks × threads", "processes", "batch", "slope", "time", "waiting", "overlap", "predicted"]]
+    for job in results["jobs"]:
+        for one in job["trials"]:
+            is_batched = one["approach"] != "flat-original"
+            rows.append(
+                [
+                    one["approach"],
+                    f"{job['ranks']} × {job['threads']}",
+                    "×".join(map(str, job["processes"])),
+                    str(one["batch"]) if is_batched else "–",
+                    str(one["slope"]) if is_batched else "–",
+                    time_text(one["median"]),
+                    f"{one['waits']:.0%}",
+                    "–" if one["overlap"] is None else f"{one['overlap']:.0%}",
+                    time_text(one["predicted"]),
+                ]
+            )
+    lines += [*table(rows, right=frozenset(range(3, 9))), ""]
+    for job in results["jobs"]:
+        chosen, best = (_named(job[key]) for key in ("chosen", "quickest"))
+        where = f"{job['ranks']} × {job['threads']}"
+        if chosen == best:
+            lines.append(f"{where}: the model chooses the quickest, {best}")
+        else:
+            ratio = f"{job['chosen_over_quickest']:.3g}"
+            lines.append(
+                f"{where}: the model chooses {chosen}, which takes {ratio} times as long as the quickest, {best}"
+            )
+        lines += [f"left out: {one['approach']}, because: {one['why']}" for one in job["left_out"]]
+    return "\n".join(lines)
+
+
+def _named(one: dict[str, Any]) -> str:
+    batches = "" if one["approach"] == "flat-original" else f" in batches of {one['batch']}, slope {one['slope']}"
+    return f"{one['approach']}{batches}"

@@ -1,0 +1,260 @@
+"""Times stencils by approach, batch, ranks and threads, and compares what is measured with what the model predicts."""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tessera import launch
+from tessera.grid import Grid
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+#: What the model takes where nothing is given: s for a byte of a face into a message and out of one, s until the
+#: threads of a rank have met, and the share of computing during which messages progress.
+PACKING, SYNCHRONISING, OVERLAP = 0.4e-9, 2e-6, 1.0
+
+#: Predicted times that differ by less are taken to be equal, as in cpp/tessera/grid/choice/cost.h.
+ALIKE = 0.02
+
+
+class BenchError(launch.LaunchError):
+    """Raised where trials can't be made; says what was found and how to mend it."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to measure, on each number of ranks with each number of threads."""
+
+    shape: tuple[int, int, int]
+    grids: int
+    dtype: str
+    order: int
+    ranks: tuple[int, ...]
+    threads: tuple[int, ...]
+    approaches: tuple[str, ...]
+    batches: tuple[int, ...]
+    slopes: tuple[int, ...]
+    repeats: int
+    mpi: str = "auto"
+    machine: Path | None = None
+    oversubscribe: bool = False
+
+    def jobs(self) -> list[tuple[int, int]]:
+        """Returns ranks and threads of each job: those that fit onto the cores, or all that were asked for."""
+        cores = launch.usable_cores()
+        pairs = [(n, t) for n in self.ranks for t in self.threads]
+        fitting = [(n, t) for n, t in pairs if self.oversubscribe or n * t <= cores]
+        return fitting or [min(pairs, key=lambda pair: pair[0] * pair[1])]
+
+    def configurations(self) -> list[dict[str, Any]]:
+        """Returns the arguments of `Grid.operator` that are tried; an approach without batches has one of them."""
+        found = []
+        for approach in self.approaches:
+            for batch in self.batches if approach != "flat-original" else (1,):
+                for slope in self.slopes if approach != "flat-original" else (0,):
+                    if batch >> slope > 0:
+                        found.append({"approach": approach, "batch": min(batch, self.grids), "slope": slope})
+        return [one for i, one in enumerate(found) if one not in found[:i]]
+
+
+def point_seconds(order: int, dtype: str) -> float:
+    """Measures the seconds that a core needs for a point of a field while all cores compute."""
+    threads = launch.usable_cores()
+    grid = Grid((96, 96, 96), threads=threads)
+    x = np.ones((4, 96, 96, 96), dtype)
+    out = np.empty_like(x)
+    apply = grid.operator(grid.laplacian(order), dtype=dtype)
+    apply(x, out)
+    times = []
+    for _ in range(5):
+        begin = time.perf_counter()
+        apply(x, out)
+        times.append(time.perf_counter() - begin)
+    return statistics.median(times) * threads / x.size
+
+
+def command(request: Request, ranks: int, threads: int) -> list[str]:
+    """Returns the command of one job. Raises LaunchError."""
+    package = Path(__file__).resolve().parents[1]
+    built = {name: Path(sys.executable) for name in launch.FLAVOURS if any(package.glob(f"_grid_{name}.*"))}
+    if not built:
+        raise BenchError("the compiled part of tessera.grid is missing; build it with `make build`")
+
+    flavour = "serial" if ranks == 1 else request.mpi
+    if flavour == "auto":  # of the first launcher with such a module; else engine_command says what is missing
+        flavour = next((one.flavour for one in launch.launchers() if one.flavour in built), None) or "auto"
+    asked = {
+        "flavour": flavour,
+        "shape": request.shape,
+        "grids": request.grids,
+        "dtype": request.dtype,
+        "order": request.order,
+        "repeats": request.repeats,
+        "machine": None if request.machine is None else str(request.machine),
+        "configurations": request.configurations(),
+    }
+    return launch.engine_command(
+        ["-m", "tessera.grid.trial", json.dumps(asked)],
+        ranks=ranks,
+        threads=threads,
+        mpi=flavour,
+        oversubscribe=request.oversubscribe,
+        built=built,
+    )
+
+
+def measure(request: Request, tell: Callable[[str], None]) -> dict[str, Any]:
+    """Runs all jobs. Returns what was asked for and `jobs`: each with `trials` (seconds, waits, predicted), the choice
+    of the model among them and the quickest. `tell` gets a line of progress before each. Raises LaunchError."""
+    jobs = []
+    for ranks, threads in request.jobs():
+        tell(f"measuring {_text(ranks, 'rank')} × {_text(threads, 'thread')} …")
+        line = command(request, ranks, threads)
+        environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+        try:
+            done = subprocess.run(
+                line, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False, env=environment
+            )
+        except OSError as error:
+            raise BenchError(f"can't start {line[0]}: {error.strerror}") from None
+        said = [json.loads(one) for one in done.stdout.splitlines() if one.startswith("{")]
+        complaint = next((one["error"] for one in said if "error" in one), "")
+        if done.returncode != 0 or complaint or not said:
+            lines = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
+            raise BenchError(complaint or f"the ranks failed: {lines[-1]}")
+        jobs.append(judged(request, ranks, threads, said[-1]))
+    return {
+        "shape": list(request.shape),
+        "grids": request.grids,
+        "dtype": request.dtype,
+        "order": request.order,
+        "jobs": jobs,
+    }
+
+
+def judged(request: Request, ranks: int, threads: int, found: dict[str, Any]) -> dict[str, Any]:
+    """Adds to the trials of a job their median, the share of it that is not computing, how much of what could be hidden
+    was, and the predicted seconds."""
+    import tessera._core as core
+
+    alone = statistics.median(found["alone"])
+    call = statistics.median(found["call"] or [0.0])
+    for one in found["trials"]:
+        one["median"] = statistics.median(one["seconds"])
+        one["waits"] = max(0.0, 1 - alone / one["median"])
+        one["overlap"] = overlap_of(one, alone, call)
+    overlaps = [one["overlap"] for one in found["trials"] if one["overlap"] is not None]
+    overlap = statistics.median(overlaps) if overlaps else OVERLAP
+    # The fields of the rank with most points, as its threads share them.
+    largest = np.prod([-(-n // p) for n, p in zip(request.shape, found["processes"])]) * request.grids
+    point = alone * threads / largest
+    trials = found["trials"]
+    try:
+        predicted = json.loads(
+            core.predict_grids(
+                None if request.machine is None else str(request.machine),
+                shape=request.shape,
+                periodic=(True, True, True),
+                order=request.order,
+                bytes=np.dtype(request.dtype).itemsize,
+                ranks=ranks,
+                threads=threads,
+                fields=request.grids,
+                configurations=[(one["approach"], one["batch"], one["slope"]) for one in trials],
+                point=point,
+                packing=PACKING,
+                synchronising=SYNCHRONISING,
+                overlap=overlap,
+            )
+        )
+    except core.InputError as error:
+        raise BenchError(str(error)) from None
+    for one, model in zip(trials, predicted):
+        one["predicted"] = model["seconds"]
+    if not trials:
+        why = found["left_out"][0]["why"] if found["left_out"] else "nothing was asked for"
+        raise BenchError(f"no approach can be tried on {_text(ranks, 'rank')}: {why}")
+    least = min(trials, key=lambda one: one["predicted"])
+    alike = [one for one in trials if one["approach"] == least["approach"]
+             and one["predicted"] <= least["predicted"] / (1 - ALIKE)]  # fmt: skip
+    chosen = min(alike, key=lambda one: (one["batch"], one["slope"]))
+    best = min(trials, key=lambda one: one["median"])
+    keys = ("approach", "batch", "slope", "median")
+    return {
+        "ranks": ranks,
+        "threads": threads,
+        "processes": found["processes"],
+        "alone": alone,
+        "overlap": overlap,
+        "trials": trials,
+        "left_out": found["left_out"],
+        "chosen": {key: chosen[key] for key in keys},
+        "quickest": {key: best[key] for key in keys},
+        "chosen_over_quickest": chosen["median"] / best["median"],
+    }
+
+
+def overlap_of(one: dict[str, Any], alone: float, call: float) -> float | None:
+    """Returns the share of computing during which messages progressed: what is gained where a batch's messages travel
+    while another is computed, over all that could be. None where there is nothing to overlap, or nothing to hide."""
+    calls = one["calls"]
+    if one["approach"] == "flat-original" or calls < 2:
+        return None
+    apart = statistics.median(one["apart"]) - calls * call
+    computing = alone / calls  # of a batch
+    waiting = apart / calls - computing  # where nothing hides its messages
+    if min(waiting, computing) < 0.05 * max(waiting, computing):
+        return None
+    hidden = apart + call - one["median"]
+    return min(1.0, max(0.0, hidden / ((calls - 1) * min(waiting, computing))))
+
+
+def plot(results: dict[str, Any], path: Path) -> None:
+    """Draws the time of each approach by batch, a panel for each job. Raises PlotError."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    from tessera.plots import STYLE, save
+
+    jobs = results["jobs"]
+    with plt.rc_context(STYLE):
+        figure, axes = plt.subplots(1, len(jobs), figsize=(1 + 3.2 * len(jobs), 3.4), sharey=True, squeeze=False)
+        for ax, job in zip(axes[0], jobs):
+            _draw(ax, job)
+        axes[0][0].set_ylabel(f"{results['grids']} grids, ms")
+        axes[0][-1].legend()
+        figure.tight_layout()
+        try:
+            save(figure, path)
+        finally:
+            plt.close(figure)
+
+
+def _draw(ax: Axes, job: dict[str, Any]) -> None:
+    for i, name in enumerate(dict.fromkeys(one["approach"] for one in job["trials"])):
+        mine = [one for one in job["trials"] if one["approach"] == name]
+        batches = sorted({one["batch"] for one in mine})
+        best = [1e3 * min(one["median"] for one in mine if one["batch"] == batch) for batch in batches]
+        ax.plot(batches, best, "o-", label=name, color=f"C{i}", markersize=4)
+    ax.axhline(1e3 * job["alone"], color="#5A6270", linestyle="--", linewidth=1, label="computing alone")
+    ax.set_title(f"{_text(job['ranks'], 'rank')} × {_text(job['threads'], 'thread')}")
+    ax.set_xscale("log", base=2)
+    ax.set_xlabel("batch")
+
+
+def _text(n: int, word: str) -> str:
+    return f"{n} {word}{'s' * (n != 1)}"
