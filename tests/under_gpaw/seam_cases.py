@@ -81,18 +81,24 @@ def compare_operators(gd: GridDescriptor, dtype: type) -> None:
                 note(f"relax {method}", found, expected)
 
 
+def has_room(own: Any) -> bool:
+    """Tells whether GPAW's interpolation stays inside its memory, which it does not where boxes are thin."""
+    inner = own.gdin.n_c + own.pad_cd.sum(axis=1)
+    return not own.interpolate or inner[0] * inner[1] <= own.gdout.n_c[0] * own.gdout.n_c[1]
+
+
 def compare_transformers(gd: GridDescriptor, dtype: type) -> None:
     coarse = gd.coarsen()
     thinnest = world.min_scalar(int(min(*gd.n_c, *(2 * coarse.n_c))))
     for order in (1, 2, 3, 4):
         if thinnest < 2 * order:
-            continue  # GPAW reads the points of the next neighbours alone, and beyond its memory where they are too few
+            continue  # GPAW takes points from the next neighbours alone
         for name, begin, end in [("restrict", gd, coarse), ("interpolate", coarse, gd)]:
             made = None
             with suppress(ValueError):
                 made = both(lambda b=begin, e=end, n=order: Transformer(b, e, n, dtype))
-            if world.min_scalar(int(made is not None)) == 0:
-                continue  # GPAW refuses boxes that are too small
+            if world.min_scalar(int(made is not None and has_room(made[0]))) == 0:
+                continue
             own, ours = made
             for leading in [(), (3,), (11,)]:
                 values, turned = random(begin, leading, dtype), phases_of(gd, dtype)
@@ -117,8 +123,8 @@ def main() -> None:
     oblique = [[6, 0, 0], [1.5, 5, 0], [0, 0.5, 7.0]]
     for shape, cell, periodic in [
         ((16, 20, 24), (4, 5, 6), (1, 1, 1)),
-        ((16, 24, 20), (4, 5, 6), (0, 1, 0)),
-        ((24, 16, 16), (4, 5, 6), (0, 0, 0)),
+        ((24, 32, 20), (4, 5, 6), (0, 1, 0)),
+        ((48, 20, 24), (4, 5, 6), (0, 0, 0)),
         ((16, 16, 20), oblique, (1, 1, 1)),
     ]:
         gd = GridDescriptor(shape, cell, periodic, comm=world)
