@@ -71,6 +71,8 @@ def energy(name: str) -> float:
 def main() -> None:
     found = {}
     for name in sys.argv[1:] or CASES:
+        if name == "silicon by k-points" and world.size == 1:
+            continue
         begin = time.perf_counter()
         without = energy(name)
         middle = time.perf_counter()
