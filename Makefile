@@ -56,6 +56,7 @@ arm: ## build for aarch64 in build/arm, on a Debian machine with another process
 .PHONY: check-long
 check-long: build lint asan tsan ## all of clang-tidy and the sanitizers; kills, fuzzing, drift, ensembles, aarch64 (hours)
 	@scripts/arm --if-possible
+	@scripts/setup --gpaw || echo "GPAW can't be installed; its tests are left out"
 	@$(python) -m pytest -m "slow" $(ARGS)
 
 .PHONY: lint-quick

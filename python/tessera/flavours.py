@@ -28,10 +28,15 @@ def module_of(part: str, comm: Any) -> ModuleType:
         return load(part, "serial")
     from mpi4py import MPI
 
-    version = MPI.Get_library_version()
+    return module_for(part, MPI.Get_library_version(), "mpi4py")
+
+
+def module_for(part: str, version: str, program: str) -> ModuleType:
+    """Returns the module that is built for the MPI library that says `version` of itself, on which `program` runs.
+    Raises `ImportError`."""
     module = load(part, "openmpi" if version.startswith("Open MPI") else "mpich")
     if not version.startswith(module.library().split(" v")[0].split(" ")[0]):
-        raise ImportError(f"mpi4py runs on {version.splitlines()[0]}, but {module.__name__} on {module.library()}")
+        raise ImportError(f"{program} runs on {version.splitlines()[0]}, but {module.__name__} on {module.library()}")
     return module
 
 

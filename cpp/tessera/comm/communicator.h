@@ -36,6 +36,8 @@ class Communicator {
   /// Returns a duplicate of another program's communicator, given by its Fortran handle (mpi4py's py2f). MPI must be
   /// running. Collective.
   static Communicator duplicate_of(int fortran_handle);
+  /// Returns a duplicate of a communicator that another program keeps at this address (an MPI_Comm*). Collective.
+  static Communicator duplicate_at(const void* address);
   /// Ends MPI. It is called once, as the last function.
   static void finalize();
   /// Ends the whole job at once with this exit status.
@@ -54,6 +56,8 @@ class Communicator {
   int rank() const;
   int size() const;
   bool is_root() const { return rank() == 0; }
+  /// Tells whether the communicator at an address (an MPI_Comm*) has the same ranks in the same order.
+  bool is_congruent(const void* address) const;
 
   /// Makes collective operations follow a network: each is carried out by the plan that is predicted to be the fastest,
   /// or by the MPI library where no gain is predicted. Without a network, as in the beginning, all are carried out by

@@ -75,6 +75,18 @@ Communicator Communicator::duplicate_of(int fortran_handle) {
   return Communicator(std::make_unique<Implementation>(duplicate, true));
 }
 
+Communicator Communicator::duplicate_at(const void* address) {
+  MPI_Comm duplicate = MPI_COMM_NULL;
+  MPI_Comm_dup(*static_cast<const MPI_Comm*>(address), &duplicate);
+  return Communicator(std::make_unique<Implementation>(duplicate, true));
+}
+
+bool Communicator::is_congruent(const void* address) const {
+  int relation = MPI_UNEQUAL;
+  MPI_Comm_compare(implementation_->comm, *static_cast<const MPI_Comm*>(address), &relation);
+  return relation == MPI_IDENT || relation == MPI_CONGRUENT;
+}
+
 void Communicator::finalize() {
   int started = 0, ended = 0;
   MPI_Initialized(&started);

@@ -128,6 +128,8 @@ Communicator Communicator::world() {
   return Communicator(std::make_unique<Implementation>(current_job, current_rank));
 }
 Communicator Communicator::duplicate_of(int) { return world(); }
+Communicator Communicator::duplicate_at(const void*) { return world(); }
+bool Communicator::is_congruent(const void*) const { return true; }
 void Communicator::finalize() {}
 void Communicator::abort(int status) { std::_Exit(status); }
 std::string Communicator::library_version() { return "threads"; }

@@ -1,0 +1,135 @@
+#include "tessera/grid/levels/region_exchange.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <span>
+#include <utility>
+
+#include "tessera/base/error.h"
+
+namespace tessera::grid {
+
+namespace {
+
+constexpr int tag = 72;
+
+std::int64_t points_of(const std::vector<fft::MovedBox>& pieces) {
+  std::int64_t sum = 0;
+  for (const auto& piece : pieces) sum += piece.box.size();
+  return sum;
+}
+
+/// Calls visit(first point) for each row of a box.
+template <class Visit>
+void for_rows(const IndexBox& box, Visit&& visit) {
+  for (auto x = box.lower[0]; x < box.upper[0]; ++x)
+    for (auto y = box.lower[1]; y < box.upper[1]; ++y) visit(Index3{x, y, box.lower[2]});
+}
+
+}  // namespace
+
+template <class Real>
+RegionExchange<Real>::RegionExchange(const GridLayout& layout, std::vector<IndexBox> regions, int components,
+                                     const comm::Communicator& comm)
+    : layout_(layout), comm_(comm), components_(components) {
+  TESSERA_CHECK(layout.ranks() == comm.size() && regions.size() == layout.boxes.size());
+  const auto rank = static_cast<std::size_t>(comm.rank());
+  box_ = layout.boxes[rank];
+  region_ = regions[rank];
+  strides_ = {region_.extent(1) * region_.extent(2) * components_, region_.extent(2) * components_};
+  region_values_ = region_.size() * components_;
+  for (auto& region : regions)
+    for (std::size_t d = 0; d < 3; ++d)
+      if (!layout.is_periodic[d]) {
+        region.lower[d] = std::max<std::int64_t>(region.lower[d], 0);
+        region.upper[d] = std::min(region.upper[d], layout.shape[d]);
+      }
+  const auto exchange = fft::plan_exchange(layout.shape, layout.boxes, regions, comm.rank());
+  std::map<int, Peer> peers;
+  for (const auto& piece : exchange.send) peers[piece.peer].send.push_back(piece);
+  for (const auto& piece : exchange.receive)
+    if (piece.peer != comm.rank())
+      peers[piece.peer].receive.push_back(piece);
+    else if (piece.shift != Index3{})
+      local_.push_back(piece);
+  peers.erase(comm.rank());
+  for (auto& [peer, its] : peers) {
+    its.rank = peer;
+    peers_.push_back(std::move(its));
+  }
+}
+
+/// Puts the values of a piece, row by row, to their places in the region, times their phase.
+template <class Real>
+void RegionExchange<Real>::place(const fft::MovedBox& piece, Real* around, const Real* values,
+                                 const std::array<std::complex<double>, 3>& phases) const {
+  std::complex<double> phase = 1;
+  for (std::size_t d = 0; d < 3; ++d) {
+    const auto factor = piece.shift[d] < 0 ? std::conj(phases[d]) : phases[d];
+    for (auto left = std::abs(piece.shift[d]) / layout_.shape[d]; left > 0; --left) phase *= factor;
+  }
+  const bool turns = components_ == 2 && phase != 1.0;
+  const auto re = static_cast<Real>(phase.real()), im = static_cast<Real>(phase.imag());
+  const auto n = piece.box.extent(2) * components_;
+  for_rows(piece.box, [&](const Index3& row) {
+    Real* to = around + offset({row[0] + piece.shift[0], row[1] + piece.shift[1], row[2] + piece.shift[2]});
+    if (!turns)
+      std::copy_n(values, n, to);
+    else
+      for (std::int64_t i = 0; i < n; i += 2) {
+        to[i] = values[i] * re - values[i + 1] * im;
+        to[i + 1] = values[i] * im + values[i + 1] * re;
+      }
+    values += n;
+  });
+}
+
+template <class Real>
+void RegionExchange<Real>::bring(const Real* from, std::int64_t fields,
+                                 const std::array<std::complex<double>, 3>& phases) {
+  if (const auto n = static_cast<std::size_t>(region_values_ * fields); memory_.size() < n) memory_.resize(n);
+  for (auto& peer : peers_)
+    if (const auto n = points_of(peer.receive) * components_ * fields; n > 0) {
+      peer.incoming.resize(static_cast<std::size_t>(n));
+      requests_.push_back(comm_.start_receive(std::as_writable_bytes(std::span(peer.incoming)), peer.rank, tag));
+    }
+  for (auto& peer : peers_) {
+    const auto n = points_of(peer.send) * components_ * fields;
+    if (n == 0) continue;
+    peer.outgoing.resize(static_cast<std::size_t>(n));
+    Real* next = peer.outgoing.data();
+    for (std::int64_t field = 0; field < fields; ++field)
+      for (const auto& piece : peer.send)
+        for_rows(piece.box, [&](const Index3& row) {
+          next = std::copy_n(from + field * values_of_field() + offset_in_box(row), piece.box.extent(2) * components_,
+                             next);
+        });
+    requests_.push_back(comm_.start_send(std::as_bytes(std::span(peer.outgoing)), peer.rank, tag));
+  }
+  std::vector<Real> values;
+  for (std::int64_t field = 0; field < fields; ++field)
+    for (const auto& piece : local_) {
+      values.clear();
+      for_rows(piece.box, [&](const Index3& row) {
+        const Real* own = from + field * values_of_field() + offset_in_box(row);
+        values.insert(values.end(), own, own + piece.box.extent(2) * components_);
+      });
+      place(piece, memory_.data() + field * region_values_, values.data(), phases);
+    }
+  comm::Communicator::wait_all(requests_);
+  requests_.clear();
+  for (auto& peer : peers_) {
+    const Real* next = peer.incoming.data();
+    for (std::int64_t field = 0; field < fields; ++field)
+      for (const auto& piece : peer.receive) {
+        place(piece, memory_.data() + field * region_values_, next, phases);
+        next += piece.box.size() * components_;
+      }
+  }
+}
+
+template class RegionExchange<float>;
+template class RegionExchange<double>;
+
+}  // namespace tessera::grid

@@ -1,0 +1,26 @@
+// Sums of rows of numbers, and rows between a grid and one of half its points.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+namespace tessera::grid {
+
+/// A sum has one order: the first product is rounded and each further one added by fused multiply-add, so the bits are
+/// the same on every instruction set.
+
+/// to[i] = Σ weights[k] · rows[k][i] for i < length. `to` may be one of the rows. Bound: loads of the rows.
+template <class Real>
+void sum_rows(std::span<const Real* const> rows, std::span<const Real> weights, Real* to, std::int64_t length);
+
+/// Restriction of a row: value i < n of `to` is ½ · from[2i] + Σ weights[k] · (from[2i + 2k + 1] + from[2i − 2k − 1])
+/// where `from` points to the fine value at coarse value 0. Values have one or two components, side by side.
+template <class Real>
+void halve_row(std::span<const Real> weights, int components, const Real* from, Real* to, std::int64_t n);
+
+/// Interpolation of a row: value 2i of `to` is from[i], and value 2i + 1 is
+/// Σ weights[k] · (from[i − k] + from[i + k + 1]), for i < n.
+template <class Real>
+void double_row(std::span<const Real> weights, int components, const Real* from, Real* to, std::int64_t n);
+
+}  // namespace tessera::grid

@@ -1,0 +1,240 @@
+#include "tessera/grid/levels/transfer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <tuple>
+
+#include "tessera/base/error.h"
+#include "tessera/grid/levels/rows.h"
+
+namespace tessera::grid {
+
+namespace {
+
+/// Fields whose surroundings are brought together.
+constexpr std::int64_t batch = 8;
+constexpr std::size_t most_terms = 2 * most_transfer_order + 1;
+
+/// The weights of the neighbours at ±½, ±3⁄2 … in the polynomial through 2·order points, at its middle.
+std::vector<double> pair_weights(int order) {
+  if (order == 1) return {0.5};
+  if (order == 2) return {0.5625, -0.0625};
+  if (order == 3) return {0.5859375, -0.09765625, 0.01171875};
+  return {0.59814453125, -0.11962890625, 0.02392578125, -0.00244140625};
+}
+
+std::int64_t half_down(std::int64_t n) { return n >= 0 ? n / 2 : -((1 - n) / 2); }
+
+/// The points that a box of the other grid is made from.
+IndexBox source_region(TransferKind kind, int order, const Index3& offset, const IndexBox& box) {
+  if (box.is_empty()) return {};
+  IndexBox region;
+  for (std::size_t d = 0; d < 3; ++d) {
+    const auto first = box.lower[d], last = box.upper[d] - 1;
+    if (kind == TransferKind::restriction) {
+      region.lower[d] = 2 * first + offset[d] - (2 * order - 1);
+      region.upper[d] = 2 * last + offset[d] + (2 * order - 1) + 1;
+    } else {
+      region.lower[d] = half_down(first - offset[d]) - (order - 1);
+      region.upper[d] = half_down(last - offset[d]) + order + 1;
+    }
+  }
+  return region;
+}
+
+std::vector<IndexBox> source_regions(TransferKind kind, int order, const GridLayout& from, const GridLayout& to) {
+  if (order < 1 || order > most_transfer_order)
+    throw InputError(fmt::format("order {} of a transfer; expected 1 to {}", order, most_transfer_order));
+  const auto& [coarse, fine] = kind == TransferKind::restriction ? std::tie(to, from) : std::tie(from, to);
+  const auto offset = transfer_offset(fine);
+  for (std::size_t d = 0; d < 3; ++d)
+    if (coarse.is_periodic[d] != fine.is_periodic[d] || fine.shape[d] != 2 * coarse.shape[d] + offset[d])
+      throw InputError(
+          fmt::format("grids of {} and {} points along {}, {}; expected {} fine ones", coarse.shape[d], fine.shape[d],
+                      "xyz"[d], fine.is_periodic[d] ? "periodic" : "not periodic", 2 * coarse.shape[d] + offset[d]));
+  std::vector<IndexBox> regions;
+  for (const auto& box : to.boxes) regions.push_back(source_region(kind, order, offset, box));
+  return regions;
+}
+
+}  // namespace
+
+Index3 transfer_offset(const GridLayout& layout) {
+  Index3 offset{};
+  for (std::size_t d = 0; d < 3; ++d) offset[d] = layout.is_periodic[d] ? 0 : 1;
+  return offset;
+}
+
+template <class Real>
+Transfer<Real>::Transfer(TransferKind kind, int order, const GridLayout& from, const GridLayout& to, bool is_complex,
+                         const comm::Communicator& comm, ThreadPool& threads)
+    : kind_(kind),
+      order_(order),
+      offset_(transfer_offset(from)),
+      threads_(threads),
+      target_(to.boxes.at(static_cast<std::size_t>(comm.rank()))),
+      around_(from, source_regions(kind, order, from, to), is_complex ? 2 : 1, comm) {
+  const bool halves = kind == TransferKind::restriction;
+  if (halves) sum_weights_.push_back(static_cast<Real>(0.5));
+  for (const auto weight : pair_weights(order)) {
+    weights_.push_back(static_cast<Real>(halves ? 0.5 * weight : weight));
+    sum_weights_.insert(sum_weights_.end(), 2, weights_.back());
+  }
+}
+
+/// Sums planes of fine or coarse points into `to`, which holds rows of the region from `first_row` to `last_row`. A
+/// row's own points are read where the caller has them, those around them from the exchange's memory.
+template <class Real>
+void Transfer<Real>::sum_planes(const Real* from, std::int64_t field, std::span<const std::int64_t> planes,
+                                std::span<const Real> weights, std::int64_t first_row, std::int64_t last_row,
+                                Real* to) {
+  const auto& box = around_.box();
+  const auto& region = around_.region();
+  const auto components = around_.components();
+  const auto own_begin = std::clamp(box.lower[2], region.lower[2], region.upper[2]);
+  const auto own_end = std::clamp(box.upper[2], own_begin, region.upper[2]);
+  std::array<const Real*, most_terms> rows{};
+  const std::span<const Real* const> terms(rows.data(), planes.size());
+  const auto sum = [&](std::int64_t y, std::int64_t begin, std::int64_t end, bool is_own, Real* row) {
+    if (begin == end) return;
+    for (std::size_t k = 0; k < planes.size(); ++k) {
+      const auto x = planes[k];
+      rows[k] = is_own && box.lower[0] <= x && x < box.upper[0] ? from + around_.offset_in_box({x, y, begin})
+                                                                : around_.around(field, {x, y, begin});
+    }
+    sum_rows<Real>(terms, weights, row + (begin - region.lower[2]) * components, (end - begin) * components);
+  };
+  for (auto y = first_row; y < last_row; ++y) {
+    Real* row = to + (y - first_row) * around_.strides().y;
+    if (box.lower[1] <= y && y < box.upper[1]) {
+      sum(y, region.lower[2], own_begin, false, row);
+      sum(y, own_begin, own_end, true, row);
+      sum(y, own_end, region.upper[2], false, row);
+    } else {
+      sum(y, region.lower[2], region.upper[2], false, row);
+    }
+  }
+}
+
+/// Makes coarse planes from `begin` to `end`, strips of rows whose fine planes stay in the second-level cache one after
+/// the other.
+template <class Real>
+void Transfer<Real>::restrict_planes(const Real* from, Real* to, std::int64_t field, std::int64_t begin,
+                                     std::int64_t end) {
+  constexpr std::int64_t cache_bytes = 512 * 1024;
+  const auto& region = around_.region();
+  const auto components = around_.components();
+  const std::int64_t reach = 2 * order_ - 1, pitch = around_.strides().y;
+  const auto row_bytes = pitch * static_cast<std::int64_t>(sizeof(Real));
+  const auto strip =
+      std::max<std::int64_t>(4, (cache_bytes / ((2 * order_ + 3) * std::max<std::int64_t>(1, row_bytes)) - 2 * reach) / 2);
+  const auto most_rows = std::min(2 * (strip - 1) + 2 * reach + 1, region.extent(1));
+  std::vector<Real> plane(static_cast<std::size_t>(most_rows * pitch)), line(static_cast<std::size_t>(pitch));
+  std::array<std::int64_t, most_terms> planes{};
+  std::array<const Real*, most_terms> rows{};
+  const auto terms = sum_weights_.size();
+  for (auto first = target_.lower[1]; first < target_.upper[1]; first += strip) {
+    const auto last = std::min(first + strip, target_.upper[1]);
+    const auto first_row = 2 * first + offset_[1] - reach, last_row = 2 * (last - 1) + offset_[1] + reach + 1;
+    for (auto x = begin; x < end; ++x) {
+      const auto centre = 2 * x + offset_[0];
+      planes[0] = centre;
+      for (std::size_t k = 1; k < terms; k += 2)
+        planes[k] = centre + static_cast<std::int64_t>(k), planes[k + 1] = centre - static_cast<std::int64_t>(k);
+      sum_planes(from, field, std::span(planes).first(terms), sum_weights_, first_row, last_row, plane.data());
+      for (auto y = first; y < last; ++y) {
+        const Real* middle = plane.data() + (2 * y + offset_[1] - first_row) * pitch;
+        rows[0] = middle;
+        for (std::size_t k = 1; k < terms; k += 2) {
+          rows[k] = middle + static_cast<std::int64_t>(k) * pitch;
+          rows[k + 1] = middle - static_cast<std::int64_t>(k) * pitch;
+        }
+        sum_rows<Real>(std::span<const Real* const>(rows.data(), terms), sum_weights_, line.data(), pitch);
+        halve_row<Real>(weights_, components, line.data() + reach * components,
+                        to + target_.flat({x, y, target_.lower[2]}) * components, target_.extent(2));
+      }
+    }
+  }
+}
+
+/// Makes fine planes from `begin` to `end`.
+template <class Real>
+void Transfer<Real>::interpolate_planes(const Real* from, Real* to, std::int64_t field, std::int64_t begin,
+                                        std::int64_t end) {
+  const auto& region = around_.region();
+  const auto components = around_.components();
+  const auto pitch = around_.strides().y;
+  std::vector<Real> plane(static_cast<std::size_t>(region.extent(1) * pitch)), line(static_cast<std::size_t>(pitch));
+  std::array<std::int64_t, most_terms> planes{};
+  std::array<const Real*, most_terms> rows{};
+  const auto terms = sum_weights_.size();
+  // The fine row: perhaps a point half-way at first, pairs, and perhaps a coarse point at last.
+  const auto z_begin = target_.lower[2] - offset_[2], z_end = target_.upper[2] - offset_[2];
+  const auto first_pair = half_down(z_begin + 1), pairs = std::max<std::int64_t>(0, half_down(z_end) - first_pair);
+  std::array<Real, 4> pair{};
+  for (auto x = begin; x < end; ++x) {
+    const auto below = half_down(x - offset_[0]);
+    if (2 * below == x - offset_[0]) {
+      sum_planes(from, field, std::array{below}, whole_, region.lower[1], region.upper[1], plane.data());
+    } else {
+      for (std::size_t k = 0; k < terms; k += 2)
+        planes[k] = below - static_cast<std::int64_t>(k / 2), planes[k + 1] = below + static_cast<std::int64_t>(k / 2) + 1;
+      sum_planes(from, field, std::span(planes).first(terms), sum_weights_, region.lower[1], region.upper[1],
+                 plane.data());
+    }
+    for (auto y = target_.lower[1]; y < target_.upper[1]; ++y) {
+      const auto low = half_down(y - offset_[1]);
+      const Real* coarse = plane.data() + (low - region.lower[1]) * pitch;
+      if (2 * low != y - offset_[1]) {
+        for (std::size_t k = 0; k < terms; k += 2) {
+          rows[k] = coarse - static_cast<std::int64_t>(k / 2) * pitch;
+          rows[k + 1] = coarse + static_cast<std::int64_t>(k / 2 + 1) * pitch;
+        }
+        sum_rows<Real>(std::span<const Real* const>(rows.data(), terms), sum_weights_, line.data(), pitch);
+        coarse = line.data();
+      }
+      coarse -= region.lower[2] * components;  // so that it is indexed by points
+      Real* fine = to + target_.flat({x, y, target_.lower[2]}) * components;
+      if (z_begin < 2 * first_pair) {
+        double_row<Real>(weights_, components, coarse + (first_pair - 1) * components, pair.data(), 1);
+        fine = std::copy_n(pair.data() + components, components, fine);
+      }
+      double_row<Real>(weights_, components, coarse + first_pair * components, fine, pairs);
+      if (z_end > 2 * (first_pair + pairs))
+        std::copy_n(coarse + (first_pair + pairs) * components, components, fine + 2 * pairs * components);
+    }
+  }
+}
+
+template <class Real>
+void Transfer<Real>::apply(std::span<const Real> from, std::span<Real> to, std::int64_t fields,
+                           const std::array<std::complex<double>, 3>& phases) {
+  const auto from_values = around_.values_of_field(), to_values = target_.size() * around_.components();
+  TESSERA_CHECK(static_cast<std::int64_t>(from.size()) == fields * from_values &&
+                static_cast<std::int64_t>(to.size()) == fields * to_values);
+  for (std::int64_t first = 0; first < fields; first += batch) {
+    const auto n = std::min(batch, fields - first), planes = target_.extent(0);
+    around_.bring(from.data() + first * from_values, n, phases);
+    if (target_.is_empty()) continue;
+    threads_.parallel_for(n * planes, [&](std::int64_t begin, std::int64_t end) {
+      for (auto i = begin; i < end;) {  // the planes of one field together
+        const auto field = i / planes, plane = i % planes, count = std::min(planes - plane, end - i);
+        const Real* its = from.data() + (first + field) * from_values;
+        Real* made = to.data() + (first + field) * to_values;
+        const auto x = target_.lower[0] + plane;
+        if (kind_ == TransferKind::restriction)
+          restrict_planes(its, made, field, x, x + count);
+        else
+          interpolate_planes(its, made, field, x, x + count);
+        i += count;
+      }
+    });
+  }
+}
+
+template class Transfer<float>;
+template class Transfer<double>;
+
+}  // namespace tessera::grid

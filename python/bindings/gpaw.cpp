@@ -1,0 +1,212 @@
+// The Python module tessera._gpaw_<mpi>: what tessera.gpaw puts in the place of GPAW's operators and transformers, built
+// once for each MPI. Arrays have been checked.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/array.h>
+#include <nanobind/stl/complex.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <array>
+#include <complex>
+#include <cstdint>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "tessera/base/error.h"
+#include "tessera/base/simd/instruction_set.h"
+#include "tessera/base/threads.h"
+#include "tessera/comm/communicator.h"
+#include "tessera/grid/levels/relaxation.h"
+#include "tessera/grid/levels/transfer.h"
+#include "tessera/grid/operator.h"
+#include "tessera/grid/stencil.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace {
+
+using namespace tessera;
+using Terms = std::pair<std::vector<Index3>, std::vector<double>>;
+using Phases = std::array<std::complex<double>, 3>;
+template <class Value>
+using In = nb::ndarray<const Value, nb::c_contig, nb::device::cpu>;
+template <class Value>
+using Out = nb::ndarray<Value, nb::c_contig, nb::device::cpu>;
+
+template <class Value>
+std::span<const double> doubles_of(const In<Value>& array) {
+  return {reinterpret_cast<const double*>(array.data()), array.size() * sizeof(Value) / sizeof(double)};
+}
+template <class Value>
+std::span<double> doubles_of(const Out<Value>& array) {
+  return {reinterpret_cast<double*>(array.data()), array.size() * sizeof(Value) / sizeof(double)};
+}
+
+/// The ranks that share a grid, with a duplicate of their communicator, and the threads of this one.
+class Ranks {
+ public:
+  Ranks(std::optional<std::uintptr_t> address, int threads)
+      : comm_(address ? comm::Communicator::duplicate_at(reinterpret_cast<const void*>(*address))
+                      : comm::Communicator::world()),
+        threads_(threads) {}
+
+  /// Tells whether a communicator has the same ranks in the same order.
+  bool are_those_of(std::uintptr_t address) const { return comm_.is_congruent(reinterpret_cast<const void*>(address)); }
+  int size() const { return comm_.size(); }
+  /// Returns every rank's numbers.
+  std::vector<std::vector<std::int64_t>> gather(const std::vector<std::int64_t>& numbers) const {
+    const nb::gil_scoped_release others;
+    std::vector<std::vector<std::int64_t>> found;
+    for (const auto& bytes : comm_.all_gather(comm::bytes_of(numbers))) {
+      const auto values = comm::values_of<std::int64_t>(bytes);
+      found.emplace_back(values.begin(), values.end());
+    }
+    return found;
+  }
+
+  const comm::Communicator& comm() const { return comm_; }
+  ThreadPool& threads() { return threads_; }
+
+ private:
+  comm::Communicator comm_;
+  ThreadPool threads_;
+};
+
+grid::GridLayout layout_of(const Index3& shape, const std::array<bool, 3>& is_periodic, const Index3& processes,
+                           const std::vector<std::pair<Index3, Index3>>& boxes) {
+  grid::GridLayout layout{shape, is_periodic, processes, {}};
+  for (const auto& [lower, upper] : boxes) layout.boxes.push_back({lower, upper});
+  return layout;
+}
+
+/// The caller keeps ranks and layout.
+class Operator {
+ public:
+  Operator(Ranks& ranks, const grid::GridLayout& layout, const Terms& terms, bool is_complex)
+      : ranks_(ranks), layout_(layout), stencil_{terms.first, terms.second}, is_complex_(is_complex) {}
+
+  /// `to` may be `from`.
+  template <class Value>
+  void apply(const In<Value>& from, const Out<Value>& to, std::int64_t fields, const Phases& phases) {
+    const nb::gil_scoped_release others;
+    auto& turned = with(phases);
+    const auto values = doubles_of(from);
+    const auto results = doubles_of(to);
+    const double* begin = values.data();
+    if (begin + values.size() <= results.data() || results.data() + results.size() <= begin) {
+      turned.apply(values, results, fields);
+      return;
+    }
+    // Fields that lie over each other go through a buffer of a few fields where they are the same, else through a copy.
+    if (begin != results.data()) {
+      buffer_.assign(values.begin(), values.end());
+      turned.apply(buffer_, results, fields);
+      return;
+    }
+    const auto of_field = turned.values_of_field();
+    for (std::int64_t first = 0; first < fields; first += batch) {
+      const auto n = std::min(batch, fields - first);
+      const auto at = static_cast<std::size_t>(first * of_field), count = static_cast<std::size_t>(n * of_field);
+      buffer_.resize(std::max(buffer_.size(), count));
+      turned.apply(values.subspan(at, count), std::span(buffer_).first(count), n);
+      std::copy_n(buffer_.data(), count, results.data() + at);
+    }
+  }
+
+  void relax(bool is_gauss_seidel, const Out<double>& values, const In<double>& source, std::int64_t sweeps,
+             double weight) {
+    const nb::gil_scoped_release others;
+    if (!relaxation_)
+      relaxation_ = std::make_unique<grid::Relaxation>(stencil_, layout_, ranks_.comm(), ranks_.threads());
+    relaxation_->sweep(is_gauss_seidel ? grid::RelaxationMethod::gauss_seidel : grid::RelaxationMethod::jacobi,
+                       doubles_of(values), doubles_of(source), sweeps, weight);
+  }
+
+ private:
+  static constexpr std::int64_t batch = 8, most_phases = 16;
+
+  /// Returns the operator with these phases; a calculation comes back to those of its few k-points.
+  grid::StencilOperator<double>& with(const Phases& phases) {
+    for (auto& [its, turned] : by_phases_)
+      if (its == phases) return *turned;
+    if (by_phases_.size() == most_phases) by_phases_.erase(by_phases_.begin());
+    grid::OperatorOptions options;
+    options.batch = batch;
+    options.is_complex = is_complex_;
+    options.phases = phases;
+    return *by_phases_
+                .emplace_back(phases, std::make_unique<grid::StencilOperator<double>>(stencil_, layout_, options,
+                                                                                     ranks_.comm(), ranks_.threads()))
+                .second;
+  }
+
+  Ranks& ranks_;
+  const grid::GridLayout& layout_;
+  grid::Stencil stencil_;
+  bool is_complex_;
+  std::vector<std::pair<Phases, std::unique_ptr<grid::StencilOperator<double>>>> by_phases_;
+  std::unique_ptr<grid::Relaxation> relaxation_;
+  std::vector<double> buffer_;
+};
+
+/// The caller keeps ranks and layouts.
+class Transfer {
+ public:
+  Transfer(Ranks& ranks, const grid::GridLayout& from, const grid::GridLayout& to, bool halves, int order,
+           bool is_complex)
+      : transfer_(halves ? grid::TransferKind::restriction : grid::TransferKind::interpolation, order, from, to,
+                  is_complex, ranks.comm(), ranks.threads()) {}
+
+  template <class Value>
+  void apply(const In<Value>& from, const Out<Value>& to, std::int64_t fields, const Phases& phases) {
+    const nb::gil_scoped_release others;
+    transfer_.apply(doubles_of(from), doubles_of(to), fields, phases);
+  }
+
+ private:
+  grid::Transfer<double> transfer_;
+};
+
+}  // namespace
+
+NB_MODULE(TESSERA_GPAW_MODULE, module) {
+  limit_instruction_set();
+  module.doc() = "Operators and transformers of GPAW's grids on one MPI.";
+  const nb::exception<InputError> input_error(module, "InputError");
+  module.def("library", &comm::Communicator::library_version, "The MPI library this module runs on.");
+  nb::class_<Ranks>(module, "Ranks")
+      .def(nb::init<std::optional<std::uintptr_t>, int>(), "address"_a.none(), "threads"_a,
+           nb::call_guard<nb::gil_scoped_release>())
+      .def("are_those_of", &Ranks::are_those_of)
+      .def_prop_ro("size", &Ranks::size)
+      .def("gather", &Ranks::gather);
+  nb::class_<grid::GridLayout>(module, "Layout")
+      .def("__init__",
+           [](grid::GridLayout* layout, const Index3& shape, const std::array<bool, 3>& is_periodic,
+              const Index3& processes, const std::vector<std::pair<Index3, Index3>>& boxes) {
+             new (layout) grid::GridLayout(layout_of(shape, is_periodic, processes, boxes));
+           })
+      .def_ro("shape", &grid::GridLayout::shape);
+  nb::class_<Operator>(module, "Operator")
+      .def(nb::init<Ranks&, const grid::GridLayout&, const Terms&, bool>(), nb::keep_alive<1, 2>(),
+           nb::keep_alive<1, 3>())
+      .def("apply", &Operator::apply<double>, "from"_a.noconvert(), "to"_a.noconvert(), "fields"_a, "phases"_a)
+      .def("apply", &Operator::apply<std::complex<double>>, "from"_a.noconvert(), "to"_a.noconvert(), "fields"_a, "phases"_a)
+      .def("relax", &Operator::relax, "is_gauss_seidel"_a, "values"_a.noconvert(), "source"_a.noconvert(), "sweeps"_a,
+           "weight"_a);
+  nb::class_<Transfer>(module, "Transfer")
+      .def(nb::init<Ranks&, const grid::GridLayout&, const grid::GridLayout&, bool, int, bool>(),
+           nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>(), nb::keep_alive<1, 4>())
+      .def("apply", &Transfer::apply<double>, "from"_a.noconvert(), "to"_a.noconvert(), "fields"_a, "phases"_a)
+      .def("apply", &Transfer::apply<std::complex<double>>, "from"_a.noconvert(), "to"_a.noconvert(), "fields"_a, "phases"_a);
+}

