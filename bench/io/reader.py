@@ -47,7 +47,9 @@ def reader(common: Common, folder: Path, atoms: int, ranks: int, cold: bool, che
     finally:
         path.unlink(missing_ok=True)
     found = json.loads(done.stdout.strip().splitlines()[-1])
-    figure = Figure("reader", "Reading text in shares", {"atoms": atoms, "ranks": ranks, "repeats": repeats}, {}, data=found)
+    figure = Figure(
+        "reader", "Reading text in shares", {"atoms": atoms, "ranks": ranks, "repeats": repeats}, {}, data=found
+    )
     rates = {name: found["bytes"] / median(found[name]) for name in ("raw", "text")}
     rows = [["bytes alone", rates["raw"] / 1e6], ["CONFIG, as numbers", rates["text"] / 1e6]]
     figure.tables.append(table([f"{ranks} {'rank' if ranks == 1 else 'ranks'}", "MB/s"], rows))
