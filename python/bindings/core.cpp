@@ -8,6 +8,7 @@
 #include <string>
 
 #include "fft_plans.h"
+#include "history.h"
 #include "machine.h"
 #include "md_plans.h"
 #include "packing.h"
@@ -38,4 +39,5 @@ NB_MODULE(_core, module) {
   register_fft_plans(module);
   register_md_plans(module);
   register_packing(module);
+  register_history(module);
 }

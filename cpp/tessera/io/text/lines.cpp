@@ -84,6 +84,13 @@ void Lines::skip_blanks() {
   words_ = {at, end};
 }
 
+bool Lines::take(std::string_view beginning) {
+  skip_blanks();
+  if (!words_.starts_with(beginning)) return false;
+  words_.remove_prefix(beginning.size());
+  return true;
+}
+
 std::string_view Lines::word() {
   skip_blanks();
   const auto word = words_.substr(0, words_.find_first_of(" \t"));
@@ -121,6 +128,7 @@ template int Lines::number(const char* expected);
 template std::int64_t Lines::number(const char* expected);
 template double Lines::number(const char* expected);
 template std::optional<std::int64_t> Lines::number_if_any(const char* expected);
+template std::optional<double> Lines::number_if_any(const char* expected);
 
 void Lines::three(double* values, const char* expected) {
   next(expected);

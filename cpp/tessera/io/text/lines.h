@@ -25,11 +25,16 @@ class Lines {
   /// Whether nothing but blanks is left.
   bool is_at_end();
   std::int64_t number() const { return number_; }
-  std::string_view rest() const { return rest_; }  // of a text
+  std::string_view rest() const { return rest_; }                                            // of a text
+  std::int64_t place() const { return read_to_ - static_cast<std::int64_t>(rest_.size()); }  // of a file: byte
+  /// Whether there is another line.
+  bool has_next() { return !rest_.empty() || read_more(); }
 
   /// Goes to the next line, which stands until the one after it is asked for. Throws InputError at the end, like
   /// everything here.
   std::string_view next(const char* expected);
+  /// Whether the rest of the line begins with this, after blanks; goes behind it then.
+  bool take(std::string_view beginning);
   /// The next word of the line; empty at its end.
   std::string_view word();
   /// The next word as a whole number, or as a real one with an exponent as C or Fortran write it: 1e-5, 1D-05, 0.1-119.
