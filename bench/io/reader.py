@@ -27,7 +27,7 @@ SHARE = 0.9  # of the raw reader
     help="Where the file is for the time of the bench.",
 )
 @click.option("--atoms", type=click.IntRange(1, 2**32), default=1_000_000, show_default=True)
-@click.option("--ranks", type=click.IntRange(1, 2**20), default=2, show_default=True)
+@click.option("--ranks", type=click.IntRange(1, 2**20), default=1, show_default=True)
 @click.option("--cold", is_flag=True, help="The system forgets the file before each turn.")
 @click.option("--check", is_flag=True, help="End with status 1 where reading is slower than promised.")
 @common_options(repeats=5)
@@ -37,10 +37,9 @@ def reader(common: Common, folder: Path, atoms: int, ranks: int, cold: bool, che
     \b
     Examples:
       python -m bench.io.reader --check
-      python -m bench.io.reader --folder . --cold --ranks 1
+      python -m bench.io.reader --folder . --cold --ranks 2
     """
     path = folder / ".tessera-reader"
-    one = {} if ranks == 1 else {"ranks": ranks}
     try:
         subprocess.run(_command(1, "write", path, "--atoms", atoms), check=True, capture_output=True)
         words = ["read", path, "--repeats", repeats, *(["--cold"] if cold else [])]
@@ -48,7 +47,9 @@ def reader(common: Common, folder: Path, atoms: int, ranks: int, cold: bool, che
     finally:
         path.unlink(missing_ok=True)
     found = json.loads(done.stdout.strip().splitlines()[-1])
-    figure = Figure("reader", "Reading text in shares", {"atoms": atoms, "repeats": repeats, **one}, {}, data=found)
+    figure = Figure(
+        "reader", "Reading text in shares", {"atoms": atoms, "ranks": ranks, "repeats": repeats}, {}, data=found
+    )
     rates = {name: found["bytes"] / median(found[name]) for name in ("raw", "text")}
     rows = [["bytes alone", rates["raw"] / 1e6], ["CONFIG, as numbers", rates["text"] / 1e6]]
     figure.tables.append(table([f"{ranks} {'rank' if ranks == 1 else 'ranks'}", "MB/s"], rows))

@@ -9,6 +9,7 @@
 
 #include "fft_plans.h"
 #include "grid_plans.h"
+#include "history.h"
 #include "machine.h"
 #include "md_plans.h"
 #include "packing.h"
@@ -40,4 +41,5 @@ NB_MODULE(_core, module) {
   register_grid_plans(module);
   register_md_plans(module);
   register_packing(module);
+  register_history(module);
 }

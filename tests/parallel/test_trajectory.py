@@ -55,13 +55,40 @@ def run_file(runs: Runs, more: Settings, text: str = "", system: str = "peptide"
 
 
 @pytest.fixture(scope="module")
-def reference(runs: Runs) -> list[Any]:
+def dcd(runs: Runs) -> Path:
+    """A DCD that one rank wrote."""
+    return runs.start(run_file(runs, {"output.trajectory": "dcd"})).folder / "trajectory.dcd"
+
+
+@pytest.fixture(scope="module")
+def reference(dcd: Path) -> list[Any]:
     """Frames (n,3) Å of a DCD."""
-    found = runs.start(run_file(runs, {"output.trajectory": "dcd"}))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        frames = MDAnalysis.coordinates.DCD.DCDReader(str(found.folder / "trajectory.dcd"))
+        frames = MDAnalysis.coordinates.DCD.DCDReader(str(dcd))
     return [frame.positions.copy() for frame in frames]
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize(
+    ("mpi", "ranks", "writers"),
+    [("openmpi", 2, 2), ("mpich", 3, 2), ("openmpi", 4, 3), ("mpich", 6, 5), ("openmpi", 8, 8)],
+)
+def test_several_ranks_write_a_dcd(runs: Runs, dcd: Path, mpi: str, ranks: int, writers: int) -> None:
+    """The file has the bytes that one rank writes, after a restart too."""
+    settings: Settings = {"output.trajectory": "dcd", "output.writers": writers, "output.checkpoint_every": 10}
+    path = run_file(runs, {**settings, "dynamics.steps": 20})
+    runs.start(path, mpi=mpi, ranks=ranks, threads=2 if ranks == 3 else 1)
+    found = runs.start(path, "--restart", "--set", "dynamics.steps=30", mpi=mpi, ranks=ranks)
+    assert (found.folder / "trajectory.dcd").read_bytes() == dcd.read_bytes()
+
+
+@pytest.mark.mpi
+def test_several_ranks_write_some_atoms_into_a_dcd(runs: Runs) -> None:
+    settings: Settings = {"output.trajectory": "dcd", "output.select": "index 3:9 20:31 100:130"}
+    files = [runs.start(run_file(runs, {**settings, "output.writers": n}), mpi="mpich", ranks=3).folder for n in (3, 1)]
+    ours, theirs = ((folder / "trajectory.dcd").read_bytes() for folder in files)
+    assert ours == theirs
 
 
 @pytest.mark.mpi

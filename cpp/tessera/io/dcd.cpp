@@ -20,7 +20,10 @@ constexpr std::int64_t title_size = 80;
 constexpr std::int64_t header_bytes = (4 + 84 + 4) + (4 + 4 + title_size + 4) + (4 + 4 + 4);
 constexpr std::int64_t frames_offset = 8, steps_offset = 20;
 
-std::int64_t frame_bytes(std::int64_t n_atoms) { return (4 + 48 + 4) + 3 * (4 + 4 * n_atoms + 4); }
+constexpr std::int64_t cell_bytes = 4 + 48 + 4;
+
+std::int64_t column_bytes(std::int64_t n_atoms) { return 4 + 4 * n_atoms + 4; }  // of x, y or z
+std::int64_t frame_bytes(std::int64_t n_atoms) { return cell_bytes + 3 * column_bytes(n_atoms); }
 
 class Buffer {
  public:
@@ -32,7 +35,6 @@ class Buffer {
     const auto* begin = static_cast<const char*>(data);
     bytes_.insert(bytes_.end(), begin, begin + bytes);
   }
-  void reserve(std::int64_t bytes) { bytes_.reserve(static_cast<std::size_t>(bytes)); }
   const std::vector<char>& bytes() const { return bytes_; }
 
  private:
@@ -113,26 +115,47 @@ void DcdWriter::write_counts() const {
   file_.write_at(&steps, sizeof steps, steps_offset);
 }
 
+DcdWriter DcdWriter::open_beside(const std::string& path, std::int64_t n_frames, const DcdHeader& header) {
+  DcdWriter writer(Descriptor::open_to_change(path), header);
+  writer.n_frames_ = n_frames;
+  return writer;
+}
+
 void DcdWriter::append(const Box& box, std::span<const float> positions) {
-  const auto n = static_cast<std::size_t>(header_.n_atoms);
-  TESSERA_CHECK(positions.size() == 3 * n);
+  TESSERA_CHECK(std::ssize(positions) == 3 * header_.n_atoms);
+  put_rows(0, positions);
+  finish_frame(box);
+}
+
+std::int64_t DcdWriter::next_frame() const { return header_bytes + n_frames_ * frame_bytes(header_.n_atoms); }
+
+void DcdWriter::put_rows(std::int64_t first, std::span<const float> positions) const {
+  const auto n = positions.size() / 3;
+  TESSERA_CHECK(positions.size() == 3 * n && first + static_cast<std::int64_t>(n) <= header_.n_atoms);
+  std::vector<float> column(n);
+  for (std::size_t d = 0; d < 3; ++d) {
+    for (std::size_t i = 0; i < n; ++i) column[i] = positions[3 * i + d];
+    const auto begin = cell_bytes + static_cast<std::int64_t>(d) * column_bytes(header_.n_atoms) + 4 + 4 * first;
+    file_.write_at(column.data(), 4 * n, next_frame() + begin);
+  }
+}
+
+void DcdWriter::finish_frame(const Box& box) {
   const auto edges = box.edges();
   const auto cosine = [](const Vec3& p, const Vec3& q) { return dot(p, q) / (norm(p) * norm(q)); };
   const std::array<double, 6> cell = {
       edges[0], cosine(box.a(), box.b()), edges[1], cosine(box.a(), box.c()), cosine(box.b(), box.c()), edges[2]};
-  Buffer buffer;
-  buffer.reserve(frame_bytes(header_.n_atoms));
-  buffer.put(std::int32_t{48});
-  buffer.put(cell);
-  buffer.put(std::int32_t{48});
-  std::vector<float> column(n);
-  for (std::size_t d = 0; d < 3; ++d) {
-    for (std::size_t i = 0; i < n; ++i) column[i] = positions[3 * i + d];
-    buffer.put(static_cast<std::int32_t>(4 * n));
-    buffer.put(column.data(), 4 * n);
-    buffer.put(static_cast<std::int32_t>(4 * n));
-  }
-  file_.write_at(buffer.bytes().data(), buffer.bytes().size(), header_bytes + n_frames_ * frame_bytes(header_.n_atoms));
+  const auto length = static_cast<std::int32_t>(4 * header_.n_atoms);
+  Buffer head;
+  head.put(std::int32_t{48});
+  head.put(cell);
+  head.put(std::int32_t{48});
+  head.put(length);
+  file_.write_at(head.bytes().data(), head.bytes().size(), next_frame());
+  // The lengths behind a column and before the next one; that behind the last column ends the frame.
+  const std::array<std::int32_t, 2> lengths = {length, length};
+  for (std::int64_t d = 1; d <= 3; ++d)
+    file_.write_at(lengths.data(), d < 3 ? 8 : 4, next_frame() + cell_bytes + d * column_bytes(header_.n_atoms) - 4);
   ++n_frames_;
   write_counts();
 }

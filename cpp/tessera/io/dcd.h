@@ -23,8 +23,11 @@ struct DcdHeader {
   std::string title = {};  // up to 79 characters
 };
 
-/// Appends frames. A frame is written at once, then the count in the header: a process that is killed loses at most
-/// that frame.
+/// Appends frames. The last bytes of a frame are written when all others are, then the count in the header: processes
+/// that are killed lose at most that frame, and readers, which go by the size of the file, see only whole ones.
+///
+/// Several processes fill a frame together: each puts its rows, and when all have, the one that began the file finishes
+/// the frame and the others skip it.
 class DcdWriter {
  public:
   /// Begins a file; nothing may have the name. Throws InputError with too many atoms, RunError if it can't be made.
@@ -33,8 +36,16 @@ class DcdWriter {
   /// frames or another number of atoms.
   static DcdWriter continue_after(const std::string& path, std::int64_t n_frames, const DcdHeader& header);
 
+  /// Opens the file, with so many frames, that another process has begun or goes on with. Throws RunError.
+  static DcdWriter open_beside(const std::string& path, std::int64_t n_frames, const DcdHeader& header);
+
   /// Appends a frame: positions (n,3) Å. Throws RunError.
   void append(const Box& box, std::span<const float> positions);
+  /// Writes rows of the next frame: positions (m,3) Å of the atoms from `first` on. Throws RunError.
+  void put_rows(std::int64_t first, std::span<const float> positions) const;
+  /// Makes the next frame, all rows of which are written, part of the file. Throws RunError.
+  void finish_frame(const Box& box);
+  void skip_frame() { ++n_frames_; }
   std::int64_t n_frames() const { return n_frames_; }
   /// False once the file was removed, moved or replaced.
   bool is_in_place() const { return file_.is_in_place(); }
@@ -44,6 +55,7 @@ class DcdWriter {
  private:
   DcdWriter(Descriptor file, const DcdHeader& header) : file_(std::move(file)), header_(header) {}
   void write_counts() const;
+  std::int64_t next_frame() const;  // byte where it begins
 
   Descriptor file_;
   DcdHeader header_;

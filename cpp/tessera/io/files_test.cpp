@@ -224,6 +224,35 @@ TEST_F(Files, DcdIsTheSameAfterRestart) {
               "at most 536870911 atoms");
 }
 
+TEST_F(Files, DcdOfSeveralWritersIsThatOfOne) {
+  const DcdHeader header{10, 100, 50, 0.002, "shared"};
+  std::vector<std::size_t> sizes;  // after each frame
+  {
+    auto alone = DcdWriter::create(path("alone.dcd"), header);
+    for (int f = 0; f < 4; ++f) {
+      alone.append(box, frame(10, f));
+      sizes.push_back(content("alone.dcd").size());
+    }
+  }
+  auto first = DcdWriter::create(path("shared.dcd"), header);
+  first.append(box, frame(10, 0));
+  auto second = DcdWriter::open_beside(path("shared.dcd"), 1, header);
+  for (std::size_t f = 1; f < 4; ++f) {
+    const auto rows = frame(10, static_cast<int>(f));
+    // Without its last bytes a frame is none, whoever has written the others, and a restart cuts it off.
+    second.put_rows(3, std::span(rows).subspan(9));
+    EXPECT_LT(content("shared.dcd").size(), sizes[f]);
+    const auto n_frames = static_cast<std::int64_t>(f);
+    EXPECT_EQ(DcdWriter::continue_after(path("shared.dcd"), n_frames, header).n_frames(), n_frames);
+    EXPECT_EQ(content("shared.dcd").size(), sizes[f - 1]);
+    second.put_rows(3, std::span(rows).subspan(9));
+    first.put_rows(0, std::span(rows).first(9));
+    first.finish_frame(box);
+    second.skip_frame();
+  }
+  EXPECT_EQ(content("shared.dcd"), content("alone.dcd"));
+}
+
 TEST_F(Files, H5mdGoesOnAfterRestart) {
   const H5mdHeader header{5, true, true, "me", "tessera", "0", ""};
   const auto write = [&](H5mdWriter& writer, int begin, int end) {

@@ -1,4 +1,4 @@
-"""`tessera traj`: looks at trajectories in segments, checks, converts, joins and repairs them."""
+"""`tessera traj`: looks at trajectories, checks, converts, joins and repairs them."""
 
 from __future__ import annotations
 
@@ -78,7 +78,8 @@ def traj() -> None:
     """Look at trajectories in segments, check, convert, join, select and repair them.
 
     RUN is the output folder of a run with output.trajectory = "segments", that of a protocol, or a
-    folder of segments. Several are joined in the order given.
+    folder of segments. Several are joined in the order given. Files HISTORY of DL_POLY (by their name)
+    are read by info, convert, combine and select.
 
     \b
     Examples:
@@ -111,11 +112,12 @@ def info(paths: tuple[Path, ...], as_json: bool) -> None:
     if facts["frames"]:
         click.echo(f"  steps     {facts['first_step']:,} to {facts['last_step']:,}, every {facts['every']:,}")
         click.echo(f"  time      {facts['first_time']:g} to {facts['last_time']:g} ps")
-    click.echo(f"  segments  {facts['segments']:,}, {facts['bytes'] / 1e6:,.1f} MB")
+    kind, n_files = ("segments", facts["segments"]) if facts["segments"] else ("HISTORY ", facts["runs"])
+    click.echo(f"  {kind}  {n_files:,}, {facts['bytes'] / 1e6:,.1f} MB")
     for key, text in (
         ("superseded", "frames are there again in a later segment"),
         ("gaps", "frames are missing between others"),
-        ("damaged", "entries are damaged, and left out: tessera traj verify says where"),
+        ("damaged", trajectory.damage),
     ):
         if facts[key]:
             click.echo(f"  note      {facts[key]:,} {text}")
@@ -135,10 +137,10 @@ def _facts(trajectory: Trajectory) -> dict[str, Any]:
         "atoms": trajectory.n_atoms,
         "system_atoms": trajectory.system_atoms,
         "quantities": trajectory.quantities,
-        "encodings": [encoding["kind"] for encoding in trajectory.manifests[0].encodings],
-        "runs": len(trajectory.runs),
+        "encodings": [encoding["kind"] for encoding in trajectory.encodings],
+        "runs": len(trajectory.sources),
         "segments": len(trajectory.manifests),
-        "bytes": sum(manifest.bytes for manifest in trajectory.manifests),
+        "bytes": trajectory.size,
         "duplicates": 0,  # readers take each step of a run once
         "gaps": trajectory.gaps(),
         "superseded": trajectory.superseded,
@@ -201,12 +203,13 @@ def convert(path: Path, request: Request) -> None:
       .trr   TRR      .segments                  a folder of segments
 
     Velocities and forces are written where the format holds them. PDB and HISTORY take the names of
-    atoms from the system file.
+    atoms from the system file, or from the HISTORY that is read.
 
     \b
     Examples:
       tessera traj convert output -o output.dcd
       tessera traj convert output -o output.xtc --first 100 --stride 10
+      tessera traj convert HISTORY -o output.segments
     """
     _write(lambda: _open((path,)), None, request)
 
@@ -313,8 +316,18 @@ def _find(paths: Sequence[Path]) -> list[Found]:
 
 def _open(paths: Sequence[Path]) -> Trajectory:
     """Damaged entries are told of by the commands themselves."""
+    from tessera.traj.history_reader import History, is_history
     from tessera.traj.trajectory import Trajectory
 
+    texts = [path for path in paths if is_history(path)]
+    if texts and len(texts) < len(paths):
+        other = next(path for path in paths if path not in texts)
+        raise InputError(
+            f"{texts[0]} is a HISTORY, and {other} is not: make segments of it first, by tessera traj convert "
+            f"{texts[0]} -o NAME.segments"
+        )
+    if texts:
+        return History(texts)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return Trajectory(paths)
@@ -338,8 +351,11 @@ def _write(opened: Callable[[], Trajectory], select: str | None, request: Reques
         trajectory = chosen(whole, *request.frames)
         structure = rows = None
         if select is not None or needs_names(ending):
-            system = system_of(whole, request.system)
-            structure = structure_for(system, f"{whole.paths[0].name} (tessera traj)")
+            title, system = f"{whole.paths[0].name} (tessera traj)", None
+            structure = whole.structure(title) if request.system is None else None
+            if structure is None:
+                system = system_of(whole, request.system)
+                structure = structure_for(system, title)
             if select is not None:
                 rows = rows_of(whole, structure, system, select)
         with bar("writing", len(trajectory), request.as_json, in_bytes=False) as progress:
@@ -347,7 +363,7 @@ def _write(opened: Callable[[], Trajectory], select: str | None, request: Reques
                 trajectory, output, rows=rows, structure=structure, force=request.force, progress=progress
             )
         if whole.damaged:
-            written.notes.append(f"{whole.damaged:,} frames are damaged, and left out: tessera traj verify says where")
+            written.notes.append(f"{whole.damaged:,} {whole.damage}")
     if request.as_json:
         facts = {**asdict(written), "path": str(output), "seconds": round(time.perf_counter() - started, 2)}
         click.echo(json.dumps(facts))

@@ -51,16 +51,16 @@ def universe_of(structure: Structure) -> Any:
     return universe
 
 
-def selected(structure: Structure, text: str, system: System, key: str = "--select") -> IdArray:
+def selected(structure: Structure, text: str, system: System | None, key: str = "--select") -> IdArray:
     """Rows of the atoms that an MDAnalysis selection names; messages call it `key`. Raises `InputError` where it is
-    none, or names no atom."""
+    none, names no atom, or needs bonds without a system."""
     return Selector(structure, system).rows(text, key)
 
 
 class Selector:
     """Finds the atoms of many selections in one structure."""
 
-    def __init__(self, structure: Structure, system: System) -> None:
+    def __init__(self, structure: Structure, system: System | None) -> None:
         self._structure, self._system = structure, system
         self._universe: Any = None
         self._has_bonds = False
@@ -74,6 +74,8 @@ class Selector:
             if self._universe is None:
                 self._universe = universe_of(self._structure)
             if not self._has_bonds and re.search(r"\b(bonded|fragment)\b", text):  # a million bonds take seconds
+                if self._system is None:
+                    raise InputError(f"{key} {text!r} needs the bonds of a system: name its file with --system")
                 self._universe.add_TopologyAttr("bonds", terms(self._system, self._structure.ids)["bond"])
                 self._has_bonds = True
             try:

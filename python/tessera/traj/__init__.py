@@ -5,11 +5,12 @@
 `trajectory.segments` by itself: `reader` is registered with it as soon as it is imported.
 """
 
+from tessera.traj.history_reader import History
 from tessera.traj.merged import Merged
 from tessera.traj.registration import register
 from tessera.traj.trajectory import Frame, Trajectory
 from tessera.traj.writer import SegmentWriter
 
-__all__ = ["Frame", "Merged", "SegmentWriter", "Trajectory"]
+__all__ = ["Frame", "History", "Merged", "SegmentWriter", "Trajectory"]
 
 register()

@@ -21,7 +21,7 @@ from tessera.traj.find import SETTINGS, settings_of
 from tessera.traj.history import FORCE, HistoryWriter, imcon_of
 from tessera.traj.manifest import IdArray
 from tessera.traj.trajectory import Frame, Trajectory
-from tessera.traj.writer import FLOAT32, SegmentWriter
+from tessera.traj.writer import SegmentWriter
 
 #: ending → name, and the quantities beside positions that the format holds
 FORMATS = {
@@ -74,7 +74,7 @@ def check_output(path: Path, trajectory: Trajectory, force: bool) -> str:
     ending = ending_of(path)
     if not path.parent.is_dir():
         raise InputError(f"the folder of {path} does not exist")
-    if path.resolve() in [run.folder.resolve() for run in trajectory.runs]:
+    if path.resolve() in [source.resolve() for source in trajectory.sources]:
         raise InputError(f"{path} is what is read: write to another place")
     is_there = path.exists() or path.is_symlink()
     if is_there and not force:
@@ -128,7 +128,7 @@ def structure_for(system: System, title: str) -> Structure:
         return structure_of(system, title, whole=False)
 
 
-def rows_of(trajectory: Trajectory, structure: Structure, system: System, text: str) -> IdArray:
+def rows_of(trajectory: Trajectory, structure: Structure, system: System | None, text: str) -> IdArray:
     """Returns the places in a frame (n,) of the atoms that a selection names. Raises `InputError` where it is none, and
     where frames do not have these atoms."""
     from tessera.select.universe import selected
@@ -141,7 +141,7 @@ def rows_of(trajectory: Trajectory, structure: Structure, system: System, text: 
     if not there.all():
         raise InputError(
             f"--select {text!r} names {len(wanted):,} atoms, of which the frames lack {int((~there).sum()):,}, such as "
-            f"id {int(wanted[~there][0])}: they hold {len(ids):,} of {system.n_atoms:,} atoms"
+            f"id {int(wanted[~there][0])}: they hold {len(ids):,} of {trajectory.system_atoms:,} atoms"
         )
     return np.asarray(rows, np.int64)
 
@@ -170,7 +170,7 @@ def convert(
     times = trajectory.times
     if ending == ".dcd" and len(times) > 2 and not np.allclose(np.diff(times), times[1] - times[0], rtol=1e-4):
         notes.append("DCD has one time between all frames: that of the first two stands for all")
-    if ending == ".pdb" and len({trajectory.entry(i)[1]["box"].tobytes() for i in range(len(trajectory))}) > 1:
+    if ending == ".pdb" and _has_many_boxes(trajectory):
         notes.append("PDB has one box: that of the first frame")
     job = _Job(trajectory, rows, structure, present)
     if needs_names(ending) and structure is None:
@@ -219,12 +219,6 @@ class _Job:
     @property
     def n_atoms(self) -> int:
         return self.trajectory.n_atoms if self.rows is None else len(self.rows)
-
-    @property
-    def interval(self) -> float:
-        """ps between the first two frames."""
-        times = self.trajectory.times
-        return float(times[1] - times[0]) if len(times) > 1 else self.trajectory.manifests[0].interval
 
     @property
     def every(self) -> int:
@@ -289,8 +283,14 @@ def _mdanalysis(job: _Job, writer: Any, with_names: bool = False) -> Iterator[Wr
 def _dcd(job: _Job, path: Path) -> Any:
     from MDAnalysis.coordinates.DCD import DCDWriter
 
-    first = round(float(job.trajectory.times[0]) / job.interval) * job.every if job.interval > 0 else 0
-    writer = DCDWriter(str(path), job.n_atoms, dt=job.interval, nsavc=job.every, istart=first, remarks="tessera traj")
+    first = (
+        round(float(job.trajectory.times[0]) / job.trajectory.interval) * job.every
+        if job.trajectory.interval > 0
+        else 0
+    )
+    writer = DCDWriter(
+        str(path), job.n_atoms, dt=job.trajectory.interval, nsavc=job.every, istart=first, remarks="tessera traj"
+    )
     return _mdanalysis(job, writer)
 
 
@@ -339,12 +339,10 @@ def _pdb(job: _Job, path: Path) -> Any:
 @contextmanager
 def _history(job: _Job, path: Path) -> Iterator[Write]:
     structure, trajectory = job.named(), job.trajectory
-    imcon = max(imcon_of(np.array(trajectory.entry(i)[1]["box"]) if _is_periodic(trajectory, i) else None)
-                for i in range(len(trajectory)))  # fmt: skip
-    timestep = float(trajectory.manifests[0].description["timestep"])
+    imcon = max(imcon_of(trajectory.box(i)) for i in range(len(trajectory)))
     writer = HistoryWriter(
         path, f"{trajectory.paths[0].name} (tessera traj)", structure.name, structure.mass, structure.charge,
-        len(trajectory), len(job.quantities) - 1, imcon, timestep,
+        len(trajectory), len(job.quantities) - 1, imcon, trajectory.timestep,
     )  # fmt: skip
 
     def write(frame: Frame) -> None:
@@ -361,14 +359,14 @@ def _history(job: _Job, path: Path) -> Iterator[Write]:
         writer.close()
 
 
-def _is_periodic(trajectory: Trajectory, index: int) -> bool:
-    return bool(trajectory.entry(index)[0].description.get("periodic", True))
+def _has_many_boxes(trajectory: Trajectory) -> bool:
+    boxes = (trajectory.box(index) for index in range(len(trajectory)))
+    return len({None if box is None else box.tobytes() for box in boxes}) > 1
 
 
 @contextmanager
 def _segments(job: _Job, folder: Path) -> Iterator[Write]:
     trajectory = job.trajectory
-    first = trajectory.manifests[0]
     steps = trajectory.steps.copy()
     for index in np.flatnonzero(np.diff(steps) <= 0) + 1:
         steps[index:] += steps[index - 1] - steps[index] + job.every
@@ -378,13 +376,13 @@ def _segments(job: _Job, folder: Path) -> Iterator[Write]:
         folder,
         job.n_atoms,
         every=job.every,
-        timestep=float(first.description["timestep"]),
+        timestep=trajectory.timestep,
         system_atoms=trajectory.system_atoms,
         ids=job.ids,
         quantities=job.quantities,
-        encodings=[_encoding_of(trajectory, name) for name in job.quantities],
-        whole=bool(first.description.get("whole", True)),
-        periodic=_is_periodic(trajectory, 0),
+        encodings=[trajectory.encoding_of(name) for name in job.quantities],
+        whole=trajectory.whole,
+        periodic=trajectory.periodic,
     )
 
     def write(frame: Frame) -> None:
@@ -393,14 +391,6 @@ def _segments(job: _Job, folder: Path) -> Iterator[Write]:
 
     with writer:
         yield write
-
-
-def _encoding_of(trajectory: Trajectory, quantity: str) -> dict[str, Any]:
-    """Returns the encoding of all segments, or the plain one where they differ. Frames of atoms that moved are complete
-    when they are read."""
-    found = [manifest.encodings[manifest.quantities.index(quantity)] for manifest in trajectory.manifests]
-    is_same = all(encoding == found[0] for encoding in found)
-    return found[0] if is_same and found[0]["kind"] != "moved" else FLOAT32
 
 
 _WRITERS: dict[str, Callable[[_Job, Path], Any]] = {

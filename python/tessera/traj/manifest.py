@@ -22,6 +22,7 @@ from tessera.select.resolve import ranges_of
 
 MAGIC = b"tessera segment 1\n"
 FOLDER = "trajectory.segments"
+FLOAT32: dict[str, Any] = {"kind": "float32"}  # the plain encoding
 QUANTITIES = ("positions", "velocities", "forces")
 START = struct.Struct("<32sQQQQ")  # magic, bytes of the JSON, its checksum, bytes of an entry, checksum before
 MOST_BYTES_OF_JSON = 1 << 32

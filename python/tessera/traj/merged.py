@@ -9,11 +9,12 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from functools import reduce
+from typing import Any
 
 import numpy as np
 
 from tessera.prepare.errors import InputError
-from tessera.traj.manifest import IdArray
+from tessera.traj.manifest import IdArray, Manifest
 from tessera.traj.parts import Floats
 from tessera.traj.trajectory import Frame, Trajectory
 
@@ -86,7 +87,7 @@ class Merged(Trajectory):
         Merged.__init__(self, self._given, hold=self._hold)
         return len(self)
 
-    def entry(self, index: int) -> tuple[object, object]:  # type: ignore[override]
+    def entry(self, index: int) -> tuple[Manifest, Any]:
         leader = int(self._leader[index])
         return self._members[leader].entry(int(self._index[leader][index]))
 
@@ -100,5 +101,4 @@ class Merged(Trajectory):
         ]
         for places, frame in zip(self._places, frames):
             out[places] = frame.positions
-        leader = int(self._leader[index])
-        return Frame(int(self.steps[index]), float(self.times[index]), frames[leader].box, out)
+        return Frame(int(self.steps[index]), float(self.times[index]), self.box(index), out)

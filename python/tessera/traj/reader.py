@@ -55,10 +55,8 @@ class SegmentsReader(base.ReaderBase):  # type: ignore[misc]
     @property
     def dt(self) -> float:
         """ps between the first two frames."""
-        given, times = self._ts_kwargs.get("dt"), self._trajectory.times
-        if given is not None:
-            return float(given)
-        return float(times[1] - times[0]) if len(times) > 1 else self._trajectory.manifests[0].interval
+        given = self._ts_kwargs.get("dt")
+        return self._trajectory.interval if given is None else float(given)
 
     def refresh(self) -> int:
         """Finds the frames that a run has written meanwhile, and returns their number."""

@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +20,11 @@ from numpy.typing import NDArray
 from tessera.checked_file import DamagedFileError
 from tessera.prepare.errors import InputError
 from tessera.traj.find import Found, find
-from tessera.traj.manifest import IdArray, Manifest, Segments, begins_anew, ids_of, read_segments, taken
+from tessera.traj.manifest import FLOAT32, IdArray, Manifest, Segments, begins_anew, ids_of, read_segments, taken
 from tessera.traj.parts import Descriptors, Floats, decode, decode_moved, holds_all, read_floats, read_place
+
+if TYPE_CHECKING:
+    from tessera.export.structure import Structure
 
 FloatArray = NDArray[np.float64]
 Paths = str | os.PathLike[str]
@@ -148,14 +151,64 @@ class Trajectory(Sequence[Frame]):
         return self.manifests[-1].every
 
     @property
+    def interval(self) -> float:
+        """ps between the first two frames, or as planned where there are none."""
+        return float(self.times[1] - self.times[0]) if len(self.times) > 1 else self.manifests[0].interval
+
+    @property
+    def timestep(self) -> float:
+        """Time step of the first segment in ps."""
+        return float(self.manifests[0].description["timestep"])
+
+    @property
+    def whole(self) -> bool:
+        """Whether molecules are in one piece."""
+        return bool(self.manifests[0].description.get("whole", True))
+
+    @property
+    def periodic(self) -> bool:
+        """Whether the first segment has boxes."""
+        return bool(self.manifests[0].description.get("periodic", True))
+
+    @property
+    def encodings(self) -> list[dict[str, Any]]:
+        """How the first segment holds its quantities."""
+        return self.manifests[0].encodings
+
+    def encoding_of(self, quantity: str) -> dict[str, Any]:
+        """Returns the encoding of all segments, or the plain one where they differ. Frames of atoms that moved are
+        complete when they are read."""
+        found = [manifest.encodings[manifest.quantities.index(quantity)] for manifest in self.manifests]
+        is_same = all(encoding == found[0] for encoding in found)
+        return found[0] if is_same and found[0]["kind"] != "moved" else FLOAT32
+
+    @property
+    def size(self) -> int:
+        """Bytes of all files."""
+        return sum(manifest.bytes for manifest in self.manifests)
+
+    def structure(self, title: str) -> Structure | None:
+        """Returns the atoms with their names, where the trajectory itself has them: segments leave that to the system
+        file."""
+        return None
+
+    @property
     def damaged(self) -> int:
         """Number of entries that are not what was written. Their frames are not in the trajectory."""
         return sum(manifest.damaged for manifest in self.manifests)
 
     @property
+    def sources(self) -> list[Path]:
+        """What is read."""
+        return [run.folder for run in self.runs]
+
+    @property
     def run_folders(self) -> list[Path]:
         """The output folders of the runs, as far as they are known."""
         return [one.run for one in self._found if one.run is not None]
+
+    #: what follows the number of those that are damaged
+    damage = "entries are damaged, and left out: tessera traj verify says where"
 
     def __len__(self) -> int:
         return len(self.steps)
@@ -185,7 +238,7 @@ class Trajectory(Sequence[Frame]):
         """
         if not -len(self) <= index < len(self):
             raise IndexError(f"frame {index} of {len(self)}")
-        manifest, entry = self.entry(index)
+        manifest, _ = self.entry(index)
         values: dict[str, Floats] = {}
         for number, name in enumerate(manifest.quantities):
             if quantities is None or name in quantities or name == "positions":
@@ -193,8 +246,12 @@ class Trajectory(Sequence[Frame]):
                 out = np.empty((manifest.atoms, 3), np.float32) if given is None else given
                 self._fill(manifest, int(self._row[index]), number, out)
                 values[name] = out
-        box = np.array(entry["box"], np.float64) if manifest.description.get("periodic", True) else None
-        return Frame(int(self.steps[index]), float(self.times[index]), box, **values)
+        return Frame(int(self.steps[index]), float(self.times[index]), self.box(index), **values)
+
+    def box(self, index: int) -> FloatArray | None:
+        """Returns the box (3,3) of a frame in Å, without reading it; None where there is none."""
+        manifest, entry = self.entry(index)
+        return np.array(entry["box"], np.float64) if manifest.description.get("periodic", True) else None
 
     def entry(self, index: int) -> tuple[Manifest, Any]:
         """Returns the segment of a frame and its entry there."""

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from tessera.checked_file import checksum
 from tessera.prepare.errors import InputError
 from tessera.traj.manifest import (
+    FLOAT32,
     MAGIC,
     START,
     blocks_of,
@@ -26,8 +27,6 @@ from tessera.traj.manifest import (
 )
 from tessera.traj.parts import MovedRows, encode
 from tessera.version import __version__
-
-FLOAT32: dict[str, Any] = {"kind": "float32"}
 
 
 class SegmentWriter:

@@ -19,8 +19,8 @@ namespace {
 FrameExchange plan_exchange(const TrajectorySettings& settings, const RunConfig& config, const model::System& system,
                             const model::AtomSet& atoms, const std::string& machine_file,
                             const comm::Communicator& comm) {
-  std::vector<int> writers = {0};
-  if (settings.format == TrajectoryFormat::segments)
+  std::vector<int> writers = {0};  // of formats that one rank writes
+  if (settings.format == TrajectoryFormat::segments || settings.format == TrajectoryFormat::dcd)
     writers = io::write::spread(
         comm.size(), number_of_writers(comm, config.output, machine_file, frame_bytes(settings, atoms.size())));
   FrameShares shares(system, atoms, config.output.wrap, static_cast<int>(writers.size()));
@@ -41,7 +41,7 @@ Trajectory::Trajectory(TrajectorySettings settings, const RunConfig& config, con
 
 void Trajectory::open(std::int64_t first_step, std::optional<std::int64_t> frames) {
   if (settings_.format != TrajectoryFormat::segments) {
-    sink_ = open_single_file(settings_, config_, system_, atoms_.size(), first_step, frames, comm_);
+    sink_ = open_single_file(settings_, config_, system_, exchange_, first_step, frames, comm_);
     return;
   }
   // A new run has the frame of its start, and a restart only those behind it.

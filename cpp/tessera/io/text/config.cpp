@@ -19,8 +19,7 @@ void read_atom(Lines& lines, std::int64_t place, Config& config) {
   if (word.empty()) lines.refuse("is empty, expected the name of an atom");
   if (word.size() > 8) lines.refuse(fmt::format("\"{}\" has more than the eight characters of a name", word));
   config.names.push_back(name_of(word));
-  const auto number = lines.word();
-  config.ids.push_back(number.empty() ? place + 1 : lines.number<std::int64_t>(number, "an atom's number"));
+  config.ids.push_back(lines.number_if_any<std::int64_t>("an atom's number").value_or(place + 1));
   const auto n_values = 3 * (static_cast<std::size_t>(config.level) + 1);
   const auto at = config.values.size();
   config.values.resize(at + n_values);
@@ -35,15 +34,14 @@ std::optional<std::int64_t> read_config_header(Lines& lines, Config& config) {
   config.title.erase(config.title.find_last_not_of(' ') + 1);
   constexpr auto keys = "the keys levcfg and imcon, and perhaps the number of atoms, a step, a time step and a time";
   lines.next(keys);
-  config.level = lines.number<int>(lines.word(), keys);
-  config.periodicity = lines.number<int>(lines.word(), keys);
+  config.level = lines.number<int>(keys);
+  config.periodicity = lines.number<int>(keys);
   if (config.level < 0 || config.level > 2) lines.refuse(fmt::format("levcfg is {}, expected 0 to 2", config.level));
-  std::optional<std::int64_t> n_atoms;
-  if (const auto word = lines.word(); !word.empty()) n_atoms = lines.number<std::int64_t>(word, "a number of atoms");
-  if (const auto word = lines.word(); !word.empty()) {
-    Moment moment{lines.number<std::int64_t>(word, "a step"), 0, 0};
-    moment.timestep = lines.number<double>(lines.word(), "a time step");
-    moment.time = lines.number<double>(lines.word(), "a time");
+  const auto n_atoms = lines.number_if_any<std::int64_t>("a number of atoms");
+  if (const auto step = lines.number_if_any<std::int64_t>("a step")) {
+    Moment moment{*step, 0, 0};
+    moment.timestep = lines.number<double>("a time step");
+    moment.time = lines.number<double>("a time");
     config.moment = moment;
   }
   if (config.periodicity != 0)
@@ -64,17 +62,27 @@ void check_config_atoms(std::optional<std::int64_t> expected, std::int64_t found
         fmt::format("{}: has {} atoms, but its second line says {}; is it cut off?", name, found, *expected));
 }
 
-Config config_from_text(std::string_view text, const std::string& name) {
+namespace {
+
+Config config_of(Lines& lines, const std::string& name) {
   Config config;
-  Lines lines(text, name);
   const auto n_atoms = read_config_header(lines, config);
   while (!lines.is_at_end()) read_atom(lines, config.n_atoms(), config);
   check_config_atoms(n_atoms, config.n_atoms(), name);
   return config;
 }
 
+}  // namespace
+
+Config config_from_text(std::string_view text, const std::string& name) {
+  Lines lines(text, name);
+  return config_of(lines, name);
+}
+
 Config read_config(const std::string& path) {
-  return config_from_text(Descriptor::open_to_read(path).read_all(), path);
+  const auto file = Descriptor::open_to_read(path);
+  Lines lines(file, 0, file.size());
+  return config_of(lines, path);
 }
 
 std::string config_text(const Config& config) {

@@ -2,39 +2,63 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
+#include "tessera/base/descriptor.h"
+
 namespace tessera::io::text {
 
-/// Lines of a text, and words of a line. Messages name the file and the line.
+/// Lines of a text or of a file, and words of a line. Messages name the file and the line.
 class Lines {
  public:
   /// `n_before` lines of the file stand before the text. Views of `text` and `name` are kept.
   explicit Lines(std::string_view text, const std::string& name, std::int64_t n_before = 0)
       : rest_(text), name_(name), number_(n_before) {}
+  /// The lines from byte `begin` to `end` of a file, which is read in pieces as they are needed.
+  Lines(const Descriptor& file, std::int64_t begin, std::int64_t end, std::int64_t n_before = 0)
+      : name_(file.path()), number_(n_before), file_(&file), read_to_(begin), end_(end) {}
+  Lines(const Lines&) = delete;
+  Lines& operator=(const Lines&) = delete;
 
   /// Whether nothing but blanks is left.
-  bool is_at_end() const;
+  bool is_at_end();
   std::int64_t number() const { return number_; }
-  std::string_view rest() const { return rest_; }
+  std::string_view rest() const { return rest_; }                                            // of a text
+  std::int64_t place() const { return read_to_ - static_cast<std::int64_t>(rest_.size()); }  // of a file: byte
+  /// Whether there is another line.
+  bool has_next() { return !rest_.empty() || read_more(); }
 
-  /// Goes to the next line. Throws InputError at the end, like everything here.
+  /// Goes to the next line, which stands until the one after it is asked for. Throws InputError at the end, like
+  /// everything here.
   std::string_view next(const char* expected);
+  /// Whether the rest of the line begins with this, after blanks; goes behind it then.
+  bool take(std::string_view beginning);
   /// The next word of the line; empty at its end.
   std::string_view word();
-  /// A whole number, or a real one with an exponent as C or Fortran write it: 1e-5, 1D-05, 0.1-119.
+  /// The next word as a whole number, or as a real one with an exponent as C or Fortran write it: 1e-5, 1D-05, 0.1-119.
   template <class Value>
-  Value number(std::string_view text, const char* expected) const;
+  Value number(const char* expected);
+  /// The same; nothing at the end of the line.
+  template <class Value>
+  std::optional<Value> number_if_any(const char* expected);
   /// The next line begins with three real numbers.
   void three(double* values, const char* expected);
 
   [[noreturn]] void refuse(const std::string& what) const;
 
  private:
+  void skip_blanks();
+  /// Adds the next piece of the file to the rest. Returns whether there was one.
+  bool read_more();
+
   std::string_view rest_, words_;
   const std::string& name_;
   std::int64_t number_;
+  const Descriptor* file_ = nullptr;
+  std::int64_t read_to_ = 0, end_ = 0;
+  std::string piece_;
 };
 
 }  // namespace tessera::io::text

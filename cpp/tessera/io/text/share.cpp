@@ -37,15 +37,16 @@ std::int64_t end_of_text(const Descriptor& file) {
 
 std::int64_t rounded_up(std::int64_t n, std::int64_t unit) { return (n + unit - 1) / unit * unit; }
 
-/// Returns where the line begins that stands n lines after the beginning of the text; its end where there is none.
-std::size_t place_of_line(std::string_view text, std::int64_t n) {
-  std::size_t at = 0;
-  for (; n > 0; --n) {
-    at = text.find('\n', at);
-    if (at == std::string_view::npos) return text.size();
-    ++at;
+std::int64_t count_line_ends(const Descriptor& file, std::int64_t begin, std::int64_t end) {
+  std::string piece;
+  std::int64_t n = 0;
+  for (auto at = begin; at < end; at += std::ssize(piece)) {
+    piece.resize(static_cast<std::size_t>(std::min(block, end - at)));
+    piece.resize(file.read_at(piece.data(), piece.size(), at));
+    if (piece.empty()) break;
+    for (auto found = piece.find('\n'); found != std::string::npos; found = piece.find('\n', found + 1)) ++n;
   }
-  return at;
+  return n;
 }
 
 }  // namespace
@@ -74,13 +75,10 @@ ConfigShare read_config_share(const comm::Communicator& comm, const std::string&
   };
   const auto first_byte = bound(comm.rank()), end_byte = bound(comm.rank() + 1);
   std::optional<Descriptor> file;
-  std::string text;
   std::int64_t n_lines = 0;
   comm::on_each_rank(comm, [&] {
     file.emplace(Descriptor::open_to_read(path));
-    if (first_byte == end_byte) return;
-    text = read_range(*file, first_byte - 1, end_byte);
-    for (auto at = text.find('\n'); at < text.size() - 1; at = text.find('\n', at + 1)) ++n_lines;
+    n_lines = count_line_ends(*file, first_byte - 1, end_byte - 1);
   });
   std::vector<std::int64_t> counts(static_cast<std::size_t>(comm.size()));
   const std::vector<std::int64_t> sizes(counts.size(), sizeof n_lines);
@@ -96,17 +94,8 @@ ConfigShare read_config_share(const comm::Communicator& comm, const std::string&
   comm::on_each_rank(comm, [&] {
     const auto n_atoms = (stop - start) / lines_of_atom;
     if (n_atoms == 0) return;
-    const auto at = place_of_line(text, start - first_line + 1);
-    // The rest of the last atom.
-    auto read_to = end_byte;
-    for (auto missing = stop - (first_line + n_lines) + 1; missing > 0 && read_to < end;) {
-      const auto more = read_range(*file, read_to, std::min(end, read_to + block));
-      if (more.empty()) break;
-      missing -= std::count(more.begin(), more.end(), '\n');
-      text += more;
-      read_to += std::ssize(more);
-    }
-    Lines atoms(std::string_view(text).substr(at), path, n_header + start);
+    Lines atoms(*file, first_byte - 1, end, n_header + first_line - 1);
+    for (auto line = first_line - 1; line < start; ++line) atoms.next("the lines of an atom");
     read_config_atoms(atoms, share.first, n_atoms, share.config);
   });
   comm::on_each_rank(comm, [&] { check_config_atoms(n_expected, share.n_all, path); });

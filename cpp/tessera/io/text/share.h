@@ -3,7 +3,8 @@
 //
 // What a line is follows from its number alone: of an atom's lines the first has its name. So every rank counts the
 // line ends of its share, ranks tell each other, and each reads the atoms whose first line begins in its share; the
-// last of them may go on in the next one.
+// last of them may go on in the next one. Both passes go through the file in small pieces: the second one finds them in
+// the system's memory, and no text needs any of the rank's own.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +21,7 @@ struct ConfigShare {
   std::int64_t n_all = 0;  // atoms of all ranks
 };
 
-/// Reads a CONFIG or REVCON as read_config() does. Every rank reads its share of the file once. Throws InputError, the
+/// Reads a CONFIG or REVCON as read_config() does. Throws InputError, the
 /// same on all ranks, with the line in the file. Collective.
 ConfigShare read_config_share(const comm::Communicator& comm, const std::string& path);
 

@@ -1,8 +1,10 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <array>
 #include <bit>
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <limits>
@@ -16,6 +18,7 @@
 #include "tessera/comm/threaded/run_ranks.h"
 #include "tessera/io/text/config.h"
 #include "tessera/io/text/fields.h"
+#include "tessera/io/text/lines.h"
 #include "tessera/io/text/records.h"
 #include "tessera/io/text/reference.h"
 #include "tessera/io/text/share.h"
@@ -205,6 +208,49 @@ TEST(TextConfig, IsReadInSharesAsByOne) {
           }
         }
   std::filesystem::remove(path);
+}
+
+TEST(TextLines, OfAFileAreThoseOfItsText) {
+  std::mt19937 random(7);
+  std::string text;
+  for (const std::size_t length : {0, 3, 262'143, 262'144, 700'000, 1}) {  // about the pieces that are read
+    text += std::string(length, 'x') + '\n';
+    for (int i = 0; i < 9000; ++i) text += std::string(random() % 90, 'y') + (i % 2 == 0 ? "\r\n" : "\n");
+  }
+  text += std::string(600'000, ' ');
+  const auto path = testing::TempDir() + "tessera_lines_" + std::to_string(getpid());
+  write_atomically(path, std::string_view(text));
+  const auto file = Descriptor::open_to_read(path);
+  for (const std::int64_t begin : {0, 5}) {
+    Lines of_file(file, begin, file.size(), 3), of_text(std::string_view(text).substr(begin), path, 3);
+    while (!of_text.is_at_end()) {
+      ASSERT_FALSE(of_file.is_at_end());
+      ASSERT_EQ(of_file.next("a line"), of_text.next("a line"));
+      ASSERT_EQ(of_file.number(), of_text.number());
+    }
+    EXPECT_TRUE(of_file.is_at_end());
+  }
+  std::filesystem::remove(path);
+}
+
+TEST(TextLines, HaveTheDoublesOfTheCLibrary) {
+  std::mt19937_64 random(8);
+  std::uniform_real_distribution<double> exponent(-14, 12), mantissa(-10, 10);
+  const std::string name = "file";
+  std::array<char, 400> word{};
+  for (int i = 0; i < 300'000; ++i) {
+    // As DL_POLY writes numbers, with 17 and with 19 digits, halfway cases of 16 digits, and any bits.
+    constexpr std::array formats{"%20.10f", "%.9e", "%+.17g", "%.18E", "%.15f"};
+    double value = mantissa(random) * std::pow(10.0, exponent(random));
+    if (i % 7 == 0) value = std::bit_cast<double>(random());
+    if (i % 5 == 0) value = std::ldexp(static_cast<double>(random() >> 11) + 0.5, static_cast<int>(random() % 60) - 50);
+    if (!std::isfinite(value)) continue;
+    std::snprintf(word.data(), word.size(), formats[static_cast<std::size_t>(i) % formats.size()], value);
+    Lines lines(word.data(), name);
+    lines.next("a number");
+    ASSERT_EQ(lines.number<double>("a number"), std::strtod(word.data(), nullptr)) << word.data();
+    ASSERT_TRUE(lines.word().empty());
+  }
 }
 
 TEST(TextConfig, InSharesHasTheMessageOfOneReader) {

@@ -1,0 +1,212 @@
+"""DL_POLY's HISTORY as a trajectory: frames, steps, times and boxes as those of segments.
+
+The text is read by `cpp/tessera/io/text`, whose words are apart by blanks, so files of DL_POLY_2 to 5 are read.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tessera import _core as core
+from tessera.prepare.errors import InputError
+from tessera.traj.history import FORCE
+from tessera.traj.manifest import FLOAT32, QUANTITIES, IdArray
+from tessera.traj.parts import Floats
+from tessera.traj.trajectory import FloatArray, Frame, Trajectory
+
+if TYPE_CHECKING:
+    from tessera.export.structure import Structure
+
+PARALLELEPIPED = 3  # the largest imcon of a cell that is one
+
+
+def is_history(path: Path) -> bool:
+    """Whether a path is a HISTORY by its name: `HISTORY`, `HISTORY.1`, `water.history`."""
+    name = path.name.lower()
+    return (name.startswith("history") or name.endswith(".history")) and not path.is_dir()
+
+
+class History(Trajectory):
+    """The frames of one or several files HISTORY in their order, in single precision.
+
+    They are joined as runs are: a file that begins at a step above 0 goes on from the one before it, and takes the
+    place of its frames from there on; one that begins at step 0 is appended. A frame that is not complete, as of a run
+    that goes on or was killed, is left out and counted in `damaged`. Raises `InputError`, which names the line.
+    """
+
+    damage = "frame at the end is not complete, and left out"
+
+    def __init__(self, paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> None:
+        self.paths = [Path(paths)] if isinstance(paths, (str, os.PathLike)) else [Path(path) for path in paths]
+        self.runs, self.manifests = [], []
+        self._open()
+
+    def _open(self) -> None:
+        self._histories = [_asked(core.History, str(path)) for path in self.paths]
+        first = self._histories[0]
+        for path, one in zip(self.paths, self._histories):
+            if (one.n_atoms, one.level) != (first.n_atoms, first.level):
+                raise InputError(
+                    f"{path} has {one.n_atoms:,} atoms and keytrj {one.level}, and {self.paths[0]} {first.n_atoms:,} "
+                    f"and {first.level}: join files of the same atoms and quantities"
+                )
+        chain: list[tuple[int, int, int, float]] = []  # file, frame, step, time
+        whole: list[tuple[int, int, int, float]] = []  # those before what goes on
+        self._frames = [one.frames for one in self._histories]
+        self.superseded, offset = 0, 0.0
+        for number, frames in enumerate(self._frames):
+            if not frames:
+                continue
+            start = frames[0][0]
+            if start > 0:
+                n_before = len(chain)
+                chain = [one for one in chain if one[2] < start]
+                self.superseded += n_before - len(chain)
+            elif chain:
+                whole, before, chain = whole + chain, chain, []
+                offset = before[-1][3] + (before[-1][3] - before[-2][3] if len(before) > 1 else 0.0) - frames[0][2]
+            chain += [(number, index, frame[0], frame[2] + offset) for index, frame in enumerate(frames)]
+        places = whole + chain
+        self._place = np.array([one[:2] for one in places], np.int64).reshape(-1, 2)
+        self.steps = np.array([one[2] for one in places], np.int64)
+        self.times = np.array([one[3] for one in places], np.float64)
+
+    @property
+    def n_atoms(self) -> int:
+        return int(self._histories[0].n_atoms)
+
+    @property
+    def system_atoms(self) -> int:
+        return self.n_atoms
+
+    @property
+    def ids(self) -> IdArray:
+        return np.arange(self.n_atoms)
+
+    @property
+    def quantities(self) -> list[str]:
+        return list(QUANTITIES[: self._histories[0].level + 1])
+
+    @property
+    def every(self) -> int:
+        """Steps between the last two frames."""
+        return max(1, int(self.steps[-1] - self.steps[-2])) if len(self.steps) > 1 else 1
+
+    @property
+    def interval(self) -> float:
+        return float(self.times[1] - self.times[0]) if len(self.times) > 1 else self.timestep
+
+    @property
+    def timestep(self) -> float:
+        return float(self._frames[0][0][1]) if self._frames[0] else 0.0
+
+    @property
+    def whole(self) -> bool:
+        """DL_POLY puts each atom into the box."""
+        return False
+
+    @property
+    def periodic(self) -> bool:
+        return len(self) > 0 and self.box(0) is not None
+
+    @property
+    def encodings(self) -> list[dict[str, Any]]:
+        return [{"kind": "text"} for _ in self.quantities]
+
+    def encoding_of(self, quantity: str) -> dict[str, Any]:
+        return FLOAT32
+
+    @property
+    def size(self) -> int:
+        return sum(one.bytes for one in self._histories)
+
+    @property
+    def damaged(self) -> int:
+        return sum(one.is_cut for one in self._histories)
+
+    @property
+    def sources(self) -> list[Path]:
+        return self.paths
+
+    @property
+    def run_folders(self) -> list[Path]:
+        return []
+
+    def gaps(self) -> int:
+        """Returns how many frames are missing between the first and the last, by the least number of steps between."""
+        between = np.diff(self.steps)
+        between = between[between > 0]
+        return int((between // between.min() - 1).sum()) if len(between) else 0
+
+    def structure(self, title: str) -> Structure:
+        """Returns the atoms of the first frame; HISTORY says nothing of residues, so they are one."""
+        from tessera.export.structure import NO_SEGMENT, Structure
+
+        names, masses, charges = _asked(self._histories[0].atoms)
+        n, one = self.n_atoms, np.zeros(1, np.int64)
+        texts = np.array(names, object)
+        return Structure(
+            ids=self.ids, name=texts, type=texts, charge=np.array(charges), mass=np.array(masses),
+            atomic_number=np.zeros(n, np.int32), residue=np.zeros(n, np.int64), residue_name=np.array(["MOL"], object),
+            residue_number=one + 1, segment=np.array([NO_SEGMENT], object), chain=np.array(["A"], object),
+            position=np.array(self.read(0).positions, np.float64), velocity=None, box=self.box(0), title=title,
+        )  # fmt: skip
+
+    def refresh(self) -> int:
+        """Finds the frames that were written meanwhile, and returns their number. Raises `InputError`."""
+        self._open()
+        return len(self)
+
+    def close(self) -> None:
+        """Nothing is to be closed: files close with the trajectory."""
+
+    def box(self, index: int) -> FloatArray | None:
+        """Returns the box (3,3) of a frame in Å. Raises `InputError` where it is no parallelepiped."""
+        number, frame = (int(one) for one in self._place[index])
+        step, _, _, imcon, cell = self._frames[number][frame]
+        if imcon == 0:
+            return None
+        if not 0 < imcon <= PARALLELEPIPED:
+            raise InputError(
+                f"{self.paths[number]}: imcon is {imcon} at step {step:,}: only 0 (none) to {PARALLELEPIPED} "
+                "(parallelepiped) are supported"
+            )
+        return np.array(cell, np.float64).reshape(3, 3)
+
+    def read(self, index: int, quantities: Sequence[str] | None = None, positions: Floats | None = None) -> Frame:
+        """Returns a frame with all it has, or with these quantities. Raises `IndexError` and `InputError`."""
+        if not -len(self) <= index < len(self):
+            raise IndexError(f"frame {index} of {len(self)}")
+        number, frame = (int(one) for one in self._place[index])
+        names = self.quantities
+        numbers = np.empty((self.n_atoms, len(names), 3))
+        _asked(self._histories[number].read, frame, numbers)
+        values: dict[str, Floats] = {}
+        for row, name in enumerate(names):
+            if quantities is None or name in quantities or name == "positions":
+                unit = FORCE if name == "forces" else 1.0
+                values[name] = np.asarray(numbers[:, row] / unit, np.float32)
+        if positions is not None:
+            positions[:] = values["positions"]
+            values["positions"] = positions
+        return Frame(int(self.steps[index]), float(self.times[index]), self.box(index), **values)
+
+    def _slice(self, index: slice) -> Trajectory:
+        part = object.__new__(type(self))
+        part.__dict__.update(self.__dict__)
+        for name in ("_place", "steps", "times"):
+            setattr(part, name, getattr(self, name)[index])
+        return part
+
+
+def _asked(call: Any, *arguments: Any) -> Any:
+    """Returns what the call returns, and raises its errors as this package does."""
+    try:
+        return call(*arguments)
+    except core.InputError as error:
+        raise InputError(str(error)) from None
