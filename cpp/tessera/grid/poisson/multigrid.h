@@ -19,7 +19,7 @@
 
 namespace tessera::grid {
 
-/// The same bits on any ranks and threads. Memory: about 3½ arrays of a rank's share. The communicator and the threads
+/// The same bits on any ranks and threads. Memory: about 4½ arrays of a rank's share. The communicator and the threads
 /// must outlive it.
 template <class Real>
 class MultigridCycle {

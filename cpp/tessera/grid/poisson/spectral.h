@@ -21,8 +21,8 @@
 
 namespace tessera::grid {
 
-/// The same bits on any ranks and threads. Memory: two arrays of a rank's share, one on a single rank. The communicator
-/// and the threads must outlive it.
+/// The same bits on any ranks and threads. Memory: an array of a rank's share, and one for each direction whose lines
+/// lie on other ranks than those before. The communicator and the threads must outlive it.
 template <class Real>
 class SpectralSolver {
  public:
