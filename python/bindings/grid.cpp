@@ -41,10 +41,28 @@ std::array<Vec3, 3> vectors(const Steps& steps) {
   return found;
 }
 
+/// An empty approach, a batch of 0 and a slope below 0 are chosen by the map of the machine.
 grid::OperatorOptions options_of(const Grid& grid, const grid::Stencil& stencil, std::string approach,
                                  std::int64_t batch, int slope, bool is_complex,
                                  const std::array<std::complex<double>, 3>& phases, std::int64_t bytes) {
-  if (batch == 0) batch = grid::agree_on_batch(grid.comm(), grid.distributed(), grid::HaloShape::of(stencil), bytes);
+  if (approach.empty() || batch == 0 || slope < 0) {
+    grid::ChoiceRequest request;
+    std::int64_t threads = grid.threads().size();
+    grid.comm().all_reduce_min(std::span(&threads, 1));
+    request.threads = static_cast<int>(threads);
+    if (!approach.empty()) {
+      request.approaches = {grid::find_approach(approach).name};
+    } else if (threads > 1) {
+      request.approaches = {"hybrid-master-only"};
+      if (grid.comm().size() == 1 || comm::Communicator::all_threads_may_communicate())
+        request.approaches.emplace_back("hybrid-multiple");
+    }
+    const auto choice =
+        grid::agree_on_choice(grid.comm(), grid.distributed(), grid::HaloShape::of(stencil), bytes, request);
+    approach = choice.approach;
+    if (batch == 0) batch = choice.batch;
+    if (slope < 0) slope = choice.slope;
+  }
   return {std::move(approach), batch, slope, is_complex, phases};
 }
 
@@ -67,7 +85,9 @@ class Operator {
     operator_.apply(std::span(reinterpret_cast<const Real*>(from.data()), n),
                     std::span(reinterpret_cast<Real*>(to.data()), n), fields);
   }
+  const std::string& approach() const { return options_.approach; }
   std::int64_t batch() const { return options_.batch; }
+  int slope() const { return options_.slope; }
   void set_phases(const std::array<std::complex<double>, 3>& phases) { operator_.set_phases(phases); }
   std::array<double, grid::n_grid_phases> seconds() const { return operator_.seconds(); }
 
@@ -85,7 +105,9 @@ void register_operator(nb::module_& module, const char* name) {
                     const std::array<std::complex<double>, 3>&>(),
            "grid"_a, "terms"_a, nb::kw_only(), "approach"_a, "batch"_a, "slope"_a, "is_complex"_a, "phases"_a,
            nb::call_guard<nb::gil_scoped_release>())
+      .def_prop_ro("approach", &O::approach)
       .def_prop_ro("batch", &O::batch)
+      .def_prop_ro("slope", &O::slope)
       .def("set_phases", &O::set_phases)
       .def_prop_ro("seconds", &O::seconds)
       .def("apply_real", &O::template apply<Real>)

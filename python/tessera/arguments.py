@@ -61,13 +61,13 @@ def checked_shape(shape: Any, name: str = "shape") -> tuple[int, int, int]:
     return n[0], n[1], n[2]
 
 
-def checked_number(name: str, value: Any) -> int:
+def checked_number(name: str, value: Any, least: int = 1) -> int:
     try:
         number = operator.index(value)
     except TypeError:
-        number = 0
-    if not 1 <= number < 2**31:
-        raise ArgumentError(f"{name} is {value!r}; expected a whole number from 1 up")
+        number = least - 1
+    if not least <= number < 2**31:
+        raise ArgumentError(f"{name} is {value!r}; expected a whole number from {least} up")
     return number
 
 

@@ -25,7 +25,7 @@ Case = dict[str, Any]
 
 PROGRAM = Path(__file__).parent / "grid_cases.py"
 RANKS = [1, 2, 3, 4, 6, 8]
-APPROACHES = ["flat-original", "flat-optimized"]
+APPROACHES = ["flat-original", "flat-optimized", "hybrid-master-only", "hybrid-multiple"]
 lengths = st.one_of(st.integers(1, 14), st.sampled_from([24, 33]))
 case = st.fixed_dictionaries(
     {

@@ -45,9 +45,4 @@ Choice agree_on_choice(const comm::Communicator& comm, const DistributedLayout& 
   return {std::string(request.approaches[agreed.entry]), agreed.batch, agreed.slope, agreed.predicted};
 }
 
-std::int64_t agree_on_batch(const comm::Communicator& comm, const DistributedLayout& grid, const HaloShape& shape,
-                            std::int64_t bytes) {
-  return agree_on_choice(comm, grid, shape, bytes, {}).batch;
-}
-
 }  // namespace tessera::grid

@@ -40,8 +40,4 @@ struct ChoiceRequest {
 Choice agree_on_choice(const comm::Communicator& comm, const DistributedLayout& grid, const HaloShape& shape,
                        std::int64_t bytes, const ChoiceRequest& request);
 
-/// Chooses the batch alone. Collective.
-std::int64_t agree_on_batch(const comm::Communicator& comm, const DistributedLayout& grid, const HaloShape& shape,
-                            std::int64_t bytes);
-
 }  // namespace tessera::grid

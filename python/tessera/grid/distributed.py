@@ -121,16 +121,16 @@ class Grid:
         *,
         dtype: DTypeLike = np.float64,
         phases: Sequence[complex] = (1, 1, 1),
-        approach: str = "flat-optimized",
+        approach: str | None = None,
         batch: int | None = None,
-        slope: int = 1,
+        slope: int | None = None,
     ) -> Operator:
         """Returns the stencil as a function of fields on this grid. Collective.
 
         `dtype`: of fields, float32, float64, complex64 or complex128. `phases`: in(r + edge d) = phases[d] · in(r), of
         absolute value 1, for complex fields. `approach`: one of `approaches()`. `batch`: how many fields' faces go in
-        one message; None: by latency and bandwidth of the map. `slope`: how many batches, each twice as large as the
-        one before, come first. Raises GridError.
+        one message. `slope`: how many batches, each twice as large as the one before, come first. Those that are None
+        are predicted to be the quickest by the map of the machine. Raises GridError.
         """
         return Operator(self, stencil, dtype, phases, approach, batch, slope)
 
@@ -183,15 +183,16 @@ class Operator:
         stencil: Stencil,
         dtype: DTypeLike,
         phases: Sequence[complex],
-        approach: str,
+        approach: str | None,
         batch: int | None,
-        slope: int,
+        slope: int | None,
     ) -> None:
         complaint = ""
         try:
             self.dtype = _checked_dtype(dtype)
             turned = _checked_phases(phases)
             n = 0 if batch is None else checked_number("batch", batch)
+            ramp = -1 if slope is None else checked_number("slope", slope, least=0)
             if not isinstance(stencil, Stencil):
                 raise ArgumentError(f"stencil is {stencil!r}; expected a tessera.grid.Stencil")
         except ArgumentError as error:
@@ -205,9 +206,9 @@ class Operator:
             self._native = make(
                 grid._native,
                 (stencil.offsets.tolist(), stencil.coefficients.tolist()),
-                approach=str(approach),
+                approach="" if approach is None else str(approach),
                 batch=n,
-                slope=int(slope),
+                slope=ramp,
                 is_complex=self.is_complex,
                 phases=turned,
             )
@@ -216,9 +217,19 @@ class Operator:
         self._one_at_a_time = threading.Lock()
 
     @property
+    def approach(self) -> str:
+        """How halos come from other ranks."""
+        return str(self._native.approach)
+
+    @property
     def batch(self) -> int:
         """How many fields' faces go in one message."""
         return int(self._native.batch)
+
+    @property
+    def slope(self) -> int:
+        """How many smaller batches come first."""
+        return int(self._native.slope)
 
     @property
     def seconds(self) -> dict[str, float]:

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "tessera/grid/poisson/apply_and_add.h"
 
 namespace tessera::grid {
 
@@ -48,7 +47,7 @@ void MultigridCycle<Real>::relax(std::size_t level) {
   auto& [right, solution, other] = fields_[level];
   const auto& eigenvalues = levels_[level].sweeps;
   for (std::size_t k = 0; k < eigenvalues.size(); ++k) {
-    apply_and_add<Real>(sweeps_[level][k], solution, other, right, -1 / eigenvalues[k], threads_);
+    sweeps_[level][k].apply(solution, other, 1, {right.data(), static_cast<Real>(-1 / eigenvalues[k])});
     std::swap(solution, other);
   }
 }

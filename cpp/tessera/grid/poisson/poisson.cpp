@@ -11,7 +11,6 @@
 #include <utility>
 
 #include "tessera/base/error.h"
-#include "tessera/grid/poisson/apply_and_add.h"
 #include "tessera/grid/poisson/levels.h"
 #include "tessera/grid/poisson/multigrid.h"
 #include "tessera/grid/poisson/passes.h"
@@ -133,7 +132,7 @@ PoissonSolver::PoissonSolver(const PoissonGrid& grid, const PoissonOptions& opti
 
 /// Sets residual_ to −4πρ − ∇²φ, and returns the greatest magnitude of residual_ + shift.
 double PoissonSolver::residual(std::span<const double> density, double shift, std::span<const double> potential) {
-  apply_and_add(minus_laplacian_, potential, residual_, density, -four_pi, grid_.threads);
+  minus_laplacian_.apply(potential, residual_, 1, {density.data(), -four_pi});
   return largest_of(residual_, shift, grid_.comm, grid_.threads);
 }
 
