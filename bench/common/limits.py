@@ -42,3 +42,8 @@ def flops(common: Common, cores: int) -> float:
 def bandwidth(common: Common, cores: int, size: int) -> float:
     """Returns bytes/s that are read and written when arrays of `size` bytes in all are copied."""
     return measured(common, "copy", str(cores), str(size))
+
+
+def triad(common: Common, cores: int, size: int) -> float:
+    """Returns bytes/s of STREAM's triad (McCalpin 1995) with plain stores on three arrays of `size` bytes in all."""
+    return measured(common, "triad", str(cores), str(size))

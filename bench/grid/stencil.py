@@ -1,0 +1,100 @@
+"""How near a Laplacian comes to the rate at which the cores move memory, and what halos cost on ranks."""
+
+from __future__ import annotations
+
+import json
+import sys
+from statistics import median
+
+import click
+import numpy as np
+
+from bench.common import limits
+from bench.common.options import Common, common_options
+from bench.common.process import measure
+from bench.common.results import Figure, table
+from bench.fft.peers import ENVIRONMENT
+
+# Points along an edge and fields.
+CASES = ((192, 1), (144, 4), (96, 8), (96, 32), (64, 8), (64, 32))
+DTYPES = ("float64", "float32", "complex128")
+PROMISED_SHARE = 0.8  # of the triad's rate: float64, 144³ and 192³, two threads
+PROMISED_FLOAT = 1.9  # times as fast as double precision there
+PROMISED_HALO = 1.1  # times the time on two ranks over that of two threads, from 144³ on
+
+
+def seconds(common: Common, ranks: int, threads: int, words: tuple[object, ...]) -> float:
+    """Returns the median time of a call."""
+    launcher = ["mpirun.openmpi", "--bind-to", "none", "-n", str(ranks)] if ranks > 1 else []
+    program = [sys.executable, "-m", "bench.grid.stencil_child", *map(str, words), str(threads), "9"]
+    run = measure(
+        [*launcher, *program],
+        folder=common.work / "runs" / "grid",
+        launcher=len(launcher),
+        environment={**ENVIRONMENT, "MPI4PY_LIBMPI": "libmpi.so.40"},
+        timeout=600,
+    )
+    return median(json.loads(run.stdout.splitlines()[-1]))
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--order", type=click.Choice(["2", "4", "6", "8"]), default="4", show_default=True)
+@click.option("--check", is_flag=True, help="End with status 1 where a promise is not kept.")
+@common_options(repeats=5)
+def stencil(common: Common, order: str, check: bool, repeats: int) -> None:
+    """Measure million points/s on two cores, beside STREAM's triad in the same turns.
+
+    A point counts as one read and one write. The triad has plain stores and counts three arrays.
+
+    \b
+    Examples:
+      python -m bench.grid.stencil --check --docs
+      python -m bench.grid.stencil --order 8 --repeats 1
+    """
+    triads: list[float] = []
+    times: dict[tuple[int, int, str, int], list[float]] = {}
+    for _ in range(repeats):
+        for n, fields in CASES:
+            limits.measured.cache_clear()
+            triads.append(limits.triad(common, 2, 3 * 8 * 2 * 192**3))
+            for dtype in DTYPES:
+                for ranks in (1, 2) if dtype == "float64" else (1,):
+                    one = seconds(common, ranks, 2 if ranks == 1 else 1, (n, fields, dtype, order))
+                    times.setdefault((n, fields, dtype, ranks), []).append(one / fields)
+    triad = median(triads)
+    figure = Figure("stencil", "Stencils", {"order": order, "repeats": repeats}, {})
+    figure.data = {"triad": triads, "seconds": {" ".join(map(str, case)): of for case, of in times.items()}}
+    rows: list[list[object]] = []
+    for n, fields in CASES:
+        for dtype in DTYPES:
+            taken = median(times[n, fields, dtype, 1])
+            bytes_moved = 2 * np.dtype(dtype).itemsize * n**3
+            share = bytes_moved / taken / triad
+            on_ranks = "–"
+            if dtype == "float64":
+                halo = median(b / a for a, b in zip(times[n, fields, dtype, 1], times[n, fields, dtype, 2]))
+                on_ranks = f"{halo:.2f}"
+                if n >= 144 and share < PROMISED_SHARE:
+                    figure.failures.append(f"{n}³ has {share:.0%} of the triad's rate, promised are 80 %")
+                if n >= 144 and halo > PROMISED_HALO:
+                    figure.failures.append(f"{n}³ takes two ranks {halo:.2f} times as long, promised are 1.1")
+            if dtype == "float32" and n >= 144:
+                gain = median(times[n, fields, "float64", 1]) / taken
+                if gain < PROMISED_FLOAT:
+                    figure.failures.append(f"{n}³ in float32 is {gain:.2f} times as fast, promised are 1.9")
+            rows.append(
+                [f"{n}³", fields, dtype, 1e3 * taken, n**3 / taken / 1e6, bytes_moved / taken / 1e9, share, on_ranks]
+            )
+    header = ["points", "fields", "dtype", "ms a field", "million points/s", "GB/s", "of the triad", "two ranks' time"]
+    figure.tables.append(table(header, rows))
+    figure.notes.append(
+        f"STREAM's triad moves {triad / 1e9:.1f} GB/s with plain stores, three arrays counted (medians of {repeats} "
+        "turns). Two threads of one rank; the last column is the time of two ranks of one thread over that of two threads."
+    )
+    figure.notes += [f"Not kept: {text}." for text in figure.failures]
+    figure.write(common.results, as_json=common.as_json, docs=common.docs)
+    sys.exit(1 if check and figure.failures else 0)
+
+
+if __name__ == "__main__":
+    stencil()
