@@ -1,4 +1,5 @@
-// Brings the values around a rank's box from the ranks that have them, and the rank's own ones that are periodic images.
+// Brings the values around a rank's box from the ranks that have them, and the rank's own ones that are periodic
+// images.
 #pragma once
 
 #include <array>

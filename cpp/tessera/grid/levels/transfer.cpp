@@ -52,9 +52,9 @@ std::vector<IndexBox> source_regions(TransferKind kind, int order, const GridLay
   const auto offset = transfer_offset(fine);
   for (std::size_t d = 0; d < 3; ++d)
     if (coarse.is_periodic[d] != fine.is_periodic[d] || fine.shape[d] != 2 * coarse.shape[d] + offset[d])
-      throw InputError(
-          fmt::format("grids of {} and {} points along {}, {}; expected {} fine ones", coarse.shape[d], fine.shape[d],
-                      "xyz"[d], fine.is_periodic[d] ? "periodic" : "not periodic", 2 * coarse.shape[d] + offset[d]));
+      throw InputError(fmt::format("grids of {} and {} points along {}, {}; expected {} fine ones", coarse.shape[d],
+                                   fine.shape[d], "xyz"[d], fine.is_periodic[d] ? "periodic" : "not periodic",
+                                   2 * coarse.shape[d] + offset[d]));
   std::vector<IndexBox> regions;
   for (const auto& box : to.boxes) regions.push_back(source_region(kind, order, offset, box));
   return regions;
@@ -138,8 +138,8 @@ void Transfer<Real>::restrict_planes(const Real* from, Real* to, std::int64_t be
   const auto components = around_.components();
   const std::int64_t reach = 2 * order_ - 1, pitch = around_.strides().y;
   const auto row_bytes = pitch * static_cast<std::int64_t>(sizeof(Real));
-  const auto strip =
-      std::max<std::int64_t>(4, (cache_bytes / ((2 * order_ + 3) * std::max<std::int64_t>(1, row_bytes)) - 2 * reach) / 2);
+  const auto strip = std::max<std::int64_t>(
+      4, (cache_bytes / ((2 * order_ + 3) * std::max<std::int64_t>(1, row_bytes)) - 2 * reach) / 2);
   const auto most_rows = std::min(2 * (strip - 1) + 2 * reach + 1, region.extent(1));
   std::vector<Real> plane(static_cast<std::size_t>(most_rows * pitch)), line(static_cast<std::size_t>(pitch));
   std::array<std::int64_t, most_terms> planes{};
@@ -171,8 +171,7 @@ void Transfer<Real>::restrict_planes(const Real* from, Real* to, std::int64_t be
 
 /// Makes fine planes from `begin` to `end`.
 template <class Real>
-void Transfer<Real>::interpolate_planes(const Real* from, Real* to, std::int64_t begin,
-                                        std::int64_t end) {
+void Transfer<Real>::interpolate_planes(const Real* from, Real* to, std::int64_t begin, std::int64_t end) {
   const auto& region = around_.region();
   const auto components = around_.components();
   const auto pitch = around_.strides().y;
@@ -190,9 +189,9 @@ void Transfer<Real>::interpolate_planes(const Real* from, Real* to, std::int64_t
       sum_planes(from, std::array{below}, whole_, region.lower[1], region.upper[1], plane.data());
     } else {
       for (std::size_t k = 0; k < terms; k += 2)
-        planes[k] = below - static_cast<std::int64_t>(k / 2), planes[k + 1] = below + static_cast<std::int64_t>(k / 2) + 1;
-      sum_planes(from, std::span(planes).first(terms), sum_weights_, region.lower[1], region.upper[1],
-                 plane.data());
+        planes[k] = below - static_cast<std::int64_t>(k / 2),
+        planes[k + 1] = below + static_cast<std::int64_t>(k / 2) + 1;
+      sum_planes(from, std::span(planes).first(terms), sum_weights_, region.lower[1], region.upper[1], plane.data());
     }
     for (auto y = target_.lower[1]; y < target_.upper[1]; ++y) {
       const auto low = half_down(y - offset_[1]);

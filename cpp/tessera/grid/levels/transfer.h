@@ -35,8 +35,7 @@ class Transfer {
 
   /// Moves `fields` fields, one after the other. in(r + edge d) = phases[d] · in(r). `to` must not overlap `from`.
   /// Collective.
-  void apply(std::span<const Real> from, std::span<Real> to, std::int64_t fields,
-             const Phases& phases = {1, 1, 1});
+  void apply(std::span<const Real> from, std::span<Real> to, std::int64_t fields, const Phases& phases = {1, 1, 1});
 
  private:
   void restrict_planes(const Real* from, Real* to, std::int64_t begin, std::int64_t end);
@@ -50,10 +49,10 @@ class Transfer {
   ThreadPool& threads_;
   IndexBox target_;
   RegionExchange<Real> around_;
-  std::vector<Real> weights_;       // of the pairs of neighbours
-  std::vector<Real> sum_weights_;   // of rows that sum_rows sums
+  std::vector<Real> weights_;      // of the pairs of neighbours
+  std::vector<Real> sum_weights_;  // of rows that sum_rows sums
   std::vector<Real> whole_{Real{1}};
-  std::array<bool, 3> wraps_{};     // along these directions the other side is read in the place of the surroundings
+  std::array<bool, 3> wraps_{};  // along these directions the other side is read in the place of the surroundings
 };
 
 extern template class Transfer<float>;
