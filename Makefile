@@ -105,7 +105,7 @@ asan-quick: setup ## make asan without the largest plans, as CI does
 # Tests in which several threads share memory: the thread pool and the shares of work, ranks that are threads of one
 # process (comm, fft, engine), and the pair list, pair sum, mesh and engine on several threads.
 threaded_libraries = base comm fft grid md
-threaded_tests := ^base\..*ThreadPool|^comm\..*(Follow|RankLine)|^fft\.Fft(Ranks|Trial|Agree)|^grid\.GridOperator|^md\.Shares
+threaded_tests := ^base\..*ThreadPool|^comm\..*(Follow|RankLine)|^fft\.Fft(Ranks|Trial|Agree)|^grid\.Grid(Operator|Transfer|Relax)|^md\.Shares
 threaded_tests := $(threaded_tests)|^md\.(Pme|PairSchemes|Engine)\..*(Threads|Ranks)|PairList|^md\.(Domain|SlotMap|State)\.
 
 .PHONY: tsan-quick

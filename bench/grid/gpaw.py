@@ -63,7 +63,9 @@ def measured(common: Common, ranks: int, words: Sequence[str], repeats: int) -> 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--ranks", "rank_counts", multiple=True, type=int, help="Repeatable; default: 1 and 2.")
-@click.option("--operation", "operations", multiple=True, type=click.Choice(OPERATIONS), help="Repeatable; default: all.")
+@click.option(
+    "--operation", "operations", multiple=True, type=click.Choice(OPERATIONS), help="Repeatable; default: all."
+)
 @click.option("--size", "sizes", multiple=True, type=int, help="Points of an edge. Repeatable; default: 64 … 192.")
 @click.option("--batch", "batches", multiple=True, type=int, help="Fields. Repeatable; default: 1, 8, 32.")
 @click.option("--system", "systems", multiple=True, type=click.Choice([*SYSTEMS, "none"]), help="Default: all.")

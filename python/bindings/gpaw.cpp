@@ -1,5 +1,5 @@
-// The Python module tessera._gpaw_<mpi>: what tessera.gpaw puts in the place of GPAW's operators and transformers, built
-// once for each MPI. Arrays have been checked.
+// The Python module tessera._gpaw_<mpi>: what tessera.gpaw puts in the place of GPAW's operators and transformers,
+// built once for each MPI. Arrays have been checked.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/array.h>
@@ -13,8 +13,6 @@
 #include <array>
 #include <complex>
 #include <cstdint>
-#include <cstring>
-#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -52,16 +50,20 @@ std::span<double> doubles_of(const Out<Value>& array) {
   return {reinterpret_cast<double*>(array.data()), array.size() * sizeof(Value) / sizeof(double)};
 }
 
+/// Python gives the address of a communicator as a number.
+const void* pointer_to(std::uintptr_t address) {
+  return reinterpret_cast<const void*>(address);  // NOLINT(performance-no-int-to-ptr)
+}
+
 /// The ranks that share a grid, with a duplicate of their communicator, and the threads of this one.
 class Ranks {
  public:
   Ranks(std::optional<std::uintptr_t> address, int threads)
-      : comm_(address ? comm::Communicator::duplicate_at(reinterpret_cast<const void*>(*address))
-                      : comm::Communicator::world()),
+      : comm_(address ? comm::Communicator::duplicate_at(pointer_to(*address)) : comm::Communicator::world()),
         threads_(threads) {}
 
   /// Tells whether a communicator has the same ranks in the same order.
-  bool are_those_of(std::uintptr_t address) const { return comm_.is_congruent(reinterpret_cast<const void*>(address)); }
+  bool are_those_of(std::uintptr_t address) const { return comm_.is_congruent(pointer_to(address)); }
   int size() const { return comm_.size(); }
   /// Returns every rank's numbers.
   std::vector<std::vector<std::int64_t>> gather(const std::vector<std::int64_t>& numbers) const {
@@ -146,7 +148,7 @@ class Operator {
     options.phases = phases;
     return *by_phases_
                 .emplace_back(phases, std::make_unique<grid::StencilOperator<double>>(stencil_, layout_, options,
-                                                                                     ranks_.comm(), ranks_.threads()))
+                                                                                      ranks_.comm(), ranks_.threads()))
                 .second;
   }
 
@@ -201,12 +203,14 @@ NB_MODULE(TESSERA_GPAW_MODULE, module) {
       .def(nb::init<Ranks&, const grid::GridLayout&, const Terms&, bool>(), nb::keep_alive<1, 2>(),
            nb::keep_alive<1, 3>())
       .def("apply", &Operator::apply<double>, "from"_a.noconvert(), "to"_a.noconvert(), "fields"_a, "phases"_a)
-      .def("apply", &Operator::apply<std::complex<double>>, "from"_a.noconvert(), "to"_a.noconvert(), "fields"_a, "phases"_a)
+      .def("apply", &Operator::apply<std::complex<double>>, "from"_a.noconvert(), "to"_a.noconvert(), "fields"_a,
+           "phases"_a)
       .def("relax", &Operator::relax, "is_gauss_seidel"_a, "values"_a.noconvert(), "source"_a.noconvert(), "sweeps"_a,
            "weight"_a);
   nb::class_<Transfer>(module, "Transfer")
       .def(nb::init<Ranks&, const grid::GridLayout&, const grid::GridLayout&, bool, int, bool>(),
            nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>(), nb::keep_alive<1, 4>())
       .def("apply", &Transfer::apply<double>, "from"_a.noconvert(), "to"_a.noconvert(), "fields"_a, "phases"_a)
-      .def("apply", &Transfer::apply<std::complex<double>>, "from"_a.noconvert(), "to"_a.noconvert(), "fields"_a, "phases"_a);
+      .def("apply", &Transfer::apply<std::complex<double>>, "from"_a.noconvert(), "to"_a.noconvert(), "fields"_a,
+           "phases"_a);
 }

@@ -1,6 +1,6 @@
 """Total energies of small systems by GPAW alone and by GPAW with Tessera enabled, on the ranks of this job.
 
-    python energy_cases.py NAME…    prints, as JSON, {name: [energy without, energy with]} in eV
+python energy_cases.py NAME…    prints, as JSON, {name: [energy without, energy with]} in eV
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Compares Tessera's operators, transformers and preconditioner with GPAW's own on the ranks of this job.
 
-    python seam_cases.py            prints the greatest differences as JSON, by what was compared
+python seam_cases.py            prints the greatest differences as JSON, by what was compared
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 from gpaw.fd_operators import FDOperator, Gradient, GUCLaplace, Laplace, LaplaceA
-from gpaw.old.grid_descriptor import GridDescriptor
 from gpaw.mpi import world
+from gpaw.old.grid_descriptor import GridDescriptor
 from gpaw.preconditioner import Preconditioner
 from gpaw.transformers import Transformer
 

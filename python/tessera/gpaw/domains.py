@@ -41,8 +41,8 @@ def check_modules() -> None:
 def ranks_at(address: int | None) -> tuple[ModuleType, Any]:
     """Returns the ranks of the communicator at this address (an `MPI_Comm*`), or this process alone, and their module.
 
-    Collective for a group of ranks that is new. A group is known by its ranks, because an address may be that of another
-    communicator later.
+    Collective for a group of ranks that is new. A group is known by its ranks, because an address may be that of
+    another communicator later.
     """
     for module, ranks in _known:
         is_alone = module.__name__.endswith("serial")

@@ -77,7 +77,9 @@ class Operator:
             else:
                 found.offsets = np.vstack([self.offsets, np.zeros((1, 3), np.int64)])
                 found.coefficients = np.append(found.coefficients, shift)
-            self._scaled = {(factor, shift): found} if len(self._scaled) > 8 else {**self._scaled, (factor, shift): found}
+            if len(self._scaled) > 8:
+                self._scaled.clear()
+            self._scaled[factor, shift] = found
         return found
 
     def _turned(self, phase_cd: NDArray[Any] | None) -> list[complex]:

@@ -28,17 +28,13 @@ def precondition_or(own: Callable[..., None]) -> Callable[..., None]:
     """Returns a function in the place of `gpaw.cgpaw.fd_precond`. `own` is GPAW's, which takes its own operators."""
 
     def fd_precond(*arguments: Any) -> None:
-        (rest0, rest1, interp1, interp2, kin0, kin1, kin2, d0, q0, r1, d1, q1, r2, d2, q2, residual, _, step) = (
-            arguments[:18]
-        )
-        phases = arguments[18] if len(arguments) > 18 else None
+        transfers, kinetic, scratch = arguments[:4], arguments[4:7], arguments[7:14]
+        residual, step, phases = arguments[15], arguments[17], arguments[18] if len(arguments) > 18 else None
         of_ours = [isinstance(one, Operator | Transformer) for one in arguments[:7]]
         if not any(of_ours):
             own(*arguments)
         elif all(of_ours):
-            precondition(
-                (rest0, rest1, interp1, interp2), (kin0, kin1, kin2), (d0, q0, r1, d1, q1, r2, d2), residual, step, phases
-            )  # fmt: skip
+            precondition(transfers, kinetic, scratch, residual, step, phases)
         else:
             raise TypeError(
                 "a preconditioner has operators of GPAW and of Tessera; call tessera.gpaw.enable() before the "
@@ -49,14 +45,17 @@ def precondition_or(own: Callable[..., None]) -> Callable[..., None]:
 
 
 def precondition(
-    transfers: tuple[Transformer, Transformer, Transformer, Transformer],
-    kinetic: tuple[Operator, Operator, Operator],
+    transfers: tuple[Transformer, ...],
+    kinetic: tuple[Operator, ...],
     scratch: tuple[Fields, ...],
     residual: Fields,
     step: float,
     phases: Fields | None,
 ) -> None:
-    """Overwrites d0, the first of `scratch`, which GPAW gives for the three grids."""
+    """Overwrites d0 of `scratch` (d0, q0, r1, d1, q1, r2, d2), arrays on the three grids, (B, *n_c) as `residual`.
+
+    `transfers`: R from the first and the second grid, I to the first and the second. `kinetic`: T₀, T₁, T₂.
+    """
     rest0, rest1, interp1, interp2 = transfers
     kin0, kin1, kin2 = kinetic
     d0, q0, r1, d1, q1, r2, d2 = scratch

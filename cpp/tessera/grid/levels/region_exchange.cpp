@@ -38,7 +38,7 @@ RegionExchange<Real>::RegionExchange(const GridLayout& layout, std::vector<Index
   box_ = layout.boxes[rank];
   region_ = regions[rank];
   strides_ = {region_.extent(1) * region_.extent(2) * components_, region_.extent(2) * components_};
-  region_values_ = region_.size() * components_;
+  memory_.resize(static_cast<std::size_t>(region_.size() * components_));
   for (auto& region : regions)
     for (std::size_t d = 0; d < 3; ++d)
       if (!layout.is_periodic[d]) {
@@ -60,20 +60,21 @@ RegionExchange<Real>::RegionExchange(const GridLayout& layout, std::vector<Index
   }
 }
 
-/// Puts the values of a piece, row by row, to their places in the region, times their phase.
+/// Puts the values of a piece, whose rows row_of(first point) gives, to their places in the region, times their phase.
 template <class Real>
-void RegionExchange<Real>::place(const fft::MovedBox& piece, Real* around, const Real* values,
-                                 const std::array<std::complex<double>, 3>& phases) const {
+template <class Row>
+void RegionExchange<Real>::place(const fft::MovedBox& piece, Row&& row_of) {
   std::complex<double> phase = 1;
   for (std::size_t d = 0; d < 3; ++d) {
-    const auto factor = piece.shift[d] < 0 ? std::conj(phases[d]) : phases[d];
+    const auto factor = piece.shift[d] < 0 ? std::conj(phases_[d]) : phases_[d];
     for (auto left = std::abs(piece.shift[d]) / layout_.shape[d]; left > 0; --left) phase *= factor;
   }
   const bool turns = components_ == 2 && phase != 1.0;
   const auto re = static_cast<Real>(phase.real()), im = static_cast<Real>(phase.imag());
   const auto n = piece.box.extent(2) * components_;
   for_rows(piece.box, [&](const Index3& row) {
-    Real* to = around + offset({row[0] + piece.shift[0], row[1] + piece.shift[1], row[2] + piece.shift[2]});
+    const Real* values = row_of(row);
+    Real* to = around({row[0] + piece.shift[0], row[1] + piece.shift[1], row[2] + piece.shift[2]});
     if (!turns)
       std::copy_n(values, n, to);
     else
@@ -81,14 +82,22 @@ void RegionExchange<Real>::place(const fft::MovedBox& piece, Real* around, const
         to[i] = values[i] * re - values[i + 1] * im;
         to[i + 1] = values[i] * im + values[i + 1] * re;
       }
-    values += n;
   });
 }
 
 template <class Real>
-void RegionExchange<Real>::bring(const Real* from, std::int64_t fields,
-                                 const std::array<std::complex<double>, 3>& phases) {
-  if (const auto n = static_cast<std::size_t>(region_values_ * fields); memory_.size() < n) memory_.resize(n);
+std::array<bool, 3> RegionExchange<Real>::wraps(const Phases& phases) const {
+  std::array<bool, 3> found{};
+  for (std::size_t d = 0; d < 3; ++d)
+    found[d] = layout_.is_periodic[d] && phases[d] == 1.0 && box_.lower[d] == 0 && box_.upper[d] == layout_.shape[d] &&
+               region_.lower[d] <= 0 && region_.upper[d] >= layout_.shape[d];
+  return found;
+}
+
+template <class Real>
+void RegionExchange<Real>::bring(const Real* from, std::int64_t fields, const Phases& phases) {
+  from_ = from;
+  phases_ = phases;
   for (auto& peer : peers_)
     if (const auto n = points_of(peer.receive) * components_ * fields; n > 0) {
       peer.incoming.resize(static_cast<std::size_t>(n));
@@ -107,25 +116,32 @@ void RegionExchange<Real>::bring(const Real* from, std::int64_t fields,
         });
     requests_.push_back(comm_.start_send(std::as_bytes(std::span(peer.outgoing)), peer.rank, tag));
   }
-  std::vector<Real> values;
-  for (std::int64_t field = 0; field < fields; ++field)
-    for (const auto& piece : local_) {
-      values.clear();
-      for_rows(piece.box, [&](const Index3& row) {
-        const Real* own = from + field * values_of_field() + offset_in_box(row);
-        values.insert(values.end(), own, own + piece.box.extent(2) * components_);
-      });
-      place(piece, memory_.data() + field * region_values_, values.data(), phases);
-    }
   comm::Communicator::wait_all(requests_);
   requests_.clear();
-  for (auto& peer : peers_) {
-    const Real* next = peer.incoming.data();
-    for (std::int64_t field = 0; field < fields; ++field)
-      for (const auto& piece : peer.receive) {
-        place(piece, memory_.data() + field * region_values_, next, phases);
-        next += piece.box.size() * components_;
-      }
+}
+
+template <class Real>
+void RegionExchange<Real>::fill(std::int64_t field, const std::array<bool, 3>& leaves_out) {
+  const auto is_left_out = [&](const fft::MovedBox& piece) {
+    for (std::size_t d = 0; d < 3; ++d)
+      if (leaves_out[d] && piece.shift[d] != 0) return true;
+    return false;
+  };
+  for (const auto& piece : local_)
+    if (!is_left_out(piece))
+      place(piece, [&](const Index3& row) { return from_ + field * values_of_field() + offset_in_box(row); });
+  for (const auto& peer : peers_) {
+    const Real* next = peer.incoming.data() + field * points_of(peer.receive) * components_;
+    for (const auto& piece : peer.receive) {
+      const Real* begin = next;
+      next += piece.box.size() * components_;
+      if (is_left_out(piece)) continue;
+      place(piece, [&](const Index3&) {
+        const Real* row = begin;
+        begin += piece.box.extent(2) * components_;
+        return row;
+      });
+    }
   }
 }
 

@@ -50,7 +50,7 @@ void Relaxation::copy_inside(const double* values) {
   for (auto x = box.lower[0]; x < box.upper[0]; ++x)
     for (auto y = box.lower[1]; y < box.upper[1]; ++y)
       std::copy_n(values + around_.offset_in_box({x, y, box.lower[2]}), box.extent(2),
-                  around_.around(0, {x, y, box.lower[2]}));
+                  around_.around({x, y, box.lower[2]}));
 }
 
 /// A row's sums over neighbours that do not change meanwhile are vectors; what remains is one chain of multiply-adds.
@@ -61,19 +61,14 @@ void Relaxation::gauss_seidel(double* values, const double* source) {
   std::vector<const double*> rows(steps_.size() + 1);
   std::vector<double> weights{1 / diagonal_};
   weights.insert(weights.end(), weights_.begin(), weights_.end());
-  const auto n_earlier = earlier_steps_.size();
   for (auto x = box.lower[0]; x < box.upper[0]; ++x)
     for (auto y = box.lower[1]; y < box.upper[1]; ++y) {
       const auto at = around_.offset_in_box({x, y, box.lower[2]});
-      double* row = around_.around(0, {x, y, box.lower[2]});
+      double* row = around_.around({x, y, box.lower[2]});
       rows[0] = source + at;
       for (std::size_t k = 0; k < steps_.size(); ++k) rows[k + 1] = row + steps_[k];
       sum_rows<double>(rows, weights, sums.data(), n);
-      for (std::int64_t z = 0; z < n; ++z) {
-        double sum = sums[static_cast<std::size_t>(z)];
-        for (std::size_t k = 0; k < n_earlier; ++k) sum += earlier_weights_[k] * row[z + earlier_steps_[k]];
-        row[z] = sum;
-      }
+      follow_row(earlier_weights_, earlier_steps_, sums.data(), row, n);
       std::copy_n(row, n, values + at);
     }
 }
@@ -91,7 +86,7 @@ void Relaxation::jacobi(double* values, const double* source, double weight) {
     for (auto x = box.lower[0] + begin; x < box.lower[0] + end; ++x)
       for (auto y = box.lower[1]; y < box.upper[1]; ++y) {
         const auto at = around_.offset_in_box({x, y, box.lower[2]});
-        const double* row = around_.around(0, {x, y, box.lower[2]});
+        const double* row = around_.around({x, y, box.lower[2]});
         rows[0] = row;
         rows[1] = source + at;
         for (std::size_t k = 0; k < steps.size(); ++k) rows[k + 2] = row + steps[k];
@@ -105,6 +100,7 @@ void Relaxation::sweep(RelaxationMethod method, std::span<double> values, std::s
   TESSERA_CHECK(values.size() == source.size() && static_cast<std::int64_t>(values.size()) == around_.box().size());
   for (std::int64_t n = 0; n < sweeps; ++n) {
     around_.bring(values.data(), 1, {1, 1, 1});
+    around_.fill(0, {});
     if (n == 0 || method == RelaxationMethod::jacobi) copy_inside(values.data());
     if (method == RelaxationMethod::gauss_seidel)
       gauss_seidel(values.data(), source.data());

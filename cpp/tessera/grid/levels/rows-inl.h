@@ -145,6 +145,26 @@ HWY_INLINE void DoubleRow(std::span<const Real> weights, int components, const R
     DoubleRowOf<2>(weights, from, to, n);
 }
 
+/// What is nearest enters last and stays in a register, as every point waits for it.
+void FollowRow(std::span<const double> weights, std::span<const std::int64_t> steps, const double* sums, double* row,
+               std::int64_t n) {
+  const hn::CappedTag<double, 1> d;
+  const bool has_nearest = !steps.empty() && steps.back() == -1;
+  const std::size_t n_far = steps.size() - (has_nearest ? 1 : 0);
+  auto before = hn::Zero(d), nearest = hn::Zero(d);
+  if (has_nearest) {
+    before = hn::LoadU(d, row - 1);
+    nearest = hn::Set(d, weights.back());
+  }
+  for (std::int64_t i = 0; i < n; ++i) {
+    auto sum = hn::LoadU(d, sums + i);
+    for (std::size_t k = 0; k < n_far; ++k)
+      sum = simd::HWY_NAMESPACE::MulAdd(hn::Set(d, weights[k]), hn::LoadU(d, row + i + steps[k]), sum);
+    before = has_nearest ? simd::HWY_NAMESPACE::MulAdd(nearest, before, sum) : sum;
+    hn::StoreU(before, d, row + i);
+  }
+}
+
 void SumFloats(std::span<const float* const> rows, std::span<const float> weights, float* to, std::int64_t length) {
   SumRows(rows, weights, to, length);
 }

@@ -20,6 +20,7 @@ HWY_EXPORT(HalveFloats);
 HWY_EXPORT(HalveDoubles);
 HWY_EXPORT(DoubleFloats);
 HWY_EXPORT(DoubleDoubles);
+HWY_EXPORT(FollowRow);
 
 template <>
 void sum_rows(std::span<const float* const> rows, std::span<const float> weights, float* to, std::int64_t length) {
@@ -44,6 +45,11 @@ void double_row(std::span<const float> weights, int components, const float* fro
 template <>
 void double_row(std::span<const double> weights, int components, const double* from, double* to, std::int64_t n) {
   HWY_DYNAMIC_DISPATCH(DoubleDoubles)(weights, components, from, to, n);
+}
+
+void follow_row(std::span<const double> weights, std::span<const std::int64_t> steps, const double* sums, double* row,
+                std::int64_t n) {
+  HWY_DYNAMIC_DISPATCH(FollowRow)(weights, steps, sums, row, n);
 }
 
 }  // namespace tessera::grid

@@ -23,4 +23,9 @@ void halve_row(std::span<const Real> weights, int components, const Real* from, 
 template <class Real>
 void double_row(std::span<const Real> weights, int components, const Real* from, Real* to, std::int64_t n);
 
+/// Gauss–Seidel's recurrence along a row: row[i] = sums[i] + Σ weights[k] · row[i + steps[k]] for i < n in turn, where
+/// all steps are negative and −1, if it is one of them, is the last. Bound: one multiply-add after the other.
+void follow_row(std::span<const double> weights, std::span<const std::int64_t> steps, const double* sums, double* row,
+                std::int64_t n);
+
 }  // namespace tessera::grid

@@ -25,6 +25,7 @@ std::vector<double> pair_weights(int order) {
   return {0.59814453125, -0.11962890625, 0.02392578125, -0.00244140625};
 }
 
+std::int64_t modulo(std::int64_t i, std::int64_t n) { return (i % n + n) % n; }
 std::int64_t half_down(std::int64_t n) { return n >= 0 ? n / 2 : -((1 - n) / 2); }
 
 /// The points that a box of the other grid is made from.
@@ -51,9 +52,9 @@ std::vector<IndexBox> source_regions(TransferKind kind, int order, const GridLay
   const auto offset = transfer_offset(fine);
   for (std::size_t d = 0; d < 3; ++d)
     if (coarse.is_periodic[d] != fine.is_periodic[d] || fine.shape[d] != 2 * coarse.shape[d] + offset[d])
-      throw InputError(
-          fmt::format("grids of {} and {} points along {}, {}; expected {} fine ones", coarse.shape[d], fine.shape[d],
-                      "xyz"[d], fine.is_periodic[d] ? "periodic" : "not periodic", 2 * coarse.shape[d] + offset[d]));
+      throw InputError(fmt::format("grids of {} and {} points along {}, {}; expected {} fine ones", coarse.shape[d],
+                                   fine.shape[d], "xyz"[d], fine.is_periodic[d] ? "periodic" : "not periodic",
+                                   2 * coarse.shape[d] + offset[d]));
   std::vector<IndexBox> regions;
   for (const auto& box : to.boxes) regions.push_back(source_region(kind, order, offset, box));
   return regions;
@@ -87,28 +88,38 @@ Transfer<Real>::Transfer(TransferKind kind, int order, const GridLayout& from, c
 /// Sums planes of fine or coarse points into `to`, which holds rows of the region from `first_row` to `last_row`. A
 /// row's own points are read where the caller has them, those around them from the exchange's memory.
 template <class Real>
-void Transfer<Real>::sum_planes(const Real* from, std::int64_t field, std::span<const std::int64_t> planes,
-                                std::span<const Real> weights, std::int64_t first_row, std::int64_t last_row,
-                                Real* to) {
+void Transfer<Real>::sum_planes(const Real* from, std::span<const std::int64_t> planes, std::span<const Real> weights,
+                                std::int64_t first_row, std::int64_t last_row, Real* to) {
   const auto& box = around_.box();
   const auto& region = around_.region();
-  const auto components = around_.components();
+  const std::int64_t components = around_.components();
   const auto own_begin = std::clamp(box.lower[2], region.lower[2], region.upper[2]);
   const auto own_end = std::clamp(box.upper[2], own_begin, region.upper[2]);
+  std::array<std::int64_t, most_terms> wrapped{};
+  for (std::size_t k = 0; k < planes.size(); ++k) wrapped[k] = wraps_[0] ? modulo(planes[k], box.upper[0]) : planes[k];
   std::array<const Real*, most_terms> rows{};
   const std::span<const Real* const> terms(rows.data(), planes.size());
   const auto sum = [&](std::int64_t y, std::int64_t begin, std::int64_t end, bool is_own, Real* row) {
     if (begin == end) return;
     for (std::size_t k = 0; k < planes.size(); ++k) {
-      const auto x = planes[k];
+      const auto x = wrapped[k];
       rows[k] = is_own && box.lower[0] <= x && x < box.upper[0] ? from + around_.offset_in_box({x, y, begin})
-                                                                : around_.around(field, {x, y, begin});
+                                                                : around_.around({x, y, begin});
     }
     sum_rows<Real>(terms, weights, row + (begin - region.lower[2]) * components, (end - begin) * components);
   };
-  for (auto y = first_row; y < last_row; ++y) {
-    Real* row = to + (y - first_row) * around_.strides().y;
-    if (box.lower[1] <= y && y < box.upper[1]) {
+  for (auto each = first_row; each < last_row; ++each) {
+    const auto y = wraps_[1] ? modulo(each, box.upper[1]) : each;
+    Real* row = to + (each - first_row) * around_.strides().y;
+    const bool is_own = box.lower[1] <= y && y < box.upper[1];
+    if (wraps_[2]) {
+      sum(y, own_begin, own_end, is_own, row);
+      Real* origin = row - region.lower[2] * components;
+      for (auto z = own_begin - 1; z >= region.lower[2]; --z)
+        std::copy_n(origin + (z + own_end) * components, components, origin + z * components);
+      for (auto z = own_end; z < region.upper[2]; ++z)
+        std::copy_n(origin + (z - own_end) * components, components, origin + z * components);
+    } else if (is_own) {
       sum(y, region.lower[2], own_begin, false, row);
       sum(y, own_begin, own_end, true, row);
       sum(y, own_end, region.upper[2], false, row);
@@ -121,15 +132,14 @@ void Transfer<Real>::sum_planes(const Real* from, std::int64_t field, std::span<
 /// Makes coarse planes from `begin` to `end`, strips of rows whose fine planes stay in the second-level cache one after
 /// the other.
 template <class Real>
-void Transfer<Real>::restrict_planes(const Real* from, Real* to, std::int64_t field, std::int64_t begin,
-                                     std::int64_t end) {
+void Transfer<Real>::restrict_planes(const Real* from, Real* to, std::int64_t begin, std::int64_t end) {
   constexpr std::int64_t cache_bytes = 512 * 1024;
   const auto& region = around_.region();
   const auto components = around_.components();
   const std::int64_t reach = 2 * order_ - 1, pitch = around_.strides().y;
   const auto row_bytes = pitch * static_cast<std::int64_t>(sizeof(Real));
-  const auto strip =
-      std::max<std::int64_t>(4, (cache_bytes / ((2 * order_ + 3) * std::max<std::int64_t>(1, row_bytes)) - 2 * reach) / 2);
+  const auto strip = std::max<std::int64_t>(
+      4, (cache_bytes / ((2 * order_ + 3) * std::max<std::int64_t>(1, row_bytes)) - 2 * reach) / 2);
   const auto most_rows = std::min(2 * (strip - 1) + 2 * reach + 1, region.extent(1));
   std::vector<Real> plane(static_cast<std::size_t>(most_rows * pitch)), line(static_cast<std::size_t>(pitch));
   std::array<std::int64_t, most_terms> planes{};
@@ -143,7 +153,7 @@ void Transfer<Real>::restrict_planes(const Real* from, Real* to, std::int64_t fi
       planes[0] = centre;
       for (std::size_t k = 1; k < terms; k += 2)
         planes[k] = centre + static_cast<std::int64_t>(k), planes[k + 1] = centre - static_cast<std::int64_t>(k);
-      sum_planes(from, field, std::span(planes).first(terms), sum_weights_, first_row, last_row, plane.data());
+      sum_planes(from, std::span(planes).first(terms), sum_weights_, first_row, last_row, plane.data());
       for (auto y = first; y < last; ++y) {
         const Real* middle = plane.data() + (2 * y + offset_[1] - first_row) * pitch;
         rows[0] = middle;
@@ -161,8 +171,7 @@ void Transfer<Real>::restrict_planes(const Real* from, Real* to, std::int64_t fi
 
 /// Makes fine planes from `begin` to `end`.
 template <class Real>
-void Transfer<Real>::interpolate_planes(const Real* from, Real* to, std::int64_t field, std::int64_t begin,
-                                        std::int64_t end) {
+void Transfer<Real>::interpolate_planes(const Real* from, Real* to, std::int64_t begin, std::int64_t end) {
   const auto& region = around_.region();
   const auto components = around_.components();
   const auto pitch = around_.strides().y;
@@ -177,12 +186,12 @@ void Transfer<Real>::interpolate_planes(const Real* from, Real* to, std::int64_t
   for (auto x = begin; x < end; ++x) {
     const auto below = half_down(x - offset_[0]);
     if (2 * below == x - offset_[0]) {
-      sum_planes(from, field, std::array{below}, whole_, region.lower[1], region.upper[1], plane.data());
+      sum_planes(from, std::array{below}, whole_, region.lower[1], region.upper[1], plane.data());
     } else {
       for (std::size_t k = 0; k < terms; k += 2)
-        planes[k] = below - static_cast<std::int64_t>(k / 2), planes[k + 1] = below + static_cast<std::int64_t>(k / 2) + 1;
-      sum_planes(from, field, std::span(planes).first(terms), sum_weights_, region.lower[1], region.upper[1],
-                 plane.data());
+        planes[k] = below - static_cast<std::int64_t>(k / 2),
+        planes[k + 1] = below + static_cast<std::int64_t>(k / 2) + 1;
+      sum_planes(from, std::span(planes).first(terms), sum_weights_, region.lower[1], region.upper[1], plane.data());
     }
     for (auto y = target_.lower[1]; y < target_.upper[1]; ++y) {
       const auto low = half_down(y - offset_[1]);
@@ -209,28 +218,25 @@ void Transfer<Real>::interpolate_planes(const Real* from, Real* to, std::int64_t
 }
 
 template <class Real>
-void Transfer<Real>::apply(std::span<const Real> from, std::span<Real> to, std::int64_t fields,
-                           const std::array<std::complex<double>, 3>& phases) {
+void Transfer<Real>::apply(std::span<const Real> from, std::span<Real> to, std::int64_t fields, const Phases& phases) {
   const auto from_values = around_.values_of_field(), to_values = target_.size() * around_.components();
   TESSERA_CHECK(static_cast<std::int64_t>(from.size()) == fields * from_values &&
                 static_cast<std::int64_t>(to.size()) == fields * to_values);
+  wraps_ = around_.wraps(phases);
   for (std::int64_t first = 0; first < fields; first += batch) {
-    const auto n = std::min(batch, fields - first), planes = target_.extent(0);
+    const auto n = std::min(batch, fields - first);
     around_.bring(from.data() + first * from_values, n, phases);
-    if (target_.is_empty()) continue;
-    threads_.parallel_for(n * planes, [&](std::int64_t begin, std::int64_t end) {
-      for (auto i = begin; i < end;) {  // the planes of one field together
-        const auto field = i / planes, plane = i % planes, count = std::min(planes - plane, end - i);
-        const Real* its = from.data() + (first + field) * from_values;
-        Real* made = to.data() + (first + field) * to_values;
-        const auto x = target_.lower[0] + plane;
+    for (std::int64_t field = 0; field < n; ++field) {
+      around_.fill(field, wraps_);
+      const Real* its = from.data() + (first + field) * from_values;
+      Real* made = to.data() + (first + field) * to_values;
+      threads_.parallel_for(target_.extent(0), [&](std::int64_t begin, std::int64_t end) {
         if (kind_ == TransferKind::restriction)
-          restrict_planes(its, made, field, x, x + count);
+          restrict_planes(its, made, target_.lower[0] + begin, target_.lower[0] + end);
         else
-          interpolate_planes(its, made, field, x, x + count);
-        i += count;
-      }
-    });
+          interpolate_planes(its, made, target_.lower[0] + begin, target_.lower[0] + end);
+      });
+    }
   }
 }
 

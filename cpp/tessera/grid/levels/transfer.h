@@ -5,7 +5,6 @@
 #pragma once
 
 #include <array>
-#include <complex>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -36,16 +35,13 @@ class Transfer {
 
   /// Moves `fields` fields, one after the other. in(r + edge d) = phases[d] · in(r). `to` must not overlap `from`.
   /// Collective.
-  void apply(std::span<const Real> from, std::span<Real> to, std::int64_t fields,
-             const std::array<std::complex<double>, 3>& phases = {1, 1, 1});
+  void apply(std::span<const Real> from, std::span<Real> to, std::int64_t fields, const Phases& phases = {1, 1, 1});
 
  private:
-  struct Scratch;
-
-  void restrict_planes(const Real* from, Real* to, std::int64_t field, std::int64_t begin, std::int64_t end);
-  void interpolate_planes(const Real* from, Real* to, std::int64_t field, std::int64_t begin, std::int64_t end);
-  void sum_planes(const Real* from, std::int64_t field, std::span<const std::int64_t> planes,
-                  std::span<const Real> weights, std::int64_t first_row, std::int64_t last_row, Real* to);
+  void restrict_planes(const Real* from, Real* to, std::int64_t begin, std::int64_t end);
+  void interpolate_planes(const Real* from, Real* to, std::int64_t begin, std::int64_t end);
+  void sum_planes(const Real* from, std::span<const std::int64_t> planes, std::span<const Real> weights,
+                  std::int64_t first_row, std::int64_t last_row, Real* to);
 
   TransferKind kind_;
   int order_;
@@ -53,9 +49,10 @@ class Transfer {
   ThreadPool& threads_;
   IndexBox target_;
   RegionExchange<Real> around_;
-  std::vector<Real> weights_;       // of the pairs of neighbours
-  std::vector<Real> sum_weights_;   // of rows that sum_rows sums
+  std::vector<Real> weights_;      // of the pairs of neighbours
+  std::vector<Real> sum_weights_;  // of rows that sum_rows sums
   std::vector<Real> whole_{Real{1}};
+  std::array<bool, 3> wraps_{};  // along these directions the other side is read in the place of the surroundings
 };
 
 extern template class Transfer<float>;
