@@ -23,7 +23,8 @@ def main(points: int, fields: int, dtype: str, order: int, threads: int, calls: 
         comm = MPI.COMM_WORLD
     grid = Grid((points,) * 3, comm=comm, threads=threads)
     apply = grid.operator(grid.laplacian(order), dtype=dtype)
-    values = np.random.default_rng(1).normal(size=(fields, *grid.local_shape)).astype(dtype)
+    values = grid.empty(fields, dtype)
+    values[...] = np.random.default_rng(1).normal(size=values.shape)
     result = apply(values)
     seconds = []
     for _ in range(calls):

@@ -54,7 +54,7 @@ grid::OperatorOptions options_of(const Grid& grid, const grid::Stencil& stencil,
       request.approaches = {grid::find_approach(approach).name};
     } else if (threads > 1) {
       request.approaches = {"hybrid-master-only"};
-      if (grid.comm().size() == 1 || comm::Communicator::all_threads_may_communicate())
+      if (grid.comm().size() > 1 && comm::Communicator::all_threads_may_communicate())
         request.approaches.emplace_back("hybrid-multiple");
     }
     const auto choice =

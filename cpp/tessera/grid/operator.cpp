@@ -154,8 +154,9 @@ void StencilOperator<Real>::apply(std::span<const Real> from, std::span<Real> to
   constexpr std::size_t cache_bytes = 32 << 20;
   const Work all{from.data(), to.data(), fields, addend, 2 * from.size_bytes() > cache_bytes};
   if (!approach_.is_double_buffered) return apply_one_by_one(workers_.front(), all);
-  if (!approach_.threads_own_fields) return apply_in_batches(workers_.front(), threads_, all);
   const auto n = static_cast<std::int64_t>(workers_.size());
+  if (!approach_.threads_own_fields || fields < n)  // else some threads would have nothing to do
+    return apply_in_batches(workers_.front(), threads_, all);
   threads_.run([&](int thread) {
     const auto first = fields * thread / n, last = fields * (thread + 1) / n;
     if (thread >= n || first == last) return;
