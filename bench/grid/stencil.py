@@ -31,7 +31,7 @@ def seconds(common: Common, ranks: int, threads: int, words: tuple[object, ...])
         [*launcher, *program],
         folder=common.work / "runs" / "grid",
         launcher=len(launcher),
-        environment={**ENVIRONMENT, "MPI4PY_LIBMPI": "libmpi.so.40"},
+        environment={**ENVIRONMENT, "MPI4PY_LIBMPI": "libmpi.so.40", "OPENBLAS_NUM_THREADS": "1"},
         timeout=600,
     )
     return median(json.loads(run.stdout.splitlines()[-1]))
