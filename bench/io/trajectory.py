@@ -18,7 +18,8 @@ import numpy as np
 
 from bench.common.options import Common, common_options
 from bench.common.results import Figure, table
-from tessera.traj import SegmentWriter, Trajectory
+from tessera.io import SegmentWriter
+from tessera.traj import Trajectory
 from tessera.traj.check import check as check_segments
 from tessera.traj.convert import convert
 

@@ -21,7 +21,7 @@ import sys
 from pathlib import Path
 import numpy as np
 from mpi4py import MPI
-from tessera.traj import SegmentWriter
+from tessera.io import SegmentWriter
 comm = MPI.COMM_WORLD
 cuts = np.sort(np.random.default_rng(comm.size).integers(0, 102, comm.size - 1))
 own = np.arange(101)[([0, *cuts])[comm.rank]:([*cuts, 101])[comm.rank]]
@@ -39,7 +39,7 @@ from pathlib import Path
 import numpy as np
 from mpi4py import MPI
 from tessera.prepare.errors import InputError
-from tessera.traj import SegmentWriter
+from tessera.io import SegmentWriter
 comm = MPI.COMM_WORLD
 said = []
 writer = SegmentWriter(Path(sys.argv[1]), 3, comm=comm)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tessera.traj.writer import SegmentWriter
+from tessera.io import SegmentWriter
 
 TIMESTEP = 0.002  # ps
 MOVED = {"kind": "moved", "distance": 45.0, "key_every": 4}

@@ -16,8 +16,9 @@ from click.testing import CliRunner, Result
 
 from tessera.build.water import make_water
 from tessera.commands.traj import traj as command
+from tessera.io import SegmentWriter
 from tessera.system import write
-from tessera.traj import SegmentWriter, Trajectory
+from tessera.traj import Trajectory
 from tessera.traj.history import fixed
 from traj.samples import BOX, FLOAT32, LOSSLESS, MOVED, ROUNDED, TIMESTEP, expected, numbers, write_segment
 

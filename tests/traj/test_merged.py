@@ -9,8 +9,9 @@ import pytest
 from click.testing import CliRunner
 
 from tessera.commands.traj import traj
+from tessera.io import SegmentWriter
 from tessera.prepare.errors import InputError
-from tessera.traj import Merged, SegmentWriter, Trajectory
+from tessera.traj import Merged, Trajectory
 from traj.samples import BOX, numbers
 
 ATOMS = 12

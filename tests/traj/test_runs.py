@@ -16,8 +16,8 @@ from parallel.samples import sample
 from tessera.commands.export import export
 from tessera.commands.verify import verify as command
 from tessera.export.configuration import LAST, read_configuration
+from tessera.io import SegmentWriter
 from tessera.prepare.errors import InputError
-from tessera.traj import SegmentWriter
 from tessera.verify import size_of, verify
 
 MDAnalysis = pytest.importorskip("MDAnalysis")

@@ -15,8 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tessera.checked_file import DamagedFileError, checksum
+from tessera.io import SegmentWriter
 from tessera.prepare.errors import InputError
-from tessera.traj import SegmentWriter, Trajectory
+from tessera.traj import Trajectory
 from tessera.traj.chunks import from_differences, to_differences
 from tessera.traj.manifest import blocks_of, ids_of
 from traj.samples import BOX, FLOAT32, LOSSLESS, MOVED, PACKED, ROUNDED, TIMESTEP, expected, numbers, write_segment
