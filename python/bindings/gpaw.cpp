@@ -135,28 +135,22 @@ class Operator {
   }
 
  private:
-  static constexpr std::int64_t batch = 8, most_phases = 16;
+  static constexpr std::int64_t batch = 8;
 
-  /// Returns the operator with these phases; a calculation comes back to those of its few k-points.
   grid::StencilOperator<double>& with(const Phases& phases) {
-    for (auto& [its, turned] : by_phases_)
-      if (its == phases) return *turned;
-    if (by_phases_.size() == most_phases) by_phases_.erase(by_phases_.begin());
-    grid::OperatorOptions options;
-    options.batch = batch;
-    options.is_complex = is_complex_;
-    options.phases = phases;
-    return *by_phases_
-                .emplace_back(phases, std::make_unique<grid::StencilOperator<double>>(stencil_, layout_, options,
-                                                                                      ranks_.comm(), ranks_.threads()))
-                .second;
+    if (!operator_)
+      operator_ = std::make_unique<grid::StencilOperator<double>>(
+          stencil_, layout_, grid::OperatorOptions{.batch = batch, .is_complex = is_complex_}, ranks_.comm(),
+          ranks_.threads());
+    operator_->set_phases(phases);
+    return *operator_;
   }
 
   Ranks& ranks_;
   const grid::GridLayout& layout_;
   grid::Stencil stencil_;
   bool is_complex_;
-  std::vector<std::pair<Phases, std::unique_ptr<grid::StencilOperator<double>>>> by_phases_;
+  std::unique_ptr<grid::StencilOperator<double>> operator_;
   std::unique_ptr<grid::Relaxation> relaxation_;
   std::vector<double> buffer_;
 };
