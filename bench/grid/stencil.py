@@ -89,7 +89,7 @@ def stencil(common: Common, order: str, check: bool, repeats: int) -> None:
     figure.tables.append(table(header, rows))
     figure.notes.append(
         f"STREAM's triad moves {triad / 1e9:.1f} GB/s with plain stores, three arrays counted (medians of {repeats} "
-        "turns). Two threads of one rank; the last column is the time of two ranks of one thread over that of two threads."
+        "turns). Two threads of one rank; the last column: two ranks of one thread over the time of two threads."
     )
     figure.notes += [f"Not kept: {text}." for text in figure.failures]
     figure.write(common.results, as_json=common.as_json, docs=common.docs)

@@ -67,7 +67,8 @@ HaloExchange<Real>::HaloExchange(const GridLayout& layout, const HaloShape& shap
     places_.assign(static_cast<std::size_t>((extents[0] + below[0] + above[0]) * (1 + below[1] + above[1])),
                    {zeros, 0});
     for (std::int64_t x = 0; x < extents[0]; ++x)
-      places_[static_cast<std::size_t>((x + below[0]) * (1 + below[1] + above[1]))] = {own, x * extents[1] * extents[2]};
+      places_[static_cast<std::size_t>((x + below[0]) * (1 + below[1] + above[1]))] = {own,
+                                                                                       x * extents[1] * extents[2]};
     if (!(layout.is_periodic[0] && layout.is_periodic[1]))
       zeros_.resize(static_cast<std::size_t>(extents[1] * extents[2]));
     place_pieces(own, aliases);
@@ -122,8 +123,7 @@ void HaloExchange<Real>::place_pieces(int source, const std::vector<HaloPiece>& 
           else
             TESSERA_CHECK(target.lower[1] == box_.lower[1] && target.upper[1] == box_.upper[1]);
           auto at = offset + ((x - target.lower[0]) * target.extent(1) + y - target.lower[1]) * row_values;
-          if (source == own)
-            at = box_.flat({x - piece.shift[0], y - piece.shift[1], box_.lower[2]}) * c;
+          if (source == own) at = box_.flat({x - piece.shift[0], y - piece.shift[1], box_.lower[2]}) * c;
           places_[static_cast<std::size_t>((x - box_.lower[0] + below[0]) * (1 + below[1] + above[1]) + place)] = {
               source, at};
         }
@@ -195,8 +195,9 @@ void HaloExchange<Real>::post(int index, std::size_t stage, ThreadPool& threads,
     });
   });
   if (shared_)
-    reinterpret_cast<Counters*>(shared_->mine())->filled[static_cast<std::size_t>(index)][stage].store(
-        slot.uses, std::memory_order_release);
+    reinterpret_cast<Counters*>(shared_->mine())
+        ->filled[static_cast<std::size_t>(index)][stage]
+        .store(slot.uses, std::memory_order_release);
   for (auto p = begin; p < end; ++p)
     if (!peers_[p].is_on_host && peers_[p].send_values > 0)
       slot.requests.push_back(
@@ -210,8 +211,9 @@ void HaloExchange<Real>::wait(int index, std::size_t stage) {
     if (peers_[p].is_on_host)
       wait_until([&] {
         comm::Communicator::progress(slot.requests);
-        return counters_of(peers_[p].plan.rank).filled[static_cast<std::size_t>(index)][stage].load(
-                   std::memory_order_acquire) >= slot.uses;
+        return counters_of(peers_[p].plan.rank)
+                   .filled[static_cast<std::size_t>(index)][stage]
+                   .load(std::memory_order_acquire) >= slot.uses;
       });
   comm::Communicator::wait_all(slot.requests);
   slot.requests.clear();
@@ -262,8 +264,9 @@ void HaloExchange<Real>::progress(int slot) const {
 template <class Real>
 void HaloExchange<Real>::release(int slot) {
   if (shared_)
-    reinterpret_cast<Counters*>(shared_->mine())->emptied[static_cast<std::size_t>(slot)].store(
-        slots_[static_cast<std::size_t>(slot)].uses, std::memory_order_release);
+    reinterpret_cast<Counters*>(shared_->mine())
+        ->emptied[static_cast<std::size_t>(slot)]
+        .store(slots_[static_cast<std::size_t>(slot)].uses, std::memory_order_release);
 }
 
 /// Returns where the values of a source for a field begin.

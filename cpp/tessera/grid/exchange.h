@@ -1,5 +1,5 @@
-// Brings the halo of a batch of fields to a rank: from ranks of its host through shared memory, from others in one message
-// each. Two batches can be under way.
+// Brings the halo of a batch of fields to a rank: from ranks of its host through shared memory, from others in one
+// message each. Two batches can be under way.
 #pragma once
 
 #include <array>
@@ -26,11 +26,11 @@ inline constexpr std::size_t n_grid_phases = 3;
 using GridTimers = PhaseTimers<GridPhase, n_grid_phases>;
 
 struct ExchangeOptions {
-  bool by_direction = false;        // one direction after the other, instead of all at once
-  bool uses_shared_memory = true;   // on a host
-  std::int64_t components = 1;      // reals of a point
-  std::int64_t most_fields = 1;     // of a batch
-  int tag = 0;                      // of messages; exchanges that are under way at once have different ones
+  bool by_direction = false;       // one direction after the other, instead of all at once
+  bool uses_shared_memory = true;  // on a host
+  std::int64_t components = 1;     // reals of a point
+  std::int64_t most_fields = 1;    // of a batch
+  int tag = 0;                     // of messages; exchanges that are under way at once have different ones
   std::array<std::complex<double>, 3> phases{1, 1, 1};
 };
 
@@ -50,8 +50,8 @@ class HaloExchange {
   /// Phases of the next batches.
   void set_phases(const std::array<std::complex<double>, 3>& phases);
 
-  /// Sends the surfaces of fields, which lie one after the other. All ranks start, finish and release the same batches in
-  /// the same order.
+  /// Sends the surfaces of fields, which lie one after the other. All ranks start, finish and release the same batches
+  /// in the same order.
   void start(int slot, const Real* from, std::int64_t fields, ThreadPool& threads, GridTimers& timers);
   /// Waits for the halo of the batch. By directions: sends and waits for each in turn.
   void finish(int slot, ThreadPool& threads, GridTimers& timers);
@@ -114,14 +114,14 @@ class HaloExchange {
   ExchangeOptions options_;
   const comm::Communicator& comm_;
   IndexBox box_;
-  std::vector<Peer> peers_;                     // stage by stage
-  std::vector<std::size_t> first_of_stage_;     // in peers_; one more than stages
-  std::vector<HaloPiece> images_;               // local pieces that are copied
-  std::int64_t image_values_ = 0;               // of one field
-  std::vector<RowPlace> places_;                // as FieldRows::rows
+  std::vector<Peer> peers_;                  // stage by stage
+  std::vector<std::size_t> first_of_stage_;  // in peers_; one more than stages
+  std::vector<HaloPiece> images_;            // local pieces that are copied
+  std::int64_t image_values_ = 0;            // of one field
+  std::vector<RowPlace> places_;             // as FieldRows::rows
   std::vector<EndPiece> end_pieces_;
-  std::vector<Real> zeros_;                     // a plane
-  bool ends_are_given_ = false;                 // z is divided over ranks
+  std::vector<Real> zeros_;      // a plane
+  bool ends_are_given_ = false;  // z is divided over ranks
   std::optional<comm::SharedMemory> shared_;
   std::array<Slot, n_slots> slots_;
 };

@@ -167,8 +167,8 @@ class RowComputer {
     const auto compute = [&](bool is_streamed) HWY_ATTR {
       hn::Vec<D> sums[kVectors];
       SumVectors<kVectors, kTerms>(
-          d, terms, i,
-          [&](std::size_t k, int v) HWY_ATTR { return hn::LoadU(d, terms.from[k] + i + v * lanes); }, sums);
+          d, terms, i, [&](std::size_t k, int v) HWY_ATTR { return hn::LoadU(d, terms.from[k] + i + v * lanes); },
+          sums);
       for (int v = 0; v < kVectors; ++v)
         if (is_streamed)
           hn::Stream(sums[v], d, to + i + v * lanes);
@@ -191,9 +191,9 @@ class RowComputer {
   std::int64_t length_, below_, above_;
   std::int64_t before_, copy_size_;  // number 0 of a copy is at the beginning of a cache line
   std::int64_t x_ = -1, y_ = -1;
-  std::vector<const Real*> pointers_;  // number 0 of what each term reads
-  std::vector<std::size_t> leaving_;   // terms along z
-  std::vector<const Real*> rows_;      // by neighbour
+  std::vector<const Real*> pointers_;         // number 0 of what each term reads
+  std::vector<std::size_t> leaving_;          // terms along z
+  std::vector<const Real*> rows_;             // by neighbour
   hwy::AlignedFreeUniquePtr<Real[]> copies_;  // two for each neighbour
 };
 

@@ -1,5 +1,5 @@
-// Applies stencils to the rows of a rank's box of a field, without a padded copy: each row is read where it lies, in the
-// field or in what other ranks sent.
+// Applies stencils to the rows of a rank's box of a field, without a padded copy: each row is read where it lies, in
+// the field or in what other ranks sent.
 #pragma once
 
 #include <array>
@@ -48,11 +48,11 @@ struct RowEnds {
 /// Where the rows in and around a box lie for one field.
 template <class Real>
 struct FieldRows {
-  Index3 extents{};              // of the box: planes, rows, points of a row
-  std::int64_t components = 1;   // numbers of a point
+  Index3 extents{};               // of the box: planes, rows, points of a row
+  std::int64_t components = 1;    // numbers of a point
   std::array<Index3, 2> reach{};  // of the halo, points
-  /// For each padded plane: the first row of those inside the box's edge along y, which follow each other, then each row
-  /// below the edge, then each above. Rows that the stencil does not read may be nullptr.
+  /// For each padded plane: the first row of those inside the box's edge along y, which follow each other, then each
+  /// row below the edge, then each above. Rows that the stencil does not read may be nullptr.
   std::vector<const Real*> rows;
   RowEnds<Real> ends;
 
@@ -74,11 +74,11 @@ struct Addend {
   Real factor = 1;
 };
 
-/// Applies a stencil to the planes [first, last) of a box: to[i] = factor · addend[i] + Σ coefficients[k] · in[i + steps
-/// k], the first product rounded and each further one added by fused multiply-add, so the bits are the same on every
-/// instruction set. `to` and the addend's values have the box's planes, rows and points without gaps. `streams`: the
-/// result is written past the caches. Bound: memory, as each number is read once and written once while the planes of
-/// a strip of rows stay in the second-level cache.
+/// Applies a stencil to the planes [first, last) of a box: to[i] = factor · addend[i] + Σ coefficients[k] · in[i +
+/// steps k], the first product rounded and each further one added by fused multiply-add, so the bits are the same on
+/// every instruction set. `to` and the addend's values have the box's planes, rows and points without gaps. `streams`:
+/// the result is written past the caches. Bound: memory, as each number is read once and written once while the planes
+/// of a strip of rows stay in the second-level cache.
 template <class Real>
 void apply_stencil(const RowStencil<Real>& stencil, const FieldRows<Real>& from, Real* to, std::int64_t first,
                    std::int64_t last, const Addend<Real>& addend, bool streams);

@@ -57,7 +57,8 @@ StencilOperator<Real>::StencilOperator(Stencil stencil, const GridLayout& layout
     comm.all_reduce_min(std::span(&workers, 1));  // each thread talks to the same one of other ranks
     if (workers > 1 && comm.size() > 1 && !comm::Communicator::all_threads_may_communicate())
       throw InputError(
-          "hybrid-multiple: MPI was not started for messages of all threads (MPI_THREAD_MULTIPLE); start it so, or take "
+          "hybrid-multiple: MPI was not started for messages of all threads (MPI_THREAD_MULTIPLE); start it so, or "
+          "take "
           "hybrid-master-only");
   }
   for (std::int64_t w = 0; w < workers; ++w) {

@@ -2,10 +2,12 @@
 // approaches; each gives the same bits:
 //
 //   flat-original        one field at a time, one direction after the other, waiting for each
-//   flat-optimized       faces of all directions at once; the faces of a batch of fields are in one message, and while they
+//   flat-optimized       faces of all directions at once; the faces of a batch of fields are in one message, and while
+//   they
 //                        travel, the batch before is computed (double buffering)
-//   hybrid-master-only   as flat-optimized, with several threads in a rank: the master communicates, all compute each batch
-//   hybrid-multiple      each thread has fields of its own, and communicates and computes them as flat-optimized does
+//   hybrid-master-only   as flat-optimized, with several threads in a rank: the master communicates, all compute each
+//   batch hybrid-multiple      each thread has fields of its own, and communicates and computes them as flat-optimized
+//   does
 //
 // Source: Kristensen et al. (2011), §4 to §6.
 #pragma once
@@ -55,8 +57,8 @@ struct OperatorOptions {
 template <class Real>
 class StencilOperator {
  public:
-  /// Throws InputError on all ranks for unknown approaches, phases of real fields or at edges that are not periodic, and
-  /// where threads shall communicate and the MPI library was not started for that. Collective.
+  /// Throws InputError on all ranks for unknown approaches, phases of real fields or at edges that are not periodic,
+  /// and where threads shall communicate and the MPI library was not started for that. Collective.
   StencilOperator(Stencil stencil, const GridLayout& layout, const OperatorOptions& options,
                   const comm::Communicator& comm, ThreadPool& threads);
 

@@ -89,8 +89,7 @@ std::vector<std::complex<double>> by_loops(const Case& one, const Stencil& stenc
           for (; from[d] >= one.shape[d]; from[d] -= one.shape[d])
             phase *= one.options.phases[d], is_inside &= one.is_periodic[d];
         }
-        if (is_inside)
-          result[its] += phase * fields[static_cast<std::size_t>(f * whole.size() + whole.flat(from))];
+        if (is_inside) result[its] += phase * fields[static_cast<std::size_t>(f * whole.size() + whole.flat(from))];
       }
     }
   return result;
@@ -182,7 +181,8 @@ TEST(GridOperator, RefusesWhatItCanNotDo) {
     return "";
   };
   EXPECT_EQ(refusal({}), "");
-  EXPECT_EQ(refusal({.approach = "round"}), "approach \"round\"; expected flat-original, flat-optimized, hybrid-master-only, hybrid-multiple");
+  EXPECT_EQ(refusal({.approach = "round"}),
+            "approach \"round\"; expected flat-original, flat-optimized, hybrid-master-only, hybrid-multiple");
   EXPECT_EQ(refusal({.batch = 0}), "batch = 0; expected at least 1");
   EXPECT_EQ(refusal({.phases = {-1, 1, 1}}), "phases go with complex fields; expected 1 for real ones");
   EXPECT_EQ(refusal({.is_complex = true, .phases = {1, 1, -1}}),
