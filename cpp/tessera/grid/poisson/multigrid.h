@@ -43,7 +43,7 @@ class MultigridCycle {
   ThreadPool& threads_;
   std::vector<Fields> fields_;
   std::vector<std::deque<StencilOperator<Real>>> sweeps_;  // by level
-  std::deque<Transfer<Real>> transfers_;
+  std::deque<LevelTransfer<Real>> transfers_;
   SpectralSolver<Real> coarsest_;
 };
 

@@ -55,7 +55,8 @@ void halve_sum(const Real* a, const Real* b, Real* to, std::int64_t n) {
 }  // namespace
 
 template <class Real>
-Transfer<Real>::Transfer(const Level& fine, const Level& coarse, const comm::Communicator& comm, ThreadPool& threads)
+LevelTransfer<Real>::LevelTransfer(const Level& fine, const Level& coarse, const comm::Communicator& comm,
+                                   ThreadPool& threads)
     : fine_(fine),
       threads_(threads),
       fine_place_(dense(fine.layout.boxes[static_cast<std::size_t>(comm.rank())])),
@@ -70,7 +71,7 @@ Transfer<Real>::Transfer(const Level& fine, const Level& coarse, const comm::Com
       coarse_values_(static_cast<std::size_t>(coarse_around_.size())) {}
 
 template <class Real>
-void Transfer<Real>::restrict_to_coarse(const Real* fine, Real* coarse) {
+void LevelTransfer<Real>::restrict_to_coarse(const Real* fine, Real* coarse) {
   down_.execute(fine, fine_values_.data());
   const auto& box = coarse_place_.box;
   if (box.is_empty()) return;
@@ -134,7 +135,7 @@ void Transfer<Real>::restrict_to_coarse(const Real* fine, Real* coarse) {
 }
 
 template <class Real>
-void Transfer<Real>::interpolate_to_fine(const Real* coarse, Real* fine) {
+void LevelTransfer<Real>::interpolate_to_fine(const Real* coarse, Real* fine) {
   up_.execute(coarse, coarse_values_.data());
   const auto& box = fine_place_.box;
   if (box.is_empty()) return;
@@ -178,7 +179,7 @@ void Transfer<Real>::interpolate_to_fine(const Real* coarse, Real* fine) {
   });
 }
 
-template class Transfer<float>;
-template class Transfer<double>;
+template class LevelTransfer<float>;
+template class LevelTransfer<double>;
 
 }  // namespace tessera::grid

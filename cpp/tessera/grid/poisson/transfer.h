@@ -14,9 +14,9 @@ namespace tessera::grid {
 /// rank that owns coarse points gets the finer points around them. The same bits on any ranks and threads. The levels,
 /// the communicator and the threads must outlive it.
 template <class Real>
-class Transfer {
+class LevelTransfer {
  public:
-  Transfer(const Level& fine, const Level& coarse, const comm::Communicator& comm, ThreadPool& threads);
+  LevelTransfer(const Level& fine, const Level& coarse, const comm::Communicator& comm, ThreadPool& threads);
 
   /// Fields of this rank's boxes. Collective.
   void restrict_to_coarse(const Real* fine, Real* coarse);
@@ -32,7 +32,7 @@ class Transfer {
   bool owns_fine_;                                 // whether restricting reads this rank's own points where they are
 };
 
-extern template class Transfer<float>;
-extern template class Transfer<double>;
+extern template class LevelTransfer<float>;
+extern template class LevelTransfer<double>;
 
 }  // namespace tessera::grid
