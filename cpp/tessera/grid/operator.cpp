@@ -100,11 +100,10 @@ void StencilOperator<Real>::compute(Worker& worker, ThreadPool& threads, int slo
       for (auto i = begin; i < end;) {  // the planes of one field together
         const auto field = i / planes, last = std::min(planes, i % planes + end - i);
         worker.exchange->place_rows(slot, field, rows);
-        auto addend = batch.addend;
-        if (addend.values != nullptr) addend.values += field * values;
+        auto its = batch;
+        its.skip(field * values);
         for (auto first = i % planes; first < last; first += at_once) {
-          apply_stencil(kernel_, rows, batch.to + field * values, first, std::min(last, first + at_once), addend,
-                        batch.streams);
+          apply_stencil(kernel_, rows, its.to, first, std::min(last, first + at_once), its.addend, its.streams);
           if (other_is_under_way && begin == 0) worker.exchange->progress(1 - slot);
         }
         i = field * planes + last;
@@ -117,12 +116,11 @@ void StencilOperator<Real>::compute(Worker& worker, ThreadPool& threads, int slo
 template <class Real>
 void StencilOperator<Real>::apply_one_by_one(Worker& worker, const Work& work) {
   auto one = work;
-  for (one.fields = 1; one.to < work.to + work.fields * values_of_field(); one.to += values_of_field()) {
+  one.fields = 1;
+  for (std::int64_t field = 0; field < work.fields; ++field, one.skip(values_of_field())) {
     worker.exchange->start(0, one.from, 1, threads_, worker.timers);
     worker.exchange->finish(0, threads_, worker.timers);
     compute(worker, threads_, 0, one, false);
-    one.from += values_of_field();
-    if (one.addend.values != nullptr) one.addend.values += values_of_field();
   }
 }
 
@@ -140,9 +138,7 @@ void StencilOperator<Real>::apply_in_batches(Worker& worker, ThreadPool& threads
     if (!is_last) exchange.start(1 - slot, batch.from + values, batches[k + 1], threads, worker.timers);
     exchange.finish(slot, threads, worker.timers);
     compute(worker, threads, slot, batch, !is_last);
-    batch.from += values;
-    batch.to += values;
-    if (batch.addend.values != nullptr) batch.addend.values += values;
+    batch.skip(values);
   }
 }
 
@@ -163,9 +159,7 @@ void StencilOperator<Real>::apply(std::span<const Real> from, std::span<Real> to
     if (thread >= n || first == last) return;
     auto its = all;
     its.fields = last - first;
-    its.from += first * values_of_field();
-    its.to += first * values_of_field();
-    if (its.addend.values != nullptr) its.addend.values += first * values_of_field();
+    its.skip(first * values_of_field());
     apply_in_batches(workers_[static_cast<std::size_t>(thread)], alone_, its);
   });
 }

@@ -87,6 +87,12 @@ class StencilOperator {
     std::int64_t fields;
     Addend<Real> addend;
     bool streams;
+
+    void skip(std::int64_t values) {
+      from += values;
+      to += values;
+      if (addend.values != nullptr) addend.values += values;
+    }
   };
 
   void check_phases(const std::array<std::complex<double>, 3>& phases) const;

@@ -137,6 +137,11 @@ def plan(
     click.echo(json.dumps(content, indent=2) if as_json else plan_text(content, map_file))
 
 
+def batch_cells(one: dict[str, Any]) -> list[str]:
+    """Returns batch and slope of an approach, which the original one has not."""
+    return ["–", "–"] if one["approach"] == "flat-original" else [str(one["batch"]), str(one["slope"])]
+
+
 def plan_text(content: dict[str, Any], map_file: Path | None) -> str:
     """Returns tables of the approaches, the quickest first, and of the divisions, and the choices."""
     approaches = content["approaches"]
@@ -151,14 +156,12 @@ def plan_text(content: dict[str, Any], map_file: Path | None) -> str:
     rows = [["approach", "ranks × threads", "processes", "batch", "slope", "time", "computing", "packing", "starting",
              "waiting", "synchronising"]]  # fmt: skip
     for one in approaches:
-        is_batched = one["approach"] != "flat-original"
         rows.append(
             [
                 one["approach"],
                 f"{one['ranks']:,} × {one['threads']}",
                 "×".join(map(str, one["processes"])),
-                str(one["batch"]) if is_batched else "–",
-                str(one["slope"]) if is_batched else "–",
+                *batch_cells(one),
                 *(
                     time_text(one[key])
                     for key in ("seconds", "computing", "packing", "starting", "waiting", "synchronising")
@@ -313,14 +316,12 @@ def bench_text(results: dict[str, Any], request: Request) -> str:
     rows = [["approach", "ranks × threads", "processes", "batch", "slope", "time", "waiting", "overlap", "predicted"]]
     for job in results["jobs"]:
         for one in job["trials"]:
-            is_batched = one["approach"] != "flat-original"
             rows.append(
                 [
                     one["approach"],
                     f"{job['ranks']} × {job['threads']}",
                     "×".join(map(str, job["processes"])),
-                    str(one["batch"]) if is_batched else "–",
-                    str(one["slope"]) if is_batched else "–",
+                    *batch_cells(one),
                     time_text(one["median"]),
                     f"{one['waits']:.0%}",
                     "–" if one["overlap"] is None else f"{one['overlap']:.0%}",
