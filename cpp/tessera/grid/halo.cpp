@@ -33,12 +33,7 @@ IndexBox side_of(const GridLayout& layout, const HaloShape& shape, const IndexBo
     side.lower[direction] = box.lower[direction] - shape.reach[0][direction];
     side.upper[direction] = box.lower[direction];
   }
-  for (std::size_t d = 0; d < 3; ++d)
-    if (!layout.is_periodic[d]) {
-      side.lower[d] = std::max<std::int64_t>(side.lower[d], 0);
-      side.upper[d] = std::min(side.upper[d], layout.shape[d]);
-    }
-  return side;
+  return without_outside(side, layout.shape, layout.is_periodic);
 }
 
 }  // namespace

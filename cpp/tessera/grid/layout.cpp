@@ -10,6 +10,15 @@
 
 namespace tessera::grid {
 
+IndexBox without_outside(IndexBox box, const Index3& shape, const std::array<bool, 3>& is_periodic) {
+  for (std::size_t d = 0; d < 3; ++d)
+    if (!is_periodic[d]) {
+      box.lower[d] = std::clamp<std::int64_t>(box.lower[d], 0, shape[d]);
+      box.upper[d] = std::clamp<std::int64_t>(box.upper[d], 0, shape[d]);
+    }
+  return box;
+}
+
 Index3 choose_processes(const Index3& shape, const std::array<bool, 3>& is_periodic, int ranks) {
   // Points that all processes send to neighbours, for faces of one point.
   const auto surface = [&](const Index3& processes) {

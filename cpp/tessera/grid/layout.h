@@ -20,6 +20,9 @@ struct GridLayout {
   int ranks() const { return static_cast<int>(boxes.size()); }
 };
 
+/// Returns the part of a box that is not beyond an edge without periodic images.
+IndexBox without_outside(IndexBox box, const Index3& shape, const std::array<bool, 3>& is_periodic);
+
 /// Returns the numbers of processes along the edges whose boxes have the least surface to others: they use as many of
 /// the ranks as can have points, and of equal surfaces the one with most processes along x, then y, is taken, so that
 /// faces lie together in memory. Surfaces at edges that are not periodic count nothing.

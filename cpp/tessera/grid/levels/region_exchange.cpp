@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "tessera/base/error.h"
+#include "tessera/grid/phases.h"
 
 namespace tessera::grid {
 
@@ -39,12 +40,7 @@ RegionExchange<Real>::RegionExchange(const GridLayout& layout, std::vector<Index
   region_ = regions[rank];
   strides_ = {region_.extent(1) * region_.extent(2) * components_, region_.extent(2) * components_};
   memory_.resize(static_cast<std::size_t>(region_.size() * components_));
-  for (auto& region : regions)
-    for (std::size_t d = 0; d < 3; ++d)
-      if (!layout.is_periodic[d]) {
-        region.lower[d] = std::max<std::int64_t>(region.lower[d], 0);
-        region.upper[d] = std::min(region.upper[d], layout.shape[d]);
-      }
+  for (auto& region : regions) region = without_outside(region, layout.shape, layout.is_periodic);
   const auto exchange = fft::plan_exchange(layout.shape, layout.boxes, regions, comm.rank());
   std::map<int, Peer> peers;
   for (const auto& piece : exchange.send) peers[piece.peer].send.push_back(piece);
@@ -70,18 +66,12 @@ void RegionExchange<Real>::place(const fft::MovedBox& piece, Row&& row_of) {
     for (auto left = std::abs(piece.shift[d]) / layout_.shape[d]; left > 0; --left) phase *= factor;
   }
   const bool turns = components_ == 2 && phase != 1.0;
-  const auto re = static_cast<Real>(phase.real()), im = static_cast<Real>(phase.imag());
   const auto n = piece.box.extent(2) * components_;
   for_rows(piece.box, [&](const Index3& row) {
     const Real* values = row_of(row);
     Real* to = around({row[0] + piece.shift[0], row[1] + piece.shift[1], row[2] + piece.shift[2]});
-    if (!turns)
-      std::copy_n(values, n, to);
-    else
-      for (std::int64_t i = 0; i < n; i += 2) {
-        to[i] = values[i] * re - values[i + 1] * im;
-        to[i + 1] = values[i] * im + values[i + 1] * re;
-      }
+    std::copy_n(values, n, to);
+    if (turns) turn(to, n, std::complex<Real>(phase));
   });
 }
 

@@ -4,6 +4,8 @@
 #include <span>
 #include <utility>
 
+#include "tessera/grid/layout.h"
+
 namespace tessera::grid {
 
 namespace {
@@ -34,14 +36,7 @@ Move<Real>::Move(const MovedBoxes& boxes, const Place& from, const Place& to, bo
                  const comm::Communicator& comm, ThreadPool& threads)
     : from_(from), to_(to), comm_(comm), threads_(threads) {
   auto inside = boxes.to;
-  for (auto& box : inside) {
-    if (box.is_empty()) continue;
-    for (std::size_t d = 0; d < 3; ++d)
-      if (!boxes.is_periodic[d]) {
-        box.lower[d] = std::clamp<std::int64_t>(box.lower[d], 0, boxes.grid[d]);
-        box.upper[d] = std::clamp<std::int64_t>(box.upper[d], 0, boxes.grid[d]);
-      }
-  }
+  for (auto& box : inside) box = without_outside(box, boxes.grid, boxes.is_periodic);
   auto exchange = fft::plan_exchange(boxes.grid, boxes.from, inside, comm.rank());
   for (const auto& piece : exchange.receive)
     if (piece.peer == comm.rank() && !(leaves_own && piece.shift == Index3{})) own_.push_back(piece);

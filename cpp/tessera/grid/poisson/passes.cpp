@@ -28,13 +28,12 @@ void scale_values(std::span<const From> from, double factor, std::span<double> t
   });
 }
 
-template <class Inner, class From, class To>
-void add_values(std::span<const From> from, double factor, std::span<To> to, ThreadPool& threads) {
-  const auto inner = static_cast<Inner>(factor);
+template <class From>
+void add_values(std::span<const From> from, double factor, std::span<double> to, ThreadPool& threads) {
   for_shares(from.size(), threads, [&](std::size_t begin, std::size_t end) {
     const From* source = from.data();
-    To* target = to.data();
-    for (std::size_t i = begin; i < end; ++i) target[i] += static_cast<Inner>(source[i]) * inner;
+    double* target = to.data();
+    for (std::size_t i = begin; i < end; ++i) target[i] += static_cast<double>(source[i]) * factor;
   });
 }
 
@@ -114,13 +113,10 @@ void shift_and_scale(std::span<const double> from, double shift, double factor, 
 }
 
 void add_scaled(std::span<const double> from, double factor, std::span<double> to, ThreadPool& threads) {
-  add_values<double>(from, factor, to, threads);
+  add_values(from, factor, to, threads);
 }
 void add_scaled(std::span<const float> from, double factor, std::span<double> to, ThreadPool& threads) {
-  add_values<double>(from, factor, to, threads);
-}
-void add_scaled(std::span<const float> from, double factor, std::span<float> to, ThreadPool& threads) {
-  add_values<float>(from, factor, to, threads);
+  add_values(from, factor, to, threads);
 }
 
 }  // namespace tessera::grid

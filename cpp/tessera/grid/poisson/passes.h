@@ -28,6 +28,5 @@ void shift_and_scale(std::span<const double> from, double shift, double factor, 
 /// to += factor · from.
 void add_scaled(std::span<const double> from, double factor, std::span<double> to, ThreadPool& threads);
 void add_scaled(std::span<const float> from, double factor, std::span<double> to, ThreadPool& threads);
-void add_scaled(std::span<const float> from, double factor, std::span<float> to, ThreadPool& threads);
 
 }  // namespace tessera::grid
