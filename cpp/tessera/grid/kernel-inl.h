@@ -10,6 +10,7 @@
 
 #include "tessera/base/simd/rounding-inl.h"
 #include "tessera/grid/kernel.h"
+#include "tessera/grid/star-inl.h"
 
 #if defined(TESSERA_GRID_KERNEL_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef TESSERA_GRID_KERNEL_INL_H
@@ -35,13 +36,12 @@ struct Terms {
 };
 
 /// Sums the terms of `kVectors` vectors of points side by side: their chains of additions run at once, and each
-/// coefficient is loaded once for all. `kTerms` is the number of terms where it is known, else 0. load(k, v) returns
+/// coefficient is loaded once for all. load(k, v) returns
 /// what term k reads for vector v.
-template <int kVectors, int kTerms, class D, class Real, class Load>
+template <int kVectors, class D, class Real, class Load>
 HWY_INLINE void SumVectors(D d, const Terms<Real>& terms, std::int64_t i, const Load& load, hn::Vec<D>* sums) {
   using V = hn::Vec<D>;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  const std::size_t n = kTerms > 0 ? kTerms : terms.n;
   const V first = hn::Set(d, terms.coefficients[0]);
   if (terms.addend != nullptr) {
     const V factor = hn::Set(d, terms.factor);
@@ -52,23 +52,19 @@ HWY_INLINE void SumVectors(D d, const Terms<Real>& terms, std::int64_t i, const 
   } else {
     for (int v = 0; v < kVectors; ++v) sums[v] = hn::Mul(first, load(0, v));
   }
-  const auto add = [&](std::size_t k) HWY_ATTR {
+  for (std::size_t k = 1; k < terms.n; ++k) {
     const V coefficient = hn::Set(d, terms.coefficients[k]);
     for (int v = 0; v < kVectors; ++v) sums[v] = simd::HWY_NAMESPACE::MulAdd(coefficient, load(k, v), sums[v]);
-  };
-  if constexpr (kTerms > 0) {
-#pragma GCC unroll 32
-    for (std::size_t k = 1; k < kTerms; ++k) add(k);
-  } else {
-    for (std::size_t k = 1; k < n; ++k) add(k);
   }
 }
 
 /// Computes rows one after the other. Terms along z read copies of rows that go on beyond the ends; all others read the
 /// rows where they are.
-template <int kTerms, class Real>
+template <class Real>
 class RowComputer {
  public:
+  static constexpr int planes = 1;
+
   RowComputer(const RowStencil<Real>& stencil, const FieldRows<Real>& from, const Addend<Real>& addend, bool streams)
       : stencil_(stencil),
         from_(from),
@@ -89,6 +85,7 @@ class RowComputer {
 
   /// Computes a row. `index`: of its first number in the box.
   void Compute(std::int64_t x, std::int64_t y, Real* to, std::int64_t index) {
+    FetchAhead(x + stencil_.reach[1][0] + 1, y);
     // The next row is copied already now: a vector that reads what several stores have just written would have to wait.
     const auto copy = static_cast<std::size_t>(y % 2);
     const bool is_next = x == x_ && y == y_ + 1;
@@ -108,6 +105,13 @@ class RowComputer {
 
   Real* CopyOf(std::size_t neighbour, std::size_t copy) {
     return copies_.get() + (2 * neighbour + copy) * static_cast<std::size_t>(copy_size_) + before_;
+  }
+
+  /// Fetches a row into the cache that will be read with the next plane.
+  void FetchAhead(std::int64_t x, std::int64_t y) const {
+    if (x >= from_.extents[0] + stencil_.reach[1][0]) return;
+    const Real* row = from_.row(x, y);
+    for (std::int64_t i = 0; i < length_; i += kLine) __builtin_prefetch(row + i, 0, 2);
   }
 
   /// Finds what the terms read.
@@ -135,28 +139,13 @@ class RowComputer {
   }
 
   void CopyRow(std::int64_t x, std::int64_t y, Real* to) {
-    using Kind = typename RowEnds<Real>::Kind;
     const hn::ScalableTag<Real> d;
     const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
     const Real* row = from_.row(x, y);
     std::int64_t i = 0;
     for (; i + lanes <= length_; i += lanes) hn::StoreU(hn::LoadU(d, row + i), d, to + i);
     for (; i < length_; ++i) to[i] = row[i];
-    if (from_.ends.kind == Kind::given) {
-      const auto at = (x + from_.reach[0][0]) * from_.padded_rows() + y + from_.reach[0][1];
-      const Real* its = from_.ends.values + at * (below_ + above_);
-      for (i = 0; i < below_; ++i) to[i - below_] = its[i];
-      for (i = 0; i < above_; ++i) to[length_ + i] = its[below_ + i];
-    } else if (from_.ends.kind == Kind::wrap) {
-      for (i = -1; i >= -below_; --i) to[i] = to[i + length_];  // in turn, as a stencil may reach around more than once
-      for (i = length_; i < length_ + above_; ++i) to[i] = to[i - length_];
-      if (!from_.ends.is_turned) return;
-      const auto c = from_.components;
-      for (i = -c; i >= -below_; i -= c)
-        for (auto left = i; left < 0; left += length_) turn(to + i, c, from_.ends.phases[0]);
-      for (i = length_; i < length_ + above_; i += c)
-        for (auto left = i; left >= length_; left -= length_) turn(to + i, c, from_.ends.phases[1]);
-    }  // else zeros, as from the start
+    CopyEnds(from_, x, y, below_, above_, to, to + length_);
   }
 
   /// Computes a row from number i on, `kVectors` vectors at a time, then fewer. Of the last vector some numbers may be
@@ -166,7 +155,7 @@ class RowComputer {
     const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
     const auto compute = [&](bool is_streamed) HWY_ATTR {
       hn::Vec<D> sums[kVectors];
-      SumVectors<kVectors, kTerms>(
+      SumVectors<kVectors>(
           d, terms, i, [&](std::size_t k, int v) HWY_ATTR { return hn::LoadU(d, terms.from[k] + i + v * lanes); },
           sums);
       for (int v = 0; v < kVectors; ++v)
@@ -197,44 +186,62 @@ class RowComputer {
   hwy::AlignedFreeUniquePtr<Real[]> copies_;  // two for each neighbour
 };
 
-/// Goes through strips of rows whose planes stay in the second-level cache, plane by plane.
-template <int kTerms, class Real>
-void Apply(const RowStencil<Real>& stencil, const FieldRows<Real>& from, Real* to, std::int64_t first,
-           std::int64_t last, const Addend<Real>& addend, bool streams) {
-  constexpr std::int64_t kCacheBytes = 384 * 1024;
+/// Where results go, and what planes are computed.
+template <class Real>
+struct Target {
+  Real* to;
+  std::int64_t first, last;  // planes
+  const Addend<Real>& addend;
+  bool streams;
+};
+
+/// Goes through strips of rows whose planes stay in the second-level cache, as many planes at a time as Computer does.
+template <class Computer, class Single, class Real>
+void Sweep(const RowStencil<Real>& stencil, const FieldRows<Real>& from, const Target<Real>& target) {
+  constexpr std::int64_t kCacheBytes = 512 * 1024;
   const auto rows = from.extents[1], length = from.extents[2] * from.components;
-  const auto planes = stencil.reach[0][0] + stencil.reach[1][0] + 2;  // and the next one, which is fetched ahead
+  // Those that are read, and the next ones, which are fetched ahead.
+  const auto planes = stencil.reach[0][0] + stencil.reach[1][0] + 2 * Computer::planes;
   const std::int64_t strip =
       std::max<std::int64_t>(8, kCacheBytes / (planes * length * static_cast<std::int64_t>(sizeof(Real))));
-  // The plane after those that are read is fetched ahead.
-  const auto ahead = stencil.reach[1][0] + 1, padded_end = from.extents[0] + stencil.reach[1][0];
-  RowComputer<kTerms, Real> computer(stencil, from, addend, streams);
-  for (std::int64_t begin = 0; begin < rows; begin += strip)
-    for (auto x = first; x < last; ++x)
-      for (auto y = begin; y < std::min(rows, begin + strip); ++y) {
-        const auto index = (x * rows + y) * length;
-        if (x + ahead < padded_end) {
-          const Real* next = from.row(x + ahead, y);
-          for (std::int64_t i = 0; i < length; i += 64 / static_cast<std::int64_t>(sizeof(Real)))
-            __builtin_prefetch(next + i, 0, 2);
-        }
-        computer.Compute(x, y, to + index, index);
-      }
-  if (streams) hwy::FlushStream();
+  Computer computer(stencil, from, target.addend, target.streams);
+  Single single(stencil, from, target.addend, target.streams);
+  const auto compute = [&](auto& its, std::int64_t x, std::int64_t begin, std::int64_t end) {
+    for (auto y = begin; y < end; ++y) {
+      const auto index = (x * rows + y) * length;
+      its.Compute(x, y, target.to + index, index);
+    }
+  };
+  for (std::int64_t begin = 0; begin < rows; begin += strip) {
+    const auto end = std::min(rows, begin + strip);
+    auto x = target.first;
+    for (; x + Computer::planes <= target.last; x += Computer::planes) compute(computer, x, begin, end);
+    for (; x < target.last; ++x) compute(single, x, begin, end);
+  }
+  if (target.streams) hwy::FlushStream();
 }
 
-/// The Laplacians of orders 2 and 4, which are used most, are unrolled.
+/// Computes by StarComputer if it can.
+template <int kRadius, int kComponents, class Real>
+bool SweepStar(const RowStencil<Real>& stencil, const FieldRows<Real>& from, const Target<Real>& target) {
+  using Pair = StarComputer<kRadius, kComponents, 2, Real>;
+  using Single = StarComputer<kRadius, kComponents, 1, Real>;
+  if (stencil.star_radius != kRadius || from.components != kComponents ||
+      !Pair::can_compute(from.extents[2] * kComponents))
+    return false;
+  Sweep<Pair, Single>(stencil, from, target);
+  return true;
+}
+
 template <class Real>
 void ApplyStencil(const RowStencil<Real>& stencil, const FieldRows<Real>& from, Real* to, std::int64_t first,
                   std::int64_t last, const Addend<Real>& addend, bool streams) {
-  switch (stencil.coefficients.size()) {
-    case 7:
-      return Apply<7>(stencil, from, to, first, last, addend, streams);
-    case 13:
-      return Apply<13>(stencil, from, to, first, last, addend, streams);
-    default:
-      return Apply<0>(stencil, from, to, first, last, addend, streams);
-  }
+  const Target<Real> target{to, first, last, addend, streams};
+  if (SweepStar<1, 1>(stencil, from, target) || SweepStar<1, 2>(stencil, from, target) ||
+      SweepStar<2, 1>(stencil, from, target) || SweepStar<2, 2>(stencil, from, target) ||
+      SweepStar<3, 1>(stencil, from, target) || SweepStar<3, 2>(stencil, from, target))
+    return;
+  Sweep<RowComputer<Real>, RowComputer<Real>>(stencil, from, target);
 }
 
 void ApplyToFloats(const RowStencil<float>& stencil, const FieldRows<float>& from, float* to, std::int64_t first,

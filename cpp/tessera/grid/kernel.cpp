@@ -20,8 +20,40 @@ namespace tessera::grid {
 HWY_EXPORT(ApplyToFloats);
 HWY_EXPORT(ApplyToDoubles);
 
+namespace {
+
+/// Returns the offsets of a star in the order of its terms.
+std::vector<Index3> star_offsets(std::int64_t radius) {
+  std::vector<Index3> offsets{{0, 0, 0}};
+  for (std::size_t axis = 0; axis < 3; ++axis)
+    for (std::int64_t k = 1; k <= radius; ++k)
+      for (const auto at : {k, -k}) offsets.emplace_back()[axis] = at;
+  return offsets;
+}
+
+/// Puts the terms of a stencil in order if it is a star, and returns its radius, else 0.
 template <class Real>
-RowStencil<Real>::RowStencil(const Stencil& stencil, std::int64_t components) : reach(stencil.reach()) {
+int sort_star(Stencil& stencil) {
+  const auto radius = stencil.reach()[0][0];
+  const auto offsets = star_offsets(radius);
+  if (radius == 0 || stencil.offsets.size() != offsets.size()) return 0;
+  Stencil sorted{offsets, {}};
+  for (const auto& offset : offsets) {
+    const auto at = std::find(stencil.offsets.begin(), stencil.offsets.end(), offset) - stencil.offsets.begin();
+    if (at == std::ssize(stencil.offsets)) return 0;
+    sorted.coefficients.push_back(stencil.coefficients[static_cast<std::size_t>(at)]);
+  }
+  for (std::size_t k = 1; k < offsets.size(); k += 2)
+    if (static_cast<Real>(sorted.coefficients[k]) != static_cast<Real>(sorted.coefficients[k + 1])) return 0;
+  stencil = sorted;
+  return static_cast<int>(radius);
+}
+
+}  // namespace
+
+template <class Real>
+RowStencil<Real>::RowStencil(Stencil stencil, std::int64_t components) : reach(stencil.reach()) {
+  star_radius = sort_star<Real>(stencil);
   for (std::size_t k = 0; k < stencil.offsets.size(); ++k) {
     const auto& offset = stencil.offsets[k];
     auto its = std::find_if(neighbours.begin(), neighbours.end(),

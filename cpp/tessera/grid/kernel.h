@@ -25,8 +25,11 @@ struct RowStencil {
   std::vector<std::int64_t> steps;  // of each term along z, in numbers
   std::vector<Real> coefficients;   // of each term
   std::array<Index3, 2> reach{};    // points
+  /// For a star: how far its points lie along each axis, as many on both sides and with equal coefficients; else 0. Its
+  /// terms are in order: the centre, then along x, y and z from the nearest ones outwards, first the one above.
+  int star_radius = 0;
 
-  explicit RowStencil(const Stencil& stencil, std::int64_t components);
+  explicit RowStencil(Stencil stencil, std::int64_t components);
 };
 
 /// What lies before the first and after the last number of a row.
