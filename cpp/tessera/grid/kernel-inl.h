@@ -224,23 +224,33 @@ void Sweep(const RowStencil<Real>& stencil, const FieldRows<Real>& from, const T
 /// Computes by StarComputer if it can.
 template <int kRadius, int kComponents, class Real>
 bool SweepStar(const RowStencil<Real>& stencil, const FieldRows<Real>& from, const Target<Real>& target) {
-  using Pair = StarComputer<kRadius, kComponents, 2, Real>;
-  using Single = StarComputer<kRadius, kComponents, 1, Real>;
-  if (stencil.star_radius != kRadius || from.components != kComponents ||
-      !Pair::can_compute(from.extents[2] * kComponents))
+  if constexpr (kRadius * kComponents <= hn::MaxLanes(hn::ScalableTag<Real>())) {
+    using Pair = StarComputer<kRadius, kComponents, 2, Real>;
+    using Single = StarComputer<kRadius, kComponents, 1, Real>;
+    if (!Pair::can_compute(from.extents[2] * kComponents)) return false;
+    Sweep<Pair, Single>(stencil, from, target);
+    return true;
+  } else {
     return false;
-  Sweep<Pair, Single>(stencil, from, target);
-  return true;
+  }
+}
+
+template <int kRadius = 1, class Real>
+bool SweepStars(const RowStencil<Real>& stencil, const FieldRows<Real>& from, const Target<Real>& target) {
+  if constexpr (2 * kRadius <= most_order) {
+    if (stencil.star_radius != kRadius) return SweepStars<kRadius + 1>(stencil, from, target);
+    return from.components == 1 ? SweepStar<kRadius, 1>(stencil, from, target)
+                                : SweepStar<kRadius, 2>(stencil, from, target);
+  } else {
+    return false;
+  }
 }
 
 template <class Real>
 void ApplyStencil(const RowStencil<Real>& stencil, const FieldRows<Real>& from, Real* to, std::int64_t first,
                   std::int64_t last, const Addend<Real>& addend, bool streams) {
   const Target<Real> target{to, first, last, addend, streams};
-  if (SweepStar<1, 1>(stencil, from, target) || SweepStar<1, 2>(stencil, from, target) ||
-      SweepStar<2, 1>(stencil, from, target) || SweepStar<2, 2>(stencil, from, target) ||
-      SweepStar<3, 1>(stencil, from, target) || SweepStar<3, 2>(stencil, from, target))
-    return;
+  if (SweepStars(stencil, from, target)) return;
   Sweep<RowComputer<Real>, RowComputer<Real>>(stencil, from, target);
 }
 

@@ -59,9 +59,7 @@ class StarComputer {
   static constexpr int planes = kPlanes;
 
   /// Tells whether this class computes rows of `length` numbers.
-  static constexpr bool can_compute(std::int64_t length) {
-    return kRadius * kComponents <= kLanes && length >= 2 * kLanes;
-  }
+  static constexpr bool can_compute(std::int64_t length) { return length >= 2 * kLanes; }
 
   StarComputer(const RowStencil<Real>& stencil, const FieldRows<Real>& from, const Addend<Real>& addend, bool streams)
       : from_(from),
@@ -195,44 +193,41 @@ class StarComputer {
 
   template <bool kStreams>
   void ComputeRow(std::int64_t parity, const Real* addend, Real* to) const {
-    if constexpr (kReach <= kLanes) {
-      const D d;
-      const V centre = hn::Set(d, coefficients_[0]), factor = hn::Set(d, addend_.factor);
-      V coefficients[3][kRadius];
+    const D d;
+    const V centre = hn::Set(d, coefficients_[0]), factor = hn::Set(d, addend_.factor);
+    V coefficients[3][kRadius];
 #pragma GCC unroll 4
-      for (int axis = 0; axis < 3; ++axis)
+    for (int axis = 0; axis < 3; ++axis)
 #pragma GCC unroll 8
-        for (int k = 0; k < kRadius; ++k)
-          coefficients[axis][k] = hn::Set(d, coefficients_[1 + 2 * (axis * kRadius + k)]);
-      const auto& ends = end_places_[parity];
-      Middle middle[kPlanes];
+      for (int k = 0; k < kRadius; ++k) coefficients[axis][k] = hn::Set(d, coefficients_[1 + 2 * (axis * kRadius + k)]);
+    const auto& ends = end_places_[parity];
+    Middle middle[kPlanes];
 #pragma GCC unroll 2
-      for (int p = 0; p < kPlanes; ++p) {
-        middle[p].at = hn::LoadU(d, ends[p].before);
-        middle[p].after = hn::LoadU(d, x_rows_[kRadius + p]);
-      }
-      const auto whole = length_ - rest_;
-      const auto compute = [&](std::int64_t i, const Real* after0, const Real* after1) HWY_ATTR {
-        const Real* const after[2] = {after0, after1};
-#pragma GCC unroll 2
-        for (int p = 0; p < kPlanes; ++p) middle[p] = {middle[p].at, middle[p].after, hn::LoadU(d, after[p])};
-        ComputeVectors<kStreams>(i, centre, coefficients, middle, factor, addend, to);
-      };
-      constexpr int last = kPlanes - 1;
-      std::int64_t i = 0;
-      for (; i + kLanes < whole; i += kLanes)
-        compute(i, x_rows_[kRadius] + i + kLanes, x_rows_[kRadius + last] + i + kLanes);
-      compute(i, ends[0].after, ends[last].after);
-      if (rest_ == 0) return;
-      // Of the last vector some numbers are computed once more.
-      i = length_ - kLanes;
-#pragma GCC unroll 2
-      for (int p = 0; p < kPlanes; ++p) {
-        const Real* row = x_rows_[kRadius + p] + i;
-        middle[p] = {hn::LoadU(d, row - kLanes), hn::LoadU(d, row), hn::LoadU(d, ends[p].after + rest_)};
-      }
-      ComputeVectors<false>(i, centre, coefficients, middle, factor, addend, to);
+    for (int p = 0; p < kPlanes; ++p) {
+      middle[p].at = hn::LoadU(d, ends[p].before);
+      middle[p].after = hn::LoadU(d, x_rows_[kRadius + p]);
     }
+    const auto whole = length_ - rest_;
+    const auto compute = [&](std::int64_t i, const Real* after0, const Real* after1) HWY_ATTR {
+      const Real* const after[2] = {after0, after1};
+#pragma GCC unroll 2
+      for (int p = 0; p < kPlanes; ++p) middle[p] = {middle[p].at, middle[p].after, hn::LoadU(d, after[p])};
+      ComputeVectors<kStreams>(i, centre, coefficients, middle, factor, addend, to);
+    };
+    constexpr int last = kPlanes - 1;
+    std::int64_t i = 0;
+    for (; i + kLanes < whole; i += kLanes)
+      compute(i, x_rows_[kRadius] + i + kLanes, x_rows_[kRadius + last] + i + kLanes);
+    compute(i, ends[0].after, ends[last].after);
+    if (rest_ == 0) return;
+    // Of the last vector some numbers are computed once more.
+    i = length_ - kLanes;
+#pragma GCC unroll 2
+    for (int p = 0; p < kPlanes; ++p) {
+      const Real* row = x_rows_[kRadius + p] + i;
+      middle[p] = {hn::LoadU(d, row - kLanes), hn::LoadU(d, row), hn::LoadU(d, ends[p].after + rest_)};
+    }
+    ComputeVectors<false>(i, centre, coefficients, middle, factor, addend, to);
   }
 
   const FieldRows<Real>& from_;
