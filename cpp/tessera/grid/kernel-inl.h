@@ -65,11 +65,10 @@ class RowComputer {
  public:
   static constexpr int planes = 1;
 
-  RowComputer(const RowStencil<Real>& stencil, const FieldRows<Real>& from, const Addend<Real>& addend, bool streams)
+  RowComputer(const RowStencil<Real>& stencil, const FieldRows<Real>& from, const Target<Real>& target)
       : stencil_(stencil),
         from_(from),
-        addend_(addend),
-        streams_(streams),
+        target_(target),
         length_(from.extents[2] * from.components),
         below_(stencil.reach[0][2] * from.components),
         above_(stencil.reach[1][2] * from.components),
@@ -83,8 +82,8 @@ class RowComputer {
       if (stencil.neighbours[static_cast<std::size_t>(stencil.neighbour_of_term[k])].leaves_ends) leaving_.push_back(k);
   }
 
-  /// Computes a row. `index`: of its first number in the box.
-  void Compute(std::int64_t x, std::int64_t y, Real* to, std::int64_t index) {
+  /// Computes row y of plane x.
+  void Compute(std::int64_t x, std::int64_t y) {
     FetchAhead(x + stencil_.reach[1][0] + 1, y);
     // The next row is copied already now: a vector that reads what several stores have just written would have to wait.
     const auto copy = static_cast<std::size_t>(y % 2);
@@ -92,13 +91,18 @@ class RowComputer {
     if (!is_next) CopyRows(x, y, copy);
     if (y + 1 < from_.extents[1]) CopyRows(x, y + 1, 1 - copy);
     Place(x, y, is_next, copy);
+    const auto index = (x * from_.extents[1] + y) * length_;
+    const auto& addend = target_.addend;
+    Real* to = target_.to + index;
     const Terms<Real> terms{pointers_.size(), pointers_.data(), stencil_.coefficients.data(),
-                            addend_.values == nullptr ? nullptr : addend_.values + index, addend_.factor};
+                            addend.values == nullptr ? nullptr : addend.values + index, addend.factor};
     const hn::ScalableTag<Real> d;
     if (length_ < static_cast<std::int64_t>(hn::Lanes(d)))
       return ComputeBlocks<1>(hn::CappedTag<Real, 1>(), terms, to, 0, false);
-    ComputeBlocks<4>(d, terms, to, 0, streams_ && reinterpret_cast<std::uintptr_t>(to) % 64 == 0);
+    ComputeBlocks<4>(d, terms, to, 0, target_.streams && reinterpret_cast<std::uintptr_t>(to) % 64 == 0);
   }
+
+  void Finish() const {}
 
  private:
   static constexpr std::int64_t kLine = 64 / static_cast<std::int64_t>(sizeof(Real));
@@ -175,8 +179,7 @@ class RowComputer {
 
   const RowStencil<Real>& stencil_;
   const FieldRows<Real>& from_;
-  Addend<Real> addend_;
-  bool streams_;
+  Target<Real> target_;
   std::int64_t length_, below_, above_;
   std::int64_t before_, copy_size_;  // number 0 of a copy is at the beginning of a cache line
   std::int64_t x_ = -1, y_ = -1;
@@ -184,15 +187,6 @@ class RowComputer {
   std::vector<std::size_t> leaving_;          // terms along z
   std::vector<const Real*> rows_;             // by neighbour
   hwy::AlignedFreeUniquePtr<Real[]> copies_;  // two for each neighbour
-};
-
-/// Where results go, and what planes are computed.
-template <class Real>
-struct Target {
-  Real* to;
-  std::int64_t first, last;  // planes
-  const Addend<Real>& addend;
-  bool streams;
 };
 
 /// Goes through strips of rows whose planes stay in the second-level cache, as many planes at a time as Computer does.
@@ -204,13 +198,11 @@ void Sweep(const RowStencil<Real>& stencil, const FieldRows<Real>& from, const T
   const auto planes = stencil.reach[0][0] + stencil.reach[1][0] + 2 * Computer::planes;
   const std::int64_t strip =
       std::max<std::int64_t>(8, kCacheBytes / (planes * length * static_cast<std::int64_t>(sizeof(Real))));
-  Computer computer(stencil, from, target.addend, target.streams);
-  Single single(stencil, from, target.addend, target.streams);
+  Computer computer(stencil, from, target);
+  Single single(stencil, from, target);
   const auto compute = [&](auto& its, std::int64_t x, std::int64_t begin, std::int64_t end) {
-    for (auto y = begin; y < end; ++y) {
-      const auto index = (x * rows + y) * length;
-      its.Compute(x, y, target.to + index, index);
-    }
+    for (auto y = begin; y < end; ++y) its.Compute(x, y);
+    its.Finish();
   };
   for (std::int64_t begin = 0; begin < rows; begin += strip) {
     const auto end = std::min(rows, begin + strip);
@@ -228,7 +220,10 @@ bool SweepStar(const RowStencil<Real>& stencil, const FieldRows<Real>& from, con
     using Pair = StarComputer<kRadius, kComponents, 2, Real>;
     using Single = StarComputer<kRadius, kComponents, 1, Real>;
     if (!Pair::can_compute(from.extents[2] * kComponents)) return false;
-    Sweep<Pair, Single>(stencil, from, target);
+    if (target.streams && !Pair::can_stream(from.extents[1] * from.extents[2] * kComponents))
+      Sweep<Single, Single>(stencil, from, target);
+    else
+      Sweep<Pair, Single>(stencil, from, target);
     return true;
   } else {
     return false;
