@@ -116,8 +116,8 @@ class Operator {
       return;
     }
     const auto of_field = turned.values_of_field();
-    for (std::int64_t first = 0; first < fields; first += batch) {
-      const auto n = std::min(batch, fields - first);
+    for (std::int64_t first = 0; first < fields; first += batch()) {
+      const auto n = std::min(batch(), fields - first);
       const auto at = static_cast<std::size_t>(first * of_field), count = static_cast<std::size_t>(n * of_field);
       buffer_.resize(std::max(buffer_.size(), count));
       turned.apply(values.subspan(at, count), std::span(buffer_).first(count), n);
@@ -135,12 +135,13 @@ class Operator {
   }
 
  private:
-  static constexpr std::int64_t batch = 8;
+  // Ranks exchange the surfaces of so many fields together. A rank alone reads its own ones just before it computes.
+  std::int64_t batch() const { return ranks_.comm().size() == 1 ? 1 : 8; }
 
   grid::StencilOperator<double>& with(const Phases& phases) {
     if (!operator_)
       operator_ = std::make_unique<grid::StencilOperator<double>>(
-          stencil_, layout_, grid::OperatorOptions{.batch = batch, .is_complex = is_complex_}, ranks_.comm(),
+          stencil_, layout_, grid::OperatorOptions{.batch = batch(), .is_complex = is_complex_}, ranks_.comm(),
           ranks_.threads());
     operator_->set_phases(phases);
     return *operator_;

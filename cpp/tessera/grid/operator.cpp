@@ -148,7 +148,7 @@ void StencilOperator<Real>::apply(std::span<const Real> from, std::span<Real> to
   TESSERA_CHECK(static_cast<std::int64_t>(from.size()) == fields * values_of_field() && from.size() == to.size());
   if (fields == 0) return;
   // What does not fit into the caches is written past them.
-  constexpr std::size_t cache_bytes = 32 << 20;
+  constexpr std::size_t cache_bytes = 16 << 20;
   const Work all{from.data(), to.data(), fields, addend, 2 * from.size_bytes() > cache_bytes};
   if (!approach_.is_double_buffered) return apply_one_by_one(workers_.front(), all);
   const auto n = static_cast<std::int64_t>(workers_.size());

@@ -1,19 +1,60 @@
-// A file of its own, compiled for the plainest instruction set: where there are fused operations, GCC 12 makes them of
-// this loop, also if told not to.
+// Operations are spelled out as vectors: where there are fused operations, GCC 12 makes them of products of complex
+// numbers, also if told not to, and the bits would depend on the instruction set.
 #include "tessera/grid/phases.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "tessera/grid/phases.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace tessera::grid {
+namespace HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+/// Turns the numbers from i on as long as whole registers of them are left, and returns where it ended.
+template <class D, class Real>
+HWY_INLINE std::int64_t TurnWhole(D d, Real* values, std::int64_t i, std::int64_t n, const std::complex<Real>& phase) {
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  const auto re = hn::Set(d, phase.real());
+  const auto im = hn::OddEven(hn::Set(d, phase.imag()), hn::Set(d, -phase.imag()));
+  for (; i + lanes <= n; i += lanes) {
+    const auto its = hn::LoadU(d, values + i);
+    hn::StoreU(hn::Add(hn::Mul(its, re), hn::Mul(hn::Reverse2(d, its), im)), d, values + i);
+  }
+  return i;
+}
+
+template <class Real>
+HWY_INLINE void Turn(Real* values, std::int64_t n, const std::complex<Real>& phase) {
+  const auto i = TurnWhole(hn::ScalableTag<Real>(), values, 0, n, phase);
+  TurnWhole(hn::CappedTag<Real, 2>(), values, i, n, phase);
+}
+
+void TurnFloats(float* values, std::int64_t n, const std::complex<float>& phase) { Turn(values, n, phase); }
+void TurnDoubles(double* values, std::int64_t n, const std::complex<double>& phase) { Turn(values, n, phase); }
+
+}  // namespace HWY_NAMESPACE
+}  // namespace tessera::grid
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
 
 namespace tessera::grid {
 
-template <class Real>
-void turn(Real* values, std::int64_t n, const std::complex<Real>& phase) {
-  const Real re = phase.real(), im = phase.imag();
-  for (std::int64_t i = 0; i < n; i += 2) {
-    const Real first = values[i], second = values[i + 1];
-    values[i] = first * re - second * im;
-    values[i + 1] = first * im + second * re;
-  }
+HWY_EXPORT(TurnFloats);
+HWY_EXPORT(TurnDoubles);
+
+template <>
+void turn(float* values, std::int64_t n, const std::complex<float>& phase) {
+  HWY_DYNAMIC_DISPATCH(TurnFloats)(values, n, phase);
 }
-template void turn(float* values, std::int64_t n, const std::complex<float>& phase);
-template void turn(double* values, std::int64_t n, const std::complex<double>& phase);
+template <>
+void turn(double* values, std::int64_t n, const std::complex<double>& phase) {
+  HWY_DYNAMIC_DISPATCH(TurnDoubles)(values, n, phase);
+}
 
 }  // namespace tessera::grid
+
+#endif

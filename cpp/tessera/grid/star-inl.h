@@ -48,11 +48,8 @@ void CopyEnds(const FieldRows<Real>& from, std::int64_t x, std::int64_t y, std::
       before[i] = i + length >= 0 ? row[i + length] : before[i + length];
     for (std::int64_t i = 0; i < above; ++i) after[i] = i < length ? row[i] : after[i - length];
     if (!from.ends.is_turned) return;
-    const auto c = from.components;
-    for (auto i = -c; i >= -below; i -= c)
-      for (auto left = i; left < 0; left += length) turn(before + i, c, from.ends.phases[0]);
-    for (std::int64_t i = 0; i < above; i += c)
-      for (auto left = i; left >= 0; left -= length) turn(after + i, c, from.ends.phases[1]);
+    for (auto left = below; left > 0; left -= length) turn(before - below, left, from.ends.phases[0]);
+    for (std::int64_t i = 0; i < above; i += length) turn(after + i, above - i, from.ends.phases[1]);
   }
 }
 
