@@ -213,17 +213,25 @@ void Sweep(const RowStencil<Real>& stencil, const FieldRows<Real>& from, const T
   if (target.streams) hwy::FlushStream();
 }
 
-/// Computes by StarComputer if it can.
-template <int kRadius, int kComponents, class Real>
-bool SweepStar(const RowStencil<Real>& stencil, const FieldRows<Real>& from, const Target<Real>& target) {
-  if constexpr (kRadius * kComponents <= hn::MaxLanes(hn::ScalableTag<Real>())) {
-    using Pair = StarComputer<kRadius, kComponents, 2, Real>;
-    using Single = StarComputer<kRadius, kComponents, 1, Real>;
-    if (!Pair::can_compute(from.extents[2] * kComponents)) return false;
-    if (target.streams && !Pair::can_stream(from.extents[1] * from.extents[2] * kComponents))
-      Sweep<Single, Single>(stencil, from, target);
-    else
-      Sweep<Pair, Single>(stencil, from, target);
+/// Computes by StarComputer, with shorter vectors where rows are short, if it can.
+template <int kRadius, int kComponents, class Real, class D = hn::ScalableTag<Real>>
+bool SweepStar(const RowStencil<Real>& stencil, const FieldRows<Real>& from, Target<Real> target) {
+  constexpr std::size_t lanes = hn::MaxLanes(D());
+  if constexpr (kRadius * kComponents <= lanes && lanes * sizeof(Real) >= 16) {
+    using Single = StarComputer<kRadius, kComponents, 1, D>;
+    const auto length = from.extents[2] * kComponents;
+    if (length < 2 * static_cast<std::int64_t>(lanes)) {
+      target.streams = false;
+      return SweepStar<kRadius, kComponents, Real, hn::CappedTag<Real, lanes / 2>>(stencil, from, target);
+    }
+    if constexpr (lanes == hn::MaxLanes(hn::ScalableTag<Real>())) {
+      using Pair = StarComputer<kRadius, kComponents, 2, D>;
+      if (!target.streams || Pair::can_stream(from.extents[1] * length)) {
+        Sweep<Pair, Single>(stencil, from, target);
+        return true;
+      }
+    }
+    Sweep<Single, Single>(stencil, from, target);
     return true;
   } else {
     return false;

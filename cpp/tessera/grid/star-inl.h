@@ -55,17 +55,14 @@ void CopyEnds(const FieldRows<Real>& from, std::int64_t x, std::int64_t y, std::
 
 /// Computes rows of `kPlanes` planes side by side, which share what they read from planes in between. Neighbours along
 /// z come from the vectors before and after, by shifts: loads that cross cache lines take twice as long.
-template <int kRadius, int kComponents, int kPlanes, class Real>
+template <int kRadius, int kComponents, int kPlanes, class D>
 class StarComputer {
-  using D = hn::ScalableTag<Real>;
+  using Real = hn::TFromD<D>;
   using V = hn::Vec<D>;
   static constexpr std::int64_t kLanes = hn::MaxLanes(D());
 
  public:
   static constexpr int planes = kPlanes;
-
-  /// Tells whether this class computes rows of `length` numbers.
-  static constexpr bool can_compute(std::int64_t length) { return length >= 2 * kLanes; }
 
   StarComputer(const RowStencil<Real>& stencil, const FieldRows<Real>& from, const Target<Real>& target)
       : from_(from),

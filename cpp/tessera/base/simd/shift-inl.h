@@ -19,17 +19,19 @@ HWY_INLINE V LanesFrom(D d, V low, V high) {
   } else if constexpr (kFirst == n) {
     return high;
   } else {
+    constexpr std::size_t bytes = kFirst * sizeof(Lane);
 #if HWY_TARGET <= HWY_AVX3
     // Highway has no shift through a pair of whole registers of 64 bytes.
-    const hn::RebindToSigned<D> di;
-    const auto low_bits = hn::BitCast(di, low), high_bits = hn::BitCast(di, high);
-    if constexpr (sizeof(Lane) == 8)
-      return hn::BitCast(d, hn::Vec<decltype(di)>{_mm512_alignr_epi64(high_bits.raw, low_bits.raw, int{kFirst})});
-    else
-      return hn::BitCast(d, hn::Vec<decltype(di)>{_mm512_alignr_epi32(high_bits.raw, low_bits.raw, int{kFirst})});
-#else
-    constexpr std::size_t bytes = kFirst * sizeof(Lane);
-    if constexpr (n * sizeof(Lane) == 16) {
+    if constexpr (n * sizeof(Lane) == 64) {
+      const hn::RebindToSigned<D> di;
+      const auto low_bits = hn::BitCast(di, low), high_bits = hn::BitCast(di, high);
+      if constexpr (sizeof(Lane) == 8)
+        return hn::BitCast(d, hn::Vec<decltype(di)>{_mm512_alignr_epi64(high_bits.raw, low_bits.raw, int{kFirst})});
+      else
+        return hn::BitCast(d, hn::Vec<decltype(di)>{_mm512_alignr_epi32(high_bits.raw, low_bits.raw, int{kFirst})});
+    } else  // NOLINT(readability-else-after-return)
+#endif
+        if constexpr (n * sizeof(Lane) == 16) {
       return hn::CombineShiftRightBytes<bytes>(d, high, low);
     } else {
       static_assert(n * sizeof(Lane) == 32);
@@ -41,7 +43,6 @@ HWY_INLINE V LanesFrom(D d, V low, V high) {
       else
         return hn::CombineShiftRightBytes<bytes - 16>(d, high, middle);
     }
-#endif
   }
 }
 
