@@ -161,3 +161,22 @@ def test_what_is_wrong_on_one_rank_all_ranks_hear(run_program: Run, tmp_path: Pa
     found = run_program([*mpirun(mpi, 3), sys.executable, program], env={"MPI4PY_LIBMPI": LIBRARIES[mpi]}, timeout=60)
     lines = found.stdout.splitlines()
     assert len(lines) == 5 and all("expected" in line or "different" in line or "has (" in line for line in lines)
+
+
+MANY_OPERATORS = """
+import numpy as np
+from mpi4py import MPI
+from tessera.grid import Grid
+grid = Grid((8, 8, 8), comm=MPI.COMM_WORLD)
+laplacian = grid.laplacian(2)
+operators = [grid.operator(laplacian, approach="flat-optimized", batch=1, slope=0) for _ in range(3000)]
+x = np.ones(grid.local_shape)
+assert all(not operator(x).any() for operator in operators[::500])
+"""
+
+
+def test_thousands_of_operators(run_program: Run, tmp_path: Path, mpi: str) -> None:
+    """Operators share the communicator of a host: MPICH has about 2,000 in all."""
+    program = tmp_path / "many.py"
+    program.write_text(MANY_OPERATORS)
+    run_program([*mpirun(mpi, 2), sys.executable, program], env={"MPI4PY_LIBMPI": LIBRARIES[mpi]}, timeout=120)

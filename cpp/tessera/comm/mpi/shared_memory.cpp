@@ -89,37 +89,30 @@ Mapping open_to_read(const Segment& segment) {
 }  // namespace
 
 struct SharedMemory::Implementation {
-  MPI_Comm host = MPI_COMM_NULL;
+  std::shared_ptr<const HostCommunicator> host;
   Mapping mine;
   std::vector<Mapping> others;
   std::vector<const std::byte*> of;  // by rank of the whole communicator
-
-  ~Implementation() {
-    int ended = 0;
-    MPI_Finalized(&ended);
-    if (!ended && host != MPI_COMM_NULL) MPI_Comm_free(&host);
-  }
 };
 
 SharedMemory::SharedMemory(const Communicator& comm, std::size_t bytes, bool is_alone)
     : implementation_(new Implementation) {
   auto& memory = *implementation_;
   const auto& all = *comm.implementation_;
-  MPI_Comm_split_type(all.comm, MPI_COMM_TYPE_SHARED, all.rank, MPI_INFO_NULL, &memory.host);
-  int size = 0, rank = 0;
-  MPI_Comm_size(memory.host, &size);
-  MPI_Comm_rank(memory.host, &rank);
+  if (!all.host) all.host = std::make_shared<const HostCommunicator>(all.comm, all.rank);
+  memory.host = all.host;
+  const auto& [host, rank, size] = *memory.host;
 
   const Segment segment = make_segment(bytes);
   std::vector<Segment> segments(static_cast<std::size_t>(size));
   memory.mine = create(segment);
-  MPI_Allgather(&segment, sizeof segment, MPI_BYTE, segments.data(), sizeof segment, MPI_BYTE, memory.host);
+  MPI_Allgather(&segment, sizeof segment, MPI_BYTE, segments.data(), sizeof segment, MPI_BYTE, host);
   int have_all = memory.mine.begin() != nullptr && !is_alone;
   for (int other = 0; other < size; ++other) {
     memory.others.push_back(other == rank ? Mapping() : open_to_read(segments[static_cast<std::size_t>(other)]));
     if (other != rank && memory.others.back().begin() == nullptr) have_all = 0;
   }
-  MPI_Allreduce(MPI_IN_PLACE, &have_all, 1, MPI_INT, MPI_MIN, memory.host);
+  MPI_Allreduce(MPI_IN_PLACE, &have_all, 1, MPI_INT, MPI_MIN, host);
   shm_unlink(segment.name().c_str());
 
   memory.of.assign(static_cast<std::size_t>(all.size), nullptr);
@@ -131,7 +124,7 @@ SharedMemory::SharedMemory(const Communicator& comm, std::size_t bytes, bool is_
   memory.of[static_cast<std::size_t>(all.rank)] = memory.mine.begin();
   MPI_Group everybody, here;
   MPI_Comm_group(all.comm, &everybody);
-  MPI_Comm_group(memory.host, &here);
+  MPI_Comm_group(host, &here);
   for (int other = 0; other < static_cast<int>(memory.others.size()); ++other) {
     int global = 0;
     MPI_Group_translate_ranks(here, 1, &other, everybody, &global);
@@ -149,7 +142,7 @@ const std::byte* SharedMemory::of(int rank) const { return implementation_->of[s
 
 void SharedMemory::synchronise() const {
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  MPI_Barrier(implementation_->host);
+  MPI_Barrier(implementation_->host->comm);
   std::atomic_thread_fence(std::memory_order_seq_cst);
 }
 
