@@ -27,13 +27,22 @@ HWY_INLINE std::int64_t TurnWhole(D d, Real* values, std::int64_t i, std::int64_
 }
 
 template <class Real>
-HWY_INLINE void Turn(Real* values, std::int64_t n, const std::complex<Real>& phase) {
-  const auto i = TurnWhole(hn::ScalableTag<Real>(), values, 0, n, phase);
-  TurnWhole(hn::CappedTag<Real, 2>(), values, i, n, phase);
+HWY_INLINE void Turn(Real* values, std::int64_t n, std::int64_t rows, std::int64_t stride,
+                     const std::complex<Real>& phase) {
+  for (std::int64_t row = 0; row < rows; ++row, values += stride) {
+    const auto i = TurnWhole(hn::ScalableTag<Real>(), values, 0, n, phase);
+    TurnWhole(hn::CappedTag<Real, 2>(), values, i, n, phase);
+  }
 }
 
-void TurnFloats(float* values, std::int64_t n, const std::complex<float>& phase) { Turn(values, n, phase); }
-void TurnDoubles(double* values, std::int64_t n, const std::complex<double>& phase) { Turn(values, n, phase); }
+void TurnFloats(float* values, std::int64_t n, std::int64_t rows, std::int64_t stride,
+                const std::complex<float>& phase) {
+  Turn(values, n, rows, stride, phase);
+}
+void TurnDoubles(double* values, std::int64_t n, std::int64_t rows, std::int64_t stride,
+                 const std::complex<double>& phase) {
+  Turn(values, n, rows, stride, phase);
+}
 
 }  // namespace HWY_NAMESPACE
 }  // namespace tessera::grid
@@ -47,13 +56,22 @@ HWY_EXPORT(TurnFloats);
 HWY_EXPORT(TurnDoubles);
 
 template <>
-void turn(float* values, std::int64_t n, const std::complex<float>& phase) {
-  HWY_DYNAMIC_DISPATCH(TurnFloats)(values, n, phase);
+void turn_rows(float* values, std::int64_t n, std::int64_t rows, std::int64_t stride,
+               const std::complex<float>& phase) {
+  HWY_DYNAMIC_DISPATCH(TurnFloats)(values, n, rows, stride, phase);
 }
 template <>
-void turn(double* values, std::int64_t n, const std::complex<double>& phase) {
-  HWY_DYNAMIC_DISPATCH(TurnDoubles)(values, n, phase);
+void turn_rows(double* values, std::int64_t n, std::int64_t rows, std::int64_t stride,
+               const std::complex<double>& phase) {
+  HWY_DYNAMIC_DISPATCH(TurnDoubles)(values, n, rows, stride, phase);
 }
+
+template <class Real>
+void turn(Real* values, std::int64_t n, const std::complex<Real>& phase) {
+  turn_rows(values, n, 1, n, phase);
+}
+template void turn(float* values, std::int64_t n, const std::complex<float>& phase);
+template void turn(double* values, std::int64_t n, const std::complex<double>& phase);
 
 }  // namespace tessera::grid
 

@@ -11,4 +11,8 @@ namespace tessera::grid {
 template <class Real>
 void turn(Real* values, std::int64_t n, const std::complex<Real>& phase);
 
+/// Does so with rows of `n` reals, of which each begins `stride` reals after the one before.
+template <class Real>
+void turn_rows(Real* values, std::int64_t n, std::int64_t rows, std::int64_t stride, const std::complex<Real>& phase);
+
 }  // namespace tessera::grid

@@ -65,14 +65,15 @@ void RegionExchange<Real>::place(const fft::MovedBox& piece, Row&& row_of) {
     const auto factor = piece.shift[d] < 0 ? std::conj(phases_[d]) : phases_[d];
     for (auto left = std::abs(piece.shift[d]) / layout_.shape[d]; left > 0; --left) phase *= factor;
   }
-  const bool turns = components_ == 2 && phase != 1.0;
   const auto n = piece.box.extent(2) * components_;
-  for_rows(piece.box, [&](const Index3& row) {
-    const Real* values = row_of(row);
-    Real* to = around({row[0] + piece.shift[0], row[1] + piece.shift[1], row[2] + piece.shift[2]});
-    std::copy_n(values, n, to);
-    if (turns) turn(to, n, std::complex<Real>(phase));
-  });
+  const auto target = [&](const Index3& row) {
+    return around({row[0] + piece.shift[0], row[1] + piece.shift[1], row[2] + piece.shift[2]});
+  };
+  for_rows(piece.box, [&](const Index3& row) { std::copy_n(row_of(row), n, target(row)); });
+  if (components_ == 1 || phase == 1.0) return;
+  for (auto x = piece.box.lower[0]; x < piece.box.upper[0]; ++x)
+    turn_rows(target({x, piece.box.lower[1], piece.box.lower[2]}), n, piece.box.extent(1), strides_.y,
+              std::complex<Real>(phase));
 }
 
 template <class Real>

@@ -1,6 +1,7 @@
 // The kernels of rows, compiled for each instruction set by rows.cpp.
 #include <hwy/highway.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -21,82 +22,146 @@ namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-template <int kVectors, class D, class Real = hn::TFromD<D>>
-HWY_INLINE void SumVectors(D d, std::span<const Real* const> rows, std::span<const Real> weights, std::int64_t at,
+/// Sums vectors side by side. `kTerms`: the number of rows where it is known, else 0.
+template <int kVectors, int kTerms, class D, class Real = hn::TFromD<D>>
+HWY_INLINE void SumVectors(D d, const Real* const* rows, const Real* weights, std::size_t n, std::int64_t at,
                            Real* to) {
   using V = hn::Vec<D>;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   V sums[kVectors];
   const V first = hn::Set(d, weights[0]);
   for (int v = 0; v < kVectors; ++v) sums[v] = hn::Mul(first, hn::LoadU(d, rows[0] + at + v * lanes));
-  for (std::size_t k = 1; k < rows.size(); ++k) {
+  const auto add = [&](std::size_t k) HWY_ATTR {
     const V weight = hn::Set(d, weights[k]);
     for (int v = 0; v < kVectors; ++v)
       sums[v] = simd::HWY_NAMESPACE::MulAdd(weight, hn::LoadU(d, rows[k] + at + v * lanes), sums[v]);
+  };
+  if constexpr (kTerms > 0) {
+#pragma GCC unroll 16
+    for (std::size_t k = 1; k < kTerms; ++k) add(k);
+  } else {
+    for (std::size_t k = 1; k < n; ++k) add(k);
   }
   for (int v = 0; v < kVectors; ++v) hn::StoreU(sums[v], d, to + at + v * lanes);
 }
 
-template <class Real>
-HWY_INLINE void SumRows(std::span<const Real* const> rows, std::span<const Real> weights, Real* to,
-                        std::int64_t length) {
+template <int kTerms, class Real>
+HWY_INLINE void SumRowsOf(std::span<const Real* const> rows, std::span<const Real> weights, Real* to,
+                          std::int64_t length) {
   const hn::ScalableTag<Real> d;
   const hn::CappedTag<Real, 1> one;
   constexpr int kVectors = 4;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  const auto n = rows.size();
+  // Copies, which no store can change, so that they stay in registers.
+  const Real* its_rows[kTerms > 0 ? kTerms : 1];
+  Real its_weights[kTerms > 0 ? kTerms : 1];
+  for (std::size_t k = 0; k < kTerms; ++k) its_rows[k] = rows[k], its_weights[k] = weights[k];
+  const Real* const* const from = kTerms > 0 ? its_rows : rows.data();
+  const Real* const factors = kTerms > 0 ? its_weights : weights.data();
   std::int64_t i = 0;
-  for (; i + kVectors * lanes <= length; i += kVectors * lanes) SumVectors<kVectors>(d, rows, weights, i, to);
-  for (; i + lanes <= length; i += lanes) SumVectors<1>(d, rows, weights, i, to);
-  for (; i < length; ++i) SumVectors<1>(one, rows, weights, i, to);
+  for (; i + kVectors * lanes <= length; i += kVectors * lanes)
+    SumVectors<kVectors, kTerms>(d, from, factors, n, i, to);
+  for (; i + lanes <= length; i += lanes) SumVectors<1, kTerms>(d, from, factors, n, i, to);
+  for (; i < length; ++i) SumVectors<1, kTerms>(one, from, factors, n, i, to);
 }
 
-/// Loads values 2i and 2i + 1 of a vector of i into two vectors for each component.
-template <int kComponents, class D, class V = hn::Vec<D>>
-HWY_INLINE void LoadPairs(D d, const hn::TFromD<D>* from, V (&even)[kComponents], V (&odd)[kComponents]) {
-  if constexpr (kComponents == 1)
-    hn::LoadInterleaved2(d, from, even[0], odd[0]);
-  else
-    hn::LoadInterleaved4(d, from, even[0], even[1], odd[0], odd[1]);
-}
-
-template <int kComponents, class D, class Real = hn::TFromD<D>>
-HWY_INLINE void HalveVector(D d, std::span<const Real> weights, const Real* from, Real* to) {
-  using V = hn::Vec<D>;
-  V even[kComponents], above[kComponents], below[kComponents], unused[kComponents];
-  LoadPairs<kComponents>(d, from, even, above);
-  V sums[kComponents];
-  for (int c = 0; c < kComponents; ++c) sums[c] = hn::Mul(hn::Set(d, static_cast<Real>(0.5)), even[c]);
-  for (std::size_t k = 0; k < weights.size(); ++k) {
-    const auto step = static_cast<std::ptrdiff_t>(2 * k) * kComponents;
-    if (k > 0) LoadPairs<kComponents>(d, from + step, unused, above);
-    LoadPairs<kComponents>(d, from - step - kComponents, below, unused);
-    const V weight = hn::Set(d, weights[k]);
-    for (int c = 0; c < kComponents; ++c)
-      sums[c] = simd::HWY_NAMESPACE::MulAdd(weight, hn::Add(above[c], below[c]), sums[c]);
+/// The sums of transfers of orders 1 to 4 are unrolled.
+template <class Real>
+HWY_INLINE void SumRows(std::span<const Real* const> rows, std::span<const Real> weights, Real* to,
+                        std::int64_t length) {
+  switch (rows.size()) {
+    case 2:
+      return SumRowsOf<2>(rows, weights, to, length);
+    case 3:
+      return SumRowsOf<3>(rows, weights, to, length);
+    case 4:
+      return SumRowsOf<4>(rows, weights, to, length);
+    case 5:
+      return SumRowsOf<5>(rows, weights, to, length);
+    case 6:
+      return SumRowsOf<6>(rows, weights, to, length);
+    case 7:
+      return SumRowsOf<7>(rows, weights, to, length);
+    case 8:
+      return SumRowsOf<8>(rows, weights, to, length);
+    case 9:
+      return SumRowsOf<9>(rows, weights, to, length);
+    default:
+      return SumRowsOf<0>(rows, weights, to, length);
   }
-  if constexpr (kComponents == 1)
-    hn::StoreU(sums[0], d, to);
-  else
-    hn::StoreInterleaved2(sums[0], sums[1], d, to);
 }
 
+/// Splits pairs of values: those at even places go to `even`, the others to `odd`.
 template <int kComponents, class Real>
+HWY_INLINE void SplitPairs(const Real* from, std::int64_t pairs, Real* even, Real* odd) {
+  const hn::CappedTag<Real, kComponents> value;
+  std::int64_t i = 0;
+  if constexpr (kComponents == 1) {
+    const hn::ScalableTag<Real> d;
+    const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+    for (; i + lanes <= pairs; i += lanes) {
+      hn::Vec<decltype(d)> first, second;
+      hn::LoadInterleaved2(d, from + 2 * i, first, second);
+      hn::StoreU(first, d, even + i);
+      hn::StoreU(second, d, odd + i);
+    }
+  }
+  for (; i < pairs; ++i) {
+    const Real* its = from + 2 * i * kComponents;
+    hn::StoreU(hn::LoadU(value, its), value, even + i * kComponents);
+    hn::StoreU(hn::LoadU(value, its + kComponents), value, odd + i * kComponents);
+  }
+}
+
+/// Sums numbers of restricted values from number i on. `middle` and `beside` point to what number 0 has at its own
+/// place and just above it.
+template <int kOrder, int kComponents, class D, class Real = hn::TFromD<D>>
+HWY_INLINE void HalveVector(D d, std::span<const Real> weights, const Real* middle, const Real* beside, std::int64_t i,
+                            Real* to) {
+  auto sum = hn::Mul(hn::Set(d, static_cast<Real>(0.5)), hn::LoadU(d, middle + i));
+#pragma GCC unroll 4
+  for (std::size_t k = 0; k < kOrder; ++k) {
+    const auto step = static_cast<std::ptrdiff_t>(k) * kComponents;
+    const auto both = hn::Add(hn::LoadU(d, beside + i + step), hn::LoadU(d, beside + i - step - kComponents));
+    sum = simd::HWY_NAMESPACE::MulAdd(hn::Set(d, weights[k]), both, sum);
+  }
+  hn::StoreU(sum, d, to + i);
+}
+
+/// Fine values at even and odd places are first split, so that their neighbours are neighbours.
+template <int kOrder, int kComponents, class Real>
 HWY_INLINE void HalveRowOf(std::span<const Real> weights, const Real* from, Real* to, std::int64_t n) {
+  constexpr std::int64_t most = 128;           // values at a time
+  constexpr std::int64_t most_around = 2 * 4;  // of the greatest order of transfers
   const hn::ScalableTag<Real> d;
   const hn::CappedTag<Real, 1> one;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  std::int64_t i = 0;
-  for (; i + lanes <= n; i += lanes)
-    HalveVector<kComponents>(d, weights, from + 2 * i * kComponents, to + i * kComponents);
-  for (; i < n; ++i) HalveVector<kComponents>(one, weights, from + 2 * i * kComponents, to + i * kComponents);
+  constexpr std::int64_t order = kOrder;
+  alignas(64) Real even[(most + most_around) * kComponents];
+  alignas(64) Real odd[(most + most_around) * kComponents];
+  for (std::int64_t begin = 0; begin < n; begin += most) {
+    const auto values = std::min(most, n - begin), length = values * kComponents;
+    const auto pairs = values + 2 * order - 2;
+    const Real* first = from + (2 * (begin - order) + 1) * kComponents;
+    SplitPairs<kComponents>(first, pairs, odd, even);  // the first value is at an odd place
+    for (int c = 0; c < kComponents; ++c) odd[pairs * kComponents + c] = first[2 * pairs * kComponents + c];
+    const Real* middle = even + (order - 1) * kComponents;
+    const Real* beside = odd + order * kComponents;
+    Real* its = to + begin * kComponents;
+    std::int64_t i = 0;
+    for (; i + lanes <= length; i += lanes) HalveVector<kOrder, kComponents>(d, weights, middle, beside, i, its);
+    for (; i < length; ++i) HalveVector<kOrder, kComponents>(one, weights, middle, beside, i, its);
+  }
 }
 
-template <class Real>
+template <int kOrder = 1, class Real>
 HWY_INLINE void HalveRow(std::span<const Real> weights, int components, const Real* from, Real* to, std::int64_t n) {
+  if (kOrder < 4 && weights.size() > kOrder) return HalveRow<std::min(kOrder + 1, 4)>(weights, components, from, to, n);
   if (components == 1)
-    HalveRowOf<1>(weights, from, to, n);
+    HalveRowOf<kOrder, 1>(weights, from, to, n);
   else
-    HalveRowOf<2>(weights, from, to, n);
+    HalveRowOf<kOrder, 2>(weights, from, to, n);
 }
 
 template <int kComponents, class D, class Real = hn::TFromD<D>>

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <tuple>
 
@@ -129,44 +130,88 @@ void Transfer<Real>::sum_planes(const Real* from, std::span<const std::int64_t> 
   }
 }
 
-/// Makes coarse planes from `begin` to `end`, strips of rows whose fine planes stay in the second-level cache one after
-/// the other.
+/// Returns row (x, y) of the region: where it lies, or copied to `line`.
+template <class Real>
+const Real* Transfer<Real>::whole_row(const Real* from, std::int64_t x, std::int64_t y, Real* line) {
+  const auto& box = around_.box();
+  const auto& region = around_.region();
+  const std::int64_t components = around_.components();
+  if (wraps_[0]) x = modulo(x, box.upper[0]);
+  if (wraps_[1]) y = modulo(y, box.upper[1]);
+  const bool is_own = box.lower[0] <= x && x < box.upper[0] && box.lower[1] <= y && y < box.upper[1];
+  if (!is_own && !wraps_[2]) return around_.around({x, y, region.lower[2]});
+  const auto own_begin = std::clamp(box.lower[2], region.lower[2], region.upper[2]);
+  const auto own_end = std::clamp(box.upper[2], own_begin, region.upper[2]);
+  Real* origin = line - region.lower[2] * components;
+  const auto copy = [&](std::int64_t begin, std::int64_t end, bool is_inside) {
+    const Real* row = is_inside ? from + around_.offset_in_box({x, y, begin}) : around_.around({x, y, begin});
+    std::copy_n(row, (end - begin) * components, origin + begin * components);
+  };
+  if (own_begin < own_end) copy(own_begin, own_end, is_own);
+  if (is_own) {  // those a few rows on are fetched ahead
+    constexpr std::int64_t rows_ahead = 4;
+    const Real* next = from + around_.offset_in_box({x, y, own_begin}) + rows_ahead * box.extent(2) * components;
+    const Real* end = from + around_.values_of_field();
+    for (std::int64_t i = 0; i < (own_end - own_begin) * components && next + i < end; i += 64 / sizeof(Real))
+      __builtin_prefetch(next + i);
+  }
+  if (wraps_[2]) {
+    // In parts of at most a period, as the region may reach around more than once.
+    for (auto z = own_begin, n = z; z > region.lower[2]; z -= n) {
+      n = std::min(z - region.lower[2], own_end);
+      std::copy_n(origin + (z - n + own_end) * components, n * components, origin + (z - n) * components);
+    }
+    for (auto z = own_end, n = z; z < region.upper[2]; z += n) {
+      n = std::min(region.upper[2] - z, own_end);
+      std::copy_n(origin + (z - own_end) * components, n * components, origin + z * components);
+    }
+  } else {
+    copy(region.lower[2], own_begin, false);
+    copy(own_end, region.upper[2], false);
+  }
+  return line;
+}
+
+/// Restricts along one edge: calls make(i, where) for fine rows or planes of `values` numbers in turn, of which as many
+/// are kept as a coarse one is made from, and sums them to those from `begin` to `end`, `stride` numbers apart.
+template <class Real>
+template <class Make>
+void Transfer<Real>::restrict_along(std::size_t axis, std::int64_t begin, std::int64_t end, std::int64_t values,
+                                    std::vector<Real>& kept, Real* to, const Make& make) {
+  const std::int64_t reach = 2 * order_ - 1;
+  const auto window = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(2 * reach + 1)));
+  kept.resize(static_cast<std::size_t>(window * values));
+  const auto place = [&](std::int64_t i) { return kept.data() + (i & (window - 1)) * values; };
+  std::array<const Real*, most_terms> terms{};
+  auto next = 2 * begin + offset_[axis] - reach;
+  for (auto i = begin; i < end; ++i, to += values) {
+    const auto centre = 2 * i + offset_[axis];
+    for (; next <= centre + reach; ++next) make(next, place(next));
+    terms[0] = place(centre);
+    for (std::int64_t k = 1; k <= reach; k += 2) {
+      terms[static_cast<std::size_t>(k)] = place(centre + k);
+      terms[static_cast<std::size_t>(k) + 1] = place(centre - k);
+    }
+    sum_rows<Real>(std::span<const Real* const>(terms.data(), sum_weights_.size()), sum_weights_, to, values);
+  }
+}
+
+/// Makes coarse planes from `begin` to `end`. Fine points are read once, in the order in which they lie: each row is
+/// restricted along z, then rows along y, then planes along x.
 template <class Real>
 void Transfer<Real>::restrict_planes(const Real* from, Real* to, std::int64_t begin, std::int64_t end) {
-  constexpr std::int64_t cache_bytes = 512 * 1024;
-  const auto& region = around_.region();
   const auto components = around_.components();
-  const std::int64_t reach = 2 * order_ - 1, pitch = around_.strides().y;
-  const auto row_bytes = pitch * static_cast<std::int64_t>(sizeof(Real));
-  const auto strip = std::max<std::int64_t>(
-      4, (cache_bytes / ((2 * order_ + 3) * std::max<std::int64_t>(1, row_bytes)) - 2 * reach) / 2);
-  const auto most_rows = std::min(2 * (strip - 1) + 2 * reach + 1, region.extent(1));
-  std::vector<Real> plane(static_cast<std::size_t>(most_rows * pitch)), line(static_cast<std::size_t>(pitch));
-  std::array<std::int64_t, most_terms> planes{};
-  std::array<const Real*, most_terms> rows{};
-  const auto terms = sum_weights_.size();
-  for (auto first = target_.lower[1]; first < target_.upper[1]; first += strip) {
-    const auto last = std::min(first + strip, target_.upper[1]);
-    const auto first_row = 2 * first + offset_[1] - reach, last_row = 2 * (last - 1) + offset_[1] + reach + 1;
-    for (auto x = begin; x < end; ++x) {
-      const auto centre = 2 * x + offset_[0];
-      planes[0] = centre;
-      for (std::size_t k = 1; k < terms; k += 2)
-        planes[k] = centre + static_cast<std::int64_t>(k), planes[k + 1] = centre - static_cast<std::int64_t>(k);
-      sum_planes(from, std::span(planes).first(terms), sum_weights_, first_row, last_row, plane.data());
-      for (auto y = first; y < last; ++y) {
-        const Real* middle = plane.data() + (2 * y + offset_[1] - first_row) * pitch;
-        rows[0] = middle;
-        for (std::size_t k = 1; k < terms; k += 2) {
-          rows[k] = middle + static_cast<std::int64_t>(k) * pitch;
-          rows[k + 1] = middle - static_cast<std::int64_t>(k) * pitch;
-        }
-        sum_rows<Real>(std::span<const Real* const>(rows.data(), terms), sum_weights_, line.data(), pitch);
-        halve_row<Real>(weights_, components, line.data() + reach * components,
-                        to + target_.flat({x, y, target_.lower[2]}) * components, target_.extent(2));
-      }
-    }
-  }
+  const auto row_values = target_.extent(2) * components, plane_values = target_.extent(1) * row_values;
+  std::vector<Real> line(static_cast<std::size_t>(around_.strides().y)), rows, planes;
+  const std::int64_t reach = 2 * order_ - 1;
+  const auto make_plane = [&](std::int64_t x, Real* plane) {
+    restrict_along(1, target_.lower[1], target_.upper[1], row_values, rows, plane, [&](std::int64_t y, Real* row) {
+      halve_row<Real>(weights_, components, whole_row(from, x, y, line.data()) + reach * components, row,
+                      target_.extent(2));
+    });
+  };
+  restrict_along(0, begin, end, plane_values, planes,
+                 to + target_.flat({begin, target_.lower[1], target_.lower[2]}) * components, make_plane);
 }
 
 /// Makes fine planes from `begin` to `end`.

@@ -38,6 +38,10 @@ class Transfer {
   void apply(std::span<const Real> from, std::span<Real> to, std::int64_t fields, const Phases& phases = {1, 1, 1});
 
  private:
+  const Real* whole_row(const Real* from, std::int64_t x, std::int64_t y, Real* line);
+  template <class Make>
+  void restrict_along(std::size_t axis, std::int64_t begin, std::int64_t end, std::int64_t values,
+                      std::vector<Real>& kept, Real* to, const Make& make);
   void restrict_planes(const Real* from, Real* to, std::int64_t begin, std::int64_t end);
   void interpolate_planes(const Real* from, Real* to, std::int64_t begin, std::int64_t end);
   void sum_planes(const Real* from, std::span<const std::int64_t> planes, std::span<const Real> weights,
