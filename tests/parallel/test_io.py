@@ -40,11 +40,12 @@ def test_methods_write_the_same_bytes(mpi: str, ranks: int, run_program: Run, tm
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted([*METHODS, "serial"])
 
 
+@pytest.mark.parametrize("name", ["netcdf", "netcdf-double"])
 @pytest.mark.parametrize("ranks", [1, 2, 3, 4])
 def test_netcdf_is_the_same_by_the_library_and_without_it(
-    mpi: str, ranks: int, run_program: Run, tmp_path: Path
+    mpi: str, ranks: int, name: str, run_program: Run, tmp_path: Path
 ) -> None:
-    words = ["--format", "netcdf", "--atoms", "5001"]
+    words = ["--format", name, "--atoms", "5001"]
     engine = [*mpirun(mpi, ranks), ENGINES / f"tessera-io-{mpi}", "write"]
     run_program([ENGINES / "tessera-io-serial", "write", tmp_path / "pdaw", *words])
     for method in ("sncw", "mpiw-collective"):

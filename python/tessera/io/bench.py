@@ -18,10 +18,10 @@ from tessera.files import beside, write_text
 
 PROGRAM = "tessera-io"
 METHODS = ("segments", "pdaw", "mpiw-independent", "mpiw-collective", "file-per-rank", "sdaw", "sdaw-printf", "sncw")
-FORMATS = ("text", "history", "binary", "xdr", "netcdf")
+FORMATS = ("text", "history", "binary", "xdr", "netcdf", "netcdf-double")
 USUAL_FORMATS = ("text", "binary", "xdr", "netcdf")
 DLPOLY = ":writers=8:batch=50000"  # DL_POLY_4's own settings
-ATOM_BYTES = {"text": 146, "history": 146, "binary": 40, "xdr": 40, "netcdf": 12}
+ATOM_BYTES = {"text": 146, "history": 146, "binary": 40, "xdr": 40, "netcdf": 12, "netcdf-double": 24}
 ALIKE = 1.5  # more files at once may take so many times as long as one
 
 

@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "tessera/base/descriptor.h"
@@ -28,7 +29,8 @@ namespace netcdf = io::write::netcdf;
 /// A file of the library in a layout of ours.
 class LibraryFile {
  public:
-  LibraryFile(const std::string& path, const netcdf::Layout& layout, std::int64_t buffer) : path_(path) {
+  LibraryFile(const std::string& path, const netcdf::Layout& layout, std::int64_t buffer)
+      : path_(path), is_double_(layout.variables.back().type == netcdf::Type::real64) {
     auto hint = static_cast<std::size_t>(buffer);
     const int version = layout.version == netcdf::Version::cdf5 ? NC_64BIT_DATA : NC_64BIT_OFFSET;
     check(nc__create(path.c_str(), NC_CLOBBER | version, 0, &hint, &id_));
@@ -59,11 +61,11 @@ class LibraryFile {
   }
 
   void write(std::span<const Atom> atoms, std::int64_t first) {
-    numbers_.clear();
-    for (const auto& atom : atoms)
-      for (const double x : atom.position) numbers_.push_back(static_cast<float>(x));
     const std::size_t start[] = {0, static_cast<std::size_t>(first), 0}, count[] = {1, atoms.size(), 3};
-    check(nc_put_vara_float(id_, last_, start, count, numbers_.data()));
+    if (is_double_)
+      check(nc_put_vara_double(id_, last_, start, count, numbers<double>(atoms)));
+    else
+      check(nc_put_vara_float(id_, last_, start, count, numbers<float>(atoms)));
   }
 
   void close() {
@@ -83,18 +85,31 @@ class LibraryFile {
       check(nc_put_att_text(id_, variable, one.name.c_str(), one.text.size(), one.text.c_str()));
   }
 
+  /// Returns coordinates, which stand until the next call.
+  template <class Real>
+  const Real* numbers(std::span<const Atom> atoms) {
+    auto& found = std::get<std::vector<Real>>(numbers_);
+    found.clear();
+    for (const auto& atom : atoms)
+      for (const double x : atom.position) found.push_back(static_cast<Real>(x));
+    return found.data();
+  }
+
   std::string path_;
+  bool is_double_;
   int id_ = 0, last_ = 0;
   bool is_open_ = false;
-  std::vector<float> numbers_;
+  std::tuple<std::vector<float>, std::vector<double>> numbers_;
 };
 
 void write(WriteJob& job) {
   io::write::NewFile file(job);
   std::optional<LibraryFile> open;
   if (job.mine())
-    job.attempt(
-        [&] { open.emplace(file.temporary_path(), netcdf::layout(job.frame(), job.n_atoms()), job.options().buffer); });
+    job.attempt([&] {
+      const auto layout = netcdf::layout(job.frame(), job.n_atoms(), *io::write::netcdf_type(job.format()));
+      open.emplace(file.temporary_path(), layout, job.options().buffer);
+    });
   job.take_in_turn([&](std::span<const Atom> atoms, std::int64_t first) {
     if (job.mine()) job.attempt([&] { open->write(atoms, first); });
   });
@@ -106,14 +121,13 @@ void write(WriteJob& job) {
   file.commit();
 }
 
-bool is_netcdf(const io::write::Format& format) { return std::string_view(format.name) == "netcdf"; }
-
-const io::write::Method method{"sncw",
-                               "serial NetCDF: the master writes by the NetCDF library, others send in turn",
-                               false,
-                               is_netcdf,
-                               io::write::plan_root,
-                               write};
+const io::write::Method method{
+    "sncw",
+    "serial NetCDF: the master writes by the NetCDF library, others send in turn",
+    false,
+    [](const io::write::Format& format) { return io::write::netcdf_type(format).has_value(); },
+    io::write::plan_root,
+    write};
 
 }  // namespace
 
