@@ -110,7 +110,7 @@ def bench(
         oversubscribe=oversubscribe,
     )
     if dry_run:
-        for command in commands(request):
+        for _, command in commands(request):
             click.echo(shlex.join(command))
         return
     results = measure(request, lambda line: click.echo(f"tessera: {line}", err=True))

@@ -1,9 +1,5 @@
-#include "tessera/programs/io/sncw.h"
-
-#include "tessera/base/error.h"
-
-#if TESSERA_HAS_NETCDF
-
+// Serial NetCDF write (SNCW) of Todorov et al.: the master writes through the NetCDF library, all others send to it in
+// turn.
 #include <fmt/format.h>
 #include <netcdf.h>
 
@@ -11,12 +7,14 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <vector>
 
 #include "tessera/base/descriptor.h"
+#include "tessera/base/error.h"
 #include "tessera/io/write/netcdf.h"
 #include "tessera/io/write/new_file.h"
+#include "tessera/programs/io/libraries/library_file.h"
+#include "tessera/programs/io/library_methods.h"
 
 namespace tessera::programs {
 
@@ -63,9 +61,9 @@ class LibraryFile {
   void write(std::span<const Atom> atoms, std::int64_t first) {
     const std::size_t start[] = {0, static_cast<std::size_t>(first), 0}, count[] = {1, atoms.size(), 3};
     if (is_double_)
-      check(nc_put_vara_double(id_, last_, start, count, numbers<double>(atoms)));
+      check(nc_put_vara_double(id_, last_, start, count, coordinates(atoms, doubles_)));
     else
-      check(nc_put_vara_float(id_, last_, start, count, numbers<float>(atoms)));
+      check(nc_put_vara_float(id_, last_, start, count, coordinates(atoms, floats_)));
   }
 
   void close() {
@@ -85,21 +83,12 @@ class LibraryFile {
       check(nc_put_att_text(id_, variable, one.name.c_str(), one.text.size(), one.text.c_str()));
   }
 
-  /// Returns coordinates, which stand until the next call.
-  template <class Real>
-  const Real* numbers(std::span<const Atom> atoms) {
-    auto& found = std::get<std::vector<Real>>(numbers_);
-    found.clear();
-    for (const auto& atom : atoms)
-      for (const double x : atom.position) found.push_back(static_cast<Real>(x));
-    return found.data();
-  }
-
   std::string path_;
   bool is_double_;
   int id_ = 0, last_ = 0;
   bool is_open_ = false;
-  std::tuple<std::vector<float>, std::vector<double>> numbers_;
+  std::vector<float> floats_;
+  std::vector<double> doubles_;
 };
 
 void write(WriteJob& job) {
@@ -129,25 +118,10 @@ const io::write::Method method{
     io::write::plan_root,
     write};
 
+const io::write::Method* const methods[] = {&method};
+
 }  // namespace
 
-bool has_netcdf() { return true; }
-
-const io::write::Method& sncw() { return method; }
+std::span<const io::write::Method* const> library_methods() { return methods; }
 
 }  // namespace tessera::programs
-
-#else
-
-namespace tessera::programs {
-
-bool has_netcdf() { return false; }
-
-const io::write::Method& sncw() {
-  throw InputError(
-      "sncw needs the NetCDF library, without which this program was built; install libnetcdf-dev and build again");
-}
-
-}  // namespace tessera::programs
-
-#endif
