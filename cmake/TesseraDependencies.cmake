@@ -25,8 +25,10 @@ add_library(tessera::hdf5 INTERFACE IMPORTED)
 target_include_directories(tessera::hdf5 INTERFACE ${HDF5_C_INCLUDE_DIRS})
 target_link_libraries(tessera::hdf5 INTERFACE ${HDF5_C_LIBRARIES})
 target_compile_definitions(tessera::hdf5 INTERFACE ${HDF5_C_DEFINITIONS})
-# Only tessera-io has a method that writes by the NetCDF library, so that runs do not load all that this one needs.
+# Only tessera-io has methods that write by these, so that runs do not load all that they need.
 pkg_check_modules(NETCDF QUIET IMPORTED_TARGET netcdf)
+pkg_check_modules(PNETCDF QUIET IMPORTED_TARGET pnetcdf)
+pkg_check_modules(PHDF5 QUIET IMPORTED_TARGET hdf5-openmpi)
 if(TESSERA_TESTS)
   find_package(GTest REQUIRED)
 endif()

@@ -83,17 +83,21 @@ function(tessera_executable name)
   install(TARGETS ${name} RUNTIME DESTINATION ${TESSERA_INSTALL_PROGRAMS})
 endfunction()
 
-# tessera_mpi_program(name folder [SERIAL] [LINK targets…]): cpp/tessera/programs/<folder> as the executables
-# <name>-<flavour>, one for each MPI, and with SERIAL one without.
+# tessera_mpi_program(name folder [SERIAL | FLAVOUR flavour] [SOURCES more…] [LINK targets…]): cpp/tessera/programs/<folder>
+# as the executables <name>-<flavour>, one for each MPI or for that one, and with SERIAL one without.
 function(tessera_mpi_program name folder)
-  cmake_parse_arguments(arg "SERIAL" "" "LINK" ${ARGN})
+  cmake_parse_arguments(arg "SERIAL" "FLAVOUR" "SOURCES;LINK" ${ARGN})
   set(flavours ${TESSERA_MPI_FLAVOURS})
-  if(arg_SERIAL)
+  if(arg_FLAVOUR)
+    set(flavours ${arg_FLAVOUR})
+  elseif(arg_SERIAL)
     list(APPEND flavours serial)
   endif()
-  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/cpp/tessera/programs/${folder}/*.cpp)
+  set(root ${PROJECT_SOURCE_DIR}/cpp/tessera/programs/${folder})
+  file(GLOB sources CONFIGURE_DEPENDS ${root}/*.cpp)
+  list(TRANSFORM arg_SOURCES PREPEND ${root}/)
   foreach(flavour IN LISTS flavours)
-    add_executable(${name}-${flavour} ${sources})
+    add_executable(${name}-${flavour} ${sources} ${arg_SOURCES})
     target_link_libraries(${name}-${flavour} PRIVATE ${arg_LINK} tessera_comm_${flavour} CLI11::CLI11)
     tessera_executable(${name}-${flavour})
   endforeach()

@@ -61,19 +61,22 @@ def test_measures_prints_draws_and_leaves_nothing(tmp_path: Path) -> None:
     assert "sdaw-printf, text, over sncw, time" in done.output
 
 
-def test_netcdf_is_read_by_mdanalysis_and_scipy(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("name", "dtype"), [("netcdf", np.float32), ("netcdf-double", np.float64)])
+def test_netcdf_is_read_by_mdanalysis_and_scipy(name: str, dtype: type, tmp_path: Path) -> None:
     MDAnalysis = pytest.importorskip("MDAnalysis")
     netcdf_file = pytest.importorskip("scipy.io").netcdf_file
     program = launch.engines(bench.PROGRAM)["serial"]
-    for name in ("sncw", "pdaw"):
-        words = [program, "write", tmp_path / f"{name}.nc", "--candidate", name, "--format", "netcdf", "--atoms", "77"]
+    for method in ("sncw", "pdaw"):
+        words = [program, "write", tmp_path / f"{method}.nc", "--candidate", method, "--format", name, "--atoms", "77"]
         subprocess.run([str(word) for word in words], check=True, capture_output=True)
     assert (tmp_path / "sncw.nc").read_bytes() == (tmp_path / "pdaw.nc").read_bytes()
     words = [program, "write", tmp_path / "xdr", "--format", "xdr", "--atoms", "77"]
     subprocess.run([str(word) for word in words], check=True, capture_output=True)
     exact = np.frombuffer((tmp_path / "xdr").read_bytes()[-40 * 77 :], ">f8").reshape(-1, 5)[:, 2:]
     with netcdf_file(tmp_path / "pdaw.nc", mmap=False) as file:
-        assert (file.variables["coordinates"][0] == exact.astype(np.float32)).all()
+        coordinates = file.variables["coordinates"][0]
+        assert coordinates.dtype == np.dtype(dtype).newbyteorder(">")
+        assert (coordinates == exact.astype(dtype)).all()
         assert file.Conventions == b"AMBER"
     reader = MDAnalysis.coordinates.TRJ.NCDFReader(tmp_path / "pdaw.nc")
     assert (reader.ts.positions == exact.astype(np.float32)).all()
@@ -147,7 +150,7 @@ def test_dry_run_shows_dl_polys_settings_among_the_candidates(tmp_path: Path) ->
     [
         (["missing"], "missing is no folder; make it, or choose another"),
         ([".", "--methods", "pdwa"], "'pdwa' is unknown; they are segments, pdaw"),
-        ([".", "--formats", "xml"], "'xml' is unknown; they are text, history, binary, xdr, netcdf"),
+        ([".", "--formats", "xml"], "'xml' is unknown; they are text, history, binary, xdr, netcdf, netcdf-double"),
         ([".", "-n", "0"], "'0' are no numbers of ranks; write 4, or 1,2,4"),
         ([".", "-n", "1", "--atoms", str(10**12)], "MB free, but files of 146,000,032 MB are written"),
     ],

@@ -20,8 +20,8 @@ MAY_USE = {  # the libraries that each may include, besides itself
 }
 ONLY_IN = {  # other projects' headers that only some libraries may include
     r"mpi\.h": "comm programs io app",
-    r"hdf5\.h|H5.*": "io",
-    r"netcdf\.h": "io programs",
+    r"hdf5\.h|H5.*": "io programs",
+    r"p?netcdf\.h": "io programs",
     r"fftw3.*": "",
     r"openssl/.*": "io app",
     r"CLI/.*": "programs app",

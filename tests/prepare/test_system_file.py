@@ -26,8 +26,8 @@ from tessera.system import (
     SystemFileError,
     Template,
     Terms,
-    file,
     read,
+    scratch,
     write,
 )
 from tessera.system.blocks import block_of, to_fraction
@@ -131,14 +131,17 @@ def test_bytes_are_the_same_however_many_atoms_are_sorted_at_once(
     whole = image(system)
     path = tmp_path_factory.mktemp("parts") / "parts.tsr"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(file, "AT_ONCE", at_once)
-        write(system, path)
+        patch.setattr(scratch, "LEAST_AT_ONCE", at_once)
+        with scratch.bounded(1, path.parent):
+            write(system, path)
     assert path.read_bytes() == whole
 
 
 @settings(deadline=None, max_examples=40)
 @given(system=systems(), at_once=st.integers(1, 20), data=st.data())
-def test_overlaps_are_found_in_slabs_of_any_size(system: System, at_once: int, data: st.DataObject) -> None:
+def test_overlaps_are_found_in_slabs_of_any_size(
+    system: System, at_once: int, data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     index = st.integers(0, system.n_atoms - 1)
     for _ in range(data.draw(st.integers(0, 3))):  # put an atom near another, perhaps across a face
         away = np.array(data.draw(st.tuples(*[st.floats(-0.05, 0.05)] * 3)))
@@ -155,8 +158,9 @@ def test_overlaps_are_found_in_slabs_of_any_size(system: System, at_once: int, d
 
     expected = said()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(assemble, "AT_ONCE", at_once)
-        assert said() == expected
+        patch.setattr(scratch, "LEAST_AT_ONCE", at_once)
+        with scratch.bounded(1, tmp_path_factory.getbasetemp()):
+            assert said() == expected
 
 
 def _check_blocks(path: Path, system: System) -> None:

@@ -55,7 +55,7 @@ def io() -> None:
 @click.option("--methods", type=Words(METHODS), metavar="NAME,…", help=f"Of {', '.join(METHODS)} [all].")
 @click.option(
     "--formats", type=Words(FORMATS), metavar="NAME,…",
-    help=f"Of {', '.join(FORMATS)} [all but history; as owned all but history and netcdf].",
+    help=f"Of {', '.join(FORMATS)} [all but history and netcdf-double; as owned also without netcdf].",
 )  # fmt: skip
 @click.option(
     "--order", type=click.Choice(["sorted", "owned"]), default="sorted", show_default=True,
@@ -110,7 +110,7 @@ def bench(
         oversubscribe=oversubscribe,
     )
     if dry_run:
-        for command in commands(request):
+        for _, command in commands(request):
             click.echo(shlex.join(command))
         return
     results = measure(request, lambda line: click.echo(f"tessera: {line}", err=True))

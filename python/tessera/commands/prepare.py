@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from tessera.prepare.options import SeveralValues, box_options, output_option, pairing_options, run
+from tessera.prepare.options import SeveralValues, bounded_output, box_options, pairing_options, run
 from tessera.system.model import FloatArray
 
 FILE = click.Path(dir_okay=False, path_type=Path)
@@ -40,7 +40,7 @@ def prepare() -> None:
 )
 @pairing_options
 @box_options
-@output_option
+@bounded_output
 def charmm_command(
     psf: Path,
     coords: Path,
@@ -83,7 +83,7 @@ def charmm_command(
 )
 @pairing_options
 @box_options
-@output_option
+@bounded_output
 def charmm_gui_command(
     folder: Path,
     psf: Path | None,
@@ -120,7 +120,7 @@ def charmm_gui_command(
 @click.option("--coords", required=True, type=FILE, help="inpcrd, rst7, NetCDF restart, PDB or mmCIF.")
 @pairing_options
 @box_options
-@output_option
+@bounded_output
 def amber_command(
     prmtop: Path, coords: Path, trust_order: bool, box: Box, vacuum: bool, output: Path, as_json: bool
 ) -> None:
@@ -153,7 +153,7 @@ def amber_command(
 @click.option("-D", "--define", multiple=True, metavar="NAME[=VALUE]", help="A macro, such as FLEXIBLE; repeatable.")
 @pairing_options
 @box_options
-@output_option
+@bounded_output
 def gromacs_command(
     top: Path,
     coords: Path,
@@ -186,7 +186,7 @@ def gromacs_command(
 @click.option("--system", required=True, type=FILE, help="A System serialised to XML.")
 @click.option("--coords", required=True, type=FILE, help="PDB of the same atoms.")
 @box_options
-@output_option
+@bounded_output
 def openmm_command(system: Path, coords: Path, box: Box, vacuum: bool, output: Path, as_json: bool) -> None:
     """Read OpenMM inputs: a System from XmlSerializer and a PDB.
 
@@ -216,7 +216,7 @@ def openmm_command(system: Path, coords: Path, box: Box, vacuum: bool, output: P
     type=click.Path(dir_okay=False, path_type=Path),
     help="The run file to write where there is a CONTROL; default: beside the system file, with its name (SYS.toml).",
 )
-@output_option
+@bounded_output
 def dlpoly_command(
     folder: Path | None,
     field: Path | None,
@@ -281,7 +281,7 @@ def dlpoly_command(
 @click.option(
     "--seed", default=1, show_default=True, help="Decides which waters become ions and where hydrogens begin."
 )
-@output_option
+@bounded_output
 def pdb_command(
     pdb: Path,
     force_field: str,

@@ -17,11 +17,17 @@ from tessera import launch
 from tessera.files import beside, write_text
 
 PROGRAM = "tessera-io"
-METHODS = ("segments", "pdaw", "mpiw-independent", "mpiw-collective", "file-per-rank", "sdaw", "sdaw-printf", "sncw")
-FORMATS = ("text", "history", "binary", "xdr", "netcdf")
+METHODS = ("segments", "pdaw", "mpiw-independent", "mpiw-collective", "file-per-rank", "sdaw", "sdaw-printf", "sncw",
+           "pnetcdf", "phdf5")  # fmt: skip
+FORMATS = ("text", "history", "binary", "xdr", "netcdf", "netcdf-double")
 USUAL_FORMATS = ("text", "binary", "xdr", "netcdf")
+#: methods with a program of their own, which is built for Open MPI alone; the package that it needs and its formats
+LIBRARIES = {
+    "pnetcdf": ("tessera-io-pnetcdf", "libpnetcdf-dev", ("netcdf", "netcdf-double")),
+    "phdf5": ("tessera-io-phdf5", "libhdf5-openmpi-dev", ("binary",)),
+}
 DLPOLY = ":writers=8:batch=50000"  # DL_POLY_4's own settings
-ATOM_BYTES = {"text": 146, "history": 146, "binary": 40, "xdr": 40, "netcdf": 12}
+ATOM_BYTES = {"text": 146, "history": 146, "binary": 40, "xdr": 40, "netcdf": 12, "netcdf-double": 24}
 ALIKE = 1.5  # more files at once may take so many times as long as one
 
 
@@ -50,22 +56,50 @@ class Request:
         return [*self.methods, *tuned]
 
 
-def commands(request: Request) -> list[list[str]]:
-    """Returns the command of each number of ranks. Raises LaunchError."""
-    arguments = ["bench", str(request.folder), "--atoms", str(request.atoms)]
-    arguments += ["--candidates", ",".join(request.candidates()), "--formats", ",".join(request.formats)]
-    arguments += ["--order", request.order, "--repeats", str(request.repeats)]
-    return [
-        launch.engine_command(
-            arguments,
-            ranks=ranks,
-            mpi=request.mpi,
-            hostfile=request.hostfile,
-            oversubscribe=request.oversubscribe,
-            program=PROGRAM,
+def why_missing(method: str, mpi: str) -> str:
+    """Returns why a method that has a program of its own can't be measured; empty where it can."""
+    program, package, _ = LIBRARIES[method]
+    if mpi not in ("auto", "openmpi"):
+        return "is built for Open MPI alone; leave --mpi away"
+    if not launch.engines(program):
+        return f"needs Debian's Open MPI and {package}; install them and build again"
+    return ""
+
+
+def commands(request: Request) -> list[tuple[int, list[str]]]:
+    """Returns commands, each with its number of ranks. Methods with programs of their own come after the others.
+    Raises LaunchError."""
+    usual = [name for name in request.candidates() if name not in LIBRARIES]
+    jobs = [(PROGRAM, usual, request.formats)] if usual else []
+    for name in request.methods:
+        if name in LIBRARIES and not why_missing(name, request.mpi):
+            program, _, known = LIBRARIES[name]
+            if formats := tuple(one for one in request.formats if one in known):
+                jobs.append((program, [name], formats))
+    found = []
+    for ranks in request.ranks:
+        for index, (program, candidates, formats) in enumerate(jobs):
+            arguments = ["bench", str(request.folder), "--atoms", str(request.atoms)]
+            arguments += ["--candidates", ",".join(candidates), "--formats", ",".join(formats)]
+            arguments += ["--order", request.order, "--repeats", str(request.repeats)]
+            arguments += ["--files", "0"] if index > 0 else []  # they have been measured
+            command = launch.engine_command(
+                arguments,
+                ranks=ranks,
+                mpi=request.mpi,
+                hostfile=request.hostfile,
+                oversubscribe=request.oversubscribe,
+                program=program,
+            )
+            found.append((ranks, command))
+    if not found:
+        raise BenchError(
+            "none of these methods can be measured here: "
+            + "; ".join(
+                f"{name} {why_missing(name, request.mpi) or 'writes none of the formats'}" for name in request.methods
+            )
         )
-        for ranks in request.ranks
-    ]
+    return found
 
 
 def check_folder(folder: Path, request: Request) -> None:
@@ -88,9 +122,11 @@ def measure(request: Request, tell: Callable[[str], None]) -> dict[str, Any]:
     gets a line of progress before each. Raises BenchError with the program's own message where it fails."""
     folder = request.folder.resolve()
     check_folder(folder, request)
-    runs = []
-    for ranks, command in zip(request.ranks, commands(request)):
-        tell(f"measuring with {ranks} {'rank' if ranks == 1 else 'ranks'} …")
+    runs: list[dict[str, Any]] = []
+    for ranks, command in commands(request):
+        is_first = not runs or runs[-1]["ranks"] != ranks
+        if is_first:
+            tell(f"measuring with {ranks} {'rank' if ranks == 1 else 'ranks'} …")
         try:
             done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
         except OSError as error:
@@ -99,7 +135,13 @@ def measure(request: Request, tell: Callable[[str], None]) -> dict[str, Any]:
             lines = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
             said = [line.split(": error: ", 1)[1] for line in lines if ": error: " in line]
             raise BenchError(said[0] if said else f"tessera-io failed: {lines[-1]}")
-        runs.append(json.loads(done.stdout.strip().splitlines()[-1]))
+        found = json.loads(done.stdout.strip().splitlines()[-1])
+        if is_first:
+            missing = {name: why_missing(name, request.mpi) for name in request.methods if name in LIBRARIES}
+            found["left_out"] |= {name: why for name, why in missing.items() if why}
+            runs.append(found)
+        else:
+            runs[-1]["trials"] += found["trials"]
     top, kind = file_system_of(folder)
     return {
         "folder": str(folder),

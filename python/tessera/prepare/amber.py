@@ -75,8 +75,7 @@ def prepare_amber(
     names = f"{Path(prmtop).name} {Path(coordinates).name}"
     line = f"prepare amber: {names}"
     origin = Origin(program, "lorentz-berthelot", line, coordinates=Path(coordinates).name)
-    report("checking atoms")
-    return assemble(flat, pieces.templates, pieces.runs, force_field, found, origin, box, vacuum, notes)
+    return assemble(flat, pieces.templates, pieces.runs, force_field, found, origin, box, vacuum, notes, report)
 
 
 class _LennardJones:

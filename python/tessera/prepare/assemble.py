@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,12 +17,12 @@ from tessera.prepare.flat import FlatTopology
 from tessera.prepare.molecule import complete
 from tessera.prepare.numbering import number_residues
 from tessera.system import USUAL_LENNARD_JONES, ForceField, LennardJones, System, Template
-from tessera.system.blocks import to_fraction
+from tessera.system.blocks import times, to_fraction
 from tessera.system.box import Placed, heights, placed, with_images
 from tessera.system.model import BOND_KINDS, FloatArray, IdArray
+from tessera.system.scratch import give_back, scratch
 
 OVERLAP = 0.1  # Å: two atoms that are closer are a mistake in the input
-AT_ONCE = 1_000_000  # atoms among which overlaps are looked for together: about 0.25 GB
 _SITE_ROUNDING = 0.01  # Å: how far files with few digits may have a virtual site from its place
 
 
@@ -47,8 +47,11 @@ def assemble(
     box: FloatArray | None = None,
     vacuum: bool = False,
     notes: Sequence[str] = (),
+    report: Callable[[str], None] = lambda _: None,
 ) -> System:
-    """Makes the system. `box` (3,3) Å overrides the file's; `vacuum` asks for none. `notes` are for the summary.
+    """Makes the system. `box` (3,3) Å overrides the file's; `vacuum` asks for none. `notes` are for the summary. From
+    here on memory is bounded (`tessera.system.scratch`): of `flat` only what names atoms is left, of `coordinates`
+    nothing.
 
     Raises `InputError` for counts that differ, numbers that are not finite, a box that is missing,
     none or flat, and atoms on top of each other.
@@ -57,6 +60,11 @@ def assemble(
     place = choose_box(coordinates, box, vacuum, origin.coordinates)
     complete(templates, field)
     residue_numbers = number_residues(flat, coordinates, templates, runs)
+    fraction, velocity = place.put(coordinates)
+    coordinates.clear()
+    flat.keep_names()
+    give_back()
+    report("checking atoms")
     system = System(
         box=place.box,
         periodic=place.periodic,
@@ -68,8 +76,8 @@ def assemble(
         force_field=field,
         templates=templates,
         runs=runs,
-        fraction=to_fraction(place.position, place.box),
-        velocity=place.velocity,
+        fraction=fraction,
+        velocity=velocity,
         residue_numbers=residue_numbers,
         notes=[*notes, *place.notes],
     )
@@ -110,7 +118,8 @@ def check_coordinates(flat: FlatTopology, coordinates: Coordinates) -> None:
     for what, values in (("coordinates", position), ("velocity", coordinates.velocity)):
         if values is None:
             continue
-        bad = np.flatnonzero(~np.isfinite(values).all(axis=1))
+        finite = [np.isfinite(values[rows]).all(axis=1) for rows in scratch().ranges(len(values))]
+        bad = np.flatnonzero(~np.concatenate([np.zeros(0, bool), *finite]))
         if len(bad):
             atom = flat.describe(int(bad[0]))
             raise InputError(
@@ -120,41 +129,56 @@ def check_coordinates(flat: FlatTopology, coordinates: Coordinates) -> None:
 
 @dataclass(frozen=True)
 class Place:
-    """The box (3,3) Å that a system has, with positions and velocities in its frame, and notes on what was changed."""
+    """The box (3,3) Å that a system has, how coordinates come into its frame, and notes on what was changed."""
 
     box: FloatArray
     periodic: bool
-    position: FloatArray
-    velocity: FloatArray | None
+    rotation: FloatArray | None = None  # (3,3), of vectors (n,3) @ rotation
+    centre: FloatArray | None = None  # (3,) Å, what comes to be the origin
     notes: tuple[str, ...] = ()
+
+    def put(self, coordinates: Coordinates) -> tuple[NDArray[np.int32], FloatArray | None]:
+        """Returns the fractions (n,3) and velocities (n,3) Å/ps in the frame of the box."""
+        position, velocity, work = coordinates.position, coordinates.velocity, scratch()
+        fraction = work.empty(position.shape, np.int32)
+        for rows in work.ranges(len(position)):
+            moved = position[rows] if self.centre is None else position[rows] - self.centre
+            fraction[rows] = to_fraction(self._turned(moved), self.box)
+        if velocity is None:
+            return fraction, None
+        if self.rotation is None:
+            return fraction, work.kept(velocity)
+        turned = work.empty(velocity.shape, np.float64)
+        for rows in work.ranges(len(velocity)):
+            turned[rows] = self._turned(velocity[rows])
+        return fraction, turned
+
+    def _turned(self, vectors: FloatArray) -> FloatArray:
+        return vectors if self.rotation is None else times(vectors, self.rotation)
 
 
 def choose_box(
     coordinates: Coordinates, box: FloatArray | None, vacuum: bool, file: str = "the coordinate file"
 ) -> Place:
-    """Returns the box in a system's form and the coordinates in its frame (those of a vacuum in the middle of its box).
+    """Returns the box in a system's form, and how coordinates come into its frame (those of a vacuum into its middle).
 
     Raises `InputError` where no box is known and none was asked for: vacuum is never assumed.
     """
     if vacuum and box is not None:
         raise InputError("--vacuum and --box exclude each other")
     chosen = coordinates.box if box is None else box
-    position, velocity = coordinates.position, coordinates.velocity
     if not vacuum:
         if chosen is None:
             raise InputError(f"{file} has no box: give --box or --vacuum")
         found = check_box(chosen)
         notes = ["the box vectors are replaced by shorter ones of the same lattice"] if found.reduced else []
         if found.rotation is not None:
-            position = position @ found.rotation
-            velocity = None if velocity is None else velocity @ found.rotation
             notes.append("box and coordinates are rotated so that the first box vector lies along x, the second in xy")
-        return Place(found.box, True, position, velocity, tuple(notes))
-    low, high = position.min(axis=0), position.max(axis=0)
+        return Place(found.box, True, found.rotation, notes=tuple(notes))
+    low, high = coordinates.position.min(axis=0), coordinates.position.max(axis=0)
     edges = 3.0 * (high - low) + 40.0
-    if (np.abs(position) > edges / 4).any():
-        position = position - (low + high) / 2
-    return Place(np.diag(edges), False, position, velocity)
+    is_far = (np.maximum(np.abs(low), np.abs(high)) > edges / 4).any()
+    return Place(np.diag(edges), False, centre=(low + high) / 2 if is_far else None)
 
 
 def check_box(box: FloatArray) -> Placed:
@@ -189,9 +213,13 @@ def check_overlaps(flat: FlatTopology, system: System) -> None:
 
 
 def _slabs(system: System) -> list[tuple[int, int]]:
-    """Returns ranges of the first fraction that together hold all atoms, each about `AT_ONCE`."""
-    counts, edges = np.histogram(system.fraction[:, 0], 4096, (-(2**31), 2**31))
-    cuts = np.flatnonzero(np.diff(np.cumsum(counts) // AT_ONCE)) + 1
+    """Returns ranges of the first fraction that together hold all atoms, each about as many as may be looked at
+    together."""
+    work, counts, edges = scratch(), np.zeros(4096, np.int64), np.zeros(0)
+    for rows in work.ranges(system.n_atoms):
+        some, edges = np.histogram(system.fraction[rows, 0], len(counts), (-(2**31), 2**31))
+        counts += some
+    cuts = np.flatnonzero(np.diff(np.cumsum(counts) // work.at_once)) + 1
     bounds = [-(2**31), *(int(edges[cut]) for cut in cuts), 2**31]
     return list(itertools.pairwise(bounds))
 
@@ -200,9 +228,8 @@ def _near_pairs(system: System, low: int, high: int) -> tuple[IdArray, FloatArra
     """Returns pairs of atoms (m,2), the lower first, that are closer than `OVERLAP`, and their distances (m,) in Å: all
     pairs with an atom in this slab."""
     margin = int(np.ceil(2.0**32 * OVERLAP / heights(system.box)[0])) + 1
-    along = system.fraction[:, 0].astype(np.int64) - (low - margin)
-    ids = np.flatnonzero(along % 2**32 < high - low + 2 * margin)
-    position, row = with_images(system.fraction[ids], system.box, OVERLAP)
+    ids, fraction = _inside(system, low - margin, high + margin)
+    position, row = with_images(fraction, system.box, OVERLAP)
     pairs = cKDTree(position).query_pairs(OVERLAP, output_type="ndarray")
     pairs = pairs[(pairs < len(ids)).any(axis=1)]
     distance = np.linalg.norm(position[pairs[:, 0]] - position[pairs[:, 1]], axis=1)
@@ -214,7 +241,7 @@ def _check_coincident(flat: FlatTopology, system: System, slabs: list[tuple[int,
 
     This comes before any search for neighbours, because in a file of zeros all pairs of atoms are within reach.
     """
-    pairs = np.concatenate([_coincident(system.fraction, low, high) for low, high in slabs])
+    pairs = np.concatenate([_coincident(system, low, high) for low, high in slabs])
     if not len(pairs):
         return
     n = system.n_atoms
@@ -229,12 +256,23 @@ def _check_coincident(flat: FlatTopology, system: System, slabs: list[tuple[int,
         )
 
 
-def _coincident(fraction: NDArray[np.int32], low: int, high: int) -> IdArray:
+def _coincident(system: System, low: int, high: int) -> IdArray:
     """Returns pairs of atoms (m,2) of a slab that are in one place."""
-    ids = np.flatnonzero((fraction[:, 0] >= low) & (fraction[:, 0] < high))
-    order = ids[np.lexsort(fraction[ids].T)]
+    ids, fraction = _inside(system, low, high)
+    order = np.lexsort(fraction.T)
     same = (np.diff(fraction[order], axis=0) == 0).all(axis=1)
-    return np.sort(np.stack([order[:-1], order[1:]], axis=1)[same], axis=1)
+    return np.sort(np.stack([ids[order[:-1]], ids[order[1:]]], axis=1)[same], axis=1)
+
+
+def _inside(system: System, low: int, high: int) -> tuple[IdArray, NDArray[np.int32]]:
+    """Returns the atoms whose first fraction is from `low` to `high`, modulo 2³², and their fractions (n,3)."""
+    ids, fractions = [np.zeros(0, np.int64)], [np.zeros((0, 3), np.int32)]
+    for rows in scratch().ranges(system.n_atoms):
+        some = system.fraction[rows]
+        inside = np.flatnonzero((some[:, 0].astype(np.int64) - low) % 2**32 < high - low)
+        ids.append(inside + rows.start)
+        fractions.append(some[inside])
+    return np.concatenate(ids), np.concatenate(fractions)
 
 
 def _excluded(system: System, pairs: IdArray) -> np.ndarray:

@@ -73,8 +73,9 @@ def prepare_charmm(
     names = " ".join(Path(p).name for p in (psf, coordinates, *parameters))
     origin = Origin("charmm", table.lj_rule, f"prepare charmm: {names}", coordinates=Path(coordinates).name)
     notes = [*notes, *table.notes()]
-    report("checking atoms")
-    system = assemble(flat, pieces.templates, pieces.runs, lookup.force_field(), found, origin, box, vacuum, notes)
+    system = assemble(
+        flat, pieces.templates, pieces.runs, lookup.force_field(), found, origin, box, vacuum, notes, report
+    )
     system.warnings = table.warnings()
     return system
 

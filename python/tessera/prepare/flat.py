@@ -12,6 +12,7 @@ from tessera.prepare.errors import InputError
 from tessera.prepare.rows import Rows
 from tessera.system import TERM_ATOMS, Template, Terms, VirtualSites
 from tessera.system.model import FloatArray, IdArray, IndexArray
+from tessera.system.scratch import scratch
 
 #: terms without a force-field row: excluded pairs, and a topology's raw lists, of which the parameters are looked up
 #: when the templates are known; `site_parent` joins a virtual site and one of its parents, with a row of `sites`
@@ -37,7 +38,7 @@ class FlatTopology:
 
     @property
     def n_atoms(self) -> int:
-        return len(self.type)
+        return len(self.name)
 
     def add(self, kind: str, atoms: Any, parameter: Any | None = None) -> None:
         """Appends terms: atoms (m, k) and rows (m,), which are 0 where parameters come later."""
@@ -51,6 +52,15 @@ class FlatTopology:
             raise InputError(
                 f"a {kind.removeprefix('raw_')} names atom {int(atoms.max()) + 1}, but there are {self.n_atoms} atoms"
             )
+
+    def keep_names(self) -> None:
+        """Gives up all but what `describe` needs, which may go into files."""
+        self.terms = {}
+        self.type = np.zeros(0, np.int32)
+        self.charge = self.mass = np.zeros(0)
+        self.atomic_number = np.zeros(0, np.int32)
+        for column in ("name", "residue_name", "residue_number", "segment"):
+            setattr(self, column, scratch().kept(getattr(self, column)))
 
     def virtual_sites(self) -> IdArray:
         """Returns the ids of atoms that are virtual sites, in order."""

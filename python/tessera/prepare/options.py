@@ -24,6 +24,7 @@ from tessera.prepare.summary import describe, summary
 from tessera.ranks import EndedElsewhere, Ranks, fork, of_launcher
 from tessera.system import System, SystemFileError, write
 from tessera.system.model import FloatArray
+from tessera.system.scratch import bounded
 
 Triple = tuple[float, float, float]
 
@@ -72,6 +73,27 @@ def output_option(function: Callable[..., None]) -> Callable[..., None]:
         type=click.Path(dir_okay=False, path_type=Path),
         help="The system file to write (SYS.tsr).",
     )(function)
+
+
+def bounded_output(function: Callable[..., None]) -> Callable[..., None]:
+    """Adds `-o/--output`, `--json` and `--memory`, which bounds what the function takes from the topology on."""
+
+    @functools.wraps(function)
+    def with_bound(*, memory: float, output: Path, **others: Any) -> None:
+        with bounded(int(memory * 1e9), output.parent):
+            function(output=output, **others)
+
+    return output_option(
+        click.option(
+            "--memory",
+            default=2.0,
+            show_default=True,
+            type=click.FloatRange(min=0, min_open=True),
+            metavar="GB",
+            help="How much memory may be used when the inputs have been read; the file is the same with any. Reading "
+            "takes what the reader of the format takes.",
+        )(with_bound)
+    )
 
 
 def pairing_options(function: Callable[..., None]) -> Callable[..., None]:

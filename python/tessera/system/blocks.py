@@ -37,15 +37,20 @@ class Parts:
 def to_fraction(position: FloatArray, box: FloatArray) -> NDArray[np.int32]:
     """Converts positions (n,3) Å anywhere in space to int32 fractions in [−½, ½) of each box vector."""
     out = np.empty((len(position), 3), np.int32)
-    diagonal, inverse = np.diag(box), np.linalg.inv(box)
+    diagonal, inverse = np.diag(box), np.asarray(np.linalg.inv(box), np.float64)
     is_diagonal = np.count_nonzero(box - np.diag(diagonal)) == 0
     for begin in range(0, len(position), AT_ONCE):
         part = position[begin : begin + AT_ONCE]
-        fraction = part / diagonal if is_diagonal else part @ inverse
+        fraction = part / diagonal if is_diagonal else times(part, inverse)
         fraction = fraction - np.rint(fraction)
         # A value that is rounded up to +½ correctly wraps to −½.
         out[begin : begin + AT_ONCE] = np.rint(fraction * 2.0**32).astype(np.int64).astype(np.int32)
     return out
+
+
+def times(vectors: FloatArray, matrix: FloatArray) -> FloatArray:
+    """Returns vectors (n,3) @ matrix (3,3); the bits of each do not depend on the others, as those of libraries may."""
+    return vectors[:, :1] * matrix[0] + vectors[:, 1:2] * matrix[1] + vectors[:, 2:] * matrix[2]
 
 
 def block_grid(box: FloatArray) -> NDArray[np.int32]:

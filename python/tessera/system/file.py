@@ -31,6 +31,7 @@ from tessera.system.model import (
     Template,
     Terms,
 )
+from tessera.system.scratch import scratch
 from tessera.system.units import Divided, divided, of_whole_molecules
 from tessera.system.validate import check_system
 from tessera.system.virtual_sites import VirtualSites
@@ -38,7 +39,6 @@ from tessera.version import __version__
 
 FORMAT = "tessera-system"
 VERSION = 3  # of files with chains; all others are of version 2, which older programs read
-AT_ONCE = 1_000_000  # atoms of a system in memory that are sorted and written together: about 0.1 GB
 
 TEXTS = ("atom_name", "residue_name", "segment_name")
 INTEGERS = ("type", "atomic_number", "residue", "residue_number", "group")
@@ -175,24 +175,29 @@ def _check_room(path: Path, size: int) -> None:
 
 
 def _parts_of(system: System) -> Parts:
-    """Returns the atoms of a system in memory, which are sorted part by part: beside the system only the block of each
-    atom is in memory."""
+    """Returns the atoms of a system, which are sorted part by part: beside the system only the block of each atom is
+    held."""
+    work = scratch()
     grid = block_grid(system.box)
-    block: NDArray[np.int32] = np.empty(system.n_atoms, np.int32)
+    block: NDArray[np.int32] = work.empty(system.n_atoms, np.int32)
     atoms = np.zeros(int(np.prod(grid.astype(np.int64))), np.int64)
-    for begin in range(0, system.n_atoms, AT_ONCE):
-        keys = system.group_key(np.arange(begin, min(begin + AT_ONCE, system.n_atoms)))
+    for rows in work.ranges(system.n_atoms):
+        keys = system.group_key(np.arange(rows.start, rows.stop))
         found = block_of(system.fraction[keys], grid)
         atoms += np.bincount(found, minlength=len(atoms))
-        block[begin : begin + AT_ONCE] = found
-    bounds = [0, *np.flatnonzero(np.diff(np.cumsum(atoms) // AT_ONCE)) + 1, len(atoms)]
+        block[rows] = found
+    bounds = [0, *np.flatnonzero(np.diff(np.cumsum(atoms) // work.at_once)) + 1, len(atoms)]
 
     def make(part: int) -> Rows:
         first, end = bounds[part], bounds[part + 1]
-        ids = np.flatnonzero((block >= first) & (block < end))
-        order = ids[block_order(block[ids], system.group_key(ids), ids)]
-        velocity = None if system.velocity is None else system.velocity[order]
-        return Rows(first, atoms[first:end], order, system.fraction[order], velocity)
+        found = []  # atoms and their blocks
+        for rows in work.ranges(system.n_atoms):
+            inside = np.flatnonzero((block[rows] >= first) & (block[rows] < end))
+            found.append((inside + rows.start, block[rows][inside]))
+        ids, its_block = (np.concatenate(parts) for parts in zip(*found))
+        order = block_order(its_block, system.group_key(ids), ids)
+        velocity = None if system.velocity is None else work.rows(system.velocity, ids)[order]
+        return Rows(first, atoms[first:end], ids[order], work.rows(system.fraction, ids)[order], velocity)
 
     return Parts(len(bounds) - 1, make)
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from tessera.system.arrays import FloatArray, IdArray, IndexArray
 from tessera.system.blocks import to_fraction
+from tessera.system.scratch import scratch
 from tessera.system.virtual_sites import VirtualSites
 
 #: number of atoms in each kind of term
@@ -238,27 +239,36 @@ class System:
     def virtual_site_ids(self) -> IdArray:
         """Returns the ids of all virtual sites, in order."""
         found = [np.zeros(0, np.int64)]
-        for (rows, _), template in zip(self._instance_rows([t.group for t in self.templates]), self.templates):
-            found.append(rows[:, template.virtual_sites.atom].reshape(-1))
+        of_instance, first_atom = self.instances()
+        for index, template in enumerate(self.templates):
+            if len(template.virtual_sites):
+                found.append((first_atom[of_instance == index, None] + template.virtual_sites.atom).reshape(-1))
         return np.sort(np.concatenate(found))
 
     def place_virtual_sites(self) -> FloatArray:
         """Puts all virtual sites where their parents say. Returns how far each has moved, Å, in the order of ids; NaN
         where its direction is undetermined, and it stays."""
         ids, moved = [np.zeros(0, np.int64)], [np.zeros(0)]
-        for (rows, _), template in zip(self._instance_rows([t.group for t in self.templates]), self.templates):
+        if not any(len(t.virtual_sites) for t in self.templates):
+            return moved[0]
+        of_instance, first_atom = self.instances()
+        for index, template in enumerate(self.templates):
             sites = template.virtual_sites
-            if not len(sites) or not len(rows):
+            if not len(sites):
                 continue
-            first = self.fraction[rows[:, :1]]
-            whole = ((self.fraction[rows] - first) * 2.0**-32) @ self.box  # differences of integers wrap
-            there = sites.place(whole)
-            distance = np.linalg.norm(there - whole[:, sites.atom], axis=-1)
-            known = np.isfinite(distance)
-            instance, site = np.nonzero(known)
-            self.fraction[rows[instance, sites.atom[site]]] = first[instance, 0] + to_fraction(there[known], self.box)
-            ids.append(rows[:, sites.atom].reshape(-1))
-            moved.append(distance.reshape(-1))
+            begin = first_atom[of_instance == index]
+            for some in scratch().ranges(len(begin), template.n_atoms):
+                rows = begin[some, None] + np.arange(template.n_atoms)
+                first = self.fraction[rows[:, :1]]
+                whole = ((self.fraction[rows] - first) * 2.0**-32) @ self.box  # differences of integers wrap
+                there = sites.place(whole)
+                distance = np.linalg.norm(there - whole[:, sites.atom], axis=-1)
+                known = np.isfinite(distance)
+                instance, site = np.nonzero(known)
+                place = to_fraction(there[known], self.box)
+                self.fraction[rows[instance, sites.atom[site]]] = first[instance, 0] + place
+                ids.append(rows[:, sites.atom].reshape(-1))
+                moved.append(distance.reshape(-1))
         order = np.argsort(np.concatenate(ids), kind="stable")
         return np.concatenate(moved)[order]
 

@@ -8,7 +8,6 @@
 #include <map>
 
 #include "tessera/base/error.h"
-#include "tessera/io/write/netcdf.h"
 
 namespace tessera::io::write {
 
@@ -93,6 +92,18 @@ void encode_binary(const Frame& frame, std::span<const Atom> atoms, char* out) {
   }
 }
 
+// NetCDF ----------------------------------------------------------------------------------------------------------
+
+template <netcdf::Type type>
+std::string netcdf_header(const Frame& frame, std::int64_t n_atoms) {
+  return netcdf::header(frame, n_atoms, type);
+}
+
+template <netcdf::Type type>
+void encode_netcdf(const Frame&, std::span<const Atom> atoms, char* out) {
+  netcdf::encode(atoms, type, out);
+}
+
 constexpr Format known[] = {
     {"text", "DL_POLY's CONFIG: two records of 73 bytes an atom", 2 * text::record_bytes, true, config_header,
      encode_config},
@@ -101,8 +112,11 @@ constexpr Format known[] = {
     {"binary", "native binary: 40 bytes an atom", binary_atom_bytes, true, binary_header<false>, encode_binary<false>},
     {"xdr", "XDR (RFC 4506), the same on every processor: 40 bytes an atom", binary_atom_bytes, true,
      binary_header<true>, encode_binary<true>},
-    {"netcdf", "NetCDF of the AMBER convention: 12 bytes an atom", netcdf::atom_bytes, false, netcdf::header,
-     netcdf::encode},
+    {"netcdf", "NetCDF of the AMBER convention: 12 bytes an atom", netcdf::atom_bytes(netcdf::Type::real), false,
+     netcdf_header<netcdf::Type::real>, encode_netcdf<netcdf::Type::real>},
+    {"netcdf-double", "the same with coordinates in doubles: 24 bytes an atom",
+     netcdf::atom_bytes(netcdf::Type::real64), false, netcdf_header<netcdf::Type::real64>,
+     encode_netcdf<netcdf::Type::real64>},
 };
 
 }  // namespace
@@ -110,6 +124,12 @@ constexpr Format known[] = {
 std::span<const Format> formats() { return known; }
 
 const Format& format(const std::string& name) { return find_named(known, name, "format"); }
+
+std::optional<netcdf::Type> netcdf_type(const Format& format) {
+  if (format.encode == encode_netcdf<netcdf::Type::real>) return netcdf::Type::real;
+  if (format.encode == encode_netcdf<netcdf::Type::real64>) return netcdf::Type::real64;
+  return std::nullopt;
+}
 
 Contents contents_from_binary(std::string_view bytes, const std::string& name) {
   const bool is_xdr = bytes.starts_with(xdr_magic);

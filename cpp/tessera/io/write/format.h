@@ -3,12 +3,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "tessera/io/write/frame.h"
+#include "tessera/io/write/netcdf.h"
 
 namespace tessera::io::write {
 
@@ -22,10 +24,13 @@ struct Format {
   void (*encode)(const Frame& frame, std::span<const Atom> atoms, char* out);
 };
 
-/// text (CONFIG), history (HISTORY with one frame), binary, xdr, netcdf (AMBER convention).
+/// text (CONFIG), history (HISTORY with one frame), binary, xdr, netcdf (AMBER convention), netcdf-double.
 std::span<const Format> formats();
 /// Finds a format by its name. Throws InputError, which names the nearest known one, where there is none.
 const Format& format(const std::string& name);
+
+/// The type of coordinates in the formats netcdf and netcdf-double; none of the others.
+std::optional<netcdf::Type> netcdf_type(const Format& format);
 
 /// A configuration as it was read.
 struct Contents {

@@ -30,6 +30,17 @@ void WriteJob::attempt(const std::function<void()>& work) {
   }
 }
 
+void WriteJob::attempt_together(const std::function<void(bool has_failed)>& work) {
+  if (!has_failed()) {
+    attempt([&] { work(false); });
+    return;
+  }
+  try {
+    work(true);
+  } catch (const RunError&) {  // the first failure is the one that counts
+  }
+}
+
 void WriteJob::note(const std::string& problem) {
   if (!problem.empty() && input_problem_.empty()) input_problem_ = problem;
 }
@@ -76,6 +87,8 @@ void WriteJob::write_in_turn(const TakeBytes& take) {
     if (mine()) format_pieces(atoms, first, 0, take);
   });
 }
+
+void WriteJob::take_batches(const TakeAtoms& take) { note(batches_.exchange(plan_, take)); }
 
 void WriteJob::take_in_turn(const TakeAtoms& take) { note(batches_.in_turn(plan_, take)); }
 

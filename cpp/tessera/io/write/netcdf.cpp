@@ -128,18 +128,38 @@ std::array<std::vector<double>, 2> lengths_and_angles(const std::array<double, 9
   return found;
 }
 
-}  // namespace
-
-Version version_for(std::int64_t n_atoms) {
-  return n_atoms * atom_bytes <= (std::int64_t{1} << 32) - 4 ? Version::cdf2 : Version::cdf5;
+template <class Word>
+Word most_significant_first(Word word) {
+  if constexpr (std::endian::native == std::endian::big)
+    return word;
+  else if constexpr (sizeof word == 4)
+    return __builtin_bswap32(word);
+  else
+    return __builtin_bswap64(word);
 }
 
-Layout layout(const Frame& frame, std::int64_t n_atoms) {
+template <class Real, class Word>
+void encode_as(std::span<const Atom> atoms, char* out) {
+  for (const auto& atom : atoms)
+    for (const double x : atom.position) {
+      const auto word = most_significant_first(std::bit_cast<Word>(static_cast<Real>(x)));
+      std::memcpy(out, &word, sizeof word);
+      out += sizeof word;
+    }
+}
+
+}  // namespace
+
+Version version_for(std::int64_t n_atoms, Type type) {
+  return n_atoms * atom_bytes(type) <= (std::int64_t{1} << 32) - 4 ? Version::cdf2 : Version::cdf5;
+}
+
+Layout layout(const Frame& frame, std::int64_t n_atoms, Type type) {
   if (n_atoms == 0)
     throw InputError("a file in the format netcdf has at least one atom, but there is none; choose another format");
   constexpr int frames = 0, spatial = 1, atoms = 2, cell_spatial = 3, label = 4, cell_angular = 5;
   Layout found;
-  found.version = version_for(n_atoms);
+  found.version = version_for(n_atoms, type);
   found.dimensions = {{"frame", 0}, {"spatial", 3}, {"atom", n_atoms}};
   found.attributes = {{"title", frame.title},
                       {"program", "tessera"},
@@ -161,25 +181,22 @@ Layout layout(const Frame& frame, std::int64_t n_atoms) {
   } else {
     found.variables.push_back(time);
   }
-  found.variables.push_back({"coordinates", Type::real, {frames, atoms, spatial}, {{"units", "angstrom"}}, "", {}});
+  found.variables.push_back({"coordinates", type, {frames, atoms, spatial}, {{"units", "angstrom"}}, "", {}});
   return found;
 }
 
-std::string header(const Frame& frame, std::int64_t n_atoms) {
-  const auto parts = layout(frame, n_atoms);
+std::string header(const Frame& frame, std::int64_t n_atoms, Type type) {
+  const auto parts = layout(frame, n_atoms, type);
   auto out = without_values(parts, without_values(parts, 0).size());
   for (const auto& one : parts.variables) out.values(one);
   return out.take();
 }
 
-void encode(const Frame&, std::span<const Atom> atoms, char* out) {
-  for (const auto& atom : atoms)
-    for (const double x : atom.position) {
-      auto word = std::bit_cast<std::uint32_t>(static_cast<float>(x));
-      if constexpr (std::endian::native == std::endian::little) word = __builtin_bswap32(word);
-      std::memcpy(out, &word, sizeof word);
-      out += sizeof word;
-    }
+void encode(std::span<const Atom> atoms, Type type, char* out) {
+  if (type == Type::real)
+    encode_as<float, std::uint32_t>(atoms, out);
+  else
+    encode_as<double, std::uint64_t>(atoms, out);
 }
 
 }  // namespace tessera::io::write::netcdf

@@ -15,10 +15,11 @@
 
 namespace tessera::io::write::netcdf {
 
-inline constexpr std::int64_t atom_bytes = 12;  // three numbers of 4 bytes
-
 enum class Version : char { cdf2 = 2, cdf5 = 5 };
 enum class Type : std::int32_t { character = 2, real = 5, real64 = 6 };
+
+/// The bytes of an atom whose coordinates have a type.
+constexpr std::int64_t atom_bytes(Type type) { return type == Type::real ? 12 : 24; }
 
 struct Attribute {
   std::string name, text;
@@ -45,14 +46,15 @@ struct Layout {
   std::vector<Variable> variables;  // those that grow with the frames last, the coordinates the last of them
 };
 
-/// CDF-2, whose variables have at most 2³² − 4 bytes a frame: 357,913,941 atoms; CDF-5 beyond.
-Version version_for(std::int64_t n_atoms);
+/// CDF-2, whose variables have at most 2³² − 4 bytes a frame: 357,913,941 atoms, or 178,956,970 of doubles; CDF-5
+/// beyond.
+Version version_for(std::int64_t n_atoms, Type type);
 
 /// Throws InputError without atoms, as no dimension of a classic file but that of frames may have the length 0.
-Layout layout(const Frame& frame, std::int64_t n_atoms);
+Layout layout(const Frame& frame, std::int64_t n_atoms, Type type);
 
 /// All bytes before the coordinates of the first atom.
-std::string header(const Frame& frame, std::int64_t n_atoms);
-void encode(const Frame& frame, std::span<const Atom> atoms, char* out);
+std::string header(const Frame& frame, std::int64_t n_atoms, Type type);
+void encode(std::span<const Atom> atoms, Type type, char* out);
 
 }  // namespace tessera::io::write::netcdf

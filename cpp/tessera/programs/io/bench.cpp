@@ -14,9 +14,9 @@
 #include "tessera/comm/on_root.h"
 #include "tessera/io/write/write.h"
 #include "tessera/programs/io/candidates.h"
+#include "tessera/programs/io/library_methods.h"
 #include "tessera/programs/io/sample.h"
 #include "tessera/programs/io/seconds_of.h"
-#include "tessera/programs/io/sncw.h"
 
 namespace tessera::programs {
 
@@ -106,7 +106,7 @@ write::WriteOptions options_in(const std::string& order) {
 std::string why_missing(const std::string& candidate) {
   if (candidate.starts_with("mpiw") && comm::Communicator::library_version() == "serial")
     return "needs an MPI, and this job has none";
-  if (candidate.starts_with("sncw") && !has_netcdf())
+  if (candidate.starts_with("sncw") && library_methods().empty())
     return "needs the NetCDF library; install libnetcdf-dev and build";
   return {};
 }

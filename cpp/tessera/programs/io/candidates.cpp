@@ -6,14 +6,16 @@
 #include <sstream>
 
 #include "tessera/base/error.h"
-#include "tessera/programs/io/sncw.h"
+#include "tessera/programs/io/library_methods.h"
 
 namespace tessera::programs {
 
 namespace {
 
 const io::write::Method& method_named(const std::string& name) {
-  return name == "sncw" ? sncw() : io::write::method(name);
+  for (const auto* one : library_methods())
+    if (name == one->name) return *one;
+  return io::write::method(name);
 }
 
 }  // namespace

@@ -33,6 +33,11 @@ class Coordinates:
         self.residue, self.residue_number = residue, _residue_numbers(residue)
         return self
 
+    def clear(self) -> None:
+        """Gives up all but the box."""
+        self.position, self.velocity = np.zeros((0, 3)), None
+        self.name = self.residue = self.residue_number = None
+
 
 def box_from_lengths(lengths: Any, angles: Any = (90.0, 90.0, 90.0)) -> FloatArray | None:
     """Converts edges (3) Å and angles (3) degrees to lower triangular rows; there is no box where an edge is 0.

@@ -63,9 +63,9 @@ def prepare_dlpoly(
     force_field.tables = tables.tables()
     line = f"prepare dlpoly: {Path(field).name} {Path(config).name}"
     origin = Origin("dl_poly", "lorentz-berthelot", line, lennard_jones, coordinates=Path(config).name)
-    report("checking atoms")
+    vacuum = coordinates.box is None
     system = assemble(
-        flat, pieces.templates, pieces.runs, force_field, coordinates, origin, None, coordinates.box is None, notes
+        flat, pieces.templates, pieces.runs, force_field, coordinates, origin, None, vacuum, notes, report
     )
     frozen = frozen_ranges(found)
     if frozen and control is None:

@@ -74,8 +74,7 @@ def prepare_gromacs(
     notes += pair_by_name(atoms, found, coordinates, molecules, trust_order=trust_order)
     line = f"prepare gromacs: {Path(top).name} {Path(coordinates).name}"
     origin = Origin("gromacs", _rule(read), line, run.lennard_jones, coordinates=Path(coordinates).name)
-    report("checking atoms")
-    return assemble(atoms, pieces.templates, runs, force_field, found, origin, box, vacuum, notes)
+    return assemble(atoms, pieces.templates, runs, force_field, found, origin, box, vacuum, notes, report)
 
 
 def _check_count(read: Topology, n_found: int) -> None:

@@ -73,9 +73,8 @@ def prepare_openmm_files(
     if converted.periodic:
         converted.notes += _compare_boxes(vectors, where.box) if box is None and not vacuum else []
         where.box = vectors
-    report("checking atoms")
     line = f"prepare openmm: {Path(system).name} {Path(coordinates).name}"
-    return assembled(converted, where, line, box, vacuum, Path(coordinates).name)
+    return assembled(converted, where, line, box, vacuum, Path(coordinates).name, report)
 
 
 def assembled(
@@ -85,6 +84,7 @@ def assembled(
     box: FloatArray | None = None,
     vacuum: bool = False,
     file: str = "the System",
+    report: Callable[[str], None] = lambda _: None,
 ) -> System:
     """Makes the system of what `convert` has read. `file` names the coordinates in messages."""
     notes = list(converted.notes)
@@ -96,7 +96,7 @@ def assembled(
         template.exclusions = sorted_pairs(lists.get("exclusion", np.zeros((0, 2), np.int32)))
     origin = Origin("openmm", "lorentz-berthelot", source, converted.lennard_jones, file)
     field = converted.force_field
-    return assemble(converted.flat, pieces.templates, pieces.runs, field, where, origin, box, vacuum, notes)
+    return assemble(converted.flat, pieces.templates, pieces.runs, field, where, origin, box, vacuum, notes, report)
 
 
 def _read(system: Path, pdb: Path) -> tuple[Converted, Coordinates, FloatArray]:

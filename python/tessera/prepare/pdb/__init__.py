@@ -79,8 +79,7 @@ def prepare_pdb(
     )
     found.lennard_jones = choice.lennard_jones
     line = f"prepare pdb: {path.name} {force_field} {solvent.water}"
-    report("checking atoms")
-    return assembled(found, Coordinates(position, box), line, file=path.name)
+    return assembled(found, Coordinates(position, box), line, file=path.name, report=report)
 
 
 def build(

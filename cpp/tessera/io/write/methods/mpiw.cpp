@@ -14,17 +14,7 @@ void write(WriteJob& job) {
   const auto shared = comm::open_shared_file(job.comm(), file.temporary_path());
   job.write_batches([&](std::span<const std::byte> bytes, std::int64_t offset) {
     if constexpr (is_collective) {
-      // A rank that has failed must still take part.
-      const bool has_failed = job.has_failed();
-      const auto write_all = [&] { shared->write_at_all(has_failed ? bytes.first(0) : bytes, offset); };
-      if (has_failed) {
-        try {
-          write_all();
-        } catch (const RunError&) {  // the first failure is the one that counts
-        }
-      } else {
-        job.attempt(write_all);
-      }
+      job.attempt_together([&](bool has_failed) { shared->write_at_all(has_failed ? bytes.first(0) : bytes, offset); });
     } else if (!bytes.empty()) {
       job.attempt([&] { shared->write_at(bytes, offset); });
     }

@@ -1,9 +1,5 @@
-#include "tessera/programs/io/sncw.h"
-
-#include "tessera/base/error.h"
-
-#if TESSERA_HAS_NETCDF
-
+// Serial NetCDF write (SNCW) of Todorov et al.: the master writes through the NetCDF library, all others send to it in
+// turn.
 #include <fmt/format.h>
 #include <netcdf.h>
 
@@ -14,8 +10,11 @@
 #include <vector>
 
 #include "tessera/base/descriptor.h"
+#include "tessera/base/error.h"
 #include "tessera/io/write/netcdf.h"
 #include "tessera/io/write/new_file.h"
+#include "tessera/programs/io/libraries/library_file.h"
+#include "tessera/programs/io/library_methods.h"
 
 namespace tessera::programs {
 
@@ -28,7 +27,8 @@ namespace netcdf = io::write::netcdf;
 /// A file of the library in a layout of ours.
 class LibraryFile {
  public:
-  LibraryFile(const std::string& path, const netcdf::Layout& layout, std::int64_t buffer) : path_(path) {
+  LibraryFile(const std::string& path, const netcdf::Layout& layout, std::int64_t buffer)
+      : path_(path), is_double_(layout.variables.back().type == netcdf::Type::real64) {
     auto hint = static_cast<std::size_t>(buffer);
     const int version = layout.version == netcdf::Version::cdf5 ? NC_64BIT_DATA : NC_64BIT_OFFSET;
     check(nc__create(path.c_str(), NC_CLOBBER | version, 0, &hint, &id_));
@@ -59,11 +59,11 @@ class LibraryFile {
   }
 
   void write(std::span<const Atom> atoms, std::int64_t first) {
-    numbers_.clear();
-    for (const auto& atom : atoms)
-      for (const double x : atom.position) numbers_.push_back(static_cast<float>(x));
     const std::size_t start[] = {0, static_cast<std::size_t>(first), 0}, count[] = {1, atoms.size(), 3};
-    check(nc_put_vara_float(id_, last_, start, count, numbers_.data()));
+    if (is_double_)
+      check(nc_put_vara_double(id_, last_, start, count, coordinates(atoms, doubles_)));
+    else
+      check(nc_put_vara_float(id_, last_, start, count, coordinates(atoms, floats_)));
   }
 
   void close() {
@@ -84,17 +84,21 @@ class LibraryFile {
   }
 
   std::string path_;
+  bool is_double_;
   int id_ = 0, last_ = 0;
   bool is_open_ = false;
-  std::vector<float> numbers_;
+  std::vector<float> floats_;
+  std::vector<double> doubles_;
 };
 
 void write(WriteJob& job) {
   io::write::NewFile file(job);
   std::optional<LibraryFile> open;
   if (job.mine())
-    job.attempt(
-        [&] { open.emplace(file.temporary_path(), netcdf::layout(job.frame(), job.n_atoms()), job.options().buffer); });
+    job.attempt([&] {
+      const auto layout = netcdf::layout(job.frame(), job.n_atoms(), *io::write::netcdf_type(job.format()));
+      open.emplace(file.temporary_path(), layout, job.options().buffer);
+    });
   job.take_in_turn([&](std::span<const Atom> atoms, std::int64_t first) {
     if (job.mine()) job.attempt([&] { open->write(atoms, first); });
   });
@@ -106,34 +110,18 @@ void write(WriteJob& job) {
   file.commit();
 }
 
-bool is_netcdf(const io::write::Format& format) { return std::string_view(format.name) == "netcdf"; }
+const io::write::Method method{
+    "sncw",
+    "serial NetCDF: the master writes by the NetCDF library, others send in turn",
+    false,
+    [](const io::write::Format& format) { return io::write::netcdf_type(format).has_value(); },
+    io::write::plan_root,
+    write};
 
-const io::write::Method method{"sncw",
-                               "serial NetCDF: the master writes by the NetCDF library, others send in turn",
-                               false,
-                               is_netcdf,
-                               io::write::plan_root,
-                               write};
+const io::write::Method* const methods[] = {&method};
 
 }  // namespace
 
-bool has_netcdf() { return true; }
-
-const io::write::Method& sncw() { return method; }
+std::span<const io::write::Method* const> library_methods() { return methods; }
 
 }  // namespace tessera::programs
-
-#else
-
-namespace tessera::programs {
-
-bool has_netcdf() { return false; }
-
-const io::write::Method& sncw() {
-  throw InputError(
-      "sncw needs the NetCDF library, without which this program was built; install libnetcdf-dev and build again");
-}
-
-}  // namespace tessera::programs
-
-#endif
