@@ -50,6 +50,7 @@ SpectralSolver<Real>::SpectralSolver(const GridLayout& layout, const SeparableLa
     second_[d] = symbols(laplacian.second[d], 0, n[d], layout.is_periodic[d]);
     mean_[d] = symbols(laplacian.mean[d], 1, n[d], layout.is_periodic[d]);
   }
+  for (std::size_t k = 0; k < second_[0].size(); ++k) second_[0][k] -= laplacian.shift * mean_[0][k];
   for (const double value : second_[0]) second_x_.push_back(static_cast<Real>(value));
   for (const double value : mean_[0]) mean_x_.push_back(static_cast<Real>(value));
   const int ranks = comm.size();
