@@ -6,7 +6,6 @@
 
 #include <array>
 #include <complex>
-#include <optional>
 #include <span>
 
 #include "grid.h"
@@ -35,29 +34,30 @@ class Waves {
   Waves(const Grid& grid, const std::array<std::array<double, 3>, 3>& steps, int order, bool is_complex,
         const std::array<std::complex<double>, 3>& phases, const GivenNumbers& potential)
       : grid_{grid.distributed().layout, vectors(steps), is_complex, phases, grid.comm(), grid.threads()},
-        hamiltonian_(grid_, order, span_of(potential)) {}
+        hamiltonian_(grid_, order, span_of(potential)),
+        preconditioner_(grid_) {}
 
   void apply(const GivenNumbers& from, const Numbers& to) {
     const nb::gil_scoped_release others;
     hamiltonian_.apply(span_of(from), span_of(to), static_cast<std::int64_t>(from.shape(0)));
   }
   void find_residuals(const GivenNumbers& from, const GivenNumbers& eigenvalues, const Numbers& to,
-                      const Numbers& squares) {
+                      const Numbers& sums) {
     const nb::gil_scoped_release others;
-    hamiltonian_.find_residuals(span_of(from), span_of(eigenvalues), span_of(to), span_of(squares));
+    hamiltonian_.find_residuals(span_of(from), span_of(eigenvalues), span_of(to),
+                                std::span(reinterpret_cast<std::array<double, 2>*>(sums.data()), sums.size() / 2));
   }
   void fill_with_noise(const Numbers& fields, std::int64_t first) const {
     const nb::gil_scoped_release others;
     hamiltonian_.fill_with_noise(span_of(fields), first);
   }
-  void set_shift(double shift) {
+  void prepare_preconditioner(double level, double shift) {
     const nb::gil_scoped_release others;
-    preconditioner_.reset();
-    preconditioner_.emplace(grid_, shift);
+    preconditioner_.set_potential(hamiltonian_.potential(), level, shift);
   }
   void precondition(const Numbers& fields) {
     const nb::gil_scoped_release others;
-    preconditioner_->apply(span_of(fields), static_cast<std::int64_t>(fields.shape(0)));
+    preconditioner_.apply(span_of(fields), static_cast<std::int64_t>(fields.shape(0)));
   }
   void sum(const Numbers& values) const {
     const nb::gil_scoped_release others;
@@ -78,7 +78,7 @@ class Waves {
 
   grid::WaveGrid grid_;
   grid::Hamiltonian hamiltonian_;
-  std::optional<grid::WavePreconditioner> preconditioner_;
+  grid::WavePreconditioner preconditioner_;
 };
 
 }  // namespace
@@ -92,7 +92,7 @@ void register_eigen(nb::module_& module) {
       .def("apply", &Waves::apply)
       .def("find_residuals", &Waves::find_residuals)
       .def("fill_with_noise", &Waves::fill_with_noise)
-      .def("set_shift", &Waves::set_shift)
+      .def("prepare_preconditioner", &Waves::prepare_preconditioner)
       .def("precondition", &Waves::precondition)
       .def("sum", &Waves::sum)
       .def("broadcast", &Waves::broadcast)

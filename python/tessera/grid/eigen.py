@@ -130,12 +130,16 @@ def _checked_tolerance(tolerance: Any) -> float:
     return found
 
 
+FACTOR = 0.2
+
+
 class _Solver:
     """Waves on one rank: the rows of `space` are X, P and W, one behind the other, and those of `image` H W."""
 
     def __init__(self, native: Any, dtype: np.dtype[Any], size: int, points: int, potential: Matrix) -> None:
         self.native, self.dtype, self.size, self.points = native, dtype, size, points
         self.potential = potential
+        self.least_potential = potential.min()
         self.space = aligned_empty((3 * size, points), dtype)
         self.image = aligned_empty((size, points), dtype)
         self.directions = 0  # rows of P
@@ -212,7 +216,8 @@ class _Solver:
         """X becomes orthonormal: the guess, and smoothed noise."""
         volume = float(np.prod(grid.shape)) * abs(np.linalg.det(grid.steps))
         # As if the waves were free: the kinetic energy of the highest one.
-        self.native.set_shift(0.5 * (6 * np.pi**2 * self.size / volume) ** (2 / 3))
+        kinetic = 0.5 * (6 * np.pi**2 * self.size / volume) ** (2 / 3)
+        self.native.prepare_preconditioner(float(self.least_potential), kinetic)
         waves = self.space[: self.size]
         given = 0
         if guess is not None:
@@ -235,22 +240,25 @@ class _Solver:
         self.combine(waves, vectors)
         return values
 
-    def kinetic_energies(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        found = np.zeros(self.size)
-        for part in self.pieces():
-            waves = self.space[: self.size, part]
-            found += (waves.real**2 + waves.imag**2) @ self.potential[part]
-        self.native.sum(found)
-        return values - found
-
-    def residuals(self, values: NDArray[np.float64]) -> tuple[Matrix, NDArray[np.float64]]:
-        """Returns H X − X values, in the place of W, and its norms."""
+    def residuals(self, values: NDArray[np.float64]) -> tuple[Matrix, NDArray[np.float64], NDArray[np.float64]]:
+        """Returns H X − X values, in the place of W, their norms, and the kinetic energies of X."""
         begin = self.size + self.directions
         rows = self.space[begin : begin + self.size]
-        squares = np.empty(self.size)
+        sums = np.empty((self.size, 2))
         waves = self.space[: self.size]
-        self.native.find_residuals(self.numbers(waves), np.ascontiguousarray(values), self.numbers(rows), squares)
-        return rows, np.sqrt(squares)
+        self.native.find_residuals(self.numbers(waves), np.ascontiguousarray(values), self.numbers(rows), sums)
+        return rows, np.sqrt(sums[:, 0]), values - sums[:, 1]
+
+    def precondition(self, rows: Matrix, energies: NDArray[np.float64], kinetic: NDArray[np.float64]) -> None:
+        """Preconditions residuals of waves of increasing energy, those of similar ones together."""
+        begin = 0
+        while begin < len(rows):
+            near = (energies - energies[begin] < 0.5 * kinetic[begin]) & (kinetic < 2 * kinetic[begin]) & (kinetic > 0.5 * kinetic[begin])
+            end = begin + int(np.argmin(np.append(near[begin:], False)))
+            shift = FACTOR * float(np.mean(kinetic[begin:end]))
+            self.native.prepare_preconditioner(float(np.mean(energies[begin:end])), shift)
+            self.native.precondition(self.numbers(rows[begin:end]))
+            begin = end
 
     def minimise(self, values: NDArray[np.float64], inner: Matrix, active: NDArray[np.bool_], new: int):
         """One step: X and P from X, P and `new` rows of W. Returns energies and the products P* H P."""
@@ -286,13 +294,12 @@ class _Solver:
     ) -> Eigenstates:
         self.start(grid, guess)
         values = self.rotate()
-        self.native.set_shift(max(float(np.mean(self.kinetic_energies(values))), 1e-3 * abs(values[-1]), 1e-6))
         inner = np.zeros((0, 0), self.dtype)
         is_exact = True  # X is orthonormal and its energies are measured, not carried on by coefficients
         history: list[float] = []
         iterations = 0
         while True:
-            rows, norms = self.residuals(values)
+            rows, norms, kinetic = self.residuals(values)
             worst = float(norms[:n].max())
             if worst <= tolerance:
                 if is_exact:
@@ -302,7 +309,7 @@ class _Solver:
                 values, inner, is_exact = self.rotate(), np.zeros((0, 0), self.dtype), True
                 continue
             history.append(worst)
-            is_stuck = len(history) > 20 and not min(history[-10:]) < 0.5 * min(history[:-10])
+            is_stuck = len(history) > 50 and not min(history[-25:]) < 0.8 * min(history[:-25])
             if iterations == max_iterations or is_stuck:
                 raise GridError(
                     f"the residual of eigenstates is {worst:.2g} hartree after {iterations} iterations"
@@ -315,7 +322,7 @@ class _Solver:
                 if to != row:
                     rows[to] = rows[row]
             rows = rows[: len(chosen)]
-            self.native.precondition(self.numbers(rows))
+            self.precondition(rows, values[chosen], kinetic[chosen])
             new = self.orthonormalise(rows, self.space[: self.size + self.directions])
             values, inner = self.minimise(values, inner, active, new)
             is_exact = False

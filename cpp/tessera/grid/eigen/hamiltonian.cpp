@@ -17,26 +17,27 @@ Stencil kinetic_stencil(int order, const std::array<Vec3, 3>& steps) {
   return stencil;
 }
 
-/// to += (potential − shift) · from for n points of `kComponents` numbers.
+/// to += (potential − shift) · from for n points of `kComponents` numbers; returns Σ |to|² and Σ potential · |from|².
 template <int kComponents>
-void add_potential(const double* potential, double shift, const double* from, double* to, std::int64_t n) {
-  for (std::int64_t i = 0; i < n; ++i) {
-    const double factor = potential[i] - shift;
-    for (int c = 0; c < kComponents; ++c) to[kComponents * i + c] += factor * from[kComponents * i + c];
-  }
-}
-
-double sum_of_squares(const double* values, std::int64_t n) {
-  constexpr std::int64_t lanes = 8;
-  std::array<double, lanes> sums{};
+std::array<double, 2> add_potential(const double* potential, double shift, const double* from, double* to,
+                                    std::int64_t n) {
+  constexpr std::int64_t lanes = 4;
+  std::array<double, lanes> squares{}, energies{};
+  const auto visit = [&](std::int64_t i, std::size_t lane) {
+    for (int c = 0; c < kComponents; ++c) {
+      const double value = from[kComponents * i + c];
+      const double sum = to[kComponents * i + c] + (potential[i] - shift) * value;
+      to[kComponents * i + c] = sum;
+      squares[lane] += sum * sum;
+      energies[lane] += potential[i] * (value * value);
+    }
+  };
   std::int64_t i = 0;
   for (; i + lanes <= n; i += lanes)
-    for (std::int64_t lane = 0; lane < lanes; ++lane)
-      sums[static_cast<std::size_t>(lane)] += values[i + lane] * values[i + lane];
-  double sum = 0;
-  for (; i < n; ++i) sum += values[i] * values[i];
-  for (const double value : sums) sum += value;
-  return sum;
+    for (std::int64_t lane = 0; lane < lanes; ++lane) visit(i + lane, static_cast<std::size_t>(lane));
+  for (; i < n; ++i) visit(i, 0);
+  return {(squares[0] + squares[1]) + (squares[2] + squares[3]),
+          (energies[0] + energies[1]) + (energies[2] + energies[3])};
 }
 
 }  // namespace
@@ -57,32 +58,40 @@ std::int64_t Hamiltonian::fields_of(std::span<const double> values) const {
 
 void Hamiltonian::apply(std::span<const double> from, std::span<double> to, std::int64_t n) {
   const std::vector<double> zeros(static_cast<std::size_t>(n), 0.0);
-  find_residuals(from, zeros, to, {});
+  (void)sums_of_planes(from, zeros, to);
+}
+
+/// Returns the sums of each plane of each field.
+std::vector<std::array<double, 2>> Hamiltonian::sums_of_planes(std::span<const double> from,
+                                                               std::span<const double> eigenvalues,
+                                                               std::span<double> to) {
+  const auto planes = kinetic_.box().is_empty() ? 0 : kinetic_.box().extent(0);
+  const auto values = kinetic_.values_of_field(), of_plane = planes == 0 ? 0 : values / planes;
+  const auto points = of_plane / components_;
+  std::vector<std::array<double, 2>> sums(eigenvalues.size() * static_cast<std::size_t>(planes));
+  const auto add = components_ == 2 ? &add_potential<2> : &add_potential<1>;
+  kinetic_.apply(from, to, static_cast<std::int64_t>(eigenvalues.size()), {},
+                 [&](std::int64_t field, std::int64_t first, std::int64_t last) {
+                   for (auto plane = first; plane < last; ++plane) {
+                     const auto at = field * values + plane * of_plane;
+                     sums[static_cast<std::size_t>(field * planes + plane)] =
+                         add(potential_.data() + plane * points, eigenvalues[static_cast<std::size_t>(field)],
+                             from.data() + at, to.data() + at, points);
+                   }
+                 });
+  return sums;
 }
 
 void Hamiltonian::find_residuals(std::span<const double> from, std::span<const double> eigenvalues,
-                                 std::span<double> to, std::span<double> squares) {
-  const auto planes = std::max<std::int64_t>(kinetic_.box().extent(0), 1);
-  const auto values = kinetic_.values_of_field(), of_plane = values / planes, points = of_plane / components_;
-  std::vector<double> sums(squares.empty() ? 0 : eigenvalues.size() * static_cast<std::size_t>(planes));
-  const auto after = [&](std::int64_t field, std::int64_t first, std::int64_t last) {
-    const double shift = eigenvalues[static_cast<std::size_t>(field)];
-    for (auto plane = first; plane < last; ++plane) {
-      const auto at = field * values + plane * of_plane;
-      const auto add = components_ == 2 ? &add_potential<2> : &add_potential<1>;
-      add(potential_.data() + plane * points, shift, from.data() + at, to.data() + at, points);
-      if (!sums.empty())
-        sums[static_cast<std::size_t>(field * planes + plane)] = sum_of_squares(to.data() + at, of_plane);
-    }
-  };
-  kinetic_.apply(from, to, static_cast<std::int64_t>(eigenvalues.size()), {}, after);
-  if (squares.empty()) return;
-  for (std::size_t field = 0; field < squares.size(); ++field) {
-    const auto* first = sums.data() + field * static_cast<std::size_t>(planes);
-    squares[field] = 0;
-    for (std::int64_t plane = 0; plane < planes; ++plane) squares[field] += first[plane];
+                                 std::span<double> to, std::span<std::array<double, 2>> sums) {
+  const auto of_planes = sums_of_planes(from, eigenvalues, to);
+  const auto planes = sums.empty() ? 0 : of_planes.size() / sums.size();
+  for (std::size_t field = 0; field < sums.size(); ++field) {
+    sums[field] = {0, 0};
+    for (std::size_t plane = 0; plane < planes; ++plane)
+      for (std::size_t i = 0; i < 2; ++i) sums[field][i] += of_planes[field * planes + plane][i];
   }
-  grid_.comm.all_reduce_rounded_sum(squares);
+  grid_.comm.all_reduce_rounded_sum({sums.empty() ? nullptr : sums.front().data(), 2 * sums.size()});
 }
 
 void Hamiltonian::fill_with_noise(std::span<double> fields, std::int64_t first) const {

@@ -35,16 +35,19 @@ class Hamiltonian {
   /// can't be. Collective.
   Hamiltonian(const WaveGrid& grid, int order, std::span<const double> potential);
 
+  const std::vector<double>& potential() const { return potential_; }
   /// to = H from for n fields. Collective.
   void apply(std::span<const double> from, std::span<double> to, std::int64_t n);
-  /// to = H from − eigenvalue · from for each field; `squares` becomes the sum of |to|² over all ranks' points. The
-  /// sums of a rank do not depend on its threads. Collective.
+  /// to = H from − eigenvalue · from for each field; `sums` (fields, 2) become Σ |to|² and Σ V |from|² over all ranks'
+  /// points, the same bits on all ranks. A rank's sums do not depend on its threads. Collective.
   void find_residuals(std::span<const double> from, std::span<const double> eigenvalues, std::span<double> to,
-                      std::span<double> squares);
+                      std::span<std::array<double, 2>> sums);
   /// Fields `first` … of noise between −1 and 1, a function of the point, the field and the seed.
   void fill_with_noise(std::span<double> fields, std::int64_t first) const;
 
  private:
+  std::vector<std::array<double, 2>> sums_of_planes(std::span<const double> from, std::span<const double> eigenvalues,
+                                                    std::span<double> to);
   std::int64_t fields_of(std::span<const double> values) const;
 
   WaveGrid grid_;

@@ -1,40 +1,63 @@
-// An approximate inverse of −½∇² + shift for residuals of wave functions: one cycle of multigrid in single precision
-// (poisson/multigrid.h), with a stencil of order 2 and, in cells whose edges are not at right angles, without mixed
-// derivatives.
+// An approximate inverse of −½∇² + v(r) for residuals of wave functions, in single precision, where v(r) = shift +
+// max(V(r) − level, 0): waves have about the kinetic energy `shift` where the potential is below the level, their
+// energy, and fall off as they should where it is above.
+//
+// It is one sawtooth cycle of multigrid on the grids of Poisson's equation (poisson/levels.h, multigrid.h): the residual
+// is restricted down to the coarsest level; going up, each solution is interpolated and relaxed by sweeps of Jacobi's
+// method, u ← (1 − ω) u + ω (right + neighbours) / (diagonal + v), whose factors ω are those of Chebyshev's polynomial.
+// v draws the eigenvalues of such a sweep towards 1, so that the polynomial fits for any potential. The coarsest level
+// is solved directly for a constant v and then relaxed.
 //
 // Bloch waves are e^{ik·r} times periodic functions: residuals are multiplied by e^{−ik·r}, their real and imaginary
 // parts go through the cycle of periodic functions, and the result is multiplied by e^{ik·r}. So k is left out of
-// ½|k + G|², which changes what is small beside the shift or is inverted well enough anyway.
+// ½|k + G|², which is small beside the shift or well approximated. In cells whose edges are not at right angles, mixed
+// derivatives are left out.
 #pragma once
 
-#include <array>
 #include <complex>
+#include <deque>
 #include <span>
 #include <vector>
 
 #include "tessera/grid/eigen/hamiltonian.h"
-#include "tessera/grid/poisson/multigrid.h"
+#include "tessera/grid/operator.h"
+#include "tessera/grid/poisson/levels.h"
+#include "tessera/grid/poisson/spectral.h"
+#include "tessera/grid/poisson/transfer.h"
 
 namespace tessera::grid {
 
+/// The same bits on any ranks and threads.
 class WavePreconditioner {
  public:
-  /// `shift` > 0, hartree: of about the waves' kinetic energy. Collective.
-  WavePreconditioner(const WaveGrid& grid, double shift);
+  /// Collective.
+  explicit WavePreconditioner(const WaveGrid& grid);
 
-  /// Replaces fields (n, nx, ny, nz) of this rank's box. Values may be so small or large as squares of single
-  /// precision can't be. Collective.
+  /// `potential` of this rank's box; shift > 0. All are in hartree. Collective.
+  void set_potential(std::span<const double> potential, double level, double shift);
+  /// Replaces n fields (n, nx, ny, nz) of this rank's box. Collective.
   void apply(std::span<double> fields, std::int64_t n);
 
  private:
-  void run(double* field);
-  void run_turned(double* field);
+  struct Fields {
+    std::vector<float> right, solution, other, inverse;  // inverse: 1 / (diagonal + v)
+  };
+
+  void apply_real(double* field);
+  void apply_complex(double* field);
+  const std::vector<float>& run();
+  void relax(std::size_t level);
 
   WaveGrid grid_;
   IndexBox box_;
-  bool is_turned_;                                         // has a k that is not 0
   std::array<std::vector<std::complex<float>>, 3> waves_;  // e^{ik·r} along each edge of the box
-  MultigridCycle<float> cycle_;
+  std::vector<Level> levels_;
+  std::vector<double> diagonals_;             // by level
+  std::vector<std::vector<float>> factors_;   // by level: ω
+  std::deque<StencilOperator<float>> neighbours_;  // −½∇² without its diagonal, with changed sign
+  std::deque<LevelTransfer<float>> transfers_;
+  std::vector<Fields> fields_;
+  SpectralSolver<float> coarsest_;
   std::vector<std::complex<float>> turned_;  // a field times e^{−ik·r}
 };
 

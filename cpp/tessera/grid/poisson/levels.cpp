@@ -53,7 +53,7 @@ std::vector<double> sweeps_of(const Level& level, int degree) {
           s[d] = second[d][k[d]], m[d] = mean[d][k[d]];
           is_short |= level.is_halved[d] && 2 * k[d] >= parts;
         }
-        const double value = -level.laplacian.eigenvalue(s, m);
+        const double value = -SeparableLaplacian::eigenvalue(s, m);
         greatest = std::max(greatest, value);
         if (is_short) least = std::min(least, value);
       }
@@ -95,9 +95,8 @@ Level finest_level(const GridLayout& layout, const std::array<double, 3>& steps,
   return {layout, steps, plain_laplacian(order, steps), {}, {}};
 }
 
-std::vector<Level> plan_levels(const GridLayout& finest, const std::array<double, 3>& steps, int order, double shift, int sweeps) {
+std::vector<Level> plan_levels(const GridLayout& finest, const std::array<double, 3>& steps, int order, int sweeps) {
   std::vector<Level> levels = {finest_level(finest, steps, order)};
-  levels.front().laplacian.shift = shift;
   while (true) {
     auto& level = levels.back();
     level.is_halved = halved_edges(level);
@@ -107,7 +106,6 @@ std::vector<Level> plan_levels(const GridLayout& finest, const std::array<double
     next.layout = coarser_layout(level);
     for (std::size_t d = 0; d < 3; ++d) next.steps[d] = level.steps[d] * (level.is_halved[d] ? 2 : 1);
     next.laplacian = plain_laplacian(2, next.steps);
-    next.laplacian.shift = shift;
     for (std::size_t d = 0; d < 3; ++d)
       next.laplacian.mean[d] = level.is_halved[d] ? coarser_mean(level.laplacian.mean[d]) : level.laplacian.mean[d];
     levels.push_back(std::move(next));

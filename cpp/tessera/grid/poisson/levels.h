@@ -33,12 +33,11 @@ inline constexpr std::int64_t points_solved_directly = 512;
 /// Returns the finest level as if it were the only one.
 Level finest_level(const GridLayout& layout, const std::array<double, 3>& steps, int order);
 
-/// Returns the levels of ∇² − shift from the finest on. An edge can be halved if it is periodic and even, or isolated and odd, so
+/// Returns the levels from the finest on. An edge can be halved if it is periodic and even, or isolated and odd, so
 /// that both faces stay. Points are left out along those edges whose steps are less than 1.45 times the shortest one,
 /// all of them or none: where one of these can't be halved, the level is the last. Coarser Laplacians are of order 2
 /// with the means over other directions that restricting and interpolating make (Galerkin); with plain ones the cycle
 /// would converge half as fast.
-std::vector<Level> plan_levels(const GridLayout& finest, const std::array<double, 3>& steps, int order,
-                               double shift = 0, int sweeps = 4);
+std::vector<Level> plan_levels(const GridLayout& finest, const std::array<double, 3>& steps, int order, int sweeps = 4);
 
 }  // namespace tessera::grid

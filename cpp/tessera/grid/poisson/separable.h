@@ -10,17 +10,16 @@
 
 namespace tessera::grid {
 
-/// ∇² − shift ≈ Σ_d second[d] ⊗ mean of the other two directions − shift · mean ⊗ mean ⊗ mean. Formulas are symmetric: [k] is the coefficient of both
+/// ∇² ≈ Σ_d second[d] ⊗ mean of the other two directions. Formulas are symmetric: [k] is the coefficient of both
 /// neighbours k points away.
 struct SeparableLaplacian {
   std::array<std::vector<double>, 3> second;  // per unit of length², sums to 0
   std::array<std::vector<double>, 3> mean;    // sums to 1
-  double shift = 0;                           // per unit of length², ≥ 0
 
   Stencil stencil() const;
-  /// Returns the eigenvalue, ≤ 0, of a product of waves that have the values s and m of `symbol` of second and mean along each direction.
-  double eigenvalue(const std::array<double, 3>& s, const std::array<double, 3>& m) const {
-    return (s[0] - shift * m[0]) * m[1] * m[2] + m[0] * s[1] * m[2] + m[0] * m[1] * s[2];
+  /// Returns the eigenvalue, ≤ 0, of a product of waves that have these values of `symbol` along each direction.
+  static double eigenvalue(const std::array<double, 3>& second, const std::array<double, 3>& mean) {
+    return second[0] * mean[1] * mean[2] + mean[0] * second[1] * mean[2] + mean[0] * mean[1] * second[2];
   }
 };
 
