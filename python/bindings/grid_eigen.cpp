@@ -63,6 +63,11 @@ class Waves {
     const nb::gil_scoped_release others;
     grid_.comm.all_reduce_rounded_sum(span_of(values));
   }
+  double greatest(double value) const {
+    const nb::gil_scoped_release others;
+    grid_.comm.all_reduce_max(std::span(&value, 1));
+    return value;
+  }
   void broadcast(const Numbers& values) const {
     const nb::gil_scoped_release others;
     grid_.comm.broadcast(std::as_writable_bytes(span_of(values)), 0);
@@ -95,6 +100,7 @@ void register_eigen(nb::module_& module) {
       .def("prepare_preconditioner", &Waves::prepare_preconditioner)
       .def("precondition", &Waves::precondition)
       .def("sum", &Waves::sum)
+      .def("greatest", &Waves::greatest)
       .def("broadcast", &Waves::broadcast)
       .def_prop_ro("is_root", &Waves::is_root);
 }

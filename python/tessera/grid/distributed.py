@@ -90,6 +90,7 @@ class Grid:
         self.periodic = edges
         self.steps = steps
         self.comm = comm
+        self.threads = threads
         self._module = _module_of(comm)
         try:
             self._native = self._module.Grid(

@@ -18,6 +18,7 @@ from typing import Any, Protocol
 import numpy as np
 import scipy.linalg
 from numpy.typing import ArrayLike, DTypeLike, NDArray
+from threadpoolctl import threadpool_limits
 
 from tessera.arguments import ArgumentError, aligned_empty, checked_number, fitting
 from tessera.grid.errors import GridError
@@ -30,6 +31,8 @@ class GridOnRanks(Protocol):
 
     shape: tuple[int, int, int]
     steps: NDArray[np.float64]
+    threads: int
+    comm: Any
     local_shape: tuple[int, ...]
     _native: Any
     _module: Any
@@ -88,6 +91,14 @@ def eigenstates(
     except (ValueError, MemoryError) as error:
         complaint = f"what is given is no array: {error}"
     grid.agree(complaint)
+    if grid.comm is not None:
+        asked = {"n": n, "order": order, "dtype": number.name, "phases": phases, "tolerance": tolerance,
+                 "max_iterations": max_iterations, "fields of the guess": 0 if first is None else len(first)}  # fmt: skip
+        everywhere = grid.comm.allgather(asked)
+        for name, value in everywhere[0].items():
+            for rank, other in enumerate(everywhere):
+                if other[name] != value:
+                    raise GridError(f"{name} is {value!r} on rank 0 and {other[name]!r} on rank {rank}; expected one")
     try:
         native = grid._module.Waves(
             grid._native,
@@ -100,9 +111,10 @@ def eigenstates(
     except grid._module.InputError as error:
         raise GridError(str(error)) from None
     # A few more waves than asked for make the last of these converge as quickly as the others.
-    size = min(n + max(2, n // 8), points)
-    solver = _Solver(native, number, size, int(np.prod(grid.local_shape)), np.ravel(values))
-    return solver.solve(grid, n, tolerance, max_iterations, first)
+    size = min(n + max(4, n // 8), points)
+    solver = _Solver(native, number, size, int(np.prod(grid.local_shape)), float(values.min(initial=np.inf)))
+    with threadpool_limits(grid.threads, "blas"):
+        return solver.solve(grid, n, tolerance, max_iterations, first)
 
 
 def _checked_dtype(dtype: DTypeLike, phases: list[complex]) -> np.dtype[Any]:
@@ -136,13 +148,13 @@ FACTOR = 0.2
 class _Solver:
     """Waves on one rank: the rows of `space` are X, P and W, one behind the other, and those of `image` H W."""
 
-    def __init__(self, native: Any, dtype: np.dtype[Any], size: int, points: int, potential: Matrix) -> None:
+    def __init__(self, native: Any, dtype: np.dtype[Any], size: int, points: int, bottom: float) -> None:
         self.native, self.dtype, self.size, self.points = native, dtype, size, points
-        self.potential = potential
-        self.least_potential = potential.min()
+        self.bottom = -native.greatest(-bottom)  # of the potential
         self.space = aligned_empty((3 * size, points), dtype)
         self.image = aligned_empty((size, points), dtype)
         self.directions = 0  # rows of P
+        self.least_kinetic = 0.0
         # Products of a piece of all rows are made while it is in the cache.
         self.piece = max(256, (1 << 20) // (3 * size * dtype.itemsize))
 
@@ -215,9 +227,10 @@ class _Solver:
     def start(self, grid: GridOnRanks, guess: Matrix | None) -> None:
         """X becomes orthonormal: the guess, and smoothed noise."""
         volume = float(np.prod(grid.shape)) * abs(np.linalg.det(grid.steps))
-        # As if the waves were free: the kinetic energy of the highest one.
+        # Of the highest one, if they were free.
         kinetic = 0.5 * (6 * np.pi**2 * self.size / volume) ** (2 / 3)
-        self.native.prepare_preconditioner(float(self.least_potential), kinetic)
+        self.least_kinetic = 0.01 * kinetic  # a constant wave has none
+        self.native.prepare_preconditioner(self.bottom, kinetic)
         waves = self.space[: self.size]
         given = 0
         if guess is not None:
@@ -251,9 +264,10 @@ class _Solver:
 
     def precondition(self, rows: Matrix, energies: NDArray[np.float64], kinetic: NDArray[np.float64]) -> None:
         """Preconditions residuals of waves of increasing energy, those of similar ones together."""
+        kinetic = np.maximum(kinetic, self.least_kinetic)
         begin = 0
         while begin < len(rows):
-            near = (energies - energies[begin] < 0.5 * kinetic[begin]) & (kinetic < 2 * kinetic[begin]) & (kinetic > 0.5 * kinetic[begin])
+            near = (energies - energies[begin] <= 0.5 * kinetic[begin]) & (np.abs(np.log(kinetic / kinetic[begin])) < 0.7)
             end = begin + int(np.argmin(np.append(near[begin:], False)))
             shift = FACTOR * float(np.mean(kinetic[begin:end]))
             self.native.prepare_preconditioner(float(np.mean(energies[begin:end])), shift)
