@@ -1,7 +1,7 @@
 """Finds eigenstates of given cases and compares them with those of the matrix; test_eigen.py runs it on every rank.
 Prints the eigenvalues.
 
-    python eigen_cases.py CASES.json [mpi]
+    python -m grid.eigen_cases CASES.json [mpi]    # in tests
 """
 
 from __future__ import annotations

@@ -113,7 +113,8 @@ def eigenstates(
     # A few more waves than asked for make the last of these converge as quickly as the others.
     size = min(n + max(4, n // 8), points)
     solver = _Solver(native, number, size, int(np.prod(grid.local_shape)), float(values.min(initial=np.inf)))
-    with threadpool_limits(grid.threads, "blas"):
+    # Threads of products of few numbers would wait for each other longer than they compute.
+    with threadpool_limits(grid.threads if solver.space.size > 1 << 22 else 1, "blas"):
         return solver.solve(grid, n, tolerance, max_iterations, first)
 
 

@@ -40,7 +40,7 @@ WavePreconditioner::WavePreconditioner(const WaveGrid& grid)
       box_(grid.layout.boxes[static_cast<std::size_t>(grid.comm.rank())]),
       levels_(plan_levels(grid.layout, distances_of(grid.steps), order)),
       fields_(levels_.size()),
-      coarsest_(levels_.back().layout, levels_.back().laplacian, grid.comm, grid.threads) {
+      coarsest_(levels_.back().layout, levels_.back().laplacian, grid.comm, threads_of(levels_.back())) {
   for (std::size_t i = 0; i < levels_.size(); ++i) {
     const auto& level = levels_[i];
     auto stencil = level.laplacian.stencil();
@@ -58,8 +58,8 @@ WavePreconditioner::WavePreconditioner(const WaveGrid& grid)
     factors_.push_back(is_last ? factors_up_to(1 + others / diagonal) : std::vector<float>{});
     for (const double eigenvalue : level.sweeps)
       factors_.back().push_back(static_cast<float>(2 * diagonal / eigenvalue));
-    neighbours_.emplace_back(stencil, level.layout, OperatorOptions{.batch = 1}, grid.comm, grid.threads);
-    if (!is_last) transfers_.emplace_back(level, levels_[i + 1], grid.comm, grid.threads);
+    neighbours_.emplace_back(stencil, level.layout, OperatorOptions{.batch = 1}, grid.comm, threads_of(level));
+    if (!is_last) transfers_.emplace_back(level, levels_[i + 1], grid.comm, threads_of(level));
     const auto n = static_cast<std::size_t>(neighbours_.back().values_of_field());
     fields_[i] = {std::vector<float>(n), std::vector<float>(n), std::vector<float>(n), std::vector<float>(n)};
   }
@@ -70,6 +70,13 @@ WavePreconditioner::WavePreconditioner(const WaveGrid& grid)
     for (auto i = box_.lower[d]; i < box_.upper[d]; ++i)
       waves_[d].emplace_back(std::polar(1.0, angle * static_cast<double>(i)));
   }
+}
+
+/// Threads would wait for each other longer than they compute on few points.
+ThreadPool& WavePreconditioner::threads_of(const Level& level) {
+  constexpr std::int64_t least_points_of_thread = 8192;
+  const auto points = level.layout.boxes[static_cast<std::size_t>(grid_.comm.rank())].size();
+  return points < least_points_of_thread * grid_.threads.size() ? alone_ : grid_.threads;
 }
 
 void WavePreconditioner::set_potential(std::span<const double> potential, double level, double shift) {
@@ -116,11 +123,11 @@ const std::vector<float>& WavePreconditioner::run() {
 
 void WavePreconditioner::apply_real(double* field) {
   auto& right = fields_.front().right;
-  grid_.threads.parallel_for(box_.size(), [&](std::int64_t begin, std::int64_t end) {
+  threads_of(levels_.front()).parallel_for(box_.size(), [&](std::int64_t begin, std::int64_t end) {
     for (auto i = begin; i < end; ++i) right[static_cast<std::size_t>(i)] = static_cast<float>(field[i]);
   });
   const auto& found = run();
-  grid_.threads.parallel_for(box_.size(), [&](std::int64_t begin, std::int64_t end) {
+  threads_of(levels_.front()).parallel_for(box_.size(), [&](std::int64_t begin, std::int64_t end) {
     for (auto i = begin; i < end; ++i) field[i] = static_cast<double>(found[static_cast<std::size_t>(i)]);
   });
 }
@@ -129,7 +136,7 @@ void WavePreconditioner::apply_complex(double* field) {
   const std::int64_t row = box_.extent(2);
   // Calls visit(point, e^{ik·r}) for all points.
   const auto for_points = [&](auto&& visit) {
-    grid_.threads.parallel_for(box_.extent(0) * box_.extent(1), [&](std::int64_t begin, std::int64_t end) {
+    threads_of(levels_.front()).parallel_for(box_.extent(0) * box_.extent(1), [&](std::int64_t begin, std::int64_t end) {
       for (auto i = begin; i < end; ++i) {
         const auto x = static_cast<std::size_t>(i / box_.extent(1)), y = static_cast<std::size_t>(i % box_.extent(1));
         const auto wave = waves_[0][x] * waves_[1][y];

@@ -47,8 +47,10 @@ class WavePreconditioner {
   void apply_complex(double* field);
   const std::vector<float>& run();
   void relax(std::size_t level);
+  ThreadPool& threads_of(const Level& level);
 
   WaveGrid grid_;
+  ThreadPool alone_;
   IndexBox box_;
   std::array<std::vector<std::complex<float>>, 3> waves_;  // e^{ik·r} along each edge of the box
   std::vector<Level> levels_;
