@@ -139,7 +139,8 @@ void StencilOperator<Real>::apply_in_batches(Worker& worker, ThreadPool& threads
     const int slot = static_cast<int>(k % 2);
     const bool is_last = k + 1 == batches.size();
     batch.fields = batches[k];
-    if (!is_last) exchange.start(1 - slot, batch.from + batch.fields * values_of_field(), batches[k + 1], threads, worker.timers);
+    if (!is_last)
+      exchange.start(1 - slot, batch.from + batch.fields * values_of_field(), batches[k + 1], threads, worker.timers);
     exchange.finish(slot, threads, worker.timers);
     compute(worker, threads, slot, batch, !is_last);
     batch.skip(batch.fields, values_of_field());

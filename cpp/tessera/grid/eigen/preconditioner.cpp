@@ -136,14 +136,16 @@ void WavePreconditioner::apply_complex(double* field) {
   const std::int64_t row = box_.extent(2);
   // Calls visit(point, e^{ik·r}) for all points.
   const auto for_points = [&](auto&& visit) {
-    threads_of(levels_.front()).parallel_for(box_.extent(0) * box_.extent(1), [&](std::int64_t begin, std::int64_t end) {
-      for (auto i = begin; i < end; ++i) {
-        const auto x = static_cast<std::size_t>(i / box_.extent(1)), y = static_cast<std::size_t>(i % box_.extent(1));
-        const auto wave = waves_[0][x] * waves_[1][y];
-        for (std::int64_t z = 0; z < row; ++z)
-          visit(static_cast<std::size_t>(i * row + z), wave * waves_[2][static_cast<std::size_t>(z)]);
-      }
-    });
+    threads_of(levels_.front())
+        .parallel_for(box_.extent(0) * box_.extent(1), [&](std::int64_t begin, std::int64_t end) {
+          for (auto i = begin; i < end; ++i) {
+            const auto x = static_cast<std::size_t>(i / box_.extent(1)),
+                       y = static_cast<std::size_t>(i % box_.extent(1));
+            const auto wave = waves_[0][x] * waves_[1][y];
+            for (std::int64_t z = 0; z < row; ++z)
+              visit(static_cast<std::size_t>(i * row + z), wave * waves_[2][static_cast<std::size_t>(z)]);
+          }
+        });
   };
   auto& right = fields_.front().right;
   for_points([&](std::size_t i, std::complex<float> wave) {

@@ -2,11 +2,11 @@
 // max(V(r) − level, 0): waves have about the kinetic energy `shift` where the potential is below the level, their
 // energy, and fall off as they should where it is above.
 //
-// It is one sawtooth cycle of multigrid on the grids of Poisson's equation (poisson/levels.h, multigrid.h): the residual
-// is restricted down to the coarsest level; going up, each solution is interpolated and relaxed by sweeps of Jacobi's
-// method, u ← (1 − ω) u + ω (right + neighbours) / (diagonal + v), whose factors ω are those of Chebyshev's polynomial.
-// v draws the eigenvalues of such a sweep towards 1, so that the polynomial fits for any potential. The coarsest level
-// is solved directly for a constant v and then relaxed.
+// It is one sawtooth cycle of multigrid on the grids of Poisson's equation (poisson/levels.h, multigrid.h): the
+// residual is restricted down to the coarsest level; going up, each solution is interpolated and relaxed by sweeps of
+// Jacobi's method, u ← (1 − ω) u + ω (right + neighbours) / (diagonal + v), whose factors ω are those of Chebyshev's
+// polynomial. v draws the eigenvalues of such a sweep towards 1, so that the polynomial fits for any potential. The
+// coarsest level is solved directly for a constant v and then relaxed.
 //
 // Bloch waves are e^{ik·r} times periodic functions: residuals are multiplied by e^{−ik·r}, their real and imaginary
 // parts go through the cycle of periodic functions, and the result is multiplied by e^{ik·r}. So k is left out of
@@ -54,8 +54,8 @@ class WavePreconditioner {
   IndexBox box_;
   std::array<std::vector<std::complex<float>>, 3> waves_;  // e^{ik·r} along each edge of the box
   std::vector<Level> levels_;
-  std::vector<double> diagonals_;             // by level
-  std::vector<std::vector<float>> factors_;   // by level: ω
+  std::vector<double> diagonals_;                  // by level
+  std::vector<std::vector<float>> factors_;        // by level: ω
   std::deque<StencilOperator<float>> neighbours_;  // −½∇² without its diagonal, with changed sign
   std::deque<LevelTransfer<float>> transfers_;
   std::vector<Fields> fields_;
