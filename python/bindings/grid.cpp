@@ -145,4 +145,5 @@ NB_MODULE(TESSERA_GRID_MODULE, module) {
   register_operator<float>(module, "OperatorFloat");
   register_operator<double>(module, "OperatorDouble");
   register_poisson(module);
+  register_eigen(module);
 }

@@ -57,5 +57,6 @@ class Grid {
 };
 
 void register_poisson(nanobind::module_& module);
+void register_eigen(nanobind::module_& module);
 
 }  // namespace tessera::bindings

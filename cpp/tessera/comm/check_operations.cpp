@@ -81,8 +81,16 @@ class Check {
     values = values_from(rank_, count);
     comm_.all_reduce_min(values);
     expect(values == combined(count, [](std::int64_t a, std::int64_t b) { return std::min(a, b); }), "all_reduce_min");
-    std::vector<double> fractions(static_cast<std::size_t>(count), rank_ + 0.25), most = fractions;
+    std::vector<double> fractions(static_cast<std::size_t>(count), rank_ + 0.25), most = fractions, sums = fractions;
     comm_.all_reduce_sum_for_report(fractions);
+    comm_.all_reduce_rounded_sum(sums);
+    expect(sums == fractions, "all_reduce_rounded_sum");
+    // Thirds are rounded, so that orders of summation could be told apart.
+    for (auto& value : sums) value = (rank_ + 1) / 3.0;
+    comm_.all_reduce_rounded_sum(sums);
+    auto of_root = sums;
+    comm_.broadcast(writable_bytes_of(of_root), 0);
+    expect(sums == of_root, "all_reduce_rounded_sum on all ranks");
     comm_.all_reduce_max(std::span(most));
     for (std::size_t i = 0; i < most.size(); ++i) {
       expect(fractions[i] == n_ * (n_ - 1) / 2 + 0.25 * n_, "all_reduce_sum_for_report");

@@ -75,6 +75,9 @@ class Communicator {
   void all_reduce_min(std::span<std::int64_t> values) const;
   void all_reduce_max(std::span<double> values) const;
   void all_reduce_sum_for_report(std::span<double> values) const;  // not bitwise reproducible: timings only
+  /// Sums doubles, each addition rounded, in an order that depends on how many ranks there are and on the network; the
+  /// result is that of rank 0, the same bits on all ranks.
+  void all_reduce_rounded_sum(std::span<double> values) const;
   /// Starts a reduction; `values` holds the greatest values when it is finished. Ranks start it and all operations
   /// above in the same order. It is always the MPI library's, as a plan progresses only while its rank is inside a
   /// call.

@@ -94,16 +94,21 @@ void StencilOperator<Real>::compute(Worker& worker, ThreadPool& threads, int slo
                                     bool other_is_under_way) {
   worker.timers.time(GridPhase::computing, [&] {
     const auto planes = box_.extent(0), values = values_of_field();
-    const auto at_once = other_is_under_way ? std::min<std::int64_t>(planes, 32) : planes;
+    auto at_once = other_is_under_way ? std::min<std::int64_t>(planes, 32) : planes;
+    if (batch.after) {
+      constexpr std::int64_t cache_values = (256 << 10) / sizeof(Real);
+      at_once = std::clamp<std::int64_t>(cache_values * planes / std::max<std::int64_t>(values, 1), 1, at_once);
+    }
     threads.parallel_for(batch.fields * planes, [&](std::int64_t begin, std::int64_t end) {
       FieldRows<Real> rows;
       for (auto i = begin; i < end;) {  // the planes of one field together
         const auto field = i / planes, last = std::min(planes, i % planes + end - i);
         worker.exchange->place_rows(slot, field, rows);
         auto its = batch;
-        its.skip(field * values);
+        its.skip(field, values);
         for (auto first = i % planes; first < last; first += at_once) {
           apply_stencil(kernel_, rows, its.to, first, std::min(last, first + at_once), its.addend, its.streams);
+          if (its.after) its.after(its.field, first, std::min(last, first + at_once));
           if (other_is_under_way && begin == 0) worker.exchange->progress(1 - slot);
         }
         i = field * planes + last;
@@ -117,7 +122,7 @@ template <class Real>
 void StencilOperator<Real>::apply_one_by_one(Worker& worker, const Work& work) {
   auto one = work;
   one.fields = 1;
-  for (std::int64_t field = 0; field < work.fields; ++field, one.skip(values_of_field())) {
+  for (std::int64_t field = 0; field < work.fields; ++field, one.skip(1, values_of_field())) {
     worker.exchange->start(0, one.from, 1, threads_, worker.timers);
     worker.exchange->finish(0, threads_, worker.timers);
     compute(worker, threads_, 0, one, false);
@@ -134,22 +139,22 @@ void StencilOperator<Real>::apply_in_batches(Worker& worker, ThreadPool& threads
     const int slot = static_cast<int>(k % 2);
     const bool is_last = k + 1 == batches.size();
     batch.fields = batches[k];
-    const auto values = batch.fields * values_of_field();
-    if (!is_last) exchange.start(1 - slot, batch.from + values, batches[k + 1], threads, worker.timers);
+    if (!is_last)
+      exchange.start(1 - slot, batch.from + batch.fields * values_of_field(), batches[k + 1], threads, worker.timers);
     exchange.finish(slot, threads, worker.timers);
     compute(worker, threads, slot, batch, !is_last);
-    batch.skip(values);
+    batch.skip(batch.fields, values_of_field());
   }
 }
 
 template <class Real>
 void StencilOperator<Real>::apply(std::span<const Real> from, std::span<Real> to, std::int64_t fields,
-                                  const Addend<Real>& addend) {
+                                  const Addend<Real>& addend, const AfterPlanes& after) {
   TESSERA_CHECK(static_cast<std::int64_t>(from.size()) == fields * values_of_field() && from.size() == to.size());
   if (fields == 0) return;
   // What does not fit into the caches is written past them.
   constexpr std::size_t cache_bytes = 16 << 20;
-  const Work all{from.data(), to.data(), fields, addend, 2 * from.size_bytes() > cache_bytes};
+  const Work all{from.data(), to.data(), fields, addend, !after && 2 * from.size_bytes() > cache_bytes, after};
   if (!approach_.is_double_buffered) return apply_one_by_one(workers_.front(), all);
   const auto n = static_cast<std::int64_t>(workers_.size());
   if (!approach_.threads_own_fields || fields < n)  // else some threads would have nothing to do
@@ -159,7 +164,7 @@ void StencilOperator<Real>::apply(std::span<const Real> from, std::span<Real> to
     if (thread >= n || first == last) return;
     auto its = all;
     its.fields = last - first;
-    its.skip(first * values_of_field());
+    its.skip(first, values_of_field());
     apply_in_batches(workers_[static_cast<std::size_t>(thread)], alone_, its);
   });
 }

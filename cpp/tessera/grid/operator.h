@@ -16,6 +16,7 @@
 #include <complex>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -42,6 +43,10 @@ const std::vector<Approach>& approaches();
 /// Throws InputError, which lists the names, if there is no such entry.
 const Approach& find_approach(std::string_view name);
 
+/// Is called with a field and some of its planes [first, last) of a rank's box that have just been computed, by the
+/// thread that has computed them, while they are in its cache.
+using AfterPlanes = std::function<void(std::int64_t field, std::int64_t first, std::int64_t last)>;
+
 struct OperatorOptions {
   std::string approach = "flat-optimized";
   std::int64_t batch = 8;  // fields whose faces are in one message
@@ -64,8 +69,9 @@ class StencilOperator {
 
   /// Applies it to `fields` fields of this rank's box, one after the other: (fields, nx, ny, nz), complex numbers as
   /// two reals; `to` gets factor · addend + the stencil's sums. `to` must not overlap `from`; it may be the addend.
-  /// Collective.
-  void apply(std::span<const Real> from, std::span<Real> to, std::int64_t fields, const Addend<Real>& addend = {});
+  /// `after` may change what it is called with. Collective.
+  void apply(std::span<const Real> from, std::span<Real> to, std::int64_t fields, const Addend<Real>& addend = {},
+             const AfterPlanes& after = {});
 
   /// Changes the phases of the fields to come. Throws InputError as the constructor does.
   void set_phases(const std::array<std::complex<double>, 3>& phases);
@@ -87,8 +93,12 @@ class StencilOperator {
     std::int64_t fields;
     Addend<Real> addend;
     bool streams;
+    const AfterPlanes& after;
+    std::int64_t field = 0;  // the number of the first one
 
-    void skip(std::int64_t values) {
+    void skip(std::int64_t n, std::int64_t values_of_field) {
+      const auto values = n * values_of_field;
+      field += n;
       from += values;
       to += values;
       if (addend.values != nullptr) addend.values += values;

@@ -9,8 +9,9 @@ the compiled part of Tessera for the MPI that mpi4py uses; without a communicato
 """
 
 from tessera.grid.distributed import Grid, Operator, approaches, poisson_methods
+from tessera.grid.eigen import Eigenstates
 from tessera.grid.errors import GridError
 from tessera.grid.poisson import Poisson
 from tessera.grid.stencil import Stencil
 
-__all__ = ["Grid", "GridError", "Operator", "Poisson", "Stencil", "approaches", "poisson_methods"]
+__all__ = ["Eigenstates", "Grid", "GridError", "Operator", "Poisson", "Stencil", "approaches", "poisson_methods"]

@@ -22,6 +22,7 @@ from tessera.arguments import (
     fitting,
     slices,
 )
+from tessera.grid.eigen import Eigenstates, eigenstates
 from tessera.grid.errors import GridError
 from tessera.grid.poisson import Poisson
 from tessera.grid.stencil import Stencil
@@ -89,6 +90,7 @@ class Grid:
         self.periodic = edges
         self.steps = steps
         self.comm = comm
+        self.threads = threads
         self._module = _module_of(comm)
         try:
             self._native = self._module.Grid(
@@ -163,6 +165,46 @@ class Grid:
         which is direct then, and the residual is not measured. Cells must be orthogonal. Raises GridError.
         """
         return Poisson(self, method, order, tolerance, max_iterations, images)
+
+    def eigenstates(
+        self,
+        potential: ArrayLike,
+        n: int,
+        *,
+        order: int = 4,
+        phases: Sequence[complex] = (1, 1, 1),
+        dtype: DTypeLike = None,
+        tolerance: float = 1e-6,
+        max_iterations: int = 200,
+        guess: ArrayLike | None = None,
+    ) -> Eigenstates:
+        """Returns the n lowest eigenstates of H = −½∇² + V. Collective.
+
+        In atomic units: the cell in bohr, energies in hartree. ψ is zero just beyond edges that are not periodic.
+
+        `potential`: V at this rank's points (nx, ny, nz), real and finite. `order`: of the stencil for ∇², 2 to 12.
+        `phases`: ψ(r + edge d) = phases[d] · ψ(r), exp(ik·edge) of a Bloch wave. `dtype`: float64 or complex128; None:
+        float64 where phases are 1. `tolerance`: greatest norm of Hψ − εψ of normalised ψ, hartree; errors of energies
+        are about its square over the distance to other energies. `guess`: fields (m, nx, ny, nz) that the search begins
+        with, such as those of a similar potential; they need not be orthonormal. Raises GridError on all ranks if an
+        array of any rank does not fit, a value is not finite, or the tolerance is not reached.
+        """
+        try:
+            turned, complaint = _checked_phases(phases), ""
+        except ArgumentError as error:
+            turned, complaint = [], str(error)
+        self.agree(complaint)
+        return eigenstates(
+            self,
+            potential,
+            n,
+            order=order,
+            dtype=dtype,
+            phases=turned,
+            tolerance=tolerance,
+            max_iterations=max_iterations,
+            guess=guess,
+        )
 
     def _made(self, make: Any, order: Any, *more: int) -> Stencil:
         try:

@@ -176,6 +176,14 @@ void Communicator::all_reduce_max(std::span<double> values) const {
 void Communicator::all_reduce_sum_for_report(std::span<double> values) const {
   reduce_in_place(values, MPI_DOUBLE, MPI_SUM, *implementation_->collectives);
 }
+void Communicator::all_reduce_rounded_sum(std::span<double> values) const {
+  auto& collectives = *implementation_->collectives;
+  const auto count = static_cast<std::int64_t>(values.size());
+  const bool has_result = is_root();
+  check(collectives.reduce(has_result ? MPI_IN_PLACE : values.data(), has_result ? values.data() : nullptr, count,
+                           MPI_DOUBLE, MPI_SUM, 0));
+  check(collectives.broadcast(values.data(), count, MPI_DOUBLE, 0));
+}
 Request Communicator::start_all_reduce_max(std::span<std::int64_t> values) const {
   MPI_Request handle;
   check(implementation_->collectives->start_all_reduce(values.data(), static_cast<std::int64_t>(values.size()),

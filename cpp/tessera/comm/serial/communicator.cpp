@@ -49,6 +49,7 @@ void Communicator::all_reduce_max(std::span<std::int64_t>) const {}
 void Communicator::all_reduce_min(std::span<std::int64_t>) const {}
 void Communicator::all_reduce_max(std::span<double>) const {}
 void Communicator::all_reduce_sum_for_report(std::span<double>) const {}
+void Communicator::all_reduce_rounded_sum(std::span<double>) const {}
 Request Communicator::start_all_reduce_max(std::span<std::int64_t>) const { return {}; }
 
 // A rank never sends to itself: callers copy their own part.

@@ -192,6 +192,10 @@ void Communicator::all_reduce_max(std::span<double> values) const {
 void Communicator::all_reduce_sum_for_report(std::span<double> values) const {
   reduce(*this, *implementation_, values, [](double a, double b) { return a + b; });
 }
+void Communicator::all_reduce_rounded_sum(std::span<double> values) const {
+  reduce(*this, *implementation_, values, [](double a, double b) { return a + b; });
+  broadcast(std::as_writable_bytes(values), 0);
+}
 /// The reduction is done when it is started.
 Request Communicator::start_all_reduce_max(std::span<std::int64_t> values) const {
   all_reduce_max(values);

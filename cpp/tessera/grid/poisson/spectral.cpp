@@ -50,8 +50,8 @@ SpectralSolver<Real>::SpectralSolver(const GridLayout& layout, const SeparableLa
     second_[d] = symbols(laplacian.second[d], 0, n[d], layout.is_periodic[d]);
     mean_[d] = symbols(laplacian.mean[d], 1, n[d], layout.is_periodic[d]);
   }
-  for (const double value : second_[0]) second_x_.push_back(static_cast<Real>(value));
   for (const double value : mean_[0]) mean_x_.push_back(static_cast<Real>(value));
+  set_shift(0);
   const int ranks = comm.size();
   std::int64_t b = 1;
   while (ranks / b > n[0]) ++b;
@@ -82,6 +82,13 @@ SpectralSolver<Real>::SpectralSolver(const GridLayout& layout, const SeparableLa
     scratch_.push_back({lines_[0].scratch(), lines_[1].scratch(), lines_[2].scratch()});
     bundles_.emplace_back(longest * lanes);
   }
+}
+
+template <class Real>
+void SpectralSolver<Real>::set_shift(double shift) {
+  second_x_.clear();
+  for (std::size_t k = 0; k < second_[0].size(); ++k)
+    second_x_.push_back(static_cast<Real>(second_[0][k] - shift * mean_[0][k]));
 }
 
 /// Transforms lines along z of a plane, a bundle at a time, side by side.

@@ -29,6 +29,8 @@ class SpectralSolver {
   SpectralSolver(const GridLayout& layout, const SeparableLaplacian& laplacian, const comm::Communicator& comm,
                  ThreadPool& threads);
 
+  /// Solves for the Laplacian − shift · mean ⊗ mean ⊗ mean from now on; shift ≥ 0, in the beginning 0.
+  void set_shift(double shift);
   /// Finds the `solution` whose Laplacian is `right`, both of this rank's box. On a periodic grid the mean of `right`
   /// counts as zero, and that of the solution is zero. Collective.
   void solve(const Real* right, Real* solution);

@@ -1,0 +1,152 @@
+"""Compares the eigensolver with SciPy's on the same operator, in turn, and its pass over memory with a stencil alone."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable
+from statistics import median
+from typing import Any
+
+import click
+import numpy as np
+from scipy.sparse import linalg as sparse
+from threadpoolctl import threadpool_limits
+
+from bench.common.options import Common, common_options
+from bench.common.results import Figure, table
+from tessera.grid import Grid
+
+EDGE, ORDER, TOLERANCE = 14.0, 8, 1e-6
+Potential = Callable[[Grid], np.ndarray]
+
+
+def axes(grid: Grid) -> list[np.ndarray]:
+    first = [0 if periodic else 1 for periodic in grid.periodic]
+    return np.meshgrid(
+        *((np.arange(n) + i) * step - EDGE / 2 for n, i, step in zip(grid.shape, first, grid.steps.diagonal())),
+        indexing="ij",
+    )
+
+
+def oscillator(grid: Grid) -> np.ndarray:
+    return np.asarray(0.5 * sum(axis**2 for axis in axes(grid)))
+
+
+def wells(grid: Grid) -> np.ndarray:
+    """Eight wells at random places: nearly degenerate bound states, and many that are not bound."""
+    x, y, z = axes(grid)
+    centres = np.random.default_rng(3).uniform(-4, 4, (8, 3))
+    return -8 * np.sum([np.exp(-1.5 * ((x - a) ** 2 + (y - b) ** 2 + (z - c) ** 2)) for a, b, c in centres], 0)
+
+
+POTENTIALS: dict[str, tuple[bool, Potential]] = {"oscillator": (False, oscillator), "wells": (True, wells)}
+
+
+class Peer:
+    """H as SciPy takes it; counts how many fields it was applied to."""
+
+    def __init__(self, grid: Grid, potential: np.ndarray) -> None:
+        self.laplace = grid.operator(grid.laplacian(ORDER))
+        self.potential, self.fields = potential, 0
+        self.operator = sparse.LinearOperator((potential.size,) * 2, self.one, matmat=self.all, dtype=float)
+
+    def one(self, x: np.ndarray) -> np.ndarray:
+        return self.all(x.reshape(-1, 1)).ravel()
+
+    def all(self, x: np.ndarray) -> np.ndarray:
+        fields = np.ascontiguousarray(x.T).reshape(-1, *self.potential.shape)
+        self.fields += len(fields)
+        return (-0.5 * self.laplace(fields) + self.potential * fields).reshape(len(fields), -1).T
+
+    def lanczos(self, n: int) -> np.ndarray:
+        # Errors of its energies are about the square of a residual, as ours are.
+        return np.sort(sparse.eigsh(self.operator, n, which="SA", tol=TOLERANCE, return_eigenvectors=False))
+
+    def lobpcg(self, n: int) -> np.ndarray:
+        first = np.random.default_rng(1).normal(size=(self.potential.size, n + max(4, n // 8)))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            values, _ = sparse.lobpcg(self.operator, first, tol=TOLERANCE, maxiter=400, largest=False)
+        return np.sort(values)[:n]
+
+
+def pass_times(points: int) -> tuple[float, float]:
+    """Returns ns a point: a Laplacian of 16 fields, and Hψ − εψ with its norms and energies."""
+    grid = Grid((points,) * 3, cell=(EDGE,) * 3)
+    laplace = grid.operator(grid.laplacian(ORDER))
+    fields, out = grid.empty(16), grid.empty(16)
+    fields[...] = np.random.default_rng(1).normal(size=fields.shape)
+    native = grid._module.Waves(grid._native, steps=grid.steps.tolist(), order=ORDER, is_complex=False,
+                                phases=[1, 1, 1], potential=np.ones(grid.shape))  # fmt: skip
+    flat, image, sums = fields.reshape(16, -1), out.reshape(16, -1), np.empty((16, 2))
+    times: tuple[list[float], list[float]] = [], []
+    for _ in range(7):
+        for kept, call in zip(times, (lambda: laplace(fields, out=out),
+                                      lambda: native.find_residuals(flat, np.ones(16), image, sums))):  # fmt: skip
+            begin = time.perf_counter()
+            call()
+            kept.append(1e9 * (time.perf_counter() - begin) / fields.size)
+    return median(times[0]), median(times[1])
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--points", default=63, show_default=True, help="Along an edge; one more where it is periodic.")
+@click.option("--states", "counts", multiple=True, type=int, help="Repeatable; default: 1, 10 and 40.")
+@click.option("--most-of-peers", default=40, show_default=True, help="The most states that SciPy is asked for.")
+@common_options(repeats=3)
+def eigen(common: Common, points: int, counts: tuple[int, ...], most_of_peers: int, repeats: int) -> None:
+    """Measure lowest eigenstates in s, as medians, beside SciPy's Lanczos method (eigsh) and its LOBPCG.
+
+    \b
+    Examples:
+      python -m bench.grid.eigen --docs
+      python -m bench.grid.eigen --points 31 --states 10 --repeats 1
+    """
+    settings = {"order": ORDER, "tolerance": TOLERANCE, "repeats": repeats}
+    figure = Figure("eigen", "Eigenstates on grids", settings, {})
+    rows: list[list[Any]] = []
+    with threadpool_limits(1, "blas"):
+        for name, (periodic, make) in POTENTIALS.items():
+            n = points + periodic
+            grid = Grid((n,) * 3, cell=(EDGE,) * 3, periodic=periodic)
+            potential = make(grid)
+            for count in counts or (1, 10, 40):
+                peers = ["lanczos", "lobpcg"] if count <= most_of_peers else []
+                times: dict[str, list[float]] = {method: [] for method in ["tessera", *peers]}
+                values: dict[str, np.ndarray] = {}
+                fields = {}
+                for turn in range(repeats):
+                    for method in list(times)[:: 1 if turn % 2 == 0 else -1]:
+                        peer = Peer(grid, potential)
+                        begin = time.perf_counter()
+                        if method == "tessera":
+                            found = grid.eigenstates(potential, count, order=ORDER, tolerance=TOLERANCE)
+                            values[method], iterations = found.eigenvalues, found.iterations
+                        else:
+                            values[method] = getattr(peer, method)(count)
+                            fields[method] = peer.fields
+                        times[method].append(time.perf_counter() - begin)
+                middle = {method: median(all_times) for method, all_times in times.items()}
+                ours = middle["tessera"]
+                error = [float(np.abs(values[peer] - values["tessera"]).max()) for peer in peers]
+                rows.append([name, f"{n}³", count, iterations, ours])
+                for peer, apart in zip(peers, error):
+                    rows[-1] += [middle[peer], middle[peer] / ours, f"{apart:.1e}"]
+                rows[-1] += [None] * (11 - len(rows[-1]))
+                figure.data[f"{name} {count}"] = {"seconds": times, "iterations": iterations, "fields": fields}
+                common.say(f"{name} {count}: " + ", ".join(f"{method} {t:.2f} s" for method, t in middle.items()))
+    header = ["potential", "points", "states", "iterations", "s", "Lanczos, s", "times the speed", "energies differ by"]
+    figure.tables.append(table([*header, "LOBPCG, s", "times the speed", "energies differ by"], rows))
+    passes = [[f"{n}³", *pass_times(n)] for n in (64, 128)]
+    figure.data["passes"] = passes
+    figure.tables.append(table(["points", "Laplacian, ns a point", "Hψ − εψ, its norm and ⟨V⟩, ns a point"], passes))
+    figure.notes.append(
+        "One process and thread. All apply the same operator of order 8; SciPy's methods have no preconditioner, and its "
+        "LOBPCG ends after 400 iterations at the latest. Energies of methods differ in hartree."
+    )
+    figure.write(common.results, as_json=common.as_json, docs=common.docs)
+
+
+if __name__ == "__main__":
+    eigen()

@@ -1,0 +1,73 @@
+"""Finds eigenstates of given cases and compares them with those of the matrix; test_eigen.py runs it on every rank.
+Prints the eigenvalues.
+
+    python -m grid.eigen_cases CASES.json [mpi]    # in tests
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+
+from grid.grid_cases import by_rolls
+from tessera.grid import Grid
+
+Case = dict[str, Any]
+TOLERANCE = 1e-7
+
+
+def run(case: Case, comm: Any) -> list[float]:
+    """Runs a case; returns the eigenvalues."""
+    grid = Grid(tuple(case["shape"]), cell=case["cell"], periodic=case["periodic"], comm=comm, threads=case["threads"])
+    points = int(np.prod(case["shape"]))
+    n = max(1, round(case["share"] * points))
+    phases = [complex(np.exp(1j * a)) if p else 1 for a, p in zip(case["angles"], case["periodic"])]
+    if not case["is_complex"]:
+        phases = [1, 1, 1]
+    random = np.random.default_rng(points)
+    potential = case["height"] * random.uniform(-1, 1, case["shape"])
+    found = grid.eigenstates(
+        np.ascontiguousarray(potential[grid.slices]),
+        n,
+        order=case["order"],
+        phases=phases,
+        dtype=complex if case["is_complex"] else float,
+        tolerance=TOLERANCE,
+    )
+    assert (found.residuals <= TOLERANCE).all() and found.residuals.shape == (n,)
+
+    number = np.dtype(complex if case["is_complex"] else float)
+    unit = np.eye(points, dtype=number).reshape(points, *case["shape"])
+    kinetic = -0.5 * by_rolls(case, grid.laplacian(case["order"]), phases, unit).reshape(points, points).T
+    matrix = kinetic + np.diag(potential.ravel())
+    expected = scipy.linalg.eigvalsh(matrix)[:n]
+    size = np.abs(matrix).sum(0).max()
+    # An eigenvalue of H is within the residual of each, and states are orthonormal, so that none is found twice.
+    assert np.abs(found.eigenvalues - expected).max() <= TOLERANCE + 1e-13 * size
+    fields = np.full((n, *case["shape"]), np.nan, number)
+    parts = [(found.fields, grid.slices)] if comm is None else comm.allgather((found.fields, grid.slices))
+    for part, at in parts:
+        fields[(..., *at)] = part
+    waves = fields.reshape(n, points) * abs(np.linalg.det(grid.steps)) ** 0.5
+    assert np.abs(waves.conj() @ waves.T - np.eye(n)).max() < 1e-12
+    residuals = np.linalg.norm(waves @ matrix.T - found.eigenvalues[:, None] * waves, axis=1)
+    assert np.abs(residuals - found.residuals).max() <= 1e-13 * size
+    everywhere = [found.eigenvalues] if comm is None else comm.allgather(found.eigenvalues)
+    assert all(np.array_equal(one, everywhere[0]) for one in everywhere), "ranks have different eigenvalues"
+    return list(map(float, found.eigenvalues))
+
+
+if __name__ == "__main__":
+    world = None
+    if len(sys.argv) > 2:
+        from mpi4py import MPI
+
+        world = MPI.COMM_WORLD
+    values = [run(case, world) for case in json.loads(Path(sys.argv[1]).read_text())]
+    if world is None or world.rank == 0:
+        print(json.dumps(values))
