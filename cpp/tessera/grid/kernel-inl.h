@@ -99,7 +99,14 @@ class RowComputer {
     const hn::ScalableTag<Real> d;
     if (length_ < static_cast<std::int64_t>(hn::Lanes(d)))
       return ComputeBlocks<1>(hn::CappedTag<Real, 1>(), terms, to, 0, false);
+    // The last vector may overlap the one before it, so it is computed before that may overwrite what is added.
+    const auto last_begin = length_ - static_cast<std::int64_t>(hn::Lanes(d));
+    auto last = hn::Zero(d);
+    SumVectors<1>(
+        d, terms, last_begin, [&](std::size_t k, int) HWY_ATTR { return hn::LoadU(d, terms.from[k] + last_begin); },
+        &last);
     ComputeBlocks<4>(d, terms, to, 0, target_.streams && reinterpret_cast<std::uintptr_t>(to) % 64 == 0);
+    if (length_ % static_cast<std::int64_t>(hn::Lanes(d)) != 0) hn::StoreU(last, d, to + last_begin);
   }
 
   void Finish() const {}
@@ -152,8 +159,7 @@ class RowComputer {
     CopyEnds(from_, x, y, below_, above_, to, to + length_);
   }
 
-  /// Computes a row from number i on, `kVectors` vectors at a time, then fewer. Of the last vector some numbers may be
-  /// computed once more.
+  /// Computes the whole vectors of a row from number i on, `kVectors` at a time, then fewer.
   template <int kVectors, class D>
   HWY_INLINE void ComputeBlocks(D d, const Terms<Real>& terms, Real* to, std::int64_t i, bool streams) const {
     const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
@@ -169,12 +175,7 @@ class RowComputer {
           hn::StoreU(sums[v], d, to + i + v * lanes);
     };
     for (; i + kVectors * lanes <= length_; i += kVectors * lanes) compute(streams);
-    if constexpr (kVectors > 1) {
-      ComputeBlocks<kVectors / 2>(d, terms, to, i, streams);
-    } else if (i < length_) {
-      i = length_ - lanes;
-      compute(false);
-    }
+    if constexpr (kVectors > 1) ComputeBlocks<kVectors / 2>(d, terms, to, i, streams);
   }
 
   const RowStencil<Real>& stencil_;

@@ -21,7 +21,7 @@ struct Case {
   Kind ends = Kind::wrap;
   double phase_angle = 0;  // of the edge along z
   std::size_t from_offset = 0, to_offset = 0;
-  bool streams = false, has_addend = false;
+  bool streams = false, has_addend = false, replaces_addend = false;
 };
 
 /// A field whose edges along x and y are periodic.
@@ -131,12 +131,16 @@ void check(const Stencil& stencil, const Case& one) {
                                   << (one.has_addend ? ", addend" : "") << ", " << stencil.offsets.size() << " terms");
   const Field<Real> field(stencil, one);
   const RowStencil<Real> kernel(stencil, one.components);
-  const Addend<Real> addend{one.has_addend ? field.values() : nullptr, Real{0.3F}};
+  Addend<Real> addend{one.has_addend ? field.values() : nullptr, Real{0.3F}};
   const auto expected = field.expected(kernel, addend);
   constexpr std::size_t margin = 64;
   const Real untouched = 77;
   std::vector<Real> memory(one.to_offset + field.size() + 2 * margin, untouched);
   Real* to = memory.data() + margin + one.to_offset;
+  if (one.replaces_addend) {
+    std::copy_n(field.values(), field.size(), to);
+    addend.values = to;
+  }
   // In two parts, as two threads would.
   apply_stencil(kernel, field.rows(), to, 0, one.shape[0] / 2, addend, one.streams);
   apply_stencil(kernel, field.rows(), to, one.shape[0] / 2, one.shape[0], addend, one.streams);
@@ -163,7 +167,8 @@ void check_many(const Stencil& stencil, unsigned seed) {
     one.from_offset = static_cast<std::size_t>(draw(0, 9));
     one.to_offset = static_cast<std::size_t>(draw(0, 9));
     one.streams = draw(0, 1) == 1;
-    one.has_addend = draw(0, 3) == 0;
+    one.has_addend = draw(0, 2) == 0;
+    one.replaces_addend = one.has_addend && draw(0, 1) == 1;
     test::for_instruction_sets([&] { check<Real>(stencil, one); });
   }
 }

@@ -263,8 +263,9 @@ class StarComputer {
     }
   }
 
-  /// The vector that holds the last numbers of a row and the first ones of the next, until all are computed: stores
-  /// into the same cache line in two ways would wait for memory. There is a vector of space before and after.
+  /// The vector that holds the last numbers of a row and, where results are written past the caches, the first ones of
+  /// the next, until all are computed: stores into the same cache line in two ways would wait for memory. There is a
+  /// vector of space before and after.
   Real* joint(int p) const { return joints_.get() + (3 * p + 1) * kLanes; }
 
   /// Computes a row, of which vectors begin at number `first` < kLanes. `continues`: the row before has just been
@@ -280,6 +281,9 @@ class StarComputer {
       for (int k = 0; k < kRadius; ++k)
         coefficients.axis[axis][k] = hn::Set(d, coefficients_[1 + 2 * (axis * kRadius + k)]);
     if (kStreams && first > 0) ComputeHead(rows, coefficients, first, continues);
+    // The last vector overlaps the one before it, so it is computed before that may overwrite what is added.
+    rest_ = (length_ - first) % kLanes;
+    if (rest_ > 0) ComputeEnd(rows, coefficients, length_ - kLanes, [&](int p) { return joint(p) + rest_ - kLanes; });
     Middle middle[kPlanes];
 #pragma GCC unroll 2
     for (int p = 0; p < kPlanes; ++p) {
@@ -297,10 +301,10 @@ class StarComputer {
           hn::StoreU(sum, d, rows.to + p * plane_ + i);
       });
     }
-    rest_ = length_ - i;
-    if (rest_ > 0)
-      ComputeEnd(rows, coefficients, length_ - kLanes,
-                 [&](int p) { return kStreams ? joint(p) + rest_ - kLanes : rows.to + p * plane_ + length_ - kLanes; });
+    if (kStreams || rest_ == 0) return;
+#pragma GCC unroll 2
+    for (int p = 0; p < kPlanes; ++p)
+      hn::StoreU(hn::LoadU(d, joint(p) + rest_ - kLanes), d, rows.to + p * plane_ + length_ - kLanes);
   }
 
   const FieldRows<Real>& from_;
