@@ -14,6 +14,7 @@ from parallel.runs import Runs, Settings
 from parallel.samples import edited
 
 from bench.common.polymer import make_polymer
+from tessera.build.replicate import copies_of
 from tessera.system import units, write
 from tessera.traj import Trajectory
 
@@ -140,3 +141,16 @@ def test_what_does_not_fit_is_refused(
         change(file)
     refused = run_engine("--energy", path, check=False)
     assert refused.returncode != 0 and message in refused.stderr and refused.stderr.count("\n") == 1
+
+
+@pytest.mark.mpi
+def test_copies(runs: Runs, mpi: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Four chains of the same units side by side."""
+    monkeypatch.setattr(units, "LEAST_BYTES", 100_000)
+    system = copies_of(make_polymer([600], ions=3), (2, 2, 1)).in_memory()
+    write(system, tmp_path / "units.tsr")
+    write(system, tmp_path / "whole.tsr", whole=True)
+    settings: Settings = {**RUN, "output.trajectory_every": 2}
+    whole = runs.run(tmp_path / "whole.tsr", settings)
+    for ranks in (1, 3, 4):
+        assert runs.run(tmp_path / "units.tsr", settings, mpi=mpi, ranks=ranks).hash == whole.hash

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bench.common.polymer import make_polymer
+from tessera.build.replicate import copies_of
 from tessera.system import TERM_ATOMS, System, Template, Terms, VirtualSites, read, units, write
 
 PER_ATOM = ("atom_name", "type", "charge", "mass", "atomic_number", "residue", "group")
@@ -123,3 +124,36 @@ def test_file_holds_units(polymer: System, tmp_path: Path, monkeypatch: pytest.M
     assert np.array_equal(again.runs[:, 1], whole.runs[:, 1])
     assert np.array_equal(again.residue_numbers, whole.residue_numbers)
     assert np.array_equal(again.fraction, whole.fraction)
+
+
+def test_copies_share_their_units(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Copies side by side are chains of the same units, and one template when they are read."""
+    monkeypatch.setattr(units, "LEAST_BYTES", 100_000)
+    polymer = make_polymer([1500], ions=3)
+    write(polymer, tmp_path / "one.tsr")
+    copies = copies_of(read(tmp_path / "one.tsr"), (2, 1, 2))
+    write(copies.system, tmp_path / "four.tsr", copies.parts(2**62))
+    write(copies.in_memory(), tmp_path / "whole.tsr", whole=True)
+    with h5py.File(tmp_path / "one.tsr") as one, h5py.File(tmp_path / "four.tsr") as four:
+        assert len(four["instances/chains"]) == 4
+        assert len(four["templates"]) == len(one["templates"])
+    again, whole = read(tmp_path / "four.tsr"), read(tmp_path / "whole.tsr")
+    assert len(again.templates) == len(whole.templates) == 2
+    names = [template.name for template in whole.templates]
+    for template in again.templates:
+        assert_same(template, whole.templates[names.index(template.name)])
+    assert np.array_equal(again.runs[:, 1], whole.runs[:, 1])
+    assert np.array_equal(again.fraction, whole.fraction)
+
+
+def test_copies_keep_their_residue_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(units, "LEAST_BYTES", 100_000)
+    system = copies_of(make_polymer([1500]), (3, 1, 1)).in_memory()
+    system.residue_numbers = np.array([[0, 3, 1, 1500]])
+    write(system, tmp_path / "a.tsr")
+    again = read(tmp_path / "a.tsr")
+    assert again.runs[:, 1].tolist() == [3]
+    found = {
+        first + i: number + i * step for first, n, number, step in again.residue_numbers.tolist() for i in range(n)
+    }
+    assert found == {0: 1, 1: 1501, 2: 3001}

@@ -265,16 +265,19 @@ def _progressions(numbers: IdArray) -> list[tuple[int, int, int, int]]:
 
 
 def divided(system: System) -> Divided:
-    """Divides the large molecules that occur once, where that at least halves what they take."""
+    """Divides large molecules, each copy of them, where that at least halves what they take."""
     counts = np.bincount(system.runs[:, 0], system.runs[:, 1], len(system.templates))
     units, chains = Units(), {}
     for index, template in enumerate(system.templates):
         size = template_bytes(template)
-        if counts[index] != 1 or template.rigid_water or template.always_rigid or size < LEAST_BYTES:
+        if counts[index] == 0 or template.rigid_water or template.always_rigid or size < LEAST_BYTES:
             continue
         known = Units(list(units.units), dict(units.index_of))
         chain = split(template, known, size / 2)
-        if chain is None or BYTES_OF_RUN * (1 + np.count_nonzero(np.diff(chain.sequence))) > size / 2:
+        if chain is None:
+            continue
+        n_runs = counts[index] * (1 + np.count_nonzero(np.diff(chain.sequence)))
+        if BYTES_OF_RUN * n_runs > size / 2:
             continue
         units = known
         chains[index] = chain
@@ -289,22 +292,27 @@ def divided(system: System) -> Divided:
     given = _Numbers(system.residue_numbers)
     old, new = 0, 0  # instances
     for template, count in system.runs.tolist():
-        pieces = [(new + first, n, number, step) for first, n, number, step in given.between(old, old + count)]
         if template in chains:
             chain = chains[template]
             starts = np.append(0, np.flatnonzero(np.diff(chain.sequence)) + 1)
             lengths = np.diff(np.append(starts, len(chain.sequence)))
-            runs.append(np.stack([len(kept) + chain.sequence[starts], lengths], axis=1))
-            rows.append((n_runs, len(starts)))
-            out.chain_name.append(chain.name)
-            shift = pieces[0][2] - int(chain.number[0]) if pieces else 0
-            numbers += [(new + i, n, number + shift, step) for i, n, number, step in _progressions(chain.number)]
-            new += len(chain.sequence)
+            in_file = np.stack([len(kept) + chain.sequence[starts], lengths], axis=1)
+            its_numbers = _progressions(chain.number)
+            for instance in range(old, old + count):
+                first = given.between(instance, instance + 1)
+                shift = first[0][2] - int(chain.number[0]) if first else 0
+                numbers += [(new + i, n, number + shift, step) for i, n, number, step in its_numbers]
+                runs.append(in_file)
+                rows.append((n_runs, len(starts)))
+                out.chain_name.append(chain.name)
+                new += len(chain.sequence)
+                n_runs += len(starts)
         else:
+            given_here = given.between(old, old + count)
+            numbers += [(new + first, n, number, step) for first, n, number, step in given_here]
             runs.append(np.array([[new_index[template], count]]))
-            numbers += pieces
             new += count
-        n_runs += len(runs[-1])
+            n_runs += 1
         old += count
     out.runs = np.concatenate(runs).astype(np.int64)
     out.chains = np.array(rows, np.int64).reshape(-1, 2)
@@ -346,7 +354,7 @@ def _merged(rows: list[tuple[int, int, int, int]]) -> IdArray:
 
 
 def of_whole_molecules(system: System, chains: IdArray, names: list[str]) -> System:
-    """Returns a system of whole molecules, from one of units as a file holds it."""
+    """Returns a system of whole molecules, from one of units as a file holds it. Equal chains are one template."""
     if not len(chains):
         return system
     first_instance = np.append(0, np.cumsum(system.runs[:, 1]))
@@ -359,10 +367,13 @@ def of_whole_molecules(system: System, chains: IdArray, names: list[str]) -> Sys
     kept = np.flatnonzero(~is_unit)
     new_index = np.cumsum(~is_unit) - 1
     templates = [system.templates[i] for i in kept]
-    runs, numbers = [], []
+    runs: list[tuple[int, int]] = []
+    numbers: list[tuple[int, int, int, int]] = []
     given = _Numbers(system.residue_numbers)
     new, r = 0, 0
     chain_of = {int(first): (int(n), str(name)) for (first, n), name in zip(chains, names)}
+    known: dict[tuple[str, bytes, bytes], int] = {}  # templates of chains, by their content
+    heads: dict[int, list[tuple[int, int]]] = {}  # of each: instances and the number of the first residue
     while r < len(system.runs):
         n, name = chain_of.get(r, (1, ""))
         part = system.runs[r : r + n]
@@ -371,14 +382,25 @@ def of_whole_molecules(system: System, chains: IdArray, names: list[str]) -> Sys
             number = np.ones(int(part[:, 1].sum()), np.int64)
             for first, count, start, step in pieces:
                 number[first : first + count] = start + step * np.arange(count)
-            templates.append(join(Chain(name, np.repeat(part[:, 0], part[:, 1]), number), system.templates))
-            runs.append((len(templates) - 1, 1))
+            content = (name, part.tobytes(), (number - number[0]).tobytes())
+            index = known.setdefault(content, len(templates))
+            if index == len(templates):
+                templates.append(join(Chain(name, np.repeat(part[:, 0], part[:, 1]), number), system.templates))
+            heads.setdefault(index, []).append((new, int(number[0])))
+            if runs and runs[-1][0] == index:
+                runs[-1] = (index, runs[-1][1] + 1)
+            else:
+                runs.append((index, 1))
             new += 1
         else:
             runs.append((int(new_index[part[0, 0]]), int(part[0, 1])))
             numbers += [(new + first, count, start, step) for first, count, start, step in pieces]
             new += int(part[0, 1])
         r += n
+    for copies in heads.values():
+        if len({number for _, number in copies}) > 1:
+            numbers += [(instance, 1, number, 1) for instance, number in copies]
+    numbers.sort()
     return replace(
         system,
         templates=templates,
