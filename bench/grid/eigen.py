@@ -1,4 +1,4 @@
-"""Compares the eigensolver with SciPy's on the same operator, in turn, and its pass over memory with a stencil alone."""
+"""Compares the eigensolver with SciPy's on the same operator, and its pass over memory with a stencil alone."""
 
 from __future__ import annotations
 

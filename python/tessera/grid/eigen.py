@@ -111,7 +111,7 @@ def eigenstates(
         )
     except grid._module.InputError as error:
         raise GridError(str(error)) from None
-    # A few more waves than asked for make the last of these converge as quickly as the others; where they don't, as within
+    # A few more waves than asked for make the last of these converge as quickly as the others; where they don't, as in
     # a shell of nearly equal energies, there will be more.
     size, most = (min(count, points) for count in (n + max(4, n // 8), 2 * n + 32))
     iterations = 0
