@@ -79,8 +79,8 @@ def pass_times(points: int) -> tuple[float, float]:
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("--points", default=63, show_default=True, help="Along an edge; one more where it is periodic.")
-@click.option("--states", "counts", multiple=True, type=int, help="Repeatable; default: 1, 10 and 40.")
+@click.option("--points", default=47, show_default=True, help="Along an edge; one more where it is periodic.")
+@click.option("--states", "counts", multiple=True, type=int, help="Repeatable; default: 1 and 10.")
 @common_options(repeats=3)
 def eigen(common: Common, points: int, counts: tuple[int, ...], repeats: int) -> None:
     """Measure lowest eigenstates in s, as medians, beside SciPy's Lanczos method (eigsh).
@@ -98,7 +98,7 @@ def eigen(common: Common, points: int, counts: tuple[int, ...], repeats: int) ->
             n = points + periodic
             grid = Grid((n,) * 3, cell=(EDGE,) * 3, periodic=periodic)
             potential = make(grid)
-            for count in counts or (1, 10, 40):
+            for count in counts or (1, 10):
                 times: dict[str, list[float]] = {"tessera": [], "lanczos": []}
                 for turn in range(repeats):
                     for method in list(times)[:: 1 if turn % 2 == 0 else -1]:
