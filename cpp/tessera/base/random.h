@@ -12,7 +12,14 @@
 
 namespace tessera {
 
-enum class RandomStream : std::uint32_t { velocity = 1, thermostat = 2, barostat = 3, builder = 4, minimisation = 5, field = 6 };
+enum class RandomStream : std::uint32_t {
+  velocity = 1,
+  thermostat = 2,
+  barostat = 3,
+  builder = 4,
+  minimisation = 5,
+  field = 6
+};
 
 /// Four uniform 32-bit words for this seed, stream, atom id and step.
 inline std::array<std::uint32_t, 4> random_words(std::uint64_t seed, RandomStream stream, std::uint64_t id,

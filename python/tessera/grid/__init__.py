@@ -4,8 +4,9 @@
     laplace = grid.operator(grid.laplacian(order=4))
     out = laplace(fields)                    # (B, nx, ny, nz): this rank's points of B fields
 
-Results are the same bits on any number of ranks and threads, by any approach and batch, and on any processor. It needs
-the compiled part of Tessera for the MPI that mpi4py uses; without a communicator it needs neither.
+Stencils and potentials have the same bits on any number of ranks and threads, by any approach and batch, and on any
+processor; eigenstates on all ranks of one job. It needs the compiled part of Tessera for the MPI that mpi4py uses;
+without a communicator it needs neither.
 """
 
 from tessera.grid.distributed import Grid, Operator, approaches, poisson_methods

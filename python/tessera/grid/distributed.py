@@ -173,7 +173,7 @@ class Grid:
         *,
         order: int = 4,
         phases: Sequence[complex] = (1, 1, 1),
-        dtype: DTypeLike = None,
+        dtype: DTypeLike | None = None,
         tolerance: float = 1e-6,
         max_iterations: int = 200,
         guess: ArrayLike | None = None,

@@ -87,7 +87,9 @@ TEST(Eigen, TheSameBitsOnAnyRanksAndThreads) {
       EXPECT_EQ(found.image, alone.image);
       EXPECT_EQ(found.residual, alone.residual);
       EXPECT_EQ(found.correction, alone.correction);
-      if (ranks == 1) EXPECT_EQ(found.sums, alone.sums);
+      if (ranks == 1) {
+        EXPECT_EQ(found.sums, alone.sums);
+      }
       for (std::size_t i = 0; i < 2; ++i) EXPECT_NEAR(found.sums[i], alone.sums[i], 1e-12 * std::abs(alone.sums[i]));
     }
   }
@@ -98,7 +100,6 @@ TEST(Eigen, ResidualsAndTheirSumsFollowFromTheImage) {
     const auto found = run(one, 2, 1);
     const std::size_t components = one.is_complex ? 2 : 1;
     double squares = 0, energy = 0;
-    const IndexBox whole{{0, 0, 0}, one.shape};
     for (std::size_t i = 0; i < found.noise.size(); ++i) {
       const double expected = found.image[i] - 0.7 * found.noise[i];
       EXPECT_NEAR(found.residual[i], expected, 1e-13);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "tessera/base/math/double_double.h"
+#include "tessera/base/math/elementary.h"
 
 namespace tessera::grid {
 
@@ -66,9 +67,11 @@ WavePreconditioner::WavePreconditioner(const WaveGrid& grid)
   if (!grid.is_complex) return;
   turned_.resize(static_cast<std::size_t>(box_.size()));
   for (std::size_t d = 0; d < 3; ++d) {
-    const double angle = std::arg(grid.phases[d]) / static_cast<double>(grid.layout.shape[d]);
+    const double angle =
+        math::atan2(grid.phases[d].imag(), grid.phases[d].real()) / static_cast<double>(grid.layout.shape[d]);
     for (auto i = box_.lower[d]; i < box_.upper[d]; ++i)
-      waves_[d].emplace_back(std::polar(1.0, angle * static_cast<double>(i)));
+      waves_[d].emplace_back(static_cast<float>(math::cos(angle * static_cast<double>(i))),
+                             static_cast<float>(math::sin(angle * static_cast<double>(i))));
   }
 }
 
