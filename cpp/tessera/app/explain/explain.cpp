@@ -46,16 +46,16 @@ struct Decision {
 
 /// How a run on these ranks is laid out; all by plans, without MPI.
 struct RankLayout {
-  md::CellPlan cells;
+  md::CellPlan cells{};
   std::int64_t least_cells = 0, most_cells = 0, most_halo_cells = 0;
   std::size_t most_peers = 0;
-  Memory memory;                // of the rank that needs most
+  Memory memory{};              // of the rank that needs most
   double atoms_of_largest = 0;  // on that rank
-  std::string mesh;             // empty: none
-  Decision order;               // of ranks
-  Decision transform;           // of the mesh
+  std::string mesh{};           // empty: none
+  Decision order{};             // of ranks
+  Decision transform{};         // of the mesh
   double exchange_seconds = 0;  // of its transforms in a step, on the map that is given
-  std::optional<md::Plan> plan;
+  std::optional<md::Plan> plan{};
   machine::Wires wires;  // of one host where no map is given
 };
 
