@@ -16,7 +16,9 @@ from bench.common.process import measure
 from bench.common.results import Figure, table
 from bench.fft.peers import ENVIRONMENT
 
-OPERATIONS = ("stencil", "restriction", "interpolation", "preconditioner", "relaxation")
+OPERATIONS = ("stencil", "restriction", "interpolation", "preconditioner", "relaxation", "poisson-fast", "poisson-fd")
+#: On one field of real numbers.
+OF_ONE_FIELD = ("relaxation", "poisson-fast", "poisson-fd")
 SYSTEMS = ("water", "silicon")
 SIZES = (64, 96, 144, 192)
 BATCHES = (1, 8, 32)
@@ -31,7 +33,7 @@ def ratio(times: Times) -> float:
 
 def gibibytes(operation: str, dtype: str, n: int, fields: int) -> float:
     """Returns about how much memory a measurement needs."""
-    return {"preconditioner": 4}.get(operation, 2) * n**3 * fields * (16 if dtype == "complex" else 8) / 2**30
+    return {"preconditioner": 4, "poisson-fast": 10, "poisson-fd": 8}.get(operation, 2) * n**3 * fields * (16 if dtype == "complex" else 8) / 2**30
 
 
 def cases(operations: Sequence[str], sizes: Sequence[int], batches: Sequence[int], memory: float) -> list[list[str]]:
@@ -39,9 +41,9 @@ def cases(operations: Sequence[str], sizes: Sequence[int], batches: Sequence[int
     return [
         [operation, dtype, str(n), str(fields)]
         for operation in operations
-        for dtype in (("float",) if operation == "relaxation" else ("float", "complex"))
+        for dtype in (("float",) if operation in OF_ONE_FIELD else ("float", "complex"))
         for n in sizes
-        for fields in ((1,) if operation == "relaxation" else batches)
+        for fields in ((1,) if operation in OF_ONE_FIELD else batches)
         if gibibytes(operation, dtype, n, fields) <= memory
     ]
 
