@@ -33,7 +33,8 @@ def ratio(times: Times) -> float:
 
 def gibibytes(operation: str, dtype: str, n: int, fields: int) -> float:
     """Returns about how much memory a measurement needs."""
-    return {"preconditioner": 4, "poisson-fast": 10, "poisson-fd": 8}.get(operation, 2) * n**3 * fields * (16 if dtype == "complex" else 8) / 2**30
+    arrays = {"preconditioner": 4, "poisson-fast": 10, "poisson-fd": 8}.get(operation, 2)
+    return arrays * n**3 * fields * (16 if dtype == "complex" else 8) / 2**30
 
 
 def cases(operations: Sequence[str], sizes: Sequence[int], batches: Sequence[int], memory: float) -> list[list[str]]:

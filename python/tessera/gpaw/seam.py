@@ -98,12 +98,13 @@ def _replacements_in_solvers() -> list[tuple[type, dict[str, Callable[[Any], Any
     """Returns the same for the methods of classes of Poisson solvers."""
     from gpaw.poisson import FastPoissonSolver, FDPoissonSolver, FFTPoissonSolver
 
+    left = "Poisson solvers of the class FFTPoissonSolver"
     return [
         (FastPoissonSolver, {"solve_neutral": lambda own: poisson.fast_or(own, _say_once),
                              "get_description": poisson.described_or}),
         (FDPoissonSolver, {"solve_neutral": lambda own: poisson.multigrid_or(own, _say_once),
                            "get_description": poisson.described_or}),
-        (FFTPoissonSolver, {"solve_neutral": lambda own: _left_to_gpaw(own, "Poisson solvers of the class FFTPoissonSolver")}),
+        (FFTPoissonSolver, {"solve_neutral": lambda own: _left_to_gpaw(own, left)}),
     ]  # fmt: skip
 
 
