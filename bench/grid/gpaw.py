@@ -1,4 +1,4 @@
-"""Compares GPAW's own operators, transformers and whole runs with those of tessera.gpaw, in turn in one process."""
+"""Compares GPAW's own operators, transformers, Poisson solvers and whole runs with those of tessera.gpaw, in turn in one process."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ from bench.common.process import measure
 from bench.common.results import Figure, table
 from bench.fft.peers import ENVIRONMENT
 
-OPERATIONS = ("stencil", "restriction", "interpolation", "preconditioner", "relaxation")
+OPERATIONS = ("stencil", "restriction", "interpolation", "preconditioner", "relaxation", "poisson-fast", "poisson-fd")
+#: On one field of real numbers.
+OF_ONE_FIELD = ("relaxation", "poisson-fast", "poisson-fd")
 SYSTEMS = ("water", "silicon")
 SIZES = (64, 96, 144, 192)
 BATCHES = (1, 8, 32)
@@ -31,7 +33,8 @@ def ratio(times: Times) -> float:
 
 def gibibytes(operation: str, dtype: str, n: int, fields: int) -> float:
     """Returns about how much memory a measurement needs."""
-    return {"preconditioner": 4}.get(operation, 2) * n**3 * fields * (16 if dtype == "complex" else 8) / 2**30
+    arrays = {"preconditioner": 4, "poisson-fast": 10, "poisson-fd": 8}.get(operation, 2)
+    return arrays * n**3 * fields * (16 if dtype == "complex" else 8) / 2**30
 
 
 def cases(operations: Sequence[str], sizes: Sequence[int], batches: Sequence[int], memory: float) -> list[list[str]]:
@@ -39,9 +42,9 @@ def cases(operations: Sequence[str], sizes: Sequence[int], batches: Sequence[int
     return [
         [operation, dtype, str(n), str(fields)]
         for operation in operations
-        for dtype in (("float",) if operation == "relaxation" else ("float", "complex"))
+        for dtype in (("float",) if operation in OF_ONE_FIELD else ("float", "complex"))
         for n in sizes
-        for fields in ((1,) if operation == "relaxation" else batches)
+        for fields in ((1,) if operation in OF_ONE_FIELD else batches)
         if gibibytes(operation, dtype, n, fields) <= memory
     ]
 
@@ -81,7 +84,7 @@ def gpaw(
     memory: float,
     repeats: int,
 ) -> None:
-    """Measure GPAW's operators and whole calculations with and without Tessera, in ms and as ratios of medians.
+    """Measure GPAW's operators, Poisson solvers and whole calculations with and without Tessera, in ms and as ratios of medians.
 
     It needs GPAW: `scripts/setup --gpaw`.
 

@@ -19,6 +19,7 @@ from gpaw import GPAW
 from gpaw.fd_operators import Laplace
 from gpaw.mpi import world
 from gpaw.old.grid_descriptor import GridDescriptor
+from gpaw.poisson import PoissonSolver
 from gpaw.preconditioner import Preconditioner
 from gpaw.transformers import Transformer
 
@@ -67,11 +68,36 @@ def operation(name: str, dtype: type, n: int, fields: int, repeats: int) -> dict
         transfer = Transformer(begin, end, 3, dtype)
         return lambda: transfer.apply(values, out, phases)
 
+    if name.startswith("poisson-"):
+        return poisson(gd, name.removeprefix("poisson-"), values[0], repeats)
     turns = {"GPAW": made()}
     with tessera.gpaw.enabled():
         turns["Tessera"] = made()
         count = max(1, 1_000_000 // (n**3 * fields))
         return seconds(turns, repeats, count)
+
+
+def poisson(gd: GridDescriptor, name: str, density: Any, repeats: int) -> dict[str, list[float]]:
+    """Times solutions from a zero guess to GPAW's default accuracy."""
+    density -= gd.integrate(density) / gd.integrate(np.ones_like(density))
+    phi = gd.zeros()
+
+    def made() -> Any:
+        solver = PoissonSolver(name)
+        solver.set_grid_descriptor(gd)
+        return solver
+
+    def turn(solver: Any) -> Turn:
+        def call() -> None:
+            phi[:] = 0
+            solver.solve(phi, density, charge=0)
+
+        return call
+
+    own = made()
+    own.solve_neutral = own.solve_neutral  # GPAW's method stays with this solver
+    with tessera.gpaw.enabled():
+        return seconds({"GPAW": turn(own), "Tessera": turn(made())}, repeats, 1)
 
 
 def run(system: str, repeats: int) -> dict[str, list[float]]:

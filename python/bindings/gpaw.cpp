@@ -1,5 +1,5 @@
-// The Python module tessera._gpaw_<mpi>: what tessera.gpaw puts in the place of GPAW's operators and transformers,
-// built once for each MPI. Arrays have been checked.
+// The Python module tessera._gpaw_<mpi>: what tessera.gpaw puts in the place of GPAW's operators, transformers and
+// Poisson solvers, built once for each MPI. Arrays have been checked.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/array.h>
@@ -26,6 +26,7 @@
 #include "tessera/grid/levels/relaxation.h"
 #include "tessera/grid/levels/transfer.h"
 #include "tessera/grid/operator.h"
+#include "tessera/grid/poisson/poisson.h"
 #include "tessera/grid/stencil.h"
 
 namespace nb = nanobind;
@@ -174,12 +175,32 @@ class Transfer {
   grid::Transfer<double> transfer_;
 };
 
+/// The caller keeps ranks and layout.
+class Poisson {
+ public:
+  Poisson(Ranks& ranks, const grid::GridLayout& layout, const std::array<double, 3>& steps, const std::string& method,
+          int order, int max_iterations, bool has_images)
+      : solver_({layout, steps, ranks.comm(), ranks.threads()},
+                {.method = method, .order = order, .max_iterations = max_iterations, .has_images = has_images}) {}
+
+  /// Returns the number of iterations.
+  int solve(const In<double>& density, const Out<double>& potential, bool has_guess, double tolerance) {
+    const nb::gil_scoped_release others;
+    solver_.set_tolerance(tolerance);
+    return solver_.solve(doubles_of(density), doubles_of(potential), has_guess).iterations;
+  }
+
+ private:
+  grid::PoissonSolver solver_;
+};
+
 }  // namespace
 
 NB_MODULE(TESSERA_GPAW_MODULE, module) {
   limit_instruction_set();
-  module.doc() = "Operators and transformers of GPAW's grids on one MPI.";
+  module.doc() = "Operators, transformers and Poisson solvers of GPAW's grids on one MPI.";
   const nb::exception<InputError> input_error(module, "InputError");
+  const nb::exception<RunError> run_error(module, "RunError");
   module.def("library", &comm::Communicator::library_version, "The MPI library this module runs on.");
   nb::class_<Ranks>(module, "Ranks")
       .def(nb::init<std::optional<std::uintptr_t>, int>(), "address"_a.none(), "threads"_a,
@@ -208,4 +229,10 @@ NB_MODULE(TESSERA_GPAW_MODULE, module) {
       .def("apply", &Transfer::apply<double>, "from"_a.noconvert(), "to"_a.noconvert(), "fields"_a, "phases"_a)
       .def("apply", &Transfer::apply<std::complex<double>>, "from"_a.noconvert(), "to"_a.noconvert(), "fields"_a,
            "phases"_a);
+  nb::class_<Poisson>(module, "Poisson")
+      .def(
+          nb::init<Ranks&, const grid::GridLayout&, const std::array<double, 3>&, const std::string&, int, int, bool>(),
+          "ranks"_a, "layout"_a, "steps"_a, "method"_a, "order"_a, "max_iterations"_a, "has_images"_a,
+          nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>(), nb::call_guard<nb::gil_scoped_release>())
+      .def("solve", &Poisson::solve, "density"_a.noconvert(), "potential"_a.noconvert(), "has_guess"_a, "tolerance"_a);
 }

@@ -50,12 +50,26 @@ def oxygen() -> tuple[Atoms, dict[str, Any]]:
                    "poissonsolver": {**MULTIGRID, "relax": "J"}}  # fmt: skip
 
 
+def hydroxide() -> tuple[Atoms, dict[str, Any]]:
+    """A charged molecule in an isolated cell."""
+    atoms = molecule("OH", vacuum=2.6)
+    return atoms, {"gpts": (24, 24, 24), "charge": -1}
+
+
+def lithium_with_a_dipole() -> tuple[Atoms, dict[str, Any]]:
+    """A slab with an atom on one side, in an orthogonal cell with a dipole layer."""
+    atoms = Atoms("LiH", [[0, 0, 3.5], [0, 0, 5.1]], cell=[3.2, 3.2, 9.6], pbc=(True, True, False))
+    return atoms, {"gpts": (16, 16, 48), "kpts": (2, 2, 1), "poissonsolver": {"dipolelayer": "xy"}}
+
+
 CASES: dict[str, Callable[[], tuple[Atoms, dict[str, Any]]]] = {
     "water": water,
     "silicon": silicon,
     "silicon by k-points": silicon_by_k_points,
     "magnesium": magnesium,
     "oxygen": oxygen,
+    "hydroxide": hydroxide,
+    "lithium with a dipole": lithium_with_a_dipole,
 }
 
 

@@ -54,6 +54,16 @@ def test_operators_do_what_those_of_gpaw_do(run_with_gpaw: Run, ranks: int) -> N
 @needs_gpaw
 @pytest.mark.slow
 @pytest.mark.mpi
+@pytest.mark.parametrize("ranks", [1, 2, 3, 4])
+def test_potentials_are_those_of_gpaw(run_with_gpaw: Run, ranks: int) -> None:
+    found = json.loads(run_with_gpaw(ranks, HERE / "poisson_cases.py").stdout)
+    assert len(found) > 30
+    assert {name: one for name, one in found.items() if not one < 1e-10} == {}
+
+
+@needs_gpaw
+@pytest.mark.slow
+@pytest.mark.mpi
 @pytest.mark.parametrize("ranks", [1, 2, 4])
 def test_energies_are_those_of_gpaw(run_with_gpaw: Run, ranks: int) -> None:
     found = json.loads(run_with_gpaw(ranks, HERE / "energy_cases.py").stdout)
@@ -71,20 +81,24 @@ def python(run: Run, text: str) -> subprocess.CompletedProcess[str]:
 def test_enabling_is_undone(run_with_gpaw: Run) -> None:
     text = """
 import gpaw.cgpaw as c
+import gpaw.poisson as p
 import tessera.gpaw as t
-names = ["Operator", "Transformer", "fd_precond", "WOperator"]
-own = [getattr(c, name) for name in names]
+places = [(c, name) for name in ["Operator", "Transformer", "fd_precond", "WOperator"]]
+places += [(one, "solve_neutral") for one in (p.FastPoissonSolver, p.FDPoissonSolver, p.FFTPoissonSolver)]
+places += [(one, "get_description") for one in (p.FastPoissonSolver, p.FDPoissonSolver)]
+now = lambda: [getattr(*place) for place in places]
+own = now()
 with t.enabled():
-    assert all(getattr(c, name) is not one for name, one in zip(names, own))
+    assert all(ours is not one for ours, one in zip(now(), own))
     with t.enabled():
         pass
     assert t.is_enabled()
-assert not t.is_enabled() and [getattr(c, name) for name in names] == own
+assert not t.is_enabled() and now() == own
 t.enable()
 t.enable(threads=2)
 t.disable()
 t.disable()
-assert [getattr(c, name) for name in names] == own
+assert now() == own
 """
     assert python(run_with_gpaw, text).stderr == ""
 
@@ -114,6 +128,50 @@ for again in range(2):
 """
     told = python(run_with_gpaw, text).stderr
     assert told.count("tessera.gpaw does not replace weighted finite-difference operators; GPAW's own are used") == 1
+
+
+@needs_gpaw
+@pytest.mark.slow
+def test_poisson_solvers_left_to_gpaw(run_with_gpaw: Run) -> None:
+    text = """
+import numpy as np
+from gpaw.old.grid_descriptor import GridDescriptor
+from gpaw.poisson import FDPoissonSolver, PoissonSolver
+import tessera.gpaw
+class Mine(FDPoissonSolver):
+    pass
+box, oblique = GridDescriptor((16, 16, 16)), GridDescriptor((16, 16, 16), [[1, 0, 0], [0.3, 1, 0], [0, 0, 1]])
+for solver, gd in [(PoissonSolver(), oblique), (FDPoissonSolver(), oblique), (FDPoissonSolver(nn="M"), box),
+                   (Mine(), box), (PoissonSolver("fft"), box)]:
+    rho, expected, found = gd.zeros(), gd.zeros(), gd.zeros()
+    rho[3, 4, 5], rho[4, 4, 5] = 1, -1
+    solver.set_grid_descriptor(gd)
+    solver.solve(expected, rho)
+    with tessera.gpaw.enabled():
+        solver.solve(found, rho)
+        solver.solve(gd.zeros(), rho)
+    assert np.array_equal(found, expected)
+"""
+    outcome = python(run_with_gpaw, text)
+    assert outcome.returncode == 0, outcome.stderr
+    for what in ("of oblique cells", "with Mehrstellen stencils", "of the class Mine", "of the class FFTPoissonSolver"):
+        assert outcome.stderr.count(f"tessera.gpaw does not replace Poisson solvers {what}; GPAW's own are used") == 1
+
+
+@needs_gpaw
+@pytest.mark.slow
+def test_a_density_that_is_no_number_is_refused(run_with_gpaw: Run) -> None:
+    text = """
+from gpaw.old.grid_descriptor import GridDescriptor
+from gpaw.poisson import PoissonSolver
+import tessera.gpaw
+gd = GridDescriptor((16, 16, 16))
+solver = PoissonSolver()
+solver.set_grid_descriptor(gd)
+tessera.gpaw.enable()
+solver.solve(gd.zeros(), gd.zeros() + float("nan"), charge=0)
+"""
+    assert "the density has values that are not finite" in python(run_with_gpaw, text).stderr.splitlines()[-1]
 
 
 @needs_gpaw

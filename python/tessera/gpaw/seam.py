@@ -8,8 +8,10 @@ the preconditioner, so replacing them there is enough:
     fd_precond   the preconditioner's cycle  preconditioner.precondition
     WOperator    weighted sums of operators  GPAW's own, said once
 
-A Poisson solver of Tessera would be one more entry of `_replacements`: its class in the place of the one that GPAW's
-`PoissonSolver` makes. Until then GPAW's solvers run on the operators and transformers above.
+Of the Poisson solvers in `gpaw.poisson` the classes' methods are replaced, for solvers that are there already, too:
+
+    FastPoissonSolver, FDPoissonSolver   the linear solve of a neutral density, the description in the log
+    FFTPoissonSolver                     GPAW's own, said once
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
 
-from tessera.gpaw import domains, operators, preconditioner, transformers
+from tessera.gpaw import domains, operators, poisson, preconditioner, transformers
 
 #: Versions of GPAW with which the test suite was run.
 TESTED_VERSIONS = ("26.7.0",)
@@ -34,8 +36,8 @@ class GpawWarning(UserWarning):
     """Something is done by GPAW's own code."""
 
 
-#: GPAW's own, by name, while Tessera is enabled.
-_own: dict[str, Any] = {}
+#: GPAW's own, by owner and name, while Tessera is enabled.
+_own: dict[tuple[Any, str], Any] = {}
 _said: set[str] = set()
 
 
@@ -45,7 +47,7 @@ def is_enabled() -> bool:
 
 
 def enable(*, threads: int = 1) -> None:
-    """Makes GPAW use Tessera for the operators and transformers that it makes from now on.
+    """Makes GPAW use Tessera for the operators and transformers that it makes from now on, and in all Poisson solvers.
 
     `threads`: of each rank, for one field after the other. Every rank of a calculation calls it. Raises `GpawError`
     where GPAW is missing, has a version that was not tested or was built for an MPI for which Tessera was not.
@@ -56,20 +58,18 @@ def enable(*, threads: int = 1) -> None:
     domains.set_threads(threads)
     if _own:
         return
-    for name, make in _replacements().items():
-        _own[name] = getattr(compiled, name)
-        setattr(compiled, name, make(_own[name]))
+    for owner, replacements in [(compiled, _replacements()), *_replacements_in_solvers()]:
+        for name, make in replacements.items():
+            _own[owner, name] = getattr(owner, name)
+            setattr(owner, name, make(_own[owner, name]))
 
 
 def disable() -> None:
-    """Gives GPAW its own operators and transformers back. What was made before stays Tessera's."""
-    if not _own:
-        return
-    import gpaw.cgpaw as compiled
-
-    for name, own in _own.items():
-        setattr(compiled, name, own)
+    """Gives GPAW its own code back. Operators and transformers that were made before stay Tessera's."""
+    for (owner, name), own in _own.items():
+        setattr(owner, name, own)
     _own.clear()
+    poisson.forget()
 
 
 @contextmanager
@@ -85,13 +85,27 @@ def enabled(*, threads: int = 1) -> Iterator[None]:
 
 
 def _replacements() -> dict[str, Callable[[Any], Any]]:
-    """Returns functions that make a replacement for GPAW's own."""
+    """Returns functions that make a replacement for GPAW's own compiled ones."""
     return {
         "Operator": lambda own: _unless_on_gpu(operators.Operator, own, position=8),
         "Transformer": lambda own: _unless_on_gpu(transformers.Transformer, own, position=10),
         "fd_precond": preconditioner.precondition_or,
         "WOperator": lambda own: _left_to_gpaw(own, "weighted finite-difference operators"),
     }
+
+
+def _replacements_in_solvers() -> list[tuple[type, dict[str, Callable[[Any], Any]]]]:
+    """Returns the same for the methods of classes of Poisson solvers."""
+    from gpaw.poisson import FastPoissonSolver, FDPoissonSolver, FFTPoissonSolver
+
+    left = "Poisson solvers of the class FFTPoissonSolver"
+    return [
+        (FastPoissonSolver, {"solve_neutral": lambda own: poisson.fast_or(own, _say_once),
+                             "get_description": poisson.described_or}),
+        (FDPoissonSolver, {"solve_neutral": lambda own: poisson.multigrid_or(own, _say_once),
+                           "get_description": poisson.described_or}),
+        (FFTPoissonSolver, {"solve_neutral": lambda own: _left_to_gpaw(own, left)}),
+    ]  # fmt: skip
 
 
 def _unless_on_gpu(ours: Callable[..., Any], own: Callable[..., Any], position: int) -> Callable[..., Any]:
@@ -105,9 +119,9 @@ def _unless_on_gpu(ours: Callable[..., Any], own: Callable[..., Any], position: 
 
 
 def _left_to_gpaw(own: Callable[..., Any], what: str) -> Callable[..., Any]:
-    def make(*arguments: Any) -> Any:
+    def make(*arguments: Any, **named: Any) -> Any:
         _say_once(what)
-        return own(*arguments)
+        return own(*arguments, **named)
 
     return make
 

@@ -130,6 +130,12 @@ PoissonSolver::PoissonSolver(const PoissonGrid& grid, const PoissonOptions& opti
       correction_(find_named(poisson_methods(), options.method, "method").make(grid, options)),
       residual_(static_cast<std::size_t>(minus_laplacian_.values_of_field())) {}
 
+void PoissonSolver::set_tolerance(double tolerance) {
+  auto changed = options_;
+  changed.tolerance = tolerance;
+  options_ = checked(changed);
+}
+
 /// Sets residual_ to −4πρ − ∇²φ, and returns the greatest magnitude of residual_ + shift.
 double PoissonSolver::residual(std::span<const double> density, double shift, std::span<const double> potential) {
   minus_laplacian_.apply(potential, residual_, 1, {density.data(), -four_pi});

@@ -79,6 +79,9 @@ class PoissonSolver {
   /// if the tolerance is not reached. Collective.
   PoissonResult solve(std::span<const double> density, std::span<double> potential, bool has_guess);
 
+  /// Of the next solutions. Throws InputError.
+  void set_tolerance(double tolerance);
+
  private:
   double residual(std::span<const double> density, double shift, std::span<const double> potential);
 
