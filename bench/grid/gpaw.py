@@ -1,4 +1,5 @@
-"""Compares GPAW's own operators, transformers, Poisson solvers and whole runs with those of tessera.gpaw, in turn in one process."""
+"""Compares GPAW's own operators, transformers, Poisson solvers and whole runs with those of tessera.gpaw, in turn in
+one process."""
 
 from __future__ import annotations
 
@@ -84,7 +85,8 @@ def gpaw(
     memory: float,
     repeats: int,
 ) -> None:
-    """Measure GPAW's operators, Poisson solvers and whole calculations with and without Tessera, in ms and as ratios of medians.
+    """Measure GPAW's operators, Poisson solvers and whole calculations with and without Tessera, in ms and as ratios of
+    medians.
 
     It needs GPAW: `scripts/setup --gpaw`.
 
