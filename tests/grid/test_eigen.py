@@ -44,12 +44,13 @@ case = st.fixed_dictionaries(
 def cases() -> list[Case]:
     common = {"cell": None, "order": 4, "angles": (0.4, -2.0, 0.1), "height": 1.0, "share": 0.005, "threads": 2}
     found: list[Case] = [
+        {**common, "shape": (4, 5, 6), "periodic": (False, True, False), "is_complex": True, "share": 0.02},
         {**common, "shape": (9, 7, 15), "periodic": (False, False, False), "is_complex": False},
         {**common, "shape": (8, 6, 16), "periodic": (True, False, True), "is_complex": True},
     ]
 
     @seed(20)
-    @settings(max_examples=8, database=None, deadline=None, phases=[Phase.generate],
+    @settings(max_examples=5, database=None, deadline=None, phases=[Phase.generate],
               suppress_health_check=list(HealthCheck))  # fmt: skip
     @given(case)
     def add(one: Case) -> None:
@@ -70,14 +71,16 @@ def test_same_states_as_one_process(
     run_program: Run, tmp_path: Path, mpi: str, ranks: int, expected: list[list[float]]
 ) -> None:
     file = tmp_path / "cases.json"
-    file.write_text(json.dumps(cases()))
+    # Many ranks take turns on few cores, so they get fewer cases and one thread each.
+    chosen = cases()[: 1 if ranks > 4 else 2 if ranks > 2 else None]
+    file.write_text(json.dumps([{**one, "threads": 1} if ranks > 2 else one for one in chosen]))
     found = run_program(
         [*mpirun(mpi, ranks), sys.executable, "-m", "grid.eigen_cases", file, "mpi"],
         cwd=TESTS,
         env={"MPI4PY_LIBMPI": LIBRARIES[mpi]},
         timeout=200,
     )
-    for one, alone in zip(json.loads(found.stdout.splitlines()[-1]), expected, strict=True):
+    for one, alone in zip(json.loads(found.stdout.splitlines()[-1]), expected[: len(chosen)], strict=True):
         assert np.abs(np.subtract(one, alone)).max() <= 2 * TOLERANCE
 
 
