@@ -84,7 +84,7 @@ def gpaw(
     memory: float,
     repeats: int,
 ) -> None:
-    """Measure GPAW's operators, Poisson solvers and whole calculations with and without Tessera, in ms and as ratios of medians.
+    """Measure GPAW's operators, Poisson solvers and whole runs with and without Tessera, in ms and as ratios of medians.
 
     It needs GPAW: `scripts/setup --gpaw`.
 

@@ -7,8 +7,8 @@
         atoms.get_potential_energy()
 
 The calculation itself is not changed. Operators made while Tessera is enabled stay Tessera's, and all Poisson
-solvers are Tessera's while it is enabled. Results differ from GPAW's own in the order of sums, that is in the last bits, and
-those of the multigrid Poisson solver within its tolerance. Nothing else in Tessera needs GPAW.
+solvers are Tessera's while it is enabled. Results differ from GPAW's own in the order of sums, that is in the last
+bits, and those of the multigrid Poisson solver within its tolerance. Nothing else in Tessera needs GPAW.
 """
 
 from tessera.gpaw.seam import TESTED_VERSIONS, GpawError, GpawWarning, disable, enable, enabled, is_enabled

@@ -1,7 +1,7 @@
 """The linear solves of GPAW's Poisson solvers.
 
-GPAW's classes keep what they do around them: charges, backgrounds, moments, corrections for dipoles, logs. Each calls its
-`solve_neutral` for a potential φ of a density ρ with ∇²φ = −4πρ, which is replaced here:
+GPAW's classes keep what they do around them: charges, backgrounds, moments, corrections for dipoles, logs. Each calls
+its `solve_neutral` for a potential φ of a density ρ with ∇²φ = −4πρ, which is replaced here:
 
     FastPoissonSolver   method `fft`; beyond isolated edges its Laplacian sees odd mirror images, as GPAW's does
     FDPoissonSolver     method `multigrid`, until GPAW's measure of the residual is at most the solver's `eps`
