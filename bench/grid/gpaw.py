@@ -1,4 +1,4 @@
-"""Compares GPAW's operators, transformers, Poisson solvers and runs with those of tessera.gpaw, in turn in one process."""
+"""Compares GPAW's operators, transformers, Poisson solvers and runs with those of tessera.gpaw in one process."""
 
 from __future__ import annotations
 
