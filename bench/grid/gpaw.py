@@ -1,5 +1,4 @@
-"""Compares GPAW's own operators, transformers, Poisson solvers and whole runs with those of tessera.gpaw, in turn in
-one process."""
+"""Compares GPAW's operators, transformers, Poisson solvers and runs with those of tessera.gpaw in one process."""
 
 from __future__ import annotations
 
@@ -85,8 +84,7 @@ def gpaw(
     memory: float,
     repeats: int,
 ) -> None:
-    """Measure GPAW's operators, Poisson solvers and whole calculations with and without Tessera, in ms and as ratios of
-    medians.
+    """Measure GPAW's operators, Poisson solvers and whole runs with and without Tessera.
 
     It needs GPAW: `scripts/setup --gpaw`.
 
