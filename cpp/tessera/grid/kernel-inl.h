@@ -99,14 +99,16 @@ class RowComputer {
     const hn::ScalableTag<Real> d;
     if (length_ < static_cast<std::int64_t>(hn::Lanes(d)))
       return ComputeBlocks<1>(hn::CappedTag<Real, 1>(), terms, to, 0, false);
-    // The last vector may overlap the one before it, so it is computed before that may overwrite what is added.
-    const auto last_begin = length_ - static_cast<std::int64_t>(hn::Lanes(d));
+    // A last vector that overlaps the one before it is computed before that may overwrite what is added.
+    const auto lanes = static_cast<std::int64_t>(hn::Lanes(d)), last_begin = length_ - lanes;
+    const bool overlaps = length_ % lanes != 0;
     auto last = hn::Zero(d);
-    SumVectors<1>(
-        d, terms, last_begin, [&](std::size_t k, int) HWY_ATTR { return hn::LoadU(d, terms.from[k] + last_begin); },
-        &last);
+    if (overlaps)
+      SumVectors<1>(
+          d, terms, last_begin, [&](std::size_t k, int) HWY_ATTR { return hn::LoadU(d, terms.from[k] + last_begin); },
+          &last);
     ComputeBlocks<4>(d, terms, to, 0, target_.streams && reinterpret_cast<std::uintptr_t>(to) % 64 == 0);
-    if (length_ % static_cast<std::int64_t>(hn::Lanes(d)) != 0) hn::StoreU(last, d, to + last_begin);
+    if (overlaps) hn::StoreU(last, d, to + last_begin);
   }
 
   void Finish() const {}
