@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 import numpy as np
@@ -27,6 +27,7 @@ from tessera.system.model import FloatArray
 from tessera.system.scratch import bounded
 
 Triple = tuple[float, float, float]
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class SeveralValues(click.Command):
@@ -75,6 +76,18 @@ def output_option(function: Callable[..., None]) -> Callable[..., None]:
     )(function)
 
 
+def memory_option(text: str) -> Callable[[Function], Function]:
+    """Returns what adds `--memory GB` with this help."""
+    return click.option(
+        "--memory",
+        default=2.0,
+        show_default=True,
+        type=click.FloatRange(min=0, min_open=True),
+        metavar="GB",
+        help=text,
+    )
+
+
 def bounded_output(function: Callable[..., None]) -> Callable[..., None]:
     """Adds `-o/--output`, `--json` and `--memory`, which bounds what the function takes from the topology on."""
 
@@ -84,14 +97,9 @@ def bounded_output(function: Callable[..., None]) -> Callable[..., None]:
             function(output=output, **others)
 
     return output_option(
-        click.option(
-            "--memory",
-            default=2.0,
-            show_default=True,
-            type=click.FloatRange(min=0, min_open=True),
-            metavar="GB",
-            help="How much memory may be used when the inputs have been read; the file is the same with any. Reading "
-            "takes what the reader of the format takes.",
+        memory_option(
+            "How much memory may be used when the inputs have been read; the file is the same with any. Reading takes "
+            "what the reader of the format takes."
         )(with_bound)
     )
 
@@ -199,14 +207,7 @@ def means_options(function: Callable[..., None]) -> Callable[..., None]:
             type=click.IntRange(min=1),
             help="How many processes make it; default: one a core. The file is the same with any.",
         ),
-        click.option(
-            "--memory",
-            default=2.0,
-            show_default=True,
-            type=click.FloatRange(min=0, min_open=True),
-            metavar="GB",
-            help="How much memory may be used, by each rank or by all processes; the file is the same with any.",
-        ),
+        memory_option("How much memory may be used, by each rank or by all processes; the file is the same with any."),
     ):
         with_means = option(with_means)
     return with_means
