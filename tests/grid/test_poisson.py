@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import one_rank
 import pytest
 from conftest import mpirun
 from hypothesis import HealthCheck, Phase, given, seed, settings
@@ -213,34 +214,19 @@ def test_messages(make: Callable[[Grid], object], text: str) -> None:
 
 
 WRONG_ON_ONE_RANK = """
-import numpy as np
-from mpi4py import MPI
-from tessera.grid import Grid, GridError
-comm = MPI.COMM_WORLD
-odd = comm.rank == 1
-def said(call):
-    try:
-        call()
-    except GridError as error:
-        return str(error)
 grid = Grid((8, 9, 10), periodic=False, comm=comm)
 rho = np.ones(grid.local_shape)
 solve = grid.poisson()
-texts = [said(lambda: grid.poisson(order=0 if odd else 4))]
+texts.append(said(lambda: grid.poisson(order=0 if odd else 4)))
 texts.append(said(lambda: solve(rho[:, :-1] if odd else rho)))
 texts.append(said(lambda: solve(rho * np.nan if odd else rho)))
 texts.append(said(lambda: solve(rho, rho * np.nan if odd else rho)))
 assert said(lambda: solve(rho)) is None
-texts = comm.gather(texts)
-if comm.rank == 0:
-    assert all(one == texts[0] for one in texts), texts
-    print("\\n".join(texts[0]))
 """
 
 
-def test_what_is_wrong_on_one_rank_all_ranks_hear(run_program: Run, tmp_path: Path, mpi: str) -> None:
-    program = tmp_path / "wrong.py"
-    program.write_text(WRONG_ON_ONE_RANK)
-    found = run_program([*mpirun(mpi, 3), sys.executable, program], env={"MPI4PY_LIBMPI": LIBRARIES[mpi]}, timeout=60)
-    lines = found.stdout.splitlines()
+def test_what_is_wrong_on_one_rank_all_ranks_hear(run_program: Run, mpi: str) -> None:
+    lines = one_rank.messages(
+        run_program, mpi, LIBRARIES[mpi], "from tessera.grid import Grid, GridError", "GridError", WRONG_ON_ONE_RANK
+    )
     assert len(lines) == 4 and all("expected" in line or "has (" in line for line in lines)
