@@ -38,9 +38,23 @@ MOST_ON_A_CORE = 4  # ranks × threads that are allowed without --oversubscribe
 _NAMES = {"openmpi": "Open MPI", "mpich": "MPICH", "serial": "no MPI"}
 
 
+# Options of commands that start jobs.
+
+threads_option = click.option("-t", "--threads", type=int, help="Threads of each rank.")
+overrides_option = click.option(
+    "--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Override a key of the run file; repeatable."
+)
+mpi_option = click.option(
+    "--mpi", type=click.Choice(["auto", *FLAVOURS]), default="auto", show_default=True, help="Which MPI."
+)
+#: Of jobs that need MPI even where they have one rank.
+parallel_mpi_option = click.option(
+    "--mpi", type=click.Choice(["auto", "openmpi", "mpich"]), default="auto", show_default=True, help="Which MPI."
+)
 oversubscribe_option = click.option(
     "--oversubscribe", is_flag=True, help="Start more than four ranks a core, outside batch jobs."
 )
+dry_run_option = click.option("--dry-run", is_flag=True, help="Print the command that would be run and stop.")
 
 
 class LaunchError(click.ClickException):

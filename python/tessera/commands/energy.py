@@ -14,15 +14,11 @@ from tessera import launch
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--forces", type=click.Path(path_type=Path), help="Write forces (n,3), kcal/mol/Å, to this NumPy file.")
 @click.option("-n", "--ranks", default=1, show_default=True, help="Number of MPI ranks.")
-@click.option("-t", "--threads", type=int, help="Threads of each rank.")
-@click.option(
-    "--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Override a key of the run file; repeatable."
-)
-@click.option(
-    "--mpi", type=click.Choice(["auto", *launch.FLAVOURS]), default="auto", show_default=True, help="Which MPI."
-)
+@launch.threads_option
+@launch.overrides_option
+@launch.mpi_option
 @launch.oversubscribe_option
-@click.option("--dry-run", is_flag=True, help="Print the command that would be run and stop.")
+@launch.dry_run_option
 def energy(
     system: Path,
     as_json: bool,

@@ -24,10 +24,8 @@ from tessera.select.run import selection_arguments
     metavar="N",
     help="Plan for hosts of N cores each [the map's, or this host's].",
 )
-@click.option("-t", "--threads", type=int, help="Threads of each rank.")
-@click.option(
-    "--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Override a key of the run file; repeatable."
-)
+@launch.threads_option
+@launch.overrides_option
 @click.option(
     "--measured-steps",
     type=click.IntRange(0),
@@ -35,7 +33,7 @@ from tessera.select.run import selection_arguments
     help="Steps of the measurement on this machine; 0: none, for systems that do not fit here [10].",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.option("--dry-run", is_flag=True, help="Print the command that would be run and stop.")
+@launch.dry_run_option
 def explain(
     run_file: Path,
     ranks: int,

@@ -229,9 +229,7 @@ def divisions_text(content: dict[str, Any]) -> list[str]:
 @dtype_option
 @machine_option
 @click.option("--repeats", type=click.IntRange(1, 1000), default=5, show_default=True, help="Turns; medians count.")
-@click.option(
-    "--mpi", type=click.Choice(["auto", "openmpi", "mpich"]), default="auto", show_default=True, help="Which MPI."
-)
+@launch.parallel_mpi_option
 @launch.oversubscribe_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--plot", "picture", type=click.Path(path_type=Path), help="Also draw times by batch (PNG, PDF, SVG).")

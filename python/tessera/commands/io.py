@@ -63,9 +63,7 @@ def io() -> None:
 )  # fmt: skip
 @click.option("--repeats", type=click.IntRange(1, 1000), default=3, show_default=True, help="Turns; medians count.")
 @click.option("--hostfile", type=click.Path(path_type=Path), help="Host file in the format of the MPI's launcher.")
-@click.option(
-    "--mpi", type=click.Choice(["auto", "openmpi", "mpich"]), default="auto", show_default=True, help="Which MPI."
-)
+@launch.parallel_mpi_option
 @launch.oversubscribe_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--plot", type=click.Path(path_type=Path), help="Also draw MB/s by ranks (PNG, PDF, SVG).")

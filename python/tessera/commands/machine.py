@@ -71,9 +71,7 @@ def machine(context: click.Context, probe: str | None) -> None:
 )
 @click.option("--hostfile", type=FILE, help="Host file in the format of the MPI's launcher.")
 @click.option("-o", "--output", required=True, type=FILE, help="The map (JSON).")
-@click.option(
-    "--mpi", type=click.Choice(["auto", "openmpi", "mpich"]), default="auto", show_default=True, help="Which MPI."
-)
+@launch.parallel_mpi_option
 @click.option("--sizes", metavar="BYTES,…", help="Message sizes [1,1500,16384,131072].")
 @click.option(
     "--repeats", type=click.IntRange(min=1), help="Round trips of each size and pair; the fastest counts [5]."
@@ -82,7 +80,7 @@ def machine(context: click.Context, probe: str | None) -> None:
 @click.option("--merge", type=FILE, help="An older map of this machine; the least times of both are kept.")
 @click.option("--check", is_flag=True, help="Only check whether the map OUTPUT is still right; exit status 1 if not.")
 @launch.oversubscribe_option
-@click.option("--dry-run", is_flag=True, help="Print the command that would be run and stop.")
+@launch.dry_run_option
 def measure(
     ranks: int,
     hostfile: Path | None,
@@ -122,14 +120,12 @@ def measure(
 @click.option("-n", "--ranks", required=True, type=click.IntRange(min=1), help="Ranks of the jobs for which to tune.")
 @click.option("--hostfile", type=FILE, help="Host file in the format of the MPI's launcher.")
 @click.option("-o", "--output", type=FILE, help="The map to write [MAP].")
-@click.option(
-    "--mpi", type=click.Choice(["auto", "openmpi", "mpich"]), default="auto", show_default=True, help="Which MPI."
-)
+@launch.parallel_mpi_option
 @click.option("--ops", metavar="NAME,…", help="Operations, as in allreduce,bcast [the usual ones].")
 @click.option("--sizes", metavar="BYTES,…", help="Message sizes, as in 1KiB,1M [1024,16384,131072,1048576].")
 @click.option("--seconds", type=click.FloatRange(min=0, min_open=True), help="Most seconds for all measurements [120].")
 @launch.oversubscribe_option
-@click.option("--dry-run", is_flag=True, help="Print the command that would be run and stop.")
+@launch.dry_run_option
 def tune(
     map_file: Path,
     ranks: int,

@@ -26,15 +26,11 @@ from tessera.select.run import selection_arguments
     is_flag=True,
     help="Before step 1, time pair schemes and splits of Ewald's sum and take the fastest; checkpoints record it.",
 )
-@click.option(
-    "--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Override a key of the run file; repeatable."
-)
-@click.option(
-    "--mpi", type=click.Choice(["auto", *launch.FLAVOURS]), default="auto", show_default=True, help="Which MPI."
-)
+@launch.overrides_option
+@launch.mpi_option
 @launch.oversubscribe_option
 @click.option("--print-defaults", is_flag=True, help="Print a run file with every key and stop.")
-@click.option("--dry-run", is_flag=True, help="Print the command that would be run and stop.")
+@launch.dry_run_option
 def run(
     run_file: Path | None,
     ranks: int,

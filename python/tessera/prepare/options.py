@@ -188,13 +188,7 @@ def means_options(function: Callable[..., None]) -> Callable[..., None]:
 
     for option in (
         launch.oversubscribe_option,
-        click.option(
-            "--mpi",
-            type=click.Choice(["auto", "openmpi", "mpich"]),
-            default="auto",
-            show_default=True,
-            help="Which MPI.",
-        ),
+        launch.parallel_mpi_option,
         click.option(
             "-n",
             "--ranks",
