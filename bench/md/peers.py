@@ -1,4 +1,4 @@
-"""Compares speed and memory with GROMACS and OpenMM on the same machine and the same input."""
+"""Compares speed and memory with GROMACS, OpenMM and LAMMPS on the same machine and the same input."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-from bench.common import engine, gromacs, gromacs_build, openmm_peer, systems
+from bench.common import engine, gromacs, gromacs_build, lammps, openmm_peer, systems
 from bench.common.options import Common, common_options
 from bench.common.results import Figure, load, number, table
 
@@ -88,7 +88,9 @@ class Series:
     "--cutoff", "cutoffs", multiple=True, type=float, help="Å; repeatable; default: 12. The other usual value is 9."
 )
 @click.option("--threads", default=2, show_default=True, help="Cores for each program.")
-@click.option("--openmm-steps", type=click.IntRange(1), help="Timed steps of OpenMM; default: an eighth of --steps.")
+@click.option(
+    "--short-steps", type=click.IntRange(1), help="Timed steps of OpenMM and LAMMPS; default: an eighth of --steps."
+)
 @click.option("--lj", default="force-switch", show_default=True, help="Tessera's interactions.lj at 12 Å.")
 @click.option(
     "--instruction-set",
@@ -102,17 +104,17 @@ def peers(
     names: tuple[str, ...],
     cutoffs: tuple[float, ...],
     threads: int,
-    openmm_steps: int | None,
+    short_steps: int | None,
     lj: str,
     instruction_set: str | None,
     check: bool,
     steps: int,
     repeats: int,
 ) -> None:
-    """Measure speed and memory of Tessera, GROMACS and OpenMM, which take turns on the same cores.
+    """Measure speed and memory of Tessera, GROMACS, OpenMM and LAMMPS, which take turns on the same cores.
 
     GROMACS is built from Debian's source for the same instruction set, once. A GROMACS that is installed is measured
-    too, without a promise: Debian's knows SSE4.1 alone.
+    too, without a promise: Debian's knows SSE4.1 alone. LAMMPS is measured where its program lmp is installed.
 
     All use particle-mesh Ewald of order 4, steps of 2 fs, constrained bonds with hydrogen, and energies every 100
     steps. At 12 Å Lennard-Jones forces are switched off from 10 Å and the mesh is at most 1.1 Å; at 9 Å nothing is
@@ -131,14 +133,14 @@ def peers(
     chosen = choose_instruction_set(instruction_set)
     figure = Figure(
         RECORDS_OF_SETS[chosen],
-        f"Tessera beside GROMACS and OpenMM, {TITLES_OF_SETS[chosen]}",
+        f"Tessera beside other programs, {TITLES_OF_SETS[chosen]}",
         {
             "steps": steps,
             "repeats": repeats,
             "threads": threads,
             "lj": lj,
             "instruction_set": chosen,
-            "openmm_steps": openmm_steps or steps // 8,
+            "short_steps": short_steps or steps // 8,
         },
         {},
     )
@@ -151,7 +153,7 @@ def peers(
         for cutoff in cutoffs:
             ours = tessera_series(common, figure, name, cutoff, threads, lj, steps)
             theirs = peer_series(
-                common, figure, programs, name, cutoff, threads, steps, openmm_steps or max(1, steps // 8)
+                common, figure, programs, name, cutoff, threads, steps, short_steps or max(1, steps // 8)
             )
             for turn in range(repeats):
                 for one in (*ours, *theirs):
@@ -230,9 +232,9 @@ def peer_series(
     cutoff: float,
     threads: int,
     steps: int,
-    openmm_steps: int,
+    short_steps: int,
 ) -> list[Series]:
-    """Returns the series of each GROMACS, and of OpenMM where it is installed."""
+    """Returns the series of each GROMACS, and of OpenMM and LAMMPS where they are installed."""
     found: list[Series] = []
     for title, gmx in programs.items():
         tpr = gromacs.prepare(common, programs["GROMACS"], name, cutoff)
@@ -242,22 +244,36 @@ def peer_series(
             return done.ns_per_day, done.outcome.peak_bytes, done.initial_potential
 
         found.append(Series(name, cutoff, title, f"1 × {threads}", start_gromacs, [], [], []))
+    lmp = lammps.installed()
+    if not (openmm_peer.is_installed() or lmp):
+        return found
+    # The engine chooses the mesh; a run of one step reports it.
+    probe = engine.run(
+        systems.system(common, name),
+        engine.merge(engine.interactions(cutoff), {"dynamics": {"steps": 1}}),
+        common.work / "runs" / f"probe_{name}_{cutoff:g}",
+        engine.Layout(1, threads, "serial"),
+    ).report["results"]
+    alpha, grid = probe["pme_alpha"], probe["pme_grid"]
     if openmm_peer.is_installed():
-        # The engine chooses the mesh; a run of no steps reports it.
-        probe = engine.run(
-            systems.system(common, name),
-            engine.merge(engine.interactions(cutoff), {"dynamics": {"steps": 1}}),
-            common.work / "runs" / f"probe_{name}_{cutoff:g}",
-            engine.Layout(1, threads, "serial"),
-        ).report["results"]
-        prepared = openmm_peer.prepare(common, name, cutoff, probe["pme_alpha"], probe["pme_grid"])
+        built = openmm_peer.prepare(common, name, cutoff, alpha, grid)
         figure.versions.update(openmm_peer.version())
 
         def start_openmm() -> tuple[float, int, float]:
-            done = openmm_peer.run(prepared, openmm_steps, threads)
+            done = openmm_peer.run(built, short_steps, threads)
             return done.ns_per_day, done.outcome.peak_bytes, done.initial_potential
 
         found.append(Series(name, cutoff, "OpenMM, CPU", f"1 × {threads}", start_openmm, [], [], []))
+    if lmp is not None:
+        written = lammps.prepare(common, name)
+        figure.versions["LAMMPS"] = lammps.version(lmp)
+
+        def start_lammps(lmp: Path = lmp) -> tuple[float, int, float]:
+            folder = common.work / "runs" / f"lammps_{name}_{cutoff:g}"
+            done = lammps.run(lmp, written, cutoff, alpha, grid, folder, threads, short_steps)
+            return done.ns_per_day, done.outcome.peak_bytes, done.initial_potential
+
+        found.append(Series(name, cutoff, "LAMMPS", f"{threads} × 1", start_lammps, [], [], []))
     return found
 
 
@@ -338,7 +354,8 @@ def summarise(figure: Figure, series: list[Series], least_of_gromacs: dict[tuple
     figure.tables.append(table(["ratio of medians", "found", "of single turns", "floor", "met"], rows))
     figure.notes.append(
         "Programs took turns; memory is the greatest resident set, summed over ranks, of whole processes (OpenMM's "
-        "with Python). OpenMM's B-splines are of order 5 on the same mesh."
+        "with Python). OpenMM's B-splines are of order 5 on the same mesh. LAMMPS switches Lennard-Jones energies, not "
+        "forces, off, from 0.1 Å before a cut-off of 9 Å."
     )
     figure.notes += [f"Failed: {text}." for text in figure.failures]
 
