@@ -1,4 +1,4 @@
-"""Compares speed and memory with GROMACS, OpenMM and LAMMPS on the same machine and the same input."""
+"""Compares speed and memory with GROMACS, OpenMM, LAMMPS and GENESIS on the same machine and the same input."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-from bench.common import engine, gromacs, gromacs_build, lammps, openmm_peer, systems
+from bench.common import engine, genesis, gromacs, gromacs_build, lammps, openmm_peer, systems
 from bench.common.options import Common, common_options
 from bench.common.results import Figure, load, number, table
 
@@ -89,7 +89,9 @@ class Series:
 )
 @click.option("--threads", default=2, show_default=True, help="Cores for each program.")
 @click.option(
-    "--short-steps", type=click.IntRange(1), help="Timed steps of OpenMM and LAMMPS; default: an eighth of --steps."
+    "--short-steps",
+    type=click.IntRange(1),
+    help="Timed steps of programs other than GROMACS; default: an eighth of --steps.",
 )
 @click.option("--lj", default="force-switch", show_default=True, help="Tessera's interactions.lj at 12 Å.")
 @click.option(
@@ -111,10 +113,11 @@ def peers(
     steps: int,
     repeats: int,
 ) -> None:
-    """Measure speed and memory of Tessera, GROMACS, OpenMM and LAMMPS, which take turns on the same cores.
+    """Measure speed and memory of Tessera and other programs, which take turns on the same cores.
 
     GROMACS is built from Debian's source for the same instruction set, once. A GROMACS that is installed is measured
-    too, without a promise: Debian's knows SSE4.1 alone. LAMMPS is measured where its program lmp is installed.
+    too, without a promise: Debian's knows SSE4.1 alone. LAMMPS and GENESIS are measured where their
+    programs lmp and spdyn are installed.
 
     All use particle-mesh Ewald of order 4, steps of 2 fs, constrained bonds with hydrogen, and energies every 100
     steps. At 12 Å Lennard-Jones forces are switched off from 10 Å and the mesh is at most 1.1 Å; at 9 Å nothing is
@@ -234,7 +237,7 @@ def peer_series(
     steps: int,
     short_steps: int,
 ) -> list[Series]:
-    """Returns the series of each GROMACS, and of OpenMM and LAMMPS where they are installed."""
+    """Returns the series of each GROMACS, and of OpenMM, LAMMPS and GENESIS where they are installed."""
     found: list[Series] = []
     for title, gmx in programs.items():
         tpr = gromacs.prepare(common, programs["GROMACS"], name, cutoff)
@@ -244,8 +247,8 @@ def peer_series(
             return done.ns_per_day, done.outcome.peak_bytes, done.initial_potential
 
         found.append(Series(name, cutoff, title, f"1 × {threads}", start_gromacs, [], [], []))
-    lmp = lammps.installed()
-    if not (openmm_peer.is_installed() or lmp):
+    lmp, spdyn = lammps.installed(), genesis.installed()
+    if not (openmm_peer.is_installed() or lmp or spdyn):
         return found
     # The engine chooses the mesh; a run of one step reports it.
     probe = engine.run(
@@ -274,6 +277,16 @@ def peer_series(
             return done.ns_per_day, done.outcome.peak_bytes, done.initial_potential
 
         found.append(Series(name, cutoff, "LAMMPS", f"{threads} × 1", start_lammps, [], [], []))
+    if spdyn is not None:
+        files = genesis.inputs(common, name)
+
+        def start_genesis(spdyn: Path = spdyn) -> tuple[float, int, float]:
+            folder = common.work / "runs" / f"genesis_{name}_{cutoff:g}"
+            done = genesis.run(spdyn, files, cutoff, alpha, grid, folder, threads, -(-short_steps // 10) * 10)
+            figure.versions["GENESIS"] = done.version
+            return done.ns_per_day, done.outcome.peak_bytes, done.initial_potential
+
+        found.append(Series(name, cutoff, "GENESIS", f"1 × {threads}", start_genesis, [], [], []))
     return found
 
 
