@@ -60,7 +60,11 @@ WavePreconditioner::WavePreconditioner(const WaveGrid& grid)
     for (const double eigenvalue : level.sweeps)
       factors_.back().push_back(static_cast<float>(2 * diagonal / eigenvalue));
     neighbours_.emplace_back(stencil, level.layout, OperatorOptions{.batch = 1}, grid.comm, threads_of(level));
-    if (!is_last) transfers_.emplace_back(level, levels_[i + 1], grid.comm, threads_of(level));
+    if (!is_last) {
+      const auto& coarser = levels_[i + 1].layout;
+      down_.emplace_back(TransferKind::restriction, 1, level.layout, coarser, false, grid.comm, threads_of(level));
+      up_.emplace_back(TransferKind::interpolation, 1, coarser, level.layout, false, grid.comm, threads_of(level));
+    }
     const auto n = static_cast<std::size_t>(neighbours_.back().values_of_field());
     fields_[i] = {std::vector<float>(n), std::vector<float>(n), std::vector<float>(n), std::vector<float>(n)};
   }
@@ -86,8 +90,7 @@ void WavePreconditioner::set_potential(std::span<const double> potential, double
   auto& finest = fields_.front().inverse;
   for (std::size_t i = 0; i < finest.size(); ++i)
     finest[i] = static_cast<float>(shift + std::max(potential[i] - level, 0.0));
-  for (std::size_t i = 0; i < transfers_.size(); ++i)
-    transfers_[i].restrict_to_coarse(fields_[i].inverse.data(), fields_[i + 1].inverse.data());
+  for (std::size_t i = 0; i < down_.size(); ++i) down_[i].apply(fields_[i].inverse, fields_[i + 1].inverse, 1);
   coarsest_.set_shift(2 * shift);
   for (std::size_t i = 0; i < fields_.size(); ++i)
     for (auto& value : fields_[i].inverse) value = 1 / (static_cast<float>(diagonals_[i]) + value);
@@ -112,13 +115,12 @@ void WavePreconditioner::relax(std::size_t level) {
 
 const std::vector<float>& WavePreconditioner::run() {
   const std::size_t last = levels_.size() - 1;
-  for (std::size_t i = 0; i < last; ++i)
-    transfers_[i].restrict_to_coarse(fields_[i].right.data(), fields_[i + 1].right.data());
+  for (std::size_t i = 0; i < last; ++i) down_[i].apply(fields_[i].right, fields_[i + 1].right, 1);
   coarsest_.solve(fields_[last].right.data(), fields_[last].solution.data());
   for (auto& value : fields_[last].solution) value *= -2;  // (−½∇² + v)⁻¹ = −2 (∇² − 2v)⁻¹
   relax(last);
   for (std::size_t i = last; i-- > 0;) {
-    transfers_[i].interpolate_to_fine(fields_[i + 1].solution.data(), fields_[i].solution.data());
+    up_[i].apply(fields_[i + 1].solution, fields_[i].solution, 1);
     relax(i);
   }
   return fields_.front().solution;

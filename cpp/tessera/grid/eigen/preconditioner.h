@@ -20,10 +20,10 @@
 #include <vector>
 
 #include "tessera/grid/eigen/hamiltonian.h"
+#include "tessera/grid/levels/transfer.h"
 #include "tessera/grid/operator.h"
 #include "tessera/grid/poisson/levels.h"
 #include "tessera/grid/poisson/spectral.h"
-#include "tessera/grid/poisson/transfer.h"
 
 namespace tessera::grid {
 
@@ -57,7 +57,7 @@ class WavePreconditioner {
   std::vector<double> diagonals_;                  // by level
   std::vector<std::vector<float>> factors_;        // by level: ω
   std::deque<StencilOperator<float>> neighbours_;  // −½∇² without its diagonal, with changed sign
-  std::deque<LevelTransfer<float>> transfers_;
+  std::deque<Transfer<float>> down_, up_;          // by the finer level
   std::vector<Fields> fields_;
   SpectralSolver<float> coarsest_;
   std::vector<std::complex<float>> turned_;  // a field times e^{−ik·r}

@@ -15,7 +15,7 @@
 #include "tessera/comm/communicator.h"
 #include "tessera/fft/buffer.h"
 #include "tessera/grid/layout.h"
-#include "tessera/grid/poisson/move.h"
+#include "tessera/grid/levels/move.h"
 #include "tessera/grid/poisson/real_lines.h"
 #include "tessera/grid/poisson/separable.h"
 
