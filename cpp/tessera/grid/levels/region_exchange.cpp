@@ -6,11 +6,11 @@ namespace tessera::grid {
 
 template <class Real>
 RegionExchange<Real>::RegionExchange(const GridLayout& layout, const std::vector<IndexBox>& regions, int components,
-                                     const comm::Communicator& comm, ThreadPool& threads)
+                                     bool leaves_own, const comm::Communicator& comm, ThreadPool& threads)
     : layout_(layout),
       own_(dense(layout.boxes.at(static_cast<std::size_t>(comm.rank())), components)),
       around_(dense(regions.at(static_cast<std::size_t>(comm.rank())), components)),
-      move_({layout.shape, layout.is_periodic, layout.boxes, regions}, own_, around_, true, comm, threads),
+      move_({layout.shape, layout.is_periodic, layout.boxes, regions}, own_, around_, leaves_own, comm, threads),
       memory_(static_cast<std::size_t>(around_.size())) {
   TESSERA_CHECK(layout.ranks() == comm.size() && regions.size() == layout.boxes.size());
 }

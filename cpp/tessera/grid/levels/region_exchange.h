@@ -13,13 +13,14 @@
 
 namespace tessera::grid {
 
-/// The surroundings of a box: one region for each rank, which may leave the grid. Values of the rank's own box are not
-/// copied, those beyond edges that are not periodic are zero. References must outlive it.
+/// The surroundings of a box: one region for each rank, which may leave the grid. Values beyond edges that are not
+/// periodic are zero. References must outlive it.
 template <class Real>
 class RegionExchange {
  public:
-  /// `regions`: by rank. Values have one or two (complex) components.
-  RegionExchange(const GridLayout& layout, const std::vector<IndexBox>& regions, int components,
+  /// `regions`: by rank. Values have one or two (complex) components. With `leaves_own`, those of the rank's own box
+  /// are not copied.
+  RegionExchange(const GridLayout& layout, const std::vector<IndexBox>& regions, int components, bool leaves_own,
                  const comm::Communicator& comm, ThreadPool& threads);
 
   /// Brings other ranks' values around `fields` fields of the rank's box, one after the other. in(r + edge d) =

@@ -92,69 +92,13 @@ Transfer<Real>::Transfer(TransferKind kind, int order, const GridLayout& from, c
       is_halved_(halved_edges(from, to)),
       threads_(threads),
       target_(to.boxes.at(static_cast<std::size_t>(comm.rank()))),
-      around_(from, source_regions(kind, order, from, to), is_complex ? 2 : 1, comm, threads) {
+      around_(from, source_regions(kind, order, from, to), is_complex ? 2 : 1, kind == TransferKind::restriction, comm,
+              threads) {
   const bool halves = kind == TransferKind::restriction;
   if (halves) sum_weights_.push_back(static_cast<Real>(0.5));
   for (const auto weight : pair_weights(order)) {
     weights_.push_back(static_cast<Real>(halves ? 0.5 * weight : weight));
     sum_weights_.insert(sum_weights_.end(), 2, weights_.back());
-  }
-}
-
-/// Continues a row of the region beyond its own points, which are a whole period, in parts of at most that, as the
-/// region may reach around more than once.
-template <class Real>
-void Transfer<Real>::wrap_row(Real* row) const {
-  const auto& region = around_.region();
-  const std::int64_t components = around_.components(), period = around_.box().upper[2];
-  Real* origin = row - region.lower[2] * components;
-  for (std::int64_t z = 0, n = 0; z > region.lower[2]; z -= n) {
-    n = std::min(z - region.lower[2], period);
-    std::copy_n(origin + (z - n + period) * components, n * components, origin + (z - n) * components);
-  }
-  for (std::int64_t z = period, n = 0; z < region.upper[2]; z += n) {
-    n = std::min(region.upper[2] - z, period);
-    std::copy_n(origin + (z - period) * components, n * components, origin + z * components);
-  }
-}
-
-/// Sums planes of fine or coarse points into `to`, which holds rows of the region from `first_row` to `last_row`. A
-/// row's own points are read where the caller has them, those around them from the exchange's memory.
-template <class Real>
-void Transfer<Real>::sum_planes(const Real* from, std::span<const std::int64_t> planes, std::span<const Real> weights,
-                                std::int64_t first_row, std::int64_t last_row, Real* to) {
-  const auto& box = around_.box();
-  const auto& region = around_.region();
-  const std::int64_t components = around_.components();
-  const auto own_begin = std::clamp(box.lower[2], region.lower[2], region.upper[2]);
-  const auto own_end = std::clamp(box.upper[2], own_begin, region.upper[2]);
-  std::array<std::int64_t, most_terms> wrapped{};
-  for (std::size_t k = 0; k < planes.size(); ++k) wrapped[k] = wraps_[0] ? modulo(planes[k], box.upper[0]) : planes[k];
-  std::array<const Real*, most_terms> rows{};
-  const std::span<const Real* const> terms(rows.data(), planes.size());
-  const auto sum = [&](std::int64_t y, std::int64_t begin, std::int64_t end, bool is_own, Real* row) {
-    if (begin == end) return;
-    for (std::size_t k = 0; k < planes.size(); ++k) {
-      const auto x = wrapped[k];
-      rows[k] = is_own && box.lower[0] <= x && x < box.upper[0] ? from + around_.offset_in_box({x, y, begin})
-                                                                : around_.around({x, y, begin});
-    }
-    sum_rows<Real>(terms, weights, row + (begin - region.lower[2]) * components, (end - begin) * components);
-  };
-  for (auto each = first_row; each < last_row; ++each) {
-    const auto y = wraps_[1] ? modulo(each, box.upper[1]) : each;
-    Real* row = to + (each - first_row) * around_.place().stride_y;
-    const bool is_own = box.lower[1] <= y && y < box.upper[1];
-    if (wraps_[2]) {
-      sum(y, own_begin, own_end, is_own, row);
-      wrap_row(row);
-    } else if (is_own) {
-      sum(y, region.lower[2], own_begin, false, row);
-      sum(y, own_begin, own_end, true, row);
-      sum(y, own_end, region.upper[2], false, row);
-    } else {
-      sum(y, region.lower[2], region.upper[2], false, row);
-    }
   }
 }
 
@@ -186,7 +130,15 @@ const Real* Transfer<Real>::whole_row(const Real* from, std::int64_t x, std::int
   }
   if (own_begin < own_end) copy(own_begin, own_end, is_own);
   if (wraps_[2]) {
-    wrap_row(line);
+    // In parts of at most a period, as the region may reach around more than once.
+    for (auto z = own_begin, n = z; z > region.lower[2]; z -= n) {
+      n = std::min(z - region.lower[2], own_end);
+      std::copy_n(origin + (z - n + own_end) * components, n * components, origin + (z - n) * components);
+    }
+    for (auto z = own_end, n = z; z < region.upper[2]; z += n) {
+      n = std::min(region.upper[2] - z, own_end);
+      std::copy_n(origin + (z - own_end) * components, n * components, origin + z * components);
+    }
   } else {
     copy(region.lower[2], own_begin, false);
     copy(own_end, region.upper[2], false);
@@ -245,14 +197,23 @@ void Transfer<Real>::restrict_planes(const Real* from, Real* to, std::int64_t be
 
 /// Makes fine planes from `begin` to `end`.
 template <class Real>
-void Transfer<Real>::interpolate_planes(const Real* from, Real* to, std::int64_t begin, std::int64_t end) {
+void Transfer<Real>::interpolate_planes(Real* to, std::int64_t begin, std::int64_t end) {
   const auto& region = around_.region();
   const auto components = around_.components();
-  const auto pitch = around_.place().stride_y;
-  std::vector<Real> plane(static_cast<std::size_t>(region.extent(1) * pitch)), line(static_cast<std::size_t>(pitch));
-  std::array<std::int64_t, most_terms> planes{};
+  const auto pitch = around_.place().stride_y, plane_values = around_.place().stride_x;
+  std::vector<Real> mixed_x(static_cast<std::size_t>(plane_values)), mixed_y(static_cast<std::size_t>(pitch));
   std::array<const Real*, most_terms> rows{};
-  const auto terms = sum_weights_.size();
+  /// Sums what is half-way between `low` and the next, which is `step` numbers on.
+  const auto mix = [&](const Real* low, std::int64_t step, std::vector<Real>& sum) {
+    const auto terms = sum_weights_.size();
+    for (std::size_t k = 0; k < terms; k += 2) {
+      rows[k] = low - static_cast<std::int64_t>(k / 2) * step;
+      rows[k + 1] = low + static_cast<std::int64_t>(k / 2 + 1) * step;
+    }
+    sum_rows<Real>(std::span<const Real* const>(rows.data(), terms), sum_weights_, sum.data(),
+                   static_cast<std::int64_t>(sum.size()));
+    return sum.data();
+  };
   // The fine row: perhaps a point half-way at first, pairs, and perhaps a coarse point at last.
   const auto z_begin = target_.lower[2] - offset_[2], z_end = target_.upper[2] - offset_[2];
   const auto first_pair = half_down(z_begin + 1), pairs = std::max<std::int64_t>(0, half_down(z_end) - first_pair);
@@ -270,25 +231,11 @@ void Transfer<Real>::interpolate_planes(const Real* from, Real* to, std::int64_t
   const auto below = [&](std::size_t d, std::int64_t i) { return is_halved_[d] ? half_down(i - offset_[d]) : i; };
   const auto is_between = [&](std::size_t d, std::int64_t i) { return is_halved_[d] && (i - offset_[d]) % 2 != 0; };
   for (auto x = begin; x < end; ++x) {
-    const auto low_x = below(0, x);
-    if (is_between(0, x)) {
-      for (std::size_t k = 0; k < terms; k += 2)
-        planes[k] = low_x - static_cast<std::int64_t>(k / 2),
-        planes[k + 1] = low_x + static_cast<std::int64_t>(k / 2) + 1;
-      sum_planes(from, std::span(planes).first(terms), sum_weights_, region.lower[1], region.upper[1], plane.data());
-    } else {
-      sum_planes(from, std::array{low_x}, whole_, region.lower[1], region.upper[1], plane.data());
-    }
+    const Real* plane = around_.around({below(0, x), region.lower[1], region.lower[2]});
+    if (is_between(0, x)) plane = mix(plane, plane_values, mixed_x);
     for (auto y = target_.lower[1]; y < target_.upper[1]; ++y) {
-      const Real* coarse = plane.data() + (below(1, y) - region.lower[1]) * pitch;
-      if (is_between(1, y)) {
-        for (std::size_t k = 0; k < terms; k += 2) {
-          rows[k] = coarse - static_cast<std::int64_t>(k / 2) * pitch;
-          rows[k + 1] = coarse + static_cast<std::int64_t>(k / 2 + 1) * pitch;
-        }
-        sum_rows<Real>(std::span<const Real* const>(rows.data(), terms), sum_weights_, line.data(), pitch);
-        coarse = line.data();
-      }
+      const Real* coarse = plane + (below(1, y) - region.lower[1]) * pitch;
+      if (is_between(1, y)) coarse = mix(coarse, pitch, mixed_y);
       Real* fine = to + target_.flat({x, y, target_.lower[2]}) * components;
       if (!is_halved_[2]) {
         std::copy_n(coarse, pitch, fine);
@@ -309,7 +256,8 @@ void Transfer<Real>::apply(std::span<const Real> from, std::span<Real> to, std::
   const auto from_values = around_.values_of_field(), to_values = target_.size() * around_.components();
   TESSERA_CHECK(static_cast<std::int64_t>(from.size()) == fields * from_values &&
                 static_cast<std::int64_t>(to.size()) == fields * to_values);
-  wraps_ = around_.wraps(phases);
+  // What restricting reads once is read where it lies: this rank's own values, also as images of one another.
+  if (kind_ == TransferKind::restriction) wraps_ = around_.wraps(phases);
   for (std::int64_t first = 0; first < fields; first += batch) {
     const auto n = std::min(batch, fields - first);
     around_.bring(from.data() + first * from_values, n, phases);
@@ -321,7 +269,7 @@ void Transfer<Real>::apply(std::span<const Real> from, std::span<Real> to, std::
         if (kind_ == TransferKind::restriction)
           restrict_planes(its, made, target_.lower[0] + begin, target_.lower[0] + end);
         else
-          interpolate_planes(its, made, target_.lower[0] + begin, target_.lower[0] + end);
+          interpolate_planes(made, target_.lower[0] + begin, target_.lower[0] + end);
       });
     }
   }

@@ -39,15 +39,12 @@ class Transfer {
   void apply(std::span<const Real> from, std::span<Real> to, std::int64_t fields, const Phases& phases = {1, 1, 1});
 
  private:
-  void wrap_row(Real* row) const;
   const Real* whole_row(const Real* from, std::int64_t x, std::int64_t y, Real* line);
   template <class Make>
   void restrict_along(std::size_t axis, std::int64_t begin, std::int64_t end, std::int64_t values,
                       std::vector<Real>& kept, Real* to, const Make& make);
   void restrict_planes(const Real* from, Real* to, std::int64_t begin, std::int64_t end);
-  void interpolate_planes(const Real* from, Real* to, std::int64_t begin, std::int64_t end);
-  void sum_planes(const Real* from, std::span<const std::int64_t> planes, std::span<const Real> weights,
-                  std::int64_t first_row, std::int64_t last_row, Real* to);
+  void interpolate_planes(Real* to, std::int64_t begin, std::int64_t end);
 
   TransferKind kind_;
   int order_;
@@ -58,8 +55,7 @@ class Transfer {
   RegionExchange<Real> around_;
   std::vector<Real> weights_;      // of the pairs of neighbours
   std::vector<Real> sum_weights_;  // of rows that sum_rows sums
-  std::vector<Real> whole_{Real{1}};
-  std::array<bool, 3> wraps_{};  // along these directions the other side is read in the place of the surroundings
+  std::array<bool, 3> wraps_{};    // along these directions the other side is read in the place of the surroundings
 };
 
 extern template class Transfer<float>;
