@@ -1,19 +1,23 @@
-"""Compares the eigensolver with SciPy's on the same operator, and its pass over memory with a stencil alone."""
+"""Compares the eigensolver with SciPy's and GPAW's on the same operator, and its pass with a stencil alone."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import partial
+from importlib.util import find_spec
 from statistics import median
 from typing import Any
 
 import click
 import numpy as np
+from scipy.ndimage import gaussian_filter
 from scipy.sparse import linalg as sparse
 from threadpoolctl import threadpool_limits
 
 from bench.common.options import Common, common_options
 from bench.common.results import Figure, table
+from bench.grid import eigen_gpaw
 from tessera.grid import Grid
 
 EDGE, ORDER, TOLERANCE = 14.0, 8, 1e-6
@@ -32,14 +36,17 @@ def oscillator(grid: Grid) -> np.ndarray:
     return np.asarray(0.5 * sum(axis**2 for axis in axes(grid)))
 
 
-def wells(grid: Grid) -> np.ndarray:
+def wells(grid: Grid, depth: float = 8, exponent: float = 1.5) -> np.ndarray:
     """Eight wells at random places: nearly degenerate bound states, and many that are not bound."""
     x, y, z = axes(grid)
     centres = np.random.default_rng(3).uniform(-4, 4, (8, 3))
-    return -8 * np.sum([np.exp(-1.5 * ((x - a) ** 2 + (y - b) ** 2 + (z - c) ** 2)) for a, b, c in centres], 0)
+    squares = [(x - a) ** 2 + (y - b) ** 2 + (z - c) ** 2 for a, b, c in centres]
+    return -depth * np.sum([np.exp(-exponent * square) for square in squares], 0)
 
 
 POTENTIALS: dict[str, tuple[bool, Potential]] = {"oscillator": (False, oscillator), "wells": (True, wells)}
+#: As soft as GPAW's preconditioner, which does not know the potential, is made for.
+SOFT: dict[str, tuple[bool, Potential]] = {"soft wells": (True, partial(wells, depth=1.5, exponent=0.4))}
 
 
 class Peer:
@@ -78,12 +85,41 @@ def pass_times(points: int) -> tuple[float, float]:
     return median(times[0]), median(times[1])
 
 
+def rows_of_gpaw(common: Common, figure: Figure, points: int, counts: tuple[int, ...]) -> list[list[Any]]:
+    """Times ours and GPAW's solvers, each once, from the same guess."""
+    rows: list[list[Any]] = []
+    for name, (periodic, make) in {**POTENTIALS, **SOFT}.items():
+        n = points + periodic
+        grid = Grid((n,) * 3, cell=(EDGE,) * 3, periodic=periodic)
+        potential = make(grid)
+        for count in counts:
+            noise = np.random.default_rng(1).normal(size=(count + max(4, count // 8), *grid.shape))
+            guess = gaussian_filter(noise, 3, mode="wrap" if periodic else "constant", axes=(1, 2, 3))
+            begin = time.perf_counter()
+            ours = grid.eigenstates(potential, count, order=ORDER, tolerance=TOLERANCE, guess=guess)
+            seconds = time.perf_counter() - begin
+            figure.data[f"{name} {count}, guess"] = {"seconds": seconds, "iterations": ours.iterations}
+            for method in eigen_gpaw.SOLVERS:
+                solve = eigen_gpaw.solver(method, grid.shape, EDGE, periodic, ORDER)
+                begin = time.perf_counter()
+                found = solve(potential, guess, count, TOLERANCE)
+                theirs = time.perf_counter() - begin
+                apart = float(np.abs(ours.eigenvalues - found.eigenvalues).max())
+                more = "" if found.is_converged else "> "
+                rows.append([name, f"{n}³", count, ours.iterations, seconds, method, f"{more}{found.iterations}",
+                             theirs, f"{more}{theirs / seconds:.3g}", f"{apart:.0e}"])  # fmt: skip
+                figure.data[f"{name} {count}, {method}"] = {"seconds": theirs, "iterations": found.iterations}
+                common.say(f"{name} {count}: {seconds:.2f} s, GPAW's {method} {theirs:.2f} s")
+    return rows
+
+
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--points", default=47, show_default=True, help="Along an edge; one more where it is periodic.")
+@click.option("--gpaw/--no-gpaw", "with_gpaw", default=True, help="Measure GPAW's solvers, if it is installed.")
 @click.option("--states", "counts", multiple=True, type=int, help="Repeatable; default: 1 and 10.")
 @common_options(repeats=3)
-def eigen(common: Common, points: int, counts: tuple[int, ...], repeats: int) -> None:
-    """Measure lowest eigenstates in s, as medians, beside SciPy's Lanczos method (eigsh).
+def eigen(common: Common, points: int, with_gpaw: bool, counts: tuple[int, ...], repeats: int) -> None:
+    """Measure lowest eigenstates in s, as medians, beside SciPy's Lanczos method (eigsh) and GPAW's solvers.
 
     \b
     Examples:
@@ -116,6 +152,23 @@ def eigen(common: Common, points: int, counts: tuple[int, ...], repeats: int) ->
                 common.say(f"{name} {count}: {ours:.2f} s, Lanczos {theirs:.2f} s")
     header = ["potential", "points", "states", "iterations", "s", "Lanczos, s", "times the speed", "energies differ by"]
     figure.tables.append(table(header, rows))
+    if with_gpaw and find_spec("gpaw") is not None:
+        import gpaw
+
+        figure.versions["GPAW"] = gpaw.__version__
+        with threadpool_limits(1, "blas"):
+            peer_rows = rows_of_gpaw(common, figure, points, counts or (1, 10))
+        header = ["potential", "points", "states", "iterations", "s", "GPAW's", "iterations", "s", "times the speed",
+                  "energies differ by"]  # fmt: skip
+        figure.tables.append(table(header, peer_rows))
+        figure.notes.append(
+            "GPAW's solvers iterate as many waves as ours on the same −½∇² + V, without atoms, from the same smoothed "
+            "noise; each was run once. They end when the root of the mean square of the residuals' norms is at most "
+            f"the tolerance, for which ours takes the greatest, or, marked by >, after {eigen_gpaw.MAX_ITERATIONS} "
+            "iterations. Their preconditioner is that of GPAW for any potential."
+        )
+    elif with_gpaw:
+        figure.notes.append("GPAW is not installed, and left out.")
     passes = [[f"{n}³", *pass_times(n)] for n in (64, 128)]
     figure.data["passes"] = passes
     figure.tables.append(table(["points", "Laplacian, ns a point", "Hψ − εψ, its norm and ⟨V⟩, ns a point"], passes))

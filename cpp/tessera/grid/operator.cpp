@@ -8,14 +8,9 @@
 
 #include "tessera/base/error.h"
 #include "tessera/grid/batches.h"
+#include "tessera/grid/tags.h"
 
 namespace tessera::grid {
-
-namespace {
-
-constexpr int first_tag = 71;  // of the first thread that communicates
-
-}  // namespace
 
 const std::vector<Approach>& approaches() {
   static const std::vector<Approach> entries = {{"flat-original", true, false, false},
@@ -66,7 +61,7 @@ StencilOperator<Real>::StencilOperator(Stencil stencil, const GridLayout& layout
                               .uses_shared_memory = options_.uses_shared_memory,
                               .components = components_,
                               .most_fields = approach_.is_double_buffered ? options_.batch : 1,
-                              .tag = first_tag + static_cast<int>(w),
+                              .tag = first_halo_tag + static_cast<int>(w),
                               .phases = options_.phases};
     workers_.push_back({std::make_unique<HaloExchange<Real>>(layout, HaloShape::of(stencil), its, comm), {}});
   }

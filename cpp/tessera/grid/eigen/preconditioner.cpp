@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "tessera/base/error.h"
 #include "tessera/base/math/double_double.h"
 #include "tessera/base/math/elementary.h"
 
@@ -12,6 +13,7 @@ namespace tessera::grid {
 namespace {
 
 constexpr int order = 2;
+constexpr std::int64_t values_in_cache = 1 << 16;  // of each array that a sweep touches
 constexpr int sweeps_of_coarsest = 8;
 constexpr double width_of_coarsest = 20;  // the greatest eigenvalue over the least that the sweeps are made for
 
@@ -34,14 +36,22 @@ std::vector<float> factors_up_to(double greatest) {
   return factors;
 }
 
+/// Real fields that go through the cycle at once. Alone, a rank has no messages, and its caches hold one field best.
+std::int64_t fields_together(const WaveGrid& grid) {
+  constexpr std::int64_t fields_of_message = 8;
+  if (grid.comm.size() > 1) return fields_of_message;
+  return grid.is_complex ? 2 : 1;
+}
+
 }  // namespace
 
 WavePreconditioner::WavePreconditioner(const WaveGrid& grid)
     : grid_(grid),
       box_(grid.layout.boxes[static_cast<std::size_t>(grid.comm.rank())]),
+      together_(fields_together(grid)),
       levels_(plan_levels(grid.layout, distances_of(grid.steps), order)),
       fields_(levels_.size()),
-      coarsest_(levels_.back().layout, levels_.back().laplacian, grid.comm, threads_of(levels_.back())) {
+      coarsest_(levels_.back().layout, levels_.back().laplacian, grid.comm, threads_of(levels_.back()), together_) {
   for (std::size_t i = 0; i < levels_.size(); ++i) {
     const auto& level = levels_[i];
     auto stencil = level.laplacian.stencil();
@@ -59,13 +69,23 @@ WavePreconditioner::WavePreconditioner(const WaveGrid& grid)
     factors_.push_back(is_last ? factors_up_to(1 + others / diagonal) : std::vector<float>{});
     for (const double eigenvalue : level.sweeps)
       factors_.back().push_back(static_cast<float>(2 * diagonal / eigenvalue));
-    neighbours_.emplace_back(stencil, level.layout, OperatorOptions{.batch = 1}, grid.comm, threads_of(level));
-    if (!is_last) transfers_.emplace_back(level, levels_[i + 1], grid.comm, threads_of(level));
-    const auto n = static_cast<std::size_t>(neighbours_.back().values_of_field());
-    fields_[i] = {std::vector<float>(n), std::vector<float>(n), std::vector<float>(n), std::vector<float>(n)};
+    const auto n = level.layout.boxes[static_cast<std::size_t>(grid.comm.rank())].size();
+    const auto most = std::ranges::max(level.layout.boxes, {}, &IndexBox::size).size();  // the same on all ranks
+    auto& its = fields_[i];
+    its.relaxed_together = std::clamp<std::int64_t>(values_in_cache / most, 1, together_);
+    its.right.resize(static_cast<std::size_t>(n * together_));
+    its.solution.resize(static_cast<std::size_t>(n * together_));
+    its.other.resize(static_cast<std::size_t>(n * its.relaxed_together));
+    its.inverse.resize(static_cast<std::size_t>(n));
+    const OperatorOptions options{.batch = its.relaxed_together, .slope = 0};
+    neighbours_.emplace_back(stencil, level.layout, options, grid.comm, threads_of(level));
+    if (!is_last) {
+      const auto& coarser = levels_[i + 1].layout;
+      down_.emplace_back(TransferKind::restriction, 1, level.layout, coarser, false, grid.comm, threads_of(level));
+      up_.emplace_back(TransferKind::interpolation, 1, coarser, level.layout, false, grid.comm, threads_of(level));
+    }
   }
   if (!grid.is_complex) return;
-  turned_.resize(static_cast<std::size_t>(box_.size()));
   for (std::size_t d = 0; d < 3; ++d) {
     const double angle =
         math::atan2(grid.phases[d].imag(), grid.phases[d].real()) / static_cast<double>(grid.layout.shape[d]);
@@ -79,103 +99,119 @@ WavePreconditioner::WavePreconditioner(const WaveGrid& grid)
 ThreadPool& WavePreconditioner::threads_of(const Level& level) {
   constexpr std::int64_t least_points_of_thread = 8192;
   const auto points = level.layout.boxes[static_cast<std::size_t>(grid_.comm.rank())].size();
-  return points < least_points_of_thread * grid_.threads.size() ? alone_ : grid_.threads;
+  return points * together_ < least_points_of_thread * grid_.threads.size() ? alone_ : grid_.threads;
 }
 
 void WavePreconditioner::set_potential(std::span<const double> potential, double level, double shift) {
   auto& finest = fields_.front().inverse;
   for (std::size_t i = 0; i < finest.size(); ++i)
     finest[i] = static_cast<float>(shift + std::max(potential[i] - level, 0.0));
-  for (std::size_t i = 0; i < transfers_.size(); ++i)
-    transfers_[i].restrict_to_coarse(fields_[i].inverse.data(), fields_[i + 1].inverse.data());
+  for (std::size_t i = 0; i < down_.size(); ++i) down_[i].apply(fields_[i].inverse, fields_[i + 1].inverse, 1);
   coarsest_.set_shift(2 * shift);
   for (std::size_t i = 0; i < fields_.size(); ++i)
     for (auto& value : fields_[i].inverse) value = 1 / (static_cast<float>(diagonals_[i]) + value);
 }
 
-void WavePreconditioner::relax(std::size_t level) {
-  auto& [right, solution, other, inverse] = fields_[level];
-  const auto plane = static_cast<std::size_t>(neighbours_[level].box().extent(1) * neighbours_[level].box().extent(2));
+/// Sweeps go from `solution` to `other` and back.
+void WavePreconditioner::relax(std::size_t level, std::int64_t first, std::int64_t fields) {
+  auto& its = fields_[level];
+  const auto& box = neighbours_[level].box();
+  const auto plane = static_cast<std::size_t>(box.extent(1) * box.extent(2));
+  auto from = its.part(its.solution, first, fields), to = its.part(its.other, 0, fields);
+  TESSERA_CHECK(factors_[level].size() % 2 == 0);
   for (const float factor : factors_[level]) {
-    const float* from = solution.data();
-    float* to = other.data();
-    const float* scale = inverse.data();
-    neighbours_[level].apply(solution, other, 1, {right.data(), 1},
-                             [=](std::int64_t, std::int64_t first, std::int64_t last) {
-                               const auto end = static_cast<std::size_t>(last) * plane;
-                               for (auto i = static_cast<std::size_t>(first) * plane; i < end; ++i)
-                                 to[i] = (1 - factor) * from[i] + factor * (scale[i] * to[i]);
-                             });
-    std::swap(solution, other);
+    const auto weigh = [&, factor](std::int64_t field, std::int64_t begin, std::int64_t end) {
+      const auto at = static_cast<std::size_t>(field) * its.inverse.size();
+      const float* before = from.data() + at;
+      float* after = to.data() + at;
+      const float* inverse = its.inverse.data();
+      const auto last = static_cast<std::size_t>(end) * plane;
+      for (auto i = static_cast<std::size_t>(begin) * plane; i < last; ++i)
+        after[i] = (1 - factor) * before[i] + factor * (inverse[i] * after[i]);
+    };
+    neighbours_[level].apply(from, to, fields, {its.part(its.right, first, fields).data(), 1}, weigh);
+    std::swap(from, to);
   }
 }
 
-const std::vector<float>& WavePreconditioner::run() {
+std::span<const float> WavePreconditioner::run(std::int64_t fields) {
   const std::size_t last = levels_.size() - 1;
+  const auto part = [&](std::size_t level, std::vector<float> Fields::*values, std::int64_t first, std::int64_t n) {
+    return fields_[level].part(fields_[level].*values, first, n);
+  };
+  // Calls visit(first, n) for fields that are relaxed together.
+  const auto for_parts = [&](std::size_t level, auto&& visit) {
+    const auto most = fields_[level].relaxed_together;
+    for (std::int64_t first = 0; first < fields; first += most) visit(first, std::min(most, fields - first));
+  };
   for (std::size_t i = 0; i < last; ++i)
-    transfers_[i].restrict_to_coarse(fields_[i].right.data(), fields_[i + 1].right.data());
-  coarsest_.solve(fields_[last].right.data(), fields_[last].solution.data());
-  for (auto& value : fields_[last].solution) value *= -2;  // (−½∇² + v)⁻¹ = −2 (∇² − 2v)⁻¹
-  relax(last);
-  for (std::size_t i = last; i-- > 0;) {
-    transfers_[i].interpolate_to_fine(fields_[i + 1].solution.data(), fields_[i].solution.data());
-    relax(i);
-  }
-  return fields_.front().solution;
+    down_[i].apply(part(i, &Fields::right, 0, fields), part(i + 1, &Fields::right, 0, fields), fields);
+  const auto coarsest = part(last, &Fields::solution, 0, fields);
+  coarsest_.solve(fields_[last].right.data(), coarsest.data(), fields);
+  for (auto& value : coarsest) value *= -2;  // (−½∇² + v)⁻¹ = −2 (∇² − 2v)⁻¹
+  for_parts(last, [&](std::int64_t first, std::int64_t n) { relax(last, first, n); });
+  for (std::size_t i = last; i-- > 0;)
+    for_parts(i, [&](std::int64_t first, std::int64_t n) {
+      up_[i].apply(part(i + 1, &Fields::solution, first, n), part(i, &Fields::solution, first, n), n);
+      relax(i, first, n);
+    });
+  return part(0, &Fields::solution, 0, fields);
 }
 
-void WavePreconditioner::apply_real(double* field) {
+void WavePreconditioner::apply_real(double* fields, std::int64_t n) {
   auto& right = fields_.front().right;
-  threads_of(levels_.front()).parallel_for(box_.size(), [&](std::int64_t begin, std::int64_t end) {
-    for (auto i = begin; i < end; ++i) right[static_cast<std::size_t>(i)] = static_cast<float>(field[i]);
+  auto& threads = threads_of(levels_.front());
+  threads.parallel_for(n * box_.size(), [&](std::int64_t begin, std::int64_t end) {
+    for (auto i = begin; i < end; ++i) right[static_cast<std::size_t>(i)] = static_cast<float>(fields[i]);
   });
-  const auto& found = run();
-  threads_of(levels_.front()).parallel_for(box_.size(), [&](std::int64_t begin, std::int64_t end) {
-    for (auto i = begin; i < end; ++i) field[i] = static_cast<double>(found[static_cast<std::size_t>(i)]);
+  const auto found = run(n);
+  threads.parallel_for(n * box_.size(), [&](std::int64_t begin, std::int64_t end) {
+    for (auto i = begin; i < end; ++i) fields[i] = static_cast<double>(found[static_cast<std::size_t>(i)]);
   });
 }
 
-void WavePreconditioner::apply_complex(double* field) {
-  const std::int64_t row = box_.extent(2);
-  // Calls visit(point, e^{ik·r}) for all points.
+/// The real and the imaginary part of a field, times e^{−ik·r}, are two real fields, one behind the other.
+void WavePreconditioner::apply_complex(double* fields, std::int64_t n) {
+  const std::int64_t row = box_.extent(2), rows = box_.extent(0) * box_.extent(1);
+  const auto points = static_cast<std::size_t>(box_.size());
+  // Calls visit(point, real part, imaginary part, e^{ik·r}) for all points, where parts are places in real fields.
   const auto for_points = [&](auto&& visit) {
-    threads_of(levels_.front())
-        .parallel_for(box_.extent(0) * box_.extent(1), [&](std::int64_t begin, std::int64_t end) {
-          for (auto i = begin; i < end; ++i) {
-            const auto x = static_cast<std::size_t>(i / box_.extent(1)),
-                       y = static_cast<std::size_t>(i % box_.extent(1));
-            const auto wave = waves_[0][x] * waves_[1][y];
-            for (std::int64_t z = 0; z < row; ++z)
-              visit(static_cast<std::size_t>(i * row + z), wave * waves_[2][static_cast<std::size_t>(z)]);
-          }
-        });
+    threads_of(levels_.front()).parallel_for(n * rows, [&](std::int64_t begin, std::int64_t end) {
+      for (auto i = begin; i < end; ++i) {
+        const auto field = static_cast<std::size_t>(i / rows), at = static_cast<std::size_t>(i % rows * row),
+                   x = static_cast<std::size_t>(i % rows / box_.extent(1)),
+                   y = static_cast<std::size_t>(i % box_.extent(1)), z_end = static_cast<std::size_t>(row);
+        const auto wave = waves_[0][x] * waves_[1][y];
+        for (std::size_t z = 0; z < z_end; ++z)
+          visit(field * points + at + z, 2 * field * points + at + z, (2 * field + 1) * points + at + z,
+                wave * waves_[2][z]);
+      }
+    });
   };
   auto& right = fields_.front().right;
-  for_points([&](std::size_t i, std::complex<float> wave) {
-    const std::complex<float> value(static_cast<float>(field[2 * i]), static_cast<float>(field[2 * i + 1]));
-    turned_[i] = value * std::conj(wave);
-    right[i] = turned_[i].imag();
+  for_points([&](std::size_t i, std::size_t real, std::size_t imaginary, std::complex<float> wave) {
+    const auto value =
+        std::complex<float>(static_cast<float>(fields[2 * i]), static_cast<float>(fields[2 * i + 1])) * std::conj(wave);
+    right[real] = value.real();
+    right[imaginary] = value.imag();
   });
-  const auto& imaginary = run();
-  for_points([&](std::size_t i, std::complex<float>) {
-    right[i] = turned_[i].real();
-    turned_[i].imag(imaginary[i]);
-  });
-  const auto& real = run();
-  for_points([&](std::size_t i, std::complex<float> wave) {
-    const auto value = std::complex<float>(real[i], turned_[i].imag()) * wave;
-    field[2 * i] = static_cast<double>(value.real());
-    field[2 * i + 1] = static_cast<double>(value.imag());
+  const auto found = run(2 * n);
+  for_points([&](std::size_t i, std::size_t real, std::size_t imaginary, std::complex<float> wave) {
+    const auto value = std::complex<float>(found[real], found[imaginary]) * wave;
+    fields[2 * i] = static_cast<double>(value.real());
+    fields[2 * i + 1] = static_cast<double>(value.imag());
   });
 }
 
 void WavePreconditioner::apply(std::span<double> fields, std::int64_t n) {
-  for (std::int64_t field = 0; field < n; ++field) {
-    double* values = fields.data() + field * box_.size() * (grid_.is_complex ? 2 : 1);
+  const std::int64_t components = grid_.is_complex ? 2 : 1, most = together_ / components;
+  for (std::int64_t first = 0; first < n; first += most) {
+    const auto some = std::min(most, n - first);
+    double* values = fields.data() + first * box_.size() * components;
     if (grid_.is_complex)
-      apply_complex(values);
+      apply_complex(values, some);
     else
-      apply_real(values);
+      apply_real(values, some);
   }
 }
 

@@ -20,14 +20,16 @@
 #include <vector>
 
 #include "tessera/grid/eigen/hamiltonian.h"
+#include "tessera/grid/levels/transfer.h"
 #include "tessera/grid/operator.h"
 #include "tessera/grid/poisson/levels.h"
 #include "tessera/grid/poisson/spectral.h"
-#include "tessera/grid/poisson/transfer.h"
 
 namespace tessera::grid {
 
-/// The same bits on any ranks and threads.
+/// Several fields go through the cycle together where there are messages: those of all are one, and each rank waits
+/// for it once. On fine levels, where messages are large, sweeps are done with as many as stay in a core's cache. The
+/// same bits on any ranks and threads, and with any other fields.
 class WavePreconditioner {
  public:
   /// Collective.
@@ -40,27 +42,35 @@ class WavePreconditioner {
 
  private:
   struct Fields {
-    std::vector<float> right, solution, other, inverse;  // inverse: 1 / (diagonal + v)
+    std::vector<float> right, solution;  // of as many fields as go through the cycle together
+    std::vector<float> other;            // of as many as are relaxed together
+    std::vector<float> inverse;          // 1 / (diagonal + v)
+    std::int64_t relaxed_together = 1;
+
+    std::span<float> part(std::vector<float>& values, std::int64_t first, std::int64_t fields) const {
+      const auto n = inverse.size();
+      return std::span(values).subspan(static_cast<std::size_t>(first) * n, static_cast<std::size_t>(fields) * n);
+    }
   };
 
-  void apply_real(double* field);
-  void apply_complex(double* field);
-  const std::vector<float>& run();
-  void relax(std::size_t level);
+  void apply_real(double* fields, std::int64_t n);
+  void apply_complex(double* fields, std::int64_t n);
+  std::span<const float> run(std::int64_t fields);
+  void relax(std::size_t level, std::int64_t first, std::int64_t fields);
   ThreadPool& threads_of(const Level& level);
 
   WaveGrid grid_;
   ThreadPool alone_;
   IndexBox box_;
+  std::int64_t together_;                                  // real fields that go through the cycle at once
   std::array<std::vector<std::complex<float>>, 3> waves_;  // e^{ik·r} along each edge of the box
   std::vector<Level> levels_;
   std::vector<double> diagonals_;                  // by level
   std::vector<std::vector<float>> factors_;        // by level: ω
   std::deque<StencilOperator<float>> neighbours_;  // −½∇² without its diagonal, with changed sign
-  std::deque<LevelTransfer<float>> transfers_;
+  std::deque<Transfer<float>> down_, up_;          // by the finer level
   std::vector<Fields> fields_;
   SpectralSolver<float> coarsest_;
-  std::vector<std::complex<float>> turned_;  // a field times e^{−ik·r}
 };
 
 }  // namespace tessera::grid

@@ -23,7 +23,7 @@ std::vector<IndexBox> padded_boxes(const Stencil& stencil, const GridLayout& lay
 Relaxation::Relaxation(const Stencil& stencil, const GridLayout& layout, const comm::Communicator& comm,
                        ThreadPool& threads)
     : threads_(threads),
-      around_(layout, padded_boxes(stencil, layout), 1, comm),
+      around_(layout, padded_boxes(stencil, layout), 1, true, comm, threads),
       diagonal_(stencil.coefficients.empty() ? 0 : stencil.coefficients[0]) {
   if (diagonal_ == 0 || stencil.offsets[0] != Index3{})
     throw InputError("a stencil whose first term is not the point itself; expected that, as relaxation divides by it");
@@ -34,7 +34,7 @@ Relaxation::Relaxation(const Stencil& stencil, const GridLayout& layout, const c
     if (x == 0 && y == 0 && z < 0) {
       earlier.push_back(k);
     } else {
-      steps_.push_back(x * around_.strides().x + y * around_.strides().y + z);
+      steps_.push_back(x * around_.place().stride_x + y * around_.place().stride_y + z);
       weights_.push_back(-stencil.coefficients[k] / diagonal_);
     }
   }

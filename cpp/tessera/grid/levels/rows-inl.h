@@ -63,6 +63,8 @@ HWY_INLINE void SumRowsOf(std::span<const Real* const> rows, std::span<const Rea
   for (; i + kVectors * lanes <= length; i += kVectors * lanes)
     SumVectors<kVectors, kTerms>(d, from, factors, n, i, to);
   for (; i + lanes <= length; i += lanes) SumVectors<1, kTerms>(d, from, factors, n, i, to);
+  if (i < length && lanes <= length)  // the last vector overlaps the one before
+    return SumVectors<1, kTerms>(d, from, factors, n, length - lanes, to);
   for (; i < length; ++i) SumVectors<1, kTerms>(one, from, factors, n, i, to);
 }
 
@@ -151,6 +153,10 @@ HWY_INLINE void HalveRowOf(std::span<const Real> weights, const Real* from, Real
     Real* its = to + begin * kComponents;
     std::int64_t i = 0;
     for (; i + lanes <= length; i += lanes) HalveVector<kOrder, kComponents>(d, weights, middle, beside, i, its);
+    if (i < length && lanes <= length) {  // the last vector overlaps the one before
+      HalveVector<kOrder, kComponents>(d, weights, middle, beside, length - lanes, its);
+      continue;
+    }
     for (; i < length; ++i) HalveVector<kOrder, kComponents>(one, weights, middle, beside, i, its);
   }
 }
@@ -196,10 +202,13 @@ HWY_INLINE void DoubleRowOf(std::span<const Real> weights, const Real* from, Rea
   const hn::ScalableTag<Real> d;
   const hn::CappedTag<Real, 1> one;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  const auto make = [&](auto tag, std::int64_t i) HWY_ATTR {
+    DoubleVector<kComponents>(tag, weights, from + i * kComponents, to + 2 * i * kComponents);
+  };
   std::int64_t i = 0;
-  for (; i + lanes <= n; i += lanes)
-    DoubleVector<kComponents>(d, weights, from + i * kComponents, to + 2 * i * kComponents);
-  for (; i < n; ++i) DoubleVector<kComponents>(one, weights, from + i * kComponents, to + 2 * i * kComponents);
+  for (; i + lanes <= n; i += lanes) make(d, i);
+  if (i < n && lanes <= n) return make(d, n - lanes);  // the last vector overlaps the one before
+  for (; i < n; ++i) make(one, i);
 }
 
 template <class Real>

@@ -9,7 +9,7 @@ namespace tessera::grid {
 /// A sum has one order: the first product is rounded and each further one added by fused multiply-add, so the bits are
 /// the same on every instruction set.
 
-/// to[i] = Σ weights[k] · rows[k][i] for i < length. `to` may be one of the rows. Bound: loads of the rows.
+/// to[i] = Σ weights[k] · rows[k][i] for i < length. `to` must not overlap them. Bound: loads of the rows.
 template <class Real>
 void sum_rows(std::span<const Real* const> rows, std::span<const Real> weights, Real* to, std::int64_t length);
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstddef>
 #include <tuple>
 
@@ -29,13 +30,24 @@ std::vector<double> pair_weights(int order) {
 std::int64_t modulo(std::int64_t i, std::int64_t n) { return (i % n + n) % n; }
 std::int64_t half_down(std::int64_t n) { return n >= 0 ? n / 2 : -((1 - n) / 2); }
 
+/// Grids of as many points along an edge have the same ones.
+std::array<bool, 3> halved_edges(const GridLayout& from, const GridLayout& to) {
+  std::array<bool, 3> is_halved{};
+  for (std::size_t d = 0; d < 3; ++d) is_halved[d] = from.shape[d] != to.shape[d];
+  return is_halved;
+}
+
 /// The points that a box of the other grid is made from.
-IndexBox source_region(TransferKind kind, int order, const Index3& offset, const IndexBox& box) {
+IndexBox source_region(TransferKind kind, int order, const std::array<bool, 3>& is_halved, const Index3& offset,
+                       const IndexBox& box) {
   if (box.is_empty()) return {};
   IndexBox region;
   for (std::size_t d = 0; d < 3; ++d) {
     const auto first = box.lower[d], last = box.upper[d] - 1;
-    if (kind == TransferKind::restriction) {
+    if (!is_halved[d]) {
+      region.lower[d] = first;
+      region.upper[d] = last + 1;
+    } else if (kind == TransferKind::restriction) {
       region.lower[d] = 2 * first + offset[d] - (2 * order - 1);
       region.upper[d] = 2 * last + offset[d] + (2 * order - 1) + 1;
     } else {
@@ -51,13 +63,15 @@ std::vector<IndexBox> source_regions(TransferKind kind, int order, const GridLay
     throw InputError(fmt::format("order {} of a transfer; expected 1 to {}", order, most_transfer_order));
   const auto& [coarse, fine] = kind == TransferKind::restriction ? std::tie(to, from) : std::tie(from, to);
   const auto offset = transfer_offset(fine);
+  const auto is_halved = halved_edges(from, to);
   for (std::size_t d = 0; d < 3; ++d)
-    if (coarse.is_periodic[d] != fine.is_periodic[d] || fine.shape[d] != 2 * coarse.shape[d] + offset[d])
-      throw InputError(fmt::format("grids of {} and {} points along {}, {}; expected {} fine ones", coarse.shape[d],
-                                   fine.shape[d], "xyz"[d], fine.is_periodic[d] ? "periodic" : "not periodic",
-                                   2 * coarse.shape[d] + offset[d]));
+    if (coarse.is_periodic[d] != fine.is_periodic[d] ||
+        (is_halved[d] && fine.shape[d] != 2 * coarse.shape[d] + offset[d]))
+      throw InputError(fmt::format("grids of {} and {} points along {}, {}; expected {} fine ones, or as many",
+                                   coarse.shape[d], fine.shape[d], "xyz"[d],
+                                   fine.is_periodic[d] ? "periodic" : "not periodic", 2 * coarse.shape[d] + offset[d]));
   std::vector<IndexBox> regions;
-  for (const auto& box : to.boxes) regions.push_back(source_region(kind, order, offset, box));
+  for (const auto& box : to.boxes) regions.push_back(source_region(kind, order, is_halved, offset, box));
   return regions;
 }
 
@@ -75,58 +89,16 @@ Transfer<Real>::Transfer(TransferKind kind, int order, const GridLayout& from, c
     : kind_(kind),
       order_(order),
       offset_(transfer_offset(from)),
+      is_halved_(halved_edges(from, to)),
       threads_(threads),
       target_(to.boxes.at(static_cast<std::size_t>(comm.rank()))),
-      around_(from, source_regions(kind, order, from, to), is_complex ? 2 : 1, comm) {
+      around_(from, source_regions(kind, order, from, to), is_complex ? 2 : 1, kind == TransferKind::restriction, comm,
+              threads) {
   const bool halves = kind == TransferKind::restriction;
   if (halves) sum_weights_.push_back(static_cast<Real>(0.5));
   for (const auto weight : pair_weights(order)) {
     weights_.push_back(static_cast<Real>(halves ? 0.5 * weight : weight));
     sum_weights_.insert(sum_weights_.end(), 2, weights_.back());
-  }
-}
-
-/// Sums planes of fine or coarse points into `to`, which holds rows of the region from `first_row` to `last_row`. A
-/// row's own points are read where the caller has them, those around them from the exchange's memory.
-template <class Real>
-void Transfer<Real>::sum_planes(const Real* from, std::span<const std::int64_t> planes, std::span<const Real> weights,
-                                std::int64_t first_row, std::int64_t last_row, Real* to) {
-  const auto& box = around_.box();
-  const auto& region = around_.region();
-  const std::int64_t components = around_.components();
-  const auto own_begin = std::clamp(box.lower[2], region.lower[2], region.upper[2]);
-  const auto own_end = std::clamp(box.upper[2], own_begin, region.upper[2]);
-  std::array<std::int64_t, most_terms> wrapped{};
-  for (std::size_t k = 0; k < planes.size(); ++k) wrapped[k] = wraps_[0] ? modulo(planes[k], box.upper[0]) : planes[k];
-  std::array<const Real*, most_terms> rows{};
-  const std::span<const Real* const> terms(rows.data(), planes.size());
-  const auto sum = [&](std::int64_t y, std::int64_t begin, std::int64_t end, bool is_own, Real* row) {
-    if (begin == end) return;
-    for (std::size_t k = 0; k < planes.size(); ++k) {
-      const auto x = wrapped[k];
-      rows[k] = is_own && box.lower[0] <= x && x < box.upper[0] ? from + around_.offset_in_box({x, y, begin})
-                                                                : around_.around({x, y, begin});
-    }
-    sum_rows<Real>(terms, weights, row + (begin - region.lower[2]) * components, (end - begin) * components);
-  };
-  for (auto each = first_row; each < last_row; ++each) {
-    const auto y = wraps_[1] ? modulo(each, box.upper[1]) : each;
-    Real* row = to + (each - first_row) * around_.strides().y;
-    const bool is_own = box.lower[1] <= y && y < box.upper[1];
-    if (wraps_[2]) {
-      sum(y, own_begin, own_end, is_own, row);
-      Real* origin = row - region.lower[2] * components;
-      for (auto z = own_begin - 1; z >= region.lower[2]; --z)
-        std::copy_n(origin + (z + own_end) * components, components, origin + z * components);
-      for (auto z = own_end; z < region.upper[2]; ++z)
-        std::copy_n(origin + (z - own_end) * components, components, origin + z * components);
-    } else if (is_own) {
-      sum(y, region.lower[2], own_begin, false, row);
-      sum(y, own_begin, own_end, true, row);
-      sum(y, own_end, region.upper[2], false, row);
-    } else {
-      sum(y, region.lower[2], region.upper[2], false, row);
-    }
   }
 }
 
@@ -147,14 +119,16 @@ const Real* Transfer<Real>::whole_row(const Real* from, std::int64_t x, std::int
     const Real* row = is_inside ? from + around_.offset_in_box({x, y, begin}) : around_.around({x, y, begin});
     std::copy_n(row, (end - begin) * components, origin + begin * components);
   };
-  if (own_begin < own_end) copy(own_begin, own_end, is_own);
   if (is_own) {  // those a few rows on are fetched ahead
     constexpr std::int64_t rows_ahead = 4;
-    const Real* next = from + around_.offset_in_box({x, y, own_begin}) + rows_ahead * box.extent(2) * components;
+    const Real* row = from + around_.offset_in_box({x, y, own_begin});
+    const Real* next = row + rows_ahead * box.extent(2) * components;
     const Real* end = from + around_.values_of_field();
     for (std::int64_t i = 0; i < (own_end - own_begin) * components && next + i < end; i += 64 / sizeof(Real))
       __builtin_prefetch(next + i);
+    if (own_begin == region.lower[2] && own_end == region.upper[2]) return row;
   }
+  if (own_begin < own_end) copy(own_begin, own_end, is_own);
   if (wraps_[2]) {
     // In parts of at most a period, as the region may reach around more than once.
     for (auto z = own_begin, n = z; z > region.lower[2]; z -= n) {
@@ -178,6 +152,10 @@ template <class Real>
 template <class Make>
 void Transfer<Real>::restrict_along(std::size_t axis, std::int64_t begin, std::int64_t end, std::int64_t values,
                                     std::vector<Real>& kept, Real* to, const Make& make) {
+  if (!is_halved_[axis]) {
+    for (auto i = begin; i < end; ++i, to += values) make(i, to);
+    return;
+  }
   const std::int64_t reach = 2 * order_ - 1;
   const auto window = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(2 * reach + 1)));
   kept.resize(static_cast<std::size_t>(window * values));
@@ -202,12 +180,15 @@ template <class Real>
 void Transfer<Real>::restrict_planes(const Real* from, Real* to, std::int64_t begin, std::int64_t end) {
   const auto components = around_.components();
   const auto row_values = target_.extent(2) * components, plane_values = target_.extent(1) * row_values;
-  std::vector<Real> line(static_cast<std::size_t>(around_.strides().y)), rows, planes;
+  std::vector<Real> line(static_cast<std::size_t>(around_.place().stride_y)), rows, planes;
   const std::int64_t reach = 2 * order_ - 1;
   const auto make_plane = [&](std::int64_t x, Real* plane) {
     restrict_along(1, target_.lower[1], target_.upper[1], row_values, rows, plane, [&](std::int64_t y, Real* row) {
-      halve_row<Real>(weights_, components, whole_row(from, x, y, line.data()) + reach * components, row,
-                      target_.extent(2));
+      const Real* fine = whole_row(from, x, y, line.data());
+      if (is_halved_[2])
+        halve_row<Real>(weights_, components, fine + reach * components, row, target_.extent(2));
+      else
+        std::copy_n(fine, row_values, row);
     });
   };
   restrict_along(0, begin, end, plane_values, planes,
@@ -216,45 +197,53 @@ void Transfer<Real>::restrict_planes(const Real* from, Real* to, std::int64_t be
 
 /// Makes fine planes from `begin` to `end`.
 template <class Real>
-void Transfer<Real>::interpolate_planes(const Real* from, Real* to, std::int64_t begin, std::int64_t end) {
+void Transfer<Real>::interpolate_planes(Real* to, std::int64_t begin, std::int64_t end) {
   const auto& region = around_.region();
   const auto components = around_.components();
-  const auto pitch = around_.strides().y;
-  std::vector<Real> plane(static_cast<std::size_t>(region.extent(1) * pitch)), line(static_cast<std::size_t>(pitch));
-  std::array<std::int64_t, most_terms> planes{};
+  const auto pitch = around_.place().stride_y, plane_values = around_.place().stride_x;
+  std::vector<Real> mixed_x(static_cast<std::size_t>(plane_values)), mixed_y(static_cast<std::size_t>(pitch));
   std::array<const Real*, most_terms> rows{};
-  const auto terms = sum_weights_.size();
+  /// Sums what is half-way between `low` and the next, which is `step` numbers on.
+  const auto mix = [&](const Real* low, std::int64_t step, std::vector<Real>& sum) {
+    const auto terms = sum_weights_.size();
+    for (std::size_t k = 0; k < terms; k += 2) {
+      rows[k] = low - static_cast<std::int64_t>(k / 2) * step;
+      rows[k + 1] = low + static_cast<std::int64_t>(k / 2 + 1) * step;
+    }
+    sum_rows<Real>(std::span<const Real* const>(rows.data(), terms), sum_weights_, sum.data(),
+                   static_cast<std::int64_t>(sum.size()));
+    return sum.data();
+  };
   // The fine row: perhaps a point half-way at first, pairs, and perhaps a coarse point at last.
   const auto z_begin = target_.lower[2] - offset_[2], z_end = target_.upper[2] - offset_[2];
   const auto first_pair = half_down(z_begin + 1), pairs = std::max<std::int64_t>(0, half_down(z_end) - first_pair);
-  std::array<Real, 4> pair{};
-  for (auto x = begin; x < end; ++x) {
-    const auto below = half_down(x - offset_[0]);
-    if (2 * below == x - offset_[0]) {
-      sum_planes(from, std::array{below}, whole_, region.lower[1], region.upper[1], plane.data());
-    } else {
-      for (std::size_t k = 0; k < terms; k += 2)
-        planes[k] = below - static_cast<std::int64_t>(k / 2),
-        planes[k + 1] = below + static_cast<std::int64_t>(k / 2) + 1;
-      sum_planes(from, std::span(planes).first(terms), sum_weights_, region.lower[1], region.upper[1], plane.data());
+  // As double_row does: the value just below one.
+  const auto half_way = [&](const Real* value) {
+    Real sum = 0;
+    for (std::size_t k = 0; k < weights_.size(); ++k) {
+      const auto step = static_cast<std::ptrdiff_t>(k) * components;
+      const Real both = value[-step - components] + value[step];
+      sum = k == 0 ? weights_[k] * both : std::fma(weights_[k], both, sum);
     }
+    return sum;
+  };
+  // Along an edge a fine point is a coarse one, or half-way between it and the next.
+  const auto below = [&](std::size_t d, std::int64_t i) { return is_halved_[d] ? half_down(i - offset_[d]) : i; };
+  const auto is_between = [&](std::size_t d, std::int64_t i) { return is_halved_[d] && (i - offset_[d]) % 2 != 0; };
+  for (auto x = begin; x < end; ++x) {
+    const Real* plane = around_.around({below(0, x), region.lower[1], region.lower[2]});
+    if (is_between(0, x)) plane = mix(plane, plane_values, mixed_x);
     for (auto y = target_.lower[1]; y < target_.upper[1]; ++y) {
-      const auto low = half_down(y - offset_[1]);
-      const Real* coarse = plane.data() + (low - region.lower[1]) * pitch;
-      if (2 * low != y - offset_[1]) {
-        for (std::size_t k = 0; k < terms; k += 2) {
-          rows[k] = coarse - static_cast<std::int64_t>(k / 2) * pitch;
-          rows[k + 1] = coarse + static_cast<std::int64_t>(k / 2 + 1) * pitch;
-        }
-        sum_rows<Real>(std::span<const Real* const>(rows.data(), terms), sum_weights_, line.data(), pitch);
-        coarse = line.data();
+      const Real* coarse = plane + (below(1, y) - region.lower[1]) * pitch;
+      if (is_between(1, y)) coarse = mix(coarse, pitch, mixed_y);
+      Real* fine = to + target_.flat({x, y, target_.lower[2]}) * components;
+      if (!is_halved_[2]) {
+        std::copy_n(coarse, pitch, fine);
+        continue;
       }
       coarse -= region.lower[2] * components;  // so that it is indexed by points
-      Real* fine = to + target_.flat({x, y, target_.lower[2]}) * components;
-      if (z_begin < 2 * first_pair) {
-        double_row<Real>(weights_, components, coarse + (first_pair - 1) * components, pair.data(), 1);
-        fine = std::copy_n(pair.data() + components, components, fine);
-      }
+      if (z_begin < 2 * first_pair)
+        for (std::int64_t c = 0; c < components; ++c) *fine++ = half_way(coarse + first_pair * components + c);
       double_row<Real>(weights_, components, coarse + first_pair * components, fine, pairs);
       if (z_end > 2 * (first_pair + pairs))
         std::copy_n(coarse + (first_pair + pairs) * components, components, fine + 2 * pairs * components);
@@ -267,7 +256,8 @@ void Transfer<Real>::apply(std::span<const Real> from, std::span<Real> to, std::
   const auto from_values = around_.values_of_field(), to_values = target_.size() * around_.components();
   TESSERA_CHECK(static_cast<std::int64_t>(from.size()) == fields * from_values &&
                 static_cast<std::int64_t>(to.size()) == fields * to_values);
-  wraps_ = around_.wraps(phases);
+  // What restricting reads once is read where it lies: this rank's own values, also as images of one another.
+  if (kind_ == TransferKind::restriction) wraps_ = around_.wraps(phases);
   for (std::int64_t first = 0; first < fields; first += batch) {
     const auto n = std::min(batch, fields - first);
     around_.bring(from.data() + first * from_values, n, phases);
@@ -279,7 +269,7 @@ void Transfer<Real>::apply(std::span<const Real> from, std::span<Real> to, std::
         if (kind_ == TransferKind::restriction)
           restrict_planes(its, made, target_.lower[0] + begin, target_.lower[0] + end);
         else
-          interpolate_planes(its, made, target_.lower[0] + begin, target_.lower[0] + end);
+          interpolate_planes(made, target_.lower[0] + begin, target_.lower[0] + end);
       });
     }
   }

@@ -1,7 +1,7 @@
-// Restriction and interpolation between a grid and one with half as many points along each edge.
+// Restriction and interpolation between a grid and one with half as many points along some or all edges.
 //
-// Along each edge a value half-way between coarse ones is interpolated by the polynomial through its 2·order
-// neighbours; the three edges are done one after the other. Restriction is the transpose, times ⅛.
+// Along each of these a value half-way between coarse ones is interpolated by the polynomial through its 2·order
+// neighbours; the edges are done one after the other. Restriction is the transpose, times ½ for each of them.
 #pragma once
 
 #include <array>
@@ -29,7 +29,8 @@ template <class Real>
 class Transfer {
  public:
   /// `from` is the fine layout in a restriction, else the coarse one. Throws InputError for an order that is not within
-  /// 1 … 4 and for shapes where the fine one is not twice the coarse one (and one more where it is not periodic).
+  /// 1 … 4 and for shapes where the fine one is neither twice the coarse one (and one more where it is not periodic)
+  /// nor the same.
   Transfer(TransferKind kind, int order, const GridLayout& from, const GridLayout& to, bool is_complex,
            const comm::Communicator& comm, ThreadPool& threads);
 
@@ -43,20 +44,18 @@ class Transfer {
   void restrict_along(std::size_t axis, std::int64_t begin, std::int64_t end, std::int64_t values,
                       std::vector<Real>& kept, Real* to, const Make& make);
   void restrict_planes(const Real* from, Real* to, std::int64_t begin, std::int64_t end);
-  void interpolate_planes(const Real* from, Real* to, std::int64_t begin, std::int64_t end);
-  void sum_planes(const Real* from, std::span<const std::int64_t> planes, std::span<const Real> weights,
-                  std::int64_t first_row, std::int64_t last_row, Real* to);
+  void interpolate_planes(Real* to, std::int64_t begin, std::int64_t end);
 
   TransferKind kind_;
   int order_;
   Index3 offset_{};
+  std::array<bool, 3> is_halved_{};
   ThreadPool& threads_;
   IndexBox target_;
   RegionExchange<Real> around_;
   std::vector<Real> weights_;      // of the pairs of neighbours
   std::vector<Real> sum_weights_;  // of rows that sum_rows sums
-  std::vector<Real> whole_{Real{1}};
-  std::array<bool, 3> wraps_{};  // along these directions the other side is read in the place of the surroundings
+  std::array<bool, 3> wraps_{};    // along these directions the other side is read in the place of the surroundings
 };
 
 extern template class Transfer<float>;

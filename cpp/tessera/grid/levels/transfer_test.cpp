@@ -18,6 +18,7 @@ using Complex = std::complex<double>;
 struct Case {
   Index3 coarse{};
   std::array<bool, 3> is_periodic{true, true, true};
+  std::array<bool, 3> is_halved{true, true, true};
   int order = 1;
   bool is_complex = false;
   std::array<Complex, 3> phases{1, 1, 1};
@@ -26,7 +27,7 @@ struct Case {
 
   Index3 fine() const {
     Index3 shape{};
-    for (std::size_t d = 0; d < 3; ++d) shape[d] = 2 * coarse[d] + (is_periodic[d] ? 0 : 1);
+    for (std::size_t d = 0; d < 3; ++d) shape[d] = is_halved[d] ? 2 * coarse[d] + (is_periodic[d] ? 0 : 1) : coarse[d];
     return shape;
   }
   std::size_t components() const { return is_complex ? 2 : 1; }
@@ -99,21 +100,28 @@ std::vector<Complex> by_loops(const Case& one, TransferKind kind, const std::vec
   const bool halves = kind == TransferKind::restriction;
   const IndexBox coarse{{0, 0, 0}, one.coarse}, fine{{0, 0, 0}, one.fine()};
   std::vector<Complex> to(static_cast<std::size_t>((halves ? coarse : fine).size() * one.fields));
-  std::vector<std::pair<std::int64_t, double>> near;  // distances and weights
-  for (std::int64_t n = 1 - 2 * one.order; n < 2 * one.order; ++n)
-    if (const double weight = weight_of(one.order, n); weight != 0) near.emplace_back(n, weight);
+  std::array<std::vector<std::pair<std::int64_t, double>>, 3> near;  // distances and weights
+  std::array<std::int64_t, 3> times{};
+  double scale = 1;  // of restriction
+  for (std::size_t d = 0; d < 3; ++d) {
+    times[d] = one.is_halved[d] ? 2 : 1;
+    scale /= static_cast<double>(times[d]);
+    for (std::int64_t n = 1 - 2 * one.order; n < 2 * one.order; ++n)
+      if (const double weight = weight_of(one.order, n); weight != 0 && (n == 0 || one.is_halved[d]))
+        near[d].emplace_back(n, weight);
+  }
   for (std::int64_t f = 0; f < one.fields; ++f)
     for (std::int64_t i = 0; i < coarse.size(); ++i) {
       const Index3 at{i / (one.coarse[1] * one.coarse[2]), i / one.coarse[2] % one.coarse[1], i % one.coarse[2]};
-      for (const auto& [x, in_x] : near)
-        for (const auto& [y, in_y] : near)
-          for (const auto& [z, in_z] : near) {
-            Index3 point{2 * at[0] + x, 2 * at[1] + y, 2 * at[2] + z};
+      for (const auto& [x, in_x] : near[0])
+        for (const auto& [y, in_y] : near[1])
+          for (const auto& [z, in_z] : near[2]) {
+            Index3 point{times[0] * at[0] + x, times[1] * at[1] + y, times[2] * at[2] + z};
             Complex phase = in_x * in_y * in_z;
             bool is_inside = true;
             for (std::size_t d = 0; d < 3; ++d) {
               const auto n = fine.upper[d];
-              if (!one.is_periodic[d]) ++point[d];
+              if (!one.is_periodic[d] && one.is_halved[d]) ++point[d];
               for (; point[d] < 0; point[d] += n) phase *= std::conj(one.phases[d]), is_inside &= one.is_periodic[d];
               for (; point[d] >= n; point[d] -= n) phase *= one.phases[d], is_inside &= one.is_periodic[d];
             }
@@ -121,7 +129,7 @@ std::vector<Complex> by_loops(const Case& one, TransferKind kind, const std::vec
             const auto in_coarse = static_cast<std::size_t>(f * coarse.size() + i);
             const auto in_fine = static_cast<std::size_t>(f * fine.size() + fine.flat(point));
             if (halves)
-              to[in_coarse] += 0.125 * phase * from[in_fine];
+              to[in_coarse] += scale * phase * from[in_fine];
             else
               to[in_fine] += std::conj(phase) * from[in_coarse];
           }
@@ -169,6 +177,18 @@ TEST(GridTransfer, IsItsDefinition) {
             check<float>(one, kind);
           }
         }
+}
+
+TEST(GridTransfer, HalvesSomeEdgesAlone) {
+  for (const int halved : {0, 1, 2, 4, 6})
+    for (const int ranks : {1, 3, 4}) {
+      Case one{.coarse = {6, 5, 7}, .is_periodic = {true, false, true}, .order = 2, .fields = 2, .ranks = ranks};
+      for (std::size_t d = 0; d < 3; ++d) one.is_halved[d] = (halved >> d & 1) != 0;
+      for (const auto kind : {TransferKind::restriction, TransferKind::interpolation}) check<double>(one, kind);
+      one.is_complex = true;
+      one.phases = {std::polar(1.0, 0.7), 1, std::polar(1.0, -0.3)};
+      for (const auto kind : {TransferKind::restriction, TransferKind::interpolation}) check<float>(one, kind);
+    }
 }
 
 TEST(GridTransfer, RanksAndThreadsDoNotChangeABit) {

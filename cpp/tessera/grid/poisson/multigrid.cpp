@@ -37,7 +37,9 @@ MultigridCycle<Real>::MultigridCycle(std::vector<Level> levels, const comm::Comm
     for (const double eigenvalue : level.sweeps)
       sweeps_[i].emplace_back(sweep_of(level.laplacian, eigenvalue), level.layout, OperatorOptions{.batch = 1}, comm,
                               threads);
-    transfers_.emplace_back(level, levels_[i + 1], comm, threads);
+    const auto& coarser = levels_[i + 1].layout;
+    down_.emplace_back(TransferKind::restriction, 1, level.layout, coarser, false, comm, threads);
+    up_.emplace_back(TransferKind::interpolation, 1, coarser, level.layout, false, comm, threads);
   }
 }
 
@@ -54,11 +56,10 @@ void MultigridCycle<Real>::relax(std::size_t level) {
 template <class Real>
 std::span<const Real> MultigridCycle<Real>::run() {
   const std::size_t last = levels_.size() - 1;
-  for (std::size_t i = 0; i < last; ++i)
-    transfers_[i].restrict_to_coarse(fields_[i].right.data(), fields_[i + 1].right.data());
+  for (std::size_t i = 0; i < last; ++i) down_[i].apply(fields_[i].right, fields_[i + 1].right, 1);
   coarsest_.solve(fields_[last].right.data(), fields_[last].solution.data());
   for (std::size_t i = last; i-- > 0;) {
-    transfers_[i].interpolate_to_fine(fields_[i + 1].solution.data(), fields_[i].solution.data());
+    up_[i].apply(fields_[i + 1].solution, fields_[i].solution, 1);
     relax(i);
   }
   return fields_.front().solution;

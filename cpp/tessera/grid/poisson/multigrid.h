@@ -12,10 +12,10 @@
 
 #include "tessera/base/threads.h"
 #include "tessera/comm/communicator.h"
+#include "tessera/grid/levels/transfer.h"
 #include "tessera/grid/operator.h"
 #include "tessera/grid/poisson/levels.h"
 #include "tessera/grid/poisson/spectral.h"
-#include "tessera/grid/poisson/transfer.h"
 
 namespace tessera::grid {
 
@@ -43,7 +43,7 @@ class MultigridCycle {
   ThreadPool& threads_;
   std::vector<Fields> fields_;
   std::vector<std::deque<StencilOperator<Real>>> sweeps_;  // by level
-  std::deque<LevelTransfer<Real>> transfers_;
+  std::deque<Transfer<Real>> down_, up_;                   // by the finer level
   SpectralSolver<Real> coarsest_;
 };
 

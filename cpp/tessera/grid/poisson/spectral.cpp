@@ -4,6 +4,7 @@
 #include <tuple>
 #include <utility>
 
+#include "tessera/base/error.h"
 #include "tessera/fft/lines/transpose.h"
 
 namespace tessera::grid {
@@ -42,8 +43,8 @@ Place spread(const IndexBox& box) {
 
 template <class Real>
 SpectralSolver<Real>::SpectralSolver(const GridLayout& layout, const SeparableLaplacian& laplacian,
-                                     const comm::Communicator& comm, ThreadPool& threads)
-    : threads_(threads) {
+                                     const comm::Communicator& comm, ThreadPool& threads, std::int64_t most_fields)
+    : threads_(threads), most_fields_(most_fields) {
   const auto& n = layout.shape;
   for (std::size_t d = 0; d < 3; ++d) {
     lines_.emplace_back(n[d], layout.is_periodic[d]);
@@ -73,10 +74,10 @@ SpectralSolver<Real>::SpectralSolver(const GridLayout& layout, const SeparableLa
   move(layout.boxes, along_z, user_, given_, gather_, scatter_);
   move(along_z, along_y, rows_, planes_, to_planes_, from_planes_);
   move(along_y, along_x, planes_, columns_, to_columns_, from_columns_);
-  if (gather_) given_values_ = fft::AlignedBuffer<Real>(given_.size());
-  plane_values_ = fft::AlignedBuffer<Real>(planes_.size());
-  if (to_planes_) row_values_ = fft::AlignedBuffer<Real>(rows_.size());
-  if (to_columns_) column_values_ = fft::AlignedBuffer<Real>(columns_.size());
+  if (gather_) given_values_ = fft::AlignedBuffer<Real>(most_fields * given_.size());
+  plane_values_ = fft::AlignedBuffer<Real>(most_fields * planes_.size());
+  if (to_planes_) row_values_ = fft::AlignedBuffer<Real>(most_fields * rows_.size());
+  if (to_columns_) column_values_ = fft::AlignedBuffer<Real>(most_fields * columns_.size());
   const auto longest = *std::max_element(n.begin(), n.end());
   for (int t = 0; t < threads.size(); ++t) {
     scratch_.push_back({lines_[0].scratch(), lines_[1].scratch(), lines_[2].scratch()});
@@ -128,8 +129,8 @@ void SpectralSolver<Real>::transform_bundle(std::size_t direction, bool is_forwa
 }
 
 template <class Real>
-void SpectralSolver<Real>::transform_planes(const Real* right, bool is_forward, Real* solution) {
-  // Planes stay in the cache from z to y where both lie in them.
+void SpectralSolver<Real>::transform_planes(const Real* right, bool is_forward, Real* solution, std::int64_t fields) {
+  // Planes stay in the cache from z to y where both lie in them. Those of all fields follow one another.
   const bool are_apart = to_planes_.has_value();
   Real* rows = are_apart ? row_values_.data() : plane_values_.data();
   const auto along_z = [&](std::int64_t x, std::size_t thread) {
@@ -147,8 +148,8 @@ void SpectralSolver<Real>::transform_planes(const Real* right, bool is_forward, 
     });
   };
   const auto along_y = [&](std::int64_t x, std::size_t thread) { transform_y(x, thread, is_forward); };
-  const auto n_rows = rows_.box.is_empty() ? 0 : rows_.box.extent(0),
-             n_planes = planes_.box.is_empty() ? 0 : planes_.box.extent(0);
+  const auto n_rows = rows_.box.is_empty() ? 0 : fields * rows_.box.extent(0),
+             n_planes = planes_.box.is_empty() ? 0 : fields * planes_.box.extent(0);
   if (!are_apart) {
     for_planes(n_planes, [&](std::int64_t x, std::size_t thread) {
       if (is_forward)
@@ -158,29 +159,30 @@ void SpectralSolver<Real>::transform_planes(const Real* right, bool is_forward, 
     });
   } else if (is_forward) {
     for_planes(n_rows, along_z);
-    to_planes_->execute(rows, plane_values_.data());
+    to_planes_->execute(rows, plane_values_.data(), fields);
     for_planes(n_planes, along_y);
   } else {
     for_planes(n_planes, along_y);
-    from_planes_->execute(plane_values_.data(), rows);
+    from_planes_->execute(plane_values_.data(), rows, fields);
     for_planes(n_rows, along_z);
   }
 }
 
 /// Transforms lines along x, divides by the eigenvalues, and transforms back.
 template <class Real>
-void SpectralSolver<Real>::divide_columns() {
+void SpectralSolver<Real>::divide_columns(std::int64_t fields) {
   const auto& box = columns_.box;
   if (box.is_empty()) return;
   Real* values = to_columns_ ? column_values_.data() : plane_values_.data();
-  const std::int64_t length = box.extent(0), bundles = (box.extent(2) + lanes - 1) / lanes, n = box.extent(1) * bundles;
+  const std::int64_t length = box.extent(0), bundles = (box.extent(2) + lanes - 1) / lanes,
+                     of_field = box.extent(1) * bundles, n = fields * of_field;
   threads_.run([&](int thread) {
     const auto t = static_cast<std::size_t>(thread);
     Real* bundle = bundles_[t].data();
     const std::int64_t end = n * (thread + 1) / threads_.size();
     for (std::int64_t i = n * thread / threads_.size(); i < end; ++i) {
-      const std::int64_t y = i / bundles, z = i % bundles * lanes;
-      Real* column = values + y * columns_.stride_y + z;
+      const std::int64_t field = i / of_field, y = i % of_field / bundles, z = i % bundles * lanes;
+      Real* column = values + field * columns_.size() + y * columns_.stride_y + z;
       transform_bundle(0, true, column, columns_.stride_x, bundle, lanes, t);
       std::array<Real, static_cast<std::size_t>(lanes)> by_second{}, by_mean{};
       const auto ky = static_cast<std::size_t>(box.lower[1] + y);
@@ -197,15 +199,16 @@ void SpectralSolver<Real>::divide_columns() {
 }
 
 template <class Real>
-void SpectralSolver<Real>::solve(const Real* right, Real* solution) {
+void SpectralSolver<Real>::solve(const Real* right, Real* solution, std::int64_t fields) {
+  TESSERA_CHECK(fields <= most_fields_);
   Real* given = given_values_.data();
-  if (gather_) gather_->execute(right, given);
-  transform_planes(gather_ ? given : right, true, nullptr);
-  if (to_columns_) to_columns_->execute(plane_values_.data(), column_values_.data());
-  divide_columns();
-  if (from_columns_) from_columns_->execute(column_values_.data(), plane_values_.data());
-  transform_planes(nullptr, false, gather_ ? given : solution);
-  if (scatter_) scatter_->execute(given, solution);
+  if (gather_) gather_->execute(right, given, fields);
+  transform_planes(gather_ ? given : right, true, nullptr, fields);
+  if (to_columns_) to_columns_->execute(plane_values_.data(), column_values_.data(), fields);
+  divide_columns(fields);
+  if (from_columns_) from_columns_->execute(column_values_.data(), plane_values_.data(), fields);
+  transform_planes(nullptr, false, gather_ ? given : solution, fields);
+  if (scatter_) scatter_->execute(given, solution, fields);
 }
 
 template class SpectralSolver<float>;
